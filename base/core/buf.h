@@ -1,0 +1,71 @@
+/* A growable byte buffer owned by whoever holds the struct. One thread. */
+#ifndef BASE_CORE_BUF_H
+#define BASE_CORE_BUF_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+
+struct buf {
+    char *data; /* Owned; NULL while cap is 0. */
+    size_t len; /* Bytes in use. */
+    size_t cap; /* Bytes allocated. */
+};
+
+#define BUF_INIT ((struct buf){NULL, 0, 0})
+
+void buf_init(struct buf *b);
+void buf_close(struct buf *b); /* Frees; the struct may be used again. */
+
+/* Room for @extra more bytes; returns where they would go. */
+char *buf_reserve(struct buf *b, size_t extra);
+
+/* @count uninitialised bytes are now part of the buffer; returns the first. */
+char *buf_extend(struct buf *b, size_t count);
+
+void buf_append(struct buf *b, const void *data, size_t len);
+void buf_append_str(struct buf *b, const char *s);
+void buf_append_fill(struct buf *b, char byte, size_t count);
+void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void buf_vprintf(struct buf *b, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
+
+static inline void buf_append_byte(struct buf *b, char c)
+{
+    if (UNLIKELY(b->len == b->cap))
+        buf_reserve(b, 1);
+    b->data[b->len++] = c;
+}
+
+static inline void buf_append_slice(struct buf *b, struct slice s)
+{
+    buf_append(b, s.data, s.len);
+}
+
+/* Forget the contents, keep the memory. */
+static inline void buf_clear(struct buf *b)
+{
+    b->len = 0;
+}
+
+/* Shorten to @len bytes. PRE: len <= b->len. */
+void buf_truncate(struct buf *b, size_t len);
+
+/* Drop the first @count bytes, moving the rest down. */
+void buf_consume(struct buf *b, size_t count);
+
+/* Borrowed until the next change of @b. */
+static inline struct slice buf_slice(const struct buf *b)
+{
+    return (struct slice){b->data ? b->data : "", b->len};
+}
+
+/* NUL-terminate behind the contents (not counted in len); borrowed. */
+const char *buf_cstr(struct buf *b);
+
+/* Hand the memory, NUL-terminated, to the caller and reset @b. Owned. */
+char *buf_take(struct buf *b);
+
+#endif /* BASE_CORE_BUF_H */

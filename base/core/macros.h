@@ -1,0 +1,27 @@
+/* Compiler attributes and small macros every file may use. */
+#ifndef BASE_CORE_MACROS_H
+#define BASE_CORE_MACROS_H
+
+#include <stddef.h>
+
+#define MUST_CHECK              __attribute__((warn_unused_result))
+#define PRINTF_LIKE(fmt, first) __attribute__((format(printf, fmt, first)))
+#define NORETURN                __attribute__((noreturn))
+#define UNUSED                  __attribute__((unused))
+#define LIKELY(x)               __builtin_expect(!!(x), 1)
+#define UNLIKELY(x)             __builtin_expect(!!(x), 0)
+
+/* Symbols of the installed C libraries; everything else stays hidden. */
+#define QUARRY_EXPORT __attribute__((visibility("default")))
+
+#define ARRAY_LEN(a)        (sizeof(a) / sizeof((a)[0]))
+#define STATIC_ASSERT(c, m) _Static_assert(c, m)
+
+/* The struct of @type that holds @member at address @ptr. */
+#define CONTAINER_OF(ptr, type, member)                                        \
+    ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+
+#define MIN_OF(a, b) ((a) < (b) ? (a) : (b))
+#define MAX_OF(a, b) ((a) > (b) ? (a) : (b))
+
+#endif /* BASE_CORE_MACROS_H */

@@ -1,0 +1,74 @@
+/* How a process ends when something that cannot be has happened. */
+#include "base/core/panic.h"
+
+#include <execinfo.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BACKTRACE_FRAMES_MAX 48
+
+void panic_at(const char *file, int line, const char *fmt, ...)
+{
+    va_list ap;
+    void *frames[BACKTRACE_FRAMES_MAX];
+
+    fprintf(stderr, "quarry: panic at %s:%d: ", file, line);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+    backtrace_symbols_fd(frames, backtrace(frames, BACKTRACE_FRAMES_MAX),
+                         STDERR_FILENO);
+    abort();
+}
+
+void *mem_alloc(size_t size)
+{
+    void *p = malloc(size ? size : 1);
+    if (UNLIKELY(!p))
+        PANIC("out of memory: %zu bytes", size);
+    return p;
+}
+
+void *mem_zalloc(size_t count, size_t size)
+{
+    void *p = calloc(count ? count : 1, size ? size : 1);
+    if (UNLIKELY(!p))
+        PANIC("out of memory: %zu x %zu bytes", count, size);
+    return p;
+}
+
+void *mem_realloc(void *p, size_t size)
+{
+    void *q = realloc(p, size ? size : 1);
+    if (UNLIKELY(!q))
+        PANIC("out of memory: %zu bytes", size);
+    return q;
+}
+
+void *mem_try_alloc(size_t size)
+{
+    return malloc(size ? size : 1);
+}
+
+char *mem_strndup(const char *p, size_t len)
+{
+    char *s = mem_alloc(len + 1);
+    if (len)
+        memcpy(s, p, len);
+    s[len] = '\0';
+    return s;
+}
+
+char *mem_strdup(const char *s)
+{
+    return mem_strndup(s, strlen(s));
+}
+
+void mem_free(void *p)
+{
+    free(p);
+}

@@ -1,0 +1,60 @@
+/* The end of the process, for what must not happen, and assertions in three
+ * grades.
+ *
+ * PRE, POST and INVARIANT are always on: they cost a predictable branch and
+ * guard what is stored. ASSERT_SLOW is for checks that walk a structure; it is
+ * compiled only into debug builds (QUARRY_SLOW_ASSERTS). Never with side
+ * effects, one fact each.
+ *
+ * Memory: mem_alloc and its family never return NULL. Linux overcommits, so a
+ * small allocation that fails means a process that is being killed anyway; the
+ * process says so and ends, and its log makes that harmless. A size that comes
+ * from outside (a file, a peer, a user) is bounded first and then allocated
+ * with mem_try_alloc, which returns NULL, and becomes ERR_NOMEM.
+ */
+#ifndef BASE_CORE_PANIC_H
+#define BASE_CORE_PANIC_H
+
+#include <stddef.h>
+
+#include "base/core/macros.h"
+
+/* Print "file:line: message" and a backtrace to standard error, and abort. */
+NORETURN void panic_at(const char *file, int line, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
+
+#define PANIC(...) panic_at(__FILE__, __LINE__, __VA_ARGS__)
+
+#define ASSERT_KIND(kind, cond)                                                \
+    (LIKELY(cond) ? (void)0                                                    \
+                  : panic_at(__FILE__, __LINE__, kind " failed: %s", #cond))
+
+#define PRE(cond)       ASSERT_KIND("precondition", cond)
+#define POST(cond)      ASSERT_KIND("postcondition", cond)
+#define INVARIANT(cond) ASSERT_KIND("invariant", cond)
+#ifdef QUARRY_SLOW_ASSERTS
+#define ASSERT_SLOW(cond) ASSERT_KIND("slow assertion", cond)
+#else
+#define ASSERT_SLOW(cond) ((void)sizeof(cond))
+#endif
+
+/* @size bytes, uninitialised; @size 0 gives a unique pointer. Owned. */
+void *mem_alloc(size_t size);
+
+/* @count * @size zeroed bytes; panics when the product overflows. Owned. */
+void *mem_zalloc(size_t count, size_t size);
+
+/* Resize @p (NULL allowed) to @size bytes. Owned. */
+void *mem_realloc(void *p, size_t size);
+
+/* As mem_alloc, but NULL when memory is short: for sizes from outside. */
+MUST_CHECK void *mem_try_alloc(size_t size);
+
+/* A NUL-terminated copy of the @len bytes at @p. Owned. */
+char *mem_strndup(const char *p, size_t len);
+char *mem_strdup(const char *s);
+
+/* Give back what any of the above returned; NULL is allowed. */
+void mem_free(void *p);
+
+#endif /* BASE_CORE_PANIC_H */

@@ -1,0 +1,51 @@
+/* Regular expressions in time linear in the text: RE2 behind a C border.
+ *
+ * Used where a pattern comes from a user: row filters, Sawzall, the command
+ * line. Back-references and look-around do not exist in this syntax, which is
+ * what makes a hostile pattern harmless (https://swtch.com/~rsc/regexp/).
+ *
+ * Threads: a compiled regex is immutable; matching is any thread.
+ */
+#ifndef BASE_REGEX_REGEX_H
+#define BASE_REGEX_REGEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/core/err.h"
+#include "base/core/slice.h"
+
+struct regex;
+
+enum regex_encoding {
+    REGEX_UTF8,  /* '.' is a code point; text that is not UTF-8 still works. */
+    REGEX_BYTES, /* '.' is a byte (Latin-1), as Bigtable filters want. */
+};
+
+/* Memory one pattern may use, compiled and while matching. */
+#define REGEX_BYTES_MAX (8 << 20)
+
+/* Compile @pattern. *@out is owned; NULL on failure.
+ * Errors: ERR_INVALID with RE2's text and the offending piece. */
+MUST_CHECK int regex_new(struct slice pattern,
+                         enum regex_encoding encoding,
+                         struct regex **out,
+                         struct err *err);
+void regex_free(struct regex *r); /* NULL is allowed. */
+
+/* Groups, the whole match not counted. */
+int regex_group_count(const struct regex *r);
+
+/* Does the pattern match all of @text? */
+bool regex_full_match(const struct regex *r, struct slice text);
+
+/* Find the leftmost match at or after @start. @groups (borrowed from @text) gets
+ * the whole match and then the groups, up to @group_count of them; a group that
+ * took no part has data NULL. @group_count 0 is the fastest. */
+bool regex_search(const struct regex *r,
+                  struct slice text,
+                  size_t start,
+                  struct slice *groups,
+                  size_t group_count);
+
+#endif /* BASE_REGEX_REGEX_H */

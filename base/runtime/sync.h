@@ -1,0 +1,50 @@
+/* Mutexes and condition variables for fibers and threads alike.
+ *
+ * A fiber that must wait parks and its loop goes on; a plain thread sleeps in
+ * the kernel. One lock may be shared by both. Uncontended lock and unlock are
+ * one atomic operation each.
+ *
+ * A fiber may hold a mutex over a parking call; that is allowed and means that
+ * others wait for as long. Locks are not recursive. Fair enough: waiters are
+ * served in order, a running thread may overtake them once.
+ */
+#ifndef BASE_RUNTIME_SYNC_H
+#define BASE_RUNTIME_SYNC_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct world;
+struct sync_waiter;
+
+struct mutex {
+    atomic_uint state;          /* 0 free, 1 held, 2 held with waiters. */
+    atomic_uint guard;          /* Spin lock of the two fields below. */
+    struct sync_waiter *head;   /* Oldest waiter. */
+    struct sync_waiter *tail;   /* Newest waiter. */
+};
+
+struct cond {
+    atomic_uint guard;          /* Spin lock of the two fields below. */
+    struct sync_waiter *head;
+    struct sync_waiter *tail;
+};
+
+void mutex_init(struct mutex *m);
+void mutex_close(struct mutex *m); /* PRE: free, nobody waits. */
+void mutex_lock(struct mutex *m);  /* Parks. */
+bool mutex_try_lock(struct mutex *m);
+void mutex_unlock(struct mutex *m);
+
+void cond_init(struct cond *c);
+void cond_close(struct cond *c); /* PRE: nobody waits. */
+/* Release @m, wait for a signal, take @m again. Parks. Wakes may be spurious.
+ * PRE: @m is held by the caller. */
+void cond_wait(struct cond *c, struct mutex *m);
+/* As cond_wait, but gives up after @us; false when it did. */
+bool cond_wait_us(struct cond *c, struct mutex *m, struct world *w, uint64_t us);
+void cond_signal(struct cond *c);    /* Wake one. Any thread. */
+void cond_broadcast(struct cond *c); /* Wake all. Any thread. */
+
+#endif /* BASE_RUNTIME_SYNC_H */

@@ -1,0 +1,450 @@
+/* The C library of Quarry: tables of rows, columns and timed cells.
+ *
+ *     struct quarry *q;
+ *     struct quarry_table *t;
+ *     struct err err = ERR_INIT;
+ *     if (quarry_open("file:./quarry-data", NULL, &q, &err) ||
+ *         quarry_table_open(q, "webtable", &t, &err))
+ *         die(err.text);
+ *     struct quarry_mutation *m = quarry_mutation_new(SLICE_LIT("com.cnn.www"));
+ *     quarry_mutation_set(m, "anchor", SLICE_LIT("com.c-span.www"),
+ *                         QUARRY_NOW, SLICE_LIT("CNN"));
+ *     if (quarry_apply(t, m, NULL, &err)) ...
+ *
+ * The shape is that of the Bigtable paper's section 3; where the paper is
+ * silent, Cloud Bigtable's semantics hold. Timestamps are µs since 1970.
+ *
+ * Targets: "file:DIR" opens the embedded engine on a directory, which belongs
+ * to one process at a time (ERR_BUSY otherwise).
+ *
+ * Threads: everything may be called from any thread; a scanner, a mutation or a
+ * filter is used by one thread at a time. Calls that reach the store park a
+ * fiber or block a thread.
+ *
+ * Ownership: what a function hands out by `**out` or returns as a new object is
+ * the caller's. Rows and cells are borrowed as each function says.
+ */
+#ifndef BIGTABLE_CLIENT_QUARRY_H
+#define BIGTABLE_CLIENT_QUARRY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+
+struct quarry;
+struct quarry_filter;
+struct quarry_mutation;
+struct quarry_scanner;
+struct quarry_table;
+struct world;
+
+/* "The server's clock": one time for a whole mutation. */
+#define QUARRY_NOW INT64_MIN
+
+/* --- the store --------------------------------------------------------- */
+
+struct quarry_options {
+    uint64_t cache_bytes;    /* Block cache; 0: 256 MiB. */
+    uint64_t memtable_bytes; /* All memtables together; 0: 256 MiB. */
+    bool read_only;          /* Open beside the owning process: sees what was
+                                flushed when it opened, writes nothing. The
+                                owner must hold quarry_pin() meanwhile. */
+    bool must_exist;         /* ERR_NOTFOUND instead of making the directory. */
+    struct world *world;     /* Borrowed; NULL: the real one, owned. */
+    unsigned background_tasks; /* Flushes and compactions; 0: one per CPU. */
+};
+
+/* @opts may be NULL. Errors: ERR_BUSY (another process has it), ERR_UNSUPPORTED
+ * (a newer format), ERR_CORRUPT, ERR_DENIED, ERR_INVALID (the target's form). */
+QUARRY_EXPORT MUST_CHECK int quarry_open(const char *target,
+                                         const struct quarry_options *opts,
+                                         struct quarry **out,
+                                         struct err *err);
+/* Finish background work and close. Acknowledged logged writes are safe without
+ * it. PRE: tables and scanners are closed. NULL is allowed. */
+QUARRY_EXPORT void quarry_close(struct quarry *q);
+
+/* Everything applied so far, in any durability, is in table files and synced
+ * when this returns: minor compactions of all tables. */
+QUARRY_EXPORT MUST_CHECK int quarry_flush(struct quarry *q, struct err *err);
+
+/* Flush, and keep the present files until quarry_unpin(): read-only opens of
+ * the directory, by other processes too, see exactly this state. */
+QUARRY_EXPORT MUST_CHECK int quarry_pin(struct quarry *q, struct err *err);
+QUARRY_EXPORT void quarry_unpin(struct quarry *q);
+
+/* --- tables ------------------------------------------------------------ */
+
+struct quarry_group_spec {
+    const char *name;
+    /* "key=value" options as on the command line, comma-separated or "":
+     * compression=none|zstd, level=3, block=64KiB, bloom=none|row|rowcol,
+     * memory=on|off, dictionary=on|off. */
+    const char *options;
+};
+
+struct quarry_family_spec {
+    const char *name;
+    /* versions=N, ttl=7d, group=NAME, gc=RULE, comma-separated or "". With both
+     * versions and ttl, a cell goes when either says so (a union); gc takes
+     * the full language of rules: see docs. */
+    const char *options;
+};
+
+/* Errors: ERR_EXISTS, ERR_INVALID names the option and what it may be. */
+QUARRY_EXPORT MUST_CHECK int
+quarry_table_create(struct quarry *q,
+                    const char *name,
+                    const struct quarry_family_spec *families,
+                    size_t family_count,
+                    const struct quarry_group_spec *groups,
+                    size_t group_count,
+                    struct err *err);
+QUARRY_EXPORT MUST_CHECK int quarry_table_drop(struct quarry *q,
+                                               const char *name,
+                                               struct err *err);
+
+enum quarry_alter_kind {
+    QUARRY_ADD_FAMILY,    /* name, options as in quarry_family_spec. */
+    QUARRY_UPDATE_FAMILY, /* Its GC rule. */
+    QUARRY_DROP_FAMILY,
+    QUARRY_ADD_GROUP,     /* name, options as in quarry_group_spec. */
+    QUARRY_UPDATE_GROUP,  /* Holds for table files written from now on. */
+};
+
+struct quarry_alter {
+    enum quarry_alter_kind kind;
+    const char *name;
+    const char *options;
+};
+
+/* All changes or none. */
+QUARRY_EXPORT MUST_CHECK int quarry_table_alter(struct quarry *q,
+                                                const char *name,
+                                                const struct quarry_alter *changes,
+                                                size_t change_count,
+                                                struct err *err);
+
+/* Names, sorted; free with quarry_names_free(). */
+QUARRY_EXPORT MUST_CHECK int quarry_table_list(struct quarry *q,
+                                               char ***names,
+                                               size_t *count,
+                                               struct err *err);
+QUARRY_EXPORT void quarry_names_free(char **names, size_t count);
+
+QUARRY_EXPORT MUST_CHECK int quarry_table_open(struct quarry *q,
+                                               const char *name,
+                                               struct quarry_table **out,
+                                               struct err *err);
+QUARRY_EXPORT void quarry_table_close(struct quarry_table *t);
+
+struct quarry_family_info {
+    const char *name;    /* Borrowed from the info. */
+    const char *group;
+    const char *gc;      /* The rule as text: "versions=3", "" for none. */
+};
+
+struct quarry_group_info {
+    const char *name;
+    const char *options; /* Every option, as quarry_group_spec takes them. */
+    size_t table_file_count;
+    uint64_t table_bytes;
+    size_t memtable_bytes;
+    uint64_t entry_count;
+};
+
+struct quarry_tablet_info {
+    struct slice start; /* Row range [start, end); an empty end has no bound. */
+    struct slice end;
+    uint64_t bytes;
+};
+
+struct quarry_table_info {
+    const char *name;
+    struct quarry_family_info *families;
+    size_t family_count;
+    struct quarry_group_info *groups;
+    size_t group_count;
+    struct quarry_tablet_info *tablets;
+    size_t tablet_count;
+};
+
+/* Owned: quarry_table_info_free(). */
+QUARRY_EXPORT MUST_CHECK int quarry_table_describe(struct quarry *q,
+                                                   const char *name,
+                                                   struct quarry_table_info **out,
+                                                   struct err *err);
+QUARRY_EXPORT void quarry_table_info_free(struct quarry_table_info *info);
+
+/* Cut the tablet that holds @row there; both halves share its files. */
+QUARRY_EXPORT MUST_CHECK int quarry_table_split(struct quarry *q,
+                                                const char *name,
+                                                struct slice row,
+                                                struct err *err);
+/* Major compaction of all its tablets. */
+QUARRY_EXPORT MUST_CHECK int quarry_table_compact(struct quarry *q,
+                                                  const char *name,
+                                                  struct err *err);
+/* Delete the rows in [start, end); an empty @end has no bound. */
+QUARRY_EXPORT MUST_CHECK int quarry_table_drop_rows(struct quarry *q,
+                                                    const char *name,
+                                                    struct slice start,
+                                                    struct slice end,
+                                                    struct err *err);
+/* Row keys that cut the table into about @parts equal pieces (for splits of a
+ * job): *@keys and their bytes are one owned allocation, free with mem_free or
+ * free(). */
+QUARRY_EXPORT MUST_CHECK int quarry_table_split_points(struct quarry_table *t,
+                                                       size_t parts,
+                                                       struct slice **keys,
+                                                       size_t *count,
+                                                       struct err *err);
+
+/* --- writing ----------------------------------------------------------- */
+
+/* Changes to one row, applied atomically in the order given. @row is copied, as
+ * are all arguments below. Mistakes (an empty row, a too long qualifier) are
+ * remembered and reported by apply. */
+QUARRY_EXPORT struct quarry_mutation *quarry_mutation_new(struct slice row);
+QUARRY_EXPORT void quarry_mutation_free(struct quarry_mutation *m);
+/* Reuse for another row, keeping the memory. */
+QUARRY_EXPORT void quarry_mutation_reset(struct quarry_mutation *m,
+                                         struct slice row);
+QUARRY_EXPORT void quarry_mutation_set(struct quarry_mutation *m,
+                                       const char *family,
+                                       struct slice qualifier,
+                                       int64_t timestamp_us,
+                                       struct slice value);
+/* Cells of the column with timestamps in [min, max); both 0: all of them. */
+QUARRY_EXPORT void quarry_mutation_delete_cells(struct quarry_mutation *m,
+                                                const char *family,
+                                                struct slice qualifier,
+                                                int64_t min_us,
+                                                int64_t max_us);
+QUARRY_EXPORT void quarry_mutation_delete_family(struct quarry_mutation *m,
+                                                 const char *family);
+QUARRY_EXPORT void quarry_mutation_delete_row(struct quarry_mutation *m);
+/* Changes so far, and their bytes. */
+QUARRY_EXPORT size_t quarry_mutation_count(const struct quarry_mutation *m);
+QUARRY_EXPORT size_t quarry_mutation_bytes(const struct quarry_mutation *m);
+
+enum quarry_durability {
+    QUARRY_SYNCED,   /* Default: in the commit log and on the disk. */
+    QUARRY_LOGGED,   /* In the commit log: survives the process. */
+    QUARRY_DEFERRED, /* In memory until the next quarry_flush(): for bulk
+                        loads that can be run again. */
+};
+
+struct quarry_write_options {
+    enum quarry_durability durability;
+};
+
+/* @opts may be NULL everywhere. Errors: ERR_NOTFOUND (family; the text lists
+ * those there are), ERR_TOOBIG, ERR_INVALID, ERR_FULL, ERR_IO. After an error
+ * nothing of the mutation is visible. */
+QUARRY_EXPORT MUST_CHECK int quarry_apply(struct quarry_table *t,
+                                          const struct quarry_mutation *m,
+                                          const struct quarry_write_options *opts,
+                                          struct err *err);
+/* Many rows in one call: each row atomically, not the batch. Rows are committed
+ * to the log together. On error *@failed_index (may be NULL) is the first row
+ * that was not applied, and rows from it on were not. */
+QUARRY_EXPORT MUST_CHECK int
+quarry_apply_batch(struct quarry_table *t,
+                   struct quarry_mutation *const *mutations,
+                   size_t count,
+                   const struct quarry_write_options *opts,
+                   size_t *failed_index,
+                   struct err *err);
+
+/* If @predicate leaves at least one cell of the row (NULL: if the row exists),
+ * apply @if_true, else @if_false, atomically; either may be NULL, not both. */
+QUARRY_EXPORT MUST_CHECK int
+quarry_check_and_mutate(struct quarry_table *t,
+                        struct slice row,
+                        const struct quarry_filter *predicate,
+                        const struct quarry_mutation *if_true,
+                        const struct quarry_mutation *if_false,
+                        const struct quarry_write_options *opts,
+                        bool *matched,
+                        struct err *err);
+
+struct quarry_cell {
+    struct slice family;
+    struct slice qualifier;
+    int64_t timestamp_us;
+    struct slice value;
+    struct slice label; /* From filters; usually empty. */
+};
+
+struct quarry_row {
+    struct slice key;
+    const struct quarry_cell *cells; /* Families in the schema's order,
+                                        qualifiers ascending, newest first. */
+    size_t cell_count;
+};
+
+enum quarry_rmw_kind { QUARRY_RMW_APPEND, QUARRY_RMW_INCREMENT };
+
+struct quarry_rmw_rule {
+    enum quarry_rmw_kind kind;
+    const char *family;
+    struct slice qualifier;
+    struct slice append; /* QUARRY_RMW_APPEND. */
+    int64_t increment;   /* QUARRY_RMW_INCREMENT: of an 8-byte big-endian cell;
+                            none counts as 0, overflow wraps. */
+};
+
+/* Read the newest cells, change and write them, atomically, rule after rule. The
+ * new cells are handed to *@out (owned, quarry_row_free()) when @out is not
+ * NULL. Errors: ERR_INVALID, an increment of a cell that is not 8 bytes. */
+QUARRY_EXPORT MUST_CHECK int
+quarry_read_modify_write(struct quarry_table *t,
+                         struct slice row,
+                         const struct quarry_rmw_rule *rules,
+                         size_t rule_count,
+                         const struct quarry_write_options *opts,
+                         struct quarry_row **out,
+                         struct err *err);
+
+/* --- reading ----------------------------------------------------------- */
+
+struct quarry_range {
+    struct slice start; /* Inclusive; empty: from the first row. */
+    struct slice end;   /* Exclusive; empty: to the last. */
+};
+
+struct quarry_read_options {
+    /* Rows: ranges (overlapping ones give a row once) and single keys. With
+     * neither, all rows. Borrowed until the call returns (scan: copied). */
+    const struct quarry_range *ranges;
+    size_t range_count;
+    const struct slice *keys;
+    size_t key_count;
+
+    const struct quarry_filter *filter; /* Copied; may be NULL. */
+    /* Shorthands, applied before the filter; NULL or 0 for none. */
+    const char *const *families; /* Only these families; ERR_NOTFOUND. */
+    size_t family_count;
+    const char *column_regex;    /* RE2 over "family:qualifier". */
+    uint32_t versions;           /* Newest N per column. */
+    int64_t time_min_us;         /* Timestamps in [min, max); max 0: no bound */
+    int64_t time_max_us;
+    uint64_t row_limit;          /* 0: none. */
+    bool keys_only;              /* Values are empty. */
+    /* A Sawzall program executed beside the data, row by row: rows for which it
+     * emits to `keep` are returned, as it emitted them. See docs/language.md.
+     * NULL for none. */
+    const char *program;
+    size_t program_len;
+    uint64_t program_fuel;       /* Instructions per row; 0: 10 million. */
+    bool read_ahead_off;         /* For scans that will stop soon. */
+};
+
+/* One row. *@out is NULL when it has no visible cell; else owned. */
+QUARRY_EXPORT MUST_CHECK int quarry_read_row(struct quarry_table *t,
+                                             struct slice row,
+                                             const struct quarry_read_options *opts,
+                                             struct quarry_row **out,
+                                             struct err *err);
+QUARRY_EXPORT void quarry_row_free(struct quarry_row *r); /* NULL allowed. */
+
+/* The newest value of one column into @value (a caller's buffer, reused between
+ * calls): the cheapest read there is. *@found tells whether there is one. */
+struct buf;
+QUARRY_EXPORT MUST_CHECK int quarry_get(struct quarry_table *t,
+                                        struct slice row,
+                                        const char *family,
+                                        struct slice qualifier,
+                                        struct buf *value,
+                                        bool *found,
+                                        struct err *err);
+
+/* Rows in ascending order, as of the call (a snapshot of each tablet). */
+QUARRY_EXPORT MUST_CHECK int quarry_scan(struct quarry_table *t,
+                                         const struct quarry_read_options *opts,
+                                         struct quarry_scanner **out,
+                                         struct err *err);
+/* *@row is borrowed until the next call, and NULL at the end. */
+QUARRY_EXPORT MUST_CHECK int quarry_scanner_next(struct quarry_scanner *s,
+                                                 const struct quarry_row **row,
+                                                 struct err *err);
+QUARRY_EXPORT void quarry_scanner_close(struct quarry_scanner *s);
+
+/* Run a Sawzall program over the rows, in parallel inside the engine; its
+ * tables are merged into @run. See sawzall-lite/sawzall.h. */
+struct saw_run;
+QUARRY_EXPORT MUST_CHECK int quarry_run_program(struct quarry_table *t,
+                                                const struct quarry_read_options *opts,
+                                                struct saw_run *run,
+                                                uint64_t *row_count,
+                                                struct err *err);
+
+/* --- filters ----------------------------------------------------------- */
+/* Those of google.bigtable.v2.RowFilter, with its semantics; regular
+ * expressions are RE2 over bytes and must match the whole. Constructors never
+ * fail: a bad argument is remembered and reported by the read (ERR_INVALID).
+ * Combinators take ownership of their parts. */
+
+QUARRY_EXPORT struct quarry_filter *quarry_filter_pass_all(void);
+QUARRY_EXPORT struct quarry_filter *quarry_filter_block_all(void);
+QUARRY_EXPORT struct quarry_filter *quarry_filter_row_regex(struct slice re);
+QUARRY_EXPORT struct quarry_filter *quarry_filter_family_regex(struct slice re);
+QUARRY_EXPORT struct quarry_filter *quarry_filter_qualifier_regex(struct slice re);
+QUARRY_EXPORT struct quarry_filter *quarry_filter_value_regex(struct slice re);
+enum quarry_bound { QUARRY_UNBOUNDED, QUARRY_CLOSED, QUARRY_OPEN };
+QUARRY_EXPORT struct quarry_filter *
+quarry_filter_column_range(const char *family,
+                           enum quarry_bound start_kind, struct slice start,
+                           enum quarry_bound end_kind, struct slice end);
+QUARRY_EXPORT struct quarry_filter *
+quarry_filter_value_range(enum quarry_bound start_kind, struct slice start,
+                          enum quarry_bound end_kind, struct slice end);
+QUARRY_EXPORT struct quarry_filter *quarry_filter_timestamp_range(int64_t min_us,
+                                                                  int64_t max_us);
+QUARRY_EXPORT struct quarry_filter *quarry_filter_cells_per_row_offset(int32_t n);
+QUARRY_EXPORT struct quarry_filter *quarry_filter_cells_per_row_limit(int32_t n);
+QUARRY_EXPORT struct quarry_filter *quarry_filter_cells_per_column_limit(int32_t n);
+QUARRY_EXPORT struct quarry_filter *quarry_filter_strip_value(void);
+QUARRY_EXPORT struct quarry_filter *quarry_filter_row_sample(double probability);
+QUARRY_EXPORT struct quarry_filter *quarry_filter_label(const char *label);
+QUARRY_EXPORT struct quarry_filter *quarry_filter_sink(void);
+QUARRY_EXPORT struct quarry_filter *
+quarry_filter_chain(struct quarry_filter **parts, size_t count);
+QUARRY_EXPORT struct quarry_filter *
+quarry_filter_interleave(struct quarry_filter **parts, size_t count);
+QUARRY_EXPORT struct quarry_filter *
+quarry_filter_condition(struct quarry_filter *predicate,
+                        struct quarry_filter *if_true,   /* May be NULL. */
+                        struct quarry_filter *if_false); /* May be NULL. */
+QUARRY_EXPORT void quarry_filter_free(struct quarry_filter *f);
+
+/* --- asynchronous ------------------------------------------------------ */
+
+/* Called once, on a thread of the library; must not wait. @err is borrowed. */
+typedef void (*quarry_apply_cb)(void *arg, int code, const struct err *err);
+/* @row is owned by the callback; NULL when absent or on error. */
+typedef void (*quarry_read_cb)(void *arg,
+                               int code,
+                               struct quarry_row *row,
+                               const struct err *err);
+
+/* @m is copied. Bounded: waits when 4,096 operations are in flight. */
+QUARRY_EXPORT void quarry_apply_async(struct quarry_table *t,
+                                      const struct quarry_mutation *m,
+                                      const struct quarry_write_options *opts,
+                                      quarry_apply_cb cb,
+                                      void *arg);
+QUARRY_EXPORT void quarry_read_row_async(struct quarry_table *t,
+                                         struct slice row,
+                                         const struct quarry_read_options *opts,
+                                         quarry_read_cb cb,
+                                         void *arg);
+/* Wait until every asynchronous operation of @q has called back. */
+QUARRY_EXPORT void quarry_drain(struct quarry *q);
+
+#endif /* BIGTABLE_CLIENT_QUARRY_H */

@@ -1,0 +1,202 @@
+/* One locality group of one tablet: memtables above tables, merged on read.
+ *
+ * Entries are (cell key, value) as row/cell_key.h encodes them: keys are unique
+ * because each carries its sequence number, and memcmp is their order. This
+ * module knows order, durability of files, and when to rewrite them; what an
+ * entry means (deletion, version limits, age) it asks of the caller's
+ * lsm_filter.
+ *
+ * Life of an entry: lsm_insert -> memtable -> frozen memtable -> (minor
+ * compaction) table -> (merging, major compactions) larger tables.
+ *
+ * Threads
+ *     Writers (insert, freeze) are ordered by the caller, one at a time.
+ *     Readers are any thread, at any time: a snapshot pins one state. Flushes
+ *     and compactions run on the caller's background tasks; at most one flush
+ *     and one compaction at a time per lsm, and both beside reads and writes.
+ *
+ * Invariants
+ *     I1. A table is removed from disk only when no snapshot and no state that
+ *         the owner committed refers to it (the owner deletes: see `unlink`).
+ *     I2. Entries of newer sources never have lower sequence numbers than
+ *         entries with the same row+column+timestamp in older ones.
+ */
+#ifndef BIGTABLE_LSM_LSM_H
+#define BIGTABLE_LSM_LSM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/slice.h"
+#include "bigtable/row/schema.h" /* struct group_options */
+
+struct block_cache;
+struct buf;
+struct fs;
+struct lsm;
+struct lsm_iter;
+struct lsm_snapshot;
+
+/* One table file of the group, as the owner's manifest stores it. */
+struct lsm_table {
+    uint64_t number;         /* File DIR/<number>.sst; unique in the store. */
+    uint64_t bytes;          /* File size. */
+    uint64_t entry_count;    /* Entries in the whole file. */
+    uint64_t sequence_min;   /* Lowest and highest sequence numbers inside. */
+    uint64_t sequence_max;
+    uint32_t run;            /* Tables of one run do not overlap. Newer runs
+                                have higher numbers. */
+    struct slice first_key;  /* Bounds of its keys, both inclusive. */
+    struct slice last_key;
+};
+
+/* A change of the set of tables: applied all or not at all. */
+struct lsm_edit {
+    const struct lsm_table *added;
+    size_t added_count;
+    const uint64_t *removed; /* Numbers. */
+    size_t removed_count;
+    uint64_t flushed_sequence; /* After a flush: everything at or below it is
+                                  in tables; else 0. */
+};
+
+/* Decides what a compaction keeps. Entries come in key order. */
+struct lsm_filter {
+    void *ctx;
+    /* Called before the first entry. @to_bottom: no older entry exists below
+     * the inputs, so that tombstones have nothing left to hide. */
+    void (*begin)(void *ctx, bool to_bottom);
+    bool (*keep)(void *ctx, struct slice key, struct slice value);
+    void (*end)(void *ctx);
+};
+
+struct lsm_hooks {
+    void *ctx;
+    /* A fresh file number, never used before in this store. Any thread. */
+    uint64_t (*new_number)(void *ctx);
+    /* Make @edit durable. Parks. On error the lsm keeps its old state and the
+     * new files are removed. */
+    int (*commit)(void *ctx,
+                  struct lsm *lsm,
+                  const struct lsm_edit *edit,
+                  struct err *err);
+    /* The last reference inside the process to table @number went away after an
+     * edit removed it: delete the file if no other tablet shares it. */
+    void (*unlink)(void *ctx, uint64_t number);
+    /* A filter for one compaction over this group; freed with free_filter. NULL
+     * keeps everything. */
+    struct lsm_filter *(*new_filter)(void *ctx, struct lsm *lsm);
+    void (*free_filter)(void *ctx, struct lsm_filter *f);
+};
+
+struct lsm_options {
+    struct fs *fs;              /* Borrowed. */
+    const char *dir;            /* Of its tables; copied. */
+    struct block_cache *cache;  /* Borrowed. */
+    struct group_options group; /* Compression, block size, Bloom, memory. */
+    struct lsm_hooks hooks;     /* Copied. */
+    struct slice lower;         /* Bounds on row keys (encoded): entries of */
+    struct slice upper;         /* shared tables outside are not seen. Copied.
+                                   An empty upper is no bound. */
+    uint64_t compaction_bytes_per_s; /* Rate limit; 0 for none. */
+};
+
+/* --- life -------------------------------------------------------------- */
+
+/* Open over @tables (copied; opened lazily or now). Parks. */
+MUST_CHECK int lsm_open(const struct lsm_options *opts,
+                        const struct lsm_table *tables,
+                        size_t table_count,
+                        struct lsm **out,
+                        struct err *err);
+/* PRE: no snapshot, no flush or compaction running. Memtables are dropped. */
+void lsm_close(struct lsm *l);
+
+/* --- writing ----------------------------------------------------------- */
+
+/* Put one entry into the memtable; both are copied. Never waits. */
+void lsm_insert(struct lsm *l, struct slice key, struct slice value);
+
+/* Bytes in the active and in the frozen memtables. Any thread. */
+size_t lsm_active_bytes(const struct lsm *l);
+size_t lsm_frozen_bytes(const struct lsm *l);
+
+/* Make the active memtable immutable and start another. @sequence: every entry
+ * in it has at most this number. No-op on an empty memtable. */
+void lsm_freeze(struct lsm *l, uint64_t sequence);
+
+/* Write the frozen memtables (all of them, oldest first) to one table: a minor
+ * compaction. Parks. No-op when there are none. */
+MUST_CHECK int lsm_flush(struct lsm *l, struct err *err);
+
+/* --- compaction -------------------------------------------------------- */
+
+/* Is there a merging compaction worth running? In bytes it would read; 0: no. */
+uint64_t lsm_compaction_debt(const struct lsm *l);
+/* Run the most useful one. *@did tells whether there was one. Parks. Stops with
+ * ERR_CANCELLED within milliseconds of lsm_cancel(). */
+MUST_CHECK int lsm_compact(struct lsm *l, bool *did, struct err *err);
+/* Merge everything into one run, dropping what is deleted or expired. Parks. */
+MUST_CHECK int lsm_compact_major(struct lsm *l, struct err *err);
+/* Make running and later flushes and compactions fail with ERR_CANCELLED. */
+void lsm_cancel(struct lsm *l);
+
+struct lsm_stats {
+    size_t table_count;
+    size_t run_count;
+    uint64_t table_bytes;
+    uint64_t entry_count;
+    size_t memtable_bytes;
+    uint64_t flushed_bytes;   /* Since open: written by minor compactions, */
+    uint64_t compacted_bytes; /* and by merging and major ones. */
+};
+void lsm_stats(const struct lsm *l, struct lsm_stats *out);
+/* Row keys (encoded, as in lower/upper) that cut the group into about @parts
+ * equal pieces: appended to @keys as length-prefixed slices. From the tables'
+ * indexes. Parks. */
+MUST_CHECK int lsm_split_points(struct lsm *l,
+                                size_t parts,
+                                struct buf *keys,
+                                size_t *count,
+                                struct err *err);
+
+/* --- reading ----------------------------------------------------------- */
+
+/* Pin the present state. Any thread; never waits. */
+struct lsm_snapshot *lsm_snapshot_new(struct lsm *l);
+void lsm_snapshot_free(struct lsm_snapshot *s); /* Any thread. */
+
+struct lsm_read_options {
+    uint64_t sequence_max;    /* Entries with a higher number are not seen. */
+    struct slice probe_row;   /* If not empty: only this encoded row is wanted;
+                                 tables whose Bloom filter rules it out are not
+                                 opened for it. */
+    struct slice probe_column;/* With probe_row: only this encoded column. */
+    int64_t time_min_us;      /* Tables without timestamps in [min, max) may */
+    int64_t time_max_us;      /* be skipped unless they hold tombstones; equal
+                                 values: no bound. */
+    bool scan;                /* Read ahead, and keep the blocks out of the
+                                 cache's hot part. */
+};
+
+/* A merging iterator over @s, at no entry yet. It holds its own reference. */
+MUST_CHECK int lsm_iter_new(struct lsm_snapshot *s,
+                            const struct lsm_read_options *opts,
+                            struct lsm_iter **out,
+                            struct err *err);
+void lsm_iter_free(struct lsm_iter *it);
+/* Go to the first entry at or after @key. Parks. ERR_CORRUPT names the file,
+ * the offset and the reason. */
+MUST_CHECK int lsm_iter_seek(struct lsm_iter *it,
+                             struct slice key,
+                             struct err *err);
+MUST_CHECK int lsm_iter_next(struct lsm_iter *it, struct err *err); /* Parks. */
+/* False at the end. Never waits. */
+bool lsm_iter_valid(const struct lsm_iter *it);
+/* Borrowed until the iterator moves. */
+struct slice lsm_iter_key(const struct lsm_iter *it);
+struct slice lsm_iter_value(const struct lsm_iter *it);
+
+#endif /* BIGTABLE_LSM_LSM_H */

@@ -1,0 +1,90 @@
+/* The one order of all stored entries: cell keys, compared by memcmp.
+ *
+ *     key     = row family [column time] trailer
+ *     row     = escape(row name) 00 01
+ *     family  = big-endian 16-bit family id, then one byte:
+ *               00 the entry concerns the whole family (or, id 0, the row)
+ *               01 a column follows
+ *     column  = escape(qualifier) 00 01
+ *     time    = big-endian 64 bits of ~(timestamp µs + 2^63): newest first
+ *     trailer = big-endian 64 bits of ~(sequence << 8 | kind): newest first
+ *
+ * escape() writes 00 as 00 ff, so that a name that is a prefix of another sorts
+ * first and no name can imitate a border. A deletion sorts before what it hides:
+ * row before families, family before its columns, column (time INT64_MAX) before
+ * its cells.
+ *
+ * This is the only module that knows the layout. It is documented with an
+ * example in docs/formats.md.
+ */
+#ifndef BIGTABLE_ROW_CELL_KEY_H
+#define BIGTABLE_ROW_CELL_KEY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/core/buf.h"
+#include "base/core/slice.h"
+
+/* The paper: rows are "arbitrary strings (currently up to 64KB in size)". */
+#define ROW_NAME_BYTES_MAX  ((size_t)64 << 10)
+/* As Cloud Bigtable. */
+#define QUALIFIER_BYTES_MAX ((size_t)16 << 10)
+#define VALUE_BYTES_MAX     ((size_t)1 << 30)
+
+typedef uint16_t family_id; /* 0 is no family: entries of the row itself. */
+
+enum entry_kind {
+    ENTRY_PUT = 1,           /* A cell; the value is its value. */
+    ENTRY_DELETE_CELL = 2,   /* Hides the cell of exactly this timestamp. */
+    ENTRY_DELETE_COLUMN = 3, /* Hides the column's older entries, all times. */
+    ENTRY_DELETE_RANGE = 4,  /* The same for timestamps in [min, max): the
+                                value is min and max as little-endian int64. */
+    ENTRY_DELETE_FAMILY = 5, /* Hides the family's older entries in this row. */
+    ENTRY_DELETE_ROW = 6,    /* Hides the row's older entries. */
+};
+
+struct cell_key {
+    struct slice row;       /* Plain, unescaped name. */
+    struct slice qualifier; /* Plain; empty for family and row entries. */
+    int64_t timestamp_us;   /* INT64_MAX for column-wide deletions. */
+    uint64_t sequence;      /* Below 2^56. */
+    family_id family;       /* 0 for ENTRY_DELETE_ROW. */
+    enum entry_kind kind;
+};
+
+/* Append the encoding of @k to @out. */
+void cell_key_append(struct buf *out, const struct cell_key *k);
+
+/* Append only the row part: what every key of the row starts with. */
+void cell_key_append_row(struct buf *out, struct slice row);
+
+/* Append row part, family and column part: the prefix of all cells of one
+ * column. Also the unit of the row+column Bloom filter. */
+void cell_key_append_column(struct buf *out,
+                            struct slice row,
+                            family_id family,
+                            struct slice qualifier);
+
+/* Smallest encoding above every key that starts with the prefix @out[at..]. The
+ * bytes from @at on are replaced. False when there is none (all 0xff). */
+bool cell_key_prefix_successor(struct buf *out, size_t at);
+
+/* Length of the encoded row part of @key, or 0 when it is malformed. */
+size_t cell_key_row_length(struct slice key);
+/* Length up to and with the column part; that of row, family and marker for
+ * family and row entries; 0 when it is malformed. */
+size_t cell_key_column_length(struct slice key);
+/* Sequence and kind without decoding the rest. PRE: key.len >= 8. */
+uint64_t cell_key_sequence(struct slice key);
+enum entry_kind cell_key_kind(struct slice key);
+/* Timestamp of an entry of a column. PRE: it has one. */
+int64_t cell_key_timestamp(struct slice key);
+
+/* Decode all of @key. row and qualifier are borrowed from @key when they hold
+ * no escapes, else from @scratch. False when @key is malformed. */
+bool cell_key_decode(struct slice key,
+                     struct cell_key *out,
+                     struct buf *scratch);
+
+#endif /* BIGTABLE_ROW_CELL_KEY_H */

@@ -1,0 +1,157 @@
+/* What a file system is, for everything that stores: the door of gfs-lite.
+ *
+ * Files are written once by one writer that appends, and read by many. Names
+ * are paths below the file system's root, '/'-separated, without "..".
+ * Implementation here: local.c, a directory of the world's files. A cluster
+ * adds one over chunkservers behind the same functions.
+ *
+ * Threads: any thread; one writer a file. Everything that touches a disk parks.
+ *
+ * Durability
+ *     append   the bytes are readable by this process
+ *     flush    the bytes survive the process
+ *     sync     the bytes, the file's length and its name survive the machine
+ *     rename, remove: durable after fs_sync_dir() of the directory
+ */
+#ifndef GFS_LITE_FS_H
+#define GFS_LITE_FS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/slice.h"
+
+struct fs;
+struct fs_lock;
+struct fs_reader;
+struct fs_writer;
+struct world;
+
+/* Longest path below the root, in bytes. */
+#define FS_PATH_BYTES_MAX 1024
+
+/* --- file systems ------------------------------------------------------ */
+
+/* A file system over the directory @root of @w, made if it is not there.
+ * @w is borrowed. Owned. Errors: ERR_DENIED, ERR_INVALID (not a directory). */
+MUST_CHECK int fs_local_open(struct world *w,
+                             const char *root,
+                             struct fs **out,
+                             struct err *err);
+void fs_close(struct fs *fs); /* PRE: nothing of it is open. NULL allowed. */
+struct world *fs_world(struct fs *fs);
+
+/* --- writing ----------------------------------------------------------- */
+
+enum fs_write_mode {
+    FS_WRITE_STREAM, /* Large sequential output: direct I/O through recycled
+                        aligned buffers where the file system can. Nothing is
+                        readable before fs_writer_flush or _sync. */
+    FS_WRITE_LOG,    /* Small appends that must reach the system at once. */
+};
+
+struct fs_write_options {
+    enum fs_write_mode mode;
+    bool exclusive;          /* ERR_EXISTS instead of starting afresh. */
+    uint64_t expected_bytes; /* Space to reserve; 0 for unknown. */
+};
+
+/* Create (or empty) the file @path; missing directories are made. */
+MUST_CHECK int fs_create(struct fs *fs,
+                         const char *path,
+                         const struct fs_write_options *opts,
+                         struct fs_writer **out,
+                         struct err *err);
+/* Append @len bytes, copied. Parks. After an error the writer is of no more
+ * use: close it. ERR_FULL when the disk is. */
+MUST_CHECK int fs_writer_append(struct fs_writer *w,
+                                const void *data,
+                                size_t len,
+                                struct err *err);
+MUST_CHECK int fs_writer_flush(struct fs_writer *w, struct err *err);
+MUST_CHECK int fs_writer_sync(struct fs_writer *w, struct err *err);
+/* Bytes appended so far. */
+uint64_t fs_writer_offset(const struct fs_writer *w);
+/* Close without syncing; NULL is allowed. Flushes what it can: an error here
+ * means that fs_writer_sync() was not called, and nothing was promised. */
+void fs_writer_close(struct fs_writer *w);
+
+/* --- reading ----------------------------------------------------------- */
+
+MUST_CHECK int fs_open(struct fs *fs,
+                       const char *path,
+                       struct fs_reader **out,
+                       struct err *err);
+uint64_t fs_reader_size(const struct fs_reader *r); /* At the time of open. */
+/* As file_read_at(): *@got < @len only at the end. */
+MUST_CHECK int fs_read_at(struct fs_reader *r,
+                          uint64_t offset,
+                          void *dst,
+                          size_t len,
+                          size_t *got,
+                          struct err *err);
+/* Start reading [offset, offset+len) in the background. A hint. */
+void fs_prefetch(struct fs_reader *r, uint64_t offset, uint64_t len);
+void fs_reader_close(struct fs_reader *r); /* NULL is allowed. */
+
+/* --- names ------------------------------------------------------------- */
+
+struct fs_info {
+    bool is_directory;
+    uint64_t size_bytes;
+    uint64_t modified_us;
+};
+
+MUST_CHECK int fs_rename(struct fs *fs,
+                         const char *from,
+                         const char *to,
+                         struct err *err);
+MUST_CHECK int fs_remove(struct fs *fs, const char *path, struct err *err);
+MUST_CHECK int fs_mkdirs(struct fs *fs, const char *path, struct err *err);
+/* Remove @path and all below it. ERR_NOTFOUND if there is none. */
+MUST_CHECK int fs_remove_tree(struct fs *fs, const char *path, struct err *err);
+MUST_CHECK int fs_stat(struct fs *fs,
+                       const char *path,
+                       struct fs_info *info,
+                       struct err *err);
+MUST_CHECK int fs_sync_dir(struct fs *fs, const char *path, struct err *err);
+/* Names in @path, sorted; free with fs_names_free(). */
+MUST_CHECK int fs_list(struct fs *fs,
+                       const char *path,
+                       char ***names,
+                       size_t *count,
+                       struct err *err);
+void fs_names_free(char **names, size_t count);
+
+/* Replace the small file @path by @contents atomically and durably (write
+ * beside, sync, rename, sync the directory). */
+MUST_CHECK int fs_replace(struct fs *fs,
+                          const char *path,
+                          struct slice contents,
+                          struct err *err);
+/* The whole of a file of at most @bytes_max (ERR_TOOBIG) appended to @out. */
+struct buf;
+MUST_CHECK int fs_read_all(struct fs *fs,
+                           const char *path,
+                           size_t bytes_max,
+                           struct buf *out,
+                           struct err *err);
+
+/* Hold @path against other processes. ERR_BUSY says who holds it. */
+MUST_CHECK int fs_lock(struct fs *fs,
+                       const char *path,
+                       struct fs_lock **out,
+                       struct err *err);
+void fs_unlock(struct fs_lock *l); /* NULL is allowed. */
+
+/* Machines that hold [offset, offset+len), best first: names borrowed from the
+ * file system until it is closed. The local one answers none. */
+size_t fs_locality(struct fs_reader *r,
+                   uint64_t offset,
+                   uint64_t len,
+                   const char **machines,
+                   size_t machines_max);
+
+#endif /* GFS_LITE_FS_H */

@@ -1,0 +1,166 @@
+/* The Sawzall language: compile a program once, run it over many records.
+ *
+ *     struct saw_program *p;
+ *     struct saw_run *run;
+ *     saw_compile(&opts, source, "hosts.szl", &p, &diagnostics);
+ *     saw_run_new(p, &run_opts, &run);
+ *     while (next record)
+ *         saw_run_record(run, record, key, &err);
+ *     saw_run_print(run, ...);
+ *
+ * A program knows neither files nor network: records come in by value, emitted
+ * values go to aggregator tables inside the run (or to the sink of
+ * saw_run_options for output that is printed as it is emitted). Tables of two
+ * runs of one program merge: saw_run_encode_tables() here,
+ * saw_run_merge_tables() there, over any tree of workers.
+ *
+ * Threads: a program is immutable and shared freely. A run is one thread's at a
+ * time, and may be moved between threads between records.
+ *
+ * Bounds: fuel (instructions) per record, bytes of memory, depth of calls, and
+ * cancellation end a record with an error that names the line; nothing recurses
+ * on the C stack over user input without a bound.
+ */
+#ifndef SAWZALL_LITE_SAWZALL_H
+#define SAWZALL_LITE_SAWZALL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/slice.h"
+
+struct saw_program;
+struct saw_run;
+
+/* --- compiling --------------------------------------------------------- */
+
+struct saw_compile_options {
+    /* How `include "f"` and similar find text: appends to @text or fails. NULL:
+     * refused, as in a server. */
+    int (*read_include)(void *ctx,
+                        const char *path,
+                        struct buf *text,
+                        struct err *err);
+    void *ctx;
+    bool restricted;      /* No file, proc, getenv, load: for servers. */
+    bool ignore_undefs;   /* --ignore_undefs. */
+};
+
+/* Compile @source, called @name in messages. On success *@out is owned. Errors
+ * and warnings, each with file:line:column, the line and a caret, are appended
+ * to @diagnostics in either case; ERR_INVALID when there is an error. */
+MUST_CHECK int saw_compile(const struct saw_compile_options *opts,
+                           struct slice source,
+                           const char *name,
+                           struct saw_program **out,
+                           struct buf *diagnostics);
+void saw_program_free(struct saw_program *p); /* NULL is allowed. */
+
+/* True if the program says `r: Row = input;`: it wants table rows. */
+bool saw_program_wants_rows(const struct saw_program *p);
+/* True if it emits to the predeclared table `keep`: it filters a scan. */
+bool saw_program_keeps_rows(const struct saw_program *p);
+/* The columns "family:qualifier" ("family:" for a whole family) it can read;
+ * count 0 with *@all set when that is not known statically. Borrowed. */
+size_t saw_program_columns(const struct saw_program *p,
+                           const struct slice **columns,
+                           bool *all);
+/* Append the tree and the bytecode in readable form. */
+void saw_program_dump(const struct saw_program *p, struct buf *out);
+
+/* --- running ----------------------------------------------------------- */
+
+struct saw_cell {
+    struct slice family;
+    struct slice qualifier;
+    int64_t timestamp_us;
+    struct slice value;
+};
+
+struct saw_row {
+    struct slice key;
+    const struct saw_cell *cells; /* Columns ascending, newest first. */
+    size_t cell_count;
+};
+
+struct saw_run_options {
+    uint64_t fuel_per_record;  /* 0: no limit. */
+    uint64_t memory_bytes_max; /* Record arena + tables; 0: no limit. */
+    uint32_t depth_max;        /* Calls; 0: 10,000. */
+    const atomic_bool *cancel; /* Borrowed; looked at now and then. NULL: none. */
+    /* Where `emit stdout`, `output`, file(...) tables and unprinted tables go:
+     * @path is "/dev/stdout" and the like. NULL: kept in the run and given out
+     * by saw_run_print(). */
+    int (*write)(void *ctx, const char *path, struct slice text, struct err *err);
+    void *write_ctx;
+    /* Tables whose results are aggregated and printed at the end ("*": all);
+     * others are printed as they are emitted, as `emit t[k] <- v;`, like the
+     * published interpreter does. NULL: aggregate all. */
+    const char *table_output;
+    /* Called with each row emitted to `keep`; borrowed during the call. */
+    int (*keep)(void *ctx, const struct saw_row *row, struct err *err);
+    void *keep_ctx;
+};
+
+/* @p must outlive the run. */
+MUST_CHECK int saw_run_new(struct saw_program *p,
+                           const struct saw_run_options *opts,
+                           struct saw_run **out,
+                           struct err *err);
+void saw_run_free(struct saw_run *r); /* NULL is allowed. */
+struct saw_program *saw_run_program(const struct saw_run *r);
+
+/* Run once over @input with @key (`input`, `input_key`). Errors: ERR_INVALID an
+ * undefined value, a failed assert, a run-time error (with a trace of the
+ * program in the text); ERR_EXHAUSTED fuel, memory or depth; ERR_CANCELLED. The
+ * run may go on with the next record after any of them. */
+MUST_CHECK int saw_run_record(struct saw_run *r,
+                              struct slice input,
+                              struct slice key,
+                              struct err *err);
+/* The same for `r: Row = input;` PRE: saw_program_wants_rows(). */
+MUST_CHECK int saw_run_row(struct saw_run *r,
+                           const struct saw_row *row,
+                           struct err *err);
+
+/* Instructions executed so far. */
+uint64_t saw_run_fuel_used(const struct saw_run *r);
+
+/* --- tables ------------------------------------------------------------ */
+
+/* The state of all tables as bytes: versioned, checked when read. */
+void saw_run_encode_tables(struct saw_run *r, struct buf *out);
+/* Add a state that a run of the same program encoded. ERR_CORRUPT, or
+ * ERR_INVALID when it is of another program. */
+MUST_CHECK int saw_run_merge_tables(struct saw_run *r,
+                                    struct slice state,
+                                    struct err *err);
+/* Forget all that was emitted. */
+void saw_run_clear_tables(struct saw_run *r);
+
+/* Append the results of all tables, `name[k1, k2] = v` a line, keys ascending
+ * (strings bytewise, numbers by value), tables in order of declaration. */
+void saw_run_print(struct saw_run *r, struct buf *out);
+
+/* The same as structure, for other formats (JSON, CSV, a printer of aligned
+ * columns). Names are borrowed from the program, values from the call. */
+struct saw_result_sink {
+    void *ctx;
+    /* A table begins: names of its key and value columns. */
+    void (*table)(void *ctx,
+                  const char *name,
+                  const char *const *columns,
+                  size_t column_count);
+    /* One line of it: values as text; @numeric[i] tells which are numbers. */
+    void (*line)(void *ctx,
+                 const struct slice *values,
+                 const bool *numeric,
+                 size_t count);
+};
+void saw_run_results(struct saw_run *r, const struct saw_result_sink *sink);
+
+#endif /* SAWZALL_LITE_SAWZALL_H */
