@@ -1,0 +1,147 @@
+/* Types of the language, as every stage after the parser sees them.
+ *
+ * A type is immutable once made and lives in the arena of its program (the
+ * basic ones are constants of the process). Types are compared by structure
+ * with saw_type_equal(); pointers of equal types may differ. The depth to which
+ * types nest is bounded by the parser (SAW_TYPE_DEPTH_MAX), so a function may
+ * recurse over a type, and over a value by its type.
+ */
+#ifndef SAWZALL_LITE_TYPES_H
+#define SAWZALL_LITE_TYPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/core/slice.h"
+
+/* Deepest nesting of array, map and tuple types. */
+#define SAW_TYPE_DEPTH_MAX 100
+
+enum saw_kind {
+    SAW_BOOL,
+    SAW_BYTES,
+    SAW_FINGERPRINT,
+    SAW_FLOAT,
+    SAW_INT,
+    SAW_STRING,
+    SAW_TIME,
+    SAW_UINT,
+    SAW_ARRAY,
+    SAW_MAP,
+    SAW_TUPLE,
+    SAW_FUNCTION,
+    SAW_TABLE,
+    SAW_VOID,       /* What a function without result gives. */
+    SAW_INCOMPLETE, /* An empty literal {}: fits any array, map or tuple. */
+    SAW_BAD,        /* After an error: fits everything, reports nothing. */
+};
+
+/* Wire types of proto tuples, `proto { x: int @ 1 : fixed64 }`. */
+enum saw_proto_type {
+    SAW_PROTO_DEFAULT,
+    SAW_PROTO_INT32,
+    SAW_PROTO_UINT32,
+    SAW_PROTO_INT64,
+    SAW_PROTO_UINT64,
+    SAW_PROTO_SINT32,
+    SAW_PROTO_SINT64,
+    SAW_PROTO_FIXED32,
+    SAW_PROTO_FIXED64,
+    SAW_PROTO_SFIXED32,
+    SAW_PROTO_SFIXED64,
+    SAW_PROTO_FLOAT,
+    SAW_PROTO_DOUBLE,
+    SAW_PROTO_BOOL,
+    SAW_PROTO_STRING,
+    SAW_PROTO_BYTES,
+    SAW_PROTO_ENUM,
+    SAW_PROTO_MESSAGE,
+    SAW_PROTO_GROUP,
+};
+
+struct saw_type;
+
+/* A field of a tuple, a parameter of a function, an index of a table. */
+struct saw_field {
+    struct slice name; /* Empty when it has none. */
+    const struct saw_type *type;
+    int32_t tag;      /* Of a proto tuple's field; else 0. */
+    uint8_t proto;    /* enum saw_proto_type. */
+    bool required;    /* Proto: `required`. */
+    bool has_default; /* A parameter that may be left out. */
+};
+
+struct saw_type {
+    enum saw_kind kind;
+    const struct saw_type *elem; /* Of array and map; result of a function. */
+    const struct saw_type *key;  /* Of a map. */
+    const struct saw_field *fields; /* Of a tuple; parameters of a function. */
+    size_t field_count;
+    bool proto;        /* A proto tuple: fields can be absent. */
+    bool message;      /* `parsedmessage`. */
+    struct slice name; /* The name it was declared with, or empty. */
+    const struct saw_table_type *table; /* Of SAW_TABLE. */
+};
+
+/* `table kind(param)[indices] of elements weight weights file(..) format(..)`
+ */
+struct saw_table_type {
+    struct slice kind; /* "sum", "top", … */
+    int64_t param;     /* Of kind(param); -1 when absent. */
+    const struct saw_field *indices;
+    size_t index_count;
+    struct saw_field element;
+    struct saw_field weight; /* type NULL when there is none. */
+    struct slice file;       /* Of file("…"); data NULL when absent. */
+    struct slice proc;       /* Of proc("…"); data NULL when absent. */
+    struct slice format;     /* Of format("…"); data NULL when absent. */
+    const struct saw_type *const *format_types; /* Of its arguments. */
+    size_t format_count;
+};
+
+extern const struct saw_type saw_type_bool;
+extern const struct saw_type saw_type_bytes;
+extern const struct saw_type saw_type_fingerprint;
+extern const struct saw_type saw_type_float;
+extern const struct saw_type saw_type_int;
+extern const struct saw_type saw_type_string;
+extern const struct saw_type saw_type_time;
+extern const struct saw_type saw_type_uint;
+extern const struct saw_type saw_type_void;
+extern const struct saw_type saw_type_incomplete;
+extern const struct saw_type saw_type_bad;
+extern const struct saw_type saw_type_array_of_int;
+extern const struct saw_type saw_type_array_of_string;
+extern const struct saw_type saw_type_array_of_bytes;
+
+/* In the arena @a, which must live as long as the type is used. */
+const struct saw_type *saw_type_array(struct arena *a,
+                                      const struct saw_type *elem);
+const struct saw_type *saw_type_map(struct arena *a,
+                                    const struct saw_type *key,
+                                    const struct saw_type *elem);
+
+static inline bool saw_kind_is_basic(enum saw_kind k)
+{
+    return k <= SAW_UINT;
+}
+
+/* Do slots of this kind hold a pointer? */
+static inline bool saw_kind_is_pointer(enum saw_kind k)
+{
+    return k == SAW_BYTES || k == SAW_STRING || k == SAW_ARRAY ||
+           k == SAW_MAP || k == SAW_TUPLE || k == SAW_FUNCTION;
+}
+
+/* Same structure. Field names of tuples and parameters do not count; the tags
+ * of proto tuples do. */
+bool saw_type_equal(const struct saw_type *a, const struct saw_type *b);
+
+/* Append the type as a program would write it: "map[string] of array of int".
+ */
+void saw_type_print(const struct saw_type *t, struct buf *out);
+
+#endif /* SAWZALL_LITE_TYPES_H */
