@@ -1,0 +1,34 @@
+# What the scripts share; sourced, not run.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+ROOT=$PWD
+
+# say TEXT: one line of what happens next, on standard error.
+say() { printf '\n== %s\n' "$*" >&2; }
+
+# die TEXT: why it ends here.
+die() {
+    printf '%s: %s\n' "${0##*/}" "$*" >&2
+    exit 1
+}
+
+# skip TEXT: something was left out; nobody should overlook it.
+skip() { printf '!! SKIPPED: %s\n' "$*" >&2; }
+
+# jobs: how many compilers at once. Two gigabytes each would be safe; one is
+# what they need.
+jobs() {
+    local cpus megabytes
+    cpus=$(nproc)
+    megabytes=$(awk '/^MemAvailable/ {print int($2 / 1024)}' /proc/meminfo)
+    if [ "$megabytes" -lt $((cpus * 1024)) ]; then
+        cpus=$((megabytes / 1024))
+    fi
+    [ "$cpus" -ge 1 ] || cpus=1
+    echo "$cpus"
+}
+
+# seconds_since START: with one digit, for headings.
+seconds_since() {
+    awk -v a="$1" -v b="$EPOCHREALTIME" 'BEGIN {printf "%.1f", b - a}'
+}
