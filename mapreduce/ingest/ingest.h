@@ -1,0 +1,169 @@
+/* Bringing the outside's files into tables: the door of mapreduce/ingest.
+ *
+ *     struct ingest_options o;
+ *     struct ingest_report r;
+ *     ingest_options_init(&o);
+ *     code = ingest_warc(q, "webtable", paths, path_count, &o, &r, &err);
+ *     for (size_t i = 0; i < r.damage_kept; i++)
+ *         print(r.damage[i].file, r.damage[i].offset, r.damage[i].reason);
+ *     ingest_report_free(&r);
+ *
+ * What an import promises
+ *     - It can be run again: keys, timestamps and values come from the input
+ *       alone, so a second run writes the same cells.
+ *     - Damage in the input never stops it: what can't be read is skipped, up
+ *       to the next thing that can, and is in the report with file, offset and
+ *       reason. An error is returned only for what makes going on pointless: a
+ *       file that can't be opened, a table of another shape, a full disk.
+ *     - When it returns 0, everything it wrote is in table files on the disk.
+ *
+ * The rows of each kind are described in docs/crawl.md. Tables that do not
+ * exist are created with families and locality groups that suit the kind.
+ *
+ * Threads: each call starts its own tasks and ends them before it returns.
+ * Parks.
+ */
+#ifndef MAPREDUCE_INGEST_INGEST_H
+#define MAPREDUCE_INGEST_INGEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+
+struct quarry;
+struct world;
+
+/* --- progress and report ------------------------------------------------ */
+
+struct ingest_progress {
+    uint64_t bytes_done; /* Of the input files, as they lie on the disk. */
+    uint64_t bytes_total;
+    uint64_t record_count; /* Records (lines) read so far. */
+    uint64_t damage_count; /* Places of damage met so far. */
+    size_t files_done;
+    size_t files_total;
+};
+
+/* Called about ten times a second, by one task at a time; must not wait. */
+typedef void (*ingest_progress_cb)(void *ctx, const struct ingest_progress *p);
+
+/* One place where the input was not as it should be. */
+struct ingest_damage {
+    char *file;      /* As given to the import. */
+    uint64_t offset; /* Byte in the file as it lies on the disk (of the member
+                        that holds the place, when it is compressed). */
+    char *reason;    /* "gzip member: bad checksum; 1 record skipped". */
+    bool lost;       /* False: everything was read all the same. */
+};
+
+/* The list is cut here; damage_count goes on counting. */
+#define INGEST_DAMAGE_KEPT_MAX 1000
+
+struct ingest_report {
+    uint64_t record_count;   /* Records, lines or objects read. */
+    uint64_t page_count;     /* WARC: captures written to rows. */
+    uint64_t revisit_count;  /* WARC: revisit records, */
+    uint64_t revisit_filled; /* of which the original was at hand. */
+    uint64_t link_count;     /* WARC: anchor cells written. */
+    uint64_t skipped_count;  /* Records with nothing for a row (requests,
+                                warcinfo), and lines that are comments. */
+    uint64_t row_count;      /* Row mutations applied. */
+    uint64_t cell_count;
+    uint64_t bytes_read;    /* From the files. */
+    uint64_t bytes_decoded; /* After decompression of the container. */
+    uint64_t elapsed_us;
+    uint64_t damage_count;        /* Places of damage; of these */
+    uint64_t lost_count;          /* where something could not be read. */
+    struct ingest_damage *damage; /* Sorted by file and offset. */
+    size_t damage_kept;
+};
+
+/* Give back what a report holds; the struct itself is the caller's. */
+void ingest_report_free(struct ingest_report *r);
+
+/* --- options ------------------------------------------------------------- */
+
+struct ingest_options {
+    struct world *world;         /* For files and tasks; NULL: the real one. */
+    ingest_progress_cb progress; /* May be NULL. */
+    void *progress_ctx;
+    unsigned tasks;    /* Files read at a time; 0: one per CPU. */
+    bool create_table; /* Make the table if it is not there. Default true. */
+
+    /* WARC */
+    bool links;              /* Write anchor cells. Default true. */
+    bool verify_digests;     /* Compare WARC-Block-Digest and -Payload-Digest; a
+                                difference is reported, the page kept. */
+    uint64_t page_bytes_max; /* Longer bodies are cut, and marked so in
+                                meta:truncated. Default 64 MiB. */
+
+    /* csv, jsonl */
+    const char *family;     /* Of the cells. Default "data". */
+    const char *key;        /* Column (csv: name or number from 1; jsonl: a
+                               field) with the row key. Default: the first
+                               column; for jsonl "id" or "key". */
+    const char *time_field; /* Column with the timestamp: ISO 8601, or seconds,
+                               ms or µs since 1970 told apart by their size.
+                               NULL: every cell is written at time 0, so that a
+                               rerun changes nothing. */
+    char separator;         /* csv: ',' by default; 0: guess from , ; tab |. */
+    bool header;            /* csv: the first line names the columns. Default
+                               true; otherwise they are "1", "2", … */
+
+    /* access-log */
+    const char *log_host; /* Whose log this is, for the rows' keys. Default
+                             "localhost". */
+};
+
+/* The defaults above. */
+void ingest_options_init(struct ingest_options *o);
+
+/* --- the imports --------------------------------------------------------- */
+
+/* Read each of @paths (WARC or ARC in any packing, told by content, not name)
+ * into @table as a Webtable. @opts may be NULL. @report is filled also on
+ * error; free it with ingest_report_free().
+ *
+ * Errors: ERR_NOTFOUND (a file, or the table with create_table off),
+ * ERR_INVALID (the table lacks a family; a path is a directory), ERR_CORRUPT (a
+ * file is nothing that could be a WARC or ARC; others have been read), and
+ * those of quarry.h. */
+MUST_CHECK int ingest_warc(struct quarry *q,
+                           const char *table,
+                           const char *const *paths,
+                           size_t path_count,
+                           const struct ingest_options *opts,
+                           struct ingest_report *report,
+                           struct err *err);
+
+/* One row a line of comma-separated values (RFC 4180, quotes and all). */
+MUST_CHECK int ingest_csv(struct quarry *q,
+                          const char *table,
+                          const char *const *paths,
+                          size_t path_count,
+                          const struct ingest_options *opts,
+                          struct ingest_report *report,
+                          struct err *err);
+
+/* One row a JSON object, one object a line; nested fields become "a.b". */
+MUST_CHECK int ingest_jsonl(struct quarry *q,
+                            const char *table,
+                            const char *const *paths,
+                            size_t path_count,
+                            const struct ingest_options *opts,
+                            struct ingest_report *report,
+                            struct err *err);
+
+/* One row a request: Apache common and combined, nginx's default. */
+MUST_CHECK int ingest_access_log(struct quarry *q,
+                                 const char *table,
+                                 const char *const *paths,
+                                 size_t path_count,
+                                 const struct ingest_options *opts,
+                                 struct ingest_report *report,
+                                 struct err *err);
+
+#endif /* MAPREDUCE_INGEST_INGEST_H */
