@@ -10,9 +10,9 @@
  *     trailer = big-endian 64 bits of ~(sequence << 8 | kind): newest first
  *
  * escape() writes 00 as 00 ff, so that a name that is a prefix of another sorts
- * first and no name can imitate a border. A deletion sorts before what it hides:
- * row before families, family before its columns, column (time INT64_MAX) before
- * its cells.
+ * first and no name can imitate a border. A deletion sorts before what it
+ * hides: row before families, family before its columns, column (time
+ * INT64_MAX) before its cells.
  *
  * This is the only module that knows the layout. It is documented with an
  * example in docs/formats.md.
@@ -27,7 +27,7 @@
 #include "base/core/slice.h"
 
 /* The paper: rows are "arbitrary strings (currently up to 64KB in size)". */
-#define ROW_NAME_BYTES_MAX  ((size_t)64 << 10)
+#define ROW_NAME_BYTES_MAX ((size_t)64 << 10)
 /* As Cloud Bigtable. */
 #define QUALIFIER_BYTES_MAX ((size_t)16 << 10)
 #define VALUE_BYTES_MAX     ((size_t)1 << 30)
@@ -66,6 +66,17 @@ void cell_key_append_column(struct buf *out,
                             family_id family,
                             struct slice qualifier);
 
+/* The pieces, for who encodes many entries of one row: the row part is appended
+ * once, then one of these for each entry. */
+void cell_key_append_family_column(struct buf *out,
+                                   family_id family,
+                                   struct slice qualifier);
+/* Only the family id: what every entry of the family in the row starts with. */
+void cell_key_append_family(struct buf *out, family_id family);
+void cell_key_append_time(struct buf *out, int64_t timestamp_us);
+/* Everything behind the row part; k->row is not looked at. */
+void cell_key_append_rest(struct buf *out, const struct cell_key *k);
+
 /* Smallest encoding above every key that starts with the prefix @out[at..]. The
  * bytes from @at on are replaced. False when there is none (all 0xff). */
 bool cell_key_prefix_successor(struct buf *out, size_t at);
@@ -80,6 +91,19 @@ uint64_t cell_key_sequence(struct slice key);
 enum entry_kind cell_key_kind(struct slice key);
 /* Timestamp of an entry of a column. PRE: it has one. */
 int64_t cell_key_timestamp(struct slice key);
+
+/* The plain name of an encoded row part (with or without more behind it):
+ * borrowed from @encoded, or from @scratch when it holds escapes.
+ * PRE: cell_key_row_length(encoded) > 0. */
+struct slice cell_key_plain_row(struct slice encoded, struct buf *scratch);
+
+/* Family and plain qualifier of the entry of a column, @row_length bytes into
+ * @key. False when it is malformed or not of a column. */
+bool cell_key_decode_column(struct slice key,
+                            size_t row_length,
+                            family_id *family,
+                            struct slice *qualifier,
+                            struct buf *scratch);
 
 /* Decode all of @key. row and qualifier are borrowed from @key when they hold
  * no escapes, else from @scratch. False when @key is malformed. */

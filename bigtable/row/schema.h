@@ -22,8 +22,16 @@ struct gc_rule;
 #define FAMILY_COUNT_MAX      1024 /* "at most hundreds", says the paper. */
 #define GROUP_COUNT_MAX       32
 
-enum compression { COMPRESSION_NONE, COMPRESSION_ZSTD };
-enum bloom_kind { BLOOM_NONE, BLOOM_ROW, BLOOM_ROW_COLUMN };
+enum compression {
+    COMPRESSION_NONE,
+    COMPRESSION_ZSTD
+};
+
+enum bloom_kind {
+    BLOOM_NONE,
+    BLOOM_ROW,
+    BLOOM_ROW_COLUMN
+};
 
 /* How a locality group is stored. */
 struct group_options {
@@ -45,13 +53,83 @@ struct locality_group {
 
 struct family {
     char name[FAMILY_NAME_BYTES_MAX + 1];
-    family_id id;     /* From 1; never reused inside the table. */
-    uint32_t group;   /* Id of its locality group. */
+    family_id id;       /* From 1; never reused inside the table. */
+    uint32_t group;     /* Id of its locality group. */
     struct gc_rule *gc; /* Owned; NULL keeps everything. */
 };
 
-/* The rest of this module (struct schema, its encoding and lookup) belongs to
- * row/schema.c; group_options_default() gives the defaults above. */
+/* Owned by one thread while it is changed; immutable and shared afterwards. */
+struct schema {
+    struct family *families; /* In order of their ids: the schema's order. */
+    size_t family_count;
+    struct locality_group *groups; /* In order of their ids; never empty: the
+                                      first is SCHEMA_DEFAULT_GROUP. */
+    size_t group_count;
+    family_id next_family; /* Ids the next ones get. */
+    uint32_t next_group;
+};
+
+/* Every schema has this group; families are stored there unless told. */
+#define SCHEMA_DEFAULT_GROUP "default"
+
+/* The defaults above. */
 void group_options_default(struct group_options *o);
+/* Change @o by "key=value" options, comma-separated. Errors: ERR_INVALID names
+ * the option and what it may be; @o is unchanged then. */
+MUST_CHECK int
+group_options_parse(struct group_options *o, const char *text, struct err *err);
+/* Append every option, as group_options_parse() takes them. */
+void group_options_format(const struct group_options *o, struct buf *out);
+
+/* No families, the default group. Owned. */
+struct schema *schema_new(void);
+struct schema *schema_copy(const struct schema *s);
+void schema_free(struct schema *s); /* NULL is allowed. */
+
+/* Each of these changes @s or, on error, leaves it as it was. Options are those
+ * of struct quarry_family_spec and quarry_group_spec (client/quarry.h).
+ * Errors: ERR_EXISTS, ERR_NOTFOUND (lists what there is), ERR_INVALID,
+ * ERR_TOOBIG (too many). */
+MUST_CHECK int schema_add_family(struct schema *s,
+                                 const char *name,
+                                 const char *options,
+                                 struct err *err);
+MUST_CHECK int schema_update_family(struct schema *s,
+                                    const char *name,
+                                    const char *options,
+                                    struct err *err);
+MUST_CHECK int
+schema_drop_family(struct schema *s, const char *name, struct err *err);
+MUST_CHECK int schema_add_group(struct schema *s,
+                                const char *name,
+                                const char *options,
+                                struct err *err);
+MUST_CHECK int schema_update_group(struct schema *s,
+                                   const char *name,
+                                   const char *options,
+                                   struct err *err);
+
+/* NULL when there is none. Borrowed from @s. */
+const struct family *schema_family(const struct schema *s, struct slice name);
+const struct family *schema_family_by_id(const struct schema *s, family_id id);
+const struct locality_group *schema_group(const struct schema *s,
+                                          struct slice name);
+const struct locality_group *schema_group_by_id(const struct schema *s,
+                                                uint32_t id);
+/* The message for a family that is not there: lists those that are. Returns
+ * ERR_NOTFOUND. */
+int schema_no_family(const struct schema *s,
+                     struct slice name,
+                     struct err *err);
+
+/* Letters, digits, '_', '-', '.'; 1 to FAMILY_NAME_BYTES_MAX of them. @what is
+ * the kind of thing for the message. */
+MUST_CHECK int
+schema_check_name(const char *what, struct slice name, struct err *err);
+
+/* Binary form, versioned. Errors: ERR_CORRUPT, ERR_UNSUPPORTED (newer). */
+void schema_encode(const struct schema *s, struct buf *out);
+MUST_CHECK int
+schema_decode(struct slice bytes, struct schema **out, struct err *err);
 
 #endif /* BIGTABLE_ROW_SCHEMA_H */

@@ -1,0 +1,162 @@
+/* The binary form of a schema, as the manifest keeps it.
+ *
+ *     schema = version:varint next_family:varint next_group:varint
+ *              group_count:varint group… family_count:varint family…
+ *     group  = name:lslice id:varint compression:u8 level:zigzag dictionary:u8
+ *              block_bytes:varint bloom:u8 bloom_bits:varint in_memory:u8
+ *              memtable_bytes:varint
+ *     family = name:lslice id:varint group:varint rule
+ */
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/coding.h"
+#include "base/core/panic.h"
+#include "bigtable/row/gc_rule.h"
+#include "bigtable/row/schema.h"
+
+#define SCHEMA_VERSION     1
+#define GROUP_ENCODED_MIN  10 /* Bytes of the smallest group, */
+#define FAMILY_ENCODED_MIN 4  /* and of the smallest family. */
+
+static void encode_group(const struct locality_group *g, struct buf *out)
+{
+    const struct group_options *o = &g->options;
+    buf_put_lslice(out, slice_str(g->name));
+    buf_put_varint(out, g->id);
+    buf_put_u8(out, (uint8_t)o->compression);
+    buf_put_zigzag(out, o->level);
+    buf_put_u8(out, o->dictionary);
+    buf_put_varint(out, o->block_bytes);
+    buf_put_u8(out, (uint8_t)o->bloom);
+    buf_put_varint(out, o->bloom_bits);
+    buf_put_u8(out, o->in_memory);
+    buf_put_varint(out, o->memtable_bytes);
+}
+
+void schema_encode(const struct schema *s, struct buf *out)
+{
+    buf_put_varint(out, SCHEMA_VERSION);
+    buf_put_varint(out, s->next_family);
+    buf_put_varint(out, s->next_group);
+    buf_put_varint(out, s->group_count);
+    for (size_t i = 0; i < s->group_count; i++)
+        encode_group(&s->groups[i], out);
+    buf_put_varint(out, s->family_count);
+    for (size_t i = 0; i < s->family_count; i++) {
+        const struct family *f = &s->families[i];
+        buf_put_lslice(out, slice_str(f->name));
+        buf_put_varint(out, f->id);
+        buf_put_varint(out, f->group);
+        gc_rule_encode(f->gc, out);
+    }
+}
+
+/* A number of at most @max; anything else is bad. */
+static uint64_t read_number(struct cursor *c, uint64_t max)
+{
+    uint64_t v = cursor_varint(c);
+    if (v > max) {
+        c->bad = true;
+        return 0;
+    }
+    return v;
+}
+
+static void read_name(struct cursor *c, char name[FAMILY_NAME_BYTES_MAX + 1])
+{
+    struct slice s = cursor_lslice(c);
+    if (c->bad || schema_check_name("", s, NULL) != 0) {
+        c->bad = true;
+        return;
+    }
+    memcpy(name, s.data, s.len);
+    name[s.len] = '\0';
+}
+
+static void decode_group(struct cursor *c, struct locality_group *g)
+{
+    struct group_options *o = &g->options;
+    int64_t level;
+    uint8_t flag;
+    read_name(c, g->name);
+    g->id = (uint32_t)read_number(c, UINT32_MAX);
+    flag = cursor_u8(c);
+    o->compression = flag ? COMPRESSION_ZSTD : COMPRESSION_NONE;
+    c->bad |= flag > COMPRESSION_ZSTD;
+    level = cursor_zigzag(c);
+    c->bad |= level < -5 || level > 19;
+    o->level = (int)level;
+    o->dictionary = cursor_u8(c) != 0;
+    o->block_bytes = (uint32_t)read_number(c, UINT32_MAX);
+    flag = cursor_u8(c);
+    c->bad |= flag > BLOOM_ROW_COLUMN;
+    o->bloom = (enum bloom_kind)(flag <= BLOOM_ROW_COLUMN ? flag : 0);
+    o->bloom_bits = (uint32_t)read_number(c, 64);
+    o->in_memory = cursor_u8(c) != 0;
+    o->memtable_bytes = cursor_varint(c);
+}
+
+static void decode_groups(struct cursor *c, struct schema *s)
+{
+    size_t count = cursor_count(c, GROUP_ENCODED_MIN);
+    if (count == 0 || count > GROUP_COUNT_MAX) {
+        c->bad = true;
+        return;
+    }
+    s->groups = mem_zalloc(count, sizeof(*s->groups));
+    while (s->group_count < count && !c->bad) {
+        struct locality_group *g = &s->groups[s->group_count++];
+        decode_group(c, g);
+        c->bad |= g->id >= s->next_group;
+        if (s->group_count > 1)
+            c->bad |= g->id <= g[-1].id;
+    }
+}
+
+static void decode_families(struct cursor *c, struct schema *s)
+{
+    size_t count = cursor_count(c, FAMILY_ENCODED_MIN);
+    if (count > FAMILY_COUNT_MAX)
+        c->bad = true;
+    if (c->bad || count == 0)
+        return;
+    s->families = mem_zalloc(count, sizeof(*s->families));
+    while (s->family_count < count && !c->bad) {
+        struct family *f = &s->families[s->family_count++];
+        read_name(c, f->name);
+        f->id = (family_id)read_number(c, UINT16_MAX);
+        f->group = (uint32_t)read_number(c, UINT32_MAX);
+        gc_rule_decode(c, &f->gc);
+        c->bad |= f->id >= s->next_family || !schema_group_by_id(s, f->group);
+        if (s->family_count > 1)
+            c->bad |= f->id <= f[-1].id;
+    }
+}
+
+int schema_decode(struct slice bytes, struct schema **out, struct err *err)
+{
+    struct cursor c = cursor_make(bytes);
+    struct schema *s;
+    uint64_t version = cursor_varint(&c);
+    *out = NULL;
+    if (!c.bad && version > SCHEMA_VERSION) {
+        err_set(err, ERR_UNSUPPORTED,
+                "schema format %llu is newer than this program's (%d)",
+                (unsigned long long)version, SCHEMA_VERSION);
+        err_hint(err, "use a newer quarry");
+        return ERR_UNSUPPORTED;
+    }
+    s = mem_zalloc(1, sizeof(*s));
+    s->next_family = (family_id)read_number(&c, UINT16_MAX);
+    s->next_group = (uint32_t)read_number(&c, UINT32_MAX);
+    decode_groups(&c, s);
+    if (!c.bad)
+        decode_families(&c, s);
+    if (c.bad || c.p != c.end) {
+        schema_free(s);
+        return err_set(err, ERR_CORRUPT, "malformed schema");
+    }
+    *out = s;
+    return 0;
+}
