@@ -32,10 +32,8 @@ typedef void (*fiber_fn)(void *arg);
 /* Start fn(arg) on @loop; it runs for the first time after the caller parks or
  * returns to its loop. From another thread, use loop_post(). The handle stays
  * valid until fiber_join() or fiber_detach(). */
-struct fiber *fiber_start(struct loop *loop,
-                          const char *name,
-                          fiber_fn fn,
-                          void *arg);
+struct fiber *
+fiber_start(struct loop *loop, const char *name, fiber_fn fn, void *arg);
 void fiber_detach(struct fiber *f);
 void fiber_join(struct fiber *f); /* Parks until it has returned; frees it. */
 

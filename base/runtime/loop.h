@@ -16,10 +16,8 @@ struct world;
 typedef void (*loop_fn)(void *arg);
 
 /* A loop that runs nothing yet. Owned. */
-MUST_CHECK int loop_new(struct world *w,
-                        const char *name,
-                        struct loop **out,
-                        struct err *err);
+MUST_CHECK int
+loop_new(struct world *w, const char *name, struct loop **out, struct err *err);
 /* PRE: it does not run and has no fibers. */
 void loop_free(struct loop *l);
 

@@ -19,14 +19,14 @@ struct world;
 struct sync_waiter;
 
 struct mutex {
-    atomic_uint state;          /* 0 free, 1 held, 2 held with waiters. */
-    atomic_uint guard;          /* Spin lock of the two fields below. */
-    struct sync_waiter *head;   /* Oldest waiter. */
-    struct sync_waiter *tail;   /* Newest waiter. */
+    atomic_uint state;        /* Bits: 1 held, 2 with waiters. */
+    atomic_uint guard;        /* Spin lock of the two fields below. */
+    struct sync_waiter *head; /* Oldest waiter. */
+    struct sync_waiter *tail; /* Newest waiter. */
 };
 
 struct cond {
-    atomic_uint guard;          /* Spin lock of the two fields below. */
+    atomic_uint guard; /* Spin lock of the two fields below. */
     struct sync_waiter *head;
     struct sync_waiter *tail;
 };
@@ -43,7 +43,10 @@ void cond_close(struct cond *c); /* PRE: nobody waits. */
  * PRE: @m is held by the caller. */
 void cond_wait(struct cond *c, struct mutex *m);
 /* As cond_wait, but gives up after @us; false when it did. */
-bool cond_wait_us(struct cond *c, struct mutex *m, struct world *w, uint64_t us);
+bool cond_wait_us(struct cond *c,
+                  struct mutex *m,
+                  struct world *w,
+                  uint64_t us);
 void cond_signal(struct cond *c);    /* Wake one. Any thread. */
 void cond_broadcast(struct cond *c); /* Wake all. Any thread. */
 

@@ -49,16 +49,20 @@ void world_sleep_us(struct world *w, uint64_t us); /* Parks. */
 enum file_flags {
     FILE_READ = 1,
     FILE_WRITE = 2,
-    FILE_CREATE = 4,     /* Make it if it is not there. */
-    FILE_EXCLUSIVE = 8,  /* With FILE_CREATE: ERR_EXISTS if it is there. */
-    FILE_TRUNCATE = 16,  /* Start empty. */
-    FILE_DIRECT = 32,    /* Past the page cache where the file system can;
-                            buffers, offsets and lengths in FILE_DIRECT_ALIGN. */
+    FILE_CREATE = 4,    /* Make it if it is not there. */
+    FILE_EXCLUSIVE = 8, /* With FILE_CREATE: ERR_EXISTS if it is there. */
+    FILE_TRUNCATE = 16, /* Start empty. */
+    FILE_DIRECT = 32,   /* Past the page cache where the file system can;
+                           buffers, offsets and lengths in FILE_DIRECT_ALIGN. */
 };
 
 #define FILE_DIRECT_ALIGN ((size_t)4096)
 
-enum file_kind { FILE_KIND_REGULAR, FILE_KIND_DIRECTORY, FILE_KIND_OTHER };
+enum file_kind {
+    FILE_KIND_REGULAR,
+    FILE_KIND_DIRECTORY,
+    FILE_KIND_OTHER
+};
 
 struct file_info {
     enum file_kind kind;
@@ -102,8 +106,15 @@ void file_allocate(struct file *f, uint64_t bytes);
 
 /* Tell the page cache what [offset, offset+len) is for: FILE_WILL_NEED starts
  * reading it, FILE_WONT_NEED drops it. A hint. */
-enum file_advice { FILE_WILL_NEED, FILE_WONT_NEED };
-void file_advise(struct file *f, uint64_t offset, uint64_t len, enum file_advice);
+enum file_advice {
+    FILE_WILL_NEED,
+    FILE_WONT_NEED
+};
+
+void file_advise(struct file *f,
+                 uint64_t offset,
+                 uint64_t len,
+                 enum file_advice);
 
 void file_close(struct file *f); /* NULL is allowed. Syncs nothing. */
 
@@ -119,9 +130,8 @@ MUST_CHECK int world_stat(struct world *w,
                           struct file_info *info,
                           struct err *err);
 /* Names created, renamed or removed in directory @path are on the disk. */
-MUST_CHECK int world_sync_dir(struct world *w,
-                              const char *path,
-                              struct err *err);
+MUST_CHECK int
+world_sync_dir(struct world *w, const char *path, struct err *err);
 
 /* Names in directory @path, sorted, without "." and "..". *@names and each name
  * are owned by the caller: world_names_free(). */
@@ -147,10 +157,8 @@ typedef void (*task_fn)(void *arg);
 /* Run fn(arg) beside the caller: on a thread of its own in the real world, on a
  * fiber in the simulated one. @name (copied) shows in debuggers and dumps.
  * Owned: end it with task_join(). */
-struct task *task_start(struct world *w,
-                        const char *name,
-                        task_fn fn,
-                        void *arg);
+struct task *
+task_start(struct world *w, const char *name, task_fn fn, void *arg);
 
 /* Wait until it has returned, and free it. Parks. */
 void task_join(struct task *t);

@@ -1,0 +1,216 @@
+/* The door of the world: checks what holds for every implementation, and calls
+ * the one at hand. */
+#include "base/runtime/world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/world_ops.h"
+
+void world_free(struct world *w)
+{
+    if (w)
+        w->ops->free(w);
+}
+
+/* --- time and chance --------------------------------------------------- */
+
+uint64_t world_now_us(struct world *w)
+{
+    return w->ops->now_us(w);
+}
+
+uint64_t world_mono_ns(struct world *w)
+{
+    return w->ops->mono_ns(w);
+}
+
+uint64_t world_random(struct world *w)
+{
+    return w->ops->random(w);
+}
+
+unsigned world_cpu_count(struct world *w)
+{
+    return w->ops->cpu_count(w);
+}
+
+void world_sleep_us(struct world *w, uint64_t us)
+{
+    w->ops->sleep_us(w, us);
+}
+
+/* --- files ------------------------------------------------------------- */
+
+int file_open(struct world *w,
+              const char *path,
+              unsigned flags,
+              struct file **out,
+              struct err *err)
+{
+    PRE(flags & (FILE_READ | FILE_WRITE));
+    PRE((flags & FILE_WRITE) || !(flags & (FILE_CREATE | FILE_TRUNCATE)));
+    *out = NULL;
+    return w->ops->file_open(w, path, flags, out, err);
+}
+
+int file_read_at(struct file *f,
+                 uint64_t offset,
+                 void *dst,
+                 size_t len,
+                 size_t *got,
+                 struct err *err)
+{
+    PRE(offset <= INT64_MAX);
+    *got = 0;
+    return f->world->ops->file_read_at(f, offset, dst, len, got, err);
+}
+
+int file_write_at(struct file *f,
+                  uint64_t offset,
+                  const struct slice *parts,
+                  size_t part_count,
+                  struct err *err)
+{
+    PRE(offset <= INT64_MAX);
+    return f->world->ops->file_write_at(f, offset, parts, part_count, err);
+}
+
+int file_sync(struct file *f, struct err *err)
+{
+    return f->world->ops->file_sync(f, err);
+}
+
+int file_size(struct file *f, uint64_t *bytes, struct err *err)
+{
+    *bytes = 0;
+    return f->world->ops->file_size(f, bytes, err);
+}
+
+int file_truncate(struct file *f, uint64_t bytes, struct err *err)
+{
+    PRE(bytes <= INT64_MAX);
+    return f->world->ops->file_truncate(f, bytes, err);
+}
+
+void file_allocate(struct file *f, uint64_t bytes)
+{
+    f->world->ops->file_allocate(f, bytes);
+}
+
+void file_advise(struct file *f,
+                 uint64_t offset,
+                 uint64_t len,
+                 enum file_advice advice)
+{
+    f->world->ops->file_advise(f, offset, len, advice);
+}
+
+void file_close(struct file *f)
+{
+    if (f)
+        f->world->ops->file_close(f);
+}
+
+/* --- names ------------------------------------------------------------- */
+
+int world_rename(struct world *w,
+                 const char *from,
+                 const char *to,
+                 struct err *err)
+{
+    return w->ops->rename(w, from, to, err);
+}
+
+int world_remove(struct world *w, const char *path, struct err *err)
+{
+    return w->ops->remove(w, path, err);
+}
+
+int world_mkdir(struct world *w, const char *path, struct err *err)
+{
+    return w->ops->mkdir(w, path, err);
+}
+
+int world_rmdir(struct world *w, const char *path, struct err *err)
+{
+    return w->ops->rmdir(w, path, err);
+}
+
+int world_stat(struct world *w,
+               const char *path,
+               struct file_info *info,
+               struct err *err)
+{
+    return w->ops->stat(w, path, info, err);
+}
+
+int world_sync_dir(struct world *w, const char *path, struct err *err)
+{
+    return w->ops->sync_dir(w, path, err);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int world_list(struct world *w,
+               const char *path,
+               char ***names,
+               size_t *count,
+               struct err *err)
+{
+    int rc;
+    *names = NULL;
+    *count = 0;
+    rc = w->ops->list(w, path, names, count, err);
+    if (rc == 0 && *count)
+        qsort(*names, *count, sizeof(**names), compare_names);
+    return rc;
+}
+
+void world_names_free(char **names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        mem_free(names[i]);
+    mem_free(names);
+}
+
+void name_list_add(struct name_list *l, const char *name)
+{
+    if (l->count == l->cap) {
+        l->cap = l->cap ? l->cap * 2 : 16;
+        l->names = mem_realloc(l->names, l->cap * sizeof(*l->names));
+    }
+    l->names[l->count++] = mem_strdup(name);
+}
+
+int file_lock(struct world *w,
+              const char *path,
+              struct file_lock **out,
+              struct err *err)
+{
+    *out = NULL;
+    return w->ops->lock(w, path, out, err);
+}
+
+void file_unlock(struct file_lock *l)
+{
+    if (l)
+        l->world->ops->unlock(l);
+}
+
+/* --- tasks ------------------------------------------------------------- */
+
+struct task *
+task_start(struct world *w, const char *name, task_fn fn, void *arg)
+{
+    return w->ops->task_start(w, name, fn, arg);
+}
+
+void task_join(struct task *t)
+{
+    t->world->ops->task_join(t);
+}

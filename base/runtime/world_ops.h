@@ -1,0 +1,107 @@
+/* What an implementation of the world provides: the table behind world.h.
+ *
+ * Private to base/runtime and to worlds that tests build. Each implementation
+ * embeds the base structs below as its first member. The meaning of each entry
+ * is that of the function of the same name in world.h, loop.h or stream.h.
+ */
+#ifndef BASE_RUNTIME_WORLD_OPS_H
+#define BASE_RUNTIME_WORLD_OPS_H
+
+#include "base/runtime/world.h"
+
+struct loop;
+struct stream;
+struct stream_listener;
+
+struct world_ops {
+    void (*free)(struct world *w);
+
+    uint64_t (*now_us)(struct world *w);
+    uint64_t (*mono_ns)(struct world *w);
+    uint64_t (*random)(struct world *w);
+    unsigned (*cpu_count)(struct world *w);
+    void (*sleep_us)(struct world *w, uint64_t us);
+
+    int (*file_open)(struct world *w,
+                     const char *path,
+                     unsigned flags,
+                     struct file **out,
+                     struct err *err);
+    int (*file_read_at)(struct file *f,
+                        uint64_t offset,
+                        void *dst,
+                        size_t len,
+                        size_t *got,
+                        struct err *err);
+    int (*file_write_at)(struct file *f,
+                         uint64_t offset,
+                         const struct slice *parts,
+                         size_t part_count,
+                         struct err *err);
+    int (*file_sync)(struct file *f, struct err *err);
+    int (*file_size)(struct file *f, uint64_t *bytes, struct err *err);
+    int (*file_truncate)(struct file *f, uint64_t bytes, struct err *err);
+    void (*file_allocate)(struct file *f, uint64_t bytes);
+    void (*file_advise)(struct file *f,
+                        uint64_t offset,
+                        uint64_t len,
+                        enum file_advice advice);
+    void (*file_close)(struct file *f);
+
+    int (*rename)(struct world *w,
+                  const char *from,
+                  const char *to,
+                  struct err *err);
+    int (*remove)(struct world *w, const char *path, struct err *err);
+    int (*mkdir)(struct world *w, const char *path, struct err *err);
+    int (*rmdir)(struct world *w, const char *path, struct err *err);
+    int (*stat)(struct world *w,
+                const char *path,
+                struct file_info *info,
+                struct err *err);
+    int (*sync_dir)(struct world *w, const char *path, struct err *err);
+    /* Unsorted; world.c sorts. */
+    int (*list)(struct world *w,
+                const char *path,
+                char ***names,
+                size_t *count,
+                struct err *err);
+    int (*lock)(struct world *w,
+                const char *path,
+                struct file_lock **out,
+                struct err *err);
+    void (*unlock)(struct file_lock *l);
+
+    struct task *(*task_start)(struct world *w,
+                               const char *name,
+                               task_fn fn,
+                               void *arg);
+    void (*task_join)(struct task *t);
+};
+
+struct world {
+    const struct world_ops *ops;
+};
+
+struct file {
+    struct world *world;
+};
+
+struct file_lock {
+    struct world *world;
+};
+
+struct task {
+    struct world *world;
+};
+
+/* Names for world_list(), grown one by one. */
+struct name_list {
+    char **names; /* Owned, each one too. */
+    size_t count;
+    size_t cap;
+};
+
+void name_list_add(struct name_list *l, const char *name);
+
+#endif /* BASE_RUNTIME_WORLD_OPS_H */

@@ -1,0 +1,111 @@
+/* The real world: Linux's clocks, randomness and CPUs; its files, names, locks,
+ * tasks and loops are in the files beside this one. */
+#define _GNU_SOURCE
+
+#include "base/runtime/world_uv.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "base/core/hash.h"
+#include "base/core/panic.h"
+#include "base/runtime/fiber_loop.h"
+#include "base/runtime/waiter.h"
+
+/* An odd constant with well spread bits: 2^64 over the golden ratio. */
+#define RANDOM_STEP UINT64_C(0x9e3779b97f4a7c15)
+
+static void real_free(struct world *w)
+{
+    mem_free(w);
+}
+
+static uint64_t real_now_us(struct world *w)
+{
+    struct timespec ts;
+    (void)w;
+    clock_gettime(CLOCK_REALTIME, &ts);
+    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+static uint64_t mono_ns(struct world *w)
+{
+    (void)w;
+    return real_mono_ns();
+}
+
+static uint64_t real_random(struct world *w)
+{
+    return hash_mix(
+        atomic_fetch_add(&real_world(w)->random_state, RANDOM_STEP));
+}
+
+static unsigned real_cpu_count(struct world *w)
+{
+    cpu_set_t set;
+    int count;
+    (void)w;
+    if (sched_getaffinity(0, sizeof(set), &set) < 0)
+        return 1;
+    count = CPU_COUNT(&set);
+    return count < 1 ? 1 : (unsigned)count;
+}
+
+static void thread_sleep(uint64_t us)
+{
+    struct timespec ts = {.tv_sec = (time_t)(us / 1000000),
+                          .tv_nsec = (long)(us % 1000000) * 1000};
+    while (nanosleep(&ts, &ts) < 0 && errno == EINTR)
+        ;
+}
+
+static void real_sleep_us(struct world *w, uint64_t us)
+{
+    (void)w;
+    if (fiber_self())
+        fiber_sleep_us(us);
+    else
+        thread_sleep(us);
+}
+
+static const struct world_ops real_ops = {
+    .free = real_free,
+    .now_us = real_now_us,
+    .mono_ns = mono_ns,
+    .random = real_random,
+    .cpu_count = real_cpu_count,
+    .sleep_us = real_sleep_us,
+    .file_open = real_file_open,
+    .file_read_at = real_file_read_at,
+    .file_write_at = real_file_write_at,
+    .file_sync = real_file_sync,
+    .file_size = real_file_size,
+    .file_truncate = real_file_truncate,
+    .file_allocate = real_file_allocate,
+    .file_advise = real_file_advise,
+    .file_close = real_file_close,
+    .rename = real_rename,
+    .remove = real_remove,
+    .mkdir = real_mkdir,
+    .rmdir = real_rmdir,
+    .stat = real_stat,
+    .sync_dir = real_sync_dir,
+    .list = real_list,
+    .lock = real_lock,
+    .unlock = real_unlock,
+    .task_start = real_task_start,
+    .task_join = real_task_join,
+};
+
+struct world *world_real_new(void)
+{
+    struct real_world *w = mem_zalloc(1, sizeof(*w));
+    uint64_t seed = 0;
+    w->base.ops = &real_ops;
+    if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+        seed = real_mono_ns();
+    atomic_init(&w->random_state, seed);
+    return &w->base;
+}

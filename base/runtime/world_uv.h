@@ -1,0 +1,78 @@
+/* The parts of the real world, one file each. Private to world_uv*.c. */
+#ifndef BASE_RUNTIME_WORLD_UV_H
+#define BASE_RUNTIME_WORLD_UV_H
+
+#include <stdatomic.h>
+
+#include "base/runtime/world_ops.h"
+
+struct real_world {
+    struct world base;
+    atomic_uint_least64_t random_state; /* Counter mixed into numbers. */
+    struct offload_pool *pool;          /* Threads for work off the loops. */
+};
+
+static inline struct real_world *real_world(struct world *w)
+{
+    return (struct real_world *)w;
+}
+
+/* world_uv_file.c */
+int real_file_open(struct world *w,
+                   const char *path,
+                   unsigned flags,
+                   struct file **out,
+                   struct err *err);
+int real_file_read_at(struct file *f,
+                      uint64_t offset,
+                      void *dst,
+                      size_t len,
+                      size_t *got,
+                      struct err *err);
+int real_file_write_at(struct file *f,
+                       uint64_t offset,
+                       const struct slice *parts,
+                       size_t part_count,
+                       struct err *err);
+int real_file_sync(struct file *f, struct err *err);
+int real_file_size(struct file *f, uint64_t *bytes, struct err *err);
+int real_file_truncate(struct file *f, uint64_t bytes, struct err *err);
+void real_file_allocate(struct file *f, uint64_t bytes);
+void real_file_advise(struct file *f,
+                      uint64_t offset,
+                      uint64_t len,
+                      enum file_advice advice);
+void real_file_close(struct file *f);
+
+/* world_uv_names.c */
+int real_rename(struct world *w,
+                const char *from,
+                const char *to,
+                struct err *err);
+int real_remove(struct world *w, const char *path, struct err *err);
+int real_mkdir(struct world *w, const char *path, struct err *err);
+int real_rmdir(struct world *w, const char *path, struct err *err);
+int real_stat(struct world *w,
+              const char *path,
+              struct file_info *info,
+              struct err *err);
+int real_sync_dir(struct world *w, const char *path, struct err *err);
+int real_list(struct world *w,
+              const char *path,
+              char ***names,
+              size_t *count,
+              struct err *err);
+
+/* world_uv_lock.c */
+int real_lock(struct world *w,
+              const char *path,
+              struct file_lock **out,
+              struct err *err);
+void real_unlock(struct file_lock *l);
+
+/* world_uv_task.c */
+struct task *
+real_task_start(struct world *w, const char *name, task_fn fn, void *arg);
+void real_task_join(struct task *t);
+
+#endif /* BASE_RUNTIME_WORLD_UV_H */

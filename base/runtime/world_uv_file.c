@@ -1,0 +1,330 @@
+/* Files of the real world.
+ *
+ * On a plain thread a call is the system call. On a fiber, a read tries the
+ * page cache first (preadv2 with RWF_NOWAIT) and only what would sleep goes to
+ * the thread pool; everything that reaches the disk goes there at once.
+ */
+#define _GNU_SOURCE
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/fiber_loop.h"
+#include "base/runtime/world_uv.h"
+
+/* Parts given to one pwritev: the kernel takes up to 1024, more than a few
+ * dozen save nothing. */
+#define WRITE_PARTS_MAX 64
+
+struct real_file {
+    struct file base;
+    int fd;
+    bool direct; /* Opened for direct I/O, and the file system agreed. */
+    char *path;  /* For messages. Owned. */
+};
+
+static struct real_file *real_file(struct file *f)
+{
+    return (struct real_file *)f;
+}
+
+/* --- open and close ---------------------------------------------------- */
+
+static int open_flags(unsigned flags)
+{
+    int o = O_CLOEXEC;
+    if ((flags & FILE_READ) && (flags & FILE_WRITE))
+        o |= O_RDWR;
+    else
+        o |= flags & FILE_WRITE ? O_WRONLY : O_RDONLY;
+    if (flags & FILE_CREATE)
+        o |= O_CREAT;
+    if (flags & FILE_EXCLUSIVE)
+        o |= O_EXCL;
+    if (flags & FILE_TRUNCATE)
+        o |= O_TRUNC;
+    if (flags & FILE_DIRECT)
+        o |= O_DIRECT;
+    return o;
+}
+
+struct open_call {
+    const char *path;
+    int flags; /* O_*; O_DIRECT is cleared when refused. */
+    int fd;
+    int errnum;
+};
+
+static int open_retry(const char *path, int flags)
+{
+    int fd;
+    do {
+        fd = open(path, flags, 0666);
+    } while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+static void do_open(void *arg)
+{
+    struct open_call *c = arg;
+    c->fd = open_retry(c->path, c->flags);
+    if (c->fd < 0 && errno == EINVAL && (c->flags & O_DIRECT)) {
+        /* An exclusive open that was refused may have left the new file. */
+        c->flags &= ~(O_DIRECT | O_EXCL);
+        c->fd = open_retry(c->path, c->flags);
+    }
+    c->errnum = errno;
+}
+
+int real_file_open(struct world *w,
+                   const char *path,
+                   unsigned flags,
+                   struct file **out,
+                   struct err *err)
+{
+    struct open_call c = {.path = path, .flags = open_flags(flags)};
+    struct real_file *f;
+    struct stat st;
+    offload(do_open, &c);
+    if (c.fd < 0)
+        return err_set_errno(err, c.errnum, "%s", path);
+    if (fstat(c.fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+        close(c.fd);
+        return err_set(err, ERR_INVALID, "%s: is a directory", path);
+    }
+    f = mem_zalloc(1, sizeof(*f));
+    f->base.world = w;
+    f->fd = c.fd;
+    f->direct = (c.flags & O_DIRECT) != 0;
+    f->path = mem_strdup(path);
+    *out = &f->base;
+    return 0;
+}
+
+void real_file_close(struct file *base)
+{
+    struct real_file *f = real_file(base);
+    close(f->fd);
+    mem_free(f->path);
+    mem_free(f);
+}
+
+/* --- reading ----------------------------------------------------------- */
+
+struct io_call {
+    struct real_file *file;
+    uint64_t offset;
+    char *dst;                 /* Reading. */
+    size_t len;                /* Bytes wanted. */
+    size_t done;               /* Bytes transferred. */
+    const struct slice *parts; /* Writing. */
+    size_t part_count;
+    int errnum; /* 0 or what went wrong. */
+};
+
+static void do_read(void *arg)
+{
+    struct io_call *c = arg;
+    c->errnum = 0;
+    while (c->done < c->len) {
+        ssize_t n = pread(c->file->fd, c->dst + c->done, c->len - c->done,
+                          (off_t)(c->offset + c->done));
+        if (n == 0)
+            return;
+        if (n > 0) {
+            c->done += (size_t)n;
+            /* Direct I/O may end anywhere only at the end of the file. */
+            if (c->file->direct && (size_t)n % FILE_DIRECT_ALIGN != 0)
+                return;
+        } else if (errno != EINTR) {
+            c->errnum = errno;
+            return;
+        }
+    }
+}
+
+/* Read what the page cache holds; true when nothing is left to do. */
+static bool read_cached(struct io_call *c)
+{
+    while (c->done < c->len) {
+        struct iovec v = {c->dst + c->done, c->len - c->done};
+        ssize_t n = preadv2(c->file->fd, &v, 1, (off_t)(c->offset + c->done),
+                            RWF_NOWAIT);
+        if (n == 0)
+            return true;
+        if (n < 0)
+            return false;
+        c->done += (size_t)n;
+    }
+    return true;
+}
+
+static bool is_aligned(const struct real_file *f,
+                       uint64_t offset,
+                       const void *p,
+                       size_t len)
+{
+    return !f->direct || (offset % FILE_DIRECT_ALIGN == 0 &&
+                          (uintptr_t)p % FILE_DIRECT_ALIGN == 0 &&
+                          len % FILE_DIRECT_ALIGN == 0);
+}
+
+int real_file_read_at(struct file *base,
+                      uint64_t offset,
+                      void *dst,
+                      size_t len,
+                      size_t *got,
+                      struct err *err)
+{
+    struct real_file *f = real_file(base);
+    struct io_call c = {.file = f, .offset = offset, .dst = dst, .len = len};
+    PRE(is_aligned(f, offset, dst, len));
+    if (!fiber_self())
+        do_read(&c);
+    else if (f->direct || !read_cached(&c))
+        offload(do_read, &c);
+    *got = c.done;
+    if (c.errnum)
+        return err_set_errno(err, c.errnum, "read %s at %llu", f->path,
+                             (unsigned long long)(offset + c.done));
+    return 0;
+}
+
+/* --- writing ----------------------------------------------------------- */
+
+/* Describe up to WRITE_PARTS_MAX parts from @part on, whose first @skip bytes
+ * are written. Returns how many. */
+static int
+fill_vector(const struct io_call *c, size_t part, size_t skip, struct iovec *v)
+{
+    int n = 0;
+    for (; part < c->part_count && n < WRITE_PARTS_MAX; part++) {
+        /* iov_base lacks const; pwritev does not write through it. */
+        v[n].iov_base = (void *)((uintptr_t)c->parts[part].data + skip);
+        v[n].iov_len = c->parts[part].len - skip;
+        skip = 0;
+        if (v[n].iov_len)
+            n++;
+    }
+    return n;
+}
+
+/* Step (@part, @skip) over @n written bytes. */
+static void
+advance(const struct io_call *c, size_t n, size_t *part, size_t *skip)
+{
+    while (*part < c->part_count && n >= c->parts[*part].len - *skip) {
+        n -= c->parts[*part].len - *skip;
+        *skip = 0;
+        (*part)++;
+    }
+    *skip += n;
+}
+
+static void do_write(void *arg)
+{
+    struct io_call *c = arg;
+    struct iovec v[WRITE_PARTS_MAX];
+    size_t part = 0;
+    size_t skip = 0;
+    int count;
+    c->errnum = 0;
+    while ((count = fill_vector(c, part, skip, v)) > 0) {
+        ssize_t n =
+            pwritev(c->file->fd, v, count, (off_t)(c->offset + c->done));
+        if (n > 0) {
+            c->done += (size_t)n;
+            advance(c, (size_t)n, &part, &skip);
+        } else if (n == 0 || errno != EINTR) {
+            c->errnum = n == 0 ? ENOSPC : errno;
+            return;
+        }
+    }
+}
+
+int real_file_write_at(struct file *base,
+                       uint64_t offset,
+                       const struct slice *parts,
+                       size_t part_count,
+                       struct err *err)
+{
+    struct real_file *f = real_file(base);
+    struct io_call c = {
+        .file = f, .offset = offset, .parts = parts, .part_count = part_count};
+    for (size_t i = 0; i < part_count; i++)
+        PRE(is_aligned(f, offset, parts[i].data, parts[i].len));
+    offload(do_write, &c);
+    if (c.errnum)
+        return err_set_errno(err, c.errnum, "write %s at %llu", f->path,
+                             (unsigned long long)(offset + c.done));
+    return 0;
+}
+
+static void do_sync(void *arg)
+{
+    struct io_call *c = arg;
+    c->errnum = fdatasync(c->file->fd) < 0 ? errno : 0;
+}
+
+int real_file_sync(struct file *base, struct err *err)
+{
+    struct io_call c = {.file = real_file(base)};
+    offload(do_sync, &c);
+    return c.errnum ? err_set_errno(err, c.errnum, "sync %s", c.file->path) : 0;
+}
+
+/* --- the rest ---------------------------------------------------------- */
+
+int real_file_size(struct file *base, uint64_t *bytes, struct err *err)
+{
+    struct real_file *f = real_file(base);
+    struct stat st;
+    if (fstat(f->fd, &st) < 0)
+        return err_set_errno(err, errno, "stat %s", f->path);
+    *bytes = (uint64_t)st.st_size;
+    return 0;
+}
+
+static void do_truncate(void *arg)
+{
+    struct io_call *c = arg;
+    c->errnum = ftruncate(c->file->fd, (off_t)c->offset) < 0 ? errno : 0;
+}
+
+int real_file_truncate(struct file *base, uint64_t bytes, struct err *err)
+{
+    struct io_call c = {.file = real_file(base), .offset = bytes};
+    offload(do_truncate, &c);
+    return c.errnum ? err_set_errno(err, c.errnum, "truncate %s", c.file->path)
+                    : 0;
+}
+
+static void do_allocate(void *arg)
+{
+    struct io_call *c = arg;
+    if (fallocate(c->file->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)c->offset) < 0)
+        c->errnum = errno; /* A hint: nobody looks. */
+}
+
+void real_file_allocate(struct file *base, uint64_t bytes)
+{
+    struct io_call c = {.file = real_file(base), .offset = bytes};
+    if (bytes > 0 && bytes <= INT64_MAX)
+        offload(do_allocate, &c);
+}
+
+void real_file_advise(struct file *base,
+                      uint64_t offset,
+                      uint64_t len,
+                      enum file_advice advice)
+{
+    int what =
+        advice == FILE_WILL_NEED ? POSIX_FADV_WILLNEED : POSIX_FADV_DONTNEED;
+    if (offset <= INT64_MAX && len <= INT64_MAX - offset)
+        posix_fadvise(real_file(base)->fd, (off_t)offset, (off_t)len, what);
+}

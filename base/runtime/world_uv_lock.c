@@ -1,0 +1,155 @@
+/* Lock files of the real world.
+ *
+ * A lock is a POSIX record lock on the whole file: it belongs to the process
+ * alone, so a forked child neither holds it nor can release it, and the kernel
+ * tells who has it. Its two weak points are met here: a process never conflicts
+ * with itself, and closing any descriptor of the file drops the lock. A table
+ * of this process's locks refuses the second open before a descriptor exists.
+ * That table is per process because the locks are; it is the one such global.
+ */
+#define _GNU_SOURCE
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/world_uv.h"
+
+struct real_lock {
+    struct file_lock base;
+    struct real_lock *next; /* In `held`. */
+    int fd;
+    pid_t owner; /* A forked child inherits the table but not the lock. */
+    dev_t device;
+    ino_t inode;
+};
+
+static pthread_mutex_t held_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct real_lock *held; /* Guarded by held_mutex. */
+
+static bool held_here(const struct stat *st)
+{
+    for (struct real_lock *l = held; l; l = l->next)
+        if (l->owner == getpid() && l->device == st->st_dev &&
+            l->inode == st->st_ino)
+            return true;
+    return false;
+}
+
+static int set_lock(int fd, int command, struct flock *fl)
+{
+    int rc;
+    *fl = (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    do {
+        rc = fcntl(fd, command, fl);
+    } while (rc < 0 && errno == EINTR);
+    return rc;
+}
+
+static int busy(struct err *err, const char *path, long pid)
+{
+    if (pid > 0)
+        err_set(err, ERR_BUSY, "%s: in use by process %ld", path, pid);
+    else
+        err_set(err, ERR_BUSY, "%s: in use by another process", path);
+    err_hint(err, "end that process first");
+    return ERR_BUSY;
+}
+
+static int refused(int fd, const char *path, struct err *err)
+{
+    struct flock fl;
+    int errnum = errno;
+    if (errnum != EAGAIN && errnum != EACCES)
+        return err_set_errno(err, errnum, "lock %s", path);
+    if (set_lock(fd, F_GETLK, &fl) < 0 || fl.l_type == F_UNLCK)
+        fl.l_pid = 0; /* Released meanwhile, or on another machine. */
+    return busy(err, path, fl.l_pid);
+}
+
+/* For people who look into the file; the lock itself is the kernel's. */
+static int write_pid(int fd, const char *path, struct err *err)
+{
+    char text[32];
+    int n = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
+    if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) != n)
+        return err_set_errno(err, errno, "write %s", path);
+    return 0;
+}
+
+/* Lock the open @fd; @st tells which file it is. */
+static int take(int fd, const char *path, struct stat *st, struct err *err)
+{
+    struct flock fl;
+    if (fstat(fd, st) < 0)
+        return err_set_errno(err, errno, "stat %s", path);
+    if (set_lock(fd, F_SETLK, &fl) < 0)
+        return refused(fd, path, err);
+    return write_pid(fd, path, err);
+}
+
+static int
+lock_guarded(const char *path, struct real_lock **out, struct err *err)
+{
+    struct real_lock *l;
+    struct stat st;
+    int fd;
+    int rc;
+    if (stat(path, &st) == 0 && held_here(&st)) {
+        err_set(err, ERR_BUSY, "%s: in use by this process (%ld)", path,
+                (long)getpid());
+        return ERR_BUSY;
+    }
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return err_set_errno(err, errno, "%s", path);
+    rc = take(fd, path, &st, err);
+    if (rc) {
+        close(fd);
+        return rc;
+    }
+    l = mem_zalloc(1, sizeof(*l));
+    l->fd = fd;
+    l->owner = getpid();
+    l->device = st.st_dev;
+    l->inode = st.st_ino;
+    l->next = held;
+    held = l;
+    *out = l;
+    return 0;
+}
+
+int real_lock(struct world *w,
+              const char *path,
+              struct file_lock **out,
+              struct err *err)
+{
+    struct real_lock *l = NULL;
+    int rc;
+    pthread_mutex_lock(&held_mutex);
+    rc = lock_guarded(path, &l, err);
+    pthread_mutex_unlock(&held_mutex);
+    if (rc == 0) {
+        l->base.world = w;
+        *out = &l->base;
+    }
+    return rc;
+}
+
+void real_unlock(struct file_lock *base)
+{
+    struct real_lock *l = (struct real_lock *)base;
+    struct real_lock **at = &held;
+    pthread_mutex_lock(&held_mutex);
+    while (*at && *at != l)
+        at = &(*at)->next;
+    INVARIANT(*at);
+    *at = l->next;
+    close(l->fd);
+    pthread_mutex_unlock(&held_mutex);
+    mem_free(l);
+}

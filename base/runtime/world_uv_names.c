@@ -1,0 +1,178 @@
+/* Directories and names of the real world. */
+#define _GNU_SOURCE
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/fiber_loop.h"
+#include "base/runtime/world_uv.h"
+
+/* One call for the thread pool; which fields count depends on it. */
+struct name_call {
+    const char *path;
+    const char *to;
+    struct stat st;
+    struct name_list names;
+    int errnum; /* 0 or what went wrong. */
+};
+
+static int outcome(int rc)
+{
+    return rc < 0 ? errno : 0;
+}
+
+static void do_rename(void *arg)
+{
+    struct name_call *c = arg;
+    c->errnum = outcome(rename(c->path, c->to));
+}
+
+int real_rename(struct world *w,
+                const char *from,
+                const char *to,
+                struct err *err)
+{
+    struct name_call c = {.path = from, .to = to};
+    (void)w;
+    offload(do_rename, &c);
+    return c.errnum ? err_set_errno(err, c.errnum, "rename %s to %s", from, to)
+                    : 0;
+}
+
+static void do_unlink(void *arg)
+{
+    struct name_call *c = arg;
+    c->errnum = outcome(unlink(c->path));
+}
+
+int real_remove(struct world *w, const char *path, struct err *err)
+{
+    struct name_call c = {.path = path};
+    (void)w;
+    offload(do_unlink, &c);
+    return c.errnum ? err_set_errno(err, c.errnum, "remove %s", path) : 0;
+}
+
+static void do_mkdir(void *arg)
+{
+    struct name_call *c = arg;
+    c->errnum = outcome(mkdir(c->path, 0777));
+}
+
+int real_mkdir(struct world *w, const char *path, struct err *err)
+{
+    struct name_call c = {.path = path};
+    (void)w;
+    offload(do_mkdir, &c);
+    return c.errnum ? err_set_errno(err, c.errnum, "make directory %s", path)
+                    : 0;
+}
+
+static void do_rmdir(void *arg)
+{
+    struct name_call *c = arg;
+    c->errnum = outcome(rmdir(c->path));
+}
+
+int real_rmdir(struct world *w, const char *path, struct err *err)
+{
+    struct name_call c = {.path = path};
+    (void)w;
+    offload(do_rmdir, &c);
+    return c.errnum ? err_set_errno(err, c.errnum, "remove directory %s", path)
+                    : 0;
+}
+
+static void do_stat(void *arg)
+{
+    struct name_call *c = arg;
+    c->errnum = outcome(stat(c->path, &c->st));
+}
+
+static enum file_kind kind_of(mode_t mode)
+{
+    if (S_ISREG(mode))
+        return FILE_KIND_REGULAR;
+    return S_ISDIR(mode) ? FILE_KIND_DIRECTORY : FILE_KIND_OTHER;
+}
+
+int real_stat(struct world *w,
+              const char *path,
+              struct file_info *info,
+              struct err *err)
+{
+    struct name_call c = {.path = path};
+    (void)w;
+    offload(do_stat, &c);
+    if (c.errnum)
+        return err_set_errno(err, c.errnum, "%s", path);
+    info->kind = kind_of(c.st.st_mode);
+    info->size_bytes = (uint64_t)c.st.st_size;
+    info->modified_us = (uint64_t)c.st.st_mtim.tv_sec * 1000000 +
+                        (uint64_t)c.st.st_mtim.tv_nsec / 1000;
+    return 0;
+}
+
+static void do_sync_dir(void *arg)
+{
+    struct name_call *c = arg;
+    int fd = open(c->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        c->errnum = errno;
+        return;
+    }
+    c->errnum = outcome(fsync(fd));
+    /* Some file systems have no such operation, and need none. */
+    if (c->errnum == EINVAL)
+        c->errnum = 0;
+    close(fd);
+}
+
+int real_sync_dir(struct world *w, const char *path, struct err *err)
+{
+    struct name_call c = {.path = path};
+    (void)w;
+    offload(do_sync_dir, &c);
+    return c.errnum ? err_set_errno(err, c.errnum, "sync directory %s", path)
+                    : 0;
+}
+
+static void do_list(void *arg)
+{
+    struct name_call *c = arg;
+    struct dirent *e;
+    DIR *d = opendir(c->path);
+    if (!d) {
+        c->errnum = errno;
+        return;
+    }
+    while (errno = 0, (e = readdir(d)))
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            name_list_add(&c->names, e->d_name);
+    c->errnum = errno;
+    closedir(d);
+}
+
+int real_list(struct world *w,
+              const char *path,
+              char ***names,
+              size_t *count,
+              struct err *err)
+{
+    struct name_call c = {.path = path};
+    (void)w;
+    offload(do_list, &c);
+    if (c.errnum) {
+        world_names_free(c.names.names, c.names.count);
+        return err_set_errno(err, c.errnum, "list %s", path);
+    }
+    *names = c.names.names;
+    *count = c.names.count;
+    return 0;
+}
