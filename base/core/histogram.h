@@ -1,0 +1,44 @@
+/* Distribution of non-negative integers: log-linear buckets, 32 to each power
+ * of two, so that any percentile is exact to about 3 %.
+ *
+ * Fixed size, no allocation; merging adds counts. One thread; keep one per
+ * thread and merge.
+ */
+#ifndef BASE_CORE_HISTOGRAM_H
+#define BASE_CORE_HISTOGRAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+
+/* 2^5 buckets for 0..31, then 32 for each of the 59 higher powers of two. */
+#define HISTOGRAM_SUB_BITS 5
+#define HISTOGRAM_BUCKET_COUNT                                                 \
+    ((64 - HISTOGRAM_SUB_BITS + 1) << HISTOGRAM_SUB_BITS)
+
+struct histogram {
+    uint64_t count; /* Values added. */
+    uint64_t min;   /* Smallest; UINT64_MAX when empty. */
+    uint64_t max;   /* Largest; 0 when empty. */
+    double sum;
+    uint64_t buckets[HISTOGRAM_BUCKET_COUNT];
+};
+
+void histogram_init(struct histogram *h);
+void histogram_add(struct histogram *h, uint64_t value);
+void histogram_add_many(struct histogram *h, uint64_t value, uint64_t times);
+/* Add what @from holds. */
+void histogram_merge(struct histogram *h, const struct histogram *from);
+/* The value below or at which @percent (0 to 100) of the values lie; 0 when
+ * empty. Between min and max. */
+uint64_t histogram_percentile(const struct histogram *h, double percent);
+double histogram_mean(const struct histogram *h); /* 0 when empty. */
+/* "count 12 mean 3.4 p50 3 p90 7 p99 9 max 9". */
+void histogram_print(const struct histogram *h, struct buf *out);
+
+/* The bucket of @value, and the lowest value of bucket @index. */
+size_t histogram_bucket(uint64_t value);
+uint64_t histogram_bucket_low(size_t index);
+
+#endif /* BASE_CORE_HISTOGRAM_H */

@@ -1,0 +1,119 @@
+/* Encoding and checking of frame headers. */
+#include "base/rpc/frame.h"
+
+#include <string.h>
+
+#include "base/core/coding.h"
+#include "base/core/crc32c.h"
+#include "base/core/panic.h"
+
+/* Offsets of the header's fields; integers are little-endian. */
+enum {
+    AT_MAGIC = 0,
+    AT_VERSION = 4,
+    AT_KIND = 5,
+    AT_FLAGS = 6,
+    AT_CALL_ID = 8,
+    AT_METHOD = 16,
+    AT_STATUS = 20,
+    AT_DEADLINE = 24,
+    AT_TRACE_ID = 32,
+    AT_IDEMPOTENCY = 40,
+    AT_BODY_BYTES = 48,
+    AT_ATTACHMENT_BYTES = 52,
+    AT_BODY_CRC = 56,
+    AT_ATTACHMENT_CRC = 60,
+    AT_RESERVED = 64,
+    AT_HEADER_CRC = 68,
+};
+
+STATIC_ASSERT(AT_HEADER_CRC + 4 == FRAME_HEADER_BYTES, "header is 72 bytes");
+
+void frame_encode_header(const struct frame *f, char header[FRAME_HEADER_BYTES])
+{
+    PRE(f->body.len <= FRAME_BODY_BYTES_MAX);
+    PRE(f->attachment.len <= FRAME_ATTACHMENT_BYTES_MAX);
+    put_le32(header + AT_MAGIC, FRAME_MAGIC);
+    header[AT_VERSION] = FRAME_VERSION;
+    header[AT_KIND] = (char)f->kind;
+    put_le16(header + AT_FLAGS, f->flags);
+    put_le64(header + AT_CALL_ID, f->call_id);
+    put_le32(header + AT_METHOD, f->method);
+    put_le32(header + AT_STATUS, (uint32_t)f->status);
+    put_le64(header + AT_DEADLINE, f->deadline_us);
+    put_le64(header + AT_TRACE_ID, f->trace_id);
+    put_le64(header + AT_IDEMPOTENCY, f->idempotency_key);
+    put_le32(header + AT_BODY_BYTES, (uint32_t)f->body.len);
+    put_le32(header + AT_ATTACHMENT_BYTES, (uint32_t)f->attachment.len);
+    put_le32(header + AT_BODY_CRC, crc32c(f->body.data, f->body.len));
+    put_le32(header + AT_ATTACHMENT_CRC,
+             crc32c(f->attachment.data, f->attachment.len));
+    put_le32(header + AT_RESERVED, 0);
+    put_le32(header + AT_HEADER_CRC, crc32c(header, AT_HEADER_CRC));
+}
+
+static int check_fixed_part(const char *header, struct err *err)
+{
+    unsigned version = (unsigned char)header[AT_VERSION];
+    unsigned kind = (unsigned char)header[AT_KIND];
+
+    if (get_le32(header + AT_MAGIC) != FRAME_MAGIC)
+        return err_set(err, ERR_CORRUPT, "frame: bad magic %08x",
+                       get_le32(header + AT_MAGIC));
+    if (get_le32(header + AT_HEADER_CRC) != crc32c(header, AT_HEADER_CRC))
+        return err_set(err, ERR_CORRUPT, "frame: bad checksum of the header");
+    if (version != FRAME_VERSION)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "frame: version %u, this program speaks %d", version,
+                       FRAME_VERSION);
+    if (kind < FRAME_REQUEST || kind > FRAME_PONG)
+        return err_set(err, ERR_CORRUPT, "frame: unknown kind %u", kind);
+    if (get_le32(header + AT_RESERVED) != 0)
+        return err_set(err, ERR_CORRUPT, "frame: reserved bytes in use");
+    return 0;
+}
+
+int frame_decode_header(const char header[FRAME_HEADER_BYTES],
+                        struct frame *f,
+                        struct err *err)
+{
+    uint32_t body_bytes = get_le32(header + AT_BODY_BYTES);
+    uint32_t attachment_bytes = get_le32(header + AT_ATTACHMENT_BYTES);
+    int code = check_fixed_part(header, err);
+
+    if (code)
+        return code;
+    if (body_bytes > FRAME_BODY_BYTES_MAX)
+        return err_set(err, ERR_TOOBIG, "frame: body of %u bytes, limit is %u",
+                       body_bytes, FRAME_BODY_BYTES_MAX);
+    if (attachment_bytes > FRAME_ATTACHMENT_BYTES_MAX)
+        return err_set(err, ERR_TOOBIG,
+                       "frame: attachment of %u bytes, limit is %u",
+                       attachment_bytes, FRAME_ATTACHMENT_BYTES_MAX);
+    *f = (struct frame){
+        .kind = (enum frame_kind)(unsigned char)header[AT_KIND],
+        .flags = get_le16(header + AT_FLAGS),
+        .call_id = get_le64(header + AT_CALL_ID),
+        .method = get_le32(header + AT_METHOD),
+        .status = (int32_t)get_le32(header + AT_STATUS),
+        .deadline_us = get_le64(header + AT_DEADLINE),
+        .trace_id = get_le64(header + AT_TRACE_ID),
+        .idempotency_key = get_le64(header + AT_IDEMPOTENCY),
+        .body = {NULL, body_bytes},
+        .attachment = {NULL, attachment_bytes},
+    };
+    return 0;
+}
+
+int frame_verify(const char header[FRAME_HEADER_BYTES],
+                 const struct frame *f,
+                 struct err *err)
+{
+    if (crc32c(f->body.data, f->body.len) != get_le32(header + AT_BODY_CRC))
+        return err_set(err, ERR_CORRUPT, "frame: bad checksum of the body");
+    if (crc32c(f->attachment.data, f->attachment.len) !=
+        get_le32(header + AT_ATTACHMENT_CRC))
+        return err_set(err, ERR_CORRUPT,
+                       "frame: bad checksum of the attachment");
+    return 0;
+}

@@ -1,0 +1,76 @@
+/* The frame: the unit in which calls travel between processes.
+ *
+ *     frame = header (72 bytes) body attachment
+ *
+ * The body is MessagePack (codec.h); the attachment is raw bytes that nobody
+ * parses or copies on the way: a block of a file, a batch of cells. The header
+ * has its own checksum, so that a length is believed only after it was checked;
+ * body and attachment have theirs. docs/protocols.md has the same grammar with
+ * a worked example.
+ *
+ * Pure: no I/O. Threads: any.
+ */
+#ifndef BASE_RPC_FRAME_H
+#define BASE_RPC_FRAME_H
+
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/slice.h"
+
+#define FRAME_MAGIC        UINT32_C(0x43505251) /* "QRPC" */
+#define FRAME_VERSION      1
+#define FRAME_HEADER_BYTES 72
+
+/* Largest body: messages are small, bulk goes into attachments. */
+#define FRAME_BODY_BYTES_MAX ((uint32_t)16 << 20)
+/* Largest attachment: a chunk's worth of cells, or the 256 MiB message that
+ * clients of the public API may send. */
+#define FRAME_ATTACHMENT_BYTES_MAX ((uint32_t)256 << 20)
+
+enum frame_kind {
+    FRAME_REQUEST = 1,
+    FRAME_RESPONSE = 2, /* `status` tells the outcome. */
+    FRAME_CANCEL = 3,   /* The caller of `call_id` has given up. No answer. */
+    FRAME_PING = 4,     /* Answered by FRAME_PONG with the same call_id. */
+    FRAME_PONG = 5,
+};
+
+enum frame_flags {
+    FRAME_SAMPLED = 1, /* Collect a trace of what this call does. */
+};
+
+struct frame {
+    enum frame_kind kind;
+    uint16_t flags;       /* FRAME_* flags. */
+    uint64_t call_id;     /* Unique among calls in flight of a connection. */
+    uint32_t method;      /* Of the service's method table; requests. */
+    int32_t status;       /* 0 or ERR_*; responses. */
+    uint64_t deadline_us; /* Time left to the caller; 0: none. Relative,
+                             because clocks of machines differ. */
+    uint64_t trace_id;    /* The same along a tree of calls; 0: none. */
+    uint64_t
+        idempotency_key;     /* The same in all tries of a mutation; 0: none. */
+    struct slice body;       /* Borrowed. */
+    struct slice attachment; /* Borrowed. */
+};
+
+/* Write the header of @f, whose body and attachment follow it on the wire. PRE:
+ * both are within their limits. */
+void frame_encode_header(const struct frame *f,
+                         char header[FRAME_HEADER_BYTES]);
+
+/* Read a header: everything but the bytes of body and attachment, whose lengths
+ * are set in @f (their data is NULL). Errors: ERR_CORRUPT (magic, checksum,
+ * kind or reserved bits), ERR_UNSUPPORTED (version), ERR_TOOBIG (a length). */
+MUST_CHECK int frame_decode_header(const char header[FRAME_HEADER_BYTES],
+                                   struct frame *f,
+                                   struct err *err);
+
+/* Check body and attachment, already pointed to by @f, against the checksums in
+ * its header. Errors: ERR_CORRUPT names the part. */
+MUST_CHECK int frame_verify(const char header[FRAME_HEADER_BYTES],
+                            const struct frame *f,
+                            struct err *err);
+
+#endif /* BASE_RPC_FRAME_H */
