@@ -1,0 +1,111 @@
+/* Frames come back as they were sent, or are refused with the reason. */
+#include <string.h>
+
+#include "base/core/coding.h"
+#include "base/core/crc32c.h"
+#include "base/rpc/frame.h"
+#include "tests/lib/check_main.h"
+
+static struct frame sample(void)
+{
+    return (struct frame){.kind = FRAME_REQUEST,
+                          .flags = FRAME_SAMPLED,
+                          .call_id = 0x1122334455667788u,
+                          .method = 77,
+                          .status = ERR_CORRUPT,
+                          .deadline_us = 1500000,
+                          .trace_id = 99,
+                          .idempotency_key = 0xdeadbeefu,
+                          .body = SLICE_LIT("body"),
+                          .attachment = SLICE_LIT("attachment")};
+}
+
+/* Every field of a header survives encoding. */
+START_TEST(test_header_round_trip)
+{
+    struct frame f = sample();
+    struct frame g;
+    struct err err = ERR_INIT;
+    char h[FRAME_HEADER_BYTES];
+
+    frame_encode_header(&f, h);
+    ck_assert_int_eq(frame_decode_header(h, &g, &err), 0);
+    ck_assert_uint_eq(g.body.len, f.body.len);
+    ck_assert_uint_eq(g.attachment.len, f.attachment.len);
+    g.body = f.body;
+    g.attachment = f.attachment;
+    ck_assert_int_eq(frame_verify(h, &g, &err), 0);
+    ck_assert_int_eq(g.kind, f.kind);
+    ck_assert_uint_eq(g.flags, f.flags);
+    ck_assert_uint_eq(g.call_id, f.call_id);
+    ck_assert_uint_eq(g.method, f.method);
+    ck_assert_int_eq(g.status, f.status);
+    ck_assert_uint_eq(g.deadline_us, f.deadline_us);
+    ck_assert_uint_eq(g.trace_id, f.trace_id);
+    ck_assert_uint_eq(g.idempotency_key, f.idempotency_key);
+}
+
+END_TEST
+
+/* Any single flipped bit of header, body or attachment is noticed. */
+START_TEST(test_every_flipped_bit_is_noticed)
+{
+    struct frame f = sample();
+    char h[FRAME_HEADER_BYTES];
+    char body[4];
+    frame_encode_header(&f, h);
+    for (size_t bit = 0; bit < 8 * sizeof(h); bit++) {
+        struct frame g;
+        h[bit / 8] ^= (char)(1 << bit % 8);
+        ck_assert_int_ne(frame_decode_header(h, &g, NULL), 0);
+        h[bit / 8] ^= (char)(1 << bit % 8);
+    }
+    for (size_t bit = 0; bit < 8 * sizeof(body); bit++) {
+        struct frame g = f;
+        memcpy(body, "body", 4);
+        body[bit / 8] ^= (char)(1 << bit % 8);
+        g.body = slice_make(body, sizeof(body));
+        ck_assert_int_eq(frame_verify(h, &g, NULL), ERR_CORRUPT);
+        g = f;
+        g.attachment = g.body;
+        ck_assert_int_eq(frame_verify(h, &g, NULL), ERR_CORRUPT);
+    }
+}
+
+END_TEST
+
+/* Set a 32-bit field and make the header's checksum right again. */
+static void forge(char *h, size_t at, uint32_t v)
+{
+    put_le32(h + at, v);
+    put_le32(h + FRAME_HEADER_BYTES - 4, crc32c(h, FRAME_HEADER_BYTES - 4));
+}
+
+/* A correct checksum does not make a huge length or a new version welcome. */
+START_TEST(test_limits_and_versions_are_named)
+{
+    struct frame f = sample();
+    struct frame g;
+    struct err err = ERR_INIT;
+    char h[FRAME_HEADER_BYTES];
+
+    frame_encode_header(&f, h);
+    forge(h, 48, FRAME_BODY_BYTES_MAX + 1);
+    ck_assert_int_eq(frame_decode_header(h, &g, &err), ERR_TOOBIG);
+    ck_assert_str_eq(err.text,
+                     "frame: body of 16777217 bytes, limit is 16777216");
+    frame_encode_header(&f, h);
+    forge(h, 52, UINT32_MAX);
+    ck_assert_int_eq(frame_decode_header(h, &g, &err), ERR_TOOBIG);
+    frame_encode_header(&f, h);
+    forge(h, 4, 2u | FRAME_REQUEST << 8);
+    ck_assert_int_eq(frame_decode_header(h, &g, &err), ERR_UNSUPPORTED);
+    ck_assert_str_eq(err.text, "frame: version 2, this program speaks 1");
+}
+
+END_TEST
+
+TEST_MAIN("frame",
+          test_header_round_trip,
+          test_every_flipped_bit_is_noticed,
+          test_limits_and_versions_are_named)
