@@ -1,0 +1,115 @@
+/* Calls between components: a service is a table of methods, a channel reaches
+ * one, and the caller does not see whether that is in another process.
+ *
+ *     struct rpc_channel *c = rpc_inproc_channel_new(server);
+ *     codec_put_str(&request, name);
+ *     code = rpc_call(c, TABLET_READ, &opts, &request_msg, &reply_msg, &err);
+ *
+ * In the embedded mode the channel calls the handler directly, on the caller's
+ * fiber or thread (inproc.c). Between processes it sends frames (frame.h).
+ * Either way deadlines, cancellation, errors with their text, and counters are
+ * the same: a program that works embedded works on a cluster.
+ *
+ * Threads: a server and a channel may be used from any thread.
+ */
+#ifndef BASE_RPC_RPC_H
+#define BASE_RPC_RPC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/slice.h"
+
+struct rpc_channel;
+struct rpc_server;
+struct world;
+
+/* What a handler sees of a call. Everything is borrowed until it returns. */
+struct rpc_call {
+    uint32_t method;
+    struct slice body;         /* MessagePack (codec.h). */
+    struct slice attachment;   /* Raw bytes. */
+    struct slice principal;    /* Who calls: "" in process. */
+    uint64_t deadline_mono_ns; /* 0: none. */
+    uint64_t trace_id;
+    uint64_t idempotency_key;     /* 0: none. */
+    struct buf *reply_body;       /* Where the answer goes; owned by the */
+    struct buf *reply_attachment; /* transport, empty at first. */
+};
+
+/* Answer @call. Parks. A returned error travels to the caller with its text. */
+typedef int (*rpc_handler)(void *ctx, struct rpc_call *call, struct err *err);
+
+struct rpc_method {
+    uint32_t id;      /* Unique in the process; part of the protocol. */
+    const char *name; /* "tablet.read": for counters and messages. */
+    rpc_handler handler;
+};
+
+/* --- serving ------------------------------------------------------------ */
+
+#define RPC_METHOD_COUNT_MAX 256
+
+/* A server that knows no method yet. @w is borrowed. Owned. */
+struct rpc_server *rpc_server_new(struct world *w);
+/* PRE: no call is running. NULL is allowed. */
+void rpc_server_free(struct rpc_server *s);
+
+/* Add @methods (copied; names borrowed for the server's life), each called with
+ * @ctx. PRE: ids are new, and no call has been made yet. */
+void rpc_server_add(struct rpc_server *s,
+                    const struct rpc_method *methods,
+                    size_t count,
+                    void *ctx);
+
+/* Run the handler of call->method. Parks as it does. Errors: the handler's;
+ * ERR_UNSUPPORTED for an unknown method; ERR_DEADLINE when it has passed. */
+MUST_CHECK int rpc_server_dispatch(struct rpc_server *s,
+                                   struct rpc_call *call,
+                                   struct err *err);
+
+/* Counters of one method since the server was made. */
+struct rpc_method_stats {
+    const char *name;
+    uint64_t call_count;
+    uint64_t error_count;
+    uint64_t bytes_in;
+    uint64_t bytes_out;
+    uint64_t total_us; /* Time in the handler, summed over calls. */
+};
+
+/* Fill up to @max entries, in order of id; returns how many methods there are.
+ */
+size_t rpc_server_stats(struct rpc_server *s,
+                        struct rpc_method_stats *stats,
+                        size_t max);
+
+/* --- calling ------------------------------------------------------------ */
+
+struct rpc_call_options {
+    uint64_t timeout_us; /* 0: only the fiber's deadline, if any. */
+    uint64_t trace_id;
+    uint64_t idempotency_key;
+};
+
+/* Call @method and wait for the answer, which is appended to @reply_body and
+ * @reply_attachment (each may be NULL: dropped). @opts may be NULL. Parks.
+ *
+ * Errors: the handler's, with its text; ERR_UNAVAILABLE (no connection; nothing
+ * was done), ERR_DEADLINE and ERR_CANCELLED (unknown whether it was done). */
+MUST_CHECK int rpc_call(struct rpc_channel *c,
+                        uint32_t method,
+                        const struct rpc_call_options *opts,
+                        struct slice body,
+                        struct slice attachment,
+                        struct buf *reply_body,
+                        struct buf *reply_attachment,
+                        struct err *err);
+
+/* A channel to a server of this process. @s is borrowed and must outlive it. */
+struct rpc_channel *rpc_inproc_channel_new(struct rpc_server *s);
+void rpc_channel_free(struct rpc_channel *c); /* NULL is allowed. */
+
+#endif /* BASE_RPC_RPC_H */

@@ -1,0 +1,132 @@
+/* The table of methods of a process, and the counters of their calls. */
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/core/panic.h"
+#include "base/rpc/channel.h"
+#include "base/runtime/world.h"
+
+struct entry {
+    struct rpc_method method;
+    void *ctx;
+    atomic_uint_fast64_t call_count;
+    atomic_uint_fast64_t error_count;
+    atomic_uint_fast64_t bytes_in;
+    atomic_uint_fast64_t bytes_out;
+    atomic_uint_fast64_t total_us;
+};
+
+struct rpc_server {
+    struct world *world;    /* Borrowed: for time. */
+    struct entry **entries; /* Sorted by method id; constant once calls come. */
+    size_t count;
+};
+
+struct rpc_server *rpc_server_new(struct world *w)
+{
+    struct rpc_server *s = mem_zalloc(1, sizeof(*s));
+    s->world = w;
+    return s;
+}
+
+void rpc_server_free(struct rpc_server *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->count; i++)
+        mem_free(s->entries[i]);
+    mem_free(s->entries);
+    mem_free(s);
+}
+
+struct world *rpc_server_world(const struct rpc_server *s)
+{
+    return s->world;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+    const struct entry *const *x = a;
+    const struct entry *const *y = b;
+    return ((*x)->method.id > (*y)->method.id) -
+           ((*x)->method.id < (*y)->method.id);
+}
+
+static struct entry *find(const struct rpc_server *s, uint32_t id)
+{
+    size_t low = 0;
+    size_t high = s->count;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (s->entries[mid]->method.id < id)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < s->count && s->entries[low]->method.id == id ? s->entries[low]
+                                                              : NULL;
+}
+
+void rpc_server_add(struct rpc_server *s,
+                    const struct rpc_method *methods,
+                    size_t count,
+                    void *ctx)
+{
+    PRE(s->count + count <= RPC_METHOD_COUNT_MAX);
+    s->entries =
+        mem_realloc(s->entries, (s->count + count) * sizeof(struct entry *));
+    for (size_t i = 0; i < count; i++) {
+        struct entry *e = mem_zalloc(1, sizeof(*e));
+        PRE(!find(s, methods[i].id));
+        e->method = methods[i];
+        e->ctx = ctx;
+        s->entries[s->count++] = e;
+        qsort(s->entries, s->count, sizeof(struct entry *), compare_entries);
+    }
+}
+
+static void add(atomic_uint_fast64_t *counter, uint64_t by)
+{
+    atomic_fetch_add_explicit(counter, by, memory_order_relaxed);
+}
+
+int rpc_server_dispatch(struct rpc_server *s,
+                        struct rpc_call *call,
+                        struct err *err)
+{
+    struct entry *e = find(s, call->method);
+    uint64_t start_ns = world_mono_ns(s->world);
+    int code;
+
+    if (!e)
+        return err_set(err, ERR_UNSUPPORTED, "unknown method %u", call->method);
+    if (call->deadline_mono_ns && start_ns >= call->deadline_mono_ns)
+        code = err_set(err, ERR_DEADLINE, "%s: deadline exceeded before it ran",
+                       e->method.name);
+    else
+        code = e->method.handler(e->ctx, call, err);
+    add(&e->call_count, 1);
+    add(&e->error_count, code ? 1 : 0);
+    add(&e->bytes_in, call->body.len + call->attachment.len);
+    add(&e->bytes_out, call->reply_body->len + call->reply_attachment->len);
+    add(&e->total_us, (world_mono_ns(s->world) - start_ns) / 1000);
+    return code;
+}
+
+size_t rpc_server_stats(struct rpc_server *s,
+                        struct rpc_method_stats *stats,
+                        size_t max)
+{
+    for (size_t i = 0; i < s->count && i < max; i++) {
+        struct entry *e = s->entries[i];
+        stats[i] = (struct rpc_method_stats){
+            .name = e->method.name,
+            .call_count = atomic_load(&e->call_count),
+            .error_count = atomic_load(&e->error_count),
+            .bytes_in = atomic_load(&e->bytes_in),
+            .bytes_out = atomic_load(&e->bytes_out),
+            .total_us = atomic_load(&e->total_us),
+        };
+    }
+    return s->count;
+}
