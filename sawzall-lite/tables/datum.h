@@ -53,7 +53,7 @@ enum saw_datum_tag {
 };
 
 /* Deeper values are refused when read, so that walking one may recurse. */
-#define SAW_DATUM_DEPTH_MAX 64
+#define SAW_DATUM_DEPTH_MAX 128
 
 /* Bytes of a datum of 8-byte payload, its tag included. */
 #define SAW_DATUM_WORD_BYTES 9

@@ -72,6 +72,7 @@ struct saw_table_traits {
     bool weight_number;   /* Weight must be int or float. */
     bool weight_ordered;  /* Weight must be of an ordered type. */
     bool weight_addable;
+    bool weight_fingerprint;
 };
 
 /* By the word in the source ("top"); NULL when there is no such kind. */

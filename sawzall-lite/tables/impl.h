@@ -1,0 +1,95 @@
+/* What the kinds of tables share: the operations a kind provides to table.c and
+ * the helpers table.c provides to them. Private to tables/.
+ */
+#ifndef SAWZALL_LITE_TABLES_IMPL_H
+#define SAWZALL_LITE_TABLES_IMPL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/core/coding.h"
+#include "base/core/err.h"
+#include "sawzall-lite/tables/datum.h"
+#include "sawzall-lite/tables/table.h"
+
+/* Where the results of one key go, a line at a time. */
+struct saw_lines {
+    void (*line)(struct saw_lines *l, const struct slice *data, size_t count);
+};
+
+/* Operations on the state of one key: `state_bytes` of zeroed memory at first,
+ * which is a valid empty state. What it owns besides comes from
+ * saw_table__resize(), so that it is counted. */
+struct saw_kind_ops {
+    size_t state_bytes;
+    bool wants_origin;
+    /* Adding to a key that exists needs no more memory: never refused. */
+    bool fixed_size;
+    void (*close)(struct saw_table *t, void *state);
+    /* @element is a valid datum, @weight too or empty. */
+    int (*add)(struct saw_table *t,
+               void *state,
+               struct slice element,
+               struct slice weight,
+               saw_emit_origin origin,
+               struct err *err);
+    void (*encode)(struct saw_table *t, void *state, struct buf *out);
+    /* The cursor ends with the state; leftovers are refused by the caller. */
+    int (*merge)(struct saw_table *t,
+                 void *state,
+                 struct cursor *c,
+                 struct err *err);
+    /* At most as many data a line as column_count says. */
+    void (*results)(struct saw_table *t, void *state, struct saw_lines *out);
+    size_t column_count;        /* Of values, beyond the keys. */
+    const char *const *columns; /* Names; NULL entries: from declaration. */
+};
+
+extern const struct saw_kind_ops saw_ops_collection;
+extern const struct saw_kind_ops saw_ops_sum;
+extern const struct saw_kind_ops saw_ops_maximum;
+extern const struct saw_kind_ops saw_ops_minimum;
+extern const struct saw_kind_ops saw_ops_top;
+extern const struct saw_kind_ops saw_ops_unique;
+extern const struct saw_kind_ops saw_ops_quantile;
+extern const struct saw_kind_ops saw_ops_set;
+extern const struct saw_kind_ops saw_ops_sample;
+extern const struct saw_kind_ops saw_ops_weightedsample;
+extern const struct saw_kind_ops saw_ops_distinctsample;
+extern const struct saw_kind_ops saw_ops_inversehistogram;
+extern const struct saw_kind_ops saw_ops_bootstrapsum;
+
+/* Resize memory a state owns from @old to @bytes (0 frees), counting it. */
+void *saw_table__resize(struct saw_table *t, void *p, size_t old, size_t bytes);
+/* The (n) of the declaration, at least 0. */
+size_t saw_table__param(const struct saw_table *t);
+/* A buffer for use within one operation. */
+struct buf *saw_table__scratch(struct saw_table *t);
+/* Is the budget used up? For states that grow though fixed_size. */
+bool saw_table__full(const struct saw_table *t);
+/* ERR_EXHAUSTED, naming the table and its limit. */
+int saw_table__refuse(struct saw_table *t, struct err *err);
+/* ERR_CORRUPT, naming the table. */
+int saw_table__corrupt(struct saw_table *t, struct err *err);
+
+/* A byte string owned by a state, counted. */
+struct saw_blob {
+    char *data;
+    size_t len;
+    size_t cap;
+};
+
+/* Replace the contents; reuses the memory where it fits. */
+void saw_blob_set(struct saw_table *t, struct saw_blob *b, struct slice s);
+void saw_blob_append(struct saw_table *t, struct saw_blob *b, struct slice s);
+void saw_blob_close(struct saw_table *t, struct saw_blob *b);
+
+static inline struct slice saw_blob_slice(const struct saw_blob *b)
+{
+    return slice_make(b->data ? b->data : "", b->len);
+}
+
+#endif /* SAWZALL_LITE_TABLES_IMPL_H */

@@ -1,0 +1,262 @@
+/* top(n): the n values of the largest total weight.
+ *
+ * Exact as long as a key has met at most CAPACITY = max(65,536, 100 n) distinct
+ * values: each has its counter in a hash set. When there are twice as many, the
+ * median magnitude is taken off every counter and those that reach zero are
+ * dropped (Misra and Gries in batches). A counter is then too low by at most
+ * the sum E of what was taken off, and E <= W / CAPACITY where W is the sum of
+ * all |weights|: each unit of E was paid by taking one from CAPACITY counters
+ * at least. E is printed as the deviation, 0 while exact. So any value whose
+ * share of the weight is over 1/CAPACITY (0.0015 %) is found. Negative weights
+ * are moved towards zero in the same way and obey the same bound.
+ *
+ * Merging adds counters and the parts' E, then shrinks if need be; the bound
+ * holds for the whole (Agarwal et al., "Mergeable summaries"). Ties between
+ * equal weights go to the smaller value, so exact results do not depend on the
+ * split.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/core/panic.h"
+#include "sawzall-lite/tables/items.h"
+
+#define CAPACITY_MIN 65536
+
+enum number {
+    NUMBER_UNKNOWN,
+    NUMBER_INT,
+    NUMBER_FLOAT
+};
+
+struct top {
+    struct saw_items items; /* v.i or v.f: the total of each. */
+    uint8_t number;         /* enum number: of the weights. */
+    double error;           /* E. */
+};
+
+static void top_close(struct saw_table *t, void *state)
+{
+    struct top *s = state;
+    saw_items_close(t, &s->items);
+}
+
+static size_t capacity(const struct saw_table *t)
+{
+    size_t n = 100 * saw_table__param(t);
+    return n > CAPACITY_MIN ? n : CAPACITY_MIN;
+}
+
+/* Magnitude of an int that may be the smallest one. */
+static double magnitude(const struct top *s, const struct saw_item *i)
+{
+    return s->number == NUMBER_FLOAT ? fabs(i->v.f) : fabs((double)i->v.i);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const double *x = a;
+    const double *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* The CAPACITY-th largest magnitude, or 0 when there are not so many. */
+static double cut_at(struct saw_table *t, const struct top *s)
+{
+    size_t keep = capacity(t);
+    size_t n = 0;
+    double *v;
+    double cut;
+    if (s->items.count <= keep)
+        return 0;
+    v = mem_alloc(s->items.count * sizeof(*v));
+    for (size_t at = 0; at < s->items.slot_count; at++) {
+        if (s->items.slots[at])
+            v[n++] = magnitude(s, s->items.slots[at]);
+    }
+    qsort(v, n, sizeof(*v), by_number);
+    cut = v[n - 1 - keep];
+    mem_free(v);
+    return cut;
+}
+
+struct shrink {
+    const struct top *s;
+    double cut;
+};
+
+static bool shrink_item(void *ctx, struct saw_item *i)
+{
+    const struct shrink *k = ctx;
+    if (magnitude(k->s, i) <= k->cut)
+        return false;
+    if (k->s->number == NUMBER_FLOAT)
+        i->v.f -= copysign(k->cut, i->v.f);
+    else
+        i->v.i -= i->v.i > 0 ? (int64_t)k->cut : -(int64_t)k->cut;
+    return true;
+}
+
+static void shrink(struct saw_table *t, struct top *s)
+{
+    struct shrink k = {s, cut_at(t, s)};
+    if (s->items.count <= capacity(t))
+        return;
+    /* Whole, so that int counters move by exactly what E says. */
+    if (s->number == NUMBER_INT)
+        k.cut = ceil(k.cut);
+    if (k.cut >= 0x1p62)
+        k.cut = 0x1p62; /* Wrapped counters: drop what can be dropped. */
+    saw_items_filter(t, &s->items, shrink_item, &k);
+    s->error += k.cut;
+}
+
+static int wrong_weight(struct saw_table *t, struct err *err)
+{
+    return err_set(err, ERR_INVALID, "table %s: weights of several types",
+                   saw_table_decl(t)->name);
+}
+
+static int put(struct saw_table *t,
+               struct top *s,
+               struct slice element,
+               struct slice weight,
+               struct err *err)
+{
+    enum number number =
+        saw_datum_tag(weight) == SAW_DATUM_FLOAT ? NUMBER_FLOAT : NUMBER_INT;
+    uint64_t hash = saw_items_hash(element);
+    struct saw_item *i = saw_items_find(&s->items, element, hash);
+
+    if (UNLIKELY(s->number != number)) {
+        if (s->number != NUMBER_UNKNOWN)
+            return wrong_weight(t, err);
+        s->number = (uint8_t)number;
+    }
+    if (UNLIKELY(!i)) {
+        if (s->items.count >= 2 * capacity(t))
+            shrink(t, s);
+        i = saw_items_add(t, &s->items, element, hash);
+    }
+    if (number == NUMBER_FLOAT)
+        i->v.f += saw_datum_float(weight);
+    else
+        i->v.u += (uint64_t)saw_datum_int(weight);
+    return 0;
+}
+
+static int top_add(struct saw_table *t,
+                   void *state,
+                   struct slice element,
+                   struct slice weight,
+                   saw_emit_origin origin,
+                   struct err *err)
+{
+    (void)origin;
+    return put(t, state, element, weight, err);
+}
+
+/* The total as a datum, appended to @out. */
+static void
+put_total(const struct top *s, const struct saw_item *i, struct buf *out)
+{
+    if (s->number == NUMBER_FLOAT)
+        saw_datum_put_float(out, i->v.f);
+    else
+        saw_datum_put_int(out, i->v.i);
+}
+
+static void top_encode(struct saw_table *t, void *state, struct buf *out)
+{
+    struct top *s = state;
+    struct saw_item **v;
+
+    shrink(t, s);
+    v = saw_items_list(&s->items, saw_item_by_datum);
+    buf_put_double(out, s->error);
+    buf_put_varint(out, s->items.count);
+    for (size_t i = 0; i < s->items.count; i++) {
+        buf_append_slice(out, saw_item_slice(v[i]));
+        put_total(s, v[i], out);
+    }
+    mem_free(v);
+}
+
+static int
+top_merge(struct saw_table *t, void *state, struct cursor *c, struct err *err)
+{
+    struct top *s = state;
+    double error = cursor_double(c);
+    size_t n = cursor_count(c, 3);
+    if (c->bad || !(error >= 0) || n > capacity(t))
+        return saw_table__corrupt(t, err);
+    for (size_t i = 0; i < n; i++) {
+        struct slice element = saw_datum_skip(c);
+        struct slice weight = saw_datum_skip(c);
+        uint8_t tag = saw_datum_tag(weight);
+        int rc;
+        if (c->bad || (tag != SAW_DATUM_INT && tag != SAW_DATUM_FLOAT))
+            return saw_table__corrupt(t, err);
+        rc = put(t, s, element, weight, err);
+        if (rc)
+            return rc;
+    }
+    s->error += error;
+    return 0;
+}
+
+/* Total descending, then datum ascending. NaN, which compares with nothing,
+ * counts as smallest. */
+static int by_total_int(const void *a, const void *b)
+{
+    const struct saw_item *const *x = a;
+    const struct saw_item *const *y = b;
+    if ((*x)->v.i != (*y)->v.i)
+        return (*x)->v.i > (*y)->v.i ? -1 : 1;
+    return saw_item_by_datum(a, b);
+}
+
+static int by_total_float(const void *a, const void *b)
+{
+    const struct saw_item *const *x = a;
+    const struct saw_item *const *y = b;
+    if ((*x)->v.f > (*y)->v.f || (!isnan((*x)->v.f) && isnan((*y)->v.f)))
+        return -1;
+    if ((*x)->v.f < (*y)->v.f || (isnan((*x)->v.f) && !isnan((*y)->v.f)))
+        return 1;
+    return saw_item_by_datum(a, b);
+}
+
+static void top_results(struct saw_table *t, void *state, struct saw_lines *out)
+{
+    const struct top *s = state;
+    size_t n = saw_table__param(t);
+    struct saw_item **v = saw_items_list(
+        &s->items, s->number == NUMBER_FLOAT ? by_total_float : by_total_int);
+    for (size_t i = 0; i < s->items.count && i < n; i++) {
+        struct buf *b = saw_table__scratch(t);
+        struct slice line[3];
+        size_t mid;
+        put_total(s, v[i], b);
+        mid = b->len;
+        saw_datum_put_float(b, s->error);
+        line[0] = saw_item_slice(v[i]);
+        line[1] = slice_sub(buf_slice(b), 0, mid);
+        line[2] = slice_sub(buf_slice(b), mid, b->len);
+        out->line(out, line, 3);
+    }
+    mem_free(v);
+}
+
+static const char *const top_columns[] = {NULL, NULL, "deviation"};
+
+const struct saw_kind_ops saw_ops_top = {
+    .state_bytes = sizeof(struct top),
+    .close = top_close,
+    .add = top_add,
+    .encode = top_encode,
+    .merge = top_merge,
+    .results = top_results,
+    .column_count = 3,
+    .columns = top_columns,
+};

@@ -1,0 +1,210 @@
+/* unique(n): how many distinct values there were.
+ *
+ * Keeps the n smallest of the values' 64-bit hashes ("k minimum values"). Up to
+ * n distinct values the count is exact; above, the n-th smallest hash h says
+ * how densely hashes lie, and the estimate (n - 1) * 2^64 / h has a standard
+ * error of 1/sqrt(n - 2) of the count: 1 % for n = 10,000. The n smallest of a
+ * union are among the n smallest of its parts, so merging loses nothing.
+ *
+ * The hashes lie in an open-addressing set of at most 2n, thinned to n when
+ * full: an emit costs one hash and one probe, or nothing when over the
+ * threshold.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/hash.h"
+#include "base/core/panic.h"
+#include "sawzall-lite/tables/impl.h"
+
+#define SLOT_COUNT_MIN 16
+
+struct unique {
+    uint64_t *slots; /* Power of two of hashes; 0 is free. */
+    size_t slot_count;
+    size_t count;       /* Hashes kept. */
+    uint64_t threshold; /* Hashes above it do not matter; 0: none yet. */
+    uint64_t total;     /* Values emitted: no estimate is above it. */
+    bool inexact;       /* Hashes were dropped, here or in a part. */
+};
+
+static void unique_close(struct saw_table *t, void *state)
+{
+    struct unique *s = state;
+    saw_table__resize(t, s->slots, s->slot_count * sizeof(uint64_t), 0);
+}
+
+/* False when it is there already. PRE: a free slot. */
+static bool place(struct unique *s, uint64_t hash)
+{
+    size_t mask = s->slot_count - 1;
+    size_t at = hash_mix(hash) & mask;
+    while (s->slots[at]) {
+        if (s->slots[at] == hash)
+            return false;
+        at = (at + 1) & mask;
+    }
+    s->slots[at] = hash;
+    s->count++;
+    return true;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const uint64_t *x = a;
+    const uint64_t *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* All hashes ascending; the caller frees them. */
+static uint64_t *sorted(const struct unique *s)
+{
+    uint64_t *v = mem_alloc((s->count + 1) * sizeof(*v));
+    size_t n = 0;
+    for (size_t i = 0; i < s->slot_count; i++) {
+        if (s->slots[i])
+            v[n++] = s->slots[i];
+    }
+    INVARIANT(n == s->count);
+    qsort(v, n, sizeof(*v), by_value);
+    return v;
+}
+
+static void refill(struct saw_table *t,
+                   struct unique *s,
+                   const uint64_t *hashes,
+                   size_t count,
+                   size_t slot_count)
+{
+    s->slots = saw_table__resize(t, s->slots, s->slot_count * sizeof(uint64_t),
+                                 slot_count * sizeof(uint64_t));
+    s->slot_count = slot_count;
+    s->count = 0;
+    memset(s->slots, 0, slot_count * sizeof(uint64_t));
+    for (size_t i = 0; i < count; i++)
+        place(s, hashes[i]);
+}
+
+/* Keep the n smallest. */
+static void thin(struct saw_table *t, struct unique *s)
+{
+    size_t n = saw_table__param(t);
+    uint64_t *v;
+    if (s->count <= n)
+        return;
+    v = sorted(s);
+    s->threshold = v[n - 1];
+    s->inexact = true;
+    refill(t, s, v, n, s->slot_count);
+    mem_free(v);
+}
+
+static void make_room(struct saw_table *t, struct unique *s)
+{
+    uint64_t *v;
+    if ((s->count + 1) * 4 <= s->slot_count * 3)
+        return;
+    if (s->count >= 2 * saw_table__param(t)) {
+        thin(t, s);
+        return;
+    }
+    v = sorted(s);
+    refill(t, s, v, s->count,
+           s->slot_count ? s->slot_count * 2 : SLOT_COUNT_MIN);
+    mem_free(v);
+}
+
+static void put(struct saw_table *t, struct unique *s, uint64_t hash)
+{
+    hash += hash == 0; /* 0 marks free slots. */
+    if (saw_table__param(t) == 0 || (s->threshold && hash > s->threshold))
+        return;
+    make_room(t, s);
+    place(s, hash);
+}
+
+static int unique_add(struct saw_table *t,
+                      void *state,
+                      struct slice element,
+                      struct slice weight,
+                      saw_emit_origin origin,
+                      struct err *err)
+{
+    struct unique *s = state;
+    (void)weight;
+    (void)origin;
+    (void)err;
+    s->total++;
+    put(t, s, hash64(element.data, element.len, 0));
+    return 0;
+}
+
+static void unique_encode(struct saw_table *t, void *state, struct buf *out)
+{
+    struct unique *s = state;
+    uint64_t *v;
+    thin(t, s);
+    v = sorted(s);
+    buf_put_u8(out, s->inexact);
+    buf_put_varint(out, s->total);
+    buf_put_varint(out, s->count);
+    for (size_t i = 0; i < s->count; i++)
+        buf_put_be64(out, v[i]);
+    mem_free(v);
+}
+
+static int unique_merge(struct saw_table *t,
+                        void *state,
+                        struct cursor *c,
+                        struct err *err)
+{
+    struct unique *s = state;
+    uint8_t inexact = cursor_u8(c);
+    uint64_t total = cursor_varint(c);
+    size_t n = cursor_count(c, 8);
+    if (c->bad || inexact > 1 || n > saw_table__param(t) || n > total)
+        return saw_table__corrupt(t, err);
+    for (size_t i = 0; i < n; i++)
+        put(t, s, cursor_be64(c));
+    s->total += total;
+    s->inexact |= inexact != 0;
+    return 0;
+}
+
+static uint64_t estimate(struct saw_table *t, struct unique *s)
+{
+    size_t n = saw_table__param(t);
+    double count;
+    uint64_t *v;
+
+    thin(t, s);
+    if (!s->inexact || s->count < n || n == 0)
+        return s->count;
+    v = sorted(s);
+    count = (double)(n - 1) * 0x1p64 / (double)v[n - 1];
+    mem_free(v);
+    if (count < (double)n)
+        return n;
+    return count < (double)s->total ? (uint64_t)(count + 0.5) : s->total;
+}
+
+static void
+unique_results(struct saw_table *t, void *state, struct saw_lines *out)
+{
+    struct slice datum;
+    uint64_t n = estimate(t, state);
+    struct buf *b = saw_table__scratch(t);
+    saw_datum_put_int(b, (int64_t)n);
+    datum = buf_slice(b);
+    out->line(out, &datum, 1);
+}
+
+const struct saw_kind_ops saw_ops_unique = {
+    .state_bytes = sizeof(struct unique),
+    .close = unique_close,
+    .add = unique_add,
+    .encode = unique_encode,
+    .merge = unique_merge,
+    .results = unique_results,
+    .column_count = 1,
+};
