@@ -92,6 +92,14 @@ MUST_CHECK int fs_read_at(struct fs_reader *r,
                           size_t len,
                           size_t *got,
                           struct err *err);
+/* The same for bytes that are read once: past the page cache where the file
+ * system can. PRE: @offset, @dst and @len are multiples of 4 KiB. */
+MUST_CHECK int fs_read_once_at(struct fs_reader *r,
+                               uint64_t offset,
+                               void *dst,
+                               size_t len,
+                               size_t *got,
+                               struct err *err);
 /* Start reading [offset, offset+len) in the background. A hint. */
 void fs_prefetch(struct fs_reader *r, uint64_t offset, uint64_t len);
 void fs_reader_close(struct fs_reader *r); /* NULL is allowed. */
@@ -104,18 +112,14 @@ struct fs_info {
     uint64_t modified_us;
 };
 
-MUST_CHECK int fs_rename(struct fs *fs,
-                         const char *from,
-                         const char *to,
-                         struct err *err);
+MUST_CHECK int
+fs_rename(struct fs *fs, const char *from, const char *to, struct err *err);
 MUST_CHECK int fs_remove(struct fs *fs, const char *path, struct err *err);
 MUST_CHECK int fs_mkdirs(struct fs *fs, const char *path, struct err *err);
 /* Remove @path and all below it. ERR_NOTFOUND if there is none. */
 MUST_CHECK int fs_remove_tree(struct fs *fs, const char *path, struct err *err);
-MUST_CHECK int fs_stat(struct fs *fs,
-                       const char *path,
-                       struct fs_info *info,
-                       struct err *err);
+MUST_CHECK int
+fs_stat(struct fs *fs, const char *path, struct fs_info *info, struct err *err);
 MUST_CHECK int fs_sync_dir(struct fs *fs, const char *path, struct err *err);
 /* Names in @path, sorted; free with fs_names_free(). */
 MUST_CHECK int fs_list(struct fs *fs,
@@ -140,10 +144,8 @@ MUST_CHECK int fs_read_all(struct fs *fs,
                            struct err *err);
 
 /* Hold @path against other processes. ERR_BUSY says who holds it. */
-MUST_CHECK int fs_lock(struct fs *fs,
-                       const char *path,
-                       struct fs_lock **out,
-                       struct err *err);
+MUST_CHECK int
+fs_lock(struct fs *fs, const char *path, struct fs_lock **out, struct err *err);
 void fs_unlock(struct fs_lock *l); /* NULL is allowed. */
 
 /* Machines that hold [offset, offset+len), best first: names borrowed from the

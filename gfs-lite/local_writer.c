@@ -1,0 +1,241 @@
+/* Writing one file: streams by direct I/O through two aligned buffers, logs by
+ * plain appends.
+ *
+ * A stream's bytes gather in a buffer that always starts at an aligned offset
+ * of the file. A full buffer goes out as it is. flush() writes a partial one
+ * rounded up to the alignment, cuts the file to its true length, and keeps the
+ * last, unfinished 4 KiB, so that the next write starts with them.
+ */
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "gfs-lite/local.h"
+
+struct fs_writer {
+    struct fs *fs;
+    struct file *file;
+    char *path; /* Below the root; owned, for messages. */
+    enum fs_write_mode mode;
+    uint64_t offset;              /* Bytes appended. */
+    struct stream_buffer *buffer; /* STREAM: bytes from `written` on. */
+    size_t buffered;              /* In `buffer`. */
+    uint64_t written;             /* STREAM: aligned; what is in the file. */
+    bool name_synced;
+    bool unflushed; /* STREAM: bytes appended since the last flush. */
+    int failed;     /* Sticky error code. */
+};
+
+static int open_for_write(struct fs *fs,
+                          const char *path,
+                          const struct fs_write_options *opts,
+                          struct file **out,
+                          struct err *err)
+{
+    unsigned flags = FILE_WRITE | FILE_CREATE;
+    char *full;
+    char *parent;
+    int rc = local_path(fs, path, &full, err);
+
+    if (rc)
+        return rc;
+    flags |= opts->exclusive ? FILE_EXCLUSIVE : FILE_TRUNCATE;
+    if (opts->mode == FS_WRITE_STREAM)
+        flags |= FILE_DIRECT;
+    rc = file_open(fs->world, full, flags, out, err);
+    if (rc == ERR_NOTFOUND) {
+        parent = local_parent(path);
+        rc = fs_mkdirs(fs, parent, err);
+        mem_free(parent);
+        if (!rc)
+            rc = file_open(fs->world, full, flags, out, err);
+    }
+    mem_free(full);
+    return rc;
+}
+
+int fs_create(struct fs *fs,
+              const char *path,
+              const struct fs_write_options *opts,
+              struct fs_writer **out,
+              struct err *err)
+{
+    struct fs_writer *w;
+    struct file *file;
+    int rc = open_for_write(fs, path, opts, &file, err);
+
+    *out = NULL;
+    if (rc)
+        return rc;
+    w = mem_zalloc(1, sizeof(*w));
+    w->fs = fs;
+    w->file = file;
+    w->path = mem_strdup(path);
+    w->mode = opts->mode;
+    if (opts->expected_bytes > 0)
+        file_allocate(file, opts->expected_bytes);
+    if (w->mode == FS_WRITE_STREAM)
+        w->buffer = stream_buffer_take(fs);
+    *out = w;
+    return 0;
+}
+
+static int fail(struct fs_writer *w, int code)
+{
+    w->failed = code;
+    return code;
+}
+
+/* Write the first @bytes (aligned) of the buffer where they belong. */
+static int write_buffer(struct fs_writer *w, size_t bytes, struct err *err)
+{
+    struct slice part = slice_make(w->buffer->data, bytes);
+    int rc = file_write_at(w->file, w->written, &part, 1, err);
+
+    return rc ? fail(w, rc) : 0;
+}
+
+static int append_stream(struct fs_writer *w,
+                         const char *data,
+                         size_t len,
+                         struct err *err)
+{
+    w->unflushed = true;
+    while (len > 0) {
+        size_t n = MIN_OF(len, STREAM_BUFFER_BYTES - w->buffered);
+        memcpy(w->buffer->data + w->buffered, data, n);
+        w->buffered += n;
+        w->offset += n;
+        data += n;
+        len -= n;
+        if (w->buffered == STREAM_BUFFER_BYTES) {
+            int rc = write_buffer(w, STREAM_BUFFER_BYTES, err);
+            if (rc)
+                return rc;
+            w->written += STREAM_BUFFER_BYTES;
+            w->buffered = 0;
+        }
+    }
+    return 0;
+}
+
+static int closed_by_error(struct fs_writer *w, struct err *err)
+{
+    return err_set(err, w->failed, "%s: an earlier write failed", w->path);
+}
+
+int fs_writer_append(struct fs_writer *w,
+                     const void *data,
+                     size_t len,
+                     struct err *err)
+{
+    struct slice part = slice_make(data, len);
+    int rc;
+
+    if (w->failed)
+        return closed_by_error(w, err);
+    if (len == 0)
+        return 0;
+    if (w->mode == FS_WRITE_STREAM)
+        return append_stream(w, data, len, err);
+    rc = file_write_at(w->file, w->offset, &part, 1, err);
+    if (rc)
+        return fail(w, rc);
+    w->offset += len;
+    return 0;
+}
+
+int fs_writer_flush(struct fs_writer *w, struct err *err)
+{
+    size_t align = FILE_DIRECT_ALIGN;
+    size_t padded = (w->buffered + align - 1) / align * align;
+    size_t whole = w->buffered / align * align;
+    int rc;
+
+    if (w->failed)
+        return closed_by_error(w, err);
+    if (w->mode != FS_WRITE_STREAM || !w->unflushed)
+        return 0;
+    memset(w->buffer->data + w->buffered, 0, padded - w->buffered);
+    if (padded > 0) {
+        rc = write_buffer(w, padded, err);
+        if (rc)
+            return rc;
+        rc = file_truncate(w->file, w->offset, err);
+        if (rc)
+            return fail(w, rc);
+    }
+    memmove(w->buffer->data, w->buffer->data + whole, w->buffered - whole);
+    w->written += whole;
+    w->buffered -= whole;
+    w->unflushed = false;
+    return 0;
+}
+
+int fs_writer_sync(struct fs_writer *w, struct err *err)
+{
+    int rc = fs_writer_flush(w, err);
+
+    if (rc)
+        return rc;
+    rc = file_sync(w->file, err);
+    if (rc)
+        return fail(w, rc);
+    if (!w->name_synced) {
+        char *parent = local_parent(w->path);
+        rc = fs_sync_dir(w->fs, parent, err);
+        mem_free(parent);
+        if (rc)
+            return fail(w, rc);
+        w->name_synced = true;
+    }
+    return 0;
+}
+
+uint64_t fs_writer_offset(const struct fs_writer *w)
+{
+    return w->offset;
+}
+
+void fs_writer_close(struct fs_writer *w)
+{
+    if (!w)
+        return;
+    if (!w->failed && fs_writer_flush(w, NULL))
+        w->failed = ERR_IO; /* Nothing was promised: see fs.h. */
+    file_close(w->file);
+    if (w->buffer)
+        stream_buffer_give(w->fs, w->buffer);
+    mem_free(w->path);
+    mem_free(w);
+}
+
+int fs_replace(struct fs *fs,
+               const char *path,
+               struct slice contents,
+               struct err *err)
+{
+    struct fs_write_options opts = {.mode = FS_WRITE_LOG};
+    struct buf beside = BUF_INIT;
+    struct fs_writer *w;
+    char *parent;
+    int rc;
+
+    buf_printf(&beside, "%s.new", path);
+    rc = fs_create(fs, buf_cstr(&beside), &opts, &w, err);
+    if (!rc) {
+        rc = fs_writer_append(w, contents.data, contents.len, err);
+        if (!rc)
+            rc = fs_writer_sync(w, err);
+        fs_writer_close(w);
+    }
+    if (!rc)
+        rc = fs_rename(fs, buf_cstr(&beside), path, err);
+    if (!rc) {
+        parent = local_parent(path);
+        rc = fs_sync_dir(fs, parent, err);
+        mem_free(parent);
+    }
+    buf_close(&beside);
+    return rc;
+}
