@@ -1,0 +1,81 @@
+/* Where emitted pairs go: kept and combined in memory, written to the attempt's
+ * spill as a sorted run whenever that is full.
+ *
+ * There are three ways to keep them: added up (count_table.h) for jobs that
+ * combine by mr_combine_sum, folded (pair_store.h) for other combiners, and
+ * plain. collector_finish() leaves the last pairs in memory, sorted, as one
+ * more run; if nothing was spilled before, there may be no file at all.
+ *
+ * One thread. add() parks when it spills.
+ */
+#ifndef MAPREDUCE_SHUFFLE_COLLECTOR_H
+#define MAPREDUCE_SHUFFLE_COLLECTOR_H
+
+#include "mapreduce/mapreduce.h"
+#include "mapreduce/shuffle/count_table.h"
+#include "mapreduce/shuffle/merge.h"
+#include "mapreduce/shuffle/pair_store.h"
+#include "mapreduce/shuffle/sort.h"
+#include "mapreduce/shuffle/spill.h"
+
+struct world;
+
+enum collector_kind {
+    COLLECT_COUNTS,
+    COLLECT_FOLDED,
+    COLLECT_PLAIN
+};
+
+struct collector_options {
+    struct world *world;
+    const struct mr_job *job;
+    struct mr_task *task; /* Handed to the job's functions. */
+    unsigned partition_count;
+    const struct slice *cuts; /* Total order: partition_count - 1 first keys;
+                                 NULL otherwise. Borrowed. */
+    const char *spill_path;   /* Borrowed. */
+    char *memory;             /* Borrowed; aligned to 64. */
+    size_t memory_bytes;
+    int level; /* Of zstd, for spills. */
+};
+
+struct collector {
+    struct collector_options opts;
+    enum collector_kind kind;
+    struct count_table counts;
+    struct pair_store pairs;
+    struct codec codec;
+    struct spill_writer spill;
+    bool spilled;          /* The spill file is open. */
+    struct sort_ref *refs; /* After collector_finish: what is in memory. */
+    size_t ref_count;
+    uint64_t pairs_in;    /* Emitted. */
+    uint64_t pairs_out;   /* Written or left in memory. */
+    uint64_t spill_bytes; /* Of the file, once finished. */
+    uint64_t spill_count; /* Runs written. */
+    int code;             /* The first error; sticky. */
+    struct err err;
+};
+
+/* Least memory a collector can work in. */
+#define COLLECTOR_BYTES_MIN COUNT_TABLE_BYTES_MIN
+
+void collector_init(struct collector *c, const struct collector_options *opts);
+void collector_close(struct collector *c);
+
+void collector_add(struct collector *c, struct slice key, struct slice value);
+void collector_add_count(struct collector *c, struct slice key, int64_t by);
+
+/* The partition a key belongs to. */
+unsigned collector_partition(const struct collector *c, struct slice key);
+
+/* Sort what is in memory; with @to_file write it as the last run and close the
+ * file. Returns the first error of all adds. */
+MUST_CHECK int
+collector_finish(struct collector *c, bool to_file, struct err *err);
+
+/* What collector_finish left in memory of @partition, as a run. Owned: closed
+ * by its close(). PRE: the collector outlives it. */
+struct merge_source *collector_source(struct collector *c, unsigned partition);
+
+#endif /* MAPREDUCE_SHUFFLE_COLLECTOR_H */

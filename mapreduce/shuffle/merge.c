@@ -1,0 +1,111 @@
+/* The loser tree: leaf i's path to the root is (leaves + i) / 2, / 4, … 1; each
+ * inner node holds the loser of the match played there, node 0 the winner. */
+#include "mapreduce/shuffle/merge.h"
+
+#include "base/core/panic.h"
+#include "mapreduce/shuffle/sort.h"
+
+void merge_init(struct merge *m,
+                struct merge_source *const *sources,
+                size_t count,
+                bool descending)
+{
+    *m = (struct merge){.count = count, .descending = descending, .leaves = 1};
+    while (m->leaves < count)
+        m->leaves *= 2;
+    m->sources = mem_alloc((count + 1) * sizeof(struct merge_source *));
+    if (count > 0)
+        memcpy(m->sources, sources, count * sizeof(struct merge_source *));
+    m->tree = mem_zalloc(m->leaves, sizeof(*m->tree));
+}
+
+void merge_close(struct merge *m)
+{
+    mem_free(m->sources);
+    mem_free(m->tree);
+    m->sources = NULL;
+    m->tree = NULL;
+}
+
+/* Does @a come before @b? Ties go to the earlier source. */
+static bool node_before(const struct merge *m,
+                        const struct merge_node *a,
+                        const struct merge_node *b)
+{
+    int c;
+    if (a->ended || b->ended)
+        return !a->ended || (b->ended && a->source < b->source);
+    if (a->prefix != b->prefix)
+        return a->prefix < b->prefix;
+    c = slice_cmp(m->sources[a->source]->key, m->sources[b->source]->key);
+    if (c != 0)
+        return (c < 0) != m->descending;
+    return a->source < b->source;
+}
+
+static int node_load(struct merge *m, struct merge_node *n, struct err *err)
+{
+    bool more = false;
+    int code = 0;
+    if (n->source < m->count) {
+        struct merge_source *s = m->sources[n->source];
+        code = s->next(s, &more, err);
+        if (code == 0 && more) {
+            n->prefix = sort_prefix(s->key, 0);
+            if (m->descending)
+                n->prefix = ~n->prefix;
+        }
+    }
+    n->ended = !more;
+    return code;
+}
+
+static void swap(struct merge_node *a, struct merge_node *b)
+{
+    struct merge_node x = *a;
+    *a = *b;
+    *b = x;
+}
+
+/* Play the first round: winners rise, losers stay. */
+static int build(struct merge *m, struct err *err)
+{
+    struct merge_node *winners = mem_zalloc(2 * m->leaves, sizeof(*winners));
+    int code = 0;
+    for (size_t i = 0; i < m->leaves && code == 0; i++) {
+        winners[m->leaves + i].source = (uint32_t)i;
+        code = node_load(m, &winners[m->leaves + i], err);
+    }
+    for (size_t i = m->leaves; i-- > 1 && code == 0;) {
+        winners[i] = winners[2 * i];
+        m->tree[i] = winners[2 * i + 1];
+        if (node_before(m, &m->tree[i], &winners[i]))
+            swap(&m->tree[i], &winners[i]);
+    }
+    m->tree[0] = winners[1];
+    mem_free(winners);
+    return code;
+}
+
+int merge_next(struct merge *m, bool *more, struct err *err)
+{
+    int code;
+    *more = false;
+    if (!m->started) {
+        m->started = true;
+        code = build(m, err);
+    } else if (m->tree[0].ended) {
+        return 0;
+    } else {
+        code = node_load(m, &m->tree[0], err);
+        for (size_t i = (m->leaves + m->tree[0].source) / 2;
+             i >= 1 && code == 0; i /= 2)
+            if (node_before(m, &m->tree[i], &m->tree[0]))
+                swap(&m->tree[i], &m->tree[0]);
+    }
+    if (code)
+        m->tree[0].ended = true;
+    else
+        *more = !m->tree[0].ended;
+    return code;
+}

@@ -1,0 +1,58 @@
+/* Merging sorted runs into one: a loser tree over any number of sources.
+ *
+ * Equal keys come in the order of their sources, and from one source in its own
+ * order, so that the merge of runs given in order of time is stable.
+ *
+ * One thread; whether next() parks is the sources' business.
+ */
+#ifndef MAPREDUCE_SHUFFLE_MERGE_H
+#define MAPREDUCE_SHUFFLE_MERGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/slice.h"
+
+/* A sorted run. next() puts the next pair into key and value, which stay valid
+ * until it is called again, or clears *more. close() may be NULL. */
+struct merge_source {
+    int (*next)(struct merge_source *s, bool *more, struct err *err);
+    void (*close)(struct merge_source *s);
+    struct slice key;
+    struct slice value;
+};
+
+struct merge_node {
+    uint64_t prefix; /* Of the source's key; complemented when descending. */
+    uint32_t source;
+    bool ended;
+};
+
+struct merge {
+    struct merge_source **sources; /* The array is owned, not they. */
+    size_t count;
+    size_t leaves;           /* count rounded up to a power of two. */
+    struct merge_node *tree; /* [1, leaves) losers; [0] is the winner. */
+    bool descending;
+    bool started;
+};
+
+/* @sources (copied) must outlive the merge. */
+void merge_init(struct merge *m,
+                struct merge_source *const *sources,
+                size_t count,
+                bool descending);
+void merge_close(struct merge *m); /* Does not close the sources. */
+
+/* Advance to the next pair: that of merge_current(), borrowed until the next
+ * call. *@more false at the end. Errors: those of the sources. */
+MUST_CHECK int merge_next(struct merge *m, bool *more, struct err *err);
+
+static inline const struct merge_source *merge_current(const struct merge *m)
+{
+    return m->sources[m->tree[0].source];
+}
+
+#endif /* MAPREDUCE_SHUFFLE_MERGE_H */
