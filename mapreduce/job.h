@@ -1,0 +1,193 @@
+/* Running MapReduce jobs: what is to be done, and what came of it.
+ *
+ *     struct mr_options o = {.program = {.job = &word_count},
+ *                            .inputs = inputs, .input_count = 1,
+ *                            .outputs = outputs, .output_count = 1};
+ *     struct mr_report *report;
+ *     if (mr_run(&o, &report, &err)) ...
+ *     mr_report_free(report);
+ *
+ * Inputs and outputs are SPECs:
+ *     file:GLOB        lines of text; .gz and .zst are unpacked
+ *     records:GLOB     files of keys and values
+ *     warc:GLOB        records of web archives                  (input only)
+ *     table:NAME[?columns=F:Q,F:&prefix=P&start=R&end=R&versions=N
+ *                 &since=US&until=US&saw=FILE]                  (options:
+ * input) file:DIR, records:DIR, table:NAME                         (outputs) A
+ * SPEC without a kind is a file. Bytes of table options are %-escaped.
+ *
+ * Output directories appear complete or not at all: parts are written beside
+ * and renamed when every task has succeeded; table changes are applied then. An
+ * output that exists is refused unless options.overwrite is set.
+ *
+ * Threads: mr_run blocks its thread or parks its fiber. It starts processes:
+ * call it before the program has threads of its own, or accept that the jobs'
+ * functions run in forks of a threaded process.
+ */
+#ifndef MAPREDUCE_JOB_H
+#define MAPREDUCE_JOB_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+
+struct mr_job;
+struct quarry;
+struct world;
+
+/* --- SPECs ------------------------------------------------------------- */
+
+enum mr_spec_kind {
+    MR_SPEC_FILE,
+    MR_SPEC_RECORDS,
+    MR_SPEC_WARC,
+    MR_SPEC_TABLE,
+};
+
+struct mr_spec {
+    enum mr_spec_kind kind;
+    char *name; /* Of an output: "name=SPEC"; else NULL. */
+    char *path; /* Glob, directory or table. */
+    /* Of a table that is read; NULL, 0: not given. */
+    char **columns; /* "family:qualifier" or "family:". */
+    size_t column_count;
+    struct slice start; /* Row range; prefix= is turned into one. */
+    struct slice end;
+    uint32_t versions;
+    int64_t since_us;
+    int64_t until_us;
+    char *program; /* Sawzall text of saw=. */
+    size_t program_len;
+};
+
+/* Parse @text. ERR_INVALID says which part is wrong and what would be right;
+ * ERR_NOTFOUND: the file of saw=. mr_spec_close() also after failure. */
+MUST_CHECK int mr_spec_parse(struct mr_spec *s,
+                             const char *text,
+                             bool output,
+                             struct world *world,
+                             struct err *err);
+void mr_spec_close(struct mr_spec *s);
+
+/* --- what to run ------------------------------------------------------- */
+
+/* Exactly one of job, object, mapper and saw is set. */
+struct mr_program {
+    const struct mr_job *job; /* Built into this program. */
+    const char *object;       /* Path of a shared object with MAPREDUCE_JOB. */
+    const char *mapper;       /* Streaming: shell commands that read lines */
+    const char *reducer;      /* and write "key\tvalue" lines; reducer NULL or
+                                 "": map-only. */
+    const char *combiner;     /* Streaming; NULL: none. Runs as a reducer over
+                                 what a map attempt emitted. */
+    const char *saw;          /* Sawzall source text. */
+    const char *saw_name;     /* Its name in messages. */
+};
+
+struct mr_setting {
+    const char *name;
+    const char *value;
+};
+
+enum mr_phase {
+    MR_PHASE_PLAN,
+    MR_PHASE_SAMPLE,
+    MR_PHASE_MAP,
+    MR_PHASE_REDUCE,
+    MR_PHASE_COMMIT,
+    MR_PHASE_DONE,
+};
+
+struct mr_progress {
+    const char *job_id;
+    enum mr_phase phase;
+    unsigned tasks_total; /* Of the phase. */
+    unsigned tasks_done;
+    unsigned tasks_running;
+    unsigned attempts_failed; /* So far, all phases. */
+    unsigned records_skipped;
+    uint64_t records; /* Of the phase: read by maps, groups by reduces. */
+    uint64_t bytes;   /* Of the phase, of bytes_total; 0 of 0 if unknown. */
+    uint64_t bytes_total;
+    uint64_t elapsed_us;
+};
+
+struct mr_options {
+    struct mr_program program;
+    const char *label;    /* For the history; NULL: the job's name. */
+    const char *target;   /* Store of table SPECs: "file:DIR"; NULL: none. */
+    struct quarry *store; /* The same, already open. Borrowed. */
+    const char *const *inputs;
+    size_t input_count;
+    const char *const *outputs;
+    size_t output_count;
+    const struct mr_setting *params;
+    size_t param_count;
+
+    unsigned workers;      /* Attempts at a time; 0: one a CPU. */
+    unsigned reducers;     /* Partitions; 0: by the size of the input. */
+    uint64_t memory_bytes; /* Of all attempts together; 0: 384 MiB. */
+    uint64_t heap_bytes;   /* What a job's own code may allocate in an attempt;
+                              0: 1 GiB. */
+    uint64_t split_bytes;  /* Of file inputs; 0: 64 MiB. */
+    uint64_t timeout_us;   /* Kill an attempt that finishes no record for so
+                              long; 0: 10 minutes. */
+    unsigned attempts_max; /* Per task; 0: 4. */
+    unsigned skips_max;    /* Records that may be skipped because a job's code
+                              died on them, in the whole job; 0: 16. */
+    bool skip_none;        /* Skip no record: fail instead. */
+    bool in_process;       /* No processes: for debugging. Attempts run one
+                              after the other in this one; no limits. */
+    bool overwrite;        /* Replace existing outputs. */
+    bool keep_work;        /* Leave the job's work directory in place. */
+
+    const char *history_dir; /* Job directories; NULL: a temporary one that is
+                                removed at the end. */
+    void (*progress)(void *ctx, const struct mr_progress *p);
+    void *progress_ctx;
+    const atomic_bool *cancel; /* ERR_CANCELLED soon after it is set. */
+    struct world *world;       /* Borrowed; NULL: the real one. */
+
+    /* For tests: called inside attempts at named steps. */
+    void (*step)(void *ctx, const char *step, unsigned task, unsigned attempt);
+    void *step_ctx;
+};
+
+/* --- what came of it --------------------------------------------------- */
+
+struct mr_counter_value {
+    const char *name;
+    int64_t value;
+};
+
+struct mr_report {
+    char *job_id;
+    uint64_t elapsed_us;
+    unsigned map_tasks;
+    unsigned reduce_tasks;
+    unsigned attempts_failed;
+    struct mr_counter_value *counters; /* By name, ascending. */
+    size_t counter_count;
+    char **notes; /* Skipped records and failed attempts, a sentence each. */
+    size_t note_count;
+};
+
+/* Run the job to its end. *@report (may be NULL) is owned and set in any case,
+ * also when the job failed. Errors: ERR_INVALID (options, a SPEC, a parameter),
+ * ERR_NOTFOUND (no input matches), ERR_EXISTS (an output), ERR_CANCELLED, and
+ * what the job's tasks failed with: the text holds the last lines an attempt
+ * wrote to its standard error. Parks. */
+MUST_CHECK int mr_run(const struct mr_options *opts,
+                      struct mr_report **report,
+                      struct err *err);
+void mr_report_free(struct mr_report *r); /* NULL is allowed. */
+
+/* A counter of the report, 0 when there is none of the name. */
+int64_t mr_report_counter(const struct mr_report *r, const char *name);
+
+#endif /* MAPREDUCE_JOB_H */

@@ -1,0 +1,84 @@
+/* The history of jobs: one directory a job, with its state in job.json.
+ *
+ *     HISTORY_DIR/20261121-030500-1a2b/job.json
+ *
+ * job.json is replaced whole at every change, so that it can be read while the
+ * job runs. `quarry job list|status|counters|history` read it here; `job kill`
+ * leaves a file named "kill" beside it, which the running job looks for.
+ *
+ * Any thread; everything parks.
+ */
+#ifndef MAPREDUCE_JOB_HISTORY_H
+#define MAPREDUCE_JOB_HISTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "mapreduce/job.h"
+
+struct buf;
+struct world;
+
+enum job_state {
+    JOB_RUNNING,
+    JOB_SUCCEEDED,
+    JOB_FAILED,
+    JOB_KILLED,
+    JOB_LOST, /* It says it runs, but its process is gone. */
+};
+
+struct job_summary {
+    char *id;
+    char *name; /* Label or the job's name. */
+    enum job_state state;
+    char *phase;         /* "map", "reduce", … */
+    uint64_t started_us; /* Wall clock. */
+    uint64_t ended_us;   /* 0 while it runs. */
+    unsigned tasks_total;
+    unsigned tasks_done;
+    unsigned attempts_failed;
+    char *error; /* NULL unless it failed. */
+    char **inputs;
+    size_t input_count;
+    char **outputs;
+    size_t output_count;
+    struct mr_counter_value *counters;
+    size_t counter_count;
+    char **notes;
+    size_t note_count;
+};
+
+const char *job_state_name(enum job_state s);
+
+/* All jobs, oldest first. *@jobs is owned: job_summaries_free(). A directory
+ * whose job.json cannot be read is left out. No directory: none. */
+MUST_CHECK int job_history_list(struct world *w,
+                                const char *history_dir,
+                                struct job_summary **jobs,
+                                size_t *count,
+                                struct err *err);
+/* One job; @id may be a unique prefix, or "last". ERR_NOTFOUND, ERR_INVALID
+ * (several match). Owned: job_summaries_free(job, 1). */
+MUST_CHECK int job_history_get(struct world *w,
+                               const char *history_dir,
+                               const char *id,
+                               struct job_summary **job,
+                               struct err *err);
+void job_summaries_free(struct job_summary *jobs, size_t count);
+
+/* Ask a running job to stop. ERR_NOTFOUND; ERR_INVALID: it does not run. */
+MUST_CHECK int job_history_kill(struct world *w,
+                                const char *history_dir,
+                                const char *id,
+                                struct err *err);
+
+/* Text of job.json for @job, appended to @out; and the reverse (ERR_CORRUPT).
+ */
+void job_summary_encode(const struct job_summary *job, struct buf *out);
+MUST_CHECK int
+job_summary_decode(struct slice text, struct job_summary *job, struct err *err);
+
+#endif /* MAPREDUCE_JOB_HISTORY_H */
