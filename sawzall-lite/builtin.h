@@ -24,6 +24,14 @@ struct regex;
 
 #define SAW_CALL_ARGS_MAX 64
 
+/* Words before an argument of saw() and its like. */
+enum saw_arg_flag {
+    ARG_PLAIN,
+    ARG_SKIP,
+    ARG_REST,
+    ARG_SUBMATCH,
+};
+
 /* One call site. Belongs to the program: shared by runs in several threads,
  * constant after compilation. */
 struct saw_call {
@@ -32,6 +40,10 @@ struct saw_call {
     const struct saw_type *const *arg_types; /* arg_count of them. */
     const struct saw_type *result_type;      /* &saw_type_void: none. */
     void *prepared; /* Of builtin->prepare; NULL otherwise. */
+    /* Of saw, sawn and sawzall: the word before each argument; else NULL. The
+     * remainder of an argument marked `rest` goes to ctx->saw_rest[its index],
+     * from where the machine assigns it to the variable that was written. */
+    const enum saw_arg_flag *flags;
 };
 
 /* Compute. @args are call->arg_count slots in the order written. *@result is

@@ -46,8 +46,8 @@ struct saw_compile_options {
                         struct buf *text,
                         struct err *err);
     void *ctx;
-    bool restricted;      /* No file, proc, getenv, load: for servers. */
-    bool ignore_undefs;   /* --ignore_undefs. */
+    bool restricted;    /* No file, proc, getenv, load: for servers. */
+    bool ignore_undefs; /* --ignore_undefs. */
 };
 
 /* Compile @source, called @name in messages. On success *@out is owned. Errors
@@ -91,11 +91,15 @@ struct saw_run_options {
     uint64_t fuel_per_record;  /* 0: no limit. */
     uint64_t memory_bytes_max; /* Record arena + tables; 0: no limit. */
     uint32_t depth_max;        /* Calls; 0: 10,000. */
-    const atomic_bool *cancel; /* Borrowed; looked at now and then. NULL: none. */
+    const atomic_bool
+        *cancel; /* Borrowed; looked at now and then. NULL: none. */
     /* Where `emit stdout`, `output`, file(...) tables and unprinted tables go:
      * @path is "/dev/stdout" and the like. NULL: kept in the run and given out
      * by saw_run_print(). */
-    int (*write)(void *ctx, const char *path, struct slice text, struct err *err);
+    int (*write)(void *ctx,
+                 const char *path,
+                 struct slice text,
+                 struct err *err);
     void *write_ctx;
     /* Tables whose results are aggregated and printed at the end ("*": all);
      * others are printed as they are emitted, as `emit t[k] <- v;`, like the
@@ -123,9 +127,8 @@ MUST_CHECK int saw_run_record(struct saw_run *r,
                               struct slice key,
                               struct err *err);
 /* The same for `r: Row = input;` PRE: saw_program_wants_rows(). */
-MUST_CHECK int saw_run_row(struct saw_run *r,
-                           const struct saw_row *row,
-                           struct err *err);
+MUST_CHECK int
+saw_run_row(struct saw_run *r, const struct saw_row *row, struct err *err);
 
 /* Instructions executed so far. */
 uint64_t saw_run_fuel_used(const struct saw_run *r);
@@ -136,9 +139,8 @@ uint64_t saw_run_fuel_used(const struct saw_run *r);
 void saw_run_encode_tables(struct saw_run *r, struct buf *out);
 /* Add a state that a run of the same program encoded. ERR_CORRUPT, or
  * ERR_INVALID when it is of another program. */
-MUST_CHECK int saw_run_merge_tables(struct saw_run *r,
-                                    struct slice state,
-                                    struct err *err);
+MUST_CHECK int
+saw_run_merge_tables(struct saw_run *r, struct slice state, struct err *err);
 /* Forget all that was emitted. */
 void saw_run_clear_tables(struct saw_run *r);
 
@@ -161,6 +163,7 @@ struct saw_result_sink {
                  const bool *numeric,
                  size_t count);
 };
+
 void saw_run_results(struct saw_run *r, const struct saw_result_sink *sink);
 
 #endif /* SAWZALL_LITE_SAWZALL_H */

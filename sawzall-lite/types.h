@@ -62,6 +62,7 @@ enum saw_proto_type {
     SAW_PROTO_GROUP,
 };
 
+struct saw_table_expr;
 struct saw_type;
 
 /* A field of a tuple, a parameter of a function, an index of a table. */
@@ -136,8 +137,8 @@ static inline bool saw_kind_is_pointer(enum saw_kind k)
            k == SAW_MAP || k == SAW_TUPLE || k == SAW_FUNCTION;
 }
 
-/* Same structure. Field names of tuples and parameters do not count; the tags
- * of proto tuples do. */
+/* Same structure. Names of a tuple's fields count, those of parameters and the
+ * tags of proto tuples do not. SAW_BAD equals everything. */
 bool saw_type_equal(const struct saw_type *a, const struct saw_type *b);
 
 /* Append the type as a program would write it: "map[string] of array of int".

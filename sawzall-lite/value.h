@@ -120,6 +120,7 @@ struct saw_ctx {
     void *hook_ctx;                    /* Of the two above. */
     struct saw_regex_cache *regexes;   /* Patterns met while running; owned by
                                         * builtins/, NULL until needed. */
+    union saw_slot *saw_rest; /* SAW_CALL_ARGS_MAX of them; see builtin.h. */
     void *extra; /* Additional inputs and the like; owned by builtins/. */
 };
 

@@ -1,0 +1,60 @@
+/* The intrinsics by name. */
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "sawzall-lite/builtins/private.h"
+
+static const struct saw_builtin *const families[] = {
+    saw_builtins_core,   saw_builtins_array,   saw_builtins_string,
+    saw_builtins_match,  saw_builtins_format,  saw_builtins_math,
+    saw_builtins_time,   saw_builtins_codec,   saw_builtins_outside,
+};
+
+const struct saw_builtin *saw_builtin_at(size_t index)
+{
+    for (size_t f = 0; f < ARRAY_LEN(families); f++) {
+        for (size_t i = 0; families[f][i].name; i++) {
+            if (index-- == 0)
+                return &families[f][i];
+        }
+    }
+    return NULL;
+}
+
+const struct saw_builtin *saw_builtin_find(struct slice name)
+{
+    for (size_t f = 0; f < ARRAY_LEN(families); f++) {
+        for (size_t i = 0; families[f][i].name; i++) {
+            if (slice_eq_str(name, families[f][i].name))
+                return &families[f][i];
+        }
+    }
+    return NULL;
+}
+
+struct saw_extra *saw_extra_of(struct saw_ctx *ctx)
+{
+    if (!ctx->extra)
+        ctx->extra = mem_zalloc(1, sizeof(struct saw_extra));
+    return ctx->extra;
+}
+
+void saw_builtins_close(struct saw_ctx *ctx)
+{
+    struct saw_extra *x = ctx->extra;
+    if (x) {
+        saw_zones_free(x->zones);
+        saw_inputs_free(x->inputs);
+        mem_free(x);
+    }
+    saw_regexes_free(ctx->regexes);
+    ctx->extra = NULL;
+    ctx->regexes = NULL;
+}
+
+const char *saw_type_name(const struct saw_type *t, struct buf *b)
+{
+    buf_clear(b);
+    saw_type_print(t, b);
+    return buf_cstr(b);
+}

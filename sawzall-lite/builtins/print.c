@@ -1,0 +1,290 @@
+/* Values as text, in the three ways the language writes them. */
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "sawzall-lite/builtins/private.h"
+#include "sawzall-lite/builtins/time.h"
+#include "sawzall-lite/tables/datum.h"
+
+void saw_print_uint(uint64_t v, unsigned base, struct buf *out)
+{
+    static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+    char text[64];
+    size_t at = sizeof(text);
+    PRE(base >= 2 && base <= 36);
+    do {
+        text[--at] = digits[v % base];
+        v /= base;
+    } while (v);
+    buf_append(out, text + at, sizeof(text) - at);
+}
+
+static void print_int(int64_t v, struct buf *out)
+{
+    if (v < 0)
+        buf_append_byte(out, '-');
+    saw_print_uint(v < 0 ? 0 - (uint64_t)v : (uint64_t)v, 10, out);
+}
+
+void saw_print_float(double x, struct buf *out)
+{
+    size_t before = out->len;
+    buf_printf(out, "%.15g", x);
+    if (isfinite(x) && !memchr(out->data + before, '.', out->len - before) &&
+        !memchr(out->data + before, 'e', out->len - before))
+        buf_append_str(out, ".0");
+}
+
+/* --- quoting -------------------------------------------------------------- */
+
+static const char *escape_of(uint32_t c)
+{
+    switch (c) {
+    case '\\': return "\\\\";
+    case '\a': return "\\a";
+    case '\b': return "\\b";
+    case '\f': return "\\f";
+    case '\n': return "\\n";
+    case '\r': return "\\r";
+    case '\t': return "\\t";
+    case '\v': return "\\v";
+    default: return NULL;
+    }
+}
+
+/* One character, escaped where needed. @after_hex: the one before ended as \x
+ * and digits, which a hex digit would prolong. Returns whether this one does. */
+static bool print_char(uint32_t c,
+                       const char *bytes,
+                       size_t len,
+                       char quote,
+                       bool ascii_only,
+                       bool after_hex,
+                       struct buf *out)
+{
+    const char *escape = escape_of(c);
+    if (escape) {
+        buf_append_str(out, escape);
+        return false;
+    }
+    if (c == (uint32_t)quote) {
+        buf_append_byte(out, '\\');
+        buf_append_byte(out, quote);
+        return false;
+    }
+    if (c < ' ' || (c >= 0x7f && c <= 0xa0) || (ascii_only && c >= 0x100) ||
+        (after_hex && c < 0x80 && isxdigit((int)c))) {
+        buf_printf(out, "\\x%x", (unsigned)c);
+        return true;
+    }
+    buf_append(out, bytes, len);
+    return false;
+}
+
+void saw_print_quoted(struct slice s,
+                      size_t chars_max,
+                      char quote,
+                      bool ascii_only,
+                      struct buf *out)
+{
+    const char *p = s.data;
+    const char *end = s.data + s.len;
+    bool hex = false;
+    buf_append_byte(out, quote);
+    while (p < end && chars_max-- > 0) {
+        size_t n;
+        uint32_t c = saw_utf8_decode(p, end, &n);
+        hex = print_char(c, p, n, quote, ascii_only, hex, out);
+        p += n;
+    }
+    buf_append_byte(out, quote);
+}
+
+/* --- as string() writes composites ---------------------------------------- */
+
+static void format_bytes(struct slice s, struct buf *out)
+{
+    bool printable = true;
+    for (size_t i = 0; i < s.len; i++)
+        printable &= s.data[i] >= ' ' && s.data[i] <= '~';
+    if (printable) {
+        buf_append_byte(out, 'B');
+        saw_print_quoted(s, SIZE_MAX, '"', false, out);
+        return;
+    }
+    buf_append_str(out, "X\"");
+    for (size_t i = 0; i < s.len; i++)
+        buf_printf(out, "%02X", (unsigned)(unsigned char)s.data[i]);
+    buf_append_byte(out, '"');
+}
+
+static void format_time(uint64_t t, struct buf *out)
+{
+    struct buf text = BUF_INIT;
+    if (saw_time_print(NULL, t, SLICE_EMPTY, &text))
+        saw_print_quoted(buf_slice(&text), SIZE_MAX, '"', false, out);
+    else
+        buf_append_str(out, SAW_TIME_INVALID);
+    buf_close(&text);
+}
+
+static void
+format_map(const struct saw_type *t, const struct saw_map *m, struct buf *out)
+{
+    if (m->count == 0) {
+        buf_append_str(out, "{ : }");
+        return;
+    }
+    buf_append_str(out, "{ ");
+    for (uint32_t i = 0; i < m->count; i++) {
+        if (i)
+            buf_append_str(out, ", ");
+        saw_value_format(t->key, m->entries[i].key, out);
+        buf_append_str(out, ": ");
+        saw_value_format(t->elem, m->entries[i].value, out);
+    }
+    buf_append_str(out, " }");
+}
+
+static void
+format_items(const struct saw_type *t, union saw_slot v, struct buf *out)
+{
+    bool array = t->kind == SAW_ARRAY;
+    size_t n = array ? v.a->len : t->field_count;
+    buf_append_str(out, "{ ");
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            buf_append_str(out, ", ");
+        if (array)
+            saw_value_format(t->elem, v.a->items[i], out);
+        else
+            saw_value_format(t->fields[i].type, v.t->fields[i], out);
+    }
+    buf_append_str(out, " }");
+}
+
+void saw_value_format(const struct saw_type *t,
+                      union saw_slot v,
+                      struct buf *out)
+{
+    switch (t->kind) {
+    case SAW_BOOL: buf_append_str(out, v.i ? "true" : "false"); break;
+    case SAW_INT: print_int(v.i, out); break;
+    case SAW_UINT:
+        saw_print_uint(v.u, 10, out);
+        buf_append_byte(out, 'U');
+        break;
+    case SAW_FLOAT: saw_print_float(v.f, out); break;
+    case SAW_FINGERPRINT:
+        buf_printf(out, "0x%.16llxP", (unsigned long long)v.u);
+        break;
+    case SAW_TIME: format_time(v.u, out); break;
+    case SAW_STRING:
+        saw_print_quoted(saw_str_slice(v.s), SIZE_MAX, '"', false, out);
+        break;
+    case SAW_BYTES: format_bytes(saw_str_slice(v.s), out); break;
+    case SAW_ARRAY:
+    case SAW_TUPLE: format_items(t, v, out); break;
+    case SAW_MAP: format_map(t, v.m, out); break;
+    case SAW_FUNCTION: buf_append_str(out, "function"); break;
+    case SAW_TABLE:
+    case SAW_VOID:
+    case SAW_INCOMPLETE:
+    case SAW_BAD: break;
+    }
+}
+
+/* --- as emit statements and tables write ---------------------------------- */
+
+static void print_bytes_source(struct slice s, struct buf *out)
+{
+    buf_append_str(out, "bytes({");
+    for (size_t i = 0; i < s.len; i++)
+        buf_printf(out, "%s%d", i ? ", " : "", (int)(signed char)s.data[i]);
+    buf_append_str(out, "})");
+}
+
+static void print_source(const struct saw_type *t,
+                         union saw_slot v,
+                         struct buf *out);
+
+static void
+source_map(const struct saw_type *t, const struct saw_map *m, struct buf *out)
+{
+    buf_append_byte(out, '{');
+    if (m->count == 0)
+        buf_append_byte(out, ':');
+    for (uint32_t i = 0; i < m->count; i++) {
+        if (i)
+            buf_append_str(out, ", ");
+        print_source(t->key, m->entries[i].key, out);
+        buf_append_str(out, ": ");
+        print_source(t->elem, m->entries[i].value, out);
+    }
+    buf_append_byte(out, '}');
+}
+
+static void
+source_items(const struct saw_type *t, union saw_slot v, struct buf *out)
+{
+    bool array = t->kind == SAW_ARRAY;
+    size_t n = array ? v.a->len : t->field_count;
+    buf_append_byte(out, '{');
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            buf_append_str(out, ", ");
+        if (array)
+            print_source(t->elem, v.a->items[i], out);
+        else
+            print_source(t->fields[i].type, v.t->fields[i], out);
+    }
+    buf_append_byte(out, '}');
+}
+
+static void
+print_source(const struct saw_type *t, union saw_slot v, struct buf *out)
+{
+    switch (t->kind) {
+    case SAW_BYTES: print_bytes_source(saw_str_slice(v.s), out); break;
+    case SAW_UINT: saw_print_uint(v.u, 10, out); break;
+    case SAW_TIME:
+        saw_print_uint(v.u, 10, out);
+        buf_append_byte(out, 'T');
+        break;
+    case SAW_ARRAY:
+    case SAW_TUPLE: source_items(t, v, out); break;
+    case SAW_MAP: source_map(t, v.m, out); break;
+    case SAW_BOOL:
+    case SAW_INT:
+    case SAW_FLOAT:
+    case SAW_FINGERPRINT:
+    case SAW_STRING:
+    case SAW_FUNCTION:
+    case SAW_TABLE:
+    case SAW_VOID:
+    case SAW_INCOMPLETE:
+    case SAW_BAD: saw_value_format(t, v, out); break;
+    }
+}
+
+static void
+print_result(const struct saw_type *t, union saw_slot v, struct buf *out)
+{
+    struct buf datum = BUF_INIT;
+    saw_value_encode(t, v, &datum);
+    saw_datum_print(buf_slice(&datum), out);
+    buf_close(&datum);
+}
+
+void saw_value_print(const struct saw_type *t,
+                     union saw_slot v,
+                     enum saw_print_mode mode,
+                     struct buf *out)
+{
+    if (mode == SAW_PRINT_SOURCE)
+        print_source(t, v, out);
+    else
+        print_result(t, v, out);
+}

@@ -1,0 +1,28 @@
+/* Tokens to the tree: the grammar, and recovery from what does not fit it.
+ *
+ * The parser knows no names: what an identifier means is the checker's
+ * business. Two places of the language depend on names all the same. `T{…}` is
+ * taken for a function of the type T; and the first argument of convert, new
+ * and regex is parsed as a type.
+ *
+ * After an error the parser skips to where a statement can begin, so that one
+ * run reports many; what could not be understood becomes a bad node, about
+ * which nobody complains again.
+ */
+#ifndef SAWZALL_LITE_PARSER_H
+#define SAWZALL_LITE_PARSER_H
+
+#include "sawzall-lite/ast.h"
+#include "sawzall-lite/diag.h"
+#include "sawzall-lite/lexer.h"
+
+/* The program as the body of a function without name; never NULL. */
+struct saw_function *
+saw_parse(struct arena *a, const struct saw_tokens *tokens, struct saw_diag *d);
+
+/* A type alone, such as the signature of an intrinsic; TYPE_BAD on error. */
+struct saw_type_expr *saw_parse_type(struct arena *a,
+                                     const struct saw_tokens *tokens,
+                                     struct saw_diag *d);
+
+#endif /* SAWZALL_LITE_PARSER_H */
