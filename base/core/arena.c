@@ -8,9 +8,9 @@
 
 #include "base/core/panic.h"
 
-#define ARENA_BLOCK_BYTES_MIN  ((size_t)4096)
-#define ARENA_BLOCK_BYTES_MAX  ((size_t)1 << 20)
-#define ARENA_SPARE_BYTES_MAX  ((size_t)1 << 20)
+#define ARENA_BLOCK_BYTES_MIN ((size_t)4096)
+#define ARENA_BLOCK_BYTES_MAX ((size_t)1 << 20)
+#define ARENA_SPARE_BYTES_MAX ((size_t)1 << 20)
 
 struct arena_block {
     struct arena_block *older; /* Next in `block` or `spare`. */

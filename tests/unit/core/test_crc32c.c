@@ -1,9 +1,8 @@
 /* CRC32C agrees with published vectors, and its fast path with its slow one. */
-#include "base/core/crc32c.h"
-
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/core/crc32c.h"
 #include "base/core/rand.h"
 #include "tests/lib/check_main.h"
 
@@ -18,12 +17,15 @@ START_TEST(test_known_values)
     ck_assert_uint_eq(crc32c(ones, 32), 0x62a8ab43u);
     ck_assert_uint_eq(crc32c_extend_portable(0, "123456789", 9), 0xe3069283u);
 }
+
 END_TEST
 
 /* Any length and alignment, whole or cut anywhere, gives one value. */
 START_TEST(test_fast_equals_portable)
 {
-    enum { BYTES = 60000 };
+    enum {
+        BYTES = 60000
+    };
     struct rand_gen r;
     char *p = malloc(BYTES);
     rand_init(&r, test_seed());
@@ -40,6 +42,7 @@ START_TEST(test_fast_equals_portable)
     }
     free(p);
 }
+
 END_TEST
 
 TEST_MAIN("crc32c", test_known_values, test_fast_equals_portable)

@@ -1,0 +1,101 @@
+/* Log-linear counting: the bucket is the top bits of the value. */
+#include "base/core/histogram.h"
+
+#include <math.h>
+
+#include "base/core/buf.h"
+#include "base/core/macros.h"
+#include "base/core/panic.h"
+
+#define SUB_COUNT ((uint64_t)1 << HISTOGRAM_SUB_BITS)
+
+size_t histogram_bucket(uint64_t value)
+{
+    unsigned shift;
+    if (value < SUB_COUNT)
+        return (size_t)value;
+    shift = 63 - (unsigned)__builtin_clzll(value) - HISTOGRAM_SUB_BITS;
+    return (size_t)(((uint64_t)(shift + 1) << HISTOGRAM_SUB_BITS) +
+                    ((value >> shift) - SUB_COUNT));
+}
+
+uint64_t histogram_bucket_low(size_t index)
+{
+    uint64_t sub = (uint64_t)index & (SUB_COUNT - 1);
+    uint64_t row = (uint64_t)index >> HISTOGRAM_SUB_BITS;
+    PRE(index < HISTOGRAM_BUCKET_COUNT);
+    return row == 0 ? sub : (SUB_COUNT + sub) << (row - 1);
+}
+
+void histogram_init(struct histogram *h)
+{
+    *h = (struct histogram){.min = UINT64_MAX};
+}
+
+void histogram_add_many(struct histogram *h, uint64_t value, uint64_t times)
+{
+    if (times == 0)
+        return;
+    h->buckets[histogram_bucket(value)] += times;
+    h->count += times;
+    h->sum += (double)value * (double)times;
+    h->min = MIN_OF(h->min, value);
+    h->max = MAX_OF(h->max, value);
+}
+
+void histogram_add(struct histogram *h, uint64_t value)
+{
+    histogram_add_many(h, value, 1);
+}
+
+void histogram_merge(struct histogram *h, const struct histogram *from)
+{
+    for (size_t i = 0; i < HISTOGRAM_BUCKET_COUNT; i++)
+        h->buckets[i] += from->buckets[i];
+    h->count += from->count;
+    h->sum += from->sum;
+    h->min = MIN_OF(h->min, from->min);
+    h->max = MAX_OF(h->max, from->max);
+}
+
+/* The middle of bucket @index: half a bucket's width off at most. */
+static uint64_t bucket_middle(size_t index)
+{
+    uint64_t low = histogram_bucket_low(index);
+    uint64_t row = (uint64_t)index >> HISTOGRAM_SUB_BITS;
+    return row < 2 ? low : low + (UINT64_C(1) << (row - 2));
+}
+
+uint64_t histogram_percentile(const struct histogram *h, double percent)
+{
+    double want = ceil((double)h->count * percent / 100);
+    uint64_t seen = 0;
+    uint64_t v;
+    if (h->count == 0)
+        return 0;
+    if (percent >= 100)
+        return h->max;
+    for (size_t i = 0; i < HISTOGRAM_BUCKET_COUNT; i++) {
+        seen += h->buckets[i];
+        if (seen > 0 && (double)seen >= want) {
+            v = bucket_middle(i);
+            return v < h->min ? h->min : MIN_OF(v, h->max);
+        }
+    }
+    return h->max;
+}
+
+double histogram_mean(const struct histogram *h)
+{
+    return h->count ? h->sum / (double)h->count : 0;
+}
+
+void histogram_print(const struct histogram *h, struct buf *out)
+{
+    buf_printf(out, "count %llu mean %.4g p50 %llu p90 %llu p99 %llu max %llu",
+               (unsigned long long)h->count, histogram_mean(h),
+               (unsigned long long)histogram_percentile(h, 50),
+               (unsigned long long)histogram_percentile(h, 90),
+               (unsigned long long)histogram_percentile(h, 99),
+               (unsigned long long)h->max);
+}
