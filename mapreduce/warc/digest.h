@@ -1,0 +1,48 @@
+/* Digests as archives label them: "sha1:" and base32, or base16, and the many
+ * ways in which writers differ. Compared as bytes. Pure. */
+#ifndef MAPREDUCE_WARC_DIGEST_H
+#define MAPREDUCE_WARC_DIGEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/core/slice.h"
+
+#define DIGEST_BYTES_MAX 64
+#define DIGEST_TEXT_MAX  160
+
+enum digest_kind {
+    DIGEST_NONE,
+    DIGEST_MD5,
+    DIGEST_SHA1,
+    DIGEST_SHA256,
+    DIGEST_SHA512,
+};
+
+struct digest {
+    enum digest_kind kind;
+    size_t len;
+    unsigned char bytes[DIGEST_BYTES_MAX];
+};
+
+enum digest_answer {
+    DIGEST_UNKNOWN, /* No label, or an algorithm we don't know. */
+    DIGEST_SAME,
+    DIGEST_DIFFERENT,
+};
+
+/* Parse "sha1:BASE32", "SHA-256:hex", "md5=…" or, bare, 32 characters of base32
+ * or 40 of base16 as sha1. False when it makes no sense. */
+bool digest_parse(struct slice label, struct digest *d);
+
+void digest_of(enum digest_kind kind, struct slice data, struct digest *d);
+
+/* Is @label that of @data? */
+enum digest_answer digest_check(struct slice label, struct slice data);
+
+bool digest_eq(const struct digest *a, const struct digest *b);
+
+/* "sha1:BASE32", as crawlers write it. Returns its length. */
+size_t digest_format(const struct digest *d, char out[DIGEST_TEXT_MAX]);
+
+#endif /* MAPREDUCE_WARC_DIGEST_H */

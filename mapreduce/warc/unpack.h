@@ -1,0 +1,156 @@
+/* The packing of an archive file undone: a stream of plain bytes with a map
+ * back to the file, for reader.c.
+ *
+ * Bytes are made on demand into one buffer, whole gzip members or zstd frames
+ * at a time while they are small, so that a record that fills its member is
+ * parsed and handed out where it was unpacked. Positions count unpacked bytes
+ * from the start of the input.
+ *
+ * A mark stands where a member starts. It tells the member's offset in the
+ * file, whether the bytes before it join (a gap: something was lost there) and
+ * whether the member failed its checksum (suspect).
+ *
+ * Damage of the packing is reported here, through report(); after it the next
+ * member is sought whose first bytes unpack to something like a record.
+ *
+ * One thread. Waits only where the input's read does. Only reader.c and the
+ * unpack_*.c files include this.
+ */
+#ifndef MAPREDUCE_WARC_UNPACK_H
+#define MAPREDUCE_WARC_UNPACK_H
+
+#include "base/core/buf.h"
+#include "mapreduce/warc/reader.h"
+
+/* Members and frames up to this size are unpacked in one piece. */
+#define UNPACK_WHOLE_BYTES_MAX ((size_t)16 << 20)
+/* More is made at a time from larger ones. */
+#define UNPACK_STEP_BYTES ((size_t)256 << 10)
+/* Input is read this much at a time, */
+#define UNPACK_READ_BYTES ((size_t)1 << 20)
+/* and a member is tried in one piece when so much of it is at hand. */
+#define UNPACK_TRY_BYTES ((size_t)4 << 20)
+
+enum unpack_kind {
+    UNPACK_UNKNOWN,
+    UNPACK_PLAIN,
+    UNPACK_GZIP,
+    UNPACK_ZSTD
+};
+
+enum {
+    UNPACK_GAP = 1,
+    UNPACK_SUSPECT = 2
+};
+
+struct unpack_mark {
+    uint64_t pos;         /* Of the first byte behind it. */
+    uint64_t file_offset; /* Of the member. */
+    unsigned flags;
+};
+
+struct unpack {
+    struct warc_reader_options opts;
+    enum unpack_kind kind;
+
+    char *in; /* Window of the input: [in_begin, in_end) is not used yet. */
+    size_t in_begin;
+    size_t in_end;
+    size_t in_cap;
+    uint64_t in_offset; /* File offset of in[0]. */
+    bool in_eof;
+
+    char *out; /* Unpacked bytes: [out_begin, out_end) not consumed yet. */
+    size_t out_begin;
+    size_t out_end;
+    size_t out_cap;
+    uint64_t out_pos; /* Position of out[0]. */
+    bool done;        /* Nothing more will be made. */
+
+    struct unpack_mark *marks; /* Ascending; those consumed are dropped. */
+    size_t mark_count;
+    size_t mark_cap;
+
+    uint64_t member_offset; /* Of the member being unpacked in steps. */
+    bool streaming;         /* There is one. */
+    uint64_t end_offset;    /* File offset behind the last member made. */
+    uint64_t try_budget;    /* Bytes that seeking a member may still unpack. */
+
+    void
+        *deflate; /* libdeflate_decompressor, z_stream, ZSTD_DCtx, ZSTD_DDict */
+    void *inflate;
+    void *zstd;
+    void *dict;
+};
+
+void unpack_init(struct unpack *u);
+void unpack_close(struct unpack *u);
+/* Start on another input. */
+void unpack_start(struct unpack *u, const struct warc_reader_options *opts);
+
+/* Have at least @count bytes from out_begin on, fewer only at the end of the
+ * input. Moves the buffer. ERR_NOMEM, or the input's error. */
+MUST_CHECK int unpack_need(struct unpack *u, size_t count, struct err *err);
+/* Drop @count bytes. PRE: they are there. */
+void unpack_consume(struct unpack *u, size_t count);
+
+static inline const char *unpack_data(const struct unpack *u)
+{
+    return u->out + u->out_begin;
+}
+
+static inline size_t unpack_avail(const struct unpack *u)
+{
+    return u->out_end - u->out_begin;
+}
+
+/* Position of the next byte. */
+static inline uint64_t unpack_pos(const struct unpack *u)
+{
+    return u->out_pos + u->out_begin;
+}
+
+/* The last mark at or before @pos. PRE: @pos is in the buffer. */
+const struct unpack_mark *unpack_mark_at(const struct unpack *u, uint64_t pos);
+/* The first mark at or behind @pos that has one of @flags (0: any); NULL when
+ * none is known yet. */
+const struct unpack_mark *
+unpack_mark_from(const struct unpack *u, uint64_t pos, unsigned flags);
+/* Offset in the file of the byte at @pos: of its member when compressed. */
+uint64_t unpack_file_offset(const struct unpack *u, uint64_t pos);
+
+void unpack_report(struct unpack *u,
+                   uint64_t offset,
+                   bool lost,
+                   const char *fmt,
+                   ...) PRINTF_LIKE(4, 5);
+
+/* --- between unpack.c and its kinds ------------------------------------- */
+
+/* Have @count bytes of input from in_begin on; fewer at its end. */
+MUST_CHECK int unpack__input(struct unpack *u, size_t count, struct err *err);
+/* Room for @count more bytes of output; NULL when memory is short. */
+char *unpack__room(struct unpack *u, size_t count);
+void unpack__mark(struct unpack *u, uint64_t file_offset, unsigned flags);
+
+static inline size_t unpack__in_avail(const struct unpack *u)
+{
+    return u->in_end - u->in_begin;
+}
+
+static inline uint64_t unpack__in_offset(const struct unpack *u)
+{
+    return u->in_offset + u->in_begin;
+}
+
+/* Could @s be the start of a record? */
+bool unpack__is_record(struct slice s);
+
+/* Make some more bytes, or set u->done. */
+MUST_CHECK int unpack__gzip(struct unpack *u, struct err *err);
+MUST_CHECK int unpack__zstd(struct unpack *u, struct err *err);
+void unpack__gzip_close(struct unpack *u);
+void unpack__zstd_close(struct unpack *u);
+void unpack__zstd_start(struct unpack *u);
+
+#endif /* MAPREDUCE_WARC_UNPACK_H */

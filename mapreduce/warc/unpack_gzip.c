@@ -1,0 +1,317 @@
+/* gzip members: in one piece by libdeflate while they are small, in steps by
+ * zlib otherwise, and the search for the next good one after a bad one. */
+#include <libdeflate.h>
+#include <string.h>
+#define ZLIB_CONST
+#include <zlib.h>
+
+#include "base/core/panic.h"
+#include "mapreduce/warc/unpack.h"
+
+/* So much is unpacked of a candidate to see whether it is a member. */
+#define PROBE_BYTES 512
+
+static struct libdeflate_decompressor *deflate_of(struct unpack *u)
+{
+    if (!u->deflate)
+        u->deflate = libdeflate_alloc_decompressor();
+    INVARIANT(u->deflate);
+    return u->deflate;
+}
+
+/* The zlib stream, ready for a new member. */
+static z_stream *inflate_of(struct unpack *u)
+{
+    z_stream *z = u->inflate;
+    if (!z) {
+        z = u->inflate = mem_zalloc(1, sizeof(*z));
+        INVARIANT(inflateInit2(z, 15 + 16) == Z_OK);
+    }
+    INVARIANT(inflateReset(z) == Z_OK);
+    return z;
+}
+
+void unpack__gzip_close(struct unpack *u)
+{
+    if (u->deflate)
+        libdeflate_free_decompressor(u->deflate);
+    if (u->inflate)
+        inflateEnd(u->inflate);
+    mem_free(u->inflate);
+}
+
+static bool is_member(const char *p, size_t n)
+{
+    const unsigned char *b = (const unsigned char *)p;
+    return n >= 4 && b[0] == 0x1f && b[1] == 0x8b && b[2] == 8 &&
+           (b[3] & 0xe0) == 0;
+}
+
+/* --- seeking ------------------------------------------------------------ */
+
+/* Do the bytes at in[@at] unpack to a record's start, or to a whole sound
+ * member? The second question costs more, and so has a budget that grows with
+ * the input passed over: the search stays linear. */
+static bool probe(struct unpack *u, size_t at)
+{
+    char first[PROBE_BYTES];
+    z_stream *z = inflate_of(u);
+    size_t in_used;
+    size_t out_used;
+    size_t n;
+    int zr;
+    char *to;
+
+    z->next_in = (const unsigned char *)u->in + at;
+    z->avail_in = (unsigned)MIN_OF(u->in_end - at, (size_t)PROBE_BYTES * 8);
+    z->next_out = (unsigned char *)first;
+    z->avail_out = sizeof(first);
+    zr = inflate(z, Z_SYNC_FLUSH);
+    n = sizeof(first) - z->avail_out;
+    if (zr == Z_STREAM_END)
+        return true; /* Small, and its checksum is right. */
+    if ((zr != Z_OK && zr != Z_BUF_ERROR) || n == 0)
+        return false;
+    if (unpack__is_record(slice_make(first, n)))
+        return true;
+    if (u->try_budget < UNPACK_READ_BYTES)
+        return false;
+    u->try_budget -= UNPACK_READ_BYTES;
+    to = unpack__room(u, UNPACK_READ_BYTES);
+    return to && libdeflate_gzip_decompress_ex(deflate_of(u), u->in + at,
+                                               u->in_end - at, to,
+                                               UNPACK_READ_BYTES, &in_used,
+                                               &out_used) == LIBDEFLATE_SUCCESS;
+}
+
+/* Go on to the next good member behind the byte at in_begin. False at the end
+ * of the input. */
+static int seek_member(struct unpack *u, bool *found, struct err *err)
+{
+    int code;
+    *found = false;
+    u->in_begin += u->in_begin < u->in_end;
+    for (;;) {
+        const char *p;
+        size_t n;
+        code = unpack__input(u, UNPACK_READ_BYTES, err);
+        n = unpack__in_avail(u);
+        if (code || n < 4) {
+            u->in_begin = u->in_end;
+            return code;
+        }
+        p = memchr(u->in + u->in_begin, 0x1f, n - 3);
+        if (!p) {
+            u->in_begin += n - 3;
+            u->try_budget += n - 3;
+            continue;
+        }
+        u->try_budget += (size_t)(p - u->in) - u->in_begin + 1;
+        u->in_begin = (size_t)(p - u->in);
+        if (is_member(p, u->in_end - u->in_begin) && probe(u, u->in_begin)) {
+            *found = true;
+            return 0;
+        }
+        u->in_begin++;
+    }
+}
+
+/* What stands at in_begin is no (good) member: report, and find the next. */
+static int
+resync(struct unpack *u, uint64_t offset, const char *what, struct err *err)
+{
+    bool found;
+    int code = seek_member(u, &found, err);
+    if (code)
+        return code;
+    if (found)
+        unpack_report(u, offset, true, "%s; went on at %llu", what,
+                      (unsigned long long)unpack__in_offset(u));
+    else
+        unpack_report(u, offset, true, "%s; nothing readable behind it", what);
+    unpack__mark(u, unpack__in_offset(u), UNPACK_GAP);
+    u->done = !found;
+    return 0;
+}
+
+/* --- members ------------------------------------------------------------ */
+
+static void member_done(struct unpack *u, size_t in_used, size_t out_used)
+{
+    u->in_begin += in_used;
+    u->out_end += out_used;
+    u->end_offset = unpack__in_offset(u);
+}
+
+enum whole {
+    WHOLE_DONE,
+    WHOLE_TOO_BIG,
+    WHOLE_BAD
+};
+
+/* Try the member at in_begin in one piece. */
+static enum whole try_whole(struct unpack *u, size_t *in_used, size_t *out_used)
+{
+    size_t room = MAX_OF(u->out_cap - u->out_end, UNPACK_READ_BYTES);
+    for (;; room *= 4) {
+        enum libdeflate_result r;
+        char *to;
+        if (room > UNPACK_WHOLE_BYTES_MAX)
+            room = UNPACK_WHOLE_BYTES_MAX;
+        to = unpack__room(u, room);
+        if (!to)
+            return WHOLE_TOO_BIG;
+        r = libdeflate_gzip_decompress_ex(deflate_of(u), u->in + u->in_begin,
+                                          unpack__in_avail(u), to, room,
+                                          in_used, out_used);
+        if (r == LIBDEFLATE_SUCCESS)
+            return WHOLE_DONE;
+        if (r == LIBDEFLATE_INSUFFICIENT_SPACE && room < UNPACK_WHOLE_BYTES_MAX)
+            continue;
+        return r == LIBDEFLATE_BAD_DATA ? WHOLE_BAD : WHOLE_TOO_BIG;
+    }
+}
+
+/* The member failed as a whole: keep what comes out of it up to the fault. What
+ * a failed checksum covers is suspect, what was merely cut is not. One that
+ * proves to be just large goes on in steps. */
+static int salvage(struct unpack *u, struct err *err)
+{
+    uint64_t offset = unpack__in_offset(u);
+    z_stream *z = inflate_of(u);
+    const char *what;
+    size_t made = 0;
+    int zr = Z_OK;
+    z->next_in = (const unsigned char *)u->in + u->in_begin;
+    z->avail_in = (unsigned)unpack__in_avail(u);
+    while (zr == Z_OK && made < UNPACK_WHOLE_BYTES_MAX) {
+        char *to = unpack__room(u, UNPACK_STEP_BYTES);
+        if (!to)
+            return err_set(err, ERR_NOMEM, "gzip member");
+        z->next_out = (unsigned char *)to;
+        z->avail_out = (unsigned)UNPACK_STEP_BYTES;
+        zr = inflate(z, Z_SYNC_FLUSH);
+        u->out_end += UNPACK_STEP_BYTES - z->avail_out;
+        made += UNPACK_STEP_BYTES - z->avail_out;
+    }
+    if (zr == Z_OK || (zr == Z_BUF_ERROR && !u->in_eof)) {
+        u->in_begin = u->in_end - z->avail_in;
+        u->member_offset = offset;
+        u->streaming = true;
+        return 0;
+    }
+    if (zr == Z_BUF_ERROR) {
+        unpack_report(u, offset, true, "gzip member: cut short by the end");
+        u->in_begin = u->in_end;
+        unpack__mark(u, unpack__in_offset(u), UNPACK_GAP);
+        u->done = true;
+        return 0;
+    }
+    what = z->msg && strstr(z->msg, "check") ? "gzip member: bad checksum"
+                                             : "gzip member: bad data";
+    u->marks[u->mark_count - 1].flags |= UNPACK_SUSPECT;
+    return resync(u, offset, what, err);
+}
+
+static void stream_start(struct unpack *u)
+{
+    inflate_of(u);
+    u->member_offset = unpack__in_offset(u);
+    u->streaming = true;
+}
+
+/* Unpack one step of a large member. */
+static int stream_step(struct unpack *u, struct err *err)
+{
+    z_stream *z = u->inflate;
+    char *to;
+    size_t n;
+    int zr;
+    int code = unpack__input(u, UNPACK_STEP_BYTES, err);
+    if (code)
+        return code;
+    to = unpack__room(u, UNPACK_STEP_BYTES);
+    if (!to)
+        return err_set(err, ERR_NOMEM, "gzip member");
+    z->next_in = (const unsigned char *)u->in + u->in_begin;
+    z->avail_in = (unsigned)unpack__in_avail(u);
+    z->next_out = (unsigned char *)to;
+    z->avail_out = (unsigned)UNPACK_STEP_BYTES;
+    zr = inflate(z, Z_NO_FLUSH);
+    n = UNPACK_STEP_BYTES - z->avail_out;
+    member_done(u, unpack__in_avail(u) - z->avail_in, n);
+    if (zr == Z_OK || (zr == Z_BUF_ERROR && !(u->in_eof && n == 0)))
+        return 0;
+    u->streaming = false;
+    if (zr == Z_STREAM_END)
+        return 0;
+    if (zr == Z_BUF_ERROR) {
+        unpack_report(u, u->member_offset, true,
+                      "gzip member: cut short by the end");
+        unpack__mark(u, unpack__in_offset(u), UNPACK_GAP);
+        u->done = true;
+        return 0;
+    }
+    return resync(u, u->member_offset, "gzip member: bad data or checksum",
+                  err);
+}
+
+/* Bytes between members: padding is passed over, garbage reported. */
+static int between(struct unpack *u, struct err *err)
+{
+    uint64_t offset = unpack__in_offset(u);
+    size_t zeros = 0;
+    const char *p;
+    int code;
+    do {
+        code = unpack__input(u, UNPACK_READ_BYTES / 4, err);
+        while (u->in_begin < u->in_end && u->in[u->in_begin] == '\0') {
+            u->in_begin++;
+            zeros++;
+        }
+    } while (code == 0 && u->in_begin == u->in_end && !u->in_eof);
+    if (code)
+        return code;
+    if (zeros)
+        unpack_report(u, offset, false, "%zu NUL bytes between gzip members",
+                      zeros);
+    p = u->in + u->in_begin;
+    if (u->in_begin == u->in_end)
+        u->done = true;
+    else if (slice_starts_with(slice_make(p, unpack__in_avail(u)),
+                               SLICE_LIT("WARC/")))
+        u->kind = UNPACK_UNKNOWN; /* Goes on uncompressed. */
+    else if (!is_member(p, unpack__in_avail(u)))
+        return resync(u, unpack__in_offset(u), "no gzip member here", err);
+    return 0;
+}
+
+int unpack__gzip(struct unpack *u, struct err *err)
+{
+    size_t in_used = 0;
+    size_t out_used = 0;
+    enum whole w;
+    int code;
+    if (u->streaming)
+        return stream_step(u, err);
+    code = unpack__input(u, UNPACK_READ_BYTES / 2, err);
+    if (code)
+        return code;
+    if (!is_member(u->in + u->in_begin, unpack__in_avail(u)))
+        return between(u, err);
+    w = try_whole(u, &in_used, &out_used);
+    if (w == WHOLE_BAD && !u->in_eof) {
+        code = unpack__input(u, UNPACK_TRY_BYTES, err);
+        if (code)
+            return code;
+        w = try_whole(u, &in_used, &out_used);
+    }
+    unpack__mark(u, unpack__in_offset(u), 0);
+    if (w == WHOLE_DONE)
+        member_done(u, in_used, out_used);
+    else if (w == WHOLE_BAD)
+        return salvage(u, err);
+    else
+        stream_start(u);
+    return 0;
+}

@@ -1,0 +1,241 @@
+/* zstd frames, with the dictionary frame that may open a .warc.zst file: a
+ * skippable frame 5D2A4D18 holding a dictionary, itself perhaps compressed.
+ * Other skippable frames are passed over. */
+#include <string.h>
+
+#include <zstd.h>
+
+#include "base/core/coding.h"
+#include "base/core/panic.h"
+#include "mapreduce/warc/unpack.h"
+
+#define DICTIONARY_FRAME     0x184D2A5Du
+#define SKIPPABLE_FRAME      0x184D2A50u
+#define SKIPPABLE_MASK       0xFFFFFFF0u
+#define ZSTD_FRAME           0xFD2FB528u
+#define DICTIONARY_BYTES_MAX ((size_t)16 << 20)
+#define PROBE_BYTES          512
+
+static ZSTD_DCtx *context_of(struct unpack *u)
+{
+    if (!u->zstd) {
+        u->zstd = ZSTD_createDCtx();
+        INVARIANT(u->zstd);
+    }
+    return u->zstd;
+}
+
+void unpack__zstd_close(struct unpack *u)
+{
+    ZSTD_freeDCtx(u->zstd);
+    ZSTD_freeDDict(u->dict);
+}
+
+void unpack__zstd_start(struct unpack *u)
+{
+    if (u->zstd)
+        ZSTD_DCtx_reset(u->zstd, ZSTD_reset_session_and_parameters);
+    ZSTD_freeDDict(u->dict);
+    u->dict = NULL;
+}
+
+/* --- seeking ------------------------------------------------------------ */
+
+static bool probe(struct unpack *u, size_t at)
+{
+    char first[PROBE_BYTES];
+    ZSTD_inBuffer in = {u->in + at, MIN_OF(u->in_end - at, (size_t)131075), 0};
+    ZSTD_outBuffer out = {first, sizeof(first), 0};
+    ZSTD_DCtx *z = context_of(u);
+    size_t r = 1;
+    ZSTD_DCtx_reset(z, ZSTD_reset_session_only);
+    while (out.pos < out.size && in.pos < in.size && r != 0) {
+        r = ZSTD_decompressStream(z, &out, &in);
+        if (ZSTD_isError(r))
+            return false;
+    }
+    return r == 0 ||
+           (out.pos > 0 && unpack__is_record(slice_make(first, out.pos)));
+}
+
+static int seek_frame(struct unpack *u, bool *found, struct err *err)
+{
+    *found = false;
+    u->in_begin += u->in_begin < u->in_end;
+    for (;;) {
+        const char *p;
+        size_t n;
+        int code = unpack__input(u, UNPACK_READ_BYTES / 2, err);
+        n = unpack__in_avail(u);
+        if (code || n < 4) {
+            u->in_begin = u->in_end;
+            return code;
+        }
+        p = memchr(u->in + u->in_begin, 0x28, n - 3);
+        if (!p) {
+            u->in_begin += n - 3;
+            continue;
+        }
+        u->in_begin = (size_t)(p - u->in);
+        if (get_le32(p) == ZSTD_FRAME && probe(u, u->in_begin)) {
+            *found = true;
+            return 0;
+        }
+        u->in_begin++;
+    }
+}
+
+static int
+resync(struct unpack *u, uint64_t offset, const char *what, struct err *err)
+{
+    bool found;
+    int code = seek_frame(u, &found, err);
+    if (code)
+        return code;
+    if (found)
+        unpack_report(u, offset, true, "%s; went on at %llu", what,
+                      (unsigned long long)unpack__in_offset(u));
+    else
+        unpack_report(u, offset, true, "%s; nothing readable behind it", what);
+    unpack__mark(u, unpack__in_offset(u), UNPACK_GAP);
+    u->done = !found;
+    return 0;
+}
+
+/* --- frames ------------------------------------------------------------- */
+
+/* A dictionary frame that is itself zstd: its contents into @out. */
+static bool unpack_dictionary(struct slice s, struct buf *out)
+{
+    unsigned long long n = ZSTD_getFrameContentSize(s.data, s.len);
+    size_t cap = DICTIONARY_BYTES_MAX;
+    size_t r;
+    if (n == ZSTD_CONTENTSIZE_ERROR)
+        return false;
+    if (n != ZSTD_CONTENTSIZE_UNKNOWN)
+        cap = n < DICTIONARY_BYTES_MAX ? (size_t)n : 0;
+    r = ZSTD_decompress(buf_reserve(out, cap + 1), cap, s.data, s.len);
+    if (ZSTD_isError(r))
+        return false;
+    out->len = r;
+    return true;
+}
+
+static bool load_dictionary(struct unpack *u, struct slice s)
+{
+    struct buf plain = BUF_INIT;
+    bool ok = true;
+    if (s.len >= 4 && get_le32(s.data) == ZSTD_FRAME) {
+        ok = unpack_dictionary(s, &plain);
+        s = buf_slice(&plain);
+    }
+    if (ok) {
+        ZSTD_freeDDict(u->dict);
+        u->dict = ZSTD_createDDict(s.data, s.len);
+        ok = u->dict &&
+             !ZSTD_isError(ZSTD_DCtx_refDDict(context_of(u), u->dict));
+    }
+    buf_close(&plain);
+    return ok;
+}
+
+/* Pass over @count bytes of input. */
+static int skip_input(struct unpack *u, uint64_t count, struct err *err)
+{
+    while (count > 0) {
+        size_t n;
+        int code = unpack__input(u, 1, err);
+        if (code)
+            return code;
+        n = unpack__in_avail(u);
+        if (n == 0)
+            return 0;
+        n = count < n ? (size_t)count : n;
+        u->in_begin += n;
+        count -= n;
+    }
+    return 0;
+}
+
+static int skippable(struct unpack *u, uint32_t magic, struct err *err)
+{
+    uint64_t offset = unpack__in_offset(u);
+    uint32_t n;
+    int code;
+    if (unpack__in_avail(u) < 8)
+        return resync(u, offset, "zstd: cut short by the end", err);
+    n = get_le32(u->in + u->in_begin + 4);
+    if (magic != DICTIONARY_FRAME || n > DICTIONARY_BYTES_MAX)
+        return skip_input(u, (uint64_t)n + 8, err);
+    code = unpack__input(u, (size_t)n + 8, err);
+    if (code)
+        return code;
+    if (unpack__in_avail(u) < (size_t)n + 8 ||
+        !load_dictionary(u, slice_make(u->in + u->in_begin + 8, n)))
+        return resync(u, offset, "zstd: bad dictionary frame", err);
+    return skip_input(u, (uint64_t)n + 8, err);
+}
+
+static int frame_step(struct unpack *u, struct err *err)
+{
+    ZSTD_inBuffer in;
+    ZSTD_outBuffer out;
+    size_t r;
+    int code = unpack__input(u, UNPACK_STEP_BYTES, err);
+    char *to = unpack__room(u, UNPACK_STEP_BYTES);
+    if (code)
+        return code;
+    if (!to)
+        return err_set(err, ERR_NOMEM, "zstd frame");
+    in = (ZSTD_inBuffer){u->in + u->in_begin, unpack__in_avail(u), 0};
+    out = (ZSTD_outBuffer){to, UNPACK_STEP_BYTES, 0};
+    r = ZSTD_decompressStream(u->zstd, &out, &in);
+    u->in_begin += in.pos;
+    u->out_end += out.pos;
+    u->end_offset = unpack__in_offset(u);
+    if (ZSTD_isError(r)) {
+        char what[160] = "zstd frame: ";
+        strncat(what, ZSTD_getErrorName(r), 100);
+        u->streaming = false;
+        unpack__mark(u, unpack__in_offset(u), UNPACK_GAP);
+        return resync(u, u->member_offset, what, err);
+    }
+    if (r == 0) {
+        u->streaming = false;
+    } else if (in.size == 0 && u->in_eof && out.pos == 0) {
+        u->streaming = false;
+        unpack_report(u, u->member_offset, true,
+                      "zstd frame: cut short by the end");
+        unpack__mark(u, unpack__in_offset(u), UNPACK_GAP);
+        u->done = true;
+    }
+    return 0;
+}
+
+int unpack__zstd(struct unpack *u, struct err *err)
+{
+    uint32_t magic;
+    int code;
+    if (u->streaming)
+        return frame_step(u, err);
+    code = unpack__input(u, UNPACK_READ_BYTES / 4, err);
+    if (code)
+        return code;
+    if (unpack__in_avail(u) < 4) {
+        if (unpack__in_avail(u))
+            unpack_report(u, unpack__in_offset(u), true,
+                          "%zu stray bytes at the end", unpack__in_avail(u));
+        u->done = true;
+        return 0;
+    }
+    magic = get_le32(u->in + u->in_begin);
+    if ((magic & SKIPPABLE_MASK) == SKIPPABLE_FRAME)
+        return skippable(u, magic, err);
+    if (magic != ZSTD_FRAME)
+        return resync(u, unpack__in_offset(u), "no zstd frame here", err);
+    ZSTD_DCtx_reset(context_of(u), ZSTD_reset_session_only);
+    u->member_offset = unpack__in_offset(u);
+    u->streaming = true;
+    unpack__mark(u, u->member_offset, 0);
+    return 0;
+}
