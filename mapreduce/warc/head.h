@@ -19,13 +19,13 @@ struct head {
     struct warc_header headers[HEAD_HEADER_COUNT_MAX];
     bool has_length;
     bool bad_length; /* Content-Length is there, but no number. */
-    bool binary_id;
 };
 
 /* Bytes of the WARC head at the start of @s with its blank line; 0: not all of
  * it is in @s. *@bad is set when a line shows that this is no head, as when
- * another record starts inside. */
-size_t head_warc_length(struct slice s, bool *bad);
+ * another record starts inside. @at_end: nothing follows @s, so the blank line
+ * may be missing. */
+size_t head_warc_length(struct slice s, bool at_end, bool *bad);
 
 /* Parse the @s that head_warc_length() delimited. Unfolded values live in
  * @arena. False when it is not a head. */

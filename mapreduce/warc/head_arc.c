@@ -69,6 +69,13 @@ static bool length_of(struct slice s, uint64_t *v)
     return true;
 }
 
+/* Digits, or what broken writers put there. */
+static bool is_date(struct slice s)
+{
+    return all_digits(s, 6, 23) || slice_eq_str(s, "null") ||
+           slice_eq_str(s, "-");
+}
+
 /* Five words from the right end make v1 if the third is a date and the second
  * an address; else ten make v2. */
 static bool
@@ -86,7 +93,7 @@ split(struct slice line, struct warc_record *r, struct slice *length)
         if (i < 2)
             continue;
         date_at = i - 1;
-        if ((date_at == 1 || date_at == 6) && all_digits(w[date_at], 6, 23) &&
+        if ((date_at == 1 || date_at == 6) && is_date(w[date_at]) &&
             is_ip(w[i]) && rest.len > 0) {
             r->content_type = w[date_at - 1];
             r->date = w[date_at];
@@ -119,5 +126,5 @@ bool head_arc_parse(struct slice line, bool strict, struct head *h)
         r->type == WARC_INFO ? SLICE_LIT("warcinfo") : SLICE_LIT("response");
     if (!date_parse(r->date, &r->time_us))
         r->time_us = INT64_MIN;
-    return !strict || (h->has_length && r->date.len >= 12);
+    return !strict || r->date.len >= 12 || h->has_length;
 }

@@ -5,13 +5,17 @@
 #include "mapreduce/warc/head.h"
 #include "mapreduce/warc/http.h"
 
-/* Cut the first line off *@s, without its CR LF. False when none ends. */
+/* Cut the first line off *@s, without its CR LF (some write CR CR LF). False
+ * when none ends. */
 static bool take_line(struct slice *s, struct slice *line)
 {
     size_t n = slice_find_byte(*s, '\n');
+    size_t end = n;
     if (n == s->len)
         return false;
-    *line = slice_sub(*s, 0, n > 0 && s->data[n - 1] == '\r' ? n - 1 : n);
+    while (end > 0 && s->data[end - 1] == '\r')
+        end--;
+    *line = slice_sub(*s, 0, end);
     *s = slice_sub(*s, n + 1, s->len);
     return true;
 }
@@ -22,7 +26,7 @@ static bool is_version_line(struct slice line)
            line.len > 5 && line.data[5] >= '0' && line.data[5] <= '9';
 }
 
-size_t head_warc_length(struct slice s, bool *bad)
+size_t head_warc_length(struct slice s, bool at_end, bool *bad)
 {
     struct slice rest = s;
     struct slice line;
@@ -38,7 +42,7 @@ size_t head_warc_length(struct slice s, bool *bad)
         n++;
     }
     *bad = s.len > HEAD_BYTES_MAX;
-    return 0;
+    return at_end && rest.len == 0 && n > 1 ? s.len : 0;
 }
 
 bool head_warc_starts(struct slice s)

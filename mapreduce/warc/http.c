@@ -85,7 +85,10 @@ static bool take_line(struct slice *s, struct slice *line)
 {
     size_t n = slice_find_byte(*s, '\n');
     bool ends = n < s->len;
-    *line = slice_sub(*s, 0, n > 0 && s->data[n - 1] == '\r' ? n - 1 : n);
+    size_t end = n;
+    while (end > 0 && s->data[end - 1] == '\r')
+        end--;
+    *line = slice_sub(*s, 0, end);
     *s = slice_sub(*s, ends ? n + 1 : n, s->len);
     return ends;
 }

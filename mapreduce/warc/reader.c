@@ -20,6 +20,8 @@
 #define EXTEND_BYTES_MAX ((size_t)16 << 20)
 /* No block is longer: such a length is wrong. */
 #define BLOCK_BYTES_ABSURD ((uint64_t)1 << 40)
+/* So many are looked at behind a block; the rest is for the next call. */
+#define SEPARATOR_BYTES_MAX ((size_t)4096)
 /* Bytes of a record's start that tell it from text. */
 #define START_BYTES ((size_t)128)
 
@@ -32,6 +34,7 @@ enum format {
 struct warc_reader {
     struct unpack u;
     struct head head;
+    struct head probe; /* Scratch: of lines that may be heads. */
     struct arena arena;
     enum format format;
     uint64_t record_count;
@@ -149,7 +152,7 @@ static bool arc_starts(struct warc_reader *r, struct slice s)
         return false;
     s = slice_sub(s, 0, HEAD_ARC_LINE_BYTES_MAX);
     n = slice_find_byte(s, '\n');
-    return n < s.len && head_arc_parse(slice_sub(s, 0, n), true, &r->head);
+    return n < s.len && head_arc_parse(slice_sub(s, 0, n), true, &r->probe);
 }
 
 static bool starts_at(struct warc_reader *r, struct slice all, size_t at)
@@ -200,11 +203,22 @@ find_start(struct warc_reader *r, struct slice all, size_t from, bool blank)
     return all.len;
 }
 
+/* Has the damage at the position been reported with its member? */
+static bool is_known_damage(const struct warc_reader *r)
+{
+    uint64_t pos = unpack_pos(&r->u);
+    const struct unpack_mark *m = unpack_mark_at(&r->u, pos);
+    bool gap;
+    joined(r, &gap);
+    return gap || (m->pos <= pos && m->flags);
+}
+
 /* Nothing at the position starts a record: pass over bytes until something
  * does, and say what was lost. */
 static int resync(struct warc_reader *r, const char *why, struct err *err)
 {
     uint64_t offset = unpack_file_offset(&r->u, unpack_pos(&r->u));
+    bool known = is_known_damage(r);
     uint64_t skipped = 0;
     size_t from = 1;
     for (;;) {
@@ -232,8 +246,9 @@ static int resync(struct warc_reader *r, const char *why, struct err *err)
             return code;
         from = 0;
     }
-    unpack_report(&r->u, offset, true, "%s; %llu bytes skipped", why,
-                  (unsigned long long)skipped);
+    if (!known)
+        unpack_report(&r->u, offset, true, "%s; %llu bytes skipped", why,
+                      (unsigned long long)skipped);
     return 0;
 }
 
@@ -243,6 +258,17 @@ enum tail {
     TAIL_GOOD,
     TAIL_BAD
 };
+
+/* Are the bytes from @i on enough to tell whether a record starts there? */
+static bool can_tell(const struct warc_reader *r, struct slice all, size_t i)
+{
+    if (ends_member(r) || all.len - i >= HEAD_ARC_LINE_BYTES_MAX)
+        return true;
+    if (r->format == FORMAT_WARC)
+        return all.len - i >= 5;
+    all = slice_sub(all, i, all.len);
+    return slice_find_byte(all, '\n') < all.len;
+}
 
 /* What is behind the block that ends at @q? *@end: behind its separators. */
 static int check_tail(struct warc_reader *r,
@@ -255,14 +281,14 @@ static int check_tail(struct warc_reader *r,
     *tail = TAIL_GOOD;
     for (;;) {
         struct slice all = slice_make(unpack_data(&r->u), unpack_avail(&r->u));
-        while (i < all.len && is_separator(all.data[i]) && i - q < 4096 &&
-               !(i > q && is_member_start(r, i)))
+        while (i < all.len && is_separator(all.data[i]) &&
+               i - q < SEPARATOR_BYTES_MAX && !(i > q && is_member_start(r, i)))
             i++;
         *end = i;
-        if ((i > q && is_member_start(r, i)) || i - q >= 4096)
+        if ((i > q && is_member_start(r, i)) || i - q >= SEPARATOR_BYTES_MAX)
             return 0;
-        if (i + 5 > all.len && !ends_member(r)) {
-            int code = unpack_need(&r->u, i + START_BYTES, err);
+        if (!can_tell(r, all, i)) {
+            int code = unpack_need(&r->u, all.len + 4096, err);
             if (code)
                 return code;
             if (unpack_avail(&r->u) > all.len)
@@ -270,7 +296,10 @@ static int check_tail(struct warc_reader *r,
         }
         if (i == all.len || is_member_start(r, i))
             return 0;
-        if (!unpack__is_record(slice_sub(all, i, all.len)))
+        all = slice_sub(all, i, all.len);
+        if (r->format == FORMAT_ARC
+                ? !arc_starts(r, all)
+                : !slice_starts_with(all, SLICE_LIT("WARC/")))
             *tail = TAIL_BAD;
         return 0;
     }
@@ -483,11 +512,14 @@ static bool parse_head(struct warc_reader *r, size_t n)
     return head_warc_parse(s, &r->head, &r->arena);
 }
 
-/* Have the whole head at hand; *@n is 0 when there is none. */
-static int need_head(struct warc_reader *r, size_t *n, struct err *err)
+/* Have the whole head at hand; *@n is 0 when there is none: @*cut tells that
+ * the end or a gap came too early. */
+static int
+need_head(struct warc_reader *r, size_t *n, bool *cut, struct err *err)
 {
     size_t want = 4096;
     *n = 0;
+    *cut = false;
     for (;;) {
         bool bad = false;
         bool gap;
@@ -502,9 +534,10 @@ static int need_head(struct warc_reader *r, size_t *n, struct err *err)
             *n = e < s.len ? e + 1 : 0;
             bad = *n == 0 && s.len > HEAD_ARC_LINE_BYTES_MAX;
         } else {
-            *n = head_warc_length(s, &bad);
+            *n = head_warc_length(s, r->u.done && s.len < want, &bad);
         }
-        if (*n || bad || s.len < want)
+        *cut = *n == 0 && !bad && s.len < want;
+        if (*n || bad || *cut)
             return 0;
         want *= 4;
     }
@@ -549,15 +582,18 @@ static int read_record(struct warc_reader *r, bool *got, struct err *err)
 {
     struct layout l = {0};
     size_t n;
+    bool cut;
     int code;
     *got = false;
     r->offset = unpack_file_offset(&r->u, unpack_pos(&r->u));
     r->starts_member = is_member_start(r, 0);
-    code = need_head(r, &n, err);
+    code = need_head(r, &n, &cut, err);
     if (code)
         return code;
     if (n == 0 || !parse_head(r, n))
-        return resync(r, "bad head of a record", err);
+        return resync(
+            r, cut ? "head of a record cut short" : "bad head of a record",
+            err);
     l.head = n;
     l.block = r->head.record.content_length;
     l.end = n;
@@ -617,7 +653,7 @@ static bool at_record(struct warc_reader *r)
     if (unpack__is_record(slice_sub(s, 0, START_BYTES))) {
         size_t n =
             slice_find_byte(slice_sub(s, 0, HEAD_ARC_LINE_BYTES_MAX), '\n');
-        if (head_arc_parse(slice_sub(s, 0, n), false, &r->head)) {
+        if (head_arc_parse(slice_sub(s, 0, n), false, &r->probe)) {
             r->format = FORMAT_ARC;
             return true;
         }
