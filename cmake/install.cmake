@@ -1,1 +1,42 @@
 # What is installed beside the binary: the C library, its headers, pkg-config.
+#
+# libquarry.so holds the embedded engine and the client; only what is marked
+# QUARRY_EXPORT can be seen. Headers keep their paths below include/quarry, so
+# that they include each other as in the source tree.
+
+if(TARGET quarry_client AND EXISTS ${CMAKE_SOURCE_DIR}/bigtable/client/table.c)
+    add_library(quarry_shared SHARED cmake/libquarry.c)
+    target_link_libraries(quarry_shared PRIVATE
+        -Wl,--whole-archive quarry_core quarry_client -Wl,--no-whole-archive
+        quarry_client)
+    set_target_properties(quarry_shared PROPERTIES
+        OUTPUT_NAME quarry
+        VERSION ${PROJECT_VERSION}
+        SOVERSION ${PROJECT_VERSION_MAJOR})
+    install(TARGETS quarry_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
+
+if(TARGET quarry)
+    install(TARGETS quarry RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+foreach(header
+        base/core/buf.h base/core/err.h base/core/macros.h base/core/slice.h
+        bigtable/client/quarry.h mapreduce/mapreduce.h)
+    get_filename_component(dir ${header} DIRECTORY)
+    install(FILES ${header}
+            DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/quarry/${dir})
+endforeach()
+foreach(door quarry.h:bigtable/client/quarry.h
+             mapreduce.h:mapreduce/mapreduce.h)
+    string(REPLACE ":" ";" pair ${door})
+    list(GET pair 0 name)
+    list(GET pair 1 path)
+    file(WRITE ${CMAKE_BINARY_DIR}/include/${name} "#include \"${path}\"\n")
+    install(FILES ${CMAKE_BINARY_DIR}/include/${name}
+            DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/quarry)
+endforeach()
+
+configure_file(cmake/quarry.pc.in ${CMAKE_BINARY_DIR}/quarry.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/quarry.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -17,20 +17,23 @@ struct buf {
 
 #define BUF_INIT ((struct buf){NULL, 0, 0})
 
-void buf_init(struct buf *b);
-void buf_close(struct buf *b); /* Frees; the struct may be used again. */
+QUARRY_EXPORT void buf_init(struct buf *b);
+QUARRY_EXPORT void
+buf_close(struct buf *b); /* Frees; the struct may be used again. */
 
 /* Room for @extra more bytes; returns where they would go. */
-char *buf_reserve(struct buf *b, size_t extra);
+QUARRY_EXPORT char *buf_reserve(struct buf *b, size_t extra);
 
 /* @count uninitialised bytes are now part of the buffer; returns the first. */
-char *buf_extend(struct buf *b, size_t count);
+QUARRY_EXPORT char *buf_extend(struct buf *b, size_t count);
 
-void buf_append(struct buf *b, const void *data, size_t len);
-void buf_append_str(struct buf *b, const char *s);
-void buf_append_fill(struct buf *b, char byte, size_t count);
-void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
-void buf_vprintf(struct buf *b, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
+QUARRY_EXPORT void buf_append(struct buf *b, const void *data, size_t len);
+QUARRY_EXPORT void buf_append_str(struct buf *b, const char *s);
+QUARRY_EXPORT void buf_append_fill(struct buf *b, char byte, size_t count);
+QUARRY_EXPORT void buf_printf(struct buf *b, const char *fmt, ...)
+    PRINTF_LIKE(2, 3);
+QUARRY_EXPORT void buf_vprintf(struct buf *b, const char *fmt, va_list ap)
+    PRINTF_LIKE(2, 0);
 
 static inline void buf_append_byte(struct buf *b, char c)
 {
@@ -51,10 +54,10 @@ static inline void buf_clear(struct buf *b)
 }
 
 /* Shorten to @len bytes. PRE: len <= b->len. */
-void buf_truncate(struct buf *b, size_t len);
+QUARRY_EXPORT void buf_truncate(struct buf *b, size_t len);
 
 /* Drop the first @count bytes, moving the rest down. */
-void buf_consume(struct buf *b, size_t count);
+QUARRY_EXPORT void buf_consume(struct buf *b, size_t count);
 
 /* Borrowed until the next change of @b. */
 static inline struct slice buf_slice(const struct buf *b)
@@ -63,9 +66,9 @@ static inline struct slice buf_slice(const struct buf *b)
 }
 
 /* NUL-terminate behind the contents (not counted in len); borrowed. */
-const char *buf_cstr(struct buf *b);
+QUARRY_EXPORT const char *buf_cstr(struct buf *b);
 
 /* Hand the memory, NUL-terminated, to the caller and reset @b. Owned. */
-char *buf_take(struct buf *b);
+QUARRY_EXPORT char *buf_take(struct buf *b);
 
 #endif /* BASE_CORE_BUF_H */

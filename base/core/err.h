@@ -54,26 +54,29 @@ struct err {
 
 /* Fill @e (NULL allowed) at the leaf. Returns @code, so that
  * `return err_set(err, ERR_CORRUPT, "bad magic");` is the usual line. */
-int err_set(struct err *e, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+QUARRY_EXPORT int err_set(struct err *e, int code, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
 
 /* As err_set, from an errno value: "<fmt>: <strerror>". ENOSPC and EDQUOT give
  * ERR_FULL, ENOENT ERR_NOTFOUND, EEXIST ERR_EXISTS, EACCES and EPERM
  * ERR_DENIED, ENOMEM ERR_NOMEM, anything else ERR_IO. Returns the code. */
-int err_set_errno(struct err *e, int errnum, const char *fmt, ...)
+QUARRY_EXPORT int err_set_errno(struct err *e, int errnum, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
 /* Put "<fmt>: " before the text of @e. Returns nothing on purpose: the code to
  * return is the one the failed call gave, also where @e is NULL. */
-void err_wrap(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
+QUARRY_EXPORT void err_wrap(struct err *e, const char *fmt, ...)
+    PRINTF_LIKE(2, 3);
 
 /* Say what the user can do: printed in parentheses behind the text. The first
  * hint, the one nearest to the cause, stays. */
-void err_hint(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
+QUARRY_EXPORT void err_hint(struct err *e, const char *fmt, ...)
+    PRINTF_LIKE(2, 3);
 
 /* "not found" for ERR_NOTFOUND, and so on; never NULL. */
-const char *err_name(int code);
+QUARRY_EXPORT const char *err_name(int code);
 
 /* Copy @from into @to (both may be NULL). Returns from's code. */
-int err_copy(struct err *to, const struct err *from);
+QUARRY_EXPORT int err_copy(struct err *to, const struct err *from);
 
 #endif /* BASE_CORE_ERR_H */
