@@ -1,0 +1,490 @@
+/* quarry put, get, delete, incr, check-and-put: one row at a time. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/coding.h"
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "bigtable/client/quarry.h"
+#include "cli/cli.h"
+#include "cli/column.h"
+#include "cli/command.h"
+#include "cli/read_spec.h"
+#include "cli/row_printer.h"
+#include "cli/table_printer.h"
+#include "cli/text_form.h"
+#include "cli/time_form.h"
+
+/* --- writing ----------------------------------------------------------- */
+
+/* The time of --time, or QUARRY_NOW. */
+static int cell_time(struct cli *cli,
+                     const struct args *args,
+                     int64_t *out,
+                     struct err *err)
+{
+    const char *text = args_value(args, "time");
+    struct err why = ERR_INIT;
+    *out = QUARRY_NOW;
+    if (text && time_parse(text, (int64_t)world_now_us(cli->world), out, &why))
+        return usage_error(args, err, "--time: %s", why.text);
+    return ERR_OK;
+}
+
+static int add_assignment(struct quarry_mutation *m,
+                          const char *text,
+                          int64_t time,
+                          struct err *err)
+{
+    struct assignment a;
+    int r = assignment_parse(text, &a, err);
+    if (r)
+        return r;
+    quarry_mutation_set(m, a.column.family, buf_slice(&a.column.qualifier),
+                        time, buf_slice(&a.value));
+    assignment_close(&a);
+    return ERR_OK;
+}
+
+/* COLUMN=PATH: the value is what the file holds, as it is. */
+static int add_file(struct quarry_mutation *m,
+                    const char *text,
+                    int64_t time,
+                    struct err *err)
+{
+    struct buf value = BUF_INIT;
+    struct assignment a;
+    int r = assignment_parse(text, &a, err);
+    if (r)
+        return r;
+    r = cli_read_file(strchr(text, '=') + 1, &value, err);
+    if (!r)
+        quarry_mutation_set(m, a.column.family, buf_slice(&a.column.qualifier),
+                            time, buf_slice(&value));
+    buf_close(&value);
+    assignment_close(&a);
+    return r;
+}
+
+/* The words from @first on and the --file options, as changes of one row. */
+static int build_put(struct cli *cli,
+                     const struct args *args,
+                     size_t first,
+                     struct quarry_mutation *m,
+                     struct err *err)
+{
+    int64_t time;
+    int r = cell_time(cli, args, &time, err);
+    for (size_t i = first; i < args->word_count && !r; i++)
+        r = add_assignment(m, args->words[i], time, err);
+    for (size_t i = 0; i < args_count(args, "file") && !r; i++)
+        r = add_file(m, args_nth(args, "file", i), time, err);
+    if (r == ERR_INVALID)
+        r = usage_error(args, err, "%s", err ? err->text : "");
+    if (!r && quarry_mutation_count(m) == 0)
+        r = usage_error(args, err, "no value: write FAMILY:QUALIFIER=VALUE");
+    return r;
+}
+
+static struct quarry_mutation *mutation_of(const char *row)
+{
+    struct buf b = BUF_INIT;
+    struct quarry_mutation *m;
+    argument_unescape(&b, slice_str(row));
+    m = quarry_mutation_new(buf_slice(&b));
+    buf_close(&b);
+    return m;
+}
+
+static int apply(struct cli *cli,
+                 const char *table,
+                 const struct quarry_mutation *m,
+                 struct err *err)
+{
+    struct quarry_table *t;
+    int r = cli_table(cli, table, &t, err);
+    if (r)
+        return r;
+    r = quarry_apply(t, m, NULL, err);
+    quarry_table_close(t);
+    return r;
+}
+
+static const struct option put_options[] = {
+    {"time", 0, "TIME", "of the cells; now if not given"},
+    {"file", 0, "COLUMN=PATH", "the value is this file's contents (-: stdin)"},
+    {NULL, 0, NULL, NULL},
+};
+
+static int run_put(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct quarry_mutation *m = mutation_of(args->words[1]);
+    int r = build_put(cli, args, 2, m, err);
+    if (!r)
+        r = apply(cli, args->words[0], m, err);
+    quarry_mutation_free(m);
+    return r;
+}
+
+/* --- deleting ---------------------------------------------------------- */
+
+static const struct option delete_options[] = {
+    {"prefix", 0, "PREFIX", "all rows that begin with PREFIX"},
+    {"start", 0, "ROW", "all rows from ROW on"},
+    {"end", 0, "ROW", "all rows before ROW"},
+    {"since", 0, "TIME", "of the column: only cells of TIME or newer"},
+    {"until", 0, "TIME", "of the column: only cells older than TIME"},
+    {NULL, 0, NULL, NULL},
+};
+
+static int
+delete_rows(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct read_spec spec;
+    struct quarry *q;
+    int r = read_spec_parse(cli, args, &spec, err);
+    if (r)
+        return r;
+    r = cli_store(cli, CLI_EXISTING, &q, err);
+    for (size_t i = 0; i < spec.options.range_count && !r; i++)
+        r = quarry_table_drop_rows(q, args->words[0], spec.ranges[i].start,
+                                   spec.ranges[i].end, err);
+    if (r == ERR_NOTFOUND)
+        cli_hint_table(cli, args->words[0], err);
+    read_spec_close(&spec);
+    return r;
+}
+
+/* A column, a family, or with no COLUMN the whole row. */
+static int add_delete(struct quarry_mutation *m,
+                      const char *text,
+                      const struct quarry_read_options *times,
+                      struct err *err)
+{
+    struct column c;
+    int r = column_parse(slice_str(text), &c, err);
+    if (r)
+        return r;
+    if (c.whole_family)
+        quarry_mutation_delete_family(m, c.family);
+    else
+        quarry_mutation_delete_cells(m, c.family, buf_slice(&c.qualifier),
+                                     times->time_min_us, times->time_max_us);
+    column_close(&c);
+    return ERR_OK;
+}
+
+static int
+delete_cells(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct quarry_mutation *m = mutation_of(args->words[1]);
+    struct read_spec spec;
+    int r = read_spec_parse(cli, args, &spec, err);
+    if (r)
+        goto out_mutation;
+    if (spec.options.time_min_us && !spec.options.time_max_us)
+        spec.options.time_max_us = INT64_MAX;
+    for (size_t i = 2; i < args->word_count && !r; i++)
+        r = add_delete(m, args->words[i], &spec.options, err);
+    if (args->word_count == 2)
+        quarry_mutation_delete_row(m);
+    if (!r)
+        r = apply(cli, args->words[0], m, err);
+    read_spec_close(&spec);
+out_mutation:
+    quarry_mutation_free(m);
+    return r;
+}
+
+static int run_delete(struct cli *cli, const struct args *args, struct err *err)
+{
+    bool rows = args_flag(args, "prefix") || args_flag(args, "start") ||
+                args_flag(args, "end");
+    if (rows && args->word_count > 1)
+        return usage_error(args, err, "either a row or a range of rows");
+    if (rows)
+        return delete_rows(cli, args, err);
+    if (args->word_count < 2)
+        return usage_error(args, err,
+                           "which row? (--prefix '' deletes them all)");
+    return delete_cells(cli, args, err);
+}
+
+/* --- reading ----------------------------------------------------------- */
+
+static const struct option get_options[] = {
+    {"raw", 0, NULL, "the bytes of the newest value, nothing else"},
+    {"cut", 0, "N", "as text: cut values at N columns"},
+    {NULL, 0, NULL, NULL},
+};
+
+static void print_raw(const struct quarry_row *row)
+{
+    if (row->cell_count > 0)
+        fwrite(row->cells[0].value.data, 1, row->cells[0].value.len, stdout);
+}
+
+static int print_row(struct cli *cli,
+                     const struct args *args,
+                     const struct quarry_row *row,
+                     struct err *err)
+{
+    struct row_printer p;
+    uint64_t cut = 0;
+    int r = args_number(args, "cut", 1, 1 << 20, &cut, err);
+    if (r)
+        return r;
+    if (args_flag(args, "raw")) {
+        print_raw(row);
+        return ERR_OK;
+    }
+    row_printer_init(&p, cli->format, args_flag(args, "keys-only"),
+                     (size_t)cut);
+    row_printer_row(&p, row);
+    row_printer_close(&p);
+    return ERR_OK;
+}
+
+static int read_row(struct cli *cli,
+                    const struct args *args,
+                    const struct read_spec *spec,
+                    struct err *err)
+{
+    struct quarry_table *t;
+    struct quarry_row *row = NULL;
+    struct buf key = BUF_INIT;
+    int r = cli_table(cli, args->words[0], &t, err);
+    if (r)
+        return r;
+    argument_unescape(&key, slice_str(args->words[1]));
+    r = quarry_read_row(t, buf_slice(&key), &spec->options, &row, err);
+    if (!r && !row) {
+        err_set(err, ERR_NOTFOUND, "%s: no row %s%s", args->words[0],
+                args->words[1],
+                args->word_count > 2 ? " with that column" : "");
+        err_hint(err, "see: quarry scan %s --keys-only --limit 10",
+                 args->words[0]);
+        r = ERR_NOTFOUND;
+    }
+    if (!r)
+        r = print_row(cli, args, row, err);
+    quarry_row_free(row);
+    buf_close(&key);
+    quarry_table_close(t);
+    return r;
+}
+
+static int run_get(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct read_spec spec;
+    int r = read_spec_parse(cli, args, &spec, err);
+    if (r)
+        return r;
+    r = read_spec_columns(&spec, args->words + 2, args->word_count - 2, err);
+    if (!r)
+        r = read_row(cli, args, &spec, err);
+    read_spec_close(&spec);
+    return r;
+}
+
+/* --- read, change, write ----------------------------------------------- */
+
+static int parse_amount(const struct args *args, int64_t *out, struct err *err)
+{
+    const char *s = args->word_count > 3 ? args->words[3] : "1";
+    char *end;
+    errno = 0;
+    *out = strtoll(s, &end, 10);
+    if (end == s || *end || errno)
+        return usage_error(args, err, "'%s' is not a whole number", s);
+    return ERR_OK;
+}
+
+static void print_counter(struct cli *cli, const struct quarry_row *row)
+{
+    static const struct sheet_column columns[] = {{"value", SHEET_NUMBER}};
+    int64_t v = 0;
+    struct sheet s;
+    if (row->cell_count > 0 && row->cells[0].value.len == sizeof(v))
+        v = (int64_t)get_be64(row->cells[0].value.data);
+    if (cli->format == FORMAT_TEXT) {
+        printf("%lld\n", (long long)v);
+        return;
+    }
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    sheet_addf(&s, "%lld", (long long)v);
+    sheet_print(&s, cli->format);
+    sheet_close(&s);
+}
+
+static int run_incr(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct quarry_rmw_rule rule = {.kind = QUARRY_RMW_INCREMENT};
+    struct column c;
+    struct quarry_table *t;
+    struct quarry_row *row = NULL;
+    struct buf key = BUF_INIT;
+    int r = parse_amount(args, &rule.increment, err);
+    if (r)
+        return r;
+    r = column_parse(slice_str(args->words[2]), &c, err);
+    if (r)
+        return usage_error(args, err, "%s", err ? err->text : "");
+    r = cli_table(cli, args->words[0], &t, err);
+    if (r)
+        goto out_column;
+    argument_unescape(&key, slice_str(args->words[1]));
+    rule.family = c.family;
+    rule.qualifier = buf_slice(&c.qualifier);
+    r = quarry_read_modify_write(t, buf_slice(&key), &rule, 1, NULL, &row, err);
+    if (!r)
+        print_counter(cli, row);
+    quarry_row_free(row);
+    buf_close(&key);
+    quarry_table_close(t);
+out_column:
+    column_close(&c);
+    return r;
+}
+
+static const struct option check_options[] = {
+    {"if", 0, "COLUMN[=VALUE]",
+     "the column exists, or its newest value is VALUE"},
+    {"if-not", 0, "COLUMN[=VALUE]", "the opposite"},
+    {"time", 0, "TIME", "of the cells; now if not given"},
+    {"file", 0, "COLUMN=PATH", "the value is this file's contents (-: stdin)"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* The newest cell of a column, and with "=VALUE" only if it is that. */
+static int
+predicate_of(const char *text, struct quarry_filter **out, struct err *err)
+{
+    struct quarry_filter *parts[3];
+    struct slice s = slice_str(text);
+    size_t equals = slice_find_byte(s, '=');
+    struct buf value = BUF_INIT;
+    struct column c;
+    size_t n = 0;
+    int r = column_parse(slice_sub(s, 0, equals), &c, err);
+    if (r)
+        return r;
+    parts[n++] = quarry_filter_column_range(
+        c.family, QUARRY_CLOSED, buf_slice(&c.qualifier), QUARRY_CLOSED,
+        buf_slice(&c.qualifier));
+    parts[n++] = quarry_filter_cells_per_column_limit(1);
+    if (equals < s.len) {
+        argument_unescape(&value, slice_sub(s, equals + 1, s.len));
+        parts[n++] = quarry_filter_value_range(
+            QUARRY_CLOSED, buf_slice(&value), QUARRY_CLOSED, buf_slice(&value));
+    }
+    *out = quarry_filter_chain(parts, n);
+    buf_close(&value);
+    column_close(&c);
+    return ERR_OK;
+}
+
+static int check_and_put(struct cli *cli,
+                         const struct args *args,
+                         const struct quarry_filter *predicate,
+                         const struct quarry_mutation *m,
+                         struct err *err)
+{
+    bool negated = args_flag(args, "if-not");
+    struct buf key = BUF_INIT;
+    struct quarry_table *t;
+    bool matched = false;
+    int r = cli_table(cli, args->words[0], &t, err);
+    if (r)
+        return r;
+    argument_unescape(&key, slice_str(args->words[1]));
+    r = quarry_check_and_mutate(t, buf_slice(&key), predicate,
+                                negated ? NULL : m, negated ? m : NULL, NULL,
+                                &matched, err);
+    if (!r && matched == negated)
+        r = err_set(err, ERR_ABORTED,
+                    "check-and-put: the condition does not hold: nothing was "
+                    "changed");
+    buf_close(&key);
+    quarry_table_close(t);
+    return r;
+}
+
+static int
+run_check_and_put(struct cli *cli, const struct args *args, struct err *err)
+{
+    const char *yes = args_value(args, "if");
+    const char *no = args_value(args, "if-not");
+    struct quarry_filter *predicate = NULL;
+    struct quarry_mutation *m;
+    int r;
+    if (!yes == !no)
+        return usage_error(args, err, "give one of --if and --if-not");
+    r = predicate_of(yes ? yes : no, &predicate, err);
+    if (r)
+        return usage_error(args, err, "%s", err ? err->text : "");
+    m = mutation_of(args->words[1]);
+    r = build_put(cli, args, 2, m, err);
+    if (!r)
+        r = check_and_put(cli, args, predicate, m, err);
+    quarry_mutation_free(m);
+    quarry_filter_free(predicate);
+    return r;
+}
+
+const struct command cell_commands[] = {
+    {.name = "put",
+     .arguments = "TABLE ROW COLUMN=VALUE…",
+     .summary = "Write cells of a row, all at once",
+     .details =
+         "COLUMN is FAMILY:QUALIFIER. \\xNN, \\n, \\t and \\\\ in rows, columns "
+         "and values\nstand for bytes, as they do in what quarry prints.",
+     .examples = "quarry put webtable com.cnn.www language:=EN "
+                 "anchor:com.c-span.www=CNN",
+     .words_min = 2,
+     .words_max = WORDS_ANY,
+     .options = {put_options},
+     .run = run_put},
+    {.name = "get",
+     .arguments = "TABLE ROW [COLUMN…]",
+     .summary = "Print a row, or some of its columns",
+     .details = "FAMILY or FAMILY: stands for all columns of the family.",
+     .examples = "quarry get webtable com.cnn.www anchor: --versions 1",
+     .words_min = 2,
+     .words_max = WORDS_ANY,
+     .options = {get_options, read_options},
+     .run = run_get},
+    {.name = "delete",
+     .arguments = "TABLE ROW [COLUMN…]",
+     .summary = "Delete a row, its columns, or ranges of rows",
+     .details = "FAMILY without a colon deletes the row's whole family.",
+     .examples = "quarry delete webtable com.cnn.www anchor:com.c-span.www\n"
+                 "quarry delete webtable --prefix com.cnn.",
+     .words_min = 1,
+     .words_max = WORDS_ANY,
+     .options = {delete_options},
+     .run = run_delete},
+    {.name = "incr",
+     .arguments = "TABLE ROW COLUMN [BY]",
+     .summary = "Add to a counter and print its new value",
+     .details = "A counter is a cell of 8 bytes, a big-endian number; a column "
+                "without a cell\ncounts as 0.",
+     .examples = "quarry incr stats com.cnn.www hits:today 5",
+     .words_min = 3,
+     .words_max = 4,
+     .run = run_incr},
+    {.name = "check-and-put",
+     .arguments = "TABLE ROW (--if|--if-not) COLUMN[=VALUE] COLUMN=VALUE…",
+     .summary = "Write cells if a condition on the row holds",
+     .details = "Test and change are one step: nobody can come between them. "
+                "Exit status 1\nwhen the condition does not hold.",
+     .examples = "quarry check-and-put jobs job7 --if-not lock:owner "
+                 "lock:owner=me",
+     .words_min = 2,
+     .words_max = WORDS_ANY,
+     .options = {check_options},
+     .run = run_check_and_put},
+    {.name = NULL},
+};

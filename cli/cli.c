@@ -1,0 +1,152 @@
+/* The open store and the reports all commands share. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/runtime/world.h"
+#include "bigtable/client/quarry.h"
+#include "cli/suggest.h"
+
+#define TARGET_DEFAULT "file:./quarry-data"
+
+void cli_init(struct cli *cli)
+{
+    const char *target = getenv("QUARRY_TARGET");
+    *cli = (struct cli){.format = FORMAT_TEXT};
+    cli->target = target && target[0] ? target : TARGET_DEFAULT;
+    cli->world = world_real_new();
+}
+
+void cli_close(struct cli *cli)
+{
+    quarry_close(cli->store);
+    world_free(cli->world);
+    cli->store = NULL;
+    cli->world = NULL;
+}
+
+const char *cli_directory(const struct cli *cli)
+{
+    return strncmp(cli->target, "file:", 5) == 0 ? cli->target + 5
+                                                 : cli->target;
+}
+
+/* Some codes ask for the same of every user. */
+static void hint_store(const struct cli *cli, int code, struct err *err)
+{
+    if (code == ERR_NOTFOUND)
+        err_hint(err, "make a table first: quarry table create NAME --family "
+                      "FAMILY; or choose another store with -t file:DIR");
+    else if (code == ERR_BUSY)
+        err_hint(err, "wait for that process or end it, or choose another "
+                      "store with -t file:DIR");
+    else if (code == ERR_UNSUPPORTED)
+        err_hint(err, "open it with the newer version of quarry");
+    else if (code == ERR_INVALID)
+        err_hint(err, "a target looks like file:DIR, this was '%s'",
+                 cli->target);
+}
+
+int cli_store(struct cli *cli,
+              enum cli_access access,
+              struct quarry **out,
+              struct err *err)
+{
+    struct quarry_options opts = {.world = cli->world};
+    int r;
+    *out = cli->store;
+    if (*out)
+        return ERR_OK;
+    opts.must_exist = access == CLI_EXISTING;
+    r = quarry_open(cli->target, &opts, &cli->store, err);
+    if (r) {
+        cli->store = NULL;
+        hint_store(cli, r, err);
+        return r;
+    }
+    *out = cli->store;
+    return ERR_OK;
+}
+
+void cli_hint_table(struct cli *cli, const char *name, struct err *err)
+{
+    char **names;
+    size_t count;
+    struct suggest s;
+    if (!cli->store ||
+        quarry_table_list(cli->store, &names, &count, NULL) != ERR_OK)
+        return;
+    suggest_init(&s, name);
+    for (size_t i = 0; i < count; i++)
+        suggest_offer(&s, names[i]);
+    if (suggest_best(&s))
+        err_hint(err, "did you mean %s?", suggest_best(&s));
+    else if (count > 0)
+        err_hint(err, "see: quarry table list");
+    else
+        err_hint(err,
+                 "there is no table yet: quarry table create %s "
+                 "--family FAMILY",
+                 name);
+    quarry_names_free(names, count);
+}
+
+int cli_table(struct cli *cli,
+              const char *name,
+              struct quarry_table **out,
+              struct err *err)
+{
+    struct quarry *q;
+    int r = cli_store(cli, CLI_EXISTING, &q, err);
+    if (r)
+        return r;
+    r = quarry_table_open(q, name, out, err);
+    if (r == ERR_NOTFOUND)
+        cli_hint_table(cli, name, err);
+    return r;
+}
+
+void cli_report(const struct err *err)
+{
+    fflush(stdout);
+    if (err->hint[0])
+        fprintf(stderr, "quarry: %s (%s)\n", err->text, err->hint);
+    else
+        fprintf(stderr, "quarry: %s\n", err->text);
+}
+
+void cli_remark(const struct cli *cli, const char *fmt, ...)
+{
+    va_list ap;
+    if (cli->quiet)
+        return;
+    fflush(stdout);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+}
+
+int cli_read_file(const char *path, struct buf *out, struct err *err)
+{
+    bool standard = strcmp(path, "-") == 0;
+    FILE *f = standard ? stdin : fopen(path, "rb");
+    size_t n;
+    int r = ERR_OK;
+    if (!f)
+        return err_set_errno(err, errno, "%s", path);
+    do {
+        char *p = buf_reserve(out, BUFSIZ);
+        n = fread(p, 1, BUFSIZ, f);
+        (void)buf_extend(out, n);
+    } while (n > 0);
+    if (ferror(f))
+        r = err_set_errno(err, errno, "%s", path);
+    if (!standard)
+        fclose(f);
+    return r;
+}

@@ -1,0 +1,72 @@
+/* What all commands share: the target, the format, the open store.
+ *
+ * Threads: one. The store is opened by the first command that needs it and
+ * stays open until cli_close(), so that the shell opens it once.
+ */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+
+struct quarry;
+struct quarry_table;
+struct world;
+
+enum cli_format {
+    FORMAT_TEXT,
+    FORMAT_JSON,
+    FORMAT_CSV
+};
+
+struct cli {
+    const char *target;     /* Borrowed: "file:DIR". */
+    enum cli_format format; /* Of what is printed on standard output. */
+    bool quiet;             /* No progress, no remarks. */
+    bool in_shell;
+    struct world *world;  /* Owned. */
+    struct quarry *store; /* Owned; NULL until it is needed. */
+};
+
+/* How a command uses the store. */
+enum cli_access {
+    CLI_EXISTING, /* It must be there. */
+    CLI_CREATE,   /* It is made when it is not. */
+};
+
+void cli_init(struct cli *cli);
+void cli_close(struct cli *cli);
+
+/* The open store; borrowed. Errors: those of quarry_open(), with a hint. */
+MUST_CHECK int cli_store(struct cli *cli,
+                         enum cli_access access,
+                         struct quarry **out,
+                         struct err *err);
+
+/* Open table @name; a misspelt name gets a suggestion. The caller closes it. */
+MUST_CHECK int cli_table(struct cli *cli,
+                         const char *name,
+                         struct quarry_table **out,
+                         struct err *err);
+
+/* Add to @err, the failure of a call about table @name, what could be meant. */
+void cli_hint_table(struct cli *cli, const char *name, struct err *err);
+
+/* The directory of the target, without "file:". Borrowed. */
+const char *cli_directory(const struct cli *cli);
+
+/* Print `quarry: text (hint)` on standard error. */
+void cli_report(const struct err *err);
+/* A remark on standard error, unless --quiet. */
+void cli_remark(const struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* The whole of file @path ("-": standard input) appended to @out. */
+struct buf;
+MUST_CHECK int
+cli_read_file(const char *path, struct buf *out, struct err *err);
+
+#endif /* CLI_CLI_H */

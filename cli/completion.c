@@ -1,0 +1,168 @@
+/* Completion of commands, options, tables and families. */
+#include "cli/completion.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "bigtable/client/quarry.h"
+#include "cli/cli.h"
+#include "cli/command.h"
+#include "cli/word_split.h"
+
+/* Where the cursor is: the words before its word, and what it has so far. */
+struct position {
+    struct completion *out;
+    struct slice typed;
+    struct slice head; /* The line before the typed word, without blanks. */
+};
+
+void completion_init(struct completion *c)
+{
+    *c = (struct completion){.offers = BUF_INIT};
+}
+
+void completion_close(struct completion *c)
+{
+    buf_close(&c->offers);
+}
+
+static void offer(struct position *p, const char *text, const char *suffix)
+{
+    struct completion *c = p->out;
+    size_t at = c->offers.len;
+    buf_printf(&c->offers, "%s%s", text, suffix);
+    buf_append_byte(&c->offers, '\0');
+    if (slice_starts_with(slice_str(c->offers.data + at), p->typed))
+        c->offer_count++;
+    else
+        buf_truncate(&c->offers, at);
+}
+
+/* The next word of a command whose first words are the line's head. */
+static void offer_command(void *ctx, const struct command *cmd)
+{
+    struct position *p = ctx;
+    const char *rest = cmd->name;
+    char word[64];
+    size_t n;
+    if (p->head.len > 0) {
+        if (!slice_starts_with(slice_str(cmd->name), p->head) ||
+            cmd->name[p->head.len] != ' ')
+            return;
+        rest = cmd->name + p->head.len + 1;
+    }
+    n = strcspn(rest, " ");
+    if (n >= sizeof(word))
+        return;
+    memcpy(word, rest, n);
+    word[n] = '\0';
+    /* "table" comes with each of its commands, one after the other. */
+    if (p->out->offer_count > 0) {
+        size_t before = p->out->offers.len;
+        if (before >= n + 2 &&
+            strcmp(p->out->offers.data + before - n - 2, word) == 0 &&
+            p->out->offers.data[before - 2] == ' ')
+            return;
+    }
+    offer(p, word, " ");
+}
+
+static void offer_options(struct position *p, const struct command *cmd)
+{
+    char text[80];
+    for (size_t i = 0; i <= COMMAND_OPTION_SETS; i++) {
+        const struct option *o =
+            i < COMMAND_OPTION_SETS ? cmd->options[i] : global_options;
+        for (; o && o->name; o++) {
+            snprintf(text, sizeof(text), "--%s", o->name);
+            offer(p, text, " ");
+        }
+    }
+}
+
+static void offer_tables(struct position *p, struct quarry *q)
+{
+    char **names;
+    size_t count;
+    if (quarry_table_list(q, &names, &count, NULL))
+        return;
+    for (size_t i = 0; i < count; i++)
+        offer(p, names[i], " ");
+    quarry_names_free(names, count);
+}
+
+/* The families of any table named on the line. */
+static void
+offer_families(struct position *p, struct quarry *q, const char *word)
+{
+    struct quarry_table_info *info;
+    if (quarry_table_describe(q, word, &info, NULL))
+        return;
+    for (size_t i = 0; i < info->family_count; i++)
+        offer(p, info->families[i].name, ":");
+    quarry_table_info_free(info);
+}
+
+static void offer_all(struct position *p, struct cli *cli)
+{
+    struct word_list words;
+    const struct command *cmd = NULL;
+    struct quarry *q;
+    int used = 0;
+    commands_each(offer_command, p);
+    if (words_split(p->head, &words, NULL))
+        return;
+    if (words.count > 0)
+        cmd = command_find((int)words.count, words.words, &used, NULL);
+    if (cmd && p->typed.len > 0 && p->typed.data[0] == '-') {
+        offer_options(p, cmd);
+    } else if (cmd && !cli_store(cli, CLI_EXISTING, &q, NULL)) {
+        if (words.count == (size_t)used)
+            offer_tables(p, q);
+        for (size_t i = (size_t)used; i < words.count; i++)
+            offer_families(p, q, words.words[i]);
+    }
+    words_free(&words);
+}
+
+/* Bytes that all offers begin with. */
+static struct slice common_prefix(const struct completion *c)
+{
+    const char *first = c->offers.data;
+    size_t n = strlen(first);
+    const char *p = first;
+    for (size_t i = 0; i < c->offer_count; i++, p += strlen(p) + 1)
+        while (strncmp(first, p, n) != 0)
+            n--;
+    return slice_make(first, n);
+}
+
+bool completion_find(struct completion *c,
+                     struct cli *cli,
+                     struct slice before,
+                     struct buf *insert)
+{
+    struct position p = {.out = c};
+    size_t at = before.len;
+    struct slice common;
+    buf_clear(&c->offers);
+    c->offer_count = 0;
+    while (at > 0 && before.data[at - 1] != ' ' && before.data[at - 1] != '\t')
+        at--;
+    p.typed = slice_sub(before, at, before.len);
+    p.head = slice_trim(slice_sub(before, 0, at));
+    offer_all(&p, cli);
+    if (c->offer_count == 0)
+        return false;
+    common = common_prefix(c);
+    buf_append_slice(insert, slice_sub(common, p.typed.len, common.len));
+    return true;
+}
+
+void completion_print(const struct completion *c)
+{
+    const char *p = c->offers.data;
+    for (size_t i = 0; i < c->offer_count; i++, p += strlen(p) + 1)
+        printf("%s%s", i ? " " : "", p);
+    putchar('\n');
+}

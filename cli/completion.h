@@ -1,0 +1,30 @@
+/* What Tab offers in the shell: commands, options, tables, families. */
+#ifndef CLI_COMPLETION_H
+#define CLI_COMPLETION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/core/buf.h"
+#include "base/core/slice.h"
+
+struct cli;
+
+struct completion {
+    struct buf offers; /* NUL-terminated, one after the other. */
+    size_t offer_count;
+};
+
+void completion_init(struct completion *c);
+void completion_close(struct completion *c);
+
+/* Look at the line up to the cursor. Appends to @insert what may be typed for
+ * the user (with a blank when the word is whole); when it stays empty there are
+ * several offers to print. False when nothing fits. */
+bool completion_find(struct completion *c,
+                     struct cli *cli,
+                     struct slice before,
+                     struct buf *insert);
+void completion_print(const struct completion *c);
+
+#endif /* CLI_COMPLETION_H */

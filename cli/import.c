@@ -1,0 +1,313 @@
+/* quarry import warc|csv|jsonl|access-log: the outside's files into tables. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/text.h"
+#include "bigtable/client/quarry.h"
+#include "cli/cli.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "cli/table_printer.h"
+#include "mapreduce/ingest/ingest.h"
+
+/* Damage printed before the rest is only counted. */
+#define DAMAGE_SHOWN_MAX 20
+
+typedef int (*ingest_fn)(struct quarry *q,
+                         const char *table,
+                         const char *const *paths,
+                         size_t path_count,
+                         const struct ingest_options *opts,
+                         struct ingest_report *report,
+                         struct err *err);
+
+/* --- options ----------------------------------------------------------- */
+
+static const struct option common_options[] = {
+    {"into", 0, "TABLE", "the table; made if it is not there"},
+    {"tasks", 0, "N", "files read at a time; one per processor if not given"},
+    {"no-create", 0, NULL, "fail if the table is not there"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const struct option warc_options[] = {
+    {"no-links", 0, NULL, "write no anchor cells"},
+    {"verify", 0, NULL, "compare the records' digests, report differences"},
+    {"page-max", 0, "SIZE", "cut longer bodies (64MiB)"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const struct option field_options[] = {
+    {"key", 0, "COLUMN",
+     "where the row key is: a name, or for csv a number from\n"
+     "1 (default: the first column; for jsonl id or key)"},
+    {"family", 0, "FAMILY", "of the cells (data)"},
+    {"time", 0, "COLUMN", "where the cells' time is (default: all at 0)"},
+    {"separator", 0, "CHAR", "of csv: , ; | or tab; 'guess' looks (,)"},
+    {"no-header", 0, NULL, "csv: the first line is data; columns are 1, 2, …"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const struct option log_options[] = {
+    {"host", 0, "HOST", "whose log this is (localhost)"},
+    {NULL, 0, NULL, NULL},
+};
+
+static int parse_separator(const struct args *args,
+                           struct ingest_options *o,
+                           struct err *e)
+{
+    const char *s = args_value(args, "separator");
+    if (!s)
+        return ERR_OK;
+    if (strcmp(s, "guess") == 0)
+        o->separator = '\0';
+    else if (strcmp(s, "tab") == 0 || strcmp(s, "\\t") == 0)
+        o->separator = '\t';
+    else if (strlen(s) == 1)
+        o->separator = s[0];
+    else
+        return usage_error(args, e, "--separator: '%s' is not one character",
+                           s);
+    return ERR_OK;
+}
+
+static int parse_options(const struct args *args,
+                         struct ingest_options *o,
+                         struct err *err)
+{
+    const char *page_max = args_value(args, "page-max");
+    struct err why = ERR_INIT;
+    uint64_t tasks = 0;
+    int r = args_number(args, "tasks", 1, 1024, &tasks, err);
+    if (r)
+        return r;
+    o->tasks = (unsigned)tasks;
+    o->create_table = !args_flag(args, "no-create");
+    o->links = !args_flag(args, "no-links");
+    o->verify_digests = args_flag(args, "verify");
+    o->header = !args_flag(args, "no-header");
+    if (args_flag(args, "family"))
+        o->family = args_value(args, "family");
+    if (args_flag(args, "host"))
+        o->log_host = args_value(args, "host");
+    o->key = args_value(args, "key");
+    o->time_field = args_value(args, "time");
+    if (page_max &&
+        text_parse_bytes(slice_str(page_max), &o->page_bytes_max, &why))
+        return usage_error(args, err, "--page-max: %s", why.text);
+    return parse_separator(args, o, err);
+}
+
+/* --- report ------------------------------------------------------------ */
+
+static void print_damage(const struct ingest_report *r)
+{
+    size_t shown = MIN_OF(r->damage_kept, (size_t)DAMAGE_SHOWN_MAX);
+    for (size_t i = 0; i < shown; i++)
+        fprintf(stderr, "quarry: %s: byte %" PRIu64 ": %s%s\n",
+                r->damage[i].file, r->damage[i].offset, r->damage[i].reason,
+                r->damage[i].lost ? "" : " (read all the same)");
+    if (r->damage_count > shown)
+        fprintf(stderr, "quarry: … and %" PRIu64 " more places of damage\n",
+                r->damage_count - shown);
+}
+
+static const struct sheet_column report_columns[] = {
+    {"records", SHEET_NUMBER},      {"pages", SHEET_NUMBER},
+    {"revisits", SHEET_NUMBER},     {"links", SHEET_NUMBER},
+    {"skipped", SHEET_NUMBER},      {"rows", SHEET_NUMBER},
+    {"cells", SHEET_NUMBER},        {"damaged", SHEET_NUMBER},
+    {"lost", SHEET_NUMBER},         {"bytes_read", SHEET_BYTES},
+    {"bytes_decoded", SHEET_BYTES},
+};
+
+static void print_report_sheet(struct cli *cli, const struct ingest_report *r)
+{
+    struct sheet s;
+    sheet_init(&s, report_columns, ARRAY_LEN(report_columns));
+    sheet_add_u64(&s, r->record_count);
+    sheet_add_u64(&s, r->page_count);
+    sheet_add_u64(&s, r->revisit_count);
+    sheet_add_u64(&s, r->link_count);
+    sheet_add_u64(&s, r->skipped_count);
+    sheet_add_u64(&s, r->row_count);
+    sheet_add_u64(&s, r->cell_count);
+    sheet_add_u64(&s, r->damage_count);
+    sheet_add_u64(&s, r->lost_count);
+    sheet_add_u64(&s, r->bytes_read);
+    sheet_add_u64(&s, r->bytes_decoded);
+    sheet_print(&s, cli->format);
+    sheet_close(&s);
+}
+
+static void put_count_of(struct buf *b, uint64_t n, const char *what)
+{
+    if (n == 0)
+        return;
+    if (b->len)
+        buf_append_str(b, ", ");
+    text_put_count(b, n);
+    buf_printf(b, " %s", what);
+}
+
+/* One line for people: what came in, and how fast. */
+static void print_summary(const struct ingest_report *r, const char *table)
+{
+    struct buf b = BUF_INIT;
+    uint64_t us = MAX_OF(r->elapsed_us, UINT64_C(1));
+    double per_s = (double)r->bytes_decoded * 1e6 / (double)us;
+    put_count_of(&b, r->record_count, "records");
+    put_count_of(&b, r->page_count, "pages");
+    put_count_of(&b, r->revisit_count, "revisits");
+    put_count_of(&b, r->link_count, "links");
+    put_count_of(&b, r->row_count, "rows");
+    if (b.len == 0)
+        buf_append_str(&b, "nothing");
+    buf_printf(&b, " into %s; ", table);
+    text_put_bytes(&b, r->bytes_read);
+    buf_append_str(&b, " read, ");
+    text_put_bytes(&b, r->bytes_decoded);
+    buf_append_str(&b, " decoded, in ");
+    text_put_duration(&b, r->elapsed_us);
+    buf_append_str(&b, " (");
+    text_put_bytes(&b, (uint64_t)per_s);
+    buf_append_str(&b, "/s)");
+    puts(buf_cstr(&b));
+    buf_close(&b);
+}
+
+static void
+print_report(struct cli *cli, const struct ingest_report *r, const char *table)
+{
+    print_damage(r);
+    if (cli->format == FORMAT_TEXT)
+        print_summary(r, table);
+    else
+        print_report_sheet(cli, r);
+}
+
+/* --- running ----------------------------------------------------------- */
+
+static void on_progress(void *ctx, const struct ingest_progress *p)
+{
+    struct buf extra = BUF_INIT;
+    text_put_count(&extra, p->record_count);
+    buf_append_str(&extra, " records");
+    if (p->damage_count > 0)
+        buf_printf(&extra, ", %" PRIu64 " damaged", p->damage_count);
+    if (p->files_total > 1)
+        buf_printf(&extra, ", file %zu of %zu",
+                   MIN_OF(p->files_done + 1, p->files_total), p->files_total);
+    progress_bytes(ctx, p->bytes_done, p->bytes_total, buf_cstr(&extra));
+    buf_close(&extra);
+}
+
+static int run_import(struct cli *cli,
+                      const struct args *args,
+                      ingest_fn ingest,
+                      struct err *err)
+{
+    const char *table = args_value(args, "into");
+    struct ingest_options opts;
+    struct ingest_report report;
+    struct progress progress;
+    struct quarry *q;
+    int r;
+    memset(&report, 0, sizeof(report));
+    ingest_options_init(&opts);
+    if (!table)
+        return usage_error(args, err, "into which table? --into TABLE");
+    r = parse_options(args, &opts, err);
+    if (!r)
+        r = cli_store(cli, CLI_CREATE, &q, err);
+    if (r)
+        return r;
+    opts.world = cli->world;
+    opts.progress = on_progress;
+    opts.progress_ctx = &progress;
+    progress_start(&progress, cli, "import");
+    r = ingest(q, table, args->words, args->word_count, &opts, &report, err);
+    progress_end(&progress);
+    if (!r || report.record_count > 0)
+        print_report(cli, &report, table);
+    if (r == ERR_NOTFOUND && args_flag(args, "no-create"))
+        cli_hint_table(cli, table, err);
+    if (r == ERR_FULL)
+        err_hint(err, "free some space and run it again: what is there stays, "
+                      "and is not written twice");
+    ingest_report_free(&report);
+    return r;
+}
+
+static int run_warc(struct cli *cli, const struct args *args, struct err *err)
+{
+    return run_import(cli, args, ingest_warc, err);
+}
+
+static int run_csv(struct cli *cli, const struct args *args, struct err *err)
+{
+    return run_import(cli, args, ingest_csv, err);
+}
+
+static int run_jsonl(struct cli *cli, const struct args *args, struct err *err)
+{
+    return run_import(cli, args, ingest_jsonl, err);
+}
+
+static int run_log(struct cli *cli, const struct args *args, struct err *err)
+{
+    return run_import(cli, args, ingest_access_log, err);
+}
+
+#define RERUN_DETAILS                                                          \
+    "Damage is skipped and reported with its file and place. Running an\n"     \
+    "import again, after an interruption or for nothing, changes nothing."
+
+const struct command import_commands[] = {
+    {.name = "import warc",
+     .arguments = "FILE… --into TABLE",
+     .summary = "Bring web archives in: pages, links, languages",
+     .details =
+         "Reads WARC and ARC, plain, gzip or zstd, told by content. Rows "
+         "are\ncom.cnn.www/path: pages in contents:, by time of capture; "
+         "link texts in\nanchor:<source> on the row of the page they lead "
+         "to.\n\n" RERUN_DETAILS,
+     .examples = "quarry import warc crawl/*.warc.gz --into webtable",
+     .words_min = 1,
+     .words_max = WORDS_ANY,
+     .options = {warc_options, common_options},
+     .run = run_warc},
+    {.name = "import csv",
+     .arguments = "FILE… --into TABLE",
+     .summary = "Bring comma-separated values in, a row a line",
+     .details = RERUN_DETAILS,
+     .examples = "quarry import csv people.csv --key email --into people",
+     .words_min = 1,
+     .words_max = WORDS_ANY,
+     .options = {field_options, common_options},
+     .run = run_csv},
+    {.name = "import jsonl",
+     .arguments = "FILE… --into TABLE",
+     .summary = "Bring JSON objects in, one a line",
+     .details = "Nested fields become columns \"a.b\". " RERUN_DETAILS,
+     .examples = "quarry import jsonl events.jsonl --key id --into events",
+     .words_min = 1,
+     .words_max = WORDS_ANY,
+     .options = {field_options, common_options},
+     .run = run_jsonl},
+    {.name = "import access-log",
+     .arguments = "FILE… --into TABLE",
+     .summary = "Bring the logs of Apache and nginx in",
+     .details = RERUN_DETAILS,
+     .examples = "quarry import access-log access.log --host www.example.org "
+                 "--into log",
+     .words_min = 1,
+     .words_max = WORDS_ANY,
+     .options = {log_options, common_options},
+     .run = run_log},
+    {.name = NULL},
+};

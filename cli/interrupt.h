@@ -1,0 +1,22 @@
+/* Ctrl-C, for commands that can stop half-way and say what they did.
+ *
+ * Commands that do not watch are ended by the signal itself, which is safe:
+ * what they acknowledged is in the commit log.
+ */
+#ifndef CLI_INTERRUPT_H
+#define CLI_INTERRUPT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+/* From now on the first Ctrl-C only sets the flag; the second one ends the
+ * process. The flag is the process's: there is one terminal. */
+const atomic_bool *interrupt_watch(void);
+/* The same for the shell, which goes on after a Ctrl-C: it clears the flag, and
+ * the wait for a line ends with EINTR. */
+const atomic_bool *interrupt_watch_shell(void);
+/* Back to the usual; the flag is cleared. */
+void interrupt_unwatch(void);
+bool interrupted(void);
+
+#endif /* CLI_INTERRUPT_H */

@@ -1,0 +1,84 @@
+/* Lines out of large reads. */
+#include "cli/line_reader.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define READ_BYTES ((size_t)256 << 10)
+
+/* One line must fit into memory beside everything else. */
+#define LINE_BYTES_MAX ((size_t)1 << 30)
+
+int line_reader_open(struct line_reader *r, const char *path, struct err *err)
+{
+    struct stat st;
+    *r = (struct line_reader){.path = path, .buffer = BUF_INIT};
+    r->file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+    if (!r->file)
+        return err_set_errno(err, errno, "%s", path);
+    if (fstat(fileno(r->file), &st) == 0 && S_ISDIR(st.st_mode)) {
+        line_reader_close(r);
+        return err_set_errno(err, EISDIR, "%s", path);
+    }
+    if (fstat(fileno(r->file), &st) == 0 && S_ISREG(st.st_mode))
+        r->size = (uint64_t)st.st_size;
+    return ERR_OK;
+}
+
+void line_reader_close(struct line_reader *r)
+{
+    if (r->file && r->file != stdin)
+        fclose(r->file);
+    buf_close(&r->buffer);
+    r->file = NULL;
+}
+
+static int fill(struct line_reader *r, struct err *err)
+{
+    size_t n;
+    char *p;
+    buf_consume(&r->buffer, r->at);
+    r->at = 0;
+    if (r->buffer.len > LINE_BYTES_MAX)
+        return err_set(err, ERR_TOOBIG, "%s: line %llu is over 1 GiB", r->path,
+                       (unsigned long long)r->line_count + 1);
+    p = buf_reserve(&r->buffer, READ_BYTES);
+    n = fread(p, 1, READ_BYTES, r->file);
+    (void)buf_extend(&r->buffer, n);
+    r->end_of_file = n < READ_BYTES;
+    if (ferror(r->file))
+        return err_set_errno(err, errno, "%s", r->path);
+    return ERR_OK;
+}
+
+int line_reader_next(struct line_reader *r,
+                     struct slice *line,
+                     bool *more,
+                     struct err *err)
+{
+    size_t searched = 0;
+    *more = true;
+    for (;;) {
+        struct slice rest =
+            slice_sub(buf_slice(&r->buffer), r->at, r->buffer.len);
+        struct slice fresh = slice_sub(rest, searched, rest.len);
+        size_t n = searched + slice_find_byte(fresh, '\n');
+        int code;
+        if (n < rest.len || (r->end_of_file && rest.len > 0)) {
+            *line = slice_sub(rest, 0, n);
+            r->at += MIN_OF(n + 1, rest.len);
+            r->byte_count += n + 1;
+            r->line_count++;
+            return ERR_OK;
+        }
+        if (r->end_of_file) {
+            *more = false;
+            return ERR_OK;
+        }
+        searched = rest.len;
+        code = fill(r, err);
+        if (code)
+            return code;
+    }
+}

@@ -1,0 +1,333 @@
+/* quarry: finds the command, runs it, and turns its outcome into what the shell
+ * sees: 0 done, 1 failed, 2 used wrongly.
+ */
+#define _XOPEN_SOURCE 700
+
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/suggest.h"
+#include "cli/table_printer.h"
+
+#define QUARRY_VERSION "0.1.0"
+
+#define COMMAND_NAME_BYTES_MAX 64
+
+enum {
+    EXIT_WRONG_USE = 2
+};
+
+/* --- version and help -------------------------------------------------- */
+
+static int
+run_version(struct cli *cli, const struct args *args, struct err *err)
+{
+    static const struct sheet_column columns[] = {{"name", SHEET_TEXT},
+                                                  {"version", SHEET_TEXT}};
+    struct sheet s;
+    (void)args;
+    (void)err;
+    if (cli->format == FORMAT_TEXT) {
+        printf("quarry %s\n", QUARRY_VERSION);
+        return ERR_OK;
+    }
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    sheet_add_str(&s, "quarry");
+    sheet_add_str(&s, QUARRY_VERSION);
+    sheet_print(&s, cli->format);
+    sheet_close(&s);
+    return ERR_OK;
+}
+
+static int run_help(struct cli *cli, const struct args *args, struct err *err)
+{
+    const struct command *c;
+    int used;
+    (void)cli;
+    if (args->word_count == 0) {
+        help_overview();
+        return ERR_OK;
+    }
+    if (args->word_count == 1 && help_family(args->words[0]))
+        return ERR_OK;
+    c = command_find((int)args->word_count, args->words, &used, err);
+    if (!c)
+        return ERR_USAGE;
+    help_command(c);
+    return ERR_OK;
+}
+
+const struct command about_commands[] = {
+    {.name = "version",
+     .arguments = "",
+     .summary = "Print the version",
+     .examples = "quarry version",
+     .run = run_version},
+    {.name = "help",
+     .arguments = "[COMMAND]",
+     .summary = "Explain the commands, or one of them",
+     .examples = "quarry help table create",
+     .words_max = 2,
+     .run = run_help},
+    {.name = NULL},
+};
+
+/* --- finding commands -------------------------------------------------- */
+
+static const struct command *const families[] = {
+    table_commands,  cell_commands,   scan_commands,
+    import_commands, export_commands, saw_commands,
+    shell_commands,  bench_commands,  about_commands,
+};
+
+void commands_each(void (*visit)(void *ctx, const struct command *c), void *ctx)
+{
+    for (size_t i = 0; i < ARRAY_LEN(families); i++)
+        for (const struct command *c = families[i]; c->name; c++)
+            visit(ctx, c);
+}
+
+struct search {
+    char name[COMMAND_NAME_BYTES_MAX];
+    const struct command *found;
+    struct suggest *suggest;
+};
+
+static void match(void *ctx, const struct command *c)
+{
+    struct search *s = ctx;
+    if (strcmp(c->name, s->name) == 0)
+        s->found = c;
+    if (s->suggest)
+        suggest_offer(s->suggest, c->name);
+}
+
+/* The command called by the first @count words. */
+static const struct command *
+find_named(int count, const char *const *argv, struct suggest *suggest)
+{
+    struct search s = {.found = NULL, .suggest = suggest};
+    snprintf(s.name, sizeof(s.name), "%s%s%s", argv[0], count > 1 ? " " : "",
+             count > 1 ? argv[1] : "");
+    if (suggest)
+        suggest_init(suggest, s.name);
+    commands_each(match, &s);
+    return s.found;
+}
+
+struct family_search {
+    const char *word;
+    bool found;
+};
+
+static void match_family(void *ctx, const struct command *c)
+{
+    struct family_search *s = ctx;
+    size_t n = strlen(s->word);
+    s->found |= strncmp(c->name, s->word, n) == 0 && c->name[n] == ' ';
+}
+
+const struct command *
+command_find(int argc, const char *const *argv, int *used, struct err *err)
+{
+    struct suggest suggest;
+    struct family_search family = {argv[0], false};
+    for (*used = MIN_OF(argc, 2); *used > 0; (*used)--) {
+        const struct command *c = find_named(*used, argv, NULL);
+        if (c)
+            return c;
+    }
+    commands_each(match_family, &family);
+    if (family.found && argc == 1) {
+        err_set(err, ERR_USAGE, "%s: which of its commands?", argv[0]);
+        err_hint(err, "see: quarry help %s", argv[0]);
+        return NULL;
+    }
+    (void)find_named(1, argv, &suggest);
+    if (argc > 1 && (family.found || !suggest_best(&suggest))) {
+        struct search s;
+        snprintf(s.name, sizeof(s.name), "%s %s", argv[0], argv[1]);
+        s.suggest = &suggest;
+        suggest_init(&suggest, s.name);
+        commands_each(match, &s);
+        if (family.found)
+            err_set(err, ERR_USAGE, "%s %s: no such command", argv[0], argv[1]);
+        else
+            err_set(err, ERR_USAGE, "%s: no such command", argv[0]);
+        if (suggest_best(&suggest))
+            err_hint(err, "did you mean: quarry %s?", suggest_best(&suggest));
+    } else {
+        err_set(err, ERR_USAGE, "%s: no such command", argv[0]);
+        if (suggest_best(&suggest))
+            err_hint(err, "did you mean: quarry %s?", suggest_best(&suggest));
+    }
+    err_hint(err, "see: quarry help");
+    return NULL;
+}
+
+/* --- running ----------------------------------------------------------- */
+
+static int parse_format(const char *text, enum cli_format *out, struct err *err)
+{
+    static const char *const names[] = {"text", "json", "csv"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (strcmp(text, names[i]) == 0) {
+            *out = (enum cli_format)i;
+            return ERR_OK;
+        }
+    err_set(err, ERR_USAGE, "--format: '%s' is none of text, json, csv", text);
+    return ERR_USAGE;
+}
+
+/* Apply the options every command takes. */
+static int
+apply_globals(struct cli *cli, const struct args *args, struct err *err)
+{
+    const char *target = args_value(args, "target");
+    const char *format = args_value(args, "format");
+    if (target && cli->in_shell && strcmp(target, cli->target) != 0)
+        return usage_error(args, err, "the shell stays with its target %s",
+                           cli->target);
+    if (target)
+        cli->target = target;
+    if (args_flag(args, "quiet"))
+        cli->quiet = true;
+    return format ? parse_format(format, &cli->format, err) : ERR_OK;
+}
+
+/* Options may stand before the command: how many words they take. */
+static int leading_options(int argc, const char *const *argv)
+{
+    int n = 0;
+    while (n < argc && argv[n][0] == '-' && argv[n][1] != '\0') {
+        bool separate = strcmp(argv[n], "-t") == 0 ||
+                        strcmp(argv[n], "--target") == 0 ||
+                        strcmp(argv[n], "--format") == 0;
+        n += separate ? 2 : 1;
+    }
+    return MIN_OF(n, argc);
+}
+
+static int
+run_leading(struct cli *cli, int argc, const char *const *argv, struct err *err)
+{
+    static const struct command none = {
+        .name = "quarry", .arguments = "COMMAND", .words_max = 0};
+    struct args args;
+    int r = args_parse(&none, argc, argv, &args, err);
+    if (r)
+        return r;
+    r = apply_globals(cli, &args, err);
+    if (!r && args_flag(&args, "help"))
+        help_overview();
+    args_close(&args);
+    return r;
+}
+
+static int run_found(struct cli *cli,
+                     const struct command *c,
+                     int argc,
+                     const char *const *argv,
+                     struct err *err)
+{
+    struct args args;
+    int r = args_parse(c, argc, argv, &args, err);
+    if (r)
+        return r;
+    r = apply_globals(cli, &args, err);
+    if (!r && args_flag(&args, "help"))
+        help_command(c);
+    else if (!r)
+        r = c->run(cli, &args, err);
+    args_close(&args);
+    return r;
+}
+
+/* `quarry table --help`: the family's commands. */
+static bool is_family_help(int argc, const char *const *argv)
+{
+    return argc == 2 &&
+           (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) &&
+           help_family(argv[0]);
+}
+
+int command_run(struct cli *cli,
+                int argc,
+                const char *const *argv,
+                struct err *err)
+{
+    const struct command *c;
+    int lead = leading_options(argc, argv);
+    int used;
+    int r = lead ? run_leading(cli, lead, argv, err) : ERR_OK;
+    if (r)
+        return r;
+    argc -= lead;
+    argv += lead;
+    if (argc == 0 && lead > 0)
+        return ERR_OK;
+    if (argc == 0) {
+        help_overview();
+        return ERR_OK;
+    }
+    c = command_find(argc, argv, &used, err);
+    if (!c)
+        return is_family_help(argc, argv) ? ERR_OK : ERR_USAGE;
+    return run_found(cli, c, argc - used, argv + used, err);
+}
+
+/* Names of any script are printed: take UTF-8 even where the environment asks
+ * for plain ASCII. */
+static void choose_locale(void)
+{
+    setlocale(LC_CTYPE, "");
+    if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+        setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+/* What was printed must have arrived, or the command failed after all. */
+static int check_output(struct err *err)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return ERR_OK;
+    return err_set_errno(err, errno ? errno : EIO, "standard output");
+}
+
+static int exit_status(int code)
+{
+    if (code == ERR_OK)
+        return EXIT_SUCCESS;
+    return code == ERR_USAGE ? EXIT_WRONG_USE : EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+    struct cli cli;
+    struct err err = ERR_INIT;
+    bool stopped;
+    int r;
+    choose_locale();
+    cli_init(&cli);
+    r = command_run(&cli, argc - 1, (const char *const *)argv + 1, &err);
+    if (!r)
+        r = check_output(&err);
+    if (r)
+        cli_report(&err);
+    stopped = r && interrupted();
+    cli_close(&cli);
+    if (stopped) {
+        /* The shell that runs a script must see why it ended. */
+        interrupt_unwatch();
+        raise(SIGINT);
+    }
+    return exit_status(r);
+}

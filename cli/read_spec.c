@@ -1,0 +1,267 @@
+/* Scan options of the command line into read options of the library. */
+#include "cli/read_spec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "cli/column.h"
+#include "cli/text_form.h"
+#include "cli/time_form.h"
+
+/* Filters of one command: a few options and the columns of get. */
+#define FILTERS_MAX 8
+
+const struct option read_options[] = {
+    {"start", 0, "ROW", "rows from ROW on"},
+    {"end", 0, "ROW", "rows before ROW"},
+    {"prefix", 0, "PREFIX", "rows that begin with PREFIX; may be repeated"},
+    {"row", 0, "ROW", "just this row; may be repeated"},
+    {"family", 0, "FAMILY", "only this family; may be repeated"},
+    {"column", 0, "REGEX", "only columns whose FAMILY:QUALIFIER matches"},
+    {"row-regex", 0, "REGEX", "only rows whose key matches"},
+    {"value", 0, "REGEX", "only cells whose value matches"},
+    {"versions", 0, "N", "only the newest N cells of each column"},
+    {"since", 0, "TIME", "only cells of TIME or newer (2024-05-01, 7d, …)"},
+    {"until", 0, "TIME", "only cells older than TIME"},
+    {"limit", 'n', "N", "stop after N rows"},
+    {"keys-only", 0, NULL, "row keys without cells"},
+    {"sample", 0, "SHARE", "a random share of the rows: 0.01"},
+    {"saw", 0, "FILE", "rows that this Sawzall program emits to `keep`"},
+    {"saw-text", 0, "TEXT", "the same, the program on the command line"},
+    {NULL, 0, NULL, NULL},
+};
+
+static struct slice unescaped(const char *text)
+{
+    struct buf b = BUF_INIT;
+    size_t len;
+    argument_unescape(&b, slice_str(text));
+    len = b.len;
+    return slice_make(buf_take(&b), len);
+}
+
+/* The first row behind all that begin with @prefix; empty when none is. */
+static struct slice after_prefix(struct slice prefix)
+{
+    size_t n = prefix.len;
+    char *end;
+    while (n > 0 && (unsigned char)prefix.data[n - 1] == 0xff)
+        n--;
+    if (n == 0)
+        return slice_make(mem_strdup(""), 0);
+    end = mem_strndup(prefix.data, n);
+    end[n - 1] = (char)((unsigned char)end[n - 1] + 1);
+    return slice_make(end, n);
+}
+
+static void parse_ranges(const struct args *args, struct read_spec *spec)
+{
+    size_t prefixes = args_count(args, "prefix");
+    const char *start = args_value(args, "start");
+    const char *end = args_value(args, "end");
+    size_t n = 0;
+    spec->ranges = mem_zalloc(prefixes + 1, sizeof(*spec->ranges));
+    for (size_t i = 0; i < prefixes; i++) {
+        struct slice p = unescaped(args_nth(args, "prefix", i));
+        spec->ranges[n++] = (struct quarry_range){p, after_prefix(p)};
+    }
+    if (start || end)
+        spec->ranges[n++] = (struct quarry_range){unescaped(start ? start : ""),
+                                                  unescaped(end ? end : "")};
+    spec->options.ranges = spec->ranges;
+    spec->options.range_count = n;
+}
+
+static void parse_names(const struct args *args, struct read_spec *spec)
+{
+    size_t families = args_count(args, "family");
+    size_t keys = args_count(args, "row");
+    spec->families = mem_zalloc(families + 1, sizeof(*spec->families));
+    for (size_t i = 0; i < families; i++)
+        spec->families[i] = args_nth(args, "family", i);
+    spec->options.families = spec->families;
+    spec->options.family_count = families;
+    spec->keys = mem_zalloc(keys + 1, sizeof(*spec->keys));
+    for (size_t i = 0; i < keys; i++)
+        spec->keys[i] = unescaped(args_nth(args, "row", i));
+    spec->options.keys = spec->keys;
+    spec->options.key_count = keys;
+    spec->options.column_regex = args_value(args, "column");
+    spec->options.keys_only = args_flag(args, "keys-only");
+}
+
+static int parse_time(struct cli *cli,
+                      const struct args *args,
+                      const char *name,
+                      int64_t *out,
+                      struct err *err)
+{
+    const char *text = args_value(args, name);
+    struct err why = ERR_INIT;
+    if (!text)
+        return ERR_OK;
+    if (time_parse(text, (int64_t)world_now_us(cli->world), out, &why))
+        return usage_error(args, err, "--%s: %s", name, why.text);
+    return ERR_OK;
+}
+
+static int parse_numbers(struct cli *cli,
+                         const struct args *args,
+                         struct quarry_read_options *o,
+                         struct err *err)
+{
+    uint64_t versions = 0;
+    int r = args_number(args, "versions", 1, UINT32_MAX, &versions, err);
+    if (!r)
+        r = args_number(args, "limit", 1, UINT64_MAX, &o->row_limit, err);
+    if (!r)
+        r = parse_time(cli, args, "since", &o->time_min_us, err);
+    if (!r)
+        r = parse_time(cli, args, "until", &o->time_max_us, err);
+    o->versions = (uint32_t)versions;
+    return r;
+}
+
+static int parse_sample(const struct args *args,
+                        struct quarry_filter **parts,
+                        size_t *n,
+                        struct err *err)
+{
+    const char *text = args_value(args, "sample");
+    char *end;
+    double share;
+    if (!text)
+        return ERR_OK;
+    share = strtod(text, &end);
+    if (end == text || *end || !(share > 0 && share < 1))
+        return usage_error(args, err, "--sample: '%s' is not between 0 and 1",
+                           text);
+    parts[(*n)++] = quarry_filter_row_sample(share);
+    return ERR_OK;
+}
+
+static int
+parse_filter(const struct args *args, struct read_spec *spec, struct err *err)
+{
+    struct quarry_filter *parts[FILTERS_MAX];
+    const char *rows = args_value(args, "row-regex");
+    const char *values = args_value(args, "value");
+    size_t n = 0;
+    int r = parse_sample(args, parts, &n, err);
+    if (r)
+        return r;
+    if (rows)
+        parts[n++] = quarry_filter_row_regex(slice_str(rows));
+    if (values)
+        parts[n++] = quarry_filter_value_regex(slice_str(values));
+    if (n > 0)
+        spec->filter = quarry_filter_chain(parts, n);
+    spec->options.filter = spec->filter;
+    return ERR_OK;
+}
+
+static int
+parse_program(const struct args *args, struct read_spec *spec, struct err *err)
+{
+    const char *file = args_value(args, "saw");
+    const char *text = args_value(args, "saw-text");
+    int r = ERR_OK;
+    if (file && text)
+        return usage_error(args, err, "either --saw or --saw-text");
+    if (file)
+        r = cli_read_file(file, &spec->program, err);
+    else if (text)
+        buf_append_str(&spec->program, text);
+    if (!r && (file || text)) {
+        spec->options.program = buf_cstr(&spec->program);
+        spec->options.program_len = spec->program.len;
+    }
+    return r;
+}
+
+int read_spec_parse(struct cli *cli,
+                    const struct args *args,
+                    struct read_spec *out,
+                    struct err *err)
+{
+    int r;
+    memset(out, 0, sizeof(*out));
+    parse_ranges(args, out);
+    parse_names(args, out);
+    r = parse_numbers(cli, args, &out->options, err);
+    if (!r)
+        r = parse_filter(args, out, err);
+    if (!r)
+        r = parse_program(args, out, err);
+    if (r)
+        read_spec_close(out);
+    return r;
+}
+
+void read_spec_close(struct read_spec *spec)
+{
+    for (size_t i = 0; spec->ranges && i < spec->options.range_count; i++) {
+        free((void *)(uintptr_t)spec->ranges[i].start.data);
+        free((void *)(uintptr_t)spec->ranges[i].end.data);
+    }
+    for (size_t i = 0; spec->keys && i < spec->options.key_count; i++)
+        free((void *)(uintptr_t)spec->keys[i].data);
+    mem_free(spec->ranges);
+    mem_free(spec->families);
+    mem_free(spec->keys);
+    buf_close(&spec->program);
+    quarry_filter_free(spec->filter);
+    memset(spec, 0, sizeof(*spec));
+}
+
+/* The cells of one column, or of its family. */
+static struct quarry_filter *column_filter(const char *text, struct err *err)
+{
+    struct column c;
+    struct slice q;
+    struct quarry_filter *f;
+    if (column_parse(slice_str(text), &c, err))
+        return NULL;
+    q = buf_slice(&c.qualifier);
+    if (q.len == 0)
+        f = quarry_filter_column_range(c.family, QUARRY_UNBOUNDED, SLICE_EMPTY,
+                                       QUARRY_UNBOUNDED, SLICE_EMPTY);
+    else
+        f = quarry_filter_column_range(c.family, QUARRY_CLOSED, q,
+                                       QUARRY_CLOSED, q);
+    column_close(&c);
+    return f;
+}
+
+int read_spec_columns(struct read_spec *spec,
+                      const char *const *columns,
+                      size_t count,
+                      struct err *err)
+{
+    struct quarry_filter **parts;
+    struct quarry_filter *chain[2];
+    int r = ERR_OK;
+    size_t n = 0;
+    if (count == 0)
+        return ERR_OK;
+    parts = mem_zalloc(count, sizeof(struct quarry_filter *));
+    for (; n < count && !r; n++) {
+        parts[n] = column_filter(columns[n], err);
+        if (!parts[n])
+            r = ERR_INVALID;
+    }
+    if (r) {
+        for (size_t i = 0; i < n; i++)
+            quarry_filter_free(parts[i]);
+    } else {
+        chain[0] =
+            count > 1 ? quarry_filter_interleave(parts, count) : parts[0];
+        chain[1] = spec->filter;
+        spec->filter = spec->filter ? quarry_filter_chain(chain, 2) : chain[0];
+        spec->options.filter = spec->filter;
+    }
+    mem_free(parts);
+    return r;
+}

@@ -1,0 +1,39 @@
+/* Which rows and cells a command reads: the scan options of the command line.
+ */
+#ifndef CLI_READ_SPEC_H
+#define CLI_READ_SPEC_H
+
+#include "base/core/buf.h"
+#include "bigtable/client/quarry.h"
+#include "cli/cli.h"
+#include "cli/command.h"
+
+/* Of scan, count, export, saw and get. */
+extern const struct option read_options[];
+
+/* The options as the library takes them, with the memory they borrow. */
+struct read_spec {
+    struct quarry_read_options options;
+    struct buf program;           /* Of --saw. */
+    struct quarry_range *ranges;  /* Owned, and the bytes of their ends. */
+    const char **families;        /* Owned array. */
+    struct slice *keys;           /* Owned array and bytes. */
+    struct quarry_filter *filter; /* Owned. */
+};
+
+/* Read the options in @args. On success read_spec_close(). Errors: ERR_USAGE.
+ */
+MUST_CHECK int read_spec_parse(struct cli *cli,
+                               const struct args *args,
+                               struct read_spec *out,
+                               struct err *err);
+void read_spec_close(struct read_spec *spec);
+
+/* Narrow @spec to the columns "family" or "family:qualifier" in @columns.
+ * Errors: ERR_INVALID. */
+MUST_CHECK int read_spec_columns(struct read_spec *spec,
+                                 const char *const *columns,
+                                 size_t count,
+                                 struct err *err);
+
+#endif /* CLI_READ_SPEC_H */

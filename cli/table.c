@@ -1,0 +1,465 @@
+/* quarry table …: making, changing, looking at and looking after tables. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/core/text.h"
+#include "bigtable/client/quarry.h"
+#include "cli/cli.h"
+#include "cli/command.h"
+#include "cli/table_printer.h"
+#include "cli/text_form.h"
+
+/* "NAME,key=value,…" cut behind the name. */
+struct spec {
+    char *name;          /* Owned. */
+    const char *options; /* Borrowed from argv; "" for none. */
+};
+
+static void spec_parse(const char *text, struct spec *out)
+{
+    const char *comma = strchr(text, ',');
+    size_t n = comma ? (size_t)(comma - text) : strlen(text);
+    out->name = mem_strndup(text, n);
+    out->options = comma ? comma + 1 : "";
+}
+
+static void specs_free(struct spec *specs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        mem_free(specs[i].name);
+    mem_free(specs);
+}
+
+/* All values of option @name; *@count of them, owned. */
+static struct spec *
+specs_of(const struct args *args, const char *name, size_t *count)
+{
+    struct spec *specs;
+    *count = args_count(args, name);
+    specs = mem_zalloc(*count + 1, sizeof(*specs));
+    for (size_t i = 0; i < *count; i++)
+        spec_parse(args_nth(args, name, i), &specs[i]);
+    return specs;
+}
+
+/* --- create, drop, alter ----------------------------------------------- */
+
+static const struct option create_options[] = {
+    {"family", 'f', "NAME[,OPTION…]",
+     "a column family: versions=N, ttl=7d, group=GROUP, gc=RULE"},
+    {"group", 'g', "NAME[,OPTION…]",
+     "a locality group: compression=none|zstd, level=3,\n"
+     "block=64KiB, bloom=none|row|rowcol, memory=on|off,\n"
+     "dictionary=on|off"},
+    {NULL, 0, NULL, NULL},
+};
+
+static int run_create(struct cli *cli, const struct args *args, struct err *err)
+{
+    const char *name = args->words[0];
+    size_t nf, ng;
+    struct spec *families = specs_of(args, "family", &nf);
+    struct spec *groups = specs_of(args, "group", &ng);
+    struct quarry_family_spec *f = mem_zalloc(nf + 1, sizeof(*f));
+    struct quarry_group_spec *g = mem_zalloc(ng + 1, sizeof(*g));
+    struct quarry *q;
+    int r;
+    for (size_t i = 0; i < nf; i++)
+        f[i] =
+            (struct quarry_family_spec){families[i].name, families[i].options};
+    for (size_t i = 0; i < ng; i++)
+        g[i] = (struct quarry_group_spec){groups[i].name, groups[i].options};
+    if (nf == 0)
+        r = usage_error(args, err, "a table needs a --family");
+    else
+        r = cli_store(cli, CLI_CREATE, &q, err);
+    if (!r)
+        r = quarry_table_create(q, name, f, nf, g, ng, err);
+    if (r == ERR_EXISTS)
+        err_hint(err, "see: quarry table describe %s", name);
+    mem_free(f);
+    mem_free(g);
+    specs_free(families, nf);
+    specs_free(groups, ng);
+    return r;
+}
+
+static int run_drop(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct quarry *q;
+    int r = cli_store(cli, CLI_EXISTING, &q, err);
+    for (size_t i = 0; i < args->word_count && !r; i++) {
+        r = quarry_table_drop(q, args->words[i], err);
+        if (r == ERR_NOTFOUND)
+            cli_hint_table(cli, args->words[i], err);
+    }
+    return r;
+}
+
+static const struct option alter_options[] = {
+    {"add-family", 0, "NAME[,OPTION…]", "as --family of table create"},
+    {"update-family", 0, "NAME,OPTION…", "another rule: versions=, ttl=, gc="},
+    {"drop-family", 0, "NAME", "with all its cells"},
+    {"add-group", 0, "NAME[,OPTION…]", "as --group of table create"},
+    {"update-group", 0, "NAME,OPTION…", "for files written from now on"},
+    {NULL, 0, NULL, NULL},
+};
+
+static bool alter_kind(const char *option, enum quarry_alter_kind *out)
+{
+    static const enum quarry_alter_kind kinds[] = {
+        QUARRY_ADD_FAMILY, QUARRY_UPDATE_FAMILY, QUARRY_DROP_FAMILY,
+        QUARRY_ADD_GROUP, QUARRY_UPDATE_GROUP};
+
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        if (strcmp(alter_options[i].name, option) == 0) {
+            *out = kinds[i];
+            return true;
+        }
+    return false;
+}
+
+/* The changes happen in the order in which they were written. */
+static int run_alter(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct quarry_alter *changes =
+        mem_zalloc(args->option_count + 1, sizeof(*changes));
+    struct spec *specs = mem_zalloc(args->option_count + 1, sizeof(*specs));
+    struct quarry *q;
+    size_t n = 0;
+    int r;
+    for (size_t i = 0; i < args->option_count; i++) {
+        if (!alter_kind(args->options[i].option->name, &changes[n].kind))
+            continue;
+        spec_parse(args->options[i].value, &specs[n]);
+        changes[n].name = specs[n].name;
+        changes[n].options = specs[n].options;
+        n++;
+    }
+    if (n == 0)
+        r = usage_error(args, err, "no change was asked for");
+    else
+        r = cli_store(cli, CLI_EXISTING, &q, err);
+    if (!r) {
+        r = quarry_table_alter(q, args->words[0], changes, n, err);
+        if (r == ERR_NOTFOUND)
+            cli_hint_table(cli, args->words[0], err);
+    }
+    mem_free(changes);
+    specs_free(specs, n);
+    return r;
+}
+
+/* --- looking ----------------------------------------------------------- */
+
+static int describe(struct cli *cli,
+                    const char *name,
+                    struct quarry_table_info **out,
+                    struct err *err)
+{
+    struct quarry *q;
+    int r = cli_store(cli, CLI_EXISTING, &q, err);
+    if (r)
+        return r;
+    r = quarry_table_describe(q, name, out, err);
+    if (r == ERR_NOTFOUND)
+        cli_hint_table(cli, name, err);
+    return r;
+}
+
+static void add_list_row(struct sheet *s, const struct quarry_table_info *info)
+{
+    struct buf families = BUF_INIT;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < info->family_count; i++)
+        buf_printf(&families, "%s%s", i ? " " : "", info->families[i].name);
+    for (size_t i = 0; i < info->group_count; i++)
+        bytes += info->groups[i].table_bytes + info->groups[i].memtable_bytes;
+    sheet_add_str(s, info->name);
+    sheet_add_u64(s, info->tablet_count);
+    sheet_add_u64(s, bytes);
+    sheet_add(s, buf_slice(&families));
+    buf_close(&families);
+}
+
+static int run_list(struct cli *cli, const struct args *args, struct err *err)
+{
+    static const struct sheet_column columns[] = {{"table", SHEET_TEXT},
+                                                  {"tablets", SHEET_NUMBER},
+                                                  {"bytes", SHEET_BYTES},
+                                                  {"families", SHEET_TEXT}};
+    struct quarry *q;
+    struct sheet s;
+    char **names;
+    size_t count;
+    int r = cli_store(cli, CLI_EXISTING, &q, err);
+    (void)args;
+    if (r)
+        return r;
+    r = quarry_table_list(q, &names, &count, err);
+    if (r)
+        return r;
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    for (size_t i = 0; i < count && !r; i++) {
+        struct quarry_table_info *info;
+        r = quarry_table_describe(q, names[i], &info, err);
+        if (r)
+            break;
+        add_list_row(&s, info);
+        quarry_table_info_free(info);
+    }
+    if (!r)
+        sheet_print(&s, cli->format);
+    sheet_close(&s);
+    quarry_names_free(names, count);
+    return r;
+}
+
+static void print_families(const struct quarry_table_info *info,
+                           enum cli_format format)
+{
+    static const struct sheet_column columns[] = {
+        {"family", SHEET_TEXT}, {"group", SHEET_TEXT}, {"gc", SHEET_TEXT}};
+    struct sheet s;
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    for (size_t i = 0; i < info->family_count; i++) {
+        const struct quarry_family_info *f = &info->families[i];
+        sheet_add_str(&s, f->name);
+        sheet_add_str(&s, f->group);
+        sheet_add_str(&s, format == FORMAT_TEXT && !f->gc[0]
+                              ? "keeps everything"
+                              : f->gc);
+    }
+    sheet_print(&s, format);
+    sheet_close(&s);
+}
+
+static void print_group_options(const struct quarry_table_info *info)
+{
+    static const struct sheet_column columns[] = {{"group", SHEET_TEXT},
+                                                  {"options", SHEET_TEXT}};
+    struct sheet s;
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    for (size_t i = 0; i < info->group_count; i++) {
+        sheet_add_str(&s, info->groups[i].name);
+        sheet_add_str(&s, info->groups[i].options);
+    }
+    sheet_print(&s, FORMAT_TEXT);
+    sheet_close(&s);
+}
+
+static void json_pair(struct buf *out, const char *name, const char *value)
+{
+    buf_printf(out, "\"%s\": ", name);
+    text_put_json(out, slice_str(value));
+}
+
+static void print_schema_json(const struct quarry_table_info *info)
+{
+    struct buf b = BUF_INIT;
+    buf_append_byte(&b, '{');
+    json_pair(&b, "table", info->name);
+    buf_append_str(&b, ", \"families\": [");
+    for (size_t i = 0; i < info->family_count; i++) {
+        buf_append_str(&b, i ? ", {" : "{");
+        json_pair(&b, "family", info->families[i].name);
+        buf_append_str(&b, ", ");
+        json_pair(&b, "group", info->families[i].group);
+        buf_append_str(&b, ", ");
+        json_pair(&b, "gc", info->families[i].gc);
+        buf_append_byte(&b, '}');
+    }
+    buf_append_str(&b, "], \"groups\": [");
+    for (size_t i = 0; i < info->group_count; i++) {
+        buf_append_str(&b, i ? ", {" : "{");
+        json_pair(&b, "group", info->groups[i].name);
+        buf_append_str(&b, ", ");
+        json_pair(&b, "options", info->groups[i].options);
+        buf_append_byte(&b, '}');
+    }
+    buf_append_str(&b, "]}\n");
+    fwrite(b.data, 1, b.len, stdout);
+    buf_close(&b);
+}
+
+static int
+run_describe(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct quarry_table_info *info;
+    int r = describe(cli, args->words[0], &info, err);
+    if (r)
+        return r;
+    switch (cli->format) {
+    case FORMAT_TEXT:
+        print_families(info, FORMAT_TEXT);
+        putchar('\n');
+        print_group_options(info);
+        break;
+    case FORMAT_CSV: print_families(info, FORMAT_CSV); break;
+    case FORMAT_JSON: print_schema_json(info); break;
+    }
+    quarry_table_info_free(info);
+    return ERR_OK;
+}
+
+static void print_group_sizes(const struct quarry_table_info *info,
+                              enum cli_format format)
+{
+    static const struct sheet_column columns[] = {{"group", SHEET_TEXT},
+                                                  {"files", SHEET_NUMBER},
+                                                  {"bytes", SHEET_BYTES},
+                                                  {"memory", SHEET_BYTES},
+                                                  {"entries", SHEET_NUMBER}};
+    struct sheet s;
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    for (size_t i = 0; i < info->group_count; i++) {
+        const struct quarry_group_info *g = &info->groups[i];
+        sheet_add_str(&s, g->name);
+        sheet_add_u64(&s, g->table_file_count);
+        sheet_add_u64(&s, g->table_bytes);
+        sheet_add_u64(&s, g->memtable_bytes);
+        sheet_add_u64(&s, g->entry_count);
+    }
+    sheet_print(&s, format);
+    sheet_close(&s);
+}
+
+static void print_tablets(const struct quarry_table_info *info,
+                          enum cli_format format)
+{
+    static const struct sheet_column columns[] = {{"tablet", SHEET_NUMBER},
+                                                  {"bytes", SHEET_BYTES},
+                                                  {"start", SHEET_TEXT},
+                                                  {"end", SHEET_TEXT}};
+    struct sheet s;
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    for (size_t i = 0; i < info->tablet_count; i++) {
+        sheet_add_u64(&s, i + 1);
+        sheet_add_u64(&s, info->tablets[i].bytes);
+        sheet_add(&s, info->tablets[i].start);
+        sheet_add(&s, info->tablets[i].end);
+    }
+    sheet_print(&s, format);
+    sheet_close(&s);
+}
+
+static const struct option stats_options[] = {
+    {"tablets", 0, NULL, "the tablets instead of the locality groups"},
+    {NULL, 0, NULL, NULL},
+};
+
+static int run_stats(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct quarry_table_info *info;
+    int r = describe(cli, args->words[0], &info, err);
+    if (r)
+        return r;
+    if (args_flag(args, "tablets"))
+        print_tablets(info, cli->format);
+    else
+        print_group_sizes(info, cli->format);
+    quarry_table_info_free(info);
+    return ERR_OK;
+}
+
+/* --- upkeep ------------------------------------------------------------ */
+
+static int run_split(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct quarry *q;
+    struct buf row = BUF_INIT;
+    int r = cli_store(cli, CLI_EXISTING, &q, err);
+    for (size_t i = 1; i < args->word_count && !r; i++) {
+        buf_clear(&row);
+        argument_unescape(&row, slice_str(args->words[i]));
+        r = quarry_table_split(q, args->words[0], buf_slice(&row), err);
+        if (r == ERR_NOTFOUND)
+            cli_hint_table(cli, args->words[0], err);
+    }
+    buf_close(&row);
+    return r;
+}
+
+static int
+run_compact(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct quarry *q;
+    int r = cli_store(cli, CLI_EXISTING, &q, err);
+    for (size_t i = 0; i < args->word_count && !r; i++) {
+        r = quarry_table_compact(q, args->words[i], err);
+        if (r == ERR_NOTFOUND)
+            cli_hint_table(cli, args->words[i], err);
+    }
+    return r;
+}
+
+const struct command table_commands[] = {
+    {.name = "table create",
+     .arguments = "NAME --family FAMILY[,OPTION…]…",
+     .summary = "Make a table with its column families",
+     .details =
+         "Families hold columns; cells beyond versions=N or older than ttl=T\n"
+         "are dropped when files are rewritten. Families of one locality group\n"
+         "are stored together: put what is read together into one group.",
+     .examples =
+         "quarry table create webtable --family contents,versions=3,group=page "
+         "\\\n    --family anchor --family language --group page,block=128KiB",
+     .words_min = 1,
+     .words_max = 1,
+     .options = {create_options},
+     .run = run_create},
+    {.name = "table list",
+     .arguments = "",
+     .summary = "List the tables",
+     .examples = "quarry table list",
+     .run = run_list},
+    {.name = "table describe",
+     .arguments = "NAME",
+     .summary = "Show a table's families and locality groups",
+     .examples = "quarry table describe webtable --format json",
+     .words_min = 1,
+     .words_max = 1,
+     .run = run_describe},
+    {.name = "table alter",
+     .arguments = "NAME CHANGE…",
+     .summary = "Add, change and drop families and groups",
+     .details = "All changes happen, or none.",
+     .examples = "quarry table alter webtable --add-family rank,versions=1",
+     .words_min = 1,
+     .words_max = 1,
+     .options = {alter_options},
+     .run = run_alter},
+    {.name = "table drop",
+     .arguments = "NAME…",
+     .summary = "Delete tables with all their rows",
+     .examples = "quarry table drop scratch",
+     .words_min = 1,
+     .words_max = WORDS_ANY,
+     .run = run_drop},
+    {.name = "table split",
+     .arguments = "NAME ROW…",
+     .summary = "Cut a table's tablets at these rows",
+     .details = "Both halves share the files that are there: nothing is "
+                "copied. Jobs and\nprograms run over tablets in parallel.",
+     .examples = "quarry table split webtable com.m org",
+     .words_min = 2,
+     .words_max = WORDS_ANY,
+     .run = run_split},
+    {.name = "table compact",
+     .arguments = "NAME…",
+     .summary = "Rewrite a table without what was deleted",
+     .examples = "quarry table compact webtable",
+     .words_min = 1,
+     .words_max = WORDS_ANY,
+     .run = run_compact},
+    {.name = "table stats",
+     .arguments = "NAME",
+     .summary = "Show how much a table's groups or tablets hold",
+     .examples = "quarry table stats webtable --tablets",
+     .words_min = 1,
+     .words_max = 1,
+     .options = {stats_options},
+     .run = run_stats},
+    {.name = NULL},
+};

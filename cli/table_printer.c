@@ -1,0 +1,275 @@
+/* Sheets as aligned columns, JSON lines or CSV. */
+#define _XOPEN_SOURCE   700
+#define _DEFAULT_SOURCE /* struct winsize */
+
+#include "cli/table_printer.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/core/panic.h"
+#include "base/core/text.h"
+#include "cli/text_form.h"
+
+#define COLUMN_GAP "  "
+
+/* A last column cut shorter than this says nothing: it wraps instead. */
+#define CUT_COLUMNS_MIN 10
+
+void sheet_init(struct sheet *s,
+                const struct sheet_column *columns,
+                size_t column_count)
+{
+    PRE(column_count > 0 && column_count <= SHEET_COLUMNS_MAX);
+    memset(s, 0, sizeof(*s));
+    for (size_t i = 0; i < column_count; i++)
+        s->columns[i] = columns[i];
+    s->column_count = column_count;
+}
+
+void sheet_close(struct sheet *s)
+{
+    buf_close(&s->bytes);
+    buf_close(&s->ends);
+}
+
+void sheet_add(struct sheet *s, struct slice cell)
+{
+    /* Where the cell ends: the start is the end of the one before. */
+    size_t end;
+    buf_append_slice(&s->bytes, cell);
+    end = s->bytes.len;
+    buf_append(&s->ends, &end, sizeof(end));
+    s->cell_count++;
+}
+
+void sheet_add_str(struct sheet *s, const char *cell)
+{
+    sheet_add(s, slice_str(cell));
+}
+
+void sheet_addf(struct sheet *s, const char *fmt, ...)
+{
+    struct buf b = BUF_INIT;
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vprintf(&b, fmt, ap);
+    va_end(ap);
+    sheet_add(s, buf_slice(&b));
+    buf_close(&b);
+}
+
+void sheet_add_u64(struct sheet *s, uint64_t v)
+{
+    sheet_addf(s, "%llu", (unsigned long long)v);
+}
+
+size_t sheet_row_count(const struct sheet *s)
+{
+    return s->cell_count / s->column_count;
+}
+
+static size_t end_of(const struct sheet *s, size_t cell)
+{
+    size_t end;
+    memcpy(&end, s->ends.data + cell * sizeof(end), sizeof(end));
+    return end;
+}
+
+struct slice sheet_cell(const struct sheet *s, size_t row, size_t column)
+{
+    size_t cell = row * s->column_count + column;
+    size_t begin = cell ? end_of(s, cell - 1) : 0;
+    return slice_sub(buf_slice(&s->bytes), begin, end_of(s, cell));
+}
+
+size_t terminal_columns(void)
+{
+    struct winsize size;
+    if (!isatty(STDOUT_FILENO) ||
+        ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        return 0;
+    return size.ws_col;
+}
+
+/* A cell that is a decimal number; 0 for anything else. */
+static int64_t number_in(struct slice cell)
+{
+    int64_t v = 0;
+    return text_parse_i64(cell, &v, NULL) ? 0 : v;
+}
+
+/* What people see of a cell: appended to @out. */
+static void show(struct buf *out, enum sheet_kind kind, struct slice cell)
+{
+    if (cell.len > 0 && kind == SHEET_BYTES)
+        text_put_bytes(out, (uint64_t)number_in(cell));
+    else if (cell.len > 0 && kind == SHEET_TIME)
+        text_put_time(out, number_in(cell));
+    else
+        text_put_escaped(out, cell, 0);
+}
+
+static bool is_right(enum sheet_kind kind)
+{
+    return kind == SHEET_NUMBER || kind == SHEET_BYTES;
+}
+
+/* Append @shown in a column of @width; the last column to the left needs no
+ * padding behind it. */
+static void
+pad(struct buf *line, struct slice shown, size_t width, bool right, bool last)
+{
+    size_t n = utf8_columns(shown);
+    size_t gap = n < width ? width - n : 0;
+    if (right)
+        buf_append_fill(line, ' ', gap);
+    buf_append_slice(line, shown);
+    if (!right && !last)
+        buf_append_fill(line, ' ', gap);
+    if (!last)
+        buf_append_str(line, COLUMN_GAP);
+}
+
+static void measure(const struct sheet *s, size_t widths[SHEET_COLUMNS_MAX])
+{
+    struct buf shown = BUF_INIT;
+    size_t rows = sheet_row_count(s);
+    for (size_t c = 0; c < s->column_count; c++) {
+        widths[c] = utf8_columns(slice_str(s->columns[c].name));
+        for (size_t r = 0; r < rows; r++) {
+            size_t n;
+            buf_clear(&shown);
+            show(&shown, s->columns[c].kind, sheet_cell(s, r, c));
+            n = utf8_columns(buf_slice(&shown));
+            widths[c] = MAX_OF(widths[c], n);
+        }
+    }
+    buf_close(&shown);
+}
+
+/* On a terminal, make the last column end at its edge. */
+static void fit_terminal(const struct sheet *s,
+                         size_t widths[SHEET_COLUMNS_MAX])
+{
+    size_t room = terminal_columns();
+    size_t last = s->column_count - 1;
+    size_t used = 0;
+    for (size_t c = 0; c < last; c++)
+        used += widths[c] + strlen(COLUMN_GAP);
+    if (room > 0 && used + widths[last] > room &&
+        used + CUT_COLUMNS_MIN <= room)
+        widths[last] = room - used;
+}
+
+static void print_header(const struct sheet *s, const size_t *widths)
+{
+    struct buf line = BUF_INIT;
+    struct buf rule = BUF_INIT;
+    for (size_t c = 0; c < s->column_count; c++) {
+        bool last = c + 1 == s->column_count;
+        pad(&line, slice_str(s->columns[c].name), widths[c],
+            is_right(s->columns[c].kind), last);
+        for (size_t i = 0; i < widths[c]; i++)
+            buf_append_str(&rule, "─");
+        if (!last)
+            buf_append_str(&rule, COLUMN_GAP);
+    }
+    printf("%s\n", buf_cstr(&line));
+    printf("%s\n", buf_cstr(&rule));
+    buf_close(&line);
+    buf_close(&rule);
+}
+
+static void print_text(const struct sheet *s)
+{
+    size_t widths[SHEET_COLUMNS_MAX];
+    size_t rows = sheet_row_count(s);
+    struct buf line = BUF_INIT;
+    struct buf shown = BUF_INIT;
+    measure(s, widths);
+    fit_terminal(s, widths);
+    print_header(s, widths);
+    for (size_t r = 0; r < rows; r++) {
+        buf_clear(&line);
+        for (size_t c = 0; c < s->column_count; c++) {
+            bool last = c + 1 == s->column_count;
+            struct slice cell = sheet_cell(s, r, c);
+            buf_clear(&shown);
+            show(&shown, s->columns[c].kind, cell);
+            if (utf8_columns(buf_slice(&shown)) > widths[c]) {
+                buf_clear(&shown);
+                text_put_cut(&shown, cell, widths[c]);
+            }
+            pad(&line, buf_slice(&shown), widths[c],
+                is_right(s->columns[c].kind), last);
+        }
+        fwrite(line.data, 1, line.len, stdout);
+        putchar('\n');
+    }
+    buf_close(&line);
+    buf_close(&shown);
+}
+
+/* Numbers go as they are; what is not there is null. */
+static void append_json_cell(struct buf *line,
+                             const struct sheet_column *column,
+                             struct slice cell)
+{
+    if (column->kind == SHEET_TEXT) {
+        json_put_bytes(line, column->name, cell);
+        return;
+    }
+    buf_printf(line, "\"%s\": ", column->name);
+    if (cell.len == 0)
+        buf_append_str(line, "null");
+    else
+        buf_append_slice(line, cell);
+}
+
+static void print_json(const struct sheet *s)
+{
+    struct buf line = BUF_INIT;
+    for (size_t r = 0; r < sheet_row_count(s); r++) {
+        buf_clear(&line);
+        for (size_t c = 0; c < s->column_count; c++) {
+            buf_append_str(&line, c ? ", " : "{");
+            append_json_cell(&line, &s->columns[c], sheet_cell(s, r, c));
+        }
+        buf_append_str(&line, "}\n");
+        fwrite(line.data, 1, line.len, stdout);
+    }
+    buf_close(&line);
+}
+
+static void print_csv(const struct sheet *s)
+{
+    struct buf line = BUF_INIT;
+    for (size_t c = 0; c < s->column_count; c++)
+        printf("%s%s", c ? "," : "", s->columns[c].name);
+    putchar('\n');
+    for (size_t r = 0; r < sheet_row_count(s); r++) {
+        buf_clear(&line);
+        for (size_t c = 0; c < s->column_count; c++) {
+            if (c)
+                buf_append_byte(&line, ',');
+            text_put_csv(&line, sheet_cell(s, r, c));
+        }
+        buf_append_byte(&line, '\n');
+        fwrite(line.data, 1, line.len, stdout);
+    }
+    buf_close(&line);
+}
+
+void sheet_print(const struct sheet *s, enum cli_format format)
+{
+    PRE(s->cell_count % s->column_count == 0);
+    switch (format) {
+    case FORMAT_TEXT: print_text(s); break;
+    case FORMAT_JSON: print_json(s); break;
+    case FORMAT_CSV: print_csv(s); break;
+    }
+}

@@ -1,0 +1,28 @@
+/* What the command line adds to base/core/text.h: bytes given as arguments,
+ * values cut to a width, and bytes in JSON.
+ *
+ * Rows, qualifiers and values are any bytes. They are printed as UTF-8 with
+ * everything else as \xNN, and arguments are read the same way, so that what
+ * one command prints can be given to another.
+ */
+#ifndef CLI_TEXT_FORM_H
+#define CLI_TEXT_FORM_H
+
+#include <stddef.h>
+
+#include "base/core/slice.h"
+
+struct buf;
+
+/* Append the bytes that argument @text stands for: \xNN, \n, \t, \r and \\ are
+ * read; a backslash before anything else is itself, as in "C:\dir". */
+void argument_unescape(struct buf *out, struct slice text);
+
+/* Append @s escaped on one line, at most @columns wide on a terminal; a "…" at
+ * the end tells that there was more. */
+void text_put_cut(struct buf *out, struct slice s, size_t columns);
+
+/* `"NAME": "…"`, or `"NAME_base64": "…"` when @s is not UTF-8. */
+void json_put_bytes(struct buf *out, const char *name, struct slice s);
+
+#endif /* CLI_TEXT_FORM_H */
