@@ -1,0 +1,241 @@
+/* Building, checking and reading mutations. */
+#include "bigtable/row/mutation.h"
+
+#include "base/core/panic.h"
+#include "bigtable/row/schema.h" /* FAMILY_NAME_BYTES_MAX */
+
+int row_name_check(struct slice row, struct err *err)
+{
+    if (row.len == 0)
+        return err_set(err, ERR_INVALID, "the row key is empty");
+    if (row.len > ROW_NAME_BYTES_MAX)
+        return err_set(err, ERR_TOOBIG,
+                       "the row key has %zu bytes; at most %zu are allowed",
+                       row.len, ROW_NAME_BYTES_MAX);
+    return 0;
+}
+
+void mutation_init(struct quarry_mutation *m, struct slice row)
+{
+    *m = (struct quarry_mutation){.count = 0};
+    mutation_reset(m, row);
+}
+
+void mutation_close(struct quarry_mutation *m)
+{
+    buf_close(&m->row);
+    buf_close(&m->ops);
+}
+
+void mutation_reset(struct quarry_mutation *m, struct slice row)
+{
+    buf_clear(&m->row);
+    buf_clear(&m->ops);
+    m->count = 0;
+    m->error.code = 0;
+    if (row_name_check(row, &m->error) == 0)
+        buf_append_slice(&m->row, row);
+}
+
+/* Are @family and @qualifier short enough, and is there room for @bytes? */
+static bool may_add(struct quarry_mutation *m,
+                    struct slice family,
+                    struct slice qualifier,
+                    size_t bytes)
+{
+    if (m->error.code)
+        return false;
+    if (family.len > FAMILY_NAME_BYTES_MAX)
+        err_set(&m->error, ERR_TOOBIG,
+                "the family name \"%.16s...\" has %zu bytes; at most %d are "
+                "allowed",
+                family.data, family.len, FAMILY_NAME_BYTES_MAX);
+    else if (qualifier.len > QUALIFIER_BYTES_MAX)
+        err_set(&m->error, ERR_TOOBIG,
+                "the qualifier in family %.*s has %zu bytes; at most %zu are "
+                "allowed",
+                SLICE_ARG(family), qualifier.len, QUALIFIER_BYTES_MAX);
+    else if (bytes > VALUE_BYTES_MAX)
+        err_set(&m->error, ERR_TOOBIG,
+                "the value of %.*s:%.*s has %zu bytes; at most %zu are allowed",
+                SLICE_ARG(family), SLICE_ARG(qualifier), bytes,
+                VALUE_BYTES_MAX);
+    else if (m->ops.len + bytes > MUTATION_BYTES_MAX)
+        err_set(&m->error, ERR_TOOBIG,
+                "the changes of one row exceed %zu bytes", MUTATION_BYTES_MAX);
+    else if (m->count >= MUTATION_COUNT_MAX)
+        err_set(&m->error, ERR_TOOBIG, "more than %zu changes of one row",
+                MUTATION_COUNT_MAX);
+    return m->error.code == 0;
+}
+
+static char *put_lslice(char *p, struct slice s)
+{
+    p = put_varint(p, s.len);
+    if (s.len)
+        memcpy(p, s.data, s.len);
+    return p + s.len;
+}
+
+/* Reserve room for an operation and write its kind, family and qualifier. */
+static char *start_op(struct quarry_mutation *m,
+                      enum mutation_kind kind,
+                      struct slice family,
+                      struct slice qualifier,
+                      size_t extra)
+{
+    char *p = buf_reserve(&m->ops, 1 + VARINT64_BYTES_MAX * 3 + family.len +
+                                       qualifier.len + extra);
+    *p++ = (char)kind;
+    p = put_lslice(p, family);
+    if (kind == MUTATION_SET || kind == MUTATION_DELETE_CELLS)
+        p = put_lslice(p, qualifier);
+    m->count++;
+    return p;
+}
+
+static void end_op(struct quarry_mutation *m, const char *end)
+{
+    m->ops.len = (size_t)(end - m->ops.data);
+    INVARIANT(m->ops.len <= m->ops.cap);
+}
+
+void mutation_set(struct quarry_mutation *m,
+                  struct slice family,
+                  struct slice qualifier,
+                  int64_t timestamp_us,
+                  struct slice value)
+{
+    char *p;
+    if (!may_add(m, family, qualifier, value.len))
+        return;
+    if (timestamp_us == INT64_MAX) {
+        err_set(&m->error, ERR_INVALID,
+                "the timestamp of %.*s:%.*s is the largest there is, which "
+                "stands for no bound",
+                SLICE_ARG(family), SLICE_ARG(qualifier));
+        return;
+    }
+    p = start_op(m, MUTATION_SET, family, qualifier, 8 + value.len);
+    put_le64(p, (uint64_t)timestamp_us);
+    end_op(m, put_lslice(p + 8, value));
+}
+
+void mutation_delete_cells(struct quarry_mutation *m,
+                           struct slice family,
+                           struct slice qualifier,
+                           int64_t min_us,
+                           int64_t max_us)
+{
+    char *p;
+    if (!may_add(m, family, qualifier, 0))
+        return;
+    if (max_us == 0 && min_us != 0)
+        max_us = INT64_MAX;
+    if (min_us > max_us || (min_us == max_us && min_us != 0)) {
+        err_set(&m->error, ERR_INVALID,
+                "deletion in %.*s:%.*s: the time range [%lld, %lld) is empty",
+                SLICE_ARG(family), SLICE_ARG(qualifier), (long long)min_us,
+                (long long)max_us);
+        return;
+    }
+    p = start_op(m, MUTATION_DELETE_CELLS, family, qualifier, 16);
+    put_le64(p, (uint64_t)min_us);
+    put_le64(p + 8, (uint64_t)max_us);
+    end_op(m, p + 16);
+}
+
+void mutation_delete_family(struct quarry_mutation *m, struct slice family)
+{
+    if (may_add(m, family, SLICE_EMPTY, 0))
+        end_op(m, start_op(m, MUTATION_DELETE_FAMILY, family, SLICE_EMPTY, 0));
+}
+
+void mutation_delete_row(struct quarry_mutation *m)
+{
+    if (may_add(m, SLICE_EMPTY, SLICE_EMPTY, 0))
+        end_op(m,
+               start_op(m, MUTATION_DELETE_ROW, SLICE_EMPTY, SLICE_EMPTY, 0));
+}
+
+int mutation_check(const struct quarry_mutation *m, struct err *err)
+{
+    if (m->error.code)
+        return err_copy(err, &m->error);
+    if (m->count == 0)
+        return err_set(err, ERR_INVALID, "the mutation changes nothing");
+    return 0;
+}
+
+bool mutation_next(struct cursor *c, struct mutation_op *op)
+{
+    if (c->p == c->end || c->bad)
+        return false;
+    op->kind = (enum mutation_kind)cursor_u8(c);
+    op->family = cursor_lslice(c);
+    op->qualifier = op->value = SLICE_EMPTY;
+    op->timestamp_us = op->max_us = 0;
+    switch (op->kind) {
+    case MUTATION_SET:
+        op->qualifier = cursor_lslice(c);
+        op->timestamp_us = (int64_t)cursor_le64(c);
+        op->value = cursor_lslice(c);
+        break;
+    case MUTATION_DELETE_CELLS:
+        op->qualifier = cursor_lslice(c);
+        op->timestamp_us = (int64_t)cursor_le64(c);
+        op->max_us = (int64_t)cursor_le64(c);
+        break;
+    case MUTATION_DELETE_FAMILY:
+    case MUTATION_DELETE_ROW: break;
+    default: c->bad = true;
+    }
+    return !c->bad;
+}
+
+static void delete_cells_entry(const struct mutation_op *op,
+                               struct cell_key *key,
+                               struct slice *value,
+                               char range[16])
+{
+    if (op->timestamp_us == 0 && op->max_us == 0) {
+        key->kind = ENTRY_DELETE_COLUMN;
+    } else if (op->max_us - 1 == op->timestamp_us) {
+        key->kind = ENTRY_DELETE_CELL;
+        key->timestamp_us = op->timestamp_us;
+    } else {
+        key->kind = ENTRY_DELETE_RANGE;
+        put_le64(range, (uint64_t)op->timestamp_us);
+        put_le64(range + 8, (uint64_t)op->max_us);
+        *value = slice_make(range, 16);
+    }
+}
+
+void mutation_entry(const struct mutation_op *op,
+                    family_id family,
+                    int64_t now_us,
+                    struct cell_key *key,
+                    struct slice *value,
+                    char range[16])
+{
+    key->family = family;
+    key->qualifier = op->qualifier;
+    key->timestamp_us = INT64_MAX;
+    *value = SLICE_EMPTY;
+    switch (op->kind) {
+    case MUTATION_SET:
+        key->kind = ENTRY_PUT;
+        key->timestamp_us =
+            op->timestamp_us == MUTATION_NOW ? now_us : op->timestamp_us;
+        *value = op->value;
+        break;
+    case MUTATION_DELETE_CELLS:
+        delete_cells_entry(op, key, value, range);
+        break;
+    case MUTATION_DELETE_FAMILY: key->kind = ENTRY_DELETE_FAMILY; break;
+    case MUTATION_DELETE_ROW:
+        key->kind = ENTRY_DELETE_ROW;
+        key->family = 0;
+        break;
+    }
+}

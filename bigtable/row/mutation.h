@@ -1,0 +1,95 @@
+/* Changes to one row, as a list of operations in a compact encoding that the
+ * commit log stores unchanged.
+ *
+ *     op     = kind:u8 family:lslice rest
+ *     rest   = SET           qualifier:lslice timestamp:le64 value:lslice
+ *              DELETE_CELLS  qualifier:lslice min:le64 max:le64
+ *              DELETE_FAMILY nothing
+ *              DELETE_ROW    nothing (the family is empty)
+ *
+ * Mistakes made while building are remembered (the first one) and reported when
+ * the mutation is used, so that builders need no checks.
+ *
+ * Threads: one at a time; any number may read one that is not changed.
+ */
+#ifndef BIGTABLE_ROW_MUTATION_H
+#define BIGTABLE_ROW_MUTATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/buf.h"
+#include "base/core/coding.h"
+#include "base/core/err.h"
+#include "base/core/slice.h"
+#include "bigtable/row/cell_key.h"
+
+/* Resolved to one time for the whole mutation: QUARRY_NOW of quarry.h. */
+#define MUTATION_NOW INT64_MIN
+
+/* A record of the log holds a whole mutation. */
+#define MUTATION_BYTES_MAX (VALUE_BYTES_MAX + ((size_t)64 << 20))
+/* As Cloud Bigtable. */
+#define MUTATION_COUNT_MAX ((size_t)100000)
+
+enum mutation_kind {
+    MUTATION_SET = 1,
+    MUTATION_DELETE_CELLS = 2,
+    MUTATION_DELETE_FAMILY = 3,
+    MUTATION_DELETE_ROW = 4,
+};
+
+struct quarry_mutation {
+    struct buf row;   /* Plain row name. */
+    struct buf ops;   /* Encoded operations. */
+    size_t count;     /* Operations in `ops`. */
+    struct err error; /* The first mistake; code 0: none. */
+};
+
+/* One operation, decoded; slices are borrowed from the encoding. */
+struct mutation_op {
+    enum mutation_kind kind;
+    struct slice family;
+    struct slice qualifier;
+    int64_t timestamp_us; /* SET; DELETE_CELLS: inclusive lower bound. */
+    int64_t max_us;       /* DELETE_CELLS: exclusive upper bound; both 0: the
+                             whole column. */
+    struct slice value;   /* SET. */
+};
+
+void mutation_init(struct quarry_mutation *m, struct slice row);
+void mutation_close(struct quarry_mutation *m);
+void mutation_reset(struct quarry_mutation *m, struct slice row);
+void mutation_set(struct quarry_mutation *m,
+                  struct slice family,
+                  struct slice qualifier,
+                  int64_t timestamp_us,
+                  struct slice value);
+void mutation_delete_cells(struct quarry_mutation *m,
+                           struct slice family,
+                           struct slice qualifier,
+                           int64_t min_us,
+                           int64_t max_us);
+void mutation_delete_family(struct quarry_mutation *m, struct slice family);
+void mutation_delete_row(struct quarry_mutation *m);
+
+/* 0, or the remembered mistake; also an error when nothing is to be done. */
+MUST_CHECK int mutation_check(const struct quarry_mutation *m, struct err *err);
+
+/* Decode the next operation of @c. False at the end or when c->bad is set. */
+bool mutation_next(struct cursor *c, struct mutation_op *op);
+
+/* What @op means for the store: everything of @key but its row and sequence,
+ * and the entry's value, for which @range gives room. */
+void mutation_entry(const struct mutation_op *op,
+                    family_id family,
+                    int64_t now_us,
+                    struct cell_key *key,
+                    struct slice *value,
+                    char range[16]);
+
+/* A row key that may be stored: 1 byte to 64 KiB. */
+MUST_CHECK int row_name_check(struct slice row, struct err *err);
+
+#endif /* BIGTABLE_ROW_MUTATION_H */

@@ -1,0 +1,104 @@
+/* From stored entries to rows: merges the groups of a tablet in key order and
+ * assembles the visible cells of one row after the other.
+ *
+ * Where the entries come from is the caller's: an entry_source is an iterator
+ * over the entries of one locality group (in the engine an lsm_iter, in tests a
+ * sorted array).
+ *
+ * Threads: one at a time. Everything that moves a source parks.
+ */
+#ifndef BIGTABLE_ROW_READ_ROW_H
+#define BIGTABLE_ROW_READ_ROW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+#include "bigtable/row/cells.h"
+#include "bigtable/row/schema.h"
+#include "bigtable/row/visibility.h"
+
+struct filter_run;
+
+struct entry_source_ops {
+    int (*seek)(void *it, struct slice key, struct err *err);
+    int (*next)(void *it, struct err *err);
+    bool (*valid)(const void *it);
+    struct slice (*key)(const void *it);   /* Borrowed until it moves. */
+    struct slice (*value)(const void *it); /* Likewise. */
+};
+
+struct entry_source {
+    void *it;
+    const struct entry_source_ops *ops;
+};
+
+/* Everything is borrowed while the reader is used. */
+struct row_reader_options {
+    const struct schema *schema;
+    int64_t now_us;          /* For GC rules about age. */
+    const uint8_t *families; /* By family id, nonzero: wanted. NULL: all. */
+    uint32_t versions;       /* Newest N per column; 0: all. */
+    int64_t time_min_us;     /* Timestamps in [min, max); equal: no bound. */
+    int64_t time_max_us;
+    bool keys_only;            /* Values are empty. */
+    struct filter_run *filter; /* NULL: none. */
+};
+
+struct row_reader {
+    struct row_reader_options opts;
+    struct entry_source *sources; /* Owned copy. */
+    size_t source_count;
+    struct entry_source *current; /* At the smallest key; NULL at the end. */
+    struct visibility view;
+    struct buf upper;    /* Encoded row key to stop before; empty: none. */
+    struct buf target;   /* Key to skip to. */
+    struct buf row_name; /* Plain name of the row in hand. */
+    struct buf scratch;
+    struct buf bytes;          /* Qualifiers and values of the row in hand. */
+    struct quarry_cell *cells; /* Owned. */
+    size_t cell_count;
+    size_t cell_cap;
+    uint64_t shown;        /* Of the current column, within the time range. */
+    uint64_t entries_seen; /* Since init: what the read cost. */
+    struct quarry_row row; /* What row_reader_next gives out. */
+};
+
+void row_reader_init(struct row_reader *r,
+                     const struct row_reader_options *opts,
+                     const struct entry_source *sources,
+                     size_t source_count);
+void row_reader_close(struct row_reader *r);
+
+/* Go to the first row at or after the encoded key @lower, and end before the
+ * encoded key @upper (empty: no end); both copied. */
+MUST_CHECK int row_reader_seek(struct row_reader *r,
+                               struct slice lower,
+                               struct slice upper,
+                               struct err *err);
+
+/* The next row that has a visible cell: borrowed until the next call; *@row is
+ * NULL at the end. Errors: ERR_CORRUPT and whatever the sources report. */
+MUST_CHECK int row_reader_next(struct row_reader *r,
+                               const struct quarry_row **row,
+                               struct err *err);
+
+/* The newest visible value of one column: the shortest way there is through
+ * @source. @row is the encoded row part. *@value is borrowed until @source
+ * moves and means nothing unless *@found. @view is scratch, of the schema. */
+MUST_CHECK int read_newest_cell(const struct entry_source *source,
+                                struct visibility *view,
+                                struct buf *target,
+                                struct slice row,
+                                family_id family,
+                                struct slice qualifier,
+                                bool *found,
+                                int64_t *timestamp_us,
+                                struct slice *value,
+                                struct err *err);
+
+#endif /* BIGTABLE_ROW_READ_ROW_H */
