@@ -203,11 +203,11 @@ int read_spec_parse(struct cli *cli,
 void read_spec_close(struct read_spec *spec)
 {
     for (size_t i = 0; spec->ranges && i < spec->options.range_count; i++) {
-        free((void *)(uintptr_t)spec->ranges[i].start.data);
-        free((void *)(uintptr_t)spec->ranges[i].end.data);
+        mem_free((void *)(uintptr_t)spec->ranges[i].start.data);
+        mem_free((void *)(uintptr_t)spec->ranges[i].end.data);
     }
     for (size_t i = 0; spec->keys && i < spec->options.key_count; i++)
-        free((void *)(uintptr_t)spec->keys[i].data);
+        mem_free((void *)(uintptr_t)spec->keys[i].data);
     mem_free(spec->ranges);
     mem_free(spec->families);
     mem_free(spec->keys);

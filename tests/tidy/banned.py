@@ -1,0 +1,66 @@
+"""Calls that have a better way here: named with that way, and with the files
+where they are at home."""
+
+import re
+
+import tree
+
+# Names, where they may be called (prefixes of paths), what to use instead.
+BANNED = [
+    ("strcpy strcat stpcpy sprintf vsprintf gets strtok strncpy", [],
+     "struct buf, or snprintf"),
+    ("atoi atol atof", [], "text_parse_* of base/core/text.h"),
+    ("system popen tmpnam tempnam mktemp", [], "nothing: find another way"),
+    ("alloca setjmp longjmp", [], "nothing: find another way"),
+    ("rand srand random srandom drand48", [], "base/core/rand.h"),
+    ("assert", [], "PRE, POST, INVARIANT, ASSERT_SLOW"),
+    ("malloc calloc realloc reallocarray strdup strndup",
+     ["base/core/panic.c"], "mem_alloc and its family"),
+    # crc32c asks the processor once what it can.
+    (r"pthread_\w+", ["base/runtime/", "base/core/crc32c.c"],
+     "base/runtime/sync.h and tasks"),
+    ("thrd_create mtx_lock cnd_wait", [], "base/runtime/sync.h and tasks"),
+    ("open openat fopen freopen creat pread pwrite preadv pwritev",
+     ["base/runtime/world_", "cli/"], "files of base/runtime/world.h"),
+    ("opendir scandir rename unlink mkdir rmdir ftw nftw",
+     ["base/runtime/world_", "cli/"], "world.h or fs.h"),
+    ("clock_gettime gettimeofday time clock", ["base/runtime/"],
+     "world_now_us, world_mono_ns"),
+    ("sleep usleep nanosleep", ["base/runtime/"], "world_sleep_us"),
+    ("fork vfork execv execve execvp execl execlp posix_spawn",
+     ["mapreduce/worker/", "mapreduce/engines/"], "task attempts"),
+    ("printf puts putchar vprintf perror", ["cli/"],
+     "an error to the caller, or a struct buf"),
+    ("exit _exit abort quick_exit",
+     ["cli/", "base/core/panic.c", "mapreduce/worker/"],
+     "an error to the caller, or PANIC"),
+    ("getenv setenv putenv", ["cli/", "sawzall-lite/builtins/"],
+     "an option of the caller"),
+    ("setlocale", ["cli/main.c"], "nothing: locales are the command line's"),
+    ("signal sigaction", ["cli/", "mapreduce/worker/", "base/runtime/"],
+     "the command line's or the worker's handlers"),
+    ("socket socketpair", ["base/runtime/"], "world.h"),
+]
+
+# Tests and examples are not the product.
+FREE = ("tests/", "examples/")
+
+
+def main():
+    found = tree.Findings()
+    rules = [(re.compile(r"(?<![\w.>])(%s)\s*\(" % names.replace(" ", "|")),
+              homes, instead) for names, homes, instead in BANNED]
+    for path in tree.sources(".c", ".h"):
+        if path.startswith(FREE):
+            continue
+        for number, line in enumerate(
+                tree.code_of(tree.read(path)).splitlines(), 1):
+            for rule, homes, instead in rules:
+                match = rule.search(line)
+                if match and not any(path.startswith(h) for h in homes):
+                    found.add(path, number, "%s(): use %s" %
+                              (match.group(1), instead))
+    found.finish()
+
+
+main()

@@ -1,0 +1,90 @@
+"""Components include each other only in the directions that
+docs/architecture.md draws, and third-party headers only in their homes."""
+
+import re
+
+import tree
+
+# Directory of the file (longest prefix counts) -> what it may include.
+ALLOWED = {
+    "base/core": ["base/core/"],
+    "base/regex": ["base/core/", "base/regex/"],
+    "base/runtime": ["base/core/", "base/runtime/"],
+    "base/rpc": ["base/core/", "base/runtime/", "base/rpc/"],
+    "gfs-lite": ["base/", "gfs-lite/"],
+    "sawzall-lite": ["base/core/", "base/regex/regex.h", "sawzall-lite/"],
+    "bigtable/row": ["base/core/", "base/regex/regex.h", "bigtable/row/"],
+    "bigtable/sstable": ["base/", "gfs-lite/fs.h", "bigtable/row/",
+                         "bigtable/sstable/"],
+    "bigtable/lsm": ["base/", "gfs-lite/fs.h", "bigtable/row/",
+                     "bigtable/sstable/", "bigtable/lsm/"],
+    "bigtable/tablet": ["base/", "gfs-lite/fs.h", "sawzall-lite/sawzall.h",
+                        "bigtable/row/", "bigtable/sstable/", "bigtable/lsm/",
+                        "bigtable/tablet/"],
+    "bigtable/client": ["base/", "gfs-lite/fs.h", "sawzall-lite/sawzall.h",
+                        "bigtable/"],
+    "mapreduce/warc": ["base/core/", "mapreduce/warc/"],
+    "mapreduce": ["base/", "gfs-lite/fs.h", "sawzall-lite/sawzall.h",
+                  "bigtable/client/", "mapreduce/"],
+    "jobs": ["base/core/", "base/runtime/world.h", "bigtable/client/quarry.h",
+             "sawzall-lite/sawzall.h", "mapreduce/mapreduce.h",
+             "mapreduce/job.h", "mapreduce/warc/", "jobs/"],
+    "cli": ["base/", "gfs-lite/fs.h", "sawzall-lite/sawzall.h",
+            "bigtable/client/", "mapreduce/mapreduce.h", "mapreduce/job.h",
+            "mapreduce/job_history.h", "mapreduce/ingest/ingest.h",
+            "mapreduce/dump.h", "jobs/jobs.h", "cli/"],
+    "tests": [""],
+    "examples": ["base/core/", "bigtable/client/quarry.h",
+                 "mapreduce/mapreduce.h", "quarry/"],
+}
+
+# Third-party header -> where it may be included (prefixes of paths).
+HOMES = [
+    (r"uv\.h", ["base/runtime/"]),
+    (r"boost/.*", ["base/runtime/"]),
+    (r"pthread\.h", ["base/runtime/", "base/core/crc32c.c"]),
+    (r"msgpack.*", ["base/rpc/codec"]),
+    (r"zstd.*|zdict\.h", ["bigtable/sstable/", "mapreduce/shuffle/",
+                          "mapreduce/warc/", "mapreduce/input/",
+                          "mapreduce/output/"]),
+    (r"libdeflate\.h|brotli/.*", ["mapreduce/warc/", "mapreduce/input/"]),
+    (r"zlib\.h", ["mapreduce/warc/", "mapreduce/input/",
+                  "sawzall-lite/builtins/"]),
+    (r"openssl/.*", ["mapreduce/warc/", "sawzall-lite/"]),
+    (r"libxml/.*", ["mapreduce/warc/"]),
+    (r"re2/.*", ["base/regex/"]),
+    (r"jansson\.h", ["cli/", "mapreduce/ingest/", "mapreduce/"]),
+    (r"histedit\.h|editline/.*", ["cli/shell.c"]),
+    (r"xxhash\.h", ["base/core/"]),
+    (r"(rocksdb|leveldb)/.*", ["tests/bench/"]),
+    (r"check\.h", ["tests/"]),
+    (r"nghttp2/.*|protobuf-c/.*", ["bigtable/gateway/"]),
+]
+
+
+def allowed_for(path):
+    best = max((d for d in ALLOWED if path.startswith(d + "/")), key=len,
+               default=None)
+    return ALLOWED[best] if best else []
+
+
+def main():
+    found = tree.Findings()
+    for path in tree.sources(".c", ".h", ".cc"):
+        allowed = allowed_for(path)
+        for number, line in enumerate(tree.read(path).splitlines(), 1):
+            ours = re.match(r'\s*#\s*include\s*"([^"]+)"', line)
+            theirs = re.match(r"\s*#\s*include\s*<([^>]+)>", line)
+            if ours and not any(ours.group(1).startswith(p) for p in allowed):
+                found.add(path, number, "may not include " + ours.group(1))
+            for pattern, homes in HOMES if theirs else []:
+                if path.startswith("tests/"):
+                    continue
+                if re.fullmatch(pattern, theirs.group(1)) and not any(
+                        path.startswith(home) for home in homes):
+                    found.add(path, number, "%s belongs into %s" %
+                              (theirs.group(1), ", ".join(homes)))
+    found.finish()
+
+
+main()

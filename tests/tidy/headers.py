@@ -1,0 +1,33 @@
+"""Each header compiles alone: it includes what it uses."""
+
+import concurrent.futures
+import os
+import subprocess
+
+import tree
+
+
+def compile_header(path):
+    run = subprocess.run(
+        ["gcc", "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-I", tree.ROOT, "-Wall",
+         "-Wextra", "-Werror", "-fsyntax-only", "-x", "c", "-"],
+        input='#include "%s"\n#include "%s"\nextern int unused;\n' %
+        (path, path), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, check=False)
+    return path, run.returncode, run.stdout
+
+
+def main():
+    found = tree.Findings()
+    headers = [path for path in tree.sources(".h")
+               if not path.startswith(("tests/bench/", "examples/"))]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for path, code, output in pool.map(compile_header, headers):
+            if code:
+                first = next((line for line in output.splitlines()
+                              if "error" in line), output)
+                found.add(path, 1, "does not compile alone: " + first)
+    found.finish()
+
+
+main()
