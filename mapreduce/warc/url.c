@@ -1,0 +1,450 @@
+/* URIs: split, resolved, brought to one form, turned into row keys. */
+#include "mapreduce/warc/url.h"
+
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "mapreduce/warc/http.h"
+
+static bool is_alpha(char c)
+{
+    return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* --- parts ------------------------------------------------------------------
+ */
+
+static size_t scheme_length(struct slice s)
+{
+    size_t n = 0;
+    if (s.len == 0 || !is_alpha(s.data[0]))
+        return 0;
+    while (n < s.len &&
+           (is_alpha(s.data[n]) || is_digit(s.data[n]) || s.data[n] == '+' ||
+            s.data[n] == '-' || s.data[n] == '.'))
+        n++;
+    return n < s.len && s.data[n] == ':' ? n : 0;
+}
+
+static void split_authority(struct slice a, struct url *u)
+{
+    size_t at = a.len;
+    size_t colon;
+    while (at > 0 && a.data[at - 1] != '@')
+        at--;
+    if (at > 0) {
+        u->userinfo = slice_sub(a, 0, at - 1);
+        a = slice_sub(a, at, a.len);
+    }
+    colon = a.len;
+    while (colon > 0 && is_digit(a.data[colon - 1]))
+        colon--;
+    if (colon > 0 && a.data[colon - 1] == ':') {
+        u->port = slice_sub(a, colon, a.len);
+        a = slice_sub(a, 0, colon - 1);
+    }
+    u->host = a;
+}
+
+void url_split(struct slice s, struct url *u)
+{
+    size_t n = scheme_length(s);
+    size_t i;
+    *u = (struct url){
+        SLICE_EMPTY, SLICE_EMPTY, SLICE_EMPTY, SLICE_EMPTY, SLICE_EMPTY,
+        SLICE_EMPTY, SLICE_EMPTY, false,       false,       false,
+    };
+    if (n) {
+        u->scheme = slice_sub(s, 0, n);
+        s = slice_sub(s, n + 1, s.len);
+    }
+    i = slice_find_byte(s, '#');
+    if (i < s.len) {
+        u->fragment = slice_sub(s, i + 1, s.len);
+        u->has_fragment = true;
+        s = slice_sub(s, 0, i);
+    }
+    i = slice_find_byte(s, '?');
+    if (i < s.len) {
+        u->query = slice_sub(s, i + 1, s.len);
+        u->has_query = true;
+        s = slice_sub(s, 0, i);
+    }
+    if (s.len >= 2 && s.data[0] == '/' && s.data[1] == '/') {
+        s = slice_sub(s, 2, s.len);
+        i = slice_find_byte(s, '/');
+        split_authority(slice_sub(s, 0, i), u);
+        u->has_authority = true;
+        s = slice_sub(s, i, s.len);
+    }
+    u->path = s;
+}
+
+void url_join(const struct url *u, struct buf *out)
+{
+    if (u->scheme.len) {
+        buf_append_slice(out, u->scheme);
+        buf_append_byte(out, ':');
+    }
+    if (u->has_authority) {
+        buf_append_str(out, "//");
+        if (u->userinfo.len) {
+            buf_append_slice(out, u->userinfo);
+            buf_append_byte(out, '@');
+        }
+        buf_append_slice(out, u->host);
+        if (u->port.len) {
+            buf_append_byte(out, ':');
+            buf_append_slice(out, u->port);
+        }
+    }
+    buf_append_slice(out, u->path);
+    if (u->has_query) {
+        buf_append_byte(out, '?');
+        buf_append_slice(out, u->query);
+    }
+    if (u->has_fragment) {
+        buf_append_byte(out, '#');
+        buf_append_slice(out, u->fragment);
+    }
+}
+
+/* --- resolution
+ * --------------------------------------------------------------- */
+
+/* Append @path without "." and ".." segments (RFC 3986, 5.2.4). What the output
+ * had before @base stays untouched. */
+static void remove_dots(struct slice path, struct buf *out)
+{
+    size_t base = out->len;
+    size_t i = 0;
+    bool absolute = path.len > 0 && path.data[0] == '/';
+    if (absolute)
+        i = 1;
+    if (absolute)
+        buf_append_byte(out, '/');
+    while (i < path.len) {
+        size_t n = i;
+        struct slice seg;
+        bool last;
+        while (n < path.len && path.data[n] != '/')
+            n++;
+        seg = slice_sub(path, i, n);
+        last = n >= path.len;
+        if (slice_eq_str(seg, ".")) {
+            /* Nothing: the '/' before it stays. */
+        } else if (slice_eq_str(seg, "..")) {
+            size_t k = out->len;
+            if (k > base + (absolute ? 1 : 0))
+                k--; /* The '/' that ends the segment before. */
+            while (k > base && out->data[k - 1] != '/')
+                k--;
+            if (k < base + (absolute ? 1 : 0))
+                k = base + (absolute ? 1 : 0);
+            out->len = k;
+        } else {
+            buf_append_slice(out, seg);
+            if (!last)
+                buf_append_byte(out, '/');
+        }
+        if (last)
+            break;
+        i = n + 1;
+    }
+}
+
+/* Base path up to its last '/', then the reference's. */
+static void merge(const struct url *base, struct slice ref, struct buf *out)
+{
+    size_t n = base->path.len;
+    while (n > 0 && base->path.data[n - 1] != '/')
+        n--;
+    if (base->has_authority && base->path.len == 0)
+        buf_append_byte(out, '/');
+    buf_append_slice(out, slice_sub(base->path, 0, n));
+    buf_append_slice(out, ref);
+}
+
+void url_resolve(const struct url *base, struct slice ref, struct buf *out)
+{
+    struct buf merged = BUF_INIT;
+    struct buf path = BUF_INIT;
+    struct url r;
+    struct url t;
+    url_split(ref, &r);
+    t = r;
+    if (r.scheme.len || r.has_authority) {
+        remove_dots(r.path, &path);
+        if (!r.scheme.len)
+            t.scheme = base->scheme;
+    } else {
+        t.scheme = base->scheme;
+        t.has_authority = base->has_authority;
+        t.userinfo = base->userinfo;
+        t.host = base->host;
+        t.port = base->port;
+        if (r.path.len == 0) {
+            buf_append_slice(&path, base->path);
+            if (!r.has_query) {
+                t.query = base->query;
+                t.has_query = base->has_query;
+            }
+        } else if (r.path.data[0] == '/') {
+            remove_dots(r.path, &path);
+        } else {
+            merge(base, r.path, &merged);
+            remove_dots(buf_slice(&merged), &path);
+        }
+    }
+    t.path = buf_slice(&path);
+    url_join(&t, out);
+    buf_close(&merged);
+    buf_close(&path);
+}
+
+/* --- one form
+ * ------------------------------------------------------------------ */
+
+static void append_lower(struct buf *out, struct slice s)
+{
+    char *p = buf_extend(out, s.len);
+    for (size_t i = 0; i < s.len; i++)
+        p[i] = (char)(s.data[i] >= 'A' && s.data[i] <= 'Z' ? s.data[i] | 0x20
+                                                           : s.data[i]);
+}
+
+/* Bytes that browsers escape in paths and queries. */
+static bool must_escape(unsigned char c)
+{
+    return c <= 0x20 || c >= 0x7f || c == '"' || c == '<' || c == '>' ||
+           c == '`';
+}
+
+static void append_escaped(struct buf *out, struct slice s)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    size_t done = 0;
+    for (size_t i = 0; i < s.len; i++) {
+        unsigned char c = (unsigned char)s.data[i];
+        if (LIKELY(!must_escape(c)))
+            continue;
+        buf_append(out, s.data + done, i - done);
+        done = i + 1;
+        buf_append_byte(out, '%');
+        buf_append_byte(out, hex[c >> 4]);
+        buf_append_byte(out, hex[c & 15]);
+    }
+    buf_append(out, s.data + done, s.len - done);
+}
+
+/* A copy of @s in @clean without tabs and line ends, if it has any. */
+static struct slice without_breaks(struct slice s, struct buf *clean)
+{
+    size_t i = 0;
+    while (i < s.len && s.data[i] != '\t' && s.data[i] != '\n' &&
+           s.data[i] != '\r')
+        i++;
+    if (i == s.len)
+        return s;
+    buf_clear(clean);
+    for (i = 0; i < s.len; i++)
+        if (s.data[i] != '\t' && s.data[i] != '\n' && s.data[i] != '\r')
+            buf_append_byte(clean, s.data[i]);
+    return buf_slice(clean);
+}
+
+static struct slice trim_controls(struct slice s)
+{
+    while (s.len && (unsigned char)s.data[0] <= ' ')
+        s = slice_sub(s, 1, s.len);
+    while (s.len && (unsigned char)s.data[s.len - 1] <= ' ')
+        s = slice_sub(s, 0, s.len - 1);
+    return s;
+}
+
+static const struct {
+    const char *scheme;
+    const char *port;
+} default_ports[] = {
+    {"http", "80"}, {"https", "443"}, {"ftp", "21"},
+    {"ws", "80"},   {"wss", "443"},   {"gopher", "70"},
+};
+
+static bool is_default_port(struct slice scheme, struct slice port)
+{
+    while (port.len > 1 && port.data[0] == '0')
+        port = slice_sub(port, 1, port.len);
+    for (size_t i = 0; i < ARRAY_LEN(default_ports); i++)
+        if (http_slice_is(scheme, default_ports[i].scheme))
+            return slice_eq_str(port, default_ports[i].port);
+    return false;
+}
+
+static bool is_good_host(struct slice h)
+{
+    for (size_t i = 0; i < h.len; i++) {
+        unsigned char c = (unsigned char)h.data[i];
+        if (c <= ' ' || c == 0x7f || c == '/' || c == '\\' || c == '<' ||
+            c == '>' || c == '"' || c == '?' || c == '#')
+            return false;
+    }
+    return h.len > 0;
+}
+
+static void append_authority(const struct url *u, struct buf *out)
+{
+    struct slice host = u->host;
+    while (host.len > 1 && host.data[host.len - 1] == '.')
+        host = slice_sub(host, 0, host.len - 1);
+    buf_append_str(out, "//");
+    if (u->userinfo.len) {
+        append_escaped(out, u->userinfo);
+        buf_append_byte(out, '@');
+    }
+    append_lower(out, host);
+    if (u->port.len && !is_default_port(u->scheme, u->port)) {
+        buf_append_byte(out, ':');
+        buf_append_slice(out, u->port);
+    }
+}
+
+static bool has_dot_segment(struct slice path)
+{
+    for (size_t i = 0; i + 1 < path.len; i++)
+        if (path.data[i] == '/' && path.data[i + 1] == '.')
+            return true;
+    return false;
+}
+
+bool url_normalise(struct slice s, struct buf *out)
+{
+    struct buf clean = BUF_INIT;
+    size_t start = out->len;
+    struct url u;
+    bool ok;
+    s = without_breaks(trim_controls(s), &clean);
+    url_split(s, &u);
+    ok = u.scheme.len && s.len <= URL_BYTES_MAX &&
+         (!u.has_authority || is_good_host(u.host));
+    if (ok) {
+        append_lower(out, u.scheme);
+        buf_append_byte(out, ':');
+        if (u.has_authority) {
+            append_authority(&u, out);
+            if (u.path.len == 0) {
+                buf_append_byte(out, '/');
+            } else if (has_dot_segment(u.path)) {
+                struct buf path = BUF_INIT;
+                remove_dots(u.path, &path);
+                append_escaped(out, buf_slice(&path));
+                buf_close(&path);
+            } else {
+                append_escaped(out, u.path);
+            }
+        } else {
+            append_escaped(out, u.path);
+        }
+        if (u.has_query) {
+            buf_append_byte(out, '?');
+            append_escaped(out, u.query);
+        }
+        ok = out->len - start <= URL_BYTES_MAX;
+    }
+    if (!ok)
+        out->len = start;
+    buf_close(&clean);
+    return ok;
+}
+
+/* --- row keys
+ * ------------------------------------------------------------------- */
+
+bool url_is_ip(struct slice host)
+{
+    size_t dots = 0;
+    if (host.len && host.data[0] == '[')
+        return true;
+    for (size_t i = 0; i < host.len; i++) {
+        if (host.data[i] == '.')
+            dots++;
+        else if (!is_digit(host.data[i]))
+            return false;
+    }
+    return dots == 3;
+}
+
+void url_reverse_host(struct slice host, struct buf *out)
+{
+    size_t end = host.len;
+    if (url_is_ip(host)) {
+        buf_append_slice(out, host);
+        return;
+    }
+    buf_reserve(out, host.len + 1);
+    for (size_t i = host.len; i-- > 0;) {
+        if (host.data[i] != '.')
+            continue;
+        buf_append(out, host.data + i + 1, end - i - 1);
+        buf_append_byte(out, '.');
+        end = i;
+    }
+    buf_append(out, host.data, end);
+}
+
+bool url_row_key(struct slice normalised, struct buf *out)
+{
+    struct url u;
+    bool web;
+    url_split(normalised, &u);
+    if (!u.scheme.len)
+        return false;
+    if (!u.has_authority) {
+        if (!slice_eq_str(u.scheme, "dns") || !is_good_host(u.path)) {
+            buf_append_slice(out, normalised);
+            return true;
+        }
+        url_reverse_host(u.path, out);
+        buf_append_str(out, ":dns");
+        return true;
+    }
+    web = slice_eq_str(u.scheme, "http") || slice_eq_str(u.scheme, "https");
+    url_reverse_host(u.host, out);
+    if (!web) {
+        buf_append_byte(out, ':');
+        buf_append_slice(out, u.scheme);
+    }
+    if (u.port.len) {
+        buf_append_byte(out, ':');
+        buf_append_slice(out, u.port);
+    }
+    buf_append_slice(out, u.path);
+    if (u.has_query) {
+        buf_append_byte(out, '?');
+        buf_append_slice(out, u.query);
+    }
+    return true;
+}
+
+bool url_key(struct slice uri, struct buf *out)
+{
+    struct buf norm = BUF_INIT;
+    bool ok = url_normalise(uri, &norm) && url_row_key(buf_slice(&norm), out);
+    buf_close(&norm);
+    return ok;
+}
+
+struct slice url_key_host(struct slice key)
+{
+    size_t n = 0;
+    if (key.len && key.data[0] == '[')
+        n = slice_find_byte(key, ']');
+    while (n < key.len && key.data[n] != '/' && key.data[n] != ':' &&
+           key.data[n] != '?')
+        n++;
+    return slice_sub(key, 0, n);
+}
