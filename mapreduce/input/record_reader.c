@@ -1,0 +1,175 @@
+/* Record files, read by their index. */
+#include "mapreduce/input/record_reader.h"
+
+#include "base/core/coding.h"
+#include "base/core/crc32c.h"
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "mapreduce/output/record_writer.h"
+
+#define RECORD_READ_BYTES ((size_t)512 << 10)
+/* An index takes a few bytes a block of 128 KiB. */
+#define INDEX_BYTES_MAX ((uint64_t)1 << 30)
+
+static int read_exactly(struct record_reader *r,
+                        uint64_t offset,
+                        char *dst,
+                        size_t len,
+                        struct err *err)
+{
+    size_t got = 0;
+    int code = file_read_at(r->file, offset, dst, len, &got, err);
+    if (code == 0 && got < len)
+        code = err_set(err, ERR_CORRUPT, "ends at offset %llu",
+                       (unsigned long long)(offset + got));
+    return code;
+}
+
+/* The blocks of the index must fill the file from its magic to the index. */
+static int index_verify(const struct record_reader *r, struct err *err)
+{
+    uint64_t end = 8;
+    uint64_t total = 0;
+    uint64_t bytes;
+    uint64_t records;
+    size_t cursor = 0;
+    uint32_t blocks = 0;
+    while (record_reader_block(r, &cursor, &bytes, &records)) {
+        if (bytes > r->data_end - end)
+            break;
+        end += bytes;
+        total += records;
+        blocks++;
+    }
+    if (cursor != r->index.len || end != r->data_end ||
+        total != r->record_count || blocks != r->block_count)
+        return err_set(err, ERR_CORRUPT, "its index does not fit its blocks");
+    return 0;
+}
+
+static int index_load(struct record_reader *r,
+                      const char *footer,
+                      uint64_t size,
+                      struct err *err)
+{
+    uint64_t bytes;
+    int code;
+    r->data_end = get_le64(footer);
+    r->block_count = get_le32(footer + 8);
+    r->record_count = get_le64(footer + 16);
+    if (r->data_end < 8 || r->data_end > size - RECORD_FILE_FOOTER_BYTES)
+        return err_set(err, ERR_CORRUPT, "footer points outside the file");
+    bytes = size - RECORD_FILE_FOOTER_BYTES - r->data_end;
+    if (bytes > INDEX_BYTES_MAX)
+        return err_set(err, ERR_CORRUPT, "index of an impossible size");
+    buf_extend(&r->index, bytes + 12);
+    code = read_exactly(r, r->data_end, r->index.data, bytes + 12, err);
+    if (code)
+        return code;
+    if (crc32c(r->index.data, bytes + 12) != get_le32(footer + 12))
+        return err_set(err, ERR_CORRUPT, "index with a wrong checksum");
+    r->index.len = bytes;
+    return index_verify(r, err);
+}
+
+static int load(struct record_reader *r, struct err *err)
+{
+    char footer[RECORD_FILE_FOOTER_BYTES];
+    char magic[8];
+    uint64_t size;
+    int code = file_size(r->file, &size, err);
+    if (code)
+        return code;
+    if (size < 8)
+        return err_set(err, ERR_CORRUPT, "not a record file: too short");
+    code = read_exactly(r, 0, magic, sizeof(magic), err);
+    if (code)
+        return code;
+    if (get_le64(magic) != RECORD_FILE_MAGIC)
+        return err_set(err, ERR_CORRUPT, "not a record file");
+    if (size < 8 + RECORD_FILE_FOOTER_BYTES)
+        return err_set(err, ERR_CORRUPT, "cut short: no footer");
+    code = read_exactly(r, size - sizeof(footer), footer, sizeof(footer), err);
+    if (code)
+        return code;
+    if (get_le64(footer + 24) != RECORD_FILE_MAGIC)
+        return err_set(err, ERR_CORRUPT, "cut short: no footer at offset %llu",
+                       (unsigned long long)(size - sizeof(footer)));
+    return index_load(r, footer, size, err);
+}
+
+int record_reader_open(struct record_reader *r,
+                       struct world *w,
+                       const char *path,
+                       struct err *err)
+{
+    int code;
+    *r = (struct record_reader){.path = mem_strdup(path)};
+    codec_init(&r->codec, 0);
+    code = file_open(w, path, FILE_READ, &r->file, err);
+    if (code == 0) {
+        code = load(r, err);
+        if (code)
+            err_wrap(err, "%s", path);
+    }
+    if (code)
+        record_reader_close(r);
+    else
+        record_reader_limit(r, 8, r->data_end);
+    return code;
+}
+
+void record_reader_close(struct record_reader *r)
+{
+    if (r->open)
+        block_reader_close(&r->blocks);
+    codec_close(&r->codec);
+    buf_close(&r->index);
+    file_close(r->file);
+    mem_free(r->path);
+    *r = (struct record_reader){.file = NULL};
+}
+
+void record_reader_limit(struct record_reader *r, uint64_t begin, uint64_t end)
+{
+    PRE(begin <= end && end <= r->data_end);
+    if (r->open)
+        block_reader_close(&r->blocks);
+    block_reader_init(&r->blocks, r->file, begin, end,
+                      (size_t)MIN_OF(end - begin, RECORD_READ_BYTES),
+                      &r->codec);
+    r->open = true;
+}
+
+int record_reader_next(struct record_reader *r,
+                       struct slice *key,
+                       struct slice *value,
+                       bool *more,
+                       struct err *err)
+{
+    int code = block_reader_next(&r->blocks, more, err);
+    if (code) {
+        err_wrap(err, "%s", r->path);
+        return code;
+    }
+    *key = block_reader_key(&r->blocks);
+    *value = block_reader_value(&r->blocks);
+    return 0;
+}
+
+bool record_reader_block(const struct record_reader *r,
+                         size_t *cursor,
+                         uint64_t *bytes,
+                         uint64_t *records)
+{
+    const char *end = r->index.data + r->index.len;
+    const char *p = r->index.data + *cursor;
+    if (*cursor >= r->index.len)
+        return false;
+    p = get_varint(p, end, bytes);
+    p = p ? get_varint(p, end, records) : NULL;
+    if (!p)
+        return false;
+    *cursor = (size_t)(p - r->index.data);
+    return true;
+}

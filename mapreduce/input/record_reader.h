@@ -1,0 +1,57 @@
+/* Reading record files (output/record_writer.h), all of one or some blocks of
+ * it. One thread; everything parks. */
+#ifndef MAPREDUCE_INPUT_RECORD_READER_H
+#define MAPREDUCE_INPUT_RECORD_READER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/slice.h"
+#include "mapreduce/shuffle/block_reader.h"
+#include "mapreduce/shuffle/codec.h"
+
+struct file;
+struct world;
+
+struct record_reader {
+    struct file *file;
+    char *path; /* For messages. Owned. */
+    struct codec codec;
+    struct block_reader blocks;
+    struct buf index; /* Its varints, without the footer. */
+    uint32_t block_count;
+    uint64_t record_count;
+    uint64_t data_end; /* Where the blocks end. */
+    bool open;
+};
+
+/* Open the file and verify its index; reading starts at its first record.
+ * ERR_CORRUPT: cut, damaged, or no record file at all. */
+MUST_CHECK int record_reader_open(struct record_reader *r,
+                                  struct world *w,
+                                  const char *path,
+                                  struct err *err);
+/* Also of a zeroed one, and after a failed open. */
+void record_reader_close(struct record_reader *r);
+
+/* Read only blocks in [begin, end), offsets that the index has. */
+void record_reader_limit(struct record_reader *r, uint64_t begin, uint64_t end);
+
+/* The next record; borrowed until the next call. ERR_CORRUPT names the file and
+ * the offset of the block. */
+MUST_CHECK int record_reader_next(struct record_reader *r,
+                                  struct slice *key,
+                                  struct slice *value,
+                                  bool *more,
+                                  struct err *err);
+
+/* Walk the index: the next block's bytes and records. *@cursor is 0 at first;
+ * false at the end. */
+bool record_reader_block(const struct record_reader *r,
+                         size_t *cursor,
+                         uint64_t *bytes,
+                         uint64_t *records);
+
+#endif /* MAPREDUCE_INPUT_RECORD_READER_H */

@@ -1,0 +1,178 @@
+/* Lines of text. A line belongs to the split in which it begins, so a split
+ * that starts inside the file first drops what is left of the line before. */
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "mapreduce/input/byte_source.h"
+#include "mapreduce/input/input.h"
+#include "mapreduce/shuffle/block.h"
+
+#define TEXT_READ_BYTES ((size_t)1 << 20)
+/* A longer line could not be emitted either. */
+#define LINE_BYTES_MAX BLOCK_VALUE_BYTES_MAX
+
+struct text_reader {
+    struct input_reader base;
+    struct byte_source *source;
+    const char *path; /* Borrowed from the split. */
+    char *buf;        /* Owned. */
+    size_t cap;
+    size_t begin; /* [begin, filled) is not handed out yet. */
+    size_t filled;
+    uint64_t offset; /* In the text of buf[begin]. */
+    uint64_t split_begin;
+    uint64_t split_end; /* Lines from here on belong to the next split. */
+    bool ended;         /* The source has. */
+};
+
+int input_text_plan(const struct input_context *ctx,
+                    unsigned input,
+                    const char *path,
+                    struct input_splits *splits,
+                    struct err *err)
+{
+    enum input_packing packing;
+    uint64_t bytes;
+    uint64_t each = MAX_OF(ctx->split_bytes, (uint64_t)1);
+    int code = byte_source_probe(ctx->world, path, &packing, &bytes, err);
+    if (code)
+        return code;
+    if (packing != INPUT_PLAIN)
+        each = bytes;
+    for (uint64_t at = 0; at < bytes;) {
+        /* No tiny last split: it joins the one before. */
+        uint64_t end = bytes - at < each + each / 8 ? bytes : at + each;
+        struct input_split *s = input_splits_add(splits, input, path);
+        s->packing = packing;
+        s->begin = at;
+        s->end = end;
+        s->bytes = end - at;
+        at = end;
+    }
+    return 0;
+}
+
+/* Read more behind what is there, making room as needed. */
+static int text_fill(struct text_reader *r, struct err *err)
+{
+    size_t got = 0;
+    int code;
+    if (r->begin > 0) {
+        memmove(r->buf, r->buf + r->begin, r->filled - r->begin);
+        r->filled -= r->begin;
+        r->begin = 0;
+    }
+    if (r->cap - r->filled < TEXT_READ_BYTES) {
+        if (r->filled > LINE_BYTES_MAX)
+            return err_set(err, ERR_TOOBIG,
+                           "%s: line at offset %llu is longer than %zu bytes",
+                           r->path, (unsigned long long)r->offset,
+                           LINE_BYTES_MAX);
+        r->cap = 2 * r->cap;
+        r->buf = mem_realloc(r->buf, r->cap);
+    }
+    code = byte_source_read(r->source, r->buf + r->filled, TEXT_READ_BYTES,
+                            &got, err);
+    r->filled += got;
+    r->ended = got == 0;
+    r->base.bytes_done = byte_source_offset(r->source) - r->split_begin;
+    return code;
+}
+
+/* The end of the line at begin: of its break, or of the text. */
+static int line_end(struct text_reader *r, size_t *end, struct err *err)
+{
+    size_t seen = 0;
+    for (;;) {
+        const char *start = r->buf + r->begin + seen;
+        size_t left = r->filled - r->begin - seen;
+        const char *nl = left ? memchr(start, '\n', left) : NULL;
+        int code;
+        if (nl || r->ended) {
+            *end = nl ? (size_t)(nl - r->buf) + 1 : r->filled;
+            return 0;
+        }
+        seen = r->filled - r->begin;
+        code = text_fill(r, err);
+        if (code)
+            return code;
+    }
+}
+
+static int text_next(struct input_reader *base,
+                     struct mr_record *record,
+                     bool *more,
+                     struct err *err)
+{
+    struct text_reader *r = (struct text_reader *)base;
+    size_t end = 0;
+    size_t len;
+    int code = 0;
+    *more = false;
+    if (r->offset >= r->split_end)
+        return 0;
+    code = line_end(r, &end, err);
+    if (code || end == r->begin)
+        return code;
+    len = end - r->begin;
+    record->offset = r->offset;
+    record->key = SLICE_EMPTY;
+    record->value = slice_make(r->buf + r->begin, len);
+    r->offset += len;
+    r->begin = end;
+    if (record->value.data[len - 1] == '\n')
+        len -= len > 1 && record->value.data[len - 2] == '\r' ? 2 : 1;
+    record->value.len = len;
+    *more = true;
+    return 0;
+}
+
+static void text_close(struct input_reader *base)
+{
+    struct text_reader *r = (struct text_reader *)base;
+    byte_source_close(r->source);
+    mem_free(r->buf);
+    mem_free(r);
+}
+
+/* Start at the first line that begins in the split: the byte before it tells
+ * whether the split's first byte begins one. */
+static int drop_partial_line(struct text_reader *r, struct err *err)
+{
+    size_t end = 0;
+    int code;
+    if (r->offset == 0)
+        return 0;
+    code = line_end(r, &end, err);
+    r->offset += end - r->begin;
+    r->begin = end;
+    return code;
+}
+
+int input_text_open(const struct input_context *ctx,
+                    const struct input_split *split,
+                    struct input_reader **out,
+                    struct err *err)
+{
+    struct text_reader *r = mem_zalloc(1, sizeof(*r));
+    bool plain = split->packing == INPUT_PLAIN;
+    int code;
+    *out = NULL;
+    r->base.next = text_next;
+    r->base.close = text_close;
+    r->path = split->path;
+    r->cap = 2 * TEXT_READ_BYTES;
+    r->buf = mem_alloc(r->cap);
+    r->split_begin = split->begin;
+    r->split_end = plain ? split->end : UINT64_MAX;
+    r->offset = plain && split->begin > 0 ? split->begin - 1 : 0;
+    code = byte_source_open(ctx->world, split->path, split->packing, r->offset,
+                            &r->source, err);
+    if (code == 0)
+        code = drop_partial_line(r, err);
+    if (code)
+        text_close(&r->base);
+    else
+        *out = &r->base;
+    return code;
+}

@@ -1,0 +1,372 @@
+/* The outputs of one attempt: text, records and changes of tables. */
+#include "mapreduce/output/output.h"
+
+#include <ctype.h>
+
+#include "base/core/coding.h"
+#include "base/core/panic.h"
+#include "mapreduce/output/record_writer.h"
+#include "mapreduce/output/stream_writer.h"
+#include "mapreduce/output/table_changes.h"
+
+/* Decimal digits and sign of an int64_t. */
+#define NUMBER_BYTES_MAX 21
+
+/* One file: the part, or a side file. */
+struct sink {
+    struct sink *next; /* Side files. */
+    char *name;        /* NULL for the part. */
+    bool records;      /* Else text. */
+    struct stream_writer text;
+    struct record_writer record;
+};
+
+struct mr_output {
+    struct output_set *set;
+    const struct mr_spec *spec;
+    const char *staging;
+    struct sink part;
+    struct sink *sides;
+    size_t side_count;
+    struct buf change; /* Of mr_put and its kin: the value being built. */
+};
+
+struct output_set {
+    struct output_context ctx;
+    char *prefix;
+    struct slice separator;
+    struct mr_output *outputs;
+    uint64_t records;
+    uint64_t bytes;
+    int code; /* The first misuse or failed open; sticky. */
+    struct err err;
+};
+
+void output_path(struct buf *out,
+                 const char *staging,
+                 const char *prefix,
+                 const char *side)
+{
+    buf_clear(out);
+    buf_printf(out, "%s/.%s.%s%s", staging, prefix, side ? "side." : "part",
+               side ? side : "");
+}
+
+static int sink_open(struct mr_output *o, struct sink *s, struct err *err)
+{
+    const struct output_context *ctx = &o->set->ctx;
+    struct buf path = BUF_INIT;
+    int code;
+    output_path(&path, o->staging, o->set->prefix, s->name);
+    s->records = o->spec->kind != MR_SPEC_FILE;
+    if (s->records)
+        code = record_writer_open(&s->record, ctx->world, buf_cstr(&path),
+                                  ctx->level, err);
+    else
+        code = stream_writer_open(&s->text, ctx->world, buf_cstr(&path), err);
+    buf_close(&path);
+    return code;
+}
+
+static int sink_finish(struct sink *s, struct err *err)
+{
+    if (s->records)
+        return record_writer_finish(&s->record, true, err);
+    return stream_writer_finish(&s->text, true, err);
+}
+
+static void sink_close(struct sink *s)
+{
+    stream_writer_close(&s->text);
+    record_writer_close(&s->record);
+    mem_free(s->name);
+}
+
+int output_set_open(const struct output_context *ctx,
+                    const char *prefix,
+                    struct output_set **out,
+                    struct err *err)
+{
+    struct output_set *s = mem_zalloc(1, sizeof(*s));
+    int code = 0;
+    s->ctx = *ctx;
+    s->prefix = mem_strdup(prefix);
+    s->separator = slice_str(ctx->text_separator ? ctx->text_separator : "\t");
+    s->outputs = mem_zalloc(ctx->count + 1, sizeof(*s->outputs));
+    for (size_t i = 0; i < ctx->count && code == 0; i++) {
+        struct mr_output *o = &s->outputs[i];
+        o->set = s;
+        o->spec = &ctx->specs[i];
+        o->staging = ctx->staging[i];
+        code = sink_open(o, &o->part, err);
+    }
+    *out = code ? NULL : s;
+    if (code)
+        output_set_close(s);
+    return code;
+}
+
+static void output_close(struct mr_output *o)
+{
+    while (o->sides) {
+        struct sink *next = o->sides->next;
+        sink_close(o->sides);
+        mem_free(o->sides);
+        o->sides = next;
+    }
+    sink_close(&o->part);
+    buf_close(&o->change);
+}
+
+void output_set_close(struct output_set *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->ctx.count; i++)
+        output_close(&s->outputs[i]);
+    mem_free(s->outputs);
+    mem_free(s->prefix);
+    mem_free(s);
+}
+
+struct mr_output *output_set_find(struct output_set *s, const char *name)
+{
+    for (size_t i = 0; i < s->ctx.count; i++) {
+        const char *n = s->ctx.specs[i].name;
+        if (!name || (n && strcmp(n, name) == 0))
+            return &s->outputs[i];
+    }
+    return NULL;
+}
+
+void output_set_misuse(struct output_set *s, const char *what)
+{
+    if (s->code == 0)
+        s->code = err_set(&s->err, ERR_INVALID, "%s", what);
+}
+
+static int sink_error(const struct sink *s, struct err *err)
+{
+    const struct stream_writer *w = s->records ? &s->record.out : &s->text;
+    return w->code ? err_copy(err, &w->err) : 0;
+}
+
+int output_set_error(const struct output_set *s, struct err *err)
+{
+    if (s->code)
+        return err_copy(err, &s->err);
+    for (size_t i = 0; i < s->ctx.count; i++) {
+        int code = sink_error(&s->outputs[i].part, err);
+        if (code)
+            return code;
+    }
+    return 0;
+}
+
+int output_set_finish(struct output_set *s, struct err *err)
+{
+    int code = s->code ? err_copy(err, &s->err) : 0;
+    for (size_t i = 0; i < s->ctx.count && code == 0; i++) {
+        struct mr_output *o = &s->outputs[i];
+        code = sink_finish(&o->part, err);
+        for (struct sink *k = o->sides; k && code == 0; k = k->next)
+            code = sink_finish(k, err);
+    }
+    return code;
+}
+
+uint64_t output_set_records(const struct output_set *s)
+{
+    return s->records;
+}
+
+uint64_t output_set_bytes(const struct output_set *s)
+{
+    return s->bytes;
+}
+
+void output_set_encode_sides(const struct output_set *s, struct buf *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s->ctx.count; i++)
+        count += s->outputs[i].side_count;
+    buf_put_varint(out, count);
+    for (size_t i = 0; i < s->ctx.count; i++)
+        for (const struct sink *k = s->outputs[i].sides; k; k = k->next) {
+            buf_put_varint(out, i);
+            buf_put_lslice(out, slice_str(k->name));
+        }
+}
+
+/* --- writing ----------------------------------------------------------- */
+
+static void sink_text(struct mr_output *o,
+                      struct sink *s,
+                      struct slice key,
+                      struct slice value)
+{
+    struct slice sep = o->set->separator;
+    if (key.len > 0) {
+        stream_writer_append(&s->text, key.data, key.len);
+        stream_writer_append(&s->text, sep.data, sep.len);
+    }
+    stream_writer_append(&s->text, value.data, value.len);
+    stream_writer_append(&s->text, "\n", 1);
+}
+
+static void
+sink_write(struct mr_output *o, struct sink *s, struct slice k, struct slice v)
+{
+    o->set->records++;
+    o->set->bytes += k.len + v.len;
+    if (!s->records)
+        sink_text(o, s, k, v);
+    else if (k.len > MR_KEY_BYTES_MAX || v.len > BLOCK_VALUE_BYTES_MAX)
+        output_set_misuse(o->set, "wrote a key or value that is too long for "
+                                  "a record file");
+    else
+        record_writer_add(&s->record, k, v);
+}
+
+/* Is there an output to write records to? */
+static bool check_kind(struct mr_output *o, bool table)
+{
+    if (!o)
+        return false; /* mr_output() has said so. */
+    if ((o->spec->kind == MR_SPEC_TABLE) == table)
+        return true;
+    output_set_misuse(o->set, table ? "changed a row of an output that is "
+                                      "no table"
+                                    : "wrote a record to an output that is a "
+                                      "table");
+    return false;
+}
+
+void mr_write(struct mr_output *out, struct slice key, struct slice value)
+{
+    if (check_kind(out, false))
+        sink_write(out, &out->part, key, value);
+}
+
+void mr_write_count(struct mr_output *out, struct slice key, int64_t count)
+{
+    char digits[NUMBER_BYTES_MAX];
+    char *p = digits + sizeof(digits);
+    uint64_t v = count < 0 ? 0 - (uint64_t)count : (uint64_t)count;
+    do {
+        *--p = (char)('0' + v % 10);
+        v /= 10;
+    } while (v > 0);
+    if (count < 0)
+        *--p = '-';
+    mr_write(out, key, slice_make(p, (size_t)(digits + sizeof(digits) - p)));
+}
+
+static bool side_name_ok(const char *name)
+{
+    size_t n = strlen(name);
+    if (n == 0 || n > 64 || name[0] == '.' || strncmp(name, "part", 4) == 0)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!isalnum((unsigned char)name[i]) && !strchr("_-.", name[i]))
+            return false;
+    return true;
+}
+
+static struct sink *side_open(struct mr_output *o, const char *name)
+{
+    struct sink *s = NULL;
+    if (!side_name_ok(name)) {
+        output_set_misuse(o->set, "side file with an impossible name");
+    } else if (o->side_count == MR_SIDE_FILES_MAX) {
+        output_set_misuse(o->set, "too many side files");
+    } else {
+        s = mem_zalloc(1, sizeof(*s));
+        s->name = mem_strdup(name);
+        s->next = o->sides;
+        o->sides = s;
+        o->side_count++;
+        if (o->set->code == 0)
+            o->set->code = sink_open(o, s, &o->set->err);
+    }
+    return o->set->code ? NULL : s;
+}
+
+void mr_write_side(struct mr_output *out,
+                   const char *name,
+                   struct slice key,
+                   struct slice value)
+{
+    struct sink *s;
+    if (!check_kind(out, false))
+        return;
+    for (s = out->sides; s; s = s->next)
+        if (strcmp(s->name, name) == 0)
+            break;
+    if (!s)
+        s = side_open(out, name);
+    if (s && out->set->code == 0)
+        sink_write(out, s, key, value);
+}
+
+bool mr_output_is_table(const struct mr_output *out)
+{
+    return out && out->spec->kind == MR_SPEC_TABLE;
+}
+
+/* --- changes of tables ------------------------------------------------- */
+
+static void change_write(struct mr_output *o,
+                         struct slice row,
+                         const struct table_change *change)
+{
+    if (!check_kind(o, true))
+        return;
+    buf_clear(&o->change);
+    table_change_encode(change, &o->change);
+    if (row.len == 0 || row.len > MR_KEY_BYTES_MAX)
+        output_set_misuse(o->set, "changed a row whose name is empty or too "
+                                  "long");
+    else
+        sink_write(o, &o->part, row, buf_slice(&o->change));
+}
+
+void mr_put(struct mr_output *out,
+            struct slice row,
+            const char *family,
+            struct slice qualifier,
+            int64_t timestamp_us,
+            struct slice value)
+{
+    struct table_change c = {TABLE_PUT, slice_str(family), qualifier,
+                             timestamp_us, value};
+    if (out && timestamp_us == MR_JOB_TIME)
+        c.timestamp_us = out->set->ctx.job_time_us;
+    change_write(out, row, &c);
+}
+
+void mr_delete_column(struct mr_output *out,
+                      struct slice row,
+                      const char *family,
+                      struct slice qualifier)
+{
+    struct table_change c = {TABLE_DELETE_COLUMN, slice_str(family), qualifier,
+                             0, SLICE_EMPTY};
+    change_write(out, row, &c);
+}
+
+void mr_delete_family(struct mr_output *out,
+                      struct slice row,
+                      const char *family)
+{
+    struct table_change c = {TABLE_DELETE_FAMILY, slice_str(family),
+                             SLICE_EMPTY, 0, SLICE_EMPTY};
+    change_write(out, row, &c);
+}
+
+void mr_delete_row(struct mr_output *out, struct slice row)
+{
+    struct table_change c = {TABLE_DELETE_ROW, SLICE_EMPTY, SLICE_EMPTY, 0,
+                             SLICE_EMPTY};
+    change_write(out, row, &c);
+}

@@ -1,0 +1,63 @@
+/* Where a task attempt writes its results: one struct mr_output for each output
+ * SPEC, each with files of the attempt's own in the SPEC's staging directory.
+ *
+ *     STAGING/.r00003.1.part        what mr_write() and mr_put() wrote
+ *     STAGING/.r00003.1.side.NAME   what mr_write_side() wrote
+ *
+ * The job master renames the files of the winning attempt to part-00003 and
+ * NAME-00003, and at the end the staging directory to the output directory
+ * (commit.h). Changes of tables are records: key the row, value a list of
+ * operations (table_changes.h).
+ *
+ * One thread; finish parks.
+ */
+#ifndef MAPREDUCE_OUTPUT_OUTPUT_H
+#define MAPREDUCE_OUTPUT_OUTPUT_H
+
+#include "mapreduce/job.h"
+#include "mapreduce/mapreduce.h"
+
+struct buf;
+struct cursor;
+struct world;
+
+struct output_set;
+
+struct output_context {
+    struct world *world;
+    const struct mr_spec *specs;
+    char *const *staging; /* One directory a SPEC; they exist. */
+    size_t count;
+    const char *text_separator;
+    int64_t job_time_us;
+    int level; /* zstd's, of record files. */
+};
+
+/* @prefix ("r00003.1") names the attempt. Opens the parts. Owned. */
+MUST_CHECK int output_set_open(const struct output_context *ctx,
+                               const char *prefix,
+                               struct output_set **out,
+                               struct err *err);
+/* NULL: there is none of that name. @name NULL: the first. */
+struct mr_output *output_set_find(struct output_set *s, const char *name);
+/* The first error of any write so far, or 0. */
+int output_set_error(const struct output_set *s, struct err *err);
+/* Complete all files, on the disk. */
+MUST_CHECK int output_set_finish(struct output_set *s, struct err *err);
+void output_set_close(struct output_set *s); /* NULL is allowed. */
+
+uint64_t output_set_records(const struct output_set *s);
+uint64_t output_set_bytes(const struct output_set *s);
+/* The side files written, as (output:varint name:lslice)*, for the report. */
+void output_set_encode_sides(const struct output_set *s, struct buf *out);
+
+/* Path of an attempt's file: @side NULL for the part. */
+void output_path(struct buf *out,
+                 const char *staging,
+                 const char *prefix,
+                 const char *side);
+
+/* An error of the job's code: writing to an output of the wrong kind. */
+void output_set_misuse(struct output_set *s, const char *what);
+
+#endif /* MAPREDUCE_OUTPUT_OUTPUT_H */

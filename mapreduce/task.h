@@ -1,0 +1,80 @@
+/* What is behind the struct mr_task of mapreduce.h: one attempt at one task, as
+ * seen by the code of the job, and the settings all attempts of a job share.
+ *
+ * One thread.
+ */
+#ifndef MAPREDUCE_TASK_H
+#define MAPREDUCE_TASK_H
+
+#include "mapreduce/job.h"
+#include "mapreduce/mapreduce.h"
+#include "mapreduce/shuffle/collector.h"
+#include "mapreduce/shuffle/merge.h"
+#include "mapreduce/worker/counters.h"
+#include "mapreduce/worker/status.h"
+
+struct output_set;
+
+/* All a worker must know of a job besides its tasks. Built by the job master
+ * before it starts workers; read-only afterwards. */
+struct job_setup {
+    const struct mr_job *job;
+    const struct mr_options *opts; /* Borrowed. */
+    struct world *world;
+    const char *target; /* Store of tables, or NULL. */
+    struct mr_spec *inputs;
+    struct mr_spec *outputs;
+    char **staging; /* A directory an output. */
+    size_t output_count;
+    char *job_id;
+    char *work_dir; /* Spills and reports. */
+    int64_t job_time_us;
+    uint64_t slot_bytes; /* Memory of an attempt for pairs. */
+    uint64_t heap_bytes;
+    uint64_t split_bytes;
+    unsigned worker_count;
+    bool reads_tables;
+    bool threads_before; /* The store is open in this process. */
+};
+
+struct mr_task {
+    const struct job_setup *setup;
+    bool is_map;
+    unsigned index;
+    unsigned attempt;
+    unsigned partition_count;
+    void *state;
+    struct counters counters;
+    struct task_status *status;  /* Shared with the job master. */
+    struct collector *collector; /* Of a map task with reducers; else NULL. */
+    struct output_set *outputs;  /* Of the task that writes; else NULL. */
+    struct buf *sample;          /* Of a sampling task: keys, as lslices. */
+    uint64_t sample_left;        /* Bytes it may still take. */
+    int code;                    /* The first misuse; sticky. */
+    struct err err;
+};
+
+/* The first error of anything the job's code did, or 0. */
+int task_error(const struct mr_task *t, struct err *err);
+
+/* The values of a group, over a merge whose current pair is its first. */
+struct mr_values {
+    struct merge *merge;
+    struct mr_task *task;
+    struct buf group; /* The key, or its grouped part. */
+    struct slice key; /* Of the value last given. */
+    bool first;       /* The current pair is not given out yet. */
+    bool ended;       /* The current pair is of another group, or none. */
+    bool more;        /* There is a current pair. */
+    uint64_t count;   /* Values given out, all groups. */
+    int code;         /* Of the merge; sticky. */
+    struct err err;
+};
+
+/* Begin with the group of the merge's current pair. */
+void values_start(struct mr_values *v);
+/* Pass over what the job left of the group. */
+void values_drain(struct mr_values *v);
+void values_close(struct mr_values *v);
+
+#endif /* MAPREDUCE_TASK_H */

@@ -1,0 +1,406 @@
+/* Running the code of a job over a split or a partition. */
+#include "mapreduce/worker/attempt.h"
+
+#include "base/core/panic.h"
+#include "bigtable/client/quarry.h"
+#include "mapreduce/output/output.h"
+#include "mapreduce/shuffle/codec.h"
+#include "mapreduce/worker/spill_sources.h"
+
+/* zstd level of spills and of record files. */
+#define SPILL_LEVEL  1
+#define OUTPUT_LEVEL 3
+/* Block cache of a store opened to read one range of rows once. */
+#define TABLE_CACHE_BYTES ((uint64_t)32 << 20)
+/* Keys a sampling task brings back, and of how much input. */
+#define SAMPLE_KEY_BYTES   ((uint64_t)4 << 20)
+#define SAMPLE_SPLIT_BYTES ((uint64_t)256 << 10)
+
+struct attempt {
+    const struct job_setup *setup;
+    const struct task_spec *spec;
+    const struct attempt_resources *res;
+    struct task_report *report;
+    struct mr_task task;
+    struct collector collector;
+    bool collecting;   /* The collector is open. */
+    struct buf prefix; /* Of the attempt's files. */
+    struct buf spill_path;
+    struct input_context input;
+    struct quarry *own_store;
+};
+
+static void step(const struct attempt *a, const char *name)
+{
+    const struct mr_options *o = a->setup->opts;
+    if (o->step)
+        o->step(o->step_ctx, name, a->spec->index, a->spec->attempt);
+}
+
+static bool is_skipped(uint64_t number, const uint64_t *skips, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (skips[i] == number)
+            return true;
+    return false;
+}
+
+/* --- opening ----------------------------------------------------------- */
+
+static void open_collector(struct attempt *a)
+{
+    struct collector_options o = {
+        .world = a->setup->world,
+        .job = a->setup->job,
+        .task = &a->task,
+        .partition_count = a->spec->partition_count,
+        .cuts = a->spec->cut_count > 0 ? a->spec->cuts : NULL,
+        .spill_path = buf_cstr(&a->spill_path),
+        .memory = a->res->memory,
+        .memory_bytes = a->res->memory_bytes,
+        .level = SPILL_LEVEL,
+    };
+    collector_init(&a->collector, &o);
+    a->collecting = true;
+    a->task.collector = &a->collector;
+}
+
+static int open_outputs(struct attempt *a, struct err *err)
+{
+    struct output_context o = {
+        .world = a->setup->world,
+        .specs = a->setup->outputs,
+        .staging = a->setup->staging,
+        .count = a->setup->output_count,
+        .text_separator = a->setup->job->text_separator,
+        .job_time_us = a->setup->job_time_us,
+        .level = OUTPUT_LEVEL,
+    };
+    return output_set_open(&o, buf_cstr(&a->prefix), &a->task.outputs, err);
+}
+
+static int open_store(struct attempt *a, struct err *err)
+{
+    struct quarry_options o = {
+        .cache_bytes = TABLE_CACHE_BYTES,
+        .read_only = true,
+        .must_exist = true,
+        .background_tasks = 1,
+        .world = a->setup->world,
+    };
+    int code;
+    a->input = (struct input_context){
+        .world = a->setup->world,
+        .specs = a->setup->inputs,
+        .store = a->res->store,
+        .split_bytes = a->setup->split_bytes,
+        .worker_count = a->setup->worker_count,
+    };
+    if (!a->setup->reads_tables || a->res->store ||
+        a->spec->kind == TASK_REDUCE)
+        return 0;
+    code = quarry_open(a->setup->target, &o, &a->own_store, err);
+    a->input.store = a->own_store;
+    return code;
+}
+
+static int open_all(struct attempt *a, struct err *err)
+{
+    bool reduces = a->setup->job->reduce != NULL;
+    enum task_kind kind = a->spec->kind;
+    int code = open_store(a, err);
+    a->task.is_map = kind != TASK_REDUCE;
+    if (kind == TASK_SAMPLE) {
+        a->task.sample = &a->report->sample;
+        a->task.sample_left = SAMPLE_KEY_BYTES;
+    } else if (reduces && a->task.is_map) {
+        open_collector(a);
+    }
+    if (code == 0 && (kind == TASK_REDUCE || kind == TASK_WHOLE ||
+                      (kind == TASK_MAP && !reduces)))
+        code = open_outputs(a, err);
+    return code;
+}
+
+/* --- map --------------------------------------------------------------- */
+
+static int
+map_record(struct attempt *a, struct mr_record *record, struct err *err)
+{
+    struct task_status *status = a->task.status;
+    int code;
+    if (UNLIKELY(a->spec->skip_count > 0) &&
+        is_skipped(record->number, a->spec->skips, a->spec->skip_count)) {
+        mr_count(&a->task, "map.records_skipped", 1);
+        return 0;
+    }
+    STATUS_SET(status, number, record->number);
+    STATUS_SET(status, offset, record->offset);
+    if (record->key.len > 0)
+        status_note(status, record->key);
+    STATUS_SET(status, stage, STATUS_RECORD);
+    code = a->setup->job->map(&a->task, record, err);
+    STATUS_SET(status, stage, STATUS_FINISH);
+    if (LIKELY(code == 0))
+        code = task_error(&a->task, err);
+    if (UNLIKELY(code != 0))
+        err_wrap(err, "record %llu at offset %llu",
+                 (unsigned long long)record->number,
+                 (unsigned long long)record->offset);
+    return code;
+}
+
+static bool sampled_enough(const struct attempt *a,
+                           const struct input_reader *r,
+                           uint64_t keys_before)
+{
+    /* Each split gives an equal part of the sample. */
+    uint64_t part = SAMPLE_KEY_BYTES / a->spec->splits.count;
+    return a->task.sample && (r->bytes_done > SAMPLE_SPLIT_BYTES ||
+                              keys_before - a->task.sample_left > part);
+}
+
+static int map_records(struct attempt *a,
+                       struct input_reader *r,
+                       unsigned input,
+                       struct err *err)
+{
+    struct mr_record record = {.input = input};
+    uint64_t sample_left = a->task.sample_left;
+    uint64_t number = 0;
+    bool more = true;
+    int code = 0;
+    while (code == 0) {
+        code = r->next(r, &record, &more, err);
+        if (code || !more || sampled_enough(a, r, sample_left))
+            break;
+        record.number = number++;
+        code = map_record(a, &record, err);
+        STATUS_SET(a->task.status, records, number);
+        STATUS_SET(a->task.status, bytes, r->bytes_done);
+    }
+    mr_count(&a->task, "map.records", (int64_t)number);
+    if (r->damage_count > 0)
+        mr_count(&a->task, "map.damaged_places", (int64_t)r->damage_count);
+    return code;
+}
+
+static int
+map_split(struct attempt *a, const struct input_split *split, struct err *err)
+{
+    struct input_reader *r = NULL;
+    struct buf name = BUF_INIT;
+    int code = input_open(&a->input, split, &r, err);
+    if (code == 0)
+        code = map_records(a, r, split->input, err);
+    input_reader_close(r);
+    if (code) {
+        input_split_describe(split, &name);
+        err_wrap(err, "%s", buf_cstr(&name));
+    }
+    buf_close(&name);
+    mr_count(&a->task, "map.bytes", (int64_t)split->bytes);
+    return code;
+}
+
+static int map_all(struct attempt *a, struct err *err)
+{
+    const struct mr_job *job = a->setup->job;
+    int code = 0;
+    for (size_t i = 0; i < a->spec->splits.count && code == 0; i++)
+        code = map_split(a, &a->spec->splits.at[i], err);
+    if (code == 0 && job->map_end)
+        code = job->map_end(&a->task, err);
+    if (code == 0)
+        code = task_error(&a->task, err);
+    step(a, "mapped");
+    return code;
+}
+
+/* --- reduce ------------------------------------------------------------ */
+
+static int reduce_group(struct attempt *a,
+                        struct mr_values *v,
+                        uint64_t number,
+                        struct err *err)
+{
+    struct task_status *status = a->task.status;
+    bool whole = a->spec->kind == TASK_WHOLE;
+    int code = 0;
+    values_start(v);
+    if (UNLIKELY(is_skipped(
+            number, whole ? a->spec->group_skips : a->spec->skips,
+            whole ? a->spec->group_skip_count : a->spec->skip_count))) {
+        mr_count(&a->task, "reduce.groups_skipped", 1);
+    } else {
+        STATUS_SET(status, number, number);
+        status_note(status, buf_slice(&v->group));
+        STATUS_SET(status, stage, STATUS_RECORD);
+        code = a->setup->job->reduce(&a->task, buf_slice(&v->group), v, err);
+        STATUS_SET(status, stage, STATUS_FINISH);
+    }
+    values_drain(v);
+    if (code == 0)
+        code = v->code ? err_copy(err, &v->err) : task_error(&a->task, err);
+    if (code)
+        err_wrap(err, "key \"%.*s\"", (int)MIN_OF(v->group.len, (size_t)80),
+                 buf_cstr(&v->group));
+    return code;
+}
+
+static int reduce_merge(struct attempt *a, struct merge *m, struct err *err)
+{
+    struct mr_values v = {.merge = m, .task = &a->task};
+    uint64_t groups = 0;
+    int code = merge_next(m, &v.more, err);
+    a->task.is_map = false;
+    STATUS_SET(a->task.status, reducing, 1);
+    while (code == 0 && v.more) {
+        code = reduce_group(a, &v, groups++, err);
+        STATUS_SET(a->task.status, records, groups);
+    }
+    if (code == 0 && a->setup->job->reduce_end)
+        code = a->setup->job->reduce_end(&a->task, err);
+    if (code == 0)
+        code = task_error(&a->task, err);
+    mr_count(&a->task, "reduce.groups", (int64_t)groups);
+    mr_count(&a->task, "reduce.values", (int64_t)v.count);
+    values_close(&v);
+    return code;
+}
+
+static int reduce_sources(struct attempt *a,
+                          struct merge_source *const *sources,
+                          size_t count,
+                          struct err *err)
+{
+    struct merge m;
+    int code;
+    merge_init(&m, sources, count, a->setup->job->sort == MR_SORT_DESCENDING);
+    code = reduce_merge(a, &m, err);
+    merge_close(&m);
+    return code;
+}
+
+/* Reduce what the spills of @spec hold and, if @memory, what the collector has
+ * left in memory. */
+static int reduce_all(struct attempt *a, bool memory, struct err *err)
+{
+    struct spill_sources s;
+    struct spill_sources_options o = {
+        .world = a->setup->world,
+        .work_dir = a->setup->work_dir,
+        .prefix = buf_cstr(&a->prefix),
+        .partition = a->spec->index,
+        .spills = a->spec->spills,
+        .spill_count = a->spec->spill_count,
+        .own_spill =
+            memory && a->collector.spilled ? buf_cstr(&a->spill_path) : NULL,
+        .memory_bytes = a->res->memory_bytes,
+        .descending = a->setup->job->sort == MR_SORT_DESCENDING,
+        .level = SPILL_LEVEL,
+    };
+    int code = spill_sources_open(&s, &o, err);
+    if (code == 0 && memory)
+        spill_sources_add(&s, collector_source(&a->collector, 0));
+    if (code == 0)
+        code = reduce_sources(a, s.sources, s.count, err);
+    mr_count(&a->task, "shuffle.bytes_read", (int64_t)s.bytes);
+    spill_sources_close(&s);
+    step(a, "reduced");
+    return code;
+}
+
+/* --- the whole --------------------------------------------------------- */
+
+static void count_collected(struct attempt *a)
+{
+    const struct collector *c = &a->collector;
+    mr_count(&a->task, "map.pairs", (int64_t)c->pairs_in);
+    mr_count(&a->task, "shuffle.pairs", (int64_t)c->pairs_out);
+    mr_count(&a->task, "shuffle.bytes_written", (int64_t)c->spill_bytes);
+    mr_count(&a->task, "shuffle.runs", (int64_t)c->spill_count);
+}
+
+static int run_map(struct attempt *a, struct err *err)
+{
+    bool whole = a->spec->kind == TASK_WHOLE;
+    int code = map_all(a, err);
+    if (code == 0 && a->collecting) {
+        code = collector_finish(&a->collector, !whole, err);
+        a->report->spilled = a->collector.spilled;
+        count_collected(a);
+    }
+    if (code == 0 && whole)
+        code = reduce_all(a, true, err);
+    return code;
+}
+
+static int finish_outputs(struct attempt *a, struct err *err)
+{
+    int code;
+    if (!a->task.outputs)
+        return 0;
+    step(a, "writing");
+    code = output_set_finish(a->task.outputs, err);
+    mr_count(&a->task, "output.records",
+             (int64_t)output_set_records(a->task.outputs));
+    mr_count(&a->task, "output.bytes",
+             (int64_t)output_set_bytes(a->task.outputs));
+    output_set_encode_sides(a->task.outputs, &a->report->sides);
+    return code;
+}
+
+static int run(struct attempt *a, struct err *err)
+{
+    const struct mr_job *job = a->setup->job;
+    int code = open_all(a, err);
+    if (code)
+        return code;
+    step(a, "opened");
+    if (job->setup)
+        code = job->setup(&a->task, err);
+    if (code == 0 && a->spec->kind == TASK_REDUCE)
+        code = reduce_all(a, false, err);
+    else if (code == 0)
+        code = run_map(a, err);
+    if (job->teardown)
+        job->teardown(&a->task);
+    if (code == 0)
+        code = finish_outputs(a, err);
+    return code;
+}
+
+void attempt_run(const struct job_setup *setup,
+                 const struct task_spec *spec,
+                 const struct attempt_resources *resources,
+                 struct task_report *report)
+{
+    struct attempt *a = mem_zalloc(1, sizeof(*a));
+    a->setup = setup;
+    a->spec = spec;
+    a->res = resources;
+    a->report = report;
+    a->task.setup = setup;
+    a->task.index = spec->index;
+    a->task.attempt = spec->attempt;
+    a->task.partition_count = spec->partition_count;
+    a->task.status = resources->status;
+    counters_init(&a->task.counters);
+    STATUS_SET(resources->status, stage, STATUS_SETUP);
+    task_spec_prefix(spec, &a->prefix);
+    task_spill_path(&a->spill_path, setup->work_dir, spec->index,
+                    spec->attempt);
+    step(a, "started");
+    report->code = run(a, &report->err);
+    step(a, "done");
+    counters_merge(&report->counters, &a->task.counters);
+    if (a->collecting)
+        collector_close(&a->collector);
+    output_set_close(a->task.outputs);
+    quarry_close(a->own_store);
+    counters_close(&a->task.counters);
+    buf_close(&a->prefix);
+    buf_close(&a->spill_path);
+    mem_free(a);
+}

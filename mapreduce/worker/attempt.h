@@ -1,0 +1,29 @@
+/* One attempt at one task, from its spec to its report: the part of the runtime
+ * that calls the code of the job. Runs in a process of its own, or in the job
+ * master's with --local.
+ *
+ * One thread; parks.
+ */
+#ifndef MAPREDUCE_WORKER_ATTEMPT_H
+#define MAPREDUCE_WORKER_ATTEMPT_H
+
+#include "mapreduce/task.h"
+#include "mapreduce/worker/task_spec.h"
+
+struct quarry;
+
+struct attempt_resources {
+    char *memory; /* For pairs; aligned to 4096. Borrowed. */
+    size_t memory_bytes;
+    struct task_status *status; /* Borrowed. */
+    struct quarry *store;       /* NULL: opened here, if tables are read. */
+};
+
+/* Run the attempt. What it failed with is in the report, which the caller has
+ * initialised. */
+void attempt_run(const struct job_setup *setup,
+                 const struct task_spec *spec,
+                 const struct attempt_resources *resources,
+                 struct task_report *report);
+
+#endif /* MAPREDUCE_WORKER_ATTEMPT_H */

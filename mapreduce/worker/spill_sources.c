@@ -1,0 +1,232 @@
+/* Segments of spills as sources of a merge, in one pass or several. */
+#include "mapreduce/worker/spill_sources.h"
+
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "mapreduce/shuffle/block_reader.h"
+#include "mapreduce/shuffle/spill.h"
+
+/* A source needs its reads, an open block and one decompressed. */
+#define READ_BYTES_MIN ((size_t)64 << 10)
+#define READ_BYTES_MAX ((size_t)1 << 20)
+#define SOURCE_BYTES   (3 * BLOCK_BYTES)
+/* More at once would only cost seeks and compares. */
+#define FAN_IN_MAX 256
+#define FAN_IN_MIN 4
+
+/* A segment before it is opened. */
+struct segment {
+    size_t file;
+    uint64_t offset;
+    uint64_t bytes;
+};
+
+struct segments {
+    struct segment *at;
+    size_t count;
+    size_t cap;
+};
+
+struct segment_source {
+    struct merge_source base;
+    struct block_reader reader;
+};
+
+static int segment_next(struct merge_source *base, bool *more, struct err *err)
+{
+    struct segment_source *s = (struct segment_source *)base;
+    int code = block_reader_next(&s->reader, more, err);
+    base->key = block_reader_key(&s->reader);
+    base->value = block_reader_value(&s->reader);
+    return code;
+}
+
+static void segment_close(struct merge_source *base)
+{
+    struct segment_source *s = (struct segment_source *)base;
+    block_reader_close(&s->reader);
+    mem_free(s);
+}
+
+static struct merge_source *segment_open(struct spill_sources *s,
+                                         const struct segment *g,
+                                         size_t read_bytes)
+{
+    struct segment_source *n = mem_zalloc(1, sizeof(*n));
+    size_t want =
+        (size_t)MIN_OF(g->bytes + FILE_DIRECT_ALIGN, (uint64_t)read_bytes);
+    n->base.next = segment_next;
+    n->base.close = segment_close;
+    block_reader_init(&n->reader, s->files[g->file], g->offset,
+                      g->offset + g->bytes, want, &s->codec);
+    return &n->base;
+}
+
+void spill_sources_add(struct spill_sources *s, struct merge_source *source)
+{
+    if (s->count == s->cap) {
+        s->cap = MAX_OF(16, 2 * s->cap);
+        s->sources =
+            mem_realloc(s->sources, s->cap * sizeof(struct merge_source *));
+    }
+    s->sources[s->count++] = source;
+}
+
+static void segments_add(struct segments *g, struct segment one)
+{
+    if (g->count == g->cap) {
+        g->cap = MAX_OF(16, 2 * g->cap);
+        g->at = mem_realloc(g->at, g->cap * sizeof(*g->at));
+    }
+    g->at[g->count++] = one;
+}
+
+/* Open the spill @path and append its segments of @partition to @out. */
+static int load_spill(struct spill_sources *s,
+                      const char *path,
+                      uint32_t partition,
+                      struct segments *out,
+                      struct err *err)
+{
+    struct spill_segment *found = NULL;
+    size_t count = 0;
+    int code = spill_index_read(s->opts.world, path, &found, &count, err);
+    if (code)
+        return code;
+    if (s->file_count == s->file_cap) {
+        s->file_cap = MAX_OF(16, 2 * s->file_cap);
+        s->files = mem_realloc(s->files, s->file_cap * sizeof(struct file *));
+    }
+    code = file_open(s->opts.world, path, FILE_READ | FILE_DIRECT,
+                     &s->files[s->file_count], err);
+    if (code == 0)
+        s->file_count++;
+    for (size_t i = 0; i < count && code == 0; i++)
+        if (found[i].partition == partition) {
+            struct segment g = {s->file_count - 1, found[i].offset,
+                                found[i].bytes};
+            segments_add(out, g);
+            s->bytes += found[i].bytes;
+        }
+    mem_free(found);
+    return code;
+}
+
+static int
+load_all(struct spill_sources *s, struct segments *out, struct err *err)
+{
+    struct buf path = BUF_INIT;
+    int code = 0;
+    for (size_t i = 0; i < s->opts.spill_count && code == 0; i++) {
+        const struct task_spill *p = &s->opts.spills[i];
+        task_spill_path(&path, s->opts.work_dir, p->task, p->attempt);
+        code = load_spill(s, buf_cstr(&path), s->opts.partition, out, err);
+    }
+    if (code == 0 && s->opts.own_spill)
+        code = load_spill(s, s->opts.own_spill, s->opts.partition, out, err);
+    buf_close(&path);
+    return code;
+}
+
+/* --- more runs than can be read at once -------------------------------- */
+
+static int copy_merge(struct merge *m, struct spill_writer *w, struct err *err)
+{
+    bool more = true;
+    int code = 0;
+    spill_writer_start_run(w);
+    for (;;) {
+        code = merge_next(m, &more, err);
+        if (code || !more)
+            return code;
+        spill_writer_add(w, 0, merge_current(m)->key, merge_current(m)->value);
+    }
+}
+
+/* Merge @count segments into the spill @path. */
+static int merge_some(struct spill_sources *s,
+                      const struct segment *segments,
+                      size_t count,
+                      const char *path,
+                      struct err *err)
+{
+    struct merge_source **in = mem_zalloc(count, sizeof(struct merge_source *));
+    struct spill_writer w;
+    struct merge m;
+    int code = spill_writer_open(&w, s->opts.world, path, &s->codec, err);
+    for (size_t i = 0; i < count; i++)
+        in[i] = segment_open(s, &segments[i], s->read_bytes);
+    merge_init(&m, in, count, s->opts.descending);
+    if (code == 0)
+        code = copy_merge(&m, &w, err);
+    if (code == 0)
+        code = spill_writer_finish(&w, err);
+    merge_close(&m);
+    for (size_t i = 0; i < count; i++)
+        in[i]->close(in[i]);
+    spill_writer_close(&w);
+    mem_free(in);
+    return code;
+}
+
+/* Replace each @fan_in neighbours by one, until they are few enough. */
+static int reduce_fan_in(struct spill_sources *s,
+                         struct segments *g,
+                         size_t fan_in,
+                         struct err *err)
+{
+    struct buf path = BUF_INIT;
+    unsigned serial = 0;
+    int code = 0;
+    while (code == 0 && g->count > fan_in) {
+        struct segments merged = {NULL, 0, 0};
+        for (size_t i = 0; i < g->count && code == 0; i += fan_in) {
+            size_t n = MIN_OF(fan_in, g->count - i);
+            buf_clear(&path);
+            buf_printf(&path, "%s/%s.merge%u", s->opts.work_dir, s->opts.prefix,
+                       serial++);
+            code = merge_some(s, g->at + i, n, buf_cstr(&path), err);
+            if (code == 0)
+                code = load_spill(s, buf_cstr(&path), 0, &merged, err);
+        }
+        mem_free(g->at);
+        *g = merged;
+    }
+    buf_close(&path);
+    return code;
+}
+
+int spill_sources_open(struct spill_sources *s,
+                       const struct spill_sources_options *opts,
+                       struct err *err)
+{
+    struct segments g = {NULL, 0, 0};
+    size_t fan_in = opts->memory_bytes / (READ_BYTES_MIN + SOURCE_BYTES);
+    size_t each;
+    int code;
+    *s = (struct spill_sources){.opts = *opts};
+    codec_init(&s->codec, opts->level);
+    code = load_all(s, &g, err);
+    fan_in = MIN_OF(MAX_OF(fan_in, (size_t)FAN_IN_MIN), (size_t)FAN_IN_MAX);
+    s->read_bytes = READ_BYTES_MIN;
+    if (code == 0 && g.count > fan_in)
+        code = reduce_fan_in(s, &g, fan_in, err);
+    each = opts->memory_bytes / MAX_OF(g.count, (size_t)1);
+    each = each > SOURCE_BYTES ? each - SOURCE_BYTES : READ_BYTES_MIN;
+    s->read_bytes = MIN_OF(MAX_OF(each, READ_BYTES_MIN), READ_BYTES_MAX);
+    for (size_t i = 0; i < g.count && code == 0; i++)
+        spill_sources_add(s, segment_open(s, &g.at[i], s->read_bytes));
+    mem_free(g.at);
+    return code;
+}
+
+void spill_sources_close(struct spill_sources *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        s->sources[i]->close(s->sources[i]);
+    for (size_t i = 0; i < s->file_count; i++)
+        file_close(s->files[i]);
+    mem_free(s->sources);
+    mem_free(s->files);
+    codec_close(&s->codec);
+}

@@ -1,0 +1,56 @@
+/* The runs a reduce task merges: the segments of its partition in all spills.
+ * When there are more than can be read at once, groups of neighbours are first
+ * merged into spills of the task's own, which keeps the order of equal keys.
+ *
+ * One thread; parks.
+ */
+#ifndef MAPREDUCE_WORKER_SPILL_SOURCES_H
+#define MAPREDUCE_WORKER_SPILL_SOURCES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "mapreduce/shuffle/codec.h"
+#include "mapreduce/shuffle/merge.h"
+#include "mapreduce/worker/task_spec.h"
+
+struct file;
+struct world;
+
+struct spill_sources_options {
+    struct world *world;
+    const char *work_dir;
+    const char *prefix; /* Of the attempt, for files of its own. */
+    uint32_t partition;
+    const struct task_spill *spills;
+    size_t spill_count;
+    const char *own_spill; /* One more, behind the others; NULL: none. */
+    size_t memory_bytes;   /* For read buffers. */
+    bool descending;
+    int level;
+};
+
+struct spill_sources {
+    struct spill_sources_options opts;
+    struct codec codec;
+    struct merge_source **sources; /* In order; owned. */
+    size_t count;
+    size_t cap;
+    struct file **files; /* Owned. */
+    size_t file_count;
+    size_t file_cap;
+    size_t read_bytes; /* At a time, of each source. */
+    uint64_t bytes;    /* Of all segments. */
+};
+
+/* Close it also after failure. */
+MUST_CHECK int spill_sources_open(struct spill_sources *s,
+                                  const struct spill_sources_options *opts,
+                                  struct err *err);
+/* One more source, behind the others; ownership moves. */
+void spill_sources_add(struct spill_sources *s, struct merge_source *source);
+void spill_sources_close(struct spill_sources *s);
+
+#endif /* MAPREDUCE_WORKER_SPILL_SOURCES_H */

@@ -1,0 +1,228 @@
+/* Task specs and reports as bytes, closed by a CRC32C: a report is read from a
+ * file that a dying process may have cut. */
+#include "mapreduce/worker/task_spec.h"
+
+#include "base/core/coding.h"
+#include "base/core/crc32c.h"
+#include "base/core/panic.h"
+
+void task_spec_init(struct task_spec *s)
+{
+    *s = (struct task_spec){.kind = TASK_MAP};
+}
+
+void task_spec_close(struct task_spec *s)
+{
+    input_splits_close(&s->splits);
+    mem_free(s->cuts);
+    buf_close(&s->cut_bytes);
+    mem_free(s->spills);
+    mem_free(s->skips);
+    mem_free(s->group_skips);
+    task_spec_init(s);
+}
+
+static void seal(struct buf *out, size_t from)
+{
+    buf_put_le32(out, crc32c(out->data + from, out->len - from));
+}
+
+/* The bytes without their checksum, which must be right. */
+static int unseal(struct slice bytes, struct cursor *in, struct err *err)
+{
+    if (bytes.len < 4 || crc32c(bytes.data, bytes.len - 4) !=
+                             get_le32(bytes.data + bytes.len - 4))
+        return err_set(err, ERR_CORRUPT, "message with a wrong checksum");
+    bytes.len -= 4;
+    *in = cursor_make(bytes);
+    return 0;
+}
+
+static void put_numbers(struct buf *out, const uint64_t *v, size_t count)
+{
+    buf_put_varint(out, count);
+    for (size_t i = 0; i < count; i++)
+        buf_put_varint(out, v[i]);
+}
+
+static uint64_t *get_numbers(struct cursor *in, size_t *count)
+{
+    uint64_t *v;
+    *count = cursor_count(in, 1);
+    v = mem_zalloc(*count + 1, sizeof(*v));
+    for (size_t i = 0; i < *count; i++)
+        v[i] = cursor_varint(in);
+    return v;
+}
+
+void task_spec_encode(const struct task_spec *s, struct buf *out)
+{
+    size_t from = out->len;
+    buf_put_varint(out, (uint64_t)s->kind);
+    buf_put_varint(out, s->index);
+    buf_put_varint(out, s->attempt);
+    buf_put_varint(out, s->partition_count);
+    buf_put_varint(out, s->splits.count);
+    for (size_t i = 0; i < s->splits.count; i++)
+        input_split_encode(&s->splits.at[i], out);
+    buf_put_varint(out, s->cut_count);
+    for (size_t i = 0; i < s->cut_count; i++)
+        buf_put_lslice(out, s->cuts[i]);
+    buf_put_varint(out, s->spill_count);
+    for (size_t i = 0; i < s->spill_count; i++) {
+        buf_put_varint(out, s->spills[i].task);
+        buf_put_varint(out, s->spills[i].attempt);
+    }
+    put_numbers(out, s->skips, s->skip_count);
+    put_numbers(out, s->group_skips, s->group_skip_count);
+    seal(out, from);
+}
+
+static void decode_splits(struct task_spec *s, struct cursor *in)
+{
+    size_t count = cursor_count(in, 8);
+    for (size_t i = 0; i < count && !in->bad; i++) {
+        struct input_split *split = input_splits_add(&s->splits, 0, "");
+        mem_free(split->path);
+        input_split_decode(split, in);
+    }
+}
+
+/* All cuts go into one buffer, whose address is known only at the end. */
+static void decode_cuts(struct task_spec *s, struct cursor *in)
+{
+    size_t at = 0;
+    s->cut_count = cursor_count(in, 1);
+    s->cuts = mem_zalloc(s->cut_count + 1, sizeof(*s->cuts));
+    for (size_t i = 0; i < s->cut_count; i++) {
+        struct slice key = cursor_lslice(in);
+        s->cuts[i].len = key.len;
+        buf_append_slice(&s->cut_bytes, key);
+    }
+    for (size_t i = 0; i < s->cut_count; i++) {
+        s->cuts[i].data = buf_cstr(&s->cut_bytes) + at;
+        at += s->cuts[i].len;
+    }
+}
+
+static void decode_spills(struct task_spec *s, struct cursor *in)
+{
+    s->spill_count = cursor_count(in, 2);
+    s->spills = mem_zalloc(s->spill_count + 1, sizeof(*s->spills));
+    for (size_t i = 0; i < s->spill_count; i++) {
+        s->spills[i].task = (uint32_t)cursor_varint(in);
+        s->spills[i].attempt = (uint32_t)cursor_varint(in);
+    }
+}
+
+int task_spec_decode(struct task_spec *s, struct slice bytes, struct err *err)
+{
+    struct cursor in;
+    uint64_t kind;
+    int code = unseal(bytes, &in, err);
+    task_spec_init(s);
+    if (code)
+        return code;
+    kind = cursor_varint(&in);
+    s->kind = kind <= TASK_WHOLE ? (enum task_kind)kind : TASK_MAP;
+    s->index = (uint32_t)cursor_varint(&in);
+    s->attempt = (uint32_t)cursor_varint(&in);
+    s->partition_count = (uint32_t)cursor_varint(&in);
+    decode_splits(s, &in);
+    decode_cuts(s, &in);
+    decode_spills(s, &in);
+    s->skips = get_numbers(&in, &s->skip_count);
+    s->group_skips = get_numbers(&in, &s->group_skip_count);
+    if (in.bad || cursor_left(&in) > 0 || kind > TASK_WHOLE)
+        return err_set(err, ERR_CORRUPT, "malformed task");
+    return 0;
+}
+
+static char kind_letter(enum task_kind kind)
+{
+    switch (kind) {
+    case TASK_SAMPLE: return 's';
+    case TASK_MAP: return 'm';
+    case TASK_REDUCE: return 'r';
+    case TASK_WHOLE: return 'w';
+    }
+    PANIC("task of kind %d", (int)kind);
+}
+
+void task_spec_prefix(const struct task_spec *s, struct buf *out)
+{
+    buf_printf(out, "%c%05u.%u", kind_letter(s->kind), s->index, s->attempt);
+}
+
+void task_kind_describe(enum task_kind kind, uint32_t index, struct buf *out)
+{
+    switch (kind) {
+    case TASK_SAMPLE: buf_append_str(out, "sampling task"); break;
+    case TASK_MAP: buf_printf(out, "map task %u", index); break;
+    case TASK_REDUCE: buf_printf(out, "reduce task %u", index); break;
+    case TASK_WHOLE: buf_append_str(out, "the only task"); break;
+    }
+}
+
+void task_spill_path(struct buf *out,
+                     const char *work_dir,
+                     uint32_t task,
+                     uint32_t attempt)
+{
+    buf_clear(out);
+    buf_printf(out, "%s/m%05u.%u.spill", work_dir, task, attempt);
+}
+
+void task_report_init(struct task_report *r)
+{
+    *r = (struct task_report){.code = 0};
+    counters_init(&r->counters);
+}
+
+void task_report_close(struct task_report *r)
+{
+    counters_close(&r->counters);
+    buf_close(&r->sides);
+    buf_close(&r->sample);
+}
+
+void task_report_encode(const struct task_report *r, struct buf *out)
+{
+    size_t from = out->len;
+    buf_put_zigzag(out, r->code);
+    buf_put_lslice(out, slice_str(r->code ? r->err.text : ""));
+    buf_put_lslice(out, slice_str(r->code ? r->err.hint : ""));
+    buf_put_u8(out, r->spilled);
+    counters_encode(&r->counters, out);
+    buf_put_lslice(out, buf_slice(&r->sides));
+    buf_put_lslice(out, buf_slice(&r->sample));
+    seal(out, from);
+}
+
+int task_report_decode(struct task_report *r,
+                       struct slice bytes,
+                       struct err *err)
+{
+    struct cursor in;
+    struct slice text;
+    struct slice hint;
+    int code = unseal(bytes, &in, err);
+    task_report_init(r);
+    if (code)
+        return code;
+    r->code = (int)cursor_zigzag(&in);
+    text = cursor_lslice(&in);
+    hint = cursor_lslice(&in);
+    if (r->code) {
+        err_set(&r->err, r->code, "%.*s", SLICE_ARG(text));
+        if (hint.len > 0)
+            err_hint(&r->err, "%.*s", SLICE_ARG(hint));
+    }
+    r->spilled = cursor_u8(&in) != 0;
+    counters_decode(&r->counters, &in);
+    buf_append_slice(&r->sides, cursor_lslice(&in));
+    buf_append_slice(&r->sample, cursor_lslice(&in));
+    if (in.bad || cursor_left(&in) > 0)
+        return err_set(err, ERR_CORRUPT, "malformed report");
+    return 0;
+}

@@ -1,0 +1,78 @@
+/* What the job master tells a worker to do, and what the worker answers: plain
+ * data with an encoding, so that worker and master need not share memory.
+ */
+#ifndef MAPREDUCE_WORKER_TASK_SPEC_H
+#define MAPREDUCE_WORKER_TASK_SPEC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "mapreduce/input/input.h"
+#include "mapreduce/worker/counters.h"
+
+enum task_kind {
+    TASK_SAMPLE, /* Run map over the beginnings of the splits, keep keys. */
+    TASK_MAP,    /* One split into a spill, or into outputs if map-only. */
+    TASK_REDUCE, /* One partition of all spills into outputs. */
+    TASK_WHOLE,  /* A job of one split and one partition: both at once. */
+};
+
+/* The winning attempt of a map task, whose spill a reduce task reads. */
+struct task_spill {
+    uint32_t task;
+    uint32_t attempt;
+};
+
+struct task_spec {
+    enum task_kind kind;
+    uint32_t index;
+    uint32_t attempt; /* From 1. */
+    uint32_t partition_count;
+    struct input_splits splits;
+    struct slice *cuts; /* Total order; owned, bytes in cut_bytes. */
+    size_t cut_count;
+    struct buf cut_bytes;
+    struct task_spill *spills; /* Owned. */
+    size_t spill_count;
+    uint64_t *skips; /* Records or groups not to touch. Owned. */
+    size_t skip_count;
+    uint64_t *group_skips; /* The groups of a whole task. Owned. */
+    size_t group_skip_count;
+};
+
+void task_spec_init(struct task_spec *s);
+void task_spec_close(struct task_spec *s);
+void task_spec_encode(const struct task_spec *s, struct buf *out);
+/* ERR_CORRUPT. Close it in any case. */
+MUST_CHECK int
+task_spec_decode(struct task_spec *s, struct slice bytes, struct err *err);
+
+/* "m00003.1": names the attempt's files. */
+void task_spec_prefix(const struct task_spec *s, struct buf *out);
+/* "map task 3", for messages. */
+void task_kind_describe(enum task_kind kind, uint32_t index, struct buf *out);
+
+/* Path of the spill of attempt @attempt of map task @task. */
+void task_spill_path(struct buf *out,
+                     const char *work_dir,
+                     uint32_t task,
+                     uint32_t attempt);
+
+struct task_report {
+    int code; /* 0, or what the attempt failed with. */
+    struct err err;
+    bool spilled; /* A map task left a spill. */
+    struct counters counters;
+    struct buf sides;  /* output_set_encode_sides(). */
+    struct buf sample; /* Keys, as lslices. */
+};
+
+void task_report_init(struct task_report *r);
+void task_report_close(struct task_report *r);
+void task_report_encode(const struct task_report *r, struct buf *out);
+MUST_CHECK int
+task_report_decode(struct task_report *r, struct slice bytes, struct err *err);
+
+#endif /* MAPREDUCE_WORKER_TASK_SPEC_H */
