@@ -1,10 +1,133 @@
 /* What fibers, loops and waiters know of each other. Private to base/runtime.
+ *
+ * A loop implementation (world_uv_loop.c, world_sim.c) embeds struct loop first
+ * and drives it: loop__drain_posts(), loop__expire_timers(), loop__run_fiber().
+ *
+ * States of a fiber:
+ *     FREE -> READY      fiber_start() takes it from the loop's pool
+ *     READY -> RUNNING   the loop switches to it
+ *     RUNNING -> PARKED  it waits; a wake or its timer makes it READY
+ *     RUNNING -> ENDED   its function returned; joined or detached: FREE
  */
 #ifndef BASE_RUNTIME_FIBER_LOOP_H
 #define BASE_RUNTIME_FIBER_LOOP_H
 
+#include <stdatomic.h>
+#include <stdint.h>
+
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
+
+struct sync_waiter;
+
+#define LOOP_NAME_BYTES  32
+#define FIBER_NAME_BYTES 32
+
+/* Something for a loop to do, on its lock-free queue. */
+struct loop_post {
+    struct loop_post *next;
+    loop_fn fn; /* NULL: wake `fiber`, which embeds this node. */
+    void *arg;
+    struct fiber *fiber;
+};
+
+enum fiber_state {
+    FIBER_FREE,
+    FIBER_READY,
+    FIBER_RUNNING,
+    FIBER_PARKED,
+    FIBER_ENDED,
+};
+
+struct fiber {
+    struct loop *loop;
+    struct fiber *next_ready; /* In the loop's run queue. */
+    struct fiber *next_free;  /* In the loop's pool. */
+    struct fiber *next_live;  /* In the loop's list of live fibers. */
+    struct fiber *prev_live;
+    char *stack;   /* Lowest usable byte; the guard page is below. */
+    void *context; /* Where to go on, while it does not run. */
+    void *back;    /* The scheduler's context, while it runs. */
+    fiber_fn fn;
+    void *arg;
+    enum fiber_state state;
+    bool notified; /* Woken while it ran: the next park returns at once. */
+    bool timed_out;
+    bool detached;
+    atomic_bool cancelled;
+    atomic_bool posted; /* `post` is on the loop's queue. */
+    struct loop_post post;
+    uint64_t deadline_ns;       /* Of the work it does; 0: none. */
+    uint64_t wake_at_ns;        /* Key in the loop's heap of timers. */
+    size_t timer_index;         /* In that heap; SIZE_MAX when not there. */
+    uint64_t started_ns;        /* For the dump. */
+    struct sync_waiter *joiner; /* Who waits for its end. */
+    char name[FIBER_NAME_BYTES];
+    void *asan_fake_stack; /* Sanitizers' view; NULL without them. */
+    const void *asan_back_stack;
+    size_t asan_back_bytes;
+    void *tsan_fiber;
+};
+
+struct loop_ops {
+    void (*free)(struct loop *l);
+    void (*run)(struct loop *l);
+    void (*start)(struct loop *l);
+    void (*join)(struct loop *l);
+    uint64_t (*now_ns)(struct loop *l);
+    /* Something was posted. Any thread. */
+    void (*wakeup)(struct loop *l);
+    /* @f became READY: run it some time. */
+    void (*ready)(struct loop *l, struct fiber *f);
+    /* offload() on a fiber. */
+    void (*offload)(struct loop *l, loop_fn fn, void *arg);
+};
+
+struct loop {
+    const struct loop_ops *ops;
+    struct world *world;
+    const void *home; /* Who drives it: equal for loops of one thread. */
+    char name[LOOP_NAME_BYTES];
+    _Atomic(struct loop_post *) posts; /* Newest first. */
+    atomic_uint holders;               /* See loop_hold(). */
+    atomic_bool stop_asked;
+    bool stopping;      /* Fibers were told to end; no new ones. */
+    struct fiber *live; /* All fibers neither FREE nor joined. */
+    size_t live_count;
+    struct fiber *pool; /* FREE fibers with their stacks. */
+    size_t pool_count;
+    struct fiber **timers; /* Heap by wake_at_ns. */
+    size_t timer_count;
+    size_t timer_cap;
+    void *asan_fake_stack; /* Of the scheduler while a fiber runs. */
+    void *tsan_fiber;
+};
+
+/* --- for loop implementations ------------------------------------------ */
+
+void loop__init(struct loop *l,
+                const struct loop_ops *ops,
+                struct world *w,
+                const char *name);
+void loop__close(struct loop *l); /* PRE: no live fiber. */
+
+/* Loops with this home are driven by the calling thread from now on; returns
+ * the home before. */
+const void *loop__enter(const void *home);
+
+/* Run what was posted; true if there was something. */
+bool loop__drain_posts(struct loop *l);
+/* Earliest timer, UINT64_MAX when none. */
+uint64_t loop__next_timer_ns(const struct loop *l);
+/* Make the fibers whose time has come ready. */
+void loop__expire_timers(struct loop *l, uint64_t now_ns);
+/* Switch to the READY @f until it parks or ends. */
+void loop__run_fiber(struct fiber *f);
+/* Cancel all live fibers and take no new ones. */
+void loop__cancel_fibers(struct loop *l);
+void loop__push(struct loop *l, struct loop_post *post);
+
+/* --- for what parks ---------------------------------------------------- */
 
 /* Keep @l from being freed while another thread is about to wake something on
  * it. Any thread. */
@@ -13,7 +136,19 @@ void loop_unhold(struct loop *l);
 
 /* Park until a wake (true) or monotonic @mono_ns (false). */
 bool fiber_park_until(uint64_t mono_ns);
+/* Park until a wake, the fiber's deadline or its cancellation; an error for the
+ * last two. For calls that return errors. */
+MUST_CHECK int fiber_park_checked(struct err *err);
 /* Parks; returns early when the fiber is cancelled. */
 void fiber_sleep_us(uint64_t us);
+
+/* fiber_wake() on the loop's own thread. */
+void fiber__wake_here(struct fiber *f);
+
+/* --- stacks (fiber_stack.c) -------------------------------------------- */
+
+/* Lowest usable byte of FIBER_STACK_BYTES above a guard page. */
+char *fiber_stack_map(void);
+void fiber_stack_unmap(char *stack);
 
 #endif /* BASE_RUNTIME_FIBER_LOOP_H */

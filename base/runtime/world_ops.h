@@ -77,6 +77,11 @@ struct world_ops {
                                task_fn fn,
                                void *arg);
     void (*task_join)(struct task *t);
+
+    int (*loop_new)(struct world *w,
+                    const char *name,
+                    struct loop **out,
+                    struct err *err);
 };
 
 struct world {
