@@ -117,50 +117,52 @@ void url_join(const struct url *u, struct buf *out)
 /* --- resolution
  * --------------------------------------------------------------- */
 
-/* Append @path without "." and ".." segments (RFC 3986, 5.2.4). What the output
- * had before @base stays untouched. */
-static void remove_dots(struct slice path, struct buf *out)
+/* Drop "." and ".." segments from the path @b[from..] in place (RFC 3986,
+ * 5.2.4). What is before @from stays untouched. */
+static void remove_dots(struct buf *b, size_t from)
 {
-    size_t base = out->len;
-    size_t i = 0;
-    bool absolute = path.len > 0 && path.data[0] == '/';
-    if (absolute)
-        i = 1;
-    if (absolute)
-        buf_append_byte(out, '/');
-    while (i < path.len) {
-        size_t n = i;
-        struct slice seg;
-        bool last;
-        while (n < path.len && path.data[n] != '/')
-            n++;
-        seg = slice_sub(path, i, n);
-        last = n >= path.len;
-        if (slice_eq_str(seg, ".")) {
-            /* Nothing: the '/' before it stays. */
-        } else if (slice_eq_str(seg, "..")) {
-            size_t k = out->len;
-            if (k > base + (absolute ? 1 : 0))
-                k--; /* The '/' that ends the segment before. */
-            while (k > base && out->data[k - 1] != '/')
-                k--;
-            if (k < base + (absolute ? 1 : 0))
-                k = base + (absolute ? 1 : 0);
-            out->len = k;
-        } else {
-            buf_append_slice(out, seg);
-            if (!last)
-                buf_append_byte(out, '/');
+    size_t root = from + (b->len > from && b->data[from] == '/');
+    size_t to = root;
+    size_t i = root;
+    while (i < b->len) {
+        const char *slash = memchr(b->data + i, '/', b->len - i);
+        size_t next = slash ? (size_t)(slash - b->data) + 1 : b->len;
+        size_t n = next - i - (slash != NULL);
+        const char *seg = b->data + i;
+        if (n == 2 && seg[0] == '.' && seg[1] == '.') {
+            to -= to > root; /* The '/' that ends the segment before. */
+            while (to > root && b->data[to - 1] != '/')
+                to--;
+        } else if (n != 1 || seg[0] != '.') {
+            memmove(b->data + to, seg, next - i);
+            to += next - i;
         }
-        if (last)
-            break;
-        i = n + 1;
+        i = next;
     }
+    b->len = to;
+}
+
+static bool has_dot_segment(struct slice path)
+{
+    for (size_t i = 0; i + 1 < path.len; i++)
+        if (path.data[i] == '/' && path.data[i + 1] == '.')
+            return true;
+    return path.len && path.data[0] == '.';
+}
+
+static void append_path(struct buf *out, struct slice path)
+{
+    size_t from = out->len;
+    buf_append_slice(out, path);
+    if (has_dot_segment(path))
+        remove_dots(out, from);
 }
 
 /* Base path up to its last '/', then the reference's. */
-static void merge(const struct url *base, struct slice ref, struct buf *out)
+static void
+append_merged(struct buf *out, const struct url *base, struct slice ref)
 {
+    size_t from = out->len;
     size_t n = base->path.len;
     while (n > 0 && base->path.data[n - 1] != '/')
         n--;
@@ -168,43 +170,44 @@ static void merge(const struct url *base, struct slice ref, struct buf *out)
         buf_append_byte(out, '/');
     buf_append_slice(out, slice_sub(base->path, 0, n));
     buf_append_slice(out, ref);
+    if (has_dot_segment(slice_sub(buf_slice(out), from, out->len)))
+        remove_dots(out, from);
+}
+
+static void
+append_origin(struct buf *out, struct slice scheme, const struct url *authority)
+{
+    struct url u = *authority;
+    u.scheme = scheme;
+    u.path = SLICE_EMPTY;
+    u.has_query = u.has_fragment = false;
+    url_join(&u, out);
 }
 
 void url_resolve(const struct url *base, struct slice ref, struct buf *out)
 {
-    struct buf merged = BUF_INIT;
-    struct buf path = BUF_INIT;
     struct url r;
-    struct url t;
+    struct url tail = {.path = SLICE_EMPTY};
     url_split(ref, &r);
-    t = r;
-    if (r.scheme.len || r.has_authority) {
-        remove_dots(r.path, &path);
-        if (!r.scheme.len)
-            t.scheme = base->scheme;
+    append_origin(out, r.scheme.len ? r.scheme : base->scheme,
+                  r.scheme.len || r.has_authority ? &r : base);
+    tail.query = r.query;
+    tail.has_query = r.has_query;
+    tail.fragment = r.fragment;
+    tail.has_fragment = r.has_fragment;
+    if (r.scheme.len || r.has_authority ||
+        (r.path.len && r.path.data[0] == '/')) {
+        append_path(out, r.path);
+    } else if (r.path.len) {
+        append_merged(out, base, r.path);
     } else {
-        t.scheme = base->scheme;
-        t.has_authority = base->has_authority;
-        t.userinfo = base->userinfo;
-        t.host = base->host;
-        t.port = base->port;
-        if (r.path.len == 0) {
-            buf_append_slice(&path, base->path);
-            if (!r.has_query) {
-                t.query = base->query;
-                t.has_query = base->has_query;
-            }
-        } else if (r.path.data[0] == '/') {
-            remove_dots(r.path, &path);
-        } else {
-            merge(base, r.path, &merged);
-            remove_dots(buf_slice(&merged), &path);
+        buf_append_slice(out, base->path);
+        if (!r.has_query) {
+            tail.query = base->query;
+            tail.has_query = base->has_query;
         }
     }
-    t.path = buf_slice(&path);
-    url_join(&t, out);
-    buf_close(&merged);
-    buf_close(&path);
+    url_join(&tail, out);
 }
 
 /* --- one form
@@ -290,7 +293,8 @@ static bool is_good_host(struct slice h)
     for (size_t i = 0; i < h.len; i++) {
         unsigned char c = (unsigned char)h.data[i];
         if (c <= ' ' || c == 0x7f || c == '/' || c == '\\' || c == '<' ||
-            c == '>' || c == '"' || c == '?' || c == '#')
+            c == '>' || c == '"' || c == '?' || c == '#' ||
+            (c == ':' && h.data[0] != '['))
             return false;
     }
     return h.len > 0;
@@ -313,14 +317,6 @@ static void append_authority(const struct url *u, struct buf *out)
     }
 }
 
-static bool has_dot_segment(struct slice path)
-{
-    for (size_t i = 0; i + 1 < path.len; i++)
-        if (path.data[i] == '/' && path.data[i + 1] == '.')
-            return true;
-    return false;
-}
-
 bool url_normalise(struct slice s, struct buf *out)
 {
     struct buf clean = BUF_INIT;
@@ -338,13 +334,11 @@ bool url_normalise(struct slice s, struct buf *out)
             append_authority(&u, out);
             if (u.path.len == 0) {
                 buf_append_byte(out, '/');
-            } else if (has_dot_segment(u.path)) {
-                struct buf path = BUF_INIT;
-                remove_dots(u.path, &path);
-                append_escaped(out, buf_slice(&path));
-                buf_close(&path);
             } else {
+                size_t from = out->len;
                 append_escaped(out, u.path);
+                if (has_dot_segment(u.path))
+                    remove_dots(out, from);
             }
         } else {
             append_escaped(out, u.path);
