@@ -41,14 +41,14 @@ struct lsm_snapshot;
 
 /* One table file of the group, as the owner's manifest stores it. */
 struct lsm_table {
-    uint64_t number;         /* File DIR/<number>.sst; unique in the store. */
-    uint64_t bytes;          /* File size. */
-    uint64_t entry_count;    /* Entries in the whole file. */
-    uint64_t sequence_min;   /* Lowest and highest sequence numbers inside. */
+    uint64_t number;       /* File DIR/<number>.sst; unique in the store. */
+    uint64_t bytes;        /* File size. */
+    uint64_t entry_count;  /* Entries in the whole file. */
+    uint64_t sequence_min; /* Lowest and highest sequence numbers inside. */
     uint64_t sequence_max;
-    uint32_t run;            /* Tables of one run do not overlap. Newer runs
-                                have higher numbers. */
-    struct slice first_key;  /* Bounds of its keys, both inclusive. */
+    uint32_t run;           /* Tables of one run do not overlap. Newer runs
+                               have higher numbers. */
+    struct slice first_key; /* Bounds of its keys, both inclusive. */
     struct slice last_key;
 };
 
@@ -133,7 +133,8 @@ MUST_CHECK int lsm_flush(struct lsm *l, struct err *err);
 
 /* --- compaction -------------------------------------------------------- */
 
-/* Is there a merging compaction worth running? In bytes it would read; 0: no. */
+/* Is there a merging compaction worth running? In bytes it would read; 0: no.
+ */
 uint64_t lsm_compaction_debt(const struct lsm *l);
 /* Run the most useful one. *@did tells whether there was one. Parks. Stops with
  * ERR_CANCELLED within milliseconds of lsm_cancel(). */
@@ -152,6 +153,7 @@ struct lsm_stats {
     uint64_t flushed_bytes;   /* Since open: written by minor compactions, */
     uint64_t compacted_bytes; /* and by merging and major ones. */
 };
+
 void lsm_stats(const struct lsm *l, struct lsm_stats *out);
 /* Row keys (encoded, as in lower/upper) that cut the group into about @parts
  * equal pieces: appended to @keys as length-prefixed slices. From the tables'
@@ -168,17 +170,38 @@ MUST_CHECK int lsm_split_points(struct lsm *l,
 struct lsm_snapshot *lsm_snapshot_new(struct lsm *l);
 void lsm_snapshot_free(struct lsm_snapshot *s); /* Any thread. */
 
+/* Outcome of lsm_get_newest(). */
+enum lsm_found {
+    LSM_ABSENT,  /* The column has no cell. */
+    LSM_FOUND,   /* Its newest cell, which nothing deletes. */
+    LSM_COMPLEX, /* Deletions are involved: ask an iterator. */
+};
+
+/* The newest cell of one column, the cheapest read there is: Bloom filters
+ * first, then at most one block a run; allocates nothing. @row and @column are
+ * encoded (cell_key_append_row, cell_key_append_column); entries numbered above
+ * @sequence_max are not seen. With LSM_FOUND the value is appended to @value
+ * and *@timestamp_us set. Age and version rules are the caller's. Parks. */
+MUST_CHECK int lsm_get_newest(struct lsm_snapshot *s,
+                              struct slice row,
+                              struct slice column,
+                              uint64_t sequence_max,
+                              enum lsm_found *found,
+                              struct buf *value,
+                              int64_t *timestamp_us,
+                              struct err *err);
+
 struct lsm_read_options {
-    uint64_t sequence_max;    /* Entries with a higher number are not seen. */
-    struct slice probe_row;   /* If not empty: only this encoded row is wanted;
-                                 tables whose Bloom filter rules it out are not
-                                 opened for it. */
-    struct slice probe_column;/* With probe_row: only this encoded column. */
-    int64_t time_min_us;      /* Tables without timestamps in [min, max) may */
-    int64_t time_max_us;      /* be skipped unless they hold tombstones; equal
-                                 values: no bound. */
-    bool scan;                /* Read ahead, and keep the blocks out of the
-                                 cache's hot part. */
+    uint64_t sequence_max;     /* Entries with a higher number are not seen. */
+    struct slice probe_row;    /* If not empty: only this encoded row is wanted;
+                                  tables whose Bloom filter rules it out are not
+                                  opened for it. */
+    struct slice probe_column; /* With probe_row: only this encoded column. */
+    int64_t time_min_us;       /* Tables without timestamps in [min, max) may */
+    int64_t time_max_us;       /* be skipped unless they hold tombstones; equal
+                                  values: no bound. */
+    bool scan;                 /* Read ahead, and keep the blocks out of the
+                                  cache's hot part. */
 };
 
 /* A merging iterator over @s, at no entry yet. It holds its own reference. */
@@ -186,12 +209,11 @@ MUST_CHECK int lsm_iter_new(struct lsm_snapshot *s,
                             const struct lsm_read_options *opts,
                             struct lsm_iter **out,
                             struct err *err);
-void lsm_iter_free(struct lsm_iter *it);
+void lsm_iter_free(struct lsm_iter *it); /* NULL is allowed. */
 /* Go to the first entry at or after @key. Parks. ERR_CORRUPT names the file,
  * the offset and the reason. */
-MUST_CHECK int lsm_iter_seek(struct lsm_iter *it,
-                             struct slice key,
-                             struct err *err);
+MUST_CHECK int
+lsm_iter_seek(struct lsm_iter *it, struct slice key, struct err *err);
 MUST_CHECK int lsm_iter_next(struct lsm_iter *it, struct err *err); /* Parks. */
 /* False at the end. Never waits. */
 bool lsm_iter_valid(const struct lsm_iter *it);

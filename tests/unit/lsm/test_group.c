@@ -313,7 +313,7 @@ START_TEST(test_failed_commit_changes_nothing)
 {
     struct fixture *f = malloc(sizeof(*f));
     struct lsm_stats stats;
-    struct err err = ERR_INIT;
+    struct err why = ERR_INIT;
     char **names;
     size_t count;
     fixture_init(f);
@@ -321,7 +321,7 @@ START_TEST(test_failed_commit_changes_nothing)
     insert_rows(f, 0, 100, 20);
     lsm_freeze(f->lsm, 100);
     f->fail_commits = 1;
-    ck_assert_int_eq(lsm_flush(f->lsm, &err), ERR_IO);
+    ck_assert_int_eq(lsm_flush(f->lsm, &why), ERR_IO);
     lsm_stats(f->lsm, &stats);
     ck_assert_uint_eq(stats.table_count, 0);
     OK(fs_list(f->fs, "t", &names, &count, err));
@@ -501,16 +501,16 @@ END_TEST
 START_TEST(test_cancel_stops_compactions)
 {
     struct fixture *f = malloc(sizeof(*f));
-    struct err err = ERR_INIT;
+    struct err why = ERR_INIT;
     bool did;
     fixture_init(f);
     fixture_open(f);
     insert_rows(f, 0, 100, 10);
     lsm_freeze(f->lsm, 100);
     lsm_cancel(f->lsm);
-    ck_assert_int_eq(lsm_flush(f->lsm, &err), ERR_CANCELLED);
-    ck_assert_int_eq(lsm_compact(f->lsm, &did, &err), ERR_CANCELLED);
-    ck_assert_int_eq(lsm_compact_major(f->lsm, &err), ERR_CANCELLED);
+    ck_assert_int_eq(lsm_flush(f->lsm, &why), ERR_CANCELLED);
+    ck_assert_int_eq(lsm_compact(f->lsm, &did, &why), ERR_CANCELLED);
+    ck_assert_int_eq(lsm_compact_major(f->lsm, &why), ERR_CANCELLED);
     fixture_close(f);
     free(f);
 }

@@ -1,0 +1,419 @@
+/* Minor, merging and major compactions: sorted sources in, tables out, one
+ * edit.
+ *
+ * The long part runs without any lock on a pinned state. Only choosing the
+ * inputs, and committing what came of them, hold edit_mutex.
+ */
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "bigtable/lsm/compaction_choice.h"
+#include "bigtable/lsm/group.h"
+#include "bigtable/lsm/memtable.h"
+#include "bigtable/lsm/merge.h"
+#include "bigtable/lsm/output.h"
+#include "bigtable/lsm/source.h"
+#include "bigtable/row/cell_key.h"
+#include "gfs-lite/fs.h"
+
+/* Entries between two looks at the cancel flag and the rate. */
+#define CHECK_EVERY 16
+/* Longest sleep of the rate limit, so that a cancel is seen soon. */
+#define SLEEP_US_MAX 5000
+/* A run smaller than this part of a memtable counts as this large. */
+#define BASE_SHARE 16
+
+/* --- the work ----------------------------------------------------------- */
+
+struct job {
+    struct lsm *lsm;
+    struct merge merge;
+    struct output output;
+    struct lsm_filter *filter; /* NULL keeps everything. */
+    struct buf last_key;       /* To drop entries that came twice. */
+    uint64_t bytes_in;
+    uint64_t started_ns;
+    uint64_t bytes_per_s; /* Rate limit; 0 for none. */
+};
+
+static int check_cancelled(const struct lsm *l, struct err *err)
+{
+    if (LIKELY(!atomic_load_explicit(&l->cancelled, memory_order_relaxed)))
+        return 0;
+    return err_set(err, ERR_CANCELLED, "compaction of %s: cancelled", l->dir);
+}
+
+/* Sleep while the job is ahead of its rate. */
+static int keep_rate(struct job *j, struct err *err)
+{
+    struct world *w = fs_world(j->lsm->options.fs);
+    int rc = check_cancelled(j->lsm, err);
+
+    while (!rc && j->bytes_per_s > 0) {
+        uint64_t due_ns =
+            (uint64_t)((double)j->bytes_in * 1e9 / (double)j->bytes_per_s);
+        uint64_t spent_ns = world_mono_ns(w) - j->started_ns;
+        if (spent_ns >= due_ns)
+            break;
+        world_sleep_us(
+            w, MIN_OF((due_ns - spent_ns) / 1000 + 1, (uint64_t)SLEEP_US_MAX));
+        rc = check_cancelled(j->lsm, err);
+    }
+    return rc;
+}
+
+static bool is_repeated(struct job *j, struct slice key)
+{
+    if (slice_eq(buf_slice(&j->last_key), key))
+        return true;
+    buf_clear(&j->last_key);
+    buf_append_slice(&j->last_key, key);
+    return false;
+}
+
+static int merge_all(struct job *j, struct err *err)
+{
+    const struct merge_source *top;
+    uint64_t count = 0;
+    int rc = merge_seek(&j->merge, SLICE_EMPTY, err);
+
+    while (!rc && (top = merge_top(&j->merge))) {
+        j->bytes_in += top->key.len + top->value.len;
+        if (++count % CHECK_EVERY == 0)
+            rc = keep_rate(j, err);
+        if (!rc && !is_repeated(j, top->key) &&
+            (!j->filter ||
+             j->filter->keep(j->filter->ctx, top->key, top->value)))
+            rc = output_add(&j->output, top->key, top->value, err);
+        if (!rc)
+            rc = merge_next(&j->merge, err);
+    }
+    return rc ? rc : output_finish(&j->output, err);
+}
+
+/* Merge @sources (@heap is as large) into j->output. */
+static int run_job(struct job *j,
+                   struct merge_source **sources,
+                   struct merge_source **heap,
+                   size_t count,
+                   bool to_bottom,
+                   struct err *err)
+{
+    const struct lsm_hooks *hooks = &j->lsm->options.hooks;
+    int rc;
+
+    merge_init(&j->merge, sources, heap, count);
+    if (hooks->new_filter)
+        j->filter = hooks->new_filter(hooks->ctx, j->lsm);
+    if (j->filter && j->filter->begin)
+        j->filter->begin(j->filter->ctx, to_bottom);
+    j->started_ns = world_mono_ns(fs_world(j->lsm->options.fs));
+    rc = merge_all(j, err);
+    if (j->filter && j->filter->end)
+        j->filter->end(j->filter->ctx);
+    if (j->filter && hooks->free_filter)
+        hooks->free_filter(hooks->ctx, j->filter);
+    buf_close(&j->last_key);
+    return rc;
+}
+
+/* --- the runs as the choice sees them ----------------------------------- */
+
+struct runs_view {
+    struct choice_run *runs;
+    struct choice_table *tables;
+    size_t count;
+};
+
+static struct slice row_of(struct slice key)
+{
+    return slice_sub(key, 0, cell_key_row_length(key));
+}
+
+static void runs_view_open(struct runs_view *view, const struct version *v)
+{
+    size_t at = 0;
+
+    view->runs = mem_zalloc(v->run_count + 1, sizeof(*view->runs));
+    view->tables = mem_zalloc(v->table_count + 1, sizeof(*view->tables));
+    view->count = v->run_count;
+    for (size_t i = 0; i < v->run_count; i++) {
+        const struct run *r = &v->runs[i];
+        view->runs[i] = (struct choice_run){.number = r->number,
+                                            .tables = view->tables + at,
+                                            .table_count = r->table_count};
+        for (uint32_t k = 0; k < r->table_count; k++) {
+            const struct lsm_table *t = &r->tables[k]->info;
+            view->tables[at++] = (struct choice_table){
+                t->bytes, row_of(t->first_key), row_of(t->last_key)};
+            view->runs[i].bytes += t->bytes;
+        }
+    }
+}
+
+static void runs_view_close(struct runs_view *view)
+{
+    mem_free(view->runs);
+    mem_free(view->tables);
+}
+
+/* --- minor compaction --------------------------------------------------- */
+
+/* Say which run the new tables belong to. PRE: edit_mutex is held. */
+static void place_flushed(struct lsm *l, struct output *o)
+{
+    struct lsm_snapshot *s;
+    struct runs_view view;
+    uint32_t number;
+
+    if (o->file_count == 0)
+        return;
+    s = state_pin(&l->slot);
+    runs_view_open(&view, s->version);
+    number = choose_flush_run(
+        view.runs, view.count, row_of(o->files[0]->info.first_key),
+        row_of(o->files[o->file_count - 1]->info.last_key), l->busy_run_min,
+        l->busy_run_max);
+    for (size_t i = 0; i < o->file_count; i++)
+        o->files[i]->info.run = number;
+    runs_view_close(&view);
+    state_unpin(s);
+}
+
+static int flush_mems(struct lsm *l,
+                      const struct lsm_snapshot *s,
+                      struct output *o,
+                      struct err *err)
+{
+    size_t count = s->mem_count - 1;
+    struct mem_source *mems = mem_zalloc(count, sizeof(*mems));
+    struct merge_source **pointers =
+        mem_zalloc(2 * count, sizeof(struct merge_source *));
+    struct job j = {.lsm = l};
+    uint64_t bytes = 0;
+    int rc;
+
+    for (size_t i = 0; i < count; i++) {
+        mem_source_init(&mems[i], s->mems[i + 1], UINT64_MAX);
+        pointers[i] = &mems[i].base;
+        bytes += memtable_bytes(s->mems[i + 1]);
+    }
+    output_init(&j.output, l, bytes);
+    rc = run_job(&j, pointers, pointers + count, count,
+                 s->version->table_count == 0, err);
+    *o = j.output;
+    mem_free(mems);
+    mem_free(pointers);
+    return rc;
+}
+
+int lsm_flush(struct lsm *l, struct err *err)
+{
+    struct lsm_snapshot *s;
+    struct output o;
+    int rc = check_cancelled(l, err);
+
+    if (rc)
+        return rc;
+    s = state_pin(&l->slot);
+    if (s->mem_count == 1) {
+        state_unpin(s);
+        return 0;
+    }
+    rc = flush_mems(l, s, &o, err);
+    if (!rc) {
+        struct lsm_change c = {.added = o.files,
+                               .added_count = o.file_count,
+                               .flushed_mems = s->mem_count - 1,
+                               .flushed_sequence = s->mems[1]->sequence};
+        mutex_lock(&l->edit_mutex);
+        place_flushed(l, &o);
+        rc = lsm__apply(l, &c, err);
+        mutex_unlock(&l->edit_mutex);
+    }
+    if (!rc)
+        atomic_fetch_add(&l->flushed_bytes, o.bytes);
+    output_close(&o, rc == 0);
+    state_unpin(s);
+    return rc;
+}
+
+/* --- merging and major compaction --------------------------------------- */
+
+static uint64_t base_bytes(const struct lsm *l)
+{
+    return MAX_OF(l->options.group.memtable_bytes / BASE_SHARE, UINT64_C(1));
+}
+
+/* Do the runs below the chosen ones hold rows of these? */
+static bool reaches_bottom(const struct runs_view *view,
+                           const struct compaction_choice *c)
+{
+    for (size_t i = c->first; i < c->first + c->count; i++) {
+        const struct choice_run *r = &view->runs[i];
+        for (size_t k = 0; k < r->table_count; k++)
+            for (size_t below = c->first + c->count; below < view->count;
+                 below++)
+                if (choice_run_overlaps(&view->runs[below],
+                                        r->tables[k].first_row,
+                                        r->tables[k].last_row))
+                    return false;
+    }
+    return true;
+}
+
+static int merge_runs(struct lsm *l,
+                      const struct lsm_snapshot *s,
+                      const struct compaction_choice *c,
+                      bool to_bottom,
+                      struct output *o,
+                      struct err *err)
+{
+    struct source_bounds bounds = {.lower = l->options.lower,
+                                   .upper = l->options.upper,
+                                   .sequence_max = UINT64_MAX};
+    struct run_source *runs = mem_alloc(c->count * sizeof(*runs));
+    struct merge_source **pointers =
+        mem_zalloc(2 * c->count, sizeof(struct merge_source *));
+    struct job j = {.lsm = l, .bytes_per_s = l->options.compaction_bytes_per_s};
+    int rc;
+
+    for (size_t i = 0; i < c->count; i++) {
+        const struct run *r = &s->version->runs[c->first + i];
+        run_source_init(&runs[i], r->tables, r->table_count, &bounds,
+                        TABLE_READ_ONCE);
+        pointers[i] = &runs[i].base;
+    }
+    output_init(&j.output, l, c->bytes);
+    rc = run_job(&j, pointers, pointers + c->count, c->count, to_bottom, err);
+    *o = j.output;
+    for (size_t i = 0; i < c->count; i++)
+        run_source_close(&runs[i]);
+    mem_free(runs);
+    mem_free(pointers);
+    return rc;
+}
+
+/* Commit that @o stands for the chosen runs of @s. */
+static int replace_runs(struct lsm *l,
+                        const struct lsm_snapshot *s,
+                        const struct compaction_choice *c,
+                        struct output *o,
+                        struct err *err)
+{
+    const struct run *first = &s->version->runs[c->first];
+    const struct run *last = &s->version->runs[c->first + c->count - 1];
+    struct lsm_change change = {
+        .added = o->files,
+        .added_count = o->file_count,
+        .removed = first->tables, /* Neighbours in version.tables. */
+        .removed_count =
+            (size_t)(last->tables + last->table_count - first->tables),
+    };
+
+    for (size_t i = 0; i < o->file_count; i++)
+        o->files[i]->info.run = last->number;
+    return lsm__apply(l, &change, err);
+}
+
+static void set_busy(struct lsm *l, uint32_t min, uint32_t max)
+{
+    mutex_lock(&l->edit_mutex);
+    l->busy_run_min = min;
+    l->busy_run_max = max;
+    mutex_unlock(&l->edit_mutex);
+}
+
+/* Compact the runs @c of @s, which are marked busy. */
+static int compact_runs(struct lsm *l,
+                        const struct lsm_snapshot *s,
+                        const struct compaction_choice *c,
+                        bool to_bottom,
+                        struct err *err)
+{
+    struct output o;
+    int rc = merge_runs(l, s, c, to_bottom, &o, err);
+
+    if (!rc) {
+        mutex_lock(&l->edit_mutex);
+        rc = replace_runs(l, s, c, &o, err);
+        l->busy_run_min = 1;
+        l->busy_run_max = 0;
+        mutex_unlock(&l->edit_mutex);
+    } else {
+        set_busy(l, 1, 0);
+    }
+    if (!rc)
+        atomic_fetch_add(&l->compacted_bytes, o.bytes);
+    output_close(&o, rc == 0);
+    return rc;
+}
+
+static struct compaction_choice
+choose(const struct lsm *l, const struct runs_view *view, bool all)
+{
+    struct compaction_choice c = {.count = view->count};
+
+    if (!all)
+        return choose_compaction(view->runs, view->count, base_bytes(l));
+    for (size_t i = 0; i < view->count; i++)
+        c.bytes += view->runs[i].bytes;
+    return c;
+}
+
+static int compact(struct lsm *l, bool all, bool *did, struct err *err)
+{
+    struct compaction_choice c;
+    struct runs_view view;
+    struct lsm_snapshot *s;
+    bool to_bottom;
+    int rc = check_cancelled(l, err);
+
+    *did = false;
+    if (rc)
+        return rc;
+    mutex_lock(&l->edit_mutex);
+    INVARIANT(l->busy_run_min > l->busy_run_max); /* One at a time. */
+    s = state_pin(&l->slot);
+    runs_view_open(&view, s->version);
+    c = choose(l, &view, all);
+    to_bottom = reaches_bottom(&view, &c);
+    if (c.count > 0) {
+        l->busy_run_max = view.runs[c.first].number;
+        l->busy_run_min = view.runs[c.first + c.count - 1].number;
+    }
+    runs_view_close(&view);
+    mutex_unlock(&l->edit_mutex);
+    if (c.count > 0) {
+        rc = compact_runs(l, s, &c, to_bottom, err);
+        *did = rc == 0;
+    }
+    state_unpin(s);
+    return rc;
+}
+
+int lsm_compact(struct lsm *l, bool *did, struct err *err)
+{
+    return compact(l, false, did, err);
+}
+
+int lsm_compact_major(struct lsm *l, struct err *err)
+{
+    bool did;
+
+    return compact(l, true, &did, err);
+}
+
+uint64_t lsm_compaction_debt(const struct lsm *l)
+{
+    struct lsm_snapshot *s = lsm_snapshot_new((struct lsm *)(uintptr_t)l);
+    struct compaction_choice c;
+    struct runs_view view;
+
+    runs_view_open(&view, s->version);
+    c = choose_compaction(view.runs, view.count, base_bytes(l));
+    runs_view_close(&view);
+    lsm_snapshot_free(s);
+    return c.count ? MAX_OF(c.bytes, UINT64_C(1)) : 0;
+}

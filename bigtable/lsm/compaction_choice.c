@@ -1,0 +1,118 @@
+/* The choice of compactions: see the header for the policy. */
+#include "bigtable/lsm/compaction_choice.h"
+
+#include "base/core/macros.h"
+
+bool choice_run_overlaps(const struct choice_run *run,
+                         struct slice first_row,
+                         struct slice last_row)
+{
+    size_t low = 0;
+    size_t high = run->table_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (slice_cmp(run->tables[middle].last_row, first_row) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < run->table_count &&
+           slice_cmp(run->tables[low].first_row, last_row) <= 0;
+}
+
+uint32_t choose_flush_run(const struct choice_run *runs,
+                          size_t run_count,
+                          struct slice first_row,
+                          struct slice last_row,
+                          uint32_t busy_min,
+                          uint32_t busy_max)
+{
+    size_t i = 0;
+
+    while (i < run_count && runs[i].number > busy_max &&
+           !choice_run_overlaps(&runs[i], first_row, last_row))
+        i++;
+    if (busy_min > busy_max) {
+        /* Nothing is being compacted: look below, too. */
+        while (i < run_count &&
+               !choice_run_overlaps(&runs[i], first_row, last_row))
+            i++;
+    }
+    if (i > 0)
+        return runs[i - 1].number;
+    return run_count > 0 ? runs[0].number + 1 : 1;
+}
+
+static uint64_t size_of(const struct choice_run *r, uint64_t base_bytes)
+{
+    return MAX_OF(r->bytes, base_bytes);
+}
+
+static struct compaction_choice
+window(const struct choice_run *runs, size_t first, size_t count)
+{
+    struct compaction_choice c = {.first = first, .count = count};
+
+    for (size_t i = first; i < first + count; i++)
+        c.bytes += runs[i].bytes;
+    return c;
+}
+
+/* How many runs from @first on are of the tier that the smallest of them is of.
+ * Smaller ones between larger ones go with them. */
+static size_t tier_length(const struct choice_run *runs,
+                          size_t run_count,
+                          size_t first,
+                          uint64_t base_bytes)
+{
+    uint64_t largest = size_of(&runs[first], base_bytes);
+    uint64_t bound = largest * TIER_WIDTH;
+    size_t i = first;
+
+    while (i < run_count && size_of(&runs[i], base_bytes) < bound)
+        i++;
+    return i - first;
+}
+
+/* The cheapest window that brings the number of runs under RUNS_MAX. */
+static struct compaction_choice cheapest(const struct choice_run *runs,
+                                         size_t run_count)
+{
+    size_t count = run_count - RUNS_MAX + 1;
+    struct compaction_choice best;
+
+    if (count < 2)
+        count = 2;
+    best = window(runs, 0, count);
+    for (size_t first = 1; first + count <= run_count; first++) {
+        struct compaction_choice c = window(runs, first, count);
+        if (c.bytes < best.bytes)
+            best = c;
+    }
+    return best;
+}
+
+struct compaction_choice choose_compaction(const struct choice_run *runs,
+                                           size_t run_count,
+                                           uint64_t base_bytes)
+{
+    struct compaction_choice none = {0};
+    struct compaction_choice above;
+
+    if (run_count < 2)
+        return none;
+    for (size_t first = 0; first + TIER_RUNS_MAX <= run_count; first++) {
+        size_t length = tier_length(runs, run_count, first, base_bytes);
+        if (length >= TIER_RUNS_MAX)
+            return window(runs, first, length);
+    }
+    above = window(runs, 0, run_count - 1);
+    if (run_count > 2 &&
+        above.bytes >= BOTTOM_GROWTH * runs[run_count - 1].bytes &&
+        above.bytes >= TIER_RUNS_MAX * base_bytes)
+        return window(runs, 0, run_count);
+    if (run_count > RUNS_MAX)
+        return cheapest(runs, run_count);
+    return none;
+}

@@ -1,0 +1,59 @@
+/* Inside of a group (struct lsm), shared by the files of this directory. */
+#ifndef BIGTABLE_LSM_GROUP_H
+#define BIGTABLE_LSM_GROUP_H
+
+#include <stdatomic.h>
+
+#include "base/core/buf.h"
+#include "base/runtime/sync.h"
+#include "bigtable/lsm/lsm.h"
+#include "bigtable/lsm/version.h"
+
+struct memtable;
+
+struct lsm {
+    struct lsm_options options; /* dir, lower and upper are owned copies. */
+    struct buf lower;
+    struct buf upper;
+    char *dir;
+    struct state_slot slot;  /* The present state. */
+    struct memtable *active; /* state->mems[0], for the writer. */
+    /* Publishers (freeze, flush, compaction) are on different threads and take
+     * turns here, for a few lines: a freeze must not wait for a disk. */
+    struct mutex publish_mutex;
+    /* Flush and compaction commit their edits one after the other; held over
+     * hooks.commit. Taken before publish_mutex. */
+    struct mutex edit_mutex;
+    atomic_bool cancelled;
+    uint32_t busy_run_min; /* Runs under compaction: [min, max], under */
+    uint32_t busy_run_max; /* edit_mutex; min > max when there is none. */
+    atomic_size_t active_bytes;
+    atomic_size_t frozen_bytes;
+    atomic_ullong flushed_bytes;
+    atomic_ullong compacted_bytes;
+};
+
+/* Name of the file of table @number, below the file system's root. */
+void lsm__table_path(const struct lsm *l, uint64_t number, struct buf *out);
+
+/* Open the file of @info. Parks. */
+MUST_CHECK int lsm__open_table(struct lsm *l,
+                               const struct lsm_table *info,
+                               struct table_file **out,
+                               struct err *err);
+
+/* What a flush or a compaction wants to become true. */
+struct lsm_change {
+    struct table_file **added; /* Written and open; each holds a reference. */
+    size_t added_count;
+    struct table_file *const *removed;
+    size_t removed_count;
+    size_t flushed_mems; /* So many of the oldest memtables are in tables. */
+    uint64_t flushed_sequence;
+};
+
+/* Commit and publish @c. PRE: edit_mutex is held. Parks. */
+MUST_CHECK int
+lsm__apply(struct lsm *l, const struct lsm_change *c, struct err *err);
+
+#endif /* BIGTABLE_LSM_GROUP_H */

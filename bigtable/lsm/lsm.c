@@ -1,0 +1,265 @@
+/* A group: opening it, writing to its memtable, and changing its state. */
+#include "bigtable/lsm/lsm.h"
+
+#include <inttypes.h>
+
+#include "base/core/panic.h"
+#include "bigtable/lsm/group.h"
+#include "bigtable/lsm/memtable.h"
+#include "bigtable/sstable/block_cache.h"
+#include "bigtable/sstable/reader.h"
+#include "gfs-lite/fs.h"
+
+void lsm__table_path(const struct lsm *l, uint64_t number, struct buf *out)
+{
+    buf_printf(out, "%s/%06" PRIu64 ".sst", l->dir, number);
+}
+
+int lsm__open_table(struct lsm *l,
+                    const struct lsm_table *info,
+                    struct table_file **out,
+                    struct err *err)
+{
+    struct table_reader_options opts = {
+        .cache = l->options.cache, .in_memory = l->options.group.in_memory};
+    struct table_reader *reader;
+    struct buf path = BUF_INIT;
+    int rc;
+
+    lsm__table_path(l, info->number, &path);
+    rc = table_reader_open(l->options.fs, buf_cstr(&path), &opts, &reader, err);
+    buf_close(&path);
+    if (!rc)
+        *out = table_file_new(info, reader, &l->options.hooks);
+    return rc;
+}
+
+/* --- life --------------------------------------------------------------- */
+
+static struct lsm *new_lsm(const struct lsm_options *opts)
+{
+    struct lsm *l = mem_zalloc(1, sizeof(*l));
+
+    l->options = *opts;
+    l->dir = mem_strdup(opts->dir);
+    l->options.dir = l->dir;
+    buf_append_slice(&l->lower, opts->lower);
+    buf_append_slice(&l->upper, opts->upper);
+    l->options.lower = buf_slice(&l->lower);
+    l->options.upper = buf_slice(&l->upper);
+    mutex_init(&l->publish_mutex);
+    mutex_init(&l->edit_mutex);
+    l->busy_run_min = 1;
+    return l;
+}
+
+static void free_lsm(struct lsm *l)
+{
+    mutex_close(&l->publish_mutex);
+    mutex_close(&l->edit_mutex);
+    buf_close(&l->lower);
+    buf_close(&l->upper);
+    mem_free(l->dir);
+    mem_free(l);
+}
+
+int lsm_open(const struct lsm_options *opts,
+             const struct lsm_table *tables,
+             size_t table_count,
+             struct lsm **out,
+             struct err *err)
+{
+    struct lsm *l = new_lsm(opts);
+    struct table_file **files =
+        mem_zalloc(table_count + 1, sizeof(struct table_file *));
+    size_t opened = 0;
+    int rc = 0;
+
+    *out = NULL;
+    while (opened < table_count && !rc) {
+        rc = lsm__open_table(l, &tables[opened], &files[opened], err);
+        if (!rc)
+            opened++;
+    }
+    if (!rc) {
+        struct version *v = version_new(files, table_count);
+        l->active = memtable_new(block_cache_chunks(opts->cache));
+        state_slot_init(&l->slot, state_new(l, v, &l->active, 1));
+        memtable_unref(l->active); /* The state holds it. */
+        version_unref(v);
+        *out = l;
+    }
+    while (opened > 0)
+        table_file_unref(files[--opened]);
+    mem_free(files);
+    if (rc)
+        free_lsm(l);
+    return rc;
+}
+
+void lsm_close(struct lsm *l)
+{
+    state_slot_close(&l->slot);
+    free_lsm(l);
+}
+
+/* --- writing ------------------------------------------------------------ */
+
+void lsm_insert(struct lsm *l, struct slice key, struct slice value)
+{
+    memtable_insert(l->active, key, value);
+    atomic_store_explicit(&l->active_bytes, memtable_bytes(l->active),
+                          memory_order_relaxed);
+}
+
+size_t lsm_active_bytes(const struct lsm *l)
+{
+    return atomic_load_explicit(&l->active_bytes, memory_order_relaxed);
+}
+
+size_t lsm_frozen_bytes(const struct lsm *l)
+{
+    return atomic_load(&l->frozen_bytes);
+}
+
+void lsm_freeze(struct lsm *l, uint64_t sequence)
+{
+    struct memtable *old = l->active;
+    struct memtable **mems;
+    struct lsm_snapshot *s;
+    struct memtable *fresh;
+
+    if (memtable_count(old) == 0)
+        return;
+    old->sequence = sequence;
+    fresh = memtable_new(block_cache_chunks(l->options.cache));
+    mutex_lock(&l->publish_mutex);
+    s = state_pin(&l->slot);
+    mems = mem_alloc((s->mem_count + 1) * sizeof(struct memtable *));
+    mems[0] = fresh;
+    for (size_t i = 0; i < s->mem_count; i++)
+        mems[i + 1] = s->mems[i];
+    l->active = fresh;
+    atomic_store(&l->active_bytes, 0);
+    atomic_fetch_add(&l->frozen_bytes, memtable_bytes(old));
+    state_publish(&l->slot, state_new(l, s->version, mems, s->mem_count + 1));
+    mutex_unlock(&l->publish_mutex);
+    memtable_unref(fresh);
+    state_unpin(s);
+    mem_free(mems);
+}
+
+/* --- changing the set of tables ----------------------------------------- */
+
+static int
+commit_change(struct lsm *l, const struct lsm_change *c, struct err *err)
+{
+    struct lsm_table *added = mem_zalloc(c->added_count + 1, sizeof(*added));
+    uint64_t *removed = mem_zalloc(c->removed_count + 1, sizeof(*removed));
+    struct lsm_edit edit = {.added = added,
+                            .added_count = c->added_count,
+                            .removed = removed,
+                            .removed_count = c->removed_count,
+                            .flushed_sequence = c->flushed_sequence};
+    int rc;
+
+    for (size_t i = 0; i < c->added_count; i++)
+        added[i] = c->added[i]->info;
+    for (size_t i = 0; i < c->removed_count; i++)
+        removed[i] = c->removed[i]->info.number;
+    rc = l->options.hooks.commit(l->options.hooks.ctx, l, &edit, err);
+    mem_free(added);
+    mem_free(removed);
+    return rc;
+}
+
+static bool contains(struct table_file *const *files,
+                     size_t count,
+                     const struct table_file *f)
+{
+    for (size_t i = 0; i < count; i++)
+        if (files[i] == f)
+            return true;
+    return false;
+}
+
+/* The tables of @old without the removed and with the added ones. */
+static struct version *changed_version(const struct version *old,
+                                       const struct lsm_change *c)
+{
+    struct table_file **files = mem_alloc((old->table_count + c->added_count) *
+                                          sizeof(struct table_file *));
+    struct version *v;
+    size_t count = 0;
+
+    for (size_t i = 0; i < old->table_count; i++)
+        if (!contains(c->removed, c->removed_count, old->tables[i]))
+            files[count++] = old->tables[i];
+    INVARIANT(count + c->removed_count == old->table_count);
+    for (size_t i = 0; i < c->added_count; i++)
+        files[count++] = c->added[i];
+    v = version_new(files, count);
+    mem_free(files);
+    return v;
+}
+
+int lsm__apply(struct lsm *l, const struct lsm_change *c, struct err *err)
+{
+    struct lsm_snapshot *s;
+    struct version *v;
+    size_t left;
+    int rc = commit_change(l, c, err);
+
+    if (rc)
+        return rc;
+    mutex_lock(&l->publish_mutex);
+    s = state_pin(&l->slot);
+    v = changed_version(s->version, c);
+    for (size_t i = 0; i < c->removed_count; i++)
+        atomic_store(&c->removed[i]->removed, true);
+    INVARIANT(s->mem_count > c->flushed_mems);
+    left = s->mem_count - c->flushed_mems;
+    for (size_t i = left; i < s->mem_count; i++)
+        atomic_fetch_sub(&l->frozen_bytes, memtable_bytes(s->mems[i]));
+    state_publish(&l->slot, state_new(l, v, s->mems, left));
+    mutex_unlock(&l->publish_mutex);
+    version_unref(v);
+    state_unpin(s);
+    return 0;
+}
+
+/* --- the rest ----------------------------------------------------------- */
+
+struct lsm_snapshot *lsm_snapshot_new(struct lsm *l)
+{
+    return state_pin(&l->slot);
+}
+
+void lsm_snapshot_free(struct lsm_snapshot *s)
+{
+    state_unpin(s);
+}
+
+void lsm_cancel(struct lsm *l)
+{
+    atomic_store(&l->cancelled, true);
+}
+
+void lsm_stats(const struct lsm *l, struct lsm_stats *out)
+{
+    struct lsm_snapshot *s = lsm_snapshot_new((struct lsm *)(uintptr_t)l);
+
+    *out = (struct lsm_stats){
+        .table_count = s->version->table_count,
+        .run_count = s->version->run_count,
+        .flushed_bytes = atomic_load(&l->flushed_bytes),
+        .compacted_bytes = atomic_load(&l->compacted_bytes),
+    };
+    for (size_t i = 0; i < s->version->table_count; i++) {
+        out->table_bytes += s->version->tables[i]->info.bytes;
+        out->entry_count += s->version->tables[i]->info.entry_count;
+    }
+    for (size_t i = 0; i < s->mem_count; i++)
+        out->memtable_bytes += memtable_bytes(s->mems[i]);
+    lsm_snapshot_free(s);
+}

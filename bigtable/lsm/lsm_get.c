@@ -1,0 +1,157 @@
+/* The point read: the newest cell of one column, without an iterator.
+ *
+ * Each source that may hold the column gives its first entry at or after the
+ * column's prefix; the smallest of them is the newest cell, because time
+ * descends in the key. Whatever needs more thought than that (a deletion in any
+ * of them) is left to an iterator.
+ */
+#include "base/core/buf.h"
+#include "bigtable/lsm/group.h"
+#include "bigtable/lsm/memtable.h"
+#include "bigtable/lsm/probe.h"
+#include "bigtable/row/cell_key.h"
+#include "bigtable/sstable/reader.h"
+
+struct newest {
+    struct slice column;
+    struct slice row;
+    uint64_t sequence_max;
+    struct buf *key;   /* Of the best so far; empty for none. */
+    struct buf *value; /* The caller's; the best value from value_at on. */
+    size_t value_at;
+    bool complex;
+};
+
+/* Compare the candidate with the best so far, and take it. */
+static void offer(struct newest *n, struct slice key, struct slice value)
+{
+    if (cell_key_kind(key) != ENTRY_PUT) {
+        n->complex = true;
+        return;
+    }
+    if (n->key->len > 0 && slice_cmp(buf_slice(n->key), key) <= 0)
+        return;
+    buf_clear(n->key);
+    buf_append_slice(n->key, key);
+    buf_truncate(n->value, n->value_at);
+    buf_append_slice(n->value, value);
+}
+
+static void look_in_memtable(struct newest *n, const struct memtable *m)
+{
+    const struct skip_node *e;
+
+    if (memtable_count(m) == 0)
+        return;
+    if (atomic_load_explicit(&m->has_scope_deletions, memory_order_relaxed)) {
+        n->complex = true;
+        return;
+    }
+    e = skip_list_seek(&m->list, n->column);
+    while (e && slice_starts_with(skip_node_key(e), n->column)) {
+        if (cell_key_sequence(skip_node_key(e)) <= n->sequence_max) {
+            offer(n, skip_node_key(e), skip_node_value(e));
+            return;
+        }
+        e = skip_node_next(e);
+    }
+}
+
+static int look_in_table(struct newest *n,
+                         struct table_reader *r,
+                         bool *ended,
+                         struct err *err)
+{
+    struct table_iter it;
+    int rc;
+
+    table_iter_init(&it);
+    table_iter_open(&it, r, TABLE_READ_POINT);
+    rc = table_iter_seek(&it, n->column, err);
+    while (!rc && table_iter_valid(&it)) {
+        struct slice key = table_iter_key(&it);
+        if (!slice_starts_with(key, n->column)) {
+            *ended = true;
+            break;
+        }
+        if (cell_key_sequence(key) <= n->sequence_max) {
+            offer(n, key, table_iter_value(&it));
+            *ended = true;
+            break;
+        }
+        rc = table_iter_next(&it, err);
+    }
+    table_iter_close(&it);
+    return rc;
+}
+
+static int look_in_run(struct newest *n, const struct run *r, struct err *err)
+{
+    bool ended = false;
+    int rc = 0;
+
+    for (uint32_t i = run_find(r, n->column);
+         i < r->table_count && !ended && !rc; i++)
+        rc = look_in_table(n, r->tables[i]->reader, &ended, err);
+    return rc;
+}
+
+static int
+look_in_runs(struct newest *n, const struct version *v, struct err *err)
+{
+    struct run_probe probe;
+    int rc = 0;
+
+    run_probe_init(&probe, n->row, n->column);
+    for (size_t i = 0; i < v->run_count && !rc && !n->complex; i++) {
+        bool maybe;
+        rc = run_probe_test(&probe, &v->runs[i], &maybe, err);
+        if (rc || !maybe)
+            continue;
+        if (v->runs[i].has_scope_deletions)
+            n->complex = true;
+        else
+            rc = look_in_run(n, &v->runs[i], err);
+    }
+    return rc;
+}
+
+static bool is_outside(const struct lsm *l, struct slice row)
+{
+    return slice_cmp(row, l->options.lower) < 0 ||
+           (l->options.upper.len > 0 && slice_cmp(row, l->options.upper) >= 0);
+}
+
+int lsm_get_newest(struct lsm_snapshot *s,
+                   struct slice row,
+                   struct slice column,
+                   uint64_t sequence_max,
+                   enum lsm_found *found,
+                   struct buf *value,
+                   int64_t *timestamp_us,
+                   struct err *err)
+{
+    struct buf key = BUF_INIT;
+    struct newest n = {.column = column,
+                       .row = row,
+                       .sequence_max = sequence_max,
+                       .key = &key,
+                       .value = value,
+                       .value_at = value->len};
+    int rc = 0;
+
+    *found = LSM_ABSENT;
+    for (size_t i = 0; i < s->mem_count && !n.complex; i++)
+        look_in_memtable(&n, s->mems[i]);
+    if (!n.complex && !is_outside(s->lsm, row))
+        rc = look_in_runs(&n, s->version, err);
+    if (rc || n.complex) {
+        buf_truncate(value, n.value_at);
+        *found = LSM_COMPLEX;
+    } else if (key.len > 0) {
+        *found = LSM_FOUND;
+        *timestamp_us = cell_key_timestamp(buf_slice(&key));
+    }
+    buf_close(&key);
+    return rc;
+}

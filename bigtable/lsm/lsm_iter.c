@@ -1,0 +1,133 @@
+/* Iterators over a snapshot: memtables and runs merged, filters asked first. */
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "bigtable/lsm/group.h"
+#include "bigtable/lsm/merge.h"
+#include "bigtable/lsm/probe.h"
+#include "bigtable/lsm/source.h"
+
+struct lsm_iter {
+    struct lsm_snapshot *snapshot; /* Pinned. */
+    struct lsm *lsm;
+    struct source_bounds bounds;
+    struct merge merge;
+    struct mem_source *mems;
+    struct run_source *runs;
+    size_t run_count; /* Of those the filters let pass. */
+    struct merge_source **pointers;
+};
+
+/* One allocation: the iterator, its sources, and two arrays of pointers. */
+static struct lsm_iter *new_iter(size_t mem_count, size_t run_count)
+{
+    size_t sources = mem_count + run_count;
+    size_t mems_at = sizeof(struct lsm_iter);
+    size_t runs_at = mems_at + mem_count * sizeof(struct mem_source);
+    size_t pointers_at = runs_at + run_count * sizeof(struct run_source);
+    char *p =
+        mem_alloc(pointers_at + 2 * sources * sizeof(struct merge_source *));
+    struct lsm_iter *it = (void *)p;
+
+    *it = (struct lsm_iter){.run_count = 0};
+    it->mems = (void *)(p + mems_at);
+    it->runs = (void *)(p + runs_at);
+    it->pointers = (void *)(p + pointers_at);
+    return it;
+}
+
+/* Prepare a source for @r unless the filters rule it out. */
+static int add_run(struct lsm_iter *it,
+                   const struct run *r,
+                   const struct run_probe *probe,
+                   bool scan,
+                   struct err *err)
+{
+    bool maybe = true;
+    int rc = 0;
+
+    if (probe->row.len > 0)
+        rc = run_probe_test(probe, r, &maybe, err);
+    if (rc || !maybe)
+        return rc;
+    run_source_init(&it->runs[it->run_count++], r->tables, r->table_count,
+                    &it->bounds, scan ? TABLE_READ_SCAN : TABLE_READ_POINT);
+    return 0;
+}
+
+int lsm_iter_new(struct lsm_snapshot *s,
+                 const struct lsm_read_options *opts,
+                 struct lsm_iter **out,
+                 struct err *err)
+{
+    const struct version *v = s->version;
+    struct lsm_iter *it = new_iter(s->mem_count, v->run_count);
+    struct run_probe probe;
+    size_t sources = 0;
+    int rc = 0;
+
+    *out = NULL;
+    it->lsm = s->lsm;
+    it->bounds = (struct source_bounds){
+        .lower = s->lsm->options.lower,
+        .upper = s->lsm->options.upper,
+        .sequence_max = opts->sequence_max,
+        .time_min_us = opts->time_min_us,
+        .time_max_us = opts->time_max_us,
+    };
+    run_probe_init(&probe, opts->probe_row, opts->probe_column);
+    for (size_t i = 0; i < s->mem_count; i++) {
+        mem_source_init(&it->mems[i], s->mems[i], opts->sequence_max);
+        it->pointers[sources++] = &it->mems[i].base;
+    }
+    for (size_t i = 0; i < v->run_count && !rc; i++)
+        rc = add_run(it, &v->runs[i], &probe, opts->scan, err);
+    for (size_t i = 0; i < it->run_count; i++)
+        it->pointers[sources++] = &it->runs[i].base;
+    merge_init(&it->merge, it->pointers, it->pointers + sources, sources);
+    it->snapshot = state_ref(s);
+    if (rc)
+        lsm_iter_free(it);
+    else
+        *out = it;
+    return rc;
+}
+
+void lsm_iter_free(struct lsm_iter *it)
+{
+    if (!it)
+        return;
+    for (size_t i = 0; i < it->run_count; i++)
+        run_source_close(&it->runs[i]);
+    state_unpin(it->snapshot);
+    mem_free(it);
+}
+
+int lsm_iter_seek(struct lsm_iter *it, struct slice key, struct err *err)
+{
+    return merge_seek(&it->merge, key, err);
+}
+
+int lsm_iter_next(struct lsm_iter *it, struct err *err)
+{
+    PRE(merge_top(&it->merge));
+    return merge_next(&it->merge, err);
+}
+
+bool lsm_iter_valid(const struct lsm_iter *it)
+{
+    return merge_top(&it->merge) != NULL;
+}
+
+struct slice lsm_iter_key(const struct lsm_iter *it)
+{
+    PRE(merge_top(&it->merge));
+    return merge_top(&it->merge)->key;
+}
+
+struct slice lsm_iter_value(const struct lsm_iter *it)
+{
+    PRE(merge_top(&it->merge));
+    return merge_top(&it->merge)->value;
+}

@@ -1,0 +1,39 @@
+/* Entries that are in the log but not yet in a table: a skip list that is
+ * shared by reference count, and counts what readers want to know of it.
+ *
+ * Threads: one insert at a time; readers at any time.
+ */
+#ifndef BIGTABLE_LSM_MEMTABLE_H
+#define BIGTABLE_LSM_MEMTABLE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bigtable/lsm/skip_list.h"
+
+struct memtable {
+    atomic_uint refs;
+    atomic_bool has_scope_deletions; /* Of whole rows or families. */
+    uint64_t sequence; /* Once frozen: no entry has a higher number. */
+    struct skip_list list;
+};
+
+/* One reference, owned by the caller. */
+struct memtable *memtable_new(struct chunk_pool *pool);
+struct memtable *memtable_ref(struct memtable *m);
+void memtable_unref(struct memtable *m); /* Any thread. */
+
+void memtable_insert(struct memtable *m, struct slice key, struct slice value);
+
+static inline size_t memtable_bytes(const struct memtable *m)
+{
+    return atomic_load_explicit(&m->list.bytes, memory_order_relaxed);
+}
+
+static inline size_t memtable_count(const struct memtable *m)
+{
+    return atomic_load_explicit(&m->list.count, memory_order_relaxed);
+}
+
+#endif /* BIGTABLE_LSM_MEMTABLE_H */

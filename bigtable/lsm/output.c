@@ -1,0 +1,115 @@
+/* Writing tables of a bounded size. */
+#include "bigtable/lsm/output.h"
+
+#include "base/core/panic.h"
+#include "bigtable/row/cell_key.h"
+#include "bigtable/sstable/properties.h"
+#include "bigtable/sstable/reader.h"
+#include "bigtable/sstable/writer.h"
+#include "gfs-lite/fs.h"
+
+void output_init(struct output *o, struct lsm *l, uint64_t expected_bytes)
+{
+    *o = (struct output){.lsm = l, .expected_bytes = expected_bytes};
+}
+
+static int start_table(struct output *o, struct err *err)
+{
+    const struct lsm_options *opts = &o->lsm->options;
+    struct buf path = BUF_INIT;
+    int rc;
+
+    buf_clear(&o->row);
+    o->number = opts->hooks.new_number(opts->hooks.ctx);
+    lsm__table_path(o->lsm, o->number, &path);
+    rc = table_writer_open(opts->fs, buf_cstr(&path), &opts->group,
+                           MIN_OF(o->expected_bytes, OUTPUT_BYTES_TARGET),
+                           &o->writer, err);
+    buf_close(&path);
+    return rc;
+}
+
+static int finish_table(struct output *o, struct err *err)
+{
+    const struct table_properties *p;
+    struct table_file *f;
+    struct lsm_table info;
+    int rc = table_writer_finish(o->writer, err);
+
+    if (rc)
+        return rc;
+    p = table_writer_properties(o->writer);
+    info = (struct lsm_table){
+        .number = o->number,
+        .bytes = table_writer_file_bytes(o->writer),
+        .entry_count = p->entry_count,
+        .sequence_min = p->sequence_min,
+        .sequence_max = p->sequence_max,
+        .first_key = buf_slice(&p->first_key),
+        .last_key = buf_slice(&p->last_key),
+    };
+    rc = lsm__open_table(o->lsm, &info, &f, err);
+    if (rc)
+        return rc;
+    table_writer_free(o->writer);
+    o->writer = NULL;
+    o->bytes += info.bytes;
+    o->files = mem_realloc(o->files,
+                           (o->file_count + 1) * sizeof(struct table_file *));
+    o->files[o->file_count++] = f;
+    return 0;
+}
+
+/* Is the table large enough, and @key the first of another row? A row that is
+ * larger than a table itself is cut anywhere. */
+static bool must_cut(const struct output *o, struct slice key)
+{
+    uint64_t bytes = table_writer_bytes(o->writer);
+
+    if (LIKELY(bytes < OUTPUT_BYTES_TARGET))
+        return false;
+    return bytes >= 2 * OUTPUT_BYTES_TARGET ||
+           !slice_starts_with(key, buf_slice(&o->row));
+}
+
+int output_add(struct output *o,
+               struct slice key,
+               struct slice value,
+               struct err *err)
+{
+    int rc = 0;
+
+    if (o->writer && must_cut(o, key))
+        rc = finish_table(o, err);
+    if (!rc && !o->writer)
+        rc = start_table(o, err);
+    if (rc)
+        return rc;
+    if (UNLIKELY(table_writer_bytes(o->writer) >=
+                 OUTPUT_BYTES_TARGET - OUTPUT_BYTES_TARGET / 8)) {
+        /* Near the cut: know which row this is. */
+        buf_clear(&o->row);
+        buf_append(&o->row, key.data, cell_key_row_length(key));
+    }
+    return table_writer_add(o->writer, key, value, err);
+}
+
+int output_finish(struct output *o, struct err *err)
+{
+    return o->writer ? finish_table(o, err) : 0;
+}
+
+void output_close(struct output *o, bool keep)
+{
+    table_writer_free(o->writer);
+    for (size_t i = 0; i < o->file_count; i++) {
+        struct buf path = BUF_INIT;
+        lsm__table_path(o->lsm, o->files[i]->info.number, &path);
+        table_file_unref(o->files[i]);
+        if (!keep && fs_remove(o->lsm->options.fs, buf_cstr(&path), NULL))
+            keep = false; /* A stray: its owner sweeps those at a start. */
+        buf_close(&path);
+    }
+    mem_free(o->files);
+    buf_close(&o->row);
+}

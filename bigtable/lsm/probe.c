@@ -1,0 +1,81 @@
+/* Which table of a run to ask, and for what.
+ *
+ * Whatever starts with a prefix begins in the first table whose last key is not
+ * below it, and that table's filter knows the prefix. A deletion of the row or
+ * of a family has a prefix of its own, so for a column they are asked for, too,
+ * where the run has any.
+ */
+#include "bigtable/lsm/probe.h"
+
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/hash.h"
+#include "bigtable/sstable/reader.h"
+
+/* Behind the row part: family id and marker, see row/cell_key.h. */
+#define FAMILY_PART_BYTES 3
+
+void run_probe_init(struct run_probe *p, struct slice row, struct slice column)
+{
+    *p = (struct run_probe){.row = row, .column = column};
+    p->row_hash = hash64_slice(row);
+    p->column_hash = column.len ? hash64_slice(column) : p->row_hash;
+}
+
+static int test_prefix(const struct run *r,
+                       const struct table_probe *probe,
+                       bool *maybe,
+                       struct err *err)
+{
+    uint32_t i = run_find(r, probe->prefix);
+
+    if (i == r->table_count) {
+        *maybe = false;
+        return 0;
+    }
+    return table_reader_probe(r->tables[i]->reader, probe, maybe, err);
+}
+
+/* Is there a deletion of the row or of the column's family? */
+static int test_scopes(const struct run_probe *p,
+                       const struct run *r,
+                       bool *maybe,
+                       struct err *err)
+{
+    struct buf key = BUF_INIT;
+    struct table_probe probe = {.row_hash = p->row_hash};
+    int rc;
+
+    buf_append_slice(&key, p->row);
+    buf_append_fill(&key, '\0', FAMILY_PART_BYTES); /* Family 0: the row. */
+    probe.prefix = buf_slice(&key);
+    probe.hash = hash64_slice(probe.prefix);
+    rc = test_prefix(r, &probe, maybe, err);
+    if (!rc && !*maybe) {
+        memcpy(key.data + p->row.len, p->column.data + p->row.len,
+               FAMILY_PART_BYTES - 1); /* The column's family, as a whole. */
+        probe.hash = hash64_slice(probe.prefix);
+        rc = test_prefix(r, &probe, maybe, err);
+    }
+    buf_close(&key);
+    return rc;
+}
+
+int run_probe_test(const struct run_probe *p,
+                   const struct run *r,
+                   bool *maybe,
+                   struct err *err)
+{
+    struct table_probe probe = {
+        .prefix = p->column.len ? p->column : p->row,
+        .row_hash = p->row_hash,
+        .hash = p->column_hash,
+    };
+    int rc = test_prefix(r, &probe, maybe, err);
+
+    if (rc || *maybe || p->column.len < p->row.len + FAMILY_PART_BYTES ||
+        !r->has_scope_deletions)
+        return rc;
+    return test_scopes(p, r, maybe, err);
+}

@@ -1,0 +1,188 @@
+/* The skip list of skip_list.h. A level holds a quarter of the one below. */
+#include "bigtable/lsm/skip_list.h"
+
+#include <string.h>
+
+#include "base/core/hash.h"
+#include "base/core/macros.h"
+#include "base/core/panic.h"
+#include "bigtable/sstable/chunk_pool.h"
+
+/* A value up to this lies behind its key. */
+#define VALUE_INLINE_BYTES_MAX ((size_t)64)
+/* A larger one than this gets memory of its own, so as not to waste chunks. */
+#define VALUE_CHUNK_BYTES_MAX (CHUNK_BYTES / 8)
+
+static void *take_chunk(struct skip_list *l)
+{
+    void *chunk = chunk_pool_take(l->pool);
+
+    if ((l->chunk_count & (l->chunk_count + 1)) == 0 || !l->chunks)
+        l->chunks = mem_realloc(l->chunks,
+                                (l->chunk_count * 2 + 2) * sizeof(*l->chunks));
+    l->chunks[l->chunk_count++] = chunk;
+    return chunk;
+}
+
+static void *take_large(struct skip_list *l, size_t bytes)
+{
+    void *p = mem_alloc(bytes);
+
+    l->large = mem_realloc(l->large, (l->large_count + 1) * sizeof(*l->large));
+    l->large[l->large_count++] = p;
+    return p;
+}
+
+/* @bytes aligned to @align from @r. */
+static char *
+take(struct skip_list *l, struct skip_region *r, size_t bytes, size_t align)
+{
+    char *p = r->next;
+    size_t skew = (size_t)(-(uintptr_t)p) & (align - 1);
+
+    if (bytes > VALUE_CHUNK_BYTES_MAX)
+        return take_large(l, bytes);
+    if (!p || (size_t)(r->end - p) < skew + bytes) {
+        p = take_chunk(l);
+        r->end = p + CHUNK_BYTES;
+        skew = 0;
+    }
+    r->next = p + skew + bytes;
+    return p + skew;
+}
+
+void skip_list_init(struct skip_list *l, struct chunk_pool *pool)
+{
+    *l = (struct skip_list){.pool = pool, .random = 1};
+    l->head = mem_zalloc(1, sizeof(*l->head) + SKIP_LIST_HEIGHT_MAX *
+                                                   sizeof(l->head->next[0]));
+    l->head->height = SKIP_LIST_HEIGHT_MAX;
+    for (size_t i = 0; i < SKIP_LIST_HEIGHT_MAX; i++)
+        l->finger[i] = l->head;
+    atomic_init(&l->height, 1);
+}
+
+void skip_list_close(struct skip_list *l)
+{
+    for (size_t i = 0; i < l->chunk_count; i++)
+        chunk_pool_give(l->pool, l->chunks[i]);
+    for (size_t i = 0; i < l->large_count; i++)
+        mem_free(l->large[i]);
+    mem_free(l->chunks);
+    mem_free(l->large);
+    mem_free(l->head);
+}
+
+static uint32_t random_height(struct skip_list *l)
+{
+    uint64_t r = hash_mix(l->random++);
+    uint32_t height = 1;
+
+    while (height < SKIP_LIST_HEIGHT_MAX && (r & 3) == 0) {
+        height++;
+        r >>= 2;
+    }
+    return height;
+}
+
+static struct skip_node *next_at(const struct skip_node *n, size_t level)
+{
+    return atomic_load_explicit(&n->next[level], memory_order_acquire);
+}
+
+static bool is_before(const struct skip_node *n, struct slice key)
+{
+    return n && slice_cmp(skip_node_key(n), key) < 0;
+}
+
+/* Does @key belong directly behind the last insert? Then the finger is right on
+ * all levels: what follows it there follows it here. */
+static bool finger_fits(const struct skip_list *l, struct slice key)
+{
+    const struct skip_node *n = l->finger[0];
+    const struct skip_node *next = next_at(n, 0);
+
+    return n != l->head && is_before(n, key) &&
+           (!next || slice_cmp(key, skip_node_key(next)) < 0);
+}
+
+/* Point the finger at the last node before @key on every level. */
+static void move_finger(struct skip_list *l, struct slice key)
+{
+    size_t level = atomic_load_explicit(&l->height, memory_order_relaxed);
+    struct skip_node *n = l->head;
+    const struct skip_node *not_before = NULL;
+
+    while (level-- > 0) {
+        struct skip_node *next = next_at(n, level);
+        while (next != not_before && is_before(next, key)) {
+            n = next;
+            next = next_at(n, level);
+        }
+        not_before = next; /* Compared already: spare it one level down. */
+        l->finger[level] = n;
+    }
+}
+
+static struct skip_node *
+new_node(struct skip_list *l, struct slice key, struct slice value)
+{
+    uint32_t height = random_height(l);
+    size_t links = height * sizeof(struct skip_node *);
+    bool inlined = value.len <= VALUE_INLINE_BYTES_MAX;
+    size_t bytes = sizeof(struct skip_node) + links + key.len;
+    struct skip_node *n;
+    char *to;
+
+    PRE(key.len <= UINT32_MAX);
+    PRE(value.len <= UINT32_MAX);
+    n = (void *)take(l, &l->nodes, bytes + (inlined ? value.len : 0), 8);
+    n->height = height;
+    n->key_len = (uint32_t)key.len;
+    n->value_len = (uint32_t)value.len;
+    memcpy((char *)n + sizeof(*n) + links, key.data, key.len);
+    to = inlined ? (char *)n + bytes : take(l, &l->values, value.len, 1);
+    if (value.len)
+        memcpy(to, value.data, value.len);
+    n->value = to;
+    atomic_fetch_add_explicit(&l->bytes, bytes + value.len,
+                              memory_order_relaxed);
+    return n;
+}
+
+void skip_list_insert(struct skip_list *l, struct slice key, struct slice value)
+{
+    struct skip_node *n = new_node(l, key, value);
+    uint32_t height = atomic_load_explicit(&l->height, memory_order_relaxed);
+
+    if (!finger_fits(l, key))
+        move_finger(l, key);
+    if (n->height > height)
+        atomic_store_explicit(&l->height, (unsigned)n->height,
+                              memory_order_relaxed);
+    for (uint32_t i = 0; i < n->height; i++) {
+        struct skip_node *before = l->finger[i];
+        atomic_init(&n->next[i], next_at(before, i));
+        atomic_store_explicit(&before->next[i], n, memory_order_release);
+        l->finger[i] = n;
+    }
+    atomic_fetch_add_explicit(&l->count, 1, memory_order_relaxed);
+}
+
+const struct skip_node *skip_list_seek(const struct skip_list *l,
+                                       struct slice key)
+{
+    size_t level = atomic_load_explicit(&l->height, memory_order_relaxed);
+    const struct skip_node *n = l->head;
+    const struct skip_node *not_before = NULL;
+
+    while (level-- > 0) {
+        const struct skip_node *next = next_at(n, level);
+        while (next != not_before && is_before(next, key)) {
+            n = next;
+            next = next_at(n, level);
+        }
+        not_before = next;
+    }
+    return not_before;
+}

@@ -1,0 +1,86 @@
+/* A sorted set of entries in memory: one writer, any number of readers that
+ * take no lock.
+ *
+ * Nodes and keys lie close together, values apart from them: a search walks
+ * through a few MB that stay in the CPU's cache, however large the values are.
+ * Nothing is ever removed; the memory comes in chunks from a pool and returns
+ * there when the list is closed.
+ *
+ * Threads: one insert at a time, ordered by the caller. Readers at any time
+ * while the list lives; they see an entry fully or not at all.
+ */
+#ifndef BIGTABLE_LSM_SKIP_LIST_H
+#define BIGTABLE_LSM_SKIP_LIST_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/core/slice.h"
+
+struct chunk_pool;
+
+/* 4^12 entries are searched in logarithmic time; more merely slow down. */
+#define SKIP_LIST_HEIGHT_MAX 12
+
+struct skip_node {
+    const char *value;
+    uint32_t value_len;
+    uint32_t key_len;
+    uint64_t height;
+    struct skip_node *_Atomic next[]; /* height of them, then the key. */
+};
+
+/* Where a list takes bytes of one kind from. */
+struct skip_region {
+    char *next; /* First free byte of the newest chunk. */
+    char *end;
+};
+
+struct skip_list {
+    struct chunk_pool *pool;  /* Borrowed. */
+    struct skip_region nodes; /* Nodes, keys, small values. */
+    struct skip_region values;
+    void **chunks; /* All that were taken; owned. */
+    size_t chunk_count;
+    void **large; /* Values too big for a chunk; owned. */
+    size_t large_count;
+    struct skip_node *head;
+    struct skip_node *finger[SKIP_LIST_HEIGHT_MAX]; /* Before which the last
+                                                       insert went: rows come
+                                                       in order often. */
+    atomic_uint height;
+    uint64_t random;
+    atomic_size_t bytes; /* Taken for entries. */
+    atomic_size_t count;
+};
+
+void skip_list_init(struct skip_list *l, struct chunk_pool *pool);
+void skip_list_close(struct skip_list *l);
+
+/* Copy an entry in. An equal key must not be there. */
+void skip_list_insert(struct skip_list *l,
+                      struct slice key,
+                      struct slice value);
+
+/* First node whose key is >= @key, or NULL; all nodes for an empty key. */
+const struct skip_node *skip_list_seek(const struct skip_list *l,
+                                       struct slice key);
+
+static inline const struct skip_node *skip_node_next(const struct skip_node *n)
+{
+    return atomic_load_explicit(&n->next[0], memory_order_acquire);
+}
+
+static inline struct slice skip_node_key(const struct skip_node *n)
+{
+    size_t links = n->height * sizeof(n->next[0]);
+    return (struct slice){(const char *)n + sizeof(*n) + links, n->key_len};
+}
+
+static inline struct slice skip_node_value(const struct skip_node *n)
+{
+    return (struct slice){n->value, n->value_len};
+}
+
+#endif /* BIGTABLE_LSM_SKIP_LIST_H */

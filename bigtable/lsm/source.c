@@ -1,0 +1,193 @@
+/* Memtables and runs as sources of a merge. */
+#include "bigtable/lsm/source.h"
+
+#include "bigtable/lsm/memtable.h"
+#include "bigtable/row/cell_key.h"
+#include "bigtable/sstable/properties.h"
+
+/* --- memtables ---------------------------------------------------------- */
+
+static struct mem_source *as_mem(struct merge_source *s)
+{
+    return CONTAINER_OF(s, struct mem_source, base);
+}
+
+/* Stand at @n or the first entry behind it that may be seen. */
+static void mem_show(struct mem_source *s, const struct skip_node *n)
+{
+    while (n && cell_key_sequence(skip_node_key(n)) > s->sequence_max)
+        n = skip_node_next(n);
+    s->node = n;
+    s->base.valid = n != NULL;
+    if (n) {
+        s->base.key = skip_node_key(n);
+        s->base.value = skip_node_value(n);
+    }
+}
+
+static int
+mem_seek(struct merge_source *base, struct slice target, struct err *err)
+{
+    struct mem_source *s = as_mem(base);
+
+    (void)err;
+    mem_show(s, skip_list_seek(&s->mem->list, target));
+    return 0;
+}
+
+static int mem_next(struct merge_source *base, struct err *err)
+{
+    struct mem_source *s = as_mem(base);
+
+    (void)err;
+    mem_show(s, skip_node_next(s->node));
+    return 0;
+}
+
+void mem_source_init(struct mem_source *s,
+                     const struct memtable *mem,
+                     uint64_t sequence_max)
+{
+    *s = (struct mem_source){.mem = mem, .sequence_max = sequence_max};
+    s->base.seek = mem_seek;
+    s->base.next = mem_next;
+}
+
+/* --- runs --------------------------------------------------------------- */
+
+static struct run_source *as_run(struct merge_source *s)
+{
+    return CONTAINER_OF(s, struct run_source, base);
+}
+
+/* Could table @f hold anything that is wanted? Deletions count for all times.
+ */
+static bool table_is_wanted(const struct run_source *s,
+                            const struct table_file *f)
+{
+    const struct source_bounds *b = s->bounds;
+    const struct table_properties *p = table_reader_properties(f->reader);
+
+    if (f->info.sequence_min > b->sequence_max)
+        return false;
+    if (b->time_min_us == b->time_max_us || p->tombstone_count > 0)
+        return true;
+    return p->time_max_us >= b->time_min_us && p->time_min_us < b->time_max_us;
+}
+
+/* Stand at the iterator's entry or the first one behind it, in this table, that
+ * may be seen. *@ended is set when no later one can be. */
+static int run_show(struct run_source *s, bool *ended, struct err *err)
+{
+    while (table_iter_valid(&s->iter)) {
+        struct slice key = table_iter_key(&s->iter);
+        int rc;
+        if (UNLIKELY(s->check_upper) && slice_cmp(key, s->bounds->upper) >= 0) {
+            *ended = true;
+            return 0;
+        }
+        if (LIKELY(!s->check_sequence) ||
+            cell_key_sequence(key) <= s->bounds->sequence_max) {
+            s->base.key = key;
+            s->base.value = table_iter_value(&s->iter);
+            s->base.valid = true;
+            return 0;
+        }
+        rc = table_iter_next(&s->iter, err);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+/* Stand at the first visible entry >= @target in table s->at or a later one. */
+static int
+run_open_from(struct run_source *s, struct slice target, struct err *err)
+{
+    const struct source_bounds *b = s->bounds;
+    bool ended = false;
+    int rc = 0;
+
+    for (; s->at < s->table_count && !rc && !s->base.valid && !ended; s->at++) {
+        struct table_file *f = s->tables[s->at];
+        if (!table_is_wanted(s, f))
+            continue;
+        s->check_upper =
+            b->upper.len > 0 && slice_cmp(f->info.last_key, b->upper) >= 0;
+        if (s->check_upper && slice_cmp(f->info.first_key, b->upper) >= 0)
+            break;
+        s->check_sequence = f->info.sequence_max > b->sequence_max;
+        table_iter_open(&s->iter, f->reader, s->mode);
+        rc = table_iter_seek(&s->iter, target, err);
+        if (!rc)
+            rc = run_show(s, &ended, err);
+        if (s->base.valid)
+            break; /* Stay at this table. */
+    }
+    return rc;
+}
+
+static int
+run_seek(struct merge_source *base, struct slice target, struct err *err)
+{
+    struct run_source *s = as_run(base);
+    struct slice lower = s->bounds->lower;
+    uint32_t low = 0;
+    uint32_t high = s->table_count;
+
+    if (slice_cmp(target, lower) < 0)
+        target = lower;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (slice_cmp(s->tables[middle]->info.last_key, target) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    s->at = low;
+    s->base.valid = false;
+    return run_open_from(s, target, err);
+}
+
+static int run_next(struct merge_source *base, struct err *err)
+{
+    struct run_source *s = as_run(base);
+    bool ended = false;
+    int rc = table_iter_next(&s->iter, err);
+
+    if (LIKELY(!rc && table_iter_valid(&s->iter) && !s->check_upper &&
+               !s->check_sequence)) {
+        s->base.key = table_iter_key(&s->iter);
+        s->base.value = table_iter_value(&s->iter);
+        return 0;
+    }
+    s->base.valid = false;
+    if (!rc)
+        rc = run_show(s, &ended, err);
+    if (rc || s->base.valid || ended)
+        return rc;
+    s->at++;
+    return run_open_from(s, SLICE_EMPTY, err);
+}
+
+void run_source_init(struct run_source *s,
+                     struct table_file *const *tables,
+                     uint32_t table_count,
+                     const struct source_bounds *bounds,
+                     enum table_read_mode mode)
+{
+    s->base = (struct merge_source){.seek = run_seek, .next = run_next};
+    s->tables = tables;
+    s->table_count = table_count;
+    s->at = table_count;
+    s->bounds = bounds;
+    s->mode = mode;
+    s->check_upper = false;
+    s->check_sequence = false;
+    table_iter_init(&s->iter);
+}
+
+void run_source_close(struct run_source *s)
+{
+    table_iter_close(&s->iter);
+}

@@ -1,0 +1,52 @@
+/* The two kinds of sources a group is read from: a memtable, and a run of
+ * tables walked one after the other.
+ *
+ * Threads: one; the caller keeps the memtable or the run alive.
+ */
+#ifndef BIGTABLE_LSM_SOURCE_H
+#define BIGTABLE_LSM_SOURCE_H
+
+#include "bigtable/lsm/merge.h"
+#include "bigtable/lsm/version.h"
+#include "bigtable/sstable/reader.h"
+
+struct mem_source {
+    struct merge_source base;
+    const struct memtable *mem; /* Borrowed. */
+    const struct skip_node *node;
+    uint64_t sequence_max; /* Entries with higher numbers are passed over. */
+};
+
+void mem_source_init(struct mem_source *s,
+                     const struct memtable *mem,
+                     uint64_t sequence_max);
+
+/* What a run source leaves out. */
+struct source_bounds {
+    struct slice lower;    /* Entries below, */
+    struct slice upper;    /* and at or above (empty: no bound). */
+    uint64_t sequence_max; /* Entries with higher numbers. */
+    int64_t time_min_us;   /* Tables with puts of other times alone; */
+    int64_t time_max_us;   /* equal: no bound. */
+};
+
+struct run_source {
+    struct merge_source base;
+    struct table_file *const *tables; /* Borrowed. */
+    uint32_t table_count;
+    uint32_t at;                        /* Table under the iterator. */
+    const struct source_bounds *bounds; /* Borrowed. */
+    enum table_read_mode mode;
+    bool check_upper;    /* The table reaches over the upper bound, */
+    bool check_sequence; /* or holds numbers that are too high. */
+    struct table_iter iter;
+};
+
+void run_source_init(struct run_source *s,
+                     struct table_file *const *tables,
+                     uint32_t table_count,
+                     const struct source_bounds *bounds,
+                     enum table_read_mode mode);
+void run_source_close(struct run_source *s);
+
+#endif /* BIGTABLE_LSM_SOURCE_H */

@@ -1,0 +1,95 @@
+/* The tables of a group, as one immutable set, and the state a reader pins: a
+ * set of tables and the memtables above it.
+ *
+ * A run is a sequence of tables that do not overlap, sorted by key; runs are
+ * ordered by age, newest first. Changing anything makes a new version, which
+ * shares the table files of the old one; a new state is published with one
+ * atomic exchange.
+ *
+ * Threads: everything here is immutable or atomic once published.
+ */
+#ifndef BIGTABLE_LSM_VERSION_H
+#define BIGTABLE_LSM_VERSION_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bigtable/lsm/lsm.h"
+
+struct memtable;
+struct table_reader;
+
+/* An open table file. */
+struct table_file {
+    atomic_uint refs;
+    atomic_bool removed;   /* By an edit: unlink when the last user goes. */
+    struct lsm_table info; /* Its keys are owned. `run` may change. */
+    struct table_reader *reader;
+    struct lsm_hooks hooks;
+};
+
+/* Takes over the reference to @reader. One reference, owned. */
+struct table_file *table_file_new(const struct lsm_table *info,
+                                  struct table_reader *reader,
+                                  const struct lsm_hooks *hooks);
+struct table_file *table_file_ref(struct table_file *f);
+void table_file_unref(struct table_file *f);
+
+struct run {
+    uint32_t number;
+    uint32_t table_count;
+    struct table_file **tables; /* By key; part of the version's memory. */
+    bool has_scope_deletions;   /* Of whole rows or families. */
+};
+
+struct version {
+    atomic_uint refs;
+    size_t run_count;
+    struct run *runs; /* Newest first. */
+    size_t table_count;
+    struct table_file **tables; /* All, run by run. */
+};
+
+/* The version that @files make (references are taken), grouped by info.run. */
+struct version *version_new(struct table_file *const *files, size_t count);
+struct version *version_ref(struct version *v);
+void version_unref(struct version *v);
+
+/* Index of the first table of @r whose last key is >= @key, or table_count. */
+uint32_t run_find(const struct run *r, struct slice key);
+
+/* What a reader pins. */
+struct lsm_snapshot {
+    _Atomic int64_t refs; /* See state_publish(). */
+    struct lsm *lsm;      /* Outlives all its snapshots. */
+    struct version *version;
+    size_t mem_count;
+    struct memtable *mems[]; /* Newest first; [0] is the active one. */
+};
+
+/* A state over @version and @mems; references are taken. */
+struct lsm_snapshot *state_new(struct lsm *lsm,
+                               struct version *version,
+                               struct memtable *const *mems,
+                               size_t mem_count);
+
+/* The place a state is published at: a pointer and, in its unused upper bits,
+ * how often it was pinned there. */
+struct state_slot {
+    _Atomic uint64_t word;
+};
+
+void state_slot_init(struct state_slot *slot, struct lsm_snapshot *s);
+/* Drop the last state. PRE: nobody pins any more. */
+void state_slot_close(struct state_slot *slot);
+/* Put @s in the place of the one before, which goes when its last user does.
+ * One publisher at a time. */
+void state_publish(struct state_slot *slot, struct lsm_snapshot *s);
+/* Pin the present state: one atomic addition. Any thread. */
+struct lsm_snapshot *state_pin(struct state_slot *slot);
+/* Once more; the caller has it pinned. */
+struct lsm_snapshot *state_ref(struct lsm_snapshot *s);
+void state_unpin(struct lsm_snapshot *s);
+
+#endif /* BIGTABLE_LSM_VERSION_H */

@@ -1,0 +1,421 @@
+/* The S3-FIFO cache of block_cache.h, in shards. */
+#include "bigtable/sstable/block_cache.h"
+
+#include <string.h>
+
+#include "base/core/hash.h"
+#include "base/core/panic.h"
+#include "base/runtime/sync.h"
+#include "bigtable/sstable/chunk_pool.h"
+#include "bigtable/sstable/decoder.h"
+
+#define SHARD_COUNT       16
+#define SHARD_BUCKETS_MIN 64
+#define PINNED_BYTES_MIN  ((size_t)16 << 20)
+#define HITS_MAX          3
+/* Freed blocks kept by a shard for reuse: fresh memory is dear. */
+#define SHARD_SPARE_BYTES ((size_t)256 << 10)
+#define SPARE_SLACK_BYTES 1024
+
+struct block_queue {
+    struct cached_block *oldest;
+    struct cached_block *newest;
+    size_t bytes;
+};
+
+struct shard {
+    struct mutex mutex; /* Of all below: see the header. */
+    struct cached_block **buckets;
+    size_t bucket_count; /* A power of two. */
+    size_t block_count;
+    struct block_queue small;
+    struct block_queue main;
+    uint32_t *ghosts; /* Fingerprints of the recently evicted, by hash. */
+    size_t ghost_count;
+    size_t capacity;
+    struct cached_block *spare; /* Freed blocks, linked by chain. */
+    size_t spare_bytes;
+    uint64_t hits;
+    uint64_t misses;
+    char padding[64]; /* Shards do not share a cache line. */
+};
+
+struct block_cache {
+    struct shard shards[SHARD_COUNT];
+    atomic_ullong next_file;
+    atomic_size_t pinned_bytes;
+    size_t pinned_bytes_max;
+    struct decoder_pool *decoders;
+    struct chunk_pool *chunks;
+};
+
+static uint64_t block_hash(uint64_t file, uint64_t offset)
+{
+    return hash_mix(file * UINT64_C(0x9e3779b97f4a7c15) + offset);
+}
+
+static struct shard *shard_of(struct block_cache *c, uint64_t hash)
+{
+    return &c->shards[hash >> 60];
+}
+
+static size_t block_charge(const struct cached_block *b)
+{
+    return sizeof(*b) + b->capacity;
+}
+
+struct block_cache *block_cache_new(size_t capacity_bytes)
+{
+    struct block_cache *c = mem_zalloc(1, sizeof(*c));
+
+    STATIC_ASSERT(SHARD_COUNT == 1 << 4, "shard_of takes four bits");
+    for (size_t i = 0; i < SHARD_COUNT; i++) {
+        struct shard *s = &c->shards[i];
+        mutex_init(&s->mutex);
+        s->capacity = capacity_bytes / SHARD_COUNT;
+        s->bucket_count = SHARD_BUCKETS_MIN;
+        s->buckets = mem_zalloc(s->bucket_count, sizeof(struct cached_block *));
+        s->ghost_count = SHARD_BUCKETS_MIN;
+        s->ghosts = mem_zalloc(s->ghost_count, sizeof(uint32_t));
+    }
+    c->pinned_bytes_max = MAX_OF(capacity_bytes / 4, PINNED_BYTES_MIN);
+    atomic_init(&c->next_file, 1);
+    atomic_init(&c->pinned_bytes, 0);
+    c->decoders = decoder_pool_new();
+    c->chunks = chunk_pool_new();
+    return c;
+}
+
+static void free_shard(struct shard *s)
+{
+    struct cached_block *b;
+
+    for (size_t i = 0; i < s->bucket_count; i++) {
+        while ((b = s->buckets[i])) {
+            s->buckets[i] = b->chain;
+            INVARIANT(atomic_load(&b->refs) == 1);
+            mem_free(b);
+        }
+    }
+    while ((b = s->spare)) {
+        s->spare = b->chain;
+        mem_free(b);
+    }
+    mem_free(s->buckets);
+    mem_free(s->ghosts);
+    mutex_close(&s->mutex);
+}
+
+void block_cache_free(struct block_cache *c)
+{
+    if (!c)
+        return;
+    for (size_t i = 0; i < SHARD_COUNT; i++)
+        free_shard(&c->shards[i]);
+    decoder_pool_free(c->decoders);
+    chunk_pool_free(c->chunks);
+    mem_free(c);
+}
+
+uint64_t block_cache_new_file(struct block_cache *c)
+{
+    return atomic_fetch_add(&c->next_file, 1);
+}
+
+/* --- memory of blocks --------------------------------------------------- */
+
+/* The shard whose spare list serves the calling moment: by size, so that equal
+ * blocks meet, spread a little by address of the stack. */
+static struct shard *spare_shard(struct block_cache *c, size_t bytes)
+{
+    return &c->shards[hash_mix(bytes / SPARE_SLACK_BYTES) >> 60];
+}
+
+struct cached_block *block_cache_alloc(struct block_cache *c, size_t bytes)
+{
+    size_t rounded =
+        (bytes + SPARE_SLACK_BYTES - 1) / SPARE_SLACK_BYTES * SPARE_SLACK_BYTES;
+    struct shard *s = spare_shard(c, rounded);
+    struct cached_block *b = NULL;
+
+    if (rounded < bytes || rounded > UINT32_MAX)
+        return NULL;
+    mutex_lock(&s->mutex);
+    if (s->spare && s->spare->capacity >= rounded &&
+        s->spare->capacity <= rounded + SPARE_SLACK_BYTES) {
+        b = s->spare;
+        s->spare = b->chain;
+        s->spare_bytes -= b->capacity;
+    }
+    mutex_unlock(&s->mutex);
+    if (!b) {
+        b = mem_try_alloc(sizeof(*b) + rounded);
+        if (!b)
+            return NULL;
+        b->capacity = (uint32_t)rounded;
+    }
+    b->cache = c;
+    b->chain = b->newer = NULL;
+    b->file = b->offset = 0;
+    b->len = (uint32_t)bytes;
+    atomic_init(&b->refs, 1);
+    atomic_init(&b->hits, 0);
+    return b;
+}
+
+static void recycle(struct cached_block *b)
+{
+    struct shard *s = spare_shard(b->cache, b->capacity);
+
+    if (b->capacity <= SHARD_SPARE_BYTES / 2) {
+        mutex_lock(&s->mutex);
+        if (s->spare_bytes + b->capacity <= SHARD_SPARE_BYTES) {
+            b->chain = s->spare;
+            s->spare = b;
+            s->spare_bytes += b->capacity;
+            b = NULL;
+        }
+        mutex_unlock(&s->mutex);
+    }
+    mem_free(b);
+}
+
+void cached_block_unref(struct cached_block *b)
+{
+    if (b && atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) == 1)
+        recycle(b);
+}
+
+/* --- queues ------------------------------------------------------------- */
+
+static void queue_push(struct block_queue *q, struct cached_block *b)
+{
+    b->newer = NULL;
+    if (q->newest)
+        q->newest->newer = b;
+    else
+        q->oldest = b;
+    q->newest = b;
+    q->bytes += block_charge(b);
+}
+
+static struct cached_block *queue_pop(struct block_queue *q)
+{
+    struct cached_block *b = q->oldest;
+
+    if (!b)
+        return NULL;
+    q->oldest = b->newer;
+    if (!q->oldest)
+        q->newest = NULL;
+    q->bytes -= block_charge(b);
+    return b;
+}
+
+/* --- the hash table ----------------------------------------------------- */
+
+static struct cached_block **
+find_slot(struct shard *s, uint64_t hash, uint64_t file, uint64_t offset)
+{
+    struct cached_block **p = &s->buckets[hash & (s->bucket_count - 1)];
+
+    while (*p && ((*p)->file != file || (*p)->offset != offset))
+        p = &(*p)->chain;
+    return p;
+}
+
+static void grow_buckets(struct shard *s)
+{
+    size_t count = s->bucket_count * 2;
+    struct cached_block **to = mem_zalloc(count, sizeof(struct cached_block *));
+
+    for (size_t i = 0; i < s->bucket_count; i++) {
+        struct cached_block *b = s->buckets[i];
+        while (b) {
+            struct cached_block *next = b->chain;
+            uint64_t hash = block_hash(b->file, b->offset);
+            b->chain = to[hash & (count - 1)];
+            to[hash & (count - 1)] = b;
+            b = next;
+        }
+    }
+    mem_free(s->buckets);
+    s->buckets = to;
+    s->bucket_count = count;
+    /* As many ghosts as blocks; forgetting the old ones is harmless. */
+    mem_free(s->ghosts);
+    s->ghost_count = count;
+    s->ghosts = mem_zalloc(count, sizeof(uint32_t));
+}
+
+static uint32_t fingerprint(uint64_t hash)
+{
+    return (uint32_t)(hash >> 28) | 1;
+}
+
+static bool is_ghost(const struct shard *s, uint64_t hash)
+{
+    return s->ghosts[hash & (s->ghost_count - 1)] == fingerprint(hash);
+}
+
+/* Take @b out of the table; the cache's reference moves to *@evicted. */
+static void evict(struct shard *s,
+                  struct cached_block *b,
+                  bool remember,
+                  struct cached_block **evicted)
+{
+    uint64_t hash = block_hash(b->file, b->offset);
+    struct cached_block **slot = find_slot(s, hash, b->file, b->offset);
+
+    INVARIANT(*slot == b);
+    *slot = b->chain;
+    s->block_count--;
+    if (remember)
+        s->ghosts[hash & (s->ghost_count - 1)] = fingerprint(hash);
+    b->chain = *evicted;
+    *evicted = b;
+}
+
+static void shrink_small(struct shard *s, struct cached_block **evicted)
+{
+    struct cached_block *b = queue_pop(&s->small);
+
+    if (atomic_load_explicit(&b->hits, memory_order_relaxed) > 0) {
+        atomic_store_explicit(&b->hits, 0, memory_order_relaxed);
+        queue_push(&s->main, b);
+    } else {
+        evict(s, b, true, evicted);
+    }
+}
+
+static void shrink_main(struct shard *s, struct cached_block **evicted)
+{
+    struct cached_block *b = queue_pop(&s->main);
+    unsigned char hits = atomic_load_explicit(&b->hits, memory_order_relaxed);
+
+    if (hits > 0) {
+        atomic_store_explicit(&b->hits, (unsigned char)(hits - 1),
+                              memory_order_relaxed);
+        queue_push(&s->main, b);
+    } else {
+        evict(s, b, false, evicted);
+    }
+}
+
+/* Make the shard fit again. Blocks that fell out are chained at *@evicted. */
+static void shrink(struct shard *s, struct cached_block **evicted)
+{
+    while (s->small.bytes + s->main.bytes > s->capacity) {
+        if (s->small.oldest &&
+            (s->small.bytes > s->capacity / 10 || !s->main.oldest))
+            shrink_small(s, evicted);
+        else if (s->main.oldest)
+            shrink_main(s, evicted);
+        else
+            break;
+    }
+}
+
+/* --- lookups ------------------------------------------------------------ */
+
+struct cached_block *
+block_cache_get(struct block_cache *c, uint64_t file, uint64_t offset)
+{
+    uint64_t hash = block_hash(file, offset);
+    struct shard *s = shard_of(c, hash);
+    struct cached_block *b;
+
+    mutex_lock(&s->mutex);
+    b = *find_slot(s, hash, file, offset);
+    if (b) {
+        unsigned char hits =
+            atomic_load_explicit(&b->hits, memory_order_relaxed);
+        cached_block_ref(b);
+        if (hits < HITS_MAX)
+            atomic_store_explicit(&b->hits, (unsigned char)(hits + 1),
+                                  memory_order_relaxed);
+        s->hits++;
+    } else {
+        s->misses++;
+    }
+    mutex_unlock(&s->mutex);
+    return b;
+}
+
+struct cached_block *block_cache_put(struct block_cache *c,
+                                     uint64_t file,
+                                     uint64_t offset,
+                                     struct cached_block *b)
+{
+    uint64_t hash = block_hash(file, offset);
+    struct shard *s = shard_of(c, hash);
+    struct cached_block *evicted = NULL;
+    struct cached_block **slot;
+
+    if (block_charge(b) > s->capacity)
+        return b; /* It would only push out everything else. */
+    mutex_lock(&s->mutex);
+    slot = find_slot(s, hash, file, offset);
+    if (*slot) {
+        evicted = b;
+        b = cached_block_ref(*slot);
+        evicted->chain = NULL;
+    } else {
+        b->file = file;
+        b->offset = offset;
+        b->chain = NULL;
+        *slot = cached_block_ref(b);
+        queue_push(is_ghost(s, hash) ? &s->main : &s->small, b);
+        if (++s->block_count > s->bucket_count)
+            grow_buckets(s);
+        shrink(s, &evicted);
+    }
+    mutex_unlock(&s->mutex);
+    while (evicted) {
+        struct cached_block *next = evicted->chain;
+        cached_block_unref(evicted);
+        evicted = next;
+    }
+    return b;
+}
+
+/* --- the rest ----------------------------------------------------------- */
+
+bool block_cache_reserve(struct block_cache *c, size_t bytes)
+{
+    size_t old = atomic_fetch_add(&c->pinned_bytes, bytes);
+
+    if (old + bytes <= c->pinned_bytes_max)
+        return true;
+    atomic_fetch_sub(&c->pinned_bytes, bytes);
+    return false;
+}
+
+void block_cache_unreserve(struct block_cache *c, size_t bytes)
+{
+    atomic_fetch_sub(&c->pinned_bytes, bytes);
+}
+
+void block_cache_stats(struct block_cache *c, struct block_cache_stats *out)
+{
+    *out = (struct block_cache_stats){.pinned_bytes =
+                                          atomic_load(&c->pinned_bytes)};
+    for (size_t i = 0; i < SHARD_COUNT; i++) {
+        struct shard *s = &c->shards[i];
+        mutex_lock(&s->mutex);
+        out->hits += s->hits;
+        out->misses += s->misses;
+        out->bytes += s->small.bytes + s->main.bytes;
+        mutex_unlock(&s->mutex);
+    }
+}
+
+struct decoder_pool *block_cache_decoders(struct block_cache *c)
+{
+    return c->decoders;
+}
+
+struct chunk_pool *block_cache_chunks(struct block_cache *c)
+{
+    return c->chunks;
+}

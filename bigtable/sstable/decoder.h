@@ -1,0 +1,39 @@
+/* From the stored bytes of a block to its contents: CRC, then zstd.
+ *
+ * A decoder owns a zstd context and a buffer for the stored bytes; making one
+ * costs more than using it, so they are pooled.
+ *
+ * Threads: a pool is for any thread, a decoder for one at a time.
+ */
+#ifndef BIGTABLE_SSTABLE_DECODER_H
+#define BIGTABLE_SSTABLE_DECODER_H
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "bigtable/sstable/format.h"
+
+struct decoder_pool;
+struct dictionary;
+struct decoder;
+
+struct decoder_pool *decoder_pool_new(void);
+void decoder_pool_free(struct decoder_pool *p);
+
+struct decoder *decoder_take(struct decoder_pool *p);
+void decoder_give(struct decoder_pool *p, struct decoder *d);
+
+/* At least @bytes for the stored form of a block; borrowed until the next call
+ * or decoder_give(). NULL when memory is short. */
+MUST_CHECK char *decoder_room(struct decoder *d, size_t bytes);
+
+/* Expand @stored (payload, codec checked before) into the @raw_bytes at @to.
+ * @dictionary may be NULL. Errors: ERR_CORRUPT. */
+MUST_CHECK int decoder_expand(struct decoder *d,
+                              enum block_codec codec,
+                              const struct dictionary *dictionary,
+                              struct slice stored,
+                              char *to,
+                              size_t raw_bytes,
+                              struct err *err);
+
+#endif /* BIGTABLE_SSTABLE_DECODER_H */

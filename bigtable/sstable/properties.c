@@ -1,0 +1,167 @@
+/* Properties: see properties.h. Tags are part of the file format. */
+#include "bigtable/sstable/properties.h"
+
+#include "base/core/coding.h"
+#include "base/core/panic.h"
+
+/* tag, field: the unsigned ones. */
+#define NUMBER_TAGS(X)                                                         \
+    X(1, entry_count)                                                          \
+    X(2, tombstone_count)                                                      \
+    X(3, scope_count)                                                          \
+    X(4, block_count)                                                          \
+    X(5, key_bytes)                                                            \
+    X(6, value_bytes)                                                          \
+    X(7, sequence_min)                                                         \
+    X(8, sequence_max)                                                         \
+    X(9, dictionary_tried)                                                     \
+    X(15, bloom)
+
+enum {
+    TAG_TIME_MIN = 10,
+    TAG_TIME_MAX = 11,
+    TAG_FIRST_KEY = 12,
+    TAG_LAST_KEY = 13,
+    TAG_FAMILY = 14, /* One each: id varint, bytes varint. */
+};
+
+void table_properties_init(struct table_properties *p)
+{
+    *p = (struct table_properties){
+        .sequence_min = UINT64_MAX,
+        .time_min_us = INT64_MAX,
+        .time_max_us = INT64_MIN,
+    };
+}
+
+void table_properties_close(struct table_properties *p)
+{
+    buf_close(&p->first_key);
+    buf_close(&p->last_key);
+    mem_free(p->families);
+    table_properties_init(p);
+}
+
+static struct family_bytes *family_of(struct table_properties *p, family_id id)
+{
+    size_t i = p->family_count;
+
+    while (i > 0 && p->families[i - 1].id != id)
+        i--;
+    if (i > 0)
+        return &p->families[i - 1];
+    p->families =
+        mem_realloc(p->families, (p->family_count + 1) * sizeof(*p->families));
+    p->families[p->family_count] = (struct family_bytes){.id = id};
+    return &p->families[p->family_count++];
+}
+
+void table_properties_count(struct table_properties *p,
+                            struct slice key,
+                            size_t value_len,
+                            family_id family,
+                            bool has_time)
+{
+    enum entry_kind kind = cell_key_kind(key);
+    uint64_t sequence = cell_key_sequence(key);
+
+    p->entry_count++;
+    p->key_bytes += key.len;
+    p->value_bytes += value_len;
+    p->sequence_min = MIN_OF(p->sequence_min, sequence);
+    p->sequence_max = MAX_OF(p->sequence_max, sequence);
+    family_of(p, family)->bytes += key.len + value_len;
+    if (kind != ENTRY_PUT) {
+        p->tombstone_count++;
+        if (kind == ENTRY_DELETE_FAMILY || kind == ENTRY_DELETE_ROW)
+            p->scope_count++;
+    } else if (has_time) {
+        int64_t time = cell_key_timestamp(key);
+        p->time_min_us = MIN_OF(p->time_min_us, time);
+        p->time_max_us = MAX_OF(p->time_max_us, time);
+    }
+}
+
+static void append_number(struct buf *out, uint64_t tag, uint64_t value)
+{
+    buf_put_varint(out, tag);
+    buf_put_varint(out, varint_bytes(value));
+    buf_put_varint(out, value);
+}
+
+static void append_bytes(struct buf *out, uint64_t tag, struct slice bytes)
+{
+    buf_put_varint(out, tag);
+    buf_put_lslice(out, bytes);
+}
+
+void table_properties_append(struct buf *out, const struct table_properties *p)
+{
+#define X(tag, field) append_number(out, tag, p->field);
+    NUMBER_TAGS(X)
+#undef X
+    append_number(out, TAG_TIME_MIN, zigzag_encode(p->time_min_us));
+    append_number(out, TAG_TIME_MAX, zigzag_encode(p->time_max_us));
+    append_bytes(out, TAG_FIRST_KEY, buf_slice(&p->first_key));
+    append_bytes(out, TAG_LAST_KEY, buf_slice(&p->last_key));
+    for (size_t i = 0; i < p->family_count; i++) {
+        const struct family_bytes *f = &p->families[i];
+        buf_put_varint(out, TAG_FAMILY);
+        buf_put_varint(out, varint_bytes(f->id) + varint_bytes(f->bytes));
+        buf_put_varint(out, f->id);
+        buf_put_varint(out, f->bytes);
+    }
+}
+
+static void parse_family(struct table_properties *p, struct cursor *c)
+{
+    uint64_t id = cursor_varint(c);
+    uint64_t bytes = cursor_varint(c);
+
+    if (id > UINT16_MAX || c->bad)
+        c->bad = true;
+    else
+        family_of(p, (family_id)id)->bytes = bytes;
+}
+
+static void
+parse_one(struct table_properties *p, uint64_t tag, struct cursor *c)
+{
+    switch (tag) {
+#define X(number, field)                                                       \
+    case number: p->field = cursor_varint(c); break;
+        NUMBER_TAGS(X)
+#undef X
+    case TAG_TIME_MIN: p->time_min_us = cursor_zigzag(c); break;
+    case TAG_TIME_MAX: p->time_max_us = cursor_zigzag(c); break;
+    case TAG_FIRST_KEY:
+        buf_clear(&p->first_key);
+        buf_append(&p->first_key, c->p, cursor_left(c));
+        break;
+    case TAG_LAST_KEY:
+        buf_clear(&p->last_key);
+        buf_append(&p->last_key, c->p, cursor_left(c));
+        break;
+    case TAG_FAMILY: parse_family(p, c); break;
+    default: break; /* Written by a later version. */
+    }
+}
+
+int table_properties_parse(struct slice bytes,
+                           struct table_properties *p,
+                           struct err *err)
+{
+    struct cursor c = cursor_make(bytes);
+
+    while (cursor_left(&c) > 0 && !c.bad) {
+        uint64_t tag = cursor_varint(&c);
+        struct cursor one = cursor_make(cursor_lslice(&c));
+        if (!c.bad)
+            parse_one(p, tag, &one);
+        c.bad |= one.bad;
+    }
+    if (c.bad || p->entry_count == 0 || p->block_count == 0 ||
+        p->tombstone_count > p->entry_count || p->block_count > p->entry_count)
+        return err_set(err, ERR_CORRUPT, "malformed properties");
+    return 0;
+}

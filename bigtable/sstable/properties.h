@@ -1,0 +1,57 @@
+/* What a table says about itself, so that readers can skip it unread.
+ *
+ * Stored as { tag varint, length varint, bytes }; a reader passes over tags it
+ * does not know, so that later writers can say more.
+ */
+#ifndef BIGTABLE_SSTABLE_PROPERTIES_H
+#define BIGTABLE_SSTABLE_PROPERTIES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "bigtable/row/cell_key.h"
+
+struct family_bytes {
+    family_id id;
+    uint64_t bytes; /* Keys and values before compression. */
+};
+
+struct table_properties {
+    uint64_t entry_count;
+    uint64_t tombstone_count; /* Entries that are no puts. */
+    uint64_t scope_count;     /* Of these, deletions of rows and families. */
+    uint64_t block_count;     /* Data blocks. */
+    uint64_t key_bytes;       /* Before compression, as is the next. */
+    uint64_t value_bytes;
+    uint64_t sequence_min;
+    uint64_t sequence_max;
+    int64_t time_min_us; /* Of puts; min > max when there are none. */
+    int64_t time_max_us;
+    uint64_t dictionary_tried; /* 1 if training one was tried. */
+    uint64_t bloom;            /* enum bloom_kind of its filters. */
+    struct buf first_key;
+    struct buf last_key;
+    struct family_bytes *families; /* Owned; in order of first appearance. */
+    size_t family_count;
+};
+
+void table_properties_init(struct table_properties *p);
+void table_properties_close(struct table_properties *p);
+
+/* Count the entry @key with @value_len bytes of value, whose family is known to
+ * be @family. First and last key are the caller's to set. */
+void table_properties_count(struct table_properties *p,
+                            struct slice key,
+                            size_t value_len,
+                            family_id family,
+                            bool has_time);
+
+void table_properties_append(struct buf *out, const struct table_properties *p);
+/* Fill @p, which is initialised. Errors: ERR_CORRUPT. */
+MUST_CHECK int table_properties_parse(struct slice bytes,
+                                      struct table_properties *p,
+                                      struct err *err);
+
+#endif /* BIGTABLE_SSTABLE_PROPERTIES_H */

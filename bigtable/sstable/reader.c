@@ -1,0 +1,499 @@
+/* Opening tables, and getting at their blocks. */
+#include "bigtable/sstable/reader.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "bigtable/row/schema.h" /* enum bloom_kind */
+#include "bigtable/sstable/block_cache.h"
+#include "bigtable/sstable/bloom.h"
+#include "bigtable/sstable/decoder.h"
+#include "bigtable/sstable/dictionary.h"
+#include "bigtable/sstable/reader_parts.h"
+#include "gfs-lite/fs.h"
+
+/* The first read of a file: footer, top, properties, and often much of the
+ * last partition come with it. */
+#define TAIL_BYTES ((size_t)16 << 10)
+
+int table_reader__fail(const struct table_reader *r,
+                       uint64_t offset,
+                       int code,
+                       struct err *err)
+{
+    err_wrap(err, "table %s: block at %" PRIu64, r->path, offset);
+    return code;
+}
+
+/* --- blocks ------------------------------------------------------------- */
+
+/* Read the stored form of @h, trailer and all, to @to and check it. */
+static int read_stored(struct table_reader *r,
+                       const struct block_handle *h,
+                       char *to,
+                       enum block_codec *codec,
+                       struct err *err)
+{
+    size_t want = h->stored_bytes + BLOCK_TRAILER_BYTES;
+    size_t got;
+    int rc = fs_read_at(r->file, h->offset, to, want, &got, err);
+
+    if (rc)
+        return rc;
+    if (got < want)
+        return err_set(err, ERR_CORRUPT, "the file ends inside it");
+    return block_trailer_check(to, h->stored_bytes, codec, err);
+}
+
+/* A raw block is read where it will stay. */
+static int load_raw(struct table_reader *r,
+                    const struct block_handle *h,
+                    struct cached_block *b,
+                    struct err *err)
+{
+    enum block_codec codec;
+    int rc = read_stored(r, h, b->data, &codec, err);
+
+    if (!rc && codec != BLOCK_RAW)
+        rc = err_set(err, ERR_CORRUPT, "codec and lengths disagree");
+    return rc;
+}
+
+static int load_packed(struct table_reader *r,
+                       const struct block_handle *h,
+                       struct cached_block *b,
+                       struct err *err)
+{
+    struct decoder_pool *pool = block_cache_decoders(r->cache);
+    struct decoder *d = decoder_take(pool);
+    char *room = decoder_room(d, h->stored_bytes + BLOCK_TRAILER_BYTES);
+    enum block_codec codec;
+    int rc;
+
+    if (!room)
+        rc = err_set(err, ERR_NOMEM, "no room for %u bytes", h->stored_bytes);
+    else
+        rc = read_stored(r, h, room, &codec, err);
+    if (!rc)
+        rc = decoder_expand(d, codec, r->dictionary,
+                            slice_make(room, h->stored_bytes), b->data,
+                            h->raw_bytes, err);
+    decoder_give(pool, d);
+    return rc;
+}
+
+int table_reader__load(struct table_reader *r,
+                       const struct block_handle *h,
+                       struct cached_block **out,
+                       struct err *err)
+{
+    /* Room for the trailer: a raw block is read with it. */
+    struct cached_block *b =
+        block_cache_alloc(r->cache, h->raw_bytes + BLOCK_TRAILER_BYTES);
+    int rc;
+
+    *out = NULL;
+    if (!b)
+        rc = err_set(err, ERR_NOMEM, "no room for %u bytes", h->raw_bytes);
+    else if (h->stored_bytes == h->raw_bytes)
+        rc = load_raw(r, h, b, err);
+    else
+        rc = load_packed(r, h, b, err);
+    if (rc) {
+        cached_block_unref(b);
+        return table_reader__fail(r, h->offset, rc, err);
+    }
+    b->len = h->raw_bytes;
+    *out = b;
+    return 0;
+}
+
+int table_reader__cached(struct table_reader *r,
+                         const struct block_handle *h,
+                         struct cached_block **out,
+                         struct err *err)
+{
+    int rc;
+
+    *out = block_cache_get(r->cache, r->file_number, h->offset);
+    if (*out && (*out)->len == h->raw_bytes)
+        return 0;
+    cached_block_unref(*out);
+    rc = table_reader__load(r, h, out, err);
+    if (!rc)
+        *out = block_cache_put(r->cache, r->file_number, h->offset, *out);
+    return rc;
+}
+
+/* The block at @h, pinned in @slot if the reader pins. */
+static int pinned_block(struct table_reader *r,
+                        const struct block_handle *h,
+                        struct cached_block *_Atomic *slot,
+                        struct slice *bytes,
+                        struct cached_block **held,
+                        struct err *err)
+{
+    struct cached_block *b = atomic_load_explicit(slot, memory_order_acquire);
+    struct cached_block *none = NULL;
+    int rc = 0;
+
+    *held = NULL;
+    if (UNLIKELY(!b)) {
+        rc = r->pins ? table_reader__load(r, h, &b, err)
+                     : table_reader__cached(r, h, &b, err);
+        if (rc)
+            return rc;
+        if (!r->pins) {
+            *held = b;
+        } else if (!atomic_compare_exchange_strong(slot, &none, b)) {
+            cached_block_unref(b); /* Another was faster. */
+            b = none;
+        }
+    }
+    *bytes = slice_make(b->data, b->len);
+    return rc;
+}
+
+int table_reader__index(struct table_reader *r,
+                        uint32_t i,
+                        struct slice *bytes,
+                        struct cached_block **held,
+                        struct err *err)
+{
+    struct partition *p = &r->partitions[i];
+    return pinned_block(r, &p->entry.index, &p->index, bytes, held, err);
+}
+
+/* --- opening ------------------------------------------------------------ */
+
+static int read_footer(struct table_reader *r, struct err *err)
+{
+    char tail[TABLE_FOOTER_BYTES];
+    size_t got;
+    int rc;
+
+    if (r->file_bytes < TABLE_FOOTER_BYTES)
+        return err_set(err, ERR_CORRUPT, "%" PRIu64 " bytes are no table",
+                       r->file_bytes);
+    rc = fs_read_at(r->file, r->file_bytes - TABLE_FOOTER_BYTES, tail,
+                    sizeof(tail), &got, err);
+    if (!rc && got < sizeof(tail))
+        rc = err_set(err, ERR_CORRUPT, "footer: the file is cut");
+    return rc ? rc : table_footer_parse(tail, r->file_bytes, &r->footer, err);
+}
+
+static int read_properties(struct table_reader *r, struct err *err)
+{
+    struct cached_block *b;
+    int rc = table_reader__load(r, &r->footer.properties, &b, err);
+
+    if (rc)
+        return rc;
+    rc = table_properties_parse(slice_make(b->data, b->len), &r->properties,
+                                err);
+    cached_block_unref(b);
+    return rc;
+}
+
+static int read_dictionary(struct table_reader *r, struct err *err)
+{
+    struct cached_block *b;
+    int rc;
+
+    if (r->footer.dictionary.stored_bytes == 0)
+        return 0;
+    rc = table_reader__load(r, &r->footer.dictionary, &b, err);
+    if (rc)
+        return rc;
+    rc = dictionary_open(slice_make(b->data, b->len), &r->dictionary, err);
+    cached_block_unref(b);
+    return rc;
+}
+
+/* Decode the top entry under @it as the next partition. */
+static int
+add_partition(struct table_reader *r, struct block_iter *it, struct err *err)
+{
+    struct partition *p = &r->partitions[r->partition_count];
+    size_t at;
+    int rc = partition_entry_parse(block_iter_value(it), r->file_bytes,
+                                   &p->entry, err);
+
+    if (rc)
+        return rc;
+    if (it->key_len == 0)
+        return err_set(err, ERR_CORRUPT, "top: empty key");
+    /* Restarts hold whole keys, so this one lies in the block itself: just
+     * before the encoded entry that follows. */
+    at = (size_t)(it->next - it->values) - it->key_len;
+    p->last_key = slice_make(r->top->data + at, it->key_len);
+    if (r->partition_count > 0) {
+        const struct partition *before = p - 1;
+        p->first_block = before->first_block + before->entry.block_count;
+        if (slice_cmp(before->last_key, p->last_key) >= 0)
+            return err_set(err, ERR_CORRUPT, "top: keys out of order");
+    }
+    if ((uint64_t)p->first_block + p->entry.block_count >
+        r->properties.block_count)
+        return err_set(err, ERR_CORRUPT, "top: more blocks than there are");
+    r->reserved_bytes += p->entry.index.raw_bytes + p->entry.filter.raw_bytes;
+    r->partition_count++;
+    return 0;
+}
+
+static int read_top(struct table_reader *r, struct err *err)
+{
+    struct block_iter it;
+    int rc = table_reader__load(r, &r->footer.top, &r->top, err);
+
+    if (rc)
+        return rc;
+    block_iter_init(&it);
+    rc = block_iter_open(&it, slice_make(r->top->data, r->top->len), err);
+    if (!rc && (it.entry_count != it.restart_count ||
+                it.entry_count > r->properties.block_count))
+        rc = err_set(err, ERR_CORRUPT, "top: malformed");
+    if (!rc) {
+        r->partitions = mem_zalloc(it.entry_count, sizeof(*r->partitions));
+        for (uint32_t i = 0; i < it.entry_count && !rc; i++) {
+            block_iter_at(&it, i);
+            rc = it.valid ? add_partition(r, &it, err)
+                          : err_set(err, ERR_CORRUPT, "top: malformed entry");
+        }
+    }
+    block_iter_close(&it);
+    return rc;
+}
+
+/* Decode every data block and keep it. */
+struct resident_load {
+    struct table_reader *reader;
+    uint32_t next;
+    int rc;
+    struct err *err;
+};
+
+static void
+load_resident(void *arg, struct slice separator, const struct block_handle *h)
+{
+    struct resident_load *l = arg;
+    struct table_reader *r = l->reader;
+
+    (void)separator;
+    if (!l->rc && l->next < r->properties.block_count)
+        l->rc = table_reader__load(r, h, &r->resident[l->next++], l->err);
+}
+
+static int make_resident(struct table_reader *r, struct err *err)
+{
+    struct resident_load l = {.reader = r, .err = err};
+    int rc;
+
+    r->resident = mem_zalloc(r->properties.block_count, sizeof(*r->resident));
+    rc = table_reader_each_block(r, load_resident, &l, err);
+    if (!rc)
+        rc = l.rc;
+    if (!rc && l.next < r->properties.block_count)
+        rc = err_set(err, ERR_CORRUPT, "fewer blocks than the index says");
+    return rc;
+}
+
+static int open_parts(struct table_reader *r, bool in_memory, struct err *err)
+{
+    const struct partition *last;
+    int rc = read_footer(r, err);
+
+    if (!rc)
+        rc = read_properties(r, err);
+    if (!rc)
+        rc = read_dictionary(r, err);
+    if (!rc)
+        rc = read_top(r, err);
+    if (rc)
+        return rc;
+    last = &r->partitions[r->partition_count - 1];
+    if (last->first_block + last->entry.block_count !=
+        r->properties.block_count)
+        return err_set(err, ERR_CORRUPT, "top: blocks are missing");
+    r->pins = block_cache_reserve(r->cache, r->reserved_bytes);
+    return in_memory ? make_resident(r, err) : 0;
+}
+
+static void reader_free(struct table_reader *r)
+{
+    for (uint32_t i = 0; i < r->partition_count; i++) {
+        cached_block_unref(atomic_load(&r->partitions[i].index));
+        cached_block_unref(atomic_load(&r->partitions[i].filter));
+    }
+    for (uint64_t i = 0; r->resident && i < r->properties.block_count; i++)
+        cached_block_unref(r->resident[i]);
+    if (r->pins)
+        block_cache_unreserve(r->cache, r->reserved_bytes);
+    cached_block_unref(r->top);
+    dictionary_free(r->dictionary);
+    table_properties_close(&r->properties);
+    mem_free(r->partitions);
+    mem_free(r->resident);
+    fs_reader_close(r->file);
+    mem_free(r->path);
+    mem_free(r);
+}
+
+int table_reader_open(struct fs *fs,
+                      const char *path,
+                      const struct table_reader_options *opts,
+                      struct table_reader **out,
+                      struct err *err)
+{
+    struct table_reader *r = mem_zalloc(1, sizeof(*r));
+    int rc;
+
+    *out = NULL;
+    atomic_init(&r->refs, 1);
+    r->path = mem_strdup(path);
+    r->cache = opts->cache;
+    r->file_number = block_cache_new_file(opts->cache);
+    table_properties_init(&r->properties);
+    rc = fs_open(fs, path, &r->file, err);
+    if (!rc) {
+        uint64_t size = fs_reader_size(r->file);
+        r->file_bytes = size;
+        if (size > TAIL_BYTES) /* One read instead of four. */
+            fs_prefetch(r->file, size - TAIL_BYTES, TAIL_BYTES);
+        rc = open_parts(r, opts->in_memory, err);
+    }
+    if (rc) {
+        err_wrap(err, "open table %s", path);
+        reader_free(r);
+        return rc;
+    }
+    *out = r;
+    return 0;
+}
+
+struct table_reader *table_reader_ref(struct table_reader *r)
+{
+    atomic_fetch_add_explicit(&r->refs, 1, memory_order_relaxed);
+    return r;
+}
+
+void table_reader_unref(struct table_reader *r)
+{
+    if (r && atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) == 1)
+        reader_free(r);
+}
+
+const struct table_properties *
+table_reader_properties(const struct table_reader *r)
+{
+    return &r->properties;
+}
+
+uint64_t table_reader_file_bytes(const struct table_reader *r)
+{
+    return r->file_bytes;
+}
+
+const char *table_reader_path(const struct table_reader *r)
+{
+    return r->path;
+}
+
+/* --- searching ---------------------------------------------------------- */
+
+uint32_t table_reader__partition(const struct table_reader *r,
+                                 struct slice target)
+{
+    uint32_t low = 0;
+    uint32_t high = r->partition_count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (slice_cmp(r->partitions[middle].last_key, target) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+int table_reader_probe(struct table_reader *r,
+                       const struct table_probe *probe,
+                       bool *maybe,
+                       struct err *err)
+{
+    uint32_t i = table_reader__partition(r, probe->prefix);
+    bool by_column = r->properties.bloom == BLOOM_ROW_COLUMN;
+    struct cached_block *held;
+    struct partition *p;
+    struct slice filter;
+    int rc;
+
+    *maybe = false;
+    if (i == r->partition_count)
+        return 0;
+    p = &r->partitions[i];
+    *maybe = true;
+    if (p->entry.filter.stored_bytes == 0)
+        return 0;
+    rc = pinned_block(r, &p->entry.filter, &p->filter, &filter, &held, err);
+    if (rc)
+        return rc;
+    *maybe =
+        bloom_may_contain(filter, by_column ? probe->hash : probe->row_hash);
+    cached_block_unref(held);
+    return 0;
+}
+
+/* All entries of the index block of partition @i. */
+static int each_block_of(struct table_reader *r,
+                         uint32_t i,
+                         table_block_fn fn,
+                         void *arg,
+                         struct err *err)
+{
+    uint64_t offset = r->partitions[i].entry.index.offset;
+    struct cached_block *held;
+    struct block_iter it;
+    struct slice bytes;
+    uint32_t count = 0;
+    int rc = table_reader__index(r, i, &bytes, &held, err);
+
+    if (rc)
+        return rc;
+    block_iter_init(&it);
+    rc = block_iter_open(&it, bytes, err);
+    if (!rc)
+        block_iter_first(&it);
+    while (!rc && it.valid) {
+        struct cursor c = cursor_make(block_iter_value(&it));
+        struct block_handle h;
+        block_handle_get(&c, r->file_bytes, &h);
+        if (c.bad || h.stored_bytes == 0) {
+            rc = err_set(err, ERR_CORRUPT, "index: malformed handle");
+        } else {
+            fn(arg, block_iter_key(&it), &h);
+            count++;
+            block_iter_next(&it);
+        }
+    }
+    if (!rc && (it.bad || count != r->partitions[i].entry.block_count))
+        rc = err_set(err, ERR_CORRUPT, "index: malformed entry or count");
+    block_iter_close(&it);
+    cached_block_unref(held);
+    return rc ? table_reader__fail(r, offset, rc, err) : 0;
+}
+
+int table_reader_each_block(struct table_reader *r,
+                            table_block_fn fn,
+                            void *arg,
+                            struct err *err)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; i < r->partition_count && !rc; i++)
+        rc = each_block_of(r, i, fn, arg, err);
+    return rc;
+}

@@ -1,0 +1,69 @@
+/* Inside of a table reader, for reader.c and table_iter.c only. */
+#ifndef BIGTABLE_SSTABLE_READER_PARTS_H
+#define BIGTABLE_SSTABLE_READER_PARTS_H
+
+#include <stdatomic.h>
+
+#include "bigtable/sstable/properties.h"
+#include "bigtable/sstable/reader.h"
+
+/* A run of data blocks with an index block and a filter. */
+struct partition {
+    struct slice last_key; /* In the reader's top block. */
+    struct partition_entry entry;
+    uint32_t first_block;                /* Number of its first data block. */
+    struct cached_block *_Atomic index;  /* Pinned, or NULL. */
+    struct cached_block *_Atomic filter; /* Pinned, or NULL. */
+};
+
+struct table_reader {
+    atomic_uint refs;
+    struct fs_reader *file;
+    char *path;
+    uint64_t file_bytes;
+    uint64_t file_number;      /* In the cache. */
+    struct block_cache *cache; /* Borrowed. */
+    struct table_footer footer;
+    struct table_properties properties;
+    struct dictionary *dictionary; /* NULL if it has none. */
+    struct cached_block *top;      /* Keys of the partitions live in it. */
+    struct partition *partitions;
+    uint32_t partition_count;
+    struct cached_block **resident; /* In-memory groups: all data blocks. */
+    atomic_size_t pinned_bytes;     /* Reserved in the cache. */
+    size_t reserved_bytes;
+    bool pins; /* The cache granted room for index and filters. */
+};
+
+/* Say which table and where in it. Returns @code. */
+int table_reader__fail(const struct table_reader *r,
+                       uint64_t offset,
+                       int code,
+                       struct err *err);
+
+/* Read and decode the block at @h into a fresh block with one reference. Parks.
+ */
+MUST_CHECK int table_reader__load(struct table_reader *r,
+                                  const struct block_handle *h,
+                                  struct cached_block **out,
+                                  struct err *err);
+
+/* The block at @h through the cache, with one reference. Parks. */
+MUST_CHECK int table_reader__cached(struct table_reader *r,
+                                    const struct block_handle *h,
+                                    struct cached_block **out,
+                                    struct err *err);
+
+/* The index block of partition @i. *@held is what the caller must unref when it
+ * is done (NULL for a pinned one). Parks. */
+MUST_CHECK int table_reader__index(struct table_reader *r,
+                                   uint32_t i,
+                                   struct slice *bytes,
+                                   struct cached_block **held,
+                                   struct err *err);
+
+/* First partition whose last key is >= @target, or partition_count. */
+uint32_t table_reader__partition(const struct table_reader *r,
+                                 struct slice target);
+
+#endif /* BIGTABLE_SSTABLE_READER_PARTS_H */

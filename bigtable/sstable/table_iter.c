@@ -1,0 +1,309 @@
+/* Moving over the entries of a table.
+ *
+ * A point read takes its blocks from the cache. A scan reads a window of the
+ * file at a time, larger and larger while it goes on, and walks uncompressed
+ * blocks where they lie in it; compressed ones are expanded into one buffer
+ * that is used again and again.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "bigtable/sstable/block_cache.h"
+#include "bigtable/sstable/chunk_pool.h"
+#include "bigtable/sstable/decoder.h"
+#include "bigtable/sstable/reader_parts.h"
+#include "gfs-lite/fs.h"
+
+/* The first window of a scan: it may stop soon. */
+#define WINDOW_BYTES_MIN ((size_t)32 << 10)
+
+STATIC_ASSERT(CHUNK_BYTES >= WINDOW_BYTES_MIN, "windows are chunks");
+
+void table_iter_init(struct table_iter *it)
+{
+    memset(it, 0, offsetof(struct table_iter, index));
+    block_iter_init(&it->index);
+    block_iter_init(&it->data);
+}
+
+static void drop_blocks(struct table_iter *it)
+{
+    cached_block_unref(it->index_block);
+    cached_block_unref(it->data_block);
+    it->index_block = NULL;
+    it->data_block = NULL;
+    it->valid = false;
+}
+
+void table_iter_close(struct table_iter *it)
+{
+    drop_blocks(it);
+    if (it->window)
+        chunk_pool_give(block_cache_chunks(it->cache), it->window);
+    mem_free(it->expanded);
+    block_iter_close(&it->index);
+    block_iter_close(&it->data);
+    table_iter_init(it);
+}
+
+void table_iter_open(struct table_iter *it,
+                     struct table_reader *r,
+                     enum table_read_mode mode)
+{
+    drop_blocks(it);
+    it->reader = r;
+    it->mode = mode;
+    it->window_len = 0;
+    if (mode == TABLE_READ_ONCE)
+        it->window_want = CHUNK_BYTES;
+    else if (it->window_want < WINDOW_BYTES_MIN)
+        it->window_want = WINDOW_BYTES_MIN;
+}
+
+/* --- windows ------------------------------------------------------------ */
+
+static bool in_window(const struct table_iter *it, const struct block_handle *h)
+{
+    uint64_t end = h->offset + h->stored_bytes + BLOCK_TRAILER_BYTES;
+    return it->window_len > 0 && h->offset >= it->window_offset &&
+           end <= it->window_offset + it->window_len;
+}
+
+/* Read the window that starts with the block @h. */
+static int fill_window(struct table_iter *it,
+                       const struct block_handle *h,
+                       struct err *err)
+{
+    struct table_reader *r = it->reader;
+    uint64_t start = h->offset / CHUNK_ALIGN * CHUNK_ALIGN;
+    uint64_t end = h->offset + h->stored_bytes + BLOCK_TRAILER_BYTES;
+    size_t want = it->window_want;
+    int rc;
+
+    if (!it->window) {
+        it->cache = r->cache;
+        it->window = chunk_pool_take(block_cache_chunks(r->cache));
+    }
+    it->window_len = 0;
+    it->window_offset = start;
+    if (want < end - start)
+        want =
+            (size_t)(end - start + CHUNK_ALIGN - 1) / CHUNK_ALIGN * CHUNK_ALIGN;
+    if (it->mode == TABLE_READ_ONCE) {
+        rc = fs_read_once_at(r->file, start, it->window, want, &it->window_len,
+                             err);
+    } else {
+        rc = fs_read_at(r->file, start, it->window, want, &it->window_len, err);
+        if (it->window_want == CHUNK_BYTES)
+            fs_prefetch(r->file, start + CHUNK_BYTES, 2 * CHUNK_BYTES);
+    }
+    it->window_want = MIN_OF(it->window_want * 2, CHUNK_BYTES);
+    if (!rc && !in_window(it, h))
+        rc = err_set(err, ERR_CORRUPT, "the file ends inside it");
+    return rc;
+}
+
+static int expand(struct table_iter *it,
+                  const struct block_handle *h,
+                  enum block_codec codec,
+                  struct slice stored,
+                  struct slice *bytes,
+                  struct err *err)
+{
+    struct decoder_pool *pool = block_cache_decoders(it->reader->cache);
+    struct decoder *d;
+    int rc;
+
+    if (h->raw_bytes > it->expanded_cap) {
+        mem_free(it->expanded);
+        it->expanded_cap = 0;
+        it->expanded = mem_try_alloc(h->raw_bytes + h->raw_bytes / 4);
+        if (!it->expanded)
+            return err_set(err, ERR_NOMEM, "no room for %u bytes",
+                           h->raw_bytes);
+        it->expanded_cap = h->raw_bytes + h->raw_bytes / 4;
+    }
+    d = decoder_take(pool);
+    rc = decoder_expand(d, codec, it->reader->dictionary, stored, it->expanded,
+                        h->raw_bytes, err);
+    decoder_give(pool, d);
+    *bytes = slice_make(it->expanded, h->raw_bytes);
+    return rc;
+}
+
+/* The decoded block @h out of the window. */
+static int scan_block(struct table_iter *it,
+                      const struct block_handle *h,
+                      struct slice *bytes,
+                      struct err *err)
+{
+    enum block_codec codec;
+    const char *p;
+    int rc = in_window(it, h) ? 0 : fill_window(it, h, err);
+
+    if (rc)
+        return rc;
+    p = it->window + (h->offset - it->window_offset);
+    rc = block_trailer_check(p, h->stored_bytes, &codec, err);
+    if (rc)
+        return rc;
+    *bytes = slice_make(p, h->stored_bytes);
+    if (codec != BLOCK_RAW)
+        return expand(it, h, codec, *bytes, bytes, err);
+    if (h->stored_bytes != h->raw_bytes)
+        return err_set(err, ERR_CORRUPT, "raw block of another length");
+    return 0;
+}
+
+/* --- blocks ------------------------------------------------------------- */
+
+/* The decoded block @h, by whatever way the mode asks for. */
+static int fetch_block(struct table_iter *it,
+                       const struct block_handle *h,
+                       struct slice *bytes,
+                       struct err *err)
+{
+    struct table_reader *r = it->reader;
+    bool fits =
+        h->stored_bytes + BLOCK_TRAILER_BYTES + CHUNK_ALIGN <= CHUNK_BYTES;
+    int rc;
+
+    if (r->resident) {
+        uint32_t number = r->partitions[it->partition].first_block +
+                          block_iter_index(&it->index);
+        if (number >= r->properties.block_count)
+            return err_set(err, ERR_CORRUPT, "index: more blocks than counted");
+        *bytes =
+            slice_make(r->resident[number]->data, r->resident[number]->len);
+        return 0;
+    }
+    if (it->mode == TABLE_READ_SCAN && !in_window(it, h))
+        it->data_block = block_cache_get(r->cache, r->file_number, h->offset);
+    if (!it->data_block && it->mode != TABLE_READ_POINT && fits) {
+        rc = scan_block(it, h, bytes, err);
+        return rc ? table_reader__fail(r, h->offset, rc, err) : 0;
+    }
+    if (!it->data_block) {
+        rc = it->mode == TABLE_READ_POINT
+                 ? table_reader__cached(r, h, &it->data_block, err)
+                 : table_reader__load(r, h, &it->data_block, err);
+        if (rc)
+            return rc;
+    }
+    *bytes = slice_make(it->data_block->data, it->data_block->len);
+    return 0;
+}
+
+/* Open the data block the index stands at. */
+static int open_block(struct table_iter *it, struct err *err)
+{
+    struct table_reader *r = it->reader;
+    struct cursor c = cursor_make(block_iter_value(&it->index));
+    struct block_handle h;
+    struct slice bytes;
+    int rc;
+
+    cached_block_unref(it->data_block);
+    it->data_block = NULL;
+    block_handle_get(&c, r->file_bytes, &h);
+    if (c.bad || h.stored_bytes == 0) {
+        rc = err_set(err, ERR_CORRUPT, "index: malformed handle");
+        return table_reader__fail(
+            r, r->partitions[it->partition].entry.index.offset, rc, err);
+    }
+    rc = fetch_block(it, &h, &bytes, err);
+    if (rc)
+        return rc;
+    rc = block_iter_open(&it->data, bytes, err);
+    return rc ? table_reader__fail(r, h.offset, rc, err) : 0;
+}
+
+static int open_partition(struct table_iter *it, uint32_t i, struct err *err)
+{
+    struct table_reader *r = it->reader;
+    struct slice bytes;
+    int rc;
+
+    cached_block_unref(it->index_block);
+    it->index_block = NULL;
+    it->partition = i;
+    rc = table_reader__index(r, i, &bytes, &it->index_block, err);
+    if (rc)
+        return rc;
+    rc = block_iter_open(&it->index, bytes, err);
+    if (!rc && it->index.restart_count != it->index.entry_count)
+        rc = err_set(err, ERR_CORRUPT, "index: malformed");
+    return rc ? table_reader__fail(r, r->partitions[i].entry.index.offset, rc,
+                                   err)
+              : 0;
+}
+
+/* The index or data block under @it is malformed behind a good CRC. */
+static int bad_block(struct table_iter *it, bool index, struct err *err)
+{
+    const struct table_reader *r = it->reader;
+    int rc;
+
+    it->valid = false;
+    rc = err_set(err, ERR_CORRUPT,
+                 index ? "index: malformed entry" : "malformed entry");
+    return table_reader__fail(
+        r, r->partitions[it->partition].entry.index.offset, rc, err);
+}
+
+/* Move to the first entry of the block behind the current one. */
+int table_iter_next_block(struct table_iter *it, struct err *err)
+{
+    int rc;
+
+    it->valid = false;
+    if (it->data.bad)
+        return bad_block(it, false, err);
+    block_iter_next(&it->index);
+    if (it->index.bad)
+        return bad_block(it, true, err);
+    if (!it->index.valid) {
+        if (it->partition + 1 == it->reader->partition_count)
+            return 0;
+        rc = open_partition(it, it->partition + 1, err);
+        if (rc)
+            return rc;
+        block_iter_first(&it->index);
+        if (!it->index.valid)
+            return bad_block(it, true, err);
+    }
+    rc = open_block(it, err);
+    if (rc)
+        return rc;
+    block_iter_first(&it->data);
+    if (!it->data.valid)
+        return bad_block(it, false, err);
+    it->valid = true;
+    return 0;
+}
+
+int table_iter_seek(struct table_iter *it, struct slice target, struct err *err)
+{
+    uint32_t i = table_reader__partition(it->reader, target);
+    int rc;
+
+    it->valid = false;
+    if (i == it->reader->partition_count)
+        return 0;
+    rc = open_partition(it, i, err);
+    if (rc)
+        return rc;
+    block_iter_after(&it->index, target);
+    if (!it->index.valid)
+        return bad_block(it, true, err);
+    rc = open_block(it, err);
+    if (rc)
+        return rc;
+    block_iter_seek(&it->data, target);
+    if (it->data.valid) {
+        it->valid = true;
+        return 0;
+    }
+    return table_iter_next_block(it, err);
+}

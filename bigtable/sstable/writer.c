@@ -1,0 +1,501 @@
+/* Writing a table.
+ *
+ * Entries gather in a block builder. A full block is sealed when the key behind
+ * it is known, because the index wants the shortest separator of the two; it
+ * then waits in a queue, which is emptied at once, or (while a dictionary is
+ * being sampled) when the sample is large enough.
+ */
+#include "bigtable/sstable/writer.h"
+
+#include <string.h>
+
+#include <zstd.h>
+
+#include "base/core/buf.h"
+#include "base/core/crc32c.h"
+#include "base/core/hash.h"
+#include "base/core/panic.h"
+#include "bigtable/sstable/block.h"
+#include "bigtable/sstable/bloom.h"
+#include "bigtable/sstable/dictionary.h"
+#include "bigtable/sstable/format.h"
+#include "bigtable/sstable/properties.h"
+#include "gfs-lite/fs.h"
+
+/* A partition of index and filter is cut at whichever comes first. */
+#define PARTITION_INDEX_BYTES  ((size_t)4096)
+#define PARTITION_FILTER_COUNT ((size_t)16384)
+
+/* Bounds on the block size options may ask for. */
+#define BLOCK_TARGET_BYTES_MIN ((size_t)512)
+#define BLOCK_TARGET_BYTES_MAX ((size_t)256 << 10)
+
+/* Compression must save an eighth, or reads pay for nothing. */
+#define COMPRESSED_ENOUGH(stored, raw) ((stored) <= (raw) - (raw) / 8)
+
+/* A sealed block on its way to the file. */
+struct raw_block {
+    struct raw_block *next;
+    struct buf bytes;
+    struct buf separator; /* Greater than its last key. */
+    struct buf last_key;
+    struct bloom_builder hashes; /* Of its entries. */
+};
+
+struct table_writer {
+    struct fs *fs;
+    struct fs_writer *file;
+    char *path;
+    struct group_options group;
+    size_t block_target;
+    struct block_builder data;   /* The block entries go into. */
+    struct bloom_builder hashes; /* Of its entries. */
+    struct raw_block *first;     /* Sealed blocks, oldest first. */
+    struct raw_block **last;
+    struct raw_block *spare; /* For reuse. */
+    size_t queued_bytes;
+    bool sampling;              /* Blocks wait for a dictionary. */
+    struct block_builder index; /* Of the current partition. */
+    struct bloom_builder filter;
+    uint32_t partition_blocks;
+    struct buf partition_last_key;
+    struct block_builder top;
+    struct dictionary *dictionary;
+    ZSTD_CCtx *zstd;
+    struct buf packed; /* A compressed block. */
+    struct buf scratch;
+    struct table_properties properties;
+    size_t row_len;    /* Of the last key: its row part, */
+    size_t column_len; /* its column part, */
+    family_id family;  /* its family, */
+    bool has_time;     /* and whether it is of a column. */
+    uint64_t file_bytes;
+    bool finished;
+};
+
+/* --- life --------------------------------------------------------------- */
+
+static void init_parts(struct table_writer *w)
+{
+    size_t target = w->group.block_bytes;
+
+    w->block_target =
+        MIN_OF(MAX_OF(target, BLOCK_TARGET_BYTES_MIN), BLOCK_TARGET_BYTES_MAX);
+    w->last = &w->first;
+    block_builder_init(&w->data, BLOCK_DATA_RESTART_EVERY);
+    block_builder_init(&w->index, BLOCK_INDEX_RESTART_EVERY);
+    block_builder_init(&w->top, BLOCK_INDEX_RESTART_EVERY);
+    bloom_builder_init(&w->hashes);
+    bloom_builder_init(&w->filter);
+    table_properties_init(&w->properties);
+    w->properties.bloom = w->group.bloom;
+    if (w->group.compression == COMPRESSION_ZSTD) {
+        w->zstd = ZSTD_createCCtx();
+        if (!w->zstd)
+            PANIC("no memory for a zstd context");
+        w->sampling = w->group.dictionary;
+    }
+}
+
+int table_writer_open(struct fs *fs,
+                      const char *path,
+                      const struct group_options *group,
+                      uint64_t expected_bytes,
+                      struct table_writer **out,
+                      struct err *err)
+{
+    struct fs_write_options opts = {.mode = FS_WRITE_STREAM,
+                                    .exclusive = true,
+                                    .expected_bytes = expected_bytes};
+    struct fs_writer *file;
+    struct table_writer *w;
+    int rc = fs_create(fs, path, &opts, &file, err);
+
+    *out = NULL;
+    if (rc) {
+        err_wrap(err, "table %s", path);
+        return rc;
+    }
+    w = mem_zalloc(1, sizeof(*w));
+    w->fs = fs;
+    w->file = file;
+    w->path = mem_strdup(path);
+    w->group = *group;
+    init_parts(w);
+    *out = w;
+    return 0;
+}
+
+static void free_blocks(struct raw_block *b)
+{
+    while (b) {
+        struct raw_block *next = b->next;
+        buf_close(&b->bytes);
+        buf_close(&b->separator);
+        buf_close(&b->last_key);
+        bloom_builder_close(&b->hashes);
+        mem_free(b);
+        b = next;
+    }
+}
+
+void table_writer_free(struct table_writer *w)
+{
+    if (!w)
+        return;
+    fs_writer_close(w->file);
+    if (!w->finished && fs_remove(w->fs, w->path, NULL))
+        w->finished = false; /* Its owner sweeps strays at the next start. */
+    free_blocks(w->first);
+    free_blocks(w->spare);
+    block_builder_close(&w->data);
+    block_builder_close(&w->index);
+    block_builder_close(&w->top);
+    bloom_builder_close(&w->hashes);
+    bloom_builder_close(&w->filter);
+    buf_close(&w->partition_last_key);
+    buf_close(&w->packed);
+    buf_close(&w->scratch);
+    table_properties_close(&w->properties);
+    dictionary_free(w->dictionary);
+    ZSTD_freeCCtx(w->zstd);
+    mem_free(w->path);
+    mem_free(w);
+}
+
+/* --- blocks to the file ------------------------------------------------- */
+
+/* Append @payload with its trailer; *@h says where it went. */
+static int write_payload(struct table_writer *w,
+                         struct slice payload,
+                         enum block_codec codec,
+                         size_t raw_bytes,
+                         struct block_handle *h,
+                         struct err *err)
+{
+    char trailer[BLOCK_TRAILER_BYTES];
+    int rc;
+
+    *h = (struct block_handle){fs_writer_offset(w->file), (uint32_t)payload.len,
+                               (uint32_t)raw_bytes};
+    block_trailer_put(trailer, codec, crc32c(payload.data, payload.len));
+    rc = fs_writer_append(w->file, payload.data, payload.len, err);
+    if (!rc)
+        rc = fs_writer_append(w->file, trailer, sizeof(trailer), err);
+    if (rc)
+        err_wrap(err, "table %s", w->path);
+    return rc;
+}
+
+/* Compress @raw into w->packed; false when it is not worth it. */
+static bool
+compress(struct table_writer *w, struct slice raw, bool with_dictionary)
+{
+    size_t bound = ZSTD_compressBound(raw.len);
+    size_t n;
+    char *to;
+
+    buf_clear(&w->packed);
+    to = buf_reserve(&w->packed, bound);
+    n = with_dictionary
+            ? ZSTD_compress_usingCDict(w->zstd, to, bound, raw.data, raw.len,
+                                       w->dictionary->encode)
+            : ZSTD_compressCCtx(w->zstd, to, bound, raw.data, raw.len,
+                                w->group.level);
+    if (ZSTD_isError(n) || !COMPRESSED_ENOUGH(n, raw.len))
+        return false;
+    w->packed.len = n;
+    return true;
+}
+
+/* Write a decoded block, compressed if the group says so and it pays. */
+static int write_block(struct table_writer *w,
+                       struct slice raw,
+                       bool is_data,
+                       struct block_handle *h,
+                       struct err *err)
+{
+    bool with_dictionary = is_data && w->dictionary;
+
+    if (w->zstd && compress(w, raw, with_dictionary))
+        return write_payload(w, buf_slice(&w->packed),
+                             with_dictionary ? BLOCK_ZSTD_DICTIONARY
+                                             : BLOCK_ZSTD,
+                             raw.len, h, err);
+    return write_payload(w, raw, BLOCK_RAW, raw.len, h, err);
+}
+
+/* Write filter and index of the current partition and enter it in the top. */
+static int cut_partition(struct table_writer *w, struct err *err)
+{
+    struct partition_entry e = {.block_count = w->partition_blocks};
+    int rc = 0;
+
+    if (w->partition_blocks == 0)
+        return 0;
+    if (bloom_builder_count(&w->filter) > 0) {
+        buf_clear(&w->scratch);
+        bloom_builder_finish(&w->filter, w->group.bloom_bits, &w->scratch);
+        rc = write_payload(w, buf_slice(&w->scratch), BLOCK_RAW, w->scratch.len,
+                           &e.filter, err);
+    }
+    if (!rc)
+        rc = write_block(w, block_builder_finish(&w->index), false, &e.index,
+                         err);
+    if (rc)
+        return rc;
+    buf_clear(&w->scratch);
+    partition_entry_append(&w->scratch, &e);
+    block_builder_add(&w->top, buf_slice(&w->partition_last_key), 0,
+                      buf_slice(&w->scratch));
+    block_builder_reset(&w->index);
+    w->partition_blocks = 0;
+    return 0;
+}
+
+static int
+write_sealed(struct table_writer *w, const struct raw_block *b, struct err *err)
+{
+    char room[BLOCK_HANDLE_BYTES_MAX];
+    struct block_handle h;
+    char *end;
+    int rc = write_block(w, buf_slice(&b->bytes), true, &h, err);
+
+    if (rc)
+        return rc;
+    end = block_handle_put(room, &h);
+    block_builder_add(&w->index, buf_slice(&b->separator), 0,
+                      slice_make(room, (size_t)(end - room)));
+    for (size_t i = 0; i < bloom_builder_count(&b->hashes); i++)
+        bloom_builder_add(&w->filter, get_le64(b->hashes.hashes.data + 8 * i));
+    buf_clear(&w->partition_last_key);
+    buf_append_slice(&w->partition_last_key, buf_slice(&b->last_key));
+    w->partition_blocks++;
+    w->properties.block_count++;
+    if (block_builder_bytes(&w->index) >= PARTITION_INDEX_BYTES ||
+        bloom_builder_count(&w->filter) >= PARTITION_FILTER_COUNT)
+        return cut_partition(w, err);
+    return 0;
+}
+
+static int write_queue(struct table_writer *w, struct err *err)
+{
+    while (w->first) {
+        struct raw_block *b = w->first;
+        int rc = write_sealed(w, b, err);
+        if (rc)
+            return rc;
+        w->first = b->next;
+        b->next = w->spare;
+        w->spare = b;
+    }
+    w->last = &w->first;
+    w->queued_bytes = 0;
+    return 0;
+}
+
+/* The sample is complete: train on it. */
+static void end_sampling(struct table_writer *w)
+{
+    size_t count = 0;
+    struct slice *blocks;
+    struct raw_block *b;
+
+    w->sampling = false;
+    if (w->queued_bytes < DICTIONARY_SAMPLE_BYTES_MIN)
+        return;
+    for (b = w->first; b; b = b->next)
+        count++;
+    blocks = mem_alloc(count * sizeof(*blocks));
+    count = 0;
+    for (b = w->first; b; b = b->next)
+        blocks[count++] = buf_slice(&b->bytes);
+    w->dictionary = dictionary_train(blocks, count, w->group.level);
+    w->properties.dictionary_tried = 1;
+    mem_free(blocks);
+}
+
+/* --- entries ------------------------------------------------------------ */
+
+static struct raw_block *take_block(struct table_writer *w)
+{
+    struct raw_block *b = w->spare;
+
+    if (b)
+        w->spare = b->next;
+    else
+        b = mem_zalloc(1, sizeof(*b));
+    b->next = NULL;
+    buf_clear(&b->separator);
+    buf_clear(&b->last_key);
+    buf_clear(&b->hashes.hashes);
+    return b;
+}
+
+/* Close the current block; @next is the key behind it (empty at the end), which
+ * shares @shared bytes with the block's last one. */
+static int
+seal(struct table_writer *w, struct slice next, size_t shared, struct err *err)
+{
+    struct raw_block *b = take_block(w);
+    struct buf swap = b->bytes;
+    struct bloom_builder swap_hashes = b->hashes;
+
+    buf_append_slice(&b->last_key, buf_slice(&w->data.last_key));
+    if (next.len > 0) {
+        buf_append(&b->separator, next.data, shared + 1);
+    } else {
+        buf_append_slice(&b->separator, buf_slice(&b->last_key));
+        buf_append_byte(&b->separator, '\0');
+    }
+    block_builder_finish(&w->data);
+    b->bytes = w->data.out;
+    w->data.out = swap;
+    block_builder_reset(&w->data);
+    b->hashes = w->hashes;
+    w->hashes = swap_hashes;
+    *w->last = b;
+    w->last = &b->next;
+    w->queued_bytes += b->bytes.len;
+    if (w->sampling && w->queued_bytes >= DICTIONARY_SAMPLE_BYTES)
+        end_sampling(w);
+    return w->sampling ? 0 : write_queue(w, err);
+}
+
+/* Hash the parts of @key that are new since the last one. */
+static void add_hashes(struct table_writer *w, struct slice key, size_t shared)
+{
+    bool new_row = shared < w->row_len || w->row_len == 0;
+
+    if (!new_row && shared >= w->column_len)
+        return;
+    w->row_len = cell_key_row_length(key);
+    w->column_len = cell_key_column_length(key);
+    INVARIANT(w->row_len > 0 && w->column_len > w->row_len + 2);
+    /* The family's id follows the row part, see row/cell_key.h. */
+    w->family = (family_id)((unsigned char)key.data[w->row_len] << 8 |
+                            (unsigned char)key.data[w->row_len + 1]);
+    w->has_time = w->column_len + 16 <= key.len;
+    if (w->group.bloom == BLOOM_NONE)
+        return;
+    if (new_row)
+        bloom_builder_add(&w->hashes, hash64(key.data, w->row_len, 0));
+    if (w->group.bloom == BLOOM_ROW_COLUMN)
+        bloom_builder_add(&w->hashes, hash64(key.data, w->column_len, 0));
+}
+
+/* Must the block be closed before an entry of @bytes? A large entry stands
+ * alone, so that nobody decodes it who does not want it. */
+static bool must_seal(const struct table_writer *w, size_t bytes)
+{
+    size_t now = block_builder_bytes(&w->data);
+
+    if (block_builder_empty(&w->data))
+        return false;
+    return now >= w->block_target ||
+           now + bytes > w->block_target + w->block_target / 8;
+}
+
+int table_writer_add(struct table_writer *w,
+                     struct slice key,
+                     struct slice value,
+                     struct err *err)
+{
+    struct slice last = buf_slice(&w->properties.last_key);
+    size_t shared = key_shared_bytes(last, key);
+    int rc;
+
+    PRE(!w->finished);
+    PRE(shared < key.len);
+    PRE(shared == last.len ||
+        (unsigned char)key.data[shared] > (unsigned char)last.data[shared]);
+    if (must_seal(w, key.len + value.len)) {
+        rc = seal(w, key, shared, err);
+        if (rc)
+            return rc;
+    }
+    if (w->properties.entry_count == 0)
+        buf_append_slice(&w->properties.first_key, key);
+    add_hashes(w, key, shared);
+    table_properties_count(&w->properties, key, value.len, w->family,
+                           w->has_time);
+    block_builder_add(&w->data, key, shared, value);
+    buf_truncate(&w->properties.last_key, shared);
+    buf_append(&w->properties.last_key, key.data + shared, key.len - shared);
+    return 0;
+}
+
+uint64_t table_writer_bytes(const struct table_writer *w)
+{
+    return fs_writer_offset(w->file) + w->queued_bytes +
+           block_builder_bytes(&w->data) + block_builder_bytes(&w->index);
+}
+
+uint64_t table_writer_entry_count(const struct table_writer *w)
+{
+    return w->properties.entry_count;
+}
+
+/* --- the end of the file ------------------------------------------------ */
+
+static int write_tail(struct table_writer *w, struct err *err)
+{
+    struct table_footer footer = {0};
+    int rc = 0;
+
+    if (w->dictionary)
+        rc = write_payload(w, w->dictionary->bytes, BLOCK_RAW,
+                           w->dictionary->bytes.len, &footer.dictionary, err);
+    if (!rc) {
+        buf_clear(&w->scratch);
+        table_properties_append(&w->scratch, &w->properties);
+        rc = write_payload(w, buf_slice(&w->scratch), BLOCK_RAW, w->scratch.len,
+                           &footer.properties, err);
+    }
+    if (!rc)
+        rc = write_block(w, block_builder_finish(&w->top), false, &footer.top,
+                         err);
+    if (rc)
+        return rc;
+    buf_clear(&w->scratch);
+    table_footer_append(&w->scratch, &footer);
+    rc = fs_writer_append(w->file, w->scratch.data, w->scratch.len, err);
+    w->file_bytes = fs_writer_offset(w->file);
+    if (!rc)
+        rc = fs_writer_sync(w->file, err);
+    if (rc)
+        err_wrap(err, "table %s", w->path);
+    return rc;
+}
+
+int table_writer_finish(struct table_writer *w, struct err *err)
+{
+    int rc;
+
+    PRE(!w->finished);
+    PRE(w->properties.entry_count > 0);
+    rc = seal(w, SLICE_EMPTY, 0, err);
+    if (!rc && w->sampling) {
+        end_sampling(w);
+        rc = write_queue(w, err);
+    }
+    if (!rc)
+        rc = cut_partition(w, err);
+    if (!rc)
+        rc = write_tail(w, err);
+    w->finished = rc == 0;
+    return rc;
+}
+
+const struct table_properties *
+table_writer_properties(const struct table_writer *w)
+{
+    PRE(w->finished);
+    return &w->properties;
+}
+
+uint64_t table_writer_file_bytes(const struct table_writer *w)
+{
+    PRE(w->finished);
+    return w->file_bytes;
+}

@@ -1,0 +1,56 @@
+/* Write side of a table: sorted entries in, one file out, front to back.
+ *
+ * Blocks are compressed in the calling task and streamed past the page cache.
+ * With a dictionary wished for, the first blocks wait in memory (4 MiB) until
+ * they have trained one; everything then goes out in order.
+ *
+ * Life cycle
+ *     table_writer_open(), table_writer_add()…, table_writer_finish() or not,
+ *     table_writer_free(). A table that was not finished is removed.
+ *
+ * Threads: one task at a time.
+ */
+#ifndef BIGTABLE_SSTABLE_WRITER_H
+#define BIGTABLE_SSTABLE_WRITER_H
+
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/slice.h"
+#include "bigtable/row/schema.h" /* struct group_options */
+
+struct fs;
+struct table_properties;
+struct table_writer;
+
+/* Start a table at @path, which must not exist. @group is copied. Parks. */
+MUST_CHECK int table_writer_open(struct fs *fs,
+                                 const char *path,
+                                 const struct group_options *group,
+                                 uint64_t expected_bytes,
+                                 struct table_writer **out,
+                                 struct err *err);
+
+/* Add an entry, copied. PRE: @key is well formed and greater than the one
+ * before. Parks. After an error only table_writer_free() is allowed. */
+MUST_CHECK int table_writer_add(struct table_writer *w,
+                                struct slice key,
+                                struct slice value,
+                                struct err *err);
+
+/* Bytes of the file if it were finished now, roughly. */
+uint64_t table_writer_bytes(const struct table_writer *w);
+uint64_t table_writer_entry_count(const struct table_writer *w);
+
+/* Write the rest and sync. Parks. PRE: at least one entry. */
+MUST_CHECK int table_writer_finish(struct table_writer *w, struct err *err);
+
+/* After finish: what the table is. Borrowed until free. */
+const struct table_properties *
+table_writer_properties(const struct table_writer *w);
+/* After finish: exact size of the file. */
+uint64_t table_writer_file_bytes(const struct table_writer *w);
+
+void table_writer_free(struct table_writer *w); /* NULL is allowed. Parks. */
+
+#endif /* BIGTABLE_SSTABLE_WRITER_H */
