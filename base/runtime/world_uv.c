@@ -19,6 +19,7 @@
 
 static void real_free(struct world *w)
 {
+    offload_pool_free(real_world(w)->pool);
     mem_free(w);
 }
 
@@ -97,6 +98,7 @@ static const struct world_ops real_ops = {
     .unlock = real_unlock,
     .task_start = real_task_start,
     .task_join = real_task_join,
+    .loop_new = real_loop_new,
 };
 
 struct world *world_real_new(void)
@@ -107,5 +109,6 @@ struct world *world_real_new(void)
     if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
         seed = real_mono_ns();
     atomic_init(&w->random_state, seed);
+    w->pool = offload_pool_new(&w->base);
     return &w->base;
 }

@@ -75,4 +75,16 @@ struct task *
 real_task_start(struct world *w, const char *name, task_fn fn, void *arg);
 void real_task_join(struct task *t);
 
+/* world_uv_pool.c */
+struct offload_pool *offload_pool_new(struct world *w);
+void offload_pool_free(struct offload_pool *p); /* PRE: no work in it. */
+/* Run fn(arg) on a thread of the pool. Parks; for fibers. */
+void offload_pool_run(struct offload_pool *p, void (*fn)(void *), void *arg);
+
+/* world_uv_loop.c */
+int real_loop_new(struct world *w,
+                  const char *name,
+                  struct loop **out,
+                  struct err *err);
+
 #endif /* BASE_RUNTIME_WORLD_UV_H */
