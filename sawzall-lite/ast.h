@@ -170,14 +170,13 @@ enum saw_call_kind {
     CALL_LEN,
     CALL_HASKEY,
     CALL_LOOKUP,
-    CALL_KEYS,
     CALL_INPROTO,
     CALL_CLEARPROTO,
     CALL_UNDEFINE,
-    CALL_ASSERT,
     CALL_DEBUG,
-    CALL_CELL, /* cell(r, "family:qualifier") */
-    CALL_SAW,
+    CALL_CELL,    /* cell(r, "family:qualifier") */
+    CALL_SAW,     /* saw, sawn, sawzall */
+    CALL_NOTHING, /* ___heapcheck and other aids of the published system. */
 };
 
 struct saw_expr {

@@ -40,9 +40,7 @@ struct saw_call {
     const struct saw_type *const *arg_types; /* arg_count of them. */
     const struct saw_type *result_type;      /* &saw_type_void: none. */
     void *prepared; /* Of builtin->prepare; NULL otherwise. */
-    /* Of saw, sawn and sawzall: the word before each argument; else NULL. The
-     * remainder of an argument marked `rest` goes to ctx->saw_rest[its index],
-     * from where the machine assigns it to the variable that was written. */
+    /* Of saw, sawn and sawzall: the word before each argument; else NULL. */
     const enum saw_arg_flag *flags;
 };
 

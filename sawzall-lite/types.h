@@ -96,11 +96,10 @@ struct saw_table_type {
     size_t index_count;
     struct saw_field element;
     struct saw_field weight; /* type NULL when there is none. */
-    struct slice file;       /* Of file("…"); data NULL when absent. */
-    struct slice proc;       /* Of proc("…"); data NULL when absent. */
-    struct slice format;     /* Of format("…"); data NULL when absent. */
-    const struct saw_type *const *format_types; /* Of its arguments. */
-    size_t format_count;
+    bool to_file;   /* file(…) or proc(…) given: goes out at once. */
+    bool formatted; /* format(…) given. */
+    bool uses_vars; /* Its arguments use variables that are not static. */
+    struct saw_table_expr *syntax; /* The compiler's. */
 };
 
 extern const struct saw_type saw_type_bool;

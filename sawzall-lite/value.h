@@ -86,7 +86,6 @@ struct saw_map {
     uint32_t cap;        /* Of entries. */
     uint32_t index_mask; /* Size of index - 1; index NULL for small maps. */
     bool shared;
-    bool lazy; /* The column map of a row: looked up in the row first. */
 };
 
 struct saw_tuple {
@@ -120,7 +119,6 @@ struct saw_ctx {
     void *hook_ctx;                    /* Of the two above. */
     struct saw_regex_cache *regexes;   /* Patterns met while running; owned by
                                         * builtins/, NULL until needed. */
-    union saw_slot *saw_rest; /* SAW_CALL_ARGS_MAX of them; see builtin.h. */
     void *extra; /* Additional inputs and the like; owned by builtins/. */
 };
 

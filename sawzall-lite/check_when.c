@@ -1,0 +1,202 @@
+/* What bounds the variables of a when; see check_internal.h.
+ *
+ * Each variable must index an array, map or string in the condition, alone or
+ * as part of a longer index: its values are those for which all these indices
+ * exist. Where an index is more than the variable itself, evaluating the
+ * condition may leave the bounds all the same, and is guarded: undefined counts
+ * as false.
+ */
+#include "sawzall-lite/check_internal.h"
+
+struct search {
+    struct saw_checker *checker;
+    struct saw_stmt *when;
+    const struct saw_decl *var;
+    struct saw_exprs *uses;
+    bool guarded;
+};
+
+static void search(struct search *s, struct saw_expr *e);
+
+static bool is_var(const struct saw_expr *e, const struct saw_decl *d)
+{
+    return e->kind == EXPR_NAME && e->u.name.decl == d;
+}
+
+/* Quantified variables anywhere in @e; *@ours when the one searched is. */
+static size_t
+count_vars(const struct search *s, const struct saw_expr *e, bool *ours)
+{
+    size_t n = 0;
+    size_t i;
+
+    switch (e->kind) {
+    case EXPR_NAME:
+        if (e->u.name.decl == s->var)
+            *ours = true;
+        return e->u.name.decl && e->u.name.decl->quant != QUANT_NONE;
+    case EXPR_UNARY: return count_vars(s, e->u.binary.left, ours);
+    case EXPR_BINARY:
+        for (; e->kind == EXPR_BINARY; e = e->u.binary.left)
+            n += count_vars(s, e->u.binary.right, ours);
+        return n + count_vars(s, e, ours);
+    case EXPR_SELECT: return count_vars(s, e->u.select.object, ours);
+    case EXPR_INDEX:
+        n = count_vars(s, e->u.index.object, ours) +
+            count_vars(s, e->u.index.begin, ours);
+        return e->u.index.end ? n + count_vars(s, e->u.index.end, ours) : n;
+    case EXPR_CALL:
+        for (i = 0; i < e->u.call.args.count; i++)
+            n += count_vars(s, e->u.call.args.at[i], ours);
+        return n;
+    case EXPR_CONVERT:
+        for (i = 0; i < e->u.convert.args.count; i++)
+            n += count_vars(s, e->u.convert.args.at[i], ours);
+        return n;
+    case EXPR_COMPOSITE:
+        for (i = 0; i < e->u.composite.items.count; i++)
+            n += count_vars(s, e->u.composite.items.at[i], ours);
+        return n;
+    case EXPR_BAD:
+    case EXPR_LITERAL:
+    case EXPR_TIME_TEXT:
+    case EXPR_DOLLAR:
+    case EXPR_FUNCTION:
+    case EXPR_STATEXPR:
+    case EXPR_TYPE: return 0;
+    }
+    return 0;
+}
+
+/* The index @i of @e, an EXPR_INDEX. */
+static void
+search_index(struct search *s, struct saw_expr *e, struct saw_expr *i)
+{
+    bool ours = false;
+    size_t n = count_vars(s, i, &ours);
+
+    if (n == 0 || (n == 1 && !ours))
+        return;
+    if (n == 1 && i->kind == EXPR_INDEX) {
+        s->guarded = true;
+        search(s, i);
+    } else if (n == 1 && is_var(i, s->var)) {
+        saw_exprs_add(s->checker->arena, s->uses, e);
+    } else {
+        search(s, i);
+        s->guarded = true;
+    }
+}
+
+static void search_list(struct search *s, const struct saw_exprs *l)
+{
+    size_t i;
+
+    for (i = 0; i < l->count; i++)
+        search(s, l->at[i]);
+}
+
+static void search(struct search *s, struct saw_expr *e)
+{
+    switch (e->kind) {
+    case EXPR_UNARY: search(s, e->u.binary.left); break;
+    case EXPR_BINARY:
+        for (; e->kind == EXPR_BINARY; e = e->u.binary.left)
+            search(s, e->u.binary.right);
+        search(s, e);
+        break;
+    case EXPR_SELECT: search(s, e->u.select.object); break;
+    case EXPR_INDEX:
+        search(s, e->u.index.object);
+        search_index(s, e, e->u.index.begin);
+        if (e->u.index.end)
+            search_index(s, e, e->u.index.end);
+        break;
+    case EXPR_CALL: search_list(s, &e->u.call.args); break;
+    case EXPR_CONVERT: search_list(s, &e->u.convert.args); break;
+    case EXPR_COMPOSITE: search_list(s, &e->u.composite.items); break;
+    case EXPR_STATEXPR: s->guarded = true; break;
+    case EXPR_BAD:
+    case EXPR_LITERAL:
+    case EXPR_TIME_TEXT:
+    case EXPR_NAME:
+    case EXPR_DOLLAR:
+    case EXPR_FUNCTION:
+    case EXPR_TYPE: break;
+    }
+}
+
+static void declare(struct saw_checker *c, struct saw_decl *d)
+{
+    d->type = NULL;
+    check_declare(c, d);
+    d->type = check_type(c, d->type_expr, NULL, false);
+    d->finished = true;
+}
+
+/* The bounds of one variable: all of one kind. */
+static void
+bound(struct saw_checker *c, const struct search *s, const struct saw_decl *d)
+{
+    const struct saw_type *t;
+    bool map;
+    size_t i;
+
+    if (d->type->kind == SAW_BAD)
+        return;
+    if (s->uses->count == 0) {
+        saw_error(c->diag, s->when->pos,
+                  "%.*s must be an index of an array, map or string in the "
+                  "condition",
+                  SLICE_ARG(d->name));
+        return;
+    }
+    map = s->uses->at[0]->u.index.object->type->kind == SAW_MAP;
+    for (i = 0; i < s->uses->count; i++) {
+        t = s->uses->at[i]->u.index.object->type;
+        if (t->kind == SAW_BAD)
+            return;
+        if ((t->kind == SAW_MAP) != map) {
+            saw_error(c->diag, s->when->pos,
+                      "%.*s indexes a map and something else",
+                      SLICE_ARG(d->name));
+            return;
+        }
+    }
+}
+
+void check_when(struct saw_checker *c, struct saw_stmt *s)
+{
+    struct saw_decls *vars = &s->u.when.vars;
+    unsigned loops = c->loops;
+    unsigned breakables = c->breakables;
+    size_t i;
+
+    check_open_scope(c);
+    for (i = 0; i < vars->count; i++)
+        declare(c, vars->at[i]);
+    if (s->u.when.cond)
+        check_condition(c, s->u.when.cond);
+    if (vars->count == 0)
+        saw_warning(c->diag, s->pos, "no variables in 'when': use 'if'");
+    s->u.when.uses =
+        arena_zalloc(c->arena, (vars->count + 1) * sizeof(struct saw_exprs));
+    for (i = 0; i < vars->count && s->u.when.cond; i++) {
+        struct search q = {.checker = c,
+                           .when = s,
+                           .var = vars->at[i],
+                           .uses = &s->u.when.uses[i]};
+        search(&q, s->u.when.cond);
+        s->u.when.guarded |= q.guarded;
+        if (s->u.when.cond->type->kind != SAW_BAD)
+            bound(c, &q, vars->at[i]);
+        vars->at[i]->all_in_body = true;
+    }
+    c->loops = c->breakables = 0;
+    check_open_scope(c);
+    check_stmt(c, s->u.when.body);
+    check_close_scope(c);
+    c->loops = loops;
+    c->breakables = breakables;
+    check_close_scope(c);
+}
