@@ -144,6 +144,11 @@ struct mr_job {
     bool single_reducer;
     /* What stands between key and value in a text output; NULL: a tab. */
     const char *text_separator;
+    /* Families a table output needs, NULL at the end: a table that does not
+     * exist is created with them. NULL: it must exist. */
+    const char *const *output_families;
+    /* For the engines of the runtime; NULL in a job of your own. */
+    const void *engine;
 };
 
 /* The symbol by which the runtime finds the job of a shared object. */

@@ -1,0 +1,50 @@
+/* Choosing the engine of a program. */
+#include "mapreduce/engines/engine.h"
+
+#include <dlfcn.h>
+
+#include "base/core/panic.h"
+#include "sawzall-lite/sawzall.h"
+
+static int load(struct engine *e, struct err *err)
+{
+    const struct mr_program *p = e->program;
+    if (p->job || p->object)
+        return native_load(e, err);
+    if (p->mapper)
+        return streaming_load(e, err);
+    if (p->saw)
+        return sawzall_load(e, err);
+    return err_set(err, ERR_INVALID, "no program to run");
+}
+
+int engine_load(const struct mr_program *program,
+                struct engine **out,
+                struct err *err)
+{
+    struct engine *e = mem_zalloc(1, sizeof(*e));
+    int code;
+    e->program = program;
+    code = load(e, err);
+    if (code) {
+        engine_free(e);
+        e = NULL;
+    }
+    *out = e;
+    return code;
+}
+
+const struct mr_job *engine_job(const struct engine *e)
+{
+    return e->job;
+}
+
+void engine_free(struct engine *e)
+{
+    if (!e)
+        return;
+    saw_program_free(e->saw);
+    if (e->library)
+        dlclose(e->library);
+    mem_free(e);
+}

@@ -1,0 +1,164 @@
+/* Expanding patterns component by component. */
+#include "mapreduce/input/glob.h"
+
+#include <fnmatch.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+
+struct paths {
+    char **at;
+    size_t count;
+    size_t cap;
+};
+
+/* world_names_free() gives names back with free()'s twin: mem_free. */
+static void paths_add(struct paths *p, const char *path)
+{
+    if (p->count == p->cap) {
+        p->cap = MAX_OF(16, 2 * p->cap);
+        p->at = mem_realloc(p->at, p->cap * sizeof(char *));
+    }
+    p->at[p->count++] = mem_strdup(path);
+}
+
+static void paths_free(struct paths *p)
+{
+    for (size_t i = 0; i < p->count; i++)
+        mem_free(p->at[i]);
+    mem_free(p->at);
+    *p = (struct paths){NULL, 0, 0};
+}
+
+static bool has_magic(const char *s)
+{
+    return strpbrk(s, "*?[") != NULL;
+}
+
+static bool name_matches(const char *pattern, const char *name)
+{
+    if ((name[0] == '.' || name[0] == '_') && pattern[0] != name[0])
+        return false;
+    return fnmatch(pattern, name, 0) == 0;
+}
+
+static void join(struct buf *out, const char *dir, const char *name)
+{
+    size_t n = strlen(dir);
+    buf_clear(out);
+    buf_append_str(out, dir);
+    if (n > 0 && dir[n - 1] != '/')
+        buf_append_byte(out, '/');
+    buf_append_str(out, name);
+}
+
+/* Names in @dir that match @pattern, joined to it. */
+static int expand_one(struct world *w,
+                      const char *dir,
+                      const char *pattern,
+                      struct paths *out,
+                      struct err *err)
+{
+    char **names = NULL;
+    size_t count = 0;
+    struct buf path = BUF_INIT;
+    struct file_info info;
+    int code = world_stat(w, *dir ? dir : ".", &info, NULL);
+    if (code || info.kind != FILE_KIND_DIRECTORY)
+        return 0;
+    code = world_list(w, *dir ? dir : ".", &names, &count, err);
+    for (size_t i = 0; i < count && code == 0; i++)
+        if (name_matches(pattern, names[i])) {
+            join(&path, dir, names[i]);
+            paths_add(out, buf_cstr(&path));
+        }
+    world_names_free(names, count);
+    buf_close(&path);
+    return code;
+}
+
+/* Replace each path of @have by what its next component @part makes of it. */
+static int
+expand(struct world *w, struct paths *have, const char *part, struct err *err)
+{
+    struct paths next = {NULL, 0, 0};
+    struct buf path = BUF_INIT;
+    int code = 0;
+    for (size_t i = 0; i < have->count && code == 0; i++) {
+        if (has_magic(part)) {
+            code = expand_one(w, have->at[i], part, &next, err);
+        } else {
+            join(&path, have->at[i], part);
+            paths_add(&next, buf_cstr(&path));
+        }
+    }
+    buf_close(&path);
+    paths_free(have);
+    *have = next;
+    return code;
+}
+
+/* Keep files, put the files of directories in their place, drop the rest. */
+static int resolve(struct world *w, struct paths *have, struct err *err)
+{
+    struct paths files = {NULL, 0, 0};
+    struct paths inside = {NULL, 0, 0};
+    struct file_info info;
+    int code = 0;
+    for (size_t i = 0; i < have->count && code == 0; i++) {
+        if (world_stat(w, have->at[i], &info, NULL))
+            continue;
+        if (info.kind != FILE_KIND_DIRECTORY)
+            paths_add(&files, have->at[i]);
+        else
+            code = expand_one(w, have->at[i], "*", &inside, err);
+    }
+    for (size_t i = 0; i < inside.count; i++)
+        if (world_stat(w, inside.at[i], &info, NULL) == 0 &&
+            info.kind != FILE_KIND_DIRECTORY)
+            paths_add(&files, inside.at[i]);
+    paths_free(&inside);
+    paths_free(have);
+    *have = files;
+    return code;
+}
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int glob_files(struct world *w,
+               const char *pattern,
+               char ***paths,
+               size_t *count,
+               struct err *err)
+{
+    struct paths have = {NULL, 0, 0};
+    char *copy = mem_strdup(pattern);
+    char *rest = copy;
+    int code = 0;
+    paths_add(&have, pattern[0] == '/' ? "/" : "");
+    while (code == 0 && rest) {
+        char *part = rest;
+        rest = strchr(rest, '/');
+        if (rest)
+            *rest++ = '\0';
+        if (*part != '\0')
+            code = expand(w, &have, part, err);
+    }
+    if (code == 0)
+        code = resolve(w, &have, err);
+    mem_free(copy);
+    if (code)
+        paths_free(&have);
+    if (have.count > 1)
+        qsort(have.at, have.count, sizeof(char *), compare);
+    *paths = have.at;
+    *count = have.count;
+    return code;
+}

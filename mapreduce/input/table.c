@@ -1,0 +1,175 @@
+/* Rows of a table as input: columns, versions, times and a Sawzall filter are
+ * left to the scan, so that only what a job wants is read. */
+#include "base/core/panic.h"
+#include "bigtable/client/quarry.h"
+#include "mapreduce/input/input.h"
+
+/* Row ranges a worker should find: enough to even out what rows cost. */
+#define SPLITS_PER_WORKER 4
+
+struct table_input {
+    struct input_reader base;
+    struct quarry_table *table;
+    struct quarry_scanner *scanner;
+    struct quarry_filter *filter;
+    uint64_t rows;
+};
+
+/* --- splits ------------------------------------------------------------ */
+
+static void add_rows(struct input_splits *splits,
+                     unsigned input,
+                     const char *table,
+                     struct slice first,
+                     struct slice end)
+{
+    struct input_split *s = input_splits_add(splits, input, table);
+    buf_append_slice(&s->first_row, first);
+    buf_append_slice(&s->end_row, end);
+    s->bytes = 1;
+}
+
+static void cut_range(const struct input_context *ctx,
+                      unsigned input,
+                      const struct slice *keys,
+                      size_t count,
+                      struct input_splits *splits)
+{
+    const struct mr_spec *spec = &ctx->specs[input];
+    struct slice at = spec->start;
+    for (size_t i = 0; i < count; i++) {
+        if (slice_cmp(keys[i], at) <= 0)
+            continue;
+        if (spec->end.len > 0 && slice_cmp(keys[i], spec->end) >= 0)
+            break;
+        add_rows(splits, input, spec->path, at, keys[i]);
+        at = keys[i];
+    }
+    add_rows(splits, input, spec->path, at, spec->end);
+}
+
+int input_table_plan(const struct input_context *ctx,
+                     unsigned input,
+                     struct input_splits *splits,
+                     struct err *err)
+{
+    const struct mr_spec *spec = &ctx->specs[input];
+    struct quarry_table *t = NULL;
+    struct slice *keys = NULL;
+    size_t count = 0;
+    int code = quarry_table_open(ctx->store, spec->path, &t, err);
+    if (code == 0)
+        code = quarry_table_split_points(
+            t, (size_t)ctx->worker_count * SPLITS_PER_WORKER, &keys, &count,
+            err);
+    if (code == 0)
+        cut_range(ctx, input, keys, count, splits);
+    else
+        err_wrap(err, "input table %s", spec->path);
+    mem_free(keys);
+    if (t)
+        quarry_table_close(t);
+    return code;
+}
+
+/* --- reading ----------------------------------------------------------- */
+
+/* A filter that passes "family:qualifier", or all of a family. */
+static struct quarry_filter *column_filter(const char *column)
+{
+    const char *colon = strchr(column, ':');
+    char *family = mem_strndup(column, (size_t)(colon - column));
+    struct slice qualifier = slice_str(colon + 1);
+    bool whole = qualifier.len == 0;
+    struct quarry_filter *f = quarry_filter_column_range(
+        family, whole ? QUARRY_UNBOUNDED : QUARRY_CLOSED, qualifier,
+        whole ? QUARRY_UNBOUNDED : QUARRY_CLOSED, qualifier);
+    mem_free(family);
+    return f;
+}
+
+static struct quarry_filter *columns_filter(const struct mr_spec *spec)
+{
+    struct quarry_filter *all;
+    struct quarry_filter **parts;
+    if (spec->column_count == 0)
+        return NULL;
+    if (spec->column_count == 1)
+        return column_filter(spec->columns[0]);
+    parts = mem_alloc(spec->column_count * sizeof(struct quarry_filter *));
+    for (size_t i = 0; i < spec->column_count; i++)
+        parts[i] = column_filter(spec->columns[i]);
+    all = quarry_filter_interleave(parts, spec->column_count);
+    mem_free(parts);
+    return all;
+}
+
+static int table_next(struct input_reader *base,
+                      struct mr_record *record,
+                      bool *more,
+                      struct err *err)
+{
+    struct table_input *r = (struct table_input *)base;
+    const struct quarry_row *row = NULL;
+    int code = quarry_scanner_next(r->scanner, &row, err);
+    *more = code == 0 && row;
+    if (!*more)
+        return code;
+    record->key = row->key;
+    record->value = SLICE_EMPTY;
+    record->row = row;
+    record->offset = r->rows++;
+    return 0;
+}
+
+static void table_close(struct input_reader *base)
+{
+    struct table_input *r = (struct table_input *)base;
+    if (r->scanner)
+        quarry_scanner_close(r->scanner);
+    if (r->filter)
+        quarry_filter_free(r->filter);
+    if (r->table)
+        quarry_table_close(r->table);
+    mem_free(r);
+}
+
+static int scan_open(struct table_input *r,
+                     const struct mr_spec *spec,
+                     const struct input_split *split,
+                     struct err *err)
+{
+    struct quarry_range range = {buf_slice(&split->first_row),
+                                 buf_slice(&split->end_row)};
+    struct quarry_read_options o = {
+        .ranges = &range,
+        .range_count = 1,
+        .versions = spec->versions,
+        .time_min_us = spec->since_us,
+        .time_max_us = spec->until_us,
+        .program = spec->program,
+        .program_len = spec->program_len,
+    };
+    r->filter = columns_filter(spec);
+    o.filter = r->filter;
+    return quarry_scan(r->table, &o, &r->scanner, err);
+}
+
+int input_table_open(const struct input_context *ctx,
+                     const struct input_split *split,
+                     struct input_reader **out,
+                     struct err *err)
+{
+    struct table_input *r = mem_zalloc(1, sizeof(*r));
+    int code = quarry_table_open(ctx->store, split->path, &r->table, err);
+    *out = NULL;
+    r->base.next = table_next;
+    r->base.close = table_close;
+    if (code == 0)
+        code = scan_open(r, &ctx->specs[split->input], split, err);
+    if (code)
+        table_close(&r->base);
+    else
+        *out = &r->base;
+    return code;
+}

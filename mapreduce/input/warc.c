@@ -1,0 +1,82 @@
+/* Web archives as input: a file is one split, since members can be found only
+ * by reading. Damage is passed over and counted, as the reader reports it. */
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "mapreduce/input/input.h"
+#include "mapreduce/warc/reader.h"
+
+struct warc_input {
+    struct input_reader base;
+    struct file *file;
+    uint64_t offset; /* Of the next byte to read. */
+    struct warc_reader *reader;
+};
+
+static int
+warc_read(void *ctx, void *dst, size_t len, size_t *got, struct err *err)
+{
+    struct warc_input *r = ctx;
+    int code = file_read_at(r->file, r->offset, dst, len, got, err);
+    r->offset += *got;
+    return code;
+}
+
+static void
+warc_damage(void *ctx, uint64_t offset, const char *reason, bool lost)
+{
+    struct warc_input *r = ctx;
+    (void)offset;
+    (void)reason;
+    if (lost)
+        r->base.damage_count++;
+}
+
+static int warc_next(struct input_reader *base,
+                     struct mr_record *record,
+                     bool *more,
+                     struct err *err)
+{
+    struct warc_input *r = (struct warc_input *)base;
+    const struct warc_record *w = NULL;
+    int code = warc_reader_next(r->reader, &w, err);
+    *more = code == 0 && w;
+    if (!*more)
+        return code;
+    record->key = w->uri;
+    record->value = w->block;
+    record->warc = w;
+    record->offset = w->offset;
+    base->bytes_done = warc_reader_bytes_in(r->reader);
+    return 0;
+}
+
+static void warc_close(struct input_reader *base)
+{
+    struct warc_input *r = (struct warc_input *)base;
+    warc_reader_free(r->reader);
+    file_close(r->file);
+    mem_free(r);
+}
+
+int input_warc_open(const struct input_context *ctx,
+                    const struct input_split *split,
+                    struct input_reader **out,
+                    struct err *err)
+{
+    struct warc_input *r = mem_zalloc(1, sizeof(*r));
+    struct warc_reader_options o = {.read = warc_read,
+                                    .ctx = r,
+                                    .on_damage = warc_damage,
+                                    .size_bytes = split->end};
+    int code = file_open(ctx->world, split->path, FILE_READ, &r->file, err);
+    *out = NULL;
+    if (code) {
+        mem_free(r);
+        return code;
+    }
+    r->base.next = warc_next;
+    r->base.close = warc_close;
+    r->reader = warc_reader_new(&o);
+    *out = &r->base;
+    return 0;
+}

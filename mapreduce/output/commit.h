@@ -1,0 +1,61 @@
+/* Making results visible, once: the files of winning attempts get their final
+ * names inside a staging directory beside the output, and the directory gets
+ * its final name when the whole job has succeeded.
+ *
+ *     out/                      the output the user named
+ *     .out.JOB/                 its staging directory, until the commit
+ *     .out.JOB.old/             what --overwrite replaced, for a moment
+ *
+ * A table's staging directory holds its changes and lies in the work directory.
+ *
+ * Used by the job master alone; everything parks.
+ */
+#ifndef MAPREDUCE_OUTPUT_COMMIT_H
+#define MAPREDUCE_OUTPUT_COMMIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/slice.h"
+#include "mapreduce/job.h"
+
+struct buf;
+struct quarry;
+struct world;
+
+/* The staging directory of output number @index: appended to @out. */
+void commit_staging_path(const struct mr_spec *spec,
+                         unsigned index,
+                         const char *job_id,
+                         const char *work_dir,
+                         struct buf *out);
+
+/* Is the output free to be written? ERR_EXISTS otherwise. A directory without
+ * names counts as free. */
+MUST_CHECK int commit_check(struct world *w,
+                            const struct mr_spec *spec,
+                            bool overwrite,
+                            struct err *err);
+
+/* The attempt @prefix has won task @task: give its files their names in the
+ * staging directories. @sides is what its report says. */
+MUST_CHECK int commit_task(struct world *w,
+                           char *const *staging,
+                           size_t output_count,
+                           const char *prefix,
+                           unsigned task,
+                           struct slice sides,
+                           struct err *err);
+
+/* Publish one output: rename the directory, or apply the changes to the table
+ * (counted in *@rows) and flush it. */
+MUST_CHECK int commit_output(struct world *w,
+                             const struct mr_spec *spec,
+                             const char *staging,
+                             bool overwrite,
+                             struct quarry *store,
+                             uint64_t *rows,
+                             struct err *err);
+
+#endif /* MAPREDUCE_OUTPUT_COMMIT_H */

@@ -1,0 +1,23 @@
+/* Directories of results: making, clearing and replacing whole trees through
+ * the world. Any thread; everything parks. */
+#ifndef MAPREDUCE_OUTPUT_DIRS_H
+#define MAPREDUCE_OUTPUT_DIRS_H
+
+#include <stdbool.h>
+
+#include "base/core/err.h"
+
+struct world;
+
+/* Make @path and the directories above it; existing ones are fine. */
+MUST_CHECK int dirs_make(struct world *w, const char *path, struct err *err);
+/* Remove @path and all below it; none is fine. */
+MUST_CHECK int dirs_remove(struct world *w, const char *path, struct err *err);
+/* *@exists: something is at @path. *@empty: it is a directory without names. */
+MUST_CHECK int dirs_probe(struct world *w,
+                          const char *path,
+                          bool *exists,
+                          bool *empty,
+                          struct err *err);
+
+#endif /* MAPREDUCE_OUTPUT_DIRS_H */

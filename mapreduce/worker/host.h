@@ -1,0 +1,86 @@
+/* Where attempts run: behind this interface stand processes of this machine
+ * (process_host.c) and the job master's own thread (inline_host.c). A cluster
+ * adds one that starts them on other machines.
+ *
+ * A host has numbered slots; an attempt takes one from start() until the event
+ * of its end. One thread.
+ */
+#ifndef MAPREDUCE_WORKER_HOST_H
+#define MAPREDUCE_WORKER_HOST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "mapreduce/task.h"
+#include "mapreduce/worker/task_spec.h"
+
+struct quarry;
+
+/* What the job master must know of the job's code, which it may not be able to
+ * look at itself. */
+struct job_traits {
+    char *name;
+    bool has_reduce;
+    bool total_order;
+    bool single_reducer;
+    struct mr_param *params; /* Strings owned. */
+    size_t param_count;
+    char **families; /* mr_job.output_families; owned. */
+    size_t family_count;
+};
+
+void job_traits_of(struct job_traits *t, const struct mr_job *job);
+void job_traits_close(struct job_traits *t);
+void job_traits_encode(const struct job_traits *t, struct buf *out);
+MUST_CHECK int
+job_traits_decode(struct job_traits *t, struct slice bytes, struct err *err);
+
+/* The end of an attempt. */
+struct attempt_event {
+    unsigned slot;
+    bool reported;             /* It lived to say what came of it: */
+    struct task_report report; /* here. Otherwise */
+    char death[128];           /* how it died: "killed by signal 11 (…)". */
+    struct buf said;           /* Last lines of its stdout and stderr. */
+};
+
+void attempt_event_close(struct attempt_event *e);
+
+struct attempt_host {
+    /* Run the attempt in the free slot @slot. */
+    int (*start)(struct attempt_host *h,
+                 unsigned slot,
+                 const struct task_spec *spec,
+                 struct err *err);
+    /* Wait up to @timeout_us for the end of an attempt; *@got tells. The event
+     * is the caller's to close. Blocks. */
+    int (*wait)(struct attempt_host *h,
+                uint64_t timeout_us,
+                struct attempt_event *event,
+                bool *got,
+                struct err *err);
+    /* Stop the attempt in @slot; its event follows. */
+    void (*kill)(struct attempt_host *h, unsigned slot);
+    struct task_status *(*status)(struct attempt_host *h, unsigned slot);
+    /* Ends what still runs. */
+    void (*close)(struct attempt_host *h);
+    unsigned slot_count;
+    struct job_traits traits; /* Known once the host is open. */
+};
+
+/* Processes forked from a small process that is itself forked here, before the
+ * caller makes threads or opens much. @setup must stay as it is meanwhile.
+ * Errors: ERR_NOTFOUND, ERR_INVALID: the job's code cannot be loaded. */
+MUST_CHECK int process_host_open(const struct job_setup *setup,
+                                 unsigned slots,
+                                 struct attempt_host **out,
+                                 struct err *err);
+
+/* Attempts run inside start(), one after the other. */
+MUST_CHECK int inline_host_open(const struct job_setup *setup,
+                                struct attempt_host **out,
+                                struct err *err);
+/* The store that attempts of an inline host read tables from. Borrowed. */
+void inline_host_set_store(struct attempt_host *h, struct quarry *store);
+
+#endif /* MAPREDUCE_WORKER_HOST_H */

@@ -1,0 +1,348 @@
+/* Attempts in processes: the side of the job master.
+ *
+ * The zygote (zygote.c), forked here while this process is still small, forks
+ * an attempt whenever it is told to and says how it ended. Memory for pairs and
+ * the status pages are shared mappings made once, so that an attempt finds
+ * pages that earlier ones have already touched. What attempts print comes
+ * through one pipe a slot, of which the last part is kept.
+ */
+#define _GNU_SOURCE
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/core/coding.h"
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "mapreduce/worker/zygote.h"
+
+/* What is kept of an attempt's output. */
+#define SAID_BYTES_MAX ((size_t)4 << 10)
+/* Reports hold counters, file names and sampled keys. */
+#define REPORT_BYTES_MAX ((uint64_t)64 << 20)
+
+struct process_slot {
+    int pipe; /* Read end of stdout and stderr. */
+    struct buf said;
+    struct buf report_path;
+};
+
+struct process_host {
+    struct attempt_host base;
+    const struct job_setup *setup;
+    struct zygote_shared shared;
+    struct process_slot *slots;
+    int socket; /* To the zygote. */
+    pid_t zygote;
+};
+
+/* --- the wire ----------------------------------------------------------- */
+
+static int send_all(int fd, const char *p, size_t len, struct err *err)
+{
+    while (len > 0) {
+        ssize_t n = send(fd, p, len, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_set_errno(err, errno, "send to the worker");
+        p += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+static int send_message(struct process_host *h,
+                        enum zygote_op op,
+                        unsigned slot,
+                        struct slice body,
+                        struct err *err)
+{
+    char head[ZYGOTE_HEADER_BYTES];
+    int code;
+    put_le32(head, (uint32_t)op);
+    put_le32(head + 4, slot);
+    put_le64(head + 8, body.len);
+    code = send_all(h->socket, head, sizeof(head), err);
+    return code ? code : send_all(h->socket, body.data, body.len, err);
+}
+
+static int receive(int fd, char *p, size_t len, struct err *err)
+{
+    while (len > 0) {
+        ssize_t n = recv(fd, p, len, 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_set_errno(err, errno, "read from the worker");
+        if (n == 0)
+            return err_set(err, ERR_ABORTED, "the worker process is gone");
+        p += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+/* The zygote's first words: the job's traits, or why there is no job. */
+static int receive_hello(struct process_host *h, struct err *err)
+{
+    char head[ZYGOTE_HEADER_BYTES];
+    struct buf body = BUF_INIT;
+    int code = receive(h->socket, head, sizeof(head), err);
+    if (code)
+        return code;
+    code = receive(h->socket, buf_extend(&body, get_le64(head + 8)),
+                   get_le64(head + 8), err);
+    if (code == 0 && get_le32(head) == ZYGOTE_FAILED) {
+        struct task_report r;
+        code = task_report_decode(&r, buf_slice(&body), err);
+        if (code == 0)
+            code = err_copy(err, &r.err);
+        task_report_close(&r);
+    } else if (code == 0) {
+        code = job_traits_decode(&h->base.traits, buf_slice(&body), err);
+    }
+    buf_close(&body);
+    return code;
+}
+
+/* --- starting and ending ------------------------------------------------ */
+
+static void process_close(struct attempt_host *base)
+{
+    struct process_host *h = (struct process_host *)base;
+    if (h->socket >= 0)
+        close(h->socket); /* The zygote ends all attempts, then itself. */
+    if (h->zygote > 0)
+        while (waitpid(h->zygote, NULL, 0) < 0 && errno == EINTR) {
+        }
+    for (unsigned i = 0; i < base->slot_count; i++) {
+        if (h->slots[i].pipe >= 0)
+            close(h->slots[i].pipe);
+        buf_close(&h->slots[i].said);
+        buf_close(&h->slots[i].report_path);
+    }
+    zygote_shared_close(&h->shared, base->slot_count);
+    job_traits_close(&base->traits);
+    mem_free(h->slots);
+    mem_free(h);
+}
+
+static int process_start(struct attempt_host *base,
+                         unsigned slot,
+                         const struct task_spec *spec,
+                         struct err *err)
+{
+    struct process_host *h = (struct process_host *)base;
+    struct process_slot *s = &h->slots[slot];
+    struct task_status *status = &h->shared.status[slot];
+    struct buf body = BUF_INIT;
+    int code;
+    *status = (struct task_status){.stage = STATUS_IDLE};
+    buf_clear(&s->said);
+    zygote_report_path(&s->report_path, h->setup->work_dir, spec);
+    task_spec_encode(spec, &body);
+    code = send_message(h, ZYGOTE_START, slot, buf_slice(&body), err);
+    buf_close(&body);
+    return code;
+}
+
+static void process_kill(struct attempt_host *base, unsigned slot)
+{
+    struct process_host *h = (struct process_host *)base;
+    /* A zygote that cannot be told is gone, and wait() says so. */
+    if (send_message(h, ZYGOTE_KILL, slot, SLICE_EMPTY, NULL))
+        return;
+}
+
+static struct task_status *process_status(struct attempt_host *base,
+                                          unsigned slot)
+{
+    return &((struct process_host *)base)->shared.status[slot];
+}
+
+/* --- the end of an attempt ---------------------------------------------- */
+
+/* Keep the last SAID_BYTES_MAX of what the slot's pipe has. */
+static void drain_pipe(struct process_slot *s)
+{
+    char piece[4096];
+    ssize_t n;
+    while ((n = read(s->pipe, piece, sizeof(piece))) > 0) {
+        buf_append(&s->said, piece, (size_t)n);
+        if (s->said.len > 2 * SAID_BYTES_MAX)
+            buf_consume(&s->said, s->said.len - SAID_BYTES_MAX);
+    }
+}
+
+static int read_report(struct process_host *h,
+                       struct process_slot *s,
+                       struct task_report *report)
+{
+    struct file *f;
+    struct buf bytes = BUF_INIT;
+    uint64_t size = 0;
+    size_t got = 0;
+    int code = file_open(h->setup->world, buf_cstr(&s->report_path), FILE_READ,
+                         &f, NULL);
+    if (code)
+        return code;
+    code = file_size(f, &size, NULL);
+    if (code == 0 && size > REPORT_BYTES_MAX)
+        code = ERR_TOOBIG;
+    if (code == 0)
+        code = file_read_at(f, 0, buf_extend(&bytes, size), size, &got, NULL);
+    if (code == 0)
+        code = task_report_decode(report, slice_make(bytes.data, got), NULL);
+    file_close(f);
+    buf_close(&bytes);
+    return code;
+}
+
+static void describe_death(char *out, size_t len, int status)
+{
+    if (WIFSIGNALED(status))
+        snprintf(out, len, "killed by signal %d (%s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    else
+        snprintf(out, len, "exited with status %d without a report",
+                 WEXITSTATUS(status));
+}
+
+static int receive_end(struct process_host *h,
+                       struct attempt_event *event,
+                       struct err *err)
+{
+    char head[ZYGOTE_HEADER_BYTES];
+    struct process_slot *s;
+    int status;
+    int code = receive(h->socket, head, sizeof(head), err);
+    if (code)
+        return code;
+    INVARIANT(get_le32(head) == ZYGOTE_ENDED);
+    INVARIANT(get_le32(head + 4) < h->base.slot_count);
+    *event = (struct attempt_event){.slot = get_le32(head + 4)};
+    status = (int)get_le64(head + 8);
+    s = &h->slots[event->slot];
+    drain_pipe(s);
+    buf_append_slice(&event->said, buf_slice(&s->said));
+    task_report_init(&event->report);
+    if (WIFEXITED(status))
+        event->reported = read_report(h, s, &event->report) == 0;
+    if (!event->reported)
+        describe_death(event->death, sizeof(event->death), status);
+    return 0;
+}
+
+static int process_wait(struct attempt_host *base,
+                        uint64_t timeout_us,
+                        struct attempt_event *event,
+                        bool *got,
+                        struct err *err)
+{
+    struct process_host *h = (struct process_host *)base;
+    struct pollfd fds[ZYGOTE_SLOTS_MAX + 1];
+    unsigned n = base->slot_count;
+    int ready;
+    *got = false;
+    for (unsigned i = 0; i < n; i++)
+        fds[i] = (struct pollfd){.fd = h->slots[i].pipe, .events = POLLIN};
+    fds[n] = (struct pollfd){.fd = h->socket, .events = POLLIN};
+    ready = poll(fds, n + 1, (int)((timeout_us + 999) / 1000));
+    if (ready < 0 && errno != EINTR)
+        return err_set_errno(err, errno, "wait for attempts");
+    if (ready <= 0)
+        return 0;
+    for (unsigned i = 0; i < n; i++)
+        if (fds[i].revents)
+            drain_pipe(&h->slots[i]);
+    if (!fds[n].revents)
+        return 0;
+    *got = true;
+    return receive_end(h, event, err);
+}
+
+/* --- opening ------------------------------------------------------------ */
+
+static int fork_zygote(struct process_host *h, struct err *err)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return err_set_errno(err, errno, "make a socket");
+    h->zygote = fork();
+    if (h->zygote == 0) {
+        close(ends[0]);
+        for (unsigned i = 0; i < h->base.slot_count; i++)
+            close(h->slots[i].pipe);
+        zygote_main(h->setup, &h->shared, h->base.slot_count, ends[1]);
+    }
+    close(ends[1]);
+    h->socket = ends[0];
+    if (h->zygote < 0)
+        return err_set_errno(err, errno, "start a worker process");
+    return receive_hello(h, err);
+}
+
+static int open_pipes(struct process_host *h, struct err *err)
+{
+    for (unsigned i = 0; i < h->base.slot_count; i++)
+        h->slots[i].pipe = -1;
+    for (unsigned i = 0; i < h->base.slot_count; i++) {
+        int ends[2];
+        if (pipe2(ends, O_CLOEXEC) != 0)
+            return err_set_errno(err, errno, "make a pipe");
+        fcntl(ends[0], F_SETFL, O_NONBLOCK);
+        h->slots[i].pipe = ends[0];
+        h->shared.pipes[i] = ends[1];
+    }
+    return 0;
+}
+
+int process_host_open(const struct job_setup *setup,
+                      unsigned slots,
+                      struct attempt_host **out,
+                      struct err *err)
+{
+    struct process_host *h = mem_zalloc(1, sizeof(*h));
+    int code;
+    slots = MIN_OF(slots, (unsigned)ZYGOTE_SLOTS_MAX);
+    h->base = (struct attempt_host){.start = process_start,
+                                    .wait = process_wait,
+                                    .kill = process_kill,
+                                    .status = process_status,
+                                    .close = process_close,
+                                    .slot_count = slots};
+    h->setup = setup;
+    h->socket = -1;
+    h->slots = mem_zalloc(slots, sizeof(*h->slots));
+    code = zygote_shared_open(&h->shared, slots, setup->slot_bytes, err);
+    if (code == 0)
+        code = open_pipes(h, err);
+    if (code == 0)
+        code = fork_zygote(h, err);
+    /* Only attempts write into the pipes. */
+    for (unsigned i = 0; i < slots; i++)
+        if (h->shared.pipes && h->shared.pipes[i] >= 0) {
+            close(h->shared.pipes[i]);
+            h->shared.pipes[i] = -1;
+        }
+    if (code) {
+        process_close(&h->base);
+        h = NULL;
+    }
+    *out = h ? &h->base : NULL;
+    return code;
+}
+
+void attempt_event_close(struct attempt_event *e)
+{
+    task_report_close(&e->report);
+    buf_close(&e->said);
+}

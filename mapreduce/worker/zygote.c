@@ -1,0 +1,335 @@
+/* Forking attempts, and what an attempt's process does. */
+#define _GNU_SOURCE
+
+#include "mapreduce/worker/zygote.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/core/coding.h"
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "mapreduce/engines/engine.h"
+#include "mapreduce/worker/attempt.h"
+
+/* A task spec holds splits and keys. */
+#define MESSAGE_BYTES_MAX ((uint64_t)1 << 30)
+
+struct zygote {
+    const struct job_setup *setup;
+    const struct zygote_shared *shared;
+    const struct mr_job *job;
+    unsigned slots;
+    int socket;
+    int signals; /* signalfd of SIGCHLD. */
+    pid_t *pids; /* One a slot; 0: free. */
+};
+
+/* --- shared memory ------------------------------------------------------ */
+
+static void *map_shared(uint64_t bytes, struct err *err)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) {
+        err_set_errno(err, errno, "reserve %llu bytes of shared memory",
+                      (unsigned long long)bytes);
+        return NULL;
+    }
+    madvise(p, bytes, MADV_HUGEPAGE);
+    return p;
+}
+
+int zygote_shared_open(struct zygote_shared *s,
+                       unsigned slots,
+                       uint64_t memory_bytes,
+                       struct err *err)
+{
+    *s = (struct zygote_shared){.memory_bytes = memory_bytes};
+    s->memory = mem_zalloc(slots, sizeof(char *));
+    s->pipes = mem_alloc(slots * sizeof(*s->pipes));
+    for (unsigned i = 0; i < slots; i++)
+        s->pipes[i] = -1;
+    s->status = map_shared(slots * sizeof(*s->status), err);
+    for (unsigned i = 0; i < slots && s->status; i++) {
+        s->memory[i] = map_shared(memory_bytes, err);
+        if (!s->memory[i])
+            return ERR_NOMEM;
+    }
+    return s->status ? 0 : ERR_NOMEM;
+}
+
+void zygote_shared_close(struct zygote_shared *s, unsigned slots)
+{
+    for (unsigned i = 0; i < slots && s->memory; i++)
+        if (s->memory[i])
+            munmap(s->memory[i], s->memory_bytes);
+    if (s->status)
+        munmap(s->status, slots * sizeof(*s->status));
+    mem_free(s->memory);
+    mem_free(s->pipes);
+}
+
+void zygote_report_path(struct buf *out,
+                        const char *work_dir,
+                        const struct task_spec *spec)
+{
+    buf_clear(out);
+    buf_printf(out, "%s/", work_dir);
+    task_spec_prefix(spec, out);
+    buf_append_str(out, ".report");
+}
+
+/* --- the attempt's process ---------------------------------------------- */
+
+/* What an attempt may take. Its shared memory does not count as data. */
+static void limit_self(const struct job_setup *setup)
+{
+    struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    struct rlimit data = {setup->heap_bytes, setup->heap_bytes};
+    setrlimit(RLIMIT_DATA, &data);
+#else
+    (void)setup; /* A sanitizer's shadow memory would not fit. */
+#endif
+}
+
+static void redirect(int out)
+{
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (null >= 0)
+        dup2(null, STDIN_FILENO);
+    dup2(out, STDOUT_FILENO);
+    dup2(out, STDERR_FILENO);
+}
+
+static int write_report(struct world *w,
+                        const char *path,
+                        const struct task_report *report,
+                        struct err *err)
+{
+    struct file *f;
+    struct buf bytes = BUF_INIT;
+    struct slice part;
+    int code =
+        file_open(w, path, FILE_WRITE | FILE_CREATE | FILE_TRUNCATE, &f, err);
+    if (code)
+        return code;
+    task_report_encode(report, &bytes);
+    part = buf_slice(&bytes);
+    code = file_write_at(f, 0, &part, 1, err);
+    file_close(f);
+    buf_close(&bytes);
+    return code;
+}
+
+static int run_attempt(const struct zygote *z, unsigned slot, struct slice body)
+{
+    struct job_setup setup = *z->setup;
+    struct attempt_resources res = {z->shared->memory[slot],
+                                    z->shared->memory_bytes,
+                                    &z->shared->status[slot], NULL};
+    struct task_spec spec;
+    struct task_report report;
+    struct buf path = BUF_INIT;
+    struct err err = ERR_INIT;
+    int code = task_spec_decode(&spec, body, &err);
+    setup.job = z->job;
+    /* The parent's world may have had threads, which a fork does not copy. */
+    setup.world = world_real_new();
+    task_report_init(&report);
+    if (code == 0) {
+        attempt_run(&setup, &spec, &res, &report);
+        zygote_report_path(&path, setup.work_dir, &spec);
+        code = write_report(setup.world, buf_cstr(&path), &report, &err);
+    }
+    if (code)
+        fprintf(stderr, "attempt: %s\n", err.text);
+    fflush(stdout);
+    fflush(stderr);
+    return code || report.code ? 1 : 0;
+}
+
+NORETURN static void
+attempt_main(const struct zygote *z, unsigned slot, struct slice body)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    setpgid(0, 0);
+    /* The zygote's end must not leave attempts behind. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGPIPE, SIG_IGN);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    close(z->socket);
+    close(z->signals);
+    redirect(z->shared->pipes[slot]);
+    limit_self(z->setup);
+    _exit(run_attempt(z, slot, body));
+}
+
+/* --- the zygote --------------------------------------------------------- */
+
+static void end_all(const struct zygote *z)
+{
+    for (unsigned i = 0; i < z->slots; i++)
+        if (z->pids[i] > 0)
+            kill(-z->pids[i], SIGKILL);
+    while (wait(NULL) > 0 || errno == EINTR) {
+    }
+}
+
+/* The master is gone or does not make sense: so goes the zygote. */
+NORETURN static void leave(const struct zygote *z)
+{
+    end_all(z);
+    _exit(0);
+}
+
+static void answer(const struct zygote *z,
+                   enum zygote_op op,
+                   unsigned slot,
+                   uint64_t length,
+                   struct slice body)
+{
+    char head[ZYGOTE_HEADER_BYTES];
+    put_le32(head, (uint32_t)op);
+    put_le32(head + 4, slot);
+    put_le64(head + 8, length);
+    if (send(z->socket, head, sizeof(head), MSG_NOSIGNAL) != sizeof(head))
+        leave(z);
+    while (body.len > 0) {
+        ssize_t n = send(z->socket, body.data, body.len, MSG_NOSIGNAL);
+        if (n <= 0)
+            leave(z);
+        body.data += n;
+        body.len -= (size_t)n;
+    }
+}
+
+static void take(const struct zygote *z, char *p, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = recv(z->socket, p, len, 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            leave(z);
+        p += n;
+        len -= (size_t)n;
+    }
+}
+
+static void start(struct zygote *z, unsigned slot, struct slice body)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        attempt_main(z, slot, body);
+    if (pid < 0) {
+        /* As if it had started and failed at once: status 255. */
+        answer(z, ZYGOTE_ENDED, slot, (uint64_t)255 << 8, SLICE_EMPTY);
+        return;
+    }
+    setpgid(pid, pid);
+    z->pids[slot] = pid;
+}
+
+static void obey(struct zygote *z)
+{
+    char head[ZYGOTE_HEADER_BYTES];
+    struct buf body = BUF_INIT;
+    uint32_t slot;
+    uint64_t length;
+    take(z, head, sizeof(head));
+    slot = get_le32(head + 4);
+    length = get_le64(head + 8);
+    if (slot >= z->slots || length > MESSAGE_BYTES_MAX)
+        leave(z);
+    take(z, buf_extend(&body, length), length);
+    if (get_le32(head) == ZYGOTE_START)
+        start(z, slot, buf_slice(&body));
+    else if (z->pids[slot] > 0)
+        kill(-z->pids[slot], SIGKILL);
+    buf_close(&body);
+}
+
+static void reap(struct zygote *z)
+{
+    struct signalfd_siginfo info;
+    int status;
+    pid_t pid;
+    if (read(z->signals, &info, sizeof(info)) < 0 && errno != EAGAIN)
+        leave(z);
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        for (unsigned i = 0; i < z->slots; i++) {
+            if (z->pids[i] != pid)
+                continue;
+            /* What a streaming job left of its commands goes too. */
+            kill(-pid, SIGKILL);
+            z->pids[i] = 0;
+            answer(z, ZYGOTE_ENDED, i, (uint64_t)(unsigned)status, SLICE_EMPTY);
+        }
+    }
+}
+
+static void greet(struct zygote *z)
+{
+    struct engine *engine = NULL;
+    struct job_traits traits;
+    struct task_report report;
+    struct buf body = BUF_INIT;
+    task_report_init(&report);
+    report.code = engine_load(&z->setup->opts->program, &engine, &report.err);
+    if (report.code) {
+        task_report_encode(&report, &body);
+        answer(z, ZYGOTE_FAILED, 0, body.len, buf_slice(&body));
+        leave(z);
+    }
+    z->job = engine_job(engine);
+    job_traits_of(&traits, z->job);
+    job_traits_encode(&traits, &body);
+    answer(z, ZYGOTE_READY, 0, body.len, buf_slice(&body));
+    job_traits_close(&traits);
+    buf_close(&body);
+}
+
+NORETURN void zygote_main(const struct job_setup *setup,
+                          const struct zygote_shared *shared,
+                          unsigned slots,
+                          int socket)
+{
+    struct zygote z = {
+        .setup = setup, .shared = shared, .slots = slots, .socket = socket};
+    struct pollfd fds[2];
+    sigset_t child;
+    /* Ctrl-C is the job master's to handle. */
+    signal(SIGINT, SIG_IGN);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, NULL);
+    z.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    z.pids = mem_zalloc(slots, sizeof(*z.pids));
+    greet(&z);
+    fds[0] = (struct pollfd){.fd = socket, .events = POLLIN};
+    fds[1] = (struct pollfd){.fd = z.signals, .events = POLLIN};
+    for (;;) {
+        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+            leave(&z);
+        if (fds[1].revents)
+            reap(&z);
+        if (fds[0].revents)
+            obey(&z);
+    }
+}

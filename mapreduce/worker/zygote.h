@@ -1,0 +1,50 @@
+/* The process that attempts are forked from: one thread, little memory, the
+ * code of the job loaded once. It lives as long as the job master's end of the
+ * socket is open, and takes all attempts with it when that closes.
+ *
+ * Messages both ways: op:u32 slot:u32 and a 64-bit length (of the body that
+ * follows) or, for ZYGOTE_ENDED, the wait status.
+ */
+#ifndef MAPREDUCE_WORKER_ZYGOTE_H
+#define MAPREDUCE_WORKER_ZYGOTE_H
+
+#include "base/core/macros.h"
+#include "mapreduce/worker/host.h"
+
+#define ZYGOTE_HEADER_BYTES 16
+#define ZYGOTE_SLOTS_MAX    256
+
+enum zygote_op {
+    ZYGOTE_READY = 1, /* To the master; body: job_traits. */
+    ZYGOTE_FAILED,    /* To the master; body: a task_report with the error. */
+    ZYGOTE_START,     /* To the zygote; body: a task_spec. */
+    ZYGOTE_KILL,      /* To the zygote. */
+    ZYGOTE_ENDED,     /* To the master: the attempt in slot has ended. */
+};
+
+/* What is mapped in the job master, the zygote and the attempts. */
+struct zygote_shared {
+    struct task_status *status; /* One a slot. */
+    char **memory;              /* One a slot, for pairs. */
+    size_t memory_bytes;
+    int *pipes; /* Write ends, for stdout and stderr. */
+};
+
+MUST_CHECK int zygote_shared_open(struct zygote_shared *s,
+                                  unsigned slots,
+                                  uint64_t memory_bytes,
+                                  struct err *err);
+void zygote_shared_close(struct zygote_shared *s, unsigned slots);
+
+/* The life of the zygote, in the child of a fork. */
+NORETURN void zygote_main(const struct job_setup *setup,
+                          const struct zygote_shared *shared,
+                          unsigned slots,
+                          int socket);
+
+/* Where the attempt leaves its report. */
+void zygote_report_path(struct buf *out,
+                        const char *work_dir,
+                        const struct task_spec *spec);
+
+#endif /* MAPREDUCE_WORKER_ZYGOTE_H */
