@@ -107,9 +107,8 @@ static inline size_t varint_bytes(uint64_t v)
 /* Read a varint from [p, end); NULL when it is cut or over 64 bits. */
 const char *get_varint_slow(const char *p, const char *end, uint64_t *v);
 
-static inline const char *get_varint(const char *p,
-                                     const char *end,
-                                     uint64_t *v)
+static inline const char *
+get_varint(const char *p, const char *end, uint64_t *v)
 {
     if (LIKELY(p < end) && LIKELY(*(const signed char *)p >= 0)) {
         *v = (uint64_t)(unsigned char)*p;

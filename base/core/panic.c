@@ -8,7 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/core/fault.h"
+
 #define BACKTRACE_FRAMES_MAX 48
+
+/* No honest size is beyond; sanitizers' allocators end the process there. */
+#define MEM_TRY_BYTES_MAX ((size_t)1 << 38)
 
 void panic_at(const char *file, int line, const char *fmt, ...)
 {
@@ -51,6 +56,8 @@ void *mem_realloc(void *p, size_t size)
 
 void *mem_try_alloc(size_t size)
 {
+    if (size > MEM_TRY_BYTES_MAX || fault_hit(FAULT_ALLOC))
+        return NULL;
     return malloc(size ? size : 1);
 }
 

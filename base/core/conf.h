@@ -1,0 +1,67 @@
+/* Configuration files:
+ *
+ *     # a comment; blank lines do not count
+ *     data = /var/lib/quarry        # keys before the first section: section ""
+ *     [server]
+ *     listen = "0.0.0.0:7000"       # quotes allow #, spaces and C escapes
+ *
+ * Errors name file, line and what would be right. Getters leave *out alone when
+ * the key is absent, so that it holds the default. Asking for keys is what
+ * makes them known: conf_check_known() refuses the rest, with a suggestion.
+ *
+ * One thread.
+ */
+#ifndef BASE_CORE_CONF_H
+#define BASE_CORE_CONF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/slice.h"
+
+struct conf;
+
+/* Longest text accepted: far beyond what anybody writes. */
+#define CONF_BYTES_MAX ((size_t)1 << 20)
+
+/* Parse @text; @name (copied) is for messages. *@out is owned.
+ * Errors: ERR_INVALID, ERR_TOOBIG; *@out is NULL then. */
+MUST_CHECK int conf_parse(struct slice text,
+                          const char *name,
+                          struct conf **out,
+                          struct err *err);
+void conf_free(struct conf *c); /* NULL is allowed. */
+
+/* The value, or NULL when it is absent. Borrowed from @c. */
+const char *conf_get(struct conf *c, const char *section, const char *key);
+/* Every value of a repeated key in its order: the @nth, from 0, or NULL. */
+const char *
+conf_get_nth(struct conf *c, const char *section, const char *key, size_t nth);
+
+/* Errors of all: ERR_INVALID with file and line. */
+MUST_CHECK int conf_get_u64(struct conf *c,
+                            const char *section,
+                            const char *key,
+                            uint64_t *out,
+                            struct err *err);
+MUST_CHECK int conf_get_bytes(struct conf *c,
+                              const char *section,
+                              const char *key,
+                              uint64_t *out,
+                              struct err *err);
+MUST_CHECK int conf_get_duration(struct conf *c,
+                                 const char *section,
+                                 const char *key,
+                                 uint64_t *us,
+                                 struct err *err);
+MUST_CHECK int conf_get_bool(struct conf *c,
+                             const char *section,
+                             const char *key,
+                             bool *out,
+                             struct err *err);
+
+/* ERR_INVALID when the file sets something that was never asked for. */
+MUST_CHECK int conf_check_known(struct conf *c, struct err *err);
+
+#endif /* BASE_CORE_CONF_H */
