@@ -1,13 +1,14 @@
 /* The intrinsics by name. */
-#include <string.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 #include "base/core/panic.h"
 #include "sawzall-lite/builtins/private.h"
 
 static const struct saw_builtin *const families[] = {
-    saw_builtins_core,   saw_builtins_array,   saw_builtins_string,
-    saw_builtins_match,  saw_builtins_format,  saw_builtins_math,
-    saw_builtins_time,   saw_builtins_codec,   saw_builtins_outside,
+    saw_builtins_core,  saw_builtins_array,  saw_builtins_string,
+    saw_builtins_match, saw_builtins_format, saw_builtins_math,
+    saw_builtins_time,  saw_builtins_codec,  saw_builtins_outside,
 };
 
 const struct saw_builtin *saw_builtin_at(size_t index)
@@ -57,4 +58,15 @@ const char *saw_type_name(const struct saw_type *t, struct buf *b)
     buf_clear(b);
     saw_type_print(t, b);
     return buf_cstr(b);
+}
+
+const struct saw_type *
+saw_check_fail(struct saw_check *c, int i, const char *fmt, ...)
+{
+    va_list ap;
+    c->bad_arg = i;
+    va_start(ap, fmt);
+    vsnprintf(c->message, sizeof(c->message), fmt, ap);
+    va_end(ap);
+    return NULL;
 }

@@ -2,8 +2,9 @@
  * and in every version, so they may be stored.
  *
  * fingerprintof(number) mixes its 64 bits; of text, XXH3 of its bytes; of an
- * array or tuple, the fingerprints of its parts put together in order, beginning
- * with fingerprintof(0); of a map, that of its entries regardless of order. The
+ * array or tuple, the fingerprints of its parts put together in order,
+ * beginning with fingerprintof(0); of a map, that of its entries regardless of
+ * order. The
  * `+` of fingerprints is saw_fingerprint_cat(), so that
  * fingerprintof(a) == fingerprintof(0) + fingerprintof(a[0]) + …
  */

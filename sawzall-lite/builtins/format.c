@@ -1,8 +1,10 @@
 /* format(): printf with the language's types.
  *
  * The format is a constant, so a wrong verb, a missing argument or one of the
- * wrong type is an error of the compiler. Widths and precisions count characters.
+ * wrong type is an error of the compiler. Widths and precisions count
+ * characters.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/core/panic.h"
@@ -198,9 +200,9 @@ static void c_directive(const struct spec *s, const char *length, char *out)
     if (s->zero)
         *out++ = '0';
     if (s->width)
-        out += snprintf(out, 6, "%d", s->width);
+        out += snprintf(out, 12, "%d", s->width);
     if (s->precision >= 0)
-        out += snprintf(out, 7, ".%d", s->precision);
+        out += snprintf(out, 13, ".%d", s->precision);
     while (*length)
         *out++ = *length++;
     *out++ = s->verb == 'i' ? 'd' : s->verb;
@@ -212,7 +214,7 @@ static void print_number(const struct spec *s,
                          union saw_slot v,
                          struct buf *out)
 {
-    char directive[32];
+    char directive[48];
     char *p;
     int n;
     struct spec as = *s;

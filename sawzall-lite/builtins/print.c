@@ -55,7 +55,8 @@ static const char *escape_of(uint32_t c)
 }
 
 /* One character, escaped where needed. @after_hex: the one before ended as \x
- * and digits, which a hex digit would prolong. Returns whether this one does. */
+ * and digits, which a hex digit would prolong. Returns whether this one does.
+ */
 static bool print_char(uint32_t c,
                        const char *bytes,
                        size_t len,
@@ -206,9 +207,8 @@ static void print_bytes_source(struct slice s, struct buf *out)
     buf_append_str(out, "})");
 }
 
-static void print_source(const struct saw_type *t,
-                         union saw_slot v,
-                         struct buf *out);
+static void
+print_source(const struct saw_type *t, union saw_slot v, struct buf *out);
 
 static void
 source_map(const struct saw_type *t, const struct saw_map *m, struct buf *out)

@@ -5,7 +5,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "sawzall-lite/builtin.h"
 
@@ -22,7 +21,7 @@ extern const struct saw_builtin saw_builtins_time[];
 
 /* Things a run keeps between calls, made when first needed: ctx->extra. */
 struct saw_extra {
-    struct saw_zone *zones; /* Loaded time zones, a list. */
+    struct saw_zone *zones;   /* Loaded time zones, a list. */
     struct saw_input *inputs; /* setadditionalinput(), a list. */
     bool inputs_locked;
 };
@@ -40,11 +39,10 @@ static inline enum saw_status saw_give_text(const struct saw_str *s,
     return s ? SAW_OK : SAW_FAIL;
 }
 
-/* Refuse argument @i (-1: the call) of a call being checked. */
-#define saw_check_fail(c, i, ...)                                              \
-    ((c)->bad_arg = (i),                                                       \
-     snprintf((c)->message, sizeof((c)->message), __VA_ARGS__),                \
-     (const struct saw_type *)NULL)
+/* Refuse argument @i (-1: the call) of a call being checked; gives NULL. */
+const struct saw_type *
+saw_check_fail(struct saw_check *c, int i, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
 
 /* Append a type for a message; borrowed until the next call with @b. */
 const char *saw_type_name(const struct saw_type *t, struct buf *b);

@@ -37,8 +37,8 @@ static void evict(struct saw_regex_cache *c, struct entry *e)
 {
     if (!e->regex)
         return;
-    c->evicted = mem_realloc(c->evicted, (c->evicted_count + 1) *
-                                             sizeof(struct regex *));
+    c->evicted = mem_realloc(c->evicted,
+                             (c->evicted_count + 1) * sizeof(struct regex *));
     c->evicted[c->evicted_count++] = e->regex;
     mem_free(e->pattern);
     *e = (struct entry){0};
@@ -74,9 +74,8 @@ entry_for(struct saw_regex_cache *c, struct slice pattern, uint64_t hash)
     return oldest;
 }
 
-const struct regex *saw_regex_get(struct saw_ctx *ctx,
-                                  const struct saw_str *pattern,
-                                  bool first)
+const struct regex *
+saw_regex_get(struct saw_ctx *ctx, const struct saw_str *pattern, bool first)
 {
     struct slice text = saw_str_slice(pattern);
     uint64_t hash = hash64_slice(text);

@@ -1,9 +1,9 @@
 /* Patterns met while a program runs: compiled once and kept, in bounds.
  *
- * A constant pattern is compiled with the program and never comes here. A pattern
- * that a program computes is looked up by its text in a cache of the run, which
- * keeps REGEX_COUNT_MAX of them; when it is full, the least recently used of the
- * few places the new one may take goes.
+ * A constant pattern is compiled with the program and never comes here. A
+ * pattern that a program computes is looked up by its text in a cache of the
+ * run, which keeps REGEX_COUNT_MAX of them; when it is full, the least recently
+ * used of the few places the new one may take goes.
  */
 #ifndef SAWZALL_LITE_BUILTINS_REGEXES_H
 #define SAWZALL_LITE_BUILTINS_REGEXES_H
@@ -14,8 +14,7 @@
 /* The compiled @pattern, borrowed until the next call with @first, so that one
  * intrinsic can hold several; NULL when it is bad: return SAW_UNDEF then, the
  * reason is in ctx->err. */
-const struct regex *saw_regex_get(struct saw_ctx *ctx,
-                                  const struct saw_str *pattern,
-                                  bool first);
+const struct regex *
+saw_regex_get(struct saw_ctx *ctx, const struct saw_str *pattern, bool first);
 
 #endif /* SAWZALL_LITE_BUILTINS_REGEXES_H */

@@ -12,12 +12,12 @@
 
 struct sawing {
     struct saw_ctx *ctx;
-    struct slice rest;     /* Not yet cut. */
-    const char *last_end;  /* Where the last match ended; NULL at first. */
-    struct slice *pieces;  /* In memory of its own. */
+    struct slice rest;    /* Not yet cut. */
+    const char *last_end; /* Where the last match ended; NULL at first. */
+    struct slice *pieces; /* In memory of its own. */
     size_t count;
     size_t cap;
-    size_t round;          /* Pieces of the present round. */
+    size_t round; /* Pieces of the present round. */
 };
 
 static void add_piece(struct sawing *w, struct slice piece)
@@ -138,8 +138,9 @@ enum saw_status saw_saw(struct saw_ctx *ctx,
         if (!regexes[i])
             return SAW_UNDEF;
         if (regex_group_count(regexes[i]) >= GROUPS_MAX)
-            return saw_undef(ctx, "the regular expression has more than %d "
-                                  "groups",
+            return saw_undef(ctx,
+                             "the regular expression has more than %d "
+                             "groups",
                              GROUPS_MAX - 1);
     }
     saw_rounds(&w, count, regexes, flags, pattern_count);

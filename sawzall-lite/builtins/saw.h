@@ -16,9 +16,9 @@ enum saw_saw_flag {
 };
 
 /* Apply the patterns in turn, up to @count times over, each where the match
- * before ended, until one does not match. Pieces are appended to *@result, which
- * is made when NULL. *@text becomes the rest. Errors: SAW_UNDEF a pattern is bad;
- * SAW_FAIL the memory limit. */
+ * before ended, until one does not match. Pieces are appended to *@result,
+ * which is made when NULL. *@text becomes the rest. Errors: SAW_UNDEF a pattern
+ * is bad; SAW_FAIL the memory limit. */
 enum saw_status saw_saw(struct saw_ctx *ctx,
                         const struct saw_str **text,
                         int64_t count,

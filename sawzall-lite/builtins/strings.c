@@ -19,8 +19,8 @@ static enum saw_status ascii_case(struct saw_ctx *ctx,
         bool letter = (unsigned)(c - (unsigned char)first) < 26;
         out[i] = (char)(letter ? c ^ 0x20 : c);
     }
-    return saw_give_text(
-        saw_string_of(ctx, slice_make(out, s->len), s->chars), result);
+    return saw_give_text(saw_string_of(ctx, slice_make(out, s->len), s->chars),
+                         result);
 }
 
 /* A character's other case may take more or fewer bytes, up to 4. */
@@ -113,8 +113,7 @@ static enum saw_status fn_strfind(struct saw_ctx *ctx,
     (void)ctx;
     (void)call;
     result->i = char_index(
-        args[1].s,
-        find(saw_str_slice(args[1].s), saw_str_slice(args[0].s), 0));
+        args[1].s, find(saw_str_slice(args[1].s), saw_str_slice(args[0].s), 0));
     return SAW_OK;
 }
 
@@ -125,9 +124,8 @@ static enum saw_status fn_strrfind(struct saw_ctx *ctx,
 {
     (void)ctx;
     (void)call;
-    result->i = char_index(
-        args[1].s,
-        find_last(saw_str_slice(args[1].s), saw_str_slice(args[0].s)));
+    result->i = char_index(args[1].s, find_last(saw_str_slice(args[1].s),
+                                                saw_str_slice(args[0].s)));
     return SAW_OK;
 }
 

@@ -166,7 +166,13 @@ FIELD(yearof, year_of)
 
 /* --- truncation ----------------------------------------------------------- */
 
-enum period { PERIOD_MINUTE, PERIOD_HOUR, PERIOD_DAY, PERIOD_MONTH, PERIOD_YEAR };
+enum period {
+    PERIOD_MINUTE,
+    PERIOD_HOUR,
+    PERIOD_DAY,
+    PERIOD_MONTH,
+    PERIOD_YEAR
+};
 
 static enum saw_status truncate(struct saw_ctx *ctx,
                                 const struct saw_call *call,

@@ -21,9 +21,9 @@ bool saw_time_to_local(struct saw_ctx *ctx,
                        struct slice tz,
                        struct saw_civil *c,
                        struct saw_zone_offset *at);
-/* The other way. Fields of @c may be out of range and carry over. @dst: which of
- * two equal times (see saw_zone_to_utc). @literally: "PDT" in winter means its
- * offset, as in a text; else the zone decides. */
+/* The other way. Fields of @c may be out of range and carry over. @dst: which
+ * of two equal times (see saw_zone_to_utc). @literally: "PDT" in winter means
+ * its offset, as in a text; else the zone decides. */
 bool saw_time_from_local(struct saw_ctx *ctx,
                          const struct saw_civil *c,
                          struct slice tz,

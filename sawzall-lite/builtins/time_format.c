@@ -46,7 +46,9 @@ static int64_t hour12(const struct saw_civil *c)
     return c->hour % 12 ? c->hour % 12 : 12;
 }
 
-static void format_moment(struct buf *out, const char *f, size_t len,
+static void format_moment(struct buf *out,
+                          const char *f,
+                          size_t len,
                           const struct moment *m);
 
 /* Verbs made of others, as in the C locale. */

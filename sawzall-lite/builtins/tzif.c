@@ -38,10 +38,11 @@ static bool read_header(struct cursor *c, struct header *h)
     h->time_count = be32(c);
     h->type_count = be32(c);
     h->char_count = be32(c);
-    return !c->bad && slice_eq_str(magic, "TZif") && h->time_count < COUNT_MAX &&
-           h->type_count > 0 && h->type_count <= 256 && h->char_count > 0 &&
-           h->char_count <= 512 && h->leap_count < COUNT_MAX &&
-           h->ut_count <= 256 && h->std_count <= 256;
+    return !c->bad && slice_eq_str(magic, "TZif") &&
+           h->time_count < COUNT_MAX && h->type_count > 0 &&
+           h->type_count <= 256 && h->char_count > 0 && h->char_count <= 512 &&
+           h->leap_count < COUNT_MAX && h->ut_count <= 256 &&
+           h->std_count <= 256;
 }
 
 static void skip_block(struct cursor *c, const struct header *h, size_t time)

@@ -12,12 +12,22 @@
 #include "sawzall-lite/builtins/tzif.h"
 
 #define NAME_BYTES_MAX 64
+#define ZONE_DIR       "/usr/share/zoneinfo/"
 
 /* --- the United States ---------------------------------------------------- */
 
-#define LAST_SUNDAY(m)     {'M', (m), 5, 0, 2 * 3600}
-#define SUNDAY(nth, m)     {'M', (m), (nth), 0, 2 * 3600}
-#define DAY_OF_YEAR(d)     {'J', 0, 0, (d), 2 * 3600}
+#define LAST_SUNDAY(m)                                                         \
+    {                                                                          \
+        'M', (m), 5, 0, 2 * 3600                                               \
+    }
+#define SUNDAY(nth, m)                                                         \
+    {                                                                          \
+        'M', (m), (nth), 0, 2 * 3600                                           \
+    }
+#define DAY_OF_YEAR(d)                                                         \
+    {                                                                          \
+        'J', 0, 0, (d), 2 * 3600                                               \
+    }
 
 /* Summer time by federal law; 1974 and 1975 began early to save oil. */
 static const struct {
@@ -69,11 +79,11 @@ struct rfc_name {
 };
 
 static const struct rfc_name rfc_names[] = {
-    {"GMT", -1, 0, 0},      {"UT", -1, 0, 0},       {"UTC", -1, 0, 0},
-    {"EST", 0, 0, -5},      {"EDT", 0, 1, -4},      {"EST5EDT", 0, -1, -5},
-    {"CST", 1, 0, -6},      {"CDT", 1, 1, -5},      {"CST6CDT", 1, -1, -6},
-    {"MST", 2, 0, -7},      {"MDT", 2, 1, -6},      {"MST7MDT", 2, -1, -7},
-    {"PST", 3, 0, -8},      {"PDT", 3, 1, -7},      {"PST8PDT", 3, -1, -8},
+    {"GMT", -1, 0, 0}, {"UT", -1, 0, 0},  {"UTC", -1, 0, 0},
+    {"EST", 0, 0, -5}, {"EDT", 0, 1, -4}, {"EST5EDT", 0, -1, -5},
+    {"CST", 1, 0, -6}, {"CDT", 1, 1, -5}, {"CST6CDT", 1, -1, -6},
+    {"MST", 2, 0, -7}, {"MDT", 2, 1, -6}, {"MST7MDT", 2, -1, -7},
+    {"PST", 3, 0, -8}, {"PDT", 3, 1, -7}, {"PST8PDT", 3, -1, -8},
 };
 
 static bool same_name(struct slice a, const char *b)
@@ -166,15 +176,17 @@ static const struct saw_zone *load(struct saw_ctx *ctx, struct slice name)
 {
     struct saw_extra *x = saw_extra_of(ctx);
     struct buf text = BUF_INIT;
+    char path[sizeof(ZONE_DIR) + NAME_BYTES_MAX];
     struct saw_zone *z;
 
     for (z = x->zones; z; z = z->next) {
         if (slice_eq_str(name, z->name))
             return z->known ? z : NULL;
     }
-    if (!ctx->read_zone)
+    if (!ctx->read_file)
         return NULL;
-    if (ctx->read_zone(ctx->hook_ctx, name, &text, NULL) == 0)
+    snprintf(path, sizeof(path), ZONE_DIR "%.*s", SLICE_ARG(name));
+    if (ctx->read_file(ctx->hook_ctx, slice_str(path), &text, NULL) == 0)
         z = saw_zone_parse(name, buf_slice(&text));
     if (!z) { /* Remember that there is none: programs ask per record. */
         z = mem_zalloc(1, sizeof(*z));

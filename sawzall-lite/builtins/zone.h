@@ -1,9 +1,9 @@
 /* Time zones by name.
  *
- * Built in: the names of RFC 822 (UT, GMT, EST, PDT, military letters), the four
- * zones of the United States (PST8PDT and so on, with the rules of each year since
- * 1970), and offsets (+0130). Others are read as TZif files (RFC 8536) through
- * ctx->read_zone and kept with the run.
+ * Built in: the names of RFC 822 (UT, GMT, EST, PDT, military letters), the
+ * four zones of the United States (PST8PDT and so on, with the rules of each
+ * year since 1970), and offsets (+0130). Others are read as TZif files (RFC
+ * 8536) through ctx->read_zone and kept with the run.
  */
 #ifndef SAWZALL_LITE_BUILTINS_ZONE_H
 #define SAWZALL_LITE_BUILTINS_ZONE_H
@@ -21,22 +21,21 @@ struct saw_zone;
 struct saw_zone_use {
     const struct saw_zone *zone; /* NULL: a fixed offset. */
     int32_t offset;              /* Of the name, where it says so. */
-    int named_dst;               /* Name of summer time 1, of winter 0, else -1. */
+    int named_dst; /* Name of summer time 1, of winter 0, else -1. */
     char name[SAW_ZONE_NAME_BYTES]; /* Of a fixed offset. */
 };
 
-/* Find @name ("" is the default). @ctx NULL: built-in zones only. False when there
- * is no such zone. */
+/* Find @name ("" is the default). @ctx NULL: built-in zones only. False when
+ * there is no such zone. */
 bool saw_zone_find(struct saw_ctx *ctx,
                    struct slice name,
                    struct saw_zone_use *use);
 /* What clocks show at @utc seconds. */
 struct saw_zone_offset saw_zone_at(const struct saw_zone_use *use, int64_t utc);
-/* UTC seconds when clocks show @local. Where a time comes twice: the one in summer
- * time if @dst is 1, else the other. Where clocks skip it: as if they had not been
- * changed. */
-int64_t
-saw_zone_to_utc(const struct saw_zone_use *use, int64_t local, int dst);
+/* UTC seconds when clocks show @local. Where a time comes twice: the one in
+ * summer time if @dst is 1, else the other. Where clocks skip it: as if they
+ * had not been changed. */
+int64_t saw_zone_to_utc(const struct saw_zone_use *use, int64_t local, int dst);
 
 /* Parse a TZif file; NULL when it is malformed. Owned: saw_zones_free(). */
 struct saw_zone *saw_zone_parse(struct slice name, struct slice tzif);

@@ -41,8 +41,8 @@ static void name(struct scan *s, char *out)
     bool quoted = next_is(s, '<');
     const char *begin = s->p;
     size_t n;
-    while (s->p < s->end && (quoted ? *s->p != '>'
-                                    : isalpha((unsigned char)*s->p) != 0))
+    while (s->p < s->end &&
+           (quoted ? *s->p != '>' : isalpha((unsigned char)*s->p) != 0))
         s->p++;
     n = (size_t)(s->p - begin);
     if (n < 3 || n >= SAW_ZONE_NAME_BYTES || (quoted && !next_is(s, '>'))) {
@@ -143,8 +143,8 @@ struct saw_zone_offset saw_zone_rule_at(const struct saw_zone_rule *r,
     end = day_in(&r->end, c.year) * SAW_DAY_SECONDS + r->end.second -
           r->dst_offset;
     /* South of the equator summer spans the new year. */
-    at.dst = start < end ? utc >= start && utc < end
-                         : utc >= start || utc < end;
+    at.dst =
+        start < end ? utc >= start && utc < end : utc >= start || utc < end;
     if (at.dst) {
         at.seconds = r->dst_offset;
         memcpy(at.name, r->dst_name, SAW_ZONE_NAME_BYTES);

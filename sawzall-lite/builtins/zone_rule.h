@@ -12,10 +12,10 @@
 
 /* When in a year the clock changes. */
 struct saw_zone_date {
-    char form;     /* 'M' month.week.day, 'J' day without leap day, 'n' day. */
-    int month;     /* 1 to 12. */
-    int week;      /* 1 to 5; 5 is the last. */
-    int day;       /* Weekday of 'M', 0 is Sunday; or the day. */
+    char form;      /* 'M' month.week.day, 'J' day without leap day, 'n' day. */
+    int month;      /* 1 to 12. */
+    int week;       /* 1 to 5; 5 is the last. */
+    int day;        /* Weekday of 'M', 0 is Sunday; or the day. */
     int32_t second; /* Of the clock before the change. */
 };
 

@@ -1,0 +1,107 @@
+/* Conversions between basic types, each on one value. Private to builtins/.
+ *
+ * Extra arguments are interpreted once per conversion, also where it is one of
+ * a whole array.
+ */
+#ifndef SAWZALL_LITE_BUILTINS_CONVERT_INTERNAL_H
+#define SAWZALL_LITE_BUILTINS_CONVERT_INTERNAL_H
+
+#include "sawzall-lite/builtin.h"
+
+enum saw_encoding {
+    SAW_ENCODING_UTF8,
+    SAW_ENCODING_LATIN1,
+    SAW_ENCODING_HEX,
+    SAW_ENCODING_LITERAL, /* "array-literal" */
+    SAW_ENCODING_UNICODE,
+    SAW_ENCODING_FIXED64_LITTLE,
+    SAW_ENCODING_FIXED64_BIG,
+    SAW_ENCODING_FIXED32_LITTLE,
+    SAW_ENCODING_FIXED32_BIG,
+    SAW_ENCODING_VARINT,
+    SAW_ENCODING_ZIGZAG,
+    SAW_ENCODING_NONE,
+};
+
+/* What a conversion was given besides the value. */
+struct saw_conversion {
+    const struct saw_type *from;
+    const struct saw_type *to;
+    int64_t base;
+    enum saw_encoding encoding;
+    struct slice zone;
+};
+
+typedef enum saw_status (*saw_convert_fn)(struct saw_ctx *ctx,
+                                          const struct saw_conversion *c,
+                                          union saw_slot v,
+                                          union saw_slot *result);
+
+/* The kind of extra argument a conversion takes. */
+enum saw_extra_kind {
+    SAW_EXTRA_NONE,
+    SAW_EXTRA_BASE,     /* int. */
+    SAW_EXTRA_ENCODING, /* string, one of the text encodings. */
+    SAW_EXTRA_LAYOUT,   /* string, one of the integer encodings; required. */
+    SAW_EXTRA_ZONE,     /* string. */
+};
+
+/* How to get from one basic type to another; fn NULL: not at all. */
+struct saw_basic_conversion {
+    saw_convert_fn fn;
+    enum saw_extra_kind extra;
+    bool may_be_undef;
+};
+
+/* PRE: both kinds are basic and differ. */
+const struct saw_basic_conversion *saw_basic_conversion(enum saw_kind from,
+                                                        enum saw_kind to);
+
+/* One function for each file's part of the table. */
+enum saw_status saw_text_to_int(struct saw_ctx *ctx,
+                                const struct saw_conversion *c,
+                                union saw_slot v,
+                                union saw_slot *result);
+enum saw_status saw_text_to_uint(struct saw_ctx *ctx,
+                                 const struct saw_conversion *c,
+                                 union saw_slot v,
+                                 union saw_slot *result);
+enum saw_status saw_text_to_float(struct saw_ctx *ctx,
+                                  const struct saw_conversion *c,
+                                  union saw_slot v,
+                                  union saw_slot *result);
+enum saw_status saw_int_to_text(struct saw_ctx *ctx,
+                                const struct saw_conversion *c,
+                                union saw_slot v,
+                                union saw_slot *result);
+enum saw_status saw_text_to_bytes(struct saw_ctx *ctx,
+                                  const struct saw_conversion *c,
+                                  union saw_slot v,
+                                  union saw_slot *result);
+enum saw_status saw_bytes_to_text(struct saw_ctx *ctx,
+                                  const struct saw_conversion *c,
+                                  union saw_slot v,
+                                  union saw_slot *result);
+enum saw_status saw_bytes_to_int(struct saw_ctx *ctx,
+                                 const struct saw_conversion *c,
+                                 union saw_slot v,
+                                 union saw_slot *result);
+enum saw_status saw_int_to_bytes(struct saw_ctx *ctx,
+                                 const struct saw_conversion *c,
+                                 union saw_slot v,
+                                 union saw_slot *result);
+
+/* By its name in any case; SAW_ENCODING_NONE when there is none such. */
+enum saw_encoding saw_encoding_find(struct slice name);
+
+/* Proto tuples to and from the wire format of protocol buffers. */
+enum saw_status saw_proto_decode(struct saw_ctx *ctx,
+                                 const struct saw_type *t,
+                                 struct slice wire,
+                                 union saw_slot *result);
+enum saw_status saw_proto_encode(struct saw_ctx *ctx,
+                                 const struct saw_type *t,
+                                 union saw_slot v,
+                                 union saw_slot *result);
+
+#endif /* SAWZALL_LITE_BUILTINS_CONVERT_INTERNAL_H */
