@@ -1,0 +1,222 @@
+/* quarry check: every table file, the manifest and the commit log. */
+#include "cli/check.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/core/buf.h"
+#include "base/runtime/world.h"
+#include "bigtable/row/cell_key.h"
+#include "bigtable/sstable/block_cache.h"
+#include "bigtable/sstable/properties.h"
+#include "bigtable/sstable/reader.h"
+#include "bigtable/tablet/commit_log.h"
+#include "bigtable/tablet/manifest.h"
+#include "cli/cli.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "cli/table_printer.h"
+#include "gfs-lite/fs.h"
+
+#define CACHE_BYTES ((size_t)16 << 20)
+#define LOCK_NAME   "LOCK"
+#define LOG_DIR     "log"
+#define PATH_BYTES  64
+
+struct check {
+    struct cli *cli;           /* Borrowed. */
+    struct fs *fs;             /* Owned. */
+    struct block_cache *cache; /* Owned. */
+    struct sheet sheet;
+    struct progress progress;
+    uint64_t bytes_done;
+    uint64_t damaged;
+    uint64_t log_entries;
+};
+
+/* All entries of @reader: well-formed, ascending, as many as it says. */
+static int
+check_entries(struct table_reader *reader, uint64_t *count, struct err *err)
+{
+    struct table_iter it;
+    struct buf last = BUF_INIT;
+    struct buf scratch = BUF_INIT;
+    int r;
+    *count = 0;
+    table_iter_init(&it);
+    table_iter_open(&it, reader, TABLE_READ_ONCE);
+    r = table_iter_seek(&it, SLICE_EMPTY, err);
+    while (!r && table_iter_valid(&it)) {
+        struct slice key = table_iter_key(&it);
+        struct cell_key k;
+        buf_clear(&scratch);
+        if (!cell_key_decode(key, &k, &scratch))
+            r = err_set(err, ERR_CORRUPT, "entry %" PRIu64 ": malformed key",
+                        *count);
+        else if (*count > 0 && slice_cmp(buf_slice(&last), key) >= 0)
+            r = err_set(err, ERR_CORRUPT, "entry %" PRIu64 ": out of order",
+                        *count);
+        if (r)
+            break;
+        buf_clear(&last);
+        buf_append_slice(&last, key);
+        ++*count;
+        r = table_iter_next(&it, err);
+    }
+    table_iter_close(&it);
+    buf_close(&last);
+    buf_close(&scratch);
+    return r;
+}
+
+static int check_file(struct check *c,
+                      const struct lsm_table *file,
+                      const char *path,
+                      struct err *err)
+{
+    struct table_reader_options opts = {.cache = c->cache};
+    struct table_reader *reader;
+    uint64_t count = 0;
+    int r = table_reader_open(c->fs, path, &opts, &reader, err);
+    if (r)
+        return r;
+    r = check_entries(reader, &count, err);
+    if (!r && count != file->entry_count)
+        r = err_set(err, ERR_CORRUPT,
+                    "%" PRIu64 " entries, the manifest says %" PRIu64, count,
+                    file->entry_count);
+    table_reader_unref(reader);
+    return r;
+}
+
+static void add_result(struct check *c,
+                       const char *what,
+                       uint64_t entries,
+                       uint64_t bytes,
+                       int r,
+                       const struct err *err)
+{
+    sheet_add_str(&c->sheet, what);
+    sheet_add_u64(&c->sheet, entries);
+    sheet_add_u64(&c->sheet, bytes);
+    sheet_add_str(&c->sheet, r ? err->text : "ok");
+    c->damaged += r != 0;
+}
+
+static void check_group(struct check *c, const struct manifest_group *g)
+{
+    char path[PATH_BYTES];
+    for (size_t i = 0; i < g->file_count && !interrupted(); i++) {
+        struct err err = ERR_INIT;
+        int r;
+        snprintf(path, sizeof(path), STORE_TABLES_DIR "/%06" PRIu64 ".sst",
+                 g->files[i].number);
+        r = check_file(c, &g->files[i], path, &err);
+        add_result(c, path, g->files[i].entry_count, g->files[i].bytes, r,
+                   &err);
+        c->bytes_done += g->files[i].bytes;
+        progress_bytes(&c->progress, c->bytes_done, 0, path);
+    }
+}
+
+static int count_record(void *ctx,
+                        uint64_t sequence,
+                        uint32_t count,
+                        struct slice payload,
+                        struct err *err)
+{
+    struct check *c = ctx;
+    (void)sequence;
+    (void)payload;
+    (void)err;
+    c->log_entries += count;
+    return ERR_OK;
+}
+
+static void check_log(struct check *c, const char *dir)
+{
+    struct buf path = BUF_INIT;
+    struct commit_log_options opts = {.world = c->cli->world};
+    struct log_end end;
+    struct err err = ERR_INIT;
+    int r;
+    buf_printf(&path, "%s/" LOG_DIR, dir);
+    opts.dir = buf_cstr(&path);
+    r = log_read(&opts, false, count_record, c, &end, &err);
+    if (r == ERR_NOTFOUND)
+        r = ERR_OK;
+    add_result(c, LOG_DIR, c->log_entries, r ? 0 : end.position, r, &err);
+    buf_close(&path);
+}
+
+static int check_manifest(struct check *c, const char *dir, struct err *err)
+{
+    struct manifest *m;
+    const struct manifest_state *s;
+    bool fresh;
+    int r = manifest_open(c->fs, false, &m, &fresh, err);
+    if (r)
+        return r;
+    s = manifest_state(m);
+    if (fresh) {
+        r = err_set(err, ERR_NOTFOUND, "%s: no store there", dir);
+        err_hint(err, "a store is a directory with the file CURRENT");
+    }
+    for (size_t i = 0; i < s->tablet_count; i++)
+        for (size_t g = 0; g < s->tablets[i].group_count; g++)
+            check_group(c, &s->tablets[i].groups[g]);
+    if (!r)
+        check_log(c, dir);
+    manifest_close(m);
+    return r;
+}
+
+static int check_all(struct check *c, const char *dir, struct err *err)
+{
+    static const struct sheet_column columns[] = {{"file", SHEET_TEXT},
+                                                  {"entries", SHEET_NUMBER},
+                                                  {"bytes", SHEET_BYTES},
+                                                  {"state", SHEET_TEXT}};
+    int r;
+    sheet_init(&c->sheet, columns, ARRAY_LEN(columns));
+    c->cache = block_cache_new(CACHE_BYTES);
+    (void)interrupt_watch();
+    progress_start(&c->progress, c->cli, "check");
+    r = check_manifest(c, dir, err);
+    progress_end(&c->progress);
+    if (!r)
+        sheet_print(&c->sheet, c->cli->format);
+    if (!r && interrupted())
+        r = err_set(err, ERR_CANCELLED, "check: interrupted");
+    if (!r && c->damaged > 0) {
+        r = err_set(err, ERR_CORRUPT,
+                    "%s: %" PRIu64 " of its files are damaged", dir,
+                    c->damaged);
+        err_hint(err, "export what can be read, and import it again");
+    }
+    block_cache_free(c->cache);
+    sheet_close(&c->sheet);
+    return r;
+}
+
+int check_store(struct cli *cli, const char *dir, struct err *err)
+{
+    struct check c = {.cli = cli};
+    struct fs_lock *lock;
+    struct file_info info;
+    int r = world_stat(cli->world, dir, &info, err);
+    if (r)
+        return r;
+    r = fs_local_open(cli->world, dir, &c.fs, err);
+    if (r)
+        return r;
+    r = fs_lock(c.fs, LOCK_NAME, &lock, err);
+    if (r == ERR_BUSY)
+        err_hint(err, "a store can be checked when no process has it open");
+    if (!r) {
+        r = check_all(&c, dir, err);
+        fs_unlock(lock);
+    }
+    fs_close(c.fs);
+    return r;
+}

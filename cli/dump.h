@@ -1,0 +1,51 @@
+/* The files of a store in readable form: one function for each kind, all
+ * behind `quarry dump FILE`.
+ *
+ * This is the one place of the command line that looks inside the engine.
+ */
+#ifndef CLI_DUMP_H
+#define CLI_DUMP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+
+struct cli;
+struct fs;
+
+struct dump_options {
+    bool entries;   /* What is in it, one by one, instead of a summary. */
+    uint64_t limit; /* Of entries; UINT64_MAX: all. */
+};
+
+/* @name is the file's below @fs. Errors: ERR_CORRUPT names the place. */
+MUST_CHECK int dump_table_file(struct cli *cli,
+                               struct fs *fs,
+                               const char *name,
+                               const struct dump_options *opts,
+                               struct err *err);
+MUST_CHECK int dump_manifest(struct cli *cli,
+                             struct fs *fs,
+                             const char *name,
+                             const struct dump_options *opts,
+                             struct err *err);
+MUST_CHECK int dump_log_segment(struct cli *cli,
+                                struct fs *fs,
+                                const char *name,
+                                const struct dump_options *opts,
+                                struct err *err);
+/* A file of keys and values, as jobs write it; @path is the world's. */
+MUST_CHECK int dump_record_file(struct cli *cli,
+                                const char *path,
+                                const struct dump_options *opts,
+                                struct err *err);
+
+/* What a file begins or ends with. */
+bool is_table_file(struct slice tail);
+bool is_manifest(struct slice head);
+bool is_log_segment(struct slice head);
+
+#endif /* CLI_DUMP_H */

@@ -1,0 +1,240 @@
+/* quarry dump of what holds a store together: manifests and log segments. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/coding.h"
+#include "base/core/crc32c.h"
+#include "bigtable/tablet/log_format.h"
+#include "bigtable/tablet/manifest_state.h"
+#include "cli/cli.h"
+#include "cli/dump.h"
+#include "cli/table_printer.h"
+#include "gfs-lite/fs.h"
+
+#define MANIFEST_MAGIC "QRYMNFST"
+#define LOG_MAGIC      "QRYCMLOG"
+#define FILE_BYTES_MAX ((size_t)1 << 30)
+
+/* docs/formats.md: header, then records of CRC, length and edit. */
+#define MANIFEST_HEADER_BYTES ((size_t)16)
+#define MANIFEST_RECORD_BYTES ((size_t)8)
+
+bool is_manifest(struct slice head)
+{
+    return slice_starts_with(head, SLICE_LIT(MANIFEST_MAGIC));
+}
+
+bool is_log_segment(struct slice head)
+{
+    return slice_starts_with(head, SLICE_LIT(LOG_MAGIC));
+}
+
+/* --- manifests --------------------------------------------------------- */
+
+static void print_edit(struct cli *cli, size_t offset, size_t bytes)
+{
+    if (cli->format == FORMAT_JSON)
+        printf("{\"offset\": %zu, \"bytes\": %zu}\n", offset, bytes);
+    else
+        printf("edit at %zu, %zu bytes\n", offset, bytes);
+}
+
+/* The edits of a manifest, applied one after the other to @state. */
+static int read_edits(struct cli *cli,
+                      struct slice bytes,
+                      bool print,
+                      struct manifest_state *state,
+                      struct err *err)
+{
+    size_t at = MANIFEST_HEADER_BYTES;
+    while (bytes.len >= at && bytes.len - at >= MANIFEST_RECORD_BYTES) {
+        const char *p = bytes.data + at;
+        size_t len = get_le32(p + 4);
+        int r;
+        if (len > bytes.len - at - MANIFEST_RECORD_BYTES ||
+            get_le32(p) != crc32c(p + 4, len + 4))
+            return err_set(err, ERR_CORRUPT, "offset %zu: bad record", at);
+        if (print)
+            print_edit(cli, at, len);
+        r = manifest_state_apply(
+            state, slice_make(p + MANIFEST_RECORD_BYTES, len), err);
+        if (r) {
+            err_wrap(err, "offset %zu", at);
+            return r;
+        }
+        at += MANIFEST_RECORD_BYTES + len;
+    }
+    return ERR_OK;
+}
+
+static const char *table_name(const struct manifest_state *s, uint64_t id)
+{
+    for (size_t i = 0; i < s->table_count; i++)
+        if (s->tables[i].id == id)
+            return s->tables[i].name;
+    return "?";
+}
+
+static void add_files(struct sheet *s,
+                      const struct manifest_state *state,
+                      const struct manifest_tablet *t,
+                      const struct manifest_group *g)
+{
+    for (size_t i = 0; i < g->file_count; i++) {
+        const struct lsm_table *f = &g->files[i];
+        sheet_add_str(s, table_name(state, t->table));
+        sheet_add_u64(s, t->id);
+        sheet_add(s, buf_slice(&t->start));
+        sheet_add_u64(s, g->id);
+        sheet_addf(s, "%06" PRIu64, f->number);
+        sheet_add_u64(s, f->run);
+        sheet_add_u64(s, f->entry_count);
+        sheet_add_u64(s, f->bytes);
+    }
+    if (g->file_count > 0)
+        return;
+    sheet_add_str(s, table_name(state, t->table));
+    sheet_add_u64(s, t->id);
+    sheet_add(s, buf_slice(&t->start));
+    sheet_add_u64(s, g->id);
+    for (int i = 0; i < 4; i++)
+        sheet_add_str(s, "");
+}
+
+/* The state that all edits together make: every file of every tablet. */
+static void print_state(struct cli *cli, const struct manifest_state *state)
+{
+    static const struct sheet_column columns[] = {
+        {"table", SHEET_TEXT},     {"tablet", SHEET_NUMBER},
+        {"start", SHEET_TEXT},     {"group", SHEET_NUMBER},
+        {"file", SHEET_TEXT},      {"run", SHEET_NUMBER},
+        {"entries", SHEET_NUMBER}, {"bytes", SHEET_BYTES}};
+    struct sheet s;
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    for (size_t i = 0; i < state->tablet_count; i++)
+        for (size_t g = 0; g < state->tablets[i].group_count; g++)
+            add_files(&s, state, &state->tablets[i],
+                      &state->tablets[i].groups[g]);
+    sheet_print(&s, cli->format);
+    sheet_close(&s);
+}
+
+int dump_manifest(struct cli *cli,
+                  struct fs *fs,
+                  const char *name,
+                  const struct dump_options *opts,
+                  struct err *err)
+{
+    struct buf bytes = BUF_INIT;
+    struct manifest_state state;
+    int r = fs_read_all(fs, name, FILE_BYTES_MAX, &bytes, err);
+    if (r) {
+        buf_close(&bytes);
+        return r;
+    }
+    manifest_state_init(&state);
+    r = read_edits(cli, buf_slice(&bytes), opts->entries, &state, err);
+    if (!r && !opts->entries)
+        print_state(cli, &state);
+    manifest_state_close(&state);
+    buf_close(&bytes);
+    return r;
+}
+
+/* --- log segments ------------------------------------------------------ */
+
+static const struct sheet_column record_columns[] = {{"offset", SHEET_NUMBER},
+                                                     {"sequence", SHEET_NUMBER},
+                                                     {"entries", SHEET_NUMBER},
+                                                     {"bytes", SHEET_NUMBER},
+                                                     {"synced", SHEET_NUMBER}};
+
+static const struct sheet_column segment_columns[] = {
+    {"segment", SHEET_NUMBER},     {"base", SHEET_NUMBER},
+    {"records", SHEET_NUMBER},     {"entries", SHEET_NUMBER},
+    {"bytes", SHEET_BYTES},        {"sequence_min", SHEET_NUMBER},
+    {"sequence_max", SHEET_NUMBER}};
+
+struct segment_totals {
+    uint64_t records;
+    uint64_t entries;
+    uint64_t bytes;
+    uint64_t sequence_min;
+    uint64_t sequence_max;
+};
+
+/* Records up to the first that is not whole: where the log ends. */
+static void walk_segment(struct slice bytes,
+                         uint64_t number,
+                         uint64_t limit,
+                         struct sheet *records,
+                         struct segment_totals *t)
+{
+    size_t at = LOG_SEGMENT_HEADER_BYTES;
+    struct log_record_header h;
+    struct slice payload;
+    while (
+        at < bytes.len && t->records < limit &&
+        log_get_record(slice_sub(bytes, at, bytes.len), number, &h, &payload)) {
+        sheet_add_u64(records, at);
+        sheet_add_u64(records, h.sequence);
+        sheet_add_u64(records, h.count);
+        sheet_add_u64(records, h.length);
+        sheet_add_u64(records, h.synced);
+        t->sequence_min = t->records ? t->sequence_min : h.sequence;
+        t->sequence_max = h.sequence + (h.count ? h.count - 1 : 0);
+        t->records++;
+        t->entries += h.count;
+        at += LOG_RECORD_HEADER_BYTES + h.length;
+        t->bytes = at;
+    }
+}
+
+static void print_segment(struct cli *cli,
+                          const struct log_segment_header *header,
+                          const struct segment_totals *t)
+{
+    struct sheet s;
+    sheet_init(&s, segment_columns, ARRAY_LEN(segment_columns));
+    sheet_add_u64(&s, header->number);
+    sheet_add_u64(&s, header->base);
+    sheet_add_u64(&s, t->records);
+    sheet_add_u64(&s, t->entries);
+    sheet_add_u64(&s, t->bytes);
+    sheet_add_u64(&s, t->sequence_min);
+    sheet_add_u64(&s, t->sequence_max);
+    sheet_print(&s, cli->format);
+    sheet_close(&s);
+}
+
+int dump_log_segment(struct cli *cli,
+                     struct fs *fs,
+                     const char *name,
+                     const struct dump_options *opts,
+                     struct err *err)
+{
+    struct buf bytes = BUF_INIT;
+    struct log_segment_header header;
+    struct segment_totals totals = {0, 0, 0, 0, 0};
+    struct sheet records;
+    bool whole = false;
+    int r = fs_read_all(fs, name, FILE_BYTES_MAX, &bytes, err);
+    if (!r)
+        r = log_get_segment_header(buf_slice(&bytes), &header, &whole, err);
+    if (!r && !whole)
+        r = err_set(err, ERR_CORRUPT, "offset 0: bad segment header");
+    if (!r) {
+        sheet_init(&records, record_columns, ARRAY_LEN(record_columns));
+        walk_segment(buf_slice(&bytes), header.number, opts->limit, &records,
+                     &totals);
+        if (opts->entries)
+            sheet_print(&records, cli->format);
+        else
+            print_segment(cli, &header, &totals);
+        sheet_close(&records);
+    }
+    buf_close(&bytes);
+    return r;
+}

@@ -1,0 +1,140 @@
+/* quarry dump, check: what lies on the disk. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "cli/check.h"
+#include "cli/cli.h"
+#include "cli/command.h"
+#include "cli/dump.h"
+#include "cli/table_printer.h"
+#include "gfs-lite/fs.h"
+
+/* Enough to tell the kinds of files apart, at either end. */
+#define EDGE_BYTES 64
+
+/* --- dump -------------------------------------------------------------- */
+
+static const struct option dump_options_list[] = {
+    {"entries", 'e', NULL, "what is in it, one by one, instead of a summary"},
+    {"limit", 'n', "N", "of entries"},
+    {NULL, 0, NULL, NULL},
+};
+
+struct edges {
+    char head[EDGE_BYTES];
+    char tail[EDGE_BYTES];
+    size_t head_len;
+    size_t tail_len;
+};
+
+static int
+read_edges(struct cli *cli, const char *path, struct edges *e, struct err *err)
+{
+    struct file *f;
+    uint64_t size;
+    int r = file_open(cli->world, path, FILE_READ, &f, err);
+    if (r)
+        return r;
+    r = file_size(f, &size, err);
+    if (!r)
+        r = file_read_at(f, 0, e->head, EDGE_BYTES, &e->head_len, err);
+    if (!r)
+        r = file_read_at(f, size > EDGE_BYTES ? size - EDGE_BYTES : 0, e->tail,
+                         EDGE_BYTES, &e->tail_len, err);
+    file_close(f);
+    return r;
+}
+
+static int dump_file(struct cli *cli,
+                     struct fs *fs,
+                     const char *path,
+                     const char *name,
+                     const struct dump_options *opts,
+                     struct err *err)
+{
+    struct edges e;
+    struct slice head, tail;
+    int r = read_edges(cli, path, &e, err);
+    if (r)
+        return r;
+    head = slice_make(e.head, e.head_len);
+    tail = slice_make(e.tail, e.tail_len);
+    if (is_manifest(head))
+        return dump_manifest(cli, fs, name, opts, err);
+    if (is_log_segment(head))
+        return dump_log_segment(cli, fs, name, opts, err);
+    if (is_table_file(tail))
+        return dump_table_file(cli, fs, name, opts, err);
+    r = dump_record_file(cli, path, opts, err);
+    if (r == ERR_CORRUPT)
+        err_hint(err, "dump reads table files, manifests, log segments and "
+                      "record files");
+    return r;
+}
+
+static int run_dump(struct cli *cli, const struct args *args, struct err *err)
+{
+    const char *path = args->words[0];
+    const char *slash = strrchr(path, '/');
+    struct dump_options opts = {.entries = args_flag(args, "entries"),
+                                .limit = UINT64_MAX};
+    struct file_info info;
+    struct fs *fs;
+    char *dir;
+    int r = args_number(args, "limit", 1, UINT64_MAX, &opts.limit, err);
+    if (!r)
+        r = world_stat(cli->world, path, &info, err);
+    if (!r && info.kind != FILE_KIND_REGULAR) {
+        r = err_set(err, ERR_INVALID, "%s is no file", path);
+        err_hint(err, "for a store: quarry check %s", path);
+    }
+    if (r)
+        return r;
+    dir =
+        slash ? mem_strndup(path, (size_t)(slash - path) + 1) : mem_strdup(".");
+    r = fs_local_open(cli->world, dir, &fs, err);
+    if (!r) {
+        r = dump_file(cli, fs, path, slash ? slash + 1 : path, &opts, err);
+        fs_close(fs);
+    }
+    mem_free(dir);
+    return r;
+}
+
+/* --- check ------------------------------------------------------------- */
+
+static int run_check(struct cli *cli, const struct args *args, struct err *err)
+{
+    const char *dir = args->word_count ? args->words[0] : cli_directory(cli);
+    if (strncmp(dir, "file:", 5) == 0)
+        dir += 5;
+    return check_store(cli, dir, err);
+}
+
+const struct command inspect_commands[] = {
+    {.name = "dump",
+     .arguments = "FILE",
+     .summary = "Show what a file of a store or a job holds",
+     .details = "Table files, manifests, log segments, record files: told by "
+                "content.",
+     .examples =
+         "quarry dump quarry-data/tables/000012.sst --entries --limit 5",
+     .words_min = 1,
+     .words_max = 1,
+     .options = {dump_options_list},
+     .run = run_dump},
+    {.name = "check",
+     .arguments = "[DIR]",
+     .summary = "Verify every byte of a store that is not in use",
+     .details = "Reads all table files and the commit log: checksums, order, "
+                "counts. Changes\nnothing. Exit status 1 when something is "
+                "damaged.",
+     .examples = "quarry check quarry-data",
+     .words_max = 1,
+     .run = run_check},
+    {.name = NULL},
+};
