@@ -1,0 +1,158 @@
+"""What the tests of the command line share: a scratch directory, and the binary
+run in it as a user would.
+
+Each test program is run as `test_NAME.py QUARRY [unittest arguments]`.
+"""
+
+import json
+import os
+import pty
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+QUARRY = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else "quarry"
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+SECONDS_MAX = 120
+
+
+def shared(relative):
+    """A file of the shared data, or None after saying what is skipped."""
+    top = os.environ.get("QUARRY_SHARED", os.path.join(ROOT, "..", "shared"))
+    path = os.path.join(top, relative)
+    if os.path.exists(path):
+        return path
+    print("SKIPPED: %s is not here (set QUARRY_SHARED)" % path, flush=True)
+    return None
+
+
+class CliTest(unittest.TestCase):
+    """Every test has a directory of its own, which is the working directory of
+    the commands; the store is its quarry-data."""
+
+    maxDiff = None
+
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="quarry-cli-")
+        self.env = {k: v for k, v in os.environ.items()
+                    if k not in ("QUARRY_TARGET", "HOME")}
+        self.env["HOME"] = self.dir
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def write(self, name, text):
+        mode = "wb" if isinstance(text, bytes) else "w"
+        with open(self.path(name), mode) as f:
+            f.write(text)
+        return name
+
+    def run_quarry(self, *args, stdin=None):
+        """Run one command. Returns the completed process; output as bytes."""
+        if isinstance(stdin, str):
+            stdin = stdin.encode()
+        done = subprocess.run([QUARRY, *args], cwd=self.dir, env=self.env,
+                              input=stdin if stdin is not None else b"",
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              timeout=SECONDS_MAX, check=False)
+        for sign in (b"Sanitizer", b"runtime error", b"panic at"):
+            self.assertNotIn(sign, done.stderr, done.stderr.decode())
+        return done
+
+    def ok(self, *args, stdin=None):
+        """A command that succeeds; returns what it printed."""
+        done = self.run_quarry(*args, stdin=stdin)
+        self.assertEqual(done.returncode, 0, "%s: %s" % (
+            " ".join(args), done.stderr.decode()))
+        return done.stdout.decode()
+
+    def fails(self, status, *args, stdin=None):
+        """A command that fails with @status; returns its one-line message."""
+        done = self.run_quarry(*args, stdin=stdin)
+        message = done.stderr.decode()
+        self.assertEqual(done.returncode, status, "%s: exit %d: %s" % (
+            " ".join(args), done.returncode, message))
+        last = message.strip().splitlines()[-1] if message.strip() else ""
+        self.assertTrue(last.startswith("quarry: "), message)
+        return last
+
+    def json(self, *args, stdin=None):
+        """The objects that a command prints with --format json."""
+        text = self.ok(*args, "--format", "json", stdin=stdin)
+        return [json.loads(line) for line in text.splitlines()]
+
+    def table(self, name="t", *families):
+        options = []
+        for family in families or ("f",):
+            options += ["--family", family]
+        self.ok("table", "create", name, *options)
+
+    def files_below(self, name):
+        return sorted(os.path.join(base, f)
+                      for base, _, names in os.walk(self.path(name))
+                      for f in names)
+
+
+class Terminal:
+    """A command on a pseudo-terminal: what is typed, and what it shows."""
+
+    def __init__(self, test, *args, columns=80):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.chdir(test.dir)
+            env = dict(test.env, TERM="xterm", COLUMNS=str(columns))
+            os.execve(QUARRY, [QUARRY, *args], env)
+        self.seen = b""
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def wait_for(self, text, seconds=30):
+        """Read until @text was shown; returns everything since the last wait."""
+        deadline = time.monotonic() + seconds
+        while text.encode() not in self.seen:
+            ready, _, _ = select.select([self.fd], [], [], 0.2)
+            if ready:
+                try:
+                    part = os.read(self.fd, 65536)
+                except OSError:
+                    part = b""
+                if not part:
+                    raise AssertionError("ended before %r: %r" %
+                                         (text, self.seen))
+                self.seen += part
+            elif time.monotonic() > deadline:
+                raise AssertionError("no %r in %r" % (text, self.seen))
+        at = self.seen.index(text.encode()) + len(text.encode())
+        shown, self.seen = self.seen[:at], self.seen[at:]
+        return shown.decode("utf-8", "replace")
+
+    def close(self):
+        """Wait for the end; returns the exit status, or -signal."""
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            try:
+                if select.select([self.fd], [], [], 0.1)[0]:
+                    if not os.read(self.fd, 65536):
+                        break
+            except OSError:
+                break
+            done, status = os.waitpid(self.pid, os.WNOHANG)
+            if done:
+                return os.waitstatus_to_exitcode(status)
+        _, status = os.waitpid(self.pid, 0)
+        return os.waitstatus_to_exitcode(status)
+
+    def kill(self):
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+
+
+def main():
+    unittest.main(verbosity=1)

@@ -1,0 +1,258 @@
+"""Every error names the thing, the place and what to do; exit 1 for what
+failed, 2 for what was used wrongly; and nothing stored is lost."""
+
+import glob
+import os
+import re
+import signal
+import subprocess
+import time
+
+import harness
+from harness import CliTest, main
+
+
+class Usage(CliTest):
+    def test_misspelt_command(self):
+        self.assertEqual(
+            self.fails(2, "scam", "t"),
+            "quarry: scam: no such command (did you mean: quarry scan?)")
+        self.assertEqual(
+            self.fails(2, "table", "crate", "t"), "quarry: table crate: no "
+            "such command (did you mean: quarry table create?)")
+        self.assertIn("which of its commands", self.fails(2, "table"))
+
+    def test_misspelt_option(self):
+        self.table()
+        self.assertEqual(
+            self.fails(2, "scan", "t", "--limt", "3"),
+            "quarry: scan: unknown option --limt (did you mean --limit?)")
+
+    def test_wrong_values(self):
+        self.table()
+        self.assertIn("'x' is not a number",
+                      self.fails(2, "scan", "t", "--limit", "x"))
+        self.assertIn("--limit needs a value: N",
+                      self.fails(2, "scan", "t", "--limit"))
+        self.assertIn("is no time", self.fails(2, "scan", "t", "--since",
+                                               "yesterday"))
+        self.assertIn("none of text, json, csv",
+                      self.fails(2, "scan", "t", "--format", "xml"))
+        self.assertIn("takes no value",
+                      self.fails(2, "scan", "t", "--keys-only=1"))
+        self.assertIn("expects TABLE ROW", self.fails(2, "get", "t"))
+        self.assertIn("unexpected argument 'x'",
+                      self.fails(2, "table", "describe", "t", "x"))
+        self.assertIn("has no value", self.fails(2, "put", "t", "r", "f:q"))
+        self.assertIn("is no column", self.fails(2, "put", "t", "r", ":q=1"))
+
+    def test_every_command_has_help(self):
+        """--help works everywhere, and shows a usage and an example."""
+        overview = self.ok("help")
+        names = re.findall(r"^  ([a-z-]+(?: [a-z-]+)?)  ", overview, re.M)
+        self.assertGreater(len(names), 25)
+        for name in names:
+            text = self.ok(*name.split(), "--help")
+            self.assertIn("Usage: quarry " + name, text)
+            self.assertIn("Example:\n  quarry", text)
+            self.assertIn("--target", text)
+            for line in text.splitlines():
+                self.assertLessEqual(len(line), 100, line)
+        self.assertIn("table create", self.ok("table", "--help"))
+
+
+class BadInput(CliTest):
+    def test_no_store(self):
+        message = self.fails(1, "table", "list")
+        self.assertIn("make a table first", message)
+        self.assertFalse(os.path.exists(self.path("quarry-data")))
+
+    def test_bad_target(self):
+        self.assertIn("file:DIR", self.fails(1, "-t", "ftp:x", "table", "list"))
+
+    def test_unknown_table(self):
+        self.table("webtable")
+        self.assertIn("did you mean webtable?", self.fails(1, "scan", "webtabel"))
+
+    def test_unknown_family(self):
+        """The message lists the families there are; nothing was written."""
+        self.table("t", "alpha", "beta")
+        message = self.fails(1, "put", "t", "r", "alpha:a=1", "gamma:q=1")
+        self.assertIn("gamma", message)
+        self.assertIn("alpha", message)
+        self.assertIn("beta", message)
+        self.assertEqual(self.json("count", "t"), [{"rows": 0, "cells": 0}])
+        self.assertIn("gamma", self.fails(1, "scan", "t", "--family", "gamma"))
+
+    def test_bad_regex(self):
+        self.table()
+        for option in ("--column", "--row-regex", "--value"):
+            message = self.fails(1, "scan", "t", option, "a(b")
+            self.assertIn("a(b", message)
+
+    def test_row_key_too_long(self):
+        """65,537 bytes of row key are refused with the limit; 65,536 are not.
+        """
+        self.table()
+        message = self.fails(1, "put", "t", "k" * 65537, "f:q=1")
+        self.assertRegex(message, r"65,?536|64 KiB")
+        self.ok("put", "t", "k" * 65536, "f:q=1")
+        self.assertEqual(self.json("count", "t"), [{"rows": 1, "cells": 1}])
+
+    def test_empty_row(self):
+        self.table()
+        self.fails(1, "put", "t", "", "f:q=1")
+
+    def test_table_exists(self):
+        self.table()
+        self.assertIn("t", self.fails(1, "table", "create", "t", "--family",
+                                      "f"))
+
+    def test_bad_schema(self):
+        message = self.fails(1, "table", "create", "t", "--family",
+                             "f,version=3")
+        self.assertIn("version", message)
+        self.assertIn("versions", message)
+
+    def test_row_not_there(self):
+        self.table()
+        self.assertIn("no row r", self.fails(1, "get", "t", "r"))
+
+    def test_store_in_use(self):
+        """A second process is told who has the store, and harms nothing."""
+        self.table()
+        with subprocess.Popen([harness.QUARRY, "shell"], cwd=self.dir,
+                              env=self.env, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as shell:
+            shell.stdin.write(b"count t --format csv\n")
+            shell.stdin.flush()
+            self.assertEqual(shell.stdout.readline(), b"rows,cells\n")
+            message = self.fails(1, "put", "t", "r", "f:q=1")
+            self.assertIn(str(shell.pid), message)
+            self.assertIn("choose another store", message)
+            self.assertIn(str(shell.pid), self.fails(1, "check"))
+            shell.stdin.write(b"put t r f:q=1\n")
+            shell.stdin.close()
+            self.assertEqual(shell.wait(), 0)
+        self.assertEqual(self.json("count", "t"), [{"rows": 1, "cells": 1}])
+
+    def test_newer_format(self):
+        """A manifest of a later version is refused by name, and left alone."""
+        self.table()
+        path = sorted(glob.glob(self.path("quarry-data/manifest-*")))[-1]
+        with open(path, "r+b") as f:
+            head = bytearray(f.read(16))
+            head[8] = 99
+            head[12:16] = crc32c(bytes(head[:12])).to_bytes(4, "little")
+            f.seek(0)
+            f.write(head)
+        before = open(path, "rb").read()
+        message = self.fails(1, "table", "list")
+        self.assertIn("99", message)
+        self.assertIn("newer", message)
+        self.assertEqual(open(path, "rb").read(), before)
+
+    def test_corrupt_block(self):
+        """A read over a damaged block names file and place; rows elsewhere can
+        still be read."""
+        self.table()
+        for letter in "abcd":
+            self.ok("put", "t", letter, "f:q=" + letter * 60000)
+        self.ok("table", "compact", "t")
+        sst, = glob.glob(self.path("quarry-data/tables/*.sst"))
+        with open(sst, "r+b") as f:
+            f.seek(64)
+            f.write(b"\xff\xff\xff\xff")
+        message = self.fails(1, "scan", "t")
+        self.assertIn(os.path.basename(sst), message)
+        self.assertRegex(message, r"(offset|block|at) \d+|\d+")
+
+    def test_full_disk(self):
+        """When the disk is full the command says so and what to do, and what
+        was there before is still there. A file-size limit stands for the disk.
+        """
+        self.table()
+        self.ok("put", "t", "small", "f:q=1")
+        self.write("big", os.urandom(3 << 20))
+        done = subprocess.run(
+            ["sh", "-c", "trap '' XFSZ; ulimit -f 1000; exec \"$@\"", "-",
+             harness.QUARRY, "put", "t", "r", "--file", "f:q=big"],
+            cwd=self.dir, env=self.env, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, check=False)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn(b"quarry: ", done.stderr)
+        self.assertEqual(self.ok("scan", "t", "--keys-only"), "small\n")
+
+    def test_saw_loops_for_ever(self):
+        """Fuel ends a program that would not, and names the line."""
+        message = self.fails(1, "saw", "--fuel", "100000", "-e",
+                             "while (true) ;")
+        self.assertIn("fuel", message)
+
+    def test_saw_loops_in_the_engine(self):
+        """In the engine fuel needs no asking."""
+        self.table()
+        self.ok("put", "t", "r", "f:q=1")
+        message = self.fails(1, "scan", "t", "--saw-text",
+                             "r: Row = input; while (true) ; emit keep <- r;")
+        self.assertIn("fuel", message)
+
+    def test_interrupted_import(self):
+        """An import that is killed half-way can be run again, and the result is
+        what one undisturbed run gives."""
+        lines = "".join("k%06d,%d\n" % (i, i) for i in range(200000))
+        self.write("in.csv", "key,n\n" + lines)
+        with subprocess.Popen([harness.QUARRY, "import", "csv", "in.csv",
+                               "--into", "t"], cwd=self.dir, env=self.env,
+                              stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as run:
+            time.sleep(0.4)
+            run.send_signal(signal.SIGKILL)
+        self.ok("import", "csv", "in.csv", "--into", "t")
+        self.assertEqual(self.json("count", "t"),
+                         [{"rows": 200000, "cells": 200000}])
+
+    def test_closed_pipe(self):
+        """A reader that has seen enough ends the scan, without noise."""
+        self.table()
+        for i in range(3):
+            self.ok("put", "t", "r%d" % i, "f:q=" + "x" * 100000)
+        done = subprocess.run("'%s' scan t | head -c 10" % harness.QUARRY,
+                              shell=True, cwd=self.dir, env=self.env,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              check=False)
+        self.assertEqual(done.stderr, b"")
+        self.assertEqual(len(done.stdout), 10)
+
+    def test_output_that_cannot_be_written(self):
+        """A full device is an error, not a silent loss."""
+        self.table()
+        self.ok("put", "t", "r", "f:q=" + "x" * 100000)
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([harness.QUARRY, "scan", "t"], cwd=self.dir,
+                                  env=self.env, stdout=full,
+                                  stderr=subprocess.PIPE, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"standard output", done.stderr)
+
+    def test_export_is_whole_or_absent(self):
+        """An export that fails leaves no file of its name."""
+        self.table()
+        self.ok("put", "t", "r", "f:q=1")
+        self.ok("export", "t", "-o", "out.jsonl")
+        self.assertEqual(os.listdir(self.dir).count("out.jsonl"), 1)
+        self.fails(1, "export", "t", "-o", "no/such/dir/out")
+        self.assertNotIn("out.jsonl.partial", os.listdir(self.dir))
+
+
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+
+
+if __name__ == "__main__":
+    main()

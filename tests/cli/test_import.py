@@ -1,0 +1,148 @@
+"""import and export: csv, jsonl, access logs and web archives."""
+
+import gzip
+import json
+import os
+
+from harness import CliTest, main, shared
+
+PAGE = ("<html><head><title>Hello</title></head><body>"
+        "<a href='http://other.example/x'>over there</a></body></html>")
+
+
+def record(kind, uri, date, body):
+    """One WARC record."""
+    return ("WARC/1.0\r\nWARC-Type: %s\r\nWARC-Record-ID: <urn:uuid:%s>\r\n"
+            "WARC-Date: %s\r\nWARC-Target-URI: %s\r\nContent-Type: "
+            "application/http; msgtype=response\r\nContent-Length: %d\r\n\r\n"
+            "%s\r\n\r\n" % (kind, abs(hash((uri, date))), date, uri,
+                            len(body.encode()), body)).encode()
+
+
+def response(uri, date, page=PAGE):
+    return record("response", uri, date, "HTTP/1.1 200 OK\r\nContent-Type: "
+                  "text/html\r\nContent-Length: %d\r\n\r\n%s" %
+                  (len(page.encode()), page))
+
+
+class Fields(CliTest):
+    def test_csv(self):
+        """A row a line; columns are named by the header; a rerun changes
+        nothing."""
+        self.write("people.csv", 'email,name,age\n'
+                   'a@x,"Ada, Countess",36\nb@x,Bob,\n')
+        for _ in range(2):
+            self.ok("import", "csv", "people.csv", "--key", "email", "--into",
+                    "people")
+            rows = self.json("scan", "people")
+            self.assertEqual([r["row"] for r in rows], ["a@x", "b@x"])
+            values = {c["qualifier"]: c["value"] for c in rows[0]["cells"]}
+            self.assertEqual(values["name"], "Ada, Countess")
+            self.assertEqual(values["age"], "36")
+
+    def test_jsonl(self):
+        """Nested fields become dotted columns."""
+        self.write("e.jsonl", '{"id": "e1", "user": {"name": "ada"}, "n": 3}\n')
+        self.ok("import", "jsonl", "e.jsonl", "--into", "events")
+        row, = self.json("get", "events", "e1")
+        values = {c["qualifier"]: c["value"] for c in row["cells"]}
+        self.assertEqual(values["user.name"], "ada")
+        self.assertEqual(values["n"], "3")
+
+    def test_access_log(self):
+        self.write("a.log", '1.2.3.4 - - [10/Oct/2000:13:55:36 -0700] '
+                   '"GET /x.html HTTP/1.0" 200 2326 "-" "Mozilla"\n')
+        self.ok("import", "access-log", "a.log", "--into", "log")
+        self.assertEqual(self.json("count", "log")[0]["rows"], 1)
+
+    def test_damage_is_reported(self):
+        """A line that cannot be read is skipped, named with its place."""
+        self.write("e.jsonl", '{"id": "a", "n": 1}\n{"id": \n'
+                   '{"id": "c", "n": 3}\n')
+        done = self.run_quarry("import", "jsonl", "e.jsonl", "--into", "t")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn(b"e.jsonl: byte ", done.stderr)
+        self.assertEqual(self.ok("scan", "t", "--keys-only").split(),
+                         ["a", "c"])
+
+    def test_errors(self):
+        self.assertIn("--into TABLE",
+                      self.fails(2, "import", "csv", "x.csv"))
+        self.assertIn("nowhere.csv", self.fails(
+            1, "import", "csv", "nowhere.csv", "--into", "t"))
+        self.write("x.csv", "a\n1\n")
+        self.fails(1, "import", "csv", "x.csv", "--into", "t", "--no-create")
+
+
+class Archives(CliTest):
+    def test_webtable(self):
+        """Pages go to rows of reversed hosts by time; links to their targets'
+        rows."""
+        records = [response("http://www.site.example/", "2024-01-0%dT00:00:00Z"
+                            % day, PAGE.replace("Hello", "Hello %d" % day))
+                   for day in (1, 2, 3)]
+        self.write("c.warc.gz", b"".join(gzip.compress(r) for r in records))
+        self.ok("import", "warc", "c.warc.gz", "--into", "web")
+        row, = self.json("get", "web", "example.site.www/", "contents:")
+        self.assertEqual([c["time"][:10] for c in row["cells"]],
+                         ["2024-01-03", "2024-01-02", "2024-01-01"])
+        self.assertIn("Hello 3", row["cells"][0]["value"])
+        row, = self.json("get", "web", "example.other/x", "anchor")
+        self.assertIn("over there", [c["value"] for c in row["cells"]])
+
+    def test_rerun_changes_nothing(self):
+        self.write("c.warc", response("http://a.example/", "2024-01-01T00:00:00"
+                                      "Z"))
+        self.ok("import", "warc", "c.warc", "--into", "web")
+        first = self.ok("export", "web")
+        self.ok("import", "warc", "c.warc", "--into", "web")
+        self.assertEqual(self.ok("export", "web"), first)
+
+    def test_damaged_archive(self):
+        """A cut member is reported with its place; what is whole is there."""
+        parts = [gzip.compress(response("http://%s.example/" % h,
+                                        "2024-01-01T00:00:00Z"))
+                 for h in "abc"]
+        self.write("c.warc.gz", parts[0] + parts[1][:60] + parts[2])
+        done = self.run_quarry("import", "warc", "c.warc.gz", "--into", "web")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"c.warc.gz: byte ", done.stderr)
+        keys = self.ok("scan", "web", "--keys-only", "--family", "contents")
+        self.assertIn("example.a/", keys)
+        self.assertIn("example.c/", keys)
+
+    def test_no_archive(self):
+        self.write("x.warc", "This is no archive.\n" * 100)
+        self.fails(1, "import", "warc", "x.warc", "--into", "web")
+
+    def test_real_crawl(self):
+        """Real archives of the shared data go in without a loss being hidden.
+        """
+        path = shared("data/crawl/tricky/pywb--example.warc.gz")
+        if not path:
+            return
+        report, = self.json("import", "warc", path, "--into", "web")
+        self.assertGreater(report["pages"], 0)
+        self.assertEqual(report["lost"], 0)
+
+
+class Export(CliTest):
+    def test_json_lines(self):
+        """Every cell comes out, one object a row."""
+        self.table()
+        for i in range(10):
+            self.ok("put", "t", "r%d" % i, "f:q=%d" % i, "--time", "5")
+        self.ok("export", "t", "-o", "out.jsonl")
+        with open(self.path("out.jsonl")) as f:
+            rows = [json.loads(line) for line in f]
+        self.assertEqual([r["row"] for r in rows],
+                         ["r%d" % i for i in range(10)])
+        self.assertEqual(rows[3]["cells"][0]["timestamp_us"], 5)
+        self.ok("export", "t", "--format", "csv", "-o", "out.csv")
+        with open(self.path("out.csv")) as f:
+            self.assertEqual(f.readlines()[1], "r0,f,q,5,0\n")
+        self.assertFalse(os.path.exists(self.path("out.csv.partial")))
+
+
+if __name__ == "__main__":
+    main()
