@@ -1,0 +1,124 @@
+/* Lines of a text file, packed or not: the unpacking is that of archives. */
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "mapreduce/ingest/run.h"
+#include "mapreduce/warc/unpack.h"
+
+#define LINE_BYTES_MAX ((size_t)64 << 20)
+
+struct run_lines {
+    struct run *run;
+    size_t index;
+    struct run_input input;
+    struct unpack unpack;
+    size_t hold; /* Bytes of the line handed out. */
+};
+
+static int
+read_input(void *ctx, void *dst, size_t len, size_t *got, struct err *err)
+{
+    struct run_lines *l = ctx;
+    return run_input_read(&l->input, dst, len, got, err);
+}
+
+static void on_damage(void *ctx, uint64_t offset, const char *reason, bool lost)
+{
+    struct run_lines *l = ctx;
+    run_damage(l->run, l->index, offset, lost, reason);
+}
+
+int run_lines_open(struct run *run,
+                   size_t index,
+                   struct run_lines **out,
+                   struct err *err)
+{
+    struct run_lines *l = mem_zalloc(1, sizeof(*l));
+    struct warc_reader_options opts = {
+        .read = read_input, .ctx = l, .on_damage = on_damage};
+    int code = run_input_open(run, index, &l->input, err);
+    *out = NULL;
+    if (code) {
+        mem_free(l);
+        return code;
+    }
+    l->run = run;
+    l->index = index;
+    unpack_init(&l->unpack);
+    unpack_start(&l->unpack, &opts);
+    *out = l;
+    return 0;
+}
+
+void run_lines_close(struct run_lines *l)
+{
+    if (!l)
+        return;
+    unpack_close(&l->unpack);
+    run_input_close(&l->input);
+    mem_free(l);
+}
+
+uint64_t run_lines_bytes_in(const struct run_lines *l)
+{
+    return l->unpack.in_offset + l->unpack.in_begin;
+}
+
+/* The line is too long: drop what is at hand of it, up to its end. */
+static int pass_over(struct run_lines *l, struct err *err)
+{
+    on_damage(l, unpack_pos(&l->unpack), "line over 64 MiB, skipped", true);
+    for (;;) {
+        const char *nl;
+        size_t n = unpack_avail(&l->unpack);
+        int code;
+        nl = n ? memchr(unpack_data(&l->unpack), '\n', n) : NULL;
+        unpack_consume(&l->unpack,
+                       nl ? (size_t)(nl - unpack_data(&l->unpack)) + 1 : n);
+        if (nl)
+            return 0;
+        code = unpack_need(&l->unpack, 1, err);
+        if (code || unpack_avail(&l->unpack) == 0)
+            return code;
+    }
+}
+
+int run_lines_next(struct run_lines *l,
+                   struct slice *line,
+                   uint64_t *offset,
+                   bool *found,
+                   struct err *err)
+{
+    struct unpack *u = &l->unpack;
+    size_t seen = 0;
+    unpack_consume(u, l->hold);
+    l->hold = 0;
+    *found = false;
+    for (;;) {
+        size_t n = unpack_avail(u);
+        const char *nl =
+            n > seen ? memchr(unpack_data(u) + seen, '\n', n - seen) : NULL;
+        int code;
+        if (nl || (u->done && n > 0)) {
+            size_t len = nl ? (size_t)(nl - unpack_data(u)) : n;
+            *offset = unpack_pos(u);
+            l->hold = nl ? len + 1 : len;
+            if (len && unpack_data(u)[len - 1] == '\r')
+                len--;
+            *line = slice_make(unpack_data(u), len);
+            *found = true;
+            return 0;
+        }
+        if (u->done)
+            return 0;
+        seen = n;
+        if (n > LINE_BYTES_MAX) {
+            code = pass_over(l, err);
+            seen = 0;
+        } else {
+            code = unpack_need(u, n + 1, err);
+        }
+        if (code)
+            return code;
+    }
+}

@@ -1,0 +1,179 @@
+/* Records of archives turned into rows. What each column holds and why is in
+ * docs/crawl.md; this file and anchors.c, captures.c are its only writers. */
+#include "mapreduce/ingest/pages.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "mapreduce/warc/date.h"
+#include "mapreduce/warc/digest.h"
+
+/* --- life
+ * ---------------------------------------------------------------------- */
+
+struct pages *pages_new(struct run *run, struct revisits *revisits)
+{
+    struct pages *p = mem_zalloc(1, sizeof(*p));
+    p->run = run;
+    p->revisits = revisits;
+    p->decoder = http_decoder_new();
+    p->scanner = html_scanner_new();
+    run_batch_init(&p->batch, run);
+    return p;
+}
+
+void pages_free(struct pages *p)
+{
+    if (!p)
+        return;
+    http_decoder_free(p->decoder);
+    html_scanner_free(p->scanner);
+    run_batch_close(&p->batch);
+    time_set_close(&p->times);
+    time_set_close(&p->targets);
+    buf_close(&p->uri);
+    buf_close(&p->row);
+    buf_close(&p->links);
+    buf_close(&p->base);
+    buf_close(&p->target_uri);
+    buf_close(&p->target_row);
+    buf_close(&p->text);
+    mem_free(p);
+}
+
+void pages_start_file(struct pages *p, size_t path_index)
+{
+    const char *path = p->run->paths[path_index];
+    const char *slash = strrchr(path, '/');
+    p->path_index = path_index;
+    p->file_name = slash ? slash + 1 : path;
+    time_set_clear(&p->times);
+}
+
+int pages_flush(struct pages *p, struct err *err)
+{
+    return run_batch_flush(&p->batch, err);
+}
+
+struct run_counts *pages_counts(struct pages *p)
+{
+    return &p->batch.counts;
+}
+
+void pages__damage(struct pages *p,
+                   const struct warc_record *rec,
+                   bool lost,
+                   const char *what)
+{
+    char text[400];
+    snprintf(text, sizeof(text), "%s: %.*s", what,
+             (int)MIN_OF(rec->uri.len, (size_t)200),
+             rec->uri.data ? rec->uri.data : "");
+    run_damage(p->run, p->path_index, rec->offset, lost, text);
+}
+
+/* --- cells
+ * ----------------------------------------------------------------------- */
+
+void pages__set(struct pages *p,
+                const char *family,
+                const char *qualifier,
+                struct slice value)
+{
+    if (value.len)
+        run_batch_set(&p->batch, p->mutation, family, slice_str(qualifier),
+                      p->time_us, value);
+}
+
+void pages__set_number(struct pages *p,
+                       const char *family,
+                       const char *qualifier,
+                       uint64_t value)
+{
+    char text[24];
+    int n = snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+    pages__set(p, family, qualifier, slice_make(text, (size_t)n));
+}
+
+/* --- where a capture goes
+ * ----------------------------------------------------------- */
+
+bool pages__place(struct pages *p,
+                  const struct warc_record *rec,
+                  struct slice uri,
+                  int64_t time_us)
+{
+    buf_clear(&p->uri);
+    buf_clear(&p->row);
+    if (!url_normalise(uri, &p->uri) ||
+        !url_row_key(buf_slice(&p->uri), &p->row)) {
+        pages__damage(p, rec, true,
+                      uri.len ? "no usable URI, record skipped"
+                              : "no URI, record skipped");
+        return false;
+    }
+    if (time_us == INT64_MIN) {
+        pages__damage(p, rec, false, "no usable date, stored at time 0");
+        time_us = 0;
+    }
+    p->time_us = time_set_claim(&p->times, buf_slice(&p->row), time_us);
+    return true;
+}
+
+/* --- what the record says
+ * ------------------------------------------------------------- */
+
+static void put_digest(struct pages *p, struct slice label)
+{
+    struct digest d;
+    char text[DIGEST_TEXT_MAX];
+    if (digest_parse(label, &d))
+        label = slice_make(text, digest_format(&d, text));
+    pages__set(p, "meta", "digest", label);
+}
+
+void pages__put_record(struct pages *p, const struct warc_record *rec)
+{
+    char source[512];
+    int n = snprintf(source, sizeof(source), "%.400s:%llu", p->file_name,
+                     (unsigned long long)rec->offset);
+    pages__set(p, "meta", "type",
+               rec->is_arc ? SLICE_LIT("response") : rec->type_name);
+    pages__set(p, "meta", "source", slice_make(source, (size_t)n));
+    pages__set(p, "meta", "id", rec->id);
+    pages__set(p, "meta", "ip", rec->ip);
+    put_digest(p, rec->payload_digest);
+    pages__set(p, "meta", "truncated",
+               rec->cut ? SLICE_LIT("damaged") : rec->truncated);
+}
+
+/* --- records
+ * ------------------------------------------------------------------------------
+ */
+
+static int
+put_one(struct pages *p, const struct warc_record *rec, struct err *err)
+{
+    switch (rec->type) {
+    case WARC_RESPONSE: return pages__put_response(p, rec, err);
+    case WARC_RESOURCE: return pages__put_resource(p, rec, err);
+    case WARC_CONVERSION: return pages__put_conversion(p, rec, err);
+    case WARC_REVISIT: return pages__put_revisit(p, rec, err);
+    case WARC_METADATA: return pages__put_metadata(p, rec, err);
+    case WARC_OTHER:
+    case WARC_INFO:
+    case WARC_REQUEST:
+    case WARC_CONTINUATION: break;
+    }
+    p->batch.counts.skipped++;
+    return 0;
+}
+
+int pages_put(struct pages *p, const struct warc_record *rec, struct err *err)
+{
+    if (p->run->opts.verify_digests && rec->whole &&
+        digest_check(rec->block_digest, rec->block) == DIGEST_DIFFERENT)
+        pages__damage(p, rec, false, "block digest differs");
+    return put_one(p, rec, err);
+}

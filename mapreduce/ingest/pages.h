@@ -1,0 +1,91 @@
+/* Between the writers of page rows: pages.c, captures.c, anchors.c, wat.c. */
+#ifndef MAPREDUCE_INGEST_PAGES_H
+#define MAPREDUCE_INGEST_PAGES_H
+
+#include "mapreduce/ingest/time_set.h"
+#include "mapreduce/ingest/webtable.h"
+#include "mapreduce/warc/http.h"
+#include "mapreduce/warc/links.h"
+#include "mapreduce/warc/reader.h"
+#include "mapreduce/warc/url.h"
+
+struct pages {
+    struct run *run;
+    struct revisits *revisits;
+    struct run_batch batch;
+    size_t path_index;
+    const char *file_name; /* Without directories: names what is stored. */
+    struct time_set times; /* Of the captures in this file. */
+
+    struct http_decoder *decoder;
+    struct http_message message;
+    struct html_scanner *scanner;
+
+    /* The capture at hand. */
+    struct buf uri; /* Normalised. */
+    struct buf row;
+    int64_t time_us;
+    struct quarry_mutation *mutation;
+
+    /* Its links: href and text, each with its length before it. */
+    struct buf links;
+    struct buf base;
+    struct buf target_uri;
+    struct buf target_row;
+    struct buf text;
+    struct time_set targets;
+};
+
+/* Row and time of the capture of @uri. False, and reported, when it has no row.
+ */
+bool pages__place(struct pages *p,
+                  const struct warc_record *rec,
+                  struct slice uri,
+                  int64_t time_us);
+
+/* Set a cell of the capture; empty values are left out. */
+void pages__set(struct pages *p,
+                const char *family,
+                const char *qualifier,
+                struct slice value);
+void pages__set_number(struct pages *p,
+                       const char *family,
+                       const char *qualifier,
+                       uint64_t value);
+/* The meta: cells that the record's head fills. */
+void pages__put_record(struct pages *p, const struct warc_record *rec);
+
+void pages__damage(struct pages *p,
+                   const struct warc_record *rec,
+                   bool lost,
+                   const char *what);
+
+/* One for each type of record that makes a row. */
+MUST_CHECK int pages__put_response(struct pages *p,
+                                   const struct warc_record *rec,
+                                   struct err *err);
+MUST_CHECK int pages__put_resource(struct pages *p,
+                                   const struct warc_record *rec,
+                                   struct err *err);
+MUST_CHECK int pages__put_conversion(struct pages *p,
+                                     const struct warc_record *rec,
+                                     struct err *err);
+MUST_CHECK int pages__put_revisit(struct pages *p,
+                                  const struct warc_record *rec,
+                                  struct err *err);
+MUST_CHECK int pages__put_metadata(struct pages *p,
+                                   const struct warc_record *rec,
+                                   struct err *err);
+/* Of a WAT: JSON about another record. False when it is none. */
+bool pages__is_wat(const struct warc_record *rec);
+MUST_CHECK int
+pages__put_wat(struct pages *p, const struct warc_record *rec, struct err *err);
+
+/* Gather a link of the capture. */
+void pages__add_link(void *ctx, const struct html_link *link);
+/* Write an anchor cell on the row of each page linked to. @base is what links
+ * are relative to besides the capture's URI, or "". */
+MUST_CHECK int
+pages__put_anchors(struct pages *p, struct slice base, struct err *err);
+
+#endif /* MAPREDUCE_INGEST_PAGES_H */

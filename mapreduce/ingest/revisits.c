@@ -1,0 +1,210 @@
+/* Revisits filled from their originals, once everything at hand is in the
+ * table. A revisit may refer to one that is filled itself: they are taken in
+ * the order of time, and what was gathered is applied before giving up. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/arena.h"
+#include "base/core/panic.h"
+#include "mapreduce/ingest/webtable.h"
+#include "mapreduce/warc/digest.h"
+
+struct revisits {
+    struct run *run;
+    struct mutex lock;
+    struct arena arena;
+    struct revisit *list;
+    size_t count;
+    size_t cap;
+};
+
+struct revisits *revisits_new(struct run *run)
+{
+    struct revisits *r = mem_zalloc(1, sizeof(*r));
+    r->run = run;
+    mutex_init(&r->lock);
+    arena_init(&r->arena);
+    return r;
+}
+
+void revisits_free(struct revisits *r)
+{
+    if (!r)
+        return;
+    mutex_close(&r->lock);
+    arena_close(&r->arena);
+    mem_free(r->list);
+    mem_free(r);
+}
+
+void revisits_add(struct revisits *r, const struct revisit *v)
+{
+    struct revisit *to;
+    mutex_lock(&r->lock);
+    if (r->count == r->cap) {
+        r->cap = r->cap ? r->cap * 2 : 64;
+        r->list = mem_realloc(r->list, r->cap * sizeof(*r->list));
+    }
+    to = &r->list[r->count++];
+    *to = *v;
+    to->row = arena_dup(&r->arena, v->row);
+    to->original_row = slice_eq(v->row, v->original_row)
+                           ? to->row
+                           : arena_dup(&r->arena, v->original_row);
+    to->digest = arena_dup(&r->arena, v->digest);
+    mutex_unlock(&r->lock);
+}
+
+/* --- finding the original
+ * --------------------------------------------------------- */
+
+/* Is the capture whose digest is @label the one that @v speaks of? */
+static bool same_digest(const struct revisit *v, struct slice label)
+{
+    struct digest a;
+    struct digest b;
+    return digest_parse(v->digest, &a) && digest_parse(label, &b) &&
+           digest_eq(&a, &b);
+}
+
+/* Times of the row's captures that may be the original, into [min, max). */
+static void bounds(const struct revisit *v, int64_t *min, int64_t *max)
+{
+    *min = INT64_MIN + 1;
+    *max = v->time_us;
+    if (v->original_us != INT64_MIN) {
+        *min = v->original_us;
+        *max = v->original_us + v->original_span_us;
+    }
+}
+
+static bool has_time(const struct quarry_row *row, int64_t us)
+{
+    for (size_t i = 0; i < row->cell_count; i++)
+        if (row->cells[i].timestamp_us == us)
+            return true;
+    return false;
+}
+
+/* The time of the original: that of the newest of @pages with the right digest,
+ * else, when its time was told, of the newest. INT64_MIN: none. */
+static int64_t choose(const struct revisit *v,
+                      const struct quarry_row *pages,
+                      const struct quarry_row *digests)
+{
+    for (size_t i = 0; digests && i < digests->cell_count; i++) {
+        const struct quarry_cell *c = &digests->cells[i];
+        if (v->digest.len && same_digest(v, c->value) &&
+            has_time(pages, c->timestamp_us))
+            return c->timestamp_us;
+    }
+    /* A page that is not modified has no digest to go by. */
+    if (v->original_us == INT64_MIN && v->digest.len)
+        return INT64_MIN;
+    return pages->cell_count ? pages->cells[0].timestamp_us : INT64_MIN;
+}
+
+static int read_cells(struct revisits *r,
+                      const struct revisit *v,
+                      const char *column,
+                      bool keys_only,
+                      const int64_t range[2],
+                      struct quarry_row **out,
+                      struct err *err)
+{
+    struct quarry_read_options opts = {
+        .column_regex = column,
+        .keys_only = keys_only,
+        .time_min_us = range[0],
+        .time_max_us = range[1],
+    };
+    return quarry_read_row(r->run->table, v->original_row, &opts, out, err);
+}
+
+/* The contents that @v shares, as the first cell of *@page; NULL: not at hand.
+ */
+static int find_original(struct revisits *r,
+                         const struct revisit *v,
+                         struct quarry_row **page,
+                         struct err *err)
+{
+    struct quarry_row *pages = NULL;
+    struct quarry_row *digests = NULL;
+    int64_t range[2];
+    int64_t at;
+    int code;
+    *page = NULL;
+    bounds(v, &range[0], &range[1]);
+    code = read_cells(r, v, "contents:", true, range, &pages, err);
+    if (code || !pages)
+        return code;
+    code = read_cells(r, v, "meta:digest", false, range, &digests, err);
+    if (code == 0) {
+        at = choose(v, pages, digests);
+        range[0] = at;
+        range[1] = at + 1;
+        if (at != INT64_MIN)
+            code = read_cells(r, v, "contents:", false, range, page, err);
+    }
+    quarry_row_free(pages);
+    quarry_row_free(digests);
+    return code;
+}
+
+/* --- filling
+ * ------------------------------------------------------------------------- */
+
+static int by_time(const void *a, const void *b)
+{
+    const struct revisit *x = a;
+    const struct revisit *y = b;
+    if (x->time_us != y->time_us)
+        return x->time_us < y->time_us ? -1 : 1;
+    return slice_cmp(x->row, y->row);
+}
+
+static int fill_one(struct revisits *r,
+                    const struct revisit *v,
+                    struct run_batch *batch,
+                    bool *filled,
+                    struct err *err)
+{
+    struct quarry_row *page;
+    struct quarry_mutation *m;
+    int code = find_original(r, v, &page, err);
+    *filled = false;
+    if (code == 0 && !page && batch->count) {
+        code = run_batch_flush(batch, err);
+        if (code == 0)
+            code = find_original(r, v, &page, err);
+    }
+    if (code || !page)
+        return code;
+    code = run_batch_row(batch, v->row, &m, err);
+    if (code == 0) {
+        run_batch_set(batch, m, "contents", SLICE_EMPTY, v->time_us,
+                      page->cells[0].value);
+        *filled = true;
+    }
+    quarry_row_free(page);
+    return code;
+}
+
+int revisits_fill(struct revisits *r, struct err *err)
+{
+    struct run_batch batch;
+    int code = 0;
+    if (r->count == 0)
+        return 0;
+    run_batch_init(&batch, r->run);
+    qsort(r->list, r->count, sizeof(*r->list), by_time);
+    for (size_t i = 0; i < r->count && code == 0; i++) {
+        bool filled;
+        code = fill_one(r, &r->list[i], &batch, &filled, err);
+        r->run->report->revisit_filled += code == 0 && filled;
+    }
+    if (code == 0)
+        code = run_batch_flush(&batch, err);
+    run_batch_close(&batch);
+    return code;
+}

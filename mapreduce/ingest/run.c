@@ -1,0 +1,326 @@
+/* An import's life: paths checked, table opened or made, files read by tasks,
+ * failures gathered, everything flushed at the end. */
+#include "mapreduce/ingest/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+
+#define PROGRESS_NS ((uint64_t)100000000)
+#define TASKS_MAX   64u
+
+void ingest_options_init(struct ingest_options *o)
+{
+    *o = (struct ingest_options){
+        .create_table = true,
+        .links = true,
+        .page_bytes_max = (uint64_t)64 << 20,
+        .family = "data",
+        .separator = '\0',
+        .header = true,
+        .log_host = "localhost",
+    };
+}
+
+void ingest_report_free(struct ingest_report *r)
+{
+    for (size_t i = 0; i < r->damage_kept; i++)
+        mem_free(r->damage[i].file);
+    for (size_t i = 0; i < r->damage_kept; i++)
+        mem_free(r->damage[i].reason);
+    mem_free(r->damage);
+    r->damage = NULL;
+    r->damage_kept = 0;
+}
+
+/* --- opening
+ * ------------------------------------------------------------------- */
+
+/* All paths are files: found out before anything is written. */
+static int check_paths(struct run *run, struct err *err)
+{
+    for (size_t i = 0; i < run->path_count; i++) {
+        struct file_info info;
+        int code = world_stat(run->world, run->paths[i], &info, err);
+        if (code) {
+            err_wrap(err, "import %s", run->paths[i]);
+            return code;
+        }
+        if (info.kind == FILE_KIND_DIRECTORY) {
+            err_set(err, ERR_INVALID, "import %s: is a directory",
+                    run->paths[i]);
+            err_hint(err, "name the files: %s/*", run->paths[i]);
+            return ERR_INVALID;
+        }
+        run->bytes_total += info.size_bytes;
+    }
+    return 0;
+}
+
+static int check_families(struct quarry *q,
+                          const char *table,
+                          const struct quarry_family_spec *families,
+                          size_t count,
+                          struct err *err)
+{
+    struct quarry_table_info *info;
+    int code = quarry_table_describe(q, table, &info, err);
+    if (code)
+        return code;
+    for (size_t i = 0; i < count && code == 0; i++) {
+        size_t k = 0;
+        while (k < info->family_count &&
+               strcmp(info->families[k].name, families[i].name) != 0)
+            k++;
+        if (k == info->family_count) {
+            code = err_set(err, ERR_INVALID,
+                           "table %s has no family \"%s\", which this import "
+                           "writes",
+                           table, families[i].name);
+            err_hint(err,
+                     "import into a new table, or: quarry table alter %s "
+                     "--add-family %s",
+                     table, families[i].name);
+        }
+    }
+    quarry_table_info_free(info);
+    return code;
+}
+
+int run_open(struct run *run,
+             struct quarry *q,
+             const char *table,
+             const char *const *paths,
+             size_t path_count,
+             const struct ingest_options *opts,
+             const struct quarry_family_spec *families,
+             size_t family_count,
+             const struct quarry_group_spec *groups,
+             size_t group_count,
+             struct ingest_report *report,
+             struct err *err)
+{
+    int code;
+    memset(run, 0, sizeof(*run));
+    memset(report, 0, sizeof(*report));
+    mutex_init(&run->lock);
+    run->q = q;
+    run->report = report;
+    run->paths = paths;
+    run->path_count = path_count;
+    if (opts)
+        run->opts = *opts;
+    else
+        ingest_options_init(&run->opts);
+    run->owns_world = run->opts.world == NULL;
+    run->world = run->owns_world ? world_real_new() : run->opts.world;
+    run->started_ns = world_mono_ns(run->world);
+    code = check_paths(run, err);
+    if (code)
+        return code;
+    code = quarry_table_open(q, table, &run->table, err);
+    if (code == ERR_NOTFOUND && run->opts.create_table) {
+        code = quarry_table_create(q, table, families, family_count, groups,
+                                   group_count, err);
+        if (code == 0)
+            code = quarry_table_open(q, table, &run->table, err);
+    } else if (code == 0) {
+        code = check_families(q, table, families, family_count, err);
+    }
+    return code;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct ingest_damage *x = a;
+    const struct ingest_damage *y = b;
+    int c = strcmp(x->file, y->file);
+    if (c)
+        return c;
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    return strcmp(x->reason, y->reason);
+}
+
+int run_close(struct run *run, int code, struct err *err)
+{
+    struct ingest_report *r = run->report;
+    if (code == 0)
+        code = quarry_flush(run->q, err);
+    if (run->table)
+        quarry_table_close(run->table);
+    if (r->damage_kept)
+        qsort(r->damage, r->damage_kept, sizeof(*r->damage), by_place);
+    r->elapsed_us = (world_mono_ns(run->world) - run->started_ns) / 1000;
+    mutex_close(&run->lock);
+    if (run->owns_world)
+        world_free(run->world);
+    return code;
+}
+
+/* --- tasks
+ * -------------------------------------------------------------------------- */
+
+/* The next file to read; false when there is none, or somebody failed. */
+static bool take_path(struct run *run, size_t *index)
+{
+    bool ok;
+    mutex_lock(&run->lock);
+    ok = run->next_path < run->path_count && run->err.code == 0;
+    if (ok)
+        *index = run->next_path++;
+    mutex_unlock(&run->lock);
+    return ok;
+}
+
+static void file_done(struct run *run, int code, const struct err *err)
+{
+    mutex_lock(&run->lock);
+    run->paths_done++;
+    if (code && run->err.code == 0) {
+        err_copy(&run->err, err);
+        run->err.code = code;
+    }
+    mutex_unlock(&run->lock);
+}
+
+static void read_files(void *arg)
+{
+    struct run *run = arg;
+    size_t index;
+    while (take_path(run, &index)) {
+        struct err err = ERR_INIT;
+        int code = run->read_file(run, index, &err);
+        if (code)
+            err_wrap(&err, "import %s", run->paths[index]);
+        file_done(run, code, &err);
+    }
+}
+
+int run_files(struct run *run, struct err *err)
+{
+    struct task *tasks[TASKS_MAX];
+    unsigned n =
+        run->opts.tasks ? run->opts.tasks : world_cpu_count(run->world);
+    n = n < TASKS_MAX ? n : TASKS_MAX;
+    if (n > run->path_count)
+        n = (unsigned)run->path_count;
+    for (unsigned i = 1; i < n; i++)
+        tasks[i] = task_start(run->world, "import", read_files, run);
+    read_files(run);
+    for (unsigned i = 1; i < n; i++)
+        task_join(tasks[i]);
+    return err_copy(err, &run->err);
+}
+
+/* --- counting
+ * ------------------------------------------------------------------------- */
+
+/* PRE: the lock is held. */
+static void tell_progress(struct run *run)
+{
+    const struct ingest_report *r = run->report;
+    struct ingest_progress p = {
+        .bytes_done = r->bytes_read,
+        .bytes_total = run->bytes_total,
+        .record_count = r->record_count,
+        .damage_count = r->damage_count,
+        .files_done = run->paths_done,
+        .files_total = run->path_count,
+    };
+    uint64_t now = world_mono_ns(run->world);
+    if (now - run->progress_ns < PROGRESS_NS)
+        return;
+    run->progress_ns = now;
+    run->opts.progress(run->opts.progress_ctx, &p);
+}
+
+int run_count(struct run *run, struct run_counts *c, struct err *err)
+{
+    struct ingest_report *r = run->report;
+    int code;
+    mutex_lock(&run->lock);
+    r->record_count += c->records;
+    r->page_count += c->pages;
+    r->revisit_count += c->revisits;
+    r->link_count += c->links;
+    r->skipped_count += c->skipped;
+    r->row_count += c->rows;
+    r->cell_count += c->cells;
+    r->bytes_read += c->bytes_read;
+    r->bytes_decoded += c->bytes_decoded;
+    if (run->opts.progress)
+        tell_progress(run);
+    code = err_copy(err, &run->err);
+    mutex_unlock(&run->lock);
+    memset(c, 0, sizeof(*c));
+    return code;
+}
+
+void run_damage(struct run *run,
+                size_t path_index,
+                uint64_t offset,
+                bool lost,
+                const char *reason)
+{
+    struct ingest_report *r = run->report;
+    mutex_lock(&run->lock);
+    r->damage_count++;
+    r->lost_count += lost;
+    if (r->damage_kept < INGEST_DAMAGE_KEPT_MAX) {
+        if (r->damage_kept == run->damage_cap) {
+            run->damage_cap = run->damage_cap ? run->damage_cap * 2 : 16;
+            r->damage =
+                mem_realloc(r->damage, run->damage_cap * sizeof(*r->damage));
+        }
+        r->damage[r->damage_kept++] =
+            (struct ingest_damage){mem_strdup(run->paths[path_index]), offset,
+                                   mem_strdup(reason), lost};
+    }
+    mutex_unlock(&run->lock);
+}
+
+/* --- input
+ * --------------------------------------------------------------------------------
+ */
+
+int run_input_open(struct run *run,
+                   size_t index,
+                   struct run_input *in,
+                   struct err *err)
+{
+    int code;
+    *in = (struct run_input){.path = run->paths[index]};
+    code = file_open(run->world, in->path, FILE_READ, &in->file, err);
+    if (code)
+        return code;
+    code = file_size(in->file, &in->size_bytes, err);
+    if (code) {
+        file_close(in->file);
+        in->file = NULL;
+        return code;
+    }
+    file_advise(in->file, 0, in->size_bytes, FILE_WILL_NEED);
+    return 0;
+}
+
+int run_input_read(void *ctx,
+                   void *dst,
+                   size_t len,
+                   size_t *got,
+                   struct err *err)
+{
+    struct run_input *in = ctx;
+    int code = file_read_at(in->file, in->offset, dst, len, got, err);
+    if (code == 0)
+        in->offset += *got;
+    return code;
+}
+
+void run_input_close(struct run_input *in)
+{
+    file_close(in->file);
+    in->file = NULL;
+}

@@ -1,0 +1,164 @@
+/* One import while it runs: its files, its tasks, what it counts and reports,
+ * and the batches in which rows reach the table. Shared by all kinds of input.
+ *
+ * Threads: run_* may be called by all tasks of the run; an input and a batch
+ * belong to one task.
+ */
+#ifndef MAPREDUCE_INGEST_RUN_H
+#define MAPREDUCE_INGEST_RUN_H
+
+#include "base/core/buf.h"
+#include "base/core/slice.h"
+#include "base/runtime/sync.h"
+#include "bigtable/client/quarry.h"
+#include "mapreduce/ingest/ingest.h"
+
+struct file;
+struct run;
+
+/* --- the run -------------------------------------------------------------- */
+
+/* Read one file, on a task of the run. @index is its place among the paths. */
+typedef int (*run_file_fn)(struct run *run, size_t index, struct err *err);
+
+struct run {
+    struct quarry *q;
+    struct quarry_table *table;
+    struct ingest_options opts;
+    struct world *world;
+    bool owns_world;
+    const char *const *paths;
+    size_t path_count;
+    run_file_fn read_file;
+    void *kind; /* Of read_file. */
+    uint64_t started_ns;
+
+    struct mutex lock; /* Of everything below: several tasks report. */
+    struct ingest_report *report;
+    size_t damage_cap;
+    size_t next_path;
+    size_t paths_done;
+    uint64_t bytes_total;
+    uint64_t progress_ns; /* When progress was told last. */
+    struct err err;       /* The first failure; others stop then. */
+};
+
+/* Check the paths and open the table, which is made of @families and @groups
+ * when it is not there. The families must be in it. */
+MUST_CHECK int run_open(struct run *run,
+                        struct quarry *q,
+                        const char *table,
+                        const char *const *paths,
+                        size_t path_count,
+                        const struct ingest_options *opts,
+                        const struct quarry_family_spec *families,
+                        size_t family_count,
+                        const struct quarry_group_spec *groups,
+                        size_t group_count,
+                        struct ingest_report *report,
+                        struct err *err);
+/* Read all files, several at a time. Parks. */
+MUST_CHECK int run_files(struct run *run, struct err *err);
+/* Make what was written durable if @code is 0, and give everything back.
+ * Returns @code or the flush's. */
+int run_close(struct run *run, int code, struct err *err);
+
+/* Put a place of damage into the report. @reason is copied. */
+void run_damage(struct run *run,
+                size_t path_index,
+                uint64_t offset,
+                bool lost,
+                const char *reason);
+
+/* What a task counted since it last told. */
+struct run_counts {
+    uint64_t records;
+    uint64_t pages;
+    uint64_t revisits;
+    uint64_t links;
+    uint64_t skipped;
+    uint64_t rows;
+    uint64_t cells;
+    uint64_t bytes_read;
+    uint64_t bytes_decoded;
+};
+
+/* Add @c to the report, zero it, and tell progress when it is time. Returns an
+ * error when another task failed. */
+MUST_CHECK int
+run_count(struct run *run, struct run_counts *c, struct err *err);
+
+/* --- input ---------------------------------------------------------------- */
+
+struct run_input {
+    struct file *file;
+    uint64_t offset;
+    uint64_t size_bytes;
+    const char *path;
+};
+
+MUST_CHECK int run_input_open(struct run *run,
+                              size_t index,
+                              struct run_input *in,
+                              struct err *err);
+/* The read callback of readers; @ctx is a struct run_input. */
+MUST_CHECK int
+run_input_read(void *ctx, void *dst, size_t len, size_t *got, struct err *err);
+void run_input_close(struct run_input *in);
+
+/* --- batches -----------------------------------------------------------------
+ */
+
+/* Rows gathered before they are applied together. */
+#define RUN_BATCH_BYTES ((size_t)4 << 20)
+#define RUN_BATCH_ROWS  ((size_t)4096)
+
+struct run_batch {
+    struct run *run;
+    struct quarry_mutation **rows; /* Reused: the first `count` are in use. */
+    size_t count;
+    size_t made;
+    size_t bytes;
+    struct run_counts counts;
+};
+
+void run_batch_init(struct run_batch *b, struct run *run);
+void run_batch_close(struct run_batch *b);
+/* A mutation of @row to fill; it belongs to the batch. Full batches are applied
+ * first, so call it before, not between, the sets of a row. Parks. */
+MUST_CHECK int run_batch_row(struct run_batch *b,
+                             struct slice row,
+                             struct quarry_mutation **m,
+                             struct err *err);
+/* Set a cell, counted. */
+void run_batch_set(struct run_batch *b,
+                   struct quarry_mutation *m,
+                   const char *family,
+                   struct slice qualifier,
+                   int64_t time_us,
+                   struct slice value);
+/* Apply what has been gathered. Parks. */
+MUST_CHECK int run_batch_flush(struct run_batch *b, struct err *err);
+
+/* --- lines
+ * ----------------------------------------------------------------------- */
+
+/* Lines of a text file, unpacked if it is gzip or zstd. */
+struct run_lines;
+
+MUST_CHECK int run_lines_open(struct run *run,
+                              size_t index,
+                              struct run_lines **out,
+                              struct err *err);
+void run_lines_close(struct run_lines *l);
+/* The next line without its end; *@found is false behind the last. Borrowed
+ * until the next call. *@offset is its place in the unpacked text. A line of
+ * more than 64 MiB is damage and is passed over. */
+MUST_CHECK int run_lines_next(struct run_lines *l,
+                              struct slice *line,
+                              uint64_t *offset,
+                              bool *found,
+                              struct err *err);
+uint64_t run_lines_bytes_in(const struct run_lines *l);
+
+#endif /* MAPREDUCE_INGEST_RUN_H */

@@ -1,0 +1,184 @@
+/* `import warc`: archives into a Webtable. Each task reads one file at a time,
+ * unpacks, parses and writes it; the engine's own tasks compress what has been
+ * written, so that one file already keeps two processors busy. */
+#include <stdio.h>
+
+#include "base/core/panic.h"
+#include "mapreduce/ingest/webtable.h"
+#include "mapreduce/warc/reader.h"
+#include "mapreduce/warc/segments.h"
+
+/* Segments waiting for their fellows, over all files. */
+#define SEGMENT_BYTES_MAX ((size_t)512 << 20)
+/* Counts are told to the run after so many records. */
+#define COUNT_EVERY 64
+
+struct warc_import {
+    struct revisits *revisits;
+    struct mutex lock; /* Of the segments. */
+    struct segments *segments;
+};
+
+/* One file being read. */
+struct warc_file {
+    struct run *run;
+    struct warc_import *import;
+    size_t index;
+    struct run_input input;
+    struct warc_reader *reader;
+    struct pages *pages;
+    uint64_t in_told;
+    uint64_t out_told;
+};
+
+static int
+read_input(void *ctx, void *dst, size_t len, size_t *got, struct err *err)
+{
+    struct warc_file *f = ctx;
+    return run_input_read(&f->input, dst, len, got, err);
+}
+
+static void on_damage(void *ctx, uint64_t offset, const char *reason, bool lost)
+{
+    struct warc_file *f = ctx;
+    run_damage(f->run, f->index, offset, lost, reason);
+}
+
+/* A segment: kept, or the whole record it completes written. */
+static int
+put_segment(struct warc_file *f, const struct warc_record *rec, struct err *err)
+{
+    const struct warc_record *whole;
+    enum segments_answer answer;
+    int code = 0;
+    mutex_lock(&f->import->lock);
+    answer = segments_add(f->import->segments, rec, &whole);
+    if (answer == SEGMENTS_COMPLETE)
+        code = pages_put(f->pages, whole, err);
+    mutex_unlock(&f->import->lock);
+    if (answer == SEGMENTS_FULL)
+        on_damage(f, rec->offset, "segment does not fit into memory, skipped",
+                  true);
+    else if (answer == SEGMENTS_BAD)
+        on_damage(f, rec->offset,
+                  "segment without origin, or there already, skipped", true);
+    return code;
+}
+
+static int count(struct warc_file *f, struct err *err)
+{
+    struct run_counts *c = pages_counts(f->pages);
+    uint64_t in = warc_reader_bytes_in(f->reader);
+    uint64_t out = warc_reader_bytes_out(f->reader);
+    c->bytes_read += in - f->in_told;
+    c->bytes_decoded += out - f->out_told;
+    f->in_told = in;
+    f->out_told = out;
+    return run_count(f->run, c, err);
+}
+
+static int read_records(struct warc_file *f, struct err *err)
+{
+    const struct warc_record *rec;
+    uint64_t n = 0;
+    int code;
+    while ((code = warc_reader_next(f->reader, &rec, err)) == 0 && rec) {
+        pages_counts(f->pages)->records++;
+        if (segments_is_one(rec))
+            code = put_segment(f, rec, err);
+        else
+            code = pages_put(f->pages, rec, err);
+        if (code == 0 && ++n % COUNT_EVERY == 0)
+            code = count(f, err);
+        if (code)
+            return code;
+    }
+    return code;
+}
+
+static int read_file(struct run *run, size_t index, struct err *err)
+{
+    struct warc_file f = {
+        .run = run,
+        .import = run->kind,
+        .index = index,
+    };
+    struct warc_reader_options opts = {
+        .read = read_input,
+        .ctx = &f,
+        .on_damage = on_damage,
+        .block_bytes_max = run->opts.page_bytes_max + ((uint64_t)1 << 20),
+    };
+    int code = run_input_open(run, index, &f.input, err);
+    if (code)
+        return code;
+    opts.size_bytes = f.input.size_bytes;
+    f.reader = warc_reader_new(&opts);
+    f.pages = pages_new(run, f.import->revisits);
+    pages_start_file(f.pages, index);
+    code = read_records(&f, err);
+    if (code == 0)
+        code = count(&f, err);
+    if (code == 0)
+        code = pages_flush(f.pages, err);
+    pages_free(f.pages);
+    warc_reader_free(f.reader);
+    run_input_close(&f.input);
+    return code;
+}
+
+/* Segments whose fellows never came: what joins is kept, the loss is told. */
+static int
+put_incomplete(struct run *run, struct warc_import *import, struct err *err)
+{
+    const struct warc_record *first;
+    struct slice id;
+    struct pages *pages = pages_new(run, import->revisits);
+    int code = 0;
+    pages_start_file(pages, run->path_count - 1);
+    while (code == 0 &&
+           segments_take_incomplete(import->segments, &id, &first)) {
+        char text[200];
+        snprintf(text, sizeof(text), "segments of record %.*s are missing",
+                 (int)MIN_OF(id.len, (size_t)120), id.data);
+        run_damage(run, run->path_count - 1, first ? first->offset : 0, true,
+                   text);
+        if (first)
+            code = pages_put(pages, first, err);
+    }
+    if (code == 0)
+        code = pages_flush(pages, err);
+    pages_free(pages);
+    return code;
+}
+
+int ingest_warc(struct quarry *q,
+                const char *table,
+                const char *const *paths,
+                size_t path_count,
+                const struct ingest_options *opts,
+                struct ingest_report *report,
+                struct err *err)
+{
+    struct run run;
+    struct warc_import import = {0};
+    int code = run_open(&run, q, table, paths, path_count, opts,
+                        webtable_families, webtable_family_count,
+                        webtable_groups, webtable_group_count, report, err);
+    if (code == 0) {
+        import.revisits = revisits_new(&run);
+        import.segments = segments_new(SEGMENT_BYTES_MAX);
+        mutex_init(&import.lock);
+        run.kind = &import;
+        run.read_file = read_file;
+        code = run_files(&run, err);
+        if (code == 0)
+            code = put_incomplete(&run, &import, err);
+        if (code == 0)
+            code = revisits_fill(import.revisits, err);
+        mutex_close(&import.lock);
+        segments_free(import.segments);
+        revisits_free(import.revisits);
+    }
+    return run_close(&run, code, err);
+}

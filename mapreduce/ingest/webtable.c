@@ -1,0 +1,24 @@
+/* The shape of a Webtable.
+ *
+ * Three locality groups: pages are big and read one at a time, in blocks that
+ * hold many versions of one page so that these compress against each other;
+ * metadata is scanned whole; anchors are many and small. */
+#include "mapreduce/ingest/webtable.h"
+
+const struct quarry_family_spec webtable_families[] = {
+    {"contents", "group=contents"}, {"anchor", "group=anchors"},
+    {"language", "group=meta"},     {"http", "group=meta"},
+    {"meta", "group=meta"},
+};
+const size_t webtable_family_count =
+    sizeof(webtable_families) / sizeof(webtable_families[0]);
+
+const struct quarry_group_spec webtable_groups[] = {
+    {"contents",
+     "compression=zstd,level=1,block=256KiB,bloom=row,dictionary=off"},
+    {"anchors",
+     "compression=zstd,level=1,block=64KiB,bloom=row,dictionary=off"},
+    {"meta", "compression=zstd,level=1,block=64KiB,bloom=row,dictionary=off"},
+};
+const size_t webtable_group_count =
+    sizeof(webtable_groups) / sizeof(webtable_groups[0]);

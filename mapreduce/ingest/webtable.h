@@ -1,0 +1,61 @@
+/* The Webtable: rows for pages, as docs/crawl.md describes them, out of records
+ * of archives. Inside mapreduce/ingest only.
+ *
+ * Threads: a page writer belongs to one task.
+ */
+#ifndef MAPREDUCE_INGEST_WEBTABLE_H
+#define MAPREDUCE_INGEST_WEBTABLE_H
+
+#include "mapreduce/ingest/run.h"
+
+struct pages;
+struct revisits;
+struct warc_record;
+
+extern const struct quarry_family_spec webtable_families[];
+extern const size_t webtable_family_count;
+extern const struct quarry_group_spec webtable_groups[];
+extern const size_t webtable_group_count;
+
+/* --- pages
+ * --------------------------------------------------------------------- */
+
+/* A writer of the records of file @path_index. Owned. @revisits is borrowed. */
+struct pages *pages_new(struct run *run, struct revisits *revisits);
+void pages_free(struct pages *p); /* NULL is allowed. */
+
+/* The records that follow are of this file. */
+void pages_start_file(struct pages *p, size_t path_index);
+
+/* Write the rows of @rec; @extra is what of its block came behind rec->block
+ * and may be empty. Parks when a batch is full. */
+MUST_CHECK int
+pages_put(struct pages *p, const struct warc_record *rec, struct err *err);
+/* Apply what is gathered. Parks. */
+MUST_CHECK int pages_flush(struct pages *p, struct err *err);
+struct run_counts *pages_counts(struct pages *p);
+
+/* --- revisits
+ * -------------------------------------------------------------------- */
+
+/* Captures whose contents are those of an earlier one. Threads: any. */
+struct revisits *revisits_new(struct run *run);
+void revisits_free(struct revisits *r); /* NULL is allowed. */
+
+struct revisit {
+    struct slice row;
+    int64_t time_us;
+    struct slice original_row; /* Or "". */
+    int64_t original_us;       /* INT64_MIN: not told. */
+    int64_t original_span_us;  /* How exactly it is told. */
+    struct slice digest;       /* Of the payload, as labelled, or "". */
+};
+
+/* Remember one; copied. */
+void revisits_add(struct revisits *r, const struct revisit *v);
+
+/* Find the originals in the table and write their contents at the revisits'
+ * times. Parks. */
+MUST_CHECK int revisits_fill(struct revisits *r, struct err *err);
+
+#endif /* MAPREDUCE_INGEST_WEBTABLE_H */
