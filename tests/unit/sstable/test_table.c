@@ -1,0 +1,480 @@
+/* Tables give back what was written, skip what is not there, and turn any
+ * damage into an error. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/core/coding.h"
+#include "base/core/crc32c.h"
+#include "base/core/hash.h"
+#include "base/core/panic.h"
+#include "base/core/rand.h"
+#include "base/runtime/world.h"
+#include "bigtable/row/cell_key.h"
+#include "bigtable/sstable/block_cache.h"
+#include "bigtable/sstable/dump.h"
+#include "bigtable/sstable/format.h"
+#include "bigtable/sstable/properties.h"
+#include "bigtable/sstable/reader.h"
+#include "bigtable/sstable/writer.h"
+#include "gfs-lite/fs.h"
+#include "tests/lib/check_main.h"
+
+/* --- fixture ------------------------------------------------------------ */
+
+static struct world *world;
+static struct fs *fs;
+static struct block_cache *cache;
+
+static void set_up(void)
+{
+    world = world_real_new();
+    ck_assert_int_eq(fs_local_open(world, test_tmpdir(), &fs, NULL), 0);
+    cache = block_cache_new(1 << 20);
+}
+
+static void tear_down(void)
+{
+    block_cache_free(cache);
+    fs_close(fs);
+    world_free(world);
+}
+
+struct entry {
+    struct buf key;
+    struct buf value;
+};
+
+/* @count cells in @rows rows, sorted, with values of which every 100th is
+ * large. */
+static struct entry *make_entries(struct rand_gen *r, size_t count, int rows)
+{
+    struct entry *e = calloc(count, sizeof(*e));
+    for (size_t i = 0; i < count; i++) {
+        char row[16];
+        char column[16];
+        int at = (int)(i * (size_t)rows / count);
+        size_t len =
+            i % 100 == 99 ? 20000 + rand_below(r, 50000) : rand_below(r, 100);
+        struct cell_key k;
+        snprintf(row, sizeof(row), "row%06d", at * 2);
+        snprintf(column, sizeof(column), "%06d", (int)i);
+        k = (struct cell_key){.row = slice_str(row),
+                              .qualifier = slice_str(column),
+                              .timestamp_us = (int64_t)i,
+                              .sequence = i + 1,
+                              .family = (family_id)(at % 2 + 1),
+                              .kind = ENTRY_PUT};
+        cell_key_append(&e[i].key, &k);
+        for (size_t b = 0; b < len; b++)
+            buf_append_byte(&e[i].value, (char)('a' + rand_below(r, 8)));
+    }
+    return e;
+}
+
+static void free_entries(struct entry *e, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        buf_close(&e[i].key);
+        buf_close(&e[i].value);
+    }
+    free(e);
+}
+
+static void write_table(const char *path,
+                        const struct group_options *group,
+                        const struct entry *e,
+                        size_t count)
+{
+    struct table_writer *w;
+    ck_assert_int_eq(table_writer_open(fs, path, group, 0, &w, NULL), 0);
+    for (size_t i = 0; i < count; i++)
+        ck_assert_int_eq(table_writer_add(w, buf_slice(&e[i].key),
+                                          buf_slice(&e[i].value), NULL),
+                         0);
+    ck_assert_int_eq(table_writer_finish(w, NULL), 0);
+    ck_assert_uint_eq(table_writer_properties(w)->entry_count, count);
+    table_writer_free(w);
+}
+
+static void check_walk(struct table_reader *r,
+                       enum table_read_mode mode,
+                       const struct entry *e,
+                       size_t from,
+                       size_t to,
+                       size_t count)
+{
+    struct table_iter it;
+    table_iter_init(&it);
+    table_iter_open(&it, r, mode);
+    ck_assert_int_eq(table_iter_seek(&it, buf_slice(&e[from].key), NULL), 0);
+    for (size_t i = from; i < to; i++) {
+        ck_assert_msg(table_iter_valid(&it), "mode %d: entry %zu of [%zu, %zu)",
+                      (int)mode, i, from, to);
+        ck_assert(slice_eq(table_iter_key(&it), buf_slice(&e[i].key)));
+        ck_assert(slice_eq(table_iter_value(&it), buf_slice(&e[i].value)));
+        ck_assert_int_eq(table_iter_next(&it, NULL), 0);
+    }
+    ck_assert_int_eq(table_iter_valid(&it), to < count);
+    table_iter_close(&it);
+}
+
+static void check_probes(struct table_reader *r,
+                         const struct entry *e,
+                         size_t count,
+                         bool filtered)
+{
+    size_t passed = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct slice key = buf_slice(&e[i].key);
+        struct slice row = slice_sub(key, 0, cell_key_row_length(key));
+        struct slice column = slice_sub(key, 0, cell_key_column_length(key));
+        struct table_probe p = {row, hash64_slice(row), hash64_slice(row)};
+        bool maybe;
+        ck_assert_int_eq(table_reader_probe(r, &p, &maybe, NULL), 0);
+        ck_assert(maybe);
+        p = (struct table_probe){column, hash64_slice(row),
+                                 hash64_slice(column)};
+        ck_assert_int_eq(table_reader_probe(r, &p, &maybe, NULL), 0);
+        ck_assert(maybe);
+    }
+    for (int i = 0; i < 1000; i++) {
+        struct buf absent = BUF_INIT;
+        char row[16];
+        struct table_probe p;
+        bool maybe;
+        snprintf(row, sizeof(row), "row%06d", i * 2 + 1);
+        cell_key_append_row(&absent, slice_str(row));
+        p = (struct table_probe){buf_slice(&absent),
+                                 hash64_slice(buf_slice(&absent)),
+                                 hash64_slice(buf_slice(&absent))};
+        ck_assert_int_eq(table_reader_probe(r, &p, &maybe, NULL), 0);
+        passed += maybe;
+        buf_close(&absent);
+    }
+    if (filtered)
+        ck_assert_uint_lt(passed, 50);
+}
+
+/* --- round trips -------------------------------------------------------- */
+
+/* Whatever the options, every entry is found by seek in every mode of reading,
+ * walks are complete, filters never deny one, and the checker agrees. */
+static void round_trip(const struct group_options *group, size_t count)
+{
+    struct table_reader_options opts = {.cache = cache,
+                                        .in_memory = group->in_memory};
+    struct sstable_report report;
+    struct table_reader *r;
+    struct rand_gen rand;
+    struct entry *e;
+    struct err why = ERR_INIT;
+    rand_init(&rand, test_seed());
+    e = make_entries(&rand, count, 700);
+    write_table("a.sst", group, e, count);
+    ck_assert_int_eq(table_reader_open(fs, "a.sst", &opts, &r, NULL), 0);
+    check_walk(r, TABLE_READ_POINT, e, 0, count, count);
+    check_walk(r, TABLE_READ_SCAN, e, 0, count, count);
+    check_walk(r, TABLE_READ_ONCE, e, 0, count, count);
+    for (int i = 0; i < 300; i++) {
+        size_t from = rand_below(&rand, count);
+        size_t to = from + rand_below(&rand, 40);
+        to = MIN_OF(to, count);
+        check_walk(r, (enum table_read_mode)rand_below(&rand, 3), e, from, to,
+                   count);
+    }
+    check_probes(r, e, count, group->bloom != BLOOM_NONE);
+    table_reader_unref(r);
+    ck_assert_msg(sstable_verify(fs, "a.sst", &report, &why) == 0, "%s",
+                  why.text);
+    ck_assert_uint_eq(report.entry_count, count);
+    ck_assert_int_eq(fs_remove(fs, "a.sst", NULL), 0);
+    free_entries(e, count);
+}
+
+START_TEST(test_round_trips)
+{
+    static const uint32_t blocks[] = {512, 8192, 65536};
+    set_up();
+    for (size_t i = 0; i < ARRAY_LEN(blocks); i++) {
+        struct group_options group;
+        group_options_default(&group);
+        group.block_bytes = blocks[i];
+        group.compression = COMPRESSION_NONE;
+        group.bloom = BLOOM_ROW;
+        round_trip(&group, 3000);
+        group.compression = COMPRESSION_ZSTD;
+        group.dictionary = false;
+        group.bloom = BLOOM_ROW_COLUMN;
+        round_trip(&group, 3000);
+        group.dictionary = true;
+        group.bloom = BLOOM_NONE;
+        round_trip(&group, 3000);
+        group.in_memory = true;
+        round_trip(&group, 1000);
+        round_trip(&group, 1);
+    }
+    tear_down();
+}
+
+END_TEST
+
+/* Blocks that repeat each other's text get a dictionary, and shrink by it. */
+START_TEST(test_dictionary_pays_on_like_blocks)
+{
+    enum {
+        WORDS = 400,
+        CELLS = 6000
+    };
+    struct group_options group;
+    struct rand_gen rand;
+    char(*words)[40] = malloc(WORDS * sizeof(*words));
+    struct fs_info with;
+    struct fs_info without;
+    struct buf text = BUF_INIT;
+    struct entry *e = calloc(CELLS, sizeof(*e));
+    set_up();
+    rand_init(&rand, test_seed());
+    for (int i = 0; i < WORDS; i++)
+        for (int k = 0; k < 40; k++)
+            words[i][k] = (char)('!' + rand_below(&rand, 90));
+    for (int i = 0; i < CELLS; i++) {
+        char row[16];
+        struct cell_key k;
+        snprintf(row, sizeof(row), "%06d", i);
+        k = (struct cell_key){.row = slice_str(row),
+                              .qualifier = SLICE_LIT("q"),
+                              .sequence = 1,
+                              .family = 1,
+                              .kind = ENTRY_PUT};
+        cell_key_append(&e[i].key, &k);
+        for (int w = 0; w < 25; w++)
+            buf_append(&e[i].value, words[rand_below(&rand, WORDS)], 40);
+    }
+    group_options_default(&group);
+    group.block_bytes = 8192;
+    write_table("with.sst", &group, e, CELLS);
+    group.dictionary = false;
+    write_table("without.sst", &group, e, CELLS);
+    ck_assert_int_eq(fs_stat(fs, "with.sst", &with, NULL), 0);
+    ck_assert_int_eq(fs_stat(fs, "without.sst", &without, NULL), 0);
+    ck_assert_uint_lt(with.size_bytes, without.size_bytes / 2);
+    ck_assert_int_eq(sstable_dump(fs, "with.sst", true, &text, NULL), 0);
+    ck_assert(strstr(buf_cstr(&text), "row+column") != NULL);
+    buf_close(&text);
+    free(words);
+    free_entries(e, CELLS);
+    tear_down();
+}
+
+END_TEST
+
+/* --- damage ------------------------------------------------------------- */
+
+/* Read a file that may be damaged: an error, or exactly the entries. */
+static void read_damaged(const char *path,
+                         const struct entry *e,
+                         size_t count,
+                         enum table_read_mode mode)
+{
+    struct table_reader_options opts = {.cache = cache};
+    struct err why = ERR_INIT;
+    struct table_reader *r;
+    struct table_iter it;
+    size_t i = 0;
+    int rc = table_reader_open(fs, path, &opts, &r, &why);
+    if (rc) {
+        ck_assert(rc == ERR_CORRUPT || rc == ERR_UNSUPPORTED);
+        ck_assert(strstr(why.text, path) != NULL);
+        return;
+    }
+    table_iter_init(&it);
+    table_iter_open(&it, r, mode);
+    rc = table_iter_seek(&it, SLICE_EMPTY, &why);
+    while (!rc && table_iter_valid(&it)) {
+        ck_assert_uint_lt(i, count);
+        ck_assert(slice_eq(table_iter_key(&it), buf_slice(&e[i].key)));
+        ck_assert(slice_eq(table_iter_value(&it), buf_slice(&e[i].value)));
+        i++;
+        rc = table_iter_next(&it, &why);
+    }
+    if (rc) {
+        ck_assert_int_eq(rc, ERR_CORRUPT);
+        ck_assert(strstr(why.text, path) != NULL);
+        ck_assert(strstr(why.text, "block at ") != NULL);
+    } else {
+        ck_assert_uint_eq(i, count);
+    }
+    table_iter_close(&it);
+    table_reader_unref(r);
+}
+
+static void replace_file(const char *path, struct slice bytes)
+{
+    struct fs_write_options opts = {.mode = FS_WRITE_LOG};
+    struct fs_writer *w;
+    ck_assert_int_eq(fs_create(fs, path, &opts, &w, NULL), 0);
+    ck_assert_int_eq(fs_writer_append(w, bytes.data, bytes.len, NULL), 0);
+    fs_writer_close(w);
+}
+
+/* Every byte of a small table, flipped in one bit and in all: never wrong data,
+ * never a crash, and the message names the file. */
+START_TEST(test_every_flipped_byte)
+{
+    struct group_options group;
+    struct buf bytes = BUF_INIT;
+    struct rand_gen rand;
+    struct entry *e;
+    set_up();
+    rand_init(&rand, test_seed());
+    e = make_entries(&rand, 60, 30);
+    group_options_default(&group);
+    group.block_bytes = 512;
+    for (int zstd = 0; zstd < 2; zstd++) {
+        group.compression = zstd ? COMPRESSION_ZSTD : COMPRESSION_NONE;
+        write_table("a.sst", &group, e, 60);
+        buf_clear(&bytes);
+        ck_assert_int_eq(fs_read_all(fs, "a.sst", 1 << 20, &bytes, NULL), 0);
+        for (size_t i = 0; i < bytes.len; i++) {
+            char good = bytes.data[i];
+            bytes.data[i] ^= (char)(i % 2 ? 0xff : 1 << i % 8);
+            replace_file("b.sst", buf_slice(&bytes));
+            read_damaged("b.sst", e, 60, (enum table_read_mode)(i % 3));
+            bytes.data[i] = good;
+        }
+        ck_assert_int_eq(fs_remove(fs, "a.sst", NULL), 0);
+    }
+    buf_close(&bytes);
+    free_entries(e, 60);
+    tear_down();
+}
+
+END_TEST
+
+/* A table cut at any length is refused. */
+START_TEST(test_every_truncation)
+{
+    struct group_options group;
+    struct buf bytes = BUF_INIT;
+    struct table_reader_options opts;
+    struct rand_gen rand;
+    struct entry *e;
+    set_up();
+    opts = (struct table_reader_options){.cache = cache};
+    rand_init(&rand, test_seed());
+    e = make_entries(&rand, 60, 30);
+    group_options_default(&group);
+    write_table("a.sst", &group, e, 60);
+    ck_assert_int_eq(fs_read_all(fs, "a.sst", 1 << 20, &bytes, NULL), 0);
+    for (size_t len = 0; len < bytes.len; len++) {
+        struct table_reader *r;
+        replace_file("b.sst", slice_sub(buf_slice(&bytes), 0, len));
+        ck_assert_int_eq(table_reader_open(fs, "b.sst", &opts, &r, NULL),
+                         ERR_CORRUPT);
+    }
+    buf_close(&bytes);
+    free_entries(e, 60);
+    tear_down();
+}
+
+END_TEST
+
+/* A later format is named as such, with what to do about it. */
+START_TEST(test_newer_version_is_unsupported)
+{
+    struct group_options group;
+    struct buf bytes = BUF_INIT;
+    struct table_reader_options opts;
+    struct err why = ERR_INIT;
+    struct table_footer footer;
+    struct table_reader *r;
+    struct rand_gen rand;
+    struct entry *e;
+    char *tail;
+    set_up();
+    opts = (struct table_reader_options){.cache = cache};
+    rand_init(&rand, test_seed());
+    e = make_entries(&rand, 5, 5);
+    group_options_default(&group);
+    write_table("a.sst", &group, e, 5);
+    ck_assert_int_eq(fs_read_all(fs, "a.sst", 1 << 20, &bytes, NULL), 0);
+    tail = bytes.data + bytes.len - TABLE_FOOTER_BYTES;
+    ck_assert_int_eq(table_footer_parse(tail, bytes.len, &footer, NULL), 0);
+    put_le32(tail + FOOTER_VERSION_AT, TABLE_VERSION + 1);
+    put_le32(tail + FOOTER_CRC_AT, crc32c(tail, FOOTER_CRC_AT));
+    replace_file("b.sst", buf_slice(&bytes));
+    ck_assert_int_eq(table_reader_open(fs, "b.sst", &opts, &r, &why),
+                     ERR_UNSUPPORTED);
+    ck_assert(strstr(why.text, "b.sst") != NULL);
+    ck_assert(why.hint[0] != '\0');
+    buf_close(&bytes);
+    free_entries(e, 5);
+    tear_down();
+}
+
+END_TEST
+
+/* A writer that is given up leaves no file. */
+START_TEST(test_unfinished_table_is_removed)
+{
+    struct group_options group;
+    struct table_writer *w;
+    struct fs_info info;
+    set_up();
+    group_options_default(&group);
+    ck_assert_int_eq(table_writer_open(fs, "x/a.sst", &group, 0, &w, NULL), 0);
+    table_writer_free(w);
+    ck_assert_int_eq(fs_stat(fs, "x/a.sst", &info, NULL), ERR_NOTFOUND);
+    tear_down();
+}
+
+END_TEST
+
+/* One huge value costs its readers a block of its own, and its neighbours
+ * nothing. */
+START_TEST(test_huge_value_stands_alone)
+{
+    enum {
+        HUGE_BYTES = 5 << 20
+    };
+    struct table_reader_options opts;
+    struct group_options group;
+    struct entry e[3] = {0};
+    struct table_reader *r;
+    set_up();
+    opts = (struct table_reader_options){.cache = cache};
+    group_options_default(&group);
+    for (int i = 0; i < 3; i++) {
+        char row[2] = {(char)('a' + i), 0};
+        struct cell_key k = {.row = slice_str(row),
+                             .qualifier = SLICE_LIT("q"),
+                             .sequence = 1,
+                             .family = 1,
+                             .kind = ENTRY_PUT};
+        cell_key_append(&e[i].key, &k);
+        buf_append_fill(&e[i].value, 'x', i == 1 ? HUGE_BYTES : 10);
+    }
+    write_table("a.sst", &group, e, 3);
+    ck_assert_int_eq(table_reader_open(fs, "a.sst", &opts, &r, NULL), 0);
+    ck_assert_uint_eq(table_reader_properties(r)->block_count, 3);
+    check_walk(r, TABLE_READ_POINT, e, 0, 3, 3);
+    check_walk(r, TABLE_READ_SCAN, e, 0, 3, 3);
+    check_walk(r, TABLE_READ_ONCE, e, 0, 3, 3);
+    table_reader_unref(r);
+    for (int i = 0; i < 3; i++) {
+        buf_close(&e[i].key);
+        buf_close(&e[i].value);
+    }
+    tear_down();
+}
+
+END_TEST
+
+TEST_MAIN("table",
+          test_round_trips,
+          test_dictionary_pays_on_like_blocks,
+          test_every_flipped_byte,
+          test_every_truncation,
+          test_newer_version_is_unsupported,
+          test_unfinished_table_is_removed,
+          test_huge_value_stands_alone)
