@@ -102,14 +102,17 @@ struct ingest_options {
 
     /* csv, jsonl */
     const char *family;     /* Of the cells. Default "data". */
-    const char *key;        /* Column (csv: name or number from 1; jsonl: a
-                               field) with the row key. Default: the first
-                               column; for jsonl "id" or "key". */
+    const char *key;        /* What the row key is made of. csv: a column's name
+                               or number from 1, several with commas between
+                               (joined by '/'), or "#", the line's number.
+                               jsonl: a field. Default: the first column; for
+                               jsonl "id" or "key". */
     const char *time_field; /* Column with the timestamp: ISO 8601, or seconds,
                                ms or µs since 1970 told apart by their size.
                                NULL: every cell is written at time 0, so that a
                                rerun changes nothing. */
-    char separator;         /* csv: ',' by default; 0: guess from , ; tab |. */
+    char separator;         /* csv: 0, the default: the most frequent of
+                               , ; tab | in the first line. */
     bool header;            /* csv: the first line names the columns. Default
                                true; otherwise they are "1", "2", … */
 

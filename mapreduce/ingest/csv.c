@@ -1,0 +1,277 @@
+/* `import csv`: comma-separated values, RFC 4180: fields in quotes hold
+ * separators, doubled quotes and line ends. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/arena.h"
+#include "base/core/panic.h"
+#include "mapreduce/ingest/csv_fields.h"
+#include "mapreduce/ingest/table_rows.h"
+
+/* A quoted field that is open for longer was never closed. */
+#define RECORD_BYTES_MAX ((size_t)4 << 20)
+
+/* Columns that a key may be made of. */
+#define KEY_COUNT_MAX 16
+
+struct csv {
+    struct run *run;
+    size_t index;
+    char separator;
+    bool started;
+    struct buf record; /* A record over several lines, so far. */
+    uint64_t record_offset;
+    bool open; /* It waits for a closing quote. */
+
+    struct csv_fields fields;
+    struct arena names_arena;
+    struct slice *names; /* Of the columns; grown by number. */
+    size_t name_count;
+    size_t name_cap;
+    size_t keys[KEY_COUNT_MAX]; /* Columns of the row key. */
+    size_t key_count;           /* 0: the number of the record. */
+    uint64_t number;            /* Of the record at hand, from 1. */
+    struct buf key;
+    size_t time; /* Column of the time; SIZE_MAX: none. */
+};
+
+static void damage(struct csv *c, uint64_t offset, bool lost, const char *what)
+{
+    run_damage(c->run, c->index, offset, lost, what);
+}
+
+/* --- columns ----------------------------------------------------------------
+ */
+
+/* Have a name for column @i: its number unless the header gives one. */
+static struct slice column(struct csv *c, size_t i)
+{
+    while (c->name_count <= i) {
+        char text[24];
+        int n = snprintf(text, sizeof(text), "%zu", c->name_count + 1);
+        if (c->name_count == c->name_cap) {
+            c->name_cap = c->name_cap ? c->name_cap * 2 : 32;
+            c->names = mem_realloc(c->names, c->name_cap * sizeof(*c->names));
+        }
+        c->names[c->name_count++] =
+            arena_dup(&c->names_arena, slice_make(text, (size_t)n));
+    }
+    return c->names[i];
+}
+
+static void take_header(struct csv *c)
+{
+    for (size_t i = 0; i < c->fields.count; i++) {
+        struct slice name = slice_trim(csv_field(&c->fields, i));
+        column(c, i);
+        if (name.len && name.len <= COLUMN_BYTES_MAX)
+            c->names[i] = arena_dup(&c->names_arena, name);
+    }
+}
+
+/* The column called @name, or of that number from 1. */
+static bool find_column(struct csv *c, struct slice name, size_t *at)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->name_count; i++) {
+        if (slice_eq(c->names[i], name)) {
+            *at = i;
+            return true;
+        }
+    }
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.data[i] < '0' || name.data[i] > '9' || n > 100000)
+            return false;
+        n = n * 10 + (size_t)(name.data[i] - '0');
+    }
+    *at = n - 1;
+    return n > 0;
+}
+
+static int no_column(struct csv *c, struct slice name, struct err *err)
+{
+    struct buf b = BUF_INIT;
+    int code;
+    for (size_t i = 0; i < c->name_count && i < 40; i++)
+        buf_printf(&b, "%s%.*s", i ? ", " : "", SLICE_ARG(c->names[i]));
+    code = err_set(err, ERR_INVALID, "no column \"%.*s\"", SLICE_ARG(name));
+    err_hint(err, "there are %.200s", buf_cstr(&b));
+    buf_close(&b);
+    return code;
+}
+
+/* What the row key is made of, as the options say. */
+static int find_keys(struct csv *c, struct err *err)
+{
+    const char *spec = c->run->opts.key;
+    struct slice s;
+    c->key_count = 0;
+    if (spec && strcmp(spec, "#") == 0)
+        return 0;
+    c->key_count = 1;
+    c->keys[0] = 0;
+    if (!spec || find_column(c, slice_str(spec), &c->keys[0]))
+        return 0;
+    c->key_count = 0;
+    for (s = slice_str(spec); s.len && c->key_count < KEY_COUNT_MAX;) {
+        size_t n = slice_find_byte(s, ',');
+        struct slice name = slice_trim(slice_sub(s, 0, n));
+        if (!find_column(c, name, &c->keys[c->key_count++]))
+            return no_column(c, name, err);
+        s = slice_sub(s, n + 1, s.len);
+    }
+    return 0;
+}
+
+/* The first record: separator, header, and where key and time are. */
+static int start(struct csv *c, struct slice record, struct err *err)
+{
+    const struct ingest_options *o = &c->run->opts;
+    c->started = true;
+    c->separator = o->separator ? o->separator : csv_guess_separator(record);
+    csv_split(&c->fields, record, c->separator);
+    if (o->header)
+        take_header(c);
+    else
+        column(c, c->fields.count - 1);
+    c->time = SIZE_MAX;
+    if (o->time_field && !find_column(c, slice_str(o->time_field), &c->time))
+        return no_column(c, slice_str(o->time_field), err);
+    return find_keys(c, err);
+}
+
+/* --- rows
+ * ---------------------------------------------------------------------- */
+
+static struct slice make_key(struct csv *c)
+{
+    if (c->key_count == 1)
+        return csv_field(&c->fields, c->keys[0]);
+    buf_clear(&c->key);
+    if (c->key_count == 0)
+        buf_printf(&c->key, "%012llu", (unsigned long long)c->number);
+    for (size_t i = 0; i < c->key_count; i++) {
+        if (i)
+            buf_append_byte(&c->key, '/');
+        buf_append_slice(&c->key, csv_field(&c->fields, c->keys[i]));
+    }
+    return buf_slice(&c->key);
+}
+
+/* A lone key column is not repeated as a cell, unless it is all there is. */
+static bool is_cell(const struct csv *c, size_t i)
+{
+    return c->key_count != 1 || i != c->keys[0] || c->fields.count == 1;
+}
+
+static int put_row(struct csv *c,
+                   uint64_t offset,
+                   struct run_batch *batch,
+                   struct err *err)
+{
+    struct quarry_mutation *m;
+    struct slice key = make_key(c);
+    int64_t us = 0;
+    int code;
+    if (key.len == 0 || key.len > ROW_KEY_BYTES_MAX) {
+        damage(c, offset, true,
+               key.len ? "key over 64 KiB, line skipped"
+                       : "empty key, line skipped");
+        return 0;
+    }
+    if (c->time != SIZE_MAX && !field_time(csv_field(&c->fields, c->time), &us))
+        damage(c, offset, false, "no time in the time field, stored at 0");
+    if (c->run->opts.header && c->fields.count != c->name_count)
+        damage(c, offset, false, "not as many fields as the header");
+    code = run_batch_row(batch, key, &m, err);
+    for (size_t i = 0; i < c->fields.count && code == 0; i++)
+        if (is_cell(c, i))
+            run_batch_set(batch, m, c->run->opts.family, column(c, i), us,
+                          csv_field(&c->fields, i));
+    return code;
+}
+
+static int put_record(struct csv *c,
+                      struct slice record,
+                      uint64_t offset,
+                      struct run_batch *batch,
+                      struct err *err)
+{
+    if (!c->started) {
+        int code;
+        if (slice_starts_with(record, SLICE_LIT("\xef\xbb\xbf")))
+            record = slice_sub(record, 3, record.len);
+        code = start(c, record, err);
+        if (code || c->run->opts.header)
+            return code;
+    }
+    batch->counts.records++;
+    c->number++;
+    csv_split(&c->fields, record, c->separator);
+    return put_row(c, offset, batch, err);
+}
+
+static int take_line(void *ctx,
+                     struct slice line,
+                     uint64_t offset,
+                     struct run_batch *batch,
+                     struct err *err)
+{
+    struct csv *c = ctx;
+    struct slice record = line;
+    bool odd = csv_ends_open(line, c->open);
+    if (!c->open) {
+        if (!odd && line.len == 0)
+            return 0;
+        c->record_offset = offset;
+        buf_clear(&c->record);
+    }
+    if (odd || c->open) {
+        buf_append_slice(&c->record, line);
+        record = buf_slice(&c->record);
+        c->open = odd;
+        if (odd && c->record.len < RECORD_BYTES_MAX) {
+            buf_append_byte(&c->record, '\n');
+            return 0;
+        }
+    }
+    if (c->open) {
+        c->open = false;
+        damage(c, c->record_offset, true,
+               "quote never closed; what follows up to 4 MiB skipped");
+        return 0;
+    }
+    return put_record(c, record, c->record_offset, batch, err);
+}
+
+static int read_file(struct run *run, size_t index, struct err *err)
+{
+    struct csv c = {.run = run, .index = index};
+    int code;
+    arena_init(&c.names_arena);
+    code = import_lines(run, index, take_line, &c, err);
+    if (code == 0 && c.open)
+        damage(&c, c.record_offset, true,
+               "quote never closed; the rest of the file skipped");
+    csv_fields_close(&c.fields);
+    arena_close(&c.names_arena);
+    buf_close(&c.record);
+    buf_close(&c.key);
+    mem_free(c.names);
+    return code;
+}
+
+int ingest_csv(struct quarry *q,
+               const char *table,
+               const char *const *paths,
+               size_t path_count,
+               const struct ingest_options *opts,
+               struct ingest_report *report,
+               struct err *err)
+{
+    struct ingest_options defaults;
+    ingest_options_init(&defaults);
+    opts = opts ? opts : &defaults;
+    return import_rows(q, table, paths, path_count, opts, opts->family,
+                       read_file, report, err);
+}

@@ -1,0 +1,122 @@
+/* A line of a web server's access log. */
+#include "mapreduce/ingest/log_line.h"
+
+#include "mapreduce/warc/date.h"
+
+static struct slice word(struct slice *s)
+{
+    size_t n;
+    struct slice w;
+    while (s->len && s->data[0] == ' ')
+        *s = slice_sub(*s, 1, s->len);
+    n = slice_find_byte(*s, ' ');
+    w = slice_sub(*s, 0, n);
+    *s = slice_sub(*s, n, s->len);
+    return w;
+}
+
+static struct slice unless_dash(struct slice s)
+{
+    return slice_eq_str(s, "-") ? SLICE_EMPTY : s;
+}
+
+/* A field in quotes, in which a backslash takes the next byte. */
+static bool quoted(struct slice *s, struct slice *out)
+{
+    size_t i = 0;
+    while (s->len && s->data[0] == ' ')
+        *s = slice_sub(*s, 1, s->len);
+    if (s->len == 0 || s->data[0] != '"')
+        return false;
+    for (i = 1; i < s->len && s->data[i] != '"'; i++)
+        i += s->data[i] == '\\';
+    if (i >= s->len)
+        return false;
+    *out = slice_sub(*s, 1, i);
+    *s = slice_sub(*s, i + 1, s->len);
+    return true;
+}
+
+static void split_request(struct log_line *l)
+{
+    struct slice s = l->request;
+    size_t n = s.len;
+    l->method = l->path = l->protocol = SLICE_EMPTY;
+    if (slice_find_byte(s, ' ') == s.len)
+        return; /* "-", or what a scanner sent. */
+    l->method = word(&s);
+    while (s.len && s.data[0] == ' ')
+        s = slice_sub(s, 1, s.len);
+    n = s.len;
+    while (n > 0 && s.data[n - 1] != ' ')
+        n--;
+    if (n > 0 && slice_starts_with(slice_sub(s, n, s.len), SLICE_LIT("HTTP"))) {
+        l->protocol = slice_sub(s, n, s.len);
+        s = slice_trim(slice_sub(s, 0, n));
+    }
+    l->path = s;
+}
+
+static bool is_number(struct slice s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (s.data[i] < '0' || s.data[i] > '9')
+            return false;
+    return s.len > 0;
+}
+
+/* "client ident user [": users may hold blanks, so the bracket is sought. */
+static bool take_client(struct slice *s, struct log_line *l)
+{
+    size_t bracket = slice_find_byte(*s, '[');
+    struct slice head = slice_sub(*s, 0, bracket);
+    struct slice rest;
+    size_t words = 0;
+    if (bracket == s->len)
+        return false;
+    for (rest = head; word(&rest).len;)
+        words++;
+    if (words < 3)
+        return false;
+    l->vhost = SLICE_EMPTY;
+    rest = head;
+    if (words > 3) {
+        /* "vhost:port client ident user": the port tells. */
+        struct slice first = word(&rest);
+        size_t colon = slice_find_byte(first, ':');
+        if (is_number(slice_sub(first, colon + 1, first.len)))
+            l->vhost = first;
+        else
+            rest = head;
+    }
+    l->client = word(&rest);
+    word(&rest);
+    l->user = unless_dash(slice_trim(rest));
+    *s = slice_sub(*s, bracket, s->len);
+    return l->client.len > 0;
+}
+
+bool log_line_parse(struct slice line, struct log_line *out)
+{
+    struct slice s = slice_trim(line);
+    size_t close;
+    out->referer = out->agent = SLICE_EMPTY;
+    if (!take_client(&s, out))
+        return false;
+    close = slice_find_byte(s, ']');
+    if (close == s.len ||
+        !date_parse_log(slice_sub(s, 1, close), &out->time_us))
+        return false;
+    s = slice_sub(s, close + 1, s.len);
+    if (!quoted(&s, &out->request))
+        return false;
+    split_request(out);
+    out->status = word(&s);
+    out->bytes = unless_dash(word(&s));
+    if (!is_number(out->status) || (out->bytes.len && !is_number(out->bytes)))
+        return false;
+    if (quoted(&s, &out->referer) && quoted(&s, &out->agent))
+        out->agent = unless_dash(out->agent);
+    out->referer = unless_dash(out->referer);
+    return true;
+}

@@ -1,0 +1,105 @@
+/* What csv, jsonl and access-log imports share. */
+#include "mapreduce/ingest/table_rows.h"
+
+#include <stdio.h>
+
+#include "mapreduce/warc/date.h"
+
+#define COUNT_EVERY 1024
+
+bool field_time(struct slice s, int64_t *us)
+{
+    int64_t n = 0;
+    size_t i = 0;
+    s = slice_trim(s);
+    /* 8 and 14 digits are dates: as counts they would be 1970 and year 2600. */
+    if ((s.len == 8 || s.len == 14 || s.len < 6) && date_parse(s, us))
+        return true;
+    for (; i < s.len && i < 19 && s.data[i] >= '0' && s.data[i] <= '9'; i++) {
+        if (n > (INT64_MAX - 9) / 10)
+            return false;
+        n = n * 10 + (s.data[i] - '0');
+    }
+    if (i == 0 || (i < s.len && s.data[i] != '.'))
+        return date_parse(s, us);
+    if (n < INT64_C(100000000000))
+        *us = n * 1000000;
+    else if (n < INT64_C(100000000000000))
+        *us = n * 1000;
+    else if (n < INT64_C(100000000000000000))
+        *us = n;
+    else
+        *us = n / 1000;
+    return true;
+}
+
+int import_rows(struct quarry *q,
+                const char *table,
+                const char *const *paths,
+                size_t path_count,
+                const struct ingest_options *opts,
+                const char *family,
+                run_file_fn read_file,
+                struct ingest_report *report,
+                struct err *err)
+{
+    const struct quarry_family_spec families[] = {{family, "group=data"}};
+    const struct quarry_group_spec groups[] = {
+        {"data", "compression=zstd,level=1,block=64KiB,dictionary=off"}};
+    struct run run;
+    int code = run_open(&run, q, table, paths, path_count, opts, families, 1,
+                        groups, 1, report, err);
+    if (code == 0) {
+        run.read_file = read_file;
+        code = run_files(&run, err);
+    }
+    return run_close(&run, code, err);
+}
+
+static int each_line(struct run *run,
+                     struct run_lines *lines,
+                     struct run_batch *batch,
+                     line_fn fn,
+                     void *ctx,
+                     struct err *err)
+{
+    uint64_t told = 0;
+    uint64_t n = 0;
+    for (;;) {
+        struct slice line;
+        uint64_t offset;
+        bool found;
+        int code = run_lines_next(lines, &line, &offset, &found, err);
+        if (code == 0 && found)
+            code = fn(ctx, line, offset, batch, err);
+        if (code)
+            return code;
+        if (!found || ++n % COUNT_EVERY == 0) {
+            batch->counts.bytes_read += run_lines_bytes_in(lines) - told;
+            told = run_lines_bytes_in(lines);
+            code = run_count(run, &batch->counts, err);
+        }
+        if (code || !found)
+            return code;
+    }
+}
+
+int import_lines(struct run *run,
+                 size_t index,
+                 line_fn fn,
+                 void *ctx,
+                 struct err *err)
+{
+    struct run_batch batch;
+    struct run_lines *lines;
+    int code = run_lines_open(run, index, &lines, err);
+    if (code)
+        return code;
+    run_batch_init(&batch, run);
+    code = each_line(run, lines, &batch, fn, ctx, err);
+    if (code == 0)
+        code = run_batch_flush(&batch, err);
+    run_batch_close(&batch);
+    run_lines_close(lines);
+    return code;
+}

@@ -1,0 +1,42 @@
+/* What csv, jsonl and access-log imports share: rows of plain fields. Inside
+ * mapreduce/ingest only. */
+#ifndef MAPREDUCE_INGEST_TABLE_ROWS_H
+#define MAPREDUCE_INGEST_TABLE_ROWS_H
+
+#include "mapreduce/ingest/run.h"
+
+/* Longest name of a column. */
+#define COLUMN_BYTES_MAX ((size_t)4096)
+/* Longest row key. */
+#define ROW_KEY_BYTES_MAX ((size_t)64 << 10)
+
+/* ISO 8601, 14 digits, or a count of seconds, ms, µs or ns since 1970 told
+ * apart by its size. False when it is none. */
+bool field_time(struct slice s, int64_t *us);
+
+/* Read every path with @read_file into a table with one family, @family. */
+MUST_CHECK int import_rows(struct quarry *q,
+                           const char *table,
+                           const char *const *paths,
+                           size_t path_count,
+                           const struct ingest_options *opts,
+                           const char *family,
+                           run_file_fn read_file,
+                           struct ingest_report *report,
+                           struct err *err);
+
+/* Called for each line, which is borrowed for the call. */
+typedef int (*line_fn)(void *ctx,
+                       struct slice line,
+                       uint64_t offset,
+                       struct run_batch *batch,
+                       struct err *err);
+
+/* Call @fn with each line of file @index, counting; apply at the end. */
+MUST_CHECK int import_lines(struct run *run,
+                            size_t index,
+                            line_fn fn,
+                            void *ctx,
+                            struct err *err);
+
+#endif /* MAPREDUCE_INGEST_TABLE_ROWS_H */
