@@ -354,6 +354,10 @@ seal(struct table_writer *w, struct slice next, size_t shared, struct err *err)
     block_builder_reset(&w->data);
     b->hashes = w->hashes;
     w->hashes = swap_hashes;
+    /* Row and column are hashed again in the next block: it may begin another
+     * partition, whose filter must know what goes on in it. */
+    w->row_len = 0;
+    w->column_len = 0;
     *w->last = b;
     w->last = &b->next;
     w->queued_bytes += b->bytes.len;
