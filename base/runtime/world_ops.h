@@ -82,6 +82,15 @@ struct world_ops {
                     const char *name,
                     struct loop **out,
                     struct err *err);
+    /* @l is the running fiber's. */
+    int (*listen)(struct loop *l,
+                  const char *address,
+                  struct stream_listener **out,
+                  struct err *err);
+    int (*connect)(struct loop *l,
+                   const char *address,
+                   struct stream **out,
+                   struct err *err);
 };
 
 struct world {

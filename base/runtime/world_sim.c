@@ -289,6 +289,7 @@ static void sim_free(struct world *base)
     sim_loop_free(&w->main->base);
     PRE(!w->loops);
     PRE(!w->locks);
+    PRE(!w->listeners);
     sim_disk_close(&w->disk);
     trace_close(&w->trace);
     mem_free(w->ready);
@@ -323,6 +324,8 @@ static const struct world_ops sim_ops = {
     .task_start = sim_task_start,
     .task_join = sim_task_join,
     .loop_new = sim_loop_new,
+    .listen = sim__listen,
+    .connect = sim__connect,
 };
 
 struct world *sim_world_new(const struct sim_options *o)

@@ -31,6 +31,7 @@ struct sim_world {
     size_t ready_cap;
     size_t task_count; /* Not yet joined. */
     bool driving;      /* Inside sim_run(). */
+    struct sim_listener *listeners;
     /* Disk */
     struct sim_disk disk;
     uint64_t life; /* Power-ups: open files know theirs. */
@@ -130,5 +131,16 @@ int sim__lock(struct world *w,
               struct file_lock **out,
               struct err *err);
 void sim__unlock(struct file_lock *l);
+
+/* --- world_sim_stream.c -------------------------------------------------- */
+
+int sim__listen(struct loop *l,
+                const char *address,
+                struct stream_listener **out,
+                struct err *err);
+int sim__connect(struct loop *l,
+                 const char *address,
+                 struct stream **out,
+                 struct err *err);
 
 #endif /* BASE_RUNTIME_WORLD_SIM_H */

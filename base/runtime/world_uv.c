@@ -99,6 +99,8 @@ static const struct world_ops real_ops = {
     .task_start = real_task_start,
     .task_join = real_task_join,
     .loop_new = real_loop_new,
+    .listen = real_listen,
+    .connect = real_connect,
 };
 
 struct world *world_real_new(void)

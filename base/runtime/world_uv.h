@@ -87,4 +87,14 @@ int real_loop_new(struct world *w,
                   struct loop **out,
                   struct err *err);
 
+/* world_uv_stream.c */
+int real_listen(struct loop *l,
+                const char *address,
+                struct stream_listener **out,
+                struct err *err);
+int real_connect(struct loop *l,
+                 const char *address,
+                 struct stream **out,
+                 struct err *err);
+
 #endif /* BASE_RUNTIME_WORLD_UV_H */

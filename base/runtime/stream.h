@@ -1,0 +1,72 @@
+/* Byte streams between processes: TCP and Unix-domain sockets, used from
+ * fibers.
+ *
+ * Addresses: "host:port" with a name or an IPv4 or [IPv6] literal, port 0 for
+ * any free one; "unix:/path". In the simulated world any such text names a
+ * meeting point in memory, and bytes take options.network_us to arrive.
+ *
+ * A stream belongs to the loop of the fiber that made it. At most one fiber
+ * reads it and one writes it at a time; they may be two. Reads and writes try
+ * the socket first and park only when it is empty or full; nothing is queued
+ * behind the caller's back, so a writer is held to its reader's pace.
+ *
+ * Deadlines and cancellation of the calling fiber end every call that parks. A
+ * write that ended so may have sent a part: close the stream then.
+ */
+#ifndef BASE_RUNTIME_STREAM_H
+#define BASE_RUNTIME_STREAM_H
+
+#include <stddef.h>
+
+#include "base/core/err.h"
+#include "base/core/slice.h"
+
+struct stream;
+struct stream_listener;
+
+/* Listen on @address for the loop of the running fiber. *@out is owned. A Unix
+ * socket's path that nobody serves any more is taken over.
+ * Errors: ERR_INVALID (the address), ERR_BUSY (in use), ERR_DENIED, ERR_IO. */
+MUST_CHECK int stream_listen(const char *address,
+                             struct stream_listener **out,
+                             struct err *err);
+/* The address with the port that was chosen. Borrowed. */
+const char *stream_listener_address(const struct stream_listener *l);
+/* The next connection. Parks. ERR_CLOSED once the listener is closed. */
+MUST_CHECK int
+stream_accept(struct stream_listener *l, struct stream **out, struct err *err);
+/* NULL is allowed. A fiber inside stream_accept() gets ERR_CLOSED. */
+void stream_listener_close(struct stream_listener *l);
+
+/* Connect to @address. Parks. *@out is owned.
+ * Errors: ERR_UNAVAILABLE (refused, unreachable), ERR_INVALID, ERR_NOTFOUND (no
+ * such host), ERR_DEADLINE, ERR_CANCELLED, ERR_IO. */
+MUST_CHECK int
+stream_connect(const char *address, struct stream **out, struct err *err);
+
+/* Read at least one byte and at most @len; *@got 0 at the end of the stream.
+ * Parks. Errors: ERR_CLOSED (reset, or closed here), ERR_IO. */
+MUST_CHECK int stream_read(struct stream *s,
+                           void *dst,
+                           size_t len,
+                           size_t *got,
+                           struct err *err);
+/* Read exactly @len bytes; ERR_CLOSED when the stream ends before. Parks. */
+MUST_CHECK int
+stream_read_full(struct stream *s, void *dst, size_t len, struct err *err);
+
+/* Write all parts. Parks while the peer does not take them.
+ * Errors: ERR_CLOSED (the peer is gone), ERR_IO. */
+MUST_CHECK int stream_write(struct stream *s,
+                            const struct slice *parts,
+                            size_t part_count,
+                            struct err *err);
+
+/* The other side, for messages. Borrowed. */
+const char *stream_peer(const struct stream *s);
+
+/* Close; fibers inside calls on it get ERR_CLOSED. NULL is allowed. Does not
+ * park; PRE: on the stream's loop. */
+void stream_close(struct stream *s);
+
+#endif /* BASE_RUNTIME_STREAM_H */

@@ -1,0 +1,569 @@
+/* Streams of the real world: non-blocking sockets, with uv telling when they
+ * are ready.
+ *
+ * A call tries the socket first. When that would block, the fiber notes that it
+ * waits for reading or writing and parks; uv's callback wakes it. The watch is
+ * left on, because a fiber that was woken nearly always reads until the socket
+ * is empty and waits again; it is taken off when it fires and nobody waits.
+ *
+ * A socket is freed when it is closed, uv has let go of it, and no fiber is
+ * inside a call on it any more.
+ */
+#define _GNU_SOURCE
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/stream_ops.h"
+#include "base/runtime/world_uv_loop.h"
+
+#define LISTEN_BACKLOG  512
+#define WRITE_PARTS_MAX 64
+#define PORT_BYTES      8
+
+/* A socket: a stream's or a listener's. */
+struct sock {
+    int fd;
+    uv_poll_t poll;
+    int watched;          /* UV_READABLE, UV_WRITABLE: what uv looks for. */
+    struct fiber *reader; /* Parked until it is readable, */
+    struct fiber *writer; /* or writable. */
+    unsigned users;       /* Fibers inside calls, and uv. */
+    bool closed;
+    void *owner; /* The allocation it is part of. */
+};
+
+struct uv_sock_stream {
+    struct stream base;
+    struct sock sock;
+};
+
+struct uv_sock_listener {
+    struct stream_listener base;
+    struct sock sock;
+    char *unix_path; /* To remove at the end; NULL for TCP. Owned. */
+};
+
+static struct sock *stream_sock(struct stream *s)
+{
+    return &((struct uv_sock_stream *)s)->sock;
+}
+
+/* --- waiting ----------------------------------------------------------- */
+
+static void on_ready(uv_poll_t *handle, int status, int events);
+
+static void watch(struct sock *k, int events)
+{
+    if (k->watched == events)
+        return;
+    k->watched = events;
+    if (events == 0)
+        uv_poll_stop(&k->poll);
+    else if (uv_poll_start(&k->poll, events, on_ready) != 0)
+        PANIC("uv_poll_start");
+}
+
+static void on_ready(uv_poll_t *handle, int status, int events)
+{
+    struct sock *k = handle->data;
+    int keep = UV_READABLE;
+    if (status < 0)
+        events = UV_READABLE | UV_WRITABLE; /* The call will find out why. */
+    if ((events & UV_READABLE) && !k->reader)
+        keep = 0;
+    if (k->writer && !(events & UV_WRITABLE))
+        keep |= UV_WRITABLE;
+    if ((events & UV_READABLE) && k->reader)
+        fiber_wake(k->reader);
+    if ((events & UV_WRITABLE) && k->writer)
+        fiber_wake(k->writer);
+    watch(k, keep & k->watched);
+}
+
+/* Park until the socket may be read or written, whichever @side is of. */
+static int
+wait_ready(struct sock *k, struct fiber **side, int event, struct err *err)
+{
+    int rc;
+    PRE(!*side); /* One reader and one writer at a time. */
+    *side = fiber_self();
+    watch(k, k->watched | event);
+    rc = fiber_park_checked(err);
+    *side = NULL;
+    return rc;
+}
+
+static void drop(struct sock *k)
+{
+    if (--k->users == 0)
+        mem_free(k->owner);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    drop(handle->data);
+}
+
+static void close_sock(struct sock *k)
+{
+    PRE(!k->closed);
+    k->closed = true;
+    uv_poll_stop(&k->poll);
+    uv_close((uv_handle_t *)&k->poll, on_closed);
+    close(k->fd);
+    if (k->reader)
+        fiber_wake(k->reader);
+    if (k->writer)
+        fiber_wake(k->writer);
+}
+
+/* Give @fd to uv. On failure it is closed. */
+static int init_sock(struct loop *l, struct sock *k, int fd, struct err *err)
+{
+    int rc;
+    k->fd = fd;
+    rc = uv_poll_init(&uv_loop_of(l)->uv, &k->poll, fd);
+    if (rc) {
+        close(fd);
+        return err_set_errno(err, -rc, "watch a socket");
+    }
+    k->poll.data = k;
+    k->users = 1;
+    return 0;
+}
+
+static int closed_here(struct err *err)
+{
+    return err_set(err, ERR_CLOSED, "closed");
+}
+
+/* --- addresses --------------------------------------------------------- */
+
+struct resolved {
+    struct sockaddr_storage addr;
+    socklen_t len;
+    int family;
+};
+
+static int resolve_unix(const char *path, struct resolved *out, struct err *err)
+{
+    struct sockaddr_un *un = (struct sockaddr_un *)&out->addr;
+    if (strlen(path) >= sizeof(un->sun_path))
+        return err_set(err, ERR_INVALID, "unix:%s: the path is over %zu bytes",
+                       path, sizeof(un->sun_path) - 1);
+    un->sun_family = AF_UNIX;
+    memcpy(un->sun_path, path, strlen(path) + 1);
+    out->len = sizeof(*un);
+    out->family = AF_UNIX;
+    return 0;
+}
+
+struct lookup {
+    const char *host;
+    const char *port;
+    struct addrinfo hints;
+    struct addrinfo *found;
+    int rc;
+};
+
+static void do_lookup(void *arg)
+{
+    struct lookup *l = arg;
+    l->rc = getaddrinfo(l->host, l->port, &l->hints, &l->found);
+}
+
+/* "host:port" or "[v6]:port" into its two parts. */
+static int split(const char *address,
+                 char *host,
+                 size_t host_bytes,
+                 char *port,
+                 struct err *err)
+{
+    const char *colon = strrchr(address, ':');
+    size_t len = colon ? (size_t)(colon - address) : 0;
+    const char *from = address;
+    if (len >= 2 && address[0] == '[' && address[len - 1] == ']') {
+        from++;
+        len -= 2;
+    }
+    if (!colon || len == 0 || len >= host_bytes ||
+        strlen(colon + 1) >= PORT_BYTES || !colon[1] ||
+        strspn(colon + 1, "0123456789") != strlen(colon + 1))
+        return err_set(err, ERR_INVALID,
+                       "address \"%s\": expected host:port or unix:/path",
+                       address);
+    memcpy(host, from, len);
+    host[len] = '\0';
+    memcpy(port, colon + 1, strlen(colon + 1) + 1);
+    return 0;
+}
+
+/* Parks for names; literals are told apart without asking anybody. */
+static int resolve(const char *address,
+                   bool passive,
+                   struct resolved *out,
+                   struct err *err)
+{
+    char host[STREAM_ADDRESS_BYTES];
+    char port[PORT_BYTES];
+    struct lookup l = {.host = host, .port = port};
+    int rc;
+    *out = (struct resolved){.len = 0};
+    if (strncmp(address, "unix:", 5) == 0)
+        return resolve_unix(address + 5, out, err);
+    rc = split(address, host, sizeof(host), port, err);
+    if (rc)
+        return rc;
+    l.hints.ai_socktype = SOCK_STREAM;
+    l.hints.ai_flags =
+        AI_NUMERICSERV | AI_NUMERICHOST | (passive ? AI_PASSIVE : 0);
+    do_lookup(&l);
+    if (l.rc == EAI_NONAME) {
+        l.hints.ai_flags &= ~AI_NUMERICHOST;
+        offload(do_lookup, &l);
+    }
+    if (l.rc)
+        return err_set(err, l.rc == EAI_NONAME ? ERR_NOTFOUND : ERR_UNAVAILABLE,
+                       "%s: %s", address, gai_strerror(l.rc));
+    memcpy(&out->addr, l.found->ai_addr, l.found->ai_addrlen);
+    out->len = l.found->ai_addrlen;
+    out->family = l.found->ai_family;
+    freeaddrinfo(l.found);
+    return 0;
+}
+
+static void
+print_address(const struct sockaddr_storage *addr, char *out, size_t bytes)
+{
+    char host[INET6_ADDRSTRLEN] = "?";
+    if (addr->ss_family == AF_INET) {
+        const struct sockaddr_in *in = (const struct sockaddr_in *)addr;
+        inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host));
+        snprintf(out, bytes, "%s:%u", host, ntohs(in->sin_port));
+    } else if (addr->ss_family == AF_INET6) {
+        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
+        inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host));
+        snprintf(out, bytes, "[%s]:%u", host, ntohs(in6->sin6_port));
+    } else {
+        snprintf(out, bytes, "unix:%.*s", STREAM_ADDRESS_BYTES - 8,
+                 ((const struct sockaddr_un *)addr)->sun_path);
+    }
+}
+
+/* --- reading and writing ----------------------------------------------- */
+
+static int io_error(const struct stream *s, const char *what, struct err *err)
+{
+    int errnum = errno;
+    if (errnum == EPIPE || errnum == ECONNRESET)
+        return err_set(err, ERR_CLOSED, "%s %s: %s", what, s->peer,
+                       strerror(errnum));
+    return err_set_errno(err, errnum, "%s %s", what, s->peer);
+}
+
+static int
+read_sock(struct stream *s, void *dst, size_t len, size_t *got, struct err *err)
+{
+    struct sock *k = stream_sock(s);
+    int rc = 0;
+    k->users++;
+    while (rc == 0) {
+        ssize_t n;
+        if (k->closed) {
+            rc = closed_here(err);
+            break;
+        }
+        n = recv(k->fd, dst, len, 0);
+        if (n >= 0) {
+            *got = (size_t)n;
+            break;
+        }
+        if (errno == EAGAIN)
+            rc = wait_ready(k, &k->reader, UV_READABLE, err);
+        else if (errno != EINTR)
+            rc = io_error(s, "read from", err);
+    }
+    drop(k);
+    return rc;
+}
+
+/* Describe the parts from byte @skip of part @part on. */
+static size_t fill_vector(const struct slice *parts,
+                          size_t count,
+                          size_t part,
+                          size_t skip,
+                          struct iovec *v)
+{
+    size_t n = 0;
+    for (; part < count && n < WRITE_PARTS_MAX; part++) {
+        v[n].iov_base = (void *)((uintptr_t)parts[part].data + skip);
+        v[n].iov_len = parts[part].len - skip;
+        skip = 0;
+        if (v[n].iov_len)
+            n++;
+    }
+    return n;
+}
+
+static int write_sock(struct stream *s,
+                      const struct slice *parts,
+                      size_t count,
+                      struct err *err)
+{
+    struct sock *k = stream_sock(s);
+    struct iovec v[WRITE_PARTS_MAX];
+    struct msghdr msg = {.msg_iov = v};
+    size_t part = 0;
+    size_t skip = 0;
+    int rc = 0;
+    k->users++;
+    while (rc == 0) {
+        ssize_t n;
+        msg.msg_iovlen = fill_vector(parts, count, part, skip, v);
+        if (msg.msg_iovlen == 0)
+            break;
+        if (k->closed) {
+            rc = closed_here(err);
+            break;
+        }
+        n = sendmsg(k->fd, &msg, MSG_NOSIGNAL);
+        if (n < 0 && errno == EAGAIN)
+            rc = wait_ready(k, &k->writer, UV_WRITABLE, err);
+        else if (n < 0 && errno != EINTR)
+            rc = io_error(s, "write to", err);
+        for (; n > 0 && (size_t)n >= parts[part].len - skip; skip = 0, part++)
+            n -= (ssize_t)(parts[part].len - skip);
+        skip += n > 0 ? (size_t)n : 0;
+    }
+    drop(k);
+    return rc;
+}
+
+static void close_stream(struct stream *s)
+{
+    close_sock(stream_sock(s));
+}
+
+/* --- listening --------------------------------------------------------- */
+
+static int
+accept_sock(struct stream_listener *base, struct stream **out, struct err *err);
+static void close_listener(struct stream_listener *base);
+
+static const struct stream_ops uv_stream_ops = {
+    .read = read_sock,
+    .write = write_sock,
+    .close = close_stream,
+    .accept = accept_sock,
+    .listener_close = close_listener,
+};
+
+/* A stream over the connected @fd; on failure that is closed. */
+static int new_stream(struct loop *l,
+                      int fd,
+                      const struct sockaddr_storage *peer,
+                      struct stream **out,
+                      struct err *err)
+{
+    struct uv_sock_stream *s = mem_zalloc(1, sizeof(*s));
+    int one = 1;
+    int rc;
+    s->base.ops = &uv_stream_ops;
+    s->base.loop = l;
+    s->sock.owner = s;
+    print_address(peer, s->base.peer, sizeof(s->base.peer));
+    if (peer->ss_family != AF_UNIX)
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    rc = init_sock(l, &s->sock, fd, err);
+    if (rc) {
+        mem_free(s);
+        return rc;
+    }
+    *out = &s->base;
+    return 0;
+}
+
+static int
+accept_sock(struct stream_listener *base, struct stream **out, struct err *err)
+{
+    struct sock *k = &((struct uv_sock_listener *)base)->sock;
+    struct loop *l = base->loop;
+    struct sockaddr_storage peer = {.ss_family = AF_UNIX};
+    int fd = -1;
+    int rc = 0;
+    k->users++;
+    while (rc == 0 && fd < 0) {
+        socklen_t len = sizeof(peer);
+        if (k->closed) {
+            rc = closed_here(err);
+            break;
+        }
+        fd = accept4(k->fd, (struct sockaddr *)&peer, &len,
+                     SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd < 0 && errno == EAGAIN)
+            rc = wait_ready(k, &k->reader, UV_READABLE, err);
+        else if (fd < 0 && errno != EINTR && errno != ECONNABORTED)
+            rc = err_set_errno(err, errno, "accept on %s", base->address);
+    }
+    drop(k);
+    return rc ? rc : new_stream(l, fd, &peer, out, err);
+}
+
+static void close_listener(struct stream_listener *base)
+{
+    struct uv_sock_listener *l = (struct uv_sock_listener *)base;
+    if (l->unix_path) {
+        unlink(l->unix_path);
+        mem_free(l->unix_path);
+        l->unix_path = NULL;
+    }
+    close_sock(&l->sock);
+}
+
+/* A path left by a process that is gone: nobody answers there. */
+static void remove_stale(const struct resolved *a)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return;
+    if (connect(fd, (const struct sockaddr *)&a->addr, a->len) < 0 &&
+        errno == ECONNREFUSED)
+        unlink(((const struct sockaddr_un *)&a->addr)->sun_path);
+    close(fd);
+}
+
+static int open_listener(const char *address,
+                         struct resolved *a,
+                         int *out,
+                         struct err *err)
+{
+    int one = 1;
+    int fd = socket(a->family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return err_set_errno(err, errno, "listen on %s", address);
+    if (a->family == AF_UNIX)
+        remove_stale(a);
+    else
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    if (bind(fd, (struct sockaddr *)&a->addr, a->len) < 0 ||
+        listen(fd, LISTEN_BACKLOG) < 0) {
+        int errnum = errno;
+        close(fd);
+        if (errnum == EADDRINUSE)
+            return err_set(err, ERR_BUSY, "listen on %s: %s", address,
+                           strerror(errnum));
+        return err_set_errno(err, errnum, "listen on %s", address);
+    }
+    a->len = sizeof(a->addr);
+    getsockname(fd, (struct sockaddr *)&a->addr, &a->len);
+    *out = fd;
+    return 0;
+}
+
+int real_listen(struct loop *loop,
+                const char *address,
+                struct stream_listener **out,
+                struct err *err)
+{
+    struct uv_sock_listener *l;
+    struct resolved a;
+    int fd;
+    int rc = resolve(address, true, &a, err);
+    if (rc == 0)
+        rc = open_listener(address, &a, &fd, err);
+    if (rc)
+        return rc;
+    l = mem_zalloc(1, sizeof(*l));
+    l->base.ops = &uv_stream_ops;
+    l->base.loop = loop;
+    l->sock.owner = l;
+    print_address(&a.addr, l->base.address, sizeof(l->base.address));
+    rc = init_sock(loop, &l->sock, fd, err);
+    if (rc) {
+        mem_free(l);
+        return rc;
+    }
+    if (a.family == AF_UNIX)
+        l->unix_path = mem_strdup(address + strlen("unix:"));
+    *out = &l->base;
+    return 0;
+}
+
+/* --- connecting -------------------------------------------------------- */
+
+static int connect_error(const char *address, int errnum, struct err *err)
+{
+    switch (errnum) {
+    case ECONNREFUSED:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+    case ETIMEDOUT:
+    case ENOENT:
+        return err_set(err, ERR_UNAVAILABLE, "connect to %s: %s", address,
+                       strerror(errnum));
+    default: return err_set_errno(err, errnum, "connect to %s", address);
+    }
+}
+
+/* Park until the connection stands or has failed. */
+static int
+await_connected(struct stream *s, const char *address, struct err *err)
+{
+    struct sock *k = stream_sock(s);
+    int rc = 0;
+    k->users++;
+    while (rc == 0) {
+        struct sockaddr_storage peer;
+        socklen_t len = sizeof(peer);
+        int errnum = 0;
+        if (getpeername(k->fd, (struct sockaddr *)&peer, &len) == 0)
+            break;
+        len = sizeof(errnum);
+        getsockopt(k->fd, SOL_SOCKET, SO_ERROR, &errnum, &len);
+        rc = errnum ? connect_error(address, errnum, err)
+                    : wait_ready(k, &k->writer, UV_WRITABLE, err);
+    }
+    drop(k);
+    return rc;
+}
+
+int real_connect(struct loop *l,
+                 const char *address,
+                 struct stream **out,
+                 struct err *err)
+{
+    struct stream *s = NULL;
+    struct resolved a;
+    int fd;
+    int rc = resolve(address, false, &a, err);
+    if (rc)
+        return rc;
+    fd = socket(a.family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return err_set_errno(err, errno, "connect to %s", address);
+    if (connect(fd, (struct sockaddr *)&a.addr, a.len) < 0 &&
+        errno != EINPROGRESS) {
+        int errnum = errno;
+        close(fd);
+        return connect_error(address, errnum, err);
+    }
+    rc = new_stream(l, fd, &a.addr, &s, err);
+    if (rc)
+        return rc;
+    rc = await_connected(s, address, err);
+    if (rc)
+        stream_close(s);
+    else
+        *out = s;
+    return rc;
+}
