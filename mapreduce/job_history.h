@@ -37,6 +37,7 @@ struct job_summary {
     char *phase;         /* "map", "reduce", … */
     uint64_t started_us; /* Wall clock. */
     uint64_t ended_us;   /* 0 while it runs. */
+    uint64_t pid;        /* Of the process that runs it. */
     unsigned tasks_total;
     unsigned tasks_done;
     unsigned attempts_failed;

@@ -96,8 +96,9 @@ struct mr_job {
     const struct mr_param *params;
     size_t param_count;
 
-    /* Called once an attempt, before the first record and after the last; both
-     * may be NULL. teardown runs also when the attempt failed. */
+    /* Called before the first record and after the last of a map or reduce
+     * task; both may be NULL. teardown runs also when the attempt failed. A job
+     * so small that one attempt does both calls them for each. */
     int (*setup)(struct mr_task *t, struct err *err);
     void (*teardown)(struct mr_task *t);
 

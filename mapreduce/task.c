@@ -238,12 +238,14 @@ void values_close(struct mr_values *v)
 struct mr_output *mr_output(struct mr_task *t, const char *name)
 {
     struct mr_output *o = NULL;
-    if (t->outputs)
+    bool maps = t->is_map && t->collector;
+    if (t->outputs && !maps)
         o = output_set_find(t->outputs, name);
     if (!o)
-        misuse(t, t->outputs ? "wrote to an output it was not given"
-                             : "wrote from a map function, though it has a "
-                               "reducer: map functions emit");
+        misuse(t, t->outputs && !maps
+                      ? "wrote to an output it was not given"
+                      : "wrote from a map function, though it has a "
+                        "reducer: map functions emit");
     return o;
 }
 

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include "base/core/panic.h"
+#include "mapreduce/task.h"
 #include "sawzall-lite/sawzall.h"
 
 static int load(struct engine *e, struct err *err)
@@ -32,6 +33,11 @@ int engine_load(const struct mr_program *program,
     }
     *out = e;
     return code;
+}
+
+const struct engine *mr_task_engine(const struct mr_task *t)
+{
+    return t->setup->job->engine;
 }
 
 const struct mr_job *engine_job(const struct engine *e)

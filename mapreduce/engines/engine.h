@@ -32,6 +32,9 @@ struct engine {
     struct saw_program *saw;          /* sawzall: compiled. */
 };
 
+/* The engine that made up the job of @t. */
+const struct engine *mr_task_engine(const struct mr_task *t);
+
 MUST_CHECK int native_load(struct engine *e, struct err *err);
 MUST_CHECK int streaming_load(struct engine *e, struct err *err);
 MUST_CHECK int sawzall_load(struct engine *e, struct err *err);

@@ -253,7 +253,6 @@ static int reduce_merge(struct attempt *a, struct merge *m, struct err *err)
     struct mr_values v = {.merge = m, .task = &a->task};
     uint64_t groups = 0;
     int code = merge_next(m, &v.more, err);
-    a->task.is_map = false;
     STATUS_SET(a->task.status, reducing, 1);
     while (code == 0 && v.more) {
         code = reduce_group(a, &v, groups++, err);
@@ -322,17 +321,35 @@ static void count_collected(struct attempt *a)
     mr_count(&a->task, "shuffle.runs", (int64_t)c->spill_count);
 }
 
-static int run_map(struct attempt *a, struct err *err)
+static int collect(struct attempt *a, struct err *err)
 {
     bool whole = a->spec->kind == TASK_WHOLE;
     int code = map_all(a, err);
-    if (code == 0 && a->collecting) {
-        code = collector_finish(&a->collector, !whole, err);
-        a->report->spilled = a->collector.spilled;
-        count_collected(a);
-    }
-    if (code == 0 && whole)
-        code = reduce_all(a, true, err);
+    if (code || !a->collecting)
+        return code;
+    code = collector_finish(&a->collector, !whole, err);
+    a->report->spilled = a->collector.spilled;
+    count_collected(a);
+    return code;
+}
+
+/* One stage, map or reduce, between the job's setup and teardown. */
+static int run_stage(struct attempt *a, bool is_map, struct err *err)
+{
+    const struct mr_job *job = a->setup->job;
+    int code = 0;
+    a->task.is_map = is_map;
+    if (job->setup)
+        code = job->setup(&a->task, err);
+    if (code == 0)
+        code = task_error(&a->task, err);
+    if (code == 0 && is_map)
+        code = collect(a, err);
+    else if (code == 0)
+        code = reduce_all(a, a->collecting, err);
+    if (job->teardown)
+        job->teardown(&a->task);
+    a->task.state = NULL;
     return code;
 }
 
@@ -353,22 +370,18 @@ static int finish_outputs(struct attempt *a, struct err *err)
 
 static int run(struct attempt *a, struct err *err)
 {
-    const struct mr_job *job = a->setup->job;
+    enum task_kind kind = a->spec->kind;
     int code = open_all(a, err);
     if (code)
         return code;
     step(a, "opened");
-    if (job->setup)
-        code = job->setup(&a->task, err);
-    if (code == 0 && a->spec->kind == TASK_REDUCE)
-        code = reduce_all(a, false, err);
-    else if (code == 0)
-        code = run_map(a, err);
-    if (job->teardown)
-        job->teardown(&a->task);
-    if (code == 0)
-        code = finish_outputs(a, err);
-    return code;
+    if (kind != TASK_REDUCE)
+        code = run_stage(a, true, err);
+    /* From here on emitting is a mistake, and writing is none. */
+    a->task.collector = NULL;
+    if (code == 0 && (kind == TASK_REDUCE || kind == TASK_WHOLE))
+        code = run_stage(a, false, err);
+    return code ? code : finish_outputs(a, err);
 }
 
 void attempt_run(const struct job_setup *setup,

@@ -23,6 +23,7 @@ struct job_traits {
     bool has_reduce;
     bool total_order;
     bool single_reducer;
+    bool descending;
     struct mr_param *params; /* Strings owned. */
     size_t param_count;
     char **families; /* mr_job.output_families; owned. */

@@ -1,0 +1,41 @@
+/* The jobs that come with Quarry, and the list of them for the command line.
+ *
+ * Most are a struct mr_job that mr_run() runs. Some, like page_rank, run
+ * several jobs one after the other: for these the list has a function.
+ */
+#ifndef JOBS_JOBS_H
+#define JOBS_JOBS_H
+
+#include <stddef.h>
+
+#include "mapreduce/job.h"
+#include "mapreduce/mapreduce.h"
+
+/* Run @opts (whose program is not looked at) to the end; as mr_run(). */
+typedef int (*job_driver_fn)(const struct mr_options *opts,
+                             struct mr_report **report,
+                             struct err *err);
+
+struct job_entry {
+    const char *name;
+    const char *help;    /* A sentence. */
+    const char *example; /* A command line. */
+    const struct mr_param *params;
+    size_t param_count;
+    const struct mr_job *job; /* What runs, or */
+    job_driver_fn driver;     /* who runs it. */
+};
+
+/* All jobs, by name; *@count of them. Static. */
+const struct job_entry *jobs_list(size_t *count);
+/* The job called @name, or NULL. */
+const struct job_entry *jobs_find(const char *name);
+/* Run a job of the list. */
+MUST_CHECK int jobs_run(const struct job_entry *entry,
+                        const struct mr_options *opts,
+                        struct mr_report **report,
+                        struct err *err);
+
+extern const struct mr_job job_word_count;
+
+#endif /* JOBS_JOBS_H */

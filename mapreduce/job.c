@@ -1,0 +1,182 @@
+/* mr_run(): a job from its options to its report. */
+#include "mapreduce/job.h"
+
+#include <stdlib.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "mapreduce/master/job_run.h"
+
+static void fill_defaults(struct mr_options *o)
+{
+    if (o->workers == 0)
+        o->workers = MAX_OF(world_cpu_count(o->world), 1u);
+    if (o->memory_bytes == 0)
+        o->memory_bytes = (uint64_t)384 << 20;
+    if (o->heap_bytes == 0)
+        o->heap_bytes = (uint64_t)1 << 30;
+    if (o->split_bytes == 0)
+        o->split_bytes = (uint64_t)64 << 20;
+    if (o->timeout_us == 0)
+        o->timeout_us = (uint64_t)600 * 1000 * 1000;
+    if (o->attempts_max == 0)
+        o->attempts_max = 4;
+    if (o->skips_max == 0)
+        o->skips_max = 16;
+}
+
+static char **copy_texts(const char *const *from, size_t count)
+{
+    char **to = mem_alloc((count + 1) * sizeof(char *));
+    for (size_t i = 0; i < count; i++)
+        to[i] = mem_strdup(from[i]);
+    return to;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct mr_counter_value *)a)->name,
+                  ((const struct mr_counter_value *)b)->name);
+}
+
+static struct mr_counter_value *list_counters(const struct counters *c)
+{
+    struct mr_counter_value *list = mem_zalloc(c->count + 1, sizeof(*list));
+    size_t n = 0;
+    for (const struct counter *k = c->first; k; k = k->next)
+        list[n++] = (struct mr_counter_value){mem_strdup(k->name), k->value};
+    if (n > 1)
+        qsort(list, n, sizeof(*list), by_name);
+    return list;
+}
+
+static void free_counters(struct mr_counter_value *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        mem_free((void *)(uintptr_t)list[i].name);
+    mem_free(list);
+}
+
+static void summary_start(struct job_run *r)
+{
+    const struct mr_options *o = r->opts;
+    struct job_summary *s = &r->summary;
+    const char *name = o->label ? o->label : r->host->traits.name;
+    s->id = mem_strdup(r->setup.job_id);
+    s->name = mem_strdup(name);
+    s->state = JOB_RUNNING;
+    s->phase = mem_strdup("plan");
+    s->started_us = (uint64_t)r->setup.job_time_us;
+    s->inputs = copy_texts(o->inputs, o->input_count);
+    s->input_count = o->input_count;
+    s->outputs = copy_texts(o->outputs, o->output_count);
+    s->output_count = o->output_count;
+}
+
+static void summary_end(struct job_run *r, int code, const struct err *err)
+{
+    struct job_summary *s = &r->summary;
+    s->state = code == 0 ? JOB_SUCCEEDED : JOB_FAILED;
+    if (code == ERR_CANCELLED)
+        s->state = JOB_KILLED;
+    s->ended_us = world_now_us(r->setup.world);
+    if (code)
+        s->error = mem_strdup(err->text);
+    s->attempts_failed = r->progress.attempts_failed;
+    s->counters = list_counters(&r->counters);
+    s->counter_count = r->counters.count;
+    job_history_save(r);
+}
+
+static struct mr_report *make_report(struct job_run *r)
+{
+    struct mr_report *p = mem_zalloc(1, sizeof(*p));
+    p->job_id = mem_strdup(r->setup.job_id ? r->setup.job_id : "");
+    p->elapsed_us = (world_mono_ns(r->setup.world) - r->started_ns) / 1000;
+    p->map_tasks = (unsigned)r->splits.count;
+    if (r->host && r->host->traits.has_reduce)
+        p->reduce_tasks = r->partition_count;
+    p->attempts_failed = r->progress.attempts_failed;
+    p->counters = list_counters(&r->counters);
+    p->counter_count = r->counters.count;
+    p->notes = copy_texts((const char *const *)r->summary.notes,
+                          r->summary.note_count);
+    p->note_count = r->summary.note_count;
+    return p;
+}
+
+void mr_report_free(struct mr_report *r)
+{
+    if (!r)
+        return;
+    for (size_t i = 0; i < r->note_count; i++)
+        mem_free(r->notes[i]);
+    mem_free(r->notes);
+    free_counters(r->counters, r->counter_count);
+    mem_free(r->job_id);
+    mem_free(r);
+}
+
+int64_t mr_report_counter(const struct mr_report *r, const char *name)
+{
+    for (size_t i = 0; i < r->counter_count; i++)
+        if (strcmp(r->counters[i].name, name) == 0)
+            return r->counters[i].value;
+    return 0;
+}
+
+static int run(struct job_run *r, struct err *err)
+{
+    int code = job_prepare(r, err);
+    if (code)
+        return code;
+    summary_start(r);
+    code = job_plan(r, err);
+    job_history_save(r);
+    if (code == 0)
+        code = job_phases(r, err);
+    if (code == 0)
+        code = job_check_cancel(r, err);
+    if (code == 0)
+        code = job_commit(r, err);
+    return code;
+}
+
+static void summary_free(struct job_summary *s)
+{
+    struct job_summary *one = mem_alloc(sizeof(*one));
+    *one = *s;
+    job_summaries_free(one, 1);
+}
+
+int mr_run(const struct mr_options *opts,
+           struct mr_report **report,
+           struct err *err)
+{
+    struct job_run *r = mem_zalloc(1, sizeof(*r));
+    struct mr_options o = *opts;
+    struct err local = ERR_INIT;
+    int code;
+    if (!err)
+        err = &local;
+    if (!o.world)
+        o.world = r->own_world = world_real_new();
+    fill_defaults(&o);
+    r->opts = &o;
+    r->setup.opts = &o;
+    r->setup.world = o.world;
+    r->skips_left = o.skips_max;
+    r->started_ns = r->saved_ns = world_mono_ns(o.world);
+    counters_init(&r->counters);
+    code = run(r, err);
+    if (r->summary.id)
+        summary_end(r, code, err);
+    job_set_phase(r, MR_PHASE_DONE, 0);
+    if (report)
+        *report = make_report(r);
+    job_cleanup(r);
+    summary_free(&r->summary);
+    world_free(r->own_world);
+    mem_free(r);
+    return code;
+}

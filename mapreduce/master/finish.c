@@ -1,0 +1,75 @@
+/* The end of a job: publishing its outputs, and leaving nothing behind. */
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "bigtable/client/quarry.h"
+#include "mapreduce/master/job_run.h"
+#include "mapreduce/output/commit.h"
+#include "mapreduce/output/dirs.h"
+
+/* Tables first: applying changes again changes nothing, so that a job that is
+ * interrupted here and run again ends in the same state; a renamed directory
+ * would refuse the second run. */
+int job_commit(struct job_run *r, struct err *err)
+{
+    uint64_t rows = 0;
+    int code = 0;
+    job_set_phase(r, MR_PHASE_COMMIT, (unsigned)r->setup.output_count);
+    for (unsigned tables = 2; tables-- > 0 && code == 0;)
+        for (size_t i = 0; i < r->setup.output_count && code == 0; i++) {
+            const struct mr_spec *s = &r->setup.outputs[i];
+            if ((s->kind == MR_SPEC_TABLE) != (tables == 1))
+                continue;
+            code = commit_output(r->setup.world, s, r->setup.staging[i],
+                                 r->opts->overwrite, r->store, &rows, err);
+            if (code)
+                err_wrap(err, "commit output %s", s->path);
+            r->progress.tasks_done++;
+            job_tell(r, true);
+        }
+    if (rows > 0)
+        *counters_get(&r->counters, "output.rows") += (int64_t)rows;
+    return code;
+}
+
+static void free_setup(struct job_setup *s)
+{
+    for (size_t i = 0; i < s->output_count && s->outputs; i++)
+        mr_spec_close(&s->outputs[i]);
+    for (size_t i = 0; i < s->opts->input_count && s->inputs; i++)
+        mr_spec_close(&s->inputs[i]);
+    for (size_t i = 0; i < s->output_count && s->staging; i++)
+        mem_free(s->staging[i]);
+    mem_free(s->staging);
+    mem_free(s->inputs);
+    mem_free(s->outputs);
+    mem_free(s->job_id);
+    mem_free(s->work_dir);
+}
+
+static void remove_tree(struct job_run *r, const char *path)
+{
+    struct err err = ERR_INIT;
+    if (dirs_remove(r->setup.world, path, &err))
+        job_note(r, "left behind: %s", err.text);
+}
+
+void job_cleanup(struct job_run *r)
+{
+    if (r->host)
+        r->host->close(r->host);
+    if (r->pinned)
+        quarry_unpin(r->store);
+    quarry_close(r->own_store);
+    if (r->staging_made && !r->opts->keep_work) {
+        for (size_t i = 0; i < r->setup.output_count; i++)
+            remove_tree(r, r->setup.staging[i]);
+        remove_tree(r, r->dir_is_temporary ? r->job_dir : r->setup.work_dir);
+    }
+    input_splits_close(&r->splits);
+    buf_close(&r->sample);
+    mem_free(r->cuts);
+    mem_free(r->spills);
+    counters_close(&r->counters);
+    mem_free(r->job_dir);
+    free_setup(&r->setup);
+}

@@ -1,0 +1,371 @@
+/* job.json: written by the running job, read by whoever asks. */
+#include <errno.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "mapreduce/job_history.h"
+#include "mapreduce/master/job_run.h"
+
+#define JOB_JSON_BYTES_MAX ((uint64_t)16 << 20)
+
+static const char *const state_names[] = {
+    [JOB_RUNNING] = "running", [JOB_SUCCEEDED] = "succeeded",
+    [JOB_FAILED] = "failed",   [JOB_KILLED] = "killed",
+    [JOB_LOST] = "lost",
+};
+
+const char *job_state_name(enum job_state s)
+{
+    return state_names[s];
+}
+
+/* --- encoding ---------------------------------------------------------- */
+
+/* Text of a job may hold any bytes; JSON holds UTF-8. */
+static json_t *text(const char *s)
+{
+    json_t *j = s ? json_string(s) : json_null();
+    struct buf safe = BUF_INIT;
+    if (j)
+        return j;
+    for (; *s; s++)
+        buf_append_byte(&safe, (unsigned char)*s < 0x80 ? *s : '?');
+    j = json_string(buf_cstr(&safe));
+    buf_close(&safe);
+    return j;
+}
+
+static json_t *texts(char *const *list, size_t count)
+{
+    json_t *j = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(j, text(list[i]));
+    return j;
+}
+
+static void put_number(json_t *j, const char *name, uint64_t v)
+{
+    json_object_set_new(j, name, json_integer((json_int_t)v));
+}
+
+static json_t *summary_to_json(const struct job_summary *s)
+{
+    json_t *j = json_object();
+    json_t *counters = json_object();
+    json_object_set_new(j, "id", text(s->id));
+    json_object_set_new(j, "name", text(s->name));
+    json_object_set_new(j, "state", text(job_state_name(s->state)));
+    json_object_set_new(j, "phase", text(s->phase));
+    put_number(j, "started_us", s->started_us);
+    put_number(j, "ended_us", s->ended_us);
+    put_number(j, "tasks_total", s->tasks_total);
+    put_number(j, "tasks_done", s->tasks_done);
+    put_number(j, "attempts_failed", s->attempts_failed);
+    put_number(j, "pid", s->pid);
+    json_object_set_new(j, "error", text(s->error));
+    json_object_set_new(j, "inputs", texts(s->inputs, s->input_count));
+    json_object_set_new(j, "outputs", texts(s->outputs, s->output_count));
+    for (size_t i = 0; i < s->counter_count; i++)
+        json_object_set_new(counters, s->counters[i].name,
+                            json_integer(s->counters[i].value));
+    json_object_set_new(j, "counters", counters);
+    json_object_set_new(j, "notes", texts(s->notes, s->note_count));
+    return j;
+}
+
+void job_summary_encode(const struct job_summary *job, struct buf *out)
+{
+    json_t *j = summary_to_json(job);
+    char *s = json_dumps(j, JSON_INDENT(2));
+    buf_append_str(out, s ? s : "{}");
+    buf_append_byte(out, '\n');
+    free(s);
+    json_decref(j);
+}
+
+/* --- decoding ---------------------------------------------------------- */
+
+static char *get_text(const json_t *j, const char *name)
+{
+    const char *s = json_string_value(json_object_get(j, name));
+    return s ? mem_strdup(s) : NULL;
+}
+
+static uint64_t get_number(const json_t *j, const char *name)
+{
+    json_int_t v = json_integer_value(json_object_get(j, name));
+    return v < 0 ? 0 : (uint64_t)v;
+}
+
+static char **get_texts(const json_t *j, const char *name, size_t *count)
+{
+    const json_t *list = json_object_get(j, name);
+    char **out = mem_zalloc(json_array_size(list) + 1, sizeof(char *));
+    *count = 0;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *s = json_string_value(json_array_get(list, i));
+        out[(*count)++] = mem_strdup(s ? s : "");
+    }
+    return out;
+}
+
+static void get_counters(const json_t *j, struct job_summary *s)
+{
+    json_t *all = json_object_get(j, "counters");
+    s->counters = mem_zalloc(json_object_size(all) + 1, sizeof(*s->counters));
+    for (void *at = json_object_iter(all); at;
+         at = json_object_iter_next(all, at))
+        s->counters[s->counter_count++] = (struct mr_counter_value){
+            mem_strdup(json_object_iter_key(at)),
+            json_integer_value(json_object_iter_value(at))};
+}
+
+static bool get_state(const json_t *j, enum job_state *state)
+{
+    const char *s = json_string_value(json_object_get(j, "state"));
+    for (size_t i = 0; s && i < ARRAY_LEN(state_names); i++)
+        if (strcmp(s, state_names[i]) == 0) {
+            *state = (enum job_state)i;
+            return true;
+        }
+    return false;
+}
+
+int job_summary_decode(struct slice bytes,
+                       struct job_summary *s,
+                       struct err *err)
+{
+    json_error_t at;
+    json_t *j = json_loadb(bytes.data, bytes.len, 0, &at);
+    int code = 0;
+    *s = (struct job_summary){.id = NULL};
+    if (!j)
+        return err_set(err, ERR_CORRUPT, "job.json line %d: %s", at.line,
+                       at.text);
+    s->id = get_text(j, "id");
+    s->name = get_text(j, "name");
+    s->phase = get_text(j, "phase");
+    s->error = get_text(j, "error");
+    s->started_us = get_number(j, "started_us");
+    s->ended_us = get_number(j, "ended_us");
+    s->tasks_total = (unsigned)get_number(j, "tasks_total");
+    s->tasks_done = (unsigned)get_number(j, "tasks_done");
+    s->attempts_failed = (unsigned)get_number(j, "attempts_failed");
+    s->pid = get_number(j, "pid");
+    s->inputs = get_texts(j, "inputs", &s->input_count);
+    s->outputs = get_texts(j, "outputs", &s->output_count);
+    s->notes = get_texts(j, "notes", &s->note_count);
+    get_counters(j, s);
+    if (!s->id || !s->name || !get_state(j, &s->state))
+        code = err_set(err, ERR_CORRUPT, "job.json without id, name or state");
+    json_decref(j);
+    return code;
+}
+
+static void free_texts(char **list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        mem_free(list[i]);
+    mem_free(list);
+}
+
+static void summary_close(struct job_summary *s)
+{
+    mem_free(s->id);
+    mem_free(s->name);
+    mem_free(s->phase);
+    mem_free(s->error);
+    free_texts(s->inputs, s->input_count);
+    free_texts(s->outputs, s->output_count);
+    free_texts(s->notes, s->note_count);
+    for (size_t i = 0; i < s->counter_count; i++)
+        mem_free((void *)(uintptr_t)s->counters[i].name);
+    mem_free(s->counters);
+}
+
+void job_summaries_free(struct job_summary *jobs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        summary_close(&jobs[i]);
+    mem_free(jobs);
+}
+
+/* --- the running job --------------------------------------------------- */
+
+/* A reader sees the old text or the new; neither is worth a sync. */
+static int
+replace_file(struct world *w, const char *path, struct slice s, struct err *err)
+{
+    struct buf fresh = BUF_INIT;
+    struct file *f;
+    int code;
+    buf_printf(&fresh, "%s.new", path);
+    code = file_open(w, buf_cstr(&fresh),
+                     FILE_WRITE | FILE_CREATE | FILE_TRUNCATE, &f, err);
+    if (code == 0) {
+        code = file_write_at(f, 0, &s, 1, err);
+        file_close(f);
+    }
+    if (code == 0)
+        code = world_rename(w, buf_cstr(&fresh), path, err);
+    buf_close(&fresh);
+    return code;
+}
+
+void job_history_save(struct job_run *r)
+{
+    struct buf path = BUF_INIT;
+    struct buf json = BUF_INIT;
+    if (r->dir_is_temporary || !r->staging_made)
+        return;
+    r->summary.pid = (uint64_t)getpid();
+    r->summary.tasks_total = r->progress.tasks_total;
+    r->summary.tasks_done = r->progress.tasks_done;
+    r->summary.attempts_failed = r->progress.attempts_failed;
+    job_summary_encode(&r->summary, &json);
+    buf_printf(&path, "%s/job.json", r->job_dir);
+    /* A history that cannot be written must not stop the work it tells of. */
+    if (replace_file(r->setup.world, buf_cstr(&path), buf_slice(&json), NULL))
+        job_note(r, "could not write %s", buf_cstr(&path));
+    buf_close(&path);
+    buf_close(&json);
+}
+
+/* --- asking ------------------------------------------------------------ */
+
+static int load(struct world *w,
+                const char *dir,
+                const char *id,
+                struct job_summary *s,
+                struct err *err)
+{
+    struct buf path = BUF_INIT;
+    struct buf bytes = BUF_INIT;
+    struct file *f = NULL;
+    uint64_t size = 0;
+    size_t got = 0;
+    int code;
+    *s = (struct job_summary){.id = NULL};
+    buf_printf(&path, "%s/%s/job.json", dir, id);
+    code = file_open(w, buf_cstr(&path), FILE_READ, &f, err);
+    if (code == 0)
+        code = file_size(f, &size, err);
+    if (code == 0 && size > JOB_JSON_BYTES_MAX)
+        code = err_set(err, ERR_TOOBIG, "%s is too long", buf_cstr(&path));
+    if (code == 0)
+        code = file_read_at(f, 0, buf_extend(&bytes, size), size, &got, err);
+    if (code == 0)
+        code = job_summary_decode(slice_make(bytes.data, got), s, err);
+    file_close(f);
+    buf_close(&path);
+    buf_close(&bytes);
+    /* A process that is gone runs no job. */
+    if (code == 0 && s->state == JOB_RUNNING && kill((pid_t)s->pid, 0) != 0 &&
+        errno == ESRCH)
+        s->state = JOB_LOST;
+    return code;
+}
+
+int job_history_list(struct world *w,
+                     const char *history_dir,
+                     struct job_summary **jobs,
+                     size_t *count,
+                     struct err *err)
+{
+    char **names = NULL;
+    size_t name_count = 0;
+    struct file_info info;
+    int code;
+    *jobs = NULL;
+    *count = 0;
+    if (world_stat(w, history_dir, &info, NULL))
+        return 0;
+    code = world_list(w, history_dir, &names, &name_count, err);
+    if (code)
+        return code;
+    *jobs = mem_zalloc(name_count + 1, sizeof(**jobs));
+    for (size_t i = 0; i < name_count; i++) {
+        struct job_summary *s = &(*jobs)[*count];
+        if (load(w, history_dir, names[i], s, NULL) == 0)
+            ++*count;
+        else
+            summary_close(s);
+    }
+    world_names_free(names, name_count);
+    return 0;
+}
+
+static int choose(const struct job_summary *jobs,
+                  size_t count,
+                  const char *id,
+                  size_t *found,
+                  struct err *err)
+{
+    size_t matches = 0;
+    if (count > 0 && strcmp(id, "last") == 0) {
+        *found = count - 1;
+        return 0;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(jobs[i].id, id, strlen(id)) == 0) {
+            *found = i;
+            matches++;
+        }
+    if (matches == 0)
+        return err_set(err, ERR_NOTFOUND, "there is no job %s", id);
+    if (matches > 1)
+        return err_set(err, ERR_INVALID, "%zu jobs begin with %s", matches, id);
+    return 0;
+}
+
+int job_history_get(struct world *w,
+                    const char *history_dir,
+                    const char *id,
+                    struct job_summary **job,
+                    struct err *err)
+{
+    struct job_summary *jobs = NULL;
+    size_t count = 0;
+    size_t found = 0;
+    int code = job_history_list(w, history_dir, &jobs, &count, err);
+    *job = NULL;
+    if (code == 0)
+        code = choose(jobs, count, id, &found, err);
+    if (code == 0) {
+        *job = mem_alloc(sizeof(**job));
+        **job = jobs[found];
+        jobs[found] = (struct job_summary){.id = NULL};
+    }
+    job_summaries_free(jobs, count);
+    return code;
+}
+
+int job_history_kill(struct world *w,
+                     const char *history_dir,
+                     const char *id,
+                     struct err *err)
+{
+    struct job_summary *job = NULL;
+    struct buf path = BUF_INIT;
+    struct file *f;
+    int code = job_history_get(w, history_dir, id, &job, err);
+    if (code)
+        return code;
+    if (job->state != JOB_RUNNING) {
+        code = err_set(err, ERR_INVALID, "job %s does not run: it %s", job->id,
+                       job_state_name(job->state));
+    } else {
+        buf_printf(&path, "%s/%s/kill", history_dir, job->id);
+        code = file_open(w, buf_cstr(&path), FILE_WRITE | FILE_CREATE, &f, err);
+        if (code == 0)
+            file_close(f);
+    }
+    buf_close(&path);
+    job_summaries_free(job, 1);
+    return code;
+}

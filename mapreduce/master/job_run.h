@@ -1,0 +1,73 @@
+/* One job while it runs: the state that planning, the phases and the commit
+ * share. Used by the files of this directory and by job.c; one thread. */
+#ifndef MAPREDUCE_MASTER_JOB_RUN_H
+#define MAPREDUCE_MASTER_JOB_RUN_H
+
+#include "mapreduce/input/input.h"
+#include "mapreduce/job.h"
+#include "mapreduce/job_history.h"
+#include "mapreduce/master/task_table.h"
+#include "mapreduce/task.h"
+#include "mapreduce/worker/host.h"
+
+struct quarry;
+
+struct job_run {
+    const struct mr_options *opts;
+    struct job_setup setup;
+    struct world *own_world; /* NULL: the caller's. */
+    char *job_dir;           /* Of the history. */
+    bool dir_is_temporary;
+    bool staging_made;
+    struct attempt_host *host;
+    struct quarry *store; /* NULL: no tables. */
+    struct quarry *own_store;
+    bool pinned;
+    struct input_splits splits;
+    unsigned partition_count;
+    struct buf sample;  /* Keys, as lslices. */
+    struct slice *cuts; /* Total order. */
+    size_t cut_count;
+    struct task_spill *spills; /* Of maps that left one, by task. */
+    size_t spill_count;
+    struct counters counters;
+    unsigned skips_left;
+    struct job_summary summary; /* What goes into the history. */
+    struct mr_progress progress;
+    uint64_t started_ns; /* Monotonic. */
+    uint64_t told_ns;    /* When progress was last told. */
+    uint64_t saved_ns;   /* When the history was last written. */
+};
+
+/* Build setup, directories' names and the host; look at everything that can be
+ * wrong before anything is changed. */
+MUST_CHECK int job_prepare(struct job_run *r, struct err *err);
+/* Open the store, make directories, cut the inputs into splits. */
+MUST_CHECK int job_plan(struct job_run *r, struct err *err);
+/* Run all tasks: sampling, maps, reduces. */
+MUST_CHECK int job_phases(struct job_run *r, struct err *err);
+/* Publish the outputs. */
+MUST_CHECK int job_commit(struct job_run *r, struct err *err);
+/* Close and remove what is temporary. */
+void job_cleanup(struct job_run *r);
+
+/* Tell progress and write the history, if it is time or @now. */
+void job_tell(struct job_run *r, bool now);
+void job_set_phase(struct job_run *r, enum mr_phase phase, unsigned tasks);
+/* ERR_CANCELLED when the caller or `quarry job kill` wants it. */
+MUST_CHECK int job_check_cancel(struct job_run *r, struct err *err);
+/* Remember a sentence for the report. Notes beyond 100 are dropped. */
+void job_note(struct job_run *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* Write the summary into the job's directory; best effort. */
+void job_history_save(struct job_run *r);
+
+/* Keys that cut the sample (lslices) into @parts about equal parts, fewer if it
+ * has fewer different keys. *@cuts is owned, its bytes are those of @sample. */
+void job_choose_cuts(struct slice sample,
+                     unsigned parts,
+                     bool descending,
+                     struct slice **cuts,
+                     size_t *count);
+
+#endif /* MAPREDUCE_MASTER_JOB_RUN_H */

@@ -1,0 +1,313 @@
+/* Everything that can be wrong with a job before anything is changed: options,
+ * SPECs, parameters, outputs; then directories, the store and the splits. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/core/hash.h"
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "bigtable/client/quarry.h"
+#include "mapreduce/master/job_run.h"
+#include "mapreduce/output/commit.h"
+#include "mapreduce/output/dirs.h"
+
+/* About what one reducer should get of the input. */
+#define BYTES_PER_REDUCER ((uint64_t)256 << 20)
+#define REDUCERS_MAX      256
+/* Below this a second worker would only cost its start. */
+#define SMALL_BYTES ((uint64_t)4 << 20)
+#define WORKERS_MAX 256
+
+static int parse_specs(struct mr_spec **out,
+                       const char *const *texts,
+                       size_t count,
+                       bool output,
+                       struct job_run *r,
+                       struct err *err)
+{
+    int code = 0;
+    *out = mem_zalloc(count + 1, sizeof(**out));
+    for (size_t i = 0; i < count && code == 0; i++) {
+        code = mr_spec_parse(&(*out)[i], texts[i], output, r->setup.world, err);
+        if (code)
+            err_wrap(err, output ? "output" : "input");
+        if (!output && (*out)[i].kind == MR_SPEC_TABLE)
+            r->setup.reads_tables = true;
+    }
+    return code;
+}
+
+/* "20261121-030500-1a2b": sorts by time, and is unique on a machine. */
+static char *make_id(struct world *w)
+{
+    char text[48];
+    uint64_t now = world_now_us(w);
+    time_t seconds = (time_t)(now / 1000000);
+    struct tm tm;
+    size_t n;
+    gmtime_r(&seconds, &tm);
+    n = strftime(text, sizeof(text), "%Y%m%d-%H%M%S", &tm);
+    snprintf(text + n, sizeof(text) - n, "-%04x",
+             (unsigned)(hash_mix(now ^ world_random(w)) & 0xffff));
+    return mem_strdup(text);
+}
+
+static char *format(const char *fmt, ...) PRINTF_LIKE(1, 2);
+
+static char *format(const char *fmt, ...)
+{
+    struct buf b = BUF_INIT;
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vprintf(&b, fmt, ap);
+    va_end(ap);
+    return buf_take(&b);
+}
+
+static void name_directories(struct job_run *r)
+{
+    const char *tmp = getenv("TMPDIR");
+    const struct mr_options *o = r->opts;
+    r->dir_is_temporary = o->history_dir == NULL;
+    if (o->history_dir)
+        r->job_dir = format("%s/%s", o->history_dir, r->setup.job_id);
+    else
+        r->job_dir =
+            format("%s/quarry-job-%s", tmp ? tmp : "/tmp", r->setup.job_id);
+    r->setup.work_dir = format("%s/work", r->job_dir);
+    r->setup.staging = mem_zalloc(o->output_count + 1, sizeof(char *));
+    for (unsigned i = 0; i < o->output_count; i++) {
+        struct buf path = BUF_INIT;
+        commit_staging_path(&r->setup.outputs[i], i, r->setup.job_id,
+                            r->setup.work_dir, &path);
+        r->setup.staging[i] = buf_take(&path);
+    }
+}
+
+static int check_options(const struct mr_options *o, struct err *err)
+{
+    const struct mr_program *p = &o->program;
+    unsigned programs = 0u + (p->job != NULL) + (p->object != NULL) +
+                        (p->mapper != NULL) + (p->saw != NULL);
+    if (programs != 1)
+        return err_set(err, ERR_INVALID, "a job needs exactly one program");
+    if (o->input_count == 0)
+        return err_set(err, ERR_INVALID, "the job has no input");
+    if (o->output_count == 0)
+        return err_set(err, ERR_INVALID, "the job has no output");
+    if (o->workers > WORKERS_MAX)
+        return err_set(err, ERR_INVALID, "at most %d workers", WORKERS_MAX);
+    if (o->reducers > REDUCERS_MAX)
+        return err_set(err, ERR_INVALID, "at most %d reducers", REDUCERS_MAX);
+    return 0;
+}
+
+static bool has_tables(const struct job_run *r)
+{
+    bool tables = r->setup.reads_tables;
+    for (size_t i = 0; i < r->setup.output_count; i++)
+        tables = tables || r->setup.outputs[i].kind == MR_SPEC_TABLE;
+    return tables;
+}
+
+static int check_specs(const struct job_run *r, struct err *err)
+{
+    const struct mr_options *o = r->opts;
+    if (has_tables(r) && !o->target && !o->store)
+        return err_set(err, ERR_INVALID,
+                       "a table is named, but no store to find it in");
+    for (size_t i = 0; i < r->setup.output_count; i++) {
+        int code = commit_check(r->setup.world, &r->setup.outputs[i],
+                                o->overwrite, err);
+        if (code)
+            return code;
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(r->setup.outputs[i].path, r->setup.outputs[j].path) == 0)
+                return err_set(err, ERR_INVALID, "output %s is named twice",
+                               r->setup.outputs[i].path);
+    }
+    return 0;
+}
+
+/* Every parameter given must be declared, every required one given. */
+static int check_params(const struct job_run *r, struct err *err)
+{
+    const struct job_traits *t = &r->host->traits;
+    for (size_t i = 0; i < r->opts->param_count; i++) {
+        size_t k = 0;
+        while (k < t->param_count &&
+               strcmp(t->params[k].name, r->opts->params[i].name) != 0)
+            k++;
+        if (k == t->param_count)
+            return err_set(err, ERR_INVALID, "job %s has no parameter %s",
+                           t->name, r->opts->params[i].name);
+    }
+    for (size_t k = 0; k < t->param_count; k++) {
+        size_t i = 0;
+        while (i < r->opts->param_count &&
+               strcmp(t->params[k].name, r->opts->params[i].name) != 0)
+            i++;
+        if (i == r->opts->param_count && !t->params[k].fallback)
+            return err_set(err, ERR_INVALID, "job %s needs parameter %s: %s",
+                           t->name, t->params[k].name,
+                           t->params[k].help ? t->params[k].help : "");
+    }
+    return 0;
+}
+
+static void fill_setup(struct job_run *r)
+{
+    const struct mr_options *o = r->opts;
+    struct job_setup *s = &r->setup;
+    uint64_t each;
+    s->opts = o;
+    s->target = o->target;
+    s->output_count = o->output_count;
+    s->job_id = make_id(s->world);
+    s->job_time_us = (int64_t)world_now_us(s->world);
+    s->worker_count = o->in_process ? 1 : o->workers;
+    each = o->memory_bytes / s->worker_count;
+    s->slot_bytes =
+        MAX_OF(each, (uint64_t)COLLECTOR_BYTES_MIN) & ~(uint64_t)4095;
+    s->heap_bytes = o->heap_bytes;
+    s->split_bytes = o->split_bytes;
+}
+
+int job_prepare(struct job_run *r, struct err *err)
+{
+    const struct mr_options *o = r->opts;
+    int code = check_options(o, err);
+    if (code)
+        return code;
+    fill_setup(r);
+    code =
+        parse_specs(&r->setup.inputs, o->inputs, o->input_count, false, r, err);
+    if (code == 0)
+        code = parse_specs(&r->setup.outputs, o->outputs, o->output_count, true,
+                           r, err);
+    if (code == 0)
+        code = check_specs(r, err);
+    if (code)
+        return code;
+    name_directories(r);
+    if (o->in_process)
+        code = inline_host_open(&r->setup, &r->host, err);
+    else
+        code =
+            process_host_open(&r->setup, r->setup.worker_count, &r->host, err);
+    return code ? code : check_params(r, err);
+}
+
+/* --- the plan ---------------------------------------------------------- */
+
+static int make_table(struct job_run *r, const char *name, struct err *err)
+{
+    const struct job_traits *t = &r->host->traits;
+    struct quarry_family_spec *f;
+    int code;
+    f = mem_zalloc(t->family_count + 1, sizeof(*f));
+    for (size_t i = 0; i < t->family_count; i++)
+        f[i] = (struct quarry_family_spec){t->families[i], ""};
+    code =
+        quarry_table_create(r->store, name, f, t->family_count, NULL, 0, err);
+    mem_free(f);
+    return code;
+}
+
+/* Tables that are written must exist now, not when the work is done. */
+static int check_tables(struct job_run *r, struct err *err)
+{
+    for (size_t i = 0; i < r->setup.output_count; i++) {
+        const struct mr_spec *s = &r->setup.outputs[i];
+        struct quarry_table *t = NULL;
+        int code;
+        if (s->kind != MR_SPEC_TABLE)
+            continue;
+        code = quarry_table_open(r->store, s->path, &t, err);
+        if (t)
+            quarry_table_close(t);
+        if (code == ERR_NOTFOUND && r->host->traits.family_count > 0)
+            code = make_table(r, s->path, err);
+        if (code) {
+            err_wrap(err, "output table %s", s->path);
+            return code;
+        }
+    }
+    return 0;
+}
+
+static int open_store(struct job_run *r, struct err *err)
+{
+    struct quarry_options o = {.world = r->setup.world, .must_exist = true};
+    int code = 0;
+    if (!has_tables(r))
+        return 0;
+    r->store = r->opts->store;
+    if (!r->store) {
+        code = quarry_open(r->opts->target, &o, &r->own_store, err);
+        r->store = r->own_store;
+    }
+    if (code == 0)
+        code = check_tables(r, err);
+    if (code == 0 && r->setup.reads_tables && !r->opts->in_process) {
+        code = quarry_pin(r->store, err);
+        r->pinned = code == 0;
+    }
+    if (code == 0 && r->opts->in_process)
+        inline_host_set_store(r->host, r->store);
+    return code;
+}
+
+static int make_directories(struct job_run *r, struct err *err)
+{
+    int code = dirs_make(r->setup.world, r->setup.work_dir, err);
+    r->staging_made = true;
+    for (size_t i = 0; i < r->setup.output_count && code == 0; i++)
+        code = dirs_make(r->setup.world, r->setup.staging[i], err);
+    return code;
+}
+
+static int plan_inputs(struct job_run *r, struct err *err)
+{
+    struct input_context ctx = {
+        .world = r->setup.world,
+        .specs = r->setup.inputs,
+        .store = r->store,
+        .split_bytes = r->setup.split_bytes,
+        .worker_count = r->setup.worker_count,
+    };
+    int code = 0;
+    for (unsigned i = 0; i < r->opts->input_count && code == 0; i++)
+        code = input_plan(&ctx, i, &r->splits, err);
+    for (size_t i = 0; i < r->splits.count; i++)
+        r->progress.bytes_total += r->splits.at[i].bytes;
+    return code;
+}
+
+static unsigned choose_reducers(const struct job_run *r)
+{
+    uint64_t bytes = r->progress.bytes_total;
+    uint64_t n;
+    if (r->host->traits.single_reducer)
+        return 1;
+    if (r->opts->reducers > 0)
+        return r->opts->reducers;
+    if (bytes < SMALL_BYTES && !r->setup.reads_tables)
+        return 1;
+    n = MAX_OF(bytes / BYTES_PER_REDUCER, (uint64_t)r->setup.worker_count);
+    return (unsigned)MIN_OF(n, (uint64_t)REDUCERS_MAX);
+}
+
+int job_plan(struct job_run *r, struct err *err)
+{
+    int code = make_directories(r, err);
+    if (code == 0)
+        code = open_store(r, err);
+    if (code == 0)
+        code = plan_inputs(r, err);
+    if (code == 0)
+        r->partition_count = choose_reducers(r);
+    return code;
+}

@@ -1,0 +1,78 @@
+/* What the world hears of a running job: progress, notes, the history. */
+#include <stdarg.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "mapreduce/master/job_run.h"
+
+#define TELL_NS ((uint64_t)100 * 1000 * 1000)
+#define SAVE_NS ((uint64_t)1000 * 1000 * 1000)
+/* What a report may say about attempts. */
+#define NOTES_MAX 100
+
+static const char *const phase_names[] = {
+    [MR_PHASE_PLAN] = "plan",     [MR_PHASE_SAMPLE] = "sample",
+    [MR_PHASE_MAP] = "map",       [MR_PHASE_REDUCE] = "reduce",
+    [MR_PHASE_COMMIT] = "commit", [MR_PHASE_DONE] = "done",
+};
+
+void job_note(struct job_run *r, const char *fmt, ...)
+{
+    struct job_summary *s = &r->summary;
+    struct buf text = BUF_INIT;
+    va_list ap;
+    if (s->note_count >= NOTES_MAX)
+        return;
+    va_start(ap, fmt);
+    buf_vprintf(&text, fmt, ap);
+    va_end(ap);
+    s->notes = mem_realloc(s->notes, (s->note_count + 1) * sizeof(char *));
+    s->notes[s->note_count++] = buf_take(&text);
+}
+
+void job_set_phase(struct job_run *r, enum mr_phase phase, unsigned tasks)
+{
+    r->progress.phase = phase;
+    r->progress.tasks_total = tasks;
+    r->progress.tasks_done = 0;
+    r->progress.tasks_running = 0;
+    r->progress.records = 0;
+    r->progress.bytes = 0;
+    mem_free(r->summary.phase);
+    r->summary.phase = mem_strdup(phase_names[phase]);
+    job_tell(r, true);
+}
+
+void job_tell(struct job_run *r, bool now)
+{
+    uint64_t ns = world_mono_ns(r->setup.world);
+    r->progress.job_id = r->setup.job_id;
+    r->progress.elapsed_us = (ns - r->started_ns) / 1000;
+    if (r->opts->progress && (now || ns - r->told_ns > TELL_NS)) {
+        r->told_ns = ns;
+        r->opts->progress(r->opts->progress_ctx, &r->progress);
+    }
+    if (ns - r->saved_ns > SAVE_NS) {
+        r->saved_ns = ns;
+        job_history_save(r);
+    }
+}
+
+int job_check_cancel(struct job_run *r, struct err *err)
+{
+    struct buf path = BUF_INIT;
+    struct file_info info;
+    int code;
+    if (r->opts->cancel && atomic_load(r->opts->cancel))
+        return err_set(err, ERR_CANCELLED, "job %s was interrupted",
+                       r->setup.job_id);
+    if (r->dir_is_temporary)
+        return 0;
+    buf_printf(&path, "%s/kill", r->job_dir);
+    code = world_stat(r->setup.world, buf_cstr(&path), &info, NULL);
+    buf_close(&path);
+    if (code == 0)
+        return err_set(err, ERR_CANCELLED, "job %s was killed",
+                       r->setup.job_id);
+    return 0;
+}
