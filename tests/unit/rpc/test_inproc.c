@@ -21,7 +21,7 @@ static int echo(void *ctx, struct rpc_call *call, struct err *err)
     return 0;
 }
 
-static int fail(void *ctx, struct rpc_call *call, struct err *err)
+static int refuse(void *ctx, struct rpc_call *call, struct err *err)
 {
     (void)ctx;
     (void)call;
@@ -30,7 +30,7 @@ static int fail(void *ctx, struct rpc_call *call, struct err *err)
 
 static const struct rpc_method methods[] = {
     {METHOD_ECHO, "test.echo", echo},
-    {METHOD_FAIL, "test.fail", fail},
+    {METHOD_FAIL, "test.fail", refuse},
 };
 
 struct fixture {
