@@ -1,0 +1,618 @@
+/* quarry job …: MapReduce jobs, run and remembered. */
+#include "mapreduce/job.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "base/core/text.h"
+#include "base/runtime/world.h"
+#include "bigtable/client/quarry.h"
+#include "cli/cli.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "cli/suggest.h"
+#include "cli/table_printer.h"
+#include "jobs/jobs.h"
+#include "mapreduce/job_history.h"
+#include "mapreduce/mapreduce.h"
+
+/* Notes of a job printed before the rest is only counted. */
+#define NOTES_SHOWN_MAX 20
+
+/* Where jobs are remembered: beside the tables of the target. Owned. */
+static char *history_dir(const struct cli *cli)
+{
+    struct buf b = BUF_INIT;
+    buf_printf(&b, "%s/jobs", cli_directory(cli));
+    return buf_take(&b);
+}
+
+/* --- job run ----------------------------------------------------------- */
+
+static const struct option run_options[] = {
+    {"input", 'i', "SPEC",
+     "file:GLOB, records:GLOB, warc:GLOB or table:NAME[?OPTIONS];\n"
+     "may be repeated"},
+    {"output", 'o', "[NAME=]SPEC", "file:DIR, records:DIR or table:NAME"},
+    {"param", 'p', "NAME=VALUE", "of the job; may be repeated"},
+    {"workers", 0, "N", "tasks at a time; one per processor if not given"},
+    {"reducers", 0, "N", "parts of the result; by the input's size if not"},
+    {"memory", 0, "SIZE", "for all tasks together (384MiB)"},
+    {"mapper", 0, "COMMAND", "instead of JOB: a program that reads lines"},
+    {"reducer", 0, "COMMAND", "and one that reads sorted KEY TAB VALUE lines"},
+    {"combiner", 0, "COMMAND", "the reducer for what one task emitted"},
+    {"local", 0, NULL, "all tasks in this process, for debugging"},
+    {"overwrite", 0, NULL, "replace an output that is there"},
+    {"keep-work", 0, NULL, "leave the job's work files"},
+    {"no-skip", 0, NULL, "fail rather than skip a record that kills tasks"},
+    {"timeout", 0, "TIME", "end a task that reads no record for so long (10m)"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* What the options of one `job run` borrow. */
+struct job_command {
+    struct cli *cli;         /* Borrowed. */
+    const struct args *args; /* Borrowed. */
+    struct mr_options options;
+    const char **inputs; /* Owned arrays. */
+    const char **outputs;
+    struct mr_setting *params;     /* And the names in it. */
+    const struct job_entry *entry; /* Of the catalogue, or NULL. */
+    struct buf saw;                /* Text of a Sawzall program. */
+    char *history;                 /* Owned. */
+    struct progress progress;
+};
+
+static const char **values_of(const struct args *args, const char *name)
+{
+    size_t n = args_count(args, name);
+    const char **values = mem_zalloc(n + 1, sizeof(*values));
+    for (size_t i = 0; i < n; i++)
+        values[i] = args_nth(args, name, i);
+    return values;
+}
+
+static int parse_params(struct job_command *c, struct err *err)
+{
+    size_t n = args_count(c->args, "param");
+    c->params = mem_zalloc(n + 1, sizeof(*c->params));
+    c->options.params = c->params;
+    for (size_t i = 0; i < n; i++) {
+        const char *text = args_nth(c->args, "param", i);
+        const char *equals = strchr(text, '=');
+        if (!equals || equals == text)
+            return usage_error(c->args, err, "--param: '%s' is not NAME=VALUE",
+                               text);
+        c->params[i].name = mem_strndup(text, (size_t)(equals - text));
+        c->params[i].value = equals + 1;
+        c->options.param_count++;
+    }
+    return ERR_OK;
+}
+
+static int parse_sizes(struct job_command *c, struct err *err)
+{
+    const char *memory = args_value(c->args, "memory");
+    const char *timeout = args_value(c->args, "timeout");
+    struct err why = ERR_INIT;
+    uint64_t workers = 0;
+    uint64_t reducers = 0;
+    int r = args_number(c->args, "workers", 1, 1024, &workers, err);
+    if (!r)
+        r = args_number(c->args, "reducers", 1, 4096, &reducers, err);
+    if (r)
+        return r;
+    c->options.workers = (unsigned)workers;
+    c->options.reducers = (unsigned)reducers;
+    if (memory &&
+        text_parse_bytes(slice_str(memory), &c->options.memory_bytes, &why))
+        return usage_error(c->args, err, "--memory: %s", why.text);
+    if (timeout &&
+        text_parse_duration(slice_str(timeout), &c->options.timeout_us, &why))
+        return usage_error(c->args, err, "--timeout: %s", why.text);
+    return ERR_OK;
+}
+
+static bool ends_with(const char *s, const char *suffix)
+{
+    return slice_ends_with(slice_str(s), slice_str(suffix));
+}
+
+static int unknown_job(const char *name, struct err *err)
+{
+    size_t count;
+    const struct job_entry *jobs = jobs_list(&count);
+    struct suggest s;
+    struct buf all = BUF_INIT;
+    suggest_init(&s, name);
+    for (size_t i = 0; i < count; i++) {
+        suggest_offer(&s, jobs[i].name);
+        buf_printf(&all, "%s%s", i ? ", " : "", jobs[i].name);
+    }
+    err_set(err, ERR_NOTFOUND, "no job %s; there are %s", name, buf_cstr(&all));
+    if (suggest_best(&s))
+        err_hint(err, "did you mean %s?", suggest_best(&s));
+    err_hint(err, "or give a shared object FILE.so, a Sawzall program FILE.szl "
+                  "or --mapper COMMAND");
+    buf_close(&all);
+    return ERR_NOTFOUND;
+}
+
+/* Built in, a shared object, a Sawzall program, or commands. */
+static int parse_program(struct job_command *c, struct err *err)
+{
+    struct mr_program *p = &c->options.program;
+    const char *job = c->args->word_count ? c->args->words[0] : NULL;
+    int r;
+    p->mapper = args_value(c->args, "mapper");
+    p->reducer = args_value(c->args, "reducer");
+    p->combiner = args_value(c->args, "combiner");
+    if (p->mapper) {
+        c->options.label = job;
+        return ERR_OK;
+    }
+    if (!job)
+        return usage_error(c->args, err,
+                           "which job? See: quarry job catalogue");
+    if (ends_with(job, ".so")) {
+        p->object = job;
+        return ERR_OK;
+    }
+    if (ends_with(job, ".szl")) {
+        r = cli_read_file(job, &c->saw, err);
+        p->saw = buf_cstr(&c->saw);
+        p->saw_name = job;
+        return r;
+    }
+    c->entry = jobs_find(job);
+    return c->entry ? ERR_OK : unknown_job(job, err);
+}
+
+/* Does one of the SPECs name a table? */
+static bool needs_store(const char *const *specs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strstr(specs[i], "table:"))
+            return true;
+    return false;
+}
+
+static int parse_run(struct job_command *c, struct err *err)
+{
+    struct mr_options *o = &c->options;
+    const struct args *args = c->args;
+    int r = parse_program(c, err);
+    if (!r)
+        r = parse_params(c, err);
+    if (!r)
+        r = parse_sizes(c, err);
+    if (r)
+        return r;
+    c->inputs = values_of(args, "input");
+    c->outputs = values_of(args, "output");
+    o->inputs = c->inputs;
+    o->input_count = args_count(args, "input");
+    o->outputs = c->outputs;
+    o->output_count = args_count(args, "output");
+    o->in_process = args_flag(args, "local");
+    o->overwrite = args_flag(args, "overwrite");
+    o->keep_work = args_flag(args, "keep-work");
+    o->skip_none = args_flag(args, "no-skip");
+    if (o->input_count == 0)
+        return usage_error(args, err, "from where? --input SPEC");
+    if (o->output_count == 0 && !o->program.saw)
+        return usage_error(args, err, "where to? --output SPEC");
+    return ERR_OK;
+}
+
+static const char *phase_name(enum mr_phase phase)
+{
+    switch (phase) {
+    case MR_PHASE_PLAN: return "plan";
+    case MR_PHASE_SAMPLE: return "sample";
+    case MR_PHASE_MAP: return "map";
+    case MR_PHASE_REDUCE: return "reduce";
+    case MR_PHASE_COMMIT: return "commit";
+    case MR_PHASE_DONE: return "done";
+    }
+    return "";
+}
+
+static void on_progress(void *ctx, const struct mr_progress *p)
+{
+    struct job_command *c = ctx;
+    struct buf extra = BUF_INIT;
+    c->progress.what = phase_name(p->phase);
+    buf_printf(&extra, "%u of %u tasks, ", p->tasks_done, p->tasks_total);
+    text_put_count(&extra, p->records);
+    buf_append_str(&extra, p->phase == MR_PHASE_REDUCE ? " keys" : " records");
+    if (p->attempts_failed)
+        buf_printf(&extra, ", %u failed", p->attempts_failed);
+    if (p->bytes_total > 0)
+        progress_bytes(&c->progress, p->bytes, p->bytes_total,
+                       buf_cstr(&extra));
+    else if (p->tasks_total > 0)
+        progress_share(&c->progress, p->tasks_done * 1000 / p->tasks_total,
+                       buf_cstr(&extra));
+    buf_close(&extra);
+}
+
+static void print_notes(char *const *notes, size_t count)
+{
+    for (size_t i = 0; i < count && i < NOTES_SHOWN_MAX; i++)
+        fprintf(stderr, "quarry: %s\n", notes[i]);
+    if (count > NOTES_SHOWN_MAX)
+        fprintf(stderr, "quarry: … and %zu more\n", count - NOTES_SHOWN_MAX);
+}
+
+/* Lines and records, or changes of rows. */
+static int64_t records_out(const struct mr_report *r)
+{
+    return mr_report_counter(r, "output.records") +
+           mr_report_counter(r, "output.rows");
+}
+
+static void add_report(struct sheet *s, const struct mr_report *r)
+{
+    sheet_add_str(s, r->job_id);
+    sheet_addf(s, "%.3f", (double)r->elapsed_us / 1e6);
+    sheet_add_u64(s, r->map_tasks);
+    sheet_add_u64(s, r->reduce_tasks);
+    sheet_add_u64(s, r->attempts_failed);
+    sheet_addf(s, "%" PRId64, mr_report_counter(r, "map.records"));
+    sheet_addf(s, "%" PRId64, records_out(r));
+}
+
+/* One line for people on standard error: results go to the outputs. */
+static void print_report(const struct job_command *c, const struct mr_report *r)
+{
+    static const struct sheet_column columns[] = {
+        {"job", SHEET_TEXT},           {"seconds", SHEET_NUMBER},
+        {"map_tasks", SHEET_NUMBER},   {"reduce_tasks", SHEET_NUMBER},
+        {"failed", SHEET_NUMBER},      {"records_in", SHEET_NUMBER},
+        {"records_out", SHEET_NUMBER},
+    };
+    struct sheet s;
+    struct buf line = BUF_INIT;
+    if (c->cli->format != FORMAT_TEXT) {
+        sheet_init(&s, columns, ARRAY_LEN(columns));
+        add_report(&s, r);
+        sheet_print(&s, c->cli->format);
+        sheet_close(&s);
+        return;
+    }
+    buf_printf(&line, "job %s: ", r->job_id);
+    text_put_count(&line, (uint64_t)mr_report_counter(r, "map.records"));
+    buf_append_str(&line, " records in, ");
+    text_put_count(&line, (uint64_t)records_out(r));
+    buf_printf(&line, " out; %u map and %u reduce tasks in ", r->map_tasks,
+               r->reduce_tasks);
+    text_put_duration(&line, r->elapsed_us);
+    cli_remark(c->cli, "%s", buf_cstr(&line));
+    buf_close(&line);
+}
+
+static int open_store(struct job_command *c, struct err *err)
+{
+    struct mr_options *o = &c->options;
+    o->target = c->cli->target;
+    if (!needs_store(o->inputs, o->input_count) &&
+        !needs_store(o->outputs, o->output_count))
+        return ERR_OK;
+    return cli_store(c->cli, CLI_EXISTING, &o->store, err);
+}
+
+static int run_job(struct job_command *c, struct err *err)
+{
+    struct mr_report *report = NULL;
+    struct mr_options *o = &c->options;
+    int r = open_store(c, err);
+    if (r)
+        return r;
+    c->history = history_dir(c->cli);
+    o->history_dir = c->history;
+    o->world = c->cli->world;
+    o->cancel = interrupt_watch();
+    o->progress = on_progress;
+    o->progress_ctx = c;
+    progress_start(&c->progress, c->cli, "job");
+    r = c->entry ? jobs_run(c->entry, o, &report, err)
+                 : mr_run(o, &report, err);
+    progress_end(&c->progress);
+    if (report) {
+        print_notes(report->notes, report->note_count);
+        if (!r)
+            print_report(c, report);
+        else if (report->job_id)
+            err_hint(err, "see: quarry job status %s", report->job_id);
+    }
+    mr_report_free(report);
+    return r;
+}
+
+static int run_run(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct job_command c = {.cli = cli, .args = args};
+    int r = parse_run(&c, err);
+    if (!r)
+        r = run_job(&c, err);
+    for (size_t i = 0; i < c.options.param_count; i++)
+        mem_free((void *)(uintptr_t)c.params[i].name);
+    mem_free(c.params);
+    mem_free(c.inputs);
+    mem_free(c.outputs);
+    mem_free(c.history);
+    buf_close(&c.saw);
+    return r;
+}
+
+/* --- the catalogue ----------------------------------------------------- */
+
+/* A job's own words, unless the list has others. */
+static const char *help_of(const struct job_entry *e)
+{
+    const char *help = e->help || !e->job ? e->help : e->job->help;
+    return help ? help : "";
+}
+
+static const struct mr_param *params_of(const struct job_entry *e,
+                                        size_t *count)
+{
+    bool own = e->params || !e->job;
+    *count = own ? e->param_count : e->job->param_count;
+    return own ? e->params : e->job->params;
+}
+
+static void add_entry(struct sheet *s, const struct job_entry *e)
+{
+    struct buf text = BUF_INIT;
+    size_t count;
+    const struct mr_param *params = params_of(e, &count);
+    for (size_t i = 0; i < count; i++)
+        buf_printf(&text, "%s%s=%s", i ? " " : "", params[i].name,
+                   params[i].fallback ? params[i].fallback : "…");
+    sheet_add_str(s, e->name);
+    sheet_add(s, buf_slice(&text));
+    sheet_add_str(s, help_of(e));
+    buf_close(&text);
+}
+
+/* One job with its parameters and its example. */
+static void print_entry(const struct job_entry *e)
+{
+    size_t count;
+    const struct mr_param *params = params_of(e, &count);
+    printf("%s: %s\n", e->name, help_of(e));
+    if (count > 0)
+        printf("\nParameters (--param NAME=VALUE):\n");
+    for (size_t i = 0; i < count; i++)
+        printf("  %-12s %s (%s)\n", params[i].name, params[i].help,
+               params[i].fallback ? params[i].fallback : "required");
+    if (e->example)
+        printf("\nExample:\n  %s\n", e->example);
+}
+
+static int
+run_catalogue(struct cli *cli, const struct args *args, struct err *err)
+{
+    static const struct sheet_column columns[] = {{"job", SHEET_TEXT},
+                                                  {"parameters", SHEET_TEXT},
+                                                  {"what_it_does", SHEET_TEXT}};
+    struct sheet s;
+    size_t count;
+    const struct job_entry *jobs = jobs_list(&count);
+    const struct job_entry *one =
+        args->word_count ? jobs_find(args->words[0]) : NULL;
+    if (args->word_count && !one)
+        return unknown_job(args->words[0], err);
+    if (one && cli->format == FORMAT_TEXT) {
+        print_entry(one);
+        return ERR_OK;
+    }
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    for (size_t i = 0; i < count; i++)
+        if (!one || one == &jobs[i])
+            add_entry(&s, &jobs[i]);
+    sheet_print(&s, cli->format);
+    sheet_close(&s);
+    return ERR_OK;
+}
+
+/* --- what was run ------------------------------------------------------ */
+
+static const struct sheet_column list_columns[] = {
+    {"job", SHEET_TEXT},     {"name", SHEET_TEXT},      {"state", SHEET_TEXT},
+    {"started", SHEET_TIME}, {"seconds", SHEET_NUMBER}, {"done", SHEET_NUMBER},
+    {"tasks", SHEET_NUMBER}, {"failed", SHEET_NUMBER},
+};
+
+static double seconds_of(struct cli *cli, const struct job_summary *j)
+{
+    uint64_t end = j->ended_us ? j->ended_us : world_now_us(cli->world);
+    return end > j->started_us ? (double)(end - j->started_us) / 1e6 : 0;
+}
+
+static void
+add_summary(struct cli *cli, struct sheet *s, const struct job_summary *j)
+{
+    sheet_add_str(s, j->id);
+    sheet_add_str(s, j->name);
+    sheet_add_str(s, job_state_name(j->state));
+    sheet_add_u64(s, j->started_us);
+    sheet_addf(s, "%.1f", seconds_of(cli, j));
+    sheet_add_u64(s, j->tasks_done);
+    sheet_add_u64(s, j->tasks_total);
+    sheet_add_u64(s, j->attempts_failed);
+}
+
+/* All jobs, or with @running only those that run. */
+static int list_jobs(struct cli *cli, bool running, struct err *err)
+{
+    char *dir = history_dir(cli);
+    struct job_summary *jobs;
+    struct sheet s;
+    size_t count;
+    int r = job_history_list(cli->world, dir, &jobs, &count, err);
+    mem_free(dir);
+    if (r)
+        return r;
+    sheet_init(&s, list_columns, ARRAY_LEN(list_columns));
+    for (size_t i = 0; i < count; i++)
+        if (!running || jobs[i].state == JOB_RUNNING)
+            add_summary(cli, &s, &jobs[i]);
+    sheet_print(&s, cli->format);
+    sheet_close(&s);
+    job_summaries_free(jobs, count);
+    return ERR_OK;
+}
+
+static int run_list(struct cli *cli, const struct args *args, struct err *err)
+{
+    (void)args;
+    return list_jobs(cli, true, err);
+}
+
+static int
+run_history(struct cli *cli, const struct args *args, struct err *err)
+{
+    (void)args;
+    return list_jobs(cli, false, err);
+}
+
+static int get_job(struct cli *cli,
+                   const struct args *args,
+                   struct job_summary **out,
+                   struct err *err)
+{
+    char *dir = history_dir(cli);
+    const char *id = args->word_count ? args->words[0] : "last";
+    int r = job_history_get(cli->world, dir, id, out, err);
+    if (r == ERR_NOTFOUND)
+        err_hint(err, "see: quarry job history");
+    mem_free(dir);
+    return r;
+}
+
+static void print_list_of(const char *title, char *const *lines, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        printf("%-9s %s\n", i ? "" : title, lines[i]);
+}
+
+static int run_status(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct job_summary *j;
+    struct sheet s;
+    int r = get_job(cli, args, &j, err);
+    if (r)
+        return r;
+    sheet_init(&s, list_columns, ARRAY_LEN(list_columns));
+    add_summary(cli, &s, j);
+    sheet_print(&s, cli->format);
+    sheet_close(&s);
+    if (cli->format == FORMAT_TEXT) {
+        putchar('\n');
+        if (j->state == JOB_RUNNING)
+            printf("%-9s %s\n", "phase", j->phase);
+        print_list_of("input", j->inputs, j->input_count);
+        print_list_of("output", j->outputs, j->output_count);
+        print_list_of("note", j->notes, j->note_count);
+        if (j->error)
+            printf("%-9s %s\n", "error", j->error);
+    }
+    job_summaries_free(j, 1);
+    return ERR_OK;
+}
+
+static int
+run_counters(struct cli *cli, const struct args *args, struct err *err)
+{
+    static const struct sheet_column columns[] = {{"counter", SHEET_TEXT},
+                                                  {"value", SHEET_NUMBER}};
+    struct job_summary *j;
+    struct sheet s;
+    int r = get_job(cli, args, &j, err);
+    if (r)
+        return r;
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    for (size_t i = 0; i < j->counter_count; i++) {
+        sheet_add_str(&s, j->counters[i].name);
+        sheet_addf(&s, "%" PRId64, j->counters[i].value);
+    }
+    sheet_print(&s, cli->format);
+    sheet_close(&s);
+    job_summaries_free(j, 1);
+    return ERR_OK;
+}
+
+static int run_kill(struct cli *cli, const struct args *args, struct err *err)
+{
+    char *dir = history_dir(cli);
+    int r = job_history_kill(cli->world, dir, args->words[0], err);
+    if (r == ERR_NOTFOUND)
+        err_hint(err, "see: quarry job list");
+    mem_free(dir);
+    return r;
+}
+
+const struct command job_commands[] = {
+    {.name = "job run",
+     .arguments = "JOB --input SPEC… --output SPEC [OPTION…]",
+     .summary = "Run a MapReduce job",
+     .details =
+         "JOB is a name of the catalogue, a shared object FILE.so, or a Sawzall\n"
+         "program FILE.szl; with --mapper it may be left out. Outputs appear\n"
+         "complete or not at all. Options of a table that is read, after ?:\n"
+         "columns=F:Q,F: prefix= start= end= versions= since= until= saw=FILE,\n"
+         "joined by &.",
+     .examples =
+         "quarry job run word_count --input 'file:books/*.txt' --output "
+         "file:counts\n"
+         "quarry job run link_graph -i table:webtable -o table:graph\n"
+         "quarry job run --mapper 'grep -o \"[a-z]*\"' --reducer 'uniq -c' \\\n"
+         "    -i 'file:*.txt' -o file:out",
+     .words_max = 1,
+     .options = {run_options},
+     .run = run_run},
+    {.name = "job catalogue",
+     .arguments = "[JOB]",
+     .summary = "List the jobs that are built in, or explain one",
+     .examples = "quarry job catalogue word_count",
+     .words_max = 1,
+     .run = run_catalogue},
+    {.name = "job list",
+     .arguments = "",
+     .summary = "List the jobs that run now",
+     .examples = "quarry job list",
+     .run = run_list},
+    {.name = "job history",
+     .arguments = "",
+     .summary = "List all jobs that were run on this target",
+     .examples = "quarry job history --format csv",
+     .run = run_history},
+    {.name = "job status",
+     .arguments = "[ID]",
+     .summary = "Show one job: state, inputs, outputs, notes, error",
+     .details = "ID may be the beginning of one; without it, the last job.",
+     .examples = "quarry job status",
+     .words_max = 1,
+     .run = run_status},
+    {.name = "job counters",
+     .arguments = "[ID]",
+     .summary = "Show what a job counted",
+     .examples = "quarry job counters last --format json",
+     .words_max = 1,
+     .run = run_counters},
+    {.name = "job kill",
+     .arguments = "ID",
+     .summary = "Stop a job that runs",
+     .examples = "quarry job kill 20260501-101500-1a2b",
+     .words_min = 1,
+     .words_max = 1,
+     .run = run_kill},
+    {.name = NULL},
+};
