@@ -11,11 +11,9 @@
  */
 #define _GNU_SOURCE
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netdb.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -24,11 +22,11 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/stream_ops.h"
+#include "base/runtime/world_uv_address.h"
 #include "base/runtime/world_uv_loop.h"
 
 #define LISTEN_BACKLOG  512
 #define WRITE_PARTS_MAX 64
-#define PORT_BYTES      8
 
 /* A socket: a stream's or a listener's. */
 struct sock {
@@ -145,119 +143,6 @@ static int init_sock(struct loop *l, struct sock *k, int fd, struct err *err)
 static int closed_here(struct err *err)
 {
     return err_set(err, ERR_CLOSED, "closed");
-}
-
-/* --- addresses --------------------------------------------------------- */
-
-struct resolved {
-    struct sockaddr_storage addr;
-    socklen_t len;
-    int family;
-};
-
-static int resolve_unix(const char *path, struct resolved *out, struct err *err)
-{
-    struct sockaddr_un *un = (struct sockaddr_un *)&out->addr;
-    if (strlen(path) >= sizeof(un->sun_path))
-        return err_set(err, ERR_INVALID, "unix:%s: the path is over %zu bytes",
-                       path, sizeof(un->sun_path) - 1);
-    un->sun_family = AF_UNIX;
-    memcpy(un->sun_path, path, strlen(path) + 1);
-    out->len = sizeof(*un);
-    out->family = AF_UNIX;
-    return 0;
-}
-
-struct lookup {
-    const char *host;
-    const char *port;
-    struct addrinfo hints;
-    struct addrinfo *found;
-    int rc;
-};
-
-static void do_lookup(void *arg)
-{
-    struct lookup *l = arg;
-    l->rc = getaddrinfo(l->host, l->port, &l->hints, &l->found);
-}
-
-/* "host:port" or "[v6]:port" into its two parts. */
-static int split(const char *address,
-                 char *host,
-                 size_t host_bytes,
-                 char *port,
-                 struct err *err)
-{
-    const char *colon = strrchr(address, ':');
-    size_t len = colon ? (size_t)(colon - address) : 0;
-    const char *from = address;
-    if (len >= 2 && address[0] == '[' && address[len - 1] == ']') {
-        from++;
-        len -= 2;
-    }
-    if (!colon || len == 0 || len >= host_bytes ||
-        strlen(colon + 1) >= PORT_BYTES || !colon[1] ||
-        strspn(colon + 1, "0123456789") != strlen(colon + 1))
-        return err_set(err, ERR_INVALID,
-                       "address \"%s\": expected host:port or unix:/path",
-                       address);
-    memcpy(host, from, len);
-    host[len] = '\0';
-    memcpy(port, colon + 1, strlen(colon + 1) + 1);
-    return 0;
-}
-
-/* Parks for names; literals are told apart without asking anybody. */
-static int resolve(const char *address,
-                   bool passive,
-                   struct resolved *out,
-                   struct err *err)
-{
-    char host[STREAM_ADDRESS_BYTES];
-    char port[PORT_BYTES];
-    struct lookup l = {.host = host, .port = port};
-    int rc;
-    *out = (struct resolved){.len = 0};
-    if (strncmp(address, "unix:", 5) == 0)
-        return resolve_unix(address + 5, out, err);
-    rc = split(address, host, sizeof(host), port, err);
-    if (rc)
-        return rc;
-    l.hints.ai_socktype = SOCK_STREAM;
-    l.hints.ai_flags =
-        AI_NUMERICSERV | AI_NUMERICHOST | (passive ? AI_PASSIVE : 0);
-    do_lookup(&l);
-    if (l.rc == EAI_NONAME) {
-        l.hints.ai_flags &= ~AI_NUMERICHOST;
-        offload(do_lookup, &l);
-    }
-    if (l.rc)
-        return err_set(err, l.rc == EAI_NONAME ? ERR_NOTFOUND : ERR_UNAVAILABLE,
-                       "%s: %s", address, gai_strerror(l.rc));
-    memcpy(&out->addr, l.found->ai_addr, l.found->ai_addrlen);
-    out->len = l.found->ai_addrlen;
-    out->family = l.found->ai_family;
-    freeaddrinfo(l.found);
-    return 0;
-}
-
-static void
-print_address(const struct sockaddr_storage *addr, char *out, size_t bytes)
-{
-    char host[INET6_ADDRSTRLEN] = "?";
-    if (addr->ss_family == AF_INET) {
-        const struct sockaddr_in *in = (const struct sockaddr_in *)addr;
-        inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host));
-        snprintf(out, bytes, "%s:%u", host, ntohs(in->sin_port));
-    } else if (addr->ss_family == AF_INET6) {
-        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
-        inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host));
-        snprintf(out, bytes, "[%s]:%u", host, ntohs(in6->sin6_port));
-    } else {
-        snprintf(out, bytes, "unix:%.*s", STREAM_ADDRESS_BYTES - 8,
-                 ((const struct sockaddr_un *)addr)->sun_path);
-    }
 }
 
 /* --- reading and writing ----------------------------------------------- */
@@ -381,7 +266,7 @@ static int new_stream(struct loop *l,
     s->base.ops = &uv_stream_ops;
     s->base.loop = l;
     s->sock.owner = s;
-    print_address(peer, s->base.peer, sizeof(s->base.peer));
+    address_print(peer, s->base.peer, sizeof(s->base.peer));
     if (peer->ss_family != AF_UNIX)
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     rc = init_sock(l, &s->sock, fd, err);
@@ -477,8 +362,8 @@ int real_listen(struct loop *loop,
 {
     struct uv_sock_listener *l;
     struct resolved a;
-    int fd;
-    int rc = resolve(address, true, &a, err);
+    int fd = -1;
+    int rc = address_resolve(address, true, &a, err);
     if (rc == 0)
         rc = open_listener(address, &a, &fd, err);
     if (rc)
@@ -487,7 +372,7 @@ int real_listen(struct loop *loop,
     l->base.ops = &uv_stream_ops;
     l->base.loop = loop;
     l->sock.owner = l;
-    print_address(&a.addr, l->base.address, sizeof(l->base.address));
+    address_print(&a.addr, l->base.address, sizeof(l->base.address));
     rc = init_sock(loop, &l->sock, fd, err);
     if (rc) {
         mem_free(l);
@@ -545,7 +430,7 @@ int real_connect(struct loop *l,
     struct stream *s = NULL;
     struct resolved a;
     int fd;
-    int rc = resolve(address, false, &a, err);
+    int rc = address_resolve(address, false, &a, err);
     if (rc)
         return rc;
     fd = socket(a.family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

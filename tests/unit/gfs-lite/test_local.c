@@ -1,0 +1,353 @@
+/* The local file system keeps what fs.h promises, also when the power goes. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/core/buf.h"
+#include "base/core/rand.h"
+#include "base/runtime/sim.h"
+#include "base/runtime/world.h"
+#include "gfs-lite/fs.h"
+#include "tests/lib/check_main.h"
+
+static struct world *world;
+static struct fs *fs;
+static const char *root;
+
+static void set_up(void)
+{
+    root = test_tmpdir();
+    world = world_real_new();
+    ck_assert_int_eq(fs_local_open(world, root, &fs, NULL), 0);
+}
+
+static void tear_down(void)
+{
+    fs_close(fs);
+    world_free(world);
+}
+
+static void check_contents(const char *path, struct slice want)
+{
+    struct buf got = BUF_INIT;
+    struct err why = ERR_INIT;
+    ck_assert_msg(fs_read_all(fs, path, 1 << 28, &got, &why) == 0, "%s",
+                  why.text);
+    ck_assert_uint_eq(got.len, want.len);
+    ck_assert(slice_eq(buf_slice(&got), want));
+    buf_close(&got);
+}
+
+/* --- streams and logs --------------------------------------------------- */
+
+/* Appends of any sizes with flushes between them: the file holds exactly what
+ * was appended up to the last flush, at least. */
+static void random_appends(enum fs_write_mode mode, unsigned long long seed)
+{
+    struct fs_write_options opts = {.mode = mode, .expected_bytes = 1 << 20};
+    struct buf want = BUF_INIT;
+    struct fs_writer *w;
+    struct rand_gen r;
+    rand_init(&r, seed);
+    ck_assert_int_eq(fs_create(fs, "d/e/file", &opts, &w, NULL), 0);
+    for (int i = 0; i < 200; i++) {
+        static const size_t sizes[] = {1,     100,     4096,         5000,
+                                       70000, 1 << 20, (1 << 20) + 1};
+        size_t len =
+            rand_below(&r, sizes[rand_below(&r, ARRAY_LEN(sizes))] + 1);
+        size_t at = want.len;
+        if (want.len > (16 << 20))
+            break;
+        buf_append_fill(&want, (char)i, len);
+        ck_assert_int_eq(fs_writer_append(w, want.data + at, len, NULL), 0);
+        ck_assert_uint_eq(fs_writer_offset(w), want.len);
+        if (rand_one_in(&r, 10)) {
+            ck_assert_int_eq(rand_one_in(&r, 2) ? fs_writer_flush(w, NULL)
+                                                : fs_writer_sync(w, NULL),
+                             0);
+            check_contents("d/e/file", buf_slice(&want));
+        } else if (mode == FS_WRITE_LOG) {
+            check_contents("d/e/file", buf_slice(&want));
+        }
+    }
+    fs_writer_close(w);
+    check_contents("d/e/file", buf_slice(&want));
+    buf_close(&want);
+}
+
+START_TEST(test_appends_come_back)
+{
+    unsigned long long seed = test_seed();
+    set_up();
+    for (unsigned i = 0; i < 4; i++) {
+        random_appends(FS_WRITE_STREAM, seed + i);
+        random_appends(FS_WRITE_LOG, seed + i);
+    }
+    tear_down();
+}
+
+END_TEST
+
+/* Reads at any offset give the file's bytes, through and past the page cache,
+ * and end where it ends. */
+START_TEST(test_reads_at_any_offset)
+{
+    struct fs_write_options opts = {.mode = FS_WRITE_STREAM};
+    struct buf want = BUF_INIT;
+    struct fs_reader *reader;
+    struct fs_writer *w;
+    struct rand_gen r;
+    char *dst;
+    set_up();
+    dst = aligned_alloc(4096, 1 << 16);
+    rand_init(&r, test_seed());
+    for (size_t i = 0; i < 300000; i++)
+        buf_append_byte(&want, (char)rand_u64(&r));
+    ck_assert_int_eq(fs_create(fs, "f", &opts, &w, NULL), 0);
+    ck_assert_int_eq(fs_writer_append(w, want.data, want.len, NULL), 0);
+    ck_assert_int_eq(fs_writer_sync(w, NULL), 0);
+    fs_writer_close(w);
+    ck_assert_int_eq(fs_open(fs, "f", &reader, NULL), 0);
+    ck_assert_uint_eq(fs_reader_size(reader), want.len);
+    for (int i = 0; i < 500; i++) {
+        bool once = rand_one_in(&r, 2);
+        uint64_t at = rand_below(&r, want.len + 8192);
+        size_t len = rand_below(&r, 1 << 16);
+        size_t got;
+        struct slice part;
+        if (once) {
+            at = at / 4096 * 4096;
+            len = len / 4096 * 4096;
+        }
+        fs_prefetch(reader, at, len);
+        ck_assert_int_eq(once
+                             ? fs_read_once_at(reader, at, dst, len, &got, NULL)
+                             : fs_read_at(reader, at, dst, len, &got, NULL),
+                         0);
+        part = slice_sub(buf_slice(&want), at, at + len);
+        ck_assert(slice_eq(part, slice_make(dst, got)));
+    }
+    fs_reader_close(reader);
+    buf_close(&want);
+    free(dst);
+    tear_down();
+}
+
+END_TEST
+
+/* --- names -------------------------------------------------------------- */
+
+/* exclusive refuses what is there; without it the file starts empty. */
+START_TEST(test_exclusive_and_truncate)
+{
+    struct fs_write_options opts = {.mode = FS_WRITE_LOG, .exclusive = true};
+    struct fs_writer *w;
+    set_up();
+    ck_assert_int_eq(fs_create(fs, "f", &opts, &w, NULL), 0);
+    ck_assert_int_eq(fs_writer_append(w, "abc", 3, NULL), 0);
+    fs_writer_close(w);
+    ck_assert_int_eq(fs_create(fs, "f", &opts, &w, NULL), ERR_EXISTS);
+    opts.exclusive = false;
+    ck_assert_int_eq(fs_create(fs, "f", &opts, &w, NULL), 0);
+    fs_writer_close(w);
+    check_contents("f", SLICE_EMPTY);
+    tear_down();
+}
+
+END_TEST
+
+/* Names that leave the root, or are too long, are refused by every call. */
+START_TEST(test_bad_names)
+{
+    static const char *const bad[] = {"/etc/passwd", "..", "../x", "a/../b",
+                                      "a/.."};
+    struct fs_info info;
+    char *longest;
+    set_up();
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct err why = ERR_INIT;
+        ck_assert_int_eq(fs_stat(fs, bad[i], &info, &why), ERR_INVALID);
+        ck_assert_int_eq(fs_remove_tree(fs, bad[i], NULL), ERR_INVALID);
+        ck_assert_int_eq(fs_mkdirs(fs, bad[i], NULL), ERR_INVALID);
+        ck_assert_int_eq(fs_replace(fs, bad[i], SLICE_EMPTY, NULL),
+                         ERR_INVALID);
+    }
+    longest = calloc(1, FS_PATH_BYTES_MAX + 2);
+    memset(longest, 'a', FS_PATH_BYTES_MAX + 1);
+    ck_assert_int_eq(fs_stat(fs, longest, &info, NULL), ERR_INVALID);
+    free(longest);
+    ck_assert_int_eq(fs_mkdirs(fs, "..a/b..", NULL), 0); /* No way up. */
+    tear_down();
+}
+
+END_TEST
+
+/* A tree goes with all that is in it; what is absent is said to be. */
+START_TEST(test_remove_tree)
+{
+    struct fs_info info;
+    char **names;
+    size_t count;
+    set_up();
+    ck_assert_int_eq(fs_mkdirs(fs, "a/b/c", NULL), 0);
+    ck_assert_int_eq(fs_replace(fs, "a/x", SLICE_LIT("1"), NULL), 0);
+    ck_assert_int_eq(fs_replace(fs, "a/b/y", SLICE_LIT("2"), NULL), 0);
+    ck_assert_int_eq(fs_replace(fs, "z", SLICE_LIT("3"), NULL), 0);
+    ck_assert_int_eq(fs_list(fs, "a", &names, &count, NULL), 0);
+    ck_assert_uint_eq(count, 2);
+    ck_assert_str_eq(names[0], "b");
+    ck_assert_str_eq(names[1], "x");
+    fs_names_free(names, count);
+    ck_assert_int_eq(fs_remove_tree(fs, "a", NULL), 0);
+    ck_assert_int_eq(fs_remove_tree(fs, "a", NULL), ERR_NOTFOUND);
+    ck_assert_int_eq(fs_stat(fs, "a", &info, NULL), ERR_NOTFOUND);
+    ck_assert_int_eq(fs_stat(fs, "z", &info, NULL), 0);
+    ck_assert(!info.is_directory);
+    ck_assert_uint_eq(info.size_bytes, 1);
+    tear_down();
+}
+
+END_TEST
+
+/* A file is no root; a missing directory becomes one. */
+START_TEST(test_open_root)
+{
+    struct err why = ERR_INIT;
+    struct buf path = BUF_INIT;
+    struct fs *other;
+    set_up();
+    ck_assert_int_eq(fs_replace(fs, "f", SLICE_LIT("1"), NULL), 0);
+    buf_printf(&path, "%s/f", root);
+    ck_assert_int_eq(fs_local_open(world, buf_cstr(&path), &other, &why),
+                     ERR_INVALID);
+    ck_assert(strstr(why.text, buf_cstr(&path)) != NULL);
+    buf_clear(&path);
+    buf_printf(&path, "%s/new/one/", root);
+    ck_assert_int_eq(fs_local_open(world, buf_cstr(&path), &other, NULL), 0);
+    ck_assert_int_eq(fs_replace(other, "g", SLICE_LIT("2"), NULL), 0);
+    check_contents("new/one/g", SLICE_LIT("2"));
+    fs_close(other);
+    buf_close(&path);
+    tear_down();
+}
+
+END_TEST
+
+/* A file larger than asked for is not read. */
+START_TEST(test_read_all_is_bounded)
+{
+    struct buf out = BUF_INIT;
+    set_up();
+    ck_assert_int_eq(fs_replace(fs, "f", SLICE_LIT("12345"), NULL), 0);
+    ck_assert_int_eq(fs_read_all(fs, "f", 4, &out, NULL), ERR_TOOBIG);
+    ck_assert_uint_eq(out.len, 0);
+    ck_assert_int_eq(fs_read_all(fs, "f", 5, &out, NULL), 0);
+    ck_assert_uint_eq(out.len, 5);
+    ck_assert_int_eq(fs_read_all(fs, "g", 5, &out, NULL), ERR_NOTFOUND);
+    buf_close(&out);
+    tear_down();
+}
+
+END_TEST
+
+/* --- power loss --------------------------------------------------------- */
+
+struct power {
+    struct world *world;
+    bool replaced; /* fs_replace of "new" returned. */
+    bool synced;   /* The stream's sync returned. */
+    bool failed;
+};
+
+static void fill(struct buf *b)
+{
+    for (int i = 0; i < 10000; i++)
+        buf_printf(b, "line %d\n", i);
+}
+
+static void power_workload(void *arg)
+{
+    struct fs_write_options opts = {.mode = FS_WRITE_STREAM};
+    struct power *p = arg;
+    struct buf bytes = BUF_INIT;
+    struct fs_writer *w;
+    struct fs *f;
+    fill(&bytes);
+    if (fs_local_open(p->world, "/store", &f, NULL)) {
+        p->failed = true;
+        buf_close(&bytes);
+        return;
+    }
+    if (!fs_replace(f, "head", SLICE_LIT("old"), NULL) &&
+        !fs_replace(f, "head", SLICE_LIT("new"), NULL))
+        p->replaced = true;
+    if (!fs_create(f, "deep/er/stream", &opts, &w, NULL)) {
+        int rc = fs_writer_append(w, bytes.data, bytes.len, NULL);
+        if (!rc && !fs_writer_sync(w, NULL))
+            p->synced = true;
+        fs_writer_close(w);
+    }
+    p->failed = !p->replaced || !p->synced;
+    fs_close(f);
+    buf_close(&bytes);
+}
+
+static void power_verify(void *arg)
+{
+    struct power *p = arg;
+    struct buf got = BUF_INIT;
+    struct buf want = BUF_INIT;
+    struct fs *f;
+    int rc;
+    ck_assert_int_eq(fs_local_open(p->world, "/store", &f, NULL), 0);
+    rc = fs_read_all(f, "head", 100, &got, NULL);
+    if (p->replaced)
+        ck_assert(slice_eq_str(buf_slice(&got), "new"));
+    else if (!rc)
+        ck_assert(slice_eq_str(buf_slice(&got), "new") ||
+                  slice_eq_str(buf_slice(&got), "old"));
+    buf_clear(&got);
+    rc = fs_read_all(f, "deep/er/stream", 1 << 20, &got, NULL);
+    if (p->synced) {
+        fill(&want);
+        ck_assert_int_eq(rc, 0);
+        ck_assert(slice_eq(buf_slice(&got), buf_slice(&want)));
+    }
+    buf_close(&got);
+    buf_close(&want);
+    fs_close(f);
+}
+
+/* Power lost at every operation: a replaced file is the old one or the new one,
+ * whole; what was synced is there with its name and its directories. */
+START_TEST(test_power_loss_at_every_operation)
+{
+    struct power p = {.failed = true};
+    uint64_t n = 0;
+    unsigned long long seed = test_seed();
+    while (p.failed) {
+        struct world *w =
+            sim_world_new(&(struct sim_options){.seed = seed + n});
+        p = (struct power){.world = w};
+        sim_power_off_at_op(w, ++n);
+        sim_run(w, power_workload, &p);
+        sim_power_on(w);
+        sim_run(w, power_verify, &p);
+        world_free(w);
+        ck_assert_uint_lt(n, 1000);
+    }
+    ck_assert_uint_gt(n, 15);
+}
+
+END_TEST
+
+TEST_MAIN("local",
+          test_appends_come_back,
+          test_reads_at_any_offset,
+          test_exclusive_and_truncate,
+          test_bad_names,
+          test_remove_tree,
+          test_open_root,
+          test_read_all_is_bounded,
+          test_power_loss_at_every_operation)
