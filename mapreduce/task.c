@@ -174,7 +174,7 @@ static struct slice group_of(struct mr_task *t, struct slice key)
 
 void values_start(struct mr_values *v)
 {
-    struct slice key = merge_current(v->merge)->key;
+    struct slice key = run_merge_current(v->merge)->key;
     buf_clear(&v->group);
     buf_append_slice(&v->group, group_of(v->task, key));
     v->key = key;
@@ -186,10 +186,10 @@ void values_start(struct mr_values *v)
 static void values_advance(struct mr_values *v)
 {
     bool more = false;
-    v->code = merge_next(v->merge, &more, &v->err);
+    v->code = run_merge_next(v->merge, &more, &v->err);
     v->more = more;
     if (v->code || !more ||
-        !slice_eq(group_of(v->task, merge_current(v->merge)->key),
+        !slice_eq(group_of(v->task, run_merge_current(v->merge)->key),
                   buf_slice(&v->group)))
         v->ended = true;
 }
@@ -201,8 +201,8 @@ bool mr_values_next(struct mr_values *v, struct slice *value)
     v->first = false;
     if (v->ended)
         return false;
-    v->key = merge_current(v->merge)->key;
-    *value = merge_current(v->merge)->value;
+    v->key = run_merge_current(v->merge)->key;
+    *value = run_merge_current(v->merge)->value;
     v->count++;
     return true;
 }

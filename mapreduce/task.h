@@ -9,7 +9,7 @@
 #include "mapreduce/job.h"
 #include "mapreduce/mapreduce.h"
 #include "mapreduce/shuffle/collector.h"
-#include "mapreduce/shuffle/merge.h"
+#include "mapreduce/shuffle/run_merge.h"
 #include "mapreduce/worker/counters.h"
 #include "mapreduce/worker/status.h"
 
@@ -59,7 +59,7 @@ int task_error(const struct mr_task *t, struct err *err);
 
 /* The values of a group, over a merge whose current pair is its first. */
 struct mr_values {
-    struct merge *merge;
+    struct run_merge *merge;
     struct mr_task *task;
     struct buf group; /* The key, or its grouped part. */
     struct slice key; /* Of the value last given. */

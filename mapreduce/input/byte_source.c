@@ -6,7 +6,7 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
-#include "mapreduce/shuffle/codec.h"
+#include "mapreduce/shuffle/packer.h"
 
 /* Packed bytes read at a time. */
 #define PACKED_BYTES ((size_t)256 << 10)
@@ -21,7 +21,7 @@ struct byte_source {
     bool file_ended;
     bool at_border; /* Between members: the file may end here. */
     z_stream gzip;
-    struct codec_stream *zstd;
+    struct packer_stream *zstd;
 };
 
 static int unpack_start(struct byte_source *s, struct err *err)
@@ -31,7 +31,7 @@ static int unpack_start(struct byte_source *s, struct err *err)
     s->packed = mem_alloc(PACKED_BYTES);
     s->at_border = true;
     if (s->packing == INPUT_ZSTD)
-        s->zstd = codec_stream_new();
+        s->zstd = packer_stream_new();
     /* 15 + 16: the largest window, with a gzip header. */
     else if (inflateInit2(&s->gzip, 15 + 16) != Z_OK)
         return err_set(err, ERR_NOMEM, "no memory to unpack gzip");
@@ -67,7 +67,7 @@ void byte_source_close(struct byte_source *s)
         return;
     if (s->packing == INPUT_GZIP && s->packed)
         inflateEnd(&s->gzip);
-    codec_stream_free(s->zstd);
+    packer_stream_free(s->zstd);
     mem_free(s->packed);
     mem_free(s->path);
     file_close(s->file);
@@ -124,8 +124,8 @@ static int unpack_step(struct byte_source *s,
 {
     if (s->packing == INPUT_GZIP)
         return gzip_step(s, dst, len, got, err);
-    return codec_stream_step(s->zstd, &s->input, dst, len, got, &s->at_border,
-                             err);
+    return packer_stream_step(s->zstd, &s->input, dst, len, got, &s->at_border,
+                              err);
 }
 
 static int unpack(struct byte_source *s,

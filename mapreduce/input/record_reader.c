@@ -105,7 +105,7 @@ int record_reader_open(struct record_reader *r,
 {
     int code;
     *r = (struct record_reader){.path = mem_strdup(path)};
-    codec_init(&r->codec, 0);
+    packer_init(&r->packer, 0);
     code = file_open(w, path, FILE_READ, &r->file, err);
     if (code == 0) {
         code = load(r, err);
@@ -122,8 +122,8 @@ int record_reader_open(struct record_reader *r,
 void record_reader_close(struct record_reader *r)
 {
     if (r->open)
-        block_reader_close(&r->blocks);
-    codec_close(&r->codec);
+        pair_reader_close(&r->blocks);
+    packer_close(&r->packer);
     buf_close(&r->index);
     file_close(r->file);
     mem_free(r->path);
@@ -134,10 +134,10 @@ void record_reader_limit(struct record_reader *r, uint64_t begin, uint64_t end)
 {
     PRE(begin <= end && end <= r->data_end);
     if (r->open)
-        block_reader_close(&r->blocks);
-    block_reader_init(&r->blocks, r->file, begin, end,
-                      (size_t)MIN_OF(end - begin, RECORD_READ_BYTES),
-                      &r->codec);
+        pair_reader_close(&r->blocks);
+    pair_reader_init(&r->blocks, r->file, begin, end,
+                     (size_t)MIN_OF(end - begin, RECORD_READ_BYTES),
+                     &r->packer);
     r->open = true;
 }
 
@@ -147,13 +147,13 @@ int record_reader_next(struct record_reader *r,
                        bool *more,
                        struct err *err)
 {
-    int code = block_reader_next(&r->blocks, more, err);
+    int code = pair_reader_next(&r->blocks, more, err);
     if (code) {
         err_wrap(err, "%s", r->path);
         return code;
     }
-    *key = block_reader_key(&r->blocks);
-    *value = block_reader_value(&r->blocks);
+    *key = pair_reader_key(&r->blocks);
+    *value = pair_reader_value(&r->blocks);
     return 0;
 }
 

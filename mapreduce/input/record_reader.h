@@ -9,8 +9,8 @@
 #include "base/core/buf.h"
 #include "base/core/err.h"
 #include "base/core/slice.h"
-#include "mapreduce/shuffle/block_reader.h"
-#include "mapreduce/shuffle/codec.h"
+#include "mapreduce/shuffle/packer.h"
+#include "mapreduce/shuffle/pair_reader.h"
 
 struct file;
 struct world;
@@ -18,8 +18,8 @@ struct world;
 struct record_reader {
     struct file *file;
     char *path; /* For messages. Owned. */
-    struct codec codec;
-    struct block_reader blocks;
+    struct packer packer;
+    struct pair_reader blocks;
     struct buf index; /* Its varints, without the footer. */
     uint32_t block_count;
     uint64_t record_count;

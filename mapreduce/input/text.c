@@ -5,7 +5,7 @@
 #include "base/core/panic.h"
 #include "mapreduce/input/byte_source.h"
 #include "mapreduce/input/input.h"
-#include "mapreduce/shuffle/block.h"
+#include "mapreduce/shuffle/pair_block.h"
 
 #define TEXT_READ_BYTES ((size_t)1 << 20)
 /* A longer line could not be emitted either. */

@@ -13,8 +13,8 @@ int record_writer_open(struct record_writer *r,
     char magic[8];
     int code;
     *r = (struct record_writer){.block_count = 0};
-    codec_init(&r->codec, level);
-    block_builder_init(&r->block);
+    packer_init(&r->packer, level);
+    pair_block_builder_init(&r->block);
     code = stream_writer_open(&r->out, w, path, err);
     if (code)
         return code;
@@ -29,7 +29,7 @@ static void block_flush(struct record_writer *r)
     if (entries == 0)
         return;
     buf_clear(&r->stored);
-    block_builder_finish(&r->block, &r->codec, &r->stored);
+    pair_block_builder_finish(&r->block, &r->packer, &r->stored);
     stream_writer_append(&r->out, r->stored.data, r->stored.len);
     buf_put_varint(&r->index, r->stored.len);
     buf_put_varint(&r->index, entries);
@@ -40,7 +40,7 @@ void record_writer_add(struct record_writer *r,
                        struct slice key,
                        struct slice value)
 {
-    block_builder_add(&r->block, key, value);
+    pair_block_builder_add(&r->block, key, value);
     r->record_count++;
     if (r->block.raw.len >= BLOCK_BYTES)
         block_flush(r);
@@ -65,8 +65,8 @@ int record_writer_finish(struct record_writer *r, bool sync, struct err *err)
 void record_writer_close(struct record_writer *r)
 {
     stream_writer_close(&r->out);
-    codec_close(&r->codec);
-    block_builder_close(&r->block);
+    packer_close(&r->packer);
+    pair_block_builder_close(&r->block);
     buf_close(&r->stored);
     buf_close(&r->index);
 }

@@ -5,8 +5,9 @@
  *     footer = index_offset:u64 block_count:u32 crc:u32 record_count:u64
  * magic:u64
  *
- * Blocks are those of shuffle/block.h; crc is CRC32C of the index, the index
- * offset and the block count. Documented in docs/formats.md, "Record files".
+ * Blocks are those of shuffle/pair_block.h; crc is CRC32C of the index, the
+ * index offset and the block count. Documented in docs/formats.md, "Record
+ * files".
  *
  * One thread. Errors are kept for record_writer_finish(), which parks.
  */
@@ -18,8 +19,8 @@
 #include "base/core/err.h"
 #include "base/core/slice.h"
 #include "mapreduce/output/stream_writer.h"
-#include "mapreduce/shuffle/block.h"
-#include "mapreduce/shuffle/codec.h"
+#include "mapreduce/shuffle/packer.h"
+#include "mapreduce/shuffle/pair_block.h"
 
 #define RECORD_FILE_MAGIC        UINT64_C(0x3144524f43455251) /* "QRECORD1" */
 #define RECORD_FILE_FOOTER_BYTES 32
@@ -28,8 +29,8 @@ struct world;
 
 struct record_writer {
     struct stream_writer out;
-    struct codec codec;
-    struct block_builder block;
+    struct packer packer;
+    struct pair_block_builder block;
     struct buf stored;
     struct buf index;
     uint32_t block_count;

@@ -24,7 +24,7 @@ void collector_init(struct collector *c, const struct collector_options *opts)
     size_t bytes = MIN_OF(opts->memory_bytes, (size_t)UINT32_MAX);
     PRE(opts->memory_bytes >= COLLECTOR_BYTES_MIN);
     *c = (struct collector){.opts = *opts, .kind = kind_of(opts->job)};
-    codec_init(&c->codec, opts->level);
+    packer_init(&c->packer, opts->level);
     if (c->kind == COLLECT_COUNTS)
         count_table_init(&c->counts, opts->memory, opts->memory_bytes);
     else
@@ -36,7 +36,7 @@ void collector_close(struct collector *c)
 {
     spill_writer_close(&c->spill);
     pair_store_close(&c->pairs);
-    codec_close(&c->codec);
+    packer_close(&c->packer);
 }
 
 static unsigned cut_partition(const struct collector *c, struct slice key)
@@ -182,7 +182,7 @@ static void spill_memory(struct collector *c)
 {
     if (c->code == 0 && !c->spilled) {
         fail(c, spill_writer_open(&c->spill, c->opts.world, c->opts.spill_path,
-                                  &c->codec, &c->err));
+                                  &c->packer, &c->err));
         c->spilled = c->code == 0;
     }
     if (c->code == 0) {

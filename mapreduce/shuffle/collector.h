@@ -13,8 +13,8 @@
 
 #include "mapreduce/mapreduce.h"
 #include "mapreduce/shuffle/count_table.h"
-#include "mapreduce/shuffle/merge.h"
 #include "mapreduce/shuffle/pair_store.h"
+#include "mapreduce/shuffle/run_merge.h"
 #include "mapreduce/shuffle/sort.h"
 #include "mapreduce/shuffle/spill.h"
 
@@ -44,7 +44,7 @@ struct collector {
     enum collector_kind kind;
     struct count_table counts;
     struct pair_store pairs;
-    struct codec codec;
+    struct packer packer;
     struct spill_writer spill;
     bool spilled;          /* The spill file is open. */
     struct sort_ref *refs; /* After collector_finish: what is in memory. */

@@ -12,13 +12,13 @@
 int spill_writer_open(struct spill_writer *s,
                       struct world *w,
                       const char *path,
-                      struct codec *codec,
+                      struct packer *packer,
                       struct err *err)
 {
     char magic[8];
     int code;
-    *s = (struct spill_writer){.codec = codec};
-    block_builder_init(&s->block);
+    *s = (struct spill_writer){.packer = packer};
+    pair_block_builder_init(&s->block);
     code = stream_writer_open(&s->out, w, path, err);
     if (code)
         return code;
@@ -39,7 +39,7 @@ static void block_flush(struct spill_writer *s)
         return;
     buf_clear(&s->stored);
     s->raw_bytes += s->block.raw.len;
-    block_builder_finish(&s->block, s->codec, &s->stored);
+    pair_block_builder_finish(&s->block, s->packer, &s->stored);
     stream_writer_append(&s->out, s->stored.data, s->stored.len);
     last->bytes = stream_writer_offset(&s->out) - last->offset;
 }
@@ -77,7 +77,7 @@ void spill_writer_add(struct spill_writer *s,
         segment_start(s, partition);
         last = segment_last(s);
     }
-    block_builder_add(&s->block, key, value);
+    pair_block_builder_add(&s->block, key, value);
     last->pairs++;
     if (s->block.raw.len >= BLOCK_BYTES)
         block_flush(s);
@@ -119,7 +119,7 @@ int spill_writer_finish(struct spill_writer *s, struct err *err)
 void spill_writer_close(struct spill_writer *s)
 {
     stream_writer_close(&s->out);
-    block_builder_close(&s->block);
+    pair_block_builder_close(&s->block);
     buf_close(&s->stored);
     mem_free(s->segments);
     s->segments = NULL;

@@ -21,8 +21,8 @@
 #include "base/core/err.h"
 #include "base/core/slice.h"
 #include "mapreduce/output/stream_writer.h"
-#include "mapreduce/shuffle/block.h"
-#include "mapreduce/shuffle/codec.h"
+#include "mapreduce/shuffle/packer.h"
+#include "mapreduce/shuffle/pair_block.h"
 
 struct world;
 
@@ -40,9 +40,9 @@ struct spill_segment {
 
 struct spill_writer {
     struct stream_writer out;
-    struct block_builder block;
-    struct codec *codec; /* Borrowed. */
-    struct buf stored;   /* The block being written. */
+    struct pair_block_builder block;
+    struct packer *packer; /* Borrowed. */
+    struct buf stored;     /* The block being written. */
     struct spill_segment *segments;
     size_t segment_count;
     size_t segment_cap;
@@ -53,7 +53,7 @@ struct spill_writer {
 MUST_CHECK int spill_writer_open(struct spill_writer *s,
                                  struct world *w,
                                  const char *path,
-                                 struct codec *codec,
+                                 struct packer *packer,
                                  struct err *err);
 /* The pairs that follow form a new run: partitions ascend in it, and keys in a
  * partition. */

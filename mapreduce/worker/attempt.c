@@ -4,7 +4,7 @@
 #include "base/core/panic.h"
 #include "bigtable/client/quarry.h"
 #include "mapreduce/output/output.h"
-#include "mapreduce/shuffle/codec.h"
+#include "mapreduce/shuffle/packer.h"
 #include "mapreduce/worker/spill_sources.h"
 
 /* zstd level of spills and of record files. */
@@ -248,11 +248,11 @@ static int reduce_group(struct attempt *a,
     return code;
 }
 
-static int reduce_merge(struct attempt *a, struct merge *m, struct err *err)
+static int reduce_merge(struct attempt *a, struct run_merge *m, struct err *err)
 {
     struct mr_values v = {.merge = m, .task = &a->task};
     uint64_t groups = 0;
-    int code = merge_next(m, &v.more, err);
+    int code = run_merge_next(m, &v.more, err);
     STATUS_SET(a->task.status, reducing, 1);
     while (code == 0 && v.more) {
         code = reduce_group(a, &v, groups++, err);
@@ -273,11 +273,12 @@ static int reduce_sources(struct attempt *a,
                           size_t count,
                           struct err *err)
 {
-    struct merge m;
+    struct run_merge m;
     int code;
-    merge_init(&m, sources, count, a->setup->job->sort == MR_SORT_DESCENDING);
+    run_merge_init(&m, sources, count,
+                   a->setup->job->sort == MR_SORT_DESCENDING);
     code = reduce_merge(a, &m, err);
-    merge_close(&m);
+    run_merge_close(&m);
     return code;
 }
 

@@ -3,7 +3,7 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
-#include "mapreduce/shuffle/block_reader.h"
+#include "mapreduce/shuffle/pair_reader.h"
 #include "mapreduce/shuffle/spill.h"
 
 /* A source needs its reads, an open block and one decompressed. */
@@ -29,22 +29,22 @@ struct segments {
 
 struct segment_source {
     struct merge_source base;
-    struct block_reader reader;
+    struct pair_reader reader;
 };
 
 static int segment_next(struct merge_source *base, bool *more, struct err *err)
 {
     struct segment_source *s = (struct segment_source *)base;
-    int code = block_reader_next(&s->reader, more, err);
-    base->key = block_reader_key(&s->reader);
-    base->value = block_reader_value(&s->reader);
+    int code = pair_reader_next(&s->reader, more, err);
+    base->key = pair_reader_key(&s->reader);
+    base->value = pair_reader_value(&s->reader);
     return code;
 }
 
 static void segment_close(struct merge_source *base)
 {
     struct segment_source *s = (struct segment_source *)base;
-    block_reader_close(&s->reader);
+    pair_reader_close(&s->reader);
     mem_free(s);
 }
 
@@ -57,8 +57,8 @@ static struct merge_source *segment_open(struct spill_sources *s,
         (size_t)MIN_OF(g->bytes + FILE_DIRECT_ALIGN, (uint64_t)read_bytes);
     n->base.next = segment_next;
     n->base.close = segment_close;
-    block_reader_init(&n->reader, s->files[g->file], g->offset,
-                      g->offset + g->bytes, want, &s->codec);
+    pair_reader_init(&n->reader, s->files[g->file], g->offset,
+                     g->offset + g->bytes, want, &s->packer);
     return &n->base;
 }
 
@@ -130,16 +130,18 @@ load_all(struct spill_sources *s, struct segments *out, struct err *err)
 
 /* --- more runs than can be read at once -------------------------------- */
 
-static int copy_merge(struct merge *m, struct spill_writer *w, struct err *err)
+static int
+copy_merge(struct run_merge *m, struct spill_writer *w, struct err *err)
 {
     bool more = true;
     int code = 0;
     spill_writer_start_run(w);
     for (;;) {
-        code = merge_next(m, &more, err);
+        code = run_merge_next(m, &more, err);
         if (code || !more)
             return code;
-        spill_writer_add(w, 0, merge_current(m)->key, merge_current(m)->value);
+        spill_writer_add(w, 0, run_merge_current(m)->key,
+                         run_merge_current(m)->value);
     }
 }
 
@@ -152,16 +154,16 @@ static int merge_some(struct spill_sources *s,
 {
     struct merge_source **in = mem_zalloc(count, sizeof(struct merge_source *));
     struct spill_writer w;
-    struct merge m;
-    int code = spill_writer_open(&w, s->opts.world, path, &s->codec, err);
+    struct run_merge m;
+    int code = spill_writer_open(&w, s->opts.world, path, &s->packer, err);
     for (size_t i = 0; i < count; i++)
         in[i] = segment_open(s, &segments[i], s->read_bytes);
-    merge_init(&m, in, count, s->opts.descending);
+    run_merge_init(&m, in, count, s->opts.descending);
     if (code == 0)
         code = copy_merge(&m, &w, err);
     if (code == 0)
         code = spill_writer_finish(&w, err);
-    merge_close(&m);
+    run_merge_close(&m);
     for (size_t i = 0; i < count; i++)
         in[i]->close(in[i]);
     spill_writer_close(&w);
@@ -205,7 +207,7 @@ int spill_sources_open(struct spill_sources *s,
     size_t each;
     int code;
     *s = (struct spill_sources){.opts = *opts};
-    codec_init(&s->codec, opts->level);
+    packer_init(&s->packer, opts->level);
     code = load_all(s, &g, err);
     fan_in = MIN_OF(MAX_OF(fan_in, (size_t)FAN_IN_MIN), (size_t)FAN_IN_MAX);
     s->read_bytes = READ_BYTES_MIN;
@@ -228,5 +230,5 @@ void spill_sources_close(struct spill_sources *s)
         file_close(s->files[i]);
     mem_free(s->sources);
     mem_free(s->files);
-    codec_close(&s->codec);
+    packer_close(&s->packer);
 }

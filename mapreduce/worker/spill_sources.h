@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "base/core/err.h"
-#include "mapreduce/shuffle/codec.h"
-#include "mapreduce/shuffle/merge.h"
+#include "mapreduce/shuffle/packer.h"
+#include "mapreduce/shuffle/run_merge.h"
 #include "mapreduce/worker/task_spec.h"
 
 struct file;
@@ -34,7 +34,7 @@ struct spill_sources_options {
 
 struct spill_sources {
     struct spill_sources_options opts;
-    struct codec codec;
+    struct packer packer;
     struct merge_source **sources; /* In order; owned. */
     size_t count;
     size_t cap;

@@ -1,24 +1,24 @@
 /* Building, verifying and walking blocks of pairs. */
-#include "mapreduce/shuffle/block.h"
+#include "mapreduce/shuffle/pair_block.h"
 
 #include "base/core/coding.h"
 #include "base/core/crc32c.h"
 #include "base/core/panic.h"
 #include "mapreduce/mapreduce.h"
-#include "mapreduce/shuffle/codec.h"
+#include "mapreduce/shuffle/packer.h"
 
-STATIC_ASSERT(sizeof(struct block_header) == BLOCK_HEADER_BYTES,
+STATIC_ASSERT(sizeof(struct pair_block_header) == BLOCK_HEADER_BYTES,
               "the header on disk is the struct in memory");
 STATIC_ASSERT(BLOCK_BYTES_MAX >=
                   BLOCK_VALUE_BYTES_MAX + BLOCK_BYTES + MR_KEY_BYTES_MAX + 64,
               "the largest entry fits into the largest block");
 
-void block_builder_init(struct block_builder *b)
+void pair_block_builder_init(struct pair_block_builder *b)
 {
-    *b = (struct block_builder){.raw = BUF_INIT};
+    *b = (struct pair_block_builder){.raw = BUF_INIT};
 }
 
-void block_builder_close(struct block_builder *b)
+void pair_block_builder_close(struct pair_block_builder *b)
 {
     buf_close(&b->raw);
     buf_close(&b->last_key);
@@ -39,9 +39,9 @@ static size_t shared_bytes(struct slice a, struct slice b)
     return i;
 }
 
-void block_builder_add(struct block_builder *b,
-                       struct slice key,
-                       struct slice value)
+void pair_block_builder_add(struct pair_block_builder *b,
+                            struct slice key,
+                            struct slice value)
 {
     size_t shared = 0;
     size_t suffix;
@@ -66,16 +66,16 @@ void block_builder_add(struct block_builder *b,
     b->count++;
 }
 
-void block_builder_finish(struct block_builder *b,
-                          struct codec *codec,
-                          struct buf *out)
+void pair_block_builder_finish(struct pair_block_builder *b,
+                               struct packer *packer,
+                               struct buf *out)
 {
     size_t at = out->len;
     struct slice raw = buf_slice(&b->raw);
     size_t stored;
     char *p;
     buf_extend(out, BLOCK_HEADER_BYTES);
-    stored = codec_compress(codec, raw, out);
+    stored = packer_compress(packer, raw, out);
     if (stored == 0) {
         stored = raw.len;
         buf_append_slice(out, raw);
@@ -91,7 +91,9 @@ void block_builder_finish(struct block_builder *b,
     buf_clear(&b->last_key);
 }
 
-int block_header_decode(const char *p, struct block_header *h, struct err *err)
+int pair_block_header_decode(const char *p,
+                             struct pair_block_header *h,
+                             struct err *err)
 {
     h->stored_bytes = get_le32(p);
     h->raw_bytes = get_le32(p + 4);
@@ -103,11 +105,11 @@ int block_header_decode(const char *p, struct block_header *h, struct err *err)
     return 0;
 }
 
-int block_open(const char *p,
-               const struct block_header *h,
-               struct codec *codec,
-               struct buf *raw,
-               struct err *err)
+int pair_block_open(const char *p,
+                    const struct pair_block_header *h,
+                    struct packer *packer,
+                    struct buf *raw,
+                    struct err *err)
 {
     struct slice stored = {p + BLOCK_HEADER_BYTES, h->stored_bytes};
     if (crc32c_extend(crc32c(p, 12), stored.data, stored.len) != h->crc)
@@ -126,23 +128,23 @@ int block_open(const char *p,
         buf_append_slice(raw, stored);
         return 0;
     }
-    return codec_decompress(codec, stored, buf_extend(raw, h->raw_bytes),
-                            h->raw_bytes, err);
+    return packer_decompress(packer, stored, buf_extend(raw, h->raw_bytes),
+                             h->raw_bytes, err);
 }
 
-void block_cursor_init(struct block_cursor *c)
+void pair_cursor_init(struct pair_cursor *c)
 {
-    *c = (struct block_cursor){.value = SLICE_EMPTY};
+    *c = (struct pair_cursor){.value = SLICE_EMPTY};
 }
 
-void block_cursor_close(struct block_cursor *c)
+void pair_cursor_close(struct pair_cursor *c)
 {
     buf_close(&c->key);
 }
 
-void block_cursor_start(struct block_cursor *c,
-                        struct slice raw,
-                        uint32_t entry_count)
+void pair_cursor_start(struct pair_cursor *c,
+                       struct slice raw,
+                       uint32_t entry_count)
 {
     c->p = raw.data;
     c->end = raw.data + raw.len;
@@ -153,7 +155,7 @@ void block_cursor_start(struct block_cursor *c,
 /* Put the suffix behind the shared bytes, and zeros behind both: readers load
  * the first eight bytes of a key whatever its length. */
 static void
-cursor_set_key(struct block_cursor *c, size_t shared, struct slice suffix)
+cursor_set_key(struct pair_cursor *c, size_t shared, struct slice suffix)
 {
     char *p;
     c->key.len = shared;
@@ -164,7 +166,7 @@ cursor_set_key(struct block_cursor *c, size_t shared, struct slice suffix)
     c->key.len = shared + suffix.len;
 }
 
-int block_cursor_next(struct block_cursor *c, bool *more, struct err *err)
+int pair_cursor_next(struct pair_cursor *c, bool *more, struct err *err)
 {
     uint64_t shared;
     uint64_t suffix;

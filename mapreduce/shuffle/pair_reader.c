@@ -1,36 +1,36 @@
 /* Reading blocks forward, in large aligned pieces. */
-#include "mapreduce/shuffle/block_reader.h"
+#include "mapreduce/shuffle/pair_reader.h"
 
 #include <stdlib.h>
 
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 
-void block_reader_init(struct block_reader *r,
-                       struct file *file,
-                       uint64_t offset,
-                       uint64_t end,
-                       size_t read_bytes,
-                       struct codec *codec)
+void pair_reader_init(struct pair_reader *r,
+                      struct file *file,
+                      uint64_t offset,
+                      uint64_t end,
+                      size_t read_bytes,
+                      struct packer *packer)
 {
-    *r = (struct block_reader){
-        .file = file, .codec = codec, .offset = offset, .end = end};
+    *r = (struct pair_reader){
+        .file = file, .packer = packer, .offset = offset, .end = end};
     r->read_bytes =
         (read_bytes + FILE_DIRECT_ALIGN - 1) & ~(FILE_DIRECT_ALIGN - 1);
-    block_cursor_init(&r->cursor);
+    pair_cursor_init(&r->cursor);
 }
 
-void block_reader_close(struct block_reader *r)
+void pair_reader_close(struct pair_reader *r)
 {
     free(r->buf);
     buf_close(&r->raw);
-    block_cursor_close(&r->cursor);
+    pair_cursor_close(&r->cursor);
     r->buf = NULL;
 }
 
 /* Room for @need unread bytes and one more piece, keeping the alignment of
  * buffer positions to that of the file: r->filled is where r->offset goes. */
-static int reserve(struct block_reader *r, size_t need, struct err *err)
+static int reserve(struct pair_reader *r, size_t need, struct err *err)
 {
     size_t left = r->filled - r->begin;
     size_t keep = r->begin & ~(FILE_DIRECT_ALIGN - 1);
@@ -54,7 +54,7 @@ static int reserve(struct block_reader *r, size_t need, struct err *err)
 }
 
 /* Have @need unread bytes in the buffer. PRE: the run has them. */
-static int fill(struct block_reader *r, size_t need, struct err *err)
+static int fill(struct pair_reader *r, size_t need, struct err *err)
 {
     int code = 0;
     if (r->filled - r->begin >= need)
@@ -82,14 +82,14 @@ static int fill(struct block_reader *r, size_t need, struct err *err)
     return code;
 }
 
-static uint64_t bytes_left(const struct block_reader *r)
+static uint64_t bytes_left(const struct pair_reader *r)
 {
     return r->end - r->offset + (r->filled - r->begin);
 }
 
-static int open_block(struct block_reader *r, bool *more, struct err *err)
+static int open_block(struct pair_reader *r, bool *more, struct err *err)
 {
-    struct block_header h;
+    struct pair_block_header h;
     size_t bytes;
     int code;
     r->block_offset = r->offset - (r->filled - r->begin);
@@ -100,7 +100,7 @@ static int open_block(struct block_reader *r, bool *more, struct err *err)
         return err_set(err, ERR_CORRUPT, "cut inside a block header");
     code = fill(r, BLOCK_HEADER_BYTES, err);
     if (code == 0)
-        code = block_header_decode(r->buf + r->begin, &h, err);
+        code = pair_block_header_decode(r->buf + r->begin, &h, err);
     if (code)
         return code;
     bytes = BLOCK_HEADER_BYTES + h.stored_bytes;
@@ -109,17 +109,16 @@ static int open_block(struct block_reader *r, bool *more, struct err *err)
     code = fill(r, bytes, err);
     if (code)
         return code;
-    code = block_open(r->buf + r->begin, &h, r->codec, &r->raw, err);
+    code = pair_block_open(r->buf + r->begin, &h, r->packer, &r->raw, err);
     r->begin += bytes;
     if (code)
         buf_clear(&r->raw);
-    block_cursor_start(&r->cursor, buf_slice(&r->raw),
-                       code ? 0 : h.entry_count);
+    pair_cursor_start(&r->cursor, buf_slice(&r->raw), code ? 0 : h.entry_count);
     r->started = true;
     return code;
 }
 
-int block_reader_open_block(struct block_reader *r, bool *more, struct err *err)
+int pair_reader_open_block(struct pair_reader *r, bool *more, struct err *err)
 {
     int code = open_block(r, more, err);
     if (code)
@@ -128,20 +127,20 @@ int block_reader_open_block(struct block_reader *r, bool *more, struct err *err)
     return code;
 }
 
-int block_reader_next(struct block_reader *r, bool *more, struct err *err)
+int pair_reader_next(struct pair_reader *r, bool *more, struct err *err)
 {
     int code = 0;
     *more = false;
     if (r->started) {
-        code = block_cursor_next(&r->cursor, more, err);
+        code = pair_cursor_next(&r->cursor, more, err);
         if (code)
             err_wrap(err, "block at offset %llu",
                      (unsigned long long)r->block_offset);
         if (code || *more)
             return code;
     }
-    code = block_reader_open_block(r, more, err);
+    code = pair_reader_open_block(r, more, err);
     if (code || !*more)
         return code;
-    return block_cursor_next(&r->cursor, more, err);
+    return pair_cursor_next(&r->cursor, more, err);
 }

@@ -13,8 +13,8 @@
  *
  * Builder and cursor: one thread each.
  */
-#ifndef MAPREDUCE_SHUFFLE_BLOCK_H
-#define MAPREDUCE_SHUFFLE_BLOCK_H
+#ifndef MAPREDUCE_SHUFFLE_PAIR_BLOCK_H
+#define MAPREDUCE_SHUFFLE_PAIR_BLOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,7 +23,7 @@
 #include "base/core/err.h"
 #include "base/core/slice.h"
 
-struct codec;
+struct packer;
 
 #define BLOCK_HEADER_BYTES 16
 /* Payload at which writers close a block: zstd gains little above. */
@@ -33,24 +33,24 @@ struct codec;
 /* Largest value of a pair. */
 #define BLOCK_VALUE_BYTES_MAX ((size_t)256 << 20)
 
-struct block_builder {
+struct pair_block_builder {
     struct buf raw;      /* Entries so far. */
     struct buf last_key; /* The key of the last of them. */
     uint32_t count;
 };
 
-void block_builder_init(struct block_builder *b);
-void block_builder_close(struct block_builder *b);
+void pair_block_builder_init(struct pair_block_builder *b);
+void pair_block_builder_close(struct pair_block_builder *b);
 /* PRE: key and value within MR_KEY_BYTES_MAX, BLOCK_VALUE_BYTES_MAX. */
-void block_builder_add(struct block_builder *b,
-                       struct slice key,
-                       struct slice value);
+void pair_block_builder_add(struct pair_block_builder *b,
+                            struct slice key,
+                            struct slice value);
 /* Append the block, header first, to @out and start the next one. */
-void block_builder_finish(struct block_builder *b,
-                          struct codec *codec,
-                          struct buf *out);
+void pair_block_builder_finish(struct pair_block_builder *b,
+                               struct packer *packer,
+                               struct buf *out);
 
-struct block_header {
+struct pair_block_header {
     uint32_t stored_bytes;
     uint32_t raw_bytes;
     uint32_t entry_count;
@@ -58,18 +58,19 @@ struct block_header {
 };
 
 /* Decode the BLOCK_HEADER_BYTES at @p. ERR_CORRUPT: impossible lengths. */
-MUST_CHECK int
-block_header_decode(const char *p, struct block_header *h, struct err *err);
+MUST_CHECK int pair_block_header_decode(const char *p,
+                                        struct pair_block_header *h,
+                                        struct err *err);
 /* Verify the block (header, then payload, at @p) and put its entries into
  * @raw. ERR_CORRUPT, ERR_NOMEM. */
-MUST_CHECK int block_open(const char *p,
-                          const struct block_header *h,
-                          struct codec *codec,
-                          struct buf *raw,
-                          struct err *err);
+MUST_CHECK int pair_block_open(const char *p,
+                               const struct pair_block_header *h,
+                               struct packer *packer,
+                               struct buf *raw,
+                               struct err *err);
 
 /* Walks the entries of an opened block. */
-struct block_cursor {
+struct pair_cursor {
     const char *p;
     const char *end;
     struct buf key;     /* The current key; 8 zero bytes follow it. */
@@ -77,13 +78,13 @@ struct block_cursor {
     uint32_t left;      /* Entries to come. */
 };
 
-void block_cursor_init(struct block_cursor *c);
-void block_cursor_close(struct block_cursor *c);
-void block_cursor_start(struct block_cursor *c,
-                        struct slice raw,
-                        uint32_t entry_count);
+void pair_cursor_init(struct pair_cursor *c);
+void pair_cursor_close(struct pair_cursor *c);
+void pair_cursor_start(struct pair_cursor *c,
+                       struct slice raw,
+                       uint32_t entry_count);
 /* The next entry; *@more false behind the last. ERR_CORRUPT. */
 MUST_CHECK int
-block_cursor_next(struct block_cursor *c, bool *more, struct err *err);
+pair_cursor_next(struct pair_cursor *c, bool *more, struct err *err);
 
-#endif /* MAPREDUCE_SHUFFLE_BLOCK_H */
+#endif /* MAPREDUCE_SHUFFLE_PAIR_BLOCK_H */

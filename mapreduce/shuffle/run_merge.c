@@ -1,16 +1,17 @@
 /* The loser tree: leaf i's path to the root is (leaves + i) / 2, / 4, … 1; each
  * inner node holds the loser of the match played there, node 0 the winner. */
-#include "mapreduce/shuffle/merge.h"
+#include "mapreduce/shuffle/run_merge.h"
 
 #include "base/core/panic.h"
 #include "mapreduce/shuffle/sort.h"
 
-void merge_init(struct merge *m,
-                struct merge_source *const *sources,
-                size_t count,
-                bool descending)
+void run_merge_init(struct run_merge *m,
+                    struct merge_source *const *sources,
+                    size_t count,
+                    bool descending)
 {
-    *m = (struct merge){.count = count, .descending = descending, .leaves = 1};
+    *m = (struct run_merge){
+        .count = count, .descending = descending, .leaves = 1};
     while (m->leaves < count)
         m->leaves *= 2;
     m->sources = mem_alloc((count + 1) * sizeof(struct merge_source *));
@@ -19,7 +20,7 @@ void merge_init(struct merge *m,
     m->tree = mem_zalloc(m->leaves, sizeof(*m->tree));
 }
 
-void merge_close(struct merge *m)
+void run_merge_close(struct run_merge *m)
 {
     mem_free(m->sources);
     mem_free(m->tree);
@@ -28,7 +29,7 @@ void merge_close(struct merge *m)
 }
 
 /* Does @a come before @b? Ties go to the earlier source. */
-static bool node_before(const struct merge *m,
+static bool node_before(const struct run_merge *m,
                         const struct merge_node *a,
                         const struct merge_node *b)
 {
@@ -43,7 +44,7 @@ static bool node_before(const struct merge *m,
     return a->source < b->source;
 }
 
-static int node_load(struct merge *m, struct merge_node *n, struct err *err)
+static int node_load(struct run_merge *m, struct merge_node *n, struct err *err)
 {
     bool more = false;
     int code = 0;
@@ -68,7 +69,7 @@ static void swap(struct merge_node *a, struct merge_node *b)
 }
 
 /* Play the first round: winners rise, losers stay. */
-static int build(struct merge *m, struct err *err)
+static int build(struct run_merge *m, struct err *err)
 {
     struct merge_node *winners = mem_zalloc(2 * m->leaves, sizeof(*winners));
     int code = 0;
@@ -87,7 +88,7 @@ static int build(struct merge *m, struct err *err)
     return code;
 }
 
-int merge_next(struct merge *m, bool *more, struct err *err)
+int run_merge_next(struct run_merge *m, bool *more, struct err *err)
 {
     int code;
     *more = false;

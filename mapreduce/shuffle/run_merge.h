@@ -5,8 +5,8 @@
  *
  * One thread; whether next() parks is the sources' business.
  */
-#ifndef MAPREDUCE_SHUFFLE_MERGE_H
-#define MAPREDUCE_SHUFFLE_MERGE_H
+#ifndef MAPREDUCE_SHUFFLE_RUN_MERGE_H
+#define MAPREDUCE_SHUFFLE_RUN_MERGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ struct merge_node {
     bool ended;
 };
 
-struct merge {
+struct run_merge {
     struct merge_source **sources; /* The array is owned, not they. */
     size_t count;
     size_t leaves;           /* count rounded up to a power of two. */
@@ -40,19 +40,20 @@ struct merge {
 };
 
 /* @sources (copied) must outlive the merge. */
-void merge_init(struct merge *m,
-                struct merge_source *const *sources,
-                size_t count,
-                bool descending);
-void merge_close(struct merge *m); /* Does not close the sources. */
+void run_merge_init(struct run_merge *m,
+                    struct merge_source *const *sources,
+                    size_t count,
+                    bool descending);
+void run_merge_close(struct run_merge *m); /* Does not close the sources. */
 
-/* Advance to the next pair: that of merge_current(), borrowed until the next
- * call. *@more false at the end. Errors: those of the sources. */
-MUST_CHECK int merge_next(struct merge *m, bool *more, struct err *err);
+/* Advance to the next pair: that of run_merge_current(), borrowed until the
+ * next call. *@more false at the end. Errors: those of the sources. */
+MUST_CHECK int run_merge_next(struct run_merge *m, bool *more, struct err *err);
 
-static inline const struct merge_source *merge_current(const struct merge *m)
+static inline const struct merge_source *
+run_merge_current(const struct run_merge *m)
 {
     return m->sources[m->tree[0].source];
 }
 
-#endif /* MAPREDUCE_SHUFFLE_MERGE_H */
+#endif /* MAPREDUCE_SHUFFLE_RUN_MERGE_H */

@@ -1,5 +1,6 @@
-/* zstd contexts behind codec.h; the one file of the shuffle that knows zstd. */
-#include "mapreduce/shuffle/codec.h"
+/* zstd contexts behind packer.h; the one file of the shuffle that knows zstd.
+ */
+#include "mapreduce/shuffle/packer.h"
 
 #include <zstd.h>
 
@@ -8,16 +9,16 @@
 /* The window a .zst file may ask for: what `zstd --long=27` writes. */
 #define STREAM_WINDOW_LOG_MAX 27
 
-struct codec_stream {
+struct packer_stream {
     ZSTD_DStream *d;
 };
 
-void codec_init(struct codec *c, int level)
+void packer_init(struct packer *c, int level)
 {
-    *c = (struct codec){.level = level};
+    *c = (struct packer){.level = level};
 }
 
-void codec_close(struct codec *c)
+void packer_close(struct packer *c)
 {
     ZSTD_freeCCtx(c->compressor);
     ZSTD_freeDCtx(c->decompressor);
@@ -26,7 +27,7 @@ void codec_close(struct codec *c)
     c->decompressor = NULL;
 }
 
-size_t codec_compress(struct codec *c, struct slice raw, struct buf *out)
+size_t packer_compress(struct packer *c, struct slice raw, struct buf *out)
 {
     size_t bound = ZSTD_compressBound(raw.len);
     size_t n;
@@ -45,11 +46,11 @@ size_t codec_compress(struct codec *c, struct slice raw, struct buf *out)
     return n;
 }
 
-int codec_decompress(struct codec *c,
-                     struct slice stored,
-                     char *raw,
-                     size_t raw_bytes,
-                     struct err *err)
+int packer_decompress(struct packer *c,
+                      struct slice stored,
+                      char *raw,
+                      size_t raw_bytes,
+                      struct err *err)
 {
     size_t n;
     if (!c->decompressor) {
@@ -67,9 +68,9 @@ int codec_decompress(struct codec *c,
     return 0;
 }
 
-struct codec_stream *codec_stream_new(void)
+struct packer_stream *packer_stream_new(void)
 {
-    struct codec_stream *s = mem_zalloc(1, sizeof(*s));
+    struct packer_stream *s = mem_zalloc(1, sizeof(*s));
     s->d = ZSTD_createDStream();
     if (!s->d)
         PANIC("no memory for a zstd stream");
@@ -77,20 +78,20 @@ struct codec_stream *codec_stream_new(void)
     return s;
 }
 
-void codec_stream_free(struct codec_stream *s)
+void packer_stream_free(struct packer_stream *s)
 {
     if (s)
         ZSTD_freeDStream(s->d);
     mem_free(s);
 }
 
-int codec_stream_step(struct codec_stream *s,
-                      struct slice *in,
-                      char *dst,
-                      size_t cap,
-                      size_t *got,
-                      bool *at_frame_end,
-                      struct err *err)
+int packer_stream_step(struct packer_stream *s,
+                       struct slice *in,
+                       char *dst,
+                       size_t cap,
+                       size_t *got,
+                       bool *at_frame_end,
+                       struct err *err)
 {
     ZSTD_inBuffer src = {in->data, in->len, 0};
     ZSTD_outBuffer out = {dst, cap, 0};

@@ -3,21 +3,21 @@
  * The bytes come through one buffer in large aligned pieces, past the page
  * cache when asked. One thread; next() parks.
  */
-#ifndef MAPREDUCE_SHUFFLE_BLOCK_READER_H
-#define MAPREDUCE_SHUFFLE_BLOCK_READER_H
+#ifndef MAPREDUCE_SHUFFLE_PAIR_READER_H
+#define MAPREDUCE_SHUFFLE_PAIR_READER_H
 
 #include <stdint.h>
 
 #include "base/core/err.h"
 #include "base/core/slice.h"
-#include "mapreduce/shuffle/block.h"
+#include "mapreduce/shuffle/pair_block.h"
 
-struct codec;
+struct packer;
 struct file;
 
-struct block_reader {
+struct pair_reader {
     struct file *file; /* Borrowed. */
-    struct codec *codec;
+    struct packer *packer;
     uint64_t offset; /* Of the next byte to read from the file. */
     uint64_t end;    /* Of the run. */
     char *buf;       /* Aligned. Owned. */
@@ -26,38 +26,38 @@ struct block_reader {
     size_t filled;
     size_t read_bytes; /* How much to read at a time. */
     struct buf raw;    /* The open block. */
-    struct block_cursor cursor;
+    struct pair_cursor cursor;
     uint64_t block_offset; /* Where the open block begins. */
     bool started;          /* A block was opened. */
 };
 
 /* Read [offset, end) of @file, @read_bytes (rounded up to 4096) at a time. */
-void block_reader_init(struct block_reader *r,
-                       struct file *file,
-                       uint64_t offset,
-                       uint64_t end,
-                       size_t read_bytes,
-                       struct codec *codec);
-void block_reader_close(struct block_reader *r);
+void pair_reader_init(struct pair_reader *r,
+                      struct file *file,
+                      uint64_t offset,
+                      uint64_t end,
+                      size_t read_bytes,
+                      struct packer *packer);
+void pair_reader_close(struct pair_reader *r);
 
 /* The next pair, in r->cursor; *@more false at the end. ERR_CORRUPT names the
- * offset of the block; block_reader_open_block() then goes on behind it, unless
+ * offset of the block; pair_reader_open_block() then goes on behind it, unless
  * its header was at fault. */
 MUST_CHECK int
-block_reader_next(struct block_reader *r, bool *more, struct err *err);
+pair_reader_next(struct pair_reader *r, bool *more, struct err *err);
 
 /* Open the next block, dropping what is left of the present one. */
 MUST_CHECK int
-block_reader_open_block(struct block_reader *r, bool *more, struct err *err);
+pair_reader_open_block(struct pair_reader *r, bool *more, struct err *err);
 
-static inline struct slice block_reader_key(const struct block_reader *r)
+static inline struct slice pair_reader_key(const struct pair_reader *r)
 {
     return slice_make(r->cursor.key.data, r->cursor.key.len);
 }
 
-static inline struct slice block_reader_value(const struct block_reader *r)
+static inline struct slice pair_reader_value(const struct pair_reader *r)
 {
     return r->cursor.value;
 }
 
-#endif /* MAPREDUCE_SHUFFLE_BLOCK_READER_H */
+#endif /* MAPREDUCE_SHUFFLE_PAIR_READER_H */
