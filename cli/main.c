@@ -96,9 +96,8 @@ void commands_each(void (*visit)(void *ctx, const struct command *c), void *ctx)
 }
 
 struct search {
-    char name[COMMAND_NAME_BYTES_MAX];
+    const char *name;
     const struct command *found;
-    struct suggest *suggest;
 };
 
 static void match(void *ctx, const struct command *c)
@@ -106,21 +105,11 @@ static void match(void *ctx, const struct command *c)
     struct search *s = ctx;
     if (strcmp(c->name, s->name) == 0)
         s->found = c;
-    if (s->suggest)
-        suggest_offer(s->suggest, c->name);
 }
 
-/* The command called by the first @count words. */
-static const struct command *
-find_named(int count, const char *const *argv, struct suggest *suggest)
+static void offer(void *ctx, const struct command *c)
 {
-    struct search s = {.found = NULL, .suggest = suggest};
-    snprintf(s.name, sizeof(s.name), "%s%s%s", argv[0], count > 1 ? " " : "",
-             count > 1 ? argv[1] : "");
-    if (suggest)
-        suggest_init(suggest, s.name);
-    commands_each(match, &s);
-    return s.found;
+    suggest_offer(ctx, c->name);
 }
 
 struct family_search {
@@ -135,39 +124,48 @@ static void match_family(void *ctx, const struct command *c)
     s->found |= strncmp(c->name, s->word, n) == 0 && c->name[n] == ' ';
 }
 
+/* The first one or two words of a command line. */
+static void
+join_words(char out[COMMAND_NAME_BYTES_MAX], int count, const char *const *argv)
+{
+    snprintf(out, COMMAND_NAME_BYTES_MAX, "%s%s%s", argv[0],
+             count > 1 ? " " : "", count > 1 ? argv[1] : "");
+}
+
+/* Say that there is no command @words, and which could be meant. */
+static bool fail_unknown(const char *words, const char *shown, struct err *err)
+{
+    struct suggest s;
+    suggest_init(&s, words);
+    commands_each(offer, &s);
+    err_set(err, ERR_USAGE, "%s: no such command", shown);
+    if (suggest_best(&s))
+        err_hint(err, "did you mean: quarry %s?", suggest_best(&s));
+    return suggest_best(&s) != NULL;
+}
+
 const struct command *
 command_find(int argc, const char *const *argv, int *used, struct err *err)
 {
-    struct suggest suggest;
+    char words[COMMAND_NAME_BYTES_MAX];
     struct family_search family = {argv[0], false};
     for (*used = MIN_OF(argc, 2); *used > 0; (*used)--) {
-        const struct command *c = find_named(*used, argv, NULL);
-        if (c)
-            return c;
+        struct search s = {words, NULL};
+        join_words(words, *used, argv);
+        commands_each(match, &s);
+        if (s.found)
+            return s.found;
     }
     commands_each(match_family, &family);
+    join_words(words, MIN_OF(argc, 2), argv);
     if (family.found && argc == 1) {
         err_set(err, ERR_USAGE, "%s: which of its commands?", argv[0]);
         err_hint(err, "see: quarry help %s", argv[0]);
-        return NULL;
-    }
-    (void)find_named(1, argv, &suggest);
-    if (argc > 1 && (family.found || !suggest_best(&suggest))) {
-        struct search s;
-        snprintf(s.name, sizeof(s.name), "%s %s", argv[0], argv[1]);
-        s.suggest = &suggest;
-        suggest_init(&suggest, s.name);
-        commands_each(match, &s);
-        if (family.found)
-            err_set(err, ERR_USAGE, "%s %s: no such command", argv[0], argv[1]);
-        else
-            err_set(err, ERR_USAGE, "%s: no such command", argv[0]);
-        if (suggest_best(&suggest))
-            err_hint(err, "did you mean: quarry %s?", suggest_best(&suggest));
-    } else {
-        err_set(err, ERR_USAGE, "%s: no such command", argv[0]);
-        if (suggest_best(&suggest))
-            err_hint(err, "did you mean: quarry %s?", suggest_best(&suggest));
+    } else if (family.found) {
+        (void)fail_unknown(words, words, err);
+    } else if (!fail_unknown(argv[0], argv[0], err)) {
+        /* "tabel create": the family itself is misspelt. */
+        (void)fail_unknown(words, argv[0], err);
     }
     err_hint(err, "see: quarry help");
     return NULL;

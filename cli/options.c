@@ -14,7 +14,8 @@
 
 const struct option global_options[] = {
     {"target", 't', "TARGET",
-     "the store: file:DIR (default $QUARRY_TARGET, else file:./quarry-data)"},
+     "the store, file:DIR; if not given $QUARRY_TARGET,\n"
+     "else file:./quarry-data"},
     {"format", 0, "FORMAT", "text (default), json (one object a line) or csv"},
     {"quiet", 'q', NULL, "no progress and no remarks on standard error"},
     {"help", 'h', NULL, "this page"},
