@@ -7,7 +7,7 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 
-/* Deepest tree fs_remove_tree() goes down: the recursion's bound. */
+/* Deepest tree that is made or removed: the recursions' bound. */
 #define TREE_DEPTH_MAX 32
 
 struct fs_lock {
@@ -57,35 +57,64 @@ char *local_parent(const char *path)
 
 /* --- the file system ---------------------------------------------------- */
 
+/* The directory that holds the name @path (full name). Owned. */
+static char *directory_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    if (!slash)
+        return mem_strdup(".");
+    return mem_strndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+static int
+make_dirs(struct world *w, const char *path, int depth, struct err *err);
+
+/* Make one directory, whose parent is there, and make its name durable: files
+ * synced in it later promise to survive. */
+static int make_dir(struct world *w, const char *path, struct err *err)
+{
+    int rc = world_mkdir(w, path, err);
+    char *up;
+
+    if (rc == ERR_EXISTS)
+        return 0; /* Another was faster. */
+    if (rc)
+        return rc;
+    up = directory_of(path);
+    rc = world_sync_dir(w, up, err);
+    mem_free(up);
+    return rc;
+}
+
+static int
+make_parent(struct world *w, const char *path, int depth, struct err *err)
+{
+    char *up = directory_of(path);
+    int rc = make_dirs(w, up, depth + 1, err);
+
+    mem_free(up);
+    return rc;
+}
+
 /* Make the directory @path (full name) and what is missing above it. */
-static int make_dirs(struct world *w, const char *path, struct err *err)
+static int
+make_dirs(struct world *w, const char *path, int depth, struct err *err)
 {
     struct file_info info;
-    char *up;
-    char *slash;
     int rc = world_stat(w, path, &info, NULL);
 
     if (rc == 0 && info.kind == FILE_KIND_DIRECTORY)
         return 0;
     if (rc == 0)
         return err_set(err, ERR_INVALID, "%s is not a directory", path);
-    rc = world_mkdir(w, path, err);
-    if (rc == ERR_EXISTS)
-        return 0; /* Another was faster. */
-    if (rc != ERR_NOTFOUND)
+    if (depth == TREE_DEPTH_MAX)
+        return err_set(err, ERR_TOOBIG, "%s: directories too deep", path);
+    rc = make_dir(w, path, err);
+    if (rc != ERR_NOTFOUND || !strchr(path, '/'))
         return rc;
-    up = mem_strdup(path);
-    slash = strrchr(up, '/');
-    if (slash && slash != up) {
-        *slash = '\0';
-        rc = make_dirs(w, up, err);
-        if (!rc)
-            rc = world_mkdir(w, path, err);
-        if (rc == ERR_EXISTS)
-            rc = 0;
-    }
-    mem_free(up);
-    return rc;
+    rc = make_parent(w, path, depth, err);
+    return rc ? rc : make_dir(w, path, err);
 }
 
 int fs_local_open(struct world *w,
@@ -105,7 +134,7 @@ int fs_local_open(struct world *w,
     fs = mem_zalloc(1, sizeof(*fs));
     fs->world = w;
     fs->root = mem_strndup(root, len);
-    rc = make_dirs(w, fs->root, err);
+    rc = make_dirs(w, fs->root, 0, err);
     if (rc) {
         mem_free(fs->root);
         mem_free(fs);
@@ -202,7 +231,7 @@ int fs_mkdirs(struct fs *fs, const char *path, struct err *err)
     int rc = local_path(fs, path, &full, err);
 
     if (!rc)
-        rc = make_dirs(fs->world, full, err);
+        rc = make_dirs(fs->world, full, 0, err);
     mem_free(full);
     return rc;
 }

@@ -21,8 +21,10 @@
 #define CHECK_EVERY 16
 /* Longest sleep of the rate limit, so that a cancel is seen soon. */
 #define SLEEP_US_MAX 5000
-/* A run smaller than this part of a memtable counts as this large. */
-#define BASE_SHARE 16
+/* A flush makes at least this part of a memtable, compressed or not; smaller
+ * runs count as so large. */
+#define BASE_SHARE_RAW  2
+#define BASE_SHARE_ZSTD 4
 
 /* --- the work ----------------------------------------------------------- */
 
@@ -243,7 +245,10 @@ int lsm_flush(struct lsm *l, struct err *err)
 
 static uint64_t base_bytes(const struct lsm *l)
 {
-    return MAX_OF(l->options.group.memtable_bytes / BASE_SHARE, UINT64_C(1));
+    const struct group_options *g = &l->options.group;
+    uint64_t share =
+        g->compression == COMPRESSION_NONE ? BASE_SHARE_RAW : BASE_SHARE_ZSTD;
+    return MAX_OF(g->memtable_bytes / share, UINT64_C(1));
 }
 
 /* Do the runs below the chosen ones hold rows of these? */

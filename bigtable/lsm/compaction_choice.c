@@ -110,7 +110,7 @@ struct compaction_choice choose_compaction(const struct choice_run *runs,
     above = window(runs, 0, run_count - 1);
     if (run_count > 2 &&
         above.bytes >= BOTTOM_GROWTH * runs[run_count - 1].bytes &&
-        above.bytes >= TIER_RUNS_MAX * base_bytes)
+        runs[run_count - 1].bytes >= TIER_WIDTH * base_bytes)
         return window(runs, 0, run_count);
     if (run_count > RUNS_MAX)
         return cheapest(runs, run_count);

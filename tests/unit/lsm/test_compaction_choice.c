@@ -7,7 +7,8 @@
 #include "bigtable/lsm/compaction_choice.h"
 #include "tests/lib/check_main.h"
 
-#define MB ((uint64_t)1 << 20)
+#define MB         ((uint64_t)1 << 20)
+#define BASE_BYTES (32 * MB)
 
 /* --- cases -------------------------------------------------------------- */
 
@@ -49,7 +50,7 @@ START_TEST(test_cases)
             runs[count].bytes = cases[i].mb[count] * MB;
             count++;
         }
-        c = choose_compaction(runs, count, 4 * MB);
+        c = choose_compaction(runs, count, BASE_BYTES);
         ck_assert_msg(c.count == cases[i].count &&
                           (c.count == 0 || c.first == cases[i].first),
                       "case %zu: [%zu, +%zu)", i, c.first, c.count);
@@ -131,7 +132,7 @@ static void flush_one(struct load *l, uint64_t bytes, uint64_t all_rows_bytes)
     l->flushed += bytes;
     if (l->count > l->most)
         l->most = l->count;
-    while ((c = choose_compaction(l->runs, l->count, 4 * MB)).count > 0) {
+    while ((c = choose_compaction(l->runs, l->count, BASE_BYTES)).count > 0) {
         uint64_t out = MIN_OF(c.bytes, all_rows_bytes);
         ck_assert_uint_ge(c.count, 2);
         l->compacted += out;
