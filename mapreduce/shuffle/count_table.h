@@ -32,7 +32,7 @@ struct count_slot {
 #define COUNT_QUEUE 16 /* Power of two. */
 
 struct count_pending {
-    uint64_t lo;
+    uint64_t lo; /* The key's 16 bytes are lo and hi together. */
     uint64_t hi;
     int64_t by;
     uint32_t len1;

@@ -24,6 +24,7 @@
 
 /* A task spec holds splits and keys. */
 #define MESSAGE_BYTES_MAX ((uint64_t)1 << 30)
+#define HUGE_PAGE_BYTES   ((uintptr_t)2 << 20)
 
 struct zygote {
     const struct job_setup *setup;
@@ -37,10 +38,21 @@ struct zygote {
 
 /* --- shared memory ------------------------------------------------------ */
 
+/* Shared memory that may lie on huge pages: for that its address must be a
+ * multiple of theirs. A task's table is walked at random, and every process
+ * that maps it takes the faults anew; huge pages save nearly all of both. */
 static void *map_shared(uint64_t bytes, struct err *err)
 {
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                   MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    uint64_t room = bytes + HUGE_PAGE_BYTES;
+    uintptr_t at;
+    void *p = mmap(NULL, room, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p != MAP_FAILED) {
+        at = ((uintptr_t)p + HUGE_PAGE_BYTES - 1) & ~(HUGE_PAGE_BYTES - 1);
+        munmap(p, room);
+        p = mmap((void *)at, bytes, PROT_READ | PROT_WRITE,
+                 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    }
     if (p == MAP_FAILED) {
         err_set_errno(err, errno, "reserve %llu bytes of shared memory",
                       (unsigned long long)bytes);
