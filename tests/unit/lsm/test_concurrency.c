@@ -147,8 +147,7 @@ START_TEST(test_everything_at_once)
     for (int i = 0; i < 3 + READERS; i++)
         pthread_join(threads[i], NULL);
     scan_prefix(&sh);
-    fixture_close(f);
-    free(f);
+    fixture_free(f);
 }
 
 END_TEST

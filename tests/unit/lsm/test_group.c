@@ -241,8 +241,7 @@ static void random_history(enum compression compression,
     model_close(&m);
     buf_close(&key);
     buf_close(&value);
-    fixture_close(f);
-    free(f);
+    fixture_free(f);
 }
 
 START_TEST(test_random_history_plain)
@@ -301,8 +300,7 @@ START_TEST(test_sequential_fill_is_never_rewritten)
     ck_assert_uint_eq(stats.table_count, 40);
     ck_assert_uint_eq(stats.run_count, 1);
     ck_assert_uint_eq(stats.compacted_bytes, 0);
-    fixture_close(f);
-    free(f);
+    fixture_free(f);
 }
 
 END_TEST
@@ -332,8 +330,7 @@ START_TEST(test_failed_commit_changes_nothing)
     ck_assert_uint_eq(lsm_frozen_bytes(f->lsm), 0);
     lsm_stats(f->lsm, &stats);
     ck_assert_uint_eq(stats.entry_count, 100);
-    fixture_close(f);
-    free(f);
+    fixture_free(f);
 }
 
 END_TEST
@@ -365,8 +362,7 @@ START_TEST(test_snapshot_keeps_its_tables)
     lsm_iter_free(it);
     lsm_snapshot_free(s);
     ck_assert_uint_eq(f->unlinked, 3);
-    fixture_close(f);
-    free(f);
+    fixture_free(f);
 }
 
 END_TEST
@@ -411,8 +407,7 @@ START_TEST(test_bounds_clip_shared_tables)
     ck_assert_uint_eq(stats.entry_count, 300);
     buf_close(&lower);
     buf_close(&upper);
-    fixture_close(f);
-    free(f);
+    fixture_free(f);
 }
 
 END_TEST
@@ -450,8 +445,7 @@ START_TEST(test_split_points_are_even)
     }
     ck_assert(!c.bad);
     buf_close(&keys);
-    fixture_close(f);
-    free(f);
+    fixture_free(f);
 }
 
 END_TEST
@@ -491,8 +485,7 @@ START_TEST(test_filter_drops)
     ck_assert_uint_eq(f->flushed_sequence, 201);
     lsm_stats(f->lsm, &stats);
     ck_assert_uint_eq(stats.entry_count, 50);
-    fixture_close(f);
-    free(f);
+    fixture_free(f);
 }
 
 END_TEST
@@ -511,8 +504,7 @@ START_TEST(test_cancel_stops_compactions)
     ck_assert_int_eq(lsm_flush(f->lsm, &why), ERR_CANCELLED);
     ck_assert_int_eq(lsm_compact(f->lsm, &did, &why), ERR_CANCELLED);
     ck_assert_int_eq(lsm_compact_major(f->lsm, &why), ERR_CANCELLED);
-    fixture_close(f);
-    free(f);
+    fixture_free(f);
 }
 
 END_TEST

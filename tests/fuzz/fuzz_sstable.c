@@ -1,0 +1,162 @@
+/* Any bytes given as a table file, a block or a footer: errors or entries,
+ * never a fault, a hang or a large allocation.
+ *
+ * The first byte chooses. As a table the input is first given right checksums
+ * where its footer says blocks are, so that the fuzzer gets past them.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/coding.h"
+#include "base/core/crc32c.h"
+#include "base/core/panic.h"
+#include "base/runtime/sim.h"
+#include "bigtable/sstable/block.h"
+#include "bigtable/sstable/dump.h"
+#include "bigtable/sstable/format.h"
+#include "bigtable/sstable/properties.h"
+#include "gfs-lite/fs.h"
+
+#define INPUT_BYTES_MAX ((size_t)64 << 10)
+#define STEPS_MAX       20000
+
+static void walk_block(struct slice bytes)
+{
+    struct block_iter it;
+    int steps = 0;
+
+    block_iter_init(&it);
+    if (block_iter_open(&it, bytes, NULL) == 0) {
+        for (block_iter_first(&it); it.valid && steps < STEPS_MAX; steps++)
+            block_iter_next(&it);
+        block_iter_seek(&it, slice_sub(bytes, 0, 8));
+        block_iter_after(&it, slice_sub(bytes, 0, 3));
+    }
+    block_iter_close(&it);
+}
+
+static void read_properties(struct slice bytes)
+{
+    struct table_properties p;
+    int rc;
+
+    table_properties_init(&p);
+    rc = table_properties_parse(bytes, &p, NULL);
+    PRE(rc == 0 || rc == ERR_CORRUPT);
+    table_properties_close(&p);
+}
+
+/* Put the right checksum behind the block at @h. */
+static void seal(char *file, size_t len, const char *handle)
+{
+    uint64_t offset = get_le64(handle);
+    uint64_t stored = get_le32(handle + 8);
+
+    if (stored == 0 || offset > len || stored > len - offset ||
+        len - offset - stored < BLOCK_TRAILER_BYTES)
+        return;
+    put_le32(file + offset + stored + 1, crc32c(file + offset, stored + 1));
+}
+
+/* And behind every block that the top names. */
+static void seal_partitions(char *file, size_t len, const char *handle)
+{
+    uint64_t offset = get_le64(handle);
+    uint64_t stored = get_le32(handle + 8);
+    struct block_iter it;
+
+    if (offset > len || stored > len - offset)
+        return;
+    block_iter_init(&it);
+    if (block_iter_open(&it, slice_make(file + offset, stored), NULL) == 0) {
+        int steps = 0;
+        for (block_iter_first(&it); it.valid && steps < 100; steps++) {
+            struct partition_entry e;
+            if (partition_entry_parse(block_iter_value(&it), len, &e, NULL) ==
+                0) {
+                char h[16];
+                put_le64(h, e.index.offset);
+                put_le32(h + 8, e.index.stored_bytes);
+                seal(file, len, h);
+            }
+            block_iter_next(&it);
+        }
+    }
+    block_iter_close(&it);
+}
+
+static void repair(char *file, size_t len)
+{
+    char *footer = file + len - TABLE_FOOTER_BYTES;
+
+    put_le64(footer + FOOTER_MAGIC_AT, TABLE_MAGIC);
+    put_le32(footer + FOOTER_VERSION_AT, TABLE_VERSION);
+    put_le32(footer + FOOTER_CRC_AT, crc32c(footer, FOOTER_CRC_AT));
+    seal_partitions(file, len, footer + FOOTER_TOP_AT);
+    seal(file, len, footer + FOOTER_TOP_AT);
+    seal(file, len, footer + FOOTER_PROPERTIES_AT);
+    seal(file, len, footer + FOOTER_DICTIONARY_AT);
+}
+
+struct table_input {
+    struct world *world;
+    struct slice bytes;
+};
+
+static void read_table(void *arg)
+{
+    const struct table_input *in = arg;
+    struct fs_write_options log = {.mode = FS_WRITE_LOG};
+    struct buf out = BUF_INIT;
+    struct sstable_report report;
+    struct fs_writer *w;
+    struct fs *fs;
+    int rc;
+
+    if (fs_local_open(in->world, "/", &fs, NULL) ||
+        fs_create(fs, "t", &log, &w, NULL))
+        abort();
+    if (fs_writer_append(w, in->bytes.data, in->bytes.len, NULL))
+        abort();
+    fs_writer_close(w);
+    rc = sstable_dump(fs, "t", true, &out, NULL);
+    PRE(rc == 0 || rc == ERR_CORRUPT || rc == ERR_UNSUPPORTED ||
+        rc == ERR_NOMEM);
+    rc = sstable_verify(fs, "t", &report, NULL);
+    PRE(rc == 0 || rc == ERR_CORRUPT || rc == ERR_UNSUPPORTED ||
+        rc == ERR_NOMEM);
+    buf_close(&out);
+    fs_close(fs);
+}
+
+static void try_table(struct slice bytes)
+{
+    struct table_input in = {
+        .world = sim_world_new(&(struct sim_options){.seed = 1})};
+    struct buf file = BUF_INIT;
+
+    buf_append_slice(&file, bytes);
+    if (file.len >= TABLE_FOOTER_BYTES)
+        repair(file.data, file.len);
+    in.bytes = buf_slice(&file);
+    sim_run(in.world, read_table, &in);
+    world_free(in.world);
+    buf_close(&file);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct slice rest;
+
+    if (size == 0 || size > INPUT_BYTES_MAX)
+        return 0;
+    rest = slice_make(data + 1, size - 1);
+    switch (data[0] % 4) {
+    case 0: walk_block(rest); break;
+    case 1: read_properties(rest); break;
+    default: try_table(rest); break;
+    }
+    return 0;
+}
