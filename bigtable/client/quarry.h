@@ -6,10 +6,10 @@
  *     if (quarry_open("file:./quarry-data", NULL, &q, &err) ||
  *         quarry_table_open(q, "webtable", &t, &err))
  *         die(err.text);
- *     struct quarry_mutation *m = quarry_mutation_new(SLICE_LIT("com.cnn.www"));
- *     quarry_mutation_set(m, "anchor", SLICE_LIT("com.c-span.www"),
- *                         QUARRY_NOW, SLICE_LIT("CNN"));
- *     if (quarry_apply(t, m, NULL, &err)) ...
+ *     struct quarry_mutation *m =
+ * quarry_mutation_new(SLICE_LIT("com.cnn.www")); quarry_mutation_set(m,
+ * "anchor", SLICE_LIT("com.c-span.www"), QUARRY_NOW, SLICE_LIT("CNN")); if
+ * (quarry_apply(t, m, NULL, &err)) ...
  *
  * The shape is that of the Bigtable paper's section 3; where the paper is
  * silent, Cloud Bigtable's semantics hold. Timestamps are µs since 1970.
@@ -34,6 +34,7 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
+#include "bigtable/row/cells.h" /* struct quarry_row and quarry_cell */
 
 struct quarry;
 struct quarry_filter;
@@ -56,10 +57,14 @@ struct quarry_options {
     bool must_exist;         /* ERR_NOTFOUND instead of making the directory. */
     struct world *world;     /* Borrowed; NULL: the real one, owned. */
     unsigned background_tasks; /* Flushes and compactions; 0: one per CPU. */
+    uint64_t split_bytes;      /* Tablets above it are split; 0: 1 GiB. */
+    bool repair;               /* Accept a damaged commit log: what was logged
+                                  behind the damage is given up. */
 };
 
 /* @opts may be NULL. Errors: ERR_BUSY (another process has it), ERR_UNSUPPORTED
- * (a newer format), ERR_CORRUPT, ERR_DENIED, ERR_INVALID (the target's form). */
+ * (a newer format), ERR_CORRUPT, ERR_DENIED, ERR_INVALID (the target's form).
+ */
 QUARRY_EXPORT MUST_CHECK int quarry_open(const char *target,
                                          const struct quarry_options *opts,
                                          struct quarry **out,
@@ -104,16 +109,15 @@ quarry_table_create(struct quarry *q,
                     const struct quarry_group_spec *groups,
                     size_t group_count,
                     struct err *err);
-QUARRY_EXPORT MUST_CHECK int quarry_table_drop(struct quarry *q,
-                                               const char *name,
-                                               struct err *err);
+QUARRY_EXPORT MUST_CHECK int
+quarry_table_drop(struct quarry *q, const char *name, struct err *err);
 
 enum quarry_alter_kind {
     QUARRY_ADD_FAMILY,    /* name, options as in quarry_family_spec. */
     QUARRY_UPDATE_FAMILY, /* Its GC rule. */
     QUARRY_DROP_FAMILY,
-    QUARRY_ADD_GROUP,     /* name, options as in quarry_group_spec. */
-    QUARRY_UPDATE_GROUP,  /* Holds for table files written from now on. */
+    QUARRY_ADD_GROUP,    /* name, options as in quarry_group_spec. */
+    QUARRY_UPDATE_GROUP, /* Holds for table files written from now on. */
 };
 
 struct quarry_alter {
@@ -123,11 +127,12 @@ struct quarry_alter {
 };
 
 /* All changes or none. */
-QUARRY_EXPORT MUST_CHECK int quarry_table_alter(struct quarry *q,
-                                                const char *name,
-                                                const struct quarry_alter *changes,
-                                                size_t change_count,
-                                                struct err *err);
+QUARRY_EXPORT MUST_CHECK int
+quarry_table_alter(struct quarry *q,
+                   const char *name,
+                   const struct quarry_alter *changes,
+                   size_t change_count,
+                   struct err *err);
 
 /* Names, sorted; free with quarry_names_free(). */
 QUARRY_EXPORT MUST_CHECK int quarry_table_list(struct quarry *q,
@@ -143,9 +148,9 @@ QUARRY_EXPORT MUST_CHECK int quarry_table_open(struct quarry *q,
 QUARRY_EXPORT void quarry_table_close(struct quarry_table *t);
 
 struct quarry_family_info {
-    const char *name;    /* Borrowed from the info. */
+    const char *name; /* Borrowed from the info. */
     const char *group;
-    const char *gc;      /* The rule as text: "versions=3", "" for none. */
+    const char *gc; /* The rule as text: "versions=3", "" for none. */
 };
 
 struct quarry_group_info {
@@ -174,10 +179,11 @@ struct quarry_table_info {
 };
 
 /* Owned: quarry_table_info_free(). */
-QUARRY_EXPORT MUST_CHECK int quarry_table_describe(struct quarry *q,
-                                                   const char *name,
-                                                   struct quarry_table_info **out,
-                                                   struct err *err);
+QUARRY_EXPORT MUST_CHECK int
+quarry_table_describe(struct quarry *q,
+                      const char *name,
+                      struct quarry_table_info **out,
+                      struct err *err);
 QUARRY_EXPORT void quarry_table_info_free(struct quarry_table_info *info);
 
 /* Cut the tablet that holds @row there; both halves share its files. */
@@ -186,9 +192,8 @@ QUARRY_EXPORT MUST_CHECK int quarry_table_split(struct quarry *q,
                                                 struct slice row,
                                                 struct err *err);
 /* Major compaction of all its tablets. */
-QUARRY_EXPORT MUST_CHECK int quarry_table_compact(struct quarry *q,
-                                                  const char *name,
-                                                  struct err *err);
+QUARRY_EXPORT MUST_CHECK int
+quarry_table_compact(struct quarry *q, const char *name, struct err *err);
 /* Delete the rows in [start, end); an empty @end has no bound. */
 QUARRY_EXPORT MUST_CHECK int quarry_table_drop_rows(struct quarry *q,
                                                     const char *name,
@@ -246,10 +251,11 @@ struct quarry_write_options {
 /* @opts may be NULL everywhere. Errors: ERR_NOTFOUND (family; the text lists
  * those there are), ERR_TOOBIG, ERR_INVALID, ERR_FULL, ERR_IO. After an error
  * nothing of the mutation is visible. */
-QUARRY_EXPORT MUST_CHECK int quarry_apply(struct quarry_table *t,
-                                          const struct quarry_mutation *m,
-                                          const struct quarry_write_options *opts,
-                                          struct err *err);
+QUARRY_EXPORT MUST_CHECK int
+quarry_apply(struct quarry_table *t,
+             const struct quarry_mutation *m,
+             const struct quarry_write_options *opts,
+             struct err *err);
 /* Many rows in one call: each row atomically, not the batch. Rows are committed
  * to the log together. On error *@failed_index (may be NULL) is the first row
  * that was not applied, and rows from it on were not. */
@@ -273,22 +279,10 @@ quarry_check_and_mutate(struct quarry_table *t,
                         bool *matched,
                         struct err *err);
 
-struct quarry_cell {
-    struct slice family;
-    struct slice qualifier;
-    int64_t timestamp_us;
-    struct slice value;
-    struct slice label; /* From filters; usually empty. */
+enum quarry_rmw_kind {
+    QUARRY_RMW_APPEND,
+    QUARRY_RMW_INCREMENT
 };
-
-struct quarry_row {
-    struct slice key;
-    const struct quarry_cell *cells; /* Families in the schema's order,
-                                        qualifiers ascending, newest first. */
-    size_t cell_count;
-};
-
-enum quarry_rmw_kind { QUARRY_RMW_APPEND, QUARRY_RMW_INCREMENT };
 
 struct quarry_rmw_rule {
     enum quarry_rmw_kind kind;
@@ -299,8 +293,8 @@ struct quarry_rmw_rule {
                             none counts as 0, overflow wraps. */
 };
 
-/* Read the newest cells, change and write them, atomically, rule after rule. The
- * new cells are handed to *@out (owned, quarry_row_free()) when @out is not
+/* Read the newest cells, change and write them, atomically, rule after rule.
+ * The new cells are handed to *@out (owned, quarry_row_free()) when @out is not
  * NULL. Errors: ERR_INVALID, an increment of a cell that is not 8 bytes. */
 QUARRY_EXPORT MUST_CHECK int
 quarry_read_modify_write(struct quarry_table *t,
@@ -330,27 +324,28 @@ struct quarry_read_options {
     /* Shorthands, applied before the filter; NULL or 0 for none. */
     const char *const *families; /* Only these families; ERR_NOTFOUND. */
     size_t family_count;
-    const char *column_regex;    /* RE2 over "family:qualifier". */
-    uint32_t versions;           /* Newest N per column. */
-    int64_t time_min_us;         /* Timestamps in [min, max); max 0: no bound */
+    const char *column_regex; /* RE2 over "family:qualifier". */
+    uint32_t versions;        /* Newest N per column. */
+    int64_t time_min_us;      /* Timestamps in [min, max); max 0: no bound */
     int64_t time_max_us;
-    uint64_t row_limit;          /* 0: none. */
-    bool keys_only;              /* Values are empty. */
+    uint64_t row_limit; /* 0: none. */
+    bool keys_only;     /* Values are empty. */
     /* A Sawzall program executed beside the data, row by row: rows for which it
      * emits to `keep` are returned, as it emitted them. See docs/language.md.
      * NULL for none. */
     const char *program;
     size_t program_len;
-    uint64_t program_fuel;       /* Instructions per row; 0: 10 million. */
-    bool read_ahead_off;         /* For scans that will stop soon. */
+    uint64_t program_fuel; /* Instructions per row; 0: 10 million. */
+    bool read_ahead_off;   /* For scans that will stop soon. */
 };
 
 /* One row. *@out is NULL when it has no visible cell; else owned. */
-QUARRY_EXPORT MUST_CHECK int quarry_read_row(struct quarry_table *t,
-                                             struct slice row,
-                                             const struct quarry_read_options *opts,
-                                             struct quarry_row **out,
-                                             struct err *err);
+QUARRY_EXPORT MUST_CHECK int
+quarry_read_row(struct quarry_table *t,
+                struct slice row,
+                const struct quarry_read_options *opts,
+                struct quarry_row **out,
+                struct err *err);
 QUARRY_EXPORT void quarry_row_free(struct quarry_row *r); /* NULL allowed. */
 
 /* The newest value of one column into @value (a caller's buffer, reused between
@@ -378,11 +373,12 @@ QUARRY_EXPORT void quarry_scanner_close(struct quarry_scanner *s);
 /* Run a Sawzall program over the rows, in parallel inside the engine; its
  * tables are merged into @run. See sawzall-lite/sawzall.h. */
 struct saw_run;
-QUARRY_EXPORT MUST_CHECK int quarry_run_program(struct quarry_table *t,
-                                                const struct quarry_read_options *opts,
-                                                struct saw_run *run,
-                                                uint64_t *row_count,
-                                                struct err *err);
+QUARRY_EXPORT MUST_CHECK int
+quarry_run_program(struct quarry_table *t,
+                   const struct quarry_read_options *opts,
+                   struct saw_run *run,
+                   uint64_t *row_count,
+                   struct err *err);
 
 /* --- filters ----------------------------------------------------------- */
 /* Those of google.bigtable.v2.RowFilter, with its semantics; regular
@@ -394,23 +390,37 @@ QUARRY_EXPORT struct quarry_filter *quarry_filter_pass_all(void);
 QUARRY_EXPORT struct quarry_filter *quarry_filter_block_all(void);
 QUARRY_EXPORT struct quarry_filter *quarry_filter_row_regex(struct slice re);
 QUARRY_EXPORT struct quarry_filter *quarry_filter_family_regex(struct slice re);
-QUARRY_EXPORT struct quarry_filter *quarry_filter_qualifier_regex(struct slice re);
+QUARRY_EXPORT struct quarry_filter *
+quarry_filter_qualifier_regex(struct slice re);
 QUARRY_EXPORT struct quarry_filter *quarry_filter_value_regex(struct slice re);
-enum quarry_bound { QUARRY_UNBOUNDED, QUARRY_CLOSED, QUARRY_OPEN };
+
+enum quarry_bound {
+    QUARRY_UNBOUNDED,
+    QUARRY_CLOSED,
+    QUARRY_OPEN
+};
 QUARRY_EXPORT struct quarry_filter *
 quarry_filter_column_range(const char *family,
-                           enum quarry_bound start_kind, struct slice start,
-                           enum quarry_bound end_kind, struct slice end);
+                           enum quarry_bound start_kind,
+                           struct slice start,
+                           enum quarry_bound end_kind,
+                           struct slice end);
 QUARRY_EXPORT struct quarry_filter *
-quarry_filter_value_range(enum quarry_bound start_kind, struct slice start,
-                          enum quarry_bound end_kind, struct slice end);
-QUARRY_EXPORT struct quarry_filter *quarry_filter_timestamp_range(int64_t min_us,
-                                                                  int64_t max_us);
-QUARRY_EXPORT struct quarry_filter *quarry_filter_cells_per_row_offset(int32_t n);
-QUARRY_EXPORT struct quarry_filter *quarry_filter_cells_per_row_limit(int32_t n);
-QUARRY_EXPORT struct quarry_filter *quarry_filter_cells_per_column_limit(int32_t n);
+quarry_filter_value_range(enum quarry_bound start_kind,
+                          struct slice start,
+                          enum quarry_bound end_kind,
+                          struct slice end);
+QUARRY_EXPORT struct quarry_filter *
+quarry_filter_timestamp_range(int64_t min_us, int64_t max_us);
+QUARRY_EXPORT struct quarry_filter *
+quarry_filter_cells_per_row_offset(int32_t n);
+QUARRY_EXPORT struct quarry_filter *
+quarry_filter_cells_per_row_limit(int32_t n);
+QUARRY_EXPORT struct quarry_filter *
+quarry_filter_cells_per_column_limit(int32_t n);
 QUARRY_EXPORT struct quarry_filter *quarry_filter_strip_value(void);
-QUARRY_EXPORT struct quarry_filter *quarry_filter_row_sample(double probability);
+QUARRY_EXPORT struct quarry_filter *
+quarry_filter_row_sample(double probability);
 QUARRY_EXPORT struct quarry_filter *quarry_filter_label(const char *label);
 QUARRY_EXPORT struct quarry_filter *quarry_filter_sink(void);
 QUARRY_EXPORT struct quarry_filter *

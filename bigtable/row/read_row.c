@@ -7,6 +7,7 @@
 #include "bigtable/row/read_row.h"
 
 #include "base/core/panic.h"
+#include "base/regex/regex.h"
 #include "bigtable/row/filter_run.h"
 
 /* Steps before a seek pays: a seek costs about as much as ten steps. */
@@ -23,15 +24,19 @@ static struct slice source_key(const struct entry_source *s)
 }
 
 void row_reader_init(struct row_reader *r,
-                     const struct row_reader_options *opts,
-                     const struct entry_source *sources,
-                     size_t source_count)
+                     const struct row_reader_options *opts)
 {
-    *r = (struct row_reader){.opts = *opts, .source_count = source_count};
-    r->sources = mem_alloc(source_count * sizeof(*sources));
-    if (source_count)
-        memcpy(r->sources, sources, source_count * sizeof(*sources));
+    *r = (struct row_reader){.opts = *opts};
     visibility_init(&r->view, opts->schema, opts->now_us);
+}
+
+void row_reader_set_sources(struct row_reader *r,
+                            const struct entry_source *sources,
+                            size_t source_count)
+{
+    r->sources = sources;
+    r->source_count = source_count;
+    r->current = NULL;
 }
 
 void row_reader_close(struct row_reader *r)
@@ -39,11 +44,11 @@ void row_reader_close(struct row_reader *r)
     visibility_close(&r->view);
     buf_close(&r->upper);
     buf_close(&r->target);
+    buf_close(&r->column);
     buf_close(&r->row_name);
     buf_close(&r->scratch);
     buf_close(&r->bytes);
     mem_free(r->cells);
-    mem_free(r->sources);
 }
 
 /* Find the source at the smallest key; ties go to the first, so that equal keys
@@ -53,7 +58,7 @@ static void find_current(struct row_reader *r)
     struct slice best = SLICE_EMPTY;
     r->current = NULL;
     for (size_t i = 0; i < r->source_count; i++) {
-        struct entry_source *s = &r->sources[i];
+        const struct entry_source *s = &r->sources[i];
         if (!source_valid(s))
             continue;
         if (r->current && slice_cmp(source_key(s), best) >= 0)
@@ -98,7 +103,7 @@ static int skip_prefix(struct row_reader *r, size_t length, struct err *err)
     buf_clear(&r->target);
     buf_append(&r->target, r->view.prefix.data, length);
     for (size_t i = 0; i < r->source_count; i++) {
-        struct entry_source *s = &r->sources[i];
+        const struct entry_source *s = &r->sources[i];
         unsigned steps = 0;
         while (source_valid(s) &&
                slice_starts_with(source_key(s), buf_slice(&r->target))) {
@@ -178,6 +183,15 @@ static enum move move_of_verdict(enum filter_verdict v)
     PANIC("verdict %d", (int)v);
 }
 
+static bool column_matches(struct row_reader *r, const struct quarry_cell *c)
+{
+    buf_clear(&r->column);
+    buf_append_slice(&r->column, c->family);
+    buf_append_byte(&r->column, ':');
+    buf_append_slice(&r->column, c->qualifier);
+    return regex_full_match(r->opts.column_regex, buf_slice(&r->column));
+}
+
 /* A visible cell that options let through: keep it if the filter does. */
 static enum move take_cell(struct row_reader *r, int64_t time_us)
 {
@@ -193,6 +207,8 @@ static enum move take_cell(struct row_reader *r, int64_t time_us)
         cell_key_decode_column(source_key(r->current), r->view.row_length,
                                &family, &cell.qualifier, &r->scratch);
     INVARIANT(good);
+    if (r->opts.column_regex && !column_matches(r, &cell))
+        return MOVE_NEXT_COLUMN;
     if (r->opts.filter) {
         enum filter_verdict v = filter_run_cell(r->opts.filter, &cell);
         if (v != FILTER_PASS)

@@ -23,6 +23,7 @@
 #include "bigtable/row/visibility.h"
 
 struct filter_run;
+struct regex;
 
 struct entry_source_ops {
     int (*seek)(void *it, struct slice key, struct err *err);
@@ -45,18 +46,21 @@ struct row_reader_options {
     uint32_t versions;       /* Newest N per column; 0: all. */
     int64_t time_min_us;     /* Timestamps in [min, max); equal: no bound. */
     int64_t time_max_us;
-    bool keys_only;            /* Values are empty. */
+    bool keys_only; /* Values are empty. */
+    /* Of all of "family:qualifier"; NULL: none. */
+    const struct regex *column_regex;
     struct filter_run *filter; /* NULL: none. */
 };
 
 struct row_reader {
     struct row_reader_options opts;
-    struct entry_source *sources; /* Owned copy. */
+    const struct entry_source *sources; /* Borrowed. */
     size_t source_count;
-    struct entry_source *current; /* At the smallest key; NULL at the end. */
+    const struct entry_source *current; /* At the smallest key; NULL: end. */
     struct visibility view;
     struct buf upper;    /* Encoded row key to stop before; empty: none. */
     struct buf target;   /* Key to skip to. */
+    struct buf column;   /* "family:qualifier" for column_regex. */
     struct buf row_name; /* Plain name of the row in hand. */
     struct buf scratch;
     struct buf bytes;          /* Qualifiers and values of the row in hand. */
@@ -69,10 +73,12 @@ struct row_reader {
 };
 
 void row_reader_init(struct row_reader *r,
-                     const struct row_reader_options *opts,
-                     const struct entry_source *sources,
-                     size_t source_count);
+                     const struct row_reader_options *opts);
 void row_reader_close(struct row_reader *r);
+/* Read from other sources from the next seek on; borrowed. */
+void row_reader_set_sources(struct row_reader *r,
+                            const struct entry_source *sources,
+                            size_t source_count);
 
 /* Go to the first row at or after the encoded key @lower, and end before the
  * encoded key @upper (empty: no end); both copied. */

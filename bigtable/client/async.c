@@ -1,0 +1,193 @@
+/* The pool behind asynchronous calls, and the calls themselves. */
+#include "bigtable/client/async.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/sync.h"
+#include "base/runtime/world.h"
+#include "bigtable/client/client.h"
+#include "bigtable/row/mutation.h"
+
+/* More than cores: tasks wait for the disk, and fill group commits. */
+#define ASYNC_TASKS 16
+
+struct async_pool {
+    struct world *world;
+    struct mutex lock;
+    struct cond work; /* The queue is not empty, or it is over. */
+    struct cond done; /* A call ended. */
+    struct async_call *head;
+    struct async_call *tail;
+    unsigned in_flight; /* Queued and running. */
+    unsigned idle;      /* Tasks that wait for work. */
+    unsigned task_count;
+    bool stop;
+    struct task *tasks[ASYNC_TASKS];
+};
+
+struct async_pool *async_pool_new(struct world *world)
+{
+    struct async_pool *p = mem_zalloc(1, sizeof(*p));
+    p->world = world;
+    mutex_init(&p->lock);
+    cond_init(&p->work);
+    cond_init(&p->done);
+    return p;
+}
+
+void async_pool_drain(struct async_pool *p)
+{
+    mutex_lock(&p->lock);
+    while (p->in_flight > 0)
+        cond_wait(&p->done, &p->lock);
+    mutex_unlock(&p->lock);
+}
+
+void async_pool_free(struct async_pool *p)
+{
+    if (!p)
+        return;
+    async_pool_drain(p);
+    mutex_lock(&p->lock);
+    p->stop = true;
+    cond_broadcast(&p->work);
+    mutex_unlock(&p->lock);
+    for (unsigned i = 0; i < p->task_count; i++)
+        task_join(p->tasks[i]);
+    cond_close(&p->work);
+    cond_close(&p->done);
+    mutex_close(&p->lock);
+    mem_free(p);
+}
+
+/* PRE: the lock is held. */
+static struct async_call *take_call(struct async_pool *p)
+{
+    struct async_call *call;
+    while (!p->head && !p->stop) {
+        p->idle++;
+        cond_wait(&p->work, &p->lock);
+        p->idle--;
+    }
+    call = p->head;
+    if (call) {
+        p->head = call->next;
+        if (!p->head)
+            p->tail = NULL;
+    }
+    return call;
+}
+
+static void serve(void *arg)
+{
+    struct async_pool *p = arg;
+    struct async_call *call;
+    mutex_lock(&p->lock);
+    while ((call = take_call(p)) != NULL) {
+        mutex_unlock(&p->lock);
+        call->run(call);
+        mutex_lock(&p->lock);
+        p->in_flight--;
+        cond_broadcast(&p->done);
+    }
+    mutex_unlock(&p->lock);
+}
+
+void async_pool_submit(struct async_pool *p, struct async_call *call)
+{
+    call->next = NULL;
+    mutex_lock(&p->lock);
+    while (p->in_flight >= ASYNC_IN_FLIGHT_MAX)
+        cond_wait(&p->done, &p->lock);
+    p->in_flight++;
+    if (p->tail)
+        p->tail->next = call;
+    else
+        p->head = call;
+    p->tail = call;
+    if (p->idle == 0 && p->task_count < ASYNC_TASKS)
+        p->tasks[p->task_count++] =
+            task_start(p->world, "quarry-async", serve, p);
+    cond_signal(&p->work);
+    mutex_unlock(&p->lock);
+}
+
+/* --- writes -------------------------------------------------------------- */
+
+struct apply_call {
+    struct async_call base;
+    struct quarry_table *table;
+    struct quarry_mutation mutation;
+    struct quarry_write_options opts;
+    quarry_apply_cb cb;
+    void *arg;
+};
+
+static void run_apply(struct async_call *base)
+{
+    struct apply_call *c = CONTAINER_OF(base, struct apply_call, base);
+    struct err err = ERR_INIT;
+    int rc = quarry_apply(c->table, &c->mutation, &c->opts, &err);
+    c->cb(c->arg, rc, &err);
+    mutation_close(&c->mutation);
+    mem_free(c);
+}
+
+void quarry_apply_async(struct quarry_table *t,
+                        const struct quarry_mutation *m,
+                        const struct quarry_write_options *opts,
+                        quarry_apply_cb cb,
+                        void *arg)
+{
+    struct apply_call *c = mem_zalloc(1, sizeof(*c));
+    c->base.run = run_apply;
+    c->table = t;
+    c->mutation.count = m->count;
+    c->mutation.error = m->error;
+    buf_append_slice(&c->mutation.row, buf_slice(&m->row));
+    buf_append_slice(&c->mutation.ops, buf_slice(&m->ops));
+    if (opts)
+        c->opts = *opts;
+    c->cb = cb;
+    c->arg = arg;
+    async_pool_submit(t->quarry->async, &c->base);
+}
+
+/* --- reads --------------------------------------------------------------- */
+
+struct read_call {
+    struct async_call base;
+    struct buf row;
+    struct prepared_read read;
+    quarry_read_cb cb;
+    void *arg;
+};
+
+static void run_read(struct async_call *base)
+{
+    struct read_call *c = CONTAINER_OF(base, struct read_call, base);
+    struct quarry_row *row = NULL;
+    struct err err = ERR_INIT;
+    int rc = prepared_read_row(&c->read, buf_slice(&c->row), &row, &err);
+    c->cb(c->arg, rc, row, &err);
+    prepared_read_close(&c->read);
+    buf_close(&c->row);
+    mem_free(c);
+}
+
+void quarry_read_row_async(struct quarry_table *t,
+                           struct slice row,
+                           const struct quarry_read_options *opts,
+                           quarry_read_cb cb,
+                           void *arg)
+{
+    struct read_call *c = mem_zalloc(1, sizeof(*c));
+    c->base.run = run_read;
+    buf_append_slice(&c->row, row);
+    prepared_read_init(&c->read, t, opts);
+    c->cb = cb;
+    c->arg = arg;
+    async_pool_submit(t->quarry->async, &c->base);
+}

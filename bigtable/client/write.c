@@ -1,0 +1,252 @@
+/* Writing: single mutations, batches, and row transactions. */
+#include "base/core/coding.h"
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "bigtable/client/client.h"
+#include "bigtable/row/mutation.h"
+#include "bigtable/tablet/row_update.h"
+#include "bigtable/tablet/store.h"
+#include "bigtable/tablet/table.h"
+
+enum write_durability durability_of(const struct quarry_write_options *opts)
+{
+    switch (opts ? opts->durability : QUARRY_SYNCED) {
+    case QUARRY_SYNCED: return WRITE_SYNCED;
+    case QUARRY_LOGGED: return WRITE_LOGGED;
+    case QUARRY_DEFERRED: return WRITE_DEFERRED;
+    }
+    return WRITE_SYNCED;
+}
+
+int quarry_apply_batch(struct quarry_table *t,
+                       struct quarry_mutation *const *mutations,
+                       size_t count,
+                       const struct quarry_write_options *opts,
+                       size_t *failed_index,
+                       struct err *err)
+{
+    return store_write(t->quarry->store, t->table,
+                       (const struct quarry_mutation *const *)mutations, count,
+                       durability_of(opts),
+                       (int64_t)world_now_us(t->quarry->world), NULL,
+                       failed_index, err);
+}
+
+int quarry_apply(struct quarry_table *t,
+                 const struct quarry_mutation *m,
+                 const struct quarry_write_options *opts,
+                 struct err *err)
+{
+    return store_write(t->quarry->store, t->table, &m, 1, durability_of(opts),
+                       (int64_t)world_now_us(t->quarry->world), NULL, NULL,
+                       err);
+}
+
+/* --- check and mutate ---------------------------------------------------- */
+
+struct check {
+    struct quarry_table *table;
+    const struct quarry_filter *predicate;
+    const struct quarry_mutation *branches[2]; /* If false, if true. */
+    bool matched;
+};
+
+static int decide(void *ctx,
+                  const struct quarry_row *row,
+                  const struct quarry_mutation **m,
+                  struct err *err)
+{
+    struct check *c = ctx;
+    (void)err;
+    c->matched = row != NULL;
+    *m = c->branches[c->matched];
+    return 0;
+}
+
+/* A mutation for the row the check is about, without mistakes. */
+static int
+check_branch(const struct quarry_mutation *m, struct slice row, struct err *err)
+{
+    int rc = m ? mutation_check(m, err) : 0;
+    if (rc == 0 && m && !slice_eq(buf_slice(&m->row), row))
+        rc = err_set(err, ERR_INVALID,
+                     "check and mutate: a mutation is of another row");
+    return rc;
+}
+
+int quarry_check_and_mutate(struct quarry_table *t,
+                            struct slice row,
+                            const struct quarry_filter *predicate,
+                            const struct quarry_mutation *if_true,
+                            const struct quarry_mutation *if_false,
+                            const struct quarry_write_options *opts,
+                            bool *matched,
+                            struct err *err)
+{
+    const struct quarry_read_options read = {.filter = predicate};
+    struct check c = {t, predicate, {if_false, if_true}, false};
+    struct prepared_read r;
+    int rc = row_name_check(row, err);
+    if (rc == 0)
+        rc = check_branch(if_true, row, err);
+    if (rc == 0)
+        rc = check_branch(if_false, row, err);
+    if (rc == 0 && !if_true && !if_false)
+        rc = err_set(err, ERR_INVALID,
+                     "check and mutate: there is nothing to apply");
+    if (rc)
+        return rc;
+    prepared_read_init(&r, t, &read);
+    rc = r.view ? row_update(t->quarry->store, t->table, &r.spec, row, decide,
+                             &c, durability_of(opts), err)
+                : err_copy(err, &r.err);
+    prepared_read_close(&r);
+    if (rc == 0 && matched)
+        *matched = c.matched;
+    return rc;
+}
+
+/* --- read, modify, write -------------------------------------------------- */
+
+#define COUNTER_BYTES 8
+
+struct modify {
+    const struct quarry_rmw_rule *rules;
+    size_t rule_count;
+    int64_t now_us;
+    struct quarry_mutation mutation;
+    struct buf cells;   /* struct quarry_cell: the new ones, by column. */
+    struct buf *values; /* Of `cells`, by index; owned. */
+    size_t cell_count;
+};
+
+static struct quarry_cell *cell_at(const struct modify *m, size_t i)
+{
+    return (struct quarry_cell *)(void *)m->cells.data + i;
+}
+
+/* The newest cell of the rule's column in the row as read; NULL: none. */
+static const struct quarry_cell *find_old(const struct quarry_row *row,
+                                          const struct quarry_rmw_rule *rule)
+{
+    for (size_t i = 0; row && i < row->cell_count; i++)
+        if (slice_eq_str(row->cells[i].family, rule->family) &&
+            slice_eq(row->cells[i].qualifier, rule->qualifier))
+            return &row->cells[i];
+    return NULL;
+}
+
+/* The cell that the rules so far make of the rule's column: begun from the old
+ * one. Its time is now, unless the old one is of the future. */
+static size_t find_new(struct modify *m,
+                       const struct quarry_row *row,
+                       const struct quarry_rmw_rule *rule)
+{
+    const struct quarry_cell *old = find_old(row, rule);
+    struct quarry_cell cell = {.family = slice_str(rule->family),
+                               .qualifier = rule->qualifier,
+                               .timestamp_us = m->now_us};
+    for (size_t i = 0; i < m->cell_count; i++)
+        if (slice_eq(cell_at(m, i)->family, cell.family) &&
+            slice_eq(cell_at(m, i)->qualifier, cell.qualifier))
+            return i;
+    if (old && old->timestamp_us > cell.timestamp_us)
+        cell.timestamp_us = old->timestamp_us;
+    buf_append(&m->cells, &cell, sizeof(cell));
+    if (old)
+        buf_append_slice(&m->values[m->cell_count], old->value);
+    return m->cell_count++;
+}
+
+static int increment(struct buf *value,
+                     const struct quarry_rmw_rule *rule,
+                     struct err *err)
+{
+    uint64_t n = 0;
+    if (value->len != 0 && value->len != COUNTER_BYTES)
+        return err_set(err, ERR_INVALID,
+                       "increment of %s:%.*s: its cell has %zu bytes, and a "
+                       "counter has 8",
+                       rule->family, SLICE_ARG(rule->qualifier), value->len);
+    if (value->len)
+        n = get_be64(value->data);
+    buf_clear(value);
+    buf_put_be64(value, n + (uint64_t)rule->increment);
+    return 0;
+}
+
+static void forget(struct modify *m)
+{
+    for (size_t i = 0; i < m->rule_count; i++)
+        buf_clear(&m->values[i]);
+    buf_clear(&m->cells);
+    m->cell_count = 0;
+}
+
+static int modify(void *ctx,
+                  const struct quarry_row *row,
+                  const struct quarry_mutation **out,
+                  struct err *err)
+{
+    struct modify *m = ctx;
+    struct buf name = m->mutation.row;
+    forget(m);
+    for (size_t i = 0; i < m->rule_count; i++) {
+        const struct quarry_rmw_rule *rule = &m->rules[i];
+        size_t k = find_new(m, row, rule);
+        if (rule->kind == QUARRY_RMW_APPEND) {
+            buf_append_slice(&m->values[k], rule->append);
+        } else {
+            int rc = increment(&m->values[k], rule, err);
+            if (rc)
+                return rc;
+        }
+    }
+    (void)name;
+    buf_clear(&m->mutation.ops);
+    m->mutation.count = 0;
+    for (size_t i = 0; i < m->cell_count; i++) {
+        struct quarry_cell *c = cell_at(m, i);
+        c->value = buf_slice(&m->values[i]);
+        c->label = SLICE_EMPTY;
+        mutation_set(&m->mutation, c->family, c->qualifier, c->timestamp_us,
+                     c->value);
+    }
+    *out = &m->mutation;
+    return 0;
+}
+
+int quarry_read_modify_write(struct quarry_table *t,
+                             struct slice row,
+                             const struct quarry_rmw_rule *rules,
+                             size_t rule_count,
+                             const struct quarry_write_options *opts,
+                             struct quarry_row **out,
+                             struct err *err)
+{
+    const struct quarry_read_options read = {.versions = 1};
+    struct modify m = {.rules = rules, .rule_count = rule_count};
+    struct prepared_read r;
+    int rc;
+    if (rule_count == 0)
+        return err_set(err, ERR_INVALID, "read, modify, write: no rules");
+    m.now_us = (int64_t)world_now_us(t->quarry->world);
+    m.values = mem_zalloc(rule_count, sizeof(*m.values));
+    mutation_init(&m.mutation, row);
+    prepared_read_init(&r, t, &read);
+    rc = m.mutation.error.code ? err_copy(err, &m.mutation.error) : 0;
+    if (rc == 0)
+        rc = r.view ? row_update(t->quarry->store, t->table, &r.spec, row,
+                                 modify, &m, durability_of(opts), err)
+                    : err_copy(err, &r.err);
+    if (rc == 0 && out)
+        *out =
+            row_copy(&(struct quarry_row){row, cell_at(&m, 0), m.cell_count});
+    prepared_read_close(&r);
+    mutation_close(&m.mutation);
+    for (size_t i = 0; i < rule_count; i++)
+        buf_close(&m.values[i]);
+    mem_free(m.values);
+    buf_close(&m.cells);
+    return rc;
+}

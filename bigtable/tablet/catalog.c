@@ -1,0 +1,248 @@
+/* The tables of a store: finding, creating, changing and dropping them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "bigtable/tablet/manifest.h"
+#include "bigtable/tablet/split.h"
+#include "bigtable/tablet/store.h"
+#include "bigtable/tablet/tablet.h"
+
+/* Index of table @name, or of where it belongs. PRE: the lock is held. */
+static size_t find(const struct store *s, const char *name, bool *found)
+{
+    size_t i = 0;
+    while (i < s->table_count && strcmp(s->tables[i]->name, name) < 0)
+        i++;
+    *found = i < s->table_count && strcmp(s->tables[i]->name, name) == 0;
+    return i;
+}
+
+static int no_table(const struct store *s, const char *name, struct err *err)
+{
+    struct buf list = BUF_INIT;
+    for (size_t i = 0; i < s->table_count; i++)
+        buf_printf(&list, "%s%s", i ? ", " : "", s->tables[i]->name);
+    if (s->table_count)
+        err_set(err, ERR_NOTFOUND, "no table %s; there are: %s", name,
+                buf_cstr(&list));
+    else
+        err_set(err, ERR_NOTFOUND, "no table %s; there are none yet", name);
+    buf_close(&list);
+    return ERR_NOTFOUND;
+}
+
+int store_find_table(struct store *s,
+                     const char *name,
+                     struct table **out,
+                     struct err *err)
+{
+    bool found;
+    size_t i;
+    int rc = 0;
+    mutex_lock(&s->lock);
+    i = find(s, name, &found);
+    *out = found ? table_ref(s->tables[i]) : NULL;
+    if (!found)
+        rc = no_table(s, name, err);
+    mutex_unlock(&s->lock);
+    return rc;
+}
+
+void store_table_names(struct store *s, char ***names, size_t *count)
+{
+    mutex_lock(&s->lock);
+    *names = mem_alloc((s->table_count + 1) * sizeof(char *));
+    for (size_t i = 0; i < s->table_count; i++)
+        (*names)[i] = mem_strdup(s->tables[i]->name);
+    *count = s->table_count;
+    mutex_unlock(&s->lock);
+}
+
+static void insert_table(struct store *s, struct table *t)
+{
+    bool found;
+    size_t i;
+    mutex_lock(&s->lock);
+    i = find(s, t->name, &found);
+    PRE(!found);
+    s->tables =
+        mem_realloc(s->tables, (s->table_count + 2) * sizeof(struct table *));
+    memmove(&s->tables[i + 1], &s->tables[i],
+            (s->table_count - i) * sizeof(struct table *));
+    s->tables[i] = t;
+    s->table_count++;
+    mutex_unlock(&s->lock);
+}
+
+/* Take @name out; its reference is the caller's. NULL when it is not there. */
+static struct table *remove_table(struct store *s, const char *name)
+{
+    struct table *t = NULL;
+    bool found;
+    size_t i;
+    mutex_lock(&s->lock);
+    i = find(s, name, &found);
+    if (found) {
+        t = s->tables[i];
+        s->table_count--;
+        memmove(&s->tables[i], &s->tables[i + 1],
+                (s->table_count - i) * sizeof(struct table *));
+    }
+    mutex_unlock(&s->lock);
+    return t;
+}
+
+/* PRE: the write turn is held, which orders all changes of the catalog. */
+static int create(struct store *s,
+                  const char *name,
+                  const struct schema *schema,
+                  struct err *err)
+{
+    struct table *t = table_new(s, s->next_table, name);
+    struct buf edit = BUF_INIT;
+    struct tablet *tablet;
+    int rc = tablet_open(s, t, s->next_tablet, SLICE_EMPTY, SLICE_EMPTY, schema,
+                         NULL, 0, &tablet, err);
+    if (rc == 0) {
+        edit_put_table(&edit, t->id, name, schema);
+        edit_put_tablet(&edit, tablet->id, t->id, SLICE_EMPTY, SLICE_EMPTY,
+                        NULL, 0);
+        rc = store_commit(s, &edit, err);
+        if (rc)
+            tablet_unref(tablet);
+    }
+    buf_close(&edit);
+    if (rc) {
+        table_unref(t);
+        return rc;
+    }
+    s->next_table++;
+    s->next_tablet++;
+    table_set_view(t, table_view_new(schema, 1, &tablet, 1));
+    insert_table(s, t);
+    return 0;
+}
+
+static bool table_exists(struct store *s, const char *name)
+{
+    bool found;
+    mutex_lock(&s->lock);
+    find(s, name, &found);
+    mutex_unlock(&s->lock);
+    return found;
+}
+
+int store_create_table(struct store *s,
+                       const char *name,
+                       const struct schema *schema,
+                       struct err *err)
+{
+    struct writer *turn;
+    int rc = store_check_writable(s, err);
+    if (rc == 0)
+        rc = schema_check_name("table", slice_str(name), err);
+    if (rc)
+        return rc;
+    write_turn_take(s, &turn);
+    if (table_exists(s, name))
+        rc = err_set(err, ERR_EXISTS, "table %s exists already", name);
+    else
+        rc = create(s, name, schema, err);
+    write_turn_give(s, turn);
+    return rc;
+}
+
+static void retire_tablets(struct store *s, struct table *t)
+{
+    struct table_view *v = table_get_view(t);
+    for (size_t i = 0; i < v->tablet_count; i++) {
+        tablet_retire(v->tablets[i]);
+        background_pause(s, v->tablets[i]);
+    }
+    table_view_unref(v);
+}
+
+int store_drop_table(struct store *s, const char *name, struct err *err)
+{
+    struct buf edit = BUF_INIT;
+    struct writer *turn;
+    struct table *t;
+    int rc = store_check_writable(s, err);
+    if (rc)
+        return rc;
+    write_turn_take(s, &turn);
+    rc = store_find_table(s, name, &t, err);
+    if (rc == 0) {
+        edit_drop_table(&edit, t->id);
+        rc = store_commit(s, &edit, err);
+        if (rc == 0) {
+            retire_tablets(s, t);
+            table_unref(remove_table(s, name));
+            table_set_view(t, NULL);
+        }
+        table_unref(t);
+    }
+    write_turn_give(s, turn);
+    buf_close(&edit);
+    return rc;
+}
+
+/* PRE: the write turn is held, and @v is in force. */
+static int put_schema(struct store *s,
+                      struct table *t,
+                      struct table_view *v,
+                      const struct schema *schema,
+                      struct err *err)
+{
+    struct tablet **tablets =
+        mem_alloc((v->tablet_count + 1) * sizeof(struct tablet *));
+    struct buf edit = BUF_INIT;
+    int rc = 0;
+    for (size_t i = 0; i < v->tablet_count && rc == 0; i++)
+        rc = tablet_add_groups(v->tablets[i], schema, err);
+    if (rc == 0) {
+        edit_put_table(&edit, t->id, t->name, schema);
+        rc = store_commit(s, &edit, err);
+    }
+    if (rc == 0) {
+        for (size_t i = 0; i < v->tablet_count; i++) {
+            tablets[i] = tablet_ref(v->tablets[i]);
+            tablet_set_options(tablets[i], schema);
+        }
+        table_set_view(t, table_view_new(schema, v->generation + 1, tablets,
+                                         v->tablet_count));
+    }
+    mem_free(tablets);
+    buf_close(&edit);
+    return rc;
+}
+
+int store_alter_table(struct store *s,
+                      struct table *t,
+                      schema_change_fn change,
+                      void *ctx,
+                      struct err *err)
+{
+    struct writer *turn;
+    struct table_view *v;
+    struct schema *schema;
+    int rc = store_check_writable(s, err);
+    if (rc)
+        return rc;
+    write_turn_take(s, &turn);
+    v = table_get_view(t);
+    if (!v) {
+        write_turn_give(s, turn);
+        return table_gone(t, err);
+    }
+    schema = schema_copy(v->schema);
+    rc = change(ctx, schema, err);
+    if (rc == 0)
+        rc = put_schema(s, t, v, schema, err);
+    schema_free(schema);
+    table_view_unref(v);
+    write_turn_give(s, turn);
+    return rc;
+}

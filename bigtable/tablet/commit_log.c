@@ -1,0 +1,520 @@
+/* The writing side of the commit log. */
+#include "bigtable/tablet/commit_log.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "base/runtime/sync.h"
+#include "base/runtime/world.h"
+#include "bigtable/tablet/log_format.h"
+
+/* Spares kept: what a burst of flushes sets free at once. */
+#define SPARES_MAX 8
+/* Appends up to this size are copied together and written as one piece. */
+#define GATHER_BYTES_MAX ((size_t)256 << 10)
+
+/* Files one round of a sync goes through: segments filled since the last. */
+#define UNSYNCED_MAX 64
+
+struct segment {
+    struct segment *newer;
+    unsigned references; /* The list's, and those of syncs under way. */
+    uint64_t number;
+    uint64_t base;          /* Position of its first record. */
+    uint64_t end;           /* Position behind its last. */
+    uint64_t last_sequence; /* Highest inside; 0: empty. */
+    struct file *file;      /* NULL: of before this open. */
+};
+
+struct commit_log {
+    struct world *world;
+    char dir[LOG_PATH_BYTES];
+    uint64_t segment_bytes;
+    struct mutex lock; /* Of the list and the spares. */
+    struct segment *oldest;
+    struct segment *current; /* The newest. */
+    uint64_t next_number;
+    char *spares[SPARES_MAX]; /* Paths. Owned. */
+    size_t spare_count;
+    uint64_t named;         /* Segments below this number have their names on
+                               the disk. */
+    uint64_t last_sequence; /* Appended. */
+    struct err error;       /* Why `broken`. */
+    atomic_bool broken;     /* Nothing may be appended any more. */
+    atomic_ullong position; /* Behind the last record that counts. */
+    atomic_ullong synced;   /* Known to be on the disk up to here, */
+    atomic_ullong synced_sequence; /* and up to this entry. */
+    atomic_ullong bytes;
+    struct buf gather; /* The writer's alone. */
+};
+
+/* --- spares ------------------------------------------------------------ */
+
+static void add_spare(struct commit_log *l, const char *path)
+{
+    if (l->spare_count < SPARES_MAX)
+        l->spares[l->spare_count++] = mem_strdup(path);
+    else if (world_remove(l->world, path, NULL) != 0) {
+        /* It is found again, and reused, at the next open. */
+    }
+}
+
+/* Turn segment @number into a spare. */
+static void make_spare(struct commit_log *l, uint64_t number)
+{
+    char path[LOG_PATH_BYTES];
+    char spare[LOG_PATH_BYTES + 32];
+    log_segment_path(path, l->dir, number);
+    snprintf(spare, sizeof(spare), "%s/spare-%08llu", l->dir,
+             (unsigned long long)number);
+    if (world_rename(l->world, path, spare, NULL) == 0)
+        add_spare(l, spare);
+}
+
+/* --- segments ---------------------------------------------------------- */
+
+/* Open the file of segment @number: a spare if there is one, else a new one. */
+static int open_segment_file(struct commit_log *l,
+                             uint64_t number,
+                             struct file **out,
+                             struct err *err)
+{
+    char path[LOG_PATH_BYTES];
+    int rc;
+    log_segment_path(path, l->dir, number);
+    while (l->spare_count > 0) {
+        char *spare = l->spares[--l->spare_count];
+        rc = world_rename(l->world, spare, path, NULL);
+        mem_free(spare);
+        if (rc == 0 &&
+            file_open(l->world, path, FILE_READ | FILE_WRITE, out, NULL) == 0)
+            return 0;
+    }
+    rc = file_open(l->world, path,
+                   FILE_READ | FILE_WRITE | FILE_CREATE | FILE_TRUNCATE, out,
+                   err);
+    if (rc == 0)
+        file_allocate(*out, l->segment_bytes);
+    return rc;
+}
+
+/* Begin a segment at the present position. PRE: l->lock is held. */
+static int start_segment(struct commit_log *l, struct err *err)
+{
+    uint64_t position = atomic_load(&l->position);
+    struct log_segment_header h = {l->next_number, position};
+    char bytes[LOG_SEGMENT_HEADER_BYTES];
+    struct slice part = slice_make(bytes, sizeof(bytes));
+    struct segment *s;
+    struct file *f;
+    int rc = open_segment_file(l, h.number, &f, err);
+    if (rc)
+        return rc;
+    log_put_segment_header(bytes, &h);
+    rc = file_write_at(f, 0, &part, 1, err);
+    if (rc) {
+        file_close(f);
+        make_spare(l, h.number);
+        return rc;
+    }
+    s = mem_zalloc(1, sizeof(*s));
+    s->number = l->next_number++;
+    s->base = s->end = position;
+    s->file = f;
+    s->references = 1;
+    if (l->current)
+        l->current->newer = s;
+    else
+        l->oldest = s;
+    l->current = s;
+    return 0;
+}
+
+/* PRE: l->lock is held, or nobody else is there. */
+static void unref_segment(struct segment *s)
+{
+    if (--s->references > 0)
+        return;
+    file_close(s->file);
+    mem_free(s);
+}
+
+/* The new names are made durable before anything newer is said to be: a segment
+ * that came back half written would look like damage. */
+void commit_log_release(struct commit_log *l, uint64_t sequence)
+{
+    bool any = false;
+    mutex_lock(&l->lock);
+    while (l->oldest != l->current && l->oldest->last_sequence <= sequence) {
+        struct segment *s = l->oldest;
+        l->oldest = s->newer;
+        atomic_fetch_sub(&l->bytes, s->end - s->base);
+        make_spare(l, s->number);
+        unref_segment(s);
+        any = true;
+    }
+    if (any && world_sync_dir(l->world, l->dir, NULL) != 0) {
+        /* The next sync meets the same disk, and reports it. */
+    }
+    mutex_unlock(&l->lock);
+}
+
+uint64_t commit_log_bytes(const struct commit_log *l)
+{
+    return atomic_load(&l->bytes);
+}
+
+uint64_t commit_log_oldest(struct commit_log *l)
+{
+    uint64_t sequence = 0;
+    mutex_lock(&l->lock);
+    if (l->oldest != l->current)
+        sequence = l->oldest->last_sequence;
+    mutex_unlock(&l->lock);
+    return sequence;
+}
+
+/* --- opening ----------------------------------------------------------- */
+
+/* A segment of before this open stays until what it holds is in tables. What it
+ * holds was only read back: it is synced now, because what follows claims so.
+ */
+static int keep_segment(struct commit_log *l,
+                        uint64_t number,
+                        const struct log_end *end,
+                        struct err *err)
+{
+    char path[LOG_PATH_BYTES];
+    struct segment *s;
+    struct file *f;
+    uint64_t size = 0;
+    int rc;
+    log_segment_path(path, l->dir, number);
+    rc = file_open(l->world, path, FILE_READ | FILE_WRITE, &f, err);
+    if (rc)
+        return rc;
+    rc = file_sync(f, err);
+    if (rc == 0)
+        rc = file_size(f, &size, err);
+    file_close(f);
+    if (rc)
+        return rc;
+    s = mem_zalloc(1, sizeof(*s));
+    s->number = number;
+    s->base = end->position;
+    s->end = s->base + size;
+    s->last_sequence = end->last_sequence;
+    s->references = 1;
+    if (l->current)
+        l->current->newer = s;
+    else
+        l->oldest = s;
+    l->current = s;
+    atomic_fetch_add(&l->bytes, size);
+    return 0;
+}
+
+/* One name in the directory: an old segment, one behind the end, or a spare. */
+static int take_name(struct commit_log *l,
+                     const char *name,
+                     const struct log_end *end,
+                     struct err *err)
+{
+    char path[LOG_PATH_BYTES + 256];
+    uint64_t number;
+    snprintf(path, sizeof(path), "%s/%s", l->dir, name);
+    if (log_is_spare(name)) {
+        add_spare(l, path);
+        return 0;
+    }
+    if (!log_segment_number(name, &number))
+        return 0;
+    if (number > end->segment)
+        return world_remove(l->world, path, err);
+    return keep_segment(l, number, end, err);
+}
+
+static int
+take_directory(struct commit_log *l, const struct log_end *end, struct err *err)
+{
+    char **names;
+    size_t count;
+    int rc = world_mkdir(l->world, l->dir, err);
+    if (rc && rc != ERR_EXISTS)
+        return rc;
+    rc = world_list(l->world, l->dir, &names, &count, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = take_name(l, names[i], end, err);
+    world_names_free(names, count);
+    /* What was removed must not come back between what is kept and what is
+     * written next. */
+    return rc ? rc : world_sync_dir(l->world, l->dir, err);
+}
+
+int commit_log_open(const struct commit_log_options *opts,
+                    const struct log_end *end,
+                    struct commit_log **out,
+                    struct err *err)
+{
+    struct commit_log *l = mem_zalloc(1, sizeof(*l));
+    int rc;
+    l->world = opts->world;
+    l->segment_bytes =
+        opts->segment_bytes ? opts->segment_bytes : LOG_SEGMENT_BYTES;
+    snprintf(l->dir, sizeof(l->dir), "%s", opts->dir);
+    l->next_number = end->next_segment;
+    atomic_init(&l->position, end->position);
+    atomic_init(&l->synced, end->position);
+    atomic_init(&l->synced_sequence, end->last_sequence);
+    l->named = end->next_segment;
+    l->last_sequence = end->last_sequence;
+    mutex_init(&l->lock);
+    *out = NULL;
+    rc = take_directory(l, end, err);
+    if (rc == 0)
+        rc = start_segment(l, err);
+    if (rc) {
+        err_wrap(err, "commit log %s", opts->dir);
+        commit_log_close(l);
+        return rc;
+    }
+    *out = l;
+    return 0;
+}
+
+void commit_log_close(struct commit_log *l)
+{
+    if (!l)
+        return;
+    while (l->oldest) {
+        struct segment *s = l->oldest;
+        l->oldest = s->newer;
+        unref_segment(s);
+    }
+    for (size_t i = 0; i < l->spare_count; i++)
+        mem_free(l->spares[i]);
+    buf_close(&l->gather);
+    mutex_close(&l->lock);
+    mem_free(l);
+}
+
+/* --- appending --------------------------------------------------------- */
+
+static size_t payload_bytes(const struct log_record *r)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->part_count; i++)
+        n += r->parts[i].len;
+    return n;
+}
+
+static size_t total_bytes(const struct log_record *records, size_t count)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++)
+        n += LOG_RECORD_HEADER_BYTES + payload_bytes(&records[i]);
+    return n;
+}
+
+static int make_room(struct commit_log *l, size_t bytes, struct err *err)
+{
+    const struct segment *s = l->current;
+    int rc = 0;
+    if (s->end > s->base && s->end - s->base + bytes > l->segment_bytes) {
+        mutex_lock(&l->lock);
+        rc = start_segment(l, err);
+        mutex_unlock(&l->lock);
+    }
+    return rc;
+}
+
+static void
+put_header(const struct commit_log *l, char *p, const struct log_record *r)
+{
+    struct log_record_header h = {(uint32_t)payload_bytes(r), r->count,
+                                  r->sequence, atomic_load(&l->synced)};
+    log_put_record_header(p, l->current->number, &h, r->parts, r->part_count);
+}
+
+/* Write records as one piece, copied together. */
+static int write_gathered(struct commit_log *l,
+                          const struct log_record *records,
+                          size_t count,
+                          uint64_t offset,
+                          struct err *err)
+{
+    struct slice whole;
+    buf_clear(&l->gather);
+    for (size_t i = 0; i < count; i++) {
+        put_header(l, buf_extend(&l->gather, LOG_RECORD_HEADER_BYTES),
+                   &records[i]);
+        for (size_t k = 0; k < records[i].part_count; k++)
+            buf_append_slice(&l->gather, records[i].parts[k]);
+    }
+    whole = buf_slice(&l->gather);
+    return file_write_at(l->current->file, offset, &whole, 1, err);
+}
+
+/* Write one large record where its parts lie. */
+static int write_scattered(struct commit_log *l,
+                           const struct log_record *r,
+                           uint64_t offset,
+                           struct err *err)
+{
+    char header[LOG_RECORD_HEADER_BYTES];
+    struct slice *parts = mem_alloc((r->part_count + 1) * sizeof(*parts));
+    int rc;
+    put_header(l, header, r);
+    parts[0] = slice_make(header, sizeof(header));
+    memcpy(parts + 1, r->parts, r->part_count * sizeof(*parts));
+    rc = file_write_at(l->current->file, offset, parts, r->part_count + 1, err);
+    mem_free(parts);
+    return rc;
+}
+
+static int write_records(struct commit_log *l,
+                         const struct log_record *records,
+                         size_t count,
+                         size_t bytes,
+                         struct err *err)
+{
+    const struct segment *s = l->current;
+    uint64_t offset = LOG_SEGMENT_HEADER_BYTES + (s->end - s->base);
+    int rc = 0;
+    if (bytes <= GATHER_BYTES_MAX)
+        return write_gathered(l, records, count, offset, err);
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        rc = write_scattered(l, &records[i], offset, err);
+        offset += LOG_RECORD_HEADER_BYTES + payload_bytes(&records[i]);
+    }
+    return rc;
+}
+
+/* After an input/output error nothing that is written can be trusted. A full
+ * disk is different: what failed is written again when there is room. */
+static int note_failure(struct commit_log *l, int rc, struct err *err)
+{
+    struct err here = ERR_INIT;
+    if (err)
+        here = *err;
+    else
+        err_set(&here, rc, "%s", err_name(rc));
+    err_wrap(&here, "commit log %s", l->dir);
+    if (rc != ERR_FULL) {
+        err_hint(&here,
+                 "close the store and open it again when the disk works");
+        mutex_lock(&l->lock);
+        if (!atomic_load(&l->broken)) {
+            l->error = here;
+            atomic_store(&l->broken, true);
+        }
+        mutex_unlock(&l->lock);
+    }
+    err_copy(err, &here);
+    return rc;
+}
+
+int commit_log_append(struct commit_log *l,
+                      const struct log_record *records,
+                      size_t count,
+                      struct err *err)
+{
+    size_t bytes = total_bytes(records, count);
+    int rc;
+    if (atomic_load(&l->broken))
+        return err_copy(err, &l->error);
+    rc = make_room(l, bytes, err);
+    if (rc == 0)
+        rc = write_records(l, records, count, bytes, err);
+    if (rc)
+        return note_failure(l, rc, err);
+    mutex_lock(&l->lock);
+    l->current->end += bytes;
+    l->current->last_sequence = l->last_sequence = records[count - 1].last;
+    mutex_unlock(&l->lock);
+    atomic_fetch_add(&l->position, bytes);
+    atomic_fetch_add(&l->bytes, bytes);
+    return 0;
+}
+
+/* What one sync has to do. */
+struct sync_work {
+    struct segment *segments[UNSYNCED_MAX]; /* Referenced. */
+    size_t count;
+    uint64_t position; /* Safe when it is done, */
+    uint64_t sequence; /* up to this entry. */
+    uint64_t names;    /* Names below it; 0: none is new. */
+};
+
+static void collect_work(struct commit_log *l, struct sync_work *w)
+{
+    uint64_t synced = atomic_load(&l->synced);
+    *w = (struct sync_work){.position = l->current->end,
+                            .sequence = l->last_sequence};
+    for (struct segment *s = l->oldest; s && w->count < UNSYNCED_MAX;
+         s = s->newer) {
+        if (!s->file || s->end <= synced)
+            continue;
+        s->references++;
+        w->segments[w->count++] = s;
+    }
+    if (w->count == UNSYNCED_MAX) { /* The rest waits for the next round. */
+        w->position = w->segments[w->count - 1]->end;
+        w->sequence = w->segments[w->count - 1]->last_sequence;
+    }
+    if (l->named < l->next_number)
+        w->names = l->next_number;
+}
+
+static void raise(atomic_ullong *value, uint64_t to)
+{
+    unsigned long long old = atomic_load(value);
+    while (old < to && !atomic_compare_exchange_weak(value, &old, to))
+        ;
+}
+
+static void finish_work(struct commit_log *l, struct sync_work *w, bool good)
+{
+    mutex_lock(&l->lock);
+    if (good && w->names > l->named)
+        l->named = w->names;
+    for (size_t i = 0; i < w->count; i++)
+        unref_segment(w->segments[i]);
+    mutex_unlock(&l->lock);
+    if (good) {
+        raise(&l->synced, w->position);
+        raise(&l->synced_sequence, w->sequence);
+    }
+}
+
+int commit_log_sync(struct commit_log *l, struct err *err)
+{
+    uint64_t target = atomic_load(&l->position);
+    while (atomic_load(&l->synced) < target) {
+        struct sync_work w;
+        int rc = 0;
+        if (atomic_load(&l->broken))
+            return err_copy(err, &l->error);
+        mutex_lock(&l->lock);
+        collect_work(l, &w);
+        mutex_unlock(&l->lock);
+        for (size_t i = 0; i < w.count && rc == 0; i++)
+            rc = file_sync(w.segments[i]->file, err);
+        if (rc == 0 && w.names)
+            rc = world_sync_dir(l->world, l->dir, err);
+        finish_work(l, &w, rc == 0);
+        if (rc)
+            return note_failure(l, rc, err);
+    }
+    return 0;
+}
+
+uint64_t commit_log_synced_sequence(const struct commit_log *l)
+{
+    return atomic_load(&l->synced_sequence);
+}

@@ -1,0 +1,125 @@
+/* The commit log: one for the whole store, shared by all tablets.
+ *
+ *     log/00000007.log    segments, in order of their numbers
+ *     segment = header record…
+ *     header  = "QRYCMLOG" version:le32 crc:le32 of the rest,
+ *               number:le64 base:le64                         (32 bytes)
+ *     record  = crc:le32 of (segment number:le64, rest), length:le32,
+ *               sequence:le64, synced:le64, count:le32, zero:le32,
+ *               payload                                       (32 + length)
+ *
+ * Positions count the bytes of records over all segments: `base` is that of a
+ * segment's first record, and a segment ends where the next one's base says. A
+ * record tells by `synced` the position up to which the log was known to be on
+ * the disk when it was written.
+ *
+ * What a crash leaves. Records are read until one is not whole. Everything that
+ * was acknowledged as synced lies before any record whose `synced` is beyond
+ * the bad one: if there is such a record anywhere behind, bytes that had been
+ * safe are damaged, which is reported and refused. If there is none, the bad
+ * record was being written when the power went, nobody was told that it is
+ * safe, and the log ends there. A new segment then takes over at exactly that
+ * position, so that what lies behind is never read.
+ *
+ * Segments whose entries are all in table files are kept as spares and written
+ * again from the start: overwriting blocks that a file has already costs
+ * neither page allocation nor a journal commit, a third of the time of an
+ * append. Each checksum covers the segment's number, so that an old record is
+ * never taken for a new one.
+ *
+ * The log reaches the disk through the world and not through fs.h, whose files
+ * can only grow.
+ *
+ * Threads: append and sync belong to one writer at a time (the leader of a
+ * group commit); release and the figures are any thread's.
+ */
+#ifndef BIGTABLE_TABLET_COMMIT_LOG_H
+#define BIGTABLE_TABLET_COMMIT_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+
+struct commit_log;
+struct world;
+
+#define LOG_SEGMENT_HEADER_BYTES ((size_t)32)
+#define LOG_RECORD_HEADER_BYTES  ((size_t)32)
+#define LOG_SEGMENT_BYTES        ((uint64_t)64 << 20)
+
+struct commit_log_options {
+    struct world *world;    /* Borrowed. */
+    const char *dir;        /* Of the segments; copied. Made if missing. */
+    uint64_t segment_bytes; /* 0: LOG_SEGMENT_BYTES. */
+};
+
+/* Where a log goes on: what log_read() found. */
+struct log_end {
+    uint64_t segment;      /* Number of the segment it ends in; 0: none. */
+    uint64_t next_segment; /* Number no segment has yet. */
+    uint64_t position;
+    uint64_t last_sequence; /* Of the newest record; 0: none. */
+};
+
+/* Called for each record in order. @payload is borrowed. An error ends the
+ * reading. */
+typedef int (*log_record_fn)(void *ctx,
+                             uint64_t sequence,
+                             uint32_t count,
+                             struct slice payload,
+                             struct err *err);
+
+/* Read all segments in @dir. With @repair, damage is not refused: the log ends
+ * there. Parks. Errors: ERR_CORRUPT (segment and offset), ERR_UNSUPPORTED
+ * (newer format), ERR_IO. */
+MUST_CHECK int log_read(const struct commit_log_options *opts,
+                        bool repair,
+                        log_record_fn fn,
+                        void *ctx,
+                        struct log_end *end,
+                        struct err *err);
+
+/* Open for writing behind @end. The segments there are stay until they are
+ * released; those that lie behind @end are removed. Parks. */
+MUST_CHECK int commit_log_open(const struct commit_log_options *opts,
+                               const struct log_end *end,
+                               struct commit_log **out,
+                               struct err *err);
+void commit_log_close(struct commit_log *l); /* NULL is allowed. Parks. */
+
+/* A record to append: its payload in parts, borrowed. */
+struct log_record {
+    uint64_t sequence; /* Of its first entry, */
+    uint64_t last;     /* and of its last. */
+    uint32_t count;
+    const struct slice *parts;
+    size_t part_count;
+};
+
+/* Write @records behind each other, at once. They survive the process. Parks.
+ * On error none of them counts, and the next append takes their place. */
+MUST_CHECK int commit_log_append(struct commit_log *l,
+                                 const struct log_record *records,
+                                 size_t count,
+                                 struct err *err);
+/* Everything appended before the call survives the machine. Parks. After an
+ * error nothing is known about what was appended since the last sync. */
+MUST_CHECK int commit_log_sync(struct commit_log *l, struct err *err);
+
+/* Every entry up to this sequence number survives the machine. */
+uint64_t commit_log_synced_sequence(const struct commit_log *l);
+
+/* All entries up to and with @sequence are in table files: let go of segments
+ * that hold no others. Parks. */
+void commit_log_release(struct commit_log *l, uint64_t sequence);
+
+/* Bytes in segments that are not released. */
+uint64_t commit_log_bytes(const struct commit_log *l);
+/* Last sequence of the oldest segment that is full; 0 when there is none. */
+uint64_t commit_log_oldest(struct commit_log *l);
+
+#endif /* BIGTABLE_TABLET_COMMIT_LOG_H */

@@ -1,0 +1,243 @@
+/* Reading the commit log after a restart: see commit_log.h for what is damage
+ * and what is the unfinished end. */
+#include <stdlib.h>
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "bigtable/tablet/commit_log.h"
+#include "bigtable/tablet/log_format.h"
+
+/* Bytes of one segment accepted: a record of the largest mutation and more. */
+#define SEGMENT_BYTES_MAX ((uint64_t)8 << 30)
+
+struct segment {
+    uint64_t number; /* Of its name. */
+    bool whole;      /* Its header is, and says the same number. */
+    uint64_t base;
+};
+
+struct log_reader {
+    const struct commit_log_options *opts;
+    struct segment *segments; /* Ascending. Owned. */
+    size_t count;
+    struct buf bytes; /* Of the segment in hand. */
+    uint64_t last_sequence;
+};
+
+static int read_file(struct log_reader *r,
+                     uint64_t number,
+                     uint64_t bytes_max,
+                     struct err *err)
+{
+    char path[LOG_PATH_BYTES];
+    struct file *f;
+    uint64_t size;
+    size_t got = 0;
+    int rc;
+    log_segment_path(path, r->opts->dir, number);
+    rc = file_open(r->opts->world, path, FILE_READ, &f, err);
+    if (rc)
+        return rc;
+    buf_clear(&r->bytes);
+    rc = file_size(f, &size, err);
+    if (rc == 0 && size > SEGMENT_BYTES_MAX)
+        rc = err_set(err, ERR_CORRUPT, "%s: %llu bytes are too many", path,
+                     (unsigned long long)size);
+    if (rc == 0) {
+        size_t want = (size_t)MIN_OF(size, bytes_max);
+        rc = file_read_at(f, 0, buf_reserve(&r->bytes, want), want, &got, err);
+        r->bytes.len = got;
+    }
+    file_close(f);
+    return rc;
+}
+
+static int compare_segments(const void *a, const void *b)
+{
+    uint64_t x = ((const struct segment *)a)->number;
+    uint64_t y = ((const struct segment *)b)->number;
+    return (x > y) - (x < y);
+}
+
+static int read_header(struct log_reader *r, struct segment *s, struct err *err)
+{
+    struct log_segment_header h = {0, 0};
+    int rc = read_file(r, s->number, LOG_SEGMENT_HEADER_BYTES, err);
+    if (rc == 0)
+        rc = log_get_segment_header(buf_slice(&r->bytes), &h, &s->whole, err);
+    /* A spare that was renamed, and not begun. */
+    s->whole = s->whole && h.number == s->number;
+    s->base = h.base;
+    return rc;
+}
+
+static int list_segments(struct log_reader *r, struct err *err)
+{
+    char **names = NULL;
+    size_t count = 0;
+    int rc = world_list(r->opts->world, r->opts->dir, &names, &count, err);
+    if (rc == ERR_NOTFOUND)
+        return 0;
+    if (rc)
+        return rc;
+    r->segments = mem_zalloc(count + 1, sizeof(*r->segments));
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        struct segment *s = &r->segments[r->count];
+        if (!log_segment_number(names[i], &s->number))
+            continue;
+        rc = read_header(r, s, err);
+        r->count++;
+    }
+    world_names_free(names, count);
+    qsort(r->segments, r->count, sizeof(*r->segments), compare_segments);
+    return rc;
+}
+
+/* Is there a record in the bytes in hand, from @at on, that was written when
+ * the log was known to be safe beyond @position? Records that a recycled
+ * segment still holds from earlier do not match its number. */
+static bool proves_damage(struct log_reader *r,
+                          uint64_t segment,
+                          size_t at,
+                          uint64_t position)
+{
+    struct slice all = buf_slice(&r->bytes);
+    struct log_record_header h;
+    struct slice payload;
+    for (; at + LOG_RECORD_HEADER_BYTES <= all.len; at++) {
+        struct slice rest = slice_sub(all, at, all.len);
+        if (!log_may_be_record(rest) ||
+            !log_get_record(rest, segment, &h, &payload))
+            continue;
+        if (h.synced > position)
+            return true;
+        at += LOG_RECORD_HEADER_BYTES + payload.len - 1;
+    }
+    return false;
+}
+
+/* The log stops being readable at @offset of segment @i: is that its end? */
+static int judge_end(struct log_reader *r,
+                     size_t i,
+                     size_t offset,
+                     uint64_t position,
+                     struct err *err)
+{
+    bool damaged = proves_damage(r, r->segments[i].number, offset, position);
+    for (size_t k = i + 1; k < r->count && !damaged; k++) {
+        int rc = read_file(r, r->segments[k].number, UINT64_MAX, err);
+        if (rc)
+            return rc;
+        if (r->segments[k].whole)
+            damaged = proves_damage(r, r->segments[k].number,
+                                    LOG_SEGMENT_HEADER_BYTES, position);
+    }
+    if (!damaged)
+        return 0;
+    err_set(err, ERR_CORRUPT,
+            "commit log %s/%08llu.log: offset %zu: a record that was safe on "
+            "the disk is damaged",
+            r->opts->dir, (unsigned long long)r->segments[i].number, offset);
+    err_hint(err, "restore the file, or open with repair to give up everything "
+                  "logged behind it");
+    return ERR_CORRUPT;
+}
+
+/* Records of segment @i up to position @limit. *@ended is set when it is not
+ * whole to there. */
+static int read_records(struct log_reader *r,
+                        size_t i,
+                        uint64_t limit,
+                        log_record_fn fn,
+                        void *ctx,
+                        uint64_t *position,
+                        size_t *offset,
+                        struct err *err)
+{
+    struct slice all = buf_slice(&r->bytes);
+    struct log_record_header h;
+    struct slice payload;
+    *offset = LOG_SEGMENT_HEADER_BYTES;
+    while (*position < limit &&
+           log_get_record(slice_sub(all, *offset, all.len),
+                          r->segments[i].number, &h, &payload)) {
+        int rc = fn(ctx, h.sequence, h.count, payload, err);
+        if (rc) {
+            err_wrap(err, "commit log %s/%08llu.log: offset %zu", r->opts->dir,
+                     (unsigned long long)r->segments[i].number, *offset);
+            return rc;
+        }
+        r->last_sequence = MAX_OF(r->last_sequence, h.sequence + h.count - 1);
+        *offset += LOG_RECORD_HEADER_BYTES + payload.len;
+        *position += LOG_RECORD_HEADER_BYTES + payload.len;
+    }
+    return 0;
+}
+
+/* Where the segment behind @i begins; no limit when there is none that counts.
+ */
+static uint64_t limit_of(const struct log_reader *r, size_t i)
+{
+    for (size_t k = i + 1; k < r->count; k++)
+        if (r->segments[k].whole)
+            return r->segments[k].base;
+    return UINT64_MAX;
+}
+
+static int read_segments(struct log_reader *r,
+                         bool repair,
+                         log_record_fn fn,
+                         void *ctx,
+                         struct log_end *end,
+                         struct err *err)
+{
+    bool first = true;
+    for (size_t i = 0; i < r->count; i++) {
+        uint64_t limit = limit_of(r, i);
+        size_t offset = 0;
+        int rc = 0;
+        if (first && r->segments[i].whole)
+            end->position = r->segments[i].base;
+        if (first && !r->segments[i].whole)
+            continue;
+        first = false;
+        /* Behind a segment that is not whole, or a gap, nothing counts. */
+        if (r->segments[i].whole && r->segments[i].base == end->position) {
+            end->segment = r->segments[i].number;
+            rc = read_file(r, r->segments[i].number, UINT64_MAX, err);
+            if (rc == 0)
+                rc = read_records(r, i, limit, fn, ctx, &end->position, &offset,
+                                  err);
+        } else {
+            rc = read_file(r, r->segments[i].number, UINT64_MAX, err);
+        }
+        if (rc)
+            return rc;
+        if (end->position == limit)
+            continue;
+        rc = judge_end(r, i, offset, end->position, err);
+        return rc == ERR_CORRUPT && repair ? 0 : rc;
+    }
+    return 0;
+}
+
+int log_read(const struct commit_log_options *opts,
+             bool repair,
+             log_record_fn fn,
+             void *ctx,
+             struct log_end *end,
+             struct err *err)
+{
+    struct log_reader r = {.opts = opts};
+    int rc = list_segments(&r, err);
+    *end = (struct log_end){.next_segment = 1};
+    if (rc == 0)
+        rc = read_segments(&r, repair, fn, ctx, end, err);
+    if (r.count)
+        end->next_segment = r.segments[r.count - 1].number + 1;
+    end->last_sequence = r.last_sequence;
+    buf_close(&r.bytes);
+    mem_free(r.segments);
+    return rc;
+}

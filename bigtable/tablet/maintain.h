@@ -1,0 +1,26 @@
+/* Upkeep of tables on demand: major compactions, and where to cut a table for
+ * parallel work. Threads: any. Parks. */
+#ifndef BIGTABLE_TABLET_MAINTAIN_H
+#define BIGTABLE_TABLET_MAINTAIN_H
+
+#include <stddef.h>
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+
+struct store;
+struct table;
+
+/* Flush @t and merge each group of each tablet into one run. */
+MUST_CHECK int compact_table(struct store *s, struct table *t, struct err *err);
+
+/* Rows that cut @t into about @parts equal pieces, ascending: *@keys and their
+ * bytes are one owned allocation. */
+MUST_CHECK int table_split_points(struct table *t,
+                                  size_t parts,
+                                  struct slice **keys,
+                                  size_t *count,
+                                  struct err *err);
+
+#endif /* BIGTABLE_TABLET_MAINTAIN_H */

@@ -1,0 +1,447 @@
+/* The manifest's file: reading, appending, switching. */
+#include "bigtable/tablet/manifest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/coding.h"
+#include "base/core/crc32c.h"
+#include "base/core/panic.h"
+#include "base/runtime/sync.h"
+#include "gfs-lite/fs.h"
+
+#define MAGIC         "QRYMNFST"
+#define MAGIC_BYTES   ((size_t)8)
+#define HEADER_BYTES  ((size_t)16)
+#define RECORD_HEADER ((size_t)8)
+#define CURRENT_NAME  "CURRENT"
+#define PINNED_NAME   "PINNED"
+#define NAME_PREFIX   "manifest-"
+#define NAME_BYTES    64
+/* A manifest is started afresh when it has grown to this many bytes and to
+ * several times the state it describes. */
+#define ROTATE_BYTES_MIN ((uint64_t)1 << 20)
+#define ROTATE_FACTOR    4
+/* A store of a million files stays below it. */
+#define MANIFEST_BYTES_MAX ((size_t)1 << 30)
+
+struct manifest {
+    struct fs *fs;
+    struct mutex lock; /* Orders edits; held over their sync. */
+    struct manifest_state state;
+    uint64_t number;         /* Of the manifest in force; 0: none yet. */
+    struct fs_writer *file;  /* NULL: the next edit starts a new one. */
+    uint64_t snapshot_bytes; /* Of its first record. */
+};
+
+static void manifest_name(char name[NAME_BYTES], uint64_t number)
+{
+    snprintf(name, NAME_BYTES, NAME_PREFIX "%06llu",
+             (unsigned long long)number);
+}
+
+/* --- reading ----------------------------------------------------------- */
+
+static int check_header(struct slice bytes, const char *name, struct err *err)
+{
+    uint32_t version;
+    if (bytes.len < HEADER_BYTES ||
+        memcmp(bytes.data, MAGIC, MAGIC_BYTES) != 0 ||
+        get_le32(bytes.data + 12) != crc32c(bytes.data, 12))
+        return err_set(err, ERR_CORRUPT, "%s: offset 0: bad header", name);
+    version = get_le32(bytes.data + MAGIC_BYTES);
+    if (version <= STORE_FORMAT_VERSION)
+        return 0;
+    err_set(err, ERR_UNSUPPORTED,
+            "%s: the store has format %u, and this program knows up to %d",
+            name, version, STORE_FORMAT_VERSION);
+    err_hint(err, "open it with a newer quarry");
+    return ERR_UNSUPPORTED;
+}
+
+/* The record at @at, if it is whole. */
+static bool read_record(struct slice bytes, size_t at, struct slice *edit)
+{
+    uint32_t len;
+    if (bytes.len - at < RECORD_HEADER)
+        return false;
+    len = get_le32(bytes.data + at + 4);
+    if (len > bytes.len - at - RECORD_HEADER ||
+        get_le32(bytes.data + at) !=
+            crc32c(bytes.data + at + 4, (size_t)len + 4))
+        return false;
+    *edit = slice_make(bytes.data + at + RECORD_HEADER, len);
+    return len > 0;
+}
+
+/* Does a whole record begin anywhere behind @at? Then what is at @at was not
+ * the unfinished end. */
+static bool record_follows(struct slice bytes, size_t at)
+{
+    struct slice edit;
+    for (size_t i = at + 1; i + RECORD_HEADER < bytes.len; i++)
+        if (read_record(bytes, i, &edit))
+            return true;
+    return false;
+}
+
+struct missing_check {
+    struct fs *fs;
+    bool missing;
+};
+
+static void note_missing(void *ctx, uint64_t number)
+{
+    struct missing_check *m = ctx;
+    struct fs_info info;
+    char path[NAME_BYTES];
+    snprintf(path, sizeof(path), STORE_TABLES_DIR "/%06llu.sst",
+             (unsigned long long)number);
+    if (fs_stat(m->fs, path, &info, NULL) == ERR_NOTFOUND)
+        m->missing = true;
+}
+
+/* Was the last edit given up by its author? See manifest.h. */
+static bool edit_was_given_up(struct manifest *m, struct slice edit)
+{
+    struct missing_check check = {m->fs, false};
+    edit_added_files(edit, note_missing, &check);
+    return check.missing;
+}
+
+static int apply_records(struct manifest *m,
+                         struct slice bytes,
+                         const char *name,
+                         struct err *err)
+{
+    size_t at = HEADER_BYTES;
+    struct slice edit;
+    struct slice next;
+    while (at < bytes.len) {
+        bool whole = read_record(bytes, at, &edit);
+        size_t end = at + RECORD_HEADER + (whole ? edit.len : 0);
+        int rc;
+        if (!whole && (at == HEADER_BYTES || record_follows(bytes, at)))
+            return err_set(err, ERR_CORRUPT, "%s: offset %zu: bad record", name,
+                           at);
+        if (!whole)
+            return 0; /* Cut by a crash: it was never acknowledged. */
+        if (at > HEADER_BYTES && !read_record(bytes, end, &next) &&
+            edit_was_given_up(m, edit))
+            return 0;
+        rc = manifest_state_apply(&m->state, edit, err);
+        if (rc) {
+            err_wrap(err, "%s: offset %zu", name, at);
+            return rc;
+        }
+        at = end;
+    }
+    if (at == HEADER_BYTES)
+        return err_set(err, ERR_CORRUPT, "%s: it holds no record", name);
+    return 0;
+}
+
+static int load(struct manifest *m, const char *name, struct err *err)
+{
+    struct buf bytes = BUF_INIT;
+    int rc = fs_read_all(m->fs, name, MANIFEST_BYTES_MAX, &bytes, err);
+    if (rc == 0)
+        rc = check_header(buf_slice(&bytes), name, err);
+    if (rc == 0)
+        rc = apply_records(m, buf_slice(&bytes), name, err);
+    buf_close(&bytes);
+    return rc;
+}
+
+/* The name in CURRENT, into @name; its number into m->number. */
+static int
+read_current(struct manifest *m, char name[NAME_BYTES], struct err *err)
+{
+    struct buf text = BUF_INIT;
+    int rc = fs_read_all(m->fs, CURRENT_NAME, NAME_BYTES, &text, err);
+    if (rc == 0) {
+        struct slice s = slice_trim(buf_slice(&text));
+        snprintf(name, NAME_BYTES, "%.*s", SLICE_ARG(s));
+        if (!slice_starts_with(s, SLICE_LIT(NAME_PREFIX)))
+            rc = err_set(err, ERR_CORRUPT,
+                         CURRENT_NAME ": \"%s\" is not a manifest", name);
+        m->number = strtoull(name + strlen(NAME_PREFIX), NULL, 10);
+    }
+    buf_close(&text);
+    return rc;
+}
+
+static int load_in_force(struct manifest *m, bool *fresh, struct err *err)
+{
+    char name[NAME_BYTES];
+    int rc = read_current(m, name, err);
+    if (rc == ERR_NOTFOUND) {
+        *fresh = true;
+        return 0;
+    }
+    if (rc)
+        return rc;
+    rc = load(m, name, err);
+    if (rc == ERR_NOTFOUND)
+        return err_set(err, ERR_CORRUPT,
+                       CURRENT_NAME ": it names %s, which is not there", name);
+    return rc;
+}
+
+static bool pin_exists(struct fs *fs)
+{
+    struct fs_info info;
+    return fs_stat(fs, PINNED_NAME, &info, NULL) == 0;
+}
+
+int manifest_open(struct fs *fs,
+                  bool pinned,
+                  struct manifest **out,
+                  bool *fresh,
+                  struct err *err)
+{
+    struct manifest *m = mem_zalloc(1, sizeof(*m));
+    int rc;
+    m->fs = fs;
+    mutex_init(&m->lock);
+    manifest_state_init(&m->state);
+    *fresh = false;
+    *out = NULL;
+    if (pinned && pin_exists(fs))
+        rc = load(m, PINNED_NAME, err);
+    else
+        rc = load_in_force(m, fresh, err);
+    if (rc) {
+        manifest_close(m);
+        return rc;
+    }
+    *out = m;
+    return 0;
+}
+
+void manifest_close(struct manifest *m)
+{
+    if (!m)
+        return;
+    fs_writer_close(m->file);
+    manifest_state_close(&m->state);
+    mutex_close(&m->lock);
+    mem_free(m);
+}
+
+const struct manifest_state *manifest_state(const struct manifest *m)
+{
+    return &m->state;
+}
+
+void manifest_look(struct manifest *m, manifest_look_fn fn, void *ctx)
+{
+    mutex_lock(&m->lock);
+    fn(ctx, &m->state);
+    mutex_unlock(&m->lock);
+}
+
+/* --- writing ----------------------------------------------------------- */
+
+static void append_record(struct buf *out, struct slice edit)
+{
+    size_t at = out->len;
+    PRE(edit.len > 0 && edit.len <= UINT32_MAX);
+    buf_put_le32(out, 0);
+    buf_put_le32(out, (uint32_t)edit.len);
+    buf_append_slice(out, edit);
+    put_le32(out->data + at, crc32c(out->data + at + 4, edit.len + 4));
+}
+
+/* A manifest of the present state as bytes. */
+static void whole_manifest(const struct manifest *m, struct buf *out)
+{
+    struct buf edit = BUF_INIT;
+    manifest_state_encode(&m->state, &edit);
+    buf_append(out, MAGIC, MAGIC_BYTES);
+    buf_put_le32(out, STORE_FORMAT_VERSION);
+    buf_put_le32(out, crc32c(out->data, out->len));
+    append_record(out, buf_slice(&edit));
+    buf_close(&edit);
+}
+
+static int write_new_file(struct manifest *m, const char *name, struct err *err)
+{
+    const struct fs_write_options opts = {.mode = FS_WRITE_LOG};
+    struct buf bytes = BUF_INIT;
+    int rc = fs_create(m->fs, name, &opts, &m->file, err);
+    whole_manifest(m, &bytes);
+    m->snapshot_bytes = bytes.len;
+    if (rc == 0)
+        rc = fs_writer_append(m->file, bytes.data, bytes.len, err);
+    if (rc == 0)
+        rc = fs_writer_sync(m->file, err);
+    buf_close(&bytes);
+    return rc;
+}
+
+/* Start a manifest of the present state and put it in force. */
+static int start_file(struct manifest *m, struct err *err)
+{
+    char name[NAME_BYTES];
+    char current[NAME_BYTES + 1];
+    char old[NAME_BYTES];
+    int rc;
+    manifest_name(old, m->number);
+    manifest_name(name, m->number + 1);
+    snprintf(current, sizeof(current), "%s\n", name);
+    rc = write_new_file(m, name, err);
+    if (rc == 0)
+        rc = fs_replace(m->fs, CURRENT_NAME, slice_str(current), err);
+    if (rc) {
+        fs_writer_close(m->file);
+        m->file = NULL;
+        return rc;
+    }
+    if (m->number > 0 && fs_remove(m->fs, old, NULL) != 0) {
+        /* Not in force any more: the next open removes it. */
+    }
+    m->number++;
+    return 0;
+}
+
+static int append_edit(struct manifest *m, struct slice edit, struct err *err)
+{
+    struct buf record = BUF_INIT;
+    int rc;
+    append_record(&record, edit);
+    rc = fs_writer_append(m->file, record.data, record.len, err);
+    if (rc == 0)
+        rc = fs_writer_sync(m->file, err);
+    buf_close(&record);
+    return rc;
+}
+
+static bool is_due_for_rotation(const struct manifest *m)
+{
+    uint64_t bytes = fs_writer_offset(m->file);
+    return bytes > ROTATE_BYTES_MIN &&
+           bytes > ROTATE_FACTOR * m->snapshot_bytes;
+}
+
+static void drop_file(struct manifest *m)
+{
+    fs_writer_close(m->file);
+    m->file = NULL;
+}
+
+int manifest_commit(struct manifest *m, struct slice edit, struct err *err)
+{
+    int rc = 0;
+    mutex_lock(&m->lock);
+    if (m->file && is_due_for_rotation(m))
+        drop_file(m);
+    if (!m->file)
+        rc = start_file(m, err);
+    if (rc == 0)
+        rc = append_edit(m, edit, err);
+    if (rc) {
+        drop_file(m);
+        err_wrap(err, "manifest");
+    } else if (manifest_state_apply(&m->state, edit, NULL) != 0) {
+        PANIC("an edit of our own does not fit the manifest");
+    }
+    mutex_unlock(&m->lock);
+    return rc;
+}
+
+int manifest_write_pin(struct manifest *m, struct err *err)
+{
+    struct buf bytes = BUF_INIT;
+    int rc;
+    mutex_lock(&m->lock);
+    whole_manifest(m, &bytes);
+    rc = fs_replace(m->fs, PINNED_NAME, buf_slice(&bytes), err);
+    mutex_unlock(&m->lock);
+    buf_close(&bytes);
+    return rc;
+}
+
+void manifest_remove_pin(struct manifest *m)
+{
+    if (pin_exists(m->fs) && fs_remove(m->fs, PINNED_NAME, NULL) != 0) {
+        /* The next open of the owner removes it. */
+    }
+}
+
+/* --- orphans ----------------------------------------------------------- */
+
+static int compare_numbers(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a;
+    uint64_t y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Numbers of all files in force, sorted. Owned. */
+static uint64_t *live_numbers(const struct manifest_state *s, size_t *count)
+{
+    struct buf list = BUF_INIT;
+    for (size_t i = 0; i < s->tablet_count; i++)
+        for (size_t g = 0; g < s->tablets[i].group_count; g++) {
+            const struct manifest_group *group = &s->tablets[i].groups[g];
+            for (size_t f = 0; f < group->file_count; f++)
+                buf_append(&list, &group->files[f].number, sizeof(uint64_t));
+        }
+    *count = list.len / sizeof(uint64_t);
+    buf_reserve(&list, sizeof(uint64_t));
+    qsort(list.data, *count, sizeof(uint64_t), compare_numbers);
+    return (uint64_t *)(void *)list.data;
+}
+
+static int remove_orphan_tables(struct manifest *m, struct err *err)
+{
+    size_t live_count;
+    uint64_t *live = live_numbers(&m->state, &live_count);
+    char **names = NULL;
+    size_t count = 0;
+    int rc = fs_list(m->fs, STORE_TABLES_DIR, &names, &count, err);
+    if (rc == ERR_NOTFOUND)
+        rc = 0;
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        uint64_t number = strtoull(names[i], NULL, 10);
+        char path[FS_PATH_BYTES_MAX];
+        if (bsearch(&number, live, live_count, sizeof(number), compare_numbers))
+            continue;
+        snprintf(path, sizeof(path), STORE_TABLES_DIR "/%s", names[i]);
+        rc = fs_remove(m->fs, path, err);
+    }
+    fs_names_free(names, count);
+    mem_free(live);
+    return rc;
+}
+
+static int remove_old_manifests(struct manifest *m, struct err *err)
+{
+    char current[NAME_BYTES];
+    char **names;
+    size_t count;
+    int rc = fs_list(m->fs, "", &names, &count, err);
+    if (rc)
+        return rc;
+    manifest_name(current, m->number);
+    for (size_t i = 0; i < count && rc == 0; i++)
+        if (slice_starts_with(slice_str(names[i]), SLICE_LIT(NAME_PREFIX)) &&
+            strcmp(names[i], current) != 0)
+            rc = fs_remove(m->fs, names[i], err);
+    fs_names_free(names, count);
+    return rc;
+}
+
+int manifest_remove_orphans(struct manifest *m, struct err *err)
+{
+    int rc = remove_orphan_tables(m, err);
+    manifest_remove_pin(m);
+    if (rc == 0)
+        rc = remove_old_manifests(m, err);
+    if (rc)
+        err_wrap(err, "remove what a crash left over");
+    return rc;
+}

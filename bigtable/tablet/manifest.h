@@ -1,0 +1,72 @@
+/* The manifest: a log of edits that says what the store consists of.
+ *
+ *     CURRENT            the name of the manifest in force
+ *     manifest-000012    header, then records
+ *     header = "QRYMNFST" version:le32 crc:le32 of the 12 bytes before
+ *     record = crc:le32 of the rest, length:le32, edit
+ *
+ * The first record is a whole state, every later one an edit, synced before it
+ * counts. A manifest is never appended to by a second process: who opens the
+ * store to write starts a new one with its first edit, and the switch is the
+ * atomic replacement of CURRENT. After a failed write the next edit starts a
+ * new one too, so that nothing is ever written behind bytes that are in doubt.
+ *
+ * An edit whose record was written but whose sync failed may be found again
+ * after a crash, although its author was told that it failed and removed the
+ * files it would have added. Such an edit is the last record, and its files are
+ * not there: opening leaves it out.
+ *
+ * Threads: any; edits are ordered by a mutex inside.
+ */
+#ifndef BIGTABLE_TABLET_MANIFEST_H
+#define BIGTABLE_TABLET_MANIFEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+#include "bigtable/tablet/manifest_state.h"
+
+/* Of everything in the store: manifest, log and table files. A reader refuses a
+ * higher one. */
+#define STORE_FORMAT_VERSION 1
+
+#define STORE_TABLES_DIR "tables" /* <number>.sst, below the root. */
+
+struct fs;
+struct manifest;
+
+/* Load the manifest below the root of @fs (borrowed). When there is none the
+ * state is empty and *@fresh is set. With @pinned, read the state that
+ * manifest_write_pin() left, if it is there. Parks.
+ * Errors: ERR_CORRUPT (file and offset), ERR_UNSUPPORTED (newer format). */
+MUST_CHECK int manifest_open(struct fs *fs,
+                             bool pinned,
+                             struct manifest **out,
+                             bool *fresh,
+                             struct err *err);
+void manifest_close(struct manifest *m); /* NULL is allowed. Parks. */
+
+/* Make @edit durable and apply it to the state. Parks. On error the state is as
+ * before. */
+MUST_CHECK int
+manifest_commit(struct manifest *m, struct slice edit, struct err *err);
+
+/* The state; not to be used beside commits of other threads. */
+const struct manifest_state *manifest_state(const struct manifest *m);
+
+/* Call fn(ctx, state) while no commit runs; it must not wait. */
+typedef void (*manifest_look_fn)(void *ctx, const struct manifest_state *state);
+void manifest_look(struct manifest *m, manifest_look_fn fn, void *ctx);
+
+/* Remove manifests that are not in force and table files no tablet refers to.
+ * PRE: no other process and no reader uses the store. Parks. */
+MUST_CHECK int manifest_remove_orphans(struct manifest *m, struct err *err);
+
+/* Leave the present state where manifest_open(pinned) finds it. Parks. */
+MUST_CHECK int manifest_write_pin(struct manifest *m, struct err *err);
+void manifest_remove_pin(struct manifest *m);
+
+#endif /* BIGTABLE_TABLET_MANIFEST_H */

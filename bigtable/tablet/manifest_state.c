@@ -1,0 +1,491 @@
+/* Applying and encoding the edits of manifest_state.h. */
+#include "bigtable/tablet/manifest_state.h"
+
+#include <string.h>
+
+#include "base/core/coding.h"
+#include "base/core/panic.h"
+
+enum op {
+    OP_COUNTERS = 1,
+    OP_PUT_TABLE = 2,
+    OP_DROP_TABLE = 3,
+    OP_PUT_TABLET = 4,
+    OP_DROP_TABLET = 5,
+    OP_CHANGE_GROUP = 6,
+};
+
+#define FILE_ENCODED_MIN  8 /* Bytes of the smallest file, */
+#define GROUP_ENCODED_MIN 3 /* and group. */
+
+void manifest_state_init(struct manifest_state *s)
+{
+    *s = (struct manifest_state){
+        .next_number = 1, .next_table = 1, .next_tablet = 1};
+}
+
+static void file_close(struct lsm_table *f)
+{
+    mem_free((char *)(uintptr_t)f->first_key.data);
+}
+
+static void group_close(struct manifest_group *g)
+{
+    for (size_t i = 0; i < g->file_count; i++)
+        file_close(&g->files[i]);
+    mem_free(g->files);
+}
+
+static void tablet_close(struct manifest_tablet *t)
+{
+    for (size_t i = 0; i < t->group_count; i++)
+        group_close(&t->groups[i]);
+    mem_free(t->groups);
+    buf_close(&t->start);
+    buf_close(&t->end);
+}
+
+void manifest_state_close(struct manifest_state *s)
+{
+    for (size_t i = 0; i < s->table_count; i++)
+        schema_free(s->tables[i].schema);
+    for (size_t i = 0; i < s->tablet_count; i++)
+        tablet_close(&s->tablets[i]);
+    mem_free(s->tables);
+    mem_free(s->tablets);
+    manifest_state_init(s);
+}
+
+struct manifest_tablet *manifest_state_tablet(const struct manifest_state *s,
+                                              uint64_t id)
+{
+    for (size_t i = 0; i < s->tablet_count; i++)
+        if (s->tablets[i].id == id)
+            return &s->tablets[i];
+    return NULL;
+}
+
+struct manifest_group *manifest_tablet_group(const struct manifest_tablet *t,
+                                             uint32_t id)
+{
+    for (size_t i = 0; i < t->group_count; i++)
+        if (t->groups[i].id == id)
+            return &t->groups[i];
+    return NULL;
+}
+
+/* --- building ---------------------------------------------------------- */
+
+void edit_put_counters(struct buf *edit,
+                       uint64_t next_number,
+                       uint64_t next_table,
+                       uint64_t next_tablet,
+                       uint64_t sequence)
+{
+    buf_put_u8(edit, OP_COUNTERS);
+    buf_put_varint(edit, next_number);
+    buf_put_varint(edit, next_table);
+    buf_put_varint(edit, next_tablet);
+    buf_put_varint(edit, sequence);
+}
+
+void edit_put_table(struct buf *edit,
+                    uint64_t id,
+                    const char *name,
+                    const struct schema *schema)
+{
+    struct buf body = BUF_INIT;
+    buf_put_u8(edit, OP_PUT_TABLE);
+    buf_put_varint(edit, id);
+    buf_put_lslice(edit, slice_str(name));
+    schema_encode(schema, &body);
+    buf_put_lslice(edit, buf_slice(&body));
+    buf_close(&body);
+}
+
+void edit_drop_table(struct buf *edit, uint64_t id)
+{
+    buf_put_u8(edit, OP_DROP_TABLE);
+    buf_put_varint(edit, id);
+}
+
+static void
+put_files(struct buf *edit, const struct lsm_table *files, size_t count)
+{
+    buf_put_varint(edit, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct lsm_table *f = &files[i];
+        buf_put_varint(edit, f->number);
+        buf_put_varint(edit, f->bytes);
+        buf_put_varint(edit, f->entry_count);
+        buf_put_varint(edit, f->sequence_min);
+        buf_put_varint(edit, f->sequence_max);
+        buf_put_varint(edit, f->run);
+        buf_put_lslice(edit, f->first_key);
+        buf_put_lslice(edit, f->last_key);
+    }
+}
+
+void edit_put_tablet(struct buf *edit,
+                     uint64_t id,
+                     uint64_t table,
+                     struct slice start,
+                     struct slice end,
+                     const struct manifest_group *groups,
+                     size_t group_count)
+{
+    buf_put_u8(edit, OP_PUT_TABLET);
+    buf_put_varint(edit, id);
+    buf_put_varint(edit, table);
+    buf_put_lslice(edit, start);
+    buf_put_lslice(edit, end);
+    buf_put_varint(edit, group_count);
+    for (size_t i = 0; i < group_count; i++) {
+        buf_put_varint(edit, groups[i].id);
+        buf_put_varint(edit, groups[i].flushed_sequence);
+        put_files(edit, groups[i].files, groups[i].file_count);
+    }
+}
+
+void edit_drop_tablet(struct buf *edit, uint64_t id)
+{
+    buf_put_u8(edit, OP_DROP_TABLET);
+    buf_put_varint(edit, id);
+}
+
+void edit_change_group(struct buf *edit,
+                       uint64_t tablet,
+                       uint32_t group,
+                       const struct lsm_edit *change)
+{
+    buf_put_u8(edit, OP_CHANGE_GROUP);
+    buf_put_varint(edit, tablet);
+    buf_put_varint(edit, group);
+    buf_put_varint(edit, change->flushed_sequence);
+    buf_put_varint(edit, change->removed_count);
+    for (size_t i = 0; i < change->removed_count; i++)
+        buf_put_varint(edit, change->removed[i]);
+    put_files(edit, change->added, change->added_count);
+}
+
+void manifest_state_encode(const struct manifest_state *s, struct buf *out)
+{
+    edit_put_counters(out, s->next_number, s->next_table, s->next_tablet,
+                      s->sequence);
+    for (size_t i = 0; i < s->table_count; i++)
+        edit_put_table(out, s->tables[i].id, s->tables[i].name,
+                       s->tables[i].schema);
+    for (size_t i = 0; i < s->tablet_count; i++) {
+        const struct manifest_tablet *t = &s->tablets[i];
+        edit_put_tablet(out, t->id, t->table, buf_slice(&t->start),
+                        buf_slice(&t->end), t->groups, t->group_count);
+    }
+}
+
+/* --- applying ---------------------------------------------------------- */
+
+/* One file; its keys are copied into one allocation, borrowed by last_key. */
+static void read_file(struct cursor *c, struct lsm_table *f)
+{
+    struct slice first;
+    struct slice last;
+    uint64_t run;
+    char *keys;
+    f->number = cursor_varint(c);
+    f->bytes = cursor_varint(c);
+    f->entry_count = cursor_varint(c);
+    f->sequence_min = cursor_varint(c);
+    f->sequence_max = cursor_varint(c);
+    run = cursor_varint(c);
+    c->bad |= run > UINT32_MAX;
+    f->run = (uint32_t)run;
+    first = cursor_lslice(c);
+    last = cursor_lslice(c);
+    keys = mem_alloc(first.len + last.len + 1);
+    if (first.len)
+        memcpy(keys, first.data, first.len);
+    if (last.len)
+        memcpy(keys + first.len, last.data, last.len);
+    f->first_key = slice_make(keys, first.len);
+    f->last_key = slice_make(keys + first.len, last.len);
+}
+
+static void note_file(struct manifest_state *s, const struct lsm_table *f)
+{
+    if (f->number >= s->next_number)
+        s->next_number = f->number + 1;
+    if (f->sequence_max > s->sequence)
+        s->sequence = f->sequence_max;
+}
+
+static void
+read_files(struct manifest_state *s, struct cursor *c, struct manifest_group *g)
+{
+    size_t count = cursor_count(c, FILE_ENCODED_MIN);
+    if (c->bad || count == 0)
+        return;
+    g->files =
+        mem_realloc(g->files, (g->file_count + count) * sizeof(*g->files));
+    for (size_t i = 0; i < count && !c->bad; i++) {
+        read_file(c, &g->files[g->file_count]);
+        note_file(s, &g->files[g->file_count]);
+        g->file_count++;
+    }
+}
+
+static struct manifest_table *find_table(struct manifest_state *s, uint64_t id)
+{
+    for (size_t i = 0; i < s->table_count; i++)
+        if (s->tables[i].id == id)
+            return &s->tables[i];
+    return NULL;
+}
+
+static int
+apply_put_table(struct manifest_state *s, struct cursor *c, struct err *err)
+{
+    uint64_t id = cursor_varint(c);
+    struct slice name = cursor_lslice(c);
+    struct slice bytes = cursor_lslice(c);
+    struct manifest_table *t = find_table(s, id);
+    struct schema *schema;
+    int rc;
+    if (c->bad || schema_check_name("table", name, NULL) != 0) {
+        c->bad = true;
+        return 0;
+    }
+    rc = schema_decode(bytes, &schema, err);
+    if (rc)
+        return rc;
+    if (!t) {
+        s->tables =
+            mem_realloc(s->tables, (s->table_count + 1) * sizeof(*s->tables));
+        t = &s->tables[s->table_count++];
+        *t = (struct manifest_table){.id = id};
+    }
+    memcpy(t->name, name.data, name.len);
+    t->name[name.len] = '\0';
+    schema_free(t->schema);
+    t->schema = schema;
+    if (id >= s->next_table)
+        s->next_table = id + 1;
+    return 0;
+}
+
+static void remove_tablet(struct manifest_state *s, size_t i)
+{
+    tablet_close(&s->tablets[i]);
+    s->tablets[i] = s->tablets[--s->tablet_count];
+}
+
+static void apply_drop_table(struct manifest_state *s, struct cursor *c)
+{
+    uint64_t id = cursor_varint(c);
+    struct manifest_table *t = find_table(s, id);
+    if (c->bad || !t) {
+        c->bad = true;
+        return;
+    }
+    schema_free(t->schema);
+    *t = s->tables[--s->table_count];
+    for (size_t i = s->tablet_count; i > 0; i--)
+        if (s->tablets[i - 1].table == id)
+            remove_tablet(s, i - 1);
+}
+
+static void read_groups(struct manifest_state *s,
+                        struct cursor *c,
+                        struct manifest_tablet *t)
+{
+    size_t count = cursor_count(c, GROUP_ENCODED_MIN);
+    c->bad |= count > GROUP_COUNT_MAX;
+    if (c->bad)
+        return;
+    t->groups = mem_zalloc(count + 1, sizeof(*t->groups));
+    while (t->group_count < count && !c->bad) {
+        struct manifest_group *g = &t->groups[t->group_count++];
+        uint64_t id = cursor_varint(c);
+        c->bad |= id > UINT32_MAX;
+        g->id = (uint32_t)id;
+        g->flushed_sequence = cursor_varint(c);
+        read_files(s, c, g);
+    }
+}
+
+static void apply_put_tablet(struct manifest_state *s, struct cursor *c)
+{
+    uint64_t id = cursor_varint(c);
+    struct manifest_tablet t = {.id = id, .table = cursor_varint(c)};
+    buf_append_slice(&t.start, cursor_lslice(c));
+    buf_append_slice(&t.end, cursor_lslice(c));
+    c->bad |= !find_table(s, t.table) || manifest_state_tablet(s, id) != NULL;
+    read_groups(s, c, &t);
+    if (c->bad) {
+        tablet_close(&t);
+        return;
+    }
+    s->tablets =
+        mem_realloc(s->tablets, (s->tablet_count + 1) * sizeof(*s->tablets));
+    s->tablets[s->tablet_count++] = t;
+    if (id >= s->next_tablet)
+        s->next_tablet = id + 1;
+}
+
+static void apply_drop_tablet(struct manifest_state *s, struct cursor *c)
+{
+    struct manifest_tablet *t = manifest_state_tablet(s, cursor_varint(c));
+    if (c->bad || !t)
+        c->bad = true;
+    else
+        remove_tablet(s, (size_t)(t - s->tablets));
+}
+
+static void
+remove_file(struct manifest_group *g, uint64_t number, struct cursor *c)
+{
+    for (size_t i = 0; i < g->file_count; i++) {
+        if (g->files[i].number != number)
+            continue;
+        file_close(&g->files[i]);
+        g->file_count--;
+        memmove(&g->files[i], &g->files[i + 1],
+                (g->file_count - i) * sizeof(*g->files));
+        return;
+    }
+    c->bad = true;
+}
+
+/* The group with @id of @t, made when it is not there yet. */
+static struct manifest_group *need_group(struct manifest_tablet *t, uint32_t id)
+{
+    struct manifest_group *g = manifest_tablet_group(t, id);
+    if (g)
+        return g;
+    t->groups =
+        mem_realloc(t->groups, (t->group_count + 1) * sizeof(*t->groups));
+    g = &t->groups[t->group_count++];
+    *g = (struct manifest_group){.id = id};
+    return g;
+}
+
+static void apply_change_group(struct manifest_state *s, struct cursor *c)
+{
+    struct manifest_tablet *t = manifest_state_tablet(s, cursor_varint(c));
+    uint64_t id = cursor_varint(c);
+    uint64_t flushed = cursor_varint(c);
+    struct manifest_group *g;
+    size_t removed;
+    if (c->bad || !t || id > UINT32_MAX || t->group_count > GROUP_COUNT_MAX) {
+        c->bad = true;
+        return;
+    }
+    g = need_group(t, (uint32_t)id);
+    removed = cursor_count(c, 1);
+    for (size_t i = 0; i < removed && !c->bad; i++)
+        remove_file(g, cursor_varint(c), c);
+    read_files(s, c, g);
+    if (flushed > g->flushed_sequence)
+        g->flushed_sequence = flushed;
+    if (flushed > s->sequence)
+        s->sequence = flushed;
+}
+
+static void apply_counters(struct manifest_state *s, struct cursor *c)
+{
+    uint64_t number = cursor_varint(c);
+    uint64_t table = cursor_varint(c);
+    uint64_t tablet = cursor_varint(c);
+    uint64_t sequence = cursor_varint(c);
+    s->next_number = MAX_OF(s->next_number, number);
+    s->next_table = MAX_OF(s->next_table, table);
+    s->next_tablet = MAX_OF(s->next_tablet, tablet);
+    s->sequence = MAX_OF(s->sequence, sequence);
+}
+
+int manifest_state_apply(struct manifest_state *s,
+                         struct slice edit,
+                         struct err *err)
+{
+    struct cursor c = cursor_make(edit);
+    int rc = 0;
+    while (rc == 0 && !c.bad && c.p < c.end) {
+        enum op op = (enum op)cursor_u8(&c);
+        switch (op) {
+        case OP_COUNTERS: apply_counters(s, &c); break;
+        case OP_PUT_TABLE: rc = apply_put_table(s, &c, err); break;
+        case OP_DROP_TABLE: apply_drop_table(s, &c); break;
+        case OP_PUT_TABLET: apply_put_tablet(s, &c); break;
+        case OP_DROP_TABLET: apply_drop_tablet(s, &c); break;
+        case OP_CHANGE_GROUP: apply_change_group(s, &c); break;
+        default: c.bad = true;
+        }
+    }
+    if (rc == 0 && c.bad)
+        rc = err_set(err, ERR_CORRUPT,
+                     "an edit does not fit what came before it");
+    return rc;
+}
+
+/* --- looking into edits ------------------------------------------------ */
+
+static void
+each_file(struct cursor *c, void (*fn)(void *ctx, uint64_t number), void *ctx)
+{
+    size_t count = cursor_count(c, FILE_ENCODED_MIN);
+    for (size_t i = 0; i < count && !c->bad; i++) {
+        uint64_t number = cursor_varint(c);
+        for (int field = 0; field < 5; field++)
+            cursor_varint(c);
+        cursor_lslice(c);
+        cursor_lslice(c);
+        fn(ctx, number);
+    }
+}
+
+static void skip_varints(struct cursor *c, size_t count)
+{
+    for (size_t i = 0; i < count && !c->bad; i++)
+        cursor_varint(c);
+}
+
+static void each_file_of_tablet(struct cursor *c,
+                                void (*fn)(void *ctx, uint64_t number),
+                                void *ctx)
+{
+    size_t groups;
+    skip_varints(c, 2);
+    cursor_lslice(c);
+    cursor_lslice(c);
+    groups = cursor_count(c, GROUP_ENCODED_MIN);
+    for (size_t i = 0; i < groups && !c->bad; i++) {
+        skip_varints(c, 2);
+        each_file(c, fn, ctx);
+    }
+}
+
+void edit_added_files(struct slice edit,
+                      void (*fn)(void *ctx, uint64_t number),
+                      void *ctx)
+{
+    struct cursor c = cursor_make(edit);
+    while (!c.bad && c.p < c.end) {
+        enum op op = (enum op)cursor_u8(&c);
+        switch (op) {
+        case OP_COUNTERS: skip_varints(&c, 4); break;
+        case OP_PUT_TABLE:
+            skip_varints(&c, 1);
+            cursor_lslice(&c);
+            cursor_lslice(&c);
+            break;
+        case OP_DROP_TABLE:
+        case OP_DROP_TABLET: skip_varints(&c, 1); break;
+        case OP_PUT_TABLET: each_file_of_tablet(&c, fn, ctx); break;
+        case OP_CHANGE_GROUP:
+            skip_varints(&c, 3);
+            skip_varints(&c, cursor_count(&c, 1));
+            each_file(&c, fn, ctx);
+            break;
+        default: return;
+        }
+    }
+}

@@ -1,0 +1,119 @@
+/* What the store consists of, and how edits change it: the manifest without its
+ * file.
+ *
+ *     edit  = op…
+ *     op    = 1 next_number next_table next_tablet sequence      (varints)
+ *           | 2 table id, name:lslice, schema:lslice             put a table
+ *           | 3 table id                                         drop it
+ *           | 4 tablet id, table id, start:lslice, end:lslice,
+ *               group count, group…                              put a tablet
+ *           | 5 tablet id                                        drop it
+ *           | 6 tablet id, group id, flushed sequence,
+ *               removed count, number…, added count, file…       change a group
+ *     group = id, flushed sequence, file count, file…
+ *     file  = number, bytes, entries, sequence min, sequence max, run,
+ *             first key:lslice, last key:lslice
+ *
+ * The same operations describe a change and, all in one edit, a whole state.
+ * Applying is checked: an edit that refers to what is not there is corrupt.
+ *
+ * Threads: the owner's.
+ */
+#ifndef BIGTABLE_TABLET_MANIFEST_STATE_H
+#define BIGTABLE_TABLET_MANIFEST_STATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+#include "bigtable/lsm/lsm.h"
+#include "bigtable/row/schema.h"
+
+/* Table names obey schema_check_name(). */
+#define TABLE_NAME_BYTES_MAX FAMILY_NAME_BYTES_MAX
+
+struct manifest_group {
+    uint32_t id;
+    uint64_t flushed_sequence; /* Everything at or below it is in `files`. */
+    struct lsm_table *files;   /* Owned, and so are their keys. */
+    size_t file_count;
+};
+
+struct manifest_tablet {
+    uint64_t id;
+    uint64_t table;
+    struct buf start; /* Plain row names: [start, end); an empty end is none. */
+    struct buf end;
+    struct manifest_group *groups; /* Owned. */
+    size_t group_count;
+};
+
+struct manifest_table {
+    uint64_t id;
+    char name[TABLE_NAME_BYTES_MAX + 1];
+    struct schema *schema; /* Owned. */
+};
+
+struct manifest_state {
+    uint64_t next_number; /* Of files, and so on: never used before. */
+    uint64_t next_table;
+    uint64_t next_tablet;
+    uint64_t sequence;             /* A lower bound of the last one given. */
+    struct manifest_table *tables; /* Owned. */
+    size_t table_count;
+    struct manifest_tablet *tablets; /* Owned. */
+    size_t tablet_count;
+};
+
+void manifest_state_init(struct manifest_state *s);
+void manifest_state_close(struct manifest_state *s);
+
+/* Apply all operations of @edit. On error @s is partly changed: throw it away.
+ * Errors: ERR_CORRUPT. */
+MUST_CHECK int manifest_state_apply(struct manifest_state *s,
+                                    struct slice edit,
+                                    struct err *err);
+/* Append the edit that makes @s of an empty state. */
+void manifest_state_encode(const struct manifest_state *s, struct buf *out);
+
+/* Borrowed; NULL when there is none. */
+struct manifest_tablet *manifest_state_tablet(const struct manifest_state *s,
+                                              uint64_t id);
+struct manifest_group *manifest_tablet_group(const struct manifest_tablet *t,
+                                             uint32_t id);
+
+/* Building of edits. */
+void edit_put_counters(struct buf *edit,
+                       uint64_t next_number,
+                       uint64_t next_table,
+                       uint64_t next_tablet,
+                       uint64_t sequence);
+void edit_put_table(struct buf *edit,
+                    uint64_t id,
+                    const char *name,
+                    const struct schema *schema);
+void edit_drop_table(struct buf *edit, uint64_t id);
+/* @groups' files need not be owned. */
+void edit_put_tablet(struct buf *edit,
+                     uint64_t id,
+                     uint64_t table,
+                     struct slice start,
+                     struct slice end,
+                     const struct manifest_group *groups,
+                     size_t group_count);
+void edit_drop_tablet(struct buf *edit, uint64_t id);
+void edit_change_group(struct buf *edit,
+                       uint64_t tablet,
+                       uint32_t group,
+                       const struct lsm_edit *change);
+
+/* Files that @edit adds: calls @fn for each. PRE: @edit was applied once, so it
+ * is well-formed. */
+void edit_added_files(struct slice edit,
+                      void (*fn)(void *ctx, uint64_t number),
+                      void *ctx);
+
+#endif /* BIGTABLE_TABLET_MANIFEST_STATE_H */

@@ -1,0 +1,66 @@
+/* Row transactions: see row_update.h. */
+#include "bigtable/tablet/row_update.h"
+
+#include "base/core/hash.h"
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "bigtable/tablet/scan.h"
+#include "bigtable/tablet/store.h"
+#include "bigtable/tablet/table.h"
+
+/* Once through: read, decide, write if the row is still the same. */
+static int try_once(struct store *s,
+                    struct table *t,
+                    const struct read_spec *spec,
+                    struct slice row,
+                    row_decide_fn decide,
+                    void *ctx,
+                    enum write_durability durability,
+                    struct err *err)
+{
+    struct write_condition condition = {row, 0};
+    struct table_view *view = table_get_view(t);
+    const struct quarry_mutation *m = NULL;
+    const struct quarry_row *found;
+    int64_t now_us = (int64_t)world_now_us(s->world);
+    struct scan *scan;
+    int rc;
+    if (!view)
+        return table_gone(t, err);
+    rc = scan_new(view, spec, now_us, &scan, err);
+    table_view_unref(view);
+    if (rc)
+        return rc;
+    condition.sequence = scan_sequence(scan);
+    rc = scan_next(scan, &found, err);
+    if (rc == 0)
+        rc = decide(ctx, found, &m, err);
+    scan_free(scan);
+    if (rc == 0 && m)
+        rc =
+            store_write(s, t, &m, 1, durability, now_us, &condition, NULL, err);
+    return rc;
+}
+
+int row_update(struct store *s,
+               struct table *t,
+               struct read_spec *spec,
+               struct slice row,
+               row_decide_fn decide,
+               void *ctx,
+               enum write_durability durability,
+               struct err *err)
+{
+    struct mutex *latch =
+        &s->row_latches[hash64_slice(row) % STORE_ROW_LATCHES];
+    int rc = store_check_writable(s, err);
+    if (rc)
+        return rc;
+    read_spec_set_row(spec, row);
+    mutex_lock(latch);
+    do {
+        rc = try_once(s, t, spec, row, decide, ctx, durability, err);
+    } while (rc == ERR_ABORTED);
+    mutex_unlock(latch);
+    return rc;
+}

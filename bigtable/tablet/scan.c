@@ -1,0 +1,281 @@
+/* Scans over the tablets of a table. */
+#include "bigtable/tablet/scan.h"
+
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "bigtable/lsm/lsm.h"
+#include "bigtable/row/filter_run.h"
+#include "bigtable/row/gc_rule.h"
+#include "bigtable/row/read_row.h"
+#include "bigtable/tablet/store.h"
+#include "bigtable/tablet/table.h"
+#include "bigtable/tablet/tablet.h"
+
+/* --- sources ------------------------------------------------------------- */
+
+static int source_seek(void *it, struct slice key, struct err *err)
+{
+    return lsm_iter_seek(it, key, err);
+}
+
+static int source_next(void *it, struct err *err)
+{
+    return lsm_iter_next(it, err);
+}
+
+static bool source_valid(const void *it)
+{
+    return lsm_iter_valid(it);
+}
+
+static struct slice source_key(const void *it)
+{
+    return lsm_iter_key(it);
+}
+
+static struct slice source_value(const void *it)
+{
+    return lsm_iter_value(it);
+}
+
+static const struct entry_source_ops lsm_source = {
+    source_seek, source_next, source_valid, source_key, source_value};
+
+/* --- scans --------------------------------------------------------------- */
+
+struct scan {
+    const struct read_spec *spec;
+    struct table_view *view; /* Referenced. */
+    struct filter_run *filter;
+    struct row_reader reader;
+    struct tablet_snapshot *snapshots; /* Of the tablets of some span. */
+    size_t snapshot_count;
+    size_t tablet;   /* Index of the one in hand, */
+    size_t span;     /* and of the span. */
+    bool opened;     /* `iters` are over the tablet in hand, for ranges. */
+    bool positioned; /* The reader is inside the span in hand. */
+    struct lsm_iter *iters[GROUP_COUNT_MAX];
+    struct entry_source sources[GROUP_COUNT_MAX];
+    size_t source_count;
+    uint64_t rows;
+};
+
+static const struct row_span everything = {.single = false};
+
+static const struct row_span *span_at(const struct scan *s, size_t i)
+{
+    return s->spec->span_count ? &s->spec->spans[i] : &everything;
+}
+
+static size_t span_count(const struct scan *s)
+{
+    return s->spec->span_count ? s->spec->span_count : 1;
+}
+
+/* Does @span end at or before the tablet's first row? */
+static bool is_before(const struct row_span *span, const struct tablet *t)
+{
+    return span->upper.len &&
+           slice_cmp(buf_slice(&span->upper), buf_slice(&t->start_key)) <= 0;
+}
+
+static bool is_behind(const struct row_span *span, const struct tablet *t)
+{
+    return t->end_key.len &&
+           slice_cmp(buf_slice(&span->lower), buf_slice(&t->end_key)) >= 0;
+}
+
+/* Pin every tablet that holds rows of some span. */
+static void take_snapshots(struct scan *s)
+{
+    size_t spans = span_count(s);
+    size_t k = 0;
+    s->snapshots =
+        mem_alloc((s->view->tablet_count + 1) * sizeof(*s->snapshots));
+    for (size_t i = 0; i < s->view->tablet_count && k < spans; i++) {
+        struct tablet *t = s->view->tablets[i];
+        while (k < spans && is_before(span_at(s, k), t))
+            k++;
+        if (k < spans && !is_behind(span_at(s, k), t))
+            tablet_snapshot_take(t, &s->snapshots[s->snapshot_count++]);
+    }
+}
+
+static bool group_is_wanted(const struct scan *s, uint32_t id)
+{
+    const struct schema *schema = s->view->schema;
+    if (!s->spec->families)
+        return true;
+    for (size_t i = 0; i < schema->family_count; i++)
+        if (schema->families[i].group == id &&
+            s->spec->families[schema->families[i].id])
+            return true;
+    return false;
+}
+
+static void close_sources(struct scan *s)
+{
+    for (size_t i = 0; i < s->source_count; i++)
+        lsm_iter_free(s->iters[i]);
+    s->source_count = 0;
+    s->opened = false;
+}
+
+/* Iterators over the wanted groups of the tablet in hand: for the one row
+ * @probe, or for ranges. */
+static int open_sources(struct scan *s, struct slice probe, struct err *err)
+{
+    const struct tablet_snapshot *snapshot = &s->snapshots[s->tablet];
+    const struct lsm_read_options opts = {
+        .sequence_max = snapshot->sequence,
+        .probe_row = probe,
+        .time_min_us = s->spec->time_min_us,
+        .time_max_us = s->spec->time_max_us,
+        .scan = probe.len == 0 && s->spec->read_ahead,
+    };
+    int rc = 0;
+    close_sources(s);
+    for (size_t i = 0; i < snapshot->group_count && rc == 0; i++) {
+        struct lsm_iter **it = &s->iters[s->source_count];
+        if (!group_is_wanted(s, snapshot->tablet->groups[i]->id))
+            continue;
+        rc = lsm_iter_new(snapshot->groups[i], &opts, it, err);
+        if (rc)
+            break;
+        s->sources[s->source_count++] = (struct entry_source){*it, &lsm_source};
+    }
+    row_reader_set_sources(&s->reader, s->sources, s->source_count);
+    s->opened = rc == 0 && probe.len == 0;
+    return rc;
+}
+
+/* Put the reader at the beginning of the span in hand. */
+static int enter_span(struct scan *s, struct err *err)
+{
+    const struct row_span *span = span_at(s, s->span);
+    struct slice lower = buf_slice(&span->lower);
+    int rc = 0;
+    if (span->single)
+        rc = open_sources(s, lower, err);
+    else if (!s->opened)
+        rc = open_sources(s, SLICE_EMPTY, err);
+    if (rc == 0)
+        rc = row_reader_seek(&s->reader, lower, buf_slice(&span->upper), err);
+    s->positioned = rc == 0;
+    return rc;
+}
+
+/* Find the next span with rows in a tablet; false at the end. */
+static bool advance(struct scan *s)
+{
+    const struct row_span *span;
+    if (s->positioned) {
+        /* The span may go on in the next tablet. */
+        span = span_at(s, s->span);
+        const struct tablet *t = s->snapshots[s->tablet].tablet;
+        bool more = t->end_key.len && (span->upper.len == 0 ||
+                                       slice_cmp(buf_slice(&span->upper),
+                                                 buf_slice(&t->end_key)) > 0);
+        s->positioned = false;
+        if (more) {
+            s->tablet++;
+            close_sources(s);
+        } else {
+            s->span++;
+        }
+    }
+    while (s->tablet < s->snapshot_count && s->span < span_count(s)) {
+        const struct tablet *t = s->snapshots[s->tablet].tablet;
+        span = span_at(s, s->span);
+        if (is_before(span, t)) {
+            s->span++;
+        } else if (is_behind(span, t)) {
+            s->tablet++;
+            close_sources(s);
+        } else {
+            return true;
+        }
+    }
+    return false;
+}
+
+int scan_next(struct scan *s, const struct quarry_row **row, struct err *err)
+{
+    *row = NULL;
+    if (s->spec->none || (s->spec->row_limit && s->rows >= s->spec->row_limit))
+        return 0;
+    for (;;) {
+        int rc;
+        if (s->positioned) {
+            rc = row_reader_next(&s->reader, row, err);
+            if (rc)
+                return rc;
+            if (*row) {
+                s->rows++;
+                return 0;
+            }
+        }
+        if (!advance(s))
+            return 0;
+        rc = enter_span(s, err);
+        if (rc)
+            return rc;
+    }
+}
+
+uint64_t scan_sequence(const struct scan *s)
+{
+    uint64_t sequence = 0;
+    for (size_t i = 0; i < s->snapshot_count; i++)
+        sequence = MAX_OF(sequence, s->snapshots[i].sequence);
+    return sequence;
+}
+
+int scan_new(struct table_view *view,
+             const struct read_spec *spec,
+             int64_t now_us,
+             struct scan **out,
+             struct err *err)
+{
+    struct scan *s = mem_zalloc(1, sizeof(*s));
+    struct row_reader_options opts = {
+        .schema = view->schema,
+        .now_us = now_us,
+        .families = spec->families,
+        .versions = spec->versions,
+        .time_min_us = spec->time_min_us,
+        .time_max_us = spec->time_max_us,
+        .keys_only = spec->keys_only,
+        .column_regex = spec->column_regex,
+    };
+    int rc = 0;
+    atomic_fetch_add(&view->references, 1);
+    s->view = view;
+    s->spec = spec;
+    if (spec->filter)
+        rc = filter_run_new(spec->filter, &s->filter, err);
+    opts.filter = s->filter;
+    row_reader_init(&s->reader, &opts);
+    *out = NULL;
+    if (rc) {
+        scan_free(s);
+        return rc;
+    }
+    take_snapshots(s);
+    *out = s;
+    return 0;
+}
+
+void scan_free(struct scan *s)
+{
+    if (!s)
+        return;
+    close_sources(s);
+    for (size_t i = 0; i < s->snapshot_count; i++)
+        tablet_snapshot_drop(&s->snapshots[i]);
+    mem_free(s->snapshots);
+    row_reader_close(&s->reader);
+    filter_run_free(s->filter);
+    table_view_unref(s->view);
+    mem_free(s);
+}

@@ -1,0 +1,407 @@
+/* Replacing tablets by others: splits, and the dropping of row ranges. */
+#include "bigtable/tablet/split.h"
+
+#include <string.h>
+
+#include "base/core/coding.h"
+#include "base/core/panic.h"
+#include "bigtable/row/cell_key.h"
+#include "bigtable/row/mutation.h"
+#include "bigtable/tablet/manifest.h"
+#include "bigtable/tablet/store.h"
+#include "bigtable/tablet/tablet.h"
+
+/* A tablet to be: its rows, and whether it starts with those it has now. */
+struct piece {
+    struct slice start;
+    struct slice end;
+    bool empty;
+};
+
+/* A replacement: tablets [first, end) of a view by pieces. */
+struct replacement {
+    struct store *store;
+    struct table *table;
+    struct table_view *view;
+    size_t first;
+    size_t end;
+    const struct piece *pieces;
+    size_t piece_count;
+    struct buf fresh; /* Edit that makes only the new tablets, */
+    struct buf edit;  /* and the one that replaces the old ones. */
+};
+
+/* --- the edit ------------------------------------------------------------ */
+
+struct key_range {
+    struct buf lower; /* Encoded; an empty upper is no bound. */
+    struct buf upper;
+};
+
+static bool overlaps(const struct lsm_table *f, const struct key_range *r)
+{
+    return slice_cmp(f->last_key, buf_slice(&r->lower)) >= 0 &&
+           (r->upper.len == 0 ||
+            slice_cmp(f->first_key, buf_slice(&r->upper)) < 0);
+}
+
+/* What the piece takes over of @g; out->files is owned, its keys are not. */
+static void cut_group(const struct manifest_group *g,
+                      const struct key_range *range,
+                      struct manifest_group *out)
+{
+    *out = (struct manifest_group){.id = g->id,
+                                   .flushed_sequence = g->flushed_sequence};
+    out->files = mem_alloc((g->file_count + 1) * sizeof(*out->files));
+    for (size_t i = 0; i < g->file_count; i++)
+        if (overlaps(&g->files[i], range))
+            out->files[out->file_count++] = g->files[i];
+}
+
+static void put_filled_piece(struct replacement *r,
+                             const struct piece *p,
+                             uint64_t id,
+                             const struct manifest_tablet *old)
+{
+    struct manifest_group groups[GROUP_COUNT_MAX];
+    struct key_range range = {BUF_INIT, BUF_INIT};
+    size_t count = old ? old->group_count : 0;
+    if (p->start.len)
+        cell_key_append_row(&range.lower, p->start);
+    if (p->end.len)
+        cell_key_append_row(&range.upper, p->end);
+    for (size_t i = 0; i < count; i++)
+        cut_group(&old->groups[i], &range, &groups[i]);
+    edit_put_tablet(&r->fresh, id, r->table->id, p->start, p->end, groups,
+                    count);
+    for (size_t i = 0; i < count; i++)
+        mem_free(groups[i].files);
+    buf_close(&range.lower);
+    buf_close(&range.upper);
+}
+
+/* An empty tablet whose part of the log is over. */
+static void
+put_empty_piece(struct replacement *r, const struct piece *p, uint64_t id)
+{
+    struct manifest_group groups[GROUP_COUNT_MAX];
+    const struct schema *schema = r->view->schema;
+    for (size_t i = 0; i < schema->group_count; i++)
+        groups[i] = (struct manifest_group){.id = schema->groups[i].id,
+                                            .flushed_sequence =
+                                                r->store->queue.last_sequence};
+    edit_put_tablet(&r->fresh, id, r->table->id, p->start, p->end, groups,
+                    schema->group_count);
+}
+
+static void build_edit(void *ctx, const struct manifest_state *state)
+{
+    struct replacement *r = ctx;
+    size_t head;
+    edit_put_table(&r->fresh, r->table->id, r->table->name, r->view->schema);
+    head = r->fresh.len;
+    for (size_t i = r->first; i < r->end; i++)
+        edit_drop_tablet(&r->edit, r->view->tablets[i]->id);
+    for (size_t i = 0; i < r->piece_count; i++) {
+        uint64_t id = r->store->next_tablet + i;
+        if (r->pieces[i].empty)
+            put_empty_piece(r, &r->pieces[i], id);
+        else
+            put_filled_piece(
+                r, &r->pieces[i], id,
+                manifest_state_tablet(state, r->view->tablets[r->first]->id));
+    }
+    buf_append(&r->edit, r->fresh.data + head, r->fresh.len - head);
+}
+
+/* --- the tablets --------------------------------------------------------- */
+
+/* Open the new tablets from the edit that makes them. */
+static int
+open_pieces(struct replacement *r, struct tablet **out, struct err *err)
+{
+    struct manifest_state state;
+    size_t opened = 0;
+    int rc;
+    manifest_state_init(&state);
+    rc = manifest_state_apply(&state, buf_slice(&r->fresh), err);
+    while (rc == 0 && opened < r->piece_count) {
+        const struct manifest_tablet *t = &state.tablets[opened];
+        rc = tablet_open(r->store, r->table, t->id, buf_slice(&t->start),
+                         buf_slice(&t->end), r->view->schema, t->groups,
+                         t->group_count, &out[opened], err);
+        opened += rc == 0;
+    }
+    manifest_state_close(&state);
+    while (rc && opened > 0)
+        tablet_unref(out[--opened]);
+    return rc;
+}
+
+/* The view with the new tablets (moved in) in place of the old ones. */
+static struct table_view *new_view(const struct replacement *r,
+                                   struct tablet *const *pieces)
+{
+    size_t count = r->view->tablet_count - (r->end - r->first) + r->piece_count;
+    struct tablet **tablets = mem_alloc(count * sizeof(struct tablet *));
+    struct table_view *v;
+    size_t n = 0;
+    for (size_t i = 0; i < r->first; i++)
+        tablets[n++] = tablet_ref(r->view->tablets[i]);
+    for (size_t i = 0; i < r->piece_count; i++)
+        tablets[n++] = pieces[i];
+    for (size_t i = r->end; i < r->view->tablet_count; i++)
+        tablets[n++] = tablet_ref(r->view->tablets[i]);
+    INVARIANT(n == count);
+    v = table_view_new(r->view->schema, r->view->generation, tablets, count);
+    mem_free(tablets);
+    return v;
+}
+
+/* Replace tablets. PRE: the write turn is held, the view is in force, the old
+ * tablets are paused and, unless they are to be empty, flushed. */
+static int replace(struct replacement *r, struct err *err)
+{
+    struct tablet *pieces[3];
+    int rc;
+    PRE(r->piece_count <= ARRAY_LEN(pieces));
+    manifest_look(r->store->manifest, build_edit, r);
+    rc = open_pieces(r, pieces, err);
+    if (rc == 0) {
+        rc = store_commit(r->store, &r->edit, err);
+        for (size_t i = 0; rc && i < r->piece_count; i++)
+            tablet_unref(pieces[i]);
+    }
+    if (rc == 0) {
+        r->store->next_tablet += r->piece_count;
+        for (size_t i = r->first; i < r->end; i++)
+            tablet_retire(r->view->tablets[i]);
+        table_set_view(r->table, new_view(r, pieces));
+    }
+    buf_close(&r->fresh);
+    buf_close(&r->edit);
+    return rc;
+}
+
+/* --- splitting ----------------------------------------------------------- */
+
+static int flush_groups(struct tablet *t, struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < atomic_load(&t->group_count) && rc == 0; i++)
+        rc = lsm_flush(t->groups[i]->lsm, err);
+    return rc;
+}
+
+/* PRE: the write turn is held. */
+static void freeze_groups(struct store *s, struct tablet *t)
+{
+    for (size_t i = 0; i < atomic_load(&t->group_count); i++)
+        if (!tablet_group_is_clean(t->groups[i]))
+            tablet_group_freeze(t->groups[i], s->queue.last_sequence);
+}
+
+/* Everything but what is written from now on into tables, beside writers. */
+static int
+flush_beside_writers(struct store *s, struct tablet *t, struct err *err)
+{
+    struct writer *turn;
+    write_turn_take(s, &turn);
+    freeze_groups(s, t);
+    write_turn_give(s, turn);
+    return flush_groups(t, err);
+}
+
+/* Index of @t in the view in force; false when it is not in it any more. */
+static bool
+index_of(const struct table_view *v, const struct tablet *t, size_t *index)
+{
+    for (size_t i = 0; v && i < v->tablet_count; i++)
+        if (v->tablets[i] == t) {
+            *index = i;
+            return true;
+        }
+    return false;
+}
+
+/* Under the write turn: flush the rest, and replace @t by its halves. */
+static int split_now(struct store *s,
+                     struct tablet *t,
+                     struct slice row,
+                     bool *did,
+                     struct err *err)
+{
+    const struct piece halves[2] = {
+        {buf_slice(&t->start), row, false},
+        {row, buf_slice(&t->end), false},
+    };
+    struct replacement r = {
+        .store = s, .table = t->table, .pieces = halves, .piece_count = 2};
+    int rc = 0;
+    r.view = table_get_view(t->table);
+    *did = index_of(r.view, t, &r.first);
+    if (*did) {
+        r.end = r.first + 1;
+        freeze_groups(s, t);
+        rc = flush_groups(t, err);
+        if (rc == 0)
+            rc = replace(&r, err);
+    }
+    table_view_unref(r.view);
+    return rc;
+}
+
+/* *@did is false when @t was replaced by another meanwhile. */
+static int split_tablet(struct store *s,
+                        struct tablet *t,
+                        struct slice row,
+                        bool *did,
+                        struct err *err)
+{
+    struct writer *turn;
+    int rc;
+    *did = false;
+    background_pause(s, t);
+    rc = flush_beside_writers(s, t, err);
+    if (rc == 0) {
+        write_turn_take(s, &turn);
+        rc = split_now(s, t, row, did, err);
+        write_turn_give(s, turn);
+    }
+    if (rc == ERR_CANCELLED) /* It was replaced while we flushed. */
+        rc = 0;
+    background_resume(s, t);
+    if (rc)
+        err_wrap(err, "split of table %s", t->table->name);
+    return rc;
+}
+
+int split_at(struct store *s,
+             struct table *t,
+             struct slice row,
+             struct err *err)
+{
+    bool did = false;
+    int rc = store_check_writable(s, err);
+    if (rc == 0)
+        rc = row_name_check(row, err);
+    while (rc == 0 && !did) {
+        struct table_view *v = table_get_view(t);
+        struct tablet *tablet;
+        if (!v)
+            return table_gone(t, err);
+        tablet = tablet_ref(table_view_find(v, row, NULL));
+        table_view_unref(v);
+        if (slice_eq(buf_slice(&tablet->start), row))
+            did = true;
+        else
+            rc = split_tablet(s, tablet, row, &did, err);
+        tablet_unref(tablet);
+    }
+    return rc;
+}
+
+/* The row in the middle of the largest group of @t; empty when there is none.
+ */
+static int middle_row(struct tablet *t, struct buf *row, struct err *err)
+{
+    struct tablet_group *largest = NULL;
+    uint64_t bytes = 0;
+    struct buf keys = BUF_INIT;
+    struct buf scratch = BUF_INIT;
+    size_t count = 0;
+    int rc = 0;
+    for (size_t i = 0; i < atomic_load(&t->group_count); i++) {
+        struct lsm_stats stats;
+        lsm_stats(t->groups[i]->lsm, &stats);
+        if (stats.table_bytes > bytes) {
+            bytes = stats.table_bytes;
+            largest = t->groups[i];
+        }
+    }
+    if (largest)
+        rc = lsm_split_points(largest->lsm, 2, &keys, &count, err);
+    if (rc == 0 && count > 0) {
+        struct cursor c = cursor_make(buf_slice(&keys));
+        struct slice plain = cell_key_plain_row(cursor_lslice(&c), &scratch);
+        if (tablet_contains(t, plain) && !slice_eq(plain, buf_slice(&t->start)))
+            buf_append_slice(row, plain);
+    }
+    buf_close(&keys);
+    buf_close(&scratch);
+    return rc;
+}
+
+int split_in_middle(struct store *s,
+                    struct tablet *t,
+                    bool *did,
+                    struct err *err)
+{
+    struct buf row = BUF_INIT;
+    int rc = middle_row(t, &row, err);
+    *did = false;
+    if (rc == 0 && row.len > 0)
+        rc = split_tablet(s, t, buf_slice(&row), did, err);
+    buf_close(&row);
+    return rc;
+}
+
+/* --- dropping rows ------------------------------------------------------- */
+
+/* The tablets of @v that lie in [start, end). PRE: there are cuts at both. */
+static void find_range(const struct table_view *v,
+                       struct slice start,
+                       struct slice end,
+                       size_t *first,
+                       size_t *behind)
+{
+    table_view_find(v, start, first);
+    *behind = v->tablet_count;
+    if (end.len)
+        table_view_find(v, end, behind);
+}
+
+/* PRE: the write turn is held, there are cuts at both ends. */
+static int drop_now(struct store *s,
+                    struct table *t,
+                    const struct piece *empty,
+                    struct err *err)
+{
+    struct replacement r = {
+        .store = s, .table = t, .pieces = empty, .piece_count = 1};
+    int rc;
+    r.view = table_get_view(t);
+    if (!r.view)
+        return table_gone(t, err);
+    find_range(r.view, empty->start, empty->end, &r.first, &r.end);
+    for (size_t i = r.first; i < r.end; i++)
+        background_pause(s, r.view->tablets[i]);
+    rc = replace(&r, err);
+    for (size_t i = r.first; i < r.end; i++)
+        background_resume(s, r.view->tablets[i]);
+    table_view_unref(r.view);
+    return rc;
+}
+
+int drop_rows(struct store *s,
+              struct table *t,
+              struct slice start,
+              struct slice end,
+              struct err *err)
+{
+    const struct piece empty = {start, end, true};
+    struct writer *turn;
+    int rc = store_check_writable(s, err);
+    if (rc == 0 && end.len && slice_cmp(start, end) >= 0)
+        rc = err_set(err, ERR_INVALID, "the range of rows is empty");
+    if (rc == 0 && start.len)
+        rc = split_at(s, t, start, err);
+    if (rc == 0 && end.len)
+        rc = split_at(s, t, end, err);
+    if (rc)
+        return rc;
+    write_turn_take(s, &turn);
+    rc = drop_now(s, t, &empty, err);
+    write_turn_give(s, turn);
+    return rc;
+}

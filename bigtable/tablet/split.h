@@ -1,0 +1,41 @@
+/* Splits: one tablet becomes two over the same table files.
+ *
+ * The memtables are flushed first, beside writers; then, under the write turn,
+ * what was written meanwhile. One edit of the manifest replaces the old tablet
+ * by the new ones. Readers of the old one finish on it.
+ *
+ * Threads: any.
+ */
+#ifndef BIGTABLE_TABLET_SPLIT_H
+#define BIGTABLE_TABLET_SPLIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+
+struct store;
+struct table;
+struct tablet;
+
+/* Cut the tablet of @t that holds @row there; no-op where there is a cut
+ * already. Parks. */
+MUST_CHECK int
+split_at(struct store *s, struct table *t, struct slice row, struct err *err);
+
+/* Cut @t in two halves of about the same size. *@did is false when it has no
+ * row to cut at, or was split by another meanwhile. Parks. */
+MUST_CHECK int
+split_in_middle(struct store *s, struct tablet *t, bool *did, struct err *err);
+
+/* Delete all rows in [start, end): few by deletions of rows, many by replacing
+ * their tablets by empty ones. Parks. */
+MUST_CHECK int drop_rows(struct store *s,
+                         struct table *t,
+                         struct slice start,
+                         struct slice end,
+                         struct err *err);
+
+#endif /* BIGTABLE_TABLET_SPLIT_H */

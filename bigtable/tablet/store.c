@@ -1,0 +1,395 @@
+/* Opening and closing a store, and what its parts share. */
+#include "bigtable/tablet/store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "bigtable/lsm/lsm.h"
+#include "bigtable/sstable/block_cache.h"
+#include "bigtable/tablet/commit_log.h"
+#include "bigtable/tablet/manifest.h"
+#include "bigtable/tablet/tablet.h"
+#include "gfs-lite/fs.h"
+
+#define LOCK_NAME "LOCK"
+/* Closing writes memtables to tables when that saves the next open from reading
+ * more than this from the log. */
+#define CLOSE_FLUSH_BYTES ((uint64_t)4 << 20)
+
+int store_check_writable(const struct store *s, struct err *err)
+{
+    if (!s->options.read_only)
+        return 0;
+    return err_set(err, ERR_DENIED, "%s was opened read-only", s->dir);
+}
+
+int store_commit(struct store *s, struct buf *edit, struct err *err)
+{
+    edit_put_counters(edit, atomic_load(&s->next_number), 0, 0,
+                      atomic_load(&s->visible));
+    return manifest_commit(s->manifest, buf_slice(edit), err);
+}
+
+void store_drop_file(struct store *s, uint64_t number)
+{
+    char path[64];
+    if (!file_refs_drop(&s->files, number) || s->options.read_only ||
+        s->closing)
+        return;
+    snprintf(path, sizeof(path), STORE_TABLES_DIR "/%06llu.sst",
+             (unsigned long long)number);
+    if (fs_remove(s->fs, path, NULL) != 0) {
+        /* An orphan: the next open removes it. */
+    }
+}
+
+struct table_view **store_views(struct store *s, size_t *count)
+{
+    struct table_view **views;
+    size_t n = 0;
+    mutex_lock(&s->lock);
+    views = mem_alloc((s->table_count + 1) * sizeof(struct table_view *));
+    for (size_t i = 0; i < s->table_count; i++) {
+        views[n] = table_get_view(s->tables[i]);
+        n += views[n] != NULL;
+    }
+    mutex_unlock(&s->lock);
+    *count = n;
+    return views;
+}
+
+void store_views_free(struct table_view **views, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        table_view_unref(views[i]);
+    mem_free(views);
+}
+
+/* The lowest sequence number that only the log has. */
+static uint64_t lowest_needed(struct store *s)
+{
+    size_t count;
+    struct table_view **views = store_views(s, &count);
+    uint64_t low = UINT64_MAX;
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < views[i]->tablet_count; j++) {
+            struct tablet *t = views[i]->tablets[j];
+            for (size_t g = 0; g < atomic_load(&t->group_count); g++) {
+                const struct tablet_group *group = t->groups[g];
+                uint64_t flushed = atomic_load(&group->flushed_sequence);
+                if (!tablet_group_is_clean(group))
+                    low =
+                        MIN_OF(low, MAX_OF(flushed + 1,
+                                           atomic_load(&group->low_sequence)));
+            }
+        }
+    store_views_free(views, count);
+    return low;
+}
+
+/* What is visible was inserted, and what was inserted is found not clean: so
+ * nothing up to the number read first is missed. */
+void store_release_log(struct store *s)
+{
+    uint64_t visible = atomic_load(&s->visible);
+    uint64_t low = lowest_needed(s);
+    if (s->log)
+        commit_log_release(s->log, MIN_OF(visible, low - 1));
+}
+
+/* --- opening ------------------------------------------------------------- */
+
+static int open_tablet(struct store *s,
+                       struct table *t,
+                       const struct schema *schema,
+                       const struct manifest_tablet *from,
+                       struct tablet **out,
+                       struct err *err)
+{
+    return tablet_open(s, t, from->id, buf_slice(&from->start),
+                       buf_slice(&from->end), schema, from->groups,
+                       from->group_count, out, err);
+}
+
+/* Insert @t into the array sorted by start. */
+static void sort_in(struct tablet **tablets, size_t count, struct tablet *t)
+{
+    while (count > 0 && slice_cmp(buf_slice(&tablets[count - 1]->start),
+                                  buf_slice(&t->start)) > 0) {
+        tablets[count] = tablets[count - 1];
+        count--;
+    }
+    tablets[count] = t;
+}
+
+/* Do the tablets cover all rows, without gap or overlap? */
+static int check_cover(struct tablet *const *tablets,
+                       size_t count,
+                       const char *table,
+                       struct err *err)
+{
+    bool good = count > 0 && tablets[0]->start.len == 0 &&
+                tablets[count - 1]->end.len == 0;
+    for (size_t i = 1; i < count && good; i++)
+        good =
+            tablets[i - 1]->end.len && slice_eq(buf_slice(&tablets[i - 1]->end),
+                                                buf_slice(&tablets[i]->start));
+    return good ? 0
+                : err_set(err, ERR_CORRUPT,
+                          "manifest: the tablets of table %s do not cover it",
+                          table);
+}
+
+static int open_table(struct store *s,
+                      const struct manifest_state *state,
+                      const struct manifest_table *from,
+                      struct err *err)
+{
+    struct table *t = table_new(s, from->id, from->name);
+    struct tablet **tablets =
+        mem_alloc((state->tablet_count + 1) * sizeof(struct tablet *));
+    size_t count = 0;
+    int rc = 0;
+    for (size_t i = 0; i < state->tablet_count && rc == 0; i++) {
+        struct tablet *tablet;
+        if (state->tablets[i].table != from->id)
+            continue;
+        rc = open_tablet(s, t, from->schema, &state->tablets[i], &tablet, err);
+        if (rc == 0)
+            sort_in(tablets, count++, tablet);
+    }
+    if (rc == 0)
+        rc = check_cover(tablets, count, from->name, err);
+    table_set_view(t, table_view_new(from->schema, 1, tablets, count));
+    mem_free(tablets);
+    s->tables[s->table_count++] = t; /* Also on error: closed with the rest. */
+    return rc;
+}
+
+static int compare_tables(const void *a, const void *b)
+{
+    return strcmp((*(struct table *const *)a)->name,
+                  (*(struct table *const *)b)->name);
+}
+
+static int open_tables(struct store *s, struct err *err)
+{
+    const struct manifest_state *state = manifest_state(s->manifest);
+    int rc = 0;
+    s->tables = mem_alloc((state->table_count + 1) * sizeof(struct table *));
+    for (size_t i = 0; i < state->table_count && rc == 0; i++)
+        rc = open_table(s, state, &state->tables[i], err);
+    qsort(s->tables, s->table_count, sizeof(struct table *), compare_tables);
+    return rc;
+}
+
+static int replay(void *ctx,
+                  uint64_t sequence,
+                  uint32_t count,
+                  struct slice payload,
+                  struct err *err)
+{
+    return write_replay(ctx, sequence, count, payload, err);
+}
+
+/* Read the log into memtables, and go on behind its end. */
+static int open_log(struct store *s, struct err *err)
+{
+    struct buf dir = BUF_INIT;
+    struct commit_log_options opts = {.world = s->world};
+    struct log_end end;
+    int rc;
+    buf_printf(&dir, "%s/log", s->dir);
+    opts.dir = buf_cstr(&dir);
+    rc = log_read(&opts, s->options.repair, replay, s, &end, err);
+    atomic_store(&s->visible, s->queue.last_sequence);
+    if (rc == 0)
+        rc = commit_log_open(&opts, &end, &s->log, err);
+    buf_close(&dir);
+    if (rc == 0)
+        store_release_log(s);
+    return rc;
+}
+
+static void take_counters(struct store *s)
+{
+    const struct manifest_state *state = manifest_state(s->manifest);
+    atomic_store(&s->next_number, state->next_number);
+    atomic_store(&s->visible, state->sequence);
+    s->next_table = state->next_table;
+    s->next_tablet = state->next_tablet;
+    write_queue_init(&s->queue, state->sequence);
+}
+
+/* Lock the directory, unless it is only to be read. */
+static int take_directory(struct store *s, struct err *err)
+{
+    struct file_info info;
+    int rc;
+    if (s->options.read_only || s->options.must_exist) {
+        rc = world_stat(s->world, s->dir, &info, err);
+        if (rc == ERR_NOTFOUND)
+            err_set(err, rc, "there is no store in %s", s->dir);
+        if (rc)
+            return rc;
+    }
+    rc = fs_local_open(s->world, s->dir, &s->fs, err);
+    if (rc == 0 && !s->options.read_only)
+        rc = fs_lock(s->fs, LOCK_NAME, &s->file_lock, err);
+    return rc;
+}
+
+static int open_parts(struct store *s, struct err *err)
+{
+    bool fresh = false;
+    int rc = take_directory(s, err);
+    if (rc)
+        return rc;
+    rc = manifest_open(s->fs, s->options.read_only, &s->manifest, &fresh, err);
+    if (rc)
+        return rc;
+    if (fresh && s->options.must_exist)
+        return err_set(err, ERR_NOTFOUND, "there is no store in %s", s->dir);
+    s->cache = block_cache_new(s->options.cache_bytes);
+    take_counters(s);
+    if (!s->options.read_only)
+        rc = manifest_remove_orphans(s->manifest, err);
+    if (rc == 0)
+        rc = open_tables(s, err);
+    if (rc == 0 && !s->options.read_only)
+        rc = open_log(s, err);
+    return rc;
+}
+
+static unsigned task_count(const struct store *s)
+{
+    unsigned n = s->options.background_tasks;
+    return n ? n : MAX_OF(world_cpu_count(s->world), 2);
+}
+
+static void apply_defaults(struct store_options *o)
+{
+    if (o->cache_bytes == 0)
+        o->cache_bytes = STORE_CACHE_BYTES;
+    if (o->memtable_bytes == 0)
+        o->memtable_bytes = STORE_MEMTABLE_BYTES;
+    if (o->split_bytes == 0)
+        o->split_bytes = STORE_SPLIT_BYTES;
+}
+
+int store_open(struct world *world,
+               const char *dir,
+               const struct store_options *opts,
+               struct store **out,
+               struct err *err)
+{
+    struct store *s = mem_zalloc(1, sizeof(*s));
+    int rc;
+    s->world = world;
+    s->dir = mem_strdup(dir);
+    s->options = *opts;
+    apply_defaults(&s->options);
+    mutex_init(&s->lock);
+    for (size_t i = 0; i < STORE_ROW_LATCHES; i++)
+        mutex_init(&s->row_latches[i]);
+    file_refs_init(&s->files);
+    background_init(&s->background, task_count(s));
+    *out = NULL;
+    rc = open_parts(s, err);
+    if (rc) {
+        err_wrap(err, "open %s", dir);
+        s->closing = true;
+        store_close(s);
+        return rc;
+    }
+    background_start(s);
+    background_wake(s);
+    *out = s;
+    return 0;
+}
+
+/* --- durability ---------------------------------------------------------- */
+
+static int wait_all_flushed(struct store *s, uint64_t sequence, struct err *err)
+{
+    size_t count;
+    struct table_view **views = store_views(s, &count);
+    int rc = 0;
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < views[i]->tablet_count; j++) {
+            struct tablet *t = views[i]->tablets[j];
+            for (size_t g = 0; g < atomic_load(&t->group_count) && rc == 0; g++)
+                if (!tablet_group_is_clean(t->groups[g]))
+                    rc = background_wait_flushed(
+                        s, t->groups[g],
+                        MIN_OF(sequence,
+                               atomic_load(&t->groups[g]->last_sequence)),
+                        err);
+        }
+    store_views_free(views, count);
+    return rc;
+}
+
+int store_flush(struct store *s, struct err *err)
+{
+    struct writer *turn;
+    uint64_t sequence;
+    int rc = store_check_writable(s, err);
+    if (rc)
+        return rc;
+    write_turn_take(s, &turn);
+    sequence = s->queue.last_sequence;
+    atomic_store(&s->deferred, false);
+    write_turn_freeze(s, NULL);
+    write_turn_give(s, turn);
+    rc = wait_all_flushed(s, sequence, err);
+    if (rc)
+        err_wrap(err, "flush");
+    return rc;
+}
+
+/* --- closing ------------------------------------------------------------- */
+
+static void free_tables(struct store *s)
+{
+    for (size_t i = 0; i < s->table_count; i++) {
+        table_set_view(s->tables[i], NULL);
+        table_unref(s->tables[i]);
+    }
+    mem_free(s->tables);
+}
+
+void store_close(struct store *s)
+{
+    if (!s)
+        return;
+    if (s->log &&
+        (atomic_load(&s->deferred) ||
+         atomic_load(&s->memory_bytes) > CLOSE_FLUSH_BYTES) &&
+        store_flush(s, NULL) != 0) {
+        /* Logged writes are safe; deferred ones promised nothing. */
+    }
+    background_stop(s);
+    s->closing = true;
+    free_tables(s);
+    commit_log_close(s->log);
+    if (s->pin_count)
+        manifest_remove_pin(s->manifest);
+    mem_free(s->pinned);
+    if (s->queue.stamps)
+        write_queue_close(&s->queue);
+    block_cache_free(s->cache);
+    manifest_close(s->manifest);
+    fs_unlock(s->file_lock);
+    fs_close(s->fs);
+    background_close(&s->background);
+    file_refs_close(&s->files);
+    for (size_t i = 0; i < STORE_ROW_LATCHES; i++)
+        mutex_close(&s->row_latches[i]);
+    mutex_close(&s->lock);
+    mem_free(s->dir);
+    mem_free(s);
+}

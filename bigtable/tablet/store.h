@@ -1,0 +1,147 @@
+/* The embedded store: all tables of one directory, their commit log, manifest,
+ * and background work.
+ *
+ *     DIR/LOCK        held by the owning process
+ *     DIR/CURRENT     and manifest-*: what the store consists of (manifest.h)
+ *     DIR/log/        commit log (commit_log.h)
+ *     DIR/tables/     table files (sstable/)
+ *     DIR/PINNED      a state for readers in other processes (store_pin)
+ *
+ * Threads: any, unless a function says otherwise.
+ *
+ * Order of locks, outermost first: the write turn (write_queue.h), store.lock,
+ * the background's lock, a group's edit_lock, the manifest's, the log's.
+ */
+#ifndef BIGTABLE_TABLET_STORE_H
+#define BIGTABLE_TABLET_STORE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+#include "base/runtime/sync.h"
+#include "bigtable/row/schema.h"
+#include "bigtable/tablet/background.h"
+#include "bigtable/tablet/file_refs.h"
+#include "bigtable/tablet/table.h"
+#include "bigtable/tablet/write_queue.h"
+
+struct block_cache;
+struct commit_log;
+struct fs;
+struct fs_lock;
+struct manifest;
+struct world;
+
+#define STORE_CACHE_BYTES    ((uint64_t)256 << 20)
+#define STORE_MEMTABLE_BYTES ((uint64_t)256 << 20)
+/* A tablet above it is split: the paper's are "100-200 MB by default"; ours are
+ * in one process, where splits serve parallel scans and bounded compactions. */
+#define STORE_SPLIT_BYTES ((uint64_t)1 << 30)
+
+/* Latches of row transactions, by hash of the row. */
+#define STORE_ROW_LATCHES ((size_t)64)
+
+struct store_options {
+    uint64_t cache_bytes;      /* 0: STORE_CACHE_BYTES. */
+    uint64_t memtable_bytes;   /* All memtables together; 0: the default. */
+    uint64_t split_bytes;      /* 0: STORE_SPLIT_BYTES. */
+    unsigned background_tasks; /* 0: one per CPU, at least two. */
+    bool read_only;
+    bool must_exist;
+    bool repair; /* Accept a damaged commit log: it ends at the damage. */
+};
+
+struct store {
+    struct world *world;       /* Borrowed. */
+    struct fs *fs;             /* Owned. */
+    struct fs_lock *file_lock; /* NULL: read-only. */
+    char *dir;
+    struct store_options options;
+    struct block_cache *cache;
+    struct manifest *manifest;
+    struct commit_log *log; /* NULL: read-only. */
+    struct file_refs files;
+    atomic_ullong next_number;  /* Of table files. */
+    atomic_ullong visible;      /* Readers see entries up to this number. */
+    atomic_ullong freeze_epoch; /* Odd while memtables are being frozen. */
+    atomic_ullong memory_bytes; /* About: in all memtables. */
+    bool closing;         /* Files stay: nobody lets go of them for good. */
+    atomic_bool deferred; /* Something is in memory that is in no log. */
+
+    struct mutex lock;     /* Of what follows. */
+    struct table **tables; /* References. By name. */
+    size_t table_count;
+    uint64_t next_table;
+    uint64_t next_tablet;
+    uint64_t *pinned; /* Files the pins hold. */
+    size_t pinned_count;
+    unsigned pin_count;
+
+    struct mutex row_latches[STORE_ROW_LATCHES];
+    struct write_queue queue;
+    struct background background;
+};
+
+/* Open the store in @dir of @world (borrowed). Parks. Errors: those of
+ * quarry_open(). */
+MUST_CHECK int store_open(struct world *world,
+                          const char *dir,
+                          const struct store_options *opts,
+                          struct store **out,
+                          struct err *err);
+/* PRE: no table is open, no read under way. NULL is allowed. Parks. */
+void store_close(struct store *s);
+
+/* --- tables (catalog.c) ------------------------------------------------- */
+
+/* The table @name, referenced. Errors: ERR_NOTFOUND, naming those there are. */
+MUST_CHECK int store_find_table(struct store *s,
+                                const char *name,
+                                struct table **out,
+                                struct err *err);
+MUST_CHECK int store_create_table(struct store *s,
+                                  const char *name,
+                                  const struct schema *schema,
+                                  struct err *err);
+MUST_CHECK int
+store_drop_table(struct store *s, const char *name, struct err *err);
+/* Put a schema in force that @change makes of the present one. */
+typedef int (*schema_change_fn)(void *ctx,
+                                struct schema *schema,
+                                struct err *err);
+MUST_CHECK int store_alter_table(struct store *s,
+                                 struct table *t,
+                                 schema_change_fn change,
+                                 void *ctx,
+                                 struct err *err);
+/* Names, sorted. *@names and each are owned: world_names_free() of world.h. */
+void store_table_names(struct store *s, char ***names, size_t *count);
+
+/* --- durability (store.c, pin.c) ---------------------------------------- */
+
+/* Everything applied before the call is in table files. Parks. */
+MUST_CHECK int store_flush(struct store *s, struct err *err);
+MUST_CHECK int store_pin(struct store *s, struct err *err);
+void store_unpin(struct store *s);
+
+/* --- pieces the files of this directory share --------------------------- */
+
+/* ERR_DENIED for a store that was opened read-only. */
+MUST_CHECK int store_check_writable(const struct store *s, struct err *err);
+/* Make @edit durable, with the counters added. Parks. */
+MUST_CHECK int store_commit(struct store *s, struct buf *edit, struct err *err);
+/* Somebody let go of table file @number: delete it if that was the last. */
+void store_drop_file(struct store *s, uint64_t number);
+/* Let go of log segments that nothing needs any more. */
+void store_release_log(struct store *s);
+/* All views, referenced, in an owned array. */
+struct table_view **store_views(struct store *s, size_t *count);
+void store_views_free(struct table_view **views, size_t count);
+
+#endif /* BIGTABLE_TABLET_STORE_H */

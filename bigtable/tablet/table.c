@@ -1,0 +1,116 @@
+/* Tables and their views. */
+#include "bigtable/tablet/table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "bigtable/tablet/tablet.h"
+
+struct table_view *table_view_new(const struct schema *schema,
+                                  uint64_t generation,
+                                  struct tablet *const *tablets,
+                                  size_t count)
+{
+    struct table_view *v =
+        mem_zalloc(1, sizeof(*v) + count * sizeof(struct tablet *));
+    atomic_init(&v->references, 1);
+    v->schema = schema_copy(schema);
+    v->generation = generation;
+    v->tablet_count = count;
+    if (count)
+        memcpy(v->tablets, tablets, count * sizeof(struct tablet *));
+    return v;
+}
+
+void table_view_unref(struct table_view *v)
+{
+    if (!v || atomic_fetch_sub(&v->references, 1) != 1)
+        return;
+    for (size_t i = 0; i < v->tablet_count; i++)
+        tablet_unref(v->tablets[i]);
+    schema_free(v->schema);
+    mem_free(v);
+}
+
+struct tablet *
+table_view_find(const struct table_view *v, struct slice row, size_t *index)
+{
+    size_t low = 0;
+    size_t high = v->tablet_count;
+    PRE(high > 0);
+    while (high - low > 1) { /* The last one whose start is not above @row. */
+        size_t mid = low + (high - low) / 2;
+        if (slice_cmp(buf_slice(&v->tablets[mid]->start), row) <= 0)
+            low = mid;
+        else
+            high = mid;
+    }
+    if (index)
+        *index = low;
+    return v->tablets[low];
+}
+
+size_t table_view_group(const struct table_view *v, uint32_t id)
+{
+    const struct locality_group *g = schema_group_by_id(v->schema, id);
+    PRE(g != NULL);
+    return (size_t)(g - v->schema->groups);
+}
+
+struct table *table_new(struct store *store, uint64_t id, const char *name)
+{
+    struct table *t = mem_zalloc(1, sizeof(*t));
+    atomic_init(&t->references, 1);
+    t->store = store;
+    t->id = id;
+    snprintf(t->name, sizeof(t->name), "%s", name);
+    mutex_init(&t->lock);
+    return t;
+}
+
+struct table *table_ref(struct table *t)
+{
+    atomic_fetch_add(&t->references, 1);
+    return t;
+}
+
+void table_unref(struct table *t)
+{
+    if (!t || atomic_fetch_sub(&t->references, 1) != 1)
+        return;
+    INVARIANT(t->view == NULL);
+    mutex_close(&t->lock);
+    mem_free(t);
+}
+
+struct table_view *table_get_view(struct table *t)
+{
+    struct table_view *v;
+    mutex_lock(&t->lock);
+    v = t->view;
+    if (v)
+        atomic_fetch_add(&v->references, 1);
+    mutex_unlock(&t->lock);
+    return v;
+}
+
+bool table_view_is_current(const struct table *t, const struct table_view *v)
+{
+    return t->view == v;
+}
+
+void table_set_view(struct table *t, struct table_view *v)
+{
+    struct table_view *old;
+    mutex_lock(&t->lock);
+    old = t->view;
+    t->view = v;
+    mutex_unlock(&t->lock);
+    table_view_unref(old);
+}
+
+int table_gone(const struct table *t, struct err *err)
+{
+    return err_set(err, ERR_NOTFOUND, "table %s was dropped", t->name);
+}

@@ -1,0 +1,503 @@
+/* Group commit: see write_queue.h. */
+#include "bigtable/tablet/write_queue.h"
+
+#include <string.h>
+
+#include "base/core/coding.h"
+#include "base/core/hash.h"
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "bigtable/lsm/lsm.h"
+#include "bigtable/row/mutation.h"
+#include "bigtable/tablet/commit_log.h"
+#include "bigtable/tablet/store.h"
+#include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet/writer.h"
+
+/* A group ends when it has so many bytes, so that the first of it does not wait
+ * for ever; a small leader takes less, for its own sake. */
+#define GROUP_BYTES_MAX         ((size_t)1 << 20)
+#define GROUP_COUNT_WRITERS_MAX 256
+
+void write_queue_init(struct write_queue *q, uint64_t last_sequence)
+{
+    *q = (struct write_queue){.last_sequence = last_sequence};
+    mutex_init(&q->lock);
+    q->stamps = mem_zalloc(WRITE_STAMP_COUNT, sizeof(*q->stamps));
+}
+
+void write_queue_close(struct write_queue *q)
+{
+    PRE(q->head == NULL);
+    while (q->spare) {
+        struct writer *w = q->spare;
+        q->spare = w->next;
+        writer_free(w);
+    }
+    mem_free(q->stamps);
+    buf_close(&q->key);
+    mutex_close(&q->lock);
+}
+
+/* --- the queue ----------------------------------------------------------- */
+
+static struct writer *take_writer(struct write_queue *q)
+{
+    struct writer *w;
+    mutex_lock(&q->lock);
+    w = q->spare;
+    if (w)
+        q->spare = w->next;
+    mutex_unlock(&q->lock);
+    if (!w)
+        w = writer_new();
+    return w;
+}
+
+static void give_writer(struct write_queue *q, struct writer *w)
+{
+    mutex_lock(&q->lock);
+    w->next = q->spare;
+    q->spare = w;
+    mutex_unlock(&q->lock);
+}
+
+/* Queue up and wait: until this writer leads, or until another has done its
+ * work. True when it leads; the queue's lock is held then, and only then. */
+static bool wait_for_turn(struct write_queue *q, struct writer *w)
+{
+    w->next = NULL;
+    w->done = false;
+    mutex_lock(&q->lock);
+    if (q->tail)
+        q->tail->next = w;
+    else
+        q->head = w;
+    q->tail = w;
+    while (!w->done && q->head != w)
+        cond_wait(&w->woken, &q->lock);
+    if (!w->done)
+        return true;
+    mutex_unlock(&q->lock);
+    return false;
+}
+
+/* Take the writers from the head to @last out of the queue and wake them and
+ * the next leader. PRE: the lock is held. */
+static void
+leave_queue(struct write_queue *q, struct writer *self, struct writer *last)
+{
+    struct writer *w = q->head;
+    q->head = last->next;
+    if (!q->head)
+        q->tail = NULL;
+    for (;;) {
+        struct writer *next = w->next;
+        bool end = w == last;
+        w->done = true;
+        if (w != self)
+            cond_signal(&w->woken);
+        if (end)
+            break;
+        w = next;
+    }
+    if (q->head)
+        cond_signal(&q->head->woken);
+}
+
+void write_turn_take(struct store *s, struct writer **turn)
+{
+    struct writer *w = take_writer(&s->queue);
+    w->exclusive = true;
+    if (!wait_for_turn(&s->queue, w))
+        PANIC("an exclusive writer was written for");
+    mutex_unlock(&s->queue.lock);
+    *turn = w;
+}
+
+void write_turn_give(struct store *s, struct writer *turn)
+{
+    mutex_lock(&s->queue.lock);
+    INVARIANT(s->queue.head == turn);
+    leave_queue(&s->queue, turn, turn);
+    mutex_unlock(&s->queue.lock);
+    turn->exclusive = false;
+    give_writer(&s->queue, turn);
+}
+
+/* --- a group ------------------------------------------------------------- */
+
+struct group {
+    struct writer *first;
+    struct writer *last;
+    size_t count;
+    bool log;  /* Some of it goes into the log, */
+    bool sync; /* which is synced. */
+};
+
+/* The writers the leader writes for. PRE: the lock is held. */
+static void gather(struct write_queue *q, struct group *g)
+{
+    struct writer *w = q->head;
+    size_t limit = MIN_OF(GROUP_BYTES_MAX, w->bytes + GROUP_BYTES_MAX / 8);
+    size_t bytes = 0;
+    *g = (struct group){.first = w};
+    do {
+        bytes += w->bytes;
+        g->last = w;
+        g->count++;
+        g->log |= w->durability != WRITE_DEFERRED;
+        g->sync |= w->durability == WRITE_SYNCED;
+        w = w->next;
+    } while (w && !w->exclusive && bytes + w->bytes <= limit &&
+             g->count < GROUP_COUNT_WRITERS_MAX);
+}
+
+static struct writer *next_in(const struct group *g, const struct writer *w)
+{
+    return w == g->last ? NULL : w->next;
+}
+
+static atomic_ullong *stamp_of(struct write_queue *q, struct slice row)
+{
+    return &q->stamps[hash64_slice(row) % WRITE_STAMP_COUNT];
+}
+
+/* May @w still be applied? Its table may have changed, or its row. */
+static int check_writer(struct store *s, struct writer *w)
+{
+    if (!table_view_is_current(w->table, w->view)) {
+        struct table_view *v = table_get_view(w->table);
+        if (!v)
+            return table_gone(w->table, &w->err);
+        if (v->generation != w->view->generation) {
+            table_view_unref(v);
+            w->stale = true;
+            return err_set(&w->err, ERR_ABORTED, "the schema changed");
+        }
+        table_view_unref(w->view);
+        w->view = v;
+    }
+    if (w->condition && atomic_load(stamp_of(&s->queue, w->condition->row)) >
+                            w->condition->sequence)
+        return err_set(&w->err, ERR_ABORTED, "the row was written meanwhile");
+    return 0;
+}
+
+/* Give numbers to all entries of the group, and stamps to its rows. */
+static void number_group(struct store *s, const struct group *g)
+{
+    struct write_queue *q = &s->queue;
+    for (struct writer *w = g->first; w; w = next_in(g, w)) {
+        w->rc = check_writer(s, w);
+        if (w->rc)
+            continue;
+        w->sequence = q->last_sequence + 1;
+        q->last_sequence += w->op_count;
+        for (size_t i = 0; i < w->count; i++)
+            atomic_store_explicit(stamp_of(q, buf_slice(&w->mutations[i]->row)),
+                                  q->last_sequence, memory_order_relaxed);
+    }
+}
+
+static int log_group(struct store *s, const struct group *g, struct err *err)
+{
+    struct log_record records[GROUP_COUNT_WRITERS_MAX];
+    size_t count = 0;
+    int rc;
+    for (const struct writer *w = g->first; w; w = next_in(g, w)) {
+        if (w->rc || w->durability == WRITE_DEFERRED)
+            continue;
+        records[count++] = (struct log_record){
+            w->sequence, w->sequence + w->op_count - 1, (uint32_t)w->op_count,
+            (const struct slice *)(const void *)w->parts.data,
+            w->parts.len / sizeof(struct slice)};
+    }
+    if (count == 0)
+        return 0;
+    rc = commit_log_append(s->log, records, count, err);
+    if (rc == 0 && g->sync)
+        rc = commit_log_sync(s->log, err);
+    return rc;
+}
+
+/* Put one operation into the groups it concerns, but for those that have it in
+ * tables: only a replay meets such. @q->key holds the row part, @row_length
+ * bytes of it. */
+static uint64_t insert_op(struct write_queue *q,
+                          const struct tablet *t,
+                          size_t row_length,
+                          const struct mutation_op *op,
+                          const struct resolved *r,
+                          int64_t now_us,
+                          uint64_t sequence)
+{
+    struct cell_key key = {.sequence = sequence};
+    struct slice value;
+    char range[16];
+    size_t first = r->group;
+    size_t end = first + 1;
+    mutation_entry(op, r->family, now_us, &key, &value, range);
+    buf_truncate(&q->key, row_length);
+    cell_key_append_rest(&q->key, &key);
+    if (op->kind == MUTATION_DELETE_ROW) {
+        first = 0;
+        end = atomic_load(&t->group_count);
+    }
+    for (size_t i = first; i < end; i++)
+        if (LIKELY(sequence >
+                   atomic_load_explicit(&t->groups[i]->flushed_sequence,
+                                        memory_order_relaxed)))
+            tablet_group_insert(t->groups[i], buf_slice(&q->key), value,
+                                sequence);
+    return (q->key.len + value.len + 48) * (end - first);
+}
+
+/* Freeze what has grown over its size. PRE: the write turn is held. */
+static void freeze_full(struct store *s, const struct tablet *t)
+{
+    bool any = false;
+    for (size_t i = 0; i < atomic_load(&t->group_count); i++) {
+        struct tablet_group *g = t->groups[i];
+        if (lsm_active_bytes(g->lsm) < g->memtable_bytes)
+            continue;
+        tablet_group_freeze(g, atomic_load(&g->last_sequence));
+        any = true;
+    }
+    if (any)
+        background_wake(s);
+}
+
+/* Put one mutation into the memtables of its tablet. Returns the bytes. */
+static uint64_t insert_mutation(struct store *s,
+                                const struct tablet *t,
+                                struct slice row,
+                                struct slice ops,
+                                const struct resolved *resolved,
+                                int64_t now_us,
+                                uint64_t *sequence)
+{
+    struct cursor c = cursor_make(ops);
+    struct mutation_op op;
+    uint64_t bytes = 0;
+    size_t row_length;
+    buf_clear(&s->queue.key);
+    cell_key_append_row(&s->queue.key, row);
+    row_length = s->queue.key.len;
+    while (mutation_next(&c, &op))
+        bytes += insert_op(&s->queue, t, row_length, &op, resolved++, now_us,
+                           (*sequence)++);
+    return bytes;
+}
+
+static void insert_writer(struct store *s, const struct writer *w)
+{
+    const struct resolved *resolved = (const void *)w->resolved.data;
+    const struct tablet *t = NULL;
+    uint64_t sequence = w->sequence;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < w->count; i++) {
+        const struct quarry_mutation *m = w->mutations[i];
+        struct slice row = buf_slice(&m->row);
+        if (!t || !tablet_contains(t, row)) {
+            if (t)
+                freeze_full(s, t);
+            t = table_view_find(w->view, row, NULL);
+        }
+        bytes += insert_mutation(s, t, row, buf_slice(&m->ops), resolved,
+                                 w->now_us, &sequence);
+        resolved += m->count;
+        if (i % 64 == 63)
+            freeze_full(s, t);
+    }
+    if (t)
+        freeze_full(s, t);
+    atomic_fetch_add(&s->memory_bytes, bytes);
+    if (w->durability == WRITE_DEFERRED)
+        atomic_store(&s->deferred, true);
+}
+
+static void fail_group(const struct group *g, int rc, const struct err *err)
+{
+    for (struct writer *w = g->first; w; w = next_in(g, w))
+        if (w->rc == 0) {
+            w->rc = rc;
+            err_copy(&w->err, err);
+        }
+}
+
+/* Lead: write for the group that waits. PRE: the queue's lock is held. */
+static void lead(struct store *s, struct writer *self)
+{
+    struct write_queue *q = &s->queue;
+    struct err err = ERR_INIT;
+    struct group g;
+    int rc;
+    mutex_unlock(&q->lock);
+    rc = background_wait_for_room(s, &err);
+    mutex_lock(&q->lock);
+    gather(q, &g);
+    mutex_unlock(&q->lock);
+    for (struct writer *w = g.first; w; w = next_in(&g, w))
+        w->rc = 0;
+    if (rc == 0) {
+        number_group(s, &g);
+        rc = g.log ? log_group(s, &g, &err) : 0;
+    }
+    if (rc)
+        fail_group(&g, rc, &err);
+    for (struct writer *w = g.first; w; w = next_in(&g, w))
+        if (w->rc == 0)
+            insert_writer(s, w);
+    atomic_store(&s->visible, q->last_sequence);
+    atomic_fetch_add(&q->group_count, 1);
+    atomic_fetch_add(&q->write_count, g.count);
+    mutex_lock(&q->lock);
+    leave_queue(q, self, g.last);
+    mutex_unlock(&q->lock);
+}
+
+/* --- writing ------------------------------------------------------------- */
+
+static int write_once(struct store *s,
+                      struct writer *w,
+                      size_t *failed_index,
+                      struct err *err)
+{
+    struct err mistake = ERR_INIT;
+    int bad = writer_prepare(w, &mistake);
+    int rc = 0;
+    w->stale = false;
+    if (w->count > 0) {
+        if (wait_for_turn(&s->queue, w))
+            lead(s, w);
+        rc = w->rc;
+        if (rc) {
+            err_copy(err, &w->err);
+            *failed_index = 0;
+        }
+    }
+    if (rc == 0 && bad) {
+        *failed_index = w->count;
+        rc = err_copy(err, &mistake);
+    }
+    return rc;
+}
+
+int store_write(struct store *s,
+                struct table *t,
+                const struct quarry_mutation *const *mutations,
+                size_t count,
+                enum write_durability durability,
+                int64_t now_us,
+                const struct write_condition *condition,
+                size_t *failed_index,
+                struct err *err)
+{
+    size_t ignored;
+    struct writer *w;
+    int rc = store_check_writable(s, err);
+    if (!failed_index)
+        failed_index = &ignored;
+    *failed_index = 0;
+    if (rc || count == 0)
+        return rc;
+    w = take_writer(&s->queue);
+    do {
+        writer_start(w, t, mutations, count, durability, now_us, condition);
+        rc = w->view ? write_once(s, w, failed_index, err) : table_gone(t, err);
+        table_view_unref(w->view);
+        w->view = NULL;
+    } while (rc == ERR_ABORTED && w->stale);
+    give_writer(&s->queue, w);
+    return rc;
+}
+
+static void freeze_tablet(struct store *s, const struct tablet *t)
+{
+    for (size_t i = 0; i < atomic_load(&t->group_count); i++)
+        if (!tablet_group_is_clean(t->groups[i]))
+            tablet_group_freeze(t->groups[i], s->queue.last_sequence);
+}
+
+void write_turn_freeze(struct store *s, struct table *t)
+{
+    size_t count;
+    struct table_view **views = store_views(s, &count);
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < views[i]->tablet_count; k++)
+            if (!t || views[i]->tablets[k]->table == t)
+                freeze_tablet(s, views[i]->tablets[k]);
+    store_views_free(views, count);
+    background_wake(s);
+}
+
+/* --- recovery ------------------------------------------------------------ */
+
+/* Drop the operations that tables have already, and apply the others. */
+static void replay_ops(struct store *s,
+                       const struct table_view *v,
+                       const struct tablet *t,
+                       const struct logged_mutation *m,
+                       uint64_t sequence)
+{
+    struct cursor c = cursor_make(m->ops);
+    struct mutation_op op;
+    size_t row_length;
+    buf_clear(&s->queue.key);
+    cell_key_append_row(&s->queue.key, m->row);
+    row_length = s->queue.key.len;
+    for (size_t i = 0; mutation_next(&c, &op) && i < m->count; i++) {
+        struct resolved r = {get_le16(m->families + 2 * i), 0};
+        const struct family *f = schema_family_by_id(v->schema, r.family);
+        uint64_t number = sequence + i;
+        bool whole_row = op.kind == MUTATION_DELETE_ROW;
+        if (!whole_row && !f)
+            continue; /* Of a family that was dropped since. */
+        if (!whole_row)
+            r.group = (uint16_t)table_view_group(v, f->group);
+        atomic_fetch_add(
+            &s->memory_bytes,
+            insert_op(&s->queue, t, row_length, &op, &r, m->now_us, number));
+    }
+}
+
+static int replay_mutation(struct store *s,
+                           const struct logged_mutation *m,
+                           uint64_t sequence)
+{
+    for (size_t i = 0; i < s->table_count; i++) {
+        struct table_view *v;
+        const struct tablet *t;
+        if (s->tables[i]->id != m->table)
+            continue;
+        v = table_get_view(s->tables[i]);
+        t = table_view_find(v, m->row, NULL);
+        replay_ops(s, v, t, m, sequence);
+        freeze_full(s, t);
+        table_view_unref(v);
+        break; /* Not found: the table was dropped. */
+    }
+    return 0;
+}
+
+int write_replay(struct store *s,
+                 uint64_t sequence,
+                 uint32_t count,
+                 struct slice payload,
+                 struct err *err)
+{
+    struct cursor c = cursor_make(payload);
+    struct logged_mutation m;
+    uint64_t end = sequence + count;
+    while (logged_mutation_read(&c, &m)) {
+        int rc = replay_mutation(s, &m, sequence);
+        if (rc)
+            return rc;
+        sequence += m.count;
+    }
+    if (c.bad || sequence != end)
+        return err_set(err, ERR_CORRUPT, "a record is not made of mutations");
+    s->queue.last_sequence = MAX_OF(s->queue.last_sequence, end - 1);
+    return 0;
+}

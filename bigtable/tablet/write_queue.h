@@ -1,0 +1,96 @@
+/* Group commit: writers queue up, the first one writes for all who wait.
+ *
+ * The head of the queue is the leader. It takes the batches behind it, up to a
+ * limit, gives them sequence numbers, appends them to the commit log with one
+ * write and, if one of them asks for it, one sync; puts them into the
+ * memtables, makes them visible all at once, and wakes their writers. Meanwhile
+ * the next group gathers. "The write turn" is being the head: splits and
+ * changes of the schema take it to keep writers out.
+ *
+ * Row transactions are optimistic: one reads the row, decides, and queues its
+ * writes on condition that the row was not written since. Each write stamps the
+ * slot its row hashes to; the leader compares.
+ */
+#ifndef BIGTABLE_TABLET_WRITE_QUEUE_H
+#define BIGTABLE_TABLET_WRITE_QUEUE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+#include "base/runtime/sync.h"
+
+struct quarry_mutation;
+struct store;
+struct table;
+struct writer;
+
+/* Slots for stamps: false conflicts are one in so many. */
+#define WRITE_STAMP_COUNT ((size_t)16384)
+
+enum write_durability {
+    WRITE_SYNCED,
+    WRITE_LOGGED,
+    WRITE_DEFERRED
+};
+
+struct write_queue {
+    struct mutex lock;
+    struct writer *head;
+    struct writer *tail;
+    struct writer *spare;      /* Writers kept for reuse. */
+    uint64_t last_sequence;    /* Given; the leader's. */
+    atomic_ullong *stamps;     /* Last sequence written, by hash of the row. */
+    struct buf key;            /* The leader's scratch. */
+    atomic_ullong stall_count; /* Times a writer waited for memory, */
+    atomic_ullong stall_us;    /* and for how long in all. */
+    atomic_ullong group_count; /* Groups written, */
+    atomic_ullong write_count; /* and batches in them. */
+};
+
+void write_queue_init(struct write_queue *q, uint64_t last_sequence);
+void write_queue_close(struct write_queue *q);
+
+/* Condition of an optimistic write: the row was not written after @sequence. */
+struct write_condition {
+    struct slice row;
+    uint64_t sequence;
+};
+
+/* Apply @mutations, in order, each atomically. @now_us is what QUARRY_NOW
+ * becomes. Parks. With @condition (NULL: none) ERR_ABORTED means that it did
+ * not hold. On error *@failed_index (may be NULL) is the first that was not
+ * applied.
+ */
+MUST_CHECK int store_write(struct store *s,
+                           struct table *t,
+                           const struct quarry_mutation *const *mutations,
+                           size_t count,
+                           enum write_durability durability,
+                           int64_t now_us,
+                           const struct write_condition *condition,
+                           size_t *failed_index,
+                           struct err *err);
+
+/* Take and give back the write turn. Parks. */
+void write_turn_take(struct store *s, struct writer **turn);
+void write_turn_give(struct store *s, struct writer *turn);
+
+/* Freeze every memtable of @t, or of the whole store (NULL). PRE: the write
+ * turn is held. */
+void write_turn_freeze(struct store *s, struct table *t);
+
+/* Put one mutation of the log into the memtables, where it is not in tables
+ * already. For recovery, before anybody writes. */
+MUST_CHECK int write_replay(struct store *s,
+                            uint64_t sequence,
+                            uint32_t count,
+                            struct slice payload,
+                            struct err *err);
+
+#endif /* BIGTABLE_TABLET_WRITE_QUEUE_H */

@@ -1,0 +1,127 @@
+/* The C library on one directory: what a user's first program does. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "bigtable/client/quarry.h"
+#include "tests/lib/check_main.h"
+
+/* --- Fixture ------------------------------------------------------------- */
+
+static struct err err;
+static char target[512];
+
+#define OK(call) ck_assert_msg((call) == 0, "%s", err.text)
+
+static struct quarry *open_store(void)
+{
+    struct quarry *q;
+    OK(quarry_open(target, NULL, &q, &err));
+    return q;
+}
+
+static struct quarry *new_store(void)
+{
+    snprintf(target, sizeof(target), "file:%s/store", test_tmpdir());
+    return open_store();
+}
+
+static struct quarry_table *new_table(struct quarry *q)
+{
+    static const struct quarry_family_spec families[] = {
+        {"anchor", ""}, {"contents", "versions=3,group=pages"}};
+    static const struct quarry_group_spec groups[] = {{"pages", "block=8KiB"}};
+    struct quarry_table *t;
+    OK(quarry_table_create(q, "webtable", families, 2, groups, 1, &err));
+    OK(quarry_table_open(q, "webtable", &t, &err));
+    return t;
+}
+
+static void set(struct quarry_table *t,
+                const char *row,
+                const char *family,
+                const char *qualifier,
+                int64_t time,
+                const char *value)
+{
+    struct quarry_mutation *m = quarry_mutation_new(slice_str(row));
+    quarry_mutation_set(m, family, slice_str(qualifier), time,
+                        slice_str(value));
+    OK(quarry_apply(t, m, NULL, &err));
+    quarry_mutation_free(m);
+}
+
+/* All cells of all rows, "row family:qualifier@time=value\n" each. */
+static char *dump(struct quarry_table *t, const struct quarry_read_options *o)
+{
+    struct quarry_scanner *s;
+    const struct quarry_row *row;
+    struct buf out = BUF_INIT;
+    OK(quarry_scan(t, o, &s, &err));
+    for (;;) {
+        OK(quarry_scanner_next(s, &row, &err));
+        if (!row)
+            break;
+        for (size_t i = 0; i < row->cell_count; i++) {
+            const struct quarry_cell *c = &row->cells[i];
+            buf_printf(&out, "%.*s %.*s:%.*s@%lld=%.*s\n", SLICE_ARG(row->key),
+                       SLICE_ARG(c->family), SLICE_ARG(c->qualifier),
+                       (long long)c->timestamp_us, SLICE_ARG(c->value));
+        }
+    }
+    quarry_scanner_close(s);
+    return buf_take(&out);
+}
+
+static void expect(struct quarry_table *t,
+                   const struct quarry_read_options *o,
+                   const char *want)
+{
+    char *got = dump(t, o);
+    ck_assert_str_eq(got, want);
+    free(got);
+}
+
+/* --- Tests --------------------------------------------------------------- */
+
+/* The paper's example: what is set is read, after reopening too. */
+START_TEST(test_set_get_reopen)
+{
+    struct quarry *q = new_store();
+    struct quarry_table *t = new_table(q);
+    struct buf value = BUF_INIT;
+    bool found;
+    const char *all = "com.cnn.www anchor:com.c-span.www@9=CNN\n"
+                      "com.cnn.www contents:@6=<html>c\n"
+                      "com.cnn.www contents:@5=<html>b\n"
+                      "com.cnn.www contents:@3=<html>a\n"
+                      "org.w3 anchor:x@1=y\n";
+    set(t, "com.cnn.www", "contents", "", 3, "<html>a");
+    set(t, "com.cnn.www", "contents", "", 5, "<html>b");
+    set(t, "com.cnn.www", "contents", "", 6, "<html>c");
+    set(t, "com.cnn.www", "anchor", "com.c-span.www", 9, "CNN");
+    set(t, "org.w3", "anchor", "x", 1, "y");
+    for (int round = 0; round < 3; round++) {
+        expect(t, NULL, all);
+        OK(quarry_get(t, SLICE_LIT("com.cnn.www"), "contents", SLICE_EMPTY,
+                      &value, &found, &err));
+        ck_assert(found);
+        ck_assert_str_eq(buf_cstr(&value), "<html>c");
+        OK(quarry_get(t, SLICE_LIT("com.cnn"), "contents", SLICE_EMPTY, &value,
+                      &found, &err));
+        ck_assert(!found);
+        if (round == 1)
+            OK(quarry_flush(q, &err));
+        quarry_table_close(t);
+        quarry_close(q);
+        q = open_store();
+        OK(quarry_table_open(q, "webtable", &t, &err));
+    }
+    buf_close(&value);
+    quarry_table_close(t);
+    quarry_close(q);
+}
+END_TEST
+
+TEST_MAIN("quarry", test_set_get_reopen)
