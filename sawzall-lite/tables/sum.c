@@ -50,18 +50,18 @@ static void two_sum(double x, double y, double *hi, double *lo)
     *lo = (x - (s - v)) + (y - v);
 }
 
+/* Once infinite or NaN the sum stays so; the low part means nothing then. */
 static void add_float(struct sum *s, double hi, double lo)
 {
     double sum;
     double rest;
     two_sum(s->v.f.hi, hi, &sum, &rest);
-    if (!isfinite(sum)) {
-        s->v.f.hi = sum;
-        s->v.f.lo = 0;
-        return;
+    if (isfinite(sum)) {
+        rest += s->v.f.lo + lo;
+        two_sum(sum, rest, &sum, &rest);
     }
-    rest += s->v.f.lo + lo;
-    two_sum(sum, rest, &s->v.f.hi, &s->v.f.lo);
+    s->v.f.hi = sum;
+    s->v.f.lo = isfinite(sum) ? rest : 0;
 }
 
 static int mismatch(struct saw_table *t, struct err *err)
