@@ -408,6 +408,11 @@ uint64_t fiber_set_deadline(uint64_t mono_ns)
     return old;
 }
 
+uint64_t fiber_deadline(void)
+{
+    return running ? running->deadline_ns : 0;
+}
+
 int fiber_check(struct err *err)
 {
     struct fiber *f = running;

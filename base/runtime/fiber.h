@@ -45,6 +45,12 @@ struct loop *fiber_loop(const struct fiber *f);
 /* Park until fiber_wake(). A wake that came first makes this return at once.
  * Wakes may be spurious: test the condition again. */
 void fiber_park(void);
+/* The same until monotonic @mono_ns of the loop's world; false when that time
+ * came first. */
+bool fiber_park_until(uint64_t mono_ns);
+/* The same until the fiber's own deadline or its cancellation, with an error
+ * then: for calls that return errors. */
+MUST_CHECK int fiber_park_checked(struct err *err);
 /* Any thread. The fiber must not have returned: the caller knows because it is
  * on some list the fiber put itself on. */
 void fiber_wake(struct fiber *f);
@@ -56,6 +62,7 @@ void fiber_cancel(struct fiber *f);
 /* Deadline of the running fiber in monotonic ns, 0 for none; returns the old
  * one, so that scopes nest. */
 uint64_t fiber_set_deadline(uint64_t mono_ns);
+uint64_t fiber_deadline(void); /* 0: none, also on a plain thread. */
 /* 0, ERR_CANCELLED or ERR_DEADLINE. On a plain thread always 0. */
 MUST_CHECK int fiber_check(struct err *err);
 

@@ -134,11 +134,6 @@ void loop__push(struct loop *l, struct loop_post *post);
 void loop_hold(struct loop *l);
 void loop_unhold(struct loop *l);
 
-/* Park until a wake (true) or monotonic @mono_ns (false). */
-bool fiber_park_until(uint64_t mono_ns);
-/* Park until a wake, the fiber's deadline or its cancellation; an error for the
- * last two. For calls that return errors. */
-MUST_CHECK int fiber_park_checked(struct err *err);
 /* Parks; returns early when the fiber is cancelled. */
 void fiber_sleep_us(uint64_t us);
 
