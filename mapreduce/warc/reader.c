@@ -481,6 +481,20 @@ static int lay_out(struct warc_reader *r, struct layout *l, struct err *err)
     return code;
 }
 
+/* NULs among the separators behind the block are some writers' padding. */
+static void note_nuls(struct warc_reader *r, const struct layout *l)
+{
+    const char *p = unpack_data(&r->u);
+    size_t nuls = 0;
+    if (l->block > r->u.opts.block_bytes_max)
+        return;
+    for (size_t i = l->head + (size_t)l->block; i < l->end; i++)
+        nuls += p[i] == '\0';
+    if (nuls)
+        unpack_report(&r->u, r->offset, false,
+                      "%zu NUL bytes behind the record", nuls);
+}
+
 /* A record of a member that failed its checksum is good only if its own digest
  * says so. */
 static bool is_trusted(struct warc_reader *r, const struct layout *l)
@@ -604,6 +618,7 @@ static int read_record(struct warc_reader *r, bool *got, struct err *err)
         unpack_consume(&r->u, MIN_OF(l.end, unpack_avail(&r->u)));
         return 0;
     }
+    note_nuls(r, &l);
     make_record(r, &l);
     *got = true;
     return 0;

@@ -168,7 +168,8 @@ UNUSED_HERE static void session_run(struct session *s, uint64_t block_max)
         struct seen *v;
         struct buf block = BUF_INIT;
         bool whole = rec->whole;
-        s->seen = realloc(s->seen, (s->count + 1) * sizeof(*s->seen));
+        if ((s->count & (s->count - 1)) == 0)
+            s->seen = realloc(s->seen, (s->count * 2 + 1) * sizeof(*s->seen));
         v = &s->seen[s->count++];
         v->offset = rec->offset;
         v->length = rec->length;

@@ -1,0 +1,23 @@
+/* Index lines of web archives (CDXJ): "surt SP 14 digits SP {json}", one for
+ * each response, resource and revisit. Pure. */
+#ifndef MAPREDUCE_WARC_CDX_H
+#define MAPREDUCE_WARC_CDX_H
+
+#include <stdbool.h>
+
+#include "base/core/buf.h"
+#include "mapreduce/warc/http.h"
+#include "mapreduce/warc/reader.h"
+
+/* Append the line of @rec, with its end, to @out; false when records of its
+ * type have none. @m is its HTTP head, or NULL. */
+bool cdx_line(const struct warc_record *rec,
+              const struct http_message *m,
+              const char *file_name,
+              struct buf *out);
+
+/* Append @s as a JSON string in quotes; bytes that are not UTF-8 are taken as
+ * windows-1252. */
+void cdx_json_string(struct slice s, struct buf *out);
+
+#endif /* MAPREDUCE_WARC_CDX_H */

@@ -1,0 +1,346 @@
+/* The sort key of web archives' indexes. */
+#include "mapreduce/warc/surt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "mapreduce/warc/http.h"
+#include "mapreduce/warc/url.h"
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static int hex(char c)
+{
+    if (is_digit(c))
+        return c - '0';
+    c = (char)(c | 0x20);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* --- escapes
+ * ------------------------------------------------------------------ */
+
+/* Undo %xx until there is none left, in place: escapes of escapes too. Each
+ * round shortens the text, and looks only where the last one changed it. */
+static void unescape(struct buf *b, size_t from)
+{
+    size_t to = from;
+    for (size_t i = from; i < b->len; i++) {
+        b->data[to++] = b->data[i];
+        /* A '%' may have become complete just now, by what it decoded to. */
+        while (to >= from + 3 && b->data[to - 3] == '%' &&
+               hex(b->data[to - 2]) >= 0 && hex(b->data[to - 1]) >= 0) {
+            b->data[to - 3] =
+                (char)(hex(b->data[to - 2]) << 4 | hex(b->data[to - 1]));
+            to -= 2;
+        }
+    }
+    b->len = to;
+}
+
+static void escape(struct buf *b, size_t from)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    struct buf out = BUF_INIT;
+    for (size_t i = from; i < b->len; i++) {
+        unsigned char c = (unsigned char)b->data[i];
+        if (c > 0x20 && c < 0x7f && c != '#' && c != '%') {
+            buf_append_byte(&out, (char)c);
+            continue;
+        }
+        buf_append_byte(&out, '%');
+        buf_append_byte(&out, digits[c >> 4]);
+        buf_append_byte(&out, digits[c & 15]);
+    }
+    b->len = from;
+    buf_append_slice(b, buf_slice(&out));
+    buf_close(&out);
+}
+
+static void lower(struct buf *b, size_t from)
+{
+    for (size_t i = from; i < b->len; i++)
+        if (b->data[i] >= 'A' && b->data[i] <= 'Z')
+            b->data[i] = (char)(b->data[i] | 0x20);
+}
+
+/* --- session ids
+ * ----------------------------------------------------------------- */
+
+static size_t run_of(struct slice s, size_t at, bool letters_only)
+{
+    size_t n = at;
+    while (n < s.len &&
+           (((s.data[n] | 0x20) >= 'a' && (s.data[n] | 0x20) <= 'z') ||
+            (!letters_only && is_digit(s.data[n]))))
+        n++;
+    return n - at;
+}
+
+/* Length of the session argument at the start of @s ("sid=" and 32 characters,
+ * …), 0 when there is none. */
+static size_t session_length(struct slice s)
+{
+    static const char *const names[] = {"jsessionid=", "phpsessid=", "sid="};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        size_t n = strlen(names[i]);
+        if (http_slice_is(slice_sub(s, 0, n), names[i]) &&
+            run_of(s, n, false) >= 32)
+            return n + 32;
+    }
+    if (http_slice_is(slice_sub(s, 0, 12), "aspsessionid") &&
+        run_of(s, 12, true) == 8 && s.len > 20 && s.data[20] == '=' &&
+        run_of(s, 21, true) >= 24)
+        return 21 + 24;
+    return 0;
+}
+
+/* "cfid=…&cftoken=…" at the start of @s. */
+static size_t coldfusion_length(struct slice s)
+{
+    size_t n = 0;
+    if (!http_slice_is(slice_sub(s, 0, 5), "cfid="))
+        return 0;
+    n = slice_find_byte(s, '&');
+    if (n == s.len || !http_slice_is(slice_sub(s, n + 1, n + 9), "cftoken="))
+        return 0;
+    n += 9;
+    while (n < s.len && s.data[n] != '&')
+        n++;
+    return n;
+}
+
+/* Drop the first session argument of the query @b[from..]. */
+static void strip_query_session(struct buf *b, size_t from)
+{
+    for (size_t i = from; i < b->len; i++) {
+        struct slice s = slice_sub(buf_slice(b), i, b->len);
+        size_t n = session_length(s);
+        if (n && n < s.len && s.data[n] != '&')
+            n = 0;
+        if (n == 0 && (i == from || b->data[i - 1] == '&'))
+            n = coldfusion_length(s);
+        if (n == 0)
+            continue;
+        n += n < s.len; /* The '&' behind it. */
+        memmove(b->data + i, b->data + i + n, b->len - i - n);
+        b->len -= n;
+        return;
+    }
+}
+
+/* Drop ";jsessionid=…" from the path @b[from..]. */
+static void strip_path_session(struct buf *b, size_t from)
+{
+    for (size_t i = from; i < b->len; i++) {
+        struct slice s = slice_sub(buf_slice(b), i, b->len);
+        size_t n;
+        if (b->data[i] != ';')
+            continue;
+        s = slice_sub(s, 1, s.len);
+        n = http_slice_is(slice_sub(s, 0, 11), "jsessionid=")
+                ? session_length(s)
+                : 0;
+        if (n == 0)
+            continue;
+        memmove(b->data + i, b->data + i + n + 1, b->len - i - n - 1);
+        b->len -= n + 1;
+        return;
+    }
+}
+
+/* Drop "(24 characters)/" of ASP.NET from the path @b[from..]. */
+static void strip_aspx_session(struct buf *b, size_t from)
+{
+    struct slice s = slice_sub(buf_slice(b), from, b->len);
+    bool aspx = false;
+    for (size_t i = 0; i + 5 <= s.len; i++)
+        aspx |= http_slice_is(slice_sub(s, i, i + 5), ".aspx");
+    for (size_t i = 0; aspx && i + 27 <= s.len; i++) {
+        size_t k = i + 1;
+        if (s.data[i] != '(' || i == 0 || s.data[i - 1] != '/')
+            continue;
+        if (run_of(s, k, false) != 24) {
+            /* "(A(24 characters)F(…))/" */
+            while (k + 26 <= s.len && run_of(s, k, true) == 1 &&
+                   s.data[k + 1] == '(' && run_of(s, k + 2, false) == 24 &&
+                   s.data[k + 26] == ')')
+                k += 27;
+        } else {
+            k += 24;
+        }
+        if (k == i + 1 || k + 1 >= s.len || s.data[k] != ')' ||
+            s.data[k + 1] != '/')
+            continue;
+        memmove(b->data + from + i, b->data + from + k + 2, s.len - k - 2);
+        b->len -= k + 2 - i;
+        return;
+    }
+}
+
+/* --- parts
+ * -------------------------------------------------------------------------- */
+
+static void put_host(struct slice host, struct buf *out)
+{
+    struct buf h = BUF_INIT;
+    size_t end;
+    size_t start = 0;
+    buf_append_slice(&h, host);
+    unescape(&h, 0);
+    lower(&h, 0);
+    while (h.len && h.data[h.len - 1] == '.')
+        h.len--;
+    if (h.len > 4 && memcmp(h.data, "www", 3) == 0) {
+        size_t n = 3;
+        while (n < h.len && is_digit(h.data[n]))
+            n++;
+        if (n < h.len && h.data[n] == '.')
+            start = n + 1;
+    }
+    end = h.len;
+    if (url_is_ip(slice_sub(buf_slice(&h), start, h.len))) {
+        buf_append(out, h.data + start, h.len - start);
+        end = start;
+    } else {
+        for (size_t i = h.len; i-- > start;) {
+            if (h.data[i] != '.')
+                continue;
+            if (end > i + 1) {
+                buf_append(out, h.data + i + 1, end - i - 1);
+                buf_append_byte(out, ',');
+            }
+            end = i;
+        }
+        buf_append(out, h.data + start, end - start);
+    }
+    buf_close(&h);
+}
+
+/* Resolve dot segments and collapse slashes of @b[from..] in place. */
+static void tidy_path(struct buf *b, size_t from)
+{
+    size_t to = from;
+    size_t i = from;
+    while (i < b->len) {
+        size_t n = i;
+        size_t len;
+        while (n < b->len && b->data[n] != '/')
+            n++;
+        len = n - i;
+        if (len == 2 && b->data[i] == '.' && b->data[i + 1] == '.') {
+            to -= to > from; /* The '/' before. */
+            while (to > from && b->data[to - 1] != '/')
+                to--;
+        } else if (len && !(len == 1 && b->data[i] == '.')) {
+            memmove(b->data + to, b->data + i, len);
+            to += len;
+            if (n < b->len)
+                b->data[to++] = '/';
+        }
+        i = n + 1;
+    }
+    b->len = to;
+}
+
+static void put_path(struct slice path, struct buf *out)
+{
+    size_t from;
+    buf_append_byte(out, '/');
+    from = out->len;
+    buf_append_slice(out, path.len ? slice_sub(path, 1, path.len) : path);
+    unescape(out, from);
+    tidy_path(out, from);
+    escape(out, from);
+    lower(out, from);
+    strip_path_session(out, from);
+    strip_aspx_session(out, from - 1);
+    if (out->len > from && out->data[out->len - 1] == '/')
+        out->len--;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+static void put_query(struct slice query, struct buf *out)
+{
+    struct buf q = BUF_INIT;
+    struct slice *args;
+    struct slice rest;
+    size_t count = 1;
+    buf_append_slice(&q, query);
+    unescape(&q, 0);
+    escape(&q, 0);
+    lower(&q, 0);
+    strip_query_session(&q, 0);
+    while (q.len && q.data[q.len - 1] == '&')
+        q.len--;
+    for (size_t i = 0; i < q.len; i++)
+        count += q.data[i] == '&';
+    args = mem_alloc(count * sizeof(*args));
+    rest = buf_slice(&q);
+    for (size_t i = 0; i < count; i++) {
+        size_t n = slice_find_byte(rest, '&');
+        args[i] = slice_sub(rest, 0, n);
+        rest = slice_sub(rest, n + 1, rest.len);
+    }
+    qsort(args, count, sizeof(*args), by_bytes);
+    for (size_t i = 0; i < count && q.len; i++) {
+        buf_append_byte(out, i ? '&' : '?');
+        buf_append_slice(out, args[i]);
+    }
+    mem_free(args);
+    buf_close(&q);
+}
+
+static bool is_opaque(struct slice scheme)
+{
+    static const char *const schemes[] = {"dns",    "warcinfo", "filedesc",
+                                          "mailto", "urn",      "metadata",
+                                          "whois",  "data",     "javascript"};
+    for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
+        if (http_slice_is(scheme, schemes[i]))
+            return true;
+    return false;
+}
+
+void surt_key(struct slice uri, struct buf *out)
+{
+    struct buf clean = BUF_INIT;
+    struct url u;
+    uri = slice_trim(uri);
+    for (size_t i = 0; i < uri.len; i++)
+        if (uri.data[i] != '\t' && uri.data[i] != '\r' && uri.data[i] != '\n')
+            buf_append_byte(&clean, uri.data[i]);
+    url_split(buf_slice(&clean), &u);
+    if (!u.has_authority && is_opaque(u.scheme)) {
+        buf_append_slice(out, buf_slice(&clean));
+        buf_close(&clean);
+        return;
+    }
+    if (!u.has_authority) {
+        struct buf http = BUF_INIT;
+        buf_append_str(&http, "http://");
+        buf_append_slice(&http, buf_slice(&clean));
+        buf_close(&clean);
+        clean = http;
+        url_split(buf_slice(&clean), &u);
+    }
+    put_host(u.host, out);
+    if (u.port.len && !slice_eq_str(u.port, "80") &&
+        !slice_eq_str(u.port, "443")) {
+        buf_append_byte(out, ':');
+        buf_append_slice(out, u.port);
+    }
+    buf_append_byte(out, ')');
+    put_path(u.path, out);
+    if (u.query.len)
+        put_query(u.query, out);
+    buf_close(&clean);
+}

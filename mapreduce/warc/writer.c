@@ -1,0 +1,123 @@
+/* Write WARC/1.1. Record ids are made of the record's content, so that the same
+ * export gives the same bytes. */
+#include "mapreduce/warc/writer.h"
+
+#include <libdeflate.h>
+
+#include "base/core/hash.h"
+#include "base/core/panic.h"
+#include "mapreduce/warc/date.h"
+#include "mapreduce/warc/digest.h"
+
+struct warc_writer {
+    struct libdeflate_compressor *gzip; /* NULL: plain. */
+    struct buf text;
+    struct buf block;
+};
+
+struct warc_writer *warc_writer_new(int level)
+{
+    struct warc_writer *w = mem_zalloc(1, sizeof(*w));
+    if (level > 0) {
+        w->gzip = libdeflate_alloc_compressor(level);
+        INVARIANT(w->gzip);
+    }
+    return w;
+}
+
+void warc_writer_free(struct warc_writer *w)
+{
+    if (!w)
+        return;
+    if (w->gzip)
+        libdeflate_free_compressor(w->gzip);
+    buf_close(&w->text);
+    buf_close(&w->block);
+    mem_free(w);
+}
+
+static void put_id(struct warc_writer *w, const struct warc_write_record *rec)
+{
+    uint64_t a = hash64_slice(buf_slice(&w->block));
+    uint64_t b =
+        hash64(rec->uri.data, rec->uri.len,
+               a ^ (uint64_t)rec->time_us ^ hash64_slice(slice_str(rec->type)));
+    if (rec->id.len) {
+        buf_printf(&w->text, "WARC-Record-ID: <%.*s>\r\n", SLICE_ARG(rec->id));
+        return;
+    }
+    /* The bits of a name-based (version 8) UUID. */
+    buf_printf(&w->text,
+               "WARC-Record-ID: <urn:uuid:%08x-%04x-8%03x-%04x-%012llx>\r\n",
+               (unsigned)(a >> 32), (unsigned)(a >> 16 & 0xffff),
+               (unsigned)(a & 0xfff), (unsigned)(0x8000 | (b >> 48 & 0x3fff)),
+               (unsigned long long)(b & UINT64_C(0xffffffffffff)));
+}
+
+static void put_head(struct warc_writer *w, const struct warc_write_record *rec)
+{
+    char date[DATE_TEXT_BYTES];
+    char label[DIGEST_TEXT_MAX];
+    struct digest d;
+    date_format(rec->time_us, date);
+    digest_of(DIGEST_SHA1, buf_slice(&w->block), &d);
+    digest_format(&d, label);
+    buf_clear(&w->text);
+    buf_printf(&w->text, "WARC/1.1\r\nWARC-Type: %s\r\n", rec->type);
+    put_id(w, rec);
+    buf_printf(&w->text, "WARC-Date: %s\r\n", date);
+    if (rec->uri.len)
+        buf_printf(&w->text, "WARC-Target-URI: %.*s\r\n", SLICE_ARG(rec->uri));
+    buf_printf(&w->text, "WARC-Block-Digest: %s\r\n", label);
+    if (rec->content_type.len)
+        buf_printf(&w->text, "Content-Type: %.*s\r\n",
+                   SLICE_ARG(rec->content_type));
+    buf_append_slice(&w->text, rec->headers);
+    buf_printf(&w->text, "Content-Length: %zu\r\n\r\n", w->block.len);
+}
+
+void warc_writer_put(struct warc_writer *w,
+                     const struct warc_write_record *rec,
+                     struct buf *out)
+{
+    size_t n;
+    buf_clear(&w->block);
+    for (size_t i = 0; i < rec->part_count; i++)
+        buf_append_slice(&w->block, rec->parts[i]);
+    put_head(w, rec);
+    buf_append_slice(&w->text, buf_slice(&w->block));
+    buf_append_str(&w->text, "\r\n\r\n");
+    if (!w->gzip) {
+        buf_append_slice(out, buf_slice(&w->text));
+        return;
+    }
+    n = libdeflate_gzip_compress_bound(w->gzip, w->text.len);
+    buf_reserve(out, n);
+    n = libdeflate_gzip_compress(w->gzip, w->text.data, w->text.len,
+                                 out->data + out->len, n);
+    INVARIANT(n > 0);
+    out->len += n;
+}
+
+void warc_writer_put_info(struct warc_writer *w,
+                          const char *file_name,
+                          int64_t time_us,
+                          struct buf *out)
+{
+    struct buf headers = BUF_INIT;
+    const struct slice part = SLICE_LIT("software: Quarry\r\n"
+                                        "format: WARC File Format 1.1\r\n");
+    struct warc_write_record rec = {
+        .type = "warcinfo",
+        .uri = SLICE_EMPTY,
+        .time_us = time_us,
+        .id = SLICE_EMPTY,
+        .content_type = SLICE_LIT("application/warc-fields"),
+        .parts = &part,
+        .part_count = 1,
+    };
+    buf_printf(&headers, "WARC-Filename: %s\r\n", file_name);
+    rec.headers = buf_slice(&headers);
+    warc_writer_put(w, &rec, out);
+    buf_close(&headers);
+}

@@ -1,0 +1,39 @@
+/* Write WARC/1.1: a gzip member per record, or plain. Bytes go to a buffer that
+ * the caller empties. One thread a writer. Nothing waits. */
+#ifndef MAPREDUCE_WARC_WRITER_H
+#define MAPREDUCE_WARC_WRITER_H
+
+#include <stdbool.h>
+
+#include "base/core/buf.h"
+#include "base/core/slice.h"
+
+struct warc_writer;
+
+struct warc_write_record {
+    const char *type; /* "response", … */
+    struct slice uri; /* "" for a warcinfo. */
+    int64_t time_us;
+    struct slice id;           /* "" makes one of the record's digest. */
+    struct slice content_type; /* Of the block. */
+    struct slice headers; /* More lines, each ending in CR LF; may be "". */
+    const struct slice *parts; /* The block, in pieces. */
+    size_t part_count;
+};
+
+/* @level: of gzip, 1 to 12, or 0 for plain records. Owned. */
+struct warc_writer *warc_writer_new(int level);
+void warc_writer_free(struct warc_writer *w); /* NULL is allowed. */
+
+/* Append one record to @out. */
+void warc_writer_put(struct warc_writer *w,
+                     const struct warc_write_record *rec,
+                     struct buf *out);
+
+/* Append a warcinfo record that names the file and the program. */
+void warc_writer_put_info(struct warc_writer *w,
+                          const char *file_name,
+                          int64_t time_us,
+                          struct buf *out);
+
+#endif /* MAPREDUCE_WARC_WRITER_H */
