@@ -11,8 +11,8 @@
 #include "cli/cli.h"
 #include "cli/column.h"
 #include "cli/command.h"
-#include "cli/read_spec.h"
 #include "cli/row_printer.h"
+#include "cli/scan_args.h"
 #include "cli/table_printer.h"
 #include "cli/text_form.h"
 #include "cli/time_form.h"
@@ -142,9 +142,9 @@ static const struct option delete_options[] = {
 static int
 delete_rows(struct cli *cli, const struct args *args, struct err *err)
 {
-    struct read_spec spec;
+    struct scan_args spec;
     struct quarry *q;
-    int r = read_spec_parse(cli, args, &spec, err);
+    int r = scan_args_parse(cli, args, &spec, err);
     if (r)
         return r;
     r = cli_store(cli, CLI_EXISTING, &q, err);
@@ -153,7 +153,7 @@ delete_rows(struct cli *cli, const struct args *args, struct err *err)
                                    spec.ranges[i].end, err);
     if (r == ERR_NOTFOUND)
         cli_hint_table(cli, args->words[0], err);
-    read_spec_close(&spec);
+    scan_args_close(&spec);
     return r;
 }
 
@@ -180,8 +180,8 @@ static int
 delete_cells(struct cli *cli, const struct args *args, struct err *err)
 {
     struct quarry_mutation *m = mutation_of(args->words[1]);
-    struct read_spec spec;
-    int r = read_spec_parse(cli, args, &spec, err);
+    struct scan_args spec;
+    int r = scan_args_parse(cli, args, &spec, err);
     if (r)
         goto out_mutation;
     if (spec.options.time_min_us && !spec.options.time_max_us)
@@ -192,7 +192,7 @@ delete_cells(struct cli *cli, const struct args *args, struct err *err)
         quarry_mutation_delete_row(m);
     if (!r)
         r = apply(cli, args->words[0], m, err);
-    read_spec_close(&spec);
+    scan_args_close(&spec);
 out_mutation:
     quarry_mutation_free(m);
     return r;
@@ -249,7 +249,7 @@ static int print_row(struct cli *cli,
 
 static int read_row(struct cli *cli,
                     const struct args *args,
-                    const struct read_spec *spec,
+                    const struct scan_args *spec,
                     struct err *err)
 {
     struct quarry_table *t;
@@ -278,14 +278,14 @@ static int read_row(struct cli *cli,
 
 static int run_get(struct cli *cli, const struct args *args, struct err *err)
 {
-    struct read_spec spec;
-    int r = read_spec_parse(cli, args, &spec, err);
+    struct scan_args spec;
+    int r = scan_args_parse(cli, args, &spec, err);
     if (r)
         return r;
-    r = read_spec_columns(&spec, args->words + 2, args->word_count - 2, err);
+    r = scan_args_columns(&spec, args->words + 2, args->word_count - 2, err);
     if (!r)
         r = read_row(cli, args, &spec, err);
-    read_spec_close(&spec);
+    scan_args_close(&spec);
     return r;
 }
 

@@ -11,8 +11,8 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
-#include "cli/read_spec.h"
 #include "cli/row_printer.h"
+#include "cli/scan_args.h"
 
 static const struct option export_options[] = {
     {"output", 'o', "FILE", "instead of standard output"},
@@ -105,9 +105,9 @@ static int export_to(struct cli *cli,
 
 static int run_export(struct cli *cli, const struct args *args, struct err *err)
 {
-    struct read_spec spec;
+    struct scan_args spec;
     struct quarry_table *t;
-    int r = read_spec_parse(cli, args, &spec, err);
+    int r = scan_args_parse(cli, args, &spec, err);
     if (r)
         return r;
     r = cli_table(cli, args->words[0], &t, err);
@@ -116,7 +116,7 @@ static int run_export(struct cli *cli, const struct args *args, struct err *err)
         r = export_to(cli, t, &spec.options, args_value(args, "output"), err);
         quarry_table_close(t);
     }
-    read_spec_close(&spec);
+    scan_args_close(&spec);
     return r;
 }
 

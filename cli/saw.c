@@ -15,7 +15,7 @@
 #include "cli/interrupt.h"
 #include "cli/line_reader.h"
 #include "cli/progress.h"
-#include "cli/read_spec.h"
+#include "cli/scan_args.h"
 #include "cli/table_printer.h"
 #include "sawzall-lite/sawzall.h"
 
@@ -218,7 +218,7 @@ static int run_files(struct saw_command *c, size_t first, struct err *err)
 static int run_table(struct saw_command *c, struct err *err)
 {
     const char *name = args_value(c->args, "table");
-    struct read_spec spec;
+    struct scan_args spec;
     struct quarry_table *t;
     int r;
     if (!saw_program_wants_rows(c->program)) {
@@ -226,7 +226,7 @@ static int run_table(struct saw_command *c, struct err *err)
         err_hint(err, "begin it with: r: Row = input;");
         return ERR_INVALID;
     }
-    r = read_spec_parse(c->cli, c->args, &spec, err);
+    r = scan_args_parse(c->cli, c->args, &spec, err);
     if (r)
         return r;
     r = cli_table(c->cli, name, &t, err);
@@ -234,7 +234,7 @@ static int run_table(struct saw_command *c, struct err *err)
         r = quarry_run_program(t, &spec.options, c->run, &c->record_count, err);
         quarry_table_close(t);
     }
-    read_spec_close(&spec);
+    scan_args_close(&spec);
     return r;
 }
 

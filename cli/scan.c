@@ -5,8 +5,8 @@
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
-#include "cli/read_spec.h"
 #include "cli/row_printer.h"
+#include "cli/scan_args.h"
 #include "cli/table_printer.h"
 
 /* Called with each row; the scan ends when it is false. */
@@ -37,9 +37,9 @@ static int scan_table(struct cli *cli,
                       void *ctx,
                       struct err *err)
 {
-    struct read_spec spec;
+    struct scan_args spec;
     struct quarry_table *t;
-    int r = read_spec_parse(cli, args, &spec, err);
+    int r = scan_args_parse(cli, args, &spec, err);
     if (r)
         return r;
     r = cli_table(cli, args->words[0], &t, err);
@@ -48,7 +48,7 @@ static int scan_table(struct cli *cli,
         r = scan_rows(t, &spec.options, each, ctx, err);
         quarry_table_close(t);
     }
-    read_spec_close(&spec);
+    scan_args_close(&spec);
     return r;
 }
 

@@ -1,7 +1,7 @@
 /* Which rows and cells a command reads: the scan options of the command line.
  */
-#ifndef CLI_READ_SPEC_H
-#define CLI_READ_SPEC_H
+#ifndef CLI_SCAN_ARGS_H
+#define CLI_SCAN_ARGS_H
 
 #include "base/core/buf.h"
 #include "bigtable/client/quarry.h"
@@ -12,7 +12,7 @@
 extern const struct option read_options[];
 
 /* The options as the library takes them, with the memory they borrow. */
-struct read_spec {
+struct scan_args {
     struct quarry_read_options options;
     struct buf program;           /* Of --saw. */
     struct quarry_range *ranges;  /* Owned, and the bytes of their ends. */
@@ -21,19 +21,19 @@ struct read_spec {
     struct quarry_filter *filter; /* Owned. */
 };
 
-/* Read the options in @args. On success read_spec_close(). Errors: ERR_USAGE.
+/* Read the options in @args. On success scan_args_close(). Errors: ERR_USAGE.
  */
-MUST_CHECK int read_spec_parse(struct cli *cli,
+MUST_CHECK int scan_args_parse(struct cli *cli,
                                const struct args *args,
-                               struct read_spec *out,
+                               struct scan_args *out,
                                struct err *err);
-void read_spec_close(struct read_spec *spec);
+void scan_args_close(struct scan_args *spec);
 
 /* Narrow @spec to the columns "family" or "family:qualifier" in @columns.
  * Errors: ERR_INVALID. */
-MUST_CHECK int read_spec_columns(struct read_spec *spec,
+MUST_CHECK int scan_args_columns(struct scan_args *spec,
                                  const char *const *columns,
                                  size_t count,
                                  struct err *err);
 
-#endif /* CLI_READ_SPEC_H */
+#endif /* CLI_SCAN_ARGS_H */

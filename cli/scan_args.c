@@ -1,5 +1,5 @@
 /* Scan options of the command line into read options of the library. */
-#include "cli/read_spec.h"
+#include "cli/scan_args.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static struct slice after_prefix(struct slice prefix)
     return slice_make(end, n);
 }
 
-static void parse_ranges(const struct args *args, struct read_spec *spec)
+static void parse_ranges(const struct args *args, struct scan_args *spec)
 {
     size_t prefixes = args_count(args, "prefix");
     const char *start = args_value(args, "start");
@@ -74,7 +74,7 @@ static void parse_ranges(const struct args *args, struct read_spec *spec)
     spec->options.range_count = n;
 }
 
-static void parse_names(const struct args *args, struct read_spec *spec)
+static void parse_names(const struct args *args, struct scan_args *spec)
 {
     size_t families = args_count(args, "family");
     size_t keys = args_count(args, "row");
@@ -143,7 +143,7 @@ static int parse_sample(const struct args *args,
 }
 
 static int
-parse_filter(const struct args *args, struct read_spec *spec, struct err *err)
+parse_filter(const struct args *args, struct scan_args *spec, struct err *err)
 {
     struct quarry_filter *parts[FILTERS_MAX];
     const char *rows = args_value(args, "row-regex");
@@ -163,7 +163,7 @@ parse_filter(const struct args *args, struct read_spec *spec, struct err *err)
 }
 
 static int
-parse_program(const struct args *args, struct read_spec *spec, struct err *err)
+parse_program(const struct args *args, struct scan_args *spec, struct err *err)
 {
     const char *file = args_value(args, "saw");
     const char *text = args_value(args, "saw-text");
@@ -181,9 +181,9 @@ parse_program(const struct args *args, struct read_spec *spec, struct err *err)
     return r;
 }
 
-int read_spec_parse(struct cli *cli,
+int scan_args_parse(struct cli *cli,
                     const struct args *args,
-                    struct read_spec *out,
+                    struct scan_args *out,
                     struct err *err)
 {
     int r;
@@ -196,11 +196,11 @@ int read_spec_parse(struct cli *cli,
     if (!r)
         r = parse_program(args, out, err);
     if (r)
-        read_spec_close(out);
+        scan_args_close(out);
     return r;
 }
 
-void read_spec_close(struct read_spec *spec)
+void scan_args_close(struct scan_args *spec)
 {
     for (size_t i = 0; spec->ranges && i < spec->options.range_count; i++) {
         mem_free((void *)(uintptr_t)spec->ranges[i].start.data);
@@ -235,7 +235,7 @@ static struct quarry_filter *column_filter(const char *text, struct err *err)
     return f;
 }
 
-int read_spec_columns(struct read_spec *spec,
+int scan_args_columns(struct scan_args *spec,
                       const char *const *columns,
                       size_t count,
                       struct err *err)
