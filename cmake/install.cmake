@@ -22,7 +22,7 @@ endif()
 
 foreach(header
         base/core/buf.h base/core/err.h base/core/macros.h base/core/slice.h
-        bigtable/client/quarry.h mapreduce/mapreduce.h)
+        bigtable/client/quarry.h bigtable/row/cells.h mapreduce/mapreduce.h)
     get_filename_component(dir ${header} DIRECTORY)
     install(FILES ${header}
             DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/quarry/${dir})
