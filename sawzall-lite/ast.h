@@ -363,7 +363,8 @@ struct saw_stmt {
             struct saw_expr *cond; /* NULL: for ever. */
             struct saw_stmt *after;
             struct saw_stmt *body;
-            bool cond_last; /* do … while */
+            bool cond_last;    /* do … while */
+            bool has_function; /* A function literal is inside. */
         } loop;
 
         struct {

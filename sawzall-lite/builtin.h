@@ -42,6 +42,7 @@ struct saw_call {
     void *prepared; /* Of builtin->prepare; NULL otherwise. */
     /* Of saw, sawn and sawzall: the word before each argument; else NULL. */
     const enum saw_arg_flag *flags;
+    bool once; /* saw() rather than sawzall(). */
 };
 
 /* Compute. @args are call->arg_count slots in the order written. *@result is

@@ -665,6 +665,7 @@ static void call_saw(struct saw_checker *c, struct saw_expr *e)
     }
     e->u.call.site = check_site(c, NULL, args, e->type);
     e->u.call.site->flags = e->u.call.flags;
+    e->u.call.site->once = once;
 }
 
 static void

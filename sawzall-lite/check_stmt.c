@@ -291,6 +291,8 @@ static void body(struct saw_checker *c, struct saw_stmt *s)
 
 static void loop(struct saw_checker *c, struct saw_stmt *s)
 {
+    size_t functions = c->unit->functions.count;
+
     check_open_scope(c);
     if (s->u.loop.before)
         check_stmt(c, s->u.loop.before);
@@ -306,6 +308,7 @@ static void loop(struct saw_checker *c, struct saw_stmt *s)
     if (s->u.loop.cond && s->u.loop.cond_last)
         check_condition(c, s->u.loop.cond);
     check_close_scope(c);
+    s->u.loop.has_function = c->unit->functions.count != functions;
 }
 
 static void select_case(struct saw_checker *c, struct saw_stmt *s)

@@ -105,6 +105,16 @@ struct saw_run_options {
      * others are printed as they are emitted, as `emit t[k] <- v;`, like the
      * published interpreter does. NULL: aggregate all. */
     const char *table_output;
+    /* What getenv-like intrinsics may not see directly: the clock of now() in
+     * microseconds since 1970 (NULL: it is undefined) and the files of load()
+     * (NULL: refused). */
+    int64_t (*now_us)(void *ctx);
+    int (*read_file)(void *ctx,
+                     struct slice path,
+                     struct buf *out,
+                     struct err *err);
+    void *world_ctx;
+    uint64_t seed; /* Of rand() and nrand(). */
     /* Called with each row emitted to `keep`; borrowed during the call. */
     int (*keep)(void *ctx, const struct saw_row *row, struct err *err);
     void *keep_ctx;

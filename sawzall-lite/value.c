@@ -2,6 +2,7 @@
 #include "sawzall-lite/value.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 
 #include "base/core/hash.h"
 #include "base/core/panic.h"

@@ -107,6 +107,8 @@ struct saw_ctx {
     struct arena *arena;  /* Where new objects go. */
     size_t bytes_max;     /* Limit of arena->bytes; SIZE_MAX: none. */
     struct err err;       /* Of SAW_FAIL; the reason of SAW_UNDEF. */
+    char *text_end;       /* Where the last text made by + ends, and */
+    char *text_limit;     /* the room behind it; NULL: none. */
     struct buf scratch;   /* For whoever needs a buffer meanwhile. */
     struct rand_gen rand; /* Behind rand() and nrand(). */
     bool folding;         /* At compile time: no clock, no randomness. */

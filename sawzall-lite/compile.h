@@ -1,0 +1,17 @@
+/* The compiler: a checked tree to code. */
+#ifndef SAWZALL_LITE_COMPILE_H
+#define SAWZALL_LITE_COMPILE_H
+
+#include "base/core/arena.h"
+#include "sawzall-lite/check.h"
+#include "sawzall-lite/opcodes.h"
+
+/* Compile @u, which is free of errors, into @out; memory from @a. False, with
+ * an error in @d, when a function is larger than the machine can take. */
+bool saw_compile_unit(struct arena *a,
+                      const struct saw_unit *u,
+                      bool ignore_undefs,
+                      struct saw_diag *d,
+                      struct saw_code_pool *out);
+
+#endif /* SAWZALL_LITE_COMPILE_H */

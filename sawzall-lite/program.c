@@ -1,0 +1,130 @@
+/* Source to program; see sawzall.h. */
+#include "sawzall-lite/program.h"
+
+#include "base/core/hash.h"
+#include "base/core/panic.h"
+#include "sawzall-lite/compile.h"
+#include "sawzall-lite/parser.h"
+
+/* What every program begins with. */
+static const char prelude_text[] =
+    "output: table collection of bytes file(\"/dev/stdout\");\n"
+    "stdout: table collection of s: string file(\"/dev/stdout\")"
+    " format(\"%s\\n\", s);\n"
+    "stderr: table collection of s: string file(\"/dev/stderr\")"
+    " format(\"%s\\n\", s);\n"
+    "_undef_cnt: table sum of int;\n"
+    "_undef_details: table sum[msg: string] of int;\n"
+    "type Cell = { time: time, value: bytes };\n"
+    "type Row = { key: bytes, column: map[string] of array of Cell };\n"
+    "keep: table collection of Row;\n";
+
+static struct saw_function *parse(struct arena *a,
+                                  const struct saw_compile_options *opts,
+                                  const char *name,
+                                  struct slice text,
+                                  struct saw_diag *d)
+{
+    struct saw_tokens tokens;
+    struct saw_function *f;
+
+    saw_lex(a, opts, name, text, d, &tokens);
+    f = saw_parse(a, &tokens, d);
+    mem_free(tokens.at);
+    return f;
+}
+
+/* Two runs merge if their tables are the same: names, types, parameters. */
+static uint64_t fingerprint(const struct saw_program *p)
+{
+    struct buf b = BUF_INIT;
+    uint64_t h;
+    uint32_t i;
+
+    for (i = 0; i < p->pool.table_count; i++) {
+        const struct saw_table_site *t = &p->pool.tables[i];
+        struct saw_type type = {.kind = SAW_TABLE, .table = t->type};
+        buf_printf(&b, "%.*s: ", SLICE_ARG(t->name));
+        saw_type_print(&type, &b);
+        buf_append_byte(&b, '\n');
+    }
+    h = hash64(buf_slice(&b).data, b.len, 0);
+    buf_close(&b);
+    return h;
+}
+
+static void summary(struct saw_diag *d)
+{
+    if (d->error_count > SAW_ERRORS_MAX)
+        buf_printf(d->out, "(%u more errors)\n",
+                   d->error_count - SAW_ERRORS_MAX);
+}
+
+int saw_compile(const struct saw_compile_options *opts,
+                struct slice source,
+                const char *name,
+                struct saw_program **out,
+                struct buf *diagnostics)
+{
+    struct saw_program *p = mem_zalloc(1, sizeof(*p));
+    struct saw_diag d = {.out = diagnostics};
+    struct saw_function *prelude;
+    struct saw_function *main;
+    bool ok;
+
+    *out = NULL;
+    arena_init(&p->arena);
+    p->ignore_undefs = opts->ignore_undefs;
+    p->restricted = opts->restricted;
+    if (source.len > SAW_SOURCE_BYTES_MAX) {
+        buf_printf(diagnostics, "%s: error: the program is too long\n", name);
+        saw_program_free(p);
+        return ERR_INVALID;
+    }
+    prelude = parse(&p->arena, opts, "prelude", slice_str(prelude_text), &d);
+    main = parse(&p->arena, opts, name, source, &d);
+    ok = saw_check(&p->arena, opts, prelude, main, &d, &p->unit) &&
+         saw_compile_unit(&p->arena, &p->unit, opts->ignore_undefs, &d,
+                          &p->pool);
+    summary(&d);
+    if (!ok || d.error_count > 0) {
+        saw_program_free(p);
+        return ERR_INVALID;
+    }
+    p->fingerprint = fingerprint(p);
+    *out = p;
+    return 0;
+}
+
+void saw_program_free(struct saw_program *p)
+{
+    if (!p)
+        return;
+    saw_unit_close(&p->unit);
+    arena_close(&p->arena);
+    mem_free(p);
+}
+
+bool saw_program_wants_rows(const struct saw_program *p)
+{
+    return p->unit.wants_rows;
+}
+
+bool saw_program_keeps_rows(const struct saw_program *p)
+{
+    return p->unit.keep->used && p->unit.keep->table >= 0;
+}
+
+size_t saw_program_columns(const struct saw_program *p,
+                           const struct slice **columns,
+                           bool *all)
+{
+    *all = p->unit.all_columns;
+    *columns = p->unit.columns;
+    return p->unit.all_columns ? 0 : p->unit.column_count;
+}
+
+void saw_program_dump(const struct saw_program *p, struct buf *out)
+{
+    saw_code_dump(&p->pool, out);
+}

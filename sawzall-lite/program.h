@@ -1,0 +1,19 @@
+/* A compiled program from the inside, for run.c and dump.c. */
+#ifndef SAWZALL_LITE_PROGRAM_H
+#define SAWZALL_LITE_PROGRAM_H
+
+#include "base/core/arena.h"
+#include "sawzall-lite/check.h"
+#include "sawzall-lite/opcodes.h"
+#include "sawzall-lite/sawzall.h"
+
+struct saw_program {
+    struct arena arena; /* Of everything below. */
+    struct saw_unit unit;
+    struct saw_code_pool pool;
+    uint64_t fingerprint; /* Of its tables: states merge only if equal. */
+    bool ignore_undefs;
+    bool restricted;
+};
+
+#endif /* SAWZALL_LITE_PROGRAM_H */
