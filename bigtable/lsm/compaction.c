@@ -210,20 +210,13 @@ static int flush_mems(struct lsm *l,
     return rc;
 }
 
-int lsm_flush(struct lsm *l, struct err *err)
+/* PRE: flush_mutex is held. */
+static int
+flush_once(struct lsm *l, const struct lsm_snapshot *s, struct err *err)
 {
-    struct lsm_snapshot *s;
     struct output o;
-    int rc = check_cancelled(l, err);
+    int rc = flush_mems(l, s, &o, err);
 
-    if (rc)
-        return rc;
-    s = state_pin(&l->slot);
-    if (s->mem_count == 1) {
-        state_unpin(s);
-        return 0;
-    }
-    rc = flush_mems(l, s, &o, err);
     if (!rc) {
         struct lsm_change c = {.added = o.files,
                                .added_count = o.file_count,
@@ -237,7 +230,22 @@ int lsm_flush(struct lsm *l, struct err *err)
     if (!rc)
         atomic_fetch_add(&l->flushed_bytes, o.bytes);
     output_close(&o, rc == 0);
+    return rc;
+}
+
+int lsm_flush(struct lsm *l, struct err *err)
+{
+    struct lsm_snapshot *s;
+    int rc = check_cancelled(l, err);
+
+    if (rc)
+        return rc;
+    mutex_lock(&l->flush_mutex);
+    s = state_pin(&l->slot);
+    if (s->mem_count > 1)
+        rc = flush_once(l, s, err);
     state_unpin(s);
+    mutex_unlock(&l->flush_mutex);
     return rc;
 }
 
@@ -367,7 +375,8 @@ choose(const struct lsm *l, const struct runs_view *view, bool all)
     return c;
 }
 
-static int compact(struct lsm *l, bool all, bool *did, struct err *err)
+/* PRE: compaction_mutex is held. */
+static int compact_once(struct lsm *l, bool all, bool *did, struct err *err)
 {
     struct compaction_choice c;
     struct runs_view view;
@@ -375,11 +384,9 @@ static int compact(struct lsm *l, bool all, bool *did, struct err *err)
     bool to_bottom;
     int rc = check_cancelled(l, err);
 
-    *did = false;
     if (rc)
         return rc;
     mutex_lock(&l->edit_mutex);
-    INVARIANT(l->busy_run_min > l->busy_run_max); /* One at a time. */
     s = state_pin(&l->slot);
     runs_view_open(&view, s->version);
     c = choose(l, &view, all);
@@ -395,6 +402,17 @@ static int compact(struct lsm *l, bool all, bool *did, struct err *err)
         *did = rc == 0;
     }
     state_unpin(s);
+    return rc;
+}
+
+static int compact(struct lsm *l, bool all, bool *did, struct err *err)
+{
+    int rc;
+
+    *did = false;
+    mutex_lock(&l->compaction_mutex);
+    rc = compact_once(l, all, did, err);
+    mutex_unlock(&l->compaction_mutex);
     return rc;
 }
 

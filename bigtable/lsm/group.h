@@ -24,6 +24,10 @@ struct lsm {
     /* Flush and compaction commit their edits one after the other; held over
      * hooks.commit. Taken before publish_mutex. */
     struct mutex edit_mutex;
+    /* Flushes take turns, and so do compactions: each is held for the whole of
+     * one, and taken before the others. */
+    struct mutex flush_mutex;
+    struct mutex compaction_mutex;
     atomic_bool cancelled;
     uint32_t busy_run_min; /* Runs under compaction: [min, max], under */
     uint32_t busy_run_max; /* edit_mutex; min > max when there is none. */

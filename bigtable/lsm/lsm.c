@@ -49,6 +49,8 @@ static struct lsm *new_lsm(const struct lsm_options *opts)
     l->options.upper = buf_slice(&l->upper);
     mutex_init(&l->publish_mutex);
     mutex_init(&l->edit_mutex);
+    mutex_init(&l->flush_mutex);
+    mutex_init(&l->compaction_mutex);
     l->busy_run_min = 1;
     return l;
 }
@@ -57,6 +59,8 @@ static void free_lsm(struct lsm *l)
 {
     mutex_close(&l->publish_mutex);
     mutex_close(&l->edit_mutex);
+    mutex_close(&l->flush_mutex);
+    mutex_close(&l->compaction_mutex);
     buf_close(&l->lower);
     buf_close(&l->upper);
     mem_free(l->dir);

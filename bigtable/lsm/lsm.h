@@ -128,7 +128,8 @@ size_t lsm_frozen_bytes(const struct lsm *l);
 void lsm_freeze(struct lsm *l, uint64_t sequence);
 
 /* Write the frozen memtables (all of them, oldest first) to one table: a minor
- * compaction. Parks. No-op when there are none. */
+ * compaction. Parks. No-op when there are none. Waits for a flush that is
+ * running. */
 MUST_CHECK int lsm_flush(struct lsm *l, struct err *err);
 
 /* --- compaction -------------------------------------------------------- */
@@ -139,7 +140,8 @@ uint64_t lsm_compaction_debt(const struct lsm *l);
 /* Run the most useful one. *@did tells whether there was one. Parks. Stops with
  * ERR_CANCELLED within milliseconds of lsm_cancel(). */
 MUST_CHECK int lsm_compact(struct lsm *l, bool *did, struct err *err);
-/* Merge everything into one run, dropping what is deleted or expired. Parks. */
+/* Merge everything into one run, dropping what is deleted or expired. Waits for
+ * a compaction that is running. Parks. */
 MUST_CHECK int lsm_compact_major(struct lsm *l, struct err *err);
 /* Make running and later flushes and compactions fail with ERR_CANCELLED. */
 void lsm_cancel(struct lsm *l);
