@@ -133,7 +133,7 @@ static void strip_query_session(struct buf *b, size_t from)
     }
 }
 
-/* Drop ";jsessionid=…" from the path @b[from..]. */
+/* Drop ";jsessionid=…" from the end of the path @b[from..]. */
 static void strip_path_session(struct buf *b, size_t from)
 {
     for (size_t i = from; i < b->len; i++) {
@@ -145,10 +145,9 @@ static void strip_path_session(struct buf *b, size_t from)
         n = http_slice_is(slice_sub(s, 0, 11), "jsessionid=")
                 ? session_length(s)
                 : 0;
-        if (n == 0)
+        if (n == 0 || n != s.len)
             continue;
-        memmove(b->data + i, b->data + i + n + 1, b->len - i - n - 1);
-        b->len -= n + 1;
+        b->len = i;
         return;
     }
 }
