@@ -1,0 +1,45 @@
+/* Counters of a process, by name, for people and scrapers.
+ *
+ * A counter is registered once and then added to without a lock; names are like
+ * "rpc.calls" and are listed in order.
+ *
+ * Threads: any.
+ */
+#ifndef BASE_RPC_VARS_H
+#define BASE_RPC_VARS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct buf;
+struct vars;
+
+struct var {
+    atomic_uint_least64_t value;
+};
+
+struct vars *vars_new(void); /* Owned. */
+void vars_free(struct vars *v);
+
+/* The counter @name, made at its first mention. Borrowed until vars_free(). */
+struct var *vars_get(struct vars *v, const char *name);
+
+static inline void var_add(struct var *v, uint64_t by)
+{
+    atomic_fetch_add_explicit(&v->value, by, memory_order_relaxed);
+}
+
+static inline void var_set(struct var *v, uint64_t value)
+{
+    atomic_store_explicit(&v->value, value, memory_order_relaxed);
+}
+
+static inline uint64_t var_read(const struct var *v)
+{
+    return atomic_load_explicit(&v->value, memory_order_relaxed);
+}
+
+/* Append "name value" lines in the names' order. */
+void vars_print(struct vars *v, struct buf *out);
+
+#endif /* BASE_RPC_VARS_H */
