@@ -3,14 +3,38 @@
 
 #include <string.h>
 
-#define OF_JOB(what, line)                                                     \
-    {                                                                          \
-        .name = #what, .example = line, .job = &job_##what,                    \
-    }
-
 static const struct job_entry entries[] = {
-    OF_JOB(word_count,
-           "quarry job run word_count --input file:book.txt --output file:out"),
+    {.name = "inverted_index",
+     .example = "quarry job run inverted_index --input "
+                "table:webtable?columns=contents:,http: --output table:words",
+     .job = &job_inverted_index},
+    {.name = "link_graph",
+     .example = "quarry job run link_graph --input "
+                "table:webtable?columns=anchor: --output table:links",
+     .job = &job_link_graph},
+    {.name = "page_rank",
+     .help = "Rank pages by the links to them.",
+     .example = "quarry job run page_rank --input table:links --output "
+                "file:ranks --param iterations=30",
+     .params = page_rank_params,
+     .param_count = PAGE_RANK_PARAM_COUNT,
+     .driver = page_rank_run},
+    {.name = "tera_sort",
+     .example = "quarry job run tera_sort --input file:lines.txt --output "
+                "file:sorted --param key_bytes=10",
+     .job = &job_tera_sort},
+    {.name = "top_hosts",
+     .example = "quarry job run top_hosts --input "
+                "table:webtable?columns=http:url --output file:hosts",
+     .job = &job_top_hosts},
+    {.name = "url_frequency",
+     .example = "quarry job run url_frequency --input file:access.log "
+                "--output file:urls",
+     .job = &job_url_frequency},
+    {.name = "word_count",
+     .example = "quarry job run word_count --input file:book.txt --output "
+                "file:words",
+     .job = &job_word_count},
 };
 
 const struct job_entry *jobs_list(size_t *count)

@@ -36,6 +36,18 @@ MUST_CHECK int jobs_run(const struct job_entry *entry,
                         struct mr_report **report,
                         struct err *err);
 
+extern const struct mr_job job_inverted_index;
+extern const struct mr_job job_link_graph;
+extern const struct mr_job job_tera_sort;
+extern const struct mr_job job_top_hosts;
+extern const struct mr_job job_url_frequency;
 extern const struct mr_job job_word_count;
+
+/* PageRank takes several jobs. */
+int page_rank_run(const struct mr_options *opts,
+                  struct mr_report **report,
+                  struct err *err);
+#define PAGE_RANK_PARAM_COUNT 4
+extern const struct mr_param page_rank_params[PAGE_RANK_PARAM_COUNT];
 
 #endif /* JOBS_JOBS_H */

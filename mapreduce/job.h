@@ -187,6 +187,23 @@ MUST_CHECK int mr_run(const struct mr_options *opts,
                       struct err *err);
 void mr_report_free(struct mr_report *r); /* NULL is allowed. */
 
+/* --- chains of jobs ----------------------------------------------------- */
+
+/* A fresh directory for what passes between the jobs of a chain, near where
+ * @opts keeps its own. *@dir is owned; remove it with mr_scratch_remove(). */
+MUST_CHECK int mr_scratch_make(const struct mr_options *opts,
+                               struct world *world,
+                               char **dir,
+                               struct err *err);
+/* Remove @path, which is that directory or lies in it; none is fine. */
+MUST_CHECK int
+mr_scratch_remove(struct world *world, const char *path, struct err *err);
+/* What mr_run would say of the outputs of @opts: for a chain whose last job
+ * writes them, and which had better know at once. */
+MUST_CHECK int mr_check_outputs(const struct mr_options *opts,
+                                struct world *world,
+                                struct err *err);
+
 /* A counter of the report, 0 when there is none of the name. */
 int64_t mr_report_counter(const struct mr_report *r, const char *name);
 

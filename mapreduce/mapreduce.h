@@ -182,6 +182,8 @@ QUARRY_EXPORT int64_t mr_job_time_us(const struct mr_task *t);
 /* The number of this map task's split or this reduce task's partition. */
 QUARRY_EXPORT unsigned mr_task_index(const struct mr_task *t);
 QUARRY_EXPORT unsigned mr_partition_count(const struct mr_task *t);
+/* The file or table the record at hand is from; "" in a reducer. */
+QUARRY_EXPORT const char *mr_input_path(const struct mr_task *t);
 /* True inside map, map_end and the setup of a map task. */
 QUARRY_EXPORT bool mr_is_map(const struct mr_task *t);
 
@@ -265,7 +267,8 @@ QUARRY_EXPORT void mr_delete_column(struct mr_output *out,
 QUARRY_EXPORT void
 mr_delete_family(struct mr_output *out, struct slice row, const char *family);
 QUARRY_EXPORT void mr_delete_row(struct mr_output *out, struct slice row);
-/* True if what is written goes to a table. */
+/* What is written to: a table, record files, or (neither) text. */
 QUARRY_EXPORT bool mr_output_is_table(const struct mr_output *out);
+QUARRY_EXPORT bool mr_output_is_records(const struct mr_output *out);
 
 #endif /* MAPREDUCE_MAPREDUCE_H */

@@ -68,6 +68,11 @@ unsigned mr_partition_count(const struct mr_task *t)
     return t->partition_count;
 }
 
+const char *mr_input_path(const struct mr_task *t)
+{
+    return t->input_path ? t->input_path : "";
+}
+
 bool mr_is_map(const struct mr_task *t)
 {
     return t->is_map;

@@ -44,6 +44,7 @@ struct mr_task {
     unsigned attempt;
     unsigned partition_count;
     void *state;
+    const char *input_path; /* Of the split at hand; borrowed. */
     struct counters counters;
     struct task_status *status;  /* Shared with the job master. */
     struct collector *collector; /* Of a map task with reducers; else NULL. */

@@ -50,6 +50,7 @@ void engine_free(struct engine *e)
     if (!e)
         return;
     saw_program_free(e->saw);
+    mem_free(e->mapper);
     if (e->library)
         dlclose(e->library);
     mem_free(e);

@@ -30,6 +30,7 @@ struct engine {
     struct mr_job made;               /* Of engines that make one up. */
     void *library;                    /* native: dlopen's handle. */
     struct saw_program *saw;          /* sawzall: compiled. */
+    char *mapper;                     /* streaming: with its combiner. Owned. */
 };
 
 /* The engine that made up the job of @t. */

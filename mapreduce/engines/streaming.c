@@ -202,6 +202,25 @@ static int command_finish(struct command *c, struct err *err)
     return code ? code : wait_end(c, err);
 }
 
+/* --- the combiner -------------------------------------------------------- */
+
+/* What one task emits, sorted and combined before it leaves the task: a
+ * pipeline, with the status of each command that may fail. */
+static char *combined_command(const struct mr_program *p)
+{
+    struct buf b = BUF_INIT;
+    buf_printf(&b,
+               "exec 4>&1\n"
+               "status=$({ { ( %s\n) 3>&- 4>&-; echo $? >&3; } | "
+               "LC_ALL=C sort -s -t '\t' -k1,1 3>&- 4>&- | "
+               "{ ( %s\n) 3>&- >&4 4>&-; }; } 3>&1)\n"
+               "last=$?\n"
+               "[ $last -eq 0 ] || exit $last\n"
+               "exit $status\n",
+               p->mapper, p->combiner);
+    return buf_take(&b);
+}
+
 /* --- the job's functions ----------------------------------------------- */
 
 static int setup(struct mr_task *t, struct err *err)
@@ -210,6 +229,8 @@ static int setup(struct mr_task *t, struct err *err)
     struct command *c = mem_zalloc(1, sizeof(*c));
     c->task = t;
     c->text = mr_is_map(t) ? e->program->mapper : e->program->reducer;
+    if (mr_is_map(t) && e->mapper)
+        c->text = e->mapper;
     c->in = c->out = -1;
     mr_set_state(t, c);
     signal(SIGPIPE, SIG_IGN);
@@ -319,6 +340,8 @@ int streaming_load(struct engine *e, struct err *err)
     bool reduces = p->reducer && p->reducer[0] != '\0';
     if (p->mapper[0] == '\0')
         return err_set(err, ERR_INVALID, "the mapper command is empty");
+    if (p->combiner && p->combiner[0] != '\0' && reduces)
+        e->mapper = combined_command(p);
     e->made = (struct mr_job){
         .abi_version = MR_ABI_VERSION,
         .name = "streaming",

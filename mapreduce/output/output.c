@@ -314,6 +314,11 @@ bool mr_output_is_table(const struct mr_output *out)
     return out && out->spec->kind == MR_SPEC_TABLE;
 }
 
+bool mr_output_is_records(const struct mr_output *out)
+{
+    return out && out->spec->kind == MR_SPEC_RECORDS;
+}
+
 /* --- changes of tables ------------------------------------------------- */
 
 static void change_write(struct mr_output *o,

@@ -191,6 +191,7 @@ map_split(struct attempt *a, const struct input_split *split, struct err *err)
     struct input_reader *r = NULL;
     struct buf name = BUF_INIT;
     int code = input_open(&a->input, split, &r, err);
+    a->task.input_path = split->path;
     if (code == 0)
         code = map_records(a, r, split->input, err);
     input_reader_close(r);

@@ -1,0 +1,165 @@
+/* Who links to whom: pages of a Webtable or of archives into a graph.
+ *
+ * Of a Webtable either the anchors are read, which lie on the rows linked to,
+ * or (links=contents) the pages themselves; archives always are. The result is
+ * a row a source: link:<target> holds the number of links.
+ *     table:    link:<target> = count
+ *     text:     source <tab> target <space> count, a line an edge
+ *     records:  key source, value targets, each ended by a line break
+ */
+#include <stdio.h>
+
+#include "base/core/panic.h"
+#include "bigtable/client/quarry.h"
+#include "jobs/jobs.h"
+#include "jobs/page.h"
+#include "jobs/pair_key.h"
+
+struct graph {
+    struct mr_task *task;
+    struct page_reader *pages;
+    bool from_contents;
+    struct slice source; /* Of the page at hand. */
+    struct buf key;
+    struct buf value;
+};
+
+static int setup(struct mr_task *t, struct err *err)
+{
+    struct graph *g = mem_zalloc(1, sizeof(*g));
+    const char *links = mr_param(t, "links");
+    g->task = t;
+    g->pages = page_reader_new();
+    g->from_contents = strcmp(links, "contents") == 0;
+    mr_set_state(t, g);
+    if (!g->from_contents && strcmp(links, "anchors") != 0)
+        return err_set(err, ERR_INVALID,
+                       "parameter links=%s: must be anchors or contents",
+                       links);
+    return 0;
+}
+
+static void teardown(struct mr_task *t)
+{
+    struct graph *g = mr_state(t);
+    page_reader_free(g->pages);
+    buf_close(&g->key);
+    buf_close(&g->value);
+    mem_free(g);
+}
+
+static void emit_edge(struct graph *g, struct slice from, struct slice to)
+{
+    if (pair_key(&g->key, from, to))
+        mr_emit_count(g->task, buf_slice(&g->key), 1);
+}
+
+static void emit_link(void *ctx, struct slice target)
+{
+    struct graph *g = ctx;
+    emit_edge(g, g->source, target);
+}
+
+static void map_anchors(struct graph *g, const struct quarry_row *row)
+{
+    struct slice last = {NULL, 0};
+    for (size_t i = 0; i < row->cell_count; i++) {
+        const struct quarry_cell *c = &row->cells[i];
+        if (!slice_eq_str(c->family, "anchor"))
+            continue;
+        /* Versions of an anchor are one link. */
+        if (!last.data || !slice_eq(last, c->qualifier))
+            emit_edge(g, c->qualifier, row->key);
+        last = c->qualifier;
+    }
+}
+
+static int
+map(struct mr_task *t, const struct mr_record *record, struct err *err)
+{
+    struct graph *g = mr_state(t);
+    struct page page;
+    (void)err;
+    if (record->row && !g->from_contents) {
+        map_anchors(g, record->row);
+    } else if (page_read(g->pages, record, &page)) {
+        g->source = page.key;
+        page_links(g->pages, &page, emit_link, g);
+    }
+    return 0;
+}
+
+static void write_edge(struct graph *g,
+                       struct mr_output *out,
+                       struct slice source,
+                       struct slice target,
+                       int64_t count)
+{
+    char text[24];
+    size_t n = (size_t)snprintf(text, sizeof(text), "%lld", (long long)count);
+    if (mr_output_is_table(out)) {
+        mr_put(out, source, "link", target, MR_JOB_TIME, slice_make(text, n));
+        return;
+    }
+    if (mr_output_is_records(out)) {
+        buf_append_slice(&g->value, target);
+        buf_append_byte(&g->value, '\n');
+        return;
+    }
+    buf_clear(&g->value);
+    buf_append_slice(&g->value, target);
+    buf_append_byte(&g->value, ' ');
+    buf_append(&g->value, text, n);
+    mr_write(out, source, buf_slice(&g->value));
+}
+
+static int reduce(struct mr_task *t,
+                  struct slice source,
+                  struct mr_values *values,
+                  struct err *err)
+{
+    struct graph *g = mr_state(t);
+    struct mr_output *out = mr_output(t, NULL);
+    struct slice value;
+    int64_t count = 0;
+    (void)err;
+    buf_clear(&g->key);
+    buf_clear(&g->value);
+    while (mr_values_next(values, &value)) {
+        struct slice target =
+            pair_key_member(mr_values_key(values), source.len);
+        if (count > 0 && !slice_eq(target, buf_slice(&g->key))) {
+            write_edge(g, out, source, buf_slice(&g->key), count);
+            count = 0;
+        }
+        buf_clear(&g->key);
+        buf_append_slice(&g->key, target);
+        count += mr_value_count(value);
+    }
+    write_edge(g, out, source, buf_slice(&g->key), count);
+    if (mr_output_is_records(out))
+        mr_write(out, source, buf_slice(&g->value));
+    return 0;
+}
+
+static const struct mr_param params[] = {
+    {"links", "anchors",
+     "Of a table: anchors, the anchor: cells of the pages linked to, or "
+     "contents, the pages that link."},
+};
+static const char *const families[] = {"link", NULL};
+
+const struct mr_job job_link_graph = {
+    .abi_version = MR_ABI_VERSION,
+    .name = "link_graph",
+    .help = "Make the graph of links from a Webtable or from archives.",
+    .params = params,
+    .param_count = ARRAY_LEN(params),
+    .setup = setup,
+    .teardown = teardown,
+    .map = map,
+    .reduce = reduce,
+    .combine = mr_combine_sum,
+    .group = pair_key_group,
+    .output_families = families,
+};

@@ -1,0 +1,323 @@
+/* Pages out of archives and Webtables. */
+#include "jobs/page.h"
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "bigtable/client/quarry.h"
+#include "mapreduce/warc/http.h"
+#include "mapreduce/warc/links.h"
+#include "mapreduce/warc/reader.h"
+#include "mapreduce/warc/url.h"
+
+/* A body longer than this is cut: no page has so much text. */
+#define BODY_BYTES_MAX ((size_t)64 << 20)
+
+struct page_reader {
+    struct http_decoder *decoder;
+    struct html_scanner *scanner;
+    struct http_message message;
+    struct buf uri;
+    struct buf key;
+    /* Of page_links: links wait for the end of the page, where <base> is
+     * known. hrefs, each with its length before it. */
+    struct buf hrefs;
+    struct buf base;
+    struct buf target_uri;
+    struct buf target_key;
+};
+
+struct page_reader *page_reader_new(void)
+{
+    struct page_reader *r = mem_zalloc(1, sizeof(*r));
+    r->decoder = http_decoder_new();
+    r->scanner = html_scanner_new();
+    return r;
+}
+
+void page_reader_free(struct page_reader *r)
+{
+    if (!r)
+        return;
+    http_decoder_free(r->decoder);
+    html_scanner_free(r->scanner);
+    buf_close(&r->uri);
+    buf_close(&r->key);
+    buf_close(&r->hrefs);
+    buf_close(&r->base);
+    buf_close(&r->target_uri);
+    buf_close(&r->target_key);
+    mem_free(r);
+}
+
+bool row_column(const struct quarry_row *row,
+                const char *family,
+                const char *qualifier,
+                struct slice *value)
+{
+    for (size_t i = 0; i < row->cell_count; i++) {
+        const struct quarry_cell *c = &row->cells[i];
+        if (slice_eq_str(c->family, family) &&
+            slice_eq_str(c->qualifier, qualifier)) {
+            *value = c->value;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_html(struct slice content_type, struct slice body)
+{
+    return html_is(http_media_type(content_type), body);
+}
+
+/* A row counts as a page if it was captured, not if it is only linked to. */
+static bool read_row(const struct quarry_row *row, struct page *out)
+{
+    struct slice type = SLICE_EMPTY;
+    bool has_uri = row_column(row, "http", "url", &out->uri);
+    bool has_body = row_column(row, "contents", "", &out->body);
+    out->key = row->key;
+    (void)row_column(row, "http", "content-type", &type);
+    out->html = has_body && is_html(type, out->body);
+    return has_uri || has_body;
+}
+
+static bool read_response(struct page_reader *r,
+                          const struct warc_record *w,
+                          struct page *out)
+{
+    struct slice type = SLICE_EMPTY;
+    struct slice payload;
+    if (!http_parse(w->block, &r->message) || r->message.is_request)
+        return false;
+    http_decode(r->decoder, &r->message, BODY_BYTES_MAX, &payload, &out->body);
+    (void)http_header(&r->message, "content-type", &type);
+    out->html = is_html(type, out->body);
+    return true;
+}
+
+static bool read_archive(struct page_reader *r,
+                         const struct warc_record *w,
+                         struct page *out)
+{
+    buf_clear(&r->uri);
+    buf_clear(&r->key);
+    if (!url_normalise(w->uri, &r->uri) ||
+        !url_row_key(buf_slice(&r->uri), &r->key))
+        return false;
+    out->uri = buf_slice(&r->uri);
+    out->key = buf_slice(&r->key);
+    switch (w->type) {
+    case WARC_RESPONSE: return read_response(r, w, out);
+    case WARC_RESOURCE:
+    case WARC_CONVERSION:
+        out->body = w->block;
+        out->html = is_html(w->content_type, w->block);
+        return true;
+    case WARC_OTHER:
+    case WARC_INFO:
+    case WARC_REQUEST:
+    case WARC_METADATA:
+    case WARC_REVISIT:
+    case WARC_CONTINUATION: break;
+    }
+    return false;
+}
+
+bool page_read(struct page_reader *r,
+               const struct mr_record *record,
+               struct page *out)
+{
+    *out = (struct page){SLICE_EMPTY, SLICE_EMPTY, SLICE_EMPTY, false};
+    if (record->row)
+        return read_row(record->row, out);
+    if (record->warc)
+        return read_archive(r, record->warc, out);
+    return false;
+}
+
+/* --- links ------------------------------------------------------------- */
+
+static void keep_link(void *ctx, const struct html_link *link)
+{
+    struct page_reader *r = ctx;
+    uint32_t len = (uint32_t)link->href.len;
+    buf_append(&r->hrefs, &len, sizeof(len));
+    buf_append_slice(&r->hrefs, link->href);
+}
+
+/* What links are relative to: the page's URI, moved by its <base>. */
+static void
+find_base(struct page_reader *r, const struct page *page, struct slice base)
+{
+    struct url from;
+    buf_clear(&r->base);
+    if (base.len == 0) {
+        buf_append_slice(&r->base, page->uri);
+        return;
+    }
+    url_split(page->uri, &from);
+    url_resolve(&from, base, &r->base);
+}
+
+static bool target_key(struct page_reader *r, struct slice href)
+{
+    struct url base;
+    url_split(buf_slice(&r->base), &base);
+    buf_clear(&r->target_uri);
+    buf_clear(&r->target_key);
+    url_resolve(&base, href, &r->target_uri);
+    return url_key(buf_slice(&r->target_uri), &r->target_key);
+}
+
+/* Only pages are worth an edge: "mailto:" and "javascript:" are none. */
+static bool is_page_link(struct slice uri)
+{
+    return slice_starts_with(uri, SLICE_LIT("http:")) ||
+           slice_starts_with(uri, SLICE_LIT("https:"));
+}
+
+void page_links(struct page_reader *r,
+                const struct page *page,
+                void (*fn)(void *ctx, struct slice target),
+                void *ctx)
+{
+    struct html_page info;
+    size_t at = 0;
+    if (!page->html || page->uri.len == 0)
+        return;
+    buf_clear(&r->hrefs);
+    html_scan(r->scanner, page->body, keep_link, r, &info);
+    find_base(r, page, info.base);
+    while (at < r->hrefs.len) {
+        uint32_t len;
+        memcpy(&len, r->hrefs.data + at, sizeof(len));
+        at += sizeof(len);
+        if (target_key(r, slice_make(r->hrefs.data + at, len)) &&
+            is_page_link(buf_slice(&r->target_uri)))
+            fn(ctx, buf_slice(&r->target_key));
+        at += len;
+    }
+}
+
+/* --- words ------------------------------------------------------------- */
+
+/* Longer runs are data, not words. */
+#define WORD_BYTES_MAX 64
+
+struct words {
+    char word[WORD_BYTES_MAX];
+    size_t len; /* May count beyond the array: then it is no word. */
+    void (*fn)(void *ctx, struct slice word);
+    void *ctx;
+};
+
+static void word_flush(struct words *w)
+{
+    if (w->len > 0 && w->len <= WORD_BYTES_MAX)
+        w->fn(w->ctx, slice_make(w->word, w->len));
+    w->len = 0;
+}
+
+static bool is_word_byte(unsigned char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c >= 0x80;
+}
+
+static void word_byte(struct words *w, char c)
+{
+    unsigned char b = (unsigned char)c;
+    if (b >= 'A' && b <= 'Z')
+        b |= 0x20;
+    if (!is_word_byte(b)) {
+        word_flush(w);
+        return;
+    }
+    if (w->len < WORD_BYTES_MAX)
+        w->word[w->len] = (char)b;
+    w->len++;
+}
+
+/* Does @s begin with the letters of @name, case aside? */
+static bool starts_with_name(struct slice s, const char *name)
+{
+    size_t n = strlen(name);
+    if (s.len < n)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if ((s.data[i] | 0x20) != name[i])
+            return false;
+    return true;
+}
+
+/* Bytes up to and with the first @end at or behind @from; the rest of @s when
+ * there is none. */
+static size_t skip_behind(struct slice s, size_t from, const char *end)
+{
+    size_t n = strlen(end);
+    for (size_t i = from; i + n <= s.len; i++)
+        if (memcmp(s.data + i, end, n) == 0)
+            return i + n;
+    return s.len;
+}
+
+/* The end of a script or style: its end tag, whatever its case. */
+static size_t skip_raw(struct slice s, const char *name)
+{
+    for (size_t i = 0; i + 2 < s.len; i++)
+        if (s.data[i] == '<' && s.data[i + 1] == '/' &&
+            starts_with_name(slice_sub(s, i + 2, s.len), name))
+            return skip_behind(s, i, ">");
+    return s.len;
+}
+
+/* Bytes of the tag, comment or raw element that begins at s.data[0], '<'. */
+static size_t markup_bytes(struct slice s)
+{
+    struct slice name = slice_sub(s, 1, s.len);
+    if (slice_starts_with(s, SLICE_LIT("<!--")))
+        return skip_behind(s, 4, "-->");
+    if (starts_with_name(name, "script"))
+        return skip_raw(s, "script");
+    if (starts_with_name(name, "style"))
+        return skip_raw(s, "style");
+    if (name.len > 0 &&
+        (name.data[0] == '/' || name.data[0] == '!' || name.data[0] == '?' ||
+         is_word_byte((unsigned char)(name.data[0] | 0x20))))
+        return skip_behind(s, 1, ">");
+    return 1;
+}
+
+/* "&eacute;" and the like, at most so long. */
+static size_t reference_bytes(struct slice s)
+{
+    enum {
+        LONGEST = 12
+    };
+
+    for (size_t i = 1; i < s.len && i < LONGEST; i++)
+        if (s.data[i] == ';')
+            return i + 1;
+    return 1;
+}
+
+void page_words(struct slice text,
+                bool html,
+                void (*fn)(void *ctx, struct slice word),
+                void *ctx)
+{
+    struct words w = {.len = 0, .fn = fn, .ctx = ctx};
+    size_t i = 0;
+    while (i < text.len) {
+        struct slice rest = slice_sub(text, i, text.len);
+        char c = text.data[i];
+        if (html && (c == '<' || c == '&')) {
+            word_flush(&w);
+            i += c == '<' ? markup_bytes(rest) : reference_bytes(rest);
+        } else {
+            word_byte(&w, c);
+            i++;
+        }
+    }
+    word_flush(&w);
+}

@@ -1,0 +1,34 @@
+/* Nodes as bytes, and the arithmetic of a round. */
+#include "jobs/page_rank_node.h"
+
+#include "base/core/coding.h"
+
+void page_rank_node_encode(const struct page_rank_node *n, struct buf *out)
+{
+    buf_put_le64(out, n->rank);
+    buf_put_le64(out, n->sum);
+    buf_put_u8(out, n->has_targets);
+    buf_append_slice(out, n->targets);
+}
+
+bool page_rank_node_decode(struct slice bytes, struct page_rank_node *n)
+{
+    struct cursor in = cursor_make(bytes);
+    n->rank = cursor_le64(&in);
+    n->sum = cursor_le64(&in);
+    n->has_targets = cursor_u8(&in) != 0;
+    n->targets = cursor_bytes(&in, cursor_left(&in));
+    return !in.bad;
+}
+
+/* @x times @ppm millionths, rounded down. */
+static uint64_t scale(uint64_t x, uint32_t ppm)
+{
+    return x / 1000000 * ppm + x % 1000000 * ppm / 1000000;
+}
+
+uint64_t page_rank_next(const struct page_rank_round *r, uint64_t sum)
+{
+    uint64_t jump = scale(PAGE_RANK_TOTAL, 1000000 - r->damping_ppm) / r->nodes;
+    return jump + scale(sum + r->dangling / r->nodes, r->damping_ppm);
+}

@@ -1,0 +1,51 @@
+/* What drivers that run several jobs need besides mr_run(). */
+#include <stdlib.h>
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "mapreduce/job.h"
+#include "mapreduce/output/commit.h"
+#include "mapreduce/output/dirs.h"
+
+int mr_scratch_make(const struct mr_options *opts,
+                    struct world *world,
+                    char **dir,
+                    struct err *err)
+{
+    const char *tmp = getenv("TMPDIR");
+    struct buf b = BUF_INIT;
+    int code;
+    if (opts->history_dir)
+        buf_printf(&b, "%s/.", opts->history_dir);
+    else
+        buf_printf(&b, "%s/quarry-", tmp ? tmp : "/tmp");
+    buf_printf(&b, "chain-%016llx", (unsigned long long)world_random(world));
+    *dir = buf_take(&b);
+    code = dirs_make(world, *dir, err);
+    if (code) {
+        mem_free(*dir);
+        *dir = NULL;
+    }
+    return code;
+}
+
+int mr_scratch_remove(struct world *world, const char *path, struct err *err)
+{
+    return dirs_remove(world, path, err);
+}
+
+int mr_check_outputs(const struct mr_options *opts,
+                     struct world *world,
+                     struct err *err)
+{
+    int code = 0;
+    for (size_t i = 0; i < opts->output_count && code == 0; i++) {
+        struct mr_spec s;
+        code = mr_spec_parse(&s, opts->outputs[i], true, world, err);
+        if (code == 0)
+            code = commit_check(world, &s, opts->overwrite, err);
+        mr_spec_close(&s);
+    }
+    return code;
+}
