@@ -63,7 +63,7 @@ static void run_file(const char *path)
 {
     FILE *f = fopen(path, "rb");
     struct buf whole = BUF_INIT;
-    char part[65536];
+    char part[8192];
     size_t n;
     if (!f) {
         perror(path);
