@@ -1,9 +1,19 @@
 /* sort and sortx: arrays in ascending order. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/core/panic.h"
 #include "sawzall-lite/builtins/private.h"
+
+static bool is_comparison(const struct saw_type *f, const struct saw_type *elem)
+{
+    return f->kind == SAW_BAD ||
+           (f->kind == SAW_FUNCTION && f->field_count == 2 &&
+            saw_type_equal(f->fields[0].type, elem) &&
+            saw_type_equal(f->fields[1].type, elem) &&
+            f->elem->kind == SAW_INT);
+}
 
 static const struct saw_type *check_sorted(struct saw_check *c)
 {
@@ -23,8 +33,15 @@ static const struct saw_type *check_sorted(struct saw_check *c)
     }
     if (t->elem->kind == SAW_BOOL)
         return saw_check_fail(c, 0, "bools have no order");
-    if (c->arg_count == 2 && c->arg_types[1]->kind != SAW_FUNCTION)
-        return saw_check_fail(c, 1, "expected a comparison function");
+    if (c->arg_count == 2 && !is_comparison(c->arg_types[1], t->elem)) {
+        saw_check_fail(c, 1, "expected a function of two %s that gives an int",
+                       saw_type_name(t->elem, &b));
+        buf_close(&b);
+        return NULL;
+    }
+    if (c->arg_count == 2)
+        snprintf(c->warning, sizeof(c->warning),
+                 "the comparison is ignored: values sort in ascending order");
     return t;
 }
 

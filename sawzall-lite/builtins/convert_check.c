@@ -83,6 +83,13 @@ static bool same_shape(const struct saw_type *a, const struct saw_type *b)
     return true;
 }
 
+/* Parts of maps are made of equal types, or of basic ones. */
+static bool pairs_up(const struct saw_type *from, const struct saw_type *to)
+{
+    return saw_type_equal(from, to) ||
+           (saw_kind_is_basic(from->kind) && saw_kind_is_basic(to->kind));
+}
+
 /* Conversions of the pairs of an array into a map take nothing further. */
 static bool find_array_to_map(const struct saw_type *from,
                               const struct saw_type *to,
@@ -90,8 +97,7 @@ static bool find_array_to_map(const struct saw_type *from,
 {
     struct way key;
     struct way value;
-    if (!saw_kind_is_basic(from->elem->kind) ||
-        !saw_kind_is_basic(to->key->kind) || !saw_kind_is_basic(to->elem->kind))
+    if (!pairs_up(from->elem, to->key) || !pairs_up(from->elem, to->elem))
         return false;
     if (!find_step(from->elem, to->key, &key) ||
         !find_step(from->elem, to->elem, &value))

@@ -9,6 +9,7 @@ static const struct saw_builtin *const families[] = {
     saw_builtins_core,  saw_builtins_array,  saw_builtins_string,
     saw_builtins_match, saw_builtins_format, saw_builtins_math,
     saw_builtins_time,  saw_builtins_codec,  saw_builtins_outside,
+    saw_builtins_proto,
 };
 
 const struct saw_builtin *saw_builtin_at(size_t index)

@@ -4,7 +4,9 @@
  * wrong type is an error of the compiler. Widths and precisions count
  * characters.
  */
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/core/panic.h"
@@ -209,6 +211,46 @@ static void c_directive(const struct spec *s, const char *length, char *out)
     *out = '\0';
 }
 
+/* Digits of %e that say all about a double. */
+#define DIGITS_MAX 17
+
+/* %f of a number so large, or to so many places, that C would print digits
+ * which the double does not hold: 0 in their stead. */
+static void print_fixed(const struct spec *s, double v, struct buf *out)
+{
+    int places = s->precision < 0 ? 6 : s->precision;
+    char digits[40];
+    char text[WIDTH_MAX + 400];
+    struct spec as = {.width = s->width, .minus = s->minus};
+    const char *p = digits;
+    size_t n = 0;
+    int exponent;
+
+    snprintf(digits, sizeof(digits), "%.*e", DIGITS_MAX - 1, fabs(v));
+    exponent = atoi(strchr(digits, 'e') + 1);
+    if (signbit(v))
+        text[n++] = '-';
+    else if (s->plus)
+        text[n++] = '+';
+    for (int at = exponent < 0 ? 0 : exponent; at >= -places; at--) {
+        bool have = at <= exponent && *p != 'e';
+        if (at == -1)
+            text[n++] = '.';
+        text[n++] = have ? *p++ : '0';
+        p += *p == '.';
+    }
+    pad_text(&as, slice_make(text, n), n, out);
+}
+
+/* More digits asked for than a double has? */
+static bool beyond_double(const struct spec *s, double v)
+{
+    int places = s->precision < 0 ? 6 : s->precision;
+    return s->verb == 'f' && isfinite(v) && !s->zero &&
+           (fabs(v) >= 1e17 ||
+            (fabs(v) > 0 && log10(fabs(v)) + places + 1 > 17));
+}
+
 static void print_number(const struct spec *s,
                          const struct saw_type *t,
                          union saw_slot v,
@@ -221,6 +263,14 @@ static void print_number(const struct spec *s,
     size_t room = (size_t)MAX_OF(s->width, s->precision) + 400;
     bool real = t->kind == SAW_FLOAT;
 
+    if (real && isnan(v.f)) {
+        pad_text(s, SLICE_LIT("nan"), 3, out);
+        return;
+    }
+    if (real && beyond_double(s, v.f)) {
+        print_fixed(s, v.f, out);
+        return;
+    }
     if (t->kind == SAW_UINT && (s->verb == 'd' || s->verb == 'i'))
         as.verb = 'u';
     c_directive(&as, real ? "" : "ll", directive);

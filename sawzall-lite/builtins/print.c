@@ -31,6 +31,10 @@ static void print_int(int64_t v, struct buf *out)
 void saw_print_float(double x, struct buf *out)
 {
     size_t before = out->len;
+    if (isnan(x)) { /* C may print a sign that means nothing. */
+        buf_append_str(out, "nan");
+        return;
+    }
     buf_printf(out, "%.15g", x);
     if (isfinite(x) && !memchr(out->data + before, '.', out->len - before) &&
         !memchr(out->data + before, 'e', out->len - before))

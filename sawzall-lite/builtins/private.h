@@ -16,6 +16,7 @@ extern const struct saw_builtin saw_builtins_format[];
 extern const struct saw_builtin saw_builtins_match[];
 extern const struct saw_builtin saw_builtins_math[];
 extern const struct saw_builtin saw_builtins_outside[];
+extern const struct saw_builtin saw_builtins_proto[];
 extern const struct saw_builtin saw_builtins_string[];
 extern const struct saw_builtin saw_builtins_time[];
 

@@ -430,3 +430,51 @@ enum saw_status saw_proto_encode(struct saw_ctx *ctx,
     buf_close(&out);
     return result->s ? SAW_OK : SAW_FAIL;
 }
+
+/* --- inprotocount --------------------------------------------------------- */
+
+static const struct saw_type *check_inprotocount(struct saw_check *c)
+{
+    if (c->arg_count != 1 || (c->arg_types[0]->kind != SAW_TUPLE &&
+                              c->arg_types[0]->kind != SAW_BAD))
+        return saw_check_fail(c, c->arg_count == 1 ? 0 : -1,
+                              "inprotocount() takes one proto tuple");
+    return &saw_type_int;
+}
+
+/* Fields present in @v and what is in it; only of proto tuples. */
+static int64_t count_present(const struct saw_type *t, union saw_slot v)
+{
+    int64_t n = 0;
+    if (t->kind == SAW_ARRAY) {
+        for (size_t i = 0; i < v.a->len; i++)
+            n += count_present(t->elem, v.a->items[i]);
+    } else if (t->kind == SAW_TUPLE && t->proto) {
+        for (size_t i = 0; i < t->field_count; i++) {
+            if (is_present(v.t, i))
+                n += 1 + count_present(t->fields[i].type, v.t->fields[i]);
+        }
+    }
+    return n;
+}
+
+static enum saw_status fn_inprotocount(struct saw_ctx *ctx,
+                                       const struct saw_call *call,
+                                       const union saw_slot *args,
+                                       union saw_slot *result)
+{
+    if (!call->arg_types[0]->proto)
+        return saw_undef(ctx,
+                         "inprotocount: can only be called with proto tuples");
+    result->i = count_present(call->arg_types[0], args[0]);
+    return SAW_OK;
+}
+
+const struct saw_builtin saw_builtins_proto[] = {
+    {.name = "inprotocount",
+     .flags = SAW_BUILTIN_PURE | SAW_BUILTIN_UNDEF,
+     .fn = fn_inprotocount,
+     .check = check_inprotocount,
+     .help = "inprotocount(t): how many fields a proto tuple has, also inside"},
+    {.name = NULL},
+};

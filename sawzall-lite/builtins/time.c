@@ -292,7 +292,7 @@ const struct saw_builtin saw_builtins_time[] = {
     TO(trunctomonth, "trunctomonth(t, tz): the beginning of the month"),
     TO(trunctoyear, "trunctoyear(t, tz): the beginning of the year"),
     {.name = "formattime",
-     .signature = "function(format: string, t: time, tz: string): string",
+     .signature = "function(fmt: string, t: time, tz: string): string",
      .args_min = 2,
      .flags = SAW_BUILTIN_PURE | SAW_BUILTIN_UNDEF,
      .fn = fn_formattime,

@@ -351,6 +351,15 @@ static void print_composite(struct cursor *c, uint8_t tag, struct buf *out)
     buf_append_str(out, " }");
 }
 
+/* NaN has no sign for the language. */
+static void print_float(double v, struct buf *out)
+{
+    if (isnan(v))
+        buf_append_str(out, "nan");
+    else
+        buf_printf(out, "%.15g", v);
+}
+
 static void print_value(struct cursor *c, struct buf *out)
 {
     uint8_t tag = (uint8_t)*c->p;
@@ -367,7 +376,7 @@ static void print_value(struct cursor *c, struct buf *out)
     case SAW_DATUM_INT:
         buf_printf(out, "%lld", (long long)saw_datum_int(d));
         break;
-    case SAW_DATUM_FLOAT: buf_printf(out, "%.15g", saw_datum_float(d)); break;
+    case SAW_DATUM_FLOAT: print_float(saw_datum_float(d), out); break;
     case SAW_DATUM_STRING:
     case SAW_DATUM_BYTES: saw_datum_text(d, out); break;
     default:

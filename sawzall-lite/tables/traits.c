@@ -82,7 +82,6 @@ static const struct saw_table_traits all[] = {
      .weight = SAW_TABLE_MUST,
      .param_max = 1 << 20,
      .indexed = true,
-     .element_addable = true,
      .weight_fingerprint = true},
     {.name = "mrcounter", .kind = SAW_TABLE_MRCOUNTER, .element_int = true},
     {.name = "text", .kind = SAW_TABLE_TEXT},
