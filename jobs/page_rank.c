@@ -27,8 +27,8 @@
 #include "jobs/pair_key.h"
 
 const struct mr_param page_rank_params[PAGE_RANK_PARAM_COUNT] = {
-    {"iterations", "50", "Rounds at most; one at least."},
-    {"tolerance", "0.000001",
+    {"iterations", "100", "Rounds at most; one at least."},
+    {"tolerance", "0.00001",
      "Stop when all ranks together change by less than this part of 1."},
     {"damping", "0.85", "The chance to follow a link instead of jumping."},
     {"limit", "0", "Write only so many of the best; 0: all."},

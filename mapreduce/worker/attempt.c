@@ -150,14 +150,14 @@ map_record(struct attempt *a, struct mr_record *record, struct err *err)
     return code;
 }
 
+/* Each split gives an equal part of the sample, from its first records. */
 static bool sampled_enough(const struct attempt *a,
-                           const struct input_reader *r,
-                           uint64_t keys_before)
+                           uint64_t record_bytes,
+                           uint64_t left_before)
 {
-    /* Each split gives an equal part of the sample. */
     uint64_t part = SAMPLE_KEY_BYTES / a->spec->splits.count;
-    return a->task.sample && (r->bytes_done > SAMPLE_SPLIT_BYTES ||
-                              keys_before - a->task.sample_left > part);
+    return a->task.sample && (record_bytes > SAMPLE_SPLIT_BYTES ||
+                              left_before - a->task.sample_left > part);
 }
 
 static int map_records(struct attempt *a,
@@ -168,13 +168,15 @@ static int map_records(struct attempt *a,
     struct mr_record record = {.input = input};
     uint64_t sample_left = a->task.sample_left;
     uint64_t number = 0;
+    uint64_t read = 0;
     bool more = true;
     int code = 0;
     while (code == 0) {
         code = r->next(r, &record, &more, err);
-        if (code || !more || sampled_enough(a, r, sample_left))
+        if (code || !more || sampled_enough(a, read, sample_left))
             break;
         record.number = number++;
+        read += record.key.len + record.value.len;
         code = map_record(a, &record, err);
         STATUS_SET(a->task.status, records, number);
         STATUS_SET(a->task.status, bytes, r->bytes_done);
