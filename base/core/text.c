@@ -80,13 +80,15 @@ int text_parse_double(struct slice s, double *out, struct err *err)
 {
     char text[NUMBER_BYTES_MAX];
     char *end = text;
+    bool good = is_decimal(s);
     double v = 0;
-    if (is_decimal(s)) {
+    if (good) {
         memcpy(text, s.data, s.len);
         text[s.len] = '\0';
         v = strtod(text, &end);
+        good = end == text + s.len && isfinite(v);
     }
-    if (end != text + s.len || s.len == 0 || !isfinite(v))
+    if (!good)
         return bad(err, "number", s, "a decimal number");
     *out = v;
     return 0;

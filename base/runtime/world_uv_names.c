@@ -152,9 +152,12 @@ static void do_list(void *arg)
         c->errnum = errno;
         return;
     }
-    while (errno = 0, (e = readdir(d)))
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+    do {
+        errno = 0; /* Which alone tells the end from an error. */
+        e = readdir(d);
+        if (e && strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
             name_list_add(&c->names, e->d_name);
+    } while (e);
     c->errnum = errno;
     closedir(d);
 }
