@@ -212,6 +212,7 @@ struct saw_expr {
             struct saw_expr *end; /* Of a slice; else NULL. */
             bool has_dollar;      /* Somewhere in begin or end. */
             uint32_t length_reg;  /* Where the compiler keeps `$`. */
+            uint32_t cached_reg;  /* Of `begin`, + 1; 0: not evaluated. */
         } index;
         struct saw_expr *dollar; /* The EXPR_INDEX it belongs to. */
 
@@ -274,6 +275,7 @@ struct saw_decl {
     struct saw_expr *init;           /* NULL: none. */
     bool is_static;
     bool is_param;
+    bool bound;    /* Stands for a part of an emit in format arguments. */
     bool finished; /* Its type is known: false inside its own declaration. */
     enum saw_quantifier quant;
     bool all_in_body; /* An `all` variable while the body is checked. */

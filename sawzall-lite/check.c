@@ -165,7 +165,7 @@ bool check_use(struct saw_checker *c, struct saw_decl *d, struct saw_pos pos)
     struct saw_function *f;
 
     d->used = true;
-    if (d->kind != DECL_VAR || d->is_static)
+    if (d->kind != DECL_VAR || d->is_static || d->bound)
         return true;
     c->nonstatic_use = true;
     if (!reachable(c, d)) {

@@ -185,38 +185,67 @@ static void name(struct saw_checker *c, struct saw_expr *e, bool row_ok)
 
 /* --- fields -------------------------------------------------------------- */
 
+/* What a chain of names means that is not a value: a type (with its package in
+ * front, or inside a tuple type). NULL: none. */
+static struct saw_decl *named_type(struct saw_checker *c,
+                                   const struct saw_expr *e)
+{
+    struct saw_decl *d;
+    struct buf b = BUF_INIT;
+
+    if (e->kind == EXPR_NAME) {
+        d = saw_scope_lookup(c->scope, e->u.name.text);
+    } else if (e->kind == EXPR_SELECT) {
+        saw_expr_print(e, &b); /* package.Type is one name. */
+        d = saw_scope_lookup(c->scope, buf_slice(&b));
+        buf_close(&b);
+        if (!d) {
+            d = named_type(c, e->u.select.object);
+            d = d && d->members ? saw_scope_find(d->members, e->u.select.name)
+                                : NULL;
+        }
+    } else {
+        return NULL;
+    }
+    return d && d->kind == DECL_TYPE ? d : NULL;
+}
+
+/* Make @e the static @m. */
+static void become_member(struct saw_expr *e, struct saw_decl *m)
+{
+    struct slice member = e->u.select.name;
+
+    e->kind = EXPR_NAME;
+    e->u.name.text = member;
+    e->u.name.decl = m;
+    if (m && m->kind == DECL_VAR && m->type) {
+        m->used = true;
+        e->type = m->type;
+        e->constant = m->constant;
+    }
+}
+
 /* T.member, where T names a tuple type: a static of it. */
 static bool static_member(struct saw_checker *c, struct saw_expr *e)
 {
-    struct saw_expr *o = e->u.select.object;
-    struct saw_decl *d = NULL;
+    struct saw_decl *d = named_type(c, e->u.select.object);
+    struct saw_decl *m;
 
-    if (o->kind == EXPR_NAME)
-        d = saw_scope_lookup(c->scope, o->u.name.text);
-    else if (o->kind == EXPR_SELECT && static_member(c, o))
-        d = o->u.name.decl;
-    if (!d || d->kind != DECL_TYPE)
+    if (!d)
         return false;
     d->used = true;
     if (!d->members) {
-        saw_error(c->diag, o->pos, "%.*s is not a tuple type",
+        saw_error(c->diag, e->pos, "%.*s is not a tuple type",
                   SLICE_ARG(d->name));
-    } else {
-        struct slice member = e->u.select.name;
-        struct saw_decl *m = saw_scope_find(d->members, member);
-        if (!m)
-            saw_error(c->diag, e->u.select.name_pos,
-                      "no member %.*s in tuple type %.*s", SLICE_ARG(member),
-                      SLICE_ARG(d->name));
-        e->kind = EXPR_NAME;
-        e->u.name.text = member;
-        e->u.name.decl = m;
-        if (m && m->kind == DECL_VAR && m->type) {
-            m->used = true;
-            e->type = m->type;
-            e->constant = m->constant;
-        }
+        e->kind = EXPR_BAD;
+        return true;
     }
+    m = saw_scope_find(d->members, e->u.select.name);
+    if (!m || m->kind != DECL_VAR)
+        saw_error(c->diag, e->u.select.name_pos,
+                  "no static %.*s in tuple type %.*s",
+                  SLICE_ARG(e->u.select.name), SLICE_ARG(d->name));
+    become_member(e, m);
     return true;
 }
 
@@ -243,16 +272,12 @@ static void select_field(struct saw_checker *c, struct saw_expr *e)
     bool row_ok = c->row_ok || slice_eq_str(e->u.select.name, "key");
     const struct saw_type *t;
     struct slice field = e->u.select.name;
+    struct saw_decl *m;
     size_t i;
 
     c->row_ok = false;
-    if (static_member(c, e)) {
-        if (e->kind == EXPR_NAME && e->u.name.decl &&
-            e->u.name.decl->kind == DECL_TYPE)
-            saw_error(c->diag, e->pos, "%.*s is a type, not a value",
-                      SLICE_ARG(e->u.name.text));
+    if (static_member(c, e))
         return;
-    }
     if (o->kind == EXPR_NAME)
         name(c, o, row_ok);
     else
@@ -272,7 +297,11 @@ static void select_field(struct saw_checker *c, struct saw_expr *e)
             return;
         }
     }
-    no_field(c, e, t);
+    m = t->members ? saw_scope_find(t->members, field) : NULL;
+    if (m && m->kind == DECL_VAR)
+        become_member(e, m);
+    else
+        no_field(c, e, t);
 }
 
 /* --- indexing ------------------------------------------------------------ */

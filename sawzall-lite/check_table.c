@@ -61,6 +61,27 @@ column(struct saw_checker *c, const struct saw_field_expr *x, const char *what)
     return f;
 }
 
+/* Such a table can be declared and its values printed, but not aggregated: the
+ * run that would have to says so. */
+static void PRINTF_LIKE(4, 5) refuse(struct saw_checker *c,
+                                     struct saw_table_type *t,
+                                     struct saw_pos pos,
+                                     const char *fmt,
+                                     ...)
+{
+    struct buf b = BUF_INIT;
+    va_list ap;
+
+    if (t->refusal)
+        return;
+    buf_printf(&b, "%s:%u: ", pos.source->name, saw_pos_line(pos));
+    va_start(ap, fmt);
+    buf_vprintf(&b, fmt, ap);
+    va_end(ap);
+    t->refusal = arena_dup(c->arena, buf_slice(&b)).data;
+    buf_close(&b);
+}
+
 /* --- the parts of a declaration ------------------------------------------ */
 
 static void indices(struct saw_checker *c,
@@ -155,14 +176,12 @@ static void weight(struct saw_checker *c,
          type->kind != SAW_FLOAT) ||
         (traits->weight_ordered && !is_ordered(type)) ||
         (traits->weight_addable && !is_addable(type, 0)))
-        saw_error(c->diag, x->weight.pos,
-                  "the weight of '%s' must be %s, not "
-                  "%s",
-                  traits->name,
-                  traits->weight_number    ? "int or float"
-                  : traits->weight_ordered ? "of an ordered type"
-                                           : "of a type that adds",
-                  check_type_text(c, type));
+        refuse(c, t, x->weight.pos, "the weight of '%s' must be %s, not %s",
+               traits->name,
+               traits->weight_number    ? "int or float"
+               : traits->weight_ordered ? "of an ordered type"
+                                        : "of a type that adds",
+               check_type_text(c, type));
 }
 
 static void element(struct saw_checker *c,
@@ -178,23 +197,23 @@ static void element(struct saw_checker *c,
         return;
     if (traits->kind == SAW_TABLE_TEXT && type->kind != SAW_STRING &&
         type->kind != SAW_BYTES)
-        saw_error(c->diag, x->element.pos,
-                  "the element of 'text' must be string or bytes, not %s",
-                  check_type_text(c, type));
+        refuse(c, t, x->element.pos,
+               "the element of 'text' must be string or bytes, not %s",
+               check_type_text(c, type));
     if (traits->kind == SAW_TABLE_RECORDIO && type->kind != SAW_STRING &&
         type->kind != SAW_BYTES && !(type->kind == SAW_TUPLE && type->proto))
-        saw_error(c->diag, x->element.pos,
-                  "the element of 'recordio' must be string or bytes, not %s",
-                  check_type_text(c, type));
+        refuse(c, t, x->element.pos,
+               "the element of 'recordio' must be string or bytes, not %s",
+               check_type_text(c, type));
     if ((traits->element_ordered && !is_ordered(type)) ||
         (traits->element_addable && !is_addable(type, 0)) ||
         (traits->element_int && type->kind != SAW_INT))
-        saw_error(c->diag, x->element.pos,
-                  "the element of '%s' must be %s, not %s", traits->name,
-                  traits->element_int       ? "int"
-                  : traits->element_ordered ? "of an ordered type"
-                                            : "of a type that adds",
-                  check_type_text(c, type));
+        refuse(c, t, x->element.pos, "the element of '%s' must be %s, not %s",
+               traits->name,
+               traits->element_int       ? "int"
+               : traits->element_ordered ? "of an ordered type"
+                                         : "of a type that adds",
+               check_type_text(c, type));
 }
 
 /* --- file, proc, format -------------------------------------------------- */
@@ -213,6 +232,7 @@ static void bind(struct saw_checker *c,
     d->pos = pos;
     d->finished = true;
     d->used = true;
+    d->bound = true;
     d->owner = c->fn;
     d->defined_reg = -1;
     d->table = -1;

@@ -241,10 +241,15 @@ tuple(struct saw_checker *c, struct saw_type_expr *x, struct saw_decl *name_of)
         name_of->type = t;
     }
     t->message = x->message;
+    t->proto = x->message;
+    for (i = 0; i < x->fields.count; i++)
+        t->proto |= x->fields.at[i].tag != 0;
     t->fields = f;
     check_open_scope(c);
-    if (name_of)
+    if (name_of) {
         name_of->members = c->scope;
+        t->members = c->scope;
+    }
     tuple_members(c, x, name_of);
     for (i = 0; i < x->fields.count; i++) {
         struct saw_field_expr *from = &x->fields.at[i];
@@ -323,18 +328,15 @@ static const struct saw_type *function(struct saw_checker *c,
         arena_zalloc(c->arena, (x->fields.count + 1) * sizeof(*f));
     size_t i;
 
-    if (name_of)
+    if (name_of) {
         t->name = name_of->name;
+        name_of->type = t;
+    }
     t->fields = f;
     t->elem = &saw_type_void;
     for (i = 0; i < x->fields.count; i++) {
         f[i].name = x->fields.at[i].name;
         f[i].type = check_type(c, x->fields.at[i].type, NULL, true);
-        if (f[i].type->kind == SAW_TABLE) {
-            saw_error(c->diag, x->fields.at[i].pos,
-                      "a table cannot be a parameter");
-            f[i].type = &saw_type_bad;
-        }
         t->field_count = i + 1;
     }
     if (x->fields.count > SAW_CALL_ARGS_MAX)
@@ -344,42 +346,51 @@ static const struct saw_type *function(struct saw_checker *c,
     return t;
 }
 
-static const struct saw_type *map(struct saw_checker *c,
-                                  struct saw_type_expr *x)
+/* A named array or map can be used inside of itself: `type T = array of
+ * function(x: T)`. */
+static const struct saw_type *named_container(struct saw_checker *c,
+                                              struct saw_type_expr *x,
+                                              struct saw_decl *name_of)
 {
-    const struct saw_type *key = check_type(c, x->key->type, NULL, false);
-    const struct saw_type *elem = check_type(c, x->elem, NULL, false);
+    struct saw_type *t =
+        type_new(c, x->kind == TYPE_ARRAY ? SAW_ARRAY : SAW_MAP);
 
-    return saw_type_map(c->arena, key, elem);
+    t->name = name_of->name;
+    t->elem = t->key = &saw_type_bad;
+    name_of->type = t;
+    if (t->kind == SAW_MAP)
+        t->key = check_type(c, x->key->type, NULL, false);
+    t->elem = check_type(c, x->elem, NULL, false);
+    if (t->elem == t || t->key == t) {
+        saw_error(c->diag, x->pos, "type %.*s contains itself",
+                  SLICE_ARG(t->name));
+        return &saw_type_bad;
+    }
+    return t;
 }
 
-/* Give an unnamed array or map type the name it is declared with. */
-static const struct saw_type *with_name(struct saw_checker *c,
-                                        const struct saw_type *t,
-                                        const struct saw_decl *name_of)
+static const struct saw_type *container(struct saw_checker *c,
+                                        struct saw_type_expr *x,
+                                        struct saw_decl *name_of)
 {
-    struct saw_type *copy;
+    const struct saw_type *key;
 
-    if (!name_of || t->name.len || t->kind == SAW_BAD)
-        return t;
-    copy = type_new(c, t->kind);
-    *copy = *t;
-    copy->name = name_of->name;
-    return copy;
+    if (name_of)
+        return named_container(c, x, name_of);
+    if (x->kind == TYPE_ARRAY)
+        return saw_type_array(c->arena, check_type(c, x->elem, NULL, false));
+    key = check_type(c, x->key->type, NULL, false);
+    return saw_type_map(c->arena, key, check_type(c, x->elem, NULL, false));
 }
 
 static const struct saw_type *
 any(struct saw_checker *c, struct saw_type_expr *t, struct saw_decl *name_of)
 {
-    const struct saw_type *elem;
-
     switch (t->kind) {
     case TYPE_BAD: return &saw_type_bad;
     case TYPE_NAME: return named(c, t);
     case TYPE_ARRAY:
-        elem = check_type(c, t->elem, NULL, false);
-        return with_name(c, saw_type_array(c->arena, elem), name_of);
-    case TYPE_MAP: return with_name(c, map(c, t), name_of);
+    case TYPE_MAP: return container(c, t, name_of);
     case TYPE_TUPLE: return tuple(c, t, name_of);
     case TYPE_PROTO: return proto(c, t, name_of);
     case TYPE_FUNCTION: return function(c, t, name_of);

@@ -112,7 +112,10 @@ static void search(struct search *s, struct saw_expr *e)
         if (e->u.index.end)
             search_index(s, e, e->u.index.end);
         break;
-    case EXPR_CALL: search_list(s, &e->u.call.args); break;
+    case EXPR_CALL:
+        search(s, e->u.call.fn);
+        search_list(s, &e->u.call.args);
+        break;
     case EXPR_CONVERT: search_list(s, &e->u.convert.args); break;
     case EXPR_COMPOSITE: search_list(s, &e->u.composite.items); break;
     case EXPR_STATEXPR: s->guarded = true; break;

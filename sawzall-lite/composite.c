@@ -61,6 +61,9 @@ bool check_composite_as(struct saw_checker *c,
 
     if (type->kind == SAW_ARRAY && !e->u.composite.paired)
         fits = items_fit(c, items, 0, 1, type->elem);
+    else if ((type->kind == SAW_STRING || type->kind == SAW_BYTES) &&
+             !e->u.composite.paired) /* {65, 66}: characters or bytes. */
+        fits = items_fit(c, items, 0, 1, &saw_type_int);
     else if (type->kind == SAW_TUPLE && !e->u.composite.paired)
         fits = fits_tuple(c, items, type);
     else if (type->kind == SAW_MAP && e->u.composite.paired)

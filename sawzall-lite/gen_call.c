@@ -32,12 +32,13 @@ void gen_closure(struct gen *g, const struct saw_function *f, gen_reg to)
     gen_release(g, mark);
 }
 
-/* Arguments in registers from @r on. */
+/* Arguments in registers from @r on, evaluated from the last to the first, as
+ * the language always has. */
 static void arguments(struct gen *g, const struct saw_exprs *args, gen_reg r)
 {
     size_t i;
 
-    for (i = 0; i < args->count && !g->u->failed; i++)
+    for (i = args->count; i-- > 0 && !g->u->failed;)
         gen_held(g, args->at[i], r + (gen_reg)i);
 }
 

@@ -109,6 +109,11 @@ gen_reg gen_load_var(struct gen *g, struct saw_decl *d, gen_reg to)
 {
     const struct saw_function *f = fixed_function(d);
 
+    if (d->type->kind == SAW_TABLE) { /* A table as such has no value. */
+        to = to == GEN_NO_REG ? gen_temp(g) : to;
+        gen_ak(g, SAW_OP_LOADI, to, 0);
+        return to;
+    }
     if (f) {
         to = to == GEN_NO_REG ? gen_temp(g) : to;
         gen_closure(g, f, to);
@@ -515,7 +520,8 @@ static void index_expr(struct gen *g, struct saw_expr *e, gen_reg to)
         g->at = e->pos;
         gen_abc(g, SAW_OP_AGETI, to, o, (uint32_t)i->constant->i);
     } else {
-        gen_reg r = gen_any(g, i);
+        gen_reg r =
+            e->u.index.cached_reg ? e->u.index.cached_reg - 1 : gen_any(g, i);
         g->at = e->pos;
         if (t->kind == SAW_MAP)
             gen_abcx(g, SAW_OP_MGET, to, o, r, t);
@@ -539,10 +545,13 @@ static void composite(struct gen *g, struct saw_expr *e, gen_reg to)
     gen_reg r = gen_temps(g, (uint32_t)items->count);
     size_t i;
 
-    for (i = 0; i < items->count && !g->u->failed; i++)
+    for (i = items->count; i-- > 0 && !g->u->failed;)
         gen_held(g, items->at[i], r + (gen_reg)i);
     g->at = e->pos;
-    if (e->type->kind == SAW_ARRAY)
+    if (e->type->kind == SAW_STRING || e->type->kind == SAW_BYTES) {
+        gen_abcx(g, SAW_OP_TEXT, to, r, (uint32_t)items->count, e->type);
+        gen_may_undef(g);
+    } else if (e->type->kind == SAW_ARRAY)
         gen_abc(g, SAW_OP_ARRAY, to, r, (uint32_t)items->count);
     else if (e->type->kind == SAW_MAP)
         gen_abcx(g, SAW_OP_MAP, to, r, (uint32_t)items->count / 2, e->type);

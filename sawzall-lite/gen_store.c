@@ -93,6 +93,11 @@ static void build_path(struct gen *g, struct saw_expr *e, struct path *p)
         p->at[i].index = gen_temp(g);
         gen_to(g, x->u.index.begin, p->at[i].index);
         gen_share(g, x->u.index.begin, p->at[i].index);
+        x->u.index.cached_reg = p->at[i].index + 1;
+    }
+    for (i = 0; i < p->count; i++) {
+        if (p->at[i].e->kind == EXPR_INDEX)
+            p->at[i].e->u.index.cached_reg = 0;
     }
 }
 

@@ -129,6 +129,7 @@
     OP(SSLICE, "abc")                                                          \
     OP(BSLICE, "abc")                                                          \
     OP(ARRAY, "abu")                                                           \
+    OP(TEXT, "abuX")                                                           \
     OP(TUPLE, "abX")                                                           \
     OP(MAP, "abuX")                                                            \
     OP(SADD, "abc")                                                            \

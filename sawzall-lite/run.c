@@ -124,6 +124,19 @@ static void init_vm(struct saw_run *r)
     vm->statics = mem_zalloc(vm->pool->static_count + 1, sizeof(*vm->statics));
 }
 
+static int check_tables(const struct saw_run *r, struct err *err)
+{
+    uint32_t i;
+
+    for (i = 0; i < r->program->pool.table_count; i++) {
+        const struct saw_run_table *t = &r->tables[i];
+        if (t->route == SAW_ROUTE_TABLE && t->site->type->refusal)
+            return err_set(err, ERR_INVALID, "table %s: %s", t->name,
+                           t->site->type->refusal);
+    }
+    return 0;
+}
+
 int saw_run_new(struct saw_program *p,
                 const struct saw_run_options *opts,
                 struct saw_run **out,
@@ -147,9 +160,13 @@ int saw_run_new(struct saw_program *p,
     for (i = 0; i < p->pool.table_count; i++)
         init_table(r, &r->tables[i], &p->pool.tables[i]);
     init_vm(r);
-    rc = saw_vm_run(&r->vm, p->pool.statics, empty, empty, none, err);
+    rc = check_tables(r, err);
+    if (rc == 0) {
+        rc = saw_vm_run(&r->vm, p->pool.statics, empty, empty, none, err);
+        if (rc != 0)
+            err_wrap(err, "initialising statics");
+    }
     if (rc != 0) {
-        err_wrap(err, "initialising statics");
         saw_run_free(r);
         return rc;
     }

@@ -187,7 +187,7 @@ static void print_at(const struct saw_type *t, struct buf *out, unsigned depth)
         buf_append_str(out, "array of ");
         print_at(t->elem, out, depth + 1);
     } else if (t->kind == SAW_MAP) {
-        buf_append_str(out, "map[");
+        buf_append_str(out, "map [");
         print_at(t->key, out, depth + 1);
         buf_append_str(out, "] of ");
         print_at(t->elem, out, depth + 1);

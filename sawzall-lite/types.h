@@ -62,6 +62,7 @@ enum saw_proto_type {
     SAW_PROTO_GROUP,
 };
 
+struct saw_scope;
 struct saw_table_expr;
 struct saw_type;
 
@@ -81,8 +82,9 @@ struct saw_type {
     const struct saw_type *key;  /* Of a map. */
     const struct saw_field *fields; /* Of a tuple; parameters of a function. */
     size_t field_count;
-    bool proto;        /* A proto tuple: fields can be absent. */
-    bool message;      /* `parsedmessage`. */
+    const struct saw_scope *members; /* Of a named tuple; the checker's. */
+    bool proto;                      /* A proto tuple: fields can be absent. */
+    bool message;                    /* `parsedmessage`. */
     struct slice name; /* The name it was declared with, or empty. */
     const struct saw_table_type *table; /* Of SAW_TABLE. */
 };
@@ -96,6 +98,7 @@ struct saw_table_type {
     size_t index_count;
     struct saw_field element;
     struct saw_field weight; /* type NULL when there is none. */
+    const char *refusal;     /* Why it cannot be aggregated; NULL: it can. */
     bool to_file;   /* file(…) or proc(…) given: goes out at once. */
     bool formatted; /* format(…) given. */
     bool uses_vars; /* Its arguments use variables that are not static. */

@@ -687,6 +687,9 @@ op_BSLICE:
 op_ARRAY:
     TRY(saw_op_array(ctx, &B, pc->u.r.c, &A));
     NEXT;
+op_TEXT:
+    TRY(saw_op_make_text(ctx, TYPE, &B, pc->u.r.c, &A));
+    NEXT2;
 op_TUPLE:
     TRY(saw_op_tuple(ctx, TYPE, &B, &A));
     NEXT2;

@@ -117,6 +117,12 @@ enum saw_status saw_op_array(struct saw_ctx *ctx,
                              const union saw_slot *items,
                              size_t count,
                              union saw_slot *to);
+/* Characters or, for bytes, bytes. */
+enum saw_status saw_op_make_text(struct saw_ctx *ctx,
+                                 const struct saw_type *t,
+                                 const union saw_slot *items,
+                                 size_t count,
+                                 union saw_slot *to);
 enum saw_status saw_op_tuple(struct saw_ctx *ctx,
                              const struct saw_type *t,
                              const union saw_slot *fields,

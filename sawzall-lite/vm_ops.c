@@ -192,6 +192,38 @@ enum saw_status saw_op_array(struct saw_ctx *ctx,
     return SAW_OK;
 }
 
+enum saw_status saw_op_make_text(struct saw_ctx *ctx,
+                                 const struct saw_type *t,
+                                 const union saw_slot *items,
+                                 size_t count,
+                                 union saw_slot *to)
+{
+    struct saw_str *s = saw_alloc(ctx, sizeof(*s) + count * 4);
+    size_t len = 0;
+    size_t i;
+    char *p;
+
+    if (!s)
+        return SAW_FAIL;
+    p = (char *)(s + 1);
+    for (i = 0; i < count; i++) {
+        uint64_t c = items[i].u;
+        size_t n = 1;
+        if (t->kind == SAW_BYTES)
+            p[len] = (char)(unsigned char)c;
+        else
+            n = c == 0 || c > 0x10ffff ? 0
+                                       : saw_utf8_encode((uint32_t)c, p + len);
+        if (n == 0 || (t->kind == SAW_BYTES && c > 255))
+            return saw_undef(ctx, "%lld is not a %s", (long long)c,
+                             t->kind == SAW_BYTES ? "byte" : "character");
+        len += n;
+    }
+    *s = (struct saw_str){p, len, count};
+    to->s = s;
+    return SAW_OK;
+}
+
 enum saw_status saw_op_tuple(struct saw_ctx *ctx,
                              const struct saw_type *t,
                              const union saw_slot *fields,
