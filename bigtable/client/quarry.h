@@ -337,6 +337,12 @@ struct quarry_read_options {
     size_t program_len;
     uint64_t program_fuel; /* Instructions per row; 0: 10 million. */
     bool read_ahead_off;   /* For scans that will stop soon. */
+    /* quarry_run_program: rows in order, one after the other, on the run given:
+     * for runs that print while they go. */
+    bool ordered;
+    /* quarry_run_program: stop with ERR_CANCELLED when it becomes true. NULL:
+     * never. Borrowed until the call returns. */
+    const _Atomic(bool) *cancel;
 };
 
 /* One row. *@out is NULL when it has no visible cell; else owned. */
@@ -371,7 +377,11 @@ QUARRY_EXPORT MUST_CHECK int quarry_scanner_next(struct quarry_scanner *s,
 QUARRY_EXPORT void quarry_scanner_close(struct quarry_scanner *s);
 
 /* Run a Sawzall program over the rows, in parallel inside the engine; its
- * tables are merged into @run. See sawzall-lite/sawzall.h. */
+ * tables are merged into @run. See sawzall-lite/sawzall.h. The parallel runs
+ * aggregate all tables; a program that writes (to stdout, to files) is run as
+ * with `ordered`. @opts->program is not looked at; its fuel and row limit are
+ * (the limit makes the run ordered). *@row_count (may be NULL) gets the number
+ * of rows it saw. An error of the program names the row. */
 struct saw_run;
 QUARRY_EXPORT MUST_CHECK int
 quarry_run_program(struct quarry_table *t,

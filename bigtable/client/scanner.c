@@ -2,11 +2,28 @@
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/client.h"
+#include "bigtable/tablet/script.h"
 
 struct quarry_scanner {
     struct prepared_read read; /* Outlives the scan, which borrows from it. */
     struct scan *scan;
+    struct script_filter *script; /* NULL: rows as they are. */
+    uint64_t row_limit;           /* Of kept rows; 0: none. */
+    uint64_t rows;
 };
+
+/* A program counts the rows it keeps, so the limit is the scanner's then. */
+static int open_script(struct quarry_scanner *s,
+                       const struct quarry_read_options *opts,
+                       struct err *err)
+{
+    if (!opts || !opts->program)
+        return 0;
+    s->row_limit = opts->row_limit;
+    s->read.spec.row_limit = 0;
+    return script_filter_new(slice_make(opts->program, opts->program_len),
+                             opts->program_fuel, &s->script, err);
+}
 
 int quarry_scan(struct quarry_table *t,
                 const struct quarry_read_options *opts,
@@ -17,10 +34,10 @@ int quarry_scan(struct quarry_table *t,
     int rc;
     *out = NULL;
     prepared_read_init(&s->read, t, opts);
-    rc = s->read.view
-             ? scan_new(s->read.view, &s->read.spec,
-                        (int64_t)world_now_us(t->quarry->world), &s->scan, err)
-             : err_copy(err, &s->read.err);
+    rc = s->read.view ? open_script(s, opts, err) : err_copy(err, &s->read.err);
+    if (rc == 0)
+        rc = scan_new(s->read.view, &s->read.spec,
+                      (int64_t)world_now_us(t->quarry->world), &s->scan, err);
     if (rc) {
         quarry_scanner_close(s);
         return rc;
@@ -29,17 +46,43 @@ int quarry_scan(struct quarry_table *t,
     return 0;
 }
 
+/* The next row that the program keeps. */
+static int next_kept(struct quarry_scanner *s,
+                     const struct quarry_row **row,
+                     struct err *err)
+{
+    if (s->row_limit && s->rows >= s->row_limit) {
+        *row = NULL;
+        return 0;
+    }
+    for (;;) {
+        int rc;
+        *row = script_filter_next(s->script);
+        if (*row) {
+            s->rows++;
+            return 0;
+        }
+        rc = scan_next(s->scan, row, err);
+        if (rc || !*row)
+            return rc;
+        rc = script_filter_run(s->script, *row, err);
+        if (rc)
+            return rc;
+    }
+}
+
 int quarry_scanner_next(struct quarry_scanner *s,
                         const struct quarry_row **row,
                         struct err *err)
 {
-    return scan_next(s->scan, row, err);
+    return s->script ? next_kept(s, row, err) : scan_next(s->scan, row, err);
 }
 
 void quarry_scanner_close(struct quarry_scanner *s)
 {
     if (!s)
         return;
+    script_filter_free(s->script);
     scan_free(s->scan);
     prepared_read_close(&s->read);
     mem_free(s);

@@ -192,14 +192,21 @@ static bool column_matches(struct row_reader *r, const struct quarry_cell *c)
     return regex_full_match(r->opts.column_regex, buf_slice(&r->column));
 }
 
+static struct slice value_wanted(const struct row_reader *r)
+{
+    if (r->opts.keys_only ||
+        (r->opts.valued && !r->opts.valued[r->view.family]))
+        return SLICE_EMPTY;
+    return r->current->ops->value(r->current->it);
+}
+
 /* A visible cell that options let through: keep it if the filter does. */
 static enum move take_cell(struct row_reader *r, int64_t time_us)
 {
     struct quarry_cell cell = {
         .family = slice_str(r->view.rules->name),
         .timestamp_us = time_us,
-        .value = r->opts.keys_only ? SLICE_EMPTY
-                                   : r->current->ops->value(r->current->it),
+        .value = value_wanted(r),
         .label = SLICE_EMPTY,
     };
     family_id family;

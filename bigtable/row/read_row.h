@@ -46,7 +46,9 @@ struct row_reader_options {
     uint32_t versions;       /* Newest N per column; 0: all. */
     int64_t time_min_us;     /* Timestamps in [min, max); equal: no bound. */
     int64_t time_max_us;
-    bool keys_only; /* Values are empty. */
+    bool keys_only;        /* Values are empty. */
+    const uint8_t *valued; /* By family id, zero: its values are left empty.
+                              NULL: all have them. */
     /* Of all of "family:qualifier"; NULL: none. */
     const struct regex *column_regex;
     struct filter_run *filter; /* NULL: none. */

@@ -22,6 +22,7 @@ void read_spec_close(struct read_spec *spec)
 {
     drop_spans(spec);
     mem_free(spec->families);
+    mem_free(spec->valued);
     filter_unref(spec->filter);
     regex_free(spec->column_regex);
     *spec = (struct read_spec){.spans = NULL};
@@ -117,4 +118,48 @@ void read_spec_finish(struct read_spec *spec)
             spec->spans[n++] = spec->spans[i];
     }
     spec->span_count = n;
+}
+
+/* Cut @s to [lower, upper); false when nothing is left. */
+static bool
+clip_span(struct row_span *s, const struct buf *lower, const struct buf *upper)
+{
+    if (slice_cmp(buf_slice(&s->lower), buf_slice(lower)) < 0) {
+        buf_clear(&s->lower);
+        buf_append_slice(&s->lower, buf_slice(lower));
+    }
+    if (upper->len && (s->upper.len == 0 ||
+                       slice_cmp(buf_slice(upper), buf_slice(&s->upper)) < 0)) {
+        buf_clear(&s->upper);
+        buf_append_slice(&s->upper, buf_slice(upper));
+    }
+    return s->upper.len == 0 ||
+           slice_cmp(buf_slice(&s->lower), buf_slice(&s->upper)) < 0;
+}
+
+void read_spec_clip(struct read_spec *spec,
+                    struct slice start,
+                    struct slice end)
+{
+    struct buf lower = BUF_INIT;
+    struct buf upper = BUF_INIT;
+    size_t n = 0;
+    if (spec->span_count == 0 && !spec->none)
+        read_spec_add_range(spec, SLICE_EMPTY, SLICE_EMPTY);
+    if (start.len)
+        cell_key_append_row(&lower, start);
+    if (end.len)
+        cell_key_append_row(&upper, end);
+    for (size_t i = 0; i < spec->span_count; i++) {
+        if (clip_span(&spec->spans[i], &lower, &upper)) {
+            spec->spans[n++] = spec->spans[i];
+        } else {
+            buf_close(&spec->spans[i].lower);
+            buf_close(&spec->spans[i].upper);
+        }
+    }
+    spec->span_count = n;
+    spec->none |= n == 0;
+    buf_close(&lower);
+    buf_close(&upper);
 }

@@ -246,6 +246,7 @@ int scan_new(struct table_view *view,
         .time_min_us = spec->time_min_us,
         .time_max_us = spec->time_max_us,
         .keys_only = spec->keys_only,
+        .valued = spec->valued,
         .column_regex = spec->column_regex,
     };
     int rc = 0;

@@ -35,6 +35,7 @@ struct read_spec {
     struct quarry_filter *filter; /* Owned reference; NULL: none. */
     struct regex *column_regex;   /* Owned; NULL: none. */
     uint8_t *families; /* Owned; by family id, nonzero: wanted. NULL: all. */
+    uint8_t *valued;   /* Owned; zero: values are left empty. NULL: none are. */
     uint32_t versions;
     int64_t time_min_us; /* Equal bounds: none. */
     int64_t time_max_us;
@@ -50,6 +51,10 @@ void read_spec_add_range(struct read_spec *spec,
                          struct slice start,
                          struct slice end);
 void read_spec_add_row(struct read_spec *spec, struct slice row);
+/* Leave out what is not in the rows [start, end). PRE: finished. */
+void read_spec_clip(struct read_spec *spec,
+                    struct slice start,
+                    struct slice end);
 /* Read exactly @row, whatever was added before. */
 void read_spec_set_row(struct read_spec *spec, struct slice row);
 /* Bring the spans into order; overlapping ones become one. With none added, all

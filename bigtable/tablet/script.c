@@ -1,0 +1,188 @@
+/* The bridge between rows of the store and rows of Sawzall. */
+#include "bigtable/tablet/script.h"
+
+#include <string.h>
+
+#include "base/core/arena.h"
+#include "base/core/panic.h"
+#include "bigtable/row/schema.h"
+#include "bigtable/tablet/scan.h"
+#include "sawzall-lite/sawzall.h"
+
+/* Cells of a row are converted in pieces of this many on the stack. */
+#define CELLS_ON_STACK 64
+
+struct kept_row {
+    struct kept_row *next;
+    struct quarry_row row;
+};
+
+struct script_filter {
+    struct saw_program *program;
+    struct saw_run *run;
+    struct arena arena;     /* Of the kept rows. */
+    struct kept_row *first; /* Not handed out yet. */
+    struct kept_row **last;
+};
+
+/* --- rows ---------------------------------------------------------------- */
+
+static struct saw_cell cell_to_saw(const struct quarry_cell *c)
+{
+    return (struct saw_cell){c->family, c->qualifier, c->timestamp_us,
+                             c->value};
+}
+
+int script_run_row(struct saw_run *run,
+                   const struct quarry_row *row,
+                   struct err *err)
+{
+    struct saw_cell few[CELLS_ON_STACK];
+    struct saw_cell *cells = few;
+    struct saw_row r = {row->key, NULL, row->cell_count};
+    int rc;
+    if (row->cell_count > CELLS_ON_STACK)
+        cells = mem_alloc(row->cell_count * sizeof(*cells));
+    for (size_t i = 0; i < row->cell_count; i++)
+        cells[i] = cell_to_saw(&row->cells[i]);
+    r.cells = cells;
+    rc = saw_run_row(run, &r, err);
+    if (cells != few)
+        mem_free(cells);
+    if (rc)
+        err_wrap(err, "row \"%.*s\"", SLICE_ARG(slice_sub(row->key, 0, 128)));
+    return rc;
+}
+
+/* Copy a row that the program emitted. */
+static int keep(void *ctx, const struct saw_row *row, struct err *err)
+{
+    struct script_filter *f = ctx;
+    struct kept_row *k = arena_alloc(&f->arena, sizeof(*k));
+    struct quarry_cell *cells =
+        arena_alloc(&f->arena, (row->cell_count + 1) * sizeof(*cells));
+    (void)err;
+    for (size_t i = 0; i < row->cell_count; i++) {
+        const struct saw_cell *c = &row->cells[i];
+        cells[i] = (struct quarry_cell){
+            .family = arena_dup(&f->arena, c->family),
+            .qualifier = arena_dup(&f->arena, c->qualifier),
+            .timestamp_us = c->timestamp_us,
+            .value = arena_dup(&f->arena, c->value),
+            .label = SLICE_EMPTY,
+        };
+    }
+    k->next = NULL;
+    k->row = (struct quarry_row){arena_dup(&f->arena, row->key), cells,
+                                 row->cell_count};
+    *f->last = k;
+    f->last = &k->next;
+    return 0;
+}
+
+/* --- filters ------------------------------------------------------------- */
+
+static int
+no_output(void *ctx, const char *path, struct slice text, struct err *err)
+{
+    (void)ctx;
+    (void)text;
+    return err_set(err, ERR_DENIED, "a filter of rows cannot write to %s",
+                   path);
+}
+
+static int
+compile(struct script_filter *f, struct slice source, struct err *err)
+{
+    const struct saw_compile_options opts = {.restricted = true};
+    struct buf diagnostics = BUF_INIT;
+    int rc = saw_compile(&opts, source, "program", &f->program, &diagnostics);
+    if (rc)
+        err_set(err, rc, "the program does not compile:\n%.*s",
+                SLICE_ARG(slice_trim(buf_slice(&diagnostics))));
+    else if (!saw_program_wants_rows(f->program))
+        rc = err_set(err, ERR_INVALID,
+                     "the program does not read rows (r: Row = input;)");
+    else if (!saw_program_keeps_rows(f->program))
+        rc = err_set(err, ERR_INVALID,
+                     "the program keeps no rows (emit keep <- r;)");
+    buf_close(&diagnostics);
+    return rc;
+}
+
+int script_filter_new(struct slice source,
+                      uint64_t fuel,
+                      struct script_filter **out,
+                      struct err *err)
+{
+    struct script_filter *f = mem_zalloc(1, sizeof(*f));
+    const struct saw_run_options opts = {
+        .fuel_per_record = fuel ? fuel : SCRIPT_FUEL_DEFAULT,
+        .memory_bytes_max = SCRIPT_BYTES_MAX,
+        .write = no_output,
+        .keep = keep,
+        .keep_ctx = f,
+    };
+    int rc;
+    arena_init(&f->arena);
+    f->last = &f->first;
+    rc = compile(f, source, err);
+    if (rc == 0)
+        rc = saw_run_new(f->program, &opts, &f->run, err);
+    if (rc) {
+        script_filter_free(f);
+        f = NULL;
+    }
+    *out = f;
+    return rc;
+}
+
+void script_filter_free(struct script_filter *f)
+{
+    if (!f)
+        return;
+    saw_run_free(f->run);
+    saw_program_free(f->program);
+    arena_close(&f->arena);
+    mem_free(f);
+}
+
+int script_filter_run(struct script_filter *f,
+                      const struct quarry_row *row,
+                      struct err *err)
+{
+    arena_reset(&f->arena);
+    f->first = NULL;
+    f->last = &f->first;
+    return script_run_row(f->run, row, err);
+}
+
+const struct quarry_row *script_filter_next(struct script_filter *f)
+{
+    const struct kept_row *k = f->first;
+    if (!k)
+        return NULL;
+    f->first = k->next;
+    return &k->row;
+}
+
+/* --- narrowing ----------------------------------------------------------- */
+
+void script_narrow(const struct saw_program *p,
+                   const struct schema *schema,
+                   struct read_spec *spec)
+{
+    const struct slice *columns;
+    bool all = false;
+    size_t count = saw_program_columns(p, &columns, &all);
+    if (all || saw_program_keeps_rows(p))
+        return;
+    spec->valued = mem_zalloc(UINT16_MAX + 1, 1);
+    for (size_t i = 0; i < count; i++) {
+        struct slice name =
+            slice_sub(columns[i], 0, slice_find_byte(columns[i], ':'));
+        const struct family *f = schema_family(schema, name);
+        if (f)
+            spec->valued[f->id] = 1;
+    }
+}
