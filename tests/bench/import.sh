@@ -1,0 +1,57 @@
+# Import of a real crawl: time beside python's warcio iterating over the same
+# files, space beside zstd with a window of 128 MiB over all records at once.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+build=${QUARRY_BUILD:-build/bench}
+shared=${QUARRY_SHARED:-$PWD/../shared}
+files=("$shared"/data/crawl/warc/*.gz "$shared"/data/crawl/derived/*.gz)
+if [ ! -e "${files[0]}" ]; then
+    echo "import: skipped, no crawl under $shared/data/crawl" >&2
+    exit 0
+fi
+work=$build/import-work
+rm -rf "$work"
+mkdir -p "$work"
+trap 'rm -rf "$work"' EXIT
+
+# The peer, in an environment of its own.
+python=$build/warcio/bin/python3
+if [ ! -x "$python" ]; then
+    python3 -m venv "$build/warcio"
+    "$build/warcio/bin/pip" install -q warcio
+fi
+cat >"$work/iterate.py" <<'PY'
+import sys, time
+from warcio.archiveiterator import ArchiveIterator
+start, count = time.time(), 0
+for name in sys.argv[1:]:
+    with open(name, "rb") as f:
+        for record in ArchiveIterator(f):
+            count += 1
+print("%.3f %d" % (time.time() - start, count))
+PY
+
+# The better of five runs each, taken in turn.
+ours=999 peer=999
+for _ in 1 2 3 4 5; do
+    read -r t count <<<"$("$python" "$work/iterate.py" "${files[@]}")"
+    peer=$(awk "BEGIN { print ($t < $peer) ? $t : $peer }")
+    rm -rf "$work/store"
+    read -r t records pages links cells contents all cpu \
+        <<<"$(find "$build" -name bench_import -type f -exec {} \
+            "$work/store" "${files[@]}" \;)"
+    ours=$(awk "BEGIN { print ($t < $ours) ? $t : $ours }")
+done
+[ "$records" = "$count" ] ||
+    echo "import: we read $records records, warcio $count" >&2
+echo "import: $pages pages, $links links, $cells cells, $all bytes, $cpu s CPU" >&2
+
+zstd_bytes=$(for f in "${files[@]}"; do zcat "$f"; done |
+    zstd -3 --long=27 -q -c | wc -c)
+
+row() { # figure ours peer unit: smaller is better
+    awk -v f="$1" -v o="$2" -v p="$3" -v u="$4" \
+        'BEGIN { printf "%s\t%s\t%s\t%.2f\t%s\n", f, o, p, p / o, u }'
+}
+row "import of 320 MB against warcio iterating" "$ours" "$peer" s
+row "contents: against zstd -3 --long=27" "$contents" "$zstd_bytes" bytes
