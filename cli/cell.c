@@ -83,7 +83,7 @@ static int build_put(struct cli *cli,
         r = add_file(m, args_nth(args, "file", i), time, err);
     if (r == ERR_INVALID)
         r = usage_error(args, err, "%s", err ? err->text : "");
-    if (!r && quarry_mutation_count(m) == 0)
+    if (!r && args->word_count <= first && !args_flag(args, "file"))
         r = usage_error(args, err, "no value: write FAMILY:QUALIFIER=VALUE");
     return r;
 }
@@ -222,7 +222,7 @@ static const struct option get_options[] = {
 
 static void print_raw(const struct quarry_row *row)
 {
-    if (row->cell_count > 0)
+    if (row->cell_count > 0 && row->cells[0].value.len > 0)
         fwrite(row->cells[0].value.data, 1, row->cells[0].value.len, stdout);
 }
 

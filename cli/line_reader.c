@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define READ_BYTES ((size_t)256 << 10)
 
@@ -36,7 +37,7 @@ void line_reader_close(struct line_reader *r)
 
 static int fill(struct line_reader *r, struct err *err)
 {
-    size_t n;
+    ssize_t n;
     char *p;
     buf_consume(&r->buffer, r->at);
     r->at = 0;
@@ -44,11 +45,14 @@ static int fill(struct line_reader *r, struct err *err)
         return err_set(err, ERR_TOOBIG, "%s: line %llu is over 1 GiB", r->path,
                        (unsigned long long)r->line_count + 1);
     p = buf_reserve(&r->buffer, READ_BYTES);
-    n = fread(p, 1, READ_BYTES, r->file);
-    (void)buf_extend(&r->buffer, n);
-    r->end_of_file = n < READ_BYTES;
-    if (ferror(r->file))
+    /* Not fread(): a pipe's line is there before its buffer is full. */
+    do
+        n = read(fileno(r->file), p, READ_BYTES);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
         return err_set_errno(err, errno, "%s", r->path);
+    (void)buf_extend(&r->buffer, (size_t)n);
+    r->end_of_file = n == 0;
     return ERR_OK;
 }
 

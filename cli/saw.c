@@ -153,7 +153,7 @@ static void print_results(struct saw_command *c)
     struct buf text = BUF_INIT;
     if (c->cli->format == FORMAT_TEXT) {
         saw_run_print(c->run, &text);
-        fwrite(text.data, 1, text.len, stdout);
+        fwrite(buf_slice(&text).data, 1, text.len, stdout);
         buf_close(&text);
         return;
     }
@@ -278,7 +278,7 @@ static int compile(struct saw_command *c,
         opts.read_include = NULL;
     r = saw_compile(&opts, source, name, &c->program, &diagnostics);
     fflush(stdout);
-    fwrite(diagnostics.data, 1, diagnostics.len, stderr);
+    fputs(buf_cstr(&diagnostics), stderr);
     buf_close(&diagnostics);
     if (r) {
         err_set(err, r, "saw: %s does not compile", name);
@@ -323,7 +323,7 @@ static int act(struct saw_command *c, size_t first_file, struct err *err)
     struct buf text = BUF_INIT;
     if (args_flag(c->args, "dump")) {
         saw_program_dump(c->program, &text);
-        fwrite(text.data, 1, text.len, stdout);
+        fwrite(buf_slice(&text).data, 1, text.len, stdout);
         buf_close(&text);
         return ERR_OK;
     }

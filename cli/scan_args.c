@@ -156,6 +156,12 @@ parse_filter(const struct args *args, struct scan_args *spec, struct err *err)
         parts[n++] = quarry_filter_row_regex(slice_str(rows));
     if (values)
         parts[n++] = quarry_filter_value_regex(slice_str(values));
+    if (values && spec->options.keys_only) {
+        /* The shorthand would take the values away before they are looked at.
+         */
+        parts[n++] = quarry_filter_strip_value();
+        spec->options.keys_only = false;
+    }
     if (n > 0)
         spec->filter = quarry_filter_chain(parts, n);
     spec->options.filter = spec->filter;

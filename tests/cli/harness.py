@@ -4,15 +4,18 @@ run in it as a user would.
 Each test program is run as `test_NAME.py QUARRY [unittest arguments]`.
 """
 
+import fcntl
 import json
 import os
 import pty
 import select
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 
@@ -42,6 +45,10 @@ class CliTest(unittest.TestCase):
         self.env = {k: v for k, v in os.environ.items()
                     if k not in ("QUARRY_TARGET", "HOME")}
         self.env["HOME"] = self.dir
+        # libedit keeps the names of functions that are added to it.
+        self.write("lsan", "leak:wcsdup\n")
+        self.env["LSAN_OPTIONS"] = "print_suppressions=0:suppressions=" + \
+            self.path("lsan")
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
 
     def path(self, name):
@@ -105,9 +112,13 @@ class Terminal:
     def __init__(self, test, *args, columns=80):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
+            # The size is set by the other side in the meantime.
+            time.sleep(0.2)
             os.chdir(test.dir)
             env = dict(test.env, TERM="xterm", COLUMNS=str(columns))
             os.execve(QUARRY, [QUARRY, *args], env)
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ,
+                    struct.pack("HHHH", 40, columns, 0, 0))
         self.seen = b""
 
     def type(self, text):

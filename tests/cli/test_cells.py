@@ -140,7 +140,7 @@ class Cells(CliTest):
         self.assertEqual(self.ok("incr", "t", "r", "f:n", "41"), "42\n")
         self.assertEqual(self.ok("incr", "t", "r", "f:n", "-50"), "-8\n")
         self.ok("put", "t", "r", "f:text=seven")
-        self.assertIn("8 bytes", self.fails(1, "incr", "t", "r", "f:text"))
+        self.assertIn("a counter has 8", self.fails(1, "incr", "t", "r", "f:text"))
 
     def test_check_and_put(self):
         """The change happens only if the condition holds; exit 1 says no."""

@@ -129,7 +129,7 @@ class BadInput(CliTest):
             self.assertEqual(shell.stdout.readline(), b"rows,cells\n")
             message = self.fails(1, "put", "t", "r", "f:q=1")
             self.assertIn(str(shell.pid), message)
-            self.assertIn("choose another store", message)
+            self.assertIn("end that process", message)
             self.assertIn(str(shell.pid), self.fails(1, "check"))
             shell.stdin.write(b"put t r f:q=1\n")
             shell.stdin.close()
@@ -146,11 +146,11 @@ class BadInput(CliTest):
             head[12:16] = crc32c(bytes(head[:12])).to_bytes(4, "little")
             f.seek(0)
             f.write(head)
-        before = open(path, "rb").read()
+        before = read(path)
         message = self.fails(1, "table", "list")
         self.assertIn("99", message)
         self.assertIn("newer", message)
-        self.assertEqual(open(path, "rb").read(), before)
+        self.assertEqual(read(path), before)
 
     def test_corrupt_block(self):
         """A read over a damaged block names file and place; rows elsewhere can
@@ -195,7 +195,7 @@ class BadInput(CliTest):
         self.ok("put", "t", "r", "f:q=1")
         message = self.fails(1, "scan", "t", "--saw-text",
                              "r: Row = input; while (true) ; emit keep <- r;")
-        self.assertIn("fuel", message)
+        self.assertRegex(message, "program:1:.*instructions")
 
     def test_interrupted_import(self):
         """An import that is killed half-way can be run again, and the result is
@@ -243,6 +243,11 @@ class BadInput(CliTest):
         self.assertEqual(os.listdir(self.dir).count("out.jsonl"), 1)
         self.fails(1, "export", "t", "-o", "no/such/dir/out")
         self.assertNotIn("out.jsonl.partial", os.listdir(self.dir))
+
+
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
 
 
 def crc32c(data):
