@@ -426,7 +426,7 @@ const char *saw_op_text(enum saw_op op);
 
 /* Append the expression as source; long ones are cut. For messages. */
 void saw_expr_print(const struct saw_expr *e, struct buf *out);
-/* Append the tree, indented; for saw_program_dump(). */
-void saw_stmt_print(const struct saw_stmt *s, unsigned indent, struct buf *out);
+/* The same for an assignment or an emit. */
+void saw_stmt_print(const struct saw_stmt *s, struct buf *out);
 
 #endif /* SAWZALL_LITE_AST_H */

@@ -215,7 +215,7 @@ bool saw_compile_unit(struct arena *a,
     for (i = 0; i < u->statics.count; i++) {
         struct saw_decl *s = u->statics.at[i];
         if (s->type->kind == SAW_TABLE &&
-            (s->used ||
+            (s->used || s == u->undef_count || s == u->undef_details ||
              !slice_eq_str(slice_str(s->pos.source->name), "prelude")))
             add_table(&unit, s);
     }

@@ -110,7 +110,7 @@ void saw_error(struct saw_diag *d, struct saw_pos pos, const char *fmt, ...)
         return;
     if (line)
         pos.source->last_error_line = line;
-    if (++d->error_count > SAW_ERRORS_MAX)
+    if (++d->error_count > d->errors_max)
         return;
     va_start(ap, fmt);
     report(d, pos, "error", fmt, ap);
@@ -121,7 +121,7 @@ void saw_warning(struct saw_diag *d, struct saw_pos pos, const char *fmt, ...)
 {
     va_list ap;
 
-    if (++d->warning_count > SAW_ERRORS_MAX)
+    if (++d->warning_count > d->errors_max)
         return;
     va_start(ap, fmt);
     report(d, pos, "warning", fmt, ap);
@@ -132,7 +132,7 @@ void saw_note(struct saw_diag *d, struct saw_pos pos, const char *fmt, ...)
 {
     va_list ap;
 
-    if (d->error_count > SAW_ERRORS_MAX)
+    if (d->error_count > d->errors_max)
         return;
     va_start(ap, fmt);
     report(d, pos, "note", fmt, ap);

@@ -5,7 +5,7 @@
  *              ^~~~~~
  *
  * One error per line of source, because the second is mostly an echo of the
- * first; after SAW_ERRORS_MAX they are only counted.
+ * first; after errors_max they are only counted.
  */
 #ifndef SAWZALL_LITE_DIAG_H
 #define SAWZALL_LITE_DIAG_H
@@ -19,7 +19,7 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 
-#define SAW_ERRORS_MAX 200
+#define SAW_ERRORS_DEFAULT 200U
 
 /* One text: the program or something it includes. Lives with the program. */
 struct saw_source {
@@ -39,6 +39,7 @@ struct saw_pos {
 
 struct saw_diag {
     struct buf *out;
+    unsigned errors_max; /* Printed at most. */
     unsigned error_count;
     unsigned warning_count;
 };

@@ -200,7 +200,9 @@ void saw_run_undefined(struct saw_run *r,
     r->counted_undef = true;
     buf_printf(&b, "%s:%u: ", pos.source ? pos.source->name : "?",
                saw_pos_line(pos));
-    if (h && h->expr)
+    if (h && h->about)
+        saw_stmt_print(h->about, &b);
+    else if (h && h->expr)
         saw_expr_print(h->expr, &b);
     buf_printf(&b, " (%s)", why);
     text = (struct saw_str){b.data, b.len, saw_utf8_count(buf_slice(&b))};

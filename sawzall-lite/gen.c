@@ -261,11 +261,21 @@ void gen_handle_end(struct gen *g,
         .from = from, .to = g->count, .target = target, .kind = kind};
 }
 
-void gen_statement_end(struct gen *g, uint32_t from, gen_label exit)
+void gen_statement_end(struct gen *g,
+                       uint32_t from,
+                       gen_label exit,
+                       const struct saw_stmt *s,
+                       const struct saw_expr *e)
 {
+    uint32_t count = g->handler_count;
+
     gen_handle_end(g, from,
                    g->u->ignore_undefs ? SAW_HANDLER_SKIP : SAW_HANDLER_FATAL,
                    exit);
+    if (g->handler_count != count) {
+        g->handlers[count].about = s;
+        g->handlers[count].expr = e;
+    }
 }
 
 /* --- definedness --------------------------------------------------------- */

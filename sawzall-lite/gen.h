@@ -175,8 +175,13 @@ void gen_store(struct gen *g, struct saw_expr *target, gen_reg value);
 
 void gen_stmt(struct gen *g, struct saw_stmt *s);
 void gen_when(struct gen *g, struct saw_stmt *s);
-/* Statement-level handler: skip to @exit with ignore_undefs, else fatal. */
-void gen_statement_end(struct gen *g, uint32_t from, gen_label exit);
+/* Statement-level handler: skip to @exit with ignore_undefs, else fatal. What
+ * is undefined is reported as @s, or as @e where that is NULL. */
+void gen_statement_end(struct gen *g,
+                       uint32_t from,
+                       gen_label exit,
+                       const struct saw_stmt *s,
+                       const struct saw_expr *e);
 
 void gen_function(struct gen_unit *u, struct saw_function *f);
 

@@ -216,7 +216,7 @@ static void loop_once(struct gen *g, struct saw_stmt *s)
     if (s->u.loop.cond) {
         from = gen_handle_begin(g);
         gen_cond(g, s->u.loop.cond, true, body);
-        gen_statement_end(g, from, loop.exit);
+        gen_statement_end(g, from, loop.exit, NULL, s->u.loop.cond);
     } else {
         gen_jump(g, body);
     }
@@ -296,7 +296,7 @@ static void branch(struct gen *g, struct saw_stmt *s)
     size_t known;
 
     gen_cond(g, s->u.branch.cond, false, otherwise);
-    gen_statement_end(g, from, end);
+    gen_statement_end(g, from, end, NULL, s->u.branch.cond);
     known = gen_known_mark(g);
     gen_stmt(g, s->u.branch.then);
     gen_forget(g, known);
@@ -338,7 +338,7 @@ static void case_tests(struct gen *g,
         } else {
             gen_branch(g, SAW_OP_JEQ, tag, r, body);
         }
-        gen_statement_end(g, from, next);
+        gen_statement_end(g, from, next, NULL, e);
         gen_bind(g, next);
         gen_release(g, mark);
     }
@@ -357,7 +357,7 @@ static void select_case(struct gen *g, struct saw_stmt *s)
     if (g->loop)
         here.next = g->loop->next;
     gen_to(g, s->u.select.tag, tag);
-    gen_statement_end(g, from, here.exit);
+    gen_statement_end(g, from, here.exit, NULL, s->u.select.tag);
     g->loop = &here;
     known = gen_known_mark(g);
     for (i = 0; i < s->u.select.case_count; i++) {
@@ -439,7 +439,10 @@ static void guarded(struct gen *g, struct saw_stmt *s)
         result_stmt(g, s);
     else
         gen_to(g, s->u.expr, gen_temp(g));
-    gen_statement_end(g, from, exit);
+    gen_statement_end(
+        g, from, exit,
+        s->kind == STMT_EXPR || s->kind == STMT_INCREMENT ? NULL : s,
+        s->kind == STMT_INCREMENT ? s->u.increment.target : s->u.expr);
     gen_bind(g, exit);
     if (g->u->ignore_undefs)
         gen_forget(g, known);

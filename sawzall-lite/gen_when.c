@@ -104,7 +104,7 @@ static void range_begin(struct when *w, size_t i, struct range *r)
         map_range(g, uses, r);
     else
         array_range(g, uses, r);
-    gen_statement_end(g, from, r->exit);
+    gen_statement_end(g, from, r->exit, NULL, w->s->u.when.cond);
     gen_ak(g, SAW_OP_LOADI, r->index, 0);
     gen_jump(g, r->cond);
     gen_bind(g, r->body);
@@ -139,7 +139,7 @@ static void test(struct when *w, size_t i, gen_label no)
         if (w->s->u.when.guarded)
             gen_handle_end(g, from, SAW_HANDLER_JUMP, no);
         else
-            gen_statement_end(g, from, w->exit);
+            gen_statement_end(g, from, w->exit, NULL, w->s->u.when.cond);
         if (w->s->u.when.guarded || g->u->ignore_undefs)
             gen_forget(g, known);
         return;

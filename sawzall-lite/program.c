@@ -55,9 +55,9 @@ static uint64_t fingerprint(const struct saw_program *p)
 
 static void summary(struct saw_diag *d)
 {
-    if (d->error_count > SAW_ERRORS_MAX)
+    if (d->error_count > d->errors_max)
         buf_printf(d->out, "(%u more errors)\n",
-                   d->error_count - SAW_ERRORS_MAX);
+                   d->error_count - d->errors_max);
 }
 
 int saw_compile(const struct saw_compile_options *opts,
@@ -67,7 +67,9 @@ int saw_compile(const struct saw_compile_options *opts,
                 struct buf *diagnostics)
 {
     struct saw_program *p = mem_zalloc(1, sizeof(*p));
-    struct saw_diag d = {.out = diagnostics};
+    struct saw_diag d = {.out = diagnostics,
+                         .errors_max = opts->errors_max ? opts->errors_max
+                                                        : SAW_ERRORS_DEFAULT};
     struct saw_function *prelude;
     struct saw_function *main;
     bool ok;

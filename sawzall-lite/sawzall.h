@@ -46,8 +46,9 @@ struct saw_compile_options {
                         struct buf *text,
                         struct err *err);
     void *ctx;
-    bool restricted;    /* No file, proc, getenv, load: for servers. */
-    bool ignore_undefs; /* --ignore_undefs. */
+    bool restricted;     /* No file, proc, getenv, load: for servers. */
+    bool ignore_undefs;  /* --ignore_undefs. */
+    unsigned errors_max; /* Printed at most; 0: 200. */
 };
 
 /* Compile @source, called @name in messages. On success *@out is owned. Errors

@@ -221,6 +221,7 @@ int main(int argc, char **argv)
     f.program = argv[i];
     opts.ignore_undefs = f.ignore_undefs;
     opts.restricted = f.restricted;
+    opts.errors_max = 1000000;
     rc = read_path(argv[i], &source, &err);
     if (rc == 0)
         rc = saw_compile(&opts, buf_slice(&source), argv[i], &p, &diagnostics);
