@@ -213,27 +213,37 @@ static int unusable(const struct frame_writer *w, struct err *err)
     return 0;
 }
 
+static void join_senders(struct frame_writer *w, struct frame_sender *s)
+{
+    s->next = w->senders;
+    if (s->next)
+        s->next->prev = s;
+    w->senders = s;
+}
+
+static void leave_senders(struct frame_writer *w, struct frame_sender *s)
+{
+    if (s->prev)
+        s->prev->next = s->next;
+    else
+        w->senders = s->next;
+    if (s->next)
+        s->next->prev = s->prev;
+}
+
 static int wait_for_room(struct frame_writer *w, struct err *err)
 {
     struct frame_sender self = {.fiber = fiber_self()};
     int rc = unusable(w, err);
     if (rc || w->bytes < QUEUE_BYTES_MAX)
         return rc;
-    self.next = w->senders;
-    if (self.next)
-        self.next->prev = &self;
-    w->senders = &self;
+    join_senders(w, &self);
     while (rc == 0 && w->bytes >= QUEUE_BYTES_MAX) {
         rc = fiber_park_checked(err);
         if (rc == 0)
             rc = unusable(w, err);
     }
-    if (self.prev)
-        self.prev->next = self.next;
-    else
-        w->senders = self.next;
-    if (self.next)
-        self.next->prev = self.prev;
+    leave_senders(w, &self);
     return rc;
 }
 
