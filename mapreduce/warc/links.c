@@ -22,6 +22,7 @@ struct html_scanner {
 
     bool in_link; /* Between <a href> and its end. */
     bool nofollow;
+    bool is_area;
     struct buf href;
     struct buf text;
     struct buf alt;   /* Of an image inside the link. */
@@ -91,7 +92,7 @@ static void end_link(struct html_scanner *s)
     link.href = buf_slice(&s->href);
     link.text = buf_slice(s->text.len ? &s->text : &s->alt);
     link.nofollow = s->nofollow;
-    link.is_area = false;
+    link.is_area = s->is_area;
     if (s->on_link)
         s->on_link(s->ctx, &link);
 }
@@ -216,6 +217,7 @@ static void tag_a(struct html_scanner *s, bool is_area)
     bool has_href = false;
     end_link(s);
     s->nofollow = false;
+    s->is_area = is_area;
     buf_clear(&s->text);
     buf_clear(&s->alt);
     while (next_attr(s, &a)) {
