@@ -86,15 +86,23 @@ static void free_slice(struct slice s)
     mem_free((void *)(uintptr_t)s.data);
 }
 
+/* Columns are parted before their escapes are undone, so that a qualifier may
+ * hold a comma. */
 static bool take_columns(struct mr_spec *s, struct slice v)
 {
     while (v.len > 0) {
         size_t n = slice_find_byte(v, ',');
-        if (n == 0 || slice_find_byte(slice_sub(v, 0, n), ':') == n)
-            return false;
+        struct slice column;
+        bool ok = unescape(v.data, n, &column);
         s->columns =
             mem_realloc(s->columns, (s->column_count + 1) * sizeof(char *));
-        s->columns[s->column_count++] = mem_strndup(v.data, n);
+        s->columns[s->column_count++] = mem_strndup(column.data, column.len);
+        ok = ok && slice_find_byte(column, ':') != column.len &&
+             column.data[0] != ':' &&
+             slice_find_byte(column, '\0') == column.len;
+        free_slice(column);
+        if (!ok)
+            return false;
         v = slice_sub(v, n + 1, v.len);
     }
     return s->column_count > 0;
@@ -154,9 +162,7 @@ static bool take_option(struct mr_spec *s,
 {
     int64_t n = 0;
     bool ok = true;
-    if (slice_eq_str(name, "columns")) {
-        ok = take_columns(s, v);
-    } else if (slice_eq_str(name, "prefix") && !s->start.data) {
+    if (slice_eq_str(name, "prefix") && !s->start.data) {
         s->start = v;
         s->end = prefix_end(v);
         return true;
@@ -195,6 +201,15 @@ static int take_options(struct mr_spec *s,
         struct slice v;
         if (eq == n)
             return bad(err, text, "a table option is name=value");
+        v = slice_make(p + eq + 1, n - eq - 1);
+        if (slice_eq_str(slice_make(p, eq), "columns")) {
+            if (!take_columns(s, v))
+                return bad(err, text,
+                           "columns are FAMILY:QUALIFIER or FAMILY:, with "
+                           "commas between");
+            p += n + (p[n] == '&');
+            continue;
+        }
         if (!unescape(p + eq + 1, n - eq - 1, &v)) {
             free_slice(v);
             return bad(err, text, "% must be followed by two hex digits");

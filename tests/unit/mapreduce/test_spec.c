@@ -1,0 +1,123 @@
+/* SPECs mean what they say, and what is wrong with one is said. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/rand.h"
+#include "base/runtime/world.h"
+#include "mapreduce/job.h"
+#include "tests/lib/check_main.h"
+
+static struct world *world;
+
+static struct mr_spec parse(const char *text, bool output, int want)
+{
+    struct mr_spec s;
+    struct err err = ERR_INIT;
+    int code = mr_spec_parse(&s, text, output, world, &err);
+    ck_assert_msg(code == want, "%s: %d %s", text, code, err.text);
+    if (code)
+        ck_assert(err.text[0] != '\0');
+    return s;
+}
+
+static void parse_bad(const char *text, bool output)
+{
+    struct mr_spec s = parse(text, output, ERR_INVALID);
+    mr_spec_close(&s);
+}
+
+/* Kinds, names and paths. */
+START_TEST(test_kinds)
+{
+    struct mr_spec s = parse("logs/*.txt", false, 0);
+    ck_assert_int_eq(s.kind, MR_SPEC_FILE);
+    ck_assert_str_eq(s.path, "logs/*.txt");
+    mr_spec_close(&s);
+    s = parse("warc:a?b.warc.gz", false, 0);
+    ck_assert_int_eq(s.kind, MR_SPEC_WARC);
+    ck_assert_str_eq(s.path, "a?b.warc.gz");
+    mr_spec_close(&s);
+    s = parse("side=records:/tmp/x//", true, 0);
+    ck_assert_int_eq(s.kind, MR_SPEC_RECORDS);
+    ck_assert_str_eq(s.name, "side");
+    ck_assert_str_eq(s.path, "/tmp/x");
+    mr_spec_close(&s);
+    s = parse("file:a=b", true, 0);
+    ck_assert_ptr_null(s.name);
+    ck_assert_str_eq(s.path, "a=b");
+    mr_spec_close(&s);
+}
+
+END_TEST
+
+/* All options of a table, with escapes. */
+START_TEST(test_table_options)
+{
+    struct mr_spec s = parse("table:web?columns=contents:,anchor:a%2cb"
+                             "&prefix=com.%ff&versions=3&since=5&until=9",
+                             false, 0);
+    ck_assert_int_eq(s.kind, MR_SPEC_TABLE);
+    ck_assert_str_eq(s.path, "web");
+    ck_assert_uint_eq(s.column_count, 2);
+    ck_assert_str_eq(s.columns[0], "contents:");
+    ck_assert_str_eq(s.columns[1], "anchor:a,b");
+    ck_assert(slice_eq(s.start, slice_make("com.\xff", 5)));
+    ck_assert(slice_eq_str(s.end, "com/"));
+    ck_assert_uint_eq(s.versions, 3);
+    ck_assert_int_eq(s.since_us, 5);
+    ck_assert_int_eq(s.until_us, 9);
+    mr_spec_close(&s);
+}
+
+END_TEST
+
+/* Nonsense is refused, and says why. */
+START_TEST(test_nonsense)
+{
+    parse_bad("", false);
+    parse_bad("table:", false);
+    parse_bad("file:", true);
+    parse_bad("warc:x", true);
+    parse_bad("table:t?versions=0", false);
+    parse_bad("table:t?versions=x", false);
+    parse_bad("table:t?versions=99999999999", false);
+    parse_bad("table:t?colour=red", false);
+    parse_bad("table:t?prefix", false);
+    parse_bad("table:t?prefix=a&prefix=b", false);
+    parse_bad("table:t?prefix=%4", false);
+    parse_bad("table:t?columns=,", false);
+    parse_bad("table:t?columns=nocolon", false);
+    parse_bad("table:t?versions=1", true);
+}
+
+END_TEST
+
+/* No text makes the parser read where it should not. */
+START_TEST(test_random_text)
+{
+    struct rand_gen r;
+    char text[64];
+    rand_init(&r, test_seed());
+    for (int i = 0; i < 20000; i++) {
+        struct mr_spec s;
+        size_t n = rand_below(&r, 40);
+        strcpy(text, rand_one_in(&r, 2) ? "table:t?" : "");
+        for (size_t k = strlen(text), end = k + n; k < end; k++) {
+            text[k] = "table:?&=%f,0columnsprefix"[rand_below(&r, 26)];
+            text[k + 1] = '\0';
+        }
+        if (mr_spec_parse(&s, text, rand_one_in(&r, 2), world, NULL))
+            i++;
+        mr_spec_close(&s);
+    }
+}
+
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {test_kinds, test_table_options, test_nonsense,
+                                  test_random_text};
+    world = world_real_new();
+    return check_main("spec", tests, 4);
+}
