@@ -30,6 +30,10 @@
 #define BLOCK_TARGET_BYTES_MIN ((size_t)512)
 #define BLOCK_TARGET_BYTES_MAX ((size_t)256 << 10)
 
+/* Entries of this size, in groups with blocks of at least that, are large. */
+#define LARGE_ENTRY_BYTES  ((size_t)16 << 10)
+#define LARGE_TARGET_BYTES ((size_t)64 << 10)
+
 /* Compression must save an eighth, or reads pay for nothing. */
 #define COMPRESSED_ENOUGH(stored, raw) ((stored) <= (raw) - (raw) / 8)
 
@@ -48,8 +52,9 @@ struct table_writer {
     char *path;
     struct group_options group;
     size_t block_target;
-    struct block_builder data;   /* The block entries go into. */
-    struct bloom_builder hashes; /* Of its entries. */
+    struct block_builder data;   /* The block entries go into, */
+    size_t smallest_bytes;       /* the smallest of them, */
+    struct bloom_builder hashes; /* and their hashes. */
     struct raw_block *first;     /* Sealed blocks, oldest first. */
     struct raw_block **last;
     struct raw_block *spare; /* For reuse. */
@@ -388,16 +393,24 @@ static void add_hashes(struct table_writer *w, struct slice key, size_t shared)
         bloom_builder_add(&w->hashes, hash64(key.data, w->column_len, 0));
 }
 
-/* Must the block be closed before an entry of @bytes? A large entry stands
- * alone, so that nobody decodes it who does not want it. */
+/* How much of a block a reader of one entry may have to decode in vain. Large
+ * values gain most from each other's text (versions of a page, pages of a
+ * host), and their readers notice it least, so they get more company. */
+static size_t bytes_beyond_max(const struct table_writer *w, size_t smallest)
+{
+    if (smallest >= LARGE_ENTRY_BYTES && w->block_target >= LARGE_TARGET_BYTES)
+        return BLOCK_TARGET_BYTES_MAX;
+    return w->block_target;
+}
+
+/* Must the block be closed before an entry of @bytes? */
 static bool must_seal(const struct table_writer *w, size_t bytes)
 {
-    size_t now = block_builder_bytes(&w->data);
+    size_t smallest = MIN_OF(w->smallest_bytes, bytes);
+    size_t after = block_builder_bytes(&w->data) + bytes;
 
-    if (block_builder_empty(&w->data))
-        return false;
-    return now >= w->block_target ||
-           now + bytes > w->block_target + w->block_target / 8;
+    return !block_builder_empty(&w->data) &&
+           after - smallest > bytes_beyond_max(w, smallest);
 }
 
 int table_writer_add(struct table_writer *w,
@@ -423,6 +436,9 @@ int table_writer_add(struct table_writer *w,
     add_hashes(w, key, shared);
     table_properties_count(&w->properties, key, value.len, w->family,
                            w->has_time);
+    if (block_builder_empty(&w->data))
+        w->smallest_bytes = SIZE_MAX;
+    w->smallest_bytes = MIN_OF(w->smallest_bytes, key.len + value.len);
     block_builder_add(&w->data, key, shared, value);
     buf_truncate(&w->properties.last_key, shared);
     buf_append(&w->properties.last_key, key.data + shared, key.len - shared);
