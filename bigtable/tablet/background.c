@@ -480,7 +480,7 @@ int background_compact_major(struct store *s,
     struct background *b = &s->background;
     int rc;
     mutex_lock(&b->lock);
-    while (g->compacting)
+    while (g->compacting || g->tablet->paused)
         cond_wait(&b->progress, &b->lock);
     g->compacting = true;
     mutex_unlock(&b->lock);

@@ -21,6 +21,9 @@
  * safe, and the log ends there. A new segment then takes over at exactly that
  * position, so that what lies behind is never read.
  *
+ * Segments are numbered without gaps and let go of from the oldest; what lies
+ * before a gap has been let go of.
+ *
  * Segments whose entries are all in table files are kept as spares and written
  * again from the start: overwriting blocks that a file has already costs
  * neither page allocation nor a journal commit, a third of the time of an
@@ -50,6 +53,7 @@ struct world;
 #define LOG_SEGMENT_HEADER_BYTES ((size_t)32)
 #define LOG_RECORD_HEADER_BYTES  ((size_t)32)
 #define LOG_SEGMENT_BYTES        ((uint64_t)64 << 20)
+#define LOG_SEGMENT_BYTES_MIN    ((uint64_t)64 << 10)
 
 struct commit_log_options {
     struct world *world;    /* Borrowed. */
@@ -60,7 +64,7 @@ struct commit_log_options {
 /* Where a log goes on: what log_read() found. */
 struct log_end {
     uint64_t segment;      /* Number of the segment it ends in; 0: none. */
-    uint64_t next_segment; /* Number no segment has yet. */
+    uint64_t next_segment; /* Number of the segment to go on with. */
     uint64_t position;
     uint64_t last_sequence; /* Of the newest record; 0: none. */
 };

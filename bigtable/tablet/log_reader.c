@@ -1,6 +1,7 @@
 /* Reading the commit log after a restart: see commit_log.h for what is damage
  * and what is the unfinished end. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
@@ -72,6 +73,19 @@ static int read_header(struct log_reader *r, struct segment *s, struct err *err)
     return rc;
 }
 
+/* Segments are let go of oldest first, but the changes of their names may reach
+ * the disk in any order: what lies before a gap was let go of. (No gap comes
+ * about otherwise: a log that is opened goes on with the next number.) */
+static void skip_released(struct log_reader *r)
+{
+    size_t first = 0;
+    for (size_t i = 1; i < r->count; i++)
+        if (r->segments[i].number != r->segments[i - 1].number + 1)
+            first = i;
+    r->count -= first;
+    memmove(r->segments, r->segments + first, r->count * sizeof(*r->segments));
+}
+
 static int list_segments(struct log_reader *r, struct err *err)
 {
     char **names = NULL;
@@ -91,6 +105,7 @@ static int list_segments(struct log_reader *r, struct err *err)
     }
     world_names_free(names, count);
     qsort(r->segments, r->count, sizeof(*r->segments), compare_segments);
+    skip_released(r);
     return rc;
 }
 
@@ -234,7 +249,9 @@ int log_read(const struct commit_log_options *opts,
     *end = (struct log_end){.next_segment = 1};
     if (rc == 0)
         rc = read_segments(&r, repair, fn, ctx, end, err);
-    if (r.count)
+    if (end->segment)
+        end->next_segment = end->segment + 1;
+    else if (r.count)
         end->next_segment = r.segments[r.count - 1].number + 1;
     end->last_sequence = r.last_sequence;
     buf_close(&r.bytes);

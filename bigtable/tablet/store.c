@@ -195,11 +195,19 @@ static int replay(void *ctx,
     return write_replay(ctx, sequence, count, payload, err);
 }
 
+/* Segments much larger than memtables would keep what is flushed already. */
+static uint64_t segment_bytes(const struct store *s)
+{
+    uint64_t bytes = s->options.memtable_bytes / 4;
+    return MIN_OF(MAX_OF(bytes, LOG_SEGMENT_BYTES_MIN), LOG_SEGMENT_BYTES);
+}
+
 /* Read the log into memtables, and go on behind its end. */
 static int open_log(struct store *s, struct err *err)
 {
     struct buf dir = BUF_INIT;
-    struct commit_log_options opts = {.world = s->world};
+    struct commit_log_options opts = {.world = s->world,
+                                      .segment_bytes = segment_bytes(s)};
     struct log_end end;
     int rc;
     buf_printf(&dir, "%s/log", s->dir);
@@ -313,41 +321,59 @@ int store_open(struct world *world,
 
 /* --- durability ---------------------------------------------------------- */
 
-static int wait_all_flushed(struct store *s, uint64_t sequence, struct err *err)
+/* A group that must get into tables, up to a sequence number. */
+struct awaited {
+    struct tablet *tablet; /* Referenced. */
+    struct tablet_group *group;
+    uint64_t sequence;
+};
+
+/* Freeze every memtable, and list the groups that have something to flush.
+ * Under the write turn, what a group got last is in a frozen memtable. */
+static void freeze_all(struct store *s, struct buf *list)
 {
     size_t count;
     struct table_view **views = store_views(s, &count);
-    int rc = 0;
+    write_turn_freeze(s, NULL);
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < views[i]->tablet_count; j++) {
             struct tablet *t = views[i]->tablets[j];
-            for (size_t g = 0; g < atomic_load(&t->group_count) && rc == 0; g++)
-                if (!tablet_group_is_clean(t->groups[g]))
-                    rc = background_wait_flushed(
-                        s, t->groups[g],
-                        MIN_OF(sequence,
-                               atomic_load(&t->groups[g]->last_sequence)),
-                        err);
+            for (size_t g = 0; g < atomic_load(&t->group_count); g++) {
+                struct awaited a = {t, t->groups[g],
+                                    atomic_load(&t->groups[g]->last_sequence)};
+                if (tablet_group_is_clean(a.group))
+                    continue;
+                tablet_ref(t);
+                buf_append(list, &a, sizeof(a));
+            }
         }
     store_views_free(views, count);
-    return rc;
 }
 
 int store_flush(struct store *s, struct err *err)
 {
+    struct buf list = BUF_INIT;
+    const struct awaited *awaited;
     struct writer *turn;
-    uint64_t sequence;
     int rc = store_check_writable(s, err);
     if (rc)
         return rc;
     write_turn_take(s, &turn);
-    sequence = s->queue.last_sequence;
     atomic_store(&s->deferred, false);
-    write_turn_freeze(s, NULL);
+    freeze_all(s, &list);
     write_turn_give(s, turn);
-    rc = wait_all_flushed(s, sequence, err);
-    if (rc)
+    awaited = (const struct awaited *)(const void *)list.data;
+    for (size_t i = 0; i < list.len / sizeof(*awaited); i++) {
+        if (rc == 0)
+            rc = background_wait_flushed(s, awaited[i].group,
+                                         awaited[i].sequence, err);
+        tablet_unref(awaited[i].tablet);
+    }
+    buf_close(&list);
+    if (rc) {
+        atomic_store(&s->deferred, true);
         err_wrap(err, "flush");
+    }
     return rc;
 }
 

@@ -1,5 +1,5 @@
-/* The store behaves like an obvious one: an array of cells, searched from end to
- * end, whatever is flushed, compacted, split or reopened in between. */
+/* The store behaves like an obvious one: an array of cells, searched from end
+ * to end, whatever is flushed, compacted, split or reopened in between. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,10 @@ static struct err err;
 
 /* --- Model --------------------------------------------------------------- */
 
-enum { FAMILIES = 4, VERSIONS_KEPT = 2 };
+enum {
+    FAMILIES = 4,
+    VERSIONS_KEPT = 2
+};
 
 static const char *const family_names[FAMILIES] = {"all", "two", "day", "far"};
 
@@ -123,13 +126,11 @@ static void model_delete_family(struct model *m, struct slice row, int family)
             model_remove(m, i);
 }
 
-static void model_drop_rows(struct model *m,
-                            struct slice start,
-                            struct slice end)
+static void
+model_drop_rows(struct model *m, struct slice start, struct slice end)
 {
     for (size_t i = m->count; i-- > 0;) {
-        struct slice row =
-            slice_make(m->cells[i].row, m->cells[i].row_len);
+        struct slice row = slice_make(m->cells[i].row, m->cells[i].row_len);
         if (slice_cmp(row, start) >= 0 &&
             (end.len == 0 || slice_cmp(row, end) < 0))
             model_remove(m, i);
@@ -151,9 +152,8 @@ static void model_dump(struct model *m,
     for (size_t i = 0; i < m->count; i++) {
         const struct cell *c = &m->cells[i];
         struct slice row = slice_make(c->row, c->row_len);
-        if (i == 0 ||
-            !same_column(&m->cells[i - 1], row, c->family,
-                         slice_make(c->qualifier, c->qualifier_len)))
+        if (i == 0 || !same_column(&m->cells[i - 1], row, c->family,
+                                   slice_make(c->qualifier, c->qualifier_len)))
             kept = 0;
         if ((c->family == 1 && kept >= VERSIONS_KEPT) ||
             (c->family == 2 && c->time < now - DAY_US))
@@ -161,8 +161,7 @@ static void model_dump(struct model *m,
         kept++;
         if (versions && kept > versions)
             continue;
-        if (slice_cmp(row, start) < 0 ||
-            (end.len && slice_cmp(row, end) >= 0))
+        if (slice_cmp(row, start) < 0 || (end.len && slice_cmp(row, end) >= 0))
             continue;
         buf_put_lslice(out, row);
         buf_append_str(out, family_names[c->family]);
@@ -278,9 +277,8 @@ static int64_t random_time(struct run *r)
     return rand_one_in(&r->rand, 2) ? t : r->now - t * 1000;
 }
 
-static void random_set(struct run *r,
-                       struct quarry_mutation *m,
-                       struct slice row)
+static void
+random_set(struct run *r, struct quarry_mutation *m, struct slice row)
 {
     char q[8];
     char value[24];
@@ -294,9 +292,8 @@ static void random_set(struct run *r,
               slice_make(value, (size_t)n));
 }
 
-static void random_delete(struct run *r,
-                          struct quarry_mutation *m,
-                          struct slice row)
+static void
+random_delete(struct run *r, struct quarry_mutation *m, struct slice row)
 {
     char q[8];
     struct slice qualifier = random_name(r, q, 0);
@@ -453,6 +450,7 @@ START_TEST(test_store_equals_model)
     for (uint64_t i = 0; i < 6; i++)
         one_seed(seed + i, 300);
 }
+
 END_TEST
 
 TEST_MAIN("model", test_store_equals_model)

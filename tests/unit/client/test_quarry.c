@@ -122,6 +122,7 @@ START_TEST(test_set_get_reopen)
     quarry_table_close(t);
     quarry_close(q);
 }
+
 END_TEST
 
 TEST_MAIN("quarry", test_set_get_reopen)
