@@ -14,7 +14,7 @@
 #include "tests/lib/check_main.h"
 
 enum {
-    KEYS = 5000,
+    KEYS = 20000,
     PARTITIONS = 3
 };
 
@@ -55,7 +55,7 @@ static void make_keys(struct model *m, struct rand_gen *r)
             buf_append_byte(&b, "abc\0"[rand_below(r, 4)]);
         if (rand_one_in(r, 100))
             buf_append_fill(&b, 'x', rand_below(r, 5000));
-        buf_printf(&b, "%x", i);
+        buf_printf(&b, "/%x", i);
         m->keys[i].len = b.len;
         m->keys[i].data = buf_take(&b);
         m->order[i] = i;
