@@ -91,14 +91,16 @@ static int close_outputs(struct saw_command *c, struct err *err)
 
 /* --- results in other formats ------------------------------------------ */
 
-/* Gathers the lines of one aggregator table after the other into sheets. */
+/* Gathers the lines of one aggregator table after the other into sheets. The
+ * table's name is a column for programs, and a title for people. */
 struct result_printer {
     enum cli_format format;
     struct sheet sheet;
     struct sheet_column columns[SHEET_COLUMNS_MAX];
     size_t column_count;
-    bool open;  /* The sheet has a table's lines. */
-    bool first; /* Nothing was printed before. */
+    size_t name_columns; /* 1 when the table's name is one of them. */
+    bool open;           /* The sheet has a table's lines. */
+    bool first;          /* Nothing was printed before. */
     struct buf name;
 };
 
@@ -106,8 +108,10 @@ static void print_results_of_table(struct result_printer *p)
 {
     if (!p->open)
         return;
-    if (!p->first && p->format == FORMAT_CSV)
+    if (!p->first && p->format != FORMAT_JSON)
         putchar('\n');
+    if (p->format == FORMAT_TEXT)
+        puts(buf_cstr(&p->name));
     sheet_print(&p->sheet, p->format);
     sheet_close(&p->sheet);
     p->open = false;
@@ -123,10 +127,13 @@ static void on_table(void *ctx,
     print_results_of_table(p);
     buf_clear(&p->name);
     buf_append_str(&p->name, name);
-    p->column_count = MIN_OF(column_count, (size_t)SHEET_COLUMNS_MAX - 1) + 1;
+    p->name_columns = p->format == FORMAT_TEXT ? 0 : 1;
     p->columns[0] = (struct sheet_column){"table", SHEET_TEXT};
-    for (size_t i = 1; i < p->column_count; i++)
-        p->columns[i] = (struct sheet_column){columns[i - 1], SHEET_TEXT};
+    p->column_count = p->name_columns;
+    for (size_t i = 0; i < column_count; i++)
+        if (p->column_count < SHEET_COLUMNS_MAX)
+            p->columns[p->column_count++] =
+                (struct sheet_column){columns[i], SHEET_TEXT};
 }
 
 static void on_line(void *ctx,
@@ -135,15 +142,17 @@ static void on_line(void *ctx,
                     size_t count)
 {
     struct result_printer *p = ctx;
+    size_t skip = p->name_columns;
     if (!p->open) {
-        for (size_t i = 1; i < p->column_count && i <= count; i++)
-            p->columns[i].kind = numeric[i - 1] ? SHEET_NUMBER : SHEET_TEXT;
+        for (size_t i = 0; i < count && i + skip < p->column_count; i++)
+            p->columns[i + skip].kind = numeric[i] ? SHEET_NUMBER : SHEET_TEXT;
         sheet_init(&p->sheet, p->columns, p->column_count);
         p->open = true;
     }
-    sheet_add(&p->sheet, buf_slice(&p->name));
-    for (size_t i = 1; i < p->column_count; i++)
-        sheet_add(&p->sheet, i <= count ? values[i - 1] : SLICE_EMPTY);
+    if (skip)
+        sheet_add(&p->sheet, buf_slice(&p->name));
+    for (size_t i = 0; i + skip < p->column_count; i++)
+        sheet_add(&p->sheet, i < count ? values[i] : SLICE_EMPTY);
 }
 
 static void print_results(struct saw_command *c)
@@ -151,7 +160,7 @@ static void print_results(struct saw_command *c)
     struct result_printer p = {.format = c->cli->format, .first = true};
     struct saw_result_sink sink = {&p, on_table, on_line};
     struct buf text = BUF_INIT;
-    if (c->cli->format == FORMAT_TEXT) {
+    if (c->cli->format == FORMAT_TEXT && !args_flag(c->args, "aligned")) {
         saw_run_print(c->run, &text);
         fwrite(buf_slice(&text).data, 1, text.len, stdout);
         buf_close(&text);
@@ -246,6 +255,7 @@ static const struct option saw_options[] = {
      "run over its rows (r: Row = input;), beside the data"},
     {"check", 0, NULL, "only compile the program"},
     {"dump", 0, NULL, "print its syntax tree and its instructions"},
+    {"aligned", 'a', NULL, "results as text in aligned columns"},
     {"fuel", 0, "N", "at most N instructions a record"},
     {"memory", 0, "SIZE", "at most so much for a record and the tables"},
     {"ignore-undefs", 0, NULL, "skip statements with undefined values"},

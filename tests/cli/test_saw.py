@@ -24,6 +24,14 @@ class Saw(CliTest):
         self.assertEqual(self.ok("saw", "-e", program, "a", "--format",
                                  "csv").splitlines()[1:], ["t,x,2", "t,y,1"])
 
+    def test_aligned(self):
+        """--aligned prints a sheet for each table."""
+        self.write("a", "x\ny\nx\n")
+        program = ("t: table sum[word: string] of n: int; "
+                   "emit t[string(input)] <- 1;")
+        self.assertEqual(self.ok("saw", "-a", "-e", program, "a"),
+                         "t\nword  n\n────  ─\nx     2\ny     1\n")
+
     def test_over_table(self):
         """A program for rows runs in the engine, over the rows chosen."""
         self.table()
