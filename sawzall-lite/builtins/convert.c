@@ -454,7 +454,8 @@ static enum saw_status convert_one(struct saw_ctx *ctx,
 {
     const struct saw_basic_conversion *b;
     if (!saw_kind_is_basic(c->from->kind) || !saw_kind_is_basic(c->to->kind)) {
-        if (saw_type_equal(c->from, c->to)) {
+        /* Only proto tuples know which fields they have. */
+        if (c->from->proto == c->to->proto && saw_type_equal(c->from, c->to)) {
             *result = v;
             saw_share(c->from, v);
             return SAW_OK;

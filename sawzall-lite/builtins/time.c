@@ -5,6 +5,8 @@
 #include "sawzall-lite/builtins/private.h"
 
 #define US_PER_SECOND 1000000
+/* As in the published interpreter, programs of which test for it. */
+#define FORMATTED_BYTES_MAX 200
 
 /* The time zone argument at @i, or the default. */
 static struct slice
@@ -236,6 +238,8 @@ static enum saw_status fn_formattime(struct saw_ctx *ctx,
     buf_clear(out);
     if (!saw_time_format(ctx, saw_str_slice(args[0].s), args[1].u, tz, out))
         return bad_zone(ctx, "formattime", tz);
+    if (out->len >= FORMATTED_BYTES_MAX)
+        return saw_undef(ctx, "formattime: result too long");
     return saw_give_text(saw_string_dup(ctx, buf_slice(out)), result);
 }
 
