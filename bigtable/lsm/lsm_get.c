@@ -37,13 +37,27 @@ static void offer(struct newest *n, struct slice key, struct slice value)
     buf_append_slice(n->value, value);
 }
 
+/* Does @m delete the row or the column's family as a whole? */
+static bool has_scope_deletion(const struct newest *n, const struct memtable *m)
+{
+    /* Deletions of the row and of its families lie before the columns; few
+     * rows have many of them. */
+    const struct skip_node *e = skip_list_seek(&m->list, n->row);
+
+    return e && slice_starts_with(skip_node_key(e), n->row) &&
+           (cell_key_kind(skip_node_key(e)) == ENTRY_DELETE_ROW ||
+            cell_key_kind(skip_node_key(e)) == ENTRY_DELETE_FAMILY ||
+            !slice_starts_with(skip_node_key(e), n->column));
+}
+
 static void look_in_memtable(struct newest *n, const struct memtable *m)
 {
     const struct skip_node *e;
 
     if (memtable_count(m) == 0)
         return;
-    if (atomic_load_explicit(&m->has_scope_deletions, memory_order_relaxed)) {
+    if (atomic_load_explicit(&m->has_scope_deletions, memory_order_relaxed) &&
+        has_scope_deletion(n, m)) {
         n->complex = true;
         return;
     }
