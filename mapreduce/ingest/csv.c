@@ -28,6 +28,7 @@ struct csv {
     struct slice *names; /* Of the columns; grown by number. */
     size_t name_count;
     size_t name_cap;
+    size_t header_count; /* Columns the header names. */
     size_t keys[KEY_COUNT_MAX]; /* Columns of the row key. */
     size_t key_count;           /* 0: the number of the record. */
     uint64_t number;            /* Of the record at hand, from 1. */
@@ -61,6 +62,7 @@ static struct slice column(struct csv *c, size_t i)
 
 static void take_header(struct csv *c)
 {
+    c->header_count = c->fields.count;
     for (size_t i = 0; i < c->fields.count; i++) {
         struct slice name = slice_trim(csv_field(&c->fields, i));
         column(c, i);
@@ -181,7 +183,7 @@ static int put_row(struct csv *c,
     }
     if (c->time != SIZE_MAX && !field_time(csv_field(&c->fields, c->time), &us))
         damage(c, offset, false, "no time in the time field, stored at 0");
-    if (c->run->opts.header && c->fields.count != c->name_count)
+    if (c->run->opts.header && c->fields.count != c->header_count)
         damage(c, offset, false, "not as many fields as the header");
     code = run_batch_row(batch, key, &m, err);
     for (size_t i = 0; i < c->fields.count && code == 0; i++)

@@ -190,6 +190,7 @@ static void put_host(struct slice host, struct buf *out)
     size_t end;
     size_t start = 0;
     buf_append_slice(&h, host);
+    buf_reserve(&h, 1); /* So that there is memory, even for no host. */
     unescape(&h, 0);
     lower(&h, 0);
     while (h.len && h.data[h.len - 1] == '.')
