@@ -14,6 +14,15 @@
 /* --- Fixture
  * ------------------------------------------------------------------- */
 
+/* One directory for all files of a test. */
+static const char *work_dir(void)
+{
+    static const char *dir;
+    if (!dir)
+        dir = test_tmpdir();
+    return dir;
+}
+
 typedef int (*import_fn)(struct quarry *,
                          const char *,
                          const char *const *,
@@ -29,7 +38,7 @@ static void open_store(void)
 {
     char target[500];
     struct err err = ERR_INIT;
-    snprintf(target, sizeof(target), "file:%s/store", test_tmpdir());
+    snprintf(target, sizeof(target), "file:%s/store", work_dir());
     ck_assert_msg(quarry_open(target, NULL, &q, &err) == 0, "%s", err.text);
 }
 
@@ -57,7 +66,7 @@ static void import_text(import_fn import,
     char path[500];
     struct err err = ERR_INIT;
     FILE *f;
-    snprintf(path, sizeof(path), "%s/%s.txt", test_tmpdir(), table);
+    snprintf(path, sizeof(path), "%s/%s.txt", work_dir(), table);
     f = fopen(path, "wb");
     fputs(text, f);
     fclose(f);
@@ -147,7 +156,7 @@ START_TEST(test_csv_options)
     ck_assert_uint_eq(report.damage_count, 1);
     ck_assert_uint_eq(report.damage[0].offset, 40);
     o.key = "nowhere";
-    snprintf(path, sizeof(path), "%s/c.txt", test_tmpdir());
+    snprintf(path, sizeof(path), "%s/c.txt", work_dir());
     ck_assert_int_eq(import_file(ingest_csv, "c", path, &o, &err), ERR_INVALID);
     ck_assert_ptr_nonnull(strstr(err.text, "\"nowhere\""));
     ck_assert_ptr_nonnull(strstr(err.hint, "when, id, v"));
@@ -357,7 +366,7 @@ START_TEST(test_packed_lines)
     struct buf file = BUF_INIT;
     struct err err = ERR_INIT;
     FILE *f;
-    snprintf(path, sizeof(path), "%s/a.csv.gz", test_tmpdir());
+    snprintf(path, sizeof(path), "%s/a.csv.gz", work_dir());
     add_gzip(&file, SLICE_LIT("k,v\na,1\nb,"));
     add_gzip(&file, SLICE_LIT("2"));
     f = fopen(path, "wb");

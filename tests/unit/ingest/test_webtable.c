@@ -13,6 +13,15 @@
 /* --- Fixture -----------------------------------------------------------------
  */
 
+/* One directory for all files of a test. */
+static const char *work_dir(void)
+{
+    static const char *dir;
+    if (!dir)
+        dir = test_tmpdir();
+    return dir;
+}
+
 struct store {
     struct quarry *q;
     struct quarry_table *t;
@@ -27,7 +36,7 @@ static void store_open(struct store *s)
     char target[500];
     struct err err = ERR_INIT;
     memset(s, 0, sizeof(*s));
-    snprintf(s->dir, sizeof(s->dir), "%s/store%d", test_tmpdir(), number++);
+    snprintf(s->dir, sizeof(s->dir), "%s/store%d", work_dir(), number++);
     snprintf(target, sizeof(target), "file:%s", s->dir);
     ck_assert_msg(quarry_open(target, NULL, &s->q, &err) == 0, "%s", err.text);
 }
@@ -66,7 +75,7 @@ static void import_text(struct store *s, const char *name, struct slice text)
 {
     char path[500];
     const char *paths[] = {path};
-    snprintf(path, sizeof(path), "%s/%s", test_tmpdir(), name);
+    snprintf(path, sizeof(path), "%s/%s", work_dir(), name);
     write_file(path, text);
     import_paths(s, paths, 1, NULL);
 }
@@ -377,8 +386,8 @@ START_TEST(test_segments)
         "WARC-Segment-Origin-ID: <urn:uuid:s>\r\nWARC-Segment-Number: 2\r\n"
         "WARC-Segment-Total-Length: 6\r\n",
         "def");
-    snprintf(one, sizeof(one), "%s/one.warc", test_tmpdir());
-    snprintf(two, sizeof(two), "%s/two.warc", test_tmpdir());
+    snprintf(one, sizeof(one), "%s/one.warc", work_dir());
+    snprintf(two, sizeof(two), "%s/two.warc", work_dir());
     write_file(one, buf_slice(&a));
     write_file(two, buf_slice(&b));
     store_open(&s);
@@ -410,7 +419,7 @@ START_TEST(test_page_limit)
     buf_append_fill(&b, 'x', 3000000);
     buf_append_str(&b, "\r\n\r\n");
     add(&b, "resource", "http://e.com/small", "2024-01-01T00:00:00Z", "", "y");
-    snprintf(path, sizeof(path), "%s/big.warc", test_tmpdir());
+    snprintf(path, sizeof(path), "%s/big.warc", work_dir());
     write_file(path, buf_slice(&b));
     store_open(&s);
     ingest_options_init(&o);
@@ -436,10 +445,10 @@ START_TEST(test_mistakes)
     struct err err = ERR_INIT;
     struct quarry_family_spec family = {"cf", ""};
     const char *none = "/nonexistent/x.warc";
-    const char *dir = test_tmpdir();
+    const char *dir = work_dir();
     char path[500];
     const char *text = path;
-    snprintf(path, sizeof(path), "%s/text.txt", test_tmpdir());
+    snprintf(path, sizeof(path), "%s/text.txt", work_dir());
     write_file(path, SLICE_LIT("hello\n"));
     store_open(&s);
     ck_assert_int_eq(ingest_warc(s.q, "web", &none, 1, NULL, &s.report, &err),
