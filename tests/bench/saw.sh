@@ -1,0 +1,84 @@
+#!/bin/bash
+# Sawzall beside Lua (fib, mandel) and Python (scan of a log by a regex).
+#
+#     tests/bench/saw.sh [--quick]
+#
+# CPU time, user and system, of whole processes. Ours and the peers run in turn,
+# several rounds, and the ratio is the median over rounds: the machine is noisy,
+# but both sides meet the same noise. The programs are those with which the
+# published interpreter was measured.
+#
+# Environment: QUARRY_BUILD (default build/bench), QUARRY_SHARED, BENCH_ROUNDS.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+build=${QUARRY_BUILD:-build/bench}
+shared=${QUARRY_SHARED:-$PWD/../shared}
+programs=$shared/bench/sawzall
+rounds=${BENCH_ROUNDS:-5}
+front=$build/tests/conformance/szl_front
+fib=36 mandel=400 lines=0
+if [ "${1:-}" = --quick ]; then
+    rounds=3 fib=30 mandel=150 lines=200000
+fi
+if [ ! -e "$programs/fib.szl" ]; then
+    echo "saw: skipped, no programs under $programs" >&2
+    exit 0
+fi
+work=$build/saw-work
+mkdir -p "$work"
+if [ ! -e "$work/log.txt" ]; then
+    (cd "$work" && python3 "$programs/gen.py")
+fi
+log=$work/log.txt
+if [ "$lines" -gt 0 ]; then
+    head -n "$lines" "$work/log.txt" >"$work/short.txt"
+    log=$work/short.txt
+fi
+printf '%s' "$fib" >"$work/fib.in"
+printf '%s' "$mandel" >"$work/mandel.in"
+
+# cpu COMMAND…: seconds of user and system time.
+cpu() {
+    local TIMEFORMAT='%U %S'
+    { time "$@" >/dev/null 2>&1; } 2>&1 | awk '{ printf "%.3f\n", $1 + $2 }'
+}
+
+# figure NAME OURS PEER: commands as words in a string.
+figure() {
+    local i ours peer
+    for ((i = 0; i < rounds; i++)); do
+        # shellcheck disable=SC2086
+        ours=$(cpu $2) peer=$(cpu $3)
+        echo "$ours $peer"
+    done | sort -g | awk -v name="$1" '
+        { o[NR] = $1; p[NR] = $2; r[NR] = $1 > 0 ? $2 / $1 : 0 }
+        END {
+            n = asort_(o); asort_(p); asort_(r)
+            m = int((NR + 1) / 2)
+            printf "%s\t%.3f\t%.3f\t%.2f\ts cpu\n", name, o[m], p[m], r[m]
+        }
+        function asort_(a,   i, j, t) {
+            for (i = 2; i <= NR; i++)
+                for (j = i; j > 1 && a[j - 1] > a[j]; j--) {
+                    t = a[j]; a[j] = a[j - 1]; a[j - 1] = t
+                }
+            return NR
+        }'
+}
+
+run="$front --table_output=*"
+figure "saw_fib_$fib (lua5.4)" "$run $programs/fib.szl $work/fib.in" \
+    "lua5.4 $programs/fib.lua $fib"
+figure "saw_mandel_$mandel (lua5.4)" \
+    "$run $programs/mandel.szl $work/mandel.in" \
+    "lua5.4 $programs/mandel.lua $mandel"
+figure "saw_scan (python)" "$run $programs/scan.szl $log" \
+    "python3 $programs/scan.py $log"
+if command -v luajit >/dev/null; then
+    figure "saw_fib_$fib (luajit -joff)" \
+        "$run $programs/fib.szl $work/fib.in" \
+        "luajit -joff $programs/fib.lua $fib"
+    figure "saw_mandel_$mandel (luajit -joff)" \
+        "$run $programs/mandel.szl $work/mandel.in" \
+        "luajit -joff $programs/mandel.lua $mandel"
+fi
