@@ -50,20 +50,51 @@ struct flag {
     const char *const *choices; /* NULL-terminated; FLAG_KIND_CHOICE. */
 };
 
-/* clang-format off */
-#define FLAG_SWITCH(n, l, h, p) {n, l, FLAG_KIND_SWITCH, NULL, h, (bool *){p}, NULL}
-#define FLAG_STRING(n, l, v, h, p) {n, l, FLAG_KIND_STRING, v, h, (const char **){p}, NULL}
-#define FLAG_LIST(n, l, v, h, p) {n, l, FLAG_KIND_LIST, v, h, (struct flag_list *){p}, NULL}
-#define FLAG_U64(n, l, v, h, p) {n, l, FLAG_KIND_U64, v, h, (uint64_t *){p}, NULL}
-#define FLAG_I64(n, l, v, h, p) {n, l, FLAG_KIND_I64, v, h, (int64_t *){p}, NULL}
-#define FLAG_DOUBLE(n, l, v, h, p) {n, l, FLAG_KIND_DOUBLE, v, h, (double *){p}, NULL}
-#define FLAG_BYTES(n, l, v, h, p) {n, l, FLAG_KIND_BYTES, v, h, (uint64_t *){p}, NULL}
-#define FLAG_DURATION(n, l, v, h, p) {n, l, FLAG_KIND_DURATION, v, h, (uint64_t *){p}, NULL}
-#define FLAG_TIME(n, l, v, h, p) {n, l, FLAG_KIND_TIME, v, h, (int64_t *){p}, NULL}
-#define FLAG_CHOICE(n, l, v, h, p, c) {n, l, FLAG_KIND_CHOICE, v, h, (const char **){p}, c}
-#define FLAG_HEADING(h) {NULL, 0, FLAG_KIND_HEADING, NULL, h, NULL, NULL}
-
-/* clang-format on */
+/* name, letter, value's name, help, variable (whose type is checked). */
+#define FLAG_SWITCH(n, l, h, p)                                                \
+    {                                                                          \
+        n, l, FLAG_KIND_SWITCH, NULL, h, (bool *){p}, NULL                     \
+    }
+#define FLAG_STRING(n, l, v, h, p)                                             \
+    {                                                                          \
+        n, l, FLAG_KIND_STRING, v, h, (const char **){p}, NULL                 \
+    }
+#define FLAG_LIST(n, l, v, h, p)                                               \
+    {                                                                          \
+        n, l, FLAG_KIND_LIST, v, h, (struct flag_list *){p}, NULL              \
+    }
+#define FLAG_U64(n, l, v, h, p)                                                \
+    {                                                                          \
+        n, l, FLAG_KIND_U64, v, h, (uint64_t *){p}, NULL                       \
+    }
+#define FLAG_I64(n, l, v, h, p)                                                \
+    {                                                                          \
+        n, l, FLAG_KIND_I64, v, h, (int64_t *){p}, NULL                        \
+    }
+#define FLAG_DOUBLE(n, l, v, h, p)                                             \
+    {                                                                          \
+        n, l, FLAG_KIND_DOUBLE, v, h, (double *){p}, NULL                      \
+    }
+#define FLAG_BYTES(n, l, v, h, p)                                              \
+    {                                                                          \
+        n, l, FLAG_KIND_BYTES, v, h, (uint64_t *){p}, NULL                     \
+    }
+#define FLAG_DURATION(n, l, v, h, p)                                           \
+    {                                                                          \
+        n, l, FLAG_KIND_DURATION, v, h, (uint64_t *){p}, NULL                  \
+    }
+#define FLAG_TIME(n, l, v, h, p)                                               \
+    {                                                                          \
+        n, l, FLAG_KIND_TIME, v, h, (int64_t *){p}, NULL                       \
+    }
+#define FLAG_CHOICE(n, l, v, h, p, c)                                          \
+    {                                                                          \
+        n, l, FLAG_KIND_CHOICE, v, h, (const char **){p}, c                    \
+    }
+#define FLAG_HEADING(h)                                                        \
+    {                                                                          \
+        NULL, 0, FLAG_KIND_HEADING, NULL, h, NULL, NULL                        \
+    }
 
 /* Values of a repeated option, or the arguments that are no options. The array
  * is owned (flag_list_close), the strings are argv's. */

@@ -39,9 +39,9 @@ int regex_group_count(const struct regex *r);
 /* Does the pattern match all of @text? */
 bool regex_full_match(const struct regex *r, struct slice text);
 
-/* Find the leftmost match at or after @start. @groups (borrowed from @text) gets
- * the whole match and then the groups, up to @group_count of them; a group that
- * took no part has data NULL. @group_count 0 is the fastest. */
+/* Find the leftmost match at or after @start. @groups (borrowed from @text)
+ * gets the whole match and then the groups, up to @group_count of them; a group
+ * that took no part has data NULL. @group_count 0 is the fastest. */
 bool regex_search(const struct regex *r,
                   struct slice text,
                   size_t start,

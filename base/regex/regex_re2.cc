@@ -1,11 +1,13 @@
 // The only file that sees RE2, and the only one in C++.
 extern "C" {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic" // C11 headers.
 #include "base/regex/regex.h"
+#pragma GCC diagnostic pop
 }
 
-#include <re2/re2.h>
-
 #include <new>
+#include <re2/re2.h>
 
 struct regex {
     re2::RE2 re;
@@ -43,8 +45,9 @@ extern "C" int regex_new(struct slice pattern,
     if (!*out)
         return err_set(err, ERR_NOMEM, "regular expression: out of memory");
     if (!(*out)->re.ok()) {
-        int code = err_set(err, ERR_INVALID, "bad regular expression `%.*s`: %s",
-                           SLICE_ARG(pattern), (*out)->re.error().c_str());
+        int code =
+            err_set(err, ERR_INVALID, "bad regular expression `%.*s`: %s",
+                    SLICE_ARG(pattern), (*out)->re.error().c_str());
         delete *out;
         *out = nullptr;
         return code;
@@ -76,8 +79,8 @@ extern "C" bool regex_search(const struct regex *r,
 {
     re2::StringPiece t = piece(text);
     re2::StringPiece found[groups_max];
-    int want = group_count < groups_max ? static_cast<int>(group_count)
-                                        : groups_max;
+    int want =
+        group_count < groups_max ? static_cast<int>(group_count) : groups_max;
     if (start > t.size())
         return false;
     if (!r->re.Match(t, start, t.size(), re2::RE2::UNANCHORED, found, want))

@@ -10,9 +10,9 @@
 #include "base/runtime/sanitize.h"
 #include "base/runtime/waiter.h"
 
-/* Stacks kept for reuse by one loop: 16 MiB of address space, as much of it in
+/* Stacks kept for reuse by one loop: 256 MiB of address space, as much of it in
  * memory as was ever touched. */
-#define FIBER_POOL_MAX 64
+#define FIBER_POOL_MAX 1024
 
 /* Boost.Context's C ABI. A context is a stack pointer; jumping to one returns,
  * on the other side, the context jumped from. */

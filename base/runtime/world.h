@@ -10,6 +10,8 @@
  *     fiber and the loop goes on; called on a plain thread (a user's thread, a
  *     task) it blocks that thread. The code above is the same in both cases,
  *     and reads top to bottom. In the simulated world everything is a fiber.
+ *     Calls on files do not heed a fiber's deadline or cancellation: what was
+ *     begun on a disk is finished.
  *
  * Threads
  *     Any thread, unless a function says otherwise. A struct file may be read
@@ -98,19 +100,20 @@ MUST_CHECK int file_write_at(struct file *f,
  * sync nothing is known about unsynced bytes: give the file up. */
 MUST_CHECK int file_sync(struct file *f, struct err *err);
 
+/* The size now, unsynced growth included. Parks. */
 MUST_CHECK int file_size(struct file *f, uint64_t *bytes, struct err *err);
+/* Cut or extend with zeros. Parks. ERR_FULL, ERR_IO. */
 MUST_CHECK int file_truncate(struct file *f, uint64_t bytes, struct err *err);
 
 /* Reserve disk space without changing the size (a hint; never an error). */
 void file_allocate(struct file *f, uint64_t bytes);
 
-/* Tell the page cache what [offset, offset+len) is for: FILE_WILL_NEED starts
- * reading it, FILE_WONT_NEED drops it. A hint. */
 enum file_advice {
-    FILE_WILL_NEED,
-    FILE_WONT_NEED
+    FILE_WILL_NEED, /* Start reading it. */
+    FILE_WONT_NEED, /* Drop it. */
 };
 
+/* Tell the page cache what [offset, offset+len) is for. A hint. */
 void file_advise(struct file *f,
                  uint64_t offset,
                  uint64_t len,

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -55,12 +56,18 @@ static void wakeup(struct loop *base)
 {
     struct uv_loop *l = uv_loop_of(base);
     if (atomic_exchange(&l->asleep, false))
-        uv_async_send(&l->async);
+        if (eventfd_write(l->wake_fd, 1) < 0)
+            PANIC("wake loop %s: %s", base->name, strerror(errno));
 }
 
-static void on_async(uv_async_t *handle)
+static void on_wake(uv_poll_t *handle, int status, int events)
 {
-    (void)handle; /* Being woken is all. */
+    struct uv_loop *l = handle->data;
+    eventfd_t count;
+    (void)status;
+    (void)events;
+    if (eventfd_read(l->wake_fd, &count) < 0 && errno != EAGAIN)
+        PANIC("loop %s: %s", l->base.name, strerror(errno));
 }
 
 static void on_timer(uv_poll_t *handle, int status, int events)
@@ -154,13 +161,14 @@ static void free_loop(struct loop *base)
     struct uv_loop *l = uv_loop_of(base);
     PRE(!l->thread);
     loop__close(base);
-    uv_close((uv_handle_t *)&l->async, NULL);
+    uv_close((uv_handle_t *)&l->wake, NULL);
     uv_close((uv_handle_t *)&l->timer, NULL);
     while (uv_run(&l->uv, UV_RUN_DEFAULT))
         ;
     if (uv_loop_close(&l->uv))
         PANIC("loop %s: freed while a stream was open", base->name);
     close(l->timer_fd);
+    close(l->wake_fd);
     mem_free(l);
 }
 
@@ -177,9 +185,13 @@ static const struct loop_ops uv_ops = {
 
 static int init_handles(struct uv_loop *l)
 {
-    int rc = uv_async_init(&l->uv, &l->async, on_async);
+    int rc = uv_poll_init(&l->uv, &l->wake, l->wake_fd);
     if (rc == 0)
         rc = uv_poll_init(&l->uv, &l->timer, l->timer_fd);
+    l->wake.data = l;
+    l->timer.data = l;
+    if (rc == 0)
+        rc = uv_poll_start(&l->wake, UV_READABLE, on_wake);
     if (rc == 0)
         rc = uv_poll_start(&l->timer, UV_READABLE, on_timer);
     return rc;
@@ -201,17 +213,23 @@ int real_loop_new(struct world *w,
         err_set_errno(err, errno, "loop %s: timer", name);
         goto fail;
     }
+    l->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (l->wake_fd < 0) {
+        err_set_errno(err, errno, "loop %s: eventfd", name);
+        goto fail_timer;
+    }
     rc = uv_loop_init(&l->uv);
     if (rc) {
         err_set_errno(err, -rc, "loop %s", name);
-        goto fail_timer;
+        goto fail_wake;
     }
     rc = init_handles(l);
     if (rc)
         PANIC("loop %s: %s", name, uv_strerror(rc));
-    l->timer.data = l;
     *out = &l->base;
     return 0;
+fail_wake:
+    close(l->wake_fd);
 fail_timer:
     close(l->timer_fd);
 fail:

@@ -11,13 +11,15 @@
 struct uv_loop {
     struct loop base;
     uv_loop_t uv;
-    uv_async_t async; /* Ends uv's sleep. */
-    uv_poll_t timer;  /* On timer_fd. */
+    uv_poll_t wake;  /* On wake_fd: ends uv's sleep. */
+    uv_poll_t timer; /* On timer_fd. */
     int timer_fd;
+    int wake_fd; /* An eventfd. uv_async would do the same, but its receiver
+                    spins while a sender that was preempted has not finished. */
     uint64_t armed_ns;   /* What timer_fd is set to; UINT64_MAX: nothing. */
     struct fiber *ready; /* Oldest READY fiber. */
     struct fiber **ready_end;
-    atomic_bool asleep;  /* It needs uv_async_send() to look at posts. */
+    atomic_bool asleep;  /* It needs a write to wake_fd to look at posts. */
     struct task *thread; /* Of loop_start(). */
 };
 
