@@ -8,14 +8,15 @@
  */
 #include <math.h>
 
-#include "sawzall-lite/tables/impl.h"
+#include "sawzall-lite/tables/sum_map.h"
 
 enum sum_mode {
     SUM_EMPTY,
     SUM_INT,
     SUM_WORD,
     SUM_FLOAT,
-    SUM_COMPOSITE
+    SUM_MAP,
+    SUM_COMPOSITE, /* Tuples and arrays. */
 };
 
 struct sum {
@@ -30,7 +31,8 @@ struct sum {
             double hi;
             double lo;
         } f;
-        struct saw_blob datum; /* Of a tuple, array or map. */
+        struct saw_items map;
+        struct saw_blob datum; /* Of a composite. */
     } v;
 };
 
@@ -39,6 +41,8 @@ static void sum_close(struct saw_table *t, void *state)
     struct sum *s = state;
     if (s->mode == SUM_COMPOSITE)
         saw_blob_close(t, &s->v.datum);
+    if (s->mode == SUM_MAP)
+        saw_sum_map_close(t, &s->v.map);
 }
 
 /* Knuth's two-sum: x + y = *hi + *lo exactly. */
@@ -77,7 +81,7 @@ static int add_composite(struct saw_table *t,
                          struct err *err)
 {
     struct buf *b = saw_table__scratch(t);
-    if (saw_table__full(t)) /* Maps grow with every new key. */
+    if (saw_table__full(t)) /* Maps inside grow with every new key. */
         return saw_table__refuse(t, err);
     if (s->mode == SUM_EMPTY) {
         s->mode = SUM_COMPOSITE;
@@ -100,6 +104,22 @@ static bool take_mode(struct sum *s, enum sum_mode mode, uint8_t tag)
         s->tag = tag;
     }
     return s->mode == mode && s->tag == tag;
+}
+
+static int add_map(struct saw_table *t,
+                   struct sum *s,
+                   struct slice element,
+                   struct err *err)
+{
+    if (saw_table__full(t))
+        return saw_table__refuse(t, err);
+    if (s->mode == SUM_EMPTY) {
+        s->mode = SUM_MAP;
+        s->v.map = (struct saw_items){0};
+    }
+    if (s->mode != SUM_MAP || !saw_sum_map_add(t, &s->v.map, element))
+        return mismatch(t, err);
+    return 0;
 }
 
 static int sum_datum(struct saw_table *t,
@@ -125,6 +145,7 @@ static int sum_datum(struct saw_table *t,
             return mismatch(t, err);
         add_float(s, saw_datum_float(element), 0);
         return 0;
+    case SAW_DATUM_MAP: return add_map(t, s, element, err);
     default: return add_composite(t, s, element, err);
     }
 }
@@ -152,6 +173,7 @@ static struct slice sum_total(struct saw_table *t, const struct sum *s)
         saw_datum_put_word(b, (enum saw_datum_tag)s->tag, s->v.u);
         break;
     case SUM_FLOAT: saw_datum_put_float(b, s->v.f.hi); break;
+    case SUM_MAP: saw_sum_map_total(&s->v.map, b); break;
     case SUM_COMPOSITE: return saw_blob_slice(&s->v.datum);
     }
     return buf_slice(b);

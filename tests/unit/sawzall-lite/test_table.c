@@ -255,6 +255,76 @@ START_TEST(test_float_sums_do_not_depend_on_order)
 
 END_TEST
 
+/* Sums of maps of maps: one pass, parts and a plain model agree. */
+START_TEST(test_sums_of_maps)
+{
+    enum {
+        N = 400,
+        OUTER = 6,
+        INNER = 4
+    };
+    struct saw_table_decl d = {.name = "t", .kind = SAW_TABLE_SUM};
+    int64_t model[OUTER][INNER] = {{0}};
+    bool seen[OUTER][INNER] = {{false}};
+    struct saw_table *whole = saw_table_new(&d, NULL);
+    struct saw_table *merged = saw_table_new(&d, NULL);
+    struct buf a = BUF_INIT;
+    struct buf b = BUF_INIT;
+    struct buf want = BUF_INIT;
+    struct rand_gen r;
+    rand_init(&r, test_seed());
+    for (int i = 0; i < N; i++) {
+        struct saw_table *part = saw_table_new(&d, NULL);
+        struct buf e = BUF_INIT;
+        struct buf state = BUF_INIT;
+        int64_t x = (int64_t)rand_below(&r, OUTER);
+        int64_t y = (int64_t)rand_below(&r, INNER);
+        saw_datum_put_open(&e, SAW_DATUM_MAP);
+        saw_datum_put_int(&e, x);
+        saw_datum_put_open(&e, SAW_DATUM_MAP);
+        saw_datum_put_int(&e, y);
+        saw_datum_put_int(&e, i);
+        saw_datum_put_end(&e);
+        saw_datum_put_end(&e);
+        model[x][y] += i;
+        seen[x][y] = true;
+        ck_assert_int_eq(saw_table_emit(whole, SLICE_EMPTY, buf_slice(&e),
+                                        SLICE_EMPTY, 0, NULL),
+                         0);
+        ck_assert_int_eq(saw_table_emit(part, SLICE_EMPTY, buf_slice(&e),
+                                        SLICE_EMPTY, 0, NULL),
+                         0);
+        saw_table_encode(part, &state);
+        merge_state(merged, &state);
+        saw_table_free(part);
+        buf_close(&e);
+        buf_close(&state);
+    }
+    buf_append_str(&want, "t[] = { ");
+    for (int x = 0; x < OUTER; x++) {
+        const char *before = "";
+        buf_printf(&want, "%s%d: { ", x ? " }, " : "", x);
+        for (int y = 0; y < INNER; y++) {
+            if (!seen[x][y])
+                continue;
+            buf_printf(&want, "%s%d: %lld", before, y, (long long)model[x][y]);
+            before = ", ";
+        }
+    }
+    buf_append_str(&want, " } }\n");
+    saw_table_print(whole, &a);
+    saw_table_print(merged, &b);
+    ck_assert_str_eq(buf_cstr(&a), buf_cstr(&want));
+    ck_assert_str_eq(buf_cstr(&b), buf_cstr(&want));
+    saw_table_free(whole);
+    saw_table_free(merged);
+    buf_close(&a);
+    buf_close(&b);
+    buf_close(&want);
+}
+
+END_TEST
+
 /* --- Models --------------------------------------------------------------- */
 
 static void expect(const struct saw_table_decl *d, size_t n, const char *want)
@@ -705,6 +775,7 @@ TEST_MAIN("table",
           test_any_split_equals_one_pass,
           test_any_order_equals_any_other,
           test_float_sums_do_not_depend_on_order,
+          test_sums_of_maps,
           test_known_results,
           test_keys_ascend,
           test_quantile_error_is_bounded,
