@@ -161,10 +161,11 @@ int fs_writer_flush(struct fs_writer *w, struct err *err)
         rc = write_buffer(w, padded, err);
         if (rc)
             return rc;
-        rc = file_truncate(w->file, w->offset, err);
-        if (rc)
-            return fail(w, rc);
     }
+    /* Also gives back what was reserved and not needed. */
+    rc = file_truncate(w->file, w->offset, err);
+    if (rc)
+        return fail(w, rc);
     memmove(w->buffer->data, w->buffer->data + whole, w->buffered - whole);
     w->written += whole;
     w->buffered -= whole;

@@ -2,17 +2,36 @@
 #include "bigtable/lsm/lsm.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/core/panic.h"
 #include "bigtable/lsm/group.h"
 #include "bigtable/lsm/memtable.h"
 #include "bigtable/sstable/block_cache.h"
+#include "bigtable/sstable/properties.h"
 #include "bigtable/sstable/reader.h"
 #include "gfs-lite/fs.h"
 
 void lsm__table_path(const struct lsm *l, uint64_t number, struct buf *out)
 {
     buf_printf(out, "%s/%06" PRIu64 ".sst", l->dir, number);
+}
+
+/* Is the file the one that its owner remembers under this number? */
+static int check_identity(const struct lsm_table *info,
+                          const struct table_reader *r,
+                          struct err *err)
+{
+    const struct table_properties *p = table_reader_properties(r);
+
+    if (info->entry_count == p->entry_count &&
+        slice_eq(info->first_key, buf_slice(&p->first_key)) &&
+        slice_eq(info->last_key, buf_slice(&p->last_key)))
+        return 0;
+    return err_set(err, ERR_CORRUPT,
+                   "table %s: another file than the manifest names: %" PRIu64
+                   " entries, not %" PRIu64 ", or other keys",
+                   table_reader_path(r), p->entry_count, info->entry_count);
 }
 
 int lsm__open_table(struct lsm *l,
@@ -29,7 +48,12 @@ int lsm__open_table(struct lsm *l,
     lsm__table_path(l, info->number, &path);
     rc = table_reader_open(l->options.fs, buf_cstr(&path), &opts, &reader, err);
     buf_close(&path);
-    if (!rc)
+    if (rc)
+        return rc;
+    rc = check_identity(info, reader, err);
+    if (rc)
+        table_reader_unref(reader);
+    else
         *out = table_file_new(info, reader, &l->options.hooks);
     return rc;
 }
@@ -67,6 +91,34 @@ static void free_lsm(struct lsm *l)
     mem_free(l);
 }
 
+static int compare_tables(const void *a, const void *b)
+{
+    const struct lsm_table *x = &(*(struct table_file *const *)a)->info;
+    const struct lsm_table *y = &(*(struct table_file *const *)b)->info;
+
+    if (x->run != y->run)
+        return x->run < y->run ? -1 : 1;
+    return slice_cmp(x->first_key, y->first_key);
+}
+
+/* The owner's list comes from a disk: tables of a run must not overlap. */
+static int check_runs(struct table_file **files, size_t count, struct err *err)
+{
+    if (count == 0)
+        return 0;
+    qsort(files, count, sizeof(struct table_file *), compare_tables);
+    for (size_t i = 1; i < count; i++) {
+        const struct lsm_table *a = &files[i - 1]->info;
+        const struct lsm_table *b = &files[i]->info;
+        if (a->run == b->run && slice_cmp(a->last_key, b->first_key) >= 0)
+            return err_set(err, ERR_CORRUPT,
+                           "tables %" PRIu64 " and %" PRIu64 " of run %" PRIu32
+                           " overlap",
+                           a->number, b->number, a->run);
+    }
+    return 0;
+}
+
 int lsm_open(const struct lsm_options *opts,
              const struct lsm_table *tables,
              size_t table_count,
@@ -85,6 +137,8 @@ int lsm_open(const struct lsm_options *opts,
         if (!rc)
             opened++;
     }
+    if (!rc)
+        rc = check_runs(files, table_count, err);
     if (!rc) {
         struct version *v = version_new(files, table_count);
         l->active = memtable_new(block_cache_chunks(opts->cache));

@@ -105,7 +105,9 @@ struct lsm_options {
 
 /* --- life -------------------------------------------------------------- */
 
-/* Open over @tables (copied; opened lazily or now). Parks. */
+/* Open over @tables (copied), and open their files. Parks. Errors: those of the
+ * files; ERR_CORRUPT when a file is not the one described, or tables of a run
+ * overlap. */
 MUST_CHECK int lsm_open(const struct lsm_options *opts,
                         const struct lsm_table *tables,
                         size_t table_count,

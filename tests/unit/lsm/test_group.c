@@ -509,6 +509,36 @@ START_TEST(test_cancel_stops_compactions)
 
 END_TEST
 
+/* A list of tables that cannot be true is refused with what is wrong. */
+START_TEST(test_wrong_lists_are_refused)
+{
+    struct fixture *f = malloc(sizeof(*f));
+    struct err why = ERR_INIT;
+    struct lsm *other;
+    fixture_init(f);
+    fixture_open(f);
+    for (int i = 0; i < 2; i++) {
+        insert_rows(f, 0, 100, 20 + (size_t)i);
+        lsm_freeze(f->lsm, 100);
+        OK(lsm_flush(f->lsm, err));
+    }
+    ck_assert_uint_eq(f->table_count, 2);
+    f->tables[0].run = f->tables[1].run;
+    ck_assert_int_eq(lsm_open(&f->options, f->tables, 2, &other, &why),
+                     ERR_CORRUPT);
+    ck_assert(strstr(why.text, "overlap") != NULL);
+    f->tables[0].entry_count++;
+    ck_assert_int_eq(lsm_open(&f->options, f->tables, 2, &other, &why),
+                     ERR_CORRUPT);
+    ck_assert(strstr(why.text, "t/00000") != NULL);
+    f->tables[0].number = 999;
+    ck_assert_int_eq(lsm_open(&f->options, f->tables, 2, &other, &why),
+                     ERR_NOTFOUND);
+    fixture_free(f);
+}
+
+END_TEST
+
 TEST_MAIN("group",
           test_random_history_plain,
           test_random_history_zstd,
@@ -519,4 +549,5 @@ TEST_MAIN("group",
           test_bounds_clip_shared_tables,
           test_split_points_are_even,
           test_filter_drops,
-          test_cancel_stops_compactions)
+          test_cancel_stops_compactions,
+          test_wrong_lists_are_refused)
