@@ -222,38 +222,3 @@ void saw_expr_print(const struct saw_expr *e, struct buf *out)
         buf_append_str(out, "…");
     }
 }
-
-static void print_emit(const struct saw_stmt *s, struct buf *out)
-{
-    size_t i;
-
-    buf_printf(out, "emit %.*s", SLICE_ARG(s->u.emit.name));
-    for (i = 0; i < s->u.emit.indices.count; i++) {
-        buf_append_byte(out, '[');
-        saw_expr_print(s->u.emit.indices.at[i], out);
-        buf_append_byte(out, ']');
-    }
-    buf_append_str(out, " <- ");
-    saw_expr_print(s->u.emit.value, out);
-    if (s->u.emit.weight) {
-        buf_append_str(out, " weight ");
-        saw_expr_print(s->u.emit.weight, out);
-    }
-    buf_append_byte(out, ';');
-}
-
-void saw_stmt_print(const struct saw_stmt *s, struct buf *out)
-{
-    if (s->kind == STMT_EMIT) {
-        print_emit(s, out);
-    } else if (s->kind == STMT_ASSIGN) {
-        saw_expr_print(s->u.assign.target, out);
-        buf_append_str(out, " = ");
-        saw_expr_print(s->u.assign.value, out);
-        buf_append_byte(out, ';');
-    } else if (s->kind == STMT_RESULT && s->u.expr) {
-        buf_append_str(out, "result ");
-        saw_expr_print(s->u.expr, out);
-        buf_append_byte(out, ';');
-    }
-}

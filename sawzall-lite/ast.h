@@ -295,6 +295,7 @@ struct saw_decl {
     uint32_t reg;        /* Register, or slot among the statics. */
     int32_t defined_reg; /* Register of its "defined" flag; -1: always is. */
     bool known_defined;
+    uint32_t var;  /* Index + 1 among variables that can be undefined. */
     int32_t table; /* Index of its table; -1: not a table. */
 };
 
@@ -426,7 +427,5 @@ const char *saw_op_text(enum saw_op op);
 
 /* Append the expression as source; long ones are cut. For messages. */
 void saw_expr_print(const struct saw_expr *e, struct buf *out);
-/* The same for an assignment or an emit. */
-void saw_stmt_print(const struct saw_stmt *s, struct buf *out);
 
 #endif /* SAWZALL_LITE_AST_H */

@@ -31,6 +31,22 @@ uint32_t saw_pos_column(struct saw_pos pos)
     return line ? pos.begin - pos.source->line_starts[line - 1] + 1 : 0;
 }
 
+void saw_pos_print(struct saw_pos pos, bool semicolon, struct buf *out)
+{
+    struct slice text;
+    size_t end = pos.end;
+
+    if (!pos.source)
+        return;
+    text = pos.source->text;
+    while (semicolon && end < text.len && text.data[end] != ';' &&
+           strchr(" \t\r\n", text.data[end]))
+        end++;
+    if (semicolon && end < text.len && text.data[end] == ';')
+        end++;
+    buf_append_slice(out, slice_sub(text, pos.begin, end));
+}
+
 struct saw_pos saw_pos_join(struct saw_pos a, struct saw_pos b)
 {
     if (a.source != b.source || b.end < a.begin)

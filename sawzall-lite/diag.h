@@ -48,6 +48,10 @@ struct saw_diag {
 uint32_t saw_pos_line(struct saw_pos pos);
 uint32_t saw_pos_column(struct saw_pos pos);
 
+/* Append the source text of @pos; with @semicolon up to and with the ';' that
+ * follows. */
+void saw_pos_print(struct saw_pos pos, bool semicolon, struct buf *out);
+
 /* From the beginning of @a to the end of @b. */
 struct saw_pos saw_pos_join(struct saw_pos a, struct saw_pos b);
 

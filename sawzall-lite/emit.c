@@ -201,9 +201,9 @@ void saw_run_undefined(struct saw_run *r,
     buf_printf(&b, "%s:%u: ", pos.source ? pos.source->name : "?",
                saw_pos_line(pos));
     if (h && h->about)
-        saw_stmt_print(h->about, &b);
+        saw_pos_print(h->about->pos, true, &b);
     else if (h && h->expr)
-        saw_expr_print(h->expr, &b);
+        saw_pos_print(h->expr->pos, false, &b);
     buf_printf(&b, " (%s)", why);
     text = (struct saw_str){b.data, b.len, saw_utf8_count(buf_slice(&b))};
     emit_one(r, u->undef_details, &text);

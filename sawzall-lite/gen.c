@@ -228,6 +228,19 @@ uint32_t gen_type(struct gen *g, const struct saw_type *t)
     return p->type_count++;
 }
 
+uint32_t gen_var(struct gen *g, struct saw_decl *d)
+{
+    struct saw_code_pool *p = g->u->pool;
+
+    if (d->var)
+        return d->var - 1;
+    p->vars = grow(g, (void *)p->vars, p->var_count, &g->u->var_cap,
+                   sizeof(*p->vars));
+    p->vars[p->var_count++] = d;
+    d->var = p->var_count;
+    return d->var - 1;
+}
+
 uint32_t gen_site(struct gen *g, const struct saw_call *site)
 {
     struct saw_code_pool *p = g->u->pool;

@@ -44,6 +44,7 @@ struct gen_unit {
     size_t site_cap;
     size_t emit_cap;
     size_t table_cap;
+    size_t var_cap;
 };
 
 /* One function being compiled. */
@@ -119,6 +120,8 @@ void gen_branch(struct gen *g,
 
 uint32_t gen_constant(struct gen *g, union saw_slot v);
 uint32_t gen_type(struct gen *g, const struct saw_type *t);
+/* Index of a variable that can be undefined. */
+uint32_t gen_var(struct gen *g, struct saw_decl *d);
 uint32_t gen_site(struct gen *g, const struct saw_call *site);
 
 /* What is generated until gen_handle_end() goes to @target when it has no

@@ -91,7 +91,7 @@ static void check_defined(struct gen *g, struct saw_decl *d)
         flag = gen_temp(g);
         load_slot(g, d, (gen_reg)d->defined_reg, flag);
     }
-    gen_abc(g, SAW_OP_CHECK, flag, 0, 0);
+    gen_ak(g, SAW_OP_CHECK, flag, gen_var(g, d));
     gen_may_undef(g);
     gen_release(g, mark);
     gen_know(g, d);

@@ -34,6 +34,8 @@ static void var_decl(struct gen *g, struct saw_decl *d)
             gen_label no = gen_label_new(g);
             gen_forget(g, known);
             gen_handle_end(g, from, SAW_HANDLER_JUMP, no);
+            g->handlers[g->handler_count - 1].var = gen_var(g, d) + 1;
+            g->handlers[g->handler_count - 1].expr = d->init;
             gen_jump(g, end);
             gen_bind(g, no);
             gen_ak(g, SAW_OP_LOADI, (gen_reg)d->defined_reg, 0);

@@ -43,7 +43,7 @@
     OP(LOADUP, "abu")                                                          \
     OP(STOREUP, "abu")                                                         \
     OP(BASE, "a")                                                              \
-    OP(CHECK, "a")                                                             \
+    OP(CHECK, "ak")                                                            \
     OP(ADD, "abc")                                                             \
     OP(SUB, "abc")                                                             \
     OP(MUL, "abc")                                                             \
@@ -199,6 +199,7 @@ struct saw_handler {
     enum saw_handler_kind kind;
     const struct saw_stmt *about; /* What is reported; NULL: `expr`. */
     const struct saw_expr *expr;
+    uint32_t var; /* Of an initialiser: its variable, + 1; 0: none. */
 };
 
 /* A compiled function. */
@@ -236,6 +237,8 @@ struct saw_code_pool {
     uint32_t code_count;
     struct saw_code *statics; /* Initialises them; run once per run. */
     uint32_t static_count;
+    const struct saw_decl **vars; /* Those that can be undefined. */
+    uint32_t var_count;
     union saw_slot *constants;
     uint32_t constant_count;
     const struct saw_type **types;

@@ -121,6 +121,7 @@ static void init_vm(struct saw_run *r)
     vm->fuel_max = o->fuel_per_record;
     vm->row_type = r->program->unit.row_type;
     vm->lazy_row = !r->program->unit.all_columns;
+    vm->vars = mem_zalloc(vm->pool->var_count + 1, sizeof(*vm->vars));
     vm->statics = mem_zalloc(vm->pool->static_count + 1, sizeof(*vm->statics));
 }
 

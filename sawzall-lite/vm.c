@@ -6,6 +6,10 @@
 /* Instructions between two looks at the limits. */
 #define FUEL_SLICE 100000
 
+/* What an undefined value costs: it is looked up, and maybe told. */
+#define UNDEF_FUEL 20
+#define SKIP_FUEL  2000
+
 #define STACK_SLOTS_MIN 1024
 #define STACK_SLOTS_MAX ((size_t)1 << 26)
 
@@ -14,6 +18,7 @@ void saw_vm_close(struct saw_vm *vm)
     mem_free(vm->stack);
     mem_free(vm->frames);
     mem_free(vm->statics);
+    mem_free(vm->vars);
     arena_close(&vm->record);
     arena_close(&vm->fixed);
     buf_close(&vm->ctx.scratch);
@@ -103,6 +108,7 @@ static bool refuel(struct saw_vm *vm, int64_t *fuel)
 /* --- undefined values and errors ----------------------------------------- */
 
 static void format_why(struct saw_vm *vm);
+static void remember_why(struct saw_vm *vm, const struct saw_handler *h);
 
 static const struct saw_handler *find_handler(const struct saw_code *code,
                                               uint32_t at)
@@ -131,10 +137,12 @@ static const struct saw_insn *handle_undef(struct saw_vm *vm,
 
         if (h && (h->kind == SAW_HANDLER_JUMP || h->kind == SAW_HANDLER_SKIP)) {
             if (h->kind == SAW_HANDLER_SKIP) {
+                vm->skip_fuel += SKIP_FUEL;
                 format_why(vm);
                 saw_run_undefined(vm->run, h, f->code->pos[at],
                                   vm->ctx.err.text);
-            }
+            } else if (h->var)
+                remember_why(vm, h);
             vm->frame_count = top;
             return f->code->insns + h->target;
         }
@@ -205,34 +213,82 @@ static bool present(const struct saw_tuple *t, size_t field)
     return t->present && (t->present[field / 64] >> (field % 64) & 1);
 }
 
-/* Why the instruction has no value: formatted only where somebody reads it,
- * since def() and initialisers ask for undefined values all the time. */
 static void
 out_of_bounds(struct saw_vm *vm, const char *what, int64_t index, size_t len)
 {
-    vm->why = what;
-    vm->why_bounds = true;
-    vm->why_index = index;
-    vm->why_len = len;
+    vm->why = (struct saw_why){
+        .kind = SAW_WHY_BOUNDS, .text = what, .index = index, .len = len};
 }
 
 static void no_value(struct saw_vm *vm, const char *why)
 {
-    vm->why = why;
-    vm->why_bounds = false;
+    vm->why = (struct saw_why){.kind = SAW_WHY_TEXT, .text = why};
+}
+
+/* Variables undefined because of variables undefined because of …: the first
+ * few are told. */
+#define WHY_DEPTH_MAX 8
+
+static void print_why(const struct saw_vm *vm,
+                      const struct saw_why *w,
+                      unsigned depth,
+                      struct buf *b)
+{
+    const struct saw_decl *d;
+    const struct saw_why *from;
+
+    switch (w->kind) {
+    case SAW_WHY_NONE:
+    case SAW_WHY_ERROR: buf_append_str(b, vm->ctx.err.text); break;
+    case SAW_WHY_TEXT: buf_append_str(b, w->text); break;
+    case SAW_WHY_BOUNDS:
+        buf_printf(b, "index out of bounds (index = %lld, %s length = %zu)",
+                   (long long)w->index, w->text, w->len);
+        break;
+    case SAW_WHY_VAR:
+        d = vm->pool->vars[w->var];
+        from = &vm->vars[w->var];
+        buf_printf(b, "probably because \"%.*s\" ", SLICE_ARG(d->name));
+        if (from->kind == SAW_WHY_NONE || depth >= WHY_DEPTH_MAX) {
+            buf_append_str(b, "had not been defined");
+            break;
+        }
+        buf_printf(b, "was undefined due to an error at %s:%u: ",
+                   from->expr->pos.source->name, saw_pos_line(from->expr->pos));
+        saw_pos_print(from->expr->pos, false, b);
+        buf_append_str(b, " (");
+        print_why(vm, from, depth + 1, b);
+        buf_append_byte(b, ')');
+        break;
+    }
 }
 
 static void format_why(struct saw_vm *vm)
 {
-    if (!vm->why)
+    struct buf b = BUF_INIT;
+
+    if (vm->why.kind == SAW_WHY_ERROR || vm->why.kind == SAW_WHY_NONE)
         return;
-    if (vm->why_bounds)
-        saw_undef(&vm->ctx,
-                  "index out of bounds (index = %lld, %s length = %zu)",
-                  (long long)vm->why_index, vm->why, vm->why_len);
-    else
-        saw_undef(&vm->ctx, "%s", vm->why);
-    vm->why = NULL;
+    print_why(vm, &vm->why, 0, &b);
+    saw_undef(&vm->ctx, "%s", buf_cstr(&b));
+    buf_close(&b);
+}
+
+/* An initialiser had no value: keep why, for whoever asks for the variable. */
+static void remember_why(struct saw_vm *vm, const struct saw_handler *h)
+{
+    struct saw_why *w = &vm->vars[h->var - 1];
+
+    *w = vm->why;
+    w->expr = h->expr;
+    if (w->kind == SAW_WHY_ERROR) {
+        size_t n = strlen(vm->ctx.err.text) + 1;
+        char *text = saw_alloc(&vm->ctx, n);
+        w->kind = SAW_WHY_TEXT;
+        w->text = text ? memcpy(text, vm->ctx.err.text, n) : "no memory";
+    } else if (w->kind == SAW_WHY_VAR && w->var == h->var - 1) {
+        w->kind = SAW_WHY_NONE; /* x: int = x; in a loop. */
+    }
 }
 
 static int64_t divide(int64_t a, int64_t b)
@@ -291,7 +347,7 @@ static bool text_equal(const struct saw_str *a, const struct saw_str *b)
         enum saw_status st = (call);                                           \
         if (UNLIKELY(st != SAW_OK)) {                                          \
             if (st == SAW_UNDEF) {                                             \
-                vm->why = NULL;                                                \
+                vm->why.kind = SAW_WHY_ERROR;                                  \
                 goto undef;                                                    \
             }                                                                  \
             goto fail;                                                         \
@@ -348,7 +404,7 @@ op_BASE:
     NEXT;
 op_CHECK:
     if (UNLIKELY(A.i == 0)) {
-        no_value(vm, "the variable has no value");
+        vm->why = (struct saw_why){.kind = SAW_WHY_VAR, .var = pc->u.k};
         goto undef;
     }
     NEXT;
@@ -836,6 +892,10 @@ undef : {
         goto undef_ends;
     pc = to;
     R = vm->stack + vm->frames[vm->frame_count - 1].base;
+    fuel -= UNDEF_FUEL + vm->skip_fuel;
+    vm->skip_fuel = 0;
+    if (UNLIKELY(fuel < 0) && !refuel(vm, &fuel))
+        goto fail;
     DISPATCH;
 }
 undef_ends:
@@ -862,6 +922,7 @@ int saw_vm_run(struct saw_vm *vm,
     vm->ended_undefined = false;
     vm->fuel_left = vm->fuel_max;
     vm->ctx.err.code = 0;
+    memset(vm->vars, 0, vm->pool->var_count * sizeof(*vm->vars));
     if (!push_frame(vm, code, NULL, 0))
         return err_copy(err, &vm->ctx.err);
     vm->stack[vm->pool->input_reg] = input;

@@ -28,6 +28,24 @@ struct saw_closure {
     uint32_t serial; /* and which frame that was. */
 };
 
+/* Why there is no value: formatted only where somebody reads it, since def()
+ * and initialisers ask for undefined values all the time. */
+struct saw_why {
+    enum {
+        SAW_WHY_NONE, /* Nothing happened. */
+        SAW_WHY_TEXT,
+        SAW_WHY_BOUNDS, /* `text` is what was indexed. */
+        SAW_WHY_VAR,    /* Variable `var` was undefined already. */
+        SAW_WHY_ERROR,  /* Told by an intrinsic: in ctx.err. */
+    } kind;
+
+    const char *text;
+    int64_t index;
+    size_t len;
+    uint32_t var;
+    const struct saw_expr *expr; /* The initialiser that had no value. */
+};
+
 struct saw_vm {
     const struct saw_code_pool *pool;
     struct saw_ctx ctx;
@@ -47,11 +65,10 @@ struct saw_vm {
     int64_t slice;      /* Handed to the loop, in part burnt. */
     uint64_t fuel_used; /* In records before this. */
     const struct saw_type *row_type;
-    const struct saw_row *row; /* The record, when rows are wanted. */
-    const char *why;           /* Of an undefined value; NULL: in ctx.err. */
-    bool why_bounds;           /* `why` is what has a length. */
-    int64_t why_index;
-    size_t why_len;
+    const struct saw_row *row;        /* The record, when rows are wanted. */
+    struct saw_why why;               /* Of the newest undefined value. */
+    struct saw_why *vars;             /* Of variables left undefined. */
+    int64_t skip_fuel;                /* Owed for skipped statements. */
     const struct saw_insn *failed_at; /* Where the last run ended early. */
     bool ended_undefined;             /* By an undefined value. */
     bool lazy_row; /* Columns are looked up in `row`; no map is made. */
