@@ -28,7 +28,7 @@ struct csv {
     struct slice *names; /* Of the columns; grown by number. */
     size_t name_count;
     size_t name_cap;
-    size_t header_count; /* Columns the header names. */
+    size_t header_count;        /* Columns the header names. */
     size_t keys[KEY_COUNT_MAX]; /* Columns of the row key. */
     size_t key_count;           /* 0: the number of the record. */
     uint64_t number;            /* Of the record at hand, from 1. */

@@ -276,6 +276,8 @@ END_TEST
     "WARC/1.0\r\nWARC-Type: " type "\r\nWARC-Date: 2024-01-01T00:00:00Z\r\n"   \
     "WARC-Target-URI: <http://a.example/" n ">\r\nContent-Length: "
 
+#define MAX_LENGTH "9223372036854775807"
+
 struct plain_case {
     const char *name;
     struct slice text;
@@ -340,9 +342,8 @@ START_TEST(test_plain_damage)
              "resource", "2") "3\r\n\r\ndef\r\n\r\n"),
          "abc|def", false, true},
         {"length near the end of 64 bits",
-         SLICE_LIT(
-             HEAD("resource", "1") "9223372036854775807\r\n\r\nabc\r\n\r\n" HEAD(
-                 "resource", "2") "3\r\n\r\ndef\r\n\r\n"),
+         SLICE_LIT(HEAD("resource", "1") MAX_LENGTH "\r\n\r\nabc\r\n\r\n" HEAD(
+             "resource", "2") "3\r\n\r\ndef\r\n\r\n"),
          "abc|def", false, true},
         {"one line end behind the block",
          SLICE_LIT(HEAD("resource", "1") "3\r\n\r\nabc\r\n" HEAD(
