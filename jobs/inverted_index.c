@@ -1,5 +1,5 @@
 /* In which documents does each word occur, and how often? A document is a page
- * of a Webtable or an archive, a record, or a whole text file.
+ * of text in a Webtable or an archive, a record, or a whole text file.
  *     table:          doc:<document> = count
  *     text, records:  word <tab> document:count document:count …
  */
@@ -59,7 +59,8 @@ map(struct mr_task *t, const struct mr_record *record, struct err *err)
     (void)err;
     if (page_read(x->pages, record, &page)) {
         x->document = page.key;
-        page_words(page.body, page.html, emit_word, x);
+        if (page.text)
+            page_words(page.body, page.html, emit_word, x);
     } else if (!record->row && !record->warc) {
         x->document =
             record->key.len > 0 ? record->key : slice_str(mr_input_path(t));

@@ -65,9 +65,11 @@ bool row_column(const struct quarry_row *row,
     return false;
 }
 
-static bool is_html(struct slice content_type, struct slice body)
+static void tell_kind(struct page *p, struct slice content_type)
 {
-    return html_is(http_media_type(content_type), body);
+    struct slice type = http_media_type(content_type);
+    p->html = html_is(type, p->body);
+    p->text = p->html || http_slice_is(type, "text/plain");
 }
 
 /* A row counts as a page if it was captured, not if it is only linked to. */
@@ -78,7 +80,8 @@ static bool read_row(const struct quarry_row *row, struct page *out)
     bool has_body = row_column(row, "contents", "", &out->body);
     out->key = row->key;
     (void)row_column(row, "http", "content-type", &type);
-    out->html = has_body && is_html(type, out->body);
+    if (has_body)
+        tell_kind(out, type);
     return has_uri || has_body;
 }
 
@@ -92,7 +95,7 @@ static bool read_response(struct page_reader *r,
         return false;
     http_decode(r->decoder, &r->message, BODY_BYTES_MAX, &payload, &out->body);
     (void)http_header(&r->message, "content-type", &type);
-    out->html = is_html(type, out->body);
+    tell_kind(out, type);
     return true;
 }
 
@@ -112,7 +115,7 @@ static bool read_archive(struct page_reader *r,
     case WARC_RESOURCE:
     case WARC_CONVERSION:
         out->body = w->block;
-        out->html = is_html(w->content_type, w->block);
+        tell_kind(out, w->content_type);
         return true;
     case WARC_OTHER:
     case WARC_INFO:
@@ -128,7 +131,8 @@ bool page_read(struct page_reader *r,
                const struct mr_record *record,
                struct page *out)
 {
-    *out = (struct page){SLICE_EMPTY, SLICE_EMPTY, SLICE_EMPTY, false};
+    *out = (struct page){
+        .key = SLICE_EMPTY, .uri = SLICE_EMPTY, .body = SLICE_EMPTY};
     if (record->row)
         return read_row(record->row, out);
     if (record->warc)

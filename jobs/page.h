@@ -15,6 +15,7 @@ struct page {
     struct slice uri;  /* Absolute; "" if not known. */
     struct slice body; /* Decoded; "" if the row holds no contents. */
     bool html;
+    bool text; /* HTML or plain text: what has words. */
 };
 
 struct page_reader *page_reader_new(void);

@@ -37,6 +37,7 @@ struct output_set {
     struct slice separator;
     struct mr_output *outputs;
     uint64_t records;
+    uint64_t changes; /* Of tables. */
     uint64_t bytes;
     int code; /* The first misuse or failed open; sticky. */
     struct err err;
@@ -180,6 +181,11 @@ uint64_t output_set_records(const struct output_set *s)
     return s->records;
 }
 
+uint64_t output_set_changes(const struct output_set *s)
+{
+    return s->changes;
+}
+
 uint64_t output_set_bytes(const struct output_set *s)
 {
     return s->bytes;
@@ -217,7 +223,10 @@ static void sink_text(struct mr_output *o,
 static void
 sink_write(struct mr_output *o, struct sink *s, struct slice k, struct slice v)
 {
-    o->set->records++;
+    if (o->spec->kind == MR_SPEC_TABLE)
+        o->set->changes++;
+    else
+        o->set->records++;
     o->set->bytes += k.len + v.len;
     if (!s->records)
         sink_text(o, s, k, v);

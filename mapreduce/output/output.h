@@ -47,6 +47,7 @@ MUST_CHECK int output_set_finish(struct output_set *s, struct err *err);
 void output_set_close(struct output_set *s); /* NULL is allowed. */
 
 uint64_t output_set_records(const struct output_set *s);
+uint64_t output_set_changes(const struct output_set *s);
 uint64_t output_set_bytes(const struct output_set *s);
 /* The side files written, as (output:varint name:lslice)*, for the report. */
 void output_set_encode_sides(const struct output_set *s, struct buf *out);

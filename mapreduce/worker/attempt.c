@@ -366,6 +366,8 @@ static int finish_outputs(struct attempt *a, struct err *err)
     code = output_set_finish(a->task.outputs, err);
     mr_count(&a->task, "output.records",
              (int64_t)output_set_records(a->task.outputs));
+    mr_count(&a->task, "output.changes",
+             (int64_t)output_set_changes(a->task.outputs));
     mr_count(&a->task, "output.bytes",
              (int64_t)output_set_bytes(a->task.outputs));
     output_set_encode_sides(a->task.outputs, &a->report->sides);
