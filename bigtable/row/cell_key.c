@@ -245,8 +245,8 @@ static bool shape_is_valid(struct slice key,
 {
     bool column = marker == MARKER_COLUMN;
     size_t rest = TRAILER_BYTES + (column ? TIME_BYTES : 0);
-    return kind_is_known(kind) && key.len == column_end + rest &&
-           kind_has_column(kind) == column &&
+    return (column || marker == MARKER_FAMILY) && kind_is_known(kind) &&
+           key.len == column_end + rest && kind_has_column(kind) == column &&
            (family == 0) == (kind == ENTRY_DELETE_ROW);
 }
 

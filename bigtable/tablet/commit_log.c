@@ -142,6 +142,15 @@ static void unref_segment(struct segment *s)
     mem_free(s);
 }
 
+/* Make the names of all segments durable. PRE: l->lock is held. */
+static int sync_names(struct commit_log *l, struct err *err)
+{
+    int rc = world_sync_dir(l->world, l->dir, err);
+    if (rc == 0)
+        l->named = l->next_number;
+    return rc;
+}
+
 /* The new names are made durable before anything newer is said to be: a segment
  * that came back half written would look like damage. */
 void commit_log_release(struct commit_log *l, uint64_t sequence)
@@ -156,7 +165,7 @@ void commit_log_release(struct commit_log *l, uint64_t sequence)
         unref_segment(s);
         any = true;
     }
-    if (any && world_sync_dir(l->world, l->dir, NULL) != 0) {
+    if (any && sync_names(l, NULL) != 0) {
         /* The next sync meets the same disk, and reports it. */
     }
     mutex_unlock(&l->lock);
@@ -321,15 +330,21 @@ static size_t total_bytes(const struct log_record *records, size_t count)
     return n;
 }
 
+/* The name of a segment is on the disk before the next is made, so that a crash
+ * leaves no gap that is not one of released segments. Mostly a release has seen
+ * to it meanwhile. */
 static int make_room(struct commit_log *l, size_t bytes, struct err *err)
 {
     const struct segment *s = l->current;
     int rc = 0;
-    if (s->end > s->base && s->end - s->base + bytes > l->segment_bytes) {
-        mutex_lock(&l->lock);
+    if (s->end == s->base || s->end - s->base + bytes <= l->segment_bytes)
+        return 0;
+    mutex_lock(&l->lock);
+    if (l->named < l->next_number)
+        rc = sync_names(l, err);
+    if (rc == 0)
         rc = start_segment(l, err);
-        mutex_unlock(&l->lock);
-    }
+    mutex_unlock(&l->lock);
     return rc;
 }
 

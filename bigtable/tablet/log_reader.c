@@ -132,6 +132,35 @@ static bool proves_damage(struct log_reader *r,
     return false;
 }
 
+/* The first segment there is has no header. Either it was being begun when the
+ * power went, or its header is damaged: then a sync came between its records.
+ */
+static int judge_first(struct log_reader *r, size_t i, struct err *err)
+{
+    struct log_record_header h;
+    struct slice payload;
+    uint64_t first_synced = UINT64_MAX;
+    int rc = read_file(r, r->segments[i].number, UINT64_MAX, err);
+    if (rc)
+        return rc;
+    for (size_t at = LOG_SEGMENT_HEADER_BYTES; at < r->bytes.len; at++) {
+        if (!log_get_record(slice_sub(buf_slice(&r->bytes), at, r->bytes.len),
+                            r->segments[i].number, &h, &payload))
+            continue;
+        if (h.synced > first_synced) {
+            err_set(err, ERR_CORRUPT,
+                    "commit log %s/%08llu.log: offset 0: bad header",
+                    r->opts->dir, (unsigned long long)r->segments[i].number);
+            err_hint(err, "restore the file, or open with repair to give up "
+                          "what is logged in it");
+            return ERR_CORRUPT;
+        }
+        first_synced = MIN_OF(first_synced, h.synced);
+        at += LOG_RECORD_HEADER_BYTES + payload.len - 1;
+    }
+    return 0;
+}
+
 /* The log stops being readable at @offset of segment @i: is that its end? */
 static int judge_end(struct log_reader *r,
                      size_t i,
@@ -214,8 +243,12 @@ static int read_segments(struct log_reader *r,
         int rc = 0;
         if (first && r->segments[i].whole)
             end->position = r->segments[i].base;
-        if (first && !r->segments[i].whole)
+        if (first && !r->segments[i].whole) {
+            rc = judge_first(r, i, err);
+            if (rc && !(rc == ERR_CORRUPT && repair))
+                return rc;
             continue;
+        }
         first = false;
         /* Behind a segment that is not whole, or a gap, nothing counts. */
         if (r->segments[i].whole && r->segments[i].base == end->position) {
