@@ -189,7 +189,7 @@ static int weightedsample_add(struct saw_table *t,
     (void)err;
     if (!(w > 0))
         return 0;
-    saw_datum_put_float(tag, log(u) / w);
+    saw_datum_put_float(tag, log(u) / w + 0.0); /* No -0 for infinite w. */
     offer(t, state, buf_slice(tag), element);
     return 0;
 }

@@ -130,17 +130,21 @@ static int bootstrap_merge(struct saw_table *t,
     return 0;
 }
 
-/* A row that no value fell into counts as 0. */
+/* A row that no value fell into is zero, in the shape of row 0. */
 static void
 bootstrap_results(struct saw_table *t, void *state, struct saw_lines *out)
 {
     const struct bootstrap *s = state;
     size_t n = s->rows ? saw_table__param(t) : 0;
-    char zero_bytes[SAW_DATUM_WORD_BYTES] = {SAW_DATUM_INT, (char)0x80};
+    struct buf *zero = saw_table__scratch(t);
+    if (n && s->rows[0].len)
+        saw_datum_zero(saw_blob_slice(&s->rows[0]), zero);
+    else
+        saw_datum_put_int(zero, 0);
     for (size_t i = 0; i < n; i++) {
         struct slice value = saw_blob_slice(&s->rows[i]);
         if (value.len == 0)
-            value = slice_make(zero_bytes, sizeof(zero_bytes));
+            value = buf_slice(zero);
         out->line(out, &value, 1);
     }
 }

@@ -319,6 +319,41 @@ bool saw_datum_add(struct slice a, struct slice b, struct buf *out)
     return false;
 }
 
+static void zero_value(struct cursor *c, struct buf *out)
+{
+    uint8_t tag = (uint8_t)*c->p;
+    if (tag == SAW_DATUM_ARRAY || tag == SAW_DATUM_TUPLE) {
+        c->p++;
+        buf_append_byte(out, (char)tag);
+        while (!at_end(c))
+            zero_value(c, out);
+        c->p++;
+        saw_datum_put_end(out);
+        return;
+    }
+    take(c);
+    if (tag == SAW_DATUM_MAP) {
+        buf_append_byte(out, (char)tag);
+        saw_datum_put_end(out);
+    } else if (tag == SAW_DATUM_FLOAT) {
+        saw_datum_put_float(out, 0);
+    } else if (tag == SAW_DATUM_INT) {
+        saw_datum_put_int(out, 0);
+    } else if (tag >= SAW_DATUM_STRING) {
+        saw_datum_put_text(out, (enum saw_datum_tag)tag, SLICE_EMPTY);
+    } else if (tag == SAW_DATUM_BOOL) {
+        saw_datum_put_bool(out, false);
+    } else {
+        put_word(out, tag, 0);
+    }
+}
+
+void saw_datum_zero(struct slice d, struct buf *out)
+{
+    struct cursor c = cursor_make(d);
+    zero_value(&c, out);
+}
+
 /* --- printing ------------------------------------------------------------- */
 
 static void print_value(struct cursor *c, struct buf *out);

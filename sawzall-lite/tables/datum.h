@@ -106,6 +106,10 @@ double saw_datum_number(struct slice d);
  * added. */
 MUST_CHECK bool saw_datum_add(struct slice a, struct slice b, struct buf *out);
 
+/* Append what @d would be if nothing had been added up: numbers 0, maps and
+ * texts empty, bools false. PRE: @d is valid. */
+void saw_datum_zero(struct slice d, struct buf *out);
+
 /* Append the datum as the published interpreter prints results: strings raw,
  * floats %.15g, times and fingerprints as decimal numbers, arrays and tuples
  * `{ a, b }`, maps `{ k: v }`; the fields of an outermost tuple without braces.
