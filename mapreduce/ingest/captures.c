@@ -10,8 +10,7 @@
 /* Longer heads are cut: they are for reading, not for keeping. */
 #define HEAD_BYTES_MAX ((size_t)64 << 10)
 
-/* --- HTTP
- * ----------------------------------------------------------------------- */
+/* --- HTTP ---------------------------------------------------------------- */
 
 static void put_http(struct pages *p,
                      const struct warc_record *rec,
@@ -71,8 +70,7 @@ static void verify(struct pages *p,
         pages__damage(p, rec, false, "payload digest differs");
 }
 
-/* --- HTML
- * -------------------------------------------------------------------------- */
+/* --- HTML ---------------------------------------------------------------- */
 
 /* "en-US" of "en-US, fr; q=0.5", in lower case. */
 static void put_language(struct pages *p, struct slice tag)
@@ -105,8 +103,7 @@ static void put_html(struct pages *p, const struct html_page *page)
         pages__set_number(p, "meta", "scripts", page->script_count);
 }
 
-/* --- a capture with contents
- * ---------------------------------------------------------- */
+/* --- a capture with contents --------------------------------------------- */
 
 /* Write @body as the page's contents at the place found; @type is its media
  * type, @m the HTTP head or NULL. */
@@ -220,8 +217,7 @@ int pages__put_resource(struct pages *p,
     return put_contents(p, rec, NULL, rec->content_type, body, flags, err);
 }
 
-/* --- a text made of a page
- * ------------------------------------------------------------ */
+/* --- a text made of a page ----------------------------------------------- */
 
 int pages__put_conversion(struct pages *p,
                           const struct warc_record *rec,
@@ -258,8 +254,7 @@ int pages__put_conversion(struct pages *p,
     return 0;
 }
 
-/* --- revisits
- * ------------------------------------------------------------------------------
+/* --- revisits --------------------------------------------------------------
  */
 
 static void remember_revisit(struct pages *p, const struct warc_record *rec)
@@ -326,8 +321,7 @@ int pages__put_revisit(struct pages *p,
     return 0;
 }
 
-/* --- metadata
- * --------------------------------------------------------------------------------
+/* --- metadata --------------------------------------------------------------
  */
 
 int pages__put_metadata(struct pages *p,

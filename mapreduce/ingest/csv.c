@@ -142,8 +142,8 @@ static int start(struct csv *c, struct slice record, struct err *err)
     return find_keys(c, err);
 }
 
-/* --- rows
- * ---------------------------------------------------------------------- */
+/* --- rows ------------------------------------------------------------------
+ */
 
 static struct slice make_key(struct csv *c)
 {

@@ -9,8 +9,7 @@
 #include "mapreduce/warc/date.h"
 #include "mapreduce/warc/digest.h"
 
-/* --- life
- * ---------------------------------------------------------------------- */
+/* --- life ---------------------------------------------------------------- */
 
 struct pages *pages_new(struct run *run, struct revisits *revisits)
 {
@@ -73,8 +72,7 @@ void pages__damage(struct pages *p,
     run_damage(p->run, p->path_index, rec->offset, lost, text);
 }
 
-/* --- cells
- * ----------------------------------------------------------------------- */
+/* --- cells --------------------------------------------------------------- */
 
 void pages__set(struct pages *p,
                 const char *family,
@@ -96,8 +94,7 @@ void pages__set_number(struct pages *p,
     pages__set(p, family, qualifier, slice_make(text, (size_t)n));
 }
 
-/* --- where a capture goes
- * ----------------------------------------------------------- */
+/* --- where a capture goes ------------------------------------------------ */
 
 bool pages__place(struct pages *p,
                   const struct warc_record *rec,
@@ -121,8 +118,7 @@ bool pages__place(struct pages *p,
     return true;
 }
 
-/* --- what the record says
- * ------------------------------------------------------------- */
+/* --- what the record says ------------------------------------------------ */
 
 static void put_digest(struct pages *p, struct slice label)
 {
@@ -148,8 +144,7 @@ void pages__put_record(struct pages *p, const struct warc_record *rec)
                rec->cut ? SLICE_LIT("damaged") : rec->truncated);
 }
 
-/* --- records
- * ------------------------------------------------------------------------------
+/* --- records ---------------------------------------------------------------
  */
 
 static int

@@ -55,8 +55,8 @@ void revisits_add(struct revisits *r, const struct revisit *v)
     mutex_unlock(&r->lock);
 }
 
-/* --- finding the original
- * --------------------------------------------------------- */
+/* --- finding the original --------------------------------------------------
+ */
 
 /* Is the capture whose digest is @label the one that @v speaks of? */
 static bool same_digest(const struct revisit *v, struct slice label)
@@ -151,8 +151,8 @@ static int find_original(struct revisits *r,
     return code;
 }
 
-/* --- filling
- * ------------------------------------------------------------------------- */
+/* --- filling ---------------------------------------------------------------
+ */
 
 static int by_time(const void *a, const void *b)
 {

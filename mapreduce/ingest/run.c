@@ -35,8 +35,7 @@ void ingest_report_free(struct ingest_report *r)
     r->damage_kept = 0;
 }
 
-/* --- opening
- * ------------------------------------------------------------------- */
+/* --- opening ------------------------------------------------------------- */
 
 /* All paths are files: found out before anything is written. */
 static int check_paths(struct run *run, struct err *err)
@@ -160,8 +159,7 @@ int run_close(struct run *run, int code, struct err *err)
     return code;
 }
 
-/* --- tasks
- * -------------------------------------------------------------------------- */
+/* --- tasks --------------------------------------------------------------- */
 
 /* The next file to read; false when there is none, or somebody failed. */
 static bool take_path(struct run *run, size_t *index)
@@ -215,8 +213,7 @@ int run_files(struct run *run, struct err *err)
     return err_copy(err, &run->err);
 }
 
-/* --- counting
- * ------------------------------------------------------------------------- */
+/* --- counting ------------------------------------------------------------ */
 
 /* PRE: the lock is held. */
 static void tell_progress(struct run *run)
@@ -282,8 +279,7 @@ void run_damage(struct run *run,
     mutex_unlock(&run->lock);
 }
 
-/* --- input
- * --------------------------------------------------------------------------------
+/* --- input -----------------------------------------------------------------
  */
 
 int run_input_open(struct run *run,

@@ -140,8 +140,8 @@ void run_batch_set(struct run_batch *b,
 /* Apply what has been gathered. Parks. */
 MUST_CHECK int run_batch_flush(struct run_batch *b, struct err *err);
 
-/* --- lines
- * ----------------------------------------------------------------------- */
+/* --- lines -----------------------------------------------------------------
+ */
 
 /* Lines of a text file, unpacked if it is gzip or zstd. */
 struct run_lines;

@@ -17,8 +17,7 @@ extern const size_t webtable_family_count;
 extern const struct quarry_group_spec webtable_groups[];
 extern const size_t webtable_group_count;
 
-/* --- pages
- * --------------------------------------------------------------------- */
+/* --- pages --------------------------------------------------------------- */
 
 /* A writer of the records of file @path_index. Owned. @revisits is borrowed. */
 struct pages *pages_new(struct run *run, struct revisits *revisits);
@@ -35,8 +34,7 @@ pages_put(struct pages *p, const struct warc_record *rec, struct err *err);
 MUST_CHECK int pages_flush(struct pages *p, struct err *err);
 struct run_counts *pages_counts(struct pages *p);
 
-/* --- revisits
- * -------------------------------------------------------------------- */
+/* --- revisits ------------------------------------------------------------ */
 
 /* Captures whose contents are those of an earlier one. Threads: any. */
 struct revisits *revisits_new(struct run *run);

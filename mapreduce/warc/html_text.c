@@ -84,8 +84,8 @@ static size_t put_utf8(char *p, unsigned c)
     return 4;
 }
 
-/* --- references
- * ---------------------------------------------------------------- */
+/* --- references ------------------------------------------------------------
+ */
 
 /* "#123;" or "#x7b;" behind an ampersand. */
 static size_t numeric(struct slice s, unsigned *code)
@@ -178,8 +178,8 @@ void html_text_append(struct buf *out,
     }
 }
 
-/* --- charsets
- * ------------------------------------------------------------------- */
+/* --- charsets --------------------------------------------------------------
+ */
 
 /* Length of the UTF-8 character at @p, 0 when it is none, -1 when it is cut. */
 static int character(const unsigned char *p, size_t n)

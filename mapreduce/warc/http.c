@@ -181,8 +181,8 @@ bool http_header(const struct http_message *m,
     return false;
 }
 
-/* --- media types
- * -------------------------------------------------------------- */
+/* --- media types -----------------------------------------------------------
+ */
 
 struct slice http_media_type(struct slice content_type)
 {

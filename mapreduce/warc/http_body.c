@@ -180,8 +180,8 @@ static struct slice undo_transfer(struct http_decoder *d,
     return buf_slice(&d->chunks);
 }
 
-/* --- content codings
- * ----------------------------------------------------------- */
+/* --- content codings -------------------------------------------------------
+ */
 
 enum result {
     RESULT_DONE,

@@ -68,8 +68,7 @@ static bool is_alpha(char c)
     return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
 }
 
-/* --- links
- * ----------------------------------------------------------------------- */
+/* --- links --------------------------------------------------------------- */
 
 static void trim_end(struct buf *b)
 {
@@ -105,8 +104,7 @@ static void link_text(struct html_scanner *s, const char *from, const char *to)
     html_text_append(&s->text, slice_make(from, n), true, LINKS_TEXT_BYTES_MAX);
 }
 
-/* --- attributes
- * --------------------------------------------------------------------- */
+/* --- attributes ---------------------------------------------------------- */
 
 struct attr {
     struct slice name;
@@ -207,8 +205,7 @@ static bool contains_word(struct slice s, const char *lower)
     return false;
 }
 
-/* --- tags
- * ------------------------------------------------------------------------------
+/* --- tags ------------------------------------------------------------------
  */
 
 static void tag_a(struct html_scanner *s, bool is_area)
@@ -389,8 +386,7 @@ static void start_tag(struct html_scanner *s, struct slice name)
     }
 }
 
-/* --- markup
- * ------------------------------------------------------------------------------
+/* --- markup ----------------------------------------------------------------
  */
 
 /* Behind "<!": a comment, a doctype, or something like it. */

@@ -68,8 +68,8 @@ bool segments_is_one(const struct warc_record *rec)
     return rec->type == WARC_CONTINUATION || rec->segment_number > 0;
 }
 
-/* --- chains
- * -------------------------------------------------------------------- */
+/* --- chains ----------------------------------------------------------------
+ */
 
 static struct chain *find_chain(struct segments *s, struct slice id)
 {

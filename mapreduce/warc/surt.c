@@ -21,8 +21,8 @@ static int hex(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* --- escapes
- * ------------------------------------------------------------------ */
+/* --- escapes ---------------------------------------------------------------
+ */
 
 /* Undo %xx until there is none left, in place: escapes of escapes too. Each
  * round shortens the text, and looks only where the last one changed it. */
@@ -68,8 +68,8 @@ static void lower(struct buf *b, size_t from)
             b->data[i] = (char)(b->data[i] | 0x20);
 }
 
-/* --- session ids
- * ----------------------------------------------------------------- */
+/* --- session ids -----------------------------------------------------------
+ */
 
 static size_t run_of(struct slice s, size_t at, bool letters_only)
 {
@@ -181,8 +181,8 @@ static void strip_aspx_session(struct buf *b, size_t from)
     }
 }
 
-/* --- parts
- * -------------------------------------------------------------------------- */
+/* --- parts -----------------------------------------------------------------
+ */
 
 static void put_host(struct slice host, struct buf *out)
 {

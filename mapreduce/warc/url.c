@@ -114,8 +114,8 @@ void url_join(const struct url *u, struct buf *out)
     }
 }
 
-/* --- resolution
- * --------------------------------------------------------------- */
+/* --- resolution ------------------------------------------------------------
+ */
 
 /* Drop "." and ".." segments from the path @b[from..] in place (RFC 3986,
  * 5.2.4). What is before @from stays untouched. */
@@ -210,8 +210,8 @@ void url_resolve(const struct url *base, struct slice ref, struct buf *out)
     url_join(&tail, out);
 }
 
-/* --- one form
- * ------------------------------------------------------------------ */
+/* --- one form --------------------------------------------------------------
+ */
 
 static void append_lower(struct buf *out, struct slice s)
 {
@@ -355,8 +355,8 @@ bool url_normalise(struct slice s, struct buf *out)
     return ok;
 }
 
-/* --- row keys
- * ------------------------------------------------------------------- */
+/* --- row keys --------------------------------------------------------------
+ */
 
 bool url_is_ip(struct slice host)
 {
