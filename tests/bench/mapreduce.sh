@@ -1,0 +1,147 @@
+#!/bin/bash
+# word_count and tera_sort over 1 GB beside what a user would take instead:
+# DuckDB and GNU sort, and beside plain C, the limit; and the smallest job.
+#
+#     tests/bench/mapreduce.sh [--quick]
+#
+# Each program runs BENCH_RUNS times (3), in turn with its peer, and the best
+# run of each counts: the first touch of memory is dear on virtual machines and
+# other load only ever adds. The text and the records are made by the
+# programs in ../shared/bench/mapreduce, without which there is nothing to
+# measure. DuckDB is installed with npm into build/bench.
+#
+# Environment: QUARRY_BUILD (default build/bench), BENCH_DIR (default
+# build/bench/data), BENCH_RUNS, QUARRY_SHARED.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+build=$(realpath "${QUARRY_BUILD:-build/bench}")
+data=${BENCH_DIR:-$build/data}/mapreduce
+tools=$build/mapreduce-peers
+shared=${QUARRY_SHARED:-../shared}/bench/mapreduce
+runs=${BENCH_RUNS:-3}
+bytes=1000000000
+[ "${1:-}" != --quick ] || bytes=100000000
+
+say() {
+    echo "mapreduce: $*" >&2
+}
+
+if [ ! -r "$shared/gentext.c" ]; then
+    say "SKIPPED: $shared is not here (set QUARRY_SHARED)"
+    exit 0
+fi
+mkdir -p "$data" "$tools"
+trap 'rm -rf "$data"' EXIT
+shared=$(realpath "$shared")
+data=$(realpath "$data")
+
+compile() {
+    cc -O3 -march=native "$shared/$1.c" -o "$tools/$1" -lpthread 2>/dev/null
+}
+for tool in gentext genrec valrec sort_opt; do
+    compile "$tool"
+done
+# The quickest word count known needs AVX-512; ours in C runs anywhere.
+plain=("$build/tests/bench/bench_mapreduce" "$data/text" "$data/out.c" 2)
+if grep -qw avx512bw /proc/cpuinfo && compile wc_opt; then
+    plain=("$tools/wc_opt" "$data/text" "$data/out.c" 2)
+else
+    say "no AVX-512 here: the plain C peer is tests/bench/mapreduce.c"
+fi
+duck=$tools/duck
+if [ ! -d "$duck/node_modules/@duckdb" ]; then
+    mkdir -p "$duck"
+    (cd "$duck" && npm init -y && npm install @duckdb/node-api) \
+        >/dev/null 2>&1 || true
+fi
+cp -f "$shared/wcduck.mjs" "$duck/" 2>/dev/null || true
+
+"$tools/gentext" "$bytes" 1 >"$data/text"
+"$tools/genrec" $((bytes / 100)) >"$data/records"
+quarry=("$build/quarry" -t "file:$data/store")
+
+# seconds COMMAND…: wall time, in $wall; peak memory of one process, in $rss KB.
+seconds() {
+    local t
+    rm -rf "$data"/out*
+    t=$({ /usr/bin/time -f '%e %M' "$@" >/dev/null 2>"$data/said"; } 2>&1;
+        tail -1 "$data/said")
+    wall=${t% *}
+    rss=${t#* }
+}
+
+# best A B: the least of $runs runs of the functions A and B, taken in turn.
+best() {
+    local i
+    ours= peer=
+    for ((i = 0; i < runs; i++)); do
+        "$1"
+        ours=$(printf '%s\n' $ours "$wall" | sort -g | head -1)
+        "$2"
+        peer=$(printf '%s\n' $peer "$wall" | sort -g | head -1)
+    done
+}
+
+row() {
+    awk -v f="$1" -v o="$ours" -v p="$peer" -v u="$2" 'BEGIN {
+        printf "%s\t%s\t%s\t%.2f\t%s\n", f, o, p, p / (o > 0 ? o : 0.001), u }'
+}
+
+ours_words() {
+    seconds "${quarry[@]}" job run word_count --input "file:$data/text" \
+        --output "file:$data/out" --memory 384MiB
+}
+plain_words() {
+    seconds "${plain[@]}"
+}
+duck_words() {
+    (cd "$duck" && TMPDIR=$data node wcduck.mjs wc "$data/text" \
+        "$data/out.duck" 2 512MB) >"$data/said" 2>&1 ||
+        (cd "$duck" && TMPDIR=$data node wcduck.mjs wc "$data/text" \
+            "$data/out.duck" 2) >"$data/said" 2>&1
+    wall=$(awk '$1 == "wc" { print $2 }' "$data/said")
+}
+ours_sort() {
+    seconds "${quarry[@]}" job run tera_sort --input "file:$data/records" \
+        --output "file:$data/out" --memory 448MiB
+}
+gnu_sort() {
+    seconds env LC_ALL=C sort --parallel=2 -S 512M -T "$data" -k1.1,1.10 \
+        -o "$data/out.gnu" "$data/records"
+}
+plain_sort() {
+    seconds "$tools/sort_opt" "$data/records" "$data/out.c" 2 512
+}
+one_record() {
+    seconds "${quarry[@]}" job run word_count --input "file:$data/one" \
+        --output "file:$data/out"
+}
+nothing() {
+    wall=0.100
+}
+
+best ours_words plain_words
+row word_count_vs_plain_c s
+if [ -d "$duck/node_modules/@duckdb" ]; then
+    best ours_words duck_words
+    row word_count_vs_duckdb s
+else
+    say "SKIPPED: DuckDB could not be installed with npm"
+fi
+
+best ours_sort gnu_sort
+row tera_sort_vs_gnu_sort s
+best ours_sort plain_sort
+row tera_sort_vs_plain_c s
+"${quarry[@]}" job run tera_sort --input "file:$data/records" \
+    --output "file:$data/sorted" --memory 448MiB >/dev/null 2>&1
+cat "$data"/sorted/part-* >"$data/sorted.all"
+"$tools/valrec" "$data/sorted.all" | grep -q 'unordered 0' || {
+    say "tera_sort: the result is not in order"
+    exit 1
+}
+
+echo word >"$data/one"
+best one_record nothing
+row job_of_one_record_vs_limit s
