@@ -439,8 +439,8 @@ const struct command cell_commands[] = {
      .arguments = "TABLE ROW COLUMN=VALUE…",
      .summary = "Write cells of a row, all at once",
      .details =
-         "COLUMN is FAMILY:QUALIFIER. \\xNN, \\n, \\t and \\\\ in rows, columns "
-         "and values\nstand for bytes, as they do in what quarry prints.",
+         "COLUMN is FAMILY:QUALIFIER. \\xNN, \\n, \\t and \\\\ in rows, "
+         "columns and\nvalues stand for bytes, as in what quarry prints.",
      .examples = "quarry put webtable com.cnn.www language:=EN "
                  "anchor:com.c-span.www=CNN",
      .words_min = 2,

@@ -564,11 +564,11 @@ const struct command job_commands[] = {
      .arguments = "JOB --input SPEC… --output SPEC [OPTION…]",
      .summary = "Run a MapReduce job",
      .details =
-         "JOB is a name of the catalogue, a shared object FILE.so, or a Sawzall\n"
-         "program FILE.szl; with --mapper it may be left out. Outputs appear\n"
-         "complete or not at all. Options of a table that is read, after ?:\n"
-         "columns=F:Q,F: prefix= start= end= versions= since= until= saw=FILE,\n"
-         "joined by &.",
+         "JOB is a name of the catalogue, a shared object FILE.so, or a\n"
+         "Sawzall program FILE.szl; with --mapper it may be left out.\n"
+         "Outputs appear complete or not at all. Options of a table that is\n"
+         "read, behind a ? and joined by &: columns=F:Q,F: prefix= start=\n"
+         "end= versions= since= until= saw=FILE",
      .examples =
          "quarry job run word_count --input 'file:books/*.txt' --output "
          "file:counts\n"

@@ -398,10 +398,9 @@ const struct command table_commands[] = {
     {.name = "table create",
      .arguments = "NAME --family FAMILY[,OPTION…]…",
      .summary = "Make a table with its column families",
-     .details =
-         "Families hold columns; cells beyond versions=N or older than ttl=T\n"
-         "are dropped when files are rewritten. Families of one locality group\n"
-         "are stored together: put what is read together into one group.",
+     .details = "Families hold columns; cells beyond versions=N or older than\n"
+                "ttl=T are dropped. Families of one locality group are stored\n"
+                "together: put what is read together into one group.",
      .examples =
          "quarry table create webtable --family contents,versions=3,group=page "
          "\\\n    --family anchor --family language --group page,block=128KiB",

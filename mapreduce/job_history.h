@@ -52,6 +52,7 @@ struct job_summary {
     size_t note_count;
 };
 
+/* "running", "succeeded", and so on; never NULL. */
 const char *job_state_name(enum job_state s);
 
 /* All jobs, oldest first. *@jobs is owned: job_summaries_free(). A directory

@@ -1,9 +1,8 @@
 /* The paper's first two figures, from outside: writes two anchors of a page,
  * reads them back. Usage: program TARGET. */
+#include <quarry.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <quarry.h>
 
 static struct err err = ERR_INIT;
 

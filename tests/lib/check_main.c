@@ -40,10 +40,8 @@ unsigned long long test_seed(void)
     return seed;
 }
 
-static int remove_entry(const char *path,
-                        const struct stat *st,
-                        int kind,
-                        struct FTW *ftw)
+static int
+remove_entry(const char *path, const struct stat *st, int kind, struct FTW *ftw)
 {
     (void)st;
     (void)kind;

@@ -1,0 +1,98 @@
+"""job run, catalogue, history, status, counters: from text and tables, built
+in, as commands and as Sawzall programs."""
+
+import os
+
+from harness import CliTest, main
+
+
+class Jobs(CliTest):
+    def result(self, name):
+        lines = []
+        for part in sorted(os.listdir(self.path(name))):
+            if part.startswith("part-"):
+                with open(self.path(os.path.join(name, part))) as f:
+                    lines += f.read().splitlines()
+        return sorted(lines)
+
+    def test_word_count(self):
+        """The built-in job counts words, in the files named by a pattern."""
+        self.write("a.txt", "the fox\nthe dog\n")
+        self.write("b.txt", "the end\n")
+        self.ok("job", "run", "word_count", "--input", "file:*.txt",
+                "--output", "file:out")
+        self.assertEqual(self.result("out"), ["dog\t1", "end\t1", "fox\t1",
+                                              "the\t3"])
+        self.assertEqual(self.run_quarry("job", "run", "word_count", "--input",
+                                         "file:*.txt", "--output",
+                                         "file:out").returncode, 1)
+        self.ok("job", "run", "word_count", "--input", "file:*.txt",
+                "--output", "file:out", "--overwrite", "--local")
+        self.assertEqual(len(self.result("out")), 4)
+
+    def test_commands(self):
+        """Any program that reads and writes lines is a mapper or a reducer."""
+        self.write("in", "b a\na\n")
+        self.ok("job", "run", "--mapper", "tr ' ' '\\n'", "--reducer",
+                "cut -f1 | uniq -c | tr -s ' '", "--input", "file:in",
+                "--output", "file:out")
+        self.assertEqual(self.result("out"), [" 1 b", " 2 a"])
+
+    def test_table(self):
+        """A job reads rows of a table and writes to another."""
+        self.write("w.csv", "k,n\nr1,1\nr2,2\n")
+        self.ok("import", "csv", "w.csv", "--into", "t")
+        self.ok("job", "run", "--mapper", "cut -f1", "--input", "table:t",
+                "--output", "file:out")
+        self.assertEqual(self.result("out"), ["r1\t", "r2\t"])
+
+    def test_history(self):
+        """What was run is remembered, with its counters."""
+        self.write("in", "x y\n")
+        self.ok("job", "run", "word_count", "-i", "file:in", "-o", "file:out")
+        job, = self.json("job", "history")
+        self.assertEqual((job["name"], job["state"]),
+                         ("word_count", "succeeded"))
+        counters = {c["counter"]: c["value"]
+                    for c in self.json("job", "counters", job["job"])}
+        self.assertEqual(counters["map.records"], 1)
+        self.assertIn("file:in", self.ok("job", "status"))
+        self.assertEqual(self.json("job", "list"), [])
+
+    def test_catalogue(self):
+        """Every job of the catalogue explains itself."""
+        jobs = self.json("job", "catalogue")
+        names = [j["job"] for j in jobs]
+        for name in ("word_count", "link_graph", "inverted_index", "page_rank",
+                     "top_hosts", "tera_sort", "url_frequency"):
+            self.assertIn(name, names)
+        for name in names:
+            self.assertIn(name + ": ", self.ok("job", "catalogue", name))
+
+    def test_failing_mapper(self):
+        """The last words of a command that fails are in the error."""
+        self.write("in", "x\n")
+        message = self.run_quarry("job", "run", "--mapper",
+                                  "echo no such luck >&2; exit 3", "--input",
+                                  "file:in", "--output", "file:out")
+        self.assertEqual(message.returncode, 1)
+        self.assertIn(b"no such luck", message.stderr)
+        self.assertFalse(os.path.exists(self.path("out")))
+        self.assertEqual([j["state"] for j in self.json("job", "history")],
+                         ["failed"])
+
+    def test_errors(self):
+        self.write("in", "x\n")
+        self.assertIn("did you mean word_count?", self.fails(
+            1, "job", "run", "wordcount", "-i", "file:in", "-o", "file:out"))
+        self.assertIn("nothing*", self.fails(
+            1, "job", "run", "word_count", "-i", "file:nothing*", "-o",
+            "file:out"))
+        self.assertIn("--input SPEC", self.fails(2, "job", "run",
+                                                 "word_count"))
+        self.fails(1, "job", "status", "nosuch")
+
+
+
+if __name__ == "__main__":
+    main()
