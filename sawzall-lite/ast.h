@@ -295,6 +295,7 @@ struct saw_decl {
     uint32_t reg;        /* Register, or slot among the statics. */
     int32_t defined_reg; /* Register of its "defined" flag; -1: always is. */
     bool known_defined;
+    bool in_step;  /* Declared in the step of a for: exists in its body. */
     uint32_t var;  /* Index + 1 among variables that can be undefined. */
     int32_t table; /* Index of its table; -1: not a table. */
 };

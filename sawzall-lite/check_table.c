@@ -338,8 +338,8 @@ const struct saw_type *check_table_type(struct saw_checker *c,
     element(c, table, traits, t);
     weight(c, table, traits, t);
     if (!traits->indexed && t->index_count > 0)
-        saw_error(c->diag, table->indices.at[0].pos, "'%s' cannot be indexed",
-                  traits->name);
+        refuse(c, t, table->indices.at[0].pos, "'%s' cannot be indexed",
+               traits->name);
     outputs(c, table, traits, t);
     type->kind = SAW_TABLE;
     type->name = SLICE_EMPTY;

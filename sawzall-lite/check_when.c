@@ -156,9 +156,14 @@ bound(struct saw_checker *c, const struct search *s, const struct saw_decl *d)
     }
     map = s->uses->at[0]->u.index.object->type->kind == SAW_MAP;
     for (i = 0; i < s->uses->count; i++) {
-        t = s->uses->at[i]->u.index.object->type;
+        const struct saw_expr *o = s->uses->at[i]->u.index.object;
+        t = o->type;
         if (t->kind == SAW_BAD)
             return;
+        if (map &&
+            (o->kind != EXPR_NAME ||
+             o->u.name.decl != s->uses->at[0]->u.index.object->u.name.decl))
+            s->when->u.when.guarded = true; /* Keys of any of the maps. */
         if ((t->kind == SAW_MAP) != map) {
             saw_error(c->diag, s->when->pos,
                       "%.*s indexes a map and something else",

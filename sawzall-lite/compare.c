@@ -104,12 +104,14 @@ static bool equal_at(const struct saw_type *t,
     case SAW_ARRAY: return a.a == b.a || arrays_equal(t, a.a, b.a, depth + 1);
     case SAW_MAP: return a.m == b.m || maps_equal(t, a.m, b.m, depth + 1);
     case SAW_TUPLE: return a.t == b.t || tuples_equal(t, a.t, b.t, depth + 1);
+    case SAW_FUNCTION:
+        return a.c->code == b.c->code && a.c->env == b.c->env &&
+               a.c->serial == b.c->serial;
     case SAW_BOOL:
     case SAW_FINGERPRINT:
     case SAW_INT:
     case SAW_TIME:
     case SAW_UINT:
-    case SAW_FUNCTION:
     case SAW_TABLE:
     case SAW_VOID:
     case SAW_INCOMPLETE:
@@ -268,12 +270,12 @@ hash_at(const struct saw_type *t, union saw_slot v, unsigned depth)
             h = hash_mix(h +
                          hash_at(t->fields[i].type, v.t->fields[i], depth + 1));
         return h;
+    case SAW_FUNCTION: return hash_mix((uint64_t)(uintptr_t)v.c->code);
     case SAW_BOOL:
     case SAW_FINGERPRINT:
     case SAW_INT:
     case SAW_TIME:
     case SAW_UINT:
-    case SAW_FUNCTION:
     case SAW_TABLE:
     case SAW_VOID:
     case SAW_INCOMPLETE:

@@ -171,6 +171,8 @@ static void static_var(struct gen *g, struct saw_decl *d)
     from = gen_handle_begin(g);
     gen_held(g, d->init, r);
     gen_handle_end(g, from, SAW_HANDLER_FATAL, 0);
+    if (g->handler_count)
+        g->handlers[g->handler_count - 1].expr = d->init;
     gen_ak(g, SAW_OP_STORES, r, d->reg);
     gen_release(g, mark);
 }

@@ -18,8 +18,10 @@ static void var_decl(struct gen *g, struct saw_decl *d)
         gen_function(g->u, d->init->u.function.fn);
         return;
     }
-    d->reg = gen_temp(g);
-    d->defined_reg = -1;
+    if (!d->in_step) {
+        d->reg = gen_temp(g);
+        d->defined_reg = -1;
+    }
     d->known_defined = false;
     if (d->init) {
         end = gen_label_new(g);
@@ -27,7 +29,8 @@ static void var_decl(struct gen *g, struct saw_decl *d)
         gen_held(g, d->init, d->reg);
         maybe = g->undef_sites != sites;
         if (maybe || d->undefined_by_call) {
-            d->defined_reg = (int32_t)gen_temp(g);
+            if (!d->in_step)
+                d->defined_reg = (int32_t)gen_temp(g);
             gen_ak(g, SAW_OP_LOADI, (gen_reg)d->defined_reg, 1);
         }
         if (maybe) {
@@ -43,9 +46,22 @@ static void var_decl(struct gen *g, struct saw_decl *d)
         gen_bind(g, end);
         g->undef_sites = sites;
     } else {
-        d->defined_reg = (int32_t)gen_temp(g);
+        if (!d->in_step)
+            d->defined_reg = (int32_t)gen_temp(g);
         gen_ak(g, SAW_OP_LOADI, (gen_reg)d->defined_reg, 0);
     }
+}
+
+/* for (…; …; x: int = 0): the body sees x, undefined at first. */
+static void step_decl(struct gen *g, struct saw_decl *d)
+{
+    if (d->is_static)
+        return;
+    d->in_step = true;
+    d->undefined_by_call = true; /* Its definedness comes and goes. */
+    d->reg = gen_temps(g, 2);
+    d->defined_reg = (int32_t)d->reg + 1;
+    gen_ak(g, SAW_OP_LOADI, (gen_reg)d->defined_reg, 0);
 }
 
 /* --- simple statements --------------------------------------------------- */
@@ -280,6 +296,8 @@ static void loop(struct gen *g, struct saw_stmt *s)
 
     if (s->u.loop.before)
         gen_stmt(g, s->u.loop.before);
+    if (s->u.loop.after && s->u.loop.after->kind == STMT_DECL)
+        step_decl(g, s->u.loop.after->u.decl);
     if (g->no_versions == 0 && !s->u.loop.has_function)
         loop_twice(g, s);
     else

@@ -150,6 +150,19 @@ static enum saw_token_kind one(char c)
 
 static void lex_source(struct lexer *l, struct saw_source *s);
 
+/* Is @path, included from @s, the file included before as @name? */
+static bool
+same_file(const struct saw_source *s, struct slice path, const char *name)
+{
+    const char *slash = strrchr(s->name, '/');
+    size_t dir = slash ? (size_t)(slash - s->name) + 1 : 0;
+
+    if (slice_eq_str(path, name))
+        return true;
+    return strlen(name) == dir + path.len && memcmp(name, s->name, dir) == 0 &&
+           memcmp(name + dir, path.data, path.len) == 0;
+}
+
 /* Splice the file named by the string at @at in; returns the end of the
  * clause. */
 static size_t
@@ -158,8 +171,10 @@ include(struct lexer *l, struct saw_source *s, struct saw_pos pos, size_t at)
     struct saw_token name = {.pos = {s, 0, 0}};
     struct buf text = BUF_INIT;
     struct err err = ERR_INIT;
+    struct slice beside;
+    const char *slash;
     size_t i;
-    int rc;
+    int rc = ERR_NOTFOUND;
 
     at = skip_blank(s->text, at);
     if (at >= s->text.len ||
@@ -169,7 +184,7 @@ include(struct lexer *l, struct saw_source *s, struct saw_pos pos, size_t at)
     }
     at = saw_literal_string(l->arena, l->diag, s, at, false, &name);
     for (i = 0; i < l->included_count; i++) {
-        if (slice_eq_str(name.v.text, l->included[i]->name))
+        if (same_file(s, name.v.text, l->included[i]->name))
             return at;
     }
     if (l->depth >= SAW_INCLUDE_DEPTH_MAX ||
@@ -183,8 +198,18 @@ include(struct lexer *l, struct saw_source *s, struct saw_pos pos, size_t at)
         saw_error(l->diag, pos, "include is not allowed here");
         return at;
     }
-    rc = l->opts->read_include(
-        l->opts->ctx, arena_dup(l->arena, name.v.text).data, &text, &err);
+    slash = strrchr(s->name, '/');
+    if (slash && name.v.text.len && name.v.text.data[0] != '/') {
+        beside = slice_str(arena_printf(l->arena, "%.*s/%.*s",
+                                        (int)(slash - s->name), s->name,
+                                        SLICE_ARG(name.v.text)));
+        rc = l->opts->read_include(l->opts->ctx, beside.data, &text, &err);
+        if (rc == 0)
+            name.v.text = beside;
+    }
+    if (rc != 0)
+        rc = l->opts->read_include(
+            l->opts->ctx, arena_dup(l->arena, name.v.text).data, &text, &err);
     if (rc == 0 && text.len > SAW_SOURCE_BYTES_MAX)
         rc = err_set(&err, ERR_TOOBIG, "over %zu bytes", SAW_SOURCE_BYTES_MAX);
     if (rc != 0) {

@@ -70,7 +70,7 @@ bool saw_program_keeps_rows(const struct saw_program *p);
 size_t saw_program_columns(const struct saw_program *p,
                            const struct slice **columns,
                            bool *all);
-/* Append the tree and the bytecode in readable form. */
+/* Append the tables and the code in readable form. */
 void saw_program_dump(const struct saw_program *p, struct buf *out);
 
 /* --- running ----------------------------------------------------------- */
@@ -175,6 +175,7 @@ struct saw_result_sink {
                  size_t count);
 };
 
+/* Hand all tables to @sink, in the order of saw_run_print(). */
 void saw_run_results(struct saw_run *r, const struct saw_result_sink *sink);
 
 #endif /* SAWZALL_LITE_SAWZALL_H */

@@ -94,6 +94,15 @@ struct saw_tuple {
     union saw_slot fields[];
 };
 
+struct saw_code;
+
+/* A function as a value. */
+struct saw_closure {
+    const struct saw_code *code;
+    uint64_t env;    /* Base of the frame around it, if the code uses it, */
+    uint32_t serial; /* and which frame that was. */
+};
+
 /* What an operation came to. */
 enum saw_status {
     SAW_OK,

@@ -22,12 +22,6 @@ struct saw_vm_frame {
     uint32_t serial;             /* Tells it from others at that place. */
 };
 
-struct saw_closure {
-    const struct saw_code *code;
-    uint64_t env;    /* Base of the frame around it, if the code uses it, */
-    uint32_t serial; /* and which frame that was. */
-};
-
 /* Why there is no value: formatted only where somebody reads it, since def()
  * and initialisers ask for undefined values all the time. */
 struct saw_why {

@@ -214,9 +214,9 @@ enum saw_status saw_op_make_text(struct saw_ctx *ctx,
         else
             n = c == 0 || c > 0x10ffff ? 0
                                        : saw_utf8_encode((uint32_t)c, p + len);
-        if (n == 0 || (t->kind == SAW_BYTES && c > 255))
-            return saw_undef(ctx, "%lld is not a %s", (long long)c,
-                             t->kind == SAW_BYTES ? "byte" : "character");
+        if (n == 0)
+            return saw_undef(ctx, "illegal unicode character U+%x",
+                             (unsigned)c);
         len += n;
     }
     *s = (struct saw_str){p, len, count};
@@ -286,10 +286,14 @@ enum saw_status saw_op_new(struct saw_ctx *ctx,
         cp[0] = (char)(unsigned char)init.u;
         n = 1;
     } else {
-        n = init.u > 0x10ffff ? 0 : saw_utf8_encode((uint32_t)init.u, cp);
+        n = init.u == 0 || init.u > 0x10ffff
+                ? 0
+                : saw_utf8_encode((uint32_t)init.u, cp);
     }
-    if (n == 0 || (t->kind == SAW_BYTES && init.u > 255))
-        return saw_undef(ctx, "bad character in new()");
+    if (n == 0)
+        return saw_undef(ctx,
+                         "illegal unicode character U+%x creating new string",
+                         (unsigned)init.u);
     if ((uint64_t)len > SIZE_MAX / 8)
         return saw_fail(ctx, ERR_EXHAUSTED, "new(): too long");
     s = saw_alloc(ctx, sizeof(*s) + (size_t)len * n);
