@@ -141,6 +141,7 @@ QUARRY_EXPORT MUST_CHECK int quarry_table_list(struct quarry *q,
                                                struct err *err);
 QUARRY_EXPORT void quarry_names_free(char **names, size_t count);
 
+/* Owned: quarry_table_close(). ERR_NOTFOUND. */
 QUARRY_EXPORT MUST_CHECK int quarry_table_open(struct quarry *q,
                                                const char *name,
                                                struct quarry_table **out,

@@ -227,7 +227,7 @@ static void print_fixed(const struct spec *s, double v, struct buf *out)
     int exponent;
 
     snprintf(digits, sizeof(digits), "%.*e", DIGITS_MAX - 1, fabs(v));
-    exponent = atoi(strchr(digits, 'e') + 1);
+    exponent = (int)strtol(strchr(digits, 'e') + 1, NULL, 10);
     if (signbit(v))
         text[n++] = '-';
     else if (s->plus)

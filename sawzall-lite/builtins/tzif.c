@@ -2,6 +2,7 @@
  * checked. */
 #include "sawzall-lite/builtins/tzif.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/core/coding.h"
@@ -153,7 +154,7 @@ static struct saw_zone_offset of_type(const struct saw_zone *z, size_t type)
 {
     const struct saw_zone_type *t = &z->types[type];
     struct saw_zone_offset at = {.seconds = t->seconds, .dst = t->dst};
-    strncpy(at.name, z->names + t->name, sizeof(at.name) - 1);
+    snprintf(at.name, sizeof(at.name), "%s", z->names + t->name);
     return at;
 }
 
