@@ -25,7 +25,8 @@ START_TEST(test_text_to_int)
     EQ(CONVERT(&h, TO_INT, a_str(&h, "9223372036854775807")),
        "9223372036854775807");
     EQ(CONVERT(&h, TO_INT, a_str(&h, "9223372036854775808")),
-       "undef: string \"9223372036854775808\" overflows when converting to int");
+       "undef: string \"9223372036854775808\" overflows when "
+       "converting to int");
     EQ(CONVERT(&h, TO_INT, a_str(&h, "")),
        "undef: string \"\" contains no int");
     EQ(CONVERT(&h, TO_INT, a_str(&h, "4x")),

@@ -66,8 +66,8 @@ START_TEST(test_built_in_zones_agree_with_files)
             printf("SKIPPED: no zone files on this system\n");
             break;
         }
-        /* From 1970 to 2100 every half hour that matters: each day's hours. */
-        for (int64_t t = 3600 * 24; t < INT64_C(4102444800); t += 3600 * 5) {
+        /* From 1970 to 2100; 29 hours pass through each hour of the day. */
+        for (int64_t t = 3600 * 24; t < INT64_C(4102444800); t += 3600 * 29) {
             struct saw_zone_offset a = saw_zone_at(&ours, t);
             struct saw_zone_offset b = saw_zone_at(&file, t);
             ck_assert_msg(a.seconds == b.seconds && a.dst == b.dst &&

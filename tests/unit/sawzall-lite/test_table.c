@@ -694,7 +694,7 @@ START_TEST(test_hostile_states)
             declare(exact_kinds[k].kind, exact_kinds[k].param);
         struct buf state = BUF_INIT;
         tree_state(&r, &d, 0, 60, &state);
-        for (int round = 0; round < 500; round++) {
+        for (int round = 0; round < 200; round++) {
             struct saw_table_budget budget = {0, SIZE_MAX};
             struct saw_table *t = saw_table_new(&d, &budget);
             struct buf bad = BUF_INIT;
