@@ -4,9 +4,11 @@
  * hold many versions of one page so that these compress against each other;
  * metadata is scanned whole; anchors are many and small.
  *
- * A block may exceed its target by an eighth: 224 KiB keep what is decoded
- * beside a page below 256 KiB. Level 2 and no dictionary: blocks of that size
- * hold their own context, and training would cost more than it gives. */
+ * Blocks of 256 KiB are the largest there are, and what is decoded beside a
+ * page never exceeds that (sstable/writer.c). Level 2 and no dictionary: blocks
+ * of that size hold their own context, and training would cost more than it
+ * gives.
+ */
 #include "mapreduce/ingest/webtable.h"
 
 const struct quarry_family_spec webtable_families[] = {
@@ -19,7 +21,7 @@ const size_t webtable_family_count =
 
 const struct quarry_group_spec webtable_groups[] = {
     {"contents",
-     "compression=zstd,level=2,block=224KiB,bloom=row,dictionary=off"},
+     "compression=zstd,level=2,block=256KiB,bloom=row,dictionary=off"},
     {"anchors",
      "compression=zstd,level=1,block=64KiB,bloom=row,dictionary=off"},
     {"meta", "compression=zstd,level=1,block=64KiB,bloom=row,dictionary=off"},
