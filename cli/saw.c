@@ -9,14 +9,15 @@
 
 #include "base/core/panic.h"
 #include "base/core/text.h"
+#include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/line_reader.h"
 #include "cli/progress.h"
+#include "cli/saw_results.h"
 #include "cli/scan_args.h"
-#include "cli/table_printer.h"
 #include "sawzall-lite/sawzall.h"
 
 /* Files a program writes with file(…), beside the standard ones. */
@@ -35,6 +36,7 @@ struct saw_command {
     struct output_file outputs[OUTPUT_FILES_MAX];
     size_t output_count;
     uint64_t record_count;
+    const char *name; /* Borrowed: of the program; NULL: from -e. */
 };
 
 /* --- what a program prints --------------------------------------------- */
@@ -87,88 +89,6 @@ static int close_outputs(struct saw_command *c, struct err *err)
     }
     c->output_count = 0;
     return r;
-}
-
-/* --- results in other formats ------------------------------------------ */
-
-/* Gathers the lines of one aggregator table after the other into sheets. The
- * table's name is a column for programs, and a title for people. */
-struct result_printer {
-    enum cli_format format;
-    struct sheet sheet;
-    struct sheet_column columns[SHEET_COLUMNS_MAX];
-    size_t column_count;
-    size_t name_columns; /* 1 when the table's name is one of them. */
-    bool open;           /* The sheet has a table's lines. */
-    bool first;          /* Nothing was printed before. */
-    struct buf name;
-};
-
-static void print_results_of_table(struct result_printer *p)
-{
-    if (!p->open)
-        return;
-    if (!p->first && p->format != FORMAT_JSON)
-        putchar('\n');
-    if (p->format == FORMAT_TEXT)
-        puts(buf_cstr(&p->name));
-    sheet_print(&p->sheet, p->format);
-    sheet_close(&p->sheet);
-    p->open = false;
-    p->first = false;
-}
-
-static void on_table(void *ctx,
-                     const char *name,
-                     const char *const *columns,
-                     size_t column_count)
-{
-    struct result_printer *p = ctx;
-    print_results_of_table(p);
-    buf_clear(&p->name);
-    buf_append_str(&p->name, name);
-    p->name_columns = p->format == FORMAT_TEXT ? 0 : 1;
-    p->columns[0] = (struct sheet_column){"table", SHEET_TEXT};
-    p->column_count = p->name_columns;
-    for (size_t i = 0; i < column_count; i++)
-        if (p->column_count < SHEET_COLUMNS_MAX)
-            p->columns[p->column_count++] =
-                (struct sheet_column){columns[i], SHEET_TEXT};
-}
-
-static void on_line(void *ctx,
-                    const struct slice *values,
-                    const bool *numeric,
-                    size_t count)
-{
-    struct result_printer *p = ctx;
-    size_t skip = p->name_columns;
-    if (!p->open) {
-        for (size_t i = 0; i < count && i + skip < p->column_count; i++)
-            p->columns[i + skip].kind = numeric[i] ? SHEET_NUMBER : SHEET_TEXT;
-        sheet_init(&p->sheet, p->columns, p->column_count);
-        p->open = true;
-    }
-    if (skip)
-        sheet_add(&p->sheet, buf_slice(&p->name));
-    for (size_t i = 0; i + skip < p->column_count; i++)
-        sheet_add(&p->sheet, i < count ? values[i] : SLICE_EMPTY);
-}
-
-static void print_results(struct saw_command *c)
-{
-    struct result_printer p = {.format = c->cli->format, .first = true};
-    struct saw_result_sink sink = {&p, on_table, on_line};
-    struct buf text = BUF_INIT;
-    if (c->cli->format == FORMAT_TEXT && !args_flag(c->args, "aligned")) {
-        saw_run_print(c->run, &text);
-        fwrite(buf_slice(&text).data, 1, text.len, stdout);
-        buf_close(&text);
-        return;
-    }
-    saw_run_results(c->run, &sink);
-    print_results_of_table(&p);
-    buf_close(&p.name);
 }
 
 /* --- over files -------------------------------------------------------- */
@@ -260,18 +180,47 @@ static const struct option saw_options[] = {
     {"memory", 0, "SIZE", "at most so much for a record and the tables"},
     {"ignore-undefs", 0, NULL, "skip statements with undefined values"},
     {"table-output", 0, "TABLES",
-     "tables to aggregate, or * for all; others are printed as\n"
-     "they are emitted"},
+     "tables to aggregate (* for all, the default); others are\n"
+     "printed as they are emitted, with '' all of them"},
     {"restrict", 0, NULL, "no files, processes or environment"},
+    {"seed", 0, "N", "of rand() and nrand(); by chance if not given"},
+    {"bootstrapsum-seed", 0, "TEXT", "taken, and not used: the seed is fixed"},
     {"noexecute", 0, NULL, "the same as --check"},
     {NULL, 0, NULL, NULL},
 };
 
+/* Beside the including program first, then as it stands. */
 static int
 read_include(void *ctx, const char *path, struct buf *text, struct err *err)
 {
+    const struct saw_command *c = ctx;
+    const char *slash = c->name ? strrchr(c->name, '/') : NULL;
+    struct buf beside = BUF_INIT;
+    int r = ERR_NOTFOUND;
+    if (path[0] != '/' && slash) {
+        buf_append(&beside, c->name, (size_t)(slash - c->name) + 1);
+        buf_append_str(&beside, path);
+        r = cli_read_file(buf_cstr(&beside), text, NULL);
+    }
+    buf_close(&beside);
+    return r ? cli_read_file(path, text, err) : ERR_OK;
+}
+
+/* load(): any file the user may read; --restrict refuses it before. */
+static int
+read_file(void *ctx, struct slice path, struct buf *out, struct err *err)
+{
+    char *name = mem_strndup(path.data, path.len);
+    int r = cli_read_file(name, out, err);
     (void)ctx;
-    return cli_read_file(path, text, err);
+    mem_free(name);
+    return r;
+}
+
+static int64_t now_us(void *ctx)
+{
+    const struct saw_command *c = ctx;
+    return (int64_t)world_now_us(c->cli->world);
 }
 
 static int compile(struct saw_command *c,
@@ -279,7 +228,7 @@ static int compile(struct saw_command *c,
                    const char *name,
                    struct err *err)
 {
-    struct saw_compile_options opts = {.read_include = read_include};
+    struct saw_compile_options opts = {.read_include = read_include, .ctx = c};
     struct buf diagnostics = BUF_INIT;
     int r;
     opts.restricted = args_flag(c->args, "restrict");
@@ -310,6 +259,12 @@ static int start_run(struct saw_command *c, struct err *err)
         text_parse_bytes(slice_str(memory), &opts.memory_bytes_max, &why))
         return usage_error(c->args, err, "--memory: %s", why.text);
     opts.table_output = args_value(c->args, "table-output");
+    opts.now_us = now_us;
+    opts.read_file = read_file;
+    opts.world_ctx = c;
+    opts.seed = world_random(c->cli->world);
+    if (args_number(c->args, "seed", 0, UINT64_MAX, &opts.seed, err))
+        return ERR_USAGE;
     opts.cancel = interrupt_watch();
     return saw_run_new(c->program, &opts, &c->run, err);
 }
@@ -324,7 +279,8 @@ static int execute(struct saw_command *c, size_t first_file, struct err *err)
     else
         r = run_files(c, first_file, err);
     if (!r)
-        print_results(c);
+        saw_results_print(c->run, c->cli->format,
+                          args_flag(c->args, "aligned"));
     return r;
 }
 
@@ -358,7 +314,7 @@ static int run_saw(struct cli *cli, const struct args *args, struct err *err)
     if (text)
         buf_append_str(&source, text);
     else
-        r = cli_read_file(name = args->words[0], &source, err);
+        r = cli_read_file(name = c.name = args->words[0], &source, err);
     if (!r)
         r = compile(&c, buf_slice(&source), name, err);
     if (!r)
