@@ -159,8 +159,7 @@ START_TEST(test_tera_sort)
     make_text();
     for (unsigned v = 0; v < 8; v++) {
         run_with("tera_sort", "file:$D/text", "file:$D/out", &bytes, 1, v);
-        same_output("cat $D/out/part-*",
-                    "sort -s -k1.1,1.3 -t '\001' $D/text");
+        same_output("cat $D/out/part-*", "sort -s -k1.1,1.3 -t '\001' $D/text");
     }
 }
 
