@@ -31,6 +31,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/core/buf.h" /* struct buf, for quarry_get */
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
@@ -356,8 +357,8 @@ quarry_read_row(struct quarry_table *t,
 QUARRY_EXPORT void quarry_row_free(struct quarry_row *r); /* NULL allowed. */
 
 /* The newest value of one column into @value (a caller's buffer, reused between
- * calls): the cheapest read there is. *@found tells whether there is one. */
-struct buf;
+ * calls): the cheapest read there is. *@found tells whether there is one.
+ * @value is cleared first; start from BUF_INIT, end with free(value->data). */
 QUARRY_EXPORT MUST_CHECK int quarry_get(struct quarry_table *t,
                                         struct slice row,
                                         const char *family,
