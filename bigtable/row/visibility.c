@@ -53,12 +53,13 @@ static bool enter(struct visibility *v, struct slice key)
     const unsigned char *f = (const unsigned char *)key.data + row;
     family_id family;
 
+    v->has_column = false; /* Whatever is malformed is in no column. */
     if (row == 0 || column == 0 || key.len < column + TRAILER_BYTES)
         return false;
     family = (family_id)(f[0] << 8 | f[1]);
-    v->has_column = f[2] == 1;
-    if (v->has_column && key.len != column + TIME_BYTES + TRAILER_BYTES)
+    if (f[2] == 1 && key.len != column + TIME_BYTES + TRAILER_BYTES)
         return false;
+    v->has_column = f[2] == 1;
     if (!same_row)
         v->row_deleted = 0;
     if (!same_row || family != v->family) {

@@ -96,7 +96,9 @@ static int open_segment_file(struct commit_log *l,
     rc = file_open(l->world, path,
                    FILE_READ | FILE_WRITE | FILE_CREATE | FILE_TRUNCATE, out,
                    err);
-    if (rc == 0)
+    /* Whoever fills one segment will fill the next; most processes write a
+     * little and leave. */
+    if (rc == 0 && l->current)
         file_allocate(*out, l->segment_bytes);
     return rc;
 }
@@ -296,10 +298,31 @@ int commit_log_open(const struct commit_log_options *opts,
     return 0;
 }
 
+size_t commit_log_segment_count(struct commit_log *l)
+{
+    size_t count = 0;
+    mutex_lock(&l->lock);
+    for (const struct segment *s = l->oldest; s; s = s->newer)
+        count++;
+    mutex_unlock(&l->lock);
+    return count;
+}
+
+/* Give back what was reserved behind the last record. */
+static void trim(struct segment *s)
+{
+    uint64_t bytes = LOG_SEGMENT_HEADER_BYTES + (s->end - s->base);
+    if (s->file && file_truncate(s->file, bytes, NULL) != 0) {
+        /* The space comes back when the segment is let go of. */
+    }
+}
+
 void commit_log_close(struct commit_log *l)
 {
     if (!l)
         return;
+    if (l->current)
+        trim(l->current);
     while (l->oldest) {
         struct segment *s = l->oldest;
         l->oldest = s->newer;

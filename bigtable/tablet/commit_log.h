@@ -93,7 +93,10 @@ MUST_CHECK int commit_log_open(const struct commit_log_options *opts,
                                const struct log_end *end,
                                struct commit_log **out,
                                struct err *err);
-void commit_log_close(struct commit_log *l); /* NULL is allowed. Parks. */
+/* Cuts the last segment to what it holds. NULL is allowed. Parks. */
+void commit_log_close(struct commit_log *l);
+/* Segments that hold something no table file has yet, and the current one. */
+size_t commit_log_segment_count(struct commit_log *l);
 
 /* A record to append: its payload in parts, borrowed. */
 struct log_record {

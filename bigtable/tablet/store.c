@@ -394,7 +394,8 @@ void store_close(struct store *s)
         return;
     if (s->log &&
         (atomic_load(&s->deferred) ||
-         atomic_load(&s->memory_bytes) > CLOSE_FLUSH_BYTES) &&
+         atomic_load(&s->memory_bytes) > CLOSE_FLUSH_BYTES ||
+         commit_log_segment_count(s->log) > CLOSE_FLUSH_SEGMENTS) &&
         store_flush(s, NULL) != 0) {
         /* Logged writes are safe; deferred ones promised nothing. */
     }
