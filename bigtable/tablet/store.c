@@ -18,6 +18,9 @@
 /* Closing writes memtables to tables when that saves the next open from reading
  * more than this from the log. */
 #define CLOSE_FLUSH_BYTES ((uint64_t)4 << 20)
+/* Every open begins a segment: many short-lived writers must not pile them up.
+ */
+#define CLOSE_FLUSH_SEGMENTS 16
 
 int store_check_writable(const struct store *s, struct err *err)
 {
