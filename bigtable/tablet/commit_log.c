@@ -35,7 +35,7 @@ struct commit_log {
     uint64_t segment_bytes;
     struct mutex lock; /* Of the list and the spares. */
     struct segment *oldest;
-    struct segment *current; /* The newest. */
+    struct segment *current; /* The newest; NULL: there is none. */
     uint64_t next_number;
     char *spares[SPARES_MAX]; /* Paths. Owned. */
     size_t spare_count;
@@ -144,6 +144,12 @@ static void unref_segment(struct segment *s)
     mem_free(s);
 }
 
+/* Is nothing appended to @s any more? PRE: l->lock is held. */
+static bool is_full(const struct commit_log *l, const struct segment *s)
+{
+    return s && (s != l->current || !s->file);
+}
+
 /* Make the names of all segments durable. PRE: l->lock is held. */
 static int sync_names(struct commit_log *l, struct err *err)
 {
@@ -159,9 +165,11 @@ void commit_log_release(struct commit_log *l, uint64_t sequence)
 {
     bool any = false;
     mutex_lock(&l->lock);
-    while (l->oldest != l->current && l->oldest->last_sequence <= sequence) {
+    while (is_full(l, l->oldest) && l->oldest->last_sequence <= sequence) {
         struct segment *s = l->oldest;
         l->oldest = s->newer;
+        if (s == l->current)
+            l->current = NULL;
         atomic_fetch_sub(&l->bytes, s->end - s->base);
         make_spare(l, s->number);
         unref_segment(s);
@@ -182,7 +190,7 @@ uint64_t commit_log_oldest(struct commit_log *l)
 {
     uint64_t sequence = 0;
     mutex_lock(&l->lock);
-    if (l->oldest != l->current)
+    if (is_full(l, l->oldest))
         sequence = l->oldest->last_sequence;
     mutex_unlock(&l->lock);
     return sequence;
@@ -237,7 +245,7 @@ static int take_name(struct commit_log *l,
     char path[LOG_PATH_BYTES + 256];
     uint64_t number;
     snprintf(path, sizeof(path), "%s/%s", l->dir, name);
-    if (log_is_spare(name)) {
+    if (log_spare_number(name, &number)) {
         add_spare(l, path);
         return 0;
     }
@@ -287,8 +295,6 @@ int commit_log_open(const struct commit_log_options *opts,
     mutex_init(&l->lock);
     *out = NULL;
     rc = take_directory(l, end, err);
-    if (rc == 0)
-        rc = start_segment(l, err);
     if (rc) {
         err_wrap(err, "commit log %s", opts->dir);
         commit_log_close(l);
@@ -360,7 +366,8 @@ static int make_room(struct commit_log *l, size_t bytes, struct err *err)
 {
     const struct segment *s = l->current;
     int rc = 0;
-    if (s->end == s->base || s->end - s->base + bytes <= l->segment_bytes)
+    if (s && s->file &&
+        (s->end == s->base || s->end - s->base + bytes <= l->segment_bytes))
         return 0;
     mutex_lock(&l->lock);
     if (l->named < l->next_number)

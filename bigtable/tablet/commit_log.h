@@ -87,7 +87,8 @@ MUST_CHECK int log_read(const struct commit_log_options *opts,
                         struct log_end *end,
                         struct err *err);
 
-/* Open for writing behind @end. The segments there are stay until they are
+/* Open for writing behind @end; the first append begins a segment, so that who
+ * only reads leaves no trace. The segments there are stay until they are
  * released; those that lie behind @end are removed. Parks. */
 MUST_CHECK int commit_log_open(const struct commit_log_options *opts,
                                const struct log_end *end,

@@ -31,9 +31,13 @@ bool log_segment_number(const char *name, uint64_t *number)
     return strcmp(end, NAME_SUFFIX) == 0;
 }
 
-bool log_is_spare(const char *name)
+bool log_spare_number(const char *name, uint64_t *number)
 {
-    return strncmp(name, SPARE_PREFIX, strlen(SPARE_PREFIX)) == 0;
+    char *end;
+    if (strncmp(name, SPARE_PREFIX, strlen(SPARE_PREFIX)) != 0)
+        return false;
+    *number = strtoull(name + strlen(SPARE_PREFIX), &end, 10);
+    return *end == '\0';
 }
 
 void log_put_segment_header(char p[LOG_SEGMENT_HEADER_BYTES],

@@ -30,7 +30,8 @@ void log_segment_path(char path[LOG_PATH_BYTES],
                       uint64_t number);
 /* The number in a file name of a segment; false when it is not one's. */
 bool log_segment_number(const char *name, uint64_t *number);
-bool log_is_spare(const char *name);
+/* Likewise of a spare: the number it had. */
+bool log_spare_number(const char *name, uint64_t *number);
 
 void log_put_segment_header(char p[LOG_SEGMENT_HEADER_BYTES],
                             const struct log_segment_header *h);

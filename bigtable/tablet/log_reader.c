@@ -22,7 +22,8 @@ struct log_reader {
     const struct commit_log_options *opts;
     struct segment *segments; /* Ascending. Owned. */
     size_t count;
-    struct buf bytes; /* Of the segment in hand. */
+    struct buf bytes;   /* Of the segment in hand. */
+    uint64_t spare_max; /* Highest number a spare had. */
     uint64_t last_sequence;
 };
 
@@ -98,6 +99,9 @@ static int list_segments(struct log_reader *r, struct err *err)
     r->segments = mem_zalloc(count + 1, sizeof(*r->segments));
     for (size_t i = 0; i < count && rc == 0; i++) {
         struct segment *s = &r->segments[r->count];
+        uint64_t spare;
+        if (log_spare_number(names[i], &spare))
+            r->spare_max = MAX_OF(r->spare_max, spare);
         if (!log_segment_number(names[i], &s->number))
             continue;
         rc = read_header(r, s, err);
@@ -286,6 +290,8 @@ int log_read(const struct commit_log_options *opts,
         end->next_segment = end->segment + 1;
     else if (r.count)
         end->next_segment = r.segments[r.count - 1].number + 1;
+    /* A number is never given again while a file holds records of it. */
+    end->next_segment = MAX_OF(end->next_segment, r.spare_max + 1);
     end->last_sequence = r.last_sequence;
     buf_close(&r.bytes);
     mem_free(r.segments);
