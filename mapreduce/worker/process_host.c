@@ -1,10 +1,9 @@
 /* Attempts in processes: the side of the job master.
  *
  * The zygote (zygote.c), forked here while this process is still small, forks
- * an attempt whenever it is told to and says how it ended. Memory for pairs and
- * the status pages are shared mappings made once, so that an attempt finds
- * pages that earlier ones have already touched. What attempts print comes
- * through one pipe a slot, of which the last part is kept.
+ * an attempt whenever it is told to and says how it ended. The status pages are
+ * a shared mapping. What attempts print comes through one pipe a slot, of which
+ * the last part is kept.
  */
 #define _GNU_SOURCE
 
@@ -322,7 +321,7 @@ int process_host_open(const struct job_setup *setup,
     h->setup = setup;
     h->socket = -1;
     h->slots = mem_zalloc(slots, sizeof(*h->slots));
-    code = zygote_shared_open(&h->shared, slots, setup->slot_bytes, err);
+    code = zygote_shared_open(&h->shared, slots, err);
     if (code == 0)
         code = open_pipes(h, err);
     if (code == 0)

@@ -36,60 +36,44 @@ struct zygote {
     pid_t *pids; /* One a slot; 0: free. */
 };
 
-/* --- shared memory ------------------------------------------------------ */
+/* --- memory ------------------------------------------------------------- */
 
-/* Shared memory that may lie on huge pages: for that its address must be a
- * multiple of theirs. A task's table is walked at random, and every process
- * that maps it takes the faults anew; huge pages save nearly all of both. */
-static void *map_shared(uint64_t bytes, struct err *err)
+int zygote_shared_open(struct zygote_shared *s, unsigned slots, struct err *err)
 {
-    uint64_t room = bytes + HUGE_PAGE_BYTES;
-    uintptr_t at;
-    void *p = mmap(NULL, room, PROT_NONE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p != MAP_FAILED) {
-        at = ((uintptr_t)p + HUGE_PAGE_BYTES - 1) & ~(HUGE_PAGE_BYTES - 1);
-        munmap(p, room);
-        p = mmap((void *)at, bytes, PROT_READ | PROT_WRITE,
-                 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    }
-    if (p == MAP_FAILED) {
-        err_set_errno(err, errno, "reserve %llu bytes of shared memory",
-                      (unsigned long long)bytes);
-        return NULL;
-    }
-    madvise(p, bytes, MADV_HUGEPAGE);
-    return p;
-}
-
-int zygote_shared_open(struct zygote_shared *s,
-                       unsigned slots,
-                       uint64_t memory_bytes,
-                       struct err *err)
-{
-    *s = (struct zygote_shared){.memory_bytes = memory_bytes};
-    s->memory = mem_zalloc(slots, sizeof(char *));
+    size_t bytes = slots * sizeof(*s->status);
+    *s = (struct zygote_shared){.status = NULL};
     s->pipes = mem_alloc(slots * sizeof(*s->pipes));
     for (unsigned i = 0; i < slots; i++)
         s->pipes[i] = -1;
-    s->status = map_shared(slots * sizeof(*s->status), err);
-    for (unsigned i = 0; i < slots && s->status; i++) {
-        s->memory[i] = map_shared(memory_bytes, err);
-        if (!s->memory[i])
-            return ERR_NOMEM;
-    }
-    return s->status ? 0 : ERR_NOMEM;
+    s->status = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (s->status != MAP_FAILED)
+        return 0;
+    s->status = NULL;
+    return err_set_errno(err, errno, "reserve shared memory");
 }
 
 void zygote_shared_close(struct zygote_shared *s, unsigned slots)
 {
-    for (unsigned i = 0; i < slots && s->memory; i++)
-        if (s->memory[i])
-            munmap(s->memory[i], s->memory_bytes);
     if (s->status)
         munmap(s->status, slots * sizeof(*s->status));
-    mem_free(s->memory);
     mem_free(s->pipes);
+}
+
+/* Memory for an attempt's pairs, on huge pages where there are some: its table
+ * is walked at random, and with small pages a third of the time goes into page
+ * tables. Shared mappings, which could be kept from attempt to attempt, get no
+ * huge pages by default; what one attempt frees the next one finds warm. */
+static char *map_pairs(uint64_t bytes)
+{
+    uintptr_t at;
+    void *p = mmap(NULL, bytes + HUGE_PAGE_BYTES, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    at = ((uintptr_t)p + HUGE_PAGE_BYTES - 1) & ~(HUGE_PAGE_BYTES - 1);
+    madvise((void *)at, bytes, MADV_HUGEPAGE);
+    return (char *)at;
 }
 
 void zygote_report_path(struct buf *out,
@@ -104,13 +88,14 @@ void zygote_report_path(struct buf *out,
 
 /* --- the attempt's process ---------------------------------------------- */
 
-/* What an attempt may take. Its shared memory does not count as data. */
+/* What an attempt may take besides the memory for its pairs. */
 static void limit_self(const struct job_setup *setup)
 {
     struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    struct rlimit data = {setup->heap_bytes, setup->heap_bytes};
+    uint64_t bytes = setup->heap_bytes + setup->slot_bytes + HUGE_PAGE_BYTES;
+    struct rlimit data = {bytes, bytes};
     setrlimit(RLIMIT_DATA, &data);
 #else
     (void)setup; /* A sanitizer's shadow memory would not fit. */
@@ -149,8 +134,8 @@ static int write_report(struct world *w,
 static int run_attempt(const struct zygote *z, unsigned slot, struct slice body)
 {
     struct job_setup setup = *z->setup;
-    struct attempt_resources res = {z->shared->memory[slot],
-                                    z->shared->memory_bytes,
+    struct attempt_resources res = {map_pairs(z->setup->slot_bytes),
+                                    z->setup->slot_bytes,
                                     &z->shared->status[slot], NULL};
     struct task_spec spec;
     struct task_report report;
@@ -161,6 +146,9 @@ static int run_attempt(const struct zygote *z, unsigned slot, struct slice body)
     /* The parent's world may have had threads, which a fork does not copy. */
     setup.world = world_real_new();
     task_report_init(&report);
+    if (code == 0 && !res.memory)
+        code = err_set(&err, ERR_NOMEM, "no memory for %llu bytes of pairs",
+                       (unsigned long long)setup.slot_bytes);
     if (code == 0) {
         attempt_run(&setup, &spec, &res, &report);
         zygote_report_path(&path, setup.work_dir, &spec);

@@ -30,10 +30,8 @@ struct zygote_shared {
     int *pipes; /* Write ends, for stdout and stderr. */
 };
 
-MUST_CHECK int zygote_shared_open(struct zygote_shared *s,
-                                  unsigned slots,
-                                  uint64_t memory_bytes,
-                                  struct err *err);
+MUST_CHECK int
+zygote_shared_open(struct zygote_shared *s, unsigned slots, struct err *err);
 void zygote_shared_close(struct zygote_shared *s, unsigned slots);
 
 /* The life of the zygote, in the child of a fork. */
