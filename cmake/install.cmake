@@ -4,7 +4,7 @@
 # QUARRY_EXPORT can be seen. Headers keep their paths below include/quarry, so
 # that they include each other as in the source tree.
 
-if(TARGET quarry_client AND EXISTS ${CMAKE_SOURCE_DIR}/bigtable/client/table.c)
+if(TARGET quarry_client)
     add_library(quarry_shared SHARED cmake/libquarry.c)
     target_link_libraries(quarry_shared PRIVATE
         -Wl,--whole-archive quarry_core quarry_client -Wl,--no-whole-archive
