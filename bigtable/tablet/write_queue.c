@@ -299,22 +299,30 @@ static void insert_writer(struct store *s, const struct writer *w)
     for (size_t i = 0; i < w->count; i++) {
         const struct quarry_mutation *m = w->mutations[i];
         struct slice row = buf_slice(&m->row);
-        if (!t || !tablet_contains(t, row)) {
-            if (t)
-                freeze_full(s, t);
+        if (!t || !tablet_contains(t, row))
             t = table_view_find(w->view, row, NULL);
-        }
         bytes += insert_mutation(s, t, row, buf_slice(&m->ops), resolved,
                                  w->now_us, &sequence);
         resolved += m->count;
-        if (i % 64 == 63)
-            freeze_full(s, t);
     }
-    if (t)
-        freeze_full(s, t);
     atomic_fetch_add(&s->memory_bytes, bytes);
     if (w->durability == WRITE_DEFERRED)
         atomic_store(&s->deferred, true);
+}
+
+/* Freeze what @w filled. Only once its entries are visible: a flush drops what
+ * newer entries hide, and a reader who does not see those yet would find
+ * neither. */
+static void freeze_filled(struct store *s, const struct writer *w)
+{
+    const struct tablet *t = NULL;
+    for (size_t i = 0; i < w->count; i++) {
+        struct slice row = buf_slice(&w->mutations[i]->row);
+        if (t && tablet_contains(t, row))
+            continue;
+        t = table_view_find(w->view, row, NULL);
+        freeze_full(s, t);
+    }
 }
 
 static void fail_group(const struct group *g, int rc, const struct err *err)
@@ -350,6 +358,9 @@ static void lead(struct store *s, struct writer *self)
         if (w->rc == 0)
             insert_writer(s, w);
     atomic_store(&s->visible, q->last_sequence);
+    for (struct writer *w = g.first; w; w = next_in(&g, w))
+        if (w->rc == 0)
+            freeze_filled(s, w);
     atomic_fetch_add(&q->group_count, 1);
     atomic_fetch_add(&q->write_count, g.count);
     mutex_lock(&q->lock);
