@@ -88,7 +88,12 @@ class AtTerminal(CliTest):
         """Ctrl-C drops the line and keeps the shell."""
         self.table()
         t = self.open_shell()
-        t.type("put t never f:q=1\x03")
+        # The prompt comes before the terminal is in raw mode: let it settle, or
+        # the terminal itself takes the Ctrl-C and drops what was typed.
+        time.sleep(0.5)
+        t.type("put t never f:q=1")
+        t.wait_for("f:q=1")
+        t.type("\x03")
         t.wait_for("quarry> ")
         t.type("count t --format csv\r")
         t.wait_for("0,0")
