@@ -1,6 +1,8 @@
 """The shell: scripts on standard input, and a terminal with history,
 completion and Ctrl-C."""
 
+import time
+
 from harness import CliTest, Terminal, main
 
 
