@@ -363,14 +363,14 @@ static void conversion(struct saw_checker *c,
     struct saw_exprs args = e->u.call.args;
     size_t i;
 
+    if (args.count <= from) {
+        saw_error(c->diag, e->pos, "a conversion needs a value");
+        return;
+    }
     args.at += from;
     args.count -= from;
     for (i = 0; i < args.count; i++)
         check_expr(c, args.at[i]);
-    if (args.count == 0) {
-        saw_error(c->diag, e->pos, "a conversion needs a value");
-        return;
-    }
     if (to->kind == SAW_TABLE || to->kind == SAW_FUNCTION) {
         if (!saw_type_equal(to, args.at[0]->type)) {
             saw_error(c->diag, e->pos, "cannot convert to %s",
