@@ -5,7 +5,9 @@
  *     check_type.c  types as written to types
  *     check_table.c tables and emit
  *     check_expr.c  expressions
- *     check_call.c  calls: functions, intrinsics, conversions
+ *     check_call.c  calls of functions and intrinsics
+ *     check_special.c  those the compiler provides: def, new, len, saw, …
+ *     check_convert.c  conversions
  *     check_when.c  what bounds the quantifiers of a when
  *     composite.c   types of literals { … }
  *     fold.c        constant folding
@@ -87,6 +89,22 @@ void check_condition(struct saw_checker *c, struct saw_expr *e);
 struct saw_decl *check_root(const struct saw_expr *e);
 
 void check_call(struct saw_checker *c, struct saw_expr *e);
+void check_call_args(struct saw_checker *c, struct saw_expr *e);
+bool check_any_bad(const struct saw_exprs *args);
+/* Types of expressions; in the arena. */
+const struct saw_type **check_types_of(struct saw_checker *c,
+                                       const struct saw_exprs *args);
+/* A call of a name without declaration: true if the compiler provides it. */
+bool check_special(struct saw_checker *c, struct saw_expr *e);
+/* The call @e is T(x, …) or convert(T, x, …) with @to as T; its values begin at
+ * argument @from. */
+void check_convert_call(struct saw_checker *c,
+                        struct saw_expr *e,
+                        const struct saw_type *to,
+                        size_t from);
+/* The first argument of convert, new and regex: a type. */
+const struct saw_type *check_type_argument(struct saw_checker *c,
+                                           struct saw_expr *e);
 /* @args.at[0] converted to @to; the expression to use instead. */
 struct saw_expr *check_conversion(struct saw_checker *c,
                                   struct saw_pos pos,
