@@ -4,6 +4,7 @@
 #include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "sawzall-lite/compile.h"
+#include "sawzall-lite/dump_tree.h"
 #include "sawzall-lite/parser.h"
 
 /* What every program begins with. */
@@ -127,6 +128,19 @@ size_t saw_program_columns(const struct saw_program *p,
 }
 
 void saw_program_dump(const struct saw_program *p, struct buf *out)
+{
+    buf_append_str(out, "tree\n");
+    saw_program_dump_tree(p, out);
+    buf_append_str(out, "code\n");
+    saw_program_dump_code(p, out);
+}
+
+void saw_program_dump_tree(const struct saw_program *p, struct buf *out)
+{
+    saw_tree_dump(&p->unit, out);
+}
+
+void saw_program_dump_code(const struct saw_program *p, struct buf *out)
 {
     saw_code_dump(&p->pool, out);
 }

@@ -70,8 +70,11 @@ bool saw_program_keeps_rows(const struct saw_program *p);
 size_t saw_program_columns(const struct saw_program *p,
                            const struct slice **columns,
                            bool *all);
-/* Append the tables and the code in readable form. */
+/* Append the checked tree, a node a line, then tables and code, in readable
+ * form; or one of the two alone. */
 void saw_program_dump(const struct saw_program *p, struct buf *out);
+void saw_program_dump_tree(const struct saw_program *p, struct buf *out);
+void saw_program_dump_code(const struct saw_program *p, struct buf *out);
 
 /* --- running ----------------------------------------------------------- */
 
@@ -115,7 +118,9 @@ struct saw_run_options {
                      struct buf *out,
                      struct err *err);
     void *world_ctx;
-    uint64_t seed; /* Of rand() and nrand(). */
+    /* Of rand() and nrand(). Each record draws numbers of its own from it, so
+     * that they do not depend on which worker has the record. */
+    uint64_t seed;
     /* Called with each row emitted to `keep`; borrowed during the call. */
     int (*keep)(void *ctx, const struct saw_row *row, struct err *err);
     void *keep_ctx;
@@ -128,6 +133,8 @@ MUST_CHECK int saw_run_new(struct saw_program *p,
                            struct err *err);
 void saw_run_free(struct saw_run *r); /* NULL is allowed. */
 struct saw_program *saw_run_program(const struct saw_run *r);
+/* As they were given; for runs that do a part of the work of @r. Borrowed. */
+const struct saw_run_options *saw_run_options(const struct saw_run *r);
 
 /* Run once over @input with @key (`input`, `input_key`). Errors: ERR_INVALID an
  * undefined value, a failed assert, a run-time error (with a trace of the
@@ -137,6 +144,14 @@ MUST_CHECK int saw_run_record(struct saw_run *r,
                               struct slice input,
                               struct slice key,
                               struct err *err);
+/* The same where keys do not tell records of equal contents apart, such as
+ * lines of a file whose numbers are not known: @place does. What is drawn by
+ * chance, samples and rand(), depends on input and place alone. */
+MUST_CHECK int saw_run_record_at(struct saw_run *r,
+                                 struct slice input,
+                                 struct slice key,
+                                 struct slice place,
+                                 struct err *err);
 /* The same for `r: Row = input;` PRE: saw_program_wants_rows(). */
 MUST_CHECK int
 saw_run_row(struct saw_run *r, const struct saw_row *row, struct err *err);
