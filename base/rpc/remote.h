@@ -5,39 +5,72 @@
  * A caller's deadline and cancellation travel to the handler's fiber. Memory is
  * bounded on both sides: what a server cannot take yet waits in its clients.
  *
- * A connection that breaks, or carries what is no frame, is closed; calls still
- * waiting on it end with ERR_UNAVAILABLE, and whether they were executed is
- * unknown. There is no reconnecting here: whoever locates servers connects.
+ * A connection that breaks, falls silent, or carries what is no frame, is
+ * closed; calls still waiting on it end with ERR_UNAVAILABLE, and whether they
+ * were executed is unknown. The channel connects anew with the next call, after
+ * a pause that doubles with each failure; until it is over, calls fail at once.
  */
 #ifndef BASE_RPC_REMOTE_H
 #define BASE_RPC_REMOTE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/rpc/rpc.h"
 
 struct rpc_listener;
+struct rpc_security;
+struct vars;
 
-/* A channel to the server at @address (stream.h), over the running fiber's
- * loop.
- * *@out is owned: rpc_channel_free(), which parks. Parks. Errors: those of
- * stream_connect().
+/* Zeros give the defaults. All pointers are borrowed for the channel's life. */
+struct rpc_channel_options {
+    const struct rpc_security *security; /* NULL: none, of no cluster. */
+    uint64_t connect_timeout_us;         /* With the handshake; default 5 s. */
+    uint64_t ping_us;        /* Silence before a ping; default 2 s. */
+    uint64_t dead_us;        /* Silence after which the peer is taken for dead
+                                while calls wait; default 8 s. */
+    uint64_t backoff_min_us; /* Pause after a failure; default 20 ms. */
+    uint64_t backoff_max_us; /* It doubles up to here; default 2 s. */
+    struct vars *vars;       /* Counters "rpc.client.*"; NULL: none. */
+};
+
+/* A channel to the server at @address (stream.h; copied), over the running
+ * fiber's loop. It connects with its first call. @opts (NULL: defaults) is
+ * copied. Owned: rpc_channel_free(), which parks and ends waiting calls.
  *
  * Calls may come from any thread; those from elsewhere are run by the channel's
  * loop, and a cancellation of their caller reaches them only at the deadline.
  */
+struct rpc_channel *rpc_channel_new(const char *address,
+                                    const struct rpc_channel_options *opts);
+
+/* The same, connected: Parks. Errors: those of stream_connect();
+ * ERR_DENIED (the handshake failed). */
 MUST_CHECK int
 rpc_connect(const char *address, struct rpc_channel **out, struct err *err);
 
+/* Does it have a connection now? On the channel's loop. */
+bool rpc_channel_is_up(const struct rpc_channel *c);
+
+/* Zeros give the defaults. All pointers are borrowed for the listener's life.
+ */
 struct rpc_listen_options {
-    size_t calls_max;    /* At once per connection; 0: 1024. */
-    size_t in_bytes_max; /* Of requests being handled, per connection; 0: 64
-                            MiB. One request is always taken. */
+    size_t calls_max;    /* At once per connection; default 1024. */
+    size_t in_bytes_max; /* Of requests being handled, per connection; default
+                            64 MiB. One request is always taken. */
+    size_t connections_max; /* At once; default 4096. */
+    uint64_t idle_us;       /* A client this long silent, pings included, is
+                               gone; default 60 s. */
+    uint64_t handshake_us; /* Time a client has to prove itself; default 5 s. */
+    const struct rpc_security *security; /* NULL: none, of no cluster. */
+    struct vars *vars; /* Counters "rpc.server.*"; NULL: none. */
 };
 
 /* Serve @s (borrowed) at @address on the running fiber's loop: each call runs
- * in a fiber there. @opts may be NULL. *@out is owned. Errors: those of
- * stream_listen(). */
+ * in a fiber there. @opts (NULL: defaults) is copied. *@out is owned. Errors:
+ * those of stream_listen(); ERR_DENIED (without security only local addresses).
+ */
 MUST_CHECK int rpc_listen(struct rpc_server *s,
                           const char *address,
                           const struct rpc_listen_options *opts,

@@ -31,13 +31,33 @@ struct rpc_call {
     uint32_t method;
     struct slice body;         /* MessagePack (codec.h). */
     struct slice attachment;   /* Raw bytes. */
-    struct slice principal;    /* Who calls: "" in process. */
+    struct slice principal;    /* Who calls (security.h): "" in process. */
+    struct slice peer;         /* Its address, for messages: "" in process. */
     uint64_t deadline_mono_ns; /* 0: none. */
     uint64_t trace_id;
     uint64_t idempotency_key;     /* 0: none. */
     struct buf *reply_body;       /* Where the answer goes; owned by the */
     struct buf *reply_attachment; /* transport, empty at first. */
+    struct rpc_reply_parts *reply_parts; /* See rpc_reply_borrowed(). */
+    struct buf *taken;                   /* See rpc_take_attachment(). */
 };
+
+/* Let the attachment of the answer be @parts (copied; at most
+ * RPC_REPLY_PARTS_MAX), whose bytes are sent from where they are, behind what
+ * is in reply_attachment. They stay valid until release(ctx) is called: once,
+ * when they have been sent or never will be, on the same loop (in process: at
+ * once). Only once per call; a handler that then fails sends none of it. */
+#define RPC_REPLY_PARTS_MAX 8
+void rpc_reply_borrowed(struct rpc_call *call,
+                        const struct slice *parts,
+                        size_t count,
+                        void (*release)(void *ctx),
+                        void *ctx);
+
+/* Make the attachment of the request the handler's own: without a copy where
+ * it came over a connection. call->attachment stays as it is, now borrowed from
+ * @out, which must be empty. */
+void rpc_take_attachment(struct rpc_call *call, struct buf *out);
 
 /* Answer @call. Parks. A returned error travels to the caller with its text. */
 typedef int (*rpc_handler)(void *ctx, struct rpc_call *call, struct err *err);
@@ -88,14 +108,30 @@ size_t rpc_server_stats(struct rpc_server *s,
 
 /* --- calling ------------------------------------------------------------ */
 
+/* Memory for the attachment of an answer. */
+struct rpc_sink {
+    void *data; /* Borrowed until the call returns. */
+    size_t cap;
+    size_t len; /* Filled so far, by the call. */
+};
+
+/* Zeros are defaults. */
 struct rpc_call_options {
     uint64_t timeout_us; /* 0: only the fiber's deadline, if any. */
-    uint64_t trace_id;
+    uint64_t trace_id;   /* 0: that of the call being handled, if any. */
     uint64_t idempotency_key;
+    /* More of the attachment, behind the one given: borrowed until the call
+     * returns, sent from where they are. */
+    const struct slice *parts;
+    size_t part_count;
+    /* The answer's attachment goes here, straight from the socket, and not to
+     * @reply_attachment; ERR_TOOBIG when it does not fit. */
+    struct rpc_sink *into;
 };
 
 /* Call @method and wait for the answer, which is appended to @reply_body and
- * @reply_attachment (each may be NULL: dropped). @opts may be NULL. Parks.
+ * @reply_attachment (each may be NULL: dropped). @opts may be NULL. @body and
+ * @attachment are borrowed until it returns. Parks.
  *
  * Errors: the handler's, with its text; ERR_UNAVAILABLE (no connection; nothing
  * was done), ERR_DEADLINE and ERR_CANCELLED (unknown whether it was done). */

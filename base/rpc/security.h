@@ -1,0 +1,65 @@
+/* Who may talk: what a connection must prove before the first call.
+ *
+ * Three kinds:
+ *     none  nothing is proved. Only over loopback, Unix sockets and in the
+ *           simulated world: rpc_listen() and channels refuse anything else.
+ *     key   both sides show that they know the cluster's key, by HMAC-SHA256
+ *           over fresh challenges. Who the peer is, it says itself; the traffic
+ *           is not encrypted.
+ *     TLS   TLS 1.3 with certificates on both sides, signed by the cluster's
+ *           authority; the certificate says who the peer is (its first DNS name
+ *           in subjectAltName, or else its common name).
+ *
+ * In all three both sides also compare the version of the protocol and the name
+ * of the cluster. An unproved peer gets nothing but a closed connection, and
+ * the log a line.
+ *
+ * Threads: immutable once made; any.
+ */
+#ifndef BASE_RPC_SECURITY_H
+#define BASE_RPC_SECURITY_H
+
+#include "base/core/err.h"
+
+struct rpc_security;
+struct world;
+
+/* Longest name of a cluster or principal. */
+#define RPC_NAME_BYTES_MAX 128
+/* Shortest key. */
+#define RPC_KEY_BYTES_MIN 16
+
+/* @cluster and @principal (who this side is, as the peer will see it; "" is
+ * "anonymous") are copied. All are owned: rpc_security_free(). */
+struct rpc_security *rpc_security_none(const char *cluster,
+                                       const char *principal);
+
+/* The key is the contents of @key_path without white space at its ends. Parks.
+ * Errors: ERR_DENIED (others than the owner may read the file), ERR_INVALID
+ * (too short), those of opening it. */
+MUST_CHECK int rpc_security_key(struct world *w,
+                                const char *cluster,
+                                const char *principal,
+                                const char *key_path,
+                                struct rpc_security **out,
+                                struct err *err);
+
+/* PEM files: this side's certificate (with its chain), its key, and the
+ * authority that signed the peers'. Parks. Errors: ERR_DENIED (others may read
+ * the key), ERR_INVALID (says which file and why), those of opening them. */
+MUST_CHECK int rpc_security_tls(struct world *w,
+                                const char *cluster,
+                                const char *cert_path,
+                                const char *key_path,
+                                const char *authority_path,
+                                struct rpc_security **out,
+                                struct err *err);
+
+/* PRE: no listener or channel uses it. NULL is allowed. */
+void rpc_security_free(struct rpc_security *s);
+
+const char *rpc_security_cluster(const struct rpc_security *s);
+/* "none", "key" or "tls". */
+const char *rpc_security_kind_name(const struct rpc_security *s);
+
+#endif /* BASE_RPC_SECURITY_H */

@@ -1,0 +1,78 @@
+/* The log of a process: one line per event, for people and for grep.
+ *
+ *     2026-01-31T09:00:00.123456Z WARN rpc refused peer=10.0.0.7 why="wrong
+ * cluster"
+ *
+ * A logger belongs to a world, because there are no globals and many simulated
+ * machines share a process. A world without one keeps nothing; a simulated
+ * machine's lines go to the trace.
+ *
+ * Threads: any.
+ */
+#ifndef BASE_RUNTIME_LOG_H
+#define BASE_RUNTIME_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+
+struct logger;
+struct world;
+
+enum log_level {
+    LOG_LEVEL_DEBUG,
+    LOG_LEVEL_INFO,
+    LOG_LEVEL_WARN,
+    LOG_LEVEL_ERROR,
+};
+
+/* Append to the file @path, or to standard error when it is NULL, what is at
+ * @least or above. *@out is owned. Errors: those of open(2). */
+MUST_CHECK int logger_open(const char *path,
+                           enum log_level least,
+                           struct logger **out,
+                           struct err *err);
+void logger_close(struct logger *l); /* NULL is allowed. */
+/* Open the file anew: after it was moved away. */
+void logger_reopen(struct logger *l);
+
+/* Let @w log to @l (borrowed), or nowhere when it is NULL. Once, before other
+ * threads use @w. */
+void world_set_logger(struct world *w, struct logger *l);
+
+/* "debug", "info", "warn" or "error"; false for anything else. */
+bool log_level_parse(struct slice text, enum log_level *out);
+
+/* Write "<time> <LEVEL> <component> <message>" and a line feed: one write, cut
+ * at LOG_LINE_BYTES. Bytes that are not printable are escaped, so that hostile
+ * text stays within its line. Does not park. */
+void log_write(struct world *w,
+               enum log_level level,
+               const char *component,
+               const char *fmt,
+               ...) PRINTF_LIKE(4, 5);
+
+#define LOG_LINE_BYTES 1024
+
+#define log_debug(w, ...) log_write(w, LOG_LEVEL_DEBUG, __VA_ARGS__)
+#define log_info(w, ...)  log_write(w, LOG_LEVEL_INFO, __VA_ARGS__)
+#define log_warn(w, ...)  log_write(w, LOG_LEVEL_WARN, __VA_ARGS__)
+#define log_error(w, ...) log_write(w, LOG_LEVEL_ERROR, __VA_ARGS__)
+
+/* --- now and then --------------------------------------------------------- */
+
+struct log_limiter;
+
+/* Lets each key through once per @period_us, and counts what it holds back. */
+struct log_limiter *log_limiter_new(struct world *w, uint64_t period_us);
+void log_limiter_free(struct log_limiter *l);
+/* May a line about @key be written now? *@held_back: how many were not since
+ * the last that was. */
+bool log_limiter_pass(struct log_limiter *l,
+                      struct slice key,
+                      uint64_t *held_back);
+
+#endif /* BASE_RUNTIME_LOG_H */

@@ -1,0 +1,64 @@
+/* A role of the server process: a service that `quarry server` hosts.
+ *
+ * One process hosts any set of roles; all add their methods to one rpc server
+ * and answer on one port. Each role is an entry of the table in server_roles.c:
+ *
+ *     extern const struct role lock_role;      // cli/role_lock.c
+ *
+ * Order: open() of each role, in the table's order, with the server not yet
+ * listening; the port opens; started() of each; … SIGTERM …; stopping() of each
+ * in reverse; the port closes and running calls are cancelled; close() of each
+ * in reverse.
+ *
+ * Threads: everything is called on a fiber of the server's loop.
+ */
+#ifndef CLI_ROLE_H
+#define CLI_ROLE_H
+
+#include <stddef.h>
+
+#include "base/core/err.h"
+
+struct conf;
+struct logger;
+struct rpc_security;
+struct rpc_server;
+struct vars;
+struct world;
+
+/* What a role gets. All is borrowed for the life of the process. */
+struct role_env {
+    struct world *world;
+    struct rpc_server *server; /* Add methods to it in open(). */
+    const struct rpc_security *security;
+    struct vars *vars;
+    struct conf *conf;       /* The configuration file; section "[ROLE]" is
+                                the role's. Never NULL, maybe empty. */
+    const char *data;        /* Directory of the process; a role keeps its files
+                                in data/ROLE. */
+    const char *name;        /* Of this node: "n1". */
+    const char *address;     /* Where others reach this process: "host:port". */
+    size_t node_index;       /* Of this node in `cell`; SIZE_MAX: not in it. */
+    const char *const *cell; /* Addresses of the cell's lock servers and
+                                namenodes, the same on every node. */
+    size_t cell_count;
+    const char *cluster; /* Name of the cluster. */
+    const char *rack;    /* "" when not told. */
+};
+
+struct role {
+    const char *name; /* "lock"; also its section and directory. */
+    const char *help; /* One line for --help. */
+    /* Open the service: recover its state, add its methods. *@out is the role's
+     * own. Parks. Any error ends the process with its text. */
+    int (*open)(const struct role_env *env, void **out, struct err *err);
+    /* The port is open. Does not wait for other nodes. NULL: nothing. */
+    int (*started)(void *role, struct err *err);
+    /* The process will end: hand over, take no new work. Parks. NULL: nothing.
+     */
+    void (*stopping)(void *role);
+    /* Parks. */
+    void (*close)(void *role);
+};
+
+#endif /* CLI_ROLE_H */
