@@ -2,6 +2,7 @@
  *
  *     compile.c       the unit, functions
  *     gen.c           instructions, registers, labels, handlers
+ *     gen_var.c       variables       gen_arith.c  operators
  *     gen_expr.c      expressions     gen_cond.c   conditions and jumps
  *     gen_call.c      calls           gen_store.c  assignment to lvalues
  *     gen_stmt.c      statements      gen_when.c   when
@@ -155,6 +156,11 @@ void gen_binary_op(struct gen *g,
                    gen_reg to,
                    gen_reg l,
                    gen_reg r);
+bool gen_is_logical(enum saw_op op); /* && and || */
+void gen_unary(struct gen *g, struct saw_expr *e, gen_reg to);
+void gen_arithmetic(struct gen *g, struct saw_expr *e, gen_reg to);
+/* A bool out of jumps. */
+void gen_logical(struct gen *g, struct saw_expr *e, gen_reg to);
 /* Jump to @l if @e is @when; else go on. */
 void gen_cond(struct gen *g, struct saw_expr *e, bool when, gen_label l);
 void gen_call(struct gen *g, struct saw_expr *e, gen_reg to);

@@ -102,15 +102,23 @@ int saw_run_print_text(struct saw_run *r, struct slice text, struct err *err);
 /* A value of the predeclared type Cell; NULL at the memory limit. */
 struct saw_tuple *saw_run_cell(struct saw_ctx *ctx, const struct saw_cell *c);
 
-/* --- vm_ops.c: what is too long for the loop ------------------------------ */
+/* --- vm_ops.c, vm_text.c, vm_rows.c: too long for the loop
+ * ------------------------------ */
 
+/* Bounds of a slice of @len things: a slice always has a value. */
+void saw_clamp(int64_t *begin, int64_t *end, size_t len);
 enum saw_status saw_op_slice(struct saw_ctx *ctx,
-                             enum saw_opcode op,
                              const struct saw_type *t,
-                             union saw_slot from,
+                             const struct saw_array *a,
                              int64_t begin,
                              int64_t end,
                              union saw_slot *to);
+enum saw_status saw_op_text_slice(struct saw_ctx *ctx,
+                                  bool bytes,
+                                  const struct saw_str *s,
+                                  int64_t begin,
+                                  int64_t end,
+                                  union saw_slot *to);
 enum saw_status saw_op_concat(struct saw_ctx *ctx,
                               const struct saw_str *a,
                               const struct saw_str *b,
@@ -157,16 +165,23 @@ enum saw_status saw_op_char_set(struct saw_ctx *ctx,
                                 int64_t index,
                                 int64_t value);
 /* bounds[0..1] of *whole become bounds[2]. */
-enum saw_status saw_op_slice_set(struct saw_ctx *ctx,
+enum saw_status saw_op_array_slice_set(struct saw_ctx *ctx,
+                                       const struct saw_type *t,
+                                       union saw_slot *whole,
+                                       const union saw_slot *bounds);
+enum saw_status saw_op_text_slice_set(struct saw_ctx *ctx,
+                                      union saw_slot *whole,
+                                      const union saw_slot *bounds);
+enum saw_status saw_op_new_array(struct saw_ctx *ctx,
                                  const struct saw_type *t,
-                                 enum saw_kind kind,
-                                 union saw_slot *whole,
-                                 const union saw_slot *bounds);
-enum saw_status saw_op_new(struct saw_ctx *ctx,
-                           const struct saw_type *t,
-                           int64_t len,
-                           union saw_slot init,
-                           union saw_slot *to);
+                                 int64_t len,
+                                 union saw_slot init,
+                                 union saw_slot *to);
+enum saw_status saw_op_new_text(struct saw_ctx *ctx,
+                                const struct saw_type *t,
+                                int64_t len,
+                                union saw_slot init,
+                                union saw_slot *to);
 enum saw_status saw_op_clear_field(struct saw_ctx *ctx,
                                    const struct saw_type *t,
                                    size_t field,

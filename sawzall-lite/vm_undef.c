@@ -1,0 +1,150 @@
+/* Where there is no value: handlers, reasons and traces; see vm.h. */
+#include "base/core/panic.h"
+#include "sawzall-lite/vm_internal.h"
+
+/* What skipping a statement costs: it is looked up, counted and told. */
+#define SKIP_FUEL 2000
+
+/* --- why ----------------------------------------------------------------- */
+
+/* Variables undefined because of variables undefined because of …: the first
+ * few are told. */
+#define WHY_DEPTH_MAX 8
+
+static void print_why(const struct saw_vm *vm,
+                      const struct saw_why *w,
+                      unsigned depth,
+                      struct buf *b)
+{
+    const struct saw_decl *d;
+    const struct saw_why *from;
+
+    switch (w->kind) {
+    case SAW_WHY_NONE:
+    case SAW_WHY_ERROR: buf_append_str(b, vm->ctx.err.text); break;
+    case SAW_WHY_TEXT: buf_append_str(b, w->text); break;
+    case SAW_WHY_BOUNDS:
+        buf_printf(b, "index out of bounds (index = %lld, %s length = %zu)",
+                   (long long)w->index, w->text, w->len);
+        break;
+    case SAW_WHY_VAR:
+        d = vm->pool->vars[w->var];
+        from = &vm->vars[w->var];
+        buf_printf(b, "probably because \"%.*s\" ", SLICE_ARG(d->name));
+        if (from->kind == SAW_WHY_NONE || depth >= WHY_DEPTH_MAX) {
+            buf_append_str(b, "had not been defined");
+            break;
+        }
+        buf_printf(b, "was undefined due to an error at %s:%u: ",
+                   from->expr->pos.source->name, saw_pos_line(from->expr->pos));
+        saw_pos_print(from->expr->pos, false, b);
+        buf_append_str(b, " (");
+        print_why(vm, from, depth + 1, b);
+        buf_append_byte(b, ')');
+        break;
+    }
+}
+
+static void format_why(struct saw_vm *vm)
+{
+    struct buf b = BUF_INIT;
+
+    if (vm->why.kind == SAW_WHY_ERROR || vm->why.kind == SAW_WHY_NONE)
+        return;
+    print_why(vm, &vm->why, 0, &b);
+    saw_undef(&vm->ctx, "%s", buf_cstr(&b));
+    buf_close(&b);
+}
+
+/* An initialiser had no value: keep why, for whoever asks for the variable. */
+static void remember_why(struct saw_vm *vm, const struct saw_handler *h)
+{
+    struct saw_why *w = &vm->vars[h->var - 1];
+
+    *w = vm->why;
+    w->expr = h->expr;
+    if (w->kind == SAW_WHY_ERROR) {
+        size_t n = strlen(vm->ctx.err.text) + 1;
+        char *text = saw_alloc(&vm->ctx, n);
+        w->kind = SAW_WHY_TEXT;
+        w->text = text ? memcpy(text, vm->ctx.err.text, n) : "no memory";
+    } else if (w->kind == SAW_WHY_VAR && w->var == h->var - 1) {
+        w->kind = SAW_WHY_NONE; /* x: int = x; in a loop. */
+    }
+}
+
+/* --- handlers ------------------------------------------------------------ */
+
+static const struct saw_handler *find_handler(const struct saw_code *code,
+                                              uint32_t at)
+{
+    uint32_t i;
+
+    for (i = 0; i < code->handler_count; i++) {
+        if (at >= code->handlers[i].from && at < code->handlers[i].to)
+            return &code->handlers[i];
+    }
+    return NULL;
+}
+
+const struct saw_insn *saw_vm__handle_undef(struct saw_vm *vm,
+                                            const struct saw_insn *pc)
+{
+    uint32_t top = vm->frame_count;
+
+    for (;;) {
+        const struct saw_vm_frame *f = &vm->frames[top - 1];
+        uint32_t at = (uint32_t)(pc - f->code->insns);
+        const struct saw_handler *h = find_handler(f->code, at);
+
+        if (h && (h->kind == SAW_HANDLER_JUMP || h->kind == SAW_HANDLER_SKIP)) {
+            if (h->kind == SAW_HANDLER_SKIP) {
+                vm->skip_fuel += SKIP_FUEL;
+                format_why(vm);
+                saw_run_undefined(vm->run, h, f->code->pos[at],
+                                  vm->ctx.err.text);
+            } else if (h->var)
+                remember_why(vm, h);
+            vm->frame_count = top;
+            return f->code->insns + h->target;
+        }
+        if (!h || h->kind == SAW_HANDLER_FATAL || top == 1) {
+            format_why(vm);
+            saw_run_undefined(vm->run, h, f->code->pos[at], vm->ctx.err.text);
+            return NULL;
+        }
+        pc = f->back - 1;
+        top--;
+    }
+}
+
+/* --- traces --------------------------------------------------------------- */
+
+/* Bytes of the trace kept in an error. */
+#define TRACE_BYTES 500
+
+void saw_vm__trace(struct saw_vm *vm,
+                   const struct saw_insn *pc,
+                   struct err *err)
+{
+    struct buf b = BUF_INIT;
+    uint32_t i;
+    uint32_t shown = 0;
+
+    for (i = vm->frame_count; i-- > 0;) {
+        const struct saw_vm_frame *f = &vm->frames[i];
+        struct saw_pos pos = f->code->pos[pc - f->code->insns];
+        if (i + 1 == vm->frame_count)
+            buf_printf(&b, "%s:%u:%u: %s", pos.source ? pos.source->name : "?",
+                       saw_pos_line(pos), saw_pos_column(pos),
+                       vm->ctx.err.text);
+        else if (b.len < TRACE_BYTES && shown++ < 8)
+            buf_printf(&b, "\n    called at %s:%u",
+                       pos.source ? pos.source->name : "?", saw_pos_line(pos));
+        if (i > 0 && f->code->name.len && b.len < TRACE_BYTES && shown < 8)
+            buf_printf(&b, " in %.*s", SLICE_ARG(f->code->name));
+        pc = f->back ? f->back - 1 : pc;
+    }
+    err_set(err, vm->ctx.err.code, "%s", buf_cstr(&b));
+    buf_close(&b);
+}
