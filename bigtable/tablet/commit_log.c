@@ -12,9 +12,14 @@
 #include "bigtable/tablet/log_format.h"
 
 /* Spares kept: what a burst of flushes sets free at once. */
-#define SPARES_MAX 8
+#define SPARES_MAX       8
+#define SPARE_PATH_BYTES (LOG_PATH_BYTES + 32)
 /* Appends up to this size are copied together and written as one piece. */
 #define GATHER_BYTES_MAX ((size_t)256 << 10)
+/* Pages are written as a whole, zeros behind the last record: to change a part
+ * of one that the system does not have in memory, as those of a spare, it would
+ * have to read it first. */
+#define PAGE_BYTES ((uint64_t)4096)
 
 /* Files one round of a sync goes through: segments filled since the last. */
 #define UNSYNCED_MAX 64
@@ -25,6 +30,7 @@ struct segment {
     uint64_t number;
     uint64_t base;          /* Position of its first record. */
     uint64_t end;           /* Position behind its last. */
+    uint64_t whole;         /* Bytes of the file written, whole pages. */
     uint64_t last_sequence; /* Highest inside; 0: empty. */
     struct file *file;      /* NULL: of before this open. */
 };
@@ -62,16 +68,15 @@ static void add_spare(struct commit_log *l, const char *path)
     }
 }
 
-/* Turn segment @number into a spare. */
-static void make_spare(struct commit_log *l, uint64_t number)
+/* Give the file of segment @number a spare's name: written to @spare. */
+static int
+rename_to_spare(struct commit_log *l, uint64_t number, char *spare, size_t size)
 {
     char path[LOG_PATH_BYTES];
-    char spare[LOG_PATH_BYTES + 32];
     log_segment_path(path, l->dir, number);
-    snprintf(spare, sizeof(spare), "%s/spare-%08llu", l->dir,
+    snprintf(spare, size, "%s/spare-%08llu", l->dir,
              (unsigned long long)number);
-    if (world_rename(l->world, path, spare, NULL) == 0)
-        add_spare(l, spare);
+    return world_rename(l->world, path, spare, NULL);
 }
 
 /* --- segments ---------------------------------------------------------- */
@@ -118,8 +123,10 @@ static int start_segment(struct commit_log *l, struct err *err)
     log_put_segment_header(bytes, &h);
     rc = file_write_at(f, 0, &part, 1, err);
     if (rc) {
+        char spare[SPARE_PATH_BYTES];
         file_close(f);
-        make_spare(l, h.number);
+        if (rename_to_spare(l, h.number, spare, sizeof(spare)) == 0)
+            add_spare(l, spare);
         return rc;
     }
     s = mem_zalloc(1, sizeof(*s));
@@ -159,26 +166,59 @@ static int sync_names(struct commit_log *l, struct err *err)
     return rc;
 }
 
-/* The new names are made durable before anything newer is said to be: a segment
- * that came back half written would look like damage. */
+/* Take the segments out of the list that hold nothing above @sequence, chained
+ * by `newer`. PRE: l->lock is held. */
+static struct segment *take_released(struct commit_log *l, uint64_t sequence)
+{
+    struct segment *first = l->oldest;
+    struct segment *last = NULL;
+    while (is_full(l, l->oldest) && l->oldest->last_sequence <= sequence) {
+        last = l->oldest;
+        l->oldest = last->newer;
+        if (last == l->current)
+            l->current = NULL;
+        atomic_fetch_sub(&l->bytes, last->end - last->base);
+    }
+    if (!last)
+        return NULL;
+    last->newer = NULL;
+    return first;
+}
+
+/* The spares' names are made durable before they are written again: a segment
+ * that came back half overwritten would look like damage. Renames and sync may
+ * take the disk long, so appends go on meanwhile. */
 void commit_log_release(struct commit_log *l, uint64_t sequence)
 {
-    bool any = false;
+    struct buf spares = BUF_INIT; /* char[SPARE_PATH_BYTES] each. */
+    struct segment *released;
+    uint64_t named;
+    bool good;
     mutex_lock(&l->lock);
-    while (is_full(l, l->oldest) && l->oldest->last_sequence <= sequence) {
-        struct segment *s = l->oldest;
-        l->oldest = s->newer;
-        if (s == l->current)
-            l->current = NULL;
-        atomic_fetch_sub(&l->bytes, s->end - s->base);
-        make_spare(l, s->number);
-        unref_segment(s);
-        any = true;
+    released = take_released(l, sequence);
+    named = l->next_number;
+    mutex_unlock(&l->lock);
+    if (!released)
+        return;
+    for (const struct segment *s = released; s; s = s->newer) {
+        char *spare = buf_extend(&spares, SPARE_PATH_BYTES);
+        if (rename_to_spare(l, s->number, spare, SPARE_PATH_BYTES) != 0)
+            spares.len -= SPARE_PATH_BYTES; /* The next open finds it. */
     }
-    if (any && sync_names(l, NULL) != 0) {
-        /* The next sync meets the same disk, and reports it. */
+    /* When it fails, the next sync meets the same disk and reports it. */
+    good = world_sync_dir(l->world, l->dir, NULL) == 0;
+    mutex_lock(&l->lock);
+    if (good && named > l->named)
+        l->named = named;
+    for (size_t i = 0; good && i < spares.len; i += SPARE_PATH_BYTES)
+        add_spare(l, spares.data + i);
+    while (released) {
+        struct segment *s = released;
+        released = s->newer;
+        unref_segment(s);
     }
     mutex_unlock(&l->lock);
+    buf_close(&spares);
 }
 
 uint64_t commit_log_bytes(const struct commit_log *l)
@@ -386,6 +426,14 @@ put_header(const struct commit_log *l, char *p, const struct log_record *r)
     log_put_record_header(p, l->current->number, &h, r->parts, r->part_count);
 }
 
+/* Zeros to write behind a record that ends at @end of the file. */
+static size_t pad_bytes(const struct commit_log *l, uint64_t end)
+{
+    return end <= l->current->whole
+               ? 0
+               : (size_t)((PAGE_BYTES - end % PAGE_BYTES) % PAGE_BYTES);
+}
+
 /* Write records as one piece, copied together. */
 static int write_gathered(struct commit_log *l,
                           const struct log_record *records,
@@ -401,6 +449,7 @@ static int write_gathered(struct commit_log *l,
         for (size_t k = 0; k < records[i].part_count; k++)
             buf_append_slice(&l->gather, records[i].parts[k]);
     }
+    buf_append_fill(&l->gather, '\0', pad_bytes(l, offset + l->gather.len));
     whole = buf_slice(&l->gather);
     return file_write_at(l->current->file, offset, &whole, 1, err);
 }
@@ -411,13 +460,17 @@ static int write_scattered(struct commit_log *l,
                            uint64_t offset,
                            struct err *err)
 {
+    static const char zeros[PAGE_BYTES];
     char header[LOG_RECORD_HEADER_BYTES];
-    struct slice *parts = mem_alloc((r->part_count + 1) * sizeof(*parts));
+    struct slice *parts = mem_alloc((r->part_count + 2) * sizeof(*parts));
+    size_t pad = pad_bytes(l, offset + sizeof(header) + payload_bytes(r));
     int rc;
     put_header(l, header, r);
     parts[0] = slice_make(header, sizeof(header));
     memcpy(parts + 1, r->parts, r->part_count * sizeof(*parts));
-    rc = file_write_at(l->current->file, offset, parts, r->part_count + 1, err);
+    parts[r->part_count + 1] = slice_make(zeros, pad);
+    rc = file_write_at(l->current->file, offset, parts,
+                       r->part_count + 1 + (pad > 0), err);
     mem_free(parts);
     return rc;
 }
@@ -464,6 +517,14 @@ static int note_failure(struct commit_log *l, int rc, struct err *err)
     return rc;
 }
 
+/* The pages up to the end are written. */
+static void raise_whole(struct segment *s)
+{
+    uint64_t end = LOG_SEGMENT_HEADER_BYTES + (s->end - s->base);
+    uint64_t pages = (end + PAGE_BYTES - 1) / PAGE_BYTES;
+    s->whole = MAX_OF(s->whole, pages * PAGE_BYTES);
+}
+
 int commit_log_append(struct commit_log *l,
                       const struct log_record *records,
                       size_t count,
@@ -480,6 +541,7 @@ int commit_log_append(struct commit_log *l,
         return note_failure(l, rc, err);
     mutex_lock(&l->lock);
     l->current->end += bytes;
+    raise_whole(l->current);
     l->current->last_sequence = l->last_sequence = records[count - 1].last;
     mutex_unlock(&l->lock);
     atomic_fetch_add(&l->position, bytes);

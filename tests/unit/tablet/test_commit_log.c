@@ -285,7 +285,72 @@ START_TEST(test_newer_format)
 
 END_TEST
 
+/* The bytes of the file of segment @number. */
+static size_t read_segment(unsigned number, char *to, size_t room)
+{
+    char path[400];
+    size_t got;
+    FILE *f;
+    path_of(path, number);
+    f = fopen(path, "rb");
+    ck_assert(f != NULL);
+    got = fread(to, 1, room, f);
+    fclose(f);
+    return got;
+}
+
+static void fill_file(const char *name, int byte, size_t bytes)
+{
+    char path[400];
+    FILE *f;
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    f = fopen(path, "wb");
+    ck_assert(f != NULL);
+    for (size_t i = 0; i < bytes; i++)
+        fputc(byte, f);
+    fclose(f);
+}
+
+/* Whole pages are written, so that nothing of a spare is ever read before it is
+ * overwritten: what lies behind the last record is zero up to the page's end,
+ * and the spare's own from there on. */
+START_TEST(test_whole_pages_are_written)
+{
+    static char bytes[200000];
+    struct rand_gen r;
+    struct commit_log *l;
+    uint64_t sequence = 1;
+    struct log_end end;
+    struct found f;
+    size_t last = 0;
+    rand_init(&r, test_seed());
+    setup();
+    commit_log_close(open_log());
+    fill_file("spare-00000001", 0xee, sizeof(bytes));
+    l = open_log();
+    while (commit_log_bytes(l) < 40000) {
+        size_t written;
+        size_t page;
+        append(l, sequence++, rand_below(&r, 3000));
+        written = LOG_SEGMENT_HEADER_BYTES + (size_t)commit_log_bytes(l);
+        page = (written + 4095) / 4096 * 4096;
+        ck_assert_uint_eq(read_segment(2, bytes, sizeof(bytes)), sizeof(bytes));
+        for (size_t i = written; i < page; i++)
+            ck_assert_int_eq(bytes[i], 0);
+        ck_assert_int_eq((unsigned char)bytes[page], 0xee);
+        ck_assert_uint_gt(written, last);
+        last = written;
+    }
+    commit_log_close(l);
+    OK(read_all(&f, &end, false));
+    ck_assert_uint_eq(f.last, sequence - 1);
+    world_free(world);
+}
+
+END_TEST
+
 TEST_MAIN("commit_log",
+          test_whole_pages_are_written,
           test_read_back,
           test_segments_are_recycled,
           test_torn_tail,
