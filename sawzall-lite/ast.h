@@ -71,8 +71,9 @@ struct saw_field_expr {
     struct saw_type_expr *type;
     struct saw_expr *init; /* A proto field's default. */
     struct saw_pos tag_pos;
-    int64_t tag;        /* 0: none; -1: not a number. */
-    struct slice proto; /* The type on the wire, or empty. */
+    int64_t tag;           /* 0: none; -1: not a number. */
+    struct slice proto;    /* The type on the wire, or empty. */
+    size_t members_before; /* Members of the tuple that stand before it. */
 };
 
 struct saw_fields {
@@ -257,6 +258,7 @@ enum saw_decl_kind {
     DECL_TYPE,
     DECL_CONST,   /* A predeclared constant: true, PI. */
     DECL_BUILTIN, /* An intrinsic function. */
+    DECL_FIELD,   /* A field, in the scope of its tuple type. */
 };
 
 enum saw_quantifier {

@@ -48,6 +48,12 @@ struct saw_expr *check_conversion(struct saw_checker *c,
     }
     if (check_any_bad(args) || to->kind == SAW_BAD)
         return bad_conversion(c, pos);
+    if (to->open) {
+        saw_error(c->diag, pos,
+                  "no value of type %s can be made within its declaration",
+                  check_type_text(c, to));
+        return bad_conversion(c, pos);
+    }
     if (is_row_input(c, to, src))
         return row_input(c, pos);
     if (saw_type_equal(src->type, to) && args->count == 1 &&

@@ -157,6 +157,11 @@ static void name(struct saw_checker *c, struct saw_expr *e, bool row_ok)
     e->u.name.decl = d;
     if (!d)
         return;
+    if (d->kind == DECL_FIELD) {
+        saw_error(c->diag, e->pos, "field %.*s may only be used behind a '.'",
+                  SLICE_ARG(e->u.name.text));
+        return;
+    }
     if (d->kind == DECL_TYPE || d->kind == DECL_BUILTIN) {
         saw_error(c->diag, e->pos,
                   d->kind == DECL_TYPE

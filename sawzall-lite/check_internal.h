@@ -3,6 +3,7 @@
  *     check.c       the whole, scopes, predeclared names
  *     check_stmt.c  statements and declarations
  *     check_type.c  types as written to types
+ *     check_tuple.c  tuple types and proto tuples
  *     check_table.c tables and emit
  *     check_expr.c  expressions
  *     check_call.c  calls of functions and intrinsics
@@ -32,6 +33,7 @@ struct saw_checker {
     struct saw_expr *statexpr; /* The innermost ?{ }, or NULL. */
     unsigned loops;            /* Loops a `continue` may mean. */
     unsigned breakables;       /* The same with switches, for `break`. */
+    struct slice tuple_name;   /* Of the tuple type being declared, or empty. */
     bool in_prelude;
     bool row_ok;        /* A row may stand here without all its columns. */
     bool nonstatic_use; /* Some variable that is not static was read. */
@@ -70,6 +72,16 @@ const struct saw_type *check_type(struct saw_checker *c,
                                   struct saw_type_expr *t,
                                   struct saw_decl *name_of,
                                   bool table_ok);
+const struct saw_type *check_tuple(struct saw_checker *c,
+                                   struct saw_type_expr *x,
+                                   struct saw_decl *name_of);
+const struct saw_type *check_proto(struct saw_checker *c,
+                                   struct saw_type_expr *x,
+                                   struct saw_decl *name_of);
+/* Let @name_of be the name of @t, which may be incomplete yet. */
+void check_name_type(struct saw_checker *c,
+                     struct saw_type *t,
+                     struct saw_decl *name_of);
 /* A function type from "function(…): T", in terms of the universe. */
 const struct saw_type *check_signature(struct saw_checker *c, const char *text);
 

@@ -36,7 +36,7 @@ static bool fits_tuple(struct saw_checker *c,
 {
     size_t i;
 
-    if (items->count != type->field_count)
+    if (items->count != type->field_count || type->open)
         return false;
     for (i = 0; i < items->count; i++) {
         if (!check_compatible(c, type->fields[i].type, items->at[i]))

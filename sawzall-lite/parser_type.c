@@ -87,6 +87,7 @@ static void tuple_member(struct saw_parser *p, struct saw_type_expr *t)
         saw_stmts_add(p->arena, &t->members, parser_decl(p, true, false));
     } else {
         struct saw_field_expr *f = saw_fields_add(p->arena, &t->fields);
+        f->members_before = t->members.count;
         field(p, f, t->message);
         field_proto(p, f);
     }

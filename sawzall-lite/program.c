@@ -46,7 +46,7 @@ static uint64_t fingerprint(const struct saw_program *p)
         const struct saw_table_site *t = &p->pool.tables[i];
         struct saw_type type = {.kind = SAW_TABLE, .table = t->type};
         buf_printf(&b, "%.*s: ", SLICE_ARG(t->name));
-        saw_type_print(&type, &b);
+        saw_type_print_as(&type, SAW_TYPE_FULL, &b);
         buf_append_byte(&b, '\n');
     }
     h = hash64(buf_slice(&b).data, b.len, 0);

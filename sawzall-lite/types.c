@@ -1,7 +1,9 @@
 /* Types: the basic ones, comparison, printing; see types.h. */
 #include "sawzall-lite/types.h"
 
-#include "base/core/panic.h"
+#include "sawzall-lite/ast.h"
+#include "sawzall-lite/builtin.h"
+#include "sawzall-lite/scope.h"
 
 #define BASIC(id, k, text)                                                     \
     const struct saw_type saw_type_##id = {.kind = (k),                        \
@@ -87,7 +89,7 @@ equal_at(const struct saw_type *a, const struct saw_type *b, unsigned depth)
 {
     if (a == b || a->kind == SAW_BAD || b->kind == SAW_BAD)
         return true;
-    if (a->kind != b->kind)
+    if (a->kind != b->kind || a->open || b->open)
         return false;
     if (depth > SAW_TYPE_DEPTH_MAX)
         return false;
@@ -123,92 +125,175 @@ bool saw_type_equal(const struct saw_type *a, const struct saw_type *b)
 
 /* --- printing ------------------------------------------------------------ */
 
-/* Deeper parts are shown as "…": messages need no more. */
-#define PRINT_DEPTH_MAX 6
+/* Deeper parts are shown as "…": only recursive types and absurd ones. */
+#define PRINT_DEPTH_MAX 12
 
-static void print_at(const struct saw_type *t, struct buf *out, unsigned depth);
+struct printer {
+    struct buf *out;
+    enum saw_type_detail detail;
+};
 
 static void
-print_fields(const struct saw_type *t, struct buf *out, unsigned depth)
+print_at(struct printer *p, const struct saw_type *t, unsigned depth);
+
+static void
+print_field(struct printer *p, const struct saw_field *f, unsigned depth)
 {
+    if (f->name.len)
+        buf_printf(p->out, "%.*s: ", SLICE_ARG(f->name));
+    print_at(p, f->type, depth + 1);
+}
+
+/* Members stand in the scope between the fields, as they were declared. */
+static void
+print_member(struct printer *p, const struct saw_decl *d, unsigned depth)
+{
+    if (d->kind == DECL_TYPE) {
+        struct printer inner = {p->out, SAW_TYPE_EXPANDED};
+        buf_printf(p->out, "type %.*s = ", SLICE_ARG(d->name));
+        if (d->type)
+            print_at(&inner, d->type, depth < PRINT_DEPTH_MAX ? 0 : depth);
+        return;
+    }
+    buf_printf(p->out, "static %.*s: ", SLICE_ARG(d->name));
+    if (d->type)
+        print_at(p, d->type, depth + 1);
+    if (d->type && d->constant) {
+        buf_append_str(p->out, " = ");
+        saw_value_print(d->type, *d->constant, SAW_PRINT_SOURCE, p->out);
+    }
+}
+
+static void print_tuple_field(struct printer *p,
+                              const struct saw_type *t,
+                              const struct saw_field *f,
+                              unsigned depth)
+{
+    print_field(p, f, depth);
+    if (f->init) {
+        buf_append_str(p->out, " = ");
+        saw_value_print(f->type, *f->init, SAW_PRINT_SOURCE, p->out);
+    }
+    if (f->tag && !t->auto_tags)
+        buf_printf(p->out, " @ %d", f->tag);
+}
+
+static void
+print_tuple(struct printer *p, const struct saw_type *t, unsigned depth)
+{
+    const struct saw_scope *s = t->members;
+    size_t field = 0;
     size_t i;
 
-    for (i = 0; i < t->field_count; i++) {
-        const struct saw_field *f = &t->fields[i];
+    if (t->auto_tags)
+        buf_append_str(p->out, "proto ");
+    else if (t->message)
+        buf_append_str(p->out, "parsedmessage ");
+    buf_append_byte(p->out, '{');
+    for (i = 0; s && i < s->decls.count; i++) {
         if (i)
-            buf_append_str(out, ", ");
-        if (f->name.len)
-            buf_printf(out, "%.*s: ", SLICE_ARG(f->name));
-        print_at(f->type, out, depth + 1);
-        if (f->tag)
-            buf_printf(out, " @ %d", f->tag);
+            buf_append_str(p->out, ", ");
+        if (s->decls.at[i]->kind != DECL_FIELD)
+            print_member(p, s->decls.at[i], depth);
+        else if (field < t->field_count)
+            print_tuple_field(p, t, &t->fields[field++], depth);
+    }
+    for (; field < t->field_count; field++) {
+        if (field || i)
+            buf_append_str(p->out, ", ");
+        print_tuple_field(p, t, &t->fields[field], depth);
+    }
+    buf_append_byte(p->out, '}');
+}
+
+static void
+print_function(struct printer *p, const struct saw_type *t, unsigned depth)
+{
+    size_t i;
+
+    buf_append_str(p->out, "function(");
+    for (i = 0; i < t->field_count; i++) {
+        if (i)
+            buf_append_str(p->out, ", ");
+        print_field(p, &t->fields[i], depth);
+    }
+    buf_append_byte(p->out, ')');
+    if (t->elem->kind != SAW_VOID) {
+        buf_append_str(p->out, ": ");
+        print_at(p, t->elem, depth + 1);
     }
 }
 
 static void
-print_table(const struct saw_table_type *t, struct buf *out, unsigned depth)
+print_table(struct printer *p, const struct saw_table_type *t, unsigned depth)
 {
     size_t i;
 
-    buf_printf(out, "table %.*s", SLICE_ARG(t->kind));
+    buf_printf(p->out, "table %.*s", SLICE_ARG(t->kind));
     if (t->param >= 0)
-        buf_printf(out, "(%lld)", (long long)t->param);
+        buf_printf(p->out, "(%lld)", (long long)t->param);
     for (i = 0; i < t->index_count; i++) {
-        buf_append_byte(out, '[');
-        if (t->indices[i].name.len)
-            buf_printf(out, "%.*s: ", SLICE_ARG(t->indices[i].name));
-        print_at(t->indices[i].type, out, depth + 1);
-        buf_append_byte(out, ']');
+        buf_append_byte(p->out, '[');
+        print_field(p, &t->indices[i], depth);
+        buf_append_byte(p->out, ']');
     }
-    buf_append_str(out, " of ");
-    if (t->element.name.len)
-        buf_printf(out, "%.*s: ", SLICE_ARG(t->element.name));
-    print_at(t->element.type, out, depth + 1);
+    buf_append_str(p->out, " of ");
+    print_field(p, &t->element, depth);
     if (t->weight.type) {
-        buf_append_str(out, " weight ");
-        if (t->weight.name.len)
-            buf_printf(out, "%.*s: ", SLICE_ARG(t->weight.name));
-        print_at(t->weight.type, out, depth + 1);
+        buf_append_str(p->out, " weight ");
+        print_field(p, &t->weight, depth);
     }
 }
 
-static void print_at(const struct saw_type *t, struct buf *out, unsigned depth)
+static bool
+by_name(const struct printer *p, const struct saw_type *t, unsigned depth)
 {
-    if (t->name.len &&
-        (depth > 0 || saw_kind_is_basic(t->kind) || t->kind >= SAW_VOID)) {
-        buf_append_slice(out, t->name);
+    if (t->name.len == 0)
+        return false;
+    if (saw_kind_is_basic(t->kind) || t->kind >= SAW_VOID)
+        return true;
+    return p->detail == SAW_TYPE_NAMES ||
+           (p->detail == SAW_TYPE_EXPANDED && depth > 0);
+}
+
+static void
+print_at(struct printer *p, const struct saw_type *t, unsigned depth)
+{
+    if (by_name(p, t, depth)) {
+        buf_append_slice(p->out, t->name);
         return;
     }
     if (depth > PRINT_DEPTH_MAX) {
-        buf_append_str(out, "…");
+        buf_append_str(p->out, "…");
         return;
     }
     if (t->kind == SAW_ARRAY) {
-        buf_append_str(out, "array of ");
-        print_at(t->elem, out, depth + 1);
+        buf_append_str(p->out, "array of ");
+        print_at(p, t->elem, depth + 1);
     } else if (t->kind == SAW_MAP) {
-        buf_append_str(out, "map [");
-        print_at(t->key, out, depth + 1);
-        buf_append_str(out, "] of ");
-        print_at(t->elem, out, depth + 1);
+        buf_append_str(p->out, "map [");
+        print_at(p, t->key, depth + 1);
+        buf_append_str(p->out, "] of ");
+        print_at(p, t->elem, depth + 1);
     } else if (t->kind == SAW_TUPLE) {
-        buf_append_str(out, t->message ? "parsedmessage { " : "{ ");
-        print_fields(t, out, depth);
-        buf_append_str(out, " }");
+        print_tuple(p, t, depth);
     } else if (t->kind == SAW_FUNCTION) {
-        buf_append_str(out, "function(");
-        print_fields(t, out, depth);
-        buf_append_byte(out, ')');
-        if (t->elem->kind != SAW_VOID) {
-            buf_append_str(out, ": ");
-            print_at(t->elem, out, depth + 1);
-        }
+        print_function(p, t, depth);
     } else if (t->kind == SAW_TABLE) {
-        print_table(t->table, out, depth);
+        print_table(p, t->table, depth);
     }
+}
+
+void saw_type_print_as(const struct saw_type *t,
+                       enum saw_type_detail detail,
+                       struct buf *out)
+{
+    struct printer p = {out, detail};
+
+    print_at(&p, t, 0);
 }
 
 void saw_type_print(const struct saw_type *t, struct buf *out)
 {
-    print_at(t, out, 0);
+    saw_type_print_as(t, SAW_TYPE_NAMES, out);
 }

@@ -65,15 +65,17 @@ enum saw_proto_type {
 struct saw_scope;
 struct saw_table_expr;
 struct saw_type;
+union saw_slot;
 
 /* A field of a tuple, a parameter of a function, an index of a table. */
 struct saw_field {
     struct slice name; /* Empty when it has none. */
     const struct saw_type *type;
-    int32_t tag;      /* Of a proto tuple's field; else 0. */
-    uint8_t proto;    /* enum saw_proto_type. */
-    bool required;    /* Proto: `required`. */
-    bool has_default; /* A parameter that may be left out. */
+    int32_t tag;                /* Of a proto tuple's field; else 0. */
+    uint8_t proto;              /* enum saw_proto_type. */
+    bool required;              /* Proto: `required`. */
+    bool has_default;           /* A parameter that may be left out. */
+    const union saw_slot *init; /* Proto: the value when absent; NULL: zero. */
 };
 
 struct saw_type {
@@ -84,7 +86,9 @@ struct saw_type {
     size_t field_count;
     const struct saw_scope *members; /* Of a named tuple; the checker's. */
     bool proto;                      /* A proto tuple: fields can be absent. */
-    bool message;                    /* `parsedmessage`. */
+    bool message;                    /* Inside others a message, no group. */
+    bool auto_tags;                  /* `proto T`: tags by position. */
+    bool open;                       /* Still being declared. */
     struct slice name; /* The name it was declared with, or empty. */
     const struct saw_table_type *table; /* Of SAW_TABLE. */
 };
@@ -143,8 +147,18 @@ static inline bool saw_kind_is_pointer(enum saw_kind k)
  * tags of proto tuples do not. SAW_BAD equals everything. */
 bool saw_type_equal(const struct saw_type *a, const struct saw_type *b);
 
-/* Append the type as a program would write it: "map[string] of array of int".
+/* How much of a type is written out. */
+enum saw_type_detail {
+    SAW_TYPE_NAMES,    /* Names where there are any. */
+    SAW_TYPE_EXPANDED, /* The same, but for the type itself. */
+    SAW_TYPE_FULL,     /* No names; a recursive type ends somewhere. */
+};
+
+/* Append the type as a program would write it: "map [string] of array of int".
  */
 void saw_type_print(const struct saw_type *t, struct buf *out);
+void saw_type_print_as(const struct saw_type *t,
+                       enum saw_type_detail detail,
+                       struct buf *out);
 
 #endif /* SAWZALL_LITE_TYPES_H */

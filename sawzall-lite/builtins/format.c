@@ -287,10 +287,7 @@ static void print_number(const struct spec *s,
 
 static void print_type(const struct saw_type *t, bool expand, struct buf *out)
 {
-    struct saw_type anonymous = *t;
-    if (expand)
-        anonymous.name = SLICE_EMPTY;
-    saw_type_print(&anonymous, out);
+    saw_type_print_as(t, expand ? SAW_TYPE_EXPANDED : SAW_TYPE_NAMES, out);
 }
 
 static void print_arg(struct saw_ctx *ctx,
