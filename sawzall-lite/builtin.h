@@ -42,7 +42,8 @@ struct saw_call {
     void *prepared; /* Of builtin->prepare; NULL otherwise. */
     /* Of saw, sawn and sawzall: the word before each argument; else NULL. */
     const enum saw_arg_flag *flags;
-    bool once; /* saw() rather than sawzall(). */
+    bool once;          /* saw() rather than sawzall(). */
+    const char *source; /* Of a conversion: the expression converted. */
 };
 
 /* Compute. @args are call->arg_count slots in the order written. *@result is
@@ -103,6 +104,9 @@ struct saw_builtin {
 };
 
 /* --- provided by builtins/ ------------------------------------------------ */
+
+/* What `+` is for fingerprints: the compiler calls it. */
+extern const struct saw_builtin saw_builtin_fingerprint_cat;
 
 /* The function called @name, or NULL. Any thread. */
 const struct saw_builtin *saw_builtin_find(struct slice name);

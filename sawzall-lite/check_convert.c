@@ -78,6 +78,8 @@ struct saw_expr *check_conversion(struct saw_checker *c,
     e->u.convert.args = *args;
     e->u.convert.may_be_undef = may_be_undef;
     e->u.convert.site = check_site(c, NULL, args, to);
+    if (src->type->kind == SAW_ARRAY && to->kind == SAW_TUPLE)
+        e->u.convert.site->source = check_expr_text(c, src);
     fold_expr(c, e);
     return e;
 }

@@ -62,6 +62,26 @@ type_operands(struct saw_checker *c, struct saw_expr *l, struct saw_expr *r)
         check_composite_guess(c, r, false);
 }
 
+/* a + b of fingerprints is a call. */
+static void fingerprint_cat(struct saw_checker *c, struct saw_expr *e)
+{
+    struct saw_expr *fn = saw_expr_new(c->arena, EXPR_NAME, e->pos);
+    struct saw_exprs args = {0};
+
+    fn->u.name.text = SLICE_LIT("+");
+    saw_exprs_add(c->arena, &args, e->u.binary.left);
+    saw_exprs_add(c->arena, &args, e->u.binary.right);
+    e->kind = EXPR_CALL;
+    e->type = &saw_type_fingerprint;
+    memset(&e->u, 0, sizeof(e->u));
+    e->u.call.fn = fn;
+    e->u.call.args = args;
+    e->u.call.kind = CALL_BUILTIN;
+    e->u.call.site =
+        check_site(c, &saw_builtin_fingerprint_cat, &args, e->type);
+    fold_expr(c, e);
+}
+
 /* One binary node whose operands are checked. */
 static void binary_node(struct saw_checker *c, struct saw_expr *e)
 {
@@ -88,6 +108,10 @@ static void binary_node(struct saw_checker *c, struct saw_expr *e)
         saw_error(c->diag, e->pos, "operator %s does not apply to %s (type %s)",
                   saw_op_text(op), check_expr_text(c, l),
                   check_type_text(c, l->type));
+        return;
+    }
+    if (k == SAW_FINGERPRINT && op == OP_ADD) {
+        fingerprint_cat(c, e);
         return;
     }
     e->type = is_comparison(op) ? &saw_type_bool : l->type;

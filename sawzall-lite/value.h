@@ -265,9 +265,14 @@ int saw_value_compare(const struct saw_type *t,
                       union saw_slot b);
 /* Equal values hash equal; not stable between versions. */
 uint64_t saw_value_hash(const struct saw_type *t, union saw_slot v);
-/* The zero of a type: 0, "", {}, tuple of zeros. False at the limit. */
+/* The zero of a type: 0, "", {}, tuple of zeros or, in a proto tuple, of the
+ * default values. False at the limit. */
 MUST_CHECK bool saw_value_zero(struct saw_ctx *ctx,
                                const struct saw_type *t,
+                               union saw_slot *out);
+/* What a field of a proto tuple is when absent. */
+MUST_CHECK bool saw_field_zero(struct saw_ctx *ctx,
+                               const struct saw_field *f,
                                union saw_slot *out);
 
 #endif /* SAWZALL_LITE_VALUE_H */

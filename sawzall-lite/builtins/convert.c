@@ -335,14 +335,13 @@ static enum saw_status array_to_tuple(struct saw_ctx *ctx,
 {
     struct saw_tuple *t;
     if (from->len != c->to->field_count)
-        return saw_undef(ctx,
-                         "array -> tuple conversion failed: the array has %zu "
-                         "elements, the tuple %zu fields",
-                         from->len, c->to->field_count);
+        return saw_undef(
+            ctx, "array -> tuple conversion failed: len(%s) != %zu",
+            c->source ? c->source : "the array", c->to->field_count);
     t = saw_tuple_new(ctx, c->to);
     if (!t)
         return SAW_FAIL;
-    for (size_t i = 0; i < from->len; i++) {
+    for (size_t i = from->len; i-- > 0;) { /* As literals are evaluated. */
         struct saw_conversion item = {.from = c->from->elem,
                                       .to = c->to->fields[i].type};
         enum saw_status status;
@@ -477,7 +476,8 @@ enum saw_status saw_convert(struct saw_ctx *ctx,
                             union saw_slot *result)
 {
     struct saw_conversion c = {.from = call->arg_types[0],
-                               .to = call->result_type};
+                               .to = call->result_type,
+                               .source = call->source};
     enum saw_status status = take_extra(ctx, call, args, &c);
     return status == SAW_OK ? convert_one(ctx, &c, args[0], result) : status;
 }

@@ -30,6 +30,7 @@ struct saw_conversion {
     int64_t base;
     enum saw_encoding encoding;
     struct slice zone;
+    const char *source; /* The expression converted, or NULL. */
 };
 
 typedef enum saw_status (*saw_convert_fn)(struct saw_ctx *ctx,

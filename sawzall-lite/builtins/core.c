@@ -1,6 +1,7 @@
 /* abs, min, max, assert, fingerprintof, highbit, and what maps need. */
 #include <math.h>
 
+#include "sawzall-lite/builtins/fingerprint.h"
 #include "sawzall-lite/builtins/private.h"
 
 /* --- abs ------------------------------------------------------------------ */
@@ -172,6 +173,24 @@ static enum saw_status fn_keys(struct saw_ctx *ctx,
     result->a = a;
     return SAW_OK;
 }
+
+static enum saw_status fn_fingerprint_cat(struct saw_ctx *ctx,
+                                          const struct saw_call *call,
+                                          const union saw_slot *args,
+                                          union saw_slot *result)
+{
+    (void)ctx;
+    (void)call;
+    result->u = saw_fingerprint_cat(args[0].u, args[1].u);
+    return SAW_OK;
+}
+
+const struct saw_builtin saw_builtin_fingerprint_cat = {
+    .name = "+",
+    .flags = SAW_BUILTIN_PURE,
+    .fn = fn_fingerprint_cat,
+    .help = "the + of fingerprints",
+};
 
 const struct saw_builtin saw_builtins_core[] = {
     {.name = "abs",

@@ -3,7 +3,7 @@
  * Reading passes over fields the tuple does not have. A field of another wire
  * type than its own is passed over too, as the published interpreter does; a
  * malformed message gives no value. Repeated fields become arrays, packed ones
- * also. Absent fields are zero and not in inproto().
+ * also. Absent fields have their defaults and are not in inproto().
  */
 #include <string.h>
 
@@ -328,7 +328,8 @@ static int default_proto(enum saw_kind kind)
 {
     if (kind == SAW_FLOAT)
         return SAW_PROTO_DOUBLE;
-    return kind == SAW_FINGERPRINT ? SAW_PROTO_FIXED64 : SAW_PROTO_UINT64;
+    return kind == SAW_FINGERPRINT || kind == SAW_TIME ? SAW_PROTO_FIXED64
+                                                       : SAW_PROTO_UINT64;
 }
 
 static void put_number(struct buf *out,
