@@ -296,10 +296,14 @@ static void print_report(const struct job_command *c, const struct mr_report *r)
     buf_close(&line);
 }
 
+/* Only the shell's, which is open already: an open store has threads, and the
+ * processes of a job are best forked before there are any. */
 static int open_store(struct job_command *c, struct err *err)
 {
     struct mr_options *o = &c->options;
     o->target = c->cli->target;
+    if (!c->cli->in_shell)
+        return ERR_OK;
     if (!needs_store(o->inputs, o->input_count) &&
         !needs_store(o->outputs, o->output_count))
         return ERR_OK;

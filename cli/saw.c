@@ -93,12 +93,20 @@ static int close_outputs(struct saw_command *c, struct err *err)
 
 /* --- over files -------------------------------------------------------- */
 
-static int run_line(struct saw_command *c, struct slice line, struct err *err)
+/* @offset: where in its file the line begins, which is all that a worker of a
+ * job knows of it. */
+static int run_line(struct saw_command *c,
+                    struct slice line,
+                    uint64_t offset,
+                    struct err *err)
 {
     char key[24];
+    char place[24];
     int n = snprintf(key, sizeof(key), "%" PRIu64, c->record_count);
+    int m = snprintf(place, sizeof(place), "%020" PRIu64, offset);
     c->record_count++;
-    return saw_run_record(c->run, line, slice_make(key, (size_t)n), err);
+    return saw_run_record_at(c->run, line, slice_make(key, (size_t)n),
+                             slice_make(place, (size_t)m), err);
 }
 
 static int run_file(struct saw_command *c, const char *path, struct err *err)
@@ -106,13 +114,15 @@ static int run_file(struct saw_command *c, const char *path, struct err *err)
     struct line_reader reader;
     struct progress progress;
     struct slice line;
+    uint64_t offset = 0;
     bool more = true;
     int r = line_reader_open(&reader, path, err);
     if (r)
         return r;
     progress_start(&progress, c->cli, "saw");
     while (!(r = line_reader_next(&reader, &line, &more, err)) && more) {
-        r = run_line(c, line, err);
+        r = run_line(c, line, offset, err);
+        offset = reader.byte_count;
         if (r) {
             err_wrap(err, "%s: line %" PRIu64, path, reader.line_count);
             break;
@@ -144,20 +154,29 @@ static int run_files(struct saw_command *c, size_t first, struct err *err)
 
 /* --- over a table ------------------------------------------------------ */
 
+/* A program that reads bytes reads all cells of a table: whoever runs one says
+ * which they are. */
+static bool chooses_cells(const struct args *args)
+{
+    return args_flag(args, "family") || args_flag(args, "column");
+}
+
 static int run_table(struct saw_command *c, struct err *err)
 {
     const char *name = args_value(c->args, "table");
     struct scan_args spec;
     struct quarry_table *t;
     int r;
-    if (!saw_program_wants_rows(c->program)) {
+    if (!saw_program_wants_rows(c->program) && !chooses_cells(c->args)) {
         err_set(err, ERR_INVALID, "saw: the program does not read rows");
-        err_hint(err, "begin it with: r: Row = input;");
+        err_hint(err, "begin it with: r: Row = input; or choose, with --family "
+                      "or --column, the cells whose values are its input");
         return ERR_INVALID;
     }
     r = scan_args_parse(c->cli, c->args, &spec, err);
     if (r)
         return r;
+    spec.options.cancel = interrupt_watch();
     r = cli_table(c->cli, name, &t, err);
     if (!r) {
         r = quarry_run_program(t, &spec.options, c->run, &c->record_count, err);

@@ -204,6 +204,11 @@ struct saw_program *saw_run_program(const struct saw_run *r)
     return r->program;
 }
 
+const struct saw_run_options *saw_run_options(const struct saw_run *r)
+{
+    return &r->opts;
+}
+
 uint64_t saw_run_fuel_used(const struct saw_run *r)
 {
     return r->vm.fuel_used;
@@ -212,15 +217,16 @@ uint64_t saw_run_fuel_used(const struct saw_run *r)
 /* --- records ------------------------------------------------------------- */
 
 static void
-begin_record(struct saw_run *r, struct slice input, struct slice key)
+begin_record(struct saw_run *r, struct slice input, struct slice place)
 {
     struct saw_vm *vm = &r->vm;
 
     arena_reset(&vm->record);
     vm->ctx.text_end = vm->ctx.text_limit = NULL;
     r->counted_undef = false;
-    /* Samples depend on the record alone, not on which worker has it. */
-    r->origin = hash64_slice(input) + hash64_slice(key) * 31;
+    /* Chance depends on the record alone, not on which worker has it. */
+    r->origin = hash64_slice(input) + hash64_slice(place) * 31;
+    rand_init(&vm->ctx.rand, r->opts.seed ^ r->origin);
 }
 
 static int run_program(struct saw_run *r,
@@ -232,19 +238,28 @@ static int run_program(struct saw_run *r,
     return saw_vm_run(&r->vm, r->program->pool.codes[0], input, key, row, err);
 }
 
-int saw_run_record(struct saw_run *r,
-                   struct slice input,
-                   struct slice key,
-                   struct err *err)
+int saw_run_record_at(struct saw_run *r,
+                      struct slice input,
+                      struct slice key,
+                      struct slice place,
+                      struct err *err)
 {
     struct saw_str in = {input.data ? input.data : "", input.len, input.len};
     struct saw_str k = {key.data ? key.data : "", key.len, key.len};
     union saw_slot none = {.u = 0};
 
-    begin_record(r, input, key);
+    begin_record(r, input, place);
     r->vm.row = NULL;
     return run_program(r, (union saw_slot){.s = &in}, (union saw_slot){.s = &k},
                        none, err);
+}
+
+int saw_run_record(struct saw_run *r,
+                   struct slice input,
+                   struct slice key,
+                   struct err *err)
+{
+    return saw_run_record_at(r, input, key, key, err);
 }
 
 struct saw_tuple *saw_run_cell(struct saw_ctx *ctx, const struct saw_cell *c)

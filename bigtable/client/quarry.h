@@ -337,7 +337,7 @@ struct quarry_read_options {
      * NULL for none. */
     const char *program;
     size_t program_len;
-    uint64_t program_fuel; /* Instructions per row; 0: 10 million. */
+    uint64_t program_fuel; /* @program's instructions a row; 0: 10 million. */
     bool read_ahead_off;   /* For scans that will stop soon. */
     /* quarry_run_program: rows in order, one after the other, on the run given:
      * for runs that print while they go. */
@@ -379,11 +379,12 @@ QUARRY_EXPORT MUST_CHECK int quarry_scanner_next(struct quarry_scanner *s,
 QUARRY_EXPORT void quarry_scanner_close(struct quarry_scanner *s);
 
 /* Run a Sawzall program over the rows, in parallel inside the engine; its
- * tables are merged into @run. See sawzall-lite/sawzall.h. The parallel runs
- * aggregate all tables; a program that writes (to stdout, to files) is run as
- * with `ordered`. @opts->program is not looked at; its fuel and row limit are
- * (the limit makes the run ordered). *@row_count (may be NULL) gets the number
- * of rows it saw. An error of the program names the row. */
+ * tables are merged into @run. See sawzall-lite/sawzall.h. A program without
+ * `r: Row = input` runs over the value of each cell, with the row as its key.
+ * Each parallel run has the options of @run, its limits included; a program
+ * that writes (to stdout, to files) is run as with `ordered`, and so is one
+ * with a row limit. @opts->program and its fuel are not looked at. *@row_count
+ * (may be NULL) gets the number of rows it saw. An error names the row. */
 struct saw_run;
 QUARRY_EXPORT MUST_CHECK int
 quarry_run_program(struct quarry_table *t,

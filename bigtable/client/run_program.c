@@ -27,8 +27,8 @@ struct piece {
 struct program_job {
     struct quarry_table *table;
     const struct quarry_read_options *opts;
-    struct saw_program *program;
-    struct slice *cuts; /* Rows that cut the table; owned. */
+    struct saw_run *run; /* Its tables get the results. */
+    struct slice *cuts;  /* Rows that cut the table; owned. */
     struct piece *pieces;
     size_t piece_count; /* One more than cuts. */
     struct mutex lock;  /* Of what follows. */
@@ -118,29 +118,19 @@ refuse_output(void *ctx, const char *path, struct slice text, struct err *err)
     return err_set(err, ERR_ABORTED, "output to %s", path);
 }
 
-static int64_t clock_of(void *ctx)
-{
-    return (int64_t)world_now_us(ctx);
-}
-
 static int run_piece(struct program_job *job, size_t i, struct err *err)
 {
-    const struct saw_run_options opts = {
-        .fuel_per_record =
-            job->opts && job->opts->program_fuel ? job->opts->program_fuel : 0,
-        .cancel = &job->stop,
-        .write = refuse_output,
-        .write_ctx = job,
-        .now_us = clock_of,
-        .world_ctx = job->table->quarry->world,
-    };
+    struct saw_run_options opts = *saw_run_options(job->run);
     struct saw_run *run = NULL;
     struct prepared_read r;
-    int rc = prepare(&r, job->table, job->opts, job->program, err);
+    int rc = prepare(&r, job->table, job->opts, saw_run_program(job->run), err);
+    opts.cancel = &job->stop;
+    opts.write = refuse_output;
+    opts.write_ctx = job;
     if (rc == 0) {
         read_spec_clip(&r.spec, i ? job->cuts[i - 1] : SLICE_EMPTY,
                        i + 1 < job->piece_count ? job->cuts[i] : SLICE_EMPTY);
-        rc = saw_run_new(job->program, &opts, &run, err);
+        rc = saw_run_new(saw_run_program(job->run), &opts, &run, err);
     }
     if (rc == 0)
         rc =
@@ -221,8 +211,7 @@ static int run_parallel(struct quarry_table *t,
                         uint64_t *rows,
                         struct err *err)
 {
-    struct program_job job = {
-        .table = t, .opts = opts, .program = saw_run_program(run)};
+    struct program_job job = {.table = t, .opts = opts, .run = run};
     size_t cuts;
     int rc = table_split_points(t->table, (size_t)tasks * PIECES_PER_TASK,
                                 &job.cuts, &cuts, err);
@@ -253,9 +242,6 @@ int quarry_run_program(struct quarry_table *t,
     uint64_t rows = 0;
     bool writes = false;
     int rc = 0;
-    if (!saw_program_wants_rows(saw_run_program(run)))
-        return err_set(err, ERR_INVALID,
-                       "the program does not read rows (r: Row = input;)");
     if (tasks > 1 && !ordered)
         rc = run_parallel(t, opts, run, tasks, &writes, &rows, err);
     if (tasks <= 1 || ordered || writes)

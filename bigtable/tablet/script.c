@@ -33,9 +33,8 @@ static struct saw_cell cell_to_saw(const struct quarry_cell *c)
                              c->value};
 }
 
-int script_run_row(struct saw_run *run,
-                   const struct quarry_row *row,
-                   struct err *err)
+static int
+run_whole(struct saw_run *run, const struct quarry_row *row, struct err *err)
 {
     struct saw_cell few[CELLS_ON_STACK];
     struct saw_cell *cells = few;
@@ -49,6 +48,35 @@ int script_run_row(struct saw_run *run,
     rc = saw_run_row(run, &r, err);
     if (cells != few)
         mem_free(cells);
+    return rc;
+}
+
+/* Each cell's value is a record. What tells it from others of the same contents
+ * is the row, and behind its first cell the number of the cell too. */
+static int
+run_cells(struct saw_run *run, const struct quarry_row *row, struct err *err)
+{
+    struct buf place = BUF_INIT;
+    int rc = 0;
+    for (size_t i = 0; i < row->cell_count && rc == 0; i++) {
+        buf_clear(&place);
+        buf_append_slice(&place, row->key);
+        if (i > 0)
+            buf_printf(&place, "#%zu", i);
+        rc = saw_run_record_at(run, row->cells[i].value, row->key,
+                               buf_slice(&place), err);
+    }
+    buf_close(&place);
+    return rc;
+}
+
+int script_run_row(struct saw_run *run,
+                   const struct quarry_row *row,
+                   struct err *err)
+{
+    int rc = saw_program_wants_rows(saw_run_program(run))
+                 ? run_whole(run, row, err)
+                 : run_cells(run, row, err);
     if (rc)
         err_wrap(err, "row \"%.*s\"", SLICE_ARG(slice_sub(row->key, 0, 128)));
     return rc;
@@ -175,7 +203,7 @@ void script_narrow(const struct saw_program *p,
     const struct slice *columns;
     bool all = false;
     size_t count = saw_program_columns(p, &columns, &all);
-    if (all || saw_program_keeps_rows(p))
+    if (all || saw_program_keeps_rows(p) || !saw_program_wants_rows(p))
         return;
     spec->valued = mem_zalloc(UINT16_MAX + 1, 1);
     for (size_t i = 0; i < count; i++) {

@@ -41,7 +41,8 @@ MUST_CHECK int script_filter_run(struct script_filter *f,
                                  struct err *err);
 const struct quarry_row *script_filter_next(struct script_filter *f);
 
-/* Run @run over one row. Errors name the row. */
+/* Run @run over one row: as its `r: Row`, or, if the program reads bytes, over
+ * the value of each of its cells. Errors name the row. */
 MUST_CHECK int script_run_row(struct saw_run *run,
                               const struct quarry_row *row,
                               struct err *err);

@@ -1,7 +1,13 @@
 /* Sawzall programs as jobs: map runs the program over each record, its tables
- * are what is reduced. A map attempt emits the state of its tables as one pair;
- * the only reducer merges the states and prints them. */
+ * are what is reduced. A map attempt emits the state of its tables as one pair,
+ * and what the program printed as pairs before it; the only reducer writes the
+ * texts, merges the states and writes the results. Both come in the order of
+ * the map tasks, so that a job gives what one pass over its input does. */
 #include "sawzall-lite/sawzall.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
@@ -13,19 +19,67 @@
 /* Tables and arena of one run. */
 #define RUN_BYTES_MAX ((uint64_t)512 << 20)
 
+/* Keys of the pairs, in the order in which the reducer wants them. */
+#define KEY_OUTPUT SLICE_LIT("output")
+#define KEY_TABLES SLICE_LIT("tables")
+/* Printed text is emitted in pieces of about this size. */
+#define OUTPUT_BYTES ((size_t)1 << 20)
+
 struct saw_state {
     struct saw_run *run;
+    struct buf output;      /* Printed, and not emitted or written yet. */
+    struct buf place;       /* Of the record at hand. */
     struct saw_cell *cells; /* Of the row at hand. Owned. */
     size_t cell_cap;
 };
+
+static void emit_output(struct mr_task *t, struct saw_state *s)
+{
+    if (s->output.len > 0)
+        mr_emit(t, KEY_OUTPUT, buf_slice(&s->output));
+    buf_clear(&s->output);
+}
+
+/* What the program prints in a map task. */
+static int
+write_text(void *ctx, const char *path, struct slice text, struct err *err)
+{
+    struct mr_task *t = ctx;
+    struct saw_state *s = mr_state(t);
+    (void)err;
+    if (strcmp(path, "/dev/stderr") == 0) {
+        fwrite(text.data, 1, text.len, stderr);
+        return 0;
+    }
+    buf_append_slice(&s->output, text);
+    if (s->output.len >= OUTPUT_BYTES)
+        emit_output(t, s);
+    return 0;
+}
+
+/* The same for all attempts. */
+static int64_t job_time(void *ctx)
+{
+    return mr_job_time_us(ctx);
+}
 
 static int setup(struct mr_task *t, struct err *err)
 {
     const struct engine *e = mr_task_engine(t);
     struct saw_run_options o = {.fuel_per_record = FUEL_PER_RECORD,
-                                .memory_bytes_max = RUN_BYTES_MAX};
+                                .memory_bytes_max = RUN_BYTES_MAX,
+                                .write = write_text,
+                                .write_ctx = t,
+                                .now_us = job_time,
+                                .world_ctx = t};
     struct saw_state *s = mem_zalloc(1, sizeof(*s));
+    int64_t seed;
+    int code;
     mr_set_state(t, s);
+    code = mr_param_i64(t, "seed", 0, INT64_MAX, &seed, err);
+    if (code)
+        return code;
+    o.seed = (uint64_t)seed;
     return saw_run_new(e->saw, &o, &s->run, err);
 }
 
@@ -35,6 +89,8 @@ static void teardown(struct mr_task *t)
     if (!s)
         return;
     saw_run_free(s->run);
+    buf_close(&s->output);
+    buf_close(&s->place);
     mem_free(s->cells);
     mem_free(s);
     mr_set_state(t, NULL);
@@ -57,21 +113,49 @@ run_row(struct saw_state *s, const struct quarry_row *row, struct err *err)
     return saw_run_row(s->run, &r, err);
 }
 
+/* For programs that read bytes: each cell's value is a record. */
+static int
+run_cells(struct saw_state *s, const struct quarry_row *row, struct err *err)
+{
+    int code = 0;
+    for (size_t i = 0; i < row->cell_count && code == 0; i++) {
+        buf_clear(&s->place);
+        buf_append_slice(&s->place, row->key);
+        if (i > 0)
+            buf_printf(&s->place, "#%zu", i);
+        code = saw_run_record_at(s->run, row->cells[i].value, row->key,
+                                 buf_slice(&s->place), err);
+    }
+    return code;
+}
+
+/* Lines have no key: where they begin tells them apart, written as `quarry saw`
+ * does it. */
+static int
+run_record(struct saw_state *s, const struct mr_record *record, struct err *err)
+{
+    struct slice key = record->key;
+    buf_clear(&s->place);
+    if (key.len == 0) {
+        buf_printf(&s->place, "%020" PRIu64, record->offset);
+        key = buf_slice(&s->place);
+    }
+    return saw_run_record_at(s->run, record->value, key, key, err);
+}
+
 static int
 map(struct mr_task *t, const struct mr_record *record, struct err *err)
 {
     struct saw_state *s = mr_state(t);
     const struct engine *e = mr_task_engine(t);
     bool wants_rows = saw_program_wants_rows(e->saw);
-    if (wants_rows != (record->row != NULL))
-        return err_set(err, ERR_INVALID,
-                       wants_rows ? "the program wants rows of a table "
-                                    "(r: Row = input)"
-                                  : "the program wants bytes, and rows of a "
-                                    "table are none: say r: Row = input");
     if (record->row)
-        return run_row(s, record->row, err);
-    return saw_run_record(s->run, record->value, record->key, err);
+        return wants_rows ? run_row(s, record->row, err)
+                          : run_cells(s, record->row, err);
+    if (wants_rows)
+        return err_set(err, ERR_INVALID,
+                       "the program wants rows of a table (r: Row = input)");
+    return run_record(s, record, err);
 }
 
 static int map_end(struct mr_task *t, struct err *err)
@@ -79,10 +163,25 @@ static int map_end(struct mr_task *t, struct err *err)
     struct saw_state *s = mr_state(t);
     struct buf state = BUF_INIT;
     (void)err;
+    emit_output(t, s);
     saw_run_encode_tables(s->run, &state);
-    mr_emit(t, SLICE_LIT("tables"), buf_slice(&state));
+    mr_emit(t, KEY_TABLES, buf_slice(&state));
     buf_close(&state);
     return 0;
+}
+
+/* Write the whole lines of the output; with @all what is left of it too. */
+static void write_lines(struct mr_task *t, struct saw_state *s, bool all)
+{
+    struct slice left = buf_slice(&s->output);
+    while (left.len > 0) {
+        size_t n = slice_find_byte(left, '\n');
+        if (n == left.len && !all)
+            break;
+        mr_write(mr_output(t, NULL), SLICE_EMPTY, slice_sub(left, 0, n));
+        left = slice_sub(left, MIN_OF(n + 1, left.len), left.len);
+    }
+    buf_consume(&s->output, s->output.len - left.len);
 }
 
 static int reduce(struct mr_task *t,
@@ -91,11 +190,19 @@ static int reduce(struct mr_task *t,
                   struct err *err)
 {
     struct saw_state *s = mr_state(t);
+    bool text = slice_eq(key, KEY_OUTPUT);
     struct slice value;
     int code = 0;
-    (void)key;
-    while (code == 0 && mr_values_next(values, &value))
-        code = saw_run_merge_tables(s->run, value, err);
+    while (code == 0 && mr_values_next(values, &value)) {
+        if (!text) {
+            code = saw_run_merge_tables(s->run, value, err);
+            continue;
+        }
+        buf_append_slice(&s->output, value);
+        write_lines(t, s, false);
+    }
+    if (text)
+        write_lines(t, s, true);
     return code;
 }
 
@@ -103,19 +210,15 @@ static int reduce(struct mr_task *t,
 static int reduce_end(struct mr_task *t, struct err *err)
 {
     struct saw_state *s = mr_state(t);
-    struct buf text = BUF_INIT;
-    struct slice left;
     (void)err;
-    saw_run_print(s->run, &text);
-    left = buf_slice(&text);
-    while (left.len > 0) {
-        size_t n = slice_find_byte(left, '\n');
-        mr_write(mr_output(t, NULL), SLICE_EMPTY, slice_sub(left, 0, n));
-        left = slice_sub(left, n + 1, left.len);
-    }
-    buf_close(&text);
+    saw_run_print(s->run, &s->output);
+    write_lines(t, s, true);
     return 0;
 }
+
+static const struct mr_param params[] = {
+    {"seed", "0", "Of rand() and nrand()."},
+};
 
 int sawzall_load(struct engine *e, struct err *err)
 {
@@ -132,6 +235,8 @@ int sawzall_load(struct engine *e, struct err *err)
         .abi_version = MR_ABI_VERSION,
         .name = "sawzall",
         .help = "Run a Sawzall program.",
+        .params = params,
+        .param_count = ARRAY_LEN(params),
         .setup = setup,
         .teardown = teardown,
         .map = map,
