@@ -1,0 +1,139 @@
+/* Changes of the namenode's state, as they travel from clients and lie in the
+ * replicated log, and the answers to them.
+ *
+ *     command = array of the fields of struct gfs_command, in their order
+ *     result  = array of the fields of struct gfs_result, in their order
+ *
+ * One record serves every operation; a field that an operation has no use for
+ * is 0 or empty and costs a byte. Times and chance come inside the command: to
+ * apply one is a function of the state and the command alone.
+ *
+ * A client numbers its commands within its session. A command that is tried
+ * again, because its outcome was not learnt, carries the same number and gets
+ * the answer of its first execution.
+ */
+#ifndef GFS_LITE_COMMAND_H
+#define GFS_LITE_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/slice.h"
+
+struct buf;
+
+/* Most copies of a chunk. */
+#define GFS_REPLICAS_MAX 8
+/* Bytes of a chunk: 64 MiB. A file's chunks may be shorter. */
+#define GFS_CHUNK_BYTES ((uint32_t)64 << 20)
+/* Longest part of a path, its '/' not counted. */
+#define GFS_NAME_BYTES_MAX 255
+/* Longest path; fs.h has the same bound. */
+#define GFS_PATH_BYTES_MAX 1024
+/* Deepest path. */
+#define GFS_DEPTH_MAX 64
+/* Longest name of a machine, address or rack. */
+#define GFS_TEXT_BYTES_MAX 255
+
+/* Values are part of the log's format: never renumber. */
+enum gfs_op {
+    /* From clients. */
+    GFS_OP_SESSION_OPEN = 1, /* text: who it is, for messages. */
+    GFS_OP_SESSION_CLOSE = 2,
+    GFS_OP_MKDIRS = 3,          /* path */
+    GFS_OP_CREATE = 4,          /* path, replication, flags EXCLUSIVE, SHARED */
+    GFS_OP_APPEND_OPEN = 5,     /* path, flags SHARED */
+    GFS_OP_RENAME = 6,          /* path, to */
+    GFS_OP_REMOVE = 7,          /* path, flags TREE, TRASH */
+    GFS_OP_SET_REPLICATION = 8, /* path, replication */
+    GFS_OP_SNAPSHOT = 9,        /* path, to */
+    GFS_OP_SET_QUOTA = 10, /* path, length: entries, bytes: bytes; 0: none */
+    GFS_OP_LOCK = 11,      /* path */
+    GFS_OP_UNLOCK = 12,    /* file */
+    GFS_OP_ALLOCATE = 13, /* file, epoch, chunk and length of the one before it;
+                             servers: chosen by the leader */
+    GFS_OP_CLOSE = 14,    /* file, epoch, chunk and length of the last one */
+    /* From the leader alone. */
+    GFS_OP_FENCE = 32,           /* file, chunk */
+    GFS_OP_SEAL = 33,            /* file, chunk, version, length, flags CLOSE */
+    GFS_OP_SESSION_EXPIRE = 34,  /* session */
+    GFS_OP_TRASH_EXPIRE = 35,    /* length: entries older than that time */
+    GFS_OP_SERVER_REGISTER = 36, /* chunk: its own number; text: its address;
+                                    path: machine; to: rack */
+    GFS_OP_SERVER_STATE = 37,    /* chunk: its number; flags: enum
+                                    gfs_server_state */
+};
+
+enum gfs_flags {
+    GFS_EXCLUSIVE = 1, /* ERR_EXISTS instead of starting afresh. */
+    GFS_SHARED = 2,    /* Many writers, by record append. */
+    GFS_TREE = 4,      /* With all below it. */
+    GFS_TRASH = 8,     /* Into the trash. */
+    GFS_CLOSE = 16,    /* The file is closed with it. */
+};
+
+/* What the operator wants of a chunk server. */
+enum gfs_server_state {
+    GFS_SERVER_IN_SERVICE,
+    GFS_SERVER_LEAVING, /* Its chunks are to be elsewhere first. */
+    GFS_SERVER_GONE,    /* Not expected back; forgotten. */
+};
+
+/* Numbers of chunk servers, as the namenode gave them. */
+struct gfs_server_set {
+    uint16_t numbers[GFS_REPLICAS_MAX];
+    uint8_t count;
+};
+
+struct gfs_command {
+    enum gfs_op op;
+    uint64_t session;  /* 0: the leader itself, or a session to be opened. */
+    uint64_t sequence; /* Of the command in its session, from 1. */
+    uint64_t answered; /* The client has the answers of all up to here. */
+    uint64_t time_us;  /* Wall clock of the leader. */
+    struct slice path;
+    struct slice to;
+    struct slice text;
+    uint64_t file;
+    uint64_t epoch;
+    uint64_t chunk;
+    uint64_t version;
+    uint64_t length;
+    uint64_t bytes;
+    uint32_t replication;
+    uint32_t flags;
+    struct gfs_server_set servers;
+};
+
+struct gfs_result {
+    int code;          /* 0 or ERR_*. */
+    struct slice text; /* Of an error. */
+    struct slice hint;
+    uint64_t session;
+    uint64_t file;
+    uint64_t epoch; /* Of the writer: who comes later has a greater one. */
+    uint64_t chunk;
+    uint64_t version;
+    uint64_t length; /* APPEND_OPEN: the file's; SEAL: the chunk's. */
+    struct gfs_server_set servers;
+};
+
+/* May a client send it? */
+bool gfs_op_is_for_clients(enum gfs_op op);
+/* "create" and so on; "?" for what is none. */
+const char *gfs_op_name(enum gfs_op op);
+
+void gfs_command_put(const struct gfs_command *c, struct buf *out);
+/* Slices borrow from @in. ERR_CORRUPT: not a command, or a field beyond its
+ * bounds. */
+MUST_CHECK int
+gfs_command_get(struct slice in, struct gfs_command *c, struct err *err);
+
+void gfs_result_put(const struct gfs_result *r, struct buf *out);
+/* Slices borrow from @in. Errors: ERR_CORRUPT. */
+MUST_CHECK int
+gfs_result_get(struct slice in, struct gfs_result *r, struct err *err);
+
+#endif /* GFS_LITE_COMMAND_H */

@@ -1,0 +1,80 @@
+/* The table of chunks. */
+#include "gfs-lite/namenode/chunk_map.h"
+
+#include "base/core/panic.h"
+
+void chunk_map_init(struct chunk_map *m)
+{
+    *m = (struct chunk_map){.next_handle = 1};
+}
+
+void chunk_map_close(struct chunk_map *m)
+{
+    size_t at = 0;
+    struct chunk *c;
+    while ((c = id_map_next(&m->by_handle, &at)))
+        mem_free(c);
+    id_map_close(&m->by_handle);
+}
+
+struct chunk *chunk_map_restore(struct chunk_map *m, uint64_t handle)
+{
+    struct chunk *c;
+    if (chunk_map_get(m, handle))
+        return NULL;
+    c = mem_zalloc(1, sizeof(*c));
+    c->handle = handle;
+    id_map_put(&m->by_handle, c);
+    return c;
+}
+
+struct chunk *chunk_map_add(struct chunk_map *m, uint8_t replication)
+{
+    struct chunk *c = chunk_map_restore(m, m->next_handle++);
+    INVARIANT(c);
+    c->version = 1;
+    c->pending = 1;
+    c->refs = 1;
+    c->replication = replication;
+    return c;
+}
+
+struct chunk *chunk_map_get(const struct chunk_map *m, uint64_t handle)
+{
+    return id_map_get(&m->by_handle, handle);
+}
+
+void chunk_map_unref(struct chunk_map *m, struct chunk *c)
+{
+    PRE(c->refs > 0);
+    if (--c->refs > 0)
+        return;
+    id_map_remove(&m->by_handle, c->handle);
+    mem_free(c);
+}
+
+bool chunk_has_replica(const struct chunk *c, uint16_t server)
+{
+    for (unsigned i = 0; i < c->replica_count; i++)
+        if (c->replicas[i] == server)
+            return true;
+    return false;
+}
+
+bool chunk_add_replica(struct chunk *c, uint16_t server)
+{
+    if (c->replica_count == GFS_REPLICAS_MAX || chunk_has_replica(c, server))
+        return false;
+    c->replicas[c->replica_count++] = server;
+    return true;
+}
+
+bool chunk_remove_replica(struct chunk *c, uint16_t server)
+{
+    for (unsigned i = 0; i < c->replica_count; i++)
+        if (c->replicas[i] == server) {
+            c->replicas[i] = c->replicas[--c->replica_count];
+            return true;
+        }
+    return false;
+}

@@ -1,0 +1,84 @@
+/* Open addressing by the mixed number, at most three quarters full. */
+#include "gfs-lite/namenode/id_map.h"
+
+#include <string.h>
+
+#include "base/core/hash.h"
+#include "base/core/panic.h"
+
+#define CAP_MIN 16
+
+static size_t home(const struct id_map *m, uint64_t id)
+{
+    return (size_t)hash_mix(id) & (m->cap - 1);
+}
+
+void id_map_close(struct id_map *m)
+{
+    mem_free(m->slots);
+    *m = (struct id_map){.slots = NULL};
+}
+
+/* The slot of @id, or the empty one where it would go. PRE: cap > 0. */
+static size_t find(const struct id_map *m, uint64_t id)
+{
+    size_t at = home(m, id);
+    while (m->slots[at] && *m->slots[at] != id)
+        at = (at + 1) & (m->cap - 1);
+    return at;
+}
+
+void *id_map_get(const struct id_map *m, uint64_t id)
+{
+    return m->cap ? m->slots[find(m, id)] : NULL;
+}
+
+static void grow(struct id_map *m)
+{
+    struct id_map old = *m;
+    m->cap = old.cap ? old.cap * 2 : CAP_MIN;
+    m->slots = mem_zalloc(m->cap, sizeof(*m->slots));
+    for (size_t i = 0; i < old.cap; i++)
+        if (old.slots[i])
+            m->slots[find(m, *old.slots[i])] = old.slots[i];
+    mem_free(old.slots);
+}
+
+void id_map_put(struct id_map *m, void *item)
+{
+    id_map_item *entry = item;
+    size_t at;
+    if ((m->count + 1) * 4 > m->cap * 3)
+        grow(m);
+    at = find(m, *entry);
+    PRE(!m->slots[at]);
+    m->slots[at] = entry;
+    m->count++;
+}
+
+void id_map_remove(struct id_map *m, uint64_t id)
+{
+    size_t mask = m->cap - 1;
+    size_t hole = find(m, id);
+    PRE(m->slots[hole]);
+    m->count--;
+    /* Move up what a search would not find behind the hole. */
+    for (size_t at = (hole + 1) & mask; m->slots[at]; at = (at + 1) & mask) {
+        size_t want = home(m, *m->slots[at]);
+        if (((at - want) & mask) >= ((at - hole) & mask)) {
+            m->slots[hole] = m->slots[at];
+            hole = at;
+        }
+    }
+    m->slots[hole] = NULL;
+}
+
+void *id_map_next(const struct id_map *m, size_t *at)
+{
+    while (*at < m->cap) {
+        id_map_item *entry = m->slots[(*at)++];
+        if (entry)
+            return entry;
+    }
+    return NULL;
+}

@@ -1,0 +1,34 @@
+/* A map from numbers to structs that begin with theirs: a pointer a slot, open
+ * addressing, no tombstones.
+ *
+ * The namenode's tables hold millions of small structs; a slot that repeats key
+ * and hash would be most of what they cost. One thread.
+ */
+#ifndef GFS_LITE_NAMENODE_ID_MAP_H
+#define GFS_LITE_NAMENODE_ID_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Points to a struct whose first member is its uint64_t number. */
+typedef uint64_t id_map_item;
+
+struct id_map {
+    id_map_item **slots; /* Owned; NULL: empty. */
+    size_t count;
+    size_t cap; /* 0 or a power of two. */
+};
+
+void id_map_close(struct id_map *m); /* The structs are the caller's. */
+/* Borrowed, or NULL. */
+void *id_map_get(const struct id_map *m, uint64_t id);
+/* PRE: its number is not in the map. */
+void id_map_put(struct id_map *m, void *item);
+/* PRE: it is there. */
+void id_map_remove(struct id_map *m, uint64_t id);
+/* Walk in no order: start with *at = 0; NULL at the end. While nothing is put
+ * or removed, each item comes once. */
+void *id_map_next(const struct id_map *m, size_t *at);
+
+#endif /* GFS_LITE_NAMENODE_ID_MAP_H */

@@ -1,0 +1,422 @@
+/* The namenode's state as bytes: docs/formats.md has the grammar.
+ *
+ * An image is believed no more than any other input: what does not fit together
+ * is refused, and nothing of it is kept.
+ */
+#include "base/core/buf.h"
+#include "base/core/coding.h"
+#include "base/core/panic.h"
+#include "gfs-lite/namenode/machine.h"
+
+#define IMAGE_MAGIC   UINT64_C(0x31474d4953464751) /* "QGFSIMG1" */
+#define IMAGE_VERSION 1
+
+enum inode_flags {
+    INODE_DIRECTORY = 1,
+};
+
+/* --- writing ----------------------------------------------------------------
+ */
+
+static void put_chunks(const struct chunk_map *m, struct buf *out)
+{
+    size_t at = 0;
+    const struct chunk *c;
+    buf_put_varint(out, m->next_handle);
+    buf_put_varint(out, m->by_handle.count);
+    while ((c = id_map_next(&m->by_handle, &at))) {
+        buf_put_varint(out, c->handle);
+        buf_put_varint(out, c->version);
+        buf_put_varint(out, c->pending);
+        buf_put_u8(out, c->sealed);
+        buf_put_varint(out, c->length);
+        buf_put_u8(out, c->replication);
+    }
+}
+
+static void put_inode(const struct inode *n, struct buf *out)
+{
+    buf_put_varint(out, n->id);
+    buf_put_varint(out, n->parent ? n->parent->id : 0);
+    buf_put_u8(out, n->is_directory ? INODE_DIRECTORY : 0);
+    buf_put_lslice(out, inode_name(n));
+    buf_put_varint(out, n->modified_us);
+    if (n->is_directory) {
+        buf_put_varint(out, n->u.directory->entry_quota);
+        buf_put_varint(out, n->u.directory->byte_quota);
+        return;
+    }
+    buf_put_u8(out, n->replication);
+    buf_put_varint(out, n->chunk_count);
+    for (uint32_t i = 0; i < n->chunk_count; i++)
+        buf_put_varint(out, inode_chunk(n, i)->handle);
+}
+
+static const struct inode *next_inode(const struct inode *n)
+{
+    if (n->is_directory && n->u.directory->entries)
+        return entries_first(n->u.directory->entries);
+    for (; n->parent; n = n->parent) {
+        const struct inode *next =
+            entries_after(n->parent->u.directory->entries, inode_name(n));
+        if (next)
+            return next;
+    }
+    return NULL;
+}
+
+static void put_tree(const struct namespace *ns, struct buf *out)
+{
+    buf_put_varint(out, ns->next_id);
+    buf_put_varint(out, ns->inodes.count);
+    for (const struct inode *n = ns->root; n; n = next_inode(n))
+        put_inode(n, out);
+}
+
+static void put_open_files(const struct namespace *ns, struct buf *out)
+{
+    size_t at = 0;
+    const struct open_file *o;
+    const struct lock_entry *l;
+    buf_put_varint(out, ns->open_files.count);
+    while ((o = id_map_next(&ns->open_files, &at))) {
+        buf_put_varint(out, o->id);
+        buf_put_varint(out, o->session);
+        buf_put_varint(out, o->epoch);
+        buf_put_u8(out, o->shared);
+        buf_put_u8(out, o->chain.count);
+        for (unsigned i = 0; i < o->chain.count; i++)
+            buf_put_varint(out, o->chain.numbers[i]);
+    }
+    at = 0;
+    buf_put_varint(out, ns->locks.count);
+    while ((l = id_map_next(&ns->locks, &at))) {
+        buf_put_varint(out, l->id);
+        buf_put_varint(out, l->session);
+    }
+}
+
+static void put_sessions(const struct machine *m, struct buf *out)
+{
+    size_t at = 0;
+    const struct session *s;
+    buf_put_varint(out, m->sessions.count);
+    while ((s = id_map_next(&m->sessions, &at))) {
+        buf_put_varint(out, s->id);
+        buf_put_varint(out, s->answered);
+        buf_put_lslice(out, slice_str(s->name));
+        buf_put_varint(out, s->answer_count);
+        for (uint32_t i = 0; i < s->answer_count; i++) {
+            buf_put_varint(out, s->answers[i].sequence);
+            buf_put_lslice(out,
+                           slice_make(s->answers[i].bytes, s->answers[i].len));
+        }
+    }
+}
+
+static void put_servers(const struct machine *m, struct buf *out)
+{
+    buf_put_varint(out, m->server_count);
+    for (size_t i = 0; i < m->server_count; i++) {
+        const struct server_entry *s = &m->servers[i];
+        buf_put_varint(out, s->own_id);
+        buf_put_u8(out, (uint8_t)s->state);
+        buf_put_lslice(out, slice_str(s->address));
+        buf_put_lslice(out, slice_str(s->machine));
+        buf_put_lslice(out, slice_str(s->rack));
+    }
+}
+
+void machine_save(const struct machine *m, struct buf *out)
+{
+    buf_put_le64(out, IMAGE_MAGIC);
+    buf_put_varint(out, IMAGE_VERSION);
+    buf_put_varint(out, m->applied);
+    put_chunks(&m->names.chunks, out);
+    put_tree(&m->names, out);
+    put_open_files(&m->names, out);
+    put_sessions(m, out);
+    put_servers(m, out);
+}
+
+/* --- reading -----------------------------------------------------------------
+ */
+
+static bool get_chunk(struct cursor *in, struct chunk_map *m)
+{
+    struct chunk *c = chunk_map_restore(m, cursor_varint(in));
+    uint64_t version = cursor_varint(in);
+    uint64_t pending = cursor_varint(in);
+    uint8_t sealed = cursor_u8(in);
+    uint64_t length = cursor_varint(in);
+    uint8_t replication = cursor_u8(in);
+    if (!c || in->bad || version == 0 || version > pending ||
+        pending > UINT32_MAX || sealed > 1 || length > GFS_CHUNK_BYTES ||
+        replication == 0 || replication > GFS_REPLICAS_MAX ||
+        c->handle >= m->next_handle)
+        return false;
+    c->version = (uint32_t)version;
+    c->pending = (uint32_t)pending;
+    c->sealed = sealed;
+    c->length = (uint32_t)length;
+    c->replication = replication;
+    return true;
+}
+
+static bool get_chunks(struct cursor *in, struct chunk_map *m)
+{
+    size_t count;
+    m->next_handle = cursor_varint(in);
+    for (count = cursor_count(in, 6); count > 0; count--)
+        if (!get_chunk(in, m))
+            return false;
+    return !in->bad;
+}
+
+static bool get_file(struct cursor *in, struct namespace *ns, struct inode *n)
+{
+    n->replication = cursor_u8(in);
+    if (n->replication == 0 || n->replication > GFS_REPLICAS_MAX)
+        return false;
+    for (size_t count = cursor_count(in, 1); count > 0; count--) {
+        struct chunk *c = chunk_map_get(&ns->chunks, cursor_varint(in));
+        const struct chunk *before = inode_last_chunk(n);
+        if (!c || (before && !before->sealed))
+            return false;
+        c->refs++;
+        inode_add_chunk(n, c);
+    }
+    return !in->bad;
+}
+
+static bool is_good_name(struct slice name)
+{
+    return name.len > 0 && name.len <= GFS_NAME_BYTES_MAX &&
+           slice_find_byte(name, '/') == name.len &&
+           slice_find_byte(name, '\0') == name.len &&
+           !slice_eq_str(name, ".") && !slice_eq_str(name, "..");
+}
+
+static void get_quotas(struct cursor *in, struct inode *n)
+{
+    n->u.directory->entry_quota = cursor_varint(in);
+    n->u.directory->byte_quota = cursor_varint(in);
+}
+
+/* The first inode is the root, which is there already. */
+static bool get_root(struct cursor *in, struct namespace *ns)
+{
+    bool good = cursor_varint(in) == ns->root->id && cursor_varint(in) == 0 &&
+                cursor_u8(in) == INODE_DIRECTORY && cursor_lslice(in).len == 0;
+    ns->root->modified_us = cursor_varint(in);
+    get_quotas(in, ns->root);
+    return good;
+}
+
+/* Drop the chunks of @n, which was never attached, and free it. */
+static void free_inode(struct namespace *ns, struct inode *n)
+{
+    while (!n->is_directory && n->chunk_count) {
+        chunk_map_unref(&ns->chunks, inode_last_chunk(n));
+        inode_drop_chunk(n);
+    }
+    inode_free(n);
+}
+
+static bool get_inode(struct cursor *in, struct namespace *ns)
+{
+    uint64_t id = cursor_varint(in);
+    struct inode *parent = id_map_get(&ns->inodes, cursor_varint(in));
+    uint8_t flags = cursor_u8(in);
+    struct slice name = cursor_lslice(in);
+    uint64_t time_us = cursor_varint(in);
+    bool good = true;
+    struct inode *n;
+    if (in->bad || !parent || !parent->is_directory || !is_good_name(name) ||
+        id_map_get(&ns->inodes, id) || flags > INODE_DIRECTORY ||
+        id >= ns->next_id || entries_find(parent->u.directory->entries, name))
+        return false;
+    n = inode_new(id, name, flags & INODE_DIRECTORY, time_us);
+    if (n->is_directory)
+        get_quotas(in, n);
+    else
+        good = get_file(in, ns, n);
+    if (good)
+        namespace_attach(ns, parent, n);
+    else
+        free_inode(ns, n);
+    return good;
+}
+
+static bool get_tree(struct cursor *in, struct namespace *ns)
+{
+    size_t count;
+    ns->next_id = cursor_varint(in);
+    count = cursor_count(in, 6);
+    if (count == 0 || !get_root(in, ns))
+        return false;
+    for (; count > 1; count--)
+        if (!get_inode(in, ns))
+            return false;
+    return !in->bad;
+}
+
+static bool get_open_file(struct cursor *in, struct namespace *ns)
+{
+    struct inode *n = id_map_get(&ns->inodes, cursor_varint(in));
+    uint64_t session = cursor_varint(in);
+    uint64_t epoch = cursor_varint(in);
+    uint8_t shared = cursor_u8(in);
+    uint8_t count = cursor_u8(in);
+    struct open_file *o;
+    if (in->bad || !n || n->is_directory || shared > 1 ||
+        count > GFS_REPLICAS_MAX || id_map_get(&ns->open_files, n->id))
+        return false;
+    o = namespace_open(ns, n, session, epoch, shared);
+    o->chain.count = count;
+    for (unsigned i = 0; i < count; i++)
+        o->chain.numbers[i] = (uint16_t)cursor_varint(in);
+    return !in->bad;
+}
+
+static bool get_lock(struct cursor *in, struct namespace *ns)
+{
+    struct inode *n = id_map_get(&ns->inodes, cursor_varint(in));
+    struct lock_entry *l;
+    if (!n || n->is_directory || id_map_get(&ns->locks, n->id))
+        return false;
+    l = mem_zalloc(1, sizeof(*l));
+    l->id = n->id;
+    l->session = cursor_varint(in);
+    id_map_put(&ns->locks, l);
+    return !in->bad;
+}
+
+static bool get_open_files(struct cursor *in, struct namespace *ns)
+{
+    for (size_t count = cursor_count(in, 5); count > 0; count--)
+        if (!get_open_file(in, ns))
+            return false;
+    for (size_t count = cursor_count(in, 2); count > 0; count--)
+        if (!get_lock(in, ns))
+            return false;
+    return !in->bad;
+}
+
+static bool get_session(struct cursor *in, struct machine *m)
+{
+    uint64_t id = cursor_varint(in);
+    uint64_t answered = cursor_varint(in);
+    struct slice name = cursor_lslice(in);
+    size_t count = cursor_count(in, 2);
+    struct session *s;
+    if (in->bad || machine_session(m, id) || count > SESSION_ANSWERS_MAX ||
+        slice_find_byte(name, '\0') < name.len)
+        return false;
+    s = machine_add_session(m, id, name);
+    s->answered = answered;
+    for (; count > 0; count--) {
+        uint64_t sequence = cursor_varint(in);
+        session_keep_answer(s, sequence, cursor_lslice(in));
+    }
+    return !in->bad;
+}
+
+static char *get_name(struct cursor *in)
+{
+    struct slice s = cursor_lslice(in);
+    in->bad |= s.len > GFS_PATH_BYTES_MAX || slice_find_byte(s, '\0') < s.len;
+    return mem_strndup(s.data, s.len);
+}
+
+static bool get_server(struct cursor *in, struct machine *m)
+{
+    uint64_t own_id = cursor_varint(in);
+    struct server_entry *s;
+    uint8_t state;
+    if (in->bad || machine_server_number(m, own_id) >= 0)
+        return false;
+    s = machine_add_server(m, own_id);
+    state = cursor_u8(in);
+    in->bad |= state > GFS_SERVER_GONE;
+    s->state = (enum gfs_server_state)state;
+    s->address = get_name(in);
+    s->machine = get_name(in);
+    s->rack = get_name(in);
+    return !in->bad;
+}
+
+static bool get_sessions(struct cursor *in, struct machine *m)
+{
+    size_t count = cursor_count(in, 4);
+    if (count > SESSIONS_MAX)
+        return false;
+    for (; count > 0; count--)
+        if (!get_session(in, m))
+            return false;
+    count = cursor_count(in, 5);
+    if (count > SERVERS_MAX)
+        return false;
+    for (; count > 0; count--)
+        if (!get_server(in, m))
+            return false;
+    return !in->bad;
+}
+
+/* Each chunk is of a file, and an unsealed one of one open file. */
+static bool is_whole(const struct namespace *ns)
+{
+    size_t at = 0;
+    const struct chunk *c;
+    const struct inode *n;
+    while ((c = id_map_next(&ns->chunks.by_handle, &at)))
+        if (c->refs == 0 || (!c->sealed && c->refs > 1))
+            return false;
+    at = 0;
+    while ((n = id_map_next(&ns->inodes, &at))) {
+        c = n->is_directory ? NULL : inode_last_chunk(n);
+        if (c && !c->sealed && !id_map_get(&ns->open_files, n->id))
+            return false;
+    }
+    return true;
+}
+
+static int load(struct machine *m, struct slice image, struct err *err)
+{
+    struct cursor in = cursor_make(image);
+    uint64_t version;
+    if (cursor_le64(&in) != IMAGE_MAGIC)
+        return err_set(err, ERR_CORRUPT, "no image of a namenode");
+    version = cursor_varint(&in);
+    if (version != IMAGE_VERSION)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "image of version %llu, newest known is %d",
+                       (unsigned long long)version, IMAGE_VERSION);
+    m->applied = cursor_varint(&in);
+    if (!get_chunks(&in, &m->names.chunks))
+        return err_set(err, ERR_CORRUPT, "image of a namenode: chunks");
+    if (!get_tree(&in, &m->names))
+        return err_set(err, ERR_CORRUPT, "image of a namenode: names");
+    if (!get_open_files(&in, &m->names))
+        return err_set(err, ERR_CORRUPT, "image of a namenode: open files");
+    if (!get_sessions(&in, m))
+        return err_set(err, ERR_CORRUPT, "image of a namenode: sessions");
+    if (cursor_left(&in) || !is_whole(&m->names))
+        return err_set(err, ERR_CORRUPT, "image of a namenode: does not fit");
+    return 0;
+}
+
+int machine_load(struct machine *m, struct slice image, struct err *err)
+{
+    int rc;
+    machine_close(m);
+    machine_init(m);
+    if (image.len == 0)
+        return 0;
+    rc = load(m, image, err);
+    if (rc) {
+        machine_close(m);
+        machine_init(m);
+    }
+    return rc;
+}

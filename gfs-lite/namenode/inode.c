@@ -1,0 +1,219 @@
+/* Inodes and the treaps of their names. */
+#include "gfs-lite/namenode/inode.h"
+
+#include "base/core/buf.h"
+#include "base/core/hash.h"
+#include "base/core/panic.h"
+#include "gfs-lite/namenode/chunk_map.h"
+
+struct inode *
+inode_new(uint64_t id, struct slice name, bool is_directory, uint64_t time_us)
+{
+    struct inode *n = mem_zalloc(1, sizeof(*n) + name.len);
+    PRE(name.len <= GFS_NAME_BYTES_MAX);
+    n->id = id;
+    n->modified_us = time_us;
+    n->is_directory = is_directory;
+    n->name_bytes = (uint16_t)name.len;
+    n->name = n->first_name;
+    if (name.len)
+        memcpy(n->name, name.data, name.len);
+    if (is_directory)
+        n->u.directory = mem_zalloc(1, sizeof(*n->u.directory));
+    return n;
+}
+
+void inode_free(struct inode *n)
+{
+    PRE(!n->is_directory || !n->u.directory->entries);
+    PRE(n->is_directory || n->chunk_count == 0);
+    if (n->is_directory)
+        mem_free(n->u.directory);
+    if (n->name != n->first_name)
+        mem_free(n->name);
+    mem_free(n);
+}
+
+void inode_rename(struct inode *n, struct slice name)
+{
+    char *copy;
+    if (slice_eq(name, inode_name(n)))
+        return;
+    copy = mem_strndup(name.data, name.len);
+    if (n->name != n->first_name)
+        mem_free(n->name);
+    n->name = copy;
+    n->name_bytes = (uint16_t)name.len;
+}
+
+/* --- a file's chunks ----------------------------------------------------- */
+
+struct chunk *inode_chunk(const struct inode *n, uint32_t index)
+{
+    PRE(!n->is_directory && index < n->chunk_count);
+    return n->chunk_count == 1 ? n->u.chunk : n->u.chunks[index];
+}
+
+struct chunk *inode_last_chunk(const struct inode *n)
+{
+    return n->chunk_count ? inode_chunk(n, n->chunk_count - 1) : NULL;
+}
+
+/* Arrays hold as many chunks as the next power of two says. */
+static bool is_array_full(uint32_t count)
+{
+    return (count & (count - 1)) == 0;
+}
+
+void inode_add_chunk(struct inode *n, struct chunk *c)
+{
+    PRE(!n->is_directory);
+    if (n->chunk_count == 0) {
+        n->u.chunk = c;
+    } else if (n->chunk_count == 1) {
+        struct chunk *first = n->u.chunk;
+        n->u.chunks = mem_alloc(2 * sizeof(*n->u.chunks));
+        n->u.chunks[0] = first;
+        n->u.chunks[1] = c;
+    } else {
+        if (is_array_full(n->chunk_count))
+            n->u.chunks = mem_realloc(n->u.chunks, (size_t)n->chunk_count * 2 *
+                                                       sizeof(struct chunk *));
+        n->u.chunks[n->chunk_count] = c;
+    }
+    n->chunk_count++;
+}
+
+void inode_drop_chunk(struct inode *n)
+{
+    PRE(n->chunk_count > 0);
+    if (n->chunk_count == 2) {
+        struct chunk **array = n->u.chunks;
+        n->u.chunk = array[0];
+        mem_free(array);
+    }
+    /* A longer array keeps room that inode_add_chunk() does not know of; what
+     * it knows of is there. */
+    n->chunk_count--;
+}
+
+uint64_t inode_bytes(const struct inode *n)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < n->chunk_count; i++) {
+        const struct chunk *c = inode_chunk(n, i);
+        bytes += c->sealed ? c->length : 0;
+    }
+    return bytes;
+}
+
+/* --- a directory's entries ------------------------------------------------ */
+
+static uint64_t rank(const struct inode *n)
+{
+    return hash_mix(n->id);
+}
+
+struct inode *entries_find(struct inode *root, struct slice name)
+{
+    while (root) {
+        int c = slice_cmp(name, inode_name(root));
+        if (c == 0)
+            return root;
+        root = c < 0 ? root->left : root->right;
+    }
+    return NULL;
+}
+
+struct inode *entries_after(struct inode *root, struct slice name)
+{
+    struct inode *best = NULL;
+    while (root)
+        if (slice_cmp(inode_name(root), name) > 0) {
+            best = root;
+            root = root->left;
+        } else {
+            root = root->right;
+        }
+    return best;
+}
+
+struct inode *entries_first(struct inode *root)
+{
+    while (root && root->left)
+        root = root->left;
+    return root;
+}
+
+/* Cut the treap @t into names below @name and names above it. */
+static void split(struct inode *t,
+                  struct slice name,
+                  struct inode **below,
+                  struct inode **above)
+{
+    while (t)
+        if (slice_cmp(inode_name(t), name) < 0) {
+            *below = t;
+            below = &t->right;
+            t = t->right;
+        } else {
+            *above = t;
+            above = &t->left;
+            t = t->left;
+        }
+    *below = NULL;
+    *above = NULL;
+}
+
+void entries_add(struct inode **root, struct inode *n)
+{
+    struct inode **at = root;
+    struct inode *under;
+    while (*at && rank(*at) >= rank(n)) {
+        int c = slice_cmp(inode_name(n), inode_name(*at));
+        PRE(c != 0);
+        at = c < 0 ? &(*at)->left : &(*at)->right;
+    }
+    under = *at;
+    *at = n;
+    split(under, inode_name(n), &n->left, &n->right);
+}
+
+void entries_remove(struct inode **root, struct inode *n)
+{
+    struct inode **at = root;
+    struct inode *l = n->left;
+    struct inode *r = n->right;
+    while (*at != n) {
+        PRE(*at);
+        at = slice_cmp(inode_name(n), inode_name(*at)) < 0 ? &(*at)->left
+                                                           : &(*at)->right;
+    }
+    while (l && r)
+        if (rank(l) > rank(r)) {
+            *at = l;
+            at = &l->right;
+            l = l->right;
+        } else {
+            *at = r;
+            at = &r->left;
+            r = r->left;
+        }
+    *at = l ? l : r;
+    n->left = NULL;
+    n->right = NULL;
+}
+
+void inode_put_path(const struct inode *n, struct buf *out)
+{
+    const struct inode *up[GFS_DEPTH_MAX + 1];
+    size_t depth = 0;
+    for (; n->parent && depth <= GFS_DEPTH_MAX; n = n->parent)
+        up[depth++] = n;
+    while (depth > 0) {
+        depth--;
+        buf_append_slice(out, inode_name(up[depth]));
+        if (depth > 0)
+            buf_append_byte(out, '/');
+    }
+}

@@ -1,0 +1,505 @@
+/* Commands, executed. */
+#include "gfs-lite/namenode/machine.h"
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+
+/* --- life ------------------------------------------------------------------
+ */
+
+void machine_init(struct machine *m)
+{
+    *m = (struct machine){.applied = 0};
+    namespace_init(&m->names);
+}
+
+static void free_session(struct session *s)
+{
+    for (uint32_t i = 0; i < s->answer_count; i++)
+        mem_free(s->answers[i].bytes);
+    mem_free(s->answers);
+    mem_free(s->name);
+    mem_free(s);
+}
+
+void machine_close(struct machine *m)
+{
+    size_t at = 0;
+    struct session *s;
+    while ((s = id_map_next(&m->sessions, &at)))
+        free_session(s);
+    id_map_close(&m->sessions);
+    for (size_t i = 0; i < m->server_count; i++) {
+        mem_free(m->servers[i].address);
+        mem_free(m->servers[i].machine);
+        mem_free(m->servers[i].rack);
+    }
+    mem_free(m->servers);
+    namespace_close(&m->names);
+}
+
+/* --- sessions ---------------------------------------------------------------
+ */
+
+struct session *machine_session(const struct machine *m, uint64_t id)
+{
+    return id_map_get(&m->sessions, id);
+}
+
+struct session *
+machine_add_session(struct machine *m, uint64_t id, struct slice name)
+{
+    struct session *s = mem_zalloc(1, sizeof(*s));
+    s->id = id;
+    s->name = mem_strndup(name.data, name.len);
+    id_map_put(&m->sessions, s);
+    return s;
+}
+
+void session_keep_answer(struct session *s, uint64_t sequence, struct slice a)
+{
+    struct session_answer *kept;
+    s->answers =
+        mem_realloc(s->answers, (s->answer_count + 1) * sizeof(*s->answers));
+    kept = &s->answers[s->answer_count++];
+    kept->sequence = sequence;
+    kept->bytes = mem_strndup(a.data, a.len);
+    kept->len = (uint32_t)a.len;
+}
+
+/* The client has the answers of all up to @answered. */
+static void drop_answers(struct session *s, uint64_t answered)
+{
+    uint32_t kept = 0;
+    if (answered <= s->answered)
+        return;
+    s->answered = answered;
+    for (uint32_t i = 0; i < s->answer_count; i++)
+        if (s->answers[i].sequence <= answered)
+            mem_free(s->answers[i].bytes);
+        else
+            s->answers[kept++] = s->answers[i];
+    s->answer_count = kept;
+}
+
+static const struct session_answer *find_answer(const struct session *s,
+                                                uint64_t sequence)
+{
+    for (uint32_t i = 0; i < s->answer_count; i++)
+        if (s->answers[i].sequence == sequence)
+            return &s->answers[i];
+    return NULL;
+}
+
+static int open_session(struct machine *m,
+                        uint64_t index,
+                        const struct gfs_command *c,
+                        struct gfs_result *r,
+                        struct err *err)
+{
+    if (m->sessions.count >= SESSIONS_MAX)
+        return err_set(err, ERR_EXHAUSTED, "%u sessions are open",
+                       SESSIONS_MAX);
+    machine_add_session(m, index, c->text);
+    r->session = index;
+    return 0;
+}
+
+/* Its files stay open, of nobody, until the leader has sealed them. */
+static void end_session(struct machine *m, uint64_t id)
+{
+    struct session *s = machine_session(m, id);
+    if (!s)
+        return;
+    namespace_unlock_all(&m->names, id);
+    id_map_remove(&m->sessions, id);
+    free_session(s);
+}
+
+/* --- writing -----------------------------------------------------------------
+ */
+
+static const char *holder_name(const struct machine *m, uint64_t session)
+{
+    const struct session *s = machine_session(m, session);
+    return s ? s->name : "a client that is gone";
+}
+
+static uint8_t replication_of(const struct gfs_command *c)
+{
+    uint32_t n = MAX_OF(c->replication, 1);
+    return (uint8_t)MIN_OF(n, GFS_REPLICAS_MAX);
+}
+
+static int create(struct machine *m,
+                  uint64_t index,
+                  const struct gfs_command *c,
+                  struct gfs_result *r,
+                  struct err *err)
+{
+    bool shared = c->flags & GFS_SHARED;
+    struct inode *file;
+    int rc = namespace_create(&m->names, c->path, c->flags & GFS_EXCLUSIVE,
+                              replication_of(c), c->time_us, &file, err);
+    if (rc)
+        return rc;
+    namespace_open(&m->names, file, shared ? 0 : c->session, index, shared);
+    r->file = file->id;
+    r->epoch = index;
+    return 0;
+}
+
+static int append_open(struct machine *m,
+                       uint64_t index,
+                       const struct gfs_command *c,
+                       struct gfs_result *r,
+                       struct err *err)
+{
+    bool shared = c->flags & GFS_SHARED;
+    struct open_file *o;
+    struct inode *file;
+    int rc = namespace_find(&m->names, c->path, &file, err);
+    if (rc)
+        return rc;
+    if (file->is_directory)
+        return err_set(err, ERR_INVALID, "%.*s: is a directory",
+                       SLICE_ARG(c->path));
+    o = id_map_get(&m->names.open_files, file->id);
+    r->file = file->id;
+    if (o && !(o->shared && shared))
+        return err_set(
+            err, ERR_BUSY, "%.*s is being written by %s", SLICE_ARG(c->path),
+            o->shared ? "record appends" : holder_name(m, o->session));
+    if (!o)
+        o = namespace_open(&m->names, file, shared ? 0 : c->session, index,
+                           shared);
+    r->epoch = o->epoch;
+    r->length = inode_bytes(file);
+    return 0;
+}
+
+/* The writer says how long its last chunk became. */
+static int seal_by_writer(struct machine *m,
+                          const struct gfs_command *c,
+                          struct inode *file,
+                          struct err *err)
+{
+    struct chunk *last = inode_last_chunk(file);
+    if (!last || last->sealed)
+        return 0; /* A recovery was faster, or there is nothing to seal. */
+    if (last->handle != c->chunk || last->pending != last->version)
+        return err_set(err, ERR_ABORTED,
+                       "%.*s: its last chunk is being recovered",
+                       SLICE_ARG(inode_name(file)));
+    if (c->length > GFS_CHUNK_BYTES)
+        return err_set(err, ERR_INVALID, "a chunk of %llu bytes",
+                       (unsigned long long)c->length);
+    namespace_seal(&m->names, file, (uint32_t)c->length, c->time_us);
+    return 0;
+}
+
+static void put_chunk(const struct open_file *o,
+                      const struct chunk *chunk,
+                      struct gfs_result *r)
+{
+    r->chunk = chunk->handle;
+    r->version = chunk->version;
+    r->servers = o->chain;
+}
+
+static int allocate(struct machine *m,
+                    const struct gfs_command *c,
+                    struct gfs_result *r,
+                    struct err *err)
+{
+    struct open_file *o;
+    struct inode *file;
+    struct chunk *chunk;
+    int rc = namespace_writer(&m->names, c->file, c->epoch, &file, &o, err);
+    if (rc)
+        return rc;
+    chunk = inode_last_chunk(file);
+    if (o->shared && chunk && !chunk->sealed) {
+        put_chunk(o, chunk, r); /* Another appender was faster. */
+        return 0;
+    }
+    rc = seal_by_writer(m, c, file, err);
+    if (rc == 0)
+        rc = namespace_add_chunk(&m->names, file, &chunk, err);
+    if (rc)
+        return rc;
+    o->chain = c->servers;
+    put_chunk(o, chunk, r);
+    return 0;
+}
+
+static int
+close_by_writer(struct machine *m, const struct gfs_command *c, struct err *err)
+{
+    struct open_file *o;
+    struct inode *file;
+    int rc = namespace_writer(&m->names, c->file, c->epoch, &file, &o, err);
+    if (rc == 0)
+        rc = seal_by_writer(m, c, file, err);
+    if (rc == 0)
+        namespace_close_file(&m->names, file, c->time_us);
+    return rc;
+}
+
+/* --- recovery, by the leader
+ * --------------------------------------------------- */
+
+/* The file numbered c->file with c->chunk unsealed at its end. */
+static int find_unsealed(const struct machine *m,
+                         const struct gfs_command *c,
+                         struct inode **file,
+                         struct chunk **chunk,
+                         struct err *err)
+{
+    *file = id_map_get(&m->names.inodes, c->file);
+    *chunk = *file && !(*file)->is_directory ? inode_last_chunk(*file) : NULL;
+    if (!*file || !id_map_get(&m->names.open_files, c->file))
+        return err_set(err, ERR_NOTFOUND, "no such open file");
+    if (!*chunk || (*chunk)->sealed || (*chunk)->handle != c->chunk)
+        return err_set(err, ERR_ABORTED, "the chunk was sealed meanwhile");
+    return 0;
+}
+
+static int fence(struct machine *m,
+                 const struct gfs_command *c,
+                 struct gfs_result *r,
+                 struct err *err)
+{
+    struct inode *file;
+    struct chunk *chunk;
+    int rc = find_unsealed(m, c, &file, &chunk, err);
+    if (rc)
+        return rc;
+    r->version = ++chunk->pending;
+    return 0;
+}
+
+static int seal(struct machine *m,
+                const struct gfs_command *c,
+                struct gfs_result *r,
+                struct err *err)
+{
+    struct inode *file = id_map_get(&m->names.inodes, c->file);
+    struct chunk *chunk;
+    int rc = 0;
+    if (c->chunk)
+        rc = find_unsealed(m, c, &file, &chunk, err);
+    if (rc)
+        return rc;
+    if (c->chunk && chunk->pending != c->version)
+        return err_set(err, ERR_ABORTED, "a later recovery has begun");
+    if (c->length > GFS_CHUNK_BYTES)
+        return err_set(err, ERR_INVALID, "chunk length");
+    if (c->chunk)
+        namespace_seal(&m->names, file, (uint32_t)c->length, c->time_us);
+    if (!file || file->is_directory)
+        return err_set(err, ERR_NOTFOUND, "no such file");
+    chunk = inode_last_chunk(file);
+    if ((c->flags & GFS_CLOSE) && (!chunk || chunk->sealed))
+        namespace_close_file(&m->names, file, c->time_us);
+    r->length = c->length;
+    return 0;
+}
+
+/* --- servers ---------------------------------------------------------------
+ */
+
+int machine_server_number(const struct machine *m, uint64_t own_id)
+{
+    for (size_t i = 0; i < m->server_count; i++)
+        if (m->servers[i].own_id == own_id)
+            return (int)i;
+    return -1;
+}
+
+struct server_entry *machine_add_server(struct machine *m, uint64_t own_id)
+{
+    struct server_entry *s;
+    m->servers =
+        mem_realloc(m->servers, (m->server_count + 1) * sizeof(*m->servers));
+    s = &m->servers[m->server_count++];
+    *s = (struct server_entry){.own_id = own_id};
+    return s;
+}
+
+static void replace_text(char **text, struct slice s)
+{
+    mem_free(*text);
+    *text = mem_strndup(s.data, s.len);
+}
+
+static int register_server(struct machine *m,
+                           const struct gfs_command *c,
+                           struct gfs_result *r,
+                           struct err *err)
+{
+    int number = machine_server_number(m, c->chunk);
+    struct server_entry *s;
+    if (number < 0 && m->server_count >= SERVERS_MAX)
+        return err_set(err, ERR_EXHAUSTED, "too many chunk servers");
+    s = number < 0 ? machine_add_server(m, c->chunk) : &m->servers[number];
+    replace_text(&s->address, c->text);
+    replace_text(&s->machine, c->path);
+    replace_text(&s->rack, c->to);
+    if (s->state == GFS_SERVER_GONE)
+        s->state = GFS_SERVER_IN_SERVICE; /* It is back. */
+    r->servers.count = 1;
+    r->servers.numbers[0] = (uint16_t)(s - m->servers);
+    return 0;
+}
+
+static int set_server_state(struct machine *m,
+                            const struct gfs_command *c,
+                            struct err *err)
+{
+    int number = machine_server_number(m, c->chunk);
+    if (number < 0)
+        return err_set(err, ERR_NOTFOUND, "no such chunk server");
+    if (c->flags > GFS_SERVER_GONE)
+        return err_set(err, ERR_INVALID, "state of a chunk server");
+    m->servers[number].state = (enum gfs_server_state)c->flags;
+    return 0;
+}
+
+/* --- dispatch ---------------------------------------------------------------
+ */
+
+static int lock(struct machine *m,
+                const struct gfs_command *c,
+                struct gfs_result *r,
+                struct err *err)
+{
+    struct inode *file;
+    uint64_t holder;
+    int rc = namespace_lock(&m->names, c->path, c->session, c->time_us, &file,
+                            &holder, err);
+    if (rc == ERR_BUSY)
+        err_set(err, rc, "%.*s: held by %s", SLICE_ARG(c->path),
+                holder_name(m, holder));
+    if (rc == 0)
+        r->file = file->id;
+    return rc;
+}
+
+static int
+remove_path(struct machine *m, const struct gfs_command *c, struct err *err)
+{
+    if (c->flags & GFS_TRASH)
+        return namespace_discard(&m->names, c->path, c->time_us, err);
+    return namespace_remove(&m->names, c->path, c->flags & GFS_TREE, c->time_us,
+                            err);
+}
+
+static int execute(struct machine *m,
+                   uint64_t index,
+                   const struct gfs_command *c,
+                   struct gfs_result *r,
+                   struct err *err)
+{
+    struct namespace *ns = &m->names;
+    struct inode *made;
+    switch (c->op) {
+    case GFS_OP_SESSION_OPEN: return open_session(m, index, c, r, err);
+    case GFS_OP_SESSION_CLOSE:
+    case GFS_OP_SESSION_EXPIRE: end_session(m, c->session); return 0;
+    case GFS_OP_MKDIRS:
+        return namespace_mkdirs(ns, c->path, c->time_us, &made, err);
+    case GFS_OP_CREATE: return create(m, index, c, r, err);
+    case GFS_OP_APPEND_OPEN: return append_open(m, index, c, r, err);
+    case GFS_OP_RENAME:
+        return namespace_rename(ns, c->path, c->to, c->time_us, err);
+    case GFS_OP_REMOVE: return remove_path(m, c, err);
+    case GFS_OP_SET_REPLICATION:
+        return namespace_set_replication(ns, c->path, replication_of(c), err);
+    case GFS_OP_SNAPSHOT:
+        return namespace_snapshot(ns, c->path, c->to, c->time_us, &r->file,
+                                  err);
+    case GFS_OP_SET_QUOTA:
+        return namespace_set_quota(ns, c->path, c->length, c->bytes, err);
+    case GFS_OP_LOCK: return lock(m, c, r, err);
+    case GFS_OP_UNLOCK: return namespace_unlock(ns, c->file, c->session, err);
+    case GFS_OP_ALLOCATE: return allocate(m, c, r, err);
+    case GFS_OP_CLOSE: return close_by_writer(m, c, err);
+    case GFS_OP_FENCE: return fence(m, c, r, err);
+    case GFS_OP_SEAL: return seal(m, c, r, err);
+    case GFS_OP_TRASH_EXPIRE: namespace_empty_trash(ns, c->length); return 0;
+    case GFS_OP_SERVER_REGISTER: return register_server(m, c, r, err);
+    case GFS_OP_SERVER_STATE: return set_server_state(m, c, err);
+    }
+    return err_set(err, ERR_UNSUPPORTED, "unknown command %d", (int)c->op);
+}
+
+static void execute_into(struct machine *m,
+                         uint64_t index,
+                         const struct gfs_command *c,
+                         struct buf *reply)
+{
+    struct gfs_result r = {.code = 0};
+    struct err err = ERR_INIT;
+    r.code = execute(m, index, c, &r, &err);
+    if (r.code) {
+        r.text = slice_str(err.text);
+        r.hint = slice_str(err.hint);
+    }
+    gfs_result_put(&r, reply);
+}
+
+static void refuse(int code, const char *why, struct buf *reply)
+{
+    gfs_result_put(&(struct gfs_result){.code = code, .text = slice_str(why)},
+                   reply);
+}
+
+/* Commands of a session: each is executed once, however often it comes. */
+static void apply_in_session(struct machine *m,
+                             uint64_t index,
+                             const struct gfs_command *c,
+                             struct buf *reply)
+{
+    struct session *s = machine_session(m, c->session);
+    const struct session_answer *kept;
+    size_t at = reply->len;
+    if (!s) {
+        refuse(ERR_CLOSED, "the session has ended", reply);
+        return;
+    }
+    kept = find_answer(s, c->sequence);
+    if (kept) {
+        buf_append(reply, kept->bytes, kept->len);
+        return;
+    }
+    drop_answers(s, c->answered);
+    if (c->sequence <= s->answered) {
+        refuse(ERR_ABORTED, "a command from long ago", reply);
+        return;
+    }
+    if (s->answer_count >= SESSION_ANSWERS_MAX) {
+        refuse(ERR_EXHAUSTED, "too many commands of one session", reply);
+        return;
+    }
+    execute_into(m, index, c, reply);
+    session_keep_answer(s, c->sequence,
+                        slice_sub(buf_slice(reply), at, reply->len));
+}
+
+void machine_apply(struct machine *m,
+                   uint64_t index,
+                   struct slice command,
+                   struct buf *reply)
+{
+    struct gfs_command c;
+    struct err err = ERR_INIT;
+    m->applied = index;
+    if (gfs_command_get(command, &c, &err))
+        refuse(err.code, err.text, reply);
+    else if (gfs_op_is_for_clients(c.op) && c.op != GFS_OP_SESSION_OPEN &&
+             c.op != GFS_OP_SESSION_CLOSE)
+        apply_in_session(m, index, &c, reply);
+    else
+        execute_into(m, index, &c, reply);
+}

@@ -1,0 +1,82 @@
+/* The namenode's replicated state: one step for each command of the log.
+ *
+ *     machine_init(&m)
+ *     machine_apply(&m, index, command, &reply)    in the order of the log
+ *     machine_save(&m, &image), machine_load(&m, image, &err)
+ *
+ * Deterministic: what members of a cell apply in the same order gives the same
+ * state and the same answers. One thread.
+ */
+#ifndef GFS_LITE_NAMENODE_MACHINE_H
+#define GFS_LITE_NAMENODE_MACHINE_H
+
+#include "gfs-lite/namenode/namespace.h"
+
+/* Most answers kept for a session: as many commands may be under way. */
+#define SESSION_ANSWERS_MAX 256
+/* Most sessions, and most chunk servers ever registered. */
+#define SESSIONS_MAX 100000
+#define SERVERS_MAX  UINT16_MAX
+
+/* The answer to a command, kept until the client says that it has it. */
+struct session_answer {
+    uint64_t sequence;
+    char *bytes; /* Owned. */
+    uint32_t len;
+};
+
+struct session {
+    uint64_t id;       /* First: see id_map.h. */
+    uint64_t answered; /* The client has all answers up to here. */
+    char *name;        /* Owned. */
+    struct session_answer *answers;
+    uint32_t answer_count;
+};
+
+/* A chunk server that was ever registered; its number is its place. */
+struct server_entry {
+    uint64_t own_id; /* Chosen by itself when its disk was first used. */
+    enum gfs_server_state state;
+    char *address; /* Owned. */
+    char *machine; /* Owned. */
+    char *rack;    /* Owned. */
+};
+
+struct machine {
+    struct namespace names;
+    struct id_map sessions; /* struct session, owned. */
+    struct server_entry *servers;
+    size_t server_count;
+    uint64_t applied; /* Index of the last command. */
+};
+
+void machine_init(struct machine *m);
+void machine_close(struct machine *m);
+
+/* Execute @command, entry @index of the log, and append its result. A malformed
+ * command is answered with an error. */
+void machine_apply(struct machine *m,
+                   uint64_t index,
+                   struct slice command,
+                   struct buf *reply);
+
+/* Append the state to @out: docs/formats.md. */
+void machine_save(const struct machine *m, struct buf *out);
+/* Replace the state; an empty image is that of a new file system. On error the
+ * state is empty. Errors: ERR_CORRUPT, ERR_UNSUPPORTED. */
+MUST_CHECK int
+machine_load(struct machine *m, struct slice image, struct err *err);
+
+struct session *machine_session(const struct machine *m, uint64_t id);
+/* The number of the server with @own_id, or -1. */
+int machine_server_number(const struct machine *m, uint64_t own_id);
+
+/* --- for the image ----------------------------------------------------------
+ */
+
+struct session *
+machine_add_session(struct machine *m, uint64_t id, struct slice name);
+void session_keep_answer(struct session *s, uint64_t sequence, struct slice a);
+struct server_entry *machine_add_server(struct machine *m, uint64_t own_id);
+
+#endif /* GFS_LITE_NAMENODE_MACHINE_H */

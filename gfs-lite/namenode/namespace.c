@@ -1,0 +1,466 @@
+/* The tree of names. */
+#include "gfs-lite/namenode/namespace.h"
+
+#include <stdio.h>
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "gfs-lite/namenode/path.h"
+
+/* --- counting ----------------------------------------------------------- */
+
+/* What one entry and all below it add to the directories above. */
+struct weight {
+    uint64_t entries;
+    uint64_t files;
+    uint64_t bytes;
+};
+
+static struct weight weigh(const struct inode *n)
+{
+    const struct directory *d = n->u.directory;
+    if (!n->is_directory)
+        return (struct weight){1, 1, inode_bytes(n)};
+    return (struct weight){1 + d->entry_count, d->file_count, d->bytes};
+}
+
+static void add_weight(struct inode *parent, struct weight w)
+{
+    for (; parent; parent = parent->parent) {
+        parent->u.directory->entry_count += w.entries;
+        parent->u.directory->file_count += w.files;
+        parent->u.directory->bytes += w.bytes;
+    }
+}
+
+static struct weight negative(struct weight w)
+{
+    return (struct weight){0 - w.entries, 0 - w.files, 0 - w.bytes};
+}
+
+/* May @w more be below @parent? What is below @except already does not count.
+ */
+static int check_quota(const struct inode *parent,
+                       struct weight w,
+                       const struct inode *except,
+                       struct err *err)
+{
+    for (; parent && parent != except; parent = parent->parent) {
+        const struct directory *d = parent->u.directory;
+        if (d->entry_quota && d->entry_count + w.entries > d->entry_quota)
+            return err_set(err, ERR_EXHAUSTED,
+                           "%.*s: quota of %llu files and directories",
+                           SLICE_ARG(inode_name(parent)),
+                           (unsigned long long)d->entry_quota);
+        if (d->byte_quota && d->bytes + w.bytes > d->byte_quota)
+            return err_set(err, ERR_EXHAUSTED, "%.*s: quota of %llu bytes",
+                           SLICE_ARG(inode_name(parent)),
+                           (unsigned long long)d->byte_quota);
+    }
+    return 0;
+}
+
+/* --- linking ------------------------------------------------------------- */
+
+void namespace_attach(struct namespace *ns,
+                      struct inode *parent,
+                      struct inode *n)
+{
+    n->parent = parent;
+    entries_add(&parent->u.directory->entries, n);
+    add_weight(parent, weigh(n));
+    if (!id_map_get(&ns->inodes, n->id))
+        id_map_put(&ns->inodes, n);
+}
+
+static void detach(struct inode *n)
+{
+    add_weight(n->parent, negative(weigh(n)));
+    entries_remove(&n->parent->u.directory->entries, n);
+    n->parent = NULL;
+}
+
+static struct inode *make_entry(struct namespace *ns,
+                                struct inode *parent,
+                                struct slice name,
+                                bool is_directory,
+                                uint64_t time_us)
+{
+    struct inode *n = inode_new(ns->next_id++, name, is_directory, time_us);
+    namespace_attach(ns, parent, n);
+    parent->modified_us = time_us;
+    return n;
+}
+
+static void forget_item(struct id_map *m, uint64_t id)
+{
+    void *item = id_map_get(m, id);
+    if (!item)
+        return;
+    id_map_remove(m, id);
+    mem_free(item);
+}
+
+/* Free one inode that is in no directory and has no entries. */
+static void release(struct namespace *ns, struct inode *n)
+{
+    while (!n->is_directory && n->chunk_count) {
+        struct chunk *c = inode_last_chunk(n);
+        inode_drop_chunk(n);
+        chunk_map_unref(&ns->chunks, c);
+    }
+    forget_item(&ns->open_files, n->id);
+    forget_item(&ns->locks, n->id);
+    id_map_remove(&ns->inodes, n->id);
+    inode_free(n);
+}
+
+/* Free @top, which is in no directory, and all below it. Walks by the links, so
+ * that no depth is too great. */
+static void destroy(struct namespace *ns, struct inode *top)
+{
+    struct inode *n = top;
+    bool done = false;
+    while (!done) {
+        struct inode *up = n->parent;
+        if (n->is_directory && n->u.directory->entries) {
+            n = n->u.directory->entries;
+            continue;
+        }
+        done = n == top;
+        if (!done)
+            entries_remove(&up->u.directory->entries, n);
+        release(ns, n);
+        n = up;
+    }
+}
+
+/* --- life ----------------------------------------------------------------- */
+
+void namespace_init(struct namespace *ns)
+{
+    *ns = (struct namespace){.next_id = 1};
+    chunk_map_init(&ns->chunks);
+    ns->root = inode_new(ns->next_id++, SLICE_EMPTY, true, 0);
+    id_map_put(&ns->inodes, ns->root);
+}
+
+static void free_items(struct id_map *m)
+{
+    size_t at = 0;
+    void *item;
+    while ((item = id_map_next(m, &at)))
+        mem_free(item);
+    id_map_close(m);
+}
+
+void namespace_close(struct namespace *ns)
+{
+    destroy(ns, ns->root);
+    id_map_close(&ns->inodes);
+    free_items(&ns->open_files);
+    free_items(&ns->locks);
+    chunk_map_close(&ns->chunks);
+}
+
+/* --- looking -------------------------------------------------------------- */
+
+static int not_found(struct slice path, struct err *err)
+{
+    return err_set(err, ERR_NOTFOUND, "%.*s: no such file or directory",
+                   SLICE_ARG(path));
+}
+
+int namespace_find(const struct namespace *ns,
+                   struct slice path,
+                   struct inode **out,
+                   struct err *err)
+{
+    struct slice rest = path;
+    struct slice part;
+    struct inode *n = ns->root;
+    int rc = path_check(path, err);
+    *out = NULL;
+    if (rc)
+        return rc;
+    while ((part = path_next(&rest)).len) {
+        n = n->is_directory ? entries_find(n->u.directory->entries, part)
+                            : NULL;
+        if (!n)
+            return not_found(path, err);
+    }
+    *out = n;
+    return 0;
+}
+
+int namespace_writer(const struct namespace *ns,
+                     uint64_t id,
+                     uint64_t epoch,
+                     struct inode **file,
+                     struct open_file **open,
+                     struct err *err)
+{
+    *file = id_map_get(&ns->inodes, id);
+    *open = id_map_get(&ns->open_files, id);
+    if (!*file || (*file)->is_directory)
+        return err_set(err, ERR_NOTFOUND, "the file has been removed");
+    if (!*open || (*open)->epoch != epoch)
+        return err_set(err, ERR_ABORTED, "%.*s: this writer's lease has ended",
+                       SLICE_ARG(inode_name(*file)));
+    return 0;
+}
+
+/* --- making ----------------------------------------------------------------
+ */
+
+static int not_a_directory(const struct inode *n, struct err *err)
+{
+    return err_set(err, ERR_INVALID, "%.*s is not a directory",
+                   SLICE_ARG(inode_name(n)));
+}
+
+int namespace_mkdirs(struct namespace *ns,
+                     struct slice path,
+                     uint64_t time_us,
+                     struct inode **out,
+                     struct err *err)
+{
+    struct inode *n = ns->root;
+    struct slice part;
+    int rc = path_check(path, err);
+    *out = NULL;
+    while (rc == 0 && (part = path_next(&path)).len) {
+        struct inode *next = entries_find(n->u.directory->entries, part);
+        if (!next) {
+            rc = check_quota(n, (struct weight){1, 0, 0}, NULL, err);
+            if (rc == 0)
+                next = make_entry(ns, n, part, true, time_us);
+        } else if (!next->is_directory) {
+            rc = not_a_directory(next, err);
+        }
+        n = next;
+    }
+    if (rc == 0)
+        *out = n;
+    return rc;
+}
+
+/* The directory that holds the last part of @path, made if @make says so. */
+static int find_parent(struct namespace *ns,
+                       struct slice path,
+                       bool make,
+                       uint64_t time_us,
+                       struct inode **parent,
+                       struct slice *name,
+                       struct err *err)
+{
+    struct slice above;
+    int rc = path_check(path, err);
+    if (rc)
+        return rc;
+    *name = path_last(path, &above);
+    if (name->len == 0)
+        return err_set(err, ERR_INVALID, "\"%.*s\" is the root",
+                       SLICE_ARG(path));
+    if (make)
+        return namespace_mkdirs(ns, above, time_us, parent, err);
+    rc = namespace_find(ns, above, parent, err);
+    if (rc == 0 && !(*parent)->is_directory)
+        rc = not_a_directory(*parent, err);
+    return rc;
+}
+
+int namespace_create(struct namespace *ns,
+                     struct slice path,
+                     bool exclusive,
+                     uint8_t replication,
+                     uint64_t time_us,
+                     struct inode **out,
+                     struct err *err)
+{
+    struct inode *parent;
+    struct inode *old;
+    struct slice name;
+    int rc = find_parent(ns, path, true, time_us, &parent, &name, err);
+    *out = NULL;
+    if (rc)
+        return rc;
+    old = entries_find(parent->u.directory->entries, name);
+    if (old && exclusive)
+        return err_set(err, ERR_EXISTS, "%.*s exists", SLICE_ARG(path));
+    if (old && old->is_directory)
+        return err_set(err, ERR_INVALID, "%.*s: is a directory",
+                       SLICE_ARG(path));
+    rc = old ? 0 : check_quota(parent, (struct weight){1, 1, 0}, NULL, err);
+    if (rc)
+        return rc;
+    if (old) {
+        detach(old);
+        destroy(ns, old);
+    }
+    *out = make_entry(ns, parent, name, false, time_us);
+    (*out)->replication = replication;
+    return 0;
+}
+
+/* --- moving and removing ----------------------------------------------------
+ */
+
+static bool is_below(const struct inode *n, const struct inode *above)
+{
+    while (n && n != above)
+        n = n->parent;
+    return n != NULL;
+}
+
+/* May @n take the place of @old (NULL: nobody's)? */
+static int check_replace(const struct inode *n,
+                         const struct inode *old,
+                         struct slice to,
+                         struct err *err)
+{
+    if (!old)
+        return 0;
+    if (n->is_directory != old->is_directory)
+        return err_set(err, ERR_INVALID, "%.*s: %s", SLICE_ARG(to),
+                       old->is_directory ? "is a directory"
+                                         : "is not a directory");
+    if (old->is_directory && old->u.directory->entries)
+        return err_set(err, ERR_EXISTS, "%.*s: is not empty", SLICE_ARG(to));
+    return 0;
+}
+
+static struct inode *common_ancestor(struct inode *a, const struct inode *b)
+{
+    while (a && !is_below(b, a))
+        a = a->parent;
+    return a;
+}
+
+/* Give @n the name @name below @parent. */
+static void move(struct namespace *ns,
+                 struct inode *n,
+                 struct inode *parent,
+                 struct slice name,
+                 uint64_t time_us)
+{
+    n->parent->modified_us = time_us;
+    detach(n);
+    inode_rename(n, name);
+    namespace_attach(ns, parent, n);
+    parent->modified_us = time_us;
+}
+
+int namespace_rename(struct namespace *ns,
+                     struct slice from,
+                     struct slice to,
+                     uint64_t time_us,
+                     struct err *err)
+{
+    struct inode *n;
+    struct inode *parent;
+    struct inode *old;
+    struct slice name;
+    int rc = namespace_find(ns, from, &n, err);
+    if (rc == 0)
+        rc = find_parent(ns, to, false, time_us, &parent, &name, err);
+    if (rc)
+        return rc;
+    if (n == ns->root || is_below(parent, n))
+        return err_set(err, ERR_INVALID, "%.*s: cannot move below itself",
+                       SLICE_ARG(from));
+    old = entries_find(parent->u.directory->entries, name);
+    if (old == n)
+        return 0;
+    rc = check_replace(n, old, to, err);
+    if (rc == 0)
+        rc = check_quota(parent, weigh(n), common_ancestor(n->parent, parent),
+                         err);
+    if (rc)
+        return rc;
+    if (old) {
+        detach(old);
+        destroy(ns, old);
+    }
+    move(ns, n, parent, name, time_us);
+    return 0;
+}
+
+static void
+remove_inode(struct namespace *ns, struct inode *n, uint64_t time_us)
+{
+    n->parent->modified_us = time_us;
+    detach(n);
+    destroy(ns, n);
+}
+
+int namespace_remove(struct namespace *ns,
+                     struct slice path,
+                     bool tree,
+                     uint64_t time_us,
+                     struct err *err)
+{
+    struct inode *n;
+    int rc = namespace_find(ns, path, &n, err);
+    if (rc)
+        return rc;
+    if (n->is_directory && !tree)
+        return err_set(err, ERR_INVALID, "%.*s: is a directory",
+                       SLICE_ARG(path));
+    if (n != ns->root) {
+        remove_inode(ns, n, time_us);
+        return 0;
+    }
+    while (n->u.directory->entries)
+        remove_inode(ns, n->u.directory->entries, time_us);
+    return 0;
+}
+
+/* --- the trash ---------------------------------------------------------------
+ */
+
+static struct inode *trash_of(const struct namespace *ns)
+{
+    struct inode *t = entries_find(ns->root->u.directory->entries,
+                                   SLICE_LIT(NAMESPACE_TRASH));
+    return t && t->is_directory ? t : NULL;
+}
+
+int namespace_discard(struct namespace *ns,
+                      struct slice path,
+                      uint64_t time_us,
+                      struct err *err)
+{
+    struct buf to = BUF_INIT;
+    struct inode *n;
+    struct inode *parent;
+    struct slice above;
+    int rc = namespace_find(ns, path, &n, err);
+    if (rc)
+        return rc;
+    if (n == ns->root || (trash_of(ns) && is_below(n, trash_of(ns))))
+        return namespace_remove(ns, path, true, time_us, err);
+    /* The number makes removals of one instant differ. */
+    buf_printf(&to, "%s/%020llu-%llu/", NAMESPACE_TRASH,
+               (unsigned long long)time_us, (unsigned long long)n->id);
+    path_last(path, &above);
+    buf_append_slice(&to, above);
+    rc = namespace_mkdirs(ns, buf_slice(&to), time_us, &parent, err);
+    if (rc == 0)
+        move(ns, n, parent, inode_name(n), time_us);
+    buf_close(&to);
+    return rc;
+}
+
+void namespace_empty_trash(struct namespace *ns, uint64_t before_us)
+{
+    struct inode *trash = trash_of(ns);
+    struct inode *n;
+    char limit[32];
+    if (!trash)
+        return;
+    snprintf(limit, sizeof(limit), "%020llu", (unsigned long long)before_us);
+    while ((n = entries_first(trash->u.directory->entries)) &&
+           slice_cmp(inode_name(n), slice_str(limit)) < 0)
+        remove_inode(ns, n, before_us);
+}

@@ -1,0 +1,137 @@
+/* Files that are written, and files that are locked. */
+#include "base/core/panic.h"
+#include "gfs-lite/namenode/namespace.h"
+
+struct open_file *namespace_open(struct namespace *ns,
+                                 struct inode *file,
+                                 uint64_t session,
+                                 uint64_t epoch,
+                                 bool shared)
+{
+    struct open_file *o = mem_zalloc(1, sizeof(*o));
+    o->id = file->id;
+    o->session = session;
+    o->epoch = epoch;
+    o->shared = shared;
+    id_map_put(&ns->open_files, o);
+    return o;
+}
+
+void namespace_close_file(struct namespace *ns,
+                          struct inode *file,
+                          uint64_t time_us)
+{
+    const struct chunk *last = inode_last_chunk(file);
+    struct open_file *o = id_map_get(&ns->open_files, file->id);
+    PRE(!last || last->sealed);
+    if (!o)
+        return;
+    id_map_remove(&ns->open_files, file->id);
+    mem_free(o);
+    file->modified_us = time_us;
+}
+
+static int quota_reached(const struct inode *file, struct err *err)
+{
+    for (const struct inode *n = file->parent; n; n = n->parent)
+        if (n->u.directory->byte_quota &&
+            n->u.directory->bytes >= n->u.directory->byte_quota)
+            return err_set(err, ERR_EXHAUSTED, "%.*s: quota of %llu bytes",
+                           SLICE_ARG(inode_name(n)),
+                           (unsigned long long)n->u.directory->byte_quota);
+    return 0;
+}
+
+int namespace_add_chunk(struct namespace *ns,
+                        struct inode *file,
+                        struct chunk **out,
+                        struct err *err)
+{
+    const struct chunk *last = inode_last_chunk(file);
+    int rc = quota_reached(file, err);
+    PRE(!last || last->sealed);
+    *out = NULL;
+    if (rc)
+        return rc;
+    *out = chunk_map_add(&ns->chunks, file->replication);
+    inode_add_chunk(file, *out);
+    return 0;
+}
+
+void namespace_seal(struct namespace *ns,
+                    struct inode *file,
+                    uint32_t length,
+                    uint64_t time_us)
+{
+    struct chunk *c = inode_last_chunk(file);
+    PRE(c && !c->sealed);
+    file->modified_us = time_us;
+    if (length == 0) {
+        inode_drop_chunk(file);
+        chunk_map_unref(&ns->chunks, c);
+        return;
+    }
+    c->sealed = true;
+    c->length = length;
+    c->version = c->pending;
+    for (struct inode *n = file->parent; n; n = n->parent)
+        n->u.directory->bytes += length;
+}
+
+/* --- locks -------------------------------------------------------------------
+ */
+
+int namespace_lock(struct namespace *ns,
+                   struct slice path,
+                   uint64_t session,
+                   uint64_t time_us,
+                   struct inode **out,
+                   uint64_t *holder,
+                   struct err *err)
+{
+    struct lock_entry *l;
+    int rc = namespace_find(ns, path, out, err);
+    *holder = 0;
+    if (rc == ERR_NOTFOUND)
+        rc = namespace_create(ns, path, true, 1, time_us, out, err);
+    if (rc)
+        return rc;
+    if ((*out)->is_directory)
+        return err_set(err, ERR_INVALID, "%.*s: is a directory",
+                       SLICE_ARG(path));
+    l = id_map_get(&ns->locks, (*out)->id);
+    if (l) {
+        *holder = l->session;
+        return err_set(err, ERR_BUSY, "%.*s is locked", SLICE_ARG(path));
+    }
+    l = mem_zalloc(1, sizeof(*l));
+    l->id = (*out)->id;
+    l->session = session;
+    id_map_put(&ns->locks, l);
+    return 0;
+}
+
+int namespace_unlock(struct namespace *ns,
+                     uint64_t id,
+                     uint64_t session,
+                     struct err *err)
+{
+    struct lock_entry *l = id_map_get(&ns->locks, id);
+    if (!l || l->session != session)
+        return err_set(err, ERR_NOTFOUND, "the lock is not held");
+    id_map_remove(&ns->locks, id);
+    mem_free(l);
+    return 0;
+}
+
+void namespace_unlock_all(struct namespace *ns, uint64_t session)
+{
+    size_t at = 0;
+    struct lock_entry *l;
+    while ((l = id_map_next(&ns->locks, &at)))
+        if (l->session == session) {
+            id_map_remove(&ns->locks, l->id);
+            mem_free(l);
+            at = 0; /* Removing moves others. */
+        }
+}

@@ -1,0 +1,62 @@
+/* Paths, part by part. */
+#include "gfs-lite/namenode/path.h"
+
+#include "gfs-lite/command.h"
+
+static bool counts(struct slice part)
+{
+    return part.len > 0 && !slice_eq_str(part, ".");
+}
+
+struct slice path_next(struct slice *path)
+{
+    while (path->len) {
+        size_t end = slice_find_byte(*path, '/');
+        struct slice part = slice_sub(*path, 0, end);
+        *path = slice_sub(*path, end + 1, path->len);
+        if (counts(part))
+            return part;
+    }
+    return SLICE_EMPTY;
+}
+
+struct slice path_last(struct slice path, struct slice *parent)
+{
+    struct slice rest = path;
+    struct slice last = SLICE_EMPTY;
+    struct slice part;
+    *parent = SLICE_EMPTY;
+    while ((part = path_next(&rest)).len) {
+        last = part;
+        *parent = slice_make(path.data, (size_t)(part.data - path.data));
+    }
+    return last;
+}
+
+static int bad_path(struct slice path, const char *why, struct err *err)
+{
+    return err_set(err, ERR_INVALID, "bad file name \"%.*s\": %s",
+                   SLICE_ARG(slice_sub(path, 0, 80)), why);
+}
+
+int path_check(struct slice path, struct err *err)
+{
+    struct slice rest = path;
+    struct slice part;
+    unsigned depth = 0;
+    if (path.len > GFS_PATH_BYTES_MAX)
+        return bad_path(path, "too long", err);
+    if (path.len && path.data[0] == '/')
+        return bad_path(path, "absolute", err);
+    if (slice_find_byte(path, '\0') < path.len)
+        return bad_path(path, "it has a NUL", err);
+    while ((part = path_next(&rest)).len) {
+        if (slice_eq_str(part, ".."))
+            return bad_path(path, "it has \"..\"", err);
+        if (part.len > GFS_NAME_BYTES_MAX)
+            return bad_path(path, "a part is too long", err);
+        if (++depth > GFS_DEPTH_MAX)
+            return bad_path(path, "too deep", err);
+    }
+    return 0;
+}

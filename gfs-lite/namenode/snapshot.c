@@ -1,0 +1,209 @@
+/* Copies that share chunks, and what is set for a tree of files at once. */
+#include "base/core/panic.h"
+#include "gfs-lite/namenode/namespace.h"
+#include "gfs-lite/namenode/path.h"
+
+/* The next inode of the tree @top in prefix order; NULL at the end. */
+static struct inode *next_in_tree(const struct inode *top, struct inode *n)
+{
+    if (n->is_directory && n->u.directory->entries)
+        return entries_first(n->u.directory->entries);
+    while (n != top) {
+        struct inode *next =
+            entries_after(n->parent->u.directory->entries, inode_name(n));
+        if (next)
+            return next;
+        n = n->parent;
+    }
+    return NULL;
+}
+
+static struct inode *find_unsealed(struct inode *top)
+{
+    for (struct inode *n = top; n; n = next_in_tree(top, n)) {
+        const struct chunk *last = n->is_directory ? NULL : inode_last_chunk(n);
+        if (last && !last->sealed)
+            return n;
+    }
+    return NULL;
+}
+
+/* A copy of @n alone, in no directory. */
+static struct inode *
+copy_one(struct namespace *ns, const struct inode *n, struct slice name)
+{
+    struct inode *copy =
+        inode_new(ns->next_id++, name, n->is_directory, n->modified_us);
+    copy->replication = n->replication;
+    for (uint32_t i = 0; !n->is_directory && i < n->chunk_count; i++) {
+        struct chunk *c = inode_chunk(n, i);
+        c->refs++;
+        inode_add_chunk(copy, c);
+    }
+    return copy;
+}
+
+/* Copy the tree @top below @parent. The walk over the source leads; `into` is
+ * the copy of the directory it is in. */
+static void copy_tree(struct namespace *ns,
+                      struct inode *top,
+                      struct inode *parent,
+                      struct slice name)
+{
+    struct inode *into = copy_one(ns, top, name);
+    struct inode *at = top;
+    struct inode *n;
+    namespace_attach(ns, parent, into);
+    while ((n = next_in_tree(top, at))) {
+        struct inode *copy = copy_one(ns, n, inode_name(n));
+        struct inode *dir = at;
+        /* From `at` up to the directory that n is in. */
+        while (dir != n->parent) {
+            if (dir->is_directory)
+                into = into->parent;
+            dir = dir->parent;
+        }
+        namespace_attach(ns, into, copy);
+        if (n->is_directory)
+            into = copy;
+        at = n;
+    }
+}
+
+/* The directory for the new name @to. */
+static int find_place(struct namespace *ns,
+                      const struct inode *source,
+                      struct slice to,
+                      uint64_t time_us,
+                      struct inode **parent,
+                      struct slice *name,
+                      struct err *err)
+{
+    struct inode *there;
+    struct slice above;
+    int rc = namespace_find(ns, to, &there, err);
+    if (rc == 0)
+        return err_set(err, ERR_EXISTS, "%.*s exists", SLICE_ARG(to));
+    if (rc != ERR_NOTFOUND)
+        return rc;
+    *name = path_last(to, &above);
+    rc = namespace_mkdirs(ns, above, time_us, parent, err);
+    for (const struct inode *n = *parent; rc == 0 && n; n = n->parent)
+        if (n == source)
+            rc = err_set(err, ERR_INVALID, "%.*s is inside of what it copies",
+                         SLICE_ARG(to));
+    return rc;
+}
+
+int namespace_snapshot(struct namespace *ns,
+                       struct slice from,
+                       struct slice to,
+                       uint64_t time_us,
+                       uint64_t *busy,
+                       struct err *err)
+{
+    struct inode *n;
+    struct inode *open;
+    struct inode *parent = NULL;
+    struct slice name;
+    int rc = namespace_find(ns, from, &n, err);
+    *busy = 0;
+    if (rc)
+        return rc;
+    open = find_unsealed(n);
+    if (open) {
+        *busy = open->id;
+        return err_set(err, ERR_BUSY, "%.*s is being written",
+                       SLICE_ARG(inode_name(open)));
+    }
+    rc = find_place(ns, n, to, time_us, &parent, &name, err);
+    if (rc == 0)
+        copy_tree(ns, n, parent, name);
+    return rc;
+}
+
+static void set_replication(struct inode *n, uint8_t replication)
+{
+    n->replication = replication;
+    for (uint32_t i = 0; i < n->chunk_count; i++) {
+        struct chunk *c = inode_chunk(n, i);
+        if (c->refs == 1 || replication > c->replication)
+            c->replication = replication;
+    }
+}
+
+int namespace_set_replication(struct namespace *ns,
+                              struct slice path,
+                              uint8_t replication,
+                              struct err *err)
+{
+    struct inode *top;
+    int rc = namespace_find(ns, path, &top, err);
+    for (struct inode *n = top; n; n = next_in_tree(top, n))
+        if (!n->is_directory)
+            set_replication(n, replication);
+    return rc;
+}
+
+int namespace_set_quota(struct namespace *ns,
+                        struct slice path,
+                        uint64_t entries,
+                        uint64_t bytes,
+                        struct err *err)
+{
+    struct inode *n;
+    int rc = namespace_find(ns, path, &n, err);
+    if (rc)
+        return rc;
+    if (!n->is_directory)
+        return err_set(err, ERR_INVALID, "%.*s is not a directory",
+                       SLICE_ARG(path));
+    n->u.directory->entry_quota = entries;
+    n->u.directory->byte_quota = bytes;
+    return 0;
+}
+
+/* --- invariants --------------------------------------------------------------
+ */
+
+static void check_directory(const struct inode *n)
+{
+    struct directory sum = {.entries = NULL};
+    for (struct inode *e = entries_first(n->u.directory->entries); e;
+         e = entries_after(n->u.directory->entries, inode_name(e))) {
+        INVARIANT(e->parent == n);
+        sum.entry_count++;
+        sum.file_count += !e->is_directory;
+        sum.bytes += e->is_directory ? e->u.directory->bytes : inode_bytes(e);
+        sum.entry_count += e->is_directory ? e->u.directory->entry_count : 0;
+        sum.file_count += e->is_directory ? e->u.directory->file_count : 0;
+    }
+    INVARIANT(sum.entry_count == n->u.directory->entry_count); /* I3 */
+    INVARIANT(sum.file_count == n->u.directory->file_count);
+    INVARIANT(sum.bytes == n->u.directory->bytes);
+}
+
+void namespace_check(const struct namespace *ns)
+{
+    uint64_t inodes = 0;
+    uint64_t refs = 0;
+    size_t at = 0;
+    struct chunk *c;
+    for (struct inode *n = ns->root; n; n = next_in_tree(ns->root, n)) {
+        inodes++;
+        INVARIANT(id_map_get(&ns->inodes, n->id) == n);
+        if (n->is_directory)
+            check_directory(n);
+        for (uint32_t i = 0; !n->is_directory && i < n->chunk_count; i++) {
+            c = inode_chunk(n, i);
+            INVARIANT(chunk_map_get(&ns->chunks, c->handle) == c);
+            INVARIANT(c->sealed || (i == n->chunk_count - 1 && c->refs == 1 &&
+                                    id_map_get(&ns->open_files, n->id)));
+            refs++;
+        }
+    }
+    INVARIANT(inodes == ns->inodes.count);
+    while ((c = id_map_next(&ns->chunks.by_handle, &at)))
+        refs -= c->refs; /* I1 */
+    INVARIANT(refs == 0);
+}
