@@ -382,8 +382,8 @@ void fiber_sleep_us(uint64_t us)
     uint64_t now = l->ops->now_ns(l);
     uint64_t until =
         us > (UINT64_MAX - now) / 1000 ? UINT64_MAX : now + us * 1000;
-    if (us == 0)
-        fiber_yield();
+    if (us == 0 || atomic_load(&f->cancelled))
+        fiber_yield(); /* Who sleeps in a loop waits for somebody else. */
     while (now < until && !atomic_load(&f->cancelled)) {
         fiber_park_until(until);
         now = l->ops->now_ns(l);

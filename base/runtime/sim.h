@@ -93,6 +93,7 @@ void sim_power_on(struct world *w);
 void sim_fail_at_op(struct world *w, uint64_t n);
 /* Replace all rates and delays; the seed's sequence goes on. */
 void sim_set_options(struct world *w, const struct sim_options *o);
+void sim_get_options(const struct world *w, struct sim_options *o);
 /* 0: endless. Less than what is in use: every write that grows a file fails. */
 void sim_set_disk_bytes(struct world *w, uint64_t bytes);
 /* Flip bit @bit (0 to 7) of byte @offset of @path, on the disk for good.

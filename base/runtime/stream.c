@@ -47,16 +47,73 @@ int stream_connect(const char *address, struct stream **out, struct err *err)
     return ops_here()->connect(loop_self(), address, out, err);
 }
 
+bool stream_listener_is_local(const struct stream_listener *l)
+{
+    return l->is_local;
+}
+
+/* --- reading and writing ----------------------------------------------- */
+
+void stream__drop(struct stream *s)
+{
+    if (--s->users == 0)
+        s->ops->free(s);
+}
+
+int stream__closed_error(const struct stream *s, struct err *err)
+{
+    return err_set(err, ERR_CLOSED, "%s: closed", s->peer);
+}
+
+int stream_try_read(struct stream *s,
+                    void *dst,
+                    size_t len,
+                    size_t *got,
+                    bool *end,
+                    struct err *err)
+{
+    PRE(s->loop == loop_self());
+    PRE(len > 0);
+    *got = 0;
+    *end = false;
+    if (s->closed)
+        return stream__closed_error(s, err);
+    return s->ops->read(s, dst, len, got, end, err);
+}
+
+int stream_wait_readable(struct stream *s, struct err *err)
+{
+    int rc;
+    PRE(s->loop == loop_self());
+    if (s->closed)
+        return stream__closed_error(s, err);
+    s->users++;
+    rc = s->ops->wait(s, STREAM_READING, err);
+    if (rc == 0 && s->closed)
+        rc = stream__closed_error(s, err);
+    stream__drop(s);
+    return rc;
+}
+
 int stream_read(struct stream *s,
                 void *dst,
                 size_t len,
                 size_t *got,
                 struct err *err)
 {
-    PRE(s->loop == loop_self());
-    PRE(len > 0);
-    *got = 0;
-    return s->ops->read(s, dst, len, got, err);
+    bool end;
+    int rc;
+    s->users++;
+    for (;;) {
+        rc = stream_try_read(s, dst, len, got, &end, err);
+        if (rc || *got || end)
+            break;
+        rc = s->ops->wait(s, STREAM_READING, err);
+        if (rc)
+            break;
+    }
+    stream__drop(s);
+    return rc;
 }
 
 int stream_read_full(struct stream *s, void *dst, size_t len, struct err *err)
@@ -75,13 +132,42 @@ int stream_read_full(struct stream *s, void *dst, size_t len, struct err *err)
     return 0;
 }
 
+/* Go @done bytes forward in the parts at *@at. */
+static size_t advance(const struct slice *parts,
+                      size_t count,
+                      size_t *at,
+                      size_t skip,
+                      size_t done)
+{
+    skip += done;
+    while (*at < count && skip >= parts[*at].len)
+        skip -= parts[(*at)++].len;
+    return skip;
+}
+
 int stream_write(struct stream *s,
                  const struct slice *parts,
                  size_t part_count,
                  struct err *err)
 {
+    size_t at = 0;
+    size_t skip = advance(parts, part_count, &at, 0, 0);
+    int rc = 0;
     PRE(s->loop == loop_self());
-    return s->ops->write(s, parts, part_count, err);
+    s->users++;
+    while (rc == 0 && at < part_count) {
+        size_t done = 0;
+        if (s->closed)
+            rc = stream__closed_error(s, err);
+        else
+            rc =
+                s->ops->write(s, parts + at, part_count - at, skip, &done, err);
+        if (rc == 0 && done == 0)
+            rc = s->ops->wait(s, STREAM_WRITING, err);
+        skip = advance(parts, part_count, &at, skip, done);
+    }
+    stream__drop(s);
+    return rc;
 }
 
 const char *stream_peer(const struct stream *s)
@@ -89,8 +175,17 @@ const char *stream_peer(const struct stream *s)
     return s->peer;
 }
 
+bool stream_is_local(const struct stream *s)
+{
+    return s->ops->is_local(s);
+}
+
 void stream_close(struct stream *s)
 {
-    if (s)
-        s->ops->close(s);
+    if (!s)
+        return;
+    PRE(!s->closed);
+    s->closed = true;
+    s->ops->close(s);
+    stream__drop(s);
 }

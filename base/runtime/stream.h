@@ -16,6 +16,7 @@
 #ifndef BASE_RUNTIME_STREAM_H
 #define BASE_RUNTIME_STREAM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/core/err.h"
@@ -55,7 +56,20 @@ MUST_CHECK int stream_read(struct stream *s,
 MUST_CHECK int
 stream_read_full(struct stream *s, void *dst, size_t len, struct err *err);
 
-/* Write all parts. Parks while the peer does not take them.
+/* Read what is there without waiting: *@got 0 when that is nothing; *@end true
+ * (and *@got 0) at the end of the stream. */
+MUST_CHECK int stream_try_read(struct stream *s,
+                               void *dst,
+                               size_t len,
+                               size_t *got,
+                               bool *end,
+                               struct err *err);
+/* Park until stream_try_read() may have something. Wakes may be spurious. */
+MUST_CHECK int stream_wait_readable(struct stream *s, struct err *err);
+
+/* Write all parts. Parks while the peer does not take them. The array @parts is
+ * read anew after each wait: whoever holds it may meanwhile replace the data of
+ * a part by an equal copy of it.
  * Errors: ERR_CLOSED (the peer is gone), ERR_IO. */
 MUST_CHECK int stream_write(struct stream *s,
                             const struct slice *parts,
@@ -64,6 +78,9 @@ MUST_CHECK int stream_write(struct stream *s,
 
 /* The other side, for messages. Borrowed. */
 const char *stream_peer(const struct stream *s);
+/* Does it stay within this machine: loopback, a Unix socket, the simulation? */
+bool stream_is_local(const struct stream *s);
+bool stream_listener_is_local(const struct stream_listener *l);
 
 /* Close; fibers inside calls on it get ERR_CLOSED. NULL is allowed. Does not
  * park; PRE: on the stream's loop. */

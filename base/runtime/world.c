@@ -31,6 +31,11 @@ uint64_t world_random(struct world *w)
     return w->ops->random(w);
 }
 
+void world_random_bytes(struct world *w, void *dst, size_t len)
+{
+    w->ops->random_bytes(w, dst, len);
+}
+
 unsigned world_cpu_count(struct world *w)
 {
     return w->ops->cpu_count(w);

@@ -42,7 +42,9 @@ void world_free(struct world *w); /* PRE: no file or task of it is open. */
 
 uint64_t world_now_us(struct world *w);  /* Wall clock, µs since 1970. */
 uint64_t world_mono_ns(struct world *w); /* Never goes back. */
-uint64_t world_random(struct world *w);  /* 64 random bits. */
+uint64_t world_random(struct world *w);  /* 64 random bits; no secret. */
+/* Random bytes that nobody can guess: for keys and challenges. */
+void world_random_bytes(struct world *w, void *dst, size_t len);
 unsigned world_cpu_count(struct world *w);
 void world_sleep_us(struct world *w, uint64_t us); /* Parks. */
 

@@ -9,6 +9,7 @@
 
 #include "base/runtime/world.h"
 
+struct logger;
 struct loop;
 struct stream;
 struct stream_listener;
@@ -19,8 +20,11 @@ struct world_ops {
     uint64_t (*now_us)(struct world *w);
     uint64_t (*mono_ns)(struct world *w);
     uint64_t (*random)(struct world *w);
+    void (*random_bytes)(struct world *w, void *dst, size_t len);
     unsigned (*cpu_count)(struct world *w);
     void (*sleep_us)(struct world *w, uint64_t us);
+    /* Where log lines go without a logger; NULL: nowhere. */
+    void (*log_line)(struct world *w, const char *line);
 
     int (*file_open)(struct world *w,
                      const char *path,
@@ -95,6 +99,7 @@ struct world_ops {
 
 struct world {
     const struct world_ops *ops;
+    struct logger *logger; /* Borrowed; NULL: none. See log.h. */
 };
 
 struct file {

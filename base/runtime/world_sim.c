@@ -1,9 +1,12 @@
-/* The simulated world: its clock, its scheduler, its tasks and loops. */
+/* One simulated machine: its clocks, tasks and loops. */
 #include "base/runtime/world_sim.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/core/buf.h"
+#include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "base/runtime/sim.h"
 #include "base/runtime/world_ops.h"
@@ -11,32 +14,70 @@
 /* Saturday, 2025-01-04 00:00 UTC: where every simulated run begins. */
 #define EPOCH_US UINT64_C(1735948800000000)
 /* What a look at a clock costs. */
-#define CLOCK_READ_NS  100
-#define CPU_COUNT      2
-#define TRACE_LINES    4096
-#define TRACE_DUMP_MAX 60
+#define CLOCK_READ_NS 100
+#define CPU_COUNT     2
+#define PPM           1000000
 
-/* --- time and chance --------------------------------------------------- */
+/* --- clocks ------------------------------------------------------------- */
+
+/* What @ns true nanoseconds are on a clock that drifts, less themselves. */
+static int64_t drift_of(int64_t ns, int32_t ppm)
+{
+    return ns / PPM * ppm + ns % PPM * ppm / PPM;
+}
+
+uint64_t sim__local_ns(const struct sim_world *w, uint64_t true_ns)
+{
+    const struct sim_clock *k = &w->clock;
+    int64_t gone = (int64_t)(true_ns - k->true_ns);
+    if (true_ns == UINT64_MAX)
+        return UINT64_MAX;
+    return k->local_ns + (uint64_t)(gone + drift_of(gone, k->drift_ppm));
+}
+
+uint64_t sim__true_ns(const struct sim_world *w, uint64_t local_ns)
+{
+    const struct sim_clock *k = &w->clock;
+    int64_t gone = (int64_t)(local_ns - k->local_ns);
+    uint64_t t;
+    if (local_ns == UINT64_MAX)
+        return UINT64_MAX;
+    if (k->drift_ppm == 0)
+        return k->true_ns + (uint64_t)gone;
+    /* A guess from below, then the exact one. */
+    gone = (int64_t)((double)gone * PPM / (PPM + k->drift_ppm)) - 2;
+    t = k->true_ns + (uint64_t)MAX_OF(gone, (int64_t)0);
+    while (sim__local_ns(w, t) < local_ns)
+        t++;
+    return t;
+}
 
 static uint64_t sim_mono_ns(struct world *base)
 {
-    return sim_world(base)->mono_ns += CLOCK_READ_NS;
+    struct sim_world *w = sim_world(base);
+    w->cluster->now_ns += CLOCK_READ_NS;
+    return sim__local_ns(w, w->cluster->now_ns);
 }
 
 static uint64_t sim_now_us(struct world *base)
 {
-    return EPOCH_US + sim_mono_ns(base) / 1000;
+    uint64_t us = EPOCH_US + sim_mono_ns(base) / 1000;
+    return us + (uint64_t)sim_world(base)->clock.offset_us;
 }
 
-static uint64_t sim_random(struct world *base)
+void sim_set_clock(struct world *base, int64_t offset_us, int32_t drift_ppm)
 {
-    return rand_u64(&sim_world(base)->user);
-}
-
-static unsigned sim_cpu_count(struct world *base)
-{
-    unsigned count = sim_world(base)->options.cpu_count;
-    return count ? count : CPU_COUNT;
+    struct sim_world *w = sim_world(base);
+    PRE(drift_ppm > -PPM / 10 && drift_ppm < PPM / 10);
+    w->clock = (struct sim_clock){
+        .true_ns = w->cluster->now_ns,
+        .local_ns = sim__local_ns(w, w->cluster->now_ns),
+        .drift_ppm = drift_ppm,
+        .offset_us = offset_us,
+    };
+    w->cluster->due_ns = 0; /* Its timers come earlier or later now. */
+    sim__trace(w->cluster, "clock of %s: %+lld us, %+d ppm", w->name,
+               (long long)offset_us, drift_ppm);
 }
 
 static void sim_sleep_us(struct world *base, uint64_t us)
@@ -44,7 +85,7 @@ static void sim_sleep_us(struct world *base, uint64_t us)
     if (fiber_self())
         fiber_sleep_us(us);
     else
-        sim_world(base)->mono_ns += us * 1000;
+        sim_world(base)->cluster->now_ns += us * 1000;
 }
 
 void sim__delay(struct sim_world *w, uint32_t about_us)
@@ -57,114 +98,59 @@ void sim__delay(struct sim_world *w, uint32_t about_us)
         fiber_sleep_us(about_us / 2 + rand_below(&w->faults, about_us + 1));
 }
 
-bool sim__chance(struct sim_world *w, uint32_t rate)
+/* --- chance ------------------------------------------------------------- */
+
+static uint64_t sim_random(struct world *base)
 {
-    return rate && rand_below(&w->faults, 1000000) < rate;
+    return rand_u64(&sim_world(base)->user);
 }
 
-const char *sim__who(void)
+static void sim_random_bytes(struct world *base, void *dst, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        ((unsigned char *)dst)[i] = (unsigned char)sim_random(base);
+}
+
+static unsigned sim_cpu_count(struct world *base)
+{
+    unsigned count = sim_world(base)->options.cpu_count;
+    return count ? count : CPU_COUNT;
+}
+
+bool sim__chance(struct rand_gen *r, uint32_t rate)
+{
+    return rate && rand_below(r, 1000000) < rate;
+}
+
+/* --- trace -------------------------------------------------------------- */
+
+const char *sim__who(struct sim_cluster *c)
 {
     struct fiber *f = fiber_self();
-    return f ? fiber_name(f) : "-";
+    const char *machine = f ? sim_world(loop_world(fiber_loop(f)))->name : "";
+    snprintf(c->who, sizeof(c->who), "%s%s%s", machine, *machine ? "/" : "",
+             f ? fiber_name(f) : "-");
+    return c->who;
 }
 
-/* --- scheduler --------------------------------------------------------- */
-
-static struct sim_world *world_of(struct loop *l)
+void sim__trace(struct sim_cluster *c, const char *fmt, ...)
 {
-    return sim_world(l->world);
+    char text[TRACE_LINE_BYTES];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    trace_add(&c->trace, c->now_ns / 1000, "%-12s %s", sim__who(c), text);
 }
 
-static void make_ready(struct loop *l, struct fiber *f)
-{
-    struct sim_world *w = world_of(l);
-    if (w->ready_count == w->ready_cap) {
-        w->ready_cap = w->ready_cap ? w->ready_cap * 2 : 16;
-        w->ready = mem_realloc(w->ready, w->ready_cap * sizeof(*w->ready));
-    }
-    w->ready[w->ready_count++] = f;
-}
-
-static struct fiber *draw_ready(struct sim_world *w)
-{
-    size_t at = rand_below(&w->order, w->ready_count);
-    struct fiber *f = w->ready[at];
-    /* Keep the rest in order: who is drawn must depend on nothing but the draw
-     * and the order in which fibers became ready. */
-    memmove(w->ready + at, w->ready + at + 1,
-            (--w->ready_count - at) * sizeof(*w->ready));
-    return f;
-}
-
-/* Let the clock jump to the next timer; false when there is none. */
-static bool jump(struct sim_world *w)
-{
-    uint64_t next = UINT64_MAX;
-    for (struct sim_loop *l = w->loops; l; l = l->next)
-        next = MIN_OF(next, loop__next_timer_ns(&l->base));
-    if (next == UINT64_MAX)
-        return false;
-    w->mono_ns = MAX_OF(w->mono_ns, next);
-    return true;
-}
-
-static bool has_live(const struct sim_world *w)
-{
-    for (const struct sim_loop *l = w->loops; l; l = l->next)
-        if (l->base.live_count)
-            return true;
-    return false;
-}
-
-NORETURN static void dump_and_panic(struct sim_world *w, const char *why)
-{
-    struct buf b = BUF_INIT;
-    trace_print(&w->trace, TRACE_DUMP_MAX, &b);
-    for (struct sim_loop *l = w->loops; l; l = l->next)
-        fiber_dump(&l->base, &b);
-    PANIC("simulated world with seed %llu: %s\n%s",
-          (unsigned long long)w->options.seed, why, buf_cstr(&b));
-}
-
-/* Deal with posts, timers and requests to stop of every loop. */
-static void serve_loops(struct sim_world *w)
-{
-    for (struct sim_loop *l = w->loops; l; l = l->next) {
-        loop__drain_posts(&l->base);
-        loop__expire_timers(&l->base, w->mono_ns);
-        if (atomic_load(&l->base.stop_asked) && !l->base.stopping)
-            loop__cancel_fibers(&l->base);
-        if (l->base.stopping && l->runner && !l->base.live_count)
-            fiber__wake_here(l->runner);
-    }
-}
-
-static void drive(struct sim_world *w)
-{
-    while (has_live(w)) {
-        serve_loops(w);
-        if (w->ready_count)
-            loop__run_fiber(draw_ready(w));
-        else if (has_live(w) && !jump(w))
-            dump_and_panic(w, "every fiber waits for another");
-    }
-}
-
-void sim_run(struct world *base, task_fn fn, void *arg)
+static void sim_log_line(struct world *base, const char *line)
 {
     struct sim_world *w = sim_world(base);
-    const void *home = loop__enter(w);
-    PRE(!w->driving);
-    w->driving = true;
-    fiber_detach(fiber_start(&w->main->base, "main", fn, arg));
-    drive(w);
-    w->driving = false;
-    loop__enter(home);
-    if (w->task_count)
-        dump_and_panic(w, "a task was not joined");
+    trace_add(&w->cluster->trace, w->cluster->now_ns / 1000, "%s: %s", w->name,
+              line);
 }
 
-/* --- tasks ------------------------------------------------------------- */
+/* --- tasks -------------------------------------------------------------- */
 
 struct sim_task {
     struct task base;
@@ -176,7 +162,7 @@ sim_task_start(struct world *base, const char *name, task_fn fn, void *arg)
 {
     struct sim_world *w = sim_world(base);
     struct sim_task *t = mem_zalloc(1, sizeof(*t));
-    PRE(w->driving); /* Tasks run only inside sim_run(). */
+    PRE(w->cluster->driving); /* Tasks run only inside sim_run(). */
     t->base.world = base;
     t->fiber = fiber_start(&w->main->base, name, fn, arg);
     w->task_count++;
@@ -191,16 +177,22 @@ static void sim_task_join(struct task *base)
     mem_free(t);
 }
 
-/* --- loops ------------------------------------------------------------- */
+/* --- loops -------------------------------------------------------------- */
+
+static struct sim_world *world_of(struct loop *l)
+{
+    return sim_world(l->world);
+}
 
 static uint64_t loop_now(struct loop *l)
 {
-    return world_of(l)->mono_ns;
+    struct sim_world *w = world_of(l);
+    return sim__local_ns(w, w->cluster->now_ns);
 }
 
 static void loop_wakeup(struct loop *l)
 {
-    (void)l; /* The driver looks at every loop in turn. */
+    world_of(l)->cluster->attention = true;
 }
 
 /* Nothing takes CPU time here; others get their turn all the same. */
@@ -256,7 +248,7 @@ static const struct loop_ops sim_loop_ops = {
     .join = sim_loop_join,
     .now_ns = loop_now,
     .wakeup = loop_wakeup,
-    .ready = make_ready,
+    .ready = sim__make_ready,
     .offload = loop_offload,
 };
 
@@ -264,7 +256,8 @@ static struct sim_loop *add_loop(struct sim_world *w, const char *name)
 {
     struct sim_loop *l = mem_zalloc(1, sizeof(*l));
     loop__init(&l->base, &sim_loop_ops, &w->base, name);
-    l->base.home = w;
+    l->base.home = w->cluster;
+    l->base.stopping = w->dead;
     l->next = w->loops;
     w->loops = l;
     return l;
@@ -280,20 +273,31 @@ static int sim_loop_new(struct world *w,
     return 0;
 }
 
-/* --- life and figures -------------------------------------------------- */
+/* --- life --------------------------------------------------------------- */
+
+static void leave_cluster(struct sim_world *w)
+{
+    struct sim_world **at = &w->cluster->machines;
+    while (*at != w)
+        at = &(*at)->next;
+    *at = w->next;
+}
 
 static void sim_free(struct world *base)
 {
     struct sim_world *w = sim_world(base);
-    PRE(!w->driving);
+    struct sim_cluster *alone = w->cluster->alone ? w->cluster : NULL;
+    PRE(!sim__has_live(w));
     sim_loop_free(&w->main->base);
     PRE(!w->loops);
     PRE(!w->locks);
     PRE(!w->listeners);
+    leave_cluster(w);
     sim_disk_close(&w->disk);
-    trace_close(&w->trace);
-    mem_free(w->ready);
+    mem_free(w->held.items);
     mem_free(w);
+    if (alone)
+        sim__cluster_free(alone);
 }
 
 static const struct world_ops sim_ops = {
@@ -301,8 +305,10 @@ static const struct world_ops sim_ops = {
     .now_us = sim_now_us,
     .mono_ns = sim_mono_ns,
     .random = sim_random,
+    .random_bytes = sim_random_bytes,
     .cpu_count = sim_cpu_count,
     .sleep_us = sim_sleep_us,
+    .log_line = sim_log_line,
     .file_open = sim__file_open,
     .file_read_at = sim__file_read_at,
     .file_write_at = sim__file_write_at,
@@ -328,26 +334,52 @@ static const struct world_ops sim_ops = {
     .connect = sim__connect,
 };
 
-struct world *sim_world_new(const struct sim_options *o)
+struct sim_world *sim__machine_new(struct sim_cluster *c,
+                                   const char *name,
+                                   const struct sim_options *o)
 {
     struct sim_world *w = mem_zalloc(1, sizeof(*w));
+    struct sim_world **end = &c->machines;
+    /* A machine alone draws from the seed as it is: its runs stay what they
+     * were. */
+    uint64_t seed =
+        c->alone ? c->seed : hash_mix(c->seed + hash64(name, strlen(name), 1));
+    PRE(strlen(name) <= SIM_NAME_BYTES_MAX && !strchr(name, ':'));
+    for (; *end; end = &(*end)->next)
+        PRE(strcmp((*end)->name, name) != 0);
+    *end = w;
     w->base.ops = &sim_ops;
+    w->cluster = c;
+    w->index = c->machine_count++;
+    snprintf(w->name, sizeof(w->name), "%s", name);
     w->options = *o;
-    rand_init(&w->order, o->seed);
-    rand_init(&w->faults, o->seed ^ 1);
-    rand_init(&w->user, o->seed ^ 2);
-    trace_init(&w->trace, TRACE_LINES);
+    rand_init(&w->faults, seed ^ 1);
+    rand_init(&w->user, seed ^ 2);
     sim_disk_init(&w->disk);
     w->disk.bytes_max = o->disk_bytes;
-    w->mono_ns = 1000000000;
-    w->main = add_loop(w, "sim");
-    return &w->base;
+    w->clock.true_ns = c->now_ns;
+    w->clock.local_ns = c->now_ns;
+    w->main = add_loop(w, *name ? name : "sim");
+    sim__links_grow(c);
+    return w;
 }
+
+struct world *sim_world_new(const struct sim_options *o)
+{
+    return &sim__machine_new(sim__cluster_new(o->seed, true), "", o)->base;
+}
+
+/* --- options and figures ------------------------------------------------- */
 
 void sim_set_options(struct world *w, const struct sim_options *o)
 {
     sim_world(w)->options = *o;
     sim_world(w)->disk.bytes_max = o->disk_bytes;
+}
+
+void sim_get_options(const struct world *w, struct sim_options *o)
+{
+    *o = sim_world_const(w)->options;
 }
 
 void sim_set_disk_bytes(struct world *w, uint64_t bytes)
@@ -377,10 +409,10 @@ uint64_t sim_disk_bytes(const struct world *w)
 
 uint64_t sim_trace_hash(const struct world *w)
 {
-    return sim_world_const(w)->trace.hash;
+    return sim_world_const(w)->cluster->trace.hash;
 }
 
 void sim_trace_print(const struct world *w, struct buf *out)
 {
-    trace_print(&sim_world_const(w)->trace, SIZE_MAX, out);
+    trace_print(&sim_world_const(w)->cluster->trace, SIZE_MAX, out);
 }

@@ -64,7 +64,7 @@ static int decide(struct sim_world *w,
                   const char *path,
                   struct err *err)
 {
-    if (w->off)
+    if (w->off || w->dead)
         return power_lost(what, path, err);
     if (count_op(w, op)) {
         w->off = true;
@@ -72,7 +72,7 @@ static int decide(struct sim_world *w,
     }
     if (w->op_count == w->fail_at_op)
         return err_set(err, ERR_IO, "%s %s: simulated failure", what, path);
-    if (sim__chance(w, error_rate_of(&w->options, op)))
+    if (sim__chance(&w->faults, error_rate_of(&w->options, op)))
         return err_set(err, ERR_IO, "%s %s: simulated disk error", what, path);
     return 0;
 }
@@ -86,8 +86,8 @@ int sim__begin(struct sim_world *w,
     int rc;
     sim__delay(w, delay_of(&w->options, op));
     rc = decide(w, op, what, path, err);
-    trace_add(&w->trace, w->mono_ns / 1000, "%-12s %s %s%s%s", sim__who(), what,
-              path, rc ? ": " : "", rc ? err_name(rc) : "");
+    sim__trace(w->cluster, "%s %s%s%s", what, path, rc ? ": " : "",
+               rc ? err_name(rc) : "");
     return rc;
 }
 
@@ -199,7 +199,7 @@ int sim__file_read_at(struct file *base,
         return 0;
     *got = MIN_OF(len, data->len - (size_t)offset);
     memcpy(dst, data->data + offset, *got);
-    if (sim__chance(w, w->options.read_flip_rate))
+    if (sim__chance(&w->faults, w->options.read_flip_rate))
         ((unsigned char *)dst)[rand_below(&w->faults, *got)] ^=
             (unsigned char)(1u << rand_below(&w->faults, 8));
     return 0;
@@ -244,7 +244,7 @@ int sim__file_write_at(struct file *base,
                        struct err *err)
 {
     struct sim_file *f = sim_file(base);
-    bool was_off = sim_world(base->world)->off;
+    bool was_off = sim_world(base->world)->off || sim_world(base->world)->dead;
     int rc;
     PRE(f->flags & FILE_WRITE);
     for (size_t i = 0; i < part_count; i++)
@@ -263,7 +263,7 @@ int sim__file_sync(struct file *base, struct err *err)
 {
     struct sim_file *f = sim_file(base);
     struct sim_world *w = sim_world(base->world);
-    bool was_off = w->off;
+    bool was_off = w->off || w->dead;
     int rc = begin_file(f, SIM_SYNC, "sync", err);
     if (rc == 0)
         sim_sync_data(f->node);
@@ -278,7 +278,7 @@ int sim__file_size(struct file *base, uint64_t *bytes, struct err *err)
 {
     struct sim_file *f = sim_file(base);
     struct sim_world *w = sim_world(base->world);
-    if (w->off || f->life != w->life)
+    if (w->off || w->dead || f->life != w->life)
         return power_lost("stat", f->path, err);
     *bytes = f->node->data.len;
     return 0;
@@ -361,7 +361,8 @@ void sim_power_on(struct world *base)
     w->off_at_write = 0;
     w->off_at_op = 0;
     w->fail_at_op = 0;
-    trace_add(&w->trace, w->mono_ns / 1000, "-------- power on");
+    trace_add(&w->cluster->trace, w->cluster->now_ns / 1000,
+              "-------- power on %s", w->name);
 }
 
 int sim_flip_bit(struct world *base,

@@ -1,51 +1,26 @@
-/* Streams of the simulated world: two queues of bytes that arrive later. */
+/* Streams of the simulated world: the ends of pipes, and who listens where. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/core/panic.h"
-#include "base/runtime/stream_ops.h"
-#include "base/runtime/waiter.h"
-#include "base/runtime/world_sim.h"
-
-/* Bytes one direction holds before the writer waits. */
-#define PIPE_BYTES_MAX ((size_t)256 << 10)
+#include "base/core/slice.h"
+#include "base/runtime/sim_pipe.h"
 
 /* Connections that wait to be accepted. */
 #define BACKLOG_MAX 64
-
-/* Bytes that arrive together. */
-struct sim_chunk {
-    struct sim_chunk *next;
-    uint64_t at_ns; /* When they may be read. */
-    size_t read;    /* Already taken. */
-    size_t len;
-    char data[];
-};
-
-/* One direction; lives while either end does. */
-struct sim_pipe {
-    struct sim_chunk *first;
-    struct sim_chunk **last;
-    unsigned ends;        /* Streams that refer to it: 2, 1. */
-    size_t bytes;         /* Not yet taken. */
-    bool writer_gone;     /* The end follows the last chunk. */
-    bool reader_gone;     /* Writing is of no use. */
-    uint64_t last_at_ns;  /* Chunks arrive in order. */
-    struct fiber *reader; /* Parked for bytes. */
-    struct fiber *writer; /* Parked for room. */
-};
-
-struct sim_stream {
-    struct stream base;
-    struct sim_pipe *in;
-    struct sim_pipe *out;
-    unsigned users; /* Fibers inside calls, and the owner. */
-    bool closed;
-};
+/* Ports that nobody chose begin here. */
+#define PORT_FIRST 32768
+/* A machine that is off is noticed by its neighbours after so long, once in two
+ * times; else nothing answers at all. */
+#define NO_ROUTE_NS UINT64_C(3000000000)
+/* Between two tries of a connection that nothing answers. */
+#define SYN_RETRY_US 1000000
 
 struct sim_listener {
     struct stream_listener base;
-    struct sim_listener *next;               /* In the world's list. */
+    struct sim_listener *next; /* In the machine's list. */
+    struct sim_world *machine;
     struct sim_stream *waiting[BACKLOG_MAX]; /* Not yet accepted. */
     size_t waiting_count;
     struct fiber *acceptor;
@@ -53,119 +28,85 @@ struct sim_listener {
     bool closed;
 };
 
-static struct sim_world *world_here(struct loop *l)
+static struct sim_world *machine_of(struct loop *l)
 {
     return sim_world(l->world);
 }
-
-/* --- pipes ------------------------------------------------------------- */
-
-static struct sim_pipe *pipe_new(void)
-{
-    struct sim_pipe *p = mem_zalloc(1, sizeof(*p));
-    p->last = &p->first;
-    p->ends = 2;
-    return p;
-}
-
-static void wake(struct fiber *f)
-{
-    if (f)
-        fiber_wake(f);
-}
-
-static void pop_chunk(struct sim_pipe *p)
-{
-    struct sim_chunk *c = p->first;
-    p->first = c->next;
-    if (!p->first)
-        p->last = &p->first;
-    mem_free(c);
-}
-
-/* An end is gone and nobody is inside a call on it; the last one frees it. */
-static void pipe_release(struct sim_pipe *p)
-{
-    if (--p->ends)
-        return;
-    while (p->first)
-        pop_chunk(p);
-    mem_free(p);
-}
-
-static void pipe_wake(struct sim_pipe *p)
-{
-    wake(p->reader);
-    wake(p->writer);
-}
-
-static void
-add_chunk(struct sim_world *w, struct sim_pipe *p, const char *data, size_t len)
-{
-    struct sim_chunk *c = mem_alloc(sizeof(*c) + len);
-    uint64_t delay = (uint64_t)w->options.network_us * 1000;
-    c->next = NULL;
-    c->read = 0;
-    c->len = len;
-    memcpy(c->data, data, len);
-    c->at_ns = w->mono_ns + delay / 2;
-    if (delay)
-        c->at_ns += rand_below(&w->faults, delay + 1);
-    c->at_ns = MAX_OF(c->at_ns, p->last_at_ns);
-    p->last_at_ns = c->at_ns;
-    *p->last = c;
-    p->last = &c->next;
-    p->bytes += len;
-    wake(p->reader);
-}
-
-/* --- calls ------------------------------------------------------------- */
 
 static struct sim_stream *sim_stream(struct stream *s)
 {
     return (struct sim_stream *)s;
 }
 
-static void drop(struct sim_stream *s)
-{
-    if (--s->users)
-        return;
-    pipe_release(s->in);
-    pipe_release(s->out);
-    mem_free(s);
-}
+/* --- waiting ------------------------------------------------------------- */
 
-static int closed_error(const struct stream *s, struct err *err)
-{
-    return err_set(err, ERR_CLOSED, "%s: closed", s->peer);
-}
-
-/* Park until woken, or @at_ns, the deadline, cancellation. */
+/* Park until woken, or true time @at_ns, the deadline, cancellation. */
 static int park(struct fiber **side, uint64_t at_ns, struct err *err)
 {
+    struct fiber *self = fiber_self();
+    struct sim_world *w = machine_of(fiber_loop(self));
+    uint64_t until = sim__local_ns(w, at_ns);
     int rc = fiber_check(err);
     PRE(!*side);
     if (rc)
         return rc;
-    *side = fiber_self();
-    if (at_ns == UINT64_MAX)
-        rc = fiber_park_checked(err);
-    else
-        fiber_park_until(at_ns);
+    if (fiber_deadline())
+        until = MIN_OF(until, fiber_deadline());
+    *side = self;
+    fiber_park_until(until);
     *side = NULL;
-    return rc ? rc : fiber_check(err);
+    return fiber_check(err);
 }
+
+/* When something happens to @s by itself. */
+static uint64_t next_event(const struct sim_stream *s)
+{
+    return MIN_OF(s->reset_ns, s->give_up_ns);
+}
+
+static int
+wait_pipe(struct stream *base, enum stream_side side, struct err *err)
+{
+    struct sim_stream *s = sim_stream(base);
+    uint64_t at = next_event(s);
+    if (side == STREAM_WRITING)
+        return park(&s->writing, at, err);
+    if (s->in->first)
+        at = MIN_OF(at, s->in->first->at_ns);
+    return park(&s->reading, at, err);
+}
+
+/* Is the connection still one? Gives up when its patience has ended. */
+static int check(struct sim_stream *s, struct err *err)
+{
+    struct sim_world *w = machine_of(s->base.loop);
+    uint64_t now = w->cluster->now_ns;
+    if (s->gone)
+        return err_set(err, ERR_CLOSED, "%s: power lost", s->base.peer);
+    if (now >= s->give_up_ns && s->reset_ns > now) {
+        s->reset_ns = now;
+        sim__trace(w->cluster, "give up %s", s->base.peer);
+        return err_set(err, ERR_CLOSED, "%s: Connection timed out",
+                       s->base.peer);
+    }
+    if (now >= s->reset_ns)
+        return err_set(err, ERR_CLOSED, "%s: Connection reset by peer",
+                       s->base.peer);
+    return 0;
+}
+
+/* --- reading and writing -------------------------------------------------- */
 
 static size_t take(struct sim_pipe *p, char *dst, size_t len)
 {
-    struct sim_chunk *c = p->first;
-    size_t n = MIN_OF(len, c->len - c->read);
-    memcpy(dst, c->data + c->read, n);
-    c->read += n;
+    struct sim_chunk *k = p->first;
+    size_t n = MIN_OF(len, k->len - k->read);
+    memcpy(dst, k->data + k->read, n);
+    k->read += n;
     p->bytes -= n;
-    if (c->read == c->len)
-        pop_chunk(p);
-    wake(p->writer);
+    if (k->read == k->len)
+        sim__pipe_pop(p);
+    sim__stream_wake(p->writer);
     return n;
 }
 
@@ -173,82 +114,129 @@ static int read_pipe(struct stream *base,
                      void *dst,
                      size_t len,
                      size_t *got,
+                     bool *end,
                      struct err *err)
 {
     struct sim_stream *s = sim_stream(base);
-    struct sim_world *w = world_here(base->loop);
-    int rc = 0;
-    s->users++;
-    for (;;) {
-        struct sim_pipe *p = s->in;
-        if (s->closed) {
-            rc = closed_error(base, err);
+    struct sim_pipe *p = s->in;
+    size_t done = 0;
+    int rc = check(s, err);
+    if (rc)
+        return rc;
+    while (done < len && p->first &&
+           p->first->at_ns <= p->to->cluster->now_ns) {
+        if (p->first->end) {
+            *end = done == 0;
             break;
         }
-        if (p->first && p->first->at_ns <= w->mono_ns) {
-            *got = take(p, dst, len);
-            break;
-        }
-        if (!p->first && p->writer_gone)
-            break;
-        rc = park(&p->reader, p->first ? p->first->at_ns : UINT64_MAX, err);
-        if (rc)
-            break;
+        done += take(p, (char *)dst + done, len - done);
     }
-    drop(s);
-    return rc;
-}
-
-static int write_part(struct sim_stream *s, struct slice part, struct err *err)
-{
-    struct sim_world *w = world_here(s->base.loop);
-    while (part.len) {
-        struct sim_pipe *p = s->out;
-        size_t room;
-        int rc;
-        if (s->closed || p->reader_gone)
-            return closed_error(&s->base, err);
-        room = p->bytes < PIPE_BYTES_MAX ? PIPE_BYTES_MAX - p->bytes : 0;
-        if (room == 0) {
-            rc = park(&p->writer, UINT64_MAX, err);
-            if (rc)
-                return rc;
-            continue;
-        }
-        room = MIN_OF(room, part.len);
-        add_chunk(w, p, part.data, room);
-        part = slice_sub(part, room, part.len);
-    }
+    *got = done;
     return 0;
 }
 
 static int write_pipe(struct stream *base,
                       const struct slice *parts,
                       size_t part_count,
+                      size_t skip,
+                      size_t *done,
                       struct err *err)
 {
     struct sim_stream *s = sim_stream(base);
-    int rc = 0;
-    s->users++;
-    for (size_t i = 0; i < part_count && rc == 0; i++)
-        rc = write_part(s, parts[i], err);
-    drop(s);
+    struct sim_pipe *p = s->out;
+    int rc = check(s, err);
+    for (size_t i = 0; i < part_count && rc == 0; i++) {
+        struct slice part = slice_sub(parts[i], skip, parts[i].len);
+        size_t room =
+            p->bytes < SIM_PIPE_BYTES_MAX ? SIM_PIPE_BYTES_MAX - p->bytes : 0;
+        size_t n = MIN_OF(part.len, room);
+        if (n)
+            sim__pipe_send(p, part.data, n, false);
+        *done += n;
+        if (n < part.len)
+            break;
+        skip = 0;
+    }
     return rc;
 }
+
+/* --- the end ---------------------------------------------------------------
+ */
 
 static void close_pipes(struct stream *base)
 {
     struct sim_stream *s = sim_stream(base);
-    PRE(!s->closed);
-    s->closed = true;
-    s->in->reader_gone = true;
-    s->out->writer_gone = true;
-    pipe_wake(s->in);
-    pipe_wake(s->out);
-    drop(s);
+    uint64_t now = machine_of(base->loop)->cluster->now_ns;
+    sim__stream_wake(s);
+    if (s->gone)
+        return;
+    if (s->reset_ns > now)
+        sim__pipe_send(s->out, NULL, 0, true);
+    sim__pipe_deafen(s->in);
 }
 
-/* --- listening and connecting ------------------------------------------ */
+static void free_stream(struct stream *base)
+{
+    struct sim_stream *s = sim_stream(base);
+    struct sim_cluster *c = s->in->to->cluster;
+    s->in->reader = NULL;
+    s->out->writer = NULL;
+    sim__pipe_release(c, s->in);
+    sim__pipe_release(c, s->out);
+    mem_free(s);
+}
+
+static bool is_local(const struct stream *s)
+{
+    (void)s;
+    return true;
+}
+
+/* --- addresses -------------------------------------------------------------
+ */
+
+/* Does @address name @w by the part before its last colon? */
+static bool names(const char *address, const char *host)
+{
+    const char *colon = strrchr(address, ':');
+    return colon && (size_t)(colon - address) == strlen(host) &&
+           strncmp(address, host, strlen(host)) == 0;
+}
+
+static bool names_itself(const struct sim_world *w, const char *address)
+{
+    static const char *const own[] = {"",          "0.0.0.0",   "[::]",
+                                      "localhost", "127.0.0.1", "[::1]"};
+    for (size_t i = 0; i < ARRAY_LEN(own); i++)
+        if (names(address, own[i]))
+            return true;
+    return names(address, w->name);
+}
+
+/* The machine that @address names from @w's sight, and its name for the meeting
+ * point there: "NAME:port", or the whole text where it is none. */
+static struct sim_world *resolve(struct sim_world *w,
+                                 const char *address,
+                                 char out[STREAM_ADDRESS_BYTES])
+{
+    struct sim_cluster *c = w->cluster;
+    struct sim_world *to = NULL;
+    snprintf(out, STREAM_ADDRESS_BYTES, "%s", address);
+    if (c->alone || strncmp(address, "unix:", 5) == 0)
+        return w;
+    if (names_itself(w, address))
+        to = w;
+    for (struct sim_world *m = c->machines; m && !to; m = m->next)
+        if (names(address, m->name))
+            to = m;
+    if (to)
+        snprintf(out, STREAM_ADDRESS_BYTES, "%s%s", to->name,
+                 strrchr(address, ':'));
+    return to;
+}
+
+/* --- listening --------------------------------------------------------------
+ */
 
 static int
 accept_pipe(struct stream_listener *base, struct stream **out, struct err *err);
@@ -257,7 +245,10 @@ static void close_listener(struct stream_listener *base);
 static const struct stream_ops sim_stream_ops = {
     .read = read_pipe,
     .write = write_pipe,
+    .wait = wait_pipe,
     .close = close_pipes,
+    .free = free_stream,
+    .is_local = is_local,
     .accept = accept_pipe,
     .listener_close = close_listener,
 };
@@ -276,14 +267,26 @@ int sim__listen(struct loop *loop,
                 struct stream_listener **out,
                 struct err *err)
 {
-    struct sim_world *w = world_here(loop);
+    struct sim_world *w = machine_of(loop);
+    char point[STREAM_ADDRESS_BYTES];
     struct sim_listener *l;
-    if (find_listener(w, address))
+    int rc = fiber_check(err);
+    if (rc)
+        return rc;
+    if (resolve(w, address, point) != w)
+        return err_set(err, ERR_INVALID, "listen on %s: not this machine",
+                       address);
+    if (!w->cluster->alone && strcmp(strrchr(point, ':'), ":0") == 0)
+        snprintf(point, sizeof(point), "%s:%u", w->name,
+                 PORT_FIRST + ++w->cluster->last_port);
+    if (find_listener(w, point))
         return err_set(err, ERR_BUSY, "listen on %s: in use", address);
     l = mem_zalloc(1, sizeof(*l));
     l->base.ops = &sim_stream_ops;
     l->base.loop = loop;
-    snprintf(l->base.address, sizeof(l->base.address), "%s", address);
+    l->base.is_local = true;
+    snprintf(l->base.address, sizeof(l->base.address), "%s", point);
+    l->machine = w;
     l->users = 1;
     l->next = w->listeners;
     w->listeners = l;
@@ -304,7 +307,7 @@ accept_pipe(struct stream_listener *base, struct stream **out, struct err *err)
     int rc = 0;
     l->users++;
     while (rc == 0 && !l->closed && l->waiting_count == 0)
-        rc = park(&l->acceptor, UINT64_MAX, err);
+        rc = park(&l->acceptor, SIM_NEVER, err);
     if (rc == 0 && l->closed)
         rc = err_set(err, ERR_CLOSED, "%s: closed", base->address);
     if (rc == 0) {
@@ -320,16 +323,20 @@ accept_pipe(struct stream_listener *base, struct stream **out, struct err *err)
 static void close_listener(struct stream_listener *base)
 {
     struct sim_listener *l = (struct sim_listener *)base;
-    struct sim_listener **at = &world_here(base->loop)->listeners;
+    struct sim_listener **at = &l->machine->listeners;
     while (*at != l)
         at = &(*at)->next;
     *at = l->next;
     l->closed = true;
     while (l->waiting_count)
-        close_pipes(&l->waiting[--l->waiting_count]->base);
-    wake(l->acceptor);
+        stream_close(&l->waiting[--l->waiting_count]->base);
+    if (l->acceptor)
+        fiber_wake(l->acceptor);
     drop_listener(l);
 }
+
+/* --- connecting --------------------------------------------------------------
+ */
 
 static struct sim_stream *stream_new(struct loop *l,
                                      struct sim_pipe *in,
@@ -339,11 +346,48 @@ static struct sim_stream *stream_new(struct loop *l,
     struct sim_stream *s = mem_zalloc(1, sizeof(*s));
     s->base.ops = &sim_stream_ops;
     s->base.loop = l;
+    s->base.users = 1;
     snprintf(s->base.peer, sizeof(s->base.peer), "%s", peer);
     s->in = in;
     s->out = out;
-    s->users = 1;
+    s->reset_ns = SIM_NEVER;
+    s->give_up_ns = SIM_NEVER;
+    in->reader = s;
+    out->writer = s;
     return s;
+}
+
+/* Nobody answers: wait for the way to be free, as long as TCP would. */
+static int await_way(struct sim_world *from,
+                     struct sim_world *to,
+                     const char *address,
+                     struct err *err)
+{
+    struct sim_cluster *c = from->cluster;
+    uint64_t start = c->now_ns;
+    bool has_router = rand_one_in(&c->net, 2);
+    int rc = fiber_check(err);
+    while (rc == 0 && from != to &&
+           (sim__is_cut(from, to) || sim__is_cut(to, from) || to->off)) {
+        struct fiber *none = NULL;
+        if (to->off && has_router && c->now_ns >= start + NO_ROUTE_NS)
+            return err_set(err, ERR_UNAVAILABLE,
+                           "connect to %s: No route to host", address);
+        if (c->now_ns >= start + SIM_NET_GIVE_UP_US * 1000)
+            return err_set(err, ERR_UNAVAILABLE,
+                           "connect to %s: Connection timed out", address);
+        rc = park(&none, c->now_ns + SYN_RETRY_US * UINT64_C(1000), err);
+    }
+    return rc;
+}
+
+static void name_peer(struct sim_world *w, char out[STREAM_ADDRESS_BYTES])
+{
+    if (w->cluster->alone)
+        snprintf(out, STREAM_ADDRESS_BYTES, "%s", sim__who(w->cluster));
+    else
+        snprintf(out, STREAM_ADDRESS_BYTES, "%s:%u", w->name,
+                 PORT_FIRST + ++w->cluster->last_port);
 }
 
 int sim__connect(struct loop *loop,
@@ -351,24 +395,30 @@ int sim__connect(struct loop *loop,
                  struct stream **out,
                  struct err *err)
 {
-    struct sim_world *w = world_here(loop);
+    struct sim_world *w = machine_of(loop);
     struct sim_listener *l;
     struct sim_pipe *there;
     struct sim_pipe *back;
+    char point[STREAM_ADDRESS_BYTES];
+    char own[STREAM_ADDRESS_BYTES];
+    struct sim_world *to = resolve(w, address, point);
     int rc;
+    if (!to)
+        return err_set(err, ERR_NOTFOUND, "%s: no such host", address);
     sim__delay(w, w->options.network_us);
-    rc = fiber_check(err);
+    rc = await_way(w, to, address, err);
     if (rc)
         return rc;
-    l = find_listener(w, address);
+    l = to->dead ? NULL : find_listener(to, point);
     if (!l || l->waiting_count == ARRAY_LEN(l->waiting))
         return err_set(err, ERR_UNAVAILABLE,
                        "connect to %s: Connection refused", address);
-    there = pipe_new();
-    back = pipe_new();
+    there = sim__pipe_new(w->cluster, w, to);
+    back = sim__pipe_new(w->cluster, to, w);
+    name_peer(w, own);
     *out = &stream_new(loop, back, there, address)->base;
-    l->waiting[l->waiting_count++] =
-        stream_new(l->base.loop, there, back, sim__who());
-    wake(l->acceptor);
+    l->waiting[l->waiting_count++] = stream_new(l->base.loop, there, back, own);
+    if (l->acceptor)
+        fiber_wake(l->acceptor);
     return 0;
 }

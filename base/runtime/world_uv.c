@@ -43,6 +43,20 @@ static uint64_t real_random(struct world *w)
         atomic_fetch_add(&real_world(w)->random_state, RANDOM_STEP));
 }
 
+static void real_random_bytes(struct world *w, void *dst, size_t len)
+{
+    (void)w;
+    while (len) {
+        ssize_t n = getrandom(dst, len, 0);
+        if (n < 0 && errno != EINTR)
+            PANIC("getrandom: %s", strerror(errno));
+        if (n > 0) {
+            dst = (char *)dst + n;
+            len -= (size_t)n;
+        }
+    }
+}
+
 static unsigned real_cpu_count(struct world *w)
 {
     cpu_set_t set;
@@ -76,6 +90,7 @@ static const struct world_ops real_ops = {
     .now_us = real_now_us,
     .mono_ns = mono_ns,
     .random = real_random,
+    .random_bytes = real_random_bytes,
     .cpu_count = real_cpu_count,
     .sleep_us = real_sleep_us,
     .file_open = real_file_open,

@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/un.h>
@@ -116,4 +117,17 @@ void address_print(const struct sockaddr_storage *addr, char *out, size_t bytes)
         snprintf(out, bytes, "unix:%.*s", STREAM_ADDRESS_BYTES - 8,
                  ((const struct sockaddr_un *)addr)->sun_path);
     }
+}
+
+bool address_is_local(const struct sockaddr_storage *addr)
+{
+    const struct sockaddr_in *in = (const struct sockaddr_in *)addr;
+    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
+    if (addr->ss_family == AF_INET)
+        return ntohl(in->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+    if (addr->ss_family == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr) ||
+               (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr) &&
+                in6->sin6_addr.s6_addr[12] == IN_LOOPBACKNET);
+    return true;
 }

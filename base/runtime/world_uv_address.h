@@ -28,4 +28,7 @@ void address_print(const struct sockaddr_storage *addr,
                    char *out,
                    size_t bytes);
 
+/* Loopback or a Unix socket. */
+bool address_is_local(const struct sockaddr_storage *addr);
+
 #endif /* BASE_RUNTIME_WORLD_UV_ADDRESS_H */

@@ -35,19 +35,19 @@ struct sock {
     int watched;          /* UV_READABLE, UV_WRITABLE: what uv looks for. */
     struct fiber *reader; /* Parked until it is readable, */
     struct fiber *writer; /* or writable. */
-    unsigned users;       /* Fibers inside calls, and uv. */
     bool closed;
-    void *owner; /* The allocation it is part of. */
 };
 
 struct uv_sock_stream {
     struct stream base;
     struct sock sock;
+    bool is_local;
 };
 
 struct uv_sock_listener {
     struct stream_listener base;
     struct sock sock;
+    unsigned users;  /* The owner, uv, a fiber in accept. */
     char *unix_path; /* To remove at the end; NULL for TCP. Owned. */
 };
 
@@ -101,18 +101,7 @@ wait_ready(struct sock *k, struct fiber **side, int event, struct err *err)
     return rc;
 }
 
-static void drop(struct sock *k)
-{
-    if (--k->users == 0)
-        mem_free(k->owner);
-}
-
-static void on_closed(uv_handle_t *handle)
-{
-    drop(handle->data);
-}
-
-static void close_sock(struct sock *k)
+static void close_sock(struct sock *k, uv_close_cb on_closed)
 {
     PRE(!k->closed);
     k->closed = true;
@@ -136,13 +125,7 @@ static int init_sock(struct loop *l, struct sock *k, int fd, struct err *err)
         return err_set_errno(err, -rc, "watch a socket");
     }
     k->poll.data = k;
-    k->users = 1;
     return 0;
-}
-
-static int closed_here(struct err *err)
-{
-    return err_set(err, ERR_CLOSED, "closed");
 }
 
 /* --- reading and writing ----------------------------------------------- */
@@ -156,43 +139,34 @@ static int io_error(const struct stream *s, const char *what, struct err *err)
     return err_set_errno(err, errnum, "%s %s", what, s->peer);
 }
 
-static int
-read_sock(struct stream *s, void *dst, size_t len, size_t *got, struct err *err)
+static int read_sock(struct stream *s,
+                     void *dst,
+                     size_t len,
+                     size_t *got,
+                     bool *end,
+                     struct err *err)
 {
-    struct sock *k = stream_sock(s);
-    int rc = 0;
-    k->users++;
-    while (rc == 0) {
-        ssize_t n;
-        if (k->closed) {
-            rc = closed_here(err);
-            break;
-        }
-        n = recv(k->fd, dst, len, 0);
-        if (n >= 0) {
-            *got = (size_t)n;
-            break;
-        }
-        if (errno == EAGAIN)
-            rc = wait_ready(k, &k->reader, UV_READABLE, err);
-        else if (errno != EINTR)
-            rc = io_error(s, "read from", err);
-    }
-    drop(k);
-    return rc;
+    ssize_t n;
+    do {
+        n = recv(stream_sock(s)->fd, dst, len, 0);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0 && errno != EAGAIN)
+        return io_error(s, "read from", err);
+    *got = n > 0 ? (size_t)n : 0;
+    *end = n == 0;
+    return 0;
 }
 
-/* Describe the parts from byte @skip of part @part on. */
+/* Describe the parts from byte @skip of the first on. */
 static size_t fill_vector(const struct slice *parts,
                           size_t count,
-                          size_t part,
                           size_t skip,
                           struct iovec *v)
 {
     size_t n = 0;
-    for (; part < count && n < WRITE_PARTS_MAX; part++) {
-        v[n].iov_base = (void *)((uintptr_t)parts[part].data + skip);
-        v[n].iov_len = parts[part].len - skip;
+    for (size_t i = 0; i < count && n < WRITE_PARTS_MAX; i++) {
+        v[n].iov_base = (void *)((uintptr_t)parts[i].data + skip);
+        v[n].iov_len = parts[i].len - skip;
         skip = 0;
         if (v[n].iov_len)
             n++;
@@ -203,40 +177,50 @@ static size_t fill_vector(const struct slice *parts,
 static int write_sock(struct stream *s,
                       const struct slice *parts,
                       size_t count,
+                      size_t skip,
+                      size_t *done,
                       struct err *err)
 {
-    struct sock *k = stream_sock(s);
     struct iovec v[WRITE_PARTS_MAX];
     struct msghdr msg = {.msg_iov = v};
-    size_t part = 0;
-    size_t skip = 0;
-    int rc = 0;
-    k->users++;
-    while (rc == 0) {
-        ssize_t n;
-        msg.msg_iovlen = fill_vector(parts, count, part, skip, v);
-        if (msg.msg_iovlen == 0)
-            break;
-        if (k->closed) {
-            rc = closed_here(err);
-            break;
-        }
-        n = sendmsg(k->fd, &msg, MSG_NOSIGNAL);
-        if (n < 0 && errno == EAGAIN)
-            rc = wait_ready(k, &k->writer, UV_WRITABLE, err);
-        else if (n < 0 && errno != EINTR)
-            rc = io_error(s, "write to", err);
-        for (; n > 0 && (size_t)n >= parts[part].len - skip; skip = 0, part++)
-            n -= (ssize_t)(parts[part].len - skip);
-        skip += n > 0 ? (size_t)n : 0;
-    }
-    drop(k);
-    return rc;
+    ssize_t n;
+    msg.msg_iovlen = fill_vector(parts, count, skip, v);
+    do {
+        n = sendmsg(stream_sock(s)->fd, &msg, MSG_NOSIGNAL);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0 && errno != EAGAIN)
+        return io_error(s, "write to", err);
+    *done = n > 0 ? (size_t)n : 0;
+    return 0;
+}
+
+static int wait_sock(struct stream *s, enum stream_side side, struct err *err)
+{
+    struct sock *k = stream_sock(s);
+    return side == STREAM_READING ? wait_ready(k, &k->reader, UV_READABLE, err)
+                                  : wait_ready(k, &k->writer, UV_WRITABLE, err);
+}
+
+static void on_stream_closed(uv_handle_t *handle)
+{
+    struct sock *k = handle->data;
+    stream__drop(&CONTAINER_OF(k, struct uv_sock_stream, sock)->base);
 }
 
 static void close_stream(struct stream *s)
 {
-    close_sock(stream_sock(s));
+    s->users++; /* uv's, until it has let go. */
+    close_sock(stream_sock(s), on_stream_closed);
+}
+
+static void free_stream(struct stream *s)
+{
+    mem_free(s);
+}
+
+static bool is_local_stream(const struct stream *s)
+{
+    return ((const struct uv_sock_stream *)s)->is_local;
 }
 
 /* --- listening --------------------------------------------------------- */
@@ -248,7 +232,10 @@ static void close_listener(struct stream_listener *base);
 static const struct stream_ops uv_stream_ops = {
     .read = read_sock,
     .write = write_sock,
+    .wait = wait_sock,
     .close = close_stream,
+    .free = free_stream,
+    .is_local = is_local_stream,
     .accept = accept_sock,
     .listener_close = close_listener,
 };
@@ -265,7 +252,8 @@ static int new_stream(struct loop *l,
     int rc;
     s->base.ops = &uv_stream_ops;
     s->base.loop = l;
-    s->sock.owner = s;
+    s->base.users = 1;
+    s->is_local = address_is_local(peer);
     address_print(peer, s->base.peer, sizeof(s->base.peer));
     if (peer->ss_family != AF_UNIX)
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
@@ -278,19 +266,26 @@ static int new_stream(struct loop *l,
     return 0;
 }
 
+static void drop_listener(struct uv_sock_listener *l)
+{
+    if (--l->users == 0)
+        mem_free(l);
+}
+
 static int
 accept_sock(struct stream_listener *base, struct stream **out, struct err *err)
 {
-    struct sock *k = &((struct uv_sock_listener *)base)->sock;
+    struct uv_sock_listener *listener = (struct uv_sock_listener *)base;
+    struct sock *k = &listener->sock;
     struct loop *l = base->loop;
     struct sockaddr_storage peer = {.ss_family = AF_UNIX};
     int fd = -1;
     int rc = 0;
-    k->users++;
+    listener->users++;
     while (rc == 0 && fd < 0) {
         socklen_t len = sizeof(peer);
         if (k->closed) {
-            rc = closed_here(err);
+            rc = err_set(err, ERR_CLOSED, "%s: closed", base->address);
             break;
         }
         fd = accept4(k->fd, (struct sockaddr *)&peer, &len,
@@ -300,8 +295,14 @@ accept_sock(struct stream_listener *base, struct stream **out, struct err *err)
         else if (fd < 0 && errno != EINTR && errno != ECONNABORTED)
             rc = err_set_errno(err, errno, "accept on %s", base->address);
     }
-    drop(k);
+    drop_listener(listener);
     return rc ? rc : new_stream(l, fd, &peer, out, err);
+}
+
+static void on_listener_closed(uv_handle_t *handle)
+{
+    struct sock *k = handle->data;
+    drop_listener(CONTAINER_OF(k, struct uv_sock_listener, sock));
 }
 
 static void close_listener(struct stream_listener *base)
@@ -312,7 +313,7 @@ static void close_listener(struct stream_listener *base)
         mem_free(l->unix_path);
         l->unix_path = NULL;
     }
-    close_sock(&l->sock);
+    close_sock(&l->sock, on_listener_closed);
 }
 
 /* A path left by a process that is gone: nobody answers there. */
@@ -371,7 +372,8 @@ int real_listen(struct loop *loop,
     l = mem_zalloc(1, sizeof(*l));
     l->base.ops = &uv_stream_ops;
     l->base.loop = loop;
-    l->sock.owner = l;
+    l->users = 1;
+    l->base.is_local = address_is_local(&a.addr);
     address_print(&a.addr, l->base.address, sizeof(l->base.address));
     rc = init_sock(loop, &l->sock, fd, err);
     if (rc) {
@@ -400,13 +402,12 @@ static int connect_error(const char *address, int errnum, struct err *err)
     }
 }
 
-/* Park until the connection stands or has failed. */
+/* Park until the connection stands or has failed. Nobody else has it yet. */
 static int
 await_connected(struct stream *s, const char *address, struct err *err)
 {
     struct sock *k = stream_sock(s);
     int rc = 0;
-    k->users++;
     while (rc == 0) {
         struct sockaddr_storage peer;
         socklen_t len = sizeof(peer);
@@ -418,7 +419,6 @@ await_connected(struct stream *s, const char *address, struct err *err)
         rc = errnum ? connect_error(address, errnum, err)
                     : wait_ready(k, &k->writer, UV_WRITABLE, err);
     }
-    drop(k);
     return rc;
 }
 
