@@ -343,7 +343,10 @@ bool saw_value_zero(struct saw_ctx *ctx,
     case SAW_TUPLE:
         out->t = saw_tuple_new(ctx, t);
         for (i = 0; out->t && i < t->field_count; i++) {
-            if (!saw_field_zero(ctx, &t->fields[i], &out->t->fields[i]))
+            const struct saw_field *f = &t->fields[i];
+            if (f->init) /* A constant: shared already. */
+                out->t->fields[i] = *f->init;
+            else if (!saw_value_zero(ctx, f->type, &out->t->fields[i]))
                 return false;
         }
         return out->t != NULL;
@@ -359,15 +362,5 @@ bool saw_value_zero(struct saw_ctx *ctx,
     case SAW_INCOMPLETE:
     case SAW_BAD: return true;
     }
-    return true;
-}
-
-bool saw_field_zero(struct saw_ctx *ctx,
-                    const struct saw_field *f,
-                    union saw_slot *out)
-{
-    if (!f->init)
-        return saw_value_zero(ctx, f->type, out);
-    *out = *f->init; /* A constant: shared already. */
     return true;
 }

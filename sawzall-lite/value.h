@@ -270,9 +270,5 @@ uint64_t saw_value_hash(const struct saw_type *t, union saw_slot v);
 MUST_CHECK bool saw_value_zero(struct saw_ctx *ctx,
                                const struct saw_type *t,
                                union saw_slot *out);
-/* What a field of a proto tuple is when absent. */
-MUST_CHECK bool saw_field_zero(struct saw_ctx *ctx,
-                               const struct saw_field *f,
-                               union saw_slot *out);
 
 #endif /* SAWZALL_LITE_VALUE_H */

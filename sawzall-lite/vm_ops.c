@@ -249,7 +249,7 @@ enum saw_status saw_op_clear_field(struct saw_ctx *ctx,
 {
     struct saw_tuple *v = saw_tuple_own(ctx, t, tuple->t);
 
-    if (!v || !saw_field_zero(ctx, &t->fields[field], &v->fields[field]))
+    if (!v)
         return SAW_FAIL;
     if (v->present)
         v->present[field / 64] &= ~(UINT64_C(1) << (field % 64));

@@ -234,7 +234,11 @@ const struct saw_basic_conversion *saw_basic_conversion(enum saw_kind from,
 
 static void default_extra(struct saw_conversion *c)
 {
-    c->base = c->from->kind == SAW_STRING ? 0 : 10;
+    const struct saw_type *item = c->from;
+
+    while (item->kind == SAW_ARRAY)
+        item = item->elem;
+    c->base = item->kind == SAW_STRING ? 0 : 10;
     c->encoding = SAW_ENCODING_UTF8;
     c->zone = SLICE_EMPTY;
 }

@@ -104,7 +104,19 @@ enum saw_status saw_text_to_bytes(struct saw_ctx *ctx,
 
 /* --- bytes to string ------------------------------------------------------ */
 
-/* Every byte that is no part of valid UTF-8 becomes U+FFFD. */
+/* Bytes at @p that become one U+FFFD: one, or the four of a code point beyond
+ * the last. */
+static size_t bad_utf8(const char *p, const char *end)
+{
+    const unsigned char *u = (const unsigned char *)p;
+    bool beyond = end - p >= 4 && u[0] >= 0xf4 && u[0] < 0xf8 &&
+                  (u[1] & 0xc0) == 0x80 && (u[2] & 0xc0) == 0x80 &&
+                  (u[3] & 0xc0) == 0x80;
+
+    return beyond ? 4 : 1;
+}
+
+/* What is no part of valid UTF-8 becomes U+FFFD. */
 static enum saw_status
 repair_utf8(struct saw_ctx *ctx, struct slice s, union saw_slot *result)
 {
@@ -124,7 +136,7 @@ repair_utf8(struct saw_ctx *ctx, struct slice s, union saw_slot *result)
             p += n;
         } else {
             buf_append_str(b, "\xef\xbf\xbd");
-            p++;
+            p += bad_utf8(p, end);
         }
     }
     return saw_give_text(saw_string_dup(ctx, buf_slice(b)), result);
