@@ -107,6 +107,7 @@ static bool generate(struct gen_unit *u, struct saw_function *f, bool far)
     if (ok) {
         code->name = f->name;
         code->param_count = (uint32_t)f->params.count;
+        code->fuel = g.count;
         code->uses_env = f->context_level > 0;
         code->has_value =
             f->type->kind == SAW_FUNCTION && f->type->elem->kind != SAW_VOID;
@@ -200,7 +201,7 @@ static bool statics(struct gen_unit *u, bool far)
 
 bool saw_compile_unit(struct arena *a,
                       const struct saw_unit *u,
-                      bool ignore_undefs,
+                      const struct saw_compile_options *opts,
                       struct saw_diag *d,
                       struct saw_code_pool *out)
 {
@@ -208,7 +209,8 @@ bool saw_compile_unit(struct arena *a,
                             .unit = u,
                             .pool = out,
                             .diag = d,
-                            .ignore_undefs = ignore_undefs};
+                            .ignore_undefs = opts->ignore_undefs,
+                            .plain = opts->plain_code};
     size_t i;
 
     *out = (struct saw_code_pool){0};

@@ -5,12 +5,13 @@
 #include "base/core/arena.h"
 #include "sawzall-lite/check.h"
 #include "sawzall-lite/opcodes.h"
+#include "sawzall-lite/sawzall.h"
 
 /* Compile @u, which is free of errors, into @out; memory from @a. False, with
  * an error in @d, when a function is larger than the machine can take. */
 bool saw_compile_unit(struct arena *a,
                       const struct saw_unit *u,
-                      bool ignore_undefs,
+                      const struct saw_compile_options *opts,
                       struct saw_diag *d,
                       struct saw_code_pool *out);
 

@@ -22,6 +22,7 @@ operand(char kind, const struct saw_insn *insn, uint32_t at, struct buf *out)
     case 'v': buf_printf(out, " %d", (int16_t)insn->u.r.b); break;
     case 'u': buf_printf(out, " %u", insn->u.r.c); break;
     case 'q': buf_printf(out, " k%u", insn->u.r.c); break;
+    case 'p': buf_printf(out, " k%u", insn->u.r.b); break;
     case 'k': buf_printf(out, " #%u", insn->u.k); break;
     case 'n': buf_printf(out, " %d", insn->u.d); break;
     case 'd': buf_printf(out, " ->%lld", (long long)at + 1 + insn->u.d); break;

@@ -226,7 +226,8 @@ void fold_expr(struct saw_checker *c, struct saw_expr *e)
     union saw_slot *kept;
     bool done = false;
 
-    if (e->constant || c->fold.arena->bytes > c->fold.bytes_max)
+    if (e->constant || c->opts->plain_code ||
+        c->fold.arena->bytes > c->fold.bytes_max)
         return;
     switch (e->kind) {
     case EXPR_BINARY:

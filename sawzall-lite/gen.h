@@ -39,6 +39,7 @@ struct gen_unit {
     struct saw_code_pool *pool;
     struct saw_diag *diag;
     bool ignore_undefs;
+    bool plain; /* Without optimisation. */
     bool failed;
     size_t constant_cap;
     size_t type_cap;
@@ -164,6 +165,8 @@ void gen_logical(struct gen *g, struct saw_expr *e, gen_reg to);
 /* Jump to @l if @e is @when; else go on. */
 void gen_cond(struct gen *g, struct saw_expr *e, bool when, gen_label l);
 void gen_call(struct gen *g, struct saw_expr *e, gen_reg to);
+/* The values of @args in registers one after the other; returns the first. */
+gen_reg gen_arguments(struct gen *g, const struct saw_exprs *args);
 /* A closure of @f. */
 void gen_closure(struct gen *g, const struct saw_function *f, gen_reg to);
 /* Call an intrinsic over @args; the result in @to. */
@@ -181,6 +184,11 @@ void gen_set_defined(struct gen *g, struct saw_decl *d, bool defined);
 bool gen_is_local(const struct gen *g, const struct saw_decl *d);
 
 void gen_store(struct gen *g, struct saw_expr *target, gen_reg value);
+/* The same in steps, for who reads the target first: its indices are evaluated
+ * once, in begin(), and the registers in force until end() belong to it. */
+void gen_target_begin(struct gen *g, struct saw_expr *target);
+void gen_target_store(struct gen *g, struct saw_expr *target, gen_reg value);
+void gen_target_end(struct saw_expr *target);
 
 void gen_stmt(struct gen *g, struct saw_stmt *s);
 void gen_when(struct gen *g, struct saw_stmt *s);

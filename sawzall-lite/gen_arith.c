@@ -116,22 +116,56 @@ void gen_binary_op(struct gen *g,
         gen_abc(g, int_opcode(op, t->kind != SAW_INT), to, l, r);
 }
 
-/* Does the constant @k fit into an instruction of @op? */
-static bool fits_immediate(struct gen *g,
-                           const struct saw_type *t,
-                           enum saw_op op,
-                           const union saw_slot *k)
+/* @x op constant as one instruction; SAW_OP_NOP: there is none. */
+static enum saw_opcode
+int_immediate(enum saw_op op, bool is_unsigned, const union saw_slot *k)
 {
-    if (!k)
-        return false;
-    if (t->kind == SAW_FLOAT)
-        return (op == OP_ADD || op == OP_SUB || op == OP_MUL) &&
-               gen_constant(g, *k) <= UINT16_MAX;
-    return t->kind == SAW_INT && k->i > INT16_MIN && k->i <= INT16_MAX &&
-           (op == OP_ADD || op == OP_SUB || op == OP_MUL);
+    bool small = k->i > INT16_MIN && k->i <= INT16_MAX;
+    bool natural = k->i >= 0 && k->i <= UINT16_MAX;
+
+    switch ((int)op) {
+    case OP_ADD:
+    case OP_SUB: return small ? SAW_OP_ADDI : SAW_OP_NOP;
+    case OP_MUL: return small ? SAW_OP_MULI : SAW_OP_NOP;
+    case OP_DIV: /* Not -1: it wraps. */
+        return small && k->i > 0 && !is_unsigned ? SAW_OP_DIVI : SAW_OP_NOP;
+    case OP_MOD:
+        return small && k->i > 0 && !is_unsigned ? SAW_OP_MODI : SAW_OP_NOP;
+    case OP_BAND: return natural ? SAW_OP_ANDI : SAW_OP_NOP;
+    case OP_SHL: return natural ? SAW_OP_SHLI : SAW_OP_NOP;
+    case OP_SHR: return natural ? SAW_OP_SHRI : SAW_OP_NOP;
+    default: return SAW_OP_NOP;
+    }
 }
 
-/* @to = @l op @k. PRE: fits_immediate(). */
+static enum saw_opcode float_immediate(enum saw_op op, const union saw_slot *k)
+{
+    switch ((int)op) {
+    case OP_ADD: return SAW_OP_FADDK;
+    case OP_SUB: return SAW_OP_FSUBK;
+    case OP_MUL: return SAW_OP_FMULK;
+    case OP_DIV: return k->f < 0 || k->f > 0 ? SAW_OP_FDIVK : SAW_OP_NOP;
+    default: return SAW_OP_NOP;
+    }
+}
+
+/* The instruction for op with the constant @k on the right, or SAW_OP_NOP. */
+static enum saw_opcode immediate(struct gen *g,
+                                 const struct saw_type *t,
+                                 enum saw_op op,
+                                 const union saw_slot *k)
+{
+    if (!k || g->u->plain)
+        return SAW_OP_NOP;
+    if (t->kind == SAW_FLOAT)
+        return gen_constant(g, *k) <= UINT16_MAX ? float_immediate(op, k)
+                                                 : SAW_OP_NOP;
+    if (t->kind == SAW_INT || t->kind == SAW_UINT)
+        return int_immediate(op, t->kind == SAW_UINT, k);
+    return SAW_OP_NOP;
+}
+
+/* @to = @l op @k. PRE: immediate(). */
 static void immediate_op(struct gen *g,
                          const struct saw_expr *e,
                          const union saw_slot *k,
@@ -139,18 +173,13 @@ static void immediate_op(struct gen *g,
                          gen_reg l)
 {
     enum saw_op op = e->u.binary.op;
+    enum saw_opcode o = immediate(g, e->type, op, k);
 
     g->at = e->pos;
     if (e->type->kind == SAW_FLOAT)
-        gen_abc(g,
-                op == OP_ADD   ? SAW_OP_FADDK
-                : op == OP_SUB ? SAW_OP_FSUBK
-                               : SAW_OP_FMULK,
-                to, l, gen_constant(g, *k));
-    else if (op == OP_MUL)
-        gen_abc(g, SAW_OP_MULI, to, l, (uint32_t)k->i);
+        gen_abc(g, o, to, l, gen_constant(g, *k));
     else
-        gen_abc(g, SAW_OP_ADDI, to, l, (uint32_t)(op == OP_ADD ? k->i : -k->i));
+        gen_abc(g, o, to, l, (uint32_t)(op == OP_SUB ? -k->i : k->i));
 }
 
 /* 2.0 * x as x * 2.0: exact, and one instruction less. */
@@ -159,59 +188,143 @@ static bool flips(struct gen *g, const struct saw_expr *e)
     enum saw_op op = e->u.binary.op;
 
     return !e->u.binary.right->constant && (op == OP_ADD || op == OP_MUL) &&
-           fits_immediate(g, e->type, op, e->u.binary.left->constant);
+           immediate(g, e->type, op, e->u.binary.left->constant) != SAW_OP_NOP;
+}
+
+static bool is_float_op(const struct saw_expr *e, enum saw_op op)
+{
+    return e->kind == EXPR_BINARY && !e->constant &&
+           e->type->kind == SAW_FLOAT && e->u.binary.op == op;
+}
+
+/* A product both of whose factors must be in registers. */
+static bool is_product(struct gen *g, const struct saw_expr *e)
+{
+    return is_float_op(e, OP_MUL) && !flips(g, e) &&
+           immediate(g, e->type, OP_MUL, e->u.binary.right->constant) ==
+               SAW_OP_NOP;
+}
+
+static void four(struct gen *g,
+                 enum saw_opcode op,
+                 gen_reg to,
+                 gen_reg x,
+                 gen_reg y,
+                 gen_reg z)
+{
+    gen_abc(g, op, to, x, y);
+    gen_ak(g, SAW_OP_EXT, 0, z);
+}
+
+/* @to = @l + x * y or @l - x * y; false where @e is something else. */
+static bool
+with_product(struct gen *g, const struct saw_expr *e, gen_reg to, gen_reg l)
+{
+    const struct saw_expr *m = e->u.binary.right;
+    gen_reg x;
+    gen_reg y;
+
+    if (g->u->plain || !(is_float_op(e, OP_ADD) || is_float_op(e, OP_SUB)) ||
+        !is_product(g, m))
+        return false;
+    x = gen_any(g, m->u.binary.left);
+    y = gen_any(g, m->u.binary.right);
+    g->at = e->pos;
+    four(g, e->u.binary.op == OP_ADD ? SAW_OP_FMADD : SAW_OP_FNMADD, to, x, y,
+         l);
+    return true;
+}
+
+/* @to = @l op the right side. */
+static void
+operate(struct gen *g, const struct saw_expr *e, gen_reg to, gen_reg l)
+{
+    struct saw_expr *right = e->u.binary.right;
+
+    if (immediate(g, e->type, e->u.binary.op, right->constant) != SAW_OP_NOP)
+        immediate_op(g, e, right->constant, to, l);
+    else if (!with_product(g, e, to, l))
+        gen_binary_op(g, e, to, l, gen_any(g, right));
 }
 
 /* The innermost operation of a spine whose left operand is @l's. */
 static void first_op(struct gen *g, struct saw_expr *e, gen_reg to)
 {
-    struct saw_expr *left = e->u.binary.left;
-    struct saw_expr *right = e->u.binary.right;
-    gen_reg l;
-
-    if (flips(g, e)) {
-        immediate_op(g, e, left->constant, to, gen_any(g, right));
-        return;
-    }
-    l = gen_any(g, left);
-    if (fits_immediate(g, e->type, e->u.binary.op, right->constant))
-        immediate_op(g, e, right->constant, to, l);
+    if (flips(g, e))
+        immediate_op(g, e, e->u.binary.left->constant, to,
+                     gen_any(g, e->u.binary.right));
     else
-        gen_binary_op(g, e, to, l, gen_any(g, right));
+        operate(g, e, to, gen_any(g, e->u.binary.left));
 }
 
-/* a + b - c …: the spine of left operands in a loop. Partial results stay in
- * one temporary. */
+/* Are @inner and @outer of a spine (x * y) + z or (x * y) - z? */
+static bool product_first(struct gen *g,
+                          const struct saw_expr *inner,
+                          const struct saw_expr *outer)
+{
+    const union saw_slot *k = outer->u.binary.right->constant;
+    enum saw_op op = outer->u.binary.op;
+
+    return !g->u->plain && is_product(g, inner) &&
+           (is_float_op(outer, OP_ADD) || is_float_op(outer, OP_SUB)) &&
+           immediate(g, outer->type, op, k) == SAW_OP_NOP;
+}
+
+/* Both in one instruction. PRE: product_first(). */
+static void product_then(struct gen *g,
+                         const struct saw_expr *inner,
+                         const struct saw_expr *outer,
+                         gen_reg to,
+                         gen_reg x)
+{
+    gen_reg y = gen_any(g, inner->u.binary.right);
+    gen_reg z = gen_any(g, outer->u.binary.right);
+
+    g->at = outer->pos;
+    four(g, outer->u.binary.op == OP_ADD ? SAW_OP_FMADD : SAW_OP_FMSUB, to, x,
+         y, z);
+}
+
+/* a + b - c …, innermost first, partial results in one temporary. */
+static void run_spine(struct gen *g, const struct saw_exprs *spine, gen_reg to)
+{
+    gen_reg part = gen_temp(g);
+    size_t i = spine->count;
+    bool first = true;
+
+    while (i > 0) {
+        struct saw_expr *e = spine->at[i - 1];
+        struct saw_expr *outer = i > 1 ? spine->at[i - 2] : NULL;
+        bool both = outer && product_first(g, e, outer);
+        gen_reg result;
+        i -= both ? 2 : 1;
+        result = i == 0 ? to : part;
+        if (both)
+            product_then(g, e, outer, result,
+                         first ? gen_any(g, e->u.binary.left) : part);
+        else if (first)
+            first_op(g, e, result);
+        else
+            operate(g, e, result, part);
+        gen_release(g, part + 1);
+        first = false;
+    }
+}
+
 void gen_arithmetic(struct gen *g, struct saw_expr *e, gen_reg to)
 {
     struct saw_exprs spine = {0};
     gen_reg mark = g->next_reg;
-    gen_reg part;
-    size_t i;
 
     while (e->kind == EXPR_BINARY && !e->constant &&
            !gen_is_logical(e->u.binary.op)) {
         saw_exprs_add(g->u->arena, &spine, e);
         e = e->u.binary.left;
     }
-    i = spine.count - 1;
-    if (i == 0) {
+    if (spine.count == 1)
         first_op(g, spine.at[0], to);
-        gen_release(g, mark);
-        return;
-    }
-    part = gen_temp(g);
-    first_op(g, spine.at[i], part);
-    while (i-- > 0) {
-        struct saw_expr *x = spine.at[i];
-        struct saw_expr *right = x->u.binary.right;
-        gen_reg result = i == 0 ? to : part;
-        gen_release(g, part + 1);
-        if (fits_immediate(g, x->type, x->u.binary.op, right->constant))
-            immediate_op(g, x, right->constant, result, part);
-        else
-            gen_binary_op(g, x, result, part, gen_any(g, right));
-    }
+    else
+        run_spine(g, &spine, to);
     gen_release(g, mark);
 }
 

@@ -42,6 +42,20 @@ static void arguments(struct gen *g, const struct saw_exprs *args, gen_reg r)
         gen_held(g, args->at[i], r + (gen_reg)i);
 }
 
+gen_reg gen_arguments(struct gen *g, const struct saw_exprs *args)
+{
+    gen_reg r;
+
+    if (args->count == 1 && !g->u->plain) {
+        r = gen_any(g, args->at[0]);
+        gen_share(g, args->at[0], r);
+        return r;
+    }
+    r = gen_temps(g, (uint32_t)args->count);
+    arguments(g, args, r);
+    return r;
+}
+
 /* The function a call always reaches, or NULL. */
 static struct saw_function *target(const struct saw_expr *fn)
 {
@@ -66,8 +80,14 @@ static void function_call(struct gen *g, struct saw_expr *e, gen_reg to)
 
     if (!f)
         gen_to(g, e->u.call.fn, closure);
-    /* One more for the frame around it; at least one for the result. */
-    r = gen_temps(g, (uint32_t)args->count + 1);
+    /* One more for the frame around it; at least one for the result. Where that
+     * is wanted in the newest register, the callee's frame begins there. */
+    if (to + 1 == g->next_reg && !g->u->plain) {
+        r = to;
+        gen_temps(g, (uint32_t)args->count);
+    } else {
+        r = gen_temps(g, (uint32_t)args->count + 1);
+    }
     arguments(g, args, r);
     if (f && f->context_level > 0)
         environment(g, f, r + (gen_reg)args->count);
@@ -89,16 +109,14 @@ void gen_builtin(struct gen *g,
                  gen_reg to)
 {
     gen_reg mark = g->next_reg;
-    gen_reg r = gen_temps(g, (uint32_t)args->count + 1);
     struct saw_pos at = g->at;
+    gen_reg r = gen_arguments(g, args);
 
-    arguments(g, args, r);
     g->at = at;
-    gen_ak(g, SAW_OP_BUILTIN, r, gen_site(g, site));
+    gen_abc(g, SAW_OP_BUILTIN, to, r, 0);
+    gen_ak(g, SAW_OP_EXT, 0, gen_site(g, site));
     if (site->builtin->flags & SAW_BUILTIN_UNDEF)
         gen_may_undef(g);
-    if (r != to && site->result_type->kind != SAW_VOID)
-        gen_abc(g, SAW_OP_MOVE, to, r, 0);
     gen_release(g, mark);
 }
 
@@ -211,9 +229,11 @@ static void call_clearproto(struct gen *g, struct saw_expr *e)
     struct saw_expr *object = s->u.select.object;
     gen_reg o = gen_temp(g);
 
+    gen_target_begin(g, object);
     gen_to(g, object, o);
     gen_abcx(g, SAW_OP_CLEARP, o, o, (uint32_t)s->u.select.field, object->type);
-    gen_store(g, object, o);
+    gen_target_store(g, object, o);
+    gen_target_end(object);
     gen_release(g, mark);
 }
 

@@ -114,11 +114,66 @@ static void int_compare(struct gen *g,
                l);
 }
 
+static enum saw_op mirrored(enum saw_op op)
+{
+    switch ((int)op) {
+    case OP_LSS: return OP_GTR;
+    case OP_LEQ: return OP_GEQ;
+    case OP_GTR: return OP_LSS;
+    case OP_GEQ: return OP_LEQ;
+    default: return op;
+    }
+}
+
+static enum saw_opcode float_constant(enum saw_op op, bool when)
+{
+    switch ((int)op) {
+    case OP_LSS: return when ? SAW_OP_JFLTK : SAW_OP_JFNLTK;
+    case OP_LEQ: return when ? SAW_OP_JFLEK : SAW_OP_JFNLEK;
+    case OP_GTR: return when ? SAW_OP_JFGTK : SAW_OP_JFNGTK;
+    default: return when ? SAW_OP_JFGEK : SAW_OP_JFNGEK;
+    }
+}
+
+/* x op constant as one instruction, or false. */
+static bool with_constant(struct gen *g,
+                          struct saw_expr *x,
+                          enum saw_op op,
+                          const struct saw_expr *k,
+                          bool when,
+                          gen_label l)
+{
+    struct saw_pos at = g->at;
+    enum saw_opcode o;
+    uint32_t b;
+    gen_reg a;
+
+    if (!k->constant || g->u->plain)
+        return false;
+    if (k->type->kind == SAW_FLOAT) {
+        b = gen_constant(g, *k->constant);
+        if (b > UINT16_MAX || g->far)
+            return false;
+        o = float_constant(op, when);
+    } else if (fits_immediate(k, op)) {
+        b = (uint16_t)k->constant->i;
+        o = when ? immediate(op) : opposite(immediate(op));
+    } else {
+        return false;
+    }
+    a = gen_any(g, x);
+    g->at = at;
+    gen_branch(g, o, a, b, l);
+    return true;
+}
+
 /* A comparison that has an instruction of its own; false if it has none. */
 static bool fused(struct gen *g, struct saw_expr *e, bool when, gen_label l)
 {
     enum saw_op op = e->u.binary.op;
-    enum saw_kind k = e->u.binary.left->type->kind;
+    struct saw_expr *left = e->u.binary.left;
+    struct saw_expr *right = e->u.binary.right;
+    enum saw_kind k = left->type->kind;
     bool equality = op == OP_EQL || op == OP_NEQ;
     bool word =
         k == SAW_INT || k == SAW_BOOL ||
@@ -128,18 +183,14 @@ static bool fused(struct gen *g, struct saw_expr *e, bool when, gen_label l)
     gen_reg a;
     gen_reg b;
 
-    if (op < OP_EQL || op > OP_GEQ ||
+    if (op < OP_EQL || op > OP_GEQ || g->u->plain ||
         !(word || text || (k == SAW_FLOAT && !equality)))
         return false;
-    a = gen_any(g, e->u.binary.left);
-    if (word && fits_immediate(e->u.binary.right, op)) {
-        g->at = e->pos;
-        o = immediate(op);
-        gen_branch(g, when ? o : opposite(o), a,
-                   (uint16_t)e->u.binary.right->constant->i, l);
+    if (!text && (with_constant(g, left, op, right, when, l) ||
+                  with_constant(g, right, mirrored(op), left, when, l)))
         return true;
-    }
-    b = gen_any(g, e->u.binary.right);
+    a = gen_any(g, left);
+    b = gen_any(g, right);
     g->at = e->pos;
     if (word) {
         int_compare(g, op, when, a, b, l);

@@ -58,8 +58,13 @@ static void slice(struct gen *g, struct saw_expr *e, gen_reg to, gen_reg o)
     gen_reg bounds = gen_temps(g, 2);
     const struct saw_type *t = e->type;
 
-    gen_to(g, e->u.index.begin, bounds);
-    gen_to(g, e->u.index.end, bounds + 1);
+    if (e->u.index.cached_reg) {
+        gen_abc(g, SAW_OP_MOVE, bounds, e->u.index.cached_reg - 1, 0);
+        gen_abc(g, SAW_OP_MOVE, bounds + 1, e->u.index.cached_end - 1, 0);
+    } else {
+        gen_to(g, e->u.index.begin, bounds);
+        gen_to(g, e->u.index.end, bounds + 1);
+    }
     g->at = e->pos;
     if (t->kind == SAW_ARRAY)
         gen_abcx(g, SAW_OP_ASLICE, to, o, bounds, t);
@@ -172,21 +177,27 @@ static void statexpr(struct gen *g, struct saw_expr *e, gen_reg to)
     g->loop = loop;
 }
 
+static bool is_int_to_float(const struct saw_expr *e)
+{
+    return e->u.convert.args.count == 1 && e->type->kind == SAW_FLOAT &&
+           e->u.convert.args.at[0]->type->kind == SAW_INT;
+}
+
 static void convert(struct gen *g, struct saw_expr *e, gen_reg to)
 {
     const struct saw_exprs *args = &e->u.convert.args;
     gen_reg mark = g->next_reg;
-    gen_reg r = gen_temps(g, (uint32_t)args->count);
-    size_t i;
+    gen_reg r = gen_arguments(g, args);
 
-    for (i = 0; i < args->count; i++)
-        gen_held(g, args->at[i], r + (gen_reg)i);
     g->at = e->pos;
-    gen_ak(g, SAW_OP_CONVERT, r, gen_site(g, e->u.convert.site));
-    if (e->u.convert.may_be_undef)
-        gen_may_undef(g);
-    if (r != to)
-        gen_abc(g, SAW_OP_MOVE, to, r, 0);
+    if (is_int_to_float(e) && !g->u->plain) {
+        gen_abc(g, SAW_OP_I2F, to, r, 0);
+    } else {
+        gen_abc(g, SAW_OP_CONVERT, to, r, 0);
+        gen_ak(g, SAW_OP_EXT, 0, gen_site(g, e->u.convert.site));
+        if (e->u.convert.may_be_undef)
+            gen_may_undef(g);
+    }
     gen_release(g, mark);
 }
 

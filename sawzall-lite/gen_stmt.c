@@ -75,6 +75,8 @@ static bool append(struct gen *g, struct saw_stmt *s)
     gen_reg r;
     struct saw_decl *d;
 
+    if (g->u->plain)
+        return false;
     if (to->kind != EXPR_NAME || e->kind != EXPR_BINARY || e->constant ||
         e->u.binary.op != OP_ADD || e->type->kind != SAW_ARRAY ||
         e->u.binary.left->kind != EXPR_NAME)
@@ -90,6 +92,14 @@ static bool append(struct gen *g, struct saw_stmt *s)
     return true;
 }
 
+/* Is the result written only once all operands have been read? */
+static bool writes_last(const struct saw_expr *e)
+{
+    return e->constant || e->kind == EXPR_NAME || e->kind == EXPR_CONVERT ||
+           (e->kind == EXPR_BINARY && e->u.binary.op < OP_LAND) ||
+           (e->kind == EXPR_CALL && e->u.call.kind == CALL_BUILTIN);
+}
+
 static void assign(struct gen *g, struct saw_stmt *s)
 {
     struct saw_expr *to = s->u.assign.target;
@@ -102,9 +112,7 @@ static void assign(struct gen *g, struct saw_stmt *s)
     /* Straight into the variable, if its old value is not needed meanwhile or
      * only by the last operation: an operation reads before it writes. */
     if (to->kind == EXPR_NAME && gen_is_local(g, to->u.name.decl) &&
-        saw_kind_is_basic(e->type->kind) &&
-        (e->constant || e->kind == EXPR_NAME ||
-         (e->kind == EXPR_BINARY && e->u.binary.op < OP_LAND))) {
+        saw_kind_is_basic(e->type->kind) && writes_last(e) && !g->u->plain) {
         gen_to(g, e, to->u.name.decl->reg);
         if (!to->u.name.decl->known_defined) {
             gen_set_defined(g, to->u.name.decl, true);
@@ -132,9 +140,11 @@ static void increment(struct gen *g, struct saw_stmt *s)
         return;
     }
     r = gen_temp(g);
+    gen_target_begin(g, e);
     gen_to(g, e, r);
     gen_abc(g, SAW_OP_ADDI, r, r, (uint32_t)s->u.increment.delta);
-    gen_store(g, e, r);
+    gen_target_store(g, e, r);
+    gen_target_end(e);
     gen_release(g, mark);
 }
 
@@ -298,7 +308,7 @@ static void loop(struct gen *g, struct saw_stmt *s)
         gen_stmt(g, s->u.loop.before);
     if (s->u.loop.after && s->u.loop.after->kind == STMT_DECL)
         step_decl(g, s->u.loop.after->u.decl);
-    if (g->no_versions == 0 && !s->u.loop.has_function)
+    if (g->no_versions == 0 && !s->u.loop.has_function && !g->u->plain)
         loop_twice(g, s);
     else
         loop_once(g, s);

@@ -3,7 +3,8 @@
  * An instruction is 8 bytes: an opcode and three operands of 16 bits, the last
  * two of which may be one of 32 (k, or d when signed). Operands name registers
  * of the running function unless said otherwise. Those with an X in their
- * format take one more word, whose 32 bits index the program's types.
+ * format take one more word, whose 32 bits index the program's types or call
+ * sites, or name a fourth register.
  *
  * Types are known when code is made: there is one instruction per type and
  * operation, and no tag is looked at while running. An operation that yields no
@@ -29,7 +30,8 @@
  *   a b c   registers        i   c as a signed number   j   c as a jump
  *   k       32-bit index     d   32-bit jump            n   32-bit number
  *   u       c as a number    q   c as a constant        v   b as a number
- *   X       a type follows                                                   */
+ *   p       b as a constant  X   a word follows: a type, a call site, or a
+ *                                register                                    */
 #define SAW_OPCODES(OP)                                                        \
     OP(NOP, "")                                                                \
     OP(EXT, "k")                                                               \
@@ -58,6 +60,11 @@
     OP(XOR, "abc")                                                             \
     OP(ADDI, "abi")                                                            \
     OP(MULI, "abi")                                                            \
+    OP(DIVI, "abi")                                                            \
+    OP(MODI, "abi")                                                            \
+    OP(ANDI, "abu")                                                            \
+    OP(SHLI, "abu")                                                            \
+    OP(SHRI, "abu")                                                            \
     OP(NEG, "ab")                                                              \
     OP(BITNOT, "ab")                                                           \
     OP(NOT, "ab")                                                              \
@@ -68,6 +75,11 @@
     OP(FADDK, "abq")                                                           \
     OP(FSUBK, "abq")                                                           \
     OP(FMULK, "abq")                                                           \
+    OP(FDIVK, "abq")                                                           \
+    OP(FMADD, "abcX")                                                          \
+    OP(FMSUB, "abcX")                                                          \
+    OP(FNMADD, "abcX")                                                         \
+    OP(I2F, "ab")                                                              \
     OP(FNEG, "ab")                                                             \
     OP(EQ, "abc")                                                              \
     OP(NE, "abc")                                                              \
@@ -102,6 +114,14 @@
     OP(JFNLT, "abj")                                                           \
     OP(JFLE, "abj")                                                            \
     OP(JFNLE, "abj")                                                           \
+    OP(JFLTK, "apj")                                                           \
+    OP(JFNLTK, "apj")                                                          \
+    OP(JFLEK, "apj")                                                           \
+    OP(JFNLEK, "apj")                                                          \
+    OP(JFGTK, "apj")                                                           \
+    OP(JFNGTK, "apj")                                                          \
+    OP(JFGEK, "apj")                                                           \
+    OP(JFNGEK, "apj")                                                          \
     OP(JSEQ, "abj")                                                            \
     OP(JSNE, "abj")                                                            \
     OP(CALL, "ak")                                                             \
@@ -111,8 +131,8 @@
     OP(RETV, "")                                                               \
     OP(NORET, "")                                                              \
     OP(HALT, "")                                                               \
-    OP(BUILTIN, "ak")                                                          \
-    OP(CONVERT, "ak")                                                          \
+    OP(BUILTIN, "abX")                                                         \
+    OP(CONVERT, "abX")                                                         \
     OP(SAW, "ak")                                                              \
     OP(SLEN, "ab")                                                             \
     OP(ALEN, "ab")                                                             \
@@ -212,6 +232,7 @@ struct saw_code {
     uint32_t handler_count;
     uint32_t reg_count;
     uint32_t param_count;
+    uint32_t fuel;  /* Of a call: what a loop of that length would burn. */
     bool uses_env;  /* Register param_count holds the frame around it. */
     bool has_value; /* Calls leave a value. */
 };

@@ -87,8 +87,7 @@ int saw_compile(const struct saw_compile_options *opts,
     prelude = parse(&p->arena, opts, "prelude", slice_str(prelude_text), &d);
     main = parse(&p->arena, opts, name, source, &d);
     ok = saw_check(&p->arena, opts, prelude, main, &d, &p->unit) &&
-         saw_compile_unit(&p->arena, &p->unit, opts->ignore_undefs, &d,
-                          &p->pool);
+         saw_compile_unit(&p->arena, &p->unit, opts, &d, &p->pool);
     summary(&d);
     if (!ok || d.error_count > 0) {
         saw_program_free(p);

@@ -48,6 +48,7 @@ struct saw_compile_options {
     void *ctx;
     bool restricted;     /* No file, proc, getenv, load: for servers. */
     bool ignore_undefs;  /* --ignore_undefs. */
+    bool plain_code;     /* Without optimisation: for tests that compare. */
     unsigned errors_max; /* Printed at most; 0: 200. */
 };
 

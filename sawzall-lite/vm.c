@@ -39,6 +39,7 @@ static bool reserve_stack(struct saw_vm *vm, size_t slots)
     memset(stack + vm->stack_cap, 0, (cap - vm->stack_cap) * sizeof(*stack));
     vm->stack = stack;
     vm->stack_cap = cap;
+    vm->stack_room = cap - SAW_CALL_ARGS_MAX;
     return true;
 }
 
@@ -56,6 +57,7 @@ bool saw_vm__push_frame(struct saw_vm *vm,
         vm->frame_cap = vm->frame_cap ? vm->frame_cap * 2 : 64;
         vm->frames =
             mem_realloc(vm->frames, vm->frame_cap * sizeof(*vm->frames));
+        vm->frame_room = MIN_OF(vm->frame_cap, vm->depth_max + 1);
     }
     if (!reserve_stack(vm,
                        (size_t)base + code->reg_count + SAW_CALL_ARGS_MAX)) {
@@ -81,22 +83,25 @@ int64_t saw_vm__next_slice(struct saw_vm *vm)
     return (int64_t)n;
 }
 
-bool saw_vm__refuel(struct saw_vm *vm, int64_t *fuel)
+int64_t saw_vm__refuel(struct saw_vm *vm, int64_t fuel)
 {
-    vm->fuel_used += (uint64_t)(vm->slice - *fuel);
-    vm->slice = *fuel = 0;
+    uint64_t debt = (uint64_t)-fuel;
+
+    vm->fuel_used += (uint64_t)(vm->slice - fuel);
+    vm->slice = 0;
     if (vm->cancel && atomic_load_explicit(vm->cancel, memory_order_relaxed)) {
         saw_fail(&vm->ctx, ERR_CANCELLED, "cancelled");
-        return false;
+        return -1;
     }
-    if (vm->fuel_max && vm->fuel_left == 0) {
+    if (vm->fuel_max && vm->fuel_left <= debt) {
         saw_fail(&vm->ctx, ERR_EXHAUSTED,
                  "the program ran for over %llu instructions on this record",
                  (unsigned long long)vm->fuel_max);
-        return false;
+        return -1;
     }
-    *fuel = saw_vm__next_slice(vm);
-    return true;
+    if (vm->fuel_max)
+        vm->fuel_left -= debt;
+    return saw_vm__next_slice(vm);
 }
 
 const struct saw_vm_frame *saw_vm__frame_at(const struct saw_vm *vm,

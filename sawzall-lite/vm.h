@@ -46,10 +46,12 @@ struct saw_vm {
     struct arena record; /* Forgotten after each record. */
     struct arena fixed;  /* Values of statics. */
     union saw_slot *stack;
-    size_t stack_cap; /* Slots. */
+    size_t stack_cap;  /* Slots. */
+    size_t stack_room; /* Without those every frame keeps for arguments. */
     struct saw_vm_frame *frames;
     uint32_t frame_count;
     uint32_t frame_cap;
+    uint32_t frame_room; /* Frames that fit without growing or the limit. */
     uint32_t depth_max;
     uint32_t serial; /* Of the newest frame. */
     union saw_slot *statics;

@@ -19,9 +19,9 @@ bool saw_vm__push_frame(struct saw_vm *vm,
                         uint32_t base);
 /* Fuel for the loop to burn until it asks for more. */
 int64_t saw_vm__next_slice(struct saw_vm *vm);
-/* The slice is burnt: *@fuel gets the next one. False, with the error set, when
- * the record ends here. */
-bool saw_vm__refuel(struct saw_vm *vm, int64_t *fuel);
+/* The slice is burnt, @fuel being left of it (below 0: burnt in advance):
+ * returns the next one, or -1 with the error set when the record ends here. */
+int64_t saw_vm__refuel(struct saw_vm *vm, int64_t fuel);
 /* The frame at @base, or NULL when it has returned. */
 const struct saw_vm_frame *saw_vm__frame_at(const struct saw_vm *vm,
                                             uint64_t base);

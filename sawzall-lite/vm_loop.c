@@ -52,6 +52,9 @@ static bool text_equal(const struct saw_str *a, const struct saw_str *b)
 #define IMM_B    ((int64_t)(int16_t)pc->u.r.b)
 #define IMM_C    ((int64_t)(int16_t)pc->u.r.c)
 #define TYPE     (pool->types[pc[1].u.k])
+#define FOURTH   (R[pc[1].u.k])
+#define B_CONST  (constants[pc->u.r.b].f)
+#define C_CONST  (constants[pc->u.r.c].f)
 #define DISPATCH goto *labels[pc->op]
 #define NEXT                                                                   \
     do {                                                                       \
@@ -63,12 +66,18 @@ static bool text_equal(const struct saw_str *a, const struct saw_str *b)
         pc += 2;                                                               \
         DISPATCH;                                                              \
     } while (0)
+/* The slice is burnt: get the next one, unless the record ends. */
+#define REFUEL                                                                 \
+    do {                                                                       \
+        fuel = saw_vm__refuel(vm, fuel);                                       \
+        if (fuel < 0)                                                          \
+            goto fail;                                                         \
+    } while (0)
 #define JUMP(d)                                                                \
     do {                                                                       \
         int64_t by = (d);                                                      \
-        if (by < 0 && UNLIKELY((fuel += by) < 0) &&                            \
-            !saw_vm__refuel(vm, &fuel))                                        \
-            goto fail;                                                         \
+        if (by < 0 && UNLIKELY((fuel += by) < 0))                              \
+            REFUEL;                                                            \
         pc += 1 + by;                                                          \
         DISPATCH;                                                              \
     } while (0)
@@ -98,6 +107,7 @@ int saw_vm__execute(struct saw_vm *vm)
 #undef X
     };
     const struct saw_code_pool *pool = vm->pool;
+    const union saw_slot *constants = pool->constants;
     struct saw_vm_frame *frame = &vm->frames[vm->frame_count - 1];
     union saw_slot *R = vm->stack + frame->base;
     const struct saw_insn *pc = frame->code->insns;
@@ -112,7 +122,7 @@ op_MOVE:
     A = B;
     NEXT;
 op_LOADK:
-    A = pool->constants[pc->u.k];
+    A = constants[pc->u.k];
     NEXT;
 op_LOADI:
     A.i = pc->u.d;
@@ -196,6 +206,21 @@ op_ADDI:
 op_MULI:
     A.u = B.u * (uint64_t)IMM_C;
     NEXT;
+op_DIVI:
+    A.i = B.i / IMM_C;
+    NEXT;
+op_MODI:
+    A.i = B.i % IMM_C;
+    NEXT;
+op_ANDI:
+    A.u = B.u & pc->u.r.c;
+    NEXT;
+op_SHLI:
+    A.u = B.u << (pc->u.r.c & 63);
+    NEXT;
+op_SHRI:
+    A.u = B.u >> (pc->u.r.c & 63);
+    NEXT;
 op_NEG:
     A.u = 0 - B.u;
     NEXT;
@@ -220,13 +245,28 @@ op_FDIV:
     A.f = B.f / C.f;
     NEXT;
 op_FADDK:
-    A.f = B.f + pool->constants[pc->u.r.c].f;
+    A.f = B.f + C_CONST;
     NEXT;
 op_FSUBK:
-    A.f = B.f - pool->constants[pc->u.r.c].f;
+    A.f = B.f - C_CONST;
     NEXT;
 op_FMULK:
-    A.f = B.f * pool->constants[pc->u.r.c].f;
+    A.f = B.f * C_CONST;
+    NEXT;
+op_FDIVK:
+    A.f = B.f / C_CONST;
+    NEXT;
+op_FMADD: /* Two roundings, like the two instructions it stands for. */
+    A.f = B.f * C.f + FOURTH.f;
+    NEXT2;
+op_FMSUB:
+    A.f = B.f * C.f - FOURTH.f;
+    NEXT2;
+op_FNMADD:
+    A.f = FOURTH.f - B.f * C.f;
+    NEXT2;
+op_I2F:
+    A.f = (double)B.i;
     NEXT;
 op_FNEG:
     A.f = 0.0 - B.f;
@@ -321,6 +361,22 @@ op_JFLE:
     JUMP_IF(A.f <= B.f);
 op_JFNLE:
     JUMP_IF(!(A.f <= B.f));
+op_JFLTK:
+    JUMP_IF(A.f < B_CONST);
+op_JFNLTK:
+    JUMP_IF(!(A.f < B_CONST));
+op_JFLEK:
+    JUMP_IF(A.f <= B_CONST);
+op_JFNLEK:
+    JUMP_IF(!(A.f <= B_CONST));
+op_JFGTK:
+    JUMP_IF(A.f > B_CONST);
+op_JFNGTK:
+    JUMP_IF(!(A.f > B_CONST));
+op_JFGEK:
+    JUMP_IF(A.f >= B_CONST);
+op_JFNGEK:
+    JUMP_IF(!(A.f >= B_CONST));
 op_JSEQ:
     JUMP_IF(text_equal(A.s, B.s));
 op_JSNE:
@@ -330,13 +386,11 @@ op_JSNE:
 op_CALL : {
     const struct saw_code *code = pool->codes[pc->u.k];
     uint32_t base = (uint32_t)(R - vm->stack) + pc->a;
-    fuel -= 8;
-    if (UNLIKELY(fuel < 0) && !saw_vm__refuel(vm, &fuel))
-        goto fail;
-    if (LIKELY(vm->frame_count < vm->frame_cap &&
-               vm->frame_count <= vm->depth_max &&
-               (size_t)base + code->reg_count + SAW_CALL_ARGS_MAX <=
-                   vm->stack_cap))
+    fuel -= code->fuel;
+    if (UNLIKELY(fuel < 0))
+        REFUEL;
+    if (LIKELY(vm->frame_count < vm->frame_room &&
+               (size_t)base + code->reg_count <= vm->stack_room))
         vm->frames[vm->frame_count++] =
             (struct saw_vm_frame){code, pc + 1, base, ++vm->serial};
     else if (!saw_vm__push_frame(vm, code, pc + 1, base))
@@ -348,9 +402,9 @@ op_CALL : {
 op_CALLC : {
     const struct saw_closure *c = B.c;
     uint32_t base = (uint32_t)(R - vm->stack) + pc->a;
-    fuel -= 8;
-    if (UNLIKELY(fuel < 0) && !saw_vm__refuel(vm, &fuel))
-        goto fail;
+    fuel -= c->code->fuel;
+    if (UNLIKELY(fuel < 0))
+        REFUEL;
     if (!saw_vm__closure_alive(vm, c)) {
         saw_fail(ctx, ERR_INVALID,
                  "the function is called after the function "
@@ -391,15 +445,13 @@ op_HALT:
     vm->fuel_used += (uint64_t)(vm->slice - fuel);
     return 0;
 op_BUILTIN : {
-    const struct saw_call *site = pool->sites[pc->u.k];
-    TRY(site->builtin->fn(ctx, site, &A, &A));
-    NEXT;
+    const struct saw_call *site = pool->sites[pc[1].u.k];
+    TRY(site->builtin->fn(ctx, site, &B, &A));
+    NEXT2;
 }
-op_CONVERT : {
-    const struct saw_call *site = pool->sites[pc->u.k];
-    TRY(saw_convert(ctx, site, &A, &A));
-    NEXT;
-}
+op_CONVERT:
+    TRY(saw_convert(ctx, pool->sites[pc[1].u.k], &B, &A));
+    NEXT2;
 op_SAW:
     TRY(saw_op_saw(ctx, pool->sites[pc->u.k], &A));
     NEXT;
@@ -632,8 +684,8 @@ undef : {
     R = vm->stack + vm->frames[vm->frame_count - 1].base;
     fuel -= UNDEF_FUEL + vm->skip_fuel;
     vm->skip_fuel = 0;
-    if (UNLIKELY(fuel < 0) && !saw_vm__refuel(vm, &fuel))
-        goto fail;
+    if (UNLIKELY(fuel < 0))
+        REFUEL;
     DISPATCH;
 }
 undef_ends:

@@ -26,6 +26,7 @@ struct front {
     bool restricted;
     bool execute;
     bool dump;
+    bool plain;
     const char *program;
 };
 
@@ -119,6 +120,8 @@ static bool parse_flag(struct front *f, const char *arg)
         f->execute = false;
     else if (strcmp(arg, "--dump") == 0)
         f->dump = true;
+    else if (strcmp(arg, "--plain_code") == 0)
+        f->plain = true;
     else if (strncmp(arg, "--bootstrapsum_seed=", 20) != 0)
         return false;
     return true;
@@ -221,6 +224,7 @@ int main(int argc, char **argv)
     f.program = argv[i];
     opts.ignore_undefs = f.ignore_undefs;
     opts.restricted = f.restricted;
+    opts.plain_code = f.plain;
     opts.errors_max = 1000000;
     rc = read_path(argv[i], &source, &err);
     if (rc == 0)
