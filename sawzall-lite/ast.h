@@ -213,7 +213,9 @@ struct saw_expr {
             struct saw_expr *end; /* Of a slice; else NULL. */
             bool has_dollar;      /* Somewhere in begin or end. */
             uint32_t length_reg;  /* Where the compiler keeps `$`. */
-            uint32_t cached_reg;  /* Of `begin`, + 1; 0: not evaluated. */
+            /* Of `begin` and `end`, + 1; 0: not evaluated. */
+            uint32_t cached_reg;
+            uint32_t cached_end;
         } index;
         struct saw_expr *dollar; /* The EXPR_INDEX it belongs to. */
 

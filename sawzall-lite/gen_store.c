@@ -6,98 +6,109 @@
  */
 #include "sawzall-lite/gen.h"
 
-/* Index expressions are evaluated once, before anything is owned. */
-struct place {
-    struct saw_expr *e;
-    gen_reg index; /* Of an EXPR_INDEX. */
-};
-
-struct path {
-    struct place at[SAW_NESTING_MAX + 2]; /* Outermost operation first. */
-    size_t count;
-    struct saw_decl *root;
-};
-
 static bool is_text(const struct saw_type *t)
 {
     return t->kind == SAW_STRING || t->kind == SAW_BYTES;
 }
 
-/* @to = the container @n of the path, changeable; n counts from the root, 0
- * being the variable. */
-static void load_root(struct gen *g, const struct path *p, gen_reg to)
+/* Is it stored by making the object anew: part of a text, or a slice? */
+static bool is_rebuilt(const struct saw_expr *e)
 {
-    gen_load_var(g, p->root, to);
-    gen_abcx(g, SAW_OP_OWN, to, 0, 0, p->root->type);
-    gen_store_var(g, p->root, to);
+    return e->kind == EXPR_INDEX &&
+           (e->u.index.end || is_text(e->u.index.object->type));
 }
 
-/* @to = own(@to's part that @place names). */
-static void own_part(struct gen *g, const struct place *place, gen_reg to)
+static struct saw_expr *object_of(const struct saw_expr *e)
 {
-    struct saw_expr *e = place->e;
+    return e->kind == EXPR_SELECT ? e->u.select.object : e->u.index.object;
+}
 
+/* The operations between an object and its part, the last one first. */
+struct path {
+    struct saw_expr *at[SAW_NESTING_MAX + 2];
+    size_t count;
+};
+
+/* --- indices, evaluated once --------------------------------------------- */
+
+static void evaluate_index(struct gen *g, struct saw_expr *e)
+{
+    const struct saw_type *t = e->u.index.object->type;
+    gen_reg r;
+
+    if (e->u.index.has_dollar) {
+        e->u.index.length_reg = gen_temp(g);
+        r = gen_any(g, e->u.index.object);
+        gen_abc(g, t->kind == SAW_ARRAY ? SAW_OP_ALEN : SAW_OP_SLEN,
+                e->u.index.length_reg, r, 0);
+    }
+    r = gen_temp(g);
+    gen_held(g, e->u.index.begin, r);
+    e->u.index.cached_reg = r + 1;
+    if (e->u.index.end) {
+        r = gen_temp(g);
+        gen_to(g, e->u.index.end, r);
+        e->u.index.cached_end = r + 1;
+    }
+}
+
+void gen_target_begin(struct gen *g, struct saw_expr *e)
+{
+    struct path p = {.count = 0};
+
+    for (; e->kind != EXPR_NAME; e = object_of(e))
+        p.at[p.count++] = e;
+    while (p.count-- > 0) {
+        if (p.at[p.count]->kind == EXPR_INDEX)
+            evaluate_index(g, p.at[p.count]);
+    }
+}
+
+void gen_target_end(struct saw_expr *e)
+{
+    for (; e->kind != EXPR_NAME; e = object_of(e)) {
+        if (e->kind == EXPR_INDEX)
+            e->u.index.cached_reg = e->u.index.cached_end = 0;
+    }
+}
+
+static gen_reg cached_index(const struct saw_expr *e)
+{
+    return e->u.index.cached_reg - 1;
+}
+
+/* --- storing ------------------------------------------------------------- */
+
+/* @to = own(@to's part that @e names). */
+static void own_part(struct gen *g, const struct saw_expr *e, gen_reg to)
+{
     g->at = e->pos;
     if (e->kind == EXPR_SELECT) {
         gen_abcx(g, SAW_OP_OWNFIELD, to, to, (uint32_t)e->u.select.field,
                  e->u.select.object->type);
     } else if (e->u.index.object->type->kind == SAW_MAP) {
-        gen_abcx(g, SAW_OP_OWNVALUE, to, to, place->index,
+        gen_abcx(g, SAW_OP_OWNVALUE, to, to, cached_index(e),
                  e->u.index.object->type);
         gen_may_undef(g);
     } else {
-        gen_abcx(g, SAW_OP_OWNELEM, to, to, place->index, e->type);
+        gen_abcx(g, SAW_OP_OWNELEM, to, to, cached_index(e), e->type);
         gen_may_undef(g);
     }
 }
 
-/* Put @value where @place says in the owned container @in. */
+/* Put @value where @e says in the owned container @in. */
 static void
-put(struct gen *g, const struct place *place, gen_reg in, gen_reg value)
+put(struct gen *g, const struct saw_expr *e, gen_reg in, gen_reg value)
 {
-    struct saw_expr *e = place->e;
-
     g->at = e->pos;
     if (e->kind == EXPR_SELECT) {
         gen_abc(g, SAW_OP_FSET, in, value, (uint32_t)e->u.select.field);
     } else if (e->u.index.object->type->kind == SAW_MAP) {
-        gen_abcx(g, SAW_OP_MSET, in, place->index, value,
+        gen_abcx(g, SAW_OP_MSET, in, cached_index(e), value,
                  e->u.index.object->type);
     } else {
-        gen_abc(g, SAW_OP_ASET, in, place->index, value);
+        gen_abc(g, SAW_OP_ASET, in, cached_index(e), value);
         gen_may_undef(g);
-    }
-}
-
-static void build_path(struct gen *g, struct saw_expr *e, struct path *p)
-{
-    size_t i;
-
-    for (p->count = 0; e->kind != EXPR_NAME; p->count++) {
-        p->at[p->count].e = e;
-        e = e->kind == EXPR_SELECT ? e->u.select.object : e->u.index.object;
-    }
-    p->root = e->u.name.decl;
-    for (i = p->count; i-- > 0;) {
-        struct saw_expr *x = p->at[i].e;
-        if (x->kind != EXPR_INDEX)
-            continue;
-        if (x->u.index.has_dollar) {
-            x->u.index.length_reg = gen_temp(g);
-            gen_reg o = gen_any(g, x->u.index.object);
-            gen_abc(g,
-                    x->u.index.object->type->kind == SAW_ARRAY ? SAW_OP_ALEN
-                                                               : SAW_OP_SLEN,
-                    x->u.index.length_reg, o, 0);
-        }
-        p->at[i].index = gen_temp(g);
-        gen_to(g, x->u.index.begin, p->at[i].index);
-        gen_share(g, x->u.index.begin, p->at[i].index);
-        x->u.index.cached_reg = p->at[i].index + 1;
-    }
-    for (i = 0; i < p->count; i++) {
-        if (p->at[i].e->kind == EXPR_INDEX)
-            p->at[i].e->u.index.cached_reg = 0;
     }
 }
 
@@ -106,20 +117,14 @@ static void build_path(struct gen *g, struct saw_expr *e, struct path *p)
 static void store_rebuilt(struct gen *g, struct saw_expr *e, gen_reg value)
 {
     struct saw_expr *object = e->u.index.object;
-    gen_reg mark = g->next_reg;
     gen_reg whole = gen_temp(g);
     gen_reg bounds = gen_temps(g, 3);
     const struct saw_type *t = object->type;
 
-    gen_to(g, object, whole);
-    if (e->u.index.has_dollar) {
-        e->u.index.length_reg = gen_temp(g);
-        gen_abc(g, t->kind == SAW_ARRAY ? SAW_OP_ALEN : SAW_OP_SLEN,
-                e->u.index.length_reg, whole, 0);
-    }
-    gen_to(g, e->u.index.begin, bounds);
+    gen_held(g, object, whole);
+    gen_abc(g, SAW_OP_MOVE, bounds, cached_index(e), 0);
     if (e->u.index.end)
-        gen_to(g, e->u.index.end, bounds + 1);
+        gen_abc(g, SAW_OP_MOVE, bounds + 1, e->u.index.cached_end - 1, 0);
     g->at = e->pos;
     gen_abc(g, SAW_OP_MOVE, bounds + 2, value, 0);
     if (!e->u.index.end)
@@ -130,31 +135,56 @@ static void store_rebuilt(struct gen *g, struct saw_expr *e, gen_reg value)
     else
         gen_abc(g, SAW_OP_SSETS, whole, bounds, t->kind);
     gen_may_undef(g);
-    gen_store(g, object, whole);
+    gen_target_store(g, object, whole);
+}
+
+/* Part of an array, map or tuple. The object the path begins with is a variable
+ * or a slice of something, which then gets the changed object back. */
+static void store_part(struct gen *g, struct saw_expr *e, gen_reg value)
+{
+    struct path p = {.count = 0};
+    gen_reg container = gen_temp(g);
+    gen_reg whole = GEN_NO_REG;
+    size_t i;
+
+    for (; e->kind != EXPR_NAME && !is_rebuilt(e); e = object_of(e))
+        p.at[p.count++] = e;
+    if (e->kind == EXPR_NAME) {
+        gen_load_var(g, e->u.name.decl, container);
+        gen_abcx(g, SAW_OP_OWN, container, 0, 0, e->type);
+        gen_store_var(g, e->u.name.decl, container);
+    } else {
+        whole = gen_temp(g);
+        gen_to(g, e, whole);
+        gen_abcx(g, SAW_OP_OWN, whole, 0, 0, e->type);
+        gen_abc(g, SAW_OP_MOVE, container, whole, 0);
+    }
+    for (i = p.count - 1; i > 0; i--)
+        own_part(g, p.at[i], container);
+    put(g, p.at[0], container, value);
+    if (whole != GEN_NO_REG)
+        gen_target_store(g, e, whole);
+}
+
+void gen_target_store(struct gen *g, struct saw_expr *e, gen_reg value)
+{
+    gen_reg mark = g->next_reg;
+
+    if (e->kind == EXPR_NAME)
+        gen_store_var(g, e->u.name.decl, value);
+    else if (is_rebuilt(e))
+        store_rebuilt(g, e, value);
+    else
+        store_part(g, e, value);
     gen_release(g, mark);
 }
 
 void gen_store(struct gen *g, struct saw_expr *e, gen_reg value)
 {
     gen_reg mark = g->next_reg;
-    struct path path;
-    gen_reg container;
-    size_t i;
 
-    if (e->kind == EXPR_NAME) {
-        gen_store_var(g, e->u.name.decl, value);
-        return;
-    }
-    if (e->kind == EXPR_INDEX &&
-        (e->u.index.end || is_text(e->u.index.object->type))) {
-        store_rebuilt(g, e, value);
-        return;
-    }
-    build_path(g, e, &path);
-    container = gen_temp(g);
-    load_root(g, &path, container);
-    for (i = path.count - 1; i > 0; i--)
-        own_part(g, &path.at[i], container);
-    put(g, &path.at[0], container, value);
+    gen_target_begin(g, e);
+    gen_target_store(g, e, value);
+    gen_target_end(e);
     gen_release(g, mark);
 }
