@@ -136,6 +136,10 @@ const char *saw_regex_for_type(struct arena *a,
                                int64_t base,
                                char message[200]);
 
+/* The type the argument @index behind @format must have; NULL: there is none,
+ * or any will do. */
+const struct saw_type *saw_format_arg_type(struct slice format, size_t index);
+
 /* How a value is written. */
 enum saw_print_mode {
     SAW_PRINT_SOURCE, /* As a literal of the language: "a\n", 3.0, {1, 2}. */

@@ -151,6 +151,31 @@ static void guess_args(struct saw_checker *c, struct saw_exprs *args)
     }
 }
 
+/* Literals { … } take the types the verbs of a format ask for. */
+static bool type_format_args(struct saw_checker *c, struct saw_exprs *args)
+{
+    const union saw_slot *fmt =
+        args->count && args->at[0]->type->kind == SAW_STRING
+            ? args->at[0]->constant
+            : NULL;
+    size_t i;
+
+    for (i = 1; fmt && i < args->count; i++) {
+        struct saw_expr *e = args->at[i];
+        const struct saw_type *want;
+        if (e->kind != EXPR_COMPOSITE || e->type->kind != SAW_INCOMPLETE)
+            continue;
+        want = saw_format_arg_type(saw_str_slice(fmt->s), i - 1);
+        if (!want || !check_composite_as(c, e, want)) {
+            saw_error(c->diag, e->pos,
+                      "illegal format argument: %s has an incomplete type",
+                      check_expr_text(c, e));
+            return false;
+        }
+    }
+    return true;
+}
+
 static const struct saw_type *
 builtin_type(struct saw_checker *c, struct saw_expr *e, struct saw_decl *d)
 {
@@ -163,6 +188,9 @@ builtin_type(struct saw_checker *c, struct saw_expr *e, struct saw_decl *d)
         return NULL;
     }
     if (!b->signature) {
+        if (b == saw_builtin_find(SLICE_LIT("format")) &&
+            !type_format_args(c, args))
+            return NULL;
         guess_args(c, args);
         return ask(c, e->pos, b, args);
     }

@@ -400,6 +400,7 @@ static void index_expr(struct saw_checker *c, struct saw_expr *e)
         e->type = e->u.index.end         ? t
                   : t->kind == SAW_ARRAY ? t->elem
                                          : &saw_type_int;
+        fold_expr(c, e);
     } else if (t->kind == SAW_TABLE) {
         saw_error(c->diag, e->pos, "'emit' expected before %s",
                   check_expr_text(c, o));

@@ -72,6 +72,7 @@ static void call_new(struct saw_checker *c, struct saw_expr *e)
     }
     if (n > 3)
         saw_error(c->diag, arg(e, 3)->pos, "too many arguments for new()");
+    fold_expr(c, e);
 }
 
 static void call_len(struct saw_checker *c, struct saw_expr *e)

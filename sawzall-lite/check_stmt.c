@@ -200,6 +200,11 @@ void check_var_decl(struct saw_checker *c,
     c->fn->in_static = was_static;
     d->type = t;
     d->finished = true;
+    if (!d->is_static && was_static && c->statexpr)
+        saw_error(c->diag, pos,
+                  "variable %.*s in the initialiser of a static must be "
+                  "static itself",
+                  SLICE_ARG(d->name));
     if (d->is_static) {
         if (d->init && d->init->constant)
             d->constant = d->init->constant;
@@ -389,11 +394,14 @@ static void result_stmt(struct saw_checker *c, struct saw_stmt *s)
             check_composite_guess(c, e, true);
         to->type = e->type;
     } else if (!check_compatible(c, to->type, e)) {
-        saw_error(c->diag, e->pos,
-                  "result %s (type %s) does not fit the result type %s "
-                  "before it",
+        struct saw_pos close = to->pos;
+        close.begin = close.end > close.begin ? close.end - 1 : close.begin;
+        saw_error(c->diag, close,
+                  "the results of this ?{…} are of different types: %s is of "
+                  "type %s, one before it of type %s",
                   check_expr_text(c, e), check_type_text(c, e->type),
                   check_type_text(c, to->type));
+        saw_note(c->diag, e->pos, "the second result");
     }
 }
 

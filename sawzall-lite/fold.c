@@ -186,6 +186,73 @@ static bool fold_len(const struct saw_expr *e, union saw_slot *out)
     return true;
 }
 
+/* new(string, n, c) and new(bytes, n, c). */
+static bool
+fold_new(struct saw_checker *c, const struct saw_expr *e, union saw_slot *out)
+{
+    const struct saw_exprs *args = &e->u.call.args;
+    struct saw_str *s;
+    char unit[4];
+    size_t width;
+    size_t count;
+    char *p;
+    size_t i;
+
+    if ((e->type->kind != SAW_STRING && e->type->kind != SAW_BYTES) ||
+        args->count != 3 || !args->at[1]->constant || !args->at[2]->constant ||
+        args->at[1]->constant->i < 0 ||
+        args->at[1]->constant->i > FOLD_TEXT_BYTES_MAX / 4)
+        return false;
+    count = (size_t)args->at[1]->constant->i;
+    width = 1;
+    unit[0] = (char)(unsigned char)args->at[2]->constant->u;
+    if (e->type->kind == SAW_STRING) {
+        if (args->at[2]->constant->u - 1 >= 0x10ffff)
+            return false;
+        width = saw_utf8_encode((uint32_t)args->at[2]->constant->u, unit);
+    } else if (args->at[2]->constant->u > 0xff) {
+        return false;
+    }
+    if (width == 0)
+        return false;
+    s = arena_alloc(c->arena, sizeof(*s));
+    p = arena_alloc(c->arena, count * width + 1);
+    for (i = 0; i < count; i++)
+        memcpy(p + i * width, unit, width);
+    *s = (struct saw_str){p, count * width, count};
+    out->s = s;
+    return true;
+}
+
+/* A slice of a constant text. */
+static bool
+fold_slice(struct saw_checker *c, const struct saw_expr *e, union saw_slot *out)
+{
+    const struct saw_expr *o = e->u.index.object;
+    const struct saw_str *from;
+    struct saw_str *s;
+    int64_t begin;
+    int64_t end;
+    size_t at;
+    size_t to;
+
+    if (!e->u.index.end || e->u.index.has_dollar || !o->constant ||
+        !e->u.index.begin->constant || !e->u.index.end->constant ||
+        (o->type->kind != SAW_STRING && o->type->kind != SAW_BYTES))
+        return false;
+    from = o->constant->s;
+    begin = e->u.index.begin->constant->i;
+    end = e->u.index.end->constant->i;
+    begin = MIN_OF(MAX_OF(begin, 0), (int64_t)from->chars);
+    end = MIN_OF(MAX_OF(end, begin), (int64_t)from->chars);
+    at = saw_str_offset(from, (size_t)begin);
+    to = saw_str_offset(from, (size_t)end);
+    s = arena_alloc(c->arena, sizeof(*s));
+    *s = (struct saw_str){from->data + at, to - at, (size_t)(end - begin)};
+    out->s = s;
+    return true;
+}
+
 /* An array of constants, such as {1, 2, 3}, is made once. */
 static bool fold_composite(struct saw_checker *c,
                            const struct saw_expr *e,
@@ -241,6 +308,8 @@ void fold_expr(struct saw_checker *c, struct saw_expr *e)
     case EXPR_CALL:
         if (e->u.call.kind == CALL_LEN && e->u.call.args.count == 1)
             done = fold_len(e, &v);
+        else if (e->u.call.kind == CALL_NEW)
+            done = fold_new(c, e, &v);
         else if (e->u.call.kind == CALL_BUILTIN && e->u.call.site &&
                  (e->u.call.site->builtin->flags & SAW_BUILTIN_PURE))
             done = fold_site(c, e->u.call.site, &e->u.call.args, &v);
@@ -249,12 +318,12 @@ void fold_expr(struct saw_checker *c, struct saw_expr *e)
         done = fold_site(c, e->u.convert.site, &e->u.convert.args, &v);
         break;
     case EXPR_COMPOSITE: done = fold_composite(c, e, &v); break;
+    case EXPR_INDEX: done = fold_slice(c, e, &v); break;
     case EXPR_BAD:
     case EXPR_LITERAL:
     case EXPR_TIME_TEXT:
     case EXPR_NAME:
     case EXPR_SELECT:
-    case EXPR_INDEX:
     case EXPR_DOLLAR:
     case EXPR_FUNCTION:
     case EXPR_STATEXPR:

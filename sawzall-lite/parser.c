@@ -179,20 +179,29 @@ struct saw_stmt *parser_type_decl(struct saw_parser *p, bool with_semicolon)
     struct saw_pos from = p->tok->pos;
     struct saw_stmt *s;
     struct saw_pos pos;
+    bool qualified = false;
 
     parser_next(p);
     d->kind = DECL_TYPE;
     d->table = -1;
     d->name = parser_ident(p, &d->pos);
-    while (parser_accept(p, TOK_PERIOD)) { /* package.Name */
+    /* package.Name, as compilers of .proto files write it; not in a tuple. */
+    while (with_semicolon && parser_accept(p, TOK_PERIOD)) {
         struct slice part = parser_member(p, &pos);
         d->name = slice_str(arena_printf(p->arena, "%.*s.%.*s",
                                          SLICE_ARG(d->name), SLICE_ARG(part)));
+        qualified = true;
     }
     s = saw_stmt_new(p->arena, STMT_TYPE, from);
     s->u.decl = d;
-    if (parser_expect(p, TOK_ASSIGN, "in type declaration"))
+    if (parser_expect(p, TOK_ASSIGN, "in type declaration")) {
+        if (qualified && parser_kind(p) != TOK_PARSEDMESSAGE &&
+            parser_kind(p) != TOK_PROTO)
+            saw_error(p->diag, d->pos,
+                      "only a 'parsedmessage' or 'proto' type can be "
+                      "qualified by a package");
         d->type_expr = parser_type(p);
+    }
     s->pos = parser_span(p, from);
     if (with_semicolon)
         semicolon(p);
@@ -330,6 +339,16 @@ static struct saw_stmt *do_statement(struct saw_parser *p)
     return s;
 }
 
+/* The first or the last part of the head of a for. */
+static struct saw_stmt *for_part(struct saw_parser *p)
+{
+    if (parser_kind(p) != TOK_IDENT)
+        saw_error(p->diag, p->tok->pos,
+                  "declaration, assignment or call expected in for; found %s",
+                  parser_found(p));
+    return simple(p, false);
+}
+
 static struct saw_stmt *for_statement(struct saw_parser *p)
 {
     struct saw_stmt *s = saw_stmt_new(p->arena, STMT_LOOP, p->tok->pos);
@@ -337,13 +356,13 @@ static struct saw_stmt *for_statement(struct saw_parser *p)
     parser_next(p);
     parser_expect(p, TOK_LPAREN, "behind for");
     if (parser_kind(p) != TOK_SEMICOLON)
-        s->u.loop.before = simple(p, false);
+        s->u.loop.before = for_part(p);
     parser_expect(p, TOK_SEMICOLON, "in for");
     if (parser_kind(p) != TOK_SEMICOLON)
         s->u.loop.cond = parser_expr(p);
     parser_expect(p, TOK_SEMICOLON, "in for");
     if (parser_kind(p) != TOK_RPAREN)
-        s->u.loop.after = simple(p, false);
+        s->u.loop.after = for_part(p);
     parser_expect(p, TOK_RPAREN, "in for");
     s->u.loop.body = statement(p);
     return s;
@@ -371,18 +390,21 @@ static struct saw_stmt *switch_statement(struct saw_parser *p)
 
     parser_next(p);
     s->u.select.tag = condition(p);
+    parser_mark(p, MARK_BLOCK);
     parser_expect(p, TOK_LBRACE, "behind switch (…)");
     while (parser_accept(p, TOK_CASE)) {
         struct saw_exprs labels = {0};
         do {
             saw_exprs_add(p->arena, &labels, parser_expr(p));
         } while (parser_accept(p, TOK_COMMA));
+        parser_mark(p, MARK_LABEL);
         parser_expect(p, TOK_COLON, "behind case");
         c = saw_cases_add(p->arena, s);
         c->labels = labels;
         c->body = case_body(p);
     }
     if (parser_expect(p, TOK_DEFAULT, "at the end of switch")) {
+        parser_mark(p, MARK_LABEL);
         parser_expect(p, TOK_COLON, "behind default");
         c = saw_cases_add(p->arena, s);
         c->body = case_body(p);
@@ -447,6 +469,7 @@ struct saw_stmt *parser_block(struct saw_parser *p)
     struct saw_stmt *s = saw_stmt_new(p->arena, STMT_BLOCK, p->tok->pos);
     struct saw_pos open = p->tok->pos;
 
+    parser_mark(p, MARK_BLOCK);
     if (!parser_expect(p, TOK_LBRACE, NULL))
         return s;
     statements(p, &s->u.block);
@@ -540,8 +563,10 @@ static struct saw_stmt *any_statement(struct saw_parser *p)
     case TOK_IDENT:
         if (slice_eq_str(p->tok->v.text, "result") &&
             parser_peek(p) != TOK_COLON && parser_peek(p) != TOK_ASSIGN &&
-            (p->statexprs > 0 || parser_peek(p) == TOK_IDENT))
+            (p->statexprs > 0 || parser_peek(p) == TOK_IDENT)) {
+            parser_mark(p, MARK_WORD);
             return value_jump(p, STMT_RESULT);
+        }
         break;
     default: break;
     }
@@ -555,7 +580,10 @@ static struct saw_stmt *statement(struct saw_parser *p)
 
     if (!parser_enter(p))
         return saw_stmt_new(p->arena, STMT_EMPTY, p->tok->pos);
+    parser_mark(p, MARK_STATEMENT);
     s = any_statement(p);
+    if (p->marks && p->tok > before)
+        p->marks[p->tok - p->begin - 1].ends++;
     if (p->tok == before && p->tok->kind != TOK_RBRACE)
         resynchronise(p);
     parser_leave(p);
@@ -565,9 +593,18 @@ static struct saw_stmt *statement(struct saw_parser *p)
 struct saw_function *
 saw_parse(struct arena *a, const struct saw_tokens *tokens, struct saw_diag *d)
 {
+    return saw_parse_marked(a, tokens, d, NULL);
+}
+
+struct saw_function *saw_parse_marked(struct arena *a,
+                                      const struct saw_tokens *tokens,
+                                      struct saw_diag *d,
+                                      struct saw_token_marks *marks)
+{
     struct saw_function *f = arena_zalloc(a, sizeof(*f));
     struct saw_parser p = {.arena = a,
                            .diag = d,
+                           .marks = marks,
                            .tok = tokens->at,
                            .begin = tokens->at,
                            .end = tokens->at + tokens->count - 1,

@@ -124,6 +124,26 @@ check_arg(struct saw_check *c, const struct spec *s, size_t i)
     return NULL;
 }
 
+const struct saw_type *saw_format_arg_type(struct slice format, size_t index)
+{
+    static const struct saw_type *const types[] = {
+        &saw_type_bool, &saw_type_int,         &saw_type_float,
+        &saw_type_time, &saw_type_fingerprint, &saw_type_string};
+    size_t i;
+
+    while (format.len > 0) {
+        struct spec s = next_spec(&format);
+        if (s.verb == '\0' || s.verb == '%' || index-- > 0)
+            continue;
+        for (i = 0; i < ARRAY_LEN(types); i++) {
+            if (types[i]->kind == verb_kind(s.verb))
+                return types[i];
+        }
+        return NULL;
+    }
+    return NULL;
+}
+
 static const struct saw_type *check_format(struct saw_check *c)
 {
     struct slice fmt;
