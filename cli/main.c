@@ -198,6 +198,9 @@ apply_globals(struct cli *cli, const struct args *args, struct err *err)
         cli->target = target;
     if (args_flag(args, "quiet"))
         cli->quiet = true;
+    if (format && args->command->own_format &&
+        strcmp(format, args->command->own_format) == 0)
+        return ERR_OK;
     return format ? parse_format(format, &cli->format, err) : ERR_OK;
 }
 

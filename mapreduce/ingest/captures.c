@@ -46,6 +46,7 @@ static int64_t time_of(const struct warc_record *rec,
 /* What the decoding met that a reader of the page should know. */
 static void put_coding(struct pages *p, unsigned flags)
 {
+    pages__set(p, "meta", "coding", p->exported.coding);
     if (flags & HTTP_CUT)
         pages__set(p, "meta", "coding", SLICE_LIT("cut short"));
     else if (flags & HTTP_UNKNOWN_CODING)
@@ -54,6 +55,40 @@ static void put_coding(struct pages *p, unsigned flags)
         pages__set(p, "meta", "coding", SLICE_LIT("not as the header says"));
     else if (flags & HTTP_CHUNK_LIE)
         pages__set(p, "meta", "coding", SLICE_LIT("not chunked"));
+}
+
+/* Parse the message in @rec's block; one that an export masked comes as it was.
+ */
+static bool parse_message(struct pages *p, const struct warc_record *rec)
+{
+    struct http_message *m = &p->message;
+    struct slice body;
+    if (!http_parse(rec->block, m)) {
+        m->header_count = 0;
+        return false;
+    }
+    if (!p->exported.masked)
+        return true;
+    body = m->raw_body;
+    buf_clear(&p->head);
+    exported_head_unmask(m->head, &p->head);
+    buf_append_str(&p->head, "\r\n");
+    if (!http_parse(buf_slice(&p->head), m))
+        m->header_count = 0;
+    m->raw_body = body;
+    return true;
+}
+
+/* The body without its codings; an export has none, whatever the head says. */
+static unsigned
+decode(struct pages *p, struct slice *payload, struct slice *body)
+{
+    struct http_message *m = &p->message;
+    if (!p->exported.is_one)
+        return http_decode(p->decoder, m, (size_t)p->run->opts.page_bytes_max,
+                           payload, body);
+    *payload = *body = m->raw_body;
+    return 0;
 }
 
 /* The payload's digest is of the bytes before content decoding; many writers
@@ -179,7 +214,9 @@ int pages__put_response(struct pages *p,
     struct slice body;
     struct slice type = SLICE_EMPTY;
     unsigned flags;
-    bool is_http = http_parse(rec->block, m) && !m->is_request;
+    bool is_http = parse_message(p, rec) && !m->is_request;
+    if (slice_eq_str(p->exported.type, "revisit"))
+        return pages__put_revisit(p, rec, err);
     if (!is_http) {
         /* dns:, ftp:, or HTTP/0.9, which has no head. */
         m->header_count = 0;
@@ -196,8 +233,7 @@ int pages__put_response(struct pages *p,
         verify(p, rec, body, body);
         return put_contents(p, rec, NULL, type, body, flags, err);
     }
-    flags = http_decode(p->decoder, m, (size_t)p->run->opts.page_bytes_max,
-                        &payload, &body);
+    flags = decode(p, &payload, &body);
     verify(p, rec, payload, m->raw_body);
     body = limit_body(p, rec, body, &flags);
     http_header(m, "content-type", &type);
@@ -229,12 +265,11 @@ int pages__put_conversion(struct pages *p,
     char column[80] = "text";
     struct slice type = http_media_type(rec->content_type);
     int code;
-    /* A conversion has the date of its capture, whose row and time it shares:
-     * it must not be moved to another microsecond. */
-    if (!pages__place(p, rec, rec->uri, rec->time_us))
+    /* A conversion has the date of its capture, whose cells it joins. */
+    const struct pages_subject page = {rec->uri, rec->date, rec->time_us,
+                                       rec->refers_to};
+    if (!pages__join(p, rec, &page))
         return 0;
-    if (rec->time_us != INT64_MIN)
-        p->time_us = rec->time_us;
     body = limit_body(p, rec, rec->block, &flags);
     if (!http_slice_is(type, "text/plain") && type.len &&
         type.len < sizeof(column)) {
@@ -276,26 +311,10 @@ static void remember_revisit(struct pages *p, const struct warc_record *rec)
     revisits_add(p->revisits, &v);
 }
 
-int pages__put_revisit(struct pages *p,
-                       const struct warc_record *rec,
-                       struct err *err)
+/* "PROFILE DATE URI", or the record's id where that is all there is. */
+static void put_revisit_of(struct pages *p, const struct warc_record *rec)
 {
-    struct http_message *m = &p->message;
     struct slice profile = rec->profile;
-    bool is_http = http_parse(rec->block, m);
-    int code;
-    if (!is_http)
-        m->header_count = 0;
-    if (!pages__place(p, rec, rec->uri, time_of(rec, m)))
-        return 0;
-    code = run_batch_row(&p->batch, buf_slice(&p->row), &p->mutation, err);
-    if (code)
-        return code;
-    pages__put_record(p, rec);
-    if (is_http)
-        put_http(p, rec, m);
-    else
-        pages__set(p, "http", "url", rec->uri);
     /* Profiles of all versions end in what they mean. */
     while (profile.len) {
         size_t slash = slice_find_byte(profile, '/');
@@ -315,9 +334,36 @@ int pages__put_revisit(struct pages *p,
         buf_append_byte(&p->text, ' ');
         buf_append_slice(&p->text, rec->refers_to);
     }
-    pages__set(p, "meta", "revisit-of", buf_slice(&p->text));
+    pages__set(p, "meta", "revisit-of",
+               p->exported.is_one ? p->exported.revisit_of
+                                  : buf_slice(&p->text));
+}
+
+int pages__put_revisit(struct pages *p,
+                       const struct warc_record *rec,
+                       struct err *err)
+{
+    struct http_message *m = &p->message;
+    bool is_http = parse_message(p, rec);
+    int code;
+    if (!pages__place(p, rec, rec->uri, time_of(rec, m)))
+        return 0;
+    code = run_batch_row(&p->batch, buf_slice(&p->row), &p->mutation, err);
+    if (code)
+        return code;
+    pages__put_record(p, rec);
+    if (is_http)
+        put_http(p, rec, m);
+    else
+        pages__set(p, "http", "url", rec->uri);
+    put_revisit_of(p, rec);
     p->batch.counts.revisits++;
-    remember_revisit(p, rec);
+    /* An export has the contents with it unless they are in the same row. */
+    if (rec->type == WARC_REVISIT)
+        remember_revisit(p, rec);
+    else
+        run_batch_set(&p->batch, p->mutation, "contents", SLICE_EMPTY,
+                      p->time_us, is_http ? m->raw_body : rec->block);
     return 0;
 }
 
@@ -328,6 +374,8 @@ int pages__put_metadata(struct pages *p,
                         const struct warc_record *rec,
                         struct err *err)
 {
+    struct pages_subject subject = {rec->uri, rec->date, rec->time_us,
+                                    rec->refers_to};
     int code;
     if (pages__is_wat(rec))
         return pages__put_wat(p, rec, err);
@@ -337,11 +385,10 @@ int pages__put_metadata(struct pages *p,
         p->batch.counts.skipped++;
         return 0;
     }
-    if (!pages__place(p, rec, rec->uri, rec->time_us))
+    if (!subject.id.len)
+        warc_record_header(rec, "warc-concurrent-to", &subject.id);
+    if (!pages__join(p, rec, &subject))
         return 0;
-    /* About a capture of the same moment. */
-    if (rec->time_us != INT64_MIN)
-        p->time_us = rec->time_us;
     code = run_batch_row(&p->batch, buf_slice(&p->row), &p->mutation, err);
     if (code)
         return code;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "mapreduce/warc/date.h"
 #include "mapreduce/warc/digest.h"
@@ -31,6 +32,7 @@ void pages_free(struct pages *p)
     run_batch_close(&p->batch);
     time_set_close(&p->times);
     time_set_close(&p->targets);
+    buf_close(&p->head);
     buf_close(&p->uri);
     buf_close(&p->row);
     buf_close(&p->links);
@@ -48,6 +50,7 @@ void pages_start_file(struct pages *p, size_t path_index)
     p->path_index = path_index;
     p->file_name = slash ? slash + 1 : path;
     time_set_clear(&p->times);
+    p->last_row = 0;
 }
 
 int pages_flush(struct pages *p, struct err *err)
@@ -96,25 +99,53 @@ void pages__set_number(struct pages *p,
 
 /* --- where a capture goes ------------------------------------------------ */
 
-bool pages__place(struct pages *p,
-                  const struct warc_record *rec,
-                  struct slice uri,
-                  int64_t time_us)
+static bool
+find_row(struct pages *p, const struct warc_record *rec, struct slice uri)
 {
     buf_clear(&p->uri);
     buf_clear(&p->row);
-    if (!url_normalise(uri, &p->uri) ||
-        !url_row_key(buf_slice(&p->uri), &p->row)) {
-        pages__damage(p, rec, true,
-                      uri.len ? "no usable URI, record skipped"
-                              : "no URI, record skipped");
+    if (url_normalise(uri, &p->uri) && url_row_key(buf_slice(&p->uri), &p->row))
+        return true;
+    pages__damage(p, rec, true,
+                  uri.len ? "no usable URI, record skipped"
+                          : "no URI, record skipped");
+    return false;
+}
+
+bool pages__place(struct pages *p,
+                  const struct warc_record *rec,
+                  struct slice uri,
+                  int64_t us)
+{
+    if (!find_row(p, rec, uri))
         return false;
+    if (us == INT64_MIN) {
+        pages__damage(p, rec, false,
+                      "no usable date, stored in the first second of 1970");
+        us = 0;
     }
-    if (time_us == INT64_MIN) {
-        pages__damage(p, rec, false, "no usable date, stored at time 0");
-        time_us = 0;
-    }
-    p->time_us = time_set_claim(&p->times, buf_slice(&p->row), time_us);
+    p->time_us =
+        time_set_claim(&p->times, buf_slice(&p->row),
+                       capture_time(rec->date, us, capture_identity(rec)));
+    p->last_row = hash64_slice(buf_slice(&p->row));
+    p->last_dated_us = us;
+    p->last_time_us = p->time_us;
+    return true;
+}
+
+bool pages__join(struct pages *p,
+                 const struct warc_record *rec,
+                 const struct pages_subject *subject)
+{
+    if (!find_row(p, rec, subject->uri))
+        return false;
+    p->time_us = subject->us == INT64_MIN ? 0 : subject->us;
+    if (subject->id.len)
+        p->time_us = capture_time(subject->date, p->time_us,
+                                  capture_identity_of(subject->id));
+    else if (p->last_row == hash64_slice(buf_slice(&p->row)) &&
+             p->last_dated_us == p->time_us)
+        p->time_us = p->last_time_us;
     return true;
 }
 
@@ -129,17 +160,26 @@ static void put_digest(struct pages *p, struct slice label)
     pages__set(p, "meta", "digest", label);
 }
 
-void pages__put_record(struct pages *p, const struct warc_record *rec)
+/* The file and place where the capture was read first. */
+static void put_source(struct pages *p, const struct warc_record *rec)
 {
     char source[512];
     int n = snprintf(source, sizeof(source), "%.400s:%llu", p->file_name,
                      (unsigned long long)rec->offset);
-    pages__set(p, "meta", "type",
-               rec->is_arc ? SLICE_LIT("response") : rec->type_name);
-    pages__set(p, "meta", "source", slice_make(source, (size_t)n));
-    pages__set(p, "meta", "id", rec->id);
+    pages__set(p, "meta", "source",
+               p->exported.is_one ? p->exported.source
+                                  : slice_make(source, (size_t)n));
+}
+
+void pages__put_record(struct pages *p, const struct warc_record *rec)
+{
+    const struct exported *e = &p->exported;
+    struct slice type = rec->is_arc ? SLICE_LIT("response") : rec->type_name;
+    pages__set(p, "meta", "type", e->type.len ? e->type : type);
+    put_source(p, rec);
+    pages__set(p, "meta", "id", e->made_id ? SLICE_EMPTY : rec->id);
     pages__set(p, "meta", "ip", rec->ip);
-    put_digest(p, rec->payload_digest);
+    put_digest(p, e->is_one ? e->digest : rec->payload_digest);
     pages__set(p, "meta", "truncated",
                rec->cut ? SLICE_LIT("damaged") : rec->truncated);
 }
@@ -170,5 +210,6 @@ int pages_put(struct pages *p, const struct warc_record *rec, struct err *err)
     if (p->run->opts.verify_digests && rec->whole &&
         digest_check(rec->block_digest, rec->block) == DIGEST_DIFFERENT)
         pages__damage(p, rec, false, "block digest differs");
+    exported_read(rec, &p->exported);
     return put_one(p, rec, err);
 }

@@ -2,6 +2,8 @@
 #ifndef MAPREDUCE_INGEST_PAGES_H
 #define MAPREDUCE_INGEST_PAGES_H
 
+#include "mapreduce/ingest/capture_time.h"
+#include "mapreduce/ingest/exported.h"
 #include "mapreduce/ingest/time_set.h"
 #include "mapreduce/ingest/webtable.h"
 #include "mapreduce/warc/http.h"
@@ -22,10 +24,17 @@ struct pages {
     struct html_scanner *scanner;
 
     /* The capture at hand. */
-    struct buf uri; /* Normalised. */
+    struct exported exported;
+    struct buf head; /* Of HTTP, unmasked. */
+    struct buf uri;  /* Normalised. */
     struct buf row;
     int64_t time_us;
     struct quarry_mutation *mutation;
+
+    /* The last capture with a place of its own, for records that go with it. */
+    uint64_t last_row;     /* Hash. */
+    int64_t last_dated_us; /* Its date, */
+    int64_t last_time_us;  /* and the time it was given. */
 
     /* Its links: href and text, each with its length before it. */
     struct buf links;
@@ -36,12 +45,26 @@ struct pages {
     struct time_set targets;
 };
 
-/* Row and time of the capture of @uri. False, and reported, when it has no row.
- */
+/* Row and time of the capture of @uri, which is dated @us (INT64_MIN: not at
+ * all). False, and reported, when it has no row. */
 bool pages__place(struct pages *p,
                   const struct warc_record *rec,
                   struct slice uri,
-                  int64_t time_us);
+                  int64_t us);
+
+/* A capture that a record speaks of. */
+struct pages_subject {
+    struct slice uri;
+    struct slice date;
+    int64_t us;      /* That date; INT64_MIN: it makes no sense. */
+    struct slice id; /* Of the capture's record, or "". */
+};
+
+/* Row and time of @subject, whether or not it has been seen: the record joins
+ * its cells. Without an id it is the last capture of that page and date. */
+bool pages__join(struct pages *p,
+                 const struct warc_record *rec,
+                 const struct pages_subject *subject);
 
 /* Set a cell of the capture; empty values are left out. */
 void pages__set(struct pages *p,

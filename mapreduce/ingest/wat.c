@@ -70,23 +70,26 @@ static int put_envelope(struct pages *p,
         field(field(envelope, "Payload-Metadata"), "HTTP-Response-Metadata");
     json_t *headers = field(http, "Headers");
     json_t *html = field(http, "HTML-Metadata");
-    struct slice uri = text_of(head, "WARC-Target-URI");
-    int64_t us = INT64_MIN;
+    struct pages_subject page = {
+        .uri = text_of(head, "WARC-Target-URI"),
+        .date = text_of(head, "WARC-Date"),
+        .us = INT64_MIN,
+        .id = text_of(head, "WARC-Record-ID"),
+    };
     int code;
-    if (!http_slice_is(text_of(head, "WARC-Type"), "response") || !uri.len) {
+    if (!http_slice_is(text_of(head, "WARC-Type"), "response") ||
+        !page.uri.len) {
         p->batch.counts.skipped++;
         return 0;
     }
-    if (!date_parse(text_of(head, "WARC-Date"), &us))
-        us = INT64_MIN;
-    if (!pages__place(p, rec, uri, us))
+    if (!date_parse(page.date, &page.us))
+        page.us = INT64_MIN;
+    if (!pages__join(p, rec, &page))
         return 0;
-    if (us != INT64_MIN)
-        p->time_us = us; /* The capture's own moment. */
     code = run_batch_row(&p->batch, buf_slice(&p->row), &p->mutation, err);
     if (code)
         return code;
-    pages__set(p, "http", "url", uri);
+    pages__set(p, "http", "url", page.uri);
     pages__set(p, "http", "status",
                text_of(field(http, "Response-Message"), "Status"));
     pages__set(p, "http", "content-type", header_of(headers, "content-type"));

@@ -3,6 +3,9 @@
 #include "mapreduce/warc/date.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#include "base/core/macros.h"
 
 #define SECOND_US ((int64_t)1000000)
 #define DAY_S     ((int64_t)86400)
@@ -298,24 +301,34 @@ static void split(int64_t us, struct parts *p)
     p->fraction_us = us - s * SECOND_US;
 }
 
+static size_t
+format(const struct parts *p, bool fraction, char out[DATE_TEXT_BYTES])
+{
+    char text[128] = "";
+    int n = snprintf(text, sizeof(text), "%04d-%02d-%02dT%02d:%02d:%02d",
+                     p->year, p->month, p->day, p->hour, p->minute, p->second);
+    if (fraction)
+        n += snprintf(text + n, sizeof(text) - (size_t)n, ".%06d",
+                      (int)p->fraction_us);
+    n = MIN_OF(n, DATE_TEXT_BYTES - 2);
+    memcpy(out, text, (size_t)n);
+    out[n++] = 'Z';
+    out[n] = '\0';
+    return (size_t)n;
+}
+
 size_t date_format(int64_t us, char out[DATE_TEXT_BYTES])
 {
     struct parts p = {0};
-    char text[128] = "";
-    int n;
     split(us, &p);
-    if (p.fraction_us)
-        n = snprintf(text, sizeof(text), "%04d-%02d-%02dT%02d:%02d:%02d.%06dZ",
-                     p.year, p.month, p.day, p.hour, p.minute, p.second,
-                     (int)p.fraction_us);
-    else
-        n = snprintf(text, sizeof(text), "%04d-%02d-%02dT%02d:%02d:%02dZ",
-                     p.year, p.month, p.day, p.hour, p.minute, p.second);
-    if (n >= DATE_TEXT_BYTES)
-        n = DATE_TEXT_BYTES - 1;
-    memcpy(out, text, (size_t)n);
-    out[n] = '\0';
-    return (size_t)n;
+    return format(&p, p.fraction_us != 0, out);
+}
+
+size_t date_format_us(int64_t us, char out[DATE_TEXT_BYTES])
+{
+    struct parts p = {0};
+    split(us, &p);
+    return format(&p, true, out);
 }
 
 void date_format_14(int64_t us, char out[DATE_TEXT_BYTES])

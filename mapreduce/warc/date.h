@@ -32,6 +32,8 @@ bool date_parse_log(struct slice s, int64_t *us);
 
 /* "2014-01-26T20:06:24Z", with a fraction of six digits if there is one. */
 size_t date_format(int64_t us, char out[DATE_TEXT_BYTES]);
+/* Always with the six digits. */
+size_t date_format_us(int64_t us, char out[DATE_TEXT_BYTES]);
 /* "20140126200624" */
 void date_format_14(int64_t us, char out[DATE_TEXT_BYTES]);
 

@@ -442,3 +442,55 @@ struct slice url_key_host(struct slice key)
         n++;
     return slice_sub(key, 0, n);
 }
+
+/* ":ftp" or ":8080" at the start of *@s, without its colon, cut off. */
+static struct slice take_colon_part(struct slice *s)
+{
+    struct slice part;
+    size_t n = 1;
+    if (s->len == 0 || s->data[0] != ':')
+        return SLICE_EMPTY;
+    while (n < s->len && s->data[n] != ':' && s->data[n] != '/' &&
+           s->data[n] != '?')
+        n++;
+    part = slice_sub(*s, 1, n);
+    *s = slice_sub(*s, n, s->len);
+    return part;
+}
+
+/* @key put together again, whether or not that makes sense. */
+static void guess_uri(struct slice key, struct buf *out)
+{
+    struct slice host = url_key_host(key);
+    struct slice rest = slice_sub(key, host.len, key.len);
+    struct slice scheme = take_colon_part(&rest);
+    struct slice port = SLICE_EMPTY;
+    if (scheme.len && is_digit(scheme.data[0])) {
+        port = scheme;
+        scheme = SLICE_LIT("http");
+    } else if (scheme.len == 0) {
+        scheme = SLICE_LIT("http");
+    } else {
+        port = take_colon_part(&rest);
+    }
+    buf_printf(out, "%.*s:%s", SLICE_ARG(scheme),
+               slice_eq_str(scheme, "dns") ? "" : "//");
+    url_reverse_host(host, out);
+    if (port.len)
+        buf_printf(out, ":%.*s", SLICE_ARG(port));
+    buf_append_slice(out, rest);
+}
+
+void url_of_row_key(struct slice key, struct buf *out)
+{
+    struct buf back = BUF_INIT;
+    size_t start = out->len;
+    guess_uri(key, out);
+    /* "urn:x:y" and "mailto:a@b" are keys as they are. */
+    if (!url_key(slice_make(out->data + start, out->len - start), &back) ||
+        !slice_eq(buf_slice(&back), key)) {
+        out->len = start;
+        buf_append_slice(out, key);
+    }
+    buf_close(&back);
+}

@@ -58,6 +58,10 @@ bool url_row_key(struct slice normalised, struct buf *out);
 /* url_normalise and url_row_key in one. */
 bool url_key(struct slice uri, struct buf *out);
 
+/* A URI with the row key @key, appended to @out: "http://…" where the key does
+ * not name a scheme. */
+void url_of_row_key(struct slice key, struct buf *out);
+
 /* "www.cnn.com" to "com.cnn.www" and back, appended to @out. */
 void url_reverse_host(struct slice host, struct buf *out);
 

@@ -4,24 +4,39 @@
 
 #include <libdeflate.h>
 
+#include <zstd.h>
+
 #include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "mapreduce/warc/date.h"
 #include "mapreduce/warc/digest.h"
 
 struct warc_writer {
-    struct libdeflate_compressor *gzip; /* NULL: plain. */
+    struct libdeflate_compressor *gzip; /* At most one of these two. */
+    ZSTD_CCtx *zstd;
     struct buf text;
     struct buf block;
 };
 
-struct warc_writer *warc_writer_new(int level)
+static ZSTD_CCtx *zstd_new(int level)
+{
+    ZSTD_CCtx *z = ZSTD_createCCtx();
+    INVARIANT(z);
+    INVARIANT(!ZSTD_isError(
+        ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, level)));
+    INVARIANT(!ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_checksumFlag, 1)));
+    return z;
+}
+
+struct warc_writer *warc_writer_new(enum warc_packing packing, int level)
 {
     struct warc_writer *w = mem_zalloc(1, sizeof(*w));
-    if (level > 0) {
+    if (packing == WARC_GZIP) {
         w->gzip = libdeflate_alloc_compressor(level);
         INVARIANT(w->gzip);
     }
+    if (packing == WARC_ZSTD)
+        w->zstd = zstd_new(level);
     return w;
 }
 
@@ -31,6 +46,7 @@ void warc_writer_free(struct warc_writer *w)
         return;
     if (w->gzip)
         libdeflate_free_compressor(w->gzip);
+    ZSTD_freeCCtx(w->zstd);
     buf_close(&w->text);
     buf_close(&w->block);
     mem_free(w);
@@ -59,7 +75,7 @@ static void put_head(struct warc_writer *w, const struct warc_write_record *rec)
     char date[DATE_TEXT_BYTES];
     char label[DIGEST_TEXT_MAX];
     struct digest d;
-    date_format(rec->time_us, date);
+    date_format_us(rec->time_us, date);
     digest_of(DIGEST_SHA1, buf_slice(&w->block), &d);
     digest_format(&d, label);
     buf_clear(&w->text);
@@ -76,27 +92,38 @@ static void put_head(struct warc_writer *w, const struct warc_write_record *rec)
     buf_printf(&w->text, "Content-Length: %zu\r\n\r\n", w->block.len);
 }
 
+/* Append @text to @out, packed as one piece. */
+static void pack(struct warc_writer *w, struct slice text, struct buf *out)
+{
+    size_t n;
+    if (!w->gzip && !w->zstd) {
+        buf_append_slice(out, text);
+        return;
+    }
+    n = w->gzip ? libdeflate_gzip_compress_bound(w->gzip, text.len)
+                : ZSTD_compressBound(text.len);
+    buf_reserve(out, n);
+    if (w->gzip)
+        n = libdeflate_gzip_compress(w->gzip, text.data, text.len,
+                                     out->data + out->len, n);
+    else
+        n = ZSTD_compress2(w->zstd, out->data + out->len, n, text.data,
+                           text.len);
+    INVARIANT(n > 0 && !ZSTD_isError(n));
+    out->len += n;
+}
+
 void warc_writer_put(struct warc_writer *w,
                      const struct warc_write_record *rec,
                      struct buf *out)
 {
-    size_t n;
     buf_clear(&w->block);
     for (size_t i = 0; i < rec->part_count; i++)
         buf_append_slice(&w->block, rec->parts[i]);
     put_head(w, rec);
     buf_append_slice(&w->text, buf_slice(&w->block));
     buf_append_str(&w->text, "\r\n\r\n");
-    if (!w->gzip) {
-        buf_append_slice(out, buf_slice(&w->text));
-        return;
-    }
-    n = libdeflate_gzip_compress_bound(w->gzip, w->text.len);
-    buf_reserve(out, n);
-    n = libdeflate_gzip_compress(w->gzip, w->text.data, w->text.len,
-                                 out->data + out->len, n);
-    INVARIANT(n > 0);
-    out->len += n;
+    pack(w, buf_slice(&w->text), out);
 }
 
 void warc_writer_put_info(struct warc_writer *w,

@@ -1,5 +1,5 @@
-/* Write WARC/1.1: a gzip member per record, or plain. Bytes go to a buffer that
- * the caller empties. One thread a writer. Nothing waits. */
+/* Write WARC/1.1: a gzip member or zstd frame per record, or plain. Bytes go to
+ * a buffer that the caller empties. One thread a writer. Nothing waits. */
 #ifndef MAPREDUCE_WARC_WRITER_H
 #define MAPREDUCE_WARC_WRITER_H
 
@@ -10,10 +10,16 @@
 
 struct warc_writer;
 
+enum warc_packing {
+    WARC_PLAIN,
+    WARC_GZIP,
+    WARC_ZSTD,
+};
+
 struct warc_write_record {
-    const char *type; /* "response", … */
-    struct slice uri; /* "" for a warcinfo. */
-    int64_t time_us;
+    const char *type;          /* "response", … */
+    struct slice uri;          /* "" for a warcinfo. */
+    int64_t time_us;           /* Written to the microsecond. */
     struct slice id;           /* "" makes one of the record's digest. */
     struct slice content_type; /* Of the block. */
     struct slice headers; /* More lines, each ending in CR LF; may be "". */
@@ -21,8 +27,8 @@ struct warc_write_record {
     size_t part_count;
 };
 
-/* @level: of gzip, 1 to 12, or 0 for plain records. Owned. */
-struct warc_writer *warc_writer_new(int level);
+/* @level: of gzip 1 to 12, of zstd 1 to 19; plain takes none. Owned. */
+struct warc_writer *warc_writer_new(enum warc_packing packing, int level);
 void warc_writer_free(struct warc_writer *w); /* NULL is allowed. */
 
 /* Append one record to @out. */

@@ -143,6 +143,58 @@ class Export(CliTest):
             self.assertEqual(f.readlines()[1], "r0,f,q,5,0\n")
         self.assertFalse(os.path.exists(self.path("out.csv.partial")))
 
+    def test_warc(self):
+        """Captures come out as archives in three packings, and importing one
+        gives the same table; other readers of WARC can read it."""
+        self.write("c.warc", response("http://a.example/x y",
+                                      "2024-01-01T00:00:00Z") +
+                   response("https://b.example/", "2024-01-02T00:00:00Z"))
+        self.ok("import", "warc", "c.warc", "--into", "web")
+        first = self.ok("export", "web")
+        for name in ("o.warc", "o.warc.gz", "o.warc.zst"):
+            self.ok("export", "web", "--format", "warc", name)
+            self.ok("import", "warc", name, "--into", "back")
+            self.assertEqual(self.ok("export", "back"), first)
+            self.ok("table", "drop", "back")
+        with open(self.path("o.warc"), "rb") as f:
+            plain = f.read()
+        self.assertIn(b"WARC-Target-URI: http://a.example/x y\r\n", plain)
+        self.assertRegex(plain, rb"WARC-Date: 2024-01-01T00:00:00\.\d{6}Z")
+        with gzip.open(self.path("o.warc.gz")) as f:
+            self.assertEqual(f.read().count(b"WARC/1.1\r\n"), 3)
+        try:
+            from warcio.archiveiterator import ArchiveIterator
+        except ImportError:
+            print("SKIPPED: warcio is not installed")
+            return
+        with open(self.path("o.warc.gz"), "rb") as f:
+            for r in ArchiveIterator(f, check_digests="raise"):
+                body = r.content_stream().read()
+                if r.rec_type == "response":
+                    self.assertEqual(body.decode(), PAGE)
+
+    def test_warc_of_some_rows(self):
+        """Rows and times may be chosen, parts of captures may not; the name of
+        the file tells the format, and no half file stays."""
+        self.write("c.warc", response("http://a.example/",
+                                      "2024-01-01T00:00:00Z") +
+                   response("http://b.example/", "2024-01-02T00:00:00Z"))
+        self.ok("import", "warc", "c.warc", "--into", "web")
+        self.ok("export", "web", "b.warc", "--prefix", "example.b")
+        with open(self.path("b.warc"), "rb") as f:
+            text = f.read()
+        self.assertIn(b"http://b.example/", text)
+        self.assertNotIn(b"Target-URI: http://a.example/", text)
+        self.assertIn("whole captures", self.fails(
+            2, "export", "web", "x.warc", "--family", "http"))
+        self.assertIn("to x.warc or to y", self.fails(
+            2, "export", "web", "x.warc", "-o", "y"))
+        self.table()
+        self.assertIn("contents", self.fails(1, "export", "t", "t.warc"))
+        self.fails(2, "scan", "web", "--format", "warc")
+        self.assertEqual([n for n in os.listdir(self.path("."))
+                          if n.startswith(("x.", "t."))], [])
+
 
 if __name__ == "__main__":
     main()

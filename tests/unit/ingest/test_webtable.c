@@ -1,173 +1,6 @@
 /* Archives become the rows that docs/crawl.md describes, a second import
  * changes nothing, and damage is told with file and offset. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/core/hash.h"
-#include "bigtable/client/quarry.h"
-#include "mapreduce/ingest/ingest.h"
-#include "tests/unit/warc/archive_build.h"
-
-/* --- Fixture -----------------------------------------------------------------
- */
-
-/* One directory for all files of a test. */
-static const char *work_dir(void)
-{
-    static const char *dir;
-    if (!dir)
-        dir = test_tmpdir();
-    return dir;
-}
-
-struct store {
-    struct quarry *q;
-    struct quarry_table *t;
-    struct ingest_report report;
-    char dir[400];
-    int files;
-};
-
-static void store_open(struct store *s)
-{
-    static int number;
-    char target[500];
-    struct err err = ERR_INIT;
-    memset(s, 0, sizeof(*s));
-    snprintf(s->dir, sizeof(s->dir), "%s/store%d", work_dir(), number++);
-    snprintf(target, sizeof(target), "file:%s", s->dir);
-    ck_assert_msg(quarry_open(target, NULL, &s->q, &err) == 0, "%s", err.text);
-}
-
-static void store_close(struct store *s)
-{
-    ingest_report_free(&s->report);
-    if (s->t)
-        quarry_table_close(s->t);
-    quarry_close(s->q);
-}
-
-static void write_file(const char *path, struct slice s)
-{
-    FILE *f = fopen(path, "wb");
-    ck_assert_ptr_nonnull(f);
-    ck_assert_uint_eq(fwrite(s.data, 1, s.len, f), s.len);
-    fclose(f);
-}
-
-static void import_paths(struct store *s,
-                         const char *const *paths,
-                         size_t count,
-                         const struct ingest_options *opts)
-{
-    struct err err = ERR_INIT;
-    ingest_report_free(&s->report);
-    ck_assert_msg(
-        ingest_warc(s->q, "web", paths, count, opts, &s->report, &err) == 0,
-        "%s", err.text);
-    if (!s->t)
-        ck_assert_int_eq(quarry_table_open(s->q, "web", &s->t, &err), 0);
-}
-
-static void import_text(struct store *s, const char *name, struct slice text)
-{
-    char path[500];
-    const char *paths[] = {path};
-    snprintf(path, sizeof(path), "%s/%s", work_dir(), name);
-    write_file(path, text);
-    import_paths(s, paths, 1, NULL);
-}
-
-/* Value of a cell, or NULL; owned. @time_us INT64_MIN: the newest. */
-static char *cell(struct store *s,
-                  const char *row,
-                  const char *family,
-                  const char *qualifier,
-                  int64_t time_us)
-{
-    struct quarry_row *r;
-    char *out = NULL;
-    ck_assert_int_eq(quarry_read_row(s->t, slice_str(row), NULL, &r, NULL), 0);
-    for (size_t i = 0; r && i < r->cell_count && !out; i++) {
-        const struct quarry_cell *c = &r->cells[i];
-        if (slice_eq_str(c->family, family) &&
-            slice_eq_str(c->qualifier, qualifier) &&
-            (time_us == INT64_MIN || c->timestamp_us == time_us))
-            out = strndup(c->value.len ? c->value.data : "", c->value.len);
-    }
-    quarry_row_free(r);
-    return out;
-}
-
-static void expect_at(struct store *s,
-                      const char *row,
-                      const char *family,
-                      const char *qualifier,
-                      int64_t time_us,
-                      const char *want)
-{
-    char *got = cell(s, row, family, qualifier, time_us);
-    if (!want)
-        ck_assert_msg(!got, "%s %s:%s: %s", row, family, qualifier, got);
-    else
-        ck_assert_msg(got && strcmp(got, want) == 0, "%s %s:%s: %s, not %s",
-                      row, family, qualifier, got ? got : "(none)", want);
-    free(got);
-}
-
-static void expect(struct store *s,
-                   const char *row,
-                   const char *family,
-                   const char *qualifier,
-                   const char *want)
-{
-    expect_at(s, row, family, qualifier, INT64_MIN, want);
-}
-
-/* A hash of every cell of the table, and their number. */
-static uint64_t table_hash(struct store *s, size_t *cells)
-{
-    struct quarry_scanner *scan;
-    const struct quarry_row *row;
-    uint64_t h = 0;
-    *cells = 0;
-    ck_assert_int_eq(quarry_scan(s->t, NULL, &scan, NULL), 0);
-    while (quarry_scanner_next(scan, &row, NULL) == 0 && row) {
-        h = hash64(row->key.data, row->key.len, h);
-        for (size_t i = 0; i < row->cell_count; i++) {
-            const struct quarry_cell *c = &row->cells[i];
-            h = hash64(c->family.data, c->family.len, h);
-            h = hash64(c->qualifier.data, c->qualifier.len, h);
-            h = hash64(&c->timestamp_us, 8, h);
-            h = hash64(c->value.data, c->value.len, h);
-            ++*cells;
-        }
-    }
-    quarry_scanner_close(scan);
-    return h;
-}
-
-/* --- Helpers: records
- * ----------------------------------------------------------- */
-
-static void add(struct buf *b,
-                const char *type,
-                const char *uri,
-                const char *date,
-                const char *more,
-                const char *block)
-{
-    buf_printf(b,
-               "WARC/1.0\r\nWARC-Type: %s\r\nWARC-Target-URI: %s\r\n"
-               "WARC-Date: %s\r\n%sContent-Length: %zu\r\n\r\n%s\r\n\r\n",
-               type, uri, date, more, strlen(block), block);
-}
-
-#define HTTP "Content-Type: application/http; msgtype=response\r\n"
-/* 2024-01-01T00:00:00Z */
-#define T0 INT64_C(1704067200000000)
+#include "tests/unit/ingest/webtable_store.h"
 
 /* --- Tests
  * ------------------------------------------------------------------------ */
@@ -180,7 +13,7 @@ START_TEST(test_page)
     struct buf b = BUF_INIT;
     const char *row = "com.example.www/a/b?c=1";
     add(&b, "response", "https://www.Example.com/a/b?c=1#frag",
-        "2024-01-01T00:00:00.25Z",
+        "2024-01-01T00:00:00.250000Z",
         HTTP "WARC-Record-ID: <urn:uuid:7>\r\nWARC-IP-Address: 1.2.3.4\r\n"
              "WARC-Payload-Digest: "
              "sha1:B2LTWWPUOYAH7UIPQ7ZUPQ4VMBSVC36A\r\n",
@@ -225,6 +58,8 @@ START_TEST(test_versions)
 {
     struct store s;
     struct buf b = BUF_INIT;
+    int64_t moved;
+    int64_t answered;
     add(&b, "response", "http://e.com/", "2024-01-01T00:00:00Z", HTTP,
         "HTTP/1.1 301 M\r\nLocation: https://e.com/\r\n\r\n");
     add(&b, "response", "https://e.com/", "2024-01-01T00:00:00Z", HTTP,
@@ -233,12 +68,15 @@ START_TEST(test_versions)
         "HTTP/1.1 200 OK\r\n\r\nold");
     store_open(&s);
     import_text(&s, "versions.warc", buf_slice(&b));
-    expect_at(&s, "com.e/", "http", "status", T0, "301");
-    expect_at(&s, "com.e/", "http", "location", T0, "https://e.com/");
-    expect_at(&s, "com.e/", "http", "status", T0 + 1, "200");
-    expect_at(&s, "com.e/", "contents", "", T0 + 1, "new");
-    expect_at(&s, "com.e/", "contents", "", T0 - INT64_C(31536000000000),
-              "old");
+    moved = cell_time(&s, "com.e/", "http", "status", "301");
+    answered = cell_time(&s, "com.e/", "http", "status", "200");
+    ck_assert_int_eq(moved / SECOND, T0 / SECOND);
+    ck_assert_int_eq(answered / SECOND, T0 / SECOND);
+    ck_assert_int_ne(moved, answered);
+    expect_at(&s, "com.e/", "http", "location", moved, "https://e.com/");
+    expect_at(&s, "com.e/", "contents", "", answered, "new");
+    ck_assert_int_eq(cell_time(&s, "com.e/", "contents", "", "old") / SECOND,
+                     T0 / SECOND - 31536000);
     store_close(&s);
     buf_close(&b);
 }
@@ -276,8 +114,8 @@ START_TEST(test_revisits)
     expect(&s, "com.other/", "meta", "revisit-of",
            "identical-payload-digest 2024-01-01T00:00:00Z http://e.com/a");
     expect(&s, "com.other/", "http", "status", "200");
-    expect_at(&s, "com.e/a", "contents", "", T0 + INT64_C(2) * 86400000000,
-              "body");
+    ck_assert_int_eq(cell_time(&s, "com.e/a", "contents", "", "body") / SECOND,
+                     T0 / SECOND + 2 * 86400);
     expect(&s, "com.e/none", "contents", "", NULL);
     expect(&s, "com.e/none", "meta", "type", "revisit");
     store_close(&s);
@@ -403,6 +241,56 @@ START_TEST(test_segments)
 
 END_TEST
 
+/* Two crawlers fetch one page in the same second: both captures are kept,
+ * whichever file is read first or at the same time as the other, and the table
+ * is the same, after a rerun too. */
+START_TEST(test_same_second_in_two_files)
+{
+    struct buf a = BUF_INIT;
+    struct buf b = BUF_INIT;
+    char one[500];
+    char two[500];
+    uint64_t first = 0;
+    size_t cells;
+    add(&a, "response", "http://e.com/", "2024-01-01T00:00:00Z",
+        HTTP "WARC-Record-ID: <urn:uuid:a>\r\n", "HTTP/1.1 301 M\r\n\r\n");
+    add(&b, "response", "https://e.com/", "2024-01-01T00:00:00Z",
+        HTTP "WARC-Record-ID: <urn:uuid:b>\r\n", "HTTP/1.1 200 OK\r\n\r\npage");
+    add(&b, "conversion", "https://e.com/", "2024-01-01T00:00:00Z",
+        "Content-Type: text/plain\r\nWARC-Refers-To: <urn:uuid:b>\r\n",
+        "words");
+    snprintf(one, sizeof(one), "%s/one.warc", work_dir());
+    snprintf(two, sizeof(two), "%s/two.warc", work_dir());
+    write_file(one, buf_slice(&a));
+    write_file(two, buf_slice(&b));
+    for (int i = 0; i < 4; i++) {
+        const char *paths[] = {i & 1 ? two : one, i & 1 ? one : two};
+        const struct ingest_options *all = NULL;
+        struct ingest_options o;
+        struct store s;
+        int64_t at;
+        ingest_options_init(&o);
+        o.tasks = i < 2 ? 1 : 2;
+        store_open(&s);
+        import_paths(&s, paths, 2, &o);
+        at = cell_time(&s, "com.e/", "http", "status", "200");
+        ck_assert_int_eq(at / SECOND, T0 / SECOND);
+        ck_assert_int_ne(at, cell_time(&s, "com.e/", "http", "status", "301"));
+        expect_at(&s, "com.e/", "contents", "", at, "page");
+        expect_at(&s, "com.e/", "contents", "text", at, "words");
+        if (i == 0)
+            first = table_hash(&s, &cells);
+        ck_assert_uint_eq(table_hash(&s, &cells), first);
+        import_paths(&s, paths, 1, all);
+        ck_assert_uint_eq(table_hash(&s, &cells), first);
+        store_close(&s);
+    }
+    buf_close(&a);
+    buf_close(&b);
+}
+
+END_TEST
+
 /* Pages over the limit are cut at it, marked and reported. */
 START_TEST(test_page_limit)
 {
@@ -513,6 +401,7 @@ TEST_MAIN("webtable",
           test_other_records,
           test_damage_is_reported,
           test_segments,
+          test_same_second_in_two_files,
           test_page_limit,
           test_mistakes,
           test_rerun_changes_nothing)

@@ -104,6 +104,8 @@ START_TEST(test_there_and_back)
             us >= INT64_C(-62135596800000000)) {
             ck_assert_msg(date_parse(slice_str(text), &back), "%s", text);
             ck_assert_int_eq(back, us);
+            ck_assert_uint_eq(date_format_us(us, text), 27);
+            ck_assert(date_parse(slice_str(text), &back) && back == us);
         }
         s = (time_t)(us / 1000000 - (us % 1000000 < 0));
         gmtime_r(&s, &tm);

@@ -115,6 +115,34 @@ START_TEST(test_row_keys)
 
 END_TEST
 
+/* The URI made of a key has that key; of the web's keys it is http's. */
+START_TEST(test_uri_of_a_key)
+{
+    static const char *const cases[][2] = {
+        {"com.cnn.www/path?q=1", "http://www.cnn.com/path?q=1"},
+        {"com.cnn:8080/x", "http://cnn.com:8080/x"},
+        {"org.gnu.ftp:ftp/gnu/", "ftp://ftp.gnu.org/gnu/"},
+        {"org.gnu.ftp:ftp:2121/", "ftp://ftp.gnu.org:2121/"},
+        {"192.168.1.10/a", "http://192.168.1.10/a"},
+        {"[::1]:8080/a", "http://[::1]:8080/a"},
+        {"org.archive.www:dns", "dns:www.archive.org"},
+        {"urn:uuid:1", "urn:uuid:1"},
+        {"mailto:a@b", "mailto:a@b"},
+        {"", ""},
+        {":", ":"},
+        {"no key at all", "no key at all"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct buf uri = BUF_INIT;
+        url_of_row_key(slice_str(cases[i][0]), &uri);
+        ck_assert_msg(slice_eq_str(buf_slice(&uri), cases[i][1]), "%s: %s",
+                      cases[i][0], buf_cstr(&uri));
+        buf_close(&uri);
+    }
+}
+
+END_TEST
+
 /* The host of a key is the part that was reversed, whatever follows. */
 START_TEST(test_host_of_a_key)
 {
@@ -188,6 +216,7 @@ END_TEST
 TEST_MAIN("url",
           test_resolves_the_examples_of_the_rfc,
           test_row_keys,
+          test_uri_of_a_key,
           test_host_of_a_key,
           test_reversing_twice_is_the_identity,
           test_normalising_is_idempotent)

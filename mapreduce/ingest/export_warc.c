@@ -1,0 +1,369 @@
+/* Captures of a Webtable as WARC records. */
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "bigtable/client/quarry.h"
+#include "mapreduce/ingest/export.h"
+#include "mapreduce/ingest/exported.h"
+#include "mapreduce/ingest/row_captures.h"
+#include "mapreduce/warc/date.h"
+#include "mapreduce/warc/digest.h"
+#include "mapreduce/warc/url.h"
+#include "mapreduce/warc/writer.h"
+
+/* Given to the file when so much is at hand. */
+#define WRITE_BYTES ((size_t)1 << 20)
+/* Of gzip what everybody uses, of zstd its own default. */
+#define GZIP_LEVEL 6
+#define ZSTD_LEVEL 3
+
+#define PROFILE_START "http://netpreserve.org/warc/1.1/revisit/"
+
+struct export
+{
+    const struct export_options *opts;
+    struct export_report *report;
+    struct warc_writer *writer;
+    struct row_captures captures;
+    struct buf out;
+    struct buf uri;     /* Of a row without http:url. */
+    struct buf head;    /* Of HTTP, as it will stand in the block. */
+    struct buf headers; /* Of the record, beyond what every one has. */
+};
+
+enum export_packing export_packing_of(const char *file_name)
+{
+    struct slice name = slice_str(file_name);
+    if (slice_ends_with(name, SLICE_LIT(".gz")))
+        return EXPORT_GZIP;
+    return slice_ends_with(name, SLICE_LIT(".zst")) ? EXPORT_ZSTD
+                                                    : EXPORT_PLAIN;
+}
+
+/* --- fields -------------------------------------------------------------- */
+
+static bool is_printable(struct slice s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if ((unsigned char)s.data[i] < ' ')
+            return false;
+    return s.len > 0;
+}
+
+/* What the page was asked for as; it may hold anything but a line end. */
+static struct slice
+uri_of(struct export *x, struct slice row, const struct capture *c)
+{
+    if (is_printable(c->url))
+        return c->url;
+    buf_clear(&x->uri);
+    url_of_row_key(row, &x->uri);
+    return buf_slice(&x->uri);
+}
+
+static void put_payload_digest(struct export *x, struct slice payload)
+{
+    struct digest d;
+    char text[DIGEST_TEXT_MAX];
+    digest_of(DIGEST_SHA1, payload, &d);
+    exported_put(&x->headers, "WARC-Payload-Digest",
+                 slice_make(text, digest_format(&d, text)));
+}
+
+/* What every capture tells; @type is that of its record. */
+static void
+put_capture_fields(struct export *x, const struct capture *c, const char *type)
+{
+    struct buf *h = &x->headers;
+    exported_put(h, "WARC-IP-Address", c->ip);
+    exported_put(h, "WARC-Truncated", c->truncated);
+    exported_put(h, "Quarry-Record", SLICE_LIT("1"));
+    exported_put(h, "Quarry-Source", c->source);
+    if (!slice_eq_str(c->type, type))
+        exported_put(h, "Quarry-Type", c->type);
+    exported_put(h, "Quarry-Payload-Digest", c->digest);
+    exported_put(h, "Quarry-Coding", c->coding);
+    exported_put(h, "Quarry-Revisit-Of", c->revisit_of);
+    if (c->id.len == 0)
+        exported_put(h, "Quarry-Made-Id", SLICE_LIT("1"));
+}
+
+static void put_record(struct export *x, const struct warc_write_record *rec)
+{
+    warc_writer_put(x->writer, rec, &x->out);
+    x->report->record_count++;
+}
+
+/* --- captures ------------------------------------------------------------ */
+
+/* The HTTP head with its blank line, masked unless it fits the body that
+ * follows; that of a revisit speaks of a body elsewhere. A head that was cut
+ * has no line end: nothing but a body can follow it. */
+static struct slice
+http_head(struct export *x, const struct capture *c, bool is_revisit)
+{
+    bool ends = c->head.len && c->head.data[c->head.len - 1] == '\n';
+    buf_clear(&x->head);
+    if (c->head.len == 0 || (!ends && (is_revisit || c->body.len == 0)))
+        return c->head;
+    if (ends && !is_revisit && !exported_head_fits(c->head, c->body.len)) {
+        exported_head_mask(c->head, c->body.len, &x->head);
+        exported_put(&x->headers, "Quarry-Head", SLICE_LIT("masked"));
+    } else {
+        buf_append_slice(&x->head, c->head);
+    }
+    buf_append_str(&x->head, ends ? "\r\n" : "\r\n\r\n");
+    return buf_slice(&x->head);
+}
+
+static void
+put_page(struct export *x, struct slice uri, const struct capture *c)
+{
+    bool is_resource =
+        c->type.len ? slice_eq_str(c->type, "resource") : c->head.len == 0;
+    const char *type = is_resource ? "resource" : "response";
+    struct slice parts[2] = {SLICE_EMPTY, c->body};
+    struct warc_write_record rec = {
+        .type = type,
+        .uri = uri,
+        .time_us = c->time_us,
+        .id = c->id,
+        .content_type = c->content_type,
+        .parts = parts,
+        .part_count = 2,
+    };
+    buf_clear(&x->headers);
+    put_capture_fields(x, c, type);
+    put_payload_digest(x, c->body);
+    if (c->head.len) {
+        rec.content_type = SLICE_LIT("application/http; msgtype=response");
+        parts[0] = http_head(x, c, false);
+    }
+    rec.headers = buf_slice(&x->headers);
+    put_record(x, &rec);
+}
+
+/* Cut the first word off @s. */
+static struct slice take_word(struct slice *s)
+{
+    size_t n = slice_find_byte(*s, ' ');
+    struct slice word = slice_sub(*s, 0, n);
+    *s = slice_sub(*s, n < s->len ? n + 1 : n, s->len);
+    return word;
+}
+
+/* "PROFILE DATE URI" or "PROFILE ID", as meta:revisit-of has it. */
+static void put_reference(struct export *x, struct slice of)
+{
+    struct slice first;
+    take_word(&of);
+    first = take_word(&of);
+    if (of.len == 0) {
+        exported_put(&x->headers, "WARC-Refers-To", first);
+        return;
+    }
+    exported_put(&x->headers, "WARC-Refers-To-Date", first);
+    exported_put(&x->headers, "WARC-Refers-To-Target-URI", of);
+}
+
+/* @original: the capture in the same row whose body it shares, or NULL. */
+static void put_revisit(struct export *x,
+                        struct slice uri,
+                        const struct capture *c,
+                        struct slice original_uri,
+                        const struct capture *original)
+{
+    struct slice part;
+    struct slice of = c->revisit_of;
+    struct slice profile = take_word(&of);
+    struct warc_write_record rec = {
+        .type = "revisit",
+        .uri = uri,
+        .time_us = c->time_us,
+        .id = c->id,
+        .parts = &part,
+        .part_count = 1,
+    };
+    char date[DATE_TEXT_BYTES];
+    buf_clear(&x->headers);
+    put_capture_fields(x, c, "revisit");
+    buf_printf(&x->headers, "WARC-Profile: " PROFILE_START "%.*s\r\n",
+               SLICE_ARG(is_printable(profile)
+                             ? profile
+                             : SLICE_LIT("identical-payload-digest")));
+    if (original) {
+        put_payload_digest(x, original->body);
+        exported_put(&x->headers, "WARC-Refers-To-Target-URI", original_uri);
+        exported_put(&x->headers, "WARC-Refers-To-Date",
+                     slice_make(date, date_format_us(original->time_us, date)));
+    } else {
+        put_reference(x, c->revisit_of);
+    }
+    part = http_head(x, c, true);
+    if (c->head.len)
+        rec.content_type = SLICE_LIT("application/http; msgtype=response");
+    rec.headers = buf_slice(&x->headers);
+    put_record(x, &rec);
+}
+
+/* The newest capture before @i, no revisit itself, with the body of @i. */
+static const struct capture *find_original(const struct row_captures *r,
+                                           size_t i)
+{
+    const struct capture *c = &r->at[i];
+    while (i-- > 0) {
+        const struct capture *o = &r->at[i];
+        if (o->has_body && o->type.len && !slice_eq_str(o->type, "revisit") &&
+            slice_eq(o->body, c->body))
+            return o;
+    }
+    return NULL;
+}
+
+/* --- what joins a capture ------------------------------------------------ */
+
+static void put_text(struct export *x,
+                     struct slice uri,
+                     const struct capture *c,
+                     const struct quarry_cell *text)
+{
+    struct warc_write_record rec = {
+        .type = "conversion",
+        .uri = uri,
+        .time_us = c->time_us,
+        .content_type = slice_eq_str(text->qualifier, "text")
+                            ? SLICE_LIT("text/plain")
+                            : text->qualifier,
+        .parts = &text->value,
+        .part_count = 1,
+    };
+    buf_clear(&x->headers);
+    if (c->converted_from.len)
+        buf_printf(&x->headers, "WARC-Refers-To: <%.*s>\r\n",
+                   SLICE_ARG(c->converted_from));
+    exported_put(&x->headers, "WARC-Identified-Content-Language", c->language);
+    rec.headers = buf_slice(&x->headers);
+    put_record(x, &rec);
+}
+
+static void
+put_notes(struct export *x, struct slice uri, const struct capture *c)
+{
+    struct warc_write_record rec = {
+        .type = "metadata",
+        .uri = uri,
+        .time_us = c->time_us,
+        .content_type = SLICE_LIT("application/warc-fields"),
+        .parts = &c->fields,
+        .part_count = 1,
+    };
+    buf_clear(&x->headers);
+    if (c->id.len)
+        buf_printf(&x->headers, "WARC-Refers-To: <%.*s>\r\n", SLICE_ARG(c->id));
+    rec.headers = buf_slice(&x->headers);
+    put_record(x, &rec);
+}
+
+static void
+put_capture(struct export *x, const struct quarry_row *row, size_t i)
+{
+    const struct capture *c = &x->captures.at[i];
+    struct slice uri = uri_of(x, row->key, c);
+    bool is_revisit = slice_eq_str(c->type, "revisit");
+    const struct capture *original =
+        is_revisit && c->has_body ? find_original(&x->captures, i) : NULL;
+    uint64_t before = x->report->record_count;
+    if (original || (is_revisit && !c->has_body))
+        put_revisit(x, uri, c,
+                    original && is_printable(original->url) ? original->url
+                                                            : uri,
+                    original);
+    else if (c->has_body)
+        put_page(x, uri, c);
+    x->report->capture_count += x->report->record_count > before;
+    for (size_t k = 0; k < c->cell_count; k++)
+        if (capture_is_text(c->cells[k]))
+            put_text(x, uri, c, c->cells[k]);
+    if (c->fields.len)
+        put_notes(x, uri, c);
+    x->report->left_out_count += x->report->record_count == before;
+}
+
+/* --- the file ------------------------------------------------------------ */
+
+static int write_out(struct export *x, size_t at_least, struct err *err)
+{
+    int code;
+    if (x->out.len < at_least)
+        return 0;
+    x->report->byte_count += x->out.len;
+    code = x->opts->write(x->opts->ctx, buf_slice(&x->out), x->report, err);
+    buf_clear(&x->out);
+    return code;
+}
+
+static int
+put_row(struct export *x, const struct quarry_row *row, struct err *err)
+{
+    uint64_t before = x->report->record_count;
+    int code = 0;
+    row_captures_read(&x->captures, row);
+    for (size_t i = 0; i < x->captures.count && code == 0; i++) {
+        put_capture(x, row, i);
+        code = write_out(x, WRITE_BYTES, err);
+    }
+    x->report->row_count += x->report->record_count > before;
+    return code;
+}
+
+static int put_rows(struct export *x,
+                    struct quarry_table *table,
+                    const struct quarry_read_options *read,
+                    struct err *err)
+{
+    struct quarry_scanner *scanner;
+    const struct quarry_row *row;
+    int code = quarry_scan(table, read, &scanner, err);
+    if (code)
+        return code;
+    while ((code = quarry_scanner_next(scanner, &row, err)) == 0 && row) {
+        code = put_row(x, row, err);
+        if (code)
+            break;
+    }
+    quarry_scanner_close(scanner);
+    return code;
+}
+
+int export_warc(struct quarry_table *table,
+                const struct quarry_read_options *read,
+                const struct export_options *opts,
+                struct export_report *report,
+                struct err *err)
+{
+    static const char *const families[] = {"contents", "language", "http",
+                                           "meta"};
+    struct export x = {.opts = opts, .report = report};
+    struct quarry_read_options narrowed = *read;
+    int code;
+    memset(report, 0, sizeof(*report));
+    /* Anchors are made again of the pages that have them. */
+    narrowed.families = families;
+    narrowed.family_count = ARRAY_LEN(families);
+    x.writer =
+        warc_writer_new(opts->packing == EXPORT_GZIP   ? WARC_GZIP
+                        : opts->packing == EXPORT_ZSTD ? WARC_ZSTD
+                                                       : WARC_PLAIN,
+                        opts->packing == EXPORT_GZIP ? GZIP_LEVEL : ZSTD_LEVEL);
+    warc_writer_put_info(x.writer, opts->file_name, opts->time_us, &x.out);
+    code = put_rows(&x, table, &narrowed, err);
+    if (code == 0)
+        code = write_out(&x, 1, err);
+    warc_writer_free(x.writer);
+    row_captures_close(&x.captures);
+    buf_close(&x.out);
+    buf_close(&x.uri);
+    buf_close(&x.head);
+    buf_close(&x.headers);
+    return code;
+}
