@@ -92,6 +92,7 @@ const char *sim_machine_name(const struct world *m);
 struct sim_cluster *sim_machine_cluster(const struct world *m);
 
 /* Start program(arg) in a fiber of @m, with the power back on if it was off.
+ * When it returns, the process exits: what else runs there ends as in a kill.
  * PRE: nothing runs on @m. */
 void sim_boot(struct world *m, task_fn program, void *arg);
 /* The same with the program of the last time. */

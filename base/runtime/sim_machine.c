@@ -40,20 +40,39 @@ void sim_note(struct sim_cluster *c, const char *fmt, ...)
 
 /* --- programs ------------------------------------------------------------ */
 
+/* All that still runs on @m unwinds, without a disk and a network. */
+static void end_all(struct sim_world *m, enum sim_crash how)
+{
+    if (how == SIM_CRASH_POWER)
+        m->off = true;
+    else
+        m->life++; /* Its open files and locks die; the disk is as it was. */
+    sim__net_crash(m, how);
+    m->dead = true;
+    for (struct sim_loop *l = m->loops; l; l = l->next)
+        loop__cancel_fibers(&l->base);
+    m->cluster->attention = true;
+}
+
 static void run_program(void *arg)
 {
     struct sim_program *p = arg;
-    struct sim_program **at = &p->machine->programs;
+    struct sim_world *m = p->machine;
+    struct sim_program **at = &m->programs;
     p->fn(p->arg);
     while (*at != p)
         at = &(*at)->next;
     *at = p->next;
+    if (p->is_main && !m->dead) {
+        sim__trace(m->cluster, "exit %s", m->name);
+        end_all(m, SIM_CRASH_KILL);
+    }
     mem_free(p);
 }
 
-void sim_spawn(struct world *base, const char *name, task_fn fn, void *arg)
+static struct sim_program *
+start_program(struct sim_world *m, const char *name, task_fn fn, void *arg)
 {
-    struct sim_world *m = sim_world(base);
     struct sim_program *p = mem_zalloc(1, sizeof(*p));
     struct sim_program **end = &m->programs;
     PRE(m->cluster->driving);
@@ -65,6 +84,12 @@ void sim_spawn(struct world *base, const char *name, task_fn fn, void *arg)
     p->arg = arg;
     p->fiber = fiber_start(&m->main->base, name, run_program, p);
     fiber_detach(p->fiber);
+    return p;
+}
+
+void sim_spawn(struct world *m, const char *name, task_fn fn, void *arg)
+{
+    start_program(sim_world(m), name, fn, arg);
 }
 
 /* --- boot ---------------------------------------------------------------- */
@@ -92,7 +117,7 @@ void sim_boot(struct world *base, task_fn program, void *arg)
     m->boot_arg = arg;
     revive(m);
     sim__trace(m->cluster, "boot %s", m->name);
-    sim_spawn(base, "main", program, arg);
+    start_program(m, "main", program, arg)->is_main = true;
 }
 
 void sim_boot_again(struct world *base)
@@ -115,15 +140,7 @@ void sim_crash(struct world *base, enum sim_crash how)
     PRE(!m->paused);
     sim__trace(m->cluster, "%s %s",
                how == SIM_CRASH_POWER ? "power off" : "kill", m->name);
-    if (how == SIM_CRASH_POWER)
-        m->off = true;
-    else
-        m->life++; /* Its open files and locks die; the disk is as it was. */
-    sim__net_crash(m, how);
-    m->dead = true;
-    for (struct sim_loop *l = m->loops; l; l = l->next)
-        loop__cancel_fibers(&l->base);
-    m->cluster->attention = true;
+    end_all(m, how);
 }
 
 void sim_await_end(struct world *base)

@@ -62,6 +62,7 @@ struct sim_program {
     struct fiber *fiber;
     task_fn fn;
     void *arg;
+    bool is_main; /* When it returns, so does the process. */
 };
 
 /* Since when, and how, a machine's clocks differ from true time. */
