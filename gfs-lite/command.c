@@ -2,7 +2,7 @@
 #include "gfs-lite/command.h"
 
 #include "base/core/buf.h"
-#include "base/rpc/codec.h"
+#include "gfs-lite/wire_codec.h"
 
 #define COMMAND_FIELDS 17
 #define RESULT_FIELDS  10
@@ -39,50 +39,6 @@ const char *gfs_op_name(enum gfs_op op)
     return "?";
 }
 
-static void put_servers(const struct gfs_server_set *s, struct buf *out)
-{
-    codec_put_array(out, s->count);
-    for (size_t i = 0; i < s->count; i++)
-        codec_put_u64(out, s->numbers[i]);
-}
-
-static void get_servers(struct codec_reader *r, struct gfs_server_set *s)
-{
-    uint32_t count = codec_get_array(r);
-    if (count > GFS_REPLICAS_MAX) {
-        r->bad = true;
-        return;
-    }
-    s->count = (uint8_t)count;
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t number = codec_get_u64(r);
-        r->bad |= number > UINT16_MAX;
-        s->numbers[i] = (uint16_t)number;
-    }
-}
-
-static struct slice get_text(struct codec_reader *r, size_t bytes_max)
-{
-    struct slice s = codec_get_bytes(r);
-    r->bad |= s.len > bytes_max;
-    return s;
-}
-
-static uint32_t get_u32(struct codec_reader *r)
-{
-    uint64_t v = codec_get_u64(r);
-    r->bad |= v > UINT32_MAX;
-    return (uint32_t)v;
-}
-
-/* The fields a newer writer has added. */
-static void skip_rest(struct codec_reader *r, uint32_t count, uint32_t known)
-{
-    r->bad |= count < known;
-    for (; count > known && !r->bad; count--)
-        codec_skip(r);
-}
-
 void gfs_command_put(const struct gfs_command *c, struct buf *out)
 {
     codec_put_array(out, COMMAND_FIELDS);
@@ -102,35 +58,30 @@ void gfs_command_put(const struct gfs_command *c, struct buf *out)
     codec_put_u64(out, c->bytes);
     codec_put_u64(out, c->replication);
     codec_put_u64(out, c->flags);
-    put_servers(&c->servers, out);
+    wire_put_servers(&c->servers, out);
 }
 
 int gfs_command_get(struct slice in, struct gfs_command *c, struct err *err)
 {
-    struct codec_reader r = codec_reader_make(in);
-    uint32_t count = codec_get_array(&r);
-    *c = (struct gfs_command){.op = (enum gfs_op)get_u32(&r)};
-    c->session = codec_get_u64(&r);
-    c->sequence = codec_get_u64(&r);
-    c->answered = codec_get_u64(&r);
-    c->time_us = codec_get_u64(&r);
-    c->path = get_text(&r, GFS_PATH_BYTES_MAX);
-    c->to = get_text(&r, GFS_PATH_BYTES_MAX);
-    c->text = get_text(&r, GFS_TEXT_BYTES_MAX);
-    c->file = codec_get_u64(&r);
-    c->epoch = codec_get_u64(&r);
-    c->chunk = codec_get_u64(&r);
-    c->version = codec_get_u64(&r);
-    c->length = codec_get_u64(&r);
-    c->bytes = codec_get_u64(&r);
-    c->replication = get_u32(&r);
-    c->flags = get_u32(&r);
-    get_servers(&r, &c->servers);
-    skip_rest(&r, count, COMMAND_FIELDS);
-    return codec_done(&r) ? 0
-                          : err_set(err, ERR_CORRUPT,
-                                    "malformed command of "
-                                    "the file system");
+    struct message_reader m = message_begin(in, COMMAND_FIELDS);
+    *c = (struct gfs_command){.op = (enum gfs_op)wire_get_u32(&m.r)};
+    c->session = codec_get_u64(&m.r);
+    c->sequence = codec_get_u64(&m.r);
+    c->answered = codec_get_u64(&m.r);
+    c->time_us = codec_get_u64(&m.r);
+    c->path = wire_get_text(&m.r, GFS_PATH_BYTES_MAX);
+    c->to = wire_get_text(&m.r, GFS_PATH_BYTES_MAX);
+    c->text = wire_get_text(&m.r, GFS_TEXT_BYTES_MAX);
+    c->file = codec_get_u64(&m.r);
+    c->epoch = codec_get_u64(&m.r);
+    c->chunk = codec_get_u64(&m.r);
+    c->version = codec_get_u64(&m.r);
+    c->length = codec_get_u64(&m.r);
+    c->bytes = codec_get_u64(&m.r);
+    c->replication = wire_get_u32(&m.r);
+    c->flags = wire_get_u32(&m.r);
+    wire_get_servers(&m.r, &c->servers);
+    return message_end(&m, "command", err);
 }
 
 void gfs_result_put(const struct gfs_result *r, struct buf *out)
@@ -145,28 +96,23 @@ void gfs_result_put(const struct gfs_result *r, struct buf *out)
     codec_put_u64(out, r->chunk);
     codec_put_u64(out, r->version);
     codec_put_u64(out, r->length);
-    put_servers(&r->servers, out);
+    wire_put_servers(&r->servers, out);
 }
 
 int gfs_result_get(struct slice in, struct gfs_result *out, struct err *err)
 {
-    struct codec_reader r = codec_reader_make(in);
-    uint32_t count = codec_get_array(&r);
-    int64_t code = codec_get_i64(&r);
+    struct message_reader m = message_begin(in, RESULT_FIELDS);
+    int64_t code = codec_get_i64(&m.r);
     *out = (struct gfs_result){.code = (int)code};
-    r.bad |= code > 0 || code < INT16_MIN;
-    out->text = get_text(&r, ERR_TEXT_BYTES);
-    out->hint = get_text(&r, ERR_HINT_BYTES);
-    out->session = codec_get_u64(&r);
-    out->file = codec_get_u64(&r);
-    out->epoch = codec_get_u64(&r);
-    out->chunk = codec_get_u64(&r);
-    out->version = codec_get_u64(&r);
-    out->length = codec_get_u64(&r);
-    get_servers(&r, &out->servers);
-    skip_rest(&r, count, RESULT_FIELDS);
-    return codec_done(&r) ? 0
-                          : err_set(err, ERR_CORRUPT,
-                                    "malformed answer of "
-                                    "the file system");
+    m.r.bad |= code > 0 || code < INT16_MIN;
+    out->text = wire_get_text(&m.r, ERR_TEXT_BYTES);
+    out->hint = wire_get_text(&m.r, ERR_HINT_BYTES);
+    out->session = codec_get_u64(&m.r);
+    out->file = codec_get_u64(&m.r);
+    out->epoch = codec_get_u64(&m.r);
+    out->chunk = codec_get_u64(&m.r);
+    out->version = codec_get_u64(&m.r);
+    out->length = codec_get_u64(&m.r);
+    wire_get_servers(&m.r, &out->servers);
+    return message_end(&m, "result", err);
 }

@@ -14,7 +14,7 @@
 #define GFS_LITE_NAMENODE_CHUNK_MAP_H
 
 #include "gfs-lite/command.h"
-#include "gfs-lite/namenode/id_map.h"
+#include "gfs-lite/id_map.h"
 
 struct chunk {
     uint64_t handle;     /* First: see id_map.h. */

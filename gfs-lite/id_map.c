@@ -1,5 +1,5 @@
 /* Open addressing by the mixed number, at most three quarters full. */
-#include "gfs-lite/namenode/id_map.h"
+#include "gfs-lite/id_map.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /* A map from numbers to structs that begin with theirs: a pointer a slot, open
  * addressing, no tombstones.
  *
- * The namenode's tables hold millions of small structs; a slot that repeats key
+ * Tables here hold millions of small structs; a slot that repeats key
  * and hash would be most of what they cost. One thread.
  */
-#ifndef GFS_LITE_NAMENODE_ID_MAP_H
-#define GFS_LITE_NAMENODE_ID_MAP_H
+#ifndef GFS_LITE_ID_MAP_H
+#define GFS_LITE_ID_MAP_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,4 +31,4 @@ void id_map_remove(struct id_map *m, uint64_t id);
  * or removed, each item comes once. */
 void *id_map_next(const struct id_map *m, size_t *at);
 
-#endif /* GFS_LITE_NAMENODE_ID_MAP_H */
+#endif /* GFS_LITE_ID_MAP_H */

@@ -1,0 +1,216 @@
+/* Messages of chunk servers: to each other, to clients, and reports. */
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/core/coding.h"
+#include "gfs-lite/wire.h"
+#include "gfs-lite/wire_codec.h"
+
+#define CALL_FIELDS      7
+#define ANSWER_FIELDS    10
+#define HEARTBEAT_FIELDS 10
+#define ORDERS_FIELDS    3
+#define ORDER_FIELDS     5
+
+/* Flags of a replica in a report. */
+enum {
+    REPLICA_SEALED = 1,
+    REPLICA_DAMAGED = 2,
+    REPLICA_GONE = 4,
+};
+
+static void put_texts(const struct slice *texts, size_t count, struct buf *out)
+{
+    codec_put_array(out, (uint32_t)count);
+    for (size_t i = 0; i < count; i++)
+        codec_put_bin(out, texts[i]);
+}
+
+static size_t get_texts(struct codec_reader *r, struct slice *texts)
+{
+    size_t count = wire_get_count(r, GFS_REPLICAS_MAX);
+    for (size_t i = 0; i < count; i++)
+        texts[i] = wire_get_text(r, GFS_TEXT_BYTES_MAX);
+    return count;
+}
+
+/* --- calls -------------------------------------------------------------------
+ */
+
+void chunk_call_put(const struct chunk_call *c, struct buf *out)
+{
+    codec_put_array(out, CALL_FIELDS);
+    codec_put_u64(out, c->handle);
+    codec_put_u64(out, c->version);
+    codec_put_u64(out, c->new_version);
+    codec_put_u64(out, c->offset);
+    codec_put_u64(out, c->length);
+    codec_put_u64(out, c->flags);
+    put_texts(c->chain, c->chain_count, out);
+}
+
+int chunk_call_get(struct slice in, struct chunk_call *c, struct err *err)
+{
+    struct message_reader m = message_begin(in, CALL_FIELDS);
+    c->handle = codec_get_u64(&m.r);
+    c->version = wire_get_u32(&m.r);
+    c->new_version = wire_get_u32(&m.r);
+    c->offset = codec_get_u64(&m.r);
+    c->length = codec_get_u64(&m.r);
+    c->flags = wire_get_u32(&m.r);
+    c->chain_count = get_texts(&m.r, c->chain);
+    m.r.bad |= c->offset > GFS_CHUNK_BYTES || c->length > GFS_CHUNK_BYTES;
+    return message_end(&m, "call for a chunk", err);
+}
+
+void chunk_answer_put(const struct chunk_answer *a, struct buf *out)
+{
+    codec_put_array(out, ANSWER_FIELDS);
+    codec_put_i64(out, a->code);
+    codec_put_bin(out, a->text);
+    codec_put_bin(out, a->failed);
+    codec_put_u64(out, a->length);
+    codec_put_u64(out, a->offset);
+    codec_put_u64(out, a->version);
+    codec_put_u64(out, a->tail_crc);
+    codec_put_bool(out, a->sealed);
+    codec_put_bin(out, a->socket);
+    codec_put_u64(out, a->token);
+}
+
+int chunk_answer_get(struct slice in, struct chunk_answer *a, struct err *err)
+{
+    struct message_reader m = message_begin(in, ANSWER_FIELDS);
+    int64_t code = codec_get_i64(&m.r);
+    m.r.bad |= code > 0 || code < INT16_MIN;
+    a->code = (int)code;
+    a->text = wire_get_text(&m.r, ERR_TEXT_BYTES);
+    a->failed = wire_get_text(&m.r, GFS_TEXT_BYTES_MAX);
+    a->length = codec_get_u64(&m.r);
+    a->offset = codec_get_u64(&m.r);
+    a->version = wire_get_u32(&m.r);
+    a->tail_crc = wire_get_u32(&m.r);
+    a->sealed = codec_get_bool(&m.r);
+    a->socket = wire_get_text(&m.r, GFS_PATH_BYTES_MAX);
+    a->token = codec_get_u64(&m.r);
+    m.r.bad |= a->length > GFS_CHUNK_BYTES || a->offset > GFS_CHUNK_BYTES;
+    return message_end(&m, "answer about a chunk", err);
+}
+
+/* --- reports
+ * --------------------------------------------------------------------- */
+
+void gfs_replica_put(const struct gfs_replica *r, struct buf *out)
+{
+    buf_put_varint(out, r->handle);
+    buf_put_varint(out, r->version);
+    buf_put_varint(out, r->length);
+    buf_put_u8(out, (uint8_t)((r->sealed ? REPLICA_SEALED : 0) |
+                              (r->damaged ? REPLICA_DAMAGED : 0) |
+                              (r->gone ? REPLICA_GONE : 0)));
+}
+
+bool gfs_replica_get(struct slice *in, struct gfs_replica *r, bool *bad)
+{
+    struct cursor c = cursor_make(*in);
+    uint64_t version;
+    uint64_t length;
+    uint8_t flags;
+    *bad = false;
+    if (in->len == 0)
+        return false;
+    r->handle = cursor_varint(&c);
+    version = cursor_varint(&c);
+    length = cursor_varint(&c);
+    flags = cursor_u8(&c);
+    *bad = c.bad || version > UINT32_MAX || length > GFS_CHUNK_BYTES;
+    r->version = (uint32_t)version;
+    r->length = (uint32_t)length;
+    r->sealed = flags & REPLICA_SEALED;
+    r->damaged = flags & REPLICA_DAMAGED;
+    r->gone = flags & REPLICA_GONE;
+    *in = slice_make(c.p, cursor_left(&c));
+    return !*bad;
+}
+
+void gfs_heartbeat_put(const struct gfs_heartbeat *h, struct buf *out)
+{
+    codec_put_array(out, HEARTBEAT_FIELDS);
+    codec_put_u64(out, h->own_id);
+    codec_put_bin(out, h->address);
+    codec_put_bin(out, h->machine);
+    codec_put_bin(out, h->rack);
+    codec_put_u64(out, h->capacity_bytes);
+    codec_put_u64(out, h->free_bytes);
+    codec_put_u64(out, h->chunk_count);
+    codec_put_u64(out, h->load);
+    codec_put_bool(out, h->full);
+    codec_put_u64(out, h->run);
+}
+
+int gfs_heartbeat_get(struct slice in, struct gfs_heartbeat *h, struct err *err)
+{
+    struct message_reader m = message_begin(in, HEARTBEAT_FIELDS);
+    h->own_id = codec_get_u64(&m.r);
+    h->address = wire_get_text(&m.r, GFS_TEXT_BYTES_MAX);
+    h->machine = wire_get_text(&m.r, GFS_TEXT_BYTES_MAX);
+    h->rack = wire_get_text(&m.r, GFS_TEXT_BYTES_MAX);
+    h->capacity_bytes = codec_get_u64(&m.r);
+    h->free_bytes = codec_get_u64(&m.r);
+    h->chunk_count = codec_get_u64(&m.r);
+    h->load = wire_get_u32(&m.r);
+    h->full = codec_get_bool(&m.r);
+    h->run = codec_get_u64(&m.r);
+    return message_end(&m, "heartbeat", err);
+}
+
+/* --- orders
+ * ----------------------------------------------------------------------- */
+
+static void put_order(const struct gfs_order *o, struct buf *out)
+{
+    codec_put_array(out, ORDER_FIELDS);
+    codec_put_u64(out, (uint64_t)o->kind);
+    codec_put_u64(out, o->handle);
+    codec_put_u64(out, o->version);
+    codec_put_u64(out, o->length);
+    put_texts(o->sources, o->source_count, out);
+}
+
+static void get_order(struct codec_reader *r, struct gfs_order *o)
+{
+    uint32_t kind;
+    part_begin(r, ORDER_FIELDS);
+    kind = wire_get_u32(r);
+    r->bad |= kind < GFS_ORDER_DELETE || kind > GFS_ORDER_SEAL;
+    o->kind = (enum gfs_order_kind)kind;
+    o->handle = codec_get_u64(r);
+    o->version = wire_get_u32(r);
+    o->length = wire_get_u32(r);
+    o->source_count = get_texts(r, o->sources);
+    r->bad |= o->length > GFS_CHUNK_BYTES;
+}
+
+void gfs_orders_put(const struct gfs_orders *o, struct buf *out)
+{
+    codec_put_array(out, ORDERS_FIELDS);
+    codec_put_u64(out, o->number);
+    codec_put_bool(out, o->send_full);
+    codec_put_array(out, (uint32_t)o->count);
+    for (size_t i = 0; i < o->count; i++)
+        put_order(&o->orders[i], out);
+}
+
+int gfs_orders_get(struct slice in,
+                   struct arena *a,
+                   struct gfs_orders *o,
+                   struct err *err)
+{
+    struct message_reader m = message_begin(in, ORDERS_FIELDS);
+    o->number = wire_get_u16(&m.r);
+    o->send_full = codec_get_bool(&m.r);
+    o->count = wire_get_count(&m.r, GFS_ORDERS_MAX);
+    o->orders = arena_zalloc(a, o->count * sizeof(*o->orders));
+    for (size_t i = 0; i < o->count; i++)
+        get_order(&m.r, &o->orders[i]);
+    return message_end(&m, "orders", err);
+}

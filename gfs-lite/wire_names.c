@@ -1,0 +1,327 @@
+/* Messages of a namenode to clients: names, layouts, state. */
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "gfs-lite/wire.h"
+#include "gfs-lite/wire_codec.h"
+
+#define QUERY_FIELDS         6
+#define STAT_FIELDS          12
+#define LISTING_FIELDS       2
+#define ENTRY_FIELDS         2
+#define LAYOUT_FIELDS        5
+#define CHUNK_FIELDS         6
+#define SERVER_FIELDS        4
+#define RECOVERY_FIELDS      5
+#define STATUS_FIELDS        11
+#define SERVER_STATUS_FIELDS 8
+#define FINDINGS_FIELDS      4
+#define FINDING_FIELDS       5
+
+void gfs_query_put(const struct gfs_query *q, struct buf *out)
+{
+    codec_put_array(out, QUERY_FIELDS);
+    codec_put_bin(out, q->path);
+    codec_put_bin(out, q->after);
+    codec_put_u64(out, q->file);
+    codec_put_u64(out, q->session);
+    codec_put_u64(out, q->offset);
+    codec_put_u64(out, q->length);
+}
+
+int gfs_query_get(struct slice in, struct gfs_query *q, struct err *err)
+{
+    struct message_reader m = message_begin(in, QUERY_FIELDS);
+    q->path = wire_get_text(&m.r, GFS_PATH_BYTES_MAX);
+    q->after = wire_get_text(&m.r, GFS_PATH_BYTES_MAX);
+    q->file = codec_get_u64(&m.r);
+    q->session = codec_get_u64(&m.r);
+    q->offset = codec_get_u64(&m.r);
+    q->length = codec_get_u64(&m.r);
+    return message_end(&m, "query", err);
+}
+
+/* --- names
+ * ----------------------------------------------------------------------- */
+
+void gfs_stat_put(const struct gfs_stat *s, struct buf *out)
+{
+    codec_put_array(out, STAT_FIELDS);
+    codec_put_u64(out, s->file);
+    codec_put_bool(out, s->is_directory);
+    codec_put_bool(out, s->is_open);
+    codec_put_u64(out, s->replication);
+    codec_put_u64(out, s->size_bytes);
+    codec_put_u64(out, s->modified_us);
+    codec_put_u64(out, s->chunk_count);
+    codec_put_u64(out, s->entry_count);
+    codec_put_u64(out, s->file_count);
+    codec_put_u64(out, s->bytes);
+    codec_put_u64(out, s->entry_quota);
+    codec_put_u64(out, s->byte_quota);
+}
+
+static void get_stat(struct codec_reader *r, struct gfs_stat *s)
+{
+    s->file = codec_get_u64(r);
+    s->is_directory = codec_get_bool(r);
+    s->is_open = codec_get_bool(r);
+    s->replication = wire_get_u32(r);
+    s->size_bytes = codec_get_u64(r);
+    s->modified_us = codec_get_u64(r);
+    s->chunk_count = codec_get_u64(r);
+    s->entry_count = codec_get_u64(r);
+    s->file_count = codec_get_u64(r);
+    s->bytes = codec_get_u64(r);
+    s->entry_quota = codec_get_u64(r);
+    s->byte_quota = codec_get_u64(r);
+}
+
+int gfs_stat_get(struct slice in, struct gfs_stat *s, struct err *err)
+{
+    struct message_reader m = message_begin(in, STAT_FIELDS);
+    get_stat(&m.r, s);
+    return message_end(&m, "state of a file", err);
+}
+
+void gfs_listing_put(const struct gfs_listing *l, struct buf *out)
+{
+    codec_put_array(out, LISTING_FIELDS);
+    codec_put_bool(out, l->more);
+    codec_put_array(out, (uint32_t)l->count);
+    for (size_t i = 0; i < l->count; i++) {
+        codec_put_array(out, ENTRY_FIELDS);
+        codec_put_bin(out, l->entries[i].name);
+        gfs_stat_put(&l->entries[i].stat, out);
+    }
+}
+
+int gfs_listing_get(struct slice in,
+                    struct arena *a,
+                    struct gfs_listing *l,
+                    struct err *err)
+{
+    struct message_reader m = message_begin(in, LISTING_FIELDS);
+    l->more = codec_get_bool(&m.r);
+    l->count = wire_get_count(&m.r, GFS_LISTING_MAX);
+    l->entries = arena_zalloc(a, l->count * sizeof(*l->entries));
+    for (size_t i = 0; i < l->count; i++) {
+        part_begin(&m.r, ENTRY_FIELDS);
+        l->entries[i].name = wire_get_text(&m.r, GFS_NAME_BYTES_MAX);
+        part_begin(&m.r, STAT_FIELDS);
+        get_stat(&m.r, &l->entries[i].stat);
+    }
+    return message_end(&m, "listing", err);
+}
+
+/* --- layouts
+ * --------------------------------------------------------------------- */
+
+static void put_chunk(const struct gfs_chunk *c, struct buf *out)
+{
+    codec_put_array(out, CHUNK_FIELDS);
+    codec_put_u64(out, c->handle);
+    codec_put_u64(out, c->version);
+    codec_put_u64(out, c->length);
+    codec_put_bool(out, c->sealed);
+    codec_put_u64(out, c->offset);
+    wire_put_servers(&c->servers, out);
+}
+
+static void get_chunk(struct codec_reader *r, struct gfs_chunk *c)
+{
+    part_begin(r, CHUNK_FIELDS);
+    c->handle = codec_get_u64(r);
+    c->version = wire_get_u32(r);
+    c->length = wire_get_u32(r);
+    c->sealed = codec_get_bool(r);
+    c->offset = codec_get_u64(r);
+    wire_get_servers(r, &c->servers);
+    r->bad |= c->length > GFS_CHUNK_BYTES;
+}
+
+static void put_server(const struct gfs_server *s, struct buf *out)
+{
+    codec_put_array(out, SERVER_FIELDS);
+    codec_put_u64(out, s->number);
+    codec_put_bin(out, s->address);
+    codec_put_bin(out, s->machine);
+    codec_put_bin(out, s->rack);
+}
+
+static void get_server(struct codec_reader *r, struct gfs_server *s)
+{
+    part_begin(r, SERVER_FIELDS);
+    s->number = wire_get_u16(r);
+    s->address = wire_get_text(r, GFS_TEXT_BYTES_MAX);
+    s->machine = wire_get_text(r, GFS_TEXT_BYTES_MAX);
+    s->rack = wire_get_text(r, GFS_TEXT_BYTES_MAX);
+}
+
+void gfs_layout_put(const struct gfs_layout *l, struct buf *out)
+{
+    codec_put_array(out, LAYOUT_FIELDS);
+    codec_put_u64(out, l->file);
+    codec_put_u64(out, l->size_bytes);
+    codec_put_bool(out, l->is_open);
+    codec_put_array(out, (uint32_t)l->chunk_count);
+    for (size_t i = 0; i < l->chunk_count; i++)
+        put_chunk(&l->chunks[i], out);
+    codec_put_array(out, (uint32_t)l->server_count);
+    for (size_t i = 0; i < l->server_count; i++)
+        put_server(&l->servers[i], out);
+}
+
+int gfs_layout_get(struct slice in,
+                   struct arena *a,
+                   struct gfs_layout *l,
+                   struct err *err)
+{
+    struct message_reader m = message_begin(in, LAYOUT_FIELDS);
+    l->file = codec_get_u64(&m.r);
+    l->size_bytes = codec_get_u64(&m.r);
+    l->is_open = codec_get_bool(&m.r);
+    l->chunk_count = wire_get_count(&m.r, GFS_LAYOUT_MAX);
+    l->chunks = arena_zalloc(a, l->chunk_count * sizeof(*l->chunks));
+    for (size_t i = 0; i < l->chunk_count; i++)
+        get_chunk(&m.r, &l->chunks[i]);
+    l->server_count = wire_get_count(&m.r, GFS_LAYOUT_MAX * GFS_REPLICAS_MAX);
+    l->servers = arena_zalloc(a, l->server_count * sizeof(*l->servers));
+    for (size_t i = 0; i < l->server_count; i++)
+        get_server(&m.r, &l->servers[i]);
+    return message_end(&m, "layout", err);
+}
+
+void gfs_recovery_put(const struct gfs_recovery *r, struct buf *out)
+{
+    codec_put_array(out, RECOVERY_FIELDS);
+    codec_put_u64(out, r->file);
+    codec_put_u64(out, r->epoch);
+    codec_put_u64(out, r->chunk);
+    codec_put_u64(out, r->acknowledged);
+    wire_put_servers(&r->failed, out);
+}
+
+int gfs_recovery_get(struct slice in, struct gfs_recovery *r, struct err *err)
+{
+    struct message_reader m = message_begin(in, RECOVERY_FIELDS);
+    r->file = codec_get_u64(&m.r);
+    r->epoch = codec_get_u64(&m.r);
+    r->chunk = codec_get_u64(&m.r);
+    r->acknowledged = codec_get_u64(&m.r);
+    wire_get_servers(&m.r, &r->failed);
+    return message_end(&m, "recovery", err);
+}
+
+/* --- state
+ * -------------------------------------------------------------------------- */
+
+static void put_server_status(const struct gfs_server_status *s,
+                              struct buf *out)
+{
+    codec_put_array(out, SERVER_STATUS_FIELDS);
+    put_server(&s->server, out);
+    codec_put_u64(out, s->own_id);
+    codec_put_u64(out, (uint64_t)s->state);
+    codec_put_bool(out, s->alive);
+    codec_put_u64(out, s->capacity_bytes);
+    codec_put_u64(out, s->free_bytes);
+    codec_put_u64(out, s->chunk_count);
+    codec_put_u64(out, s->heard_us_ago);
+}
+
+static void get_server_status(struct codec_reader *r,
+                              struct gfs_server_status *s)
+{
+    uint32_t state;
+    part_begin(r, SERVER_STATUS_FIELDS);
+    get_server(r, &s->server);
+    s->own_id = codec_get_u64(r);
+    state = wire_get_u32(r);
+    r->bad |= state > GFS_SERVER_GONE;
+    s->state = (enum gfs_server_state)state;
+    s->alive = codec_get_bool(r);
+    s->capacity_bytes = codec_get_u64(r);
+    s->free_bytes = codec_get_u64(r);
+    s->chunk_count = codec_get_u64(r);
+    s->heard_us_ago = codec_get_u64(r);
+}
+
+void gfs_status_put(const struct gfs_status *s, struct buf *out)
+{
+    codec_put_array(out, STATUS_FIELDS);
+    codec_put_bool(out, s->safe_mode);
+    codec_put_u64(out, s->files);
+    codec_put_u64(out, s->directories);
+    codec_put_u64(out, s->chunks);
+    codec_put_u64(out, s->bytes);
+    codec_put_u64(out, s->open_files);
+    codec_put_u64(out, s->sessions);
+    codec_put_u64(out, s->lost);
+    codec_put_u64(out, s->under_replicated);
+    codec_put_u64(out, s->copying);
+    codec_put_array(out, (uint32_t)s->server_count);
+    for (size_t i = 0; i < s->server_count; i++)
+        put_server_status(&s->servers[i], out);
+}
+
+int gfs_status_get(struct slice in,
+                   struct arena *a,
+                   struct gfs_status *s,
+                   struct err *err)
+{
+    struct message_reader m = message_begin(in, STATUS_FIELDS);
+    s->safe_mode = codec_get_bool(&m.r);
+    s->files = codec_get_u64(&m.r);
+    s->directories = codec_get_u64(&m.r);
+    s->chunks = codec_get_u64(&m.r);
+    s->bytes = codec_get_u64(&m.r);
+    s->open_files = codec_get_u64(&m.r);
+    s->sessions = codec_get_u64(&m.r);
+    s->lost = codec_get_u64(&m.r);
+    s->under_replicated = codec_get_u64(&m.r);
+    s->copying = codec_get_u64(&m.r);
+    s->server_count = wire_get_count(&m.r, UINT16_MAX);
+    s->servers = arena_zalloc(a, s->server_count * sizeof(*s->servers));
+    for (size_t i = 0; i < s->server_count; i++)
+        get_server_status(&m.r, &s->servers[i]);
+    return message_end(&m, "status", err);
+}
+
+void gfs_findings_put(const struct gfs_findings *f, struct buf *out)
+{
+    codec_put_array(out, FINDINGS_FIELDS);
+    codec_put_u64(out, f->files_checked);
+    codec_put_bool(out, f->more);
+    codec_put_bin(out, f->after);
+    codec_put_array(out, (uint32_t)f->count);
+    for (size_t i = 0; i < f->count; i++) {
+        codec_put_array(out, FINDING_FIELDS);
+        codec_put_bin(out, f->findings[i].path);
+        codec_put_u64(out, f->findings[i].chunk);
+        codec_put_u64(out, f->findings[i].wanted);
+        codec_put_u64(out, f->findings[i].copies);
+        codec_put_bool(out, f->findings[i].is_open);
+    }
+}
+
+int gfs_findings_get(struct slice in,
+                     struct arena *a,
+                     struct gfs_findings *f,
+                     struct err *err)
+{
+    struct message_reader m = message_begin(in, FINDINGS_FIELDS);
+    f->files_checked = codec_get_u64(&m.r);
+    f->more = codec_get_bool(&m.r);
+    f->after = wire_get_text(&m.r, GFS_PATH_BYTES_MAX);
+    f->count = wire_get_count(&m.r, UINT32_MAX);
+    f->findings = arena_zalloc(a, f->count * sizeof(*f->findings));
+    for (size_t i = 0; i < f->count; i++) {
+        part_begin(&m.r, FINDING_FIELDS);
+        f->findings[i].path = codec_get_bytes(&m.r);
+        f->findings[i].chunk = codec_get_u64(&m.r);
+        f->findings[i].wanted = wire_get_u32(&m.r);
+        f->findings[i].copies = wire_get_u32(&m.r);
+        f->findings[i].is_open = codec_get_bool(&m.r);
+    }
+    return message_end(&m, "findings", err);
+}
