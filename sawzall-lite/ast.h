@@ -292,7 +292,8 @@ struct saw_decl {
     bool used;
     bool assigned;           /* After its initialiser. */
     bool captured;           /* Used by a function inside its owner. */
-    bool undefined_by_call;  /* ___undefine() */
+    bool undefined_by_call;  /* By ___undefine(), or by an assignment without
+                              * value that was ignored. */
     struct saw_function *fn; /* The function it always holds, or NULL. */
 
     /* The compiler's. */

@@ -236,6 +236,23 @@ static bool is_target(struct saw_checker *c, struct saw_expr *e)
     return false;
 }
 
+/* Has the expression a value if @d has one? */
+static bool always_defined(const struct saw_expr *e, const struct saw_decl *d)
+{
+    if (e->constant || e->kind == EXPR_FUNCTION)
+        return true;
+    if (e->kind == EXPR_NAME)
+        return e->u.name.decl == d;
+    if (e->kind == EXPR_UNARY)
+        return always_defined(e->u.binary.left, d);
+    for (; e->kind == EXPR_BINARY; e = e->u.binary.left) {
+        if (e->u.binary.op == OP_DIV || e->u.binary.op == OP_MOD ||
+            !always_defined(e->u.binary.right, d))
+            return false;
+    }
+    return e->constant || (e->kind == EXPR_NAME && e->u.name.decl == d);
+}
+
 static void assign(struct saw_checker *c, struct saw_stmt *s)
 {
     struct saw_expr *to = s->u.assign.target;
@@ -254,6 +271,9 @@ static void assign(struct saw_checker *c, struct saw_stmt *s)
         return;
     d = check_root(to);
     d->assigned = true;
+    if (c->opts->ignore_undefs &&
+        (to->kind != EXPR_NAME || !always_defined(e, d)))
+        d->undefined_by_call = true;
     if (!check_compatible(c, to->type, e)) {
         saw_error(c->diag, s->pos,
                   "type mismatch in assignment: %s (type %s) = %s (type %s)",
@@ -272,6 +292,8 @@ static void increment(struct saw_checker *c, struct saw_stmt *s)
     if (!is_target(c, e))
         return;
     check_root(e)->assigned = true;
+    if (c->opts->ignore_undefs && e->kind != EXPR_NAME)
+        check_root(e)->undefined_by_call = true;
     if (e->type->kind != SAW_INT)
         saw_error(c->diag, s->pos, "cannot apply %s to %s of type %s",
                   s->u.increment.delta > 0 ? "++" : "--", check_expr_text(c, e),

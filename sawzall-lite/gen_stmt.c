@@ -84,8 +84,9 @@ static bool append(struct gen *g, struct saw_stmt *s)
     d = to->u.name.decl;
     if (e->u.binary.left->u.name.decl != d || !gen_is_local(g, d))
         return false;
-    r = gen_any(g, e->u.binary.right);
+    g->at = e->u.binary.left->pos;
     gen_load_var(g, d, d->reg); /* Checks that it is defined. */
+    r = gen_any(g, e->u.binary.right);
     g->at = e->pos;
     gen_abcx(g, SAW_OP_APPEND, d->reg, r, 0, e->type);
     gen_release(g, mark);
@@ -451,6 +452,37 @@ static void block(struct gen *g, struct saw_stmt *s)
     gen_release(g, mark);
 }
 
+/* The variable a target is part of; NULL if @s has no target. */
+static struct saw_decl *target_of(const struct saw_stmt *s)
+{
+    const struct saw_expr *e = s->kind == STMT_ASSIGN ? s->u.assign.target
+                               : s->kind == STMT_INCREMENT
+                                   ? s->u.increment.target
+                                   : NULL;
+
+    while (e && e->kind != EXPR_NAME)
+        e = e->kind == EXPR_SELECT ? e->u.select.object : e->u.index.object;
+    return e ? e->u.name.decl : NULL;
+}
+
+/* An assignment or increment without value leaves its variable without one: the
+ * handler goes where that is done, and from there to @exit. */
+static void undefine_target(struct gen *g,
+                            const struct saw_stmt *s,
+                            struct saw_handler *h,
+                            gen_label exit)
+{
+    struct saw_decl *d = target_of(s);
+
+    if (!d || d->defined_reg < 0 || !d->undefined_by_call)
+        return;
+    h->var = gen_var(g, d) + 1;
+    h->target = gen_label_new(g);
+    gen_jump(g, exit);
+    gen_bind(g, h->target);
+    gen_set_defined(g, d, false);
+}
+
 /* Statements that are undefined as a whole. */
 static void guarded(struct gen *g, struct saw_stmt *s)
 {
@@ -458,6 +490,8 @@ static void guarded(struct gen *g, struct saw_stmt *s)
     gen_reg mark = g->next_reg;
     size_t known = gen_known_mark(g);
     uint32_t from = gen_handle_begin(g);
+    uint32_t sites = g->undef_sites;
+    uint32_t handlers;
 
     if (s->kind == STMT_ASSIGN)
         assign(g, s);
@@ -469,10 +503,14 @@ static void guarded(struct gen *g, struct saw_stmt *s)
         result_stmt(g, s);
     else
         gen_to(g, s->u.expr, gen_temp(g));
+    handlers = g->handler_count;
     gen_statement_end(
         g, from, exit,
         s->kind == STMT_EXPR || s->kind == STMT_INCREMENT ? NULL : s,
         s->kind == STMT_INCREMENT ? s->u.increment.target : s->u.expr);
+    if (g->u->ignore_undefs && g->undef_sites != sites &&
+        g->handler_count != handlers)
+        undefine_target(g, s, &g->handlers[g->handler_count - 1], exit);
     gen_bind(g, exit);
     if (g->u->ignore_undefs)
         gen_forget(g, known);

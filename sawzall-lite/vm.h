@@ -23,12 +23,14 @@ struct saw_vm_frame {
 };
 
 /* Why there is no value: formatted only where somebody reads it, since def()
- * and initialisers ask for undefined values all the time. */
+ * and initialisers ask for undefined values all the time. What is kept of a
+ * variable is the first cause, also when the value went through others. */
 struct saw_why {
     enum {
         SAW_WHY_NONE, /* Nothing happened. */
         SAW_WHY_TEXT,
         SAW_WHY_BOUNDS, /* `text` is what was indexed. */
+        SAW_WHY_DIVIDE, /* Bits `index` by zero; `len` is the instruction. */
         SAW_WHY_VAR,    /* Variable `var` was undefined already. */
         SAW_WHY_ERROR,  /* Told by an intrinsic: in ctx.err. */
     } kind;
@@ -37,7 +39,10 @@ struct saw_why {
     int64_t index;
     size_t len;
     uint32_t var;
-    const struct saw_expr *expr; /* The initialiser that had no value. */
+    bool of_result; /* It came back from a function. */
+    /* Of a variable: what had no value. */
+    const struct saw_stmt *about;
+    const struct saw_expr *expr;
 };
 
 struct saw_vm {

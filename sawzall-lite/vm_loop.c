@@ -675,7 +675,8 @@ op_TABLE:
     NEXT;
 
 division_by_zero:
-    no_value(vm, "divide by zero");
+    vm->why =
+        (struct saw_why){.kind = SAW_WHY_DIVIDE, .index = B.i, .len = pc->op};
 undef : {
     const struct saw_insn *to = saw_vm__handle_undef(vm, pc);
     if (!to)

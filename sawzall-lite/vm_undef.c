@@ -7,41 +7,81 @@
 
 /* --- why ----------------------------------------------------------------- */
 
-/* Variables undefined because of variables undefined because of …: the first
- * few are told. */
-#define WHY_DEPTH_MAX 8
-
-static void print_why(const struct saw_vm *vm,
-                      const struct saw_why *w,
-                      unsigned depth,
-                      struct buf *b)
+static void print_division(const struct saw_why *w, struct buf *b)
 {
-    const struct saw_decl *d;
-    const struct saw_why *from;
+    union saw_slot v = {.i = w->index};
 
+    buf_append_str(b, "divide by zero error: ");
+    switch ((int)w->len) {
+    case SAW_OP_FDIV: buf_printf(b, "%g / 0.0", v.f); break;
+    case SAW_OP_DIVU:
+        buf_printf(b, "%lluU / 0", (unsigned long long)v.u);
+        break;
+    case SAW_OP_MODU:
+        buf_printf(b, "%lluU %% 0", (unsigned long long)v.u);
+        break;
+    case SAW_OP_MOD: buf_printf(b, "%lld %% 0", (long long)v.i); break;
+    default: buf_printf(b, "%lld / 0", (long long)v.i); break;
+    }
+}
+
+static void
+print_cause(const struct saw_vm *vm, const struct saw_why *w, struct buf *b)
+{
     switch (w->kind) {
     case SAW_WHY_NONE:
+    case SAW_WHY_VAR:
     case SAW_WHY_ERROR: buf_append_str(b, vm->ctx.err.text); break;
     case SAW_WHY_TEXT: buf_append_str(b, w->text); break;
     case SAW_WHY_BOUNDS:
         buf_printf(b, "index out of bounds (index = %lld, %s length = %zu)",
                    (long long)w->index, w->text, w->len);
         break;
-    case SAW_WHY_VAR:
+    case SAW_WHY_DIVIDE: print_division(w, b); break;
+    }
+}
+
+/* What is known of a variable or result without value, behind its name. */
+static void
+print_history(const struct saw_vm *vm, const struct saw_why *w, struct buf *b)
+{
+    struct saw_pos pos;
+
+    if (w->kind == SAW_WHY_VAR) {
+        const struct saw_decl *d = vm->pool->vars[w->var];
+        buf_printf(b,
+                   " was copied from \"%.*s\" declared at %s:%u which had not "
+                   "been defined",
+                   SLICE_ARG(d->name), d->pos.source->name,
+                   saw_pos_line(d->pos));
+        return;
+    }
+    pos = w->about ? w->about->pos : w->expr->pos;
+    buf_printf(b, " was undefined due to an error at %s:%u: ", pos.source->name,
+               saw_pos_line(pos));
+    saw_pos_print(pos, w->about != NULL, b);
+    buf_append_str(b, " (");
+    print_cause(vm, w, b);
+    buf_append_byte(b, ')');
+}
+
+static void
+print_why(const struct saw_vm *vm, const struct saw_why *w, struct buf *b)
+{
+    const struct saw_decl *d;
+
+    if (w->of_result) {
+        buf_append_str(b, "probably because a function result");
+        print_history(vm, w, b);
+    } else if (w->kind == SAW_WHY_VAR) {
         d = vm->pool->vars[w->var];
-        from = &vm->vars[w->var];
-        buf_printf(b, "probably because \"%.*s\" ", SLICE_ARG(d->name));
-        if (from->kind == SAW_WHY_NONE || depth >= WHY_DEPTH_MAX) {
-            buf_append_str(b, "had not been defined");
-            break;
-        }
-        buf_printf(b, "was undefined due to an error at %s:%u: ",
-                   from->expr->pos.source->name, saw_pos_line(from->expr->pos));
-        saw_pos_print(from->expr->pos, false, b);
-        buf_append_str(b, " (");
-        print_why(vm, from, depth + 1, b);
-        buf_append_byte(b, ')');
-        break;
+        buf_printf(b, "probably because \"%.*s\"", SLICE_ARG(d->name));
+        if (vm->vars[w->var].kind == SAW_WHY_NONE)
+            buf_append_str(b, " had not been defined");
+        else
+            print_history(vm, &vm->vars[w->var], b);
+    } else {
+        print_cause(vm, w, b);
     }
 }
 
@@ -51,25 +91,42 @@ static void format_why(struct saw_vm *vm)
 
     if (vm->why.kind == SAW_WHY_ERROR || vm->why.kind == SAW_WHY_NONE)
         return;
-    print_why(vm, &vm->why, 0, &b);
+    print_why(vm, &vm->why, &b);
     saw_undef(&vm->ctx, "%s", buf_cstr(&b));
     buf_close(&b);
 }
 
-/* An initialiser had no value: keep why, for whoever asks for the variable. */
+/* The first cause behind a variable that had no value. */
+static struct saw_why origin(const struct saw_vm *vm, uint32_t var)
+{
+    if (vm->vars[var].kind == SAW_WHY_NONE)
+        return (struct saw_why){.kind = SAW_WHY_VAR, .var = var};
+    return vm->vars[var];
+}
+
+/* An initialiser or an assignment had no value: keep why, for whoever asks for
+ * the variable. */
 static void remember_why(struct saw_vm *vm, const struct saw_handler *h)
 {
     struct saw_why *w = &vm->vars[h->var - 1];
 
+    if (vm->why.kind == SAW_WHY_VAR && !vm->why.of_result) {
+        if (vm->why.var != h->var - 1) /* x = x leaves it as it was. */
+            *w = origin(vm, vm->why.var);
+        return;
+    }
     *w = vm->why;
+    if (w->of_result) {
+        w->of_result = false;
+        return;
+    }
+    w->about = h->about;
     w->expr = h->expr;
     if (w->kind == SAW_WHY_ERROR) {
         size_t n = strlen(vm->ctx.err.text) + 1;
         char *text = saw_alloc(&vm->ctx, n);
         w->kind = SAW_WHY_TEXT;
         w->text = text ? memcpy(text, vm->ctx.err.text, n) : "no memory";
-    } else if (w->kind == SAW_WHY_VAR && w->var == h->var - 1) {
-        w->kind = SAW_WHY_NONE; /* x: int = x; in a loop. */
     }
 }
 
@@ -103,7 +160,8 @@ const struct saw_insn *saw_vm__handle_undef(struct saw_vm *vm,
                 format_why(vm);
                 saw_run_undefined(vm->run, h, f->code->pos[at],
                                   vm->ctx.err.text);
-            } else if (h->var)
+            }
+            if (h->var)
                 remember_why(vm, h);
             vm->frame_count = top;
             return f->code->insns + h->target;
@@ -112,6 +170,10 @@ const struct saw_insn *saw_vm__handle_undef(struct saw_vm *vm,
             format_why(vm);
             saw_run_undefined(vm->run, h, f->code->pos[at], vm->ctx.err.text);
             return NULL;
+        }
+        if (vm->why.kind == SAW_WHY_VAR && !vm->why.of_result) {
+            vm->why = origin(vm, vm->why.var);
+            vm->why.of_result = true;
         }
         pc = f->back - 1;
         top--;
