@@ -1,0 +1,213 @@
+/* The machine of the lock service: one command after the other, see cell.h. */
+#include "chubby-lite/cell.h"
+
+#include <inttypes.h>
+
+#include "base/core/panic.h"
+#include "chubby-lite/cell_state.h"
+
+/* --- life
+ * --------------------------------------------------------------------- */
+
+struct cell *cell_new(cell_event_cb on_event, void *ctx)
+{
+    struct cell *c = mem_zalloc(1, sizeof(*c));
+    int code;
+
+    c->on_event = on_event;
+    c->ctx = ctx;
+    c->root = node_root_new();
+    session_table_init(&c->table);
+    code = cell_load(c, SLICE_EMPTY, NULL);
+    INVARIANT(code == 0);
+    return c;
+}
+
+void cell_free(struct cell *c)
+{
+    size_t count;
+    struct session **all;
+
+    if (!c)
+        return;
+    all = session_sorted(&c->table, &count);
+    while (count > 0) {
+        struct handle *h;
+        count--;
+        LIST_FOREACH(h, &all[count]->handles, of_session)
+        if (h->node)
+            handle_orphan(h);
+    }
+    mem_free(all);
+    session_table_close(&c->table);
+    node_free_tree(c->root);
+    mem_free(c);
+}
+
+uint64_t cell_now_us(const struct cell *c)
+{
+    return c->now_us;
+}
+
+const struct session_table *cell_sessions(const struct cell *c)
+{
+    return &c->table;
+}
+
+struct node *cell_root(const struct cell *c)
+{
+    return c->root;
+}
+
+int cell_handle(const struct cell *c,
+                uint64_t session,
+                uint64_t id,
+                unsigned flags,
+                struct handle **out,
+                struct err *err)
+{
+    struct handle *h = handle_find(&c->table, id);
+
+    if (!session_find(&c->table, session))
+        return err_set(err, ERR_CLOSED, "session %" PRIx64 " is not known",
+                       session);
+    if (!h || h->session->id != session)
+        return err_set(err, ERR_INVALID, "no such handle");
+    if (!h->node)
+        return err_set(err, ERR_NOTFOUND, "the node was deleted");
+    if ((h->flags & flags) != flags)
+        return err_set(err, ERR_DENIED, "the handle was not opened for this");
+    *out = h;
+    return 0;
+}
+
+/* --- sessions
+ * ------------------------------------------------------------------
+ */
+
+static int open_session(struct execution *x)
+{
+    const struct chubby_command *c = x->command;
+    struct session_table *t = &x->cell->table;
+    struct session *s = session_find(t, c->session);
+
+    if (s && slice_eq_str(c->principal, s->principal))
+        return 0;
+    if (s || c->session == 0)
+        return err_set(x->err, ERR_EXISTS, "session %" PRIx64 " is another's",
+                       c->session);
+    if (t->sessions.count >= CELL_SESSIONS_MAX)
+        return err_set(x->err, ERR_EXHAUSTED, "the cell has %zu sessions",
+                       t->sessions.count);
+    session_add(t, c->session, c->principal, c->lock_delay_ms);
+    return 0;
+}
+
+/* @failed: its client did not say so. */
+static int end_session(struct execution *x, bool failed)
+{
+    struct handle **all = handle_sorted(x->session);
+    size_t count = x->session->handle_count;
+    size_t i;
+
+    for (i = 0; i < count; i++)
+        cell__close_handle(x->cell, all[i], failed);
+    mem_free(all);
+    session_remove(&x->cell->table, x->session);
+    x->session = NULL;
+    return 0;
+}
+
+/* --- commands
+ * ------------------------------------------------------------------
+ */
+
+static int execute(struct execution *x)
+{
+    switch (x->command->operation) {
+    case CHUBBY_OP_SESSION_OPEN: return open_session(x);
+    case CHUBBY_OP_SESSION_CLOSE: return end_session(x, false);
+    case CHUBBY_OP_SESSION_EXPIRE: return end_session(x, true);
+    case CHUBBY_OP_OPEN: return cell__open(x);
+    case CHUBBY_OP_CLOSE: return cell__close(x);
+    case CHUBBY_OP_WRITE: return cell__write(x);
+    case CHUBBY_OP_SET_ACL: return cell__set_acl(x);
+    case CHUBBY_OP_DELETE: return cell__delete(x);
+    case CHUBBY_OP_ACQUIRE: return cell__acquire(x);
+    case CHUBBY_OP_RELEASE: return cell__release(x);
+    }
+    PANIC("operation %d", (int)x->command->operation);
+}
+
+/* Append the answer of @x, whose outcome is @code, to @out. */
+static void put_answer(struct execution *x, int code, struct buf *out)
+{
+    x->answer->code = code;
+    if (code)
+        x->answer->text = slice_str(x->err->text);
+    chubby_answer_put(x->answer, out);
+}
+
+/* Has the command been executed before, or may it not be? Then *@code. */
+static bool is_settled(struct execution *x, struct buf *out, int *code)
+{
+    const struct chubby_command *c = x->command;
+    const struct answer *a;
+
+    *code = 0;
+    if (c->operation == CHUBBY_OP_SESSION_OPEN)
+        return false;
+    x->session = session_find(&x->cell->table, c->session);
+    if (!x->session) {
+        *code = err_set(x->err, ERR_CLOSED,
+                        "session %" PRIx64 " is not known: it was closed, or "
+                        "its lease ran out",
+                        c->session);
+        return true;
+    }
+    if (c->sequence == 0)
+        return false;
+    a = session_answer(x->session, c->sequence);
+    if (a) {
+        buf_append_slice(out, buf_slice(&a->bytes));
+        return true;
+    }
+    session_forget(x->session, MIN_OF(c->acknowledged, c->sequence));
+    if (c->sequence < x->session->acknowledged)
+        *code =
+            err_set(x->err, ERR_INVALID,
+                    "command %" PRIu64 " was answered, and that acknowledged",
+                    c->sequence);
+    else if (x->session->answer_count >= SESSION_ANSWERS_MAX)
+        *code = err_set(x->err, ERR_EXHAUSTED,
+                        "the session has %d answers it did not acknowledge",
+                        SESSION_ANSWERS_MAX);
+    return *code != 0;
+}
+
+void cell_apply(struct cell *c, struct slice bytes, struct buf *answer)
+{
+    struct chubby_command command;
+    struct chubby_answer a = {.code = 0};
+    struct err err = ERR_INIT;
+    struct execution x = {c, &command, NULL, &a, &err};
+    size_t begin = answer->len;
+    int code;
+
+    code = chubby_command_get(bytes, &command, &err);
+    if (code) {
+        put_answer(&x, code, answer);
+        return;
+    }
+    c->now_us = MAX_OF(c->now_us, command.now_us);
+    if (is_settled(&x, answer, &code)) {
+        if (code)
+            put_answer(&x, code, answer);
+        return;
+    }
+    code = execute(&x);
+    put_answer(&x, code, answer);
+    if (x.session && command.sequence)
+        session_keep(x.session, command.sequence,
+                     slice_sub(buf_slice(answer), begin, answer->len));
+}

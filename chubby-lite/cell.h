@@ -1,0 +1,87 @@
+/* The machine of the lock service: what every server of the cell executes in
+ * the same order, and what the leader reads. No clock, no chance, no I/O.
+ *
+ * Time. Commands carry the leader's reckoning of the cell's time, which is not
+ * a wall clock: a new leader goes on from the newest time in the state with its
+ * own monotonic clock, so that a lock-delay never ends early because clocks of
+ * servers differ; it may end late, by the time without a leader.
+ *
+ * Access. A command of a session is executed with the principal that opened
+ * it. Names of lists are those of files below /acl, whose lines are principals,
+ * "*" for everybody; the name "" allows everybody, a list that is not there
+ * nobody. Handles keep what was allowed when they were opened.
+ *
+ * One thread.
+ */
+#ifndef CHUBBY_LITE_CELL_H
+#define CHUBBY_LITE_CELL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/slice.h"
+#include "chubby-lite/command.h"
+#include "chubby-lite/session.h"
+
+struct buf;
+struct cell;
+
+/* Bounds of the whole cell, far above what it is for. */
+#define CELL_NODES_MAX          1000000
+#define CELL_SESSIONS_MAX       100000
+#define CELL_CONTENTS_BYTES_MAX (UINT64_C(1) << 30)
+
+/* Something that happened to the node of handle @h, which asked for it (or need
+ * not ask). Called while a command is executed; does not park. */
+typedef void (*cell_event_cb)(void *ctx,
+                              const struct handle *h,
+                              enum chubby_event event);
+
+/* An empty cell: "/" and "/acl". @on_event may be NULL. Owned. */
+struct cell *cell_new(cell_event_cb on_event, void *ctx);
+void cell_free(struct cell *c);
+
+/* Execute @command and append the answer (command.h) to @answer. A malformed
+ * command is answered with ERR_CORRUPT and changes nothing. */
+void cell_apply(struct cell *c, struct slice command, struct buf *answer);
+
+/* --- reading ----------------------------------------------------------------
+ */
+
+/* The newest time in the state, µs. */
+uint64_t cell_now_us(const struct cell *c);
+/* All sessions and handles; borrowed. */
+const struct session_table *cell_sessions(const struct cell *c);
+struct node *cell_root(const struct cell *c);
+
+/* Handle @id of session @session, opened for @flags. *@out is borrowed.
+ * Errors: ERR_CLOSED (no such session), ERR_INVALID (no such handle),
+ * ERR_NOTFOUND (its node is gone), ERR_DENIED. */
+MUST_CHECK int cell_handle(const struct cell *c,
+                           uint64_t session,
+                           uint64_t id,
+                           unsigned flags,
+                           struct handle **out,
+                           struct err *err);
+
+/* Append "mode:lock generation:instance:path" of the lock @h holds.
+ * ERR_INVALID: it holds none. */
+MUST_CHECK int
+cell_sequencer(const struct handle *h, struct buf *out, struct err *err);
+/* ERR_ABORTED (is not held any more), ERR_INVALID (is no sequencer). */
+MUST_CHECK int cell_check_sequencer(const struct cell *c,
+                                    struct slice sequencer,
+                                    struct err *err);
+
+/* --- images ------------------------------------------------------------------
+ */
+
+/* Append the whole state; equal states give equal bytes. */
+void cell_save(const struct cell *c, struct buf *out);
+/* Replace the state by what @image says, by that of an empty cell when it is
+ * empty. On ERR_CORRUPT the state is as before. */
+MUST_CHECK int cell_load(struct cell *c, struct slice image, struct err *err);
+
+#endif /* CHUBBY_LITE_CELL_H */

@@ -1,0 +1,174 @@
+/* Locks and sequencers of the machine, see cell.h. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/core/panic.h"
+#include "base/core/text.h"
+#include "chubby-lite/cell_state.h"
+#include "chubby-lite/path.h"
+
+/* Somebody asks for the lock: tell those who hold it. */
+static void tell_conflict(struct cell *c, struct node *n)
+{
+    struct handle *h;
+
+    LIST_FOREACH(h, &n->handles, of_node)
+    if (h->holding != CHUBBY_FREE && c->on_event &&
+        (h->events & CHUBBY_EVENT_CONFLICT))
+        c->on_event(c->ctx, h, CHUBBY_EVENT_CONFLICT);
+}
+
+static int held(struct execution *x, const struct node *n)
+{
+    const struct handle *h;
+
+    LIST_FOREACH(h, &n->handles, of_node)
+    if (h->holding != CHUBBY_FREE)
+        break;
+    INVARIANT(h);
+    return err_set(x->err, ERR_BUSY,
+                   "the lock is held by session %" PRIx64 " of \"%s\"%s",
+                   h->session->id, h->session->principal,
+                   n->holder_count > 1 ? " and others" : "");
+}
+
+/* Can the lock of @n be had in @mode? */
+static int
+obtainable(struct execution *x, struct node *n, enum chubby_lock mode)
+{
+    if (n->mode == CHUBBY_EXCLUSIVE ||
+        (n->mode == CHUBBY_SHARED && mode == CHUBBY_EXCLUSIVE)) {
+        tell_conflict(x->cell, n);
+        return held(x, n);
+    }
+    if (n->lock_free_us > x->cell->now_us) {
+        x->answer->retry_us = n->lock_free_us;
+        return err_set(x->err, ERR_BUSY,
+                       "the lock's last holder failed; its delay has %" PRIu64
+                       " ms to go",
+                       (n->lock_free_us - x->cell->now_us + 999) / 1000);
+    }
+    return 0;
+}
+
+int cell__acquire(struct execution *x)
+{
+    enum chubby_lock mode = (enum chubby_lock)x->command->flags;
+    struct handle *h;
+    struct node *n;
+    int code;
+
+    if (mode != CHUBBY_SHARED && mode != CHUBBY_EXCLUSIVE)
+        return err_set(x->err, ERR_INVALID, "no mode of a lock");
+    /* Writing, also for a shared lock: a reader could keep others out. */
+    code = cell_handle(x->cell, x->command->session, x->command->handle,
+                       CHUBBY_WRITE, &h, x->err);
+    if (code)
+        return code;
+    n = h->node;
+    node_stat(n, &x->answer->stat);
+    if (h->holding == mode)
+        return 0;
+    if (h->holding != CHUBBY_FREE)
+        return err_set(x->err, ERR_INVALID,
+                       "the handle holds the lock in the other mode: release "
+                       "it first");
+    code = obtainable(x, n, mode);
+    if (code)
+        return code;
+    if (n->mode == CHUBBY_FREE)
+        n->lock_generation++;
+    n->mode = mode;
+    n->holder_count++;
+    h->holding = mode;
+    cell__tell(x->cell, n, CHUBBY_EVENT_LOCKED);
+    node_stat(n, &x->answer->stat);
+    return 0;
+}
+
+void cell__unlock(struct cell *c, struct handle *h, bool failed)
+{
+    struct node *n = h->node;
+    uint64_t delayed_us;
+
+    if (h->holding == CHUBBY_FREE)
+        return;
+    INVARIANT(n && n->holder_count > 0);
+    if (failed) {
+        delayed_us = c->now_us + (uint64_t)h->lock_delay_ms * 1000;
+        n->lock_free_us = MAX_OF(n->lock_free_us, delayed_us);
+    }
+    h->holding = CHUBBY_FREE;
+    if (--n->holder_count == 0)
+        n->mode = CHUBBY_FREE;
+}
+
+int cell__release(struct execution *x)
+{
+    struct handle *h;
+    int code;
+
+    code = cell_handle(x->cell, x->command->session, x->command->handle, 0, &h,
+                       x->err);
+    if (code)
+        return code;
+    if (h->holding == CHUBBY_FREE)
+        return err_set(x->err, ERR_INVALID,
+                       "the handle does not hold the lock");
+    cell__unlock(x->cell, h, false);
+    return 0;
+}
+
+/* --- sequencers
+ * ---------------------------------------------------------------
+ */
+
+int cell_sequencer(const struct handle *h, struct buf *out, struct err *err)
+{
+    if (h->holding == CHUBBY_FREE)
+        return err_set(err, ERR_INVALID, "the handle does not hold the lock");
+    buf_printf(out, "%c:%" PRIu64 ":%" PRIu64 ":",
+               h->holding == CHUBBY_EXCLUSIVE ? 'x' : 's',
+               h->node->lock_generation, h->node->instance);
+    node_put_path(h->node, out);
+    return 0;
+}
+
+/* Take the text up to the next ':' off *@rest. */
+static struct slice take_part(struct slice *rest)
+{
+    size_t end = slice_find_byte(*rest, ':');
+    struct slice part = slice_sub(*rest, 0, end);
+
+    *rest = slice_sub(*rest, end + 1, rest->len);
+    return part;
+}
+
+int cell_check_sequencer(const struct cell *c,
+                         struct slice sequencer,
+                         struct err *err)
+{
+    struct slice rest = sequencer;
+    struct slice mode = take_part(&rest);
+    uint64_t generation;
+    uint64_t instance;
+    const struct node *n;
+    char held_mode;
+
+    if ((!slice_eq_str(mode, "x") && !slice_eq_str(mode, "s")) ||
+        text_parse_u64(take_part(&rest), &generation, NULL) ||
+        text_parse_u64(take_part(&rest), &instance, NULL) ||
+        path_check(rest, NULL))
+        return err_set(err, ERR_INVALID, "\"%.*s\" is no sequencer",
+                       SLICE_ARG(sequencer));
+    n = node_find(c->root, rest);
+    held_mode = 0;
+    if (n && n->mode != CHUBBY_FREE)
+        held_mode = n->mode == CHUBBY_EXCLUSIVE ? 'x' : 's';
+    if (!n || n->instance != instance || n->lock_generation != generation ||
+        held_mode != mode.data[0])
+        return err_set(err, ERR_ABORTED,
+                       "the lock of sequencer \"%.*s\" is not held any more",
+                       SLICE_ARG(sequencer));
+    return 0;
+}

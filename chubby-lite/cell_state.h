@@ -1,0 +1,64 @@
+/* What the files of the machine share. Private to chubby-lite's cell_*.c. */
+#ifndef CHUBBY_LITE_CELL_STATE_H
+#define CHUBBY_LITE_CELL_STATE_H
+
+#include "chubby-lite/cell.h"
+#include "chubby-lite/node.h"
+
+struct cell {
+    struct node *root;
+    struct session_table table;
+    uint64_t now_us;
+    uint64_t instance_count; /* Instance numbers and handles given out. */
+    uint64_t handle_count;
+    uint64_t node_count;
+    uint64_t contents_bytes; /* Of all files. */
+    cell_event_cb on_event;
+    void *ctx;
+};
+
+/* An execution under way. */
+struct execution {
+    struct cell *cell;
+    const struct chubby_command *command;
+    struct session *session; /* NULL while one is opened. */
+    struct chubby_answer *answer;
+    struct err *err;
+};
+
+/* Tell the handles on @n that asked for @event. */
+void cell__tell(struct cell *c, struct node *n, enum chubby_event event);
+/* A child of @n, which may be NULL, came, went or was written. */
+void cell__tell_children(struct cell *c, struct node *n);
+
+/* Each returns 0 or the error of the answer. */
+int cell__open(struct execution *x);
+int cell__close(struct execution *x);
+int cell__write(struct execution *x);
+int cell__set_acl(struct execution *x);
+int cell__delete(struct execution *x);
+int cell__acquire(struct execution *x);
+int cell__release(struct execution *x);
+
+/* --- cell_lock.c -------------------------------------------------------------
+ */
+
+/* Free the lock @h holds, if any. @failed: its holder did not do it. */
+void cell__unlock(struct cell *c, struct handle *h, bool failed);
+
+/* --- cell_node.c -------------------------------------------------------------
+ */
+
+/* Close @h, its lock with it; ephemeral nodes that nobody has open go. */
+void cell__close_handle(struct cell *c, struct handle *h, bool failed);
+
+/* --- acl.c
+ * -------------------------------------------------------------------- */
+
+/* May @principal do what the list named @acl decides? ERR_DENIED says no. */
+MUST_CHECK int cell__allowed(const struct cell *c,
+                             const char *principal,
+                             struct slice acl,
+                             struct err *err);
+
+#endif /* CHUBBY_LITE_CELL_STATE_H */

@@ -1,0 +1,218 @@
+/* The lock service: a small file system whose files are also locks, for what a
+ * cluster must agree on: who is master, which servers live, where the root is.
+ *
+ * After M. Burrows, "The Chubby lock service for loosely-coupled distributed
+ * systems", OSDI 2006. A cell of one, three or five servers keeps directories
+ * and small files; each of both is also a reader-writer lock. Whole files are
+ * read and written atomically, clients cache consistently, and are told of
+ * what changes.
+ *
+ *     chubby_connect(w, &opts, &c, &err)
+ *     chubby_open(c, "/bigtable/master", CHUBBY_WRITE | CHUBBY_CREATE, NULL,
+ *                 &h, &err)
+ *     chubby_acquire(h, CHUBBY_EXCLUSIVE, &err)
+ *     chubby_sequencer(h, text, &err)       every request to others carries it
+ *     …
+ *     chubby_close(h)
+ *     chubby_disconnect(c)
+ *
+ * Sessions. A session lives while its keep-alives are answered. When the lease
+ * runs out unanswered, it is in jeopardy: the cache is switched off and calls
+ * wait. A server that answers within the grace period saves it, with all its
+ * handles and locks; otherwise it has expired, every call fails with
+ * ERR_CLOSED, and its locks are free after their lock-delay.
+ *
+ * Locks are advisory. Who holds one passes its sequencer along with what it
+ * asks of others, and these check it (chubby_check_sequencer()): a request that
+ * was delayed until after the lock had changed hands is refused.
+ *
+ * Threads: one loop, that of the fiber that connected.
+ */
+#ifndef CHUBBY_LITE_CHUBBY_H
+#define CHUBBY_LITE_CHUBBY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/slice.h"
+
+struct buf;
+struct chubby;
+struct chubby_handle;
+struct rpc_security;
+struct world;
+
+/* Small files, as in the paper: who has more to say stores it elsewhere. */
+#define CHUBBY_CONTENTS_BYTES_MAX  ((size_t)256 << 10)
+#define CHUBBY_PATH_BYTES_MAX      1024
+#define CHUBBY_NAME_BYTES_MAX      255
+#define CHUBBY_DEPTH_MAX           32 /* Names in a path. */
+#define CHUBBY_SEQUENCER_BYTES_MAX (CHUBBY_PATH_BYTES_MAX + 64)
+#define CHUBBY_LOCK_DELAY_MS_MAX   60000
+
+/* --- what can be asked for, and told -------------------------------------- */
+
+enum chubby_open_flags {
+    CHUBBY_READ = 1,       /* Contents, children, state. */
+    CHUBBY_WRITE = 2,      /* Contents, locks, deletion. */
+    CHUBBY_CHANGE_ACL = 4, /* Whose names are its access control lists. */
+    CHUBBY_CREATE = 8,     /* Make it if it is not there. */
+    CHUBBY_NEW = 16,       /* With CREATE: ERR_EXISTS if it is there. */
+    CHUBBY_DIRECTORY = 32, /* Make, or insist on, a directory. */
+    CHUBBY_EPHEMERAL = 64, /* With CREATE: goes when nobody has it open (and, a
+                              directory, when it is empty). */
+};
+
+enum chubby_lock {
+    CHUBBY_FREE = 0,
+    CHUBBY_SHARED = 1,
+    CHUBBY_EXCLUSIVE = 2
+};
+
+enum chubby_event {
+    CHUBBY_EVENT_CONTENT = 1,  /* The file was written. */
+    CHUBBY_EVENT_CHILDREN = 2, /* A child came, went or was written. */
+    CHUBBY_EVENT_LOCKED = 4,   /* Somebody acquired the lock. */
+    CHUBBY_EVENT_CONFLICT = 8, /* Somebody asks for the lock held here. */
+    CHUBBY_EVENT_INVALID = 16, /* The node is gone; the handle is of no more
+                                  use. Always told. */
+    /* Of the session; always told. */
+    CHUBBY_EVENT_FAILOVER = 32, /* Another server leads: events may be lost. */
+    CHUBBY_EVENT_JEOPARDY = 64, /* The lease ran out unanswered. */
+    CHUBBY_EVENT_SAFE = 128,    /* The jeopardy is over. */
+    CHUBBY_EVENT_EXPIRED = 256, /* The session is lost, with all its locks. */
+};
+
+struct chubby_stat {
+    uint64_t instance; /* Greater than that of any earlier node of the name. */
+    uint64_t content_generation; /* Writes of the file. */
+    uint64_t lock_generation;    /* Times the lock went from free to held. */
+    uint64_t acl_generation;
+    uint64_t contents_bytes;
+    uint32_t child_count;
+    uint32_t checksum; /* CRC32C of the contents. */
+    bool is_directory;
+    bool is_ephemeral;
+};
+
+/* --- sessions ---------------------------------------------------------------
+ */
+
+/* @h is NULL for an event of the session. Does not park: post or start a fiber
+ * for what does. */
+typedef void (*chubby_event_cb)(void *ctx,
+                                struct chubby_handle *h,
+                                enum chubby_event event);
+
+/* Zeros give the defaults. */
+struct chubby_options {
+    const char *const *servers; /* Addresses of the cell; copied. */
+    size_t server_count;
+    const struct rpc_security *security; /* Borrowed. */
+    uint32_t lease_ms;                   /* Default 12,000. */
+    uint32_t grace_ms;                   /* Default 45,000. */
+    uint64_t cache_bytes;                /* Default 4 MiB. */
+    chubby_event_cb on_event;            /* NULL: nobody listens. */
+    void *ctx;
+};
+
+/* Begin a session. Parks until a leader of the cell answered. *@out is owned.
+ * Errors: ERR_UNAVAILABLE, ERR_DENIED, ERR_DEADLINE, ERR_CANCELLED. */
+MUST_CHECK int chubby_connect(struct world *w,
+                              const struct chubby_options *opts,
+                              struct chubby **out,
+                              struct err *err);
+/* End the session and free its locks at once. Parks. PRE: no handle is open and
+ * no call is running. NULL is allowed. */
+void chubby_disconnect(struct chubby *c);
+
+/* True while locks of this session are surely held: neither in jeopardy nor
+ * expired. Who serves under a lock asks before each answer. */
+bool chubby_is_safe(const struct chubby *c);
+
+/* --- handles ----------------------------------------------------------------
+ */
+
+struct chubby_open_options {
+    unsigned events;        /* CHUBBY_EVENT_* to be told of. */
+    uint32_t lock_delay_ms; /* How long the lock stays closed when its holder
+                               fails; at most a minute. */
+    struct slice contents;  /* With CHUBBY_CREATE. */
+    /* Names of files in /acl; NULL: those of the directory above. */
+    const char *acl_read;
+    const char *acl_write;
+    const char *acl_change;
+};
+
+/* Open the node at @path ("/a/b"). @opts may be NULL. Parks. *@out is owned.
+ * Errors: ERR_NOTFOUND, ERR_EXISTS, ERR_INVALID (the path; a file where a
+ * directory is needed), ERR_DENIED (names the list), ERR_TOOBIG, ERR_EXHAUSTED,
+ * ERR_CLOSED (the session has expired), ERR_DEADLINE, ERR_CANCELLED. */
+MUST_CHECK int chubby_open(struct chubby *c,
+                           const char *path,
+                           unsigned flags,
+                           const struct chubby_open_options *opts,
+                           struct chubby_handle **out,
+                           struct err *err);
+/* Close, freeing a lock held by it. Parks. NULL is allowed. */
+void chubby_close(struct chubby_handle *h);
+const char *chubby_path(const struct chubby_handle *h);
+
+/* All that follow park unless the cache knows. Errors, beside those named:
+ * ERR_NOTFOUND (the node is gone), ERR_DENIED (not opened for it), ERR_CLOSED,
+ * ERR_DEADLINE, ERR_CANCELLED. */
+
+/* Append the file's contents to @out. @stat may be NULL. */
+MUST_CHECK int chubby_read(struct chubby_handle *h,
+                           struct buf *out,
+                           struct chubby_stat *stat,
+                           struct err *err);
+MUST_CHECK int chubby_get_stat(struct chubby_handle *h,
+                               struct chubby_stat *stat,
+                               struct err *err);
+/* Names of a directory's children, sorted. Owned: chubby_names_free(). */
+MUST_CHECK int chubby_list(struct chubby_handle *h,
+                           char ***names,
+                           size_t *count,
+                           struct err *err);
+void chubby_names_free(char **names, size_t count);
+
+/* Replace the file's contents; @if_generation, unless 0, must be the content
+ * generation: ERR_ABORTED otherwise. ERR_TOOBIG. */
+MUST_CHECK int chubby_write(struct chubby_handle *h,
+                            struct slice contents,
+                            uint64_t if_generation,
+                            struct err *err);
+/* Names of files in /acl, "" for everybody; NULL leaves one as it is. */
+MUST_CHECK int chubby_set_acl(struct chubby_handle *h,
+                              const char *read,
+                              const char *write,
+                              const char *change,
+                              struct err *err);
+/* Delete the node; ERR_BUSY when it has children. */
+MUST_CHECK int chubby_delete(struct chubby_handle *h, struct err *err);
+
+/* --- locks ------------------------------------------------------------------
+ */
+
+/* Wait for the lock. Parks. */
+MUST_CHECK int
+chubby_acquire(struct chubby_handle *h, enum chubby_lock mode, struct err *err);
+/* ERR_BUSY, saying who holds it, instead of waiting for others. */
+MUST_CHECK int chubby_try_acquire(struct chubby_handle *h,
+                                  enum chubby_lock mode,
+                                  struct err *err);
+MUST_CHECK int chubby_release(struct chubby_handle *h, struct err *err);
+/* Describe the lock held by @h, NUL-terminated. ERR_INVALID: none is held. */
+MUST_CHECK int chubby_sequencer(struct chubby_handle *h,
+                                char text[CHUBBY_SEQUENCER_BYTES_MAX],
+                                struct err *err);
+/* Is the lock that @sequencer describes still held? ERR_ABORTED: no more;
+ * ERR_INVALID: it is none. */
+MUST_CHECK int chubby_check_sequencer(struct chubby *c,
+                                      struct slice sequencer,
+                                      struct err *err);
+
+#endif /* CHUBBY_LITE_CHUBBY_H */

@@ -1,0 +1,229 @@
+/* Sessions and their handles, see session.h. */
+#include "chubby-lite/session.h"
+
+#include <stdlib.h>
+
+#include "base/core/coding.h"
+#include "base/core/panic.h"
+#include "chubby-lite/node.h"
+
+/* Ids are keys of hash maps as their eight bytes. */
+struct id_key {
+    char bytes[8];
+};
+
+static struct id_key id_key(uint64_t id)
+{
+    struct id_key k;
+
+    put_le64(k.bytes, id);
+    return k;
+}
+
+static struct slice key_slice(const struct id_key *k)
+{
+    return slice_make(k->bytes, sizeof(k->bytes));
+}
+
+static void *find(const struct hash_map *m, uint64_t id)
+{
+    struct id_key k = id_key(id);
+    union hash_value *v = hash_map_get(m, key_slice(&k));
+
+    return v ? v->pointer : NULL;
+}
+
+static void add(struct hash_map *m, uint64_t id, void *p)
+{
+    struct id_key k = id_key(id);
+    bool added;
+
+    hash_map_put(m, key_slice(&k), &added)->pointer = p;
+    PRE(added);
+}
+
+static void take_out(struct hash_map *m, uint64_t id)
+{
+    struct id_key k = id_key(id);
+    bool found = hash_map_remove(m, key_slice(&k), NULL);
+
+    PRE(found);
+}
+
+void session_table_init(struct session_table *t)
+{
+    hash_map_init(&t->sessions, HASH_KEYS_COPIED);
+    hash_map_init(&t->handles, HASH_KEYS_COPIED);
+}
+
+static void session_free(struct session *s)
+{
+    session_forget(s, UINT64_MAX);
+    mem_free(s->principal);
+    mem_free(s);
+}
+
+void session_table_close(struct session_table *t)
+{
+    struct hash_slot *slot;
+    size_t at = 0;
+
+    while ((slot = hash_map_next(&t->handles, &at)))
+        mem_free(slot->value.pointer);
+    at = 0;
+    while ((slot = hash_map_next(&t->sessions, &at)))
+        session_free(slot->value.pointer);
+    hash_map_close(&t->handles);
+    hash_map_close(&t->sessions);
+}
+
+struct session *session_find(const struct session_table *t, uint64_t id)
+{
+    return find(&t->sessions, id);
+}
+
+struct handle *handle_find(const struct session_table *t, uint64_t id)
+{
+    return find(&t->handles, id);
+}
+
+struct session *session_add(struct session_table *t,
+                            uint64_t id,
+                            struct slice principal,
+                            uint32_t lease_ms)
+{
+    struct session *s = mem_zalloc(1, sizeof(*s));
+
+    s->id = id;
+    s->principal = mem_strndup(principal.data, principal.len);
+    s->lease_ms = lease_ms;
+    LIST_INIT(&s->answers);
+    LIST_INIT(&s->handles);
+    add(&t->sessions, id, s);
+    return s;
+}
+
+void session_remove(struct session_table *t, struct session *s)
+{
+    PRE(LIST_EMPTY(&s->handles));
+    take_out(&t->sessions, s->id);
+    session_free(s);
+}
+
+struct handle *handle_add(struct session_table *t,
+                          uint64_t id,
+                          struct session *s,
+                          struct node *n)
+{
+    struct handle *h = mem_zalloc(1, sizeof(*h));
+
+    h->id = id;
+    h->session = s;
+    h->node = n;
+    LIST_INSERT_HEAD(&s->handles, h, of_session);
+    if (n)
+        LIST_INSERT_HEAD(&n->handles, h, of_node);
+    s->handle_count++;
+    add(&t->handles, id, h);
+    return h;
+}
+
+void handle_orphan(struct handle *h)
+{
+    LIST_REMOVE(h, of_node);
+    h->node = NULL;
+    h->holding = CHUBBY_FREE;
+}
+
+void handle_remove(struct session_table *t, struct handle *h)
+{
+    PRE(h->holding == CHUBBY_FREE);
+    take_out(&t->handles, h->id);
+    LIST_REMOVE(h, of_session);
+    h->session->handle_count--;
+    if (h->node)
+        LIST_REMOVE(h, of_node);
+    mem_free(h);
+}
+
+static int by_session(const void *a, const void *b)
+{
+    const struct session *x = *(struct session *const *)a;
+    const struct session *y = *(struct session *const *)b;
+
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static int by_handle(const void *a, const void *b)
+{
+    const struct handle *x = *(struct handle *const *)a;
+    const struct handle *y = *(struct handle *const *)b;
+
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+struct session **session_sorted(const struct session_table *t, size_t *count)
+{
+    struct session **all =
+        mem_alloc((t->sessions.count + 1) * sizeof(struct session *));
+    struct hash_slot *slot;
+    size_t at = 0;
+
+    *count = 0;
+    while ((slot = hash_map_next(&t->sessions, &at)))
+        all[(*count)++] = slot->value.pointer;
+    qsort(all, *count, sizeof(struct session *), by_session);
+    return all;
+}
+
+struct handle **handle_sorted(const struct session *s)
+{
+    struct handle **all =
+        mem_alloc((s->handle_count + 1) * sizeof(struct handle *));
+    struct handle *h;
+    size_t count = 0;
+
+    LIST_FOREACH(h, &s->handles, of_session)
+    all[count++] = h;
+    qsort(all, count, sizeof(struct handle *), by_handle);
+    return all;
+}
+
+const struct answer *session_answer(const struct session *s, uint64_t sequence)
+{
+    const struct answer *a;
+
+    LIST_FOREACH(a, &s->answers, link)
+    if (a->sequence == sequence)
+        return a;
+    return NULL;
+}
+
+void session_keep(struct session *s, uint64_t sequence, struct slice bytes)
+{
+    struct answer *a = mem_zalloc(1, sizeof(*a));
+
+    PRE(s->answer_count < SESSION_ANSWERS_MAX);
+    a->sequence = sequence;
+    buf_append_slice(&a->bytes, bytes);
+    LIST_INSERT_HEAD(&s->answers, a, link);
+    s->answer_count++;
+}
+
+void session_forget(struct session *s, uint64_t sequence)
+{
+    struct answer *a = LIST_FIRST(&s->answers);
+    struct answer *next;
+
+    for (; a; a = next) {
+        next = LIST_NEXT(a, link);
+        if (a->sequence >= sequence && sequence != UINT64_MAX)
+            continue;
+        LIST_REMOVE(a, link);
+        buf_close(&a->bytes);
+        mem_free(a);
+        s->answer_count--;
+    }
+    if (sequence > s->acknowledged)
+        s->acknowledged = sequence;
+}
