@@ -20,6 +20,29 @@
 struct saw_function *
 saw_parse(struct arena *a, const struct saw_tokens *tokens, struct saw_diag *d);
 
+/* What a token is for, where its kind alone does not tell: for the formatter.
+ */
+enum saw_mark {
+    MARK_STATEMENT = 1, /* The first of a statement. */
+    MARK_BLOCK = 2,     /* '{' of statements, or of a switch. */
+    MARK_TYPE = 4,      /* '{' of a tuple type. */
+    MARK_UNARY = 8,
+    MARK_SLICE = 16, /* ':' of a[i:j] */
+    MARK_LABEL = 32, /* ':' behind case … and default */
+    MARK_WORD = 64,  /* An identifier that is a keyword here: result. */
+};
+
+struct saw_token_marks {
+    uint8_t marks; /* Of enum saw_mark. */
+    uint8_t ends;  /* Statements that end with this token. */
+};
+
+/* The same, and what the tokens are into @marks, one for each of @tokens. */
+struct saw_function *saw_parse_marked(struct arena *a,
+                                      const struct saw_tokens *tokens,
+                                      struct saw_diag *d,
+                                      struct saw_token_marks *marks);
+
 /* A type alone, such as the signature of an intrinsic; TYPE_BAD on error. */
 struct saw_type_expr *saw_parse_type(struct arena *a,
                                      const struct saw_tokens *tokens,

@@ -206,6 +206,7 @@ static struct saw_expr *index_expr(struct saw_parser *p,
     p->indexing = e;
     e->u.index.object = object;
     e->u.index.begin = parser_expr(p);
+    parser_mark(p, MARK_SLICE);
     if (parser_accept(p, TOK_COLON))
         e->u.index.end = parser_expr(p);
     p->indexing = outer;
@@ -304,6 +305,7 @@ static struct saw_expr *unary(struct saw_parser *p, enum saw_op op)
 {
     struct saw_expr *e = saw_expr_new(p->arena, EXPR_UNARY, p->tok->pos);
 
+    parser_mark(p, MARK_UNARY);
     if (op == OP_NEG && parser_peek(p) == TOK_INT)
         return negative_int(p);
     if (op == OP_NEG &&

@@ -12,10 +12,18 @@ struct saw_parser {
     const struct saw_token *begin;
     const struct saw_token *end; /* The TOK_EOF. */
     unsigned nesting;
-    unsigned statexprs;        /* Open ?{ }: `result` is a keyword. */
-    struct saw_function *fn;   /* The function being parsed. */
-    struct saw_expr *indexing; /* The innermost a[…], for `$`. */
+    unsigned statexprs;            /* Open ?{ }: `result` is a keyword. */
+    struct saw_function *fn;       /* The function being parsed. */
+    struct saw_expr *indexing;     /* The innermost a[…], for `$`. */
+    struct saw_token_marks *marks; /* One a token; NULL: not wanted. */
 };
+
+/* Note what the token to look at next is. */
+static inline void parser_mark(struct saw_parser *p, enum saw_mark mark)
+{
+    if (p->marks)
+        p->marks[p->tok - p->begin].marks |= (uint8_t)mark;
+}
 
 static inline enum saw_token_kind parser_kind(const struct saw_parser *p)
 {

@@ -98,6 +98,7 @@ static struct saw_type_expr *tuple(struct saw_parser *p, bool message)
     struct saw_type_expr *t = type_new(p, TYPE_TUPLE, p->tok->pos);
 
     t->message = message;
+    parser_mark(p, MARK_TYPE);
     if (!parser_expect(p, TOK_LBRACE, "before the fields"))
         return t;
     while (parser_kind(p) != TOK_RBRACE && parser_kind(p) != TOK_EOF) {
