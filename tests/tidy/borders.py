@@ -14,6 +14,8 @@ ALLOWED = {
     "base/regex": ["base/core/", "base/regex/"],
     "base/runtime": ["base/core/", "base/runtime/"],
     "base/rpc": ["base/core/", "base/runtime/", "base/rpc/"],
+    "base/replica": ["base/core/", "base/runtime/", "base/rpc/",
+                     "base/replica/"],
     "chubby-lite": ["base/", "chubby-lite/"],
     "gfs-lite": ["base/", "gfs-lite/"],
     "sawzall-lite": ["base/core/", "base/regex/regex.h", "sawzall-lite/"],

@@ -1,0 +1,453 @@
+/* Writing a log: batches, segments, compaction. */
+#include "base/replica/log.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/replica/log_segment.h"
+#include "base/runtime/world.h"
+
+/* How far ahead of the records a segment is filled with zeros. */
+#define ZEROS_BYTES ((size_t)256 << 10)
+
+/* The state that the records so far leave; a header says it. */
+struct ends {
+    uint64_t term;
+    uint64_t vote;
+    uint64_t index;
+    uint64_t index_term;
+};
+
+struct replica_log {
+    struct world *world;
+    char *directory; /* Owned. */
+    uint64_t segment_bytes;
+    struct log_segment *segments; /* Oldest first; the last is written. */
+    size_t count;
+    size_t cap;
+    struct file *file;   /* Of the last segment; owned. */
+    uint64_t position;   /* Behind the last record that counts. */
+    uint64_t zeroed;     /* Size of the file: zeros behind the records. */
+    uint64_t synced;     /* Position known to be on the disk. */
+    bool marked;         /* A record in the log says so. */
+    bool failed;         /* Nothing is known about the disk any more. */
+    struct ends ends;    /* The batch included. */
+    struct buf batch;    /* Records to be written at position. */
+    struct ends flushed; /* As of position: a failed batch falls back to it. */
+};
+
+static struct log_segment *current(struct replica_log *l)
+{
+    return &l->segments[l->count - 1];
+}
+
+static uint64_t offset_of(struct replica_log *l, uint64_t position)
+{
+    return LOG_HEADER_BYTES + position - current(l)->base;
+}
+
+/* --- segments ------------------------------------------------------------- */
+
+static void add_segment(struct replica_log *l, uint64_t number)
+{
+    if (l->count == l->cap) {
+        l->cap = l->cap ? l->cap * 2 : 8;
+        l->segments = mem_realloc(l->segments, l->cap * sizeof(*l->segments));
+    }
+    l->segments[l->count++] = (struct log_segment){
+        .number = number, .base = l->position, .bytes = LOG_HEADER_BYTES};
+}
+
+static int write_header(struct replica_log *l,
+                        struct file *f,
+                        uint64_t number,
+                        struct err *err)
+{
+    const struct ends *e = &l->ends;
+    struct log_header h = {number,  l->position, e->term,
+                           e->vote, e->index,    e->index_term};
+    struct buf b = BUF_INIT;
+    struct slice part;
+    int rc;
+    log_header_put(&h, &b);
+    part = buf_slice(&b);
+    rc = file_write_at(f, 0, &part, 1, err);
+    buf_close(&b);
+    if (rc == 0)
+        rc = file_sync(f, err);
+    if (rc == 0)
+        rc = world_sync_dir(l->world, l->directory, err);
+    return rc;
+}
+
+/* The header and the name are on the disk before any record is. */
+static int
+begin_segment(struct replica_log *l, uint64_t number, struct err *err)
+{
+    struct buf path = BUF_INIT;
+    struct file *f = NULL;
+    int rc;
+    log_segment_path(l->directory, number, &path);
+    rc = file_open(l->world, buf_cstr(&path),
+                   FILE_READ | FILE_WRITE | FILE_CREATE | FILE_TRUNCATE, &f,
+                   err);
+    if (rc == 0)
+        rc = write_header(l, f, number, err);
+    if (rc) {
+        err_wrap(err, "%s", buf_cstr(&path));
+        file_close(f);
+        if (f && world_remove(l->world, buf_cstr(&path), NULL) != 0)
+            l->failed = true;
+    } else {
+        file_close(l->file);
+        l->file = f;
+        l->zeroed = LOG_HEADER_BYTES;
+        add_segment(l, number);
+    }
+    buf_close(&path);
+    return rc;
+}
+
+static void remove_segment(struct replica_log *l, uint64_t number)
+{
+    struct buf path = BUF_INIT;
+    log_segment_path(l->directory, number, &path);
+    /* One that stays, or comes back with a loss of power, is removed by the
+     * next start: reading begins behind the last gap. */
+    if (world_remove(l->world, buf_cstr(&path), NULL) != 0)
+        l->marked = false;
+    buf_close(&path);
+}
+
+/* Let go of the oldest segments that hold nothing behind @index. */
+static void compact(struct replica_log *l, uint64_t index)
+{
+    size_t drop = 0;
+    while (drop + 1 < l->count && l->segments[drop].max_index <= index)
+        remove_segment(l, l->segments[drop++].number);
+    l->count -= drop;
+    memmove(l->segments, l->segments + drop, l->count * sizeof(*l->segments));
+}
+
+/* --- batches -------------------------------------------------------------- */
+
+static int write_at_end(struct replica_log *l, struct err *err)
+{
+    uint64_t offset = offset_of(l, l->position);
+    uint64_t end = offset + l->batch.len;
+    struct slice part;
+    int rc;
+    /* Zeros go with the records that reach behind the last ones. */
+    if (end > l->zeroed)
+        buf_append_fill(&l->batch, 0, ZEROS_BYTES);
+    part = buf_slice(&l->batch);
+    rc = file_write_at(l->file, offset, &part, 1, err);
+    if (rc == 0)
+        l->zeroed = MAX_OF(l->zeroed, offset + part.len);
+    buf_truncate(&l->batch, (size_t)(end - offset));
+    return rc;
+}
+
+/* Write the batch and sync. */
+static int flush(struct replica_log *l, struct err *err)
+{
+    int rc;
+    if (l->batch.len == 0)
+        return 0;
+    rc = write_at_end(l, err);
+    if (rc == 0) {
+        rc = file_sync(l->file, err);
+        l->failed = l->failed || rc != 0;
+    } else if (rc != ERR_FULL) {
+        l->failed = true;
+    }
+    if (rc) {
+        err_wrap(err, "log segment %" PRIu64, current(l)->number);
+        return rc;
+    }
+    l->position += l->batch.len;
+    l->synced = l->position;
+    l->marked = false;
+    l->flushed = l->ends;
+    current(l)->bytes = l->zeroed;
+    buf_clear(&l->batch);
+    return 0;
+}
+
+/* Room for @bytes more: a segment is begun where they would not fit. */
+static int make_room(struct replica_log *l, size_t bytes, struct err *err)
+{
+    uint64_t used = offset_of(l, l->position) + l->batch.len;
+    int rc;
+    if (used + bytes <= l->segment_bytes || used == LOG_HEADER_BYTES)
+        return 0;
+    rc = flush(l, err);
+    if (rc == 0)
+        rc = begin_segment(l, current(l)->number + 1, err);
+    return rc;
+}
+
+static int put(struct replica_log *l,
+               enum log_kind kind,
+               uint64_t index,
+               uint64_t term,
+               struct slice payload,
+               struct err *err)
+{
+    struct log_record r = {.kind = kind,
+                           .index = index,
+                           .term = term,
+                           .synced = l->synced,
+                           .payload = payload};
+    int rc = make_room(l, log_record_bytes(payload.len), err);
+    if (rc)
+        return rc;
+    r.synced = l->synced;
+    r.position = l->position + l->batch.len;
+    log_record_put(current(l)->number, &r, &l->batch);
+    return 0;
+}
+
+static enum log_kind log_kind_of(enum raft_entry_kind kind)
+{
+    return kind == RAFT_ENTRY_COMMAND ? LOG_COMMAND
+           : kind == RAFT_ENTRY_NOOP  ? LOG_NOOP
+                                      : LOG_CONFIG;
+}
+
+static int put_entries(struct replica_log *l,
+                       const struct replica_log_op *op,
+                       struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < op->entry_count; i++) {
+        const struct raft_entry *e = &op->entries[i];
+        uint64_t index = op->index + i;
+        rc = put(l, log_kind_of(e->kind), index, e->term,
+                 raft_bytes_slice(e->bytes), err);
+        if (rc)
+            break;
+        current(l)->max_index = MAX_OF(current(l)->max_index, index);
+        l->ends.index = index;
+        l->ends.index_term = e->term;
+    }
+    return rc;
+}
+
+static int
+put_op(struct replica_log *l, const struct replica_log_op *op, struct err *err)
+{
+    int rc = 0;
+    switch (op->kind) {
+    case REPLICA_LOG_META:
+        rc = put(l, LOG_META, op->vote, op->term, SLICE_EMPTY, err);
+        l->ends.term = op->term;
+        l->ends.vote = op->vote;
+        break;
+    case REPLICA_LOG_APPEND: rc = put_entries(l, op, err); break;
+    case REPLICA_LOG_RESET:
+        rc = put(l, LOG_RESET, op->index, op->term, SLICE_EMPTY, err);
+        l->ends.index = op->index;
+        l->ends.index_term = op->term;
+        break;
+    case REPLICA_LOG_COMPACT: break; /* When the rest is on the disk. */
+    }
+    return rc;
+}
+
+/* What follows from operations that are on the disk. */
+static void settle(struct replica_log *l, const struct replica_log_op *op)
+{
+    if (op->kind == REPLICA_LOG_RESET)
+        for (size_t i = 0; i + 1 < l->count; i++)
+            l->segments[i].max_index = 0;
+    if (op->kind == REPLICA_LOG_COMPACT || op->kind == REPLICA_LOG_RESET)
+        compact(l, op->index);
+}
+
+int replica_log_write(struct replica_log *l,
+                      const struct replica_log_op *ops,
+                      size_t count,
+                      struct err *err)
+{
+    int rc = 0;
+    if (l->failed)
+        return err_set(err, ERR_IO, "the log failed before");
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = put_op(l, &ops[i], err);
+    if (rc == 0)
+        rc = flush(l, err);
+    if (rc) {
+        buf_clear(&l->batch);
+        l->ends = l->flushed;
+        return rc;
+    }
+    for (size_t i = 0; i < count; i++)
+        settle(l, &ops[i]);
+    return 0;
+}
+
+void replica_log_mark(struct replica_log *l)
+{
+    struct slice part;
+    if (l->marked || l->failed)
+        return;
+    l->marked = true;
+    if (put(l, LOG_MARK, 0, 0, SLICE_EMPTY, NULL) == 0) {
+        part = buf_slice(&l->batch);
+        if (write_at_end(l, NULL) == 0)
+            l->position += part.len;
+    }
+    buf_clear(&l->batch);
+}
+
+uint64_t replica_log_bytes(const struct replica_log *l)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < l->count; i++)
+        bytes += l->segments[i].bytes;
+    return bytes;
+}
+
+/* --- life ----------------------------------------------------------------- */
+
+static struct replica_log *new_log(const struct replica_log_options *opts)
+{
+    struct replica_log *l = mem_zalloc(1, sizeof(*l));
+    l->world = opts->world;
+    l->directory = mem_strdup(opts->directory);
+    l->segment_bytes =
+        opts->segment_bytes ? opts->segment_bytes : LOG_SEGMENT_BYTES;
+    return l;
+}
+
+static void free_log(struct replica_log *l)
+{
+    file_close(l->file);
+    buf_close(&l->batch);
+    mem_free(l->segments);
+    mem_free(l->directory);
+    mem_free(l);
+}
+
+void replica_log_close(struct replica_log *l)
+{
+    if (!l)
+        return;
+    replica_log_mark(l);
+    free_log(l);
+}
+
+static int remove_all(struct replica_log *l, struct err *err)
+{
+    struct buf path = BUF_INIT;
+    char **names;
+    size_t count;
+    int rc = world_list(l->world, l->directory, &names, &count, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        buf_clear(&path);
+        buf_printf(&path, "%s/%s", l->directory, names[i]);
+        rc = world_remove(l->world, buf_cstr(&path), err);
+    }
+    world_names_free(names, count);
+    buf_close(&path);
+    return rc;
+}
+
+int replica_log_create(const struct replica_log_options *opts,
+                       uint64_t index,
+                       uint64_t term,
+                       struct err *err)
+{
+    struct replica_log *l = new_log(opts);
+    int rc = remove_all(l, err);
+    l->ends = (struct ends){.term = term, .index = index, .index_term = term};
+    if (rc == 0)
+        rc = begin_segment(l, 1, err);
+    free_log(l);
+    return rc;
+}
+
+/* Go on in the last segment, behind what was read. */
+static int continue_segment(struct replica_log *l, struct err *err)
+{
+    struct buf path = BUF_INIT;
+    int rc;
+    log_segment_path(l->directory, current(l)->number, &path);
+    rc = file_open(l->world, buf_cstr(&path), FILE_READ | FILE_WRITE, &l->file,
+                   err);
+    /* What a process left in the page cache counts from now on: others will
+     * be told of it. */
+    if (rc == 0)
+        rc = file_sync(l->file, err);
+    if (rc)
+        err_wrap(err, "%s", buf_cstr(&path));
+    buf_close(&path);
+    l->zeroed = current(l)->bytes;
+    l->synced = l->position;
+    return rc;
+}
+
+static int begin_behind(struct replica_log *l,
+                        const struct log_tail *tail,
+                        struct err *err)
+{
+    int rc = continue_segment(l, err);
+    for (size_t i = 0; rc == 0 && i < tail->leftover_count; i++)
+        remove_segment(l, tail->leftovers[i]);
+    /* A torn end is left behind: the next segment's base cuts it off. */
+    if (rc == 0 && (!tail->clean || tail->torn))
+        rc = begin_segment(l, current(l)->number + 1, err);
+    return rc;
+}
+
+int replica_log_open(const struct replica_log_options *opts,
+                     struct replica_log **out,
+                     struct replica_log_state *state,
+                     struct err *err)
+{
+    struct log_tail tail;
+    struct replica_log *l = NULL;
+    int rc = log_read_all(opts, state, &tail, err);
+    *out = NULL;
+    if (rc) {
+        mem_free(tail.leftovers);
+        mem_free(tail.segments);
+        raft_log_close(&state->entries);
+        return rc;
+    }
+    l = new_log(opts);
+    l->segments = tail.segments;
+    l->count = l->cap = tail.count;
+    l->position = tail.position;
+    l->ends.term = state->term;
+    l->ends.vote = state->vote;
+    l->ends.index = raft_log_last(&state->entries);
+    l->ends.index_term = raft_log_term(&state->entries, l->ends.index);
+    l->flushed = l->ends;
+    rc = begin_behind(l, &tail, err);
+    mem_free(tail.leftovers);
+    if (rc) {
+        free_log(l);
+        raft_log_close(&state->entries);
+        return rc;
+    }
+    *out = l;
+    return 0;
+}
+
+int replica_log_read(const struct replica_log_options *opts,
+                     struct replica_log_state *state,
+                     struct err *err)
+{
+    struct log_tail tail;
+    int rc = log_read_all(opts, state, &tail, err);
+    mem_free(tail.leftovers);
+    mem_free(tail.segments);
+    if (rc)
+        raft_log_close(&state->entries);
+    return rc;
+}

@@ -1,0 +1,39 @@
+/* A log's segments as files: what reader and writer share. Private to log*.c.
+ */
+#ifndef BASE_REPLICA_LOG_SEGMENT_H
+#define BASE_REPLICA_LOG_SEGMENT_H
+
+#include "base/core/buf.h"
+#include "base/replica/log.h"
+#include "base/replica/log_format.h"
+
+struct log_segment {
+    uint64_t number;
+    uint64_t base;      /* Position of its first record. */
+    uint64_t max_index; /* Of the entries in it; 0: none. */
+    uint64_t bytes;     /* Of the file. */
+};
+
+/* Where reading ended. */
+struct log_tail {
+    struct log_segment *segments; /* Owned by the caller; oldest first. */
+    size_t count;
+    uint64_t position; /* Behind the last whole record. */
+    bool clean;        /* Only zeros follow in the last segment. */
+    uint64_t torn;     /* Number of a segment that was being begun; 0: none. */
+    uint64_t *leftovers; /* Owned by the caller: numbers of segments that were
+                            let go of and are still there. */
+    size_t leftover_count;
+};
+
+/* "DIR/0000000007.seg" into @out, emptied before. */
+void log_segment_path(const char *directory, uint64_t number, struct buf *out);
+
+/* Read everything; changes nothing. state->entries is the caller's also after
+ * an error. Parks. */
+MUST_CHECK int log_read_all(const struct replica_log_options *opts,
+                            struct replica_log_state *state,
+                            struct log_tail *tail,
+                            struct err *err);
+
+#endif /* BASE_REPLICA_LOG_SEGMENT_H */

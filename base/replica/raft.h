@@ -1,0 +1,267 @@
+/* Raft as a pure step function: what happened and what time it is come in, what
+ * is to be done comes out. No I/O, no clock, no thread, no chance but a seed.
+ *
+ * Beyond the paper: pre-vote; members that hear a leader do not vote it out; a
+ * leader that hears no majority steps down (check-quorum); a leader's first
+ * entry is an empty one of its own term, and nothing is committed by counting
+ * copies of older terms; leader transfer; one voter added or removed at a time,
+ * learners first; snapshots in chunks; read barriers, many in one round;
+ * appends are pipelined, bounded in number and bytes.
+ *
+ *     raft_tick(r, now)                          when raft_due_us() has come
+ *     raft_receive(r, now, &m, &reply, &after)   a message came
+ *     raft_propose(r, now, bytes, count)         on the leader
+ *     raft_stored(r, now, op)                    the disk did what was asked
+ *     while (raft_next_action(r, &a)) …          after any of these
+ *
+ * Order is what makes this safe. Work for the disk is numbered and done
+ * strictly in order; it is this member's state as of then, only later. A
+ * message or a reply names the operation it must wait for: nobody is told what
+ * a loss of power could undo. A leader's appends name none: they promise
+ * nothing about its own disk, whose copy counts only when it is stored.
+ *
+ * Threads: one. Functions do not park.
+ *
+ * Invariants
+ *     I1. At most one member leads in a term.
+ *     I2. Entries up to commit are never changed or dropped unapplied.
+ *     I3. commit <= last; snapshot <= commit.
+ *     I4. What a leader commits by counting copies is of its own term.
+ */
+#ifndef BASE_REPLICA_RAFT_H
+#define BASE_REPLICA_RAFT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/slice.h"
+#include "base/replica/raft_config.h"
+#include "base/replica/raft_log.h"
+
+struct raft;
+
+/* --- messages ------------------------------------------------------------ */
+
+enum raft_message_kind {
+    RAFT_PREVOTE = 1, /* Would you vote for me at @term? */
+    RAFT_VOTE,
+    RAFT_APPEND,      /* Entries, or none: a heartbeat. */
+    RAFT_SNAPSHOT,    /* A chunk of one. */
+    RAFT_TIMEOUT_NOW, /* Stand for election at once. */
+    RAFT_PREVOTE_REPLY,
+    RAFT_VOTE_REPLY,
+    RAFT_APPEND_REPLY,
+    RAFT_SNAPSHOT_REPLY,
+    RAFT_TIMEOUT_NOW_REPLY,
+};
+
+enum raft_refusal {
+    RAFT_ACCEPTED,
+    RAFT_REFUSED,       /* Vote: no. Append: the logs differ at @index. */
+    RAFT_BUSY,          /* A snapshot is being installed. */
+    RAFT_NEED_SNAPSHOT, /* This member knows nothing of the cell yet. */
+};
+
+/* Which fields mean something depends on the kind; the rest are 0. */
+struct raft_message {
+    enum raft_message_kind kind;
+    enum raft_refusal refusal; /* Replies. */
+    uint64_t from;
+    uint64_t to;
+    uint64_t term;
+    /* Votes: the candidate's last entry. Append: the entry before the first
+     * one. Snapshot: what it covers. Append's reply: the append's index when
+     * refused, else the last entry known to be the leader's and on the disk.
+     * Snapshot's reply: the snapshot's index. */
+    uint64_t index;
+    uint64_t index_term;
+    uint64_t commit; /* Append: the leader's. */
+    uint64_t round;  /* Append and its reply: newest round of barriers. */
+    /* Append's reply when refused: the follower's best guess where the logs
+     * may agree. */
+    uint64_t hint_index;
+    uint64_t hint_term;
+    uint64_t offset;            /* Snapshot: of data. Its reply: wanted next. */
+    bool transfer;              /* Vote: the leader asked for it. */
+    bool has_entries;           /* Append's reply: it answers entries. */
+    bool last;                  /* Snapshot: nothing follows data. */
+    struct raft_entry *entries; /* Append: owned by the message. */
+    size_t entry_count;
+    struct buf data; /* Snapshot: filled by whoever sends it. */
+};
+
+/* Free what @m owns. */
+void raft_message_close(struct raft_message *m);
+bool raft_message_is_reply(enum raft_message_kind kind);
+
+/* --- actions -------------------------------------------------------------- */
+
+enum raft_action_kind {
+    RAFT_DO_META,    /* Disk: keep term and vote. */
+    RAFT_DO_APPEND,  /* Disk: entries at index; what was there or behind is
+                        void. */
+    RAFT_DO_RESET,   /* Disk: the log is empty behind (index, term). */
+    RAFT_DO_COMPACT, /* Disk: entries up to index are not needed any more. */
+    RAFT_DO_CHUNK,   /* Disk: data at offset of the incoming snapshot (index,
+                        term); offset 0 begins anew. */
+    RAFT_DO_INSTALL, /* The incoming snapshot is whole: once op is done, verify
+                        and load it, then raft_installed(). */
+    RAFT_DO_SEND,    /* message, once op is done; for RAFT_SNAPSHOT fill data
+                        and last with what is at offset of the newest snapshot,
+                        and index, index_term with what that covers. */
+};
+
+struct raft_action {
+    enum raft_action_kind kind;
+    uint64_t op; /* Of the disk's work; of a message: to wait for. */
+    uint64_t index;
+    uint64_t term;
+    uint64_t vote;
+    uint64_t offset;
+    struct raft_entry *entries; /* Owned by the action. */
+    size_t entry_count;
+    struct buf data;
+    struct raft_message message;
+};
+
+/* Take the oldest action; false when there is none. Owned:
+ * raft_action_close(). */
+bool raft_next_action(struct raft *r, struct raft_action *out);
+void raft_action_close(struct raft_action *a);
+
+/* --- life ------------------------------------------------------------------
+ */
+
+struct raft_options {
+    uint64_t id;
+    uint64_t election_us;        /* Shortest silence before an election. */
+    uint64_t heartbeat_us;       /* Well below. */
+    uint64_t seed;               /* Spreads elections. */
+    uint64_t append_bytes_max;   /* Entries of one message; 0: 1 MiB. */
+    uint64_t inflight_bytes_max; /* Unanswered, per follower; 0: 8 MiB. */
+    uint32_t inflight_max;       /* Messages, unanswered; 0: 4. */
+};
+
+/* What was on the disk. */
+struct raft_stable {
+    uint64_t term;
+    uint64_t vote;
+    uint64_t snapshot_index;
+    uint64_t snapshot_term;
+    const struct raft_config *config; /* As of the snapshot. */
+    /* Entries behind the snapshot, taken over. */
+    struct raft_entry *entries;
+    size_t entry_count;
+};
+
+/* A follower that has heard a leader just now: it neither stands nor votes
+ * before an election's time has passed, as if it had not been away. Owned. */
+struct raft *raft_new(const struct raft_options *opts,
+                      const struct raft_stable *stable,
+                      uint64_t now_us);
+void raft_free(struct raft *r); /* NULL is allowed. */
+
+/* --- events ------------------------------------------------------------------
+ */
+
+/* Time has come. @now_us never goes back. */
+void raft_tick(struct raft *r, uint64_t now_us);
+/* When raft_tick() is due next. */
+uint64_t raft_due_us(const struct raft *r);
+
+/* @m came; its entries are taken over, the rest stays the caller's. True with
+ * *@reply and the operation it waits for when @m asks for one. A message nobody
+ * sane sends is answered by false. */
+bool raft_receive(struct raft *r,
+                  uint64_t now_us,
+                  struct raft_message *m,
+                  struct raft_message *reply,
+                  uint64_t *after_op);
+/* A message of @kind to @to got no reply, and will not. */
+void raft_lost(struct raft *r,
+               uint64_t now_us,
+               uint64_t to,
+               enum raft_message_kind kind);
+
+/* Operations up to @op are on the disk. */
+void raft_stored(struct raft *r, uint64_t now_us, uint64_t op);
+/* The disk takes nothing for the time being: neither lead nor stand. */
+void raft_set_stuck(struct raft *r, uint64_t now_us, bool stuck);
+
+/* Append @count commands, whose references are taken over; returns the first
+ * one's index. PRE: raft_may_propose(). */
+uint64_t raft_propose(struct raft *r,
+                      uint64_t now_us,
+                      struct raft_bytes *const *commands,
+                      size_t count);
+/* Leading, and not handing over. */
+bool raft_may_propose(const struct raft *r);
+
+/* Ask for a barrier: it is passed when raft_barrier_done() reaches what this
+ * returns and everything up to raft_barrier_index() has been applied. PRE:
+ * leading. */
+uint64_t raft_barrier(struct raft *r, uint64_t now_us);
+uint64_t raft_barrier_done(const struct raft *r);
+uint64_t raft_barrier_index(const struct raft *r);
+
+/* Change the table of members. *@index is the entry's. Errors:
+ * ERR_UNAVAILABLE (not leading), ERR_BUSY (a change is not committed yet, or
+ * nothing of this term is), ERR_INVALID (more than one voter differs). */
+MUST_CHECK int raft_change(struct raft *r,
+                           uint64_t now_us,
+                           const struct raft_config *config,
+                           uint64_t *index,
+                           struct err *err);
+/* Let @to lead, or (0) the most advanced voter. Errors: ERR_UNAVAILABLE (not
+ * leading), ERR_INVALID (@to is no other voter). */
+MUST_CHECK int
+raft_transfer(struct raft *r, uint64_t now_us, uint64_t to, struct err *err);
+
+/* A snapshot of everything up to @index is on the disk; keep up to @keep_bytes
+ * of older entries for members that lag. PRE: @index was committed. */
+void raft_compact(struct raft *r,
+                  uint64_t now_us,
+                  uint64_t index,
+                  uint64_t keep_bytes);
+/* The incoming snapshot is on the disk and in the machine (@config: its
+ * members), or (NULL) it is no good. */
+void raft_installed(struct raft *r,
+                    uint64_t now_us,
+                    uint64_t index,
+                    uint64_t term,
+                    const struct raft_config *config);
+
+/* --- state ------------------------------------------------------------------
+ */
+
+enum raft_role {
+    RAFT_FOLLOWER,
+    RAFT_PRECANDIDATE,
+    RAFT_CANDIDATE,
+    RAFT_LEADER
+};
+
+enum raft_role raft_role(const struct raft *r);
+uint64_t raft_term(const struct raft *r);
+uint64_t raft_leader(const struct raft *r); /* 0: not known. */
+uint64_t raft_commit(const struct raft *r);
+uint64_t raft_snapshot_index(const struct raft *r);
+const struct raft_log *raft_entries(const struct raft *r); /* Borrowed. */
+const struct raft_config *raft_members(const struct raft *r);
+/* The table as of entry @index, which is held or the snapshot. */
+void raft_members_at(const struct raft *r,
+                     uint64_t index,
+                     struct raft_config *out);
+/* Where follower @id is, as its leader knows; false when not leading. */
+bool raft_peer(const struct raft *r,
+               uint64_t id,
+               uint64_t *match,
+               uint64_t *heard_us);
+/* Appends that contradicted what is committed: 0 for ever, unless a member lies
+ * or lost what it promised. */
+uint64_t raft_contradictions(const struct raft *r);
+
+#endif /* BASE_REPLICA_RAFT_H */

@@ -1,0 +1,156 @@
+/* Standing for election, and voting. */
+#include "base/core/panic.h"
+#include "base/replica/raft_state.h"
+
+static bool may_stand(const struct raft *r)
+{
+    return raft_config_votes(&r->config, r->options.id) && !r->stuck &&
+           !r->installing;
+}
+
+/* --- candidates ----------------------------------------------------------- */
+
+static void ask_for_votes(struct raft *r, enum raft_message_kind kind)
+{
+    uint64_t last = raft_log_last(&r->log);
+    for (size_t i = 0; i < r->config.count; i++) {
+        const struct raft_member *m = &r->config.members[i];
+        struct raft_message *vote;
+        if (!m->voting || m->id == r->options.id)
+            continue;
+        /* A vote for oneself is on the disk before others hear of it. */
+        vote = raft__send(r, kind, m->id, kind == RAFT_VOTE ? r->vote_op : 0);
+        vote->term = kind == RAFT_PREVOTE ? r->term + 1 : r->term;
+        vote->index = last;
+        vote->index_term = raft_log_term(&r->log, last);
+        vote->transfer = r->by_transfer;
+    }
+}
+
+static void stand_for_real(struct raft *r)
+{
+    r->role = RAFT_CANDIDATE;
+    r->leader = 0;
+    r->term++;
+    r->vote = r->options.id;
+    r->meta_dirty = true;
+    raft__persist(r);
+    r->vote_op = r->meta_op;
+    r->grants[0] = r->options.id;
+    r->grant_count = 1;
+    ask_for_votes(r, RAFT_VOTE);
+}
+
+void raft__count_votes(struct raft *r)
+{
+    size_t majority = raft_config_majority(&r->config);
+    size_t count = 0;
+    for (size_t i = 0; i < r->grant_count; i++)
+        count += raft_config_votes(&r->config, r->grants[i]);
+    if (count < majority)
+        return;
+    if (r->role == RAFT_PRECANDIDATE) {
+        stand_for_real(r);
+        raft__count_votes(r); /* One vote may be enough. */
+    } else if (r->done_op >= r->vote_op) {
+        raft__become_leader(r);
+    }
+}
+
+void raft__stand(struct raft *r, bool by_transfer)
+{
+    raft__reset_election(r);
+    r->by_transfer = by_transfer;
+    if (by_transfer) {
+        stand_for_real(r);
+        raft__count_votes(r);
+        return;
+    }
+    r->role = RAFT_PRECANDIDATE;
+    r->leader = 0;
+    r->grants[0] = r->options.id;
+    r->grant_count = 1;
+    ask_for_votes(r, RAFT_PREVOTE);
+    raft__count_votes(r);
+}
+
+void raft__tick_follower(struct raft *r)
+{
+    if (r->now_us < r->election_us)
+        return;
+    if (may_stand(r)) {
+        raft__stand(r, false);
+        return;
+    }
+    r->leader = r->role == RAFT_FOLLOWER && r->installing ? r->leader : 0;
+    raft__reset_election(r);
+}
+
+static void add_grant(struct raft *r, uint64_t id)
+{
+    for (size_t i = 0; i < r->grant_count; i++)
+        if (r->grants[i] == id)
+            return;
+    if (r->grant_count < RAFT_MEMBERS_MAX)
+        r->grants[r->grant_count++] = id;
+}
+
+void raft__on_vote_reply(struct raft *r, const struct raft_message *m)
+{
+    bool pre = m->kind == RAFT_PREVOTE_REPLY;
+    bool granted = m->refusal == RAFT_ACCEPTED;
+    if (!granted && m->term > r->term) {
+        raft__become_follower(r, m->term, 0);
+        return;
+    }
+    if (!granted || r->role != (pre ? RAFT_PRECANDIDATE : RAFT_CANDIDATE) ||
+        m->term != r->term + (pre ? 1 : 0))
+        return;
+    add_grant(r, m->from);
+    raft__count_votes(r);
+}
+
+/* --- voters --------------------------------------------------------------- */
+
+static bool is_up_to_date(const struct raft *r, const struct raft_message *m)
+{
+    uint64_t last = raft_log_last(&r->log);
+    uint64_t last_term = raft_log_term(&r->log, last);
+    return m->index_term > last_term ||
+           (m->index_term == last_term && m->index >= last);
+}
+
+/* A leader was heard not long ago: whoever asks has lost it alone, or was
+ * removed and does not know. */
+static bool hears_leader(const struct raft *r)
+{
+    return r->role == RAFT_LEADER ||
+           r->now_us < r->heard_us + r->options.election_us;
+}
+
+void raft__on_vote(struct raft *r,
+                   const struct raft_message *m,
+                   struct raft_message *reply)
+{
+    reply->refusal = RAFT_REFUSED;
+    if (m->term < r->term || (hears_leader(r) && !m->transfer))
+        return;
+    if (m->kind == RAFT_PREVOTE) {
+        if (m->term > r->term && is_up_to_date(r, m)) {
+            reply->refusal = RAFT_ACCEPTED;
+            reply->term = m->term;
+        }
+        return;
+    }
+    if (m->term > r->term)
+        raft__become_follower(r, m->term, 0);
+    if ((r->vote && r->vote != m->from) || !is_up_to_date(r, m) ||
+        r->role != RAFT_FOLLOWER)
+        return;
+    if (r->vote != m->from) {
+        r->vote = m->from;
+        r->meta_dirty = true;
+    }
+    raft__reset_election(r);
+    reply->refusal = RAFT_ACCEPTED;
+}

@@ -1,0 +1,161 @@
+/* Following: taking entries and snapshots from a leader. */
+#include "base/core/panic.h"
+#include "base/replica/raft_state.h"
+
+/* The sender leads at m->term: it is ours now. False when it is of the past. */
+static bool hear_leader(struct raft *r, const struct raft_message *m)
+{
+    if (m->term < r->term)
+        return false;
+    if (r->role == RAFT_LEADER) { /* Two leaders of a term: I1. */
+        r->contradictions++;
+        return false;
+    }
+    if (r->role != RAFT_FOLLOWER)
+        raft__become_follower(r, m->term, m->from);
+    r->leader = m->from;
+    r->heard_us = r->now_us;
+    raft__reset_election(r);
+    return true;
+}
+
+/* --- entries -------------------------------------------------------------- */
+
+static void
+refuse(struct raft *r, const struct raft_message *m, struct raft_message *reply)
+{
+    uint64_t last = raft_log_last(&r->log);
+    reply->refusal = RAFT_REFUSED;
+    reply->index = m->index;
+    reply->hint_index = MIN_OF(last, m->index - 1);
+    reply->hint_term = raft_log_term(&r->log, reply->hint_index);
+}
+
+/* Append what is new of @m's entries; false when that would change what is
+ * committed. */
+static bool take_entries(struct raft *r, const struct raft_message *m)
+{
+    for (size_t i = 0; i < m->entry_count; i++) {
+        const struct raft_entry *e = &m->entries[i];
+        uint64_t index = m->index + 1 + i;
+        struct raft_config config;
+        if (index <= r->log.base_index ||
+            raft_log_term(&r->log, index) == e->term)
+            continue;
+        if (index <= r->commit)
+            return false;
+        if (index <= raft_log_last(&r->log))
+            raft__truncate(r, index);
+        raft_log_append(&r->log, e->term, e->kind, raft_bytes_ref(e->bytes));
+        if (e->kind == RAFT_ENTRY_CONFIG &&
+            raft_config_decode(raft_bytes_slice(e->bytes), &config))
+            raft__adopt_config(r, index, &config);
+    }
+    return true;
+}
+
+static bool
+append(struct raft *r, const struct raft_message *m, struct raft_message *reply)
+{
+    uint64_t end = m->index + m->entry_count;
+    bool known = m->index <= r->log.base_index ||
+                 raft_log_term(&r->log, m->index) == m->index_term;
+    if (m->index > raft_log_last(&r->log) || !known) {
+        if (m->index <= r->commit) {
+            r->contradictions++;
+            return false;
+        }
+        refuse(r, m, reply);
+        return true;
+    }
+    if (!take_entries(r, m)) {
+        r->contradictions++;
+        return false;
+    }
+    raft__set_commit(r, MIN_OF(m->commit, end));
+    reply->index = end;
+    reply->hint_index = end;
+    return true;
+}
+
+bool raft__on_append(struct raft *r,
+                     struct raft_message *m,
+                     struct raft_message *reply,
+                     uint64_t *after)
+{
+    reply->round = m->round;
+    reply->has_entries = m->entry_count > 0;
+    if (!hear_leader(r, m)) {
+        reply->refusal = RAFT_REFUSED;
+        reply->index = m->index;
+        return m->term < r->term;
+    }
+    if (r->installing || r->config.count == 0) {
+        reply->refusal = r->installing ? RAFT_BUSY : RAFT_NEED_SNAPSHOT;
+        *after = 0;
+        return true;
+    }
+    if (!append(r, m, reply))
+        return false;
+    /* A heartbeat does not wait for the disk: it tells what is there now. */
+    if (m->entry_count == 0) {
+        if (reply->refusal == RAFT_ACCEPTED)
+            reply->index = MIN_OF(reply->index, r->stored);
+        *after = 0;
+    }
+    return true;
+}
+
+/* --- snapshots ------------------------------------------------------------ */
+
+static void take_chunk(struct raft *r, struct raft_message *m)
+{
+    struct raft_action *a = raft__act(r, RAFT_DO_CHUNK);
+    a->index = m->index;
+    a->term = m->index_term;
+    a->offset = m->offset;
+    a->data = m->data;
+    m->data = BUF_INIT;
+    r->in_index = m->index;
+    r->in_term = m->index_term;
+    r->in_offset = m->offset + a->data.len;
+    if (m->last) {
+        uint64_t op = a->op;
+        a = raft__act(r, RAFT_DO_INSTALL);
+        a->index = m->index;
+        a->term = m->index_term;
+        a->op = op;
+        r->installing = true;
+    }
+}
+
+bool raft__on_snapshot(struct raft *r,
+                       struct raft_message *m,
+                       struct raft_message *reply,
+                       uint64_t *after)
+{
+    reply->index = m->index;
+    if (!hear_leader(r, m)) {
+        reply->refusal = RAFT_REFUSED;
+        return m->term < r->term;
+    }
+    if (r->installing) {
+        reply->refusal = RAFT_BUSY;
+        *after = 0;
+        return true;
+    }
+    if (m->index <= r->commit) {
+        reply->hint_index = m->index; /* Nothing in it is new. */
+        return true;
+    }
+    if (m->offset == 0 ||
+        (m->index == r->in_index && m->index_term == r->in_term &&
+         m->offset == r->in_offset))
+        take_chunk(r, m);
+    else if (m->index != r->in_index || m->index_term != r->in_term)
+        r->in_offset = 0;
+    reply->offset = r->in_offset;
+    if (r->installing)
+        reply->refusal = RAFT_BUSY;
+    return true;
+}

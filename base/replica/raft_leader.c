@@ -1,0 +1,516 @@
+/* Leading: feeding followers, counting copies, barriers, hand-over. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/replica/raft_state.h"
+
+struct raft_progress *raft__peer(struct raft *r, uint64_t id)
+{
+    for (size_t i = 0; i < r->peer_count; i++)
+        if (r->peers[i].id == id)
+            return &r->peers[i];
+    return NULL;
+}
+
+/* --- feeding -------------------------------------------------------------- */
+
+/* How many entries from @next on fit into one message; at least one. */
+static size_t entries_that_fit(const struct raft *r, uint64_t next)
+{
+    uint64_t last = raft_log_last(&r->log);
+    uint64_t end = next;
+    while (end < last && raft_log_bytes(&r->log, next - 1, end + 1) <=
+                             r->options.append_bytes_max)
+        end++;
+    return (size_t)(end - next + 1);
+}
+
+static void
+send_append(struct raft *r, const struct raft_progress *p, size_t count)
+{
+    struct raft_message *m = raft__send(r, RAFT_APPEND, p->id, 0);
+    /* To one that gets a snapshot, entry 0 is all that can be named. */
+    uint64_t before = p->feed == RAFT_FEED_SNAPSHOT ? 0 : p->next - 1;
+    m->index = before;
+    m->index_term = before ? raft_log_term(&r->log, before) : 0;
+    m->commit = r->commit;
+    m->round = r->round;
+    m->entries = raft_log_copy(&r->log, p->next, count);
+    m->entry_count = count;
+}
+
+static void send_chunk(struct raft *r, struct raft_progress *p)
+{
+    struct raft_message *m = raft__send(r, RAFT_SNAPSHOT, p->id, 0);
+    m->index = r->snapshot_index;
+    m->index_term = r->snapshot_term;
+    m->offset = p->snapshot_offset;
+    p->inflight = 1;
+}
+
+static void begin_snapshot(struct raft *r, struct raft_progress *p)
+{
+    p->feed = RAFT_FEED_SNAPSHOT;
+    p->snapshot_offset = 0;
+    send_chunk(r, p);
+}
+
+/* Ask whether the logs agree before @p->next. */
+static void probe(struct raft *r, struct raft_progress *p)
+{
+    p->inflight = 0;
+    if (p->next - 1 < r->log.base_index) {
+        begin_snapshot(r, p);
+        return;
+    }
+    p->feed = RAFT_FEED_PROBE;
+    send_append(r, p, 0);
+}
+
+static uint64_t unanswered_bytes(const struct raft *r,
+                                 const struct raft_progress *p)
+{
+    uint64_t from = MAX_OF(p->match, r->log.base_index);
+    return p->next - 1 > from ? raft_log_bytes(&r->log, from, p->next - 1) : 0;
+}
+
+static void feed(struct raft *r, struct raft_progress *p)
+{
+    if (p->feed != RAFT_FEED_PIPELINE)
+        return;
+    while (p->next <= raft_log_last(&r->log) &&
+           p->inflight < r->options.inflight_max &&
+           unanswered_bytes(r, p) < r->options.inflight_bytes_max) {
+        size_t count;
+        if (p->next - 1 < r->log.base_index) {
+            begin_snapshot(r, p);
+            return;
+        }
+        count = entries_that_fit(r, p->next);
+        send_append(r, p, count);
+        p->next += count;
+        p->inflight++;
+    }
+}
+
+void raft__feed_all(struct raft *r)
+{
+    for (size_t i = 0; i < r->peer_count; i++)
+        feed(r, &r->peers[i]);
+}
+
+static void send_heartbeat(struct raft *r, struct raft_progress *p)
+{
+    if (p->feed == RAFT_FEED_PROBE || p->next - 1 < r->log.base_index) {
+        if (p->feed != RAFT_FEED_SNAPSHOT) {
+            probe(r, p);
+            return;
+        }
+    }
+    if (p->feed == RAFT_FEED_SNAPSHOT && p->inflight == 0)
+        send_chunk(r, p); /* Is it installed yet? */
+    send_append(r, p, 0);
+}
+
+static void send_heartbeats(struct raft *r)
+{
+    for (size_t i = 0; i < r->peer_count; i++)
+        send_heartbeat(r, &r->peers[i]);
+    r->heartbeat_us = r->now_us + r->options.heartbeat_us;
+}
+
+/* --- majorities ----------------------------------------------------------- */
+
+static int compare_u64(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* The greatest value that a majority of the voters has reached. */
+static uint64_t reached(const struct raft *r,
+                        uint64_t own,
+                        uint64_t (*value)(const struct raft_progress *))
+{
+    uint64_t v[RAFT_MEMBERS_MAX];
+    size_t n = 0;
+    if (raft_config_votes(&r->config, r->options.id))
+        v[n++] = own;
+    for (size_t i = 0; i < r->peer_count; i++)
+        if (raft_config_votes(&r->config, r->peers[i].id))
+            v[n++] = value(&r->peers[i]);
+    if (n == 0)
+        return 0;
+    qsort(v, n, sizeof(v[0]), compare_u64);
+    return v[n - raft_config_majority(&r->config)];
+}
+
+static uint64_t match_of(const struct raft_progress *p)
+{
+    return p->match;
+}
+
+static uint64_t round_of(const struct raft_progress *p)
+{
+    return p->round;
+}
+
+static uint64_t heard_of(const struct raft_progress *p)
+{
+    return p->heard_us;
+}
+
+/* --- barriers ------------------------------------------------------------- */
+
+static void check_round(struct raft *r);
+
+static void start_round(struct raft *r)
+{
+    /* What earlier terms committed is known only once this one has. */
+    if (r->round_wanted <= r->round || r->round > r->round_done ||
+        r->commit < r->first_index)
+        return;
+    r->round++;
+    r->round_index = r->commit;
+    send_heartbeats(r);
+    check_round(r);
+}
+
+static void check_round(struct raft *r)
+{
+    if (r->round_done == r->round || reached(r, r->round, round_of) < r->round)
+        return;
+    r->round_done = r->round;
+    r->done_index = r->round_index;
+    start_round(r);
+}
+
+uint64_t raft_barrier(struct raft *r, uint64_t now_us)
+{
+    PRE(r->role == RAFT_LEADER);
+    r->now_us = now_us;
+    /* One that has begun may have been answered before this call. */
+    r->round_wanted = r->round + 1;
+    start_round(r);
+    raft__persist(r);
+    return r->round_wanted;
+}
+
+uint64_t raft_barrier_done(const struct raft *r)
+{
+    return r->round_done;
+}
+
+uint64_t raft_barrier_index(const struct raft *r)
+{
+    return r->done_index;
+}
+
+/* --- commit --------------------------------------------------------------- */
+
+static void step_down_if_removed(struct raft *r)
+{
+    if (r->commit < r->config_index ||
+        raft_config_votes(&r->config, r->options.id))
+        return;
+    send_heartbeats(r); /* Let them know that it is committed. */
+    raft__become_follower(r, r->term, 0);
+}
+
+void raft__advance_commit(struct raft *r)
+{
+    uint64_t index = reached(r, r->stored, match_of);
+    /* I4: older terms are committed by what follows them, never by count. */
+    if (index <= r->commit || raft_log_term(&r->log, index) != r->term)
+        return;
+    raft__set_commit(r, index);
+    start_round(r);
+    step_down_if_removed(r);
+}
+
+/* --- hand-over ------------------------------------------------------------ */
+
+static void drive_transfer(struct raft *r)
+{
+    const struct raft_progress *p;
+    if (!r->transfer_to || r->transfer_sent)
+        return;
+    p = raft__peer(r, r->transfer_to);
+    if (!p || p->match < raft_log_last(&r->log))
+        return;
+    raft__send(r, RAFT_TIMEOUT_NOW, p->id, 0);
+    r->transfer_sent = true;
+}
+
+static const struct raft_progress *best_voter(const struct raft *r)
+{
+    const struct raft_progress *best = NULL;
+    for (size_t i = 0; i < r->peer_count; i++) {
+        const struct raft_progress *p = &r->peers[i];
+        if (raft_config_votes(&r->config, p->id) &&
+            (!best || p->match > best->match ||
+             (p->match == best->match && p->heard_us > best->heard_us)))
+            best = p;
+    }
+    return best;
+}
+
+int raft_transfer(struct raft *r, uint64_t now_us, uint64_t to, struct err *err)
+{
+    const struct raft_progress *p;
+    r->now_us = now_us;
+    if (r->role != RAFT_LEADER)
+        return err_set(err, ERR_UNAVAILABLE, "not the leader");
+    p = to ? raft__peer(r, to) : best_voter(r);
+    if (!p || !raft_config_votes(&r->config, p->id))
+        return err_set(err, ERR_INVALID, "no other voting member to lead");
+    r->transfer_to = p->id;
+    r->transfer_sent = false;
+    r->transfer_until_us = now_us + r->options.election_us;
+    drive_transfer(r);
+    raft__persist(r);
+    return 0;
+}
+
+/* --- time ----------------------------------------------------------------- */
+
+static void check_quorum(struct raft *r)
+{
+    uint64_t heard = reached(r, r->now_us, heard_of);
+    r->quorum_us = r->now_us + r->options.election_us / 2;
+    if (heard + r->options.election_us < r->now_us)
+        raft__become_follower(r, r->term, 0);
+}
+
+void raft__tick_leader(struct raft *r)
+{
+    if (r->now_us >= r->quorum_us)
+        check_quorum(r);
+    if (r->role != RAFT_LEADER)
+        return;
+    if (r->transfer_to && r->now_us >= r->transfer_until_us)
+        r->transfer_to = 0;
+    if (r->now_us >= r->heartbeat_us)
+        send_heartbeats(r);
+}
+
+/* --- replies -------------------------------------------------------------- */
+
+/* The last entry at or before @index whose term is at most @term: where the
+ * logs may agree. */
+static uint64_t
+last_agreeing(const struct raft *r, uint64_t index, uint64_t term)
+{
+    index = MIN_OF(index, raft_log_last(&r->log));
+    while (index > r->log.base_index && raft_log_term(&r->log, index) > term)
+        index--;
+    return index;
+}
+
+static void on_refused(struct raft *r,
+                       struct raft_progress *p,
+                       const struct raft_message *m)
+{
+    uint64_t agreed;
+    if (p->feed == RAFT_FEED_SNAPSHOT || m->index <= p->match ||
+        (p->feed == RAFT_FEED_PROBE && m->index != p->next - 1))
+        return; /* Answers what was superseded. */
+    agreed =
+        last_agreeing(r, MIN_OF(m->hint_index, m->index - 1), m->hint_term);
+    p->next = MAX_OF(agreed, p->match) + 1;
+    probe(r, p);
+}
+
+static void on_accepted(struct raft *r,
+                        struct raft_progress *p,
+                        const struct raft_message *m)
+{
+    if (m->index > raft_log_last(&r->log)) {
+        r->contradictions++;
+        return;
+    }
+    p->match = MAX_OF(p->match, m->index);
+    if (m->has_entries && p->inflight && p->feed == RAFT_FEED_PIPELINE)
+        p->inflight--;
+    if (p->feed == RAFT_FEED_PROBE) {
+        p->feed = RAFT_FEED_PIPELINE;
+        p->inflight = 0;
+    }
+    p->next = MAX_OF(p->next, p->match + 1);
+    /* Everything sent has arrived: no count can be wrong any more. */
+    if (p->feed == RAFT_FEED_PIPELINE && m->hint_index + 1 == p->next)
+        p->inflight = 0;
+    raft__advance_commit(r);
+}
+
+void raft__on_append_reply(struct raft *r, const struct raft_message *m)
+{
+    struct raft_progress *p = raft__peer(r, m->from);
+    if (r->role != RAFT_LEADER || m->term != r->term || !p)
+        return;
+    p->heard_us = r->now_us;
+    p->round = MAX_OF(p->round, m->round);
+    switch (m->refusal) {
+    case RAFT_ACCEPTED: on_accepted(r, p, m); break;
+    case RAFT_REFUSED: on_refused(r, p, m); break;
+    case RAFT_BUSY: break;
+    case RAFT_NEED_SNAPSHOT:
+        if (p->feed != RAFT_FEED_SNAPSHOT)
+            begin_snapshot(r, p);
+        break;
+    }
+    if (r->role != RAFT_LEADER)
+        return;
+    check_round(r);
+    feed(r, p);
+    drive_transfer(r);
+}
+
+void raft__on_snapshot_reply(struct raft *r, const struct raft_message *m)
+{
+    struct raft_progress *p = raft__peer(r, m->from);
+    if (r->role != RAFT_LEADER || m->term != r->term || !p)
+        return;
+    p->heard_us = r->now_us;
+    if (p->feed != RAFT_FEED_SNAPSHOT)
+        return;
+    p->inflight = 0;
+    if (m->hint_index) { /* It has all of it. */
+        p->match = MAX_OF(p->match, m->hint_index);
+        p->next = p->match + 1;
+        probe(r, p);
+        raft__advance_commit(r);
+    } else if (m->refusal == RAFT_ACCEPTED) {
+        p->snapshot_offset = m->offset;
+        send_chunk(r, p);
+    }
+}
+
+void raft_lost(struct raft *r,
+               uint64_t now_us,
+               uint64_t to,
+               enum raft_message_kind kind)
+{
+    struct raft_progress *p = raft__peer(r, to);
+    r->now_us = now_us;
+    if (r->role != RAFT_LEADER || !p)
+        return;
+    if (kind == RAFT_SNAPSHOT && p->feed == RAFT_FEED_SNAPSHOT)
+        p->inflight = 0;
+    if (kind == RAFT_APPEND && p->feed == RAFT_FEED_PIPELINE) {
+        p->feed = RAFT_FEED_PROBE; /* With the next heartbeat. */
+        p->next = p->match + 1;
+        p->inflight = 0;
+    }
+}
+
+/* --- beginning ------------------------------------------------------------ */
+
+void raft__sync_peers(struct raft *r)
+{
+    struct raft_progress old[RAFT_MEMBERS_MAX];
+    size_t old_count = r->peer_count;
+    memcpy(old, r->peers, sizeof(old));
+    r->peer_count = 0;
+    for (size_t i = 0; i < r->config.count; i++) {
+        uint64_t id = r->config.members[i].id;
+        struct raft_progress *p;
+        if (id == r->options.id)
+            continue;
+        p = &r->peers[r->peer_count++];
+        *p = (struct raft_progress){.id = id,
+                                    .next = raft_log_last(&r->log) + 1,
+                                    .heard_us = r->now_us,
+                                    .feed = RAFT_FEED_PROBE};
+        for (size_t k = 0; k < old_count; k++)
+            if (old[k].id == id)
+                *p = old[k];
+    }
+}
+
+void raft__become_leader(struct raft *r)
+{
+    r->role = RAFT_LEADER;
+    r->leader = r->options.id;
+    r->transfer_to = 0;
+    r->round_wanted = r->round_done = r->round;
+    r->peer_count = 0;
+    raft__sync_peers(r);
+    for (size_t i = 0; i < r->peer_count; i++)
+        r->peers[i].feed = RAFT_FEED_PIPELINE; /* Most logs agree. */
+    raft_log_append(&r->log, r->term, RAFT_ENTRY_NOOP,
+                    raft_bytes_new(SLICE_EMPTY));
+    r->first_index = raft_log_last(&r->log);
+    r->quorum_us = r->now_us + r->options.election_us;
+    raft__persist(r);
+    raft__feed_all(r);
+    send_heartbeats(r);
+}
+
+/* --- proposals ------------------------------------------------------------ */
+
+bool raft_may_propose(const struct raft *r)
+{
+    return r->role == RAFT_LEADER && !r->transfer_to;
+}
+
+uint64_t raft_propose(struct raft *r,
+                      uint64_t now_us,
+                      struct raft_bytes *const *commands,
+                      size_t count)
+{
+    uint64_t first = raft_log_last(&r->log) + 1;
+    PRE(raft_may_propose(r));
+    r->now_us = now_us;
+    for (size_t i = 0; i < count; i++)
+        raft_log_append(&r->log, r->term, RAFT_ENTRY_COMMAND, commands[i]);
+    raft__persist(r);
+    raft__feed_all(r);
+    return first;
+}
+
+int raft_change(struct raft *r,
+                uint64_t now_us,
+                const struct raft_config *config,
+                uint64_t *index,
+                struct err *err)
+{
+    struct buf bytes = BUF_INIT;
+    r->now_us = now_us;
+    if (!raft_may_propose(r))
+        return err_set(err, ERR_UNAVAILABLE, "not the leader");
+    /* Without an entry of this term, a change of an earlier leader that did not
+     * survive could be taken for one that did. */
+    if (r->config_index > r->commit || r->commit < r->first_index)
+        return err_set(err, ERR_BUSY, "another change of members is under way");
+    if (!raft_config_one_step(&r->config, config) ||
+        raft_config_voter_count(config) == 0)
+        return err_set(err, ERR_INVALID, "only one voter changes at a time");
+    raft_config_encode(config, &bytes);
+    raft_log_append(&r->log, r->term, RAFT_ENTRY_CONFIG,
+                    raft_bytes_new(buf_slice(&bytes)));
+    buf_close(&bytes);
+    *index = raft_log_last(&r->log);
+    raft__adopt_config(r, *index, config);
+    raft__persist(r);
+    raft__feed_all(r);
+    return 0;
+}
+
+bool raft_peer(const struct raft *r,
+               uint64_t id,
+               uint64_t *match,
+               uint64_t *heard_us)
+{
+    if (r->role != RAFT_LEADER)
+        return false;
+    for (size_t i = 0; i < r->peer_count; i++) {
+        if (r->peers[i].id != id)
+            continue;
+        *match = r->peers[i].match;
+        *heard_us = r->peers[i].heard_us;
+        return true;
+    }
+    return false;
+}

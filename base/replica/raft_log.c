@@ -1,0 +1,162 @@
+/* The table of entries in memory. */
+#include "base/replica/raft_log.h"
+
+#include <string.h>
+
+#include "base/core/panic.h"
+
+struct raft_bytes *raft_bytes_new(struct slice s)
+{
+    struct raft_bytes *b = mem_alloc(sizeof(*b) + s.len);
+    b->refs = 1;
+    b->len = s.len;
+    if (s.len)
+        memcpy(b->data, s.data, s.len);
+    return b;
+}
+
+struct raft_bytes *raft_bytes_ref(struct raft_bytes *b)
+{
+    b->refs++;
+    return b;
+}
+
+void raft_bytes_unref(struct raft_bytes *b)
+{
+    PRE(b->refs > 0);
+    if (--b->refs == 0)
+        mem_free(b);
+}
+
+void raft_log_init(struct raft_log *l, uint64_t index, uint64_t term)
+{
+    *l = (struct raft_log){.base_index = index, .base_term = term};
+}
+
+static struct raft_entry *at(const struct raft_log *l, uint64_t index)
+{
+    return &l->entries[l->begin + (size_t)(index - l->base_index - 1)];
+}
+
+static bool holds(const struct raft_log *l, uint64_t index)
+{
+    return index > l->base_index && index <= raft_log_last(l);
+}
+
+static void drop_all(struct raft_log *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        raft_bytes_unref(l->entries[l->begin + i].bytes);
+    l->count = 0;
+    l->begin = 0;
+}
+
+void raft_log_close(struct raft_log *l)
+{
+    drop_all(l);
+    mem_free(l->entries);
+    *l = (struct raft_log){0};
+}
+
+const struct raft_entry *raft_log_get(const struct raft_log *l, uint64_t index)
+{
+    return holds(l, index) ? at(l, index) : NULL;
+}
+
+uint64_t raft_log_term(const struct raft_log *l, uint64_t index)
+{
+    if (index == l->base_index)
+        return l->base_term;
+    return holds(l, index) ? at(l, index)->term : 0;
+}
+
+static uint64_t end_of(const struct raft_log *l, uint64_t index)
+{
+    return index == l->base_index ? l->base_bytes : at(l, index)->end_bytes;
+}
+
+uint64_t raft_log_bytes(const struct raft_log *l, uint64_t from, uint64_t to)
+{
+    PRE(from >= l->base_index);
+    PRE(from <= to && to <= raft_log_last(l));
+    return end_of(l, to) - end_of(l, from);
+}
+
+/* Room for one more behind the last: move down when half of the table has been
+ * dropped, else grow. */
+static void make_room(struct raft_log *l)
+{
+    if (l->begin + l->count < l->cap)
+        return;
+    if (l->begin > l->cap / 2) {
+        memmove(l->entries, l->entries + l->begin,
+                l->count * sizeof(*l->entries));
+        l->begin = 0;
+        return;
+    }
+    l->cap = l->cap ? l->cap * 2 : 64;
+    l->entries = mem_realloc(l->entries, l->cap * sizeof(*l->entries));
+}
+
+void raft_log_append(struct raft_log *l,
+                     uint64_t term,
+                     enum raft_entry_kind kind,
+                     struct raft_bytes *bytes)
+{
+    uint64_t end =
+        end_of(l, raft_log_last(l)) + bytes->len + RAFT_ENTRY_OVERHEAD_BYTES;
+    make_room(l);
+    l->entries[l->begin + l->count] =
+        (struct raft_entry){term, kind, bytes, end};
+    l->count++;
+}
+
+void raft_log_truncate(struct raft_log *l, uint64_t index)
+{
+    PRE(index > l->base_index);
+    while (raft_log_last(l) >= index) {
+        raft_bytes_unref(at(l, raft_log_last(l))->bytes);
+        l->count--;
+    }
+}
+
+void raft_log_drop_prefix(struct raft_log *l, uint64_t index)
+{
+    size_t drop = (size_t)(index - l->base_index);
+    PRE(holds(l, index));
+    l->base_term = at(l, index)->term;
+    l->base_bytes = at(l, index)->end_bytes;
+    for (size_t i = 0; i < drop; i++)
+        raft_bytes_unref(l->entries[l->begin + i].bytes);
+    l->base_index = index;
+    l->begin += drop;
+    l->count -= drop;
+}
+
+void raft_log_reset(struct raft_log *l, uint64_t index, uint64_t term)
+{
+    drop_all(l);
+    l->base_index = index;
+    l->base_term = term;
+}
+
+struct raft_entry *
+raft_log_copy(const struct raft_log *l, uint64_t index, size_t count)
+{
+    struct raft_entry *copy;
+    if (count == 0)
+        return NULL;
+    PRE(holds(l, index) && holds(l, index + count - 1));
+    copy = mem_alloc(count * sizeof(*copy));
+    memcpy(copy, at(l, index), count * sizeof(*copy));
+    for (size_t i = 0; i < count; i++)
+        raft_bytes_ref(copy[i].bytes);
+    return copy;
+}
+
+void raft_entries_free(struct raft_entry *entries, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        raft_bytes_unref(entries[i].bytes);
+    mem_free(entries);
+}

@@ -1,0 +1,193 @@
+/* A replicated state machine: commands that a majority of the cell has on disk
+ * are applied on every member in one order.
+ *
+ * A cell has one to five voting members; one is legal and the default of a
+ * machine alone. Its heart is Raft (Ongaro & Ousterhout, "In Search of an
+ * Understandable Consensus Algorithm", USENIX ATC 2014, and Ongaro's thesis) as
+ * a pure step function, raft.h; this module gives it a disk (log.h,
+ * snapshot.h), peers (base/rpc) and a clock.
+ *
+ *     replica_open(w, server, &machine, &opts, &r, &err)
+ *     replica_propose(r, command, &reply, &err)     on the leader
+ *     replica_read_barrier(r, &err)                 then read the machine
+ *     replica_close(r)
+ *
+ * Outcomes. A proposal that ends with ERR_UNAVAILABLE, ERR_DEADLINE or
+ * ERR_CANCELLED may yet be applied, unless replica_not_leader() says that it
+ * was refused: whoever retries must let the machine recognise a command by its
+ * client and number.
+ *
+ * Threads: one loop, that of the fiber that opened it; every call, and every
+ * call of the machine, is made there.
+ */
+#ifndef BASE_REPLICA_REPLICA_H
+#define BASE_REPLICA_REPLICA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/slice.h"
+
+struct buf;
+struct replica;
+struct rpc_security;
+struct rpc_server;
+struct world;
+
+#define REPLICA_MEMBERS_MAX 9 /* Voting and learning ones together. */
+/* A command is small: bulk belongs into files. */
+#define REPLICA_COMMAND_BYTES_MAX ((size_t)1 << 20)
+
+/* --- the machine -------------------------------------------------------- */
+
+/* What is replicated. The functions are called in the order of the log, one at
+ * a time, and must give the same on every member: no clock, no chance, no I/O.
+ * What they need of these comes inside the command. */
+struct replica_machine {
+    void *ctx;
+
+    /* Execute @command, entry @index of the log, and append the answer for the
+     * proposer to @reply. A command that is refused is answered so in @reply:
+     * there is no failing here. Does not park. */
+    void (*apply)(void *ctx,
+                  uint64_t index,
+                  struct slice command,
+                  struct buf *reply);
+
+    /* Append the whole state to @out. Does not park. The module adds checksums,
+     * writes and ships it. */
+    void (*save)(void *ctx, struct buf *out);
+
+    /* Replace the state by what save() wrote; @image empty: by the initial
+     * state. ERR_CORRUPT when it is not one. Does not park. */
+    int (*load)(void *ctx, struct slice image, struct err *err);
+
+    /* This member begins (@leading) or ceases to lead, at @term. On beginning,
+     * all entries of earlier terms have been applied. Does not park: start a
+     * fiber for what does. May be NULL. */
+    void (*lead)(void *ctx, bool leading, uint64_t term);
+};
+
+/* --- life ---------------------------------------------------------------- */
+
+#define REPLICA_METHOD 90
+
+struct replica_member {
+    uint64_t id;         /* Not 0; never used again for another machine. */
+    const char *address; /* Where its rpc server listens. */
+    bool voting;         /* False: a learner, that copies and does not count. */
+};
+
+/* Zeros give the defaults. */
+struct replica_options {
+    const char *name;      /* Of the cell: peers of another refuse; copied. */
+    const char *directory; /* Of this member alone; made if missing. */
+    uint64_t id;           /* Of this member. */
+    /* The cell's first members, the same on each of them; used only when the
+     * directory is empty, copied. None: join later, by replica_add() on the
+     * leader. */
+    const struct replica_member *members;
+    size_t member_count;
+    const struct rpc_security *security; /* For calls to peers; borrowed. */
+    /* Id of its method on @server: another for each cell that a process is a
+     * member of, the same on all members. Default REPLICA_METHOD. */
+    uint32_t method;
+    uint32_t election_ms;        /* Shortest silence of a leader before
+                                    an election; default 300. */
+    uint32_t heartbeat_ms;       /* Default 50. */
+    uint64_t snapshot_log_bytes; /* Log since the last snapshot before the next;
+                                    default 16 MiB. */
+};
+
+/* Open the member, recover its state from @opts->directory into @machine
+ * (copied; its ctx borrowed) and add its methods to @server, which must not
+ * listen yet. Parks. *@out is owned. Errors: ERR_CORRUPT (the disk is damaged:
+ * says what and where; nothing was changed), ERR_INVALID (the directory belongs
+ * to another member or cell), ERR_BUSY (another process has it), ERR_IO. */
+MUST_CHECK int replica_open(struct world *w,
+                            struct rpc_server *server,
+                            const struct replica_machine *machine,
+                            const struct replica_options *opts,
+                            struct replica **out,
+                            struct err *err);
+
+/* Stop: proposals that wait end with ERR_CANCELLED; a leader first hands over
+ * if it can do so within an election's time. Parks. PRE: the server does not
+ * listen any more. NULL is allowed. */
+void replica_close(struct replica *r);
+
+/* --- use ----------------------------------------------------------------- */
+
+/* Have @command executed by the cell; the answer is appended to @reply, which
+ * may be NULL. Many at once are committed as a group. Parks. Errors:
+ * ERR_UNAVAILABLE (not the leader, or no majority), ERR_TOOBIG, ERR_BUSY (too
+ * many wait), ERR_FULL or ERR_IO (this member's disk; it steps down),
+ * ERR_DEADLINE, ERR_CANCELLED. */
+MUST_CHECK int replica_propose(struct replica *r,
+                               struct slice command,
+                               struct buf *reply,
+                               struct err *err);
+
+/* Wait until the machine here has everything that was committed before the
+ * call: what is read of it then is linearizable. Many at once share one round
+ * of the cell. Parks. Errors: as replica_propose(). */
+MUST_CHECK int replica_read_barrier(struct replica *r, struct err *err);
+
+/* --- membership; on the leader ------------------------------------------- */
+
+/* Add @m: as a learner first, which becomes a voter, if @m says so, once it has
+ * caught up. Parks until that is committed. Errors: as replica_propose();
+ * ERR_EXISTS, ERR_INVALID, ERR_BUSY (another change is under way). */
+MUST_CHECK int
+replica_add(struct replica *r, const struct replica_member *m, struct err *err);
+/* Remove member @id, maybe this one, which then steps down. Parks. */
+MUST_CHECK int replica_remove(struct replica *r, uint64_t id, struct err *err);
+/* Let member @id lead; 0: whichever is best. Parks until this one follows. */
+MUST_CHECK int
+replica_transfer(struct replica *r, uint64_t id, struct err *err);
+
+/* --- state ---------------------------------------------------------------- */
+
+enum replica_role {
+    REPLICA_FOLLOWER,
+    REPLICA_CANDIDATE,
+    REPLICA_LEADER
+};
+
+struct replica_status {
+    enum replica_role role;
+    uint64_t id;
+    uint64_t term;
+    uint64_t leader_id;       /* 0: not known. */
+    char leader_address[256]; /* "" when not known. */
+    uint64_t last_index;      /* Of the log. */
+    uint64_t commit_index;
+    uint64_t applied_index;
+    uint64_t snapshot_index;
+    size_t member_count;
+
+    struct {
+        uint64_t id;
+        bool voting;
+        char address[256];
+        uint64_t match_index; /* Known on the leader; else 0. */
+        bool reachable;       /* As of the last heartbeats; leader. */
+    } members[REPLICA_MEMBERS_MAX];
+};
+
+void replica_get_status(const struct replica *r, struct replica_status *out);
+
+/* True when this member leads and may serve: see machine.lead. */
+bool replica_is_leader(const struct replica *r);
+
+/* The answer of a server to a client that came to a follower: ERR_UNAVAILABLE
+ * whose text carries the leader's address, which replica_leader_hint() finds.
+ */
+MUST_CHECK int replica_not_leader(const struct replica *r, struct err *err);
+/* The address in an error of replica_not_leader(), into @out; false if there is
+ * none. */
+bool replica_leader_hint(const struct err *err, char *out, size_t out_bytes);
+
+#endif /* BASE_REPLICA_REPLICA_H */

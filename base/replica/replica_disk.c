@@ -1,0 +1,209 @@
+/* The disk's fiber: does what the core asked for in order, many operations in
+ * one write and one sync, and tells the core what is done.
+ *
+ * A full disk is waited for: meanwhile the member neither leads nor stands, and
+ * promises nothing. Any other failure is for good: what a failed sync has left
+ * behind nobody knows, so the member goes silent until it is started anew.
+ */
+#include "base/core/panic.h"
+#include "base/replica/replica_state.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/world.h"
+
+#define RETRY_FULL_US 200000
+/* Of silence, before a mark vouches for the log's end. */
+#define MARK_AFTER_NS UINT64_C(50000000)
+#define GROUP_MAX     1024
+
+/* --- queue ---------------------------------------------------------------- */
+
+void replica__queue_disk(struct replica *r, struct raft_action *a)
+{
+    if (r->queue_count == r->queue_cap) {
+        size_t cap = r->queue_cap ? r->queue_cap * 2 : 64;
+        struct raft_action *queue = mem_alloc(cap * sizeof(*queue));
+        for (size_t i = 0; i < r->queue_count; i++)
+            queue[i] = r->queue[(r->queue_head + i) % r->queue_cap];
+        mem_free(r->queue);
+        r->queue = queue;
+        r->queue_cap = cap;
+        r->queue_head = 0;
+    }
+    r->queue[(r->queue_head + r->queue_count++) % r->queue_cap] = *a;
+    if (r->disk_idle)
+        fiber_wake(r->disk);
+}
+
+static struct raft_action *queued(struct replica *r, size_t i)
+{
+    return &r->queue[(r->queue_head + i) % r->queue_cap];
+}
+
+static void dequeue(struct replica *r, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        raft_action_close(queued(r, i));
+    r->queue_head = (r->queue_head + count) % r->queue_cap;
+    r->queue_count -= count;
+}
+
+int replica__await_stored(struct replica *r, uint64_t op, struct err *err)
+{
+    struct replica_wait w = {.token = op, .err = err};
+    if (op <= r->done_op)
+        return 0;
+    if (r->failed)
+        return err_copy(err, &r->failure);
+    replica__enqueue(&r->stored, &w);
+    return replica__await(&w);
+}
+
+/* --- work ----------------------------------------------------------------- */
+
+/* One trip to the thread pool: a group of the log's operations, or a chunk. */
+struct trip {
+    struct replica *replica;
+    struct replica_log_op *ops;
+    size_t count;
+    const struct raft_action *chunk;
+    struct err err;
+    int rc;
+};
+
+static void make_trip(void *arg)
+{
+    struct trip *t = arg;
+    struct replica *r = t->replica;
+    if (t->chunk)
+        t->rc = snapshot_put_chunk(r->world, r->directory, t->chunk->offset,
+                                   buf_slice(&t->chunk->data), &t->err);
+    else
+        t->rc = replica_log_write(r->log, t->ops, t->count, &t->err);
+}
+
+static void mark(void *arg)
+{
+    struct replica *r = arg;
+    replica_log_mark(r->log);
+}
+
+static bool log_op(const struct raft_action *a, struct replica_log_op *op)
+{
+    *op = (struct replica_log_op){.term = a->term,
+                                  .vote = a->vote,
+                                  .index = a->index,
+                                  .entries = a->entries,
+                                  .entry_count = a->entry_count};
+    switch (a->kind) {
+    case RAFT_DO_META: op->kind = REPLICA_LOG_META; return true;
+    case RAFT_DO_APPEND: op->kind = REPLICA_LOG_APPEND; return true;
+    case RAFT_DO_RESET: op->kind = REPLICA_LOG_RESET; return true;
+    case RAFT_DO_COMPACT: op->kind = REPLICA_LOG_COMPACT; return true;
+    case RAFT_DO_CHUNK:
+    case RAFT_DO_INSTALL:
+    case RAFT_DO_SEND: break;
+    }
+    return false;
+}
+
+/* Do what the queue begins with; returns how many actions that were. */
+static size_t run_group(struct replica *r, struct trip *t)
+{
+    struct replica_log_op ops[64];
+    t->ops = ops;
+    while (t->count < ARRAY_LEN(ops) && t->count < r->queue_count &&
+           log_op(queued(r, t->count), &ops[t->count]))
+        t->count++;
+    if (t->count == 0)
+        t->chunk = queued(r, 0);
+    if (t->chunk)
+        mutex_lock(&r->files);
+    offload(make_trip, t);
+    if (t->chunk)
+        mutex_unlock(&r->files);
+    return t->chunk ? 1 : t->count;
+}
+
+static void on_done(struct replica *r, size_t count)
+{
+    r->done_op = queued(r, count - 1)->op;
+    dequeue(r, count);
+    raft_stored(r->raft, replica__now_us(r), r->done_op);
+    while (r->stored.first && r->stored.first->token <= r->done_op)
+        replica__finish(r->stored.first, 0);
+    replica__pump(r);
+}
+
+static void on_failure(struct replica *r, const struct err *err)
+{
+    r->failed = true;
+    r->failure = *err;
+    err_wrap(&r->failure, "the disk of member %llu failed",
+             (unsigned long long)r->id);
+    raft_set_stuck(r->raft, replica__now_us(r), true);
+    replica__fail_all(&r->stored, err->code, r->failure.text);
+    replica__pump(r);
+}
+
+static void wait_for_space(struct replica *r)
+{
+    raft_set_stuck(r->raft, replica__now_us(r), true);
+    r->failure = (struct err){.code = ERR_FULL};
+    replica__pump(r);
+    world_sleep_us(r->world, RETRY_FULL_US);
+}
+
+static void run_next(struct replica *r)
+{
+    struct trip t = {.replica = r};
+    size_t count;
+    if (queued(r, 0)->kind == RAFT_DO_INSTALL) {
+        r->install = *queued(r, 0);
+        r->queue_head = (r->queue_head + 1) % r->queue_cap;
+        r->queue_count--;
+        fiber_wake(r->applier);
+        return;
+    }
+    count = run_group(r, &t);
+    if (t.rc == 0) {
+        if (r->failure.code == ERR_FULL) {
+            r->failure.code = 0;
+            raft_set_stuck(r->raft, replica__now_us(r), false);
+        }
+        on_done(r, count);
+    } else if (t.rc == ERR_FULL) {
+        wait_for_space(r);
+    } else {
+        on_failure(r, &t.err);
+    }
+}
+
+static void idle(struct replica *r)
+{
+    uint64_t until = world_mono_ns(r->world) + MARK_AFTER_NS;
+    r->disk_idle = true;
+    while (!r->closing && r->queue_count == 0 && fiber_park_until(until))
+        ;
+    if (!r->closing && r->queue_count == 0 && !r->failed) {
+        offload(mark, r);
+        while (!r->closing && r->queue_count == 0)
+            fiber_park();
+    }
+    r->disk_idle = false;
+}
+
+void replica__run_disk(void *arg)
+{
+    struct replica *r = arg;
+    while (!r->closing) {
+        if (r->failed && r->queue_count)
+            dequeue(r, r->queue_count);
+        if (r->queue_count)
+            run_next(r);
+        else
+            idle(r);
+    }
+    while (r->queue_count)
+        dequeue(r, 1);
+}

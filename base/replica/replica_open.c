@@ -1,0 +1,316 @@
+/* A member's directory: made, locked, read.
+ *
+ *     LOCK              held by the process that has it open
+ *     member            whose it is: "QRMEMBER" version:le32 crc:le32 of the
+ *                       rest, id:le64, the cell's name
+ *     snapshot-INDEX    snapshot.h
+ *     log/              log.h
+ *
+ * `member` is written last: without it, the rest is an attempt that did not
+ * finish.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/core/coding.h"
+#include "base/core/crc32c.h"
+#include "base/core/panic.h"
+#include "base/replica/replica_state.h"
+#include "base/runtime/world.h"
+
+#define MEMBER_MAGIC     "QRMEMBER"
+#define MEMBER_VERSION   1
+#define MEMBER_HEADER    ((size_t)24)
+#define MEMBER_BYTES_MAX 4096
+
+static void path_in(const struct replica *r, const char *name, struct buf *out)
+{
+    buf_clear(out);
+    buf_printf(out, "%s/%s", r->directory, name);
+}
+
+/* --- directories ---------------------------------------------------------- */
+
+/* Make @path and what is above it. */
+static int make_path(struct world *w, const char *path, struct err *err)
+{
+    struct file_info info;
+    char *above;
+    const char *slash = strrchr(path, '/');
+    int rc;
+    if (world_stat(w, path, &info, NULL) == 0)
+        return 0;
+    if (slash && slash != path) {
+        above = mem_strndup(path, (size_t)(slash - path));
+        rc = make_path(w, above, err);
+        mem_free(above);
+        if (rc)
+            return rc;
+    }
+    rc = world_mkdir(w, path, err);
+    if (rc == ERR_EXISTS)
+        return 0;
+    if (rc == 0) {
+        above = slash && slash != path
+                    ? mem_strndup(path, (size_t)(slash - path))
+                    : mem_strdup(slash ? "/" : ".");
+        rc = world_sync_dir(w, above, err);
+        mem_free(above);
+    }
+    return rc;
+}
+
+/* --- whose it is ---------------------------------------------------------- */
+
+static int write_member(struct replica *r, struct err *err)
+{
+    struct buf bytes = BUF_INIT;
+    struct buf from = BUF_INIT;
+    struct buf to = BUF_INIT;
+    struct slice part;
+    struct file *f;
+    int rc;
+    buf_append(&bytes, MEMBER_MAGIC, 8);
+    buf_put_le32(&bytes, MEMBER_VERSION);
+    buf_put_le32(&bytes, 0);
+    buf_put_le64(&bytes, r->id);
+    buf_append_str(&bytes, r->name);
+    put_le32(bytes.data + 12, crc32c(bytes.data + 16, bytes.len - 16));
+    part = buf_slice(&bytes);
+    path_in(r, "member.new", &from);
+    path_in(r, "member", &to);
+    rc = file_open(r->world, buf_cstr(&from),
+                   FILE_WRITE | FILE_CREATE | FILE_TRUNCATE, &f, err);
+    if (rc == 0) {
+        rc = file_write_at(f, 0, &part, 1, err);
+        if (rc == 0)
+            rc = file_sync(f, err);
+        file_close(f);
+    }
+    if (rc == 0)
+        rc = world_rename(r->world, buf_cstr(&from), buf_cstr(&to), err);
+    if (rc == 0)
+        rc = world_sync_dir(r->world, r->directory, err);
+    buf_close(&bytes);
+    buf_close(&from);
+    buf_close(&to);
+    return rc;
+}
+
+static int
+check_member_bytes(const struct replica *r, struct slice bytes, struct err *err)
+{
+    const char *p = bytes.data;
+    struct slice name;
+    if (bytes.len < MEMBER_HEADER || memcmp(p, MEMBER_MAGIC, 8) != 0 ||
+        get_le32(p + 12) != crc32c(p + 16, bytes.len - 16))
+        return err_set(err, ERR_CORRUPT, "%s/member is damaged", r->directory);
+    if (get_le32(p + 8) != MEMBER_VERSION)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "%s/member: format %u, newest known is %d", r->directory,
+                       get_le32(p + 8), MEMBER_VERSION);
+    name = slice_sub(bytes, MEMBER_HEADER, bytes.len);
+    if (get_le64(p + 16) == r->id && slice_eq_str(name, r->name))
+        return 0;
+    return err_set(err, ERR_INVALID,
+                   "%s belongs to member %" PRIu64 " of cell \"%.*s\", not to "
+                   "member %" PRIu64 " of \"%s\"",
+                   r->directory, get_le64(p + 16), SLICE_ARG(name), r->id,
+                   r->name);
+}
+
+/* *@found: it is there and ours. */
+static int read_member(struct replica *r, bool *found, struct err *err)
+{
+    char bytes[MEMBER_BYTES_MAX];
+    struct buf path = BUF_INIT;
+    struct file *f;
+    size_t got;
+    int rc;
+    *found = false;
+    path_in(r, "member", &path);
+    rc = file_open(r->world, buf_cstr(&path), FILE_READ, &f, err);
+    buf_close(&path);
+    if (rc == ERR_NOTFOUND)
+        return 0;
+    if (rc)
+        return rc;
+    rc = file_read_at(f, 0, bytes, sizeof(bytes), &got, err);
+    file_close(f);
+    if (rc == 0)
+        rc = check_member_bytes(r, slice_make(bytes, got), err);
+    *found = rc == 0;
+    return rc;
+}
+
+/* --- making one ----------------------------------------------------------- */
+
+static int first_config(const struct replica_options *opts,
+                        struct raft_config *out,
+                        struct err *err)
+{
+    memset(out, 0, sizeof(*out));
+    for (size_t i = 0; i < opts->member_count; i++) {
+        const struct replica_member *m = &opts->members[i];
+        struct raft_member member = {.id = m->id, .voting = m->voting};
+        if (m->id == 0 || strlen(m->address) >= RAFT_ADDRESS_BYTES ||
+            raft_config_find(out, m->id))
+            return err_set(err, ERR_INVALID,
+                           "members: id %" PRIu64 " with address \"%s\"", m->id,
+                           m->address);
+        memcpy(member.address, m->address, strlen(m->address));
+        if (!raft_config_put(out, &member))
+            return err_set(err, ERR_INVALID, "more than %d members",
+                           RAFT_MEMBERS_MAX);
+    }
+    return 0;
+}
+
+/* The first members begin as if entry 1 of term 1 had named them; one that
+ * joins later begins with nothing. */
+static int make_member(struct replica *r,
+                       const struct replica_options *opts,
+                       struct err *err)
+{
+    struct replica_log_options log = {.world = r->world,
+                                      .directory = r->log_directory};
+    struct snapshot_info info = {0};
+    int rc = first_config(opts, &info.config, err);
+    if (rc == 0)
+        rc = make_path(r->world, r->log_directory, err);
+    info.index = info.term = opts->member_count ? 1 : 0;
+    if (rc == 0)
+        rc = replica_log_create(&log, info.index, info.term, err);
+    if (rc == 0)
+        rc = snapshot_write(r->world, r->directory, &info, SLICE_EMPTY, err);
+    if (rc == 0)
+        rc = write_member(r, err);
+    return rc;
+}
+
+/* --- reading it ----------------------------------------------------------- */
+
+static int
+read_snapshot(struct replica *r, struct snapshot_info *info, struct err *err)
+{
+    struct buf image = BUF_INIT;
+    bool found;
+    uint64_t index;
+    int rc = snapshot_find(r->world, r->directory, &found, &index, err);
+    if (rc == 0 && !found)
+        rc = err_set(err, ERR_CORRUPT, "%s: no snapshot", r->directory);
+    if (rc == 0)
+        rc = snapshot_load(r->world, r->directory, index, info, &image, err);
+    if (rc == 0)
+        rc = r->machine.load(r->machine.ctx, buf_slice(&image), err);
+    if (rc == 0)
+        snapshot_drop_older(r->world, r->directory, index);
+    buf_close(&image);
+    return rc;
+}
+
+/* Bring the log's entries in line with the snapshot they follow. */
+static int align(struct replica *r,
+                 struct raft_log *l,
+                 const struct snapshot_info *info,
+                 struct err *err)
+{
+    struct replica_log_op reset = {
+        .kind = REPLICA_LOG_RESET, .index = info->index, .term = info->term};
+    if (l->base_index > info->index)
+        return err_set(err, ERR_CORRUPT,
+                       "%s: the log begins behind %" PRIu64
+                       ", the snapshot ends at %" PRIu64,
+                       r->directory, l->base_index, info->index);
+    if (raft_log_last(l) >= info->index &&
+        raft_log_term(l, info->index) == info->term) {
+        if (info->index > l->base_index)
+            raft_log_drop_prefix(l, info->index);
+        return 0;
+    }
+    /* The snapshot was installed and the power went before the log was told:
+     * what it holds is of the past. */
+    raft_log_reset(l, info->index, info->term);
+    return replica_log_write(r->log, &reset, 1, err);
+}
+
+/* The entries of @l, which is closed. */
+static struct raft_entry *take_entries(struct raft_log *l, size_t *count)
+{
+    struct raft_entry *entries = raft_log_copy(l, l->base_index + 1, l->count);
+    *count = l->count;
+    raft_log_close(l);
+    return entries;
+}
+
+static void make_core(struct replica *r,
+                      const struct replica_options *opts,
+                      struct replica_log_state *state,
+                      const struct snapshot_info *info)
+{
+    uint64_t heartbeat_ms = opts->heartbeat_ms ? opts->heartbeat_ms : 50;
+    struct raft_options core = {.id = r->id,
+                                .election_us = r->election_us,
+                                .heartbeat_us = heartbeat_ms * 1000,
+                                .seed = world_random(r->world)};
+    struct raft_stable stable = {.snapshot_index = info->index,
+                                 .snapshot_term = info->term,
+                                 .config = &info->config};
+    uint64_t last =
+        raft_log_term(&state->entries, raft_log_last(&state->entries));
+    stable.term = MAX_OF(state->term, last);
+    stable.vote = stable.term == state->term ? state->vote : 0;
+    stable.entries = take_entries(&state->entries, &stable.entry_count);
+    r->raft = raft_new(&core, &stable, replica__now_us(r));
+    r->applied = info->index;
+}
+
+static int
+read_all(struct replica *r, const struct replica_options *opts, struct err *err)
+{
+    struct replica_log_options log = {.world = r->world,
+                                      .directory = r->log_directory};
+    struct replica_log_state state;
+    struct snapshot_info info;
+    int rc = read_snapshot(r, &info, err);
+    if (rc == 0)
+        rc = replica_log_open(&log, &r->log, &state, err);
+    if (rc)
+        return rc;
+    rc = align(r, &state.entries, &info, err);
+    if (rc == 0) {
+        make_core(r, opts, &state, &info);
+    } else {
+        raft_log_close(&state.entries);
+        replica_log_close(r->log);
+        r->log = NULL;
+    }
+    return rc;
+}
+
+int replica__recover(struct replica *r,
+                     const struct replica_options *opts,
+                     struct err *err)
+{
+    struct buf path = BUF_INIT;
+    bool found = false;
+    int rc = make_path(r->world, r->directory, err);
+    if (rc)
+        return rc;
+    path_in(r, "LOCK", &path);
+    rc = file_lock(r->world, buf_cstr(&path), &r->lock, err);
+    buf_close(&path);
+    if (rc)
+        return rc;
+    rc = read_member(r, &found, err);
+    if (rc == 0 && !found)
+        rc = make_member(r, opts, err);
+    if (rc == 0)
+        rc = read_all(r, opts, err);
+    if (rc) {
+        err_wrap(err, "cell %s, member %" PRIu64, r->name, r->id);
+        file_unlock(r->lock);
+        r->lock = NULL;
+    }
+    return rc;
+}

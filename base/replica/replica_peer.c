@@ -1,0 +1,314 @@
+/* The other members: connections, messages out and in. */
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/replica/message.h"
+#include "base/replica/replica_state.h"
+#include "base/rpc/remote.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/world.h"
+
+#define CHUNK_BYTES    ((size_t)1 << 20)
+#define CONNECT_NS     UINT64_C(1000000000)
+#define BACKOFF_US     20000
+#define BACKOFF_US_MAX 500000
+/* A follower whose disk is slow is waited for; one that is gone is found by the
+ * connection or by its silence. */
+#define CALL_TIMEOUT_US 10000000
+
+/* --- connections ---------------------------------------------------------- */
+
+static void back_off(struct replica *r, uint64_t *us)
+{
+    uint64_t half = *us / 2;
+    uint64_t wait = half + world_random(r->world) % (half + 1);
+    (void)fiber_park_until(world_mono_ns(r->world) + wait * 1000);
+    *us = MIN_OF(*us * 2, BACKOFF_US_MAX);
+}
+
+static void keep_connection(struct replica_peer *p, struct rpc_channel *c)
+{
+    p->channel = c;
+    while (!p->broken && !p->gone)
+        fiber_park();
+    p->broken = false;
+    p->channel = NULL;
+    rpc_channel_free(c); /* Calls on it end with an error first. */
+}
+
+static void connect_once(struct replica_peer *p, uint64_t *backoff_us)
+{
+    struct rpc_channel *c;
+    int rc;
+    fiber_set_deadline(world_mono_ns(p->replica->world) + CONNECT_NS);
+    rc = rpc_connect(p->address, &c, NULL);
+    fiber_set_deadline(0);
+    if (rc == 0) {
+        *backoff_us = BACKOFF_US;
+        keep_connection(p, c);
+    } else if (!p->gone) {
+        back_off(p->replica, backoff_us);
+    }
+}
+
+static void forget_peer(struct replica *r, struct replica_peer *p)
+{
+    size_t i = 0;
+    while (r->peers[i] != p)
+        i++;
+    r->peers[i] = r->peers[--r->peer_count];
+    mem_free(p);
+    if (r->closer)
+        fiber_wake(r->closer);
+}
+
+static void run_peer(void *arg)
+{
+    struct replica_peer *p = arg;
+    uint64_t backoff_us = BACKOFF_US;
+    while (!p->gone)
+        connect_once(p, &backoff_us);
+    forget_peer(p->replica, p);
+}
+
+static void stop_peer(struct replica_peer *p)
+{
+    if (p->gone)
+        return;
+    p->gone = true;
+    fiber_cancel(p->fiber);
+    fiber_wake(p->fiber);
+}
+
+static void start_peer(struct replica *r, const struct raft_member *m)
+{
+    struct replica_peer *p = mem_zalloc(1, sizeof(*p));
+    p->replica = r;
+    p->id = m->id;
+    memcpy(p->address, m->address, sizeof(p->address));
+    r->peers[r->peer_count++] = p;
+    p->fiber = fiber_start(r->loop, "replica peer", run_peer, p);
+    fiber_detach(p->fiber);
+}
+
+static struct replica_peer *find_peer(const struct replica *r, uint64_t id)
+{
+    for (size_t i = 0; i < r->peer_count; i++)
+        if (r->peers[i]->id == id && !r->peers[i]->gone)
+            return r->peers[i];
+    return NULL;
+}
+
+void replica__sync_peers(struct replica *r)
+{
+    const struct raft_config *c = raft_members(r->raft);
+    for (size_t i = 0; i < r->peer_count; i++) {
+        const struct raft_member *m = raft_config_find(c, r->peers[i]->id);
+        if (!m || strcmp(m->address, r->peers[i]->address) != 0)
+            stop_peer(r->peers[i]);
+    }
+    for (size_t i = 0; i < c->count && !r->closing; i++)
+        if (c->members[i].id != r->id && !find_peer(r, c->members[i].id) &&
+            r->peer_count < ARRAY_LEN(r->peers))
+            start_peer(r, &c->members[i]);
+}
+
+/* --- messages out --------------------------------------------------------- */
+
+/* Heap; in the replica's list until its fiber ends. */
+struct replica_send {
+    struct replica_send *next;
+    struct replica_send *prev;
+    struct replica *replica;
+    struct fiber *fiber;
+    struct raft_message message;
+    uint64_t after_op;
+};
+
+/* One trip to the thread pool for a chunk of the newest snapshot. */
+struct chunk_read {
+    struct replica *replica;
+    struct raft_message *message;
+    int rc;
+};
+
+static void read_chunk(void *arg)
+{
+    struct chunk_read *t = arg;
+    struct raft_message *m = t->message;
+    t->rc =
+        snapshot_read_chunk(t->replica->world, t->replica->directory, m->index,
+                            m->offset, CHUNK_BYTES, &m->data, &m->last, NULL);
+}
+
+static int fill_chunk(struct replica *r, struct raft_message *m)
+{
+    struct chunk_read t = {r, m, 0};
+    mutex_lock(&r->files);
+    offload(read_chunk, &t);
+    mutex_unlock(&r->files);
+    return t.rc;
+}
+
+static int
+call_peer(struct replica *r, const struct raft_message *m, struct buf *reply)
+{
+    struct rpc_call_options opts = {.timeout_us = CALL_TIMEOUT_US};
+    struct replica_peer *p = find_peer(r, m->to);
+    struct rpc_channel *c = p ? p->channel : NULL;
+    struct buf body = BUF_INIT;
+    struct buf attachment = BUF_INIT;
+    int rc = ERR_UNAVAILABLE;
+    if (c) {
+        message_encode(r->cell, m, &body, &attachment);
+        rc = rpc_call(c, r->method, &opts, buf_slice(&body),
+                      buf_slice(&attachment), reply, NULL, NULL);
+    }
+    buf_close(&body);
+    buf_close(&attachment);
+    p = find_peer(r, m->to);
+    if (c && rc == ERR_UNAVAILABLE && p && p->channel == c) {
+        p->broken = true;
+        fiber_wake(p->fiber);
+    }
+    return rc;
+}
+
+static void take_reply(struct replica *r,
+                       const struct raft_message *sent,
+                       struct slice bytes)
+{
+    struct raft_message reply, none;
+    uint64_t cell, after;
+    if (message_decode(bytes, SLICE_EMPTY, &cell, &reply, NULL) == 0 &&
+        cell == r->cell && reply.from == sent->to && reply.to == r->id &&
+        raft_message_is_reply(reply.kind)) {
+        bool more =
+            raft_receive(r->raft, replica__now_us(r), &reply, &none, &after);
+        INVARIANT(!more);
+    } else {
+        raft_lost(r->raft, replica__now_us(r), sent->to, sent->kind);
+    }
+    raft_message_close(&reply);
+}
+
+static void exchange(struct replica_send *s)
+{
+    struct replica *r = s->replica;
+    struct raft_message *m = &s->message;
+    struct buf reply = BUF_INIT;
+    int rc = replica__await_stored(r, s->after_op, NULL);
+    if (rc == 0 && m->kind == RAFT_SNAPSHOT)
+        rc = fill_chunk(r, m);
+    if (rc == 0)
+        rc = call_peer(r, m, &reply);
+    if (rc == 0)
+        take_reply(r, m, buf_slice(&reply));
+    else
+        raft_lost(r->raft, replica__now_us(r), m->to, m->kind);
+    buf_close(&reply);
+    if (!r->closing)
+        replica__pump(r);
+}
+
+static void run_send(void *arg)
+{
+    struct replica_send *s = arg;
+    struct replica *r = s->replica;
+    if (!r->closing)
+        exchange(s);
+    raft_message_close(&s->message);
+    if (s->prev)
+        s->prev->next = s->next;
+    else
+        r->sends = s->next;
+    if (s->next)
+        s->next->prev = s->prev;
+    mem_free(s);
+    if (r->closer)
+        fiber_wake(r->closer);
+}
+
+void replica__send(struct replica *r, struct raft_action *a)
+{
+    struct replica_send *s = mem_zalloc(1, sizeof(*s));
+    s->replica = r;
+    s->message = a->message;
+    s->after_op = a->op;
+    s->next = r->sends;
+    if (s->next)
+        s->next->prev = s;
+    r->sends = s;
+    s->fiber = fiber_start(r->loop, "replica send", run_send, s);
+    fiber_detach(s->fiber);
+}
+
+void replica__stop_peers(struct replica *r)
+{
+    r->closer = fiber_self();
+    for (struct replica_send *s = r->sends; s; s = s->next)
+        fiber_cancel(s->fiber);
+    while (r->sends)
+        fiber_park();
+    for (size_t i = 0; i < r->peer_count; i++)
+        stop_peer(r->peers[i]);
+    while (r->peer_count)
+        fiber_park();
+    r->closer = NULL;
+}
+
+/* --- messages in ---------------------------------------------------------- */
+
+static int check_sender(const struct replica *r,
+                        uint64_t cell,
+                        const struct raft_message *m,
+                        struct err *err)
+{
+    if (cell != r->cell)
+        return err_set(err, ERR_DENIED, "a message of another cell than %s",
+                       r->name);
+    if (m->to != r->id || m->from == r->id)
+        return err_set(err, ERR_INVALID,
+                       "a message to member %llu came to member %llu",
+                       (unsigned long long)m->to, (unsigned long long)r->id);
+    if (raft_message_is_reply(m->kind))
+        return err_set(err, ERR_INVALID, "a reply that answers nothing");
+    return r->failed ? err_copy(err, &r->failure) : 0;
+}
+
+static int answer(struct replica *r,
+                  struct raft_message *m,
+                  struct rpc_call *call,
+                  struct err *err)
+{
+    struct raft_message reply;
+    uint64_t after;
+    struct buf none = BUF_INIT;
+    bool sane = raft_receive(r->raft, replica__now_us(r), m, &reply, &after);
+    int rc;
+    replica__pump(r);
+    if (!sane)
+        return err_set(err, ERR_CORRUPT,
+                       "a message that contradicts what is committed");
+    rc = replica__await_stored(r, after, err);
+    if (rc == 0)
+        message_encode(r->cell, &reply, call->reply_body, &none);
+    return rc;
+}
+
+int replica__serve(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct replica *r = ctx;
+    struct raft_message m;
+    uint64_t cell;
+    int rc = message_decode(call->body, call->attachment, &cell, &m, err);
+    if (rc == 0)
+        rc = check_sender(r, cell, &m, err);
+    if (rc == 0 && r->closing)
+        rc = err_set(err, ERR_UNAVAILABLE, "closing");
+    if (rc == 0)
+        rc = answer(r, &m, call, err);
+    raft_message_close(&m);
+    return rc;
+}
