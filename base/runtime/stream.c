@@ -170,6 +170,43 @@ int stream_write(struct stream *s,
     return rc;
 }
 
+static int no_files(const struct stream *s, struct err *err)
+{
+    return err_set(err, ERR_UNSUPPORTED, "%s: no files pass over it", s->peer);
+}
+
+int stream_send_file(struct stream *s, struct file *f, struct err *err)
+{
+    bool done = false;
+    int rc = s->ops->send_file ? 0 : no_files(s, err);
+    PRE(s->loop == loop_self());
+    s->users++;
+    while (rc == 0 && !done) {
+        rc = s->closed ? stream__closed_error(s, err)
+                       : s->ops->send_file(s, f, &done, err);
+        if (rc == 0 && !done)
+            rc = s->ops->wait(s, STREAM_WRITING, err);
+    }
+    stream__drop(s);
+    return rc;
+}
+
+int stream_receive_file(struct stream *s, struct file **out, struct err *err)
+{
+    int rc = s->ops->receive_file ? 0 : no_files(s, err);
+    PRE(s->loop == loop_self());
+    *out = NULL;
+    s->users++;
+    while (rc == 0 && !*out) {
+        rc = s->closed ? stream__closed_error(s, err)
+                       : s->ops->receive_file(s, out, err);
+        if (rc == 0 && !*out)
+            rc = s->ops->wait(s, STREAM_READING, err);
+    }
+    stream__drop(s);
+    return rc;
+}
+
 const char *stream_peer(const struct stream *s)
 {
     return s->peer;

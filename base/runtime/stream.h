@@ -76,6 +76,18 @@ MUST_CHECK int stream_write(struct stream *s,
                             size_t part_count,
                             struct err *err);
 
+/* Pass the open file @f to the process at the other end of a Unix socket, which
+ * takes it with stream_receive_file() at the same place of the stream: one byte
+ * goes with it. @f stays the caller's. Parks. ERR_UNSUPPORTED: not over this
+ * stream. */
+struct file;
+MUST_CHECK int
+stream_send_file(struct stream *s, struct file *f, struct err *err);
+/* *@out is owned. Parks. Errors: ERR_CORRUPT (no file came), ERR_CLOSED,
+ * ERR_UNSUPPORTED. */
+MUST_CHECK int
+stream_receive_file(struct stream *s, struct file **out, struct err *err);
+
 /* The other side, for messages. Borrowed. */
 const char *stream_peer(const struct stream *s);
 /* Does it stay within this machine: loopback, a Unix socket, the simulation? */

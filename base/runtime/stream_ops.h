@@ -34,6 +34,14 @@ struct stream_ops {
                  size_t skip,
                  size_t *done,
                  struct err *err);
+    /* Pass an open file; *@done false: there is no room yet. NULL: it cannot.
+     */
+    int (*send_file)(struct stream *s,
+                     struct file *f,
+                     bool *done,
+                     struct err *err);
+    /* *@out stays NULL while there is nothing. NULL: it cannot. */
+    int (*receive_file)(struct stream *s, struct file **out, struct err *err);
     /* Park until reading or writing may do something, or the stream is closed.
      * Wakes may be spurious. */
     int (*wait)(struct stream *s, enum stream_side side, struct err *err);

@@ -156,6 +156,15 @@ int world_sync_dir(struct world *w, const char *path, struct err *err)
     return w->ops->sync_dir(w, path, err);
 }
 
+int world_space(struct world *w,
+                const char *path,
+                uint64_t *capacity_bytes,
+                uint64_t *free_bytes,
+                struct err *err)
+{
+    return w->ops->space(w, path, capacity_bytes, free_bytes, err);
+}
+
 static int compare_names(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);

@@ -138,6 +138,14 @@ MUST_CHECK int world_stat(struct world *w,
 MUST_CHECK int
 world_sync_dir(struct world *w, const char *path, struct err *err);
 
+/* How large the disk that holds @path is, and how much of it a file could still
+ * take. Parks. */
+MUST_CHECK int world_space(struct world *w,
+                           const char *path,
+                           uint64_t *capacity_bytes,
+                           uint64_t *free_bytes,
+                           struct err *err);
+
 /* Names in directory @path, sorted, without "." and "..". *@names and each name
  * are owned by the caller: world_names_free(). */
 MUST_CHECK int world_list(struct world *w,

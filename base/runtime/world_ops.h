@@ -64,6 +64,11 @@ struct world_ops {
                 struct file_info *info,
                 struct err *err);
     int (*sync_dir)(struct world *w, const char *path, struct err *err);
+    int (*space)(struct world *w,
+                 const char *path,
+                 uint64_t *capacity_bytes,
+                 uint64_t *free_bytes,
+                 struct err *err);
     /* Unsorted; world.c sorts. */
     int (*list)(struct world *w,
                 const char *path,

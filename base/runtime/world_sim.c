@@ -324,6 +324,7 @@ static const struct world_ops sim_ops = {
     .rmdir = sim__rmdir,
     .stat = sim__stat,
     .sync_dir = sim__sync_dir,
+    .space = sim__space,
     .list = sim__list,
     .lock = sim__lock,
     .unlock = sim__unlock,

@@ -218,6 +218,11 @@ int sim__stat(struct world *w,
               struct file_info *info,
               struct err *err);
 int sim__sync_dir(struct world *w, const char *path, struct err *err);
+int sim__space(struct world *w,
+               const char *path,
+               uint64_t *capacity_bytes,
+               uint64_t *free_bytes,
+               struct err *err);
 int sim__list(struct world *w,
               const char *path,
               char ***names,

@@ -96,6 +96,25 @@ int sim__sync_dir(struct world *base, const char *path, struct err *err)
     return outcome(errnum, "sync directory", path, err);
 }
 
+/* What an endless disk says that it is. */
+#define ENDLESS_BYTES (UINT64_C(1) << 40)
+
+int sim__space(struct world *base,
+               const char *path,
+               uint64_t *capacity_bytes,
+               uint64_t *free_bytes,
+               struct err *err)
+{
+    struct sim_world *w = sim_world(base);
+    uint64_t used = w->disk.used_bytes;
+    int rc = sim__begin(w, SIM_READ, "space", path, err);
+    if (rc)
+        return rc;
+    *capacity_bytes = w->disk.bytes_max ? w->disk.bytes_max : ENDLESS_BYTES;
+    *free_bytes = *capacity_bytes - MIN_OF(used, *capacity_bytes);
+    return 0;
+}
+
 int sim__list(struct world *base,
               const char *path,
               char ***names,

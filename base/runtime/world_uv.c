@@ -108,6 +108,7 @@ static const struct world_ops real_ops = {
     .rmdir = real_rmdir,
     .stat = real_stat,
     .sync_dir = real_sync_dir,
+    .space = real_space,
     .list = real_list,
     .lock = real_lock,
     .unlock = real_unlock,

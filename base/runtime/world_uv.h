@@ -43,6 +43,10 @@ void real_file_advise(struct file *f,
                       uint64_t len,
                       enum file_advice advice);
 void real_file_close(struct file *f);
+/* For passing it to another process: the descriptor, borrowed, and a file for
+ * one that came, which it owns from then on. */
+int real_file_descriptor(const struct file *f);
+struct file *real_file_adopt(struct world *w, int fd, const char *path);
 
 /* world_uv_names.c */
 int real_rename(struct world *w,
@@ -57,6 +61,11 @@ int real_stat(struct world *w,
               struct file_info *info,
               struct err *err);
 int real_sync_dir(struct world *w, const char *path, struct err *err);
+int real_space(struct world *w,
+               const char *path,
+               uint64_t *capacity_bytes,
+               uint64_t *free_bytes,
+               struct err *err);
 int real_list(struct world *w,
               const char *path,
               char ***names,

@@ -114,6 +114,21 @@ void real_file_close(struct file *base)
     mem_free(f);
 }
 
+int real_file_descriptor(const struct file *f)
+{
+    return ((const struct real_file *)f)->fd;
+}
+
+struct file *real_file_adopt(struct world *w, int fd, const char *path)
+{
+    struct real_file *f = mem_zalloc(1, sizeof(*f));
+    f->base.world = w;
+    f->fd = fd;
+    f->direct = (fcntl(fd, F_GETFL) & O_DIRECT) != 0;
+    f->path = mem_strdup(path);
+    return &f->base;
+}
+
 /* --- reading ----------------------------------------------------------- */
 
 struct io_call {

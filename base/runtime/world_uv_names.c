@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/core/panic.h"
@@ -18,6 +19,7 @@ struct name_call {
     const char *path;
     const char *to;
     struct stat st;
+    struct statvfs space;
     struct name_list names;
     int errnum; /* 0 or what went wrong. */
 };
@@ -141,6 +143,28 @@ int real_sync_dir(struct world *w, const char *path, struct err *err)
     offload(do_sync_dir, &c);
     return c.errnum ? err_set_errno(err, c.errnum, "sync directory %s", path)
                     : 0;
+}
+
+static void do_space(void *arg)
+{
+    struct name_call *c = arg;
+    c->errnum = outcome(statvfs(c->path, &c->space));
+}
+
+int real_space(struct world *w,
+               const char *path,
+               uint64_t *capacity_bytes,
+               uint64_t *free_bytes,
+               struct err *err)
+{
+    struct name_call c = {.path = path};
+    (void)w;
+    offload(do_space, &c);
+    if (c.errnum)
+        return err_set_errno(err, c.errnum, "space on %s", path);
+    *capacity_bytes = (uint64_t)c.space.f_blocks * c.space.f_frsize;
+    *free_bytes = (uint64_t)c.space.f_bavail * c.space.f_frsize;
+    return 0;
 }
 
 static void do_list(void *arg)

@@ -223,6 +223,78 @@ static bool is_local_stream(const struct stream *s)
     return ((const struct uv_sock_stream *)s)->is_local;
 }
 
+/* --- passing files ------------------------------------------------------ */
+
+/* Room for one descriptor in a message, aligned as the system wants it. */
+union control {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+static bool passes_files(const struct stream *s)
+{
+    struct sockaddr_storage a;
+    socklen_t len = sizeof(a);
+    int fd = ((const struct uv_sock_stream *)s)->sock.fd;
+    return getsockname(fd, (struct sockaddr *)&a, &len) == 0 &&
+           a.ss_family == AF_UNIX;
+}
+
+static int
+send_file(struct stream *s, struct file *f, bool *done, struct err *err)
+{
+    char byte = 'F';
+    struct iovec v = {&byte, 1};
+    union control c = {.bytes = {0}};
+    struct msghdr msg = {.msg_iov = &v,
+                         .msg_iovlen = 1,
+                         .msg_control = &c,
+                         .msg_controllen = sizeof(c)};
+    int fd = real_file_descriptor(f);
+    ssize_t n;
+    if (!passes_files(s))
+        return err_set(err, ERR_UNSUPPORTED, "%s: not a Unix socket", s->peer);
+    c.header.cmsg_level = SOL_SOCKET;
+    c.header.cmsg_type = SCM_RIGHTS;
+    c.header.cmsg_len = CMSG_LEN(sizeof(fd));
+    memcpy(CMSG_DATA(&c.header), &fd, sizeof(fd));
+    do {
+        n = sendmsg(stream_sock(s)->fd, &msg, MSG_NOSIGNAL);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0 && errno != EAGAIN)
+        return io_error(s, "pass a file to", err);
+    *done = n > 0;
+    return 0;
+}
+
+static int receive_file(struct stream *s, struct file **out, struct err *err)
+{
+    char byte;
+    struct iovec v = {&byte, 1};
+    union control c = {.bytes = {0}};
+    struct msghdr msg = {.msg_iov = &v,
+                         .msg_iovlen = 1,
+                         .msg_control = &c,
+                         .msg_controllen = sizeof(c)};
+    struct cmsghdr *h;
+    int fd = -1;
+    ssize_t n;
+    do {
+        n = recvmsg(stream_sock(s)->fd, &msg, MSG_CMSG_CLOEXEC);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return errno == EAGAIN ? 0 : io_error(s, "take a file from", err);
+    if (n == 0)
+        return err_set(err, ERR_CLOSED, "%s: the connection ended", s->peer);
+    h = CMSG_FIRSTHDR(&msg);
+    if (!h || h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS ||
+        h->cmsg_len != CMSG_LEN(sizeof(fd)))
+        return err_set(err, ERR_CORRUPT, "%s: passed no file", s->peer);
+    memcpy(&fd, CMSG_DATA(h), sizeof(fd));
+    *out = real_file_adopt(loop_world(s->loop), fd, s->peer);
+    return 0;
+}
+
 /* --- listening --------------------------------------------------------- */
 
 static int
@@ -232,6 +304,8 @@ static void close_listener(struct stream_listener *base);
 static const struct stream_ops uv_stream_ops = {
     .read = read_sock,
     .write = write_sock,
+    .send_file = send_file,
+    .receive_file = receive_file,
     .wait = wait_sock,
     .close = close_stream,
     .free = free_stream,
