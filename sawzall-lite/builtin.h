@@ -129,6 +129,11 @@ enum saw_status saw_convert(struct saw_ctx *ctx,
                             const union saw_slot *args,
                             union saw_slot *result);
 
+/* @data as a string: what is no part of valid UTF-8, and each zero, becomes
+ * U+FFFD. NULL at the memory limit. */
+MUST_CHECK const struct saw_str *saw_string_repair(struct saw_ctx *ctx,
+                                                   struct slice data);
+
 /* The pattern `regex(T, base)` stands for, or NULL when T has none. Borrowed
  * from constants or, if it depends on the base, from @a. */
 const char *saw_regex_for_type(struct arena *a,

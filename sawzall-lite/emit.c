@@ -156,11 +156,26 @@ static int keep(struct saw_run *r, const union saw_slot *args, struct err *err)
     return keep_value(r, row, err);
 }
 
+/* Through a parameter: its type is that of the table. */
+static int emit_given(struct saw_run *r,
+                      const struct saw_emit_site *site,
+                      const union saw_slot *args,
+                      struct err *err)
+{
+    struct saw_emit_site fixed = *site;
+
+    fixed.table = (uint32_t)args[site->arg_count].u;
+    PRE(fixed.table < r->program->pool.table_count);
+    return saw_run_emit(r, &fixed, args, err);
+}
+
 int saw_run_emit(struct saw_run *r,
                  const struct saw_emit_site *site,
                  const union saw_slot *args,
                  struct err *err)
 {
+    if (site->table == SAW_EMIT_TABLE_GIVEN)
+        return emit_given(r, site, args, err);
     switch (r->tables[site->table].route) {
     case SAW_ROUTE_TABLE: return to_table(r, site, args, err);
     case SAW_ROUTE_PRINT: return as_source(r, site, args, err);

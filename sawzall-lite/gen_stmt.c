@@ -157,6 +157,12 @@ static uint32_t table_index(const struct saw_decl *d)
     return (uint32_t)d->table;
 }
 
+/* Is it the table itself, not a parameter that stands for one? */
+static bool is_fixed(const struct saw_decl *d)
+{
+    return d->is_static;
+}
+
 static uint32_t
 emit_site(struct gen *g, struct saw_stmt *s, const struct saw_table_type *t)
 {
@@ -169,11 +175,14 @@ emit_site(struct gen *g, struct saw_stmt *s, const struct saw_table_type *t)
         if (old)
             memcpy(p->emits, old, p->emit_count * sizeof(*old));
     }
-    p->emits[p->emit_count] =
-        (struct saw_emit_site){.table = table_index(s->u.emit.table),
-                               .weighted = s->u.emit.weight != NULL,
-                               .formatted = t->formatted,
-                               .to_file = t->to_file};
+    p->emits[p->emit_count] = (struct saw_emit_site){
+        .table = is_fixed(s->u.emit.table) ? table_index(s->u.emit.table)
+                                           : SAW_EMIT_TABLE_GIVEN,
+        .arg_count = (uint32_t)t->index_count + 1 + (s->u.emit.weight != NULL) +
+                     t->formatted + t->to_file,
+        .weighted = s->u.emit.weight != NULL,
+        .formatted = t->formatted,
+        .to_file = t->to_file};
     return p->emit_count++;
 }
 
@@ -203,7 +212,7 @@ static void emit(struct gen *g, struct saw_stmt *s)
     const struct saw_table_type *t = s->u.emit.table->type->table;
     gen_reg mark = g->next_reg;
     uint32_t n = (uint32_t)t->index_count;
-    gen_reg r = gen_temps(g, n + 4);
+    gen_reg r = gen_temps(g, n + 5);
     gen_reg after = r + n + 1;
     uint32_t i;
 
@@ -214,6 +223,9 @@ static void emit(struct gen *g, struct saw_stmt *s)
         gen_to(g, s->u.emit.indices.at[i], r + i);
     g->at = s->pos;
     formats(g, t->syntax, r, after);
+    after += t->formatted + t->to_file;
+    if (!is_fixed(s->u.emit.table))
+        gen_load_var(g, s->u.emit.table, after);
     g->at = s->pos;
     gen_ak(g, SAW_OP_EMIT, r, emit_site(g, s, t));
     gen_release(g, mark);

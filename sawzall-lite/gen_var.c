@@ -107,9 +107,9 @@ gen_reg gen_load_var(struct gen *g, struct saw_decl *d, gen_reg to)
 {
     const struct saw_function *f = fixed_function(d);
 
-    if (d->type->kind == SAW_TABLE) { /* A table as such has no value. */
+    if (d->type->kind == SAW_TABLE && d->is_static) { /* Its number. */
         to = to == GEN_NO_REG ? gen_temp(g) : to;
-        gen_ak(g, SAW_OP_LOADI, to, 0);
+        gen_ak(g, SAW_OP_LOADI, to, (uint32_t)d->table);
         return to;
     }
     if (f) {

@@ -237,10 +237,15 @@ struct saw_code {
     bool has_value; /* Calls leave a value. */
 };
 
+/* The table is a parameter of the function around the emit. */
+#define SAW_EMIT_TABLE_GIVEN UINT32_MAX
+
 /* Operands of EMIT: registers from `a` on hold the indices, the element, the
- * weight if any, then the formatted element and the formatted file name. */
+ * weight if any, then the formatted element, the formatted file name and the
+ * number of the table, if given. */
 struct saw_emit_site {
-    uint32_t table; /* Among the program's. */
+    uint32_t table;     /* Among the program's. */
+    uint32_t arg_count; /* Registers before the number of the table. */
     bool weighted;
     bool formatted;
     bool to_file;

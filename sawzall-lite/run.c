@@ -299,11 +299,14 @@ column_cells(struct saw_ctx *ctx, const struct saw_row *row, size_t *i)
     return a;
 }
 
+/* A qualifier is any bytes, a string is not: what does not fit is U+FFFD. */
 static const struct saw_str *column_name(struct saw_ctx *ctx,
                                          const struct saw_cell *c)
 {
     size_t len = c->family.len + 1 + c->qualifier.len;
     char *p = saw_alloc(ctx, len);
+    struct slice name = slice_make(p, len);
+    size_t chars;
 
     if (!p)
         return NULL;
@@ -312,7 +315,23 @@ static const struct saw_str *column_name(struct saw_ctx *ctx,
     p[c->family.len] = ':';
     if (c->qualifier.len)
         memcpy(p + c->family.len + 1, c->qualifier.data, c->qualifier.len);
-    return saw_string_count(ctx, slice_make(p, len));
+    if (slice_find_byte(name, '\0') < len || !saw_utf8_check(name, &chars))
+        return saw_string_repair(ctx, name);
+    return saw_string_of(ctx, name, chars);
+}
+
+/* The cells of two columns that have the same name as strings. */
+static struct saw_array *joined_cells(struct saw_ctx *ctx,
+                                      const struct saw_array *a,
+                                      const struct saw_array *b)
+{
+    struct saw_array *both = saw_array_new(ctx, a->len + b->len);
+
+    if (!both)
+        return NULL;
+    memcpy(both->items, a->items, a->len * sizeof(*a->items));
+    memcpy(both->items + a->len, b->items, b->len * sizeof(*b->items));
+    return both;
 }
 
 /* The whole row as a value, for programs that use it as one. */
@@ -329,7 +348,9 @@ fill_columns(struct saw_run *r, const struct saw_row *row, struct saw_map *m)
         bool made;
         struct saw_map_entry *e =
             cells ? saw_map_add(ctx, m, t, name, &made) : NULL;
-        if (!e)
+        if (e && !made)
+            cells = joined_cells(ctx, e->value.a, cells);
+        if (!e || !cells)
             return false;
         e->value.a = cells;
     }

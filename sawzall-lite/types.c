@@ -84,6 +84,33 @@ static bool fields_equal(const struct saw_type *a,
     return true;
 }
 
+static bool columns_equal(const struct saw_field *a,
+                          const struct saw_field *b,
+                          unsigned depth)
+{
+    return slice_eq(a->name, b->name) && equal_at(a->type, b->type, depth + 1);
+}
+
+/* The texts of formats do not matter, that there are some does. */
+static bool tables_equal(const struct saw_table_type *a,
+                         const struct saw_table_type *b,
+                         unsigned depth)
+{
+    size_t i;
+
+    if (!slice_eq(a->kind, b->kind) || a->param != b->param ||
+        a->to_file != b->to_file || a->formatted != b->formatted ||
+        a->index_count != b->index_count || !a->weight.type != !b->weight.type)
+        return false;
+    for (i = 0; i < a->index_count; i++) {
+        if (!columns_equal(&a->indices[i], &b->indices[i], depth))
+            return false;
+    }
+    return columns_equal(&a->element, &b->element, depth) &&
+           (!a->weight.type ||
+            equal_at(a->weight.type, b->weight.type, depth + 1));
+}
+
 static bool
 equal_at(const struct saw_type *a, const struct saw_type *b, unsigned depth)
 {
@@ -102,7 +129,7 @@ equal_at(const struct saw_type *a, const struct saw_type *b, unsigned depth)
     case SAW_FUNCTION:
         return equal_at(a->elem, b->elem, depth + 1) &&
                fields_equal(a, b, false, depth);
-    case SAW_TABLE: return false;
+    case SAW_TABLE: return tables_equal(a->table, b->table, depth);
     case SAW_BOOL:
     case SAW_BYTES:
     case SAW_FINGERPRINT:

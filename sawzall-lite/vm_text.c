@@ -194,10 +194,12 @@ enum saw_status saw_op_char_set(struct saw_ctx *ctx,
         return splice(ctx, s, (size_t)index, (size_t)index + 1, cp, 1, s->len,
                       text);
     }
-    n = value < 0 || value > 0x10ffff ? 0
-                                      : saw_utf8_encode((uint32_t)value, cp);
+    n = value <= 0 || value > 0x10ffff ? 0
+                                       : saw_utf8_encode((uint32_t)value, cp);
     if (n == 0)
-        return saw_undef(ctx, "%lld is not a character", (long long)value);
+        return saw_undef(ctx,
+                         "character value (%lld) is NUL, negative or too large",
+                         (long long)value);
     from = saw_str_offset(s, (size_t)index);
     to = saw_str_offset(s, (size_t)index + 1);
     return splice(ctx, s, from, to, cp, n, s->chars, text);

@@ -116,13 +116,12 @@ static size_t bad_utf8(const char *p, const char *end)
     return beyond ? 4 : 1;
 }
 
-/* What is no part of valid UTF-8 becomes U+FFFD. */
-static enum saw_status
-repair_utf8(struct saw_ctx *ctx, struct slice s, union saw_slot *result)
+const struct saw_str *saw_string_repair(struct saw_ctx *ctx, struct slice s)
 {
     struct buf *b = &ctx->scratch;
     const char *p = s.data;
     const char *end = s.data + s.len;
+
     buf_clear(b);
     while (p < end) {
         size_t n = (unsigned char)*p < 0x80   ? 1
@@ -130,7 +129,7 @@ repair_utf8(struct saw_ctx *ctx, struct slice s, union saw_slot *result)
                    : (unsigned char)*p < 0xf0 ? 3
                                               : 4;
         size_t chars;
-        if (n <= (size_t)(end - p) &&
+        if (*p != '\0' && n <= (size_t)(end - p) &&
             saw_utf8_check(slice_make(p, n), &chars)) {
             buf_append(b, p, n);
             p += n;
@@ -139,7 +138,7 @@ repair_utf8(struct saw_ctx *ctx, struct slice s, union saw_slot *result)
             p += bad_utf8(p, end);
         }
     }
-    return saw_give_text(saw_string_dup(ctx, buf_slice(b)), result);
+    return saw_string_dup(ctx, buf_slice(b));
 }
 
 static enum saw_status
@@ -203,6 +202,6 @@ enum saw_status saw_bytes_to_text(struct saw_ctx *ctx,
     if (c->encoding == SAW_ENCODING_LATIN1)
         return from_latin1(ctx, s, result);
     if (!saw_utf8_check(s, &chars))
-        return repair_utf8(ctx, s, result);
+        return saw_give_text(saw_string_repair(ctx, s), result);
     return saw_give_text(saw_string_of(ctx, s, chars), result);
 }

@@ -6,6 +6,7 @@
  * does: lines over 4095 bytes are split; without files the program runs once on
  * empty input. Errors go to standard error; the exit code is 0 or 1.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,10 +37,12 @@ static int read_path(const char *path, struct buf *out, struct err *err)
     struct stat st;
     size_t n;
 
-    if (!f || fstat(fileno(f), &st) != 0 || S_ISDIR(st.st_mode)) {
-        if (f)
-            fclose(f);
-        return err_set(err, ERR_NOTFOUND, "cannot read %s", path);
+    if (!f)
+        return err_set(err, ERR_NOTFOUND, "can't open %s: %s", path,
+                       strerror(errno));
+    if (fstat(fileno(f), &st) != 0 || S_ISDIR(st.st_mode)) {
+        fclose(f);
+        return err_set(err, ERR_NOTFOUND, "can't read %s", path);
     }
     do {
         n = fread(buf_reserve(out, 65536), 1, 65536, f);
