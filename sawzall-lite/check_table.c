@@ -61,8 +61,8 @@ column(struct saw_checker *c, const struct saw_field_expr *x, const char *what)
     return f;
 }
 
-/* Such a table can be declared and its values printed, but not aggregated: the
- * run that would have to says so. */
+/* Such a table cannot be aggregated. Where that is left to the run it can be
+ * declared, and its values printed: the run that would aggregate says so. */
 static void PRINTF_LIKE(4, 5) refuse(struct saw_checker *c,
                                      struct saw_table_type *t,
                                      struct saw_pos pos,
@@ -74,10 +74,13 @@ static void PRINTF_LIKE(4, 5) refuse(struct saw_checker *c,
 
     if (t->refusal)
         return;
-    buf_printf(&b, "%s:%u: ", pos.source->name, saw_pos_line(pos));
+    if (c->opts->defer_tables)
+        buf_printf(&b, "%s:%u: ", pos.source->name, saw_pos_line(pos));
     va_start(ap, fmt);
     buf_vprintf(&b, fmt, ap);
     va_end(ap);
+    if (!c->opts->defer_tables)
+        saw_error(c->diag, pos, "%s", buf_cstr(&b));
     t->refusal = arena_dup(c->arena, buf_slice(&b)).data;
     buf_close(&b);
 }
@@ -200,10 +203,9 @@ static void element(struct saw_checker *c,
         refuse(c, t, x->element.pos,
                "the element of 'text' must be string or bytes, not %s",
                check_type_text(c, type));
-    if (traits->kind == SAW_TABLE_RECORDIO && type->kind != SAW_STRING &&
-        type->kind != SAW_BYTES && !(type->kind == SAW_TUPLE && type->proto))
+    if (traits->kind == SAW_TABLE_RECORDIO && !saw_kind_is_basic(type->kind))
         refuse(c, t, x->element.pos,
-               "the element of 'recordio' must be string or bytes, not %s",
+               "the element of 'recordio' must be of a basic type, not %s",
                check_type_text(c, type));
     if ((traits->element_ordered && !is_ordered(type)) ||
         (traits->element_addable && !is_addable(type, 0)) ||

@@ -24,7 +24,8 @@ struct saw_table *saw_run_table(struct saw_run *r, uint32_t index)
 {
     struct saw_run_table *t = &r->tables[index];
 
-    if (!t->table && t->route == SAW_ROUTE_TABLE)
+    if (!t->table &&
+        (t->route == SAW_ROUTE_TABLE || t->route == SAW_ROUTE_LINE))
         t->table = saw_table_new(&t->decl, &r->budget);
     return t->table;
 }
@@ -55,6 +56,22 @@ static int to_table(struct saw_run *r,
         saw_value_datum(type->weight.type, args[n + 1], &r->weight);
     return saw_table_emit(table, buf_slice(&r->key), buf_slice(&r->element),
                           buf_slice(&r->weight), r->origin++, err);
+}
+
+/* t[a, 3] = 5: what a table with this one value prints. */
+static int as_line(struct saw_run *r,
+                   const struct saw_emit_site *site,
+                   const union saw_slot *args,
+                   struct err *err)
+{
+    struct saw_table *table = saw_run_table(r, site->table);
+    int rc = to_table(r, site, args, err);
+
+    buf_clear(&r->text);
+    saw_table_print(table, &r->text);
+    saw_table_clear(table);
+    return rc != 0 ? rc
+                   : saw_run_write(r, "/dev/stdout", buf_slice(&r->text), err);
 }
 
 /* emit t["a"][3] <- 5 weight 2; */
@@ -179,6 +196,7 @@ int saw_run_emit(struct saw_run *r,
     switch (r->tables[site->table].route) {
     case SAW_ROUTE_TABLE: return to_table(r, site, args, err);
     case SAW_ROUTE_PRINT: return as_source(r, site, args, err);
+    case SAW_ROUTE_LINE: return as_line(r, site, args, err);
     case SAW_ROUTE_FILE: return to_file(r, site, args, err);
     case SAW_ROUTE_KEEP: return keep(r, args, err);
     }

@@ -23,6 +23,12 @@ static bool listed(const char *list, const char *name)
     return false;
 }
 
+/* Are results of the table asked for? */
+static bool is_listed(const struct saw_run *r, const struct saw_run_table *t)
+{
+    return !r->opts.table_output || listed(r->opts.table_output, t->name);
+}
+
 static enum saw_route route(const struct saw_run *r,
                             const struct saw_run_table *t)
 {
@@ -34,10 +40,12 @@ static enum saw_route route(const struct saw_run *r,
         return SAW_ROUTE_FILE;
     if (!r->opts.table_output)
         return SAW_ROUTE_TABLE;
-    if (!listed(r->opts.table_output, t->name) ||
-        t->traits->kind == SAW_TABLE_COLLECTION ||
-        t->traits->kind == SAW_TABLE_MRCOUNTER)
+    if (!is_listed(r, t) || t->traits->kind == SAW_TABLE_TEXT ||
+        t->traits->kind == SAW_TABLE_RECORDIO)
         return SAW_ROUTE_PRINT;
+    if (t->traits->kind == SAW_TABLE_COLLECTION ||
+        t->traits->kind == SAW_TABLE_MRCOUNTER)
+        return SAW_ROUTE_LINE;
     return SAW_ROUTE_TABLE;
 }
 
@@ -131,7 +139,7 @@ static int check_tables(const struct saw_run *r, struct err *err)
 
     for (i = 0; i < r->program->pool.table_count; i++) {
         const struct saw_run_table *t = &r->tables[i];
-        if (t->route == SAW_ROUTE_TABLE && t->site->type->refusal)
+        if (t->site->type->refusal && is_listed(r, t))
             return err_set(err, ERR_INVALID, "table %s: %s", t->name,
                            t->site->type->refusal);
     }

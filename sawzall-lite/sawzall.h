@@ -46,9 +46,12 @@ struct saw_compile_options {
                         struct buf *text,
                         struct err *err);
     void *ctx;
-    bool restricted;     /* No file, proc, getenv, load: for servers. */
-    bool ignore_undefs;  /* --ignore_undefs. */
-    bool plain_code;     /* Without optimisation: for tests that compare. */
+    bool restricted;    /* No file, proc, getenv, load: for servers. */
+    bool ignore_undefs; /* --ignore_undefs. */
+    bool plain_code;    /* Without optimisation: for tests that compare. */
+    /* A table whose types its kind cannot aggregate is no error: the run says
+     * so, if it is to aggregate it. For runs that print what is emitted. */
+    bool defer_tables;
     unsigned errors_max; /* Printed at most; 0: 200. */
 };
 
@@ -76,6 +79,11 @@ size_t saw_program_columns(const struct saw_program *p,
 void saw_program_dump(const struct saw_program *p, struct buf *out);
 void saw_program_dump_tree(const struct saw_program *p, struct buf *out);
 void saw_program_dump_code(const struct saw_program *p, struct buf *out);
+
+/* The names that are there before any declaration; NULL past the end. */
+const char *saw_predeclared(size_t index);
+/* Append what the predeclared @name is, in two lines; false if it is none. */
+bool saw_explain(struct slice name, struct buf *out);
 
 /* --- running ----------------------------------------------------------- */
 

@@ -228,6 +228,7 @@ int main(int argc, char **argv)
     opts.ignore_undefs = f.ignore_undefs;
     opts.restricted = f.restricted;
     opts.plain_code = f.plain;
+    opts.defer_tables = true;
     opts.errors_max = 1000000;
     rc = read_path(argv[i], &source, &err);
     if (rc == 0)
