@@ -462,6 +462,7 @@ static void statexpr(struct saw_checker *c, struct saw_expr *e)
     unsigned breakables = c->breakables;
 
     c->statexpr = e;
+    c->unit->has_statexpr = true;
     c->loops = c->breakables = 0;
     e->type = &saw_type_incomplete;
     check_stmt(c, e->u.statexpr.body);

@@ -103,6 +103,14 @@ static const struct saw_function *fixed_function(const struct saw_decl *d)
                : NULL;
 }
 
+/* Could it be assigned between its evaluation and the use of its value? By a
+ * function called, or by a ?{ … } in an operand further right. */
+static bool may_change(const struct gen *g, const struct saw_decl *d)
+{
+    return g->u->plain ||
+           (d->assigned && (d->captured || g->u->unit->has_statexpr));
+}
+
 gen_reg gen_load_var(struct gen *g, struct saw_decl *d, gen_reg to)
 {
     const struct saw_function *f = fixed_function(d);
@@ -119,8 +127,7 @@ gen_reg gen_load_var(struct gen *g, struct saw_decl *d, gen_reg to)
     }
     check_defined(g, d);
     if (gen_is_local(g, d)) {
-        /* A function called between here and the use could change it. */
-        if (to == GEN_NO_REG && d->captured && d->assigned)
+        if (to == GEN_NO_REG && may_change(g, d))
             to = gen_temp(g);
         if (to == GEN_NO_REG)
             return d->reg;
