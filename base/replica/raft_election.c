@@ -2,10 +2,22 @@
 #include "base/core/panic.h"
 #include "base/replica/raft_state.h"
 
+/* One whose removal is not committed is still needed: it may be the only one
+ * that has the entry that removes it. */
+static bool is_needed(const struct raft *r)
+{
+    struct raft_config config;
+    if (raft_config_votes(&r->config, r->options.id))
+        return true;
+    if (r->config_index <= r->commit)
+        return false;
+    raft_members_at(r, r->commit, &config);
+    return raft_config_votes(&config, r->options.id);
+}
+
 static bool may_stand(const struct raft *r)
 {
-    return raft_config_votes(&r->config, r->options.id) && !r->stuck &&
-           !r->installing;
+    return !r->stuck && !r->installing && is_needed(r);
 }
 
 /* --- candidates ----------------------------------------------------------- */

@@ -74,7 +74,6 @@ append(struct raft *r, const struct raft_message *m, struct raft_message *reply)
     }
     raft__set_commit(r, MIN_OF(m->commit, end));
     reply->index = end;
-    reply->hint_index = end;
     return true;
 }
 

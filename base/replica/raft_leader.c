@@ -5,6 +5,9 @@
 #include "base/core/panic.h"
 #include "base/replica/raft_state.h"
 
+/* A chunk unanswered for so many elections' time is sent again. */
+#define CHUNK_ELECTIONS 4
+
 struct raft_progress *raft__peer(struct raft *r, uint64_t id)
 {
     for (size_t i = 0; i < r->peer_count; i++)
@@ -47,6 +50,7 @@ static void send_chunk(struct raft *r, struct raft_progress *p)
     m->index_term = r->snapshot_term;
     m->offset = p->snapshot_offset;
     p->inflight = 1;
+    p->chunk_us = r->now_us;
 }
 
 static void begin_snapshot(struct raft *r, struct raft_progress *p)
@@ -108,8 +112,11 @@ static void send_heartbeat(struct raft *r, struct raft_progress *p)
             return;
         }
     }
-    if (p->feed == RAFT_FEED_SNAPSHOT && p->inflight == 0)
-        send_chunk(r, p); /* Is it installed yet? */
+    /* Is it installed yet? Or was a chunk lost without a word? */
+    if (p->feed == RAFT_FEED_SNAPSHOT &&
+        (p->inflight == 0 ||
+         r->now_us >= p->chunk_us + CHUNK_ELECTIONS * r->options.election_us))
+        send_chunk(r, p);
     send_append(r, p, 0);
 }
 
@@ -338,8 +345,9 @@ static void on_accepted(struct raft *r,
         p->inflight = 0;
     }
     p->next = MAX_OF(p->next, p->match + 1);
-    /* Everything sent has arrived: no count can be wrong any more. */
-    if (p->feed == RAFT_FEED_PIPELINE && m->hint_index + 1 == p->next)
+    /* Everything sent is on its disk: if an answer is still missing, it was
+     * lost. */
+    if (p->feed == RAFT_FEED_PIPELINE && p->match + 1 == p->next)
         p->inflight = 0;
     raft__advance_commit(r);
 }

@@ -18,8 +18,8 @@ struct raft_progress {
     uint64_t next;  /* First entry not sent. */
     uint64_t round; /* Newest round of barriers it answered. */
     uint64_t heard_us;
-    uint64_t snapshot_index;
-    uint64_t snapshot_offset;
+    uint64_t snapshot_offset; /* Of the next chunk. */
+    uint64_t chunk_us;        /* When the last one was sent. */
     enum raft_feed feed;
     uint32_t inflight; /* Messages not answered. */
 };

@@ -1,0 +1,314 @@
+/* Raft's promises hold under loss, delay, doubling, cuts, crashes and changes
+ * of members, for every seed; and two mistakes that chance alone hardly finds
+ * stay out for good. */
+#include "tests/unit/replica/raft_cluster.h"
+
+/* --- Storms ----------------------------------------------------------------
+ */
+
+static struct cluster cluster;
+
+static void draw_weather(struct cluster *c)
+{
+    struct rand_gen *r = &c->rand;
+    struct weather *w = &c->weather;
+    w->loss = rand_one_in(r, 2) ? 0 : (unsigned)rand_below(r, 200);
+    w->doubles = rand_one_in(r, 2) ? 0 : (unsigned)rand_below(r, 100);
+    w->delay_us = rand_one_in(r, 3) ? 1 + rand_below(r, 60000) : 3000;
+    w->disk_us = rand_one_in(r, 3) ? 1 + rand_below(r, 100000) : 2000;
+    w->crashes = rand_one_in(r, 3) ? 0 : (unsigned)rand_below(r, 200);
+    w->cuts = rand_one_in(r, 3) ? 0 : (unsigned)rand_below(r, 300);
+    w->proposals = (unsigned)rand_below(r, 300);
+    w->compactions = rand_one_in(r, 2) ? 0 : (unsigned)rand_below(r, 30);
+    w->changes = rand_one_in(r, 2) ? 0 : (unsigned)rand_below(r, 400);
+}
+
+/* Once the storm is over the cell elects, commits and agrees again. */
+static void expect_recovery(struct cluster *c, uint64_t seed)
+{
+    struct node *n = NULL;
+    uint64_t index, term;
+    memset(c->cut_until, 0, sizeof(c->cut_until));
+    c->weather = (struct weather){.delay_us = 2000, .disk_us = 1000};
+    for (int tries = 0; tries < 40; tries++) {
+        run_ms(c, 500);
+        n = find_leader(c);
+        if (n && raft_may_propose(n->raft) &&
+            raft_commit(n->raft) >= c->max_commit)
+            break;
+    }
+    ck_assert_msg(n && raft_may_propose(n->raft), "seed %llu: no leader",
+                  (unsigned long long)seed);
+    index = propose(c, n, 1);
+    term = raft_term(n->raft);
+    run_ms(c, 1000);
+    ck_assert_msg(c->committed_term[index] == term,
+                  "seed %llu: nothing is committed any more",
+                  (unsigned long long)seed);
+    for (size_t i = 0; i < c->count && !c->broken; i++)
+        if (raft_config_find(raft_members(n->raft), i + 1))
+            ck_assert_msg(c->nodes[i].applied >= index,
+                          "seed %llu: member %zu lags behind",
+                          (unsigned long long)seed, i + 1);
+}
+
+static void run_seed(uint64_t seed)
+{
+    struct rand_gen r;
+    size_t count;
+    rand_init(&r, seed);
+    count = 1 + rand_below(&r, NODES_MAX);
+    cluster_init(&cluster, count, 1 + rand_below(&r, count), seed);
+    cluster.append_bytes_max = rand_one_in(&r, 2) ? 0 : 100;
+    for (int i = 0; i < 4 && !cluster.broken; i++) {
+        draw_weather(&cluster);
+        run_ms(&cluster, 1000);
+    }
+    if (!cluster.broken)
+        expect_recovery(&cluster, seed);
+    ck_assert_msg(!cluster.broken, "seed %llu: %s", (unsigned long long)seed,
+                  cluster.broken);
+    cluster_close(&cluster);
+}
+
+static uint64_t seed_count(void)
+{
+    const char *s = getenv("QUARRY_RAFT_SEEDS");
+    return s ? strtoull(s, NULL, 10) : 80;
+}
+
+START_TEST(test_promises_hold_in_storms)
+{
+    uint64_t first = test_seed();
+    uint64_t elections = 0;
+    uint64_t commits = 0;
+    uint64_t barriers = 0;
+    for (uint64_t i = 0; i < seed_count(); i++) {
+        run_seed(first + i);
+        elections += cluster.elections;
+        commits += cluster.max_commit;
+        barriers += cluster.barriers_passed;
+    }
+    printf("%llu seeds: %llu elections, %llu commits, %llu barriers\n",
+           (unsigned long long)seed_count(), (unsigned long long)elections,
+           (unsigned long long)commits, (unsigned long long)barriers);
+    /* The storms must leave something to check. */
+    ck_assert_uint_gt(elections, 2 * seed_count());
+    ck_assert_uint_gt(commits, 50 * seed_count());
+    ck_assert_uint_gt(barriers, 10 * seed_count());
+}
+
+END_TEST
+
+/* --- Directed: figure 8 ------------------------------------------------------
+ */
+
+/* Deliver what is on the wire from one of @from to one of @to (bit sets of
+ * members), if @index is 0 or it is no append or its first entry is @index;
+ * drop the rest. Repeat while new messages come. */
+static void exchange(struct cluster *c, unsigned members, uint64_t index)
+{
+    for (int round = 0; round < 30; round++) {
+        static struct packet wire[256];
+        size_t count = c->wire_count;
+        ck_assert_uint_lt(count, 256);
+        memcpy(wire, c->wire, count * sizeof(wire[0]));
+        c->wire_count = 0;
+        c->now_us += 1000;
+        for (size_t i = 0; i < count; i++) {
+            struct raft_message *m = &wire[i].message;
+            bool wanted = (members >> m->from & 1) && (members >> m->to & 1) &&
+                          (index == 0 || m->entry_count == 0 ||
+                           m->index + m->entry_count <= index);
+            if (wanted)
+                deliver(c, m);
+            else
+                raft_message_close(m);
+        }
+        for (size_t k = 0; k < c->count; k++)
+            if (c->nodes[k].raft)
+                run_disk(c, &c->nodes[k]);
+    }
+}
+
+/* Let time pass without a leader until @n may stand, and elect it by the
+ * members given. */
+static void elect(struct cluster *c, struct node *n, unsigned members)
+{
+    for (int tries = 0; tries < 20 && raft_role(n->raft) != RAFT_LEADER;
+         tries++) {
+        c->now_us += 3 * ELECTION_US;
+        raft_tick(n->raft, c->now_us);
+        pump(c, n);
+        exchange(c, members, 1);
+    }
+    ck_assert_int_eq(raft_role(n->raft), RAFT_LEADER);
+}
+
+#define SET1(a)       (1u << (a))
+#define SET3(a, b, c) (SET1(a) | SET1(b) | SET1(c))
+
+START_TEST(test_an_old_terms_entry_is_not_committed_by_counting_copies)
+{
+    struct cluster *c = &cluster;
+    struct node *s1, *s5;
+    uint64_t index;
+    const struct raft_log *l;
+    cluster_init(c, 5, 5, 1);
+    c->append_bytes_max = 1; /* One entry a message. */
+    for (size_t i = 0; i < 5; i++) {
+        raft_free(c->nodes[i].raft);
+        boot(c, &c->nodes[i]);
+    }
+    s1 = &c->nodes[0];
+    s5 = &c->nodes[4];
+    /* (a) S1 leads; an entry of its reaches S2 alone. */
+    elect(c, s1, SET3(1, 2, 3));
+    exchange(c, SET3(1, 2, 3) | SET3(4, 5, 0), 0);
+    raft_tick(s1->raft, c->now_us += HEARTBEAT_US);
+    pump(c, s1);
+    exchange(c, SET3(1, 2, 3) | SET3(4, 5, 0), 0);
+    index = propose(c, s1, 1);
+    exchange(c, SET1(1) | SET1(2), 0);
+    crash(c, s1, 0);
+    /* (b) S5 leads by S3 and S4, and has another entry there. */
+    elect(c, s5, SET3(3, 4, 5));
+    ck_assert_uint_eq(raft_log_last(raft_entries(s5->raft)), index);
+    crash(c, s5, 0);
+    boot(c, s5);
+    /* (c) S1 is back, leads, and brings its old entry to S3: a majority has
+     * it, its own no-op nobody else. */
+    boot(c, s1);
+    elect(c, s1, SET3(1, 2, 3));
+    for (int i = 0; i < 10; i++) {
+        raft_tick(s1->raft, c->now_us += HEARTBEAT_US);
+        pump(c, s1);
+        exchange(c, SET3(1, 2, 3), index);
+    }
+    l = raft_entries(c->nodes[2].raft);
+    ck_assert_uint_eq(raft_log_term(l, index),
+                      raft_log_term(raft_entries(s1->raft), index));
+    ck_assert_uint_lt(raft_commit(s1->raft), index);
+    /* (d) So S5 may still overwrite it, */
+    crash(c, s1, 0);
+    for (int i = 1; i < 4; i++) {
+        crash(c, &c->nodes[i], 0);
+        boot(c, &c->nodes[i]);
+    }
+    elect(c, s5, SET3(2, 3, 4) | SET1(5));
+    for (int i = 0; i < 20; i++) {
+        raft_tick(s5->raft, c->now_us += HEARTBEAT_US);
+        pump(c, s5);
+        exchange(c, SET3(2, 3, 4) | SET1(5), 0);
+    }
+    /* and commits its own once an entry of its term is. */
+    ck_assert_uint_gt(raft_commit(s5->raft), index);
+    ck_assert_ptr_null(c->broken);
+    cluster_close(c);
+}
+
+END_TEST
+
+START_TEST(test_a_new_leader_commits_one_of_its_own_first)
+{
+    struct cluster *c = &cluster;
+    struct node *n;
+    uint64_t index;
+    cluster_init(c, 3, 3, 2);
+    run_ms(c, 2000);
+    n = find_leader(c);
+    index = propose(c, n, 1);
+    exchange(c, SET3(1, 2, 3), 0); /* Everybody has it; nobody was told. */
+    crash(c, n, 10000000);
+    run_ms(c, 2000);
+    n = find_leader(c);
+    ck_assert_ptr_nonnull(n);
+    /* Without any proposal, what the old leader left is committed. */
+    ck_assert_uint_gt(raft_commit(n->raft), index);
+    ck_assert_int_eq(
+        raft_log_get(raft_entries(n->raft), raft_commit(n->raft))->kind,
+        RAFT_ENTRY_NOOP);
+    ck_assert_ptr_null(c->broken);
+    cluster_close(c);
+}
+
+END_TEST
+
+/* --- Directed: truncation and snapshot --------------------------------------
+ */
+
+/* A follower with entries 1 to 9, of which a new leader replaces those from 7
+ * on while a snapshot of 6 is being written. */
+START_TEST(test_a_truncation_that_meets_a_snapshot_is_not_lost)
+{
+    for (size_t keep = 0; keep < 8; keep++) {
+        struct raft_config config = {0};
+        struct disk d = {.term = 1};
+        struct raft_options opts = {1, ELECTION_US, HEARTBEAT_US, 1, 0, 0, 0};
+        struct raft_stable s = {.term = 1, .config = &config};
+        struct raft_message m = {.kind = RAFT_APPEND, .from = 2, .to = 1};
+        struct raft_message reply;
+        struct raft_action actions[32];
+        size_t count = 0;
+        uint64_t after;
+        struct raft *r;
+        for (uint64_t id = 1; id <= 3; id++)
+            raft_config_put(&config, &(struct raft_member){id, true, ""});
+        s.snapshot_index = s.snapshot_term = 1;
+        r = raft_new(&opts, &s, 1000);
+        raft_log_init(&d.log, 1, 1);
+        m.term = 2;
+        m.index = m.index_term = 1;
+        m.commit = 6;
+        m.entries = mem_alloc(8 * sizeof(*m.entries));
+        m.entry_count = 8; /* 2 to 9 */
+        for (size_t i = 0; i < 8; i++)
+            m.entries[i] = (struct raft_entry){
+                2, RAFT_ENTRY_COMMAND, raft_bytes_new(SLICE_LIT("old")), 0};
+        ck_assert(raft_receive(r, 2000, &m, &reply, &after));
+        raft_message_close(&m);
+        /* The new leader's entry 7 comes before the snapshot is done, */
+        m = (struct raft_message){.kind = RAFT_APPEND,
+                                  .from = 3,
+                                  .to = 1,
+                                  .term = 3,
+                                  .index = 6,
+                                  .index_term = 2,
+                                  .commit = 6,
+                                  .entry_count = 1};
+        m.entries = mem_alloc(sizeof(*m.entries));
+        m.entries[0] = (struct raft_entry){3, RAFT_ENTRY_COMMAND,
+                                           raft_bytes_new(SLICE_LIT("new")), 0};
+        ck_assert(raft_receive(r, 3000, &m, &reply, &after));
+        ck_assert_int_eq(reply.refusal, RAFT_ACCEPTED);
+        raft_message_close(&m);
+        raft_compact(r, 4000, 6, 0);
+        while (raft_next_action(r, &actions[count]))
+            count++;
+        /* and the power goes after any number of the disk's operations. */
+        for (size_t i = 0; i < count; i++) {
+            if (i < keep)
+                do_disk(&d, &actions[i]);
+            if (i < keep && actions[i].op == after) {
+                ck_assert_uint_eq(raft_log_last(&d.log), 7);
+                ck_assert_uint_eq(raft_log_term(&d.log, 7), 3);
+            }
+            raft_action_close(&actions[i]);
+        }
+        if (keep >= count) {
+            ck_assert_uint_eq(raft_log_last(&d.log), 7);
+            ck_assert_uint_eq(raft_log_term(&d.log, 7), 3);
+            ck_assert_uint_eq(d.log.base_index, 6);
+        }
+        raft_log_close(&d.log);
+        raft_free(r);
+    }
+}
+
+END_TEST
+
+TEST_MAIN("raft",
+          test_promises_hold_in_storms,
+          test_an_old_terms_entry_is_not_committed_by_counting_copies,
+          test_a_new_leader_commits_one_of_its_own_first,
+          test_a_truncation_that_meets_a_snapshot_is_not_lost)
