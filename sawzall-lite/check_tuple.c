@@ -121,10 +121,7 @@ tag(struct saw_checker *c, const struct saw_field_expr *x, struct saw_field *f)
     if (x->name.len == 0)
         saw_error(c->diag, x->tag_pos,
                   "tag not allowed for a field without name");
-    else if (!is_proto_type(innermost(f->type)))
-        saw_error(c->diag, x->pos, "type %s of field %.*s must be a proto type",
-                  check_type_text(c, f->type), SLICE_ARG(x->name));
-    else
+    else if (is_proto_type(innermost(f->type)))
         f->tag = (int32_t)x->tag;
 }
 
@@ -149,24 +146,6 @@ static void default_value(struct saw_checker *c,
                     check_expr_text(c, x->init));
     else
         f->init = x->init->constant;
-}
-
-static void duplicate_tag(struct saw_checker *c,
-                          const struct saw_fields *fields,
-                          const struct saw_field *made,
-                          size_t n)
-{
-    size_t i;
-
-    for (i = 0; i < n && made[n].tag > 0; i++) {
-        if (made[i].tag != made[n].tag)
-            continue;
-        saw_error(c->diag, fields->at[n].tag_pos,
-                  "tag %d of field %.*s was also used for field %.*s",
-                  made[n].tag, SLICE_ARG(fields->at[n].name),
-                  SLICE_ARG(fields->at[i].name));
-        return;
-    }
 }
 
 /* Its name in the scope of the tuple: for nothing but to be told from others.
@@ -227,12 +206,40 @@ static void field(struct saw_checker *c,
     default_value(c, from, &f[i]);
     tag(c, from, &f[i]);
     wire_type(c, from, &f[i]);
-    duplicate_tag(c, &x->fields, f, i);
     declare_field(c, from);
     t->field_count = i + 1;
 }
 
-/* What holds for all the tags together is an error at the closing brace. */
+/* A tuple with tags is a proto tuple: of proto types, all with tags of their
+ * own. What breaks this is an error at the closing brace. */
+static void proto_fields(struct saw_checker *c,
+                         const struct saw_type_expr *x,
+                         const struct saw_type *t,
+                         struct saw_pos close)
+{
+    const struct saw_field *f = t->fields;
+    size_t i;
+    size_t j;
+
+    for (i = 0; i < t->field_count; i++) {
+        struct saw_pos pos = x->fields.at[i].pos;
+        if (x->fields.at[i].tag > 0 && f[i].name.len && f[i].tag == 0) {
+            saw_error(c->diag, close,
+                      "type %s of field %.*s must be a proto type",
+                      check_type_text(c, f[i].type), SLICE_ARG(f[i].name));
+            saw_note(c->diag, pos, "the field");
+        }
+        for (j = 0; j < i && (f[i].tag == 0 || f[i].tag != f[j].tag); j++)
+            continue;
+        if (j == i)
+            continue;
+        saw_error(c->diag, close,
+                  "tag %d of field %.*s was also used for field %.*s", f[i].tag,
+                  SLICE_ARG(f[i].name), SLICE_ARG(f[j].name));
+        saw_note(c->diag, pos, "the second field");
+    }
+}
+
 static void
 check_tags(struct saw_checker *c, struct saw_type_expr *x, struct saw_type *t)
 {
@@ -246,6 +253,7 @@ check_tags(struct saw_checker *c, struct saw_type_expr *x, struct saw_type *t)
         too_large |= x->fields.at[i].tag > PROTO_TAG_MAX;
     }
     close.begin = close.end > close.begin ? close.end - 1 : close.begin;
+    proto_fields(c, x, t, close);
     if ((x->message || tags > 0) && tags != x->fields.count)
         saw_error(c->diag, close,
                   "only some fields contain protocol buffer tags; tags must "

@@ -14,9 +14,11 @@ struct search {
     const struct saw_decl *var;
     struct saw_exprs *uses;
     bool guarded;
+    const struct saw_expr *inside; /* The outermost ?{ } around, or NULL. */
 };
 
 static void search(struct search *s, struct saw_expr *e);
+static void search_stmt(struct search *s, struct saw_stmt *stmt);
 
 static bool is_var(const struct saw_expr *e, const struct saw_decl *d)
 {
@@ -68,6 +70,53 @@ count_vars(const struct search *s, const struct saw_expr *e, bool *ours)
     return 0;
 }
 
+/* Does @e use a variable that lives only in @block, a ?{ }? What it indexes
+ * cannot bound a loop around the block. */
+static bool lives_in(const struct saw_expr *e, const struct saw_expr *block)
+{
+    const struct saw_decl *d;
+    bool found = false;
+    size_t i;
+
+    switch (e->kind) {
+    case EXPR_NAME:
+        d = e->u.name.decl;
+        return d && d->kind == DECL_VAR && !d->is_static &&
+               d->pos.source == block->pos.source &&
+               d->pos.begin >= block->pos.begin && d->pos.end <= block->pos.end;
+    case EXPR_UNARY: return lives_in(e->u.binary.left, block);
+    case EXPR_BINARY:
+        for (; e->kind == EXPR_BINARY && !found; e = e->u.binary.left)
+            found = lives_in(e->u.binary.right, block);
+        return found || lives_in(e, block);
+    case EXPR_SELECT: return lives_in(e->u.select.object, block);
+    case EXPR_INDEX:
+        return lives_in(e->u.index.object, block) ||
+               lives_in(e->u.index.begin, block) ||
+               (e->u.index.end && lives_in(e->u.index.end, block));
+    case EXPR_CALL:
+        for (i = 0; i < e->u.call.args.count && !found; i++)
+            found = lives_in(e->u.call.args.at[i], block);
+        return found || lives_in(e->u.call.fn, block);
+    case EXPR_CONVERT:
+        for (i = 0; i < e->u.convert.args.count && !found; i++)
+            found = lives_in(e->u.convert.args.at[i], block);
+        return found;
+    case EXPR_COMPOSITE:
+        for (i = 0; i < e->u.composite.items.count && !found; i++)
+            found = lives_in(e->u.composite.items.at[i], block);
+        return found;
+    case EXPR_FUNCTION:
+    case EXPR_STATEXPR: return true;
+    case EXPR_BAD:
+    case EXPR_LITERAL:
+    case EXPR_TIME_TEXT:
+    case EXPR_DOLLAR:
+    case EXPR_TYPE: return false;
+    }
+    return false;
+}
+
 /* The index @i of @e, an EXPR_INDEX. */
 static void
 search_index(struct search *s, struct saw_expr *e, struct saw_expr *i)
@@ -77,6 +126,11 @@ search_index(struct search *s, struct saw_expr *e, struct saw_expr *i)
 
     if (n == 0 || (n == 1 && !ours))
         return;
+    if (s->inside && lives_in(e->u.index.object, s->inside)) {
+        s->guarded = true;
+        search(s, i);
+        return;
+    }
     if (n == 1 && i->kind == EXPR_INDEX) {
         s->guarded = true;
         search(s, i);
@@ -94,6 +148,17 @@ static void search_list(struct search *s, const struct saw_exprs *l)
 
     for (i = 0; i < l->count; i++)
         search(s, l->at[i]);
+}
+
+static void search_statexpr(struct search *s, struct saw_expr *e)
+{
+    const struct saw_expr *outer = s->inside;
+
+    if (!outer)
+        s->inside = e;
+    search_stmt(s, e->u.statexpr.body);
+    s->inside = outer;
+    s->guarded = true;
 }
 
 static void search(struct search *s, struct saw_expr *e)
@@ -118,7 +183,7 @@ static void search(struct search *s, struct saw_expr *e)
         break;
     case EXPR_CONVERT: search_list(s, &e->u.convert.args); break;
     case EXPR_COMPOSITE: search_list(s, &e->u.composite.items); break;
-    case EXPR_STATEXPR: s->guarded = true; break;
+    case EXPR_STATEXPR: search_statexpr(s, e); break;
     case EXPR_BAD:
     case EXPR_LITERAL:
     case EXPR_TIME_TEXT:
@@ -126,6 +191,72 @@ static void search(struct search *s, struct saw_expr *e)
     case EXPR_DOLLAR:
     case EXPR_FUNCTION:
     case EXPR_TYPE: break;
+    }
+}
+
+static void search_maybe(struct search *s, struct saw_expr *e)
+{
+    if (e)
+        search(s, e);
+}
+
+static void search_cases(struct search *s, struct saw_stmt *stmt)
+{
+    size_t i;
+
+    search(s, stmt->u.select.tag);
+    for (i = 0; i < stmt->u.select.case_count; i++)
+        search_stmt(s, stmt->u.select.cases[i].body);
+}
+
+static void search_loop(struct search *s, struct saw_stmt *stmt)
+{
+    search_stmt(s, stmt->u.loop.before);
+    search_maybe(s, stmt->u.loop.cond);
+    search_stmt(s, stmt->u.loop.after);
+    search_stmt(s, stmt->u.loop.body);
+}
+
+/* The statements of a ?{ } in the condition; NULL is allowed. */
+static void search_stmt(struct search *s, struct saw_stmt *stmt)
+{
+    size_t i;
+
+    switch (stmt ? stmt->kind : STMT_EMPTY) {
+    case STMT_BLOCK:
+        for (i = 0; i < stmt->u.block.count; i++)
+            search_stmt(s, stmt->u.block.at[i]);
+        break;
+    case STMT_DECL: search_maybe(s, stmt->u.decl->init); break;
+    case STMT_EMIT:
+        search_list(s, &stmt->u.emit.indices);
+        search(s, stmt->u.emit.value);
+        search_maybe(s, stmt->u.emit.weight);
+        break;
+    case STMT_EXPR:
+    case STMT_RESULT:
+    case STMT_RETURN: search_maybe(s, stmt->u.expr); break;
+    case STMT_LOOP: search_loop(s, stmt); break;
+    case STMT_IF:
+        search(s, stmt->u.branch.cond);
+        search_stmt(s, stmt->u.branch.then);
+        search_stmt(s, stmt->u.branch.otherwise);
+        break;
+    case STMT_SWITCH: search_cases(s, stmt); break;
+    case STMT_WHEN:
+        search_maybe(s, stmt->u.when.cond);
+        search_stmt(s, stmt->u.when.body);
+        break;
+    case STMT_ASSIGN:
+        search(s, stmt->u.assign.target);
+        search(s, stmt->u.assign.value);
+        break;
+    case STMT_INCREMENT: search(s, stmt->u.increment.target); break;
+    case STMT_EMPTY:
+    case STMT_BREAK:
+    case STMT_CONTINUE:
+    case STMT_TYPE:
+    case STMT_PROTO: break;
     }
 }
 

@@ -21,7 +21,7 @@ static const struct saw_type *check_pattern(struct saw_check *c)
 
     if (!constant)
         return any;
-    if (regex_new(saw_str_slice(constant->s), REGEX_UTF8, &regex, &err) != 0)
+    if (saw_regex_compile(saw_str_slice(constant->s), &regex, &err) != 0)
         return saw_check_fail(c, 0, "%.190s", err.text);
     groups = regex_group_count(regex);
     regex_free(regex);
@@ -35,8 +35,8 @@ static void *prepare_pattern(const struct saw_call *call,
 {
     struct regex *regex;
     (void)call;
-    if (!constants[0] || regex_new(saw_str_slice(constants[0]->s), REGEX_UTF8,
-                                   &regex, NULL) != 0)
+    if (!constants[0] ||
+        saw_regex_compile(saw_str_slice(constants[0]->s), &regex, NULL) != 0)
         return NULL;
     return regex;
 }

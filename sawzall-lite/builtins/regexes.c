@@ -3,6 +3,7 @@
 
 #include "base/core/hash.h"
 #include "base/core/panic.h"
+#include "sawzall-lite/builtins/possessive.h"
 #include "sawzall-lite/builtins/private.h"
 
 #define SET_COUNT 32 /* Sets of WAYS entries; a pattern belongs to one set. */
@@ -74,6 +75,19 @@ entry_for(struct saw_regex_cache *c, struct slice pattern, uint64_t hash)
     return oldest;
 }
 
+int saw_regex_compile(struct slice pattern, struct regex **out, struct err *err)
+{
+    struct buf greedy = BUF_INIT;
+    struct err ignored = ERR_INIT;
+    int rc = regex_new(pattern, REGEX_UTF8, out, err);
+
+    if (rc != 0 && saw_possessive_rewrite(pattern, &greedy) &&
+        regex_new(buf_slice(&greedy), REGEX_UTF8, out, &ignored) == 0)
+        rc = 0;
+    buf_close(&greedy);
+    return rc;
+}
+
 const struct regex *
 saw_regex_get(struct saw_ctx *ctx, const struct saw_str *pattern, bool first)
 {
@@ -91,7 +105,7 @@ saw_regex_get(struct saw_ctx *ctx, const struct saw_str *pattern, bool first)
     if (e->regex)
         return e->regex;
     err = ERR_INIT;
-    if (regex_new(text, REGEX_UTF8, &e->regex, &err) != 0) {
+    if (saw_regex_compile(text, &e->regex, &err) != 0) {
         e->used_at = 0;
         saw_undef(ctx, "%s", err.text);
         return NULL;

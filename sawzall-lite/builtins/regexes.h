@@ -11,6 +11,11 @@
 #include "base/regex/regex.h"
 #include "sawzall-lite/value.h"
 
+/* Compile @pattern, which may have possessive quantifiers where RE2 can do
+ * without them. On success *@out is owned. ERR_INVALID with the reason. */
+MUST_CHECK int
+saw_regex_compile(struct slice pattern, struct regex **out, struct err *err);
+
 /* The compiled @pattern, borrowed until the next call with @first, so that one
  * intrinsic can hold several; NULL when it is bad: return SAW_UNDEF then, the
  * reason is in ctx->err. */
