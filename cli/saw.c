@@ -1,95 +1,34 @@
 /* quarry saw: a Sawzall program over the lines of files, or over the rows of a
  * table inside the engine.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/core/panic.h"
 #include "base/core/text.h"
-#include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/line_reader.h"
 #include "cli/progress.h"
+#include "cli/saw_fmt.h"
+#include "cli/saw_host.h"
 #include "cli/saw_results.h"
 #include "cli/scan_args.h"
+#include "cli/szl.h"
 #include "sawzall-lite/sawzall.h"
 
-/* Files a program writes with file(…), beside the standard ones. */
-#define OUTPUT_FILES_MAX 64
-
-struct output_file {
-    char *path; /* Owned. */
-    FILE *file; /* Owned. */
-};
-
 struct saw_command {
-    struct cli *cli;             /* Borrowed. */
-    const struct args *args;     /* Borrowed. */
+    struct cli *cli;         /* Borrowed. */
+    const struct args *args; /* Borrowed. */
+    struct saw_host host;
     struct saw_program *program; /* Owned. */
     struct saw_run *run;         /* Owned. */
-    struct output_file outputs[OUTPUT_FILES_MAX];
-    size_t output_count;
+    size_t first_file;           /* Words before it are the program's. */
     uint64_t record_count;
-    const char *name; /* Borrowed: of the program; NULL: from -e. */
 };
-
-/* --- what a program prints --------------------------------------------- */
-
-static FILE *
-output_for(struct saw_command *c, const char *path, struct err *err)
-{
-    struct output_file *o;
-    if (strcmp(path, "/dev/stdout") == 0)
-        return stdout;
-    if (strcmp(path, "/dev/stderr") == 0)
-        return stderr;
-    for (size_t i = 0; i < c->output_count; i++)
-        if (strcmp(c->outputs[i].path, path) == 0)
-            return c->outputs[i].file;
-    if (c->output_count == OUTPUT_FILES_MAX) {
-        err_set(err, ERR_EXHAUSTED, "%s: more than %d output files", path,
-                OUTPUT_FILES_MAX);
-        return NULL;
-    }
-    o = &c->outputs[c->output_count];
-    o->file = fopen(path, "wb");
-    if (!o->file) {
-        err_set_errno(err, errno, "%s", path);
-        return NULL;
-    }
-    o->path = mem_strdup(path);
-    c->output_count++;
-    return o->file;
-}
-
-static int
-write_output(void *ctx, const char *path, struct slice text, struct err *err)
-{
-    FILE *f = output_for(ctx, path, err);
-    if (!f)
-        return err ? err->code : ERR_IO;
-    if (fwrite(text.data, 1, text.len, f) != text.len)
-        return err_set_errno(err, errno, "%s", path);
-    return ERR_OK;
-}
-
-static int close_outputs(struct saw_command *c, struct err *err)
-{
-    int r = ERR_OK;
-    for (size_t i = 0; i < c->output_count; i++) {
-        if (fclose(c->outputs[i].file) != 0 && !r)
-            r = err_set_errno(err, errno, "%s", c->outputs[i].path);
-        mem_free(c->outputs[i].path);
-    }
-    c->output_count = 0;
-    return r;
-}
 
 /* --- over files -------------------------------------------------------- */
 
@@ -142,8 +81,9 @@ static int run_file(struct saw_command *c, const char *path, struct err *err)
 }
 
 /* As the published interpreter: without a file, one run on an empty record. */
-static int run_files(struct saw_command *c, size_t first, struct err *err)
+static int run_files(struct saw_command *c, struct err *err)
 {
+    size_t first = c->first_file;
     int r = ERR_OK;
     if (first >= c->args->word_count)
         return saw_run_record(c->run, SLICE_EMPTY, SLICE_LIT("0"), err);
@@ -186,88 +126,37 @@ static int run_table(struct saw_command *c, struct err *err)
     return r;
 }
 
-/* --- the command ------------------------------------------------------- */
+/* --- running ----------------------------------------------------------- */
 
-static const struct option saw_options[] = {
+static const struct option program_options[] = {
     {"expression", 'e', "TEXT", "the program itself instead of a file"},
-    {"table", 0, "TABLE",
-     "run over its rows (r: Row = input;), beside the data"},
+    {"program", 0, "FILE", "the same as FILE as the first argument"},
+    {"ignore-undefs", 0, NULL, "skip statements with undefined values"},
+    {"restrict", 0, NULL, "no files, processes or environment"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const struct option run_options[] = {
+    {"table", 0, "TABLE", "run over its rows, beside the data"},
     {"check", 0, NULL, "only compile the program"},
+    {"noexecute", 0, NULL, "the same"},
     {"dump", 0, NULL, "print its syntax tree and its instructions"},
     {"aligned", 'a', NULL, "results as text in aligned columns"},
     {"fuel", 0, "N", "at most N instructions a record"},
     {"memory", 0, "SIZE", "at most so much for a record and the tables"},
-    {"ignore-undefs", 0, NULL, "skip statements with undefined values"},
     {"table-output", 0, "TABLES",
      "tables to aggregate (* for all, the default); others are\n"
      "printed as they are emitted, with '' all of them"},
-    {"restrict", 0, NULL, "no files, processes or environment"},
     {"seed", 0, "N", "of rand() and nrand(); by chance if not given"},
     {"bootstrapsum-seed", 0, "TEXT", "taken, and not used: the seed is fixed"},
-    {"noexecute", 0, NULL, "the same as --check"},
     {NULL, 0, NULL, NULL},
 };
 
-/* Beside the including program first, then as it stands. */
-static int
-read_include(void *ctx, const char *path, struct buf *text, struct err *err)
-{
-    const struct saw_command *c = ctx;
-    const char *slash = c->name ? strrchr(c->name, '/') : NULL;
-    struct buf beside = BUF_INIT;
-    int r = ERR_NOTFOUND;
-    if (path[0] != '/' && slash) {
-        buf_append(&beside, c->name, (size_t)(slash - c->name) + 1);
-        buf_append_str(&beside, path);
-        r = cli_read_file(buf_cstr(&beside), text, NULL);
-    }
-    buf_close(&beside);
-    return r ? cli_read_file(path, text, err) : ERR_OK;
-}
-
-/* load(): any file the user may read; --restrict refuses it before. */
-static int
-read_file(void *ctx, struct slice path, struct buf *out, struct err *err)
-{
-    char *name = mem_strndup(path.data, path.len);
-    int r = cli_read_file(name, out, err);
-    (void)ctx;
-    mem_free(name);
-    return r;
-}
-
-static int64_t now_us(void *ctx)
-{
-    const struct saw_command *c = ctx;
-    return (int64_t)world_now_us(c->cli->world);
-}
-
-static int compile(struct saw_command *c,
-                   struct slice source,
-                   const char *name,
-                   struct err *err)
-{
-    struct saw_compile_options opts = {.read_include = read_include, .ctx = c};
-    struct buf diagnostics = BUF_INIT;
-    int r;
-    opts.restricted = args_flag(c->args, "restrict");
-    opts.ignore_undefs = args_flag(c->args, "ignore-undefs");
-    if (opts.restricted)
-        opts.read_include = NULL;
-    r = saw_compile(&opts, source, name, &c->program, &diagnostics);
-    fflush(stdout);
-    fputs(buf_cstr(&diagnostics), stderr);
-    buf_close(&diagnostics);
-    if (r) {
-        err_set(err, r, "saw: %s does not compile", name);
-        err_hint(err, "the errors are above; the language: docs/language.md");
-    }
-    return r;
-}
-
 static int start_run(struct saw_command *c, struct err *err)
 {
-    struct saw_run_options opts = {.write = write_output, .write_ctx = c};
+    struct saw_run_options opts = {
+        .table_output = args_value(c->args, "table-output"),
+    };
     const char *memory = args_value(c->args, "memory");
     struct err why = ERR_INIT;
     int r =
@@ -277,18 +166,14 @@ static int start_run(struct saw_command *c, struct err *err)
     if (memory &&
         text_parse_bytes(slice_str(memory), &opts.memory_bytes_max, &why))
         return usage_error(c->args, err, "--memory: %s", why.text);
-    opts.table_output = args_value(c->args, "table-output");
-    opts.now_us = now_us;
-    opts.read_file = read_file;
-    opts.world_ctx = c;
-    opts.seed = world_random(c->cli->world);
+    saw_host_run_options(&c->host, &opts);
     if (args_number(c->args, "seed", 0, UINT64_MAX, &opts.seed, err))
         return ERR_USAGE;
     opts.cancel = interrupt_watch();
     return saw_run_new(c->program, &opts, &c->run, err);
 }
 
-static int execute(struct saw_command *c, size_t first_file, struct err *err)
+static int execute(struct saw_command *c, struct err *err)
 {
     int r = start_run(c, err);
     if (r)
@@ -296,53 +181,129 @@ static int execute(struct saw_command *c, size_t first_file, struct err *err)
     if (args_flag(c->args, "table"))
         r = run_table(c, err);
     else
-        r = run_files(c, first_file, err);
+        r = run_files(c, err);
     if (!r)
         saw_results_print(c->run, c->cli->format,
                           args_flag(c->args, "aligned"));
     return r;
 }
 
-static int act(struct saw_command *c, size_t first_file, struct err *err)
+static void dump(const struct saw_program *p, bool tree, bool code)
 {
     struct buf text = BUF_INIT;
-    if (args_flag(c->args, "dump")) {
-        saw_program_dump(c->program, &text);
-        fwrite(buf_slice(&text).data, 1, text.len, stdout);
-        buf_close(&text);
-        return ERR_OK;
-    }
-    if (args_flag(c->args, "check") || args_flag(c->args, "noexecute"))
-        return ERR_OK;
-    return execute(c, first_file, err);
+    if (tree == code)
+        saw_program_dump(p, &text);
+    else if (tree)
+        saw_program_dump_tree(p, &text);
+    else
+        saw_program_dump_code(p, &text);
+    fwrite(buf_slice(&text).data, 1, text.len, stdout);
+    buf_close(&text);
+}
+
+static int act(struct saw_command *c, struct err *err)
+{
+    if (args_flag(c->args, "table") && c->args->word_count > c->first_file)
+        return usage_error(c->args, err, "either a table or files");
+    if (args_flag(c->args, "dump"))
+        dump(c->program, false, false);
+    else if (!args_flag(c->args, "check") && !args_flag(c->args, "noexecute"))
+        return execute(c, err);
+    return ERR_OK;
 }
 
 static int run_saw(struct cli *cli, const struct args *args, struct err *err)
 {
-    struct saw_command c = {.cli = cli, .args = args};
-    const char *text = args_value(args, "expression");
-    const char *name = text ? "<command line>" : NULL;
-    size_t first_file = text ? 0 : 1;
-    struct buf source = BUF_INIT;
-    int r = ERR_OK;
+    struct saw_command c = {.cli = cli, .args = args, .host.cli = cli};
     int closed;
-    if (!text && args->word_count == 0)
-        return usage_error(args, err, "which program? A file, or -e 'text'");
-    if (args_flag(args, "table") && args->word_count > first_file)
-        return usage_error(args, err, "either a table or files");
-    if (text)
-        buf_append_str(&source, text);
-    else
-        r = cli_read_file(name = c.name = args->words[0], &source, err);
+    int r =
+        saw_host_compile_args(&c.host, args, &c.program, &c.first_file, err);
     if (!r)
-        r = compile(&c, buf_slice(&source), name, err);
-    if (!r)
-        r = act(&c, first_file, err);
+        r = act(&c, err);
     saw_run_free(c.run);
     saw_program_free(c.program);
-    closed = close_outputs(&c, r ? NULL : err);
-    buf_close(&source);
+    closed = saw_host_close(&c.host, r ? NULL : err);
     return r ? r : closed;
+}
+
+/* --- looking at programs ------------------------------------------------ */
+
+static const struct option dump_options[] = {
+    {"tree", 0, NULL, "only the checked tree"},
+    {"code", 0, NULL, "only the instructions"},
+    {NULL, 0, NULL, NULL},
+};
+
+static int run_dump(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct saw_host host = {.cli = cli};
+    struct saw_program *p = NULL;
+    size_t words;
+    int r = saw_host_compile_args(&host, args, &p, &words, err);
+    if (r)
+        return r;
+    if (args->word_count > words)
+        r = usage_error(args, err, "unexpected argument '%s'",
+                        args->words[words]);
+    else
+        dump(p, args_flag(args, "tree"), args_flag(args, "code"));
+    saw_program_free(p);
+    return r;
+}
+
+static int check_file(struct cli *cli,
+                      const struct saw_compile_options *o,
+                      const char *path,
+                      struct err *err)
+{
+    struct saw_host host = {.cli = cli, .program = path};
+    struct saw_program *p = NULL;
+    struct buf source = BUF_INIT;
+    int r = cli_read_file(path, &source, err);
+    if (!r)
+        r = saw_host_compile(&host, buf_slice(&source), path, o, &p, err);
+    saw_program_free(p);
+    buf_close(&source);
+    return r;
+}
+
+/* All of them, whatever is wrong with the first. */
+static int run_check(struct cli *cli, const struct args *args, struct err *err)
+{
+    const struct saw_compile_options o = {
+        .restricted = args_flag(args, "restrict"),
+        .ignore_undefs = args_flag(args, "ignore-undefs"),
+    };
+    size_t bad = 0;
+    int r = ERR_OK;
+    for (size_t i = 0; i < args->word_count; i++) {
+        struct err why = ERR_INIT;
+        int code = check_file(cli, &o, args->words[i], &why);
+        if (!code)
+            continue;
+        bad++;
+        r = err_copy(err, &why);
+    }
+    if (bad > 1)
+        err_set(err, r, "%zu of %zu programs are wrong", bad, args->word_count);
+    return r;
+}
+
+static int
+run_explain(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct buf text = BUF_INIT;
+    int r = ERR_OK;
+    (void)cli;
+    for (size_t i = 0; args->word_count == 0 && saw_predeclared(i); i++)
+        (void)saw_explain(slice_str(saw_predeclared(i)), &text);
+    for (size_t i = 0; i < args->word_count && !r; i++)
+        if (!saw_explain(slice_str(args->words[i]), &text))
+            r = err_set(err, ERR_NOTFOUND, "%s is not predeclared",
+                        args->words[i]);
+    fwrite(buf_slice(&text).data, 1, text.len, stdout);
+    buf_close(&text);
+    return r;
 }
 
 const struct command saw_commands[] = {
@@ -350,13 +311,58 @@ const struct command saw_commands[] = {
      .arguments = "(PROGRAM | -e TEXT) [--table TABLE [OPTION…] | FILE…]",
      .summary = "Run a Sawzall program over files or a table",
      .details =
-         "Over files: once for each line. Over a table: once for each row, in\n"
-         "parallel inside the engine. Prints the program's tables.",
+         "Over files: once for each line; without one, once with nothing to\n"
+         "read. Over a table: once for each row (r: Row = input;), or for the\n"
+         "value of each cell chosen, in parallel inside the engine. Prints the\n"
+         "program's tables. A program file may begin with #!.",
      .examples =
          "quarry saw -e 'n: table sum of int; emit n <- 1;' access.log\n"
          "quarry saw hosts.szl --table webtable --prefix com. --format csv",
      .words_max = WORDS_ANY,
-     .options = {saw_options, read_options},
+     .options = {program_options, run_options, read_options},
      .run = run_saw},
+    {.name = "saw check",
+     .arguments = "PROGRAM…",
+     .summary = "Compile Sawzall programs and print what is wrong",
+     .examples = "quarry saw check jobs/top_hosts.szl",
+     .words_min = 1,
+     .words_max = WORDS_ANY,
+     .options = {&program_options[2]},
+     .run = run_check},
+    {.name = "saw fmt",
+     .arguments = "FILE… [--check | --write]",
+     .summary = "Lay Sawzall programs out in the usual way",
+     .details =
+         "Prints the result; - is standard input. Blanks and line breaks\n"
+         "change, and nothing else.",
+     .examples = "quarry saw fmt --write jobs/top_hosts.szl",
+     .words_min = 1,
+     .words_max = WORDS_ANY,
+     .options = {saw_fmt_options},
+     .run = saw_fmt_run},
+    {.name = "saw dump",
+     .arguments = "(PROGRAM | -e TEXT) [--tree | --code]",
+     .summary = "Print a program's checked tree and its instructions",
+     .examples = "quarry saw dump -e 'x := 1 + 2;' --code",
+     .words_max = WORDS_ANY,
+     .options = {program_options, dump_options},
+     .run = run_dump},
+    {.name = "saw explain",
+     .arguments = "[NAME…]",
+     .summary = "Say what predeclared names of the language are",
+     .examples = "quarry saw explain matchstrs",
+     .words_max = WORDS_ANY,
+     .run = run_explain},
+    {.name = "szl",
+     .arguments = "[FLAG…] (PROGRAM | -e TEXT) [FILE…]",
+     .summary = "Run a program as the published interpreter does",
+     .details =
+         "Takes that interpreter's flags and does as it does where quarry saw\n"
+         "does not: tables that --table_output does not list are printed as\n"
+         "they are emitted, and lines are cut at 4095 bytes.",
+     .examples = "quarry szl --table_output='*' hosts.szl access.log",
+     .words_max = WORDS_ANY,
+     .options = {szl_options},
+     .run = szl_run},
     {.name = NULL},
 };

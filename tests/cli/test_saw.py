@@ -1,5 +1,7 @@
 """saw: programs over files, over tables, and their errors."""
 
+import os
+
 from harness import CliTest, main
 
 
@@ -81,6 +83,70 @@ class Saw(CliTest):
     def test_check_and_dump(self):
         self.assertEqual(self.ok("saw", "--check", "-e", "x: int = 1;"), "")
         self.assertNotEqual(self.ok("saw", "--dump", "-e", "x: int = 1;"), "")
+        tree = self.ok("saw", "dump", "--tree", "-e", "x: int = 1;")
+        code = self.ok("saw", "dump", "--code", "-e", "x: int = 1;")
+        self.assertIn("var", tree)
+        self.assertIn("HALT", code)
+        self.assertEqual(self.ok("saw", "dump", "-e", "x: int = 1;"),
+                         "tree\n" + tree + "code\n" + code)
+
+    def test_check_many(self):
+        """All programs are checked, whatever is wrong with the first."""
+        self.write("a.szl", "x: int = ;\n")
+        self.write("b.szl", "x: int = 1; emit stdout <- format(\"%d\", x);\n")
+        self.write("c.szl", "y();\n")
+        done = self.run_quarry("saw", "check", "a.szl", "b.szl", "c.szl")
+        self.assertEqual(done.returncode, 1)
+        for text in (b"a.szl:1:10", b"c.szl:1:1", b"2 of 3 programs"):
+            self.assertIn(text, done.stderr)
+        self.assertNotIn(b"b.szl", done.stderr)
+
+    def test_format(self):
+        """fmt prints, checks and writes; comments stay."""
+        self.write("a.szl", "x:int=1;# one\nif(x>0){x=2;}\n")
+        want = "x: int = 1;  # one\nif (x > 0) { x = 2; }\n"
+        self.assertEqual(self.ok("saw", "fmt", "a.szl"), want)
+        self.assertEqual(self.ok("saw", "fmt", "-", stdin="x:=1;"),
+                         "x := 1;\n")
+        self.assertIn("1 of 1", self.fails(1, "saw", "fmt", "--check",
+                                           "a.szl"))
+        os.chmod(self.path("a.szl"), 0o640)
+        self.assertEqual(self.ok("saw", "fmt", "--write", "a.szl"), "")
+        with open(self.path("a.szl")) as f:
+            self.assertEqual(f.read(), want)
+        self.assertEqual(os.stat(self.path("a.szl")).st_mode & 0o777, 0o640)
+        self.ok("saw", "fmt", "--check", "a.szl")
+        self.write("bad.szl", "x = ;\n")
+        self.assertIn("bad.szl", self.fails(1, "saw", "fmt", "-w", "bad.szl"))
+        with open(self.path("bad.szl")) as f:
+            self.assertEqual(f.read(), "x = ;\n")
+
+    def test_explain(self):
+        """Each predeclared name has a line, and help."""
+        text = self.ok("saw", "explain")
+        lines = text.splitlines()
+        self.assertGreater(len(lines), 250)
+        for name, help_text in zip(lines[0::2], lines[1::2]):
+            self.assertRegex(name, r"^\w+: \w")
+            self.assertRegex(help_text, r"^    \S")
+        self.assertIn("function(p: string, s: string): int",
+                      self.ok("saw", "explain", "strfind"))
+        self.fails(1, "saw", "explain", "nosuch")
+
+    def test_as_published(self):
+        """szl takes the published interpreter's flags, and its defaults."""
+        self.write("p.szl", "t: table sum of int; emit t <- len(input);\n")
+        self.write("in", "ab\n" + "x" * 5000 + "\nc\0d\n")
+        emits = "".join("emit t <- %d;\n" % n for n in (2, 4095, 905, 1))
+        self.assertEqual(self.ok("szl", "p.szl", "in"), emits)
+        self.assertEqual(self.ok("szl", "--table_output=*", "--nonative",
+                                 "--program=p.szl", "in"), "t[] = 5003\n")
+        self.assertEqual(self.ok("szl", "--begin_record=1", "--num_records=2",
+                                 "p.szl", "in"),
+                         "emit t <- 4095;\nemit t <- 905;\n")
+        self.assertEqual(self.ok("szl", "p.szl"), "emit t <- 0;\n")
+        self.assertEqual(self.ok("szl", "--noexecute", "p.szl"), "")
+        self.assertEqual(self.ok("szl", "-e", "emit stdout <- \"x\";"), "x\n")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,95 @@
+/* quarry saw fmt: programs laid out in the usual way. */
+#include "cli/saw_fmt.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "cli/cli.h"
+#include "cli/command.h"
+#include "sawzall-lite/fmt.h"
+
+const struct option saw_fmt_options[] = {
+    {"check", 0, NULL, "name the files that would change; fail if there are"},
+    {"write", 'w', NULL, "write the files instead of printing them"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* Replace @path whole: a crash leaves the old text or the new one. */
+static int replace(const char *path, struct slice text, struct err *err)
+{
+    struct buf temporary = BUF_INIT;
+    struct stat st;
+    const char *name;
+    FILE *f;
+    int r = ERR_OK;
+    buf_printf(&temporary, "%s.fmt-%ld", path, (long)getpid());
+    name = buf_cstr(&temporary);
+    f = fopen(name, "wb");
+    if (!f || fwrite(text.data, 1, text.len, f) != text.len)
+        r = err_set_errno(err, errno, "%s", name);
+    if (f && fclose(f) != 0 && !r)
+        r = err_set_errno(err, errno, "%s", name);
+    if (!r && stat(path, &st) == 0 && chmod(name, st.st_mode & 07777) != 0)
+        r = err_set_errno(err, errno, "%s", name);
+    if (!r && rename(name, path) != 0)
+        r = err_set_errno(err, errno, "%s", path);
+    if (r)
+        (void)unlink(name);
+    buf_close(&temporary);
+    return r;
+}
+
+static int format_file(const struct args *args,
+                       const char *path,
+                       size_t *changed,
+                       struct err *err)
+{
+    bool standard = strcmp(path, "-") == 0;
+    struct buf source = BUF_INIT;
+    struct buf text = BUF_INIT;
+    struct buf diagnostics = BUF_INIT;
+    bool same;
+    int r = cli_read_file(path, &source, err);
+    if (!r && saw_format(buf_slice(&source), path, &text, &diagnostics)) {
+        fflush(stdout);
+        fputs(buf_cstr(&diagnostics), stderr);
+        r = err_set(err, ERR_INVALID, "%s cannot be formatted", path);
+        err_hint(err, "the errors are above");
+    }
+    same = slice_eq(buf_slice(&source), buf_slice(&text));
+    *changed += !r && !same;
+    if (!r && args_flag(args, "check") && !same)
+        puts(path);
+    else if (!r && args_flag(args, "write") && !standard && !same)
+        r = replace(path, buf_slice(&text), err);
+    else if (!r && !args_flag(args, "check") &&
+             (standard || !args_flag(args, "write")))
+        fwrite(buf_slice(&text).data, 1, text.len, stdout);
+    buf_close(&source);
+    buf_close(&text);
+    buf_close(&diagnostics);
+    return r;
+}
+
+int saw_fmt_run(struct cli *cli, const struct args *args, struct err *err)
+{
+    size_t changed = 0;
+    int r = ERR_OK;
+    (void)cli;
+    if (args_flag(args, "check") && args_flag(args, "write"))
+        return usage_error(args, err, "either --check or --write");
+    for (size_t i = 0; i < args->word_count && !r; i++)
+        r = format_file(args, args->words[i], &changed, err);
+    if (!r && changed > 0 && args_flag(args, "check")) {
+        r = err_set(err, ERR_INVALID, "%zu of %zu files would change", changed,
+                    args->word_count);
+        err_hint(err, "quarry saw fmt --write changes them");
+    }
+    return r;
+}

@@ -1,0 +1,188 @@
+/* Files and clock for the programs of commands; see saw_host.h. */
+#include "cli/saw_host.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "cli/cli.h"
+#include "cli/command.h"
+#include "sawzall-lite/sawzall.h"
+
+/* --- files a program writes ---------------------------------------------- */
+
+static FILE *file_for(struct saw_host *h, const char *path, struct err *err)
+{
+    struct saw_host_file *f;
+    if (strcmp(path, "/dev/stdout") == 0)
+        return stdout;
+    if (strcmp(path, "/dev/stderr") == 0)
+        return stderr;
+    for (size_t i = 0; i < h->file_count; i++)
+        if (strcmp(h->files[i].path, path) == 0)
+            return h->files[i].file;
+    if (h->file_count == SAW_HOST_FILES_MAX) {
+        err_set(err, ERR_EXHAUSTED, "%s: more than %d output files", path,
+                SAW_HOST_FILES_MAX);
+        return NULL;
+    }
+    f = &h->files[h->file_count];
+    f->file = fopen(path, "wb");
+    if (!f->file) {
+        err_set_errno(err, errno, "%s", path);
+        return NULL;
+    }
+    f->path = mem_strdup(path);
+    h->file_count++;
+    return f->file;
+}
+
+static int
+write_output(void *ctx, const char *path, struct slice text, struct err *err)
+{
+    FILE *f = file_for(ctx, path, err);
+    if (!f)
+        return err ? err->code : ERR_IO;
+    if (f == stderr)
+        fflush(stdout);
+    if (fwrite(text.data, 1, text.len, f) != text.len)
+        return err_set_errno(err, errno, "%s", path);
+    return ERR_OK;
+}
+
+int saw_host_close(struct saw_host *h, struct err *err)
+{
+    int r = ERR_OK;
+    for (size_t i = 0; i < h->file_count; i++) {
+        if (fclose(h->files[i].file) != 0 && !r)
+            r = err_set_errno(err, errno, "%s", h->files[i].path);
+        mem_free(h->files[i].path);
+    }
+    h->file_count = 0;
+    return r;
+}
+
+/* --- what it reads ------------------------------------------------------- */
+
+/* Beside the including program first, then as it stands. */
+static int
+read_include(void *ctx, const char *path, struct buf *text, struct err *err)
+{
+    const struct saw_host *h = ctx;
+    const char *slash = h->program ? strrchr(h->program, '/') : NULL;
+    struct buf beside = BUF_INIT;
+    int r = ERR_NOTFOUND;
+    if (path[0] != '/' && slash) {
+        buf_append(&beside, h->program, (size_t)(slash - h->program) + 1);
+        buf_append_str(&beside, path);
+        r = cli_read_file(buf_cstr(&beside), text, NULL);
+    }
+    buf_close(&beside);
+    return r ? cli_read_file(path, text, err) : ERR_OK;
+}
+
+/* load(): any file the user may read; --restrict refuses it before. */
+static int
+read_file(void *ctx, struct slice path, struct buf *out, struct err *err)
+{
+    char *name = mem_strndup(path.data, path.len);
+    struct err why = ERR_INIT;
+    int r = cli_read_file(name, out, &why);
+    (void)ctx;
+    if (r)
+        err_set(err, r, "can't open %s", why.text);
+    mem_free(name);
+    return r;
+}
+
+static int64_t now_us(void *ctx)
+{
+    const struct saw_host *h = ctx;
+    return (int64_t)world_now_us(h->cli->world);
+}
+
+void saw_host_compile_options(struct saw_host *h, struct saw_compile_options *o)
+{
+    o->read_include = o->restricted ? NULL : read_include;
+    o->ctx = h;
+}
+
+void saw_host_run_options(struct saw_host *h, struct saw_run_options *o)
+{
+    o->write = write_output;
+    o->write_ctx = h;
+    o->now_us = now_us;
+    o->read_file = read_file;
+    o->world_ctx = h;
+    o->seed = world_random(h->cli->world);
+}
+
+/* --- compiling ----------------------------------------------------------- */
+
+int saw_host_compile(struct saw_host *h,
+                     struct slice source,
+                     const char *name,
+                     const struct saw_compile_options *o,
+                     struct saw_program **out,
+                     struct err *err)
+{
+    struct saw_compile_options opts = *o;
+    struct buf diagnostics = BUF_INIT;
+    int r;
+    saw_host_compile_options(h, &opts);
+    r = saw_compile(&opts, source, name, out, &diagnostics);
+    fflush(stdout);
+    fputs(buf_cstr(&diagnostics), stderr);
+    buf_close(&diagnostics);
+    if (r) {
+        err_set(err, r, "%s does not compile", name);
+        err_hint(err, "the errors are above; the language: docs/language.md");
+    }
+    return r;
+}
+
+int saw_host_compile_args(struct saw_host *h,
+                          const struct args *args,
+                          struct saw_program **out,
+                          size_t *words,
+                          struct err *err)
+{
+    /* As the published interpreter: only the tables listed are aggregated, and
+     * every error is shown. */
+    bool szl = strcmp(args->command->name, "szl") == 0 ||
+               args_flag(args, "table-output");
+    struct saw_compile_options opts = {
+        .restricted = args_flag(args, "restrict"),
+        .ignore_undefs = args_flag(args, "ignore-undefs"),
+        .defer_tables = szl,
+        .errors_max = szl ? UINT32_MAX : 0,
+    };
+    const char *text = args_value(args, "expression");
+    const char *name = args_value(args, "program");
+    struct buf source = BUF_INIT;
+    int r = ERR_OK;
+    *words = 0;
+    if (!text)
+        text = args_value(args, "e");
+    if (text && name)
+        return usage_error(args, err, "either -e or --program");
+    if (!text && !name) {
+        if (args->word_count == 0)
+            return usage_error(args, err, "which program? A file, or -e TEXT");
+        name = args->words[0];
+        *words = 1;
+    }
+    if (text)
+        buf_append_str(&source, text);
+    else
+        r = cli_read_file(name, &source, err);
+    h->program = name;
+    if (!r)
+        r = saw_host_compile(h, buf_slice(&source),
+                             name ? name : "<command line>", &opts, out, err);
+    buf_close(&source);
+    return r;
+}
