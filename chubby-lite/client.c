@@ -1,0 +1,310 @@
+/* A client's session: its beginning, its keep-alives, its end. See chubby.h. */
+#include "chubby-lite/client.h"
+
+#include "base/core/panic.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/world.h"
+#include "chubby-lite/wire.h"
+
+#define LEASE_MS_DEFAULT    12000
+#define GRACE_MS_DEFAULT    45000
+#define CACHE_BYTES_DEFAULT ((uint64_t)4 << 20)
+/* What clocks of two machines may differ over a lease: 1/64. */
+#define DRIFT_SHARE 64
+#define GOODBYE_US  UINT64_C(2000000)
+
+/* --- events
+ * ---------------------------------------------------------------------
+ */
+
+static struct chubby_handle *find_handle(const struct chubby *c, uint64_t id)
+{
+    struct chubby_handle *h;
+
+    LIST_FOREACH(h, &c->handles, link)
+    if (h->id == id)
+        return h;
+    return NULL;
+}
+
+void client__tell(struct chubby *c, uint64_t id, unsigned event)
+{
+    struct chubby_handle *h = id ? find_handle(c, id) : NULL;
+
+    if (id && !h) {
+        /* Its opening may be answered after this. */
+        if (c->opening_count > 0 && c->stray_count < CLIENT_STRAYS_MAX)
+            c->strays[c->stray_count++] = (struct stray){id, event};
+        return;
+    }
+    if (c->on_event && !c->closing)
+        c->on_event(c->ctx, h, (enum chubby_event)event);
+}
+
+bool chubby_is_safe(const struct chubby *c)
+{
+    return c->state == SESSION_SAFE && world_mono_ns(c->world) < c->deadline_ns;
+}
+
+bool client__may_use_cache(const struct chubby *c)
+{
+    return chubby_is_safe(c);
+}
+
+/* --- keep-alives
+ * ----------------------------------------------------------------
+ */
+
+static void set_state(struct chubby *c, enum session_state state)
+{
+    if (c->state == state || c->state == SESSION_EXPIRED)
+        return;
+    c->state = state;
+    if (state != SESSION_SAFE)
+        client_cache_drop_all(&c->cache);
+    bell_ring(&c->changed);
+    client__tell(c, 0,
+                 state == SESSION_SAFE       ? CHUBBY_EVENT_SAFE
+                 : state == SESSION_JEOPARDY ? CHUBBY_EVENT_JEOPARDY
+                                             : CHUBBY_EVENT_EXPIRED);
+}
+
+/* Another leader: it does not know what is cached here. */
+static void meet_leader(struct chubby *c, uint64_t term)
+{
+    bool first = c->term == 0;
+
+    if (c->term == term)
+        return;
+    c->term = term;
+    c->heard = 0;
+    client_cache_drop_all(&c->cache);
+    if (!first)
+        client__tell(c, 0, CHUBBY_EVENT_FAILOVER);
+}
+
+static int hear(struct chubby *c, struct slice reply, uint64_t sent_ns)
+{
+    struct codec_reader r = codec_reader_make(reply);
+    struct chubby_news_item item;
+    uint64_t term;
+    uint64_t count;
+    uint64_t lease_ns;
+    uint32_t lease_ms;
+    int code = chubby_news_get_head(&r, &term, &lease_ms, &count, NULL);
+
+    if (code)
+        return code;
+    meet_leader(c, term);
+    for (; count > 0; count--) {
+        code = chubby_news_get_item(&r, &item, NULL);
+        if (code)
+            return code;
+        if (item.number <= c->heard)
+            continue;
+        c->heard = item.number;
+        if (item.kind == CHUBBY_NEWS_INVALIDATE)
+            client_cache_drop(&c->cache, item.target);
+        else
+            client__tell(c, item.target, item.event);
+    }
+    lease_ns = (uint64_t)lease_ms * 1000000;
+    c->deadline_ns = sent_ns + lease_ns - lease_ns / DRIFT_SHARE;
+    if (world_mono_ns(c->world) < c->deadline_ns)
+        set_state(c, SESSION_SAFE);
+    return 0;
+}
+
+/* What time has done to the session. */
+static void age(struct chubby *c)
+{
+    uint64_t now = world_mono_ns(c->world);
+
+    if (now < c->deadline_ns)
+        return;
+    set_state(c, SESSION_JEOPARDY);
+    if (now - c->deadline_ns >= (uint64_t)c->grace_ms * 1000000)
+        set_state(c, SESSION_EXPIRED);
+}
+
+/* How long to wait for an answer: past the server's own wait, but looking up
+ * when the lease ends. */
+static uint64_t patience_us(const struct chubby *c)
+{
+    uint64_t us = (uint64_t)c->lease_ms * 1000 / 2;
+    uint64_t now = world_mono_ns(c->world);
+
+    if (c->deadline_ns > now)
+        us = MIN_OF(us, (c->deadline_ns - now) / 1000);
+    return MAX_OF(us, UINT64_C(200000));
+}
+
+static int keep_alive(struct chubby *c, struct buf *body, struct buf *reply)
+{
+    struct chubby_keep_alive k = {c->session, c->term, c->heard};
+    uint64_t sent_ns = world_mono_ns(c->world);
+    bool again;
+    int code;
+
+    buf_clear(body);
+    chubby_keep_alive_put(&k, body);
+    code = client__try(c, CHUBBY_METHOD_KEEP_ALIVE, patience_us(c),
+                       buf_slice(body), reply, &again, NULL);
+    if (!code)
+        code = hear(c, buf_slice(reply), sent_ns);
+    if (code && !again)
+        set_state(c, SESSION_EXPIRED);
+    return code;
+}
+
+static void keeper(void *arg)
+{
+    struct chubby *c = arg;
+    struct buf body = BUF_INIT;
+    struct buf reply = BUF_INIT;
+    uint64_t pause_ns;
+    int code = 0;
+
+    while (!c->closing && c->state != SESSION_EXPIRED) {
+        code = keep_alive(c, &body, &reply);
+        age(c);
+        if (fiber_check(NULL))
+            break;
+        if (!code)
+            continue;
+        pause_ns = 10000000 + rand_below(&c->random, 50000000);
+        if (bell_wait(&c->changed, world_mono_ns(c->world) + pause_ns, NULL) ==
+            ERR_CANCELLED)
+            break;
+    }
+    /* Cancelled, with its machine or by chubby_disconnect(): calls that wait
+     * for the session must not wait for ever. */
+    set_state(c, SESSION_EXPIRED);
+    buf_close(&body);
+    buf_close(&reply);
+}
+
+/* --- beginning and end
+ * ------------------------------------------------------------
+ */
+
+static int begin(struct chubby *c, struct err *err)
+{
+    struct chubby_command command = {.operation = CHUBBY_OP_SESSION_OPEN,
+                                     .session = c->session,
+                                     .lock_delay_ms = c->lease_ms};
+    struct buf body = BUF_INIT;
+    struct buf reply = BUF_INIT;
+    struct chubby_answer a;
+    int code;
+
+    chubby_command_put(&command, &body);
+    code = client__call(c, CHUBBY_METHOD_EXECUTE, 0, buf_slice(&body), &reply,
+                        err);
+    if (!code)
+        code = client__answer(buf_slice(&reply), &a, err);
+    buf_close(&body);
+    buf_close(&reply);
+    return code;
+}
+
+static struct chubby *client_new(struct world *w,
+                                 const struct chubby_options *opts)
+{
+    struct chubby *c = mem_zalloc(1, sizeof(*c));
+    size_t i;
+
+    c->world = w;
+    c->security = opts->security;
+    c->on_event = opts->on_event;
+    c->ctx = opts->ctx;
+    c->lease_ms = opts->lease_ms ? opts->lease_ms : LEASE_MS_DEFAULT;
+    c->grace_ms = opts->grace_ms ? opts->grace_ms : GRACE_MS_DEFAULT;
+    rand_init(&c->random, world_random(w));
+    LIST_INIT(&c->changed);
+    LIST_INIT(&c->landed);
+    LIST_INIT(&c->handles);
+    TAILQ_INIT(&c->flights);
+    client_cache_init(&c->cache, opts->cache_bytes ? opts->cache_bytes
+                                                   : CACHE_BYTES_DEFAULT);
+    do
+        c->session = world_random(w);
+    while (c->session == 0);
+    for (i = 0; i < opts->server_count; i++)
+        client__add_server(c, slice_str(opts->servers[i]));
+    return c;
+}
+
+static void client_free(struct chubby *c)
+{
+    client_cache_close(&c->cache);
+    client__close_servers(c);
+    mem_free(c);
+}
+
+int chubby_connect(struct world *w,
+                   const struct chubby_options *opts,
+                   struct chubby **out,
+                   struct err *err)
+{
+    struct chubby *c;
+    int code;
+
+    PRE(opts->server_count > 0);
+    c = client_new(w, opts);
+    code = begin(c, err);
+    if (code)
+        goto fail;
+    c->keeper = fiber_start(loop_self(), "lock-keeper", keeper, c);
+    while (!code && c->term == 0 && c->state != SESSION_EXPIRED)
+        code = bell_wait(&c->changed, world_mono_ns(w) + 20000000, err) ==
+                       ERR_CANCELLED
+                   ? ERR_CANCELLED
+                   : fiber_check(err);
+    if (!code && c->state == SESSION_EXPIRED)
+        code = err_set(err, ERR_UNAVAILABLE, "the session ended as it began");
+    if (code) {
+        c->closing = true;
+        fiber_cancel(c->keeper);
+        fiber_join(c->keeper);
+        goto fail;
+    }
+    *out = c;
+    return 0;
+
+fail:
+    err_wrap(err, "connect to the lock service");
+    client_free(c);
+    return code;
+}
+
+static void say_goodbye(struct chubby *c)
+{
+    struct chubby_command command = {.operation = CHUBBY_OP_SESSION_CLOSE};
+    struct chubby_answer a;
+    struct buf reply = BUF_INIT;
+    uint64_t deadline = fiber_deadline();
+    uint64_t until = world_mono_ns(c->world) + GOODBYE_US * 1000;
+
+    if (deadline == 0 || until < deadline)
+        (void)fiber_set_deadline(until);
+    /* If it is not heard, the lease ends the session. */
+    if (client__execute(c, &command, &reply, &a, NULL))
+        buf_clear(&reply);
+    (void)fiber_set_deadline(deadline);
+    buf_close(&reply);
+}
+
+void chubby_disconnect(struct chubby *c)
+{
+    if (!c)
+        return;
+    PRE(LIST_EMPTY(&c->handles));
+    c->closing = true;
+    if (c->state == SESSION_SAFE)
+        say_goodbye(c);
+    fiber_cancel(c->keeper);
+    fiber_join(c->keeper);
+    client_free(c);
+}

@@ -1,0 +1,390 @@
+/* What a client does with nodes and locks, see chubby.h. */
+#include "base/core/panic.h"
+#include "base/runtime/fiber.h"
+#include "chubby-lite/client.h"
+#include "chubby-lite/wire.h"
+
+/* How long one call waits for a lock before it asks anew. */
+#define ACQUIRE_US UINT64_C(20000000)
+
+const char *chubby_path(const struct chubby_handle *h)
+{
+    return h->path;
+}
+
+/* --- opening and closing
+ * ----------------------------------------------------------
+ */
+
+static void give_strays(struct chubby *c, uint64_t id)
+{
+    size_t i;
+    size_t kept = 0;
+    struct stray own[CLIENT_STRAYS_MAX];
+    size_t own_count = 0;
+
+    for (i = 0; i < c->stray_count; i++) {
+        if (c->strays[i].handle == id)
+            own[own_count++] = c->strays[i];
+        else
+            c->strays[kept++] = c->strays[i];
+    }
+    c->stray_count = c->opening_count > 0 ? kept : 0;
+    for (i = 0; i < own_count; i++)
+        client__tell(c, id, own[i].event);
+}
+
+static struct chubby_handle *
+handle_new(struct chubby *c, const char *path, const struct chubby_answer *a)
+{
+    struct chubby_handle *h = mem_zalloc(1, sizeof(*h));
+
+    h->client = c;
+    h->id = a->handle;
+    h->instance = a->stat.instance;
+    h->is_ephemeral = a->stat.is_ephemeral;
+    h->path = mem_strdup(path);
+    LIST_INSERT_HEAD(&c->handles, h, link);
+    return h;
+}
+
+static void set_acl(struct chubby_command *command,
+                    const char *read,
+                    const char *write,
+                    const char *change)
+{
+    const char *const names[ACL_KINDS] = {read, write, change};
+    size_t i;
+
+    for (i = 0; i < ACL_KINDS; i++) {
+        command->has_acl[i] = names[i] != NULL;
+        command->acl[i] = names[i] ? slice_str(names[i]) : SLICE_EMPTY;
+    }
+}
+
+int chubby_open(struct chubby *c,
+                const char *path,
+                unsigned flags,
+                const struct chubby_open_options *opts,
+                struct chubby_handle **out,
+                struct err *err)
+{
+    struct chubby_open_options none = {.events = 0};
+    struct chubby_command command = {
+        .operation = CHUBBY_OP_OPEN, .path = slice_str(path), .flags = flags};
+    struct buf reply = BUF_INIT;
+    struct chubby_answer a;
+    int code;
+
+    opts = opts ? opts : &none;
+    command.events = opts->events;
+    command.lock_delay_ms = opts->lock_delay_ms;
+    command.contents = opts->contents;
+    set_acl(&command, opts->acl_read, opts->acl_write, opts->acl_change);
+    c->opening_count++;
+    code = client__execute(c, &command, &reply, &a, err);
+    c->opening_count--;
+    if (code) {
+        err_wrap(err, "open %s", path);
+    } else {
+        if (a.created) /* Its parent has one more. */
+            client_cache_drop_all(&c->cache);
+        *out = handle_new(c, path, &a);
+        give_strays(c, a.handle);
+    }
+    buf_close(&reply);
+    return code;
+}
+
+/* Execute @command on @h. */
+static int execute_on(struct chubby_handle *h,
+                      struct chubby_command *command,
+                      struct chubby_answer *a,
+                      struct err *err)
+{
+    struct buf reply = BUF_INIT;
+    int code;
+
+    command->handle = h->id;
+    code = client__execute(h->client, command, &reply, a, err);
+    if (code)
+        err_wrap(err, "%s", h->path);
+    a->text = SLICE_EMPTY;
+    buf_close(&reply);
+    return code;
+}
+
+void chubby_close(struct chubby_handle *h)
+{
+    struct chubby_command command = {.operation = CHUBBY_OP_CLOSE};
+    struct chubby_answer a;
+
+    if (!h)
+        return;
+    LIST_REMOVE(h, link);
+    if (execute_on(h, &command, &a, NULL) == 0 && h->is_ephemeral)
+        client_cache_drop_all(&h->client->cache);
+    mem_free(h->path);
+    mem_free(h);
+}
+
+/* --- reading
+ * ------------------------------------------------------------------------
+ */
+
+/* Ask the leader; @v borrows from @reply. */
+static int ask(struct chubby_handle *h,
+               enum chubby_read_kind kind,
+               struct buf *reply,
+               struct chubby_view *v,
+               struct err *err)
+{
+    struct chubby *c = h->client;
+    struct chubby_query q = {c->session, h->id, kind};
+    uint64_t drop_count = c->cache.drop_count;
+    struct buf body = BUF_INIT;
+    int code;
+
+    chubby_query_put(&q, &body);
+    code = client__call(c, CHUBBY_METHOD_READ, 0, buf_slice(&body), reply, err);
+    if (!code)
+        code = chubby_view_get(buf_slice(reply), v, err);
+    if (code)
+        err_wrap(err, "%s", h->path);
+    else if (v->cacheable && drop_count == c->cache.drop_count)
+        client_cache_put(&c->cache, kind, v);
+    buf_close(&body);
+    return code;
+}
+
+/* From the cache, or else from the leader. */
+static int look(struct chubby_handle *h,
+                enum chubby_read_kind kind,
+                struct buf *reply,
+                struct chubby_view *v,
+                struct err *err)
+{
+    struct chubby *c = h->client;
+    const struct cached *e = NULL;
+
+    if (client__may_use_cache(c))
+        e = client_cache_get(&c->cache, h->instance, kind);
+    if (!e)
+        return ask(h, kind, reply, v, err);
+    v->stat = e->stat;
+    v->bytes = buf_slice(&e->bytes);
+    return 0;
+}
+
+int chubby_read(struct chubby_handle *h,
+                struct buf *out,
+                struct chubby_stat *stat,
+                struct err *err)
+{
+    struct buf reply = BUF_INIT;
+    struct chubby_view v;
+    int code = look(h, CHUBBY_READ_CONTENTS, &reply, &v, err);
+
+    if (!code) {
+        buf_append_slice(out, v.bytes);
+        if (stat)
+            *stat = v.stat;
+    }
+    buf_close(&reply);
+    return code;
+}
+
+int chubby_get_stat(struct chubby_handle *h,
+                    struct chubby_stat *stat,
+                    struct err *err)
+{
+    struct buf reply = BUF_INIT;
+    struct chubby_view v;
+    int code = ask(h, CHUBBY_READ_STAT, &reply, &v, err);
+
+    if (!code)
+        *stat = v.stat;
+    buf_close(&reply);
+    return code;
+}
+
+static int
+take_names(struct slice bytes, char ***names, size_t *count, struct err *err)
+{
+    struct codec_reader r = codec_reader_make(bytes);
+    uint32_t n = codec_get_array(&r);
+    uint32_t i;
+
+    /* No more than there are bytes: codec_get_array(). */
+    *names = mem_zalloc((size_t)n + 1, sizeof(char *));
+    *count = n;
+    for (i = 0; i < n; i++) {
+        struct slice name = codec_get_bytes(&r);
+        (*names)[i] = mem_strndup(name.data, name.len);
+    }
+    if (!r.bad)
+        return 0;
+    chubby_names_free(*names, *count);
+    return err_set(err, ERR_CORRUPT, "malformed list of names");
+}
+
+int chubby_list(struct chubby_handle *h,
+                char ***names,
+                size_t *count,
+                struct err *err)
+{
+    struct buf reply = BUF_INIT;
+    struct chubby_view v;
+    int code = look(h, CHUBBY_READ_CHILDREN, &reply, &v, err);
+
+    if (!code)
+        code = take_names(v.bytes, names, count, err);
+    buf_close(&reply);
+    return code;
+}
+
+void chubby_names_free(char **names, size_t count)
+{
+    size_t i;
+
+    for (i = 0; i < count; i++)
+        mem_free(names[i]);
+    mem_free(names);
+}
+
+/* --- changing
+ * ------------------------------------------------------------------------
+ */
+
+int chubby_write(struct chubby_handle *h,
+                 struct slice contents,
+                 uint64_t if_generation,
+                 struct err *err)
+{
+    struct chubby_command command = {.operation = CHUBBY_OP_WRITE,
+                                     .has_generation = if_generation != 0,
+                                     .generation = if_generation,
+                                     .contents = contents};
+    struct chubby_answer a;
+    int code;
+
+    if (contents.len > CHUBBY_CONTENTS_BYTES_MAX)
+        return err_set(err, ERR_TOOBIG, "%s: a file has at most %zu bytes",
+                       h->path, CHUBBY_CONTENTS_BYTES_MAX);
+    /* Before, for what is asked for meanwhile; after, for what came in. */
+    client_cache_drop(&h->client->cache, h->instance);
+    code = execute_on(h, &command, &a, err);
+    client_cache_drop(&h->client->cache, h->instance);
+    return code;
+}
+
+int chubby_set_acl(struct chubby_handle *h,
+                   const char *read,
+                   const char *write,
+                   const char *change,
+                   struct err *err)
+{
+    struct chubby_command command = {.operation = CHUBBY_OP_SET_ACL};
+    struct chubby_answer a;
+
+    set_acl(&command, read, write, change);
+    return execute_on(h, &command, &a, err);
+}
+
+int chubby_delete(struct chubby_handle *h, struct err *err)
+{
+    struct chubby_command command = {.operation = CHUBBY_OP_DELETE};
+    struct chubby_answer a;
+    int code;
+
+    client_cache_drop_all(&h->client->cache);
+    code = execute_on(h, &command, &a, err);
+    client_cache_drop_all(&h->client->cache);
+    return code;
+}
+
+/* --- locks
+ * ---------------------------------------------------------------------------
+ */
+
+int chubby_try_acquire(struct chubby_handle *h,
+                       enum chubby_lock mode,
+                       struct err *err)
+{
+    struct chubby_command command = {.operation = CHUBBY_OP_ACQUIRE,
+                                     .flags = (unsigned)mode};
+    struct chubby_answer a;
+
+    return execute_on(h, &command, &a, err);
+}
+
+int chubby_acquire(struct chubby_handle *h,
+                   enum chubby_lock mode,
+                   struct err *err)
+{
+    struct chubby *c = h->client;
+    /* Without a number: asking twice for what one has is harmless, and an
+     * answer that it is busy must not be remembered. */
+    struct chubby_command command = {.operation = CHUBBY_OP_ACQUIRE,
+                                     .session = c->session,
+                                     .handle = h->id,
+                                     .flags = (unsigned)mode};
+    struct buf body = BUF_INIT;
+    struct buf reply = BUF_INIT;
+    struct chubby_answer a;
+    int code;
+
+    chubby_command_put(&command, &body);
+    code = client__call(c, CHUBBY_METHOD_ACQUIRE, ACQUIRE_US, buf_slice(&body),
+                        &reply, err);
+    if (!code)
+        code = client__answer(buf_slice(&reply), &a, err);
+    if (code)
+        err_wrap(err, "lock %s", h->path);
+    buf_close(&body);
+    buf_close(&reply);
+    return code;
+}
+
+int chubby_release(struct chubby_handle *h, struct err *err)
+{
+    struct chubby_command command = {.operation = CHUBBY_OP_RELEASE};
+    struct chubby_answer a;
+
+    return execute_on(h, &command, &a, err);
+}
+
+int chubby_sequencer(struct chubby_handle *h,
+                     char text[CHUBBY_SEQUENCER_BYTES_MAX],
+                     struct err *err)
+{
+    struct buf reply = BUF_INIT;
+    struct chubby_view v;
+    int code = ask(h, CHUBBY_READ_SEQUENCER, &reply, &v, err);
+
+    if (!code && v.bytes.len >= CHUBBY_SEQUENCER_BYTES_MAX)
+        code = err_set(err, ERR_CORRUPT, "%s: the sequencer is long", h->path);
+    if (!code) {
+        memcpy(text, v.bytes.data, v.bytes.len);
+        text[v.bytes.len] = '\0';
+    }
+    buf_close(&reply);
+    return code;
+}
+
+int chubby_check_sequencer(struct chubby *c,
+                           struct slice sequencer,
+                           struct err *err)
+{
+    struct buf body = BUF_INIT;
+    struct buf reply = BUF_INIT;
+    int code;
+
+    codec_put_array(&body, 1);
+    codec_put_str(&body, sequencer);
+    code =
+        client__call(c, CHUBBY_METHOD_CHECK, 0, buf_slice(&body), &reply, err);
+    buf_close(&body);
+    buf_close(&reply);
+    return code;
+}

@@ -1,0 +1,155 @@
+/* A leader's knowledge of the sessions, see lease.h. */
+#include "chubby-lite/lease.h"
+
+#include "base/core/coding.h"
+#include "base/core/panic.h"
+
+struct id_key {
+    char bytes[8];
+};
+
+static struct slice key_of(uint64_t id, struct id_key *k)
+{
+    put_le64(k->bytes, id);
+    return slice_make(k->bytes, sizeof(k->bytes));
+}
+
+void lease_table_init(struct lease_table *t)
+{
+    hash_map_init(&t->leases, HASH_KEYS_COPIED);
+}
+
+struct lease *lease_ref(struct lease *l)
+{
+    l->refs++;
+    return l;
+}
+
+void lease_unref(struct lease *l)
+{
+    if (--l->refs > 0)
+        return;
+    lease_hear(l, UINT64_MAX);
+    hash_map_close(&l->cached);
+    mem_free(l);
+}
+
+static void end(struct lease *l)
+{
+    l->gone = true;
+    bell_ring(&l->bell);
+    lease_unref(l);
+}
+
+void lease_table_clear(struct lease_table *t)
+{
+    struct hash_slot *slot;
+    size_t at = 0;
+
+    while ((slot = hash_map_next(&t->leases, &at)))
+        end(slot->value.pointer);
+    hash_map_clear(&t->leases);
+}
+
+void lease_table_close(struct lease_table *t)
+{
+    lease_table_clear(t);
+    hash_map_close(&t->leases);
+}
+
+struct lease *lease_find(const struct lease_table *t, uint64_t session)
+{
+    struct id_key k;
+    union hash_value *v = hash_map_get(&t->leases, key_of(session, &k));
+
+    return v ? v->pointer : NULL;
+}
+
+struct lease *lease_add(struct lease_table *t, uint64_t session)
+{
+    struct id_key k;
+    bool added;
+    union hash_value *v = hash_map_put(&t->leases, key_of(session, &k), &added);
+    struct lease *l;
+
+    if (!added)
+        return v->pointer;
+    l = mem_zalloc(1, sizeof(*l));
+    l->session = session;
+    l->refs = 1;
+    STAILQ_INIT(&l->news);
+    LIST_INIT(&l->bell);
+    hash_map_init(&l->cached, HASH_KEYS_COPIED);
+    v->pointer = l;
+    return l;
+}
+
+void lease_remove(struct lease_table *t, uint64_t session)
+{
+    struct id_key k;
+    union hash_value old;
+
+    if (hash_map_remove(&t->leases, key_of(session, &k), &old))
+        end(old.pointer);
+}
+
+/* Drop the oldest event; what invalidates stays, for it is waited for. */
+static void drop_event(struct lease *l)
+{
+    struct lease_news *n;
+
+    STAILQ_FOREACH(n, &l->news, link)
+    if (n->item.kind == CHUBBY_NEWS_EVENT &&
+        n->item.event != CHUBBY_EVENT_FAILOVER)
+        break;
+    if (!n)
+        return;
+    n->item.target = 0;
+    n->item.event = CHUBBY_EVENT_FAILOVER;
+}
+
+uint64_t lease_tell(struct lease *l,
+                    enum chubby_news_kind kind,
+                    uint64_t target,
+                    unsigned event)
+{
+    struct lease_news *n;
+
+    if (kind == CHUBBY_NEWS_EVENT && l->news_count >= LEASE_NEWS_MAX) {
+        drop_event(l);
+        return l->news_number;
+    }
+    n = mem_zalloc(1, sizeof(*n));
+    n->item = (struct chubby_news_item){++l->news_number, kind, target, event};
+    STAILQ_INSERT_TAIL(&l->news, n, link);
+    l->news_count++;
+    bell_ring(&l->bell);
+    return l->news_number;
+}
+
+void lease_hear(struct lease *l, uint64_t number)
+{
+    struct lease_news *n;
+
+    while ((n = STAILQ_FIRST(&l->news)) && n->item.number <= number) {
+        STAILQ_REMOVE_HEAD(&l->news, link);
+        mem_free(n);
+        l->news_count--;
+    }
+    l->heard = MAX_OF(l->heard, MIN_OF(number, l->news_number));
+    bell_ring(&l->bell);
+}
+
+void lease_cache(struct lease *l, uint64_t instance)
+{
+    struct id_key k;
+
+    hash_map_put(&l->cached, key_of(instance, &k), NULL)->number = 1;
+}
+
+bool lease_uncache(struct lease *l, uint64_t instance)
+{
+    struct id_key k;
+
+    return hash_map_remove(&l->cached, key_of(instance, &k), NULL);
+}

@@ -1,0 +1,85 @@
+/* What a leader knows of the sessions beyond the replicated state: until when
+ * each lives, what it must be told, what it may have in its cache. Lost with
+ * the leadership; a new leader starts with full leases and with sessions that
+ * may have anything cached, until they have heard of it.
+ *
+ * One loop.
+ *
+ * Invariants
+ *     I1. A client that believes its lease valid was answered by this leader or
+ *         an earlier one no longer than lease_ms before deadline_ns.
+ *     I2. What a session has cached is in `cached`, or an item to invalidate it
+ *         waits in `news`, or the session is not `confirmed`.
+ */
+#ifndef CHUBBY_LITE_LEASE_H
+#define CHUBBY_LITE_LEASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bsd/sys/queue.h>
+
+#include "base/core/hash_map.h"
+#include "chubby-lite/bell.h"
+#include "chubby-lite/wire.h"
+
+/* News a session has not heard; more, and the oldest events are dropped and it
+ * is told of a fail-over instead. */
+#define LEASE_NEWS_MAX 4096
+
+struct lease_news {
+    STAILQ_ENTRY(lease_news) link;
+    struct chubby_news_item item;
+};
+
+struct lease {
+    uint64_t session;
+    uint32_t lease_ms;
+    uint64_t deadline_ns; /* Monotonic. */
+    bool confirmed;       /* Has heard of this leader and emptied its cache. */
+    bool expiring;        /* A fiber ends it. */
+    bool gone;            /* The session has ended, or this leadership. */
+    unsigned refs;
+    STAILQ_HEAD(, lease_news) news; /* Not heard yet, oldest first. */
+    size_t news_count;
+    uint64_t news_number;   /* The newest. */
+    uint64_t heard;         /* The newest that was heard. */
+    struct hash_map cached; /* Instances of nodes; values unused. */
+    struct bell bell;       /* Rings when any of the above changed. */
+};
+
+/* All leases, by session. */
+struct lease_table {
+    struct hash_map leases;
+};
+
+void lease_table_init(struct lease_table *t);
+/* End all leases: they are gone, and who waits on them is woken. */
+void lease_table_clear(struct lease_table *t);
+void lease_table_close(struct lease_table *t);
+
+/* Borrowed; NULL if there is none. */
+struct lease *lease_find(const struct lease_table *t, uint64_t session);
+/* The lease of @session, made if there is none. Borrowed. */
+struct lease *lease_add(struct lease_table *t, uint64_t session);
+/* The session has ended. Nothing if there is none. */
+void lease_remove(struct lease_table *t, uint64_t session);
+
+/* Keep @l over a parking call. */
+struct lease *lease_ref(struct lease *l);
+void lease_unref(struct lease *l);
+
+/* Something to tell; returns its number. */
+uint64_t lease_tell(struct lease *l,
+                    enum chubby_news_kind kind,
+                    uint64_t target,
+                    unsigned event);
+/* All up to @number was heard. */
+void lease_hear(struct lease *l, uint64_t number);
+
+void lease_cache(struct lease *l, uint64_t instance);
+/* Was @instance cached? It is no more. */
+bool lease_uncache(struct lease *l, uint64_t instance);
+
+#endif /* CHUBBY_LITE_LEASE_H */

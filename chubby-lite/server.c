@@ -1,0 +1,317 @@
+/* A server of the cell: opening, and its methods. See server.h. */
+#include "chubby-lite/server.h"
+
+#include "base/core/panic.h"
+#include "base/rpc/rpc.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/world.h"
+#include "chubby-lite/server_state.h"
+
+#define LEASE_MS_DEFAULT 12000
+
+/* --- the machine
+ * ----------------------------------------------------------------
+ */
+
+/* Keep the leases in step with the sessions. */
+static void follow_sessions(struct chubby_server *s, struct slice bytes)
+{
+    struct chubby_command c;
+
+    if (chubby_command_get(bytes, &c, NULL))
+        return;
+    if (!session_find(cell_sessions(s->cell), c.session))
+        lease_remove(&s->leases, c.session);
+    else if (c.operation == CHUBBY_OP_SESSION_OPEN)
+        server__start_lease(s, c.session);
+}
+
+static void
+apply(void *ctx, uint64_t index, struct slice command, struct buf *reply)
+{
+    struct chubby_server *s = ctx;
+
+    (void)index;
+    cell_apply(s->cell, command, reply);
+    if (s->term) {
+        follow_sessions(s, command);
+        server__wake_waits(s);
+    }
+}
+
+static void save(void *ctx, struct buf *out)
+{
+    struct chubby_server *s = ctx;
+
+    cell_save(s->cell, out);
+}
+
+static int load(void *ctx, struct slice image, struct err *err)
+{
+    struct chubby_server *s = ctx;
+
+    return cell_load(s->cell, image, err);
+}
+
+static void lead(void *ctx, bool leading, uint64_t term)
+{
+    struct chubby_server *s = ctx;
+
+    s->term = leading ? term : 0;
+    s->base_us = cell_now_us(s->cell);
+    s->base_ns = world_mono_ns(s->world);
+    server__end_leases(s);
+    if (leading)
+        server__begin_leases(s);
+    server__wake_all_waits(s);
+}
+
+static void on_event(void *ctx, const struct handle *h, enum chubby_event event)
+{
+    struct chubby_server *s = ctx;
+    struct lease *l;
+
+    if (!s->term)
+        return;
+    l = lease_find(&s->leases, h->session->id);
+    if (l)
+        lease_tell(l, CHUBBY_NEWS_EVENT, h->id, (unsigned)event);
+}
+
+uint64_t server__now_us(const struct chubby_server *s)
+{
+    return s->base_us + (world_mono_ns(s->world) - s->base_ns) / 1000;
+}
+
+int server__check_leader(struct chubby_server *s, struct err *err)
+{
+    return s->term && !s->closing ? 0 : replica_not_leader(s->replica, err);
+}
+
+int server__check_session(struct chubby_server *s,
+                          const struct rpc_call *call,
+                          uint64_t id,
+                          struct err *err)
+{
+    const struct session *session = session_find(cell_sessions(s->cell), id);
+
+    if (session && !slice_eq_str(call->principal, session->principal))
+        return err_set(err, ERR_DENIED, "the session is another's");
+    return 0; /* One that is not known is the machine's to refuse. */
+}
+
+/* --- methods
+ * ---------------------------------------------------------------------
+ */
+
+/* The command of @call, with what is the server's to say. */
+static int get_command(struct chubby_server *s,
+                       struct rpc_call *call,
+                       struct chubby_command *c,
+                       struct err *err)
+{
+    int code = server__check_leader(s, err);
+
+    if (!code)
+        code = chubby_command_get(call->body, c, err);
+    if (!code && c->operation != CHUBBY_OP_SESSION_OPEN)
+        code = server__check_session(s, call, c->session, err);
+    if (!code && c->operation == CHUBBY_OP_SESSION_EXPIRE)
+        code = err_set(err, ERR_DENIED, "sessions expire by themselves");
+    if (code)
+        return code;
+    c->principal = call->principal;
+    if (c->operation == CHUBBY_OP_SESSION_OPEN &&
+        (c->lock_delay_ms == 0 || c->lock_delay_ms > s->lease_ms))
+        c->lock_delay_ms = s->lease_ms; /* Its lease. */
+    return 0;
+}
+
+static int on_execute(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct chubby_server *s = ctx;
+    struct chubby_command c;
+    int code = get_command(s, call, &c, err);
+
+    return code ? code : server__execute(s, &c, call->reply_body, err);
+}
+
+static int on_acquire(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct chubby_server *s = ctx;
+    struct chubby_command c;
+    int code = get_command(s, call, &c, err);
+
+    if (!code && (c.operation != CHUBBY_OP_ACQUIRE || c.sequence))
+        code = err_set(err, ERR_INVALID, "no command to acquire a lock");
+    return code ? code : server__acquire(s, &c, call->reply_body, err);
+}
+
+static void put_children(const struct node *n, struct buf *out)
+{
+    size_t i;
+
+    codec_put_array(out, (uint32_t)n->child_count);
+    for (i = 0; i < n->child_count; i++)
+        codec_put_str(out, slice_str(n->children[i]->name));
+}
+
+/* What @q asks of @h, into @scratch where it is made for the purpose. */
+static int look(const struct chubby_query *q,
+                const struct handle *h,
+                struct buf *scratch,
+                struct chubby_view *v,
+                struct err *err)
+{
+    const struct node *n = h->node;
+
+    node_stat(n, &v->stat);
+    switch (q->kind) {
+    case CHUBBY_READ_CONTENTS: v->bytes = buf_slice(&n->contents); return 0;
+    case CHUBBY_READ_CHILDREN:
+        if (!n->is_directory)
+            return err_set(err, ERR_INVALID, "a file has no children");
+        put_children(n, scratch);
+        break;
+    case CHUBBY_READ_SEQUENCER:
+        if (cell_sequencer(h, scratch, err))
+            return ERR_INVALID;
+        break;
+    case CHUBBY_READ_STAT: break;
+    }
+    v->bytes = buf_slice(scratch);
+    return 0;
+}
+
+static int on_read(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct chubby_server *s = ctx;
+    struct chubby_query q;
+    struct chubby_view v = {.cacheable = false};
+    struct buf scratch = BUF_INIT;
+    struct handle *h;
+    struct lease *l;
+    int code = server__check_leader(s, err);
+
+    if (!code)
+        code = chubby_query_get(call->body, &q, err);
+    if (!code)
+        code = replica_read_barrier(s->replica, err);
+    if (!code)
+        code = server__check_session(s, call, q.session, err);
+    if (!code)
+        code = cell_handle(s->cell, q.session, q.handle,
+                           q.kind == CHUBBY_READ_SEQUENCER ? 0u : CHUBBY_READ,
+                           &h, err);
+    if (!code)
+        code = look(&q, h, &scratch, &v, err);
+    if (!code) {
+        l = lease_find(&s->leases, q.session);
+        v.cacheable = l && q.kind <= CHUBBY_READ_CHILDREN &&
+                      server__may_cache(s, v.stat.instance);
+        if (v.cacheable)
+            lease_cache(l, v.stat.instance);
+        chubby_view_put(&v, call->reply_body);
+    }
+    buf_close(&scratch);
+    return code;
+}
+
+static int on_check(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct chubby_server *s = ctx;
+    struct codec_reader r = codec_reader_make(call->body);
+    uint32_t count = codec_get_array(&r);
+    struct slice sequencer = codec_get_bytes(&r);
+    int code = server__check_leader(s, err);
+
+    if (code)
+        return code;
+    if (r.bad || count < 1)
+        return err_set(err, ERR_CORRUPT, "malformed message");
+    code = replica_read_barrier(s->replica, err);
+    return code ? code : cell_check_sequencer(s->cell, sequencer, err);
+}
+
+static int on_keep_alive(void *ctx, struct rpc_call *call, struct err *err)
+{
+    return server__keep_alive(ctx, call, err);
+}
+
+static const struct rpc_method methods[] = {
+    {CHUBBY_METHOD_EXECUTE, "lock.execute", on_execute},
+    {CHUBBY_METHOD_ACQUIRE, "lock.acquire", on_acquire},
+    {CHUBBY_METHOD_READ, "lock.read", on_read},
+    {CHUBBY_METHOD_CHECK, "lock.check", on_check},
+    {CHUBBY_METHOD_KEEP_ALIVE, "lock.keep_alive", on_keep_alive},
+};
+
+/* --- life
+ * ------------------------------------------------------------------------
+ */
+
+int chubby_server_open(struct world *w,
+                       struct rpc_server *rpc,
+                       const struct chubby_server_options *opts,
+                       struct chubby_server **out,
+                       struct err *err)
+{
+    struct chubby_server *s = mem_zalloc(1, sizeof(*s));
+    struct replica_machine machine = {s, apply, save, load, lead};
+    struct replica_options replica = opts->replica;
+    int code;
+
+    s->world = w;
+    s->lease_ms = opts->lease_ms ? opts->lease_ms : LEASE_MS_DEFAULT;
+    s->cell = cell_new(on_event, s);
+    lease_table_init(&s->leases);
+    hash_map_init(&s->changing, HASH_KEYS_COPIED);
+    TAILQ_INIT(&s->waits);
+    LIST_INIT(&s->tick);
+    LIST_INIT(&s->idle);
+    replica.method = CHUBBY_REPLICA_METHOD;
+    code = replica_open(w, rpc, &machine, &replica, &s->replica, err);
+    if (code) {
+        err_wrap(err, "lock service");
+        chubby_server_close(s);
+        return code;
+    }
+    rpc_server_add(rpc, methods, ARRAY_LEN(methods), s);
+    s->clock = fiber_start(loop_self(), "lock-clock", server__clock, s);
+    *out = s;
+    return 0;
+}
+
+void chubby_server_close(struct chubby_server *s)
+{
+    if (!s)
+        return;
+    s->closing = true;
+    bell_ring(&s->tick);
+    if (s->clock)
+        fiber_join(s->clock);
+    replica_close(s->replica);
+    lease_table_close(&s->leases);
+    hash_map_close(&s->changing);
+    cell_free(s->cell);
+    mem_free(s);
+}
+
+struct replica *chubby_server_replica(struct chubby_server *s)
+{
+    return s->replica;
+}
+
+void chubby_server_get_stats(const struct chubby_server *s,
+                             struct chubby_server_stats *out)
+{
+    const struct session_table *t = cell_sessions(s->cell);
+
+    *out = (struct chubby_server_stats){
+        .session_count = t->sessions.count,
+        .handle_count = t->handles.count,
+        .node_count = s->cell->node_count,
+        .waiting_count = s->wait_count,
+    };
+}

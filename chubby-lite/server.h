@@ -1,0 +1,62 @@
+/* A server of the cell: the machine on base/replica, and the leader's part that
+ * is not replicated: leases, news, cache invalidation, waiting for locks.
+ *
+ * Consistency of caches. What the leader tells a session it may cache, it
+ * remembers (lease.h). Before a command that would change it is proposed, the
+ * sessions that have it are told to drop it, and the command waits until each
+ * has said so or its lease has run out; meanwhile nobody is given it to cache.
+ * A new leader does not know what was cached: a session counts as having
+ * everything it has open until it has heard of the new leader, on which clients
+ * empty their caches.
+ *
+ * Leases. A keep-alive is answered after a read barrier, so that a leader that
+ * was deposed without knowing extends nothing; a client reckons its lease from
+ * the moment it sent it. A leader gives every session a full lease when it
+ * begins, hence no earlier than the client's own reckoning ends.
+ *
+ * Threads: one loop, that of the fiber that opened it.
+ */
+#ifndef CHUBBY_LITE_SERVER_H
+#define CHUBBY_LITE_SERVER_H
+
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/replica/replica.h"
+
+struct chubby_server;
+struct rpc_server;
+struct world;
+
+struct chubby_server_options {
+    /* Its name, directory, id, members, security and times; `method` is set
+     * here. */
+    struct replica_options replica;
+    uint32_t lease_ms; /* Longest of a session; default 12,000. */
+};
+
+/* Open the server, recover its state and add its methods to @rpc, which must
+ * not listen yet. Parks. *@out is owned. Errors: those of replica_open(). */
+MUST_CHECK int chubby_server_open(struct world *w,
+                                  struct rpc_server *rpc,
+                                  const struct chubby_server_options *opts,
+                                  struct chubby_server **out,
+                                  struct err *err);
+/* Parks. PRE: the rpc server does not listen any more. NULL is allowed. */
+void chubby_server_close(struct chubby_server *s);
+
+/* Its part of the cell, for status and membership. Borrowed. */
+struct replica *chubby_server_replica(struct chubby_server *s);
+
+/* What it has, for status. */
+struct chubby_server_stats {
+    uint64_t session_count;
+    uint64_t handle_count;
+    uint64_t node_count;
+    uint64_t waiting_count; /* Calls that wait for a lock; on the leader. */
+};
+
+void chubby_server_get_stats(const struct chubby_server *s,
+                             struct chubby_server_stats *out);
+
+#endif /* CHUBBY_LITE_SERVER_H */

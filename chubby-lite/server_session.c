@@ -1,0 +1,235 @@
+/* Keep-alives, and the end of sessions whose lease ran out. See server.h. */
+#include "base/core/panic.h"
+#include "base/rpc/rpc.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/log.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/world.h"
+#include "chubby-lite/server_state.h"
+
+#define CLOCK_TICK_NS UINT64_C(100000000)
+/* News in one answer. */
+#define NEWS_ONCE_MAX 256
+
+/* @l lives for a full lease from now. */
+static void extend(struct chubby_server *s, struct lease *l)
+{
+    l->deadline_ns = world_mono_ns(s->world) + (uint64_t)l->lease_ms * 1000000;
+}
+
+static void adopt(struct chubby_server *s, const struct session *session)
+{
+    struct lease *l = lease_add(&s->leases, session->id);
+
+    l->lease_ms = session->lease_ms;
+    extend(s, l);
+}
+
+void server__begin_leases(struct chubby_server *s)
+{
+    size_t count;
+    struct session **all = session_sorted(cell_sessions(s->cell), &count);
+
+    while (count > 0)
+        adopt(s, all[--count]);
+    mem_free(all);
+}
+
+void server__end_leases(struct chubby_server *s)
+{
+    lease_table_clear(&s->leases);
+}
+
+void server__start_lease(struct chubby_server *s, uint64_t session)
+{
+    if (!lease_find(&s->leases, session))
+        adopt(s, session_find(cell_sessions(s->cell), session));
+}
+
+/* --- keep-alives
+ * ------------------------------------------------------------------
+ */
+
+static void
+put_news(struct chubby_server *s, const struct lease *l, struct buf *out)
+{
+    const struct lease_news *n;
+    size_t left = MIN_OF(l->news_count, NEWS_ONCE_MAX);
+
+    chubby_news_put_head(s->term, l->lease_ms, left, out);
+    STAILQ_FOREACH(n, &l->news, link)
+    {
+        if (left-- == 0)
+            break;
+        chubby_news_put_item(&n->item, out);
+    }
+}
+
+/* Wait for news of @l, a third of its lease at most. */
+static int
+wait_for_news(struct chubby_server *s, struct lease *l, struct err *err)
+{
+    uint64_t until =
+        world_mono_ns(s->world) + (uint64_t)l->lease_ms * 1000000 / 3;
+    int code = 0;
+
+    while (!l->gone && STAILQ_EMPTY(&l->news) && code != ERR_DEADLINE) {
+        if (world_mono_ns(s->world) >= until)
+            return 0;
+        code = bell_wait(&l->bell, until, err);
+        if (code && code != ERR_DEADLINE)
+            return code;
+    }
+    return 0;
+}
+
+static int keep(struct chubby_server *s,
+                const struct chubby_keep_alive *k,
+                struct lease *l,
+                struct buf *out,
+                struct err *err)
+{
+    int code = 0;
+
+    extend(s, l);
+    if (k->term == s->term) {
+        l->confirmed = true;
+        lease_hear(l, k->heard);
+        code = wait_for_news(s, l, err);
+    }
+    if (!code)
+        code = server__check_leader(s, err);
+    /* A leader deposed without knowing extends nothing. */
+    if (!code)
+        code = replica_read_barrier(s->replica, err);
+    if (!code && l->gone)
+        code = server__check_leader(s, err);
+    if (code)
+        return code;
+    if (l->gone)
+        return err_set(err, ERR_CLOSED, "the session has ended");
+    extend(s, l);
+    put_news(s, l, out);
+    return 0;
+}
+
+int server__keep_alive(struct chubby_server *s,
+                       struct rpc_call *call,
+                       struct err *err)
+{
+    struct chubby_keep_alive k;
+    struct lease *l;
+    int code = server__check_leader(s, err);
+
+    if (!code)
+        code = chubby_keep_alive_get(call->body, &k, err);
+    if (!code)
+        code = server__check_session(s, call, k.session, err);
+    if (code)
+        return code;
+    l = lease_find(&s->leases, k.session);
+    if (!l) {
+        /* Only a leader that surely is one can say that it does not exist. */
+        code = replica_read_barrier(s->replica, err);
+        if (!code)
+            code = server__check_leader(s, err);
+        l = code ? NULL : lease_find(&s->leases, k.session);
+        if (!code && !l)
+            code = err_set(err, ERR_CLOSED, "the session has ended");
+        if (code)
+            return code;
+    }
+    lease_ref(l);
+    code = keep(s, &k, l, call->reply_body, err);
+    lease_unref(l);
+    return code;
+}
+
+/* --- expiry
+ * ------------------------------------------------------------------------
+ */
+
+struct expiry {
+    struct chubby_server *server;
+    uint64_t session;
+};
+
+static void expire(void *arg)
+{
+    struct expiry *x = arg;
+    struct chubby_server *s = x->server;
+    struct chubby_command c = {.operation = CHUBBY_OP_SESSION_EXPIRE,
+                               .session = x->session};
+    struct buf answer = BUF_INIT;
+    struct lease *l;
+
+    /* It may fail when the leadership does; the next leader sees to it. */
+    if (server__execute(s, &c, &answer, NULL)) {
+        l = lease_find(&s->leases, x->session);
+        if (l)
+            l->expiring = false;
+    }
+    buf_close(&answer);
+    mem_free(x);
+    if (--s->busy_count == 0)
+        bell_ring(&s->idle);
+}
+
+static void start_expiry(struct chubby_server *s, struct lease *l)
+{
+    struct expiry *x = mem_alloc(sizeof(*x));
+
+    log_info(s->world, "lock", "session %llx expires",
+             (unsigned long long)l->session);
+    *x = (struct expiry){s, l->session};
+    l->expiring = true;
+    s->busy_count++;
+    fiber_detach(fiber_start(loop_self(), "lock-expire", expire, x));
+}
+
+static void look_for_expired(struct chubby_server *s, uint64_t now_ns)
+{
+    struct hash_slot *slot;
+    size_t at = 0;
+
+    while ((slot = hash_map_next(&s->leases.leases, &at))) {
+        struct lease *l = slot->value.pointer;
+        if (!l->expiring && l->deadline_ns <= now_ns)
+            start_expiry(s, l);
+    }
+}
+
+/* This process did not run for @gap_ns: clients that called meanwhile could not
+ * be heard. */
+static void forgive(struct chubby_server *s, uint64_t gap_ns)
+{
+    struct hash_slot *slot;
+    size_t at = 0;
+
+    while ((slot = hash_map_next(&s->leases.leases, &at))) {
+        struct lease *l = slot->value.pointer;
+        l->deadline_ns += gap_ns;
+    }
+}
+
+void server__clock(void *server)
+{
+    struct chubby_server *s = server;
+    uint64_t last = world_mono_ns(s->world);
+    uint64_t now;
+
+    while (!s->closing) {
+        /* Woken by the tick, or cancelled with the machine: closing follows. */
+        if (bell_wait(&s->tick, last + CLOCK_TICK_NS, NULL) == ERR_CANCELLED)
+            break;
+        now = world_mono_ns(s->world);
+        if (now - last > 5 * CLOCK_TICK_NS)
+            forgive(s, now - last);
+        last = now;
+        if (s->term)
+            look_for_expired(s, now);
+    }
+    while (s->busy_count > 0)
+        if (bell_wait(&s->idle, 0, NULL))
+            fiber_yield();
+}

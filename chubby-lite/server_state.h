@@ -1,0 +1,99 @@
+/* What the files of the server share. Private to chubby-lite's server_*.c. */
+#ifndef CHUBBY_LITE_SERVER_STATE_H
+#define CHUBBY_LITE_SERVER_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <bsd/sys/queue.h>
+
+#include "base/core/hash_map.h"
+#include "chubby-lite/cell_state.h"
+#include "chubby-lite/lease.h"
+#include "chubby-lite/server.h"
+
+struct fiber;
+struct rpc_call;
+
+struct lock_wait;
+TAILQ_HEAD(lock_waits, lock_wait);
+
+struct chubby_server {
+    struct world *world;
+    struct replica *replica;
+    struct cell *cell;
+    uint32_t lease_ms;
+    /* While leading; term is 0 otherwise. */
+    uint64_t term;
+    uint64_t base_us; /* Cell's time when this leadership began, */
+    uint64_t base_ns; /* and the monotonic clock's. */
+    struct lease_table leases;
+    struct hash_map changing; /* Instances of nodes that nobody may cache now:
+                                 how many changes are under way. */
+    struct lock_waits waits;  /* Oldest first. */
+    uint64_t wait_count;
+    /* Expiry of sessions. */
+    struct fiber *clock;
+    struct bell tick;    /* Rings when the clock shall look again. */
+    struct bell idle;    /* Rings when busy_count has become 0. */
+    unsigned busy_count; /* Fibers that end sessions. */
+    bool closing;
+};
+
+/* --- server.c
+ * ----------------------------------------------------------------- */
+
+/* 0, or the error for a call that came to a follower. */
+MUST_CHECK int server__check_leader(struct chubby_server *s, struct err *err);
+/* 0, or the error for a session that @call's principal did not open. */
+MUST_CHECK int server__check_session(struct chubby_server *s,
+                                     const struct rpc_call *call,
+                                     uint64_t session,
+                                     struct err *err);
+/* The leader's reckoning of the cell's time. */
+uint64_t server__now_us(const struct chubby_server *s);
+
+/* --- server_change.c
+ * ----------------------------------------------------------
+ */
+
+/* Have @c executed: caches first, then the cell; the answer is appended to
+ * @answer. Parks. Errors: those of replica_propose(). */
+MUST_CHECK int server__execute(struct chubby_server *s,
+                               struct chubby_command *c,
+                               struct buf *answer,
+                               struct err *err);
+/* May a session be given the node @instance to cache? */
+bool server__may_cache(const struct chubby_server *s, uint64_t instance);
+
+/* --- server_wait.c
+ * ------------------------------------------------------------ */
+
+/* As server__execute() for the command ACQUIRE, and again whenever the lock may
+ * be free, until it is had or the call ends. Parks. */
+MUST_CHECK int server__acquire(struct chubby_server *s,
+                               struct chubby_command *c,
+                               struct buf *answer,
+                               struct err *err);
+/* A command was executed, or a waiter went away: wake those whose turn it may
+ * be. */
+void server__wake_waits(struct chubby_server *s);
+/* Nobody leads here any more. */
+void server__wake_all_waits(struct chubby_server *s);
+
+/* --- server_session.c
+ * --------------------------------------------------------- */
+
+/* Answer a keep-alive. Parks. */
+MUST_CHECK int server__keep_alive(struct chubby_server *s,
+                                  struct rpc_call *call,
+                                  struct err *err);
+/* This server begins or ceases to lead. */
+void server__begin_leases(struct chubby_server *s);
+void server__end_leases(struct chubby_server *s);
+/* A session was opened. */
+void server__start_lease(struct chubby_server *s, uint64_t session);
+/* The fiber that ends sessions whose lease ran out, until s->closing. */
+void server__clock(void *server);
+
+#endif /* CHUBBY_LITE_SERVER_STATE_H */

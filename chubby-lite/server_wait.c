@@ -1,0 +1,123 @@
+/* Waiting for locks, in the order of asking. See server.h. */
+#include "base/core/panic.h"
+#include "base/rpc/rpc.h"
+#include "chubby-lite/server_state.h"
+
+struct lock_wait {
+    TAILQ_ENTRY(lock_wait) link;
+    uint64_t handle;
+    uint64_t instance; /* Of its node; 0: gone. */
+    enum chubby_lock mode;
+    struct bell bell;
+    bool turn; /* The lock may be free: try. */
+};
+
+/* May @n's lock be had in @mode, lock-delay aside? */
+static bool is_free(const struct node *n, enum chubby_lock mode)
+{
+    return n->mode == CHUBBY_FREE ||
+           (n->mode == CHUBBY_SHARED && mode == CHUBBY_SHARED);
+}
+
+/* Does somebody who wants @w's node exclusively, or wants it at all if @w does,
+ * wait before @w? */
+static bool has_elder(const struct chubby_server *s, const struct lock_wait *w)
+{
+    const struct lock_wait *o;
+
+    TAILQ_FOREACH(o, &s->waits, link)
+    {
+        if (o == w)
+            return false;
+        if (o->instance == w->instance &&
+            (o->mode == CHUBBY_EXCLUSIVE || w->mode == CHUBBY_EXCLUSIVE))
+            return true;
+    }
+    return false;
+}
+
+void server__wake_waits(struct chubby_server *s)
+{
+    struct lock_wait *w;
+
+    TAILQ_FOREACH(w, &s->waits, link)
+    {
+        const struct handle *h = handle_find(cell_sessions(s->cell), w->handle);
+        if (w->turn)
+            continue;
+        /* Without a handle or node the attempt will say why. */
+        if (!h || !h->node || (is_free(h->node, w->mode) && !has_elder(s, w))) {
+            w->turn = true;
+            bell_ring(&w->bell);
+        }
+    }
+}
+
+void server__wake_all_waits(struct chubby_server *s)
+{
+    struct lock_wait *w;
+
+    TAILQ_FOREACH(w, &s->waits, link)
+    {
+        w->turn = true;
+        bell_ring(&w->bell);
+    }
+}
+
+/* Wait until it may be @w's turn; @retry_us: when the lock's delay ends. */
+static int wait_turn(struct chubby_server *s,
+                     struct lock_wait *w,
+                     uint64_t retry_us,
+                     struct err *err)
+{
+    uint64_t until = 0;
+    int code = 0;
+
+    if (retry_us)
+        until = s->base_ns + (retry_us - s->base_us) * 1000;
+    while (!code && !w->turn) {
+        code = bell_wait(&w->bell, until, err);
+        if (code == ERR_DEADLINE && until && server__now_us(s) >= retry_us) {
+            w->turn = true;
+            code = 0;
+        }
+    }
+    return code;
+}
+
+int server__acquire(struct chubby_server *s,
+                    struct chubby_command *c,
+                    struct buf *answer,
+                    struct err *err)
+{
+    const struct handle *h = handle_find(cell_sessions(s->cell), c->handle);
+    struct lock_wait w = {.handle = c->handle,
+                          .instance = h && h->node ? h->node->instance : 0,
+                          .mode = (enum chubby_lock)c->flags};
+    struct chubby_answer a;
+    int code;
+
+    LIST_INIT(&w.bell);
+    TAILQ_INSERT_TAIL(&s->waits, &w, link);
+    s->wait_count++;
+    /* Who comes later waits its turn, also when it looks free. */
+    w.turn = !has_elder(s, &w);
+    a.retry_us = 0;
+    for (;;) {
+        code = wait_turn(s, &w, a.retry_us, err);
+        if (!code)
+            code = server__check_leader(s, err);
+        buf_clear(answer);
+        if (!code)
+            code = server__execute(s, c, answer, err);
+        if (!code)
+            code = chubby_answer_get(buf_slice(answer), &a, err);
+        if (code || a.code != ERR_BUSY)
+            break;
+        w.turn = false;
+    }
+    TAILQ_REMOVE(&s->waits, &w, link);
+    s->wait_count--;
+    server__wake_waits(s);
+    return code;
+}
