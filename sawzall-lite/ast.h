@@ -318,6 +318,7 @@ struct saw_function {
     bool uses_outer;            /* Variables of any function but the program. */
     bool in_static;             /* Inside the initialiser of a static. */
     bool returns_undef;         /* A call of it may have no value. */
+    bool literal;               /* Written as a value: it has no name. */
     bool compiled;
     uint32_t index; /* Among the functions of the program. */
 };

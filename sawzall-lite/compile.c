@@ -2,6 +2,7 @@
 #include "sawzall-lite/compile.h"
 
 #include "base/core/panic.h"
+#include "sawzall-lite/function_text.h"
 #include "sawzall-lite/gen.h"
 
 /* --- finishing a function ------------------------------------------------ */
@@ -106,6 +107,7 @@ static bool generate(struct gen_unit *u, struct saw_function *f, bool far)
     ok = resolve(&g);
     if (ok) {
         code->name = f->name;
+        code->text = saw_function_text(u->arena, f);
         code->param_count = (uint32_t)f->params.count;
         code->fuel = g.count;
         code->uses_env = f->context_level > 0;

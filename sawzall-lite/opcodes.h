@@ -225,6 +225,7 @@ struct saw_handler {
 /* A compiled function. */
 struct saw_code {
     struct slice name;
+    struct slice text; /* What string() gives of it. */
     const struct saw_insn *insns;
     const struct saw_pos *pos; /* One per instruction. */
     uint32_t insn_count;

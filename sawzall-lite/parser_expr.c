@@ -358,6 +358,7 @@ static struct saw_expr *function(struct saw_parser *p)
 
     e->u.function.type = parser_type(p);
     e->u.function.fn = parser_function(p, SLICE_EMPTY, e->pos);
+    e->u.function.fn->literal = true;
     e->pos = parser_span(p, e->pos);
     return e;
 }

@@ -6,6 +6,7 @@
 #include "base/core/panic.h"
 #include "sawzall-lite/builtins/private.h"
 #include "sawzall-lite/builtins/time.h"
+#include "sawzall-lite/function_text.h"
 #include "sawzall-lite/tables/datum.h"
 
 void saw_print_uint(uint64_t v, unsigned base, struct buf *out)
@@ -193,7 +194,7 @@ void saw_value_format(const struct saw_type *t,
     case SAW_ARRAY:
     case SAW_TUPLE: format_items(t, v, out); break;
     case SAW_MAP: format_map(t, v.m, out); break;
-    case SAW_FUNCTION: buf_append_str(out, "function"); break;
+    case SAW_FUNCTION: buf_append_slice(out, saw_closure_text(v.c)); break;
     case SAW_TABLE:
     case SAW_VOID:
     case SAW_INCOMPLETE:
