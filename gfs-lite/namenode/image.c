@@ -6,7 +6,7 @@
 #include "base/core/buf.h"
 #include "base/core/coding.h"
 #include "base/core/panic.h"
-#include "gfs-lite/namenode/machine.h"
+#include "gfs-lite/namenode/catalog.h"
 
 #define IMAGE_MAGIC   UINT64_C(0x31474d4953464751) /* "QGFSIMG1" */
 #define IMAGE_VERSION 1
@@ -55,17 +55,17 @@ static void put_inode(const struct inode *n, struct buf *out)
 static const struct inode *next_inode(const struct inode *n)
 {
     if (n->is_directory && n->u.directory->entries)
-        return entries_first(n->u.directory->entries);
+        return inode_entries_first(n->u.directory->entries);
     for (; n->parent; n = n->parent) {
         const struct inode *next =
-            entries_after(n->parent->u.directory->entries, inode_name(n));
+            inode_entries_after(n->parent->u.directory->entries, inode_name(n));
         if (next)
             return next;
     }
     return NULL;
 }
 
-static void put_tree(const struct namespace *ns, struct buf *out)
+static void put_tree(const struct names *ns, struct buf *out)
 {
     buf_put_varint(out, ns->next_id);
     buf_put_varint(out, ns->inodes.count);
@@ -73,7 +73,7 @@ static void put_tree(const struct namespace *ns, struct buf *out)
         put_inode(n, out);
 }
 
-static void put_open_files(const struct namespace *ns, struct buf *out)
+static void put_open_files(const struct names *ns, struct buf *out)
 {
     size_t at = 0;
     const struct open_file *o;
@@ -96,10 +96,10 @@ static void put_open_files(const struct namespace *ns, struct buf *out)
     }
 }
 
-static void put_sessions(const struct machine *m, struct buf *out)
+static void put_sessions(const struct catalog *m, struct buf *out)
 {
     size_t at = 0;
-    const struct session *s;
+    const struct catalog_session *s;
     buf_put_varint(out, m->sessions.count);
     while ((s = id_map_next(&m->sessions, &at))) {
         buf_put_varint(out, s->id);
@@ -114,11 +114,11 @@ static void put_sessions(const struct machine *m, struct buf *out)
     }
 }
 
-static void put_servers(const struct machine *m, struct buf *out)
+static void put_servers(const struct catalog *m, struct buf *out)
 {
     buf_put_varint(out, m->server_count);
     for (size_t i = 0; i < m->server_count; i++) {
-        const struct server_entry *s = &m->servers[i];
+        const struct catalog_server *s = &m->servers[i];
         buf_put_varint(out, s->own_id);
         buf_put_u8(out, (uint8_t)s->state);
         buf_put_lslice(out, slice_str(s->address));
@@ -127,7 +127,7 @@ static void put_servers(const struct machine *m, struct buf *out)
     }
 }
 
-void machine_save(const struct machine *m, struct buf *out)
+void catalog_save(const struct catalog *m, struct buf *out)
 {
     buf_put_le64(out, IMAGE_MAGIC);
     buf_put_varint(out, IMAGE_VERSION);
@@ -173,7 +173,7 @@ static bool get_chunks(struct cursor *in, struct chunk_map *m)
     return !in->bad;
 }
 
-static bool get_file(struct cursor *in, struct namespace *ns, struct inode *n)
+static bool get_file(struct cursor *in, struct names *ns, struct inode *n)
 {
     n->replication = cursor_u8(in);
     if (n->replication == 0 || n->replication > GFS_REPLICAS_MAX)
@@ -204,7 +204,7 @@ static void get_quotas(struct cursor *in, struct inode *n)
 }
 
 /* The first inode is the root, which is there already. */
-static bool get_root(struct cursor *in, struct namespace *ns)
+static bool get_root(struct cursor *in, struct names *ns)
 {
     bool good = cursor_varint(in) == ns->root->id && cursor_varint(in) == 0 &&
                 cursor_u8(in) == INODE_DIRECTORY && cursor_lslice(in).len == 0;
@@ -214,7 +214,7 @@ static bool get_root(struct cursor *in, struct namespace *ns)
 }
 
 /* Drop the chunks of @n, which was never attached, and free it. */
-static void free_inode(struct namespace *ns, struct inode *n)
+static void free_inode(struct names *ns, struct inode *n)
 {
     while (!n->is_directory && n->chunk_count) {
         chunk_map_unref(&ns->chunks, inode_last_chunk(n));
@@ -223,7 +223,7 @@ static void free_inode(struct namespace *ns, struct inode *n)
     inode_free(n);
 }
 
-static bool get_inode(struct cursor *in, struct namespace *ns)
+static bool get_inode(struct cursor *in, struct names *ns)
 {
     uint64_t id = cursor_varint(in);
     struct inode *parent = id_map_get(&ns->inodes, cursor_varint(in));
@@ -234,7 +234,8 @@ static bool get_inode(struct cursor *in, struct namespace *ns)
     struct inode *n;
     if (in->bad || !parent || !parent->is_directory || !is_good_name(name) ||
         id_map_get(&ns->inodes, id) || flags > INODE_DIRECTORY ||
-        id >= ns->next_id || entries_find(parent->u.directory->entries, name))
+        id >= ns->next_id ||
+        inode_entries_find(parent->u.directory->entries, name))
         return false;
     n = inode_new(id, name, flags & INODE_DIRECTORY, time_us);
     if (n->is_directory)
@@ -242,13 +243,13 @@ static bool get_inode(struct cursor *in, struct namespace *ns)
     else
         good = get_file(in, ns, n);
     if (good)
-        namespace_attach(ns, parent, n);
+        names_attach(ns, parent, n);
     else
         free_inode(ns, n);
     return good;
 }
 
-static bool get_tree(struct cursor *in, struct namespace *ns)
+static bool get_tree(struct cursor *in, struct names *ns)
 {
     size_t count;
     ns->next_id = cursor_varint(in);
@@ -261,7 +262,7 @@ static bool get_tree(struct cursor *in, struct namespace *ns)
     return !in->bad;
 }
 
-static bool get_open_file(struct cursor *in, struct namespace *ns)
+static bool get_open_file(struct cursor *in, struct names *ns)
 {
     struct inode *n = id_map_get(&ns->inodes, cursor_varint(in));
     uint64_t session = cursor_varint(in);
@@ -272,14 +273,14 @@ static bool get_open_file(struct cursor *in, struct namespace *ns)
     if (in->bad || !n || n->is_directory || shared > 1 ||
         count > GFS_REPLICAS_MAX || id_map_get(&ns->open_files, n->id))
         return false;
-    o = namespace_open(ns, n, session, epoch, shared);
+    o = names_open(ns, n, session, epoch, shared);
     o->chain.count = count;
     for (unsigned i = 0; i < count; i++)
         o->chain.numbers[i] = (uint16_t)cursor_varint(in);
     return !in->bad;
 }
 
-static bool get_lock(struct cursor *in, struct namespace *ns)
+static bool get_lock(struct cursor *in, struct names *ns)
 {
     struct inode *n = id_map_get(&ns->inodes, cursor_varint(in));
     struct lock_entry *l;
@@ -292,7 +293,7 @@ static bool get_lock(struct cursor *in, struct namespace *ns)
     return !in->bad;
 }
 
-static bool get_open_files(struct cursor *in, struct namespace *ns)
+static bool get_open_files(struct cursor *in, struct names *ns)
 {
     for (size_t count = cursor_count(in, 5); count > 0; count--)
         if (!get_open_file(in, ns))
@@ -303,21 +304,21 @@ static bool get_open_files(struct cursor *in, struct namespace *ns)
     return !in->bad;
 }
 
-static bool get_session(struct cursor *in, struct machine *m)
+static bool get_session(struct cursor *in, struct catalog *m)
 {
     uint64_t id = cursor_varint(in);
     uint64_t answered = cursor_varint(in);
     struct slice name = cursor_lslice(in);
     size_t count = cursor_count(in, 2);
-    struct session *s;
-    if (in->bad || machine_session(m, id) || count > SESSION_ANSWERS_MAX ||
+    struct catalog_session *s;
+    if (in->bad || catalog_session(m, id) || count > SESSION_ANSWERS_MAX ||
         slice_find_byte(name, '\0') < name.len)
         return false;
-    s = machine_add_session(m, id, name);
+    s = catalog_add_session(m, id, name);
     s->answered = answered;
     for (; count > 0; count--) {
         uint64_t sequence = cursor_varint(in);
-        session_keep_answer(s, sequence, cursor_lslice(in));
+        catalog_keep_answer(s, sequence, cursor_lslice(in));
     }
     return !in->bad;
 }
@@ -329,14 +330,14 @@ static char *get_name(struct cursor *in)
     return mem_strndup(s.data, s.len);
 }
 
-static bool get_server(struct cursor *in, struct machine *m)
+static bool get_server(struct cursor *in, struct catalog *m)
 {
     uint64_t own_id = cursor_varint(in);
-    struct server_entry *s;
+    struct catalog_server *s;
     uint8_t state;
-    if (in->bad || machine_server_number(m, own_id) >= 0)
+    if (in->bad || catalog_server_number(m, own_id) >= 0)
         return false;
-    s = machine_add_server(m, own_id);
+    s = catalog_add_server(m, own_id);
     state = cursor_u8(in);
     in->bad |= state > GFS_SERVER_GONE;
     s->state = (enum gfs_server_state)state;
@@ -346,7 +347,7 @@ static bool get_server(struct cursor *in, struct machine *m)
     return !in->bad;
 }
 
-static bool get_sessions(struct cursor *in, struct machine *m)
+static bool get_sessions(struct cursor *in, struct catalog *m)
 {
     size_t count = cursor_count(in, 4);
     if (count > SESSIONS_MAX)
@@ -364,7 +365,7 @@ static bool get_sessions(struct cursor *in, struct machine *m)
 }
 
 /* Each chunk is of a file, and an unsealed one of one open file. */
-static bool is_whole(const struct namespace *ns)
+static bool is_whole(const struct names *ns)
 {
     size_t at = 0;
     const struct chunk *c;
@@ -381,7 +382,7 @@ static bool is_whole(const struct namespace *ns)
     return true;
 }
 
-static int load(struct machine *m, struct slice image, struct err *err)
+static int load(struct catalog *m, struct slice image, struct err *err)
 {
     struct cursor in = cursor_make(image);
     uint64_t version;
@@ -406,17 +407,17 @@ static int load(struct machine *m, struct slice image, struct err *err)
     return 0;
 }
 
-int machine_load(struct machine *m, struct slice image, struct err *err)
+int catalog_load(struct catalog *m, struct slice image, struct err *err)
 {
     int rc;
-    machine_close(m);
-    machine_init(m);
+    catalog_close(m);
+    catalog_init(m);
     if (image.len == 0)
         return 0;
     rc = load(m, image, err);
     if (rc) {
-        machine_close(m);
-        machine_init(m);
+        catalog_close(m);
+        catalog_init(m);
     }
     return rc;
 }

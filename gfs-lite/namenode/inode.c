@@ -114,7 +114,7 @@ static uint64_t rank(const struct inode *n)
     return hash_mix(n->id);
 }
 
-struct inode *entries_find(struct inode *root, struct slice name)
+struct inode *inode_entries_find(struct inode *root, struct slice name)
 {
     while (root) {
         int c = slice_cmp(name, inode_name(root));
@@ -125,7 +125,7 @@ struct inode *entries_find(struct inode *root, struct slice name)
     return NULL;
 }
 
-struct inode *entries_after(struct inode *root, struct slice name)
+struct inode *inode_entries_after(struct inode *root, struct slice name)
 {
     struct inode *best = NULL;
     while (root)
@@ -138,7 +138,7 @@ struct inode *entries_after(struct inode *root, struct slice name)
     return best;
 }
 
-struct inode *entries_first(struct inode *root)
+struct inode *inode_entries_first(struct inode *root)
 {
     while (root && root->left)
         root = root->left;
@@ -165,7 +165,7 @@ static void split(struct inode *t,
     *above = NULL;
 }
 
-void entries_add(struct inode **root, struct inode *n)
+void inode_entries_add(struct inode **root, struct inode *n)
 {
     struct inode **at = root;
     struct inode *under;
@@ -179,7 +179,7 @@ void entries_add(struct inode **root, struct inode *n)
     split(under, inode_name(n), &n->left, &n->right);
 }
 
-void entries_remove(struct inode **root, struct inode *n)
+void inode_entries_remove(struct inode **root, struct inode *n)
 {
     struct inode **at = root;
     struct inode *l = n->left;

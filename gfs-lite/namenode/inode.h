@@ -76,14 +76,14 @@ uint64_t inode_bytes(const struct inode *n);
 /* --- a directory's entries ------------------------------------------------ */
 
 /* Each takes the treap's root. */
-struct inode *entries_find(struct inode *root, struct slice name);
+struct inode *inode_entries_find(struct inode *root, struct slice name);
 /* The first whose name is greater than @name; NULL at the end. */
-struct inode *entries_after(struct inode *root, struct slice name);
-struct inode *entries_first(struct inode *root);
+struct inode *inode_entries_after(struct inode *root, struct slice name);
+struct inode *inode_entries_first(struct inode *root);
 /* PRE: no entry has its name. */
-void entries_add(struct inode **root, struct inode *n);
+void inode_entries_add(struct inode **root, struct inode *n);
 /* PRE: it is there. */
-void entries_remove(struct inode **root, struct inode *n);
+void inode_entries_remove(struct inode **root, struct inode *n);
 
 /* Append the path of @n below the root. */
 struct buf;

@@ -62,12 +62,10 @@ static int check_quota(const struct inode *parent,
 
 /* --- linking ------------------------------------------------------------- */
 
-void namespace_attach(struct namespace *ns,
-                      struct inode *parent,
-                      struct inode *n)
+void names_attach(struct names *ns, struct inode *parent, struct inode *n)
 {
     n->parent = parent;
-    entries_add(&parent->u.directory->entries, n);
+    inode_entries_add(&parent->u.directory->entries, n);
     add_weight(parent, weigh(n));
     if (!id_map_get(&ns->inodes, n->id))
         id_map_put(&ns->inodes, n);
@@ -76,18 +74,18 @@ void namespace_attach(struct namespace *ns,
 static void detach(struct inode *n)
 {
     add_weight(n->parent, negative(weigh(n)));
-    entries_remove(&n->parent->u.directory->entries, n);
+    inode_entries_remove(&n->parent->u.directory->entries, n);
     n->parent = NULL;
 }
 
-static struct inode *make_entry(struct namespace *ns,
+static struct inode *make_entry(struct names *ns,
                                 struct inode *parent,
                                 struct slice name,
                                 bool is_directory,
                                 uint64_t time_us)
 {
     struct inode *n = inode_new(ns->next_id++, name, is_directory, time_us);
-    namespace_attach(ns, parent, n);
+    names_attach(ns, parent, n);
     parent->modified_us = time_us;
     return n;
 }
@@ -102,7 +100,7 @@ static void forget_item(struct id_map *m, uint64_t id)
 }
 
 /* Free one inode that is in no directory and has no entries. */
-static void release(struct namespace *ns, struct inode *n)
+static void release(struct names *ns, struct inode *n)
 {
     while (!n->is_directory && n->chunk_count) {
         struct chunk *c = inode_last_chunk(n);
@@ -117,7 +115,7 @@ static void release(struct namespace *ns, struct inode *n)
 
 /* Free @top, which is in no directory, and all below it. Walks by the links, so
  * that no depth is too great. */
-static void destroy(struct namespace *ns, struct inode *top)
+static void destroy(struct names *ns, struct inode *top)
 {
     struct inode *n = top;
     bool done = false;
@@ -129,7 +127,7 @@ static void destroy(struct namespace *ns, struct inode *top)
         }
         done = n == top;
         if (!done)
-            entries_remove(&up->u.directory->entries, n);
+            inode_entries_remove(&up->u.directory->entries, n);
         release(ns, n);
         n = up;
     }
@@ -137,9 +135,9 @@ static void destroy(struct namespace *ns, struct inode *top)
 
 /* --- life ----------------------------------------------------------------- */
 
-void namespace_init(struct namespace *ns)
+void names_init(struct names *ns)
 {
-    *ns = (struct namespace){.next_id = 1};
+    *ns = (struct names){.next_id = 1};
     chunk_map_init(&ns->chunks);
     ns->root = inode_new(ns->next_id++, SLICE_EMPTY, true, 0);
     id_map_put(&ns->inodes, ns->root);
@@ -154,7 +152,7 @@ static void free_items(struct id_map *m)
     id_map_close(m);
 }
 
-void namespace_close(struct namespace *ns)
+void names_close(struct names *ns)
 {
     destroy(ns, ns->root);
     id_map_close(&ns->inodes);
@@ -171,20 +169,20 @@ static int not_found(struct slice path, struct err *err)
                    SLICE_ARG(path));
 }
 
-int namespace_find(const struct namespace *ns,
-                   struct slice path,
-                   struct inode **out,
-                   struct err *err)
+int names_find(const struct names *ns,
+               struct slice path,
+               struct inode **out,
+               struct err *err)
 {
     struct slice rest = path;
     struct slice part;
     struct inode *n = ns->root;
-    int rc = path_check(path, err);
+    int rc = gfs_path_check(path, err);
     *out = NULL;
     if (rc)
         return rc;
-    while ((part = path_next(&rest)).len) {
-        n = n->is_directory ? entries_find(n->u.directory->entries, part)
+    while ((part = gfs_path_next(&rest)).len) {
+        n = n->is_directory ? inode_entries_find(n->u.directory->entries, part)
                             : NULL;
         if (!n)
             return not_found(path, err);
@@ -193,12 +191,12 @@ int namespace_find(const struct namespace *ns,
     return 0;
 }
 
-int namespace_writer(const struct namespace *ns,
-                     uint64_t id,
-                     uint64_t epoch,
-                     struct inode **file,
-                     struct open_file **open,
-                     struct err *err)
+int names_writer(const struct names *ns,
+                 uint64_t id,
+                 uint64_t epoch,
+                 struct inode **file,
+                 struct open_file **open,
+                 struct err *err)
 {
     *file = id_map_get(&ns->inodes, id);
     *open = id_map_get(&ns->open_files, id);
@@ -219,18 +217,18 @@ static int not_a_directory(const struct inode *n, struct err *err)
                    SLICE_ARG(inode_name(n)));
 }
 
-int namespace_mkdirs(struct namespace *ns,
-                     struct slice path,
-                     uint64_t time_us,
-                     struct inode **out,
-                     struct err *err)
+int names_mkdirs(struct names *ns,
+                 struct slice path,
+                 uint64_t time_us,
+                 struct inode **out,
+                 struct err *err)
 {
     struct inode *n = ns->root;
     struct slice part;
-    int rc = path_check(path, err);
+    int rc = gfs_path_check(path, err);
     *out = NULL;
-    while (rc == 0 && (part = path_next(&path)).len) {
-        struct inode *next = entries_find(n->u.directory->entries, part);
+    while (rc == 0 && (part = gfs_path_next(&path)).len) {
+        struct inode *next = inode_entries_find(n->u.directory->entries, part);
         if (!next) {
             rc = check_quota(n, (struct weight){1, 0, 0}, NULL, err);
             if (rc == 0)
@@ -246,7 +244,7 @@ int namespace_mkdirs(struct namespace *ns,
 }
 
 /* The directory that holds the last part of @path, made if @make says so. */
-static int find_parent(struct namespace *ns,
+static int find_parent(struct names *ns,
                        struct slice path,
                        bool make,
                        uint64_t time_us,
@@ -255,28 +253,28 @@ static int find_parent(struct namespace *ns,
                        struct err *err)
 {
     struct slice above;
-    int rc = path_check(path, err);
+    int rc = gfs_path_check(path, err);
     if (rc)
         return rc;
-    *name = path_last(path, &above);
+    *name = gfs_path_last(path, &above);
     if (name->len == 0)
         return err_set(err, ERR_INVALID, "\"%.*s\" is the root",
                        SLICE_ARG(path));
     if (make)
-        return namespace_mkdirs(ns, above, time_us, parent, err);
-    rc = namespace_find(ns, above, parent, err);
+        return names_mkdirs(ns, above, time_us, parent, err);
+    rc = names_find(ns, above, parent, err);
     if (rc == 0 && !(*parent)->is_directory)
         rc = not_a_directory(*parent, err);
     return rc;
 }
 
-int namespace_create(struct namespace *ns,
-                     struct slice path,
-                     bool exclusive,
-                     uint8_t replication,
-                     uint64_t time_us,
-                     struct inode **out,
-                     struct err *err)
+int names_create(struct names *ns,
+                 struct slice path,
+                 bool exclusive,
+                 uint8_t replication,
+                 uint64_t time_us,
+                 struct inode **out,
+                 struct err *err)
 {
     struct inode *parent;
     struct inode *old;
@@ -285,7 +283,7 @@ int namespace_create(struct namespace *ns,
     *out = NULL;
     if (rc)
         return rc;
-    old = entries_find(parent->u.directory->entries, name);
+    old = inode_entries_find(parent->u.directory->entries, name);
     if (old && exclusive)
         return err_set(err, ERR_EXISTS, "%.*s exists", SLICE_ARG(path));
     if (old && old->is_directory)
@@ -338,7 +336,7 @@ static struct inode *common_ancestor(struct inode *a, const struct inode *b)
 }
 
 /* Give @n the name @name below @parent. */
-static void move(struct namespace *ns,
+static void move(struct names *ns,
                  struct inode *n,
                  struct inode *parent,
                  struct slice name,
@@ -347,21 +345,21 @@ static void move(struct namespace *ns,
     n->parent->modified_us = time_us;
     detach(n);
     inode_rename(n, name);
-    namespace_attach(ns, parent, n);
+    names_attach(ns, parent, n);
     parent->modified_us = time_us;
 }
 
-int namespace_rename(struct namespace *ns,
-                     struct slice from,
-                     struct slice to,
-                     uint64_t time_us,
-                     struct err *err)
+int names_rename(struct names *ns,
+                 struct slice from,
+                 struct slice to,
+                 uint64_t time_us,
+                 struct err *err)
 {
     struct inode *n;
     struct inode *parent;
     struct inode *old;
     struct slice name;
-    int rc = namespace_find(ns, from, &n, err);
+    int rc = names_find(ns, from, &n, err);
     if (rc == 0)
         rc = find_parent(ns, to, false, time_us, &parent, &name, err);
     if (rc)
@@ -369,7 +367,7 @@ int namespace_rename(struct namespace *ns,
     if (n == ns->root || is_below(parent, n))
         return err_set(err, ERR_INVALID, "%.*s: cannot move below itself",
                        SLICE_ARG(from));
-    old = entries_find(parent->u.directory->entries, name);
+    old = inode_entries_find(parent->u.directory->entries, name);
     if (old == n)
         return 0;
     rc = check_replace(n, old, to, err);
@@ -386,22 +384,21 @@ int namespace_rename(struct namespace *ns,
     return 0;
 }
 
-static void
-remove_inode(struct namespace *ns, struct inode *n, uint64_t time_us)
+static void remove_inode(struct names *ns, struct inode *n, uint64_t time_us)
 {
     n->parent->modified_us = time_us;
     detach(n);
     destroy(ns, n);
 }
 
-int namespace_remove(struct namespace *ns,
-                     struct slice path,
-                     bool tree,
-                     uint64_t time_us,
-                     struct err *err)
+int names_remove(struct names *ns,
+                 struct slice path,
+                 bool tree,
+                 uint64_t time_us,
+                 struct err *err)
 {
     struct inode *n;
-    int rc = namespace_find(ns, path, &n, err);
+    int rc = names_find(ns, path, &n, err);
     if (rc)
         return rc;
     if (n->is_directory && !tree)
@@ -419,40 +416,40 @@ int namespace_remove(struct namespace *ns,
 /* --- the trash ---------------------------------------------------------------
  */
 
-static struct inode *trash_of(const struct namespace *ns)
+static struct inode *trash_of(const struct names *ns)
 {
-    struct inode *t = entries_find(ns->root->u.directory->entries,
-                                   SLICE_LIT(NAMESPACE_TRASH));
+    struct inode *t = inode_entries_find(ns->root->u.directory->entries,
+                                         SLICE_LIT(NAMESPACE_TRASH));
     return t && t->is_directory ? t : NULL;
 }
 
-int namespace_discard(struct namespace *ns,
-                      struct slice path,
-                      uint64_t time_us,
-                      struct err *err)
+int names_discard(struct names *ns,
+                  struct slice path,
+                  uint64_t time_us,
+                  struct err *err)
 {
     struct buf to = BUF_INIT;
     struct inode *n;
     struct inode *parent;
     struct slice above;
-    int rc = namespace_find(ns, path, &n, err);
+    int rc = names_find(ns, path, &n, err);
     if (rc)
         return rc;
     if (n == ns->root || (trash_of(ns) && is_below(n, trash_of(ns))))
-        return namespace_remove(ns, path, true, time_us, err);
+        return names_remove(ns, path, true, time_us, err);
     /* The number makes removals of one instant differ. */
     buf_printf(&to, "%s/%020llu-%llu/", NAMESPACE_TRASH,
                (unsigned long long)time_us, (unsigned long long)n->id);
-    path_last(path, &above);
+    gfs_path_last(path, &above);
     buf_append_slice(&to, above);
-    rc = namespace_mkdirs(ns, buf_slice(&to), time_us, &parent, err);
+    rc = names_mkdirs(ns, buf_slice(&to), time_us, &parent, err);
     if (rc == 0)
         move(ns, n, parent, inode_name(n), time_us);
     buf_close(&to);
     return rc;
 }
 
-void namespace_empty_trash(struct namespace *ns, uint64_t before_us)
+void names_empty_trash(struct names *ns, uint64_t before_us)
 {
     struct inode *trash = trash_of(ns);
     struct inode *n;
@@ -460,7 +457,7 @@ void namespace_empty_trash(struct namespace *ns, uint64_t before_us)
     if (!trash)
         return;
     snprintf(limit, sizeof(limit), "%020llu", (unsigned long long)before_us);
-    while ((n = entries_first(trash->u.directory->entries)) &&
+    while ((n = inode_entries_first(trash->u.directory->entries)) &&
            slice_cmp(inode_name(n), slice_str(limit)) < 0)
         remove_inode(ns, n, before_us);
 }

@@ -36,8 +36,7 @@ struct lock_entry {
     uint64_t session;
 };
 
-struct namespace
-{
+struct names {
     struct inode *root;
     struct id_map inodes; /* All, by id. */
     struct chunk_map chunks;
@@ -46,137 +45,131 @@ struct namespace
     uint64_t next_id;
 };
 
-void namespace_init(struct namespace *ns);
-void namespace_close(struct namespace *ns);
+void names_init(struct names *ns);
+void names_close(struct names *ns);
 
 /* --- looking -------------------------------------------------------------- */
 
 /* The inode at @path. Borrowed. Errors: ERR_NOTFOUND; ERR_INVALID. */
-MUST_CHECK int namespace_find(const struct namespace *ns,
-                              struct slice path,
-                              struct inode **out,
-                              struct err *err);
+MUST_CHECK int names_find(const struct names *ns,
+                          struct slice path,
+                          struct inode **out,
+                          struct err *err);
 /* The file numbered @id and its writer's record, if @epoch is its writer's.
  * Errors: ERR_NOTFOUND (removed), ERR_ABORTED (not the writer any more). */
-MUST_CHECK int namespace_writer(const struct namespace *ns,
-                                uint64_t id,
-                                uint64_t epoch,
-                                struct inode **file,
-                                struct open_file **open,
-                                struct err *err);
+MUST_CHECK int names_writer(const struct names *ns,
+                            uint64_t id,
+                            uint64_t epoch,
+                            struct inode **file,
+                            struct open_file **open,
+                            struct err *err);
 
 /* --- changing names ---------------------------------------------------------
  */
 
-MUST_CHECK int namespace_mkdirs(struct namespace *ns,
-                                struct slice path,
-                                uint64_t time_us,
-                                struct inode **out,
-                                struct err *err);
+MUST_CHECK int names_mkdirs(struct names *ns,
+                            struct slice path,
+                            uint64_t time_us,
+                            struct inode **out,
+                            struct err *err);
 /* An empty file at @path, in place of what file is there; missing directories
  * are made. Errors: ERR_EXISTS (@exclusive), ERR_INVALID (a directory, or a
  * file where a directory must be), ERR_EXHAUSTED (quota). */
-MUST_CHECK int namespace_create(struct namespace *ns,
-                                struct slice path,
-                                bool exclusive,
-                                uint8_t replication,
-                                uint64_t time_us,
-                                struct inode **out,
-                                struct err *err);
+MUST_CHECK int names_create(struct names *ns,
+                            struct slice path,
+                            bool exclusive,
+                            uint8_t replication,
+                            uint64_t time_us,
+                            struct inode **out,
+                            struct err *err);
 /* As rename(2): a file takes the place of a file, a directory that of an empty
  * directory. Errors: ERR_NOTFOUND, ERR_INVALID (into itself, kinds differ),
  * ERR_EXISTS (a directory that is not empty), ERR_EXHAUSTED. */
-MUST_CHECK int namespace_rename(struct namespace *ns,
-                                struct slice from,
-                                struct slice to,
-                                uint64_t time_us,
-                                struct err *err);
+MUST_CHECK int names_rename(struct names *ns,
+                            struct slice from,
+                            struct slice to,
+                            uint64_t time_us,
+                            struct err *err);
 /* Remove the file at @path, or, if @tree, whatever is there with all below;
  * the root itself stays. Errors: ERR_NOTFOUND, ERR_INVALID (a directory). */
-MUST_CHECK int namespace_remove(struct namespace *ns,
-                                struct slice path,
-                                bool tree,
-                                uint64_t time_us,
-                                struct err *err);
+MUST_CHECK int names_remove(struct names *ns,
+                            struct slice path,
+                            bool tree,
+                            uint64_t time_us,
+                            struct err *err);
 /* Move it to the trash instead; what is there already is removed. */
-MUST_CHECK int namespace_discard(struct namespace *ns,
-                                 struct slice path,
-                                 uint64_t time_us,
-                                 struct err *err);
+MUST_CHECK int names_discard(struct names *ns,
+                             struct slice path,
+                             uint64_t time_us,
+                             struct err *err);
 /* Remove from the trash what was put there before @before_us. */
-void namespace_empty_trash(struct namespace *ns, uint64_t before_us);
+void names_empty_trash(struct names *ns, uint64_t before_us);
 /* Copy @from, a file or a directory with all below it, to the new name @to,
  * sharing chunks. ERR_BUSY: *busy is a file whose last chunk must be sealed
  * first. */
-MUST_CHECK int namespace_snapshot(struct namespace *ns,
-                                  struct slice from,
-                                  struct slice to,
-                                  uint64_t time_us,
-                                  uint64_t *busy,
-                                  struct err *err);
+MUST_CHECK int names_snapshot(struct names *ns,
+                              struct slice from,
+                              struct slice to,
+                              uint64_t time_us,
+                              uint64_t *busy,
+                              struct err *err);
 /* For @path, and all files below it. */
-MUST_CHECK int namespace_set_replication(struct namespace *ns,
-                                         struct slice path,
-                                         uint8_t replication,
-                                         struct err *err);
-MUST_CHECK int namespace_set_quota(struct namespace *ns,
-                                   struct slice path,
-                                   uint64_t entries,
-                                   uint64_t bytes,
-                                   struct err *err);
+MUST_CHECK int names_set_replication(struct names *ns,
+                                     struct slice path,
+                                     uint8_t replication,
+                                     struct err *err);
+MUST_CHECK int names_set_quota(struct names *ns,
+                               struct slice path,
+                               uint64_t entries,
+                               uint64_t bytes,
+                               struct err *err);
 
 /* --- changing files ---------------------------------------------------------
  */
 
 /* Note that @file is open. PRE: it is not. Borrowed. */
-struct open_file *namespace_open(struct namespace *ns,
-                                 struct inode *file,
-                                 uint64_t session,
-                                 uint64_t epoch,
-                                 bool shared);
+struct open_file *names_open(struct names *ns,
+                             struct inode *file,
+                             uint64_t session,
+                             uint64_t epoch,
+                             bool shared);
 /* PRE: its last chunk is sealed, or it has none. */
-void namespace_close_file(struct namespace *ns,
-                          struct inode *file,
-                          uint64_t time_us);
+void names_close_file(struct names *ns, struct inode *file, uint64_t time_us);
 /* Add an unsealed chunk. PRE: the last one is sealed. Errors: ERR_EXHAUSTED. */
-MUST_CHECK int namespace_add_chunk(struct namespace *ns,
-                                   struct inode *file,
-                                   struct chunk **out,
-                                   struct err *err);
+MUST_CHECK int names_add_chunk(struct names *ns,
+                               struct inode *file,
+                               struct chunk **out,
+                               struct err *err);
 /* Seal the last chunk at @length with its pending version; without bytes it is
  * dropped. PRE: it is unsealed. */
-void namespace_seal(struct namespace *ns,
-                    struct inode *file,
-                    uint32_t length,
-                    uint64_t time_us);
+void names_seal(struct names *ns,
+                struct inode *file,
+                uint32_t length,
+                uint64_t time_us);
 
 /* --- locks -------------------------------------------------------------------
  */
 
 /* Lock the file at @path, made if it is not there, for @session. ERR_BUSY:
  * *holder has it. */
-MUST_CHECK int namespace_lock(struct namespace *ns,
-                              struct slice path,
-                              uint64_t session,
-                              uint64_t time_us,
-                              struct inode **out,
-                              uint64_t *holder,
-                              struct err *err);
+MUST_CHECK int names_lock(struct names *ns,
+                          struct slice path,
+                          uint64_t session,
+                          uint64_t time_us,
+                          struct inode **out,
+                          uint64_t *holder,
+                          struct err *err);
 /* ERR_NOTFOUND: @session has no such lock. */
-MUST_CHECK int namespace_unlock(struct namespace *ns,
-                                uint64_t id,
-                                uint64_t session,
-                                struct err *err);
-void namespace_unlock_all(struct namespace *ns, uint64_t session);
+MUST_CHECK int
+names_unlock(struct names *ns, uint64_t id, uint64_t session, struct err *err);
+void names_unlock_all(struct names *ns, uint64_t session);
 
 /* --- for the image
  * ------------------------------------------------------------ */
 
 /* Put @n, not yet anywhere, below @parent, counting it. */
-void namespace_attach(struct namespace *ns,
-                      struct inode *parent,
-                      struct inode *n);
+void names_attach(struct names *ns, struct inode *parent, struct inode *n);
 /* Panics unless the invariants hold: for tests. */
-void namespace_check(const struct namespace *ns);
+void names_check(const struct names *ns);
 
 #endif /* GFS_LITE_NAMENODE_NAMESPACE_H */

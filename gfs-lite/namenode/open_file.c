@@ -2,11 +2,11 @@
 #include "base/core/panic.h"
 #include "gfs-lite/namenode/namespace.h"
 
-struct open_file *namespace_open(struct namespace *ns,
-                                 struct inode *file,
-                                 uint64_t session,
-                                 uint64_t epoch,
-                                 bool shared)
+struct open_file *names_open(struct names *ns,
+                             struct inode *file,
+                             uint64_t session,
+                             uint64_t epoch,
+                             bool shared)
 {
     struct open_file *o = mem_zalloc(1, sizeof(*o));
     o->id = file->id;
@@ -17,9 +17,7 @@ struct open_file *namespace_open(struct namespace *ns,
     return o;
 }
 
-void namespace_close_file(struct namespace *ns,
-                          struct inode *file,
-                          uint64_t time_us)
+void names_close_file(struct names *ns, struct inode *file, uint64_t time_us)
 {
     const struct chunk *last = inode_last_chunk(file);
     struct open_file *o = id_map_get(&ns->open_files, file->id);
@@ -42,10 +40,10 @@ static int quota_reached(const struct inode *file, struct err *err)
     return 0;
 }
 
-int namespace_add_chunk(struct namespace *ns,
-                        struct inode *file,
-                        struct chunk **out,
-                        struct err *err)
+int names_add_chunk(struct names *ns,
+                    struct inode *file,
+                    struct chunk **out,
+                    struct err *err)
 {
     const struct chunk *last = inode_last_chunk(file);
     int rc = quota_reached(file, err);
@@ -58,10 +56,10 @@ int namespace_add_chunk(struct namespace *ns,
     return 0;
 }
 
-void namespace_seal(struct namespace *ns,
-                    struct inode *file,
-                    uint32_t length,
-                    uint64_t time_us)
+void names_seal(struct names *ns,
+                struct inode *file,
+                uint32_t length,
+                uint64_t time_us)
 {
     struct chunk *c = inode_last_chunk(file);
     PRE(c && !c->sealed);
@@ -81,19 +79,19 @@ void namespace_seal(struct namespace *ns,
 /* --- locks -------------------------------------------------------------------
  */
 
-int namespace_lock(struct namespace *ns,
-                   struct slice path,
-                   uint64_t session,
-                   uint64_t time_us,
-                   struct inode **out,
-                   uint64_t *holder,
-                   struct err *err)
+int names_lock(struct names *ns,
+               struct slice path,
+               uint64_t session,
+               uint64_t time_us,
+               struct inode **out,
+               uint64_t *holder,
+               struct err *err)
 {
     struct lock_entry *l;
-    int rc = namespace_find(ns, path, out, err);
+    int rc = names_find(ns, path, out, err);
     *holder = 0;
     if (rc == ERR_NOTFOUND)
-        rc = namespace_create(ns, path, true, 1, time_us, out, err);
+        rc = names_create(ns, path, true, 1, time_us, out, err);
     if (rc)
         return rc;
     if ((*out)->is_directory)
@@ -111,10 +109,10 @@ int namespace_lock(struct namespace *ns,
     return 0;
 }
 
-int namespace_unlock(struct namespace *ns,
-                     uint64_t id,
-                     uint64_t session,
-                     struct err *err)
+int names_unlock(struct names *ns,
+                 uint64_t id,
+                 uint64_t session,
+                 struct err *err)
 {
     struct lock_entry *l = id_map_get(&ns->locks, id);
     if (!l || l->session != session)
@@ -124,7 +122,7 @@ int namespace_unlock(struct namespace *ns,
     return 0;
 }
 
-void namespace_unlock_all(struct namespace *ns, uint64_t session)
+void names_unlock_all(struct names *ns, uint64_t session)
 {
     size_t at = 0;
     struct lock_entry *l;

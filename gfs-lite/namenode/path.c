@@ -8,7 +8,7 @@ static bool counts(struct slice part)
     return part.len > 0 && !slice_eq_str(part, ".");
 }
 
-struct slice path_next(struct slice *path)
+struct slice gfs_path_next(struct slice *path)
 {
     while (path->len) {
         size_t end = slice_find_byte(*path, '/');
@@ -20,13 +20,13 @@ struct slice path_next(struct slice *path)
     return SLICE_EMPTY;
 }
 
-struct slice path_last(struct slice path, struct slice *parent)
+struct slice gfs_path_last(struct slice path, struct slice *parent)
 {
     struct slice rest = path;
     struct slice last = SLICE_EMPTY;
     struct slice part;
     *parent = SLICE_EMPTY;
-    while ((part = path_next(&rest)).len) {
+    while ((part = gfs_path_next(&rest)).len) {
         last = part;
         *parent = slice_make(path.data, (size_t)(part.data - path.data));
     }
@@ -39,7 +39,7 @@ static int bad_path(struct slice path, const char *why, struct err *err)
                    SLICE_ARG(slice_sub(path, 0, 80)), why);
 }
 
-int path_check(struct slice path, struct err *err)
+int gfs_path_check(struct slice path, struct err *err)
 {
     struct slice rest = path;
     struct slice part;
@@ -50,7 +50,7 @@ int path_check(struct slice path, struct err *err)
         return bad_path(path, "absolute", err);
     if (slice_find_byte(path, '\0') < path.len)
         return bad_path(path, "it has a NUL", err);
-    while ((part = path_next(&rest)).len) {
+    while ((part = gfs_path_next(&rest)).len) {
         if (slice_eq_str(part, ".."))
             return bad_path(path, "it has \"..\"", err);
         if (part.len > GFS_NAME_BYTES_MAX)

@@ -6,10 +6,10 @@
 #include "base/core/slice.h"
 
 /* Errors: ERR_INVALID: absolute, "..", a NUL, too long or too deep. */
-MUST_CHECK int path_check(struct slice path, struct err *err);
+MUST_CHECK int gfs_path_check(struct slice path, struct err *err);
 /* Cut the first part that counts off *@path; empty at the end. */
-struct slice path_next(struct slice *path);
+struct slice gfs_path_next(struct slice *path);
 /* The last part that counts, and in *@parent what is before it. */
-struct slice path_last(struct slice path, struct slice *parent);
+struct slice gfs_path_last(struct slice path, struct slice *parent);
 
 #endif /* GFS_LITE_NAMENODE_PATH_H */

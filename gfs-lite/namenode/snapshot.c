@@ -7,10 +7,10 @@
 static struct inode *next_in_tree(const struct inode *top, struct inode *n)
 {
     if (n->is_directory && n->u.directory->entries)
-        return entries_first(n->u.directory->entries);
+        return inode_entries_first(n->u.directory->entries);
     while (n != top) {
         struct inode *next =
-            entries_after(n->parent->u.directory->entries, inode_name(n));
+            inode_entries_after(n->parent->u.directory->entries, inode_name(n));
         if (next)
             return next;
         n = n->parent;
@@ -30,7 +30,7 @@ static struct inode *find_unsealed(struct inode *top)
 
 /* A copy of @n alone, in no directory. */
 static struct inode *
-copy_one(struct namespace *ns, const struct inode *n, struct slice name)
+copy_one(struct names *ns, const struct inode *n, struct slice name)
 {
     struct inode *copy =
         inode_new(ns->next_id++, name, n->is_directory, n->modified_us);
@@ -45,7 +45,7 @@ copy_one(struct namespace *ns, const struct inode *n, struct slice name)
 
 /* Copy the tree @top below @parent. The walk over the source leads; `into` is
  * the copy of the directory it is in. */
-static void copy_tree(struct namespace *ns,
+static void copy_tree(struct names *ns,
                       struct inode *top,
                       struct inode *parent,
                       struct slice name)
@@ -53,7 +53,7 @@ static void copy_tree(struct namespace *ns,
     struct inode *into = copy_one(ns, top, name);
     struct inode *at = top;
     struct inode *n;
-    namespace_attach(ns, parent, into);
+    names_attach(ns, parent, into);
     while ((n = next_in_tree(top, at))) {
         struct inode *copy = copy_one(ns, n, inode_name(n));
         struct inode *dir = at;
@@ -63,7 +63,7 @@ static void copy_tree(struct namespace *ns,
                 into = into->parent;
             dir = dir->parent;
         }
-        namespace_attach(ns, into, copy);
+        names_attach(ns, into, copy);
         if (n->is_directory)
             into = copy;
         at = n;
@@ -71,7 +71,7 @@ static void copy_tree(struct namespace *ns,
 }
 
 /* The directory for the new name @to. */
-static int find_place(struct namespace *ns,
+static int find_place(struct names *ns,
                       const struct inode *source,
                       struct slice to,
                       uint64_t time_us,
@@ -81,13 +81,13 @@ static int find_place(struct namespace *ns,
 {
     struct inode *there;
     struct slice above;
-    int rc = namespace_find(ns, to, &there, err);
+    int rc = names_find(ns, to, &there, err);
     if (rc == 0)
         return err_set(err, ERR_EXISTS, "%.*s exists", SLICE_ARG(to));
     if (rc != ERR_NOTFOUND)
         return rc;
-    *name = path_last(to, &above);
-    rc = namespace_mkdirs(ns, above, time_us, parent, err);
+    *name = gfs_path_last(to, &above);
+    rc = names_mkdirs(ns, above, time_us, parent, err);
     for (const struct inode *n = *parent; rc == 0 && n; n = n->parent)
         if (n == source)
             rc = err_set(err, ERR_INVALID, "%.*s is inside of what it copies",
@@ -95,18 +95,18 @@ static int find_place(struct namespace *ns,
     return rc;
 }
 
-int namespace_snapshot(struct namespace *ns,
-                       struct slice from,
-                       struct slice to,
-                       uint64_t time_us,
-                       uint64_t *busy,
-                       struct err *err)
+int names_snapshot(struct names *ns,
+                   struct slice from,
+                   struct slice to,
+                   uint64_t time_us,
+                   uint64_t *busy,
+                   struct err *err)
 {
     struct inode *n;
     struct inode *open;
     struct inode *parent = NULL;
     struct slice name;
-    int rc = namespace_find(ns, from, &n, err);
+    int rc = names_find(ns, from, &n, err);
     *busy = 0;
     if (rc)
         return rc;
@@ -132,27 +132,27 @@ static void set_replication(struct inode *n, uint8_t replication)
     }
 }
 
-int namespace_set_replication(struct namespace *ns,
-                              struct slice path,
-                              uint8_t replication,
-                              struct err *err)
+int names_set_replication(struct names *ns,
+                          struct slice path,
+                          uint8_t replication,
+                          struct err *err)
 {
     struct inode *top;
-    int rc = namespace_find(ns, path, &top, err);
+    int rc = names_find(ns, path, &top, err);
     for (struct inode *n = top; n; n = next_in_tree(top, n))
         if (!n->is_directory)
             set_replication(n, replication);
     return rc;
 }
 
-int namespace_set_quota(struct namespace *ns,
-                        struct slice path,
-                        uint64_t entries,
-                        uint64_t bytes,
-                        struct err *err)
+int names_set_quota(struct names *ns,
+                    struct slice path,
+                    uint64_t entries,
+                    uint64_t bytes,
+                    struct err *err)
 {
     struct inode *n;
-    int rc = namespace_find(ns, path, &n, err);
+    int rc = names_find(ns, path, &n, err);
     if (rc)
         return rc;
     if (!n->is_directory)
@@ -169,8 +169,8 @@ int namespace_set_quota(struct namespace *ns,
 static void check_directory(const struct inode *n)
 {
     struct directory sum = {.entries = NULL};
-    for (struct inode *e = entries_first(n->u.directory->entries); e;
-         e = entries_after(n->u.directory->entries, inode_name(e))) {
+    for (struct inode *e = inode_entries_first(n->u.directory->entries); e;
+         e = inode_entries_after(n->u.directory->entries, inode_name(e))) {
         INVARIANT(e->parent == n);
         sum.entry_count++;
         sum.file_count += !e->is_directory;
@@ -183,7 +183,7 @@ static void check_directory(const struct inode *n)
     INVARIANT(sum.bytes == n->u.directory->bytes);
 }
 
-void namespace_check(const struct namespace *ns)
+void names_check(const struct names *ns)
 {
     uint64_t inodes = 0;
     uint64_t refs = 0;

@@ -6,7 +6,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/rand.h"
-#include "gfs-lite/namenode/machine.h"
+#include "gfs-lite/namenode/catalog.h"
 #include "tests/lib/check_main.h"
 
 /* --- Helpers ----------------------------------------------------------------
@@ -16,7 +16,7 @@ static uint64_t log_index;
 static uint64_t session;
 static uint64_t sequence;
 
-static struct gfs_result run(struct machine *m, struct gfs_command c)
+static struct gfs_result run(struct catalog *m, struct gfs_command c)
 {
     static struct buf reply; /* What the result's texts borrow from. */
     struct buf bytes = BUF_INIT;
@@ -28,15 +28,15 @@ static struct gfs_result run(struct machine *m, struct gfs_command c)
         c.answered = sequence - 1;
     }
     gfs_command_put(&c, &bytes);
-    machine_apply(m, ++log_index, buf_slice(&bytes), &reply);
+    catalog_apply(m, ++log_index, buf_slice(&bytes), &reply);
     buf_close(&bytes);
     ck_assert_int_eq(gfs_result_get(buf_slice(&reply), &r, NULL), 0);
     return r;
 }
 
-static void begin(struct machine *m)
+static void begin(struct catalog *m)
 {
-    machine_init(m);
+    catalog_init(m);
     log_index = 100;
     sequence = 0;
     session = run(m, (struct gfs_command){.op = GFS_OP_SESSION_OPEN,
@@ -47,10 +47,8 @@ static void begin(struct machine *m)
 }
 
 /* Everything that can be seen, one line an inode. */
-static void dump(const struct namespace *ns,
-                 const struct inode *n,
-                 int depth,
-                 struct buf *out)
+static void
+dump(const struct names *ns, const struct inode *n, int depth, struct buf *out)
 {
     buf_printf(out, "%*s%.*s %llu", depth, "", SLICE_ARG(inode_name(n)),
                (unsigned long long)n->id);
@@ -58,8 +56,8 @@ static void dump(const struct namespace *ns,
         buf_printf(out, "/ %llu %llu\n",
                    (unsigned long long)n->u.directory->entry_count,
                    (unsigned long long)n->u.directory->bytes);
-        for (struct inode *e = entries_first(n->u.directory->entries); e;
-             e = entries_after(n->u.directory->entries, inode_name(e)))
+        for (struct inode *e = inode_entries_first(n->u.directory->entries); e;
+             e = inode_entries_after(n->u.directory->entries, inode_name(e)))
             dump(ns, e, depth + 1, out);
         return;
     }
@@ -73,17 +71,17 @@ static void dump(const struct namespace *ns,
 }
 
 /* The image of @m gives a machine that looks and goes on like it. */
-static void check_image(struct machine *m)
+static void check_image(struct catalog *m)
 {
     struct buf image = BUF_INIT;
     struct buf before = BUF_INIT;
     struct buf after = BUF_INIT;
     struct err why = ERR_INIT;
-    machine_save(m, &image);
+    catalog_save(m, &image);
     dump(&m->names, m->names.root, 0, &before);
-    ck_assert_msg(machine_load(m, buf_slice(&image), &why) == 0, "%s",
+    ck_assert_msg(catalog_load(m, buf_slice(&image), &why) == 0, "%s",
                   why.text);
-    namespace_check(&m->names);
+    names_check(&m->names);
     dump(&m->names, m->names.root, 0, &after);
     ck_assert_str_eq(buf_cstr(&before), buf_cstr(&after));
     buf_close(&image);
@@ -274,8 +272,8 @@ static int by_path(const void *a, const void *b)
 
 static void collect(const struct inode *n, struct model *out)
 {
-    for (struct inode *e = entries_first(n->u.directory->entries); e;
-         e = entries_after(n->u.directory->entries, inode_name(e))) {
+    for (struct inode *e = inode_entries_first(n->u.directory->entries); e;
+         e = inode_entries_after(n->u.directory->entries, inode_name(e))) {
         struct buf path = BUF_INIT;
         inode_put_path(e, &path);
         model_add(out, buf_cstr(&path), e->is_directory);
@@ -285,7 +283,7 @@ static void collect(const struct inode *n, struct model *out)
     }
 }
 
-static void compare(struct machine *m, struct model *want)
+static void compare(struct catalog *m, struct model *want)
 {
     static struct model got;
     got.count = 0;
@@ -298,7 +296,7 @@ static void compare(struct machine *m, struct model *want)
         ck_assert_int_eq(got.entries[i].is_directory,
                          want->entries[i].is_directory);
     }
-    namespace_check(&m->names);
+    names_check(&m->names);
 }
 
 static void draw_path(struct rand_gen *r, char out[64])
@@ -317,7 +315,7 @@ static void draw_path(struct rand_gen *r, char out[64])
 START_TEST(test_names_like_a_model)
 {
     static struct model model;
-    struct machine m;
+    struct catalog m;
     struct rand_gen r;
     begin(&m);
     rand_init(&r, test_seed());
@@ -375,7 +373,7 @@ START_TEST(test_names_like_a_model)
             check_image(&m);
     }
     compare(&m, &model);
-    machine_close(&m);
+    catalog_close(&m);
 }
 
 END_TEST
@@ -384,7 +382,7 @@ END_TEST
  * says, without bytes it goes; the file's size is theirs. */
 START_TEST(test_writer_adds_chunks)
 {
-    struct machine m;
+    struct catalog m;
     struct gfs_result file;
     struct gfs_result c1;
     struct gfs_result c2;
@@ -415,13 +413,13 @@ START_TEST(test_writer_adds_chunks)
                                                   .length = 0})
                          .code,
                      0);
-    ck_assert_int_eq(namespace_find(&m.names, SLICE_LIT("d/f"), &n, NULL), 0);
+    ck_assert_int_eq(names_find(&m.names, SLICE_LIT("d/f"), &n, NULL), 0);
     ck_assert_uint_eq(inode_bytes(n), 1000);
     ck_assert_uint_eq(n->chunk_count, 1);
     ck_assert_uint_eq(n->parent->u.directory->bytes, 1000);
     ck_assert_ptr_null(chunk_map_get(&m.names.chunks, c2.chunk));
-    namespace_check(&m.names);
-    machine_close(&m);
+    names_check(&m.names);
+    catalog_close(&m);
 }
 
 END_TEST
@@ -430,7 +428,7 @@ END_TEST
  * its own word; after the recovery's seal it goes on behind it. */
 START_TEST(test_fenced_writer)
 {
-    struct machine m;
+    struct catalog m;
     struct gfs_result file;
     struct gfs_result c;
     struct gfs_result f;
@@ -482,7 +480,7 @@ START_TEST(test_fenced_writer)
                          .code,
                      0);
     ck_assert_uint_eq(m.names.root->u.directory->bytes, 12);
-    machine_close(&m);
+    catalog_close(&m);
 }
 
 END_TEST
@@ -490,7 +488,7 @@ END_TEST
 /* Who creates a file anew takes it from its writer. */
 START_TEST(test_epochs_fence_writers)
 {
-    struct machine m;
+    struct catalog m;
     struct gfs_result old;
     struct gfs_result new;
     begin(&m);
@@ -513,7 +511,7 @@ START_TEST(test_epochs_fence_writers)
                                                   .epoch = old.epoch})
                          .code,
                      ERR_ABORTED);
-    machine_close(&m);
+    catalog_close(&m);
 }
 
 END_TEST
@@ -523,7 +521,7 @@ START_TEST(test_repeated_commands)
 {
     struct gfs_command c = {
         .op = GFS_OP_CREATE, .path = SLICE_LIT("f"), .flags = GFS_EXCLUSIVE};
-    struct machine m;
+    struct catalog m;
     uint64_t first;
     begin(&m);
     c.session = session;
@@ -540,7 +538,7 @@ START_TEST(test_repeated_commands)
     ck_assert_int_eq(run(&m, c).code, ERR_EXISTS);
     c.sequence = 1; /* It said itself that it has this answer. */
     ck_assert_int_eq(run(&m, c).code, ERR_ABORTED);
-    machine_close(&m);
+    catalog_close(&m);
 }
 
 END_TEST
@@ -551,7 +549,7 @@ START_TEST(test_snapshot_shares_chunks)
 {
     struct gfs_command snapshot = {
         .op = GFS_OP_SNAPSHOT, .path = SLICE_LIT("d"), .to = SLICE_LIT("s")};
-    struct machine m;
+    struct catalog m;
     struct gfs_result file;
     struct gfs_result c;
     struct inode *n;
@@ -586,14 +584,14 @@ START_TEST(test_snapshot_shares_chunks)
                                                   .flags = GFS_TREE})
                          .code,
                      0);
-    ck_assert_int_eq(namespace_find(&m.names, SLICE_LIT("s/e/f"), &n, NULL), 0);
+    ck_assert_int_eq(names_find(&m.names, SLICE_LIT("s/e/f"), &n, NULL), 0);
     ck_assert_uint_eq(inode_bytes(n), 77);
     run(&m, (struct gfs_command){.op = GFS_OP_REMOVE,
                                  .path = SLICE_LIT("s"),
                                  .flags = GFS_TREE});
     ck_assert_ptr_null(chunk_map_get(&m.names.chunks, c.chunk));
-    namespace_check(&m.names);
-    machine_close(&m);
+    names_check(&m.names);
+    catalog_close(&m);
 }
 
 END_TEST
@@ -601,7 +599,7 @@ END_TEST
 /* What is discarded lies in the trash under its old path until its time. */
 START_TEST(test_trash)
 {
-    struct machine m;
+    struct catalog m;
     struct inode *n;
     begin(&m);
     run(&m,
@@ -612,17 +610,16 @@ START_TEST(test_trash)
                                                   .time_us = 5000})
                          .code,
                      0);
-    ck_assert_int_eq(namespace_find(&m.names, SLICE_LIT("a/b"), &n, NULL),
+    ck_assert_int_eq(names_find(&m.names, SLICE_LIT("a/b"), &n, NULL),
                      ERR_NOTFOUND);
-    ck_assert_int_eq(namespace_find(&m.names, SLICE_LIT(".trash"), &n, NULL),
-                     0);
+    ck_assert_int_eq(names_find(&m.names, SLICE_LIT(".trash"), &n, NULL), 0);
     ck_assert_uint_eq(n->u.directory->file_count, 1);
     run(&m, (struct gfs_command){.op = GFS_OP_TRASH_EXPIRE, .length = 5000});
     ck_assert_uint_eq(n->u.directory->file_count, 1);
     run(&m, (struct gfs_command){.op = GFS_OP_TRASH_EXPIRE, .length = 5001});
     ck_assert_uint_eq(n->u.directory->entry_count, 0);
-    namespace_check(&m.names);
-    machine_close(&m);
+    names_check(&m.names);
+    catalog_close(&m);
 }
 
 END_TEST
@@ -630,7 +627,7 @@ END_TEST
 /* Quotas hold for all below a directory, and for what moves there. */
 START_TEST(test_quotas)
 {
-    struct machine m;
+    struct catalog m;
     begin(&m);
     run(&m, (struct gfs_command){.op = GFS_OP_MKDIRS, .path = SLICE_LIT("q")});
     run(&m, (struct gfs_command){
@@ -658,7 +655,7 @@ START_TEST(test_quotas)
                          .code,
                      0); /* It does not become more. */
     check_image(&m);
-    machine_close(&m);
+    catalog_close(&m);
 }
 
 END_TEST
@@ -666,7 +663,7 @@ END_TEST
 /* A lock is one session's until it unlocks or ends; others learn who has it. */
 START_TEST(test_locks)
 {
-    struct machine m;
+    struct catalog m;
     uint64_t first;
     uint64_t file;
     begin(&m);
@@ -696,7 +693,7 @@ START_TEST(test_locks)
         run(&m, (struct gfs_command){.op = GFS_OP_LOCK, .path = SLICE_LIT("L")})
             .code,
         0);
-    machine_close(&m);
+    catalog_close(&m);
 }
 
 END_TEST
@@ -704,7 +701,7 @@ END_TEST
 /* No damaged image is taken, crashes the reader, or leaves anything behind. */
 START_TEST(test_damaged_images)
 {
-    struct machine m;
+    struct catalog m;
     struct buf image = BUF_INIT;
     struct rand_gen r;
     rand_init(&r, test_seed());
@@ -720,24 +717,24 @@ START_TEST(test_damaged_images)
                                          .file = f.file,
                                          .epoch = f.epoch});
     }
-    machine_save(&m, &image);
+    catalog_save(&m, &image);
     for (size_t i = 0; i < image.len; i++)
         ck_assert_int_ne(
-            machine_load(&m, slice_sub(buf_slice(&image), 0, i), NULL) == 0 &&
+            catalog_load(&m, slice_sub(buf_slice(&image), 0, i), NULL) == 0 &&
                 i > 0,
             1);
     for (int i = 0; i < 5000; i++) {
         size_t at = rand_below(&r, image.len);
         char old = image.data[at];
         image.data[at] = (char)rand_u64(&r);
-        if (machine_load(&m, buf_slice(&image), NULL) == 0)
-            namespace_check(&m.names);
+        if (catalog_load(&m, buf_slice(&image), NULL) == 0)
+            names_check(&m.names);
         else
             ck_assert_uint_eq(m.names.inodes.count, 1);
         image.data[at] = old;
     }
     buf_close(&image);
-    machine_close(&m);
+    catalog_close(&m);
 }
 
 END_TEST

@@ -1,14 +1,14 @@
 /* The namenode's replicated state: one step for each command of the log.
  *
- *     machine_init(&m)
- *     machine_apply(&m, index, command, &reply)    in the order of the log
- *     machine_save(&m, &image), machine_load(&m, image, &err)
+ *     catalog_init(&m)
+ *     catalog_apply(&m, index, command, &reply)    in the order of the log
+ *     catalog_save(&m, &image), catalog_load(&m, image, &err)
  *
  * Deterministic: what members of a cell apply in the same order gives the same
  * state and the same answers. One thread.
  */
-#ifndef GFS_LITE_NAMENODE_MACHINE_H
-#define GFS_LITE_NAMENODE_MACHINE_H
+#ifndef GFS_LITE_NAMENODE_CATALOG_H
+#define GFS_LITE_NAMENODE_CATALOG_H
 
 #include "gfs-lite/namenode/namespace.h"
 
@@ -19,22 +19,22 @@
 #define SERVERS_MAX  UINT16_MAX
 
 /* The answer to a command, kept until the client says that it has it. */
-struct session_answer {
+struct catalog_answer {
     uint64_t sequence;
     char *bytes; /* Owned. */
     uint32_t len;
 };
 
-struct session {
+struct catalog_session {
     uint64_t id;       /* First: see id_map.h. */
     uint64_t answered; /* The client has all answers up to here. */
     char *name;        /* Owned. */
-    struct session_answer *answers;
+    struct catalog_answer *answers;
     uint32_t answer_count;
 };
 
 /* A chunk server that was ever registered; its number is its place. */
-struct server_entry {
+struct catalog_server {
     uint64_t own_id; /* Chosen by itself when its disk was first used. */
     enum gfs_server_state state;
     char *address; /* Owned. */
@@ -42,41 +42,43 @@ struct server_entry {
     char *rack;    /* Owned. */
 };
 
-struct machine {
-    struct namespace names;
-    struct id_map sessions; /* struct session, owned. */
-    struct server_entry *servers;
+struct catalog {
+    struct names names;
+    struct id_map sessions; /* struct catalog_session, owned. */
+    struct catalog_server *servers;
     size_t server_count;
     uint64_t applied; /* Index of the last command. */
 };
 
-void machine_init(struct machine *m);
-void machine_close(struct machine *m);
+void catalog_init(struct catalog *m);
+void catalog_close(struct catalog *m);
 
 /* Execute @command, entry @index of the log, and append its result. A malformed
  * command is answered with an error. */
-void machine_apply(struct machine *m,
+void catalog_apply(struct catalog *m,
                    uint64_t index,
                    struct slice command,
                    struct buf *reply);
 
 /* Append the state to @out: docs/formats.md. */
-void machine_save(const struct machine *m, struct buf *out);
+void catalog_save(const struct catalog *m, struct buf *out);
 /* Replace the state; an empty image is that of a new file system. On error the
  * state is empty. Errors: ERR_CORRUPT, ERR_UNSUPPORTED. */
 MUST_CHECK int
-machine_load(struct machine *m, struct slice image, struct err *err);
+catalog_load(struct catalog *m, struct slice image, struct err *err);
 
-struct session *machine_session(const struct machine *m, uint64_t id);
+struct catalog_session *catalog_session(const struct catalog *m, uint64_t id);
 /* The number of the server with @own_id, or -1. */
-int machine_server_number(const struct machine *m, uint64_t own_id);
+int catalog_server_number(const struct catalog *m, uint64_t own_id);
 
 /* --- for the image ----------------------------------------------------------
  */
 
-struct session *
-machine_add_session(struct machine *m, uint64_t id, struct slice name);
-void session_keep_answer(struct session *s, uint64_t sequence, struct slice a);
-struct server_entry *machine_add_server(struct machine *m, uint64_t own_id);
+struct catalog_session *
+catalog_add_session(struct catalog *m, uint64_t id, struct slice name);
+void catalog_keep_answer(struct catalog_session *s,
+                         uint64_t sequence,
+                         struct slice a);
+struct catalog_server *catalog_add_server(struct catalog *m, uint64_t own_id);
 
-#endif /* GFS_LITE_NAMENODE_MACHINE_H */
+#endif /* GFS_LITE_NAMENODE_CATALOG_H */

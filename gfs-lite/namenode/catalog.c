@@ -1,5 +1,5 @@
 /* Commands, executed. */
-#include "gfs-lite/namenode/machine.h"
+#include "gfs-lite/namenode/catalog.h"
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
@@ -7,13 +7,13 @@
 /* --- life ------------------------------------------------------------------
  */
 
-void machine_init(struct machine *m)
+void catalog_init(struct catalog *m)
 {
-    *m = (struct machine){.applied = 0};
-    namespace_init(&m->names);
+    *m = (struct catalog){.applied = 0};
+    names_init(&m->names);
 }
 
-static void free_session(struct session *s)
+static void free_session(struct catalog_session *s)
 {
     for (uint32_t i = 0; i < s->answer_count; i++)
         mem_free(s->answers[i].bytes);
@@ -22,10 +22,10 @@ static void free_session(struct session *s)
     mem_free(s);
 }
 
-void machine_close(struct machine *m)
+void catalog_close(struct catalog *m)
 {
     size_t at = 0;
-    struct session *s;
+    struct catalog_session *s;
     while ((s = id_map_next(&m->sessions, &at)))
         free_session(s);
     id_map_close(&m->sessions);
@@ -35,30 +35,32 @@ void machine_close(struct machine *m)
         mem_free(m->servers[i].rack);
     }
     mem_free(m->servers);
-    namespace_close(&m->names);
+    names_close(&m->names);
 }
 
 /* --- sessions ---------------------------------------------------------------
  */
 
-struct session *machine_session(const struct machine *m, uint64_t id)
+struct catalog_session *catalog_session(const struct catalog *m, uint64_t id)
 {
     return id_map_get(&m->sessions, id);
 }
 
-struct session *
-machine_add_session(struct machine *m, uint64_t id, struct slice name)
+struct catalog_session *
+catalog_add_session(struct catalog *m, uint64_t id, struct slice name)
 {
-    struct session *s = mem_zalloc(1, sizeof(*s));
+    struct catalog_session *s = mem_zalloc(1, sizeof(*s));
     s->id = id;
     s->name = mem_strndup(name.data, name.len);
     id_map_put(&m->sessions, s);
     return s;
 }
 
-void session_keep_answer(struct session *s, uint64_t sequence, struct slice a)
+void catalog_keep_answer(struct catalog_session *s,
+                         uint64_t sequence,
+                         struct slice a)
 {
-    struct session_answer *kept;
+    struct catalog_answer *kept;
     s->answers =
         mem_realloc(s->answers, (s->answer_count + 1) * sizeof(*s->answers));
     kept = &s->answers[s->answer_count++];
@@ -68,7 +70,7 @@ void session_keep_answer(struct session *s, uint64_t sequence, struct slice a)
 }
 
 /* The client has the answers of all up to @answered. */
-static void drop_answers(struct session *s, uint64_t answered)
+static void drop_answers(struct catalog_session *s, uint64_t answered)
 {
     uint32_t kept = 0;
     if (answered <= s->answered)
@@ -82,7 +84,7 @@ static void drop_answers(struct session *s, uint64_t answered)
     s->answer_count = kept;
 }
 
-static const struct session_answer *find_answer(const struct session *s,
+static const struct catalog_answer *find_answer(const struct catalog_session *s,
                                                 uint64_t sequence)
 {
     for (uint32_t i = 0; i < s->answer_count; i++)
@@ -91,7 +93,7 @@ static const struct session_answer *find_answer(const struct session *s,
     return NULL;
 }
 
-static int open_session(struct machine *m,
+static int open_session(struct catalog *m,
                         uint64_t index,
                         const struct gfs_command *c,
                         struct gfs_result *r,
@@ -100,18 +102,18 @@ static int open_session(struct machine *m,
     if (m->sessions.count >= SESSIONS_MAX)
         return err_set(err, ERR_EXHAUSTED, "%u sessions are open",
                        SESSIONS_MAX);
-    machine_add_session(m, index, c->text);
+    catalog_add_session(m, index, c->text);
     r->session = index;
     return 0;
 }
 
 /* Its files stay open, of nobody, until the leader has sealed them. */
-static void end_session(struct machine *m, uint64_t id)
+static void end_session(struct catalog *m, uint64_t id)
 {
-    struct session *s = machine_session(m, id);
+    struct catalog_session *s = catalog_session(m, id);
     if (!s)
         return;
-    namespace_unlock_all(&m->names, id);
+    names_unlock_all(&m->names, id);
     id_map_remove(&m->sessions, id);
     free_session(s);
 }
@@ -119,9 +121,9 @@ static void end_session(struct machine *m, uint64_t id)
 /* --- writing -----------------------------------------------------------------
  */
 
-static const char *holder_name(const struct machine *m, uint64_t session)
+static const char *holder_name(const struct catalog *m, uint64_t session)
 {
-    const struct session *s = machine_session(m, session);
+    const struct catalog_session *s = catalog_session(m, session);
     return s ? s->name : "a client that is gone";
 }
 
@@ -131,7 +133,7 @@ static uint8_t replication_of(const struct gfs_command *c)
     return (uint8_t)MIN_OF(n, GFS_REPLICAS_MAX);
 }
 
-static int create(struct machine *m,
+static int create(struct catalog *m,
                   uint64_t index,
                   const struct gfs_command *c,
                   struct gfs_result *r,
@@ -139,17 +141,17 @@ static int create(struct machine *m,
 {
     bool shared = c->flags & GFS_SHARED;
     struct inode *file;
-    int rc = namespace_create(&m->names, c->path, c->flags & GFS_EXCLUSIVE,
-                              replication_of(c), c->time_us, &file, err);
+    int rc = names_create(&m->names, c->path, c->flags & GFS_EXCLUSIVE,
+                          replication_of(c), c->time_us, &file, err);
     if (rc)
         return rc;
-    namespace_open(&m->names, file, shared ? 0 : c->session, index, shared);
+    names_open(&m->names, file, shared ? 0 : c->session, index, shared);
     r->file = file->id;
     r->epoch = index;
     return 0;
 }
 
-static int append_open(struct machine *m,
+static int append_open(struct catalog *m,
                        uint64_t index,
                        const struct gfs_command *c,
                        struct gfs_result *r,
@@ -158,7 +160,7 @@ static int append_open(struct machine *m,
     bool shared = c->flags & GFS_SHARED;
     struct open_file *o;
     struct inode *file;
-    int rc = namespace_find(&m->names, c->path, &file, err);
+    int rc = names_find(&m->names, c->path, &file, err);
     if (rc)
         return rc;
     if (file->is_directory)
@@ -171,15 +173,14 @@ static int append_open(struct machine *m,
             err, ERR_BUSY, "%.*s is being written by %s", SLICE_ARG(c->path),
             o->shared ? "record appends" : holder_name(m, o->session));
     if (!o)
-        o = namespace_open(&m->names, file, shared ? 0 : c->session, index,
-                           shared);
+        o = names_open(&m->names, file, shared ? 0 : c->session, index, shared);
     r->epoch = o->epoch;
     r->length = inode_bytes(file);
     return 0;
 }
 
 /* The writer says how long its last chunk became. */
-static int seal_by_writer(struct machine *m,
+static int seal_by_writer(struct catalog *m,
                           const struct gfs_command *c,
                           struct inode *file,
                           struct err *err)
@@ -194,7 +195,7 @@ static int seal_by_writer(struct machine *m,
     if (c->length > GFS_CHUNK_BYTES)
         return err_set(err, ERR_INVALID, "a chunk of %llu bytes",
                        (unsigned long long)c->length);
-    namespace_seal(&m->names, file, (uint32_t)c->length, c->time_us);
+    names_seal(&m->names, file, (uint32_t)c->length, c->time_us);
     return 0;
 }
 
@@ -207,7 +208,7 @@ static void put_chunk(const struct open_file *o,
     r->servers = o->chain;
 }
 
-static int allocate(struct machine *m,
+static int allocate(struct catalog *m,
                     const struct gfs_command *c,
                     struct gfs_result *r,
                     struct err *err)
@@ -215,7 +216,7 @@ static int allocate(struct machine *m,
     struct open_file *o;
     struct inode *file;
     struct chunk *chunk;
-    int rc = namespace_writer(&m->names, c->file, c->epoch, &file, &o, err);
+    int rc = names_writer(&m->names, c->file, c->epoch, &file, &o, err);
     if (rc)
         return rc;
     chunk = inode_last_chunk(file);
@@ -225,7 +226,7 @@ static int allocate(struct machine *m,
     }
     rc = seal_by_writer(m, c, file, err);
     if (rc == 0)
-        rc = namespace_add_chunk(&m->names, file, &chunk, err);
+        rc = names_add_chunk(&m->names, file, &chunk, err);
     if (rc)
         return rc;
     o->chain = c->servers;
@@ -234,15 +235,15 @@ static int allocate(struct machine *m,
 }
 
 static int
-close_by_writer(struct machine *m, const struct gfs_command *c, struct err *err)
+close_by_writer(struct catalog *m, const struct gfs_command *c, struct err *err)
 {
     struct open_file *o;
     struct inode *file;
-    int rc = namespace_writer(&m->names, c->file, c->epoch, &file, &o, err);
+    int rc = names_writer(&m->names, c->file, c->epoch, &file, &o, err);
     if (rc == 0)
         rc = seal_by_writer(m, c, file, err);
     if (rc == 0)
-        namespace_close_file(&m->names, file, c->time_us);
+        names_close_file(&m->names, file, c->time_us);
     return rc;
 }
 
@@ -250,7 +251,7 @@ close_by_writer(struct machine *m, const struct gfs_command *c, struct err *err)
  * --------------------------------------------------- */
 
 /* The file numbered c->file with c->chunk unsealed at its end. */
-static int find_unsealed(const struct machine *m,
+static int find_unsealed(const struct catalog *m,
                          const struct gfs_command *c,
                          struct inode **file,
                          struct chunk **chunk,
@@ -265,7 +266,7 @@ static int find_unsealed(const struct machine *m,
     return 0;
 }
 
-static int fence(struct machine *m,
+static int fence(struct catalog *m,
                  const struct gfs_command *c,
                  struct gfs_result *r,
                  struct err *err)
@@ -279,7 +280,7 @@ static int fence(struct machine *m,
     return 0;
 }
 
-static int seal(struct machine *m,
+static int seal(struct catalog *m,
                 const struct gfs_command *c,
                 struct gfs_result *r,
                 struct err *err)
@@ -296,12 +297,12 @@ static int seal(struct machine *m,
     if (c->length > GFS_CHUNK_BYTES)
         return err_set(err, ERR_INVALID, "chunk length");
     if (c->chunk)
-        namespace_seal(&m->names, file, (uint32_t)c->length, c->time_us);
+        names_seal(&m->names, file, (uint32_t)c->length, c->time_us);
     if (!file || file->is_directory)
         return err_set(err, ERR_NOTFOUND, "no such file");
     chunk = inode_last_chunk(file);
     if ((c->flags & GFS_CLOSE) && (!chunk || chunk->sealed))
-        namespace_close_file(&m->names, file, c->time_us);
+        names_close_file(&m->names, file, c->time_us);
     r->length = c->length;
     return 0;
 }
@@ -309,7 +310,7 @@ static int seal(struct machine *m,
 /* --- servers ---------------------------------------------------------------
  */
 
-int machine_server_number(const struct machine *m, uint64_t own_id)
+int catalog_server_number(const struct catalog *m, uint64_t own_id)
 {
     for (size_t i = 0; i < m->server_count; i++)
         if (m->servers[i].own_id == own_id)
@@ -317,13 +318,13 @@ int machine_server_number(const struct machine *m, uint64_t own_id)
     return -1;
 }
 
-struct server_entry *machine_add_server(struct machine *m, uint64_t own_id)
+struct catalog_server *catalog_add_server(struct catalog *m, uint64_t own_id)
 {
-    struct server_entry *s;
+    struct catalog_server *s;
     m->servers =
         mem_realloc(m->servers, (m->server_count + 1) * sizeof(*m->servers));
     s = &m->servers[m->server_count++];
-    *s = (struct server_entry){.own_id = own_id};
+    *s = (struct catalog_server){.own_id = own_id};
     return s;
 }
 
@@ -333,16 +334,16 @@ static void replace_text(char **text, struct slice s)
     *text = mem_strndup(s.data, s.len);
 }
 
-static int register_server(struct machine *m,
+static int register_server(struct catalog *m,
                            const struct gfs_command *c,
                            struct gfs_result *r,
                            struct err *err)
 {
-    int number = machine_server_number(m, c->chunk);
-    struct server_entry *s;
+    int number = catalog_server_number(m, c->chunk);
+    struct catalog_server *s;
     if (number < 0 && m->server_count >= SERVERS_MAX)
         return err_set(err, ERR_EXHAUSTED, "too many chunk servers");
-    s = number < 0 ? machine_add_server(m, c->chunk) : &m->servers[number];
+    s = number < 0 ? catalog_add_server(m, c->chunk) : &m->servers[number];
     replace_text(&s->address, c->text);
     replace_text(&s->machine, c->path);
     replace_text(&s->rack, c->to);
@@ -353,11 +354,11 @@ static int register_server(struct machine *m,
     return 0;
 }
 
-static int set_server_state(struct machine *m,
+static int set_server_state(struct catalog *m,
                             const struct gfs_command *c,
                             struct err *err)
 {
-    int number = machine_server_number(m, c->chunk);
+    int number = catalog_server_number(m, c->chunk);
     if (number < 0)
         return err_set(err, ERR_NOTFOUND, "no such chunk server");
     if (c->flags > GFS_SERVER_GONE)
@@ -369,15 +370,15 @@ static int set_server_state(struct machine *m,
 /* --- dispatch ---------------------------------------------------------------
  */
 
-static int lock(struct machine *m,
+static int lock(struct catalog *m,
                 const struct gfs_command *c,
                 struct gfs_result *r,
                 struct err *err)
 {
     struct inode *file;
     uint64_t holder;
-    int rc = namespace_lock(&m->names, c->path, c->session, c->time_us, &file,
-                            &holder, err);
+    int rc = names_lock(&m->names, c->path, c->session, c->time_us, &file,
+                        &holder, err);
     if (rc == ERR_BUSY)
         err_set(err, rc, "%.*s: held by %s", SLICE_ARG(c->path),
                 holder_name(m, holder));
@@ -387,54 +388,53 @@ static int lock(struct machine *m,
 }
 
 static int
-remove_path(struct machine *m, const struct gfs_command *c, struct err *err)
+remove_path(struct catalog *m, const struct gfs_command *c, struct err *err)
 {
     if (c->flags & GFS_TRASH)
-        return namespace_discard(&m->names, c->path, c->time_us, err);
-    return namespace_remove(&m->names, c->path, c->flags & GFS_TREE, c->time_us,
-                            err);
+        return names_discard(&m->names, c->path, c->time_us, err);
+    return names_remove(&m->names, c->path, c->flags & GFS_TREE, c->time_us,
+                        err);
 }
 
-static int execute(struct machine *m,
+static int execute(struct catalog *m,
                    uint64_t index,
                    const struct gfs_command *c,
                    struct gfs_result *r,
                    struct err *err)
 {
-    struct namespace *ns = &m->names;
+    struct names *ns = &m->names;
     struct inode *made;
     switch (c->op) {
     case GFS_OP_SESSION_OPEN: return open_session(m, index, c, r, err);
     case GFS_OP_SESSION_CLOSE:
     case GFS_OP_SESSION_EXPIRE: end_session(m, c->session); return 0;
     case GFS_OP_MKDIRS:
-        return namespace_mkdirs(ns, c->path, c->time_us, &made, err);
+        return names_mkdirs(ns, c->path, c->time_us, &made, err);
     case GFS_OP_CREATE: return create(m, index, c, r, err);
     case GFS_OP_APPEND_OPEN: return append_open(m, index, c, r, err);
     case GFS_OP_RENAME:
-        return namespace_rename(ns, c->path, c->to, c->time_us, err);
+        return names_rename(ns, c->path, c->to, c->time_us, err);
     case GFS_OP_REMOVE: return remove_path(m, c, err);
     case GFS_OP_SET_REPLICATION:
-        return namespace_set_replication(ns, c->path, replication_of(c), err);
+        return names_set_replication(ns, c->path, replication_of(c), err);
     case GFS_OP_SNAPSHOT:
-        return namespace_snapshot(ns, c->path, c->to, c->time_us, &r->file,
-                                  err);
+        return names_snapshot(ns, c->path, c->to, c->time_us, &r->file, err);
     case GFS_OP_SET_QUOTA:
-        return namespace_set_quota(ns, c->path, c->length, c->bytes, err);
+        return names_set_quota(ns, c->path, c->length, c->bytes, err);
     case GFS_OP_LOCK: return lock(m, c, r, err);
-    case GFS_OP_UNLOCK: return namespace_unlock(ns, c->file, c->session, err);
+    case GFS_OP_UNLOCK: return names_unlock(ns, c->file, c->session, err);
     case GFS_OP_ALLOCATE: return allocate(m, c, r, err);
     case GFS_OP_CLOSE: return close_by_writer(m, c, err);
     case GFS_OP_FENCE: return fence(m, c, r, err);
     case GFS_OP_SEAL: return seal(m, c, r, err);
-    case GFS_OP_TRASH_EXPIRE: namespace_empty_trash(ns, c->length); return 0;
+    case GFS_OP_TRASH_EXPIRE: names_empty_trash(ns, c->length); return 0;
     case GFS_OP_SERVER_REGISTER: return register_server(m, c, r, err);
     case GFS_OP_SERVER_STATE: return set_server_state(m, c, err);
     }
     return err_set(err, ERR_UNSUPPORTED, "unknown command %d", (int)c->op);
 }
 
-static void execute_into(struct machine *m,
+static void execute_into(struct catalog *m,
                          uint64_t index,
                          const struct gfs_command *c,
                          struct buf *reply)
@@ -456,13 +456,13 @@ static void refuse(int code, const char *why, struct buf *reply)
 }
 
 /* Commands of a session: each is executed once, however often it comes. */
-static void apply_in_session(struct machine *m,
+static void apply_in_session(struct catalog *m,
                              uint64_t index,
                              const struct gfs_command *c,
                              struct buf *reply)
 {
-    struct session *s = machine_session(m, c->session);
-    const struct session_answer *kept;
+    struct catalog_session *s = catalog_session(m, c->session);
+    const struct catalog_answer *kept;
     size_t at = reply->len;
     if (!s) {
         refuse(ERR_CLOSED, "the session has ended", reply);
@@ -483,11 +483,11 @@ static void apply_in_session(struct machine *m,
         return;
     }
     execute_into(m, index, c, reply);
-    session_keep_answer(s, c->sequence,
+    catalog_keep_answer(s, c->sequence,
                         slice_sub(buf_slice(reply), at, reply->len));
 }
 
-void machine_apply(struct machine *m,
+void catalog_apply(struct catalog *m,
                    uint64_t index,
                    struct slice command,
                    struct buf *reply)

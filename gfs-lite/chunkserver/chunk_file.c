@@ -1,0 +1,545 @@
+/* One chunk's file.
+ *
+ * What takes several calls on the file (data, checksums, tail record) is done
+ * in one go on a thread of the pool: the state in memory changes afterwards, on
+ * the loop, so that readers see all of a change or nothing.
+ */
+#include "gfs-lite/chunkserver/chunk_file.h"
+
+#include <string.h>
+
+#include "base/core/coding.h"
+#include "base/core/crc32c.h"
+#include "base/core/panic.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/world.h"
+
+/* Blocks that one append may complete. */
+#define PIECE_BLOCKS_MAX CHUNK_BLOCKS_MAX
+
+static uint32_t block_of(uint32_t offset)
+{
+    return offset / CHUNK_BLOCK_BYTES;
+}
+
+static bool ends_in_block(uint32_t length)
+{
+    return length % CHUNK_BLOCK_BYTES != 0;
+}
+
+static int write_bytes(struct file *file,
+                       uint64_t at,
+                       const void *data,
+                       size_t len,
+                       struct err *err)
+{
+    struct slice part = slice_make(data, len);
+    return file_write_at(file, at, &part, 1, err);
+}
+
+static int read_bytes(struct file *file,
+                      uint64_t at,
+                      void *dst,
+                      size_t len,
+                      struct err *err)
+{
+    size_t got = 0;
+    int rc = file_read_at(file, at, dst, len, &got, err);
+    if (rc == 0 && got < len)
+        rc = err_set(err, ERR_CORRUPT, "the file is too short");
+    return rc;
+}
+
+/* --- life -------------------------------------------------------------------
+ */
+
+static struct chunk_file *
+new_file(struct world *w, const char *path, struct file *file)
+{
+    struct chunk_file *f = mem_zalloc(1, sizeof(*f));
+    f->world = w;
+    f->path = mem_strdup(path);
+    f->file = file;
+    f->next_sync = CHUNK_SLOT_SYNC_EVEN;
+    return f;
+}
+
+void chunk_file_close(struct chunk_file *f)
+{
+    if (!f)
+        return;
+    file_close(f->file);
+    mem_free(f->path);
+    mem_free(f);
+}
+
+static int write_identity(struct file *file,
+                          const struct chunk_identity *id,
+                          struct err *err)
+{
+    char sector[CHUNK_SECTOR_BYTES];
+    chunk_identity_put(id, sector);
+    return write_bytes(file, 0, sector, sizeof(sector), err);
+}
+
+int chunk_file_create(struct world *w,
+                      const char *path,
+                      uint64_t handle,
+                      uint32_t version,
+                      struct chunk_file **out,
+                      struct err *err)
+{
+    struct chunk_identity id = {.handle = handle, .version = version};
+    struct file *file;
+    int rc =
+        file_open(w, path, FILE_READ | FILE_WRITE | FILE_CREATE | FILE_TRUNCATE,
+                  &file, err);
+    *out = NULL;
+    if (rc)
+        return rc;
+    rc = write_identity(file, &id, err);
+    if (rc) {
+        file_close(file);
+        return rc;
+    }
+    *out = new_file(w, path, file);
+    (*out)->id = id;
+    return 0;
+}
+
+int chunk_file_identify(struct world *w,
+                        const char *path,
+                        struct chunk_identity *id,
+                        struct err *err)
+{
+    char sector[CHUNK_SECTOR_BYTES];
+    struct file *file;
+    int rc = file_open(w, path, FILE_READ, &file, err);
+    if (rc)
+        return rc;
+    rc = read_bytes(file, 0, sector, sizeof(sector), err);
+    if (rc == 0)
+        rc = chunk_identity_get(sector, id, err);
+    if (rc)
+        err_wrap(err, "%s", path);
+    file_close(file);
+    return rc;
+}
+
+/* --- checking ----------------------------------------------------------------
+ */
+
+static int damaged(const struct chunk_file *f, uint32_t block, struct err *err)
+{
+    return err_set(err, ERR_CORRUPT, "%s: block %u: checksum", f->path, block);
+}
+
+/* What a block's checksum must be in a chunk of @length with @tail_crc. */
+static uint32_t wanted_crc(const struct chunk_file *f,
+                           uint32_t length,
+                           uint32_t tail_crc,
+                           uint32_t block)
+{
+    bool is_tail = block == block_of(length) && ends_in_block(length);
+    return is_tail && !f->id.sealed ? tail_crc : f->table[block];
+}
+
+/* Read block @block, of a chunk of @length, and compare its checksum. A read
+ * that is wrong once may be right the next time: then it was not the disk. */
+static int read_block(struct chunk_file *f,
+                      uint32_t block,
+                      uint32_t length,
+                      uint32_t tail_crc,
+                      char *dst,
+                      struct err *err)
+{
+    uint32_t bytes = chunk_block_bytes(length, block);
+    uint32_t want = wanted_crc(f, length, tail_crc, block);
+    int rc = 0;
+    for (int tries = 0; tries < 2; tries++) {
+        rc = read_bytes(f->file,
+                        CHUNK_DATA_AT + (uint64_t)block * CHUNK_BLOCK_BYTES,
+                        dst, bytes, err);
+        if (rc == 0 && crc32c(dst, bytes) == want)
+            return 0;
+        if (rc == 0)
+            rc = damaged(f, block, err);
+    }
+    return rc;
+}
+
+/* Whole blocks from @block on, in one read; *@good are right. */
+static int read_run(struct chunk_file *f,
+                    uint32_t block,
+                    uint32_t count,
+                    char *dst,
+                    uint32_t *good,
+                    struct err *err)
+{
+    int rc =
+        read_bytes(f->file, CHUNK_DATA_AT + (uint64_t)block * CHUNK_BLOCK_BYTES,
+                   dst, (size_t)count * CHUNK_BLOCK_BYTES, err);
+    *good = 0;
+    while (rc == 0 && *good < count &&
+           crc32c(dst + (size_t)*good * CHUNK_BLOCK_BYTES, CHUNK_BLOCK_BYTES) ==
+               f->table[block + *good])
+        (*good)++;
+    return rc;
+}
+
+/* A part of one block, through @scratch. */
+static int read_part(struct chunk_file *f,
+                     uint32_t offset,
+                     uint32_t len,
+                     uint32_t length,
+                     uint32_t tail_crc,
+                     char *dst,
+                     struct err *err)
+{
+    char *scratch = mem_alloc(CHUNK_BLOCK_BYTES);
+    int rc = read_block(f, block_of(offset), length, tail_crc, scratch, err);
+    if (rc == 0)
+        memcpy(dst, scratch + offset % CHUNK_BLOCK_BYTES, len);
+    mem_free(scratch);
+    return rc;
+}
+
+int chunk_file_read(struct chunk_file *f,
+                    uint32_t offset,
+                    uint32_t len,
+                    char *dst,
+                    struct err *err)
+{
+    uint32_t length = f->length;
+    uint32_t tail_crc = f->tail_crc;
+    PRE(offset <= length && len <= length - offset);
+    while (len > 0) {
+        uint32_t whole = len / CHUNK_BLOCK_BYTES;
+        uint32_t step;
+        uint32_t good = 0;
+        int rc = 0;
+        if (offset % CHUNK_BLOCK_BYTES == 0 && whole > 0)
+            rc = read_run(f, block_of(offset), whole, dst, &good, err);
+        step = good * CHUNK_BLOCK_BYTES;
+        if (rc == 0 && good == 0) {
+            step = MIN_OF(len, CHUNK_BLOCK_BYTES - offset % CHUNK_BLOCK_BYTES);
+            rc = read_part(f, offset, step, length, tail_crc, dst, err);
+        }
+        if (rc)
+            return rc;
+        offset += step;
+        dst += step;
+        len -= step;
+    }
+    return 0;
+}
+
+/* --- changing
+ * ----------------------------------------------------------------- */
+
+/* Work on the file for a thread of the pool. */
+struct file_job {
+    struct chunk_file *file;
+    struct slice data;
+    uint32_t first_block; /* Of the table entries to be written. */
+    uint32_t block_count;
+    uint32_t entries[PIECE_BLOCKS_MAX];
+    enum chunk_slot slot;
+    struct chunk_tail tail;
+    bool sync;
+    struct err *err;
+    int rc;
+};
+
+static int write_table(struct chunk_file *f,
+                       uint32_t first,
+                       const uint32_t *entries,
+                       uint32_t count,
+                       struct err *err)
+{
+    if (count == 0)
+        return 0;
+    return write_bytes(f->file, CHUNK_TABLE_AT + (uint64_t)first * 4, entries,
+                       count * sizeof(entries[0]), err);
+}
+
+static int write_tail(struct chunk_file *f,
+                      const struct chunk_tail *tail,
+                      enum chunk_slot slot,
+                      struct err *err)
+{
+    char sector[CHUNK_SECTOR_BYTES];
+    chunk_tail_put(tail, sector);
+    return write_bytes(f->file, (uint64_t)slot * CHUNK_SECTOR_BYTES, sector,
+                       sizeof(sector), err);
+}
+
+/* Checksums of the blocks that @job's data complete, and of what is left. */
+static void sum_up(struct file_job *job)
+{
+    const struct chunk_file *f = job->file;
+    uint32_t crc = ends_in_block(f->length) ? f->tail_crc : 0;
+    uint32_t at = f->length;
+    struct slice rest = job->data;
+    job->first_block = block_of(at);
+    while (rest.len) {
+        uint32_t room = CHUNK_BLOCK_BYTES - at % CHUNK_BLOCK_BYTES;
+        uint32_t step = (uint32_t)MIN_OF(rest.len, room);
+        crc = crc32c_extend(crc, rest.data, step);
+        at += step;
+        rest = slice_sub(rest, step, rest.len);
+        if (step == room) {
+            job->entries[job->block_count++] = crc;
+            crc = 0;
+        }
+    }
+    job->tail.length = at;
+    job->tail.crc = crc;
+    job->tail.sequence = f->sequence + 1;
+}
+
+static void do_append(void *arg)
+{
+    struct file_job *job = arg;
+    struct chunk_file *f = job->file;
+    sum_up(job);
+    job->rc = write_bytes(f->file, CHUNK_DATA_AT + (uint64_t)f->length,
+                          job->data.data, job->data.len, job->err);
+    if (job->rc == 0)
+        job->rc = write_table(f, job->first_block, job->entries,
+                              job->block_count, job->err);
+    if (job->rc == 0)
+        job->rc = write_tail(f, &job->tail, CHUNK_SLOT_FLUSH, job->err);
+}
+
+int chunk_file_append(struct chunk_file *f, struct slice data, struct err *err)
+{
+    struct file_job job = {.file = f, .data = data, .err = err};
+    PRE(!f->id.sealed);
+    PRE(data.len <= GFS_CHUNK_BYTES - f->length);
+    offload(do_append, &job);
+    if (job.rc)
+        return job.rc;
+    memcpy(f->table + job.first_block, job.entries,
+           job.block_count * sizeof(job.entries[0]));
+    f->length = job.tail.length;
+    f->tail_crc = job.tail.crc;
+    f->sequence = job.tail.sequence;
+    return 0;
+}
+
+static void do_sync(void *arg)
+{
+    struct file_job *job = arg;
+    job->rc = write_tail(job->file, &job->tail, job->slot, job->err);
+    if (job->rc == 0)
+        job->rc = file_sync(job->file->file, job->err);
+}
+
+int chunk_file_sync(struct chunk_file *f, struct err *err)
+{
+    struct file_job job = {.file = f,
+                           .err = err,
+                           .tail = {f->sequence + 1, f->length, f->tail_crc},
+                           .slot = f->next_sync};
+    if (f->id.sealed)
+        return 0;
+    offload(do_sync, &job);
+    if (job.rc)
+        return job.rc;
+    f->sequence++;
+    f->next_sync = f->next_sync == CHUNK_SLOT_SYNC_EVEN ? CHUNK_SLOT_SYNC_ODD
+                                                        : CHUNK_SLOT_SYNC_EVEN;
+    return 0;
+}
+
+static int
+store_identity(struct chunk_file *f, struct chunk_identity id, struct err *err)
+{
+    int rc = write_identity(f->file, &id, err);
+    if (rc == 0)
+        rc = file_sync(f->file, err);
+    if (rc == 0)
+        f->id = id;
+    return rc;
+}
+
+int chunk_file_set_version(struct chunk_file *f,
+                           uint32_t version,
+                           struct err *err)
+{
+    struct chunk_identity id = f->id;
+    int rc = chunk_file_sync(f, err);
+    id.version = version;
+    return rc ? rc : store_identity(f, id, err);
+}
+
+/* The checksum of the block that the chunk ends in if it is cut to @length. */
+static int
+crc_at(struct chunk_file *f, uint32_t length, uint32_t *crc, struct err *err)
+{
+    uint32_t block = block_of(length);
+    char *bytes;
+    int rc;
+    *crc = f->tail_crc;
+    if (!ends_in_block(length) || length == f->length)
+        return 0;
+    bytes = mem_alloc(CHUNK_BLOCK_BYTES);
+    rc = read_block(f, block, f->length, f->tail_crc, bytes, err);
+    if (rc == 0)
+        *crc = crc32c(bytes, length % CHUNK_BLOCK_BYTES);
+    mem_free(bytes);
+    return rc;
+}
+
+int chunk_file_seal(struct chunk_file *f, uint32_t length, struct err *err)
+{
+    struct chunk_identity id = f->id;
+    uint32_t crc;
+    int rc;
+    PRE(length <= f->length && !f->id.sealed);
+    rc = crc_at(f, length, &crc, err);
+    if (rc == 0 && ends_in_block(length))
+        rc = write_table(f, block_of(length), &crc, 1, err);
+    if (rc == 0)
+        rc = file_truncate(f->file, CHUNK_DATA_AT + (uint64_t)length, err);
+    /* First what the identity will speak of, then the identity. */
+    if (rc == 0)
+        rc = file_sync(f->file, err);
+    id.sealed = true;
+    id.length = length;
+    if (rc == 0)
+        rc = store_identity(f, id, err);
+    if (rc)
+        return rc;
+    if (ends_in_block(length))
+        f->table[block_of(length)] = crc;
+    f->length = length;
+    return 0;
+}
+
+/* --- opening
+ * ------------------------------------------------------------------- */
+
+/* Is every block right that the chunk of @tail's length has from @from on? */
+static bool is_right(struct chunk_file *f,
+                     const struct chunk_tail *tail,
+                     uint32_t from,
+                     uint64_t file_bytes)
+{
+    char *bytes;
+    bool right = true;
+    if (CHUNK_DATA_AT + (uint64_t)tail->length > file_bytes)
+        return tail->length == 0;
+    bytes = mem_alloc(CHUNK_BLOCK_BYTES);
+    for (uint32_t b = block_of(from);
+         right && b * CHUNK_BLOCK_BYTES < tail->length; b++)
+        right = read_block(f, b, tail->length, tail->crc, bytes, NULL) == 0;
+    mem_free(bytes);
+    return right;
+}
+
+/* The records of the unsealed chunk into @tails; *@synced is the length up to
+ * which nothing can be wrong: what the older of two syncs speaks of is durable,
+ * for it had ended before the younger began. */
+static size_t get_tails(struct chunk_file *f,
+                        const char *head,
+                        struct chunk_tail tails[3],
+                        uint32_t *synced)
+{
+    struct chunk_tail syncs[2];
+    size_t count = 0;
+    size_t sync_count = 0;
+    for (int slot = CHUNK_SLOT_SYNC_EVEN; slot <= CHUNK_SLOT_FLUSH; slot++) {
+        struct chunk_tail t;
+        if (!chunk_tail_get(head + slot * CHUNK_SECTOR_BYTES, &t))
+            continue;
+        tails[count++] = t;
+        f->sequence = MAX_OF(f->sequence, t.sequence);
+        if (slot != CHUNK_SLOT_FLUSH)
+            syncs[sync_count++] = t;
+        else
+            continue;
+        if (sync_count == 1)
+            f->next_sync = slot == CHUNK_SLOT_SYNC_EVEN ? CHUNK_SLOT_SYNC_ODD
+                                                        : CHUNK_SLOT_SYNC_EVEN;
+    }
+    *synced = 0;
+    if (sync_count < 2)
+        return count;
+    *synced = MIN_OF(syncs[0].length, syncs[1].length);
+    f->next_sync = syncs[0].sequence < syncs[1].sequence ? CHUNK_SLOT_SYNC_EVEN
+                                                         : CHUNK_SLOT_SYNC_ODD;
+    return count;
+}
+
+/* Length and checksum of the unsealed chunk: those of the longest record whose
+ * bytes are there. */
+static int recover_tail(struct chunk_file *f,
+                        const char *head,
+                        uint64_t file_bytes,
+                        struct err *err)
+{
+    struct chunk_tail tails[3];
+    uint32_t synced;
+    size_t count = get_tails(f, head, tails, &synced);
+    while (count > 0) {
+        size_t best = 0;
+        for (size_t i = 1; i < count; i++)
+            if (tails[i].length > tails[best].length)
+                best = i;
+        if (is_right(f, &tails[best], MIN_OF(synced, tails[best].length),
+                     file_bytes)) {
+            f->length = tails[best].length;
+            f->tail_crc = tails[best].crc;
+            return 0;
+        }
+        tails[best] = tails[--count];
+    }
+    /* Nothing was synced, or what was is damaged: then others have it. */
+    if (synced > 0)
+        return err_set(err, ERR_CORRUPT, "%s: no tail record is right",
+                       f->path);
+    return 0;
+}
+
+static int read_head(struct chunk_file *f, struct err *err)
+{
+    char *head = mem_zalloc(1, CHUNK_DATA_AT);
+    uint64_t file_bytes = 0;
+    size_t got = 0;
+    int rc = file_read_at(f->file, 0, head, CHUNK_DATA_AT, &got, err);
+    if (rc == 0)
+        rc = file_size(f->file, &file_bytes, err);
+    if (rc == 0)
+        rc = chunk_identity_get(head, &f->id, err);
+    memcpy(f->table, head + CHUNK_TABLE_AT, sizeof(f->table));
+    if (rc == 0 && f->id.sealed)
+        f->length = f->id.length;
+    else if (rc == 0)
+        rc = recover_tail(f, head, file_bytes, err);
+    mem_free(head);
+    return rc;
+}
+
+int chunk_file_open(struct world *w,
+                    const char *path,
+                    struct chunk_file **out,
+                    struct err *err)
+{
+    struct chunk_file *f;
+    struct file *file;
+    int rc = file_open(w, path, FILE_READ | FILE_WRITE, &file, err);
+    *out = NULL;
+    if (rc)
+        return rc;
+    f = new_file(w, path, file);
+    rc = read_head(f, err);
+    if (rc) {
+        err_wrap(err, "%s", path);
+        chunk_file_close(f);
+        return rc;
+    }
+    *out = f;
+    return 0;
+}

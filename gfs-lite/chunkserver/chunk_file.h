@@ -1,0 +1,76 @@
+/* One chunk's file: appended to, cut and sealed once, read with every block
+ * checked. chunk_format.h has the bytes.
+ *
+ * Threads: one loop, whose fibers order their changes (no two at once); reads
+ * may run beside a change and see the chunk as it was when they began. The
+ * disk's work is offloaded.
+ */
+#ifndef GFS_LITE_CHUNKSERVER_CHUNK_FILE_H
+#define GFS_LITE_CHUNKSERVER_CHUNK_FILE_H
+
+#include "base/core/slice.h"
+#include "gfs-lite/chunk_format.h"
+
+struct file;
+struct world;
+
+struct chunk_file {
+    struct world *world; /* Borrowed. */
+    struct file *file;   /* Owned. */
+    char *path;          /* Owned. */
+    struct chunk_identity id;
+    uint32_t length;           /* Bytes appended; of a sealed one its length. */
+    uint32_t tail_crc;         /* Of the last block, if it is not whole. */
+    uint64_t sequence;         /* Of the last tail record. */
+    enum chunk_slot next_sync; /* The slot that holds the older of two syncs. */
+    uint32_t table[CHUNK_BLOCKS_MAX]; /* Checksums of whole blocks; of a sealed
+                                         chunk also of the last one. */
+};
+
+/* An empty chunk in a new file, in place of what is there. Nothing is synced.
+ * *@out is owned. Parks. Errors: ERR_FULL, ERR_IO. */
+MUST_CHECK int chunk_file_create(struct world *w,
+                                 const char *path,
+                                 uint64_t handle,
+                                 uint32_t version,
+                                 struct chunk_file **out,
+                                 struct err *err);
+/* Open @path. An unsealed chunk is cut to what is known to be right: all of it
+ * if only the process ended, all that was synced if the power went. Parks.
+ * Errors: ERR_CORRUPT, ERR_UNSUPPORTED, ERR_IO. */
+MUST_CHECK int chunk_file_open(struct world *w,
+                               const char *path,
+                               struct chunk_file **out,
+                               struct err *err);
+void chunk_file_close(struct chunk_file *f); /* NULL is allowed. */
+
+/* Its identity alone. Parks. */
+MUST_CHECK int chunk_file_identify(struct world *w,
+                                   const char *path,
+                                   struct chunk_identity *id,
+                                   struct err *err);
+
+/* Add @data. After an error the chunk is as it was, but must not be added to.
+ * Parks. PRE: unsealed; it stays within GFS_CHUNK_BYTES. */
+MUST_CHECK int
+chunk_file_append(struct chunk_file *f, struct slice data, struct err *err);
+/* What was appended survives a loss of power. Parks. */
+MUST_CHECK int chunk_file_sync(struct chunk_file *f, struct err *err);
+/* Raise the version, durably. Parks. */
+MUST_CHECK int
+chunk_file_set_version(struct chunk_file *f, uint32_t version, struct err *err);
+/* Cut to @length, seal, sync. Parks. PRE: length <= f->length. Errors:
+ * ERR_CORRUPT: the block it is cut in is damaged. */
+MUST_CHECK int
+chunk_file_seal(struct chunk_file *f, uint32_t length, struct err *err);
+
+/* Read [@offset, @offset+@len) into @dst, whose bytes were all checked.
+ * PRE: it is within f->length. Parks. Errors: ERR_CORRUPT: a block is damaged;
+ * ERR_IO. */
+MUST_CHECK int chunk_file_read(struct chunk_file *f,
+                               uint32_t offset,
+                               uint32_t len,
+                               char *dst,
+                               struct err *err);
+
+#endif /* GFS_LITE_CHUNKSERVER_CHUNK_FILE_H */

@@ -1,0 +1,129 @@
+/* A chunk server: its life. */
+#include "gfs-lite/chunkserver/chunkserver.h"
+
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/world.h"
+#include "gfs-lite/chunkserver/state.h"
+
+#define HEARTBEAT_US_DEFAULT      UINT64_C(1000000)
+#define SCRUB_BYTES_PER_S_DEFAULT (UINT64_C(16) << 20)
+#define COPY_BYTES_PER_S_DEFAULT  (UINT64_C(128) << 20)
+#define SYNC_AFTER_US_DEFAULT     UINT64_C(5000000)
+
+static uint64_t or_default(uint64_t v, uint64_t otherwise)
+{
+    return v ? v : otherwise;
+}
+
+static void take_options(struct chunkserver *cs,
+                         const struct chunkserver_options *o)
+{
+    cs->machine = o->machine ? mem_strdup(o->machine) : NULL;
+    cs->rack = mem_strdup(o->rack ? o->rack : "default");
+    cs->socket_path = o->socket ? mem_strdup(o->socket) : NULL;
+    cs->heartbeat_us = or_default(o->heartbeat_us, HEARTBEAT_US_DEFAULT);
+    cs->scrub_bytes_per_s =
+        or_default(o->scrub_bytes_per_s, SCRUB_BYTES_PER_S_DEFAULT);
+    cs->copy_bytes_per_s =
+        or_default(o->copy_bytes_per_s, COPY_BYTES_PER_S_DEFAULT);
+    cs->sync_after_us = or_default(o->sync_after_us, SYNC_AFTER_US_DEFAULT);
+}
+
+static void add_methods(struct chunkserver *cs, struct rpc_server *server)
+{
+    static const struct rpc_method methods[] = {
+        {CHUNK_WRITE, "chunk.write", chunkserver_handle_write},
+        {CHUNK_APPEND, "chunk.append", chunkserver_handle_append},
+        {CHUNK_READ, "chunk.read", chunkserver_handle_read},
+        {CHUNK_OPEN, "chunk.open", chunkserver_handle_open},
+        {CHUNK_FENCE, "chunk.fence", chunkserver_handle_fence},
+        {CHUNK_SEAL, "chunk.seal", chunkserver_handle_seal},
+    };
+    rpc_server_add(server, methods, ARRAY_LEN(methods), cs);
+}
+
+int chunkserver_open(struct world *w,
+                     struct rpc_server *server,
+                     const struct chunkserver_options *opts,
+                     struct chunkserver **out,
+                     struct err *err)
+{
+    struct chunkserver *cs = mem_zalloc(1, sizeof(*cs));
+    int rc;
+    *out = NULL;
+    cs->world = w;
+    cs->run = world_random(w);
+    take_options(cs, opts);
+    cs->peers = peers_new(opts->security);
+    rc = leader_new(w, cs->peers, opts->namenodes, &cs->leader, err);
+    if (rc == 0)
+        rc = chunk_store_open(w, opts->dir, &cs->store, err);
+    if (rc) {
+        chunkserver_close(cs);
+        return rc;
+    }
+    add_methods(cs, server);
+    *out = cs;
+    return 0;
+}
+
+int chunkserver_start(struct chunkserver *cs,
+                      const char *address,
+                      struct err *err)
+{
+    const char *colon = strrchr(address, ':');
+    int rc = cs->socket_path ? chunkserver_open_socket(cs, err) : 0;
+    if (rc)
+        return rc;
+    cs->address = mem_strdup(address);
+    if (!cs->machine)
+        cs->machine = mem_strndup(address, colon ? (size_t)(colon - address)
+                                                 : strlen(address));
+    cs->heart =
+        fiber_start(loop_self(), "chunk heart", chunkserver_run_heart, cs);
+    cs->keeper =
+        fiber_start(loop_self(), "chunk keeper", chunkserver_run_keeper, cs);
+    return 0;
+}
+
+static void end_fiber(struct fiber *f)
+{
+    if (!f)
+        return;
+    fiber_cancel(f);
+    fiber_join(f);
+}
+
+void chunkserver_close(struct chunkserver *cs)
+{
+    if (!cs)
+        return;
+    cs->stopping = true;
+    chunkserver_close_socket(cs);
+    end_fiber(cs->heart);
+    end_fiber(cs->keeper);
+    chunkserver_end_copies(cs);
+    leader_free(cs->leader);
+    peers_close(cs->peers);
+    chunk_store_close(cs->store);
+    mem_free(cs->address);
+    mem_free(cs->machine);
+    mem_free(cs->rack);
+    mem_free(cs->socket_path);
+    mem_free(cs);
+}
+
+void chunkserver_get_stats(const struct chunkserver *cs,
+                           struct chunkserver_stats *out)
+{
+    *out = (struct chunkserver_stats){.chunks = cs->store->chunks.count,
+                                      .bytes = cs->store->bytes,
+                                      .found_damage = cs->store->found_damage,
+                                      .scrubbed_bytes = cs->scrubbed_bytes,
+                                      .copied_chunks = cs->copied_chunks,
+                                      .is_connected = cs->is_connected};
+}

@@ -1,0 +1,69 @@
+/* A chunk server: keeps chunks, writes them along chains, answers readers, and
+ * tells the namenode what it has.
+ *
+ *     chunkserver_open(w, server, &opts, &cs, &err)     adds its methods
+ *     … rpc_listen(server, …) …
+ *     chunkserver_start(cs, address)                    heartbeats begin
+ *     … rpc_listener_close() …
+ *     chunkserver_close(cs)
+ *
+ * Threads: one loop, that of the fiber that opened it.
+ */
+#ifndef GFS_LITE_CHUNKSERVER_CHUNKSERVER_H
+#define GFS_LITE_CHUNKSERVER_CHUNKSERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/core/err.h"
+
+struct chunkserver;
+struct rpc_security;
+struct rpc_server;
+struct world;
+
+/* Zeros give the defaults. Texts are copied, @security is borrowed. */
+struct chunkserver_options {
+    const char *dir;       /* Its chunks; made if missing. */
+    const char *namenodes; /* "host:port,…" */
+    const char *machine;   /* Name of the machine; default: the address's host.
+                            */
+    const char *rack;      /* Default "default". */
+    const char *socket;    /* Path for readers of this machine; NULL: none. */
+    const struct rpc_security *security;
+    uint64_t heartbeat_us;      /* Default 1 s. */
+    uint64_t scrub_bytes_per_s; /* Default 16 MiB. */
+    uint64_t sync_after_us;     /* Bytes nobody synced are after so long;
+                                   default 5 s. */
+    uint64_t copy_bytes_per_s;  /* Default 128 MiB. */
+};
+
+/* Open the store and add the methods to @server, which must not listen yet.
+ * Parks. *@out is owned. Errors: ERR_BUSY, ERR_CORRUPT, ERR_INVALID, ERR_IO. */
+MUST_CHECK int chunkserver_open(struct world *w,
+                                struct rpc_server *server,
+                                const struct chunkserver_options *opts,
+                                struct chunkserver **out,
+                                struct err *err);
+/* Begin to report, as reachable at @address. ERR_*: the socket cannot be
+ * opened.
+ */
+MUST_CHECK int
+chunkserver_start(struct chunkserver *cs, const char *address, struct err *err);
+/* Parks. PRE: the server does not listen any more. NULL is allowed. */
+void chunkserver_close(struct chunkserver *cs);
+
+/* For people. */
+struct chunkserver_stats {
+    uint64_t chunks;
+    uint64_t bytes;
+    uint64_t found_damage; /* Chunks found damaged since the start. */
+    uint64_t scrubbed_bytes;
+    uint64_t copied_chunks;
+    bool is_connected; /* The last heartbeat was answered. */
+};
+
+void chunkserver_get_stats(const struct chunkserver *cs,
+                           struct chunkserver_stats *out);
+
+#endif /* GFS_LITE_CHUNKSERVER_CHUNKSERVER_H */

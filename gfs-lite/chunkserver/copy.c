@@ -1,0 +1,183 @@
+/* Copying sealed chunks here from other servers, as the namenode orders. */
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/log.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/world.h"
+#include "gfs-lite/chunkserver/state.h"
+
+/* One read from the source. */
+#define PIECE_BYTES     ((uint32_t)1 << 20)
+#define READ_TIMEOUT_US UINT64_C(10000000)
+
+/* A copy under way. */
+struct copying {
+    struct chunkserver *cs;
+    struct copy_order *order; /* Owned. */
+};
+
+static void free_order(struct copy_order *o)
+{
+    for (size_t i = 0; i < o->source_count; i++)
+        mem_free(o->sources[i]);
+    mem_free(o);
+}
+
+/* Fetch up to PIECE_BYTES at @offset into @data. */
+static int fetch(struct chunkserver *cs,
+                 const struct copy_order *o,
+                 const char *source,
+                 uint32_t offset,
+                 struct buf *data,
+                 struct err *err)
+{
+    struct chunk_call call = {.handle = o->handle,
+                              .version = o->version,
+                              .offset = offset,
+                              .length =
+                                  MIN_OF(o->length - offset, PIECE_BYTES)};
+    struct buf body = BUF_INIT;
+    int rc;
+    chunk_call_put(&call, &body);
+    buf_clear(data);
+    rc = peers_call(cs->peers, slice_str(source), CHUNK_READ, READ_TIMEOUT_US,
+                    buf_slice(&body), SLICE_EMPTY, NULL, data, err);
+    if (rc == 0 && data->len != call.length)
+        rc = err_set(err, ERR_CORRUPT, "%s gave %zu of %llu bytes", source,
+                     data->len, (unsigned long long)call.length);
+    buf_close(&body);
+    return rc;
+}
+
+static int fetch_all(struct chunkserver *cs,
+                     const struct copy_order *o,
+                     const char *source,
+                     struct chunk_file *f,
+                     struct err *err)
+{
+    struct buf data = BUF_INIT;
+    int rc = 0;
+    while (rc == 0 && f->length < o->length) {
+        rc = cs->stopping ? err_set(err, ERR_CANCELLED, "stopping")
+                          : fetch(cs, o, source, f->length, &data, err);
+        if (rc == 0)
+            rc = chunk_file_append(f, buf_slice(&data), err);
+        if (rc == 0 && cs->copy_bytes_per_s)
+            world_sleep_us(cs->world,
+                           data.len * 1000000 / cs->copy_bytes_per_s);
+    }
+    buf_close(&data);
+    return rc;
+}
+
+static int copy_from(struct chunkserver *cs,
+                     const struct copy_order *o,
+                     const char *source,
+                     struct err *err)
+{
+    char *path = chunk_store_copy_path(cs->store, o->handle);
+    struct chunk_file *f;
+    int rc = chunk_file_create(cs->world, path, o->handle, o->version, &f, err);
+    if (rc == 0) {
+        rc = fetch_all(cs, o, source, f, err);
+        if (rc == 0)
+            rc = chunk_file_seal(f, o->length, err);
+        if (rc == 0)
+            rc = chunk_store_adopt(cs->store, f, err);
+        else
+            chunk_file_close(f);
+        if (rc && world_remove(cs->world, path, NULL))
+            log_debug(cs->world, "chunk", "%s stays for the next start", path);
+    }
+    mem_free(path);
+    return rc;
+}
+
+/* Is there already what the order asks for? */
+static bool is_here(struct chunkserver *cs, const struct copy_order *o)
+{
+    const struct stored_chunk *c = id_map_get(&cs->store->chunks, o->handle);
+    return c && !c->damaged && !c->failed && c->sealed &&
+           c->version >= o->version && c->length == o->length;
+}
+
+static void start_copies(struct chunkserver *cs);
+
+static void run_copy(void *arg)
+{
+    struct copying *k = arg;
+    struct chunkserver *cs = k->cs;
+    struct err err = ERR_INIT;
+    int rc = is_here(cs, k->order) ? 0 : ERR_UNAVAILABLE;
+    for (size_t i = 0; i < k->order->source_count && rc && !cs->stopping; i++) {
+        rc = copy_from(cs, k->order, k->order->sources[i], &err);
+        if (rc == 0)
+            cs->copied_chunks++;
+    }
+    if (rc && !cs->stopping)
+        log_warn(cs->world, "chunk", "cannot copy chunk %llu: %s",
+                 (unsigned long long)k->order->handle, err.text);
+    free_order(k->order);
+    mem_free(k);
+    cs->copying--;
+    start_copies(cs);
+    if (cs->closer && cs->copying == 0)
+        fiber_wake(cs->closer);
+}
+
+static void start_copies(struct chunkserver *cs)
+{
+    while (cs->copies && cs->copying < COPIES_MAX && !cs->stopping) {
+        struct copying *k = mem_zalloc(1, sizeof(*k));
+        k->cs = cs;
+        k->order = cs->copies;
+        cs->copies = k->order->next;
+        cs->copy_count--;
+        cs->copying++;
+        fiber_detach(fiber_start(loop_self(), "copy", run_copy, k));
+    }
+}
+
+static bool is_queued(const struct chunkserver *cs, uint64_t handle)
+{
+    for (const struct copy_order *o = cs->copies; o; o = o->next)
+        if (o->handle == handle)
+            return true;
+    return false;
+}
+
+void chunkserver_add_copy(struct chunkserver *cs, const struct gfs_order *o)
+{
+    struct copy_order **at = &cs->copies;
+    struct copy_order *c;
+    if (cs->copy_count >= COPY_QUEUE_MAX || is_queued(cs, o->handle))
+        return; /* It will be ordered again. */
+    c = mem_zalloc(1, sizeof(*c));
+    c->handle = o->handle;
+    c->version = o->version;
+    c->length = o->length;
+    for (size_t i = 0; i < o->source_count; i++)
+        c->sources[c->source_count++] =
+            mem_strndup(o->sources[i].data, o->sources[i].len);
+    while (*at)
+        at = &(*at)->next;
+    *at = c;
+    cs->copy_count++;
+    start_copies(cs);
+}
+
+void chunkserver_end_copies(struct chunkserver *cs)
+{
+    while (cs->copies) {
+        struct copy_order *o = cs->copies;
+        cs->copies = o->next;
+        free_order(o);
+    }
+    cs->copy_count = 0;
+    cs->closer = fiber_self();
+    while (cs->copying)
+        fiber_park();
+    cs->closer = NULL;
+}

@@ -1,0 +1,171 @@
+/* Telling the namenode what is here, and doing what it says. */
+#include "base/core/arena.h"
+#include "base/core/panic.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/log.h"
+#include "base/runtime/world.h"
+#include "gfs-lite/chunkserver/state.h"
+
+/* Part of the disk that is left free: a full one makes everything hard. */
+#define RESERVE_FRACTION 100
+
+static void get_space(struct chunkserver *cs, struct gfs_heartbeat *h)
+{
+    if (world_space(cs->world, cs->store->dir, &h->capacity_bytes,
+                    &h->free_bytes, NULL))
+        return; /* A disk that does not answer has no room. */
+    h->free_bytes -=
+        MIN_OF(h->free_bytes, h->capacity_bytes / RESERVE_FRACTION);
+}
+
+/* --- orders
+ * ------------------------------------------------------------------- */
+
+static void delete_chunk(struct chunkserver *cs, const struct gfs_order *o)
+{
+    struct stored_chunk *c = chunk_store_get(cs->store, o->handle);
+    if (!c)
+        return;
+    if (c->version <= o->version)
+        chunk_store_delete(cs->store, c);
+    chunk_store_put(cs->store, c);
+}
+
+static void seal_chunk(struct chunkserver *cs, const struct gfs_order *o)
+{
+    struct stored_chunk *c = chunk_store_get(cs->store, o->handle);
+    struct err err = ERR_INIT;
+    if (!c)
+        return;
+    if (chunkserver_seal(cs, c, o->version, o->length, &err)) {
+        log_warn(cs->world, "chunk", "cannot seal chunk %llu: %s",
+                 (unsigned long long)c->handle, err.text);
+        /* What is here is not what the file consists of. */
+        c->failed = err.code;
+        chunk_store_report(cs->store, c);
+    }
+    chunk_store_put(cs->store, c);
+}
+
+static void follow(struct chunkserver *cs, const struct gfs_orders *orders)
+{
+    for (size_t i = 0; i < orders->count && !cs->stopping; i++) {
+        const struct gfs_order *o = &orders->orders[i];
+        switch (o->kind) {
+        case GFS_ORDER_DELETE: delete_chunk(cs, o); break;
+        case GFS_ORDER_COPY: chunkserver_add_copy(cs, o); break;
+        case GFS_ORDER_SEAL: seal_chunk(cs, o); break;
+        }
+    }
+}
+
+/* --- reports
+ * --------------------------------------------------------------------- */
+
+/* What is reported with one heartbeat, to be given back if it is lost. */
+struct report {
+    uint64_t *handles; /* Owned. */
+    size_t count;
+    bool full;
+};
+
+static void take_changes(struct chunkserver *cs, struct report *r)
+{
+    struct chunk_store *s = cs->store;
+    *r = (struct report){s->changed, s->changed_count, cs->send_full};
+    s->changed = NULL;
+    s->changed_count = 0;
+    s->changed_cap = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        struct stored_chunk *c = id_map_get(&s->chunks, r->handles[i]);
+        if (c)
+            c->listed = false;
+    }
+    cs->send_full = false;
+}
+
+static void give_back(struct chunkserver *cs, const struct report *r)
+{
+    /* Deletions are not in the table any more: all that is there tells. */
+    cs->send_full = true;
+    for (size_t i = 0; i < r->count; i++) {
+        struct stored_chunk *c = id_map_get(&cs->store->chunks, r->handles[i]);
+        if (c)
+            chunk_store_report(cs->store, c);
+    }
+}
+
+static int exchange(struct chunkserver *cs,
+                    const struct report *r,
+                    struct arena *a,
+                    struct gfs_orders *orders,
+                    struct buf *reply,
+                    struct err *err)
+{
+    struct gfs_heartbeat h = {.own_id = cs->store->own_id,
+                              .address = slice_str(cs->address),
+                              .machine = slice_str(cs->machine),
+                              .rack = slice_str(cs->rack),
+                              .chunk_count = cs->store->chunks.count,
+                              .load = (uint32_t)(cs->copying + cs->copy_count),
+                              .full = r->full,
+                              .run = cs->run};
+    struct buf body = BUF_INIT;
+    struct buf report = BUF_INIT;
+    int rc;
+    get_space(cs, &h);
+    if (r->full)
+        chunk_store_put_full_report(cs->store, &report);
+    else
+        chunk_store_put_report(cs->store, r->handles, r->count, &report);
+    gfs_heartbeat_put(&h, &body);
+    rc = leader_call(cs->leader, GFS_HEARTBEAT, 3 * cs->heartbeat_us + 1000000,
+                     buf_slice(&body), buf_slice(&report), reply, NULL, err);
+    if (rc == 0)
+        rc = gfs_orders_get(buf_slice(reply), a, orders, err);
+    buf_close(&body);
+    buf_close(&report);
+    return rc;
+}
+
+static void beat(struct chunkserver *cs)
+{
+    struct gfs_orders orders = {.count = 0};
+    struct buf reply = BUF_INIT;
+    struct err err = ERR_INIT;
+    struct report r;
+    struct arena a;
+    int rc;
+    arena_init(&a);
+    take_changes(cs, &r);
+    rc = exchange(cs, &r, &a, &orders, &reply, &err);
+    if (rc)
+        give_back(cs, &r);
+    if (rc && cs->is_connected)
+        log_warn(cs->world, "chunk", "no namenode takes the report: %s",
+                 err.text);
+    cs->is_connected = rc == 0;
+    if (rc == 0) {
+        cs->send_full |= orders.send_full;
+        follow(cs, &orders);
+    }
+    mem_free(r.handles);
+    arena_close(&a);
+    buf_close(&reply);
+}
+
+void chunkserver_run_heart(void *arg)
+{
+    struct chunkserver *cs = arg;
+    cs->send_full = true;
+    while (!cs->stopping && fiber_check(NULL) == 0) {
+        beat(cs);
+        /* What the namenode waits for is sent at once. */
+        if (!cs->stopping && !cs->send_full)
+            world_sleep_us(cs->world,
+                           cs->heartbeat_us / 2 +
+                               world_random(cs->world) % cs->heartbeat_us);
+        else if (!cs->is_connected)
+            world_sleep_us(cs->world, cs->heartbeat_us / 4);
+    }
+}

@@ -1,0 +1,102 @@
+/* Answering readers: no byte leaves that was not checked. */
+#include "base/core/panic.h"
+#include "gfs-lite/chunkserver/state.h"
+
+int chunkserver_find(struct chunkserver *cs,
+                     uint64_t handle,
+                     uint32_t version,
+                     struct stored_chunk **out,
+                     struct err *err)
+{
+    struct stored_chunk *c = chunk_store_get(cs->store, handle);
+    int rc = 0;
+    *out = NULL;
+    if (!c)
+        return err_set(err, ERR_NOTFOUND, "chunk %llu is not here",
+                       (unsigned long long)handle);
+    if (c->version < version)
+        rc = err_set(err, ERR_ABORTED, "chunk %llu is of version %u here",
+                     (unsigned long long)handle, c->version);
+    if (rc == 0)
+        rc = chunk_store_file(cs->store, c, err);
+    if (rc) {
+        chunk_store_put(cs->store, c);
+        return rc;
+    }
+    *out = c;
+    return 0;
+}
+
+/* Read, and note what is found out about the disk. A chunk that was cut while
+ * it was being read is not damaged. */
+static int read_chunk(struct chunkserver *cs,
+                      struct stored_chunk *c,
+                      uint32_t offset,
+                      uint32_t len,
+                      char *dst,
+                      struct err *err)
+{
+    uint32_t version = c->version;
+    bool sealed = c->sealed;
+    int rc = chunk_file_read(c->file, offset, len, dst, err);
+    if (rc != ERR_CORRUPT)
+        return rc;
+    if (c->version != version || c->sealed != sealed)
+        return err_set(err, ERR_ABORTED, "chunk %llu is changing",
+                       (unsigned long long)c->handle);
+    chunk_store_note_damage(cs->store, c, err);
+    return rc;
+}
+
+int chunkserver_handle_read(void *ctx, struct rpc_call *rpc, struct err *err)
+{
+    struct chunkserver *cs = ctx;
+    struct stored_chunk *c;
+    struct chunk_call call;
+    struct chunk_answer answer = {.code = 0};
+    uint32_t len = 0;
+    int rc = chunk_call_get(rpc->body, &call, err);
+    if (rc == 0 && call.length > CHUNK_DATA_BYTES_MAX)
+        rc = err_set(err, ERR_TOOBIG, "a read of %llu bytes",
+                     (unsigned long long)call.length);
+    if (rc == 0)
+        rc = chunkserver_find(cs, call.handle, call.version, &c, err);
+    if (rc)
+        return rc;
+    answer.length = c->file->length;
+    answer.version = c->version;
+    answer.sealed = c->sealed;
+    if (call.offset < answer.length)
+        len = (uint32_t)MIN_OF(call.length, answer.length - call.offset);
+    if (len > 0)
+        rc = read_chunk(cs, c, (uint32_t)call.offset, len,
+                        buf_extend(rpc->reply_attachment, len), err);
+    if (rc == 0)
+        chunk_answer_put(&answer, rpc->reply_body);
+    chunk_store_put(cs->store, c);
+    return rc;
+}
+
+int chunkserver_handle_open(void *ctx, struct rpc_call *rpc, struct err *err)
+{
+    struct chunkserver *cs = ctx;
+    struct stored_chunk *c;
+    struct chunk_call call;
+    struct chunk_answer answer = {.code = 0};
+    int rc = chunk_call_get(rpc->body, &call, err);
+    if (rc == 0)
+        rc = chunkserver_find(cs, call.handle, call.version, &c, err);
+    if (rc)
+        return rc;
+    answer.length = c->file->length;
+    answer.version = c->version;
+    answer.sealed = c->sealed;
+    answer.tail_crc = c->file->tail_crc;
+    if (cs->socket) {
+        answer.socket = slice_str(cs->socket_path);
+        answer.token = chunkserver_socket_token(cs);
+    }
+    chunk_answer_put(&answer, rpc->reply_body);
+    chunk_store_put(cs->store, c);
+    return 0;
+}

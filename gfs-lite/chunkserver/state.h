@@ -1,0 +1,101 @@
+/* What the files of a chunk server share. Private to gfs-lite/chunkserver. */
+#ifndef GFS_LITE_CHUNKSERVER_STATE_H
+#define GFS_LITE_CHUNKSERVER_STATE_H
+
+#include "base/rpc/rpc.h"
+#include "gfs-lite/chunkserver/chunkserver.h"
+#include "gfs-lite/chunkserver/store.h"
+#include "gfs-lite/leader.h"
+#include "gfs-lite/peers.h"
+
+struct chunkserver_socket;
+struct fiber;
+
+/* Copies made at once, and orders to copy that wait. */
+#define COPIES_MAX     4
+#define COPY_QUEUE_MAX 256
+/* A chain's answer takes at most so long. */
+#define CHAIN_TIMEOUT_US UINT64_C(15000000)
+
+/* A chunk that is to be copied here. */
+struct copy_order {
+    struct copy_order *next;
+    uint64_t handle;
+    uint32_t version;
+    uint32_t length;
+    char *sources[GFS_REPLICAS_MAX]; /* Owned addresses. */
+    size_t source_count;
+};
+
+struct chunkserver {
+    struct world *world;
+    struct chunk_store *store;
+    struct peers *peers;
+    struct leader *leader;
+    char *address; /* As others reach it; owned. */
+    char *machine;
+    char *rack;
+    char *socket_path; /* NULL: none. */
+    uint64_t heartbeat_us;
+    uint64_t scrub_bytes_per_s;
+    uint64_t sync_after_us;
+    uint64_t copy_bytes_per_s;
+    uint64_t run;
+    bool stopping;
+    bool is_connected;
+    bool send_full;
+    struct fiber *heart;
+    struct fiber *keeper; /* Scrubs and syncs. */
+    struct copy_order *copies;
+    size_t copy_count;    /* Waiting. */
+    size_t copying;       /* Under way. */
+    struct fiber *closer; /* Waits for the copies. */
+    uint64_t scrubbed_bytes;
+    uint64_t copied_chunks;
+    struct chunkserver_socket *socket;
+};
+
+/* write.c */
+int chunkserver_handle_write(void *ctx, struct rpc_call *call, struct err *err);
+int chunkserver_handle_append(void *ctx,
+                              struct rpc_call *call,
+                              struct err *err);
+int chunkserver_handle_fence(void *ctx, struct rpc_call *call, struct err *err);
+int chunkserver_handle_seal(void *ctx, struct rpc_call *call, struct err *err);
+/* Seal @c at @length unless it is. c->lock is taken. Parks. */
+MUST_CHECK int chunkserver_seal(struct chunkserver *cs,
+                                struct stored_chunk *c,
+                                uint32_t version,
+                                uint32_t length,
+                                struct err *err);
+
+/* read.c */
+int chunkserver_handle_read(void *ctx, struct rpc_call *call, struct err *err);
+int chunkserver_handle_open(void *ctx, struct rpc_call *call, struct err *err);
+/* The chunk @handle of at least @version, pinned, with its file open. Errors:
+ * ERR_NOTFOUND, ERR_ABORTED (an older version), ERR_CORRUPT. Parks. */
+MUST_CHECK int chunkserver_find(struct chunkserver *cs,
+                                uint64_t handle,
+                                uint32_t version,
+                                struct stored_chunk **out,
+                                struct err *err);
+
+/* copy.c */
+/* Queue the order, unless it is known. */
+void chunkserver_add_copy(struct chunkserver *cs, const struct gfs_order *o);
+/* Parks until no copy is under way. */
+void chunkserver_end_copies(struct chunkserver *cs);
+
+/* heartbeat.c */
+void chunkserver_run_heart(void *arg);
+
+/* scrub.c */
+void chunkserver_run_keeper(void *arg);
+
+/* socket.c: descriptors for readers on this machine. */
+MUST_CHECK int chunkserver_open_socket(struct chunkserver *cs, struct err *err);
+void chunkserver_close_socket(struct chunkserver *cs);
+/* What a reader must say. */
+uint64_t chunkserver_socket_token(const struct chunkserver *cs);
+
+#endif /* GFS_LITE_CHUNKSERVER_STATE_H */

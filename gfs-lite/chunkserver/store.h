@@ -1,0 +1,118 @@
+/* All chunks of one chunk server: what lies in its directory.
+ *
+ *     DIR/LOCK             held by the owning process
+ *     DIR/SERVER           the number the server gave itself
+ *     DIR/chunks/HH/…      the chunks' files, by the last byte of their numbers
+ *     DIR/copies/          chunks that are being copied here
+ *
+ * A chunk is known by a small struct; its file is opened when it is used, and
+ * the least recently used are closed again.
+ *
+ * Threads: one loop. Functions park where they say so; between parks a chunk
+ * that is pinned (chunk_store_get) does not go away.
+ */
+#ifndef GFS_LITE_CHUNKSERVER_STORE_H
+#define GFS_LITE_CHUNKSERVER_STORE_H
+
+#include "base/core/buf.h"
+#include "base/runtime/sync.h"
+#include "gfs-lite/chunkserver/chunk_file.h"
+#include "gfs-lite/id_map.h"
+#include "gfs-lite/wire.h"
+
+struct fs;
+struct fs_lock;
+
+/* Chunk files kept open. */
+#define CHUNK_STORE_FILES_MAX 512
+
+struct stored_chunk {
+    uint64_t handle; /* First: see id_map.h. */
+    uint32_t version;
+    uint32_t length; /* As of the last change. */
+    bool sealed;
+    bool damaged;            /* Found so: it is not read or written any more. */
+    bool deleted;            /* Out of the store; its last user frees it. */
+    bool listed;             /* In store.changed. */
+    int failed;              /* A write failed with this: no more are taken. */
+    unsigned pins;           /* Users. */
+    uint64_t dirty_us;       /* When bytes came that are not synced; 0: none. */
+    uint32_t reserved;       /* Records have been given places up to here. */
+    struct chunk_file *file; /* NULL: not open. */
+    uint64_t used;           /* Of its file: a count that rises. */
+    struct mutex lock;       /* Of all changes, and of opening the file. */
+    struct cond grown;       /* Its length or version has changed. */
+};
+
+struct chunk_store {
+    struct world *world; /* Borrowed. */
+    char *dir;           /* Owned. */
+    struct fs *fs;       /* Over dir. */
+    struct fs_lock *lock;
+    uint64_t own_id;
+    struct id_map chunks;
+    struct stored_chunk **open; /* With open files; owned array. */
+    size_t open_count;
+    uint64_t use_count;
+    uint64_t *changed; /* To be reported. */
+    size_t changed_count;
+    size_t changed_cap;
+    uint64_t bytes;        /* Of all chunks. */
+    uint64_t found_damage; /* Chunks found damaged since the start. */
+};
+
+/* Open the directory, made if it is not there, and look at every chunk in it.
+ * Parks. Errors: ERR_BUSY, ERR_CORRUPT (SERVER), ERR_IO. */
+MUST_CHECK int chunk_store_open(struct world *w,
+                                const char *dir,
+                                struct chunk_store **out,
+                                struct err *err);
+/* Parks. PRE: nothing is pinned. NULL is allowed. */
+void chunk_store_close(struct chunk_store *s);
+
+/* Pinned; NULL: there is none. */
+struct stored_chunk *chunk_store_get(struct chunk_store *s, uint64_t handle);
+void chunk_store_put(struct chunk_store *s, struct stored_chunk *c);
+
+/* The file of @c, opened. Parks. Errors: ERR_CORRUPT (noted), ERR_IO. */
+MUST_CHECK int chunk_store_file(struct chunk_store *s,
+                                struct stored_chunk *c,
+                                struct err *err);
+/* The same with c->lock held. */
+MUST_CHECK int chunk_store_file_locked(struct chunk_store *s,
+                                       struct stored_chunk *c,
+                                       struct err *err);
+
+/* A new empty chunk, pinned. ERR_EXISTS. Parks. */
+MUST_CHECK int chunk_store_create(struct chunk_store *s,
+                                  uint64_t handle,
+                                  uint32_t version,
+                                  struct stored_chunk **out,
+                                  struct err *err);
+/* Where a copy of @handle is written until chunk_store_adopt(). Owned. */
+char *chunk_store_copy_path(const struct chunk_store *s, uint64_t handle);
+/* Take @f, sealed and under chunk_store_copy_path(), in the place of whatever
+ * there is of that chunk. @f is the store's from then on, also on error. Parks.
+ */
+MUST_CHECK int
+chunk_store_adopt(struct chunk_store *s, struct chunk_file *f, struct err *err);
+/* Forget @c and remove its file. Parks. */
+void chunk_store_delete(struct chunk_store *s, struct stored_chunk *c);
+
+/* Note that @c is to be reported. */
+void chunk_store_report(struct chunk_store *s, struct stored_chunk *c);
+/* @c's bytes are not what was written. */
+void chunk_store_note_damage(struct chunk_store *s,
+                             struct stored_chunk *c,
+                             const struct err *why);
+/* Take what @c->file says about length and so on. */
+void chunk_store_update(struct chunk_store *s, struct stored_chunk *c);
+
+/* Append the report of all chunks, or of the @count with the given numbers. */
+void chunk_store_put_report(const struct chunk_store *s,
+                            const uint64_t *handles,
+                            size_t count,
+                            struct buf *out);
+void chunk_store_put_full_report(const struct chunk_store *s, struct buf *out);
+
+#endif /* GFS_LITE_CHUNKSERVER_STORE_H */

@@ -1,0 +1,391 @@
+/* Writing along a chain: each server takes the bytes and passes them on at the
+ * same time, and answers when it and all behind it have them.
+ *
+ * Bytes have places: a call whose place is not yet reached waits for those
+ * before it, one whose bytes are there already is answered as done. So calls
+ * may overtake each other on the way and may come twice.
+ *
+ * A chain that broke is never mended: whoever wrote has the chunk sealed and
+ * goes on in another. Until then the servers refuse the chunk's old version,
+ * because the seal raises it first.
+ */
+#include "base/core/panic.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/world.h"
+#include "gfs-lite/chunkserver/state.h"
+
+/* How long a call waits for those before it. */
+#define GAP_TIMEOUT_US UINT64_C(5000000)
+
+/* --- passing on ------------------------------------------------------------
+ */
+
+/* The rest of the chain, served by a fiber of its own. */
+struct passing {
+    struct chunkserver *cs;
+    struct chunk_call call; /* For the next server. */
+    struct slice next;      /* Its address. */
+    struct slice data;
+    struct fiber *fiber; /* NULL: there is no next one. */
+    struct buf reply;    /* What `answer` borrows from. */
+    struct chunk_answer answer;
+    struct err err;
+};
+
+static void run_passing(void *arg)
+{
+    struct passing *p = arg;
+    struct buf body = BUF_INIT;
+    int rc;
+    chunk_call_put(&p->call, &body);
+    rc = peers_call(p->cs->peers, p->next, CHUNK_WRITE, CHAIN_TIMEOUT_US,
+                    buf_slice(&body), p->data, &p->reply, NULL, &p->err);
+    buf_close(&body);
+    if (rc == 0)
+        rc = chunk_answer_get(buf_slice(&p->reply), &p->answer, &p->err);
+    if (rc)
+        p->answer = (struct chunk_answer){
+            .code = rc, .text = slice_str(p->err.text), .failed = p->next};
+}
+
+static void pass_on(struct passing *p,
+                    struct chunkserver *cs,
+                    const struct chunk_call *call,
+                    struct slice data)
+{
+    *p = (struct passing){.cs = cs, .call = *call, .data = data};
+    if (call->chain_count == 0)
+        return;
+    p->next = call->chain[0];
+    p->call.chain_count--;
+    for (size_t i = 0; i < p->call.chain_count; i++)
+        p->call.chain[i] = call->chain[i + 1];
+    p->fiber = fiber_start(loop_self(), "chain", run_passing, p);
+}
+
+static void await_rest(struct passing *p)
+{
+    if (p->fiber)
+        fiber_join(p->fiber);
+    p->fiber = NULL;
+}
+
+/* --- taking ------------------------------------------------------------------
+ */
+
+static int
+check_writable(const struct stored_chunk *c, uint32_t version, struct err *err)
+{
+    if (c->deleted)
+        return err_set(err, ERR_NOTFOUND, "chunk %llu was deleted",
+                       (unsigned long long)c->handle);
+    if (c->damaged)
+        return err_set(err, ERR_CORRUPT, "chunk %llu is damaged here",
+                       (unsigned long long)c->handle);
+    if (c->failed)
+        return err_set(err, c->failed, "chunk %llu: an earlier write failed",
+                       (unsigned long long)c->handle);
+    if (c->version != version || c->sealed)
+        return err_set(err, ERR_ABORTED,
+                       "chunk %llu is of version %u here%s, not %u",
+                       (unsigned long long)c->handle, c->version,
+                       c->sealed ? ", sealed" : "", version);
+    return 0;
+}
+
+/* Wait until the chunk has reached @offset. PRE: c->lock is held. */
+static int await_place(struct chunkserver *cs,
+                       struct stored_chunk *c,
+                       const struct chunk_call *call,
+                       struct err *err)
+{
+    uint64_t until_ns = world_mono_ns(cs->world) + GAP_TIMEOUT_US * 1000;
+    int rc = check_writable(c, call->version, err);
+    while (rc == 0 && c->file->length < call->offset) {
+        uint64_t now = world_mono_ns(cs->world);
+        rc = fiber_check(err);
+        if (rc == 0 && (cs->stopping || now >= until_ns))
+            rc = err_set(err, ERR_ABORTED,
+                         "chunk %llu: bytes before %llu did not come",
+                         (unsigned long long)c->handle,
+                         (unsigned long long)call->offset);
+        if (rc == 0)
+            cond_wait_us(&c->grown, &c->lock, cs->world,
+                         MIN_OF((until_ns - now) / 1000 + 1, 100000));
+        if (rc == 0)
+            rc = check_writable(c, call->version, err);
+    }
+    return rc;
+}
+
+/* Put @data at call->offset and do what the flags say. PRE: c->lock is held. */
+static int take_locked(struct chunkserver *cs,
+                       struct stored_chunk *c,
+                       const struct chunk_call *call,
+                       struct slice data,
+                       struct err *err)
+{
+    uint64_t have;
+    int rc = chunk_store_file_locked(cs->store, c, err);
+    if (rc == 0)
+        rc = await_place(cs, c, call, err);
+    if (rc)
+        return rc;
+    have = c->file->length - call->offset;
+    if (have < data.len)
+        rc = chunk_file_append(c->file, slice_sub(data, have, data.len), err);
+    if (rc == 0 && have < data.len && c->dirty_us == 0)
+        c->dirty_us = world_now_us(cs->world);
+    if (rc == 0 && (call->flags & CHUNK_SYNC)) {
+        rc = chunk_file_sync(c->file, err);
+        if (rc == 0)
+            c->dirty_us = 0;
+    }
+    if (rc) {
+        c->failed = rc;
+        chunk_store_report(cs->store, c);
+    }
+    chunk_store_update(cs->store, c);
+    return rc;
+}
+
+/* The chunk of the call, made if that is asked for. Pinned. */
+static int find_or_make(struct chunkserver *cs,
+                        const struct chunk_call *call,
+                        struct stored_chunk **out,
+                        struct err *err)
+{
+    *out = chunk_store_get(cs->store, call->handle);
+    if (*out)
+        return 0;
+    if (!(call->flags & CHUNK_MAKE))
+        return err_set(err, ERR_NOTFOUND, "chunk %llu is not here",
+                       (unsigned long long)call->handle);
+    return chunk_store_create(cs->store, call->handle, call->version, out, err);
+}
+
+static int take(struct chunkserver *cs,
+                const struct chunk_call *call,
+                struct slice data,
+                uint64_t *length,
+                struct err *err)
+{
+    struct stored_chunk *c;
+    int rc = find_or_make(cs, call, &c, err);
+    if (rc)
+        return rc;
+    mutex_lock(&c->lock);
+    rc = take_locked(cs, c, call, data, err);
+    *length = c->length;
+    mutex_unlock(&c->lock);
+    chunk_store_put(cs->store, c);
+    return rc;
+}
+
+/* Take @data here and along the chain, and answer. */
+static void take_and_pass(struct chunkserver *cs,
+                          const struct chunk_call *call,
+                          struct slice data,
+                          struct buf *reply)
+{
+    struct chunk_answer answer = {.code = 0, .offset = call->offset};
+    struct passing passing;
+    struct err err = ERR_INIT;
+    pass_on(&passing, cs, call, data);
+    answer.code = take(cs, call, data, &answer.length, &err);
+    await_rest(&passing);
+    if (answer.code) {
+        answer.text = slice_str(err.text);
+        answer.failed = slice_str(cs->address);
+    } else if (passing.answer.code) {
+        answer.code = passing.answer.code;
+        answer.text = passing.answer.text;
+        answer.failed = passing.answer.failed;
+    }
+    chunk_answer_put(&answer, reply);
+    buf_close(&passing.reply);
+}
+
+static int
+get_call(struct rpc_call *rpc, struct chunk_call *call, struct err *err)
+{
+    int rc = chunk_call_get(rpc->body, call, err);
+    if (rc == 0 && rpc->attachment.len > GFS_CHUNK_BYTES - call->offset)
+        rc = err_set(err, ERR_TOOBIG, "bytes beyond a chunk's end");
+    return rc;
+}
+
+int chunkserver_handle_write(void *ctx, struct rpc_call *rpc, struct err *err)
+{
+    struct chunkserver *cs = ctx;
+    struct chunk_call call;
+    int rc = get_call(rpc, &call, err);
+    if (rc == 0)
+        take_and_pass(cs, &call, rpc->attachment, rpc->reply_body);
+    return rc;
+}
+
+/* --- records
+ * ------------------------------------------------------------------- */
+
+/* Give the record of @len bytes its place: the next one. All records of a chunk
+ * come through the chain's first server, so that there is one order. */
+static int reserve(struct chunkserver *cs,
+                   struct chunk_call *call,
+                   size_t len,
+                   struct err *err)
+{
+    struct stored_chunk *c;
+    int rc = find_or_make(cs, call, &c, err);
+    if (rc)
+        return rc;
+    rc = chunk_store_file(cs->store, c, err);
+    if (rc == 0)
+        rc = check_writable(c, call->version, err);
+    if (rc == 0) {
+        uint32_t at = MAX_OF(c->reserved, c->file->length);
+        if (len > GFS_CHUNK_BYTES - at) {
+            rc = err_set(err, ERR_FULL, "chunk %llu has no room for the record",
+                         (unsigned long long)c->handle);
+        } else {
+            call->offset = at;
+            c->reserved = at + (uint32_t)len;
+        }
+    }
+    chunk_store_put(cs->store, c);
+    return rc;
+}
+
+int chunkserver_handle_append(void *ctx, struct rpc_call *rpc, struct err *err)
+{
+    struct chunkserver *cs = ctx;
+    struct chunk_call call;
+    int rc = get_call(rpc, &call, err);
+    if (rc == 0 && rpc->attachment.len > CHUNK_RECORD_BYTES_MAX)
+        rc = err_set(err, ERR_TOOBIG, "a record of %zu bytes",
+                     rpc->attachment.len);
+    if (rc == 0)
+        rc = reserve(cs, &call, rpc->attachment.len, err);
+    if (rc)
+        return rc;
+    /* Only whoever is first makes the chunk, on all servers alike. */
+    if (call.offset == 0)
+        call.flags |= CHUNK_MAKE;
+    take_and_pass(cs, &call, rpc->attachment, rpc->reply_body);
+    return 0;
+}
+
+/* --- recovery
+ * ---------------------------------------------------------------------- */
+
+static void answer_state(const struct stored_chunk *c, struct buf *reply)
+{
+    chunk_answer_put(&(struct chunk_answer){.length = c->length,
+                                            .version = c->version,
+                                            .sealed = c->sealed},
+                     reply);
+}
+
+static int fence_locked(struct chunkserver *cs,
+                        struct stored_chunk *c,
+                        const struct chunk_call *call,
+                        struct err *err)
+{
+    int rc = chunk_store_file_locked(cs->store, c, err);
+    if (rc)
+        return rc;
+    if (c->version < call->version || c->version > call->new_version)
+        return err_set(err, ERR_ABORTED, "chunk %llu is of version %u here",
+                       (unsigned long long)c->handle, c->version);
+    if (c->version == call->new_version)
+        return 0;
+    rc = chunk_file_set_version(c->file, call->new_version, err);
+    chunk_store_update(cs->store, c);
+    chunk_store_report(cs->store, c);
+    if (rc)
+        c->failed = rc;
+    return rc;
+}
+
+int chunkserver_handle_fence(void *ctx, struct rpc_call *rpc, struct err *err)
+{
+    struct chunkserver *cs = ctx;
+    struct stored_chunk *c;
+    struct chunk_call call;
+    int rc = chunk_call_get(rpc->body, &call, err);
+    if (rc)
+        return rc;
+    c = chunk_store_get(cs->store, call.handle);
+    if (!c)
+        return err_set(err, ERR_NOTFOUND, "chunk %llu is not here",
+                       (unsigned long long)call.handle);
+    mutex_lock(&c->lock);
+    rc = fence_locked(cs, c, &call, err);
+    if (rc == 0)
+        answer_state(c, rpc->reply_body);
+    mutex_unlock(&c->lock);
+    chunk_store_put(cs->store, c);
+    return rc;
+}
+
+static int seal_locked(struct chunkserver *cs,
+                       struct stored_chunk *c,
+                       uint32_t version,
+                       uint32_t length,
+                       struct err *err)
+{
+    int rc = chunk_store_file_locked(cs->store, c, err);
+    if (rc)
+        return rc;
+    if (c->version != version)
+        return err_set(err, ERR_ABORTED, "chunk %llu is of version %u here",
+                       (unsigned long long)c->handle, c->version);
+    if (c->sealed && c->length == length)
+        return 0;
+    if (c->sealed || c->file->length < length)
+        return err_set(err, ERR_ABORTED, "chunk %llu has %u bytes here",
+                       (unsigned long long)c->handle, c->length);
+    rc = chunk_file_seal(c->file, length, err);
+    if (rc == ERR_CORRUPT)
+        chunk_store_note_damage(cs->store, c, err);
+    else if (rc)
+        c->failed = rc;
+    else
+        c->dirty_us = 0;
+    chunk_store_update(cs->store, c);
+    chunk_store_report(cs->store, c);
+    return rc;
+}
+
+int chunkserver_seal(struct chunkserver *cs,
+                     struct stored_chunk *c,
+                     uint32_t version,
+                     uint32_t length,
+                     struct err *err)
+{
+    int rc;
+    mutex_lock(&c->lock);
+    rc = seal_locked(cs, c, version, length, err);
+    mutex_unlock(&c->lock);
+    return rc;
+}
+
+int chunkserver_handle_seal(void *ctx, struct rpc_call *rpc, struct err *err)
+{
+    struct chunkserver *cs = ctx;
+    struct stored_chunk *c;
+    struct chunk_call call;
+    int rc = chunk_call_get(rpc->body, &call, err);
+    if (rc)
+        return rc;
+    c = chunk_store_get(cs->store, call.handle);
+    if (!c)
+        return err_set(err, ERR_NOTFOUND, "chunk %llu is not here",
+                       (unsigned long long)call.handle);
+    rc = chunkserver_seal(cs, c, call.version, (uint32_t)call.length, err);
+    if (rc == 0)
+        answer_state(c, rpc->reply_body);
+    chunk_store_put(cs->store, c);
+    return rc;
+}

@@ -1,0 +1,35 @@
+/* Channels to other processes of the cluster, by address: made on first use and
+ * kept.
+ *
+ * Threads: made and closed on one loop's fiber; calls from any thread.
+ */
+#ifndef GFS_LITE_PEERS_H
+#define GFS_LITE_PEERS_H
+
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/slice.h"
+
+struct buf;
+struct peers;
+struct rpc_security;
+
+/* @security (NULL: none) is borrowed. Owned. On a fiber. */
+struct peers *peers_new(const struct rpc_security *security);
+/* Parks. PRE: no call is under way. NULL is allowed. */
+void peers_close(struct peers *p);
+
+/* rpc_call() of the server at @address. Parks. Errors: those of the channel and
+ * of the handler. */
+MUST_CHECK int peers_call(struct peers *p,
+                          struct slice address,
+                          uint32_t method,
+                          uint64_t timeout_us,
+                          struct slice body,
+                          struct slice attachment,
+                          struct buf *reply_body,
+                          struct buf *reply_attachment,
+                          struct err *err);
+
+#endif /* GFS_LITE_PEERS_H */
