@@ -1,46 +1,64 @@
-/* A channel over a stream: many calls at once, told apart by their ids.
- *
- * The caller queues its request and parks; the reading fiber takes responses in
- * whatever order they come, puts each into its caller's buffers and wakes it. A
- * caller that gives up tells the server so and forgets the call; a response
- * that is late then finds nobody and is dropped.
+/* A channel over streams: it connects when it is called, shares its connection
+ * among all calls, and connects anew when that is lost.
  *
  * One loop owns all of it. A call from elsewhere is run there for its caller.
  */
-#include "base/core/hash_map.h"
+#include <stdio.h>
+
 #include "base/core/panic.h"
+#include "base/rpc/call_trace.h"
 #include "base/rpc/channel.h"
-#include "base/rpc/error_reply.h"
-#include "base/rpc/frame_stream.h"
+#include "base/rpc/frame.h"
+#include "base/rpc/handshake.h"
+#include "base/rpc/link.h"
 #include "base/rpc/remote.h"
+#include "base/rpc/vars.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/stream.h"
 #include "base/runtime/world.h"
 
-/* On the stack of its caller. */
-struct pending {
-    uint64_t call_id; /* Its key in the map. */
+#define CONNECT_TIMEOUT_US_DEFAULT UINT64_C(5000000)
+#define PING_US_DEFAULT            UINT64_C(2000000)
+#define DEAD_US_DEFAULT            UINT64_C(8000000)
+#define BACKOFF_MIN_US_DEFAULT     UINT64_C(20000)
+#define BACKOFF_MAX_US_DEFAULT     UINT64_C(2000000)
+/* A connection that nobody uses for so long is closed. */
+#define UNUSED_US UINT64_C(60000000)
+
+/* On the stack of one who waits for the connection. */
+struct hopeful {
+    struct hopeful *next;
+    struct hopeful *prev;
     struct fiber *fiber;
-    struct buf *reply_body;
-    struct buf *reply_attachment;
-    struct err *err;
-    int rc;
-    bool done;
+};
+
+struct client_vars {
+    struct var *calls;
+    struct var *failed;
+    struct var *connects;
+    struct var *connect_failures;
+    struct var *lost;
+    struct var *bytes_in;
+    struct var *bytes_out;
 };
 
 struct client {
     struct rpc_channel base;
     struct loop *loop;
-    struct stream *stream; /* Owned. */
-    struct frame_reader reader;
-    struct frame_writer writer;
-    struct fiber *reading;
-    struct hash_map pending; /* Call id to struct pending. */
+    char *address; /* Owned. */
+    struct rpc_channel_options options;
+    struct link *link;        /* NULL: there is none. */
+    size_t link_count;        /* This one, and those that are going. */
+    struct fiber *connecting; /* NULL: nobody is. */
+    struct hopeful *hopefuls; /* Wait for it. */
+    struct err failure;       /* Why the last try to connect failed. */
+    unsigned failure_count;   /* In a row. */
+    uint64_t retry_ns;        /* Calls fail at once until then. */
     uint64_t last_call_id;
     size_t caller_count;  /* Fibers inside call_here(). */
-    struct fiber *closer; /* Waits for them to leave. */
-    struct err lost; /* Why no call can succeed any more; code 0: it can. */
+    struct fiber *closer; /* Waits for all of these to be gone. */
+    struct client_vars vars;
 };
 
 static struct client *client_of(struct rpc_channel *base)
@@ -48,105 +66,154 @@ static struct client *client_of(struct rpc_channel *base)
     return CONTAINER_OF(base, struct client, base);
 }
 
-static struct slice id_key(const uint64_t *id)
+static struct world *world_of(const struct client *c)
 {
-    return slice_make(id, sizeof(*id));
+    return loop_world(c->loop);
 }
 
-/* --- the reading fiber -------------------------------------------------- */
-
-static void finish(struct pending *p, int rc)
+static void count(struct var *v, uint64_t by)
 {
-    p->rc = rc;
-    p->done = true;
-    fiber_wake(p->fiber);
+    if (v)
+        var_add(v, by);
 }
 
-/* Add @from to @to; without a copy where that was empty. @from is left with
- * contents of no interest. */
-static void hand_over(struct buf *to, struct buf *from)
+static void wake_closer(struct client *c)
 {
-    struct buf old = *to;
-    if (old.len) {
-        buf_append_slice(to, buf_slice(from));
-    } else {
-        *to = *from;
-        *from = old;
-    }
+    if (c->closer)
+        fiber_wake(c->closer);
 }
 
-static void deliver(struct client *c,
-                    const struct frame *f,
-                    struct buf *body,
-                    struct buf *attachment)
+/* --- connecting
+ * ---------------------------------------------------------------- */
+
+static void on_lost(void *ctx, const struct err *why)
 {
-    union hash_value v;
-    struct pending *p;
-    if (!hash_map_remove(&c->pending, id_key(&f->call_id), &v))
-        return;
-    p = v.pointer;
-    if (f->status) {
-        finish(p, error_reply_get(f->body, f->status, p->err));
-        return;
-    }
-    hand_over(p->reply_body, body);
-    hand_over(p->reply_attachment, attachment);
-    finish(p, 0);
+    struct client *c = ctx;
+    (void)why;
+    c->link = NULL;
+    count(c->vars.lost, 1);
 }
 
-static int take_frame(struct client *c,
-                      struct frame *f,
-                      struct buf *body,
-                      struct buf *attachment,
-                      struct err *err)
+static void on_gone(void *ctx, uint64_t bytes_in, uint64_t bytes_out)
 {
-    switch (f->kind) {
-    case FRAME_RESPONSE: deliver(c, f, body, attachment); return 0;
-    case FRAME_PING:
-        frame_writer_post(&c->writer, &(struct frame){.kind = FRAME_PONG,
-                                                      .call_id = f->call_id});
-        return 0;
-    case FRAME_PONG: return 0;
-    case FRAME_REQUEST:
-    case FRAME_CANCEL: break;
-    }
-    return err_set(err, ERR_CORRUPT, "frame: a request to a client");
+    struct client *c = ctx;
+    count(c->vars.bytes_in, bytes_in);
+    count(c->vars.bytes_out, bytes_out);
+    c->link_count--;
+    wake_closer(c);
 }
 
-static void fail_all(struct client *c)
+static int open_stream(struct client *c, struct stream **out, struct err *err)
 {
-    size_t at = 0;
-    struct hash_slot *s;
-    while ((s = hash_map_next(&c->pending, &at))) {
-        struct pending *p = s->value.pointer;
-        finish(p, err_copy(p->err, &c->lost));
-    }
-    hash_map_clear(&c->pending);
+    uint64_t now = world_mono_ns(world_of(c));
+    int rc;
+    fiber_set_deadline(now + c->options.connect_timeout_us * 1000);
+    rc = stream_connect(c->address, out, err);
+    if (rc == 0)
+        rc = handshake_connect(c->options.security, c->address, out, err);
+    fiber_set_deadline(0);
+    return rc;
 }
 
-static void run_reading(void *arg)
+/* Each failure doubles the pause, and chance spreads those who wait for the
+ * same server. */
+static void back_off(struct client *c, int rc, const struct err *err)
+{
+    uint64_t us = c->options.backoff_min_us;
+    for (unsigned i = 0; i < c->failure_count && us < c->options.backoff_max_us;
+         i++)
+        us *= 2;
+    us = MIN_OF(us, c->options.backoff_max_us);
+    us = us / 2 + world_random(world_of(c)) % (us + 1);
+    c->failure_count++;
+    c->retry_ns = world_mono_ns(world_of(c)) + us * 1000;
+    /* Whoever calls is told that nothing was done. */
+    err_set(&c->failure,
+            rc == ERR_DEADLINE || rc == ERR_CLOSED || rc == ERR_IO
+                ? ERR_UNAVAILABLE
+                : rc,
+            "%s", rc == ERR_DEADLINE ? "no connection in time" : err->text);
+    count(c->vars.connect_failures, 1);
+}
+
+static void keep(struct client *c, struct stream *s)
+{
+    struct link_options o = {.ping_us = c->options.ping_us,
+                             .dead_us = c->options.dead_us,
+                             .idle_us = UNUSED_US,
+                             .lost = on_lost,
+                             .gone = on_gone,
+                             .ctx = c};
+    c->link_count++;
+    c->link = link_start(s, &o);
+    c->failure_count = 0;
+    c->retry_ns = 0;
+    count(c->vars.connects, 1);
+}
+
+static void run_connecting(void *arg)
 {
     struct client *c = arg;
-    struct buf body = BUF_INIT;
-    struct buf attachment = BUF_INIT;
-    struct frame f;
     struct err err = ERR_INIT;
-    bool end = false;
-    int rc = 0;
-    while (rc == 0 && !end) {
-        rc = frame_reader_next(&c->reader, &f, &body, &attachment, &end, &err);
-        if (rc == 0 && !end)
-            rc = take_frame(c, &f, &body, &attachment, &err);
-    }
-    err_set(&c->lost, ERR_UNAVAILABLE, "connection to %s lost: %s",
-            stream_peer(c->stream), rc ? err.text : "closed by the peer");
-    frame_writer_abandon(&c->writer);
-    fail_all(c);
-    buf_close(&body);
-    buf_close(&attachment);
+    struct stream *s;
+    int rc = open_stream(c, &s, &err);
+    if (rc == 0)
+        keep(c, s);
+    else
+        back_off(c, rc, &err);
+    c->connecting = NULL;
+    for (struct hopeful *h = c->hopefuls; h; h = h->next)
+        fiber_wake(h->fiber);
+    wake_closer(c);
 }
 
-/* --- a call on the channel's loop ---------------------------------------- */
+static void start_connecting(struct client *c)
+{
+    c->connecting = fiber_start(c->loop, "rpc connect", run_connecting, c);
+    fiber_detach(c->connecting);
+}
+
+static int await_connecting(struct client *c, struct err *err)
+{
+    struct hopeful self = {.fiber = fiber_self(), .next = c->hopefuls};
+    int rc = 0;
+    if (self.next)
+        self.next->prev = &self;
+    c->hopefuls = &self;
+    while (rc == 0 && c->connecting)
+        rc = fiber_park_checked(err);
+    if (self.prev)
+        self.prev->next = self.next;
+    else
+        c->hopefuls = self.next;
+    if (self.next)
+        self.next->prev = self.prev;
+    return rc;
+}
+
+/* Have a connection, or an error that says that nothing was done. */
+static int get_link(struct client *c, struct err *err)
+{
+    int rc;
+    if (c->link)
+        return 0;
+    if (c->closer)
+        return err_set(err, ERR_UNAVAILABLE, "%s: the channel is closed",
+                       c->address);
+    if (!c->connecting && world_mono_ns(world_of(c)) < c->retry_ns)
+        return err_copy(err, &c->failure);
+    if (!c->connecting)
+        start_connecting(c);
+    rc = await_connecting(c, err);
+    if (rc == 0 && !c->link)
+        rc = c->failure.code ? err_copy(err, &c->failure)
+                             : err_set(err, ERR_UNAVAILABLE,
+                                       "%s: connection lost", c->address);
+    return rc;
+}
+
+/* --- a call on the channel's loop
+ * ------------------------------------------------ */
 
 /* Arguments of rpc_call(), for the loop that runs it. */
 struct remote_call {
@@ -157,15 +224,11 @@ struct remote_call {
     struct slice attachment;
     struct buf *reply_body;
     struct buf *reply_attachment;
+    struct call_context context;
     uint64_t deadline_ns; /* Monotonic; 0: none. */
     struct err *err;
     int rc;
 };
-
-static struct world *world_of(const struct client *c)
-{
-    return loop_world(c->loop);
-}
 
 /* Never 0 while there is a deadline: 0 means none. */
 static uint64_t time_left_us(const struct client *c)
@@ -178,57 +241,28 @@ static uint64_t time_left_us(const struct client *c)
     return deadline > now + 1000 ? (deadline - now) / 1000 : 1;
 }
 
-static int send_request(struct client *c,
-                        const struct remote_call *k,
-                        uint64_t call_id,
-                        struct err *err)
+static int call_linked(struct client *c, struct remote_call *k)
 {
-    struct buf attachment = BUF_INIT;
+    struct link_call call = {.call_id = ++c->last_call_id,
+                             .reply_body = k->reply_body,
+                             .reply_attachment = k->reply_attachment,
+                             .into = k->opts->into,
+                             .err = k->err};
     struct frame f = {.kind = FRAME_REQUEST,
-                      .call_id = call_id,
+                      .flags = k->context.sampled ? FRAME_SAMPLED : 0,
                       .method = k->method,
                       .deadline_us = time_left_us(c),
-                      .trace_id = k->opts->trace_id,
+                      .trace_id = k->context.trace_id,
+                      .span_id = k->context.span_id,
                       .idempotency_key = k->opts->idempotency_key,
-                      .body = k->body};
-    int rc;
-    if (k->attachment.len)
-        buf_append_slice(&attachment, k->attachment);
-    rc = frame_writer_send(&c->writer, &f, &attachment, err);
-    buf_close(&attachment);
+                      .body = k->body,
+                      .attachment = k->attachment,
+                      .parts = k->opts->parts,
+                      .part_count = k->opts->part_count};
+    int rc = link_call(c->link, &f, &call);
+    if (k->opts->sent)
+        *k->opts->sent = call.queued;
     return rc;
-}
-
-/* Wait for the response to @p, which is in the map. */
-static int await(struct client *c, struct pending *p, struct err *err)
-{
-    int rc = 0;
-    while (!p->done && rc == 0)
-        rc = fiber_park_checked(err);
-    if (p->done)
-        return p->rc;
-    hash_map_remove(&c->pending, id_key(&p->call_id), NULL);
-    frame_writer_post(&c->writer, &(struct frame){.kind = FRAME_CANCEL,
-                                                  .call_id = p->call_id});
-    return rc;
-}
-
-static int send_and_await(struct client *c, struct remote_call *k)
-{
-    struct pending p = {.call_id = ++c->last_call_id,
-                        .fiber = fiber_self(),
-                        .reply_body = k->reply_body,
-                        .reply_attachment = k->reply_attachment,
-                        .err = k->err};
-    int rc = c->lost.code ? err_copy(k->err, &c->lost) : 0;
-    if (rc == 0)
-        rc = send_request(c, k, p.call_id, k->err);
-    if (rc == 0 && c->lost.code) /* While it waited for room. */
-        rc = err_copy(k->err, &c->lost);
-    if (rc)
-        return rc;
-    hash_map_put(&c->pending, id_key(&p.call_id), NULL)->pointer = &p;
-    return await(c, &p, k->err);
 }
 
 static void call_here(void *arg)
@@ -239,14 +273,19 @@ static void call_here(void *arg)
     if (k->deadline_ns && (!outer || k->deadline_ns < outer))
         fiber_set_deadline(k->deadline_ns);
     c->caller_count++;
-    k->rc = send_and_await(c, k);
+    k->rc = get_link(c, k->err);
+    if (k->rc == 0)
+        k->rc = call_linked(c, k);
     c->caller_count--;
+    count(c->vars.calls, 1);
+    count(c->vars.failed, k->rc ? 1 : 0);
     fiber_set_deadline(outer);
-    if (c->closer && c->caller_count == 0)
-        fiber_wake(c->closer);
+    if (c->caller_count == 0)
+        wake_closer(c);
 }
 
-/* --- the channel -------------------------------------------------------- */
+/* --- the channel
+ * -------------------------------------------------------------------- */
 
 /* The nearer of the caller's deadline and the call's. */
 static uint64_t deadline_of(const struct client *c,
@@ -269,6 +308,20 @@ static bool is_here(const struct client *c)
     return fiber_self() && loop_self() == c->loop;
 }
 
+static int check_size(const struct remote_call *k, struct err *err)
+{
+    struct frame f = {.attachment = k->attachment,
+                      .parts = k->opts->parts,
+                      .part_count = k->opts->part_count};
+    size_t bytes = frame_attachment_bytes(&f);
+    PRE(k->opts->part_count <= RPC_PARTS_MAX);
+    if (k->body.len > FRAME_BODY_BYTES_MAX ||
+        bytes > FRAME_ATTACHMENT_BYTES_MAX)
+        return err_set(err, ERR_TOOBIG, "request of %zu and %zu bytes",
+                       k->body.len, bytes);
+    return 0;
+}
+
 static int call(struct rpc_channel *base,
                 uint32_t method,
                 const struct rpc_call_options *opts,
@@ -288,29 +341,33 @@ static int call(struct rpc_channel *base,
                             .reply_attachment = reply_attachment,
                             .deadline_ns = deadline_of(c, opts),
                             .err = err};
-    if (body.len > FRAME_BODY_BYTES_MAX ||
-        attachment.len > FRAME_ATTACHMENT_BYTES_MAX)
-        return err_set(err, ERR_TOOBIG, "request of %zu and %zu bytes",
-                       body.len, attachment.len);
+    int rc = check_size(&k, err);
+    struct call_span span;
+    if (opts->sent)
+        *opts->sent = false;
+    if (rc)
+        return rc;
+    call_span_begin(&span, c->options.trace, world_of(c), opts->trace_id,
+                    &k.context);
     if (is_here(c))
         call_here(&k);
     else
         loop_call(c->loop, "rpc call", call_here, &k);
+    call_span_end(&span, method, c->address, k.rc);
     return k.rc;
 }
 
 static void close_here(void *arg)
 {
     struct client *c = arg;
-    fiber_cancel(c->reading);
-    fiber_join(c->reading);
     c->closer = fiber_self();
-    while (c->caller_count)
+    if (c->connecting)
+        fiber_cancel(c->connecting);
+    while (c->connecting || c->link_count || c->caller_count) {
+        if (c->link)
+            link_close(c->link);
         fiber_park();
-    stream_close(c->stream);
-    frame_writer_stop(&c->writer);
-    frame_reader_close(&c->reader);
-    hash_map_close(&c->pending);
+    }
 }
 
 static void free_client(struct rpc_channel *base)
@@ -320,27 +377,79 @@ static void free_client(struct rpc_channel *base)
         close_here(c);
     else
         loop_call(c->loop, "rpc close", close_here, c);
+    mem_free(c->address);
     mem_free(c);
+}
+
+static void set_defaults(struct rpc_channel_options *o)
+{
+    if (o->connect_timeout_us == 0)
+        o->connect_timeout_us = CONNECT_TIMEOUT_US_DEFAULT;
+    if (o->ping_us == 0)
+        o->ping_us = PING_US_DEFAULT;
+    if (o->dead_us == 0)
+        o->dead_us = DEAD_US_DEFAULT;
+    if (o->backoff_min_us == 0)
+        o->backoff_min_us = BACKOFF_MIN_US_DEFAULT;
+    if (o->backoff_max_us == 0)
+        o->backoff_max_us = BACKOFF_MAX_US_DEFAULT;
+}
+
+static struct var *
+peer_var(struct vars *v, const char *address, const char *what)
+{
+    char name[300];
+    snprintf(name, sizeof(name), "rpc.client.%s.%s", address, what);
+    return vars_get(v, name);
+}
+
+static void open_vars(struct client *c)
+{
+    struct vars *v = c->options.vars;
+    if (!v)
+        return;
+    c->vars = (struct client_vars){
+        .calls = peer_var(v, c->address, "calls"),
+        .failed = peer_var(v, c->address, "failed"),
+        .connects = peer_var(v, c->address, "connects"),
+        .connect_failures = peer_var(v, c->address, "connect_failures"),
+        .lost = peer_var(v, c->address, "lost"),
+        .bytes_in = peer_var(v, c->address, "bytes_in"),
+        .bytes_out = peer_var(v, c->address, "bytes_out"),
+    };
+}
+
+static const struct rpc_channel_ops client_ops = {call, free_client};
+
+struct rpc_channel *rpc_channel_new(const char *address,
+                                    const struct rpc_channel_options *opts)
+{
+    struct client *c = mem_zalloc(1, sizeof(*c));
+    PRE(fiber_self());
+    c->base.ops = &client_ops;
+    c->loop = loop_self();
+    c->address = mem_strdup(address);
+    if (opts)
+        c->options = *opts;
+    set_defaults(&c->options);
+    open_vars(c);
+    return &c->base;
 }
 
 int rpc_connect(const char *address, struct rpc_channel **out, struct err *err)
 {
-    static const struct rpc_channel_ops ops = {call, free_client};
-    struct client *c;
-    struct stream *s;
-    int rc = stream_connect(address, &s, err);
+    struct rpc_channel *base = rpc_channel_new(address, NULL);
+    int rc = get_link(client_of(base), err);
     *out = NULL;
     if (rc)
-        return rc;
-    c = mem_zalloc(1, sizeof(*c));
-    c->base.ops = &ops;
-    c->loop = loop_self();
-    c->stream = s;
-    /* Keys lie in the pending structs: each leaves the map before it goes. */
-    hash_map_init(&c->pending, HASH_KEYS_BORROWED);
-    frame_reader_init(&c->reader, s);
-    frame_writer_start(&c->writer, s);
-    c->reading = fiber_start(c->loop, "rpc client", run_reading, c);
-    *out = &c->base;
-    return 0;
+        rpc_channel_free(base);
+    else
+        *out = base;
+    return rc;
+}
+
+bool rpc_channel_is_up(const struct rpc_channel *base)
+{
+    PRE(base->ops == &client_ops);
+    return ((const struct client *)base)->link != NULL; /* Its first member. */
 }

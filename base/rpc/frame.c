@@ -23,16 +23,33 @@ enum {
     AT_ATTACHMENT_BYTES = 52,
     AT_BODY_CRC = 56,
     AT_ATTACHMENT_CRC = 60,
-    AT_RESERVED = 64,
+    AT_SPAN_ID = 64,
     AT_HEADER_CRC = 68,
 };
 
 STATIC_ASSERT(AT_HEADER_CRC + 4 == FRAME_HEADER_BYTES, "header is 72 bytes");
 
+size_t frame_attachment_bytes(const struct frame *f)
+{
+    size_t bytes = f->attachment.len;
+    for (size_t i = 0; i < f->part_count; i++)
+        bytes += f->parts[i].len;
+    return bytes;
+}
+
+static uint32_t crc_of_attachment(const struct frame *f)
+{
+    uint32_t crc = crc32c(f->attachment.data, f->attachment.len);
+    for (size_t i = 0; i < f->part_count; i++)
+        crc = crc32c_extend(crc, f->parts[i].data, f->parts[i].len);
+    return crc;
+}
+
 void frame_encode_header(const struct frame *f, char header[FRAME_HEADER_BYTES])
 {
+    size_t attachment_bytes = frame_attachment_bytes(f);
     PRE(f->body.len <= FRAME_BODY_BYTES_MAX);
-    PRE(f->attachment.len <= FRAME_ATTACHMENT_BYTES_MAX);
+    PRE(attachment_bytes <= FRAME_ATTACHMENT_BYTES_MAX);
     put_le32(header + AT_MAGIC, FRAME_MAGIC);
     header[AT_VERSION] = FRAME_VERSION;
     header[AT_KIND] = (char)f->kind;
@@ -44,11 +61,10 @@ void frame_encode_header(const struct frame *f, char header[FRAME_HEADER_BYTES])
     put_le64(header + AT_TRACE_ID, f->trace_id);
     put_le64(header + AT_IDEMPOTENCY, f->idempotency_key);
     put_le32(header + AT_BODY_BYTES, (uint32_t)f->body.len);
-    put_le32(header + AT_ATTACHMENT_BYTES, (uint32_t)f->attachment.len);
+    put_le32(header + AT_ATTACHMENT_BYTES, (uint32_t)attachment_bytes);
     put_le32(header + AT_BODY_CRC, crc32c(f->body.data, f->body.len));
-    put_le32(header + AT_ATTACHMENT_CRC,
-             crc32c(f->attachment.data, f->attachment.len));
-    put_le32(header + AT_RESERVED, 0);
+    put_le32(header + AT_ATTACHMENT_CRC, crc_of_attachment(f));
+    put_le32(header + AT_SPAN_ID, f->span_id);
     put_le32(header + AT_HEADER_CRC, crc32c(header, AT_HEADER_CRC));
 }
 
@@ -68,8 +84,6 @@ static int check_fixed_part(const char *header, struct err *err)
                        FRAME_VERSION);
     if (kind < FRAME_REQUEST || kind > FRAME_PONG)
         return err_set(err, ERR_CORRUPT, "frame: unknown kind %u", kind);
-    if (get_le32(header + AT_RESERVED) != 0)
-        return err_set(err, ERR_CORRUPT, "frame: reserved bytes in use");
     return 0;
 }
 
@@ -99,20 +113,23 @@ int frame_decode_header(const char header[FRAME_HEADER_BYTES],
         .deadline_us = get_le64(header + AT_DEADLINE),
         .trace_id = get_le64(header + AT_TRACE_ID),
         .idempotency_key = get_le64(header + AT_IDEMPOTENCY),
+        .span_id = get_le32(header + AT_SPAN_ID),
         .body = {NULL, body_bytes},
         .attachment = {NULL, attachment_bytes},
+        .body_crc = get_le32(header + AT_BODY_CRC),
+        .attachment_crc = get_le32(header + AT_ATTACHMENT_CRC),
     };
     return 0;
 }
 
-int frame_verify(const char header[FRAME_HEADER_BYTES],
-                 const struct frame *f,
+int frame_verify(const struct frame *f,
+                 uint32_t body_crc,
+                 uint32_t attachment_crc,
                  struct err *err)
 {
-    if (crc32c(f->body.data, f->body.len) != get_le32(header + AT_BODY_CRC))
+    if (body_crc != f->body_crc)
         return err_set(err, ERR_CORRUPT, "frame: bad checksum of the body");
-    if (crc32c(f->attachment.data, f->attachment.len) !=
-        get_le32(header + AT_ATTACHMENT_CRC))
+    if (attachment_crc != f->attachment_crc)
         return err_set(err, ERR_CORRUPT,
                        "frame: bad checksum of the attachment");
     return 0;

@@ -51,26 +51,33 @@ struct frame {
     uint64_t trace_id;    /* The same along a tree of calls; 0: none. */
     uint64_t
         idempotency_key;     /* The same in all tries of a mutation; 0: none. */
+    uint32_t span_id;        /* The caller's, in that tree; 0: none. */
     struct slice body;       /* Borrowed. */
     struct slice attachment; /* Borrowed. */
+    const struct slice *parts; /* To send: more of the attachment, behind it. */
+    size_t part_count;
+    uint32_t body_crc; /* As received: for frame_verify(). */
+    uint32_t attachment_crc;
 };
 
 /* Write the header of @f, whose body and attachment follow it on the wire. PRE:
  * both are within their limits. */
 void frame_encode_header(const struct frame *f,
                          char header[FRAME_HEADER_BYTES]);
+size_t frame_attachment_bytes(const struct frame *f); /* With its parts. */
 
 /* Read a header: everything but the bytes of body and attachment, whose lengths
  * are set in @f (their data is NULL). Errors: ERR_CORRUPT (magic, checksum,
- * kind or reserved bits), ERR_UNSUPPORTED (version), ERR_TOOBIG (a length). */
+ * kind), ERR_UNSUPPORTED (version), ERR_TOOBIG (a length). */
 MUST_CHECK int frame_decode_header(const char header[FRAME_HEADER_BYTES],
                                    struct frame *f,
                                    struct err *err);
 
-/* Check body and attachment, already pointed to by @f, against the checksums in
- * its header. Errors: ERR_CORRUPT names the part. */
-MUST_CHECK int frame_verify(const char header[FRAME_HEADER_BYTES],
-                            const struct frame *f,
+/* Compare the checksums of what was received with those in the header. Errors:
+ * ERR_CORRUPT names the part. */
+MUST_CHECK int frame_verify(const struct frame *f,
+                            uint32_t body_crc,
+                            uint32_t attachment_crc,
                             struct err *err);
 
 #endif /* BASE_RPC_FRAME_H */

@@ -13,6 +13,7 @@
 #include "base/rpc/frame.h"
 
 struct fiber;
+struct rpc_sink;
 struct stream;
 
 /* --- reading ----------------------------------------------------------- */
@@ -22,23 +23,50 @@ struct frame_reader {
     char *buffer;          /* Owned. */
     size_t begin;          /* Bytes read and not yet taken: [begin, end). */
     size_t end;
+    bool is_bulk;      /* The last frame was large: read little ahead, so that
+                          the next one's bytes go where they belong at once. */
+    uint64_t bytes_in; /* Ever read. */
+    /* Called when the fiber's deadline passes while nothing comes: sets the
+     * next one and returns 0, or ends the reading with an error. NULL: the
+     * deadline is an error. */
+    int (*idle)(void *ctx, struct err *err);
+    void *ctx;
 };
 
 void frame_reader_init(struct frame_reader *r, struct stream *s);
 void frame_reader_close(struct frame_reader *r);
 
-/* The next frame: @f, with its body and attachment in @body and @attachment,
- * whose contents are replaced. *@end when the stream ended between two frames.
- * Parks. Errors: those of frame_decode_header() and frame_verify(); the
- * stream's. */
-MUST_CHECK int frame_reader_next(struct frame_reader *r,
+/* A frame is read by three calls in this order; each parks. Errors: those of
+ * frame_decode_header() and frame_verify(), of the stream, of idle(). */
+
+/* *@end when the stream ended between two frames. */
+MUST_CHECK int frame_reader_header(struct frame_reader *r,
+                                   struct frame *f,
+                                   bool *end,
+                                   struct err *err);
+/* Replace the contents of @body, which f->body then is. */
+MUST_CHECK int frame_reader_body(struct frame_reader *r,
                                  struct frame *f,
                                  struct buf *body,
-                                 struct buf *attachment,
-                                 bool *end,
+                                 struct err *err);
+/* Replace the contents of @out, which f->attachment then is. */
+MUST_CHECK int frame_reader_attachment(struct frame_reader *r,
+                                       struct frame *f,
+                                       struct buf *out,
+                                       struct err *err);
+/* Instead: append it to **@sink, which has room for it. *@sink is looked at
+ * anew after each wait; once it is NULL the rest is dropped. */
+MUST_CHECK int frame_reader_sink(struct frame_reader *r,
+                                 const struct frame *f,
+                                 struct rpc_sink **sink,
                                  struct err *err);
 
 /* --- writing ----------------------------------------------------------- */
+
+/* Slices of one frame's attachment. */
+#define FRAME_PARTS_MAX 12
+/* Slices given to one write. */
+#define FRAME_BATCH_PARTS_MAX 64
 
 struct frame_item;
 struct frame_sender;
@@ -50,8 +78,22 @@ struct frame_writer {
     struct frame_item **last;
     size_t bytes;                 /* Of these and of those being written. */
     struct frame_sender *senders; /* Wait for room. */
+    struct slice batch[FRAME_BATCH_PARTS_MAX]; /* Being written. */
+    uint64_t bytes_out;                        /* Ever written. */
     bool closing;
     bool broken; /* A write failed or was given up: nothing more goes out. */
+};
+
+/* How long the bytes of a frame's attachment stay where they are. */
+struct frame_hold {
+    struct buf *owned; /* NULL, or sent before f->attachment and f->parts: its
+                          contents move, and it is left empty. */
+    /* Called once the borrowed slices are not needed any more. NULL: nobody. */
+    void (*release)(void *ctx);
+    void *ctx;
+    /* NULL, or set to the frame while its slices are needed, then to NULL: for
+     * frame_writer_disown(). */
+    struct frame_item **handle;
 };
 
 /* Start the writing fiber on the running loop. */
@@ -62,16 +104,20 @@ void frame_writer_abandon(struct frame_writer *w);
 /* Write what is queued (unless broken) and end the fiber. Parks. */
 void frame_writer_stop(struct frame_writer *w);
 
-/* Queue @f: its body is copied, @attachment's contents become its attachment
- * and move (the buffer is empty afterwards). Parks while much is queued.
- * Errors: ERR_UNAVAILABLE (broken or closing), ERR_DEADLINE, ERR_CANCELLED;
- * nothing was queued then. */
+/* Queue @f: its body is copied, its attachment held as @hold says (NULL:
+ * there is none). Parks while much is queued. On success the hold's buffer and
+ * release are the writer's. Errors: ERR_UNAVAILABLE (broken or closing),
+ * ERR_DEADLINE, ERR_CANCELLED; nothing was queued then. PRE: at most
+ * FRAME_PARTS_MAX - 2 parts. */
 MUST_CHECK int frame_writer_send(struct frame_writer *w,
                                  struct frame *f,
-                                 struct buf *attachment,
+                                 const struct frame_hold *hold,
                                  struct err *err);
 /* A frame without payload, queued whatever the room; silently dropped when
  * broken. */
 void frame_writer_post(struct frame_writer *w, struct frame *f);
+/* The borrowed slices of @i go away now. True when nothing of it was sent, and
+ * it was taken off the queue; else what is left is sent from a copy. */
+bool frame_writer_disown(struct frame_writer *w, struct frame_item *i);
 
 #endif /* BASE_RPC_FRAME_STREAM_H */

@@ -19,6 +19,7 @@
 
 #include "base/rpc/rpc.h"
 
+struct call_trace;
 struct rpc_listener;
 struct rpc_security;
 struct vars;
@@ -27,12 +28,13 @@ struct vars;
 struct rpc_channel_options {
     const struct rpc_security *security; /* NULL: none, of no cluster. */
     uint64_t connect_timeout_us;         /* With the handshake; default 5 s. */
-    uint64_t ping_us;        /* Silence before a ping; default 2 s. */
-    uint64_t dead_us;        /* Silence after which the peer is taken for dead
-                                while calls wait; default 8 s. */
-    uint64_t backoff_min_us; /* Pause after a failure; default 20 ms. */
-    uint64_t backoff_max_us; /* It doubles up to here; default 2 s. */
-    struct vars *vars;       /* Counters "rpc.client.*"; NULL: none. */
+    uint64_t ping_us;         /* Silence before a ping; default 2 s. */
+    uint64_t dead_us;         /* Silence after which the peer is taken for dead
+                                 while calls wait; default 8 s. */
+    uint64_t backoff_min_us;  /* Pause after a failure; default 20 ms. */
+    uint64_t backoff_max_us;  /* It doubles up to here; default 2 s. */
+    struct vars *vars;        /* Counters "rpc.client.ADDRESS.*"; NULL: none. */
+    struct call_trace *trace; /* Of sampled calls (call_trace.h); NULL: none. */
 };
 
 /* A channel to the server at @address (stream.h; copied), over the running
@@ -64,7 +66,8 @@ struct rpc_listen_options {
                                gone; default 60 s. */
     uint64_t handshake_us; /* Time a client has to prove itself; default 5 s. */
     const struct rpc_security *security; /* NULL: none, of no cluster. */
-    struct vars *vars; /* Counters "rpc.server.*"; NULL: none. */
+    struct vars *vars;        /* Counters "rpc.server.*"; NULL: none. */
+    struct call_trace *trace; /* Of sampled calls; NULL: none. */
 };
 
 /* Serve @s (borrowed) at @address on the running fiber's loop: each call runs
@@ -76,6 +79,8 @@ MUST_CHECK int rpc_listen(struct rpc_server *s,
                           const struct rpc_listen_options *opts,
                           struct rpc_listener **out,
                           struct err *err);
+/* One line per connection: peer, principal, age, calls, bytes. */
+void rpc_listener_print(const struct rpc_listener *l, struct buf *out);
 /* With the port that was chosen. Borrowed. */
 const char *rpc_listener_address(const struct rpc_listener *l);
 /* Take no more connections, cancel the running calls, wait for their end.

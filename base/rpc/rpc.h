@@ -15,6 +15,7 @@
 #ifndef BASE_RPC_RPC_H
 #define BASE_RPC_RPC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,9 @@
 struct rpc_channel;
 struct rpc_server;
 struct world;
+
+/* Slices of one attachment. */
+#define RPC_PARTS_MAX 10
 
 /* What a handler sees of a call. Everything is borrowed until it returns. */
 struct rpc_call {
@@ -43,11 +47,10 @@ struct rpc_call {
 };
 
 /* Let the attachment of the answer be @parts (copied; at most
- * RPC_REPLY_PARTS_MAX), whose bytes are sent from where they are, behind what
+ * RPC_PARTS_MAX), whose bytes are sent from where they are, behind what
  * is in reply_attachment. They stay valid until release(ctx) is called: once,
  * when they have been sent or never will be, on the same loop (in process: at
  * once). Only once per call; a handler that then fails sends none of it. */
-#define RPC_REPLY_PARTS_MAX 8
 void rpc_reply_borrowed(struct rpc_call *call,
                         const struct slice *parts,
                         size_t count,
@@ -123,10 +126,12 @@ struct rpc_call_options {
     /* More of the attachment, behind the one given: borrowed until the call
      * returns, sent from where they are. */
     const struct slice *parts;
-    size_t part_count;
+    size_t part_count; /* At most RPC_PARTS_MAX. */
     /* The answer's attachment goes here, straight from the socket, and not to
      * @reply_attachment; ERR_TOOBIG when it does not fit. */
     struct rpc_sink *into;
+    /* Set, unless NULL: false when the server cannot have seen the request. */
+    bool *sent;
 };
 
 /* Call @method and wait for the answer, which is appended to @reply_body and

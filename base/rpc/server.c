@@ -4,6 +4,7 @@
 
 #include "base/core/panic.h"
 #include "base/rpc/channel.h"
+#include "base/rpc/reply_parts.h"
 #include "base/runtime/world.h"
 
 struct entry {
@@ -67,6 +68,11 @@ static struct entry *find(const struct rpc_server *s, uint32_t id)
                                                               : NULL;
 }
 
+bool rpc_server_knows(const struct rpc_server *s, uint32_t method)
+{
+    return find(s, method) != NULL;
+}
+
 void rpc_server_add(struct rpc_server *s,
                     const struct rpc_method *methods,
                     size_t count,
@@ -108,7 +114,8 @@ int rpc_server_dispatch(struct rpc_server *s,
     add(&e->call_count, 1);
     add(&e->error_count, code ? 1 : 0);
     add(&e->bytes_in, call->body.len + call->attachment.len);
-    add(&e->bytes_out, call->reply_body->len + call->reply_attachment->len);
+    add(&e->bytes_out, call->reply_body->len + call->reply_attachment->len +
+                           call->reply_parts->bytes);
     add(&e->total_us, (world_mono_ns(s->world) - start_ns) / 1000);
     return code;
 }

@@ -149,6 +149,7 @@ fiber_start(struct loop *loop, const char *name, fiber_fn fn, void *arg)
     f->detached = false;
     f->joiner = NULL;
     f->deadline_ns = 0;
+    f->owner_context = NULL;
     f->started_ns = loop->ops->now_ns(loop);
     atomic_store(&f->cancelled, loop->stopping);
     f->tsan_fiber = tsan_new();
@@ -411,6 +412,19 @@ uint64_t fiber_set_deadline(uint64_t mono_ns)
 uint64_t fiber_deadline(void)
 {
     return running ? running->deadline_ns : 0;
+}
+
+void *fiber_context(void)
+{
+    return running ? running->owner_context : NULL;
+}
+
+void *fiber_set_context(void *context)
+{
+    void *old = fiber_context();
+    if (running)
+        running->owner_context = context;
+    return old;
 }
 
 int fiber_check(struct err *err)

@@ -66,6 +66,12 @@ uint64_t fiber_deadline(void); /* 0: none, also on a plain thread. */
 /* 0, ERR_CANCELLED or ERR_DEADLINE. On a plain thread always 0. */
 MUST_CHECK int fiber_check(struct err *err);
 
+/* A pointer that goes with the running fiber: what the work it does belongs to
+ * (base/rpc keeps the call being handled there). NULL at first and on a plain
+ * thread, where setting it does nothing. Setting returns the old one. */
+void *fiber_context(void);
+void *fiber_set_context(void *context);
+
 /* One line per live fiber of @loop: name, state, age, where it waits. */
 struct buf;
 void fiber_dump(struct loop *loop, struct buf *out);

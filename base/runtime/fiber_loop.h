@@ -58,6 +58,7 @@ struct fiber {
     atomic_bool posted; /* `post` is on the loop's queue. */
     struct loop_post post;
     uint64_t deadline_ns;       /* Of the work it does; 0: none. */
+    void *owner_context;        /* See fiber_context(). */
     uint64_t wake_at_ns;        /* Key in the loop's heap of timers. */
     size_t timer_index;         /* In that heap; SIZE_MAX when not there. */
     uint64_t started_ns;        /* For the dump. */

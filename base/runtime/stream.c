@@ -81,18 +81,23 @@ int stream_try_read(struct stream *s,
     return s->ops->read(s, dst, len, got, end, err);
 }
 
-int stream_wait_readable(struct stream *s, struct err *err)
+int stream__wait(struct stream *s, enum stream_side side, struct err *err)
 {
     int rc;
-    PRE(s->loop == loop_self());
     if (s->closed)
         return stream__closed_error(s, err);
     s->users++;
-    rc = s->ops->wait(s, STREAM_READING, err);
+    rc = s->ops->wait(s, side, err);
     if (rc == 0 && s->closed)
         rc = stream__closed_error(s, err);
     stream__drop(s);
     return rc;
+}
+
+int stream_wait_readable(struct stream *s, struct err *err)
+{
+    PRE(s->loop == loop_self());
+    return stream__wait(s, STREAM_READING, err);
 }
 
 int stream_read(struct stream *s,

@@ -64,6 +64,9 @@ struct stream {
 
 /* One user less; the last one frees it. */
 void stream__drop(struct stream *s);
+/* Park until @side may do something. Parks. */
+MUST_CHECK int
+stream__wait(struct stream *s, enum stream_side side, struct err *err);
 int stream__closed_error(const struct stream *s, struct err *err);
 
 struct stream_listener {

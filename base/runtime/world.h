@@ -72,6 +72,7 @@ struct file_info {
     enum file_kind kind;
     uint64_t size_bytes;
     uint64_t modified_us; /* Wall clock, µs since 1970. */
+    unsigned mode;        /* Permission bits; 0600 in the simulation. */
 };
 
 /* Open @path. *@out is owned. Parks. Errors: those of open(2). */

@@ -68,6 +68,7 @@ int sim__stat(struct world *base,
     info->kind = n->is_dir ? FILE_KIND_DIRECTORY : FILE_KIND_REGULAR;
     info->size_bytes = n->data.len;
     info->modified_us = n->modified_us;
+    info->mode = 0600;
     return 0;
 }
 

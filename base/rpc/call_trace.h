@@ -1,0 +1,72 @@
+/* What sampled calls did: spans, kept in a ring, of the calls a process made
+ * and of those it handled.
+ *
+ * A call tree shares one trace id, which travels in frames with the span of the
+ * caller; a handler's own calls belong to the call it handles by themselves.
+ * One root call in so many is sampled; those who send it on need not know.
+ *
+ * Threads: any.
+ */
+#ifndef BASE_RPC_CALL_TRACE_H
+#define BASE_RPC_CALL_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/slice.h"
+
+struct buf;
+struct call_trace;
+struct world;
+
+/* The place of the work being done in a tree of calls: the fiber's context. */
+struct call_context {
+    uint64_t trace_id; /* 0: none. */
+    uint32_t span_id;  /* 0: none. */
+    bool sampled;
+};
+
+/* Keep the newest @span_count spans, and sample one in @one_in root calls (0:
+ * none). Owned. */
+struct call_trace *
+call_trace_new(struct world *w, size_t span_count, uint64_t one_in);
+void call_trace_free(struct call_trace *t); /* NULL is allowed. */
+
+/* Append the spans of tree @trace_id (0: of all), oldest first, one a line:
+ * "trace span<parent client|server method peer start duration outcome". */
+void call_trace_print(struct call_trace *t, uint64_t trace_id, struct buf *out);
+
+/* --- for base/rpc -------------------------------------------------------- */
+
+/* A call under way. */
+struct call_span {
+    struct call_trace *trace; /* NULL: it is not recorded. */
+    struct call_context self;
+    uint32_t parent_id;
+    bool is_server;
+    uint64_t start_us; /* Wall clock, */
+    uint64_t start_ns; /* and monotonic. */
+};
+
+/* A call to be made: @trace_id (0: that of the running fiber's context, or a
+ * fresh one if it is this call's turn to be sampled). *@context is what to
+ * send. @t may be NULL. */
+void call_span_begin(struct call_span *s,
+                     struct call_trace *t,
+                     struct world *w,
+                     uint64_t trace_id,
+                     struct call_context *context);
+/* A call to be handled, from @caller: *@context is what the handler's fiber
+ * gets. */
+void call_span_serve(struct call_span *s,
+                     struct call_trace *t,
+                     struct world *w,
+                     const struct call_context *caller,
+                     struct call_context *context);
+void call_span_end(struct call_span *s,
+                   uint32_t method,
+                   const char *peer,
+                   int status);
+
+#endif /* BASE_RPC_CALL_TRACE_H */

@@ -1,0 +1,208 @@
+/* Reading frames from a stream. */
+#include <string.h>
+
+#include "base/core/crc32c.h"
+#include "base/core/panic.h"
+#include "base/rpc/frame_stream.h"
+#include "base/rpc/rpc.h"
+#include "base/runtime/stream.h"
+
+/* What one read may take: many small frames, or the start of a large one. */
+#define READ_BUFFER_BYTES ((size_t)64 << 10)
+/* The same after a large frame. */
+#define READ_AHEAD_BYTES ((size_t)1 << 10)
+#define BULK_BYTES       ((size_t)16 << 10)
+/* A payload's memory grows by this much as its bytes arrive, so that a header
+ * alone makes nobody allocate. */
+#define PAYLOAD_STEP_BYTES ((size_t)1 << 20)
+
+void frame_reader_init(struct frame_reader *r, struct stream *s)
+{
+    *r = (struct frame_reader){.stream = s};
+    r->buffer = mem_alloc(READ_BUFFER_BYTES);
+}
+
+void frame_reader_close(struct frame_reader *r)
+{
+    mem_free(r->buffer);
+}
+
+/* --- bytes --------------------------------------------------------------- */
+
+/* Wait for bytes; when none come in time, ask whether to go on. */
+static int wait(struct frame_reader *r, struct err *err)
+{
+    int rc = stream_wait_readable(r->stream, err);
+    if (rc == ERR_DEADLINE && r->idle)
+        rc = r->idle(r->ctx, err);
+    return rc;
+}
+
+static int ended(const struct frame_reader *r, struct err *err)
+{
+    return err_set(err, ERR_CLOSED, "%s: the connection ended inside a frame",
+                   stream_peer(r->stream));
+}
+
+/* Read what there is: *@got 0 only when the stream has ended. */
+static int read_some(struct frame_reader *r,
+                     char *dst,
+                     size_t len,
+                     size_t *got,
+                     struct err *err)
+{
+    bool end = false;
+    int rc;
+    for (;;) {
+        rc = stream_try_read(r->stream, dst, len, got, &end, err);
+        if (rc || *got || end)
+            break;
+        rc = wait(r, err);
+        if (rc)
+            break;
+    }
+    r->bytes_in += *got;
+    return rc;
+}
+
+/* Have at least @want bytes in the buffer; *end when the stream ends with none
+ * there. */
+static int fill(struct frame_reader *r, size_t want, bool *end, struct err *err)
+{
+    size_t room = r->is_bulk ? READ_AHEAD_BYTES : READ_BUFFER_BYTES;
+    *end = false;
+    if (r->end - r->begin >= want)
+        return 0;
+    memmove(r->buffer, r->buffer + r->begin, r->end - r->begin);
+    r->end -= r->begin;
+    r->begin = 0;
+    while (r->end < want) {
+        size_t got;
+        int rc = read_some(r, r->buffer + r->end, room - r->end, &got, err);
+        if (rc)
+            return rc;
+        if (got == 0 && r->end == 0) {
+            *end = true;
+            return 0;
+        }
+        if (got == 0)
+            return ended(r, err);
+        r->end += got;
+    }
+    return 0;
+}
+
+/* Replace @out by the next @len bytes. */
+static int read_payload(struct frame_reader *r,
+                        size_t len,
+                        struct buf *out,
+                        struct err *err)
+{
+    size_t have = MIN_OF(len, r->end - r->begin);
+    buf_clear(out);
+    buf_reserve(out, MIN_OF(len, PAYLOAD_STEP_BYTES));
+    buf_append(out, r->buffer + r->begin, have);
+    r->begin += have;
+    while (out->len < len) {
+        size_t step = MIN_OF(len - out->len, PAYLOAD_STEP_BYTES);
+        size_t got;
+        int rc = read_some(r, buf_reserve(out, step), step, &got, err);
+        if (rc)
+            return rc;
+        if (got == 0)
+            return ended(r, err);
+        buf_extend(out, got);
+    }
+    return 0;
+}
+
+/* --- frames --------------------------------------------------------------- */
+
+int frame_reader_header(struct frame_reader *r,
+                        struct frame *f,
+                        bool *end,
+                        struct err *err)
+{
+    int rc = fill(r, FRAME_HEADER_BYTES, end, err);
+    if (rc || *end)
+        return rc;
+    rc = frame_decode_header(r->buffer + r->begin, f, err);
+    if (rc)
+        return rc;
+    r->begin += FRAME_HEADER_BYTES;
+    r->is_bulk = f->attachment.len >= BULK_BYTES;
+    return 0;
+}
+
+int frame_reader_body(struct frame_reader *r,
+                      struct frame *f,
+                      struct buf *body,
+                      struct err *err)
+{
+    int rc = read_payload(r, f->body.len, body, err);
+    if (rc)
+        return rc;
+    f->body = buf_slice(body);
+    return frame_verify(f, crc32c(f->body.data, f->body.len), f->attachment_crc,
+                        err);
+}
+
+int frame_reader_attachment(struct frame_reader *r,
+                            struct frame *f,
+                            struct buf *out,
+                            struct err *err)
+{
+    int rc = read_payload(r, f->attachment.len, out, err);
+    if (rc)
+        return rc;
+    f->attachment = buf_slice(out);
+    return frame_verify(f, f->body_crc,
+                        crc32c(f->attachment.data, f->attachment.len), err);
+}
+
+/* Take up to @len bytes that are there already, or come, to @dst. */
+static int take_some(struct frame_reader *r,
+                     char *dst,
+                     size_t len,
+                     size_t *got,
+                     struct err *err)
+{
+    size_t have = MIN_OF(len, r->end - r->begin);
+    bool end = false;
+    int rc = 0;
+    if (have) {
+        memcpy(dst, r->buffer + r->begin, have);
+        r->begin += have;
+        *got = have;
+        return 0;
+    }
+    rc = stream_try_read(r->stream, dst, len, got, &end, err);
+    r->bytes_in += *got;
+    return rc == 0 && end ? ended(r, err) : rc;
+}
+
+int frame_reader_sink(struct frame_reader *r,
+                      const struct frame *f,
+                      struct rpc_sink **sink,
+                      struct err *err)
+{
+    char dropped[4096];
+    size_t left = f->attachment.len;
+    uint32_t crc = 0;
+    while (left) {
+        struct rpc_sink *to = *sink;
+        char *dst = to ? (char *)to->data + to->len : dropped;
+        size_t room = to ? left : MIN_OF(left, sizeof(dropped));
+        size_t got = 0;
+        int rc = take_some(r, dst, room, &got, err);
+        if (rc == 0 && got == 0)
+            rc = wait(r, err);
+        if (rc)
+            return rc;
+        crc = crc32c_extend(crc, dst, got);
+        if (to)
+            to->len += got;
+        left -= got;
+    }
+    return frame_verify(f, f->body_crc, crc, err);
+}

@@ -1,0 +1,311 @@
+/* Writing frames to a stream: a queue, and a fiber that empties it. */
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/rpc/frame_stream.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/stream.h"
+
+/* Bytes queued before senders wait. */
+#define QUEUE_BYTES_MAX ((size_t)1 << 20)
+/* Frames given to one write. */
+#define BATCH_ITEMS_MAX 32
+
+/* A frame in the queue, or being written. */
+struct frame_item {
+    struct frame_item *next;
+    struct buf owned;    /* First of its attachment. */
+    struct slice *parts; /* The rest; borrowed. At the end of `head`. */
+    size_t part_count;
+    struct slice *batch;        /* While written: where `parts` are there. */
+    char *copy;                 /* Of the parts, after disowning. Owned. */
+    void (*release)(void *ctx); /* Of the parts' owner, */
+    void *ctx;
+    struct frame_item **handle; /* who knows the frame by this. */
+    size_t bytes;               /* All of it. */
+    size_t head_bytes;
+    char *head; /* Header and body; in the same memory. */
+};
+
+/* On the stack of one who waits for room. */
+struct frame_sender {
+    struct frame_sender *next;
+    struct frame_sender *prev;
+    struct fiber *fiber;
+};
+
+/* --- items ---------------------------------------------------------------- */
+
+/* Memory for @head_bytes and @part_count slices behind the struct. */
+static struct frame_item *new_item(size_t head_bytes, size_t part_count)
+{
+    size_t parts_bytes = part_count * sizeof(struct slice);
+    struct frame_item *i = mem_alloc(sizeof(*i) + parts_bytes + head_bytes);
+    *i = (struct frame_item){.part_count = part_count};
+    i->parts = (struct slice *)(i + 1);
+    i->head = (char *)(i->parts + part_count);
+    i->head_bytes = head_bytes;
+    return i;
+}
+
+/* Nobody needs the borrowed slices any more. */
+static void let_go(struct frame_item *i)
+{
+    if (i->handle)
+        *i->handle = NULL;
+    if (i->release)
+        i->release(i->ctx);
+    i->handle = NULL;
+    i->release = NULL;
+}
+
+static void free_item(struct frame_writer *w, struct frame_item *i)
+{
+    w->bytes -= i->bytes;
+    let_go(i);
+    buf_close(&i->owned);
+    mem_free(i->copy);
+    mem_free(i);
+}
+
+static struct frame_item *pop(struct frame_writer *w)
+{
+    struct frame_item *i = w->first;
+    w->first = i->next;
+    if (!w->first)
+        w->last = &w->first;
+    return i;
+}
+
+static void wake_senders(struct frame_writer *w)
+{
+    for (struct frame_sender *s = w->senders; s; s = s->next)
+        fiber_wake(s->fiber);
+}
+
+void frame_writer_abandon(struct frame_writer *w)
+{
+    w->broken = true;
+    while (w->first)
+        free_item(w, pop(w));
+    wake_senders(w);
+}
+
+/* --- the writing fiber ------------------------------------------------------
+ */
+
+static size_t slices_of(const struct frame_item *i)
+{
+    size_t own = i->owned.len ? 2 : 1; /* With header and body. */
+    return own + i->part_count;
+}
+
+/* Describe @i from w->batch[at] on; returns where the next one begins. */
+static size_t describe(struct frame_writer *w, struct frame_item *i, size_t at)
+{
+    w->batch[at++] = slice_make(i->head, i->head_bytes);
+    if (i->owned.len)
+        w->batch[at++] = buf_slice(&i->owned);
+    i->batch = &w->batch[at];
+    for (size_t p = 0; p < i->part_count; p++)
+        w->batch[at++] = i->parts[p];
+    return at;
+}
+
+/* Write the oldest items in one go. PRE: there is one. */
+static void write_batch(struct frame_writer *w)
+{
+    struct frame_item *items[BATCH_ITEMS_MAX];
+    size_t count = 0;
+    size_t slices = 0;
+    int rc;
+    while (w->first && count < BATCH_ITEMS_MAX &&
+           slices + slices_of(w->first) <= FRAME_BATCH_PARTS_MAX) {
+        items[count] = pop(w);
+        slices = describe(w, items[count], slices);
+        w->bytes_out += items[count]->bytes;
+        count++;
+    }
+    rc = stream_write(w->stream, w->batch, slices, NULL);
+    for (size_t i = 0; i < count; i++)
+        free_item(w, items[i]);
+    if (rc)
+        frame_writer_abandon(w);
+    else if (w->senders && w->bytes < QUEUE_BYTES_MAX)
+        wake_senders(w);
+}
+
+static void run_writer(void *arg)
+{
+    struct frame_writer *w = arg;
+    while (!w->closing || w->first) {
+        if (w->first)
+            write_batch(w);
+        else
+            fiber_park();
+    }
+}
+
+void frame_writer_start(struct frame_writer *w, struct stream *s)
+{
+    *w = (struct frame_writer){.stream = s};
+    w->last = &w->first;
+    w->fiber = fiber_start(loop_self(), "rpc writer", run_writer, w);
+}
+
+void frame_writer_stop(struct frame_writer *w)
+{
+    w->closing = true;
+    fiber_wake(w->fiber);
+    fiber_join(w->fiber);
+    INVARIANT(!w->first);
+}
+
+/* --- sending ----------------------------------------------------------------
+ */
+
+static int unusable(const struct frame_writer *w, struct err *err)
+{
+    if (w->broken || w->closing)
+        return err_set(err, ERR_UNAVAILABLE, "the connection is closed");
+    return 0;
+}
+
+static void join_senders(struct frame_writer *w, struct frame_sender *s)
+{
+    s->next = w->senders;
+    if (s->next)
+        s->next->prev = s;
+    w->senders = s;
+}
+
+static void leave_senders(struct frame_writer *w, struct frame_sender *s)
+{
+    if (s->prev)
+        s->prev->next = s->next;
+    else
+        w->senders = s->next;
+    if (s->next)
+        s->next->prev = s->prev;
+}
+
+static int wait_for_room(struct frame_writer *w, struct err *err)
+{
+    struct frame_sender self = {.fiber = fiber_self()};
+    int rc = unusable(w, err);
+    if (rc || w->bytes < QUEUE_BYTES_MAX)
+        return rc;
+    join_senders(w, &self);
+    while (rc == 0 && w->bytes >= QUEUE_BYTES_MAX) {
+        rc = fiber_park_checked(err);
+        if (rc == 0)
+            rc = unusable(w, err);
+    }
+    leave_senders(w, &self);
+    return rc;
+}
+
+/* @f->attachment and @f->parts, without the empty ones. */
+static size_t collect(const struct frame *f, struct slice *out)
+{
+    size_t count = 0;
+    if (f->attachment.len)
+        out[count++] = f->attachment;
+    for (size_t i = 0; i < f->part_count; i++)
+        if (f->parts[i].len)
+            out[count++] = f->parts[i];
+    return count;
+}
+
+static void
+enqueue(struct frame_writer *w, struct frame *f, const struct frame_hold *hold)
+{
+    struct slice parts[FRAME_PARTS_MAX];
+    size_t count = collect(f, parts);
+    struct frame_item *i = new_item(FRAME_HEADER_BYTES + f->body.len, count);
+    if (count)
+        memcpy(i->parts, parts, count * sizeof(*parts));
+    if (hold && hold->owned) {
+        i->owned = *hold->owned;
+        *hold->owned = BUF_INIT;
+    }
+    f->attachment = buf_slice(&i->owned);
+    f->parts = i->parts;
+    f->part_count = count;
+    i->bytes = i->head_bytes + frame_attachment_bytes(f);
+    frame_encode_header(f, i->head);
+    if (f->body.len)
+        memcpy(i->head + FRAME_HEADER_BYTES, f->body.data, f->body.len);
+    if (hold) {
+        i->release = hold->release;
+        i->ctx = hold->ctx;
+        i->handle = hold->handle;
+    }
+    if (i->handle)
+        *i->handle = i;
+    *w->last = i;
+    w->last = &i->next;
+    w->bytes += i->bytes;
+    fiber_wake(w->fiber);
+}
+
+int frame_writer_send(struct frame_writer *w,
+                      struct frame *f,
+                      const struct frame_hold *hold,
+                      struct err *err)
+{
+    int rc = wait_for_room(w, err);
+    PRE(f->part_count <= FRAME_PARTS_MAX - 2);
+    if (rc == 0)
+        enqueue(w, f, hold);
+    return rc;
+}
+
+void frame_writer_post(struct frame_writer *w, struct frame *f)
+{
+    if (!w->broken && !w->closing)
+        enqueue(w, f, NULL);
+}
+
+/* --- giving up ---------------------------------------------------------------
+ */
+
+static bool remove_queued(struct frame_writer *w, const struct frame_item *i)
+{
+    struct frame_item **at = &w->first;
+    while (*at && *at != i)
+        at = &(*at)->next;
+    if (!*at)
+        return false;
+    *at = i->next;
+    if (!*at)
+        w->last = at;
+    return true;
+}
+
+/* The write in progress reads its slices anew after each wait. */
+static void send_from_copy(struct frame_item *i)
+{
+    size_t bytes = 0;
+    for (size_t p = 0; p < i->part_count; p++)
+        bytes += i->parts[p].len;
+    i->copy = mem_alloc(bytes);
+    bytes = 0;
+    for (size_t p = 0; p < i->part_count; p++) {
+        memcpy(i->copy + bytes, i->parts[p].data, i->parts[p].len);
+        i->batch[p].data = i->copy + bytes;
+        bytes += i->parts[p].len;
+    }
+}
+
+bool frame_writer_disown(struct frame_writer *w, struct frame_item *i)
+{
+    if (remove_queued(w, i)) {
+        free_item(w, i);
+        return true;
+    }
+    send_from_copy(i);
+    let_go(i);
+    return false;
+}

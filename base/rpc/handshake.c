@@ -1,0 +1,390 @@
+/* What a connection says before its first frame. */
+#include "base/rpc/handshake.h"
+
+#include <string.h>
+
+#include "base/core/coding.h"
+#include "base/core/panic.h"
+#include "base/rpc/frame.h"
+#include "base/rpc/security_internal.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/stream.h"
+#include "base/runtime/tls.h"
+#include "base/runtime/world.h"
+
+#define HELLO_MAGIC     UINT32_C(0x48505251) /* "QRPH" */
+#define CHALLENGE_MAGIC UINT32_C(0x41505251) /* "QRPA" */
+#define WELCOME_MAGIC   UINT32_C(0x57505251) /* "QRPW" */
+
+/* Labels keep a proof of one side from passing for the other's. */
+#define CLIENT_LABEL "quarry rpc client 1"
+#define SERVER_LABEL "quarry rpc server 1"
+
+/* Offsets in a hello; the two names follow it. */
+enum {
+    HELLO_AT_MAGIC = 0,
+    HELLO_AT_VERSION_MIN = 4,
+    HELLO_AT_VERSION_MAX = 5,
+    HELLO_AT_KIND = 6,
+    HELLO_AT_CLUSTER_BYTES = 7,
+    HELLO_AT_PRINCIPAL_BYTES = 8,
+    HELLO_AT_RESERVED = 9,
+    HELLO_AT_NONCE = 12,
+};
+
+STATIC_ASSERT(HELLO_AT_NONCE + HANDSHAKE_NONCE_BYTES == HANDSHAKE_HELLO_BYTES,
+              "a hello is 44 bytes and its names");
+
+/* Offsets in challenge and welcome: magic, version, status, reserved, then the
+ * nonce or the proof. */
+enum {
+    ANSWER_AT_MAGIC = 0,
+    ANSWER_AT_VERSION = 4,
+    ANSWER_AT_STATUS = 5, /* 0, or 1 + enum handshake_refusal. */
+    ANSWER_AT_BYTES = 8,
+};
+
+STATIC_ASSERT(ANSWER_AT_BYTES + HANDSHAKE_NONCE_BYTES ==
+                  HANDSHAKE_CHALLENGE_BYTES,
+              "a challenge is 40 bytes");
+STATIC_ASSERT(ANSWER_AT_BYTES + HANDSHAKE_PROOF_BYTES ==
+                  HANDSHAKE_WELCOME_BYTES,
+              "a welcome is 40 bytes");
+
+static const char *const refusal_names[] = {
+#define X(name, text) text,
+    HANDSHAKE_REFUSALS(X)
+#undef X
+};
+
+const char *handshake_refusal_name(enum handshake_refusal r)
+{
+    return refusal_names[r];
+}
+
+static const struct rpc_security *or_default(const struct rpc_security *s)
+{
+    return s ? s : &rpc_security_default;
+}
+
+static struct world *world_here(void)
+{
+    return loop_world(loop_self());
+}
+
+static int write_bytes(struct stream *s, struct slice bytes, struct err *err)
+{
+    return stream_write(s, &bytes, 1, err);
+}
+
+/* --- hello -----------------------------------------------------------------
+ */
+
+static void put_hello(const struct rpc_security *s, struct buf *out)
+{
+    size_t cluster = strlen(s->cluster);
+    size_t principal = strlen(s->principal);
+    char *p = buf_extend(out, HANDSHAKE_HELLO_BYTES);
+    memset(p, 0, HANDSHAKE_HELLO_BYTES);
+    put_le32(p + HELLO_AT_MAGIC, HELLO_MAGIC);
+    p[HELLO_AT_VERSION_MIN] = FRAME_VERSION;
+    p[HELLO_AT_VERSION_MAX] = FRAME_VERSION;
+    p[HELLO_AT_KIND] = (char)s->kind;
+    p[HELLO_AT_CLUSTER_BYTES] = (char)cluster;
+    p[HELLO_AT_PRINCIPAL_BYTES] = (char)principal;
+    world_random_bytes(world_here(), p + HELLO_AT_NONCE, HANDSHAKE_NONCE_BYTES);
+    buf_append(out, s->cluster, cluster);
+    buf_append(out, s->principal, principal);
+}
+
+int hello_decode(const char fixed[HANDSHAKE_HELLO_BYTES],
+                 struct hello *h,
+                 size_t *more,
+                 struct err *err)
+{
+    size_t cluster = (unsigned char)fixed[HELLO_AT_CLUSTER_BYTES];
+    size_t principal = (unsigned char)fixed[HELLO_AT_PRINCIPAL_BYTES];
+    if (get_le32(fixed + HELLO_AT_MAGIC) != HELLO_MAGIC)
+        return err_set(err, ERR_CORRUPT, "hello: bad magic %08x",
+                       get_le32(fixed + HELLO_AT_MAGIC));
+    if (cluster > RPC_NAME_BYTES_MAX || principal > RPC_NAME_BYTES_MAX)
+        return err_set(err, ERR_CORRUPT, "hello: names of %zu and %zu bytes",
+                       cluster, principal);
+    if (fixed[HELLO_AT_RESERVED] || fixed[HELLO_AT_RESERVED + 1] ||
+        fixed[HELLO_AT_RESERVED + 2])
+        return err_set(err, ERR_CORRUPT, "hello: reserved bytes in use");
+    *more = cluster + principal;
+    *h = (struct hello){
+        .version_min = (unsigned char)fixed[HELLO_AT_VERSION_MIN],
+        .version_max = (unsigned char)fixed[HELLO_AT_VERSION_MAX],
+        .kind = (unsigned char)fixed[HELLO_AT_KIND],
+        .cluster = {fixed + HANDSHAKE_HELLO_BYTES, cluster},
+        .principal = {fixed + HANDSHAKE_HELLO_BYTES + cluster, principal},
+    };
+    return 0;
+}
+
+/* --- the server -------------------------------------------------------------
+ */
+
+/* A hello's bytes and what they say. */
+struct greeting {
+    char bytes[HANDSHAKE_HELLO_BYTES + 2 * RPC_NAME_BYTES_MAX];
+    size_t len;
+    struct hello hello;
+};
+
+static int read_hello(struct stream *s,
+                      struct greeting *g,
+                      enum handshake_refusal *why,
+                      struct err *err)
+{
+    size_t more;
+    int rc = stream_read_full(s, g->bytes, HANDSHAKE_HELLO_BYTES, err);
+    *why = HANDSHAKE_SILENT;
+    if (rc)
+        return rc;
+    *why = HANDSHAKE_PROTOCOL;
+    rc = hello_decode(g->bytes, &g->hello, &more, err);
+    if (rc)
+        return rc;
+    *why = HANDSHAKE_SILENT;
+    g->len = HANDSHAKE_HELLO_BYTES + more;
+    return more ? stream_read_full(s, g->bytes + HANDSHAKE_HELLO_BYTES, more,
+                                   err)
+                : 0;
+}
+
+static int check_hello(const struct rpc_security *sec,
+                       const struct hello *h,
+                       enum handshake_refusal *why,
+                       struct err *err)
+{
+    *why = HANDSHAKE_VERSION;
+    if (h->version_min > FRAME_VERSION || h->version_max < FRAME_VERSION)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "it speaks versions %u to %u, this program %d",
+                       h->version_min, h->version_max, FRAME_VERSION);
+    *why = HANDSHAKE_KIND;
+    if (h->kind != (unsigned)sec->kind)
+        return err_set(err, ERR_DENIED, "it wants security kind %u, not %d",
+                       h->kind, sec->kind);
+    *why = HANDSHAKE_CLUSTER;
+    if (!slice_eq_str(h->cluster, sec->cluster))
+        return err_set(err, ERR_DENIED, "it belongs to cluster \"%.*s\"",
+                       SLICE_ARG(h->cluster));
+    return 0;
+}
+
+static void start_answer(char *p, uint32_t magic, unsigned status)
+{
+    memset(p, 0, HANDSHAKE_WELCOME_BYTES);
+    put_le32(p + ANSWER_AT_MAGIC, magic);
+    p[ANSWER_AT_VERSION] = FRAME_VERSION;
+    p[ANSWER_AT_STATUS] = (char)status;
+}
+
+/* Challenge the client and check its proof; ours goes to @proof. */
+static int challenge(const struct rpc_security *sec,
+                     struct stream *s,
+                     const struct greeting *g,
+                     enum handshake_refusal *why,
+                     unsigned char proof[HANDSHAKE_PROOF_BYTES],
+                     struct err *err)
+{
+    char question[HANDSHAKE_CHALLENGE_BYTES];
+    unsigned char want[HANDSHAKE_PROOF_BYTES];
+    unsigned char got[HANDSHAKE_PROOF_BYTES];
+    struct slice parts[2] = {{g->bytes, g->len}, {question, sizeof(question)}};
+    int rc;
+    start_answer(question, CHALLENGE_MAGIC, 0);
+    world_random_bytes(world_here(), question + ANSWER_AT_BYTES,
+                       HANDSHAKE_NONCE_BYTES);
+    *why = HANDSHAKE_SILENT;
+    rc = write_bytes(s, parts[1], err);
+    if (rc == 0)
+        rc = stream_read_full(s, got, sizeof(got), err);
+    if (rc)
+        return rc;
+    security_mac(sec, CLIENT_LABEL, parts, 2, want);
+    security_mac(sec, SERVER_LABEL, parts, 2, proof);
+    *why = HANDSHAKE_PROOF;
+    if (!security_same(want, got, sizeof(want)))
+        return err_set(err, ERR_DENIED, "it does not know the cluster's key");
+    return 0;
+}
+
+/* Tell a client why, where that gives nothing away. */
+static void refuse(const struct rpc_security *sec,
+                   struct stream *s,
+                   enum handshake_refusal why)
+{
+    char answer[HANDSHAKE_WELCOME_BYTES];
+    if (sec->kind == RPC_SECURITY_KEY || why == HANDSHAKE_PROTOCOL ||
+        why == HANDSHAKE_SILENT)
+        return;
+    start_answer(answer, WELCOME_MAGIC, 1 + (unsigned)why);
+    (void)!write_bytes(s, slice_make(answer, sizeof(answer)), NULL);
+}
+
+static int greet(const struct rpc_security *sec,
+                 struct stream *s,
+                 struct greeting *g,
+                 enum handshake_refusal *why,
+                 struct err *err)
+{
+    char answer[HANDSHAKE_WELCOME_BYTES];
+    int rc = read_hello(s, g, why, err);
+    if (rc)
+        return rc;
+    start_answer(answer, WELCOME_MAGIC, 0);
+    rc = check_hello(sec, &g->hello, why, err);
+    if (rc)
+        refuse(sec, s, *why);
+    else if (sec->kind == RPC_SECURITY_KEY)
+        rc = challenge(sec, s, g, why,
+                       (unsigned char *)answer + ANSWER_AT_BYTES, err);
+    if (rc)
+        return rc;
+    *why = HANDSHAKE_SILENT;
+    return write_bytes(s, slice_make(answer, sizeof(answer)), err);
+}
+
+static void name_client(const struct rpc_security *sec,
+                        const struct stream *s,
+                        const struct hello *h,
+                        char principal[RPC_NAME_BYTES_MAX + 1])
+{
+    if (sec->kind == RPC_SECURITY_TLS) {
+        tls_peer_name(s, principal, RPC_NAME_BYTES_MAX + 1);
+        return;
+    }
+    memcpy(principal, h->principal.data, h->principal.len);
+    principal[h->principal.len] = '\0';
+    if (h->principal.len == 0)
+        memcpy(principal, "anonymous", sizeof("anonymous"));
+}
+
+int handshake_accept(const struct rpc_security *sec,
+                     struct stream **s,
+                     char principal[RPC_NAME_BYTES_MAX + 1],
+                     enum handshake_refusal *why,
+                     struct err *err)
+{
+    struct greeting g;
+    int rc = 0;
+    sec = or_default(sec);
+    *why = HANDSHAKE_PROOF;
+    if (sec->kind == RPC_SECURITY_TLS)
+        rc = tls_accept(sec->tls, s, err);
+    if (rc == 0)
+        rc = greet(sec, *s, &g, why, err);
+    if (rc) {
+        stream_close(*s);
+        *s = NULL;
+        return rc;
+    }
+    name_client(sec, *s, &g.hello, principal);
+    return 0;
+}
+
+/* --- the client
+ * --------------------------------------------------------------- */
+
+/* A server that hangs up without a word may have its reasons, or be dying. */
+static int hung_up(int rc, const char *address, struct err *err)
+{
+    if (rc != ERR_CLOSED)
+        return rc;
+    err_set(err, ERR_UNAVAILABLE,
+            "%s closed the connection during the handshake", address);
+    err_hint(err, "if it lives, its log says why: key, cluster or version");
+    return ERR_UNAVAILABLE;
+}
+
+static int check_answer(const char *p,
+                        uint32_t magic,
+                        const char *address,
+                        struct err *err)
+{
+    unsigned status = (unsigned char)p[ANSWER_AT_STATUS];
+    if (get_le32(p + ANSWER_AT_MAGIC) != magic)
+        return err_set(err, ERR_DENIED, "%s speaks another protocol", address);
+    if (status > 0 && status <= HANDSHAKE_REFUSAL_COUNT)
+        return err_set(err, ERR_DENIED, "%s refuses: wrong %s", address,
+                       refusal_names[status - 1]);
+    if (status || (unsigned char)p[ANSWER_AT_VERSION] != FRAME_VERSION)
+        return err_set(err, ERR_UNSUPPORTED, "%s speaks version %u", address,
+                       (unsigned char)p[ANSWER_AT_VERSION]);
+    return 0;
+}
+
+/* Answer the server's challenge; the proof it owes us goes to @owed. */
+static int prove(const struct rpc_security *sec,
+                 const char *address,
+                 struct stream *s,
+                 const struct buf *hello,
+                 unsigned char owed[HANDSHAKE_PROOF_BYTES],
+                 struct err *err)
+{
+    char question[HANDSHAKE_CHALLENGE_BYTES];
+    unsigned char proof[HANDSHAKE_PROOF_BYTES];
+    struct slice parts[2] = {buf_slice(hello), {question, sizeof(question)}};
+    int rc = stream_read_full(s, question, sizeof(question), err);
+    if (rc == 0)
+        rc = check_answer(question, CHALLENGE_MAGIC, address, err);
+    if (rc)
+        return rc;
+    security_mac(sec, CLIENT_LABEL, parts, 2, proof);
+    security_mac(sec, SERVER_LABEL, parts, 2, owed);
+    return write_bytes(s, slice_make(proof, sizeof(proof)), err);
+}
+
+static int introduce(const struct rpc_security *sec,
+                     const char *address,
+                     struct stream *s,
+                     const struct buf *hello,
+                     struct err *err)
+{
+    char answer[HANDSHAKE_WELCOME_BYTES];
+    unsigned char owed[HANDSHAKE_PROOF_BYTES] = {0};
+    int rc = write_bytes(s, buf_slice(hello), err);
+    if (rc == 0 && sec->kind == RPC_SECURITY_KEY)
+        rc = prove(sec, address, s, hello, owed, err);
+    if (rc == 0)
+        rc = stream_read_full(s, answer, sizeof(answer), err);
+    if (rc == 0)
+        rc = check_answer(answer, WELCOME_MAGIC, address, err);
+    if (rc == 0 && !security_same(owed, answer + ANSWER_AT_BYTES, sizeof(owed)))
+        rc = err_set(err, ERR_DENIED, "%s does not know the cluster's key",
+                     address);
+    return rc;
+}
+
+int handshake_connect(const struct rpc_security *sec,
+                      const char *address,
+                      struct stream **s,
+                      struct err *err)
+{
+    struct buf hello = BUF_INIT;
+    int rc = 0;
+    sec = or_default(sec);
+    if (sec->kind == RPC_SECURITY_NONE && !stream_is_local(*s)) {
+        rc =
+            err_set(err, ERR_DENIED,
+                    "%s: calls without security stay on this machine", address);
+        err_hint(err, "give both sides the cluster's key or certificates");
+    }
+    if (rc == 0 && sec->kind == RPC_SECURITY_TLS)
+        rc = hung_up(tls_connect(sec->tls, s, err), address, err);
+    if (rc == 0) {
+        put_hello(sec, &hello);
+        rc = hung_up(introduce(sec, address, *s, &hello, err), address, err);
+    }
+    buf_close(&hello);
+    if (rc) {
+        stream_close(*s);
+        *s = NULL;
+    }
+    return rc;
+}

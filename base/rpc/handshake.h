@@ -1,0 +1,79 @@
+/* What a connection says before its first frame: version, cluster, and the
+ * proof that security.h asks for. Private to base/rpc. docs/protocols.md has
+ * the grammar.
+ *
+ *     none, tls   client: hello                     server: welcome
+ *     key         client: hello    server: challenge
+ *                 client: proof                     server: welcome
+ *
+ * With a key the server says nothing but a random challenge before the client
+ * has proved itself, and closes without a word when it does not.
+ */
+#ifndef BASE_RPC_HANDSHAKE_H
+#define BASE_RPC_HANDSHAKE_H
+
+#include "base/core/err.h"
+#include "base/core/slice.h"
+#include "base/rpc/security.h"
+
+struct stream;
+
+#define HANDSHAKE_HELLO_BYTES     44
+#define HANDSHAKE_NONCE_BYTES     32
+#define HANDSHAKE_PROOF_BYTES     32
+#define HANDSHAKE_CHALLENGE_BYTES 40
+#define HANDSHAKE_WELCOME_BYTES   40
+
+/* Why a client is refused. */
+#define HANDSHAKE_REFUSALS(X)                                                  \
+    X(PROTOCOL, "protocol") /* It speaks something else. */                    \
+    X(VERSION, "version")                                                      \
+    X(CLUSTER, "cluster")                                                      \
+    X(KIND, "kind")     /* Of security. */                                     \
+    X(PROOF, "proof")   /* Wrong key, or a certificate that is not ours. */    \
+    X(SILENT, "silent") /* It went away or took too long. */
+
+enum handshake_refusal {
+#define X(name, text) HANDSHAKE_##name,
+    HANDSHAKE_REFUSALS(X)
+#undef X
+    HANDSHAKE_REFUSAL_COUNT
+};
+
+const char *handshake_refusal_name(enum handshake_refusal r);
+
+/* A hello, decoded. */
+struct hello {
+    unsigned version_min;
+    unsigned version_max;
+    unsigned kind;
+    struct slice cluster; /* Both borrowed from the bytes decoded. */
+    struct slice principal;
+};
+
+/* Decode the fixed part of a hello: *@more is how many bytes follow it.
+ * ERR_CORRUPT. Pure; for fuzzing too. */
+MUST_CHECK int hello_decode(const char fixed[HANDSHAKE_HELLO_BYTES],
+                            struct hello *h,
+                            size_t *more,
+                            struct err *err);
+
+/* Prove ourselves over the new connection *@s, which may be replaced by an
+ * encrypted one over it. @sec may be NULL. On failure *@s is closed and NULL.
+ * Parks, until the fiber's deadline. Errors: ERR_DENIED (it says why, or could
+ * not prove itself), ERR_UNAVAILABLE (it hung up), ERR_UNSUPPORTED (version),
+ * those of the stream. */
+MUST_CHECK int handshake_connect(const struct rpc_security *sec,
+                                 const char *address,
+                                 struct stream **s,
+                                 struct err *err);
+
+/* Let the client at *@s prove itself; who it is goes to @principal. As above;
+ * *@why is set on failure. */
+MUST_CHECK int handshake_accept(const struct rpc_security *sec,
+                                struct stream **s,
+                                char principal[RPC_NAME_BYTES_MAX + 1],
+                                enum handshake_refusal *why,
+                                struct err *err);
+
+#endif /* BASE_RPC_HANDSHAKE_H */

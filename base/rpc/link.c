@@ -1,0 +1,312 @@
+/* One connection of a channel.
+ *
+ * The caller queues its request and parks; the reading fiber takes answers in
+ * whatever order they come, puts each where its caller wants it and wakes it. A
+ * caller that gives up tells the server so and forgets the call; an answer that
+ * is late then finds nobody and is dropped.
+ *
+ * Between answers the reading fiber looks, every ping_us, whether anything
+ * came: if not it pings, and after dead_us it takes the peer for dead.
+ */
+#include "base/rpc/link.h"
+
+#include "base/core/panic.h"
+#include "base/rpc/error_reply.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/stream.h"
+#include "base/runtime/world.h"
+
+struct link {
+    struct link_options options;
+    struct stream *stream; /* Owned. */
+    struct frame_reader reader;
+    struct frame_writer writer;
+    struct fiber *fiber;        /* Reads. */
+    struct hash_map calls;      /* Call id to struct link_call. */
+    struct link_call *receiver; /* Whose attachment is being read, and where */
+    struct rpc_sink *sink;      /* to; NULL: it is dropped. */
+    size_t caller_count;        /* Fibers inside link_call(). */
+    struct err lost;            /* Why it is lost; code 0: it is not. */
+    uint64_t bytes_seen;        /* Of the reader, at the last look. */
+    uint64_t silent_us;         /* Since when nothing came, in looks. */
+    uint64_t unused_us;         /* Since when nobody called. */
+    bool was_used;              /* Since the last look. */
+};
+
+static struct slice id_key(const uint64_t *id)
+{
+    return slice_make(id, sizeof(*id));
+}
+
+/* --- answers -----------------------------------------------------------------
+ */
+
+static void finish(struct link_call *k, int rc)
+{
+    k->rc = rc;
+    k->done = true;
+    fiber_wake(k->fiber);
+}
+
+/* Add @from to @to; without a copy where that was empty. @from is left with
+ * contents of no interest. */
+static void hand_over(struct buf *to, struct buf *from)
+{
+    struct buf old = *to;
+    if (old.len) {
+        buf_append_slice(to, buf_slice(from));
+    } else {
+        *to = *from;
+        *from = old;
+    }
+}
+
+static struct link_call *find(struct link *l, uint64_t call_id)
+{
+    union hash_value *v = hash_map_get(&l->calls, id_key(&call_id));
+    return v ? v->pointer : NULL;
+}
+
+/* Read the attachment of @f to where the call wants it. Its caller may give up
+ * meanwhile. */
+static int receive(struct link *l,
+                   struct frame *f,
+                   struct buf *attachment,
+                   struct err *err)
+{
+    struct link_call *k = find(l, f->call_id);
+    struct rpc_sink *into = k && f->status == 0 ? k->into : NULL;
+    bool fits = into && into->cap - into->len >= f->attachment.len;
+    int rc;
+    if (k && !k->into)
+        return frame_reader_attachment(&l->reader, f, attachment, err);
+    l->receiver = k;
+    l->sink = fits ? into : NULL;
+    rc = frame_reader_sink(&l->reader, f, &l->sink, err);
+    if (rc == 0 && into && !fits && l->receiver) {
+        hash_map_remove(&l->calls, id_key(&f->call_id), NULL);
+        finish(k, err_set(k->err, ERR_TOOBIG,
+                          "answer of %zu bytes, there is room for %zu",
+                          f->attachment.len, into->cap - into->len));
+    }
+    l->receiver = NULL;
+    l->sink = NULL;
+    return rc;
+}
+
+static void deliver(struct link *l,
+                    const struct frame *f,
+                    struct buf *body,
+                    struct buf *attachment)
+{
+    union hash_value v;
+    struct link_call *k;
+    if (!hash_map_remove(&l->calls, id_key(&f->call_id), &v))
+        return;
+    k = v.pointer;
+    if (f->status) {
+        finish(k, error_reply_get(f->body, f->status, k->err));
+        return;
+    }
+    hand_over(k->reply_body, body);
+    if (!k->into)
+        hand_over(k->reply_attachment, attachment);
+    finish(k, 0);
+}
+
+static void pong(struct link *l, const struct frame *f)
+{
+    frame_writer_post(
+        &l->writer, &(struct frame){.kind = FRAME_PONG, .call_id = f->call_id});
+}
+
+static int take_frame(struct link *l,
+                      struct frame *f,
+                      struct buf *body,
+                      struct buf *attachment,
+                      struct err *err)
+{
+    int rc = frame_reader_body(&l->reader, f, body, err);
+    if (rc == 0)
+        rc = receive(l, f, attachment, err);
+    if (rc)
+        return rc;
+    switch (f->kind) {
+    case FRAME_RESPONSE: deliver(l, f, body, attachment); return 0;
+    case FRAME_PING: pong(l, f); return 0;
+    case FRAME_PONG: return 0;
+    case FRAME_REQUEST:
+    case FRAME_CANCEL: break;
+    }
+    return err_set(err, ERR_CORRUPT, "frame: a request to a client");
+}
+
+/* --- signs of life -----------------------------------------------------------
+ */
+
+static void set_alarm(const struct link *l)
+{
+    uint64_t now = world_mono_ns(loop_world(loop_self()));
+    fiber_set_deadline(now + l->options.ping_us * 1000);
+}
+
+static int look(void *ctx, struct err *err)
+{
+    struct link *l = ctx;
+    bool came = l->reader.bytes_in != l->bytes_seen;
+    l->bytes_seen = l->reader.bytes_in;
+    l->silent_us = came ? 0 : l->silent_us + l->options.ping_us;
+    l->unused_us =
+        l->was_used || l->calls.count ? 0 : l->unused_us + l->options.ping_us;
+    l->was_used = false;
+    if (l->unused_us >= l->options.idle_us)
+        return err_set(err, ERR_CLOSED, "nobody used it");
+    if (l->silent_us >= l->options.dead_us)
+        return err_set(err, ERR_CLOSED, "no sign of life for %llu ms",
+                       (unsigned long long)l->silent_us / 1000);
+    if (!came)
+        frame_writer_post(&l->writer, &(struct frame){.kind = FRAME_PING});
+    set_alarm(l);
+    return 0;
+}
+
+/* --- the reading fiber
+ * -------------------------------------------------------- */
+
+static void lose(struct link *l, const char *why)
+{
+    size_t at = 0;
+    struct hash_slot *s;
+    err_set(&l->lost, ERR_UNAVAILABLE, "connection to %s lost: %s",
+            stream_peer(l->stream), why);
+    l->options.lost(l->options.ctx, &l->lost);
+    frame_writer_abandon(&l->writer);
+    while ((s = hash_map_next(&l->calls, &at))) {
+        struct link_call *k = s->value.pointer;
+        finish(k, err_copy(k->err, &l->lost));
+    }
+    hash_map_clear(&l->calls);
+}
+
+static void read_answers(struct link *l)
+{
+    struct buf body = BUF_INIT;
+    struct buf attachment = BUF_INIT;
+    struct frame f;
+    struct err err = ERR_INIT;
+    bool end = false;
+    int rc = 0;
+    set_alarm(l);
+    while (rc == 0 && !end) {
+        rc = frame_reader_header(&l->reader, &f, &end, &err);
+        if (rc == 0 && !end)
+            rc = take_frame(l, &f, &body, &attachment, &err);
+    }
+    fiber_set_deadline(0);
+    lose(l, rc ? err.text : "closed by the peer");
+    buf_close(&body);
+    buf_close(&attachment);
+}
+
+static void run_link(void *arg)
+{
+    struct link *l = arg;
+    struct link_options o = l->options;
+    uint64_t bytes_in;
+    uint64_t bytes_out;
+    read_answers(l);
+    while (l->caller_count)
+        fiber_park();
+    stream_close(l->stream);
+    frame_writer_stop(&l->writer);
+    bytes_in = l->reader.bytes_in;
+    bytes_out = l->writer.bytes_out;
+    frame_reader_close(&l->reader);
+    hash_map_close(&l->calls);
+    mem_free(l);
+    o.gone(o.ctx, bytes_in, bytes_out);
+}
+
+struct link *link_start(struct stream *s, const struct link_options *o)
+{
+    struct link *l = mem_zalloc(1, sizeof(*l));
+    l->options = *o;
+    l->stream = s;
+    /* Keys lie in the calls: each leaves the map before it goes. */
+    hash_map_init(&l->calls, HASH_KEYS_BORROWED);
+    frame_reader_init(&l->reader, s);
+    l->reader.idle = look;
+    l->reader.ctx = l;
+    frame_writer_start(&l->writer, s);
+    l->fiber = fiber_start(loop_self(), "rpc client", run_link, l);
+    fiber_detach(l->fiber);
+    return l;
+}
+
+void link_close(struct link *l)
+{
+    fiber_cancel(l->fiber);
+}
+
+/* --- calls
+ * --------------------------------------------------------------------- */
+
+/* The caller goes: nothing of its memory may be touched any more. */
+static void forget(struct link *l, struct link_call *k)
+{
+    bool unsent = k->item && frame_writer_disown(&l->writer, k->item);
+    hash_map_remove(&l->calls, id_key(&k->call_id), NULL);
+    if (l->receiver == k) {
+        l->receiver = NULL;
+        l->sink = NULL;
+    }
+    if (unsent)
+        k->queued = false;
+    else
+        frame_writer_post(&l->writer, &(struct frame){.kind = FRAME_CANCEL,
+                                                      .call_id = k->call_id});
+}
+
+/* Also waits until the request's slices are not needed: an answer may come
+ * before all of a request has been sent. */
+static int await(struct link *l, struct link_call *k)
+{
+    int rc = 0;
+    while (!k->done && rc == 0)
+        rc = fiber_park_checked(k->err);
+    if (k->done && k->item)
+        (void)frame_writer_disown(&l->writer, k->item);
+    if (k->done)
+        return k->rc;
+    forget(l, k);
+    return rc;
+}
+
+static int send(struct link *l, struct frame *f, struct link_call *k)
+{
+    struct frame_hold hold = {.handle = &k->item};
+    int rc = frame_writer_send(&l->writer, f, &hold, k->err);
+    if (rc && l->lost.code)
+        rc = err_copy(k->err, &l->lost);
+    return rc;
+}
+
+int link_call(struct link *l, struct frame *f, struct link_call *k)
+{
+    int rc;
+    k->fiber = fiber_self();
+    f->call_id = k->call_id;
+    l->caller_count++;
+    l->was_used = true;
+    rc = l->lost.code ? err_copy(k->err, &l->lost) : send(l, f, k);
+    if (rc == 0) {
+        k->queued = true;
+        hash_map_put(&l->calls, id_key(&k->call_id), NULL)->pointer = k;
+        rc = await(l, k);
+    }
+    l->caller_count--;
+    if (l->lost.code && l->caller_count == 0)
+        fiber_wake(l->fiber);
+    return rc;
+}

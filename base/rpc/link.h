@@ -1,0 +1,50 @@
+/* One connection of a channel: requests out, answers back to their callers.
+ * Private to base/rpc.
+ *
+ * A link lives from a finished handshake to its loss, and then as long as
+ * somebody is inside a call on it. One loop.
+ */
+#ifndef BASE_RPC_LINK_H
+#define BASE_RPC_LINK_H
+
+#include "base/core/hash_map.h"
+#include "base/rpc/frame_stream.h"
+#include "base/rpc/rpc.h"
+
+struct link;
+
+/* A call that waits for its answer: on the stack of its caller. */
+struct link_call {
+    uint64_t call_id;
+    struct fiber *fiber;
+    struct frame_item *item; /* The request, while its slices are needed. */
+    struct buf *reply_body;
+    struct buf *reply_attachment;
+    struct rpc_sink *into; /* NULL, or instead of reply_attachment. */
+    struct err *err;
+    int rc;
+    bool queued; /* The request may reach the server. */
+    bool done;
+};
+
+struct link_options {
+    uint64_t ping_us;
+    uint64_t dead_us;
+    uint64_t idle_us; /* Without calls for so long: closed. */
+    /* The link is lost (its reason in @why) and takes no more calls. */
+    void (*lost)(void *ctx, const struct err *why);
+    /* It is gone, with its memory. */
+    void (*gone)(void *ctx, uint64_t bytes_in, uint64_t bytes_out);
+    void *ctx;
+};
+
+/* Take over the connected @s. Owned by itself: see link_close(). */
+struct link *link_start(struct stream *s, const struct link_options *o);
+/* Lose it now; `gone` is called once its callers have left. */
+void link_close(struct link *l);
+
+/* Send @f, with @k->call_id, and wait for the answer. Parks. Errors: the
+ * answer's; ERR_UNAVAILABLE (lost), ERR_DEADLINE, ERR_CANCELLED. */
+MUST_CHECK int link_call(struct link *l, struct frame *f, struct link_call *k);
+
+#endif /* BASE_RPC_LINK_H */

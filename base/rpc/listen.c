@@ -1,0 +1,189 @@
+/* Accepting connections, counting them and those who are refused. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/rpc/channel.h"
+#include "base/rpc/security_internal.h"
+#include "base/rpc/serve.h"
+#include "base/rpc/vars.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/log.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/stream.h"
+#include "base/runtime/world.h"
+
+#define CALLS_MAX_DEFAULT       1024
+#define IN_BYTES_MAX_DEFAULT    ((size_t)64 << 20)
+#define CONNECTIONS_MAX_DEFAULT 4096
+#define IDLE_US_DEFAULT         UINT64_C(60000000)
+#define HANDSHAKE_US_DEFAULT    UINT64_C(5000000)
+/* Pause after accept failed for want of descriptors: others may close some. */
+#define ACCEPT_RETRY_US 50000
+#define COMPLAIN_US     UINT64_C(60000000)
+
+void serve_count(struct var *v, uint64_t by)
+{
+    if (v)
+        var_add(v, by);
+}
+
+void serve_complain(struct rpc_listener *l,
+                    const char *what,
+                    const char *peer,
+                    const char *why)
+{
+    const char *colon = strrchr(peer, ':');
+    size_t host_bytes = colon ? (size_t)(colon - peer) : strlen(peer);
+    struct buf key = BUF_INIT;
+    uint64_t held_back;
+    bool pass;
+    buf_append_str(&key, what);
+    buf_append(&key, peer, host_bytes);
+    pass = log_limiter_pass(l->limit, buf_slice(&key), &held_back);
+    buf_close(&key);
+    if (!pass)
+        return;
+    log_warn(rpc_server_world(l->server), "rpc",
+             "%s peer=%s why=\"%s\" held_back=%llu", what, peer, why,
+             (unsigned long long)held_back);
+}
+
+/* --- accepting ------------------------------------------------------------ */
+
+static void take(struct rpc_listener *l, struct stream *s)
+{
+    if (l->connection_count >= l->options.connections_max) {
+        serve_count(l->vars.too_many, 1);
+        serve_complain(l, "turned away", stream_peer(s),
+                       "too many connections");
+        stream_close(s);
+        return;
+    }
+    serve_connection(l, s);
+}
+
+static void run_accepting(void *arg)
+{
+    struct rpc_listener *l = arg;
+    int rc = 0;
+    while (rc == 0 || rc == ERR_IO) {
+        struct stream *s;
+        rc = stream_accept(l->listener, &s, NULL);
+        if (rc == 0)
+            take(l, s);
+        else if (rc == ERR_IO)
+            world_sleep_us(loop_world(loop_self()), ACCEPT_RETRY_US);
+    }
+}
+
+/* --- the listener ------------------------------------------------------------
+ */
+
+static void set_defaults(struct rpc_listen_options *o)
+{
+    if (o->calls_max == 0)
+        o->calls_max = CALLS_MAX_DEFAULT;
+    if (o->in_bytes_max == 0)
+        o->in_bytes_max = IN_BYTES_MAX_DEFAULT;
+    if (o->connections_max == 0)
+        o->connections_max = CONNECTIONS_MAX_DEFAULT;
+    if (o->idle_us == 0)
+        o->idle_us = IDLE_US_DEFAULT;
+    if (o->handshake_us == 0)
+        o->handshake_us = HANDSHAKE_US_DEFAULT;
+}
+
+static void open_vars(struct serve_vars *out, struct vars *v)
+{
+    if (!v)
+        return;
+    *out = (struct serve_vars){
+        .connections = vars_get(v, "rpc.server.connections"),
+        .too_many = vars_get(v, "rpc.server.turned_away"),
+        .calls = vars_get(v, "rpc.server.calls"),
+        .failed = vars_get(v, "rpc.server.failed"),
+        .unknown = vars_get(v, "rpc.server.unknown_methods"),
+        .bad_frames = vars_get(v, "rpc.server.bad_frames"),
+        .bytes_in = vars_get(v, "rpc.server.bytes_in"),
+        .bytes_out = vars_get(v, "rpc.server.bytes_out"),
+    };
+    for (int i = 0; i < HANDSHAKE_REFUSAL_COUNT; i++) {
+        char name[64];
+        snprintf(name, sizeof(name), "rpc.server.refused.%s",
+                 handshake_refusal_name((enum handshake_refusal)i));
+        out->refused[i] = vars_get(v, name);
+    }
+}
+
+/* Without security nobody but this machine may come. */
+static int check_address(const struct stream_listener *l,
+                         const struct rpc_security *s,
+                         struct err *err)
+{
+    if ((s && s->kind != RPC_SECURITY_NONE) || stream_listener_is_local(l))
+        return 0;
+    err_set(err, ERR_DENIED,
+            "listen on %s: without security only on this machine's own "
+            "addresses",
+            stream_listener_address(l));
+    err_hint(err, "set a cluster key or certificates, or listen on 127.0.0.1");
+    return ERR_DENIED;
+}
+
+int rpc_listen(struct rpc_server *server,
+               const char *address,
+               const struct rpc_listen_options *opts,
+               struct rpc_listener **out,
+               struct err *err)
+{
+    struct stream_listener *stream;
+    struct rpc_listener *l;
+    int rc = stream_listen(address, &stream, err);
+    *out = NULL;
+    if (rc)
+        return rc;
+    rc = check_address(stream, opts ? opts->security : NULL, err);
+    if (rc) {
+        stream_listener_close(stream);
+        return rc;
+    }
+    l = mem_zalloc(1, sizeof(*l));
+    l->server = server;
+    l->listener = stream;
+    if (opts)
+        l->options = *opts;
+    set_defaults(&l->options);
+    open_vars(&l->vars, l->options.vars);
+    l->limit = log_limiter_new(rpc_server_world(server), COMPLAIN_US);
+    l->accepting = fiber_start(loop_self(), "rpc accept", run_accepting, l);
+    *out = l;
+    return 0;
+}
+
+const char *rpc_listener_address(const struct rpc_listener *l)
+{
+    return stream_listener_address(l->listener);
+}
+
+void rpc_listener_print(const struct rpc_listener *l, struct buf *out)
+{
+    for (struct connection *c = l->connections; c; c = serve_next(c))
+        serve_print(c, out);
+}
+
+void rpc_listener_close(struct rpc_listener *l)
+{
+    if (!l)
+        return;
+    fiber_cancel(l->accepting);
+    fiber_join(l->accepting);
+    stream_listener_close(l->listener);
+    l->closer = fiber_self();
+    for (struct connection *c = l->connections; c; c = serve_next(c))
+        serve_cancel(c);
+    while (l->connections)
+        fiber_park();
+    log_limiter_free(l->limit);
+    mem_free(l);
+}

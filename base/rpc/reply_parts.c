@@ -1,0 +1,45 @@
+/* What handlers do with attachments, wherever the call came from. */
+#include "base/rpc/reply_parts.h"
+
+#include "base/core/panic.h"
+
+void rpc_reply_borrowed(struct rpc_call *call,
+                        const struct slice *parts,
+                        size_t count,
+                        void (*release)(void *ctx),
+                        void *ctx)
+{
+    struct rpc_reply_parts *p = call->reply_parts;
+    PRE(p->count == 0 && !p->release);
+    PRE(count <= RPC_PARTS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        p->parts[i] = parts[i];
+        p->bytes += parts[i].len;
+    }
+    p->count = count;
+    p->release = release;
+    p->ctx = ctx;
+}
+
+void reply_parts_release(struct rpc_reply_parts *p)
+{
+    void (*release)(void *ctx) = p->release;
+    p->release = NULL;
+    p->count = 0;
+    p->bytes = 0;
+    if (release)
+        release(p->ctx);
+}
+
+void rpc_take_attachment(struct rpc_call *call, struct buf *out)
+{
+    PRE(out->len == 0);
+    if (call->taken && call->taken->data == call->attachment.data) {
+        buf_close(out);
+        *out = *call->taken;
+        *call->taken = BUF_INIT;
+    } else {
+        buf_append_slice(out, call->attachment);
+    }
+    call->attachment = buf_slice(out);
+}

@@ -1,0 +1,18 @@
+/* Slices a handler lends for its answer. Private to base/rpc. */
+#ifndef BASE_RPC_REPLY_PARTS_H
+#define BASE_RPC_REPLY_PARTS_H
+
+#include "base/rpc/rpc.h"
+
+struct rpc_reply_parts {
+    struct slice parts[RPC_PARTS_MAX];
+    size_t count;
+    size_t bytes; /* Of all. */
+    void (*release)(void *ctx);
+    void *ctx;
+};
+
+/* Nobody needs them any more. Any number of times. */
+void reply_parts_release(struct rpc_reply_parts *p);
+
+#endif /* BASE_RPC_REPLY_PARTS_H */

@@ -1,0 +1,53 @@
+/* A server's connections: what the listener and they know of each other.
+ * Private to base/rpc.
+ */
+#ifndef BASE_RPC_SERVE_H
+#define BASE_RPC_SERVE_H
+
+#include "base/rpc/handshake.h"
+#include "base/rpc/remote.h"
+
+struct connection;
+struct log_limiter;
+struct stream;
+struct stream_listener;
+struct var;
+
+struct serve_vars {
+    struct var *connections; /* Accepted. */
+    struct var *refused[HANDSHAKE_REFUSAL_COUNT];
+    struct var *too_many; /* Connections turned away. */
+    struct var *calls;
+    struct var *failed;
+    struct var *unknown; /* Methods. */
+    struct var *bad_frames;
+    struct var *bytes_in;
+    struct var *bytes_out;
+};
+
+struct rpc_listener {
+    struct rpc_server *server; /* Borrowed. */
+    struct rpc_listen_options options;
+    struct stream_listener *listener; /* Owned. */
+    struct fiber *accepting;
+    struct connection *connections;
+    size_t connection_count;
+    struct fiber *closer;      /* Waits for the last connection to go. */
+    struct log_limiter *limit; /* One line per peer and reason a minute. */
+    struct serve_vars vars;    /* NULL ones: not counted. */
+};
+
+/* Serve the new connection @s in fibers of its own. */
+void serve_connection(struct rpc_listener *l, struct stream *s);
+void serve_cancel(struct connection *c);
+struct connection *serve_next(struct connection *c);
+void serve_print(const struct connection *c, struct buf *out);
+
+/* Log "what peer=@peer why=@why", once per peer and reason a minute. */
+void serve_complain(struct rpc_listener *l,
+                    const char *what,
+                    const char *peer,
+                    const char *why);
+void serve_count(struct var *v, uint64_t by); /* NULL is allowed. */
+
+#endif /* BASE_RPC_SERVE_H */

@@ -1,0 +1,44 @@
+/* TLS 1.3 over a stream, with certificates on both sides.
+ *
+ * A stream that was wrapped is used like any other (stream.h) and closes the
+ * one below it. OpenSSL sees only memory; all waiting is the stream's.
+ *
+ * Threads: a context is immutable and shared by all; a stream is its loop's.
+ */
+#ifndef BASE_RUNTIME_TLS_H
+#define BASE_RUNTIME_TLS_H
+
+#include <stddef.h>
+
+#include "base/core/err.h"
+#include "base/core/slice.h"
+
+struct stream;
+struct tls_context;
+
+/* PEM texts: our certificate with its chain, its key, the authority that signed
+ * the peers' certificates. *@out is owned. ERR_INVALID says which is wrong. */
+MUST_CHECK int tls_context_new(struct slice certificate,
+                               struct slice key,
+                               struct slice authority,
+                               struct tls_context **out,
+                               struct err *err);
+void tls_context_free(struct tls_context *c); /* NULL is allowed. */
+
+/* The first DNS name of our certificate, or its common name. Borrowed. */
+const char *tls_context_name(const struct tls_context *c);
+
+/* Shake hands over *@s as client or server and replace it by the encrypted
+ * stream; on failure *@s is closed and NULL. Both sides must show a certificate
+ * that the authority signed, that is for this side and in date by the world's
+ * clock. Parks. Errors: ERR_DENIED says what is wrong; those of the stream. */
+MUST_CHECK int
+tls_connect(const struct tls_context *c, struct stream **s, struct err *err);
+MUST_CHECK int
+tls_accept(const struct tls_context *c, struct stream **s, struct err *err);
+
+/* The first DNS name of the peer's certificate, or its common name; cut to
+ * @bytes. PRE: @s is such a stream. */
+void tls_peer_name(const struct stream *s, char *out, size_t bytes);
+
+#endif /* BASE_RUNTIME_TLS_H */
