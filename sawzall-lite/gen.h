@@ -181,6 +181,12 @@ void gen_store_var(struct gen *g, struct saw_decl *d, gen_reg from);
 /* Set the flag "defined" of a variable that has one. */
 void gen_set_defined(struct gen *g, struct saw_decl *d, bool defined);
 /* Is the variable in a register of this function? */
+/* The function around @f whose frame a call or closure of @f keeps: the nearest
+ * whose variables it uses. Frames in between may be gone when @f is called.
+ * PRE: it uses some. */
+const struct saw_function *gen_env_of(const struct saw_function *f);
+/* The frame of @owner, this function or one around it that it keeps. */
+void gen_frame(struct gen *g, const struct saw_function *owner, gen_reg to);
 bool gen_is_local(const struct gen *g, const struct saw_decl *d);
 
 void gen_store(struct gen *g, struct saw_expr *target, gen_reg value);

@@ -6,18 +6,11 @@ static struct saw_expr *arg(const struct saw_expr *e, size_t i)
     return e->u.call.args.at[i];
 }
 
-/* The frame around @f, into @to: what a call of @f or a closure of it holds. */
+/* The frame that @f keeps, into @to: what a call of @f or a closure of it
+ * holds. */
 static void environment(struct gen *g, const struct saw_function *f, gen_reg to)
 {
-    const struct saw_function *at = g->fn;
-
-    if (at == f->owner) {
-        gen_abc(g, SAW_OP_BASE, to, 0, 0);
-        return;
-    }
-    gen_abc(g, SAW_OP_MOVE, to, (uint32_t)at->params.count, 0);
-    for (at = at->owner; at != f->owner; at = at->owner)
-        gen_abc(g, SAW_OP_LOADUP, to, to, (uint32_t)at->params.count);
+    gen_frame(g, gen_env_of(f), to);
 }
 
 void gen_closure(struct gen *g, const struct saw_function *f, gen_reg to)

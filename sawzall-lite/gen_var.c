@@ -1,4 +1,5 @@
 /* Variables wherever they live; see gen.h. */
+#include "base/core/panic.h"
 #include "sawzall-lite/gen.h"
 
 bool gen_is_local(const struct gen *g, const struct saw_decl *d)
@@ -6,26 +7,43 @@ bool gen_is_local(const struct gen *g, const struct saw_decl *d)
     return !d->is_static && d->owner == g->fn;
 }
 
-/* Register that holds the frame of the function around @f in a frame of @f. */
+/* Register that holds the frame of gen_env_of(@f) in a frame of @f. */
 static gen_reg env_reg(const struct saw_function *f)
 {
     return (gen_reg)f->params.count;
 }
 
+const struct saw_function *gen_env_of(const struct saw_function *f)
+{
+    uint32_t level = f->context_level;
+
+    PRE(level > 0 && level < f->level);
+    for (f = f->owner; f->level != level; f = f->owner)
+        continue;
+    return f;
+}
+
 /* The frame of @owner, a function around this one, in a temporary. */
 static gen_reg frame_of(struct gen *g, const struct saw_function *owner)
 {
-    const struct saw_function *f = g->fn;
+    const struct saw_function *f = gen_env_of(g->fn);
     gen_reg t;
 
-    if (f->owner == owner)
-        return env_reg(f);
+    if (f == owner)
+        return env_reg(g->fn);
     t = gen_temp(g);
-    gen_abc(g, SAW_OP_MOVE, t, env_reg(f), 0);
-    for (f = f->owner; f->owner != owner; f = f->owner)
+    gen_abc(g, SAW_OP_MOVE, t, env_reg(g->fn), 0);
+    for (; f != owner; f = gen_env_of(f))
         gen_abc(g, SAW_OP_LOADUP, t, t, env_reg(f));
-    gen_abc(g, SAW_OP_LOADUP, t, t, env_reg(f));
     return t;
+}
+
+void gen_frame(struct gen *g, const struct saw_function *owner, gen_reg to)
+{
+    if (owner == g->fn)
+        gen_abc(g, SAW_OP_BASE, to, 0, 0);
+    else
+        gen_abc(g, SAW_OP_MOVE, to, frame_of(g, owner), 0);
 }
 
 static void
