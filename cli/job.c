@@ -13,6 +13,7 @@
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/job.h"
 #include "cli/progress.h"
 #include "cli/suggest.h"
 #include "cli/table_printer.h"
@@ -22,14 +23,6 @@
 
 /* Notes of a job printed before the rest is only counted. */
 #define NOTES_SHOWN_MAX 20
-
-/* Where jobs are remembered: beside the tables of the target. Owned. */
-static char *history_dir(const struct cli *cli)
-{
-    struct buf b = BUF_INIT;
-    buf_printf(&b, "%s/jobs", cli_directory(cli));
-    return buf_take(&b);
-}
 
 /* --- job run ----------------------------------------------------------- */
 
@@ -48,8 +41,14 @@ static const struct option run_options[] = {
     {"local", 0, NULL, "all tasks in this process, for debugging"},
     {"overwrite", 0, NULL, "replace an output that is there"},
     {"keep-work", 0, NULL, "leave the job's work files"},
-    {"no-skip", 0, NULL, "fail rather than skip a record that kills tasks"},
+    {"skip-max", 0, "N", "records and damaged places to skip at most (16)"},
+    {"no-skip", 0, NULL, "fail rather than skip any"},
     {"timeout", 0, "TIME", "end a task that reads no record for so long (10m)"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const struct option list_options[] = {
+    {"ended", 0, "N", "how many jobs that ended (10)"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -101,11 +100,15 @@ static int parse_sizes(struct job_command *c, struct err *err)
     struct err why = ERR_INIT;
     uint64_t workers = 0;
     uint64_t reducers = 0;
+    uint64_t skips = 0;
     int r = args_number(c->args, "workers", 1, 1024, &workers, err);
     if (!r)
         r = args_number(c->args, "reducers", 1, 4096, &reducers, err);
+    if (!r)
+        r = args_number(c->args, "skip-max", 1, UINT32_MAX, &skips, err);
     if (r)
         return r;
+    c->options.skips_max = (unsigned)skips;
     c->options.workers = (unsigned)workers;
     c->options.reducers = (unsigned)reducers;
     if (memory &&
@@ -267,6 +270,21 @@ static void add_report(struct sheet *s, const struct mr_report *r)
     sheet_addf(s, "%" PRId64, records_out(r));
 }
 
+/* "12 records skipped; ", or nothing. */
+static void put_skipped(struct buf *line, const struct mr_report *r)
+{
+    int64_t records = mr_report_counter(r, "map.records_skipped");
+    int64_t groups = mr_report_counter(r, "reduce.groups_skipped");
+    int64_t places = mr_report_counter(r, "map.damaged_places");
+    if (records + groups > 0) {
+        text_put_count(line, (uint64_t)(records + groups));
+        buf_append_str(line, " records skipped; ");
+    }
+    if (places > 0)
+        buf_printf(line, "%" PRId64 " damaged place%s passed over; ", places,
+                   places == 1 ? "" : "s");
+}
+
 /* One line for people on standard error: results go to the outputs. */
 static void print_report(const struct job_command *c, const struct mr_report *r)
 {
@@ -289,7 +307,9 @@ static void print_report(const struct job_command *c, const struct mr_report *r)
     text_put_count(&line, (uint64_t)mr_report_counter(r, "map.records"));
     buf_append_str(&line, " records in, ");
     text_put_count(&line, (uint64_t)records_out(r));
-    buf_printf(&line, " out; %u map and %u reduce tasks in ", r->map_tasks,
+    buf_append_str(&line, " out; ");
+    put_skipped(&line, r);
+    buf_printf(&line, "%u map and %u reduce tasks in ", r->map_tasks,
                r->reduce_tasks);
     text_put_duration(&line, r->elapsed_us);
     cli_remark(c->cli, "%s", buf_cstr(&line));
@@ -317,7 +337,7 @@ static int run_job(struct job_command *c, struct err *err)
     int r = open_store(c, err);
     if (r)
         return r;
-    c->history = history_dir(c->cli);
+    c->history = job_history_dir(c->cli);
     o->history_dir = c->history;
     o->world = c->cli->world;
     o->cancel = interrupt_watch();
@@ -426,143 +446,6 @@ run_catalogue(struct cli *cli, const struct args *args, struct err *err)
     return ERR_OK;
 }
 
-/* --- what was run ------------------------------------------------------ */
-
-static const struct sheet_column list_columns[] = {
-    {"job", SHEET_TEXT},     {"name", SHEET_TEXT},      {"state", SHEET_TEXT},
-    {"started", SHEET_TIME}, {"seconds", SHEET_NUMBER}, {"done", SHEET_NUMBER},
-    {"tasks", SHEET_NUMBER}, {"failed", SHEET_NUMBER},
-};
-
-static double seconds_of(struct cli *cli, const struct job_summary *j)
-{
-    uint64_t end = j->ended_us ? j->ended_us : world_now_us(cli->world);
-    return end > j->started_us ? (double)(end - j->started_us) / 1e6 : 0;
-}
-
-static void
-add_summary(struct cli *cli, struct sheet *s, const struct job_summary *j)
-{
-    sheet_add_str(s, j->id);
-    sheet_add_str(s, j->name);
-    sheet_add_str(s, job_state_name(j->state));
-    sheet_add_u64(s, j->started_us);
-    sheet_addf(s, "%.1f", seconds_of(cli, j));
-    sheet_add_u64(s, j->tasks_done);
-    sheet_add_u64(s, j->tasks_total);
-    sheet_add_u64(s, j->attempts_failed);
-}
-
-/* All jobs, or with @running only those that run. */
-static int list_jobs(struct cli *cli, bool running, struct err *err)
-{
-    char *dir = history_dir(cli);
-    struct job_summary *jobs;
-    struct sheet s;
-    size_t count;
-    int r = job_history_list(cli->world, dir, &jobs, &count, err);
-    mem_free(dir);
-    if (r)
-        return r;
-    sheet_init(&s, list_columns, ARRAY_LEN(list_columns));
-    for (size_t i = 0; i < count; i++)
-        if (!running || jobs[i].state == JOB_RUNNING)
-            add_summary(cli, &s, &jobs[i]);
-    sheet_print(&s, cli->format);
-    sheet_close(&s);
-    job_summaries_free(jobs, count);
-    return ERR_OK;
-}
-
-static int run_list(struct cli *cli, const struct args *args, struct err *err)
-{
-    (void)args;
-    return list_jobs(cli, true, err);
-}
-
-static int
-run_history(struct cli *cli, const struct args *args, struct err *err)
-{
-    (void)args;
-    return list_jobs(cli, false, err);
-}
-
-static int get_job(struct cli *cli,
-                   const struct args *args,
-                   struct job_summary **out,
-                   struct err *err)
-{
-    char *dir = history_dir(cli);
-    const char *id = args->word_count ? args->words[0] : "last";
-    int r = job_history_get(cli->world, dir, id, out, err);
-    if (r == ERR_NOTFOUND)
-        err_hint(err, "see: quarry job history");
-    mem_free(dir);
-    return r;
-}
-
-static void print_list_of(const char *title, char *const *lines, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        printf("%-9s %s\n", i ? "" : title, lines[i]);
-}
-
-static int run_status(struct cli *cli, const struct args *args, struct err *err)
-{
-    struct job_summary *j;
-    struct sheet s;
-    int r = get_job(cli, args, &j, err);
-    if (r)
-        return r;
-    sheet_init(&s, list_columns, ARRAY_LEN(list_columns));
-    add_summary(cli, &s, j);
-    sheet_print(&s, cli->format);
-    sheet_close(&s);
-    if (cli->format == FORMAT_TEXT) {
-        putchar('\n');
-        if (j->state == JOB_RUNNING)
-            printf("%-9s %s\n", "phase", j->phase);
-        print_list_of("input", j->inputs, j->input_count);
-        print_list_of("output", j->outputs, j->output_count);
-        print_list_of("note", j->notes, j->note_count);
-        if (j->error)
-            printf("%-9s %s\n", "error", j->error);
-    }
-    job_summaries_free(j, 1);
-    return ERR_OK;
-}
-
-static int
-run_counters(struct cli *cli, const struct args *args, struct err *err)
-{
-    static const struct sheet_column columns[] = {{"counter", SHEET_TEXT},
-                                                  {"value", SHEET_NUMBER}};
-    struct job_summary *j;
-    struct sheet s;
-    int r = get_job(cli, args, &j, err);
-    if (r)
-        return r;
-    sheet_init(&s, columns, ARRAY_LEN(columns));
-    for (size_t i = 0; i < j->counter_count; i++) {
-        sheet_add_str(&s, j->counters[i].name);
-        sheet_addf(&s, "%" PRId64, j->counters[i].value);
-    }
-    sheet_print(&s, cli->format);
-    sheet_close(&s);
-    job_summaries_free(j, 1);
-    return ERR_OK;
-}
-
-static int run_kill(struct cli *cli, const struct args *args, struct err *err)
-{
-    char *dir = history_dir(cli);
-    int r = job_history_kill(cli->world, dir, args->words[0], err);
-    if (r == ERR_NOTFOUND)
-        err_hint(err, "see: quarry job list");
-    mem_free(dir);
-    return r;
-}
-
 const struct command job_commands[] = {
     {.name = "job run",
      .arguments = "JOB --input SPEC… --output SPEC [OPTION…]",
@@ -589,34 +472,35 @@ const struct command job_commands[] = {
      .words_max = 1,
      .run = run_catalogue},
     {.name = "job list",
-     .arguments = "",
-     .summary = "List the jobs that run now",
-     .examples = "quarry job list",
-     .run = run_list},
+     .arguments = "[OPTION…]",
+     .summary = "List the jobs that run, and those that ended last",
+     .examples = "quarry job list --ended 0",
+     .options = {list_options},
+     .run = job_run_list},
     {.name = "job history",
      .arguments = "",
      .summary = "List all jobs that were run on this target",
      .examples = "quarry job history --format csv",
-     .run = run_history},
+     .run = job_run_history},
     {.name = "job status",
      .arguments = "[ID]",
      .summary = "Show one job: state, inputs, outputs, notes, error",
      .details = "ID may be the beginning of one; without it, the last job.",
      .examples = "quarry job status",
      .words_max = 1,
-     .run = run_status},
+     .run = job_run_status},
     {.name = "job counters",
      .arguments = "[ID]",
      .summary = "Show what a job counted",
      .examples = "quarry job counters last --format json",
      .words_max = 1,
-     .run = run_counters},
+     .run = job_run_counters},
     {.name = "job kill",
      .arguments = "ID",
      .summary = "Stop a job that runs",
      .examples = "quarry job kill 20260501-101500-1a2b",
      .words_min = 1,
      .words_max = 1,
-     .run = run_kill},
+     .run = job_run_kill},
     {.name = NULL},
 };

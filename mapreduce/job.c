@@ -166,6 +166,7 @@ int mr_run(const struct mr_options *opts,
     r->setup.opts = &o;
     r->setup.world = o.world;
     r->skips_left = o.skips_max;
+    r->skips_max = o.skips_max;
     r->started_ns = r->saved_ns = world_mono_ns(o.world);
     counters_init(&r->counters);
     code = run(r, err);

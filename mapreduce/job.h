@@ -138,9 +138,11 @@ struct mr_options {
     uint64_t timeout_us;   /* Kill an attempt that finishes no record for so
                               long; 0: 10 minutes. */
     unsigned attempts_max; /* Per task; 0: 4. */
-    unsigned skips_max;    /* Records that may be skipped because a job's code
-                              died on them, in the whole job; 0: 16. */
-    bool skip_none;        /* Skip no record: fail instead. */
+    unsigned skips_max;    /* What may be skipped in the whole job: records on
+                              which its code died, damaged places of record
+                              files and packed text; 0: 16. Archives may
+                              have any number. */
+    bool skip_none;        /* Skip nothing: fail instead. */
     bool in_process;       /* No processes: for debugging. Attempts run one
                               after the other in this one; no limits. */
     bool overwrite;        /* Replace existing outputs. */

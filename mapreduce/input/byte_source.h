@@ -23,6 +23,11 @@ MUST_CHECK int byte_source_read(struct byte_source *s,
                                 size_t len,
                                 size_t *got,
                                 struct err *err);
+/* After ERR_CORRUPT: go on with the next gzip member or zstd frame that
+ * unpacks, or the end. What comes next does not join what came before. *@bytes
+ * of the file were passed over. */
+MUST_CHECK int
+byte_source_resync(struct byte_source *s, uint64_t *bytes, struct err *err);
 /* Bytes of the file used so far. */
 uint64_t byte_source_offset(const struct byte_source *s);
 void byte_source_close(struct byte_source *s); /* NULL is allowed. */

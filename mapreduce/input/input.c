@@ -74,6 +74,8 @@ int input_open(const struct input_context *ctx,
 
 void input_reader_close(struct input_reader *r)
 {
-    if (r)
-        r->close(r);
+    if (!r)
+        return;
+    damage_close(&r->damage);
+    r->close(r);
 }

@@ -15,6 +15,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/err.h"
+#include "mapreduce/input/damage.h"
 #include "mapreduce/job.h"
 #include "mapreduce/mapreduce.h"
 
@@ -31,6 +32,7 @@ enum input_packing {
 struct input_split {
     unsigned input;             /* Index of the SPEC. */
     enum input_packing packing; /* Text only. */
+    bool unindexed;             /* A record file that lost its index. */
     char *path;                 /* File or table. Owned. */
     uint64_t begin;             /* Bytes of the file; rows use the two below. */
     uint64_t end;
@@ -68,7 +70,7 @@ struct input_context {
 };
 
 /* Append the splits of input @input to @splits. ERR_NOTFOUND: nothing matches;
- * ERR_CORRUPT: a record file without its index. */
+ * ERR_CORRUPT: no record file at all. */
 MUST_CHECK int input_plan(const struct input_context *ctx,
                           unsigned input,
                           struct input_splits *splits,
@@ -82,8 +84,8 @@ struct input_reader {
                 bool *more,
                 struct err *err);
     void (*close)(struct input_reader *r);
-    uint64_t bytes_done;   /* Of split.bytes, about. */
-    uint64_t damage_count; /* Places passed over, as the format allows. */
+    uint64_t bytes_done;  /* Of split.bytes, about. */
+    struct damage damage; /* Met so far, and passed over. */
 };
 
 /* Owned: input_reader_close(). @split and @ctx must outlive it. */

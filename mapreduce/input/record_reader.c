@@ -72,21 +72,27 @@ static int index_load(struct record_reader *r,
     return index_verify(r, err);
 }
 
+static int check_magic(struct record_reader *r, uint64_t *size, struct err *err)
+{
+    char magic[8];
+    int code = file_size(r->file, size, err);
+    if (code)
+        return code;
+    if (*size < 8)
+        return err_set(err, ERR_CORRUPT, "not a record file: too short");
+    code = read_exactly(r, 0, magic, sizeof(magic), err);
+    if (code == 0 && get_le64(magic) != RECORD_FILE_MAGIC)
+        code = err_set(err, ERR_CORRUPT, "not a record file");
+    return code;
+}
+
 static int load(struct record_reader *r, struct err *err)
 {
     char footer[RECORD_FILE_FOOTER_BYTES];
-    char magic[8];
     uint64_t size;
-    int code = file_size(r->file, &size, err);
+    int code = check_magic(r, &size, err);
     if (code)
         return code;
-    if (size < 8)
-        return err_set(err, ERR_CORRUPT, "not a record file: too short");
-    code = read_exactly(r, 0, magic, sizeof(magic), err);
-    if (code)
-        return code;
-    if (get_le64(magic) != RECORD_FILE_MAGIC)
-        return err_set(err, ERR_CORRUPT, "not a record file");
     if (size < 8 + RECORD_FILE_FOOTER_BYTES)
         return err_set(err, ERR_CORRUPT, "cut short: no footer");
     code = read_exactly(r, size - sizeof(footer), footer, sizeof(footer), err);
@@ -98,17 +104,23 @@ static int load(struct record_reader *r, struct err *err)
     return index_load(r, footer, size, err);
 }
 
-int record_reader_open(struct record_reader *r,
-                       struct world *w,
-                       const char *path,
-                       struct err *err)
+static int load_unindexed(struct record_reader *r, struct err *err)
+{
+    return check_magic(r, &r->data_end, err);
+}
+
+static int open_with(struct record_reader *r,
+                     struct world *w,
+                     const char *path,
+                     int (*load_it)(struct record_reader *r, struct err *err),
+                     struct err *err)
 {
     int code;
     *r = (struct record_reader){.path = mem_strdup(path)};
     packer_init(&r->packer, 0);
     code = file_open(w, path, FILE_READ, &r->file, err);
     if (code == 0) {
-        code = load(r, err);
+        code = load_it(r, err);
         if (code)
             err_wrap(err, "%s", path);
     }
@@ -117,6 +129,22 @@ int record_reader_open(struct record_reader *r,
     else
         record_reader_limit(r, 8, r->data_end);
     return code;
+}
+
+int record_reader_open(struct record_reader *r,
+                       struct world *w,
+                       const char *path,
+                       struct err *err)
+{
+    return open_with(r, w, path, load, err);
+}
+
+int record_reader_salvage(struct record_reader *r,
+                          struct world *w,
+                          const char *path,
+                          struct err *err)
+{
+    return open_with(r, w, path, load_unindexed, err);
 }
 
 void record_reader_close(struct record_reader *r)
@@ -139,6 +167,8 @@ void record_reader_limit(struct record_reader *r, uint64_t begin, uint64_t end)
                      (size_t)MIN_OF(end - begin, RECORD_READ_BYTES),
                      &r->packer);
     r->open = true;
+    r->limit = end;
+    r->block_records = 0;
 }
 
 int record_reader_next(struct record_reader *r,
@@ -147,11 +177,15 @@ int record_reader_next(struct record_reader *r,
                        bool *more,
                        struct err *err)
 {
+    uint64_t block = r->blocks.block_offset;
     int code = pair_reader_next(&r->blocks, more, err);
+    if (r->blocks.block_offset != block)
+        r->block_records = 0;
     if (code) {
         err_wrap(err, "%s", r->path);
         return code;
     }
+    r->block_records += *more;
     *key = pair_reader_key(&r->blocks);
     *value = pair_reader_value(&r->blocks);
     return 0;

@@ -23,7 +23,9 @@ struct record_reader {
     struct buf index; /* Its varints, without the footer. */
     uint32_t block_count;
     uint64_t record_count;
-    uint64_t data_end; /* Where the blocks end. */
+    uint64_t data_end;      /* Where the blocks end. */
+    uint64_t limit;         /* Where those to be read do. */
+    uint64_t block_records; /* Handed out of the present block. */
     bool open;
 };
 
@@ -33,6 +35,12 @@ MUST_CHECK int record_reader_open(struct record_reader *r,
                                   struct world *w,
                                   const char *path,
                                   struct err *err);
+/* Open a file whose index is lost or damaged: blocks are read one after the
+ * other, to the end of the file. ERR_CORRUPT: no record file at all. */
+MUST_CHECK int record_reader_salvage(struct record_reader *r,
+                                     struct world *w,
+                                     const char *path,
+                                     struct err *err);
 /* Also of a zeroed one, and after a failed open. */
 void record_reader_close(struct record_reader *r);
 
@@ -46,6 +54,14 @@ MUST_CHECK int record_reader_next(struct record_reader *r,
                                   struct slice *value,
                                   bool *more,
                                   struct err *err);
+
+/* After ERR_CORRUPT of record_reader_next(): go on with the next block that can
+ * be read, or the end. *@records were lost with it, as far as an index tells,
+ * and *@bytes of the file passed over. */
+MUST_CHECK int record_reader_resync(struct record_reader *r,
+                                    uint64_t *records,
+                                    uint64_t *bytes,
+                                    struct err *err);
 
 /* Walk the index: the next block's bytes and records. *@cursor is 0 at first;
  * false at the end. */

@@ -1,4 +1,5 @@
-/* Record files as input: splits are runs of whole blocks. */
+/* Record files as input: splits are runs of whole blocks. Blocks that can't be
+ * read are passed over; of a file without its index all are one split. */
 #include "base/core/panic.h"
 #include "mapreduce/input/input.h"
 #include "mapreduce/input/record_reader.h"
@@ -8,6 +9,26 @@ struct records_input {
     struct record_reader reader;
     uint64_t begin;
 };
+
+static int plan_unindexed(const struct input_context *ctx,
+                          unsigned input,
+                          const char *path,
+                          struct input_splits *splits,
+                          struct err *err)
+{
+    struct record_reader r;
+    struct input_split *s;
+    int code = record_reader_salvage(&r, ctx->world, path, err);
+    if (code)
+        return code;
+    s = input_splits_add(splits, input, path);
+    s->unindexed = true;
+    s->begin = 8;
+    s->end = r.data_end;
+    s->bytes = r.data_end;
+    record_reader_close(&r);
+    return 0;
+}
 
 int input_records_plan(const struct input_context *ctx,
                        unsigned input,
@@ -22,6 +43,8 @@ int input_records_plan(const struct input_context *ctx,
     size_t cursor = 0;
     struct input_split *s = NULL;
     int code = record_reader_open(&r, ctx->world, path, err);
+    if (code == ERR_CORRUPT)
+        return plan_unindexed(ctx, input, path, splits, err);
     if (code)
         return code;
     while (record_reader_block(&r, &cursor, &bytes, &records)) {
@@ -37,17 +60,44 @@ int input_records_plan(const struct input_context *ctx,
     return 0;
 }
 
+/* @why names the file and the block. */
+static int
+pass_over(struct records_input *r, const struct err *why, struct err *err)
+{
+    uint64_t records;
+    uint64_t bytes;
+    int code = record_reader_resync(&r->reader, &records, &bytes, err);
+    if (code)
+        return code;
+    if (records > 0)
+        damage_add(&r->base.damage, records, "%s; %llu records lost", why->text,
+                   (unsigned long long)records);
+    else
+        damage_add(&r->base.damage, 0, "%s; %llu bytes passed over", why->text,
+                   (unsigned long long)bytes);
+    return r->base.damage.places <= DAMAGE_PLACES_MAX ? 0 : err_copy(err, why);
+}
+
 static int records_next(struct input_reader *base,
                         struct mr_record *record,
                         bool *more,
                         struct err *err)
 {
     struct records_input *r = (struct records_input *)base;
-    int code =
-        record_reader_next(&r->reader, &record->key, &record->value, more, err);
-    record->offset = r->reader.blocks.block_offset;
-    base->bytes_done = record->offset - r->begin;
-    return code;
+    for (;;) {
+        struct err why = ERR_INIT;
+        int code = record_reader_next(&r->reader, &record->key, &record->value,
+                                      more, &why);
+        record->offset = r->reader.blocks.block_offset;
+        base->bytes_done = record->offset - r->begin;
+        if (code == 0)
+            return 0;
+        if (code != ERR_CORRUPT)
+            return err_copy(err, &why);
+        code = pass_over(r, &why, err);
+        if (code)
+            return code;
+    }
 }
 
 static void records_close(struct input_reader *base)
@@ -55,6 +105,29 @@ static void records_close(struct input_reader *base)
     struct records_input *r = (struct records_input *)base;
     record_reader_close(&r->reader);
     mem_free(r);
+}
+
+/* Open the file of @split; what is wrong with one that has no index is told. */
+static int open_file(struct records_input *r,
+                     const struct input_context *ctx,
+                     const struct input_split *split,
+                     struct err *err)
+{
+    struct err why = ERR_INIT;
+    int code = record_reader_open(&r->reader, ctx->world, split->path, &why);
+    if (code == ERR_CORRUPT && split->unindexed) {
+        damage_add(&r->base.damage, 0, "%s; its blocks are read without it",
+                   why.text);
+        return record_reader_salvage(&r->reader, ctx->world, split->path, err);
+    }
+    if (code)
+        return err_copy(err, &why);
+    if (split->unindexed || split->begin < 8 || split->begin > split->end ||
+        split->end > r->reader.data_end)
+        return err_set(err, ERR_CORRUPT, "%s: changed while the job ran",
+                       split->path);
+    record_reader_limit(&r->reader, split->begin, split->end);
+    return 0;
 }
 
 int input_records_open(const struct input_context *ctx,
@@ -68,16 +141,10 @@ int input_records_open(const struct input_context *ctx,
     r->base.next = records_next;
     r->base.close = records_close;
     r->begin = split->begin;
-    code = record_reader_open(&r->reader, ctx->world, split->path, err);
-    if (code == 0 && (split->begin < 8 || split->begin > split->end ||
-                      split->end > r->reader.data_end))
-        code = err_set(err, ERR_CORRUPT, "%s: changed while the job ran",
-                       split->path);
-    if (code) {
-        records_close(&r->base);
-        return code;
-    }
-    record_reader_limit(&r->reader, split->begin, split->end);
-    *out = &r->base;
-    return 0;
+    code = open_file(r, ctx, split, err);
+    if (code)
+        input_reader_close(&r->base);
+    else
+        *out = &r->base;
+    return code;
 }

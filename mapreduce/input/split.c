@@ -33,6 +33,7 @@ void input_split_encode(const struct input_split *s, struct buf *out)
 {
     buf_put_varint(out, s->input);
     buf_put_varint(out, (uint64_t)s->packing);
+    buf_put_u8(out, s->unindexed);
     buf_put_lslice(out, slice_str(s->path));
     buf_put_varint(out, s->begin);
     buf_put_varint(out, s->end);
@@ -51,6 +52,7 @@ void input_split_decode(struct input_split *s, struct cursor *in)
         in->bad = true;
     else
         s->packing = (enum input_packing)packing;
+    s->unindexed = cursor_u8(in) != 0;
     path = cursor_lslice(in);
     s->path = mem_strndup(path.data, path.len);
     s->begin = cursor_varint(in);

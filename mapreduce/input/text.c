@@ -1,5 +1,8 @@
 /* Lines of text. A line belongs to the split in which it begins, so a split
- * that starts inside the file first drops what is left of the line before. */
+ * that starts inside the file first drops what is left of the line before.
+ *
+ * Where a packed file is damaged, the line that breaks off there and the one in
+ * whose middle it may go on are dropped: half a line is no record. */
 #include <string.h>
 
 #include "base/core/panic.h"
@@ -23,6 +26,7 @@ struct text_reader {
     uint64_t split_begin;
     uint64_t split_end; /* Lines from here on belong to the next split. */
     bool ended;         /* The source has. */
+    bool torn;          /* What comes next may begin inside a line. */
 };
 
 int input_text_plan(const struct input_context *ctx,
@@ -52,6 +56,41 @@ int input_text_plan(const struct input_context *ctx,
     return 0;
 }
 
+/* Pass over damage of the packing, which @why names. */
+static int
+pass_over(struct text_reader *r, const struct err *why, struct err *err)
+{
+    uint64_t bytes = 0;
+    int code = byte_source_resync(r->source, &bytes, err);
+    if (code)
+        return code;
+    damage_add(&r->base.damage, r->filled > 0, "%s; %llu bytes passed over",
+               why->text, (unsigned long long)bytes);
+    r->offset += r->filled;
+    r->filled = 0;
+    r->torn = true;
+    return r->base.damage.places <= DAMAGE_PLACES_MAX ? 0 : err_copy(err, why);
+}
+
+/* Bytes from the source behind those that are there. PRE: begin is 0, and no
+ * line ends in what is there. */
+static int text_read(struct text_reader *r, size_t *got, struct err *err)
+{
+    for (;;) {
+        struct err why = ERR_INIT;
+        int code = byte_source_read(r->source, r->buf + r->filled,
+                                    TEXT_READ_BYTES, got, &why);
+        if (code == 0)
+            return 0;
+        *got = 0;
+        if (code != ERR_CORRUPT)
+            return err_copy(err, &why);
+        code = pass_over(r, &why, err);
+        if (code)
+            return code;
+    }
+}
+
 /* Read more behind what is there, making room as needed. */
 static int text_fill(struct text_reader *r, struct err *err)
 {
@@ -71,8 +110,7 @@ static int text_fill(struct text_reader *r, struct err *err)
         r->cap = 2 * r->cap;
         r->buf = mem_realloc(r->buf, r->cap);
     }
-    code = byte_source_read(r->source, r->buf + r->filled, TEXT_READ_BYTES,
-                            &got, err);
+    code = text_read(r, &got, err);
     r->filled += got;
     r->ended = got == 0;
     r->base.bytes_done = byte_source_offset(r->source) - r->split_begin;
@@ -87,16 +125,42 @@ static int line_end(struct text_reader *r, size_t *end, struct err *err)
         const char *start = r->buf + r->begin + seen;
         size_t left = r->filled - r->begin - seen;
         const char *nl = left ? memchr(start, '\n', left) : NULL;
+        uint64_t places;
         int code;
         if (nl || r->ended) {
             *end = nl ? (size_t)(nl - r->buf) + 1 : r->filled;
             return 0;
         }
         seen = r->filled - r->begin;
+        places = r->base.damage.places;
         code = text_fill(r, err);
         if (code)
             return code;
+        if (r->base.damage.places != places)
+            seen = 0;
     }
+}
+
+static int drop_line(struct text_reader *r, struct err *err)
+{
+    size_t end = 0;
+    int code = line_end(r, &end, err);
+    r->offset += end - r->begin;
+    r->begin = end;
+    return code;
+}
+
+/* As line_end(), past what is left of a line that damage tore. */
+static int whole_line_end(struct text_reader *r, size_t *end, struct err *err)
+{
+    int code = line_end(r, end, err);
+    while (code == 0 && r->torn) {
+        r->torn = false;
+        code = drop_line(r, err);
+        if (code == 0)
+            code = line_end(r, end, err);
+    }
+    return code;
 }
 
 static int text_next(struct input_reader *base,
@@ -111,7 +175,7 @@ static int text_next(struct input_reader *base,
     *more = false;
     if (r->offset >= r->split_end)
         return 0;
-    code = line_end(r, &end, err);
+    code = whole_line_end(r, &end, err);
     if (code || end == r->begin)
         return code;
     len = end - r->begin;
@@ -139,14 +203,7 @@ static void text_close(struct input_reader *base)
  * whether the split's first byte begins one. */
 static int drop_partial_line(struct text_reader *r, struct err *err)
 {
-    size_t end = 0;
-    int code;
-    if (r->offset == 0)
-        return 0;
-    code = line_end(r, &end, err);
-    r->offset += end - r->begin;
-    r->begin = end;
-    return code;
+    return r->offset == 0 ? 0 : drop_line(r, err);
 }
 
 int input_text_open(const struct input_context *ctx,
@@ -171,7 +228,7 @@ int input_text_open(const struct input_context *ctx,
     if (code == 0)
         code = drop_partial_line(r, err);
     if (code)
-        text_close(&r->base);
+        input_reader_close(&r->base);
     else
         *out = &r->base;
     return code;

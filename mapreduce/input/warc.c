@@ -1,5 +1,5 @@
 /* Web archives as input: a file is one split, since members can be found only
- * by reading. Damage is passed over and counted, as the reader reports it. */
+ * by reading. Damage is passed over and told, as the reader reports it. */
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "mapreduce/input/input.h"
@@ -8,7 +8,8 @@
 struct warc_input {
     struct input_reader base;
     struct file *file;
-    uint64_t offset; /* Of the next byte to read. */
+    const char *path; /* Borrowed from the split. */
+    uint64_t offset;  /* Of the next byte to read. */
     struct warc_reader *reader;
 };
 
@@ -25,10 +26,9 @@ static void
 warc_damage(void *ctx, uint64_t offset, const char *reason, bool lost)
 {
     struct warc_input *r = ctx;
-    (void)offset;
-    (void)reason;
     if (lost)
-        r->base.damage_count++;
+        damage_add(&r->base.damage, 0, "%s: byte %llu: %s", r->path,
+                   (unsigned long long)offset, reason);
 }
 
 static int warc_next(struct input_reader *base,
@@ -76,6 +76,8 @@ int input_warc_open(const struct input_context *ctx,
     }
     r->base.next = warc_next;
     r->base.close = warc_close;
+    r->base.damage.expected = true;
+    r->path = split->path;
     r->reader = warc_reader_new(&o);
     *out = &r->base;
     return 0;

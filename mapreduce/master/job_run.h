@@ -32,6 +32,7 @@ struct job_run {
     size_t spill_count;
     struct counters counters;
     unsigned skips_left;
+    unsigned skips_max;
     struct job_summary summary; /* What goes into the history. */
     struct mr_progress progress;
     uint64_t started_ns; /* Monotonic. */

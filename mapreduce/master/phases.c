@@ -216,6 +216,29 @@ static void outcome_of(const struct phase *p,
     o->number = STATUS_GET(s, number);
 }
 
+/* Places of damage that @e's attempt passed over: told, and against the number
+ * of skips unless the format is expected to have them. */
+static int
+accept_damage(struct job_run *r, const struct damage *d, struct err *err)
+{
+    struct cursor texts = cursor_make(buf_slice(&d->texts));
+    struct slice text = cursor_lslice(&texts);
+    if (d->places == 0)
+        return 0;
+    if (!d->expected && d->places > r->skips_left) {
+        err_set(err, ERR_CORRUPT, "%.*s", SLICE_ARG(text));
+        err_hint(err, "the job met more damage than the %u places it may skip",
+                 r->skips_max);
+        return ERR_CORRUPT;
+    }
+    if (!d->expected)
+        r->skips_left -= (unsigned)d->places;
+    r->progress.records_skipped += (unsigned)d->places;
+    for (; text.len > 0; text = cursor_lslice(&texts))
+        job_note(r, "skipped %.*s", SLICE_ARG(text));
+    return 0;
+}
+
 static int accept(struct phase *p,
                   const struct running *at,
                   const struct attempt_event *e,
@@ -227,7 +250,9 @@ static int accept(struct phase *p,
     struct buf prefix = BUF_INIT;
     bool writes = p->kind == TASK_REDUCE || p->kind == TASK_WHOLE ||
                   (p->kind == TASK_MAP && !r->host->traits.has_reduce);
-    int code = 0;
+    int code = accept_damage(r, &e->report.damage, err);
+    if (code)
+        return code;
     counters_merge(&r->counters, &e->report.counters);
     if (p->kind == TASK_SAMPLE)
         buf_append_slice(&r->sample, buf_slice(&e->report.sample));

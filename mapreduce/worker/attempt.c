@@ -1,6 +1,7 @@
 /* Running the code of a job over a split or a partition. */
 #include "mapreduce/worker/attempt.h"
 
+#include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "bigtable/client/quarry.h"
 #include "mapreduce/output/output.h"
@@ -160,6 +161,21 @@ static bool sampled_enough(const struct attempt *a,
                               left_before - a->task.sample_left > part);
 }
 
+/* What the reader passed over is the job's to accept, unless nothing may be. */
+static int
+take_damage(struct attempt *a, const struct damage *d, struct err *err)
+{
+    struct cursor texts = cursor_make(buf_slice(&d->texts));
+    struct slice first = cursor_lslice(&texts);
+    if (a->setup->opts->skip_none)
+        return err_set(err, ERR_CORRUPT, "%.*s", SLICE_ARG(first));
+    mr_count(&a->task, "map.damaged_places", (int64_t)d->places);
+    if (d->records > 0)
+        mr_count(&a->task, "map.records_skipped", (int64_t)d->records);
+    damage_merge(&a->report->damage, d);
+    return 0;
+}
+
 static int map_records(struct attempt *a,
                        struct input_reader *r,
                        unsigned input,
@@ -182,8 +198,8 @@ static int map_records(struct attempt *a,
         STATUS_SET(a->task.status, bytes, r->bytes_done);
     }
     mr_count(&a->task, "map.records", (int64_t)number);
-    if (r->damage_count > 0)
-        mr_count(&a->task, "map.damaged_places", (int64_t)r->damage_count);
+    if (r->damage.places > 0 && a->spec->kind != TASK_SAMPLE && code == 0)
+        code = take_damage(a, &r->damage, err);
     return code;
 }
 

@@ -184,6 +184,7 @@ void task_report_close(struct task_report *r)
     counters_close(&r->counters);
     buf_close(&r->sides);
     buf_close(&r->sample);
+    damage_close(&r->damage);
 }
 
 void task_report_encode(const struct task_report *r, struct buf *out)
@@ -196,6 +197,10 @@ void task_report_encode(const struct task_report *r, struct buf *out)
     counters_encode(&r->counters, out);
     buf_put_lslice(out, buf_slice(&r->sides));
     buf_put_lslice(out, buf_slice(&r->sample));
+    buf_put_varint(out, r->damage.places);
+    buf_put_varint(out, r->damage.records);
+    buf_put_u8(out, r->damage.expected);
+    buf_put_lslice(out, buf_slice(&r->damage.texts));
     seal(out, from);
 }
 
@@ -222,6 +227,10 @@ int task_report_decode(struct task_report *r,
     counters_decode(&r->counters, &in);
     buf_append_slice(&r->sides, cursor_lslice(&in));
     buf_append_slice(&r->sample, cursor_lslice(&in));
+    r->damage.places = cursor_varint(&in);
+    r->damage.records = cursor_varint(&in);
+    r->damage.expected = cursor_u8(&in) != 0;
+    buf_append_slice(&r->damage.texts, cursor_lslice(&in));
     if (in.bad || cursor_left(&in) > 0)
         return err_set(err, ERR_CORRUPT, "malformed report");
     return 0;

@@ -65,8 +65,9 @@ struct task_report {
     struct err err;
     bool spilled; /* A map task left a spill. */
     struct counters counters;
-    struct buf sides;  /* output_set_encode_sides(). */
-    struct buf sample; /* Keys, as lslices. */
+    struct buf sides;     /* output_set_encode_sides(). */
+    struct buf sample;    /* Keys, as lslices. */
+    struct damage damage; /* Of its splits. */
 };
 
 void task_report_init(struct task_report *r);

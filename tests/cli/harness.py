@@ -89,6 +89,20 @@ class CliTest(unittest.TestCase):
         self.assertTrue(last.startswith("quarry: "), message)
         return last
 
+    def start(self, *args):
+        """Start a command that the test ends; nobody reads what it says."""
+        return subprocess.Popen([QUARRY, *args], cwd=self.dir, env=self.env,
+                                stdin=subprocess.DEVNULL,
+                                stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL)
+
+    def wait_for(self, condition, seconds=30):
+        """Until @condition() holds."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+
     def json(self, *args, stdin=None):
         """The objects that a command prints with --format json."""
         text = self.ok(*args, "--format", "json", stdin=stdin)

@@ -1,6 +1,7 @@
 """job run, catalogue, history, status, counters: from text and tables, built
 in, as commands and as Sawzall programs."""
 
+import gzip
 import os
 
 from harness import CliTest, main
@@ -57,7 +58,58 @@ class Jobs(CliTest):
                     for c in self.json("job", "counters", job["job"])}
         self.assertEqual(counters["map.records"], 1)
         self.assertIn("file:in", self.ok("job", "status"))
-        self.assertEqual(self.json("job", "list"), [])
+        listed, = self.json("job", "list")
+        self.assertEqual((listed["job"], listed["state"]),
+                         (job["job"], "succeeded"))
+        self.assertEqual(self.json("job", "list", "--ended", "0"), [])
+
+    def test_list_shows_what_ended_last(self):
+        """Of many jobs the list shows the newest ten, with their states."""
+        self.write("in", "x y\n")
+        for i in range(11):
+            self.ok("job", "run", "word_count", "-i", "file:in", "-o",
+                    "file:out%d" % i, "--local")
+        self.run_quarry("job", "run", "--mapper", "exit 3", "-i", "file:in",
+                        "-o", "file:bad")
+        listed = self.json("job", "list")
+        self.assertEqual([j["state"] for j in listed],
+                         ["succeeded"] * 9 + ["failed"])
+        self.assertEqual(len(self.json("job", "history")), 12)
+        self.assertEqual([j["job"] for j in listed],
+                         [j["job"] for j in self.json("job", "history")][2:])
+
+    def test_running_job_is_listed(self):
+        """A job at work is in the list as running, whatever has ended."""
+        self.write("in", "x\n")
+        job = self.start("job", "run", "--mapper", "sleep 30", "-i", "file:in",
+                         "-o", "file:out")
+        try:
+            self.wait_for(lambda: [j["state"] for j in self.json(
+                "job", "list", "--ended", "0")] == ["running"])
+            one, = self.json("job", "list")
+            self.ok("job", "kill", one["job"])
+            self.assertEqual(job.wait(timeout=20), 1)
+        finally:
+            job.kill()
+            job.wait()
+        self.assertEqual([j["state"] for j in self.json("job", "list")],
+                         ["killed"])
+
+    def test_damaged_input(self):
+        """What cannot be read of a packed file is skipped, named and counted,
+        or ends the job with --no-skip."""
+        parts = [gzip.compress(b"word%d\n" % i * 50) for i in range(4)]
+        self.write("in.gz", parts[0] + parts[1][:25] + parts[2] + parts[3])
+        done = self.run_quarry("job", "run", "word_count", "-i", "file:in.gz",
+                               "-o", "file:out")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"in.gz: near offset", done.stderr)
+        self.assertIn(b"1 damaged place passed over", done.stderr)
+        for line in ("word0\t50", "word2\t49", "word3\t50"):
+            self.assertIn(line, self.result("out"))
+        self.assertIn("in.gz: near offset", self.fails(
+            1, "job", "run", "word_count", "-i", "file:in.gz", "-o",
+            "file:out2", "--no-skip"))
 
     def test_catalogue(self):
         """Every job of the catalogue explains itself."""

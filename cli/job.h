@@ -1,0 +1,26 @@
+/* Between job.c, which runs jobs, and job_history.c, which tells of them. */
+#ifndef CLI_JOB_H
+#define CLI_JOB_H
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+
+struct args;
+struct cli;
+
+/* Where jobs are remembered: beside the tables of the target. Owned. */
+char *job_history_dir(const struct cli *cli);
+
+/* The commands; each parks only as it reads the history's files. */
+MUST_CHECK int
+job_run_list(struct cli *cli, const struct args *args, struct err *err);
+MUST_CHECK int
+job_run_history(struct cli *cli, const struct args *args, struct err *err);
+MUST_CHECK int
+job_run_status(struct cli *cli, const struct args *args, struct err *err);
+MUST_CHECK int
+job_run_counters(struct cli *cli, const struct args *args, struct err *err);
+MUST_CHECK int
+job_run_kill(struct cli *cli, const struct args *args, struct err *err);
+
+#endif /* CLI_JOB_H */

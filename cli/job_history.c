@@ -1,0 +1,163 @@
+/* quarry job list, history, status, counters, kill: what was run and runs. */
+#include "mapreduce/job_history.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "cli/cli.h"
+#include "cli/command.h"
+#include "cli/job.h"
+#include "cli/table_printer.h"
+
+/* Ended jobs in a list that nobody asked to be longer. */
+#define ENDED_SHOWN 10
+
+char *job_history_dir(const struct cli *cli)
+{
+    struct buf b = BUF_INIT;
+    buf_printf(&b, "%s/jobs", cli_directory(cli));
+    return buf_take(&b);
+}
+
+static const struct sheet_column list_columns[] = {
+    {"job", SHEET_TEXT},     {"name", SHEET_TEXT},      {"state", SHEET_TEXT},
+    {"started", SHEET_TIME}, {"seconds", SHEET_NUMBER}, {"done", SHEET_NUMBER},
+    {"tasks", SHEET_NUMBER}, {"failed", SHEET_NUMBER},
+};
+
+static double seconds_of(struct cli *cli, const struct job_summary *j)
+{
+    uint64_t end = j->ended_us ? j->ended_us : world_now_us(cli->world);
+    return end > j->started_us ? (double)(end - j->started_us) / 1e6 : 0;
+}
+
+static void
+add_summary(struct cli *cli, struct sheet *s, const struct job_summary *j)
+{
+    sheet_add_str(s, j->id);
+    sheet_add_str(s, j->name);
+    sheet_add_str(s, job_state_name(j->state));
+    sheet_add_u64(s, j->started_us);
+    sheet_addf(s, "%.1f", seconds_of(cli, j));
+    sheet_add_u64(s, j->tasks_done);
+    sheet_add_u64(s, j->tasks_total);
+    sheet_add_u64(s, j->attempts_failed);
+}
+
+/* The jobs that run and the newest of the others, up to @ended_max of them. */
+static int list_jobs(struct cli *cli, size_t ended_max, struct err *err)
+{
+    char *dir = job_history_dir(cli);
+    struct job_summary *jobs;
+    struct sheet s;
+    size_t count;
+    size_t ended = 0;
+    int r = job_history_list(cli->world, dir, &jobs, &count, err);
+    mem_free(dir);
+    if (r)
+        return r;
+    for (size_t i = 0; i < count; i++)
+        ended += jobs[i].state != JOB_RUNNING;
+    sheet_init(&s, list_columns, ARRAY_LEN(list_columns));
+    for (size_t i = 0; i < count; i++) {
+        if (jobs[i].state == JOB_RUNNING || ended <= ended_max)
+            add_summary(cli, &s, &jobs[i]);
+        ended -= jobs[i].state != JOB_RUNNING;
+    }
+    sheet_print(&s, cli->format);
+    sheet_close(&s);
+    job_summaries_free(jobs, count);
+    return ERR_OK;
+}
+
+int job_run_list(struct cli *cli, const struct args *args, struct err *err)
+{
+    uint64_t ended_max = ENDED_SHOWN;
+    int r = args_number(args, "ended", 0, UINT32_MAX, &ended_max, err);
+    return r ? r : list_jobs(cli, (size_t)ended_max, err);
+}
+
+int job_run_history(struct cli *cli, const struct args *args, struct err *err)
+{
+    (void)args;
+    return list_jobs(cli, SIZE_MAX, err);
+}
+
+static int get_job(struct cli *cli,
+                   const struct args *args,
+                   struct job_summary **out,
+                   struct err *err)
+{
+    char *dir = job_history_dir(cli);
+    const char *id = args->word_count ? args->words[0] : "last";
+    int r = job_history_get(cli->world, dir, id, out, err);
+    if (r == ERR_NOTFOUND)
+        err_hint(err, "see: quarry job history");
+    mem_free(dir);
+    return r;
+}
+
+static void print_list_of(const char *title, char *const *lines, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        printf("%-9s %s\n", i ? "" : title, lines[i]);
+}
+
+int job_run_status(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct job_summary *j;
+    struct sheet s;
+    int r = get_job(cli, args, &j, err);
+    if (r)
+        return r;
+    sheet_init(&s, list_columns, ARRAY_LEN(list_columns));
+    add_summary(cli, &s, j);
+    sheet_print(&s, cli->format);
+    sheet_close(&s);
+    if (cli->format == FORMAT_TEXT) {
+        putchar('\n');
+        if (j->state == JOB_RUNNING)
+            printf("%-9s %s\n", "phase", j->phase);
+        print_list_of("input", j->inputs, j->input_count);
+        print_list_of("output", j->outputs, j->output_count);
+        print_list_of("note", j->notes, j->note_count);
+        if (j->error)
+            printf("%-9s %s\n", "error", j->error);
+    }
+    job_summaries_free(j, 1);
+    return ERR_OK;
+}
+
+int job_run_counters(struct cli *cli, const struct args *args, struct err *err)
+{
+    static const struct sheet_column columns[] = {{"counter", SHEET_TEXT},
+                                                  {"value", SHEET_NUMBER}};
+    struct job_summary *j;
+    struct sheet s;
+    int r = get_job(cli, args, &j, err);
+    if (r)
+        return r;
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    for (size_t i = 0; i < j->counter_count; i++) {
+        sheet_add_str(&s, j->counters[i].name);
+        sheet_addf(&s, "%" PRId64, j->counters[i].value);
+    }
+    sheet_print(&s, cli->format);
+    sheet_close(&s);
+    job_summaries_free(j, 1);
+    return ERR_OK;
+}
+
+int job_run_kill(struct cli *cli, const struct args *args, struct err *err)
+{
+    char *dir = job_history_dir(cli);
+    int r = job_history_kill(cli->world, dir, args->words[0], err);
+    if (r == ERR_NOTFOUND)
+        err_hint(err, "see: quarry job list");
+    mem_free(dir);
+    return r;
+}
