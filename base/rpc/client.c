@@ -128,11 +128,12 @@ static void back_off(struct client *c, int rc, const struct err *err)
     c->failure_count++;
     c->retry_ns = world_mono_ns(world_of(c)) + us * 1000;
     /* Whoever calls is told that nothing was done. */
-    err_set(&c->failure,
-            rc == ERR_DEADLINE || rc == ERR_CLOSED || rc == ERR_IO
-                ? ERR_UNAVAILABLE
-                : rc,
-            "%s", rc == ERR_DEADLINE ? "no connection in time" : err->text);
+    err_copy(&c->failure, err);
+    if (rc == ERR_DEADLINE)
+        err_set(&c->failure, ERR_UNAVAILABLE, "%s: no connection in time",
+                c->address);
+    else if (rc == ERR_CLOSED || rc == ERR_IO || rc == ERR_CANCELLED)
+        c->failure.code = ERR_UNAVAILABLE;
     count(c->vars.connect_failures, 1);
 }
 
@@ -146,6 +147,7 @@ static void keep(struct client *c, struct stream *s)
                              .ctx = c};
     c->link_count++;
     c->link = link_start(s, &o);
+    c->failure.code = 0;
     c->failure_count = 0;
     c->retry_ns = 0;
     count(c->vars.connects, 1);

@@ -155,8 +155,7 @@ static int handle(struct connection *c,
     int rc;
     call_span_serve(&span, c->listener->options.trace, world_of(c), &caller,
                     &context);
-    if (context.trace_id)
-        fiber_set_context(&context);
+    fiber_set_context(&context); /* Unsampled too: its calls are no roots. */
     fiber_set_deadline(call->deadline_mono_ns);
     rc = fiber_check(err);
     if (rc == 0)

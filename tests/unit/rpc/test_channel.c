@@ -1,0 +1,557 @@
+/* A channel finds its server again, fails fast while it is away, notices the
+ * dead, and tells what was surely not done; attachments travel from where they
+ * lie to where they are wanted, whoever gives up meanwhile. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/rand.h"
+#include "base/rpc/call_trace.h"
+#include "base/rpc/remote.h"
+#include "base/rpc/vars.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/sim_cluster.h"
+#include "base/runtime/sim_nemesis.h"
+#include "base/runtime/sync.h"
+#include "tests/lib/check_main.h"
+
+enum {
+    ECHO = 1,
+    LEND = 2,
+    TAKE = 3,
+    SLOW = 4,
+    RELAY = 5,
+    ADD = 6,
+    SECOND = 1000000,
+    BLOB = 300000
+};
+
+/* --- Fixture ------------------------------------------------------------ */
+
+static struct sim_cluster *cluster;
+static struct world *server_machine;
+static struct world *relay_machine;
+static int released;
+static int lent;
+static uint64_t added; /* Calls of ADD executed. */
+static struct vars *vars;
+static struct call_trace *trace;
+static char blob[BLOB];
+
+static struct world *here(void)
+{
+    return loop_world(loop_self());
+}
+
+static int echo(void *ctx, struct rpc_call *call, struct err *err)
+{
+    (void)ctx;
+    (void)err;
+    buf_append_slice(call->reply_body, call->body);
+    buf_append_slice(call->reply_attachment, call->attachment);
+    return 0;
+}
+
+static void release(void *ctx)
+{
+    (void)ctx;
+    released++;
+}
+
+/* Answers with the blob in three pieces, behind a written word. */
+static int lend(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct slice parts[3] = {
+        {blob, 100}, {blob + 100, 0}, {blob + 100, BLOB - 100}};
+    (void)ctx;
+    lent++;
+    buf_append_str(call->reply_attachment, "blob:");
+    rpc_reply_borrowed(call, parts, 3, release, NULL);
+    if (slice_eq_str(call->body, "fail"))
+        return err_set(err, ERR_BUSY, "no");
+    return 0;
+}
+
+static int take(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct buf own = BUF_INIT;
+    (void)ctx;
+    (void)err;
+    rpc_take_attachment(call, &own);
+    ck_assert_uint_eq(own.len, call->attachment.len);
+    ck_assert_ptr_eq(own.data, call->attachment.data);
+    buf_printf(call->reply_body, "%zu", own.len);
+    buf_close(&own);
+    return 0;
+}
+
+static int slow(void *ctx, struct rpc_call *call, struct err *err)
+{
+    (void)ctx;
+    (void)call;
+    world_sleep_us(here(), 2 * SECOND);
+    return fiber_check(err);
+}
+
+static int add_one(void *ctx, struct rpc_call *call, struct err *err)
+{
+    (void)ctx;
+    (void)call;
+    (void)err;
+    added++;
+    return 0;
+}
+
+/* Calls ECHO of the server machine. */
+static int relay(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct rpc_channel *c = rpc_channel_new(
+        "server:1", &(struct rpc_channel_options){.trace = ctx});
+    int rc = rpc_call(c, ECHO, NULL, call->body, SLICE_EMPTY, call->reply_body,
+                      NULL, err);
+    rpc_channel_free(c);
+    return rc;
+}
+
+static const struct rpc_method methods[] = {
+    {ECHO, "echo", echo}, {LEND, "lend", lend},    {TAKE, "take", take},
+    {SLOW, "slow", slow}, {RELAY, "relay", relay}, {ADD, "add", add_one},
+};
+
+static void serve(void *arg)
+{
+    struct rpc_server *s = rpc_server_new(here());
+    struct rpc_listen_options o = {
+        .vars = vars, .trace = trace, .idle_us = 4 * SECOND};
+    struct rpc_listener *l;
+    (void)arg;
+    rpc_server_add(s, methods, 6, trace);
+    if (rpc_listen(s, ":1", &o, &l, NULL) == 0) {
+        while (fiber_check(NULL) == 0)
+            if (fiber_park_checked(NULL))
+                break;
+        rpc_listener_close(l);
+    }
+    rpc_server_free(s);
+}
+
+static void run(uint64_t seed, task_fn scenario)
+{
+    struct rand_gen r;
+    struct sim_options o = {.network_us = 300};
+    rand_init(&r, seed);
+    for (size_t i = 0; i < BLOB; i++)
+        blob[i] = (char)rand_u64(&r);
+    released = 0;
+    lent = 0;
+    added = 0;
+    cluster = sim_cluster_new(seed);
+    vars = vars_new();
+    trace = NULL;
+    server_machine = sim_machine_new(cluster, "server", &o);
+    relay_machine = sim_machine_new(cluster, "relay", &o);
+    sim_cluster_run(cluster, scenario, NULL);
+    sim_cluster_free(cluster);
+    call_trace_free(trace);
+    vars_free(vars);
+}
+
+static void everywhere(task_fn scenario)
+{
+    for (uint64_t seed = 1; seed <= 8; seed++)
+        run(seed, scenario);
+}
+
+static void boot(void)
+{
+    sim_boot(server_machine, serve, NULL);
+    world_sleep_us(here(), 1000);
+}
+
+static void crash(enum sim_crash how)
+{
+    sim_crash(server_machine, how);
+    sim_await_end(server_machine);
+}
+
+static int ask(struct rpc_channel *c, uint64_t timeout_us, struct err *err)
+{
+    struct rpc_call_options o = {.timeout_us = timeout_us};
+    return rpc_call(c, ECHO, &o, SLICE_LIT("?"), SLICE_EMPTY, NULL, NULL, err);
+}
+
+static uint64_t now_us(void)
+{
+    return sim_cluster_now_us(cluster);
+}
+
+/* --- Reconnecting --------------------------------------------------------- */
+
+static void comes_back(void *arg)
+{
+    struct err err = ERR_INIT;
+    struct rpc_channel *c = rpc_channel_new(
+        "server:1", &(struct rpc_channel_options){.vars = vars});
+    uint64_t from;
+    int tries = 0;
+    (void)arg;
+    ck_assert_int_eq(ask(c, SECOND, &err),
+                     ERR_UNAVAILABLE); /* Not there yet. */
+    boot();
+    world_sleep_us(here(), SECOND / 10);
+    ck_assert_msg(ask(c, SECOND, &err) == 0, "%s", err.text);
+    ck_assert(rpc_channel_is_up(c));
+    crash(SIM_CRASH_KILL);
+    world_sleep_us(here(), SECOND / 10);
+    ck_assert(!rpc_channel_is_up(c));
+    /* While it is down calls fail, most of them at once. */
+    from = now_us();
+    for (int i = 0; i < 1000; i++) {
+        ck_assert_int_eq(ask(c, SECOND, &err), ERR_UNAVAILABLE);
+        world_sleep_us(here(), 10000);
+    }
+    ck_assert_uint_lt(now_us() - from, 13 * SECOND);
+    ck_assert_uint_lt(
+        var_read(vars_get(vars, "rpc.client.server:1.connect_failures")), 40);
+    boot();
+    from = now_us();
+    while (ask(c, SECOND, &err) && tries++ < 1000)
+        world_sleep_us(here(), 10000);
+    ck_assert_uint_lt(now_us() - from, 4 * SECOND);
+    ck_assert_uint_eq(var_read(vars_get(vars, "rpc.client.server:1.connects")),
+                      2);
+    ck_assert_uint_eq(var_read(vars_get(vars, "rpc.client.server:1.lost")), 1);
+    rpc_channel_free(c);
+}
+
+/* A server may come late, go and come back: calls fail at once meanwhile, tries
+ * are few, and soon after its return calls succeed. */
+START_TEST(test_reconnects)
+{
+    everywhere(comes_back);
+}
+
+END_TEST
+
+static int waiting_rc;
+static uint64_t waiting_us;
+
+static void ask_slow(void *arg)
+{
+    struct err err = ERR_INIT;
+    uint64_t from = now_us();
+    waiting_rc =
+        rpc_call(arg, SLOW, NULL, SLICE_EMPTY, SLICE_EMPTY, NULL, NULL, &err);
+    waiting_us = now_us() - from;
+}
+
+static void goes_silent(void *arg)
+{
+    struct err err = ERR_INIT;
+    struct rpc_channel *c = rpc_channel_new("server:1", NULL);
+    struct fiber *f;
+    (void)arg;
+    boot();
+    ck_assert_int_eq(ask(c, SECOND, &err), 0);
+    /* An idle connection stays up through silence: both sides ping. */
+    world_sleep_us(here(), 30 * SECOND);
+    ck_assert(rpc_channel_is_up(c));
+    f = fiber_start(loop_self(), "slow", ask_slow, c);
+    world_sleep_us(here(), SECOND);
+    sim_pause(server_machine);
+    fiber_join(f);
+    ck_assert_int_eq(waiting_rc, ERR_UNAVAILABLE);
+    ck_assert_uint_gt(waiting_us, 7 * SECOND);
+    ck_assert_uint_lt(waiting_us, 14 * SECOND);
+    sim_resume(server_machine);
+    world_sleep_us(here(), 3 * SECOND);
+    ck_assert_int_eq(ask(c, SECOND, &err), 0);
+    /* Nobody calls for long: the connection is let go, and comes back. */
+    world_sleep_us(here(), 90 * SECOND);
+    ck_assert(!rpc_channel_is_up(c));
+    ck_assert_int_eq(ask(c, SECOND, &err), 0);
+    rpc_channel_free(c);
+}
+
+/* A peer that says nothing is taken for dead in time, one that only idles is
+ * not. */
+START_TEST(test_silence)
+{
+    everywhere(goes_silent);
+}
+
+END_TEST
+
+static int connections(void)
+{
+    return (int)var_read(vars_get(vars, "rpc.server.connections"));
+}
+
+static void client_main(void *arg)
+{
+    struct rpc_channel *c = rpc_channel_new("server:1", NULL);
+    (void)arg;
+    while (fiber_check(NULL) == 0) {
+        (void)!ask(c, SECOND, NULL);
+        world_sleep_us(here(), SECOND / 10);
+    }
+    rpc_channel_free(c);
+}
+
+static void dead_client(void *arg)
+{
+    struct err err = ERR_INIT;
+    struct rpc_channel *c = rpc_channel_new("server:1", NULL);
+    (void)arg;
+    boot();
+    sim_boot(relay_machine, client_main, NULL);
+    world_sleep_us(here(), SECOND);
+    ck_assert_int_eq(connections(), 1);
+    sim_crash(relay_machine, SIM_CRASH_POWER);
+    sim_await_end(relay_machine);
+    world_sleep_us(here(), 20 * SECOND);
+    /* Its connection is gone: stopping the server waits for nobody. */
+    ck_assert_int_eq(ask(c, SECOND, &err), 0);
+    rpc_channel_free(c);
+    sim_stop(server_machine);
+}
+
+/* A client without power does not keep its connection for ever. */
+START_TEST(test_dead_client)
+{
+    everywhere(dead_client);
+}
+
+END_TEST
+
+/* --- What was not done -----------------------------------------------------
+ */
+
+static bool counting;
+static uint64_t certain; /* Calls that were surely not executed, */
+static uint64_t done;    /* those answered, */
+static uint64_t unknown; /* and the rest. */
+
+static void add_on(void *arg)
+{
+    struct rpc_channel *c = rpc_channel_new("server:1", NULL);
+    (void)arg;
+    while (counting) {
+        bool sent = true;
+        struct rpc_call_options o = {.timeout_us = SECOND / 2, .sent = &sent};
+        int rc =
+            rpc_call(c, ADD, &o, SLICE_EMPTY, SLICE_EMPTY, NULL, NULL, NULL);
+        done += rc == 0;
+        unknown += rc && sent;
+        certain += rc && !sent;
+        world_sleep_us(here(), 5000);
+    }
+    rpc_channel_free(c);
+}
+
+static void what_was_done(void *arg)
+{
+    struct nemesis_options o = {.seed = sim_cluster_now_us(cluster),
+                                .machines = &server_machine,
+                                .machine_count = 1,
+                                .down_max = 1,
+                                .pause_us = SECOND / 2,
+                                .fault_us = SECOND,
+                                .duration_us = 60 * SECOND};
+    struct fiber *f[3];
+    (void)arg;
+    counting = true;
+    certain = 0;
+    done = 0;
+    unknown = 0;
+    boot();
+    for (int i = 0; i < 3; i++)
+        f[i] = fiber_start(loop_self(), "adder", add_on, NULL);
+    nemesis_run(cluster, &o, NULL);
+    counting = false;
+    for (int i = 0; i < 3; i++)
+        fiber_join(f[i]);
+    ck_assert_uint_gt(done, 1000);
+    ck_assert_uint_gt(unknown, 0);
+    ck_assert_uint_gt(certain, 0);
+    ck_assert_uint_ge(added, done);
+    ck_assert_uint_le(added, done + unknown);
+}
+
+/* Under every fault: what is answered was executed, what was not sent was not.
+ */
+START_TEST(test_outcomes_under_faults)
+{
+    everywhere(what_was_done);
+}
+
+END_TEST
+
+/* --- Attachments -------------------------------------------------------------
+ */
+
+static void attachments(void *arg)
+{
+    struct err err = ERR_INIT;
+    struct rpc_channel *c = rpc_channel_new("server:1", NULL);
+    struct slice parts[2] = {{blob, 1000}, {blob + 1000, BLOB - 1000}};
+    char *room = calloc(1, BLOB + 5);
+    struct rpc_sink sink = {.data = room, .cap = BLOB + 5};
+    struct rpc_call_options o = {.parts = parts, .part_count = 2};
+    struct buf body = BUF_INIT;
+    struct buf attachment = BUF_INIT;
+    (void)arg;
+    boot();
+    /* In parts, echoed whole. */
+    ck_assert_int_eq(rpc_call(c, ECHO, &o, SLICE_EMPTY, SLICE_LIT("head"), NULL,
+                              &attachment, &err),
+                     0);
+    ck_assert_uint_eq(attachment.len, BLOB + 4);
+    ck_assert_mem_eq(attachment.data, "head", 4);
+    ck_assert_mem_eq(attachment.data + 4, blob, BLOB);
+    ck_assert_int_eq(
+        rpc_call(c, TAKE, &o, SLICE_EMPTY, SLICE_EMPTY, &body, NULL, &err), 0);
+    ck_assert_str_eq(buf_cstr(&body), "300000");
+    /* Lent by the handler, straight into our memory. */
+    o = (struct rpc_call_options){.into = &sink};
+    ck_assert_int_eq(
+        rpc_call(c, LEND, &o, SLICE_EMPTY, SLICE_EMPTY, NULL, NULL, &err), 0);
+    ck_assert_uint_eq(sink.len, BLOB + 5);
+    ck_assert_mem_eq(room, "blob:", 5);
+    ck_assert_mem_eq(room + 5, blob, BLOB);
+    /* Too little room, a failure, and an answer that nobody wants. */
+    sink = (struct rpc_sink){.data = room, .cap = 1000};
+    ck_assert_int_eq(
+        rpc_call(c, LEND, &o, SLICE_EMPTY, SLICE_EMPTY, NULL, NULL, &err),
+        ERR_TOOBIG);
+    ck_assert_uint_eq(sink.len, 0);
+    ck_assert_int_eq(
+        rpc_call(c, LEND, &o, SLICE_LIT("fail"), SLICE_EMPTY, NULL, NULL, &err),
+        ERR_BUSY);
+    ck_assert_int_eq(
+        rpc_call(c, LEND, NULL, SLICE_EMPTY, SLICE_EMPTY, NULL, NULL, &err), 0);
+    world_sleep_us(here(), SECOND);
+    ck_assert_int_eq(released, lent);
+    rpc_channel_free(c);
+    buf_close(&body);
+    buf_close(&attachment);
+    free(room);
+}
+
+/* Attachments in parts, lent ones and ones with a place to go arrive byte for
+ * byte, and what was lent is released once. */
+START_TEST(test_attachments)
+{
+    everywhere(attachments);
+}
+
+END_TEST
+
+/* Calls with deadlines that cut them at any moment, over memory that is gone
+ * (ASan watches) the moment they return. */
+static void cut_short(void *arg)
+{
+    struct rand_gen *r = arg;
+    struct rpc_channel *c = rpc_channel_new("server:1", NULL);
+    for (int i = 0; i < 60; i++) {
+        char *mine = malloc(BLOB);
+        char *room = malloc(BLOB + 5);
+        struct rpc_sink sink = {.data = room, .cap = BLOB + 5};
+        struct slice part = slice_make(mine, BLOB);
+        struct rpc_call_options o = {.timeout_us = 1 + rand_below(r, 4000),
+                                     .parts = &part,
+                                     .part_count = 1,
+                                     .into = &sink};
+        bool is_echo = rand_one_in(r, 2);
+        memcpy(mine, blob, BLOB);
+        if (rpc_call(c, is_echo ? ECHO : LEND, &o, SLICE_EMPTY, SLICE_EMPTY,
+                     NULL, NULL, NULL) == 0)
+            ck_assert_mem_eq(room + (is_echo ? 0 : 5), blob, BLOB);
+        free(mine);
+        free(room);
+    }
+    rpc_channel_free(c);
+}
+
+static void cut_all(void *arg)
+{
+    struct rand_gen r;
+    struct fiber *f[4];
+    struct sim_link slow_line = {.bytes_per_s = 400000000, .jitter_us = 500};
+    (void)arg;
+    rand_init(&r, sim_cluster_trace_hash(cluster));
+    boot();
+    sim_set_link(cluster, NULL, NULL, &slow_line);
+    for (int i = 0; i < 4; i++)
+        f[i] = fiber_start(loop_self(), "cutter", cut_short, &r);
+    for (int i = 0; i < 4; i++)
+        fiber_join(f[i]);
+    world_sleep_us(here(), 5 * SECOND);
+    ck_assert_int_eq(released, lent);
+}
+
+/* A caller that gives up takes its memory with it, mid-frame too. */
+START_TEST(test_giving_up_with_attachments)
+{
+    everywhere(cut_all);
+}
+
+END_TEST
+
+/* --- Traces
+ * -------------------------------------------------------------------- */
+
+static void traced(void *arg)
+{
+    struct err err = ERR_INIT;
+    struct rpc_channel *c;
+    struct buf b = BUF_INIT;
+    unsigned lines = 0;
+    (void)arg;
+    trace = call_trace_new(here(), 100, 2);
+    c = rpc_channel_new("relay:1",
+                        &(struct rpc_channel_options){.trace = trace});
+    boot();
+    sim_boot(relay_machine, serve, NULL);
+    world_sleep_us(here(), 1000);
+    ck_assert_int_eq(
+        rpc_call(c, RELAY, NULL, SLICE_LIT("x"), SLICE_EMPTY, NULL, NULL, &err),
+        0);
+    ck_assert_int_eq(
+        rpc_call(c, RELAY, NULL, SLICE_LIT("y"), SLICE_EMPTY, NULL, NULL, &err),
+        0); /* Not this one's turn. */
+    world_sleep_us(here(), SECOND);
+    call_trace_print(trace, 0, &b);
+    for (const char *p = buf_cstr(&b); (p = strchr(p, '\n')); p++)
+        lines++;
+    ck_assert_uint_eq(lines, 4);
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&b), " client 5 relay:1 "));
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&b), " client 1 server:1 "));
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&b), " server 5 director:"));
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&b), " server 1 relay:"));
+    /* One tree: all lines begin with the same trace id. */
+    for (const char *p = strchr(b.data, '\n'); p && p[1];
+         p = strchr(p + 1, '\n'))
+        ck_assert_mem_eq(p + 1, b.data, 16);
+    rpc_channel_free(c);
+    buf_close(&b);
+}
+
+/* A sampled call's tree is found on every machine it went through. */
+START_TEST(test_traces)
+{
+    run(1, traced);
+}
+
+END_TEST
+
+TEST_MAIN("channel",
+          test_reconnects,
+          test_silence,
+          test_dead_client,
+          test_outcomes_under_faults,
+          test_attachments,
+          test_giving_up_with_attachments,
+          test_traces)
