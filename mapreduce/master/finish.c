@@ -5,6 +5,7 @@
 #include "mapreduce/master/job_run.h"
 #include "mapreduce/output/commit.h"
 #include "mapreduce/output/dirs.h"
+#include "mapreduce/output/leftovers.h"
 
 /* Tables first: applying changes again changes nothing, so that a job that is
  * interrupted here and run again ends in the same state; a renamed directory
@@ -53,6 +54,18 @@ static void remove_tree(struct job_run *r, const char *path)
         job_note(r, "left behind: %s", err.text);
 }
 
+/* Those that are still there are kept on purpose. */
+static void give_up_directories(struct job_run *r)
+{
+    size_t count = r->setup.output_count;
+    for (size_t i = 0; r->locks && i <= count; i++)
+        if (r->locks[i])
+            leftovers_keep(r->setup.world,
+                           i < count ? r->setup.staging[i] : r->setup.work_dir,
+                           r->locks[i]);
+    mem_free(r->locks);
+}
+
 void job_cleanup(struct job_run *r)
 {
     if (r->host)
@@ -65,6 +78,7 @@ void job_cleanup(struct job_run *r)
             remove_tree(r, r->setup.staging[i]);
         remove_tree(r, r->dir_is_temporary ? r->job_dir : r->setup.work_dir);
     }
+    give_up_directories(r);
     input_splits_close(&r->splits);
     buf_close(&r->sample);
     mem_free(r->cuts);

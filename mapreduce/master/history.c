@@ -271,6 +271,16 @@ static int load(struct world *w,
     return code;
 }
 
+/* Ids of jobs that began in one second are in no order. */
+static int by_start(const void *a, const void *b)
+{
+    const struct job_summary *x = a;
+    const struct job_summary *y = b;
+    if (x->started_us != y->started_us)
+        return x->started_us < y->started_us ? -1 : 1;
+    return strcmp(x->id, y->id);
+}
+
 int job_history_list(struct world *w,
                      const char *history_dir,
                      struct job_summary **jobs,
@@ -297,6 +307,8 @@ int job_history_list(struct world *w,
             summary_close(s);
     }
     world_names_free(names, name_count);
+    if (*count > 1)
+        qsort(*jobs, *count, sizeof(**jobs), by_start);
     return 0;
 }
 

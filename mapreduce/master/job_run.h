@@ -10,6 +10,7 @@
 #include "mapreduce/task.h"
 #include "mapreduce/worker/host.h"
 
+struct file_lock;
 struct quarry;
 
 struct job_run {
@@ -19,6 +20,8 @@ struct job_run {
     char *job_dir;           /* Of the history. */
     bool dir_is_temporary;
     bool staging_made;
+    struct file_lock **locks; /* Of the staging directories, then of the work
+                                 directory; NULL: not held. Owned. */
     struct attempt_host *host;
     struct quarry *store; /* NULL: no tables. */
     struct quarry *own_store;

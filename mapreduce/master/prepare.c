@@ -12,6 +12,7 @@
 #include "mapreduce/master/job_run.h"
 #include "mapreduce/output/commit.h"
 #include "mapreduce/output/dirs.h"
+#include "mapreduce/output/leftovers.h"
 
 /* About what one reducer should get of the input. */
 #define BYTES_PER_REDUCER ((uint64_t)256 << 20)
@@ -260,12 +261,42 @@ static int open_store(struct job_run *r, struct err *err)
     return code;
 }
 
+/* What dead jobs left where this one is to write. */
+static void remove_leftovers(struct job_run *r)
+{
+    struct buf removed = BUF_INIT;
+    struct slice rest;
+    for (size_t i = 0; i < r->setup.output_count; i++)
+        if (r->setup.outputs[i].kind != MR_SPEC_TABLE)
+            leftovers_remove_staging(r->setup.world, r->setup.outputs[i].path,
+                                     &removed);
+    if (!r->dir_is_temporary)
+        leftovers_remove_work(r->setup.world, r->opts->history_dir, &removed);
+    rest = buf_slice(&removed);
+    while (rest.len > 0) {
+        size_t n = slice_find_byte(rest, '\n');
+        job_note(r, "removed %.*s, which a job that died had left", (int)n,
+                 rest.data);
+        rest = slice_sub(rest, MIN_OF(n + 1, rest.len), rest.len);
+    }
+    buf_close(&removed);
+}
+
 static int make_directories(struct job_run *r, struct err *err)
 {
-    int code = dirs_make(r->setup.world, r->setup.work_dir, err);
+    struct world *w = r->setup.world;
+    size_t count = r->setup.output_count;
+    int code;
+    r->locks = mem_zalloc(count + 1, sizeof(struct file_lock *));
     r->staging_made = true;
-    for (size_t i = 0; i < r->setup.output_count && code == 0; i++)
-        code = dirs_make(r->setup.world, r->setup.staging[i], err);
+    code = leftovers_make(w, r->setup.work_dir, &r->locks[count], err);
+    for (size_t i = 0; i < count && code == 0; i++) {
+        const char *staging = r->setup.staging[i];
+        if (r->setup.outputs[i].kind == MR_SPEC_TABLE)
+            code = dirs_make(w, staging, err);
+        else
+            code = leftovers_make(w, staging, &r->locks[i], err);
+    }
     return code;
 }
 
@@ -302,7 +333,9 @@ static unsigned choose_reducers(const struct job_run *r)
 
 int job_plan(struct job_run *r, struct err *err)
 {
-    int code = make_directories(r, err);
+    int code;
+    remove_leftovers(r);
+    code = make_directories(r, err);
     if (code == 0)
         code = open_store(r, err);
     if (code == 0)

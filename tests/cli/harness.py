@@ -114,6 +114,9 @@ class CliTest(unittest.TestCase):
             options += ["--family", family]
         self.ok("table", "create", name, *options)
 
+    def dirs_below(self, name):
+        return [base for base, _, _ in os.walk(self.path(name))]
+
     def files_below(self, name):
         return sorted(os.path.join(base, f)
                       for base, _, names in os.walk(self.path(name))

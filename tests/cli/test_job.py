@@ -3,6 +3,7 @@ in, as commands and as Sawzall programs."""
 
 import gzip
 import os
+import signal
 
 from harness import CliTest, main
 
@@ -94,6 +95,47 @@ class Jobs(CliTest):
             job.wait()
         self.assertEqual([j["state"] for j in self.json("job", "list")],
                          ["killed"])
+
+    def test_killed_job_leaves_nothing_for_long(self):
+        """What a job that was killed left beside its output and in the history
+        goes with the next job on that output; what a living one has stays."""
+        self.write("in", "x\n" * 10)
+
+        def leftovers():
+            work = [d for d in self.dirs_below("quarry-data")
+                    if d.endswith("/work")]
+            return work + [n for n in os.listdir(self.dir)
+                           if n.startswith(".out.")]
+
+        def start():
+            before = len(leftovers())
+            job = self.start("job", "run", "--mapper", "sleep 60", "-i",
+                             "file:in", "-o", "file:out")
+            self.wait_for(lambda: len(leftovers()) == before + 2 and
+                          not any(n.endswith(".new") for n in leftovers()))
+            return job
+
+        alive = start()
+        dead = start()
+        try:
+            dead.send_signal(signal.SIGKILL)
+            dead.wait()
+            self.assertEqual(len(leftovers()), 4)
+            done = self.run_quarry("job", "run", "word_count", "-i", "file:in",
+                                   "-o", "file:out")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stderr.count(b"which a job that died"), 2)
+            self.assertEqual(len(leftovers()), 2)
+            self.assertIsNone(alive.poll())
+            states = [j["state"] for j in self.json("job", "list")]
+            self.assertEqual(states, ["running", "lost", "succeeded"])
+        finally:
+            for job in (alive, dead):
+                job.kill()
+                job.wait()
+        self.ok("job", "run", "word_count", "-i", "file:in", "-o", "file:out",
+                "--overwrite")
+        self.assertEqual(leftovers(), [])
 
     def test_damaged_input(self):
         """What cannot be read of a packed file is skipped, named and counted,

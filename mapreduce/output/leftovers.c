@@ -1,0 +1,144 @@
+/* Owning directories, and removing those whose owner is dead. */
+#include "mapreduce/output/leftovers.h"
+
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "mapreduce/output/dirs.h"
+
+/* "20261121-030500-1a2b" */
+#define JOB_ID_BYTES ((size_t)20)
+
+static char *join(const char *dir, const char *name, const char *suffix)
+{
+    struct buf b = BUF_INIT;
+    buf_printf(&b, "%s/%s%s", dir, name, suffix);
+    return buf_take(&b);
+}
+
+/* --- owning -------------------------------------------------------------- */
+
+int leftovers_make(struct world *w,
+                   const char *path,
+                   struct file_lock **lock,
+                   struct err *err)
+{
+    struct buf fresh = BUF_INIT;
+    char *owner;
+    int code;
+    *lock = NULL;
+    buf_printf(&fresh, "%s.new", path);
+    owner = join(buf_cstr(&fresh), ".owner", "");
+    code = dirs_make(w, buf_cstr(&fresh), err);
+    if (code == 0)
+        code = file_lock(w, owner, lock, err);
+    if (code == 0)
+        code = world_rename(w, buf_cstr(&fresh), path, err);
+    if (code) {
+        file_unlock(*lock);
+        *lock = NULL;
+        if (dirs_remove(w, buf_cstr(&fresh), NULL))
+            err_hint(err, "remove %s", buf_cstr(&fresh));
+    }
+    mem_free(owner);
+    buf_close(&fresh);
+    return code;
+}
+
+void leftovers_keep(struct world *w, const char *path, struct file_lock *lock)
+{
+    char *owner = join(path, ".owner", "");
+    if (world_remove(w, owner, NULL)) {
+        /* A later job will take it for a dead one's. */
+    }
+    file_unlock(lock);
+    mem_free(owner);
+}
+
+/* --- finding ------------------------------------------------------------- */
+
+static bool is_digit_or(char c, char want)
+{
+    return want == '0' ? c >= '0' && c <= '9' : c == want;
+}
+
+static bool is_job_id(struct slice s)
+{
+    static const char form[] = "00000000-000000-";
+    size_t n = sizeof(form) - 1;
+    if (s.len != JOB_ID_BYTES)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!is_digit_or(s.data[i], form[i]))
+            return false;
+    for (size_t i = n; i < s.len; i++)
+        if (!strchr("0123456789abcdef", s.data[i]))
+            return false;
+    return true;
+}
+
+/* Remove directory @path if its owner is dead. */
+static void
+remove_if_dead(struct world *w, const char *path, struct buf *removed)
+{
+    char *owner = join(path, ".owner", "");
+    struct file_lock *lock = NULL;
+    struct file_info info;
+    /* Only one that is there: locking would make it. */
+    if (world_stat(w, owner, &info, NULL) == 0 &&
+        file_lock(w, owner, &lock, NULL) == 0) {
+        if (dirs_remove(w, path, NULL) == 0)
+            buf_printf(removed, "%s\n", path);
+        file_unlock(lock);
+    }
+    mem_free(owner);
+}
+
+void leftovers_remove_staging(struct world *w,
+                              const char *path,
+                              struct buf *removed)
+{
+    const char *slash = strrchr(path, '/');
+    struct slice base = slice_str(slash ? slash + 1 : path);
+    char *dir = !slash          ? mem_strdup(".")
+                : slash == path ? mem_strdup("/")
+                                : mem_strndup(path, (size_t)(slash - path));
+    char **names = NULL;
+    size_t count = 0;
+    if (world_list(w, dir, &names, &count, NULL))
+        count = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct slice name = slice_str(names[i]);
+        struct slice id =
+            slice_sub(name, MIN_OF(base.len + 2, name.len), name.len);
+        if (name.len > base.len + 2 && name.data[0] == '.' &&
+            slice_eq(slice_sub(name, 1, base.len + 1), base) &&
+            name.data[base.len + 1] == '.' && is_job_id(id)) {
+            char *found = join(dir, names[i], "");
+            remove_if_dead(w, found, removed);
+            mem_free(found);
+        }
+    }
+    world_names_free(names, count);
+    mem_free(dir);
+}
+
+void leftovers_remove_work(struct world *w,
+                           const char *history_dir,
+                           struct buf *removed)
+{
+    char **names = NULL;
+    size_t count = 0;
+    if (world_list(w, history_dir, &names, &count, NULL))
+        count = 0;
+    for (size_t i = 0; i < count; i++) {
+        char *found;
+        if (!is_job_id(slice_str(names[i])))
+            continue;
+        found = join(history_dir, names[i], "/work");
+        remove_if_dead(w, found, removed);
+        mem_free(found);
+    }
+    world_names_free(names, count);
+}

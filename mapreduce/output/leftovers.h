@@ -1,0 +1,42 @@
+/* What jobs that died have left behind: found and removed by later ones.
+ *
+ * A job owns its directories (its work directory, the staging directory beside
+ * each output) by a locked file ".owner" in them. The kernel lets go of the
+ * lock when the job's process ends, however it ends; so a directory whose lock
+ * can be taken is nobody's. A directory gets its name only with the lock held,
+ * so that none is ever seen without its owner. One that has no such file is
+ * left alone: it was kept on purpose.
+ *
+ * Used by the job master alone; everything parks.
+ */
+#ifndef MAPREDUCE_OUTPUT_LEFTOVERS_H
+#define MAPREDUCE_OUTPUT_LEFTOVERS_H
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/macros.h"
+
+struct file_lock;
+struct world;
+
+/* Make directory @path, with those above it, and own it. file_unlock(*lock)
+ * when it is removed or published. ERR_EXISTS: it is there. */
+MUST_CHECK int leftovers_make(struct world *w,
+                              const char *path,
+                              struct file_lock **lock,
+                              struct err *err);
+/* Give up owning @path and keep it. */
+void leftovers_keep(struct world *w, const char *path, struct file_lock *lock);
+
+/* Remove the staging directories of dead jobs beside output @path. The names of
+ * those removed are appended to @removed, a line each. What can't be removed
+ * stays: this is housekeeping and never fails a job. */
+void leftovers_remove_staging(struct world *w,
+                              const char *path,
+                              struct buf *removed);
+/* The same for the work directories of dead jobs in @history_dir. */
+void leftovers_remove_work(struct world *w,
+                           const char *history_dir,
+                           struct buf *removed);
+
+#endif /* MAPREDUCE_OUTPUT_LEFTOVERS_H */
