@@ -2,17 +2,27 @@
 #include "base/core/panic.h"
 #include "base/replica/raft_state.h"
 
-/* One whose removal is not committed is still needed: it may be the only one
- * that has the entry that removes it. */
+static bool votes_by(const struct raft_entry *e, uint64_t id)
+{
+    struct raft_config config;
+    return e->kind == RAFT_ENTRY_CONFIG &&
+           raft_config_decode(raft_bytes_slice(e->bytes), &config) &&
+           raft_config_votes(&config, id);
+}
+
+/* One whose removal may not be committed is still needed: it may be the only
+ * one that has the entry that removes it. */
 static bool is_needed(const struct raft *r)
 {
     struct raft_config config;
     if (raft_config_votes(&r->config, r->options.id))
         return true;
-    if (r->config_index <= r->commit)
-        return false;
+    for (uint64_t i = r->config_index; i > r->commit; i--)
+        if (votes_by(raft_log_get(&r->log, i), r->options.id))
+            return true;
     raft_members_at(r, r->commit, &config);
-    return raft_config_votes(&config, r->options.id);
+    return r->config_index > r->commit &&
+           raft_config_votes(&config, r->options.id);
 }
 
 static bool may_stand(const struct raft *r)

@@ -22,8 +22,8 @@ enum {
     WIRE_MAX = 4096,
     COMMITS_MAX = 1 << 16,
     CHUNK = 24, /* Bytes of a snapshot's chunk. */
-    ELECTION_US = 150000,
-    HEARTBEAT_US = 30000
+    ELECTION_US = 60000,
+    HEARTBEAT_US = 15000
 };
 
 /* What survives a crash. */
@@ -49,6 +49,8 @@ struct node {
     uint64_t done_op;
     uint64_t applied;
     uint64_t up_at; /* Of a crashed one: when it comes back. */
+    uint64_t paused_until;
+    uint64_t rate; /* Of its clock, in percent of the true one. */
     bool was_leader;
     struct raft_action install; /* kind 0: none. */
     /* A barrier asked for. */
@@ -69,6 +71,7 @@ struct weather {
     uint64_t delay_us;
     uint64_t disk_us;
     unsigned crashes;   /* Per 100 s of a node's life. */
+    unsigned pauses;    /* The same. */
     unsigned cuts;      /* The same of a pair's. */
     unsigned proposals; /* Per ms and leader. */
     unsigned compactions;
@@ -96,6 +99,12 @@ struct cluster {
     uint64_t elections;
     const char *broken; /* The first promise that was. */
 };
+
+/* The time by the clock of @n: it may go wrong without any promise doing so. */
+static uint64_t clock_of(const struct cluster *c, const struct node *n)
+{
+    return c->now_us / 100 * n->rate;
+}
 
 /* --- promises ------------------------------------------------------------- */
 
@@ -254,7 +263,7 @@ static void install(struct cluster *c, struct node *n)
         if (c->committed_term[index] && c->committed_term[index] != term)
             break_promise(c, "a snapshot of what is not committed");
     }
-    raft_installed(n->raft, c->now_us, index, term, ok ? &config : NULL);
+    raft_installed(n->raft, clock_of(c, n), index, term, ok ? &config : NULL);
 }
 
 /* --- actions -------------------------------------------------------------- */
@@ -365,7 +374,7 @@ static void run_disk(struct cluster *c, struct node *n)
     memmove(n->queue, n->queue + done, n->queue_count * sizeof(n->queue[0]));
     memmove(n->queue_at, n->queue_at + done,
             n->queue_count * sizeof(n->queue_at[0]));
-    raft_stored(n->raft, c->now_us, n->done_op);
+    raft_stored(n->raft, clock_of(c, n), n->done_op);
     if (n->install.kind)
         install(c, n);
     release_held(c, n);
@@ -396,7 +405,7 @@ static void boot(struct cluster *c, struct node *n)
         s.vote = 0;
     s.entry_count = (size_t)(last - d->snapshot_index);
     s.entries = raft_log_copy(&d->log, d->snapshot_index + 1, s.entry_count);
-    n->raft = raft_new(&opts, &s, c->now_us);
+    n->raft = raft_new(&opts, &s, clock_of(c, n));
     n->applied = d->snapshot_index;
     n->was_leader = false;
     n->barrier = 0;
@@ -440,6 +449,7 @@ cluster_init(struct cluster *c, size_t count, size_t voters, uint64_t seed)
         struct node *n = &c->nodes[i];
         bool member = i < voters;
         n->id = i + 1;
+        n->rate = 100;
         n->disk.term = member;
         n->disk.snapshot_index = n->disk.snapshot_term = member;
         raft_log_init(&n->disk.log, member, member);
@@ -472,18 +482,23 @@ static void deliver(struct cluster *c, struct raft_message *m)
     struct node *n = &c->nodes[m->to - 1];
     struct raft_action a = {.kind = RAFT_DO_SEND};
     if (n->raft && c->cut_until[m->from - 1][m->to - 1] <= c->now_us) {
-        if (raft_receive(n->raft, c->now_us, m, &a.message, &a.op))
+        if (raft_receive(n->raft, clock_of(c, n), m, &a.message, &a.op))
             send_or_hold(c, n, &a);
         pump(c, n);
     }
     raft_message_close(m);
 }
 
+static bool is_paused(const struct cluster *c, uint64_t id)
+{
+    return c->nodes[id - 1].paused_until > c->now_us;
+}
+
 static void run_wire(struct cluster *c)
 {
     for (size_t i = 0; i < c->wire_count;) {
         struct raft_message m;
-        if (c->wire[i].at > c->now_us) {
+        if (c->wire[i].at > c->now_us || is_paused(c, c->wire[i].message.to)) {
             i++;
             continue;
         }
@@ -501,7 +516,7 @@ static uint64_t propose(struct cluster *c, struct node *n, size_t count)
         uint64_t v = ++c->next_command;
         commands[i] = raft_bytes_new(slice_make(&v, sizeof(v)));
     }
-    first = raft_propose(n->raft, c->now_us, commands, count);
+    first = raft_propose(n->raft, clock_of(c, n), commands, count);
     pump(c, n);
     return first;
 }
@@ -528,7 +543,7 @@ static void change_members(struct cluster *c, struct node *n)
         raft_config_drop(&config, m.id);
     else
         raft_config_put(&config, &m);
-    (void)!raft_change(n->raft, c->now_us, &config, &index, NULL);
+    (void)!raft_change(n->raft, clock_of(c, n), &config, &index, NULL);
     pump(c, n);
 }
 
@@ -537,16 +552,16 @@ static void lead_some(struct cluster *c, struct node *n)
     if (raft_may_propose(n->raft) &&
         rand_below(&c->rand, 1000) < c->weather.proposals)
         propose(c, n, 1 + rand_below(&c->rand, 4));
-    if (rand_below(&c->rand, 1000) < 30 && !n->barrier) {
+    if (rand_one_in(&c->rand, 5) && !n->barrier) {
         n->barrier_floor = c->max_commit;
         n->barrier_term = raft_term(n->raft);
-        n->barrier = raft_barrier(n->raft, c->now_us);
+        n->barrier = raft_barrier(n->raft, clock_of(c, n));
         pump(c, n);
     }
     if (rand_below(&c->rand, 100000) < c->weather.changes)
         change_members(c, n);
     if (rand_below(&c->rand, 100000) < c->weather.changes) {
-        (void)!raft_transfer(n->raft, c->now_us, 0, NULL);
+        (void)!raft_transfer(n->raft, clock_of(c, n), 0, NULL);
         pump(c, n);
     }
 }
@@ -562,14 +577,20 @@ static void compact_some(struct cluster *c, struct node *n)
     n->disk.snapshot_index = n->applied;
     n->disk.snapshot_term = raft_log_term(l, n->applied);
     n->disk.config = config;
-    raft_compact(n->raft, c->now_us, n->applied, rand_below(&c->rand, 400));
+    raft_compact(n->raft, clock_of(c, n), n->applied,
+                 rand_below(&c->rand, 400));
     pump(c, n);
 }
 
 static void storm(struct cluster *c, struct node *n)
 {
-    if (rand_below(&c->rand, 100000) < c->weather.crashes)
-        crash(c, n, 1000 + rand_below(&c->rand, 500000));
+    if (rand_below(&c->rand, 100000) < c->weather.pauses)
+        n->paused_until = c->now_us + rand_below(&c->rand, 5 * ELECTION_US);
+    if (rand_below(&c->rand, 100000) < c->weather.crashes) {
+        uint64_t longest = rand_one_in(&c->rand, 2) ? 10000 : 500000;
+        crash(c, n, 1000 + rand_below(&c->rand, longest));
+        return;
+    }
     if (rand_below(&c->rand, 100000) < c->weather.cuts) {
         size_t to = rand_below(&c->rand, c->count);
         uint64_t until = c->now_us + rand_below(&c->rand, 1000000);
@@ -579,20 +600,31 @@ static void storm(struct cluster *c, struct node *n)
     }
 }
 
+static void tick(struct cluster *c, struct node *n)
+{
+    if (raft_due_us(n->raft) <= clock_of(c, n)) {
+        raft_tick(n->raft, clock_of(c, n));
+        pump(c, n);
+    }
+}
+
 static void run_node(struct cluster *c, struct node *n)
 {
+    bool tick_first = rand_one_in(&c->rand, 2);
     if (!n->raft) {
         if (c->now_us >= n->up_at)
             boot(c, n);
         return;
     }
+    if (is_paused(c, n->id))
+        return;
     run_disk(c, n);
-    if (raft_due_us(n->raft) <= c->now_us) {
-        raft_tick(n->raft, c->now_us);
-        pump(c, n);
-    }
+    if (tick_first)
+        tick(c, n);
     if (raft_role(n->raft) == RAFT_LEADER)
         lead_some(c, n);
+    if (!tick_first)
+        tick(c, n);
     compact_some(c, n);
     storm(c, n);
 }
@@ -601,10 +633,14 @@ static void run_node(struct cluster *c, struct node *n)
 static UNUSED void run_ms(struct cluster *c, uint64_t ms)
 {
     for (uint64_t i = 0; i < ms && !c->broken; i++) {
+        bool wire_first = rand_one_in(&c->rand, 2);
         c->now_us += 1000;
-        run_wire(c);
+        if (wire_first)
+            run_wire(c);
         for (size_t k = 0; k < c->count; k++)
             run_node(c, &c->nodes[k]);
+        if (!wire_first)
+            run_wire(c);
     }
 }
 
