@@ -78,6 +78,8 @@ const struct saw_type *check_tuple(struct saw_checker *c,
 const struct saw_type *check_proto(struct saw_checker *c,
                                    struct saw_type_expr *x,
                                    struct saw_decl *name_of);
+/* Set the size of a composite whose parts are known; refuse large ones. */
+void check_size(struct saw_checker *c, struct saw_pos pos, struct saw_type *t);
 /* Let @name_of be the name of @t, which may be incomplete yet. */
 void check_name_type(struct saw_checker *c,
                      struct saw_type *t,

@@ -27,19 +27,32 @@ static bool is_addable(const struct saw_type *t, unsigned depth)
     return true;
 }
 
+/* Types being looked at, from the innermost out. */
+struct path {
+    const struct saw_type *type;
+    const struct path *outer;
+    unsigned depth;
+};
+
 /* A function has no bytes that could leave the program. */
-static bool storable(const struct saw_type *t, unsigned depth)
+static bool storable(const struct saw_type *t, const struct path *outer)
 {
+    struct path here = {t, outer, outer ? outer->depth + 1 : 0};
+    const struct path *p;
     size_t i;
 
-    if (t->kind == SAW_FUNCTION || depth > SAW_TYPE_DEPTH_MAX)
+    for (p = outer; p; p = p->outer) {
+        if (p->type == t) /* Recursive: looked at already. */
+            return true;
+    }
+    if (t->kind == SAW_FUNCTION || here.depth > SAW_TYPE_DEPTH_MAX)
         return false;
     if (t->kind == SAW_ARRAY)
-        return storable(t->elem, depth + 1);
+        return storable(t->elem, &here);
     if (t->kind == SAW_MAP)
-        return storable(t->key, depth + 1) && storable(t->elem, depth + 1);
+        return storable(t->key, &here) && storable(t->elem, &here);
     for (i = 0; t->kind == SAW_TUPLE && i < t->field_count; i++) {
-        if (!storable(t->fields[i].type, depth + 1))
+        if (!storable(t->fields[i].type, &here))
             return false;
     }
     return true;
@@ -51,7 +64,7 @@ column(struct saw_checker *c, const struct saw_field_expr *x, const char *what)
     struct saw_field f = {.name = x->name};
 
     f.type = check_type(c, x->type, NULL, false);
-    if (!storable(f.type, 0)) {
+    if (!storable(f.type, NULL)) {
         saw_error(c->diag, x->pos,
                   "the %s of a table must not be or contain "
                   "a function",

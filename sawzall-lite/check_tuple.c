@@ -311,9 +311,31 @@ tuple(struct saw_checker *c, struct saw_type_expr *x, struct saw_decl *name_of)
         member(c, x->members.at[m], name_of);
     check_tags(c, x, t);
     t->open = false;
+    check_size(c, x->pos, t);
     c->tuple_name = outer;
     c->scope = c->scope->outer;
     return t;
+}
+
+void check_size(struct saw_checker *c, struct saw_pos pos, struct saw_type *t)
+{
+    uint32_t size = 1;
+    size_t i;
+
+    if (t->key)
+        size = saw_type_size_add(size, t->key);
+    if (t->elem)
+        size = saw_type_size_add(size, t->elem);
+    for (i = 0; i < t->field_count; i++)
+        size = saw_type_size_add(size, t->fields[i].type);
+    if (size > SAW_TYPE_SIZE_MAX) {
+        saw_error(c->diag, pos, "the type is too large: over %u parts",
+                  SAW_TYPE_SIZE_MAX);
+        t->field_count = 0; /* Nothing of it is looked at any more. */
+        t->elem = t->key = &saw_type_bad;
+        size = 1;
+    }
+    t->size = size;
 }
 
 const struct saw_type *check_tuple(struct saw_checker *c,

@@ -93,6 +93,7 @@ static const struct saw_type *function(struct saw_checker *c,
         saw_error(c->diag, x->pos, "over %d parameters", SAW_CALL_ARGS_MAX);
     if (x->elem)
         t->elem = check_type(c, x->elem, NULL, false);
+    check_size(c, x->pos, t);
     return t;
 }
 
@@ -109,6 +110,7 @@ static const struct saw_type *named_container(struct saw_checker *c,
     if (t->kind == SAW_MAP)
         t->key = check_type(c, x->key->type, NULL, false);
     t->elem = check_type(c, x->elem, NULL, false);
+    check_size(c, x->pos, t);
     return t;
 }
 
@@ -117,13 +119,21 @@ static const struct saw_type *container(struct saw_checker *c,
                                         struct saw_decl *name_of)
 {
     const struct saw_type *key;
+    const struct saw_type *t;
 
     if (name_of)
         return named_container(c, x, name_of);
-    if (x->kind == TYPE_ARRAY)
-        return saw_type_array(c->arena, check_type(c, x->elem, NULL, false));
-    key = check_type(c, x->key->type, NULL, false);
-    return saw_type_map(c->arena, key, check_type(c, x->elem, NULL, false));
+    if (x->kind == TYPE_ARRAY) {
+        t = saw_type_array(c->arena, check_type(c, x->elem, NULL, false));
+    } else {
+        key = check_type(c, x->key->type, NULL, false);
+        t = saw_type_map(c->arena, key, check_type(c, x->elem, NULL, false));
+    }
+    if (saw_type_size(t) <= SAW_TYPE_SIZE_MAX)
+        return t;
+    saw_error(c->diag, x->pos, "the type is too large: over %u parts",
+              SAW_TYPE_SIZE_MAX);
+    return &saw_type_bad;
 }
 
 static const struct saw_type *

@@ -1,15 +1,13 @@
 /* Whole values: equality, order and hash, walked by type.
  *
  * Types nest only so deep, but a recursive type allows values of any depth: at
- * VALUE_DEPTH_MAX the walks stop and take what is below for equal.
+ * SAW_VALUE_DEPTH_MAX the walks stop and take what is below for equal.
  */
 #include <math.h>
 
 #include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "sawzall-lite/value.h"
-
-#define VALUE_DEPTH_MAX 400
 
 static bool equal_at(const struct saw_type *t,
                      union saw_slot a,
@@ -94,7 +92,7 @@ static bool equal_at(const struct saw_type *t,
                      union saw_slot b,
                      unsigned depth)
 {
-    if (depth > VALUE_DEPTH_MAX)
+    if (depth > SAW_VALUE_DEPTH_MAX)
         return true;
     switch (t->kind) {
     case SAW_FLOAT: /* As numbers: NaN differs from all. */
@@ -209,7 +207,7 @@ static int compare_at(const struct saw_type *t,
                       union saw_slot b,
                       unsigned depth)
 {
-    if (depth > VALUE_DEPTH_MAX)
+    if (depth > SAW_VALUE_DEPTH_MAX)
         return 0;
     switch (t->kind) {
     case SAW_BOOL:
@@ -247,7 +245,7 @@ hash_at(const struct saw_type *t, union saw_slot v, unsigned depth)
     uint64_t h = 0;
     size_t i;
 
-    if (depth > VALUE_DEPTH_MAX)
+    if (depth > SAW_VALUE_DEPTH_MAX)
         return 0;
     switch (t->kind) {
     case SAW_FLOAT:

@@ -52,6 +52,16 @@ settle(struct saw_checker *c, struct saw_expr *e, const struct saw_type *type)
     fold_expr(c, e);
 }
 
+static bool settle_new(struct saw_checker *c,
+                       struct saw_expr *e,
+                       const struct saw_type *type)
+{
+    if (saw_type_size(type) > SAW_TYPE_SIZE_MAX)
+        return false;
+    settle(c, e, type);
+    return true;
+}
+
 bool check_composite_as(struct saw_checker *c,
                         struct saw_expr *e,
                         const struct saw_type *type)
@@ -105,8 +115,7 @@ static bool guess_map(struct saw_checker *c, struct saw_expr *e)
     if (!key || !value || !items_fit(c, items, 0, 2, key) ||
         !items_fit(c, items, 1, 2, value))
         return false;
-    settle(c, e, saw_type_map(c->arena, key, value));
-    return true;
+    return settle_new(c, e, saw_type_map(c->arena, key, value));
 }
 
 static bool guess_array(struct saw_checker *c, struct saw_expr *e)
@@ -116,8 +125,7 @@ static bool guess_array(struct saw_checker *c, struct saw_expr *e)
 
     if (!elem || !items_fit(c, items, 0, 1, elem))
         return false;
-    settle(c, e, saw_type_array(c->arena, elem));
-    return true;
+    return settle_new(c, e, saw_type_array(c->arena, elem));
 }
 
 static bool guess_tuple(struct saw_checker *c, struct saw_expr *e)
@@ -140,6 +148,7 @@ static bool guess_tuple(struct saw_checker *c, struct saw_expr *e)
     t->name = SLICE_EMPTY;
     t->fields = f;
     t->field_count = items->count;
+    check_size(c, e->pos, t);
     settle(c, e, t);
     return true;
 }

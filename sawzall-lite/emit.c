@@ -45,15 +45,15 @@ static int to_table(struct saw_run *r,
     buf_clear(&r->element);
     buf_clear(&r->weight);
     for (i = 0; i < n; i++)
-        saw_value_datum(type->indices[i].type, args[i], &r->key);
+        saw_value_encode(type->indices[i].type, args[i], &r->key);
     if (site->formatted) {
         union saw_slot text = args[n + 1 + site->weighted];
-        saw_value_datum(&saw_type_string, text, &r->element);
+        saw_value_encode(&saw_type_string, text, &r->element);
     } else {
-        saw_value_datum(type->element.type, args[n], &r->element);
+        saw_value_encode(type->element.type, args[n], &r->element);
     }
     if (site->weighted)
-        saw_value_datum(type->weight.type, args[n + 1], &r->weight);
+        saw_value_encode(type->weight.type, args[n + 1], &r->weight);
     return saw_table_emit(table, buf_slice(&r->key), buf_slice(&r->element),
                           buf_slice(&r->weight), r->origin++, err);
 }

@@ -51,9 +51,5 @@ int saw_run_write(struct saw_run *r,
                   struct err *err);
 /* The aggregate behind a table of SAW_ROUTE_TABLE. */
 struct saw_table *saw_run_table(struct saw_run *r, uint32_t index);
-/* A value as a datum of tables. */
-void saw_value_datum(const struct saw_type *t,
-                     union saw_slot v,
-                     struct buf *out);
 
 #endif /* SAWZALL_LITE_RUN_H */

@@ -43,6 +43,7 @@ const struct saw_type *saw_type_array(struct arena *a,
     t->kind = SAW_ARRAY;
     t->elem = elem;
     t->name = SLICE_EMPTY;
+    t->size = saw_type_size_add(1, elem);
     return t;
 }
 
@@ -55,19 +56,29 @@ const struct saw_type *saw_type_map(struct arena *a,
     t->key = key;
     t->elem = elem;
     t->name = SLICE_EMPTY;
+    t->size = saw_type_size_add(saw_type_size_add(1, key), elem);
     return t;
 }
 
 /* --- comparison ---------------------------------------------------------- */
 
-/* A recursive type is equal to itself alone at this depth. */
-static bool
-equal_at(const struct saw_type *a, const struct saw_type *b, unsigned depth);
+/* Types being compared: where two of them meet again inside, which only
+ * recursive ones do, they are equal if nothing else tells them apart. */
+struct pair {
+    const struct saw_type *a;
+    const struct saw_type *b;
+    const struct pair *outer;
+    unsigned depth;
+};
+
+static bool equal_at(const struct saw_type *a,
+                     const struct saw_type *b,
+                     const struct pair *in);
 
 static bool fields_equal(const struct saw_type *a,
                          const struct saw_type *b,
                          bool names,
-                         unsigned depth)
+                         const struct pair *in)
 {
     size_t i;
 
@@ -78,7 +89,7 @@ static bool fields_equal(const struct saw_type *a,
         const struct saw_field *y = &b->fields[i];
         if (names && !slice_eq(x->name, y->name))
             return false;
-        if (!equal_at(x->type, y->type, depth + 1))
+        if (!equal_at(x->type, y->type, in))
             return false;
     }
     return true;
@@ -86,15 +97,15 @@ static bool fields_equal(const struct saw_type *a,
 
 static bool columns_equal(const struct saw_field *a,
                           const struct saw_field *b,
-                          unsigned depth)
+                          const struct pair *in)
 {
-    return slice_eq(a->name, b->name) && equal_at(a->type, b->type, depth + 1);
+    return slice_eq(a->name, b->name) && equal_at(a->type, b->type, in);
 }
 
 /* The texts of formats do not matter, that there are some does. */
 static bool tables_equal(const struct saw_table_type *a,
                          const struct saw_table_type *b,
-                         unsigned depth)
+                         const struct pair *in)
 {
     size_t i;
 
@@ -103,33 +114,47 @@ static bool tables_equal(const struct saw_table_type *a,
         a->index_count != b->index_count || !a->weight.type != !b->weight.type)
         return false;
     for (i = 0; i < a->index_count; i++) {
-        if (!columns_equal(&a->indices[i], &b->indices[i], depth))
+        if (!columns_equal(&a->indices[i], &b->indices[i], in))
             return false;
     }
-    return columns_equal(&a->element, &b->element, depth) &&
-           (!a->weight.type ||
-            equal_at(a->weight.type, b->weight.type, depth + 1));
+    return columns_equal(&a->element, &b->element, in) &&
+           (!a->weight.type || equal_at(a->weight.type, b->weight.type, in));
 }
 
-static bool
-equal_at(const struct saw_type *a, const struct saw_type *b, unsigned depth)
+static bool is_assumed(const struct saw_type *a,
+                       const struct saw_type *b,
+                       const struct pair *in)
 {
+    for (; in; in = in->outer) {
+        if (in->a == a && in->b == b)
+            return true;
+    }
+    return false;
+}
+
+static bool equal_at(const struct saw_type *a,
+                     const struct saw_type *b,
+                     const struct pair *outer)
+{
+    struct pair here = {a, b, outer, outer ? outer->depth + 1 : 0};
+    const struct pair *in = &here;
+
     if (a == b || a->kind == SAW_BAD || b->kind == SAW_BAD)
         return true;
     if (a->kind != b->kind || a->open || b->open)
         return false;
-    if (depth > SAW_TYPE_DEPTH_MAX)
+    if (saw_kind_is_basic(a->kind) || is_assumed(a, b, outer))
+        return true;
+    if (here.depth > SAW_TYPE_DEPTH_MAX)
         return false;
     switch (a->kind) {
-    case SAW_ARRAY: return equal_at(a->elem, b->elem, depth + 1);
+    case SAW_ARRAY: return equal_at(a->elem, b->elem, in);
     case SAW_MAP:
-        return equal_at(a->key, b->key, depth + 1) &&
-               equal_at(a->elem, b->elem, depth + 1);
-    case SAW_TUPLE: return fields_equal(a, b, true, depth);
+        return equal_at(a->key, b->key, in) && equal_at(a->elem, b->elem, in);
+    case SAW_TUPLE: return fields_equal(a, b, true, in);
     case SAW_FUNCTION:
-        return equal_at(a->elem, b->elem, depth + 1) &&
-               fields_equal(a, b, false, depth);
-    case SAW_TABLE: return tables_equal(a->table, b->table, depth);
+        return equal_at(a->elem, b->elem, in) && fields_equal(a, b, false, in);
+    case SAW_TABLE: return tables_equal(a->table, b->table, in);
     case SAW_BOOL:
     case SAW_BYTES:
     case SAW_FINGERPRINT:
@@ -147,7 +172,7 @@ equal_at(const struct saw_type *a, const struct saw_type *b, unsigned depth)
 
 bool saw_type_equal(const struct saw_type *a, const struct saw_type *b)
 {
-    return equal_at(a, b, 0);
+    return equal_at(a, b, NULL);
 }
 
 /* --- printing ------------------------------------------------------------ */
@@ -155,9 +180,13 @@ bool saw_type_equal(const struct saw_type *a, const struct saw_type *b)
 /* Deeper parts are shown as "…": only recursive types and absurd ones. */
 #define PRINT_DEPTH_MAX 12
 
+/* Written out in full a type can be long. */
+#define PRINT_BYTES_MAX 65536
+
 struct printer {
     struct buf *out;
     enum saw_type_detail detail;
+    size_t end; /* Of out->len; what comes after is "…". */
 };
 
 static void
@@ -176,7 +205,7 @@ static void
 print_member(struct printer *p, const struct saw_decl *d, unsigned depth)
 {
     if (d->kind == DECL_TYPE) {
-        struct printer inner = {p->out, SAW_TYPE_EXPANDED};
+        struct printer inner = {p->out, SAW_TYPE_EXPANDED, p->end};
         buf_printf(p->out, "type %.*s = ", SLICE_ARG(d->name));
         if (d->type)
             print_at(&inner, d->type, depth < PRINT_DEPTH_MAX ? 0 : depth);
@@ -290,7 +319,7 @@ print_at(struct printer *p, const struct saw_type *t, unsigned depth)
         buf_append_slice(p->out, t->name);
         return;
     }
-    if (depth > PRINT_DEPTH_MAX) {
+    if (depth > PRINT_DEPTH_MAX || p->out->len > p->end) {
         buf_append_str(p->out, "…");
         return;
     }
@@ -315,7 +344,7 @@ void saw_type_print_as(const struct saw_type *t,
                        enum saw_type_detail detail,
                        struct buf *out)
 {
-    struct printer p = {out, detail};
+    struct printer p = {out, detail, out->len + PRINT_BYTES_MAX};
 
     print_at(&p, t, 0);
 }

@@ -20,6 +20,10 @@
 /* Deepest nesting of array, map and tuple types. */
 #define SAW_TYPE_DEPTH_MAX 100
 
+/* Largest type, written out: names repeat parts, so that a short program could
+ * declare one of any size, and walks over types take that long. */
+#define SAW_TYPE_SIZE_MAX 20000U
+
 enum saw_kind {
     SAW_BOOL,
     SAW_BYTES,
@@ -89,6 +93,7 @@ struct saw_type {
     bool message;                    /* Inside others a message, no group. */
     bool auto_tags;                  /* `proto T`: tags by position. */
     bool open;                       /* Still being declared. */
+    uint32_t size;     /* Of a composite: types it consists of, written out. */
     struct slice name; /* The name it was declared with, or empty. */
     const struct saw_table_type *table; /* Of SAW_TABLE. */
 };
@@ -141,6 +146,21 @@ static inline bool saw_kind_is_pointer(enum saw_kind k)
 {
     return k == SAW_BYTES || k == SAW_STRING || k == SAW_ARRAY ||
            k == SAW_MAP || k == SAW_TUPLE || k == SAW_FUNCTION;
+}
+
+/* Types that @t consists of, written out; a type being declared counts once. */
+static inline uint32_t saw_type_size(const struct saw_type *t)
+{
+    return t->size ? t->size : 1;
+}
+
+/* The sum of sizes, which does not overflow. */
+static inline uint32_t saw_type_size_add(uint32_t size,
+                                         const struct saw_type *t)
+{
+    uint32_t more = saw_type_size(t);
+
+    return more > UINT32_MAX - size ? UINT32_MAX : size + more;
 }
 
 /* Same structure. Names of a tuple's fields count, those of parameters and the

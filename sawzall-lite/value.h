@@ -119,6 +119,8 @@ struct saw_ctx {
     char *text_end;       /* Where the last text made by + ends, and */
     char *text_limit;     /* the room behind it; NULL: none. */
     struct buf scratch;   /* For whoever needs a buffer meanwhile. */
+    uint64_t work;        /* Done by intrinsics and not yet burnt as fuel. */
+    uint64_t work_max;    /* Of one record; 0: no limit. */
     struct rand_gen rand; /* Behind rand() and nrand(). */
     bool folding;         /* At compile time: no clock, no randomness. */
     bool restricted;      /* No file, getenv, load. */
@@ -141,6 +143,18 @@ enum saw_status saw_undef(struct saw_ctx *ctx, const char *fmt, ...)
 /* End the record: sets ctx->err and returns SAW_FAIL. */
 enum saw_status saw_fail(struct saw_ctx *ctx, int code, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
+
+/* Slow path of saw_work: sets the error. */
+bool saw_work_refused(struct saw_ctx *ctx);
+
+/* Note work worth @n instructions, before it is done where it can be large.
+ * False, with the error set: the record may not burn that much. */
+MUST_CHECK static inline bool saw_work(struct saw_ctx *ctx, uint64_t n)
+{
+    ctx->work += n;
+    return LIKELY(!ctx->work_max || ctx->work <= ctx->work_max) ||
+           saw_work_refused(ctx);
+}
 
 /* Slow path of saw_alloc: a fresh block, or NULL at the limit. */
 void *saw_alloc_slow(struct saw_ctx *ctx, size_t size);
@@ -250,6 +264,11 @@ MUST_CHECK struct saw_tuple *saw_tuple_own(struct saw_ctx *ctx,
                                            const struct saw_type *t,
                                            struct saw_tuple *v);
 
+/* Values of recursive types can be nested to any depth. What walks a value
+ * stops below this one, as if there were nothing: what is deeper compares
+ * equal, is not printed and not part of a hash or a message. */
+#define SAW_VALUE_DEPTH_MAX 400
+
 /* --- whole values by type ------------------------------------------------- */
 
 /* Equality of the language: floats as numbers, maps regardless of order,
@@ -270,5 +289,10 @@ uint64_t saw_value_hash(const struct saw_type *t, union saw_slot v);
 MUST_CHECK bool saw_value_zero(struct saw_ctx *ctx,
                                const struct saw_type *t,
                                union saw_slot *out);
+
+/* Work of walking all of a value: its parts and the bytes of its texts. Stops
+ * counting above @limit, since parts that are shared count each time. */
+uint64_t
+saw_value_cost(const struct saw_type *t, union saw_slot v, uint64_t limit);
 
 #endif /* SAWZALL_LITE_VALUE_H */

@@ -22,16 +22,23 @@ static int by_key(const void *a, const void *b)
 }
 
 /* Entries by ascending key, so that equal maps have equal bytes. */
-static void
-encode_map(const struct saw_type *t, const struct saw_map *m, struct buf *out)
+static void encode_at(const struct saw_type *t,
+                      union saw_slot v,
+                      int depth,
+                      struct buf *out);
+
+static void encode_map(const struct saw_type *t,
+                       const struct saw_map *m,
+                       int depth,
+                       struct buf *out)
 {
     struct buf raw = BUF_INIT;
     struct entry *v = mem_alloc((m->count + 1) * sizeof(*v));
     for (uint32_t i = 0; i < m->count; i++) {
         v[i].begin = raw.len;
-        saw_value_encode(t->key, m->entries[i].key, &raw);
+        encode_at(t->key, m->entries[i].key, depth, &raw);
         v[i].key_end = raw.len;
-        saw_value_encode(t->elem, m->entries[i].value, &raw);
+        encode_at(t->elem, m->entries[i].value, depth, &raw);
         v[i].end = raw.len;
     }
     for (uint32_t i = 0; i < m->count; i++)
@@ -45,25 +52,32 @@ encode_map(const struct saw_type *t, const struct saw_map *m, struct buf *out)
     buf_close(&raw);
 }
 
-static void
-encode_items(const struct saw_type *t, union saw_slot v, struct buf *out)
+static void encode_items(const struct saw_type *t,
+                         union saw_slot v,
+                         int depth,
+                         struct buf *out)
 {
     bool array = t->kind == SAW_ARRAY;
     size_t n = array ? v.a->len : t->field_count;
     saw_datum_put_open(out, array ? SAW_DATUM_ARRAY : SAW_DATUM_TUPLE);
     for (size_t i = 0; i < n; i++) {
         if (array)
-            saw_value_encode(t->elem, v.a->items[i], out);
+            encode_at(t->elem, v.a->items[i], depth, out);
         else
-            saw_value_encode(t->fields[i].type, v.t->fields[i], out);
+            encode_at(t->fields[i].type, v.t->fields[i], depth, out);
     }
     saw_datum_put_end(out);
 }
 
-void saw_value_encode(const struct saw_type *t,
+static void encode_at(const struct saw_type *t,
                       union saw_slot v,
+                      int depth,
                       struct buf *out)
 {
+    if (depth > SAW_DATUM_DEPTH_MAX - 2) { /* Readers refuse more. */
+        saw_datum_put_text(out, SAW_DATUM_STRING, SLICE_LIT("…"));
+        return;
+    }
     switch (t->kind) {
     case SAW_BOOL: saw_datum_put_bool(out, v.i != 0); break;
     case SAW_INT: saw_datum_put_int(out, v.i); break;
@@ -80,14 +94,21 @@ void saw_value_encode(const struct saw_type *t,
         saw_datum_put_text(out, SAW_DATUM_BYTES, saw_str_slice(v.s));
         break;
     case SAW_ARRAY:
-    case SAW_TUPLE: encode_items(t, v, out); break;
-    case SAW_MAP: encode_map(t, v.m, out); break;
+    case SAW_TUPLE: encode_items(t, v, depth + 1, out); break;
+    case SAW_MAP: encode_map(t, v.m, depth + 1, out); break;
     case SAW_FUNCTION:
     case SAW_TABLE:
     case SAW_VOID:
     case SAW_INCOMPLETE:
     case SAW_BAD: PANIC("a value of kind %d has no bytes", (int)t->kind);
     }
+}
+
+void saw_value_encode(const struct saw_type *t,
+                      union saw_slot v,
+                      struct buf *out)
+{
+    encode_at(t, v, 0, out);
 }
 
 /* --- decoding ------------------------------------------------------------- */

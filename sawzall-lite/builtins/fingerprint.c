@@ -4,32 +4,40 @@
 #include "base/core/panic.h"
 #include "sawzall-lite/builtins/private.h"
 
-static uint64_t of_items(const struct saw_type *t, union saw_slot v)
+static uint64_t
+fingerprint_at(const struct saw_type *t, union saw_slot v, unsigned depth);
+
+static uint64_t
+of_items(const struct saw_type *t, union saw_slot v, unsigned depth)
 {
     bool array = t->kind == SAW_ARRAY;
     size_t n = array ? v.a->len : t->field_count;
     uint64_t fp = saw_fingerprint_word(0);
     for (size_t i = 0; i < n; i++) {
         uint64_t item =
-            array ? saw_value_fingerprint(t->elem, v.a->items[i])
-                  : saw_value_fingerprint(t->fields[i].type, v.t->fields[i]);
+            array ? fingerprint_at(t->elem, v.a->items[i], depth)
+                  : fingerprint_at(t->fields[i].type, v.t->fields[i], depth);
         fp = saw_fingerprint_cat(fp, item);
     }
     return fp;
 }
 
-static uint64_t of_map(const struct saw_type *t, const struct saw_map *m)
+static uint64_t
+of_map(const struct saw_type *t, const struct saw_map *m, unsigned depth)
 {
     uint64_t fp = saw_fingerprint_word(0);
     for (uint32_t i = 0; i < m->count; i++)
         fp ^= saw_fingerprint_cat(
-            saw_value_fingerprint(t->key, m->entries[i].key),
-            saw_value_fingerprint(t->elem, m->entries[i].value));
+            fingerprint_at(t->key, m->entries[i].key, depth),
+            fingerprint_at(t->elem, m->entries[i].value, depth));
     return fp;
 }
 
-uint64_t saw_value_fingerprint(const struct saw_type *t, union saw_slot v)
+static uint64_t
+fingerprint_at(const struct saw_type *t, union saw_slot v, unsigned depth)
 {
+    if (depth > SAW_VALUE_DEPTH_MAX)
+        return 0;
     switch (t->kind) {
     case SAW_BOOL:
     case SAW_FINGERPRINT:
@@ -40,8 +48,8 @@ uint64_t saw_value_fingerprint(const struct saw_type *t, union saw_slot v)
     case SAW_BYTES:
     case SAW_STRING: return hash64_slice(saw_str_slice(v.s));
     case SAW_ARRAY:
-    case SAW_TUPLE: return of_items(t, v);
-    case SAW_MAP: return of_map(t, v.m);
+    case SAW_TUPLE: return of_items(t, v, depth + 1);
+    case SAW_MAP: return of_map(t, v.m, depth + 1);
     case SAW_FUNCTION:
     case SAW_TABLE:
     case SAW_VOID:
@@ -49,4 +57,9 @@ uint64_t saw_value_fingerprint(const struct saw_type *t, union saw_slot v)
     case SAW_BAD: break;
     }
     PANIC("no fingerprint of a value of kind %d", (int)t->kind);
+}
+
+uint64_t saw_value_fingerprint(const struct saw_type *t, union saw_slot v)
+{
+    return fingerprint_at(t, v, 0);
 }

@@ -136,8 +136,15 @@ static void format_time(uint64_t t, struct buf *out)
     buf_close(&text);
 }
 
-static void
-format_map(const struct saw_type *t, const struct saw_map *m, struct buf *out)
+static void format_at(const struct saw_type *t,
+                      union saw_slot v,
+                      unsigned depth,
+                      struct buf *out);
+
+static void format_map(const struct saw_type *t,
+                       const struct saw_map *m,
+                       unsigned depth,
+                       struct buf *out)
 {
     if (m->count == 0) {
         buf_append_str(out, "{ : }");
@@ -147,15 +154,17 @@ format_map(const struct saw_type *t, const struct saw_map *m, struct buf *out)
     for (uint32_t i = 0; i < m->count; i++) {
         if (i)
             buf_append_str(out, ", ");
-        saw_value_format(t->key, m->entries[i].key, out);
+        format_at(t->key, m->entries[i].key, depth, out);
         buf_append_str(out, ": ");
-        saw_value_format(t->elem, m->entries[i].value, out);
+        format_at(t->elem, m->entries[i].value, depth, out);
     }
     buf_append_str(out, " }");
 }
 
-static void
-format_items(const struct saw_type *t, union saw_slot v, struct buf *out)
+static void format_items(const struct saw_type *t,
+                         union saw_slot v,
+                         unsigned depth,
+                         struct buf *out)
 {
     bool array = t->kind == SAW_ARRAY;
     size_t n = array ? v.a->len : t->field_count;
@@ -164,17 +173,22 @@ format_items(const struct saw_type *t, union saw_slot v, struct buf *out)
         if (i)
             buf_append_str(out, ", ");
         if (array)
-            saw_value_format(t->elem, v.a->items[i], out);
+            format_at(t->elem, v.a->items[i], depth, out);
         else
-            saw_value_format(t->fields[i].type, v.t->fields[i], out);
+            format_at(t->fields[i].type, v.t->fields[i], depth, out);
     }
     buf_append_str(out, " }");
 }
 
-void saw_value_format(const struct saw_type *t,
+static void format_at(const struct saw_type *t,
                       union saw_slot v,
+                      unsigned depth,
                       struct buf *out)
 {
+    if (depth > SAW_VALUE_DEPTH_MAX) {
+        buf_append_str(out, "…");
+        return;
+    }
     switch (t->kind) {
     case SAW_BOOL: buf_append_str(out, v.i ? "true" : "false"); break;
     case SAW_INT: print_int(v.i, out); break;
@@ -192,14 +206,21 @@ void saw_value_format(const struct saw_type *t,
         break;
     case SAW_BYTES: format_bytes(saw_str_slice(v.s), out); break;
     case SAW_ARRAY:
-    case SAW_TUPLE: format_items(t, v, out); break;
-    case SAW_MAP: format_map(t, v.m, out); break;
+    case SAW_TUPLE: format_items(t, v, depth + 1, out); break;
+    case SAW_MAP: format_map(t, v.m, depth + 1, out); break;
     case SAW_FUNCTION: buf_append_slice(out, saw_closure_text(v.c)); break;
     case SAW_TABLE:
     case SAW_VOID:
     case SAW_INCOMPLETE:
     case SAW_BAD: break;
     }
+}
+
+void saw_value_format(const struct saw_type *t,
+                      union saw_slot v,
+                      struct buf *out)
+{
+    format_at(t, v, 0, out);
 }
 
 /* --- as emit statements and tables write ---------------------------------- */
@@ -212,11 +233,15 @@ static void print_bytes_source(struct slice s, struct buf *out)
     buf_append_str(out, "})");
 }
 
-static void
-print_source(const struct saw_type *t, union saw_slot v, struct buf *out);
+static void print_source(const struct saw_type *t,
+                         union saw_slot v,
+                         unsigned depth,
+                         struct buf *out);
 
-static void
-source_map(const struct saw_type *t, const struct saw_map *m, struct buf *out)
+static void source_map(const struct saw_type *t,
+                       const struct saw_map *m,
+                       unsigned depth,
+                       struct buf *out)
 {
     buf_append_byte(out, '{');
     if (m->count == 0)
@@ -224,15 +249,17 @@ source_map(const struct saw_type *t, const struct saw_map *m, struct buf *out)
     for (uint32_t i = 0; i < m->count; i++) {
         if (i)
             buf_append_str(out, ", ");
-        print_source(t->key, m->entries[i].key, out);
+        print_source(t->key, m->entries[i].key, depth, out);
         buf_append_str(out, ": ");
-        print_source(t->elem, m->entries[i].value, out);
+        print_source(t->elem, m->entries[i].value, depth, out);
     }
     buf_append_byte(out, '}');
 }
 
-static void
-source_items(const struct saw_type *t, union saw_slot v, struct buf *out)
+static void source_items(const struct saw_type *t,
+                         union saw_slot v,
+                         unsigned depth,
+                         struct buf *out)
 {
     bool array = t->kind == SAW_ARRAY;
     size_t n = array ? v.a->len : t->field_count;
@@ -241,16 +268,22 @@ source_items(const struct saw_type *t, union saw_slot v, struct buf *out)
         if (i)
             buf_append_str(out, ", ");
         if (array)
-            print_source(t->elem, v.a->items[i], out);
+            print_source(t->elem, v.a->items[i], depth, out);
         else
-            print_source(t->fields[i].type, v.t->fields[i], out);
+            print_source(t->fields[i].type, v.t->fields[i], depth, out);
     }
     buf_append_byte(out, '}');
 }
 
-static void
-print_source(const struct saw_type *t, union saw_slot v, struct buf *out)
+static void print_source(const struct saw_type *t,
+                         union saw_slot v,
+                         unsigned depth,
+                         struct buf *out)
 {
+    if (depth > SAW_VALUE_DEPTH_MAX) {
+        buf_append_str(out, "…");
+        return;
+    }
     switch (t->kind) {
     case SAW_BYTES: print_bytes_source(saw_str_slice(v.s), out); break;
     case SAW_UINT: saw_print_uint(v.u, 10, out); break;
@@ -259,8 +292,8 @@ print_source(const struct saw_type *t, union saw_slot v, struct buf *out)
         buf_append_byte(out, 'T');
         break;
     case SAW_ARRAY:
-    case SAW_TUPLE: source_items(t, v, out); break;
-    case SAW_MAP: source_map(t, v.m, out); break;
+    case SAW_TUPLE: source_items(t, v, depth + 1, out); break;
+    case SAW_MAP: source_map(t, v.m, depth + 1, out); break;
     case SAW_BOOL:
     case SAW_INT:
     case SAW_FLOAT:
@@ -289,7 +322,7 @@ void saw_value_print(const struct saw_type *t,
                      struct buf *out)
 {
     if (mode == SAW_PRINT_SOURCE)
-        print_source(t, v, out);
+        print_source(t, v, 0, out);
     else
         print_result(t, v, out);
 }

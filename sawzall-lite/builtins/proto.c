@@ -418,6 +418,25 @@ put_tuple(struct buf *out, const struct saw_type *t, const struct saw_tuple *v)
     }
 }
 
+/* Only values of recursive types can be. */
+static bool too_deep(const struct saw_type *t, union saw_slot v, unsigned depth)
+{
+    if (depth > SAW_TYPE_DEPTH_MAX)
+        return true;
+    if (t->kind == SAW_ARRAY && !saw_kind_is_basic(t->elem->kind)) {
+        for (size_t i = 0; i < v.a->len; i++) {
+            if (too_deep(t->elem, v.a->items[i], depth))
+                return true;
+        }
+    } else if (t->kind == SAW_TUPLE) {
+        for (size_t i = 0; i < t->field_count; i++) {
+            if (too_deep(t->fields[i].type, v.t->fields[i], depth + 1))
+                return true;
+        }
+    }
+    return false;
+}
+
 enum saw_status saw_proto_encode(struct saw_ctx *ctx,
                                  const struct saw_type *t,
                                  union saw_slot v,
@@ -426,6 +445,9 @@ enum saw_status saw_proto_encode(struct saw_ctx *ctx,
     struct buf out = BUF_INIT;
     if (!has_required(t, v.t))
         return saw_undef(ctx, "a required field is missing");
+    if (too_deep(t, v, 0))
+        return saw_undef(ctx, "messages nested over %d deep",
+                         SAW_TYPE_DEPTH_MAX);
     put_tuple(&out, t, v.t);
     result->s = saw_bytes_dup(ctx, buf_slice(&out));
     buf_close(&out);
@@ -444,16 +466,20 @@ static const struct saw_type *check_inprotocount(struct saw_check *c)
 }
 
 /* Fields present in @v and what is in it; only of proto tuples. */
-static int64_t count_present(const struct saw_type *t, union saw_slot v)
+static int64_t
+count_present(const struct saw_type *t, union saw_slot v, unsigned depth)
 {
     int64_t n = 0;
+    if (depth > SAW_VALUE_DEPTH_MAX)
+        return 0;
     if (t->kind == SAW_ARRAY) {
         for (size_t i = 0; i < v.a->len; i++)
-            n += count_present(t->elem, v.a->items[i]);
+            n += count_present(t->elem, v.a->items[i], depth + 1);
     } else if (t->kind == SAW_TUPLE && t->proto) {
         for (size_t i = 0; i < t->field_count; i++) {
             if (is_present(v.t, i))
-                n += 1 + count_present(t->fields[i].type, v.t->fields[i]);
+                n += 1 + count_present(t->fields[i].type, v.t->fields[i],
+                                       depth + 1);
         }
     }
     return n;
@@ -467,7 +493,7 @@ static enum saw_status fn_inprotocount(struct saw_ctx *ctx,
     if (!call->arg_types[0]->proto)
         return saw_undef(ctx,
                          "inprotocount: can only be called with proto tuples");
-    result->i = count_present(call->arg_types[0], args[0]);
+    result->i = count_present(call->arg_types[0], args[0], 0);
     return SAW_OK;
 }
 
