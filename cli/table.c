@@ -344,8 +344,34 @@ static void print_tablets(const struct quarry_table_info *info,
     sheet_close(&s);
 }
 
+static int print_counters(struct cli *cli, struct err *err)
+{
+    static const struct sheet_column columns[] = {{"counter", SHEET_TEXT},
+                                                  {"value", SHEET_NUMBER},
+                                                  {"about", SHEET_TEXT}};
+    struct quarry_counter counters[QUARRY_COUNTERS_MAX];
+    struct quarry *q;
+    struct sheet s;
+    size_t count;
+    int r = cli_store(cli, CLI_EXISTING, &q, err);
+    if (r)
+        return r;
+    count = quarry_counters(q, counters);
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    for (size_t i = 0; i < count; i++) {
+        sheet_add_str(&s, counters[i].name);
+        sheet_add_u64(&s, counters[i].value);
+        sheet_add_str(&s, counters[i].about);
+    }
+    sheet_print(&s, cli->format);
+    sheet_close(&s);
+    return ERR_OK;
+}
+
 static const struct option stats_options[] = {
     {"tablets", 0, NULL, "the tablets instead of the locality groups"},
+    {"counters", 0, NULL,
+     "what the store's caches, writers and compactions did since it was opened"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -357,10 +383,12 @@ static int run_stats(struct cli *cli, const struct args *args, struct err *err)
         return r;
     if (args_flag(args, "tablets"))
         print_tablets(info, cli->format);
+    else if (args_flag(args, "counters"))
+        r = print_counters(cli, err);
     else
         print_group_sizes(info, cli->format);
     quarry_table_info_free(info);
-    return ERR_OK;
+    return r;
 }
 
 /* --- upkeep ------------------------------------------------------------ */

@@ -30,6 +30,8 @@ static struct store_options store_options_of(const struct quarry_options *o)
 {
     return (struct store_options){
         .cache_bytes = o->cache_bytes,
+        .scan_cache_bytes = o->scan_cache_bytes,
+        .scan_cache_off = o->scan_cache_off,
         .memtable_bytes = o->memtable_bytes,
         .split_bytes = o->split_bytes,
         .background_tasks = o->background_tasks,

@@ -50,7 +50,7 @@ struct world;
 /* --- the store --------------------------------------------------------- */
 
 struct quarry_options {
-    uint64_t cache_bytes;    /* Block cache; 0: 256 MiB. */
+    uint64_t cache_bytes;    /* Block and scan cache; 0: 256 MiB. */
     uint64_t memtable_bytes; /* All memtables together; 0: 256 MiB. */
     bool read_only;          /* Open beside the owning process: sees what was
                                 flushed when it opened, writes nothing. The
@@ -61,6 +61,10 @@ struct quarry_options {
     uint64_t split_bytes;      /* Tablets above it are split; 0: 1 GiB. */
     bool repair;               /* Accept a damaged commit log: what was logged
                                   behind the damage is given up. */
+    uint64_t scan_cache_bytes; /* Of cache_bytes, for rows and cells that are
+                                  read again and again; 0: an eighth, at most
+                                  64 MiB. */
+    bool scan_cache_off;       /* None of it. */
 };
 
 /* @opts may be NULL. Errors: ERR_BUSY (another process has it), ERR_UNSUPPORTED
@@ -82,6 +86,20 @@ QUARRY_EXPORT MUST_CHECK int quarry_flush(struct quarry *q, struct err *err);
  * the directory, by other processes too, see exactly this state. */
 QUARRY_EXPORT MUST_CHECK int quarry_pin(struct quarry *q, struct err *err);
 QUARRY_EXPORT void quarry_unpin(struct quarry *q);
+
+/* What the store did and holds, counted since it was opened. */
+struct quarry_counter {
+    const char *name; /* "scan_cache_hits"; lives for ever, as does `about`. */
+    uint64_t value;
+    const char *about;
+};
+
+#define QUARRY_COUNTERS_MAX 40
+
+/* All counters, in an order that does not change; their number is returned. */
+QUARRY_EXPORT size_t
+quarry_counters(struct quarry *q,
+                struct quarry_counter out[QUARRY_COUNTERS_MAX]);
 
 /* --- tables ------------------------------------------------------------ */
 

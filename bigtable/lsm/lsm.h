@@ -183,12 +183,14 @@ enum lsm_found {
 
 /* The newest cell of one column, the cheapest read there is: Bloom filters
  * first, then at most one block a run; allocates nothing. @row and @column are
- * encoded (cell_key_append_row, cell_key_append_column); entries numbered above
- * @sequence_max are not seen. With LSM_FOUND the value is appended to @value
- * and *@timestamp_us set. Age and version rules are the caller's. Parks. */
+ * encoded (cell_key_append_row, cell_key_append_column), @column_hash is
+ * hash64_slice() of the latter; entries numbered above @sequence_max are not
+ * seen. With LSM_FOUND the value is appended to @value and *@timestamp_us set.
+ * Age and version rules are the caller's. Parks. */
 MUST_CHECK int lsm_get_newest(struct lsm_snapshot *s,
                               struct slice row,
                               struct slice column,
+                              uint64_t column_hash,
                               uint64_t sequence_max,
                               enum lsm_found *found,
                               struct buf *value,

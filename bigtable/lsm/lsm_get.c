@@ -14,6 +14,7 @@
 
 struct newest {
     struct slice column;
+    uint64_t column_hash;
     struct slice row;
     uint64_t sequence_max;
     struct buf *key;   /* Of the best so far; empty for none. */
@@ -116,7 +117,7 @@ look_in_runs(struct newest *n, const struct version *v, struct err *err)
     struct run_probe probe;
     int rc = 0;
 
-    run_probe_init(&probe, n->row, n->column);
+    run_probe_init(&probe, n->row, n->column, n->column_hash);
     for (size_t i = 0; i < v->run_count && !rc && !n->complex; i++) {
         bool maybe;
         rc = run_probe_test(&probe, &v->runs[i], &maybe, err);
@@ -139,6 +140,7 @@ static bool is_outside(const struct lsm *l, struct slice row)
 int lsm_get_newest(struct lsm_snapshot *s,
                    struct slice row,
                    struct slice column,
+                   uint64_t column_hash,
                    uint64_t sequence_max,
                    enum lsm_found *found,
                    struct buf *value,
@@ -147,6 +149,7 @@ int lsm_get_newest(struct lsm_snapshot *s,
 {
     struct buf key = BUF_INIT;
     struct newest n = {.column = column,
+                       .column_hash = column_hash,
                        .row = row,
                        .sequence_max = sequence_max,
                        .key = &key,

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/core/buf.h"
+#include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "bigtable/lsm/group.h"
 #include "bigtable/lsm/merge.h"
@@ -76,7 +77,8 @@ int lsm_iter_new(struct lsm_snapshot *s,
         .time_min_us = opts->time_min_us,
         .time_max_us = opts->time_max_us,
     };
-    run_probe_init(&probe, opts->probe_row, opts->probe_column);
+    run_probe_init(&probe, opts->probe_row, opts->probe_column,
+                   hash64_slice(opts->probe_column));
     for (size_t i = 0; i < s->mem_count; i++) {
         mem_source_init(&it->mems[i], s->mems[i], opts->sequence_max);
         it->pointers[sources++] = &it->mems[i].base;

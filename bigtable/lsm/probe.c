@@ -16,11 +16,14 @@
 /* Behind the row part: family id and marker, see row/cell_key.h. */
 #define FAMILY_PART_BYTES 3
 
-void run_probe_init(struct run_probe *p, struct slice row, struct slice column)
+void run_probe_init(struct run_probe *p,
+                    struct slice row,
+                    struct slice column,
+                    uint64_t column_hash)
 {
     *p = (struct run_probe){.row = row, .column = column};
     p->row_hash = hash64_slice(row);
-    p->column_hash = column.len ? hash64_slice(column) : p->row_hash;
+    p->column_hash = column.len ? column_hash : p->row_hash;
 }
 
 static int test_prefix(const struct run *r,

@@ -15,7 +15,11 @@ struct run_probe {
     uint64_t column_hash;
 };
 
-void run_probe_init(struct run_probe *p, struct slice row, struct slice column);
+/* @column_hash is hash64_slice(@column). */
+void run_probe_init(struct run_probe *p,
+                    struct slice row,
+                    struct slice column,
+                    uint64_t column_hash);
 
 /* May @r hold entries of the row, or the column and what may delete in it?
  * Parks if a filter must be read. */

@@ -8,6 +8,16 @@
 #include "bigtable/tablet/store.h"
 #include "bigtable/tablet/table.h"
 
+/* Is @view not in force any more? What was written since may be in tablets it
+ * does not know, with numbers that a snapshot taken through it covers. */
+static bool is_outdated(struct table *t, const struct table_view *view)
+{
+    struct table_view *now = table_get_view(t);
+    bool outdated = now != view;
+    table_view_unref(now);
+    return outdated;
+}
+
 /* Once through: read, decide, write if the row is still the same. */
 static int try_once(struct store *s,
                     struct table *t,
@@ -28,11 +38,15 @@ static int try_once(struct store *s,
     if (!view)
         return table_gone(t, err);
     rc = scan_new(view, spec, now_us, &scan, err);
-    table_view_unref(view);
-    if (rc)
+    if (rc) {
+        table_view_unref(view);
         return rc;
+    }
     condition.sequence = scan_sequence(scan);
-    rc = scan_next(scan, &found, err);
+    rc = is_outdated(t, view) ? ERR_ABORTED : 0;
+    table_view_unref(view);
+    if (rc == 0)
+        rc = scan_next(scan, &found, err);
     if (rc == 0)
         rc = decide(ctx, found, &m, err);
     scan_free(scan);

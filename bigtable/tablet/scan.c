@@ -7,39 +7,10 @@
 #include "bigtable/row/filter_run.h"
 #include "bigtable/row/gc_rule.h"
 #include "bigtable/row/read_row.h"
+#include "bigtable/tablet/row_source.h"
 #include "bigtable/tablet/store.h"
 #include "bigtable/tablet/table.h"
 #include "bigtable/tablet/tablet.h"
-
-/* --- sources ------------------------------------------------------------- */
-
-static int source_seek(void *it, struct slice key, struct err *err)
-{
-    return lsm_iter_seek(it, key, err);
-}
-
-static int source_next(void *it, struct err *err)
-{
-    return lsm_iter_next(it, err);
-}
-
-static bool source_valid(const void *it)
-{
-    return lsm_iter_valid(it);
-}
-
-static struct slice source_key(const void *it)
-{
-    return lsm_iter_key(it);
-}
-
-static struct slice source_value(const void *it)
-{
-    return lsm_iter_value(it);
-}
-
-static const struct entry_source_ops lsm_source = {
-    source_seek, source_next, source_valid, source_key, source_value};
 
 /* --- scans --------------------------------------------------------------- */
 
@@ -52,11 +23,12 @@ struct scan {
     size_t snapshot_count;
     size_t tablet;   /* Index of the one in hand, */
     size_t span;     /* and of the span. */
-    bool opened;     /* `iters` are over the tablet in hand, for ranges. */
+    bool opened;     /* The sources are over the tablet in hand, for ranges. */
     bool positioned; /* The reader is inside the span in hand. */
-    struct lsm_iter *iters[GROUP_COUNT_MAX];
+    struct row_source opened_sources[GROUP_COUNT_MAX];
     struct entry_source sources[GROUP_COUNT_MAX];
     size_t source_count;
+    struct buf scratch;
     uint64_t rows;
 };
 
@@ -116,13 +88,41 @@ static bool group_is_wanted(const struct scan *s, uint32_t id)
 static void close_sources(struct scan *s)
 {
     for (size_t i = 0; i < s->source_count; i++)
-        lsm_iter_free(s->iters[i]);
+        row_source_close(&s->opened_sources[i]);
     s->source_count = 0;
     s->opened = false;
 }
 
-/* Iterators over the wanted groups of the tablet in hand: for the one row
- * @probe, or for ranges. */
+/* Group @i of the tablet in hand, for the one row @probe or for ranges. */
+static int open_source(struct scan *s,
+                       size_t i,
+                       const struct lsm_read_options *opts,
+                       struct err *err)
+{
+    const struct tablet_snapshot *snapshot = &s->snapshots[s->tablet];
+    struct row_source *source = &s->opened_sources[s->source_count];
+    const struct row_place place = {
+        .store = snapshot->tablet->store,
+        .tablet = snapshot->tablet,
+        .group = i,
+        .generation = s->view->generation,
+        .encoded = opts->probe_row,
+        .row = opts->probe_row.len
+                   ? cell_key_plain_row(opts->probe_row, &s->scratch)
+                   : SLICE_EMPTY,
+        .snapshot = snapshot->groups[i],
+        .complete = snapshot->sequence,
+    };
+    int rc = opts->probe_row.len
+                 ? row_source_open_row(source, &place, opts, err)
+                 : row_source_open(source, place.snapshot, opts, err);
+    if (rc == 0)
+        s->sources[s->source_count++] = row_source_entries(source);
+    return rc;
+}
+
+/* Sources for the wanted groups of the tablet in hand: for the one row @probe,
+ * or for ranges. */
 static int open_sources(struct scan *s, struct slice probe, struct err *err)
 {
     const struct tablet_snapshot *snapshot = &s->snapshots[s->tablet];
@@ -135,15 +135,9 @@ static int open_sources(struct scan *s, struct slice probe, struct err *err)
     };
     int rc = 0;
     close_sources(s);
-    for (size_t i = 0; i < snapshot->group_count && rc == 0; i++) {
-        struct lsm_iter **it = &s->iters[s->source_count];
-        if (!group_is_wanted(s, snapshot->tablet->groups[i]->id))
-            continue;
-        rc = lsm_iter_new(snapshot->groups[i], &opts, it, err);
-        if (rc)
-            break;
-        s->sources[s->source_count++] = (struct entry_source){*it, &lsm_source};
-    }
+    for (size_t i = 0; i < snapshot->group_count && rc == 0; i++)
+        if (group_is_wanted(s, snapshot->tablet->groups[i]->id))
+            rc = open_source(s, i, &opts, err);
     row_reader_set_sources(&s->reader, s->sources, s->source_count);
     s->opened = rc == 0 && probe.len == 0;
     return rc;
@@ -275,6 +269,7 @@ void scan_free(struct scan *s)
     for (size_t i = 0; i < s->snapshot_count; i++)
         tablet_snapshot_drop(&s->snapshots[i]);
     mem_free(s->snapshots);
+    buf_close(&s->scratch);
     row_reader_close(&s->reader);
     filter_run_free(s->filter);
     table_view_unref(s->view);

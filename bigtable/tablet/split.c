@@ -377,6 +377,8 @@ static int drop_now(struct store *s,
     for (size_t i = r.first; i < r.end; i++)
         background_pause(s, r.view->tablets[i]);
     rc = replace(&r, err);
+    if (rc == 0) /* Transactions that have read such rows begin again. */
+        write_turn_stamp_all(s);
     for (size_t i = r.first; i < r.end; i++)
         background_resume(s, r.view->tablets[i]);
     table_view_unref(r.view);

@@ -11,6 +11,7 @@
 #include "bigtable/sstable/block_cache.h"
 #include "bigtable/tablet/commit_log.h"
 #include "bigtable/tablet/manifest.h"
+#include "bigtable/tablet/scan_cache.h"
 #include "bigtable/tablet/tablet.h"
 #include "gfs-lite/fs.h"
 
@@ -264,7 +265,10 @@ static int open_parts(struct store *s, struct err *err)
         return rc;
     if (fresh && s->options.must_exist)
         return err_set(err, ERR_NOTFOUND, "there is no store in %s", s->dir);
-    s->cache = block_cache_new(s->options.cache_bytes);
+    s->cache =
+        block_cache_new(s->options.cache_bytes - s->options.scan_cache_bytes);
+    if (!s->options.scan_cache_off)
+        s->scan_cache = scan_cache_new(s->options.scan_cache_bytes);
     take_counters(s);
     if (!s->options.read_only)
         rc = manifest_remove_orphans(s->manifest, err);
@@ -285,6 +289,12 @@ static void apply_defaults(struct store_options *o)
 {
     if (o->cache_bytes == 0)
         o->cache_bytes = STORE_CACHE_BYTES;
+    if (o->scan_cache_bytes == 0)
+        o->scan_cache_bytes = MIN_OF(o->cache_bytes / STORE_SCAN_CACHE_SHARE,
+                                     STORE_SCAN_CACHE_BYTES_MAX);
+    o->scan_cache_bytes = MIN_OF(o->scan_cache_bytes, o->cache_bytes);
+    if (o->scan_cache_off)
+        o->scan_cache_bytes = 0;
     if (o->memtable_bytes == 0)
         o->memtable_bytes = STORE_MEMTABLE_BYTES;
     if (o->split_bytes == 0)
@@ -411,6 +421,7 @@ void store_close(struct store *s)
     mem_free(s->pinned);
     if (s->queue.stamps)
         write_queue_close(&s->queue);
+    scan_cache_free(s->scan_cache);
     block_cache_free(s->cache);
     manifest_close(s->manifest);
     fs_unlock(s->file_lock);

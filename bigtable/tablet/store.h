@@ -36,6 +36,7 @@ struct commit_log;
 struct fs;
 struct fs_lock;
 struct manifest;
+struct scan_cache;
 struct world;
 
 #define STORE_CACHE_BYTES    ((uint64_t)256 << 20)
@@ -44,11 +45,18 @@ struct world;
  * in one process, where splits serve parallel scans and bounded compactions. */
 #define STORE_SPLIT_BYTES ((uint64_t)1 << 30)
 
+/* Of the caches' bytes the scan cache has this part unless told, at most: what
+ * is larger would rather hold blocks. */
+#define STORE_SCAN_CACHE_SHARE     8
+#define STORE_SCAN_CACHE_BYTES_MAX ((uint64_t)64 << 20)
+
 /* Latches of row transactions, by hash of the row. */
 #define STORE_ROW_LATCHES ((size_t)64)
 
 struct store_options {
-    uint64_t cache_bytes;      /* 0: STORE_CACHE_BYTES. */
+    uint64_t cache_bytes;      /* Of both caches; 0: STORE_CACHE_BYTES. */
+    uint64_t scan_cache_bytes; /* Of those; 0: a share, see above. */
+    bool scan_cache_off;
     uint64_t memtable_bytes;   /* All memtables together; 0: the default. */
     uint64_t split_bytes;      /* 0: STORE_SPLIT_BYTES. */
     unsigned background_tasks; /* 0: one per CPU, at least two. */
@@ -64,6 +72,7 @@ struct store {
     char *dir;
     struct store_options options;
     struct block_cache *cache;
+    struct scan_cache *scan_cache; /* NULL: off. */
     struct manifest *manifest;
     struct commit_log *log; /* NULL: read-only. */
     struct file_refs files;

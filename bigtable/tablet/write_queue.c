@@ -112,11 +112,24 @@ void write_turn_take(struct store *s, struct writer **turn)
     if (!wait_for_turn(&s->queue, w))
         PANIC("an exclusive writer was written for");
     mutex_unlock(&s->queue.lock);
+    s->queue.turn_began_ns = world_mono_ns(s->world);
     *turn = w;
+}
+
+/* Somebody waited since @start_ns. */
+static void count_wait(struct store *s,
+                       uint64_t start_ns,
+                       atomic_ullong *count,
+                       atomic_ullong *us)
+{
+    atomic_fetch_add(count, 1);
+    atomic_fetch_add(us, (world_mono_ns(s->world) - start_ns) / 1000);
 }
 
 void write_turn_give(struct store *s, struct writer *turn)
 {
+    count_wait(s, s->queue.turn_began_ns, &s->queue.turn_count,
+               &s->queue.turn_us);
     mutex_lock(&s->queue.lock);
     INVARIANT(s->queue.head == turn);
     leave_queue(&s->queue, turn, turn);
@@ -158,9 +171,14 @@ static struct writer *next_in(const struct group *g, const struct writer *w)
     return w == g->last ? NULL : w->next;
 }
 
-static atomic_ullong *stamp_of(struct write_queue *q, struct slice row)
+static atomic_ullong *stamp_of(const struct write_queue *q, struct slice row)
 {
     return &q->stamps[hash64_slice(row) % WRITE_STAMP_COUNT];
+}
+
+const atomic_ullong *write_stamp(const struct write_queue *q, struct slice row)
+{
+    return stamp_of(q, row);
 }
 
 /* May @w still be applied? Its table may have changed, or its row. */
@@ -216,8 +234,11 @@ static int log_group(struct store *s, const struct group *g, struct err *err)
     if (count == 0)
         return 0;
     rc = commit_log_append(s->log, records, count, err);
-    if (rc == 0 && g->sync)
+    if (rc == 0 && g->sync) {
+        uint64_t start_ns = world_mono_ns(s->world);
         rc = commit_log_sync(s->log, err);
+        count_wait(s, start_ns, &s->queue.sync_count, &s->queue.sync_us);
+    }
     return rc;
 }
 
@@ -422,6 +443,16 @@ int store_write(struct store *s,
     } while (rc == ERR_ABORTED && w->stale);
     give_writer(&s->queue, w);
     return rc;
+}
+
+/* The number is one that no entry has, and is visible at once. */
+void write_turn_stamp_all(struct store *s)
+{
+    uint64_t sequence = ++s->queue.last_sequence;
+    for (size_t i = 0; i < WRITE_STAMP_COUNT; i++)
+        atomic_store_explicit(&s->queue.stamps[i], sequence,
+                              memory_order_relaxed);
+    atomic_store(&s->visible, sequence);
 }
 
 static void freeze_tablet(struct store *s, const struct tablet *t)

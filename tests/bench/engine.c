@@ -233,14 +233,25 @@ static uint64_t tick(struct worker *w, uint64_t since)
     return t;
 }
 
+/* Which row to read. Skewed: nine of ten reads are of a hundredth of the rows,
+ * which lie all over the table. */
+static uint64_t row_to_read(uint64_t *state, bool skewed)
+{
+    uint64_t hot = (uint64_t)P.n / 100 + 1;
+    if (skewed && next_random(state) % 10)
+        return permuted(next_random(state) % hot);
+    return next_random(state) % (uint64_t)P.n;
+}
+
 static void do_reads(struct worker *w, struct engine_thread *t, long count)
 {
     uint64_t state = (uint64_t)w->id * 77 + now_ns();
     uint64_t missing = !strcmp(P.phase, "readmissing");
+    bool skewed = !strcmp(P.phase, "readskewed");
     char key[ENGINE_KEY_BYTES];
     uint64_t since = now_ns();
     for (long i = 0; i < count && !stop; i++) {
-        make_key(key, 2 * (next_random(&state) % (uint64_t)P.n) + missing);
+        make_key(key, 2 * row_to_read(&state, skewed) + missing);
         if (engine_get(t, key) < 0)
             w->missing++;
         w->done++;

@@ -10,6 +10,7 @@
 #include "base/core/buf.h"
 #include "base/core/coding.h"
 #include "base/core/crc32c.h"
+#include "base/core/hash.h"
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 #include "bigtable/lsm/lsm.h"
@@ -325,8 +326,9 @@ long engine_get(struct engine_thread *t, const char *key)
     buf_clear(&t->value);
     cell_key_append_row(&t->row, row);
     cell_key_append_column(&t->key, row, 1, SLICE_LIT("q"));
-    CHECK(lsm_get_newest(s, buf_slice(&t->row), buf_slice(&t->key), UINT64_MAX,
-                         &found, &t->value, &time, &error));
+    CHECK(lsm_get_newest(s, buf_slice(&t->row), buf_slice(&t->key),
+                         hash64_slice(buf_slice(&t->key)), UINT64_MAX, &found,
+                         &t->value, &time, &error));
     lsm_snapshot_free(s);
     return found == LSM_FOUND ? (long)t->value.len : -1;
 }

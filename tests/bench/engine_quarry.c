@@ -55,7 +55,8 @@ void engine_open(const struct engine_config *c)
     struct quarry_options o = {.cache_bytes = c->cache_bytes,
                                .memtable_bytes = 3 * c->memtable_bytes,
                                .background_tasks = 2,
-                               .split_bytes = UINT64_MAX};
+                               .split_bytes = UINT64_MAX,
+                               .scan_cache_off = getenv("BENCH_SCAN_OFF")};
     struct buf target = BUF_INIT;
     buf_printf(&target, "file:%s", c->dir);
     CHECK(quarry_open(buf_cstr(&target), &o, &store, &error));

@@ -1,6 +1,7 @@
 /* Readers, a writer, a flusher and a compactor at once: every reader sees a
  * whole prefix of what was written. Worth most under ThreadSanitizer. */
 
+#include "base/core/hash.h"
 #include "base/core/rand.h"
 #include "tests/unit/lsm/group_fixture.h"
 
@@ -108,8 +109,9 @@ static void get_newest(struct shared *sh, struct rand_gen *r)
     cell_key_append_row(&row_key, slice_str(row));
     cell_key_append_column(&column, slice_str(row), 1, SLICE_LIT("c"));
     s = lsm_snapshot_new(sh->f->lsm);
-    OK(lsm_get_newest(s, buf_slice(&row_key), buf_slice(&column), UINT64_MAX,
-                      &found, &value, &time, err));
+    OK(lsm_get_newest(s, buf_slice(&row_key), buf_slice(&column),
+                      hash64_slice(buf_slice(&column)), UINT64_MAX, &found,
+                      &value, &time, err));
     ck_assert_int_eq(found, LSM_FOUND);
     ck_assert_uint_ge((uint64_t)time, least);
     ck_assert_uint_eq(value.len, 80);

@@ -1,6 +1,7 @@
 /* A group shows what was inserted, whatever flushes and compactions do below.
  */
 #include "base/core/coding.h"
+#include "base/core/hash.h"
 #include "base/core/rand.h"
 #include "tests/unit/lsm/group_fixture.h"
 
@@ -102,8 +103,9 @@ static void compare_get(struct lsm_snapshot *s,
     int64_t time;
     cell_key_append_row(&r, slice_str(row));
     cell_key_append_column(&c, slice_str(row), 1, slice_str(column));
-    OK(lsm_get_newest(s, buf_slice(&r), buf_slice(&c), sequence_max, &found,
-                      &value, &time, err));
+    OK(lsm_get_newest(s, buf_slice(&r), buf_slice(&c),
+                      hash64_slice(buf_slice(&c)), sequence_max, &found, &value,
+                      &time, err));
     want = model_newest(m, buf_slice(&c), sequence_max);
     if (found == LSM_FOUND) {
         ck_assert(want != NULL);
