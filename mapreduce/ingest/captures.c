@@ -292,7 +292,9 @@ int pages__put_conversion(struct pages *p,
 /* --- revisits --------------------------------------------------------------
  */
 
-static void remember_revisit(struct pages *p, const struct warc_record *rec)
+static int remember_revisit(struct pages *p,
+                            const struct warc_record *rec,
+                            struct err *err)
 {
     struct revisit v = {
         .row = buf_slice(&p->row),
@@ -308,7 +310,7 @@ static void remember_revisit(struct pages *p, const struct warc_record *rec)
     if (!date_parse_span(rec->refers_to_date, &v.original_us,
                          &v.original_span_us))
         v.original_us = INT64_MIN;
-    revisits_add(p->revisits, &v);
+    return revisits_add(p->revisits, &v, err);
 }
 
 /* "PROFILE DATE URI", or the record's id where that is all there is. */
@@ -360,10 +362,9 @@ int pages__put_revisit(struct pages *p,
     p->batch.counts.revisits++;
     /* An export has the contents with it unless they are in the same row. */
     if (rec->type == WARC_REVISIT)
-        remember_revisit(p, rec);
-    else
-        run_batch_set(&p->batch, p->mutation, "contents", SLICE_EMPTY,
-                      p->time_us, is_http ? m->raw_body : rec->block);
+        return remember_revisit(p, rec, err);
+    run_batch_set(&p->batch, p->mutation, "contents", SLICE_EMPTY, p->time_us,
+                  is_http ? m->raw_body : rec->block);
     return 0;
 }
 

@@ -99,6 +99,9 @@ struct ingest_options {
                                 difference is reported, the page kept. */
     uint64_t page_bytes_max; /* Longer bodies are cut, and marked so in
                                 meta:truncated. Default 64 MiB. */
+    uint64_t revisit_bytes_max; /* Memory for revisits that wait for their
+                                   originals; more of them wait in a file under
+                                   $TMPDIR. Default 64 MiB. */
 
     /* csv, jsonl */
     const char *family;     /* Of the cells. Default "data". */

@@ -1,21 +1,25 @@
 /* Revisits filled from their originals, once everything at hand is in the
  * table. A revisit may refer to one that is filled itself: they are taken in
- * the order of time, and what was gathered is applied before giving up. */
+ * the order of time, and what was gathered is applied before giving up. Those
+ * that memory has no room for wait in a file. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/core/arena.h"
 #include "base/core/panic.h"
+#include "mapreduce/ingest/revisit_runs.h"
 #include "mapreduce/ingest/webtable.h"
 #include "mapreduce/warc/digest.h"
 
 struct revisits {
     struct run *run;
     struct mutex lock;
-    struct arena arena;
+    struct arena arena; /* Of the bytes in the list. */
     struct revisit *list;
     size_t count;
     size_t cap;
+    uint64_t bytes; /* In memory. */
+    struct revisit_runs runs;
 };
 
 struct revisits *revisits_new(struct run *run)
@@ -24,6 +28,7 @@ struct revisits *revisits_new(struct run *run)
     r->run = run;
     mutex_init(&r->lock);
     arena_init(&r->arena);
+    revisit_runs_init(&r->runs, run->world);
     return r;
 }
 
@@ -33,14 +38,28 @@ void revisits_free(struct revisits *r)
         return;
     mutex_close(&r->lock);
     arena_close(&r->arena);
+    revisit_runs_close(&r->runs);
     mem_free(r->list);
     mem_free(r);
 }
 
-void revisits_add(struct revisits *r, const struct revisit *v)
+/* Write what memory holds to the disk. PRE: the lock is held. */
+static int set_aside(struct revisits *r, struct err *err)
+{
+    int code;
+    if (r->count == 0)
+        return 0;
+    qsort(r->list, r->count, sizeof(*r->list), revisit_cmp);
+    code = revisit_runs_add(&r->runs, r->list, r->count, err);
+    arena_reset(&r->arena);
+    r->count = 0;
+    r->bytes = 0;
+    return code;
+}
+
+static void put(struct revisits *r, const struct revisit *v)
 {
     struct revisit *to;
-    mutex_lock(&r->lock);
     if (r->count == r->cap) {
         r->cap = r->cap ? r->cap * 2 : 64;
         r->list = mem_realloc(r->list, r->cap * sizeof(*r->list));
@@ -52,7 +71,18 @@ void revisits_add(struct revisits *r, const struct revisit *v)
                            ? to->row
                            : arena_dup(&r->arena, v->original_row);
     to->digest = arena_dup(&r->arena, v->digest);
+    r->bytes += sizeof(*v) + v->row.len + v->original_row.len + v->digest.len;
+}
+
+int revisits_add(struct revisits *r, const struct revisit *v, struct err *err)
+{
+    int code = 0;
+    mutex_lock(&r->lock);
+    put(r, v);
+    if (r->bytes >= r->run->opts.revisit_bytes_max)
+        code = set_aside(r, err);
     mutex_unlock(&r->lock);
+    return code;
 }
 
 /* --- finding the original --------------------------------------------------
@@ -154,25 +184,14 @@ static int find_original(struct revisits *r,
 /* --- filling ---------------------------------------------------------------
  */
 
-static int by_time(const void *a, const void *b)
-{
-    const struct revisit *x = a;
-    const struct revisit *y = b;
-    if (x->time_us != y->time_us)
-        return x->time_us < y->time_us ? -1 : 1;
-    return slice_cmp(x->row, y->row);
-}
-
 static int fill_one(struct revisits *r,
                     const struct revisit *v,
                     struct run_batch *batch,
-                    bool *filled,
                     struct err *err)
 {
     struct quarry_row *page;
     struct quarry_mutation *m;
     int code = find_original(r, v, &page, err);
-    *filled = false;
     if (code == 0 && !page && batch->count) {
         code = run_batch_flush(batch, err);
         if (code == 0)
@@ -184,25 +203,48 @@ static int fill_one(struct revisits *r,
     if (code == 0) {
         run_batch_set(batch, m, "contents", SLICE_EMPTY, v->time_us,
                       page->cells[0].value);
-        *filled = true;
+        r->run->report->revisit_filled++;
     }
     quarry_row_free(page);
+    return code;
+}
+
+static int
+fill_list(struct revisits *r, struct run_batch *batch, struct err *err)
+{
+    int code = 0;
+    if (r->count > 1)
+        qsort(r->list, r->count, sizeof(*r->list), revisit_cmp);
+    for (size_t i = 0; i < r->count && code == 0; i++)
+        code = fill_one(r, &r->list[i], batch, err);
+    return code;
+}
+
+static int
+fill_runs(struct revisits *r, struct run_batch *batch, struct err *err)
+{
+    struct revisit_merge *m = NULL;
+    const struct revisit *v = NULL;
+    int code = set_aside(r, err);
+    if (code == 0)
+        code = revisit_merge_open(&r->runs, &m, err);
+    while (code == 0) {
+        code = revisit_merge_next(m, &v, err);
+        if (code || !v)
+            break;
+        code = fill_one(r, v, batch, err);
+    }
+    revisit_merge_close(m);
     return code;
 }
 
 int revisits_fill(struct revisits *r, struct err *err)
 {
     struct run_batch batch;
-    int code = 0;
-    if (r->count == 0)
-        return 0;
+    int code;
     run_batch_init(&batch, r->run);
-    qsort(r->list, r->count, sizeof(*r->list), by_time);
-    for (size_t i = 0; i < r->count && code == 0; i++) {
-        bool filled;
-        code = fill_one(r, &r->list[i], &batch, &filled, err);
-        r->run->report->revisit_filled += code == 0 && filled;
-    }
+    code =
+        r->runs.count ? fill_runs(r, &batch, err) : fill_list(r, &batch, err);
     if (code == 0)
         code = run_batch_flush(&batch, err);
     run_batch_close(&batch);

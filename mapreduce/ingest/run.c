@@ -17,6 +17,7 @@ void ingest_options_init(struct ingest_options *o)
         .create_table = true,
         .links = true,
         .page_bytes_max = (uint64_t)64 << 20,
+        .revisit_bytes_max = (uint64_t)64 << 20,
         .family = "data",
         .separator = '\0',
         .header = true,

@@ -49,8 +49,10 @@ struct revisit {
     struct slice digest;       /* Of the payload, as labelled, or "". */
 };
 
-/* Remember one; copied. */
-void revisits_add(struct revisits *r, const struct revisit *v);
+/* Remember one; copied. Parks when memory is full of them: they are set aside
+ * in a temporary file then. */
+MUST_CHECK int
+revisits_add(struct revisits *r, const struct revisit *v, struct err *err);
 
 /* Find the originals in the table and write their contents at the revisits'
  * times. Parks. */

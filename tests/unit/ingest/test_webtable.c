@@ -124,6 +124,58 @@ START_TEST(test_revisits)
 
 END_TEST
 
+/* Revisits beyond what memory may hold are filled all the same, also those of
+ * revisits, in whatever order they came: the table is the one that memory
+ * without a bound gives. */
+START_TEST(test_many_revisits)
+{
+    static const uint64_t bounds[] = {(uint64_t)64 << 20, 1, 5000, 40000};
+    struct buf b = BUF_INIT;
+    uint64_t first = 0;
+    size_t cells;
+    char path[500];
+    const char *paths[] = {path};
+    for (int i = 499; i >= 0; i--) {
+        char uri[64];
+        char date[64];
+        char more[400];
+        snprintf(uri, sizeof(uri), "http://e.com/%d", i / 5);
+        snprintf(date, sizeof(date), "2024-01-%02dT00:00:%02dZ", i % 5 + 1,
+                 i % 60);
+        if (i % 5 == 0) {
+            snprintf(more, sizeof(more), "body of %d", i / 5);
+            add(&b, "resource", uri, date, "", more);
+            continue;
+        }
+        /* Of the revisit of the day before. */
+        snprintf(more, sizeof(more),
+                 "WARC-Profile: x/identical-payload-digest\r\n"
+                 "WARC-Refers-To-Date: 2024-01-%02dT00:00:%02dZ\r\n",
+                 i % 5, (i - 1) % 60);
+        add(&b, "revisit", uri, date, more, "");
+    }
+    snprintf(path, sizeof(path), "%s/many.warc", work_dir());
+    write_file(path, buf_slice(&b));
+    for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
+        struct store s;
+        struct ingest_options o;
+        ingest_options_init(&o);
+        o.revisit_bytes_max = bounds[i];
+        store_open(&s);
+        import_paths(&s, paths, 1, &o);
+        ck_assert_uint_eq(s.report.revisit_count, 400);
+        ck_assert_uint_eq(s.report.revisit_filled, 400);
+        if (i == 0)
+            first = table_hash(&s, &cells);
+        ck_assert_uint_eq(table_hash(&s, &cells), first);
+        expect(&s, "com.e/7", "contents", "", "body of 7");
+        store_close(&s);
+    }
+    buf_close(&b);
+}
+
+END_TEST
+
 /* Resources, texts made of pages, names looked up and crawl notes have their
  * places; requests have none. */
 START_TEST(test_other_records)
@@ -398,6 +450,7 @@ TEST_MAIN("webtable",
           test_page,
           test_versions,
           test_revisits,
+          test_many_revisits,
           test_other_records,
           test_damage_is_reported,
           test_segments,

@@ -1,0 +1,214 @@
+/* Runs of revisits on the disk. Revisits are few bytes each and runs are long,
+ * so that a merge is narrow: the least is found by looking at all. */
+#include "mapreduce/ingest/revisit_runs.h"
+
+#include <stdlib.h>
+
+#include "base/core/coding.h"
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+
+#define WRITE_BYTES ((size_t)1 << 20)
+/* Read of each run at a time; a revisit holds two row keys at most. */
+#define READ_BYTES ((size_t)256 << 10)
+
+void revisit_runs_init(struct revisit_runs *r, struct world *world)
+{
+    *r = (struct revisit_runs){.world = world};
+}
+
+void revisit_runs_close(struct revisit_runs *r)
+{
+    file_close(r->file);
+    mem_free(r->ends);
+}
+
+int revisit_cmp(const void *a, const void *b)
+{
+    const struct revisit *x = a;
+    const struct revisit *y = b;
+    if (x->time_us != y->time_us)
+        return x->time_us < y->time_us ? -1 : 1;
+    return slice_cmp(x->row, y->row);
+}
+
+/* --- writing ------------------------------------------------------------- */
+
+static int open_file(struct revisit_runs *r, struct err *err)
+{
+    const char *dir = getenv("TMPDIR");
+    struct buf path = BUF_INIT;
+    int code;
+    buf_printf(&path, "%s/quarry-revisits-%016llx", dir ? dir : "/tmp",
+               (unsigned long long)world_random(r->world));
+    code = file_open(r->world, buf_cstr(&path),
+                     FILE_READ | FILE_WRITE | FILE_CREATE | FILE_EXCLUSIVE,
+                     &r->file, err);
+    if (code == 0)
+        code = world_remove(r->world, buf_cstr(&path), err);
+    buf_close(&path);
+    return code;
+}
+
+static void encode(const struct revisit *v, struct buf *out)
+{
+    size_t from = out->len;
+    buf_put_le32(out, 0);
+    buf_put_zigzag(out, v->time_us);
+    buf_put_zigzag(out, v->original_us);
+    buf_put_zigzag(out, v->original_span_us);
+    buf_put_lslice(out, v->row);
+    buf_put_lslice(out, v->original_row);
+    buf_put_lslice(out, v->digest);
+    put_le32(out->data + from, (uint32_t)(out->len - from - 4));
+}
+
+static int write_out(struct revisit_runs *r, struct buf *b, struct err *err)
+{
+    struct slice s = buf_slice(b);
+    int code = file_write_at(r->file, r->bytes, &s, 1, err);
+    r->bytes += s.len;
+    buf_clear(b);
+    return code;
+}
+
+int revisit_runs_add(struct revisit_runs *r,
+                     const struct revisit *list,
+                     size_t count,
+                     struct err *err)
+{
+    struct buf b = BUF_INIT;
+    int code = r->file ? 0 : open_file(r, err);
+    for (size_t i = 0; i < count && code == 0; i++) {
+        encode(&list[i], &b);
+        if (b.len >= WRITE_BYTES)
+            code = write_out(r, &b, err);
+    }
+    if (code == 0)
+        code = write_out(r, &b, err);
+    buf_close(&b);
+    if (code) {
+        err_wrap(err, "keep revisits aside");
+        return code;
+    }
+    r->ends = mem_realloc(r->ends, (r->count + 1) * sizeof(*r->ends));
+    r->ends[r->count++] = r->bytes;
+    return 0;
+}
+
+/* --- merging ------------------------------------------------------------- */
+
+struct aside {
+    uint64_t offset; /* Of the next byte to read. */
+    uint64_t end;
+    struct buf bytes;
+    size_t used; /* Of bytes. */
+    struct revisit first;
+    bool ended;
+};
+
+struct revisit_merge {
+    const struct revisit_runs *runs;
+    struct aside *at;
+    struct aside *last; /* Whose first was handed out. */
+};
+
+/* Have @count unused bytes. */
+static int
+fill(struct revisit_merge *m, struct aside *run, size_t count, struct err *err)
+{
+    size_t got = 0;
+    size_t want;
+    int code;
+    if (run->bytes.len - run->used >= count)
+        return 0;
+    buf_consume(&run->bytes, run->used);
+    run->used = 0;
+    want = (size_t)MIN_OF((uint64_t)MAX_OF(READ_BYTES, count),
+                          run->end - run->offset);
+    code = file_read_at(m->runs->file, run->offset,
+                        buf_reserve(&run->bytes, want), want, &got, err);
+    run->bytes.len += got;
+    run->offset += got;
+    if (code == 0 && run->bytes.len < count)
+        code = err_set(err, ERR_CORRUPT, "revisits kept aside are cut");
+    return code;
+}
+
+static int advance(struct revisit_merge *m, struct aside *run, struct err *err)
+{
+    struct cursor c;
+    size_t n;
+    int code;
+    run->ended = run->offset == run->end && run->used == run->bytes.len;
+    if (run->ended)
+        return 0;
+    code = fill(m, run, 4, err);
+    if (code)
+        return code;
+    n = get_le32(run->bytes.data + run->used);
+    code = fill(m, run, 4 + n, err);
+    if (code)
+        return code;
+    c = cursor_make(slice_make(run->bytes.data + run->used + 4, n));
+    run->used += 4 + n;
+    run->first.time_us = cursor_zigzag(&c);
+    run->first.original_us = cursor_zigzag(&c);
+    run->first.original_span_us = cursor_zigzag(&c);
+    run->first.row = cursor_lslice(&c);
+    run->first.original_row = cursor_lslice(&c);
+    run->first.digest = cursor_lslice(&c);
+    if (c.bad)
+        return err_set(err, ERR_CORRUPT, "revisits kept aside are damaged");
+    return 0;
+}
+
+int revisit_merge_open(const struct revisit_runs *r,
+                       struct revisit_merge **out,
+                       struct err *err)
+{
+    struct revisit_merge *m = mem_zalloc(1, sizeof(*m));
+    int code = 0;
+    m->runs = r;
+    m->at = mem_zalloc(r->count + 1, sizeof(*m->at));
+    for (size_t i = 0; i < r->count && code == 0; i++) {
+        m->at[i].offset = i ? r->ends[i - 1] : 0;
+        m->at[i].end = r->ends[i];
+        code = advance(m, &m->at[i], err);
+    }
+    *out = m;
+    if (code) {
+        revisit_merge_close(m);
+        *out = NULL;
+    }
+    return code;
+}
+
+void revisit_merge_close(struct revisit_merge *m)
+{
+    if (!m)
+        return;
+    for (size_t i = 0; i < m->runs->count; i++)
+        buf_close(&m->at[i].bytes);
+    mem_free(m->at);
+    mem_free(m);
+}
+
+int revisit_merge_next(struct revisit_merge *m,
+                       const struct revisit **v,
+                       struct err *err)
+{
+    struct aside *least = NULL;
+    int code = m->last ? advance(m, m->last, err) : 0;
+    *v = NULL;
+    for (size_t i = 0; i < m->runs->count && code == 0; i++) {
+        struct aside *run = &m->at[i];
+        if (!run->ended &&
+            (!least || revisit_cmp(&run->first, &least->first) < 0))
+            least = run;
+    }
+    m->last = least;
+    if (code == 0 && least)
+        *v = &least->first;
+    return code;
+}
