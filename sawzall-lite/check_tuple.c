@@ -69,7 +69,9 @@ contains(const struct saw_type *t, const struct saw_type *in, unsigned depth)
 
 static const struct saw_type *innermost(const struct saw_type *t)
 {
-    while (t->kind == SAW_ARRAY)
+    unsigned i;
+
+    for (i = 0; t->kind == SAW_ARRAY && i < SAW_TYPE_DEPTH_MAX; i++)
         t = t->elem;
     return t;
 }
@@ -364,6 +366,7 @@ static const struct saw_type *proto_of(struct saw_checker *c,
                                        const struct saw_type *t,
                                        const struct made *made)
 {
+    struct made array = {t, NULL, made}; /* An array of itself has none. */
     const struct saw_type *elem;
     const struct made *m;
 
@@ -377,7 +380,7 @@ static const struct saw_type *proto_of(struct saw_checker *c,
         return make_proto(c, t, type_new(c), made);
     if (t->kind != SAW_ARRAY)
         return NULL;
-    elem = proto_of(c, t->elem, made);
+    elem = proto_of(c, t->elem, &array);
     return !elem ? NULL : elem == t->elem ? t : saw_type_array(c->arena, elem);
 }
 

@@ -69,6 +69,7 @@ struct pair {
     const struct saw_type *b;
     const struct pair *outer;
     unsigned depth;
+    bool loose; /* Names of fields do not matter. */
 };
 
 static bool equal_at(const struct saw_type *a,
@@ -136,7 +137,8 @@ static bool equal_at(const struct saw_type *a,
                      const struct saw_type *b,
                      const struct pair *outer)
 {
-    struct pair here = {a, b, outer, outer ? outer->depth + 1 : 0};
+    struct pair here = {a, b, outer, outer ? outer->depth + 1 : 0,
+                        outer && outer->loose};
     const struct pair *in = &here;
 
     if (a == b || a->kind == SAW_BAD || b->kind == SAW_BAD)
@@ -151,7 +153,7 @@ static bool equal_at(const struct saw_type *a,
     case SAW_ARRAY: return equal_at(a->elem, b->elem, in);
     case SAW_MAP:
         return equal_at(a->key, b->key, in) && equal_at(a->elem, b->elem, in);
-    case SAW_TUPLE: return fields_equal(a, b, true, in);
+    case SAW_TUPLE: return fields_equal(a, b, !in->loose, in);
     case SAW_FUNCTION:
         return equal_at(a->elem, b->elem, in) && fields_equal(a, b, false, in);
     case SAW_TABLE: return tables_equal(a->table, b->table, in);
@@ -173,6 +175,13 @@ static bool equal_at(const struct saw_type *a,
 bool saw_type_equal(const struct saw_type *a, const struct saw_type *b)
 {
     return equal_at(a, b, NULL);
+}
+
+bool saw_type_same_shape(const struct saw_type *a, const struct saw_type *b)
+{
+    struct pair loose = {.loose = true};
+
+    return equal_at(a, b, &loose);
 }
 
 /* --- printing ------------------------------------------------------------ */

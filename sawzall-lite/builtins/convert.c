@@ -236,7 +236,7 @@ static void default_extra(struct saw_conversion *c)
 {
     const struct saw_type *item = c->from;
 
-    while (item->kind == SAW_ARRAY)
+    if (item->kind == SAW_ARRAY) /* Deeper ones are not converted. */
         item = item->elem;
     c->base = item->kind == SAW_STRING ? 0 : 10;
     c->encoding = SAW_ENCODING_UTF8;

@@ -63,26 +63,6 @@ find_step(const struct saw_type *from, const struct saw_type *to, struct way *w)
     return false;
 }
 
-/* The same fields one by one, whatever their tags. */
-static bool same_shape(const struct saw_type *a, const struct saw_type *b)
-{
-    if (a->kind != b->kind)
-        return false;
-    if (a->kind == SAW_ARRAY)
-        return same_shape(a->elem, b->elem);
-    if (a->kind == SAW_MAP)
-        return same_shape(a->key, b->key) && same_shape(a->elem, b->elem);
-    if (a->kind != SAW_TUPLE)
-        return saw_type_equal(a, b);
-    if (a->field_count != b->field_count)
-        return false;
-    for (size_t i = 0; i < a->field_count; i++) {
-        if (!same_shape(a->fields[i].type, b->fields[i].type))
-            return false;
-    }
-    return true;
-}
-
 /* Parts of maps are made of equal types, or of basic ones. */
 static bool pairs_up(const struct saw_type *from, const struct saw_type *to)
 {
@@ -128,7 +108,7 @@ static bool find_array_to_array(const struct saw_type *from,
                  (a->kind == SAW_TUPLE && b->kind == SAW_BYTES);
     if (a->kind == SAW_TUPLE && b->kind == SAW_TUPLE) {
         *w = (struct way){0};
-        return same_shape(a, b);
+        return saw_type_same_shape(a, b);
     }
     if (!proto && (!saw_kind_is_basic(a->kind) || !saw_kind_is_basic(b->kind)))
         return false;
@@ -141,7 +121,7 @@ find_way(const struct saw_type *from, const struct saw_type *to, struct way *w)
     if (find_step(from, to, w))
         return true;
     if (from->kind == SAW_TUPLE && to->kind == SAW_TUPLE)
-        return same_shape(from, to);
+        return saw_type_same_shape(from, to);
     if (from->kind != SAW_ARRAY)
         return false;
     if (to->kind == SAW_ARRAY)
