@@ -14,7 +14,7 @@ struct fs_lock {
     struct file_lock *lock;
 };
 
-/* --- paths -------------------------------------------------------------- */
+/* --- paths ------------------------------------------------------------- */
 
 static bool path_is_valid(const char *path)
 {
@@ -55,7 +55,7 @@ char *local_parent(const char *path)
     return mem_strndup(path, slash ? (size_t)(slash - path) : 0);
 }
 
-/* --- the file system ---------------------------------------------------- */
+/* --- the file system --------------------------------------------------- */
 
 /* The directory that holds the name @path (full name). Owned. */
 static char *directory_of(const char *path)
@@ -197,7 +197,7 @@ void stream_buffer_give(struct fs *fs, struct stream_buffer *b)
     mem_free(b);
 }
 
-/* --- names -------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------- */
 
 int fs_rename(struct fs *fs, const char *from, const char *to, struct err *err)
 {
@@ -338,7 +338,7 @@ void fs_names_free(char **names, size_t count)
     world_names_free(names, count);
 }
 
-/* --- locks -------------------------------------------------------------- */
+/* --- locks ------------------------------------------------------------- */
 
 int fs_lock(struct fs *fs,
             const char *path,

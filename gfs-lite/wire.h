@@ -260,9 +260,7 @@ struct chunk_answer {
  * the end of a chunk is bounded. */
 #define CHUNK_RECORD_BYTES_MAX (GFS_CHUNK_BYTES / 4)
 
-/* --- bytes
- * ------------------------------------------------------------------------------
- */
+/* --- bytes ------------------------------------------------------------- */
 
 void gfs_query_put(const struct gfs_query *q, struct buf *out);
 MUST_CHECK int

@@ -33,8 +33,7 @@ static size_t get_texts(struct codec_reader *r, struct slice *texts)
     return count;
 }
 
-/* --- calls -------------------------------------------------------------------
- */
+/* --- calls ------------------------------------------------------------- */
 
 void chunk_call_put(const struct chunk_call *c, struct buf *out)
 {

@@ -50,8 +50,7 @@ static int read_bytes(struct file *file,
     return rc;
 }
 
-/* --- life -------------------------------------------------------------------
- */
+/* --- life -------------------------------------------------------------- */
 
 static struct chunk_file *
 new_file(struct world *w, const char *path, struct file *file)
@@ -126,8 +125,7 @@ int chunk_file_identify(struct world *w,
     return rc;
 }
 
-/* --- checking ----------------------------------------------------------------
- */
+/* --- checking ---------------------------------------------------------- */
 
 static int damaged(const struct chunk_file *f, uint32_t block, struct err *err)
 {

@@ -20,7 +20,7 @@
 #define SERVER_MAGIC UINT64_C(0x3152565353464751) /* "QGFSSVR1" */
 #define SERVER_BYTES 20
 
-/* --- names --------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------- */
 
 static void put_name(uint64_t handle, struct buf *out)
 {

@@ -18,8 +18,7 @@
 /* How long a call waits for those before it. */
 #define GAP_TIMEOUT_US UINT64_C(5000000)
 
-/* --- passing on ------------------------------------------------------------
- */
+/* --- passing on -------------------------------------------------------- */
 
 /* The rest of the chain, served by a fiber of its own. */
 struct passing {
@@ -71,8 +70,7 @@ static void await_rest(struct passing *p)
     p->fiber = NULL;
 }
 
-/* --- taking ------------------------------------------------------------------
- */
+/* --- taking ------------------------------------------------------------ */
 
 static int
 check_writable(const struct stored_chunk *c, uint32_t version, struct err *err)

@@ -4,13 +4,20 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 
-/* --- life ------------------------------------------------------------------
- */
+/* --- life -------------------------------------------------------------- */
 
 void catalog_init(struct catalog *m)
 {
     *m = (struct catalog){.applied = 0};
     names_init(&m->names);
+}
+
+void catalog_watch(struct catalog *m,
+                   void (*on_free)(void *ctx, const struct chunk *c),
+                   void *ctx)
+{
+    m->names.chunks.on_free = on_free;
+    m->names.chunks.on_free_ctx = ctx;
 }
 
 static void free_session(struct catalog_session *s)
@@ -26,6 +33,7 @@ void catalog_close(struct catalog *m)
 {
     size_t at = 0;
     struct catalog_session *s;
+    m->names.chunks.on_free = NULL;
     while ((s = id_map_next(&m->sessions, &at)))
         free_session(s);
     id_map_close(&m->sessions);
@@ -38,8 +46,7 @@ void catalog_close(struct catalog *m)
     names_close(&m->names);
 }
 
-/* --- sessions ---------------------------------------------------------------
- */
+/* --- sessions ---------------------------------------------------------- */
 
 struct catalog_session *catalog_session(const struct catalog *m, uint64_t id)
 {
@@ -118,8 +125,7 @@ static void end_session(struct catalog *m, uint64_t id)
     free_session(s);
 }
 
-/* --- writing -----------------------------------------------------------------
- */
+/* --- writing ----------------------------------------------------------- */
 
 static const char *holder_name(const struct catalog *m, uint64_t session)
 {
@@ -307,8 +313,7 @@ static int seal(struct catalog *m,
     return 0;
 }
 
-/* --- servers ---------------------------------------------------------------
- */
+/* --- servers ----------------------------------------------------------- */
 
 int catalog_server_number(const struct catalog *m, uint64_t own_id)
 {
@@ -367,8 +372,7 @@ static int set_server_state(struct catalog *m,
     return 0;
 }
 
-/* --- dispatch ---------------------------------------------------------------
- */
+/* --- dispatch ---------------------------------------------------------- */
 
 static int lock(struct catalog *m,
                 const struct gfs_command *c,

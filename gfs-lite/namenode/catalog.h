@@ -52,6 +52,10 @@ struct catalog {
 
 void catalog_init(struct catalog *m);
 void catalog_close(struct catalog *m);
+/* Let @on_free know of chunks as chunk_map.h says, until the next load. */
+void catalog_watch(struct catalog *m,
+                   void (*on_free)(void *ctx, const struct chunk *c),
+                   void *ctx);
 
 /* Execute @command, entry @index of the log, and append its result. A malformed
  * command is answered with an error. */
@@ -71,8 +75,7 @@ struct catalog_session *catalog_session(const struct catalog *m, uint64_t id);
 /* The number of the server with @own_id, or -1. */
 int catalog_server_number(const struct catalog *m, uint64_t own_id);
 
-/* --- for the image ----------------------------------------------------------
- */
+/* --- for the image ----------------------------------------------------- */
 
 struct catalog_session *
 catalog_add_session(struct catalog *m, uint64_t id, struct slice name);

@@ -49,6 +49,8 @@ void chunk_map_unref(struct chunk_map *m, struct chunk *c)
     PRE(c->refs > 0);
     if (--c->refs > 0)
         return;
+    if (m->on_free)
+        m->on_free(m->on_free_ctx, c);
     id_map_remove(&m->by_handle, c->handle);
     mem_free(c);
 }

@@ -33,6 +33,10 @@ struct chunk {
 struct chunk_map {
     struct id_map by_handle;
     uint64_t next_handle;
+    /* Called with each chunk that no file consists of any more, before it is
+     * freed: the leader's wish to have its replicas deleted. May be NULL. */
+    void (*on_free)(void *ctx, const struct chunk *c);
+    void *on_free_ctx;
 };
 
 void chunk_map_init(struct chunk_map *m);

@@ -15,8 +15,7 @@ enum inode_flags {
     INODE_DIRECTORY = 1,
 };
 
-/* --- writing ----------------------------------------------------------------
- */
+/* --- writing ----------------------------------------------------------- */
 
 static void put_chunks(const struct chunk_map *m, struct buf *out)
 {
@@ -52,24 +51,11 @@ static void put_inode(const struct inode *n, struct buf *out)
         buf_put_varint(out, inode_chunk(n, i)->handle);
 }
 
-static const struct inode *next_inode(const struct inode *n)
-{
-    if (n->is_directory && n->u.directory->entries)
-        return inode_entries_first(n->u.directory->entries);
-    for (; n->parent; n = n->parent) {
-        const struct inode *next =
-            inode_entries_after(n->parent->u.directory->entries, inode_name(n));
-        if (next)
-            return next;
-    }
-    return NULL;
-}
-
 static void put_tree(const struct names *ns, struct buf *out)
 {
     buf_put_varint(out, ns->next_id);
     buf_put_varint(out, ns->inodes.count);
-    for (const struct inode *n = ns->root; n; n = next_inode(n))
+    for (const struct inode *n = ns->root; n; n = names_next(ns->root, n))
         put_inode(n, out);
 }
 
@@ -139,8 +125,7 @@ void catalog_save(const struct catalog *m, struct buf *out)
     put_servers(m, out);
 }
 
-/* --- reading -----------------------------------------------------------------
- */
+/* --- reading ----------------------------------------------------------- */
 
 static bool get_chunk(struct cursor *in, struct chunk_map *m)
 {

@@ -46,7 +46,7 @@ void inode_rename(struct inode *n, struct slice name)
     n->name_bytes = (uint16_t)name.len;
 }
 
-/* --- a file's chunks ----------------------------------------------------- */
+/* --- a file's chunks --------------------------------------------------- */
 
 struct chunk *inode_chunk(const struct inode *n, uint32_t index)
 {
@@ -107,7 +107,7 @@ uint64_t inode_bytes(const struct inode *n)
     return bytes;
 }
 
-/* --- a directory's entries ------------------------------------------------ */
+/* --- a directory's entries --------------------------------------------- */
 
 static uint64_t rank(const struct inode *n)
 {

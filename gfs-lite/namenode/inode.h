@@ -62,7 +62,7 @@ static inline struct slice inode_name(const struct inode *n)
     return slice_make(n->name, n->name_bytes);
 }
 
-/* --- a file's chunks ----------------------------------------------------- */
+/* --- a file's chunks --------------------------------------------------- */
 
 struct chunk *inode_chunk(const struct inode *n, uint32_t index);
 /* NULL: it has none. */
@@ -73,7 +73,7 @@ void inode_drop_chunk(struct inode *n);
 /* Sum of the lengths of the chunks that are sealed. */
 uint64_t inode_bytes(const struct inode *n);
 
-/* --- a directory's entries ------------------------------------------------ */
+/* --- a directory's entries --------------------------------------------- */
 
 /* Each takes the treap's root. */
 struct inode *inode_entries_find(struct inode *root, struct slice name);

@@ -7,7 +7,7 @@
 #include "base/core/panic.h"
 #include "gfs-lite/namenode/path.h"
 
-/* --- counting ----------------------------------------------------------- */
+/* --- counting ---------------------------------------------------------- */
 
 /* What one entry and all below it add to the directories above. */
 struct weight {
@@ -60,7 +60,7 @@ static int check_quota(const struct inode *parent,
     return 0;
 }
 
-/* --- linking ------------------------------------------------------------- */
+/* --- linking ----------------------------------------------------------- */
 
 void names_attach(struct names *ns, struct inode *parent, struct inode *n)
 {
@@ -133,7 +133,7 @@ static void destroy(struct names *ns, struct inode *top)
     }
 }
 
-/* --- life ----------------------------------------------------------------- */
+/* --- life -------------------------------------------------------------- */
 
 void names_init(struct names *ns)
 {
@@ -161,7 +161,7 @@ void names_close(struct names *ns)
     chunk_map_close(&ns->chunks);
 }
 
-/* --- looking -------------------------------------------------------------- */
+/* --- looking ----------------------------------------------------------- */
 
 static int not_found(struct slice path, struct err *err)
 {
@@ -208,8 +208,7 @@ int names_writer(const struct names *ns,
     return 0;
 }
 
-/* --- making ----------------------------------------------------------------
- */
+/* --- making ------------------------------------------------------------ */
 
 static int not_a_directory(const struct inode *n, struct err *err)
 {
@@ -301,8 +300,7 @@ int names_create(struct names *ns,
     return 0;
 }
 
-/* --- moving and removing ----------------------------------------------------
- */
+/* --- moving and removing ----------------------------------------------- */
 
 static bool is_below(const struct inode *n, const struct inode *above)
 {
@@ -413,8 +411,7 @@ int names_remove(struct names *ns,
     return 0;
 }
 
-/* --- the trash ---------------------------------------------------------------
- */
+/* --- the trash --------------------------------------------------------- */
 
 static struct inode *trash_of(const struct names *ns)
 {

@@ -48,7 +48,7 @@ struct names {
 void names_init(struct names *ns);
 void names_close(struct names *ns);
 
-/* --- looking -------------------------------------------------------------- */
+/* --- looking ----------------------------------------------------------- */
 
 /* The inode at @path. Borrowed. Errors: ERR_NOTFOUND; ERR_INVALID. */
 MUST_CHECK int names_find(const struct names *ns,
@@ -64,8 +64,7 @@ MUST_CHECK int names_writer(const struct names *ns,
                             struct open_file **open,
                             struct err *err);
 
-/* --- changing names ---------------------------------------------------------
- */
+/* --- changing names ---------------------------------------------------- */
 
 MUST_CHECK int names_mkdirs(struct names *ns,
                             struct slice path,
@@ -124,8 +123,7 @@ MUST_CHECK int names_set_quota(struct names *ns,
                                uint64_t bytes,
                                struct err *err);
 
-/* --- changing files ---------------------------------------------------------
- */
+/* --- changing files ---------------------------------------------------- */
 
 /* Note that @file is open. PRE: it is not. Borrowed. */
 struct open_file *names_open(struct names *ns,
@@ -147,8 +145,7 @@ void names_seal(struct names *ns,
                 uint32_t length,
                 uint64_t time_us);
 
-/* --- locks -------------------------------------------------------------------
- */
+/* --- locks ------------------------------------------------------------- */
 
 /* Lock the file at @path, made if it is not there, for @session. ERR_BUSY:
  * *holder has it. */
@@ -164,8 +161,15 @@ MUST_CHECK int
 names_unlock(struct names *ns, uint64_t id, uint64_t session, struct err *err);
 void names_unlock_all(struct names *ns, uint64_t session);
 
-/* --- for the image
- * ------------------------------------------------------------ */
+/* --- walking ----------------------------------------------------------- */
+
+/* The next inode of the tree below and with @top in prefix order; NULL at the
+ * end. */
+struct inode *names_next(const struct inode *top, const struct inode *n);
+/* A file in the tree @top whose last chunk is not sealed, or NULL. */
+struct inode *names_find_unsealed(struct inode *top);
+
+/* --- for the image ------------------------------------------------------ */
 
 /* Put @n, not yet anywhere, below @parent, counting it. */
 void names_attach(struct names *ns, struct inode *parent, struct inode *n);

@@ -76,8 +76,7 @@ void names_seal(struct names *ns,
         n->u.directory->bytes += length;
 }
 
-/* --- locks -------------------------------------------------------------------
- */
+/* --- locks ------------------------------------------------------------- */
 
 int names_lock(struct names *ns,
                struct slice path,

@@ -3,8 +3,7 @@
 #include "gfs-lite/namenode/namespace.h"
 #include "gfs-lite/namenode/path.h"
 
-/* The next inode of the tree @top in prefix order; NULL at the end. */
-static struct inode *next_in_tree(const struct inode *top, struct inode *n)
+struct inode *names_next(const struct inode *top, const struct inode *n)
 {
     if (n->is_directory && n->u.directory->entries)
         return inode_entries_first(n->u.directory->entries);
@@ -18,9 +17,9 @@ static struct inode *next_in_tree(const struct inode *top, struct inode *n)
     return NULL;
 }
 
-static struct inode *find_unsealed(struct inode *top)
+struct inode *names_find_unsealed(struct inode *top)
 {
-    for (struct inode *n = top; n; n = next_in_tree(top, n)) {
+    for (struct inode *n = top; n; n = names_next(top, n)) {
         const struct chunk *last = n->is_directory ? NULL : inode_last_chunk(n);
         if (last && !last->sealed)
             return n;
@@ -54,7 +53,7 @@ static void copy_tree(struct names *ns,
     struct inode *at = top;
     struct inode *n;
     names_attach(ns, parent, into);
-    while ((n = next_in_tree(top, at))) {
+    while ((n = names_next(top, at))) {
         struct inode *copy = copy_one(ns, n, inode_name(n));
         struct inode *dir = at;
         /* From `at` up to the directory that n is in. */
@@ -110,7 +109,7 @@ int names_snapshot(struct names *ns,
     *busy = 0;
     if (rc)
         return rc;
-    open = find_unsealed(n);
+    open = names_find_unsealed(n);
     if (open) {
         *busy = open->id;
         return err_set(err, ERR_BUSY, "%.*s is being written",
@@ -139,7 +138,7 @@ int names_set_replication(struct names *ns,
 {
     struct inode *top;
     int rc = names_find(ns, path, &top, err);
-    for (struct inode *n = top; n; n = next_in_tree(top, n))
+    for (struct inode *n = top; n; n = names_next(top, n))
         if (!n->is_directory)
             set_replication(n, replication);
     return rc;
@@ -163,8 +162,7 @@ int names_set_quota(struct names *ns,
     return 0;
 }
 
-/* --- invariants --------------------------------------------------------------
- */
+/* --- invariants -------------------------------------------------------- */
 
 static void check_directory(const struct inode *n)
 {
@@ -189,7 +187,7 @@ void names_check(const struct names *ns)
     uint64_t refs = 0;
     size_t at = 0;
     struct chunk *c;
-    for (struct inode *n = ns->root; n; n = next_in_tree(ns->root, n)) {
+    for (struct inode *n = ns->root; n; n = names_next(ns->root, n)) {
         inodes++;
         INVARIANT(id_map_get(&ns->inodes, n->id) == n);
         if (n->is_directory)

@@ -9,8 +9,7 @@
 #include "gfs-lite/namenode/catalog.h"
 #include "tests/lib/check_main.h"
 
-/* --- Helpers ----------------------------------------------------------------
- */
+/* --- Helpers ----------------------------------------------------------- */
 
 static uint64_t log_index;
 static uint64_t session;

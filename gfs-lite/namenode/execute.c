@@ -1,0 +1,254 @@
+/* Changes that clients ask for: what must be decided before the command goes
+ * into the log is decided here, on the leader.
+ */
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "gfs-lite/namenode/state.h"
+
+/* --- where a new chunk goes
+ * ------------------------------------------------------ */
+
+static int no_server(struct namenode *nn,
+                     const struct placement_server *view,
+                     const struct gfs_server_set *excluded,
+                     struct err *err)
+{
+    unsigned dead = 0;
+    unsigned full = 0;
+    unsigned leaving = 0;
+    unsigned failed = 0;
+    for (size_t i = 0; i < nn->servers.count; i++) {
+        if (!nn->servers.servers[i].alive)
+            dead++;
+        else if (!view[i].usable)
+            leaving++;
+        else if (gfs_server_set_has(excluded, (uint16_t)i))
+            failed++;
+        else if (view[i].free_bytes == 0)
+            full++;
+    }
+    err_set(err, ERR_UNAVAILABLE,
+            "no chunk server can take the chunk: of %zu known ones %u are not "
+            "heard of, %u full, %u leaving, %u failed the writer",
+            nn->servers.count, dead, full, leaving, failed);
+    err_hint(err, nn->servers.count ? "see quarry cluster status"
+                                    : "start chunk servers");
+    return ERR_UNAVAILABLE;
+}
+
+/* Fill in the servers of an ALLOCATE; those it names failed its writer. */
+static int
+choose_servers(struct namenode *nn, struct gfs_command *c, struct err *err)
+{
+    const struct inode *file = id_map_get(&nn->catalog.names.inodes, c->file);
+    uint64_t now = world_mono_ns(nn->world);
+    struct placement_server *view =
+        chunk_servers_view(&nn->servers, &nn->catalog, now);
+    struct placement_wish wish = {.excluded = c->servers,
+                                  .chance = world_random(nn->world)};
+    int rc = 0;
+    if (!file || file->is_directory) {
+        rc = err_set(err, ERR_NOTFOUND, "the file has been removed");
+    } else {
+        wish.count = file->replication;
+        wish.has_writer = c->text.len > 0;
+        wish.writer_machine = chunk_servers_text(&nn->servers, c->text);
+        placement_choose(view, nn->servers.count, &wish, &c->servers);
+        if (c->servers.count == 0)
+            rc = no_server(nn, view, &wish.excluded, err);
+        for (unsigned i = 0; i < c->servers.count; i++)
+            chunk_server_give(&nn->servers, c->servers.numbers[i], now);
+    }
+    mem_free(view);
+    return rc;
+}
+
+/* An appender says that the open chunk takes no more records. */
+static int
+seal_shared(struct namenode *nn, const struct gfs_command *c, struct err *err)
+{
+    const struct open_file *o =
+        id_map_get(&nn->catalog.names.open_files, c->file);
+    const struct inode *file = id_map_get(&nn->catalog.names.inodes, c->file);
+    const struct chunk *last;
+    struct writer_view gone = {.present = false};
+    uint64_t length;
+    if (!o || !o->shared || !file)
+        return 0;
+    last = inode_last_chunk(file);
+    if (!last || last->sealed || last->handle != c->chunk)
+        return 0;
+    return namenode_recover(nn, c->file, c->chunk, &gone, false, &length, err);
+}
+
+static int
+prepare_allocate(struct namenode *nn, struct gfs_command *c, struct err *err)
+{
+    int rc;
+    namenode_await_recovery(nn, c->file);
+    rc = seal_shared(nn, c, err);
+    if (rc == 0)
+        rc = choose_servers(nn, c, err);
+    return rc;
+}
+
+/* All that was written to the files before the snapshot is in it: their open
+ * chunks are sealed, and their writers go on in new ones. */
+static int prepare_snapshot(struct namenode *nn,
+                            const struct gfs_command *c,
+                            struct err *err)
+{
+    struct writer_view gone = {.present = false};
+    struct inode *top;
+    struct inode *open;
+    int rc = namenode_lead_now(nn, err);
+    while (rc == 0) {
+        uint64_t length;
+        rc = names_find(&nn->catalog.names, c->path, &top, err);
+        open = rc ? NULL : names_find_unsealed(top);
+        if (!open)
+            break;
+        rc = namenode_recover(nn, open->id, inode_last_chunk(open)->handle,
+                              &gone, false, &length, err);
+    }
+    return rc == ERR_NOTFOUND ? 0 : rc; /* The command will say so itself. */
+}
+
+static int prepare(struct namenode *nn, struct gfs_command *c, struct err *err)
+{
+    int rc = namenode_lead(nn, err);
+    if (rc)
+        return rc;
+    if (!gfs_op_is_for_clients(c->op))
+        return err_set(err, ERR_DENIED, "command %d is not for clients",
+                       (int)c->op);
+    namenode_touch(nn, &nn->sessions, c->session);
+    if (c->file)
+        namenode_touch(nn, &nn->shared, c->file);
+    if (c->op == GFS_OP_ALLOCATE)
+        return prepare_allocate(nn, c, err);
+    if (c->op == GFS_OP_SNAPSHOT)
+        return prepare_snapshot(nn, c, err);
+    if (c->op == GFS_OP_CLOSE)
+        namenode_await_recovery(nn, c->file);
+    return 0;
+}
+
+int namenode_handle_execute(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct namenode *nn = ctx;
+    struct gfs_command c;
+    struct gfs_result r;
+    int rc = gfs_command_get(call->body, &c, err);
+    if (rc == 0)
+        rc = prepare(nn, &c, err);
+    if (rc == 0)
+        rc = namenode_propose(nn, &c, &r, call->reply_body, err);
+    if (rc)
+        return rc;
+    if (c.op == GFS_OP_SESSION_OPEN)
+        namenode_touch(nn, &nn->sessions, r.session);
+    return 0;
+}
+
+int namenode_handle_renew(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct namenode *nn = ctx;
+    struct gfs_query q;
+    int rc = gfs_query_get(call->body, &q, err);
+    if (rc == 0)
+        rc = namenode_lead(nn, err);
+    if (rc)
+        return rc;
+    if (!catalog_session(&nn->catalog, q.session)) {
+        /* Only a leader that knows everything may say so. */
+        rc = namenode_lead_now(nn, err);
+        if (rc)
+            return rc;
+        if (!catalog_session(&nn->catalog, q.session))
+            return err_set(err, ERR_CLOSED, "the session has ended");
+    }
+    namenode_touch(nn, &nn->sessions, q.session);
+    return 0;
+}
+
+/* --- broken chains
+ * ------------------------------------------------------------------ */
+
+/* The length of chunk @handle of @file, if it is sealed; 0: it is not there. */
+static uint32_t sealed_length(const struct inode *file, uint64_t handle)
+{
+    for (uint32_t i = file->chunk_count; i > 0; i--) {
+        const struct chunk *c = inode_chunk(file, i - 1);
+        if (c->handle == handle)
+            return c->sealed ? c->length : 0;
+    }
+    return 0;
+}
+
+int namenode_handle_recover(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct namenode *nn = ctx;
+    struct gfs_recovery q;
+    struct gfs_result r = {.code = 0};
+    struct writer_view writer = {.present = true};
+    struct open_file *open;
+    struct inode *file;
+    const struct chunk *last;
+    int rc = gfs_recovery_get(call->body, &q, err);
+    if (rc == 0)
+        rc = namenode_lead_now(nn, err);
+    if (rc)
+        return rc;
+    namenode_await_recovery(nn, q.file);
+    rc = names_writer(&nn->catalog.names, q.file, q.epoch, &file, &open, err);
+    if (rc)
+        return rc;
+    last = inode_last_chunk(file);
+    if (!last || last->sealed || last->handle != q.chunk) {
+        r.length = sealed_length(file, q.chunk);
+    } else {
+        writer.acknowledged = q.acknowledged;
+        writer.failed = q.failed;
+        rc = namenode_recover(nn, q.file, q.chunk, &writer, false, &r.length,
+                              err);
+    }
+    if (rc == 0 && r.length < q.acknowledged)
+        rc = err_set(err, ERR_CORRUPT,
+                     "chunk %llu was sealed at %llu bytes, %llu were "
+                     "acknowledged",
+                     (unsigned long long)q.chunk, (unsigned long long)r.length,
+                     (unsigned long long)q.acknowledged);
+    if (rc == 0)
+        gfs_result_put(&r, call->reply_body);
+    return rc;
+}
+
+/* --- the operator
+ * --------------------------------------------------------------------- */
+
+int namenode_handle_set_server(void *ctx,
+                               struct rpc_call *call,
+                               struct err *err)
+{
+    struct namenode *nn = ctx;
+    struct gfs_query q;
+    struct gfs_result r;
+    struct gfs_command c = {.op = GFS_OP_SERVER_STATE};
+    struct buf reply = BUF_INIT;
+    int rc = gfs_query_get(call->body, &q, err);
+    if (rc == 0)
+        rc = namenode_lead_now(nn, err);
+    for (size_t i = 0; i < nn->catalog.server_count && rc == 0; i++)
+        if (slice_eq_str(q.path, nn->catalog.servers[i].address))
+            c.chunk = nn->catalog.servers[i].own_id;
+    if (rc == 0 && !c.chunk)
+        rc = err_set(err, ERR_NOTFOUND, "no chunk server has the address %.*s",
+                     SLICE_ARG(q.path));
+    c.flags = (uint32_t)q.length;
+    if (rc == 0)
+        rc = namenode_propose(nn, &c, &r, &reply, err);
+    buf_close(&reply);
+    nn->scan_due_ns = 0;
+    return rc;
+}

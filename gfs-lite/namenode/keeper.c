@@ -1,0 +1,204 @@
+/* What a leader does by itself, a few times a second: servers and clients that
+ * fell silent, files they left open, repairs, the trash.
+ */
+#include "base/core/panic.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/log.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/world.h"
+#include "gfs-lite/namenode/state.h"
+
+#define TURN_US  UINT64_C(200000)
+#define TRASH_US UINT64_C(60000000)
+/* Files closed for their silent writers in one turn. */
+#define CLOSINGS_MAX 16
+
+/* --- servers ----------------------------------------------------------- */
+
+static void find_dead_servers(struct namenode *nn)
+{
+    uint64_t now = world_mono_ns(nn->world);
+    for (size_t i = 0; i < nn->servers.count; i++) {
+        struct live_server *l = &nn->servers.servers[i];
+        if (!l->alive || now - l->heard_ns < nn->options.server_dead_us * 1000)
+            continue;
+        log_warn(nn->world, "namenode", "chunk server %s is not heard of",
+                 nn->catalog.servers[i].address);
+        l->alive = false;
+        l->reported = false;
+        l->order_count = 0;
+        l->delete_count = 0;
+        namenode_forget_server(nn, (uint16_t)i);
+    }
+}
+
+/* --- open files -------------------------------------------------------- */
+
+static bool is_chain_whole(const struct namenode *nn, const struct open_file *o)
+{
+    for (unsigned i = 0; i < o->chain.count; i++)
+        if (!chunk_server_is_alive(&nn->servers, o->chain.numbers[i]))
+            return false;
+    return true;
+}
+
+/* May it be that the servers it waits for have not been heard of yet? */
+static bool is_early(struct namenode *nn)
+{
+    return world_mono_ns(nn->world) - nn->leading_since_ns <
+           nn->options.server_dead_us * 1000;
+}
+
+enum wish {
+    LEAVE,
+    SEAL,  /* Its chain broke: the writer goes on in another chunk. */
+    CLOSE, /* Its writer is gone. */
+};
+
+static enum wish wish_for(struct namenode *nn, const struct open_file *o)
+{
+    const struct inode *file = id_map_get(&nn->catalog.names.inodes, o->id);
+    const struct chunk *last = inode_last_chunk(file);
+    if (!o->shared && !catalog_session(&nn->catalog, o->session))
+        return CLOSE;
+    if (o->shared &&
+        namenode_silent_us(nn, &nn->shared, o->id) > nn->options.shared_idle_us)
+        return CLOSE;
+    if (last && !last->sealed && !is_early(nn) && !is_chain_whole(nn, o))
+        return SEAL;
+    return LEAVE;
+}
+
+static void close_empty(struct namenode *nn, uint64_t id)
+{
+    struct gfs_command c = {.op = GFS_OP_SEAL, .file = id, .flags = GFS_CLOSE};
+    struct buf reply = BUF_INIT;
+    struct gfs_result r;
+    struct err err = ERR_INIT;
+    if (namenode_propose(nn, &c, &r, &reply, &err))
+        log_debug(nn->world, "namenode", "close file %llu: %s",
+                  (unsigned long long)id, err.text);
+    buf_close(&reply);
+}
+
+/* A file that a helper deals with. */
+struct closing {
+    struct namenode *nn;
+    uint64_t id;
+    bool close;
+};
+
+static void run_closing(void *arg)
+{
+    struct closing *k = arg;
+    struct namenode *nn = k->nn;
+    const struct inode *file = id_map_get(&nn->catalog.names.inodes, k->id);
+    const struct chunk *last =
+        file && !file->is_directory ? inode_last_chunk(file) : NULL;
+    struct writer_view gone = {.present = false};
+    struct err err = ERR_INIT;
+    uint64_t length;
+    if (last && !last->sealed) {
+        if (namenode_recover(nn, k->id, last->handle, &gone, k->close, &length,
+                             &err))
+            log_info(nn->world, "namenode", "%s", err.text);
+    } else if (file && k->close) {
+        close_empty(nn, k->id);
+    }
+    mem_free(k);
+    nn->helpers--;
+    if (nn->closer && nn->helpers == 0)
+        fiber_wake(nn->closer);
+}
+
+static void care_for_open_files(struct namenode *nn)
+{
+    size_t at = 0;
+    size_t count = 0;
+    const struct open_file *o;
+    while (count < CLOSINGS_MAX && nn->helpers < CLOSINGS_MAX &&
+           (o = id_map_next(&nn->catalog.names.open_files, &at))) {
+        enum wish wish = wish_for(nn, o);
+        struct closing *k;
+        if (wish == LEAVE || id_map_get(&nn->recoveries, o->id))
+            continue;
+        k = mem_zalloc(1, sizeof(*k));
+        k->nn = nn;
+        k->id = o->id;
+        k->close = wish == CLOSE;
+        nn->helpers++;
+        count++;
+        fiber_detach(fiber_start(loop_self(), "close file", run_closing, k));
+    }
+}
+
+/* --- sessions ---------------------------------------------------------- */
+
+static void expire_sessions(struct namenode *nn)
+{
+    size_t at = 0;
+    const struct catalog_session *s;
+    while ((s = id_map_next(&nn->catalog.sessions, &at))) {
+        struct gfs_command c = {.op = GFS_OP_SESSION_EXPIRE, .session = s->id};
+        struct buf reply = BUF_INIT;
+        struct gfs_result r;
+        int rc;
+        if (namenode_silent_us(nn, &nn->sessions, s->id) <
+            nn->options.session_us)
+            continue;
+        log_info(nn->world, "namenode", "client %s is not heard of", s->name);
+        rc = namenode_propose(nn, &c, &r, &reply, NULL);
+        buf_close(&reply);
+        if (rc)
+            return;
+        at = 0; /* The table changed. */
+    }
+}
+
+static void empty_trash(struct namenode *nn)
+{
+    uint64_t now = world_now_us(nn->world);
+    struct gfs_command c = {.op = GFS_OP_TRASH_EXPIRE};
+    struct buf reply = BUF_INIT;
+    struct gfs_result r;
+    struct inode *trash;
+    uint64_t mono = world_mono_ns(nn->world);
+    if (mono < nn->trash_due_ns)
+        return;
+    nn->trash_due_ns =
+        mono + MIN_OF(TRASH_US, nn->options.trash_us / 4 + 1) * 1000;
+    if (names_find(&nn->catalog.names, SLICE_LIT(NAMESPACE_TRASH), &trash,
+                   NULL) ||
+        !trash->is_directory || !trash->u.directory->entries)
+        return;
+    c.length = now - MIN_OF(now, nn->options.trash_us);
+    if (namenode_propose(nn, &c, &r, &reply, NULL))
+        nn->trash_due_ns = 0;
+    buf_close(&reply);
+}
+
+/* --- the turn ---------------------------------------------------------- */
+
+static void turn(struct namenode *nn)
+{
+    find_dead_servers(nn);
+    expire_sessions(nn);
+    care_for_open_files(nn);
+    empty_trash(nn);
+    namenode_drop_old_copies(nn);
+    if (world_mono_ns(nn->world) >= nn->scan_due_ns) {
+        namenode_scan(nn);
+        namenode_order_moves(nn);
+    }
+    namenode_order_copies(nn);
+}
+
+void namenode_run_keeper(void *arg)
+{
+    struct namenode *nn = arg;
+    while (!nn->stopping && fiber_check(NULL) == 0) {
+        world_sleep_us(nn->world, TURN_US);
+        if (!nn->stopping && namenode_lead(nn, NULL) == 0)
+            turn(nn);
+    }
+}

@@ -1,0 +1,288 @@
+/* A namenode: its life, its machine, and who leads. */
+#include "gfs-lite/namenode/namenode.h"
+
+#include "base/core/panic.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/log.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/world.h"
+#include "gfs-lite/namenode/state.h"
+
+#define SESSION_US_DEFAULT      UINT64_C(60000000)
+#define SERVER_DEAD_US_DEFAULT  UINT64_C(10000000)
+#define TRASH_US_DEFAULT        (UINT64_C(72) * 3600 * 1000000)
+#define COPY_TIMEOUT_US_DEFAULT UINT64_C(60000000)
+#define COPIES_MAX_DEFAULT      16
+#define SCAN_US_DEFAULT         UINT64_C(5000000)
+#define FULL_REPORT_US_DEFAULT  UINT64_C(600000000)
+#define SHARED_IDLE_US_DEFAULT  UINT64_C(600000000)
+
+/* --- the machine ------------------------------------------------------- */
+
+/* The leader has the replicas of a chunk that went deleted. */
+static void on_chunk_freed(void *ctx, const struct chunk *c)
+{
+    struct namenode *nn = ctx;
+    if (!nn->leading_since_ns)
+        return;
+    for (unsigned i = 0; i < c->replica_count; i++)
+        chunk_server_add_delete(&nn->servers, c->replicas[i], c->handle,
+                                c->pending);
+}
+
+static void
+apply(void *ctx, uint64_t index, struct slice command, struct buf *reply)
+{
+    struct namenode *nn = ctx;
+    catalog_apply(&nn->catalog, index, command, reply);
+}
+
+static void save(void *ctx, struct buf *out)
+{
+    struct namenode *nn = ctx;
+    catalog_save(&nn->catalog, out);
+}
+
+static int load(void *ctx, struct slice image, struct err *err)
+{
+    struct namenode *nn = ctx;
+    int rc = catalog_load(&nn->catalog, image, err);
+    catalog_watch(&nn->catalog, on_chunk_freed, nn);
+    return rc;
+}
+
+static void free_items(struct id_map *m)
+{
+    size_t at = 0;
+    void *item;
+    while ((item = id_map_next(m, &at)))
+        mem_free(item);
+    id_map_close(m);
+}
+
+/* What only a leader knows begins with nothing. */
+static void reset(struct namenode *nn)
+{
+    size_t at = 0;
+    struct chunk *c;
+    while ((c = id_map_next(&nn->catalog.names.chunks.by_handle, &at))) {
+        c->replica_count = 0;
+        c->busy = false;
+    }
+    free_items(&nn->sessions);
+    free_items(&nn->shared);
+    free_items(&nn->copies);
+    repair_queue_close(&nn->repairs);
+    repair_queue_init(&nn->repairs);
+    chunk_servers_reset(&nn->servers);
+    chunk_servers_follow(&nn->servers, &nn->catalog);
+    nn->scan_due_ns = 0;
+}
+
+static void lead(void *ctx, bool leading, uint64_t term)
+{
+    struct namenode *nn = ctx;
+    nn->term = term;
+    nn->leading_since_ns = leading ? world_mono_ns(nn->world) : 0;
+    if (leading)
+        reset(nn);
+    log_info(nn->world, "namenode", "%s at term %llu",
+             leading ? "leads" : "does not lead any more",
+             (unsigned long long)term);
+}
+
+/* --- leading
+ * -------------------------------------------------------------------- */
+
+int namenode_lead(const struct namenode *nn, struct err *err)
+{
+    if (nn->stopping)
+        return err_set(err, ERR_UNAVAILABLE, "the namenode is stopping");
+    if (replica_is_leader(nn->replica) && nn->leading_since_ns)
+        return 0;
+    return replica_not_leader(nn->replica, err);
+}
+
+int namenode_lead_now(struct namenode *nn, struct err *err)
+{
+    int rc = namenode_lead(nn, err);
+    if (rc == 0)
+        rc = replica_read_barrier(nn->replica, err);
+    return rc ? rc : namenode_lead(nn, err);
+}
+
+int namenode_propose(struct namenode *nn,
+                     struct gfs_command *c,
+                     struct gfs_result *r,
+                     struct buf *reply,
+                     struct err *err)
+{
+    struct buf bytes = BUF_INIT;
+    int rc = namenode_lead(nn, err);
+    if (rc)
+        return rc;
+    c->time_us = world_now_us(nn->world);
+    gfs_command_put(c, &bytes);
+    rc = replica_propose(nn->replica, buf_slice(&bytes), reply, err);
+    buf_close(&bytes);
+    if (rc == 0)
+        rc = gfs_result_get(buf_slice(reply), r, err);
+    if (rc == 0 && r->code) {
+        rc = err_set(err, r->code, "%.*s", SLICE_ARG(r->text));
+        if (r->hint.len)
+            err_hint(err, "%.*s", SLICE_ARG(r->hint));
+    }
+    return rc;
+}
+
+bool namenode_is_leader(const struct namenode *nn)
+{
+    return namenode_lead(nn, NULL) == 0;
+}
+
+void namenode_get_status(const struct namenode *nn, struct replica_status *out)
+{
+    replica_get_status(nn->replica, out);
+}
+
+bool namenode_in_safe_mode(const struct namenode *nn)
+{
+    struct safe_mode_view v = {
+        .since_us = (world_mono_ns(nn->world) - nn->leading_since_ns) / 1000};
+    const struct chunk_map *m = &nn->catalog.names.chunks;
+    size_t at = 0;
+    const struct chunk *c;
+    if (v.since_us >= SAFE_MODE_US_MAX)
+        return false;
+    for (size_t i = 0; i < nn->servers.count; i++)
+        if (nn->catalog.servers[i].state != GFS_SERVER_GONE) {
+            v.servers++;
+            v.servers_heard += nn->servers.servers[i].reported;
+        }
+    if (v.servers_heard >= v.servers)
+        return false;
+    while ((c = id_map_next(&m->by_handle, &at)))
+        if (c->sealed) {
+            v.chunks++;
+            v.chunks_seen += c->replica_count > 0;
+        }
+    return safe_mode_holds(&v);
+}
+
+void namenode_touch(struct namenode *nn, struct id_map *m, uint64_t id)
+{
+    struct last_use *u = id_map_get(m, id);
+    if (!u) {
+        u = mem_zalloc(1, sizeof(*u));
+        u->id = id;
+        id_map_put(m, u);
+    }
+    u->used_ns = world_mono_ns(nn->world);
+}
+
+uint64_t
+namenode_silent_us(struct namenode *nn, const struct id_map *m, uint64_t id)
+{
+    const struct last_use *u = id_map_get(m, id);
+    uint64_t since = u ? u->used_ns : nn->leading_since_ns;
+    uint64_t now = world_mono_ns(nn->world);
+    return now > since ? (now - since) / 1000 : 0;
+}
+
+/* --- life
+ * -------------------------------------------------------------------------- */
+
+static void set_default(uint64_t *v, uint64_t otherwise)
+{
+    if (*v == 0)
+        *v = otherwise;
+}
+
+static void set_defaults(struct namenode_options *o)
+{
+    set_default(&o->session_us, SESSION_US_DEFAULT);
+    set_default(&o->server_dead_us, SERVER_DEAD_US_DEFAULT);
+    set_default(&o->trash_us, TRASH_US_DEFAULT);
+    set_default(&o->copy_timeout_us, COPY_TIMEOUT_US_DEFAULT);
+    set_default(&o->scan_us, SCAN_US_DEFAULT);
+    set_default(&o->full_report_us, FULL_REPORT_US_DEFAULT);
+    set_default(&o->shared_idle_us, SHARED_IDLE_US_DEFAULT);
+    if (o->copies_max == 0)
+        o->copies_max = COPIES_MAX_DEFAULT;
+}
+
+static void add_methods(struct namenode *nn, struct rpc_server *server)
+{
+    static const struct rpc_method methods[] = {
+        {GFS_EXECUTE, "namenode.execute", namenode_handle_execute},
+        {GFS_STAT, "namenode.stat", namenode_handle_stat},
+        {GFS_LIST, "namenode.list", namenode_handle_list},
+        {GFS_LAYOUT, "namenode.layout", namenode_handle_layout},
+        {GFS_RENEW, "namenode.renew", namenode_handle_renew},
+        {GFS_RECOVER, "namenode.recover", namenode_handle_recover},
+        {GFS_HEARTBEAT, "namenode.heartbeat", namenode_handle_heartbeat},
+        {GFS_STATUS, "namenode.status", namenode_handle_status},
+        {GFS_CHECK, "namenode.check", namenode_handle_check},
+        {GFS_SET_SERVER, "namenode.set_server", namenode_handle_set_server},
+    };
+    rpc_server_add(server, methods, ARRAY_LEN(methods), nn);
+}
+
+int namenode_open(struct world *w,
+                  struct rpc_server *server,
+                  const struct namenode_options *opts,
+                  struct namenode **out,
+                  struct err *err)
+{
+    struct namenode *nn = mem_zalloc(1, sizeof(*nn));
+    struct replica_machine machine = {
+        .ctx = nn, .apply = apply, .save = save, .load = load, .lead = lead};
+    int rc;
+    *out = NULL;
+    nn->world = w;
+    nn->options = *opts;
+    set_defaults(&nn->options);
+    catalog_init(&nn->catalog);
+    catalog_watch(&nn->catalog, on_chunk_freed, nn);
+    repair_queue_init(&nn->repairs);
+    mutex_init(&nn->lock);
+    cond_init(&nn->recovered);
+    nn->peers = peers_new(opts->replica->security);
+    rc = replica_open(w, server, &machine, opts->replica, &nn->replica, err);
+    nn->options.replica = NULL; /* The caller's. */
+    if (rc) {
+        namenode_close(nn);
+        return rc;
+    }
+    add_methods(nn, server);
+    nn->keeper = fiber_start(loop_self(), "namenode", namenode_run_keeper, nn);
+    *out = nn;
+    return 0;
+}
+
+void namenode_close(struct namenode *nn)
+{
+    if (!nn)
+        return;
+    nn->stopping = true;
+    if (nn->keeper) {
+        fiber_cancel(nn->keeper);
+        fiber_join(nn->keeper);
+    }
+    nn->closer = fiber_self();
+    while (nn->helpers)
+        fiber_park();
+    replica_close(nn->replica);
+    peers_close(nn->peers);
+    nn->leading_since_ns = 0;
+    free_items(&nn->sessions);
+    free_items(&nn->shared);
+    free_items(&nn->copies);
+    id_map_close(&nn->recoveries);
+    repair_queue_close(&nn->repairs);
+    chunk_servers_close(&nn->servers);
+    catalog_close(&nn->catalog);
+    mutex_close(&nn->lock);
+    cond_close(&nn->recovered);
+    mem_free(nn);
+}

@@ -1,0 +1,52 @@
+/* A namenode: the file system's names and chunks, replicated over the cell, and
+ * on its leader the care for the chunk servers.
+ *
+ *     namenode_open(w, server, &opts, &nn, &err)     adds its methods
+ *     … rpc_listen(server, …) …
+ *     namenode_close(nn)                             after the listener's close
+ *
+ * Threads: one loop, that of the fiber that opened it.
+ */
+#ifndef GFS_LITE_NAMENODE_NAMENODE_H
+#define GFS_LITE_NAMENODE_NAMENODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/core/err.h"
+
+struct namenode;
+struct replica_options;
+struct replica_status;
+struct rpc_server;
+struct world;
+
+/* Zeros give the defaults. */
+struct namenode_options {
+    const struct replica_options *replica; /* Copied by the replica. */
+    uint64_t
+        session_us; /* A client silent for so long is gone; default 60 s. */
+    uint64_t server_dead_us;  /* A chunk server; default 10 s. */
+    uint64_t trash_us;        /* What is removed stays so long; default 72 h. */
+    uint64_t copy_timeout_us; /* A copy that was ordered; default 60 s. */
+    unsigned copies_max;      /* Under way at once; default 16. */
+    uint64_t scan_us;         /* Between looks at all chunks; default 5 s. */
+    uint64_t full_report_us;  /* Between full reports; default 10 min. */
+    uint64_t shared_idle_us;  /* A file of record appends is closed after so
+                                 long; default 10 min. */
+};
+
+/* Open the member of the cell and add the methods to @server, which must not
+ * listen yet. Parks. *@out is owned. Errors: those of replica_open(). */
+MUST_CHECK int namenode_open(struct world *w,
+                             struct rpc_server *server,
+                             const struct namenode_options *opts,
+                             struct namenode **out,
+                             struct err *err);
+/* Parks. PRE: the server does not listen any more. NULL is allowed. */
+void namenode_close(struct namenode *nn);
+
+void namenode_get_status(const struct namenode *nn, struct replica_status *out);
+bool namenode_is_leader(const struct namenode *nn);
+
+#endif /* GFS_LITE_NAMENODE_NAMENODE_H */

@@ -1,0 +1,334 @@
+/* Questions about names, layouts and the state of it all. Each is answered as
+ * of a moment after it was asked.
+ */
+#include "base/core/arena.h"
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "gfs-lite/namenode/path.h"
+#include "gfs-lite/namenode/state.h"
+
+static struct gfs_stat stat_of(const struct namenode *nn, const struct inode *n)
+{
+    struct gfs_stat s = {.file = n->id,
+                         .is_directory = n->is_directory,
+                         .modified_us = n->modified_us};
+    if (n->is_directory) {
+        const struct directory *d = n->u.directory;
+        s.entry_count = d->entry_count;
+        s.file_count = d->file_count;
+        s.bytes = d->bytes;
+        s.entry_quota = d->entry_quota;
+        s.byte_quota = d->byte_quota;
+        return s;
+    }
+    s.is_open = id_map_get(&nn->catalog.names.open_files, n->id) != NULL;
+    s.replication = n->replication;
+    s.size_bytes = inode_bytes(n);
+    s.chunk_count = n->chunk_count;
+    return s;
+}
+
+/* Read the query and be sure to know everything. Parks. */
+static int begin(struct namenode *nn,
+                 struct rpc_call *call,
+                 struct gfs_query *q,
+                 struct err *err)
+{
+    int rc = gfs_query_get(call->body, q, err);
+    return rc ? rc : namenode_lead_now(nn, err);
+}
+
+int namenode_handle_stat(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct namenode *nn = ctx;
+    struct gfs_query q;
+    struct gfs_stat s;
+    struct inode *n;
+    int rc = begin(nn, call, &q, err);
+    if (rc == 0)
+        rc = names_find(&nn->catalog.names, q.path, &n, err);
+    if (rc)
+        return rc;
+    s = stat_of(nn, n);
+    gfs_stat_put(&s, call->reply_body);
+    return 0;
+}
+
+int namenode_handle_list(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct namenode *nn = ctx;
+    struct gfs_listing l = {.count = 0};
+    struct gfs_query q;
+    struct inode *n;
+    struct inode *e;
+    int rc = begin(nn, call, &q, err);
+    if (rc == 0)
+        rc = names_find(&nn->catalog.names, q.path, &n, err);
+    if (rc == 0 && !n->is_directory)
+        rc = err_set(err, ERR_INVALID, "%.*s is not a directory",
+                     SLICE_ARG(q.path));
+    if (rc)
+        return rc;
+    l.entries = mem_alloc(GFS_LISTING_MAX * sizeof(*l.entries));
+    e = q.after.len ? inode_entries_after(n->u.directory->entries, q.after)
+                    : inode_entries_first(n->u.directory->entries);
+    for (; e && l.count < GFS_LISTING_MAX; l.count++) {
+        l.entries[l.count] = (struct gfs_entry){inode_name(e), stat_of(nn, e)};
+        e = inode_entries_after(n->u.directory->entries, inode_name(e));
+    }
+    l.more = e != NULL;
+    gfs_listing_put(&l, call->reply_body);
+    mem_free(l.entries);
+    return 0;
+}
+
+/* --- layouts
+ * -------------------------------------------------------------------- */
+
+struct layout_builder {
+    const struct namenode *nn;
+    struct arena arena;
+    struct gfs_layout layout;
+};
+
+static void add_server(struct layout_builder *b, uint16_t number)
+{
+    const struct catalog_server *s = &b->nn->catalog.servers[number];
+    struct gfs_layout *l = &b->layout;
+    for (size_t i = 0; i < l->server_count; i++)
+        if (l->servers[i].number == number)
+            return;
+    l->servers[l->server_count++] =
+        (struct gfs_server){.number = number,
+                            .address = slice_str(s->address),
+                            .machine = slice_str(s->machine),
+                            .rack = slice_str(s->rack)};
+}
+
+/* Where copies of @c are: those that live first. */
+static struct gfs_server_set locate(const struct namenode *nn,
+                                    const struct chunk *c,
+                                    const struct open_file *open)
+{
+    struct gfs_server_set all = {.count = 0};
+    struct gfs_server_set out = {.count = 0};
+    for (unsigned i = 0; i < c->replica_count; i++)
+        gfs_server_set_add(&all, c->replicas[i]);
+    for (unsigned i = 0; open && !c->sealed && i < open->chain.count; i++)
+        gfs_server_set_add(&all, open->chain.numbers[i]);
+    for (unsigned i = 0; i < all.count; i++)
+        if (chunk_server_is_alive(&nn->servers, all.numbers[i]))
+            gfs_server_set_add(&out, all.numbers[i]);
+    for (unsigned i = 0; i < all.count; i++)
+        if (all.numbers[i] < nn->catalog.server_count)
+            gfs_server_set_add(&out, all.numbers[i]);
+    return out;
+}
+
+static void add_chunk(struct layout_builder *b,
+                      const struct chunk *c,
+                      const struct open_file *open,
+                      uint64_t offset)
+{
+    struct gfs_chunk *out = &b->layout.chunks[b->layout.chunk_count++];
+    *out = (struct gfs_chunk){.handle = c->handle,
+                              .version = c->version,
+                              .length = c->length,
+                              .sealed = c->sealed,
+                              .offset = offset,
+                              .servers = locate(b->nn, c, open)};
+    for (unsigned i = 0; i < out->servers.count; i++)
+        add_server(b, out->servers.numbers[i]);
+}
+
+static void build_layout(struct layout_builder *b,
+                         const struct inode *n,
+                         const struct gfs_query *q)
+{
+    const struct open_file *open =
+        id_map_get(&b->nn->catalog.names.open_files, n->id);
+    uint64_t end =
+        q->length > UINT64_MAX - q->offset ? UINT64_MAX : q->offset + q->length;
+    uint64_t offset = 0;
+    struct gfs_layout *l = &b->layout;
+    l->file = n->id;
+    l->size_bytes = inode_bytes(n);
+    l->is_open = open != NULL;
+    l->chunks = arena_zalloc(&b->arena, GFS_LAYOUT_MAX * sizeof(*l->chunks));
+    l->servers =
+        arena_zalloc(&b->arena, (size_t)GFS_LAYOUT_MAX * GFS_REPLICAS_MAX *
+                                    sizeof(*l->servers));
+    for (uint32_t i = 0; i < n->chunk_count; i++) {
+        const struct chunk *c = inode_chunk(n, i);
+        bool wanted =
+            !c->sealed || (offset + c->length > q->offset && offset < end);
+        if (wanted && l->chunk_count < GFS_LAYOUT_MAX)
+            add_chunk(b, c, open, offset);
+        offset += c->sealed ? c->length : 0;
+    }
+}
+
+int namenode_handle_layout(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct namenode *nn = ctx;
+    struct layout_builder b = {.nn = nn};
+    struct inode *n;
+    struct gfs_query q;
+    int rc = begin(nn, call, &q, err);
+    if (rc == 0 && q.file) {
+        n = id_map_get(&nn->catalog.names.inodes, q.file);
+        if (!n)
+            rc = err_set(err, ERR_NOTFOUND, "the file has been removed");
+    } else if (rc == 0) {
+        rc = names_find(&nn->catalog.names, q.path, &n, err);
+    }
+    if (rc == 0 && n->is_directory)
+        rc = err_set(err, ERR_INVALID, "%.*s: is a directory",
+                     SLICE_ARG(q.path));
+    if (rc)
+        return rc;
+    arena_init(&b.arena);
+    build_layout(&b, n, &q);
+    gfs_layout_put(&b.layout, call->reply_body);
+    arena_close(&b.arena);
+    return 0;
+}
+
+/* --- state
+ * -------------------------------------------------------------------------- */
+
+int namenode_handle_status(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct namenode *nn = ctx;
+    const struct directory *root = nn->catalog.names.root->u.directory;
+    struct gfs_status s;
+    uint64_t now = world_mono_ns(nn->world);
+    int rc = namenode_lead_now(nn, err);
+    if (rc)
+        return rc;
+    namenode_scan(nn);
+    s = (struct gfs_status){.safe_mode = namenode_in_safe_mode(nn),
+                            .files = root->file_count,
+                            .directories = root->entry_count - root->file_count,
+                            .chunks = nn->catalog.names.chunks.by_handle.count,
+                            .bytes = root->bytes,
+                            .open_files = nn->catalog.names.open_files.count,
+                            .sessions = nn->catalog.sessions.count,
+                            .lost = nn->lost_count,
+                            .under_replicated = nn->under_count,
+                            .copying = nn->copies.count,
+                            .server_count = nn->servers.count};
+    s.servers = mem_zalloc(s.server_count + 1, sizeof(*s.servers));
+    for (size_t i = 0; i < s.server_count; i++) {
+        const struct live_server *l = &nn->servers.servers[i];
+        const struct catalog_server *c = &nn->catalog.servers[i];
+        s.servers[i] = (struct gfs_server_status){
+            .server = {(uint16_t)i, slice_str(c->address),
+                       slice_str(c->machine), slice_str(c->rack)},
+            .own_id = c->own_id,
+            .state = c->state,
+            .alive = l->alive,
+            .capacity_bytes = l->capacity_bytes,
+            .free_bytes = l->free_bytes,
+            .chunk_count = l->chunk_count,
+            .heard_us_ago = l->heard_ns ? (now - l->heard_ns) / 1000 : 0};
+    }
+    gfs_status_put(&s, call->reply_body);
+    mem_free(s.servers);
+    return 0;
+}
+
+/* --- checking
+ * -------------------------------------------------------------------------- */
+
+struct checker {
+    struct namenode *nn;
+    struct placement_server *view;
+    struct arena arena;
+    struct gfs_findings found;
+    size_t cap;
+};
+
+static struct slice path_of(struct checker *k, const struct inode *n)
+{
+    struct buf b = BUF_INIT;
+    struct slice path;
+    inode_put_path(n, &b);
+    path = arena_dup(&k->arena, buf_slice(&b));
+    buf_close(&b);
+    return path;
+}
+
+static void check_chunk(struct checker *k,
+                        const struct inode *n,
+                        const struct chunk *c,
+                        bool is_open)
+{
+    struct repair_view v = namenode_view_chunk(k->nn, k->view, c);
+    struct gfs_findings *f = &k->found;
+    unsigned copies = v.staying + v.leaving;
+    if (!c->sealed || copies >= v.wanted)
+        return;
+    if (f->count == k->cap) {
+        k->cap = k->cap ? k->cap * 2 : 64;
+        f->findings = mem_realloc(f->findings, k->cap * sizeof(*f->findings));
+    }
+    f->findings[f->count++] = (struct gfs_finding){.path = path_of(k, n),
+                                                   .chunk = c->handle,
+                                                   .wanted = v.wanted,
+                                                   .copies = copies,
+                                                   .is_open = is_open};
+}
+
+static void check_file(struct checker *k, const struct inode *n)
+{
+    bool is_open = id_map_get(&k->nn->catalog.names.open_files, n->id);
+    k->found.files_checked++;
+    for (uint32_t i = 0; i < n->chunk_count; i++)
+        check_chunk(k, n, inode_chunk(n, i), is_open);
+}
+
+/* Where to go on behind @after, which may be gone meanwhile. */
+static const struct inode *
+go_on(const struct namenode *nn, const struct inode *top, struct slice after)
+{
+    struct inode *n;
+    if (after.len == 0)
+        return top;
+    if (names_find(&nn->catalog.names, after, &n, NULL) == 0)
+        return names_next(top, n);
+    return NULL;
+}
+
+int namenode_handle_check(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct namenode *nn = ctx;
+    struct checker k = {.nn = nn};
+    const struct inode *n = NULL;
+    const struct inode *last = NULL;
+    struct inode *top;
+    struct gfs_query q;
+    int rc = begin(nn, call, &q, err);
+    if (rc == 0)
+        rc = names_find(&nn->catalog.names, q.path, &top, err);
+    if (rc)
+        return rc;
+    arena_init(&k.arena);
+    k.view = chunk_servers_view(&nn->servers, &nn->catalog,
+                                world_mono_ns(nn->world));
+    for (n = go_on(nn, top, q.after);
+         n && k.found.files_checked < GFS_CHECK_FILES_MAX;
+         n = names_next(top, n)) {
+        last = n;
+        if (!n->is_directory)
+            check_file(&k, n);
+    }
+    k.found.more = n != NULL;
+    if (n)
+        k.found.after = path_of(&k, last);
+    gfs_findings_put(&k.found, call->reply_body);
+    mem_free(k.found.findings);
+    mem_free(k.view);
+    arena_close(&k.arena);
+    return 0;
+}

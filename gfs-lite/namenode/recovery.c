@@ -1,0 +1,320 @@
+/* Sealing a chunk whose writer or chain is gone.
+ *
+ *   1. Its version is raised, by a command: a recovery that comes later has a
+ *      greater one still.
+ *   2. The servers that can be reached are fenced: they take the new version
+ *      and from then on nothing of the old one; each says how much it has.
+ *   3. The length is chosen (see below), and those that have as much are cut to
+ *      it and sealed.
+ *   4. A command says so. Replicas of an older version are stale from then on.
+ *
+ * Every acknowledged byte is on all servers of the chain, so all that are
+ * reached have it, unless a loss of power took what was not synced. The writer
+ * that is there says what was acknowledged: who has less does not count, and of
+ * the others the shortest gives the length, for the writer will send the rest
+ * again. Without a writer the longest counts, and no server of the chain that
+ * lives may be missing.
+ */
+#include "base/core/panic.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/log.h"
+#include "base/runtime/loop.h"
+#include "gfs-lite/namenode/state.h"
+
+#define CALL_TIMEOUT_US UINT64_C(3000000)
+
+/* A call to one server, by a fiber of its own. */
+struct member {
+    struct namenode *nn;
+    uint16_t server;
+    uint32_t method;
+    struct chunk_call call;
+    struct fiber *fiber;
+    struct buf reply;
+    uint64_t length;
+    int rc;
+    struct err err;
+};
+
+struct members {
+    struct member items[2 * GFS_REPLICAS_MAX];
+    size_t count;
+};
+
+static void run_member(void *arg)
+{
+    struct member *m = arg;
+    struct chunk_answer answer;
+    struct buf body = BUF_INIT;
+    struct slice address = slice_str(m->nn->catalog.servers[m->server].address);
+    char *copy = mem_strndup(address.data, address.len);
+    chunk_call_put(&m->call, &body);
+    buf_clear(&m->reply);
+    m->rc =
+        peers_call(m->nn->peers, slice_str(copy), m->method, CALL_TIMEOUT_US,
+                   buf_slice(&body), SLICE_EMPTY, &m->reply, NULL, &m->err);
+    if (m->rc == 0)
+        m->rc = chunk_answer_get(buf_slice(&m->reply), &answer, &m->err);
+    if (m->rc == 0)
+        m->length = answer.length;
+    mem_free(copy);
+    buf_close(&body);
+}
+
+/* Call all for whom @wanted holds, at once. Parks. */
+static void call_all(struct members *all,
+                     uint32_t method,
+                     const struct chunk_call *call,
+                     bool (*wanted)(const struct member *m,
+                                    const struct chunk_call *call))
+{
+    for (size_t i = 0; i < all->count; i++) {
+        struct member *m = &all->items[i];
+        m->fiber = NULL;
+        if (wanted && !wanted(m, call)) {
+            m->rc = ERR_ABORTED;
+            continue;
+        }
+        m->method = method;
+        m->call = *call;
+        m->fiber = fiber_start(loop_self(), "recovery", run_member, m);
+    }
+    for (size_t i = 0; i < all->count; i++)
+        if (all->items[i].fiber)
+            fiber_join(all->items[i].fiber);
+}
+
+static void add_member(struct members *all,
+                       struct namenode *nn,
+                       uint16_t server,
+                       const struct writer_view *writer)
+{
+    if (server >= nn->catalog.server_count ||
+        (writer->present && gfs_server_set_has(&writer->failed, server)))
+        return;
+    for (size_t i = 0; i < all->count; i++)
+        if (all->items[i].server == server)
+            return;
+    all->items[all->count++] = (struct member){.nn = nn, .server = server};
+}
+
+static void find_members(struct namenode *nn,
+                         const struct open_file *o,
+                         const struct chunk *c,
+                         const struct writer_view *writer,
+                         struct members *all)
+{
+    all->count = 0;
+    for (unsigned i = 0; o && i < o->chain.count; i++)
+        add_member(all, nn, o->chain.numbers[i], writer);
+    for (unsigned i = 0; i < c->replica_count; i++)
+        add_member(all, nn, c->replicas[i], writer);
+}
+
+static int
+unreachable(uint64_t handle, const struct members *all, struct err *err)
+{
+    const struct err *why = NULL;
+    for (size_t i = 0; i < all->count; i++)
+        if (all->items[i].rc)
+            why = &all->items[i].err;
+    return err_set(err, ERR_UNAVAILABLE,
+                   "chunk %llu: no server that has it can be reached%s%.300s",
+                   (unsigned long long)handle, why ? ": " : "",
+                   why ? why->text : "");
+}
+
+/* The length as the writer that is there allows it. */
+static int length_for_writer(uint64_t handle,
+                             const struct members *all,
+                             const struct writer_view *writer,
+                             uint64_t *length,
+                             struct err *err)
+{
+    bool any = false;
+    for (size_t i = 0; i < all->count; i++) {
+        const struct member *m = &all->items[i];
+        if (m->rc || m->length < writer->acknowledged)
+            continue;
+        if (!any || m->length < *length)
+            *length = m->length;
+        any = true;
+    }
+    if (!any && writer->acknowledged == 0)
+        *length = 0; /* Nothing was promised: what is there may go. */
+    else if (!any)
+        return unreachable(handle, all, err);
+    return 0;
+}
+
+/* The length when nobody knows what was acknowledged. */
+static int length_for_nobody(struct namenode *nn,
+                             uint64_t handle,
+                             const struct members *all,
+                             uint64_t *length,
+                             struct err *err)
+{
+    size_t absent = 0;
+    bool any = false;
+    *length = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        const struct member *m = &all->items[i];
+        if (m->rc == ERR_NOTFOUND) {
+            absent++;
+        } else if (m->rc == 0) {
+            *length = MAX_OF(*length, m->length);
+            any = true;
+        } else if (chunk_server_is_alive(&nn->servers, m->server)) {
+            return unreachable(handle, all, err);
+        }
+    }
+    /* It was never made, on any of them. */
+    if (!any && absent < all->count)
+        return unreachable(handle, all, err);
+    return 0;
+}
+
+static bool has_length(const struct member *m, const struct chunk_call *call)
+{
+    return m->rc == 0 && m->length >= call->length;
+}
+
+/* Where the recovery has got to. */
+struct step {
+    struct namenode *nn;
+    uint64_t file;
+    uint64_t handle;
+    uint32_t old_version;
+    uint64_t version;
+    uint64_t length;
+    bool close;
+};
+
+static int raise_version(struct step *s, struct err *err)
+{
+    struct gfs_command c = {
+        .op = GFS_OP_FENCE, .file = s->file, .chunk = s->handle};
+    struct buf reply = BUF_INIT;
+    struct gfs_result r;
+    int rc = namenode_propose(s->nn, &c, &r, &reply, err);
+    if (rc == 0)
+        s->version = r.version;
+    buf_close(&reply);
+    return rc;
+}
+
+static int propose_seal(struct step *s, struct err *err)
+{
+    struct gfs_command c = {.op = GFS_OP_SEAL,
+                            .file = s->file,
+                            .chunk = s->handle,
+                            .version = s->version,
+                            .length = s->length,
+                            .flags = s->close ? GFS_CLOSE : 0};
+    struct buf reply = BUF_INIT;
+    struct gfs_result r;
+    int rc = namenode_propose(s->nn, &c, &r, &reply, err);
+    buf_close(&reply);
+    return rc;
+}
+
+/* The servers that sealed it are the ones that have it. */
+static void set_replicas(struct step *s, const struct members *all)
+{
+    struct chunk *c = chunk_map_get(&s->nn->catalog.names.chunks, s->handle);
+    if (!c)
+        return;
+    c->replica_count = 0;
+    for (size_t i = 0; i < all->count; i++)
+        if (all->items[i].rc == 0)
+            chunk_add_replica(c, all->items[i].server);
+    s->nn->scan_due_ns = 0;
+}
+
+static int seal_all(struct step *s, struct members *all, struct err *err)
+{
+    struct chunk_call call = {.handle = s->handle,
+                              .version = (uint32_t)s->version,
+                              .length = s->length};
+    if (s->length == 0)
+        return 0;
+    call_all(all, CHUNK_SEAL, &call, has_length);
+    for (size_t i = 0; i < all->count; i++)
+        if (all->items[i].rc == 0)
+            return 0;
+    return unreachable(s->handle, all, err);
+}
+
+static int recover(struct step *s,
+                   const struct open_file *o,
+                   const struct chunk *c,
+                   const struct writer_view *writer,
+                   struct members *all,
+                   struct err *err)
+{
+    struct chunk_call call = {.handle = s->handle, .version = c->version};
+    int rc;
+    find_members(s->nn, o, c, writer, all);
+    rc = raise_version(s, err);
+    if (rc)
+        return rc;
+    call.new_version = (uint32_t)s->version;
+    call_all(all, CHUNK_FENCE, &call, NULL);
+    rc = writer->present
+             ? length_for_writer(s->handle, all, writer, &s->length, err)
+             : length_for_nobody(s->nn, s->handle, all, &s->length, err);
+    if (rc == 0)
+        rc = seal_all(s, all, err);
+    if (rc == 0)
+        rc = propose_seal(s, err);
+    if (rc == 0)
+        set_replicas(s, all);
+    return rc;
+}
+
+void namenode_await_recovery(struct namenode *nn, uint64_t id)
+{
+    mutex_lock(&nn->lock);
+    while (id_map_get(&nn->recoveries, id))
+        cond_wait(&nn->recovered, &nn->lock);
+    mutex_unlock(&nn->lock);
+}
+
+int namenode_recover(struct namenode *nn,
+                     uint64_t id,
+                     uint64_t handle,
+                     const struct writer_view *writer,
+                     bool close,
+                     uint64_t *length,
+                     struct err *err)
+{
+    struct recovery self = {.file = id};
+    struct step s = {.nn = nn, .file = id, .handle = handle, .close = close};
+    const struct inode *file;
+    const struct open_file *o;
+    const struct chunk *c;
+    struct members *all;
+    int rc;
+    *length = 0;
+    namenode_await_recovery(nn, id);
+    file = id_map_get(&nn->catalog.names.inodes, id);
+    o = id_map_get(&nn->catalog.names.open_files, id);
+    c = file && !file->is_directory ? inode_last_chunk(file) : NULL;
+    if (!c || c->handle != handle || c->sealed || !o)
+        return err_set(err, ERR_ABORTED, "the chunk was sealed meanwhile");
+    id_map_put(&nn->recoveries, &self);
+    all = mem_zalloc(1, sizeof(*all));
+    rc = recover(&s, o, c, writer, all, err);
+    *length = s.length;
+    log_info(nn->world, "namenode", "chunk %llu version %llu: %s, %llu bytes",
+             (unsigned long long)handle, (unsigned long long)s.version,
+             rc ? err_name(rc) : "sealed", (unsigned long long)s.length);
+    for (size_t i = 0; i < all->count; i++)
+        buf_close(&all->items[i].reply);
+    mem_free(all);
+    mutex_lock(&nn->lock);
+    id_map_remove(&nn->recoveries, id);
+    cond_broadcast(&nn->recovered);
+    mutex_unlock(&nn->lock);
+    return rc;
+}

@@ -1,0 +1,153 @@
+/* What the files of a namenode share. Private to gfs-lite/namenode. */
+#ifndef GFS_LITE_NAMENODE_STATE_H
+#define GFS_LITE_NAMENODE_STATE_H
+
+#include "base/core/buf.h"
+#include "base/replica/replica.h"
+#include "base/rpc/rpc.h"
+#include "base/runtime/sync.h"
+#include "gfs-lite/namenode/balance.h"
+#include "gfs-lite/namenode/chunk_servers.h"
+#include "gfs-lite/namenode/namenode.h"
+#include "gfs-lite/namenode/repair.h"
+#include "gfs-lite/peers.h"
+
+struct fiber;
+
+/* When something was last heard of: a session, a file of record appends. */
+struct last_use {
+    uint64_t id; /* First: see id_map.h. */
+    uint64_t used_ns;
+};
+
+/* A copy that was ordered. */
+struct copy_task {
+    uint64_t handle; /* First: see id_map.h. */
+    uint16_t target;
+    uint64_t until_ns;
+};
+
+/* A chunk that is being recovered. */
+struct recovery {
+    uint64_t file; /* First: see id_map.h. */
+};
+
+struct namenode {
+    struct world *world;
+    struct namenode_options options;
+    struct catalog catalog;
+    struct replica *replica;
+    struct peers *peers;
+    struct chunk_servers servers;
+    struct id_map sessions;   /* struct last_use, owned. */
+    struct id_map shared;     /* struct last_use of shared open files. */
+    struct id_map copies;     /* struct copy_task, owned. */
+    struct id_map recoveries; /* struct recovery, on their fibers' stacks. */
+    struct mutex lock;        /* Of waiting for a recovery's end. */
+    struct cond recovered;
+    struct repair_queue repairs;
+    uint64_t scan_due_ns;
+    uint64_t trash_due_ns;
+    uint64_t leading_since_ns; /* 0: another leads. */
+    uint64_t term;
+    uint64_t lost_count;  /* As of the last scan. */
+    uint64_t under_count; /* Chunks with too few copies, likewise. */
+    bool stopping;
+    struct fiber *keeper;
+    size_t helpers;       /* Fibers beside the keeper. */
+    struct fiber *closer; /* Waits for them. */
+};
+
+/* --- namenode.c -------------------------------------------------------- */
+
+/* 0 on the leader; else the error that tells the caller whom to ask. */
+MUST_CHECK int namenode_lead(const struct namenode *nn, struct err *err);
+/* The same, once everything committed before is known here. Parks. */
+MUST_CHECK int namenode_lead_now(struct namenode *nn, struct err *err);
+/* Have @c executed; its time is set. A refusal is an error here. Parks. */
+MUST_CHECK int namenode_propose(struct namenode *nn,
+                                struct gfs_command *c,
+                                struct gfs_result *r,
+                                struct buf *reply,
+                                struct err *err);
+bool namenode_in_safe_mode(const struct namenode *nn);
+/* Note that @id was heard of now. */
+void namenode_touch(struct namenode *nn, struct id_map *m, uint64_t id);
+/* For how long it was not; a new leader counts from its beginning. */
+uint64_t
+namenode_silent_us(struct namenode *nn, const struct id_map *m, uint64_t id);
+
+/* --- execute.c: changes
+ * ---------------------------------------------------------- */
+
+int namenode_handle_execute(void *ctx, struct rpc_call *call, struct err *err);
+int namenode_handle_renew(void *ctx, struct rpc_call *call, struct err *err);
+int namenode_handle_recover(void *ctx, struct rpc_call *call, struct err *err);
+int namenode_handle_set_server(void *ctx,
+                               struct rpc_call *call,
+                               struct err *err);
+
+/* --- query.c: questions
+ * ------------------------------------------------------------- */
+
+int namenode_handle_stat(void *ctx, struct rpc_call *call, struct err *err);
+int namenode_handle_list(void *ctx, struct rpc_call *call, struct err *err);
+int namenode_handle_layout(void *ctx, struct rpc_call *call, struct err *err);
+int namenode_handle_status(void *ctx, struct rpc_call *call, struct err *err);
+int namenode_handle_check(void *ctx, struct rpc_call *call, struct err *err);
+
+/* --- report.c: heartbeats
+ * -------------------------------------------------------------- */
+
+int namenode_handle_heartbeat(void *ctx,
+                              struct rpc_call *call,
+                              struct err *err);
+
+/* --- recovery.c
+ * -------------------------------------------------------------------------- */
+
+/* What the writer of an unsealed chunk knows; none: it is gone. */
+struct writer_view {
+    bool present;
+    uint64_t acknowledged;
+    struct gfs_server_set failed;
+};
+
+/* Seal the unsealed chunk @handle at the end of file @id, if it still is, and
+ * with @close close the file. *@length is the chunk's, 0 when it had no bytes.
+ * Parks. Errors: ERR_UNAVAILABLE: no server that has it can be reached, or the
+ * leader is another. */
+MUST_CHECK int namenode_recover(struct namenode *nn,
+                                uint64_t id,
+                                uint64_t handle,
+                                const struct writer_view *writer,
+                                bool close,
+                                uint64_t *length,
+                                struct err *err);
+/* Wait until nobody recovers file @id. Parks. */
+void namenode_await_recovery(struct namenode *nn, uint64_t id);
+
+/* --- care.c: copies, deletions
+ * --------------------------------------------------------------- */
+
+/* What repair sees of @c. */
+struct repair_view namenode_view_chunk(const struct namenode *nn,
+                                       const struct placement_server *view,
+                                       const struct chunk *c);
+/* Look at all chunks: queue what is to be repaired, drop what is too much. */
+void namenode_scan(struct namenode *nn);
+/* Order copies of the most urgent chunks. */
+void namenode_order_copies(struct namenode *nn);
+/* Order copies that even out the disks. */
+void namenode_order_moves(struct namenode *nn);
+/* The copy of @handle to @server arrived or failed. */
+void namenode_end_copy(struct namenode *nn, uint64_t handle, uint16_t server);
+void namenode_drop_old_copies(struct namenode *nn);
+/* @server is gone: it holds nothing. */
+void namenode_forget_server(struct namenode *nn, uint16_t server);
+
+/* --- keeper.c ---------------------------------------------------------- */
+
+void namenode_run_keeper(void *arg);
+
+#endif /* GFS_LITE_NAMENODE_STATE_H */
