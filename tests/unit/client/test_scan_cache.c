@@ -476,6 +476,45 @@ START_TEST(test_cache_is_not_seen)
 
 END_TEST
 
+/* What a rule collected and a compaction dropped does not come back from the
+ * cache when the rule is loosened. */
+START_TEST(test_loosened_rule)
+{
+    static const struct quarry_alter one = {QUARRY_UPDATE_FAMILY, "two",
+                                            "versions=1"};
+    static const struct quarry_alter three = {QUARRY_UPDATE_FAMILY, "two",
+                                              "versions=3"};
+    struct quarry_mutation *m = quarry_mutation_new(SLICE_LIT("row0"));
+    struct quarry_read_options all = {.versions = 0};
+    struct buf want = BUF_INIT;
+    struct buf got = BUF_INIT;
+    struct quarry_row *row;
+    struct run r;
+    start_run(&r, 99);
+    OK(quarry_table_alter(r.quarry, "t", &one, 1, &err));
+    for (int64_t time = 1; time <= 3; time++)
+        quarry_mutation_set(m, "two", SLICE_LIT("q"), time, SLICE_LIT("v"));
+    OK(quarry_apply(r.table, m, NULL, &err));
+    quarry_mutation_free(m);
+    for (int i = 0; i < 4; i++) {
+        OK(quarry_read_row(r.table, SLICE_LIT("row0"), &all, &row, &err));
+        ck_assert_uint_eq(row->cell_count, 1);
+        quarry_row_free(row);
+    }
+    ck_assert_uint_gt(counter(r.quarry, "scan_cache_hits"), 0);
+    OK(quarry_table_compact(r.quarry, "t", &err));
+    OK(quarry_table_alter(r.quarry, "t", &three, 1, &err));
+    OK(quarry_read_row(r.table, SLICE_LIT("row0"), &all, &row, &err));
+    dump_row(row, &got);
+    quarry_row_free(row);
+    dump_range(&r, SLICE_LIT("row0"), all, &want);
+    check_same(&got, &want);
+    quarry_table_close(r.table);
+    quarry_close(r.quarry);
+}
+
+END_TEST
+
 /* Under concurrent writers a reader never sees less than what was acknowledged
  * before it began, nor half a row. */
 START_TEST(test_concurrent_writers)
@@ -577,5 +616,6 @@ END_TEST
 
 TEST_MAIN("scan_cache",
           test_cache_is_not_seen,
+          test_loosened_rule,
           test_concurrent_writers,
           test_scans_and_bounds)
