@@ -4,7 +4,29 @@
 
 static bool is_ordered(const struct saw_type *t)
 {
-    return saw_kind_is_basic(t->kind) && t->kind != SAW_BOOL;
+    size_t i;
+
+    if (t->kind != SAW_TUPLE)
+        return saw_kind_is_basic(t->kind);
+    for (i = 0; i < t->field_count; i++) {
+        if (!is_ordered(t->fields[i].type))
+            return false;
+    }
+    return true;
+}
+
+/* int, float, and tuples of them. */
+static bool is_number(const struct saw_type *t)
+{
+    size_t i;
+
+    if (t->kind != SAW_TUPLE)
+        return t->kind == SAW_INT || t->kind == SAW_FLOAT;
+    for (i = 0; i < t->field_count; i++) {
+        if (!is_number(t->fields[i].type))
+            return false;
+    }
+    return t->field_count > 0;
 }
 
 static bool is_addable(const struct saw_type *t, unsigned depth)
@@ -166,12 +188,31 @@ static void param(struct saw_checker *c,
     t->param = v;
 }
 
+/* What the weight has to be, and is not; NULL: it fits. */
+static const char *unfit_weight(const struct saw_table_traits *traits,
+                                const struct saw_type *type)
+{
+    if (traits->weight_scalar && type->kind != SAW_INT &&
+        type->kind != SAW_FLOAT)
+        return "int or float";
+    if (traits->weight_number && !is_number(type))
+        return "int, float or a tuple of them";
+    if (traits->weight_fingerprint && type->kind != SAW_FINGERPRINT)
+        return "a fingerprint";
+    if (traits->weight_ordered && !is_ordered(type))
+        return "of an ordered type";
+    if (traits->weight_addable && !is_addable(type, 0))
+        return "of a type that adds";
+    return NULL;
+}
+
 static void weight(struct saw_checker *c,
                    struct saw_table_expr *x,
                    const struct saw_table_traits *traits,
                    struct saw_table_type *t)
 {
     const struct saw_type *type;
+    const char *what;
 
     if (!x->weight.type) {
         if (traits->weight == SAW_TABLE_MUST)
@@ -188,16 +229,30 @@ static void weight(struct saw_checker *c,
     }
     if (type->kind == SAW_BAD)
         return;
-    if ((traits->weight_number && type->kind != SAW_INT &&
-         type->kind != SAW_FLOAT) ||
-        (traits->weight_ordered && !is_ordered(type)) ||
-        (traits->weight_addable && !is_addable(type, 0)))
+    what = unfit_weight(traits, type);
+    if (what)
         refuse(c, t, x->weight.pos, "the weight of '%s' must be %s, not %s",
-               traits->name,
-               traits->weight_number    ? "int or float"
-               : traits->weight_ordered ? "of an ordered type"
-                                        : "of a type that adds",
-               check_type_text(c, type));
+               traits->name, what, check_type_text(c, type));
+}
+
+/* What the element has to be, and is not; NULL: it fits. */
+static const char *unfit_element(const struct saw_table_traits *traits,
+                                 const struct saw_type *type)
+{
+    if (traits->kind == SAW_TABLE_TEXT && type->kind != SAW_STRING &&
+        type->kind != SAW_BYTES)
+        return "string or bytes";
+    if (traits->kind == SAW_TABLE_RECORDIO && !saw_kind_is_basic(type->kind))
+        return "of a basic type";
+    if (traits->element_int && type->kind != SAW_INT)
+        return "int";
+    if (traits->element_number && !is_number(type))
+        return "int, float or a tuple of them";
+    if (traits->element_ordered && !is_ordered(type))
+        return "of an ordered type";
+    if (traits->element_addable && !is_addable(type, 0))
+        return "of a type that adds";
+    return NULL;
 }
 
 static void element(struct saw_checker *c,
@@ -206,29 +261,19 @@ static void element(struct saw_checker *c,
                     struct saw_table_type *t)
 {
     const struct saw_type *type;
+    const char *what;
 
     t->element = column(c, &x->element, "element");
     type = t->element.type;
     if (type->kind == SAW_BAD)
         return;
-    if (traits->kind == SAW_TABLE_TEXT && type->kind != SAW_STRING &&
-        type->kind != SAW_BYTES)
-        refuse(c, t, x->element.pos,
-               "the element of 'text' must be string or bytes, not %s",
-               check_type_text(c, type));
-    if (traits->kind == SAW_TABLE_RECORDIO && !saw_kind_is_basic(type->kind))
-        refuse(c, t, x->element.pos,
-               "the element of 'recordio' must be of a basic type, not %s",
-               check_type_text(c, type));
-    if ((traits->element_ordered && !is_ordered(type)) ||
-        (traits->element_addable && !is_addable(type, 0)) ||
-        (traits->element_int && type->kind != SAW_INT))
-        refuse(c, t, x->element.pos, "the element of '%s' must be %s, not %s",
-               traits->name,
-               traits->element_int       ? "int"
-               : traits->element_ordered ? "of an ordered type"
-                                         : "of a type that adds",
-               check_type_text(c, type));
+    if (x->has_format)
+        type = &saw_type_string;
+    what = unfit_element(traits, type);
+    if (what)
+        refuse(c, t, x->element.pos, "the element of '%s' must be %s, not %s%s",
+               traits->name, what, check_type_text(c, type),
+               x->has_format ? ", which format(…) makes of it" : "");
 }
 
 /* --- file, proc, format -------------------------------------------------- */

@@ -58,7 +58,8 @@ static int to_table(struct saw_run *r,
                           buf_slice(&r->weight), r->origin++, err);
 }
 
-/* t[a, 3] = 5: what a table with this one value prints. */
+/* t[a, 3] = 5: what a table with this one value prints, before other results
+ * and in the order of the emits. */
 static int as_line(struct saw_run *r,
                    const struct saw_emit_site *site,
                    const union saw_slot *args,
@@ -67,11 +68,9 @@ static int as_line(struct saw_run *r,
     struct saw_table *table = saw_run_table(r, site->table);
     int rc = to_table(r, site, args, err);
 
-    buf_clear(&r->text);
-    saw_table_print(table, &r->text);
+    saw_table_print(table, &r->output);
     saw_table_clear(table);
-    return rc != 0 ? rc
-                   : saw_run_write(r, "/dev/stdout", buf_slice(&r->text), err);
+    return rc;
 }
 
 /* emit t["a"][3] <- 5 weight 2; */

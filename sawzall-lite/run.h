@@ -11,7 +11,7 @@
 enum saw_route {
     SAW_ROUTE_TABLE, /* Aggregated; results at the end. */
     SAW_ROUTE_PRINT, /* Printed at once, as `emit t[k] <- v;`. */
-    SAW_ROUTE_LINE,  /* Printed at once, as `t[k] = v`. */
+    SAW_ROUTE_LINE,  /* Printed as `t[k] = v`, in the order of emits. */
     SAW_ROUTE_FILE,  /* Written at once to the file named. */
     SAW_ROUTE_KEEP,  /* Rows handed to the caller. */
 };

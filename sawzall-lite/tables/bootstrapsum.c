@@ -4,8 +4,11 @@
  * Row 0 is the plain sum. In each other row a value is counted k times, k drawn
  * from the Poisson distribution of mean 1; the draws are seeded by the weight,
  * a fingerprint that names the unit of resampling: values of one fingerprint
- * are drawn alike in every table and on every worker. Rows add, so merging is
- * exact (floats up to rounding).
+ * are drawn alike in every table and on every worker. Values of the fingerprint
+ * 0 are units of their own: their draws follow from the record and the emit.
+ * Rows add, so merging is exact (floats up to rounding).
+ *
+ * An emit costs n draws and, on average, as many additions.
  */
 #include <math.h>
 #include <string.h>
@@ -79,12 +82,12 @@ static int bootstrap_add(struct saw_table *t,
                          struct err *err)
 {
     struct bootstrap *s = state;
-    uint64_t seed = saw_datum_word(weight);
+    uint64_t unit = saw_datum_word(weight);
+    uint64_t seed = hash_mix(unit ? unit : origin);
     size_t n = saw_table__param(t);
-    (void)origin;
     make_rows(t, s);
     for (size_t row = 0; row < n; row++) {
-        unsigned times = row == 0 ? 1 : poisson(hash_mix(hash_mix(seed) + row));
+        unsigned times = row == 0 ? 1 : poisson(hash_mix(seed + row));
         for (unsigned k = 0; k < times; k++) {
             int rc = add_to_row(t, &s->rows[row], element, err);
             if (rc)
@@ -150,6 +153,7 @@ bootstrap_results(struct saw_table *t, void *state, struct saw_lines *out)
 }
 
 const struct saw_kind_ops saw_ops_bootstrapsum = {
+    .wants_origin = true,
     .state_bytes = sizeof(struct bootstrap),
     .close = bootstrap_close,
     .add = bootstrap_add,

@@ -68,8 +68,10 @@ struct saw_table_traits {
     bool indexed;         /* May have index columns. */
     bool element_ordered; /* Element must be of an ordered type. */
     bool element_addable; /* int, float, time, tuples and maps of them. */
+    bool element_number;  /* int, float, tuples of them. */
     bool element_int;     /* Must be int (mrcounter). */
-    bool weight_number;   /* Weight must be int or float. */
+    bool weight_number;   /* Weight must be int, float, a tuple of them. */
+    bool weight_scalar;   /* Weight must be int or float. */
     bool weight_ordered;  /* Weight must be of an ordered type. */
     bool weight_addable;
     bool weight_fingerprint;

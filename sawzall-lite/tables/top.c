@@ -10,6 +10,10 @@
  * share of the weight is over 1/CAPACITY (0.0015 %) is found. Negative weights
  * are moved towards zero in the same way and obey the same bound.
  *
+ * Weights that are tuples of numbers add field by field and are ordered by
+ * their fields in turn. The first one takes the part of the counter above; what
+ * a dropped value had in the others is lost, which E says nothing about.
+ *
  * Merging adds counters and the parts' E, then shrinks if need be; the bound
  * holds for the whole (Agarwal et al., "Mergeable summaries"). Ties between
  * equal weights go to the smaller value, so exact results do not depend on the
@@ -17,6 +21,7 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/core/panic.h"
 #include "sawzall-lite/tables/items.h"
@@ -26,19 +31,41 @@
 enum number {
     NUMBER_UNKNOWN,
     NUMBER_INT,
-    NUMBER_FLOAT
+    NUMBER_FLOAT,
+    NUMBER_TUPLE
 };
 
 struct top {
-    struct saw_items items; /* v.i or v.f: the total of each. */
+    struct saw_items items; /* v.i, v.f or v.blob: the total of each. */
     uint8_t number;         /* enum number: of the weights. */
     double error;           /* E. */
 };
 
+static void close_total(struct saw_table *t, struct saw_item *i)
+{
+    saw_blob_close(t, i->v.blob);
+    saw_table__resize(t, i->v.blob, sizeof(struct saw_blob), 0);
+}
+
 static void top_close(struct saw_table *t, void *state)
 {
     struct top *s = state;
+    for (size_t i = 0; i < s->items.slot_count; i++) {
+        if (s->items.slots[i] && s->number == NUMBER_TUPLE)
+            close_total(t, s->items.slots[i]);
+    }
     saw_items_close(t, &s->items);
+}
+
+/* The first number of a tuple, where its tag stands; empty if there is none. */
+static struct slice first_number(struct slice d)
+{
+    while (saw_datum_tag(d) == SAW_DATUM_TUPLE)
+        d = slice_sub(d, 1, d.len);
+    if (saw_datum_tag(d) != SAW_DATUM_INT &&
+        saw_datum_tag(d) != SAW_DATUM_FLOAT)
+        return SLICE_EMPTY;
+    return slice_sub(d, 0, SAW_DATUM_WORD_BYTES);
 }
 
 static size_t capacity(const struct saw_table *t)
@@ -50,6 +77,8 @@ static size_t capacity(const struct saw_table *t)
 /* Magnitude of an int that may be the smallest one. */
 static double magnitude(const struct top *s, const struct saw_item *i)
 {
+    if (s->number == NUMBER_TUPLE)
+        return fabs(saw_datum_number(first_number(saw_blob_slice(i->v.blob))));
     return s->number == NUMBER_FLOAT ? fabs(i->v.f) : fabs((double)i->v.i);
 }
 
@@ -81,16 +110,43 @@ static double cut_at(struct saw_table *t, const struct top *s)
 }
 
 struct shrink {
+    struct saw_table *table;
     const struct top *s;
     double cut;
 };
 
+/* Move the first number of the total towards zero, where it stands. */
+static void shrink_tuple(struct saw_table *t, struct saw_item *i, double cut)
+{
+    struct slice total = saw_blob_slice(i->v.blob);
+    struct slice first = first_number(total);
+    struct buf *b = saw_table__scratch(t);
+    size_t at;
+
+    if (first.len == 0)
+        return;
+    at = (size_t)(first.data - total.data);
+    if (saw_datum_tag(first) == SAW_DATUM_FLOAT) {
+        double v = saw_datum_float(first);
+        saw_datum_put_float(b, v - copysign(cut, v));
+    } else {
+        int64_t v = saw_datum_int(first);
+        saw_datum_put_int(b, v > 0 ? v - (int64_t)cut : v + (int64_t)cut);
+    }
+    memcpy(i->v.blob->data + at, b->data, b->len);
+}
+
 static bool shrink_item(void *ctx, struct saw_item *i)
 {
     const struct shrink *k = ctx;
-    if (magnitude(k->s, i) <= k->cut)
+    if (!(magnitude(k->s, i) > k->cut)) {
+        if (k->s->number == NUMBER_TUPLE)
+            close_total(k->table, i);
         return false;
-    if (k->s->number == NUMBER_FLOAT)
+    }
+    if (k->s->number == NUMBER_TUPLE)
+        shrink_tuple(k->table, i, k->cut);
+    else if (k->s->number == NUMBER_FLOAT)
         i->v.f -= copysign(k->cut, i->v.f);
     else
         i->v.i -= i->v.i > 0 ? (int64_t)k->cut : -(int64_t)k->cut;
@@ -99,11 +155,11 @@ static bool shrink_item(void *ctx, struct saw_item *i)
 
 static void shrink(struct saw_table *t, struct top *s)
 {
-    struct shrink k = {s, cut_at(t, s)};
+    struct shrink k = {t, s, cut_at(t, s)};
     if (s->items.count <= capacity(t))
         return;
     /* Whole, so that int counters move by exactly what E says. */
-    if (s->number == NUMBER_INT)
+    if (s->number != NUMBER_FLOAT)
         k.cut = ceil(k.cut);
     if (k.cut >= 0x1p62)
         k.cut = 0x1p62; /* Wrapped counters: drop what can be dropped. */
@@ -117,14 +173,41 @@ static int wrong_weight(struct saw_table *t, struct err *err)
                    saw_table_decl(t)->name);
 }
 
+static enum number number_of(struct slice weight)
+{
+    uint8_t tag = saw_datum_tag(weight);
+
+    return tag == SAW_DATUM_TUPLE   ? NUMBER_TUPLE
+           : tag == SAW_DATUM_FLOAT ? NUMBER_FLOAT
+                                    : NUMBER_INT;
+}
+
+static int add_tuple(struct saw_table *t,
+                     struct saw_item *i,
+                     struct slice weight,
+                     struct err *err)
+{
+    struct buf *b = saw_table__scratch(t);
+
+    if (!i->v.blob) {
+        i->v.blob = saw_table__resize(t, NULL, 0, sizeof(struct saw_blob));
+        *i->v.blob = (struct saw_blob){0};
+        saw_blob_set(t, i->v.blob, weight);
+        return 0;
+    }
+    if (!saw_datum_add(saw_blob_slice(i->v.blob), weight, b))
+        return wrong_weight(t, err);
+    saw_blob_set(t, i->v.blob, buf_slice(b));
+    return 0;
+}
+
 static int put(struct saw_table *t,
                struct top *s,
                struct slice element,
                struct slice weight,
                struct err *err)
 {
-    enum number number =
-        saw_datum_tag(weight) == SAW_DATUM_FLOAT ? NUMBER_FLOAT : NUMBER_INT;
+    enum number number = number_of(weight);
     uint64_t hash = saw_items_hash(element);
     struct saw_item *i = saw_items_find(&s->items, element, hash);
 
@@ -138,6 +221,8 @@ static int put(struct saw_table *t,
             shrink(t, s);
         i = saw_items_add(t, &s->items, element, hash);
     }
+    if (number == NUMBER_TUPLE)
+        return add_tuple(t, i, weight, err);
     if (number == NUMBER_FLOAT)
         i->v.f += saw_datum_float(weight);
     else
@@ -160,7 +245,9 @@ static int top_add(struct saw_table *t,
 static void
 put_total(const struct top *s, const struct saw_item *i, struct buf *out)
 {
-    if (s->number == NUMBER_FLOAT)
+    if (s->number == NUMBER_TUPLE)
+        buf_append_slice(out, saw_blob_slice(i->v.blob));
+    else if (s->number == NUMBER_FLOAT)
         saw_datum_put_float(out, i->v.f);
     else
         saw_datum_put_int(out, i->v.i);
@@ -193,9 +280,8 @@ top_merge(struct saw_table *t, void *state, struct cursor *c, struct err *err)
     for (size_t i = 0; i < n; i++) {
         struct slice element = saw_datum_skip(c);
         struct slice weight = saw_datum_skip(c);
-        uint8_t tag = saw_datum_tag(weight);
         int rc;
-        if (c->bad || (tag != SAW_DATUM_INT && tag != SAW_DATUM_FLOAT))
+        if (c->bad || first_number(weight).len == 0)
             return saw_table__corrupt(t, err);
         rc = put(t, s, element, weight, err);
         if (rc)
@@ -227,12 +313,24 @@ static int by_total_float(const void *a, const void *b)
     return saw_item_by_datum(a, b);
 }
 
+/* Tuples compare by their bytes. */
+static int by_total_tuple(const void *a, const void *b)
+{
+    const struct saw_item *const *x = a;
+    const struct saw_item *const *y = b;
+    int c =
+        slice_cmp(saw_blob_slice((*y)->v.blob), saw_blob_slice((*x)->v.blob));
+    return c ? c : saw_item_by_datum(a, b);
+}
+
 static void top_results(struct saw_table *t, void *state, struct saw_lines *out)
 {
     const struct top *s = state;
     size_t n = saw_table__param(t);
-    struct saw_item **v = saw_items_list(
-        &s->items, s->number == NUMBER_FLOAT ? by_total_float : by_total_int);
+    struct saw_item **v =
+        saw_items_list(&s->items, s->number == NUMBER_TUPLE   ? by_total_tuple
+                                  : s->number == NUMBER_FLOAT ? by_total_float
+                                                              : by_total_int);
     for (size_t i = 0; i < s->items.count && i < n; i++) {
         struct buf *b = saw_table__scratch(t);
         struct slice line[3];
