@@ -10,34 +10,22 @@
 /* Deepest tree that is made or removed: the recursions' bound. */
 #define TREE_DEPTH_MAX 32
 
-struct fs_lock {
+struct local_lock {
+    struct fs_lock base;
     struct file_lock *lock;
 };
 
 /* --- paths ------------------------------------------------------------- */
 
-static bool path_is_valid(const char *path)
-{
-    const char *p = path;
-
-    if (strlen(path) > FS_PATH_BYTES_MAX || path[0] == '/')
-        return false;
-    while (p) {
-        if (p[0] == '.' && p[1] == '.' && (p[2] == '/' || p[2] == '\0'))
-            return false;
-        p = strchr(p, '/');
-        if (p)
-            p++;
-    }
-    return true;
-}
-
-int local_path(struct fs *fs, const char *path, char **out, struct err *err)
+int local_path(struct local_fs *fs,
+               const char *path,
+               char **out,
+               struct err *err)
 {
     struct buf full = BUF_INIT;
 
     *out = NULL;
-    if (!path_is_valid(path))
+    if (!fs__path_is_valid(path))
         return err_set(err, ERR_INVALID, "bad file name \"%.80s\"", path);
     buf_append_str(&full, fs->root);
     if (path[0]) {
@@ -117,38 +105,9 @@ make_dirs(struct world *w, const char *path, int depth, struct err *err)
     return rc ? rc : make_dir(w, path, err);
 }
 
-int fs_local_open(struct world *w,
-                  const char *root,
-                  struct fs **out,
-                  struct err *err)
+static void local_close(struct fs *base)
 {
-    size_t len = strlen(root);
-    struct fs *fs;
-    int rc;
-
-    *out = NULL;
-    if (len == 0)
-        return err_set(err, ERR_INVALID, "no directory given");
-    while (len > 1 && root[len - 1] == '/')
-        len--;
-    fs = mem_zalloc(1, sizeof(*fs));
-    fs->world = w;
-    fs->root = mem_strndup(root, len);
-    rc = make_dirs(w, fs->root, 0, err);
-    if (rc) {
-        mem_free(fs->root);
-        mem_free(fs);
-        return rc;
-    }
-    mutex_init(&fs->mutex);
-    *out = fs;
-    return 0;
-}
-
-void fs_close(struct fs *fs)
-{
-    if (!fs)
-        return;
+    struct local_fs *fs = local_fs(base);
     while (fs->idle) {
         struct stream_buffer *b = fs->idle;
         fs->idle = b->next;
@@ -159,12 +118,7 @@ void fs_close(struct fs *fs)
     mem_free(fs);
 }
 
-struct world *fs_world(struct fs *fs)
-{
-    return fs->world;
-}
-
-struct stream_buffer *stream_buffer_take(struct fs *fs)
+struct stream_buffer *stream_buffer_take(struct local_fs *fs)
 {
     struct stream_buffer *b;
 
@@ -184,7 +138,7 @@ struct stream_buffer *stream_buffer_take(struct fs *fs)
     return b;
 }
 
-void stream_buffer_give(struct fs *fs, struct stream_buffer *b)
+void stream_buffer_give(struct local_fs *fs, struct stream_buffer *b)
 {
     mutex_lock(&fs->mutex);
     if (fs->idle_count < STREAM_BUFFER_IDLE_MAX) {
@@ -199,14 +153,15 @@ void stream_buffer_give(struct fs *fs, struct stream_buffer *b)
 
 /* --- names ------------------------------------------------------------- */
 
-int fs_rename(struct fs *fs, const char *from, const char *to, struct err *err)
+static int
+local_rename(struct fs *fs, const char *from, const char *to, struct err *err)
 {
     char *full_from = NULL;
     char *full_to = NULL;
-    int rc = local_path(fs, from, &full_from, err);
+    int rc = local_path(local_fs(fs), from, &full_from, err);
 
     if (!rc)
-        rc = local_path(fs, to, &full_to, err);
+        rc = local_path(local_fs(fs), to, &full_to, err);
     if (!rc)
         rc = world_rename(fs->world, full_from, full_to, err);
     mem_free(full_from);
@@ -214,10 +169,10 @@ int fs_rename(struct fs *fs, const char *from, const char *to, struct err *err)
     return rc;
 }
 
-int fs_remove(struct fs *fs, const char *path, struct err *err)
+static int local_remove(struct fs *fs, const char *path, struct err *err)
 {
     char *full;
-    int rc = local_path(fs, path, &full, err);
+    int rc = local_path(local_fs(fs), path, &full, err);
 
     if (!rc)
         rc = world_remove(fs->world, full, err);
@@ -225,10 +180,10 @@ int fs_remove(struct fs *fs, const char *path, struct err *err)
     return rc;
 }
 
-int fs_mkdirs(struct fs *fs, const char *path, struct err *err)
+static int local_mkdirs(struct fs *fs, const char *path, struct err *err)
 {
     char *full;
-    int rc = local_path(fs, path, &full, err);
+    int rc = local_path(local_fs(fs), path, &full, err);
 
     if (!rc)
         rc = make_dirs(fs->world, full, 0, err);
@@ -268,11 +223,11 @@ remove_dir(struct world *w, const char *path, int depth, struct err *err)
     return rc ? rc : world_rmdir(w, path, err);
 }
 
-int fs_remove_tree(struct fs *fs, const char *path, struct err *err)
+static int local_remove_tree(struct fs *fs, const char *path, struct err *err)
 {
     struct file_info info;
     char *full;
-    int rc = local_path(fs, path, &full, err);
+    int rc = local_path(local_fs(fs), path, &full, err);
 
     if (!rc)
         rc = world_stat(fs->world, full, &info, err);
@@ -284,14 +239,14 @@ int fs_remove_tree(struct fs *fs, const char *path, struct err *err)
     return rc;
 }
 
-int fs_stat(struct fs *fs,
-            const char *path,
-            struct fs_info *info,
-            struct err *err)
+static int local_stat(struct fs *fs,
+                      const char *path,
+                      struct fs_info *info,
+                      struct err *err)
 {
     struct file_info found;
     char *full;
-    int rc = local_path(fs, path, &full, err);
+    int rc = local_path(local_fs(fs), path, &full, err);
 
     if (!rc)
         rc = world_stat(fs->world, full, &found, err);
@@ -304,10 +259,10 @@ int fs_stat(struct fs *fs,
     return rc;
 }
 
-int fs_sync_dir(struct fs *fs, const char *path, struct err *err)
+static int local_sync_dir(struct fs *fs, const char *path, struct err *err)
 {
     char *full;
-    int rc = local_path(fs, path, &full, err);
+    int rc = local_path(local_fs(fs), path, &full, err);
 
     if (!rc)
         rc = world_sync_dir(fs->world, full, err);
@@ -315,55 +270,105 @@ int fs_sync_dir(struct fs *fs, const char *path, struct err *err)
     return rc;
 }
 
-int fs_list(struct fs *fs,
-            const char *path,
-            char ***names,
-            size_t *count,
-            struct err *err)
+static int local_list(struct fs *fs,
+                      const char *path,
+                      char ***names,
+                      size_t *count,
+                      struct err *err)
 {
     char *full;
     int rc;
 
-    *names = NULL;
-    *count = 0;
-    rc = local_path(fs, path, &full, err);
+    rc = local_path(local_fs(fs), path, &full, err);
     if (!rc)
         rc = world_list(fs->world, full, names, count, err);
     mem_free(full);
     return rc;
 }
 
-void fs_names_free(char **names, size_t count)
-{
-    world_names_free(names, count);
-}
-
 /* --- locks ------------------------------------------------------------- */
 
-int fs_lock(struct fs *fs,
-            const char *path,
-            struct fs_lock **out,
-            struct err *err)
+static int local_lock(struct fs *fs,
+                      const char *path,
+                      struct fs_lock **out,
+                      struct err *err)
 {
     struct file_lock *lock;
+    struct local_lock *l;
     char *full;
-    int rc = local_path(fs, path, &full, err);
+    int rc = local_path(local_fs(fs), path, &full, err);
 
-    *out = NULL;
     if (!rc)
         rc = file_lock(fs->world, full, &lock, err);
     mem_free(full);
     if (rc)
         return rc;
-    *out = mem_alloc(sizeof(**out));
-    (*out)->lock = lock;
+    l = mem_zalloc(1, sizeof(*l));
+    l->base.fs = fs;
+    l->lock = lock;
+    *out = &l->base;
     return 0;
 }
 
-void fs_unlock(struct fs_lock *l)
+static void local_unlock(struct fs_lock *base)
 {
-    if (!l)
-        return;
+    struct local_lock *l = (struct local_lock *)base;
+
     file_unlock(l->lock);
     mem_free(l);
+}
+
+/* --- the table ---------------------------------------------------------- */
+
+static const struct fs_ops local_ops = {
+    .close = local_close,
+    .create = local_create,
+    .append = local_append,
+    .flush = local_flush,
+    .sync = local_sync,
+    .writer_close = local_writer_close,
+    .open = local_open,
+    .read_at = local_read_at,
+    .read_once_at = local_read_once_at,
+    .prefetch = local_prefetch,
+    .reader_close = local_reader_close,
+    .locality = local_locality,
+    .rename = local_rename,
+    .remove = local_remove,
+    .mkdirs = local_mkdirs,
+    .remove_tree = local_remove_tree,
+    .stat = local_stat,
+    .sync_dir = local_sync_dir,
+    .list = local_list,
+    .lock = local_lock,
+    .unlock = local_unlock,
+};
+
+int fs_local_open(struct world *w,
+                  const char *root,
+                  struct fs **out,
+                  struct err *err)
+{
+    size_t len = strlen(root);
+    struct local_fs *fs;
+    int rc;
+
+    *out = NULL;
+    if (len == 0)
+        return err_set(err, ERR_INVALID, "no directory given");
+    while (len > 1 && root[len - 1] == '/')
+        len--;
+    fs = mem_zalloc(1, sizeof(*fs));
+    fs->base.ops = &local_ops;
+    fs->base.world = w;
+    fs->root = mem_strndup(root, len);
+    rc = make_dirs(w, fs->root, 0, err);
+    if (rc) {
+        mem_free(fs->root);
+        mem_free(fs);
+        return rc;
+    }
+    mutex_init(&fs->mutex);
+    *out = &fs->base;
+    return 0;
 }

@@ -6,7 +6,7 @@
 
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
-#include "gfs-lite/fs.h"
+#include "gfs-lite/fs_ops.h"
 
 /* Bytes of one buffer of a streaming writer; at 1 MiB a direct write costs what
  * the disk costs, and no more. */
@@ -17,10 +17,10 @@
 
 struct stream_buffer;
 
-struct fs {
-    struct world *world; /* Borrowed. */
-    char *root;          /* Owned, without a final '/'. */
-    struct mutex mutex;  /* Of the idle list: writers are on any thread. */
+struct local_fs {
+    struct fs base;
+    char *root;         /* Owned, without a final '/'. */
+    struct mutex mutex; /* Of the idle list: writers are on any thread. */
     struct stream_buffer *idle;
     size_t idle_count;
 };
@@ -31,13 +31,55 @@ struct stream_buffer {
     char *data;                 /* STREAM_BUFFER_BYTES, aligned. */
 };
 
-struct stream_buffer *stream_buffer_take(struct fs *fs);
-void stream_buffer_give(struct fs *fs, struct stream_buffer *b);
+struct stream_buffer *stream_buffer_take(struct local_fs *fs);
+void stream_buffer_give(struct local_fs *fs, struct stream_buffer *b);
 
 /* Full name of @path, owned: mem_free(). ERR_INVALID when it is absolute, holds
  * ".." or is too long. */
 MUST_CHECK int
-local_path(struct fs *fs, const char *path, char **out, struct err *err);
+local_path(struct local_fs *fs, const char *path, char **out, struct err *err);
+
+static inline struct local_fs *local_fs(struct fs *fs)
+{
+    return (struct local_fs *)fs;
+}
+
+/* local_writer.c and local_reader.c: entries of the table. */
+int local_create(struct fs *fs,
+                 const char *path,
+                 const struct fs_write_options *opts,
+                 struct fs_writer **out,
+                 struct err *err);
+int local_append(struct fs_writer *base,
+                 const void *data,
+                 size_t len,
+                 struct err *err);
+int local_flush(struct fs_writer *base, struct err *err);
+int local_sync(struct fs_writer *base, struct err *err);
+void local_writer_close(struct fs_writer *base);
+int local_open(struct fs *fs,
+               const char *path,
+               struct fs_reader **out,
+               struct err *err);
+int local_read_at(struct fs_reader *base,
+                  uint64_t offset,
+                  void *dst,
+                  size_t len,
+                  size_t *got,
+                  struct err *err);
+int local_read_once_at(struct fs_reader *base,
+                       uint64_t offset,
+                       void *dst,
+                       size_t len,
+                       size_t *got,
+                       struct err *err);
+void local_prefetch(struct fs_reader *base, uint64_t offset, uint64_t len);
+void local_reader_close(struct fs_reader *base);
+size_t local_locality(struct fs_reader *base,
+                      uint64_t offset,
+                      uint64_t len,
+                      const char **machines,
+                      size_t machines_max);
 
 /* The directory part of @path (owned), or "" for one in the root. */
 char *local_parent(const char *path);

@@ -8,30 +8,33 @@
 #include "base/core/panic.h"
 #include "gfs-lite/local.h"
 
-struct fs_reader {
-    struct fs *fs;
+struct local_reader {
+    struct fs_reader base;
     struct file *file;
-    char *full_path; /* Owned: to open `direct`. */
-    uint64_t size_bytes;
+    char *full_path;             /* Owned: to open `direct`. */
     struct mutex mutex;          /* Of the opening of `direct`. */
     struct file *_Atomic direct; /* NULL until first used. */
 };
 
-int fs_open(struct fs *fs,
-            const char *path,
-            struct fs_reader **out,
-            struct err *err)
+static struct local_reader *local_reader(struct fs_reader *base)
 {
-    struct fs_reader *r = mem_zalloc(1, sizeof(*r));
+    return (struct local_reader *)base;
+}
+
+int local_open(struct fs *fs,
+               const char *path,
+               struct fs_reader **out,
+               struct err *err)
+{
+    struct local_reader *r = mem_zalloc(1, sizeof(*r));
     int rc;
 
-    *out = NULL;
-    r->fs = fs;
-    rc = local_path(fs, path, &r->full_path, err);
+    r->base.fs = fs;
+    rc = local_path(local_fs(fs), path, &r->full_path, err);
     if (!rc)
         rc = file_open(fs->world, r->full_path, FILE_READ, &r->file, err);
     if (!rc)
-        rc = file_size(r->file, &r->size_bytes, err);
+        rc = file_size(r->file, &r->base.size_bytes, err);
     if (rc) {
         file_close(r->file);
         mem_free(r->full_path);
@@ -39,26 +42,21 @@ int fs_open(struct fs *fs,
         return rc;
     }
     mutex_init(&r->mutex);
-    *out = r;
+    *out = &r->base;
     return 0;
 }
 
-uint64_t fs_reader_size(const struct fs_reader *r)
+int local_read_at(struct fs_reader *base,
+                  uint64_t offset,
+                  void *dst,
+                  size_t len,
+                  size_t *got,
+                  struct err *err)
 {
-    return r->size_bytes;
+    return file_read_at(local_reader(base)->file, offset, dst, len, got, err);
 }
 
-int fs_read_at(struct fs_reader *r,
-               uint64_t offset,
-               void *dst,
-               size_t len,
-               size_t *got,
-               struct err *err)
-{
-    return file_read_at(r->file, offset, dst, len, got, err);
-}
-
-static struct file *direct_file(struct fs_reader *r)
+static struct file *direct_file(struct local_reader *r)
 {
     struct file *f = atomic_load(&r->direct);
 
@@ -67,8 +65,8 @@ static struct file *direct_file(struct fs_reader *r)
     mutex_lock(&r->mutex);
     f = atomic_load(&r->direct);
     if (!f) {
-        if (file_open(r->fs->world, r->full_path, FILE_READ | FILE_DIRECT, &f,
-                      NULL))
+        if (file_open(r->base.fs->world, r->full_path, FILE_READ | FILE_DIRECT,
+                      &f, NULL))
             f = r->file; /* It may be removed by now, but is still open. */
         atomic_store(&r->direct, f);
     }
@@ -76,30 +74,27 @@ static struct file *direct_file(struct fs_reader *r)
     return f;
 }
 
-int fs_read_once_at(struct fs_reader *r,
-                    uint64_t offset,
-                    void *dst,
-                    size_t len,
-                    size_t *got,
-                    struct err *err)
+int local_read_once_at(struct fs_reader *base,
+                       uint64_t offset,
+                       void *dst,
+                       size_t len,
+                       size_t *got,
+                       struct err *err)
 {
-    PRE(offset % FILE_DIRECT_ALIGN == 0);
-    PRE(len % FILE_DIRECT_ALIGN == 0);
-    PRE((uintptr_t)dst % FILE_DIRECT_ALIGN == 0);
-    return file_read_at(direct_file(r), offset, dst, len, got, err);
+    return file_read_at(direct_file(local_reader(base)), offset, dst, len, got,
+                        err);
 }
 
-void fs_prefetch(struct fs_reader *r, uint64_t offset, uint64_t len)
+void local_prefetch(struct fs_reader *base, uint64_t offset, uint64_t len)
 {
-    file_advise(r->file, offset, len, FILE_WILL_NEED);
+    file_advise(local_reader(base)->file, offset, len, FILE_WILL_NEED);
 }
 
-void fs_reader_close(struct fs_reader *r)
+void local_reader_close(struct fs_reader *base)
 {
+    struct local_reader *r = local_reader(base);
     struct file *direct;
 
-    if (!r)
-        return;
     direct = atomic_load(&r->direct);
     if (direct != r->file)
         file_close(direct);
@@ -109,38 +104,13 @@ void fs_reader_close(struct fs_reader *r)
     mem_free(r);
 }
 
-int fs_read_all(struct fs *fs,
-                const char *path,
-                size_t bytes_max,
-                struct buf *out,
-                struct err *err)
+size_t local_locality(struct fs_reader *base,
+                      uint64_t offset,
+                      uint64_t len,
+                      const char **machines,
+                      size_t machines_max)
 {
-    struct fs_reader *r;
-    size_t before = out->len;
-    size_t got = 0;
-    int rc = fs_open(fs, path, &r, err);
-
-    if (rc)
-        return rc;
-    if (r->size_bytes > bytes_max) {
-        rc = err_set(err, ERR_TOOBIG, "%s: %llu bytes, at most %zu expected",
-                     path, (unsigned long long)r->size_bytes, bytes_max);
-    } else {
-        char *p = buf_extend(out, (size_t)r->size_bytes);
-        rc = fs_read_at(r, 0, p, (size_t)r->size_bytes, &got, err);
-        buf_truncate(out, before + (rc ? 0 : got));
-    }
-    fs_reader_close(r);
-    return rc;
-}
-
-size_t fs_locality(struct fs_reader *r,
-                   uint64_t offset,
-                   uint64_t len,
-                   const char **machines,
-                   size_t machines_max)
-{
-    (void)r;
+    (void)base;
     (void)offset;
     (void)len;
     (void)machines;

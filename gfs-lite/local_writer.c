@@ -12,12 +12,12 @@
 #include "base/core/panic.h"
 #include "gfs-lite/local.h"
 
-struct fs_writer {
-    struct fs *fs;
+struct local_writer {
+    struct fs_writer base;
+    struct local_fs *fs;
     struct file *file;
     char *path; /* Below the root; owned, for messages. */
     enum fs_write_mode mode;
-    uint64_t offset;              /* Bytes appended. */
     struct stream_buffer *buffer; /* STREAM: bytes from `written` on. */
     size_t buffered;              /* In `buffer`. */
     uint64_t written;             /* STREAM: aligned; what is in the file. */
@@ -25,6 +25,11 @@ struct fs_writer {
     bool unflushed; /* STREAM: bytes appended since the last flush. */
     int failed;     /* Sticky error code. */
 };
+
+static struct local_writer *local_writer(struct fs_writer *base)
+{
+    return (struct local_writer *)base;
+}
 
 static int open_for_write(struct fs *fs,
                           const char *path,
@@ -35,7 +40,7 @@ static int open_for_write(struct fs *fs,
     unsigned flags = FILE_WRITE | FILE_CREATE;
     char *full;
     char *parent;
-    int rc = local_path(fs, path, &full, err);
+    int rc = local_path(local_fs(fs), path, &full, err);
 
     if (rc)
         return rc;
@@ -54,40 +59,40 @@ static int open_for_write(struct fs *fs,
     return rc;
 }
 
-int fs_create(struct fs *fs,
-              const char *path,
-              const struct fs_write_options *opts,
-              struct fs_writer **out,
-              struct err *err)
+int local_create(struct fs *fs,
+                 const char *path,
+                 const struct fs_write_options *opts,
+                 struct fs_writer **out,
+                 struct err *err)
 {
-    struct fs_writer *w;
+    struct local_writer *w;
     struct file *file;
     int rc = open_for_write(fs, path, opts, &file, err);
 
-    *out = NULL;
     if (rc)
         return rc;
     w = mem_zalloc(1, sizeof(*w));
-    w->fs = fs;
+    w->base.fs = fs;
+    w->fs = local_fs(fs);
     w->file = file;
     w->path = mem_strdup(path);
     w->mode = opts->mode;
     if (opts->expected_bytes > 0)
         file_allocate(file, opts->expected_bytes);
     if (w->mode == FS_WRITE_STREAM)
-        w->buffer = stream_buffer_take(fs);
-    *out = w;
+        w->buffer = stream_buffer_take(w->fs);
+    *out = &w->base;
     return 0;
 }
 
-static int fail(struct fs_writer *w, int code)
+static int fail(struct local_writer *w, int code)
 {
     w->failed = code;
     return code;
 }
 
 /* Write the first @bytes (aligned) of the buffer where they belong. */
-static int write_buffer(struct fs_writer *w, size_t bytes, struct err *err)
+static int write_buffer(struct local_writer *w, size_t bytes, struct err *err)
 {
     struct slice part = slice_make(w->buffer->data, bytes);
     int rc = file_write_at(w->file, w->written, &part, 1, err);
@@ -95,7 +100,7 @@ static int write_buffer(struct fs_writer *w, size_t bytes, struct err *err)
     return rc ? fail(w, rc) : 0;
 }
 
-static int append_stream(struct fs_writer *w,
+static int append_stream(struct local_writer *w,
                          const char *data,
                          size_t len,
                          struct err *err)
@@ -105,7 +110,7 @@ static int append_stream(struct fs_writer *w,
         size_t n = MIN_OF(len, STREAM_BUFFER_BYTES - w->buffered);
         memcpy(w->buffer->data + w->buffered, data, n);
         w->buffered += n;
-        w->offset += n;
+        w->base.offset += n;
         data += n;
         len -= n;
         if (w->buffered == STREAM_BUFFER_BYTES) {
@@ -119,16 +124,17 @@ static int append_stream(struct fs_writer *w,
     return 0;
 }
 
-static int closed_by_error(struct fs_writer *w, struct err *err)
+static int closed_by_error(struct local_writer *w, struct err *err)
 {
     return err_set(err, w->failed, "%s: an earlier write failed", w->path);
 }
 
-int fs_writer_append(struct fs_writer *w,
-                     const void *data,
-                     size_t len,
-                     struct err *err)
+int local_append(struct fs_writer *base,
+                 const void *data,
+                 size_t len,
+                 struct err *err)
 {
+    struct local_writer *w = local_writer(base);
     struct slice part = slice_make(data, len);
     int rc;
 
@@ -138,15 +144,16 @@ int fs_writer_append(struct fs_writer *w,
         return 0;
     if (w->mode == FS_WRITE_STREAM)
         return append_stream(w, data, len, err);
-    rc = file_write_at(w->file, w->offset, &part, 1, err);
+    rc = file_write_at(w->file, w->base.offset, &part, 1, err);
     if (rc)
         return fail(w, rc);
-    w->offset += len;
+    w->base.offset += len;
     return 0;
 }
 
-int fs_writer_flush(struct fs_writer *w, struct err *err)
+int local_flush(struct fs_writer *base, struct err *err)
 {
+    struct local_writer *w = local_writer(base);
     size_t align = FILE_DIRECT_ALIGN;
     size_t padded = (w->buffered + align - 1) / align * align;
     size_t whole = w->buffered / align * align;
@@ -163,7 +170,7 @@ int fs_writer_flush(struct fs_writer *w, struct err *err)
             return rc;
     }
     /* Also gives back what was reserved and not needed. */
-    rc = file_truncate(w->file, w->offset, err);
+    rc = file_truncate(w->file, w->base.offset, err);
     if (rc)
         return fail(w, rc);
     memmove(w->buffer->data, w->buffer->data + whole, w->buffered - whole);
@@ -173,9 +180,10 @@ int fs_writer_flush(struct fs_writer *w, struct err *err)
     return 0;
 }
 
-int fs_writer_sync(struct fs_writer *w, struct err *err)
+int local_sync(struct fs_writer *base, struct err *err)
 {
-    int rc = fs_writer_flush(w, err);
+    struct local_writer *w = local_writer(base);
+    int rc = local_flush(base, err);
 
     if (rc)
         return rc;
@@ -184,7 +192,7 @@ int fs_writer_sync(struct fs_writer *w, struct err *err)
         return fail(w, rc);
     if (!w->name_synced) {
         char *parent = local_parent(w->path);
-        rc = fs_sync_dir(w->fs, parent, err);
+        rc = fs_sync_dir(base->fs, parent, err);
         mem_free(parent);
         if (rc)
             return fail(w, rc);
@@ -193,50 +201,15 @@ int fs_writer_sync(struct fs_writer *w, struct err *err)
     return 0;
 }
 
-uint64_t fs_writer_offset(const struct fs_writer *w)
+void local_writer_close(struct fs_writer *base)
 {
-    return w->offset;
-}
+    struct local_writer *w = local_writer(base);
 
-void fs_writer_close(struct fs_writer *w)
-{
-    if (!w)
-        return;
-    if (!w->failed && fs_writer_flush(w, NULL))
+    if (!w->failed && local_flush(base, NULL))
         w->failed = ERR_IO; /* Nothing was promised: see fs.h. */
     file_close(w->file);
     if (w->buffer)
         stream_buffer_give(w->fs, w->buffer);
     mem_free(w->path);
     mem_free(w);
-}
-
-int fs_replace(struct fs *fs,
-               const char *path,
-               struct slice contents,
-               struct err *err)
-{
-    struct fs_write_options opts = {.mode = FS_WRITE_LOG};
-    struct buf beside = BUF_INIT;
-    struct fs_writer *w;
-    char *parent;
-    int rc;
-
-    buf_printf(&beside, "%s.new", path);
-    rc = fs_create(fs, buf_cstr(&beside), &opts, &w, err);
-    if (!rc) {
-        rc = fs_writer_append(w, contents.data, contents.len, err);
-        if (!rc)
-            rc = fs_writer_sync(w, err);
-        fs_writer_close(w);
-    }
-    if (!rc)
-        rc = fs_rename(fs, buf_cstr(&beside), path, err);
-    if (!rc) {
-        parent = local_parent(path);
-        rc = fs_sync_dir(fs, parent, err);
-        mem_free(parent);
-    }
-    buf_close(&beside);
-    return rc;
 }

@@ -1,0 +1,257 @@
+/* A file system: its implementation is asked, and what all have in common is
+ * done here.
+ */
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "gfs-lite/fs_ops.h"
+
+bool fs__path_is_valid(const char *path)
+{
+    const char *p = path;
+
+    if (strlen(path) > FS_PATH_BYTES_MAX || path[0] == '/')
+        return false;
+    while (p) {
+        if (p[0] == '.' && p[1] == '.' && (p[2] == '/' || p[2] == '\0'))
+            return false;
+        p = strchr(p, '/');
+        if (p)
+            p++;
+    }
+    return true;
+}
+
+void fs_close(struct fs *fs)
+{
+    if (fs)
+        fs->ops->close(fs);
+}
+
+struct world *fs_world(struct fs *fs)
+{
+    return fs->world;
+}
+
+/* --- writing ----------------------------------------------------------- */
+
+int fs_create(struct fs *fs,
+              const char *path,
+              const struct fs_write_options *opts,
+              struct fs_writer **out,
+              struct err *err)
+{
+    *out = NULL;
+    return fs->ops->create(fs, path, opts, out, err);
+}
+
+int fs_writer_append(struct fs_writer *w,
+                     const void *data,
+                     size_t len,
+                     struct err *err)
+{
+    return w->fs->ops->append(w, data, len, err);
+}
+
+int fs_writer_flush(struct fs_writer *w, struct err *err)
+{
+    return w->fs->ops->flush(w, err);
+}
+
+int fs_writer_sync(struct fs_writer *w, struct err *err)
+{
+    return w->fs->ops->sync(w, err);
+}
+
+uint64_t fs_writer_offset(const struct fs_writer *w)
+{
+    return w->offset;
+}
+
+void fs_writer_close(struct fs_writer *w)
+{
+    if (w)
+        w->fs->ops->writer_close(w);
+}
+
+int fs_replace(struct fs *fs,
+               const char *path,
+               struct slice contents,
+               struct err *err)
+{
+    struct fs_write_options opts = {.mode = FS_WRITE_LOG};
+    struct buf beside = BUF_INIT;
+    struct fs_writer *w;
+    int rc;
+
+    buf_printf(&beside, "%s.new", path);
+    rc = fs_create(fs, buf_cstr(&beside), &opts, &w, err);
+    if (!rc) {
+        rc = fs_writer_append(w, contents.data, contents.len, err);
+        if (!rc)
+            rc = fs_writer_sync(w, err);
+        fs_writer_close(w);
+    }
+    if (!rc)
+        rc = fs_rename(fs, buf_cstr(&beside), path, err);
+    if (!rc) {
+        const char *slash = strrchr(path, '/');
+        char *parent = mem_strndup(path, slash ? (size_t)(slash - path) : 0);
+        rc = fs_sync_dir(fs, parent, err);
+        mem_free(parent);
+    }
+    buf_close(&beside);
+    return rc;
+}
+
+/* --- reading ----------------------------------------------------------- */
+
+int fs_open(struct fs *fs,
+            const char *path,
+            struct fs_reader **out,
+            struct err *err)
+{
+    *out = NULL;
+    return fs->ops->open(fs, path, out, err);
+}
+
+uint64_t fs_reader_size(const struct fs_reader *r)
+{
+    return r->size_bytes;
+}
+
+int fs_read_at(struct fs_reader *r,
+               uint64_t offset,
+               void *dst,
+               size_t len,
+               size_t *got,
+               struct err *err)
+{
+    return r->fs->ops->read_at(r, offset, dst, len, got, err);
+}
+
+int fs_read_once_at(struct fs_reader *r,
+                    uint64_t offset,
+                    void *dst,
+                    size_t len,
+                    size_t *got,
+                    struct err *err)
+{
+    PRE(offset % FILE_DIRECT_ALIGN == 0);
+    PRE(len % FILE_DIRECT_ALIGN == 0);
+    PRE((uintptr_t)dst % FILE_DIRECT_ALIGN == 0);
+    return r->fs->ops->read_once_at(r, offset, dst, len, got, err);
+}
+
+void fs_prefetch(struct fs_reader *r, uint64_t offset, uint64_t len)
+{
+    r->fs->ops->prefetch(r, offset, len);
+}
+
+void fs_reader_close(struct fs_reader *r)
+{
+    if (r)
+        r->fs->ops->reader_close(r);
+}
+
+int fs_read_all(struct fs *fs,
+                const char *path,
+                size_t bytes_max,
+                struct buf *out,
+                struct err *err)
+{
+    struct fs_reader *r;
+    size_t before = out->len;
+    size_t got = 0;
+    int rc = fs_open(fs, path, &r, err);
+
+    if (rc)
+        return rc;
+    if (r->size_bytes > bytes_max) {
+        rc = err_set(err, ERR_TOOBIG, "%s: %llu bytes, at most %zu expected",
+                     path, (unsigned long long)r->size_bytes, bytes_max);
+    } else {
+        char *p = buf_extend(out, (size_t)r->size_bytes);
+        rc = fs_read_at(r, 0, p, (size_t)r->size_bytes, &got, err);
+        buf_truncate(out, before + (rc ? 0 : got));
+    }
+    fs_reader_close(r);
+    return rc;
+}
+
+size_t fs_locality(struct fs_reader *r,
+                   uint64_t offset,
+                   uint64_t len,
+                   const char **machines,
+                   size_t machines_max)
+{
+    return r->fs->ops->locality(r, offset, len, machines, machines_max);
+}
+
+/* --- names ------------------------------------------------------------- */
+
+int fs_rename(struct fs *fs, const char *from, const char *to, struct err *err)
+{
+    return fs->ops->rename(fs, from, to, err);
+}
+
+int fs_remove(struct fs *fs, const char *path, struct err *err)
+{
+    return fs->ops->remove(fs, path, err);
+}
+
+int fs_mkdirs(struct fs *fs, const char *path, struct err *err)
+{
+    return fs->ops->mkdirs(fs, path, err);
+}
+
+int fs_remove_tree(struct fs *fs, const char *path, struct err *err)
+{
+    return fs->ops->remove_tree(fs, path, err);
+}
+
+int fs_stat(struct fs *fs,
+            const char *path,
+            struct fs_info *info,
+            struct err *err)
+{
+    return fs->ops->stat(fs, path, info, err);
+}
+
+int fs_sync_dir(struct fs *fs, const char *path, struct err *err)
+{
+    return fs->ops->sync_dir(fs, path, err);
+}
+
+int fs_list(struct fs *fs,
+            const char *path,
+            char ***names,
+            size_t *count,
+            struct err *err)
+{
+    *names = NULL;
+    *count = 0;
+    return fs->ops->list(fs, path, names, count, err);
+}
+
+void fs_names_free(char **names, size_t count)
+{
+    world_names_free(names, count);
+}
+
+int fs_lock(struct fs *fs,
+            const char *path,
+            struct fs_lock **out,
+            struct err *err)
+{
+    *out = NULL;
+    return fs->ops->lock(fs, path, out, err);
+}
+
+void fs_unlock(struct fs_lock *l)
+{
+    if (l)
+        l->fs->ops->unlock(l);
+}

@@ -1,0 +1,98 @@
+/* What an implementation of a file system provides: the table behind fs.h.
+ * Private to gfs-lite.
+ *
+ * Each implementation embeds the base structs below as its first member. The
+ * meaning of each entry is that of the function of the same name in fs.h.
+ */
+#ifndef GFS_LITE_FS_OPS_H
+#define GFS_LITE_FS_OPS_H
+
+#include "gfs-lite/fs.h"
+
+struct fs_ops {
+    void (*close)(struct fs *fs);
+
+    int (*create)(struct fs *fs,
+                  const char *path,
+                  const struct fs_write_options *opts,
+                  struct fs_writer **out,
+                  struct err *err);
+    int (*append)(struct fs_writer *w,
+                  const void *data,
+                  size_t len,
+                  struct err *err);
+    int (*flush)(struct fs_writer *w, struct err *err);
+    int (*sync)(struct fs_writer *w, struct err *err);
+    void (*writer_close)(struct fs_writer *w);
+
+    int (*open)(struct fs *fs,
+                const char *path,
+                struct fs_reader **out,
+                struct err *err);
+    int (*read_at)(struct fs_reader *r,
+                   uint64_t offset,
+                   void *dst,
+                   size_t len,
+                   size_t *got,
+                   struct err *err);
+    int (*read_once_at)(struct fs_reader *r,
+                        uint64_t offset,
+                        void *dst,
+                        size_t len,
+                        size_t *got,
+                        struct err *err);
+    void (*prefetch)(struct fs_reader *r, uint64_t offset, uint64_t len);
+    void (*reader_close)(struct fs_reader *r);
+    size_t (*locality)(struct fs_reader *r,
+                       uint64_t offset,
+                       uint64_t len,
+                       const char **machines,
+                       size_t machines_max);
+
+    int (*rename)(struct fs *fs,
+                  const char *from,
+                  const char *to,
+                  struct err *err);
+    int (*remove)(struct fs *fs, const char *path, struct err *err);
+    int (*mkdirs)(struct fs *fs, const char *path, struct err *err);
+    int (*remove_tree)(struct fs *fs, const char *path, struct err *err);
+    int (*stat)(struct fs *fs,
+                const char *path,
+                struct fs_info *info,
+                struct err *err);
+    int (*sync_dir)(struct fs *fs, const char *path, struct err *err);
+    int (*list)(struct fs *fs,
+                const char *path,
+                char ***names,
+                size_t *count,
+                struct err *err);
+    int (*lock)(struct fs *fs,
+                const char *path,
+                struct fs_lock **out,
+                struct err *err);
+    void (*unlock)(struct fs_lock *l);
+};
+
+struct fs {
+    const struct fs_ops *ops;
+    struct world *world; /* Borrowed. */
+};
+
+struct fs_writer {
+    struct fs *fs;
+    uint64_t offset; /* Bytes appended. */
+};
+
+struct fs_reader {
+    struct fs *fs;
+    uint64_t size_bytes;
+};
+
+struct fs_lock {
+    struct fs *fs;
+};
+
+/* Is @path within fs.h's bounds: relative, short enough, without ".."? */
+bool fs__path_is_valid(const char *path);
+
+#endif /* GFS_LITE_FS_OPS_H */
