@@ -10,6 +10,7 @@
 #include "base/replica/replica_state.h"
 #include "base/rpc/rpc.h"
 #include "base/runtime/fiber.h"
+#include "base/runtime/log.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
 
@@ -39,6 +40,9 @@ static void stop_leading(struct replica *r)
 {
     int code = r->closing ? ERR_CANCELLED : ERR_UNAVAILABLE;
     uint64_t term = r->leading_term;
+    log_info(r->world, "replica",
+             "cell=%s member=%" PRIu64 " leads no more term=%" PRIu64, r->name,
+             r->id, term);
     r->leading_term = 0;
     replica__fail_all(&r->entered, code, lost_leadership);
     replica__fail_all(&r->barriers, code, lost_leadership);
@@ -52,8 +56,12 @@ static void follow_role(struct replica *r)
     bool leads = raft_role(r->raft) == RAFT_LEADER;
     if (r->leading_term && (!leads || raft_term(r->raft) != r->leading_term))
         stop_leading(r);
-    if (leads)
+    if (leads && !r->leading_term) {
         r->leading_term = raft_term(r->raft);
+        log_info(r->world, "replica",
+                 "cell=%s member=%" PRIu64 " leads term=%" PRIu64, r->name,
+                 r->id, r->leading_term);
+    }
 }
 
 void replica__pump(struct replica *r)
@@ -141,6 +149,7 @@ static struct replica *new_replica(struct world *w,
     r->log_directory = buf_take(&log);
     r->cell = hash64(r->name, strlen(r->name), 0);
     r->id = opts->id;
+    r->security = opts->security;
     r->method = opts->method ? opts->method : REPLICA_METHOD;
     r->election_us =
         (uint64_t)(opts->election_ms ? opts->election_ms : ELECTION_MS) * 1000;

@@ -4,6 +4,7 @@
 #include "base/core/panic.h"
 #include "base/replica/replica_state.h"
 #include "base/runtime/fiber.h"
+#include "base/runtime/log.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
 
@@ -78,6 +79,7 @@ struct save {
     struct replica *replica;
     struct snapshot_info info;
     struct buf image;
+    struct err err;
     int rc;
 };
 
@@ -86,7 +88,7 @@ static void write_image(void *arg)
     struct save *s = arg;
     struct replica *r = s->replica;
     s->rc = snapshot_write(r->world, r->directory, &s->info,
-                           buf_slice(&s->image), NULL);
+                           buf_slice(&s->image), &s->err);
 }
 
 static void run_saver(void *arg)
@@ -100,10 +102,13 @@ static void run_saver(void *arg)
         offload(write_image, s);
     mutex_unlock(&r->files);
     now = replica__now_us(r);
-    if (s->rc == 0)
+    if (s->rc == 0) {
         raft_compact(r->raft, now, s->info.index, r->snapshot_log_bytes / 4);
-    else
+    } else {
+        log_warn(r->world, "replica", "cell=%s member=%llu %s", r->name,
+                 (unsigned long long)r->id, s->err.text);
         r->save_again_us = now + SAVE_AGAIN_US;
+    }
     replica__pump(r);
     r->saving = false;
     fiber_wake(r->applier);
@@ -164,6 +169,10 @@ static void install(struct replica *r)
         a.rc = r->machine.load(r->machine.ctx, buf_slice(&a.image), &a.err);
     if (a.rc == 0)
         r->applied = a.info.index;
+    else
+        log_warn(r->world, "replica",
+                 "cell=%s member=%llu refused a snapshot: %s", r->name,
+                 (unsigned long long)r->id, a.err.text);
     r->install = (struct raft_action){0};
     raft_installed(r->raft, replica__now_us(r), a.info.index, a.info.term,
                    a.rc == 0 ? &a.info.config : NULL);

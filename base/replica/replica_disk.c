@@ -8,6 +8,7 @@
 #include "base/core/panic.h"
 #include "base/replica/replica_state.h"
 #include "base/runtime/fiber.h"
+#include "base/runtime/log.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
 
@@ -141,6 +142,7 @@ static void on_failure(struct replica *r, const struct err *err)
     r->failure = *err;
     err_wrap(&r->failure, "the disk of member %llu failed",
              (unsigned long long)r->id);
+    log_error(r->world, "replica", "cell=%s %s", r->name, r->failure.text);
     raft_set_stuck(r->raft, replica__now_us(r), true);
     replica__fail_all(&r->stored, err->code, r->failure.text);
     replica__pump(r);
@@ -148,10 +150,16 @@ static void on_failure(struct replica *r, const struct err *err)
 
 static void wait_for_space(struct replica *r)
 {
+    uint64_t until = replica__now_us(r) + RETRY_FULL_US;
+    if (r->failure.code == 0)
+        log_error(r->world, "replica",
+                  "cell=%s member=%llu waits for space on its disk", r->name,
+                  (unsigned long long)r->id);
     raft_set_stuck(r->raft, replica__now_us(r), true);
     r->failure = (struct err){.code = ERR_FULL};
     replica__pump(r);
-    world_sleep_us(r->world, RETRY_FULL_US);
+    while (!r->closing && replica__now_us(r) < until)
+        (void)fiber_park_until(until * 1000);
 }
 
 static void run_next(struct replica *r)

@@ -9,48 +9,15 @@
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
 
-#define CHUNK_BYTES    ((size_t)1 << 20)
-#define CONNECT_NS     UINT64_C(1000000000)
-#define BACKOFF_US     20000
-#define BACKOFF_US_MAX 500000
-/* A follower whose disk is slow is waited for; one that is gone is found by the
+#define CHUNK_BYTES ((size_t)1 << 20)
+/* A follower whose disk is slow is waited for; one that is gone is found by its
  * connection or by its silence. */
 #define CALL_TIMEOUT_US 10000000
+/* A pause between attempts to connect is well below an election's time. */
+#define BACKOFF_MIN_US 20000
+#define BACKOFF_MAX_US 200000
 
 /* --- connections ---------------------------------------------------------- */
-
-static void back_off(struct replica *r, uint64_t *us)
-{
-    uint64_t half = *us / 2;
-    uint64_t wait = half + world_random(r->world) % (half + 1);
-    (void)fiber_park_until(world_mono_ns(r->world) + wait * 1000);
-    *us = MIN_OF(*us * 2, BACKOFF_US_MAX);
-}
-
-static void keep_connection(struct replica_peer *p, struct rpc_channel *c)
-{
-    p->channel = c;
-    while (!p->broken && !p->gone)
-        fiber_park();
-    p->broken = false;
-    p->channel = NULL;
-    rpc_channel_free(c); /* Calls on it end with an error first. */
-}
-
-static void connect_once(struct replica_peer *p, uint64_t *backoff_us)
-{
-    struct rpc_channel *c;
-    int rc;
-    fiber_set_deadline(world_mono_ns(p->replica->world) + CONNECT_NS);
-    rc = rpc_connect(p->address, &c, NULL);
-    fiber_set_deadline(0);
-    if (rc == 0) {
-        *backoff_us = BACKOFF_US;
-        keep_connection(p, c);
-    } else if (!p->gone) {
-        back_off(p->replica, backoff_us);
-    }
-}
 
 static void forget_peer(struct replica *r, struct replica_peer *p)
 {
@@ -63,12 +30,11 @@ static void forget_peer(struct replica *r, struct replica_peer *p)
         fiber_wake(r->closer);
 }
 
-static void run_peer(void *arg)
+/* Calls on the channel end first, with an error. */
+static void run_goodbye(void *arg)
 {
     struct replica_peer *p = arg;
-    uint64_t backoff_us = BACKOFF_US;
-    while (!p->gone)
-        connect_once(p, &backoff_us);
+    rpc_channel_free(p->channel);
     forget_peer(p->replica, p);
 }
 
@@ -77,19 +43,21 @@ static void stop_peer(struct replica_peer *p)
     if (p->gone)
         return;
     p->gone = true;
-    fiber_cancel(p->fiber);
-    fiber_wake(p->fiber);
+    fiber_detach(
+        fiber_start(p->replica->loop, "replica goodbye", run_goodbye, p));
 }
 
 static void start_peer(struct replica *r, const struct raft_member *m)
 {
     struct replica_peer *p = mem_zalloc(1, sizeof(*p));
+    struct rpc_channel_options opts = {.security = r->security,
+                                       .backoff_min_us = BACKOFF_MIN_US,
+                                       .backoff_max_us = BACKOFF_MAX_US};
     p->replica = r;
     p->id = m->id;
     memcpy(p->address, m->address, sizeof(p->address));
+    p->channel = rpc_channel_new(p->address, &opts);
     r->peers[r->peer_count++] = p;
-    p->fiber = fiber_start(r->loop, "replica peer", run_peer, p);
-    fiber_detach(p->fiber);
 }
 
 static struct replica_peer *find_peer(const struct replica *r, uint64_t id)
@@ -151,27 +119,29 @@ static int fill_chunk(struct replica *r, struct raft_message *m)
     return t.rc;
 }
 
+/* An empty append is sent again soon anyway. */
+static uint64_t timeout_of(const struct replica *r,
+                           const struct raft_message *m)
+{
+    return m->kind == RAFT_APPEND && m->entry_count == 0 ? 4 * r->election_us
+                                                         : CALL_TIMEOUT_US;
+}
+
 static int
 call_peer(struct replica *r, const struct raft_message *m, struct buf *reply)
 {
-    struct rpc_call_options opts = {.timeout_us = CALL_TIMEOUT_US};
+    struct rpc_call_options opts = {.timeout_us = timeout_of(r, m)};
     struct replica_peer *p = find_peer(r, m->to);
-    struct rpc_channel *c = p ? p->channel : NULL;
     struct buf body = BUF_INIT;
     struct buf attachment = BUF_INIT;
-    int rc = ERR_UNAVAILABLE;
-    if (c) {
-        message_encode(r->cell, m, &body, &attachment);
-        rc = rpc_call(c, r->method, &opts, buf_slice(&body),
-                      buf_slice(&attachment), reply, NULL, NULL);
-    }
+    int rc;
+    if (!p)
+        return ERR_UNAVAILABLE;
+    message_encode(r->cell, m, &body, &attachment);
+    rc = rpc_call(p->channel, r->method, &opts, buf_slice(&body),
+                  buf_slice(&attachment), reply, NULL, NULL);
     buf_close(&body);
     buf_close(&attachment);
-    p = find_peer(r, m->to);
-    if (c && rc == ERR_UNAVAILABLE && p && p->channel == c) {
-        p->broken = true;
-        fiber_wake(p->fiber);
-    }
     return rc;
 }
 

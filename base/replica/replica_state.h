@@ -7,7 +7,6 @@
  *     disk      the core's work for the disk, in order, in groups
  *     applier   committed entries into the machine; snapshots in and out
  *     saver     writes a snapshot while the applier goes on
- *     peer      one each: keeps a connection
  *     send      one per message: a call and its reply
  */
 #ifndef BASE_REPLICA_REPLICA_STATE_H
@@ -60,9 +59,7 @@ struct replica_peer {
     struct replica *replica;
     uint64_t id;
     char address[RAFT_ADDRESS_BYTES];
-    struct fiber *fiber;
-    struct rpc_channel *channel; /* NULL: not connected. */
-    bool broken;                 /* Reconnect. */
+    struct rpc_channel *channel; /* Owned. */
     bool gone;                   /* Not a member any more. */
 };
 
@@ -78,6 +75,7 @@ struct replica {
     uint64_t election_us;
     uint64_t snapshot_log_bytes;
     uint32_t method;
+    const struct rpc_security *security; /* Borrowed; may be NULL. */
     struct file_lock *lock;
     struct raft *raft;
     struct replica_log *log;

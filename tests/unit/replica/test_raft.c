@@ -28,7 +28,7 @@ static void draw_weather(struct cluster *c)
     w->compactions = maybe(r, 30);
     w->changes = maybe(r, 600);
     for (size_t i = 0; i < c->count; i++)
-        c->nodes[i].rate = MAX_OF(c->nodes[i].rate, 50 + rand_below(r, 100));
+        c->nodes[i].rate += rand_below(r, 20); /* No clock goes back. */
 }
 
 /* Once the storm is over the cell elects, commits and agrees again. */
