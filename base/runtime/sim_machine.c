@@ -153,7 +153,7 @@ void sim_await_end(struct world *base)
     PRE(!m->awaiting);
     m->awaiting = self;
     while (sim_is_up(base)) {
-        fiber_park_until(sim__local_ns(here, patience));
+        fiber_park_until(sim__alarm_ns(here, patience));
         if (sim_is_up(base) && m->cluster->now_ns >= patience)
             PANIC("machine %s, seed %llu: does not end", m->name,
                   (unsigned long long)m->cluster->seed);

@@ -52,6 +52,14 @@ uint64_t sim__true_ns(const struct sim_world *w, uint64_t local_ns)
     return t;
 }
 
+/* On a slow clock several true nanoseconds share a local one, and its alarm
+ * rings at their first. */
+uint64_t sim__alarm_ns(const struct sim_world *w, uint64_t true_ns)
+{
+    uint64_t local_ns = sim__local_ns(w, true_ns);
+    return sim__true_ns(w, local_ns) < true_ns ? local_ns + 1 : local_ns;
+}
+
 static uint64_t sim_mono_ns(struct world *base)
 {
     struct sim_world *w = sim_world(base);

@@ -137,6 +137,9 @@ void sim__trace(struct sim_cluster *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
  * which it shows at least @local_ns. UINT64_MAX stays. */
 uint64_t sim__local_ns(const struct sim_world *w, uint64_t true_ns);
 uint64_t sim__true_ns(const struct sim_world *w, uint64_t local_ns);
+/* The local time of an alarm that rings at @true_ns or just after, not before.
+ */
+uint64_t sim__alarm_ns(const struct sim_world *w, uint64_t true_ns);
 
 /* --- sim_scheduler.c ----------------------------------------------------- */
 

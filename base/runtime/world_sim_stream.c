@@ -45,7 +45,7 @@ static int park(struct fiber **side, uint64_t at_ns, struct err *err)
 {
     struct fiber *self = fiber_self();
     struct sim_world *w = machine_of(fiber_loop(self));
-    uint64_t until = sim__local_ns(w, at_ns);
+    uint64_t until = sim__alarm_ns(w, at_ns);
     int rc = fiber_check(err);
     PRE(!*side);
     if (rc)
