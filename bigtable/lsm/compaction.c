@@ -253,10 +253,10 @@ int lsm_flush(struct lsm *l, struct err *err)
 
 static uint64_t base_bytes(const struct lsm *l)
 {
-    const struct group_options *g = &l->options.group;
+    const struct group_options g = lsm__group_options(l);
     uint64_t share =
-        g->compression == COMPRESSION_NONE ? BASE_SHARE_RAW : BASE_SHARE_ZSTD;
-    return MAX_OF(g->memtable_bytes / share, UINT64_C(1));
+        g.compression == COMPRESSION_NONE ? BASE_SHARE_RAW : BASE_SHARE_ZSTD;
+    return MAX_OF(g.memtable_bytes / share, UINT64_C(1));
 }
 
 /* Do the runs below the chosen ones hold rows of these? */

@@ -20,7 +20,7 @@ struct lsm {
     struct memtable *active; /* state->mems[0], for the writer. */
     /* Publishers (freeze, flush, compaction) are on different threads and take
      * turns here, for a few lines: a freeze must not wait for a disk. */
-    struct mutex publish_mutex;
+    struct mutex publish_mutex; /* Of options.group, too. */
     /* Flush and compaction commit their edits one after the other; held over
      * hooks.commit. Taken before publish_mutex. */
     struct mutex edit_mutex;
@@ -36,6 +36,9 @@ struct lsm {
     atomic_ullong flushed_bytes;
     atomic_ullong compacted_bytes;
 };
+
+/* How files begun now are to be stored. */
+struct group_options lsm__group_options(const struct lsm *l);
 
 /* Name of the file of table @number, below the file system's root. */
 void lsm__table_path(const struct lsm *l, uint64_t number, struct buf *out);

@@ -39,8 +39,9 @@ int lsm__open_table(struct lsm *l,
                     struct table_file **out,
                     struct err *err)
 {
-    struct table_reader_options opts = {
-        .cache = l->options.cache, .in_memory = l->options.group.in_memory};
+    struct table_reader_options opts = {.cache = l->options.cache,
+                                        .in_memory =
+                                            lsm__group_options(l).in_memory};
     struct table_reader *reader;
     struct buf path = BUF_INIT;
     int rc;
@@ -159,6 +160,24 @@ void lsm_close(struct lsm *l)
 {
     state_slot_close(&l->slot);
     free_lsm(l);
+}
+
+void lsm_set_options(struct lsm *l, const struct group_options *options)
+{
+    mutex_lock(&l->publish_mutex);
+    l->options.group = *options;
+    mutex_unlock(&l->publish_mutex);
+}
+
+struct group_options lsm__group_options(const struct lsm *l)
+{
+    struct mutex *m = &((struct lsm *)(uintptr_t)l)->publish_mutex;
+    struct group_options options;
+
+    mutex_lock(m);
+    options = l->options.group;
+    mutex_unlock(m);
+    return options;
 }
 
 /* --- writing ------------------------------------------------------------ */

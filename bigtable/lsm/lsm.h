@@ -116,6 +116,10 @@ MUST_CHECK int lsm_open(const struct lsm_options *opts,
 /* PRE: no snapshot, no flush or compaction running. Memtables are dropped. */
 void lsm_close(struct lsm *l);
 
+/* Store what is written from now on as @options say: table files that flushes
+ * and compactions begin later. Any thread. */
+void lsm_set_options(struct lsm *l, const struct group_options *options);
+
 /* --- writing ----------------------------------------------------------- */
 
 /* Put one entry into the memtable; both are copied. Never waits. */

@@ -16,13 +16,14 @@ void output_init(struct output *o, struct lsm *l, uint64_t expected_bytes)
 static int start_table(struct output *o, struct err *err)
 {
     const struct lsm_options *opts = &o->lsm->options;
+    const struct group_options group = lsm__group_options(o->lsm);
     struct buf path = BUF_INIT;
     int rc;
 
     buf_clear(&o->row);
     o->number = opts->hooks.new_number(opts->hooks.ctx);
     lsm__table_path(o->lsm, o->number, &path);
-    rc = table_writer_open(opts->fs, buf_cstr(&path), &opts->group,
+    rc = table_writer_open(opts->fs, buf_cstr(&path), &group,
                            MIN_OF(o->expected_bytes, OUTPUT_BYTES_TARGET),
                            &o->writer, err);
     buf_close(&path);

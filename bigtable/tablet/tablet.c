@@ -233,8 +233,11 @@ int tablet_add_groups(struct tablet *t,
 
 void tablet_set_options(struct tablet *t, const struct schema *schema)
 {
-    for (size_t i = 0; i < schema->group_count; i++)
-        t->groups[i]->memtable_bytes = schema->groups[i].options.memtable_bytes;
+    for (size_t i = 0; i < schema->group_count; i++) {
+        const struct group_options *o = &schema->groups[i].options;
+        t->groups[i]->memtable_bytes = o->memtable_bytes;
+        lsm_set_options(t->groups[i]->lsm, o);
+    }
 }
 
 struct tablet *tablet_ref(struct tablet *t)

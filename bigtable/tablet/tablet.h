@@ -96,8 +96,8 @@ MUST_CHECK int tablet_add_groups(struct tablet *t,
                                  const struct schema *schema,
                                  struct err *err);
 
-/* Let the groups take over the options of @schema that can change. PRE: the
- * write turn is held. */
+/* Let the groups take over the options of @schema: for files they begin from
+ * now on. PRE: the write turn is held. */
 void tablet_set_options(struct tablet *t, const struct schema *schema);
 
 /* From now on its flushes and compactions fail with ERR_CANCELLED. Parks. */

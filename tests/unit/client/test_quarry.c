@@ -125,4 +125,55 @@ START_TEST(test_set_get_reopen)
 
 END_TEST
 
-TEST_MAIN("quarry", test_set_get_reopen)
+/* Bytes of the table files that @rows more rows of 1,000 equal bytes take. */
+static uint64_t bytes_with(struct quarry *q, struct quarry_table *t, int rows)
+{
+    static int next;
+    struct quarry_mutation *m = quarry_mutation_new(SLICE_LIT("x"));
+    struct quarry_table_info *info;
+    char value[1000];
+    uint64_t before = 0;
+    uint64_t after = 0;
+    memset(value, 'v', sizeof(value));
+    OK(quarry_table_describe(q, "webtable", &info, &err));
+    before = info->groups[1].table_bytes;
+    quarry_table_info_free(info);
+    for (int i = 0; i < rows; i++) {
+        char row[16];
+        snprintf(row, sizeof(row), "%08d", next++);
+        quarry_mutation_reset(m, slice_str(row));
+        quarry_mutation_set(m, "contents", SLICE_EMPTY, 1,
+                            slice_make(value, sizeof(value)));
+        OK(quarry_apply(t, m, &(struct quarry_write_options){QUARRY_LOGGED},
+                        &err));
+    }
+    quarry_mutation_free(m);
+    OK(quarry_flush(q, &err));
+    OK(quarry_table_describe(q, "webtable", &info, &err));
+    after = info->groups[1].table_bytes;
+    quarry_table_info_free(info);
+    return after - before;
+}
+
+/* A changed option of a group holds for the next table file, without a reopen.
+ */
+START_TEST(test_update_group_holds_at_once)
+{
+    static const struct quarry_alter none = {QUARRY_UPDATE_GROUP, "pages",
+                                             "compression=none"};
+    static const struct quarry_alter zstd = {QUARRY_UPDATE_GROUP, "pages",
+                                             "compression=zstd"};
+    struct quarry *q = new_store();
+    struct quarry_table *t = new_table(q);
+    ck_assert_uint_lt(bytes_with(q, t, 200), 40000);
+    OK(quarry_table_alter(q, "webtable", &none, 1, &err));
+    ck_assert_uint_gt(bytes_with(q, t, 200), 200000);
+    OK(quarry_table_alter(q, "webtable", &zstd, 1, &err));
+    ck_assert_uint_lt(bytes_with(q, t, 200), 40000);
+    quarry_table_close(t);
+    quarry_close(q);
+}
+
+END_TEST
+
+TEST_MAIN("quarry", test_set_get_reopen, test_update_group_holds_at_once)

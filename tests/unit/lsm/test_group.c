@@ -281,6 +281,76 @@ static void insert_rows(struct fixture *f, int first, int count, size_t size)
     buf_close(&key);
 }
 
+static void check_row_is_there(struct fixture *f, int i)
+{
+    struct lsm_snapshot *s = lsm_snapshot_new(f->lsm);
+    struct buf key = BUF_INIT;
+    struct buf column = BUF_INIT;
+    struct buf value = BUF_INIT;
+    enum lsm_found found;
+    int64_t time;
+    char row[16];
+    snprintf(row, sizeof(row), "row%06d", i);
+    cell_key_append_row(&key, slice_str(row));
+    cell_key_append_column(&column, slice_str(row), 1, SLICE_LIT("c"));
+    OK(lsm_get_newest(s, buf_slice(&key), buf_slice(&column),
+                      hash64_slice(buf_slice(&column)), UINT64_MAX, &found,
+                      &value, &time, err));
+    ck_assert_int_eq(found, LSM_FOUND);
+    ck_assert_uint_eq(value.len, 500);
+    lsm_snapshot_free(s);
+    buf_close(&key);
+    buf_close(&column);
+    buf_close(&value);
+}
+
+/* Bytes of the table files of a group after @count more rows are flushed. */
+static uint64_t bytes_with(struct fixture *f, int first, int count)
+{
+    struct lsm_stats before;
+    struct lsm_stats after;
+    lsm_stats(f->lsm, &before);
+    insert_rows(f, first, count, 500);
+    lsm_freeze(f->lsm, (uint64_t)(first + count));
+    OK(lsm_flush(f->lsm, err));
+    lsm_stats(f->lsm, &after);
+    return after.table_bytes - before.table_bytes;
+}
+
+/* Options that are set hold for the next file a flush or a compaction begins,
+ * and files of both kinds are read together. */
+START_TEST(test_options_are_set_while_open)
+{
+    struct fixture *f = malloc(sizeof(*f));
+    struct group_options options;
+    struct lsm_stats stats;
+    fixture_init(f);
+    f->options.group.compression = COMPRESSION_NONE;
+    fixture_open(f);
+    options = f->options.group;
+    ck_assert_uint_gt(bytes_with(f, 0, 200), 100000);
+    options.compression = COMPRESSION_ZSTD;
+    options.memtable_bytes = 1 << 20;
+    lsm_set_options(f->lsm, &options);
+    ck_assert_uint_lt(bytes_with(f, 200, 200), 20000);
+    options.compression = COMPRESSION_NONE;
+    options.bloom = BLOOM_NONE;
+    lsm_set_options(f->lsm, &options);
+    ck_assert_uint_gt(bytes_with(f, 400, 200), 100000);
+    for (int i = 0; i < 600; i += 37)
+        check_row_is_there(f, i);
+    options.compression = COMPRESSION_ZSTD;
+    lsm_set_options(f->lsm, &options);
+    OK(lsm_compact_major(f->lsm, err));
+    lsm_stats(f->lsm, &stats);
+    ck_assert_uint_lt(stats.table_bytes, 60000);
+    for (int i = 0; i < 600; i += 37)
+        check_row_is_there(f, i);
+    fixture_free(f);
+}
+
+END_TEST
+
 /* Rows that come in order are written once: no compaction has anything to do,
  * and all tables are of one run. */
 START_TEST(test_sequential_fill_is_never_rewritten)
@@ -545,6 +615,7 @@ TEST_MAIN("group",
           test_random_history_plain,
           test_random_history_zstd,
           test_random_history_in_memory,
+          test_options_are_set_while_open,
           test_sequential_fill_is_never_rewritten,
           test_failed_commit_changes_nothing,
           test_snapshot_keeps_its_tables,
