@@ -8,6 +8,8 @@
 
 /* Memory intrinsics may use while constants are folded. */
 #define FOLD_BYTES_MAX ((size_t)16 << 20)
+/* And work: what takes longer is left for the run. */
+#define FOLD_WORK_MAX 20000000
 
 const char *check_type_text(struct saw_checker *c, const struct saw_type *t)
 {
@@ -296,6 +298,7 @@ static void init_checker(struct saw_checker *c,
     *c = (struct saw_checker){.arena = a, .diag = d, .opts = opts, .unit = out};
     c->fold.arena = a;
     c->fold.bytes_max = a->bytes + FOLD_BYTES_MAX;
+    c->fold.work_max = FOLD_WORK_MAX;
     c->fold.folding = true;
     c->fold.restricted = opts->restricted;
     rand_init(&c->fold.rand, 1);

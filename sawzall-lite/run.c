@@ -127,6 +127,7 @@ static void init_vm(struct saw_run *r)
     vm->depth_max = o->depth_max ? o->depth_max : SAW_DEPTH_DEFAULT;
     vm->cancel = o->cancel;
     vm->fuel_max = o->fuel_per_record;
+    vm->ctx.work_max = o->fuel_per_record;
     vm->row_type = r->program->unit.row_type;
     vm->lazy_row = !r->program->unit.all_columns;
     vm->vars = mem_zalloc(vm->pool->var_count + 1, sizeof(*vm->vars));

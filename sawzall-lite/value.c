@@ -7,6 +7,9 @@
 #include "base/core/hash.h"
 #include "base/core/panic.h"
 
+/* Allocations above it may be refused by the system. */
+#define LARGE_BYTES ((size_t)256 << 20)
+
 enum saw_status saw_undef(struct saw_ctx *ctx, const char *fmt, ...)
 {
     va_list ap;
@@ -31,12 +34,28 @@ enum saw_status saw_fail(struct saw_ctx *ctx, int code, const char *fmt, ...)
     return SAW_FAIL;
 }
 
+bool saw_work_refused(struct saw_ctx *ctx)
+{
+    saw_fail(ctx, ERR_EXHAUSTED,
+             "the program ran for over %llu instructions on this record",
+             (unsigned long long)ctx->work_max);
+    return false;
+}
+
 void *saw_alloc_slow(struct saw_ctx *ctx, size_t size)
 {
     if (size >= ctx->bytes_max || ctx->arena->bytes > ctx->bytes_max - size) {
         saw_fail(ctx, ERR_EXHAUSTED, "memory limit of %zu bytes reached",
                  ctx->bytes_max);
         return NULL;
+    }
+    if (size > LARGE_BYTES) { /* Is there so much at all? */
+        void *p = mem_try_alloc(size);
+        mem_free(p);
+        if (!p) {
+            saw_fail(ctx, ERR_EXHAUSTED, "no memory for %zu bytes", size);
+            return NULL;
+        }
     }
     return arena_alloc_block(ctx->arena, size);
 }

@@ -139,6 +139,7 @@ int saw_vm_run(struct saw_vm *vm,
     vm->ended_undefined = false;
     vm->fuel_left = vm->fuel_max;
     vm->ctx.err.code = 0;
+    vm->ctx.work = 0;
     memset(vm->vars, 0, vm->pool->var_count * sizeof(*vm->vars));
     if (!saw_vm__push_frame(vm, code, NULL, 0))
         return err_copy(err, &vm->ctx.err);

@@ -8,6 +8,10 @@
 
 /* What an undefined value costs. */
 #define UNDEF_FUEL 20
+/* And an emit, besides walking what is emitted. */
+#define EMIT_FUEL 50
+/* Bytes of text that are compared or hashed like one instruction. */
+#define TEXT_SHIFT 5
 
 static bool present(const struct saw_tuple *t, size_t field)
 {
@@ -24,6 +28,37 @@ out_of_bounds(struct saw_vm *vm, const char *what, int64_t index, size_t len)
 static void no_value(struct saw_vm *vm, const char *why)
 {
     vm->why = (struct saw_why){.kind = SAW_WHY_TEXT, .text = why};
+}
+
+/* What walking the arguments of @site costs; only where fuel is limited. */
+static bool
+charge_call(struct saw_ctx *ctx, const struct saw_call *site, union saw_slot *v)
+{
+    size_t i;
+
+    for (i = 0; i < site->arg_count; i++) {
+        if (!saw_work(ctx,
+                      saw_value_cost(site->arg_types[i], v[i], ctx->work_max)))
+            return false;
+    }
+    return true;
+}
+
+static bool charge_emit(struct saw_ctx *ctx,
+                        const struct saw_table_type *t,
+                        const struct saw_emit_site *site,
+                        const union saw_slot *v)
+{
+    size_t n = t->index_count;
+    uint64_t cost = EMIT_FUEL;
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        cost += saw_value_cost(t->indices[i].type, v[i], ctx->work_max);
+    cost += saw_value_cost(t->element.type, v[n], ctx->work_max);
+    if (site->weighted)
+        cost += saw_value_cost(t->weight.type, v[n + 1], ctx->work_max);
+    return saw_work(ctx, cost);
 }
 
 static int64_t divide(int64_t a, int64_t b)
@@ -81,6 +116,36 @@ static bool text_equal(const struct saw_str *a, const struct saw_str *b)
         pc += 1 + by;                                                          \
         DISPATCH;                                                              \
     } while (0)
+/* Take off what was done besides the instruction itself. */
+#define BURN(n)                                                                \
+    do {                                                                       \
+        fuel -= (int64_t)(n);                                                  \
+        if (UNLIKELY(fuel < 0))                                                \
+            REFUEL;                                                            \
+    } while (0)
+#define BURN_WORK                                                              \
+    do {                                                                       \
+        uint64_t work = ctx->work;                                             \
+        ctx->work = 0;                                                         \
+        BURN(work);                                                            \
+    } while (0)
+/* What a look at a whole value costs; nothing for numbers. */
+#define BURN_VALUE(t, v)                                                       \
+    do {                                                                       \
+        if (!saw_work(ctx, saw_value_cost((t), (v), ctx->work_max)))           \
+            goto fail;                                                         \
+        BURN_WORK;                                                             \
+    } while (0)
+/* The same for the key of a map. */
+#define BURN_KEY(v)                                                            \
+    do {                                                                       \
+        const struct saw_type *key = TYPE->key;                                \
+        if (key->kind == SAW_STRING || key->kind == SAW_BYTES)                 \
+            fuel -= (int64_t)((v).s->len >> TEXT_SHIFT);                       \
+        else if (!saw_kind_is_basic(key->kind))                                \
+            BURN_VALUE(key, v);                                                \
+    } while (0)
+#define BURN_TEXT(s) (fuel -= (int64_t)((s)->len >> TEXT_SHIFT))
 #define JUMP_IF(cond)                                                          \
     do {                                                                       \
         if (cond)                                                              \
@@ -304,21 +369,27 @@ op_FLE:
     A.i = B.f <= C.f;
     NEXT;
 op_SEQ:
+    BURN_TEXT(B.s);
     A.i = text_equal(B.s, C.s);
     NEXT;
 op_SNE:
+    BURN_TEXT(B.s);
     A.i = !text_equal(B.s, C.s);
     NEXT;
 op_SLT:
+    BURN_TEXT(B.s);
     A.i = slice_cmp(saw_str_slice(B.s), saw_str_slice(C.s)) < 0;
     NEXT;
 op_SLE:
+    BURN_TEXT(B.s);
     A.i = slice_cmp(saw_str_slice(B.s), saw_str_slice(C.s)) <= 0;
     NEXT;
 op_VEQ:
+    BURN_VALUE(TYPE, B);
     A.i = saw_value_equal(TYPE, B, C);
     NEXT2;
 op_VNE:
+    BURN_VALUE(TYPE, B);
     A.i = !saw_value_equal(TYPE, B, C);
     NEXT2;
 
@@ -378,8 +449,10 @@ op_JFGEK:
 op_JFNGEK:
     JUMP_IF(!(A.f >= B_CONST));
 op_JSEQ:
+    BURN_TEXT(A.s);
     JUMP_IF(text_equal(A.s, B.s));
 op_JSNE:
+    BURN_TEXT(A.s);
     JUMP_IF(!text_equal(A.s, B.s));
 
     /* Calls. */
@@ -446,14 +519,23 @@ op_HALT:
     return 0;
 op_BUILTIN : {
     const struct saw_call *site = pool->sites[pc[1].u.k];
+    if (ctx->work_max && !charge_call(ctx, site, &B))
+        goto fail;
     TRY(site->builtin->fn(ctx, site, &B, &A));
+    BURN_WORK;
     NEXT2;
 }
-op_CONVERT:
-    TRY(saw_convert(ctx, pool->sites[pc[1].u.k], &B, &A));
+op_CONVERT : {
+    const struct saw_call *site = pool->sites[pc[1].u.k];
+    if (ctx->work_max && !charge_call(ctx, site, &B))
+        goto fail;
+    TRY(saw_convert(ctx, site, &B, &A));
+    BURN_WORK;
     NEXT2;
+}
 op_SAW:
     TRY(saw_op_saw(ctx, pool->sites[pc->u.k], &A));
+    BURN_WORK;
     NEXT;
 
     /* Text, arrays, maps, tuples. */
@@ -488,6 +570,8 @@ op_SGET : {
         out_of_bounds(vm, "string", C.i, s->chars);
         goto undef;
     }
+    if (!saw_str_is_ascii(s)) /* Counted from the beginning. */
+        BURN(C.u >> 1);
     at = saw_str_offset(s, C.u);
     A.i = saw_utf8_decode(s->data + at, s->data + s->len, &n);
     NEXT;
@@ -500,6 +584,7 @@ op_BGET:
     A.i = (unsigned char)B.s->data[C.u];
     NEXT;
 op_MGET : {
+    BURN_KEY(C);
     const struct saw_map_entry *e = saw_map_find(B.m, TYPE, C);
     if (UNLIKELY(!e)) {
         no_value(vm, "map key was not present");
@@ -512,9 +597,11 @@ op_FGET:
     A = B.t->fields[pc->u.r.c];
     NEXT;
 op_HASKEY:
+    BURN_KEY(C);
     A.i = saw_map_find(B.m, TYPE, C) != NULL;
     NEXT2;
 op_LOOKUP : {
+    BURN_KEY(C);
     const struct saw_map_entry *e = saw_map_find(B.m, TYPE, C);
     if (e)
         A = e->value;
@@ -524,6 +611,8 @@ op_ASLICE:
     TRY(saw_op_slice(ctx, TYPE, B.a, (&C)[0].i, (&C)[1].i, &A));
     NEXT2;
 op_SSLICE:
+    if (!saw_str_is_ascii(B.s))
+        BURN(B.s->len >> 2);
 op_BSLICE:
     TRY(saw_op_text_slice(ctx, pc->op == SAW_OP_BSLICE, B.s, (&C)[0].i,
                           (&C)[1].i, &A));
@@ -575,6 +664,7 @@ op_OWNELEM : {
     NEXT2;
 }
 op_OWNVALUE : {
+    BURN_KEY(C);
     struct saw_map_entry *e = saw_map_find(B.m, TYPE, C);
     if (UNLIKELY(!e)) {
         no_value(vm, "map key was not present");
@@ -601,6 +691,7 @@ op_ASET:
     A.a->items[B.u] = C;
     NEXT;
 op_MSET:
+    BURN_KEY(B);
     TRY(saw_op_map_set(ctx, TYPE, A.m, B, C));
     NEXT2;
 op_FSET : {
@@ -612,6 +703,8 @@ op_FSET : {
     NEXT;
 }
 op_SSET:
+    if (!saw_str_is_ascii(A.s))
+        BURN(A.s->len >> 2);
     TRY(saw_op_char_set(ctx, false, &A, B.i, C.i));
     NEXT;
 op_BSET:
@@ -655,10 +748,16 @@ op_MIN:
     NEXT;
 
     /* The world. */
-op_EMIT:
-    if (saw_run_emit(vm->run, &pool->emits[pc->u.k], &A, &ctx->err))
+op_EMIT : {
+    const struct saw_emit_site *site = &pool->emits[pc->u.k];
+    if (ctx->work_max &&
+        !charge_emit(ctx, pool->tables[site->table].type, site, &A))
+        goto fail;
+    BURN_WORK;
+    if (saw_run_emit(vm->run, site, &A, &ctx->err))
         goto fail;
     NEXT;
+}
 op_CELL:
     TRY(saw_op_cell_of(vm, B.t, C.s, &A));
     NEXT;
@@ -685,8 +784,7 @@ undef : {
     R = vm->stack + vm->frames[vm->frame_count - 1].base;
     fuel -= UNDEF_FUEL + vm->skip_fuel;
     vm->skip_fuel = 0;
-    if (UNLIKELY(fuel < 0))
-        REFUEL;
+    BURN_WORK;
     DISPATCH;
 }
 undef_ends:

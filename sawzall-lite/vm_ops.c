@@ -263,22 +263,21 @@ enum saw_status saw_op_union_keys(struct saw_ctx *ctx,
                                   union saw_slot *keys)
 {
     const struct saw_array *old = keys->a;
+    struct saw_map *seen = saw_map_new(ctx, old->len + m->count);
     struct saw_array *a = saw_array_new(ctx, old->len + m->count);
-    uint32_t i;
-    size_t k;
+    bool made;
+    size_t i;
 
-    if (!a)
+    if (!a || !seen || !saw_work(ctx, old->len + m->count))
         return SAW_FAIL;
-    if (old->len)
-        memcpy(a->items, old->items, old->len * sizeof(*a->items));
-    a->len = old->len;
-    for (i = 0; i < m->count; i++) {
-        for (k = 0; k < old->len; k++) {
-            if (saw_value_equal(t->key, a->items[k], m->entries[i].key))
-                break;
-        }
-        if (k == old->len)
-            a->items[a->len++] = m->entries[i].key;
+    a->len = 0;
+    for (i = 0; i < old->len + m->count; i++) {
+        union saw_slot key =
+            i < old->len ? old->items[i] : m->entries[i - old->len].key;
+        if (!saw_map_add(ctx, seen, t, key, &made))
+            return SAW_FAIL;
+        if (made)
+            a->items[a->len++] = key;
     }
     keys->a = a;
     return SAW_OK;

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/core/err.h"
 #include "base/core/slice.h"
@@ -47,5 +48,27 @@ bool regex_search(const struct regex *r,
                   size_t start,
                   struct slice *groups,
                   size_t group_count);
+
+enum regex_outcome {
+    REGEX_FOUND,
+    REGEX_ABSENT,
+    REGEX_TOO_DEAR, /* It would take more steps than are left. */
+};
+
+/* regex_search() within a budget: *@steps, of one or two machine instructions
+ * each, is what may be spent and becomes what is left.
+ *
+ * Time is linear in the text for every pattern, but the factor is not the same:
+ * a pattern whose automaton explodes (`(a|b)*a(a|b){300}`) costs thousands of
+ * times more a byte. Such a search is given up unless the budget bears it. */
+enum regex_outcome regex_search_within(const struct regex *r,
+                                       struct slice text,
+                                       size_t start,
+                                       struct slice *groups,
+                                       size_t group_count,
+                                       uint64_t *steps);
+
+/* Steps it took to compile, about. */
+uint64_t regex_compile_steps(const struct regex *r);
 
 #endif /* BASE_REGEX_REGEX_H */

@@ -6,8 +6,20 @@ extern "C" {
 #pragma GCC diagnostic pop
 }
 
+#include <mutex>
 #include <new>
 #include <re2/re2.h>
+
+// Debian's shared RE2 hides its hooks, the static one has them: null where this
+// is linked with the former.
+namespace re2
+{
+namespace hooks
+{
+void SetDFASearchFailureHook(DFASearchFailureCallback *cb)
+    __attribute__((weak));
+} // namespace hooks
+} // namespace re2
 
 struct regex {
     re2::RE2 re;
@@ -22,7 +34,38 @@ namespace
 {
 
 // Groups beyond these are matched but not reported.
-constexpr int groups_max = 64;
+constexpr int groups_max = 128;
+
+// RE2 runs a DFA where it can, and an NFA when the DFA has too many states. The
+// NFA looks at every instruction of the program at every byte; this many steps
+// for each is what it takes at most (measured: 15 to 20 ns).
+constexpr uint64_t nfa_steps = 10;
+// The DFA takes less than a step a byte; its states are made from the program.
+// Without the hook an NFA cannot be told from a DFA: then every search costs
+// more, a compromise between harmless patterns and the worst ones.
+constexpr uint64_t dfa_divisor = 128;
+constexpr uint64_t blind_divisor = 8;
+// Bytes behind a match are looked at only by patterns that hope for a longer
+// one.
+constexpr uint64_t behind_divisor = 1024;
+// A bit per instruction and position: up to this many RE2 finds groups by
+// backtracking, which is cheap.
+constexpr uint64_t bit_state_max = 256 * 1024;
+
+// Thrown through RE2 by the hook when the DFA has failed and the search that
+// would follow was not paid for. The hook runs while RE2 holds no locks.
+struct dfa_failed {
+};
+
+thread_local bool refuse_nfa = false;
+
+void on_dfa_failure(const re2::hooks::DFASearchFailure &)
+{
+    if (refuse_nfa)
+        throw dfa_failed{};
+}
+
+std::once_flag hook_once;
 
 re2::StringPiece piece(struct slice s)
 {
@@ -41,6 +84,8 @@ extern "C" int regex_new(struct slice pattern,
     options.set_max_mem(REGEX_BYTES_MAX);
     if (encoding == REGEX_BYTES)
         options.set_encoding(re2::RE2::Options::EncodingLatin1);
+    std::call_once(hook_once,
+                   [] { re2::hooks::SetDFASearchFailureHook(on_dfa_failure); });
     *out = new (std::nothrow) struct regex(piece(pattern), options);
     if (!*out)
         return err_set(err, ERR_NOMEM, "regular expression: out of memory");
@@ -92,4 +137,90 @@ extern "C" bool regex_search(const struct regex *r,
             groups[i] = slice{nullptr, 0};
     }
     return true;
+}
+
+namespace
+{
+
+// True if @cost could be taken off @steps.
+bool pay(uint64_t *steps, uint64_t cost)
+{
+    if (cost > *steps)
+        return false;
+    *steps -= cost;
+    return true;
+}
+
+uint64_t program_size(const struct regex *r)
+{
+    int n = r->re.ProgramSize();
+    return n > 0 ? static_cast<uint64_t>(n) : 1;
+}
+
+// Search, paying for an NFA if it comes to one.
+enum regex_outcome search_paid(const struct regex *r,
+                               struct slice text,
+                               size_t start,
+                               struct slice *groups,
+                               size_t group_count,
+                               uint64_t *steps)
+{
+    uint64_t len = text.len - start;
+    bool found;
+    try {
+        refuse_nfa = true;
+        found = regex_search(r, text, start, groups, group_count);
+        refuse_nfa = false;
+    } catch (const dfa_failed &) {
+        refuse_nfa = false;
+        if (!pay(steps, len * program_size(r) * nfa_steps))
+            return REGEX_TOO_DEAR;
+        found = regex_search(r, text, start, groups, group_count);
+    }
+    return found ? REGEX_FOUND : REGEX_ABSENT;
+}
+
+} // namespace
+
+extern "C" enum regex_outcome regex_search_within(const struct regex *r,
+                                                  struct slice text,
+                                                  size_t start,
+                                                  struct slice *groups,
+                                                  size_t group_count,
+                                                  uint64_t *steps)
+{
+    uint64_t size = program_size(r);
+    uint64_t len = start < text.len ? text.len - start : 0;
+    uint64_t divisor =
+        re2::hooks::SetDFASearchFailureHook ? dfa_divisor : blind_divisor;
+    uint64_t cost = len * (size + 32) / divisor;
+    struct slice whole[1];
+    enum regex_outcome outcome;
+
+    if (start > text.len)
+        return REGEX_ABSENT;
+    if (group_count > 1 && len * size > bit_state_max) {
+        // The groups of a long match are found by the NFA.
+        outcome = search_paid(r, text, start, whole, 1, steps);
+        if (outcome == REGEX_FOUND && whole[0].len * size > bit_state_max &&
+            !pay(steps, whole[0].len * size * nfa_steps))
+            outcome = REGEX_TOO_DEAR;
+        if (outcome == REGEX_FOUND)
+            outcome = search_paid(r, text, start, groups, group_count, steps);
+    } else {
+        outcome = search_paid(r, text, start, groups, group_count, steps);
+    }
+    if (outcome == REGEX_FOUND && group_count > 0) {
+        // Mostly what is behind the match was not looked at.
+        uint64_t end =
+            static_cast<uint64_t>(groups[0].data - text.data) + groups[0].len;
+        cost = (end - start) * (size + 32) / divisor + len / behind_divisor;
+    }
+    return outcome != REGEX_TOO_DEAR && pay(steps, cost + 16) ? outcome
+                                                              : REGEX_TOO_DEAR;
+}
+
+extern "C" uint64_t regex_compile_steps(const struct regex *r)
+{
+    return 5000 + 200 * program_size(r);
 }

@@ -95,6 +95,15 @@ order_of(const struct saw_type *elem, const union saw_slot *items, size_t n)
     return m.from;
 }
 
+/* Comparisons, each some instructions. */
+static uint64_t sort_cost(size_t n)
+{
+    uint64_t rounds = 0;
+    while (n >> rounds)
+        rounds++;
+    return 4 * rounds * n;
+}
+
 static enum saw_status sort_into(struct saw_ctx *ctx,
                                  const struct saw_call *call,
                                  const struct saw_array *a,
@@ -104,6 +113,8 @@ static enum saw_status sort_into(struct saw_ctx *ctx,
     struct saw_array *sorted = saw_array_new(ctx, a->len);
     uint32_t *order;
     if (!sorted)
+        return SAW_FAIL;
+    if (!saw_work(ctx, sort_cost(a->len)))
         return SAW_FAIL;
     PRE(a->len < UINT32_MAX);
     order = order_of(call->arg_types[0]->elem, a->items, a->len);

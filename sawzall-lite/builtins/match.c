@@ -68,22 +68,29 @@ static enum saw_status fn_match(struct saw_ctx *ctx,
                                 union saw_slot *result)
 {
     const struct regex *r = pattern_of(ctx, call, args);
+    enum regex_outcome outcome;
     if (!r)
         return SAW_UNDEF;
-    result->i = regex_search(r, saw_str_slice(args[1].s), 0, NULL, 0);
-    return SAW_OK;
+    outcome = saw_search(ctx, r, saw_str_slice(args[1].s), NULL, 0);
+    result->i = outcome == REGEX_FOUND;
+    return outcome == REGEX_TOO_DEAR ? SAW_FAIL : SAW_OK;
 }
 
-/* Search, and cut the groups behind the last that took part. */
-static size_t
-search(const struct regex *r, const struct saw_str *s, struct slice *groups)
+/* Search, and cut the groups behind the last that took part. False: too much
+ * work, the error is set. */
+static bool search(struct saw_ctx *ctx,
+                   const struct regex *r,
+                   const struct saw_str *s,
+                   struct slice *groups,
+                   size_t *count)
 {
     size_t n = (size_t)regex_group_count(r) + 1;
-    if (!regex_search(r, saw_str_slice(s), 0, groups, n))
-        return 0;
-    while (n > 1 && !groups[n - 1].data)
+    enum regex_outcome outcome =
+        saw_search(ctx, r, saw_str_slice(s), groups, n);
+    while (outcome == REGEX_FOUND && n > 1 && !groups[n - 1].data)
         n--;
-    return n;
+    *count = outcome == REGEX_FOUND ? n : 0;
+    return outcome != REGEX_TOO_DEAR;
 }
 
 /* Character positions of ascending or descending offsets, each counted from the
@@ -122,7 +129,8 @@ static enum saw_status fn_matchposns(struct saw_ctx *ctx,
 
     if (!r)
         return SAW_UNDEF;
-    n = search(r, args[1].s, groups);
+    if (!search(ctx, r, args[1].s, groups, &n))
+        return SAW_FAIL;
     a = saw_array_new(ctx, 2 * n);
     if (!a)
         return SAW_FAIL;
@@ -146,7 +154,8 @@ static enum saw_status fn_matchstrs(struct saw_ctx *ctx,
 
     if (!r)
         return SAW_UNDEF;
-    n = search(r, args[1].s, groups);
+    if (!search(ctx, r, args[1].s, groups, &n))
+        return SAW_FAIL;
     for (size_t i = 0; i < n; i++) {
         if (!groups[i].data)
             groups[i] = SLICE_EMPTY;

@@ -9,6 +9,9 @@
 #define SET_COUNT 32 /* Sets of WAYS entries; a pattern belongs to one set. */
 #define WAYS      4
 
+/* What refusing a pattern costs, in instructions: it may be a large one. */
+#define REGEX_REFUSED_WORK 20000
+
 struct entry {
     struct regex *regex; /* NULL: free. */
     char *pattern;
@@ -107,11 +110,36 @@ saw_regex_get(struct saw_ctx *ctx, const struct saw_str *pattern, bool first)
     err = ERR_INIT;
     if (saw_regex_compile(text, &e->regex, &err) != 0) {
         e->used_at = 0;
+        ctx->work += REGEX_REFUSED_WORK;
         saw_undef(ctx, "%s", err.text);
         return NULL;
     }
+    ctx->work += regex_compile_steps(e->regex);
     e->pattern = mem_strndup(text.data, text.len);
     e->len = text.len;
     e->hash = hash;
     return e->regex;
+}
+
+enum regex_outcome saw_search(struct saw_ctx *ctx,
+                              const struct regex *r,
+                              struct slice text,
+                              struct slice *groups,
+                              size_t count)
+{
+    uint64_t left = ctx->work_max > ctx->work ? ctx->work_max - ctx->work : 0;
+    uint64_t before = left;
+    enum regex_outcome outcome;
+
+    if (!ctx->work_max)
+        return regex_search(r, text, 0, groups, count) ? REGEX_FOUND
+                                                       : REGEX_ABSENT;
+    outcome = regex_search_within(r, text, 0, groups, count, &left);
+    ctx->work += before - left;
+    if (outcome == REGEX_TOO_DEAR)
+        saw_fail(ctx, ERR_EXHAUSTED,
+                 "the regular expression would take over %llu instructions on "
+                 "this text",
+                 (unsigned long long)ctx->work_max);
+    return outcome;
 }

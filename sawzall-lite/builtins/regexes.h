@@ -22,4 +22,13 @@ saw_regex_compile(struct slice pattern, struct regex **out, struct err *err);
 const struct regex *
 saw_regex_get(struct saw_ctx *ctx, const struct saw_str *pattern, bool first);
 
+/* Find the leftmost match of @r in @text, as regex_search() does, within the
+ * work that is left to the record. REGEX_TOO_DEAR: the error is set, return
+ * SAW_FAIL. */
+enum regex_outcome saw_search(struct saw_ctx *ctx,
+                              const struct regex *r,
+                              struct slice text,
+                              struct slice *groups,
+                              size_t count);
+
 #endif /* SAWZALL_LITE_BUILTINS_REGEXES_H */

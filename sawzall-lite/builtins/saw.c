@@ -18,6 +18,7 @@ struct sawing {
     size_t count;
     size_t cap;
     size_t round; /* Pieces of the present round. */
+    bool failed;  /* Too much work: the error is set. */
 };
 
 static void add_piece(struct sawing *w, struct slice piece)
@@ -58,7 +59,9 @@ cut(struct sawing *w, const struct regex *r, enum saw_saw_flag flag, bool alone)
 
     for (;;) {
         size_t len;
-        if (!regex_search(r, w->rest, 0, groups, n))
+        enum regex_outcome found = saw_search(w->ctx, r, w->rest, groups, n);
+        w->failed = found == REGEX_TOO_DEAR;
+        if (found != REGEX_FOUND)
             return false;
         end = groups[0].data + groups[0].len;
         if (end != w->last_end || !alone)
@@ -144,7 +147,7 @@ enum saw_status saw_saw(struct saw_ctx *ctx,
                              GROUPS_MAX - 1);
     }
     saw_rounds(&w, count, regexes, flags, pattern_count);
-    status = give(&w, result);
+    status = w.failed ? SAW_FAIL : give(&w, result);
     mem_free(w.pieces);
     if (status != SAW_OK)
         return status;

@@ -1,4 +1,6 @@
 /* Strings and bytes without patterns: case, literal search, replacement. */
+#define _GNU_SOURCE /* memmem */
+
 #include <string.h>
 
 #include "sawzall-lite/builtins/case.h"
@@ -66,33 +68,37 @@ static enum saw_status fn_uppercase(struct saw_ctx *ctx,
 
 /* --- search --------------------------------------------------------------- */
 
-/* Offset of the first @pat in @s at or after @from, or SIZE_MAX. */
+/* Offset of the first @pat in @s at or after @from, or SIZE_MAX: linear, by the
+ * library's two-way search. */
 static size_t find(struct slice s, struct slice pat, size_t from)
 {
+    const char *p;
     if (pat.len == 0)
         return from;
-    while (from + pat.len <= s.len) {
-        const char *p =
-            memchr(s.data + from, pat.data[0], s.len - pat.len + 1 - from);
-        if (!p)
-            break;
-        from = (size_t)(p - s.data);
-        if (memcmp(p, pat.data, pat.len) == 0)
-            return from;
-        from++;
-    }
-    return SIZE_MAX;
+    if (from >= s.len)
+        return SIZE_MAX;
+    p = memmem(s.data + from, s.len - from, pat.data, pat.len);
+    return p ? (size_t)(p - s.data) : SIZE_MAX;
 }
 
-static size_t find_last(struct slice s, struct slice pat)
+/* The last one. Places where much of @pat matches cost work of their own, so
+ * that a hostile pair ends. False: too much, the error is set. */
+static bool
+find_last(struct saw_ctx *ctx, struct slice s, struct slice pat, size_t *found)
 {
+    *found = SIZE_MAX;
     if (pat.len > s.len)
-        return SIZE_MAX;
+        return true;
     for (size_t at = s.len - pat.len + 1; at-- > 0;) {
-        if (pat.len == 0 || memcmp(s.data + at, pat.data, pat.len) == 0)
-            return at;
+        if (pat.len == 0 || (s.data[at] == pat.data[0] &&
+                             memcmp(s.data + at, pat.data, pat.len) == 0)) {
+            *found = at;
+            return true;
+        }
+        if (s.data[at] == pat.data[0] && !saw_work(ctx, pat.len / 16))
+            return false;
     }
-    return SIZE_MAX;
+    return true;
 }
 
 /* A byte offset in a string as a count of characters, -1 for none. */
@@ -122,10 +128,12 @@ static enum saw_status fn_strrfind(struct saw_ctx *ctx,
                                    const union saw_slot *args,
                                    union saw_slot *result)
 {
-    (void)ctx;
+    size_t at;
     (void)call;
-    result->i = char_index(args[1].s, find_last(saw_str_slice(args[1].s),
-                                                saw_str_slice(args[0].s)));
+    if (!find_last(ctx, saw_str_slice(args[1].s), saw_str_slice(args[0].s),
+                   &at))
+        return SAW_FAIL;
+    result->i = char_index(args[1].s, at);
     return SAW_OK;
 }
 
@@ -146,9 +154,11 @@ static enum saw_status fn_bytesrfind(struct saw_ctx *ctx,
                                      const union saw_slot *args,
                                      union saw_slot *result)
 {
-    size_t at = find_last(saw_str_slice(args[1].s), saw_str_slice(args[0].s));
-    (void)ctx;
+    size_t at;
     (void)call;
+    if (!find_last(ctx, saw_str_slice(args[1].s), saw_str_slice(args[0].s),
+                   &at))
+        return SAW_FAIL;
     result->i = at == SIZE_MAX ? -1 : (int64_t)at;
     return SAW_OK;
 }

@@ -1,6 +1,7 @@
 /* Patterns match what RE2 says they match, hostile ones cost little, and broken
  * ones are explained. */
 #include <string.h>
+#include <time.h>
 
 #include "base/core/buf.h"
 #include "base/core/macros.h"
@@ -98,8 +99,78 @@ START_TEST(test_refused)
 
 END_TEST
 
+/* Within a budget a search finds what it finds without; one whose automaton
+ * explodes is given up unless the budget bears it; what is left shrinks. */
+START_TEST(test_within)
+{
+    static const char *const patterns[] = {"a+b",
+                                           "(a|b)*a(a|b){9}c",
+                                           "((.*)(a))*x",
+                                           "b((.*)(a)(.*))a$",
+                                           "^(a?){20}b+",
+                                           "[ab]{3,7}(c|$)",
+                                           "",
+                                           "(x)?(a)|b"};
+    char text[5000];
+    unsigned seed = 1;
+
+    for (size_t i = 0; i < sizeof(text); i++) {
+        seed = seed * 1103515245 + 12345;
+        text[i] = seed >> 16 & 1 ? 'a' : 'b';
+    }
+    for (size_t k = 0; k < sizeof(patterns) / sizeof(patterns[0]); k++) {
+        struct regex *r = must_compile(patterns[k], REGEX_UTF8);
+        for (size_t n = 0; n <= sizeof(text); n = n * 3 + 1) {
+            struct slice s = slice_make(text, n);
+            struct slice a[8];
+            struct slice b[8];
+            size_t want = (size_t)regex_group_count(r) + 1;
+            uint64_t steps = UINT64_C(1) << 40;
+            bool found = regex_search(r, s, n / 4, a, want);
+            ck_assert_int_eq(regex_search_within(r, s, n / 4, b, want, &steps),
+                             found ? REGEX_FOUND : REGEX_ABSENT);
+            ck_assert_uint_lt(steps, UINT64_C(1) << 40);
+            for (size_t g = 0; found && g < want; g++)
+                ck_assert(a[g].data == b[g].data && a[g].len == b[g].len);
+            ck_assert_int_eq(regex_search_within(r, s, n / 4, NULL, 0, &steps),
+                             found ? REGEX_FOUND : REGEX_ABSENT);
+            steps = 1;
+            ck_assert_int_eq(regex_search_within(r, s, n / 4, b, want, &steps),
+                             REGEX_TOO_DEAR);
+        }
+        regex_free(r);
+    }
+}
+
+END_TEST
+
+/* A megabyte under an exploding pattern is given up at once. */
+START_TEST(test_too_dear)
+{
+    struct regex *r = must_compile("(a|b)*a(a|b){300}c", REGEX_UTF8);
+    struct buf b = BUF_INIT;
+    unsigned seed = 1;
+    uint64_t steps = 10000000;
+    clock_t begin = clock();
+
+    for (int i = 0; i < 1000000; i++) {
+        seed = seed * 1103515245 + 12345;
+        buf_append_byte(&b, seed >> 16 & 1 ? 'a' : 'b');
+    }
+    ck_assert_int_eq(regex_search_within(r, buf_slice(&b), 0, NULL, 0, &steps),
+                     REGEX_TOO_DEAR);
+    ck_assert_int_lt((clock() - begin) / CLOCKS_PER_SEC, 5);
+    ck_assert_uint_gt(regex_compile_steps(r), 10000);
+    buf_close(&b);
+    regex_free(r);
+}
+
+END_TEST
+
 TEST_MAIN("regex",
           test_matching,
           test_encodings,
           test_hostile_pattern,
-          test_refused)
+          test_refused,
+          test_within,
+          test_too_dear)
