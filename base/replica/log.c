@@ -88,7 +88,7 @@ begin_segment(struct replica_log *l, uint64_t number, struct err *err)
     struct buf path = BUF_INIT;
     struct file *f = NULL;
     int rc;
-    log_segment_path(l->directory, number, &path);
+    replica_log_path(l->directory, number, &path);
     rc = file_open(l->world, buf_cstr(&path),
                    FILE_READ | FILE_WRITE | FILE_CREATE | FILE_TRUNCATE, &f,
                    err);
@@ -112,7 +112,7 @@ begin_segment(struct replica_log *l, uint64_t number, struct err *err)
 static void remove_segment(struct replica_log *l, uint64_t number)
 {
     struct buf path = BUF_INIT;
-    log_segment_path(l->directory, number, &path);
+    replica_log_path(l->directory, number, &path);
     /* One that stays, or comes back with a loss of power, is removed by the
      * next start: reading begins behind the last gap. */
     if (world_remove(l->world, buf_cstr(&path), NULL) != 0)
@@ -376,7 +376,7 @@ static int continue_segment(struct replica_log *l, struct err *err)
 {
     struct buf path = BUF_INIT;
     int rc;
-    log_segment_path(l->directory, current(l)->number, &path);
+    replica_log_path(l->directory, current(l)->number, &path);
     rc = file_open(l->world, buf_cstr(&path), FILE_READ | FILE_WRITE, &l->file,
                    err);
     /* What a process left in the page cache counts from now on: others will

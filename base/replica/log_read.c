@@ -18,7 +18,7 @@ struct reader {
     bool started; /* A segment was read before. */
 };
 
-void log_segment_path(const char *directory, uint64_t number, struct buf *out)
+void replica_log_path(const char *directory, uint64_t number, struct buf *out)
 {
     buf_clear(out);
     buf_printf(out, "%s/%010" PRIu64 LOG_NAME_SUFFIX, directory, number);
@@ -94,7 +94,7 @@ static int load(struct reader *r, uint64_t number, struct err *err)
 {
     struct file *f;
     int rc;
-    log_segment_path(r->opts->directory, number, &r->path);
+    replica_log_path(r->opts->directory, number, &r->path);
     rc = file_open(r->opts->world, buf_cstr(&r->path), FILE_READ, &f, err);
     if (rc)
         return rc;

@@ -27,7 +27,7 @@ struct log_tail {
 };
 
 /* "DIR/0000000007.seg" into @out, emptied before. */
-void log_segment_path(const char *directory, uint64_t number, struct buf *out);
+void replica_log_path(const char *directory, uint64_t number, struct buf *out);
 
 /* Read everything; changes nothing. state->entries is the caller's also after
  * an error. Parks. */
