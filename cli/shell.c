@@ -15,6 +15,7 @@
 #include "cli/completion.h"
 #include "cli/interrupt.h"
 #include "cli/line_reader.h"
+#include "cli/saw_repl.h"
 #include "cli/word_split.h"
 
 #define HISTORY_LINES 1000
@@ -24,9 +25,29 @@ struct shell {
     struct cli *cli; /* Borrowed. */
     EditLine *edit;  /* Owned; NULL when a script is read. */
     History *history;
-    char *history_path; /* Owned; NULL when there is no home. */
+    char *history_path;   /* Owned; NULL when there is no home. */
+    struct saw_repl *saw; /* Owned; NULL until the saw mode was entered. */
+    bool in_saw;
     struct completion completion;
 };
+
+static void enter_saw(struct shell *s)
+{
+    if (!s->saw)
+        s->saw = saw_repl_new(s->cli);
+    s->in_saw = true;
+    if (s->edit)
+        cli_remark(s->cli, "Sawzall. :help explains, :quit goes back.");
+}
+
+static int run_saw_line(struct shell *s, struct slice line, struct err *err)
+{
+    bool leave = false;
+    int r = saw_repl_line(s->saw, line, &leave, err);
+    s->in_saw = !leave;
+    fflush(stdout);
+    return r;
+}
 
 /* Run one line. *@leave is set by exit and quit. */
 static int
@@ -35,7 +56,10 @@ run_line(struct shell *s, struct slice line, bool *leave, struct err *err)
     struct word_list words;
     enum cli_format format = s->cli->format;
     bool quiet = s->cli->quiet;
-    int r = words_split(line, &words, err);
+    int r;
+    if (s->in_saw)
+        return run_saw_line(s, line, err);
+    r = words_split(line, &words, err);
     if (r)
         return r;
     if (words.count > 0) {
@@ -43,6 +67,8 @@ run_line(struct shell *s, struct slice line, bool *leave, struct err *err)
         *leave = strcmp(first, "exit") == 0 || strcmp(first, "quit") == 0;
         if (strcmp(first, "shell") == 0)
             r = err_set(err, ERR_USAGE, "this is the shell already");
+        else if (strcmp(first, "saw") == 0 && words.count == 1)
+            enter_saw(s);
         else if (!*leave)
             r = command_run(s->cli, (int)words.count, words.words, err);
     }
@@ -58,8 +84,10 @@ run_line(struct shell *s, struct slice line, bool *leave, struct err *err)
 
 static const char *prompt(EditLine *edit)
 {
-    (void)edit;
-    return "quarry> ";
+    struct shell *s;
+    if (el_get(edit, EL_CLIENTDATA, &s) != 0 || !s->in_saw)
+        return "quarry> ";
+    return saw_repl_pending(s->saw) ? "...> " : "saw> ";
 }
 
 static unsigned char on_tab(EditLine *edit, int key)
@@ -73,6 +101,10 @@ static unsigned char on_tab(EditLine *edit, int key)
     (void)key;
     if (el_get(edit, EL_CLIENTDATA, &s) != 0)
         return CC_ERROR;
+    if (s->in_saw) {
+        el_insertstr(edit, "  ");
+        return CC_REFRESH;
+    }
     if (!completion_find(&s->completion, s->cli, before, &insert))
         result = CC_REFRESH_BEEP;
     else if (insert.len > 0)
@@ -148,6 +180,13 @@ static void run_terminal(struct shell *s)
         (void)interrupt_watch_shell();
         line = el_gets(s->edit, &count);
         if (!line && interrupted()) {
+            if (s->saw)
+                saw_repl_drop(s->saw);
+            putchar('\n');
+            continue;
+        }
+        if ((!line || count <= 0) && s->in_saw) {
+            s->in_saw = false;
             putchar('\n');
             continue;
         }
@@ -206,6 +245,7 @@ static int run_shell(struct cli *cli, const struct args *args, struct err *err)
         r = run_script(&s, err);
     }
     edit_close(&s);
+    saw_repl_free(s.saw);
     completion_close(&s.completion);
     cli->in_shell = false;
     return r;
@@ -217,7 +257,8 @@ const struct command shell_commands[] = {
      .summary = "Type commands, with history and completion",
      .details = "The store stays open in between. Without a terminal, commands "
                 "are read from\nstandard input, a line each, up to the first "
-                "that fails.",
+                "that fails.\n\nsaw without arguments enters a mode in which "
+                "Sawzall is typed and evaluated.",
      .examples = "quarry -t file:./quarry-data shell",
      .run = run_shell},
     {.name = NULL},

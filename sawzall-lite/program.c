@@ -98,6 +98,34 @@ int saw_compile(const struct saw_compile_options *opts,
     return 0;
 }
 
+int saw_type_of(const struct saw_compile_options *opts,
+                struct slice source,
+                const char *name,
+                struct buf *out,
+                struct buf *diagnostics)
+{
+    struct saw_program *p = mem_zalloc(1, sizeof(*p));
+    struct saw_diag d = {.out = diagnostics, .errors_max = SAW_ERRORS_DEFAULT};
+    struct saw_function *prelude;
+    struct saw_function *main;
+    const struct saw_stmts *body;
+    int rc = ERR_INVALID;
+
+    PRE(source.len <= SAW_SOURCE_BYTES_MAX);
+    arena_init(&p->arena);
+    prelude = parse(&p->arena, opts, "prelude", slice_str(prelude_text), &d);
+    main = parse(&p->arena, opts, name, source, &d);
+    body = &main->body->u.block;
+    if (saw_check(&p->arena, opts, prelude, main, &d, &p->unit) &&
+        d.error_count == 0 && body->count > 0 &&
+        body->at[body->count - 1]->kind == STMT_EXPR) {
+        saw_type_print(body->at[body->count - 1]->u.expr->type, out);
+        rc = 0;
+    }
+    saw_program_free(p);
+    return rc;
+}
+
 void saw_program_free(struct saw_program *p)
 {
     if (!p)

@@ -65,6 +65,15 @@ MUST_CHECK int saw_compile(const struct saw_compile_options *opts,
                            struct buf *diagnostics);
 void saw_program_free(struct saw_program *p); /* NULL is allowed. */
 
+/* Append the type of the expression statement that ends @source; the program
+ * is checked and not compiled. ERR_INVALID as above, or if the last statement
+ * is no expression. */
+MUST_CHECK int saw_type_of(const struct saw_compile_options *opts,
+                           struct slice source,
+                           const char *name,
+                           struct buf *out,
+                           struct buf *diagnostics);
+
 /* True if the program says `r: Row = input;`: it wants table rows. */
 bool saw_program_wants_rows(const struct saw_program *p);
 /* True if it emits to the predeclared table `keep`: it filters a scan. */

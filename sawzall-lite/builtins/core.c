@@ -128,6 +128,31 @@ static enum saw_status fn_fingerprintof(struct saw_ctx *ctx,
     return SAW_OK;
 }
 
+static const struct saw_type *check_show(struct saw_check *c)
+{
+    enum saw_kind kind;
+    if (c->arg_count != 1)
+        return saw_check_fail(c, -1, "___show() takes one value");
+    kind = c->arg_types[0]->kind;
+    if (kind == SAW_TABLE || kind == SAW_VOID || kind == SAW_INCOMPLETE)
+        return saw_check_fail(c, 0, "this is no value to show");
+    return &saw_type_string;
+}
+
+/* For the shell, which shows values of any type. */
+static enum saw_status fn_show(struct saw_ctx *ctx,
+                               const struct saw_call *call,
+                               const union saw_slot *args,
+                               union saw_slot *result)
+{
+    struct buf b = BUF_INIT;
+    enum saw_status s;
+    saw_value_print(call->arg_types[0], args[0], SAW_PRINT_SOURCE, &b);
+    s = saw_give_text(saw_string_dup(ctx, buf_slice(&b)), result);
+    buf_close(&b);
+    return s;
+}
+
 static enum saw_status fn_highbit(struct saw_ctx *ctx,
                                   const struct saw_call *call,
                                   const union saw_slot *args,
@@ -218,6 +243,10 @@ const struct saw_builtin saw_builtins_core[] = {
      .fn = fn_fingerprintof,
      .check = check_fingerprintof,
      .help = "fingerprintof(x): a 64-bit hash of any value"},
+    {.name = "___show",
+     .fn = fn_show,
+     .check = check_show,
+     .help = "___show(x): the value as the language writes it"},
     {.name = "highbit",
      .signature = "function(n: int): int",
      .args_min = 1,

@@ -33,6 +33,84 @@ class Scripts(CliTest):
                       self.fails(1, "shell", stdin="put t 'a f:q=1\n"))
 
 
+class Sawzall(CliTest):
+    """The saw mode: what is typed is evaluated, and stays."""
+
+    def saw(self, *lines):
+        return self.ok("shell", stdin="saw\n" + "\n".join(lines) + "\n")
+
+    def test_values(self):
+        """Expressions are shown as the language writes them."""
+        self.assertEqual(
+            self.saw("1 + 2", '"a" + "b";', "1.0", "def(1 / 0)",
+                     'matchstrs("[a-z]", "xy")', "{1, 2}[0]", "time(0)"),
+            '3\n"ab"\n1.0\nfalse\n{"x"}\n' +
+            self.saw("{1, 2}[0]", "time(0)"))
+
+    def test_what_stays(self):
+        """Declarations and changes stay; what was printed is not again."""
+        self.assertEqual(
+            self.saw("x: int = 5", "x++", "x = x * 2", "x",
+                     'emit stdout <- "once"',
+                     "f: function(n: int): int {", "  if (n < 2)",
+                     "    return n;", "  return f(n - 1) + f(n - 2);", "}",
+                     "f(x)"), "12\nonce\n144\n")
+
+    def test_declared_again(self):
+        """A function declared again is the one that others call; a variable
+        begins anew, with another type if need be."""
+        self.assertEqual(
+            self.saw("f: function(): int { return 1; }",
+                     "g: function(): int { return 10 * f(); }", "g()",
+                     "f: function(): int { return 2; }", "g()",
+                     "x: int = 1", "x++", 'x: string = "a"', "x"),
+            '10\n20\n"a"\n')
+
+    def test_commands(self):
+        self.write("lib.szl", "twice: function(n: int): int {\n"
+                   "  return 2 * n;\n};\nt: table sum[string] of int;\n")
+        self.assertEqual(
+            self.saw(":load lib.szl", "twice(4)", ":type twice",
+                     ":type twice(1) > 1", 'emit t["a"] <- 1',
+                     'emit t["a"] <- twice(1)', ":tables", ":input some text",
+                     "len(input)", "i: int = 3;", ":list", ":clear", ":list"),
+            "8\nfunction(n: int): int\nbool\nt[a] = 3\n9\n"
+            "[1] twice: function(n: int): int {\n  return 2 * n;\n};\n"
+            "t: table sum[string] of int;\n"
+            '[5] emit t["a"] <- 1;\n[6] emit t["a"] <- twice(1);\n'
+            "[8] i: int = 3;\n")
+        self.assertIn(":tables", self.saw(":help"))
+        self.assertIn("strfind", self.saw(":help strfind"))
+
+    def test_clock_and_chance(self):
+        """What was drawn and read before does not change."""
+        out = self.saw("a := rand()", "t := now()", "a == a",
+                       "x: bool = t <= now()", "x", "a", "b := rand()",
+                       "a").split()
+        self.assertEqual(out[0:2], ["true", "true"])
+        self.assertEqual(out[2], out[3])
+
+    def test_errors(self):
+        """Errors show the place, in compiling and in running."""
+        for lines, place in (
+                (["x: int = 1;", 'x = "a"'], '    x = "a"\n    ^'),
+                (["foo(1)"], "    foo(1)\n    ^"),
+                (["x: int = 0;", "1 + 2 / x"], "    1 + 2 / x\n"),
+                (["f(", "", ""], "found end of file")):
+            done = self.run_quarry("shell",
+                                   stdin="saw\n" + "\n".join(lines) + "\n")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(place, done.stderr.decode())
+
+    def test_back(self):
+        """:quit goes back to the commands; the session is still there."""
+        self.table()
+        self.assertEqual(
+            self.ok("shell", stdin="saw\nx: int = 7;\n:quit\n"
+                    "put t r f:q=1\nscan t --keys-only\nsaw\nx\n"),
+            "r\n7\n")
+
+
 class AtTerminal(CliTest):
     def open_shell(self):
         t = Terminal(self, "shell")
@@ -99,7 +177,27 @@ class AtTerminal(CliTest):
         t.wait_for("quarry> ")
         t.type("count t --format csv\r")
         t.wait_for("0,0")
+        t.wait_for("quarry> ")
+        time.sleep(0.5)
         t.type("\x04")
+        self.assertEqual(t.close(), 0)
+
+    def test_saw_mode(self):
+        """Several lines, history, and Ctrl-C, which ends a running program and
+        drops an unfinished one."""
+        t = self.open_shell()
+        for text, answer in (
+                ("saw\r", "saw> "), ("f: function(n: int): int {\r", "...> "),
+                ("return n + 1; }\r", "saw> "), ("f(41)\r", "42\r\n"),
+                ("", "saw> "), ("\x1b[A\r", "42\r\n"), ("", "saw> "),
+                ("while (true) { f(1); }\r", "\r\n"), ("\x03", "cancelled"),
+                ("", "saw> "), ("x = (1 +\r", "...> "), ("\x03", "saw> "),
+                ("\x04", "quarry> ")):
+            time.sleep(0.4)  # As in test_interrupt.
+            t.type(text)
+            t.wait_for(answer)
+        time.sleep(0.4)
+        t.type("exit\r")
         self.assertEqual(t.close(), 0)
 
     def test_cut_at_the_terminal(self):
