@@ -3,7 +3,7 @@
  * One process hosts any set of roles; all add their methods to one rpc server
  * and answer on one port. Each role is an entry of the table in server_roles.c:
  *
- *     extern const struct role lock_role;      // cli/role_lock.c
+ *     extern const struct role lock_role;      // role_lock.c
  *
  * Order: open() of each role, in the table's order, with the server not yet
  * listening; the port opens; started() of each; … SIGTERM …; stopping() of each
@@ -16,11 +16,13 @@
 #define CLI_ROLE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/core/err.h"
 
+struct buf;
+struct call_trace;
 struct conf;
-struct logger;
 struct rpc_security;
 struct rpc_server;
 struct vars;
@@ -32,18 +34,23 @@ struct role_env {
     struct rpc_server *server; /* Add methods to it in open(). */
     const struct rpc_security *security;
     struct vars *vars;
-    struct conf *conf;       /* The configuration file; section "[ROLE]" is
-                                the role's. Never NULL, maybe empty. */
-    const char *data;        /* Directory of the process; a role keeps its files
-                                in data/ROLE. */
-    const char *name;        /* Of this node: "n1". */
-    const char *address;     /* Where others reach this process: "host:port". */
-    size_t node_index;       /* Of this node in `cell`; SIZE_MAX: not in it. */
-    const char *const *cell; /* Addresses of the cell's lock servers and
-                                namenodes, the same on every node. */
+    struct call_trace *trace;
+    struct conf *conf;   /* The configuration file; section "[ROLE]" is
+                            the role's. Never NULL, maybe empty. */
+    const char *data;    /* Directory of the process; a role keeps its files
+                            in data/ROLE. */
+    const char *name;    /* Of this node: "n1". */
+    const char *address; /* Where others reach this process: "host:port". */
+    const char *cell;    /* "host:port,…": who runs lock servers and
+                            namenodes, the same on every node. */
+    const char *const *cell_members; /* The same, one by one. */
     size_t cell_count;
+    size_t cell_index;   /* Of this node among them; SIZE_MAX: not one. */
     const char *cluster; /* Name of the cluster. */
     const char *rack;    /* "" when not told. */
+    /* The role cannot go on: the process logs @why, stops in order and ends
+     * with status 1. Any fiber of the loop. */
+    void (*fail)(const struct role_env *env, const struct err *why);
 };
 
 struct role {
@@ -54,11 +61,17 @@ struct role {
     int (*open)(const struct role_env *env, void **out, struct err *err);
     /* The port is open. Does not wait for other nodes. NULL: nothing. */
     int (*started)(void *role, struct err *err);
+    /* Append "key=value …" about its state, on one line without its end. Does
+     * not park. NULL: nothing. */
+    void (*status)(void *role, struct buf *out);
     /* The process will end: hand over, take no new work. Parks. NULL: nothing.
      */
     void (*stopping)(void *role);
     /* Parks. */
     void (*close)(void *role);
 };
+
+/* All roles there are, in the order of their opening; ends with NULL. */
+extern const struct role *const server_roles[];
 
 #endif /* CLI_ROLE_H */

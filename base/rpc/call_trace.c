@@ -59,7 +59,7 @@ void call_trace_free(struct call_trace *t)
     mem_free(t);
 }
 
-/* --- spans --------------------------------------------------------------- */
+/* --- spans ----------------------------------------------------------- */
 
 static uint64_t nonzero_random(struct world *w)
 {
@@ -139,7 +139,7 @@ void call_span_end(struct call_span *s,
     mutex_unlock(&t->mutex);
 }
 
-/* --- printing ------------------------------------------------------------- */
+/* --- printing -------------------------------------------------------- */
 
 static void print_span(const struct span *s, struct buf *out)
 {

@@ -83,8 +83,7 @@ static void wake_closer(struct client *c)
         fiber_wake(c->closer);
 }
 
-/* --- connecting
- * ---------------------------------------------------------------- */
+/* --- connecting ------------------------------------------------------ */
 
 static void on_lost(void *ctx, const struct err *why)
 {
@@ -214,8 +213,7 @@ static int get_link(struct client *c, struct err *err)
     return rc;
 }
 
-/* --- a call on the channel's loop
- * ------------------------------------------------ */
+/* --- a call on the channel's loop ------------------------------------ */
 
 /* Arguments of rpc_call(), for the loop that runs it. */
 struct remote_call {
@@ -286,8 +284,7 @@ static void call_here(void *arg)
         wake_closer(c);
 }
 
-/* --- the channel
- * -------------------------------------------------------------------- */
+/* --- the channel ----------------------------------------------------- */
 
 /* The nearer of the caller's deadline and the call's. */
 static uint64_t deadline_of(const struct client *c,

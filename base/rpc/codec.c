@@ -9,7 +9,7 @@
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 
-/* --- writing ------------------------------------------------------------ */
+/* --- writing --------------------------------------------------------- */
 
 static int write_to_buf(void *data, const char *bytes, size_t len)
 {
@@ -85,7 +85,7 @@ void codec_put_map(struct buf *out, uint32_t count)
     msgpack_pack_map(&pk, count);
 }
 
-/* --- reading ------------------------------------------------------------ */
+/* --- reading --------------------------------------------------------- */
 
 static size_t left(const struct codec_reader *r)
 {

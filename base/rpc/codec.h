@@ -24,7 +24,7 @@
 /* Deepest nesting of arrays and maps that is read or skipped. */
 #define CODEC_DEPTH_MAX 32
 
-/* --- writing: appends one value to @out --------------------------------- */
+/* --- writing: appends one value to @out ------------------------------ */
 
 void codec_put_nil(struct buf *out);
 void codec_put_bool(struct buf *out, bool v);
@@ -38,7 +38,7 @@ void codec_put_str(struct buf *out, struct slice s);
 void codec_put_array(struct buf *out, uint32_t count);
 void codec_put_map(struct buf *out, uint32_t count);
 
-/* --- reading ------------------------------------------------------------ */
+/* --- reading --------------------------------------------------------- */
 
 enum codec_type {
     CODEC_NIL,

@@ -27,7 +27,7 @@ void frame_reader_close(struct frame_reader *r)
     mem_free(r->buffer);
 }
 
-/* --- bytes --------------------------------------------------------------- */
+/* --- bytes ----------------------------------------------------------- */
 
 /* Wait for bytes; when none come in time, ask whether to go on. */
 static int wait(struct frame_reader *r, struct err *err)
@@ -116,7 +116,7 @@ static int read_payload(struct frame_reader *r,
     return 0;
 }
 
-/* --- frames --------------------------------------------------------------- */
+/* --- frames ---------------------------------------------------------- */
 
 int frame_reader_header(struct frame_reader *r,
                         struct frame *f,

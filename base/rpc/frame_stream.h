@@ -16,7 +16,7 @@ struct fiber;
 struct rpc_sink;
 struct stream;
 
-/* --- reading ----------------------------------------------------------- */
+/* --- reading --------------------------------------------------------- */
 
 struct frame_reader {
     struct stream *stream; /* Borrowed. */
@@ -61,7 +61,7 @@ MUST_CHECK int frame_reader_sink(struct frame_reader *r,
                                  struct rpc_sink **sink,
                                  struct err *err);
 
-/* --- writing ----------------------------------------------------------- */
+/* --- writing --------------------------------------------------------- */
 
 /* Slices of one frame's attachment. */
 #define FRAME_PARTS_MAX 12

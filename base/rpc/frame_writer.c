@@ -35,7 +35,7 @@ struct frame_sender {
     struct fiber *fiber;
 };
 
-/* --- items ---------------------------------------------------------------- */
+/* --- items ----------------------------------------------------------- */
 
 /* Memory for @head_bytes and @part_count slices behind the struct. */
 static struct frame_item *new_item(size_t head_bytes, size_t part_count)
@@ -92,8 +92,7 @@ void frame_writer_abandon(struct frame_writer *w)
     wake_senders(w);
 }
 
-/* --- the writing fiber ------------------------------------------------------
- */
+/* --- the writing fiber ----------------------------------------------- */
 
 static size_t slices_of(const struct frame_item *i)
 {
@@ -162,8 +161,7 @@ void frame_writer_stop(struct frame_writer *w)
     INVARIANT(!w->first);
 }
 
-/* --- sending ----------------------------------------------------------------
- */
+/* --- sending --------------------------------------------------------- */
 
 static int unusable(const struct frame_writer *w, struct err *err)
 {
@@ -268,8 +266,7 @@ void frame_writer_post(struct frame_writer *w, struct frame *f)
         enqueue(w, f, NULL);
 }
 
-/* --- giving up ---------------------------------------------------------------
- */
+/* --- giving up ------------------------------------------------------- */
 
 static bool remove_queued(struct frame_writer *w, const struct frame_item *i)
 {

@@ -77,8 +77,7 @@ static int write_bytes(struct stream *s, struct slice bytes, struct err *err)
     return stream_write(s, &bytes, 1, err);
 }
 
-/* --- hello -----------------------------------------------------------------
- */
+/* --- hello ----------------------------------------------------------- */
 
 static void put_hello(const struct rpc_security *s, struct buf *out)
 {
@@ -124,8 +123,7 @@ int hello_decode(const char fixed[HANDSHAKE_HELLO_BYTES],
     return 0;
 }
 
-/* --- the server -------------------------------------------------------------
- */
+/* --- the server ------------------------------------------------------ */
 
 /* A hello's bytes and what they say. */
 struct greeting {
@@ -288,8 +286,7 @@ int handshake_accept(const struct rpc_security *sec,
     return 0;
 }
 
-/* --- the client
- * --------------------------------------------------------------- */
+/* --- the client ------------------------------------------------------ */
 
 /* A server that hangs up without a word may have its reasons, or be dying. */
 static int hung_up(int rc, const char *address, struct err *err)

@@ -39,8 +39,7 @@ static struct slice id_key(const uint64_t *id)
     return slice_make(id, sizeof(*id));
 }
 
-/* --- answers -----------------------------------------------------------------
- */
+/* --- answers --------------------------------------------------------- */
 
 static void finish(struct link_call *k, int rc)
 {
@@ -142,8 +141,7 @@ static int take_frame(struct link *l,
     return err_set(err, ERR_CORRUPT, "frame: a request to a client");
 }
 
-/* --- signs of life -----------------------------------------------------------
- */
+/* --- signs of life --------------------------------------------------- */
 
 static void set_alarm(const struct link *l)
 {
@@ -171,8 +169,7 @@ static int look(void *ctx, struct err *err)
     return 0;
 }
 
-/* --- the reading fiber
- * -------------------------------------------------------- */
+/* --- the reading fiber ----------------------------------------------- */
 
 static void lose(struct link *l, const char *why)
 {
@@ -249,8 +246,7 @@ void link_close(struct link *l)
     fiber_cancel(l->fiber);
 }
 
-/* --- calls
- * --------------------------------------------------------------------- */
+/* --- calls ----------------------------------------------------------- */
 
 /* The caller goes: nothing of its memory may be touched any more. */
 static void forget(struct link *l, struct link_call *k)

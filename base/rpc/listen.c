@@ -49,7 +49,7 @@ void serve_complain(struct rpc_listener *l,
              (unsigned long long)held_back);
 }
 
-/* --- accepting ------------------------------------------------------------ */
+/* --- accepting ------------------------------------------------------- */
 
 static void take(struct rpc_listener *l, struct stream *s)
 {
@@ -77,8 +77,7 @@ static void run_accepting(void *arg)
     }
 }
 
-/* --- the listener ------------------------------------------------------------
- */
+/* --- the listener ---------------------------------------------------- */
 
 static void set_defaults(struct rpc_listen_options *o)
 {

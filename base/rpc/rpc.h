@@ -71,7 +71,7 @@ struct rpc_method {
     rpc_handler handler;
 };
 
-/* --- serving ------------------------------------------------------------ */
+/* --- serving --------------------------------------------------------- */
 
 #define RPC_METHOD_COUNT_MAX 256
 
@@ -109,7 +109,7 @@ size_t rpc_server_stats(struct rpc_server *s,
                         struct rpc_method_stats *stats,
                         size_t max);
 
-/* --- calling ------------------------------------------------------------ */
+/* --- calling --------------------------------------------------------- */
 
 /* Memory for the attachment of an answer. */
 struct rpc_sink {

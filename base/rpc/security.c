@@ -18,7 +18,7 @@
 
 const struct rpc_security rpc_security_default = {.kind = RPC_SECURITY_NONE};
 
-/* --- files --------------------------------------------------------------- */
+/* --- files ----------------------------------------------------------- */
 
 static int check_mode(struct world *w, const char *path, struct err *err)
 {
@@ -66,7 +66,7 @@ read_secret(struct world *w, const char *path, struct buf *out, struct err *err)
     return rc ? rc : read_file(w, path, out, err);
 }
 
-/* --- making -------------------------------------------------------------- */
+/* --- making ---------------------------------------------------------- */
 
 static void wipe(struct buf *b)
 {
@@ -177,7 +177,7 @@ const char *rpc_security_kind_name(const struct rpc_security *s)
     return names[s->kind];
 }
 
-/* --- proving -------------------------------------------------------------- */
+/* --- proving --------------------------------------------------------- */
 
 void security_mac(const struct rpc_security *s,
                   const char *label,

@@ -58,7 +58,7 @@ static struct world *world_of(const struct connection *c)
     return rpc_server_world(c->listener->server);
 }
 
-/* --- calls -------------------------------------------------------------- */
+/* --- calls ----------------------------------------------------------- */
 
 static void link_job(struct connection *c, struct job *k)
 {
@@ -233,7 +233,7 @@ static void cancel_job(struct connection *c, uint64_t call_id)
             fiber_cancel(k->fiber);
 }
 
-/* --- signs of life -------------------------------------------------------- */
+/* --- signs of life --------------------------------------------------- */
 
 static void set_alarm(const struct connection *c)
 {
@@ -253,7 +253,7 @@ static int look(void *ctx, struct err *err)
     return 0;
 }
 
-/* --- connections -------------------------------------------------------- */
+/* --- connections ----------------------------------------------------- */
 
 static int wait_for_room(struct connection *c, struct err *err)
 {

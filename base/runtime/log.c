@@ -30,7 +30,7 @@ struct logger {
     atomic_int fd;
 };
 
-/* --- the file ------------------------------------------------------------ */
+/* --- the file -------------------------------------------------------- */
 
 static int open_file(const char *path)
 {
@@ -95,8 +95,7 @@ bool log_level_parse(struct slice text, enum log_level *out)
     return false;
 }
 
-/* --- lines -----------------------------------------------------------------
- */
+/* --- lines ----------------------------------------------------------- */
 
 /* Copy @from to @out, at most @room bytes, with what is not printable as \xHH.
  * Bytes over 0x7f are left: names of any script are printed. */
@@ -155,8 +154,7 @@ void log_write(struct world *w,
         w->ops->log_line(w, line);
 }
 
-/* --- now and then ------------------------------------------------------------
- */
+/* --- now and then ---------------------------------------------------- */
 
 struct log_limiter {
     struct world *world;

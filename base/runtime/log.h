@@ -62,7 +62,7 @@ void log_write(struct world *w,
 #define log_warn(w, ...)  log_write(w, LOG_LEVEL_WARN, __VA_ARGS__)
 #define log_error(w, ...) log_write(w, LOG_LEVEL_ERROR, __VA_ARGS__)
 
-/* --- now and then --------------------------------------------------------- */
+/* --- now and then ---------------------------------------------------- */
 
 struct log_limiter;
 

@@ -7,7 +7,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/sim.h"
 
-/* --- nodes ------------------------------------------------------------- */
+/* --- nodes ----------------------------------------------------------- */
 
 static void drop_writes(struct sim_node *n)
 {
@@ -69,7 +69,7 @@ void sim_disk_close(struct sim_disk *d)
     PRE(!d->all);
 }
 
-/* --- contents ---------------------------------------------------------- */
+/* --- contents -------------------------------------------------------- */
 
 static void put_bytes(struct buf *b, uint64_t at, const char *p, size_t len)
 {
@@ -164,7 +164,7 @@ void sim_sync_data(struct sim_node *n)
     drop_writes(n);
 }
 
-/* --- loss -------------------------------------------------------------- */
+/* --- loss ------------------------------------------------------------ */
 
 /* Bring some of the sectors that @w touches to the disk. */
 static void

@@ -6,7 +6,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/sim_disk.h"
 
-/* --- entries ----------------------------------------------------------- */
+/* --- entries --------------------------------------------------------- */
 
 static struct sim_entry *find_entry(const struct sim_entries *e,
                                     struct slice name)
@@ -76,7 +76,7 @@ void sim__names_free(struct sim_disk *d, struct sim_node *dir)
     mem_free(dir->disk_entries.items);
 }
 
-/* --- paths ------------------------------------------------------------- */
+/* --- paths ----------------------------------------------------------- */
 
 /* Take the first name of *path; false when none is left. */
 static bool take_name(struct slice *path, struct slice *name)
@@ -137,7 +137,7 @@ struct sim_node *sim_find_parent(struct sim_disk *d,
     return dir;
 }
 
-/* --- changes ----------------------------------------------------------- */
+/* --- changes --------------------------------------------------------- */
 
 /* @node NULL: the name goes. */
 static void change(struct sim_disk *d,

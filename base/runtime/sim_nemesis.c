@@ -88,7 +88,7 @@ static uint64_t around(struct nemesis *n, uint64_t mean)
     return mean / 5 + rand_below(&n->rand, mean * 8 / 5 + 1);
 }
 
-/* --- beginnings ---------------------------------------------------------- */
+/* --- beginnings ------------------------------------------------------ */
 
 static struct world *machine_of(const struct nemesis *n, size_t i)
 {
@@ -188,8 +188,7 @@ static void begin(struct nemesis *n, const struct active *a)
     }
 }
 
-/* --- ends ------------------------------------------------------------------
- */
+/* --- ends ------------------------------------------------------------ */
 
 static void boot(struct nemesis *n, struct victim *v)
 {
@@ -250,8 +249,7 @@ static void end_active(struct nemesis *n, uint64_t before_us)
     }
 }
 
-/* --- the draw ---------------------------------------------------------------
- */
+/* --- the draw -------------------------------------------------------- */
 
 static uint32_t weight_of(const struct nemesis *n, enum nemesis_fault f)
 {
@@ -323,8 +321,7 @@ static void supervise(struct nemesis *n)
     }
 }
 
-/* --- the whole
- * ---------------------------------------------------------------- */
+/* --- the whole ------------------------------------------------------- */
 
 static void set_defaults(struct nemesis_options *o)
 {

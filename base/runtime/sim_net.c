@@ -16,7 +16,7 @@
  */
 #define ANSWER_LOST_NS UINT64_C(5000000)
 
-/* --- links --------------------------------------------------------------- */
+/* --- links ----------------------------------------------------------- */
 
 struct sim_link *sim__link(struct sim_cluster *c,
                            const struct sim_world *from,
@@ -57,7 +57,7 @@ uint64_t sim__travel_ns(const struct sim_world *from,
     return ns;
 }
 
-/* --- pipes --------------------------------------------------------------- */
+/* --- pipes ----------------------------------------------------------- */
 
 struct sim_pipe *sim__pipe_new(struct sim_cluster *c,
                                struct sim_world *from,
@@ -238,7 +238,7 @@ static void refresh(struct sim_cluster *c)
     }
 }
 
-/* --- crashes -------------------------------------------------------------- */
+/* --- crashes --------------------------------------------------------- */
 
 /* The system closes what the process had open: with a proper end, or a reset
  * where bytes were left unread. */
@@ -280,8 +280,7 @@ void sim__net_back(struct sim_world *w)
     refresh(w->cluster);
 }
 
-/* --- orders ----------------------------------------------------------------
- */
+/* --- orders ---------------------------------------------------------- */
 
 static bool matches(const struct sim_world *w, const struct world *wanted)
 {

@@ -13,7 +13,7 @@
 /* True time when a simulation begins: not 0, which means "none" to timers. */
 #define START_NS UINT64_C(1000000000)
 
-/* --- what can run -------------------------------------------------------- */
+/* --- what can run ---------------------------------------------------- */
 
 static void push(struct sim_ready *r, struct fiber *f)
 {
@@ -92,7 +92,7 @@ NORETURN static void dump_and_panic(struct sim_cluster *c, const char *why)
           why, buf_cstr(&b));
 }
 
-/* --- time ---------------------------------------------------------------- */
+/* --- time ------------------------------------------------------------ */
 
 static uint64_t next_timer_of(const struct sim_world *w,
                               const struct sim_loop *l)
@@ -182,7 +182,7 @@ void sim_run(struct world *base, task_fn fn, void *arg)
             dump_and_panic(c, "a task was not joined");
 }
 
-/* --- clusters ------------------------------------------------------------ */
+/* --- clusters -------------------------------------------------------- */
 
 struct sim_cluster *sim__cluster_new(uint64_t seed, bool alone)
 {

@@ -52,7 +52,7 @@ bool stream_listener_is_local(const struct stream_listener *l)
     return l->is_local;
 }
 
-/* --- reading and writing ----------------------------------------------- */
+/* --- reading and writing --------------------------------------------- */
 
 void stream__drop(struct stream *s)
 {

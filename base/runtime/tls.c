@@ -42,8 +42,7 @@ struct tls_stream {
     char peer_name[NAME_BYTES];
 };
 
-/* --- errors ------------------------------------------------------------------
- */
+/* --- errors ---------------------------------------------------------- */
 
 /* The oldest error of OpenSSL's queue, which is emptied. */
 static const char *take_reason(void)
@@ -59,8 +58,7 @@ static int bad_pem(const char *what, struct err *err)
     return err_set(err, ERR_INVALID, "%s: %s", what, take_reason());
 }
 
-/* --- names -------------------------------------------------------------------
- */
+/* --- names ----------------------------------------------------------- */
 
 /* Copy @s unless it is empty, too long or holds a NUL. */
 static bool copy_name(const ASN1_STRING *s, char out[NAME_BYTES])
@@ -102,8 +100,7 @@ static bool name_of(const X509 *cert, char out[NAME_BYTES])
     return dns_name_of(cert, out) || common_name_of(cert, out);
 }
 
-/* --- contexts
- * ------------------------------------------------------------------ */
+/* --- contexts -------------------------------------------------------- */
 
 static int use_certificates(struct tls_context *c, BIO *pem, struct err *err)
 {
@@ -212,8 +209,7 @@ const char *tls_context_name(const struct tls_context *c)
     return c->name;
 }
 
-/* --- cipher text
- * ----------------------------------------------------------------- */
+/* --- cipher text ----------------------------------------------------- */
 
 static struct tls_stream *tls_stream(struct stream *s)
 {
@@ -270,8 +266,7 @@ static int failed(struct tls_stream *t, struct err *err)
     return err_set(err, ERR_DENIED, "%s: TLS: %s", t->base.peer, take_reason());
 }
 
-/* --- the stream
- * --------------------------------------------------------------------- */
+/* --- the stream ------------------------------------------------------ */
 
 static int read_tls(struct stream *base,
                     void *dst,
@@ -388,8 +383,7 @@ static const struct stream_ops tls_ops = {
     .is_local = is_local,
 };
 
-/* --- the handshake
- * --------------------------------------------------------------------- */
+/* --- the handshake --------------------------------------------------- */
 
 static struct tls_stream *wrap(const struct tls_context *c, struct stream *s)
 {

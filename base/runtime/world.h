@@ -91,6 +91,11 @@ MUST_CHECK int file_read_at(struct file *f,
                             size_t *got,
                             struct err *err);
 
+/* Read of the @len bytes at @offset as many of the first as are in memory:
+ * their number, 0 also where that is not known. Never waits, never parks. */
+size_t
+file_read_ready_at(struct file *f, uint64_t offset, void *dst, size_t len);
+
 /* Write all parts, one after the other, at @offset. Parks. On error any prefix
  * may have been written. */
 MUST_CHECK int file_write_at(struct file *f,

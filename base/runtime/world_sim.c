@@ -18,7 +18,7 @@
 #define CPU_COUNT     2
 #define PPM           1000000
 
-/* --- clocks ------------------------------------------------------------- */
+/* --- clocks ---------------------------------------------------------- */
 
 /* What @ns true nanoseconds are on a clock that drifts, less themselves. */
 static int64_t drift_of(int64_t ns, int32_t ppm)
@@ -106,7 +106,7 @@ void sim__delay(struct sim_world *w, uint32_t about_us)
         fiber_sleep_us(about_us / 2 + rand_below(&w->faults, about_us + 1));
 }
 
-/* --- chance ------------------------------------------------------------- */
+/* --- chance ---------------------------------------------------------- */
 
 static uint64_t sim_random(struct world *base)
 {
@@ -130,7 +130,7 @@ bool sim__chance(struct rand_gen *r, uint32_t rate)
     return rate && rand_below(r, 1000000) < rate;
 }
 
-/* --- trace -------------------------------------------------------------- */
+/* --- trace ----------------------------------------------------------- */
 
 const char *sim__who(struct sim_cluster *c)
 {
@@ -158,7 +158,7 @@ static void sim_log_line(struct world *base, const char *line)
               line);
 }
 
-/* --- tasks -------------------------------------------------------------- */
+/* --- tasks ----------------------------------------------------------- */
 
 struct sim_task {
     struct task base;
@@ -185,7 +185,7 @@ static void sim_task_join(struct task *base)
     mem_free(t);
 }
 
-/* --- loops -------------------------------------------------------------- */
+/* --- loops ----------------------------------------------------------- */
 
 static struct sim_world *world_of(struct loop *l)
 {
@@ -281,7 +281,7 @@ static int sim_loop_new(struct world *w,
     return 0;
 }
 
-/* --- life --------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------ */
 
 static void leave_cluster(struct sim_world *w)
 {
@@ -378,7 +378,7 @@ struct world *sim_world_new(const struct sim_options *o)
     return &sim__machine_new(sim__cluster_new(o->seed, true), "", o)->base;
 }
 
-/* --- options and figures ------------------------------------------------- */
+/* --- options and figures --------------------------------------------- */
 
 void sim_set_options(struct world *w, const struct sim_options *o)
 {

@@ -4,7 +4,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/world_sim.h"
 
-/* --- names ------------------------------------------------------------- */
+/* --- names ----------------------------------------------------------- */
 
 static int
 outcome(int errnum, const char *what, const char *path, struct err *err)
@@ -139,7 +139,7 @@ int sim__list(struct world *base,
     return 0;
 }
 
-/* --- locks ------------------------------------------------------------- */
+/* --- locks ----------------------------------------------------------- */
 
 struct sim_lock {
     struct file_lock base;

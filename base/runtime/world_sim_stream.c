@@ -38,7 +38,7 @@ static struct sim_stream *sim_stream(struct stream *s)
     return (struct sim_stream *)s;
 }
 
-/* --- waiting ------------------------------------------------------------- */
+/* --- waiting --------------------------------------------------------- */
 
 /* Park until woken, or true time @at_ns, the deadline, cancellation. */
 static int park(struct fiber **side, uint64_t at_ns, struct err *err)
@@ -95,7 +95,7 @@ static int check(struct sim_stream *s, struct err *err)
     return 0;
 }
 
-/* --- reading and writing -------------------------------------------------- */
+/* --- reading and writing --------------------------------------------- */
 
 static size_t take(struct sim_pipe *p, char *dst, size_t len)
 {
@@ -160,8 +160,7 @@ static int write_pipe(struct stream *base,
     return rc;
 }
 
-/* --- the end ---------------------------------------------------------------
- */
+/* --- the end --------------------------------------------------------- */
 
 static void close_pipes(struct stream *base)
 {
@@ -192,8 +191,7 @@ static bool is_local(const struct stream *s)
     return true;
 }
 
-/* --- addresses -------------------------------------------------------------
- */
+/* --- addresses ------------------------------------------------------- */
 
 /* Does @address name @w by the part before its last colon? */
 static bool names(const char *address, const char *host)
@@ -235,8 +233,7 @@ static struct sim_world *resolve(struct sim_world *w,
     return to;
 }
 
-/* --- listening --------------------------------------------------------------
- */
+/* --- listening ------------------------------------------------------- */
 
 static int
 accept_pipe(struct stream_listener *base, struct stream **out, struct err *err);
@@ -335,8 +332,7 @@ static void close_listener(struct stream_listener *base)
     drop_listener(l);
 }
 
-/* --- connecting --------------------------------------------------------------
- */
+/* --- connecting ------------------------------------------------------ */
 
 static struct sim_stream *stream_new(struct loop *l,
                                      struct sim_pipe *in,

@@ -95,6 +95,7 @@ static const struct world_ops real_ops = {
     .sleep_us = real_sleep_us,
     .file_open = real_file_open,
     .file_read_at = real_file_read_at,
+    .file_read_ready_at = real_file_read_ready_at,
     .file_write_at = real_file_write_at,
     .file_sync = real_file_sync,
     .file_size = real_file_size,

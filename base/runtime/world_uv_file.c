@@ -210,6 +210,18 @@ int real_file_read_at(struct file *base,
     return 0;
 }
 
+size_t real_file_read_ready_at(struct file *base,
+                               uint64_t offset,
+                               void *dst,
+                               size_t len)
+{
+    struct real_file *f = real_file(base);
+    struct io_call c = {.file = f, .offset = offset, .dst = dst, .len = len};
+    if (!f->direct)
+        (void)read_cached(&c);
+    return c.done;
+}
+
 /* --- writing ----------------------------------------------------------- */
 
 /* Describe up to WRITE_PARTS_MAX parts from @part on, whose first @skip bytes

@@ -199,9 +199,12 @@ take_orders(struct namenode *nn, uint16_t server, struct gfs_orders *out)
             put_delete(nn, server, &l->deletes[i], &out->orders[out->count]);
     l->order_count -= orders;
     l->delete_count -= deletes;
-    memmove(l->orders, l->orders + orders, l->order_count * sizeof(*l->orders));
-    memmove(l->deletes, l->deletes + deletes,
-            l->delete_count * sizeof(*l->deletes));
+    if (l->order_count)
+        memmove(l->orders, l->orders + orders,
+                l->order_count * sizeof(*l->orders));
+    if (l->delete_count)
+        memmove(l->deletes, l->deletes + deletes,
+                l->delete_count * sizeof(*l->deletes));
 }
 
 static bool has_deletes(const struct gfs_orders *o)

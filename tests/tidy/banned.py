@@ -30,7 +30,8 @@ BANNED = [
      "world_now_us, world_mono_ns"),
     ("sleep usleep nanosleep", ["base/runtime/"], "world_sleep_us"),
     ("fork vfork execv execve execvp execl execlp posix_spawn",
-     ["mapreduce/worker/", "mapreduce/engines/"], "task attempts"),
+     ["mapreduce/worker/", "mapreduce/engines/", "cli/cluster"],
+     "task attempts"),
     ("printf puts putchar vprintf perror", ["cli/"],
      "an error to the caller, or a struct buf"),
     ("exit _exit abort quick_exit",
@@ -45,7 +46,8 @@ BANNED = [
                           "base/runtime/"],
      "the command line's or the worker's handlers"),
     # Attempts are processes and talk to who started them.
-    ("socket socketpair", ["base/runtime/", "mapreduce/worker/"], "world.h"),
+    ("socket socketpair", ["base/runtime/", "mapreduce/worker/",
+                           "cli/cluster"], "world.h"),
 ]
 
 # Tests and examples are not the product.

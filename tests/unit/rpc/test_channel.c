@@ -28,7 +28,7 @@ enum {
     BLOB = 300000
 };
 
-/* --- Fixture ------------------------------------------------------------ */
+/* --- Fixture --------------------------------------------------------- */
 
 static struct sim_cluster *cluster;
 static struct world *server_machine;
@@ -187,7 +187,7 @@ static uint64_t now_us(void)
     return sim_cluster_now_us(cluster);
 }
 
-/* --- Reconnecting --------------------------------------------------------- */
+/* --- Reconnecting ---------------------------------------------------- */
 
 static void comes_back(void *arg)
 {
@@ -326,8 +326,7 @@ START_TEST(test_dead_client)
 
 END_TEST
 
-/* --- What was not done -----------------------------------------------------
- */
+/* --- What was not done ----------------------------------------------- */
 
 static bool counting;
 static uint64_t certain; /* Calls that were surely not executed, */
@@ -389,8 +388,7 @@ START_TEST(test_outcomes_under_faults)
 
 END_TEST
 
-/* --- Attachments -------------------------------------------------------------
- */
+/* --- Attachments ----------------------------------------------------- */
 
 static void attachments(void *arg)
 {
@@ -500,8 +498,7 @@ START_TEST(test_giving_up_with_attachments)
 
 END_TEST
 
-/* --- Traces
- * -------------------------------------------------------------------- */
+/* --- Traces ---------------------------------------------------------- */
 
 static void traced(void *arg)
 {

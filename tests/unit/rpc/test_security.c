@@ -27,8 +27,7 @@ enum {
     BLOB = 3000000
 };
 
-/* --- Fixture: worlds --------------------------------------------------------
- */
+/* --- Fixture: worlds ------------------------------------------------- */
 
 static struct world *world;
 static const char *address;
@@ -71,8 +70,7 @@ static void in_real_world(task_fn fn)
     world_free(world);
 }
 
-/* --- Fixture: certificates
- * ---------------------------------------------------- */
+/* --- Fixture: certificates ------------------------------------------- */
 
 struct issuer {
     EVP_PKEY *key;
@@ -192,8 +190,7 @@ must_key(const char *cluster, const char *principal, const char *file)
     return s;
 }
 
-/* --- Fixture: a server that says who calls
- * ------------------------------------- */
+/* --- Fixture: a server that says who calls --------------------------- */
 
 static struct rpc_server *server;
 static struct rpc_listener *listener;
@@ -249,8 +246,7 @@ static uint64_t refused(const char *why)
     return var_read(vars_get(vars, name));
 }
 
-/* --- None
- * ------------------------------------------------------------------------ */
+/* --- None ------------------------------------------------------------ */
 
 static void none(void *arg)
 {
@@ -286,8 +282,7 @@ START_TEST(test_none)
 
 END_TEST
 
-/* --- Keys
- * ------------------------------------------------------------------------- */
+/* --- Keys ------------------------------------------------------------ */
 
 static void key_files(void)
 {
@@ -396,9 +391,7 @@ START_TEST(test_impostor)
 
 END_TEST
 
-/* --- TLS
- * ----------------------------------------------------------------------------
- */
+/* --- TLS ------------------------------------------------------------- */
 
 static void make_certificates(void)
 {
@@ -525,8 +518,7 @@ START_TEST(test_tls_bulk)
 
 END_TEST
 
-/* --- Strangers
- * ------------------------------------------------------------------------ */
+/* --- Strangers ------------------------------------------------------- */
 
 static size_t bytes_back(const char *bytes, size_t len)
 {
@@ -604,8 +596,7 @@ START_TEST(test_strangers)
 
 END_TEST
 
-/* --- In the simulation
- * ------------------------------------------------------------------ */
+/* --- In the simulation ----------------------------------------------- */
 
 static void sim_program(void *arg)
 {

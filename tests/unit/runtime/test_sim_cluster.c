@@ -14,7 +14,7 @@
 #include "base/runtime/sync.h"
 #include "tests/lib/check_main.h"
 
-/* --- Fixture ------------------------------------------------------------ */
+/* --- Fixture --------------------------------------------------------- */
 
 enum {
     SECOND = 1000000
@@ -109,7 +109,7 @@ static struct stream *must_connect(const char *to)
     return s;
 }
 
-/* --- Names -------------------------------------------------------------- */
+/* --- Names ----------------------------------------------------------- */
 
 static void call_names(void *arg)
 {
@@ -150,7 +150,7 @@ START_TEST(test_names)
 
 END_TEST
 
-/* --- Crashes ------------------------------------------------------------ */
+/* --- Crashes --------------------------------------------------------- */
 
 static struct file *must_open(struct world *w, const char *path)
 {
@@ -401,7 +401,7 @@ START_TEST(test_reboot_resets)
 
 END_TEST
 
-/* --- Stop and pause ------------------------------------------------------ */
+/* --- Stop and pause -------------------------------------------------- */
 
 static void stop_and_pause(void *arg)
 {
@@ -438,7 +438,7 @@ START_TEST(test_stop_and_pause)
 
 END_TEST
 
-/* --- Clocks -------------------------------------------------------------- */
+/* --- Clocks ---------------------------------------------------------- */
 
 static void clocks(void *arg)
 {
@@ -493,7 +493,7 @@ START_TEST(test_clocks)
 
 END_TEST
 
-/* --- Network -------------------------------------------------------------- */
+/* --- Network --------------------------------------------------------- */
 
 static void partitions(void *arg)
 {
@@ -700,7 +700,7 @@ START_TEST(test_bandwidth)
 
 END_TEST
 
-/* --- Rot ------------------------------------------------------------------ */
+/* --- Rot ------------------------------------------------------------- */
 
 static void rot(void *arg)
 {
@@ -732,8 +732,7 @@ START_TEST(test_rot)
 
 END_TEST
 
-/* --- Replay ----------------------------------------------------------------
- */
+/* --- Replay ---------------------------------------------------------- */
 
 static void chatter(void *arg)
 {

@@ -1,0 +1,89 @@
+/* The cell of a server process, for roles on base/replica. */
+#include "cli/role_cell.h"
+
+#include "base/core/conf.h"
+#include "base/core/panic.h"
+
+void role_directory(const struct role_env *env,
+                    const char *role,
+                    struct buf *out)
+{
+    buf_printf(out, "%s/%s", env->data, role);
+}
+
+static int read_ms(struct conf *c,
+                   const char *role,
+                   const char *key,
+                   uint32_t *ms,
+                   struct err *err)
+{
+    uint64_t us = 0;
+    int rc = conf_get_duration(c, role, key, &us, err);
+    if (rc == 0 && us / 1000 > UINT32_MAX)
+        rc = err_set(err, ERR_INVALID, "[%s] %s: too long", role, key);
+    if (rc == 0 && us)
+        *ms = (uint32_t)(us / 1000);
+    return rc;
+}
+
+static int read_times(const struct role_env *env,
+                      const char *role,
+                      struct replica_options *o,
+                      struct err *err)
+{
+    int rc = read_ms(env->conf, role, "election", &o->election_ms, err);
+    if (rc == 0)
+        rc = read_ms(env->conf, role, "heartbeat", &o->heartbeat_ms, err);
+    if (rc == 0)
+        rc = conf_get_bytes(env->conf, role, "snapshot-log",
+                            &o->snapshot_log_bytes, err);
+    return rc;
+}
+
+int role_cell_read(const struct role_env *env,
+                   const char *role,
+                   struct role_cell *out,
+                   struct err *err)
+{
+    *out = (struct role_cell){.name = BUF_INIT};
+    if (env->cell_index == SIZE_MAX) {
+        err_set(err, ERR_INVALID, "this node, %s, is not in its cell %s",
+                env->address, env->cell);
+        err_hint(err, "put it into --cell, or leave the role out of --roles");
+        return ERR_INVALID;
+    }
+    PRE(env->cell_count <= REPLICA_MEMBERS_MAX);
+    for (size_t i = 0; i < env->cell_count; i++)
+        out->members[i] = (struct replica_member){
+            .id = i + 1, .address = env->cell_members[i], .voting = true};
+    buf_printf(&out->name, "%s/%s", env->cluster, role);
+    role_directory(env, role, &out->directory);
+    out->options = (struct replica_options){
+        .name = buf_cstr(&out->name),
+        .directory = buf_cstr(&out->directory),
+        .id = env->cell_index + 1,
+        .members = out->members,
+        .member_count = env->cell_count,
+        .security = env->security,
+    };
+    return read_times(env, role, &out->options, err);
+}
+
+void role_cell_close(struct role_cell *c)
+{
+    buf_close(&c->name);
+    buf_close(&c->directory);
+}
+
+void role_cell_status(const struct replica_status *s, struct buf *out)
+{
+    static const char *const roles[] = {"follower", "candidate", "leader"};
+    buf_printf(out,
+               "state=%s leader=%s term=%llu last=%llu committed=%llu "
+               "applied=%llu snapshot=%llu members=%zu",
+               roles[s->role], s->leader_address[0] ? s->leader_address : "-",
+               (unsigned long long)s->term, (unsigned long long)s->last_index,
+               (unsigned long long)s->commit_index,
+               (unsigned long long)s->applied_index,
+               (unsigned long long)s->snapshot_index, s->member_count);
+}

@@ -1,0 +1,53 @@
+/* The role `lock`: a server of the lock service's cell. */
+#include "base/core/buf.h"
+#include "base/core/conf.h"
+#include "chubby-lite/server.h"
+#include "cli/role.h"
+#include "cli/role_cell.h"
+
+extern const struct role lock_role;
+
+static int lock_open(const struct role_env *env, void **out, struct err *err)
+{
+    struct role_cell cell;
+    struct chubby_server_options o = {.lease_ms = 0};
+    struct chubby_server *s = NULL;
+    uint64_t lease_us = 0;
+    int rc = role_cell_read(env, "lock", &cell, err);
+    if (rc == 0)
+        rc = conf_get_duration(env->conf, "lock", "lease", &lease_us, err);
+    o.replica = cell.options;
+    o.lease_ms = (uint32_t)(lease_us / 1000);
+    if (rc == 0)
+        rc = chubby_server_open(env->world, env->server, &o, &s, err);
+    role_cell_close(&cell);
+    *out = s;
+    return rc;
+}
+
+static void lock_status(void *role, struct buf *out)
+{
+    struct replica_status s;
+    struct chubby_server_stats stats;
+    replica_get_status(chubby_server_replica(role), &s);
+    chubby_server_get_stats(role, &stats);
+    role_cell_status(&s, out);
+    buf_printf(out, " sessions=%llu handles=%llu nodes=%llu waiting=%llu",
+               (unsigned long long)stats.session_count,
+               (unsigned long long)stats.handle_count,
+               (unsigned long long)stats.node_count,
+               (unsigned long long)stats.waiting_count);
+}
+
+static void lock_close(void *role)
+{
+    chubby_server_close(role);
+}
+
+const struct role lock_role = {
+    .name = "lock",
+    .help = "a lock server of the cell",
+    .open = lock_open,
+    .status = lock_status,
+    .close = lock_close,
+};

@@ -1,0 +1,234 @@
+/* quarry server: one process with any set of roles. */
+#define _GNU_SOURCE
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "base/runtime/log.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/world.h"
+#include "cli/cli.h"
+#include "cli/command.h"
+#include "cli/server_host.h"
+#include "cli/server_settings.h"
+
+/* After SIGTERM the roles have so long to hand over and close; then the process
+ * ends as it is: what was acknowledged is on the disk. */
+#define STOP_SECONDS_MAX 30
+
+struct server {
+    struct cli *cli;
+    struct world *world;
+    struct server_settings settings;
+    struct logger *logger;
+    struct file_lock *lock; /* On the data directory. */
+    struct loop *loop;
+    struct server_host *host;
+    bool has_pid_file;
+    int rc;
+    struct err *err;
+};
+
+/* --- signals --------------------------------------------------------- */
+
+/* The main thread waits for these; all others have them blocked. */
+static void block_signals(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGTERM);
+    sigaddset(set, SIGINT);
+    sigaddset(set, SIGHUP);
+    sigaddset(set, SIGUSR1); /* A role cannot go on. */
+    sigprocmask(SIG_BLOCK, set, NULL);
+}
+
+static void on_failed(void *ctx)
+{
+    (void)ctx;
+    kill(getpid(), SIGUSR1);
+}
+
+static void await_end(struct server *s, const sigset_t *set)
+{
+    int number = SIGHUP;
+    while (number == SIGHUP) {
+        number = sigwaitinfo(set, NULL);
+        if (number < 0)
+            number = SIGHUP; /* Interrupted. */
+        else if (number == SIGHUP)
+            logger_reopen(s->logger);
+    }
+    log_info(s->world, "server", "stopping signal=%d", number);
+}
+
+static void on_alarm(int number)
+{
+    static const char text[] = "quarry: server: did not stop in time\n";
+    (void)number;
+    (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+    _exit(1);
+}
+
+/* From now on a second signal, or the end of patience, ends the process. */
+static void stop_in_time(const sigset_t *set)
+{
+    struct sigaction now = {.sa_flags = 0};
+    now.sa_handler = on_alarm;
+    sigemptyset(&now.sa_mask);
+    sigaction(SIGALRM, &now, NULL);
+    sigaction(SIGTERM, &now, NULL);
+    sigaction(SIGINT, &now, NULL);
+    sigprocmask(SIG_UNBLOCK, set, NULL);
+    alarm(STOP_SECONDS_MAX);
+}
+
+/* --- the data directory ---------------------------------------------- */
+
+static int make_directory(struct world *w, const char *path, struct err *err)
+{
+    struct file_info info;
+    if (world_stat(w, path, &info, NULL) == 0)
+        return 0;
+    return world_mkdir(w, path, err);
+}
+
+static int take_directory(struct server *s, struct err *err)
+{
+    struct buf path = BUF_INIT;
+    int rc = make_directory(s->world, s->settings.data, err);
+    buf_printf(&path, "%s/LOCK", s->settings.data);
+    if (rc == 0)
+        rc = file_lock(s->world, buf_cstr(&path), &s->lock, err);
+    if (rc)
+        err_wrap(err, "data directory %s", s->settings.data);
+    buf_close(&path);
+    return rc;
+}
+
+static int write_pid_file(struct server *s, struct err *err)
+{
+    const char *path = s->settings.pid_file;
+    FILE *f;
+    if (!*path)
+        return 0;
+    f = fopen(path, "w");
+    if (!f || fprintf(f, "%ld\n", (long)getpid()) < 0 || fclose(f) != 0)
+        return err_set_errno(err, errno, "pid file %s", path);
+    s->has_pid_file = true;
+    return 0;
+}
+
+/* --- on the loop ----------------------------------------------------- */
+
+static void open_host(void *arg)
+{
+    struct server *s = arg;
+    s->rc = server_host_open(s->world, &s->settings, on_failed, NULL, &s->host,
+                             s->err);
+}
+
+static void close_host(void *arg)
+{
+    struct server *s = arg;
+    if (s->host && s->rc == 0)
+        s->rc = server_host_failure(s->host, s->err);
+    server_host_close(s->host);
+}
+
+static void say_ready(struct server *s)
+{
+    struct buf b = BUF_INIT;
+    server_host_describe(s->host, &b);
+    log_info(s->world, "server", "ready %s pid=%ld", buf_cstr(&b),
+             (long)getpid());
+    if (!s->cli->quiet) {
+        printf("ready %s\n", buf_cstr(&b));
+        fflush(stdout);
+    }
+    buf_close(&b);
+}
+
+static int serve(struct server *s, struct err *err)
+{
+    sigset_t set;
+    int rc;
+    block_signals(&set);
+    rc = loop_new(s->world, "server", &s->loop, err);
+    if (rc)
+        return rc;
+    s->err = err;
+    loop_start(s->loop);
+    loop_call(s->loop, "open", open_host, s);
+    if (s->rc == 0)
+        s->rc = write_pid_file(s, err);
+    if (s->rc == 0) {
+        say_ready(s);
+        await_end(s, &set);
+        stop_in_time(&set);
+    }
+    loop_call(s->loop, "close", close_host, s);
+    loop_stop(s->loop);
+    loop_join(s->loop);
+    loop_free(s->loop);
+    if (s->has_pid_file)
+        unlink(s->settings.pid_file);
+    log_info(s->world, "server", "stopped");
+    return s->rc;
+}
+
+/* --- the command ----------------------------------------------------- */
+
+static int start(struct server *s, const struct args *args, struct err *err)
+{
+    int rc = server_settings_read(s->world, args, &s->settings, err);
+    if (rc == 0)
+        rc = logger_open(*s->settings.log ? s->settings.log : NULL,
+                         s->settings.log_level, &s->logger, err);
+    if (rc)
+        return rc;
+    world_set_logger(s->world, s->logger);
+    rc = take_directory(s, err);
+    if (rc == 0)
+        rc = serve(s, err);
+    if (rc)
+        log_error(s->world, "server", "failed why=\"%s\"", err->text);
+    return rc;
+}
+
+/* Its own world: the logger belongs to that, and nothing else uses it. */
+static int run_server(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct server s = {.cli = cli, .world = world_real_new()};
+    int rc = start(&s, args, err);
+    file_unlock(s.lock);
+    world_set_logger(s.world, NULL);
+    logger_close(s.logger);
+    server_settings_close(&s.settings);
+    world_free(s.world);
+    return rc;
+}
+
+const struct command server_commands[] = {
+    {.name = "server",
+     .arguments = "",
+     .summary = "Run a node of a cluster: lock service, file system",
+     .details =
+         "One process hosts any set of roles on one port. With --data alone it "
+         "is all of\nthem, on loopback. Nodes of one cluster are given the "
+         "same --cell, and a --key\nor certificates, without which they talk "
+         "only within a machine.\n\nWhen it is ready it prints a line 'ready "
+         "NAME ADDRESS ROLES'. SIGTERM stops it in\norder, SIGHUP opens the "
+         "log file anew.\n\nThe file of --config has the same settings by "
+         "their names, in section [server].",
+     .examples = "quarry server --data /var/lib/quarry\n"
+                 "quarry server --config /etc/quarry.conf",
+     .options = {server_options, server_security_options},
+     .run = run_server},
+    {.name = NULL},
+};

@@ -1,0 +1,277 @@
+/* Hosting roles on one loop and one port. */
+#include "cli/server_host.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/core/buf.h"
+#include "base/core/conf.h"
+#include "base/core/panic.h"
+#include "base/core/text.h"
+#include "base/rpc/call_trace.h"
+#include "base/rpc/codec.h"
+#include "base/rpc/remote.h"
+#include "base/rpc/security.h"
+#include "base/rpc/vars.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/log.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/world.h"
+#include "cli/role.h"
+#include "cli/server_settings.h"
+
+/* Spans of sampled calls that are kept; one call tree in so many is. */
+#define TRACE_SPANS  4096
+#define TRACE_ONE_IN 1000
+
+struct running_role {
+    const struct role *role;
+    void *self;
+};
+
+struct server_host {
+    struct role_env env; /* First: fail() finds the host by it. */
+    const struct server_settings *settings;
+    struct rpc_security *security; /* Owned, as all below. */
+    struct rpc_server *server;
+    struct rpc_listener *listener;
+    struct vars *vars;
+    struct call_trace *trace;
+    char *name;
+    char *address;
+    struct running_role roles[SERVER_ROLES_MAX];
+    size_t role_count;
+    struct loop *loop;
+    uint64_t start_ns;
+    void (*failed)(void *ctx);
+    void *ctx;
+    struct err failure;
+};
+
+/* --- about the process ----------------------------------------------- */
+
+static void put_status(struct server_host *h, struct buf *out)
+{
+    uint64_t up_us = (world_mono_ns(h->env.world) - h->start_ns) / 1000;
+    buf_printf(out,
+               "node=%s address=%s cluster=%s security=%s pid=%ld up=", h->name,
+               h->address, h->env.cluster, rpc_security_kind_name(h->security),
+               (long)getpid());
+    text_put_duration(out, up_us);
+    buf_append_byte(out, '\n');
+    for (size_t i = 0; i < h->role_count; i++) {
+        buf_printf(out, "%s: ", h->roles[i].role->name);
+        if (h->roles[i].role->status)
+            h->roles[i].role->status(h->roles[i].self, out);
+        buf_append_byte(out, '\n');
+    }
+}
+
+static int handle(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct server_host *h = ctx;
+    struct buf text = BUF_INIT;
+    (void)err;
+    switch ((enum server_method)call->method) {
+    case SERVER_STATUS: put_status(h, &text); break;
+    case SERVER_VARS: vars_print(h->vars, &text); break;
+    case SERVER_FIBERS: fiber_dump(h->loop, &text); break;
+    case SERVER_PEERS: rpc_listener_print(h->listener, &text); break;
+    case SERVER_CALLS: call_trace_print(h->trace, 0, &text); break;
+    }
+    codec_put_array(call->reply_body, 1);
+    codec_put_str(call->reply_body, buf_slice(&text));
+    buf_close(&text);
+    return 0;
+}
+
+static void add_methods(struct server_host *h)
+{
+    static const struct rpc_method methods[] = {
+        {SERVER_STATUS, "server.status", handle},
+        {SERVER_VARS, "server.vars", handle},
+        {SERVER_FIBERS, "server.fibers", handle},
+        {SERVER_PEERS, "server.peers", handle},
+        {SERVER_CALLS, "server.calls", handle},
+    };
+    rpc_server_add(h->server, methods, ARRAY_LEN(methods), h);
+}
+
+/* --- roles ----------------------------------------------------------- */
+
+static void on_fail(const struct role_env *env, const struct err *why)
+{
+    /* The host lends its first member, and itself with it. */
+    struct server_host *h = (struct server_host *)(uintptr_t)env;
+    if (h->failure.code)
+        return;
+    err_copy(&h->failure, why);
+    log_error(env->world, "server", "cannot go on why=\"%s\"", why->text);
+    h->failed(h->ctx);
+}
+
+static int
+open_role(struct server_host *h, const struct role *r, struct err *err)
+{
+    struct running_role *to = &h->roles[h->role_count];
+    int rc = r->open(&h->env, &to->self, err);
+    if (rc) {
+        err_wrap(err, "role %s", r->name);
+        return rc;
+    }
+    to->role = r;
+    h->role_count++;
+    return 0;
+}
+
+static int open_roles(struct server_host *h, struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < h->settings->role_count && rc == 0; i++)
+        rc = open_role(h, h->settings->roles[i], err);
+    /* By now every role has asked for the keys it knows. */
+    return rc ? rc : conf_check_known(h->settings->conf, err);
+}
+
+static int start_roles(struct server_host *h, struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < h->role_count && rc == 0; i++) {
+        const struct role *r = h->roles[i].role;
+        rc = r->started ? r->started(h->roles[i].self, err) : 0;
+        if (rc)
+            err_wrap(err, "role %s", r->name);
+    }
+    return rc;
+}
+
+/* --- the port -------------------------------------------------------- */
+
+static int listen_on(struct server_host *h, struct err *err)
+{
+    struct rpc_listen_options o = {
+        .security = h->security, .vars = h->vars, .trace = h->trace};
+    return rpc_listen(h->server, h->settings->listen, &o, &h->listener, err);
+}
+
+/* Roles must know their address before the port opens, so it is fixed. */
+static int check_listen(const char *address, struct err *err)
+{
+    const char *colon = strrchr(address, ':');
+    if (colon && strcmp(colon, ":0") == 0)
+        return err_set(err, ERR_INVALID, "listen on %s: choose a port",
+                       address);
+    return 0;
+}
+
+static size_t cell_index(const struct server_settings *s, const char *address)
+{
+    for (size_t i = 0; i < s->cell_count; i++)
+        if (strcmp(s->cell_members[i], address) == 0)
+            return i;
+    return SIZE_MAX;
+}
+
+static void fill_env(struct server_host *h, struct world *w)
+{
+    const struct server_settings *s = h->settings;
+    h->address = mem_strdup(*s->address ? s->address : s->listen);
+    h->name = mem_strdup(*s->name ? s->name : h->address);
+    h->env = (struct role_env){
+        .world = w,
+        .server = h->server,
+        .security = h->security,
+        .vars = h->vars,
+        .trace = h->trace,
+        .conf = s->conf,
+        .data = s->data,
+        .name = h->name,
+        .address = h->address,
+        .cell = s->cell,
+        .cell_members = (const char *const *)s->cell_members,
+        .cell_count = s->cell_count,
+        .cell_index = cell_index(s, h->address),
+        .cluster = s->cluster,
+        .rack = s->rack,
+        .fail = on_fail,
+    };
+    if (s->cell_count == 0) { /* Alone: the cell is this node. */
+        h->env.cell = h->address;
+        h->env.cell_members = (const char *const *)&h->address;
+        h->env.cell_count = 1;
+        h->env.cell_index = 0;
+    }
+}
+
+static int open_all(struct server_host *h, struct err *err)
+{
+    int rc = check_listen(h->settings->listen, err);
+    if (rc == 0)
+        rc = open_roles(h, err);
+    if (rc == 0)
+        rc = listen_on(h, err);
+    return rc ? rc : start_roles(h, err);
+}
+
+int server_host_open(struct world *w,
+                     const struct server_settings *s,
+                     void (*failed)(void *ctx),
+                     void *ctx,
+                     struct server_host **out,
+                     struct err *err)
+{
+    struct server_host *h = mem_zalloc(1, sizeof(*h));
+    int rc = server_settings_security(w, s, &h->security, err);
+    h->settings = s;
+    h->failed = failed;
+    h->ctx = ctx;
+    h->loop = loop_self();
+    h->start_ns = world_mono_ns(w);
+    h->server = rpc_server_new(w);
+    h->vars = vars_new();
+    h->trace = call_trace_new(w, TRACE_SPANS, TRACE_ONE_IN);
+    fill_env(h, w);
+    add_methods(h);
+    if (rc == 0)
+        rc = open_all(h, err);
+    if (rc) {
+        server_host_close(h);
+        h = NULL;
+    }
+    *out = h;
+    return rc;
+}
+
+void server_host_close(struct server_host *h)
+{
+    if (!h)
+        return;
+    for (size_t i = h->role_count; i-- > 0;)
+        if (h->roles[i].role->stopping)
+            h->roles[i].role->stopping(h->roles[i].self);
+    rpc_listener_close(h->listener);
+    while (h->role_count) {
+        struct running_role *r = &h->roles[--h->role_count];
+        r->role->close(r->self);
+    }
+    rpc_server_free(h->server);
+    call_trace_free(h->trace);
+    vars_free(h->vars);
+    rpc_security_free(h->security);
+    mem_free(h->name);
+    mem_free(h->address);
+    mem_free(h);
+}
+
+void server_host_describe(const struct server_host *h, struct buf *out)
+{
+    buf_printf(out, "%s %s ", h->name, h->address);
+    for (size_t i = 0; i < h->role_count; i++)
+        buf_printf(out, "%s%s", i ? "," : "", h->roles[i].role->name);
+}
+
+int server_host_failure(const struct server_host *h, struct err *err)
+{
+    return err_copy(err, &h->failure);
+}

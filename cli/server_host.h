@@ -1,0 +1,43 @@
+/* The services of a server process on their loop: roles, the port, and the
+ * methods that tell about the process itself.
+ *
+ * Threads: one loop; everything parks and runs on a fiber of it.
+ */
+#ifndef CLI_SERVER_HOST_H
+#define CLI_SERVER_HOST_H
+
+#include "base/core/err.h"
+
+struct buf;
+struct server_host;
+struct server_settings;
+struct world;
+
+/* Methods of every server process: nothing; [text]. */
+enum server_method {
+    SERVER_STATUS = 0x101, /* "key=value …", first the process, then a line
+                              "ROLE: …" for each role. */
+    SERVER_VARS = 0x102,   /* Counters, "name value" lines. */
+    SERVER_FIBERS = 0x103, /* What runs. */
+    SERVER_PEERS = 0x104,  /* Connections. */
+    SERVER_CALLS = 0x105,  /* Spans of sampled calls. */
+};
+
+/* Open all roles and the port. @failed(ctx) is called when a role cannot go on:
+ * then stop it all; server_host_failure() says why. @s is borrowed. *@out is
+ * owned. Errors: those of the first role that fails, with its name. */
+MUST_CHECK int server_host_open(struct world *w,
+                                const struct server_settings *s,
+                                void (*failed)(void *ctx),
+                                void *ctx,
+                                struct server_host **out,
+                                struct err *err);
+/* Orderly. NULL is allowed. */
+void server_host_close(struct server_host *h);
+
+/* "name address role,role": for the line that says that it is ready. */
+void server_host_describe(const struct server_host *h, struct buf *out);
+/* 0, or why it cannot go on. */
+int server_host_failure(const struct server_host *h, struct err *err);
+
+#endif /* CLI_SERVER_HOST_H */

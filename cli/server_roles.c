@@ -1,0 +1,11 @@
+/* The roles a server process can have. */
+#include <stddef.h>
+
+#include "cli/role.h"
+
+extern const struct role lock_role;
+extern const struct role namenode_role;
+extern const struct role chunk_role;
+
+const struct role *const server_roles[] = {&lock_role, &namenode_role,
+                                           &chunk_role, NULL};

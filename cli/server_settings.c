@@ -1,0 +1,234 @@
+/* Reading the options and the configuration of a server. */
+#include "cli/server_settings.h"
+
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/conf.h"
+#include "base/core/panic.h"
+#include "base/core/slice.h"
+#include "base/core/text.h"
+#include "base/rpc/security.h"
+#include "base/runtime/world.h"
+#include "cli/cli.h"
+#include "cli/command.h"
+#include "cli/role.h"
+
+#define SECTION "server"
+
+const struct option server_options[] = {
+    {"config", 'c', "FILE", "options from a file, section [server]"},
+    {"data", 0, "DIR", "where it keeps its files (quarry-server)"},
+    {"listen", 0, "ADDR", "host:port to listen on (127.0.0.1:7400)"},
+    {"address", 0, "ADDR", "host:port where others reach it, if another"},
+    {"roles", 0, "LIST", "what it is: lock,namenode,chunk (all of them)"},
+    {"cell", 0, "ADDR,…",
+     "the nodes with lock servers and namenodes, the\n"
+     "same on every node (this node alone)"},
+    {"name", 0, "NAME", "of this node (its address)"},
+    {"rack", 0, "NAME", "where it stands: copies are spread over racks"},
+    {NULL, 0, NULL, NULL},
+};
+
+const struct option server_security_options[] = {
+    {"cluster", 0, "NAME", "of the cluster: others are refused (quarry)"},
+    {"key", 0, "FILE", "the cluster's key: who does not know it is refused"},
+    {"certificate", 0, "FILE", "instead of a key, TLS: our certificate,"},
+    {"certificate-key", 0, "FILE", "its key,"},
+    {"authority", 0, "FILE", "and who signed those of the others"},
+    {"log", 0, "FILE", "instead of standard error"},
+    {"log-level", 0, "LEVEL", "debug, info (default), warn or error"},
+    {"pid-file", 0, "FILE", "holds the process's number while it runs"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* --- one setting ----------------------------------------------------- */
+
+static char *setting(const struct args *args,
+                     struct conf *conf,
+                     const char *key,
+                     const char *otherwise)
+{
+    const char *in_file = conf_get(conf, SECTION, key);
+    const char *given = args_value(args, key);
+    return mem_strdup(given ? given : in_file ? in_file : otherwise);
+}
+
+static int read_conf(struct world *w,
+                     const struct args *args,
+                     struct conf **out,
+                     struct err *err)
+{
+    const char *path = args_value(args, "config");
+    struct buf text = BUF_INIT;
+    int rc = 0;
+    (void)w;
+    if (path)
+        rc = cli_read_file(path, &text, err);
+    if (rc == 0)
+        rc = conf_parse(buf_slice(&text), path ? path : "", out, err);
+    buf_close(&text);
+    return rc;
+}
+
+/* --- lists ----------------------------------------------------------- */
+
+static const struct role *find_role(struct slice name)
+{
+    for (size_t i = 0; server_roles[i]; i++)
+        if (slice_eq_str(name, server_roles[i]->name))
+            return server_roles[i];
+    return NULL;
+}
+
+/* The next item of a list with commas; false at its end. */
+static bool next_item(struct slice *list, struct slice *item)
+{
+    size_t at;
+    if (list->len == 0)
+        return false;
+    at = slice_find_byte(*list, ',');
+    *item = slice_trim(slice_sub(*list, 0, at));
+    *list = slice_sub(*list, at + 1, list->len);
+    return true;
+}
+
+static int unknown_role(struct slice name, struct err *err)
+{
+    struct buf names = BUF_INIT;
+    for (size_t i = 0; server_roles[i]; i++)
+        buf_printf(&names, "%s%s", i ? ", " : "", server_roles[i]->name);
+    err_set(err, ERR_INVALID, "there is no role \"%.*s\"", SLICE_ARG(name));
+    err_hint(err, "roles: %s", buf_cstr(&names));
+    buf_close(&names);
+    return ERR_INVALID;
+}
+
+static bool is_wanted(const struct role *r, struct slice list)
+{
+    struct slice item;
+    while (next_item(&list, &item))
+        if (slice_eq_str(item, r->name))
+            return true;
+    return false;
+}
+
+/* Roles come in the table's order, whatever the list's. */
+static int
+read_roles(struct server_settings *s, const char *text, struct err *err)
+{
+    struct slice list = slice_str(text);
+    struct slice item;
+    while (next_item(&list, &item))
+        if (!find_role(item))
+            return unknown_role(item, err);
+    for (size_t i = 0; server_roles[i]; i++) {
+        PRE(s->role_count < SERVER_ROLES_MAX);
+        if (!*text || is_wanted(server_roles[i], slice_str(text)))
+            s->roles[s->role_count++] = server_roles[i];
+    }
+    return 0;
+}
+
+static int read_cell(struct server_settings *s, struct err *err)
+{
+    struct slice list = slice_str(s->cell);
+    struct slice item;
+    while (next_item(&list, &item)) {
+        if (s->cell_count == SERVER_CELL_MAX)
+            return err_set(err, ERR_INVALID, "a cell has at most %d nodes",
+                           SERVER_CELL_MAX);
+        s->cell_members[s->cell_count++] = mem_strndup(item.data, item.len);
+    }
+    return 0;
+}
+
+/* --- all of them ----------------------------------------------------- */
+
+static int check_security(const struct server_settings *s, struct err *err)
+{
+    bool any = *s->certificate || *s->certificate_key || *s->authority;
+    bool all = *s->certificate && *s->certificate_key && *s->authority;
+    if (any && !all)
+        return err_set(err, ERR_INVALID,
+                       "TLS needs certificate, certificate-key and authority");
+    if (any && *s->key)
+        return err_set(err, ERR_INVALID, "a key or certificates, not both");
+    return 0;
+}
+
+static int
+take_texts(struct server_settings *s, const struct args *args, struct err *err)
+{
+    struct conf *c = s->conf;
+    char *roles = setting(args, c, "roles", "");
+    char *level = setting(args, c, "log-level", "info");
+    int rc = 0;
+    s->data = setting(args, c, "data", "quarry-server");
+    s->listen = setting(args, c, "listen", "127.0.0.1:7400");
+    s->address = setting(args, c, "address", "");
+    s->name = setting(args, c, "name", "");
+    s->cluster = setting(args, c, "cluster", "quarry");
+    s->rack = setting(args, c, "rack", "");
+    s->cell = setting(args, c, "cell", "");
+    s->key = setting(args, c, "key", "");
+    s->certificate = setting(args, c, "certificate", "");
+    s->certificate_key = setting(args, c, "certificate-key", "");
+    s->authority = setting(args, c, "authority", "");
+    s->log = setting(args, c, "log", "");
+    s->pid_file = setting(args, c, "pid-file", "");
+    if (!log_level_parse(slice_str(level), &s->log_level))
+        rc = err_set(err, ERR_INVALID, "log level \"%s\": %s", level,
+                     "debug, info, warn or error");
+    if (rc == 0)
+        rc = read_roles(s, roles, err);
+    mem_free(roles);
+    mem_free(level);
+    return rc;
+}
+
+int server_settings_read(struct world *w,
+                         const struct args *args,
+                         struct server_settings *out,
+                         struct err *err)
+{
+    int rc;
+    *out = (struct server_settings){.conf = NULL};
+    rc = read_conf(w, args, &out->conf, err);
+    if (rc == 0)
+        rc = take_texts(out, args, err);
+    if (rc == 0)
+        rc = read_cell(out, err);
+    if (rc == 0)
+        rc = check_security(out, err);
+    return rc;
+}
+
+void server_settings_close(struct server_settings *s)
+{
+    char *const texts[] = {
+        s->data,           s->name, s->listen,   s->address,
+        s->cluster,        s->rack, s->cell,     s->key,
+        s->certificate,    s->log,  s->pid_file, s->authority,
+        s->certificate_key};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        mem_free(texts[i]);
+    for (size_t i = 0; i < s->cell_count; i++)
+        mem_free(s->cell_members[i]);
+    conf_free(s->conf);
+}
+
+int server_settings_security(struct world *w,
+                             const struct server_settings *s,
+                             struct rpc_security **out,
+                             struct err *err)
+{
+    const char *who = *s->name ? s->name : s->listen;
+    if (*s->key)
+        return rpc_security_key(w, s->cluster, who, s->key, out, err);
+    if (*s->certificate)
+        return rpc_security_tls(w, s->cluster, s->certificate,
+                                s->certificate_key, s->authority, out, err);
+    *out = rpc_security_none(s->cluster, who);
+    return 0;
+}

@@ -1,0 +1,62 @@
+/* What a server process is told: by its options, else by its configuration
+ * file, else by default. */
+#ifndef CLI_SERVER_SETTINGS_H
+#define CLI_SERVER_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/core/err.h"
+#include "base/core/flags.h"
+#include "base/runtime/log.h"
+#include "cli/command.h"
+
+struct conf;
+struct role;
+struct rpc_security;
+struct world;
+
+#define SERVER_ROLES_MAX 16
+#define SERVER_CELL_MAX  9
+
+/* Texts are owned by the settings. */
+struct server_settings {
+    struct conf *conf; /* Owned; empty without a file. */
+    char *data;
+    char *name;
+    char *listen;
+    char *address; /* To be reached at; "": where it listens. */
+    char *cluster;
+    char *rack;
+    char *cell;
+    char *cell_members[SERVER_CELL_MAX];
+    size_t cell_count;
+    const struct role *roles[SERVER_ROLES_MAX];
+    size_t role_count;
+    char *key; /* Paths; "": none. */
+    char *certificate;
+    char *certificate_key;
+    char *authority;
+    char *log;
+    char *pid_file;
+    enum log_level log_level;
+};
+
+extern const struct option server_options[];
+extern const struct option server_security_options[];
+
+/* From the command line and the file it names. Parks. Errors: ERR_USAGE,
+ * ERR_INVALID (says file and line). The caller closes @out in any case. */
+MUST_CHECK int server_settings_read(struct world *w,
+                                    const struct args *args,
+                                    struct server_settings *out,
+                                    struct err *err);
+void server_settings_close(struct server_settings *s);
+
+/* The security they ask for; *@out is owned. Parks. */
+MUST_CHECK int server_settings_security(struct world *w,
+                                        const struct server_settings *s,
+                                        struct rpc_security **out,
+                                        struct err *err);
+
+#endif /* CLI_SERVER_SETTINGS_H */
