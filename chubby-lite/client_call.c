@@ -8,7 +8,7 @@
 #include "chubby-lite/session.h"
 #include "chubby-lite/wire.h"
 
-#define CALL_TIMEOUT_US UINT64_C(5000000)
+#define CALL_TIMEOUT_US UINT64_C(2000000)
 #define PAUSE_MIN_US    UINT64_C(10000)
 #define PAUSE_MAX_US    UINT64_C(500000)
 

@@ -36,20 +36,26 @@ static bool has_elder(const struct chubby_server *s, const struct lock_wait *w)
     return false;
 }
 
+/* May it be @w's turn? A client that asks again, because an answer was lost,
+ * has its lock already. Without a handle or node the attempt will say why. */
+static bool is_turn(const struct chubby_server *s, const struct lock_wait *w)
+{
+    const struct handle *h = handle_find(cell_sessions(s->cell), w->handle);
+
+    return !h || !h->node || h->holding != CHUBBY_FREE ||
+           (is_free(h->node, w->mode) && !has_elder(s, w));
+}
+
 void server__wake_waits(struct chubby_server *s)
 {
     struct lock_wait *w;
 
     TAILQ_FOREACH(w, &s->waits, link)
     {
-        const struct handle *h = handle_find(cell_sessions(s->cell), w->handle);
-        if (w->turn)
+        if (w->turn || !is_turn(s, w))
             continue;
-        /* Without a handle or node the attempt will say why. */
-        if (!h || !h->node || (is_free(h->node, w->mode) && !has_elder(s, w))) {
-            w->turn = true;
-            bell_ring(&w->bell);
-        }
+        w->turn = true;
+        bell_ring(&w->bell);
     }
 }
 
@@ -101,7 +107,7 @@ int server__acquire(struct chubby_server *s,
     TAILQ_INSERT_TAIL(&s->waits, &w, link);
     s->wait_count++;
     /* Who comes later waits its turn, also when it looks free. */
-    w.turn = !has_elder(s, &w);
+    w.turn = (h && h->holding != CHUBBY_FREE) || !has_elder(s, &w);
     a.retry_us = 0;
     for (;;) {
         code = wait_turn(s, &w, a.retry_us, err);

@@ -1,0 +1,553 @@
+/* A simulated cell of the lock service keeps its promises: caches are
+ * consistent, sessions and locks outlive leaders, a failed holder's lock is
+ * free after its delay, and no two clients ever believe to hold a lock at once,
+ * whatever the nemesis does. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/rand.h"
+#include "base/rpc/remote.h"
+#include "base/rpc/security.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/sim_cluster.h"
+#include "base/runtime/sim_nemesis.h"
+#include "chubby-lite/chubby.h"
+#include "chubby-lite/server.h"
+#include "tests/lib/check_main.h"
+
+enum {
+    SERVERS_MAX = 5,
+    CLIENTS = 4,
+    SECOND = 1000000
+};
+
+/* --- the cell ---------------------------------------------------------------
+ */
+
+struct member {
+    struct world *world;
+    uint64_t id;
+    struct chubby_server *server; /* While it runs. */
+};
+
+static struct sim_cluster *cluster;
+static struct member members[SERVERS_MAX];
+static size_t member_count;
+static struct rpc_security *security;
+static const char *const addresses[SERVERS_MAX] = {"s1:700", "s2:700", "s3:700",
+                                                   "s4:700", "s5:700"};
+
+static int serve(struct member *m, struct rpc_server *rpc, struct err *err)
+{
+    struct replica_member cell[SERVERS_MAX];
+    struct chubby_server_options opts = {
+        .replica = {.name = "test",
+                    .directory = "/lock",
+                    .id = m->id,
+                    .members = cell,
+                    .member_count = member_count,
+                    .security = security,
+                    .snapshot_log_bytes = 20000},
+    };
+    struct rpc_listen_options listen = {.security = security};
+    struct rpc_listener *listener = NULL;
+    size_t i;
+    int code;
+
+    for (i = 0; i < member_count; i++)
+        cell[i] = (struct replica_member){i + 1, addresses[i], true};
+    code = chubby_server_open(m->world, rpc, &opts, &m->server, err);
+    if (code)
+        return code;
+    code = rpc_listen(rpc, addresses[m->id - 1], &listen, &listener, err);
+    if (code == 0)
+        while (fiber_check(NULL) == 0)
+            if (fiber_park_checked(NULL))
+                break;
+    rpc_listener_close(listener);
+    chubby_server_close(m->server);
+    m->server = NULL;
+    return code;
+}
+
+static void server_main(void *arg)
+{
+    struct member *m = arg;
+    struct rpc_server *rpc = rpc_server_new(m->world);
+    struct err err = ERR_INIT;
+    int code = serve(m, rpc, &err);
+
+    if (code)
+        sim_note(cluster, "server %d ends: %s", (int)m->id, err.text);
+    /* Only a disk or a crash may keep it from serving. */
+    ck_assert_msg(code == 0 || code == ERR_IO || code == ERR_CANCELLED ||
+                      code == ERR_FULL || code == ERR_CLOSED ||
+                      code == ERR_BUSY,
+                  "%s", err.text);
+    rpc_server_free(rpc);
+}
+
+static void start(uint64_t seed, size_t servers)
+{
+    struct sim_options o = {.network_us = 300, .sync_us = 500};
+    char name[32];
+    size_t i;
+
+    cluster = sim_cluster_new(seed);
+    security = rpc_security_none("test", "ann");
+    member_count = servers;
+    for (i = 0; i < servers; i++) {
+        snprintf(name, sizeof(name), "s%zu", i + 1);
+        members[i] =
+            (struct member){sim_machine_new(cluster, name, &o), i + 1, NULL};
+    }
+}
+
+static void boot_all(void)
+{
+    size_t i;
+
+    for (i = 0; i < member_count; i++)
+        sim_boot(members[i].world, server_main, &members[i]);
+}
+
+static void stop_all(void)
+{
+    size_t i;
+
+    for (i = 0; i < member_count; i++)
+        if (sim_is_up(members[i].world))
+            sim_stop(members[i].world);
+}
+
+static void finish(void)
+{
+    rpc_security_free(security);
+    sim_cluster_free(cluster);
+}
+
+static struct member *leader(void)
+{
+    size_t i;
+
+    for (i = 0; i < member_count; i++)
+        if (members[i].server &&
+            replica_is_leader(chubby_server_replica(members[i].server)))
+            return &members[i];
+    return NULL;
+}
+
+/* --- clients
+ * ------------------------------------------------------------------ */
+
+struct client {
+    struct world *world;
+    struct chubby *chubby;
+    unsigned events; /* All that were told. */
+};
+
+static void on_event(void *ctx, struct chubby_handle *h, enum chubby_event e)
+{
+    struct client *c = ctx;
+
+    (void)h;
+    c->events |= (unsigned)e;
+}
+
+static void join_cell(struct client *c, struct world *w, uint32_t lease_ms)
+{
+    struct chubby_options opts = {.servers = addresses,
+                                  .server_count = member_count,
+                                  .security = security,
+                                  .lease_ms = lease_ms,
+                                  .grace_ms = 20000,
+                                  .on_event = on_event,
+                                  .ctx = c};
+    struct err err = ERR_INIT;
+
+    c->world = w;
+    c->events = 0;
+    ck_assert_msg(chubby_connect(w, &opts, &c->chubby, &err) == 0, "%s",
+                  err.text);
+}
+
+static struct chubby_handle *
+must_open(struct client *c, const char *path, unsigned flags, unsigned events)
+{
+    struct chubby_open_options opts = {.events = events, .lock_delay_ms = 2000};
+    struct chubby_handle *h;
+    struct err err = ERR_INIT;
+
+    ck_assert_msg(chubby_open(c->chubby, path, flags, &opts, &h, &err) == 0,
+                  "%s", err.text);
+    return h;
+}
+
+static void must_write(struct chubby_handle *h, const char *text)
+{
+    struct err err = ERR_INIT;
+
+    ck_assert_msg(chubby_write(h, slice_str(text), 0, &err) == 0, "%s",
+                  err.text);
+}
+
+static void must_read(struct chubby_handle *h, const char *text)
+{
+    struct buf b = BUF_INIT;
+    struct err err = ERR_INIT;
+
+    ck_assert_msg(chubby_read(h, &b, NULL, &err) == 0, "%s", err.text);
+    ck_assert_str_eq(buf_cstr(&b), text);
+    buf_close(&b);
+}
+
+static void sleep_us(uint64_t us)
+{
+    world_sleep_us(sim_director(cluster), us);
+}
+
+enum {
+    RW = CHUBBY_READ | CHUBBY_WRITE,
+    MAKE = RW | CHUBBY_CREATE
+};
+
+/* --- two clients
+ * ---------------------------------------------------------------- */
+
+static void use_files(void *arg)
+{
+    struct world *w = sim_director(cluster);
+    struct client a;
+    struct client b;
+    struct chubby_handle *fa;
+    struct chubby_handle *fb;
+    struct chubby_handle *root;
+    char **names;
+    size_t count;
+    uint64_t before;
+
+    (void)arg;
+    boot_all();
+    join_cell(&a, w, 3000);
+    join_cell(&b, w, 3000);
+    fa = must_open(&a, "/f", MAKE, 0);
+    fb = must_open(&b, "/f", RW, CHUBBY_EVENT_CONTENT);
+    root = must_open(&b, "/", CHUBBY_READ, 0);
+    must_write(fa, "one");
+    must_read(fb, "one");
+    /* From the cache, in no time. */
+    before = sim_cluster_now_us(cluster);
+    must_read(fb, "one");
+    ck_assert_uint_lt(sim_cluster_now_us(cluster) - before, 100);
+    /* Never old: the write waits for the reader's cache. */
+    must_write(fa, "two");
+    must_read(fb, "two");
+    ck_assert_int_eq(chubby_list(root, &names, &count, NULL), 0);
+    ck_assert_uint_eq(count, 2); /* acl, f */
+    chubby_names_free(names, count);
+    ck_assert_int_eq(chubby_delete(fa, NULL), 0);
+    ck_assert_int_eq(chubby_list(root, &names, &count, NULL), 0);
+    ck_assert_uint_eq(count, 1);
+    chubby_names_free(names, count);
+    sleep_us(SECOND);
+    ck_assert_uint_eq(b.events, CHUBBY_EVENT_CONTENT | CHUBBY_EVENT_INVALID);
+    chubby_close(fa);
+    chubby_close(fb);
+    chubby_close(root);
+    chubby_disconnect(a.chubby);
+    chubby_disconnect(b.chubby);
+    stop_all();
+}
+
+/* Files, caches and events, on one server and on three. */
+START_TEST(test_files)
+{
+    size_t servers;
+
+    for (servers = 1; servers <= 3; servers += 2) {
+        start(test_seed() + servers, servers);
+        sim_cluster_run(cluster, use_files, NULL);
+        finish();
+    }
+}
+
+END_TEST
+
+/* --- fail-over
+ * -------------------------------------------------------------------- */
+
+static void fail_over(void *arg)
+{
+    struct world *w = sim_director(cluster);
+    struct client a;
+    struct client b;
+    struct chubby_handle *la;
+    struct chubby_handle *lb;
+    char sequencer[CHUBBY_SEQUENCER_BYTES_MAX];
+    struct member *old;
+    int round;
+
+    (void)arg;
+    boot_all();
+    join_cell(&a, w, 4000);
+    join_cell(&b, w, 4000);
+    la = must_open(&a, "/l", MAKE, 0);
+    lb = must_open(&b, "/l", RW, 0);
+    ck_assert_int_eq(chubby_acquire(la, CHUBBY_EXCLUSIVE, NULL), 0);
+    ck_assert_int_eq(chubby_sequencer(la, sequencer, NULL), 0);
+    for (round = 0; round < 4; round++) {
+        old = leader();
+        ck_assert_ptr_nonnull(old);
+        sim_crash(old->world, round % 2 ? SIM_CRASH_KILL : SIM_CRASH_POWER);
+        sim_await_end(old->world);
+        ck_assert_int_eq(chubby_try_acquire(lb, CHUBBY_SHARED, NULL), ERR_BUSY);
+        ck_assert_int_eq(
+            chubby_check_sequencer(b.chubby, slice_str(sequencer), NULL), 0);
+        must_write(la, "still here");
+        must_read(lb, "still here");
+        ck_assert(chubby_is_safe(a.chubby));
+        sim_boot_again(old->world);
+        sleep_us(2 * SECOND);
+    }
+    ck_assert(a.events & CHUBBY_EVENT_FAILOVER);
+    ck_assert(!(a.events & CHUBBY_EVENT_EXPIRED));
+    chubby_close(la);
+    ck_assert_int_eq(chubby_try_acquire(lb, CHUBBY_SHARED, NULL), 0);
+    ck_assert_int_eq(
+        chubby_check_sequencer(b.chubby, slice_str(sequencer), NULL),
+        ERR_ABORTED);
+    chubby_close(lb);
+    chubby_disconnect(a.chubby);
+    chubby_disconnect(b.chubby);
+    stop_all();
+}
+
+/* Leaders die one after the other; sessions, locks and files stay. */
+START_TEST(test_fail_over)
+{
+    uint64_t first = test_seed();
+    uint64_t seed;
+
+    for (seed = first; seed < first + 10; seed++) {
+        start(seed, 3);
+        sim_cluster_run(cluster, fail_over, NULL);
+        finish();
+    }
+}
+
+END_TEST
+
+/* --- a holder fails
+ * ---------------------------------------------------------------- */
+
+static bool has_lock;
+
+static void hold_for_ever(void *arg)
+{
+    struct world *w = arg;
+    struct client c;
+    struct chubby_handle *h;
+
+    join_cell(&c, w, 3000);
+    h = must_open(&c, "/l", MAKE, 0);
+    ck_assert_int_eq(chubby_acquire(h, CHUBBY_EXCLUSIVE, NULL), 0);
+    has_lock = true;
+    while (fiber_check(NULL) == 0)
+        if (fiber_park_checked(NULL))
+            break;
+    has_lock = false;
+    chubby_close(h);
+    chubby_disconnect(c.chubby);
+}
+
+static void take_over(void *arg)
+{
+    struct world *w = sim_director(cluster);
+    struct sim_options o = {.network_us = 300};
+    struct world *machine = sim_machine_new(cluster, "holder", &o);
+    struct client b;
+    struct chubby_handle *h;
+    uint64_t before;
+    uint64_t took;
+
+    (void)arg;
+    boot_all();
+    sim_boot(machine, hold_for_ever, machine);
+    while (!has_lock)
+        sleep_us(SECOND / 10);
+    join_cell(&b, w, 3000);
+    h = must_open(&b, "/l", RW, 0);
+    sim_crash(machine, SIM_CRASH_POWER);
+    sim_await_end(machine);
+    before = sim_cluster_now_us(cluster);
+    ck_assert_int_eq(chubby_acquire(h, CHUBBY_EXCLUSIVE, NULL), 0);
+    took = sim_cluster_now_us(cluster) - before;
+    /* The rest of its lease of 3 s, its lock-delay of 2, and little more. */
+    ck_assert_uint_ge(took, 2 * SECOND);
+    ck_assert_uint_le(took, 6 * SECOND);
+    chubby_close(h);
+    chubby_disconnect(b.chubby);
+    stop_all();
+}
+
+/* The lock of a client that died goes to the next, after lease and delay. */
+START_TEST(test_take_over)
+{
+    start(test_seed(), 3);
+    sim_cluster_run(cluster, take_over, NULL);
+    finish();
+}
+
+END_TEST
+
+/* --- the nemesis
+ * ------------------------------------------------------------------- */
+
+/* Who believes to hold which lock; looked at after every step of a client. */
+enum {
+    LOCKS = 2
+};
+
+struct contender {
+    struct client client;
+    struct rand_gen random;
+    bool running;
+    bool holding[LOCKS];
+    uint64_t held_count;
+    uint64_t generation[LOCKS]; /* Of the newest hold. */
+};
+
+static struct contender contenders[CLIENTS];
+static uint64_t newest[LOCKS]; /* Lock generations seen. */
+static bool ending;
+
+/* No two that are sure of their sessions hold the same lock. */
+static void check_single_holder(size_t lock)
+{
+    size_t sure = 0;
+    size_t i;
+
+    for (i = 0; i < CLIENTS; i++)
+        sure += contenders[i].running && contenders[i].holding[lock] &&
+                chubby_is_safe(contenders[i].client.chubby);
+    ck_assert_uint_le(sure, 1);
+}
+
+/* One hold of @h: its sequencer is newer than every other that was seen. */
+static void hold_once(struct contender *c, size_t lock, struct chubby_handle *h)
+{
+    char text[CHUBBY_SEQUENCER_BYTES_MAX];
+    uint64_t generation;
+    uint64_t steps = rand_below(&c->random, 10);
+
+    if (chubby_acquire(h, CHUBBY_EXCLUSIVE, NULL))
+        return;
+    c->holding[lock] = true;
+    check_single_holder(lock);
+    if (chubby_sequencer(h, text, NULL) == 0) {
+        generation = strtoull(text + 2, NULL, 10);
+        ck_assert_uint_gt(generation, newest[lock]);
+        newest[lock] = generation;
+        c->held_count++;
+    }
+    for (; steps > 0 && chubby_is_safe(c->client.chubby); steps--) {
+        sleep_us(rand_below(&c->random, SECOND / 4));
+        check_single_holder(lock);
+    }
+    c->holding[lock] = false;
+    if (chubby_release(h, NULL))
+        sleep_us(SECOND / 10);
+}
+
+/* A client that takes locks until the end, with a session after another. */
+static void contend_once(struct contender *c)
+{
+    struct chubby_handle *h;
+    char path[32];
+    size_t lock;
+    struct chubby_open_options opts = {.lock_delay_ms = 500};
+
+    join_cell(&c->client, c->client.world, 3000);
+    c->running = true;
+    while (!ending && !(c->client.events & CHUBBY_EVENT_EXPIRED) &&
+           fiber_check(NULL) == 0) {
+        lock = rand_below(&c->random, LOCKS);
+        snprintf(path, sizeof(path), "/%zu", lock);
+        if (chubby_open(c->client.chubby, path, MAKE, &opts, &h, NULL)) {
+            sleep_us(SECOND / 10);
+            continue;
+        }
+        hold_once(c, lock, h);
+        chubby_close(h);
+    }
+    c->running = false;
+    chubby_disconnect(c->client.chubby);
+}
+
+static void contend(void *arg)
+{
+    struct contender *c = arg;
+
+    while (!ending)
+        contend_once(c);
+}
+
+static void under_nemesis(void *arg)
+{
+    struct sim_options o = {.network_us = 300};
+    struct world *victims[SERVERS_MAX];
+    struct nemesis_options n = {.machines = victims,
+                                .machine_count = member_count,
+                                .duration_us = 40 * (uint64_t)SECOND,
+                                .pause_us = SECOND};
+    struct fiber *fibers[CLIENTS];
+    uint64_t held = 0;
+    size_t i;
+
+    n.seed = *(const uint64_t *)arg;
+    boot_all();
+    for (i = 0; i < member_count; i++)
+        victims[i] = members[i].world;
+    memset(contenders, 0, sizeof(contenders));
+    memset(newest, 0, sizeof(newest));
+    ending = false;
+    (void)o;
+    for (i = 0; i < CLIENTS; i++) {
+        contenders[i].client.world = sim_director(cluster);
+        rand_init(&contenders[i].random, n.seed * CLIENTS + i);
+        fibers[i] =
+            fiber_start(loop_self(), "contender", contend, &contenders[i]);
+    }
+    nemesis_run(cluster, &n, NULL);
+    sleep_us(10 * (uint64_t)SECOND);
+    ending = true;
+    for (i = 0; i < CLIENTS; i++) {
+        fiber_join(fibers[i]);
+        held += contenders[i].held_count;
+    }
+    /* Service has returned, and there was some all along. */
+    ck_assert_uint_gt(held, 20);
+    stop_all();
+}
+
+/* Never two holders, ever newer sequencers, whatever fails. */
+START_TEST(test_nemesis)
+{
+    const char *more = getenv("QUARRY_SIM_SEEDS");
+    uint64_t seeds = more ? strtoull(more, NULL, 10) : 12;
+    uint64_t first = test_seed();
+    uint64_t seed;
+
+    for (seed = first; seed < first + seeds; seed++) {
+        start(seed, seed % 2 ? 3 : 5);
+        sim_cluster_run(cluster, under_nemesis, &seed);
+        finish();
+    }
+}
+
+END_TEST
+
+TEST_MAIN("lock", test_files, test_fail_over, test_take_over, test_nemesis)
