@@ -35,6 +35,8 @@ struct replica_log {
     struct ends ends;    /* The batch included. */
     struct buf batch;    /* Records to be written at position. */
     struct ends flushed; /* As of position: a failed batch falls back to it. */
+    size_t op_count;     /* Of a call: all in the batch or before it, */
+    size_t done_count;   /* and of these on the disk. */
 };
 
 static struct log_segment *current(struct replica_log *l)
@@ -152,10 +154,12 @@ static int write_at_end(struct replica_log *l, struct err *err)
 /* Write the batch and sync. */
 static int flush(struct replica_log *l, struct err *err)
 {
-    int rc;
-    if (l->batch.len == 0)
+    int rc = 0;
+    /* A mark was written without a sync. */
+    if (l->batch.len == 0 && l->synced == l->position)
         return 0;
-    rc = write_at_end(l, err);
+    if (l->batch.len)
+        rc = write_at_end(l, err);
     if (rc == 0) {
         rc = file_sync(l->file, err);
         l->failed = l->failed || rc != 0;
@@ -170,6 +174,7 @@ static int flush(struct replica_log *l, struct err *err)
     l->synced = l->position;
     l->marked = false;
     l->flushed = l->ends;
+    l->done_count = l->op_count;
     current(l)->bytes = l->zeroed;
     buf_clear(&l->batch);
     return 0;
@@ -248,6 +253,9 @@ put_op(struct replica_log *l, const struct replica_log_op *op, struct err *err)
     case REPLICA_LOG_APPEND: rc = put_entries(l, op, err); break;
     case REPLICA_LOG_RESET:
         rc = put(l, LOG_RESET, op->index, op->term, SLICE_EMPTY, err);
+        /* What is in them is void; they are removed once this is written. */
+        for (size_t i = 0; i < l->count; i++)
+            l->segments[i].max_index = 0;
         l->ends.index = op->index;
         l->ends.index_term = op->term;
         break;
@@ -259,9 +267,6 @@ put_op(struct replica_log *l, const struct replica_log_op *op, struct err *err)
 /* What follows from operations that are on the disk. */
 static void settle(struct replica_log *l, const struct replica_log_op *op)
 {
-    if (op->kind == REPLICA_LOG_RESET)
-        for (size_t i = 0; i + 1 < l->count; i++)
-            l->segments[i].max_index = 0;
     if (op->kind == REPLICA_LOG_COMPACT || op->kind == REPLICA_LOG_RESET)
         compact(l, op->index);
 }
@@ -269,23 +274,31 @@ static void settle(struct replica_log *l, const struct replica_log_op *op)
 int replica_log_write(struct replica_log *l,
                       const struct replica_log_op *ops,
                       size_t count,
+                      size_t *done,
                       struct err *err)
 {
     int rc = 0;
+    *done = 0;
     if (l->failed)
         return err_set(err, ERR_IO, "the log failed before");
-    for (size_t i = 0; rc == 0 && i < count; i++)
-        rc = put_op(l, &ops[i], err);
-    if (rc == 0)
+    l->op_count = l->done_count = 0;
+    while (rc == 0 && l->op_count < count) {
+        rc = put_op(l, &ops[l->op_count], err);
+        if (rc == 0)
+            l->op_count++;
+    }
+    if (rc == 0 && l->batch.len)
         rc = flush(l, err);
     if (rc) {
         buf_clear(&l->batch);
         l->ends = l->flushed;
-        return rc;
+    } else {
+        l->done_count = count;
     }
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < l->done_count; i++)
         settle(l, &ops[i]);
-    return 0;
+    *done = l->done_count;
+    return rc;
 }
 
 void replica_log_mark(struct replica_log *l)

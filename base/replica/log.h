@@ -80,12 +80,14 @@ struct replica_log_op {
     size_t entry_count;
 };
 
-/* Do @ops in order and make them durable, together. Parks. After an error none
- * of them counts. ERR_FULL: they may be tried again once there is space. Any
- * other: nothing is known about the disk, and every later call fails. */
+/* Do @ops in order and make them durable, together. Parks. *@done is how many
+ * of them are, also after an error. ERR_FULL: the rest may be tried again once
+ * there is space. Any other: nothing is known about the rest, and every later
+ * call fails. */
 MUST_CHECK int replica_log_write(struct replica_log *l,
                                  const struct replica_log_op *ops,
                                  size_t count,
+                                 size_t *done,
                                  struct err *err);
 /* Everything is on the disk and nothing else to do: say so in the log, so that
  * damage of its end is told from a torn write. Parks. Not an error if it

@@ -128,10 +128,13 @@ static int replay_entry(struct reader *r,
                         struct err *err)
 {
     struct raft_log *entries = &r->state->entries;
-    if (rec->index > raft_log_last(entries) + 1 ||
-        rec->index <= entries->base_index || rec->term == 0)
+    if (rec->index > raft_log_last(entries) + 1 || rec->index == 0 ||
+        rec->term == 0)
         return corrupt(r, offset, "an entry out of order", err);
-    if (rec->index <= raft_log_last(entries))
+    /* Voids entries of segments that were let go of: as good as the first. */
+    if (rec->index <= entries->base_index)
+        raft_log_reset(entries, rec->index - 1, 0);
+    else if (rec->index <= raft_log_last(entries))
         raft_log_truncate(entries, rec->index);
     if (raft_log_term(entries, rec->index - 1) > rec->term)
         return corrupt(r, offset, "an entry of an older term", err);

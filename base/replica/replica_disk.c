@@ -67,6 +67,7 @@ struct trip {
     struct replica *replica;
     struct replica_log_op *ops;
     size_t count;
+    size_t done; /* Of these actions, on the disk. */
     const struct raft_action *chunk;
     struct err err;
     int rc;
@@ -80,7 +81,9 @@ static void make_trip(void *arg)
         t->rc = snapshot_put_chunk(r->world, r->directory, t->chunk->offset,
                                    buf_slice(&t->chunk->data), &t->err);
     else
-        t->rc = replica_log_write(r->log, t->ops, t->count, &t->err);
+        t->rc = replica_log_write(r->log, t->ops, t->count, &t->done, &t->err);
+    if (t->chunk && t->rc == 0)
+        t->done = 1;
 }
 
 static void mark(void *arg)
@@ -108,8 +111,8 @@ static bool log_op(const struct raft_action *a, struct replica_log_op *op)
     return false;
 }
 
-/* Do what the queue begins with; returns how many actions that were. */
-static size_t run_group(struct replica *r, struct trip *t)
+/* Do what the queue begins with. */
+static void run_group(struct replica *r, struct trip *t)
 {
     struct replica_log_op ops[64];
     t->ops = ops;
@@ -123,7 +126,6 @@ static size_t run_group(struct replica *r, struct trip *t)
     offload(make_trip, t);
     if (t->chunk)
         mutex_unlock(&r->files);
-    return t->chunk ? 1 : t->count;
 }
 
 static void on_done(struct replica *r, size_t count)
@@ -165,7 +167,6 @@ static void wait_for_space(struct replica *r)
 static void run_next(struct replica *r)
 {
     struct trip t = {.replica = r};
-    size_t count;
     if (queued(r, 0)->kind == RAFT_DO_INSTALL) {
         r->install = *queued(r, 0);
         r->queue_head = (r->queue_head + 1) % r->queue_cap;
@@ -173,18 +174,17 @@ static void run_next(struct replica *r)
         fiber_wake(r->applier);
         return;
     }
-    count = run_group(r, &t);
-    if (t.rc == 0) {
-        if (r->failure.code == ERR_FULL) {
-            r->failure.code = 0;
-            raft_set_stuck(r->raft, replica__now_us(r), false);
-        }
-        on_done(r, count);
-    } else if (t.rc == ERR_FULL) {
-        wait_for_space(r);
-    } else {
-        on_failure(r, &t.err);
+    run_group(r, &t);
+    if (t.rc == 0 && r->failure.code == ERR_FULL) {
+        r->failure.code = 0;
+        raft_set_stuck(r->raft, replica__now_us(r), false);
     }
+    if (t.done)
+        on_done(r, t.done);
+    if (t.rc == ERR_FULL)
+        wait_for_space(r);
+    else if (t.rc)
+        on_failure(r, &t.err);
 }
 
 static void idle(struct replica *r)

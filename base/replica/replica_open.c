@@ -217,6 +217,7 @@ static int align(struct replica *r,
 {
     struct replica_log_op reset = {
         .kind = REPLICA_LOG_RESET, .index = info->index, .term = info->term};
+    size_t done;
     if (l->base_index > info->index)
         return err_set(err, ERR_CORRUPT,
                        "%s: the log begins behind %" PRIu64
@@ -231,7 +232,7 @@ static int align(struct replica *r,
     /* The snapshot was installed and the power went before the log was told:
      * what it holds is of the past. */
     raft_log_reset(l, info->index, info->term);
-    return replica_log_write(r->log, &reset, 1, err);
+    return replica_log_write(r->log, &reset, 1, &done, err);
 }
 
 /* The entries of @l, which is closed. */
