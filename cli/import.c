@@ -16,14 +16,6 @@
 /* Damage printed before the rest is only counted. */
 #define DAMAGE_SHOWN_MAX 20
 
-typedef int (*ingest_fn)(struct quarry *q,
-                         const char *table,
-                         const char *const *paths,
-                         size_t path_count,
-                         const struct ingest_options *opts,
-                         struct ingest_report *report,
-                         struct err *err);
-
 /* --- options ----------------------------------------------------------- */
 
 static const struct option common_options[] = {
@@ -213,6 +205,12 @@ static int run_import(struct cli *cli,
 {
     const char *table = args_value(args, "into");
     struct ingest_options opts;
+    struct ingest_job job = {
+        .table = table,
+        .paths = args->words,
+        .path_count = args->word_count,
+        .opts = &opts,
+    };
     struct ingest_report report;
     struct progress progress;
     struct quarry *q;
@@ -226,11 +224,12 @@ static int run_import(struct cli *cli,
         r = cli_store(cli, CLI_CREATE, &q, err);
     if (r)
         return r;
+    job.q = q;
     opts.world = cli->world;
     opts.progress = on_progress;
     opts.progress_ctx = &progress;
     progress_start(&progress, cli, "import");
-    r = ingest(q, table, args->words, args->word_count, &opts, &report, err);
+    r = ingest(&job, &report, err);
     progress_end(&progress);
     if (!r || report.record_count > 0)
         print_report(cli, &report, table);

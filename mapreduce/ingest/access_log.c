@@ -152,14 +152,9 @@ static int read_file(struct run *run, size_t index, struct err *err)
     return code;
 }
 
-int ingest_access_log(struct quarry *q,
-                      const char *table,
-                      const char *const *paths,
-                      size_t path_count,
-                      const struct ingest_options *opts,
+int ingest_access_log(const struct ingest_job *job,
                       struct ingest_report *report,
                       struct err *err)
 {
-    return import_rows(q, table, paths, path_count, opts, FAMILY, read_file,
-                       report, err);
+    return import_rows(job, FAMILY, read_file, report, err);
 }

@@ -3,7 +3,8 @@
  *     struct ingest_options o;
  *     struct ingest_report r;
  *     ingest_options_init(&o);
- *     code = ingest_warc(q, "webtable", paths, path_count, &o, &r, &err);
+ *     struct ingest_job job = {q, "webtable", paths, path_count, &o};
+ *     code = ingest_warc(&job, &r, &err);
  *     for (size_t i = 0; i < r.damage_kept; i++)
  *         print(r.damage[i].file, r.damage[i].offset, r.damage[i].reason);
  *     ingest_report_free(&r);
@@ -129,46 +130,43 @@ void ingest_options_init(struct ingest_options *o);
 
 /* --- the imports --------------------------------------------------------- */
 
-/* Read each of @paths (WARC or ARC in any packing, told by content, not name)
- * into @table as a Webtable. @opts may be NULL. @report is filled also on
- * error; free it with ingest_report_free().
+/* What to bring where. Everything is borrowed until the call returns. */
+struct ingest_job {
+    struct quarry *q;
+    const char *table;
+    const char *const *paths;
+    size_t path_count;
+    const struct ingest_options *opts; /* NULL: the defaults. */
+};
+
+/* Each fills @report also on error; free it with ingest_report_free().
  *
  * Errors: ERR_NOTFOUND (a file, or the table with create_table off),
- * ERR_INVALID (the table lacks a family; a path is a directory), ERR_CORRUPT (a
- * file is nothing that could be a WARC or ARC; others have been read), and
- * those of quarry.h. */
-MUST_CHECK int ingest_warc(struct quarry *q,
-                           const char *table,
-                           const char *const *paths,
-                           size_t path_count,
-                           const struct ingest_options *opts,
+ * ERR_INVALID (the table lacks a family; a path is a directory), and those of
+ * quarry.h. */
+typedef int (*ingest_fn)(const struct ingest_job *job,
+                         struct ingest_report *report,
+                         struct err *err);
+
+/* WARC or ARC in any packing, told by content, not name, into a Webtable. Also
+ * ERR_CORRUPT: a file is nothing that could be a WARC or ARC; others have been
+ * read. */
+MUST_CHECK int ingest_warc(const struct ingest_job *job,
                            struct ingest_report *report,
                            struct err *err);
 
 /* One row a line of comma-separated values (RFC 4180, quotes and all). */
-MUST_CHECK int ingest_csv(struct quarry *q,
-                          const char *table,
-                          const char *const *paths,
-                          size_t path_count,
-                          const struct ingest_options *opts,
+MUST_CHECK int ingest_csv(const struct ingest_job *job,
                           struct ingest_report *report,
                           struct err *err);
 
 /* One row a JSON object, one object a line; nested fields become "a.b". */
-MUST_CHECK int ingest_jsonl(struct quarry *q,
-                            const char *table,
-                            const char *const *paths,
-                            size_t path_count,
-                            const struct ingest_options *opts,
+MUST_CHECK int ingest_jsonl(const struct ingest_job *job,
                             struct ingest_report *report,
                             struct err *err);
 
 /* One row a request: Apache common and combined, nginx's default. */
-MUST_CHECK int ingest_access_log(struct quarry *q,
-                                 const char *table,
-                                 const char *const *paths,
-                                 size_t path_count,
-                                 const struct ingest_options *opts,
+MUST_CHECK int ingest_access_log(const struct ingest_job *job,
                                  struct ingest_report *report,
                                  struct err *err);
 

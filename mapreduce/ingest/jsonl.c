@@ -157,17 +157,9 @@ static int read_file(struct run *run, size_t index, struct err *err)
     return code;
 }
 
-int ingest_jsonl(struct quarry *q,
-                 const char *table,
-                 const char *const *paths,
-                 size_t path_count,
-                 const struct ingest_options *opts,
+int ingest_jsonl(const struct ingest_job *job,
                  struct ingest_report *report,
                  struct err *err)
 {
-    struct ingest_options defaults;
-    ingest_options_init(&defaults);
-    opts = opts ? opts : &defaults;
-    return import_rows(q, table, paths, path_count, opts, opts->family,
-                       read_file, report, err);
+    return import_rows(job, NULL, read_file, report, err);
 }

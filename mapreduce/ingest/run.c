@@ -59,46 +59,56 @@ static int check_paths(struct run *run, struct err *err)
     return 0;
 }
 
-static int check_families(struct quarry *q,
-                          const char *table,
-                          const struct quarry_family_spec *families,
-                          size_t count,
+static int check_families(const struct ingest_job *job,
+                          const struct run_shape *shape,
                           struct err *err)
 {
     struct quarry_table_info *info;
-    int code = quarry_table_describe(q, table, &info, err);
+    int code = quarry_table_describe(job->q, job->table, &info, err);
     if (code)
         return code;
-    for (size_t i = 0; i < count && code == 0; i++) {
+    for (size_t i = 0; i < shape->family_count && code == 0; i++) {
+        const char *name = shape->families[i].name;
         size_t k = 0;
         while (k < info->family_count &&
-               strcmp(info->families[k].name, families[i].name) != 0)
+               strcmp(info->families[k].name, name) != 0)
             k++;
         if (k == info->family_count) {
             code = err_set(err, ERR_INVALID,
                            "table %s has no family \"%s\", which this import "
                            "writes",
-                           table, families[i].name);
+                           job->table, name);
             err_hint(err,
                      "import into a new table, or: quarry table alter %s "
                      "--add-family %s",
-                     table, families[i].name);
+                     job->table, name);
         }
     }
     quarry_table_info_free(info);
     return code;
 }
 
+static int open_table(struct run *run,
+                      const struct ingest_job *job,
+                      const struct run_shape *shape,
+                      struct err *err)
+{
+    int code = quarry_table_open(job->q, job->table, &run->table, err);
+    if (code == 0)
+        return check_families(job, shape, err);
+    if (code != ERR_NOTFOUND || !run->opts.create_table)
+        return code;
+    code = quarry_table_create(job->q, job->table, shape->families,
+                               shape->family_count, shape->groups,
+                               shape->group_count, err);
+    if (code == 0)
+        code = quarry_table_open(job->q, job->table, &run->table, err);
+    return code;
+}
+
 int run_open(struct run *run,
-             struct quarry *q,
-             const char *table,
-             const char *const *paths,
-             size_t path_count,
-             const struct ingest_options *opts,
-             const struct quarry_family_spec *families,
-             size_t family_count,
-             const struct quarry_group_spec *groups,
-             size_t group_count,
+             const struct ingest_job *job,
+             const struct run_shape *shape,
              struct ingest_report *report,
              struct err *err)
 {
@@ -106,30 +116,19 @@ int run_open(struct run *run,
     memset(run, 0, sizeof(*run));
     memset(report, 0, sizeof(*report));
     mutex_init(&run->lock);
-    run->q = q;
+    run->q = job->q;
     run->report = report;
-    run->paths = paths;
-    run->path_count = path_count;
-    if (opts)
-        run->opts = *opts;
+    run->paths = job->paths;
+    run->path_count = job->path_count;
+    if (job->opts)
+        run->opts = *job->opts;
     else
         ingest_options_init(&run->opts);
     run->owns_world = run->opts.world == NULL;
     run->world = run->owns_world ? world_real_new() : run->opts.world;
     run->started_ns = world_mono_ns(run->world);
     code = check_paths(run, err);
-    if (code)
-        return code;
-    code = quarry_table_open(q, table, &run->table, err);
-    if (code == ERR_NOTFOUND && run->opts.create_table) {
-        code = quarry_table_create(q, table, families, family_count, groups,
-                                   group_count, err);
-        if (code == 0)
-            code = quarry_table_open(q, table, &run->table, err);
-    } else if (code == 0) {
-        code = check_families(q, table, families, family_count, err);
-    }
-    return code;
+    return code ? code : open_table(run, job, shape, err);
 }
 
 static int by_place(const void *a, const void *b)

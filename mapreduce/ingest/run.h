@@ -43,18 +43,18 @@ struct run {
     struct err err;       /* The first failure; others stop then. */
 };
 
-/* Check the paths and open the table, which is made of @families and @groups
- * when it is not there. The families must be in it. */
+/* What the table must have, and is made with when it is not there. */
+struct run_shape {
+    const struct quarry_family_spec *families;
+    size_t family_count;
+    const struct quarry_group_spec *groups;
+    size_t group_count;
+};
+
+/* Check the paths and open the table. run_close() in any case. */
 MUST_CHECK int run_open(struct run *run,
-                        struct quarry *q,
-                        const char *table,
-                        const char *const *paths,
-                        size_t path_count,
-                        const struct ingest_options *opts,
-                        const struct quarry_family_spec *families,
-                        size_t family_count,
-                        const struct quarry_group_spec *groups,
-                        size_t group_count,
+                        const struct ingest_job *job,
+                        const struct run_shape *shape,
                         struct ingest_report *report,
                         struct err *err);
 /* Read all files, several at a time. Parks. */

@@ -33,22 +33,24 @@ bool field_time(struct slice s, int64_t *us)
     return true;
 }
 
-int import_rows(struct quarry *q,
-                const char *table,
-                const char *const *paths,
-                size_t path_count,
-                const struct ingest_options *opts,
+int import_rows(const struct ingest_job *job,
                 const char *family,
                 run_file_fn read_file,
                 struct ingest_report *report,
                 struct err *err)
 {
-    const struct quarry_family_spec families[] = {{family, "group=data"}};
-    const struct quarry_group_spec groups[] = {
-        {"data", "compression=zstd,level=1,block=64KiB,dictionary=off"}};
+    static const struct quarry_group_spec group = {
+        "data", "compression=zstd,level=1,block=64KiB,dictionary=off"};
+    struct quarry_family_spec data = {.options = "group=data"};
+    const struct run_shape shape = {&data, 1, &group, 1};
+    struct ingest_options defaults;
     struct run run;
-    int code = run_open(&run, q, table, paths, path_count, opts, families, 1,
-                        groups, 1, report, err);
+    int code;
+    ingest_options_init(&defaults);
+    data.name = family      ? family
+                : job->opts ? job->opts->family
+                            : defaults.family;
+    code = run_open(&run, job, &shape, report, err);
     if (code == 0) {
         run.read_file = read_file;
         code = run_files(&run, err);

@@ -14,12 +14,9 @@
  * apart by its size. False when it is none. */
 bool field_time(struct slice s, int64_t *us);
 
-/* Read every path with @read_file into a table with one family, @family. */
-MUST_CHECK int import_rows(struct quarry *q,
-                           const char *table,
-                           const char *const *paths,
-                           size_t path_count,
-                           const struct ingest_options *opts,
+/* Read every path with @read_file into a table with one family, @family; NULL:
+ * the one of the options. */
+MUST_CHECK int import_rows(const struct ingest_job *job,
                            const char *family,
                            run_file_fn read_file,
                            struct ingest_report *report,

@@ -152,19 +152,13 @@ put_incomplete(struct run *run, struct warc_import *import, struct err *err)
     return code;
 }
 
-int ingest_warc(struct quarry *q,
-                const char *table,
-                const char *const *paths,
-                size_t path_count,
-                const struct ingest_options *opts,
+int ingest_warc(const struct ingest_job *job,
                 struct ingest_report *report,
                 struct err *err)
 {
     struct run run;
     struct warc_import import = {0};
-    int code = run_open(&run, q, table, paths, path_count, opts,
-                        webtable_families, webtable_family_count,
-                        webtable_groups, webtable_group_count, report, err);
+    int code = run_open(&run, job, &webtable_shape, report, err);
     if (code == 0) {
         import.revisits = revisits_new(&run);
         import.segments = segments_new(SEGMENT_BYTES_MAX);

@@ -11,20 +11,18 @@
  */
 #include "mapreduce/ingest/webtable.h"
 
-const struct quarry_family_spec webtable_families[] = {
+static const struct quarry_family_spec families[] = {
     {"contents", "group=contents"}, {"anchor", "group=anchors"},
     {"language", "group=meta"},     {"http", "group=meta"},
     {"meta", "group=meta"},
 };
-const size_t webtable_family_count =
-    sizeof(webtable_families) / sizeof(webtable_families[0]);
-
-const struct quarry_group_spec webtable_groups[] = {
+static const struct quarry_group_spec groups[] = {
     {"contents",
      "compression=zstd,level=2,block=256KiB,bloom=row,dictionary=off"},
     {"anchors",
      "compression=zstd,level=1,block=64KiB,bloom=row,dictionary=off"},
     {"meta", "compression=zstd,level=1,block=64KiB,bloom=row,dictionary=off"},
 };
-const size_t webtable_group_count =
-    sizeof(webtable_groups) / sizeof(webtable_groups[0]);
+
+const struct run_shape webtable_shape = {families, ARRAY_LEN(families), groups,
+                                         ARRAY_LEN(groups)};

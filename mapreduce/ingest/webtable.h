@@ -12,10 +12,7 @@ struct pages;
 struct revisits;
 struct warc_record;
 
-extern const struct quarry_family_spec webtable_families[];
-extern const size_t webtable_family_count;
-extern const struct quarry_group_spec webtable_groups[];
-extern const size_t webtable_group_count;
+extern const struct run_shape webtable_shape;
 
 /* --- pages --------------------------------------------------------------- */
 

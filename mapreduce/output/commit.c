@@ -12,17 +12,6 @@
 #include "mapreduce/output/output.h"
 #include "mapreduce/output/table_changes.h"
 
-/* Split "a/b/c" into "a/b" and "c"; no directory: ".". */
-static struct slice parent_of(const char *path, const char **base)
-{
-    const char *slash = strrchr(path, '/');
-    *base = slash ? slash + 1 : path;
-    if (!slash)
-        return SLICE_LIT(".");
-    return slash == path ? SLICE_LIT("/")
-                         : slice_make(path, (size_t)(slash - path));
-}
-
 void commit_staging_path(const struct mr_spec *spec,
                          unsigned index,
                          const char *job_id,
@@ -30,13 +19,14 @@ void commit_staging_path(const struct mr_spec *spec,
                          struct buf *out)
 {
     const char *base;
-    struct slice dir;
+    char *dir;
     if (spec->kind == MR_SPEC_TABLE) {
         buf_printf(out, "%s/out%u", work_dir, index);
         return;
     }
-    dir = parent_of(spec->path, &base);
-    buf_printf(out, "%.*s/.%s.%s", SLICE_ARG(dir), base, job_id);
+    dir = dirs_parent(spec->path, &base);
+    buf_printf(out, "%s/.%s.%s", dir, base, job_id);
+    mem_free(dir);
 }
 
 int commit_check(struct world *w,
@@ -166,8 +156,7 @@ static int commit_directory(struct world *w,
                             struct err *err)
 {
     const char *base;
-    struct slice dir = parent_of(spec->path, &base);
-    char *parent = mem_strndup(dir.data, dir.len);
+    char *parent = dirs_parent(spec->path, &base);
     int code = remove_losers(w, staging, err);
     if (code == 0)
         code = write_success(w, staging, err);

@@ -10,6 +10,16 @@
 /* What we remove was made by jobs: outputs, and work directories. */
 #define DEPTH_MAX 16
 
+char *dirs_parent(const char *path, const char **name)
+{
+    const char *slash = strrchr(path, '/');
+    *name = slash ? slash + 1 : path;
+    if (!slash)
+        return mem_strdup(".");
+    return slash == path ? mem_strdup("/")
+                         : mem_strndup(path, (size_t)(slash - path));
+}
+
 static int make_one(struct world *w, const char *path, struct err *err)
 {
     int code = world_mkdir(w, path, err);

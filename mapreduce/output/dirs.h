@@ -9,6 +9,10 @@
 
 struct world;
 
+/* The directory part of @path, "." where it has none, and the name in it.
+ * Owned, borrowed from @path. */
+char *dirs_parent(const char *path, const char **name);
+
 /* Make @path and the directories above it; existing ones are fine. */
 MUST_CHECK int dirs_make(struct world *w, const char *path, struct err *err);
 /* Remove @path and all below it; none is fine. */

@@ -99,22 +99,19 @@ void leftovers_remove_staging(struct world *w,
                               const char *path,
                               struct buf *removed)
 {
-    const char *slash = strrchr(path, '/');
-    struct slice base = slice_str(slash ? slash + 1 : path);
-    char *dir = !slash          ? mem_strdup(".")
-                : slash == path ? mem_strdup("/")
-                                : mem_strndup(path, (size_t)(slash - path));
+    const char *name;
+    char *dir = dirs_parent(path, &name);
+    struct slice base = slice_str(name);
     char **names = NULL;
     size_t count = 0;
     if (world_list(w, dir, &names, &count, NULL))
         count = 0;
     for (size_t i = 0; i < count; i++) {
-        struct slice name = slice_str(names[i]);
-        struct slice id =
-            slice_sub(name, MIN_OF(base.len + 2, name.len), name.len);
-        if (name.len > base.len + 2 && name.data[0] == '.' &&
-            slice_eq(slice_sub(name, 1, base.len + 1), base) &&
-            name.data[base.len + 1] == '.' && is_job_id(id)) {
+        struct slice s = slice_str(names[i]);
+        if (s.len == base.len + 2 + JOB_ID_BYTES && s.data[0] == '.' &&
+            slice_eq(slice_sub(s, 1, base.len + 1), base) &&
+            s.data[base.len + 1] == '.' &&
+            is_job_id(slice_sub(s, base.len + 2, s.len))) {
             char *found = join(dir, names[i], "");
             remove_if_dead(w, found, removed);
             mem_free(found);

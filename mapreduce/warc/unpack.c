@@ -284,3 +284,23 @@ void unpack_consume(struct unpack *u, size_t count)
         u->out_begin = u->out_end = 0;
     }
 }
+
+int unpack__resync(struct unpack *u,
+                   uint64_t offset,
+                   const char *what,
+                   unpack_seek_fn seek,
+                   struct err *err)
+{
+    bool found;
+    int code = seek(u, &found, err);
+    if (code)
+        return code;
+    if (found)
+        unpack_report(u, offset, true, "%s; went on at %llu", what,
+                      (unsigned long long)unpack__in_offset(u));
+    else
+        unpack_report(u, offset, true, "%s; nothing readable behind it", what);
+    unpack__mark(u, unpack__in_offset(u), UNPACK_GAP);
+    u->done = !found;
+    return 0;
+}

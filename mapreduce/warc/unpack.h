@@ -146,6 +146,17 @@ static inline uint64_t unpack__in_offset(const struct unpack *u)
 /* Could @s be the start of a record? */
 bool unpack__is_record(struct slice s);
 
+/* Move in_begin to the next member that is good; *@found tells whether there is
+ * one. */
+typedef int (*unpack_seek_fn)(struct unpack *u, bool *found, struct err *err);
+/* What stands at in_begin is no good member: report @what at @offset of the
+ * file, and find the next. */
+MUST_CHECK int unpack__resync(struct unpack *u,
+                              uint64_t offset,
+                              const char *what,
+                              unpack_seek_fn seek,
+                              struct err *err);
+
 /* Make some more bytes, or set u->done. */
 MUST_CHECK int unpack__gzip(struct unpack *u, struct err *err);
 MUST_CHECK int unpack__zstd(struct unpack *u, struct err *err);

@@ -116,24 +116,6 @@ static int seek_member(struct unpack *u, bool *found, struct err *err)
     }
 }
 
-/* What stands at in_begin is no (good) member: report, and find the next. */
-static int
-resync(struct unpack *u, uint64_t offset, const char *what, struct err *err)
-{
-    bool found;
-    int code = seek_member(u, &found, err);
-    if (code)
-        return code;
-    if (found)
-        unpack_report(u, offset, true, "%s; went on at %llu", what,
-                      (unsigned long long)unpack__in_offset(u));
-    else
-        unpack_report(u, offset, true, "%s; nothing readable behind it", what);
-    unpack__mark(u, unpack__in_offset(u), UNPACK_GAP);
-    u->done = !found;
-    return 0;
-}
-
 /* --- members ------------------------------------------------------------ */
 
 static void member_done(struct unpack *u, size_t in_used, size_t out_used)
@@ -210,7 +192,7 @@ static int salvage(struct unpack *u, struct err *err)
     what = z->msg && strstr(z->msg, "check") ? "gzip member: bad checksum"
                                              : "gzip member: bad data";
     u->marks[u->mark_count - 1].flags |= UNPACK_SUSPECT;
-    return resync(u, offset, what, err);
+    return unpack__resync(u, offset, what, seek_member, err);
 }
 
 static void stream_start(struct unpack *u)
@@ -252,8 +234,9 @@ static int stream_step(struct unpack *u, struct err *err)
         u->done = true;
         return 0;
     }
-    return resync(u, u->member_offset, "gzip member: bad data or checksum",
-                  err);
+    return unpack__resync(u, u->member_offset,
+                          "gzip member: bad data or checksum", seek_member,
+                          err);
 }
 
 /* Bytes between members: padding is passed over, garbage reported. */
@@ -282,7 +265,8 @@ static int between(struct unpack *u, struct err *err)
                                SLICE_LIT("WARC/")))
         u->kind = UNPACK_UNKNOWN; /* Goes on uncompressed. */
     else if (!is_member(p, unpack__in_avail(u)))
-        return resync(u, unpack__in_offset(u), "no gzip member here", err);
+        return unpack__resync(u, unpack__in_offset(u), "no gzip member here",
+                              seek_member, err);
     return 0;
 }
 

@@ -85,23 +85,6 @@ static int seek_frame(struct unpack *u, bool *found, struct err *err)
     }
 }
 
-static int
-resync(struct unpack *u, uint64_t offset, const char *what, struct err *err)
-{
-    bool found;
-    int code = seek_frame(u, &found, err);
-    if (code)
-        return code;
-    if (found)
-        unpack_report(u, offset, true, "%s; went on at %llu", what,
-                      (unsigned long long)unpack__in_offset(u));
-    else
-        unpack_report(u, offset, true, "%s; nothing readable behind it", what);
-    unpack__mark(u, unpack__in_offset(u), UNPACK_GAP);
-    u->done = !found;
-    return 0;
-}
-
 /* --- frames ------------------------------------------------------------- */
 
 /* A dictionary frame that is itself zstd: its contents into @out. */
@@ -163,7 +146,8 @@ static int skippable(struct unpack *u, uint32_t magic, struct err *err)
     uint32_t n;
     int code;
     if (unpack__in_avail(u) < 8)
-        return resync(u, offset, "zstd: cut short by the end", err);
+        return unpack__resync(u, offset, "zstd: cut short by the end",
+                              seek_frame, err);
     n = get_le32(u->in + u->in_begin + 4);
     if (magic != DICTIONARY_FRAME || n > DICTIONARY_BYTES_MAX)
         return skip_input(u, (uint64_t)n + 8, err);
@@ -172,7 +156,8 @@ static int skippable(struct unpack *u, uint32_t magic, struct err *err)
         return code;
     if (unpack__in_avail(u) < (size_t)n + 8 ||
         !load_dictionary(u, slice_make(u->in + u->in_begin + 8, n)))
-        return resync(u, offset, "zstd: bad dictionary frame", err);
+        return unpack__resync(u, offset, "zstd: bad dictionary frame",
+                              seek_frame, err);
     return skip_input(u, (uint64_t)n + 8, err);
 }
 
@@ -198,7 +183,7 @@ static int frame_step(struct unpack *u, struct err *err)
         strncat(what, ZSTD_getErrorName(r), 100);
         u->streaming = false;
         unpack__mark(u, unpack__in_offset(u), UNPACK_GAP);
-        return resync(u, u->member_offset, what, err);
+        return unpack__resync(u, u->member_offset, what, seek_frame, err);
     }
     if (r == 0) {
         u->streaming = false;
@@ -232,7 +217,8 @@ int unpack__zstd(struct unpack *u, struct err *err)
     if ((magic & SKIPPABLE_MASK) == SKIPPABLE_FRAME)
         return skippable(u, magic, err);
     if (magic != ZSTD_FRAME)
-        return resync(u, unpack__in_offset(u), "no zstd frame here", err);
+        return unpack__resync(u, unpack__in_offset(u), "no zstd frame here",
+                              seek_frame, err);
     ZSTD_DCtx_reset(context_of(u), ZSTD_reset_session_only);
     u->member_offset = unpack__in_offset(u);
     u->streaming = true;

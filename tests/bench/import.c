@@ -29,6 +29,9 @@ int main(int argc, char **argv)
 {
     struct err err = ERR_INIT;
     struct quarry *q;
+    struct ingest_job job = {.table = "web",
+                             .paths = (const char *const *)(argv + 2),
+                             .path_count = (size_t)argc - 2};
     struct ingest_report r;
     struct quarry_table_info *info;
     struct quarry_options opts = {.memtable_bytes = (uint64_t)256 << 20};
@@ -42,8 +45,8 @@ int main(int argc, char **argv)
     snprintf(target, sizeof(target), "file:%s", argv[1]);
     if (quarry_open(target, &opts, &q, &err))
         return die(&err);
-    if (ingest_warc(q, "web", (const char *const *)(argv + 2),
-                    (size_t)(argc - 2), NULL, &r, &err))
+    job.q = q;
+    if (ingest_warc(&job, &r, &err))
         return die(&err);
     if (quarry_table_describe(q, "web", &info, &err))
         return die(&err);

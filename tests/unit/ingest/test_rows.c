@@ -23,14 +23,6 @@ static const char *work_dir(void)
     return dir;
 }
 
-typedef int (*import_fn)(struct quarry *,
-                         const char *,
-                         const char *const *,
-                         size_t,
-                         const struct ingest_options *,
-                         struct ingest_report *,
-                         struct err *);
-
 static struct quarry *q;
 static struct ingest_report report;
 
@@ -48,17 +40,18 @@ static void close_store(void)
     quarry_close(q);
 }
 
-static int import_file(import_fn import,
+static int import_file(ingest_fn import,
                        const char *table,
                        const char *path,
                        const struct ingest_options *o,
                        struct err *err)
 {
+    const struct ingest_job job = {q, table, &path, 1, o};
     ingest_report_free(&report);
-    return import(q, table, &path, 1, o, &report, err);
+    return import(&job, &report, err);
 }
 
-static void import_text(import_fn import,
+static void import_text(ingest_fn import,
                         const char *table,
                         const char *text,
                         const struct ingest_options *o)

@@ -377,6 +377,13 @@ START_TEST(test_page_limit)
 
 END_TEST
 
+static int
+try_import(struct store *s, const char *table, const char *path, struct err *e)
+{
+    const struct ingest_job job = {s->q, table, &path, 1, NULL};
+    return ingest_warc(&job, &s->report, e);
+}
+
 /* Mistakes of the caller are named: no such file, a directory, a table of
  * another shape, a file that is no archive. */
 START_TEST(test_mistakes)
@@ -391,18 +398,14 @@ START_TEST(test_mistakes)
     snprintf(path, sizeof(path), "%s/text.txt", work_dir());
     write_file(path, SLICE_LIT("hello\n"));
     store_open(&s);
-    ck_assert_int_eq(ingest_warc(s.q, "web", &none, 1, NULL, &s.report, &err),
-                     ERR_NOTFOUND);
+    ck_assert_int_eq(try_import(&s, "web", none, &err), ERR_NOTFOUND);
     ck_assert_ptr_nonnull(strstr(err.text, none));
-    ck_assert_int_eq(ingest_warc(s.q, "web", &dir, 1, NULL, &s.report, &err),
-                     ERR_INVALID);
+    ck_assert_int_eq(try_import(&s, "web", dir, &err), ERR_INVALID);
     ck_assert_int_eq(quarry_table_create(s.q, "t", &family, 1, NULL, 0, &err),
                      0);
-    ck_assert_int_eq(ingest_warc(s.q, "t", &text, 1, NULL, &s.report, &err),
-                     ERR_INVALID);
+    ck_assert_int_eq(try_import(&s, "t", text, &err), ERR_INVALID);
     ck_assert_ptr_nonnull(strstr(err.text, "contents"));
-    ck_assert_int_eq(ingest_warc(s.q, "web", &text, 1, NULL, &s.report, &err),
-                     ERR_CORRUPT);
+    ck_assert_int_eq(try_import(&s, "web", text, &err), ERR_CORRUPT);
     ck_assert_ptr_nonnull(strstr(err.text, path));
     ingest_report_free(&s.report);
     store_close(&s);

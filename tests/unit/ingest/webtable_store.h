@@ -64,11 +64,10 @@ UNUSED_HERE static void import_paths(struct store *s,
                                      size_t count,
                                      const struct ingest_options *opts)
 {
+    const struct ingest_job job = {s->q, "web", paths, count, opts};
     struct err err = ERR_INIT;
     ingest_report_free(&s->report);
-    ck_assert_msg(
-        ingest_warc(s->q, "web", paths, count, opts, &s->report, &err) == 0,
-        "%s", err.text);
+    ck_assert_msg(ingest_warc(&job, &s->report, &err) == 0, "%s", err.text);
     if (!s->t)
         ck_assert_int_eq(quarry_table_open(s->q, "web", &s->t, &err), 0);
 }

@@ -1,0 +1,136 @@
+/* Where records start, and the way back to the next one when something is
+ * wrong. */
+#include <string.h>
+
+#include "base/core/macros.h"
+#include "mapreduce/warc/reader_internal.h"
+
+/* --- bounds of what is at hand ------------------------------------------- */
+
+size_t reader__joined(const struct warc_reader *r, bool *gap)
+{
+    uint64_t pos = unpack_pos(&r->u);
+    const struct unpack_mark *m = unpack_mark_from(&r->u, pos + 1, UNPACK_GAP);
+    size_t avail = unpack_avail(&r->u);
+    *gap = m && m->pos - pos <= avail;
+    return *gap ? (size_t)(m->pos - pos) : avail;
+}
+
+bool reader__is_member_start(const struct warc_reader *r, size_t at)
+{
+    uint64_t pos = unpack_pos(&r->u) + at;
+    const struct unpack_mark *m = unpack_mark_from(&r->u, pos, 0);
+    return m && m->pos == pos;
+}
+
+bool reader__ends_member(const struct warc_reader *r)
+{
+    return r->u.done || (r->u.kind != UNPACK_PLAIN && !r->u.streaming);
+}
+
+/* --- finding a record's start -------------------------------------------- */
+
+bool reader__arc_starts(struct warc_reader *r, struct slice s)
+{
+    size_t n;
+    if (!unpack__is_record(slice_sub(s, 0, START_BYTES)) ||
+        reader__is_separator(s.data[0]))
+        return false;
+    s = slice_sub(s, 0, HEAD_ARC_LINE_BYTES_MAX);
+    n = slice_find_byte(s, '\n');
+    return n < s.len && head_arc_parse(slice_sub(s, 0, n), true, &r->probe);
+}
+
+static bool starts_at(struct warc_reader *r, struct slice all, size_t at)
+{
+    struct slice s = slice_sub(all, at, all.len);
+    if (r->format != FORMAT_ARC && head_warc_starts(s))
+        return true;
+    return r->format != FORMAT_WARC && reader__arc_starts(r, s);
+}
+
+size_t reader__find_start(struct warc_reader *r,
+                          struct slice all,
+                          size_t from,
+                          bool blank)
+{
+    size_t i = from;
+    while (i < all.len) {
+        const char *p;
+        if ((r->format == FORMAT_WARC) ||
+            (r->format == FORMAT_UNKNOWN && all.data[i] == 'W'))
+            p = memchr(all.data + i, 'W', all.len - i);
+        else
+            p = all.data + i;
+        if (!p)
+            return all.len;
+        i = (size_t)(p - all.data);
+        if (i > 0 && reader__is_separator(all.data[i - 1]) &&
+            (!blank || r->format == FORMAT_ARC || i < 2 ||
+             all.data[i - 1] == '\0' || all.data[i - 2] == '\n' ||
+             (all.data[i - 2] == '\r' && i > 2 && all.data[i - 3] == '\n')) &&
+            starts_at(r, all, i))
+            return i;
+        if (reader__is_member_start(r, i) && starts_at(r, all, i))
+            return i;
+        i++;
+        if (r->format != FORMAT_WARC) {
+            /* Only line starts can matter, or member starts. */
+            const struct unpack_mark *m =
+                unpack_mark_from(&r->u, unpack_pos(&r->u) + i, 0);
+            size_t stop = all.len;
+            if (m && m->pos - unpack_pos(&r->u) < stop)
+                stop = (size_t)(m->pos - unpack_pos(&r->u));
+            while (i < stop && !reader__is_separator(all.data[i - 1]))
+                i++;
+        }
+    }
+    return all.len;
+}
+
+/* Has the damage at the position been reported with its member? */
+static bool is_known_damage(const struct warc_reader *r)
+{
+    uint64_t pos = unpack_pos(&r->u);
+    const struct unpack_mark *m = unpack_mark_at(&r->u, pos);
+    bool gap;
+    reader__joined(r, &gap);
+    return gap || (m->pos <= pos && m->flags);
+}
+
+int reader__resync(struct warc_reader *r, const char *why, struct err *err)
+{
+    uint64_t offset = unpack_file_offset(&r->u, unpack_pos(&r->u));
+    bool known = is_known_damage(r);
+    uint64_t skipped = 0;
+    size_t from = 1;
+    for (;;) {
+        struct slice all;
+        size_t at;
+        size_t keep;
+        int code = unpack_need(&r->u, UNPACK_STEP_BYTES, err);
+        if (code)
+            return code;
+        all = slice_make(unpack_data(&r->u), unpack_avail(&r->u));
+        at = reader__find_start(r, all, MIN_OF(from, all.len), false);
+        if (at < all.len || r->u.done) {
+            skipped += at;
+            unpack_consume(&r->u, at);
+            break;
+        }
+        /* A start may lie across the end of what is at hand. */
+        keep = r->format == FORMAT_WARC ? START_BYTES : HEAD_ARC_LINE_BYTES_MAX;
+        at = all.len > keep + 1 ? all.len - keep : 0;
+        skipped += at;
+        unpack_consume(&r->u, at);
+        from = at ? 0 : all.len;
+        code = unpack_need(&r->u, unpack_avail(&r->u) + UNPACK_STEP_BYTES, err);
+        if (code)
+            return code;
+        from = 0;
+    }
+    if (!known)
+        unpack_report(&r->u, offset, true, "%s; %llu bytes skipped", why,
+                      (unsigned long long)skipped);
+    return 0;
+}
