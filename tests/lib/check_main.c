@@ -4,6 +4,7 @@
 #include "tests/lib/check_main.h"
 
 #include <ftw.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,33 +13,15 @@
 
 #define TEST_SECONDS 120
 
-int check_main(const char *name, const TTest *const *tests, size_t count)
-{
-    Suite *suite = suite_create(name);
-    SRunner *runner;
-    int failed;
+/* --- directories ------------------------------------------------------- */
 
-    for (size_t i = 0; i < count; i++) {
-        TCase *tc = tcase_create(tests[i]->name);
-        tcase_set_timeout(tc, TEST_SECONDS);
-        tcase_add_test(tc, tests[i]);
-        suite_add_tcase(suite, tc);
-    }
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
-
-unsigned long long test_seed(void)
-{
-    const char *s = getenv("QUARRY_SEED");
-    unsigned long long seed = s ? strtoull(s, NULL, 0) : 20260101;
-    printf("seed: QUARRY_SEED=%llu\n", seed);
-    fflush(stdout);
-    return seed;
-}
+/* The program's own, made before the first test forks and removed behind the
+ * last, so that tests which crash or hang leave nothing either. */
+static char program_dir[256];
+/* What this process made in it. */
+static char own[300];
+static pid_t owner;
+static unsigned made;
 
 static int
 remove_entry(const char *path, const struct stat *st, int kind, struct FTW *ftw)
@@ -49,27 +32,79 @@ remove_entry(const char *path, const struct stat *st, int kind, struct FTW *ftw)
     return remove(path);
 }
 
-static char tmpdir[256];
-static pid_t tmpdir_owner;
-
-static void remove_tmpdir(void)
+static void remove_tree(const char *path)
 {
-    if (tmpdir[0] && tmpdir_owner == getpid())
-        nftw(tmpdir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void must(bool ok, const char *path)
+{
+    if (ok)
+        return;
+    perror(path);
+    exit(EXIT_FAILURE);
+}
+
+static void make_program_dir(void)
+{
+    const char *base = getenv("TMPDIR");
+    snprintf(program_dir, sizeof(program_dir), "%s/quarry-test-XXXXXX",
+             base ? base : "/tmp");
+    must(mkdtemp(program_dir) != NULL, program_dir);
+}
+
+/* Whoever forks has these handlers too: only the owner may act. */
+static void remove_own(void)
+{
+    if (owner == getpid())
+        remove_tree(own);
 }
 
 const char *test_tmpdir(void)
 {
-    const char *base = getenv("TMPDIR");
-    snprintf(tmpdir, sizeof(tmpdir), "%s/quarry-test-XXXXXX",
-             base ? base : "/tmp");
-    if (!mkdtemp(tmpdir)) {
-        perror(tmpdir);
-        exit(EXIT_FAILURE);
+    static char path[320];
+    if (owner != getpid()) {
+        owner = getpid();
+        made = 0;
+        snprintf(own, sizeof(own), "%s/%ld", program_dir, (long)owner);
+        must(mkdir(own, 0777) == 0, own);
+        atexit(remove_own);
     }
-    tmpdir_owner = getpid();
-    atexit(remove_tmpdir);
-    return tmpdir;
+    snprintf(path, sizeof(path), "%s/%u", own, made++);
+    must(mkdir(path, 0777) == 0, path);
+    return path;
+}
+
+/* --- the program ------------------------------------------------------- */
+
+int check_main(const char *name, const TTest *const *tests, size_t count)
+{
+    Suite *suite = suite_create(name);
+    SRunner *runner;
+    int failed;
+
+    make_program_dir();
+    for (size_t i = 0; i < count; i++) {
+        TCase *tc = tcase_create(tests[i]->name);
+        tcase_set_timeout(tc, TEST_SECONDS);
+        tcase_add_test(tc, tests[i]);
+        suite_add_tcase(suite, tc);
+    }
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    remove_tree(program_dir);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+unsigned long long test_seed(void)
+{
+    const char *s = getenv("QUARRY_SEED");
+    unsigned long long seed = s ? strtoull(s, NULL, 0) : 20260101;
+    printf("seed: QUARRY_SEED=%llu\n", seed);
+    fflush(stdout);
+    return seed;
 }
 
 char *test_shared(const char *relative)

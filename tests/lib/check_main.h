@@ -25,7 +25,9 @@ int check_main(const char *name, const TTest *const *tests, size_t count);
  * a failure can be run again. */
 unsigned long long test_seed(void);
 
-/* A fresh empty directory, removed when the process exits. Borrowed. */
+/* A fresh empty directory at each call, removed when the process that called
+ * exits, or at the end of the program if it crashed. Borrowed until the next
+ * call. */
 const char *test_tmpdir(void);
 
 /* Path of a file below the shared data set, or NULL (after saying loudly that
