@@ -14,7 +14,8 @@
 
 struct kept_row {
     struct kept_row *next;
-    struct quarry_row row;
+    const struct quarry_row *row; /* `made`, or the one that was read. */
+    struct quarry_row made;
 };
 
 struct script_filter {
@@ -23,6 +24,8 @@ struct script_filter {
     struct arena arena;     /* Of the kept rows. */
     struct kept_row *first; /* Not handed out yet. */
     struct kept_row **last;
+    const struct quarry_row *row;  /* In hand, */
+    const struct saw_row *as_read; /* and as the program sees it. */
 };
 
 /* --- rows ---------------------------------------------------------------- */
@@ -33,8 +36,11 @@ static struct saw_cell cell_to_saw(const struct quarry_cell *c)
                              c->value};
 }
 
-static int
-run_whole(struct saw_run *run, const struct quarry_row *row, struct err *err)
+/* @as_read: where to say what the program was given; NULL: nowhere. */
+static int run_whole(struct saw_run *run,
+                     const struct quarry_row *row,
+                     const struct saw_row **as_read,
+                     struct err *err)
 {
     struct saw_cell few[CELLS_ON_STACK];
     struct saw_cell *cells = few;
@@ -45,6 +51,8 @@ run_whole(struct saw_run *run, const struct quarry_row *row, struct err *err)
     for (size_t i = 0; i < row->cell_count; i++)
         cells[i] = cell_to_saw(&row->cells[i]);
     r.cells = cells;
+    if (as_read)
+        *as_read = &r;
     rc = saw_run_row(run, &r, err);
     if (cells != few)
         mem_free(cells);
@@ -70,26 +78,29 @@ run_cells(struct saw_run *run, const struct quarry_row *row, struct err *err)
     return rc;
 }
 
-int script_run_row(struct saw_run *run,
-                   const struct quarry_row *row,
-                   struct err *err)
+static int name_row(int rc, const struct quarry_row *row, struct err *err)
 {
-    int rc = saw_program_wants_rows(saw_run_program(run))
-                 ? run_whole(run, row, err)
-                 : run_cells(run, row, err);
     if (rc)
         err_wrap(err, "row \"%.*s\"", SLICE_ARG(slice_sub(row->key, 0, 128)));
     return rc;
 }
 
-/* Copy a row that the program emitted. */
-static int keep(void *ctx, const struct saw_row *row, struct err *err)
+int script_run_row(struct saw_run *run,
+                   const struct quarry_row *row,
+                   struct err *err)
 {
-    struct script_filter *f = ctx;
-    struct kept_row *k = arena_alloc(&f->arena, sizeof(*k));
+    int rc = saw_program_wants_rows(saw_run_program(run))
+                 ? run_whole(run, row, NULL, err)
+                 : run_cells(run, row, err);
+    return name_row(rc, row, err);
+}
+
+/* Copy a row that the program made: its memory is the program's. */
+static void
+copy_row(struct script_filter *f, const struct saw_row *row, struct kept_row *k)
+{
     struct quarry_cell *cells =
         arena_alloc(&f->arena, (row->cell_count + 1) * sizeof(*cells));
-    (void)err;
     for (size_t i = 0; i < row->cell_count; i++) {
         const struct saw_cell *c = &row->cells[i];
         cells[i] = (struct quarry_cell){
@@ -100,9 +111,21 @@ static int keep(void *ctx, const struct saw_row *row, struct err *err)
             .label = SLICE_EMPTY,
         };
     }
+    k->made = (struct quarry_row){arena_dup(&f->arena, row->key), cells,
+                                  row->cell_count};
+    k->row = &k->made;
+}
+
+static int keep(void *ctx, const struct saw_row *row, struct err *err)
+{
+    struct script_filter *f = ctx;
+    struct kept_row *k = arena_alloc(&f->arena, sizeof(*k));
+    (void)err;
+    if (row == f->as_read)
+        k->row = f->row;
+    else
+        copy_row(f, row, k);
     k->next = NULL;
-    k->row = (struct quarry_row){arena_dup(&f->arena, row->key), cells,
-                                 row->cell_count};
     *f->last = k;
     f->last = &k->next;
     return 0;
@@ -179,10 +202,14 @@ int script_filter_run(struct script_filter *f,
                       const struct quarry_row *row,
                       struct err *err)
 {
+    int rc;
     arena_reset(&f->arena);
     f->first = NULL;
     f->last = &f->first;
-    return script_run_row(f->run, row, err);
+    f->row = row;
+    rc = run_whole(f->run, row, &f->as_read, err);
+    f->as_read = NULL;
+    return name_row(rc, row, err);
 }
 
 const struct quarry_row *script_filter_next(struct script_filter *f)
@@ -191,7 +218,7 @@ const struct quarry_row *script_filter_next(struct script_filter *f)
     if (!k)
         return NULL;
     f->first = k->next;
-    return &k->row;
+    return k->row;
 }
 
 /* --- narrowing ----------------------------------------------------------- */

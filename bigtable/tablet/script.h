@@ -35,7 +35,8 @@ MUST_CHECK int script_filter_new(struct slice source,
 void script_filter_free(struct script_filter *f); /* NULL is allowed. */
 
 /* Run it over @row. The rows it keeps come from script_filter_next(), borrowed
- * until the next run; NULL: no more. */
+ * until the next run; one it keeps as it was read is @row itself. NULL: no
+ * more. */
 MUST_CHECK int script_filter_run(struct script_filter *f,
                                  const struct quarry_row *row,
                                  struct err *err);

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Sawzall beside Lua (fib, mandel) and Python (scan of a log by a regex).
+# Sawzall beside Lua (fib, mandel), Python and Lua (scan of a log by a regex; Lua
+# by its own patterns), and programs over a table beside the plain scan of it.
 #
 #     tests/bench/saw.sh [--quick]
 #
@@ -8,7 +9,8 @@
 # but both sides meet the same noise. The programs are those with which the
 # published interpreter was measured.
 #
-# Environment: QUARRY_BUILD (default build/bench), QUARRY_SHARED, BENCH_ROUNDS.
+# Environment: QUARRY_BUILD (default build/bench), QUARRY_SHARED, BENCH_ROUNDS,
+# BENCH_ROWS_BYTES (size of the table, default 1 GB).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=${QUARRY_BUILD:-build/bench}
@@ -16,9 +18,9 @@ shared=${QUARRY_SHARED:-$PWD/../shared}
 programs=$shared/bench/sawzall
 rounds=${BENCH_ROUNDS:-5}
 front=$build/tests/conformance/szl_front
-fib=36 mandel=400 lines=0
+fib=36 mandel=400 lines=0 rows_bytes=${BENCH_ROWS_BYTES:-1000000000}
 if [ "${1:-}" = --quick ]; then
-    rounds=3 fib=30 mandel=150 lines=200000
+    rounds=3 fib=30 mandel=150 lines=200000 rows_bytes=100000000
 fi
 if [ ! -e "$programs/fib.szl" ]; then
     echo "saw: skipped, no programs under $programs" >&2
@@ -67,18 +69,20 @@ figure() {
 }
 
 run="$front --table_output=*"
-figure "saw_fib_$fib (lua5.4)" "$run $programs/fib.szl $work/fib.in" \
-    "lua5.4 $programs/fib.lua $fib"
-figure "saw_mandel_$mandel (lua5.4)" \
-    "$run $programs/mandel.szl $work/mandel.in" \
-    "lua5.4 $programs/mandel.lua $mandel"
+for peer in lua5.4 "luajit -joff"; do
+    if ! command -v "${peer% *}" >/dev/null; then
+        echo "saw: SKIPPED: ${peer% *} is not installed" >&2
+        continue
+    fi
+    figure "saw_fib_$fib ($peer)" "$run $programs/fib.szl $work/fib.in" \
+        "$peer $programs/fib.lua $fib"
+    figure "saw_mandel_$mandel ($peer)" \
+        "$run $programs/mandel.szl $work/mandel.in" \
+        "$peer $programs/mandel.lua $mandel"
+    figure "saw_scan ($peer)" "$run $programs/scan.szl $log" \
+        "$peer $programs/scan.lua $log"
+done
 figure "saw_scan (python)" "$run $programs/scan.szl $log" \
     "python3 $programs/scan.py $log"
-if command -v luajit >/dev/null; then
-    figure "saw_fib_$fib (luajit -joff)" \
-        "$run $programs/fib.szl $work/fib.in" \
-        "luajit -joff $programs/fib.lua $fib"
-    figure "saw_mandel_$mandel (luajit -joff)" \
-        "$run $programs/mandel.szl $work/mandel.in" \
-        "luajit -joff $programs/mandel.lua $mandel"
-fi
+"$build/tests/bench/bench_saw_rows" "$work/rows-$rows_bytes" "$rows_bytes" \
+    "$rounds"
