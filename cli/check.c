@@ -154,7 +154,7 @@ static int check_manifest(struct check *c, const char *dir, struct err *err)
     struct manifest *m;
     const struct manifest_state *s;
     bool fresh;
-    int r = manifest_open(c->fs, false, &m, &fresh, err);
+    int r = manifest_open(c->fs, false, false, &m, &fresh, err);
     if (r)
         return r;
     s = manifest_state(m);

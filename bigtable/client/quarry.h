@@ -59,7 +59,8 @@ struct quarry_options {
     struct world *world;     /* Borrowed; NULL: the real one, owned. */
     unsigned background_tasks; /* Flushes and compactions; 0: one per CPU. */
     uint64_t split_bytes;      /* Tablets above it are split; 0: 1 GiB. */
-    bool repair;               /* Accept a damaged commit log: what was logged
+    bool repair;               /* Accept a damaged commit log, or a damaged
+                                  last change of the manifest: what was logged
                                   behind the damage is given up. */
     uint64_t scan_cache_bytes; /* Of cache_bytes, for rows and cells that are
                                   read again and again; 0: an eighth, at most

@@ -20,6 +20,10 @@
 #define PINNED_NAME   "PINNED"
 #define NAME_PREFIX   "manifest-"
 #define NAME_BYTES    64
+/* What a disk writes at once, and how many zeros at the end of a record are
+ * more than an edit would have there. */
+#define SECTOR_BYTES ((size_t)512)
+#define ZEROS_MIN    ((size_t)16)
 /* A manifest is started afresh when it has grown to this many bytes and to
  * several times the state it describes. */
 #define ROTATE_BYTES_MIN ((uint64_t)1 << 20)
@@ -29,6 +33,7 @@
 
 struct manifest {
     struct fs *fs;
+    bool repair;       /* While it is read: a damaged end is given up. */
     struct mutex lock; /* Orders edits; held over their sync. */
     struct manifest_state state;
     uint64_t number;         /* Of the manifest in force; 0: none yet. */
@@ -87,6 +92,56 @@ static bool record_follows(struct slice bytes, size_t at)
     return false;
 }
 
+static bool is_zero(struct slice bytes)
+{
+    for (size_t i = 0; i < bytes.len; i++)
+        if (bytes.data[i])
+            return false;
+    return true;
+}
+
+/* Is a sector of [at, end) without a byte that was written? The file only
+ * grows, so a sector that did not reach the disk is zero, from the record's
+ * start if the one before is in it, too. A few zeros at the end prove nothing.
+ */
+static bool has_lost_sector(struct slice bytes, size_t at, size_t end)
+{
+    for (size_t from = at; from < end;) {
+        size_t to = MIN_OF((from / SECTOR_BYTES + 1) * SECTOR_BYTES, end);
+        if ((from == at || to - from >= ZEROS_MIN) &&
+            is_zero(slice_sub(bytes, from, to)))
+            return true;
+        from = to;
+    }
+    return false;
+}
+
+/* Would the bytes from @at to the end be a record if only its length were that?
+ * Then they are all there, and the length is damaged. */
+static bool is_whole_but_length(struct slice bytes, size_t at)
+{
+    char length[4];
+    size_t len = bytes.len - at - RECORD_HEADER;
+    uint32_t crc;
+    put_le32(length, (uint32_t)len);
+    crc = crc32c(length, sizeof(length));
+    crc = crc32c_extend(crc, bytes.data + at + RECORD_HEADER, len);
+    return get_le32(bytes.data + at) == crc;
+}
+
+/* Is what lies from @at to the end of the file, where no record is whole, an
+ * edit that was being written when the power went? It must be seen to be so:
+ * too short, or with a sector that was never written. */
+static bool is_torn(struct slice bytes, size_t at)
+{
+    size_t left = bytes.len - at;
+    size_t len;
+    if (left < RECORD_HEADER || has_lost_sector(bytes, at, bytes.len))
+        return true;
+    len = get_le32(bytes.data + at + 4);
+    return len > left - RECORD_HEADER && !is_whole_but_length(bytes, at);
+}
+
 struct missing_check {
     struct fs *fs;
     bool missing;
@@ -111,6 +166,27 @@ static bool edit_was_given_up(struct manifest *m, struct slice edit)
     return check.missing;
 }
 
+/* What to do about bytes at @at that are no record. 0: the manifest ends. */
+static int judge_bad_record(struct slice bytes,
+                            size_t at,
+                            bool repair,
+                            const char *name,
+                            struct err *err)
+{
+    if (at == HEADER_BYTES || record_follows(bytes, at)) {
+        err_set(err, ERR_CORRUPT, "%s: offset %zu: bad record", name, at);
+        err_hint(err, "restore the store from a copy");
+        return ERR_CORRUPT;
+    }
+    if (repair || is_torn(bytes, at))
+        return 0;
+    err_set(err, ERR_CORRUPT, "%s: offset %zu: the last change is damaged",
+            name, at);
+    err_hint(err, "restore the store from a copy, or open it with repair to "
+                  "give this change up");
+    return ERR_CORRUPT;
+}
+
 static int apply_records(struct manifest *m,
                          struct slice bytes,
                          const char *name,
@@ -123,11 +199,8 @@ static int apply_records(struct manifest *m,
         bool whole = read_record(bytes, at, &edit);
         size_t end = at + RECORD_HEADER + (whole ? edit.len : 0);
         int rc;
-        if (!whole && (at == HEADER_BYTES || record_follows(bytes, at)))
-            return err_set(err, ERR_CORRUPT, "%s: offset %zu: bad record", name,
-                           at);
         if (!whole)
-            return 0; /* Cut by a crash: it was never acknowledged. */
+            return judge_bad_record(bytes, at, m->repair, name, err);
         if (at > HEADER_BYTES && !read_record(bytes, end, &next) &&
             edit_was_given_up(m, edit))
             return 0;
@@ -198,6 +271,7 @@ static bool pin_exists(struct fs *fs)
 
 int manifest_open(struct fs *fs,
                   bool pinned,
+                  bool repair,
                   struct manifest **out,
                   bool *fresh,
                   struct err *err)
@@ -205,6 +279,7 @@ int manifest_open(struct fs *fs,
     struct manifest *m = mem_zalloc(1, sizeof(*m));
     int rc;
     m->fs = fs;
+    m->repair = repair;
     mutex_init(&m->lock);
     manifest_state_init(&m->state);
     *fresh = false;

@@ -11,6 +11,13 @@
  * atomic replacement of CURRENT. After a failed write the next edit starts a
  * new one too, so that nothing is ever written behind bytes that are in doubt.
  *
+ * What a crash leaves. An edit that was being written when the power went was
+ * acknowledged to nobody, and is left out: its record is the last, and either
+ * shorter than it says or with a sector that was never written, all zero. A bad
+ * record that is neither was damaged later: it is reported, and refused,
+ * because the edit may have been acknowledged and may be the only one to know
+ * of files.
+ *
  * An edit whose record was written but whose sync failed may be found again
  * after a crash, although its author was told that it failed and removed the
  * files it would have added. Such an edit is the last record, and its files are
@@ -40,10 +47,12 @@ struct manifest;
 
 /* Load the manifest below the root of @fs (borrowed). When there is none the
  * state is empty and *@fresh is set. With @pinned, read the state that
- * manifest_write_pin() left, if it is there. Parks.
+ * manifest_write_pin() left, if it is there. With @repair, a damaged last edit
+ * is given up. Parks.
  * Errors: ERR_CORRUPT (file and offset), ERR_UNSUPPORTED (newer format). */
 MUST_CHECK int manifest_open(struct fs *fs,
                              bool pinned,
+                             bool repair,
                              struct manifest **out,
                              bool *fresh,
                              struct err *err);

@@ -120,7 +120,7 @@ static int read_pinned(const struct cell_read *r,
     if (outcome == LSM_ABSENT)
         return 0;
     if (k)
-        offer_cell(r, k, slice_sub(buf_slice(value), len, value->len - len),
+        offer_cell(r, k, slice_sub(buf_slice(value), len, value->len),
                    *timestamp_us);
     judge(r, value, len, *timestamp_us, found);
     return 0;

@@ -260,7 +260,8 @@ static int open_parts(struct store *s, struct err *err)
     int rc = take_directory(s, err);
     if (rc)
         return rc;
-    rc = manifest_open(s->fs, s->options.read_only, &s->manifest, &fresh, err);
+    rc = manifest_open(s->fs, s->options.read_only, s->options.repair,
+                       &s->manifest, &fresh, err);
     if (rc)
         return rc;
     if (fresh && s->options.must_exist)
