@@ -180,7 +180,7 @@ static int emit_given(struct saw_run *r,
 {
     struct saw_emit_site fixed = *site;
 
-    fixed.table = (uint32_t)args[site->arg_count].u;
+    fixed.table = saw_emit_table(site, args);
     PRE(fixed.table < r->program->pool.table_count);
     return saw_run_emit(r, &fixed, args, err);
 }

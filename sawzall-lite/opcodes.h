@@ -252,6 +252,15 @@ struct saw_emit_site {
     bool to_file;
 };
 
+/* Which table it is for, among the program's; @args as above. */
+static inline uint32_t saw_emit_table(const struct saw_emit_site *site,
+                                      const union saw_slot *args)
+{
+    return site->table == SAW_EMIT_TABLE_GIVEN
+               ? (uint32_t)args[site->arg_count].u
+               : site->table;
+}
+
 /* A table the program emits to. */
 struct saw_table_site {
     struct slice name;

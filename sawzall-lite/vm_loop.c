@@ -751,7 +751,8 @@ op_MIN:
 op_EMIT : {
     const struct saw_emit_site *site = &pool->emits[pc->u.k];
     if (ctx->work_max &&
-        !charge_emit(ctx, pool->tables[site->table].type, site, &A))
+        !charge_emit(ctx, pool->tables[saw_emit_table(site, &A)].type, site,
+                     &A))
         goto fail;
     BURN_WORK;
     if (saw_run_emit(vm->run, site, &A, &ctx->err))
