@@ -1,0 +1,147 @@
+"""A cell of real processes: nodes that are killed, stopped or paused are
+replaced as leaders, come back, and agree."""
+
+import os
+import subprocess
+import time
+
+from processes import QUARRY, ClusterTest, main
+
+
+class CellTest(ClusterTest):
+    def test_start_and_stop(self):
+        """Every node answers and every cell has one leader; an orderly stop
+        ends all of them, and a second start finds what was there."""
+        c = self.loopback(3)
+        self.assertEqual({r["node"] for r in c.status()}, {"n1", "n2", "n3"})
+        c.leader("lock")
+        c.leader("namenode")
+        term = int(c.roles("n1")["lock"]["term"])
+        self.ok("cluster", "stop")
+        self.assertEqual({r["state"] for r in c.status()}, {"down"})
+        for name in c.names:
+            self.assertIn("stopped", c.log(name).splitlines()[-1])
+        self.ok("cluster", "start")
+        c.leader("lock")
+        self.assertGreater(int(c.roles("n1")["lock"]["term"]), term)
+
+    def test_leader_killed(self):
+        """A killed leader is replaced, and follows when it is back."""
+        c = self.loopback(3)
+        for _ in range(3):
+            old = c.leader("lock")
+            c.kill(old)
+            new = c.leader("lock", other_than=[old])
+            self.assertNotEqual(new, old)
+            c.start(old)
+            c.leader("lock")
+
+            def caught_up(node=old):
+                roles = c.roles(node).get("lock", {})
+                return roles.get("leader", "-") != "-"
+            self.wait_for(caught_up)
+
+    def test_leader_paused(self):
+        """A leader that hangs is replaced; awake again, it does not think that
+        it still leads."""
+        c = self.loopback(3)
+        old = c.leader("lock")
+        c.pause(old)
+        new = c.leader("lock", other_than=[old])
+        c.resume(old)
+        self.wait_for(lambda: c.leaders("lock") == [new] or
+                      len(c.leaders("lock")) == 1)
+
+    def test_all_killed(self):
+        """When all die at once, the cell is back with all of them."""
+        c = self.loopback(3)
+        c.leader("namenode")
+        for name in c.names:
+            c.kill(name)
+        self.ok("cluster", "start")
+        c.leader("lock")
+        c.leader("namenode")
+
+
+class ServerTest(ClusterTest):
+    def test_alone(self):
+        """With --data alone a server is everything on loopback; it says when it
+        is ready, and ends with 0 when told."""
+        server = subprocess.Popen(
+            [QUARRY, "server", "--data", "one", "--listen", "127.0.0.1:17411",
+             "--pid-file", "pid"], cwd=self.dir, env=self.env,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(server.kill)
+        line = server.stdout.readline()
+        self.assertEqual(line, "ready 127.0.0.1:17411 127.0.0.1:17411 "
+                         "lock,namenode,chunk\n")
+        with open(self.path("pid")) as f:
+            self.assertEqual(int(f.read()), server.pid)
+        again = self.fails(1, "server", "--data", "one", "--listen",
+                           "127.0.0.1:17412")
+        self.assertIn("in use by process %d" % server.pid, again)
+        server.terminate()
+        _, errors = server.communicate(timeout=60)
+        self.assertEqual(server.returncode, 0, errors)
+        self.assertIn("INFO server stopping signal=15", errors)
+        self.assertFalse(os.path.exists(self.path("pid")))
+
+    def test_wrong_use(self):
+        """What a server is told wrongly is named."""
+        self.assertIn("there is no role", self.fails(
+            1, "server", "--data", "d", "--roles", "lock,cook"))
+        self.assertIn("without security", self.fails(
+            1, "server", "--data", "d", "--listen", "0.0.0.0:17413",
+            "--roles", "lock"))
+        self.assertIn("is not in its cell", self.fails(
+            1, "server", "--data", "d", "--roles", "lock", "--listen",
+            "127.0.0.1:17413", "--cell", "127.0.0.1:1"))
+        self.assertIn("TLS needs", self.fails(
+            1, "server", "--data", "d", "--certificate", "x"))
+        self.write("key", "0123456789abcdef")
+        os.chmod(self.path("key"), 0o644)
+        self.assertIn("chmod 600", self.fails(
+            1, "server", "--data", "d", "--key", "key"))
+        self.write("conf", "[server]\nlisten = 127.0.0.1:17413\n"
+                   "[lock]\nlaese = 3s\n")
+        message = self.fails(1, "server", "--config", "conf", "--data", "d")
+        self.assertIn("conf:4: unknown key laese", message)
+        self.assertIn("did you mean lease", message)
+        self.assertIn("log level", self.fails(
+            1, "server", "--data", "d", "--log-level", "loud"))
+
+    def test_log_reopened(self):
+        """SIGHUP opens the log anew, after it was moved away."""
+        server = subprocess.Popen(
+            [QUARRY, "server", "--data", "one", "--listen", "127.0.0.1:17414",
+             "--log", "log"], cwd=self.dir, env=self.env,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        server.stdout.readline()
+        os.rename(self.path("log"), self.path("log.1"))
+        server.send_signal(1)
+        self.wait_for(lambda: os.path.exists(self.path("log")))
+        server.terminate()
+        self.assertEqual(server.wait(timeout=60), 0)
+        server.stdout.close()
+        with open(self.path("log")) as f:
+            self.assertIn("stopped", f.read())
+
+    def test_cluster_errors(self):
+        """Clusters that are not there, nodes that are not there."""
+        self.assertIn("there is no cluster",
+                      self.fails(1, "cluster", "status"))
+        self.ok("cluster", "start", "-n", "1")
+        self.addCleanup(self.ok, "cluster", "stop")
+        self.assertIn("there is no node n7",
+                      self.fails(1, "cluster", "kill", "n7"))
+        self.assertIn("has 1 nodes already",
+                      self.fails(2, "cluster", "start", "-n", "2"))
+        self.ok("cluster", "kill", "n1")
+        self.assertIn("does not run", self.fails(1, "cluster", "kill", "n1"))
+        time.sleep(0.1)
+
+
+if __name__ == "__main__":
+    main()
