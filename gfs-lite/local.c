@@ -318,7 +318,7 @@ static void local_unlock(struct fs_lock *base)
     mem_free(l);
 }
 
-/* --- the table ---------------------------------------------------------- */
+/* --- the table --------------------------------------------------------- */
 
 static const struct fs_ops local_ops = {
     .close = local_close,

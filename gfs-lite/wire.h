@@ -219,8 +219,9 @@ struct gfs_findings {
     struct slice after; /* Where to go on. */
 };
 
-/* Files looked at for one answer. */
+/* Files looked at for one answer, and findings in it. */
 #define GFS_CHECK_FILES_MAX 2000
+#define GFS_FINDINGS_MAX    10000
 
 /* --- chunk servers
  * -------------------------------------------------------------------- */
@@ -256,6 +257,9 @@ struct chunk_answer {
 
 /* Largest piece of data in one call. */
 #define CHUNK_DATA_BYTES_MAX ((uint32_t)4 << 20)
+/* How long a chain's answer may take, for each server of it: who is nearer to
+ * its end gives up sooner, so that the right one is blamed. */
+#define CHUNK_CHAIN_UNIT_US UINT64_C(4000000)
 /* Largest record of an append: a quarter of a chunk, so that the space lost at
  * the end of a chunk is bounded. */
 #define CHUNK_RECORD_BYTES_MAX (GFS_CHUNK_BYTES / 4)

@@ -208,7 +208,7 @@ int gfs_orders_get(struct slice in,
     o->number = wire_get_u16(&m.r);
     o->send_full = codec_get_bool(&m.r);
     o->count = wire_get_count(&m.r, GFS_ORDERS_MAX);
-    o->orders = arena_zalloc(a, o->count * sizeof(*o->orders));
+    o->orders = arena_zalloc(a, (o->count + 1) * sizeof(*o->orders));
     for (size_t i = 0; i < o->count; i++)
         get_order(&m.r, &o->orders[i]);
     return message_end(&m, "orders", err);

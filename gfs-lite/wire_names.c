@@ -103,7 +103,7 @@ int gfs_listing_get(struct slice in,
     struct message_reader m = message_begin(in, LISTING_FIELDS);
     l->more = codec_get_bool(&m.r);
     l->count = wire_get_count(&m.r, GFS_LISTING_MAX);
-    l->entries = arena_zalloc(a, l->count * sizeof(*l->entries));
+    l->entries = arena_zalloc(a, (l->count + 1) * sizeof(*l->entries));
     for (size_t i = 0; i < l->count; i++) {
         part_begin(&m.r, ENTRY_FIELDS);
         l->entries[i].name = wire_get_text(&m.r, GFS_NAME_BYTES_MAX);
@@ -181,11 +181,11 @@ int gfs_layout_get(struct slice in,
     l->size_bytes = codec_get_u64(&m.r);
     l->is_open = codec_get_bool(&m.r);
     l->chunk_count = wire_get_count(&m.r, GFS_LAYOUT_MAX);
-    l->chunks = arena_zalloc(a, l->chunk_count * sizeof(*l->chunks));
+    l->chunks = arena_zalloc(a, (l->chunk_count + 1) * sizeof(*l->chunks));
     for (size_t i = 0; i < l->chunk_count; i++)
         get_chunk(&m.r, &l->chunks[i]);
     l->server_count = wire_get_count(&m.r, GFS_LAYOUT_MAX * GFS_REPLICAS_MAX);
-    l->servers = arena_zalloc(a, l->server_count * sizeof(*l->servers));
+    l->servers = arena_zalloc(a, (l->server_count + 1) * sizeof(*l->servers));
     for (size_t i = 0; i < l->server_count; i++)
         get_server(&m.r, &l->servers[i]);
     return message_end(&m, "layout", err);
@@ -281,7 +281,7 @@ int gfs_status_get(struct slice in,
     s->under_replicated = codec_get_u64(&m.r);
     s->copying = codec_get_u64(&m.r);
     s->server_count = wire_get_count(&m.r, UINT16_MAX);
-    s->servers = arena_zalloc(a, s->server_count * sizeof(*s->servers));
+    s->servers = arena_zalloc(a, (s->server_count + 1) * sizeof(*s->servers));
     for (size_t i = 0; i < s->server_count; i++)
         get_server_status(&m.r, &s->servers[i]);
     return message_end(&m, "status", err);
@@ -313,8 +313,8 @@ int gfs_findings_get(struct slice in,
     f->files_checked = codec_get_u64(&m.r);
     f->more = codec_get_bool(&m.r);
     f->after = wire_get_text(&m.r, GFS_PATH_BYTES_MAX);
-    f->count = wire_get_count(&m.r, UINT32_MAX);
-    f->findings = arena_zalloc(a, f->count * sizeof(*f->findings));
+    f->count = wire_get_count(&m.r, GFS_FINDINGS_MAX);
+    f->findings = arena_zalloc(a, (f->count + 1) * sizeof(*f->findings));
     for (size_t i = 0; i < f->count; i++) {
         part_begin(&m.r, FINDING_FIELDS);
         f->findings[i].path = codec_get_bytes(&m.r);

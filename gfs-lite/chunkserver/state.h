@@ -14,8 +14,6 @@ struct fiber;
 /* Copies made at once, and orders to copy that wait. */
 #define COPIES_MAX     4
 #define COPY_QUEUE_MAX 256
-/* A chain's answer takes at most so long. */
-#define CHAIN_TIMEOUT_US UINT64_C(15000000)
 
 /* A chunk that is to be copied here. */
 struct copy_order {

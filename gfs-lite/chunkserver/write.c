@@ -16,7 +16,7 @@
 #include "gfs-lite/chunkserver/state.h"
 
 /* How long a call waits for those before it. */
-#define GAP_TIMEOUT_US UINT64_C(5000000)
+#define GAP_TIMEOUT_US UINT64_C(3000000)
 
 /* --- passing on -------------------------------------------------------- */
 
@@ -38,7 +38,8 @@ static void run_passing(void *arg)
     struct buf body = BUF_INIT;
     int rc;
     chunk_call_put(&p->call, &body);
-    rc = peers_call(p->cs->peers, p->next, CHUNK_WRITE, CHAIN_TIMEOUT_US,
+    rc = peers_call(p->cs->peers, p->next, CHUNK_WRITE,
+                    (p->call.chain_count + 1) * CHUNK_CHAIN_UNIT_US,
                     buf_slice(&body), p->data, &p->reply, NULL, &p->err);
     buf_close(&body);
     if (rc == 0)
@@ -267,9 +268,6 @@ int chunkserver_handle_append(void *ctx, struct rpc_call *rpc, struct err *err)
         rc = reserve(cs, &call, rpc->attachment.len, err);
     if (rc)
         return rc;
-    /* Only whoever is first makes the chunk, on all servers alike. */
-    if (call.offset == 0)
-        call.flags |= CHUNK_MAKE;
     take_and_pass(cs, &call, rpc->attachment, rpc->reply_body);
     return 0;
 }

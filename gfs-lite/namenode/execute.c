@@ -27,13 +27,13 @@ static int no_server(struct namenode *nn,
         else if (view[i].free_bytes == 0)
             full++;
     }
-    err_set(err, ERR_UNAVAILABLE,
+    err_set(err, ERR_BUSY,
             "no chunk server can take the chunk: of %zu known ones %u are not "
             "heard of, %u full, %u leaving, %u failed the writer",
             nn->servers.count, dead, full, leaving, failed);
     err_hint(err, nn->servers.count ? "see quarry cluster status"
                                     : "start chunk servers");
-    return ERR_UNAVAILABLE;
+    return ERR_BUSY;
 }
 
 /* Fill in the servers of an ALLOCATE; those it names failed its writer. */

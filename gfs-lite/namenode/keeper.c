@@ -10,6 +10,8 @@
 
 #define TURN_US  UINT64_C(200000)
 #define TRASH_US UINT64_C(60000000)
+/* Between chunks that are sealed because one server alone has them. */
+#define THIN_NS UINT64_C(2000000000)
 /* Files closed for their silent writers in one turn. */
 #define CLOSINGS_MAX 16
 
@@ -49,6 +51,23 @@ static bool is_early(struct namenode *nn)
            nn->options.server_dead_us * 1000;
 }
 
+/* Is the chunk on one server alone, though there are others by now? Only now
+ * and then: its writer may know why. */
+static bool is_thin(struct namenode *nn, const struct open_file *o)
+{
+    const struct inode *file = id_map_get(&nn->catalog.names.inodes, o->id);
+    uint64_t now = world_mono_ns(nn->world);
+    unsigned alive = 0;
+    if (o->chain.count != 1 || file->replication < 2 || now < nn->thin_due_ns)
+        return false;
+    for (size_t i = 0; i < nn->servers.count; i++)
+        alive += nn->servers.servers[i].alive;
+    if (alive < 2)
+        return false;
+    nn->thin_due_ns = now + THIN_NS;
+    return true;
+}
+
 enum wish {
     LEAVE,
     SEAL,  /* Its chain broke: the writer goes on in another chunk. */
@@ -64,7 +83,8 @@ static enum wish wish_for(struct namenode *nn, const struct open_file *o)
     if (o->shared &&
         namenode_silent_us(nn, &nn->shared, o->id) > nn->options.shared_idle_us)
         return CLOSE;
-    if (last && !last->sealed && !is_early(nn) && !is_chain_whole(nn, o))
+    if (last && !last->sealed && !is_early(nn) &&
+        (!is_chain_whole(nn, o) || is_thin(nn, o)))
         return SEAL;
     return LEAVE;
 }

@@ -169,7 +169,7 @@ struct inode *names_next(const struct inode *top, const struct inode *n);
 /* A file in the tree @top whose last chunk is not sealed, or NULL. */
 struct inode *names_find_unsealed(struct inode *top);
 
-/* --- for the image ------------------------------------------------------ */
+/* --- for the image ----------------------------------------------------- */
 
 /* Put @n, not yet anywhere, below @parent, counting it. */
 void names_attach(struct names *ns, struct inode *parent, struct inode *n);

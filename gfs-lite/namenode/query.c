@@ -267,7 +267,7 @@ static void check_chunk(struct checker *k,
     struct repair_view v = namenode_view_chunk(k->nn, k->view, c);
     struct gfs_findings *f = &k->found;
     unsigned copies = v.staying + v.leaving;
-    if (!c->sealed || copies >= v.wanted)
+    if (!c->sealed || copies >= v.wanted || f->count == GFS_FINDINGS_MAX)
         return;
     if (f->count == k->cap) {
         k->cap = k->cap ? k->cap * 2 : 64;

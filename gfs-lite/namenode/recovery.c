@@ -118,7 +118,7 @@ unreachable(uint64_t handle, const struct members *all, struct err *err)
     for (size_t i = 0; i < all->count; i++)
         if (all->items[i].rc)
             why = &all->items[i].err;
-    return err_set(err, ERR_UNAVAILABLE,
+    return err_set(err, ERR_BUSY,
                    "chunk %llu: no server that has it can be reached%s%.300s",
                    (unsigned long long)handle, why ? ": " : "",
                    why ? why->text : "");
@@ -272,6 +272,24 @@ static int recover(struct step *s,
     return rc;
 }
 
+/* One line with what each server said. */
+static void log_outcome(const struct step *s, const struct members *all, int rc)
+{
+    struct buf b = BUF_INIT;
+    for (size_t i = 0; i < all->count; i++) {
+        const struct member *m = &all->items[i];
+        buf_printf(&b, " %s:%s:%llu", s->nn->catalog.servers[m->server].address,
+                   m->rc ? err_name(m->rc) : "ok",
+                   (unsigned long long)m->length);
+    }
+    log_info(s->nn->world, "namenode",
+             "chunk %llu version %llu %s at %llu bytes;%s",
+             (unsigned long long)s->handle, (unsigned long long)s->version,
+             rc ? err_name(rc) : "sealed", (unsigned long long)s->length,
+             buf_cstr(&b));
+    buf_close(&b);
+}
+
 void namenode_await_recovery(struct namenode *nn, uint64_t id)
 {
     mutex_lock(&nn->lock);
@@ -306,9 +324,7 @@ int namenode_recover(struct namenode *nn,
     all = mem_zalloc(1, sizeof(*all));
     rc = recover(&s, o, c, writer, all, err);
     *length = s.length;
-    log_info(nn->world, "namenode", "chunk %llu version %llu: %s, %llu bytes",
-             (unsigned long long)handle, (unsigned long long)s.version,
-             rc ? err_name(rc) : "sealed", (unsigned long long)s.length);
+    log_outcome(&s, all, rc);
     for (size_t i = 0; i < all->count; i++)
         buf_close(&all->items[i].reply);
     mem_free(all);

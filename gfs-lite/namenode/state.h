@@ -48,6 +48,7 @@ struct namenode {
     struct repair_queue repairs;
     uint64_t scan_due_ns;
     uint64_t trash_due_ns;
+    uint64_t thin_due_ns;
     uint64_t leading_since_ns; /* 0: another leads. */
     uint64_t term;
     uint64_t lost_count;  /* As of the last scan. */
@@ -115,8 +116,8 @@ struct writer_view {
 
 /* Seal the unsealed chunk @handle at the end of file @id, if it still is, and
  * with @close close the file. *@length is the chunk's, 0 when it had no bytes.
- * Parks. Errors: ERR_UNAVAILABLE: no server that has it can be reached, or the
- * leader is another. */
+ * Parks. Errors: ERR_BUSY: no server that has it can be reached now;
+ * ERR_UNAVAILABLE: another leads. */
 MUST_CHECK int namenode_recover(struct namenode *nn,
                                 uint64_t id,
                                 uint64_t handle,

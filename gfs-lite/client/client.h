@@ -1,0 +1,236 @@
+/* What the files of the client share. Private to gfs-lite/client. */
+#ifndef GFS_LITE_CLIENT_CLIENT_H
+#define GFS_LITE_CLIENT_CLIENT_H
+
+#include <stdatomic.h>
+
+#include "base/core/buf.h"
+#include "base/runtime/sync.h"
+#include "gfs-lite/fs_ops.h"
+#include "gfs-lite/gfs.h"
+#include "gfs-lite/id_map.h"
+#include "gfs-lite/leader.h"
+#include "gfs-lite/peers.h"
+
+struct fiber;
+struct loop;
+
+/* Commands of one session under way at once. */
+#define COMMANDS_MAX 64
+
+/* A chunk server as layouts have shown it. */
+struct known_server {
+    uint64_t number; /* First: see id_map.h. */
+    char *address;   /* Owned. */
+    char *machine;   /* Owned. */
+    char *rack;      /* Owned. */
+};
+
+/* A file whose closing did not reach the namenode. */
+struct unclosed {
+    struct unclosed *next;
+    uint64_t file;
+    uint64_t epoch;
+    uint64_t chunk;
+    uint64_t length;
+};
+
+struct gfs {
+    struct fs base;
+    struct loop *loop;
+    bool own_loop;
+    struct peers *peers;
+    struct leader *leader;
+    char *path; /* The root: "" or without a final '/'. Owned. */
+    char *machine;
+    char *rack;
+    char *name;
+    uint32_t replication;
+    uint64_t timeout_us;
+    uint64_t renew_us;
+    uint64_t hedge_us;
+    bool short_circuit;
+
+    struct mutex mutex; /* Of what follows. */
+    struct cond changed;
+    uint64_t session;                 /* 0: none. */
+    uint64_t renewed_ns;              /* When it was last known to live. */
+    uint64_t sequence;                /* Of the last command. */
+    uint64_t under_way[COMMANDS_MAX]; /* Sequences; 0: free. */
+    bool opening;                     /* Somebody opens the session. */
+    struct id_map servers;            /* struct known_server, owned. */
+    char **machines;                  /* Names that locality gave out; owned. */
+    size_t machine_count;
+    struct unclosed *unclosed;
+    bool stopping;
+
+    struct fiber *renewer;
+    atomic_uint_least64_t local_reads;
+    atomic_uint_least64_t remote_reads;
+    atomic_uint_least64_t hedged_reads;
+    atomic_uint_least64_t recoveries;
+};
+
+static inline struct gfs *gfs_of(struct fs *fs)
+{
+    return (struct gfs *)fs;
+}
+
+/* Run fn(arg) in a fiber of the client's loop and wait for it. Parks. */
+void gfs__on_loop(struct gfs *g,
+                  const char *name,
+                  void (*fn)(void *),
+                  void *arg);
+
+/* --- session.c --------------------------------------------------------- */
+
+/* Have @c executed, in the session unless it opens one. @reply holds the texts
+ * of *@r. Parks. Errors: those of the command; ERR_UNAVAILABLE. */
+MUST_CHECK int gfs__execute(struct gfs *g,
+                            struct gfs_command *c,
+                            struct gfs_result *r,
+                            struct buf *reply,
+                            struct err *err);
+/* The same without wish for the result. */
+MUST_CHECK int
+gfs__execute_plain(struct gfs *g, struct gfs_command *c, struct err *err);
+void gfs__run_renewer(void *arg);
+void gfs__end_session(struct gfs *g);
+/* Close the file later, when the namenode answers again. */
+void gfs__close_later(struct gfs *g,
+                      uint64_t file,
+                      uint64_t epoch,
+                      uint64_t chunk,
+                      uint64_t length);
+
+/* --- names.c ----------------------------------------------------------- */
+
+/* @path below the file system's root, in a buffer of the caller. ERR_INVALID.
+ */
+MUST_CHECK int gfs__path(const struct gfs *g,
+                         const char *path,
+                         struct buf *out,
+                         struct err *err);
+/* Ask the leader. @reply is appended to. */
+MUST_CHECK int gfs__query(struct gfs *g,
+                          uint32_t method,
+                          const struct gfs_query *q,
+                          struct buf *reply,
+                          struct err *err);
+int gfs__rename(struct fs *fs,
+                const char *from,
+                const char *to,
+                struct err *err);
+int gfs__remove(struct fs *fs, const char *path, struct err *err);
+int gfs__remove_tree(struct fs *fs, const char *path, struct err *err);
+int gfs__mkdirs(struct fs *fs, const char *path, struct err *err);
+int gfs__stat(struct fs *fs,
+              const char *path,
+              struct fs_info *info,
+              struct err *err);
+int gfs__sync_dir(struct fs *fs, const char *path, struct err *err);
+int gfs__list(struct fs *fs,
+              const char *path,
+              char ***names,
+              size_t *count,
+              struct err *err);
+int gfs__lock(struct fs *fs,
+              const char *path,
+              struct fs_lock **out,
+              struct err *err);
+void gfs__unlock(struct fs_lock *l);
+
+/* --- servers.c --------------------------------------------------------- */
+
+/* Remember what @l says of servers. */
+void gfs__learn_servers(struct gfs *g, const struct gfs_layout *l);
+/* The address of server @number, or NULL. Owned. */
+char *gfs__server_address(struct gfs *g, uint16_t number);
+/* The number of the server at @address, or -1. */
+int gfs__server_number(struct gfs *g, struct slice address);
+/* Its address may have changed: forget it. */
+void gfs__forget_server(struct gfs *g, uint16_t number);
+/* 0: this machine, 1: this rack, 2: elsewhere. */
+int gfs__distance(struct gfs *g, uint16_t number);
+/* The layout of a file from @offset on, whose servers are learnt. Either @path
+ * (below the root of all) or @file. */
+MUST_CHECK int gfs__layout(struct gfs *g,
+                           struct slice path,
+                           uint64_t file,
+                           uint64_t offset,
+                           struct arena *a,
+                           struct buf *reply,
+                           struct gfs_layout *out,
+                           struct err *err);
+/* The length of the open chunk @c, as its servers know it: bytes that all that
+ * answer have. 0 if it was not made yet. */
+MUST_CHECK int gfs__open_length(struct gfs *g,
+                                const struct gfs_chunk *c,
+                                uint64_t *length,
+                                struct err *err);
+
+/* --- write.c, read.c --------------------------------------------------- */
+
+int gfs__create(struct fs *fs,
+                const char *path,
+                const struct fs_write_options *opts,
+                struct fs_writer **out,
+                struct err *err);
+int gfs__append(struct fs_writer *w,
+                const void *data,
+                size_t len,
+                struct err *err);
+int gfs__flush(struct fs_writer *w, struct err *err);
+int gfs__sync(struct fs_writer *w, struct err *err);
+void gfs__writer_close(struct fs_writer *w);
+
+int gfs__open(struct fs *fs,
+              const char *path,
+              struct fs_reader **out,
+              struct err *err);
+int gfs__read_at(struct fs_reader *r,
+                 uint64_t offset,
+                 void *dst,
+                 size_t len,
+                 size_t *got,
+                 struct err *err);
+void gfs__prefetch(struct fs_reader *r, uint64_t offset, uint64_t len);
+void gfs__reader_close(struct fs_reader *r);
+size_t gfs__locality(struct fs_reader *r,
+                     uint64_t offset,
+                     uint64_t len,
+                     const char **machines,
+                     size_t machines_max);
+
+/* --- remote.c: reading over the network -------------------------------- */
+
+/* Read [@offset, @offset+@len) of chunk @c into @dst from the servers, near
+ * ones first, a second one when the first is slow. Parks. */
+MUST_CHECK int gfs__read_remote(struct gfs *g,
+                                const struct gfs_chunk *c,
+                                uint32_t offset,
+                                uint32_t len,
+                                char *dst,
+                                struct err *err);
+
+/* --- short_circuit.c: reading the files of this machine's server ------- */
+
+struct local_chunk;
+struct file;
+
+/* The sealed chunk @c from the server @number of this machine. *@out is owned.
+ * Parks. */
+MUST_CHECK int gfs__open_local(struct gfs *g,
+                               const struct gfs_chunk *c,
+                               uint16_t number,
+                               struct local_chunk **out,
+                               struct err *err);
+void gfs__close_local(struct local_chunk *l); /* NULL is allowed. */
+/* Errors: ERR_CORRUPT: a checksum is wrong. */
+MUST_CHECK int gfs__read_local(struct local_chunk *l,
+                               uint32_t offset,
+                               uint32_t len,
+                               char *dst,
+                               struct err *err);
+
+#endif /* GFS_LITE_CLIENT_CLIENT_H */

@@ -1,0 +1,180 @@
+/* Reading a chunk over the network: the nearest server first, and when it is
+ * slow or fails the next one, beside it.
+ */
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/world.h"
+#include "gfs-lite/client/client.h"
+
+#define ATTEMPT_US UINT64_C(6000000)
+
+struct remote_read;
+
+struct attempt {
+    struct remote_read *read;
+    char *address; /* Owned. */
+    struct fiber *fiber;
+    struct buf data;
+    struct err err;
+    int rc;
+    bool done;
+};
+
+struct remote_read {
+    struct gfs *gfs;
+    const struct gfs_chunk *chunk;
+    uint32_t offset;
+    uint32_t len;
+    char *dst;
+    struct fiber *waiter;
+    uint16_t order[GFS_REPLICAS_MAX]; /* Servers, the nearest first. */
+    unsigned count;
+    struct attempt attempts[GFS_REPLICAS_MAX];
+    unsigned started;
+    struct err *err;
+    int rc;
+};
+
+static void run_attempt(void *arg)
+{
+    struct attempt *a = arg;
+    struct remote_read *r = a->read;
+    struct chunk_call call = {.handle = r->chunk->handle,
+                              .version = r->chunk->version,
+                              .offset = r->offset,
+                              .length = r->len};
+    struct buf body = BUF_INIT;
+    chunk_call_put(&call, &body);
+    a->rc =
+        peers_call(r->gfs->peers, slice_str(a->address), CHUNK_READ, ATTEMPT_US,
+                   buf_slice(&body), SLICE_EMPTY, NULL, &a->data, &a->err);
+    if (a->rc == 0 && a->data.len != r->len)
+        a->rc = err_set(&a->err, ERR_ABORTED, "%s has fewer bytes", a->address);
+    buf_close(&body);
+    a->done = true;
+    fiber_wake(r->waiter);
+}
+
+/* Nearest first; equals in an order that differs from reader to reader. */
+static void order_servers(struct remote_read *r)
+{
+    const struct gfs_server_set *s = &r->chunk->servers;
+    unsigned turn =
+        s->count ? (unsigned)(world_random(r->gfs->base.world) % s->count) : 0;
+    for (int distance = 0; distance <= 2; distance++)
+        for (unsigned i = 0; i < s->count; i++) {
+            uint16_t n = s->numbers[(i + turn) % s->count];
+            if (gfs__distance(r->gfs, n) == distance)
+                r->order[r->count++] = n;
+        }
+}
+
+static void start_next(struct remote_read *r)
+{
+    struct attempt *a = &r->attempts[r->started];
+    char *address = NULL;
+    while (r->count > r->started && !address) {
+        address = gfs__server_address(r->gfs, r->order[r->started]);
+        if (!address) { /* Nobody knows where it is. */
+            r->count--;
+            memmove(r->order + r->started, r->order + r->started + 1,
+                    (r->count - r->started) * sizeof(r->order[0]));
+        }
+    }
+    if (!address)
+        return;
+    r->started++;
+    *a = (struct attempt){.read = r, .address = address};
+    a->fiber = fiber_start(r->gfs->loop, "gfs read", run_attempt, a);
+    if (r->started > 1)
+        atomic_fetch_add(&r->gfs->hedged_reads, 1);
+}
+
+static struct attempt *find_good(struct remote_read *r, unsigned *failed)
+{
+    *failed = 0;
+    for (unsigned i = 0; i < r->started; i++) {
+        if (r->attempts[i].done && r->attempts[i].rc == 0)
+            return &r->attempts[i];
+        *failed += r->attempts[i].done;
+    }
+    return NULL;
+}
+
+/* Wait for a good answer, with one server more each time that one fails or the
+ * time for a hedge is over. */
+static struct attempt *race(struct remote_read *r)
+{
+    struct world *w = r->gfs->base.world;
+    struct attempt *good = NULL;
+    unsigned failed = 0;
+    start_next(r);
+    while (r->started > 0 && fiber_check(r->err) == 0) {
+        uint64_t hedge = world_mono_ns(w) + r->gfs->hedge_us * 1000;
+        bool more = r->started < r->count;
+        good = find_good(r, &failed);
+        if (good || (failed == r->started && !more))
+            break;
+        if (failed == r->started || (more && !fiber_park_until(hedge)))
+            start_next(r);
+        else if (!more)
+            fiber_park();
+    }
+    return good;
+}
+
+static void end_attempts(struct remote_read *r)
+{
+    for (unsigned i = 0; i < r->started; i++) {
+        struct attempt *a = &r->attempts[i];
+        if (!a->done)
+            fiber_cancel(a->fiber);
+        fiber_join(a->fiber);
+        buf_close(&a->data);
+        mem_free(a->address);
+    }
+}
+
+static void run_read(void *arg)
+{
+    struct remote_read *r = arg;
+    struct attempt *good;
+    r->waiter = fiber_self();
+    order_servers(r);
+    good = race(r);
+    if (good) {
+        memcpy(r->dst, good->data.data, r->len);
+        r->rc = 0;
+    } else {
+        r->rc = err_set(
+            r->err, ERR_UNAVAILABLE, "chunk %llu: no server gave it%s%.300s",
+            (unsigned long long)r->chunk->handle, r->started ? ": " : "",
+            r->started ? r->attempts[0].err.text : "");
+    }
+    end_attempts(r);
+}
+
+int gfs__read_remote(struct gfs *g,
+                     const struct gfs_chunk *c,
+                     uint32_t offset,
+                     uint32_t len,
+                     char *dst,
+                     struct err *err)
+{
+    struct remote_read *r = mem_zalloc(1, sizeof(*r));
+    int rc;
+    r->gfs = g;
+    r->chunk = c;
+    r->offset = offset;
+    r->len = len;
+    r->dst = dst;
+    r->err = err;
+    gfs__on_loop(g, "gfs read", run_read, r);
+    atomic_fetch_add(&g->remote_reads, 1);
+    rc = r->rc;
+    mem_free(r);
+    return rc;
+}

@@ -1,0 +1,218 @@
+/* Reading the files of a chunk server of this machine: it passes the descriptor
+ * over a Unix socket, and the reader does the rest, checksums too.
+ */
+#include <string.h>
+
+#include "base/core/coding.h"
+#include "base/core/crc32c.h"
+#include "base/core/panic.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/stream.h"
+#include "base/runtime/world.h"
+#include "gfs-lite/chunk_format.h"
+#include "gfs-lite/client/client.h"
+#include "gfs-lite/socket_protocol.h"
+
+struct local_chunk {
+    struct file *file;
+    uint64_t handle;
+    uint32_t length;
+    uint32_t table[CHUNK_BLOCKS_MAX];
+};
+
+/* --- getting it -------------------------------------------------------- */
+
+struct fetching {
+    struct gfs *gfs;
+    const struct gfs_chunk *chunk;
+    const char *address;
+    struct file *file;
+    struct err *err;
+    int rc;
+};
+
+static int ask_socket(struct fetching *f,
+                      const struct chunk_answer *answer,
+                      struct stream *s)
+{
+    char request[SOCKET_REQUEST_BYTES] = {0};
+    struct slice part = slice_make(request, sizeof(request));
+    int rc;
+    put_le64(request + SOCKET_HANDLE, f->chunk->handle);
+    put_le32(request + SOCKET_VERSION, f->chunk->version);
+    put_le64(request + SOCKET_TOKEN, answer->token);
+    rc = stream_write(s, &part, 1, f->err);
+    return rc ? rc : stream_receive_file(s, &f->file, f->err);
+}
+
+static void run_fetching(void *arg)
+{
+    struct fetching *f = arg;
+    struct chunk_call call = {.handle = f->chunk->handle,
+                              .version = f->chunk->version};
+    struct chunk_answer answer;
+    struct buf body = BUF_INIT;
+    struct buf reply = BUF_INIT;
+    struct buf address = BUF_INIT;
+    struct stream *s;
+    chunk_call_put(&call, &body);
+    f->rc =
+        peers_call(f->gfs->peers, slice_str(f->address), CHUNK_OPEN, 2000000,
+                   buf_slice(&body), SLICE_EMPTY, &reply, NULL, f->err);
+    if (f->rc == 0)
+        f->rc = chunk_answer_get(buf_slice(&reply), &answer, f->err);
+    if (f->rc == 0 && (answer.socket.len == 0 || !answer.sealed))
+        f->rc = err_set(f->err, ERR_UNSUPPORTED, "no descriptor of it");
+    if (f->rc == 0) {
+        buf_printf(&address, "unix:%.*s", SLICE_ARG(answer.socket));
+        f->rc = stream_connect(buf_cstr(&address), &s, f->err);
+    }
+    if (f->rc == 0) {
+        f->rc = ask_socket(f, &answer, s);
+        stream_close(s);
+    }
+    buf_close(&body);
+    buf_close(&reply);
+    buf_close(&address);
+}
+
+static int read_exactly(struct file *f,
+                        uint64_t at,
+                        void *dst,
+                        size_t len,
+                        struct err *err)
+{
+    size_t got = 0;
+    int rc = file_read_at(f, at, dst, len, &got, err);
+    if (rc == 0 && got < len)
+        rc = err_set(err, ERR_CORRUPT, "the chunk's file is too short");
+    return rc;
+}
+
+/* Believe the file no more than any other. */
+static int
+check_file(struct local_chunk *l, const struct gfs_chunk *c, struct err *err)
+{
+    struct chunk_identity id;
+    char sector[CHUNK_SECTOR_BYTES];
+    int rc = read_exactly(l->file, 0, sector, sizeof(sector), err);
+    if (rc == 0)
+        rc = chunk_identity_get(sector, &id, err);
+    if (rc == 0 && (id.handle != c->handle || id.version < c->version ||
+                    !id.sealed || id.length != c->length))
+        rc = err_set(err, ERR_ABORTED, "the file is not that of the chunk");
+    if (rc == 0)
+        rc = read_exactly(l->file, CHUNK_TABLE_AT, l->table, sizeof(l->table),
+                          err);
+    return rc;
+}
+
+int gfs__open_local(struct gfs *g,
+                    const struct gfs_chunk *c,
+                    uint16_t number,
+                    struct local_chunk **out,
+                    struct err *err)
+{
+    char *address = gfs__server_address(g, number);
+    struct fetching f = {.gfs = g, .chunk = c, .address = address, .err = err};
+    struct local_chunk *l;
+    *out = NULL;
+    if (!address)
+        return err_set(err, ERR_UNAVAILABLE, "no address");
+    gfs__on_loop(g, "gfs descriptor", run_fetching, &f);
+    mem_free(address);
+    if (f.rc)
+        return f.rc;
+    l = mem_zalloc(1, sizeof(*l));
+    l->file = f.file;
+    l->handle = c->handle;
+    l->length = c->length;
+    f.rc = check_file(l, c, err);
+    if (f.rc) {
+        gfs__close_local(l);
+        return f.rc;
+    }
+    *out = l;
+    return 0;
+}
+
+void gfs__close_local(struct local_chunk *l)
+{
+    if (!l)
+        return;
+    file_close(l->file);
+    mem_free(l);
+}
+
+/* --- reading ----------------------------------------------------------- */
+
+static int check_block(const struct local_chunk *l,
+                       uint32_t block,
+                       const char *bytes,
+                       struct err *err)
+{
+    if (crc32c(bytes, chunk_block_bytes(l->length, block)) == l->table[block])
+        return 0;
+    return err_set(err, ERR_CORRUPT, "chunk %llu, block %u: checksum",
+                   (unsigned long long)l->handle, block);
+}
+
+/* Whole blocks, straight to where they are wanted. */
+static int read_blocks(const struct local_chunk *l,
+                       uint32_t block,
+                       uint32_t count,
+                       char *dst,
+                       struct err *err)
+{
+    int rc = read_exactly(l->file,
+                          CHUNK_DATA_AT + (uint64_t)block * CHUNK_BLOCK_BYTES,
+                          dst, (size_t)count * CHUNK_BLOCK_BYTES, err);
+    for (uint32_t i = 0; i < count && rc == 0; i++)
+        rc =
+            check_block(l, block + i, dst + (size_t)i * CHUNK_BLOCK_BYTES, err);
+    return rc;
+}
+
+/* A part of a block: all of it is read and checked. */
+static int read_part(const struct local_chunk *l,
+                     uint32_t offset,
+                     uint32_t len,
+                     char *dst,
+                     struct err *err)
+{
+    uint32_t block = offset / CHUNK_BLOCK_BYTES;
+    char *bytes = mem_alloc(CHUNK_BLOCK_BYTES);
+    int rc = read_exactly(l->file,
+                          CHUNK_DATA_AT + (uint64_t)block * CHUNK_BLOCK_BYTES,
+                          bytes, chunk_block_bytes(l->length, block), err);
+    if (rc == 0)
+        rc = check_block(l, block, bytes, err);
+    if (rc == 0)
+        memcpy(dst, bytes + offset % CHUNK_BLOCK_BYTES, len);
+    mem_free(bytes);
+    return rc;
+}
+
+int gfs__read_local(struct local_chunk *l,
+                    uint32_t offset,
+                    uint32_t len,
+                    char *dst,
+                    struct err *err)
+{
+    int rc = 0;
+    while (rc == 0 && len > 0) {
+        uint32_t in_block = offset % CHUNK_BLOCK_BYTES;
+        uint32_t step = MIN_OF(len, CHUNK_BLOCK_BYTES - in_block);
+        if (in_block == 0 && len >= CHUNK_BLOCK_BYTES) {
+            step = len - len % CHUNK_BLOCK_BYTES;
+            rc = read_blocks(l, offset / CHUNK_BLOCK_BYTES,
+                             len / CHUNK_BLOCK_BYTES, dst, err);
+        } else {
+            rc = read_part(l, offset, step, dst, err);
+        }
+        offset += step;
+        dst += step;
+        len -= step;
+    }
+    return rc;
+}

@@ -1,0 +1,592 @@
+/* Writing a file: pieces go down the chain of the open chunk, several at once,
+ * and are kept until all servers of the chain have them.
+ *
+ * When a piece fails, the chunk is over: the namenode has it sealed at a length
+ * that covers all that was acknowledged, and what is beyond that length is sent
+ * again, into a new chunk on other servers. So a file whose servers failed has
+ * shorter chunks; no byte that was acknowledged is ever moved or sent twice.
+ */
+#include "base/core/arena.h"
+#include "base/core/panic.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/log.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/world.h"
+#include "gfs-lite/client/client.h"
+
+/* A stream's bytes are gathered up to here. */
+#define PIECE_BYTES ((size_t)512 << 10)
+/* Pieces under way at once. */
+#define PIECES_MAX 8
+/* A server that failed is avoided for so long. */
+#define FORGIVE_US UINT64_C(10000000)
+/* Between tries to recover. */
+#define RETRY_US UINT64_C(100000)
+
+/* Part of the open chunk on its way. */
+struct piece {
+    struct piece *next;
+    struct gfs_writer *writer;
+    struct buf data;
+    uint32_t offset; /* In the chunk. */
+    bool sync;
+    bool done;
+    int rc;
+    int failed; /* Number of the server that failed; -1: not known. */
+    struct err err;
+};
+
+struct gfs_writer {
+    struct fs_writer base;
+    struct gfs *gfs;
+    char *path; /* For messages; owned. */
+    enum fs_write_mode mode;
+    uint64_t file;
+    uint64_t epoch;
+    struct buf buffer; /* Appended, in no piece yet. */
+    /* The open chunk; handle 0: none. */
+    uint64_t chunk;
+    uint32_t version;
+    uint32_t offset;       /* Bytes in pieces. */
+    uint32_t acknowledged; /* All of its servers have them. */
+    struct gfs_server_set servers;
+    char *addresses[GFS_REPLICAS_MAX]; /* Owned. */
+    /* The chunk before it, which the next command seals; 0: it is sealed. */
+    uint64_t unsealed;
+    uint32_t unsealed_length;
+    struct gfs_server_set excluded; /* Servers that failed it, */
+    uint64_t excluded_ns;           /* the last of them then. */
+    bool unsynced;                  /* Bytes since the last sync. */
+    int failed;                     /* Sticky. */
+    struct mutex mutex;             /* Of the pieces' outcomes. */
+    struct cond changed;
+    struct piece *pieces; /* Oldest first. */
+    struct piece **last;
+    size_t piece_count;
+};
+
+static struct gfs_writer *writer_of(struct fs_writer *base)
+{
+    return (struct gfs_writer *)base;
+}
+
+/* --- sending ----------------------------------------------------------- */
+
+static int
+call_chain(struct piece *p, struct chunk_answer *answer, struct buf *reply)
+{
+    struct gfs_writer *w = p->writer;
+    struct chunk_call call = {.handle = w->chunk,
+                              .version = w->version,
+                              .offset = p->offset,
+                              .length = p->data.len,
+                              /* Any piece may be the first to arrive. */
+                              .flags = CHUNK_MAKE | (p->sync ? CHUNK_SYNC : 0)};
+    struct buf body = BUF_INIT;
+    int rc;
+    for (unsigned i = 1; i < w->servers.count; i++)
+        call.chain[call.chain_count++] = slice_str(w->addresses[i]);
+    chunk_call_put(&call, &body);
+    rc = peers_call(w->gfs->peers, slice_str(w->addresses[0]), CHUNK_WRITE,
+                    w->servers.count * CHUNK_CHAIN_UNIT_US, buf_slice(&body),
+                    buf_slice(&p->data), reply, NULL, &p->err);
+    buf_close(&body);
+    if (rc == 0)
+        rc = chunk_answer_get(buf_slice(reply), answer, &p->err);
+    return rc;
+}
+
+static void run_piece(void *arg)
+{
+    struct piece *p = arg;
+    struct gfs_writer *w = p->writer;
+    struct chunk_answer answer = {.code = 0};
+    struct buf reply = BUF_INIT;
+    int failed = w->servers.numbers[0];
+    int rc = call_chain(p, &answer, &reply);
+    if (rc == 0 && answer.code) {
+        rc = err_set(&p->err, answer.code, "%.*s", SLICE_ARG(answer.text));
+        failed = gfs__server_number(w->gfs, answer.failed);
+    }
+    buf_close(&reply);
+    mutex_lock(&w->mutex);
+    p->rc = rc;
+    p->failed = rc ? failed : -1;
+    p->done = true;
+    cond_broadcast(&w->changed);
+    mutex_unlock(&w->mutex);
+}
+
+static void start_piece(void *arg)
+{
+    struct piece *p = arg;
+    fiber_detach(fiber_start(p->writer->gfs->loop, "gfs write", run_piece, p));
+}
+
+static void send_piece(struct piece *p)
+{
+    struct loop *loop = p->writer->gfs->loop;
+    p->done = false;
+    p->err = ERR_INIT;
+    if (fiber_self() && loop_self() == loop)
+        start_piece(p);
+    else
+        loop_post(loop, start_piece, p);
+}
+
+static void await_piece(struct gfs_writer *w, const struct piece *p)
+{
+    mutex_lock(&w->mutex);
+    while (!p->done)
+        cond_wait(&w->changed, &w->mutex);
+    mutex_unlock(&w->mutex);
+}
+
+static void drop_oldest(struct gfs_writer *w)
+{
+    struct piece *p = w->pieces;
+    w->pieces = p->next;
+    if (!w->pieces)
+        w->last = &w->pieces;
+    w->piece_count--;
+    buf_close(&p->data);
+    mem_free(p);
+}
+
+/* --- chunks ------------------------------------------------------------ */
+
+static void forget_addresses(struct gfs_writer *w)
+{
+    for (unsigned i = 0; i < GFS_REPLICAS_MAX; i++) {
+        mem_free(w->addresses[i]);
+        w->addresses[i] = NULL;
+    }
+}
+
+/* The addresses of w->servers, from a layout if one is not known. */
+static int find_addresses(struct gfs_writer *w, struct err *err)
+{
+    bool asked = false;
+    forget_addresses(w);
+    for (unsigned i = 0; i < w->servers.count; i++) {
+        w->addresses[i] = gfs__server_address(w->gfs, w->servers.numbers[i]);
+        if (!w->addresses[i] && !asked) {
+            struct gfs_layout l;
+            struct buf reply = BUF_INIT;
+            struct arena a;
+            int rc;
+            arena_init(&a);
+            rc = gfs__layout(w->gfs, SLICE_EMPTY, w->file, 0, &a, &reply, &l,
+                             err);
+            arena_close(&a);
+            buf_close(&reply);
+            if (rc)
+                return rc;
+            asked = true;
+            w->addresses[i] =
+                gfs__server_address(w->gfs, w->servers.numbers[i]);
+        }
+        if (!w->addresses[i])
+            return err_set(err, ERR_UNAVAILABLE,
+                           "a chunk server's address is "
+                           "not known");
+    }
+    return 0;
+}
+
+static int try_allocate(struct gfs_writer *w, struct err *err)
+{
+    struct gfs_command c = {.op = GFS_OP_ALLOCATE,
+                            .file = w->file,
+                            .epoch = w->epoch,
+                            .chunk = w->unsealed,
+                            .length = w->unsealed_length,
+                            .servers = w->excluded,
+                            .text = slice_str(w->gfs->machine)};
+    struct buf reply = BUF_INIT;
+    struct gfs_result r;
+    int rc = gfs__execute(w->gfs, &c, &r, &reply, err);
+    if (rc == 0) {
+        w->chunk = r.chunk;
+        w->version = (uint32_t)r.version;
+        w->servers = r.servers;
+        w->offset = 0;
+        w->acknowledged = 0;
+        w->unsealed = 0;
+    }
+    buf_close(&reply);
+    return rc;
+}
+
+/* What failed a while ago may work again; if not, the namenode knows. */
+static void forgive(struct gfs_writer *w)
+{
+    if (world_mono_ns(w->gfs->base.world) - w->excluded_ns > FORGIVE_US * 1000)
+        w->excluded.count = 0;
+}
+
+/* Begin a chunk. A moment without servers to write to passes. */
+static int allocate(struct gfs_writer *w, struct err *err)
+{
+    struct world *world = w->gfs->base.world;
+    uint64_t until = world_mono_ns(world) + w->gfs->timeout_us * 1000;
+    forgive(w);
+    for (;;) {
+        int rc = try_allocate(w, err);
+        if (rc == 0)
+            rc = find_addresses(w, err);
+        else if (rc != ERR_BUSY || world_mono_ns(world) >= until)
+            return rc == ERR_BUSY ? ERR_UNAVAILABLE : rc;
+        if (rc == 0)
+            return 0;
+        /* The ones that failed before may be the only ones that live. */
+        w->excluded.count = 0;
+        if (w->chunk) {
+            w->unsealed = w->chunk;
+            w->unsealed_length = 0;
+            w->chunk = 0;
+        }
+        if (fiber_check(err))
+            return ERR_CANCELLED;
+        world_sleep_us(world, RETRY_US);
+    }
+}
+
+/* --- recovery ---------------------------------------------------------- */
+
+static int try_recover(struct gfs_writer *w, uint64_t *length, struct err *err)
+{
+    struct gfs_recovery q = {.file = w->file,
+                             .epoch = w->epoch,
+                             .chunk = w->chunk,
+                             .acknowledged = w->acknowledged,
+                             .failed = w->excluded};
+    struct buf body = BUF_INIT;
+    struct buf reply = BUF_INIT;
+    struct gfs_result r = {.code = 0};
+    int rc;
+    gfs_recovery_put(&q, &body);
+    rc = leader_call(w->gfs->leader, GFS_RECOVER, w->gfs->timeout_us,
+                     buf_slice(&body), SLICE_EMPTY, &reply, NULL, err);
+    if (rc == 0)
+        rc = gfs_result_get(buf_slice(&reply), &r, err);
+    *length = r.length;
+    buf_close(&body);
+    buf_close(&reply);
+    return rc;
+}
+
+/* Wait for all pieces and note whose fault it was. */
+static void blame(struct gfs_writer *w)
+{
+    forgive(w);
+    for (struct piece *p = w->pieces; p; p = p->next) {
+        await_piece(w, p);
+        if (p->rc == 0)
+            continue;
+        log_info(w->gfs->base.world, "gfs", "%s: chunk %llu: %s", w->path,
+                 (unsigned long long)w->chunk, p->err.text);
+        if (p->failed < 0)
+            continue;
+        if (w->excluded.count == GFS_REPLICAS_MAX)
+            w->excluded.count = 0;
+        w->excluded_ns = world_mono_ns(w->gfs->base.world);
+        w->excluded.numbers[w->excluded.count++] = (uint16_t)p->failed;
+        gfs__forget_server(w->gfs, (uint16_t)p->failed);
+    }
+}
+
+/* The chunk was sealed at @length: forget the bytes up to there, and give the
+ * others their places in the next one. */
+static void drop_sealed(struct gfs_writer *w, uint32_t length)
+{
+    while (w->pieces &&
+           w->pieces->offset + (uint32_t)w->pieces->data.len <= length)
+        drop_oldest(w);
+    if (w->pieces && w->pieces->offset < length) {
+        buf_consume(&w->pieces->data, length - w->pieces->offset);
+        w->pieces->offset = length;
+    }
+    w->chunk = 0;
+    w->unsealed = 0;
+}
+
+static void send_again(struct gfs_writer *w)
+{
+    w->offset = 0;
+    for (struct piece *p = w->pieces; p; p = p->next) {
+        p->offset = w->offset;
+        w->offset += (uint32_t)p->data.len;
+        send_piece(p);
+    }
+}
+
+/* A piece failed: have the chunk sealed, go on in another. */
+static int recover(struct gfs_writer *w, struct err *err)
+{
+    struct world *world = w->gfs->base.world;
+    uint64_t until = world_mono_ns(world) + w->gfs->timeout_us * 1000;
+    uint64_t length = 0;
+    int rc;
+    atomic_fetch_add(&w->gfs->recoveries, 1);
+    blame(w);
+    while ((rc = try_recover(w, &length, err)) == ERR_BUSY &&
+           world_mono_ns(world) < until && fiber_check(NULL) == 0) {
+        w->excluded.count = 0; /* They may be the only ones. */
+        world_sleep_us(world, RETRY_US);
+    }
+    if (rc)
+        return rc == ERR_BUSY ? ERR_UNAVAILABLE : rc;
+    drop_sealed(w, (uint32_t)length);
+    if (!w->pieces)
+        return 0;
+    rc = allocate(w, err);
+    if (rc == 0)
+        send_again(w);
+    return rc;
+}
+
+/* --- pieces ------------------------------------------------------------ */
+
+static int fail(struct gfs_writer *w, int rc)
+{
+    w->failed = rc;
+    for (struct piece *p = w->pieces; p; p = p->next)
+        await_piece(w, p);
+    while (w->pieces)
+        drop_oldest(w);
+    return rc;
+}
+
+/* Wait until at most @max pieces are under way. */
+static int await_pieces(struct gfs_writer *w, size_t max, struct err *err)
+{
+    while (w->piece_count > max) {
+        struct piece *p = w->pieces;
+        await_piece(w, p);
+        if (p->rc) {
+            int rc = recover(w, err);
+            if (rc) {
+                err_wrap(err, "%s", w->path);
+                /* What was never sent again has no outcome to wait for. */
+                for (p = w->pieces; p; p = p->next)
+                    p->done = true;
+                return fail(w, rc);
+            }
+        } else {
+            w->acknowledged = p->offset + (uint32_t)p->data.len;
+            drop_oldest(w);
+        }
+    }
+    return 0;
+}
+
+/* The chunk is full, and synced: another begins with the next byte. */
+static int end_chunk(struct gfs_writer *w, struct err *err)
+{
+    int rc = await_pieces(w, 0, err);
+    /* A recovery may have begun another one, which is not full. */
+    if (rc || !w->chunk || w->acknowledged < GFS_CHUNK_BYTES)
+        return rc;
+    w->unsealed = w->chunk;
+    w->unsealed_length = w->acknowledged;
+    w->chunk = 0;
+    return 0;
+}
+
+/* Send @data (moved out) behind what was sent before. */
+static int
+push(struct gfs_writer *w, struct buf *data, bool sync, struct err *err)
+{
+    struct piece *p;
+    int rc = await_pieces(w, PIECES_MAX - 1, err);
+    if (rc == 0 && !w->chunk) {
+        rc = allocate(w, err);
+        if (rc)
+            return fail(w, rc);
+    }
+    if (rc)
+        return rc;
+    p = mem_zalloc(1, sizeof(*p));
+    p->writer = w;
+    p->data = *data;
+    *data = BUF_INIT;
+    p->offset = w->offset;
+    w->offset += (uint32_t)p->data.len;
+    p->sync = sync || w->offset == GFS_CHUNK_BYTES;
+    *w->last = p;
+    w->last = &p->next;
+    w->piece_count++;
+    send_piece(p);
+    return w->offset == GFS_CHUNK_BYTES ? end_chunk(w, err) : 0;
+}
+
+/* Bytes the next piece may have. */
+static size_t room(const struct gfs_writer *w)
+{
+    size_t in_chunk = GFS_CHUNK_BYTES - (w->chunk ? w->offset : 0);
+    return MIN_OF(PIECE_BYTES, in_chunk);
+}
+
+static int closed_by_error(struct gfs_writer *w, struct err *err)
+{
+    return err_set(err, w->failed, "%s: an earlier write failed", w->path);
+}
+
+int gfs__append(struct fs_writer *base,
+                const void *data,
+                size_t len,
+                struct err *err)
+{
+    struct gfs_writer *w = writer_of(base);
+    struct slice rest = slice_make(data, len);
+    int rc = 0;
+    if (w->failed)
+        return closed_by_error(w, err);
+    while (rc == 0 && rest.len) {
+        size_t step = MIN_OF(rest.len, room(w) - w->buffer.len);
+        buf_append(&w->buffer, rest.data, step);
+        base->offset += step;
+        rest = slice_sub(rest, step, rest.len);
+        w->unsynced = true;
+        if (w->buffer.len >= room(w))
+            rc = push(w, &w->buffer, false, err);
+    }
+    /* A log's bytes leave at once; a stream's when there are enough. */
+    if (rc == 0 && w->mode == FS_WRITE_LOG && w->buffer.len)
+        rc = push(w, &w->buffer, false, err);
+    return rc;
+}
+
+int gfs__flush(struct fs_writer *base, struct err *err)
+{
+    struct gfs_writer *w = writer_of(base);
+    int rc = 0;
+    if (w->failed)
+        return closed_by_error(w, err);
+    if (w->buffer.len)
+        rc = push(w, &w->buffer, false, err);
+    return rc ? rc : await_pieces(w, 0, err);
+}
+
+int gfs__sync(struct fs_writer *base, struct err *err)
+{
+    struct gfs_writer *w = writer_of(base);
+    int rc = 0;
+    if (w->failed)
+        return closed_by_error(w, err);
+    if (!w->unsynced)
+        return 0;
+    /* A chunk that ended, full or sealed, is synced. */
+    if (w->buffer.len || w->chunk)
+        rc = push(w, &w->buffer, true, err);
+    if (rc == 0)
+        rc = await_pieces(w, 0, err);
+    if (rc == 0)
+        w->unsynced = false;
+    return rc;
+}
+
+/* --- life -------------------------------------------------------------- */
+
+static void new_writer(struct gfs *g,
+                       const char *path,
+                       enum fs_write_mode mode,
+                       const struct gfs_result *r,
+                       struct fs_writer **out)
+{
+    struct gfs_writer *w = mem_zalloc(1, sizeof(*w));
+    w->base.fs = &g->base;
+    w->base.offset = r->length;
+    w->gfs = g;
+    w->path = mem_strdup(path);
+    w->mode = mode;
+    w->file = r->file;
+    w->epoch = r->epoch;
+    w->last = &w->pieces;
+    mutex_init(&w->mutex);
+    cond_init(&w->changed);
+    *out = &w->base;
+}
+
+static int open_writer(struct fs *fs,
+                       struct gfs_command c,
+                       const char *path,
+                       const struct fs_write_options *opts,
+                       struct fs_writer **out,
+                       struct err *err)
+{
+    struct gfs *g = gfs_of(fs);
+    struct buf full = BUF_INIT;
+    struct buf reply = BUF_INIT;
+    struct gfs_result r;
+    int rc = gfs__path(g, path, &full, err);
+    c.path = buf_slice(&full);
+    c.replication = g->replication;
+    if (opts->exclusive)
+        c.flags |= GFS_EXCLUSIVE;
+    if (rc == 0)
+        rc = gfs__execute(g, &c, &r, &reply, err);
+    if (rc == 0)
+        new_writer(g, path, opts->mode, &r, out);
+    buf_close(&full);
+    buf_close(&reply);
+    return rc;
+}
+
+int gfs__create(struct fs *fs,
+                const char *path,
+                const struct fs_write_options *opts,
+                struct fs_writer **out,
+                struct err *err)
+{
+    return open_writer(fs, (struct gfs_command){.op = GFS_OP_CREATE}, path,
+                       opts, out, err);
+}
+
+int gfs_append_open(struct fs *fs,
+                    const char *path,
+                    const struct fs_write_options *opts,
+                    struct fs_writer **out,
+                    struct err *err)
+{
+    PRE(fs_is_gfs(fs));
+    *out = NULL;
+    return open_writer(fs, (struct gfs_command){.op = GFS_OP_APPEND_OPEN}, path,
+                       opts, out, err);
+}
+
+/* Tell the namenode how long the file became. A writer that failed has its
+ * chunk sealed first, at whatever length that may be. */
+static void close_file(struct gfs_writer *w)
+{
+    struct gfs_command c = {.op = GFS_OP_CLOSE,
+                            .file = w->file,
+                            .epoch = w->epoch,
+                            .chunk = w->chunk ? w->chunk : w->unsealed,
+                            .length = w->chunk ? w->acknowledged
+                                               : w->unsealed_length};
+    uint64_t length;
+    int rc;
+    if (w->failed && w->chunk && try_recover(w, &length, NULL) == 0)
+        c.chunk = 0;
+    rc = gfs__execute_plain(w->gfs, &c, NULL);
+    if (rc == ERR_UNAVAILABLE)
+        gfs__close_later(w->gfs, c.file, c.epoch, c.chunk, c.length);
+}
+
+void gfs__writer_close(struct fs_writer *base)
+{
+    struct gfs_writer *w = writer_of(base);
+    if (!w->failed && gfs__flush(base, NULL))
+        w->failed = ERR_IO; /* Nothing was promised: see fs.h. */
+    close_file(w);
+    while (w->pieces)
+        drop_oldest(w);
+    forget_addresses(w);
+    buf_close(&w->buffer);
+    mutex_close(&w->mutex);
+    cond_close(&w->changed);
+    mem_free(w->path);
+    mem_free(w);
+}

@@ -1,0 +1,141 @@
+/* The cluster's file system, for those who know that it is one: how to open it,
+ * and what it can beyond fs.h.
+ *
+ *     fs_open_target(w, "gfs://host:port,host:port/path", security, &fs, &err)
+ *     fs_open_target(w, "/some/directory", NULL, &fs, &err)     the local one
+ *
+ * Threads: any. Everything parks.
+ */
+#ifndef GFS_LITE_GFS_H
+#define GFS_LITE_GFS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/slice.h"
+#include "gfs-lite/fs.h"
+#include "gfs-lite/wire.h"
+
+struct arena;
+struct rpc_security;
+
+#define GFS_SCHEME "gfs://"
+
+/* Open the file system @target: "gfs://…" of a cluster, "file:DIR" or DIR of
+ * this machine. @security (NULL: none) is borrowed. Owned: fs_close(). Errors:
+ * ERR_INVALID; those of fs_local_open(). A cluster that does not answer is
+ * noticed by the first call. */
+MUST_CHECK int fs_open_target(struct world *w,
+                              const char *target,
+                              const struct rpc_security *security,
+                              struct fs **out,
+                              struct err *err);
+
+/* Zeros give the defaults. Texts are copied, @security is borrowed. */
+struct gfs_options {
+    const char *namenodes; /* "host:port,…" */
+    const char *path;      /* The root, below the file system's; default "". */
+    const char *machine;   /* Of this process: copies there are near. */
+    const char *rack;
+    const char *name; /* Who this is, in messages to others. */
+    const struct rpc_security *security;
+    uint32_t replication;  /* Of new files; default 3. */
+    uint64_t timeout_us;   /* Of calls of the namenode, and of reads while
+                              servers come and go; default 60 s. */
+    uint64_t renew_us;     /* Between signs of life; default 10 s. */
+    uint64_t hedge_us;     /* A read that takes so long is asked of another
+                              server too; default 30 ms. */
+    bool no_short_circuit; /* Read over the network always. */
+};
+
+/* On a fiber, the file system runs on the fiber's loop and must be closed
+ * there; on a plain thread it runs a loop of its own. */
+MUST_CHECK int fs_gfs_open(struct world *w,
+                           const struct gfs_options *opts,
+                           struct fs **out,
+                           struct err *err);
+bool fs_is_gfs(const struct fs *fs);
+
+/* --- beyond fs.h; PRE: fs_is_gfs(fs) ----------------------------------- */
+
+/* Append to the file @path, which must be closed. */
+MUST_CHECK int gfs_append_open(struct fs *fs,
+                               const char *path,
+                               const struct fs_write_options *opts,
+                               struct fs_writer **out,
+                               struct err *err);
+/* Append @record whole, at a place that the file system chooses, *@offset;
+ * others may do so at the same time. The file is made if it is not there. The
+ * record is on all copies then, at least once: after a failure it may be there
+ * twice. Errors: ERR_TOOBIG beyond CHUNK_RECORD_BYTES_MAX. */
+MUST_CHECK int gfs_record_append(struct fs *fs,
+                                 const char *path,
+                                 struct slice record,
+                                 uint64_t *offset,
+                                 struct err *err);
+
+/* More than fs_stat() says. Sizes of open files are those of what is sealed. */
+MUST_CHECK int gfs_stat(struct fs *fs,
+                        const char *path,
+                        struct gfs_stat *out,
+                        struct err *err);
+/* The entries of @path behind the name @after. @a holds them. */
+MUST_CHECK int gfs_list(struct fs *fs,
+                        const char *path,
+                        const char *after,
+                        struct arena *a,
+                        struct gfs_listing *out,
+                        struct err *err);
+MUST_CHECK int gfs_set_replication(struct fs *fs,
+                                   const char *path,
+                                   uint32_t replication,
+                                   struct err *err);
+/* A copy of @from under the new name @to that shares its chunks. */
+MUST_CHECK int
+gfs_snapshot(struct fs *fs, const char *from, const char *to, struct err *err);
+/* Remove @path, and all below it, into the trash. */
+MUST_CHECK int gfs_discard(struct fs *fs, const char *path, struct err *err);
+/* Most files and directories, and bytes, below @path; 0: no bound. */
+MUST_CHECK int gfs_set_quota(struct fs *fs,
+                             const char *path,
+                             uint64_t entries,
+                             uint64_t bytes,
+                             struct err *err);
+/* Where the chunks of a file are. */
+MUST_CHECK int gfs_get_layout(struct fs *fs,
+                              const char *path,
+                              uint64_t offset,
+                              struct arena *a,
+                              struct gfs_layout *out,
+                              struct err *err);
+/* Files below @path with fewer copies than they should have, behind @after. */
+MUST_CHECK int gfs_check(struct fs *fs,
+                         const char *path,
+                         struct slice after,
+                         struct arena *a,
+                         struct gfs_findings *out,
+                         struct err *err);
+MUST_CHECK int gfs_get_status(struct fs *fs,
+                              struct arena *a,
+                              struct gfs_status *out,
+                              struct err *err);
+/* Say what the operator wants of the chunk server at @address. */
+MUST_CHECK int gfs_set_server_state(struct fs *fs,
+                                    const char *address,
+                                    enum gfs_server_state state,
+                                    struct err *err);
+
+/* --- figures ----------------------------------------------------------- */
+
+struct gfs_client_stats {
+    uint64_t local_reads;  /* From descriptors of this machine, */
+    uint64_t remote_reads; /* over the network, */
+    uint64_t hedged_reads; /* of these asked of a second server. */
+    uint64_t recoveries;   /* Broken chains. */
+};
+
+void gfs_get_client_stats(const struct fs *fs, struct gfs_client_stats *out);
+
+#endif /* GFS_LITE_GFS_H */
