@@ -1,5 +1,6 @@
 /* Quarry under measurement, through its C library: one family in one group, the
- * newest cell of one column a row.
+ * newest cell of one column a row. BENCH_SCAN_OFF in the environment switches
+ * the scan cache off.
  */
 #include <stdio.h>
 #include <stdlib.h>
