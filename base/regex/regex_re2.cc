@@ -6,9 +6,11 @@ extern "C" {
 #pragma GCC diagnostic pop
 }
 
+#include <cstring>
 #include <mutex>
 #include <new>
 #include <re2/re2.h>
+#include <string>
 
 // Debian's shared RE2 hides its hooks, the static one has them: null where this
 // is linked with the former.
@@ -21,8 +23,17 @@ void SetDFASearchFailureHook(DFASearchFailureCallback *cb)
 } // namespace hooks
 } // namespace re2
 
+// A pattern that is only text, perhaps bound to an end: no automaton needed.
+struct literal {
+    bool is = false;
+    bool at_begin = false;
+    bool at_end = false;
+    std::string text;
+};
+
 struct regex {
     re2::RE2 re;
+    struct literal literal;
 
     regex(re2::StringPiece pattern, const re2::RE2::Options &options)
         : re(pattern, options)
@@ -72,6 +83,64 @@ re2::StringPiece piece(struct slice s)
     return re2::StringPiece(s.data ? s.data : "", s.len);
 }
 
+// "^text$" with either end open. Only ASCII, so that encodings do not matter.
+struct literal literal_of(struct slice pattern)
+{
+    struct literal l;
+    size_t i = 0;
+    size_t end = pattern.len;
+
+    l.at_begin = end > 0 && pattern.data[0] == '^';
+    i = l.at_begin ? 1 : 0;
+    l.at_end = end > i && pattern.data[end - 1] == '$';
+    end -= l.at_end ? 1 : 0;
+    l.is = end > i;
+    for (; i < end && l.is; i++) {
+        char c = pattern.data[i];
+        if (c < ' ' || c > '~' || memchr("\\.+*?()|[]{}^$", c, 15))
+            l.is = false;
+        else
+            l.text.push_back(c);
+    }
+    return l;
+}
+
+bool literal_at(const struct literal &l, struct slice text, size_t at)
+{
+    size_t n = l.text.size();
+    return text.len >= n && at <= text.len - n &&
+           memcmp(text.data + at, l.text.data(), n) == 0;
+}
+
+// Where the literal is found at or after @start; false: nowhere.
+bool literal_search(const struct literal &l,
+                    struct slice text,
+                    size_t start,
+                    struct slice *found)
+{
+    size_t n = l.text.size();
+    size_t at = start;
+
+    if (text.len < n || start > text.len - n)
+        return false;
+    if (l.at_end) {
+        at = text.len - n;
+        if ((l.at_begin && at != 0) || !literal_at(l, text, at))
+            return false;
+    } else if (l.at_begin) {
+        if (start != 0 || !literal_at(l, text, 0))
+            return false;
+    } else {
+        const void *p =
+            memmem(text.data + start, text.len - start, l.text.data(), n);
+        if (!p)
+            return false;
+        at = static_cast<size_t>(static_cast<const char *>(p) - text.data);
+    }
+    *found = slice{text.data + at, n};
+    return true;
+}
+
 } // namespace
 
 extern "C" int regex_new(struct slice pattern,
@@ -97,6 +166,7 @@ extern "C" int regex_new(struct slice pattern,
         *out = nullptr;
         return code;
     }
+    (*out)->literal = literal_of(pattern);
     return 0;
 }
 
@@ -113,6 +183,9 @@ extern "C" int regex_group_count(const struct regex *r)
 extern "C" bool regex_full_match(const struct regex *r, struct slice text)
 {
     re2::StringPiece t = piece(text);
+    if (r->literal.is)
+        return text.len == r->literal.text.size() &&
+               literal_at(r->literal, text, 0);
     return r->re.Match(t, 0, t.size(), re2::RE2::ANCHOR_BOTH, nullptr, 0);
 }
 
@@ -126,6 +199,14 @@ extern "C" bool regex_search(const struct regex *r,
     re2::StringPiece found[groups_max];
     int want =
         group_count < groups_max ? static_cast<int>(group_count) : groups_max;
+    if (r->literal.is) {
+        struct slice whole;
+        if (!literal_search(r->literal, text, start, &whole))
+            return false;
+        for (size_t i = 0; i < group_count; i++)
+            groups[i] = i == 0 ? whole : slice{nullptr, 0};
+        return true;
+    }
     if (start > t.size())
         return false;
     if (!r->re.Match(t, start, t.size(), re2::RE2::UNANCHORED, found, want))
@@ -199,6 +280,12 @@ extern "C" enum regex_outcome regex_search_within(const struct regex *r,
 
     if (start > text.len)
         return REGEX_ABSENT;
+    if (r->literal.is) {
+        if (!pay(steps, len / 16 + 8))
+            return REGEX_TOO_DEAR;
+        return regex_search(r, text, start, groups, group_count) ? REGEX_FOUND
+                                                                 : REGEX_ABSENT;
+    }
     if (group_count > 1 && len * size > bit_state_max) {
         // The groups of a long match are found by the NFA.
         outcome = search_paid(r, text, start, whole, 1, steps);

@@ -1,5 +1,6 @@
 /* Patterns match what RE2 says they match, hostile ones cost little, and broken
  * ones are explained. */
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -167,10 +168,59 @@ START_TEST(test_too_dear)
 
 END_TEST
 
+/* Patterns that are only text find what the automaton of the same pattern
+ * finds, at every start, searched or matched as a whole. */
+START_TEST(test_literals)
+{
+    unsigned seed = 7;
+
+    for (int round = 0; round < 3000; round++) {
+        char pattern[16];
+        char wrapped[32];
+        char text[24];
+        size_t n = 0;
+        size_t len;
+        struct regex *a;
+        struct regex *b;
+        seed = seed * 1103515245 + 12345;
+        if (seed >> 16 & 1)
+            pattern[n++] = '^';
+        for (unsigned k = seed >> 17 & 3; k-- > 0;)
+            pattern[n++] = "ab"[seed >> (20 + k) & 1];
+        if (seed >> 25 & 1)
+            pattern[n++] = '$';
+        pattern[n] = '\0';
+        snprintf(wrapped, sizeof(wrapped), "(?:%s)", pattern);
+        seed = seed * 1103515245 + 12345;
+        len = seed >> 16 & 7;
+        for (size_t k = 0; k < len; k++)
+            text[k] = "ab"[seed >> (19 + k) & 1];
+        a = must_compile(pattern, round & 1 ? REGEX_UTF8 : REGEX_BYTES);
+        b = must_compile(wrapped, round & 1 ? REGEX_UTF8 : REGEX_BYTES);
+        for (size_t start = 0; start <= len + 1; start++) {
+            struct slice t = slice_make(text, len);
+            struct slice g[2];
+            struct slice h[2];
+            bool found = regex_search(a, t, start, g, 2);
+            ck_assert_int_eq(found, regex_search(b, t, start, h, 2));
+            ck_assert_int_eq(found, regex_search(a, t, start, NULL, 0));
+            if (found)
+                ck_assert(g[0].data == h[0].data && g[0].len == h[0].len &&
+                          !g[1].data);
+            ck_assert_int_eq(regex_full_match(a, t), regex_full_match(b, t));
+        }
+        regex_free(a);
+        regex_free(b);
+    }
+}
+
+END_TEST
+
 TEST_MAIN("regex",
           test_matching,
           test_encodings,
           test_hostile_pattern,
           test_refused,
           test_within,
-          test_too_dear)
+          test_too_dear,
+          test_literals)
