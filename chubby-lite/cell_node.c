@@ -117,11 +117,9 @@ static int may_open(struct execution *x, const struct node *n)
     int code = 0;
 
     if (flags & CHUBBY_NEW)
-        return err_set(x->err, ERR_EXISTS, "%.*s exists already",
-                       SLICE_ARG(x->command->path));
+        return err_set(x->err, ERR_EXISTS, "exists already");
     if ((flags & CHUBBY_DIRECTORY) && !n->is_directory)
-        return err_set(x->err, ERR_INVALID, "%.*s is a file",
-                       SLICE_ARG(x->command->path));
+        return err_set(x->err, ERR_INVALID, "it is a file");
     for (i = 0; i < ACL_KINDS && !code; i++)
         if (flags & access_of[i])
             code = cell__allowed(x->cell, x->session->principal,
@@ -163,8 +161,7 @@ int cell__open(struct execution *x)
     else if (c->flags & CHUBBY_CREATE)
         code = create(x, &n);
     else
-        code = err_set(x->err, ERR_NOTFOUND, "%.*s: no such node",
-                       SLICE_ARG(c->path));
+        code = err_set(x->err, ERR_NOTFOUND, "no such node");
     if (code)
         return code;
     h = handle_add(&x->cell->table, ++x->cell->handle_count, x->session, n);

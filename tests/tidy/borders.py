@@ -40,6 +40,7 @@ ALLOWED = {
             "mapreduce/job_history.h", "mapreduce/ingest/ingest.h",
             "mapreduce/ingest/export.h",
             "mapreduce/dump.h", "jobs/jobs.h", "cli/"],
+    "cli/lock": ["base/", "chubby-lite/chubby.h", "cli/"],
     # Roles open the services that a server process hosts.
     "cli/role": ["base/", "chubby-lite/server.h", "gfs-lite/namenode/namenode.h",
                  "gfs-lite/chunkserver/chunkserver.h", "cli/"],

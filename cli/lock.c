@@ -1,0 +1,531 @@
+/* quarry lock …: the lock service from the command line. */
+#include <inttypes.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "base/core/text.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/world.h"
+#include "chubby-lite/chubby.h"
+#include "cli/cli.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/remote.h"
+#include "cli/table_printer.h"
+
+#define WATCH_TICK_US UINT64_C(100000)
+
+extern char **environ;
+
+/* A command under way. */
+struct lock_command {
+    struct remote *remote;
+    struct chubby *chubby; /* Its session. */
+};
+
+/* --- sessions ------------------------------------------------------------ */
+
+static uint64_t timeout_us(const struct args *args, struct err *err, int *code)
+{
+    const char *text = args_value(args, "timeout");
+    uint64_t us = UINT64_C(10000000);
+
+    *code = 0;
+    if (text && text_parse_duration(slice_str(text), &us, err)) {
+        err_wrap(err, "--timeout");
+        *code = ERR_USAGE;
+    }
+    return us;
+}
+
+/* From now on, calls of this fiber end @us from now; 0: never. */
+static void set_deadline(struct remote *r, uint64_t us)
+{
+    (void)fiber_set_deadline(us ? world_mono_ns(r->world) + us * 1000 : 0);
+}
+
+static int connect_cell(struct remote *r,
+                        chubby_event_cb on_event,
+                        void *ctx,
+                        struct chubby **out,
+                        struct err *err)
+{
+    struct chubby_options o = {.servers = r->addresses,
+                               .server_count = r->address_count,
+                               .security = r->security,
+                               .on_event = on_event,
+                               .ctx = ctx};
+    int code;
+    uint64_t us = timeout_us(r->args, err, &code);
+
+    if (code)
+        return code;
+    set_deadline(r, us);
+    return chubby_connect(r->world, &o, out, err);
+}
+
+/* Connect, open the first word, do @fn, close. */
+static int
+with_node(struct remote *r,
+          unsigned flags,
+          int (*fn)(struct remote *r, struct chubby_handle *h, struct err *err),
+          struct err *err)
+{
+    struct chubby *c;
+    struct chubby_handle *h;
+    const char *path = r->args->word_count ? r->args->words[0] : "/";
+    int code = connect_cell(r, NULL, NULL, &c, err);
+
+    if (code)
+        return code;
+    code = chubby_open(c, path, flags, NULL, &h, err);
+    if (!code) {
+        code = fn(r, h, err);
+        chubby_close(h);
+    }
+    chubby_disconnect(c);
+    return code;
+}
+
+/* --- ls --------------------------------------------------------------------
+ */
+
+static int add_child(struct remote *r,
+                     struct chubby *c,
+                     const char *path,
+                     const char *name,
+                     struct sheet *s,
+                     struct err *err)
+{
+    struct chubby_handle *h;
+    struct chubby_stat stat;
+    struct buf whole = BUF_INIT;
+    int code;
+
+    (void)r;
+    buf_printf(&whole, "%s/%s", strcmp(path, "/") == 0 ? "" : path, name);
+    code = chubby_open(c, buf_cstr(&whole), CHUBBY_READ, NULL, &h, err);
+    buf_close(&whole);
+    if (code == ERR_NOTFOUND)
+        return 0; /* It went meanwhile. */
+    if (code)
+        return code;
+    code = chubby_get_stat(h, &stat, err);
+    chubby_close(h);
+    if (code)
+        return code == ERR_NOTFOUND ? 0 : code;
+    sheet_addf(s, "%s%s", name, stat.is_directory ? "/" : "");
+    sheet_add_u64(s, stat.contents_bytes);
+    sheet_add_u64(s, stat.child_count);
+    sheet_add_u64(s, stat.content_generation);
+    sheet_add_u64(s, stat.lock_generation);
+    sheet_add_str(s, stat.is_ephemeral ? "yes" : "no");
+    return 0;
+}
+
+static int list(struct remote *r, struct err *err)
+{
+    static const struct sheet_column columns[] = {
+        {"name", SHEET_TEXT},       {"bytes", SHEET_NUMBER},
+        {"children", SHEET_NUMBER}, {"writes", SHEET_NUMBER},
+        {"locked", SHEET_NUMBER},   {"ephemeral", SHEET_TEXT}};
+    const char *path = r->args->word_count ? r->args->words[0] : "/";
+    struct chubby *c;
+    struct chubby_handle *h = NULL;
+    struct sheet s;
+    char **names = NULL;
+    size_t count = 0;
+    size_t i;
+    int code = connect_cell(r, NULL, NULL, &c, err);
+
+    if (code)
+        return code;
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    code = chubby_open(c, path, CHUBBY_READ, NULL, &h, err);
+    if (!code)
+        code = chubby_list(h, &names, &count, err);
+    for (i = 0; i < count && !code; i++)
+        code = add_child(r, c, path, names[i], &s, err);
+    if (!code)
+        sheet_print(&s, r->cli->format);
+    chubby_names_free(names, count);
+    chubby_close(h);
+    chubby_disconnect(c);
+    sheet_close(&s);
+    return code;
+}
+
+static int run_ls(struct cli *cli, const struct args *args, struct err *err)
+{
+    return remote_run(cli, args, list, NULL, err);
+}
+
+/* --- cat, put, rm -----------------------------------------------------------
+ */
+
+static int
+print_contents(struct remote *r, struct chubby_handle *h, struct err *err)
+{
+    struct buf b = BUF_INIT;
+    int code = chubby_read(h, &b, NULL, err);
+
+    (void)r;
+    if (!code && fwrite(b.data, 1, b.len, stdout) < b.len)
+        code = err_set(err, ERR_IO, "standard output");
+    buf_close(&b);
+    return code;
+}
+
+static int cat(struct remote *r, struct err *err)
+{
+    return with_node(r, CHUBBY_READ, print_contents, err);
+}
+
+static int run_cat(struct cli *cli, const struct args *args, struct err *err)
+{
+    return remote_run(cli, args, cat, NULL, err);
+}
+
+static int
+write_contents(struct remote *r, struct chubby_handle *h, struct err *err)
+{
+    const struct buf *text = r->ctx;
+
+    return chubby_write(h, buf_slice(text), 0, err);
+}
+
+static int put(struct remote *r, struct err *err)
+{
+    return with_node(r, CHUBBY_WRITE | CHUBBY_CREATE, write_contents, err);
+}
+
+static int run_put(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct buf text = BUF_INIT;
+    int code = 0;
+
+    if (args->word_count == 2)
+        buf_append_str(&text, args->words[1]);
+    else
+        code = cli_read_file("-", &text, err);
+    if (!code)
+        code = remote_run(cli, args, put, &text, err);
+    buf_close(&text);
+    return code;
+}
+
+static int make(struct remote *r, struct chubby_handle *h, struct err *err)
+{
+    (void)r;
+    (void)h;
+    (void)err;
+    return 0;
+}
+
+static int mkdir_node(struct remote *r, struct err *err)
+{
+    return with_node(
+        r, CHUBBY_READ | CHUBBY_CREATE | CHUBBY_NEW | CHUBBY_DIRECTORY, make,
+        err);
+}
+
+static int run_mkdir(struct cli *cli, const struct args *args, struct err *err)
+{
+    return remote_run(cli, args, mkdir_node, NULL, err);
+}
+
+static int
+delete_node(struct remote *r, struct chubby_handle *h, struct err *err)
+{
+    (void)r;
+    return chubby_delete(h, err);
+}
+
+static int rm(struct remote *r, struct err *err)
+{
+    return with_node(r, CHUBBY_WRITE, delete_node, err);
+}
+
+static int run_rm(struct cli *cli, const struct args *args, struct err *err)
+{
+    return remote_run(cli, args, rm, NULL, err);
+}
+
+/* --- hold
+ * ---------------------------------------------------------------------
+ */
+
+/* A command run under the lock. */
+struct child {
+    char **argv;
+    int code; /* As ours. */
+    struct err *err;
+};
+
+static void wait_child(void *arg)
+{
+    struct child *k = arg;
+    pid_t pid;
+    int status = 0;
+    int errnum = posix_spawnp(&pid, k->argv[0], NULL, NULL, k->argv, environ);
+
+    if (errnum) {
+        k->code = err_set_errno(k->err, errnum, "%s", k->argv[0]);
+        return;
+    }
+    while (waitpid(pid, &status, 0) < 0)
+        continue; /* EINTR: the signal is the child's too. */
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return;
+    if (WIFEXITED(status))
+        k->code = err_set(k->err, ERR_ABORTED, "%s: exit status %d", k->argv[0],
+                          WEXITSTATUS(status));
+    else
+        k->code = err_set(k->err, ERR_ABORTED, "%s: ended by signal %d",
+                          k->argv[0], WTERMSIG(status));
+}
+
+static int run_child(struct remote *r, const char *sequencer, struct err *err)
+{
+    size_t n = r->args->word_count - 1;
+    struct child k = {.argv = mem_zalloc(n + 1, sizeof(char *)), .err = err};
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        k.argv[i] = mem_strdup(r->args->words[i + 1]);
+    setenv("QUARRY_SEQUENCER", sequencer, 1);
+    offload(wait_child, &k);
+    for (i = 0; i < n; i++)
+        mem_free(k.argv[i]);
+    mem_free(k.argv);
+    return k.code;
+}
+
+/* Until Ctrl-C, or the session is lost. */
+static int wait_here(struct remote *r, struct chubby *c, struct err *err)
+{
+    (void)interrupt_watch();
+    while (!interrupted()) {
+        world_sleep_us(r->world, WATCH_TICK_US);
+        if (!chubby_is_safe(c))
+            return err_set(err, ERR_CLOSED,
+                           "the session with the lock service "
+                           "may be lost, and the lock with "
+                           "it");
+    }
+    interrupt_unwatch();
+    return 0;
+}
+
+static int hold_locked(struct remote *r,
+                       struct chubby *c,
+                       struct chubby_handle *h,
+                       struct err *err)
+{
+    char sequencer[CHUBBY_SEQUENCER_BYTES_MAX];
+    int code = chubby_sequencer(h, sequencer, err);
+
+    if (code)
+        return code;
+    set_deadline(r, 0);
+    if (r->args->word_count > 1)
+        return run_child(r, sequencer, err);
+    printf("%s\n", sequencer);
+    fflush(stdout);
+    return wait_here(r, c, err);
+}
+
+static int hold(struct remote *r, struct err *err)
+{
+    struct chubby_open_options o = {.lock_delay_ms = 1000};
+    enum chubby_lock mode =
+        args_flag(r->args, "shared") ? CHUBBY_SHARED : CHUBBY_EXCLUSIVE;
+    struct chubby *c;
+    struct chubby_handle *h = NULL;
+    int code = connect_cell(r, NULL, NULL, &c, err);
+
+    if (code)
+        return code;
+    code = chubby_open(c, r->args->words[0], CHUBBY_WRITE | CHUBBY_CREATE, &o,
+                       &h, err);
+    if (!code && !args_flag(r->args, "no-wait")) {
+        if (!args_value(r->args, "timeout"))
+            set_deadline(r, 0);
+        code = chubby_acquire(h, mode, err);
+    } else if (!code) {
+        code = chubby_try_acquire(h, mode, err);
+    }
+    if (!code)
+        code = hold_locked(r, c, h, err);
+    chubby_close(h);
+    chubby_disconnect(c);
+    return code;
+}
+
+static int run_hold(struct cli *cli, const struct args *args, struct err *err)
+{
+    return remote_run(cli, args, hold, NULL, err);
+}
+
+/* --- watch
+ * --------------------------------------------------------------------
+ */
+
+static const char *event_name(enum chubby_event e)
+{
+    switch (e) {
+    case CHUBBY_EVENT_CONTENT: return "written";
+    case CHUBBY_EVENT_CHILDREN: return "children changed";
+    case CHUBBY_EVENT_LOCKED: return "locked";
+    case CHUBBY_EVENT_CONFLICT: return "lock asked for";
+    case CHUBBY_EVENT_INVALID: return "deleted";
+    case CHUBBY_EVENT_FAILOVER: return "another server leads";
+    case CHUBBY_EVENT_JEOPARDY: return "session in jeopardy";
+    case CHUBBY_EVENT_SAFE: return "session safe again";
+    case CHUBBY_EVENT_EXPIRED: return "session lost";
+    }
+    return "?";
+}
+
+struct watch {
+    struct remote *remote;
+    bool over; /* Nothing more can come. */
+};
+
+static void print_event(void *ctx, struct chubby_handle *h, enum chubby_event e)
+{
+    struct watch *w = ctx;
+    struct buf line = BUF_INIT;
+
+    text_put_time(&line, (int64_t)world_now_us(w->remote->world));
+    buf_printf(&line, " %s%s%s\n", h ? chubby_path(h) : "", h ? " " : "",
+               event_name(e));
+    fputs(buf_cstr(&line), stdout);
+    fflush(stdout);
+    buf_close(&line);
+    w->over |= e == CHUBBY_EVENT_INVALID || e == CHUBBY_EVENT_EXPIRED;
+}
+
+static int watch(struct remote *r, struct err *err)
+{
+    struct chubby_open_options o = {.events = 15};
+    struct watch w = {.remote = r};
+    struct chubby *c;
+    struct chubby_handle *h = NULL;
+    int code = connect_cell(r, print_event, &w, &c, err);
+
+    if (code)
+        return code;
+    code = chubby_open(c, r->args->words[0], CHUBBY_READ, &o, &h, err);
+    set_deadline(r, 0);
+    (void)interrupt_watch();
+    while (!code && !w.over && !interrupted())
+        world_sleep_us(r->world, WATCH_TICK_US);
+    interrupt_unwatch();
+    chubby_close(h);
+    chubby_disconnect(c);
+    return code;
+}
+
+static int run_watch(struct cli *cli, const struct args *args, struct err *err)
+{
+    return remote_run(cli, args, watch, NULL, err);
+}
+
+/* --- the commands
+ * ------------------------------------------------------------- */
+
+static const struct option time_options[] = {
+    {"timeout", 0, "TIME", "how long to try (10s)"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const struct option hold_options[] = {
+    {"shared", 0, NULL, "the lock in shared mode"},
+    {"no-wait", 0, NULL, "fail when it is held by another"},
+    {"timeout", 0, "TIME", "how long to wait for the lock"},
+    {NULL, 0, NULL, NULL},
+};
+
+const struct command lock_commands[] = {
+    {"lock ls",
+     "[PATH]",
+     "list a directory of the lock service",
+     NULL,
+     "quarry lock ls / -t cluster:./quarry-cluster",
+     0,
+     1,
+     NULL,
+     {time_options, remote_options},
+     run_ls},
+    {"lock cat",
+     "PATH",
+     "print a file of the lock service",
+     NULL,
+     "quarry lock cat /greeting -t localhost:7000 --key key",
+     1,
+     1,
+     NULL,
+     {time_options, remote_options},
+     run_cat},
+    {"lock put",
+     "PATH [TEXT]",
+     "write a file of the lock service",
+     "Without TEXT, standard input. The file is made when it is not there.",
+     "quarry lock put /greeting hello -t cluster:./quarry-cluster",
+     1,
+     2,
+     NULL,
+     {time_options, remote_options},
+     run_put},
+    {"lock mkdir",
+     "PATH",
+     "make a directory of the lock service",
+     NULL,
+     "quarry lock mkdir /jobs -t cluster:./quarry-cluster",
+     1,
+     1,
+     NULL,
+     {time_options, remote_options},
+     run_mkdir},
+    {"lock rm",
+     "PATH",
+     "delete a file or empty directory",
+     NULL,
+     "quarry lock rm /greeting -t cluster:./quarry-cluster",
+     1,
+     1,
+     NULL,
+     {time_options, remote_options},
+     run_rm},
+    {"lock hold",
+     "PATH [-- COMMAND…]",
+     "hold a lock while a command runs",
+     "The file is made when it is not there. COMMAND finds the lock's sequencer "
+     "in\n$QUARRY_SEQUENCER. Without COMMAND, the sequencer is printed and the "
+     "lock held until\nCtrl-C.",
+     "quarry lock hold /nightly -t cluster:./quarry-cluster -- ./nightly.sh",
+     1,
+     WORDS_ANY,
+     NULL,
+     {hold_options, remote_options},
+     run_hold},
+    {"lock watch",
+     "PATH",
+     "print what happens to a file or directory",
+     NULL,
+     "quarry lock watch /jobs -t cluster:./quarry-cluster",
+     1,
+     1,
+     NULL,
+     {time_options, remote_options},
+     run_watch},
+    {.name = NULL},
+};

@@ -1,0 +1,165 @@
+/* Commands that talk to a cluster, see remote.h. */
+#include "cli/remote.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/core/slice.h"
+#include "base/rpc/security.h"
+#include "base/runtime/loop.h"
+#include "cli/cli.h"
+#include "cli/cluster_nodes.h"
+
+#define CLUSTER_DEFAULT "quarry"
+
+const struct option remote_options[] = {
+    {"cluster", 0, "NAME", "of the cluster (quarry)"},
+    {"key", 0, "FILE",
+     "the cluster's key; if not given $QUARRY_KEY, and with\n"
+     "the target cluster:DIR its own"},
+    {"certificate", 0, "FILE", "instead of a key, TLS: our certificate,"},
+    {"certificate-key", 0, "FILE", "its key,"},
+    {"authority", 0, "FILE", "and who signed those of the servers"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* What a command needs to be let in, and its outcome. */
+struct visit {
+    struct remote remote;
+    char *addresses[REMOTE_ADDRESSES_MAX]; /* Owned. */
+    char *key;                             /* Owned; NULL: none. */
+    int (*fn)(struct remote *r, struct err *err);
+    struct err *err;
+    int code;
+};
+
+static int add_address(struct visit *v, struct slice address, struct err *err)
+{
+    size_t i = v->remote.address_count;
+
+    if (i == REMOTE_ADDRESSES_MAX)
+        return err_set(err, ERR_INVALID,
+                       "the target has more than %d addresses",
+                       REMOTE_ADDRESSES_MAX);
+    v->addresses[i] = mem_strndup(address.data, address.len);
+    v->remote.addresses[i] = v->addresses[i];
+    v->remote.address_count++;
+    return 0;
+}
+
+/* The nodes and the key of the cluster at @dir. */
+static int visit_directory(struct visit *v, const char *dir, struct err *err)
+{
+    struct cluster c;
+    int code = cluster_open(dir, &c, err);
+    size_t i;
+
+    for (i = 0; i < c.node_count && !code; i++)
+        code = add_address(v, slice_str(c.nodes[i].address), err);
+    if (!code)
+        v->key = cluster_key_path(&c);
+    cluster_close(&c);
+    return code;
+}
+
+static int read_target(struct visit *v, struct err *err)
+{
+    const char *target = v->remote.cli->target;
+    struct slice rest = slice_str(target);
+    int code = 0;
+
+    if (strncmp(target, "cluster:", 8) == 0)
+        return visit_directory(v, target + 8, err);
+    if (strncmp(target, "file:", 5) == 0 || !strchr(target, ':')) {
+        usage_error(v->remote.args, err, "the target %s is no cluster", target);
+        err_hint(err, "a cluster is -t HOST:PORT,… or -t cluster:DIR");
+        return ERR_USAGE;
+    }
+    while (rest.len > 0 && !code) {
+        size_t end = slice_find_byte(rest, ',');
+        struct slice address = slice_trim(slice_sub(rest, 0, end));
+        if (address.len > 0)
+            code = add_address(v, address, err);
+        rest = slice_sub(rest, end + 1, rest.len);
+    }
+    return code;
+}
+
+/* The first of the option, the environment and the cluster's directory. */
+static const char *key_of(const struct visit *v)
+{
+    const char *key = args_value(v->remote.args, "key");
+
+    if (!key)
+        key = getenv("QUARRY_KEY");
+    return key && *key ? key : v->key;
+}
+
+static int prove(struct visit *v, struct rpc_security **out, struct err *err)
+{
+    const struct args *args = v->remote.args;
+    const char *cluster = args_value(args, "cluster");
+    const char *certificate = args_value(args, "certificate");
+    const char *who = getenv("USER");
+    const char *key = key_of(v);
+
+    cluster = cluster ? cluster : CLUSTER_DEFAULT;
+    who = who && *who ? who : "quarry";
+    if (certificate &&
+        !(args_value(args, "certificate-key") && args_value(args, "authority")))
+        return usage_error(args, err,
+                           "--certificate needs --certificate-key "
+                           "and --authority");
+    if (certificate)
+        return rpc_security_tls(v->remote.world, cluster, certificate,
+                                args_value(args, "certificate-key"),
+                                args_value(args, "authority"), out, err);
+    if (key)
+        return rpc_security_key(v->remote.world, cluster, who, key, out, err);
+    *out = rpc_security_none(cluster, who);
+    return 0;
+}
+
+/* On a fiber. */
+static void visit(void *arg)
+{
+    struct visit *v = arg;
+    struct rpc_security *security = NULL;
+
+    v->code = prove(v, &security, v->err);
+    v->remote.security = security;
+    if (!v->code)
+        v->code = v->fn(&v->remote, v->err);
+    rpc_security_free(security);
+}
+
+int remote_run(struct cli *cli,
+               const struct args *args,
+               int (*fn)(struct remote *r, struct err *err),
+               void *ctx,
+               struct err *err)
+{
+    struct visit v = {
+        .remote = {.cli = cli, .args = args, .world = cli->world, .ctx = ctx},
+        .fn = fn,
+        .err = err};
+    struct loop *l;
+    size_t i;
+    int code = read_target(&v, err);
+
+    if (!code)
+        code = loop_new(cli->world, "remote", &l, err);
+    if (!code) {
+        loop_start(l);
+        loop_call(l, "remote", visit, &v);
+        loop_stop(l);
+        loop_join(l);
+        loop_free(l);
+        code = v.code;
+    }
+    for (i = 0; i < v.remote.address_count; i++)
+        mem_free(v.addresses[i]);
+    mem_free(v.key);
+    return code;
+}

@@ -1,0 +1,44 @@
+/* Commands that talk to a cluster: the target `host:port,…`, or `cluster:DIR`
+ * for one on this machine (quarry cluster), proof that we may, and a loop to
+ * call from.
+ *
+ * Threads: one; what runs on the loop is waited for.
+ */
+#ifndef CLI_REMOTE_H
+#define CLI_REMOTE_H
+
+#include <stddef.h>
+
+#include "base/core/err.h"
+#include "cli/command.h"
+
+struct cli;
+struct rpc_security;
+struct world;
+
+#define REMOTE_ADDRESSES_MAX 32
+
+/* How such a command proves itself: options for its table. */
+extern const struct option remote_options[];
+
+/* A cluster, as seen from a fiber. All is borrowed. */
+struct remote {
+    struct cli *cli;
+    const struct args *args;
+    struct world *world;
+    const char *addresses[REMOTE_ADDRESSES_MAX];
+    size_t address_count;
+    const struct rpc_security *security;
+    void *ctx; /* The command's own. */
+};
+
+/* Run @fn on a fiber of a loop of its own, and wait for it; the loop's thread
+ * goes on while @fn offloads. Errors: ERR_USAGE (the target names no cluster),
+ * ERR_NOTFOUND, ERR_DENIED (the key), those of @fn. */
+MUST_CHECK int remote_run(struct cli *cli,
+                          const struct args *args,
+                          int (*fn)(struct remote *r, struct err *err),
+                          void *ctx,
+                          struct err *err);
+
+#endif /* CLI_REMOTE_H */
