@@ -101,6 +101,7 @@ static void call_map(struct saw_checker *c, struct saw_expr *e, bool lookup)
     e->type = lookup ? &saw_type_bad : &saw_type_bool;
     if (!arg_count(c, e, lookup ? 3 : 2, lookup ? 3 : 2))
         return;
+    check_composite_guess(c, arg(e, 0), false);
     t = arg(e, 0)->type;
     if (t->kind == SAW_BAD)
         return;

@@ -18,7 +18,12 @@ static const char prelude_text[] =
     "_undef_details: table sum[msg: string] of int;\n"
     "type Cell = { time: time, value: bytes };\n"
     "type Row = { key: bytes, column: map[string] of array of Cell };\n"
-    "keep: table collection of Row;\n";
+    "keep: table collection of Row;\n"
+    "type SQL_DB = int;\n"
+    "type resourcestats = { initializedavailablemem: int,"
+    " initializedallocatedmem: int, initializedusertime: time,"
+    " initializedsystemtime: time, availablemem: int, allocatedmem: int,"
+    " usertime: time, systemtime: time };\n";
 
 static struct saw_function *parse(struct arena *a,
                                   const struct saw_compile_options *opts,

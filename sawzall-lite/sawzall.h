@@ -128,7 +128,7 @@ struct saw_run_options {
      * published interpreter does. NULL: aggregate all. */
     const char *table_output;
     /* What getenv-like intrinsics may not see directly: the clock of now() in
-     * microseconds since 1970 (NULL: it is undefined) and the files of load()
+     * microseconds since 1970 (NULL: it stands at 0) and the files of load()
      * (NULL: refused). */
     int64_t (*now_us)(void *ctx);
     int (*read_file)(void *ctx,
