@@ -224,8 +224,10 @@ void raft__set_commit(struct raft *r, uint64_t commit)
 
 void raft__reset_election(struct raft *r)
 {
+    /* Spread by more than a round of votes takes, and short enough that two
+     * tries fit into a second. */
     uint64_t wait = r->options.election_us +
-                    rand_below(&r->rand, r->options.election_us + 1);
+                    rand_below(&r->rand, r->options.election_us * 2 / 3 + 1);
     r->election_us = r->now_us + wait;
 }
 

@@ -51,6 +51,7 @@ static void ask_for_votes(struct raft *r, enum raft_message_kind kind)
 
 static void stand_for_real(struct raft *r)
 {
+    raft__reset_election(r);
     r->role = RAFT_CANDIDATE;
     r->leader = 0;
     r->term++;
@@ -81,7 +82,6 @@ void raft__count_votes(struct raft *r)
 
 void raft__stand(struct raft *r, bool by_transfer)
 {
-    raft__reset_election(r);
     r->by_transfer = by_transfer;
     if (by_transfer) {
         stand_for_real(r);
@@ -89,6 +89,10 @@ void raft__stand(struct raft *r, bool by_transfer)
         return;
     }
     r->role = RAFT_PRECANDIDATE;
+    /* Asking costs nothing: who was refused because others still heard the
+     * leader, which died just then, asks again soon. */
+    r->election_us = r->now_us + r->options.election_us / 4 +
+                     rand_below(&r->rand, r->options.election_us / 4 + 1);
     r->leader = 0;
     r->grants[0] = r->options.id;
     r->grant_count = 1;

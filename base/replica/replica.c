@@ -208,10 +208,12 @@ static void hand_over(struct replica *r)
     if (raft_transfer(r->raft, replica__now_us(r), 0, NULL) != 0)
         return;
     replica__pump(r);
-    /* Counted, not timed: sleeps of a machine that is crashing take no time. */
+    /* Not a sleep: who stops a server cancels its fiber, and sleeps of those
+     * end at once. Counted, not timed: on a machine that is crashing nothing
+     * takes time. */
     for (; raft_role(r->raft) == RAFT_LEADER && waited_us < r->election_us;
          waited_us += POLL_US)
-        world_sleep_us(r->world, POLL_US);
+        (void)fiber_park_until((replica__now_us(r) + POLL_US) * 1000);
 }
 
 void replica_close(struct replica *r)
@@ -238,12 +240,12 @@ void replica_close(struct replica *r)
 
 static int check_leading(struct replica *r, struct err *err)
 {
+    int rc;
     if (r->closing)
         return err_set(err, ERR_CANCELLED, "closing");
-    if (r->failure.code)
-        return err_set(err, r->failure.code, "%s",
-                       r->failed ? r->failure.text
-                                 : "the disk of this member is full");
+    rc = replica_health(r, err);
+    if (rc)
+        return rc;
     return raft_may_propose(r->raft) ? 0 : replica_not_leader(r, err);
 }
 
@@ -436,6 +438,11 @@ void replica_get_status(const struct replica *r, struct replica_status *out)
     out->applied_index = r->applied;
     out->snapshot_index = raft_snapshot_index(r->raft);
     status_members(r, out);
+}
+
+int replica_health(const struct replica *r, struct err *err)
+{
+    return err_copy(err, &r->failure);
 }
 
 bool replica_is_leader(const struct replica *r)

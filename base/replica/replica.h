@@ -179,6 +179,11 @@ struct replica_status {
 
 void replica_get_status(const struct replica *r, struct replica_status *out);
 
+/* 0, or why this member is silent: ERR_FULL (it goes on once there is space),
+ * ERR_IO and others (its disk failed: only opening it anew helps, so that a
+ * server had better end). */
+MUST_CHECK int replica_health(const struct replica *r, struct err *err);
+
 /* True when this member leads and may serve: see machine.lead. */
 bool replica_is_leader(const struct replica *r);
 

@@ -158,7 +158,8 @@ static void wait_for_space(struct replica *r)
                   "cell=%s member=%llu waits for space on its disk", r->name,
                   (unsigned long long)r->id);
     raft_set_stuck(r->raft, replica__now_us(r), true);
-    r->failure = (struct err){.code = ERR_FULL};
+    err_set(&r->failure, ERR_FULL, "the disk of member %llu is full",
+            (unsigned long long)r->id);
     replica__pump(r);
     while (!r->closing && replica__now_us(r) < until)
         (void)fiber_park_until(until * 1000);
