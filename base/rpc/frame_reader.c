@@ -100,7 +100,8 @@ static int read_payload(struct frame_reader *r,
 {
     size_t have = MIN_OF(len, r->end - r->begin);
     buf_clear(out);
-    buf_reserve(out, MIN_OF(len, PAYLOAD_STEP_BYTES));
+    if (len)
+        buf_reserve(out, MIN_OF(len, PAYLOAD_STEP_BYTES));
     buf_append(out, r->buffer + r->begin, have);
     r->begin += have;
     while (out->len < len) {
