@@ -10,8 +10,20 @@
 #include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
 #include "cli/suggest.h"
+#include "sawzall-lite/sawzall.h"
 
 #define TARGET_DEFAULT "file:./quarry-data"
+
+/* Time zones of programs, also of those that servers run. */
+static int read_zone(const char *name, struct buf *out, struct err *err)
+{
+    struct buf path = BUF_INIT;
+    int r;
+    buf_printf(&path, "/usr/share/zoneinfo/%s", name);
+    r = cli_read_file(buf_cstr(&path), out, err);
+    buf_close(&path);
+    return r;
+}
 
 void cli_init(struct cli *cli)
 {
@@ -19,6 +31,7 @@ void cli_init(struct cli *cli)
     *cli = (struct cli){.format = FORMAT_TEXT};
     cli->target = target && target[0] ? target : TARGET_DEFAULT;
     cli->world = world_real_new();
+    saw_zones_from(read_zone);
 }
 
 void cli_close(struct cli *cli)

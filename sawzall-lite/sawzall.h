@@ -144,6 +144,15 @@ struct saw_run_options {
     void *keep_ctx;
 };
 
+/* Where time zones with names such as "Europe/Paris" come from, also in
+ * restricted programs: @read appends the system's file of that name, which is
+ * a path without "." at its beginning. Set once, before the first run of the
+ * process; any thread may call it from then on. Runs with a read_file hook use
+ * that if none is set; without either such zones are unknown. */
+void saw_zones_from(int (*read)(const char *name,
+                                struct buf *out,
+                                struct err *err));
+
 /* @p must outlive the run. */
 MUST_CHECK int saw_run_new(struct saw_program *p,
                            const struct saw_run_options *opts,

@@ -256,6 +256,46 @@ START_TEST(test_no_published_name_is_missing)
 
 END_TEST
 
+static int read_zone(const char *name, struct buf *out, struct err *err)
+{
+    struct buf path = BUF_INIT;
+    FILE *f;
+    size_t n;
+
+    buf_printf(&path, "/usr/share/zoneinfo/%s", name);
+    f = fopen(buf_cstr(&path), "rb");
+    buf_close(&path);
+    if (!f)
+        return err_set(err, ERR_NOTFOUND, "no zone %s", name);
+    do {
+        n = fread(buf_reserve(out, 4096), 1, 4096, f);
+        out->len += n;
+    } while (n > 0);
+    fclose(f);
+    return 0;
+}
+
+/* Programs that may read no files still know the system's time zones. */
+START_TEST(test_restricted_programs_have_time_zones)
+{
+    struct text_run t = {.compile = {.restricted = true}};
+
+    saw_zones_from(read_zone);
+    text_run(&t,
+             SLICE_LIT("emit stdout <- string(hourof(1234567890000000T, "
+                       "\"Europe/Paris\"));\n"
+                       "emit stdout <- string(def(hourof(0T, "
+                       "\"../../etc/passwd\")));\n"),
+             NULL, 0);
+    saw_zones_from(NULL);
+    ck_assert_int_eq(t.run_rc, 0);
+    ck_assert_str_eq(buf_cstr(&t.output), "0\nfalse\n");
+    text_run_close(&t);
+}
+
+END_TEST
+
 TEST_MAIN("intrinsics",
+          test_restricted_programs_have_time_zones,
           test_each_intrinsic_gives_its_value,
           test_no_published_name_is_missing)
