@@ -320,6 +320,7 @@ struct saw_function {
     bool returns_undef;         /* A call of it may have no value. */
     bool literal;               /* Written as a value: it has no name. */
     bool compiled;
+    bool inlining;  /* A call of it is being replaced by what it returns. */
     uint32_t index; /* Among the functions of the program. */
 };
 

@@ -51,6 +51,8 @@ static struct saw_code *finish(struct gen *g, struct saw_code *code)
     code->handlers =
         keep(a, g->handlers, g->handler_count * sizeof(*g->handlers));
     code->handler_count = g->handler_count;
+    code->inlined = keep(a, g->inlined, g->inlined_count * sizeof(*g->inlined));
+    code->inlined_count = g->inlined_count;
     code->reg_count = g->reg_max + 1;
     return code;
 }
@@ -63,6 +65,7 @@ static void gen_close(struct gen *g)
     mem_free(g->labels);
     mem_free(g->fixups);
     mem_free(g->handlers);
+    mem_free(g->inlined);
 }
 
 /* --- functions ----------------------------------------------------------- */
@@ -148,6 +151,17 @@ static void add_table(struct gen_unit *u, struct saw_decl *d)
         .predeclared = slice_eq_str(slice_str(d->pos.source->name), "prelude")};
 }
 
+/* Nothing needs the static, and its initialiser does nothing else: uses of one
+ * with a known value are constants already. */
+static bool is_dead(const struct gen *g, const struct saw_decl *d)
+{
+    if (g->u->plain || !d->init)
+        return false;
+    if (d->fn && d->init->kind == EXPR_FUNCTION)
+        return !d->used;
+    return d->init->constant && (!d->used || d->constant);
+}
+
 static void static_var(struct gen *g, struct saw_decl *d)
 {
     gen_reg mark = g->next_reg;
@@ -166,6 +180,8 @@ static void static_var(struct gen *g, struct saw_decl *d)
         gen_ak(g, SAW_OP_TABLE, r, (uint32_t)d->table);
         return;
     }
+    if (is_dead(g, d))
+        return;
     d->reg = g->u->pool->static_count++;
     if (d->fn && d->init->kind == EXPR_FUNCTION) {
         gen_function(g->u, d->init->u.function.fn);
@@ -182,7 +198,8 @@ static void static_var(struct gen *g, struct saw_decl *d)
 
 static bool statics(struct gen_unit *u, bool far)
 {
-    struct gen g = {.u = u, .fn = u->unit->main, .far = far};
+    struct gen g = {
+        .u = u, .fn = u->unit->main, .far = far, .in_statics = true};
     struct saw_code *code = arena_zalloc(u->arena, sizeof(*code));
     const struct saw_decls *l = &u->unit->statics;
     bool ok;

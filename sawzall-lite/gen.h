@@ -6,6 +6,7 @@
  *     gen_expr.c      expressions     gen_cond.c   conditions and jumps
  *     gen_call.c      calls           gen_store.c  assignment to lvalues
  *     gen_stmt.c      statements      gen_when.c   when
+ *     gen_inline.c    calls of small functions
  */
 #ifndef SAWZALL_LITE_GEN_H
 #define SAWZALL_LITE_GEN_H
@@ -70,6 +71,9 @@ struct gen {
     struct saw_handler *handlers; /* target is a label until the end. */
     uint32_t handler_count;
     uint32_t handler_cap;
+    struct saw_inlined *inlined; /* Inner ones first. */
+    uint32_t inlined_count;
+    uint32_t inlined_cap;
     /* Instructions emitted that may yield no value. */
     uint32_t undef_sites;
     /* Variables known to be defined here, newest last. */
@@ -167,6 +171,13 @@ void gen_cond(struct gen *g, struct saw_expr *e, bool when, gen_label l);
 void gen_call(struct gen *g, struct saw_expr *e, gen_reg to);
 /* The values of @args in registers one after the other; returns the first. */
 gen_reg gen_arguments(struct gen *g, const struct saw_exprs *args);
+/* Can a call of @f be replaced by what it returns? */
+bool gen_can_inline(const struct gen *g, const struct saw_function *f);
+/* Do that for @call. PRE: gen_can_inline(). */
+void gen_inline(struct gen *g,
+                struct saw_function *f,
+                const struct saw_expr *call,
+                gen_reg to);
 /* A closure of @f. */
 void gen_closure(struct gen *g, const struct saw_function *f, gen_reg to);
 /* Call an intrinsic over @args; the result in @to. */

@@ -71,6 +71,10 @@ static void function_call(struct gen *g, struct saw_expr *e, gen_reg to)
     gen_reg closure = f ? 0 : gen_temp(g);
     gen_reg r;
 
+    if (f && gen_can_inline(g, f)) {
+        gen_inline(g, f, e, to);
+        return;
+    }
     if (!f)
         gen_to(g, e->u.call.fn, closure);
     /* One more for the frame around it; at least one for the result. Where that

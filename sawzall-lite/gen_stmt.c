@@ -15,6 +15,8 @@ static void var_decl(struct gen *g, struct saw_decl *d)
     if (d->is_static)
         return; /* Done before the program runs. */
     if (d->fn && !d->assigned && d->init && d->init->kind == EXPR_FUNCTION) {
+        if (!d->used && !g->u->plain)
+            return;
         gen_function(g->u, d->init->u.function.fn);
         return;
     }
@@ -330,6 +332,20 @@ static void loop(struct gen *g, struct saw_stmt *s)
 
 /* --- branches ------------------------------------------------------------ */
 
+/* The branch that is always taken; the other one needs no code. */
+static bool decided(struct gen *g, struct saw_stmt *s)
+{
+    const struct saw_expr *cond = s->u.branch.cond;
+    struct saw_stmt *taken;
+
+    if (!cond->constant || g->u->plain)
+        return false;
+    taken = cond->constant->i ? s->u.branch.then : s->u.branch.otherwise;
+    if (taken)
+        gen_stmt(g, taken);
+    return true;
+}
+
 static void branch(struct gen *g, struct saw_stmt *s)
 {
     gen_label otherwise = gen_label_new(g);
@@ -338,6 +354,8 @@ static void branch(struct gen *g, struct saw_stmt *s)
     size_t before = gen_known_mark(g);
     size_t known;
 
+    if (decided(g, s))
+        return;
     gen_cond(g, s->u.branch.cond, false, otherwise);
     gen_statement_end(g, from, end, NULL, s->u.branch.cond);
     known = gen_known_mark(g);

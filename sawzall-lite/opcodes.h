@@ -222,6 +222,14 @@ struct saw_handler {
     uint32_t var; /* Of an initialiser: its variable, + 1; 0: none. */
 };
 
+/* Instructions [from, to) that stand for a call. */
+struct saw_inlined {
+    uint32_t from;
+    uint32_t to;
+    struct saw_pos call;
+    struct slice name; /* Of the function. */
+};
+
 /* A compiled function. */
 struct saw_code {
     struct slice name;
@@ -231,6 +239,8 @@ struct saw_code {
     uint32_t insn_count;
     const struct saw_handler *handlers; /* Inner ones first. */
     uint32_t handler_count;
+    const struct saw_inlined *inlined; /* Inner ones first. */
+    uint32_t inlined_count;
     uint32_t reg_count;
     uint32_t param_count;
     uint32_t fuel;  /* Of a call: what a loop of that length would burn. */

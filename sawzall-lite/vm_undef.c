@@ -182,31 +182,58 @@ const struct saw_insn *saw_vm__handle_undef(struct saw_vm *vm,
 
 /* --- traces --------------------------------------------------------------- */
 
-/* Bytes of the trace kept in an error. */
-#define TRACE_BYTES 500
+/* Bytes of the trace kept in an error, and calls told of. */
+#define TRACE_BYTES     500
+#define TRACE_CALLS_MAX 8
+
+struct trace {
+    struct buf text;
+    const char *what; /* The error; NULL once it is told. */
+    unsigned shown;
+};
+
+/* The place of the error, or of a call that led there. */
+static void trace_place(struct trace *t, struct saw_pos pos)
+{
+    const char *name = pos.source ? pos.source->name : "?";
+
+    if (t->what)
+        buf_printf(&t->text, "%s:%u:%u: %s", name, saw_pos_line(pos),
+                   saw_pos_column(pos), t->what);
+    else if (t->text.len < TRACE_BYTES && t->shown++ < TRACE_CALLS_MAX)
+        buf_printf(&t->text, "\n    called at %s:%u", name, saw_pos_line(pos));
+    t->what = NULL;
+}
+
+static void trace_function(struct trace *t, struct slice name)
+{
+    if (name.len && t->text.len < TRACE_BYTES && t->shown < TRACE_CALLS_MAX)
+        buf_printf(&t->text, " in %.*s", SLICE_ARG(name));
+}
 
 void saw_vm__trace(struct saw_vm *vm,
                    const struct saw_insn *pc,
                    struct err *err)
 {
-    struct buf b = BUF_INIT;
+    struct trace t = {.what = vm->ctx.err.text};
     uint32_t i;
-    uint32_t shown = 0;
+    uint32_t k;
 
     for (i = vm->frame_count; i-- > 0;) {
         const struct saw_vm_frame *f = &vm->frames[i];
-        struct saw_pos pos = f->code->pos[pc - f->code->insns];
-        if (i + 1 == vm->frame_count)
-            buf_printf(&b, "%s:%u:%u: %s", pos.source ? pos.source->name : "?",
-                       saw_pos_line(pos), saw_pos_column(pos),
-                       vm->ctx.err.text);
-        else if (b.len < TRACE_BYTES && shown++ < 8)
-            buf_printf(&b, "\n    called at %s:%u",
-                       pos.source ? pos.source->name : "?", saw_pos_line(pos));
-        if (i > 0 && f->code->name.len && b.len < TRACE_BYTES && shown < 8)
-            buf_printf(&b, " in %.*s", SLICE_ARG(f->code->name));
+        uint32_t at = (uint32_t)(pc - f->code->insns);
+        trace_place(&t, f->code->pos[at]);
+        for (k = 0; k < f->code->inlined_count; k++) {
+            const struct saw_inlined *in = &f->code->inlined[k];
+            if (at < in->from || at >= in->to)
+                continue;
+            trace_function(&t, in->name);
+            trace_place(&t, in->call);
+        }
+        if (i > 0)
+            trace_function(&t, f->code->name);
         pc = f->back ? f->back - 1 : pc;
     }
-    err_set(err, vm->ctx.err.code, "%s", buf_cstr(&b));
-    buf_close(&b);
+    err_set(err, vm->ctx.err.code, "%s", buf_cstr(&t.text));
+    buf_close(&t.text);
 }
