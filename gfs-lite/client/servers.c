@@ -60,13 +60,24 @@ void gfs__forget_server(struct gfs *g, uint16_t number)
     mutex_unlock(&g->mutex);
 }
 
+/* Does its address reach this machine alone? */
+static bool is_loopback(const char *address)
+{
+    struct slice a = slice_str(address);
+    return slice_starts_with(a, SLICE_LIT("127.")) ||
+           slice_starts_with(a, SLICE_LIT("localhost:")) ||
+           slice_starts_with(a, SLICE_LIT("[::1]"));
+}
+
 int gfs__distance(struct gfs *g, uint16_t number)
 {
     const struct known_server *s;
     int distance = 2;
     mutex_lock(&g->mutex);
     s = id_map_get(&g->servers, number);
-    if (s && g->machine[0] && slice_eq_str(slice_str(s->machine), g->machine))
+    if (s &&
+        (is_loopback(s->address) ||
+         (g->machine[0] && slice_eq_str(slice_str(s->machine), g->machine))))
         distance = 0;
     else if (s && slice_eq_str(slice_str(s->rack), g->rack))
         distance = 1;

@@ -42,6 +42,7 @@ ALLOWED = {
             "mapreduce/dump.h", "jobs/jobs.h", "cli/"],
     "cli/lock": ["base/", "chubby-lite/chubby.h", "cli/"],
     # Roles open the services that a server process hosts.
+    "cli/fs": ["base/", "gfs-lite/fs.h", "gfs-lite/gfs.h", "cli/"],
     "cli/role": ["base/", "chubby-lite/server.h", "gfs-lite/namenode/namenode.h",
                  "gfs-lite/chunkserver/chunkserver.h", "cli/"],
     # `dump` and `check` read the files of the engine as they lie on the disk.

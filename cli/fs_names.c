@@ -1,0 +1,441 @@
+/* quarry fs: names and what is known of them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "base/core/text.h"
+#include "cli/fs.h"
+#include "cli/table_printer.h"
+
+/* Deepest tree that is walked: the recursions' bound. */
+#define TREE_DEPTH_MAX 64
+
+/* --- walking ----------------------------------------------------------- */
+
+static void join(const char *dir, const char *name, struct buf *out)
+{
+    buf_clear(out);
+    buf_append_str(out, dir);
+    if (*dir && dir[strlen(dir) - 1] != '/')
+        buf_append_byte(out, '/');
+    buf_append_str(out, name);
+}
+
+/* Call @visit for each entry of @path. */
+static int each_entry(struct fs *fs,
+                      const char *path,
+                      int (*visit)(void *ctx,
+                                   const char *path,
+                                   const struct fs_info *info,
+                                   struct err *err),
+                      void *ctx,
+                      struct err *err)
+{
+    struct buf full = BUF_INIT;
+    char **names;
+    size_t count;
+    int code = fs_list(fs, path, &names, &count, err);
+    if (code)
+        return code;
+    for (size_t i = 0; i < count && !code; i++) {
+        struct fs_info info;
+        join(path, names[i], &full);
+        code = fs_stat(fs, buf_cstr(&full), &info, err);
+        if (!code)
+            code = visit(ctx, buf_cstr(&full), &info, err);
+        else if (code == ERR_NOTFOUND)
+            code = 0; /* It went meanwhile. */
+    }
+    fs_names_free(names, count);
+    buf_close(&full);
+    return code;
+}
+
+/* --- ls ---------------------------------------------------------------- */
+
+struct ls {
+    const struct fs_command *command;
+    struct sheet sheet;
+    bool recursive;
+    unsigned depth;
+};
+
+static void
+add_entry(struct ls *l, const char *path, const struct fs_info *info)
+{
+    struct gfs_stat s;
+    sheet_add_str(&l->sheet, info->is_directory ? "dir" : "file");
+    if (!info->is_directory && fs_is_gfs(l->command->fs) &&
+        gfs_stat(l->command->fs, path, &s, NULL) == 0)
+        sheet_add_u64(&l->sheet, s.replication);
+    else
+        sheet_add_str(&l->sheet, info->is_directory ? "" : "1");
+    sheet_add_u64(&l->sheet, info->size_bytes);
+    sheet_add_u64(&l->sheet, info->modified_us);
+    sheet_add_str(&l->sheet, path);
+}
+
+static int visit_ls(void *ctx,
+                    const char *path,
+                    const struct fs_info *info,
+                    struct err *err)
+{
+    struct ls *l = ctx;
+    int code = 0;
+    add_entry(l, path, info);
+    if (!l->recursive || !info->is_directory || l->depth == TREE_DEPTH_MAX)
+        return 0;
+    l->depth++;
+    code = each_entry(l->command->fs, path, visit_ls, l, err);
+    l->depth--;
+    return code;
+}
+
+static int ls(const struct fs_command *c, struct err *err)
+{
+    static const struct sheet_column columns[] = {{"kind", SHEET_TEXT},
+                                                  {"copies", SHEET_NUMBER},
+                                                  {"bytes", SHEET_BYTES},
+                                                  {"modified", SHEET_TIME},
+                                                  {"path", SHEET_TEXT}};
+    struct ls l = {.command = c, .recursive = args_flag(c->args, "recursive")};
+    const char *path = fs_command_path(c, 0);
+    struct fs_info info;
+    int code = fs_stat(c->fs, path, &info, err);
+    if (code)
+        return code;
+    sheet_init(&l.sheet, columns, ARRAY_LEN(columns));
+    if (info.is_directory)
+        code = each_entry(c->fs, path, visit_ls, &l, err);
+    else
+        add_entry(&l, path, &info);
+    if (!code)
+        sheet_print(&l.sheet, c->cli->format);
+    sheet_close(&l.sheet);
+    return code;
+}
+
+int fs_run_ls(struct cli *cli, const struct args *args, struct err *err)
+{
+    return fs_command_run(cli, args, ls, err);
+}
+
+/* --- du ---------------------------------------------------------------- */
+
+struct sum {
+    struct fs *fs;
+    uint64_t bytes;
+    uint64_t files;
+    uint64_t directories;
+    unsigned depth;
+};
+
+static int visit_sum(void *ctx,
+                     const char *path,
+                     const struct fs_info *info,
+                     struct err *err)
+{
+    struct sum *s = ctx;
+    int code;
+    if (!info->is_directory) {
+        s->files++;
+        s->bytes += info->size_bytes;
+        return 0;
+    }
+    s->directories++;
+    if (s->depth == TREE_DEPTH_MAX)
+        return 0;
+    s->depth++;
+    code = each_entry(s->fs, path, visit_sum, s, err);
+    s->depth--;
+    return code;
+}
+
+/* What is at and below @path: a cluster knows, a directory is walked. */
+static int sum_up(struct fs *fs,
+                  const char *path,
+                  const struct fs_info *info,
+                  struct sum *s,
+                  struct err *err)
+{
+    struct gfs_stat known;
+    int code;
+    *s = (struct sum){.fs = fs};
+    if (!fs_is_gfs(fs) || !info->is_directory)
+        return visit_sum(s, path, info, err);
+    code = gfs_stat(fs, path, &known, err);
+    if (code)
+        return code;
+    s->bytes = known.bytes;
+    s->files = known.file_count;
+    s->directories = known.entry_count - known.file_count + 1;
+    return 0;
+}
+
+struct du {
+    struct fs *fs;
+    struct sheet sheet;
+};
+
+static int visit_du(void *ctx,
+                    const char *path,
+                    const struct fs_info *info,
+                    struct err *err)
+{
+    struct du *d = ctx;
+    struct sum s;
+    int code = sum_up(d->fs, path, info, &s, err);
+    if (code)
+        return code;
+    sheet_add_u64(&d->sheet, s.bytes);
+    sheet_add_u64(&d->sheet, s.files);
+    sheet_add_u64(&d->sheet, s.directories);
+    sheet_add_str(&d->sheet, *path ? path : "/");
+    return 0;
+}
+
+static int du(const struct fs_command *c, struct err *err)
+{
+    static const struct sheet_column columns[] = {{"bytes", SHEET_BYTES},
+                                                  {"files", SHEET_NUMBER},
+                                                  {"directories", SHEET_NUMBER},
+                                                  {"path", SHEET_TEXT}};
+    struct du d = {.fs = c->fs};
+    const char *path = fs_command_path(c, 0);
+    struct fs_info info;
+    int code = fs_stat(c->fs, path, &info, err);
+    if (code)
+        return code;
+    sheet_init(&d.sheet, columns, ARRAY_LEN(columns));
+    if (info.is_directory)
+        code = each_entry(c->fs, path, visit_du, &d, err);
+    if (!code)
+        code = visit_du(&d, path, &info, err);
+    if (!code)
+        sheet_print(&d.sheet, c->cli->format);
+    sheet_close(&d.sheet);
+    return code;
+}
+
+int fs_run_du(struct cli *cli, const struct args *args, struct err *err)
+{
+    return fs_command_run(cli, args, du, err);
+}
+
+/* --- stat -------------------------------------------------------------- */
+
+static void add_fact(struct sheet *s, const char *name, uint64_t value)
+{
+    sheet_add_str(s, name);
+    sheet_add_u64(s, value);
+}
+
+static int put_layout(const struct fs_command *c,
+                      const char *path,
+                      struct sheet *s,
+                      struct err *err)
+{
+    struct gfs_layout l;
+    struct arena a;
+    int code;
+    arena_init(&a);
+    code = gfs_get_layout(c->fs, path, 0, &a, &l, err);
+    for (size_t i = 0; !code && i < l.chunk_count; i++) {
+        const struct gfs_chunk *k = &l.chunks[i];
+        struct buf where = BUF_INIT;
+        buf_printf(&where, "at %llu, ", (unsigned long long)k->offset);
+        if (k->sealed)
+            buf_printf(&where, "%u bytes, version %u:", k->length, k->version);
+        else
+            buf_append_str(&where, "open:");
+        for (unsigned n = 0; n < k->servers.count; n++)
+            for (size_t m = 0; m < l.server_count; m++)
+                if (l.servers[m].number == k->servers.numbers[n])
+                    buf_printf(&where, " %.*s",
+                               SLICE_ARG(l.servers[m].address));
+        sheet_addf(s, "chunk %llu", (unsigned long long)k->handle);
+        sheet_add(s, buf_slice(&where));
+        buf_close(&where);
+    }
+    arena_close(&a);
+    return code;
+}
+
+static int put_gfs_stat(const struct fs_command *c,
+                        const char *path,
+                        struct sheet *s,
+                        struct err *err)
+{
+    struct gfs_stat g;
+    int code = gfs_stat(c->fs, path, &g, err);
+    if (code)
+        return code;
+    if (g.is_directory) {
+        add_fact(s, "files_below", g.file_count);
+        add_fact(s, "bytes_below", g.bytes);
+        add_fact(s, "entry_quota", g.entry_quota);
+        add_fact(s, "byte_quota", g.byte_quota);
+        return 0;
+    }
+    add_fact(s, "copies", g.replication);
+    sheet_add_str(s, "open");
+    sheet_add_str(s, g.is_open ? "yes" : "no");
+    return put_layout(c, path, s, err);
+}
+
+static int stat_path(const struct fs_command *c, struct err *err)
+{
+    static const struct sheet_column columns[] = {{"name", SHEET_TEXT},
+                                                  {"value", SHEET_TEXT}};
+    const char *path = fs_command_path(c, 0);
+    struct buf time = BUF_INIT;
+    struct fs_info info;
+    struct sheet s;
+    int code = fs_stat(c->fs, path, &info, err);
+    if (code)
+        return code;
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    sheet_add_str(&s, "kind");
+    sheet_add_str(&s, info.is_directory ? "directory" : "file");
+    add_fact(&s, "bytes", info.size_bytes);
+    text_put_time(&time, (int64_t)info.modified_us);
+    sheet_add_str(&s, "modified");
+    sheet_add(&s, buf_slice(&time));
+    if (fs_is_gfs(c->fs))
+        code = put_gfs_stat(c, path, &s, err);
+    if (!code)
+        sheet_print(&s, c->cli->format);
+    sheet_close(&s);
+    buf_close(&time);
+    return code;
+}
+
+int fs_run_stat(struct cli *cli, const struct args *args, struct err *err)
+{
+    return fs_command_run(cli, args, stat_path, err);
+}
+
+/* --- changes ----------------------------------------------------------- */
+
+static int
+remove_one(const struct fs_command *c, const char *path, struct err *err)
+{
+    struct fs_info info;
+    int code = fs_stat(c->fs, path, &info, err);
+    if (code)
+        return code;
+    if (*path == '\0')
+        return err_set(err, ERR_INVALID, "the root cannot be removed");
+    if (info.is_directory && !args_flag(c->args, "recursive")) {
+        err_set(err, ERR_INVALID, "%s is a directory", path);
+        err_hint(err, "-r removes it with all that is in it");
+        return ERR_INVALID;
+    }
+    if (fs_is_gfs(c->fs) && !args_flag(c->args, "skip-trash"))
+        return gfs_discard(c->fs, path, err);
+    return info.is_directory ? fs_remove_tree(c->fs, path, err)
+                             : fs_remove(c->fs, path, err);
+}
+
+static int rm(const struct fs_command *c, struct err *err)
+{
+    int code = 0;
+    for (size_t i = 0; i < c->args->word_count && !code; i++)
+        code = remove_one(c, fs_command_path(c, i), err);
+    return code;
+}
+
+int fs_run_rm(struct cli *cli, const struct args *args, struct err *err)
+{
+    return fs_command_run(cli, args, rm, err);
+}
+
+/* Into a directory, a name keeps its last part. */
+static int mv(const struct fs_command *c, struct err *err)
+{
+    const char *from = fs_command_path(c, 0);
+    const char *to = fs_command_path(c, 1);
+    const char *slash = strrchr(from, '/');
+    struct buf full = BUF_INIT;
+    struct fs_info info;
+    int code;
+    buf_append_str(&full, to);
+    if (fs_stat(c->fs, to, &info, NULL) == 0 && info.is_directory)
+        join(to, slash ? slash + 1 : from, &full);
+    code = fs_rename(c->fs, from, buf_cstr(&full), err);
+    buf_close(&full);
+    return code;
+}
+
+int fs_run_mv(struct cli *cli, const struct args *args, struct err *err)
+{
+    return fs_command_run(cli, args, mv, err);
+}
+
+static int make_dirs(const struct fs_command *c, struct err *err)
+{
+    int code = 0;
+    for (size_t i = 0; i < c->args->word_count && !code; i++)
+        code = fs_mkdirs(c->fs, fs_command_path(c, i), err);
+    return code;
+}
+
+int fs_run_mkdir(struct cli *cli, const struct args *args, struct err *err)
+{
+    return fs_command_run(cli, args, make_dirs, err);
+}
+
+static int snapshot(const struct fs_command *c, struct err *err)
+{
+    int code = fs_command_needs_cluster(c, err);
+    return code ? code
+                : gfs_snapshot(c->fs, fs_command_path(c, 0),
+                               fs_command_path(c, 1), err);
+}
+
+int fs_run_snapshot(struct cli *cli, const struct args *args, struct err *err)
+{
+    return fs_command_run(cli, args, snapshot, err);
+}
+
+static int setrep(const struct fs_command *c, struct err *err)
+{
+    uint64_t copies = 0;
+    int code = text_parse_u64(slice_str(c->args->words[0]), &copies, err);
+    if (code || copies == 0 || copies > GFS_REPLICAS_MAX)
+        return usage_error(c->args, err, "'%s' is no number from 1 to %d",
+                           c->args->words[0], GFS_REPLICAS_MAX);
+    code = fs_command_needs_cluster(c, err);
+    return code ? code
+                : gfs_set_replication(c->fs, fs_command_path(c, 1),
+                                      (uint32_t)copies, err);
+}
+
+int fs_run_setrep(struct cli *cli, const struct args *args, struct err *err)
+{
+    return fs_command_run(cli, args, setrep, err);
+}
+
+static int quota(const struct fs_command *c, struct err *err)
+{
+    const char *bytes_text = args_value(c->args, "bytes");
+    uint64_t entries = 0;
+    uint64_t bytes = 0;
+    int code = args_number(c->args, "entries", 0, UINT64_MAX, &entries, err);
+    if (!code && bytes_text &&
+        text_parse_bytes(slice_str(bytes_text), &bytes, err))
+        code =
+            usage_error(c->args, err, "--bytes: '%s' is no size", bytes_text);
+    if (!code)
+        code = fs_command_needs_cluster(c, err);
+    return code ? code
+                : gfs_set_quota(c->fs, fs_command_path(c, 0), entries, bytes,
+                                err);
+}
+
+int fs_run_quota(struct cli *cli, const struct args *args, struct err *err)
+{
+    return fs_command_run(cli, args, quota, err);
+}

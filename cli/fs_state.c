@@ -1,0 +1,174 @@
+/* quarry fs: the state of the cluster's file system. */
+#include <stdio.h>
+
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/core/text.h"
+#include "cli/fs.h"
+#include "cli/table_printer.h"
+
+/* --- df ---------------------------------------------------------------- */
+
+static const char *state_name(const struct gfs_server_status *s)
+{
+    switch (s->state) {
+    case GFS_SERVER_LEAVING: return s->alive ? "leaving" : "left";
+    case GFS_SERVER_GONE: return "gone";
+    case GFS_SERVER_IN_SERVICE: break;
+    }
+    return s->alive ? "up" : "down";
+}
+
+static void print_servers(const struct gfs_status *st, enum cli_format format)
+{
+    static const struct sheet_column columns[] = {
+        {"server", SHEET_TEXT},   {"state", SHEET_TEXT},
+        {"rack", SHEET_TEXT},     {"capacity", SHEET_BYTES},
+        {"free", SHEET_BYTES},    {"chunks", SHEET_NUMBER},
+        {"heard_ago", SHEET_TEXT}};
+    struct sheet s;
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    for (size_t i = 0; i < st->server_count; i++) {
+        const struct gfs_server_status *v = &st->servers[i];
+        struct buf ago = BUF_INIT;
+        text_put_duration(&ago, v->heard_us_ago);
+        sheet_add(&s, v->server.address);
+        sheet_add_str(&s, state_name(v));
+        sheet_add(&s, v->server.rack);
+        sheet_add_u64(&s, v->capacity_bytes);
+        sheet_add_u64(&s, v->free_bytes);
+        sheet_add_u64(&s, v->chunk_count);
+        sheet_add(&s, v->heard_us_ago ? buf_slice(&ago) : SLICE_EMPTY);
+        buf_close(&ago);
+    }
+    sheet_print(&s, format);
+    sheet_close(&s);
+}
+
+static int df(const struct fs_command *c, struct err *err)
+{
+    struct gfs_status st;
+    struct arena a;
+    int code = fs_command_needs_cluster(c, err);
+    if (code)
+        return code;
+    arena_init(&a);
+    code = gfs_get_status(c->fs, &a, &st, err);
+    if (!code) {
+        print_servers(&st, c->cli->format);
+        cli_remark(
+            c->cli,
+            "%llu files, %llu directories, %llu chunks; %llu lost, %llu "
+            "with too few copies, %llu being copied%s",
+            (unsigned long long)st.files, (unsigned long long)st.directories,
+            (unsigned long long)st.chunks, (unsigned long long)st.lost,
+            (unsigned long long)st.under_replicated,
+            (unsigned long long)st.copying,
+            st.safe_mode ? "; safe mode: waiting for chunk servers" : "");
+    }
+    arena_close(&a);
+    return code;
+}
+
+int fs_run_df(struct cli *cli, const struct args *args, struct err *err)
+{
+    return fs_command_run(cli, args, df, err);
+}
+
+/* --- fsck -------------------------------------------------------------- */
+
+struct fsck {
+    struct sheet sheet;
+    uint64_t files;
+    uint64_t lost;
+    uint64_t thin;
+};
+
+static void take_findings(struct fsck *k, const struct gfs_findings *f)
+{
+    k->files += f->files_checked;
+    for (size_t i = 0; i < f->count; i++) {
+        const struct gfs_finding *g = &f->findings[i];
+        if (g->copies)
+            k->thin++;
+        else
+            k->lost++;
+        sheet_add(&k->sheet, g->path);
+        sheet_add_u64(&k->sheet, g->chunk);
+        sheet_add_u64(&k->sheet, g->wanted);
+        sheet_add_u64(&k->sheet, g->copies);
+    }
+}
+
+static int
+check_all(const struct fs_command *c, struct fsck *k, struct err *err)
+{
+    struct gfs_findings f = {.more = true};
+    struct buf after = BUF_INIT;
+    int code = 0;
+    while (!code && f.more) {
+        struct arena a;
+        arena_init(&a);
+        code = gfs_check(c->fs, fs_command_path(c, 0), buf_slice(&after), &a,
+                         &f, err);
+        if (!code) {
+            take_findings(k, &f);
+            buf_clear(&after);
+            buf_append_slice(&after, f.after);
+        }
+        arena_close(&a);
+    }
+    buf_close(&after);
+    return code;
+}
+
+static int fsck(const struct fs_command *c, struct err *err)
+{
+    static const struct sheet_column columns[] = {{"path", SHEET_TEXT},
+                                                  {"chunk", SHEET_NUMBER},
+                                                  {"wanted", SHEET_NUMBER},
+                                                  {"copies", SHEET_NUMBER}};
+    struct fsck k = {.files = 0};
+    int code = fs_command_needs_cluster(c, err);
+    if (code)
+        return code;
+    sheet_init(&k.sheet, columns, ARRAY_LEN(columns));
+    code = check_all(c, &k, err);
+    if (!code && sheet_row_count(&k.sheet))
+        sheet_print(&k.sheet, c->cli->format);
+    sheet_close(&k.sheet);
+    if (code)
+        return code;
+    cli_remark(c->cli, "%llu files: %llu chunks lost, %llu with too few copies",
+               (unsigned long long)k.files, (unsigned long long)k.lost,
+               (unsigned long long)k.thin);
+    if (k.lost)
+        return err_set(err, ERR_CORRUPT,
+                       "%llu chunks have no copy that can be reached",
+                       (unsigned long long)k.lost);
+    return 0;
+}
+
+int fs_run_fsck(struct cli *cli, const struct args *args, struct err *err)
+{
+    return fs_command_run(cli, args, fsck, err);
+}
+
+/* --- leave ------------------------------------------------------------- */
+
+static int leave(const struct fs_command *c, struct err *err)
+{
+    enum gfs_server_state state = GFS_SERVER_LEAVING;
+    int code = fs_command_needs_cluster(c, err);
+    if (args_flag(c->args, "back"))
+        state = GFS_SERVER_IN_SERVICE;
+    else if (args_flag(c->args, "gone"))
+        state = GFS_SERVER_GONE;
+    return code ? code
+                : gfs_set_server_state(c->fs, c->args->words[0], state, err);
+}
+
+int fs_run_leave(struct cli *cli, const struct args *args, struct err *err)
+{
+    return fs_command_run(cli, args, leave, err);
+}
