@@ -1,0 +1,128 @@
+"""`quarry lock` against a cell of real processes: files and locks outlive the
+servers that hold them, and a lock's holder is one at a time."""
+
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+
+from processes import QUARRY, ClusterTest, main
+
+TARGET = "cluster:quarry-cluster"
+
+
+class LockTest(ClusterTest):
+    def lock(self, *args):
+        return self.ok("lock", args[0], "-t", TARGET, *args[1:])
+
+    def test_files(self):
+        """Files and directories are made, listed, read and removed; mistakes
+        are named."""
+        self.loopback(1)
+        self.lock("put", "/greeting", "hello")
+        self.lock("mkdir", "/jobs")
+        self.lock("put", "/jobs/one", "1")
+        self.assertEqual(self.lock("cat", "/greeting"), "hello")
+        names = [row["name"] for row in
+                 self.json("lock", "ls", "-t", TARGET)]
+        self.assertEqual(names, ["acl/", "greeting", "jobs/"])
+        self.assertIn("1 children",
+                      self.fails(1, "lock", "rm", "/jobs", "-t", TARGET))
+        self.lock("rm", "/jobs/one")
+        self.lock("rm", "/jobs")
+        self.assertIn("open /jobs: no such node",
+                      self.fails(1, "lock", "cat", "/jobs", "-t", TARGET))
+        self.assertIn("is no cluster",
+                      self.fails(2, "lock", "ls", "-t", "file:x"))
+        self.assertIn("refused", self.fails(
+            1, "lock", "ls", "-t", "127.0.0.1:1", "--timeout", "500ms"))
+
+    def test_hold(self):
+        """A command runs under its lock, with the sequencer; its failure is
+        ours; who does not wait is told who holds it."""
+        self.loopback(1)
+        out = self.lock("hold", "/l", "--", "sh", "-c",
+                        "echo $QUARRY_SEQUENCER")
+        self.assertRegex(out, r"^x:1:\d+:/l\n$")
+        inner = [QUARRY, "lock", "hold", "/l", "--no-wait", "-t", TARGET,
+                 "--", "true"]
+        message = self.fails(1, "lock", "hold", "/l", "-t", TARGET, "--",
+                             *inner)
+        self.assertIn("the lock is held by session", message)
+        self.assertIn("exit status 1", message)
+
+    def test_watch(self):
+        """What happens to a file is printed, until it is deleted."""
+        self.loopback(1)
+        self.lock("put", "/f", "1")
+        watch = subprocess.Popen(
+            [QUARRY, "lock", "watch", "/f", "-t", TARGET], cwd=self.dir,
+            env=self.env, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(watch.wait)
+        self.addCleanup(watch.kill)
+        lines = []
+        reader = threading.Thread(
+            target=lambda: lines.extend(iter(watch.stdout.readline, "")))
+        reader.start()
+
+        def told():
+            self.lock("put", "/f", "2")
+            return any("/f written" in line for line in lines)
+        self.wait_for(told)
+        self.lock("rm", "/f")
+        reader.join(30)
+        self.assertIn("/f deleted", lines[-1])
+        self.assertEqual(watch.wait(30), 0)
+        watch.stdout.close()
+
+    def test_leaders_die(self):
+        """Files are what was last acknowledged, and a counter under a lock
+        never loses an increment, while leaders are killed."""
+        c = self.loopback(3)
+        self.lock("put", "/count", "0")
+        step = ("n=$(%s lock cat /count -t %s --timeout 60s) && "
+                "%s lock put /count $((n + 1)) -t %s --timeout 60s"
+                % (QUARRY, TARGET, QUARRY, TARGET))
+        workers = []
+        rounds = 4
+
+        def work():
+            for _ in range(rounds):
+                self.ok("lock", "hold", "/guard", "-t", TARGET,
+                        "--timeout", "120s", "--", "sh", "-c", step)
+        for _ in range(3):
+            workers.append(threading.Thread(target=work))
+            workers[-1].start()
+        for _ in range(3):
+            time.sleep(1)
+            old = c.leader("lock")
+            c.kill(old)
+            c.leader("lock", other_than=[old])
+            c.start(old)
+        for worker in workers:
+            worker.join()
+        self.assertEqual(self.lock("cat", "/count"), str(3 * rounds))
+
+    def test_holder_dies(self):
+        """The lock of a holder that was killed is had by the next, later than
+        its lease could have lasted, and with a newer sequencer."""
+        self.loopback(1)
+        holder = subprocess.Popen(
+            [QUARRY, "lock", "hold", "/l", "-t", TARGET], cwd=self.dir,
+            env=self.env, stdout=subprocess.PIPE, text=True)
+        first = holder.stdout.readline()
+        holder.send_signal(signal.SIGKILL)
+        holder.wait()
+        holder.stdout.close()
+        out = self.ok("lock", "hold", "/l", "-t", TARGET, "--timeout", "60s",
+                      "--", "sh", "-c", "echo $QUARRY_SEQUENCER")
+        generation = [int(re.match(r"x:(\d+):", s).group(1))
+                      for s in (first, out)]
+        self.assertEqual(generation[1], generation[0] + 1)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("LC_ALL", "C.UTF-8")
+    main()
