@@ -1,6 +1,7 @@
 /* quarry import warc|csv|jsonl|access-log: the outside's files into tables. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/core/buf.h"
@@ -86,6 +87,8 @@ static int parse_options(const struct args *args,
         o->family = args_value(args, "family");
     if (args_flag(args, "host"))
         o->log_host = args_value(args, "host");
+    if (getenv("TMPDIR"))
+        o->temp_dir = getenv("TMPDIR");
     o->key = args_value(args, "key");
     o->time_field = args_value(args, "time");
     if (page_max &&

@@ -216,6 +216,18 @@ static int run_list(struct cli *cli, const struct args *args, struct err *err)
     return r;
 }
 
+/* Every table has a group "default", for families that name none: it is worth a
+ * row only when there are such, or were. */
+static bool is_used(const struct quarry_table_info *info,
+                    const struct quarry_group_info *g)
+{
+    for (size_t i = 0; i < info->family_count; i++)
+        if (strcmp(info->families[i].group, g->name) == 0)
+            return true;
+    return g->table_bytes > 0 || g->memtable_bytes > 0 ||
+           strcmp(g->name, "default") != 0;
+}
+
 static void print_families(const struct quarry_table_info *info,
                            enum cli_format format)
 {
@@ -242,6 +254,8 @@ static void print_group_options(const struct quarry_table_info *info)
     struct sheet s;
     sheet_init(&s, columns, ARRAY_LEN(columns));
     for (size_t i = 0; i < info->group_count; i++) {
+        if (!is_used(info, &info->groups[i]))
+            continue;
         sheet_add_str(&s, info->groups[i].name);
         sheet_add_str(&s, info->groups[i].options);
     }
@@ -315,6 +329,8 @@ static void print_group_sizes(const struct quarry_table_info *info,
     sheet_init(&s, columns, ARRAY_LEN(columns));
     for (size_t i = 0; i < info->group_count; i++) {
         const struct quarry_group_info *g = &info->groups[i];
+        if (!is_used(info, g))
+            continue;
         sheet_add_str(&s, g->name);
         sheet_add_u64(&s, g->table_file_count);
         sheet_add_u64(&s, g->table_bytes);
@@ -371,7 +387,7 @@ static int print_counters(struct cli *cli, struct err *err)
 static const struct option stats_options[] = {
     {"tablets", 0, NULL, "the tablets instead of the locality groups"},
     {"counters", 0, NULL,
-     "what the store's caches, writers and compactions did since it was opened"},
+     "what caches, writers and compactions did since the store was opened"},
     {NULL, 0, NULL, NULL},
 };
 

@@ -101,8 +101,9 @@ struct ingest_options {
     uint64_t page_bytes_max; /* Longer bodies are cut, and marked so in
                                 meta:truncated. Default 64 MiB. */
     uint64_t revisit_bytes_max; /* Memory for revisits that wait for their
-                                   originals; more of them wait in a file under
-                                   $TMPDIR. Default 64 MiB. */
+                                   originals; more of them wait in a file in
+                                   temp_dir. Default 64 MiB. */
+    const char *temp_dir;       /* Of temporary files. Default "/tmp". */
 
     /* csv, jsonl */
     const char *family;     /* Of the cells. Default "data". */

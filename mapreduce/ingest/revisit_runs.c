@@ -2,8 +2,6 @@
  * so that a merge is narrow: the least is found by looking at all. */
 #include "mapreduce/ingest/revisit_runs.h"
 
-#include <stdlib.h>
-
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
@@ -12,9 +10,11 @@
 /* Read of each run at a time; a revisit holds two row keys at most. */
 #define READ_BYTES ((size_t)256 << 10)
 
-void revisit_runs_init(struct revisit_runs *r, struct world *world)
+void revisit_runs_init(struct revisit_runs *r,
+                       struct world *world,
+                       const char *dir)
 {
-    *r = (struct revisit_runs){.world = world};
+    *r = (struct revisit_runs){.world = world, .dir = dir};
 }
 
 void revisit_runs_close(struct revisit_runs *r)
@@ -36,10 +36,9 @@ int revisit_cmp(const void *a, const void *b)
 
 static int open_file(struct revisit_runs *r, struct err *err)
 {
-    const char *dir = getenv("TMPDIR");
     struct buf path = BUF_INIT;
     int code;
-    buf_printf(&path, "%s/quarry-revisits-%016llx", dir ? dir : "/tmp",
+    buf_printf(&path, "%s/quarry-revisits-%016llx", r->dir,
                (unsigned long long)world_random(r->world));
     code = file_open(r->world, buf_cstr(&path),
                      FILE_READ | FILE_WRITE | FILE_CREATE | FILE_EXCLUSIVE,

@@ -18,13 +18,16 @@ struct world;
 
 struct revisit_runs {
     struct world *world;
+    const char *dir;   /* Of the file. Borrowed. */
     struct file *file; /* NULL before the first run. Owned. */
     uint64_t bytes;
     uint64_t *ends; /* Of each run. Owned. */
     size_t count;
 };
 
-void revisit_runs_init(struct revisit_runs *r, struct world *world);
+void revisit_runs_init(struct revisit_runs *r,
+                       struct world *world,
+                       const char *dir);
 void revisit_runs_close(struct revisit_runs *r);
 
 /* In the order of time, then of rows. */

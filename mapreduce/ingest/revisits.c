@@ -28,7 +28,7 @@ struct revisits *revisits_new(struct run *run)
     r->run = run;
     mutex_init(&r->lock);
     arena_init(&r->arena);
-    revisit_runs_init(&r->runs, run->world);
+    revisit_runs_init(&r->runs, run->world, run->opts.temp_dir);
     return r;
 }
 

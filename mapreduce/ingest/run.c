@@ -18,6 +18,7 @@ void ingest_options_init(struct ingest_options *o)
         .links = true,
         .page_bytes_max = (uint64_t)64 << 20,
         .revisit_bytes_max = (uint64_t)64 << 20,
+        .temp_dir = "/tmp",
         .family = "data",
         .separator = '\0',
         .header = true,

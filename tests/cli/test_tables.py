@@ -85,6 +85,14 @@ class Tables(CliTest):
         self.assertEqual(group["entries"], 1)
         self.assertGreater(group["bytes"], 0)
 
+    def test_groups_that_hold_nothing(self):
+        """A group that no family is in, and nothing ever was, has no row."""
+        self.ok("table", "create", "t", "--family", "f,group=g", "--group",
+                "g,level=1")
+        group, = self.json("table", "stats", "t")
+        self.assertEqual(group["group"], "g")
+        self.assertNotIn("default", self.ok("table", "describe", "t"))
+
     def test_dump_and_check(self):
         """dump reads each kind of file of a store; check finds all of it well.
         """
