@@ -60,9 +60,6 @@ if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
          -Wduplicated-branches -Wtrampolines -Wsuggest-attribute=noreturn
          -Wsuggest-attribute=format -Wformat-overflow=2 -Wformat-truncation=2
          -Wstringop-overflow=4 -Walloc-zero)
-    # A fiber that waits queues a struct on its own stack and takes it out of
-    # the queue before it returns: the compiler sees only the first half.
-    list(APPEND QUARRY_WARNINGS -Wno-dangling-pointer)
     if(NOT QUARRY_SANITIZE AND NOT QUARRY_COVERAGE)
         list(APPEND QUARRY_WARNINGS -Wstack-usage=16384)
     endif()
