@@ -145,6 +145,22 @@ int fs_read_once_at(struct fs_reader *r,
     return r->fs->ops->read_once_at(r, offset, dst, len, got, err);
 }
 
+int fs_read_scan_at(struct fs_reader *r,
+                    uint64_t offset,
+                    void *dst,
+                    size_t len,
+                    size_t *got,
+                    struct err *err)
+{
+    PRE(offset % FILE_DIRECT_ALIGN == 0);
+    PRE(len % FILE_DIRECT_ALIGN == 0);
+    PRE((uintptr_t)dst % FILE_DIRECT_ALIGN == 0);
+    if (r->fs->ops->read_scan_at)
+        return r->fs->ops->read_scan_at(r, offset, dst, len, got, err);
+    fs_prefetch(r, offset + len, len);
+    return fs_read_at(r, offset, dst, len, got, err);
+}
+
 void fs_prefetch(struct fs_reader *r, uint64_t offset, uint64_t len)
 {
     r->fs->ops->prefetch(r, offset, len);

@@ -100,6 +100,16 @@ MUST_CHECK int fs_read_once_at(struct fs_reader *r,
                                size_t len,
                                size_t *got,
                                struct err *err);
+/* The same for bytes of a scan, which may or may not be repeated: what is in
+ * memory already is taken from there; of the rest, a part is kept in memory for
+ * the next time, more of it each time, and most is read past the page cache,
+ * whose pages cost more than the reading. PRE: as above. */
+MUST_CHECK int fs_read_scan_at(struct fs_reader *r,
+                               uint64_t offset,
+                               void *dst,
+                               size_t len,
+                               size_t *got,
+                               struct err *err);
 /* Start reading [offset, offset+len) in the background. A hint. */
 void fs_prefetch(struct fs_reader *r, uint64_t offset, uint64_t len);
 void fs_reader_close(struct fs_reader *r); /* NULL is allowed. */

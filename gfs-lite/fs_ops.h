@@ -41,6 +41,12 @@ struct fs_ops {
                         size_t len,
                         size_t *got,
                         struct err *err);
+    int (*read_scan_at)(struct fs_reader *r, /* NULL: as read_at. */
+                        uint64_t offset,
+                        void *dst,
+                        size_t len,
+                        size_t *got,
+                        struct err *err);
     void (*prefetch)(struct fs_reader *r, uint64_t offset, uint64_t len);
     void (*reader_close)(struct fs_reader *r);
     size_t (*locality)(struct fs_reader *r,

@@ -330,6 +330,7 @@ static const struct fs_ops local_ops = {
     .open = local_open,
     .read_at = local_read_at,
     .read_once_at = local_read_once_at,
+    .read_scan_at = local_read_scan_at,
     .prefetch = local_prefetch,
     .reader_close = local_reader_close,
     .locality = local_locality,

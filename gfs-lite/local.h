@@ -73,6 +73,12 @@ int local_read_once_at(struct fs_reader *base,
                        size_t len,
                        size_t *got,
                        struct err *err);
+int local_read_scan_at(struct fs_reader *base,
+                       uint64_t offset,
+                       void *dst,
+                       size_t len,
+                       size_t *got,
+                       struct err *err);
 void local_prefetch(struct fs_reader *base, uint64_t offset, uint64_t len);
 void local_reader_close(struct fs_reader *base);
 size_t local_locality(struct fs_reader *base,

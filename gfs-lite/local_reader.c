@@ -14,7 +14,13 @@ struct local_reader {
     char *full_path;             /* Owned: to open `direct`. */
     struct mutex mutex;          /* Of the opening of `direct`. */
     struct file *_Atomic direct; /* NULL until first used. */
+    atomic_uint scan_misses;     /* Pieces of scans that were not in memory. */
 };
+
+/* One in so many of those is read through the page cache. Counting misses
+ * alone, each scan keeps this part of what the earlier ones left out, in
+ * whatever process they were. */
+#define SCAN_KEEP_EVERY 4
 
 static struct local_reader *local_reader(struct fs_reader *base)
 {
@@ -83,6 +89,22 @@ int local_read_once_at(struct fs_reader *base,
 {
     return file_read_at(direct_file(local_reader(base)), offset, dst, len, got,
                         err);
+}
+
+int local_read_scan_at(struct fs_reader *base,
+                       uint64_t offset,
+                       void *dst,
+                       size_t len,
+                       size_t *got,
+                       struct err *err)
+{
+    struct local_reader *r = local_reader(base);
+    uint64_t end = MIN_OF(offset + len, base->size_bytes);
+
+    if (offset >= end || file_is_cached(r->file, offset, end - offset) ||
+        atomic_fetch_add(&r->scan_misses, 1) % SCAN_KEEP_EVERY == 0)
+        return local_read_at(base, offset, dst, len, got, err);
+    return local_read_once_at(base, offset, dst, len, got, err);
 }
 
 void local_prefetch(struct fs_reader *base, uint64_t offset, uint64_t len)

@@ -72,14 +72,11 @@ int file_read_at(struct file *f,
     return f->world->ops->file_read_at(f, offset, dst, len, got, err);
 }
 
-size_t
-file_read_ready_at(struct file *f, uint64_t offset, void *dst, size_t len)
+bool file_is_cached(struct file *f, uint64_t offset, uint64_t len)
 {
     const struct world_ops *ops = f->world->ops;
     PRE(offset <= INT64_MAX);
-    return ops->file_read_ready_at
-               ? ops->file_read_ready_at(f, offset, dst, len)
-               : 0;
+    return !ops->file_is_cached || ops->file_is_cached(f, offset, len);
 }
 
 int file_write_at(struct file *f,

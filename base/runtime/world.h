@@ -91,10 +91,9 @@ MUST_CHECK int file_read_at(struct file *f,
                             size_t *got,
                             struct err *err);
 
-/* Read of the @len bytes at @offset as many of the first as are in memory:
- * their number, 0 also where that is not known. Never waits, never parks. */
-size_t
-file_read_ready_at(struct file *f, uint64_t offset, void *dst, size_t len);
+/* Does the page cache hold all of [offset, offset + len)? True also where that
+ * cannot be told. Never waits, never parks. */
+bool file_is_cached(struct file *f, uint64_t offset, uint64_t len);
 
 /* Write all parts, one after the other, at @offset. Parks. On error any prefix
  * may have been written. */

@@ -37,11 +37,8 @@ struct world_ops {
                         size_t len,
                         size_t *got,
                         struct err *err);
-    /* NULL: nothing is known to be in memory. */
-    size_t (*file_read_ready_at)(struct file *f,
-                                 uint64_t offset,
-                                 void *dst,
-                                 size_t len);
+    /* NULL: it cannot be told. */
+    bool (*file_is_cached)(struct file *f, uint64_t offset, uint64_t len);
     int (*file_write_at)(struct file *f,
                          uint64_t offset,
                          const struct slice *parts,

@@ -23,8 +23,7 @@ int real_file_open(struct world *w,
                    unsigned flags,
                    struct file **out,
                    struct err *err);
-size_t
-real_file_read_ready_at(struct file *f, uint64_t offset, void *dst, size_t len);
+bool real_file_is_cached(struct file *f, uint64_t offset, uint64_t len);
 int real_file_read_at(struct file *f,
                       uint64_t offset,
                       void *dst,

@@ -93,10 +93,11 @@ static int fill_window(struct table_iter *it,
     if (it->mode == TABLE_READ_ONCE) {
         rc = fs_read_once_at(r->file, start, it->window, want, &it->window_len,
                              err);
+    } else if (it->window_want == CHUNK_BYTES) {
+        rc = fs_read_scan_at(r->file, start, it->window, want, &it->window_len,
+                             err);
     } else {
         rc = fs_read_at(r->file, start, it->window, want, &it->window_len, err);
-        if (it->window_want == CHUNK_BYTES)
-            fs_prefetch(r->file, start + CHUNK_BYTES, 2 * CHUNK_BYTES);
     }
     it->window_want = MIN_OF(it->window_want * 2, CHUNK_BYTES);
     if (!rc && !in_window(it, h))

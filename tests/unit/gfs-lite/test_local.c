@@ -111,20 +111,22 @@ START_TEST(test_reads_at_any_offset)
     ck_assert_int_eq(fs_open(fs, "f", &reader, NULL), 0);
     ck_assert_uint_eq(fs_reader_size(reader), want.len);
     for (int i = 0; i < 500; i++) {
-        bool once = rand_one_in(&r, 2);
+        /* Any way: as usual, as read once, as part of a scan. */
+        uint64_t way = rand_below(&r, 3);
         uint64_t at = rand_below(&r, want.len + 8192);
         size_t len = rand_below(&r, 1 << 16);
         size_t got;
         struct slice part;
-        if (once) {
+        if (way > 0) {
             at = at / 4096 * 4096;
             len = len / 4096 * 4096;
         }
         fs_prefetch(reader, at, len);
-        ck_assert_int_eq(once
-                             ? fs_read_once_at(reader, at, dst, len, &got, NULL)
-                             : fs_read_at(reader, at, dst, len, &got, NULL),
-                         0);
+        ck_assert_int_eq(
+            way == 0   ? fs_read_at(reader, at, dst, len, &got, NULL)
+            : way == 1 ? fs_read_once_at(reader, at, dst, len, &got, NULL)
+                       : fs_read_scan_at(reader, at, dst, len, &got, NULL),
+            0);
         part = slice_sub(buf_slice(&want), at, at + len);
         ck_assert(slice_eq(part, slice_make(dst, got)));
     }

@@ -73,7 +73,12 @@ START_TEST(test_file_is_an_array)
         ck_assert_uint_eq(got, at < size ? size - at : 0);
         ck_assert_mem_eq(back, model + at, got);
     }
+    ck_assert(file_is_cached(f, 0, size)); /* It was just written. */
     ck_assert_int_eq(file_sync(f, &err), 0);
+    file_advise(f, 0, size, FILE_WONT_NEED);
+    (void)file_is_cached(f, 0, size); /* Whatever the system says. */
+    ck_assert_int_eq(file_read_at(f, 0, back, size, &got, &err), 0);
+    ck_assert(file_is_cached(f, 0, size));
     file_allocate(f, 2 * BYTES);
     ck_assert_int_eq(file_size(f, &end_of_file, &err), 0);
     ck_assert_uint_eq(end_of_file, size);
