@@ -384,18 +384,53 @@ int replica_log_create(const struct replica_log_options *opts,
     return rc;
 }
 
+/* Write [@begin, @end) of the file anew. */
+static int
+rewrite(struct replica_log *l, uint64_t begin, uint64_t end, struct err *err)
+{
+    size_t len = (size_t)(end - begin);
+    char *bytes = mem_try_alloc(len + 1);
+    struct slice part = slice_make(bytes, len);
+    size_t got = 0;
+    int rc;
+    if (!bytes)
+        return err_set(err, ERR_NOMEM, "no memory for %zu bytes", len);
+    rc = file_read_at(l->file, begin, bytes, len, &got, err);
+    if (rc == 0 && got != len)
+        rc = err_set(err, ERR_IO, "cut short while it was read");
+    if (rc == 0)
+        rc = file_write_at(l->file, begin, &part, 1, err);
+    mem_free(bytes);
+    return rc;
+}
+
+/* What a process left in the page cache counts from now on, since others will
+ * be told of it. If its sync failed, the system believes it to be on the disk
+ * and another sync does nothing: it is written anew. */
+static int secure(struct replica_log *l, uint64_t synced, struct err *err)
+{
+    uint64_t begin = MAX_OF(synced, current(l)->base);
+    int rc = rewrite(l, 0, LOG_HEADER_BYTES, err);
+    if (rc == 0 && l->position > begin)
+        rc = rewrite(l, offset_of(l, begin), offset_of(l, l->position), err);
+    if (rc == 0)
+        rc = file_sync(l->file, err);
+    if (rc == 0)
+        rc = world_sync_dir(l->world, l->directory, err);
+    return rc;
+}
+
 /* Go on in the last segment, behind what was read. */
-static int continue_segment(struct replica_log *l, struct err *err)
+static int
+continue_segment(struct replica_log *l, uint64_t synced, struct err *err)
 {
     struct buf path = BUF_INIT;
     int rc;
     replica_log_path(l->directory, current(l)->number, &path);
     rc = file_open(l->world, buf_cstr(&path), FILE_READ | FILE_WRITE, &l->file,
                    err);
-    /* What a process left in the page cache counts from now on: others will
-     * be told of it. */
     if (rc == 0)
-        rc = file_sync(l->file, err);
+        rc = secure(l, synced, err);
     if (rc)
         err_wrap(err, "%s", buf_cstr(&path));
     buf_close(&path);
@@ -408,7 +443,7 @@ static int begin_behind(struct replica_log *l,
                         const struct log_tail *tail,
                         struct err *err)
 {
-    int rc = continue_segment(l, err);
+    int rc = continue_segment(l, tail->synced, err);
     for (size_t i = 0; rc == 0 && i < tail->leftover_count; i++)
         remove_segment(l, tail->leftovers[i]);
     /* A torn end is left behind: the next segment's base cuts it off. */

@@ -208,6 +208,7 @@ static int read_records(struct reader *r,
            log_record_get(slice_make(r->bytes + at, r->len - at), s->number,
                           r->tail->position, &rec)) {
         rc = replay(r, s, &rec, at, err);
+        r->tail->synced = MAX_OF(r->tail->synced, rec.synced);
         at += log_record_bytes(rec.payload.len);
         r->tail->position = s->base + at - LOG_HEADER_BYTES;
     }

@@ -19,6 +19,7 @@ struct log_tail {
     struct log_segment *segments; /* Owned by the caller; oldest first. */
     size_t count;
     uint64_t position; /* Behind the last whole record. */
+    uint64_t synced;   /* Up to here some record says that it was safe. */
     bool clean;        /* Only zeros follow in the last segment. */
     uint64_t torn;     /* Number of a segment that was being begun; 0: none. */
     uint64_t *leftovers; /* Owned by the caller: numbers of segments that were

@@ -9,6 +9,8 @@
 #define APPEND_BYTES_MAX   ((uint64_t)1 << 20)
 #define INFLIGHT_BYTES_MAX ((uint64_t)8 << 20)
 #define INFLIGHT_MAX       4
+/* Terms and indexes no cell lives to see: beyond them sums could wrap. */
+#define SANE_MAX (UINT64_C(1) << 62)
 
 /* --- messages ------------------------------------------------------------- */
 
@@ -341,6 +343,9 @@ bool raft_receive(struct raft *r,
     bool answer;
     r->now_us = now_us;
     memset(reply, 0, sizeof(*reply));
+    *after_op = 0;
+    if (m->term > SANE_MAX || m->index > SANE_MAX || m->commit > SANE_MAX)
+        return false;
     reply->kind = reply_kind(m->kind);
     reply->from = r->options.id;
     reply->to = m->from;

@@ -384,7 +384,9 @@ void raft__on_snapshot_reply(struct raft *r, const struct raft_message *m)
     if (p->feed != RAFT_FEED_SNAPSHOT)
         return;
     p->inflight = 0;
-    if (m->hint_index) { /* It has all of it. */
+    if (m->hint_index > raft_log_last(&r->log)) {
+        r->contradictions++;
+    } else if (m->hint_index) { /* It has all of it. */
         p->match = MAX_OF(p->match, m->hint_index);
         p->next = p->match + 1;
         probe(r, p);

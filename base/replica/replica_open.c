@@ -203,6 +203,9 @@ read_snapshot(struct replica *r, struct snapshot_info *info, struct err *err)
         rc = snapshot_load(r->world, r->directory, index, info, &image, err);
     if (rc == 0)
         rc = r->machine.load(r->machine.ctx, buf_slice(&image), err);
+    /* Its name may not be on the disk yet. */
+    if (rc == 0)
+        rc = world_sync_dir(r->world, r->directory, err);
     if (rc == 0)
         snapshot_drop_older(r->world, r->directory, index);
     buf_close(&image);

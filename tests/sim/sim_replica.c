@@ -88,6 +88,7 @@ static struct member members[MEMBERS_MAX];
 static size_t member_count;
 static size_t founder_count;
 static struct rpc_security *security;
+static uint64_t running_seed; /* For messages. */
 static const char *const addresses[MEMBERS_MAX] = {"m1:70", "m2:70", "m3:70",
                                                    "m4:70", "m5:70"};
 
@@ -155,7 +156,8 @@ static void member_main(void *arg)
     if (rc)
         sim_note(cluster, "member %d ends: %s", (int)m->id, err.text);
     /* A damaged or foreign directory would be our own doing. */
-    ck_assert_msg(rc != ERR_CORRUPT && rc != ERR_INVALID, "%s", err.text);
+    ck_assert_msg(rc != ERR_CORRUPT && rc != ERR_INVALID,
+                  "seed %" PRIu64 ": %s", running_seed, err.text);
     rpc_server_free(rpc);
 }
 
@@ -163,6 +165,7 @@ static void start(uint64_t seed, size_t founders, size_t joiners)
 {
     struct sim_options o = {
         .network_us = 300, .sync_us = 500, .write_us = 50, .read_us = 50};
+    running_seed = seed;
     cluster = sim_cluster_new(seed);
     security = rpc_security_none("test", "member");
     founder_count = founders;
