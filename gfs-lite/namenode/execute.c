@@ -134,18 +134,51 @@ static int prepare(struct namenode *nn, struct gfs_command *c, struct err *err)
     return 0;
 }
 
+/* The servers of the chunk that @c, of its writer, has sealed have all of it:
+ * until they say so themselves, that is known from here. */
+static void note_sealed(struct namenode *nn,
+                        const struct gfs_command *c,
+                        const struct gfs_server_set *chain)
+{
+    struct chunk *sealed = chunk_map_get(&nn->catalog.names.chunks, c->chunk);
+    for (unsigned i = 0; sealed && sealed->sealed && i < chain->count; i++)
+        if (chunk_server_is_alive(&nn->servers, chain->numbers[i])) {
+            chunk_add_replica(sealed, chain->numbers[i]);
+            chunk_server_add_order(&nn->servers, chain->numbers[i],
+                                   GFS_ORDER_SEAL, c->chunk);
+        }
+}
+
+/* The chain of the open chunk that @c may seal. */
+static struct gfs_server_set chain_of(const struct namenode *nn,
+                                      const struct gfs_command *c)
+{
+    const struct inode *file = id_map_get(&nn->catalog.names.inodes, c->file);
+    const struct open_file *o =
+        id_map_get(&nn->catalog.names.open_files, c->file);
+    const struct chunk *last =
+        file && !file->is_directory ? inode_last_chunk(file) : NULL;
+    if (o && last && !last->sealed && last->handle == c->chunk)
+        return o->chain;
+    return (struct gfs_server_set){.count = 0};
+}
+
 int namenode_handle_execute(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct namenode *nn = ctx;
     struct gfs_command c;
     struct gfs_result r;
+    struct gfs_server_set chain;
     int rc = gfs_command_get(call->body, &c, err);
     if (rc == 0)
         rc = prepare(nn, &c, err);
-    if (rc == 0)
-        rc = namenode_propose(nn, &c, &r, call->reply_body, err);
     if (rc)
         return rc;
+    chain = chain_of(nn, &c);
+    rc = namenode_propose(nn, &c, &r, call->reply_body, err);
+    if (rc)
+        return rc;
+    note_sealed(nn, &c, &chain);
     if (c.op == GFS_OP_SESSION_OPEN)
         namenode_touch(nn, &nn->sessions, r.session);
     return 0;

@@ -44,8 +44,7 @@ write_file(struct fs *fs, const char *path, struct slice data, bool sync)
     fs_writer_close(w);
 }
 
-/* --- Names and bytes ---------------------------------------------------------
- */
+/* --- Names and bytes --------------------------------------------------- */
 
 static void do_basics(struct cell *c)
 {
@@ -501,9 +500,7 @@ START_TEST(test_records_of_many_writers)
 
 END_TEST
 
-/* --- Namenodes
- * ----------------------------------------------------------------------------
- */
+/* --- Namenodes --------------------------------------------------------- */
 
 static void change_leaders(struct cell *c)
 {

@@ -1,0 +1,227 @@
+/* The cluster's file system in the real world, over loopback: descriptors for
+ * local readers, plain threads as clients, and the engine's store on top. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/rand.h"
+#include "base/replica/replica.h"
+#include "base/rpc/remote.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/world.h"
+#include "gfs-lite/chunkserver/chunkserver.h"
+#include "gfs-lite/gfs.h"
+#include "gfs-lite/namenode/namenode.h"
+#include "tests/lib/check_main.h"
+
+#define CHUNKS 3
+
+#define OK(call)                                                               \
+    do {                                                                       \
+        struct err err_ = ERR_INIT;                                            \
+        struct err *err = &err_;                                               \
+        int rc_ = (call);                                                      \
+        ck_assert_msg(rc_ == 0, "%s: %d %s", #call, rc_, err->text);           \
+    } while (0)
+
+/* A namenode and its chunk servers, each on a loop of its own. */
+struct server {
+    struct cluster *cluster;
+    struct loop *loop;
+    struct rpc_server *rpc;
+    struct rpc_listener *listener;
+    struct namenode *namenode;
+    struct chunkserver *chunkserver;
+    unsigned index;
+    char address[64];
+};
+
+struct cluster {
+    struct world *world;
+    struct server namenode;
+    struct server chunks[CHUNKS];
+};
+
+static void open_namenode(void *arg)
+{
+    struct server *s = arg;
+    char dir[200];
+    struct replica_member self = {1, "127.0.0.1:0", true};
+    struct replica_options replica = {.name = "test",
+                                      .directory = dir,
+                                      .id = 1,
+                                      .members = &self,
+                                      .member_count = 1};
+    struct namenode_options o = {.replica = &replica};
+    snprintf(dir, sizeof(dir), "%s/namenode", test_tmpdir());
+    s->rpc = rpc_server_new(s->cluster->world);
+    OK(namenode_open(s->cluster->world, s->rpc, &o, &s->namenode, err));
+    OK(rpc_listen(s->rpc, "127.0.0.1:0", NULL, &s->listener, err));
+    snprintf(s->address, sizeof(s->address), "%s",
+             rpc_listener_address(s->listener));
+}
+
+static void open_chunkserver(void *arg)
+{
+    struct server *s = arg;
+    char dir[200];
+    char socket[200];
+    char machine[16];
+    struct chunkserver_options o = {.dir = dir,
+                                    .namenodes = s->cluster->namenode.address,
+                                    .machine = machine,
+                                    .socket = socket,
+                                    .heartbeat_us = 100000};
+    snprintf(dir, sizeof(dir), "%s/chunk%u", test_tmpdir(), s->index);
+    snprintf(socket, sizeof(socket), "%s/chunk%u.sock", test_tmpdir(),
+             s->index);
+    snprintf(machine, sizeof(machine), "m%u", s->index);
+    s->rpc = rpc_server_new(s->cluster->world);
+    OK(chunkserver_open(s->cluster->world, s->rpc, &o, &s->chunkserver, err));
+    OK(rpc_listen(s->rpc, "127.0.0.1:0", NULL, &s->listener, err));
+    snprintf(s->address, sizeof(s->address), "%s",
+             rpc_listener_address(s->listener));
+    OK(chunkserver_start(s->chunkserver, s->address, err));
+}
+
+static void close_server(void *arg)
+{
+    struct server *s = arg;
+    rpc_listener_close(s->listener);
+    namenode_close(s->namenode);
+    chunkserver_close(s->chunkserver);
+    rpc_server_free(s->rpc);
+}
+
+static void start(struct cluster *c, struct server *s, void (*open)(void *))
+{
+    s->cluster = c;
+    OK(loop_new(c->world, "server", &s->loop, err));
+    loop_start(s->loop);
+    loop_call(s->loop, "open", open, s);
+}
+
+static void stop(struct server *s)
+{
+    loop_call(s->loop, "close", close_server, s);
+    loop_stop(s->loop);
+    loop_join(s->loop);
+    loop_free(s->loop);
+}
+
+static void start_all(struct cluster *c)
+{
+    memset(c, 0, sizeof(*c));
+    c->world = world_real_new();
+    start(c, &c->namenode, open_namenode);
+    for (unsigned i = 0; i < CHUNKS; i++) {
+        c->chunks[i].index = i;
+        start(c, &c->chunks[i], open_chunkserver);
+    }
+}
+
+static void stop_all(struct cluster *c)
+{
+    for (unsigned i = 0; i < CHUNKS; i++)
+        stop(&c->chunks[i]);
+    stop(&c->namenode);
+    world_free(c->world);
+}
+
+static struct fs *open_fs(struct cluster *c)
+{
+    struct buf target = BUF_INIT;
+    struct fs *fs;
+    buf_printf(&target, "gfs://%s/root", c->namenode.address);
+    OK(fs_open_target(c->world, buf_cstr(&target), NULL, &fs, err));
+    buf_close(&target);
+    return fs;
+}
+
+/* A plain thread writes and reads; once the chunks are sealed, reads go through
+ * descriptors and not over the network. */
+START_TEST(test_short_circuit_reads)
+{
+    struct cluster c;
+    struct gfs_client_stats stats = {.local_reads = 0};
+    struct fs_write_options o = {.mode = FS_WRITE_STREAM};
+    struct buf data = BUF_INIT;
+    struct fs_writer *w;
+    struct rand_gen r;
+    struct fs *fs;
+    start_all(&c);
+    fs = open_fs(&c);
+    rand_init(&r, test_seed());
+    for (size_t i = 0; i < 1000000; i++)
+        buf_append_byte(&data, (char)rand_u64(&r));
+    OK(fs_create(fs, "d/f", &o, &w, err));
+    OK(fs_writer_append(w, data.data, data.len, err));
+    OK(fs_writer_sync(w, err));
+    fs_writer_close(w);
+    for (int tries = 0; tries < 100 && stats.local_reads == 0; tries++) {
+        struct buf got = BUF_INIT;
+        world_sleep_us(c.world, 50000);
+        OK(fs_read_all(fs, "d/f", 1 << 24, &got, err));
+        ck_assert(slice_eq(buf_slice(&got), buf_slice(&data)));
+        buf_close(&got);
+        gfs_get_client_stats(fs, &stats);
+    }
+    ck_assert_uint_gt(stats.local_reads, 0);
+    buf_close(&data);
+    fs_close(fs);
+    stop_all(&c);
+}
+
+END_TEST
+
+struct writer_task {
+    struct fs *fs;
+    unsigned number;
+};
+
+static void run_writer(void *arg)
+{
+    struct writer_task *t = arg;
+    struct fs_write_options o = {.mode = FS_WRITE_LOG};
+    struct fs_writer *w;
+    struct buf want = BUF_INIT;
+    struct buf got = BUF_INIT;
+    char path[32];
+    snprintf(path, sizeof(path), "t/%u", t->number);
+    OK(fs_create(t->fs, path, &o, &w, err));
+    for (unsigned i = 0; i < 20; i++) {
+        size_t at = want.len;
+        buf_printf(&want, "%u-%u;", t->number, i);
+        OK(fs_writer_append(w, want.data + at, want.len - at, err));
+        OK(i % 5 ? fs_writer_flush(w, err) : fs_writer_sync(w, err));
+    }
+    fs_writer_close(w);
+    OK(fs_read_all(t->fs, path, 1 << 20, &got, err));
+    ck_assert(slice_eq(buf_slice(&got), buf_slice(&want)));
+    buf_close(&want);
+    buf_close(&got);
+}
+
+/* Threads share one client. */
+START_TEST(test_threads_share_a_client)
+{
+    struct cluster c;
+    struct writer_task tasks[4];
+    struct task *running[ARRAY_LEN(tasks)];
+    struct fs *fs;
+    start_all(&c);
+    fs = open_fs(&c);
+    for (unsigned i = 0; i < ARRAY_LEN(tasks); i++) {
+        tasks[i] = (struct writer_task){fs, i};
+        running[i] = task_start(c.world, "writer", run_writer, &tasks[i]);
+    }
+    for (unsigned i = 0; i < ARRAY_LEN(tasks); i++)
+        task_join(running[i]);
+    fs_close(fs);
+    stop_all(&c);
+}
+
+END_TEST
+
+TEST_MAIN("gfs_process", test_short_circuit_reads, test_threads_share_a_client)
