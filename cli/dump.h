@@ -43,9 +43,22 @@ MUST_CHECK int dump_record_file(struct cli *cli,
                                 const struct dump_options *opts,
                                 struct err *err);
 
+/* A segment of the log of a cell's member; a snapshot of its machine, or with
+ * opts->entries the members of the cell as of then. @path is the world's. */
+MUST_CHECK int dump_replica_log(struct cli *cli,
+                                const char *path,
+                                const struct dump_options *opts,
+                                struct err *err);
+MUST_CHECK int dump_replica_snapshot(struct cli *cli,
+                                     const char *path,
+                                     const struct dump_options *opts,
+                                     struct err *err);
+
 /* What a file begins or ends with. */
 bool is_table_file(struct slice tail);
 bool is_manifest(struct slice head);
 bool is_log_segment(struct slice head);
+bool is_replica_log(struct slice head);
+bool is_replica_snapshot(struct slice head);
 
 #endif /* CLI_DUMP_H */

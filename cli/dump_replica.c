@@ -1,0 +1,216 @@
+/* quarry dump of what a member of a cell keeps: segments of its log, and
+ * snapshots. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "base/replica/log_format.h"
+#include "base/replica/snapshot.h"
+#include "base/runtime/world.h"
+#include "cli/cli.h"
+#include "cli/dump.h"
+#include "cli/table_printer.h"
+
+bool is_replica_log(struct slice head)
+{
+    return slice_starts_with(head, SLICE_LIT(LOG_MAGIC));
+}
+
+bool is_replica_snapshot(struct slice head)
+{
+    return snapshot_is_one(head);
+}
+
+/* --- logs ------------------------------------------------------------------
+ */
+
+struct totals {
+    uint64_t records;
+    uint64_t entries;
+    uint64_t first_index;
+    uint64_t last_index;
+    uint64_t bytes; /* Up to the first that is not whole. */
+};
+
+static const char *kind_name(enum log_kind kind)
+{
+    switch (kind) {
+    case LOG_META: return "term, vote";
+    case LOG_RESET: return "reset";
+    case LOG_MARK: return "mark";
+    case LOG_COMMAND: return "command";
+    case LOG_NOOP: return "no-op";
+    case LOG_CONFIG: return "members";
+    }
+    return "?";
+}
+
+static bool is_entry(enum log_kind kind)
+{
+    return kind == LOG_COMMAND || kind == LOG_NOOP || kind == LOG_CONFIG;
+}
+
+static void add_record(struct sheet *s, const struct log_record *r)
+{
+    sheet_add_u64(s, r->position);
+    sheet_add_str(s, kind_name(r->kind));
+    sheet_add_u64(s, r->index);
+    sheet_add_u64(s, r->term);
+    sheet_add_u64(s, r->payload.len);
+    sheet_add_u64(s, r->synced);
+}
+
+static void count_record(struct totals *t, const struct log_record *r)
+{
+    t->records++;
+    if (!is_entry(r->kind))
+        return;
+    t->first_index = t->entries ? t->first_index : r->index;
+    t->last_index = r->index;
+    t->entries++;
+}
+
+static void walk(struct slice bytes,
+                 const struct log_header *h,
+                 uint64_t limit,
+                 struct sheet *records,
+                 struct totals *t)
+{
+    size_t at = LOG_HEADER_BYTES;
+    struct log_record r;
+    while (t->records < limit &&
+           log_record_get(slice_sub(bytes, at, bytes.len), h->number,
+                          h->base + at - LOG_HEADER_BYTES, &r)) {
+        add_record(records, &r);
+        count_record(t, &r);
+        at += log_record_bytes(r.payload.len);
+        t->bytes = at;
+    }
+}
+
+static void print_totals(struct cli *cli,
+                         const struct log_header *h,
+                         const struct totals *t)
+{
+    static const struct sheet_column columns[] = {
+        {"segment", SHEET_NUMBER},     {"base", SHEET_NUMBER},
+        {"term", SHEET_NUMBER},        {"vote", SHEET_NUMBER},
+        {"records", SHEET_NUMBER},     {"entries", SHEET_NUMBER},
+        {"first_index", SHEET_NUMBER}, {"last_index", SHEET_NUMBER},
+        {"bytes", SHEET_BYTES}};
+    struct sheet s;
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    sheet_add_u64(&s, h->number);
+    sheet_add_u64(&s, h->base);
+    sheet_add_u64(&s, h->term);
+    sheet_add_u64(&s, h->vote);
+    sheet_add_u64(&s, t->records);
+    sheet_add_u64(&s, t->entries);
+    sheet_add_u64(&s, t->first_index);
+    sheet_add_u64(&s, t->last_index);
+    sheet_add_u64(&s, t->bytes);
+    sheet_print(&s, cli->format);
+    sheet_close(&s);
+}
+
+static int
+read_file(struct cli *cli, const char *path, struct buf *out, struct err *err)
+{
+    struct file *f;
+    uint64_t size;
+    size_t got = 0;
+    int r = file_open(cli->world, path, FILE_READ, &f, err);
+    if (r)
+        return r;
+    r = file_size(f, &size, err);
+    if (!r && size > LOG_SEGMENT_MAX)
+        r = err_set(err, ERR_TOOBIG, "%" PRIu64 " bytes", size);
+    if (!r)
+        r = file_read_at(f, 0, buf_reserve(out, (size_t)size), (size_t)size,
+                         &got, err);
+    if (!r)
+        buf_extend(out, got);
+    file_close(f);
+    return r;
+}
+
+int dump_replica_log(struct cli *cli,
+                     const char *path,
+                     const struct dump_options *opts,
+                     struct err *err)
+{
+    static const struct sheet_column columns[] = {
+        {"position", SHEET_NUMBER}, {"kind", SHEET_TEXT},
+        {"index", SHEET_NUMBER},    {"term", SHEET_NUMBER},
+        {"bytes", SHEET_NUMBER},    {"synced", SHEET_NUMBER}};
+    struct buf bytes = BUF_INIT;
+    struct log_header header;
+    struct totals totals = {0};
+    struct sheet records;
+    int r = read_file(cli, path, &bytes, err);
+    if (!r)
+        r = log_header_get(buf_slice(&bytes), &header, err);
+    if (!r) {
+        sheet_init(&records, columns, ARRAY_LEN(columns));
+        walk(buf_slice(&bytes), &header, opts->limit, &records, &totals);
+        if (opts->entries)
+            sheet_print(&records, cli->format);
+        else
+            print_totals(cli, &header, &totals);
+        sheet_close(&records);
+    }
+    buf_close(&bytes);
+    return r;
+}
+
+/* --- snapshots --------------------------------------------------------------
+ */
+
+static void print_members(struct cli *cli, const struct raft_config *c)
+{
+    static const struct sheet_column columns[] = {{"member", SHEET_NUMBER},
+                                                  {"address", SHEET_TEXT},
+                                                  {"votes", SHEET_TEXT}};
+    struct sheet s;
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    for (size_t i = 0; i < c->count; i++) {
+        sheet_add_u64(&s, c->members[i].id);
+        sheet_add_str(&s, c->members[i].address);
+        sheet_add_str(&s, c->members[i].voting ? "yes" : "no");
+    }
+    sheet_print(&s, cli->format);
+    sheet_close(&s);
+}
+
+static void print_snapshot(struct cli *cli, const struct snapshot_info *info)
+{
+    static const struct sheet_column columns[] = {{"index", SHEET_NUMBER},
+                                                  {"term", SHEET_NUMBER},
+                                                  {"members", SHEET_NUMBER},
+                                                  {"image", SHEET_BYTES}};
+    struct sheet s;
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    sheet_add_u64(&s, info->index);
+    sheet_add_u64(&s, info->term);
+    sheet_add_u64(&s, info->config.count);
+    sheet_add_u64(&s, info->image_bytes);
+    sheet_print(&s, cli->format);
+    sheet_close(&s);
+}
+
+int dump_replica_snapshot(struct cli *cli,
+                          const char *path,
+                          const struct dump_options *opts,
+                          struct err *err)
+{
+    struct snapshot_info info;
+    struct buf image = BUF_INIT;
+    int r = snapshot_load_file(cli->world, path, &info, &image, err);
+    if (!r && opts->entries)
+        print_members(cli, &info.config);
+    else if (!r)
+        print_snapshot(cli, &info);
+    buf_close(&image);
+    return r;
+}
