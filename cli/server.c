@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +22,8 @@
 /* After SIGTERM the roles have so long to hand over and close; then the process
  * ends as it is: what was acknowledged is on the disk. */
 #define STOP_SECONDS_MAX 30
+/* Allocations below this come from memory that the process keeps. */
+#define KEEP_BYTES (32 << 20)
 
 struct server {
     struct cli *cli;
@@ -201,11 +204,21 @@ static int start(struct server *s, const struct args *args, struct err *err)
     return rc;
 }
 
+/* Buffers come and go with every call: memory that was touched is kept, because
+ * touching it anew is what costs. */
+static void keep_memory(void)
+{
+    mallopt(M_MMAP_THRESHOLD, KEEP_BYTES);
+    mallopt(M_TRIM_THRESHOLD, 4 * KEEP_BYTES);
+}
+
 /* Its own world: the logger belongs to that, and nothing else uses it. */
 static int run_server(struct cli *cli, const struct args *args, struct err *err)
 {
     struct server s = {.cli = cli, .world = world_real_new()};
-    int rc = start(&s, args, err);
+    int rc;
+    keep_memory();
+    rc = start(&s, args, err);
     file_unlock(s.lock);
     world_set_logger(s.world, NULL);
     logger_close(s.logger);

@@ -74,12 +74,13 @@ static int inproc_call(struct rpc_channel *base,
     struct inproc_channel *c = CONTAINER_OF(base, struct inproc_channel, base);
     struct buf joined = BUF_INIT;
     struct buf sunk = BUF_INIT;
-    struct rpc_reply_parts parts = {.count = 0};
+    struct rpc_reply_parts parts;
     uint64_t deadline = 0;
     uint64_t outer = 0;
     struct rpc_call call;
     int code = fiber_check(err);
 
+    reply_parts_init(&parts);
     if (opts->sent)
         *opts->sent = code == 0;
     if (code)

@@ -12,6 +12,15 @@ struct rpc_reply_parts {
     void *ctx;
 };
 
+/* There are none. */
+static inline void reply_parts_init(struct rpc_reply_parts *p)
+{
+    p->count = 0;
+    p->bytes = 0;
+    p->release = NULL;
+    p->ctx = NULL;
+}
+
 /* Nobody needs them any more. Any number of times. */
 void reply_parts_release(struct rpc_reply_parts *p);
 

@@ -23,6 +23,11 @@
 /* Looks for signs of life within the time a client may be silent. */
 #define IDLE_LOOKS 4
 
+/* Memory of attachments kept for the next ones, per connection: touching fresh
+ * memory costs more than copying it. */
+#define SPARES_MAX      8
+#define SPARE_BYTES_MAX ((size_t)1 << 20)
+
 /* A call being handled. */
 struct job {
     struct job *next; /* In the connection's list. */
@@ -45,7 +50,9 @@ struct connection {
     struct fiber *fiber; /* Reads. */
     struct job *jobs;
     size_t job_count;
-    size_t in_bytes; /* Of their requests. */
+    size_t in_bytes;               /* Of their requests. */
+    struct buf spares[SPARES_MAX]; /* Empty, with memory. */
+    size_t spare_count;
     uint64_t call_count;
     uint64_t since_us;
     uint64_t bytes_seen; /* Of the reader, at the last look. */
@@ -71,6 +78,14 @@ static void link_job(struct connection *c, struct job *k)
     c->call_count++;
 }
 
+static void keep_spare(struct connection *c, struct buf *b)
+{
+    if (b->cap == 0 || b->cap > SPARE_BYTES_MAX || c->spare_count == SPARES_MAX)
+        buf_close(b);
+    else
+        c->spares[c->spare_count++] = *b;
+}
+
 static void end_job(struct connection *c, struct job *k)
 {
     if (k->prev)
@@ -82,7 +97,7 @@ static void end_job(struct connection *c, struct job *k)
     c->job_count--;
     c->in_bytes -= k->bytes;
     buf_close(&k->body);
-    buf_close(&k->attachment);
+    keep_spare(c, &k->attachment);
     mem_free(k);
     fiber_wake(c->fiber); /* It may wait for room, or for the last job. */
 }
@@ -183,10 +198,10 @@ static void run_job(void *arg)
 {
     struct job *k = arg;
     struct connection *c = k->connection;
-    struct err err = ERR_INIT;
+    struct err err; /* A kilobyte that is seldom needed: not cleared. */
     struct buf body = BUF_INIT;
     struct buf attachment = BUF_INIT;
-    struct rpc_reply_parts parts = {.count = 0};
+    struct rpc_reply_parts parts;
     struct rpc_call call = {.method = k->request.method,
                             .body = buf_slice(&k->body),
                             .attachment = buf_slice(&k->attachment),
@@ -199,7 +214,12 @@ static void run_job(void *arg)
                             .reply_attachment = &attachment,
                             .reply_parts = &parts,
                             .taken = &k->attachment};
-    int rc = handle(c, k, &call, &err);
+    int rc;
+    reply_parts_init(&parts);
+    err.code = 0;
+    err.text[0] = '\0';
+    err.hint[0] = '\0';
+    rc = handle(c, k, &call, &err);
     note_outcome(c, call.method, rc);
     respond(c, k, &call, rc, &err);
     buf_close(&body);
@@ -276,6 +296,8 @@ static int take_frame(struct connection *c,
                       struct err *err)
 {
     int rc = frame_reader_body(&c->reader, f, body, err);
+    if (f->attachment.len && attachment->cap == 0 && c->spare_count)
+        *attachment = c->spares[--c->spare_count];
     if (rc == 0)
         rc = frame_reader_attachment(&c->reader, f, attachment, err);
     if (rc)
@@ -342,6 +364,8 @@ static void serve_frames(struct connection *c)
     serve_count(l->vars.bytes_in, c->reader.bytes_in);
     serve_count(l->vars.bytes_out, c->writer.bytes_out);
     frame_reader_close(&c->reader);
+    while (c->spare_count)
+        buf_close(&c->spares[--c->spare_count]);
 }
 
 /* Let the client prove itself; false when it is refused. */
