@@ -9,9 +9,7 @@
 #include "base/runtime/world.h"
 #include "bigtable/client/client.h"
 #include "bigtable/row/mutation.h"
-
-/* More than cores: tasks wait for the disk, and fill group commits. */
-#define ASYNC_TASKS 16
+#include "bigtable/tablet/table.h"
 
 struct async_pool {
     struct world *world;
@@ -20,17 +18,23 @@ struct async_pool {
     struct cond done; /* A call ended. */
     struct async_call *head;
     struct async_call *tail;
-    unsigned in_flight; /* Queued and running. */
-    unsigned idle;      /* Tasks that wait for work. */
+    unsigned in_flight;    /* Queued, running and calling back. */
+    unsigned calling_back; /* Tasks that are in a callback. */
+    unsigned idle;         /* Tasks that wait for work. */
     unsigned task_count;
+    unsigned task_max;
+    unsigned call_max;
     bool stop;
-    struct task *tasks[ASYNC_TASKS];
+    struct task *tasks[ASYNC_TASKS_MAX];
 };
 
-struct async_pool *async_pool_new(struct world *world)
+struct async_pool *
+async_pool_new(struct world *world, unsigned task_max, unsigned call_max)
 {
     struct async_pool *p = mem_zalloc(1, sizeof(*p));
     p->world = world;
+    p->task_max = task_max ? MIN_OF(task_max, ASYNC_TASKS_MAX) : ASYNC_TASKS;
+    p->call_max = call_max ? call_max : ASYNC_CALLS;
     mutex_init(&p->lock);
     cond_init(&p->work);
     cond_init(&p->done);
@@ -89,6 +93,12 @@ static void serve(void *arg)
         mutex_unlock(&p->lock);
         call->run(call);
         mutex_lock(&p->lock);
+        if (++p->calling_back == p->task_count)
+            cond_broadcast(&p->done); /* Let those through who wait inside. */
+        mutex_unlock(&p->lock);
+        call->finish(call);
+        mutex_lock(&p->lock);
+        p->calling_back--;
         p->in_flight--;
         cond_broadcast(&p->done);
     }
@@ -99,7 +109,7 @@ void async_pool_submit(struct async_pool *p, struct async_call *call)
 {
     call->next = NULL;
     mutex_lock(&p->lock);
-    while (p->in_flight >= ASYNC_IN_FLIGHT_MAX)
+    while (p->in_flight >= p->call_max && p->calling_back < p->task_count)
         cond_wait(&p->done, &p->lock);
     p->in_flight++;
     if (p->tail)
@@ -107,20 +117,29 @@ void async_pool_submit(struct async_pool *p, struct async_call *call)
     else
         p->head = call;
     p->tail = call;
-    if (p->idle == 0 && p->task_count < ASYNC_TASKS)
+    if (p->idle == 0 && p->task_count < p->task_max)
         p->tasks[p->task_count++] =
             task_start(p->world, "quarry-async", serve, p);
     cond_signal(&p->work);
     mutex_unlock(&p->lock);
 }
 
+/* The caller may close his table while the call is under way. */
+static void hold_table(struct quarry_table *mine, const struct quarry_table *t)
+{
+    mine->quarry = t->quarry;
+    mine->table = table_ref(t->table);
+}
+
 /* --- writes -------------------------------------------------------------- */
 
 struct apply_call {
     struct async_call base;
-    struct quarry_table *table;
+    struct quarry_table table; /* Its own handle. */
     struct quarry_mutation mutation;
     struct quarry_write_options opts;
+    int rc;
+    struct err err;
     quarry_apply_cb cb;
     void *arg;
 };
@@ -128,9 +147,14 @@ struct apply_call {
 static void run_apply(struct async_call *base)
 {
     struct apply_call *c = CONTAINER_OF(base, struct apply_call, base);
-    struct err err = ERR_INIT;
-    int rc = quarry_apply(c->table, &c->mutation, &c->opts, &err);
-    c->cb(c->arg, rc, &err);
+    c->rc = quarry_apply(&c->table, &c->mutation, &c->opts, &c->err);
+    table_unref(c->table.table);
+}
+
+static void finish_apply(struct async_call *base)
+{
+    struct apply_call *c = CONTAINER_OF(base, struct apply_call, base);
+    c->cb(c->arg, c->rc, &c->err);
     mutation_close(&c->mutation);
     mem_free(c);
 }
@@ -143,7 +167,8 @@ void quarry_apply_async(struct quarry_table *t,
 {
     struct apply_call *c = mem_zalloc(1, sizeof(*c));
     c->base.run = run_apply;
-    c->table = t;
+    c->base.finish = finish_apply;
+    hold_table(&c->table, t);
     c->mutation.count = m->count;
     c->mutation.error = m->error;
     buf_append_slice(&c->mutation.row, buf_slice(&m->row));
@@ -159,8 +184,12 @@ void quarry_apply_async(struct quarry_table *t,
 
 struct read_call {
     struct async_call base;
+    struct quarry_table table; /* Its own handle. */
     struct buf row;
     struct prepared_read read;
+    int rc;
+    struct quarry_row *found;
+    struct err err;
     quarry_read_cb cb;
     void *arg;
 };
@@ -168,11 +197,15 @@ struct read_call {
 static void run_read(struct async_call *base)
 {
     struct read_call *c = CONTAINER_OF(base, struct read_call, base);
-    struct quarry_row *row = NULL;
-    struct err err = ERR_INIT;
-    int rc = prepared_read_row(&c->read, buf_slice(&c->row), &row, &err);
-    c->cb(c->arg, rc, row, &err);
+    c->rc = prepared_read_row(&c->read, buf_slice(&c->row), &c->found, &c->err);
     prepared_read_close(&c->read);
+    table_unref(c->table.table);
+}
+
+static void finish_read(struct async_call *base)
+{
+    struct read_call *c = CONTAINER_OF(base, struct read_call, base);
+    c->cb(c->arg, c->rc, c->found, &c->err);
     buf_close(&c->row);
     mem_free(c);
 }
@@ -185,8 +218,10 @@ void quarry_read_row_async(struct quarry_table *t,
 {
     struct read_call *c = mem_zalloc(1, sizeof(*c));
     c->base.run = run_read;
+    c->base.finish = finish_read;
+    hold_table(&c->table, t);
     buf_append_slice(&c->row, row);
-    prepared_read_init(&c->read, t, opts);
+    prepared_read_init(&c->read, &c->table, opts);
     c->cb = cb;
     c->arg = arg;
     async_pool_submit(t->quarry->async, &c->base);

@@ -1,7 +1,15 @@
 /* Asynchronous calls: a bounded queue served by a few tasks.
  *
- * Writes of several tasks meet in one group commit; reads of cold rows overlap.
- * The tasks start with the first call.
+ * Why tasks, and not an event loop: in this process a call waits for the disk,
+ * inside the engine and below it the kernel, and what it waits for has no event
+ * (a sync, a page of a file). Somebody must wait; tasks do. Writes of several
+ * tasks meet in one group commit, reads of cold rows overlap in the disk's
+ * queue, and with both, more tasks than cores are of use but hundreds are not:
+ * the default is 16. They start one by one, when a call finds none idle.
+ *
+ * The bound holds for those who call from outside. Who submits from inside a
+ * callback waits as long as another task can make room; when all of them are in
+ * callbacks, he is let through, so that chains of calls never stand still.
  *
  * Threads: any.
  */
@@ -11,20 +19,25 @@
 struct async_pool;
 struct world;
 
-#define ASYNC_IN_FLIGHT_MAX 4096
+#define ASYNC_TASKS     16
+#define ASYNC_TASKS_MAX 256
+#define ASYNC_CALLS     4096
 
 /* One call: the first member of what its author allocated. */
 struct async_call {
     struct async_call *next;
-    /* Does the work, calls back, and frees the call. On a task of the pool. */
+    /* Does the work, on a task of the pool, */
     void (*run)(struct async_call *call);
+    /* then calls back, and frees the call. */
+    void (*finish)(struct async_call *call);
 };
 
-/* @world is borrowed. Owned. */
-struct async_pool *async_pool_new(struct world *world);
+/* @world is borrowed; 0 tasks or calls: the defaults. Owned. */
+struct async_pool *
+async_pool_new(struct world *world, unsigned task_max, unsigned call_max);
 void async_pool_free(
     struct async_pool *p); /* Drains. NULL is allowed. Parks. */
-/* Queue @call; waits while ASYNC_IN_FLIGHT_MAX are in flight. Parks. */
+/* Queue @call; waits while as many as may be are in flight. Parks. */
 void async_pool_submit(struct async_pool *p, struct async_call *call);
 /* Wait until none is in flight. Parks. */
 void async_pool_drain(struct async_pool *p);

@@ -67,7 +67,7 @@ int quarry_open(const char *target,
         quarry_close(q);
         return rc;
     }
-    q->async = async_pool_new(q->world);
+    q->async = async_pool_new(q->world, opts->async_tasks, opts->async_calls);
     *out = q;
     return 0;
 }

@@ -66,6 +66,9 @@ struct quarry_options {
                                   read again and again; 0: an eighth, at most
                                   64 MiB. */
     bool scan_cache_off;       /* None of it. */
+    unsigned async_tasks; /* Threads of asynchronous calls, at most, started
+                             as they are needed; 0: 16. */
+    unsigned async_calls; /* Asynchronous calls in flight, at most; 0: 4,096. */
 };
 
 /* @opts may be NULL. Errors: ERR_BUSY (another process has it), ERR_UNSUPPORTED
@@ -466,8 +469,20 @@ quarry_filter_condition(struct quarry_filter *predicate,
 QUARRY_EXPORT void quarry_filter_free(struct quarry_filter *f);
 
 /* --- asynchronous ------------------------------------------------------ */
+/* For many operations in flight from few threads. A call copies what it needs
+ * and returns; a pool of quarry_options.async_tasks threads of the library does
+ * the work and calls back. Many are worth it: synced writes share commits, cold
+ * reads share the disk. Operations run in any order: start one that depends on
+ * another from its callback.
+ *
+ * Bounded: with quarry_options.async_calls in flight, a call waits until one
+ * has called back. A callback may itself make calls, synchronous ones too, at
+ * the cost of its thread for so long; chains of asynchronous ones never
+ * deadlock. It must not close the store or drain. A table may be closed while
+ * calls on it are in flight; quarry_close() waits for all of them.
+ */
 
-/* Called once, on a thread of the library; must not wait. @err is borrowed. */
+/* Called once, on a thread of the library. @err is borrowed. */
 typedef void (*quarry_apply_cb)(void *arg, int code, const struct err *err);
 /* @row is owned by the callback; NULL when absent or on error. */
 typedef void (*quarry_read_cb)(void *arg,
@@ -475,7 +490,7 @@ typedef void (*quarry_read_cb)(void *arg,
                                struct quarry_row *row,
                                const struct err *err);
 
-/* @m is copied. Bounded: waits when 4,096 operations are in flight. */
+/* @m is copied. */
 QUARRY_EXPORT void quarry_apply_async(struct quarry_table *t,
                                       const struct quarry_mutation *m,
                                       const struct quarry_write_options *opts,
