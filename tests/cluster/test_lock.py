@@ -48,8 +48,10 @@ class LockTest(ClusterTest):
         self.assertRegex(out, r"^x:1:\d+:/l\n$")
         inner = [QUARRY, "lock", "hold", "/l", "--no-wait", "-t", TARGET,
                  "--", "true"]
-        message = self.fails(1, "lock", "hold", "/l", "-t", TARGET, "--",
-                             *inner)
+        done = self.run_quarry("lock", "hold", "/l", "-t", TARGET, "--",
+                               *inner)
+        message = done.stderr.decode()
+        self.assertEqual(done.returncode, 1, message)
         self.assertIn("the lock is held by session", message)
         self.assertIn("exit status 1", message)
 
