@@ -76,8 +76,7 @@ static const struct {
      "false"},
     /* Times; 1234567890 s is Friday 13 February 2009, 15:31:30 PST. */
     {"now", "string(def(now()))", "true"},
-    {"addday",
-     "string(addday(1234567890000000T, 2) - 1234567890000000T == HR + time(169200000000))",
+    {"addday", "string(addday(1234567890000000T, 2) == 1234740690000000T)",
      "true"},
     {"addweek", "string(addweek(0T, 1, \"UTC\") == 604800000000T)", "true"},
     {"addmonth", "string(monthof(addmonth(1234567890000000T, 11)))", "1"},
