@@ -47,6 +47,9 @@ static void warn_unused(struct saw_checker *c, const struct saw_decl *d)
         return;
     if (d->kind != DECL_VAR || !d->type || d->type->kind == SAW_BAD)
         return;
+    /* What is wrong makes much look as if it were not used. */
+    if (c->diag->error_count > 0)
+        return;
     saw_warning(c->diag, d->pos, "%s '%.*s' is never used",
                 d->type->kind == SAW_TABLE      ? "table"
                 : d->type->kind == SAW_FUNCTION ? "function"
@@ -314,6 +317,7 @@ bool saw_check(struct arena *a,
                struct saw_unit *out)
 {
     struct saw_checker c;
+    size_t i;
 
     *out = (struct saw_unit){.main = main};
     init_checker(&c, a, opts, d, out);
@@ -332,6 +336,8 @@ bool saw_check(struct arena *a,
     out->row = parameter(&c, "$row", out->row_type);
     check_body(&c, main);
     check_close_scope(&c);
+    for (i = 0; i < out->functions.count && d->error_count == 0; i++)
+        check_flow(&c, out->functions.at[i]);
     buf_close(&c.fold.scratch);
     saw_builtins_close(&c.fold);
     return d->error_count == 0;

@@ -42,8 +42,17 @@ struct saw_expr *check_conversion(struct saw_checker *c,
     bool may_be_undef = true;
 
     if (src->kind == EXPR_COMPOSITE && src->type->kind == SAW_INCOMPLETE) {
+        size_t items = src->u.composite.items.count;
         if (check_composite_as(c, src, to))
             return src;
+        if (implicit && to->kind == SAW_TUPLE && !src->u.composite.paired &&
+            items != to->field_count) {
+            saw_error(c->diag, pos, "%s has %zu item%s, and %s %zu field%s",
+                      check_expr_text(c, src), items, items == 1 ? "" : "s",
+                      check_type_text(c, to), to->field_count,
+                      to->field_count == 1 ? "" : "s");
+            return bad_conversion(c, pos);
+        }
         check_composite_guess(c, src, true);
     }
     if (check_any_bad(args) || to->kind == SAW_BAD)

@@ -315,8 +315,11 @@ static void select_field(struct saw_checker *c, struct saw_expr *e)
     if (t->kind == SAW_BAD || field.len == 0)
         return;
     if (t->kind != SAW_TUPLE) {
-        saw_error(c->diag, e->pos, "%s (type %s) is not a tuple",
-                  check_expr_text(c, o), check_type_text(c, t));
+        saw_error(c->diag, e->pos, "%s (type %s) is not a tuple%s",
+                  check_expr_text(c, o), check_type_text(c, t),
+                  slice_starts_with(field, SLICE_LIT("len"))
+                      ? " (its length is len(x))"
+                      : "");
         return;
     }
     for (i = 0; i < t->field_count; i++) {

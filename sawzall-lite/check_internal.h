@@ -44,6 +44,10 @@ struct saw_checker {
 const char *check_type_text(struct saw_checker *c, const struct saw_type *t);
 const char *check_expr_text(struct saw_checker *c, const struct saw_expr *e);
 
+/* Warn about what is never reached in @f, and if it can end without the result
+ * it promises. PRE: checked without error. */
+void check_flow(struct saw_checker *c, const struct saw_function *f);
+
 void check_open_scope(struct saw_checker *c);
 /* Warns about what was declared in it and never used. */
 void check_close_scope(struct saw_checker *c);

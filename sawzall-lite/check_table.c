@@ -1,4 +1,6 @@
 /* Table types and emit; see check_internal.h. */
+#include <stdio.h>
+
 #include "sawzall-lite/check_internal.h"
 #include "sawzall-lite/tables/table.h"
 
@@ -278,6 +280,24 @@ static void element(struct saw_checker *c,
 
 /* --- file, proc, format -------------------------------------------------- */
 
+static void unknown_kind(struct saw_checker *c,
+                         const struct saw_table_expr *table)
+{
+    char kinds[300] = "";
+    size_t n = 0;
+    int k;
+
+    if (table->kind.len == 0)
+        return; /* Reported by the parser. */
+    for (k = SAW_TABLE_COLLECTION; k <= SAW_TABLE_RECORDIO; k++)
+        n += (size_t)snprintf(kinds + n, sizeof(kinds) - n, "%s%s",
+                              k > SAW_TABLE_COLLECTION ? ", " : "",
+                              saw_table_traits((enum saw_table_kind)k)->name);
+    saw_error(c->diag, table->kind_pos,
+              "there is no kind of table called '%.*s'; the kinds are %s",
+              SLICE_ARG(table->kind), kinds);
+}
+
 /* A variable that stands for an index or the element in format arguments. */
 static void bind(struct saw_checker *c,
                  struct saw_table_expr *x,
@@ -384,10 +404,7 @@ const struct saw_type *check_table_type(struct saw_checker *c,
     unsigned errors = c->diag->error_count;
 
     if (!traits) {
-        if (table->kind.len)
-            saw_error(c->diag, table->kind_pos,
-                      "there is no kind of table called '%.*s'",
-                      SLICE_ARG(table->kind));
+        unknown_kind(c, table);
         return &saw_type_bad;
     }
     t->kind = table->kind;

@@ -286,7 +286,9 @@ size_t saw_literal_char(struct saw_diag *d,
     if (peek(&r) == '\'')
         r.p++;
     else
-        saw_error(d, here(&r, from), "expected a single quote");
+        saw_error(
+            d, here(&r, from),
+            "a single quote expected: 'x' is one character, \"xyz\" a string");
     return offset(&r);
 }
 

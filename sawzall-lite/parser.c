@@ -31,15 +31,46 @@ bool parser_accept(struct saw_parser *p, enum saw_token_kind kind)
     return true;
 }
 
+static bool is_arithmetic(enum saw_token_kind k)
+{
+    return k >= TOK_PLUS && k <= TOK_SHR;
+}
+
+const char *parser_hint(const struct saw_parser *p)
+{
+    enum saw_token_kind k = parser_kind(p);
+    enum saw_token_kind last = p->tok > p->begin ? p->tok[-1].kind : TOK_EOF;
+
+    if (k == TOK_ASSIGN && is_arithmetic(last))
+        return " (there is no '+=' and the like: write x = x + y)";
+    if (k == TOK_ASSIGN)
+        return " ('==' compares)";
+    if (k == TOK_QUERY)
+        return " (there is no '?:': use if, or ?{ … result e; })";
+    if (k == TOK_LBRACK)
+        return " (arrays are written {1, 2})";
+    if (k == TOK_DIV && last == TOK_DIV)
+        return " (a comment begins with '#')";
+    if ((k == TOK_INC || k == TOK_DEC) && last == TOK_IDENT)
+        return " (x++ is a statement, and has no value)";
+    if (k == TOK_LARROW && last == TOK_IDENT)
+        return " (does it lack 'emit'?)";
+    if (k == TOK_IDENT && last == TOK_IDENT)
+        return " (a declaration is written name: type)";
+    if (k == TOK_IDENT && last == TOK_FUNCTION)
+        return " (a function is written name: function(…) {…};)";
+    return "";
+}
+
 bool parser_expect(struct saw_parser *p,
                    enum saw_token_kind kind,
                    const char *where)
 {
     if (parser_accept(p, kind))
         return true;
-    saw_error(p->diag, p->tok->pos, "%s expected%s%s; found %s",
+    saw_error(p->diag, p->tok->pos, "%s expected%s%s; found %s%s",
               saw_token_name(kind), where ? " " : "", where ? where : "",
-              parser_found(p));
+              parser_found(p), parser_hint(p));
     return false;
 }
 
@@ -130,7 +161,8 @@ static void semicolon(struct saw_parser *p)
         return;
     if (saw_pos_line(p->tok->pos) == saw_pos_line(pos))
         pos = p->tok->pos;
-    saw_error(p->diag, pos, "';' expected; found %s", parser_found(p));
+    saw_error(p->diag, pos, "';' expected; found %s%s", parser_found(p),
+              parser_hint(p));
     if (!begins_statement(parser_kind(p)) && parser_kind(p) != TOK_RBRACE &&
         !(parser_kind(p) == TOK_IDENT &&
           saw_pos_line(p->tok->pos) != saw_pos_line(last->pos)))

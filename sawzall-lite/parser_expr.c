@@ -425,8 +425,8 @@ static struct saw_expr *operand(struct saw_parser *p)
         return e;
     default: break;
     }
-    saw_error(p->diag, p->tok->pos, "expression expected; found %s",
-              parser_found(p));
+    saw_error(p->diag, p->tok->pos, "expression expected; found %s%s",
+              parser_found(p), parser_hint(p));
     e = bad(p);
     return e;
 }

@@ -51,6 +51,8 @@ bool parser_expect(struct saw_parser *p,
 struct saw_pos parser_span(const struct saw_parser *p, struct saw_pos from);
 /* Name of the token ahead, for messages: "'x'", "int literal". */
 const char *parser_found(const struct saw_parser *p);
+/* What may have been meant by it, in parentheses behind a blank, or "". */
+const char *parser_hint(const struct saw_parser *p);
 /* One level deeper; false, with an error, when too deep. Each successful call
  * is paired with parser_leave(). */
 bool parser_enter(struct saw_parser *p);

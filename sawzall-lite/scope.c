@@ -104,7 +104,7 @@ static unsigned distance(struct slice a, struct slice b, unsigned max)
 
 struct slice saw_scope_similar(const struct saw_scope *s, struct slice name)
 {
-    unsigned best = name.len < 4 ? 1 : 2;
+    unsigned best = name.len < 3 ? 0 : name.len < 6 ? 1 : 2;
     struct slice found = SLICE_EMPTY;
     size_t i;
 
