@@ -265,7 +265,9 @@ enum quarry_durability {
     QUARRY_SYNCED,   /* Default: in the commit log and on the disk. */
     QUARRY_LOGGED,   /* In the commit log: survives the process. */
     QUARRY_DEFERRED, /* In memory until the next quarry_flush(): for bulk
-                        loads that can be run again. */
+                        loads that can be run again. Until then, after a loss
+                        of power a row may be there in some of its locality
+                        groups and not in others. */
 };
 
 struct quarry_write_options {
