@@ -150,7 +150,8 @@ static void put_count_of(struct buf *b, uint64_t n, const char *what)
 }
 
 /* One line for people: what came in, and how fast. */
-static void print_summary(const struct ingest_report *r, const char *table)
+static void
+print_summary(const struct ingest_report *r, const char *table, bool failed)
 {
     struct buf b = BUF_INIT;
     uint64_t us = MAX_OF(r->elapsed_us, UINT64_C(1));
@@ -162,7 +163,11 @@ static void print_summary(const struct ingest_report *r, const char *table)
     put_count_of(&b, r->row_count, "rows");
     if (b.len == 0)
         buf_append_str(&b, "nothing");
-    buf_printf(&b, " into %s; ", table);
+    /* What was read and not flushed is lost with the failure. */
+    if (failed)
+        buf_append_str(&b, " before it failed; ");
+    else
+        buf_printf(&b, " into %s; ", table);
     text_put_bytes(&b, r->bytes_read);
     buf_append_str(&b, " read, ");
     text_put_bytes(&b, r->bytes_decoded);
@@ -175,12 +180,14 @@ static void print_summary(const struct ingest_report *r, const char *table)
     buf_close(&b);
 }
 
-static void
-print_report(struct cli *cli, const struct ingest_report *r, const char *table)
+static void print_report(struct cli *cli,
+                         const struct ingest_report *r,
+                         const char *table,
+                         bool failed)
 {
     print_damage(r);
     if (cli->format == FORMAT_TEXT)
-        print_summary(r, table);
+        print_summary(r, table, failed);
     else
         print_report_sheet(cli, r);
 }
@@ -235,7 +242,7 @@ static int run_import(struct cli *cli,
     r = ingest(&job, &report, err);
     progress_end(&progress);
     if (!r || report.record_count > 0)
-        print_report(cli, &report, table);
+        print_report(cli, &report, table, r != 0);
     if (r == ERR_NOTFOUND && args_flag(args, "no-create"))
         cli_hint_table(cli, table, err);
     if (r == ERR_FULL)

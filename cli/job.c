@@ -244,12 +244,19 @@ static void on_progress(void *ctx, const struct mr_progress *p)
     buf_close(&extra);
 }
 
-static void print_notes(char *const *notes, size_t count)
+/* What the job noted, but for what @err is going to say. */
+static void print_notes(const struct mr_report *r, const struct err *err)
 {
-    for (size_t i = 0; i < count && i < NOTES_SHOWN_MAX; i++)
-        fprintf(stderr, "quarry: %s\n", notes[i]);
-    if (count > NOTES_SHOWN_MAX)
-        fprintf(stderr, "quarry: … and %zu more\n", count - NOTES_SHOWN_MAX);
+    size_t shown = 0;
+    for (size_t i = 0; i < r->note_count && shown < NOTES_SHOWN_MAX; i++) {
+        if (strcmp(r->notes[i], err->text) == 0)
+            continue;
+        fprintf(stderr, "quarry: %s\n", r->notes[i]);
+        shown++;
+    }
+    if (r->note_count > NOTES_SHOWN_MAX)
+        fprintf(stderr, "quarry: … and %zu more\n",
+                r->note_count - NOTES_SHOWN_MAX);
 }
 
 /* Lines and records, or changes of rows. */
@@ -348,7 +355,7 @@ static int run_job(struct job_command *c, struct err *err)
                  : mr_run(o, &report, err);
     progress_end(&c->progress);
     if (report) {
-        print_notes(report->notes, report->note_count);
+        print_notes(report, err);
         if (!r)
             print_report(c, report);
         else if (report->job_id)

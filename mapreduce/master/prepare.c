@@ -132,6 +132,18 @@ static int check_specs(const struct job_run *r, struct err *err)
     return 0;
 }
 
+static int
+no_parameter(const struct job_traits *t, const char *name, struct err *err)
+{
+    struct buf all = BUF_INIT;
+    for (size_t i = 0; i < t->param_count; i++)
+        buf_printf(&all, "%s%s", i ? ", " : "", t->params[i].name);
+    err_set(err, ERR_INVALID, "job %s has no parameter %s%s%s", t->name, name,
+            all.len ? "; there are: " : "", buf_cstr(&all));
+    buf_close(&all);
+    return ERR_INVALID;
+}
+
 /* Every parameter given must be declared, every required one given. */
 static int check_params(const struct job_run *r, struct err *err)
 {
@@ -142,8 +154,7 @@ static int check_params(const struct job_run *r, struct err *err)
                strcmp(t->params[k].name, r->opts->params[i].name) != 0)
             k++;
         if (k == t->param_count)
-            return err_set(err, ERR_INVALID, "job %s has no parameter %s",
-                           t->name, r->opts->params[i].name);
+            return no_parameter(t, r->opts->params[i].name, err);
     }
     for (size_t k = 0; k < t->param_count; k++) {
         size_t i = 0;

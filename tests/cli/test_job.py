@@ -185,6 +185,18 @@ class Jobs(CliTest):
         self.assertIn("--input SPEC", self.fails(2, "job", "run",
                                                  "word_count"))
         self.fails(1, "job", "status", "nosuch")
+        self.assertIn("there are: limit", self.fails(
+            1, "job", "run", "top_hosts", "-i", "file:in", "-o", "file:out",
+            "-p", "limt=3"))
+
+    def test_failure_is_told_once(self):
+        """The last failed attempt is the job's error: it has no note too."""
+        self.write("in", "x\n")
+        done = self.run_quarry("job", "run", "--mapper", "echo no >&2; exit 3",
+                               "-i", "file:in", "-o", "file:out")
+        lines = done.stderr.decode().splitlines()
+        self.assertEqual(len(lines), len(set(
+            line.split(" (see: ")[0] for line in lines)), lines)
 
 
 
