@@ -33,10 +33,10 @@ void *id_map_get(const struct id_map *m, uint64_t id)
     return m->cap ? m->slots[find(m, id)] : NULL;
 }
 
-static void grow(struct id_map *m)
+static void grow_to(struct id_map *m, size_t cap)
 {
     struct id_map old = *m;
-    m->cap = old.cap ? old.cap * 2 : CAP_MIN;
+    m->cap = cap;
     m->slots = mem_zalloc(m->cap, sizeof(*m->slots));
     for (size_t i = 0; i < old.cap; i++)
         if (old.slots[i])
@@ -44,12 +44,21 @@ static void grow(struct id_map *m)
     mem_free(old.slots);
 }
 
+void id_map_reserve(struct id_map *m, size_t count)
+{
+    size_t cap = m->cap ? m->cap : CAP_MIN;
+    while ((m->count + count) * 4 > cap * 3)
+        cap *= 2;
+    if (cap > m->cap)
+        grow_to(m, cap);
+}
+
 void id_map_put(struct id_map *m, void *item)
 {
     id_map_item *entry = item;
     size_t at;
     if ((m->count + 1) * 4 > m->cap * 3)
-        grow(m);
+        grow_to(m, m->cap ? m->cap * 2 : CAP_MIN);
     at = find(m, *entry);
     PRE(!m->slots[at]);
     m->slots[at] = entry;

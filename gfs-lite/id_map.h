@@ -21,6 +21,9 @@ struct id_map {
 };
 
 void id_map_close(struct id_map *m); /* The structs are the caller's. */
+/* Have room for @count more. Whoever fills a map in the order in which another
+ * was walked must do so first: that order fills the slots from one end. */
+void id_map_reserve(struct id_map *m, size_t count);
 /* Borrowed, or NULL. */
 void *id_map_get(const struct id_map *m, uint64_t id);
 /* PRE: its number is not in the map. */

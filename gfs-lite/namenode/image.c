@@ -152,7 +152,9 @@ static bool get_chunks(struct cursor *in, struct chunk_map *m)
 {
     size_t count;
     m->next_handle = cursor_varint(in);
-    for (count = cursor_count(in, 6); count > 0; count--)
+    count = cursor_count(in, 6);
+    id_map_reserve(&m->by_handle, count);
+    for (; count > 0; count--)
         if (!get_chunk(in, m))
             return false;
     return !in->bad;
@@ -239,6 +241,7 @@ static bool get_tree(struct cursor *in, struct names *ns)
     size_t count;
     ns->next_id = cursor_varint(in);
     count = cursor_count(in, 6);
+    id_map_reserve(&ns->inodes, count);
     if (count == 0 || !get_root(in, ns))
         return false;
     for (; count > 1; count--)

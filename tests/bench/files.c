@@ -1,0 +1,514 @@
+/* The cluster's file system beside plain files.
+ *
+ *     bench_files DIR append|read|remote|names [COUNT]
+ *
+ * A namenode and three chunk servers run in processes of their own, the client
+ * in this one. Prints "figure ours peer unit"; see files.sh.
+ */
+#define _GNU_SOURCE
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "base/core/rand.h"
+#include "base/replica/replica.h"
+#include "base/rpc/remote.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/world.h"
+#include "gfs-lite/chunkserver/chunkserver.h"
+#include "gfs-lite/gfs.h"
+#include "gfs-lite/namenode/catalog.h"
+#include "gfs-lite/namenode/namenode.h"
+
+#define RECORD_BYTES ((size_t)64 << 10)
+#define CHUNKS       3
+#define ADDRESS_MAX  64
+/* Repetitions of ours and the peer's turn, whose medians are kept. */
+#define TURNS 5
+
+#define CHECK(call)                                                            \
+    do {                                                                       \
+        struct err err_ = ERR_INIT;                                            \
+        struct err *err = &err_;                                               \
+        if ((call) != 0)                                                       \
+            PANIC("%s: %s", #call, err->text);                                 \
+    } while (0)
+
+static const char *dir;
+static pid_t children[CHUNKS + 1];
+static unsigned child_count;
+
+/* --- servers -----------------------------------------------------------------
+ */
+
+struct server {
+    struct world *world;
+    const char *namenodes; /* NULL: this is the namenode. */
+    unsigned index;
+    int out; /* Where the address goes. */
+};
+
+static void tell_address(const struct server *s, const char *address)
+{
+    char text[ADDRESS_MAX] = {0};
+    snprintf(text, sizeof(text), "%s", address);
+    if (write(s->out, text, sizeof(text)) != (ssize_t)sizeof(text))
+        PANIC("pipe");
+}
+
+static void serve_namenode(struct server *s)
+{
+    char path[256];
+    struct rpc_server *rpc = rpc_server_new(s->world);
+    struct replica_member self = {1, "127.0.0.1:0", true};
+    struct replica_options replica = {.name = "bench",
+                                      .directory = path,
+                                      .id = 1,
+                                      .members = &self,
+                                      .member_count = 1};
+    struct namenode_options o = {.replica = &replica};
+    struct rpc_listener *listener;
+    struct namenode *nn;
+    snprintf(path, sizeof(path), "%s/namenode", dir);
+    CHECK(namenode_open(s->world, rpc, &o, &nn, err));
+    CHECK(rpc_listen(rpc, "127.0.0.1:0", NULL, &listener, err));
+    tell_address(s, rpc_listener_address(listener));
+}
+
+static void serve_chunks(struct server *s)
+{
+    char path[256];
+    char socket[256];
+    char machine[16];
+    struct rpc_server *rpc = rpc_server_new(s->world);
+    struct chunkserver_options o = {.dir = path,
+                                    .namenodes = s->namenodes,
+                                    .machine = machine,
+                                    .socket = socket,
+                                    .scrub_bytes_per_s = 1,
+                                    .heartbeat_us = 200000};
+    struct rpc_listener *listener;
+    struct chunkserver *cs;
+    snprintf(path, sizeof(path), "%s/chunk%u", dir, s->index);
+    snprintf(socket, sizeof(socket), "%s/chunk%u.sock", dir, s->index);
+    snprintf(machine, sizeof(machine), "m%u", s->index);
+    CHECK(chunkserver_open(s->world, rpc, &o, &cs, err));
+    CHECK(rpc_listen(rpc, "127.0.0.1:0", NULL, &listener, err));
+    CHECK(chunkserver_start(cs, rpc_listener_address(listener), err));
+    tell_address(s, rpc_listener_address(listener));
+}
+
+static void run_server(void *arg)
+{
+    struct server *s = arg;
+    if (s->namenodes)
+        serve_chunks(s);
+    else
+        serve_namenode(s);
+    for (;;)
+        world_sleep_us(s->world, 1000000);
+}
+
+static void start_server(unsigned index, const char *namenodes, char *address)
+{
+    int ends[2];
+    pid_t pid;
+    if (pipe(ends))
+        PANIC("pipe");
+    pid = fork();
+    if (pid == 0) {
+        struct server s = {world_real_new(), namenodes, index, ends[1]};
+        struct loop *loop;
+        CHECK(loop_new(s.world, "server", &loop, err));
+        loop_start(loop);
+        loop_call(loop, "server", run_server, &s);
+        _exit(1);
+    }
+    children[child_count++] = pid;
+    if (read(ends[0], address, ADDRESS_MAX) != ADDRESS_MAX)
+        PANIC("a server did not start");
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void stop_servers(void)
+{
+    for (unsigned i = 0; i < child_count; i++) {
+        kill(children[i], SIGKILL);
+        waitpid(children[i], NULL, 0);
+    }
+}
+
+/* --- measuring
+ * ---------------------------------------------------------------- */
+
+static struct world *world;
+
+static double now(void)
+{
+    return (double)world_mono_ns(world) / 1e9;
+}
+
+/* Processor seconds of this process: what others do meanwhile does not count.
+ */
+static double cpu(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *v)
+{
+    qsort(v, TURNS, sizeof(v[0]), compare_doubles);
+    return v[TURNS / 2];
+}
+
+static void
+print_figure(const char *name, double *ours, double *peer, const char *unit)
+{
+    double a = median(ours);
+    double b = median(peer);
+    printf("%s\t%.4g\t%.4g\t%.3f\t%s\n", name, a, b, a / b, unit);
+}
+
+static struct fs *open_fs(const char *namenodes, bool short_circuit)
+{
+    struct gfs_options o = {.namenodes = namenodes,
+                            .no_short_circuit = !short_circuit};
+    struct fs *fs;
+    CHECK(fs_gfs_open(world, &o, &fs, err));
+    return fs;
+}
+
+static void fill_record(char *record, struct rand_gen *r)
+{
+    for (size_t i = 0; i < RECORD_BYTES; i += 8) {
+        uint64_t v = rand_u64(r);
+        memcpy(record + i, &v, 8);
+    }
+}
+
+/* --- append
+ * ------------------------------------------------------------------------ */
+
+static double append_ours(struct fs *fs, size_t count, const char *record)
+{
+    struct fs_write_options o = {.mode = FS_WRITE_LOG};
+    struct fs_writer *w;
+    double start;
+    double took;
+    CHECK(fs_create(fs, "append", &o, &w, err));
+    CHECK(fs_writer_append(w, record, 1, err));
+    CHECK(fs_writer_flush(w, err));
+    start = now();
+    for (size_t i = 0; i < count; i++) {
+        CHECK(fs_writer_append(w, record, RECORD_BYTES, err));
+        CHECK(fs_writer_flush(w, err));
+    }
+    took = now() - start;
+    fs_writer_close(w);
+    CHECK(fs_remove(fs, "append", err));
+    return (double)(count * RECORD_BYTES) / took / 1e6;
+}
+
+static double append_plain(size_t count, const char *record)
+{
+    int fds[CHUNKS];
+    char path[256];
+    double start;
+    double took;
+    for (unsigned i = 0; i < CHUNKS; i++) {
+        snprintf(path, sizeof(path), "%s/plain%u", dir, i);
+        fds[i] = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    }
+    start = now();
+    for (size_t i = 0; i < count; i++)
+        for (unsigned k = 0; k < CHUNKS; k++)
+            if (write(fds[k], record, RECORD_BYTES) != (ssize_t)RECORD_BYTES)
+                PANIC("write");
+    took = now() - start;
+    for (unsigned i = 0; i < CHUNKS; i++) {
+        close(fds[i]);
+        snprintf(path, sizeof(path), "%s/plain%u", dir, i);
+        unlink(path);
+    }
+    return (double)(count * RECORD_BYTES) / took / 1e6;
+}
+
+static void bench_append(const char *namenodes, size_t count)
+{
+    struct fs *fs = open_fs(namenodes, true);
+    char *record = mem_alloc(RECORD_BYTES);
+    double ours[TURNS];
+    double peer[TURNS];
+    struct rand_gen r;
+    rand_init(&r, 1);
+    fill_record(record, &r);
+    for (unsigned i = 0; i < TURNS; i++) {
+        ours[i] = append_ours(fs, count, record);
+        peer[i] = append_plain(count, record);
+    }
+    print_figure("append 64 KiB + flush, 3 copies, beside 3 plain files", ours,
+                 peer, "MB/s");
+    mem_free(record);
+    fs_close(fs);
+}
+
+/* --- read
+ * ----------------------------------------------------------------------------
+ */
+
+static void write_data(struct fs *fs, size_t count)
+{
+    struct fs_write_options o = {.mode = FS_WRITE_STREAM};
+    char *record = mem_alloc(RECORD_BYTES);
+    struct fs_writer *w;
+    struct rand_gen r;
+    char path[256];
+    int fd;
+    rand_init(&r, 1);
+    snprintf(path, sizeof(path), "%s/plain", dir);
+    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    CHECK(fs_create(fs, "data", &o, &w, err));
+    for (size_t i = 0; i < count; i++) {
+        fill_record(record, &r);
+        CHECK(fs_writer_append(w, record, RECORD_BYTES, err));
+        if (write(fd, record, RECORD_BYTES) != (ssize_t)RECORD_BYTES)
+            PANIC("write");
+    }
+    CHECK(fs_writer_sync(w, err));
+    fs_writer_close(w);
+    close(fd);
+    mem_free(record);
+}
+
+/* @clock: cpu() where this process does all there is to do. */
+static double read_ours(struct fs_reader *r,
+                        size_t count,
+                        size_t reads,
+                        uint64_t seed,
+                        double (*clock)(void))
+{
+    char *record = mem_alloc(RECORD_BYTES);
+    struct rand_gen g;
+    double start;
+    rand_init(&g, seed);
+    start = clock();
+    for (size_t i = 0; i < reads; i++) {
+        size_t got;
+        CHECK(fs_read_at(r, rand_below(&g, count) * RECORD_BYTES, record,
+                         RECORD_BYTES, &got, err));
+        if (got != RECORD_BYTES)
+            PANIC("short read");
+    }
+    mem_free(record);
+    return (double)reads / (clock() - start);
+}
+
+static double read_plain(int fd,
+                         size_t count,
+                         size_t reads,
+                         uint64_t seed,
+                         double (*clock)(void))
+{
+    char *record = mem_alloc(RECORD_BYTES);
+    struct rand_gen g;
+    double start;
+    rand_init(&g, seed);
+    start = clock();
+    for (size_t i = 0; i < reads; i++)
+        if (pread(fd, record, RECORD_BYTES,
+                  (off_t)(rand_below(&g, count) * RECORD_BYTES)) !=
+            (ssize_t)RECORD_BYTES)
+            PANIC("pread");
+    mem_free(record);
+    return (double)reads / (clock() - start);
+}
+
+static void bench_read(const char *namenodes, size_t count, bool short_circuit)
+{
+    struct fs *fs = open_fs(namenodes, short_circuit);
+    size_t reads = short_circuit ? 40000 : 8000;
+    double (*clock)(void) = short_circuit ? cpu : now;
+    double ours[TURNS];
+    double peer[TURNS];
+    struct gfs_client_stats stats;
+    struct fs_reader *reader;
+    char path[256];
+    int fd;
+    write_data(fs, count);
+    world_sleep_us(world, 2000000); /* The servers learn that it is sealed. */
+    snprintf(path, sizeof(path), "%s/plain", dir);
+    fd = open(path, O_RDONLY);
+    CHECK(fs_open(fs, "data", &reader, err));
+    read_ours(reader, count, count, 9, clock);
+    read_plain(fd, count, count, 9, clock);
+    for (unsigned i = 0; i < TURNS; i++) {
+        ours[i] = read_ours(reader, count, reads, i, clock);
+        peer[i] = read_plain(fd, count, reads, i, clock);
+    }
+    gfs_get_client_stats(fs, &stats);
+    if (short_circuit != (stats.local_reads > stats.remote_reads))
+        fprintf(stderr, "reads went the wrong way: %llu local, %llu remote\n",
+                (unsigned long long)stats.local_reads,
+                (unsigned long long)stats.remote_reads);
+    print_figure(short_circuit ? "random 64 KiB reads, short circuit"
+                               : "random 64 KiB reads, remote",
+                 ours, peer, "reads/s");
+    fs_reader_close(reader);
+    close(fd);
+    fs_close(fs);
+}
+
+/* --- names
+ * -----------------------------------------------------------------------------
+ */
+
+static double resident_bytes(void)
+{
+    long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (!f || fscanf(f, "%*s %ld", &pages) != 1)
+        PANIC("statm");
+    fclose(f);
+    return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+static struct gfs_result
+run_command(struct catalog *c, uint64_t index, struct gfs_command *k)
+{
+    static struct buf bytes;
+    static struct buf reply;
+    struct gfs_result r;
+    buf_clear(&bytes);
+    buf_clear(&reply);
+    gfs_command_put(k, &bytes);
+    catalog_apply(c, index, buf_slice(&bytes), &reply);
+    CHECK(gfs_result_get(buf_slice(&reply), &r, err));
+    if (r.code)
+        PANIC("%s: %.*s", gfs_op_name(k->op), SLICE_ARG(r.text));
+    return r;
+}
+
+/* @count files with one chunk each, three replicas reported for each. */
+static double make_files(struct catalog *c, size_t count)
+{
+    struct gfs_command k = {.op = GFS_OP_SESSION_OPEN,
+                            .text = SLICE_LIT("bench")};
+    uint64_t index = 1;
+    uint64_t session = run_command(c, index++, &k).session;
+    uint64_t sequence = 0;
+    double creating = 0;
+    for (size_t i = 0; i < count; i++) {
+        char path[64];
+        struct gfs_result file;
+        struct gfs_result chunk;
+        struct chunk *made;
+        double start = cpu();
+        snprintf(path, sizeof(path), "dir%zu/file-%08zu", i / 1000, i);
+        k = (struct gfs_command){.op = GFS_OP_CREATE,
+                                 .session = session,
+                                 .sequence = ++sequence,
+                                 .answered = sequence - 1,
+                                 .path = slice_str(path),
+                                 .replication = 3};
+        file = run_command(c, index++, &k);
+        creating += cpu() - start;
+        k = (struct gfs_command){.op = GFS_OP_ALLOCATE,
+                                 .session = session,
+                                 .sequence = ++sequence,
+                                 .answered = sequence - 1,
+                                 .file = file.file,
+                                 .epoch = file.epoch,
+                                 .servers = {{0, 1, 2}, 3}};
+        chunk = run_command(c, index++, &k);
+        made = chunk_map_get(&c->names.chunks, chunk.chunk);
+        for (uint16_t n = 0; n < 3; n++)
+            chunk_add_replica(made, n);
+        k = (struct gfs_command){.op = GFS_OP_CLOSE,
+                                 .session = session,
+                                 .sequence = ++sequence,
+                                 .answered = sequence - 1,
+                                 .file = file.file,
+                                 .epoch = file.epoch,
+                                 .chunk = chunk.chunk,
+                                 .length = 1000};
+        run_command(c, index++, &k);
+    }
+    return (double)count / creating;
+}
+
+static void bench_names(size_t count)
+{
+    struct catalog c;
+    struct buf image = BUF_INIT;
+    double before = resident_bytes();
+    double rate;
+    double start;
+    catalog_init(&c);
+    rate = make_files(&c, count);
+    printf("namenode: creates, one core, no disk\t%.4g\t20000\t%.3f\t/s\n",
+           rate, rate / 20000);
+    start = (resident_bytes() - before) / (double)count;
+    printf("namenode: memory per file of one chunk\t%.4g\t600\t%.3f\tbytes\n",
+           start, 600 / start);
+    catalog_save(&c, &image);
+    start = cpu();
+    CHECK(catalog_load(&c, buf_slice(&image), err));
+    start = cpu() - start;
+    printf("namenode: load of %zu files\t%.4g\t10\t%.3f\ts\n", count, start,
+           10 / start);
+    printf("namenode: image\t%.4g\t\t\tbytes per file\n",
+           (double)image.len / (double)count);
+    buf_close(&image);
+    catalog_close(&c);
+}
+
+int main(int argc, char **argv)
+{
+    size_t count = argc > 3 ? strtoul(argv[3], NULL, 10) : 2000;
+    char namenode[ADDRESS_MAX];
+    char address[ADDRESS_MAX];
+    if (argc < 3) {
+        fprintf(stderr, "usage: %s DIR append|read|remote|names [COUNT]\n",
+                argv[0]);
+        return 2;
+    }
+    dir = argv[1];
+    if (strcmp(argv[2], "names") == 0) {
+        world = world_real_new();
+        bench_names(count);
+        world_free(world);
+        return 0;
+    }
+    start_server(0, NULL, namenode);
+    for (unsigned i = 0; i < CHUNKS; i++)
+        start_server(i, namenode, address);
+    world = world_real_new();
+    world_sleep_us(world, 1500000);
+    if (strcmp(argv[2], "append") == 0)
+        bench_append(namenode, count);
+    else
+        bench_read(namenode, count, strcmp(argv[2], "read") == 0);
+    stop_servers();
+    world_free(world);
+    return 0;
+}
