@@ -295,6 +295,8 @@ struct saw_decl {
     bool undefined_by_call;  /* By ___undefine(), or by an assignment without
                               * value that was ignored. */
     struct saw_function *fn; /* The function it always holds, or NULL. */
+    bool read_whole;         /* Used otherwise than by selecting fields; */
+    uint64_t fields_read;    /* fields that are selected, by bit. */
 
     /* The compiler's. */
     uint32_t reg;        /* Register, or slot among the statics. */

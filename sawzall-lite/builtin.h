@@ -44,6 +44,8 @@ struct saw_call {
     const enum saw_arg_flag *flags;
     bool once;          /* saw() rather than sawzall(). */
     const char *source; /* Of a conversion: the expression converted. */
+    uint64_t unread_fields; /* Of one to a proto tuple: fields, by bit, that
+                             * need not be decoded. */
 };
 
 /* Compute. @args are call->arg_count slots in the order written. *@result is

@@ -4,6 +4,7 @@
 #include "base/core/panic.h"
 #include "sawzall-lite/function_text.h"
 #include "sawzall-lite/gen.h"
+#include "sawzall-lite/reads.h"
 
 /* --- finishing a function ------------------------------------------------ */
 
@@ -242,6 +243,8 @@ bool saw_compile_unit(struct arena *a,
              !slice_eq_str(slice_str(s->pos.source->name), "prelude")))
             add_table(&unit, s);
     }
+    if (!unit.plain)
+        saw_reads_find(u);
     if (!statics(&unit, false))
         statics(&unit, true);
     gen_function(&unit, u->main);

@@ -1,6 +1,7 @@
 /* Statements to code; see gen.h. */
 #include "base/core/panic.h"
 #include "sawzall-lite/gen.h"
+#include "sawzall-lite/reads.h"
 
 /* --- declarations -------------------------------------------------------- */
 
@@ -28,6 +29,8 @@ static void var_decl(struct gen *g, struct saw_decl *d)
     if (d->init) {
         end = gen_label_new(g);
         from = gen_handle_begin(g);
+        if (!g->u->plain)
+            saw_reads_tell(d);
         gen_held(g, d->init, d->reg);
         maybe = g->undef_sites != sites;
         if (maybe || d->undefined_by_call) {

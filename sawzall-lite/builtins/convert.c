@@ -431,7 +431,8 @@ static enum saw_status convert_composite(struct saw_ctx *ctx,
     enum saw_kind from = c->from->kind;
     enum saw_kind to = c->to->kind;
     if (from == SAW_BYTES && to == SAW_TUPLE)
-        return saw_proto_decode(ctx, c->to, saw_str_slice(v.s), result);
+        return saw_proto_decode(ctx, c->to, c->unread, saw_str_slice(v.s),
+                                result);
     if (from == SAW_TUPLE && to == SAW_BYTES)
         return saw_proto_encode(ctx, c->from, v, result);
     if (from == SAW_TUPLE && to == SAW_TUPLE)
@@ -481,7 +482,8 @@ enum saw_status saw_convert(struct saw_ctx *ctx,
 {
     struct saw_conversion c = {.from = call->arg_types[0],
                                .to = call->result_type,
-                               .source = call->source};
+                               .source = call->source,
+                               .unread = call->unread_fields};
     enum saw_status status = take_extra(ctx, call, args, &c);
     return status == SAW_OK ? convert_one(ctx, &c, args[0], result) : status;
 }

@@ -31,6 +31,7 @@ struct saw_conversion {
     enum saw_encoding encoding;
     struct slice zone;
     const char *source; /* The expression converted, or NULL. */
+    uint64_t unread;    /* Fields of a proto tuple that nobody looks at. */
 };
 
 typedef enum saw_status (*saw_convert_fn)(struct saw_ctx *ctx,
@@ -95,9 +96,11 @@ enum saw_status saw_int_to_bytes(struct saw_ctx *ctx,
 /* By its name in any case; SAW_ENCODING_NONE when there is none such. */
 enum saw_encoding saw_encoding_find(struct slice name);
 
-/* Proto tuples to and from the wire format of protocol buffers. */
+/* Proto tuples to and from the wire format of protocol buffers. Fields whose
+ * bit is in @unread keep their defaults: nobody looks at them. */
 enum saw_status saw_proto_decode(struct saw_ctx *ctx,
                                  const struct saw_type *t,
+                                 uint64_t unread,
                                  struct slice wire,
                                  union saw_slot *result);
 enum saw_status saw_proto_encode(struct saw_ctx *ctx,

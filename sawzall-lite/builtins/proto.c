@@ -38,6 +38,7 @@ struct reader {
     struct saw_ctx *ctx;
     struct cursor c;
     int depth;
+    uint64_t unread; /* Fields of the outermost tuple to be passed over. */
 };
 
 static bool skip_field(struct reader *r, uint64_t tag, int depth)
@@ -258,7 +259,7 @@ static enum saw_status read_field(struct reader *r,
     struct cursor before = r->c;
     enum saw_status status;
 
-    if (!f)
+    if (!f || (r->depth == 0 && i < 64 && (r->unread >> i & 1)))
         return skip_field(r, tag, 0) ? SAW_OK : malformed(r);
     if (f->type->kind == SAW_ARRAY)
         status = read_repeated(r, f, tag, &tuple->fields[i]);
@@ -307,10 +308,11 @@ static bool has_required(const struct saw_type *t, const struct saw_tuple *v)
 
 enum saw_status saw_proto_decode(struct saw_ctx *ctx,
                                  const struct saw_type *t,
+                                 uint64_t unread,
                                  struct slice wire,
                                  union saw_slot *result)
 {
-    struct reader r = {.ctx = ctx, .c = cursor_make(wire)};
+    struct reader r = {.ctx = ctx, .c = cursor_make(wire), .unread = unread};
     enum saw_status status = read_tuple(&r, t, 0, result);
     if (status == SAW_OK && !has_required(t, result->t))
         return saw_undef(ctx, "a required field is missing");
