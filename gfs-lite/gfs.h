@@ -136,6 +136,7 @@ struct gfs_client_stats {
     uint64_t recoveries;   /* Broken chains. */
 };
 
+/* Since the file system was opened. */
 void gfs_get_client_stats(const struct fs *fs, struct gfs_client_stats *out);
 
 #endif /* GFS_LITE_GFS_H */
