@@ -387,7 +387,7 @@ static int print_counters(struct cli *cli, struct err *err)
 static const struct option stats_options[] = {
     {"tablets", 0, NULL, "the tablets instead of the locality groups"},
     {"counters", 0, NULL,
-     "what caches, writers and compactions did since the store was opened"},
+     "what caches, writers and compactions did since the\nstore was opened"},
     {NULL, 0, NULL, NULL},
 };
 
