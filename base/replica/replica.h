@@ -177,6 +177,7 @@ struct replica_status {
     } members[REPLICA_MEMBERS_MAX];
 };
 
+/* What this member knows of the cell now. */
 void replica_get_status(const struct replica *r, struct replica_status *out);
 
 /* 0, or why this member is silent: ERR_FULL (it goes on once there is space),

@@ -210,14 +210,6 @@ static void open_and_compare(void *arg)
                   err.text);
     while (i < r->stage_count && !says(&state, &r->stages[i]))
         i++;
-    if (i == r->stage_count)
-        fprintf(
-            stderr,
-            "log: term %d vote %d base %d/%d last %d; want %d stages, first vote %d base %d/%d last %d\n",
-            (int)state.term, (int)state.vote, (int)state.entries.base_index,
-            (int)state.entries.base_term, (int)raft_log_last(&state.entries),
-            (int)r->stage_count, (int)r->stages[0].vote, (int)r->stages[0].base,
-            (int)r->stages[0].base_term, (int)r->stages[0].last);
     ck_assert_msg(i < r->stage_count,
                   "the log says term %" PRIu64 " last %" PRIu64
                   ", acknowledged were term %" PRIu64 " last %" PRIu64,
