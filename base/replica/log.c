@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/core/fault.h"
 #include "base/core/panic.h"
 #include "base/replica/log_segment.h"
 #include "base/runtime/world.h"
@@ -161,7 +162,8 @@ static int flush(struct replica_log *l, struct err *err)
     if (l->batch.len)
         rc = write_at_end(l, err);
     if (rc == 0) {
-        rc = file_sync(l->file, err);
+        if (!fault_hit("replica.skip_sync"))
+            rc = file_sync(l->file, err);
         l->failed = l->failed || rc != 0;
     } else if (rc != ERR_FULL) {
         l->failed = true;

@@ -8,6 +8,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/coding.h"
+#include "base/core/fault.h"
 #include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "base/replica/replica.h"
@@ -400,8 +401,11 @@ static void under_nemesis(void *arg)
 START_TEST(test_nemesis)
 {
     const char *more = getenv("QUARRY_SIM_SEEDS");
+    const char *mistake = getenv("QUARRY_FAULT"); /* That must be found. */
     uint64_t count = more ? strtoull(more, NULL, 10) : 8;
     uint64_t first = test_seed();
+    if (mistake)
+        fault_arm(mistake, 1, UINT64_MAX);
     for (uint64_t seed = first; seed < first + count; seed++) {
         start(seed, seed % 2 ? 3 : 5, 0);
         sim_cluster_run(cluster, under_nemesis, &seed);
