@@ -460,7 +460,7 @@ static void cut_short(void *arg)
 {
     struct rand_gen *r = arg;
     struct rpc_channel *c = rpc_channel_new("server:1", NULL);
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < 25; i++) {
         char *mine = malloc(BLOB);
         char *room = malloc(BLOB + 5);
         struct rpc_sink sink = {.data = room, .cap = BLOB + 5};
