@@ -312,9 +312,9 @@ const struct command saw_commands[] = {
      .summary = "Run a Sawzall program over files or a table",
      .details =
          "Over files: once for each line; without one, once with nothing to\n"
-         "read. Over a table: once for each row (r: Row = input;), or for the\n"
-         "value of each cell chosen, in parallel inside the engine. Prints the\n"
-         "program's tables. A program file may begin with #!.",
+         "read. Over a table: once for each row (r: Row = input;), or for\n"
+         "each value of the cells chosen, in parallel inside the engine.\n"
+         "Prints the program's tables. A program file may begin with #!.",
      .examples =
          "quarry saw -e 'n: table sum of int; emit n <- 1;' access.log\n"
          "quarry saw hosts.szl --table webtable --prefix com. --format csv",

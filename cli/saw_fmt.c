@@ -12,7 +12,7 @@
 #include "base/core/panic.h"
 #include "cli/cli.h"
 #include "cli/command.h"
-#include "sawzall-lite/fmt.h"
+#include "sawzall-lite/sawzall.h"
 
 const struct option saw_fmt_options[] = {
     {"check", 0, NULL, "name the files that would change; fail if there are"},

@@ -1,6 +1,10 @@
-/* Source to tokens, to layout, and proof that nothing was lost; see fmt.h. */
-#include "sawzall-lite/fmt.h"
-
+/* The formatter: one layout for all programs.
+ *
+ * It sets white space and nothing else: the tokens of the result are those of
+ * the source, comments and include clauses between them included, so the
+ * program means the same. Lines are broken where statements and blocks ask for
+ * it, and otherwise where the author broke them (fmt_layout.c). Before the text
+ * is handed out, its tokens are compared with those of the source. */
 #include "base/core/arena.h"
 #include "base/core/panic.h"
 #include "sawzall-lite/fmt_layout.h"

@@ -1,4 +1,4 @@
-/* The layout of a program whose tokens are known; see fmt.h. */
+/* The layout of a program whose tokens are known; see fmt.c. */
 #ifndef SAWZALL_LITE_FMT_LAYOUT_H
 #define SAWZALL_LITE_FMT_LAYOUT_H
 

@@ -94,6 +94,15 @@ const char *saw_predeclared(size_t index);
 /* Append what the predeclared @name is, in two lines; false if it is none. */
 bool saw_explain(struct slice name, struct buf *out);
 
+/* Append @source, called @name in messages, in the usual layout to @out: white
+ * space is set and nothing else changed, and formatting what was formatted
+ * changes nothing. Included files are not read. ERR_INVALID when it does not
+ * parse: then the errors are appended to @diagnostics and nothing to @out. */
+MUST_CHECK int saw_format(struct slice source,
+                          const char *name,
+                          struct buf *out,
+                          struct buf *diagnostics);
+
 /* --- running ----------------------------------------------------------- */
 
 struct saw_cell {

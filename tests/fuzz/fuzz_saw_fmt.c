@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/core/panic.h"
-#include "sawzall-lite/fmt.h"
+#include "sawzall-lite/sawzall.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

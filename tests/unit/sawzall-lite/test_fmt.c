@@ -7,7 +7,6 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "base/core/rand.h"
-#include "sawzall-lite/fmt.h"
 #include "sawzall-lite/sawzall.h"
 #include "tests/lib/check_main.h"
 
