@@ -42,8 +42,8 @@ struct saw_call {
     void *prepared; /* Of builtin->prepare; NULL otherwise. */
     /* Of saw, sawn and sawzall: the word before each argument; else NULL. */
     const enum saw_arg_flag *flags;
-    bool once;          /* saw() rather than sawzall(). */
-    const char *source; /* Of a conversion: the expression converted. */
+    bool once;              /* saw() rather than sawzall(). */
+    const char *source;     /* Of a conversion: the expression converted. */
     uint64_t unread_fields; /* Of one to a proto tuple: fields, by bit, that
                              * need not be decoded. */
 };
