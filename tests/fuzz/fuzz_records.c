@@ -1,5 +1,6 @@
-/* Bytes as pair blocks, record files, spills, tasks and reports: none makes a
- * reader crash, hang or take memory that the bytes do not pay for. */
+/* Bytes as pair blocks, record files, packed text, spills, tasks and reports:
+ * none makes a reader crash, hang or take memory that the bytes do not pay for.
+ */
 #define _GNU_SOURCE
 
 #include <stdint.h>
@@ -12,6 +13,7 @@
 #include "base/core/crc32c.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "mapreduce/input/byte_source.h"
 #include "mapreduce/input/record_reader.h"
 #include "mapreduce/output/record_writer.h"
 #include "mapreduce/output/table_changes.h"
@@ -79,19 +81,63 @@ static int make_file(struct slice in, size_t footer, size_t crc_at)
     return fd;
 }
 
+/* All records, behind damage too: each time some bytes further. */
+static void read_on(struct record_reader *r)
+{
+    struct slice key;
+    struct slice value;
+    bool more = true;
+    while (more) {
+        uint64_t records;
+        uint64_t bytes = 0;
+        if (record_reader_next(r, &key, &value, &more, NULL) == 0)
+            continue;
+        if (record_reader_resync(r, &records, &bytes, NULL))
+            break;
+        if (bytes == 0)
+            abort();
+        more = true;
+    }
+}
+
 static void fuzz_record_file(struct world *w, struct slice in)
 {
     int fd = make_file(in, RECORD_FILE_FOOTER_BYTES, 12);
     char path[64];
     struct record_reader r;
-    struct slice key;
-    struct slice value;
-    bool more = true;
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     if (record_reader_open(&r, w, path, NULL) == 0)
-        while (record_reader_next(&r, &key, &value, &more, NULL) == 0 && more) {
-        }
+        read_on(&r);
     record_reader_close(&r);
+    if (record_reader_salvage(&r, w, path, NULL) == 0)
+        read_on(&r);
+    record_reader_close(&r);
+    close(fd);
+}
+
+/* Packed text, read on behind every damage. */
+static void
+fuzz_packed(struct world *w, struct slice in, enum input_packing how)
+{
+    char path[64];
+    char plain[4096];
+    struct byte_source *s;
+    size_t got = 1;
+    int fd = memfd_create("fuzz", MFD_CLOEXEC);
+    if (write(fd, in.data, in.len) != (ssize_t)in.len)
+        abort();
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    if (byte_source_open(w, path, how, 0, &s, NULL))
+        abort();
+    for (int i = 0; got > 0 && i < 20000; i++) {
+        uint64_t bytes;
+        if (byte_source_read(s, plain, sizeof(plain), &got, NULL) == 0)
+            continue;
+        if (byte_source_resync(s, &bytes, NULL))
+            break;
+        got = 1;
+    }
+    byte_source_close(s);
     close(fd);
 }
 
@@ -132,11 +178,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!w)
         w = world_real_new();
     in = slice_make(data + 1, size - 1);
-    switch (data[0] % 4) {
+    switch (data[0] % 8) {
     case 0: fuzz_block(in); break;
     case 1: fuzz_record_file(w, in); break;
     case 2: fuzz_spill(w, in); break;
-    default: fuzz_messages(in); break;
+    case 3: fuzz_messages(in); break;
+    case 4:
+    case 5: fuzz_packed(w, in, INPUT_GZIP); break;
+    default: fuzz_packed(w, in, INPUT_ZSTD); break;
     }
     return 0;
 }
