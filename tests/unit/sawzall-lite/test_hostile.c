@@ -20,15 +20,19 @@ struct hostile {
     const char *source;
 };
 
-#define TEN(x) "{" x "," x "," x "," x "," x "," x "," x "," x "," x "," x "}"
+/* clang-format off */
+#define TEN(x)                                                                 \
+    "{" x "," x "," x "," x "," x "," x "," x "," x "," x "," x "}"
 
 /* A hundred million numbers in eighty slots. */
-#define NESTED                                                                                         \
-    "type A = array of int; type B = array of A; type C = array of B; "                                \
-    "type D = array of C; type E = array of D; type F = array of E; "                                  \
-    "type G = array of F; type H = array of G;\n"                                                      \
-    "a: A = " TEN("1") "; b: B = " TEN("a") "; c: C = " TEN("b") "; d: D = " TEN("c") "; e: E = " TEN( \
-        "d") "; f: F = " TEN("e") "; g: G = " TEN("f") "; h: H = " TEN("g") ";\n"
+#define NESTED                                                                 \
+    "type A = array of int; type B = array of A; type C = array of B; "        \
+    "type D = array of C; type E = array of D; type F = array of E; "          \
+    "type G = array of F; type H = array of G;\n"                              \
+    "a: A = " TEN("1") "; b: B = " TEN("a") "; c: C = " TEN("b") "; "          \
+    "d: D = " TEN("c") "; e: E = " TEN("d") "; f: F = " TEN("e") "; "          \
+    "g: G = " TEN("f") "; h: H = " TEN("g") ";\n"
+/* clang-format on */
 
 static const struct hostile programs[] = {
     {"endless loop", 2, "i: int = 0;\nwhile (true) i++;\n"},
