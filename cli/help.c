@@ -14,9 +14,11 @@ static const struct {
     const char *first;
     const char *title;
 } parts[] = {
-    {"table create", "Tables"},    {"put", "Cells and rows"},
-    {"import warc", "In and out"}, {"saw", "Questions"},
-    {"dump", "Files and upkeep"},  {"shell", "Working with quarry"},
+    {"table create", "Tables"},      {"put", "Cells and rows"},
+    {"import warc", "In and out"},   {"saw", "Questions"},
+    {"dump", "Files and upkeep"},    {"shell", "Working with quarry"},
+    {"server", "Clusters"},          {"lock ls", "Locks of a cluster"},
+    {"fs ls", "Files of a cluster"}, {"bench", "About quarry"},
 };
 
 static void pad_to(size_t used, size_t column)
