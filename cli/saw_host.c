@@ -2,8 +2,12 @@
 #include "cli/saw_host.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
@@ -12,25 +16,93 @@
 #include "cli/command.h"
 #include "sawzall-lite/sawzall.h"
 
+extern char **environ;
+
+/* --- commands a program writes to ----------------------------------------- */
+
+/* Start @command with a pipe from *@file to its standard input. */
+static int spawn(const char *command, FILE **file, pid_t *pid, struct err *err)
+{
+    char *words[4] = {mem_strdup("sh"), mem_strdup("-c"), mem_strdup(command),
+                      NULL};
+    posix_spawn_file_actions_t actions;
+    int ends[2];
+    int errnum;
+    if (pipe(ends) != 0)
+        errnum = errno;
+    else {
+        (void)fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+        posix_spawn_file_actions_init(&actions);
+        posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
+        posix_spawn_file_actions_addclose(&actions, ends[0]);
+        errnum = posix_spawnp(pid, "sh", &actions, NULL, words, environ);
+        posix_spawn_file_actions_destroy(&actions);
+        close(ends[0]);
+        if (errnum)
+            close(ends[1]);
+    }
+    for (size_t i = 0; i < 3; i++)
+        mem_free(words[i]);
+    if (errnum)
+        return err_set_errno(err, errnum, "%s", command);
+    *file = fdopen(ends[1], "wb");
+    return ERR_OK;
+}
+
+/* The end of the command: its outcome is the run's. */
+static int await(const struct saw_host_file *f, struct err *err)
+{
+    int status = 0;
+    while (waitpid(f->pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return err_set_errno(err, errno, "%s", f->path);
+    if (WIFSIGNALED(status))
+        return err_set(err, ERR_ABORTED, "%s: ended by signal %d", f->path,
+                       WTERMSIG(status));
+    if (WEXITSTATUS(status) != 0)
+        return err_set(err, ERR_ABORTED, "%s: exit status %d", f->path,
+                       WEXITSTATUS(status));
+    return ERR_OK;
+}
+
 /* --- files a program writes ---------------------------------------------- */
 
-static FILE *file_for(struct saw_host *h, const char *path, struct err *err)
+static FILE *find(const struct saw_host *h, const char *path, bool is_command)
+{
+    for (size_t i = 0; i < h->file_count; i++)
+        if (strcmp(h->files[i].path, path) == 0 &&
+            (h->files[i].pid != 0) == is_command)
+            return h->files[i].file;
+    return NULL;
+}
+
+/* The file @path, or what goes to the command @path; opened at its first use.
+ */
+static FILE *
+file_for(struct saw_host *h, const char *path, bool is_command, struct err *err)
 {
     struct saw_host_file *f;
-    if (strcmp(path, "/dev/stdout") == 0)
+    FILE *open = find(h, path, is_command);
+    if (open)
+        return open;
+    if (!is_command && strcmp(path, "/dev/stdout") == 0)
         return stdout;
-    if (strcmp(path, "/dev/stderr") == 0)
+    if (!is_command && strcmp(path, "/dev/stderr") == 0)
         return stderr;
-    for (size_t i = 0; i < h->file_count; i++)
-        if (strcmp(h->files[i].path, path) == 0)
-            return h->files[i].file;
     if (h->file_count == SAW_HOST_FILES_MAX) {
         err_set(err, ERR_EXHAUSTED, "%s: more than %d output files", path,
                 SAW_HOST_FILES_MAX);
         return NULL;
     }
     f = &h->files[h->file_count];
-    f->file = fopen(path, "wb");
+    f->pid = 0;
+    if (is_command) {
+        fflush(stdout); /* What was printed before comes before. */
+        if (spawn(path, &f->file, &f->pid, err))
+            return NULL;
+    } else {
+        f->file = fopen(path, "wb");
+    }
     if (!f->file) {
         err_set_errno(err, errno, "%s", path);
         return NULL;
@@ -41,9 +113,8 @@ static FILE *file_for(struct saw_host *h, const char *path, struct err *err)
 }
 
 static int
-write_output(void *ctx, const char *path, struct slice text, struct err *err)
+write_to(FILE *f, const char *path, struct slice text, struct err *err)
 {
-    FILE *f = file_for(ctx, path, err);
     if (!f)
         return err ? err->code : ERR_IO;
     if (f == stderr)
@@ -53,12 +124,28 @@ write_output(void *ctx, const char *path, struct slice text, struct err *err)
     return ERR_OK;
 }
 
+static int
+write_output(void *ctx, const char *path, struct slice text, struct err *err)
+{
+    return write_to(file_for(ctx, path, false, err), path, text, err);
+}
+
+static int
+pipe_output(void *ctx, const char *command, struct slice text, struct err *err)
+{
+    return write_to(file_for(ctx, command, true, err), command, text, err);
+}
+
 int saw_host_close(struct saw_host *h, struct err *err)
 {
     int r = ERR_OK;
     for (size_t i = 0; i < h->file_count; i++) {
-        if (fclose(h->files[i].file) != 0 && !r)
-            r = err_set_errno(err, errno, "%s", h->files[i].path);
+        int code = ERR_OK;
+        if (fclose(h->files[i].file) != 0)
+            code = err_set_errno(r ? NULL : err, errno, "%s", h->files[i].path);
+        if (h->files[i].pid && !code)
+            code = await(&h->files[i], r ? NULL : err);
+        r = r ? r : code;
         mem_free(h->files[i].path);
     }
     h->file_count = 0;
@@ -113,6 +200,7 @@ void saw_host_compile_options(struct saw_host *h, struct saw_compile_options *o)
 void saw_host_run_options(struct saw_host *h, struct saw_run_options *o)
 {
     o->write = write_output;
+    o->pipe = pipe_output;
     o->write_ctx = h;
     o->now_us = now_us;
     o->read_file = read_file;

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "base/core/err.h"
 #include "base/core/macros.h"
@@ -20,7 +21,8 @@ struct saw_compile_options;
 struct saw_program;
 struct saw_run_options;
 
-/* Files a program writes with file(…), beside the standard ones. */
+/* Files and commands a program writes to with file(…) and proc(…), beside the
+ * standard ones. */
 #define SAW_HOST_FILES_MAX 64
 
 struct saw_host {
@@ -28,8 +30,9 @@ struct saw_host {
     const char *program; /* Its path; NULL when it is none. Borrowed. */
 
     struct saw_host_file {
-        char *path; /* Owned. */
+        char *path; /* Owned. Or the command. */
         FILE *file; /* Owned. */
+        pid_t pid;  /* Of the command; 0: it is a file. */
     } files[SAW_HOST_FILES_MAX];
 
     size_t file_count;

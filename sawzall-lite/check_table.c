@@ -374,6 +374,7 @@ static void outputs(struct saw_checker *c,
     t->uses_vars = c->nonstatic_use;
     c->nonstatic_use |= nonstatic;
     t->to_file = x->has_file;
+    t->to_proc = x->has_file && x->is_proc;
     t->formatted = x->has_format;
     if (!x->has_file)
         return;

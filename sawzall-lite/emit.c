@@ -119,7 +119,12 @@ static int to_file(struct saw_run *r,
 
     buf_clear(&r->text);
     buf_append(&r->text, path->data, path->len);
-    return saw_run_write(r, buf_cstr(&r->text), saw_str_slice(text), err);
+    if (!type->to_proc)
+        return saw_run_write(r, buf_cstr(&r->text), saw_str_slice(text), err);
+    if (!r->opts.pipe)
+        return err_set(err, ERR_DENIED, "proc(…) cannot run commands here");
+    return r->opts.pipe(r->opts.write_ctx, buf_cstr(&r->text),
+                        saw_str_slice(text), err);
 }
 
 /* --- keep ---------------------------------------------------------------- */

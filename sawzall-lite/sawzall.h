@@ -131,6 +131,12 @@ struct saw_run_options {
                  const char *path,
                  struct slice text,
                  struct err *err);
+    /* The same for proc(…) tables: @command is one for the shell, which reads
+     * all that is emitted to it. NULL: such an emit fails. */
+    int (*pipe)(void *ctx,
+                const char *command,
+                struct slice text,
+                struct err *err);
     void *write_ctx;
     /* Tables whose results are aggregated and printed at the end ("*": all);
      * others are printed as they are emitted, as `emit t[k] <- v;`, like the

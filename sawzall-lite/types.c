@@ -111,8 +111,9 @@ static bool tables_equal(const struct saw_table_type *a,
     size_t i;
 
     if (!slice_eq(a->kind, b->kind) || a->param != b->param ||
-        a->to_file != b->to_file || a->formatted != b->formatted ||
-        a->index_count != b->index_count || !a->weight.type != !b->weight.type)
+        a->to_file != b->to_file || a->to_proc != b->to_proc ||
+        a->formatted != b->formatted || a->index_count != b->index_count ||
+        !a->weight.type != !b->weight.type)
         return false;
     for (i = 0; i < a->index_count; i++) {
         if (!columns_equal(&a->indices[i], &b->indices[i], in))

@@ -109,6 +109,7 @@ struct saw_table_type {
     struct saw_field weight; /* type NULL when there is none. */
     const char *refusal;     /* Why it cannot be aggregated; NULL: it can. */
     bool to_file;   /* file(…) or proc(…) given: goes out at once. */
+    bool to_proc;   /* It is proc(…). */
     bool formatted; /* format(…) given. */
     bool uses_vars; /* Its arguments use variables that are not static. */
     struct saw_table_expr *syntax; /* The compiler's. */

@@ -26,6 +26,24 @@ class Saw(CliTest):
         self.assertEqual(self.ok("saw", "-e", program, "a", "--format",
                                  "csv").splitlines()[1:], ["t,x,2", "t,y,1"])
 
+    def test_files_and_commands(self):
+        """Tables with file(…) and proc(…) go there; a command that fails fails
+        the run; where programs are restricted there are neither."""
+        self.write("a", "x\nz\ny\n")
+        table = "t: table collection of s: bytes %s; emit t <- input;"
+        self.ok("saw", "-e", table % 'format("%s\\n", string(s)) '
+                'file("out.%s", "txt")', "a")
+        with open(self.path("out.txt")) as f:
+            self.assertEqual(f.read(), "x\nz\ny\n")
+        to_sort = table % 'format("%s\\n", string(s)) proc("sort -r")'
+        self.assertEqual(self.ok("saw", "-e", to_sort, "a"), "z\ny\nx\n")
+        self.assertIn("exit 3: exit status 3", self.fails(
+            1, "saw", "-e", table % 'proc("cat >out2; exit 3")', "a"))
+        with open(self.path("out2")) as f:
+            self.assertEqual(f.read(), "xzy")
+        self.assertEqual(self.run_quarry("saw", "--restrict", "-e", to_sort,
+                                         "a").returncode, 1)
+
     def test_aligned(self):
         """--aligned prints a sheet for each table."""
         self.write("a", "x\ny\nx\n")
