@@ -123,7 +123,8 @@ static void age(struct chubby *c)
 
     if (now < c->deadline_ns)
         return;
-    set_state(c, SESSION_JEOPARDY);
+    if (c->term) /* Before the first answer nobody relies on the lease. */
+        set_state(c, SESSION_JEOPARDY);
     if (now - c->deadline_ns >= (uint64_t)c->grace_ms * 1000000)
         set_state(c, SESSION_EXPIRED);
 }
@@ -256,6 +257,8 @@ int chubby_connect(struct world *w,
     code = begin(c, err);
     if (code)
         goto fail;
+    /* Not safe yet, but no longer without an answer than from now on. */
+    c->deadline_ns = world_mono_ns(w);
     c->keeper = fiber_start(loop_self(), "lock-keeper", keeper, c);
     while (!code && c->term == 0 && c->state != SESSION_EXPIRED)
         code = bell_wait(&c->changed, world_mono_ns(w) + 20000000, err) ==
