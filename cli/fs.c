@@ -226,8 +226,9 @@ const struct command fs_commands[] = {
     {.name = "fs fsck",
      .arguments = "[PATH]",
      .summary = "List files with too few copies; fails if any byte is lost",
-     .details = "Exit status 1 if a chunk has no copy at all. What has fewer "
-                "copies than it should is copied by itself.",
+     .details =
+         "Exit status 1 if a chunk has no copy at all. What has fewer\ncopies "
+         "than it should is copied by itself.",
      .examples = "quarry fs fsck /",
      .words_max = 1,
      .options = {remote_options},
