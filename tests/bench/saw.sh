@@ -17,7 +17,6 @@ build=${QUARRY_BUILD:-build/bench}
 shared=${QUARRY_SHARED:-$PWD/../shared}
 programs=$shared/bench/sawzall
 rounds=${BENCH_ROUNDS:-5}
-front=$build/tests/conformance/szl_front
 fib=36 mandel=400 lines=0 rows_bytes=${BENCH_ROWS_BYTES:-1000000000}
 if [ "${1:-}" = --quick ]; then
     rounds=3 fib=30 mandel=150 lines=200000 rows_bytes=100000000
@@ -68,7 +67,7 @@ figure() {
         }'
 }
 
-run="$front --table_output=*"
+run="$build/quarry szl --table_output=*"
 for peer in lua5.4 "luajit -joff"; do
     if ! command -v "${peer% *}" >/dev/null; then
         echo "saw: SKIPPED: ${peer% *} is not installed" >&2
