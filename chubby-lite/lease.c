@@ -1,18 +1,7 @@
 /* A leader's knowledge of the sessions, see lease.h. */
 #include "chubby-lite/lease.h"
 
-#include "base/core/coding.h"
 #include "base/core/panic.h"
-
-struct id_key {
-    char bytes[8];
-};
-
-static struct slice key_of(uint64_t id, struct id_key *k)
-{
-    put_le64(k->bytes, id);
-    return slice_make(k->bytes, sizeof(k->bytes));
-}
 
 void lease_table_init(struct lease_table *t)
 {
@@ -59,17 +48,16 @@ void lease_table_close(struct lease_table *t)
 
 struct lease *lease_find(const struct lease_table *t, uint64_t session)
 {
-    struct id_key k;
-    union hash_value *v = hash_map_get(&t->leases, key_of(session, &k));
+    union hash_value *v = hash_map_get(&t->leases, hash_key_u64(&session));
 
     return v ? v->pointer : NULL;
 }
 
 struct lease *lease_add(struct lease_table *t, uint64_t session)
 {
-    struct id_key k;
     bool added;
-    union hash_value *v = hash_map_put(&t->leases, key_of(session, &k), &added);
+    union hash_value *v =
+        hash_map_put(&t->leases, hash_key_u64(&session), &added);
     struct lease *l;
 
     if (!added)
@@ -86,10 +74,9 @@ struct lease *lease_add(struct lease_table *t, uint64_t session)
 
 void lease_remove(struct lease_table *t, uint64_t session)
 {
-    struct id_key k;
     union hash_value old;
 
-    if (hash_map_remove(&t->leases, key_of(session, &k), &old))
+    if (hash_map_remove(&t->leases, hash_key_u64(&session), &old))
         end(old.pointer);
 }
 
@@ -142,14 +129,10 @@ void lease_hear(struct lease *l, uint64_t number)
 
 void lease_cache(struct lease *l, uint64_t instance)
 {
-    struct id_key k;
-
-    hash_map_put(&l->cached, key_of(instance, &k), NULL)->number = 1;
+    hash_map_put(&l->cached, hash_key_u64(&instance), NULL)->number = 1;
 }
 
 bool lease_uncache(struct lease *l, uint64_t instance)
 {
-    struct id_key k;
-
-    return hash_map_remove(&l->cached, key_of(instance, &k), NULL);
+    return hash_map_remove(&l->cached, hash_key_u64(&instance), NULL);
 }

@@ -1,6 +1,5 @@
 /* Executing a command: first the caches that know what it will change, then the
  * cell. See server.h. */
-#include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "chubby-lite/path.h"
 #include "chubby-lite/server_state.h"
@@ -87,42 +86,29 @@ static void find_touched(struct chubby_server *s,
 /* --- who may cache
  * ------------------------------------------------------------ */
 
-struct id_key {
-    char bytes[8];
-};
-
-static struct slice key_of(uint64_t id, struct id_key *k)
-{
-    put_le64(k->bytes, id);
-    return slice_make(k->bytes, sizeof(k->bytes));
-}
-
 bool server__may_cache(const struct chubby_server *s, uint64_t instance)
 {
-    struct id_key k;
-
-    return !hash_map_get(&s->changing, key_of(instance, &k));
+    return !hash_map_get(&s->changing, hash_key_u64(&instance));
 }
 
 static void mark(struct chubby_server *s, const struct touched *t)
 {
-    struct id_key k;
     size_t i;
 
     for (i = 0; i < t->count; i++)
-        hash_map_put(&s->changing, key_of(t->instances[i], &k), NULL)->number++;
+        hash_map_put(&s->changing, hash_key_u64(&t->instances[i]), NULL)
+            ->number++;
 }
 
 static void unmark(struct chubby_server *s, const struct touched *t)
 {
-    struct id_key k;
     size_t i;
 
     for (i = 0; i < t->count; i++) {
         union hash_value *v =
-            hash_map_get(&s->changing, key_of(t->instances[i], &k));
+            hash_map_get(&s->changing, hash_key_u64(&t->instances[i]));
         if (--v->number == 0)
-            hash_map_remove(&s->changing, key_of(t->instances[i], &k), NULL);
+            hash_map_remove(&s->changing, hash_key_u64(&t->instances[i]), NULL);
     }
 }
 

@@ -3,49 +3,27 @@
 
 #include <stdlib.h>
 
-#include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "chubby-lite/node.h"
 
-/* Ids are keys of hash maps as their eight bytes. */
-struct id_key {
-    char bytes[8];
-};
-
-static struct id_key id_key(uint64_t id)
-{
-    struct id_key k;
-
-    put_le64(k.bytes, id);
-    return k;
-}
-
-static struct slice key_slice(const struct id_key *k)
-{
-    return slice_make(k->bytes, sizeof(k->bytes));
-}
-
 static void *find(const struct hash_map *m, uint64_t id)
 {
-    struct id_key k = id_key(id);
-    union hash_value *v = hash_map_get(m, key_slice(&k));
+    union hash_value *v = hash_map_get(m, hash_key_u64(&id));
 
     return v ? v->pointer : NULL;
 }
 
 static void add(struct hash_map *m, uint64_t id, void *p)
 {
-    struct id_key k = id_key(id);
     bool added;
 
-    hash_map_put(m, key_slice(&k), &added)->pointer = p;
+    hash_map_put(m, hash_key_u64(&id), &added)->pointer = p;
     PRE(added);
 }
 
 static void take_out(struct hash_map *m, uint64_t id)
 {
-    struct id_key k = id_key(id);
-    bool found = hash_map_remove(m, key_slice(&k), NULL);
+    bool found = hash_map_remove(m, hash_key_u64(&id), NULL);
 
     PRE(found);
 }

@@ -36,6 +36,12 @@ struct hash_map {
     enum hash_keys keys;
 };
 
+/* A number as a key: its bytes, borrowed from @id. */
+static inline struct slice hash_key_u64(const uint64_t *id)
+{
+    return slice_make(id, sizeof(*id));
+}
+
 void hash_map_init(struct hash_map *m, enum hash_keys keys);
 void hash_map_close(struct hash_map *m); /* Values are the caller's. */
 void hash_map_clear(struct hash_map *m); /* Keeps the memory. */

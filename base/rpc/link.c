@@ -34,11 +34,6 @@ struct link {
     bool was_used;              /* Since the last look. */
 };
 
-static struct slice id_key(const uint64_t *id)
-{
-    return slice_make(id, sizeof(*id));
-}
-
 /* --- answers --------------------------------------------------------- */
 
 static void finish(struct link_call *k, int rc)
@@ -63,7 +58,7 @@ static void hand_over(struct buf *to, struct buf *from)
 
 static struct link_call *find(struct link *l, uint64_t call_id)
 {
-    union hash_value *v = hash_map_get(&l->calls, id_key(&call_id));
+    union hash_value *v = hash_map_get(&l->calls, hash_key_u64(&call_id));
     return v ? v->pointer : NULL;
 }
 
@@ -84,7 +79,7 @@ static int receive(struct link *l,
     l->sink = fits ? into : NULL;
     rc = frame_reader_sink(&l->reader, f, &l->sink, err);
     if (rc == 0 && into && !fits && l->receiver) {
-        hash_map_remove(&l->calls, id_key(&f->call_id), NULL);
+        hash_map_remove(&l->calls, hash_key_u64(&f->call_id), NULL);
         finish(k, err_set(k->err, ERR_TOOBIG,
                           "answer of %zu bytes, there is room for %zu",
                           f->attachment.len, into->cap - into->len));
@@ -101,7 +96,7 @@ static void deliver(struct link *l,
 {
     union hash_value v;
     struct link_call *k;
-    if (!hash_map_remove(&l->calls, id_key(&f->call_id), &v))
+    if (!hash_map_remove(&l->calls, hash_key_u64(&f->call_id), &v))
         return;
     k = v.pointer;
     if (f->status) {
@@ -252,7 +247,7 @@ void link_close(struct link *l)
 static void forget(struct link *l, struct link_call *k)
 {
     bool unsent = k->item && frame_writer_disown(&l->writer, k->item);
-    hash_map_remove(&l->calls, id_key(&k->call_id), NULL);
+    hash_map_remove(&l->calls, hash_key_u64(&k->call_id), NULL);
     if (l->receiver == k) {
         l->receiver = NULL;
         l->sink = NULL;
@@ -298,7 +293,7 @@ int link_call(struct link *l, struct frame *f, struct link_call *k)
     rc = l->lost.code ? err_copy(k->err, &l->lost) : send(l, f, k);
     if (rc == 0) {
         k->queued = true;
-        hash_map_put(&l->calls, id_key(&k->call_id), NULL)->pointer = k;
+        hash_map_put(&l->calls, hash_key_u64(&k->call_id), NULL)->pointer = k;
         rc = await(l, k);
     }
     l->caller_count--;
