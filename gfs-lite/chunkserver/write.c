@@ -304,18 +304,31 @@ static int fence_locked(struct chunkserver *cs,
     return rc;
 }
 
+/* The message of @rpc and the chunk it is about, referenced. */
+static int find_chunk(struct chunkserver *cs,
+                      const struct rpc_call *rpc,
+                      struct chunk_call *call,
+                      struct stored_chunk **out,
+                      struct err *err)
+{
+    int rc = chunk_call_get(rpc->body, call, err);
+    if (rc)
+        return rc;
+    *out = chunk_store_get(cs->store, call->handle);
+    if (!*out)
+        return err_set(err, ERR_NOTFOUND, "chunk %llu is not here",
+                       (unsigned long long)call->handle);
+    return 0;
+}
+
 int chunkserver_handle_fence(void *ctx, struct rpc_call *rpc, struct err *err)
 {
     struct chunkserver *cs = ctx;
     struct stored_chunk *c;
     struct chunk_call call;
-    int rc = chunk_call_get(rpc->body, &call, err);
+    int rc = find_chunk(cs, rpc, &call, &c, err);
     if (rc)
         return rc;
-    c = chunk_store_get(cs->store, call.handle);
-    if (!c)
-        return err_set(err, ERR_NOTFOUND, "chunk %llu is not here",
-                       (unsigned long long)call.handle);
     mutex_lock(&c->lock);
     rc = fence_locked(cs, c, &call, err);
     if (rc == 0)
@@ -372,13 +385,9 @@ int chunkserver_handle_seal(void *ctx, struct rpc_call *rpc, struct err *err)
     struct chunkserver *cs = ctx;
     struct stored_chunk *c;
     struct chunk_call call;
-    int rc = chunk_call_get(rpc->body, &call, err);
+    int rc = find_chunk(cs, rpc, &call, &c, err);
     if (rc)
         return rc;
-    c = chunk_store_get(cs->store, call.handle);
-    if (!c)
-        return err_set(err, ERR_NOTFOUND, "chunk %llu is not here",
-                       (unsigned long long)call.handle);
     rc = chunkserver_seal(cs, c, call.version, (uint32_t)call.length, err);
     if (rc == 0)
         answer_state(c, rpc->reply_body);
