@@ -1,0 +1,268 @@
+/* Calls that read and write rows: from clients to tablet servers.
+ *
+ * Every call names tablets by their ids; a server that does not serve one
+ * answers for it with ERR_NOTFOUND whose text begins with TABLET_NOT_HERE: the
+ * client forgets the location, looks it up anew and tries again, as it does
+ * with ERR_UNAVAILABLE (loading, or no memory right now). A row outside of the
+ * tablet named is answered in the same way.
+ *
+ * Bodies are MessagePack arrays of few fields; rows and changes travel in the
+ * attachment, in the forms below. put appends; get borrows from the bytes and
+ * fails with ERR_CORRUPT, having believed no length.
+ *
+ * Reading is without state at the server: an answer has as many rows as fit
+ * into its bytes, and the key from which to go on. A row is always whole, and
+ * of one moment; different answers of a scan are of different moments.
+ *
+ * Who calls is known from the connection (rpc_call.principal).
+ *
+ * Threads: any; nothing here parks.
+ */
+#ifndef BIGTABLE_WIRE_DATA_CALLS_H
+#define BIGTABLE_WIRE_DATA_CALLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+#include "bigtable/row/cells.h"
+
+#define TABLET_NOT_HERE "tablet not here"
+
+enum data_method {
+    TABLET_READ = 0x311,   /* struct read_request; read_reply + rows. */
+    TABLET_APPLY = 0x312,  /* struct apply_request + changes; apply_reply. */
+    TABLET_CHECK = 0x313,  /* struct check_request; one bool. */
+    TABLET_MODIFY = 0x314, /* struct modify_request; one row attached. */
+    TABLET_RUN = 0x315,    /* struct run_request; run_reply + partial tables. */
+    TABLET_CUTS = 0x316,   /* struct cuts_request; row keys that cut the tablet
+                              into pieces, as a keys list. */
+    TABLET_DESCRIBE = 0x317, /* struct cuts_request (parts 0); describe_reply */
+};
+
+/* --- what to read -----------------------------------------------------------
+ */
+
+/* struct quarry_read_options, on the wire: families by name, the filter in its
+ * binary form. Ranges and keys are clipped to the tablet by the server. */
+struct read_request {
+    uint64_t tablet;
+    uint64_t generation;  /* Of the schema the client knows; 0: any. A server
+                             with an older one answers ERR_UNAVAILABLE. */
+    struct slice options; /* read_options_put() */
+    struct slice from;    /* Go on at this row; empty: at the start. */
+    uint64_t row_limit;   /* Rows still wanted; 0: all. */
+    uint32_t bytes_max;   /* About, of an answer; 0: the server's default. */
+};
+
+struct read_reply {
+    bool done;         /* The tablet has no more. */
+    struct slice next; /* Else go on from this row. */
+    uint64_t row_count;
+};
+
+struct quarry_read_options;
+struct arena;
+
+/* Options with all they point to. Reading bounds everything: at most
+ * READ_RANGES_MAX ranges and keys together. What get makes is in @a, apart from
+ * the filter, which is an owned reference: quarry_filter_free(). */
+#define READ_RANGES_MAX ((size_t)1 << 20)
+void read_options_put(const struct quarry_read_options *o, struct buf *out);
+MUST_CHECK int read_options_get(struct slice in,
+                                struct arena *a,
+                                struct quarry_read_options *out,
+                                struct err *err);
+
+/* A row in an attachment: key, then cells, each with the family's and the
+ * qualifier's name only where they differ from the cell's before. */
+void row_put(const struct quarry_row *row, struct buf *out);
+
+/* Rows one after another. */
+struct row_reader {
+    struct slice rest;
+    struct quarry_row row; /* The one read last; in memory of the reader, its
+                              bytes borrowed from the attachment. */
+    struct buf cells;
+};
+
+void row_reader_init(struct row_reader *r, struct slice attachment);
+/* *@row is NULL at the end. */
+MUST_CHECK int row_reader_next(struct row_reader *r,
+                               const struct quarry_row **row,
+                               struct err *err);
+void row_reader_close(struct row_reader *r);
+
+/* --- what to write -----------------------------------------------------------
+ */
+
+/* Changes of one row, for one tablet. The attachment of TABLET_APPLY is a
+ * sequence of them; those of one tablet are applied in their order. */
+struct row_change {
+    uint64_t tablet;
+    struct slice row;
+    struct slice ops; /* As struct quarry_mutation holds them. */
+    uint32_t count;
+};
+
+struct apply_request {
+    uint8_t durability; /* enum write_durability */
+    uint32_t count;     /* Of row changes in the attachment. */
+};
+
+/* What became of each change: an error code, and the text of the first one of
+ * each code. */
+struct apply_reply {
+    uint32_t count;
+    const int32_t *codes; /* In the arena. */
+    struct slice text;    /* Of the first failure. */
+    struct slice hint;
+};
+
+void row_change_put(const struct row_change *c, struct buf *out);
+/* Take the first one off @rest. *@more is false at its end. */
+MUST_CHECK int row_change_next(struct slice *rest,
+                               struct row_change *c,
+                               bool *more,
+                               struct err *err);
+
+struct check_request {
+    uint64_t tablet;
+    uint8_t durability;
+    struct slice row;
+    struct slice filter; /* filter_encode(); */
+    bool has_filter;     /* false: does the row exist? */
+    /* row_change_put() each; empty: none. */
+    struct slice if_true;
+    struct slice if_false;
+};
+
+#define MODIFY_RULES_MAX 100000
+
+struct quarry_rmw_rule;
+
+struct modify_request {
+    uint64_t tablet;
+    uint8_t durability;
+    struct slice row;
+    size_t rule_count;
+    struct quarry_rmw_rule *rules; /* In the arena; families 0-terminated. */
+};
+
+/* Check and modify carry an idempotency key (rpc_call_options) that is the same
+ * in every try. The server remembers the answers of the last minutes with the
+ * tablet's row latch, as far as it lived through them: after it died, a try
+ * that may have been done ends with ERR_ABORTED at the client. */
+
+/* --- programs ----------------------------------------------------------------
+ */
+
+struct run_request {
+    uint64_t tablet;
+    struct slice options;     /* read_options_put(), without program. */
+    struct slice source;      /* Of the Sawzall program. */
+    struct slice from;        /* As of reads. */
+    uint64_t fuel;            /* Instructions a row; 0: the default. */
+    uint64_t memory_max;      /* 0: the default. */
+    uint32_t limit_us;        /* Answer after about so long with `next`. */
+    struct slice run_options; /* Of struct saw_run that matter: opaque here. */
+};
+
+/* The attachment: partial tables, as sawzall.h encodes them for merging. */
+struct run_reply {
+    bool done;
+    struct slice next;
+    uint64_t row_count;
+    uint64_t undefined_count; /* Records that were left out. */
+};
+
+/* --- about a tablet ----------------------------------------------------------
+ */
+
+struct cuts_request {
+    uint64_t tablet;
+    uint32_t parts;
+};
+
+struct group_load {
+    struct slice name;
+    uint64_t file_count;
+    uint64_t file_bytes;
+    uint64_t memory_bytes;
+    uint64_t entry_count;
+};
+
+struct describe_reply {
+    uint64_t bytes;
+    size_t group_count;
+    struct group_load *groups; /* In the arena. */
+};
+
+#define CUTS_MAX 65536
+
+/* --- changes of a schema
+ * ------------------------------------------------------ */
+
+struct quarry_alter;
+struct schema;
+
+/* Of MASTER_ALTER_TABLE. */
+void alter_put(const struct quarry_alter *changes,
+               size_t count,
+               struct buf *out);
+/* Apply the changes in @in to @schema: all or, on error, the schema is to be
+ * thrown away. */
+MUST_CHECK int
+alter_apply(struct slice in, struct schema *schema, struct err *err);
+
+/* --- coding
+ * -------------------------------------------------------------------- */
+
+void read_request_put(const struct read_request *r, struct buf *out);
+MUST_CHECK int
+read_request_get(struct slice in, struct read_request *r, struct err *err);
+void read_reply_put(const struct read_reply *r, struct buf *out);
+MUST_CHECK int
+read_reply_get(struct slice in, struct read_reply *r, struct err *err);
+void apply_request_put(const struct apply_request *r, struct buf *out);
+MUST_CHECK int
+apply_request_get(struct slice in, struct apply_request *r, struct err *err);
+void apply_reply_put(const struct apply_reply *r, struct buf *out);
+MUST_CHECK int apply_reply_get(struct slice in,
+                               struct arena *a,
+                               struct apply_reply *r,
+                               struct err *err);
+void check_request_put(const struct check_request *r, struct buf *out);
+MUST_CHECK int
+check_request_get(struct slice in, struct check_request *r, struct err *err);
+void modify_request_put(const struct modify_request *r, struct buf *out);
+MUST_CHECK int modify_request_get(struct slice in,
+                                  struct arena *a,
+                                  struct modify_request *r,
+                                  struct err *err);
+void run_request_put(const struct run_request *r, struct buf *out);
+MUST_CHECK int
+run_request_get(struct slice in, struct run_request *r, struct err *err);
+void run_reply_put(const struct run_reply *r, struct buf *out);
+MUST_CHECK int
+run_reply_get(struct slice in, struct run_reply *r, struct err *err);
+void cuts_request_put(const struct cuts_request *r, struct buf *out);
+MUST_CHECK int
+cuts_request_get(struct slice in, struct cuts_request *r, struct err *err);
+void keys_put(const struct slice *keys, size_t count, struct buf *out);
+MUST_CHECK int keys_get(struct slice in,
+                        struct arena *a,
+                        struct slice **keys,
+                        size_t *count,
+                        struct err *err);
+void describe_reply_put(const struct describe_reply *r, struct buf *out);
+MUST_CHECK int describe_reply_get(struct slice in,
+                                  struct arena *a,
+                                  struct describe_reply *r,
+                                  struct err *err);
+
+#endif /* BIGTABLE_WIRE_DATA_CALLS_H */
