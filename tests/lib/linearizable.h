@@ -34,9 +34,11 @@ struct history_value {
     uint64_t c;
 };
 
+#define HISTORY_STATE_WORDS 6
+
 /* One object. Its state is a few numbers, compared as bytes. */
 struct history_state {
-    uint64_t v[4];
+    uint64_t v[HISTORY_STATE_WORDS];
 };
 
 struct history_model {
