@@ -65,6 +65,19 @@ int fs_writer_sync(struct fs_writer *w, struct err *err)
     return w->fs->ops->sync(w, err);
 }
 
+int fs_writer_append_sync(struct fs_writer *w,
+                          const void *data,
+                          size_t len,
+                          struct err *err)
+{
+    int rc;
+
+    if (w->fs->ops->append_sync)
+        return w->fs->ops->append_sync(w, data, len, err);
+    rc = fs_writer_append(w, data, len, err);
+    return rc ? rc : fs_writer_sync(w, err);
+}
+
 uint64_t fs_writer_offset(const struct fs_writer *w)
 {
     return w->offset;
@@ -74,6 +87,15 @@ void fs_writer_close(struct fs_writer *w)
 {
     if (w)
         w->fs->ops->writer_close(w);
+}
+
+int fs_recover(struct fs *fs,
+               const char *path,
+               uint64_t *length,
+               struct err *err)
+{
+    *length = 0;
+    return fs->ops->recover(fs, path, length, err);
 }
 
 int fs_replace(struct fs *fs,
@@ -89,9 +111,7 @@ int fs_replace(struct fs *fs,
     buf_printf(&beside, "%s.new", path);
     rc = fs_create(fs, buf_cstr(&beside), &opts, &w, err);
     if (!rc) {
-        rc = fs_writer_append(w, contents.data, contents.len, err);
-        if (!rc)
-            rc = fs_writer_sync(w, err);
+        rc = fs_writer_append_sync(w, contents.data, contents.len, err);
         fs_writer_close(w);
     }
     if (!rc)

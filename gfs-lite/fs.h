@@ -72,11 +72,35 @@ MUST_CHECK int fs_writer_append(struct fs_writer *w,
                                 struct err *err);
 MUST_CHECK int fs_writer_flush(struct fs_writer *w, struct err *err);
 MUST_CHECK int fs_writer_sync(struct fs_writer *w, struct err *err);
+/* fs_writer_append() and fs_writer_sync() in one, and where the bytes travel in
+ * one round of messages: for the records of a log. */
+MUST_CHECK int fs_writer_append_sync(struct fs_writer *w,
+                                     const void *data,
+                                     size_t len,
+                                     struct err *err);
 /* Bytes appended so far. */
 uint64_t fs_writer_offset(const struct fs_writer *w);
 /* Close without syncing; NULL is allowed. Flushes what it can: an error here
  * means that fs_writer_sync() was not called, and nothing was promised. */
 void fs_writer_close(struct fs_writer *w);
+
+/* Take the file @path from whoever writes it: a process that died, or that was
+ * cut off and does not know that another goes on in its place. Once this has
+ * returned,
+ *   - no byte of that writer is taken any more: its calls fail, with
+ *     ERR_ABORTED, whenever it comes back;
+ *   - all that it had flushed or synced is there, on the disks, in its place;
+ *     of what it had not, some may be: a reader of a log checks each record;
+ *   - the file is closed, and its length, *@length, does not change.
+ * A file that nobody writes stays as it is. In a local file system, whose
+ * writers are known by other means (fs_lock), this says the length and no more.
+ *
+ * Parks: until the copies of the file's end agree; a server that died a moment
+ * ago is waited for until it is known to be dead.
+ *
+ * Errors: ERR_NOTFOUND, ERR_INVALID (a directory), ERR_UNAVAILABLE. */
+MUST_CHECK int
+fs_recover(struct fs *fs, const char *path, uint64_t *length, struct err *err);
 
 /* --- reading ----------------------------------------------------------- */
 

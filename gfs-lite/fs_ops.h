@@ -23,7 +23,15 @@ struct fs_ops {
                   struct err *err);
     int (*flush)(struct fs_writer *w, struct err *err);
     int (*sync)(struct fs_writer *w, struct err *err);
+    int (*append_sync)(struct fs_writer *w, /* NULL: append, then sync. */
+                       const void *data,
+                       size_t len,
+                       struct err *err);
     void (*writer_close)(struct fs_writer *w);
+    int (*recover)(struct fs *fs,
+                   const char *path,
+                   uint64_t *length,
+                   struct err *err);
 
     int (*open)(struct fs *fs,
                 const char *path,

@@ -259,6 +259,22 @@ static int local_stat(struct fs *fs,
     return rc;
 }
 
+/* Whoever writes here is of this machine, and holds a lock if it must. */
+static int local_recover(struct fs *fs,
+                         const char *path,
+                         uint64_t *length,
+                         struct err *err)
+{
+    struct fs_info info;
+    int rc = local_stat(fs, path, &info, err);
+
+    if (!rc && info.is_directory)
+        rc = err_set(err, ERR_INVALID, "%s: is a directory", path);
+    if (!rc)
+        *length = info.size_bytes;
+    return rc;
+}
+
 static int local_sync_dir(struct fs *fs, const char *path, struct err *err)
 {
     char *full;
@@ -327,6 +343,7 @@ static const struct fs_ops local_ops = {
     .flush = local_flush,
     .sync = local_sync,
     .writer_close = local_writer_close,
+    .recover = local_recover,
     .open = local_open,
     .read_at = local_read_at,
     .read_once_at = local_read_once_at,

@@ -31,6 +31,7 @@ enum gfs_method {
     GFS_STATUS = 0x407,     /* nothing; gfs_status */
     GFS_CHECK = 0x408,      /* gfs_query; gfs_findings */
     GFS_SET_SERVER = 0x409, /* gfs_query (path: its address, length: state) */
+    GFS_TAKE_OVER = 0x40a,  /* gfs_query; gfs_result (length) */
     /* A chunk server's. */
     CHUNK_WRITE = 0x480,  /* chunk_call, data attached; chunk_answer */
     CHUNK_APPEND = 0x481, /* The same: a record, where the server says. */

@@ -169,7 +169,7 @@ MUST_CHECK int gfs__open_length(struct gfs *g,
                                 uint64_t *length,
                                 struct err *err);
 
-/* --- write.c, read.c --------------------------------------------------- */
+/* --- write.c, take_over.c, read.c -------------------------------------- */
 
 int gfs__create(struct fs *fs,
                 const char *path,
@@ -182,7 +182,15 @@ int gfs__append(struct fs_writer *w,
                 struct err *err);
 int gfs__flush(struct fs_writer *w, struct err *err);
 int gfs__sync(struct fs_writer *w, struct err *err);
+int gfs__append_sync(struct fs_writer *w,
+                     const void *data,
+                     size_t len,
+                     struct err *err);
 void gfs__writer_close(struct fs_writer *w);
+int gfs__recover(struct fs *fs,
+                 const char *path,
+                 uint64_t *length,
+                 struct err *err);
 
 int gfs__open(struct fs *fs,
               const char *path,

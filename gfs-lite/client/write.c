@@ -433,25 +433,31 @@ static int closed_by_error(struct gfs_writer *w, struct err *err)
     return err_set(err, w->failed, "%s: an earlier write failed", w->path);
 }
 
-int gfs__append(struct fs_writer *base,
-                const void *data,
-                size_t len,
-                struct err *err)
+/* Take @data over, and send what makes whole pieces. */
+static int gather(struct gfs_writer *w, struct slice rest, struct err *err)
 {
-    struct gfs_writer *w = writer_of(base);
-    struct slice rest = slice_make(data, len);
     int rc = 0;
     if (w->failed)
         return closed_by_error(w, err);
     while (rc == 0 && rest.len) {
         size_t step = MIN_OF(rest.len, room(w) - w->buffer.len);
         buf_append(&w->buffer, rest.data, step);
-        base->offset += step;
+        w->base.offset += step;
         rest = slice_sub(rest, step, rest.len);
         w->unsynced = true;
         if (w->buffer.len >= room(w))
             rc = push(w, &w->buffer, false, err);
     }
+    return rc;
+}
+
+int gfs__append(struct fs_writer *base,
+                const void *data,
+                size_t len,
+                struct err *err)
+{
+    struct gfs_writer *w = writer_of(base);
+    int rc = gather(w, slice_make(data, len), err);
     /* A log's bytes leave at once; a stream's when there are enough. */
     if (rc == 0 && w->mode == FS_WRITE_LOG && w->buffer.len)
         rc = push(w, &w->buffer, false, err);
@@ -485,6 +491,16 @@ int gfs__sync(struct fs_writer *base, struct err *err)
     if (rc == 0)
         w->unsynced = false;
     return rc;
+}
+
+/* The last piece of the bytes carries the wish to have them synced. */
+int gfs__append_sync(struct fs_writer *base,
+                     const void *data,
+                     size_t len,
+                     struct err *err)
+{
+    int rc = gather(writer_of(base), slice_make(data, len), err);
+    return rc ? rc : gfs__sync(base, err);
 }
 
 /* --- life -------------------------------------------------------------- */

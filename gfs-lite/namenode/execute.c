@@ -257,6 +257,35 @@ int namenode_handle_recover(void *ctx, struct rpc_call *call, struct err *err)
     return rc;
 }
 
+int namenode_handle_take_over(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct namenode *nn = ctx;
+    struct gfs_result r = {.code = 0};
+    struct gfs_query q;
+    struct inode *file;
+    int rc = gfs_query_get(call->body, &q, err);
+    if (rc == 0)
+        rc = namenode_lead_now(nn, err);
+    if (rc == 0)
+        rc = names_find(&nn->catalog.names, q.path, &file, err);
+    if (rc == 0 && file->is_directory)
+        rc = err_set(err, ERR_INVALID, "%.*s: is a directory",
+                     SLICE_ARG(q.path));
+    if (rc)
+        return rc;
+    r.file = file->id;
+    rc = namenode_take_over(nn, r.file, err);
+    if (rc)
+        return rc;
+    file = id_map_get(&nn->catalog.names.inodes, r.file);
+    if (!file)
+        return err_set(err, ERR_NOTFOUND, "%.*s has been removed",
+                       SLICE_ARG(q.path));
+    r.length = inode_bytes(file);
+    gfs_result_put(&r, call->reply_body);
+    return 0;
+}
+
 /* --- the operator
  * --------------------------------------------------------------------- */
 

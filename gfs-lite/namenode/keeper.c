@@ -89,18 +89,6 @@ static enum wish wish_for(struct namenode *nn, const struct open_file *o)
     return LEAVE;
 }
 
-static void close_empty(struct namenode *nn, uint64_t id)
-{
-    struct gfs_command c = {.op = GFS_OP_SEAL, .file = id, .flags = GFS_CLOSE};
-    struct buf reply = BUF_INIT;
-    struct gfs_result r;
-    struct err err = ERR_INIT;
-    if (namenode_propose(nn, &c, &r, &reply, &err))
-        log_debug(nn->world, "namenode", "close file %llu: %s",
-                  (unsigned long long)id, err.text);
-    buf_close(&reply);
-}
-
 /* A file that a helper deals with. */
 struct closing {
     struct namenode *nn;
@@ -108,23 +96,29 @@ struct closing {
     bool close;
 };
 
-static void run_closing(void *arg)
+static int do_closing(const struct closing *k, struct err *err)
 {
-    struct closing *k = arg;
     struct namenode *nn = k->nn;
     const struct inode *file = id_map_get(&nn->catalog.names.inodes, k->id);
     const struct chunk *last =
         file && !file->is_directory ? inode_last_chunk(file) : NULL;
     struct writer_view gone = {.present = false};
-    struct err err = ERR_INIT;
     uint64_t length;
-    if (last && !last->sealed) {
-        if (namenode_recover(nn, k->id, last->handle, &gone, k->close, &length,
-                             &err))
-            log_info(nn->world, "namenode", "%s", err.text);
-    } else if (file && k->close) {
-        close_empty(nn, k->id);
-    }
+    if (k->close)
+        return namenode_take_over(nn, k->id, err);
+    if (!last || last->sealed)
+        return 0;
+    return namenode_recover(nn, k->id, last->handle, &gone, false, &length,
+                            err);
+}
+
+static void run_closing(void *arg)
+{
+    struct closing *k = arg;
+    struct namenode *nn = k->nn;
+    struct err err = ERR_INIT;
+    if (do_closing(k, &err))
+        log_info(nn->world, "namenode", "%s", err.text);
     mem_free(k);
     nn->helpers--;
     if (nn->closer && nn->helpers == 0)

@@ -224,6 +224,7 @@ static void add_methods(struct namenode *nn, struct rpc_server *server)
         {GFS_STATUS, "namenode.status", namenode_handle_status},
         {GFS_CHECK, "namenode.check", namenode_handle_check},
         {GFS_SET_SERVER, "namenode.set_server", namenode_handle_set_server},
+        {GFS_TAKE_OVER, "namenode.take_over", namenode_handle_take_over},
     };
     rpc_server_add(server, methods, ARRAY_LEN(methods), nn);
 }

@@ -334,3 +334,43 @@ int namenode_recover(struct namenode *nn,
     mutex_unlock(&nn->lock);
     return rc;
 }
+
+/* --- taking over ------------------------------------------------------- */
+
+/* A writer that lives may begin a chunk between a look and the command that
+ * follows from it; so often. */
+#define TAKE_TRIES_MAX 10
+
+static int close_sealed(struct namenode *nn, uint64_t id, struct err *err)
+{
+    struct gfs_command c = {.op = GFS_OP_SEAL, .file = id, .flags = GFS_CLOSE};
+    struct buf reply = BUF_INIT;
+    struct gfs_result r;
+    int rc = namenode_propose(nn, &c, &r, &reply, err);
+    buf_close(&reply);
+    return rc;
+}
+
+int namenode_take_over(struct namenode *nn, uint64_t id, struct err *err)
+{
+    struct writer_view gone = {.present = false};
+    for (int tries = 0; tries < TAKE_TRIES_MAX; tries++) {
+        const struct inode *file;
+        const struct chunk *last;
+        uint64_t length;
+        int rc;
+        namenode_await_recovery(nn, id);
+        file = id_map_get(&nn->catalog.names.inodes, id);
+        if (!file || !id_map_get(&nn->catalog.names.open_files, id))
+            return 0;
+        last = inode_last_chunk(file);
+        if (last && !last->sealed)
+            rc = namenode_recover(nn, id, last->handle, &gone, true, &length,
+                                  err);
+        else
+            rc = close_sealed(nn, id, err);
+        if (rc && rc != ERR_ABORTED && rc != ERR_NOTFOUND)
+            return rc;
+    }
+    return err_set(err, ERR_BUSY, "the file's writer goes on and on");
+}

@@ -84,6 +84,9 @@ namenode_silent_us(struct namenode *nn, const struct id_map *m, uint64_t id);
 int namenode_handle_execute(void *ctx, struct rpc_call *call, struct err *err);
 int namenode_handle_renew(void *ctx, struct rpc_call *call, struct err *err);
 int namenode_handle_recover(void *ctx, struct rpc_call *call, struct err *err);
+int namenode_handle_take_over(void *ctx,
+                              struct rpc_call *call,
+                              struct err *err);
 int namenode_handle_set_server(void *ctx,
                                struct rpc_call *call,
                                struct err *err);
@@ -125,6 +128,10 @@ MUST_CHECK int namenode_recover(struct namenode *nn,
                                 bool close,
                                 uint64_t *length,
                                 struct err *err);
+/* Close file @id, whoever writes it, once its last chunk is sealed; 0 also if
+ * it is closed or removed already. Parks. Errors: as above. */
+MUST_CHECK int
+namenode_take_over(struct namenode *nn, uint64_t id, struct err *err);
 /* Wait until nobody recovers file @id. Parks. */
 void namenode_await_recovery(struct namenode *nn, uint64_t id);
 

@@ -2,47 +2,7 @@
  * and go. */
 #include "base/core/arena.h"
 #include "tests/lib/check_main.h"
-#include "tests/unit/gfs-lite/cell.h"
-
-#define OK(call)                                                               \
-    do {                                                                       \
-        struct err err_ = ERR_INIT;                                            \
-        struct err *err = &err_;                                               \
-        int rc_ = (call);                                                      \
-        if (rc_ != 0)                                                          \
-            cell_print_trace();                                                \
-        ck_assert_msg(rc_ == 0, "%s: %d %s", #call, rc_, err->text);           \
-    } while (0)
-
-/* Bytes that tell where they belong. */
-static void fill(struct buf *b, uint64_t from, size_t len, uint64_t seed)
-{
-    for (size_t i = 0; i < len; i++) {
-        uint64_t at = from + i;
-        buf_append_byte(b, (char)((at * 2654435761u + seed + (at >> 9)) >> 3));
-    }
-}
-
-static void check_file(struct fs *fs, const char *path, struct slice want)
-{
-    struct buf got = BUF_INIT;
-    OK(fs_read_all(fs, path, 1 << 28, &got, err));
-    ck_assert_uint_eq(got.len, want.len);
-    ck_assert(slice_eq(buf_slice(&got), want));
-    buf_close(&got);
-}
-
-static void
-write_file(struct fs *fs, const char *path, struct slice data, bool sync)
-{
-    struct fs_write_options o = {.mode = FS_WRITE_STREAM};
-    struct fs_writer *w;
-    OK(fs_create(fs, path, &o, &w, err));
-    OK(fs_writer_append(w, data.data, data.len, err));
-    if (sync)
-        OK(fs_writer_sync(w, err));
-    fs_writer_close(w);
-}
+#include "tests/unit/gfs-lite/cell_files.h"
 
 /* --- Names and bytes --------------------------------------------------- */
 

@@ -344,6 +344,35 @@ START_TEST(test_power_loss_at_every_operation)
 
 END_TEST
 
+static void recover_log(void *arg)
+{
+    struct world *w = arg;
+    struct fs_write_options o = {.mode = FS_WRITE_LOG};
+    struct fs_writer *writer;
+    struct fs *f;
+    uint64_t length = 1;
+    ck_assert_int_eq(fs_local_open(w, "/store", &f, NULL), 0);
+    ck_assert_int_eq(fs_recover(f, "log", &length, NULL), ERR_NOTFOUND);
+    ck_assert_int_eq(fs_recover(f, "", &length, NULL), ERR_INVALID);
+    ck_assert_int_eq(fs_create(f, "log", &o, &writer, NULL), 0);
+    ck_assert_int_eq(fs_writer_append_sync(writer, "one", 3, NULL), 0);
+    ck_assert_int_eq(fs_writer_append_sync(writer, "two", 3, NULL), 0);
+    ck_assert_int_eq(fs_recover(f, "log", &length, NULL), 0);
+    ck_assert_uint_eq(length, 6);
+    fs_writer_close(writer);
+    fs_close(f);
+}
+
+/* Taking a file over says how long it is; what is no file is refused. */
+START_TEST(test_take_over)
+{
+    struct world *w = sim_world_new(&(struct sim_options){.seed = test_seed()});
+    sim_run(w, recover_log, w);
+    world_free(w);
+}
+
+END_TEST
+
 TEST_MAIN("local",
           test_appends_come_back,
           test_reads_at_any_offset,
@@ -352,4 +381,5 @@ TEST_MAIN("local",
           test_remove_tree,
           test_open_root,
           test_read_all_is_bounded,
-          test_power_loss_at_every_operation)
+          test_power_loss_at_every_operation,
+          test_take_over)

@@ -1,0 +1,45 @@
+/* Taking a file from its writer: the namenode has its end made definite. */
+#include "base/core/panic.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/world.h"
+#include "gfs-lite/client/client.h"
+
+/* Between tries, while a server may be dead or not. */
+#define RETRY_US UINT64_C(100000)
+
+static int try_take_over(struct gfs *g,
+                         const struct gfs_query *q,
+                         uint64_t *length,
+                         struct err *err)
+{
+    struct buf reply = BUF_INIT;
+    struct gfs_result r;
+    int rc = gfs__query(g, GFS_TAKE_OVER, q, &reply, err);
+    if (rc == 0)
+        rc = gfs_result_get(buf_slice(&reply), &r, err);
+    if (rc == 0)
+        *length = r.length;
+    buf_close(&reply);
+    return rc;
+}
+
+int gfs__recover(struct fs *fs,
+                 const char *path,
+                 uint64_t *length,
+                 struct err *err)
+{
+    struct gfs *g = gfs_of(fs);
+    struct buf full = BUF_INIT;
+    uint64_t until = world_mono_ns(fs->world) + g->timeout_us * 1000;
+    int rc = gfs__path(g, path, &full, err);
+    struct gfs_query q = {.path = buf_slice(&full)};
+    while (rc == 0 && (rc = try_take_over(g, &q, length, err)) == ERR_BUSY &&
+           world_mono_ns(fs->world) < until && fiber_check(NULL) == 0) {
+        world_sleep_us(fs->world, RETRY_US);
+        rc = 0;
+    }
+    buf_close(&full);
+    if (rc)
+        err_wrap(err, "%s", path);
+    return rc == ERR_BUSY ? ERR_UNAVAILABLE : rc;
+}

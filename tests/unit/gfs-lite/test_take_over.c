@@ -1,0 +1,213 @@
+/* A file is taken from its writer: the log of a server that died, or that does
+ * not know yet that another goes on in its place. */
+#include "base/core/arena.h"
+#include "tests/unit/gfs-lite/cell_files.h"
+
+/* --- Fixture ----------------------------------------------------------- */
+
+/* A process on a machine of its own that appends records to "log". */
+struct logger {
+    struct cell *cell;
+    struct world *world;
+    struct buf data;  /* Appended. */
+    uint64_t synced;  /* Of these, what a sync has answered. */
+    unsigned records; /* How many at most. */
+    int rc;           /* Of the append that failed. */
+    bool done;
+};
+
+static void run_logger(void *arg)
+{
+    struct logger *l = arg;
+    struct fs *fs = cell_client(l->cell, l->world, "logger");
+    struct fs_write_options o = {.mode = FS_WRITE_LOG};
+    struct fs_writer *w;
+    struct err why = ERR_INIT;
+    OK(fs_create(fs, "log", &o, &w, err));
+    for (unsigned i = 0; l->rc == 0 && i < l->records; i++) {
+        size_t at = l->data.len;
+        fill(&l->data, at, 700, 7);
+        l->rc = i % 3 == 2
+                    ? fs_writer_append(w, l->data.data + at, 700, &why)
+                    : fs_writer_append_sync(w, l->data.data + at, 700, &why);
+        if (l->rc == 0 && i % 3 != 2)
+            l->synced = l->data.len;
+        world_sleep_us(l->world, 1000);
+    }
+    fs_writer_close(w);
+    fs_close(fs);
+    l->done = true;
+}
+
+static void start_logger(struct cell *c,
+                         struct logger *l,
+                         struct world *w,
+                         unsigned records)
+{
+    *l = (struct logger){.cell = c, .world = w, .records = records};
+    sim_spawn(w, "logger", run_logger, l);
+}
+
+static void await_logger(struct cell *c, const struct logger *l)
+{
+    while (!l->done)
+        world_sleep_us(sim_director(c->sim), 10000);
+}
+
+/* --- Expectations ------------------------------------------------------ */
+
+/* "log" has @length bytes of what was appended, all that was synced among
+ * them, and is nobody's. */
+static void check_taken(struct fs *fs, const struct logger *l, uint64_t length)
+{
+    struct arena a;
+    struct gfs_stat s;
+    ck_assert_uint_ge(length, l->synced);
+    ck_assert_uint_le(length, l->data.len);
+    check_file(fs, "log", slice_make(l->data.data, length));
+    arena_init(&a);
+    OK(gfs_stat(fs, "log", &s, err));
+    ck_assert(!s.is_open);
+    ck_assert_uint_eq(s.size_bytes, length);
+    arena_close(&a);
+}
+
+/* --- Tests ------------------------------------------------------------- */
+
+static void take_from_the_living(struct cell *c)
+{
+    struct fs *fs = cell_client(c, sim_director(c->sim), "taker");
+    struct logger l;
+    uint64_t length;
+    uint64_t again;
+    start_logger(c, &l, c->chunks[4].world, 100000);
+    world_sleep_us(sim_director(c->sim), 2000000);
+    ck_assert_uint_gt(l.synced, 0);
+    OK(fs_recover(fs, "log", &length, err));
+    check_taken(fs, &l, length);
+    await_logger(c, &l);
+    ck_assert_int_eq(l.rc, ERR_ABORTED);
+    check_taken(fs, &l, length);
+    OK(fs_recover(fs, "log", &again, err));
+    ck_assert_uint_eq(again, length);
+    /* Two of the servers may be lost: each copy has that length. */
+    sim_crash(c->chunks[0].world, SIM_CRASH_POWER);
+    sim_crash(c->chunks[1].world, SIM_CRASH_POWER);
+    check_taken(fs, &l, length);
+    buf_close(&l.data);
+    fs_close(fs);
+}
+
+/* A writer that lives and goes on appending loses its file in the middle: all
+ * it had synced is there, and from then on its appends fail. */
+START_TEST(test_living_writer_is_fenced)
+{
+    struct cell *c = cell_new(test_seed(), 1, 5);
+    cell_run(c, take_from_the_living);
+    cell_free(c);
+}
+
+END_TEST
+
+static void take_from_the_cut_off(struct cell *c)
+{
+    struct fs *fs = cell_client(c, sim_director(c->sim), "taker");
+    struct world *w = c->chunks[4].world;
+    struct logger l;
+    uint64_t length;
+    start_logger(c, &l, w, 100000);
+    world_sleep_us(sim_director(c->sim), 2000000);
+    sim_partition(c->sim, &w, 1);
+    OK(fs_recover(fs, "log", &length, err));
+    check_taken(fs, &l, length);
+    sim_heal(c->sim);
+    await_logger(c, &l);
+    ck_assert_int_eq(l.rc, ERR_ABORTED);
+    check_taken(fs, &l, length);
+    buf_close(&l.data);
+    fs_close(fs);
+}
+
+/* A writer whose machine, with the chunk server on it, is cut off finds its
+ * file taken when it is back. */
+START_TEST(test_writer_that_was_cut_off_is_fenced)
+{
+    struct cell *c = cell_new(test_seed(), 1, 5);
+    cell_run(c, take_from_the_cut_off);
+    cell_free(c);
+}
+
+END_TEST
+
+static void take_from_the_dead(struct cell *c)
+{
+    struct world *director = sim_director(c->sim);
+    struct fs *fs = cell_client(c, director, "taker");
+    struct logger l;
+    uint64_t length;
+    start_logger(c, &l, c->chunks[4].world, 100000);
+    world_sleep_us(director, 2000000 + test_seed() % 1000);
+    sim_crash(c->chunks[4].world, SIM_CRASH_POWER);
+    sim_await_end(c->chunks[4].world);
+    /* And a leader that dies in the middle of it. */
+    for (unsigned i = 0; i < c->namenode_count; i++)
+        if (namenode_is_leader(c->namenodes[i].namenode)) {
+            sim_crash(c->namenodes[i].world, SIM_CRASH_KILL);
+            break;
+        }
+    OK(fs_recover(fs, "log", &length, err));
+    check_taken(fs, &l, length);
+    buf_close(&l.data);
+    fs_close(fs);
+}
+
+/* The log of a machine that lost its power is whole for whoever goes on, though
+ * the leading namenode dies too. */
+START_TEST(test_log_of_a_dead_machine)
+{
+    struct cell *c = cell_new(test_seed(), 3, 5);
+    cell_run(c, take_from_the_dead);
+    cell_free(c);
+}
+
+END_TEST
+
+static void take_what_nobody_writes(struct cell *c)
+{
+    struct fs *fs = cell_client(c, sim_director(c->sim), "taker");
+    struct fs_write_options o = {.mode = FS_WRITE_LOG};
+    struct fs_writer *w;
+    uint64_t length;
+    ck_assert_int_eq(fs_recover(fs, "none", &length, NULL), ERR_NOTFOUND);
+    OK(fs_mkdirs(fs, "d", err));
+    ck_assert_int_eq(fs_recover(fs, "d", &length, NULL), ERR_INVALID);
+    write_file(fs, "f", SLICE_LIT("whole"), true);
+    OK(fs_recover(fs, "f", &length, err));
+    ck_assert_uint_eq(length, 5);
+    check_file(fs, "f", SLICE_LIT("whole"));
+    /* Of a writer that has not begun. */
+    OK(fs_create(fs, "e", &o, &w, err));
+    OK(fs_recover(fs, "e", &length, err));
+    ck_assert_uint_eq(length, 0);
+    ck_assert_int_eq(fs_writer_append_sync(w, "x", 1, NULL), ERR_ABORTED);
+    fs_writer_close(w);
+    check_file(fs, "e", SLICE_EMPTY);
+    fs_close(fs);
+}
+
+/* A closed file stays as it is; one that was only created becomes empty for
+ * good; what is no file is refused. */
+START_TEST(test_taking_what_nobody_writes)
+{
+    struct cell *c = cell_new(test_seed(), 1, 3);
+    cell_run(c, take_what_nobody_writes);
+    cell_free(c);
+}
+
+END_TEST
+
+TEST_MAIN("gfs_take_over",
+          test_living_writer_is_fenced,
+          test_writer_that_was_cut_off_is_fenced,
+          test_log_of_a_dead_machine,
+          test_taking_what_nobody_writes)
