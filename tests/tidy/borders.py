@@ -14,6 +14,7 @@ ALLOWED = {
     "base/regex": ["base/core/", "base/regex/"],
     "base/runtime": ["base/core/", "base/runtime/"],
     "base/rpc": ["base/core/", "base/runtime/", "base/rpc/"],
+    "base/http": ["base/core/", "base/runtime/", "base/http/"],
     "base/replica": ["base/core/", "base/runtime/", "base/rpc/",
                      "base/replica/"],
     "chubby-lite": ["base/", "chubby-lite/"],
@@ -94,6 +95,7 @@ HOMES = [
     (r"xxhash\.h", ["base/core/"]),
     (r"(rocksdb|leveldb)/.*", ["tests/bench/"]),
     (r"check\.h", ["tests/"]),
+    (r"microhttpd\.h", ["base/http/http.c"]),
     (r"nghttp2/.*|protobuf-c/.*", ["bigtable/gateway/"]),
 ]
 

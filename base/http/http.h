@@ -1,0 +1,61 @@
+/* A small HTTP server: pages and metrics for people and scrapers.
+ *
+ * It answers GET and HEAD and nothing else, keeps no state between requests and
+ * knows no users: whoever opens it to more than this machine does so knowingly.
+ * The protocol is libmicrohttpd's, whose calls are all in http.c.
+ *
+ * Threads: requests arrive on a thread of the library, one at a time, and are
+ * answered on a fiber of the loop that opened the server. Only in the real
+ * world.
+ */
+#ifndef BASE_HTTP_HTTP_H
+#define BASE_HTTP_HTTP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/macros.h"
+
+struct http_request;
+struct http_server;
+
+/* Connections at once, and how long an idle one lives. */
+#define HTTP_CONNECTIONS_MAX 64
+#define HTTP_IDLE_S          30
+/* Of one connection: its request line and headers must fit. */
+#define HTTP_CONNECTION_BYTES ((size_t)32 << 10)
+
+struct http_reply {
+    unsigned status;          /* 200 unless changed. */
+    const char *content_type; /* Lives for ever; "text/plain; charset=utf-8"
+                                 unless changed. */
+    struct buf body;
+};
+
+/* Fill @reply in for a request. May park; @request is borrowed. */
+typedef void (*http_handler)(void *ctx,
+                             const struct http_request *request,
+                             struct http_reply *reply);
+
+/* The path without the query: "/vars". */
+const char *http_path(const struct http_request *r);
+/* The value of the query's parameter @name, decoded; NULL: not there. */
+const char *http_parameter(const struct http_request *r, const char *name);
+
+/* Listen on @address ("127.0.0.1:7480", "[::1]:0") and answer by @handler on
+ * fibers of this loop. PRE: on a fiber. *@out is owned. Errors: ERR_INVALID
+ * (the address), ERR_BUSY (is in use), ERR_DENIED, ERR_IO. */
+MUST_CHECK int http_listen(const char *address,
+                           http_handler handler,
+                           void *ctx,
+                           struct http_server **out,
+                           struct err *err);
+/* "host:port" with the port it has got. */
+const char *http_address(const struct http_server *s);
+/* Handlers under way run to their end first; their clients may get no answer.
+ * Parks. NULL is allowed. */
+void http_close(struct http_server *s);
+
+#endif /* BASE_HTTP_HTTP_H */
