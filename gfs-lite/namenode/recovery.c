@@ -12,107 +12,19 @@
  * reached have it, unless a loss of power took what was not synced. The writer
  * that is there says what was acknowledged: who has less does not count, and of
  * the others the shortest gives the length, for the writer will send the rest
- * again. Without a writer the longest counts, and no server of the chain that
- * lives may be missing.
+ * again. Without a writer the longest counts, no server of the chain that lives
+ * may be missing, and those that have less are given the rest first: what was
+ * synced has as many copies afterwards as before.
  */
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
 #include "base/runtime/loop.h"
+#include "gfs-lite/namenode/chain_members.h"
 #include "gfs-lite/namenode/state.h"
 
-#define CALL_TIMEOUT_US UINT64_C(3000000)
-
-/* A call to one server, by a fiber of its own. */
-struct member {
-    struct namenode *nn;
-    uint16_t server;
-    uint32_t method;
-    struct chunk_call call;
-    struct fiber *fiber;
-    struct buf reply;
-    uint64_t length;
-    int rc;
-    struct err err;
-};
-
-struct members {
-    struct member items[2 * GFS_REPLICAS_MAX];
-    size_t count;
-};
-
-static void run_member(void *arg)
-{
-    struct member *m = arg;
-    struct chunk_answer answer;
-    struct buf body = BUF_INIT;
-    struct slice address = slice_str(m->nn->catalog.servers[m->server].address);
-    char *copy = mem_strndup(address.data, address.len);
-    chunk_call_put(&m->call, &body);
-    buf_clear(&m->reply);
-    m->rc =
-        peers_call(m->nn->peers, slice_str(copy), m->method, CALL_TIMEOUT_US,
-                   buf_slice(&body), SLICE_EMPTY, &m->reply, NULL, &m->err);
-    if (m->rc == 0)
-        m->rc = chunk_answer_get(buf_slice(&m->reply), &answer, &m->err);
-    if (m->rc == 0)
-        m->length = answer.length;
-    mem_free(copy);
-    buf_close(&body);
-}
-
-/* Call all for whom @wanted holds, at once. Parks. */
-static void call_all(struct members *all,
-                     uint32_t method,
-                     const struct chunk_call *call,
-                     bool (*wanted)(const struct member *m,
-                                    const struct chunk_call *call))
-{
-    for (size_t i = 0; i < all->count; i++) {
-        struct member *m = &all->items[i];
-        m->fiber = NULL;
-        if (wanted && !wanted(m, call)) {
-            m->rc = ERR_ABORTED;
-            continue;
-        }
-        m->method = method;
-        m->call = *call;
-        m->fiber = fiber_start(loop_self(), "recovery", run_member, m);
-    }
-    for (size_t i = 0; i < all->count; i++)
-        if (all->items[i].fiber)
-            fiber_join(all->items[i].fiber);
-}
-
-static void add_member(struct members *all,
-                       struct namenode *nn,
-                       uint16_t server,
-                       const struct writer_view *writer)
-{
-    if (server >= nn->catalog.server_count ||
-        (writer->present && gfs_server_set_has(&writer->failed, server)))
-        return;
-    for (size_t i = 0; i < all->count; i++)
-        if (all->items[i].server == server)
-            return;
-    all->items[all->count++] = (struct member){.nn = nn, .server = server};
-}
-
-static void find_members(struct namenode *nn,
-                         const struct open_file *o,
-                         const struct chunk *c,
-                         const struct writer_view *writer,
-                         struct members *all)
-{
-    all->count = 0;
-    for (unsigned i = 0; o && i < o->chain.count; i++)
-        add_member(all, nn, o->chain.numbers[i], writer);
-    for (unsigned i = 0; i < c->replica_count; i++)
-        add_member(all, nn, c->replicas[i], writer);
-}
-
 static int
-unreachable(uint64_t handle, const struct members *all, struct err *err)
+unreachable(uint64_t handle, const struct chain_members *all, struct err *err)
 {
     const struct err *why = NULL;
     for (size_t i = 0; i < all->count; i++)
@@ -126,14 +38,14 @@ unreachable(uint64_t handle, const struct members *all, struct err *err)
 
 /* The length as the writer that is there allows it. */
 static int length_for_writer(uint64_t handle,
-                             const struct members *all,
+                             const struct chain_members *all,
                              const struct writer_view *writer,
                              uint64_t *length,
                              struct err *err)
 {
     bool any = false;
     for (size_t i = 0; i < all->count; i++) {
-        const struct member *m = &all->items[i];
+        const struct chain_member *m = &all->items[i];
         if (m->rc || m->length < writer->acknowledged)
             continue;
         if (!any || m->length < *length)
@@ -150,7 +62,7 @@ static int length_for_writer(uint64_t handle,
 /* The length when nobody knows what was acknowledged. */
 static int length_for_nobody(struct namenode *nn,
                              uint64_t handle,
-                             const struct members *all,
+                             const struct chain_members *all,
                              uint64_t *length,
                              struct err *err)
 {
@@ -158,7 +70,7 @@ static int length_for_nobody(struct namenode *nn,
     bool any = false;
     *length = 0;
     for (size_t i = 0; i < all->count; i++) {
-        const struct member *m = &all->items[i];
+        const struct chain_member *m = &all->items[i];
         if (m->rc == ERR_NOTFOUND) {
             absent++;
         } else if (m->rc == 0) {
@@ -174,7 +86,8 @@ static int length_for_nobody(struct namenode *nn,
     return 0;
 }
 
-static bool has_length(const struct member *m, const struct chunk_call *call)
+static bool has_length(const struct chain_member *m,
+                       const struct chunk_call *call)
 {
     return m->rc == 0 && m->length >= call->length;
 }
@@ -219,7 +132,7 @@ static int propose_seal(struct step *s, struct err *err)
 }
 
 /* The servers that sealed it are the ones that have it. */
-static void set_replicas(struct step *s, const struct members *all)
+static void set_replicas(struct step *s, const struct chain_members *all)
 {
     struct chunk *c = chunk_map_get(&s->nn->catalog.names.chunks, s->handle);
     if (!c)
@@ -231,14 +144,14 @@ static void set_replicas(struct step *s, const struct members *all)
     s->nn->scan_due_ns = 0;
 }
 
-static int seal_all(struct step *s, struct members *all, struct err *err)
+static int seal_all(struct step *s, struct chain_members *all, struct err *err)
 {
     struct chunk_call call = {.handle = s->handle,
                               .version = (uint32_t)s->version,
                               .length = s->length};
     if (s->length == 0)
         return 0;
-    call_all(all, CHUNK_SEAL, &call, has_length);
+    chain_members_call(all, CHUNK_SEAL, &call, has_length);
     for (size_t i = 0; i < all->count; i++)
         if (all->items[i].rc == 0)
             return 0;
@@ -249,20 +162,22 @@ static int recover(struct step *s,
                    const struct open_file *o,
                    const struct chunk *c,
                    const struct writer_view *writer,
-                   struct members *all,
+                   struct chain_members *all,
                    struct err *err)
 {
     struct chunk_call call = {.handle = s->handle, .version = c->version};
     int rc;
-    find_members(s->nn, o, c, writer, all);
+    chain_members_find(all, s->nn, o, c, writer);
     rc = raise_version(s, err);
     if (rc)
         return rc;
     call.new_version = (uint32_t)s->version;
-    call_all(all, CHUNK_FENCE, &call, NULL);
+    chain_members_call(all, CHUNK_FENCE, &call, NULL);
     rc = writer->present
              ? length_for_writer(s->handle, all, writer, &s->length, err)
              : length_for_nobody(s->nn, s->handle, all, &s->length, err);
+    if (rc == 0)
+        chain_members_level(all, &call, s->length);
     if (rc == 0)
         rc = seal_all(s, all, err);
     if (rc == 0)
@@ -273,11 +188,12 @@ static int recover(struct step *s,
 }
 
 /* One line with what each server said. */
-static void log_outcome(const struct step *s, const struct members *all, int rc)
+static void
+log_outcome(const struct step *s, const struct chain_members *all, int rc)
 {
     struct buf b = BUF_INIT;
     for (size_t i = 0; i < all->count; i++) {
-        const struct member *m = &all->items[i];
+        const struct chain_member *m = &all->items[i];
         buf_printf(&b, " %s:%s:%llu", s->nn->catalog.servers[m->server].address,
                    m->rc ? err_name(m->rc) : "ok",
                    (unsigned long long)m->length);
@@ -311,7 +227,7 @@ int namenode_recover(struct namenode *nn,
     const struct inode *file;
     const struct open_file *o;
     const struct chunk *c;
-    struct members *all;
+    struct chain_members *all;
     int rc;
     *length = 0;
     namenode_await_recovery(nn, id);
@@ -321,13 +237,11 @@ int namenode_recover(struct namenode *nn,
     if (!c || c->handle != handle || c->sealed || !o)
         return err_set(err, ERR_ABORTED, "the chunk was sealed meanwhile");
     id_map_put(&nn->recoveries, &self);
-    all = mem_zalloc(1, sizeof(*all));
+    all = chain_members_new();
     rc = recover(&s, o, c, writer, all, err);
     *length = s.length;
     log_outcome(&s, all, rc);
-    for (size_t i = 0; i < all->count; i++)
-        buf_close(&all->items[i].reply);
-    mem_free(all);
+    chain_members_free(all);
     mutex_lock(&nn->lock);
     id_map_remove(&nn->recoveries, id);
     cond_broadcast(&nn->recovered);

@@ -1,0 +1,158 @@
+/* Calls to the servers that may hold an unsealed chunk. */
+#include "gfs-lite/namenode/chain_members.h"
+
+#include "base/core/panic.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/loop.h"
+
+#define CALL_TIMEOUT_US UINT64_C(3000000)
+/* A server that lacks more than this is left to be copied to later: what was
+ * under way when a writer died is less. */
+#define LEVEL_BYTES_MAX (CHUNK_DATA_BYTES_MAX * 2)
+
+/* --- life -------------------------------------------------------------- */
+
+struct chain_members *chain_members_new(void)
+{
+    return mem_zalloc(1, sizeof(struct chain_members));
+}
+
+void chain_members_free(struct chain_members *all)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        buf_close(&all->items[i].reply);
+        buf_close(&all->items[i].data);
+    }
+    mem_free(all);
+}
+
+/* --- calling ----------------------------------------------------------- */
+
+static int call_member(struct chain_member *m,
+                       uint32_t method,
+                       const struct chunk_call *call,
+                       struct slice data,
+                       struct chunk_answer *answer)
+{
+    struct buf body = BUF_INIT;
+    /* The table of servers may move while the call is under way. */
+    char *address = mem_strdup(m->nn->catalog.servers[m->server].address);
+    int rc;
+    chunk_call_put(call, &body);
+    buf_clear(&m->reply);
+    buf_clear(&m->data);
+    rc = peers_call(m->nn->peers, slice_str(address), method, CALL_TIMEOUT_US,
+                    buf_slice(&body), data, &m->reply, &m->data, &m->err);
+    if (rc == 0)
+        rc = chunk_answer_get(buf_slice(&m->reply), answer, &m->err);
+    mem_free(address);
+    buf_close(&body);
+    return rc;
+}
+
+static void run_member(void *arg)
+{
+    struct chain_member *m = arg;
+    struct chunk_answer answer;
+    m->rc = call_member(m, m->method, &m->call, SLICE_EMPTY, &answer);
+    if (m->rc == 0)
+        m->length = answer.length;
+}
+
+void chain_members_call(struct chain_members *all,
+                        uint32_t method,
+                        const struct chunk_call *call,
+                        bool (*wanted)(const struct chain_member *m,
+                                       const struct chunk_call *call))
+{
+    for (size_t i = 0; i < all->count; i++) {
+        struct chain_member *m = &all->items[i];
+        m->fiber = NULL;
+        if (wanted && !wanted(m, call)) {
+            m->rc = ERR_ABORTED;
+            continue;
+        }
+        m->method = method;
+        m->call = *call;
+        m->fiber = fiber_start(loop_self(), "recovery", run_member, m);
+    }
+    for (size_t i = 0; i < all->count; i++)
+        if (all->items[i].fiber)
+            fiber_join(all->items[i].fiber);
+}
+
+static void add_member(struct chain_members *all,
+                       struct namenode *nn,
+                       uint16_t server,
+                       const struct writer_view *writer)
+{
+    if (server >= nn->catalog.server_count ||
+        (writer->present && gfs_server_set_has(&writer->failed, server)))
+        return;
+    for (size_t i = 0; i < all->count; i++)
+        if (all->items[i].server == server)
+            return;
+    all->items[all->count++] =
+        (struct chain_member){.nn = nn, .server = server};
+}
+
+void chain_members_find(struct chain_members *all,
+                        struct namenode *nn,
+                        const struct open_file *o,
+                        const struct chunk *c,
+                        const struct writer_view *writer)
+{
+    all->count = 0;
+    for (unsigned i = 0; o && i < o->chain.count; i++)
+        add_member(all, nn, o->chain.numbers[i], writer);
+    for (unsigned i = 0; i < c->replica_count; i++)
+        add_member(all, nn, c->replicas[i], writer);
+}
+
+/* --- making equal ------------------------------------------------------ */
+
+/* Append to @to's chunk what @from's has more of it. */
+static int level(struct chain_member *to,
+                 struct chain_member *from,
+                 struct chunk_call call,
+                 uint64_t length)
+{
+    int rc = 0;
+    while (rc == 0 && to->length < length) {
+        struct chunk_answer answer;
+        call.offset = to->length;
+        call.length = MIN_OF(length - to->length, CHUNK_DATA_BYTES_MAX);
+        rc = call_member(from, CHUNK_READ, &call, SLICE_EMPTY, &answer);
+        if (rc == 0 && from->data.len != call.length)
+            rc = err_set(&from->err, ERR_ABORTED, "the chunk is shorter now");
+        if (rc)
+            return rc;
+        rc = call_member(to, CHUNK_WRITE, &call, buf_slice(&from->data),
+                         &answer);
+        if (rc == 0)
+            rc = answer.code;
+        if (rc == 0)
+            to->length += call.length;
+    }
+    return rc;
+}
+
+void chain_members_level(struct chain_members *all,
+                         const struct chunk_call *call,
+                         uint64_t length)
+{
+    struct chunk_call to_new = {.handle = call->handle,
+                                .version = call->new_version};
+    struct chain_member *best = NULL;
+    for (size_t i = 0; i < all->count && !best; i++)
+        if (all->items[i].rc == 0 && all->items[i].length >= length)
+            best = &all->items[i];
+    for (size_t i = 0; i < all->count && best; i++) {
+        struct chain_member *m = &all->items[i];
+        if (m->rc || m->length >= length ||
+            length - m->length > LEVEL_BYTES_MAX)
+            continue;
+        /* One that cannot take them does not count: others have them. */
+        m->rc = level(m, best, to_new, length);
+    }
+}
