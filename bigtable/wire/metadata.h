@@ -26,7 +26,9 @@
  * metadata_root_end(), and is never split.
  *
  *     t:tablet    struct tablet_bounds      who it is
- *     t:location  struct tablet_location    who may serve it; "" : nobody
+ *     t:location  struct tablet_location    who may serve it; nobody when its
+ *                                       server is 0 (its epoch stays then, so
+ *                                       that epochs grow for ever)
  *     t:state     struct tablet_state       files, and logs to be replayed
  *     t:split     tablet_record of the lower half, while a split is being
  *                 written down: whoever loads the tablet puts it into its own

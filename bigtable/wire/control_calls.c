@@ -1,0 +1,279 @@
+/* Bodies of the calls that move tablets. */
+#include "bigtable/wire/control_calls.h"
+
+#include "base/core/arena.h"
+#include "base/core/panic.h"
+#include "bigtable/wire/message.h"
+
+#define TABLET_ORDER_FIELDS  7
+#define SCHEMA_ORDER_FIELDS  6
+#define STATUS_ORDER_FIELDS  3
+#define LOG_ORDER_FIELDS     4
+#define STATUS_FIELDS        7
+#define TABLET_LOAD_FIELDS   9
+#define TABLE_ORDER_FIELDS   4
+#define MOVE_ORDER_FIELDS    2
+#define MASTER_STATUS_FIELDS 9
+#define SERVER_LOAD_FIELDS   7
+
+/* Of texts that the lock service, the file system or a table's creator bound
+ * more tightly than this. */
+#define SEQUENCER_BYTES_MAX 2048
+#define NAME_BYTES_MAX      1024
+#define SCHEMA_BYTES_MAX    ((size_t)256 << 10)
+
+/* --- orders to tablet servers
+ * ------------------------------------------------- */
+
+void tablet_order_put(const struct tablet_order *o, struct buf *out)
+{
+    codec_put_array(out, TABLET_ORDER_FIELDS);
+    codec_put_bin(out, o->sequencer);
+    codec_put_u64(out, o->server);
+    codec_put_u64(out, o->tablet);
+    codec_put_u64(out, o->epoch);
+    codec_put_bin(out, o->key);
+    codec_put_bin(out, o->row);
+    codec_put_bin(out, o->row_end);
+}
+
+int tablet_order_get(struct slice in, struct tablet_order *o, struct err *err)
+{
+    struct message_reader m = message_begin(in, TABLET_ORDER_FIELDS);
+    o->sequencer = message_bytes(&m.r, SEQUENCER_BYTES_MAX);
+    o->server = codec_get_u64(&m.r);
+    o->tablet = codec_get_u64(&m.r);
+    o->epoch = codec_get_u64(&m.r);
+    o->key = message_row(&m.r);
+    o->row = message_row(&m.r);
+    o->row_end = message_row(&m.r);
+    return message_end(&m, "order about a tablet", err);
+}
+
+void schema_order_put(const struct schema_order *o, struct buf *out)
+{
+    codec_put_array(out, SCHEMA_ORDER_FIELDS);
+    codec_put_bin(out, o->sequencer);
+    codec_put_u64(out, o->server);
+    codec_put_u64(out, o->table.id);
+    codec_put_u64(out, o->table.generation);
+    codec_put_bin(out, o->table.schema);
+    codec_put_bool(out, o->table.dropping);
+}
+
+int schema_order_get(struct slice in, struct schema_order *o, struct err *err)
+{
+    struct message_reader m = message_begin(in, SCHEMA_ORDER_FIELDS);
+    o->sequencer = message_bytes(&m.r, SEQUENCER_BYTES_MAX);
+    o->server = codec_get_u64(&m.r);
+    o->table.id = codec_get_u64(&m.r);
+    o->table.generation = codec_get_u64(&m.r);
+    o->table.schema = message_bytes(&m.r, SCHEMA_BYTES_MAX);
+    o->table.dropping = codec_get_bool(&m.r);
+    return message_end(&m, "order about a schema", err);
+}
+
+void status_order_put(const struct status_order *o, struct buf *out)
+{
+    codec_put_array(out, STATUS_ORDER_FIELDS);
+    codec_put_u64(out, o->server);
+    codec_put_u64(out, o->after);
+    codec_put_u64(out, o->max);
+}
+
+int status_order_get(struct slice in, struct status_order *o, struct err *err)
+{
+    struct message_reader m = message_begin(in, STATUS_ORDER_FIELDS);
+    o->server = codec_get_u64(&m.r);
+    o->after = codec_get_u64(&m.r);
+    o->max = message_u32(&m.r);
+    return message_end(&m, "question for the state of a tablet server", err);
+}
+
+void log_order_put(const struct log_order *o, struct buf *out)
+{
+    codec_put_array(out, LOG_ORDER_FIELDS);
+    codec_put_bin(out, o->sequencer);
+    codec_put_u64(out, o->server);
+    codec_put_u64(out, o->log);
+    codec_put_bin(out, o->segment);
+}
+
+int log_order_get(struct slice in, struct log_order *o, struct err *err)
+{
+    struct message_reader m = message_begin(in, LOG_ORDER_FIELDS);
+    o->sequencer = message_bytes(&m.r, SEQUENCER_BYTES_MAX);
+    o->server = codec_get_u64(&m.r);
+    o->log = codec_get_u64(&m.r);
+    o->segment = message_bytes(&m.r, NAME_BYTES_MAX);
+    return message_end(&m, "order about a log", err);
+}
+
+/* --- what a tablet server does
+ * ------------------------------------------------ */
+
+static void put_tablet_load(const struct tablet_load *t, struct buf *out)
+{
+    codec_put_array(out, TABLET_LOAD_FIELDS);
+    codec_put_u64(out, t->id);
+    codec_put_u64(out, t->table);
+    codec_put_u64(out, t->epoch);
+    codec_put_u64(out, (uint64_t)t->phase);
+    codec_put_u64(out, t->bytes);
+    codec_put_u64(out, t->memory_bytes);
+    codec_put_u64(out, t->reads);
+    codec_put_u64(out, t->writes);
+    codec_put_u64(out, t->cpu_us);
+}
+
+static void get_tablet_load(struct codec_reader *r, struct tablet_load *t)
+{
+    uint64_t phase;
+    part_begin(r, TABLET_LOAD_FIELDS);
+    t->id = codec_get_u64(r);
+    t->table = codec_get_u64(r);
+    t->epoch = codec_get_u64(r);
+    phase = codec_get_u64(r);
+    r->bad |= phase < TABLET_LOADING || phase > TABLET_UNLOADING;
+    t->phase = r->bad ? TABLET_LOADING : (enum tablet_phase)phase;
+    t->bytes = codec_get_u64(r);
+    t->memory_bytes = codec_get_u64(r);
+    t->reads = codec_get_u64(r);
+    t->writes = codec_get_u64(r);
+    t->cpu_us = codec_get_u64(r);
+}
+
+void server_status_put(const struct server_status *s, struct buf *out)
+{
+    PRE(s->tablet_count <= STATUS_TABLETS_MAX);
+    codec_put_array(out, STATUS_FIELDS);
+    codec_put_u64(out, s->number);
+    codec_put_u64(out, s->memory_bytes);
+    codec_put_u64(out, s->memory_max);
+    codec_put_u64(out, s->log_bytes);
+    codec_put_u64(out, s->tablet_total);
+    codec_put_bool(out, s->more);
+    codec_put_array(out, (uint32_t)s->tablet_count);
+    for (size_t i = 0; i < s->tablet_count; i++)
+        put_tablet_load(&s->tablets[i], out);
+}
+
+int server_status_get(struct slice in,
+                      struct arena *a,
+                      struct server_status *s,
+                      struct err *err)
+{
+    struct message_reader m = message_begin(in, STATUS_FIELDS);
+    s->number = codec_get_u64(&m.r);
+    s->memory_bytes = codec_get_u64(&m.r);
+    s->memory_max = codec_get_u64(&m.r);
+    s->log_bytes = codec_get_u64(&m.r);
+    s->tablet_total = codec_get_u64(&m.r);
+    s->more = codec_get_bool(&m.r);
+    s->tablet_count = message_count(&m.r, STATUS_TABLETS_MAX);
+    s->tablets = (struct tablet_load *)arena_alloc(a, (s->tablet_count + 1) *
+                                                          sizeof(*s->tablets));
+    for (size_t i = 0; i < s->tablet_count; i++)
+        get_tablet_load(&m.r, &s->tablets[i]);
+    return message_end(&m, "state of a tablet server", err);
+}
+
+/* --- to the master
+ * ------------------------------------------------------------ */
+
+void table_order_put(const struct table_order *o, struct buf *out)
+{
+    codec_put_array(out, TABLE_ORDER_FIELDS);
+    codec_put_str(out, o->name);
+    codec_put_bin(out, o->schema);
+    codec_put_bin(out, o->row);
+    codec_put_bin(out, o->row_end);
+}
+
+int table_order_get(struct slice in, struct table_order *o, struct err *err)
+{
+    struct message_reader m = message_begin(in, TABLE_ORDER_FIELDS);
+    o->name = message_bytes(&m.r, NAME_BYTES_MAX);
+    o->schema = message_bytes(&m.r, SCHEMA_BYTES_MAX);
+    o->row = message_row(&m.r);
+    o->row_end = message_row(&m.r);
+    return message_end(&m, "order about a table", err);
+}
+
+void move_order_put(const struct move_order *o, struct buf *out)
+{
+    codec_put_array(out, MOVE_ORDER_FIELDS);
+    codec_put_u64(out, o->tablet);
+    codec_put_str(out, o->server);
+}
+
+int move_order_get(struct slice in, struct move_order *o, struct err *err)
+{
+    struct message_reader m = message_begin(in, MOVE_ORDER_FIELDS);
+    o->tablet = codec_get_u64(&m.r);
+    o->server = message_bytes(&m.r, ADDRESS_BYTES_MAX);
+    return message_end(&m, "order to move a tablet", err);
+}
+
+static void put_server_load(const struct server_load *s, struct buf *out)
+{
+    codec_put_array(out, SERVER_LOAD_FIELDS);
+    codec_put_u64(out, s->number);
+    codec_put_str(out, s->address);
+    codec_put_u64(out, s->tablets);
+    codec_put_u64(out, s->bytes);
+    codec_put_u64(out, s->memory_bytes);
+    codec_put_u64(out, s->requests_per_s);
+    codec_put_bool(out, s->alive);
+}
+
+static void get_server_load(struct codec_reader *r, struct server_load *s)
+{
+    part_begin(r, SERVER_LOAD_FIELDS);
+    s->number = codec_get_u64(r);
+    s->address = message_bytes(r, ADDRESS_BYTES_MAX);
+    s->tablets = codec_get_u64(r);
+    s->bytes = codec_get_u64(r);
+    s->memory_bytes = codec_get_u64(r);
+    s->requests_per_s = codec_get_u64(r);
+    s->alive = codec_get_bool(r);
+}
+
+void master_status_put(const struct master_status *s, struct buf *out)
+{
+    PRE(s->server_count <= STATUS_SERVERS_MAX);
+    codec_put_array(out, MASTER_STATUS_FIELDS);
+    codec_put_str(out, s->address);
+    codec_put_u64(out, s->number);
+    codec_put_bool(out, s->ready);
+    codec_put_u64(out, s->tables);
+    codec_put_u64(out, s->tablets);
+    codec_put_u64(out, s->unassigned);
+    codec_put_u64(out, s->moving);
+    codec_put_u64(out, s->recovering_logs);
+    codec_put_array(out, (uint32_t)s->server_count);
+    for (size_t i = 0; i < s->server_count; i++)
+        put_server_load(&s->servers[i], out);
+}
+
+int master_status_get(struct slice in,
+                      struct arena *a,
+                      struct master_status *s,
+                      struct err *err)
+{
+    struct message_reader m = message_begin(in, MASTER_STATUS_FIELDS);
+    s->address = message_bytes(&m.r, ADDRESS_BYTES_MAX);
+    s->number = codec_get_u64(&m.r);
+    s->ready = codec_get_bool(&m.r);
+    s->tables = codec_get_u64(&m.r);
+    s->tablets = codec_get_u64(&m.r);
+    s->unassigned = codec_get_u64(&m.r);
+    s->moving = codec_get_u64(&m.r);
+    s->recovering_logs = codec_get_u64(&m.r);
+    s->server_count = message_count(&m.r, STATUS_SERVERS_MAX);
+    s->servers = (struct server_load *)arena_alloc(a, (s->server_count + 1) *
+                                                          sizeof(*s->servers));
+    for (size_t i = 0; i < s->server_count; i++)
+        get_server_load(&m.r, &s->servers[i]);
+    return message_end(&m, "state of the master", err);
+}

@@ -1,0 +1,276 @@
+/* Rows of METADATA and their values. */
+#include "bigtable/wire/metadata.h"
+
+#include "base/core/coding.h"
+#include "base/core/panic.h"
+#include "bigtable/row/schema.h"
+#include "bigtable/wire/message.h"
+
+#define BOUNDS_FIELDS   4
+#define LOCATION_FIELDS 3
+#define STATE_FIELDS    4
+#define RECORD_FIELDS   4
+#define TABLE_FIELDS    4
+#define SERVER_FIELDS   2
+#define COUNTERS_FIELDS 2
+
+/* Opaque groups of a tablet, at most: thousands of files. */
+#define GROUPS_BYTES_MAX ((size_t)16 << 20)
+#define SCHEMA_BYTES_MAX ((size_t)256 << 10)
+
+/* Behind the table's number: a tablet with an end, and the last one. */
+#define KEY_HAS_END '\1'
+#define KEY_LAST    '\2'
+
+/* --- rows
+ * ---------------------------------------------------------------------- */
+
+void metadata_key(uint64_t table, struct slice end, struct buf *out)
+{
+    buf_put_be64(out, table);
+    if (end.len == 0) {
+        buf_append_byte(out, KEY_LAST);
+        return;
+    }
+    buf_append_byte(out, KEY_HAS_END);
+    buf_append_slice(out, end);
+}
+
+void metadata_search_key(uint64_t table, struct slice row, struct buf *out)
+{
+    buf_put_be64(out, table);
+    buf_append_byte(out, KEY_HAS_END);
+    buf_append_slice(out, row);
+    /* The tablet ends behind the row, not before it. */
+    buf_append_byte(out, '\0');
+}
+
+void metadata_table_range(uint64_t table, struct buf *start, struct buf *end)
+{
+    PRE(table < UINT64_MAX);
+    buf_put_be64(start, table);
+    buf_put_be64(end, table + 1);
+}
+
+void metadata_root_end(struct buf *out)
+{
+    buf_put_be64(out, METADATA_TABLE_ID + 1);
+}
+
+int metadata_key_read(struct slice key,
+                      uint64_t *table,
+                      struct slice *end,
+                      struct err *err)
+{
+    bool last = key.len == 9 && key.data[8] == KEY_LAST;
+    bool has_end = key.len > 9 && key.data[8] == KEY_HAS_END;
+    if (!last && !has_end)
+        return err_set(err, ERR_CORRUPT, "malformed row of METADATA");
+    *table = get_be64(key.data);
+    *end = slice_sub(key, 9, key.len);
+    return 0;
+}
+
+struct schema *metadata_schema(void)
+{
+    struct schema *s = schema_new();
+    struct err err = ERR_INIT;
+    int code = schema_add_group(s, METADATA_GROUP, "memory=on", &err);
+    /* Events are versions; so many are kept. */
+    if (code == 0)
+        code = schema_add_family(s, METADATA_FAMILY,
+                                 "versions=8,group=" METADATA_GROUP, &err);
+    PRE(code == 0);
+    return s;
+}
+
+/* --- values of columns
+ * --------------------------------------------------------- */
+
+static void put_bounds(const struct tablet_bounds *b, struct buf *out)
+{
+    codec_put_array(out, BOUNDS_FIELDS);
+    codec_put_u64(out, b->id);
+    codec_put_u64(out, b->table);
+    codec_put_bin(out, b->start);
+    codec_put_bin(out, b->end);
+}
+
+static void get_bounds(struct codec_reader *r, struct tablet_bounds *b)
+{
+    b->id = codec_get_u64(r);
+    b->table = codec_get_u64(r);
+    b->start = message_row(r);
+    b->end = message_row(r);
+    r->bad |= b->end.len > 0 && slice_cmp(b->start, b->end) >= 0;
+}
+
+void tablet_bounds_put(const struct tablet_bounds *b, struct buf *out)
+{
+    put_bounds(b, out);
+}
+
+int tablet_bounds_get(struct slice in, struct tablet_bounds *b, struct err *err)
+{
+    struct message_reader m = message_begin(in, BOUNDS_FIELDS);
+    get_bounds(&m.r, b);
+    return message_end(&m, "bounds of a tablet", err);
+}
+
+static void put_location(const struct tablet_location *l, struct buf *out)
+{
+    codec_put_array(out, LOCATION_FIELDS);
+    codec_put_u64(out, l->server);
+    codec_put_u64(out, l->epoch);
+    codec_put_str(out, l->address);
+}
+
+static void get_location(struct codec_reader *r, struct tablet_location *l)
+{
+    l->server = codec_get_u64(r);
+    l->epoch = codec_get_u64(r);
+    l->address = message_bytes(r, ADDRESS_BYTES_MAX);
+}
+
+void tablet_location_put(const struct tablet_location *l, struct buf *out)
+{
+    put_location(l, out);
+}
+
+int tablet_location_get(struct slice in,
+                        struct tablet_location *l,
+                        struct err *err)
+{
+    struct message_reader m;
+    if (in.len == 0) {
+        *l = (struct tablet_location){.address = SLICE_EMPTY};
+        return 0;
+    }
+    m = message_begin(in, LOCATION_FIELDS);
+    get_location(&m.r, l);
+    return message_end(&m, "location of a tablet", err);
+}
+
+static void put_state(const struct tablet_state *s, struct buf *out)
+{
+    PRE(s->log_count <= TABLET_LOGS_MAX);
+    codec_put_array(out, STATE_FIELDS);
+    codec_put_bin(out, s->groups);
+    codec_put_u64(out, s->sequence);
+    codec_put_array(out, (uint32_t)s->log_count);
+    for (size_t i = 0; i < s->log_count; i++)
+        codec_put_u64(out, s->logs[i]);
+    codec_put_u64(out, s->bytes);
+}
+
+static void get_state(struct codec_reader *r, struct tablet_state *s)
+{
+    s->groups = message_bytes(r, GROUPS_BYTES_MAX);
+    s->sequence = codec_get_u64(r);
+    s->log_count = message_count(r, TABLET_LOGS_MAX);
+    for (size_t i = 0; i < s->log_count; i++)
+        s->logs[i] = codec_get_u64(r);
+    s->bytes = codec_get_u64(r);
+}
+
+void tablet_state_put(const struct tablet_state *s, struct buf *out)
+{
+    put_state(s, out);
+}
+
+int tablet_state_get(struct slice in, struct tablet_state *s, struct err *err)
+{
+    struct message_reader m = message_begin(in, STATE_FIELDS);
+    get_state(&m.r, s);
+    return message_end(&m, "state of a tablet", err);
+}
+
+/* Columns keep their own lengths here, so that each can grow fields. */
+void tablet_record_put(const struct tablet_record *r, struct buf *out)
+{
+    struct buf part = BUF_INIT;
+    codec_put_array(out, RECORD_FIELDS);
+    put_bounds(&r->bounds, &part);
+    codec_put_bin(out, buf_slice(&part));
+    buf_clear(&part);
+    put_location(&r->location, &part);
+    codec_put_bin(out, buf_slice(&part));
+    buf_clear(&part);
+    put_state(&r->state, &part);
+    codec_put_bin(out, buf_slice(&part));
+    codec_put_bin(out, r->split);
+    buf_close(&part);
+}
+
+int tablet_record_get(struct slice in, struct tablet_record *r, struct err *err)
+{
+    struct message_reader m = message_begin(in, RECORD_FIELDS);
+    struct slice bounds = codec_get_bytes(&m.r);
+    struct slice location = codec_get_bytes(&m.r);
+    struct slice state = codec_get_bytes(&m.r);
+    int code;
+
+    r->split = codec_get_bytes(&m.r);
+    code = message_end(&m, "record of a tablet", err);
+    if (code == 0)
+        code = tablet_bounds_get(bounds, &r->bounds, err);
+    if (code == 0)
+        code = tablet_location_get(location, &r->location, err);
+    if (code == 0)
+        code = tablet_state_get(state, &r->state, err);
+    return code;
+}
+
+/* --- files of the lock service
+ * ------------------------------------------------ */
+
+void table_record_put(const struct table_record *r, struct buf *out)
+{
+    codec_put_array(out, TABLE_FIELDS);
+    codec_put_u64(out, r->id);
+    codec_put_u64(out, r->generation);
+    codec_put_bin(out, r->schema);
+    codec_put_bool(out, r->dropping);
+}
+
+int table_record_get(struct slice in, struct table_record *r, struct err *err)
+{
+    struct message_reader m = message_begin(in, TABLE_FIELDS);
+    r->id = codec_get_u64(&m.r);
+    r->generation = codec_get_u64(&m.r);
+    r->schema = message_bytes(&m.r, SCHEMA_BYTES_MAX);
+    r->dropping = codec_get_bool(&m.r);
+    return message_end(&m, "record of a table", err);
+}
+
+void server_record_put(const struct server_record *r, struct buf *out)
+{
+    codec_put_array(out, SERVER_FIELDS);
+    codec_put_u64(out, r->number);
+    codec_put_str(out, r->address);
+}
+
+int server_record_get(struct slice in, struct server_record *r, struct err *err)
+{
+    struct message_reader m = message_begin(in, SERVER_FIELDS);
+    r->number = codec_get_u64(&m.r);
+    r->address = message_bytes(&m.r, ADDRESS_BYTES_MAX);
+    return message_end(&m, "record of a tablet server", err);
+}
+
+void cluster_counters_put(const struct cluster_counters *c, struct buf *out)
+{
+    codec_put_array(out, COUNTERS_FIELDS);
+    codec_put_u64(out, c->table);
+    codec_put_u64(out, c->server);
+}
+
+int cluster_counters_get(struct slice in,
+                         struct cluster_counters *c,
+                         struct err *err)
+{
+    struct message_reader m = message_begin(in, COUNTERS_FIELDS);
+    c->table = codec_get_u64(&m.r);
+    c->server = codec_get_u64(&m.r);
+    return message_end(&m, "counters of the cluster", err);
+}
