@@ -1,0 +1,198 @@
+/* The judges of names and of locks accept what some order explains, and nothing
+ * else; a history read from text prints the same text. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "tests/lib/check_main.h"
+#include "tests/lib/history_lock.h"
+#include "tests/lib/history_names.h"
+
+/* A history as text, '|' for tabs, and whether it is right. */
+struct story {
+    bool right;
+    const char *lines;
+};
+
+/* --- names ------------------------------------------------------------ */
+
+static const struct story of_names[] = {
+    {true, "names|1|2|1|create|d/a|-|0|-\n"
+           "names|3|4|2|stat|d/a|-|0|file 7\n"
+           "names|5|6|2|list|d|-|0|a\n"
+           "names|7|8|2|rename|d/a|d/b|0|-\n"
+           "names|9|10|1|stat|d/b|-|0|file 7\n"
+           "names|11|12|1|stat|d/a|-|-4|-\n"},
+    /* A renamed file keeps its number, a new one has another. */
+    {false, "names|1|2|1|create|d/a|-|0|-\n"
+            "names|3|4|2|stat|d/a|-|0|file 7\n"
+            "names|7|8|2|rename|d/a|d/b|0|-\n"
+            "names|9|10|1|stat|d/b|-|0|file 8\n"},
+    {false, "names|1|2|1|create|d/a|-|0|-\n"
+            "names|3|4|2|stat|d/a|-|0|file 7\n"
+            "names|5|6|1|snapshot|d/a|d/b|0|-\n"
+            "names|7|8|2|stat|d/b|-|0|file 7\n"},
+    /* One of two rivals loses. */
+    {false, "names|1|9|1|create-new|d/a|-|0|-\n"
+            "names|2|8|2|create-new|d/a|-|0|-\n"},
+    {true, "names|1|9|1|create-new|d/a|-|0|-\n"
+           "names|2|8|2|create-new|d/a|-|-5|-\n"},
+    /* What was not answered may come late, once, or never. */
+    {true, "names|1|?|1|create|d/a|-|?|-\n"
+           "names|5|6|2|list|d|-|0|\n"
+           "names|7|8|2|list|d|-|0|a\n"},
+    {false, "names|1|?|1|create|d/a|-|?|-\n"
+            "names|5|6|2|list|d|-|0|a\n"
+            "names|7|8|2|list|d|-|0|\n"},
+    /* What was acknowledged is there. */
+    {false, "names|1|2|1|mkdir|d/a|-|0|-\n"
+            "names|7|8|2|list|d|-|0|\n"},
+    {false, "names|1|2|1|mkdir|d/a|-|0|-\n"
+            "names|7|8|2|stat|d/a|-|0|file 3\n"},
+    /* Kinds matter; directories are not mixed up. */
+    {true, "names|1|2|1|mkdir|a|-|0|-\n"
+           "names|3|4|1|create|b|-|0|-\n"
+           "names|5|6|1|rename|b|a|-6|-\n"
+           "names|7|8|1|remove|a|-|-6|-\n"
+           "names|9|10|1|remove-tree|a|-|0|-\n"
+           "names|11|12|1|rename|b|a|0|-\n"
+           "names|13|14|1|list||-|0|a\n"
+           "names|15|16|1|list|d|-|0|\n"},
+};
+
+/* @lines with tabs, line by line, to @take. */
+static void
+each_line(const char *lines, void (*take)(void *h, struct slice), void *h)
+{
+    char text[2048];
+    ck_assert_uint_lt(strlen(lines), sizeof(text));
+    for (size_t i = 0, begin = 0; lines[i]; i++) {
+        text[i] = lines[i] == '|' ? '\t' : lines[i];
+        if (text[i] == '\n') {
+            take(h, slice_make(text + begin, i - begin));
+            begin = i + 1;
+        }
+    }
+}
+
+static void expect_text(const char *lines, const struct buf *got)
+{
+    for (size_t i = 0; i < got->len; i++)
+        if (got->data[i] == '\t')
+            got->data[i] = '|';
+    ck_assert_uint_eq(got->len, strlen(lines));
+    ck_assert_mem_eq(got->data, lines, got->len);
+}
+
+static void take_names(void *h, struct slice line)
+{
+    ck_assert_int_eq(history_names_read(h, line, NULL), 0);
+}
+
+START_TEST(test_names)
+{
+    for (size_t i = 0; i < sizeof(of_names) / sizeof(of_names[0]); i++) {
+        struct history_names *h = history_names_new();
+        struct buf text = BUF_INIT;
+        struct buf why = BUF_INIT;
+        each_line(of_names[i].lines, take_names, h);
+        ck_assert_msg((history_names_check(h, 0, &why) ==
+                       HISTORY_LINEARIZABLE) == of_names[i].right,
+                      "%s", of_names[i].lines);
+        ck_assert_int_eq(why.len > 0, !of_names[i].right);
+        for (size_t n = 0; n < history_names_count(h); n++)
+            history_names_print(h, n, &text);
+        expect_text(of_names[i].lines, &text);
+        ck_assert_int_eq(history_names_read(h, SLICE_LIT("names\t1\t2"), NULL),
+                         ERR_INVALID);
+        buf_close(&text);
+        buf_close(&why);
+        history_names_free(h);
+    }
+}
+
+END_TEST
+
+/* --- locks ------------------------------------------------------------ */
+
+static const struct story of_locks[] = {
+    {true, "lock|1|2|1|create|/f|0|5|0|x|0|0|0|0\n"
+           "lock|3|4|1|read|/f|0|0|0|x|0|9|0|5\n"
+           "lock|5|6|1|write|/f|9|6|0|x|0|0|0|0\n"
+           "lock|7|8|2|read|/f|9|0|0|x|0|9|1|6\n"
+           "lock|9|10|2|write|/f|9|7|2|x|-17|0|0|0\n"
+           "lock|11|12|2|write|/f|9|7|1|x|0|0|0|0\n"
+           "lock|13|14|1|delete|/f|9|0|0|x|0|0|0|0\n"
+           "lock|15|16|2|read|/f|9|0|0|x|-4|0|0|0\n"},
+    /* An old value from a cache. */
+    {false, "lock|1|2|1|create|/f|0|5|0|x|0|0|0|0\n"
+            "lock|3|4|1|stat|/f|0|0|0|x|0|9|0|0\n"
+            "lock|5|6|1|write|/f|9|6|0|x|0|0|0|0\n"
+            "lock|7|8|2|read|/f|9|0|0|x|0|9|0|5\n"},
+    /* A write that was acknowledged is lost. */
+    {false, "lock|1|2|1|create|/f|0|5|0|x|0|0|0|0\n"
+            "lock|3|4|1|stat|/f|0|0|0|x|0|9|0|0\n"
+            "lock|5|6|1|write|/f|9|6|0|x|0|0|0|0\n"
+            "lock|7|8|2|stat|/f|9|0|0|x|0|9|0|0\n"},
+    /* The node of a handle is gone, and another of its name there. */
+    {false, "lock|1|2|1|create|/f|0|5|0|x|0|0|0|0\n"
+            "lock|3|4|1|stat|/f|0|0|0|x|0|9|0|0\n"
+            "lock|5|6|1|delete|/f|9|0|0|x|0|0|0|0\n"
+            "lock|7|8|1|create-new|/f|0|5|0|x|0|0|0|0\n"
+            "lock|9|10|2|stat|/f|0|0|0|x|0|9|0|0\n"},
+    /* Two holders; two holders with the first one's session in doubt. */
+    {false, "lock|1|2|1|acquire|/l|0|0|0|x|0|0|0|0\n"
+            "lock|3|4|2|acquire|/l|0|0|0|x|0|0|0|0\n"},
+    {true, "lock|1|2|1|acquire|/l|0|0|0|x|0|0|0|0\n"
+           "lock|3|?|1|expire|/l|0|0|0|x|?|0|0|0\n"
+           "lock|4|5|2|acquire|/l|0|0|0|x|-7|0|0|0\n"
+           "lock|6|7|2|acquire|/l|0|0|0|x|0|0|0|0\n"},
+    /* Shared is shared, and generations count times of being held. */
+    {true, "lock|1|2|1|acquire-shared|/l|0|0|0|x|0|0|0|0\n"
+           "lock|3|4|2|acquire-shared|/l|0|0|0|x|0|0|0|0\n"
+           "lock|5|6|2|sequencer|/l|0|0|0|x|0|0|1|0\n"
+           "lock|7|8|3|acquire|/l|0|0|0|x|-7|0|0|0\n"
+           "lock|9|10|1|release|/l|0|0|0|x|0|0|0|0\n"
+           "lock|11|12|1|check|/l|0|0|1|s|0|0|0|0\n"
+           "lock|13|14|2|release|/l|0|0|0|x|0|0|0|0\n"
+           "lock|15|16|1|check|/l|0|0|1|s|-17|0|0|0\n"
+           "lock|17|18|3|acquire|/l|0|0|0|x|0|0|0|0\n"
+           "lock|19|20|3|sequencer|/l|0|0|0|x|0|0|2|0\n"},
+    /* An old sequencer that is taken. */
+    {false, "lock|1|2|1|acquire|/l|0|0|0|x|0|0|0|0\n"
+            "lock|3|4|1|release|/l|0|0|0|x|0|0|0|0\n"
+            "lock|5|6|1|check|/l|0|0|1|x|0|0|0|0\n"},
+    {false, "lock|1|2|1|acquire|/l|0|0|0|x|0|0|0|0\n"
+            "lock|3|4|2|acquire-shared|/l|0|0|0|x|0|0|0|0\n"},
+};
+
+static void take_lock(void *h, struct slice line)
+{
+    ck_assert_int_eq(history_lock_read(h, line, NULL), 0);
+}
+
+START_TEST(test_locks)
+{
+    for (size_t i = 0; i < sizeof(of_locks) / sizeof(of_locks[0]); i++) {
+        struct history_lock *h = history_lock_new();
+        struct buf text = BUF_INIT;
+        struct buf why = BUF_INIT;
+        each_line(of_locks[i].lines, take_lock, h);
+        ck_assert_msg((history_lock_check(h, 0, &why) ==
+                       HISTORY_LINEARIZABLE) == of_locks[i].right,
+                      "%s", of_locks[i].lines);
+        ck_assert_int_eq(why.len > 0, !of_locks[i].right);
+        for (size_t n = 0; n < history_lock_count(h); n++)
+            history_lock_print(h, n, &text);
+        expect_text(of_locks[i].lines, &text);
+        ck_assert_int_eq(history_lock_read(h, SLICE_LIT("lock\t1\t2"), NULL),
+                         ERR_INVALID);
+        buf_close(&text);
+        buf_close(&why);
+        history_lock_free(h);
+    }
+}
+
+END_TEST
+
+TEST_MAIN("histories", test_names, test_locks)
