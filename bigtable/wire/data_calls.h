@@ -36,11 +36,11 @@
 enum data_method {
     TABLET_READ = 0x311,   /* struct read_request; read_reply + rows. */
     TABLET_APPLY = 0x312,  /* struct apply_request + changes; apply_reply. */
-    TABLET_CHECK = 0x313,  /* struct check_request; one bool. */
+    TABLET_CHECK = 0x313,  /* struct check_request + changes; check_reply. */
     TABLET_MODIFY = 0x314, /* struct modify_request; one row attached. */
     TABLET_RUN = 0x315,    /* struct run_request; run_reply + partial tables. */
     TABLET_CUTS = 0x316,   /* struct cuts_request; row keys that cut the tablet
-                              into pieces, as a keys list. */
+                              into pieces: keys_put(), attached. */
     TABLET_DESCRIBE = 0x317, /* struct cuts_request (parts 0); describe_reply */
 };
 
@@ -68,9 +68,11 @@ struct read_reply {
 struct quarry_read_options;
 struct arena;
 
-/* Options with all they point to. Reading bounds everything: at most
- * READ_RANGES_MAX ranges and keys together. What get makes is in @a, apart from
- * the filter, which is an owned reference: quarry_filter_free(). */
+/* Options with all they point to, apart from `cancel`. Reading bounds
+ * everything: at most READ_RANGES_MAX ranges and keys together; a filter with a
+ * mistake in it is ERR_INVALID, ERR_TOOBIG or ERR_UNSUPPORTED. What get makes
+ * is in @a, apart from the filter, which is an owned reference:
+ * quarry_filter_free(). */
 #define READ_RANGES_MAX ((size_t)1 << 20)
 void read_options_put(const struct quarry_read_options *o, struct buf *out);
 MUST_CHECK int read_options_get(struct slice in,
@@ -83,19 +85,20 @@ MUST_CHECK int read_options_get(struct slice in,
 void row_put(const struct quarry_row *row, struct buf *out);
 
 /* Rows one after another. */
-struct row_reader {
+struct row_decoder {
     struct slice rest;
     struct quarry_row row; /* The one read last; in memory of the reader, its
                               bytes borrowed from the attachment. */
     struct buf cells;
 };
 
-void row_reader_init(struct row_reader *r, struct slice attachment);
+/* @attachment stays where it is until the reader is closed. */
+void row_decoder_init(struct row_decoder *r, struct slice attachment);
 /* *@row is NULL at the end. */
-MUST_CHECK int row_reader_next(struct row_reader *r,
-                               const struct quarry_row **row,
-                               struct err *err);
-void row_reader_close(struct row_reader *r);
+MUST_CHECK int row_decoder_next(struct row_decoder *r,
+                                const struct quarry_row **row,
+                                struct err *err);
+void row_decoder_close(struct row_decoder *r);
 
 /* --- what to write -----------------------------------------------------------
  */
@@ -114,10 +117,12 @@ struct apply_request {
     uint32_t count;     /* Of row changes in the attachment. */
 };
 
-/* What became of each change: an error code, and the text of the first one of
- * each code. */
+/* What became of each change: 0 or an error code, and the text of the first
+ * failure. */
+#define APPLY_CHANGES_MAX ((uint32_t)1 << 20)
+
 struct apply_reply {
-    uint32_t count;
+    uint32_t count;       /* At most APPLY_CHANGES_MAX. */
     const int32_t *codes; /* In the arena. */
     struct slice text;    /* Of the first failure. */
     struct slice hint;
@@ -130,15 +135,20 @@ MUST_CHECK int row_change_next(struct slice *rest,
                                bool *more,
                                struct err *err);
 
+/* The attachment: row_change_put() of what is done if the filter leaves a cell,
+ * then of what is done else, as far as there are such. */
 struct check_request {
     uint64_t tablet;
     uint8_t durability;
     struct slice row;
     struct slice filter; /* filter_encode(); */
     bool has_filter;     /* false: does the row exist? */
-    /* row_change_put() each; empty: none. */
-    struct slice if_true;
-    struct slice if_false;
+    bool has_true;
+    bool has_false;
+};
+
+struct check_reply {
+    bool matched;
 };
 
 #define MODIFY_RULES_MAX 100000
@@ -161,15 +171,26 @@ struct modify_request {
 /* --- programs ----------------------------------------------------------------
  */
 
+/* Of struct saw_compile_options and struct saw_run_options. */
+struct run_settings {
+    bool ignore_undefs;
+    bool defer_tables;
+    uint32_t depth_max;
+    uint64_t seed;
+    bool has_table_output;
+    struct slice table_output; /* Without a NUL in it. */
+};
+
 struct run_request {
     uint64_t tablet;
-    struct slice options;     /* read_options_put(), without program. */
-    struct slice source;      /* Of the Sawzall program. */
-    struct slice from;        /* As of reads. */
-    uint64_t fuel;            /* Instructions a row; 0: the default. */
-    uint64_t memory_max;      /* 0: the default. */
-    uint32_t limit_us;        /* Answer after about so long with `next`. */
-    struct slice run_options; /* Of struct saw_run that matter: opaque here. */
+    uint64_t generation;  /* As of reads. */
+    struct slice options; /* read_options_put(), without program. */
+    struct slice source;  /* Of the Sawzall program. */
+    struct slice from;    /* As of reads. */
+    uint64_t fuel;        /* Instructions a row; 0: the default. */
+    uint64_t memory_max;  /* 0: the default. */
+    uint32_t limit_us;    /* Answer after about so long with `next`. */
+    struct run_settings settings;
 };
 
 /* The attachment: partial tables, as sawzall.h encodes them for merging. */
@@ -210,6 +231,8 @@ struct describe_reply {
 struct quarry_alter;
 struct schema;
 
+#define ALTER_CHANGES_MAX 4096
+
 /* Of MASTER_ALTER_TABLE. */
 void alter_put(const struct quarry_alter *changes,
                size_t count,
@@ -218,6 +241,11 @@ void alter_put(const struct quarry_alter *changes,
  * thrown away. */
 MUST_CHECK int
 alter_apply(struct slice in, struct schema *schema, struct err *err);
+/* The same with changes that are at hand. */
+MUST_CHECK int alter_schema(struct schema *schema,
+                            const struct quarry_alter *changes,
+                            size_t count,
+                            struct err *err);
 
 /* --- coding
  * -------------------------------------------------------------------- */
@@ -239,6 +267,9 @@ MUST_CHECK int apply_reply_get(struct slice in,
 void check_request_put(const struct check_request *r, struct buf *out);
 MUST_CHECK int
 check_request_get(struct slice in, struct check_request *r, struct err *err);
+void check_reply_put(const struct check_reply *r, struct buf *out);
+MUST_CHECK int
+check_reply_get(struct slice in, struct check_reply *r, struct err *err);
 void modify_request_put(const struct modify_request *r, struct buf *out);
 MUST_CHECK int modify_request_get(struct slice in,
                                   struct arena *a,
