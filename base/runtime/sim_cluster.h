@@ -72,6 +72,15 @@ void sim_cluster_run(struct sim_cluster *c, task_fn fn, void *arg);
 uint64_t sim_cluster_now_us(const struct sim_cluster *c); /* True time. */
 /* A checksum of everything that happened: equal for equal runs. */
 uint64_t sim_cluster_trace_hash(const struct sim_cluster *c);
+/* Steps of fibers so far, and a checksum of them: which fiber ran when. Two
+ * runs whose digests are equal did the same, step by step. */
+uint64_t sim_cluster_event_count(const struct sim_cluster *c);
+uint64_t sim_cluster_digest(const struct sim_cluster *c);
+/* Call @fn with each line of the trace as it comes, without a line feed; NULL:
+ * nobody. It must not touch the simulation. */
+void sim_cluster_on_trace(struct sim_cluster *c,
+                          void (*fn)(void *ctx, const char *line),
+                          void *ctx);
 /* Append the newest @max lines: "time machine/fiber operation outcome". */
 void sim_cluster_trace_print(const struct sim_cluster *c,
                              size_t max,

@@ -47,8 +47,8 @@ uint32_t nemesis_default_weight(enum nemesis_fault f)
 /* A fault that lasts. */
 struct active {
     enum nemesis_fault fault;
-    size_t victim; /* Index of the machine; */
-    size_t other;  /* and of the far end of a link. */
+    size_t victim;     /* Index of the machine; */
+    struct world *far; /* The other end of a link; NULL: all. */
     uint64_t until_us;
 };
 
@@ -111,13 +111,22 @@ static void cut_all(struct nemesis *n, size_t i, bool inbound, bool outbound)
         sim_set_link(n->cluster, machine_of(n, i), NULL, &cut);
 }
 
+/* Clients and others reach it, and it them. */
+static void split(struct nemesis *n, size_t i)
+{
+    for (size_t j = 0; j < n->o.machine_count; j++)
+        if (j != i) {
+            sim_cut(machine_of(n, i), machine_of(n, j), true);
+            sim_cut(machine_of(n, j), machine_of(n, i), true);
+        }
+}
+
 static void
 set_link(struct nemesis *n, const struct active *a, const struct sim_link *l)
 {
     struct world *from = machine_of(n, a->victim);
-    struct world *to = a->other == a->victim ? NULL : machine_of(n, a->other);
-    sim_set_link(n->cluster, from, to, l);
-    sim_set_link(n->cluster, to, from, l);
+    sim_set_link(n->cluster, from, a->far, l);
+    sim_set_link(n->cluster, a->far, from, l);
 }
 
 static void slow_disk(struct nemesis *n, size_t i)
@@ -162,9 +171,10 @@ static void begin(struct nemesis *n, const struct active *a)
     case NEMESIS_ISOLATE: cut_all(n, a->victim, true, true); break;
     case NEMESIS_DEAF: cut_all(n, a->victim, true, false); break;
     case NEMESIS_MUTE: cut_all(n, a->victim, false, true); break;
+    case NEMESIS_SPLIT: split(n, a->victim); break;
     case NEMESIS_CUT:
-        if (a->other != a->victim)
-            sim_cut(m, machine_of(n, a->other), true);
+        if (a->far)
+            sim_cut(m, a->far, true);
         break;
     case NEMESIS_SLOW_NET:
         set_link(n, a,
@@ -216,6 +226,7 @@ static void end(struct nemesis *n, const struct active *a)
     case NEMESIS_RESTART: boot(n, v); break;
     case NEMESIS_PAUSE: sim_resume(v->machine); break;
     case NEMESIS_ISOLATE:
+    case NEMESIS_SPLIT:
     case NEMESIS_DEAF:
     case NEMESIS_MUTE:
     case NEMESIS_CUT:
@@ -280,6 +291,16 @@ static bool draw_fault(struct nemesis *n, enum nemesis_fault *out)
     return false;
 }
 
+/* The far end of a link of victim @i: NULL, for all, as often as any one. */
+static struct world *draw_far(struct nemesis *n, size_t i)
+{
+    size_t at = rand_below(&n->rand, n->o.machine_count + n->o.other_count);
+    if (at == i)
+        return NULL;
+    return at < n->o.machine_count ? machine_of(n, at)
+                                   : n->o.others[at - n->o.machine_count];
+}
+
 static void strike(struct nemesis *n)
 {
     struct active a = {.fault = NEMESIS_POWER};
@@ -287,7 +308,7 @@ static void strike(struct nemesis *n)
     if (n->active_count == ACTIVE_MAX || !draw_fault(n, &a.fault))
         return;
     a.victim = rand_below(&n->rand, n->o.machine_count);
-    a.other = rand_below(&n->rand, n->o.machine_count);
+    a.far = draw_far(n, a.victim);
     a.until_us = now_us(n) + around(n, n->o.fault_us);
     v = &n->victims[a.victim];
     if (v->is_down || v->ended_us ||

@@ -28,6 +28,7 @@
     X(RESTART, 4, true, "orderly restart")                                     \
     X(PAUSE, 6, true, "pause")                                                 \
     X(ISOLATE, 6, true, "cut off, both ways")                                  \
+    X(SPLIT, 4, true, "cut off from its like")                                 \
     X(DEAF, 4, true, "cut off, inbound")                                       \
     X(MUTE, 4, true, "cut off, outbound")                                      \
     X(CUT, 6, false, "one link cut, one way")                                  \
@@ -53,6 +54,10 @@ struct nemesis_options {
     uint64_t seed;
     struct world *const *machines; /* The victims; borrowed. All are running. */
     size_t machine_count;
+    /* What lies at the far end of links, beside the machines: clients, servers
+     * of other kinds. No fault holds them. Borrowed. */
+    struct world *const *others;
+    size_t other_count;
     uint64_t duration_us; /* How long faults begin; default 60 s. */
     uint64_t pause_us;    /* Mean time between beginnings; default 2 s. */
     uint64_t fault_us;    /* Mean length of a fault; default 3 s. */
@@ -63,7 +68,7 @@ struct nemesis_options {
     const char *rot_prefix; /* Files that may rot; needed for NEMESIS_ROT. */
     int32_t drift_ppm_max;  /* Of clocks; default 200. */
     int64_t offset_us_max;  /* Jumps of wall clocks; default 10 s. */
-    /* May fault @f begin on @m? NULL: yes. */
+    /* May fault @f begin on @m? NULL: yes. If so it begins at once. */
     bool (*allow)(void *ctx, enum nemesis_fault f, struct world *m);
     void *ctx;
 };

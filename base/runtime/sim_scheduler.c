@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/core/buf.h"
+#include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "base/runtime/world_ops.h"
 #include "base/runtime/world_sim.h"
@@ -133,9 +134,14 @@ static void serve_loops(struct sim_cluster *c)
 /* Run one fiber, and see what that changed. */
 static void run_one(struct sim_cluster *c)
 {
-    struct fiber *f = take(&c->ready, rand_below(&c->order, c->ready.count));
+    size_t drawn = rand_below(&c->order, c->ready.count);
+    size_t ready = c->ready.count;
+    struct fiber *f = take(&c->ready, drawn);
     struct sim_loop *l = (struct sim_loop *)fiber_loop(f);
     struct sim_world *w = world_of(f);
+    c->event_count++;
+    c->digest = hash_mix(c->digest ^ c->now_ns ^ (uint64_t)ready << 32 ^
+                         (uint64_t)w->index << 48 ^ drawn);
     loop__run_fiber(f);
     if (l->base.timer_count)
         c->due_ns = MIN_OF(c->due_ns, next_timer_of(w, l));
@@ -260,6 +266,24 @@ uint64_t sim_cluster_now_us(const struct sim_cluster *c)
 uint64_t sim_cluster_trace_hash(const struct sim_cluster *c)
 {
     return c->trace.hash;
+}
+
+uint64_t sim_cluster_event_count(const struct sim_cluster *c)
+{
+    return c->event_count;
+}
+
+uint64_t sim_cluster_digest(const struct sim_cluster *c)
+{
+    return hash_mix(c->digest ^ c->trace.hash);
+}
+
+void sim_cluster_on_trace(struct sim_cluster *c,
+                          void (*fn)(void *ctx, const char *line),
+                          void *ctx)
+{
+    c->on_trace = fn;
+    c->on_trace_ctx = ctx;
 }
 
 void sim_cluster_trace_print(const struct sim_cluster *c,

@@ -141,21 +141,38 @@ const char *sim__who(struct sim_cluster *c)
     return c->who;
 }
 
+static void add_line(struct sim_cluster *c, const char *text)
+{
+    uint64_t now_us = c->now_ns / 1000;
+    char line[TRACE_LINE_BYTES + 32];
+    trace_add(&c->trace, now_us, "%s", text);
+    if (!c->on_trace)
+        return;
+    snprintf(line, sizeof(line), "[%6llu.%06llu] %s",
+             (unsigned long long)(now_us / 1000000),
+             (unsigned long long)(now_us % 1000000), text);
+    c->on_trace(c->on_trace_ctx, line);
+}
+
 void sim__trace(struct sim_cluster *c, const char *fmt, ...)
 {
     char text[TRACE_LINE_BYTES];
+    int who = snprintf(text, sizeof(text), "%-12s ", sim__who(c));
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
+    if (who > 0 && (size_t)who < sizeof(text))
+        vsnprintf(text + who, sizeof(text) - (size_t)who, fmt, ap);
     va_end(ap);
-    trace_add(&c->trace, c->now_ns / 1000, "%-12s %s", sim__who(c), text);
+    add_line(c, text);
 }
 
 static void sim_log_line(struct world *base, const char *line)
 {
     struct sim_world *w = sim_world(base);
-    trace_add(&w->cluster->trace, w->cluster->now_ns / 1000, "%s: %s", w->name,
-              line);
+    char text[TRACE_LINE_BYTES];
+    /* A log's line may be longer; its beginning tells. */
+    if (snprintf(text, sizeof(text), "%s: %s", w->name, line) > 0)
+        add_line(w->cluster, text);
 }
 
 /* --- tasks ----------------------------------------------------------- */

@@ -34,6 +34,10 @@ struct sim_cluster {
     struct rand_gen net;   /* and what the network does. */
     uint64_t now_ns;       /* True time. */
     struct trace trace;
+    void (*on_trace)(void *ctx, const char *line);
+    void *on_trace_ctx;
+    uint64_t event_count;       /* Steps of fibers, */
+    uint64_t digest;            /* and what they were. */
     struct sim_world *machines; /* In the order they were made. */
     size_t machine_count;       /* Ever made: their indexes. */
     struct sim_world *director; /* NULL when alone. */
