@@ -9,6 +9,7 @@
 #define BIGTABLE_CLIENT_CLIENT_H
 
 #include "bigtable/client/quarry.h"
+#include "bigtable/tablet/read_options.h"
 #include "bigtable/tablet/scan.h"
 #include "bigtable/tablet/write_queue.h"
 
@@ -27,13 +28,6 @@ struct quarry_table {
     struct quarry *quarry; /* Borrowed. */
     struct table *table;   /* Referenced. */
 };
-
-/* Turn options of a read into what the store wants. @view's schema resolves
- * families. On error nothing is left in @out. */
-MUST_CHECK int read_spec_build(struct read_spec *out,
-                               const struct table_view *view,
-                               const struct quarry_read_options *opts,
-                               struct err *err);
 
 /* A read whose options have been understood: it may outlive them. */
 struct prepared_read {
@@ -54,8 +48,5 @@ MUST_CHECK int prepared_read_row(struct prepared_read *r,
                                  struct err *err);
 
 enum write_durability durability_of(const struct quarry_write_options *opts);
-
-/* An owned copy of @row, in one allocation: quarry_row_free(). */
-struct quarry_row *row_copy(const struct quarry_row *row);
 
 #endif /* BIGTABLE_CLIENT_CLIENT_H */

@@ -1,52 +1,20 @@
-/* Writing: single mutations, batches, and row transactions. */
+/* Checks and changes of one row: see row_changes.h. */
+#include "bigtable/tablet/row_changes.h"
+
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/client.h"
+#include "bigtable/client/quarry.h"
 #include "bigtable/row/mutation.h"
+#include "bigtable/row/row_copy.h"
+#include "bigtable/tablet/read_options.h"
 #include "bigtable/tablet/row_update.h"
 #include "bigtable/tablet/store.h"
 #include "bigtable/tablet/table.h"
 
-enum write_durability durability_of(const struct quarry_write_options *opts)
-{
-    switch (opts ? opts->durability : QUARRY_SYNCED) {
-    case QUARRY_SYNCED: return WRITE_SYNCED;
-    case QUARRY_LOGGED: return WRITE_LOGGED;
-    case QUARRY_DEFERRED: return WRITE_DEFERRED;
-    }
-    return WRITE_SYNCED;
-}
-
-int quarry_apply_batch(struct quarry_table *t,
-                       struct quarry_mutation *const *mutations,
-                       size_t count,
-                       const struct quarry_write_options *opts,
-                       size_t *failed_index,
-                       struct err *err)
-{
-    return store_write(t->quarry->store, t->table,
-                       (const struct quarry_mutation *const *)mutations, count,
-                       durability_of(opts),
-                       (int64_t)world_now_us(t->quarry->world), NULL,
-                       failed_index, err);
-}
-
-int quarry_apply(struct quarry_table *t,
-                 const struct quarry_mutation *m,
-                 const struct quarry_write_options *opts,
-                 struct err *err)
-{
-    return store_write(t->quarry->store, t->table, &m, 1, durability_of(opts),
-                       (int64_t)world_now_us(t->quarry->world), NULL, NULL,
-                       err);
-}
-
 /* --- check and mutate ---------------------------------------------------- */
 
 struct check {
-    struct quarry_table *table;
-    const struct quarry_filter *predicate;
     const struct quarry_mutation *branches[2]; /* If false, if true. */
     bool matched;
 };
@@ -74,18 +42,42 @@ check_branch(const struct quarry_mutation *m, struct slice row, struct err *err)
     return rc;
 }
 
-int quarry_check_and_mutate(struct quarry_table *t,
-                            struct slice row,
-                            const struct quarry_filter *predicate,
-                            const struct quarry_mutation *if_true,
-                            const struct quarry_mutation *if_false,
-                            const struct quarry_write_options *opts,
-                            bool *matched,
-                            struct err *err)
+/* One with a row, checked: see row_update(). */
+static int update_row(struct store *s,
+                      struct table *t,
+                      struct slice row,
+                      const struct quarry_read_options *read,
+                      row_decide_fn decide_row,
+                      void *ctx,
+                      enum write_durability durability,
+                      struct err *err)
+{
+    struct table_view *view = table_get_view(t);
+    struct read_spec spec;
+    int rc;
+    if (!view)
+        return table_gone(t, err);
+    rc = read_spec_build(&spec, view, read, err);
+    table_view_unref(view);
+    if (rc)
+        return rc;
+    rc = row_update(s, t, &spec, row, decide_row, ctx, durability, err);
+    read_spec_close(&spec);
+    return rc;
+}
+
+int store_check_and_mutate(struct store *s,
+                           struct table *t,
+                           struct slice row,
+                           const struct quarry_filter *predicate,
+                           const struct quarry_mutation *if_true,
+                           const struct quarry_mutation *if_false,
+                           enum write_durability durability,
+                           bool *matched,
+                           struct err *err)
 {
     const struct quarry_read_options read = {.filter = predicate};
-    struct check c = {t, predicate, {if_false, if_true}, false};
-    struct prepared_read r;
+    struct check c = {{if_false, if_true}, false};
     int rc = row_name_check(row, err);
     if (rc == 0)
         rc = check_branch(if_true, row, err);
@@ -94,13 +86,8 @@ int quarry_check_and_mutate(struct quarry_table *t,
     if (rc == 0 && !if_true && !if_false)
         rc = err_set(err, ERR_INVALID,
                      "check and mutate: there is nothing to apply");
-    if (rc)
-        return rc;
-    prepared_read_init(&r, t, &read);
-    rc = r.view ? row_update(t->quarry->store, t->table, &r.spec, row, decide,
-                             &c, durability_of(opts), err)
-                : err_copy(err, &r.err);
-    prepared_read_close(&r);
+    if (rc == 0)
+        rc = update_row(s, t, row, &read, decide, &c, durability, err);
     if (rc == 0 && matched)
         *matched = c.matched;
     return rc;
@@ -189,7 +176,6 @@ static int modify(void *ctx,
                   struct err *err)
 {
     struct modify *m = ctx;
-    struct buf name = m->mutation.row;
     forget(m);
     for (size_t i = 0; i < m->rule_count; i++) {
         const struct quarry_rmw_rule *rule = &m->rules[i];
@@ -202,7 +188,6 @@ static int modify(void *ctx,
                 return rc;
         }
     }
-    (void)name;
     buf_clear(&m->mutation.ops);
     m->mutation.count = 0;
     for (size_t i = 0; i < m->cell_count; i++) {
@@ -216,33 +201,29 @@ static int modify(void *ctx,
     return 0;
 }
 
-int quarry_read_modify_write(struct quarry_table *t,
-                             struct slice row,
-                             const struct quarry_rmw_rule *rules,
-                             size_t rule_count,
-                             const struct quarry_write_options *opts,
-                             struct quarry_row **out,
-                             struct err *err)
+int store_read_modify_write(struct store *s,
+                            struct table *t,
+                            struct slice row,
+                            const struct quarry_rmw_rule *rules,
+                            size_t rule_count,
+                            enum write_durability durability,
+                            struct quarry_row **out,
+                            struct err *err)
 {
     const struct quarry_read_options read = {.versions = 1};
     struct modify m = {.rules = rules, .rule_count = rule_count};
-    struct prepared_read r;
     int rc;
     if (rule_count == 0)
         return err_set(err, ERR_INVALID, "read, modify, write: no rules");
-    m.now_us = (int64_t)world_now_us(t->quarry->world);
+    m.now_us = (int64_t)world_now_us(s->world);
     m.values = mem_zalloc(rule_count, sizeof(*m.values));
     mutation_init(&m.mutation, row);
-    prepared_read_init(&r, t, &read);
     rc = m.mutation.error.code ? err_copy(err, &m.mutation.error) : 0;
     if (rc == 0)
-        rc = r.view ? row_update(t->quarry->store, t->table, &r.spec, row,
-                                 modify, &m, durability_of(opts), err)
-                    : err_copy(err, &r.err);
+        rc = update_row(s, t, row, &read, modify, &m, durability, err);
     if (rc == 0 && out)
         *out =
             row_copy(&(struct quarry_row){row, cell_at(&m, 0), m.cell_count});
-    prepared_read_close(&r);
     mutation_close(&m.mutation);
     for (size_t i = 0; i < rule_count; i++)
         buf_close(&m.values[i]);

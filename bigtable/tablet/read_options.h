@@ -1,0 +1,20 @@
+/* Options of a read as the library's users give them (quarry.h), turned into
+ * what the store wants. Threads: any. */
+#ifndef BIGTABLE_TABLET_READ_OPTIONS_H
+#define BIGTABLE_TABLET_READ_OPTIONS_H
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "bigtable/tablet/scan.h"
+
+struct quarry_read_options;
+struct table_view;
+
+/* @view's schema resolves families; @opts may be NULL. On error nothing is left
+ * in @out. Errors: ERR_NOTFOUND (family), ERR_INVALID, those of the filter. */
+MUST_CHECK int read_spec_build(struct read_spec *out,
+                               const struct table_view *view,
+                               const struct quarry_read_options *opts,
+                               struct err *err);
+
+#endif /* BIGTABLE_TABLET_READ_OPTIONS_H */
