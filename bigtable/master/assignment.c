@@ -1,0 +1,145 @@
+/* Giving unassigned tablets to servers. */
+#include "bigtable/master/assignment.h"
+
+#include <stdlib.h>
+
+#include "base/core/panic.h"
+
+/* Servers that may be given an order, the least loaded on top. */
+struct server_heap {
+    struct assignment_server *servers; /* Borrowed. */
+    uint32_t *at;                      /* Indices, in the order of a heap. */
+    size_t count;
+};
+
+/* Ties go to the smaller number, so that the same picture gives the same
+ * orders. */
+static bool is_before(const struct server_heap *h, size_t a, size_t b)
+{
+    const struct assignment_server *x = &h->servers[h->at[a]];
+    const struct assignment_server *y = &h->servers[h->at[b]];
+    if (x->load < y->load || y->load < x->load)
+        return x->load < y->load;
+    return x->number < y->number;
+}
+
+static void swap(struct server_heap *h, size_t a, size_t b)
+{
+    uint32_t t = h->at[a];
+    h->at[a] = h->at[b];
+    h->at[b] = t;
+}
+
+static void sink(struct server_heap *h, size_t i)
+{
+    for (;;) {
+        size_t least = i;
+        for (size_t child = 2 * i + 1; child <= 2 * i + 2; child++)
+            if (child < h->count && is_before(h, child, least))
+                least = child;
+        if (least == i)
+            return;
+        swap(h, i, least);
+        i = least;
+    }
+}
+
+static void take_out(struct server_heap *h, size_t i)
+{
+    h->at[i] = h->at[--h->count];
+    for (size_t p = h->count; p-- > 0;)
+        if (p <= i)
+            sink(h, p);
+}
+
+static bool is_tight(const struct assignment_server *s)
+{
+    return s->memory_max != 0 &&
+           s->memory_bytes / ASSIGNMENT_MEMORY_PERCENT >= s->memory_max / 100;
+}
+
+/* All with room whose memory is not tight; if there is none, the tight. */
+static void fill(struct server_heap *h, size_t server_count)
+{
+    for (int tight = 0; tight < 2 && h->count == 0; tight++)
+        for (uint32_t i = 0; i < server_count; i++)
+            if (h->servers[i].room > 0 && is_tight(&h->servers[i]) == tight)
+                h->at[h->count++] = i;
+    for (size_t i = h->count; i-- > 0;)
+        sink(h, i);
+}
+
+/* Where in the heap the server for @t is; h->count: nowhere. The one to avoid
+ * may be on top: then the better of the two below it. */
+static size_t find(const struct server_heap *h,
+                   const struct assignment_tablet *t)
+{
+    if (t->only != 0) {
+        for (size_t i = 0; i < h->count; i++)
+            if (h->servers[h->at[i]].number == t->only)
+                return i;
+        return h->count;
+    }
+    if (h->count < 2 || h->servers[h->at[0]].number != t->avoid)
+        return 0;
+    return h->count > 2 && is_before(h, 2, 1) ? 2 : 1;
+}
+
+static void give(struct server_heap *h, size_t i, double weight)
+{
+    struct assignment_server *s = &h->servers[h->at[i]];
+    s->load += weight;
+    if (--s->room == 0)
+        take_out(h, i);
+    else
+        sink(h, i);
+}
+
+struct queued {
+    const struct assignment_tablet *tablet;
+    uint32_t index;
+};
+
+static int compare_queued(const void *a, const void *b)
+{
+    const struct queued *x = a;
+    const struct queued *y = b;
+    if (x->tablet->level != y->tablet->level)
+        return x->tablet->level < y->tablet->level ? -1 : 1;
+    if (x->tablet->weight < y->tablet->weight)
+        return 1;
+    if (x->tablet->weight > y->tablet->weight)
+        return -1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+size_t assignment_choose(struct assignment_server *servers,
+                         size_t server_count,
+                         const struct assignment_tablet *tablets,
+                         size_t tablet_count,
+                         enum tablet_level up_to,
+                         struct assignment *out)
+{
+    struct queued *queue = mem_alloc((tablet_count + 1) * sizeof(*queue));
+    struct server_heap heap = {
+        servers, mem_alloc((server_count + 1) * sizeof(uint32_t)), 0};
+    size_t given = 0;
+
+    for (uint32_t i = 0; i < tablet_count; i++)
+        queue[i] = (struct queued){&tablets[i], i};
+    qsort(queue, tablet_count, sizeof(*queue), compare_queued);
+    fill(&heap, server_count);
+    for (size_t i = 0; i < tablet_count && heap.count > 0; i++) {
+        size_t at;
+        if (queue[i].tablet->level > up_to)
+            break;
+        at = find(&heap, queue[i].tablet);
+        if (at == heap.count)
+            continue;
+        out[given++] = (struct assignment){queue[i].index, heap.at[at]};
+        give(&heap, at, queue[i].tablet->weight);
+    }
+    mem_free(heap.at);
+    mem_free(queue);
+    return given;
+}

@@ -1,0 +1,49 @@
+/* Which tablets shall move to even out the servers' loads: a pure decision.
+ *
+ * Moves interrupt their rows, so there is hysteresis: nothing moves while every
+ * server is within the outer band around the mean; once one is outside, tablets
+ * go from the most to the least loaded server until all are within the inner
+ * band, and each move must make the two more equal than they were. Rounds are
+ * bounded; what is left waits for the next one, which looks at loads as they
+ * are then. METADATA's tablets and those that moved lately stay.
+ */
+#ifndef BIGTABLE_MASTER_BALANCE_H
+#define BIGTABLE_MASTER_BALANCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Around the mean, in percent of it. */
+#define BALANCE_OUTER_PERCENT 15
+#define BALANCE_INNER_PERCENT 8
+
+struct balance_server {
+    double load; /* Sum of its tablets' weights. */
+    bool usable; /* May be given tablets. */
+};
+
+struct balance_tablet {
+    uint32_t server; /* Index. */
+    double weight;
+    bool movable;
+};
+
+struct balance_move {
+    uint32_t tablet;
+    uint32_t to;
+};
+
+/* At most @max moves into @out; returns how many. @tablets' servers and
+ * @servers' loads are changed as if they were made. */
+size_t balance_choose(struct balance_server *servers,
+                      size_t server_count,
+                      struct balance_tablet *tablets,
+                      size_t tablet_count,
+                      struct balance_move *out,
+                      size_t max);
+
+/* Moves in a round: one tablet in a hundred, and two at least. */
+size_t balance_round(size_t tablet_count);
+
+#endif /* BIGTABLE_MASTER_BALANCE_H */

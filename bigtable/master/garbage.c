@@ -1,0 +1,53 @@
+/* Marks of files that are named. */
+#include "bigtable/master/garbage.h"
+
+void garbage_init(struct garbage *g)
+{
+    for (int i = 0; i < 2; i++)
+        hash_map_init(&g->marks[i], HASH_KEYS_COPIED);
+    hash_map_init(&g->reading, HASH_KEYS_COPIED);
+    g->whole = 0;
+}
+
+void garbage_close(struct garbage *g)
+{
+    for (int i = 0; i < 2; i++)
+        hash_map_close(&g->marks[i]);
+    hash_map_close(&g->reading);
+}
+
+void garbage_begin(struct garbage *g)
+{
+    hash_map_clear(&g->reading);
+}
+
+void garbage_mark(struct garbage *g, uint64_t number)
+{
+    hash_map_put(&g->reading, hash_key_u64(&number), NULL);
+}
+
+void garbage_end(struct garbage *g)
+{
+    struct hash_map oldest = g->marks[0];
+    g->marks[0] = g->marks[1];
+    g->marks[1] = g->reading;
+    g->reading = oldest;
+    hash_map_clear(&g->reading);
+    if (g->whole < 2)
+        g->whole++;
+}
+
+void garbage_abandon(struct garbage *g)
+{
+    hash_map_clear(&g->reading);
+}
+
+bool garbage_is_due(const struct garbage *g,
+                    uint64_t number,
+                    uint64_t age_us,
+                    uint64_t safe_age_us)
+{
+    struct slice key = hash_key_u64(&number);
+    return g->whole == 2 && age_us > safe_age_us &&
+           !hash_map_get(&g->marks[0], key) && !hash_map_get(&g->marks[1], key);
+}
