@@ -5,14 +5,16 @@
 #include <stddef.h>
 
 #include "base/core/panic.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/loop.h"
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/client.h"
 #include "bigtable/row/mutation.h"
-#include "bigtable/tablet/table.h"
 
 struct async_pool {
     struct world *world;
+    struct loop *loop; /* Borrowed: its fibers do the work. NULL: threads. */
     struct mutex lock;
     struct cond work; /* The queue is not empty, or it is over. */
     struct cond done; /* A call ended. */
@@ -25,15 +27,22 @@ struct async_pool {
     unsigned task_max;
     unsigned call_max;
     bool stop;
-    struct task *tasks[ASYNC_TASKS_MAX];
+    struct task *tasks[ASYNC_TASKS_MAX]; /* Without a loop; with one: */
+    struct fiber *fibers[ASYNC_TASKS_MAX];
+    unsigned fiber_count; /* That were started. Of the loop. */
 };
 
-struct async_pool *
-async_pool_new(struct world *world, unsigned task_max, unsigned call_max)
+struct async_pool *async_pool_new(struct world *world,
+                                  struct loop *loop,
+                                  unsigned task_max,
+                                  unsigned call_max)
 {
     struct async_pool *p = mem_zalloc(1, sizeof(*p));
     p->world = world;
-    p->task_max = task_max ? MIN_OF(task_max, ASYNC_TASKS_MAX) : ASYNC_TASKS;
+    p->loop = loop;
+    p->task_max = loop ? ASYNC_FIBERS : ASYNC_TASKS;
+    if (task_max)
+        p->task_max = MIN_OF(task_max, ASYNC_TASKS_MAX);
     p->call_max = call_max ? call_max : ASYNC_CALLS;
     mutex_init(&p->lock);
     cond_init(&p->work);
@@ -49,6 +58,16 @@ void async_pool_drain(struct async_pool *p)
     mutex_unlock(&p->lock);
 }
 
+/* Starts that were posted come first. */
+static void join_fibers(void *arg)
+{
+    struct async_pool *p = arg;
+    while (p->fiber_count < p->task_count)
+        fiber_yield();
+    for (unsigned i = 0; i < p->fiber_count; i++)
+        fiber_join(p->fibers[i]);
+}
+
 void async_pool_free(struct async_pool *p)
 {
     if (!p)
@@ -58,8 +77,13 @@ void async_pool_free(struct async_pool *p)
     p->stop = true;
     cond_broadcast(&p->work);
     mutex_unlock(&p->lock);
-    for (unsigned i = 0; i < p->task_count; i++)
-        task_join(p->tasks[i]);
+    if (!p->loop)
+        for (unsigned i = 0; i < p->task_count; i++)
+            task_join(p->tasks[i]);
+    else if (fiber_self() && loop_self() == p->loop)
+        join_fibers(p);
+    else
+        loop_call(p->loop, "async close", join_fibers, p);
     cond_close(&p->work);
     cond_close(&p->done);
     mutex_close(&p->lock);
@@ -105,6 +129,24 @@ static void serve(void *arg)
     mutex_unlock(&p->lock);
 }
 
+static void start_fiber(void *arg)
+{
+    struct async_pool *p = arg;
+    p->fibers[p->fiber_count++] =
+        fiber_start(p->loop, "quarry-async", serve, p);
+}
+
+/* PRE: the lock is held. */
+static void start_task(struct async_pool *p)
+{
+    if (p->loop)
+        loop_post(p->loop, start_fiber, p);
+    else
+        p->tasks[p->task_count] =
+            task_start(p->world, "quarry-async", serve, p);
+    p->task_count++;
+}
+
 void async_pool_submit(struct async_pool *p, struct async_call *call)
 {
     call->next = NULL;
@@ -118,8 +160,7 @@ void async_pool_submit(struct async_pool *p, struct async_call *call)
         p->head = call;
     p->tail = call;
     if (p->idle == 0 && p->task_count < p->task_max)
-        p->tasks[p->task_count++] =
-            task_start(p->world, "quarry-async", serve, p);
+        start_task(p);
     cond_signal(&p->work);
     mutex_unlock(&p->lock);
 }
@@ -127,8 +168,8 @@ void async_pool_submit(struct async_pool *p, struct async_call *call)
 /* The caller may close his table while the call is under way. */
 static void hold_table(struct quarry_table *mine, const struct quarry_table *t)
 {
-    mine->quarry = t->quarry;
-    mine->table = table_ref(t->table);
+    *mine = *t;
+    mine->ops->table_hold(mine);
 }
 
 /* --- writes -------------------------------------------------------------- */
@@ -147,8 +188,9 @@ struct apply_call {
 static void run_apply(struct async_call *base)
 {
     struct apply_call *c = CONTAINER_OF(base, struct apply_call, base);
-    c->rc = quarry_apply(&c->table, &c->mutation, &c->opts, &c->err);
-    table_unref(c->table.table);
+    const struct target_ops *ops = c->table.ops;
+    c->rc = ops->apply(&c->table, &c->mutation, &c->opts, &c->err);
+    ops->table_release(&c->table);
 }
 
 static void finish_apply(struct async_call *base)
@@ -186,7 +228,7 @@ struct read_call {
     struct async_call base;
     struct quarry_table table; /* Its own handle. */
     struct buf row;
-    struct prepared_read read;
+    struct any_read *read;
     int rc;
     struct quarry_row *found;
     struct err err;
@@ -197,9 +239,10 @@ struct read_call {
 static void run_read(struct async_call *base)
 {
     struct read_call *c = CONTAINER_OF(base, struct read_call, base);
-    c->rc = prepared_read_row(&c->read, buf_slice(&c->row), &c->found, &c->err);
-    prepared_read_close(&c->read);
-    table_unref(c->table.table);
+    const struct target_ops *ops = c->table.ops;
+    c->rc = ops->read_run(c->read, buf_slice(&c->row), &c->found, &c->err);
+    ops->read_free(c->read);
+    ops->table_release(&c->table);
 }
 
 static void finish_read(struct async_call *base)
@@ -221,7 +264,7 @@ void quarry_read_row_async(struct quarry_table *t,
     c->base.finish = finish_read;
     hold_table(&c->table, t);
     buf_append_slice(&c->row, row);
-    prepared_read_init(&c->read, &c->table, opts);
+    c->read = t->ops->read_prepare(&c->table, opts);
     c->cb = cb;
     c->arg = arg;
     async_pool_submit(t->quarry->async, &c->base);

@@ -1,11 +1,13 @@
 /* Asynchronous calls: a bounded queue served by a few tasks.
  *
- * Why tasks, and not an event loop: in this process a call waits for the disk,
- * inside the engine and below it the kernel, and what it waits for has no event
- * (a sync, a page of a file). Somebody must wait; tasks do. Writes of several
- * tasks meet in one group commit, reads of cold rows overlap in the disk's
- * queue, and with both, more tasks than cores are of use but hundreds are not:
- * the default is 16. They start one by one, when a call finds none idle.
+ * Why tasks, and not an event loop: in an embedded store a call waits for the
+ * disk, inside the engine and below it the kernel, and what it waits for has no
+ * event (a sync, a page of a file). Somebody must wait; tasks do. Writes of
+ * several tasks meet in one group commit, reads of cold rows overlap in the
+ * disk's queue, and with both, more tasks than cores are of use but hundreds
+ * are not: the default is 16. They start one by one, when a call finds none
+ * idle. Calls of a cluster wait for answers: there the tasks are fibers of a
+ * loop.
  *
  * The bound holds for those who call from outside. Who submits from inside a
  * callback waits as long as another task can make room; when all of them are in
@@ -17,9 +19,11 @@
 #define BIGTABLE_CLIENT_ASYNC_H
 
 struct async_pool;
+struct loop;
 struct world;
 
 #define ASYNC_TASKS     16
+#define ASYNC_FIBERS    256
 #define ASYNC_TASKS_MAX 256
 #define ASYNC_CALLS     4096
 
@@ -32,9 +36,12 @@ struct async_call {
     void (*finish)(struct async_call *call);
 };
 
-/* @world is borrowed; 0 tasks or calls: the defaults. Owned. */
-struct async_pool *
-async_pool_new(struct world *world, unsigned task_max, unsigned call_max);
+/* @world is borrowed, as is @loop, whose fibers are the tasks unless it is
+ * NULL; 0 tasks or calls: the defaults. Owned. */
+struct async_pool *async_pool_new(struct world *world,
+                                  struct loop *loop,
+                                  unsigned task_max,
+                                  unsigned call_max);
 void async_pool_free(
     struct async_pool *p); /* Drains. NULL is allowed. Parks. */
 /* Queue @call; waits while as many as may be are in flight. Parks. */

@@ -1,51 +1,170 @@
 /* Inside of the client library: what stands behind the names of quarry.h.
  *
  * A target is either a directory ("file:DIR"), served by the store in this
- * process, or a cluster, which quarry_open() refuses until there is one. What
- * is below reads and writes through struct store; a second kind of target adds
- * its own functions beside those of store.h, chosen in quarry.c and table.c.
+ * process (embedded/), or a cluster ("host:port,…"), reached over the network
+ * (cluster/). Both are a table of operations; quarry.c chooses by the target,
+ * and hands each call of quarry.h on.
  */
 #ifndef BIGTABLE_CLIENT_CLIENT_H
 #define BIGTABLE_CLIENT_CLIENT_H
 
 #include "bigtable/client/quarry.h"
-#include "bigtable/tablet/read_options.h"
-#include "bigtable/tablet/scan.h"
 #include "bigtable/tablet/write_queue.h"
 
 struct async_pool;
+struct cluster;
+struct cluster_table;
+struct schema;
 struct store;
 struct table;
+struct target_ops;
 
 struct quarry {
+    const struct target_ops *ops;
     struct world *world;
     bool owns_world;
-    struct store *store;
+    struct store *store;      /* Of a directory; else NULL. */
+    struct cluster *cluster;  /* Of a cluster; else NULL. */
     struct async_pool *async; /* Started by the first asynchronous call. */
 };
 
 struct quarry_table {
+    const struct target_ops *ops;
     struct quarry *quarry; /* Borrowed. */
-    struct table *table;   /* Referenced. */
+
+    union {
+        struct table *table;          /* Referenced: of a directory, */
+        struct cluster_table *remote; /* of a cluster. */
+    };
 };
 
-/* A read whose options have been understood: it may outlive them. */
-struct prepared_read {
-    struct quarry_table *table; /* Borrowed. */
-    struct table_view *view;    /* Referenced; NULL after an error. */
-    struct read_spec spec;
-    struct err err; /* Of the preparation. */
+/* Each kind of target has one, and more behind it. */
+struct quarry_scanner {
+    const struct target_ops *ops;
 };
 
-void prepared_read_init(struct prepared_read *r,
-                        struct quarry_table *t,
-                        const struct quarry_read_options *opts);
-void prepared_read_close(struct prepared_read *r);
-/* Read @row as prepared; *@out is owned, NULL when there is nothing. */
-MUST_CHECK int prepared_read_row(struct prepared_read *r,
-                                 struct slice row,
-                                 struct quarry_row **out,
-                                 struct err *err);
+/* A read whose options have been taken: it may outlive them. */
+struct any_read;
+
+/* What a target does, as quarry.h says of the functions with these names. */
+struct target_ops {
+    /* Frees all but the struct quarry; also after an open that failed. */
+    void (*close)(struct quarry *q);
+    int (*flush)(struct quarry *q, struct err *err);
+    int (*pin)(struct quarry *q, struct err *err);
+    void (*unpin)(struct quarry *q);
+    size_t (*counters)(struct quarry *q,
+                       struct quarry_counter out[QUARRY_COUNTERS_MAX]);
+
+    int (*table_create)(struct quarry *q,
+                        const char *name,
+                        const struct schema *schema,
+                        struct err *err);
+    int (*table_drop)(struct quarry *q, const char *name, struct err *err);
+    int (*table_alter)(struct quarry *q,
+                       const char *name,
+                       const struct quarry_alter *changes,
+                       size_t change_count,
+                       struct err *err);
+    int (*table_list)(struct quarry *q,
+                      char ***names,
+                      size_t *count,
+                      struct err *err);
+    /* Fills @t, whose quarry is set. */
+    int (*table_open)(struct quarry_table *t,
+                      const char *name,
+                      struct err *err);
+    /* One more user of what @t, a copy of a table, stands for; and one less. */
+    void (*table_hold)(struct quarry_table *t);
+    void (*table_release)(struct quarry_table *t);
+    int (*table_describe)(struct quarry *q,
+                          const char *name,
+                          struct quarry_table_info **out,
+                          struct err *err);
+    int (*table_split)(struct quarry *q,
+                       const char *name,
+                       struct slice row,
+                       struct err *err);
+    int (*table_compact)(struct quarry *q, const char *name, struct err *err);
+    int (*table_drop_rows)(struct quarry *q,
+                           const char *name,
+                           struct slice start,
+                           struct slice end,
+                           struct err *err);
+    int (*table_split_points)(struct quarry_table *t,
+                              size_t parts,
+                              struct slice **keys,
+                              size_t *count,
+                              struct err *err);
+
+    int (*apply)(struct quarry_table *t,
+                 const struct quarry_mutation *m,
+                 const struct quarry_write_options *opts,
+                 struct err *err);
+    int (*apply_batch)(struct quarry_table *t,
+                       struct quarry_mutation *const *mutations,
+                       size_t count,
+                       const struct quarry_write_options *opts,
+                       size_t *failed_index,
+                       struct err *err);
+    int (*apply_each)(struct quarry_table *t,
+                      struct quarry_mutation *const *mutations,
+                      size_t count,
+                      const struct quarry_write_options *opts,
+                      int *codes,
+                      struct err *err);
+    int (*check_and_mutate)(struct quarry_table *t,
+                            struct slice row,
+                            const struct quarry_filter *predicate,
+                            const struct quarry_mutation *if_true,
+                            const struct quarry_mutation *if_false,
+                            const struct quarry_write_options *opts,
+                            bool *matched,
+                            struct err *err);
+    int (*read_modify_write)(struct quarry_table *t,
+                             struct slice row,
+                             const struct quarry_rmw_rule *rules,
+                             size_t rule_count,
+                             const struct quarry_write_options *opts,
+                             struct quarry_row **out,
+                             struct err *err);
+
+    int (*read_row)(struct quarry_table *t,
+                    struct slice row,
+                    const struct quarry_read_options *opts,
+                    struct quarry_row **out,
+                    struct err *err);
+    int (*get)(struct quarry_table *t,
+               struct slice row,
+               const char *family,
+               struct slice qualifier,
+               struct buf *value,
+               bool *found,
+               struct err *err);
+    int (*scan)(struct quarry_table *t,
+                const struct quarry_read_options *opts,
+                struct quarry_scanner **out,
+                struct err *err);
+    int (*scanner_next)(struct quarry_scanner *s,
+                        const struct quarry_row **row,
+                        struct err *err);
+    void (*scanner_close)(struct quarry_scanner *s);
+    int (*run_program)(struct quarry_table *t,
+                       const struct quarry_read_options *opts,
+                       struct saw_run *run,
+                       uint64_t *row_count,
+                       struct err *err);
+
+    /* For asynchronous reads: take the options (mistakes come from the run),
+     * read, free. @t outlives the read. */
+    struct any_read *(*read_prepare)(struct quarry_table *t,
+                                     const struct quarry_read_options *opts);
+    int (*read_run)(struct any_read *r,
+                    struct slice row,
+                    struct quarry_row **out,
+                    struct err *err);
+    void (*read_free)(struct any_read *r);
+};
 
 enum write_durability durability_of(const struct quarry_write_options *opts);
 

@@ -1,44 +1,40 @@
-/* Opening targets, and what concerns a store as a whole. */
+/* The door: opening targets, and each function of quarry.h by its target. */
 #include <string.h>
 
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/async.h"
 #include "bigtable/client/client.h"
-#include "bigtable/tablet/store.h"
+#include "bigtable/client/embedded/embedded.h"
+#include "bigtable/row/schema.h"
 
 #define FILE_SCHEME "file:"
 
-/* The directory a target names, or NULL with the reason. */
-static const char *directory_of(const char *target, struct err *err)
+/* --- opening ---------------------------------------------------------------
+ */
+
+/* "host:port", and more of them behind commas. */
+static bool is_cluster(const char *target)
+{
+    const char *colon = strrchr(target, ':');
+    return colon && colon[1] >= '0' && colon[1] <= '9';
+}
+
+static int open_target(struct quarry *q,
+                       const char *target,
+                       const struct quarry_options *opts,
+                       struct err *err)
 {
     if (strncmp(target, FILE_SCHEME, strlen(FILE_SCHEME)) == 0 &&
         target[strlen(FILE_SCHEME)] != '\0')
-        return target + strlen(FILE_SCHEME);
-    if (strchr(target, ':') && strncmp(target, FILE_SCHEME, 5) != 0) {
-        err_set(err, ERR_UNSUPPORTED,
-                "target \"%s\": clusters are not supported", target);
-        err_hint(err, "use file:DIR for a store in a directory");
-    } else {
-        err_set(err, ERR_INVALID, "\"%s\" is not a target", target);
-        err_hint(err, "file:DIR names a store in a directory");
-    }
-    return NULL;
-}
-
-static struct store_options store_options_of(const struct quarry_options *o)
-{
-    return (struct store_options){
-        .cache_bytes = o->cache_bytes,
-        .scan_cache_bytes = o->scan_cache_bytes,
-        .scan_cache_off = o->scan_cache_off,
-        .memtable_bytes = o->memtable_bytes,
-        .split_bytes = o->split_bytes,
-        .background_tasks = o->background_tasks,
-        .read_only = o->read_only,
-        .must_exist = o->must_exist,
-        .repair = o->repair,
-    };
+        return embedded_open(q, target + strlen(FILE_SCHEME), opts, err);
+    if (is_cluster(target))
+        return err_set(err, ERR_UNSUPPORTED,
+                       "target \"%s\": clusters are not supported", target);
+    err_set(err, ERR_INVALID, "\"%s\" is not a target", target);
+    err_hint(err, "file:DIR names a store in a directory, HOST:PORT a server "
+                  "of a cluster");
+    return ERR_INVALID;
 }
 
 int quarry_open(const char *target,
@@ -47,58 +43,309 @@ int quarry_open(const char *target,
                 struct err *err)
 {
     static const struct quarry_options defaults = {.cache_bytes = 0};
-    const char *dir = directory_of(target, err);
-    struct store_options store;
-    struct quarry *q;
+    struct quarry *q = mem_zalloc(1, sizeof(*q));
     int rc;
     *out = NULL;
-    if (!dir)
-        return strchr(target, ':') && strncmp(target, FILE_SCHEME, 5) != 0
-                   ? ERR_UNSUPPORTED
-                   : ERR_INVALID;
     if (!opts)
         opts = &defaults;
-    store = store_options_of(opts);
-    q = mem_zalloc(1, sizeof(*q));
     q->owns_world = opts->world == NULL;
     q->world = opts->world ? opts->world : world_real_new();
-    rc = store_open(q->world, dir, &store, &q->store, err);
-    if (rc) {
+    rc = open_target(q, target, opts, err);
+    if (rc)
         quarry_close(q);
-        return rc;
-    }
-    q->async = async_pool_new(q->world, opts->async_tasks, opts->async_calls);
-    *out = q;
-    return 0;
+    else
+        *out = q;
+    return rc;
 }
 
 void quarry_close(struct quarry *q)
 {
     if (!q)
         return;
-    async_pool_free(q->async);
-    store_close(q->store);
+    if (q->ops)
+        q->ops->close(q);
     if (q->owns_world)
         world_free(q->world);
     mem_free(q);
 }
 
+/* --- the store as a whole --------------------------------------------------
+ */
+
 int quarry_flush(struct quarry *q, struct err *err)
 {
-    return store_flush(q->store, err);
+    return q->ops->flush(q, err);
 }
 
 int quarry_pin(struct quarry *q, struct err *err)
 {
-    return store_pin(q->store, err);
+    return q->ops->pin(q, err);
 }
 
 void quarry_unpin(struct quarry *q)
 {
-    store_unpin(q->store);
+    q->ops->unpin(q);
 }
 
 void quarry_drain(struct quarry *q)
 {
     async_pool_drain(q->async);
+}
+
+size_t quarry_counters(struct quarry *q,
+                       struct quarry_counter out[QUARRY_COUNTERS_MAX])
+{
+    return q->ops->counters(q, out);
+}
+
+/* --- tables ----------------------------------------------------------------
+ */
+
+static int build_schema(struct schema *s,
+                        const struct quarry_family_spec *families,
+                        size_t family_count,
+                        const struct quarry_group_spec *groups,
+                        size_t group_count,
+                        struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < group_count && rc == 0; i++)
+        rc =
+            schema_group(s, slice_str(groups[i].name)) && i == 0
+                ? schema_update_group(s, groups[i].name, groups[i].options, err)
+                : schema_add_group(s, groups[i].name, groups[i].options, err);
+    for (size_t i = 0; i < family_count && rc == 0; i++)
+        rc = schema_add_family(s, families[i].name, families[i].options, err);
+    return rc;
+}
+
+int quarry_table_create(struct quarry *q,
+                        const char *name,
+                        const struct quarry_family_spec *families,
+                        size_t family_count,
+                        const struct quarry_group_spec *groups,
+                        size_t group_count,
+                        struct err *err)
+{
+    struct schema *s = schema_new();
+    int rc = build_schema(s, families, family_count, groups, group_count, err);
+    if (rc == 0)
+        rc = q->ops->table_create(q, name, s, err);
+    if (rc)
+        err_wrap(err, "create table %s", name);
+    schema_free(s);
+    return rc;
+}
+
+int quarry_table_drop(struct quarry *q, const char *name, struct err *err)
+{
+    return q->ops->table_drop(q, name, err);
+}
+
+int quarry_table_alter(struct quarry *q,
+                       const char *name,
+                       const struct quarry_alter *changes,
+                       size_t change_count,
+                       struct err *err)
+{
+    return q->ops->table_alter(q, name, changes, change_count, err);
+}
+
+int quarry_table_list(struct quarry *q,
+                      char ***names,
+                      size_t *count,
+                      struct err *err)
+{
+    return q->ops->table_list(q, names, count, err);
+}
+
+void quarry_names_free(char **names, size_t count)
+{
+    world_names_free(names, count);
+}
+
+int quarry_table_open(struct quarry *q,
+                      const char *name,
+                      struct quarry_table **out,
+                      struct err *err)
+{
+    struct quarry_table t = {.ops = q->ops, .quarry = q};
+    int rc = q->ops->table_open(&t, name, err);
+    *out = NULL;
+    if (rc)
+        return rc;
+    *out = mem_alloc(sizeof(t));
+    **out = t;
+    return 0;
+}
+
+void quarry_table_close(struct quarry_table *t)
+{
+    if (!t)
+        return;
+    t->ops->table_release(t);
+    mem_free(t);
+}
+
+int quarry_table_describe(struct quarry *q,
+                          const char *name,
+                          struct quarry_table_info **out,
+                          struct err *err)
+{
+    *out = NULL;
+    return q->ops->table_describe(q, name, out, err);
+}
+
+int quarry_table_split(struct quarry *q,
+                       const char *name,
+                       struct slice row,
+                       struct err *err)
+{
+    return q->ops->table_split(q, name, row, err);
+}
+
+int quarry_table_compact(struct quarry *q, const char *name, struct err *err)
+{
+    return q->ops->table_compact(q, name, err);
+}
+
+int quarry_table_drop_rows(struct quarry *q,
+                           const char *name,
+                           struct slice start,
+                           struct slice end,
+                           struct err *err)
+{
+    return q->ops->table_drop_rows(q, name, start, end, err);
+}
+
+int quarry_table_split_points(struct quarry_table *t,
+                              size_t parts,
+                              struct slice **keys,
+                              size_t *count,
+                              struct err *err)
+{
+    return t->ops->table_split_points(t, parts, keys, count, err);
+}
+
+/* --- writing ---------------------------------------------------------------
+ */
+
+int quarry_apply(struct quarry_table *t,
+                 const struct quarry_mutation *m,
+                 const struct quarry_write_options *opts,
+                 struct err *err)
+{
+    return t->ops->apply(t, m, opts, err);
+}
+
+int quarry_apply_batch(struct quarry_table *t,
+                       struct quarry_mutation *const *mutations,
+                       size_t count,
+                       const struct quarry_write_options *opts,
+                       size_t *failed_index,
+                       struct err *err)
+{
+    return t->ops->apply_batch(t, mutations, count, opts, failed_index, err);
+}
+
+int quarry_apply_each(struct quarry_table *t,
+                      struct quarry_mutation *const *mutations,
+                      size_t count,
+                      const struct quarry_write_options *opts,
+                      int *codes,
+                      struct err *err)
+{
+    return t->ops->apply_each(t, mutations, count, opts, codes, err);
+}
+
+enum write_durability durability_of(const struct quarry_write_options *opts)
+{
+    switch (opts ? opts->durability : QUARRY_SYNCED) {
+    case QUARRY_SYNCED: return WRITE_SYNCED;
+    case QUARRY_LOGGED: return WRITE_LOGGED;
+    case QUARRY_DEFERRED: return WRITE_DEFERRED;
+    }
+    return WRITE_SYNCED;
+}
+
+int quarry_check_and_mutate(struct quarry_table *t,
+                            struct slice row,
+                            const struct quarry_filter *predicate,
+                            const struct quarry_mutation *if_true,
+                            const struct quarry_mutation *if_false,
+                            const struct quarry_write_options *opts,
+                            bool *matched,
+                            struct err *err)
+{
+    return t->ops->check_and_mutate(t, row, predicate, if_true, if_false, opts,
+                                    matched, err);
+}
+
+int quarry_read_modify_write(struct quarry_table *t,
+                             struct slice row,
+                             const struct quarry_rmw_rule *rules,
+                             size_t rule_count,
+                             const struct quarry_write_options *opts,
+                             struct quarry_row **out,
+                             struct err *err)
+{
+    return t->ops->read_modify_write(t, row, rules, rule_count, opts, out, err);
+}
+
+/* --- reading ---------------------------------------------------------------
+ */
+
+int quarry_read_row(struct quarry_table *t,
+                    struct slice row,
+                    const struct quarry_read_options *opts,
+                    struct quarry_row **out,
+                    struct err *err)
+{
+    return t->ops->read_row(t, row, opts, out, err);
+}
+
+void quarry_row_free(struct quarry_row *r)
+{
+    mem_free(r);
+}
+
+int quarry_get(struct quarry_table *t,
+               struct slice row,
+               const char *family,
+               struct slice qualifier,
+               struct buf *value,
+               bool *found,
+               struct err *err)
+{
+    return t->ops->get(t, row, family, qualifier, value, found, err);
+}
+
+int quarry_scan(struct quarry_table *t,
+                const struct quarry_read_options *opts,
+                struct quarry_scanner **out,
+                struct err *err)
+{
+    return t->ops->scan(t, opts, out, err);
+}
+
+int quarry_scanner_next(struct quarry_scanner *s,
+                        const struct quarry_row **row,
+                        struct err *err)
+{
+    return s->ops->scanner_next(s, row, err);
+}
+
+void quarry_scanner_close(struct quarry_scanner *s)
+{
+    if (s)
+        s->ops->scanner_close(s);
+}
+
+int quarry_run_program(struct quarry_table *t,
+                       const struct quarry_read_options *opts,
+                       struct saw_run *run,
+                       uint64_t *row_count,
+                       struct err *err)
+{
+    return t->ops->run_program(t, opts, run, row_count, err);
 }

@@ -293,6 +293,17 @@ quarry_apply_batch(struct quarry_table *t,
                    size_t *failed_index,
                    struct err *err);
 
+/* The same, but each row has its own outcome: 0 or an error in @codes, and what
+ * fails does not keep the others from being applied. Returns the first failure
+ * in their order, with its text, or 0. */
+QUARRY_EXPORT MUST_CHECK int
+quarry_apply_each(struct quarry_table *t,
+                  struct quarry_mutation *const *mutations,
+                  size_t count,
+                  const struct quarry_write_options *opts,
+                  int *codes,
+                  struct err *err);
+
 /* If @predicate leaves at least one cell of the row (NULL: if the row exists),
  * apply @if_true, else @if_false, atomically; either may be NULL, not both. */
 QUARRY_EXPORT MUST_CHECK int
@@ -363,6 +374,10 @@ struct quarry_read_options {
     size_t program_len;
     uint64_t program_fuel; /* @program's instructions a row; 0: 10 million. */
     bool read_ahead_off;   /* For scans that will stop soon. */
+    /* quarry_scan: after so many rows in a row with nothing to return, hand out
+     * one without cells, which says how far the scan is; 0: never. A target may
+     * choose not to. */
+    uint32_t progress_rows;
     /* quarry_run_program: rows in order, one after the other, on the run given:
      * for runs that print while they go. */
     bool ordered;

@@ -82,6 +82,21 @@ static int fill_spec(struct read_spec *out,
     out->row_limit = opts->row_limit;
     out->keys_only = opts->keys_only;
     out->read_ahead = !opts->read_ahead_off;
+    out->progress_rows = opts->program ? 0 : opts->progress_rows;
+    return rc;
+}
+
+int read_spec_of_schema(struct read_spec *out,
+                        const struct schema *schema,
+                        const struct quarry_read_options *opts,
+                        struct err *err)
+{
+    static const struct quarry_read_options defaults = {.versions = 0};
+    int rc;
+    *out = (struct read_spec){.spans = NULL};
+    rc = fill_spec(out, schema, opts ? opts : &defaults, err);
+    if (rc)
+        read_spec_close(out);
     return rc;
 }
 
@@ -90,11 +105,5 @@ int read_spec_build(struct read_spec *out,
                     const struct quarry_read_options *opts,
                     struct err *err)
 {
-    static const struct quarry_read_options defaults = {.versions = 0};
-    int rc;
-    *out = (struct read_spec){.spans = NULL};
-    rc = fill_spec(out, view->schema, opts ? opts : &defaults, err);
-    if (rc)
-        read_spec_close(out);
-    return rc;
+    return read_spec_of_schema(out, view->schema, opts, err);
 }

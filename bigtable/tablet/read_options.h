@@ -8,6 +8,7 @@
 #include "bigtable/tablet/scan.h"
 
 struct quarry_read_options;
+struct schema;
 struct table_view;
 
 /* @view's schema resolves families; @opts may be NULL. On error nothing is left
@@ -16,5 +17,10 @@ MUST_CHECK int read_spec_build(struct read_spec *out,
                                const struct table_view *view,
                                const struct quarry_read_options *opts,
                                struct err *err);
+/* The same for a table of which only the schema is known. */
+MUST_CHECK int read_spec_of_schema(struct read_spec *out,
+                                   const struct schema *schema,
+                                   const struct quarry_read_options *opts,
+                                   struct err *err);
 
 #endif /* BIGTABLE_TABLET_READ_OPTIONS_H */

@@ -10,7 +10,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/client.h"
+#include "bigtable/client/embedded/embedded.h"
 #include "bigtable/tablet/maintain.h"
 #include "bigtable/tablet/script.h"
 #include "bigtable/tablet/table.h"
@@ -230,11 +230,11 @@ static int run_parallel(struct quarry_table *t,
     return rc;
 }
 
-int quarry_run_program(struct quarry_table *t,
-                       const struct quarry_read_options *opts,
-                       struct saw_run *run,
-                       uint64_t *row_count,
-                       struct err *err)
+int embedded_run_program(struct quarry_table *t,
+                         const struct quarry_read_options *opts,
+                         struct saw_run *run,
+                         uint64_t *row_count,
+                         struct err *err)
 {
     unsigned cpus = world_cpu_count(t->quarry->world);
     unsigned tasks = MIN_OF(cpus, TASKS_MAX);

@@ -1,6 +1,6 @@
 /* Counters of a store: caches, waits of writers, background work. */
 #include "base/core/panic.h"
-#include "bigtable/client/client.h"
+#include "bigtable/client/embedded/embedded.h"
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/sstable/block_cache.h"
 #include "bigtable/tablet/commit_log.h"
@@ -97,8 +97,8 @@ static void add_background(struct list *l, struct store *s)
     mutex_unlock(&b->lock);
 }
 
-size_t quarry_counters(struct quarry *q,
-                       struct quarry_counter out[QUARRY_COUNTERS_MAX])
+size_t embedded_counters(struct quarry *q,
+                         struct quarry_counter out[QUARRY_COUNTERS_MAX])
 {
     struct list l = {out, 0};
     add_caches(&l, q->store);

@@ -4,7 +4,7 @@
 #include "base/core/arena.h"
 #include "base/core/buf.h"
 #include "base/core/panic.h"
-#include "bigtable/client/client.h"
+#include "bigtable/client/embedded/embedded.h"
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/row/gc_rule.h"
 #include "bigtable/row/schema.h"
@@ -85,10 +85,10 @@ static void describe_tablets(struct owned_info *o, const struct table_view *v)
     o->info.tablet_count = v->tablet_count;
 }
 
-int quarry_table_describe(struct quarry *q,
-                          const char *name,
-                          struct quarry_table_info **out,
-                          struct err *err)
+int embedded_table_describe(struct quarry *q,
+                            const char *name,
+                            struct quarry_table_info **out,
+                            struct err *err)
 {
     struct table_view *v = NULL;
     struct owned_info *o;

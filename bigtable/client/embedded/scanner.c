@@ -1,10 +1,11 @@
 /* Scanners: rows in order, one after the other. */
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/client.h"
+#include "bigtable/client/embedded/embedded.h"
 #include "bigtable/tablet/script.h"
 
-struct quarry_scanner {
+struct embedded_scanner {
+    struct quarry_scanner base;
     struct prepared_read read; /* Outlives the scan, which borrows from it. */
     struct scan *scan;
     struct script_filter *script; /* NULL: rows as they are. */
@@ -13,7 +14,7 @@ struct quarry_scanner {
 };
 
 /* A program counts the rows it keeps, so the limit is the scanner's then. */
-static int open_script(struct quarry_scanner *s,
+static int open_script(struct embedded_scanner *s,
                        const struct quarry_read_options *opts,
                        struct err *err)
 {
@@ -25,12 +26,12 @@ static int open_script(struct quarry_scanner *s,
                              opts->program_fuel, &s->script, err);
 }
 
-int quarry_scan(struct quarry_table *t,
-                const struct quarry_read_options *opts,
-                struct quarry_scanner **out,
-                struct err *err)
+int embedded_scan(struct quarry_table *t,
+                  const struct quarry_read_options *opts,
+                  struct quarry_scanner **out,
+                  struct err *err)
 {
-    struct quarry_scanner *s = mem_zalloc(1, sizeof(*s));
+    struct embedded_scanner *s = mem_zalloc(1, sizeof(*s));
     int rc;
     *out = NULL;
     prepared_read_init(&s->read, t, opts);
@@ -39,15 +40,16 @@ int quarry_scan(struct quarry_table *t,
         rc = scan_new(s->read.view, &s->read.spec,
                       (int64_t)world_now_us(t->quarry->world), &s->scan, err);
     if (rc) {
-        quarry_scanner_close(s);
+        embedded_scanner_close(&s->base);
         return rc;
     }
-    *out = s;
+    s->base.ops = t->ops;
+    *out = &s->base;
     return 0;
 }
 
 /* The next row that the program keeps. */
-static int next_kept(struct quarry_scanner *s,
+static int next_kept(struct embedded_scanner *s,
                      const struct quarry_row **row,
                      struct err *err)
 {
@@ -71,17 +73,22 @@ static int next_kept(struct quarry_scanner *s,
     }
 }
 
-int quarry_scanner_next(struct quarry_scanner *s,
-                        const struct quarry_row **row,
-                        struct err *err)
+static struct embedded_scanner *scanner_of(struct quarry_scanner *s)
 {
+    return CONTAINER_OF(s, struct embedded_scanner, base);
+}
+
+int embedded_scanner_next(struct quarry_scanner *base,
+                          const struct quarry_row **row,
+                          struct err *err)
+{
+    struct embedded_scanner *s = scanner_of(base);
     return s->script ? next_kept(s, row, err) : scan_next(s->scan, row, err);
 }
 
-void quarry_scanner_close(struct quarry_scanner *s)
+void embedded_scanner_close(struct quarry_scanner *base)
 {
-    if (!s)
-        return;
+    struct embedded_scanner *s = scanner_of(base);
     script_filter_free(s->script);
     scan_free(s->scan);
     prepared_read_close(&s->read);

@@ -1,0 +1,90 @@
+/* A directory as a target: opening, closing, and its table of operations. */
+#include "bigtable/client/embedded/embedded.h"
+
+#include "bigtable/client/async.h"
+#include "bigtable/tablet/store.h"
+
+static struct store_options store_options_of(const struct quarry_options *o)
+{
+    return (struct store_options){
+        .cache_bytes = o->cache_bytes,
+        .scan_cache_bytes = o->scan_cache_bytes,
+        .scan_cache_off = o->scan_cache_off,
+        .memtable_bytes = o->memtable_bytes,
+        .split_bytes = o->split_bytes,
+        .background_tasks = o->background_tasks,
+        .read_only = o->read_only,
+        .must_exist = o->must_exist,
+        .repair = o->repair,
+    };
+}
+
+static void close_store(struct quarry *q)
+{
+    async_pool_free(q->async);
+    store_close(q->store);
+}
+
+static int flush(struct quarry *q, struct err *err)
+{
+    return store_flush(q->store, err);
+}
+
+static int pin(struct quarry *q, struct err *err)
+{
+    return store_pin(q->store, err);
+}
+
+static void unpin(struct quarry *q)
+{
+    store_unpin(q->store);
+}
+
+static const struct target_ops embedded_ops = {
+    .close = close_store,
+    .flush = flush,
+    .pin = pin,
+    .unpin = unpin,
+    .counters = embedded_counters,
+    .table_create = embedded_table_create,
+    .table_drop = embedded_table_drop,
+    .table_alter = embedded_table_alter,
+    .table_list = embedded_table_list,
+    .table_open = embedded_table_open,
+    .table_hold = embedded_table_hold,
+    .table_release = embedded_table_release,
+    .table_describe = embedded_table_describe,
+    .table_split = embedded_table_split,
+    .table_compact = embedded_table_compact,
+    .table_drop_rows = embedded_table_drop_rows,
+    .table_split_points = embedded_table_split_points,
+    .apply = embedded_apply,
+    .apply_batch = embedded_apply_batch,
+    .apply_each = embedded_apply_each,
+    .check_and_mutate = embedded_check_and_mutate,
+    .read_modify_write = embedded_read_modify_write,
+    .read_row = embedded_read_row,
+    .get = embedded_get,
+    .read_prepare = embedded_read_prepare,
+    .read_run = embedded_read_run,
+    .read_free = embedded_read_free,
+    .scan = embedded_scan,
+    .scanner_next = embedded_scanner_next,
+    .scanner_close = embedded_scanner_close,
+    .run_program = embedded_run_program,
+};
+
+int embedded_open(struct quarry *q,
+                  const char *dir,
+                  const struct quarry_options *opts,
+                  struct err *err)
+{
+    struct store_options store = store_options_of(opts);
+    int rc;
+    q->ops = &embedded_ops;
+    rc = store_open(q->world, dir, &store, &q->store, err);
+    if (rc == 0)
+        q->async = async_pool_new(q->world, NULL, opts->async_tasks,
+                                  opts->async_calls);
+    return rc;
+}

@@ -1,0 +1,134 @@
+/* Tables: creating, changing, opening, maintaining. */
+#include "bigtable/tablet/table.h"
+
+#include "bigtable/client/embedded/embedded.h"
+#include "bigtable/tablet/maintain.h"
+#include "bigtable/tablet/split.h"
+#include "bigtable/tablet/store.h"
+#include "bigtable/wire/data_calls.h"
+
+/* --- creating and changing ----------------------------------------------- */
+
+int embedded_table_create(struct quarry *q,
+                          const char *name,
+                          const struct schema *schema,
+                          struct err *err)
+{
+    return store_create_table(q->store, name, schema, err);
+}
+
+int embedded_table_drop(struct quarry *q, const char *name, struct err *err)
+{
+    return store_drop_table(q->store, name, err);
+}
+
+struct changes {
+    const struct quarry_alter *list;
+    size_t count;
+};
+
+static int make_changes(void *ctx, struct schema *s, struct err *err)
+{
+    const struct changes *c = ctx;
+    return alter_schema(s, c->list, c->count, err);
+}
+
+int embedded_table_alter(struct quarry *q,
+                         const char *name,
+                         const struct quarry_alter *changes,
+                         size_t change_count,
+                         struct err *err)
+{
+    struct changes c = {changes, change_count};
+    struct table *t;
+    int rc = store_find_table(q->store, name, &t, err);
+    if (rc)
+        return rc;
+    rc = store_alter_table(q->store, t, make_changes, &c, err);
+    if (rc)
+        err_wrap(err, "alter table %s", name);
+    table_unref(t);
+    return rc;
+}
+
+/* --- opening ---------------------------------------------------------------
+ */
+
+int embedded_table_list(struct quarry *q,
+                        char ***names,
+                        size_t *count,
+                        struct err *err)
+{
+    (void)err; /* The list is in memory. */
+    store_table_names(q->store, names, count);
+    return 0;
+}
+
+int embedded_table_open(struct quarry_table *t,
+                        const char *name,
+                        struct err *err)
+{
+    return store_find_table(t->quarry->store, name, &t->table, err);
+}
+
+void embedded_table_hold(struct quarry_table *t)
+{
+    table_ref(t->table);
+}
+
+void embedded_table_release(struct quarry_table *t)
+{
+    table_unref(t->table);
+}
+
+/* --- maintaining -----------------------------------------------------------
+ */
+
+int embedded_table_split(struct quarry *q,
+                         const char *name,
+                         struct slice row,
+                         struct err *err)
+{
+    struct table *t;
+    int rc = store_find_table(q->store, name, &t, err);
+    if (rc)
+        return rc;
+    rc = split_at(q->store, t, row, err);
+    table_unref(t);
+    return rc;
+}
+
+int embedded_table_compact(struct quarry *q, const char *name, struct err *err)
+{
+    struct table *t;
+    int rc = store_find_table(q->store, name, &t, err);
+    if (rc)
+        return rc;
+    rc = compact_table(q->store, t, err);
+    table_unref(t);
+    return rc;
+}
+
+int embedded_table_drop_rows(struct quarry *q,
+                             const char *name,
+                             struct slice start,
+                             struct slice end,
+                             struct err *err)
+{
+    struct table *t;
+    int rc = store_find_table(q->store, name, &t, err);
+    if (rc)
+        return rc;
+    rc = drop_rows(q->store, t, start, end, err);
+    table_unref(t);
+    return rc;
+}
+
+int embedded_table_split_points(struct quarry_table *t,
+                                size_t parts,
+                                struct slice **keys,
+                                size_t *count,
+                                struct err *err)
+{
+    return table_split_points(t->table, parts, keys, count, err);
+}
