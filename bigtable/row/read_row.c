@@ -320,6 +320,7 @@ int row_reader_next(struct row_reader *r,
                     const struct quarry_row **row,
                     struct err *err)
 {
+    uint32_t skipped = 0;
     *row = NULL;
     while (r->current) {
         int rc = take_row(r, err);
@@ -333,7 +334,7 @@ int row_reader_next(struct row_reader *r,
             if (rc)
                 return rc;
         }
-        if (r->row.cell_count > 0) {
+        if (r->row.cell_count > 0 || ++skipped == r->opts.progress_rows) {
             *row = &r->row;
             return 0;
         }

@@ -51,6 +51,8 @@ struct row_reader_options {
                               NULL: all have them. */
     /* Of all of "family:qualifier"; NULL: none. */
     const struct regex *column_regex;
+    uint32_t progress_rows;    /* Rows with nothing to return after which one
+                                  without cells is handed out; 0: never. */
     struct filter_run *filter; /* NULL: none. */
 };
 
@@ -89,8 +91,9 @@ MUST_CHECK int row_reader_seek(struct row_reader *r,
                                struct slice upper,
                                struct err *err);
 
-/* The next row that has a visible cell: borrowed until the next call; *@row is
- * NULL at the end. Errors: ERR_CORRUPT and whatever the sources report. */
+/* The next row that has a visible cell (or none, see progress_rows): borrowed
+ * until the next call; *@row is NULL at the end. Errors: ERR_CORRUPT and
+ * whatever the sources report. */
 MUST_CHECK int row_reader_next(struct row_reader *r,
                                const struct quarry_row **row,
                                struct err *err);

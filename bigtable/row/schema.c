@@ -125,18 +125,30 @@ static bool is_name_byte(char c)
            (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
 }
 
-int schema_check_name(const char *what, struct slice name, struct err *err)
+static int check_name(const char *what,
+                      struct slice name,
+                      size_t bytes_max,
+                      struct err *err)
 {
-    bool good = name.len > 0 && name.len <= FAMILY_NAME_BYTES_MAX;
+    bool good = name.len > 0 && name.len <= bytes_max;
     for (size_t i = 0; i < name.len && good; i++)
         good = is_name_byte(name.data[i]);
     if (good)
         return 0;
     err_set(err, ERR_INVALID, "%s name \"%.*s\" is not allowed", what,
-            SLICE_ARG(slice_sub(name, 0, FAMILY_NAME_BYTES_MAX)));
-    err_hint(err, "1 to %d letters, digits, '_', '-' or '.'",
-             FAMILY_NAME_BYTES_MAX);
+            SLICE_ARG(slice_sub(name, 0, bytes_max)));
+    err_hint(err, "1 to %zu letters, digits, '_', '-' or '.'", bytes_max);
     return ERR_INVALID;
+}
+
+int schema_check_name(const char *what, struct slice name, struct err *err)
+{
+    return check_name(what, name, FAMILY_NAME_BYTES_MAX, err);
+}
+
+int schema_check_table_name(struct slice name, struct err *err)
+{
+    return check_name("table", name, TABLE_NAME_BYTES_MAX, err);
 }
 
 /* What the options of a family say, before they reach it. */

@@ -19,8 +19,10 @@ struct buf;
 struct gc_rule;
 
 #define FAMILY_NAME_BYTES_MAX 64
-#define FAMILY_COUNT_MAX      1024 /* "at most hundreds", says the paper. */
-#define GROUP_COUNT_MAX       32
+/* Room for an instance of the public API before the name. */
+#define TABLE_NAME_BYTES_MAX 160
+#define FAMILY_COUNT_MAX     1024 /* "at most hundreds", says the paper. */
+#define GROUP_COUNT_MAX      32
 
 enum compression {
     COMPRESSION_NONE,
@@ -126,6 +128,8 @@ int schema_no_family(const struct schema *s,
  * the kind of thing for the message. */
 MUST_CHECK int
 schema_check_name(const char *what, struct slice name, struct err *err);
+/* The same for tables: 1 to TABLE_NAME_BYTES_MAX. */
+MUST_CHECK int schema_check_table_name(struct slice name, struct err *err);
 
 /* Binary form, versioned. Errors: ERR_CORRUPT, ERR_UNSUPPORTED (newer). */
 void schema_encode(const struct schema *s, struct buf *out);

@@ -250,7 +250,7 @@ apply_put_table(struct manifest_state *s, struct cursor *c, struct err *err)
     struct manifest_table *t = find_table(s, id);
     struct schema *schema;
     int rc;
-    if (c->bad || schema_check_name("table", name, NULL) != 0) {
+    if (c->bad || schema_check_table_name(name, NULL) != 0) {
         c->bad = true;
         return 0;
     }

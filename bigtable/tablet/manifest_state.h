@@ -32,9 +32,6 @@
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/row/schema.h"
 
-/* Table names obey schema_check_name(). */
-#define TABLE_NAME_BYTES_MAX FAMILY_NAME_BYTES_MAX
-
 struct manifest_group {
     uint32_t id;
     uint64_t flushed_sequence; /* Everything at or below it is in `files`. */

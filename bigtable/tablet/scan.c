@@ -205,7 +205,7 @@ int scan_next(struct scan *s, const struct quarry_row **row, struct err *err)
             if (rc)
                 return rc;
             if (*row) {
-                s->rows++;
+                s->rows += (*row)->cell_count > 0;
                 return 0;
             }
         }
@@ -242,6 +242,7 @@ int scan_new(struct table_view *view,
         .keys_only = spec->keys_only,
         .valued = spec->valued,
         .column_regex = spec->column_regex,
+        .progress_rows = spec->progress_rows,
     };
     int rc = 0;
     atomic_fetch_add(&view->references, 1);

@@ -41,8 +41,9 @@ struct read_spec {
     int64_t time_max_us;
     uint64_t row_limit; /* 0: none. */
     bool keys_only;
-    bool none;       /* No row at all: empty ranges were asked for. */
-    bool read_ahead; /* The scan is expected to go on. */
+    bool none;              /* No row at all: empty ranges were asked for. */
+    bool read_ahead;        /* The scan is expected to go on. */
+    uint32_t progress_rows; /* Rows without cells to hand out one; 0: none. */
 };
 
 void read_spec_close(struct read_spec *spec);
