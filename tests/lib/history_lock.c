@@ -121,9 +121,13 @@ size_t history_lock_call(struct history_lock *h,
     return h->count++;
 }
 
-static bool is_answer(enum lock_kind kind, int rc)
+static bool is_answer(const struct lock_op *o, int rc)
 {
-    bool of_lock = kinds[kind].of_lock;
+    bool of_lock = kinds[o->kind].of_lock;
+    /* That the node is gone says nothing if it is not known which one. */
+    if (!of_lock && rc == ERR_NOTFOUND && o->kind != LOCK_OPEN &&
+        o->input.instance == 0)
+        return false;
     return rc == 0 || rc == ERR_ABORTED ||
            (of_lock ? rc == ERR_BUSY || rc == ERR_INVALID
                     : rc == ERR_NOTFOUND || rc == ERR_EXISTS);
@@ -137,7 +141,7 @@ void history_lock_return(struct history_lock *h,
 {
     struct lock_op *o = &h->ops[op];
     PRE(o->returned == UNKNOWN && !o->failed);
-    if (!is_answer(o->kind, rc)) {
+    if (!is_answer(o, rc)) {
         o->failed =
             !kinds[o->kind].changes || rc == ERR_DENIED || rc == ERR_EXHAUSTED;
         return;

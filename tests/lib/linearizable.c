@@ -95,6 +95,8 @@ struct search {
     struct hash_map tried;
     size_t budget;
     bool too_hard;
+    uint64_t *best; /* As done, when most calls had been ordered; owned. */
+    size_t best_depth;
 };
 
 static bool is_done(const struct search *s, size_t i)
@@ -179,6 +181,15 @@ static size_t find_next(struct search *s,
     return s->count;
 }
 
+/* The calls of the longest order are for people, to see what did not fit. */
+static void note_depth(struct search *s, size_t depth)
+{
+    if (depth <= s->best_depth)
+        return;
+    s->best_depth = depth;
+    memcpy(s->best, s->done, s->words * sizeof(*s->best));
+}
+
 /* Is there an order in which all calls with an answer got it? */
 static bool search_order(struct search *s)
 {
@@ -194,6 +205,7 @@ static bool search_order(struct search *s)
             put_next(s, i);
             state = after;
             from = s->first;
+            note_depth(s, depth);
         } else if (depth == 0) {
             break;
         } else {
@@ -224,7 +236,8 @@ static void print_ops(const struct search *s, struct buf *why)
     for (size_t i = 0; i < s->count; i++) {
         const struct op *o = s->ops[i];
         bool known = o->returned != UINT64_MAX;
-        buf_printf(why, "[%10" PRIu64 " ", o->called);
+        bool fits = s->best[i / 64] >> (i % 64) & 1;
+        buf_printf(why, "%s[%10" PRIu64 " ", fits ? "  " : "? ", o->called);
         if (known)
             buf_printf(why, "%10" PRIu64 "]", o->returned);
         else
@@ -249,18 +262,19 @@ static enum history_verdict check_key(const struct history_model *model,
                        .budget = budget ? budget : BUDGET_DEFAULT};
     bool found;
     s.done = mem_zalloc(s.words, sizeof(uint64_t));
+    s.best = mem_zalloc(s.words, sizeof(uint64_t));
     hash_map_init(&s.tried, HASH_KEYS_COPIED);
     for (size_t i = 0; i < count; i++)
         s.answers += ops[i]->returned != UINT64_MAX;
     found = search_order(&s);
     hash_map_close(&s.tried);
+    if (!found && !s.too_hard)
+        print_ops(&s, why);
     mem_free(s.done);
+    mem_free(s.best);
     if (found)
         return HISTORY_LINEARIZABLE;
-    if (s.too_hard)
-        return HISTORY_TOO_HARD;
-    print_ops(&s, why);
-    return HISTORY_WRONG;
+    return s.too_hard ? HISTORY_TOO_HARD : HISTORY_WRONG;
 }
 
 enum history_verdict history_check(const struct history *h,

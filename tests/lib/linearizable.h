@@ -80,7 +80,8 @@ enum history_verdict {
 };
 
 /* Judge all keys. HISTORY_WRONG: the calls of the key that has no order are
- * appended to @why, in order of time. @budget: states per key; 0: a million. */
+ * appended to @why, in order of time, with a '?' before those that the longest
+ * order found does not have. @budget: states per key; 0: a million. */
 enum history_verdict history_check(const struct history *h,
                                    const struct history_model *model,
                                    size_t budget,

@@ -1,0 +1,201 @@
+/* The whole, and nothing but the whole. */
+#include "tests/sim/cell_health.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/core/hash_map.h"
+#include "base/core/panic.h"
+#include "base/core/text.h"
+#include "gfs-lite/gfs.h"
+#include "tests/sim/storm.h"
+
+/* Between looks. */
+#define LOOK_US (SECOND_US / 2)
+
+/* --- whole ------------------------------------------------------------ */
+
+static bool is_whole(struct fs *fs, struct gfs_status *st)
+{
+    struct arena a;
+    int rc;
+    arena_init(&a);
+    rc = gfs_get_status(fs, &a, st, NULL);
+    arena_close(&a);
+    return rc == 0 && !st->safe_mode && !st->lost && !st->under_replicated &&
+           !st->copying && !st->open_files;
+}
+
+uint64_t cell_await_whole(struct sim_cell *cell, uint64_t bound_us)
+{
+    struct fs *fs = sim_cell_fs(cell, sim_director(cell->sim), "status");
+    struct gfs_status st = {.files = 0};
+    uint64_t from = storm_now_us();
+    while (!is_whole(fs, &st)) {
+        STORM_CHECK(storm_now_us() - from < bound_us,
+                    "not whole after %" PRIu64 " s: %s%" PRIu64
+                    " chunks lost, %" PRIu64 " with few copies, %" PRIu64
+                    " being copied, %" PRIu64 " files open",
+                    bound_us / SECOND_US, st.safe_mode ? "safe mode, " : "",
+                    st.lost, st.under_replicated, st.copying, st.open_files);
+        storm_sleep_us(LOOK_US);
+    }
+    fs_close(fs);
+    return storm_now_us() - from;
+}
+
+/* --- what there should be ---------------------------------------------- */
+
+/* Handles with how many copies they should have, less those that were found. */
+struct census {
+    struct hash_map chunks;
+    struct fs *fs;
+    bool answered;
+};
+
+static void take_layout(struct census *c, const char *path, uint64_t size)
+{
+    uint64_t offset = 0;
+    while (offset < size && c->answered) {
+        struct gfs_layout l;
+        struct arena a;
+        uint64_t end = offset;
+        arena_init(&a);
+        c->answered = gfs_get_layout(c->fs, path, offset, &a, &l, NULL) == 0;
+        for (size_t i = 0; c->answered && i < l.chunk_count; i++) {
+            hash_map_put(&c->chunks, hash_key_u64(&l.chunks[i].handle), NULL)
+                ->number = SIM_CELL_REPLICATION;
+            end = MAX_OF(end, l.chunks[i].offset + l.chunks[i].length);
+        }
+        arena_close(&a);
+        offset = end > offset ? end : size;
+    }
+}
+
+/* All files of directory @path, and the directories below it, into @dirs. */
+static void take_directory(struct census *c, const char *path, struct buf *dirs)
+{
+    struct gfs_listing l = {.more = true};
+    char after[FS_PATH_BYTES_MAX + 1] = "";
+    while (l.more && c->answered) {
+        struct arena a;
+        arena_init(&a);
+        c->answered = gfs_list(c->fs, path, after, &a, &l, NULL) == 0;
+        for (size_t i = 0; c->answered && i < l.count; i++) {
+            struct buf full = BUF_INIT;
+            buf_printf(&full, "%s%s%.*s", path, path[0] ? "/" : "",
+                       SLICE_ARG(l.entries[i].name));
+            if (l.entries[i].stat.is_directory)
+                buf_append(dirs, buf_cstr(&full), full.len + 1);
+            else
+                take_layout(c, buf_cstr(&full), l.entries[i].stat.size_bytes);
+            snprintf(after, sizeof(after), "%.*s",
+                     SLICE_ARG(l.entries[i].name));
+            buf_close(&full);
+        }
+        arena_close(&a);
+    }
+}
+
+static void take_files(struct census *c)
+{
+    struct buf dirs = BUF_INIT;
+    buf_append_byte(&dirs, '\0');
+    for (size_t at = 0; at < dirs.len && c->answered;) {
+        char *path = mem_strdup(dirs.data + at);
+        at += strlen(path) + 1;
+        take_directory(c, path, &dirs);
+        mem_free(path);
+    }
+    buf_close(&dirs);
+}
+
+/* --- what there is ------------------------------------------------------ */
+
+static uint64_t parse_handle(const char *name)
+{
+    uint64_t n = 0;
+    for (; *name && *name != '.'; name++)
+        n = n * 16 + (uint64_t)(*name <= '9' ? *name - '0' : *name - 'a' + 10);
+    return n;
+}
+
+/* Strike the chunks in @dir of @w off the list; returns how many are on none,
+ * the first of them in *stray. */
+static size_t
+strike_off(struct census *c, struct world *w, const char *dir, uint64_t *stray)
+{
+    char **names = NULL;
+    size_t count = 0;
+    size_t strays = 0;
+    if (world_list(w, dir, &names, &count, NULL))
+        return 0; /* It is made with its first chunk. */
+    for (size_t i = 0; i < count; i++) {
+        uint64_t handle = parse_handle(names[i]);
+        union hash_value *v = hash_map_get(&c->chunks, hash_key_u64(&handle));
+        if (v && v->number) {
+            v->number--;
+        } else {
+            strays++;
+            *stray = handle;
+        }
+    }
+    world_names_free(names, count);
+    return strays;
+}
+
+static size_t
+look_at_disks(struct census *c, struct sim_cell *cell, uint64_t *stray)
+{
+    size_t strays = 0;
+    for (unsigned i = 0; i < cell->options.chunk_servers; i++)
+        for (unsigned d = 0; d <= 256; d++) {
+            char dir[64];
+            if (d < 256)
+                snprintf(dir, sizeof(dir), SIM_CELL_CHUNK_DIR "/chunks/%02x",
+                         d);
+            else
+                snprintf(dir, sizeof(dir), SIM_CELL_CHUNK_DIR "/copies");
+            strays += strike_off(c, cell->chunks[i].world, dir, stray);
+        }
+    return strays;
+}
+
+static size_t count_missing(const struct census *c)
+{
+    size_t missing = 0;
+    size_t at = 0;
+    struct hash_slot *s;
+    while ((s = hash_map_next(&c->chunks, &at)))
+        missing += s->value.number;
+    return missing;
+}
+
+void cell_await_no_leak(struct sim_cell *cell, uint64_t bound_us)
+{
+    uint64_t from = storm_now_us();
+    struct census c = {
+        .fs = sim_cell_fs(cell, sim_director(cell->sim), "census")};
+    size_t strays;
+    size_t missing;
+    do {
+        uint64_t stray = 0;
+        c.answered = true;
+        hash_map_init(&c.chunks, HASH_KEYS_COPIED);
+        take_files(&c);
+        strays = c.answered ? look_at_disks(&c, cell, &stray) : 1;
+        missing = count_missing(&c);
+        hash_map_close(&c.chunks);
+        STORM_CHECK(storm_now_us() - from < bound_us,
+                    "%" PRIu64 " s later the chunk servers have %zu files that "
+                    "nothing consists of, as of chunk %" PRIu64
+                    ", and miss %zu",
+                    bound_us / SECOND_US, strays, stray, missing);
+        if (strays || missing)
+            storm_sleep_us(LOOK_US);
+    } while (strays || missing);
+    fs_close(c.fs);
+}
