@@ -35,6 +35,8 @@ static int read_times(const struct role_env *env,
     if (rc == 0)
         rc = read_ms(env->conf, role, "heartbeat", &o->heartbeat_ms, err);
     if (rc == 0)
+        rc = read_ms(env->conf, role, "read-lease", &o->lease_ms, err);
+    if (rc == 0)
         rc = conf_get_bytes(env->conf, role, "snapshot-log",
                             &o->snapshot_log_bytes, err);
     return rc;

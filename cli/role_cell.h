@@ -16,8 +16,9 @@ struct role_cell {
 };
 
 /* For role @role, from the node's cell and the section of the role: election,
- * heartbeat (durations), snapshot-log (bytes). Errors: ERR_INVALID (this node
- * is not in its cell; the file is wrong). The caller closes @out in any case.
+ * heartbeat, read-lease (durations), snapshot-log (bytes). Errors: ERR_INVALID
+ * (this node is not in its cell; the file is wrong). The caller closes @out in
+ * any case.
  */
 MUST_CHECK int role_cell_read(const struct role_env *env,
                               const char *role,

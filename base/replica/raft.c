@@ -438,6 +438,7 @@ struct raft *raft_new(const struct raft_options *opts,
         r->options.inflight_max = INFLIGHT_MAX;
     PRE(opts->id && opts->election_us > opts->heartbeat_us);
     rand_init(&r->rand, opts->seed);
+    PRE(opts->lease_us < opts->election_us);
     r->now_us = r->heard_us = now_us;
     r->term = stable->term;
     r->vote = stable->vote;

@@ -6,7 +6,9 @@
  * entry is an empty one of its own term, and nothing is committed by counting
  * copies of older terms; leader transfer; one voter added or removed at a time,
  * learners first; snapshots in chunks; read barriers, many in one round;
- * appends are pipelined, bounded in number and bytes.
+ * appends are pipelined, bounded in number and bytes; and, where clocks allow,
+ * leases: a leader whose round a majority answered serves reads without asking
+ * again, until the first of them could vote for another.
  *
  *     raft_tick(r, now)                          when raft_due_us() has come
  *     raft_receive(r, now, &m, &reply, &after)   a message came
@@ -139,6 +141,9 @@ struct raft_options {
     uint64_t id;
     uint64_t election_us;        /* Shortest silence before an election. */
     uint64_t heartbeat_us;       /* Well below. */
+    uint64_t lease_us;           /* Of reads; 0: none. Below election_us by more
+                                    than two members' clocks drift apart in such
+                                    a time. */
     uint64_t seed;               /* Spreads elections. */
     uint64_t append_bytes_max;   /* Entries of one message; 0: 1 MiB. */
     uint64_t inflight_bytes_max; /* Unanswered, per follower; 0: 8 MiB. */
@@ -201,8 +206,8 @@ uint64_t raft_propose(struct raft *r,
 bool raft_may_propose(const struct raft *r);
 
 /* Ask for a barrier: it is passed when raft_barrier_done() reaches what this
- * returns and everything up to raft_barrier_index() has been applied. PRE:
- * leading. */
+ * returns, which under a lease it has, and everything up to
+ * raft_barrier_index() has been applied. PRE: leading. */
 uint64_t raft_barrier(struct raft *r, uint64_t now_us);
 uint64_t raft_barrier_done(const struct raft *r);
 uint64_t raft_barrier_index(const struct raft *r);

@@ -180,6 +180,7 @@ static void start_round(struct raft *r)
         r->commit < r->first_index)
         return;
     r->round++;
+    r->round_us = r->now_us;
     r->round_index = r->commit;
     send_heartbeats(r);
     check_round(r);
@@ -190,14 +191,29 @@ static void check_round(struct raft *r)
     if (r->round_done == r->round || reached(r, r->round, round_of) < r->round)
         return;
     r->round_done = r->round;
-    r->done_index = r->round_index;
+    r->done_index = MAX_OF(r->done_index, r->round_index);
+    r->lease_until_us = r->round_us + r->options.lease_us;
     start_round(r);
+}
+
+/* Nobody else leads yet: a majority heard this member after the round began,
+ * and whoever did refuses its vote for an election's time (Ongaro's thesis,
+ * section 6.4.1). Not so a vote that a hand-over asks for, whose message may
+ * come at any time of the term. */
+static bool has_lease(const struct raft *r)
+{
+    return r->now_us < r->lease_until_us && !r->no_lease &&
+           r->commit >= r->first_index;
 }
 
 uint64_t raft_barrier(struct raft *r, uint64_t now_us)
 {
     PRE(r->role == RAFT_LEADER);
     r->now_us = now_us;
+    if (has_lease(r)) {
+        r->done_index = MAX_OF(r->done_index, r->commit);
+        return r->round_done;
+    }
     /* One that has begun may have been answered before this call. */
     r->round_wanted = r->round + 1;
     start_round(r);
@@ -249,7 +265,7 @@ static void drive_transfer(struct raft *r)
     if (!p || p->match < raft_log_last(&r->log))
         return;
     raft__send(r, RAFT_TIMEOUT_NOW, p->id, 0);
-    r->transfer_sent = true;
+    r->transfer_sent = r->no_lease = true;
 }
 
 static const struct raft_progress *best_voter(const struct raft *r)
@@ -300,6 +316,10 @@ void raft__tick_leader(struct raft *r)
         return;
     if (r->transfer_to && r->now_us >= r->transfer_until_us)
         r->transfer_to = 0;
+    if (r->now_us >= r->heartbeat_us && r->options.lease_us) {
+        r->round_wanted = r->round + 1; /* Whose answers prolong the lease. */
+        start_round(r);
+    }
     if (r->now_us >= r->heartbeat_us)
         send_heartbeats(r);
 }
@@ -447,6 +467,8 @@ void raft__become_leader(struct raft *r)
     r->leader = r->options.id;
     r->transfer_to = 0;
     r->round_wanted = r->round_done = r->round;
+    r->lease_until_us = 0;
+    r->no_lease = false;
     r->peer_count = 0;
     raft__sync_peers(r);
     for (size_t i = 0; i < r->peer_count; i++)

@@ -77,7 +77,10 @@ struct raft {
     uint64_t round_done;   /* and passed. */
     uint64_t round_index;  /* Commit as the newest began, */
     uint64_t done_index;   /* and as the newest passed one began. */
-    uint64_t transfer_to;  /* 0: none. */
+    uint64_t round_us;     /* When the newest began. */
+    uint64_t lease_until_us;
+    bool no_lease;        /* In this term: a hand-over may yet elect another. */
+    uint64_t transfer_to; /* 0: none. */
     uint64_t transfer_until_us;
     bool transfer_sent;
     /* A snapshot coming in */

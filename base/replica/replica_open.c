@@ -256,6 +256,7 @@ static void make_core(struct replica *r,
     struct raft_options core = {.id = r->id,
                                 .election_us = r->election_us,
                                 .heartbeat_us = heartbeat_ms * 1000,
+                                .lease_us = (uint64_t)opts->lease_ms * 1000,
                                 .seed = world_random(r->world)};
     struct raft_stable stable = {.snapshot_index = info->index,
                                  .snapshot_term = info->term,
@@ -298,7 +299,13 @@ int replica__recover(struct replica *r,
 {
     struct buf path = BUF_INIT;
     bool found = false;
-    int rc = make_path(r->world, r->directory, err);
+    int rc;
+    if ((uint64_t)opts->lease_ms * 1000 >= r->election_us)
+        return err_set(err, ERR_INVALID,
+                       "a read lease of %" PRIu32 " ms is not shorter than the "
+                       "election's %" PRIu64 " ms",
+                       opts->lease_ms, r->election_us / 1000);
+    rc = make_path(r->world, r->directory, err);
     if (rc)
         return rc;
     path_in(r, "LOCK", &path);

@@ -88,9 +88,11 @@ struct cluster {
     size_t wire_count;
     uint64_t cut_until[NODES_MAX][NODES_MAX]; /* One way. */
     uint64_t append_bytes_max;
+    uint64_t lease_us;
     /* What was promised. */
     uint64_t leader_of[4096];                /* By term. */
     uint64_t committed_term[COMMITS_MAX];    /* By index; 0: not committed. */
+    uint64_t committed_in[COMMITS_MAX];      /* The term of who did it. */
     uint64_t committed_content[COMMITS_MAX]; /* A hash. */
     uint64_t max_commit;
     struct hash_map seen; /* (index, term) to hash of content and prefix. */
@@ -128,7 +130,9 @@ static void check_leader(struct cluster *c, struct node *n)
     if (leads && !n->was_leader) {
         c->elections++;
         for (uint64_t i = l->base_index; i <= c->max_commit; i++)
-            if (i > 0 && c->committed_term[i] && c->committed_term[i] < term &&
+            /* One that votes made a leader and that was asleep until now may
+             * lack what a later term has committed since. */
+            if (i > 0 && c->committed_term[i] && c->committed_in[i] < term &&
                 raft_log_term(l, i) != c->committed_term[i])
                 break_promise(c, "leader completeness");
     }
@@ -157,6 +161,8 @@ static void check_commits(struct cluster *c, struct node *n)
         if (c->committed_term[i] && (c->committed_term[i] != e->term ||
                                      c->committed_content[i] != content_of(e)))
             break_promise(c, "state machine safety");
+        if (!c->committed_term[i]) /* Leaders are the first to know. */
+            c->committed_in[i] = raft_term(n->raft);
         c->committed_term[i] = e->term;
         c->committed_content[i] = content_of(e);
         c->max_commit = MAX_OF(c->max_commit, i);
@@ -389,6 +395,7 @@ static void boot(struct cluster *c, struct node *n)
     struct raft_options opts = {.id = n->id,
                                 .election_us = ELECTION_US,
                                 .heartbeat_us = HEARTBEAT_US,
+                                .lease_us = c->lease_us,
                                 .seed = rand_u64(&c->rand),
                                 .append_bytes_max = c->append_bytes_max};
     struct raft_stable s = {.vote = d->vote,
@@ -459,6 +466,20 @@ cluster_init(struct cluster *c, size_t count, size_t voters, uint64_t seed)
     }
     c->committed_term[1] = 1;
     c->max_commit = 1;
+}
+
+/* Leases of @lease_us, over clocks that run at up to @spread percent more or
+ * less than they should. Before anything else happens. */
+static void
+cluster_set_lease(struct cluster *c, uint64_t lease_us, uint64_t spread)
+{
+    c->lease_us = lease_us;
+    for (size_t i = 0; i < c->count; i++) {
+        struct node *n = &c->nodes[i];
+        raft_free(n->raft);
+        n->rate = 100 - spread + rand_below(&c->rand, 2 * spread + 1);
+        boot(c, n);
+    }
 }
 
 static void cluster_close(struct cluster *c)

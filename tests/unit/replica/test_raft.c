@@ -27,7 +27,7 @@ static void draw_weather(struct cluster *c)
     w->proposals = (unsigned)rand_below(r, 200);
     w->compactions = maybe(r, 30);
     w->changes = maybe(r, 600);
-    for (size_t i = 0; i < c->count; i++)
+    for (size_t i = 0; i < c->count && !c->lease_us; i++)
         c->nodes[i].rate += rand_below(r, 20); /* No clock goes back. */
 }
 
@@ -60,6 +60,20 @@ static void expect_recovery(struct cluster *c, uint64_t seed)
                           (unsigned long long)seed, i + 1);
 }
 
+/* One lease or none, and clocks as far apart as it allows. */
+enum {
+    SPREAD = 5,
+    LEASE_US = ELECTION_US * (100 - SPREAD) / (100 + SPREAD)
+};
+
+static void weather_storm(struct cluster *c)
+{
+    for (int i = 0; i < 4 && !c->broken; i++) {
+        draw_weather(c);
+        run_ms(c, 1000);
+    }
+}
+
 static void run_seed(uint64_t seed)
 {
     struct rand_gen r;
@@ -68,10 +82,9 @@ static void run_seed(uint64_t seed)
     count = 1 + rand_below(&r, NODES_MAX);
     cluster_init(&cluster, count, 1 + rand_below(&r, count), seed);
     cluster.append_bytes_max = rand_one_in(&r, 2) ? 0 : 100;
-    for (int i = 0; i < 4 && !cluster.broken; i++) {
-        draw_weather(&cluster);
-        run_ms(&cluster, 1000);
-    }
+    if (seed % 2)
+        cluster_set_lease(&cluster, LEASE_US, SPREAD);
+    weather_storm(&cluster);
     if (!cluster.broken)
         expect_recovery(&cluster, seed);
     ck_assert_msg(!cluster.broken, "seed %llu: %s", (unsigned long long)seed,
@@ -104,6 +117,91 @@ START_TEST(test_promises_hold_in_storms)
     ck_assert_uint_gt(elections, 4 * seed_count());
     ck_assert_uint_gt(commits, 20 * seed_count());
     ck_assert_uint_gt(barriers, 2 * seed_count());
+}
+
+END_TEST
+
+/* --- Directed: leases --------------------------------------------------------
+ */
+
+/* Clocks that the lease does not allow: the check of barriers, on which the
+ * storms rely, sees the stale read. */
+START_TEST(test_a_lease_beyond_what_clocks_allow_is_found)
+{
+    struct node *old, *fresh;
+    cluster_init(&cluster, 3, 3, 1);
+    cluster_set_lease(&cluster, LEASE_US, 0);
+    cluster.weather = (struct weather){.delay_us = 1000, .disk_us = 1000};
+    run_ms(&cluster, 1000);
+    old = find_leader(&cluster);
+    for (size_t i = 0; i < 3; i++) {
+        struct node *n = &cluster.nodes[i];
+        /* From here on; a clock that goes on from where it is, slower, would
+         * be behind itself. */
+        n->rate = n == old ? 100 : 400;
+        cluster.cut_until[old->id - 1][i] = cluster.cut_until[i][old->id - 1] =
+            UINT64_MAX;
+    }
+    for (int ms = 0; find_leader(&cluster) == old && ms < 100; ms++)
+        run_ms(&cluster, 1);
+    fresh = find_leader(&cluster);
+    ck_assert_ptr_ne(fresh, old);
+    propose(&cluster, fresh, 1);
+    run_ms(&cluster, 20); /* In which the old one serves reads. */
+    ck_assert_str_eq(cluster.broken, "a barrier let a stale read pass");
+    cluster_close(&cluster);
+}
+
+END_TEST
+
+START_TEST(test_a_lease_spares_rounds_and_ends_with_silence)
+{
+    struct node *n;
+    uint64_t round;
+    cluster_init(&cluster, 3, 3, 1);
+    cluster_set_lease(&cluster, LEASE_US, 0);
+    cluster.weather = (struct weather){.delay_us = 1000, .disk_us = 1000};
+    run_ms(&cluster, 1000);
+    n = find_leader(&cluster);
+    ck_assert_ptr_nonnull(n);
+    /* At once, without an answer of anybody. */
+    round = raft_barrier(n->raft, clock_of(&cluster, n));
+    ck_assert_uint_le(round, raft_barrier_done(n->raft));
+    ck_assert_uint_eq(raft_barrier_index(n->raft), raft_commit(n->raft));
+    /* Cut off, it leads on for a time, and its lease is over before. */
+    for (size_t i = 0; i < 3; i++)
+        cluster.cut_until[n->id - 1][i] = cluster.cut_until[i][n->id - 1] =
+            UINT64_MAX;
+    run_ms(&cluster, LEASE_US / 1000);
+    ck_assert_int_eq(raft_role(n->raft), RAFT_LEADER);
+    round = raft_barrier(n->raft, clock_of(&cluster, n));
+    ck_assert_uint_gt(round, raft_barrier_done(n->raft));
+    cluster_close(&cluster);
+}
+
+END_TEST
+
+START_TEST(test_a_hand_over_ends_leases_for_the_term)
+{
+    struct err err = ERR_INIT;
+    struct node *n;
+    uint64_t term;
+    cluster_init(&cluster, 3, 3, 1);
+    cluster_set_lease(&cluster, LEASE_US, 0);
+    cluster.weather = (struct weather){.delay_us = 1000, .disk_us = 1000};
+    run_ms(&cluster, 1000);
+    n = find_leader(&cluster);
+    term = raft_term(n->raft);
+    cluster.weather.loss = 1000; /* The message is lost, or only late. */
+    ck_assert_int_eq(raft_transfer(n->raft, clock_of(&cluster, n), 0, &err), 0);
+    pump(&cluster, n);
+    cluster.weather.loss = 0;
+    run_ms(&cluster, 500);
+    ck_assert_uint_eq(raft_term(n->raft), term);
+    ck_assert_int_eq(raft_role(n->raft), RAFT_LEADER);
+    ck_assert_uint_gt(raft_barrier(n->raft, clock_of(&cluster, n)),
+                      raft_barrier_done(n->raft));
+    cluster_close(&cluster);
 }
 
 END_TEST
@@ -252,7 +350,8 @@ START_TEST(test_a_truncation_that_meets_a_snapshot_is_not_lost)
     for (size_t keep = 0; keep < 8; keep++) {
         struct raft_config config = {0};
         struct disk d = {.term = 1};
-        struct raft_options opts = {1, ELECTION_US, HEARTBEAT_US, 1, 0, 0, 0};
+        struct raft_options opts = {1, ELECTION_US, HEARTBEAT_US, 0, 1, 0, 0,
+                                    0};
         struct raft_stable s = {.term = 1, .config = &config};
         struct raft_message m = {.kind = RAFT_APPEND, .from = 2, .to = 1};
         struct raft_message reply;
@@ -343,7 +442,7 @@ static struct raft_message append_of(uint64_t from,
 START_TEST(test_void_entries_do_not_count_as_stored)
 {
     struct raft_config config = {0};
-    struct raft_options opts = {1, ELECTION_US, HEARTBEAT_US, 1, 0, 0, 0};
+    struct raft_options opts = {1, ELECTION_US, HEARTBEAT_US, 0, 1, 0, 0, 0};
     struct raft_stable s = {
         .term = 1, .snapshot_index = 1, .snapshot_term = 1, .config = &config};
     struct raft_message m, reply;
@@ -376,6 +475,9 @@ END_TEST
 
 TEST_MAIN("raft",
           test_promises_hold_in_storms,
+          test_a_lease_beyond_what_clocks_allow_is_found,
+          test_a_lease_spares_rounds_and_ends_with_silence,
+          test_a_hand_over_ends_leases_for_the_term,
           test_an_old_terms_entry_is_not_committed_by_counting_copies,
           test_a_new_leader_commits_one_of_its_own_first,
           test_a_truncation_that_meets_a_snapshot_is_not_lost,
