@@ -103,7 +103,7 @@ static struct job choose(struct store *s,
         for (size_t i = 0; i < count; i++)
             for (size_t j = 0; j < views[i]->tablet_count; j++) {
                 struct tablet *t = views[i]->tablets[j];
-                if (t->paused)
+                if (t->paused || atomic_load(&t->lost))
                     continue;
                 if (order[k] == JOB_FLUSH)
                     propose_flush(&best, t);
@@ -346,15 +346,23 @@ static struct tablet_group *largest_active(struct table_view **views,
     return best;
 }
 
-/* Freeze the largest memtable, so that there is something to flush. */
+/* Freeze the largest memtable, so that there is something to flush. Of many who
+ * wait, one does. */
 static void freeze_largest(struct store *s)
 {
     size_t count;
-    struct table_view **views = store_views(s, &count);
-    struct tablet_group *g = largest_active(views, count);
-    if (g)
-        tablet_group_freeze(g, atomic_load(&g->last_sequence));
-    store_views_free(views, count);
+    struct writer *turn;
+    struct table_view **views;
+    struct tablet_group *g;
+    write_turn_take(s, &turn);
+    if (count_memory(s) == 0) {
+        views = store_views(s, &count);
+        g = largest_active(views, count);
+        if (g)
+            tablet_group_freeze(g, atomic_load(&g->last_sequence));
+        store_views_free(views, count);
+    }
+    write_turn_give(s, turn);
     background_wake(s);
 }
 

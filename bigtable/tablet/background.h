@@ -59,8 +59,8 @@ void background_close(struct background *b);
 /* There may be something to do. */
 void background_wake(struct store *s);
 
-/* Wait until memtables have room. PRE: the write turn is held. Parks. Errors:
- * why flushing fails. */
+/* Wait until memtables have room. PRE: the write turn is not held. Parks.
+ * Errors: why flushing fails. */
 MUST_CHECK int background_wait_for_room(struct store *s, struct err *err);
 
 /* Wait until @g has everything up to @sequence in tables. Parks. */

@@ -94,22 +94,23 @@ static struct table *remove_table(struct store *s, const char *name)
     return t;
 }
 
-/* PRE: the write turn is held, which orders all changes of the catalog. */
+/* PRE: the catalog is locked. */
 static int create(struct store *s,
                   const char *name,
                   const struct schema *schema,
                   struct err *err)
 {
     struct table *t = table_new(s, s->next_table, name);
+    uint64_t id = atomic_fetch_add(&s->next_tablet, 1);
     struct buf edit = BUF_INIT;
     struct tablet *tablet;
-    int rc = tablet_open(s, t, s->next_tablet, SLICE_EMPTY, SLICE_EMPTY, schema,
-                         NULL, 0, &tablet, err);
+    int rc = tablet_open(s, t, id, SLICE_EMPTY, SLICE_EMPTY, schema, NULL, 0,
+                         &tablet, err);
     if (rc == 0) {
         edit_put_table(&edit, t->id, name, schema);
         edit_put_tablet(&edit, tablet->id, t->id, SLICE_EMPTY, SLICE_EMPTY,
                         NULL, 0);
-        rc = store_commit(s, &edit, err);
+        rc = store_commit(s, tablet->id, &edit, err);
         if (rc)
             tablet_unref(tablet);
     }
@@ -119,7 +120,6 @@ static int create(struct store *s,
         return rc;
     }
     s->next_table++;
-    s->next_tablet++;
     table_set_view(t, table_view_new(schema, 1, &tablet, 1));
     insert_table(s, t);
     return 0;
@@ -139,18 +139,17 @@ int store_create_table(struct store *s,
                        const struct schema *schema,
                        struct err *err)
 {
-    struct writer *turn;
     int rc = store_check_writable(s, err);
     if (rc == 0)
-        rc = schema_check_name("table", slice_str(name), err);
+        rc = schema_check_table_name(slice_str(name), err);
     if (rc)
         return rc;
-    write_turn_take(s, &turn);
+    mutex_lock(&s->catalog_lock);
     if (table_exists(s, name))
         rc = err_set(err, ERR_EXISTS, "table %s exists already", name);
     else
         rc = create(s, name, schema, err);
-    write_turn_give(s, turn);
+    mutex_unlock(&s->catalog_lock);
     return rc;
 }
 
@@ -164,56 +163,68 @@ static void retire_tablets(struct store *s, struct table *t)
     table_view_unref(v);
 }
 
-int store_drop_table(struct store *s, const char *name, struct err *err)
+/* PRE: the catalog is locked. */
+static int
+drop(struct store *s, const char *name, struct table *t, struct err *err)
 {
     struct buf edit = BUF_INIT;
-    struct writer *turn;
-    struct table *t;
-    int rc = store_check_writable(s, err);
-    if (rc)
-        return rc;
-    write_turn_take(s, &turn);
-    rc = store_find_table(s, name, &t, err);
+    int rc;
+    mutex_lock(&t->change_lock);
+    write_turn_close_table(s, t);
+    edit_drop_table(&edit, t->id);
+    rc = store_commit(s, 0, &edit, err);
     if (rc == 0) {
-        edit_drop_table(&edit, t->id);
-        rc = store_commit(s, &edit, err);
-        if (rc == 0) {
-            retire_tablets(s, t);
-            table_unref(remove_table(s, name));
-            table_set_view(t, NULL);
-        }
-        table_unref(t);
+        retire_tablets(s, t);
+        table_unref(remove_table(s, name));
     }
-    write_turn_give(s, turn);
+    write_turn_open_table(s, t, rc == 0, NULL);
+    mutex_unlock(&t->change_lock);
     buf_close(&edit);
     return rc;
 }
 
-/* PRE: the write turn is held, and @v is in force. */
-static int put_schema(struct store *s,
-                      struct table *t,
-                      struct table_view *v,
-                      const struct schema *schema,
-                      struct err *err)
+int store_drop_table(struct store *s, const char *name, struct err *err)
+{
+    struct table *t;
+    int rc = store_check_writable(s, err);
+    if (rc)
+        return rc;
+    mutex_lock(&s->catalog_lock);
+    rc = store_find_table(s, name, &t, err);
+    if (rc == 0) {
+        rc = drop(s, name, t, err);
+        table_unref(t);
+    }
+    mutex_unlock(&s->catalog_lock);
+    return rc;
+}
+
+int store_put_schema(struct store *s,
+                     struct table *t,
+                     struct table_view *v,
+                     const struct schema *schema,
+                     uint64_t generation,
+                     struct err *err)
 {
     struct tablet **tablets =
         mem_alloc((v->tablet_count + 1) * sizeof(struct tablet *));
     struct buf edit = BUF_INIT;
     int rc = 0;
+    write_turn_close_table(s, t);
     for (size_t i = 0; i < v->tablet_count && rc == 0; i++)
         rc = tablet_add_groups(v->tablets[i], schema, err);
     if (rc == 0) {
         edit_put_table(&edit, t->id, t->name, schema);
-        rc = store_commit(s, &edit, err);
+        rc = store_commit(s, 0, &edit, err);
     }
-    if (rc == 0) {
-        for (size_t i = 0; i < v->tablet_count; i++) {
-            tablets[i] = tablet_ref(v->tablets[i]);
-            tablet_set_options(tablets[i], schema);
-        }
-        table_set_view(t, table_view_new(schema, v->generation + 1, tablets,
-                                         v->tablet_count));
+    for (size_t i = 0; i < v->tablet_count && rc == 0; i++) {
+        tablets[i] = tablet_ref(v->tablets[i]);
+        tablet_set_options(tablets[i], schema);
     }
+    write_turn_open_table(
+        s, t, rc == 0,
+        rc ? NULL
+           : table_view_new(schema, generation, tablets, v->tablet_count));
     mem_free(tablets);
     buf_close(&edit);
     return rc;
@@ -225,24 +236,23 @@ int store_alter_table(struct store *s,
                       void *ctx,
                       struct err *err)
 {
-    struct writer *turn;
     struct table_view *v;
     struct schema *schema;
     int rc = store_check_writable(s, err);
     if (rc)
         return rc;
-    write_turn_take(s, &turn);
+    mutex_lock(&t->change_lock);
     v = table_get_view(t);
     if (!v) {
-        write_turn_give(s, turn);
+        mutex_unlock(&t->change_lock);
         return table_gone(t, err);
     }
     schema = schema_copy(v->schema);
     rc = change(ctx, schema, err);
     if (rc == 0)
-        rc = put_schema(s, t, v, schema, err);
+        rc = store_put_schema(s, t, v, schema, v->generation + 1, err);
     schema_free(schema);
     table_view_unref(v);
-    write_turn_give(s, turn);
+    mutex_unlock(&t->change_lock);
     return rc;
 }

@@ -36,6 +36,7 @@ struct segment {
 };
 
 struct commit_log {
+    struct write_log base;
     struct world *world;
     char dir[LOG_PATH_BYTES];
     uint64_t segment_bytes;
@@ -56,6 +57,8 @@ struct commit_log {
     atomic_ullong bytes;
     struct buf gather; /* The writer's alone. */
 };
+
+static const struct write_log_ops base_ops;
 
 /* --- spares ------------------------------------------------------------ */
 
@@ -226,16 +229,6 @@ uint64_t commit_log_bytes(const struct commit_log *l)
     return atomic_load(&l->bytes);
 }
 
-uint64_t commit_log_oldest(struct commit_log *l)
-{
-    uint64_t sequence = 0;
-    mutex_lock(&l->lock);
-    if (is_full(l, l->oldest))
-        sequence = l->oldest->last_sequence;
-    mutex_unlock(&l->lock);
-    return sequence;
-}
-
 /* --- opening ----------------------------------------------------------- */
 
 /* A segment of before this open stays until what it holds is in tables. What it
@@ -322,6 +315,7 @@ int commit_log_open(const struct commit_log_options *opts,
 {
     struct commit_log *l = mem_zalloc(1, sizeof(*l));
     int rc;
+    l->base.ops = &base_ops;
     l->world = opts->world;
     l->segment_bytes =
         opts->segment_bytes ? opts->segment_bytes : LOG_SEGMENT_BYTES;
@@ -624,4 +618,63 @@ int commit_log_sync(struct commit_log *l, struct err *err)
 uint64_t commit_log_synced_sequence(const struct commit_log *l)
 {
     return atomic_load(&l->synced_sequence);
+}
+
+/* --- as a write_log ------------------------------------------------------ */
+
+static struct commit_log *of_base(struct write_log *l)
+{
+    return (struct commit_log *)l;
+}
+
+static int base_write(struct write_log *l,
+                      const struct log_record *records,
+                      size_t count,
+                      bool sync,
+                      struct err *err)
+{
+    int rc = commit_log_append(of_base(l), records, count, err);
+    if (rc == 0 && sync)
+        rc = commit_log_sync(of_base(l), err);
+    return rc;
+}
+
+static int base_sync(struct write_log *l, struct err *err)
+{
+    return commit_log_sync(of_base(l), err);
+}
+
+static uint64_t base_synced_sequence(const struct write_log *l)
+{
+    return commit_log_synced_sequence((const struct commit_log *)l);
+}
+
+static void base_release(struct write_log *l, uint64_t sequence)
+{
+    commit_log_release(of_base(l), sequence);
+}
+
+static uint64_t base_bytes(const struct write_log *l)
+{
+    return commit_log_bytes((const struct commit_log *)l);
+}
+
+static size_t base_segment_count(struct write_log *l)
+{
+    return commit_log_segment_count(of_base(l));
+}
+
+static void base_close(struct write_log *l)
+{
+    commit_log_close(of_base(l));
+}
+
+static const struct write_log_ops base_ops = {
+    base_write,   base_sync,  base_synced_sequence,
+    base_release, base_bytes, base_segment_count,
+    base_close};
+
+struct write_log *commit_log_writer(struct commit_log *l)
+{
+    return &l->base;
 }

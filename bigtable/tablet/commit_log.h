@@ -1,4 +1,4 @@
-/* The commit log: one for the whole store, shared by all tablets.
+/* The commit log of an embedded store: one for all its tablets.
  *
  *     log/00000007.log    segments, in order of their numbers
  *     segment = header record…
@@ -46,6 +46,7 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
+#include "bigtable/tablet/write_log.h"
 
 struct commit_log;
 struct world;
@@ -94,19 +95,12 @@ MUST_CHECK int commit_log_open(const struct commit_log_options *opts,
                                const struct log_end *end,
                                struct commit_log **out,
                                struct err *err);
+/* As the store writes it: closing it closes the log. */
+struct write_log *commit_log_writer(struct commit_log *l);
 /* Cuts the last segment to what it holds. NULL is allowed. Parks. */
 void commit_log_close(struct commit_log *l);
 /* Segments that hold something no table file has yet, and the current one. */
 size_t commit_log_segment_count(struct commit_log *l);
-
-/* A record to append: its payload in parts, borrowed. */
-struct log_record {
-    uint64_t sequence; /* Of its first entry, */
-    uint64_t last;     /* and of its last. */
-    uint32_t count;
-    const struct slice *parts;
-    size_t part_count;
-};
 
 /* Write @records behind each other, at once. They survive the process. Parks.
  * On error none of them counts, and the next append takes their place. */
@@ -127,7 +121,4 @@ void commit_log_release(struct commit_log *l, uint64_t sequence);
 
 /* Bytes in segments that are not released. */
 uint64_t commit_log_bytes(const struct commit_log *l);
-/* Last sequence of the oldest segment that is full; 0 when there is none. */
-uint64_t commit_log_oldest(struct commit_log *l);
-
 #endif /* BIGTABLE_TABLET_COMMIT_LOG_H */

@@ -156,7 +156,7 @@ static int read_encoded(struct cell_read *r,
     struct scan_key k;
     if (!r->store->scan_cache)
         return read_below(r, NULL, value, timestamp_us, found, err);
-    k = scan_key_make(r->tablet->id, r->view->generation, (uint32_t)r->group,
+    k = scan_key_make(r->tablet->life, r->view->generation, (uint32_t)r->group,
                       r->column, r->column_hash);
     e = scan_cache_get(r->store->scan_cache, &k, &r->store->queue, r->name,
                        atomic_load(&r->store->visible));

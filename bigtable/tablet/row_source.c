@@ -208,7 +208,7 @@ int row_source_open_row(struct row_source *s,
     if (!cache)
         return row_source_open(s, place->snapshot, opts, err);
     *s = (struct row_source){.iter = NULL};
-    k = scan_key_make(place->tablet->id, place->generation,
+    k = scan_key_make(place->tablet->life, place->generation,
                       (uint32_t)place->group, place->encoded,
                       hash64_slice(place->encoded));
     s->cached = scan_cache_get(cache, &k, &place->store->queue, place->row,

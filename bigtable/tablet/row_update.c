@@ -66,7 +66,7 @@ int row_update(struct store *s,
                struct err *err)
 {
     struct mutex *latch =
-        &s->row_latches[hash64_slice(row) % STORE_ROW_LATCHES];
+        &s->row_latches[t->is_system][hash64_slice(row) % STORE_ROW_LATCHES];
     int rc = store_check_writable(s, err);
     if (rc)
         return rc;

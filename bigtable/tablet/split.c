@@ -7,7 +7,9 @@
 #include "base/core/panic.h"
 #include "bigtable/row/cell_key.h"
 #include "bigtable/row/mutation.h"
-#include "bigtable/tablet/manifest.h"
+#include "bigtable/tablet/manifest_state.h"
+#include "bigtable/tablet/registry.h"
+#include "bigtable/tablet/shared.h"
 #include "bigtable/tablet/store.h"
 #include "bigtable/tablet/tablet.h"
 
@@ -18,7 +20,10 @@ struct piece {
     bool empty;
 };
 
-/* A replacement: tablets [first, end) of a view by pieces. */
+#define PIECES_MAX 2
+
+/* A replacement: tablets [first, end) of a view by pieces. While it is made,
+ * the table is closed to writers. */
 struct replacement {
     struct store *store;
     struct table *table;
@@ -27,8 +32,13 @@ struct replacement {
     size_t end;
     const struct piece *pieces;
     size_t piece_count;
-    struct buf fresh; /* Edit that makes only the new tablets, */
-    struct buf edit;  /* and the one that replaces the old ones. */
+    uint64_t sequence; /* Of the last entry there is. */
+    uint64_t first_id; /* Of the new tablets. */
+    struct buf fresh;  /* Edit that makes only the new tablets, */
+    struct buf edit;   /* and the one that replaces the old ones. */
+    /* Whose the pieces are: the table, or, where each tablet has one of its
+     * own, new ones. Referenced. */
+    struct table *owners[PIECES_MAX];
 };
 
 /* --- the edit ------------------------------------------------------------ */
@@ -88,8 +98,7 @@ put_empty_piece(struct replacement *r, const struct piece *p, uint64_t id)
     const struct schema *schema = r->view->schema;
     for (size_t i = 0; i < schema->group_count; i++)
         groups[i] = (struct manifest_group){.id = schema->groups[i].id,
-                                            .flushed_sequence =
-                                                r->store->queue.last_sequence};
+                                            .flushed_sequence = r->sequence};
     edit_put_tablet(&r->fresh, id, r->table->id, p->start, p->end, groups,
                     schema->group_count);
 }
@@ -103,7 +112,7 @@ static void build_edit(void *ctx, const struct manifest_state *state)
     for (size_t i = r->first; i < r->end; i++)
         edit_drop_tablet(&r->edit, r->view->tablets[i]->id);
     for (size_t i = 0; i < r->piece_count; i++) {
-        uint64_t id = r->store->next_tablet + i;
+        uint64_t id = r->first_id + i;
         if (r->pieces[i].empty)
             put_empty_piece(r, &r->pieces[i], id);
         else
@@ -116,6 +125,12 @@ static void build_edit(void *ctx, const struct manifest_state *state)
 
 /* --- the tablets --------------------------------------------------------- */
 
+/* Do the halves become tables of their own? */
+static bool come_apart(const struct replacement *r)
+{
+    return r->store->sharing && r->piece_count > 1;
+}
+
 /* Open the new tablets from the edit that makes them. */
 static int
 open_pieces(struct replacement *r, struct tablet **out, struct err *err)
@@ -127,9 +142,10 @@ open_pieces(struct replacement *r, struct tablet **out, struct err *err)
     rc = manifest_state_apply(&state, buf_slice(&r->fresh), err);
     while (rc == 0 && opened < r->piece_count) {
         const struct manifest_tablet *t = &state.tablets[opened];
-        rc = tablet_open(r->store, r->table, t->id, buf_slice(&t->start),
-                         buf_slice(&t->end), r->view->schema, t->groups,
-                         t->group_count, &out[opened], err);
+        rc = tablet_open(r->store, r->owners[opened], t->id,
+                         buf_slice(&t->start), buf_slice(&t->end),
+                         r->view->schema, t->groups, t->group_count,
+                         &out[opened], err);
         opened += rc == 0;
     }
     manifest_state_close(&state);
@@ -158,26 +174,60 @@ static struct table_view *new_view(const struct replacement *r,
     return v;
 }
 
-/* Replace tablets. PRE: the write turn is held, the view is in force, the old
- * tablets are paused and, unless they are to be empty, flushed. */
+static void make_owners(struct replacement *r)
+{
+    for (size_t i = 0; i < r->piece_count; i++)
+        r->owners[i] = come_apart(r)
+                           ? table_new(r->store, r->table->id, r->table->name)
+                           : table_ref(r->table);
+}
+
+/* Each half's table beside the others, and the one that was split away. */
+static void put_apart(struct replacement *r, struct tablet *const *pieces)
+{
+    const struct store_sharing *sharing = r->store->sharing;
+    for (size_t i = 0; i < r->piece_count; i++) {
+        r->owners[i]->is_system = r->table->is_system;
+        table_set_view(r->owners[i],
+                       table_view_new(r->view->schema, r->view->generation,
+                                      &pieces[i], 1));
+        store_add_table(r->store, r->owners[i]);
+    }
+    sharing->replaced(sharing->ctx, r->table, r->owners, r->piece_count);
+    store_remove_table(r->store, r->table);
+}
+
+/* Replace tablets. PRE: the table is closed to writers, the view is in force,
+ * the old tablets are paused and, unless they are to be empty, flushed. The
+ * table is open afterwards. */
 static int replace(struct replacement *r, struct err *err)
 {
-    struct tablet *pieces[3];
+    struct table_view *view = NULL;
+    struct tablet *pieces[PIECES_MAX];
+    uint64_t old = r->view->tablets[r->first]->id;
     int rc;
-    PRE(r->piece_count <= ARRAY_LEN(pieces));
-    manifest_look(r->store->manifest, build_edit, r);
+    PRE(r->piece_count <= PIECES_MAX);
+    r->first_id =
+        r->store->sharing && r->piece_count == 1
+            ? old /* It stays what it is for others. */
+            : atomic_fetch_add(&r->store->next_tablet, r->piece_count);
+    make_owners(r);
+    registry_look(r->store->registry, old, build_edit, r);
     rc = open_pieces(r, pieces, err);
     if (rc == 0) {
-        rc = store_commit(r->store, &r->edit, err);
+        rc = store_commit(r->store, old, &r->edit, err);
         for (size_t i = 0; rc && i < r->piece_count; i++)
             tablet_unref(pieces[i]);
     }
-    if (rc == 0) {
-        r->store->next_tablet += r->piece_count;
-        for (size_t i = r->first; i < r->end; i++)
-            tablet_retire(r->view->tablets[i]);
-        table_set_view(r->table, new_view(r, pieces));
-    }
+    for (size_t i = r->first; rc == 0 && i < r->end; i++)
+        tablet_retire(r->view->tablets[i]);
+    if (rc == 0 && come_apart(r))
+        put_apart(r, pieces);
+    else if (rc == 0)
+        view = new_view(r, pieces);
+    write_turn_open_table(r->store, r->table, rc == 0, view);
+    for (size_t i = 0; i < r->piece_count; i++)
+        table_unref(r->owners[i]);
     buf_close(&r->fresh);
     buf_close(&r->edit);
     return rc;
@@ -224,55 +274,74 @@ index_of(const struct table_view *v, const struct tablet *t, size_t *index)
     return false;
 }
 
-/* Under the write turn: flush the rest, and replace @t by its halves. */
+/* Without writers: flush the rest, and replace @t by its halves. */
 static int split_now(struct store *s,
                      struct tablet *t,
+                     struct table_view *view,
+                     size_t index,
                      struct slice row,
-                     bool *did,
                      struct err *err)
 {
     const struct piece halves[2] = {
         {buf_slice(&t->start), row, false},
         {row, buf_slice(&t->end), false},
     };
-    struct replacement r = {
-        .store = s, .table = t->table, .pieces = halves, .piece_count = 2};
-    int rc = 0;
-    r.view = table_get_view(t->table);
-    *did = index_of(r.view, t, &r.first);
-    if (*did) {
-        r.end = r.first + 1;
-        freeze_groups(s, t);
-        rc = flush_groups(t, err);
-        if (rc == 0)
-            rc = replace(&r, err);
-    }
-    table_view_unref(r.view);
+    struct replacement r = {.store = s,
+                            .table = t->table,
+                            .view = view,
+                            .first = index,
+                            .end = index + 1,
+                            .pieces = halves,
+                            .piece_count = 2};
+    int rc;
+    r.sequence = write_turn_close_table(s, t->table);
+    rc = flush_beside_writers(s, t, err);
+    if (rc == 0)
+        return replace(&r, err);
+    write_turn_open_table(s, t->table, false, NULL);
     return rc;
 }
 
-/* *@did is false when @t was replaced by another meanwhile. */
+/* *@did is false when @t was replaced by another before. PRE: the table's
+ * change_lock is held. */
 static int split_tablet(struct store *s,
                         struct tablet *t,
                         struct slice row,
                         bool *did,
                         struct err *err)
 {
-    struct writer *turn;
-    int rc;
-    *did = false;
-    background_pause(s, t);
-    rc = flush_beside_writers(s, t, err);
-    if (rc == 0) {
-        write_turn_take(s, &turn);
-        rc = split_now(s, t, row, did, err);
-        write_turn_give(s, turn);
+    struct table_view *view = table_get_view(t->table);
+    size_t index = 0;
+    int rc = 0;
+    *did = index_of(view, t, &index);
+    if (*did) {
+        background_pause(s, t);
+        rc = flush_beside_writers(s, t, err);
+        if (rc == 0)
+            rc = split_now(s, t, view, index, row, err);
+        background_resume(s, t);
     }
-    if (rc == ERR_CANCELLED) /* It was replaced while we flushed. */
-        rc = 0;
-    background_resume(s, t);
+    table_view_unref(view);
     if (rc)
         err_wrap(err, "split of table %s", t->table->name);
+    return rc;
+}
+
+/* PRE: the table's change_lock is held. */
+static int
+cut(struct store *s, struct table *t, struct slice row, struct err *err)
+{
+    struct table_view *v = table_get_view(t);
+    struct tablet *tablet;
+    bool did;
+    int rc = 0;
+    if (!v)
+        return table_gone(t, err);
+    tablet = tablet_ref(table_view_find(v, row, NULL));
+    table_view_unref(v);
+    if (!slice_eq(buf_slice(&tablet->start), row))
+        rc = split_tablet(s, tablet, row, &did, err);
+    tablet_unref(tablet);
     return rc;
 }
 
@@ -281,23 +350,14 @@ int split_at(struct store *s,
              struct slice row,
              struct err *err)
 {
-    bool did = false;
     int rc = store_check_writable(s, err);
     if (rc == 0)
         rc = row_name_check(row, err);
-    while (rc == 0 && !did) {
-        struct table_view *v = table_get_view(t);
-        struct tablet *tablet;
-        if (!v)
-            return table_gone(t, err);
-        tablet = tablet_ref(table_view_find(v, row, NULL));
-        table_view_unref(v);
-        if (slice_eq(buf_slice(&tablet->start), row))
-            did = true;
-        else
-            rc = split_tablet(s, tablet, row, &did, err);
-        tablet_unref(tablet);
-    }
+    if (rc)
+        return rc;
+    mutex_lock(&t->change_lock);
+    rc = cut(s, t, row, err);
+    mutex_unlock(&t->change_lock);
     return rc;
 }
 
@@ -340,8 +400,11 @@ int split_in_middle(struct store *s,
     struct buf row = BUF_INIT;
     int rc = middle_row(t, &row, err);
     *did = false;
-    if (rc == 0 && row.len > 0)
+    if (rc == 0 && row.len > 0) {
+        mutex_lock(&t->table->change_lock);
         rc = split_tablet(s, t, buf_slice(&row), did, err);
+        mutex_unlock(&t->table->change_lock);
+    }
     buf_close(&row);
     return rc;
 }
@@ -361,7 +424,7 @@ static void find_range(const struct table_view *v,
         table_view_find(v, end, behind);
 }
 
-/* PRE: the write turn is held, there are cuts at both ends. */
+/* PRE: the table's change_lock is held, there are cuts at both ends. */
 static int drop_now(struct store *s,
                     struct table *t,
                     const struct piece *empty,
@@ -376,9 +439,10 @@ static int drop_now(struct store *s,
     find_range(r.view, empty->start, empty->end, &r.first, &r.end);
     for (size_t i = r.first; i < r.end; i++)
         background_pause(s, r.view->tablets[i]);
+    write_turn_close_table(s, t);
+    /* Transactions that have read such rows begin again. */
+    r.sequence = write_turn_stamp_all(s);
     rc = replace(&r, err);
-    if (rc == 0) /* Transactions that have read such rows begin again. */
-        write_turn_stamp_all(s);
     for (size_t i = r.first; i < r.end; i++)
         background_resume(s, r.view->tablets[i]);
     table_view_unref(r.view);
@@ -392,18 +456,42 @@ int drop_rows(struct store *s,
               struct err *err)
 {
     const struct piece empty = {start, end, true};
-    struct writer *turn;
     int rc = store_check_writable(s, err);
     if (rc == 0 && end.len && slice_cmp(start, end) >= 0)
         rc = err_set(err, ERR_INVALID, "the range of rows is empty");
     if (rc == 0 && start.len)
-        rc = split_at(s, t, start, err);
+        rc = row_name_check(start, err);
     if (rc == 0 && end.len)
-        rc = split_at(s, t, end, err);
+        rc = row_name_check(end, err);
     if (rc)
         return rc;
-    write_turn_take(s, &turn);
-    rc = drop_now(s, t, &empty, err);
-    write_turn_give(s, turn);
+    mutex_lock(&t->change_lock);
+    if (start.len)
+        rc = cut(s, t, start, err);
+    if (rc == 0 && end.len)
+        rc = cut(s, t, end, err);
+    if (rc == 0)
+        rc = drop_now(s, t, &empty, err);
+    mutex_unlock(&t->change_lock);
+    return rc;
+}
+
+int drop_tablet_rows(struct store *s, struct table *t, struct err *err)
+{
+    struct table_view *v;
+    struct piece empty = {.empty = true};
+    int rc;
+    PRE(s->sharing);
+    mutex_lock(&t->change_lock);
+    v = table_get_view(t);
+    if (v) {
+        empty.start = buf_slice(&v->tablets[0]->start);
+        empty.end = buf_slice(&v->tablets[0]->end);
+        rc = drop_now(s, t, &empty, err);
+    } else {
+        rc = table_gone(t, err);
+    }
+    table_view_unref(v);
+    mutex_unlock(&t->change_lock);
     return rc;
 }

@@ -1,8 +1,11 @@
 /* Splits: one tablet becomes two over the same table files.
  *
- * The memtables are flushed first, beside writers; then, under the write turn,
- * what was written meanwhile. One edit of the manifest replaces the old tablet
- * by the new ones. Readers of the old one finish on it.
+ * The memtables are flushed first, beside writers; then, with the table closed
+ * to them, what was written meanwhile. One edit replaces the old tablet by the
+ * new ones. Readers of the old one finish on it.
+ *
+ * In a tablet server, whose tables have one tablet each, the halves are tables
+ * of their own, and the one that was split is dropped.
  *
  * Threads: any.
  */
@@ -37,5 +40,10 @@ MUST_CHECK int drop_rows(struct store *s,
                          struct slice start,
                          struct slice end,
                          struct err *err);
+
+/* Delete all rows of the only tablet of @t, which stays what it is for others.
+ * Parks. PRE: the store is shared. */
+MUST_CHECK int
+drop_tablet_rows(struct store *s, struct table *t, struct err *err);
 
 #endif /* BIGTABLE_TABLET_SPLIT_H */

@@ -11,6 +11,7 @@
 #include "bigtable/sstable/block_cache.h"
 #include "bigtable/tablet/commit_log.h"
 #include "bigtable/tablet/manifest.h"
+#include "bigtable/tablet/registry.h"
 #include "bigtable/tablet/scan_cache.h"
 #include "bigtable/tablet/tablet.h"
 #include "gfs-lite/fs.h"
@@ -30,18 +31,21 @@ int store_check_writable(const struct store *s, struct err *err)
     return err_set(err, ERR_DENIED, "%s was opened read-only", s->dir);
 }
 
-int store_commit(struct store *s, struct buf *edit, struct err *err)
+int store_commit(struct store *s,
+                 uint64_t tablet,
+                 struct buf *edit,
+                 struct err *err)
 {
     edit_put_counters(edit, atomic_load(&s->next_number), 0, 0,
                       atomic_load(&s->visible));
-    return manifest_commit(s->manifest, buf_slice(edit), err);
+    return registry_commit(s->registry, tablet, buf_slice(edit), err);
 }
 
 void store_drop_file(struct store *s, uint64_t number)
 {
     char path[64];
     if (!file_refs_drop(&s->files, number) || s->options.read_only ||
-        s->closing)
+        s->closing || s->sharing)
         return;
     snprintf(path, sizeof(path), STORE_TABLES_DIR "/%06llu.sst",
              (unsigned long long)number);
@@ -101,7 +105,7 @@ void store_release_log(struct store *s)
     uint64_t visible = atomic_load(&s->visible);
     uint64_t low = lowest_needed(s);
     if (s->log)
-        commit_log_release(s->log, MIN_OF(visible, low - 1));
+        write_log_release(s->log, MIN_OF(visible, low - 1));
 }
 
 /* --- opening ------------------------------------------------------------- */
@@ -212,6 +216,7 @@ static int open_log(struct store *s, struct err *err)
     struct buf dir = BUF_INIT;
     struct commit_log_options opts = {.world = s->world,
                                       .segment_bytes = segment_bytes(s)};
+    struct commit_log *log;
     struct log_end end;
     int rc;
     buf_printf(&dir, "%s/log", s->dir);
@@ -219,7 +224,9 @@ static int open_log(struct store *s, struct err *err)
     rc = log_read(&opts, s->options.repair, replay, s, &end, err);
     atomic_store(&s->visible, s->queue.last_sequence);
     if (rc == 0)
-        rc = commit_log_open(&opts, &end, &s->log, err);
+        rc = commit_log_open(&opts, &end, &log, err);
+    if (rc == 0)
+        s->log = commit_log_writer(log);
     buf_close(&dir);
     if (rc == 0)
         store_release_log(s);
@@ -232,7 +239,7 @@ static void take_counters(struct store *s)
     atomic_store(&s->next_number, state->next_number);
     atomic_store(&s->visible, state->sequence);
     s->next_table = state->next_table;
-    s->next_tablet = state->next_tablet;
+    atomic_store(&s->next_tablet, state->next_tablet);
     write_queue_init(&s->queue, state->sequence);
 }
 
@@ -264,12 +271,10 @@ static int open_parts(struct store *s, struct err *err)
                        &s->manifest, &fresh, err);
     if (rc)
         return rc;
+    s->registry = registry_of_manifest(s->manifest);
     if (fresh && s->options.must_exist)
         return err_set(err, ERR_NOTFOUND, "there is no store in %s", s->dir);
-    s->cache =
-        block_cache_new(s->options.cache_bytes - s->options.scan_cache_bytes);
-    if (!s->options.scan_cache_off)
-        s->scan_cache = scan_cache_new(s->options.scan_cache_bytes);
+    store__make_caches(s);
     take_counters(s);
     if (!s->options.read_only)
         rc = manifest_remove_orphans(s->manifest, err);
@@ -302,23 +307,40 @@ static void apply_defaults(struct store_options *o)
         o->split_bytes = STORE_SPLIT_BYTES;
 }
 
+struct store *store__new(struct world *world, const struct store_options *opts)
+{
+    struct store *s = mem_zalloc(1, sizeof(*s));
+    s->world = world;
+    s->options = *opts;
+    apply_defaults(&s->options);
+    mutex_init(&s->catalog_lock);
+    mutex_init(&s->lock);
+    for (size_t i = 0; i < STORE_ROW_LATCHES; i++) {
+        mutex_init(&s->row_latches[0][i]);
+        mutex_init(&s->row_latches[1][i]);
+    }
+    file_refs_init(&s->files);
+    background_init(&s->background, task_count(s));
+    return s;
+}
+
+void store__make_caches(struct store *s)
+{
+    s->cache =
+        block_cache_new(s->options.cache_bytes - s->options.scan_cache_bytes);
+    if (!s->options.scan_cache_off)
+        s->scan_cache = scan_cache_new(s->options.scan_cache_bytes);
+}
+
 int store_open(struct world *world,
                const char *dir,
                const struct store_options *opts,
                struct store **out,
                struct err *err)
 {
-    struct store *s = mem_zalloc(1, sizeof(*s));
+    struct store *s = store__new(world, opts);
     int rc;
-    s->world = world;
     s->dir = mem_strdup(dir);
-    s->options = *opts;
-    apply_defaults(&s->options);
-    mutex_init(&s->lock);
-    for (size_t i = 0; i < STORE_ROW_LATCHES; i++)
-        mutex_init(&s->row_latches[i]);
-    file_refs_init(&s->files);
-    background_init(&s->background, task_count(s));
     *out = NULL;
     rc = open_parts(s, err);
     if (rc) {
@@ -406,17 +428,17 @@ void store_close(struct store *s)
 {
     if (!s)
         return;
-    if (s->log &&
+    if (s->log && !s->sharing &&
         (atomic_load(&s->deferred) ||
          atomic_load(&s->memory_bytes) > CLOSE_FLUSH_BYTES ||
-         commit_log_segment_count(s->log) > CLOSE_FLUSH_SEGMENTS) &&
+         write_log_segment_count(s->log) > CLOSE_FLUSH_SEGMENTS) &&
         store_flush(s, NULL) != 0) {
         /* Logged writes are safe; deferred ones promised nothing. */
     }
     background_stop(s);
     s->closing = true;
     free_tables(s);
-    commit_log_close(s->log);
+    write_log_close(s->log);
     if (s->pin_count)
         manifest_remove_pin(s->manifest);
     mem_free(s->pinned);
@@ -424,14 +446,20 @@ void store_close(struct store *s)
         write_queue_close(&s->queue);
     scan_cache_free(s->scan_cache);
     block_cache_free(s->cache);
+    registry_free(s->registry);
     manifest_close(s->manifest);
     fs_unlock(s->file_lock);
-    fs_close(s->fs);
+    if (!s->sharing)
+        fs_close(s->fs);
     background_close(&s->background);
     file_refs_close(&s->files);
-    for (size_t i = 0; i < STORE_ROW_LATCHES; i++)
-        mutex_close(&s->row_latches[i]);
+    for (size_t i = 0; i < STORE_ROW_LATCHES; i++) {
+        mutex_close(&s->row_latches[0][i]);
+        mutex_close(&s->row_latches[1][i]);
+    }
     mutex_close(&s->lock);
+    mutex_close(&s->catalog_lock);
+    mem_free(s->sharing);
     mem_free(s->dir);
     mem_free(s);
 }

@@ -1,5 +1,5 @@
-/* The embedded store: all tables of one directory, their commit log, manifest,
- * and background work.
+/* A store: tablets, their commit log, registry, and background work. Either
+ * embedded, with all tables of one directory:
  *
  *     DIR/LOCK        held by the owning process
  *     DIR/CURRENT     and manifest-*: what the store consists of (manifest.h)
@@ -7,10 +7,16 @@
  *     DIR/tables/     table files (sstable/)
  *     DIR/PINNED      a state for readers in other processes (store_pin)
  *
+ * or, in a tablet server, over a file system that many share: the log and the
+ * registry come from outside, tablets come and go (shared.h), and table files
+ * are removed by nobody here.
+ *
  * Threads: any, unless a function says otherwise.
  *
- * Order of locks, outermost first: the write turn (write_queue.h), store.lock,
- * the background's lock, a group's edit_lock, the manifest's, the log's.
+ * Order of locks, outermost first: catalog_lock, a table's change_lock, the
+ * write turn (write_queue.h), store.lock, the background's lock, a group's
+ * edit_lock, the registry's, the log's. The write turn is never held over a
+ * call of the registry.
  */
 #ifndef BIGTABLE_TABLET_STORE_H
 #define BIGTABLE_TABLET_STORE_H
@@ -32,11 +38,13 @@
 #include "bigtable/tablet/write_queue.h"
 
 struct block_cache;
-struct commit_log;
 struct fs;
 struct fs_lock;
 struct manifest;
+struct registry;
 struct scan_cache;
+struct store_sharing;
+struct write_log;
 struct world;
 
 #define STORE_CACHE_BYTES    ((uint64_t)256 << 20)
@@ -50,7 +58,8 @@ struct world;
 #define STORE_SCAN_CACHE_SHARE     8
 #define STORE_SCAN_CACHE_BYTES_MAX ((uint64_t)64 << 20)
 
-/* Latches of row transactions, by hash of the row. */
+/* Latches of row transactions, by hash of the row; those of system tables are
+ * others, because the holder of one of ours may wait for such a table. */
 #define STORE_ROW_LATCHES ((size_t)64)
 
 struct store_options {
@@ -67,32 +76,36 @@ struct store_options {
 
 struct store {
     struct world *world;       /* Borrowed. */
-    struct fs *fs;             /* Owned. */
+    struct fs *fs;             /* Owned, unless shared. */
     struct fs_lock *file_lock; /* NULL: read-only. */
     char *dir;
     struct store_options options;
     struct block_cache *cache;
     struct scan_cache *scan_cache; /* NULL: off. */
-    struct manifest *manifest;
-    struct commit_log *log; /* NULL: read-only. */
+    struct manifest *manifest;     /* NULL: shared. */
+    struct registry *registry;     /* Owned. */
+    struct write_log *log;         /* Owned. NULL: read-only. */
+    struct store_sharing *sharing; /* Owned. NULL: embedded. */
     struct file_refs files;
-    atomic_ullong next_number;  /* Of table files. */
+    atomic_ullong next_number; /* Of table files. */
+    atomic_ullong next_tablet;
+    atomic_ullong next_life;    /* Of tablets, opened: for the scan cache. */
     atomic_ullong visible;      /* Readers see entries up to this number. */
     atomic_ullong freeze_epoch; /* Odd while memtables are being frozen. */
     atomic_ullong memory_bytes; /* About: in all memtables. */
     bool closing;         /* Files stay: nobody lets go of them for good. */
     atomic_bool deferred; /* Something is in memory that is in no log. */
 
-    struct mutex lock;     /* Of what follows. */
-    struct table **tables; /* References. By name. */
-    size_t table_count;
+    struct mutex catalog_lock; /* Over the making and dropping of tables. */
     uint64_t next_table;
-    uint64_t next_tablet;
+    struct mutex lock;     /* Of what follows. */
+    struct table **tables; /* References. Embedded: by name. */
+    size_t table_count;
     uint64_t *pinned; /* Files the pins hold. */
     size_t pinned_count;
     unsigned pin_count;
 
-    struct mutex row_latches[STORE_ROW_LATCHES];
+    struct mutex row_latches[2][STORE_ROW_LATCHES]; /* [is_system] */
     struct write_queue queue;
     struct background background;
 };
@@ -143,8 +156,24 @@ void store_unpin(struct store *s);
 
 /* ERR_DENIED for a store that was opened read-only. */
 MUST_CHECK int store_check_writable(const struct store *s, struct err *err);
-/* Make @edit durable, with the counters added. Parks. */
-MUST_CHECK int store_commit(struct store *s, struct buf *edit, struct err *err);
+/* Make @edit of @tablet (0: of none) durable, with the counters added. Parks.
+ * PRE: the write turn is not held. Errors: those of registry_commit(). */
+MUST_CHECK int store_commit(struct store *s,
+                            uint64_t tablet,
+                            struct buf *edit,
+                            struct err *err);
+/* Put @schema, number @generation, in force for @t. PRE: its change_lock is
+ * held, and @v is its view. Parks. */
+MUST_CHECK int store_put_schema(struct store *s,
+                                struct table *t,
+                                struct table_view *v,
+                                const struct schema *schema,
+                                uint64_t generation,
+                                struct err *err);
+/* What opening and closing have in common; @s is not yet, or no more, in use.
+ */
+struct store *store__new(struct world *world, const struct store_options *opts);
+void store__make_caches(struct store *s);
 /* Somebody let go of table file @number: delete it if that was the last. */
 void store_drop_file(struct store *s, uint64_t number);
 /* Let go of log segments that nothing needs any more. */

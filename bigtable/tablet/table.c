@@ -65,7 +65,9 @@ struct table *table_new(struct store *store, uint64_t id, const char *name)
     t->store = store;
     t->id = id;
     snprintf(t->name, sizeof(t->name), "%s", name);
+    mutex_init(&t->change_lock);
     mutex_init(&t->lock);
+    cond_init(&t->opened);
     return t;
 }
 
@@ -80,7 +82,9 @@ void table_unref(struct table *t)
     if (!t || atomic_fetch_sub(&t->references, 1) != 1)
         return;
     INVARIANT(t->view == NULL);
+    cond_close(&t->opened);
     mutex_close(&t->lock);
+    mutex_close(&t->change_lock);
     mem_free(t);
 }
 
@@ -108,6 +112,29 @@ void table_set_view(struct table *t, struct table_view *v)
     t->view = v;
     mutex_unlock(&t->lock);
     table_view_unref(old);
+}
+
+void table_close_writes(struct table *t)
+{
+    mutex_lock(&t->lock);
+    t->closed = true;
+    mutex_unlock(&t->lock);
+}
+
+void table_open_writes(struct table *t)
+{
+    mutex_lock(&t->lock);
+    t->closed = false;
+    cond_broadcast(&t->opened);
+    mutex_unlock(&t->lock);
+}
+
+void table_wait_open(struct table *t)
+{
+    mutex_lock(&t->lock);
+    while (t->closed)
+        cond_wait(&t->opened, &t->lock);
+    mutex_unlock(&t->lock);
 }
 
 int table_gone(const struct table *t, struct err *err)

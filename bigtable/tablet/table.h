@@ -1,7 +1,16 @@
 /* A table: a name, and a view of its schema and tablets at one moment.
  *
+ * In the embedded store a table has all its tablets; in a tablet server each
+ * tablet has a table of its own, with a copy of the schema.
+ *
+ * A change of schema or tablets holds the table's change_lock from its start to
+ * its end, and keeps writers out while it matters: it closes the table under
+ * the write turn, does what takes long without it (the change may have to be
+ * written down in another table of the same store), and puts the new view in
+ * force under the turn again.
+ *
  * Threads: any. A view is immutable; whoever uses one holds a reference. It is
- * replaced, under the write turn, when the schema or the tablets change.
+ * replaced under the write turn.
  */
 #ifndef BIGTABLE_TABLET_TABLE_H
 #define BIGTABLE_TABLET_TABLE_H
@@ -32,8 +41,13 @@ struct table {
     struct store *store; /* Borrowed. */
     uint64_t id;
     char name[TABLE_NAME_BYTES_MAX + 1];
-    struct mutex lock;       /* Of `view`. */
-    struct table_view *view; /* NULL: the table was dropped. */
+    bool is_system;           /* Others wait for writes to it: these never
+                                 wait for memory. */
+    struct mutex change_lock; /* One change at a time. */
+    struct mutex lock;        /* Of what follows; */
+    struct cond opened;       /* both change under the write turn, too. */
+    struct table_view *view;  /* NULL: the table was dropped. */
+    bool closed;              /* Writers wait. */
 };
 
 /* @tablets' references move in; @schema is copied. One reference. */
@@ -58,6 +72,12 @@ struct table_view *table_get_view(struct table *t);
 bool table_view_is_current(const struct table *t, const struct table_view *v);
 /* Put @v (NULL: drop) in force; its reference moves in. Parks. */
 void table_set_view(struct table *t, struct table_view *v);
+/* Keep writers out from now on, and let them in again. PRE: the write turn is
+ * held. */
+void table_close_writes(struct table *t);
+void table_open_writes(struct table *t);
+/* Wait until writers are let in. Parks. */
+void table_wait_open(struct table *t);
 /* The message for a dropped table; returns ERR_NOTFOUND. */
 int table_gone(const struct table *t, struct err *err);
 

@@ -6,10 +6,10 @@
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/row/cell_key.h"
-#include "bigtable/tablet/commit_log.h"
 #include "bigtable/tablet/gc_filter.h"
 #include "bigtable/tablet/manifest.h"
 #include "bigtable/tablet/store.h"
+#include "bigtable/tablet/write_log.h"
 
 /* --- hooks --------------------------------------------------------------- */
 
@@ -54,9 +54,9 @@ secure_other_groups(struct tablet_group *g, uint64_t sequence, struct err *err)
 {
     struct store *s = g->tablet->store;
     if (atomic_load(&g->tablet->group_count) == 1 ||
-        commit_log_synced_sequence(s->log) >= sequence)
+        write_log_synced_sequence(s->log) >= sequence)
         return 0;
-    return commit_log_sync(s->log, err);
+    return write_log_sync(s->log, err);
 }
 
 static int commit_edit(struct tablet_group *g,
@@ -73,8 +73,10 @@ static int commit_edit(struct tablet_group *g,
     if (rc)
         return rc;
     edit_change_group(&bytes, g->tablet->id, g->id, edit);
-    rc = store_commit(s, &bytes, err);
+    rc = store_commit(s, g->tablet->id, &bytes, err);
     buf_close(&bytes);
+    if (rc == ERR_CANCELLED)
+        atomic_store(&g->tablet->lost, true);
     if (rc)
         return rc;
     for (size_t i = 0; i < edit->added_count; i++)
@@ -207,6 +209,7 @@ int tablet_open(struct store *store,
     t->store = store;
     t->table = table_ref(table);
     t->id = id;
+    t->life = atomic_fetch_add(&store->next_life, 1) + 1;
     set_bounds(t, start, end);
     for (size_t i = 0; i < schema->group_count && rc == 0; i++)
         rc = open_group(t, &schema->groups[i],

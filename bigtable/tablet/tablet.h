@@ -63,12 +63,14 @@ struct tablet {
     struct store *store; /* Borrowed. */
     struct table *table; /* Referenced. */
     uint64_t id;
+    uint64_t life;    /* Another for each time that it is opened. */
     struct buf start; /* Plain row names; an empty end is no bound. */
     struct buf end;
     struct buf start_key; /* The same as encoded keys; empty: no bound. */
     struct buf end_key;
     atomic_size_t group_count;
     struct tablet_group *groups[GROUP_COUNT_MAX]; /* Owned. */
+    atomic_bool lost; /* It is another server's: no jobs any more. */
     /* Under the background's lock: */
     unsigned paused;   /* No new jobs while above 0. */
     bool split_failed; /* A split was tried: it stays one tablet. */
@@ -90,14 +92,14 @@ struct tablet *tablet_ref(struct tablet *t);
 /* The last one closes it. Parks. NULL is allowed. */
 void tablet_unref(struct tablet *t);
 
-/* Open the groups @schema has beyond those of @t. PRE: the write turn is held.
- * Parks. */
+/* Open the groups @schema has beyond those of @t. PRE: its table is closed to
+ * writers. Parks. */
 MUST_CHECK int tablet_add_groups(struct tablet *t,
                                  const struct schema *schema,
                                  struct err *err);
 
 /* Let the groups take over the options of @schema: for files they begin from
- * now on. PRE: the write turn is held. */
+ * now on. PRE: its table is closed to writers. */
 void tablet_set_options(struct tablet *t, const struct schema *schema);
 
 /* From now on its flushes and compactions fail with ERR_CANCELLED. Parks. */

@@ -9,9 +9,9 @@
 #include "base/runtime/world.h"
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/row/mutation.h"
-#include "bigtable/tablet/commit_log.h"
 #include "bigtable/tablet/store.h"
 #include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet/write_log.h"
 #include "bigtable/tablet/writer.h"
 
 /* A group ends when it has so many bytes, so that the first of it does not wait
@@ -62,24 +62,36 @@ static void give_writer(struct write_queue *q, struct writer *w)
     mutex_unlock(&q->lock);
 }
 
-/* Queue up and wait: until this writer leads, or until another has done its
- * work. True when it leads; the queue's lock is held then, and only then. */
-static bool wait_for_turn(struct write_queue *q, struct writer *w)
+/* PRE: the lock is held. */
+static void enqueue(struct write_queue *q, struct writer *w)
 {
     w->next = NULL;
     w->done = false;
-    mutex_lock(&q->lock);
     if (q->tail)
         q->tail->next = w;
     else
         q->head = w;
     q->tail = w;
+}
+
+/* Wait until this writer, which is queued, leads, or until another has done its
+ * work. True when it leads. PRE: the lock is held; it is then, and only then,
+ * held afterwards. */
+static bool wait_queued(struct write_queue *q, struct writer *w)
+{
     while (!w->done && q->head != w)
         cond_wait(&w->woken, &q->lock);
     if (!w->done)
         return true;
     mutex_unlock(&q->lock);
     return false;
+}
+
+static bool wait_for_turn(struct write_queue *q, struct writer *w)
+{
+    mutex_lock(&q->lock);
+    enqueue(q, w);
+    return wait_queued(q, w);
 }
 
 /* Take the writers from the head to @last out of the queue and wake them and
@@ -114,6 +126,30 @@ void write_turn_take(struct store *s, struct writer **turn)
     mutex_unlock(&s->queue.lock);
     s->queue.turn_began_ns = world_mono_ns(s->world);
     *turn = w;
+}
+
+uint64_t write_turn_close_table(struct store *s, struct table *t)
+{
+    struct writer *turn;
+    uint64_t sequence;
+    write_turn_take(s, &turn);
+    table_close_writes(t);
+    sequence = s->queue.last_sequence;
+    write_turn_give(s, turn);
+    return sequence;
+}
+
+void write_turn_open_table(struct store *s,
+                           struct table *t,
+                           bool replace,
+                           struct table_view *view)
+{
+    struct writer *turn;
+    write_turn_take(s, &turn);
+    if (replace)
+        table_set_view(t, view);
+    table_open_writes(t);
+    write_turn_give(s, turn);
 }
 
 /* Somebody waited since @start_ns. */
@@ -184,6 +220,10 @@ const atomic_ullong *write_stamp(const struct write_queue *q, struct slice row)
 /* May @w still be applied? Its table may have changed, or its row. */
 static int check_writer(struct store *s, struct writer *w)
 {
+    if (w->table->closed) {
+        w->stale = true;
+        return err_set(&w->err, ERR_ABORTED, "the table is being changed");
+    }
     if (!table_view_is_current(w->table, w->view)) {
         struct table_view *v = table_get_view(w->table);
         if (!v)
@@ -222,6 +262,7 @@ static int log_group(struct store *s, const struct group *g, struct err *err)
 {
     struct log_record records[GROUP_COUNT_WRITERS_MAX];
     size_t count = 0;
+    uint64_t start_ns = g->sync ? world_mono_ns(s->world) : 0;
     int rc;
     for (const struct writer *w = g->first; w; w = next_in(g, w)) {
         if (w->rc || w->durability == WRITE_DEFERRED)
@@ -233,12 +274,9 @@ static int log_group(struct store *s, const struct group *g, struct err *err)
     }
     if (count == 0)
         return 0;
-    rc = commit_log_append(s->log, records, count, err);
-    if (rc == 0 && g->sync) {
-        uint64_t start_ns = world_mono_ns(s->world);
-        rc = commit_log_sync(s->log, err);
+    rc = write_log_write(s->log, records, count, g->sync, err);
+    if (g->sync)
         count_wait(s, start_ns, &s->queue.sync_count, &s->queue.sync_us);
-    }
     return rc;
 }
 
@@ -362,17 +400,10 @@ static void lead(struct store *s, struct writer *self)
     struct err err = ERR_INIT;
     struct group g;
     int rc;
-    mutex_unlock(&q->lock);
-    rc = background_wait_for_room(s, &err);
-    mutex_lock(&q->lock);
     gather(q, &g);
     mutex_unlock(&q->lock);
-    for (struct writer *w = g.first; w; w = next_in(&g, w))
-        w->rc = 0;
-    if (rc == 0) {
-        number_group(s, &g);
-        rc = g.log ? log_group(s, &g, &err) : 0;
-    }
+    number_group(s, &g);
+    rc = g.log ? log_group(s, &g, &err) : 0;
     if (rc)
         fail_group(&g, rc, &err);
     for (struct writer *w = g.first; w; w = next_in(&g, w))
@@ -391,6 +422,12 @@ static void lead(struct store *s, struct writer *self)
 
 /* --- writing ------------------------------------------------------------- */
 
+/* Memory first, and whether it is let in at all. */
+static int wait_for_entry(struct store *s, struct table *t, struct err *err)
+{
+    return t->is_system ? 0 : background_wait_for_room(s, err);
+}
+
 static int write_once(struct store *s,
                       struct writer *w,
                       size_t *failed_index,
@@ -401,6 +438,11 @@ static int write_once(struct store *s,
     int rc = 0;
     w->stale = false;
     if (w->count > 0) {
+        rc = wait_for_entry(s, w->table, err);
+        if (rc) {
+            *failed_index = 0;
+            return rc;
+        }
         if (wait_for_turn(&s->queue, w))
             lead(s, w);
         rc = w->rc;
@@ -435,24 +477,117 @@ int store_write(struct store *s,
     if (rc || count == 0)
         return rc;
     w = take_writer(&s->queue);
-    do {
+    for (;;) {
         writer_start(w, t, mutations, count, durability, now_us, condition);
         rc = w->view ? write_once(s, w, failed_index, err) : table_gone(t, err);
         table_view_unref(w->view);
         w->view = NULL;
-    } while (rc == ERR_ABORTED && w->stale);
+        if (LIKELY(rc != ERR_ABORTED) || !w->stale)
+            break;
+        table_wait_open(t);
+    }
     give_writer(&s->queue, w);
     return rc;
 }
 
-/* The number is one that no entry has, and is visible at once. */
-void write_turn_stamp_all(struct store *s)
+/* --- several at once ----------------------------------------------------- */
+
+/* Prepare @r. NULL when it is decided already: r->rc. */
+static struct writer *prepare_request(struct store *s,
+                                      struct store_write_request *r,
+                                      enum write_durability durability,
+                                      int64_t now_us)
 {
-    uint64_t sequence = ++s->queue.last_sequence;
+    struct writer *w = take_writer(&s->queue);
+    writer_start(w, r->table, r->mutations, r->count, durability, now_us, NULL);
+    w->stale = false;
+    r->rc =
+        w->view ? writer_prepare(w, &r->err) : table_gone(r->table, &r->err);
+    if (w->view && w->count > 0 && wait_for_entry(s, r->table, &w->err) == 0)
+        return w;
+    if (w->view && w->count > 0)
+        r->rc = err_copy(&r->err, &w->err);
+    r->failed_index = 0;
+    table_view_unref(w->view);
+    w->view = NULL;
+    give_writer(&s->queue, w);
+    return NULL;
+}
+
+/* @w was written: what became of @r. True when it is to be tried again. */
+static bool
+finish_request(struct store *s, struct store_write_request *r, struct writer *w)
+{
+    bool again = w->rc == ERR_ABORTED && w->stale;
+    if (w->rc) {
+        r->rc = err_copy(&r->err, &w->err);
+        r->failed_index = 0;
+    } else {
+        r->failed_index = w->count;
+    }
+    table_view_unref(w->view);
+    w->view = NULL;
+    give_writer(&s->queue, w);
+    return again;
+}
+
+void store_write_all(struct store *s,
+                     struct store_write_request *requests,
+                     size_t count,
+                     enum write_durability durability,
+                     int64_t now_us)
+{
+    struct write_queue *q = &s->queue;
+    struct writer **writers = mem_zalloc(count + 1, sizeof(struct writer *));
+    for (size_t i = 0; i < count; i++)
+        writers[i] = prepare_request(s, &requests[i], durability, now_us);
+    mutex_lock(&q->lock);
+    for (size_t i = 0; i < count; i++)
+        if (writers[i])
+            enqueue(q, writers[i]);
+    mutex_unlock(&q->lock);
+    for (size_t i = 0; i < count; i++) {
+        if (!writers[i])
+            continue;
+        mutex_lock(&q->lock);
+        if (wait_queued(q, writers[i]))
+            lead(s, writers[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct store_write_request *r = &requests[i];
+        if (!writers[i] || !finish_request(s, r, writers[i]))
+            continue;
+        table_wait_open(r->table);
+        r->rc = store_write(s, r->table, r->mutations, r->count, durability,
+                            now_us, NULL, &r->failed_index, &r->err);
+    }
+    mem_free(writers);
+}
+
+void write_queue_raise(struct store *s, uint64_t sequence)
+{
+    struct writer *turn;
+    write_turn_take(s, &turn);
+    if (sequence > s->queue.last_sequence) {
+        s->queue.last_sequence = sequence;
+        atomic_store(&s->visible, sequence);
+    }
+    write_turn_give(s, turn);
+}
+
+/* The number is one that no entry has, and is visible at once. */
+uint64_t write_turn_stamp_all(struct store *s)
+{
+    struct writer *turn;
+    uint64_t sequence;
+    write_turn_take(s, &turn);
+    sequence = ++s->queue.last_sequence;
     for (size_t i = 0; i < WRITE_STAMP_COUNT; i++)
         atomic_store_explicit(&s->queue.stamps[i], sequence,
                               memory_order_relaxed);
     atomic_store(&s->visible, sequence);
+    write_turn_give(s, turn);
+    return sequence;
 }
 
 static void freeze_tablet(struct store *s, const struct tablet *t)

@@ -4,8 +4,12 @@
  * limit, gives them sequence numbers, appends them to the commit log with one
  * write and, if one of them asks for it, one sync; puts them into the
  * memtables, makes them visible all at once, and wakes their writers. Meanwhile
- * the next group gathers. "The write turn" is being the head: splits and
- * changes of the schema take it to keep writers out.
+ * the next group gathers. "The write turn" is being the head: changes of
+ * tables take it for a moment, to close a table to writers, to freeze memtables
+ * or to put a new state in force.
+ *
+ * Writers wait for memory before they queue up, so that those of system tables,
+ * without which nothing is flushed, never stand behind one who waits.
  *
  * Row transactions are optimistic: one reads the row, decides, and queues its
  * writes on condition that the row was not written since. Each write stamps the
@@ -28,6 +32,7 @@
 struct quarry_mutation;
 struct store;
 struct table;
+struct table_view;
 struct writer;
 
 /* Slots for stamps. Two rows of one slot conflict without need, and outdate
@@ -85,19 +90,48 @@ MUST_CHECK int store_write(struct store *s,
                            size_t *failed_index,
                            struct err *err);
 
+/* One of several writes made together. */
+struct store_write_request {
+    struct table *table; /* Borrowed. */
+    const struct quarry_mutation *const *mutations;
+    size_t count;
+    size_t failed_index; /* As of store_write(). */
+    int rc;
+    struct err err;
+};
+
+/* Each as store_write() without condition, on tables of its own, but queued
+ * together: they share what the log costs. Parks. */
+void store_write_all(struct store *s,
+                     struct store_write_request *requests,
+                     size_t count,
+                     enum write_durability durability,
+                     int64_t now_us);
+
+/* Give no number up to @sequence any more. Parks. */
+void write_queue_raise(struct store *s, uint64_t sequence);
+
 /* The slot that writes to @row (a plain name) stamp: the number of the last
  * one's last entry, or of a later one that shares the slot. Whoever sees
  * numbers up to N finds it no lower than that of any write up to N. Any thread.
  */
 const atomic_ullong *write_stamp(const struct write_queue *q, struct slice row);
 
-/* From now on, every row counts as just written. PRE: the write turn is held.
- */
-void write_turn_stamp_all(struct store *s);
+/* From now on, every row counts as just written. Returns the number they got,
+ * which no entry has. Parks. */
+uint64_t write_turn_stamp_all(struct store *s);
 
 /* Take and give back the write turn. Parks. */
 void write_turn_take(struct store *s, struct writer **turn);
 void write_turn_give(struct store *s, struct writer *turn);
+
+/* Close @t to writers. Returns the number of the last entry there is. */
+uint64_t write_turn_close_table(struct store *s, struct table *t);
+/* Open it again, with @view (moved in; NULL: dropped) in force if @replace. */
+void write_turn_open_table(struct store *s,
+                           struct table *t,
+                           bool replace,
+                           struct table_view *view);
 
 /* Freeze every memtable of @t, or of the whole store (NULL). PRE: the write
  * turn is held. */

@@ -36,7 +36,8 @@ struct writer {
     struct cond woken;
     bool done;
     bool exclusive; /* Holds the turn, writes nothing. */
-    bool stale;     /* The schema changed: prepare again. */
+    bool stale;     /* The schema changed, or the table is closed: prepare
+                       again. */
     int rc;
     struct err err;
     struct table *table; /* Borrowed. */

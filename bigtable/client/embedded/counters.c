@@ -3,10 +3,10 @@
 #include "bigtable/client/embedded/embedded.h"
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/sstable/block_cache.h"
-#include "bigtable/tablet/commit_log.h"
 #include "bigtable/tablet/scan_cache.h"
 #include "bigtable/tablet/store.h"
 #include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet/write_log.h"
 
 struct list {
     struct quarry_counter *at;
@@ -57,7 +57,7 @@ static void add_writes(struct list *l, struct store *s)
     add(l, "wait_turn_count", atomic_load(&q->turn_count),
         "splits, schema changes and flushes that kept writers out");
     add(l, "wait_turn_us", atomic_load(&q->turn_us), "how long");
-    add(l, "log_bytes", s->log ? commit_log_bytes(s->log) : 0,
+    add(l, "log_bytes", s->log ? write_log_bytes(s->log) : 0,
         "in the commit log, not yet let go of");
 }
 

@@ -1,0 +1,120 @@
+/* A store of a tablet server: see shared.h. */
+#include "bigtable/tablet/shared.h"
+
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "bigtable/lsm/lsm.h"
+#include "bigtable/tablet/tablet.h"
+
+int store_open_shared(struct world *world,
+                      const struct store_options *opts,
+                      const struct store_sharing *sharing,
+                      struct store **out,
+                      struct err *err)
+{
+    struct store *s = store__new(world, opts);
+    (void)err; /* Nothing is read yet. */
+    s->sharing = mem_zalloc(1, sizeof(*s->sharing));
+    *s->sharing = *sharing;
+    s->dir = mem_strdup("");
+    s->fs = sharing->fs;
+    s->registry = sharing->registry;
+    s->log = sharing->log;
+    atomic_store(&s->next_number, sharing->first_id);
+    atomic_store(&s->next_tablet, sharing->first_id);
+    write_queue_init(&s->queue, 0);
+    store__make_caches(s);
+    s->tables = mem_zalloc(1, sizeof(struct table *));
+    background_start(s);
+    *out = s;
+    return 0;
+}
+
+void store_add_table(struct store *s, struct table *t)
+{
+    mutex_lock(&s->lock);
+    s->tables =
+        mem_realloc(s->tables, (s->table_count + 2) * sizeof(struct table *));
+    s->tables[s->table_count++] = table_ref(t);
+    mutex_unlock(&s->lock);
+    background_wake(s);
+}
+
+void store_remove_table(struct store *s, struct table *t)
+{
+    bool found = false;
+    mutex_lock(&s->lock);
+    for (size_t i = 0; i < s->table_count && !found; i++) {
+        found = s->tables[i] == t;
+        if (found)
+            s->tables[i] = s->tables[--s->table_count];
+    }
+    mutex_unlock(&s->lock);
+    if (found)
+        table_unref(t);
+}
+
+void store_give_up(struct store *s, struct table *t)
+{
+    struct table_view *v;
+    mutex_lock(&t->change_lock);
+    v = table_get_view(t);
+    if (v) {
+        struct tablet *tablet = v->tablets[0];
+        atomic_store(&tablet->lost, true);
+        write_turn_close_table(s, t);
+        tablet_retire(tablet);
+        background_pause(s, tablet);
+        table_view_unref(v);
+        store_remove_table(s, t);
+        write_turn_open_table(s, t, true, NULL);
+    }
+    mutex_unlock(&t->change_lock);
+}
+
+static int flush_tablet(struct store *s, struct tablet *t, struct err *err)
+{
+    struct writer *turn;
+    int rc = 0;
+    write_turn_take(s, &turn);
+    for (size_t i = 0; i < atomic_load(&t->group_count); i++)
+        if (!tablet_group_is_clean(t->groups[i]))
+            tablet_group_freeze(t->groups[i], s->queue.last_sequence);
+    write_turn_give(s, turn);
+    for (size_t i = 0; i < atomic_load(&t->group_count) && rc == 0; i++)
+        rc = lsm_flush(t->groups[i]->lsm, err);
+    return rc;
+}
+
+int store_flush_table(struct store *s, struct table *t, struct err *err)
+{
+    struct table_view *v = table_get_view(t);
+    int rc;
+    if (!v)
+        return table_gone(t, err);
+    rc = flush_tablet(s, v->tablets[0], err);
+    table_view_unref(v);
+    if (rc == 0)
+        store_release_log(s);
+    return rc;
+}
+
+int store_close_table(struct store *s, struct table *t, struct err *err)
+{
+    struct table_view *v = table_get_view(t);
+    int rc;
+    if (!v)
+        return table_gone(t, err);
+    write_turn_close_table(s, t);
+    rc = flush_tablet(s, v->tablets[0], err);
+    table_view_unref(v);
+    if (rc)
+        store_reopen_table(s, t);
+    return rc;
+}
+
+void store_reopen_table(struct store *s, struct table *t)
+{
+    write_turn_open_table(s, t, false, NULL);
+}

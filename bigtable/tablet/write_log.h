@@ -1,0 +1,100 @@
+/* The commit log as a store writes it: one for all its tablets.
+ *
+ * Implementations: commit_log.h over the world's files, for the embedded store;
+ * shared_log.h over a file system, for a tablet server.
+ *
+ * Threads: write belongs to one at a time, the leader of a group commit; the
+ * rest is any thread's.
+ */
+#ifndef BIGTABLE_TABLET_WRITE_LOG_H
+#define BIGTABLE_TABLET_WRITE_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+
+/* A record to append: its payload in parts, borrowed. */
+struct log_record {
+    uint64_t sequence; /* Of its first entry, */
+    uint64_t last;     /* and of its last. */
+    uint32_t count;
+    const struct slice *parts;
+    size_t part_count;
+};
+
+struct write_log;
+
+struct write_log_ops {
+    int (*write)(struct write_log *l,
+                 const struct log_record *records,
+                 size_t count,
+                 bool sync,
+                 struct err *err);
+    int (*sync)(struct write_log *l, struct err *err);
+    uint64_t (*synced_sequence)(const struct write_log *l);
+    void (*release)(struct write_log *l, uint64_t sequence);
+    uint64_t (*bytes)(const struct write_log *l);
+    size_t (*segment_count)(struct write_log *l);
+    void (*close)(struct write_log *l);
+};
+
+/* First member of every implementation. */
+struct write_log {
+    const struct write_log_ops *ops;
+};
+
+/* Write @records behind each other, at once. They survive the process; with
+ * @sync they, and all before them, survive the machine. Parks. On error they do
+ * not count, but may be found again after a crash. */
+MUST_CHECK static inline int write_log_write(struct write_log *l,
+                                             const struct log_record *records,
+                                             size_t count,
+                                             bool sync,
+                                             struct err *err)
+{
+    return l->ops->write(l, records, count, sync, err);
+}
+
+/* Everything written before the call survives the machine. Parks. */
+MUST_CHECK static inline int write_log_sync(struct write_log *l,
+                                            struct err *err)
+{
+    return l->ops->sync(l, err);
+}
+
+/* Every entry up to this sequence number survives the machine. */
+static inline uint64_t write_log_synced_sequence(const struct write_log *l)
+{
+    return l->ops->synced_sequence(l);
+}
+
+/* All entries up to and with @sequence are in table files: let go of segments
+ * that hold no others. Parks. */
+static inline void write_log_release(struct write_log *l, uint64_t sequence)
+{
+    l->ops->release(l, sequence);
+}
+
+/* Bytes in segments that are not released. */
+static inline uint64_t write_log_bytes(const struct write_log *l)
+{
+    return l->ops->bytes(l);
+}
+
+/* Segments that hold something no table file has yet, and the current one. */
+static inline size_t write_log_segment_count(struct write_log *l)
+{
+    return l->ops->segment_count(l);
+}
+
+static inline void write_log_close(struct write_log *l) /* NULL is allowed. */
+{
+    if (l)
+        l->ops->close(l);
+}
+
+#endif /* BIGTABLE_TABLET_WRITE_LOG_H */
