@@ -298,6 +298,11 @@ void chubby_server_close(struct chubby_server *s)
     mem_free(s);
 }
 
+int chubby_server_health(const struct chubby_server *s, struct err *err)
+{
+    return replica_health(s->replica, err);
+}
+
 struct replica *chubby_server_replica(struct chubby_server *s)
 {
     return s->replica;

@@ -45,6 +45,10 @@ MUST_CHECK int chubby_server_open(struct world *w,
 /* Parks. PRE: the rpc server does not listen any more. NULL is allowed. */
 void chubby_server_close(struct chubby_server *s);
 
+/* 0, or why it is silent: as replica_health(). Does not park. */
+MUST_CHECK int chubby_server_health(const struct chubby_server *s,
+                                    struct err *err);
+
 /* Its part of the cell, for status and membership. Borrowed. */
 struct replica *chubby_server_replica(struct chubby_server *s);
 

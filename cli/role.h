@@ -6,9 +6,9 @@
  *     extern const struct role lock_role;      // role_lock.c
  *
  * Order: open() of each role, in the table's order, with the server not yet
- * listening; the port opens; started() of each; … SIGTERM …; stopping() of each
- * in reverse; the port closes and running calls are cancelled; close() of each
- * in reverse.
+ * listening; the port opens; started() of each; health() of each, every second;
+ * … SIGTERM, or one that is not well …; stopping() of each in reverse; the port
+ * closes and running calls are cancelled; close() of each in reverse.
  *
  * Threads: everything is called on a fiber of the server's loop.
  */
@@ -45,12 +45,10 @@ struct role_env {
                             namenodes, the same on every node. */
     const char *const *cell_members; /* The same, one by one. */
     size_t cell_count;
-    size_t cell_index;   /* Of this node among them; SIZE_MAX: not one. */
-    const char *cluster; /* Name of the cluster. */
-    const char *rack;    /* "" when not told. */
-    /* The role cannot go on: the process logs @why, stops in order and ends
-     * with status 1. Any fiber of the loop. */
-    void (*fail)(const struct role_env *env, const struct err *why);
+    size_t cell_index;        /* Of this node among them; SIZE_MAX: not one. */
+    const char *cluster;      /* Name of the cluster. */
+    const char *rack;         /* "" when not told. */
+    const char *bigtable_api; /* Where to serve the public API; "": nowhere. */
 };
 
 struct role {
@@ -64,6 +62,12 @@ struct role {
     /* Append "key=value …" about its state, on one line without its end. Does
      * not park. NULL: nothing. */
     void (*status)(void *role, struct buf *out);
+    /* 0, or what ails it; asked every second. With ERR_FULL, a full disk, the
+     * role waits for space and the process goes on, saying so. With any other
+     * error the role cannot go on: the process logs why, stops in order and
+     * ends with status 1, for whoever watches it to start it anew. Does not
+     * park. NULL: always well. */
+    int (*health)(void *role, struct err *err);
     /* The process will end: hand over, take no new work. Parks. NULL: nothing.
      */
     void (*stopping)(void *role);

@@ -74,6 +74,12 @@ static void chunk_status(void *role, struct buf *out)
                (unsigned long long)s.copied_chunks);
 }
 
+static int chunk_health(void *role, struct err *err)
+{
+    const struct chunk *k = role;
+    return chunkserver_health(k->server, err);
+}
+
 static void chunk_close(void *role)
 {
     struct chunk *k = role;
@@ -88,5 +94,6 @@ const struct role chunk_role = {
     .open = chunk_open,
     .started = chunk_started,
     .status = chunk_status,
+    .health = chunk_health,
     .close = chunk_close,
 };

@@ -39,6 +39,11 @@ static void lock_status(void *role, struct buf *out)
                (unsigned long long)stats.waiting_count);
 }
 
+static int lock_health(void *role, struct err *err)
+{
+    return chubby_server_health(role, err);
+}
+
 static void lock_close(void *role)
 {
     chubby_server_close(role);
@@ -49,5 +54,6 @@ const struct role lock_role = {
     .help = "a lock server of the cell",
     .open = lock_open,
     .status = lock_status,
+    .health = lock_health,
     .close = lock_close,
 };

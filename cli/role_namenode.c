@@ -44,6 +44,11 @@ static void namenode_status(void *role, struct buf *out)
     role_cell_status(&s, out);
 }
 
+static int namenode_role_health(void *role, struct err *err)
+{
+    return namenode_health(role, err);
+}
+
 static void namenode_role_close(void *role)
 {
     namenode_close(role);
@@ -54,5 +59,6 @@ const struct role namenode_role = {
     .help = "the names of the file system, a member of the cell",
     .open = namenode_role_open,
     .status = namenode_status,
+    .health = namenode_role_health,
     .close = namenode_role_close,
 };

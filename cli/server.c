@@ -49,6 +49,8 @@ static void block_signals(sigset_t *set)
     sigaddset(set, SIGHUP);
     sigaddset(set, SIGUSR1); /* A role cannot go on. */
     sigprocmask(SIG_BLOCK, set, NULL);
+    /* A limit on files is an error of the write, as a full disk is. */
+    signal(SIGXFSZ, SIG_IGN);
 }
 
 static void on_failed(void *ctx)

@@ -25,13 +25,16 @@
 #define TRACE_SPANS  4096
 #define TRACE_ONE_IN 1000
 
+#define HEALTH_US 1000000
+
 struct running_role {
     const struct role *role;
     void *self;
+    struct err health; /* As of the last question. */
 };
 
 struct server_host {
-    struct role_env env; /* First: fail() finds the host by it. */
+    struct role_env env;
     const struct server_settings *settings;
     struct rpc_security *security; /* Owned, as all below. */
     struct rpc_server *server;
@@ -43,6 +46,7 @@ struct server_host {
     struct running_role roles[SERVER_ROLES_MAX];
     size_t role_count;
     struct loop *loop;
+    struct fiber *doctor; /* Asks the roles how they are. */
     uint64_t start_ns;
     void (*failed)(void *ctx);
     void *ctx;
@@ -50,6 +54,19 @@ struct server_host {
 };
 
 /* --- about the process ----------------------------------------------- */
+
+/* "health=well", or what ails it, in quotes. */
+static void put_health(const struct err *health, struct buf *out)
+{
+    if (health->code == 0) {
+        buf_append_str(out, "health=well");
+        return;
+    }
+    buf_append_str(out, "health=\"");
+    for (const char *p = health->text; *p; p++)
+        buf_append_byte(out, *p == '"' || *p == '\n' ? '\'' : *p);
+    buf_append_byte(out, '"');
+}
 
 static void put_status(struct server_host *h, struct buf *out)
 {
@@ -62,8 +79,11 @@ static void put_status(struct server_host *h, struct buf *out)
     buf_append_byte(out, '\n');
     for (size_t i = 0; i < h->role_count; i++) {
         buf_printf(out, "%s: ", h->roles[i].role->name);
-        if (h->roles[i].role->status)
+        put_health(&h->roles[i].health, out);
+        if (h->roles[i].role->status) {
+            buf_append_byte(out, ' ');
             h->roles[i].role->status(h->roles[i].self, out);
+        }
         buf_append_byte(out, '\n');
     }
 }
@@ -100,17 +120,6 @@ static void add_methods(struct server_host *h)
 
 /* --- roles ----------------------------------------------------------- */
 
-static void on_fail(const struct role_env *env, const struct err *why)
-{
-    /* The host lends its first member, and itself with it. */
-    struct server_host *h = (struct server_host *)(uintptr_t)env;
-    if (h->failure.code)
-        return;
-    err_copy(&h->failure, why);
-    log_error(env->world, "server", "cannot go on why=\"%s\"", why->text);
-    h->failed(h->ctx);
-}
-
 static int
 open_role(struct server_host *h, const struct role *r, struct err *err)
 {
@@ -144,6 +153,53 @@ static int start_roles(struct server_host *h, struct err *err)
             err_wrap(err, "role %s", r->name);
     }
     return rc;
+}
+
+/* --- health ---------------------------------------------------------- */
+
+static void note_failure(struct server_host *h, const struct running_role *r)
+{
+    err_copy(&h->failure, &r->health);
+    err_wrap(&h->failure, "role %s", r->role->name);
+    log_error(h->env.world, "server", "cannot go on why=\"%s\"",
+              h->failure.text);
+    h->failed(h->ctx);
+}
+
+/* Whoever reads the log sees when it began and when it was over. */
+static void ask_health(struct server_host *h, struct running_role *r)
+{
+    int before = r->health.code;
+    int rc;
+    if (!r->role->health)
+        return;
+    r->health = ERR_INIT;
+    rc = r->role->health(r->self, &r->health);
+    if (rc == 0 && before)
+        log_info(h->env.world, "server", "well again role=%s", r->role->name);
+    else if (rc == ERR_FULL && !before)
+        log_warn(h->env.world, "server", "disk full role=%s why=\"%s\"",
+                 r->role->name, r->health.text);
+    else if (rc && rc != ERR_FULL)
+        note_failure(h, r);
+}
+
+static void run_doctor(void *arg)
+{
+    struct server_host *h = arg;
+    while (fiber_check(NULL) == 0 && h->failure.code == 0) {
+        for (size_t i = 0; i < h->role_count && h->failure.code == 0; i++)
+            ask_health(h, &h->roles[i]);
+        world_sleep_us(h->env.world, HEALTH_US);
+    }
+}
+
+static void end_doctor(struct server_host *h)
+{
+    if (!h->doctor)
+        return;
+    fiber_cancel(h->doctor);
+    fiber_join(h->doctor);
 }
 
 /* --- the port -------------------------------------------------------- */
@@ -194,7 +250,7 @@ static void fill_env(struct server_host *h, struct world *w)
         .cell_index = cell_index(s, h->address),
         .cluster = s->cluster,
         .rack = s->rack,
-        .fail = on_fail,
+        .bigtable_api = s->bigtable_api,
     };
     if (s->cell_count == 0) { /* Alone: the cell is this node. */
         h->env.cell = h->address;
@@ -211,7 +267,11 @@ static int open_all(struct server_host *h, struct err *err)
         rc = open_roles(h, err);
     if (rc == 0)
         rc = listen_on(h, err);
-    return rc ? rc : start_roles(h, err);
+    if (rc == 0)
+        rc = start_roles(h, err);
+    if (rc == 0)
+        h->doctor = fiber_start(h->loop, "health", run_doctor, h);
+    return rc;
 }
 
 int server_host_open(struct world *w,
@@ -247,6 +307,7 @@ void server_host_close(struct server_host *h)
 {
     if (!h)
         return;
+    end_doctor(h);
     for (size_t i = h->role_count; i-- > 0;)
         if (h->roles[i].role->stopping)
             h->roles[i].role->stopping(h->roles[i].self);

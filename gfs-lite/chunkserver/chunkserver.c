@@ -87,6 +87,8 @@ int chunkserver_start(struct chunkserver *cs,
         fiber_start(loop_self(), "chunk heart", chunkserver_run_heart, cs);
     cs->keeper =
         fiber_start(loop_self(), "chunk keeper", chunkserver_run_keeper, cs);
+    cs->prober =
+        fiber_start(loop_self(), "chunk prober", chunkserver_run_prober, cs);
     return 0;
 }
 
@@ -106,6 +108,7 @@ void chunkserver_close(struct chunkserver *cs)
     chunkserver_close_socket(cs);
     end_fiber(cs->heart);
     end_fiber(cs->keeper);
+    end_fiber(cs->prober);
     chunkserver_end_copies(cs);
     leader_free(cs->leader);
     peers_close(cs->peers);

@@ -53,6 +53,12 @@ chunkserver_start(struct chunkserver *cs, const char *address, struct err *err);
 /* Parks. PRE: the server does not listen any more. NULL is allowed. */
 void chunkserver_close(struct chunkserver *cs);
 
+/* 0, or what ails its disk, which is tried every few seconds: ERR_FULL (nothing
+ * more can be written), anything else: its directory is gone, or cannot be read
+ * or written, and it had better end than pretend. Does not park. */
+MUST_CHECK int chunkserver_health(const struct chunkserver *cs,
+                                  struct err *err);
+
 /* For people. */
 struct chunkserver_stats {
     uint64_t chunks;

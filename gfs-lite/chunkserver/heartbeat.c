@@ -9,13 +9,17 @@
 /* Part of the disk that is left free: a full one makes everything hard. */
 #define RESERVE_FRACTION 100
 
-static void get_space(struct chunkserver *cs, struct gfs_heartbeat *h)
+int chunkserver_get_space(struct chunkserver *cs,
+                          uint64_t *capacity_bytes,
+                          uint64_t *free_bytes,
+                          struct err *err)
 {
-    if (world_space(cs->world, cs->store->dir, &h->capacity_bytes,
-                    &h->free_bytes, NULL))
-        return; /* A disk that does not answer has no room. */
-    h->free_bytes -=
-        MIN_OF(h->free_bytes, h->capacity_bytes / RESERVE_FRACTION);
+    int rc =
+        world_space(cs->world, cs->store->dir, capacity_bytes, free_bytes, err);
+    if (rc)
+        return rc;
+    *free_bytes -= MIN_OF(*free_bytes, *capacity_bytes / RESERVE_FRACTION);
+    return 0;
 }
 
 /* --- orders
@@ -113,7 +117,8 @@ static int exchange(struct chunkserver *cs,
     struct buf body = BUF_INIT;
     struct buf report = BUF_INIT;
     int rc;
-    get_space(cs, &h);
+    /* A disk that does not answer has no room. */
+    (void)!chunkserver_get_space(cs, &h.capacity_bytes, &h.free_bytes, NULL);
     if (r->full)
         chunk_store_put_full_report(cs->store, &report);
     else

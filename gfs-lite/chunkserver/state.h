@@ -44,6 +44,8 @@ struct chunkserver {
     bool send_full;
     struct fiber *heart;
     struct fiber *keeper; /* Scrubs and syncs. */
+    struct fiber *prober; /* Tries the disk. */
+    struct err health;    /* As of the last trial. */
     struct copy_order *copies;
     size_t copy_count;    /* Waiting. */
     size_t copying;       /* Under way. */
@@ -86,9 +88,17 @@ void chunkserver_end_copies(struct chunkserver *cs);
 
 /* heartbeat.c */
 void chunkserver_run_heart(void *arg);
+/* Of the disk: how large it is, and what may still be put there. Parks. */
+MUST_CHECK int chunkserver_get_space(struct chunkserver *cs,
+                                     uint64_t *capacity_bytes,
+                                     uint64_t *free_bytes,
+                                     struct err *err);
 
 /* scrub.c */
 void chunkserver_run_keeper(void *arg);
+
+/* health.c */
+void chunkserver_run_prober(void *arg);
 
 /* socket.c: descriptors for readers on this machine. */
 MUST_CHECK int chunkserver_open_socket(struct chunkserver *cs, struct err *err);

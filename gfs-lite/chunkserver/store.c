@@ -14,6 +14,7 @@
 
 #define SERVER_NAME  "SERVER"
 #define LOCK_NAME    "LOCK"
+#define PROBE_NAME   "PROBE"
 #define CHUNKS_DIR   "chunks"
 #define COPIES_DIR   "copies"
 #define CHUNK_DIRS   256
@@ -348,7 +349,8 @@ void chunk_store_put_full_report(const struct chunk_store *s, struct buf *out)
 /* --- opening
  * -------------------------------------------------------------------------- */
 
-static int read_server(struct chunk_store *s, struct err *err)
+static int
+read_server(const struct chunk_store *s, uint64_t *own_id, struct err *err)
 {
     struct buf b = BUF_INIT;
     int rc = fs_read_all(s->fs, SERVER_NAME, SERVER_BYTES, &b, err);
@@ -356,7 +358,7 @@ static int read_server(struct chunk_store *s, struct err *err)
                     get_le32(b.data + 16) != crc32c(b.data, 16)))
         rc = err_set(err, ERR_CORRUPT, "%s/%s is damaged", s->dir, SERVER_NAME);
     if (rc == 0)
-        s->own_id = get_le64(b.data + 8);
+        *own_id = get_le64(b.data + 8);
     buf_close(&b);
     return rc;
 }
@@ -426,13 +428,13 @@ static int open_parts(struct chunk_store *s, struct err *err)
         rc = fs_lock(s->fs, LOCK_NAME, &s->lock, err);
     if (rc)
         return rc;
-    rc = read_server(s, NULL);
+    rc = read_server(s, &s->own_id, NULL);
     if (rc == ERR_NOTFOUND) {
         rc = make_dirs(s, err);
         if (rc == 0)
             rc = write_server(s, err);
     } else if (rc) {
-        rc = read_server(s, err);
+        rc = read_server(s, &s->own_id, err);
     }
     /* Copies that were not finished are of no use. */
     if (rc == 0 && fs_remove_tree(s->fs, COPIES_DIR, NULL) == ERR_IO)
@@ -461,6 +463,32 @@ int chunk_store_open(struct world *w,
         s = NULL;
     }
     *out = s;
+    return rc;
+}
+
+/* Another directory may have come in the place of ours. */
+static int check_own(const struct chunk_store *s, struct err *err)
+{
+    uint64_t own_id = 0;
+    int rc = read_server(s, &own_id, err);
+    if (rc == 0 && own_id != s->own_id)
+        rc = err_set(err, ERR_CORRUPT, "%s/%s is of another server", s->dir,
+                     SERVER_NAME);
+    return rc;
+}
+
+int chunk_store_probe(struct chunk_store *s, struct err *err)
+{
+    static const struct fs_write_options opts = {.mode = FS_WRITE_LOG};
+    struct fs_writer *w = NULL;
+    int rc = check_own(s, err);
+    if (rc == 0)
+        rc = fs_create(s->fs, PROBE_NAME, &opts, &w, err);
+    if (rc == 0)
+        rc = fs_writer_append_sync(w, &s->own_id, sizeof(s->own_id), err);
+    fs_writer_close(w);
+    if (rc)
+        err_wrap(err, "chunk store %s", s->dir);
     return rc;
 }
 

@@ -2,6 +2,7 @@
  *
  *     DIR/LOCK             held by the owning process
  *     DIR/SERVER           the number the server gave itself
+ *     DIR/PROBE            written now and then to try the disk
  *     DIR/chunks/HH/…      the chunks' files, by the last byte of their numbers
  *     DIR/copies/          chunks that are being copied here
  *
@@ -69,6 +70,10 @@ MUST_CHECK int chunk_store_open(struct world *w,
                                 struct err *err);
 /* Parks. PRE: nothing is pinned. NULL is allowed. */
 void chunk_store_close(struct chunk_store *s);
+
+/* Is the directory still this store's, and can a file in it be written and
+ * synced? Parks. Errors: ERR_FULL; any other: it is lost to us. */
+MUST_CHECK int chunk_store_probe(struct chunk_store *s, struct err *err);
 
 /* Pinned; NULL: there is none. */
 struct stored_chunk *chunk_store_get(struct chunk_store *s, uint64_t handle);

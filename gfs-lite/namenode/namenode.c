@@ -145,6 +145,11 @@ void namenode_get_status(const struct namenode *nn, struct replica_status *out)
     replica_get_status(nn->replica, out);
 }
 
+int namenode_health(const struct namenode *nn, struct err *err)
+{
+    return replica_health(nn->replica, err);
+}
+
 bool namenode_in_safe_mode(const struct namenode *nn)
 {
     struct safe_mode_view v = {

@@ -16,6 +16,7 @@ hosts of their own in network namespaces, where links can be cut.
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -86,9 +87,10 @@ class Cluster:
         out = {}
         for row in self.status():
             if row["node"] == name and row["state"] == "up" and row["role"]:
-                out[row["role"]] = dict(
-                    pair.split("=", 1) for pair in row["detail"].split()
-                    if "=" in pair)
+                out[row["role"]] = {
+                    key: quoted or plain for key, quoted, plain in
+                    re.findall(r'([a-z-]+)=(?:"([^"]*)"|(\S*))',
+                               row["detail"])}
         return out
 
     def leaders(self, role):

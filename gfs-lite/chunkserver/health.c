@@ -1,0 +1,37 @@
+/* Trying the disk: a chunk server whose directory is gone, or cannot be
+ * written, must not look as if it had its chunks. Writers and readers meet a
+ * failing disk one chunk at a time; the probe asks about all of it.
+ */
+#include "base/runtime/fiber.h"
+#include "base/runtime/world.h"
+#include "gfs-lite/chunkserver/state.h"
+
+#define PROBE_US UINT64_C(2000000)
+
+static int probe(struct chunkserver *cs, struct err *err)
+{
+    uint64_t capacity = 0;
+    uint64_t space = 0;
+    int rc = chunk_store_probe(cs->store, err);
+    if (rc == 0)
+        rc = chunkserver_get_space(cs, &capacity, &space, err);
+    if (rc == 0 && space == 0)
+        rc = err_set(err, ERR_FULL, "no space left in %s", cs->store->dir);
+    return rc;
+}
+
+void chunkserver_run_prober(void *arg)
+{
+    struct chunkserver *cs = arg;
+    while (!cs->stopping && fiber_check(NULL) == 0) {
+        struct err found = ERR_INIT;
+        (void)!probe(cs, &found);
+        cs->health = found;
+        world_sleep_us(cs->world, PROBE_US);
+    }
+}
+
+int chunkserver_health(const struct chunkserver *cs, struct err *err)
+{
+    return err_copy(err, &cs->health);
+}

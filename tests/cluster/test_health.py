@@ -1,0 +1,143 @@
+"""Disks that fail or fill up under real processes: a server says what ails it;
+a full disk is waited for, a failed one ends the process, and the others go on.
+"""
+
+import os
+import re
+import resource
+import shutil
+import subprocess
+import unittest
+
+from processes import QUARRY, ClusterTest, main
+
+TARGET = "cluster:quarry-cluster"
+
+
+def tmpfs_missing(where):
+    """Why there can be no small disk here; None if there can."""
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs",
+                           where], check=False, stderr=subprocess.PIPE)
+    if done.returncode:
+        return "no tmpfs: " + done.stderr.decode().strip()
+    subprocess.run(["umount", where], check=True)
+    return None
+
+
+class HealthTest(ClusterTest):
+    def health(self, cluster, name, role):
+        return cluster.roles(name).get(role, {}).get("health")
+
+    def put(self, path, text, seconds=60):
+        self.ok("lock", "put", path, text, "-t", TARGET, "--timeout",
+                "%ds" % seconds)
+
+    def test_log_fails(self):
+        """A member whose log cannot be written ends; the others serve, and it
+        is back once its disk is."""
+        c = self.loopback(3)
+        self.put("/f", "1")
+        victim = c.leader("lock")
+        pid = c.pid(victim)
+        # Every write of the process beyond its first byte fails.
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, 1))
+        self.put("/f", "2")
+        c.await_gone(victim, pid)
+        self.put("/f", "3")
+        c.start(victim)
+        self.assertEqual(self.ok("lock", "cat", "/f", "-t", TARGET), "3")
+
+        def well():
+            return self.health(c, victim, "lock") == "well"
+        self.wait_for(well)
+
+    def test_status_of_failure(self):
+        """A server that cannot go on ends with status 1 and one line that says
+        what and why."""
+        server = subprocess.Popen(
+            [QUARRY, "server", "--data", "one", "--listen", "127.0.0.1:17421",
+             "--roles", "lock"], cwd=self.dir, env=self.env,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(server.kill)
+        server.stdout.readline()
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (1, 1))
+        self.run_quarry("lock", "put", "/f", "1", "-t", "127.0.0.1:17421",
+                        "--timeout", "1s")
+        _, errors = server.communicate(timeout=60)
+        self.assertEqual(server.returncode, 1, errors)
+        self.assertRegex(errors.splitlines()[-1], "^quarry: .*role lock: ")
+
+    def test_chunks_gone(self):
+        """A chunk server whose directory is taken away, or replaced by another,
+        ends instead of pretending."""
+        c = self.loopback(3)
+        for name, replace in (("n1", False), ("n2", True)):
+            pid = c.pid(name)
+            chunks = os.path.join(c.dir(name), "chunk")
+            os.rename(chunks, chunks + ".away")
+            if replace:
+                shutil.copytree(os.path.join(c.dir("n3"), "chunk"), chunks)
+            c.await_gone(name, pid)
+            self.assertIn('cannot go on why="role chunk: ', c.log(name))
+            shutil.rmtree(chunks, ignore_errors=True)
+            os.rename(chunks + ".away", chunks)
+            c.start(name)
+            self.wait_for(lambda: self.health(c, name, "chunk") == "well")
+
+    def test_disk_full(self):
+        """A server whose disk is full says so and stays; with space again it
+        goes on by itself, and nothing that was acknowledged is lost."""
+        disk = self.path("quarry-cluster/n1")
+        os.makedirs(disk)
+        why = tmpfs_missing(disk)
+        shutil.rmtree(self.path("quarry-cluster"))
+        if why:
+            print("SKIPPED: %s: %s" % (self.id(), why), flush=True)
+            raise unittest.SkipTest(why)
+        c = self.loopback(3)
+        c.stop("n1")
+        kept = self.path("kept")
+        os.rename(disk, kept)
+        os.mkdir(disk)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs",
+                        disk], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", disk], check=False)
+        self.addCleanup(c.end)  # Before its disk goes.
+        shutil.copytree(kept, disk, dirs_exist_ok=True)
+        c.start("n1")
+        self.put("/before", "b")
+        filler = os.path.join(disk, "filler")
+        with open(filler, "wb", buffering=0) as f:
+            try:
+                while True:
+                    f.write(bytes(4096))
+            except OSError:
+                pass
+
+        def full(role):
+            return re.search("full|space", self.health(c, "n1", role) or "")
+        self.wait_for(lambda: full("chunk"))
+        # The log's file has space ahead of its end.
+        for i in range(200):
+            if full("lock"):
+                break
+            self.put("/during", "%d" % i + "x" * 120000)
+        self.assertTrue(full("lock"))
+        self.assertIn("disk full role=chunk", c.log("n1"))
+        pid = c.pid("n1")
+        self.put("/during", "d")
+        os.unlink(filler)
+        for role in ("lock", "namenode", "chunk"):
+            self.wait_for(lambda: self.health(c, "n1", role) == "well")
+        self.assertEqual(c.pid("n1"), pid)
+        self.assertIn("well again role=chunk", c.log("n1"))
+        # With another away the cell needs n1: it has caught up.
+        c.stop("n2")
+        self.put("/after", "a")
+        for name, text in (("before", "b"), ("during", "d"), ("after", "a")):
+            self.assertEqual(text, self.ok("lock", "cat", "/" + name, "-t",
+                                           TARGET, "--timeout", "60s"))
+
+
+if __name__ == "__main__":
+    main()
