@@ -75,6 +75,22 @@ static struct rpc_channel *get_channel(struct peers *p, struct slice address)
     return c;
 }
 
+int peers_call_with(struct peers *p,
+                    struct slice address,
+                    uint32_t method,
+                    const struct rpc_call_options *opts,
+                    struct slice body,
+                    struct slice attachment,
+                    struct buf *reply_body,
+                    struct buf *reply_attachment,
+                    struct err *err)
+{
+    if (address.len == 0)
+        return err_set(err, ERR_UNAVAILABLE, "no address");
+    return rpc_call(get_channel(p, address), method, opts, body, attachment,
+                    reply_body, reply_attachment, err);
+}
+
 int peers_call(struct peers *p,
                struct slice address,
                uint32_t method,
@@ -86,8 +102,6 @@ int peers_call(struct peers *p,
                struct err *err)
 {
     struct rpc_call_options opts = {.timeout_us = timeout_us};
-    if (address.len == 0)
-        return err_set(err, ERR_UNAVAILABLE, "no address");
-    return rpc_call(get_channel(p, address), method, &opts, body, attachment,
-                    reply_body, reply_attachment, err);
+    return peers_call_with(p, address, method, &opts, body, attachment,
+                           reply_body, reply_attachment, err);
 }

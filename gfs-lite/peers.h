@@ -31,5 +31,16 @@ MUST_CHECK int peers_call(struct peers *p,
                           struct buf *reply_body,
                           struct buf *reply_attachment,
                           struct err *err);
+/* The same with more options. */
+struct rpc_call_options;
+MUST_CHECK int peers_call_with(struct peers *p,
+                               struct slice address,
+                               uint32_t method,
+                               const struct rpc_call_options *opts,
+                               struct slice body,
+                               struct slice attachment,
+                               struct buf *reply_body,
+                               struct buf *reply_attachment,
+                               struct err *err);
 
 #endif /* GFS_LITE_PEERS_H */

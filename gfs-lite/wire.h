@@ -228,8 +228,10 @@ struct gfs_findings {
  * -------------------------------------------------------------------- */
 
 enum chunk_flags {
-    CHUNK_SYNC = 1, /* On all disks before the answer. */
-    CHUNK_MAKE = 2, /* Make the chunk if it is not there. */
+    CHUNK_SYNC = 1,   /* On all disks before the answer. */
+    CHUNK_MAKE = 2,   /* Make the chunk if it is not there. */
+    CHUNK_VERIFY = 4, /* READ: check all, though it was checked lately: what
+                         came was wrong. */
 };
 
 struct chunk_call {

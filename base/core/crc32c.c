@@ -89,6 +89,24 @@ static void make_tables(void)
     make_shift_table(shift_short, SHORT_BYTES);
 }
 
+static uint32_t shift_crc(uint32_t (*table)[256], uint32_t crc)
+{
+    return table[0][crc & 0xff] ^ table[1][(crc >> 8) & 0xff] ^
+           table[2][(crc >> 16) & 0xff] ^ table[3][crc >> 24];
+}
+
+uint32_t crc32c_join(uint32_t crc, uint32_t next, size_t len)
+{
+    pthread_once(&tables_once, make_tables);
+    for (; len >= LONG_BYTES; len -= LONG_BYTES)
+        crc = shift_crc(shift_long, crc);
+    for (; len >= SHORT_BYTES; len -= SHORT_BYTES)
+        crc = shift_crc(shift_short, crc);
+    for (; len; len--)
+        crc = slice_table[0][crc & 0xff] ^ (crc >> 8);
+    return crc ^ next;
+}
+
 uint32_t crc32c_extend_portable(uint32_t crc, const void *data, size_t len)
 {
     const unsigned char *p = data;
@@ -115,12 +133,6 @@ uint32_t crc32c_extend_portable(uint32_t crc, const void *data, size_t len)
 #if defined(__x86_64__)
 
 #include <nmmintrin.h>
-
-static uint32_t shift_crc(uint32_t (*table)[256], uint32_t crc)
-{
-    return table[0][crc & 0xff] ^ table[1][(crc >> 8) & 0xff] ^
-           table[2][(crc >> 16) & 0xff] ^ table[3][crc >> 24];
-}
 
 static uint64_t load64(const unsigned char *p)
 {

@@ -31,7 +31,7 @@ STATIC_ASSERT(AT_HEADER_CRC + 4 == FRAME_HEADER_BYTES, "header is 72 bytes");
 
 size_t frame_attachment_bytes(const struct frame *f)
 {
-    size_t bytes = f->attachment.len;
+    size_t bytes = f->attachment.len + f->file_bytes;
     for (size_t i = 0; i < f->part_count; i++)
         bytes += f->parts[i].len;
     return bytes;
@@ -39,7 +39,10 @@ size_t frame_attachment_bytes(const struct frame *f)
 
 static uint32_t crc_of_attachment(const struct frame *f)
 {
-    uint32_t crc = crc32c(f->attachment.data, f->attachment.len);
+    uint32_t crc;
+    if (f->attachment_crc_known)
+        return f->attachment_crc;
+    crc = crc32c(f->attachment.data, f->attachment.len);
     for (size_t i = 0; i < f->part_count; i++)
         crc = crc32c_extend(crc, f->parts[i].data, f->parts[i].len);
     return crc;

@@ -13,6 +13,7 @@
 #ifndef BASE_RPC_FRAME_H
 #define BASE_RPC_FRAME_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/core/err.h"
@@ -40,6 +41,8 @@ enum frame_flags {
     FRAME_SAMPLED = 1, /* Collect a trace of what this call does. */
 };
 
+struct file;
+
 struct frame {
     enum frame_kind kind;
     uint16_t flags;       /* FRAME_* flags. */
@@ -56,8 +59,13 @@ struct frame {
     struct slice attachment; /* Borrowed. */
     const struct slice *parts; /* To send: more of the attachment, behind it. */
     size_t part_count;
+    struct file *file; /* To send: NULL, or all of the attachment is the range
+                          behind, and its checksum is known. */
+    uint64_t file_offset;
+    size_t file_bytes;
     uint32_t body_crc; /* As received: for frame_verify(). */
     uint32_t attachment_crc;
+    bool attachment_crc_known; /* To send: not to be computed. */
 };
 
 /* Write the header of @f, whose body and attachment follow it on the wire. PRE:

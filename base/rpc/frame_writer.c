@@ -18,7 +18,10 @@ struct frame_item {
     struct buf owned;    /* First of its attachment. */
     struct slice *parts; /* The rest; borrowed. At the end of `head`. */
     size_t part_count;
-    struct slice *batch;        /* While written: where `parts` are there. */
+    struct slice *batch; /* While written: where `parts` are there. */
+    struct file *file;   /* NULL, or what follows the head; borrowed. */
+    uint64_t file_offset;
+    size_t file_bytes;
     char *copy;                 /* Of the parts, after disowning. Owned. */
     void (*release)(void *ctx); /* Of the parts' owner, */
     void *ctx;
@@ -112,7 +115,16 @@ static size_t describe(struct frame_writer *w, struct frame_item *i, size_t at)
     return at;
 }
 
-/* Write the oldest items in one go. PRE: there is one. */
+static int write_file_of(struct frame_writer *w, const struct frame_item *i)
+{
+    if (!i->file)
+        return 0;
+    return stream_write_file(w->stream, i->file, i->file_offset, i->file_bytes,
+                             NULL);
+}
+
+/* Write the oldest items in one go; one that a file belongs to ends it. PRE:
+ * there is one. */
 static void write_batch(struct frame_writer *w)
 {
     struct frame_item *items[BATCH_ITEMS_MAX];
@@ -120,6 +132,7 @@ static void write_batch(struct frame_writer *w)
     size_t slices = 0;
     int rc;
     while (w->first && count < BATCH_ITEMS_MAX &&
+           !(count && items[count - 1]->file) &&
            slices + slices_of(w->first) <= FRAME_BATCH_PARTS_MAX) {
         items[count] = pop(w);
         slices = describe(w, items[count], slices);
@@ -127,6 +140,8 @@ static void write_batch(struct frame_writer *w)
         count++;
     }
     rc = stream_write(w->stream, w->batch, slices, NULL);
+    if (rc == 0)
+        rc = write_file_of(w, items[count - 1]);
     for (size_t i = 0; i < count; i++)
         free_item(w, items[i]);
     if (rc)
@@ -228,6 +243,9 @@ enqueue(struct frame_writer *w, struct frame *f, const struct frame_hold *hold)
         i->owned = *hold->owned;
         *hold->owned = BUF_INIT;
     }
+    i->file = f->file;
+    i->file_offset = f->file_offset;
+    i->file_bytes = f->file_bytes;
     f->attachment = buf_slice(&i->owned);
     f->parts = i->parts;
     f->part_count = count;

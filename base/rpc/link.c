@@ -62,8 +62,16 @@ static struct link_call *find(struct link *l, uint64_t call_id)
     return v ? v->pointer : NULL;
 }
 
+/* The call that is being received ends here. */
+static void refuse(struct link *l, const struct frame *f, int rc)
+{
+    hash_map_remove(&l->calls, hash_key_u64(&f->call_id), NULL);
+    finish(l->receiver, rc);
+}
+
 /* Read the attachment of @f to where the call wants it. Its caller may give up
- * meanwhile. */
+ * meanwhile. A checksum that is wrong is the call's affair alone: where the
+ * next frame begins is known from the header, which was right. */
 static int receive(struct link *l,
                    struct frame *f,
                    struct buf *attachment,
@@ -73,16 +81,22 @@ static int receive(struct link *l,
     struct rpc_sink *into = k && f->status == 0 ? k->into : NULL;
     bool fits = into && into->cap - into->len >= f->attachment.len;
     int rc;
-    if (k && !k->into)
-        return frame_reader_attachment(&l->reader, f, attachment, err);
     l->receiver = k;
-    l->sink = fits ? into : NULL;
-    rc = frame_reader_sink(&l->reader, f, &l->sink, err);
-    if (rc == 0 && into && !fits && l->receiver) {
-        hash_map_remove(&l->calls, hash_key_u64(&f->call_id), NULL);
-        finish(k, err_set(k->err, ERR_TOOBIG,
-                          "answer of %zu bytes, there is room for %zu",
-                          f->attachment.len, into->cap - into->len));
+    if (k && !k->into) {
+        rc = frame_reader_attachment(&l->reader, f, attachment, err);
+    } else {
+        l->sink = fits ? into : NULL;
+        rc = frame_reader_sink(&l->reader, f, &l->sink, err);
+    }
+    if (rc == ERR_CORRUPT) {
+        if (l->receiver)
+            refuse(l, f, err_copy(l->receiver->err, err));
+        rc = 0;
+    } else if (rc == 0 && into && !fits && l->receiver) {
+        refuse(l, f,
+               err_set(k->err, ERR_TOOBIG,
+                       "answer of %zu bytes, there is room for %zu",
+                       f->attachment.len, into->cap - into->len));
     }
     l->receiver = NULL;
     l->sink = NULL;

@@ -4,6 +4,7 @@
 
 #include "base/core/panic.h"
 #include "base/rpc/channel.h"
+#include "base/rpc/nearby.h"
 #include "base/rpc/security_internal.h"
 #include "base/rpc/serve.h"
 #include "base/rpc/vars.h"
@@ -63,18 +64,39 @@ static void take(struct rpc_listener *l, struct stream *s)
     serve_connection(l, s);
 }
 
-static void run_accepting(void *arg)
+static void accept_from(struct rpc_listener *l, struct stream_listener *from)
 {
-    struct rpc_listener *l = arg;
     int rc = 0;
     while (rc == 0 || rc == ERR_IO) {
         struct stream *s;
-        rc = stream_accept(l->listener, &s, NULL);
+        rc = stream_accept(from, &s, NULL);
         if (rc == 0)
             take(l, s);
         else if (rc == ERR_IO)
             world_sleep_us(loop_world(loop_self()), ACCEPT_RETRY_US);
     }
+}
+
+static void run_accepting(void *arg)
+{
+    struct rpc_listener *l = arg;
+    accept_from(l, l->listener);
+}
+
+static void run_accepting_nearby(void *arg)
+{
+    struct rpc_listener *l = arg;
+    accept_from(l, l->nearby);
+}
+
+/* What cannot be had is done without. */
+static void listen_nearby(struct rpc_listener *l)
+{
+    char address[NEARBY_BYTES];
+    if (nearby_address(stream_listener_address(l->listener), address) &&
+        stream_listen(address, &l->nearby, NULL) == 0)
+        l->accepting_nearby = fiber_start(loop_self(), "rpc accept nearby",
+                                          run_accepting_nearby, l);
 }
 
 /* --- the listener ---------------------------------------------------- */
@@ -156,6 +178,7 @@ int rpc_listen(struct rpc_server *server,
     open_vars(&l->vars, l->options.vars);
     l->limit = log_limiter_new(rpc_server_world(server), COMPLAIN_US);
     l->accepting = fiber_start(loop_self(), "rpc accept", run_accepting, l);
+    listen_nearby(l);
     *out = l;
     return 0;
 }
@@ -178,6 +201,11 @@ void rpc_listener_close(struct rpc_listener *l)
     fiber_cancel(l->accepting);
     fiber_join(l->accepting);
     stream_listener_close(l->listener);
+    if (l->accepting_nearby) {
+        fiber_cancel(l->accepting_nearby);
+        fiber_join(l->accepting_nearby);
+    }
+    stream_listener_close(l->nearby);
     l->closer = fiber_self();
     for (struct connection *c = l->connections; c; c = serve_next(c))
         serve_cancel(c);

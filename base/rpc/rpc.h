@@ -30,18 +30,28 @@ struct world;
 /* Slices of one attachment. */
 #define RPC_PARTS_MAX 10
 
+/* The CRC32C of an attachment, where somebody knows it already. */
+struct rpc_crc {
+    bool known;
+    uint32_t value;
+};
+
 /* What a handler sees of a call. Everything is borrowed until it returns. */
 struct rpc_call {
     uint32_t method;
-    struct slice body;         /* MessagePack (codec.h). */
-    struct slice attachment;   /* Raw bytes. */
-    struct slice principal;    /* Who calls (security.h): "" in process. */
+    struct slice body;             /* MessagePack (codec.h). */
+    struct slice attachment;       /* Raw bytes. */
+    struct rpc_crc attachment_crc; /* Known when it was verified. */
+    struct slice principal;        /* Who calls (security.h): "" in process. */
     struct slice peer;         /* Its address, for messages: "" in process. */
     uint64_t deadline_mono_ns; /* 0: none. */
     uint64_t trace_id;
     uint64_t idempotency_key;     /* 0: none. */
     struct buf *reply_body;       /* Where the answer goes; owned by the */
     struct buf *reply_attachment; /* transport, empty at first. */
+    struct rpc_crc reply_crc;     /* Set by a handler that knows what the
+                                     checksum of reply_attachment must be, and
+                                     lends no parts: the caller verifies it. */
     struct rpc_reply_parts *reply_parts; /* See rpc_reply_borrowed(). */
     struct buf *taken;                   /* See rpc_take_attachment(). */
 };
@@ -56,6 +66,20 @@ void rpc_reply_borrowed(struct rpc_call *call,
                         size_t count,
                         void (*release)(void *ctx),
                         void *ctx);
+
+/* Let the attachment of the answer be [@offset, @offset + @len) of @f, whose
+ * checksum is @crc: it goes from the page cache to the connection. The range
+ * must be in the page cache, and stay what it is until release(ctx), as above.
+ * False: this transport cannot; nothing happened. Instead of
+ * rpc_reply_borrowed(), and with nothing in reply_attachment. */
+struct file;
+bool rpc_reply_file(struct rpc_call *call,
+                    struct file *f,
+                    uint64_t offset,
+                    size_t len,
+                    uint32_t crc,
+                    void (*release)(void *ctx),
+                    void *ctx);
 
 /* Make the attachment of the request the handler's own: without a copy where
  * it came over a connection. call->attachment stays as it is, now borrowed from
@@ -127,6 +151,8 @@ struct rpc_call_options {
      * returns, sent from where they are. */
     const struct slice *parts;
     size_t part_count; /* At most RPC_PARTS_MAX. */
+    /* Of the attachment, when there are no parts. */
+    struct rpc_crc attachment_crc;
     /* The answer's attachment goes here, straight from the socket, and not to
      * @reply_attachment; ERR_TOOBIG when it does not fit. */
     struct rpc_sink *into;

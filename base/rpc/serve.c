@@ -132,9 +132,16 @@ static void respond(struct connection *c,
         buf_clear(call->reply_attachment);
         reply_parts_release(parts);
     }
+    if (status == 0 && parts->count == 0) {
+        f.attachment_crc_known = call->reply_crc.known;
+        f.attachment_crc = call->reply_crc.value;
+    }
     f.body = buf_slice(call->reply_body);
     f.parts = parts->parts;
     f.part_count = parts->count;
+    f.file = parts->file;
+    f.file_offset = parts->file_offset;
+    f.file_bytes = parts->file_bytes;
     hold.release = parts->release;
     hold.ctx = parts->ctx;
     /* The deadline was for the work; that it has passed is worth telling. */
@@ -205,6 +212,7 @@ static void run_job(void *arg)
     struct rpc_call call = {.method = k->request.method,
                             .body = buf_slice(&k->body),
                             .attachment = buf_slice(&k->attachment),
+                            .attachment_crc = {true, k->request.attachment_crc},
                             .principal = slice_str(c->principal),
                             .peer = slice_str(stream_peer(c->stream)),
                             .deadline_mono_ns = deadline_of(c, &k->request),
@@ -216,6 +224,7 @@ static void run_job(void *arg)
                             .taken = &k->attachment};
     int rc;
     reply_parts_init(&parts);
+    parts.takes_files = stream_can_write_files(c->stream);
     err.code = 0;
     err.text[0] = '\0';
     err.hint[0] = '\0';

@@ -29,7 +29,9 @@ struct rpc_listener {
     struct rpc_server *server; /* Borrowed. */
     struct rpc_listen_options options;
     struct stream_listener *listener; /* Owned. */
+    struct stream_listener *nearby; /* For this machine (nearby.h), or NULL. */
     struct fiber *accepting;
+    struct fiber *accepting_nearby; /* NULL: as above. */
     struct connection *connections;
     size_t connection_count;
     struct fiber *closer;      /* Waits for the last connection to go. */

@@ -175,6 +175,33 @@ int stream_write(struct stream *s,
     return rc;
 }
 
+bool stream_can_write_files(const struct stream *s)
+{
+    return s->ops->write_file != NULL;
+}
+
+int stream_write_file(struct stream *s,
+                      struct file *f,
+                      uint64_t offset,
+                      size_t len,
+                      struct err *err)
+{
+    int rc = 0;
+    PRE(s->loop == loop_self());
+    s->users++;
+    while (rc == 0 && len) {
+        size_t done = 0;
+        rc = s->closed ? stream__closed_error(s, err)
+                       : s->ops->write_file(s, f, offset, len, &done, err);
+        if (rc == 0 && done == 0)
+            rc = s->ops->wait(s, STREAM_WRITING, err);
+        offset += done;
+        len -= done;
+    }
+    stream__drop(s);
+    return rc;
+}
+
 static int no_files(const struct stream *s, struct err *err)
 {
     return err_set(err, ERR_UNSUPPORTED, "%s: no files pass over it", s->peer);

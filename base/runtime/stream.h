@@ -2,8 +2,10 @@
  * fibers.
  *
  * Addresses: "host:port" with a name or an IPv4 or [IPv6] literal, port 0 for
- * any free one; "unix:/path". In the simulated world any such text names a
- * meeting point in memory, and bytes take options.network_us to arrive.
+ * any free one; "unix:/path"; "unix:@name" outside the file system, where only
+ * a server of the same user, or root's, is connected to. In the simulated world
+ * any such text names a meeting point in memory, and bytes take
+ * options.network_us to arrive.
  *
  * A stream belongs to the loop of the fiber that made it. At most one fiber
  * reads it and one writes it at a time; they may be two. Reads and writes try
@@ -18,6 +20,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/core/err.h"
 #include "base/core/slice.h"
@@ -76,11 +79,23 @@ MUST_CHECK int stream_write(struct stream *s,
                             size_t part_count,
                             struct err *err);
 
+/* Write [@offset, @offset + @len) of @f, from the page cache without a copy
+ * through the program's memory. What is not there is read from the disk, and
+ * the loop waits for it: see file_is_cached(). Parks. PRE:
+ * stream_can_write_files(). Errors: as stream_write(); ERR_IO also when the
+ * file is shorter. */
+struct file;
+MUST_CHECK int stream_write_file(struct stream *s,
+                                 struct file *f,
+                                 uint64_t offset,
+                                 size_t len,
+                                 struct err *err);
+bool stream_can_write_files(const struct stream *s);
+
 /* Pass the open file @f to the process at the other end of a Unix socket, which
  * takes it with stream_receive_file() at the same place of the stream: one byte
  * goes with it. @f stays the caller's. Parks. ERR_UNSUPPORTED: not over this
  * stream. */
-struct file;
 MUST_CHECK int
 stream_send_file(struct stream *s, struct file *f, struct err *err);
 /* *@out is owned. Parks. Errors: ERR_CORRUPT (no file came), ERR_CLOSED,

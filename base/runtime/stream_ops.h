@@ -34,6 +34,14 @@ struct stream_ops {
                  size_t skip,
                  size_t *done,
                  struct err *err);
+    /* Write a part of a file; *@done may be 0: there is no room yet. NULL: it
+     * cannot. */
+    int (*write_file)(struct stream *s,
+                      struct file *f,
+                      uint64_t offset,
+                      size_t len,
+                      size_t *done,
+                      struct err *err);
     /* Pass an open file; *@done false: there is no room yet. NULL: it cannot.
      */
     int (*send_file)(struct stream *s,

@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/un.h>
@@ -25,6 +26,11 @@ static int resolve_unix(const char *path, struct resolved *out, struct err *err)
     un->sun_family = AF_UNIX;
     memcpy(un->sun_path, path, strlen(path) + 1);
     out->len = sizeof(*un);
+    if (path[0] == '@') { /* Not in the file system; without a NUL. */
+        un->sun_path[0] = '\0';
+        out->len =
+            (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
+    }
     out->family = AF_UNIX;
     return 0;
 }
@@ -114,8 +120,10 @@ void address_print(const struct sockaddr_storage *addr, char *out, size_t bytes)
         inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host));
         snprintf(out, bytes, "[%s]:%u", host, ntohs(in6->sin6_port));
     } else {
-        snprintf(out, bytes, "unix:%.*s", STREAM_ADDRESS_BYTES - 8,
-                 ((const struct sockaddr_un *)addr)->sun_path);
+        const char *path = ((const struct sockaddr_un *)addr)->sun_path;
+        bool is_abstract = !path[0] && path[1];
+        snprintf(out, bytes, "unix:%s%.*s", is_abstract ? "@" : "",
+                 STREAM_ADDRESS_BYTES - 8, path + is_abstract);
     }
 }
 

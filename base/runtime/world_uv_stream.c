@@ -15,6 +15,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/un.h>
@@ -194,6 +195,27 @@ static int write_sock(struct stream *s,
     return 0;
 }
 
+static int write_file(struct stream *s,
+                      struct file *f,
+                      uint64_t offset,
+                      size_t len,
+                      size_t *done,
+                      struct err *err)
+{
+    off_t at = (off_t)offset;
+    ssize_t n;
+    do {
+        n = sendfile(stream_sock(s)->fd, real_file_descriptor(f), &at, len);
+    } while (n < 0 && errno == EINTR);
+    if (n == 0)
+        return err_set(err, ERR_IO, "write to %s: the file is too short",
+                       s->peer);
+    if (n < 0 && errno != EAGAIN)
+        return io_error(s, "write to", err);
+    *done = n > 0 ? (size_t)n : 0;
+    return 0;
+}
+
 static int wait_sock(struct stream *s, enum stream_side side, struct err *err)
 {
     struct sock *k = stream_sock(s);
@@ -304,6 +326,7 @@ static void close_listener(struct stream_listener *base);
 static const struct stream_ops uv_stream_ops = {
     .read = read_sock,
     .write = write_sock,
+    .write_file = write_file,
     .send_file = send_file,
     .receive_file = receive_file,
     .wait = wait_sock,
@@ -390,6 +413,12 @@ static void close_listener(struct stream_listener *base)
     close_sock(&l->sock, on_listener_closed);
 }
 
+static bool is_abstract(const struct resolved *a)
+{
+    return a->family == AF_UNIX &&
+           ((const struct sockaddr_un *)&a->addr)->sun_path[0] == '\0';
+}
+
 /* A path left by a process that is gone: nobody answers there. */
 static void remove_stale(const struct resolved *a)
 {
@@ -411,9 +440,9 @@ static int open_listener(const char *address,
     int fd = socket(a->family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return err_set_errno(err, errno, "listen on %s", address);
-    if (a->family == AF_UNIX)
+    if (a->family == AF_UNIX && !is_abstract(a))
         remove_stale(a);
-    else
+    else if (a->family != AF_UNIX)
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
     if (bind(fd, (struct sockaddr *)&a->addr, a->len) < 0 ||
         listen(fd, LISTEN_BACKLOG) < 0) {
@@ -454,7 +483,7 @@ int real_listen(struct loop *loop,
         mem_free(l);
         return rc;
     }
-    if (a.family == AF_UNIX)
+    if (a.family == AF_UNIX && !is_abstract(&a))
         l->unix_path = mem_strdup(address + strlen("unix:"));
     *out = &l->base;
     return 0;
@@ -496,6 +525,19 @@ await_connected(struct stream *s, const char *address, struct err *err)
     return rc;
 }
 
+/* A name outside the file system is whose comes first: only this user and root
+ * are believed. */
+static int check_owner(struct stream *s, struct err *err)
+{
+    struct ucred peer;
+    socklen_t len = sizeof(peer);
+    if (getsockopt(stream_sock(s)->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) ==
+            0 &&
+        (peer.uid == geteuid() || peer.uid == 0))
+        return 0;
+    return err_set(err, ERR_DENIED, "%s is served by another user", s->peer);
+}
+
 int real_connect(struct loop *l,
                  const char *address,
                  struct stream **out,
@@ -520,6 +562,8 @@ int real_connect(struct loop *l,
     if (rc)
         return rc;
     rc = await_connected(s, address, err);
+    if (rc == 0 && is_abstract(&a))
+        rc = check_owner(s, err);
     if (rc)
         stream_close(s);
     else

@@ -25,6 +25,8 @@ struct chunk_file {
     enum chunk_slot next_sync; /* The slot that holds the older of two syncs. */
     uint32_t table[CHUNK_BLOCKS_MAX]; /* Checksums of whole blocks; of a sealed
                                          chunk also of the last one. */
+    uint32_t checked_s[CHUNK_BLOCKS_MAX]; /* When whole ones were last found
+                                             right; 0: not yet. */
 };
 
 /* An empty chunk in a new file, in place of what is there. Nothing is synced.
@@ -72,5 +74,22 @@ MUST_CHECK int chunk_file_read(struct chunk_file *f,
                                uint32_t len,
                                char *dst,
                                struct err *err);
+/* The same for one who verifies the bytes himself against *@crc, which comes of
+ * the stored checksums: a block that was found right a short while ago is not
+ * checked here again. */
+MUST_CHECK int chunk_file_read_with_crc(struct chunk_file *f,
+                                        uint32_t offset,
+                                        uint32_t len,
+                                        char *dst,
+                                        uint32_t *crc,
+                                        struct err *err);
+
+/* May the range be passed on as it lies in the file: whole blocks of a sealed
+ * chunk, in memory and found right a short while ago? *@crc is its checksum
+ * then. Does not park. PRE: as above. */
+bool chunk_file_is_ready(struct chunk_file *f,
+                         uint32_t offset,
+                         uint32_t len,
+                         uint32_t *crc);
 
 #endif /* GFS_LITE_CHUNKSERVER_CHUNK_FILE_H */

@@ -26,6 +26,7 @@ struct passing {
     struct chunk_call call; /* For the next server. */
     struct slice next;      /* Its address. */
     struct slice data;
+    struct rpc_crc crc;  /* Of the data. */
     struct fiber *fiber; /* NULL: there is no next one. */
     struct buf reply;    /* What `answer` borrows from. */
     struct chunk_answer answer;
@@ -35,12 +36,14 @@ struct passing {
 static void run_passing(void *arg)
 {
     struct passing *p = arg;
+    struct rpc_call_options opts = {.timeout_us = (p->call.chain_count + 1) *
+                                                  CHUNK_CHAIN_UNIT_US,
+                                    .attachment_crc = p->crc};
     struct buf body = BUF_INIT;
     int rc;
     chunk_call_put(&p->call, &body);
-    rc = peers_call(p->cs->peers, p->next, CHUNK_WRITE,
-                    (p->call.chain_count + 1) * CHUNK_CHAIN_UNIT_US,
-                    buf_slice(&body), p->data, &p->reply, NULL, &p->err);
+    rc = peers_call_with(p->cs->peers, p->next, CHUNK_WRITE, &opts,
+                         buf_slice(&body), p->data, &p->reply, NULL, &p->err);
     buf_close(&body);
     if (rc == 0)
         rc = chunk_answer_get(buf_slice(&p->reply), &p->answer, &p->err);
@@ -52,9 +55,12 @@ static void run_passing(void *arg)
 static void pass_on(struct passing *p,
                     struct chunkserver *cs,
                     const struct chunk_call *call,
-                    struct slice data)
+                    const struct rpc_call *rpc)
 {
-    *p = (struct passing){.cs = cs, .call = *call, .data = data};
+    *p = (struct passing){.cs = cs,
+                          .call = *call,
+                          .data = rpc->attachment,
+                          .crc = rpc->attachment_crc};
     if (call->chain_count == 0)
         return;
     p->next = call->chain[0];
@@ -182,17 +188,16 @@ static int take(struct chunkserver *cs,
     return rc;
 }
 
-/* Take @data here and along the chain, and answer. */
+/* Take the bytes of @rpc here and along the chain, and answer. */
 static void take_and_pass(struct chunkserver *cs,
                           const struct chunk_call *call,
-                          struct slice data,
-                          struct buf *reply)
+                          struct rpc_call *rpc)
 {
     struct chunk_answer answer = {.code = 0, .offset = call->offset};
     struct passing passing;
     struct err err = ERR_INIT;
-    pass_on(&passing, cs, call, data);
-    answer.code = take(cs, call, data, &answer.length, &err);
+    pass_on(&passing, cs, call, rpc);
+    answer.code = take(cs, call, rpc->attachment, &answer.length, &err);
     await_rest(&passing);
     if (answer.code) {
         answer.text = slice_str(err.text);
@@ -202,7 +207,7 @@ static void take_and_pass(struct chunkserver *cs,
         answer.text = passing.answer.text;
         answer.failed = passing.answer.failed;
     }
-    chunk_answer_put(&answer, reply);
+    chunk_answer_put(&answer, rpc->reply_body);
     buf_close(&passing.reply);
 }
 
@@ -221,7 +226,7 @@ int chunkserver_handle_write(void *ctx, struct rpc_call *rpc, struct err *err)
     struct chunk_call call;
     int rc = get_call(rpc, &call, err);
     if (rc == 0)
-        take_and_pass(cs, &call, rpc->attachment, rpc->reply_body);
+        take_and_pass(cs, &call, rpc);
     return rc;
 }
 
@@ -268,7 +273,7 @@ int chunkserver_handle_append(void *ctx, struct rpc_call *rpc, struct err *err)
         rc = reserve(cs, &call, rpc->attachment.len, err);
     if (rc)
         return rc;
-    take_and_pass(cs, &call, rpc->attachment, rpc->reply_body);
+    take_and_pass(cs, &call, rpc);
     return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "base/rpc/rpc.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
@@ -17,7 +18,8 @@ struct attempt {
     struct remote_read *read;
     char *address; /* Owned. */
     struct fiber *fiber;
-    struct buf data;
+    struct rpc_sink data; /* The first attempt's is the reader's own memory; */
+    char *memory;         /* others have some, which is owned. */
     struct err err;
     int rc;
     bool done;
@@ -38,24 +40,36 @@ struct remote_read {
     int rc;
 };
 
-static void run_attempt(void *arg)
+static int ask(struct attempt *a, uint32_t flags)
 {
-    struct attempt *a = arg;
     struct remote_read *r = a->read;
     struct chunk_call call = {.handle = r->chunk->handle,
                               .version = r->chunk->version,
                               .offset = r->offset,
-                              .length = r->len};
+                              .length = r->len,
+                              .flags = flags};
+    struct rpc_call_options opts = {.timeout_us = ATTEMPT_US, .into = &a->data};
     struct buf body = BUF_INIT;
+    int rc;
+    a->data.len = 0;
     chunk_call_put(&call, &body);
-    a->rc =
-        peers_call(r->gfs->peers, slice_str(a->address), CHUNK_READ, ATTEMPT_US,
-                   buf_slice(&body), SLICE_EMPTY, NULL, &a->data, &a->err);
-    if (a->rc == 0 && a->data.len != r->len)
-        a->rc = err_set(&a->err, ERR_ABORTED, "%s has fewer bytes", a->address);
+    rc =
+        peers_call_with(r->gfs->peers, slice_str(a->address), CHUNK_READ, &opts,
+                        buf_slice(&body), SLICE_EMPTY, NULL, NULL, &a->err);
     buf_close(&body);
+    if (rc == 0 && a->data.len != r->len)
+        rc = err_set(&a->err, ERR_ABORTED, "%s has fewer bytes", a->address);
+    return rc;
+}
+
+static void run_attempt(void *arg)
+{
+    struct attempt *a = arg;
+    a->rc = ask(a, 0);
+    if (a->rc == ERR_CORRUPT) /* Let the server see for itself. */
+        a->rc = ask(a, CHUNK_VERIFY);
     a->done = true;
-    fiber_wake(r->waiter);
+    fiber_wake(a->read->waiter);
 }
 
 /* Nearest first; equals in an order that differs from reader to reader. */
@@ -88,6 +102,10 @@ static void start_next(struct remote_read *r)
         return;
     r->started++;
     *a = (struct attempt){.read = r, .address = address};
+    if (r->started > 1)
+        a->memory = mem_alloc(r->len);
+    a->data = (struct rpc_sink){.data = a->memory ? a->memory : r->dst,
+                                .cap = r->len};
     a->fiber = fiber_start(r->gfs->loop, "gfs read", run_attempt, a);
     if (r->started > 1)
         atomic_fetch_add(&r->gfs->hedged_reads, 1);
@@ -126,14 +144,17 @@ static struct attempt *race(struct remote_read *r)
     return good;
 }
 
-static void end_attempts(struct remote_read *r)
+/* All others stop first: the first of them writes where the reader reads. */
+static void end_attempts(struct remote_read *r, const struct attempt *good)
 {
     for (unsigned i = 0; i < r->started; i++) {
         struct attempt *a = &r->attempts[i];
         if (!a->done)
             fiber_cancel(a->fiber);
         fiber_join(a->fiber);
-        buf_close(&a->data);
+        if (a == good && a->memory)
+            memcpy(r->dst, a->memory, r->len);
+        mem_free(a->memory);
         mem_free(a->address);
     }
 }
@@ -145,16 +166,12 @@ static void run_read(void *arg)
     r->waiter = fiber_self();
     order_servers(r);
     good = race(r);
-    if (good) {
-        memcpy(r->dst, good->data.data, r->len);
-        r->rc = 0;
-    } else {
+    if (!good)
         r->rc = err_set(
             r->err, ERR_UNAVAILABLE, "chunk %llu: no server gave it%s%.300s",
             (unsigned long long)r->chunk->handle, r->started ? ": " : "",
             r->started ? r->attempts[0].err.text : "");
-    }
-    end_attempts(r);
+    end_attempts(r, good);
 }
 
 int gfs__read_remote(struct gfs *g,

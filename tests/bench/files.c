@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/core/buf.h"
@@ -33,7 +34,9 @@
 #define CHUNKS       3
 #define ADDRESS_MAX  64
 /* Repetitions of ours and the peer's turn, whose medians are kept. */
-#define TURNS 5
+#define TURNS        5
+#define LOCAL_READS  40000
+#define REMOTE_READS 16000
 
 #define CHECK(call)                                                            \
     do {                                                                       \
@@ -166,6 +169,20 @@ static double cpu(void)
     getrusage(RUSAGE_SELF, &u);
     return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
            (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+/* The same with that of the servers. */
+static double cpu_of_all(void)
+{
+    double sum = cpu();
+    for (unsigned i = 0; i < child_count; i++) {
+        struct timespec t;
+        clockid_t id;
+        if (clock_getcpuclockid(children[i], &id) || clock_gettime(id, &t))
+            PANIC("no clock of a server");
+        sum += (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+    }
+    return sum;
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -343,39 +360,143 @@ static double read_plain(int fd,
     return (double)reads / (clock() - start);
 }
 
-static void bench_read(const char *namenodes, size_t count, bool short_circuit)
-{
-    struct fs *fs = open_fs(namenodes, short_circuit);
-    size_t reads = short_circuit ? 40000 : 8000;
-    double (*clock)(void) = short_circuit ? cpu : now;
-    double ours[TURNS];
-    double peer[TURNS];
-    struct gfs_client_stats stats;
+/* Readers of one loop, as those of a tablet server are. */
+struct remote_readers {
     struct fs_reader *reader;
+    size_t count;
+    size_t reads; /* Of each. */
+    uint64_t seed;
+    unsigned in_flight;
+    unsigned running;
+    struct fiber *waiter;
+    double (*clock)(void);
+    double rate; /* Of all. */
+};
+
+static void run_remote_reader(void *arg)
+{
+    struct remote_readers *r = arg;
+    read_ours(r->reader, r->count, r->reads, r->seed++, now);
+    r->running--;
+    fiber_wake(r->waiter);
+}
+
+static void run_remote_readers(void *arg)
+{
+    struct remote_readers *r = arg;
+    double start = r->clock();
+    r->waiter = fiber_self();
+    r->running = r->in_flight;
+    for (unsigned i = 0; i < r->in_flight; i++)
+        fiber_detach(fiber_start(loop_self(), "reader", run_remote_reader, r));
+    while (r->running)
+        fiber_park();
+    r->rate = (double)(r->reads * r->in_flight) / (r->clock() - start);
+}
+
+static void open_data(struct fs *fs, struct fs_reader **reader, int *fd)
+{
     char path[256];
-    int fd;
-    write_data(fs, count);
     world_sleep_us(world, 2000000); /* The servers learn that it is sealed. */
     snprintf(path, sizeof(path), "%s/plain", dir);
-    fd = open(path, O_RDONLY);
-    CHECK(fs_open(fs, "data", &reader, err));
-    read_ours(reader, count, count, 9, clock);
-    read_plain(fd, count, count, 9, clock);
-    for (unsigned i = 0; i < TURNS; i++) {
-        ours[i] = read_ours(reader, count, reads, i, clock);
-        peer[i] = read_plain(fd, count, reads, i, clock);
-    }
+    *fd = open(path, O_RDONLY);
+    CHECK(fs_open(fs, "data", reader, err));
+}
+
+static void check_way(struct fs *fs, bool local)
+{
+    struct gfs_client_stats stats;
     gfs_get_client_stats(fs, &stats);
-    if (short_circuit != (stats.local_reads > stats.remote_reads))
+    if (local != (stats.local_reads > stats.remote_reads))
         fprintf(stderr, "reads went the wrong way: %llu local, %llu remote\n",
                 (unsigned long long)stats.local_reads,
                 (unsigned long long)stats.remote_reads);
-    print_figure(short_circuit ? "random 64 KiB reads, short circuit"
-                               : "random 64 KiB reads, remote",
-                 ours, peer, "reads/s");
+}
+
+static void bench_local(const char *namenodes, size_t count)
+{
+    struct fs *fs = open_fs(namenodes, true);
+    double ours[TURNS];
+    double peer[TURNS];
+    struct fs_reader *reader;
+    int fd;
+    write_data(fs, count);
+    open_data(fs, &reader, &fd);
+    read_ours(reader, count, count, 9, cpu);
+    read_plain(fd, count, count, 9, cpu);
+    for (unsigned i = 0; i < TURNS; i++) {
+        ours[i] = read_ours(reader, count, LOCAL_READS, i, cpu);
+        peer[i] = read_plain(fd, count, LOCAL_READS, i, cpu);
+    }
+    check_way(fs, true);
+    print_figure("random 64 KiB reads, short circuit", ours, peer, "reads/s");
     fs_reader_close(reader);
     close(fd);
     fs_close(fs);
+}
+
+struct remote_bench {
+    const char *namenodes;
+    size_t count;
+};
+
+static void measure_remote(struct fs_reader *reader,
+                           int fd,
+                           size_t count,
+                           unsigned in_flight,
+                           double (*clock)(void))
+{
+    double ours[TURNS];
+    double peer[TURNS];
+    char name[100];
+    for (unsigned i = 0; i < TURNS; i++) {
+        struct remote_readers r = {.reader = reader,
+                                   .count = count,
+                                   .reads = REMOTE_READS / in_flight,
+                                   .seed = i * in_flight,
+                                   .in_flight = in_flight,
+                                   .clock = clock};
+        run_remote_readers(&r);
+        ours[i] = r.rate;
+        peer[i] =
+            read_plain(fd, count, REMOTE_READS, i, clock == now ? now : cpu);
+    }
+    snprintf(name, sizeof(name), "random 64 KiB reads, remote, %u in flight",
+             in_flight);
+    print_figure(name, ours, peer,
+                 clock == now ? "reads/s" : "reads/CPU-s of all processes");
+}
+
+/* On a fiber. */
+static void bench_remote(void *arg)
+{
+    const struct remote_bench *b = arg;
+    struct fs *fs = open_fs(b->namenodes, false);
+    struct fs_reader *reader;
+    int fd;
+    write_data(fs, b->count);
+    open_data(fs, &reader, &fd);
+    read_ours(reader, b->count, b->count, 9, now);
+    read_plain(fd, b->count, b->count, 9, now);
+    measure_remote(reader, fd, b->count, 1, now);
+    measure_remote(reader, fd, b->count, 16, now);
+    measure_remote(reader, fd, b->count, 16, cpu_of_all);
+    check_way(fs, false);
+    fs_reader_close(reader);
+    close(fd);
+    fs_close(fs);
+}
+
+static void bench_remote_on_a_loop(const char *namenodes, size_t count)
+{
+    struct remote_bench b = {namenodes, count};
+    struct loop *loop;
+    CHECK(loop_new(world, "client", &loop, err));
+    loop_start(loop);
+    loop_call(loop, "bench", bench_remote, &b);
+    loop_stop(loop);
+    loop_join(loop);
+    loop_free(loop);
 }
 
 /* --- names
@@ -506,8 +627,10 @@ int main(int argc, char **argv)
     world_sleep_us(world, 1500000);
     if (strcmp(argv[2], "append") == 0)
         bench_append(namenode, count);
+    else if (strcmp(argv[2], "read") == 0)
+        bench_local(namenode, count);
     else
-        bench_read(namenode, count, strcmp(argv[2], "read") == 0);
+        bench_remote_on_a_loop(namenode, count);
     stop_servers();
     world_free(world);
     return 0;

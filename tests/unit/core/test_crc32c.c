@@ -39,6 +39,10 @@ START_TEST(test_fast_equals_portable)
         ck_assert_uint_eq(crc32c(p + at, len), want);
         ck_assert_uint_eq(
             crc32c_extend(crc32c(p + at, cut), p + at + cut, len - cut), want);
+        ck_assert_uint_eq(crc32c_join(crc32c(p + at, cut),
+                                      crc32c(p + at + cut, len - cut),
+                                      len - cut),
+                          want);
     }
     free(p);
 }

@@ -180,6 +180,7 @@ static void rot(struct cell *c)
     fill(&data, 0, 400000, 5);
     write_file(fs, "f", buf_slice(&data), true);
     world_sleep_us(sim_director(c->sim), 3000000);
+    check_file(fs, "f", buf_slice(&data)); /* Now blocks count as checked. */
     for (unsigned i = 0; i < 2; i++)
         ck_assert(sim_rot(c->chunks[i].world, "/chunkserver/chunks"));
     check_file(fs, "f", buf_slice(&data));
