@@ -21,12 +21,14 @@ const struct option server_options[] = {
     {"data", 0, "DIR", "where it keeps its files (quarry-server)"},
     {"listen", 0, "ADDR", "host:port to listen on (127.0.0.1:7400)"},
     {"address", 0, "ADDR", "host:port where others reach it, if another"},
-    {"roles", 0, "LIST", "what it is: lock,namenode,chunk (all of them)"},
+    {"roles", 0, "LIST",
+     "what it is: lock,namenode,chunk,gateway (all of\nthem)"},
     {"cell", 0, "ADDR,…",
      "the nodes with lock servers and namenodes, the\n"
      "same on every node (this node alone)"},
     {"name", 0, "NAME", "of this node (its address)"},
     {"rack", 0, "NAME", "where it stands: copies are spread over racks"},
+    {"bigtable-api", 0, "ADDR", "serve the public Bigtable API (gRPC) there"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -177,6 +179,7 @@ take_texts(struct server_settings *s, const struct args *args, struct err *err)
     s->authority = setting(args, c, "authority", "");
     s->log = setting(args, c, "log", "");
     s->pid_file = setting(args, c, "pid-file", "");
+    s->bigtable_api = setting(args, c, "bigtable-api", "");
     if (!log_level_parse(slice_str(level), &s->log_level))
         rc = err_set(err, ERR_INVALID, "log level \"%s\": %s", level,
                      "debug, info, warn or error");
@@ -210,7 +213,7 @@ void server_settings_close(struct server_settings *s)
         s->data,           s->name, s->listen,   s->address,
         s->cluster,        s->rack, s->cell,     s->key,
         s->certificate,    s->log,  s->pid_file, s->authority,
-        s->certificate_key};
+        s->certificate_key, s->bigtable_api};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         mem_free(texts[i]);
     for (size_t i = 0; i < s->cell_count; i++)

@@ -39,6 +39,7 @@ struct server_settings {
     char *authority;
     char *log;
     char *pid_file;
+    char *bigtable_api; /* Address; "": none. */
     enum log_level log_level;
 };
 
