@@ -15,6 +15,10 @@ static void fill_defaults(struct mr_options *o)
         o->memory_bytes = (uint64_t)384 << 20;
     if (o->heap_bytes == 0)
         o->heap_bytes = (uint64_t)1 << 30;
+    if (o->file_bytes == 0)
+        o->file_bytes = (uint64_t)256 << 30;
+    if (o->processes_max == 0)
+        o->processes_max = 256;
     if (o->split_bytes == 0)
         o->split_bytes = (uint64_t)64 << 20;
     if (o->timeout_us == 0)

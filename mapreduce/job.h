@@ -129,24 +129,30 @@ struct mr_options {
     const struct mr_setting *params;
     size_t param_count;
 
-    unsigned workers;      /* Attempts at a time; 0: one a CPU. */
-    unsigned reducers;     /* Partitions; 0: by the size of the input. */
-    uint64_t memory_bytes; /* Of all attempts together; 0: 384 MiB. */
-    uint64_t heap_bytes;   /* What a job's own code may allocate in an attempt;
-                              0: 1 GiB. */
-    uint64_t split_bytes;  /* Of file inputs; 0: 64 MiB. */
-    uint64_t timeout_us;   /* Kill an attempt that finishes no record for so
-                              long; 0: 10 minutes. */
-    unsigned attempts_max; /* Per task; 0: 4. */
-    unsigned skips_max;    /* What may be skipped in the whole job: records on
-                              which its code died, damaged places of record
-                              files and packed text; 0: 16. Archives may
-                              have any number. */
-    bool skip_none;        /* Skip nothing: fail instead. */
-    bool in_process;       /* No processes: for debugging. Attempts run one
-                              after the other in this one; no limits. */
-    bool overwrite;        /* Replace existing outputs. */
-    bool keep_work;        /* Leave the job's work directory in place. */
+    unsigned workers;       /* Attempts at a time; 0: one a CPU. */
+    unsigned reducers;      /* Partitions; 0: by the size of the input. */
+    uint64_t memory_bytes;  /* Of all attempts together; 0: 384 MiB. */
+    uint64_t heap_bytes;    /* What a job's own code may allocate in an attempt;
+                               0: 1 GiB. */
+    uint64_t file_bytes;    /* Of one file an attempt writes; 0: 256 GiB. */
+    uint64_t cpu_us;        /* Processor time of an attempt; 0: any. */
+    unsigned processes_max; /* That an attempt starts; 0: 256. */
+    bool network;           /* Attempts may open sockets. */
+    bool no_sandbox;        /* Attempts may do whatever the user may. */
+    uint64_t split_bytes;   /* Of file inputs; 0: 64 MiB. */
+    uint64_t timeout_us;    /* Kill an attempt that finishes no record for so
+                               long; 0: 10 minutes. */
+    unsigned attempts_max;  /* Per task; 0: 4. */
+    unsigned skips_max;     /* What may be skipped in the whole job: records on
+                               which its code died, damaged places of record
+                               files and packed text; 0: 16. Archives may
+                               have any number. */
+    bool no_backups;        /* Never run a task twice at a time. */
+    bool skip_none;         /* Skip nothing: fail instead. */
+    bool in_process;        /* No processes: for debugging. Attempts run one
+                               after the other in this one; no limits. */
+    bool overwrite;         /* Replace existing outputs. */
+    bool keep_work;         /* Leave the job's work directory in place. */
 
     const char *history_dir; /* Job directories; NULL: a temporary one that is
                                 removed at the end. */

@@ -209,6 +209,7 @@ bool mr_values_next(struct mr_values *v, struct slice *value)
     v->key = run_merge_current(v->merge)->key;
     *value = run_merge_current(v->merge)->value;
     v->count++;
+    STATUS_SET(v->task->status, values, v->count);
     return true;
 }
 

@@ -179,8 +179,8 @@ static int wait_end(struct command *c, struct err *err)
             return err_set_errno(err, errno, "wait for \"%s\"", c->text);
     c->pid = 0;
     if (WIFSIGNALED(status))
-        return err_set(err, ERR_ABORTED, "\"%s\" was killed by signal %d",
-                       c->text, WTERMSIG(status));
+        return err_set(err, ERR_ABORTED, "\"%s\" was killed by signal %d (%s)",
+                       c->text, WTERMSIG(status), strsignal(WTERMSIG(status)));
     if (WEXITSTATUS(status) != 0)
         return err_set(err, ERR_ABORTED, "\"%s\" exited with status %d",
                        c->text, WEXITSTATUS(status));

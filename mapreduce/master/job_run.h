@@ -6,7 +6,6 @@
 #include "mapreduce/input/input.h"
 #include "mapreduce/job.h"
 #include "mapreduce/job_history.h"
-#include "mapreduce/master/task_table.h"
 #include "mapreduce/task.h"
 #include "mapreduce/worker/host.h"
 
@@ -38,9 +37,11 @@ struct job_run {
     unsigned skips_max;
     struct job_summary summary; /* What goes into the history. */
     struct mr_progress progress;
-    uint64_t started_ns; /* Monotonic. */
-    uint64_t told_ns;    /* When progress was last told. */
-    uint64_t saved_ns;   /* When the history was last written. */
+    unsigned tasks_waiting; /* Of the phase, */
+    const char *waits_for;  /* and what for. Static. */
+    uint64_t started_ns;    /* Monotonic. */
+    uint64_t told_ns;       /* When progress was last told. */
+    uint64_t saved_ns;      /* When the history was last written. */
 };
 
 /* Build setup, directories' names and the host; look at everything that can be

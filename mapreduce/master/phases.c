@@ -1,33 +1,16 @@
-/* Running the tasks of a job: start attempts while slots are free, take their
- * ends, start again what failed, stop what hangs. */
-#include "base/core/coding.h"
+/* Running the tasks of a job: what the scheduler says is done, and what becomes
+ * of it is told the scheduler. */
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
-#include "mapreduce/master/job_run.h"
-#include "mapreduce/output/commit.h"
+#include "mapreduce/master/phase.h"
 
 /* How long to wait for an event before looking at clocks and wishes. */
 #define TICK_US ((uint64_t)50 * 1000)
 
-/* An attempt in a slot. */
-struct running {
-    bool busy;
-    bool killed; /* For being silent too long. */
-    unsigned task;
-    unsigned attempt;
-    uint64_t seen_records; /* What its status showed last, */
-    uint64_t seen_bytes;
-    uint64_t seen_ns; /* and when that changed. */
-};
-
-struct phase {
-    struct job_run *run;
-    enum task_kind kind;
-    struct task_table tasks;
-    struct running *slots; /* host->slot_count of them. */
-    uint64_t records_done; /* Of ended attempts that won. */
-    uint64_t bytes_done;
-};
+static uint64_t now_us(const struct phase *p)
+{
+    return world_mono_ns(p->run->setup.world) / 1000;
+}
 
 /* --- specs ------------------------------------------------------------- */
 
@@ -72,13 +55,16 @@ static void copy_skips(struct task_spec *s, const struct task_entry *e)
     s->group_skips = copy_numbers(e->group_skips, e->group_skip_count);
 }
 
-static void make_spec(const struct phase *p, unsigned task, struct task_spec *s)
+static void make_spec(const struct phase *p,
+                      unsigned task,
+                      unsigned attempt,
+                      struct task_spec *s)
 {
     const struct job_run *r = p->run;
     task_spec_init(s);
     s->kind = p->kind;
     s->index = task;
-    s->attempt = p->tasks.tasks[task].attempts;
+    s->attempt = attempt;
     s->partition_count = r->partition_count;
     copy_skips(s, &p->tasks.tasks[task]);
     if (p->kind == TASK_SAMPLE)
@@ -97,254 +83,90 @@ static void make_spec(const struct phase *p, unsigned task, struct task_spec *s)
         memcpy(s->cuts, r->cuts, r->cut_count * sizeof(*s->cuts));
 }
 
-static int start_some(struct phase *p, struct err *err)
+/* --- doing what the scheduler says --------------------------------------- */
+
+static int
+start_attempt(struct phase *p, const struct sched_action *a, struct err *err)
 {
     struct attempt_host *h = p->run->host;
-    unsigned task;
+    struct task_spec s;
+    int code;
+    make_spec(p, a->task, a->attempt, &s);
+    p->slots[a->worker] =
+        (struct running){.busy = true, .task = a->task, .attempt = a->attempt};
+    code = h->start(h, a->worker, &s, err);
+    task_spec_close(&s);
+    if (a->kind == SCHED_BACKUP)
+        *counters_get(&p->run->counters, "attempts.backup") += 1;
+    return code;
+}
+
+static int obey(struct phase *p, struct err *err)
+{
+    struct attempt_host *h = p->run->host;
+    struct sched_action a;
     int code = 0;
-    for (unsigned i = 0; i < h->slot_count && code == 0; i++) {
-        struct task_spec s;
-        if (p->slots[i].busy || !task_table_take(&p->tasks, &task))
-            continue;
-        make_spec(p, task, &s);
-        p->slots[i] =
-            (struct running){.busy = true,
-                             .task = task,
-                             .attempt = s.attempt,
-                             .seen_ns = world_mono_ns(p->run->setup.world)};
-        code = h->start(h, i, &s, err);
-        task_spec_close(&s);
+    while (code == 0 && sched_next(&p->sched, now_us(p), &a)) {
+        sched_done(&p->sched, &a, now_us(p));
+        if (a.kind == SCHED_STOP)
+            h->kill(h, a.worker);
+        else
+            code = start_attempt(p, &a, err);
     }
-    return code;
-}
-
-/* --- the end of an attempt --------------------------------------------- */
-
-/* Errors that another attempt would meet again. */
-static bool is_permanent(int code)
-{
-    return code == ERR_INVALID || code == ERR_UNSUPPORTED ||
-           code == ERR_TOOBIG || code == ERR_CORRUPT || code == ERR_NOTFOUND ||
-           code == ERR_FULL || code == ERR_DENIED;
-}
-
-static void describe_task(const struct phase *p, unsigned task, struct buf *out)
-{
-    const struct job_run *r = p->run;
-    task_kind_describe(p->kind, task, out);
-    if (p->kind == TASK_MAP && task < r->splits.count) {
-        buf_append_str(out, " (");
-        input_split_describe(&r->splits.at[task], out);
-        buf_append_byte(out, ')');
-    }
-}
-
-/* "record 17 at offset 1234", or the key of a group. */
-static void describe_record(const struct task_status *s, struct buf *out)
-{
-    unsigned note = MIN_OF(STATUS_GET(s, note_bytes), STATUS_NOTE_BYTES);
-    if (STATUS_GET(s, reducing))
-        buf_printf(out, "group %llu",
-                   (unsigned long long)STATUS_GET(s, number));
-    else
-        buf_printf(out, "record %llu at offset %llu",
-                   (unsigned long long)STATUS_GET(s, number),
-                   (unsigned long long)STATUS_GET(s, offset));
-    if (note > 0)
-        buf_printf(out, " (\"%.*s\")", (int)note, s->note);
-}
-
-/* The last lines an attempt wrote, for the job's error. */
-static struct slice last_lines(struct slice said)
-{
-    enum {
-        LINES = 5
-    };
-
-    size_t lines = 0;
-    size_t i;
-    said = slice_trim(said);
-    if (said.len > 400)
-        said = slice_sub(said, said.len - 400, said.len);
-    for (i = said.len; i > 0; i--)
-        if (said.data[i - 1] == '\n' && ++lines == LINES)
-            break;
-    return slice_sub(said, i, said.len);
-}
-
-static void describe_failure(const struct phase *p,
-                             const struct running *at,
-                             const struct attempt_event *e,
-                             bool at_record,
-                             struct buf *out)
-{
-    const struct attempt_host *h = p->run->host;
-    const struct task_status *status =
-        h->status(p->run->host, (unsigned)(at - p->slots));
-    struct slice said = last_lines(buf_slice(&e->said));
-    describe_task(p, at->task, out);
-    buf_printf(out, ", attempt %u: ", at->attempt);
-    if (at->killed)
-        buf_append_str(out, "stopped for finishing no record in time");
-    else
-        buf_append_str(out, e->reported ? e->report.err.text : e->death);
-    if (at_record) {
-        buf_append_str(out, " at ");
-        describe_record(status, out);
-    }
-    if (said.len > 0)
-        buf_printf(out, "; it said last: %.*s", SLICE_ARG(said));
-}
-
-static void outcome_of(const struct phase *p,
-                       const struct running *at,
-                       const struct attempt_event *e,
-                       struct task_outcome *o)
-{
-    const struct task_status *s =
-        p->run->host->status(p->run->host, (unsigned)(at - p->slots));
-    *o = (struct task_outcome){.ok = e->reported && e->report.code == 0};
-    if (o->ok)
-        return;
-    if (e->reported) {
-        o->permanent = is_permanent(e->report.code);
-        return;
-    }
-    o->at_record =
-        STATUS_GET(s, stage) == STATUS_RECORD && p->kind != TASK_SAMPLE;
-    o->reducing = STATUS_GET(s, reducing) != 0;
-    o->number = STATUS_GET(s, number);
-}
-
-/* Places of damage that @e's attempt passed over: told, and against the number
- * of skips unless the format is expected to have them. */
-static int
-accept_damage(struct job_run *r, const struct damage *d, struct err *err)
-{
-    struct cursor texts = cursor_make(buf_slice(&d->texts));
-    struct slice text = cursor_lslice(&texts);
-    if (d->places == 0)
-        return 0;
-    if (!d->expected && d->places > r->skips_left) {
-        err_set(err, ERR_CORRUPT, "%.*s", SLICE_ARG(text));
-        err_hint(err, "the job met more damage than the %u places it may skip",
-                 r->skips_max);
-        return ERR_CORRUPT;
-    }
-    if (!d->expected)
-        r->skips_left -= (unsigned)d->places;
-    r->progress.records_skipped += (unsigned)d->places;
-    for (; text.len > 0; text = cursor_lslice(&texts))
-        job_note(r, "skipped %.*s", SLICE_ARG(text));
-    return 0;
-}
-
-static int accept(struct phase *p,
-                  const struct running *at,
-                  const struct attempt_event *e,
-                  struct err *err)
-{
-    struct job_run *r = p->run;
-    struct task_spec s = {
-        .kind = p->kind, .index = at->task, .attempt = at->attempt};
-    struct buf prefix = BUF_INIT;
-    bool writes = p->kind == TASK_REDUCE || p->kind == TASK_WHOLE ||
-                  (p->kind == TASK_MAP && !r->host->traits.has_reduce);
-    int code = accept_damage(r, &e->report.damage, err);
-    if (code)
-        return code;
-    counters_merge(&r->counters, &e->report.counters);
-    if (p->kind == TASK_SAMPLE)
-        buf_append_slice(&r->sample, buf_slice(&e->report.sample));
-    if (p->kind == TASK_MAP && e->report.spilled) {
-        r->spills[at->task].task = at->task;
-        r->spills[at->task].attempt = at->attempt;
-    }
-    task_spec_prefix(&s, &prefix);
-    if (writes)
-        code = commit_task(r->setup.world, r->setup.staging,
-                           r->setup.output_count, buf_cstr(&prefix), at->task,
-                           buf_slice(&e->report.sides), err);
-    buf_close(&prefix);
-    return code;
-}
-
-static int give_up(const struct attempt_event *e,
-                   const char *text,
-                   bool killed,
-                   struct err *err)
-{
-    int code = ERR_ABORTED;
-    if (killed)
-        code = ERR_DEADLINE;
-    else if (e->reported)
-        code = e->report.code;
-    err_set(err, code, "%s", text);
-    if (e->reported && e->report.err.hint[0])
-        err_hint(err, "%s", e->report.err.hint);
-    return code;
-}
-
-static int take_end(struct phase *p, struct attempt_event *e, struct err *err)
-{
-    struct running *at = &p->slots[e->slot];
-    struct task_outcome o;
-    struct buf text = BUF_INIT;
-    enum task_verdict verdict;
-    int code = 0;
-    outcome_of(p, at, e, &o);
-    if (p->run->opts->skip_none)
-        o.at_record = false;
-    at->busy = false;
-    verdict = task_table_end(&p->tasks, at->task, &o);
-    if (verdict == TASK_ACCEPT)
-        return accept(p, at, e, err);
-    p->run->progress.attempts_failed++;
-    describe_failure(p, at, e, o.at_record || (!e->reported && !o.ok), &text);
-    if (verdict == TASK_RETRY_SKIP) {
-        p->run->progress.records_skipped++;
-        job_note(p->run, "skipped after %s", buf_cstr(&text));
-    } else {
-        job_note(p->run, "%s", buf_cstr(&text));
-    }
-    if (verdict == TASK_GIVE_UP)
-        code = give_up(e, buf_cstr(&text), at->killed, err);
-    buf_close(&text);
     return code;
 }
 
 /* --- watching ---------------------------------------------------------- */
 
+static uint32_t share_ppm(uint64_t done, uint64_t total)
+{
+    if (total == 0)
+        return 0;
+    return (uint32_t)((double)MIN_OF(done, total) * 1e6 / (double)total);
+}
+
+/* Tell the scheduler how far the attempt in @slot is. */
+static void look_at(struct phase *p, unsigned slot, uint64_t now)
+{
+    const struct task_status *s = p->run->host->status(p->run->host, slot);
+    struct running *at = &p->slots[slot];
+    struct task_attempt *a =
+        task_table_attempt(&p->tasks, at->task, at->attempt);
+    uint64_t records = STATUS_GET(s, records);
+    uint64_t bytes = STATUS_GET(s, bytes);
+    uint64_t values = STATUS_GET(s, values);
+    bool moved = records != at->seen_records || bytes != at->seen_bytes ||
+                 values != at->seen_values;
+    INVARIANT(a != NULL);
+    at->seen_records = records;
+    at->seen_bytes = bytes;
+    at->seen_values = values;
+    task_attempt_progress(a,
+                          share_ppm(p->kind == TASK_REDUCE ? values : bytes,
+                                    STATUS_GET(s, total)),
+                          moved, now);
+}
+
 static void watch(struct phase *p)
 {
     struct job_run *r = p->run;
     struct attempt_host *h = r->host;
-    uint64_t now = world_mono_ns(r->setup.world);
+    uint64_t now = now_us(p);
     uint64_t records = p->records_done;
     uint64_t bytes = p->bytes_done;
     for (unsigned i = 0; i < h->slot_count; i++) {
-        struct running *at = &p->slots[i];
-        const struct task_status *s = h->status(h, i);
-        uint64_t done = STATUS_GET(s, records);
-        uint64_t read = STATUS_GET(s, bytes);
-        if (!at->busy)
+        if (!p->slots[i].busy)
             continue;
-        records += done;
-        bytes += read;
-        if (done != at->seen_records || read != at->seen_bytes) {
-            at->seen_records = done;
-            at->seen_bytes = read;
-            at->seen_ns = now;
-        } else if (!at->killed &&
-                   now - at->seen_ns > r->opts->timeout_us * 1000) {
-            at->killed = true;
-            h->kill(h, i);
-        }
+        look_at(p, i, now);
+        records += p->slots[i].seen_records;
+        bytes += p->slots[i].seen_bytes;
     }
     r->progress.records = records;
     r->progress.bytes = bytes;
     r->progress.tasks_done = p->tasks.done;
     r->progress.tasks_running = p->tasks.running;
+    r->tasks_waiting = p->tasks.waiting;
+    r->waits_for = sched_wait_text(sched_why(&p->sched, 0, now));
 }
 
 /* Count an ended attempt's work before its slot's status is used again. */
@@ -362,12 +184,12 @@ static int step(struct phase *p, struct err *err)
     struct attempt_host *h = p->run->host;
     struct attempt_event e;
     bool got = false;
-    int code = start_some(p, err);
+    int code = obey(p, err);
     if (code == 0)
         code = h->wait(h, TICK_US, &e, &got, err);
     if (code == 0 && got) {
         count_end(p, &e);
-        code = take_end(p, &e, err);
+        code = phase_take_end(p, &e, err);
         attempt_event_close(&e);
     }
     watch(p);
@@ -375,25 +197,53 @@ static int step(struct phase *p, struct err *err)
     return code ? code : job_check_cancel(p->run, err);
 }
 
-/* End what still runs, and wait for that: its files are about to go. */
+/* End what still runs, and wait for that: its files are about to go, or its
+ * slots are wanted. */
 static void stop_all(struct phase *p)
 {
     struct attempt_host *h = p->run->host;
+    unsigned busy = 0;
     for (unsigned i = 0; i < h->slot_count; i++)
-        if (p->slots[i].busy)
+        if (p->slots[i].busy) {
             h->kill(h, i);
-    while (p->tasks.running > 0) {
-        struct task_outcome failed = {.ok = false};
+            busy++;
+        }
+    while (busy > 0) {
         struct attempt_event e;
         bool got = false;
         if (h->wait(h, TICK_US, &e, &got, NULL))
             return;
         if (!got)
             continue;
-        (void)task_table_end(&p->tasks, p->slots[e.slot].task, &failed);
-        p->slots[e.slot].busy = false;
+        busy--;
         attempt_event_close(&e);
     }
+}
+
+/* --- the phase ----------------------------------------------------------- */
+
+static void phase_open(struct phase *p, unsigned count)
+{
+    struct job_run *r = p->run;
+    unsigned slots = r->host->slot_count;
+    struct sched_job job = {.weight = 1,
+                            .silence_us = r->opts->timeout_us,
+                            .backups = !r->opts->no_backups};
+    task_table_init(&p->tasks, count, r->opts->attempts_max, &r->skips_left);
+    p->slots = mem_zalloc(slots, sizeof(*p->slots));
+    sched_init(&p->sched, slots);
+    for (unsigned i = 0; i < slots; i++)
+        sched_set_worker(&p->sched, i,
+                         &(struct sched_worker){.up = true, .slots = 1});
+    (void)sched_add_job(&p->sched, &job);
+    sched_set_tasks(&p->sched, 0, &p->tasks, now_us(p));
+}
+
+static void phase_close(struct phase *p)
+{
+    sched_close(&p->sched);
+    mem_free(p->slots);
+    task_table_close(&p->tasks);
 }
 
 static int run_phase(struct job_run *r,
@@ -404,15 +254,12 @@ static int run_phase(struct job_run *r,
 {
     struct phase p = {.run = r, .kind = kind};
     int code = 0;
-    task_table_init(&p.tasks, count, r->opts->attempts_max, &r->skips_left);
-    p.slots = mem_zalloc(r->host->slot_count, sizeof(*p.slots));
+    phase_open(&p, count);
     job_set_phase(r, phase, count);
     while (code == 0 && p.tasks.done < count)
         code = step(&p, err);
-    if (code)
-        stop_all(&p);
-    mem_free(p.slots);
-    task_table_close(&p.tasks);
+    stop_all(&p);
+    phase_close(&p);
     return code;
 }
 

@@ -1,5 +1,22 @@
-/* Which tasks of a phase wait, run and are done, and what follows from the end
- * of an attempt: pure bookkeeping, no clock and no I/O. One thread. */
+/* The tasks of a phase and the attempts at them, as state machines: which tasks
+ * wait, run and are done, and what follows from the end of an attempt. Pure
+ * bookkeeping: no clock and no I/O; times come from the caller.
+ *
+ *     task:     waiting --start--> running --an attempt succeeds--> done
+ *                  ^                  |                               |
+ *                  +--its last one failed, or was lost---+            |
+ *                  +--its output was lost with its worker-------------+
+ *     attempt:  running --> stopping (another won, or it is silent) --> gone
+ *
+ * A task has at most two live attempts: the second is a backup. The first to
+ * succeed wins; the other is stopped, and its end changes nothing.
+ *
+ * Invariants
+ *     I1. A waiting task has no live attempt.
+ *     I2. `waiting` + `running` + `done` = `count`.
+ *
+ * One thread.
+ */
 #ifndef MAPREDUCE_MASTER_TASK_TABLE_H
 #define MAPREDUCE_MASTER_TASK_TABLE_H
 
@@ -7,36 +24,88 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/core/macros.h"
+
+#define TASK_LIVE_MAX  2
+#define TASK_AVOID_MAX 4
+#define TASK_HOSTS_MAX 3
+#define TASK_NONE      UINT32_MAX
+
 enum task_state {
     TASK_WAITING,
     TASK_RUNNING,
     TASK_DONE
 };
 
+enum attempt_state {
+    ATTEMPT_RUNNING,
+    ATTEMPT_SILENT,  /* To be stopped: it made no progress for too long. */
+    ATTEMPT_OUTRUN,  /* To be stopped: another attempt has won. */
+    ATTEMPT_STOPPING /* Told to stop; its end follows. */
+};
+
+struct task_attempt {
+    uint32_t number; /* From 1. */
+    uint32_t worker;
+    enum attempt_state state;
+    bool backup;
+    bool silent; /* Why it is stopped. */
+    uint64_t started_us;
+    uint64_t moved_us; /* When it was last seen to make progress. */
+    uint32_t done_ppm; /* Of its work, in millionths; 0: not known. */
+};
+
 struct task_entry {
     enum task_state state;
-    unsigned attempts; /* Started so far. */
-    unsigned failures; /* That count against attempts_max. */
-    unsigned winner;   /* The attempt that succeeded. */
-    uint64_t *skips;   /* Records not to touch. Owned. */
+    uint32_t attempts; /* Started so far. */
+    uint32_t failures; /* That count against attempts_max. */
+    uint32_t winner;   /* The attempt that succeeded, */
+    uint32_t winner_worker;
+    struct task_attempt live[TASK_LIVE_MAX];
+    uint32_t live_count;
+    uint32_t avoid[TASK_AVOID_MAX]; /* Workers it failed on, newest last. */
+    uint32_t avoid_count;
+    uint32_t hosts[TASK_HOSTS_MAX]; /* Where its input is. */
+    uint32_t host_count;
+    uint64_t *skips; /* Records not to touch. Owned. */
     size_t skip_count;
     uint64_t *group_skips; /* Groups not to touch. Owned. */
     size_t group_skip_count;
+    uint32_t next; /* Of the waiting, or of the running; TASK_NONE. */
+    uint32_t prev;
+};
+
+/* Tasks with input on a host, ascending. */
+struct host_tasks {
+    uint32_t *tasks; /* Owned. */
+    uint32_t count;
+    uint32_t cap;
+    uint32_t next; /* None before it waits. */
 };
 
 struct task_table {
     struct task_entry *tasks; /* Owned. */
-    unsigned count;
-    unsigned done;
-    unsigned running;
-    unsigned next; /* No task below it waits. */
-    unsigned attempts_max;
-    unsigned *skips_left; /* Of the whole job. Borrowed. */
+    uint32_t count;
+    uint32_t waiting;
+    uint32_t running;
+    uint32_t done;
+    uint32_t backups; /* Live ones. */
+    uint32_t live;    /* Attempts, also those that are stopping. */
+    uint32_t first;   /* Of the waiting. */
+    uint32_t last;
+    uint32_t first_live; /* Of the tasks with live attempts. */
+    uint64_t took_us;    /* Sum over the attempts that won. */
+    uint32_t took_count;
+    uint32_t attempts_max;
+    unsigned *skips_left;       /* Of the whole job. Borrowed. */
+    struct host_tasks *by_host; /* Owned. */
+    uint32_t host_count;
 };
 
 /* How an attempt ended. */
 struct task_outcome {
     bool ok;
+    bool lost;      /* With its worker: not the task's fault. */
     bool permanent; /* Another attempt would fail in the same way. */
     bool at_record; /* It died inside the job's code, at record number */
     bool reducing;  /* (of the groups, that is) */
@@ -45,22 +114,51 @@ struct task_outcome {
 
 enum task_verdict {
     TASK_ACCEPT,     /* It is done. */
-    TASK_RETRY,      /* It waits again. */
-    TASK_RETRY_SKIP, /* It waits again and will skip the record. */
+    TASK_LATE,       /* Another attempt was first: nothing changes. */
+    TASK_RETRY,      /* It waits again, or its other attempt goes on. */
+    TASK_RETRY_SKIP, /* The same, and the next will skip the record. */
     TASK_GIVE_UP,    /* The job fails. */
 };
 
 void task_table_init(struct task_table *t,
-                     unsigned count,
-                     unsigned attempts_max,
+                     uint32_t count,
+                     uint32_t attempts_max,
                      unsigned *skips_left);
 void task_table_close(struct task_table *t);
 
-/* Take the next waiting task, which then runs; false: none waits. */
-bool task_table_take(struct task_table *t, unsigned *task);
-/* The running attempt of @task has ended. */
+/* The input of @task is on @host (counted from 0). At most TASK_HOSTS_MAX a
+ * task are kept. */
+void task_table_place(struct task_table *t, uint32_t task, uint32_t host);
+/* A waiting task with input on @host, or TASK_NONE. Moves a cursor only. */
+uint32_t task_table_local(const struct task_table *t, uint32_t host);
+
+/* Start an attempt at a waiting task, or a backup of a running one. Returns its
+ * number. */
+uint32_t task_table_start(struct task_table *t,
+                          uint32_t task,
+                          uint32_t worker,
+                          uint64_t now_us);
+/* The live attempt @number of @task, or NULL. */
+struct task_attempt *
+task_table_attempt(struct task_table *t, uint32_t task, uint32_t number);
+/* What a worker tells of a live attempt. */
+void task_attempt_progress(struct task_attempt *a,
+                           uint32_t done_ppm,
+                           bool moved,
+                           uint64_t now_us);
+
+/* A live attempt has ended. */
 enum task_verdict task_table_end(struct task_table *t,
-                                 unsigned task,
-                                 const struct task_outcome *outcome);
+                                 uint32_t task,
+                                 uint32_t number,
+                                 const struct task_outcome *outcome,
+                                 uint64_t now_us);
+/* @worker is gone: its attempts are lost, and with @outputs the results of
+ * tasks that were done there, which wait again. Returns how many do. */
+uint32_t
+task_table_lose_worker(struct task_table *t, uint32_t worker, bool outputs);
+
+/* A job that is resumed: @task was done by attempt @number. */
+void task_table_restore(struct task_table *t, uint32_t task, uint32_t number);
 
 #endif /* MAPREDUCE_MASTER_TASK_TABLE_H */

@@ -210,6 +210,7 @@ map_split(struct attempt *a, const struct input_split *split, struct err *err)
     struct buf name = BUF_INIT;
     int code = input_open(&a->input, split, &r, err);
     a->task.input_path = split->path;
+    STATUS_SET(a->task.status, total, split->bytes);
     if (code == 0)
         code = map_records(a, r, split->input, err);
     input_reader_close(r);
@@ -320,6 +321,7 @@ static int reduce_all(struct attempt *a, bool memory, struct err *err)
         .level = SPILL_LEVEL,
     };
     int code = spill_sources_open(&s, &o, err);
+    STATUS_SET(a->task.status, total, s.pairs);
     if (code == 0 && memory)
         spill_sources_add(&s, collector_source(&a->collector, 0));
     if (code == 0)

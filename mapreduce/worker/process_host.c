@@ -19,6 +19,7 @@
 
 #include "base/core/coding.h"
 #include "base/core/panic.h"
+#include "base/core/text.h"
 #include "base/runtime/world.h"
 #include "mapreduce/worker/zygote.h"
 
@@ -205,6 +206,29 @@ static int read_report(struct process_host *h,
     return code;
 }
 
+/* What ended an attempt, if a limit did. */
+static bool describe_limit(const struct mr_options *o,
+                           enum zygote_reason reason,
+                           int status,
+                           struct buf *out)
+{
+    int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    if (reason == ZYGOTE_PROCESSES) {
+        buf_printf(out, "killed: it started more than %u processes",
+                   o->processes_max);
+    } else if (reason == ZYGOTE_MEMORY) {
+        buf_append_str(out, "killed: its processes used more memory than ");
+        text_put_bytes(out, o->heap_bytes);
+    } else if (sig == SIGXCPU) {
+        buf_append_str(out, "killed: it used more processor time than ");
+        text_put_duration(out, o->cpu_us);
+    } else if (sig == SIGXFSZ) {
+        buf_append_str(out, "killed: it wrote a file of more than ");
+        text_put_bytes(out, o->file_bytes);
+    }
+    return out->len > 0;
+}
+
 static void describe_death(char *out, size_t len, int status)
 {
     if (WIFSIGNALED(status))
@@ -221,6 +245,8 @@ static int receive_end(struct process_host *h,
 {
     char head[ZYGOTE_HEADER_BYTES];
     struct process_slot *s;
+    struct buf limit = BUF_INIT;
+    enum zygote_reason reason;
     int status;
     int code = receive(h->socket, head, sizeof(head), err);
     if (code)
@@ -228,15 +254,21 @@ static int receive_end(struct process_host *h,
     INVARIANT(get_le32(head) == ZYGOTE_ENDED);
     INVARIANT(get_le32(head + 4) < h->base.slot_count);
     *event = (struct attempt_event){.slot = get_le32(head + 4)};
-    status = (int)get_le64(head + 8);
+    status = (int)get_le32(head + 8);
+    reason = (enum zygote_reason)get_le32(head + 12);
     s = &h->slots[event->slot];
     drain_pipe(s);
     buf_append_slice(&event->said, buf_slice(&s->said));
     task_report_init(&event->report);
     if (WIFEXITED(status))
         event->reported = read_report(h, s, &event->report) == 0;
-    if (!event->reported)
+    if (event->reported)
+        return 0;
+    if (describe_limit(h->setup->opts, reason, status, &limit))
+        snprintf(event->death, sizeof(event->death), "%s", buf_cstr(&limit));
+    else
         describe_death(event->death, sizeof(event->death), status);
+    buf_close(&limit);
     return 0;
 }
 

@@ -107,6 +107,7 @@ static int load_spill(struct spill_sources *s,
                                 found[i].bytes};
             segments_add(out, g);
             s->bytes += found[i].bytes;
+            s->pairs += found[i].pairs;
         }
     mem_free(found);
     return code;

@@ -43,6 +43,7 @@ struct spill_sources {
     size_t file_cap;
     size_t read_bytes; /* At a time, of each source. */
     uint64_t bytes;    /* Of all segments. */
+    uint64_t pairs;    /* In them. */
 };
 
 /* Close it also after failure. */

@@ -26,6 +26,8 @@ struct task_status {
     atomic_uint reducing;  /* The record is a group. */
     atomic_ullong records; /* Done, of map and reduce. */
     atomic_ullong bytes;   /* Of the split. */
+    atomic_ullong values;  /* Given to reduce(). */
+    atomic_ullong total;   /* Bytes of the split or values of the partition. */
     atomic_ullong number;  /* Of the record in its split or partition. */
     atomic_ullong offset;  /* Of the record in its file. */
     atomic_uint note_bytes;

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -21,10 +20,14 @@
 #include "base/runtime/world.h"
 #include "mapreduce/engines/engine.h"
 #include "mapreduce/worker/attempt.h"
+#include "mapreduce/worker/process_tree.h"
+#include "mapreduce/worker/sandbox.h"
 
 /* A task spec holds splits and keys. */
 #define MESSAGE_BYTES_MAX ((uint64_t)1 << 30)
 #define HUGE_PAGE_BYTES   ((uintptr_t)2 << 20)
+/* How often the processes below attempts are looked at. */
+#define LOOK_MS 250
 
 struct zygote {
     const struct job_setup *setup;
@@ -32,8 +35,11 @@ struct zygote {
     const struct mr_job *job;
     unsigned slots;
     int socket;
-    int signals; /* signalfd of SIGCHLD. */
-    pid_t *pids; /* One a slot; 0: free. */
+    int signals;                 /* signalfd of SIGCHLD. */
+    pid_t *pids;                 /* One a slot; 0: free. */
+    enum zygote_reason *reasons; /* One a slot. */
+    struct sandbox *sandbox;
+    uint64_t looked_ns;
 };
 
 /* --- memory ------------------------------------------------------------- */
@@ -88,20 +94,6 @@ void zygote_report_path(struct buf *out,
 
 /* --- the attempt's process ---------------------------------------------- */
 
-/* What an attempt may take besides the memory for its pairs. */
-static void limit_self(const struct job_setup *setup)
-{
-    struct rlimit none = {0, 0};
-    setrlimit(RLIMIT_CORE, &none);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    uint64_t bytes = setup->heap_bytes + setup->slot_bytes + HUGE_PAGE_BYTES;
-    struct rlimit data = {bytes, bytes};
-    setrlimit(RLIMIT_DATA, &data);
-#else
-    (void)setup; /* A sanitizer's shadow memory would not fit. */
-#endif
-}
-
 static void redirect(int out)
 {
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -149,8 +141,14 @@ static int run_attempt(const struct zygote *z, unsigned slot, struct slice body)
     if (code == 0 && !res.memory)
         code = err_set(&err, ERR_NOMEM, "no memory for %llu bytes of pairs",
                        (unsigned long long)setup.slot_bytes);
-    if (code == 0) {
+    if (code == 0)
+        code = sandbox_enter(z->sandbox, &err);
+    if (code) {
+        report.code = err_copy(&report.err, &err);
+    } else {
         attempt_run(&setup, &spec, &res, &report);
+    }
+    if (spec.attempt > 0) {
         zygote_report_path(&path, setup.work_dir, &spec);
         code = write_report(setup.world, buf_cstr(&path), &report, &err);
     }
@@ -169,13 +167,13 @@ attempt_main(const struct zygote *z, unsigned slot, struct slice body)
     setpgid(0, 0);
     /* The zygote's end must not leave attempts behind. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     signal(SIGINT, SIG_DFL);
     signal(SIGPIPE, SIG_IGN);
     sigprocmask(SIG_SETMASK, &none, NULL);
     close(z->socket);
     close(z->signals);
     redirect(z->shared->pipes[slot]);
-    limit_self(z->setup);
     _exit(run_attempt(z, slot, body));
 }
 
@@ -187,6 +185,24 @@ static void end_all(const struct zygote *z)
         if (z->pids[i] > 0)
             kill(-z->pids[i], SIGKILL);
     while (wait(NULL) > 0 || errno == EINTR) {
+    }
+}
+
+/* What ended attempts left running, adopted by the zygote. */
+static void end_strays(const struct zygote *z)
+{
+    enum {
+        STRAYS_MAX = 1024
+    };
+
+    pid_t found[STRAYS_MAX];
+    unsigned count = process_tree_children(getpid(), found, STRAYS_MAX);
+    for (unsigned i = 0; i < count; i++) {
+        unsigned slot = 0;
+        while (slot < z->slots && z->pids[slot] != found[i])
+            slot++;
+        if (slot == z->slots)
+            kill(found[i], SIGKILL);
     }
 }
 
@@ -243,6 +259,44 @@ static void start(struct zygote *z, unsigned slot, struct slice body)
     }
     setpgid(pid, pid);
     z->pids[slot] = pid;
+    z->reasons[slot] = ZYGOTE_NO_REASON;
+}
+
+/* End an attempt whose processes together are too many or too large. */
+static void look_at(struct zygote *z, unsigned slot)
+{
+    const struct job_setup *s = z->setup;
+    unsigned max = s->opts->processes_max;
+    uint64_t bytes_max = s->heap_bytes + s->slot_bytes + HUGE_PAGE_BYTES;
+    struct process_tree tree;
+    process_tree_look(z->pids[slot], max + 1, &tree);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    tree.bytes += tree.root_bytes;
+#endif
+    if (tree.processes > max)
+        z->reasons[slot] = ZYGOTE_PROCESSES;
+    else if (tree.bytes > bytes_max)
+        z->reasons[slot] = ZYGOTE_MEMORY;
+    if (z->reasons[slot] != ZYGOTE_NO_REASON)
+        kill(-z->pids[slot], SIGKILL);
+}
+
+/* Returns how long to wait until the next look: -1: nothing runs. */
+static int look(struct zygote *z)
+{
+    uint64_t now = world_mono_ns(z->setup->world);
+    bool due = now - z->looked_ns >= (uint64_t)LOOK_MS * 1000000;
+    bool any = false;
+    for (unsigned i = 0; i < z->slots; i++) {
+        if (z->pids[i] <= 0)
+            continue;
+        any = true;
+        if (due)
+            look_at(z, i);
+    }
+    if (due)
+        z->looked_ns = now;
+    return any ? LOOK_MS : -1;
 }
 
 static void obey(struct zygote *z)
@@ -267,6 +321,7 @@ static void obey(struct zygote *z)
 static void reap(struct zygote *z)
 {
     struct signalfd_siginfo info;
+    bool ended = false;
     int status;
     pid_t pid;
     if (read(z->signals, &info, sizeof(info)) < 0 && errno != EAGAIN)
@@ -278,9 +333,29 @@ static void reap(struct zygote *z)
             /* What a streaming job left of its commands goes too. */
             kill(-pid, SIGKILL);
             z->pids[i] = 0;
-            answer(z, ZYGOTE_ENDED, i, (uint64_t)(unsigned)status, SLICE_EMPTY);
+            ended = true;
+            answer(z, ZYGOTE_ENDED, i,
+                   (uint64_t)z->reasons[i] << 32 | (unsigned)status,
+                   SLICE_EMPTY);
         }
     }
+    if (ended)
+        end_strays(z);
+}
+
+static int make_sandbox(struct zygote *z, struct err *err)
+{
+    const struct job_setup *s = z->setup;
+    const struct mr_options *o = s->opts;
+    struct sandbox_rules rules = {
+        .data_bytes = s->heap_bytes + s->slot_bytes + HUGE_PAGE_BYTES,
+        .file_bytes = o->file_bytes,
+        .cpu_us = o->cpu_us,
+        .network = o->network,
+        .open = o->no_sandbox,
+        .keepers = {getpid(), getppid()},
+    };
+    return sandbox_new(&rules, &z->sandbox, err);
 }
 
 static void greet(struct zygote *z)
@@ -291,6 +366,8 @@ static void greet(struct zygote *z)
     struct buf body = BUF_INIT;
     task_report_init(&report);
     report.code = engine_load(&z->setup->opts->program, &engine, &report.err);
+    if (report.code == 0)
+        report.code = make_sandbox(z, &report.err);
     if (report.code) {
         task_report_encode(&report, &body);
         answer(z, ZYGOTE_FAILED, 0, body.len, buf_slice(&body));
@@ -316,16 +393,18 @@ NORETURN void zygote_main(const struct job_setup *setup,
     /* Ctrl-C is the job master's to handle. */
     signal(SIGINT, SIG_IGN);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_BLOCK, &child, NULL);
     z.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
     z.pids = mem_zalloc(slots, sizeof(*z.pids));
+    z.reasons = mem_zalloc(slots, sizeof(*z.reasons));
     greet(&z);
     fds[0] = (struct pollfd){.fd = socket, .events = POLLIN};
     fds[1] = (struct pollfd){.fd = z.signals, .events = POLLIN};
     for (;;) {
-        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+        if (poll(fds, 2, look(&z)) < 0 && errno != EINTR)
             leave(&z);
         if (fds[1].revents)
             reap(&z);

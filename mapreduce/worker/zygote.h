@@ -22,6 +22,14 @@ enum zygote_op {
     ZYGOTE_ENDED,     /* To the master: the attempt in slot has ended. */
 };
 
+/* Why the zygote itself ended an attempt: the upper half of the 64 bits of
+ * ZYGOTE_ENDED; its wait status is the lower. */
+enum zygote_reason {
+    ZYGOTE_NO_REASON,
+    ZYGOTE_MEMORY,    /* Its processes used more than mr_options.heap_bytes. */
+    ZYGOTE_PROCESSES, /* There were more than mr_options.processes_max. */
+};
+
 /* What is mapped in the job master, the zygote and the attempts. */
 struct zygote_shared {
     struct task_status *status; /* One a slot. */

@@ -22,7 +22,7 @@ BANNED = [
     ("thrd_create mtx_lock cnd_wait", [], "base/runtime/sync.h and tasks"),
     ("open openat fopen freopen creat pread pwrite preadv pwritev",
      ["base/runtime/world_", "base/runtime/log.c", "cli/",
-      "mapreduce/worker/zygote.c"],
+      "mapreduce/worker/zygote.c", "mapreduce/worker/process_tree.c"],
      "files of base/runtime/world.h"),
     ("opendir scandir rename unlink mkdir rmdir ftw nftw",
      ["base/runtime/world_", "cli/"], "world.h or fs.h"),

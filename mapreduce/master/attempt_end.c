@@ -1,0 +1,227 @@
+/* How attempts ended: what is taken of those that won, and the words for those
+ * that failed. */
+#include "base/core/coding.h"
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "mapreduce/master/phase.h"
+#include "mapreduce/output/commit.h"
+
+/* Errors that another attempt would meet again. */
+static bool is_permanent(int code)
+{
+    return code == ERR_INVALID || code == ERR_UNSUPPORTED ||
+           code == ERR_TOOBIG || code == ERR_CORRUPT || code == ERR_NOTFOUND ||
+           code == ERR_FULL || code == ERR_DENIED;
+}
+
+static void describe_task(const struct phase *p, unsigned task, struct buf *out)
+{
+    const struct job_run *r = p->run;
+    task_kind_describe(p->kind, task, out);
+    if (p->kind == TASK_MAP && task < r->splits.count) {
+        buf_append_str(out, " (");
+        input_split_describe(&r->splits.at[task], out);
+        buf_append_byte(out, ')');
+    }
+}
+
+/* "record 17 at offset 1234", or the key of a group. */
+static void describe_record(const struct task_status *s, struct buf *out)
+{
+    unsigned note = MIN_OF(STATUS_GET(s, note_bytes), STATUS_NOTE_BYTES);
+    if (STATUS_GET(s, reducing))
+        buf_printf(out, "group %llu",
+                   (unsigned long long)STATUS_GET(s, number));
+    else
+        buf_printf(out, "record %llu at offset %llu",
+                   (unsigned long long)STATUS_GET(s, number),
+                   (unsigned long long)STATUS_GET(s, offset));
+    if (note > 0)
+        buf_printf(out, " (\"%.*s\")", (int)note, s->note);
+}
+
+/* The last lines an attempt wrote, for the job's error. */
+static struct slice last_lines(struct slice said)
+{
+    enum {
+        LINES = 5
+    };
+
+    size_t lines = 0;
+    size_t i;
+    said = slice_trim(said);
+    if (said.len > 400)
+        said = slice_sub(said, said.len - 400, said.len);
+    for (i = said.len; i > 0; i--)
+        if (said.data[i - 1] == '\n' && ++lines == LINES)
+            break;
+    return slice_sub(said, i, said.len);
+}
+
+static void describe_failure(const struct phase *p,
+                             const struct running *at,
+                             const struct attempt_event *e,
+                             bool silent,
+                             bool at_record,
+                             struct buf *out)
+{
+    const struct attempt_host *h = p->run->host;
+    const struct task_status *status =
+        h->status(p->run->host, (unsigned)(at - p->slots));
+    struct slice said = last_lines(buf_slice(&e->said));
+    describe_task(p, at->task, out);
+    buf_printf(out, ", attempt %u: ", at->attempt);
+    if (silent)
+        buf_append_str(out, "stopped for finishing no record in time");
+    else
+        buf_append_str(out, e->reported ? e->report.err.text : e->death);
+    if (at_record) {
+        buf_append_str(out, " at ");
+        describe_record(status, out);
+    }
+    if (said.len > 0)
+        buf_printf(out, "; it said last: %.*s", SLICE_ARG(said));
+}
+
+static void outcome_of(const struct phase *p,
+                       const struct running *at,
+                       const struct attempt_event *e,
+                       struct task_outcome *o)
+{
+    const struct task_status *s =
+        p->run->host->status(p->run->host, (unsigned)(at - p->slots));
+    *o = (struct task_outcome){.ok = e->reported && e->report.code == 0};
+    if (o->ok)
+        return;
+    if (e->reported) {
+        o->permanent = is_permanent(e->report.code);
+        return;
+    }
+    o->at_record =
+        STATUS_GET(s, stage) == STATUS_RECORD && p->kind != TASK_SAMPLE;
+    o->reducing = STATUS_GET(s, reducing) != 0;
+    o->number = STATUS_GET(s, number);
+}
+
+/* Places of damage that @e's attempt passed over: told, and against the number
+ * of skips unless the format is expected to have them. */
+static int
+accept_damage(struct job_run *r, const struct damage *d, struct err *err)
+{
+    struct cursor texts = cursor_make(buf_slice(&d->texts));
+    struct slice text = cursor_lslice(&texts);
+    if (d->places == 0)
+        return 0;
+    if (!d->expected && d->places > r->skips_left) {
+        err_set(err, ERR_CORRUPT, "%.*s", SLICE_ARG(text));
+        err_hint(err, "the job met more damage than the %u places it may skip",
+                 r->skips_max);
+        return ERR_CORRUPT;
+    }
+    if (!d->expected)
+        r->skips_left -= (unsigned)d->places;
+    r->progress.records_skipped += (unsigned)d->places;
+    for (; text.len > 0; text = cursor_lslice(&texts))
+        job_note(r, "skipped %.*s", SLICE_ARG(text));
+    return 0;
+}
+
+static int accept(struct phase *p,
+                  const struct running *at,
+                  const struct attempt_event *e,
+                  struct err *err)
+{
+    struct job_run *r = p->run;
+    struct task_spec s = {
+        .kind = p->kind, .index = at->task, .attempt = at->attempt};
+    struct buf prefix = BUF_INIT;
+    bool writes = p->kind == TASK_REDUCE || p->kind == TASK_WHOLE ||
+                  (p->kind == TASK_MAP && !r->host->traits.has_reduce);
+    int code = accept_damage(r, &e->report.damage, err);
+    if (code)
+        return code;
+    counters_merge(&r->counters, &e->report.counters);
+    if (p->kind == TASK_SAMPLE)
+        buf_append_slice(&r->sample, buf_slice(&e->report.sample));
+    if (p->kind == TASK_MAP && e->report.spilled) {
+        r->spills[at->task].task = at->task;
+        r->spills[at->task].attempt = at->attempt;
+    }
+    task_spec_prefix(&s, &prefix);
+    if (writes)
+        code = commit_task(r->setup.world, r->setup.staging,
+                           r->setup.output_count, buf_cstr(&prefix), at->task,
+                           buf_slice(&e->report.sides), err);
+    buf_close(&prefix);
+    return code;
+}
+
+static int give_up(const struct attempt_event *e,
+                   const char *text,
+                   bool killed,
+                   struct err *err)
+{
+    int code = ERR_ABORTED;
+    if (killed)
+        code = ERR_DEADLINE;
+    else if (e->reported)
+        code = e->report.code;
+    err_set(err, code, "%s", text);
+    if (e->reported && e->report.err.hint[0])
+        err_hint(err, "%s", e->report.err.hint);
+    return code;
+}
+
+/* The attempt failed in a way that does not end the job, or does. */
+static int note_failure(struct phase *p,
+                        const struct running *at,
+                        const struct attempt_event *e,
+                        const struct task_outcome *o,
+                        bool silent,
+                        enum task_verdict verdict,
+                        struct err *err)
+{
+    struct buf text = BUF_INIT;
+    int code = 0;
+    p->run->progress.attempts_failed++;
+    describe_failure(p, at, e, silent, o->at_record || (!e->reported && !o->ok),
+                     &text);
+    if (verdict == TASK_RETRY_SKIP) {
+        p->run->progress.records_skipped++;
+        job_note(p->run, "skipped after %s", buf_cstr(&text));
+    } else {
+        job_note(p->run, "%s", buf_cstr(&text));
+    }
+    if (verdict == TASK_GIVE_UP)
+        code = give_up(e, buf_cstr(&text), silent, err);
+    buf_close(&text);
+    return code;
+}
+
+int phase_take_end(struct phase *p, struct attempt_event *e, struct err *err)
+{
+    struct running *at = &p->slots[e->slot];
+    const struct task_attempt *a =
+        task_table_attempt(&p->tasks, at->task, at->attempt);
+    uint64_t now = world_mono_ns(p->run->setup.world) / 1000;
+    struct task_outcome o;
+    enum task_verdict verdict;
+    bool silent;
+    bool backup;
+    PRE(a != NULL);
+    silent = a->silent;
+    backup = a->backup;
+    outcome_of(p, at, e, &o);
+    if (p->run->opts->skip_none)
+        o.at_record = false;
+    at->busy = false;
+    verdict = sched_ended(&p->sched, 0, at->task, at->attempt, &o, now);
+    if (verdict == TASK_LATE)
+        return 0;
+    if (verdict == TASK_ACCEPT) {
+        if (backup)
+            *counters_get(&p->run->counters, "attempts.backup_won") += 1;
+        return accept(p, at, e, err);
+    }
+    return note_failure(p, at, e, &o, silent, verdict, err);
+}

@@ -1,0 +1,453 @@
+/* Decisions over the tables of jobs and workers. Each call looks at all workers
+ * and at live attempts, never at all tasks. */
+#include "mapreduce/master/schedule.h"
+
+#include "base/core/panic.h"
+#include "mapreduce/master/straggler.h"
+
+/* Waiting tasks that are looked at for one in the right rack, or one that has
+ * not failed on the worker. */
+#define LOOK_TASKS 64
+
+/* --- the tables ---------------------------------------------------------- */
+
+void sched_init(struct sched *s, uint32_t worker_count)
+{
+    *s = (struct sched){.worker_count = worker_count};
+    s->workers = mem_zalloc((size_t)worker_count + 1, sizeof(*s->workers));
+}
+
+void sched_close(struct sched *s)
+{
+    for (uint32_t i = 0; i < s->job_count; i++) {
+        mem_free(s->jobs[i].failures);
+        mem_free(s->jobs[i].banned);
+    }
+    mem_free(s->jobs);
+    mem_free(s->racks);
+    mem_free(s->workers);
+    *s = (struct sched){.workers = NULL};
+}
+
+void sched_set_worker(struct sched *s,
+                      uint32_t worker,
+                      const struct sched_worker *what)
+{
+    PRE(worker < s->worker_count);
+    s->workers[worker] = *what;
+    if (what->host >= s->host_count) {
+        uint32_t n = what->host + 1;
+        s->racks = mem_realloc(s->racks, n * sizeof(*s->racks));
+        for (uint32_t i = s->host_count; i < n; i++)
+            s->racks[i] = TASK_NONE;
+        s->host_count = n;
+    }
+    s->racks[what->host] = what->rack;
+}
+
+uint32_t sched_add_job(struct sched *s, const struct sched_job *job)
+{
+    struct sched_job *j;
+    PRE(job->weight > 0);
+    s->jobs = mem_realloc(s->jobs, ((size_t)s->job_count + 1) * sizeof(*j));
+    j = &s->jobs[s->job_count];
+    *j = *job;
+    j->failures = mem_zalloc((size_t)s->worker_count + 1, sizeof(uint32_t));
+    j->banned = mem_zalloc((size_t)s->worker_count + 1, sizeof(bool));
+    return s->job_count++;
+}
+
+void sched_set_tasks(struct sched *s,
+                     uint32_t job,
+                     struct task_table *tasks,
+                     uint64_t now_us)
+{
+    s->jobs[job].tasks = tasks;
+    s->jobs[job].local_us = now_us;
+}
+
+/* --- who may have a slot ------------------------------------------------- */
+
+static bool has_room(const struct sched_worker *w, const struct sched_job *j)
+{
+    return w->up && w->busy < w->slots &&
+           (j->attempt_bytes == 0 ||
+            w->memory_bytes >= w->used_bytes + j->attempt_bytes);
+}
+
+static bool within_quota(const struct sched_job *j)
+{
+    return j->quota == 0 || j->busy < j->quota;
+}
+
+static bool wants_slot(const struct sched_job *j)
+{
+    return j->tasks && j->tasks->waiting > 0 && within_quota(j);
+}
+
+/* Rule 2: does @a come before @b, which is younger? */
+static bool goes_first(const struct sched_job *a, const struct sched_job *b)
+{
+    if (a->priority != b->priority)
+        return a->priority > b->priority;
+    return (uint64_t)a->busy * b->weight <= (uint64_t)b->busy * a->weight;
+}
+
+/* The next job to have a slot, besides those that were @tried. */
+static bool next_job(const struct sched *s, const bool *tried, uint32_t *job)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < s->job_count; i++) {
+        if (tried[i] || !wants_slot(&s->jobs[i]))
+            continue;
+        if (!found || !goes_first(&s->jobs[*job], &s->jobs[i]))
+            *job = i;
+        found = true;
+    }
+    return found;
+}
+
+/* --- where a task goes ---------------------------------------------------- */
+
+static bool avoids(const struct task_entry *e, uint32_t worker)
+{
+    for (uint32_t i = 0; i < e->avoid_count; i++)
+        if (e->avoid[i] == worker)
+            return true;
+    return false;
+}
+
+/* Is there a worker the task has not failed on? */
+static bool has_elsewhere(const struct sched *s,
+                          const struct sched_job *j,
+                          const struct task_entry *e)
+{
+    if (e->avoid_count == 0)
+        return true;
+    for (uint32_t w = 0; w < s->worker_count; w++)
+        if (s->workers[w].up && !j->banned[w] && !avoids(e, w))
+            return true;
+    return false;
+}
+
+static bool may_run(const struct sched *s,
+                    const struct sched_job *j,
+                    const struct task_entry *e,
+                    uint32_t worker)
+{
+    return !avoids(e, worker) || !has_elsewhere(s, j, e);
+}
+
+static bool
+is_in_rack(const struct sched *s, const struct task_entry *e, uint32_t rack)
+{
+    for (uint32_t i = 0; i < e->host_count; i++)
+        if (e->hosts[i] < s->host_count && s->racks[e->hosts[i]] == rack)
+            return true;
+    return false;
+}
+
+/* Rule 3. */
+static uint32_t choose_task(const struct sched *s,
+                            const struct sched_job *j,
+                            uint32_t worker,
+                            uint64_t now_us)
+{
+    const struct task_table *t = j->tasks;
+    const struct sched_worker *w = &s->workers[worker];
+    uint64_t waited = now_us - j->local_us;
+    uint32_t task = task_table_local(t, w->host);
+    unsigned looked = 0;
+    if (task != TASK_NONE && may_run(s, j, &t->tasks[task], worker))
+        return task;
+    for (task = t->first; task != TASK_NONE && looked < LOOK_TASKS;
+         task = t->tasks[task].next, looked++) {
+        const struct task_entry *e = &t->tasks[task];
+        if (!may_run(s, j, e, worker))
+            continue;
+        if (e->host_count == 0 || waited >= 2 * SCHED_LOCAL_US)
+            return task;
+        if (waited >= SCHED_LOCAL_US && is_in_rack(s, e, w->rack))
+            return task;
+    }
+    return TASK_NONE;
+}
+
+static bool start_on(const struct sched *s,
+                     uint32_t worker,
+                     uint64_t now_us,
+                     struct sched_action *out)
+{
+    bool tried[64] = {false};
+    uint32_t job = 0;
+    PRE(s->job_count <= ARRAY_LEN(tried));
+    while (next_job(s, tried, &job)) {
+        const struct sched_job *j = &s->jobs[job];
+        uint32_t task;
+        tried[job] = true;
+        if (j->banned[worker] || !has_room(&s->workers[worker], j))
+            continue;
+        task = choose_task(s, j, worker, now_us);
+        if (task == TASK_NONE)
+            continue;
+        *out = (struct sched_action){
+            .kind = SCHED_START, .job = job, .task = task, .worker = worker};
+        return true;
+    }
+    return false;
+}
+
+/* Workers with the most free slots first, so that load spreads. */
+static bool
+find_start(const struct sched *s, uint64_t now_us, struct sched_action *out)
+{
+    uint32_t most = 0;
+    bool wanted = false;
+    for (uint32_t i = 0; i < s->job_count; i++)
+        wanted = wanted || wants_slot(&s->jobs[i]);
+    if (!wanted)
+        return false;
+    for (uint32_t w = 0; w < s->worker_count; w++)
+        if (s->workers[w].up)
+            most = MAX_OF(most, s->workers[w].slots - s->workers[w].busy);
+    for (; most > 0; most--)
+        for (uint32_t w = 0; w < s->worker_count; w++)
+            if (s->workers[w].up &&
+                s->workers[w].slots - s->workers[w].busy == most &&
+                start_on(s, w, now_us, out))
+                return true;
+    return false;
+}
+
+/* --- backups -------------------------------------------------------------- */
+
+static bool backup_on(const struct sched *s,
+                      uint32_t job,
+                      uint32_t task,
+                      bool other_host,
+                      struct sched_action *out)
+{
+    const struct sched_job *j = &s->jobs[job];
+    const struct task_entry *e = &j->tasks->tasks[task];
+    uint32_t first = e->live[0].worker;
+    for (uint32_t w = 0; w < s->worker_count; w++) {
+        if (w == first || j->banned[w] || !has_room(&s->workers[w], j) ||
+            avoids(e, w))
+            continue;
+        if (other_host && s->workers[w].host == s->workers[first].host)
+            continue;
+        *out = (struct sched_action){
+            .kind = SCHED_BACKUP, .job = job, .task = task, .worker = w};
+        return true;
+    }
+    return false;
+}
+
+static bool
+find_backup(const struct sched *s, uint64_t now_us, struct sched_action *out)
+{
+    for (uint32_t i = 0; i < s->job_count; i++) {
+        const struct sched_job *j = &s->jobs[i];
+        uint32_t task;
+        if (!j->tasks || !j->backups || !within_quota(j) ||
+            !straggler_find(j->tasks, now_us, &task))
+            continue;
+        if (backup_on(s, i, task, true, out) ||
+            backup_on(s, i, task, false, out))
+            return true;
+    }
+    return false;
+}
+
+/* --- stopping ------------------------------------------------------------- */
+
+static bool is_silent(const struct sched_job *j,
+                      const struct task_attempt *a,
+                      uint64_t now_us)
+{
+    return a->state == ATTEMPT_SILENT ||
+           (a->state == ATTEMPT_RUNNING && j->silence_us > 0 &&
+            now_us - a->moved_us > j->silence_us);
+}
+
+static bool find_stop_of(const struct sched *s,
+                         uint32_t job,
+                         uint64_t now_us,
+                         struct sched_action *out)
+{
+    const struct sched_job *j = &s->jobs[job];
+    const struct task_table *t = j->tasks;
+    if (!t || t->live == 0)
+        return false;
+    for (uint32_t i = t->first_live; i != TASK_NONE; i = t->tasks[i].next)
+        for (uint32_t k = 0; k < t->tasks[i].live_count; k++) {
+            const struct task_attempt *a = &t->tasks[i].live[k];
+            if (a->state != ATTEMPT_OUTRUN && !is_silent(j, a, now_us))
+                continue;
+            *out = (struct sched_action){.kind = SCHED_STOP,
+                                         .job = job,
+                                         .task = i,
+                                         .worker = a->worker,
+                                         .attempt = a->number};
+            return true;
+        }
+    return false;
+}
+
+bool sched_next(const struct sched *s,
+                uint64_t now_us,
+                struct sched_action *out)
+{
+    for (uint32_t i = 0; i < s->job_count; i++)
+        if (find_stop_of(s, i, now_us, out))
+            return true;
+    return find_start(s, now_us, out) || find_backup(s, now_us, out);
+}
+
+/* --- what happened ---------------------------------------------------------
+ */
+
+static bool
+is_local(const struct sched *s, const struct task_entry *e, uint32_t worker)
+{
+    for (uint32_t i = 0; i < e->host_count; i++)
+        if (e->hosts[i] == s->workers[worker].host)
+            return true;
+    return e->host_count == 0;
+}
+
+void sched_done(struct sched *s, struct sched_action *a, uint64_t now_us)
+{
+    struct sched_job *j = &s->jobs[a->job];
+    struct sched_worker *w = &s->workers[a->worker];
+    if (a->kind == SCHED_STOP) {
+        struct task_attempt *t =
+            task_table_attempt(j->tasks, a->task, a->attempt);
+        t->silent = t->state != ATTEMPT_OUTRUN;
+        t->state = ATTEMPT_STOPPING;
+        return;
+    }
+    if (is_local(s, &j->tasks->tasks[a->task], a->worker))
+        j->local_us = now_us;
+    a->attempt = task_table_start(j->tasks, a->task, a->worker, now_us);
+    j->busy++;
+    w->busy++;
+    w->used_bytes += j->attempt_bytes;
+}
+
+/* A worker is banned when the job fails there far more than elsewhere; never
+ * more than a third of them, for then it is the job. */
+static void count_failure(struct sched *s, struct sched_job *j, uint32_t worker)
+{
+    uint32_t up = 0;
+    uint32_t bad = 0;
+    j->failures[worker]++;
+    j->failure_sum++;
+    for (uint32_t w = 0; w < s->worker_count; w++)
+        up += s->workers[w].up;
+    for (uint32_t w = 0; w < s->worker_count && up > 1; w++) {
+        uint32_t f = j->failures[w];
+        j->banned[w] =
+            f >= SCHED_BAN_FAILURES &&
+            (uint64_t)f * (up - 1) > 4 * (uint64_t)(j->failure_sum - f) + up;
+        bad += j->banned[w] && s->workers[w].up;
+    }
+    for (uint32_t w = 0; w < s->worker_count && bad > up / 3; w++)
+        j->banned[w] = false;
+}
+
+static void leave_slot(struct sched *s, struct sched_job *j, uint32_t worker)
+{
+    struct sched_worker *w = &s->workers[worker];
+    j->busy--;
+    if (!w->up)
+        return;
+    w->busy--;
+    w->used_bytes -= j->attempt_bytes;
+}
+
+enum task_verdict sched_ended(struct sched *s,
+                              uint32_t job,
+                              uint32_t task,
+                              uint32_t attempt,
+                              const struct task_outcome *outcome,
+                              uint64_t now_us)
+{
+    struct sched_job *j = &s->jobs[job];
+    struct task_attempt *a = task_table_attempt(j->tasks, task, attempt);
+    uint32_t worker;
+    enum task_verdict verdict;
+    PRE(a != NULL);
+    worker = a->worker;
+    leave_slot(s, j, worker);
+    verdict = task_table_end(j->tasks, task, attempt, outcome, now_us);
+    /* A record that kills does so anywhere. */
+    if ((verdict == TASK_RETRY || verdict == TASK_GIVE_UP) && !outcome->lost)
+        count_failure(s, j, worker);
+    return verdict;
+}
+
+void sched_lose_worker(struct sched *s, uint32_t worker, bool outputs)
+{
+    struct sched_worker *w = &s->workers[worker];
+    for (uint32_t i = 0; i < s->job_count; i++) {
+        struct sched_job *j = &s->jobs[i];
+        uint32_t before;
+        if (!j->tasks)
+            continue;
+        before = j->tasks->live;
+        (void)task_table_lose_worker(j->tasks, worker, outputs);
+        j->busy -= before - j->tasks->live;
+    }
+    w->up = false;
+    w->busy = 0;
+    w->used_bytes = 0;
+}
+
+/* --- why ------------------------------------------------------------------ */
+
+enum sched_wait sched_why(const struct sched *s, uint32_t job, uint64_t now_us)
+{
+    const struct sched_job *j = &s->jobs[job];
+    enum sched_wait why = SCHED_WAIT_WORKER;
+    if (!j->tasks || j->tasks->waiting == 0)
+        return SCHED_WAIT_NOTHING;
+    if (!within_quota(j))
+        return SCHED_WAIT_QUOTA;
+    for (uint32_t w = 0; w < s->worker_count; w++) {
+        const struct sched_worker *k = &s->workers[w];
+        enum sched_wait here;
+        if (!k->up)
+            continue;
+        if (k->busy >= k->slots)
+            here = SCHED_WAIT_SLOT;
+        else if (!has_room(k, j))
+            here = SCHED_WAIT_MEMORY;
+        else if (j->banned[w])
+            here = SCHED_WAIT_BANNED;
+        else if (choose_task(s, j, w, now_us) == TASK_NONE)
+            here = SCHED_WAIT_PLACE;
+        else
+            here = SCHED_WAIT_NOTHING;
+        /* The way out that is nearest. */
+        if (here == SCHED_WAIT_NOTHING)
+            return here;
+        if (why == SCHED_WAIT_WORKER || here > why)
+            why = here;
+    }
+    return why;
+}
+
+const char *sched_wait_text(enum sched_wait why)
+{
+    switch (why) {
+    case SCHED_WAIT_NOTHING: return "";
+    case SCHED_WAIT_WORKER: return "no worker is up";
+    case SCHED_WAIT_SLOT: return "all slots are taken";
+    case SCHED_WAIT_MEMORY: return "no worker has the memory an attempt needs";
+    case SCHED_WAIT_QUOTA: return "the job has all the slots it may have";
+    case SCHED_WAIT_BANNED: return "the free workers are those it fails on";
+    case SCHED_WAIT_PLACE: return "for a slot near its input";
+    }
+    return "";
+}

@@ -1,0 +1,136 @@
+/* Which attempt starts, and which is stopped, next: for the local engine, whose
+ * workers are the slots of one machine, and for a cell, whose workers are
+ * processes on many.
+ *
+ * The decision is a function of the picture below and the time. Whoever runs
+ * the jobs asks sched_next() until it has nothing more to say, does what it
+ * says, and enters it with sched_done(); what workers report is entered with
+ * sched_ended() and the functions of task_table.h. Nothing here has a clock or
+ * waits, so that a simulation of a thousand workers is a loop.
+ *
+ * Rules, in this order
+ *     1. Attempts that lost against their twin, or were silent for too long,
+ * are stopped.
+ *     2. A free slot goes to the job of the highest priority; among equals to
+ *        the one with the fewest attempts for its weight; then to the oldest.
+ *     3. Of a job's tasks the one whose input is on the worker's host goes
+ *        first. A job waits SCHED_LOCAL_US for a slot on the right host, and as
+ *        long again for one in its rack, before any slot will do.
+ *     4. A task that failed on a worker goes elsewhere if there is an
+ * elsewhere, and no job uses a worker on which it fails far more than on
+ * others.
+ *     5. A slot nobody waits for runs a backup (straggler.h), on another host
+ *        where there is one.
+ *
+ * One thread.
+ */
+#ifndef MAPREDUCE_MASTER_SCHEDULE_H
+#define MAPREDUCE_MASTER_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/core/macros.h"
+#include "mapreduce/master/task_table.h"
+
+/* What a job waits for a better place. */
+#define SCHED_LOCAL_US ((uint64_t)200 * 1000)
+/* Failures on one worker before it may be banned. */
+#define SCHED_BAN_FAILURES 3
+
+struct sched_worker {
+    bool up;
+    uint32_t host;
+    uint32_t rack;
+    uint32_t slots;
+    uint64_t memory_bytes; /* For attempts. */
+    uint32_t busy;         /* Slots in use. */
+    uint64_t used_bytes;   /* Memory promised to attempts. */
+};
+
+struct sched_job {
+    struct task_table
+        *tasks;             /* Of its phase; NULL: nothing to run. Borrowed. */
+    int priority;           /* Higher goes first. */
+    uint32_t weight;        /* Of its share among equals; at least 1. */
+    uint32_t quota;         /* Attempts at a time; 0: any number. */
+    uint64_t attempt_bytes; /* Memory of each. */
+    uint64_t silence_us;    /* An attempt without progress is stopped. */
+    bool backups;
+    uint32_t busy;      /* Its attempts. */
+    uint64_t local_us;  /* When it last got what it wanted, or began. */
+    uint32_t *failures; /* On each worker. Owned. */
+    bool *banned;       /* Workers. Owned. */
+    uint32_t failure_sum;
+};
+
+struct sched {
+    struct sched_worker *workers; /* Owned. */
+    uint32_t worker_count;
+    uint32_t *racks; /* Of hosts. Owned. */
+    uint32_t host_count;
+    struct sched_job *jobs; /* Oldest first. Owned. */
+    uint32_t job_count;
+};
+
+enum sched_kind {
+    SCHED_START,
+    SCHED_BACKUP,
+    SCHED_STOP
+};
+
+struct sched_action {
+    enum sched_kind kind;
+    uint32_t job;
+    uint32_t task;
+    uint32_t worker;
+    uint32_t attempt; /* Of SCHED_STOP; of the others set by sched_done(). */
+};
+
+/* Why nothing (more) of a job runs. */
+enum sched_wait {
+    SCHED_WAIT_NOTHING, /* No task waits. */
+    SCHED_WAIT_WORKER,  /* No worker is up. */
+    SCHED_WAIT_SLOT,    /* All slots are taken. */
+    SCHED_WAIT_MEMORY,  /* No worker with a free slot has the memory. */
+    SCHED_WAIT_QUOTA,   /* The job has all it may have at a time. */
+    SCHED_WAIT_BANNED,  /* What is free is where the job fails. */
+    SCHED_WAIT_PLACE    /* It waits a moment for a slot near its input. */
+};
+
+void sched_init(struct sched *s, uint32_t worker_count);
+void sched_close(struct sched *s);
+/* Worker number @worker is there, with nothing running. */
+void sched_set_worker(struct sched *s,
+                      uint32_t worker,
+                      const struct sched_worker *what);
+/* Add a job; its number is the return value. */
+uint32_t sched_add_job(struct sched *s, const struct sched_job *job);
+/* A job's next phase begins. */
+void sched_set_tasks(struct sched *s,
+                     uint32_t job,
+                     struct task_table *tasks,
+                     uint64_t now_us);
+
+/* What to do now, one thing at a time; false: nothing. */
+bool sched_next(const struct sched *s,
+                uint64_t now_us,
+                struct sched_action *out);
+/* Enter what was decided: @a has been sent to its worker. */
+void sched_done(struct sched *s, struct sched_action *a, uint64_t now_us);
+/* An attempt has ended. As task_table_end(). */
+enum task_verdict sched_ended(struct sched *s,
+                              uint32_t job,
+                              uint32_t task,
+                              uint32_t attempt,
+                              const struct task_outcome *outcome,
+                              uint64_t now_us);
+/* A worker is gone with its attempts and, with @outputs, what tasks left there.
+ */
+void sched_lose_worker(struct sched *s, uint32_t worker, bool outputs);
+
+/* What @job waits for, and the same in words for people. */
+enum sched_wait sched_why(const struct sched *s, uint32_t job, uint64_t now_us);
+const char *sched_wait_text(enum sched_wait why);
+
+#endif /* MAPREDUCE_MASTER_SCHEDULE_H */

@@ -1,0 +1,239 @@
+/* The filter is a list of what is refused, not of what is allowed: commands of
+ * streaming jobs are written in any language, and a run-time system that meets
+ * a refusal of something harmless fails in ways nobody can explain. */
+#define _GNU_SOURCE
+
+#include "mapreduce/worker/sandbox.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include "base/core/panic.h"
+
+struct sandbox {
+    struct sandbox_rules rules;
+    scmp_filter_ctx filter; /* NULL: none. */
+};
+
+#define CALL(name) SCMP_SYS(name)
+
+/* Of other processes and of its own limits. */
+static const int refused_process[] = {
+    CALL(ptrace),        CALL(process_vm_readv),  CALL(process_vm_writev),
+    CALL(kcmp),          CALL(pidfd_send_signal), CALL(pidfd_getfd),
+    CALL(setrlimit),     CALL(process_madvise),   CALL(process_mrelease),
+    CALL(move_pages),    CALL(migrate_pages),     CALL(sched_setscheduler),
+    CALL(sched_setattr), CALL(sched_setparam),    CALL(ioprio_set),
+};
+
+/* Of the machine. */
+static const int refused_machine[] = {
+    CALL(mount),
+    CALL(umount2),
+    CALL(pivot_root),
+    CALL(chroot),
+    CALL(move_mount),
+    CALL(open_tree),
+    CALL(fsopen),
+    CALL(fsconfig),
+    CALL(fsmount),
+    CALL(fspick),
+    CALL(mount_setattr),
+    CALL(setns),
+    CALL(unshare),
+    CALL(reboot),
+    CALL(kexec_load),
+    CALL(kexec_file_load),
+    CALL(init_module),
+    CALL(finit_module),
+    CALL(delete_module),
+    CALL(swapon),
+    CALL(swapoff),
+    CALL(acct),
+    CALL(quotactl),
+    CALL(syslog),
+    CALL(sethostname),
+    CALL(setdomainname),
+    CALL(settimeofday),
+    CALL(clock_settime),
+    CALL(clock_adjtime),
+    CALL(adjtimex),
+    CALL(iopl),
+    CALL(ioperm),
+    CALL(bpf),
+    CALL(perf_event_open),
+    CALL(userfaultfd),
+    CALL(fanotify_init),
+    CALL(lookup_dcookie),
+    CALL(add_key),
+    CALL(request_key),
+    CALL(keyctl),
+    CALL(name_to_handle_at),
+    CALL(open_by_handle_at),
+    CALL(mknod),
+    CALL(mknodat),
+    CALL(vhangup),
+};
+
+/* Flags of clone() that make a namespace. */
+static const uint64_t namespaces[] = {
+    CLONE_NEWNS,  CLONE_NEWUTS, CLONE_NEWIPC,    CLONE_NEWUSER,
+    CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWCGROUP,
+};
+
+/* Calls of a kernel that does not know them are refused already. */
+static int refuse(scmp_filter_ctx f, int call, int errnum)
+{
+    int r = seccomp_rule_add(f, SCMP_ACT_ERRNO((unsigned)errnum), call, 0);
+    return r == -EDOM || r == -EOPNOTSUPP ? 0 : r;
+}
+
+static int refuse_all(scmp_filter_ctx f, const int *calls, size_t count)
+{
+    int r = 0;
+    for (size_t i = 0; i < count && r == 0; i++)
+        r = refuse(f, calls[i], EPERM);
+    return r;
+}
+
+static int refuse_namespaces(scmp_filter_ctx f)
+{
+    int r = 0;
+    for (size_t i = 0; i < ARRAY_LEN(namespaces) && r == 0; i++)
+        r = seccomp_rule_add(
+            f, SCMP_ACT_ERRNO(EPERM), CALL(clone), 1,
+            SCMP_A0(SCMP_CMP_MASKED_EQ, namespaces[i], namespaces[i]));
+    /* Its flags are in memory, where a filter cannot look; libraries that meet
+     * ENOSYS take clone(). */
+    return r ? r : refuse(f, CALL(clone3), ENOSYS);
+}
+
+/* A signal to @pid, by any of the calls that have it as first argument; only
+ * the lower half of which is the number. */
+static int refuse_signal(scmp_filter_ctx f, pid_t pid)
+{
+    static const int calls[] = {CALL(kill), CALL(tkill), CALL(tgkill),
+                                CALL(rt_sigqueueinfo), CALL(rt_tgsigqueueinfo)};
+    int r = 0;
+    for (size_t i = 0; i < ARRAY_LEN(calls) && r == 0; i++)
+        r = seccomp_rule_add(
+            f, SCMP_ACT_ERRNO(EPERM), calls[i], 1,
+            SCMP_A0(SCMP_CMP_MASKED_EQ, UINT32_MAX, (uint32_t)pid));
+    return r;
+}
+
+static int refuse_signals(scmp_filter_ctx f, const pid_t *keepers, size_t count)
+{
+    int r = refuse_signal(f, -1);
+    for (size_t i = 0; i < count && r == 0; i++) {
+        if (keepers[i] <= 0)
+            continue;
+        r = refuse_signal(f, keepers[i]);
+        if (r == 0)
+            r = refuse_signal(f, -keepers[i]);
+    }
+    return r;
+}
+
+/* Asking for limits goes through the same call and stays allowed. */
+static int refuse_new_limits(scmp_filter_ctx f)
+{
+    return seccomp_rule_add(f, SCMP_ACT_ERRNO(EPERM), CALL(prlimit64), 1,
+                            SCMP_A2(SCMP_CMP_NE, 0));
+}
+
+/* Pairs of sockets between a program's own processes are no network. */
+static int refuse_network(scmp_filter_ctx f)
+{
+    int r = refuse(f, CALL(socket), EACCES);
+    return r ? r : refuse(f, CALL(connect), EACCES);
+}
+
+static int fill(scmp_filter_ctx f, const struct sandbox_rules *rules)
+{
+    int r = refuse_all(f, refused_process, ARRAY_LEN(refused_process));
+    if (r == 0)
+        r = refuse_all(f, refused_machine, ARRAY_LEN(refused_machine));
+    /* Its requests pass no filter. */
+    if (r == 0)
+        r = refuse(f, CALL(io_uring_setup), ENOSYS);
+    if (r == 0)
+        r = refuse_namespaces(f);
+    if (r == 0)
+        r = refuse_signals(f, rules->keepers, ARRAY_LEN(rules->keepers));
+    if (r == 0)
+        r = refuse_new_limits(f);
+    if (r == 0 && !rules->network)
+        r = refuse_network(f);
+    return r;
+}
+
+int sandbox_new(const struct sandbox_rules *rules,
+                struct sandbox **out,
+                struct err *err)
+{
+    struct sandbox *s = mem_zalloc(1, sizeof(*s));
+    int r = 0;
+    s->rules = *rules;
+    if (!rules->open) {
+        s->filter = seccomp_init(SCMP_ACT_ALLOW);
+        r = s->filter ? fill(s->filter, rules) : -ENOMEM;
+    }
+    *out = s;
+    if (r == 0)
+        return 0;
+    sandbox_free(s);
+    *out = NULL;
+    return err_set_errno(err, -r, "build the filter of system calls");
+}
+
+void sandbox_free(struct sandbox *s)
+{
+    if (!s)
+        return;
+    if (s->filter)
+        seccomp_release(s->filter);
+    mem_free(s);
+}
+
+/* @grace: what a process has between the signal and its end. */
+static void limit(int what, uint64_t value, uint64_t grace)
+{
+    struct rlimit old;
+    /* One that is lower already is somebody else's wish. */
+    if (getrlimit((__rlimit_resource_t)what, &old) == 0 &&
+        old.rlim_max != RLIM_INFINITY)
+        value = MIN_OF(value, (uint64_t)old.rlim_max);
+    setrlimit((__rlimit_resource_t)what,
+              &(struct rlimit){value, value + grace});
+}
+
+static void set_limits(const struct sandbox_rules *rules)
+{
+    limit(RLIMIT_CORE, 0, 0);
+    limit(RLIMIT_FSIZE, rules->file_bytes, 0);
+    if (rules->cpu_us > 0)
+        limit(RLIMIT_CPU, (rules->cpu_us + 999999) / 1000000, 2);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    limit(RLIMIT_DATA, rules->data_bytes, 0);
+#endif /* A sanitizer's shadow memory would not fit. */
+}
+
+int sandbox_enter(const struct sandbox *s, struct err *err)
+{
+    int r;
+    set_limits(&s->rules);
+    if (!s->filter)
+        return 0;
+    r = seccomp_load(s->filter);
+    if (r == 0)
+        return 0;
+    err_set(err, ERR_UNSUPPORTED,
+            "this system cannot filter system calls (error %d)", -r);
+    err_hint(err, "a job that is trusted may run without: --no-sandbox");
+    return ERR_UNSUPPORTED;
+}
