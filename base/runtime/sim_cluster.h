@@ -85,6 +85,8 @@ void sim_cluster_on_trace(struct sim_cluster *c,
 void sim_cluster_trace_print(const struct sim_cluster *c,
                              size_t max,
                              struct buf *out);
+/* Append a line for each fiber of each machine: what it waits in. */
+void sim_cluster_fibers_print(const struct sim_cluster *c, struct buf *out);
 /* Add a line of the scenario's own. */
 void sim_note(struct sim_cluster *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 

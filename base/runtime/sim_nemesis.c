@@ -291,14 +291,15 @@ static bool draw_fault(struct nemesis *n, enum nemesis_fault *out)
     return false;
 }
 
-/* The far end of a link of victim @i: NULL, for all, as often as any one. */
+/* The far end of a link of victim @i: NULL, for all, when it is drawn itself.
+ */
 static struct world *draw_far(struct nemesis *n, size_t i)
 {
     size_t at = rand_below(&n->rand, n->o.machine_count + n->o.other_count);
-    if (at == i)
-        return NULL;
-    return at < n->o.machine_count ? machine_of(n, at)
-                                   : n->o.others[at - n->o.machine_count];
+    struct world *far = at < n->o.machine_count
+                            ? machine_of(n, at)
+                            : n->o.others[at - n->o.machine_count];
+    return far == machine_of(n, i) ? NULL : far;
 }
 
 static void strike(struct nemesis *n)

@@ -82,13 +82,18 @@ static bool any_live(const struct sim_cluster *c)
     return false;
 }
 
+void sim_cluster_fibers_print(const struct sim_cluster *c, struct buf *out)
+{
+    for (struct sim_world *w = c->machines; w; w = w->next)
+        for (struct sim_loop *l = w->loops; l; l = l->next)
+            fiber_dump(&l->base, out);
+}
+
 NORETURN static void dump_and_panic(struct sim_cluster *c, const char *why)
 {
     struct buf b = BUF_INIT;
     trace_print(&c->trace, TRACE_DUMP_MAX, &b);
-    for (struct sim_world *w = c->machines; w; w = w->next)
-        for (struct sim_loop *l = w->loops; l; l = l->next)
-            fiber_dump(&l->base, &b);
+    sim_cluster_fibers_print(c, &b);
     PANIC("simulated world with seed %llu: %s\n%s", (unsigned long long)c->seed,
           why, buf_cstr(&b));
 }

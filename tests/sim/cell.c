@@ -9,6 +9,7 @@
 #include "base/rpc/remote.h"
 #include "base/rpc/security.h"
 #include "base/runtime/fiber.h"
+#include "base/runtime/loop.h"
 #include "chubby-lite/server.h"
 #include "gfs-lite/gfs.h"
 
@@ -19,10 +20,26 @@
 
 /* --- programs --------------------------------------------------------- */
 
-static void serve_until_cancelled(const struct sim_server *s)
+static int health(const struct sim_server *s, struct err *err)
 {
-    while (fiber_check(NULL) == 0)
+    switch (s->kind) {
+    case SIM_LOCK_SERVER: return chubby_server_health(s->lock, err);
+    case SIM_NAMENODE: return namenode_health(s->namenode, err);
+    case SIM_CHUNK_SERVER: return chunkserver_health(s->chunk, err);
+    }
+    return 0;
+}
+
+/* Until it is cancelled, or its disk fails: then it ends, as `quarry server`
+ * does, and whoever supervises it begins anew. A full disk passes. */
+static int serve(const struct sim_server *s, struct err *err)
+{
+    int rc = 0;
+    while ((rc == 0 || rc == ERR_FULL) && fiber_check(NULL) == 0) {
         world_sleep_us(s->world, 100000);
+        rc = health(s, err);
+    }
+    return rc == ERR_FULL ? 0 : rc;
 }
 
 /* A cell of replicas that all servers of @kind make up. */
@@ -55,7 +72,7 @@ static int run_lock(struct sim_server *s, struct rpc_server *rpc, struct err *e)
     if (rc == 0)
         rc = rpc_listen(rpc, LISTEN, &listen, &listener, e);
     if (rc == 0)
-        serve_until_cancelled(s);
+        rc = serve(s, e);
     rpc_listener_close(listener);
     chubby_server_close(s->lock);
     s->lock = NULL;
@@ -83,7 +100,7 @@ run_namenode(struct sim_server *s, struct rpc_server *rpc, struct err *e)
     if (rc == 0)
         rc = rpc_listen(rpc, LISTEN, &listen, &listener, e);
     if (rc == 0)
-        serve_until_cancelled(s);
+        rc = serve(s, e);
     rpc_listener_close(listener);
     namenode_close(s->namenode);
     s->namenode = NULL;
@@ -109,7 +126,7 @@ run_chunkserver(struct sim_server *s, struct rpc_server *rpc, struct err *e)
     if (rc == 0)
         rc = chunkserver_start(s->chunk, s->address, e);
     if (rc == 0)
-        serve_until_cancelled(s);
+        rc = serve(s, e);
     rpc_listener_close(listener);
     chunkserver_close(s->chunk);
     s->chunk = NULL;
@@ -224,6 +241,29 @@ void sim_cell_boot(struct sim_cell *cell)
     boot(cell->chunks, cell->options.chunk_servers);
 }
 
+static void boot_ended(struct sim_server *all, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (!sim_is_up(all[i].world))
+            sim_boot_again(all[i].world);
+}
+
+static void supervise(void *arg)
+{
+    struct sim_cell *cell = arg;
+    while (!cell->stopping) {
+        boot_ended(cell->locks, cell->options.lock_servers);
+        boot_ended(cell->namenodes, cell->options.namenodes);
+        boot_ended(cell->chunks, cell->options.chunk_servers);
+        world_sleep_us(sim_director(cell->sim), 500000);
+    }
+}
+
+void sim_cell_supervise(struct sim_cell *cell)
+{
+    cell->supervisor = fiber_start(loop_self(), "supervisor", supervise, cell);
+}
+
 static void stop(struct sim_server *all, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
@@ -233,6 +273,9 @@ static void stop(struct sim_server *all, unsigned count)
 
 void sim_cell_stop(struct sim_cell *cell)
 {
+    cell->stopping = true;
+    if (cell->supervisor)
+        fiber_join(cell->supervisor);
     stop(cell->chunks, cell->options.chunk_servers);
     stop(cell->namenodes, cell->options.namenodes);
     stop(cell->locks, cell->options.lock_servers);

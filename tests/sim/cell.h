@@ -39,6 +39,7 @@
 #include "gfs-lite/namenode/namenode.h"
 
 struct chubby_server;
+struct fiber;
 struct fs;
 struct rpc_security;
 
@@ -94,6 +95,8 @@ struct sim_cell {
     /* To be changed before sim_cell_boot(). */
     struct namenode_options namenode_options;
     struct chunkserver_options chunk_options;
+    struct fiber *supervisor; /* See sim_cell_supervise(). */
+    bool stopping;
 };
 
 /* Machines that run nothing yet. Owned. */
@@ -102,6 +105,9 @@ struct sim_cell *sim_cell_new(struct sim_cluster *sim,
 void sim_cell_free(struct sim_cell *cell); /* PRE: none of its machines runs. */
 /* Start all servers. On the director. */
 void sim_cell_boot(struct sim_cell *cell);
+/* From now on boot what ends by itself: servers whose disks fail do. A nemesis
+ * does so for its machines while it runs. On the director. */
+void sim_cell_supervise(struct sim_cell *cell);
 /* Stop all that run, in order. On the director. Parks. */
 void sim_cell_stop(struct sim_cell *cell);
 

@@ -223,6 +223,7 @@ run_cast(struct storm *s, const struct cast *cast, struct buf *figures)
     uint64_t faults;
     begin(&p, cast);
     faults = strike(&p);
+    sim_cell_supervise(p.cell);
     storm_end(s);
     buf_printf(figures, " faults=%" PRIu64 " calls=%" PRIu64, faults,
                s->call_count);

@@ -12,7 +12,8 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 
-/* Lines of the trace that a failure shows; more with QUARRY_SIM_LINES. */
+/* Lines of the trace that a failure shows; more with QUARRY_SIM_LINES, and all
+ * fibers with QUARRY_SIM_FIBERS. */
 #define LINES_DEFAULT 60
 /* Clients end within so much virtual time, or never. */
 #define END_US (400 * SECOND_US)
@@ -27,6 +28,8 @@ static void print_trace(const struct storm *s)
     struct buf b = BUF_INIT;
     sim_cluster_trace_print(
         s->sim, more ? strtoull(more, NULL, 10) : LINES_DEFAULT, &b);
+    if (getenv("QUARRY_SIM_FIBERS"))
+        sim_cluster_fibers_print(s->sim, &b);
     fprintf(stderr, "%s", buf_cstr(&b));
     buf_close(&b);
 }
