@@ -1,0 +1,179 @@
+/* What a master does now and then when all is assigned: balancing, reading
+ * METADATA anew, merging, sweeping. */
+#include "base/core/panic.h"
+#include "base/runtime/log.h"
+#include "bigtable/master/balance.h"
+#include "bigtable/master/reign.h"
+
+/* Tablets on their way to one server at once. */
+#define MOVES_PER_SERVER 2
+/* Between rounds while there is more to move. */
+#define MOVE_AGAIN_US UINT64_C(500000)
+
+struct move_job {
+    struct known_tablet *tablet;
+    uint64_t to;
+};
+
+static bool is_past(const struct reign *r, uint64_t since_ns, uint64_t us)
+{
+    return reign_now_ns(r) - since_ns >= us * 1000;
+}
+
+/* --- balance
+ * ----------------------------------------------------------------------------
+ */
+
+static void run_move(struct reign *r, void *arg)
+{
+    struct move_job *j = arg;
+    struct known_server *s = picture_server(&r->picture, j->to);
+    struct err err = ERR_INIT;
+    uint64_t id = j->tablet->id;
+    if (move_tablet(r, j->tablet, j->to, &err))
+        log_warn(r->world, "master", "move tablet %llu: %s",
+                 (unsigned long long)id, err.text);
+    s->orders--;
+    mem_free(j);
+}
+
+static bool can_move(const struct reign *r, const struct known_tablet *t)
+{
+    return t->stage == STAGE_SERVED && !t->busy &&
+           picture_level(t) == LEVEL_USER &&
+           (t->moved_ns == 0 || is_past(r, t->moved_ns, r->options->still_us));
+}
+
+/* Servers and tablets as the decision sees them. */
+struct balance_view {
+    struct balance_server *servers; /* As in the picture. */
+    struct balance_tablet *tablets;
+    struct known_tablet **of; /* Whose each is. */
+    size_t tablet_count;
+};
+
+static size_t index_of(const struct picture *p, uint64_t number)
+{
+    size_t i = 0;
+    while (i < p->server_count && p->servers[i]->number < number)
+        i++;
+    return i;
+}
+
+static void view(struct reign *r, struct balance_view *v)
+{
+    struct picture *p = &r->picture;
+    struct weight_scale scale = picture_sum(p);
+    v->servers = mem_zalloc(p->server_count + 1, sizeof(*v->servers));
+    v->tablets = mem_zalloc(p->tablet_count + 1, sizeof(*v->tablets));
+    v->of = mem_zalloc(p->tablet_count + 1, sizeof(struct known_tablet *));
+    v->tablet_count = 0;
+    for (size_t i = 0; i < p->server_count; i++)
+        v->servers[i] = (struct balance_server){p->servers[i]->load,
+                                                p->servers[i]->alive &&
+                                                    !p->servers[i]->suspect};
+    for (size_t i = 0; i < p->tablet_count; i++) {
+        struct known_tablet *t = p->tablets[i];
+        if (t->stage == STAGE_UNASSIGNED)
+            continue;
+        v->of[v->tablet_count] = t;
+        v->tablets[v->tablet_count++] =
+            (struct balance_tablet){(uint32_t)index_of(p, t->server),
+                                    weight_of(&scale, &t->use), can_move(r, t)};
+    }
+}
+
+static void balance(struct reign *r)
+{
+    struct picture *p = &r->picture;
+    struct balance_view v;
+    size_t max = balance_round(p->tablet_count);
+    struct balance_move *moves = mem_alloc(max * sizeof(*moves));
+    size_t count;
+
+    view(r, &v);
+    count = balance_choose(v.servers, p->server_count, v.tablets,
+                           v.tablet_count, moves, max);
+    r->more_to_move = false;
+    for (size_t i = 0; i < count; i++) {
+        struct known_tablet *t = v.of[moves[i].tablet];
+        struct known_server *to = p->servers[moves[i].to];
+        struct move_job *j;
+        if (to->orders >= MOVES_PER_SERVER) {
+            r->more_to_move = true;
+            continue;
+        }
+        j = mem_alloc(sizeof(*j));
+        *j = (struct move_job){t, to->number};
+        t->busy = true;
+        to->orders++;
+        reign_spawn(r, "move", run_move, j);
+    }
+    mem_free(moves);
+    mem_free(v.servers);
+    mem_free(v.tablets);
+    mem_free(v.of);
+}
+
+/* --- METADATA from end to end
+ * -------------------------------------------------------------- */
+
+static int mark(void *ctx, const struct metadata_row *row, struct err *err)
+{
+    return sweep_mark(ctx, row, err);
+}
+
+static void reread(struct reign *r, void *arg)
+{
+    struct err err = ERR_INIT;
+    int code;
+    (void)arg;
+    garbage_begin(&r->files);
+    garbage_begin(&r->logs);
+    /* The root tablet's record first: what it gives to rows is met there. */
+    code = root_read(r, mark, r, &err);
+    if (code == 0)
+        code = reign_read(r, SLICE_EMPTY, SLICE_EMPTY, mark, r, &err);
+    if (code) {
+        garbage_abandon(&r->files);
+        garbage_abandon(&r->logs);
+        log_warn(r->world, "master", "read METADATA: %s", err.text);
+    } else {
+        garbage_end(&r->files);
+        garbage_end(&r->logs);
+    }
+    if (code == 0 && is_past(r, r->swept_ns, r->options->garbage_us)) {
+        r->swept_ns = reign_now_ns(r);
+        sweep(r);
+    }
+    r->reread_ns = reign_now_ns(r);
+    r->rereading = false;
+}
+
+static bool all_is_quiet(const struct reign *r)
+{
+    return picture_count(&r->picture, STAGE_UNASSIGNED) == 0 &&
+           picture_count(&r->picture, STAGE_ORDERED) == 0;
+}
+
+void care(struct reign *r)
+{
+    const struct master_options *o = r->options;
+    if (!r->ready)
+        return;
+    if (!r->rereading && is_past(r, r->reread_ns, o->reread_us)) {
+        r->rereading = true;
+        reign_spawn(r, "read METADATA", reread, NULL);
+    }
+    if (!all_is_quiet(r))
+        return;
+    if (is_past(r, r->balanced_ns, o->balance_us) ||
+        (r->more_to_move && is_past(r, r->balanced_ns, MOVE_AGAIN_US))) {
+        r->balanced_ns = reign_now_ns(r);
+        balance(r);
+    }
+    if (is_past(r, r->merged_ns, o->merge_us)) {
+        r->merged_ns = reign_now_ns(r);
+        merge_some(r);
+    }
+}

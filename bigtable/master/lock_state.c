@@ -1,0 +1,127 @@
+/* Reading and conditional writing of the lock service's files. */
+#include "bigtable/master/lock_state.h"
+
+/* Others count too: each try that is overtaken is one that another made. */
+#define COUNT_TRIES_MAX 1000
+
+int lock_state_read(struct chubby *c,
+                    const char *path,
+                    struct buf *out,
+                    uint64_t *generation,
+                    struct err *err)
+{
+    struct chubby_handle *h = NULL;
+    struct chubby_stat stat;
+    int code = chubby_open(c, path, CHUBBY_READ, NULL, &h, err);
+    buf_clear(out);
+    if (code == 0)
+        code = chubby_read(h, out, &stat, err);
+    if (code == 0)
+        *generation = stat.content_generation;
+    chubby_close(h);
+    return code;
+}
+
+int lock_state_write(struct chubby *c,
+                     const char *path,
+                     struct slice contents,
+                     uint64_t generation,
+                     struct err *err)
+{
+    struct chubby_open_options o = {.contents = contents};
+    struct chubby_handle *h = NULL;
+    unsigned flags = CHUBBY_READ | CHUBBY_WRITE;
+    int code;
+
+    if (generation == 0)
+        flags |= CHUBBY_CREATE | CHUBBY_NEW;
+    code = chubby_open(c, path, flags, generation ? NULL : &o, &h, err);
+    if (code == 0 && generation != 0)
+        code = chubby_write(h, contents, generation, err);
+    chubby_close(h);
+    return code;
+}
+
+int lock_state_remove(struct chubby *c, const char *path, struct err *err)
+{
+    struct chubby_handle *h = NULL;
+    int code = chubby_open(c, path, CHUBBY_READ | CHUBBY_WRITE, NULL, &h, err);
+    if (code == 0)
+        code = chubby_delete(h, err);
+    chubby_close(h);
+    return code;
+}
+
+static int make_directory(struct chubby *c, const char *path, struct err *err)
+{
+    struct chubby_handle *h = NULL;
+    int code = chubby_open(
+        c, path, CHUBBY_READ | CHUBBY_CREATE | CHUBBY_DIRECTORY, NULL, &h, err);
+    chubby_close(h);
+    return code;
+}
+
+int lock_state_prepare(struct chubby *c, struct err *err)
+{
+    static const struct cluster_counters first = {FIRST_USER_TABLE_ID, 1};
+    struct buf b = BUF_INIT;
+    int code = make_directory(c, BIGTABLE_LOCK_ROOT, err);
+    if (code == 0)
+        code = make_directory(c, BIGTABLE_LOCK_SERVERS, err);
+    if (code == 0)
+        code = make_directory(c, BIGTABLE_LOCK_TABLES, err);
+    if (code == 0) {
+        cluster_counters_put(&first, &b);
+        code =
+            lock_state_write(c, BIGTABLE_LOCK_COUNTERS, buf_slice(&b), 0, err);
+        if (code == ERR_EXISTS)
+            code = 0;
+    }
+    buf_close(&b);
+    return code;
+}
+
+/* Add to the counters and take what they were. */
+static int count(struct chubby *c,
+                 const struct cluster_counters *add,
+                 struct cluster_counters *taken,
+                 struct err *err)
+{
+    struct buf b = BUF_INIT;
+    int code = ERR_ABORTED;
+    for (int i = 0; i < COUNT_TRIES_MAX && code == ERR_ABORTED; i++) {
+        struct cluster_counters next;
+        uint64_t generation = 0;
+        code = lock_state_read(c, BIGTABLE_LOCK_COUNTERS, &b, &generation, err);
+        if (code == 0)
+            code = cluster_counters_get(buf_slice(&b), taken, err);
+        if (code)
+            break;
+        next = (struct cluster_counters){taken->table + add->table,
+                                         taken->server + add->server};
+        buf_clear(&b);
+        cluster_counters_put(&next, &b);
+        code = lock_state_write(c, BIGTABLE_LOCK_COUNTERS, buf_slice(&b),
+                                generation, err);
+    }
+    buf_close(&b);
+    return code;
+}
+
+int lock_state_next_table(struct chubby *c, uint64_t *number, struct err *err)
+{
+    struct cluster_counters taken;
+    int code = count(c, &(struct cluster_counters){.table = 1}, &taken, err);
+    if (code == 0)
+        *number = taken.table;
+    return code;
+}
+
+int lock_state_next_server(struct chubby *c, uint64_t *number, struct err *err)
+{
+    struct cluster_counters taken;
+    int code = count(c, &(struct cluster_counters){.server = 1}, &taken, err);
+    if (code == 0)
+        *number = taken.server;
+    return code;
+}

@@ -1,0 +1,272 @@
+/* The master: candidate, then reign after reign. */
+#include "bigtable/master/master.h"
+
+#include "base/core/panic.h"
+#include "base/rpc/rpc.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/log.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/world.h"
+#include "bigtable/client/quarry.h"
+#include "bigtable/master/lock_state.h"
+#include "bigtable/master/reign.h"
+
+/* Who was master fences itself off by its sequencer: the lock is free again at
+ * once. */
+#define LOCK_DELAY_MS 1
+/* Between reigns, and looks at what is to be done. */
+#define AGAIN_US    UINT64_C(500000)
+#define LOOK_US     UINT64_C(500000)
+#define LOOK_US_MIN UINT64_C(10000)
+/* Files are listed anew even if no event came: events may be lost. */
+#define LIST_US UINT64_C(10000000)
+
+/* --- a reign
+ * ------------------------------------------------------------------------------
+ */
+
+static void on_event(void *ctx, struct chubby_handle *h, enum chubby_event e)
+{
+    struct reign *r = ctx;
+    if (e == CHUBBY_EVENT_EXPIRED) {
+        reign_end(r, "the session with the lock service is lost", NULL);
+    } else if (h == r->lock && e == CHUBBY_EVENT_INVALID) {
+        reign_end(r, "the lock's file is gone", NULL);
+    } else if (e == CHUBBY_EVENT_CHILDREN || e == CHUBBY_EVENT_FAILOVER) {
+        r->servers_changed = true;
+        reign_changed(r);
+    }
+}
+
+static int connect(struct reign *r, struct err *err)
+{
+    const struct master_options *o = r->options;
+    struct chubby_options c = {.servers = o->cell,
+                               .server_count = o->cell_count,
+                               .security = o->security,
+                               .lease_ms = o->lease_ms,
+                               .on_event = on_event,
+                               .ctx = r};
+    return chubby_connect(r->world, &c, &r->chubby, err);
+}
+
+/* The first step: the lock, under whose sequencer all orders are given. */
+static int take_lock(struct reign *r, struct err *err)
+{
+    struct chubby_open_options o = {.lock_delay_ms = LOCK_DELAY_MS};
+    int code = lock_state_prepare(r->chubby, err);
+    if (code == 0)
+        code = chubby_open(r->chubby, BIGTABLE_LOCK_MASTER,
+                           CHUBBY_READ | CHUBBY_WRITE | CHUBBY_CREATE, &o,
+                           &r->lock, err);
+    if (code == 0)
+        code = chubby_acquire(r->lock, CHUBBY_EXCLUSIVE, err);
+    if (code == 0)
+        code = chubby_sequencer(r->lock, r->sequencer, err);
+    if (code == 0)
+        code = lock_state_next_server(r->chubby, &r->number, err);
+    if (code == 0)
+        code = chubby_write(r->lock, slice_str(r->options->address), 0, err);
+    return code;
+}
+
+/* The second: who serves. */
+static int open_directory(struct reign *r, struct err *err)
+{
+    struct chubby_open_options o = {.events = CHUBBY_EVENT_CHILDREN};
+    int code = chubby_open(r->chubby, BIGTABLE_LOCK_SERVERS, CHUBBY_READ, &o,
+                           &r->servers, err);
+    return code ? code : servers_refresh(r, err);
+}
+
+/* The third and the fourth, and what was half done. */
+static void learn(struct reign *r, void *arg)
+{
+    struct err err = ERR_INIT;
+    int code = reign_learn(r, &err);
+    (void)arg;
+    if (code == 0)
+        code = tables_finish(r, &err);
+    if (code) {
+        reign_end(r, "cannot learn", &err);
+        return;
+    }
+    r->ready = true;
+    r->balanced_ns = r->reread_ns = r->merged_ns = r->swept_ns =
+        reign_now_ns(r);
+    log_info(r->world, "master", "ready");
+}
+
+static int refresh_if_due(struct reign *r, uint64_t *listed_ns, struct err *err)
+{
+    if (!r->servers_changed && reign_now_ns(r) - *listed_ns < LIST_US * 1000)
+        return 0;
+    r->servers_changed = false;
+    *listed_ns = reign_now_ns(r);
+    return servers_refresh(r, err);
+}
+
+static int govern(struct reign *r, struct err *err)
+{
+    uint64_t listed_ns = reign_now_ns(r);
+    int code = open_directory(r, err);
+    if (code)
+        return code;
+    reign_spawn(r, "learn", learn, NULL);
+    while (reign_goes_on(r) && !r->master->stopping) {
+        code = refresh_if_due(r, &listed_ns, err);
+        if (code)
+            return code;
+        place_all(r);
+        care(r);
+        /* One look for many changes. */
+        world_sleep_us(r->world, LOOK_US_MIN);
+        if (!reign_wait(r, LOOK_US))
+            break;
+    }
+    return 0;
+}
+
+static void reign_init(struct reign *r, struct master *m)
+{
+    *r = (struct reign){
+        .master = m, .world = m->world, .options = &m->options, .next_id = 1};
+    picture_init(&r->picture);
+    garbage_init(&r->files);
+    garbage_init(&r->logs);
+    hash_map_init(&r->dropping, HASH_KEYS_COPIED);
+    mutex_init(&r->mutex);
+    cond_init(&r->changed);
+}
+
+/* Wait for all fibers and calls to have seen the end. */
+static void drain(struct reign *r)
+{
+    mutex_lock(&r->mutex);
+    while (r->tasks || r->calls > 0)
+        (void)cond_wait_us(&r->changed, &r->mutex, r->world, LOOK_US_MIN);
+    mutex_unlock(&r->mutex);
+}
+
+static void reign_close(struct reign *r)
+{
+    metadata_store_free(r->store);
+    quarry_close(r->quarry);
+    recover_close(r);
+    servers_close(r);
+    picture_close(&r->picture);
+    garbage_close(&r->files);
+    garbage_close(&r->logs);
+    hash_map_close(&r->dropping);
+    chubby_close(r->servers);
+    chubby_close(r->lock);
+    chubby_disconnect(r->chubby);
+    mutex_close(&r->mutex);
+    cond_close(&r->changed);
+}
+
+static void reign_once(struct master *m)
+{
+    struct reign *r = mem_alloc(sizeof(*r));
+    struct err err = ERR_INIT;
+    int code;
+
+    reign_init(r, m);
+    code = connect(r, &err);
+    if (code == 0)
+        code = take_lock(r, &err);
+    if (code == 0) {
+        log_info(m->world, "master", "reign of master %llu begins",
+                 (unsigned long long)r->number);
+        m->reign = r;
+        code = govern(r, &err);
+    }
+    reign_end(r, code ? "an error" : "asked to stop", code ? &err : NULL);
+    drain(r);
+    m->reign = NULL;
+    reign_close(r);
+    mem_free(r);
+}
+
+/* --- a master
+ * -----------------------------------------------------------------------------
+ */
+
+static void run(void *arg)
+{
+    struct master *m = arg;
+    while (!m->stopping && fiber_check(NULL) == 0) {
+        reign_once(m);
+        if (!m->stopping && fiber_check(NULL) == 0)
+            world_sleep_us(m->world, AGAIN_US);
+    }
+}
+
+static void set_default(uint64_t *option, uint64_t value)
+{
+    if (*option == 0)
+        *option = value;
+}
+
+static void set_defaults(struct master_options *o)
+{
+    const uint64_t s = 1000000;
+    set_default(&o->status_us, s);
+    set_default(&o->silent_us, 3 * s);
+    set_default(&o->order_us, 60 * s);
+    set_default(&o->balance_us, 10 * s);
+    set_default(&o->still_us, 300 * s);
+    set_default(&o->reread_us, 60 * s);
+    set_default(&o->garbage_us, 600 * s);
+    set_default(&o->garbage_age_us, 3600 * s);
+    set_default(&o->merge_us, 300 * s);
+    set_default(&o->merge_age_us, 3600 * s);
+    set_default(&o->merge_bytes, UINT64_C(64) << 20);
+}
+
+int master_open(struct world *w,
+                struct rpc_server *rpc,
+                const struct master_options *opts,
+                struct master **out,
+                struct err *err)
+{
+    struct master *m;
+    *out = NULL;
+    if (opts->cell_count == 0 || !opts->fs)
+        return err_set(err, ERR_INVALID,
+                       "a master needs a lock service and a file system");
+    m = mem_zalloc(1, sizeof(*m));
+    m->world = w;
+    m->rpc = rpc;
+    m->options = *opts;
+    set_defaults(&m->options);
+    service_add(m);
+    *out = m;
+    return 0;
+}
+
+void master_start(struct master *m)
+{
+    PRE(!m->fiber);
+    m->fiber = fiber_start(loop_self(), "master", run, m);
+}
+
+void master_stop(struct master *m)
+{
+    if (!m->fiber)
+        return;
+    m->stopping = true;
+    if (m->reign)
+        reign_end(m->reign, "asked to stop", NULL);
+    fiber_cancel(m->fiber);
+    fiber_join(m->fiber);
+    m->fiber = NULL;
+}
+
+void master_close(struct master *m)
+{
+    if (!m)
+        return;
+    master_stop(m);
+    mem_free(m);
+}

@@ -1,0 +1,85 @@
+/* The master of a Bigtable: which tablet server serves what.
+ *
+ * After section 5.2 of the Bigtable paper. Of all processes with this role one
+ * holds the lock /bigtable/master; the others wait for it. A new master learns
+ * what is so in four steps: it takes the lock; reads the directory of tablet
+ * servers; asks every live one for its tablets; reads METADATA, assigning the
+ * root tablet and METADATA's tablets on the way if nobody serves them. It may
+ * die at any moment: all that must be remembered is written down in METADATA
+ * and the lock service, conditionally, and whoever comes next goes on from
+ * there.
+ *
+ * Clients read METADATA themselves and do not need the master, but to change
+ * tables.
+ *
+ * Threads: one loop, that of the fiber that opened it.
+ */
+#ifndef BIGTABLE_MASTER_MASTER_H
+#define BIGTABLE_MASTER_MASTER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "bigtable/wire/control_calls.h"
+
+struct arena;
+struct chubby;
+struct fs;
+struct master;
+struct metadata_store;
+struct quarry;
+struct rpc_security;
+struct rpc_server;
+struct vars;
+struct world;
+
+/* Zeros give the defaults. All pointers are borrowed for the master's life. */
+struct master_options {
+    const char *address;     /* Where others reach this process. */
+    const char *const *cell; /* Of the lock service. */
+    size_t cell_count;
+    const struct rpc_security *security;
+    struct vars *vars; /* Counters "master.*"; NULL: none. */
+    struct fs *fs;     /* Its root is BIGTABLE_FS_ROOT. */
+    /* Opens the cluster through the client library: called when METADATA is
+     * needed, once in a reign, which closes it. */
+    int (*open_client)(void *ctx, struct quarry **out, struct err *err);
+    /* Instead of it, another METADATA: for tests. */
+    int (*open_store)(void *ctx, struct metadata_store **out, struct err *err);
+    void *ctx;
+    uint32_t lease_ms;       /* Of its session; default 12,000. */
+    uint64_t status_us;      /* Between questions to a server; 1 s. */
+    uint64_t silent_us;      /* A server that answers none for so long loses its
+                                lock, if that is free; 3 s. */
+    uint64_t order_us;       /* An order's answer is waited for; 60 s. */
+    uint64_t balance_us;     /* Between rounds; 10 s. */
+    uint64_t still_us;       /* A tablet that moved stays for; 5 min. */
+    uint64_t reread_us;      /* Between readings of METADATA; 1 min. */
+    uint64_t garbage_us;     /* Between sweeps; 10 min. */
+    uint64_t garbage_age_us; /* Of files that are removed; 1 h. */
+    uint64_t merge_us;       /* Between choices; 5 min. */
+    uint64_t merge_age_us;   /* Of tablets that are merged; 1 h. */
+    uint64_t merge_bytes;    /* Of both; 64 MiB. */
+};
+
+/* Add the master's methods to @rpc, which must not listen yet. *@out is owned.
+ */
+MUST_CHECK int master_open(struct world *w,
+                           struct rpc_server *rpc,
+                           const struct master_options *opts,
+                           struct master **out,
+                           struct err *err);
+/* Begin to be a candidate. */
+void master_start(struct master *m);
+/* End the reign, if it is one. Parks. */
+void master_stop(struct master *m);
+/* Parks. PRE: no call is running. NULL is allowed. */
+void master_close(struct master *m);
+
+/* What this one knows. false: another is master, or nobody. In @a. */
+bool master_get_status(struct master *m,
+                       struct arena *a,
+                       struct master_status *out);
+
+#endif /* BIGTABLE_MASTER_MASTER_H */

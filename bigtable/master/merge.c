@@ -1,0 +1,321 @@
+/* Making one tablet of two small neighbours.
+ *
+ * Both are compacted if their files reach beyond them (as those of a tablet
+ * that was split do: a row deleted in one half would come back from a file of
+ * the other), then taken from their servers, so that all of them is in files
+ * and nobody writes. Then
+ *
+ *     1. the upper one's row becomes the merged tablet, in one mutation: new
+ *        bounds, the files of both; its key is the same, because its end is
+ *     2. the lower one's row is removed
+ *
+ * A master that dies in between leaves the lower row, whose rows the merged
+ * tablet has too. The next master sees that: no split ever leaves a tablet that
+ * its upper neighbour covers. It removes the row (merge_heal()) before it
+ * assigns any user's tablet.
+ */
+#include "base/core/panic.h"
+#include "base/runtime/log.h"
+#include "bigtable/master/merge_choice.h"
+#include "bigtable/master/reign.h"
+#include "bigtable/wire/tablet_files.h"
+
+/* Between tries of what must be done. */
+#define RETRY_US UINT64_C(200000)
+/* Pairs at once, and requests of both that are still few. */
+#define MERGES_MAX               4
+#define MERGE_REQUESTS_PER_S_MAX 10
+
+struct merging {
+    struct known_tablet *lower;
+    struct known_tablet *upper;
+};
+
+/* What the two rows say, read when nobody serves them. */
+struct pair {
+    struct tablet_state lower;
+    struct tablet_state upper;
+    struct buf lower_bytes;
+    struct buf upper_bytes;
+};
+
+static int
+keep_state(void *ctx, const struct metadata_row *row, struct err *err)
+{
+    (void)err;
+    buf_clear(ctx);
+    buf_append_slice(ctx, row->state);
+    return 0;
+}
+
+static int read_state(struct reign *r,
+                      const struct known_tablet *t,
+                      struct buf *bytes,
+                      struct tablet_state *s,
+                      struct err *err)
+{
+    struct buf behind = BUF_INIT;
+    int code;
+    buf_append_slice(&behind, buf_slice(&t->key));
+    buf_append_byte(&behind, '\0');
+    code = metadata_scan(r->store, buf_slice(&t->key), buf_slice(&behind),
+                         keep_state, bytes, err);
+    buf_close(&behind);
+    return code ? code : tablet_state_get(buf_slice(bytes), s, err);
+}
+
+/* --- before
+ * ------------------------------------------------------------------------------
+ */
+
+/* Compact @t if its files reach beyond it. */
+static int
+make_compact(struct reign *r, struct known_tablet *t, struct err *err)
+{
+    struct pair *p = mem_zalloc(1, sizeof(*p));
+    struct known_server *s = picture_server(&r->picture, t->server);
+    bool inside = false;
+    int code = read_state(r, t, &p->lower_bytes, &p->lower, err);
+    if (code == 0)
+        code = tablet_files_inside(p->lower.groups, buf_slice(&t->start),
+                                   buf_slice(&t->end), &inside, err);
+    buf_close(&p->lower_bytes);
+    mem_free(p);
+    if (code || inside)
+        return code;
+    return server_order(r, s, TABLET_COMPACT, t, SLICE_EMPTY, SLICE_EMPTY, err);
+}
+
+/* --- the writes
+ * ----------------------------------------------------------------------------
+ */
+
+static int join_states(const struct pair *p,
+                       const struct merging *m,
+                       struct tablet_state *merged,
+                       struct buf *groups,
+                       struct err *err)
+{
+    bool a = false;
+    bool b = false;
+    int code = tablet_files_inside(p->lower.groups, buf_slice(&m->lower->start),
+                                   buf_slice(&m->lower->end), &a, err);
+    if (code == 0)
+        code = tablet_files_inside(p->upper.groups, buf_slice(&m->upper->start),
+                                   buf_slice(&m->upper->end), &b, err);
+    if (code == 0 && (!a || !b || p->lower.log_count || p->upper.log_count))
+        code = err_set(err, ERR_BUSY, "it has files or logs of its past");
+    if (code == 0)
+        code = tablet_files_join(p->lower.groups, p->upper.groups, groups, err);
+    merged->groups = buf_slice(groups);
+    merged->sequence = MAX_OF(p->lower.sequence, p->upper.sequence);
+    merged->log_count = 0;
+    merged->bytes = p->lower.bytes + p->upper.bytes;
+    return code;
+}
+
+static int write_upper(struct reign *r,
+                       const struct merging *m,
+                       const struct tablet_state *merged,
+                       uint64_t id,
+                       struct err *err)
+{
+    struct tablet_bounds bounds = {id, m->upper->table,
+                                   buf_slice(&m->lower->start),
+                                   buf_slice(&m->upper->end)};
+    struct buf b[2] = {BUF_INIT, BUF_INIT};
+    struct metadata_change c = {
+        .key = buf_slice(&m->upper->key),
+        .condition = METADATA_IF_LOCATION,
+        .if_location = buf_slice(&m->upper->location),
+        .event = SLICE_LIT("merged with the tablet before it"),
+    };
+    bool done;
+    int code;
+    tablet_bounds_put(&bounds, &b[0]);
+    tablet_state_put(merged, &b[1]);
+    c.tablet = buf_slice(&b[0]);
+    c.state = buf_slice(&b[1]);
+    code = metadata_change(r->store, &c, &done, err);
+    if (code == 0 && !done)
+        code = err_set(err, ERR_ABORTED, "its row has changed");
+    buf_close(&b[0]);
+    buf_close(&b[1]);
+    return code;
+}
+
+static int keep_id(void *ctx, const struct metadata_row *row, struct err *err)
+{
+    struct tablet_bounds b;
+    int code = tablet_bounds_get(row->tablet, &b, err);
+    if (code == 0)
+        *(uint64_t *)ctx = b.id;
+    return code;
+}
+
+/* Has the row of @t the tablet @id? Asked until there is an answer. */
+static bool
+is_written(struct reign *r, const struct known_tablet *t, uint64_t id)
+{
+    struct buf behind = BUF_INIT;
+    uint64_t found = 0;
+    buf_append_slice(&behind, buf_slice(&t->key));
+    buf_append_byte(&behind, '\0');
+    while (metadata_scan(r->store, buf_slice(&t->key), buf_slice(&behind),
+                         keep_id, &found, NULL))
+        if (!reign_wait(r, RETRY_US))
+            break;
+    buf_close(&behind);
+    return found == id;
+}
+
+static int
+remove_row(struct reign *r, const struct known_tablet *t, struct err *err)
+{
+    struct metadata_change c = {.key = buf_slice(&t->key),
+                                .condition = METADATA_IF_LOCATION,
+                                .if_location = buf_slice(&t->location),
+                                .remove = true};
+    bool done;
+    return metadata_change(r->store, &c, &done, err);
+}
+
+/* Both writes. Once the first is done the second must be, too: it is tried as
+ * long as this master reigns. */
+static int write_both(struct reign *r,
+                      const struct merging *m,
+                      const struct tablet_state *merged,
+                      struct err *err)
+{
+    uint64_t id = cluster_id(r->number, r->next_id++);
+    int code = write_upper(r, m, merged, id, err);
+    if (code && !is_written(r, m->upper, id))
+        return code;
+    while (remove_row(r, m->lower, err))
+        if (!reign_wait(r, RETRY_US))
+            return reign_over(err);
+    return 0;
+}
+
+static int
+write_merged(struct reign *r, const struct merging *m, struct err *err)
+{
+    struct pair *p = mem_zalloc(1, sizeof(*p));
+    struct tablet_state *merged = mem_zalloc(1, sizeof(*merged));
+    struct buf groups = BUF_INIT;
+    int code = read_state(r, m->lower, &p->lower_bytes, &p->lower, err);
+    if (code == 0)
+        code = read_state(r, m->upper, &p->upper_bytes, &p->upper, err);
+    if (code == 0)
+        code = join_states(p, m, merged, &groups, err);
+    if (code == 0)
+        code = write_both(r, m, merged, err);
+    buf_close(&groups);
+    buf_close(&p->lower_bytes);
+    buf_close(&p->upper_bytes);
+    mem_free(merged);
+    mem_free(p);
+    return code;
+}
+
+static int merge(struct reign *r, struct merging *m, struct err *err)
+{
+    int code = make_compact(r, m->lower, err);
+    if (code == 0)
+        code = make_compact(r, m->upper, err);
+    if (code == 0)
+        code = take_back(r, m->lower, err);
+    if (code == 0)
+        code = take_back(r, m->upper, err);
+    return code ? code : write_merged(r, m, err);
+}
+
+static void run_merge(struct reign *r, void *arg)
+{
+    struct merging *m = arg;
+    struct err err = ERR_INIT;
+    struct buf start = BUF_INIT;
+    struct buf end = BUF_INIT;
+    int code = merge(r, m, &err);
+
+    log_info(r->world, "master", "tablets %llu and %llu %s%s",
+             (unsigned long long)m->lower->id, (unsigned long long)m->upper->id,
+             code ? "not merged: " : "merged", code ? err.text : "");
+    metadata_search_key(m->lower->table, buf_slice(&m->lower->start), &start);
+    buf_append_slice(&end, buf_slice(&m->upper->key));
+    buf_append_byte(&end, '\0');
+    m->lower->known_ns = m->upper->known_ns = reign_now_ns(r);
+    m->lower->is_fresh = m->upper->is_fresh = false;
+    m->lower->busy = m->upper->busy = false;
+    mem_free(m);
+    while (reign_read(r, buf_slice(&start), buf_slice(&end), NULL, NULL, &err))
+        if (!reign_wait(r, RETRY_US))
+            break;
+    buf_close(&start);
+    buf_close(&end);
+}
+
+/* --- which
+ * --------------------------------------------------------------------------------
+ */
+
+void merge_some(struct reign *r)
+{
+    const struct picture *p = &r->picture;
+    struct merge_rules rules = {r->options->merge_bytes,
+                                MERGE_REQUESTS_PER_S_MAX,
+                                r->options->merge_age_us};
+    struct merge_tablet *view =
+        mem_alloc((p->tablet_count + 1) * sizeof(*view));
+    uint32_t chosen[MERGES_MAX];
+    size_t count;
+
+    for (size_t i = 0; i < p->tablet_count; i++) {
+        const struct known_tablet *t = p->tablets[i];
+        view[i] = (struct merge_tablet){
+            t->table, t->use.bytes + t->use.memory_bytes, t->use.requests_per_s,
+            (reign_now_ns(r) - t->known_ns) / 1000,
+            t->stage == STAGE_SERVED && !t->busy &&
+                picture_level(t) == LEVEL_USER && !t->has_split};
+    }
+    count = merge_choose(&rules, view, p->tablet_count, chosen, MERGES_MAX);
+    for (size_t i = 0; i < count; i++) {
+        struct merging *m = mem_alloc(sizeof(*m));
+        *m = (struct merging){p->tablets[chosen[i]], p->tablets[chosen[i] + 1]};
+        m->lower->busy = m->upper->busy = true;
+        reign_spawn(r, "merge", run_merge, m);
+    }
+    mem_free(view);
+}
+
+/* Does the tablet behind @t have its rows too? */
+static bool is_covered(const struct picture *p, size_t i)
+{
+    const struct known_tablet *t = p->tablets[i];
+    const struct known_tablet *next =
+        i + 1 < p->tablet_count ? p->tablets[i + 1] : NULL;
+    return next && next->table == t->table &&
+           slice_cmp(buf_slice(&next->start), buf_slice(&t->start)) <= 0;
+}
+
+int merge_heal(struct reign *r, struct err *err)
+{
+    struct picture *p = &r->picture;
+    for (size_t i = 0; i < p->tablet_count; i++) {
+        struct known_tablet *t = p->tablets[i];
+        int code;
+        if (picture_level(t) != LEVEL_USER || !is_covered(p, i))
+            continue;
+        t->busy = true;
+        code = remove_row(r, t, err);
+        t->busy = false;
+        if (code)
+            return code;
+        log_info(r->world, "master", "tablet %llu was merged: row removed",
+                 (unsigned long long)t->id);
+        /* Others may have been added meanwhile. */
+        picture_remove(p, t);
+        i = (size_t)-1;
+    }
+    return 0;
+}

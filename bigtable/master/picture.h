@@ -1,0 +1,166 @@
+/* What the master knows: servers, tablets, and who serves what.
+ *
+ * Nothing here is true for certain: servers die and tablets split at any
+ * moment, and what is written down is METADATA. The master acts on this picture
+ * and each act is conditional on what is written down, so that an error of the
+ * picture costs a try.
+ *
+ * Threads: one loop; nothing parks.
+ *
+ * Invariants
+ *     I1. Tablets are in the order of their keys, which are different.
+ *     I2. A tablet that is `busy` stays: the fiber that made it so may keep a
+ *         pointer to it over parking calls. A server stays for ever.
+ */
+#ifndef BIGTABLE_MASTER_PICTURE_H
+#define BIGTABLE_MASTER_PICTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/hash_map.h"
+#include "base/core/slice.h"
+#include "base/runtime/sync.h"
+#include "bigtable/master/assignment.h"
+#include "bigtable/master/metadata_store.h"
+#include "bigtable/master/weight.h"
+#include "bigtable/wire/control_calls.h"
+
+struct rpc_channel;
+
+enum tablet_stage {
+    STAGE_UNASSIGNED, /* Nobody's, or a dead server's. */
+    STAGE_ORDERED,    /* t:location names a live server, which may not have
+                         loaded it yet. */
+    STAGE_SERVED,     /* That server said that it serves it. */
+};
+
+struct known_tablet {
+    uint64_t id;
+    uint64_t table;
+    struct buf key; /* Its row; the root tablet's too, which has none. */
+    struct buf start;
+    struct buf end;
+    enum tablet_stage stage;
+    uint64_t server; /* Unless it is unassigned. */
+    uint64_t epoch;
+    struct buf location; /* Bytes of t:location when it was read. */
+    uint64_t *logs;      /* Of t:state then. */
+    size_t log_count;
+    bool is_fresh; /* No server can have changed the row since it was read. */
+    bool has_split;
+    bool busy;
+    struct tablet_use use;
+    uint64_t requests;    /* Reported last, */
+    uint64_t requests_ns; /* and when. */
+    uint64_t known_ns;    /* Since when it is as it is: for merges. */
+    uint64_t served_ns;   /* Since when it is served, or ordered. */
+    uint64_t moved_ns;    /* By balancing, last. */
+    uint64_t retry_ns;    /* No order before. */
+    unsigned failures;    /* Orders in a row. */
+    uint64_t avoid;       /* The server that failed last. */
+    uint64_t only;        /* The server whose log has its entries. */
+    uint64_t waits_for;   /* A log that must be sorted first; 0: none. */
+    uint64_t reading;     /* Number of the reading that met it last. */
+};
+
+struct known_server {
+    uint64_t number;
+    char *name; /* Of its file in the lock service. */
+    char *address;
+    bool alive;
+    struct rpc_channel *channel;
+    uint64_t heard_ns;         /* Answered last; 0: never. */
+    bool suspect;              /* Its lock is to be looked after. */
+    struct cond wake;          /* Of the fiber that watches it. */
+    struct tablet_load *loads; /* What it said of its tablets, by id, */
+    uint64_t asked_ns;         /* asked then. */
+    size_t load_count;
+    uint64_t memory_bytes;
+    uint64_t memory_max;
+    uint32_t orders; /* To load, under way. */
+    uint32_t sorts;  /* Of logs, under way. */
+    /* Summed up by picture_sum(). */
+    double load;
+    uint64_t tablets;
+    struct tablet_use use;
+};
+
+struct picture {
+    struct known_tablet **tablets;
+    size_t tablet_count;
+    size_t tablet_cap;
+    struct hash_map by_id; /* struct known_tablet * */
+    struct known_server **servers;
+    size_t server_count;
+    uint64_t reading; /* Of METADATA, counted. */
+};
+
+void picture_init(struct picture *p);
+/* PRE: servers' channels are freed. */
+void picture_close(struct picture *p);
+
+/* --- servers --- */
+
+/* NULL when there is none. */
+struct known_server *picture_server(const struct picture *p, uint64_t number);
+bool picture_is_alive(const struct picture *p, uint64_t number);
+struct known_server *picture_add_server(struct picture *p,
+                                        const struct server_record *r,
+                                        char *name);
+/* @s died: what it had is unassigned. */
+void picture_server_died(struct picture *p, struct known_server *s);
+/* @s said all this, asked at @asked_ns. Takes over @loads, sorted by id. */
+void picture_note_loads(struct picture *p,
+                        struct known_server *s,
+                        struct tablet_load *loads,
+                        size_t count,
+                        uint64_t asked_ns,
+                        uint64_t now_ns);
+
+/* Tablets that their servers ought to serve and do not, as they said last, have
+ * to be ordered again; those of dead servers are unassigned. */
+void picture_check(struct picture *p);
+
+/* --- tablets --- */
+
+struct known_tablet *picture_tablet(const struct picture *p, uint64_t id);
+/* The tablet of @table that holds @row, as far as known; NULL: none. */
+struct known_tablet *
+picture_find(const struct picture *p, uint64_t table, struct slice row);
+/* Index of the first tablet whose key is not below @key. */
+size_t picture_at(const struct picture *p, struct slice key);
+
+/* A row was read; @root: it is the root tablet's record. What is busy stays as
+ * it is, but for being met. Errors: ERR_CORRUPT; the picture is unchanged. */
+MUST_CHECK int picture_note_row(struct picture *p,
+                                const struct metadata_row *row,
+                                uint64_t now_ns,
+                                struct err *err);
+/* The same for the row of @t, which the caller has made busy. Errors:
+ * ERR_CORRUPT; ERR_NOTFOUND: another tablet has the row. */
+MUST_CHECK int picture_refresh(struct picture *p,
+                               struct known_tablet *t,
+                               const struct metadata_row *row,
+                               uint64_t now_ns,
+                               struct err *err);
+/* All rows in [@start, @end) were read: tablets in it that the reading did not
+ * meet are no more. */
+void picture_forget_unmet(struct picture *p,
+                          struct slice start,
+                          struct slice end,
+                          uint64_t reading);
+void picture_remove(struct picture *p, struct known_tablet *t);
+
+enum tablet_level picture_level(const struct known_tablet *t);
+/* Tablets above this level have to wait. */
+enum tablet_level picture_open_level(const struct picture *p);
+
+/* Add up what servers have, and weigh it. */
+struct weight_scale picture_sum(struct picture *p);
+uint64_t picture_count(const struct picture *p, enum tablet_stage stage);
+
+#endif /* BIGTABLE_MASTER_PICTURE_H */

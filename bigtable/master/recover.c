@@ -1,0 +1,272 @@
+/* Logs of dead servers: sorted by the survivors, segment by segment, so that
+ * whoever loads a tablet reads its entries in one go.
+ *
+ * The mark `done` in the log's directory says that all segments are sorted: a
+ * master that comes later does not do it again.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/log.h"
+#include "bigtable/master/log_schedule.h"
+#include "bigtable/master/reign.h"
+#include "gfs-lite/fs.h"
+
+#define LOG_SORTED_DIR "sorted"
+#define LOG_DONE_MARK  "done"
+#define LOG_PATH_BYTES (sizeof(BIGTABLE_FS_LOGS) + 64)
+/* Between looks at what is sorted. */
+#define LOOK_US  UINT64_C(100000)
+#define RETRY_US UINT64_C(500000)
+
+struct segment {
+    char *name;
+    struct sort_segment state;
+};
+
+struct recovery {
+    uint64_t log; /* The dead server's number. */
+    bool sorted;
+    struct segment *segments;
+    size_t segment_count;
+    struct recovery *next;
+};
+
+/* A sort that a fiber waits for. */
+struct sorting {
+    struct recovery *recovery;
+    size_t segment;
+    struct known_server *server;
+};
+
+static void log_path(uint64_t log, const char *name, char out[LOG_PATH_BYTES])
+{
+    snprintf(out, LOG_PATH_BYTES, BIGTABLE_FS_LOGS "/%08llu%s%s",
+             (unsigned long long)log, *name ? "/" : "", name);
+}
+
+static void forget_segments(struct recovery *v)
+{
+    for (size_t i = 0; i < v->segment_count; i++)
+        mem_free(v->segments[i].name);
+    mem_free(v->segments);
+    v->segments = NULL;
+    v->segment_count = 0;
+}
+
+/* --- segments
+ * -------------------------------------------------------------------------- */
+
+/* List the segments; a log that is marked, or not there, is sorted. */
+static int list_segments(struct reign *r, struct recovery *v, struct err *err)
+{
+    char path[LOG_PATH_BYTES];
+    char **names;
+    size_t count;
+    int code;
+
+    log_path(v->log, "", path);
+    code = fs_list(r->options->fs, path, &names, &count, err);
+    if (code == ERR_NOTFOUND) {
+        v->sorted = true;
+        return 0;
+    }
+    if (code)
+        return code;
+    v->segments = mem_zalloc(count + 1, sizeof(*v->segments));
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(names[i], LOG_DONE_MARK) == 0)
+            v->sorted = true;
+        else if (strcmp(names[i], LOG_SORTED_DIR) != 0)
+            v->segments[v->segment_count++].name = mem_strdup(names[i]);
+    }
+    fs_names_free(names, count);
+    return 0;
+}
+
+static int
+sort_segment_call(struct reign *r, const struct sorting *s, struct err *err)
+{
+    struct log_order o = {
+        .sequencer = slice_str(r->sequencer),
+        .server = s->server->number,
+        .log = s->recovery->log,
+        .segment = slice_str(s->recovery->segments[s->segment].name),
+    };
+    struct buf body = BUF_INIT;
+    int code;
+    log_order_put(&o, &body);
+    code = server_call(r, s->server, TABLET_LOG_SORT, buf_slice(&body), NULL,
+                       r->options->order_us, err);
+    buf_close(&body);
+    return code;
+}
+
+static void run_sorting(struct reign *r, void *arg)
+{
+    struct sorting *s = arg;
+    struct sort_segment *g = &s->recovery->segments[s->segment].state;
+    struct err err = ERR_INIT;
+    int code = sort_segment_call(r, s, &err);
+
+    s->server->sorts--;
+    for (int i = 0; i < LOG_SORTS_PER_SEGMENT; i++)
+        if (g->at[i] == s->server->number)
+            g->at[i] = 0;
+    if (code == 0) {
+        g->done = true;
+    } else {
+        g->failed = s->server->number;
+        log_warn(r->world, "master", "sort %s of log %llu: %s",
+                 s->recovery->segments[s->segment].name,
+                 (unsigned long long)s->recovery->log, err.text);
+    }
+    mem_free(s);
+}
+
+static void start_sorting(struct reign *r,
+                          struct recovery *v,
+                          size_t segment,
+                          struct known_server *server)
+{
+    struct sorting *s = mem_alloc(sizeof(*s));
+    struct sort_segment *g = &v->segments[segment].state;
+    *s = (struct sorting){v, segment, server};
+    g->at[g->at[0] != 0] = server->number;
+    g->since_us = reign_now_ns(r) / 1000;
+    server->sorts++;
+    reign_spawn(r, "sort log", run_sorting, s);
+}
+
+/* --- a log
+ * -----------------------------------------------------------------------------
+ */
+
+static size_t view_sorters(const struct picture *p, struct sort_server *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->server_count; i++) {
+        const struct known_server *s = p->servers[i];
+        if (s->alive && !s->suspect)
+            out[n++] = (struct sort_server){s->number, s->sorts};
+    }
+    return n;
+}
+
+static void order_sorts(struct reign *r, struct recovery *v)
+{
+    struct picture *p = &r->picture;
+    struct sort_server *servers =
+        mem_alloc((p->server_count + 1) * sizeof(*servers));
+    struct sort_segment *view =
+        mem_alloc((v->segment_count + 1) * sizeof(*view));
+    struct sort_order *out = mem_alloc((v->segment_count + 1) * sizeof(*out));
+    size_t count = view_sorters(p, servers);
+
+    for (size_t i = 0; i < v->segment_count; i++)
+        view[i] = v->segments[i].state;
+    count = log_schedule_choose(servers, count, view, v->segment_count,
+                                reign_now_ns(r) / 1000, out);
+    for (size_t i = 0; i < count; i++)
+        start_sorting(r, v, out[i].segment,
+                      picture_server(p, servers[out[i].server].number));
+    mem_free(servers);
+    mem_free(view);
+    mem_free(out);
+}
+
+/* Sorted, or nobody is at a part of it any more. */
+static bool all_done(const struct recovery *v)
+{
+    for (size_t i = 0; i < v->segment_count; i++)
+        if (!v->segments[i].state.done)
+            return false;
+    return true;
+}
+
+static bool anybody_at_it(const struct recovery *v)
+{
+    for (size_t i = 0; i < v->segment_count; i++)
+        for (int j = 0; j < LOG_SORTS_PER_SEGMENT; j++)
+            if (v->segments[i].state.at[j])
+                return true;
+    return false;
+}
+
+static void mark_done(struct reign *r, const struct recovery *v)
+{
+    char path[LOG_PATH_BYTES];
+    struct err err = ERR_INIT;
+    log_path(v->log, LOG_DONE_MARK, path);
+    /* Without the mark it is sorted once more by the next master. */
+    if (fs_replace(r->options->fs, path, SLICE_LIT("sorted\n"), &err))
+        log_warn(r->world, "master", "mark log %llu: %s",
+                 (unsigned long long)v->log, err.text);
+}
+
+static void recover(struct reign *r, void *arg)
+{
+    struct recovery *v = arg;
+    struct err err = ERR_INIT;
+    uint64_t begun_ns = reign_now_ns(r);
+
+    while (!v->segments && !v->sorted && list_segments(r, v, &err)) {
+        log_warn(r->world, "master", "list log %llu: %s",
+                 (unsigned long long)v->log, err.text);
+        if (!reign_wait(r, RETRY_US))
+            return;
+    }
+    if (v->sorted)
+        return;
+    while (!all_done(v)) {
+        order_sorts(r, v);
+        if (!reign_wait(r, LOOK_US))
+            break;
+    }
+    if (all_done(v)) {
+        v->sorted = true;
+        log_info(r->world, "master",
+                 "log of server %llu sorted: %zu segments in %llu ms",
+                 (unsigned long long)v->log, v->segment_count,
+                 (unsigned long long)((reign_now_ns(r) - begun_ns) / 1000000));
+        reign_changed(r);
+        mark_done(r, v);
+    }
+    /* Sorts that straggle still point at the segments. */
+    while (anybody_at_it(v) && reign_wait(r, RETRY_US))
+        ;
+}
+
+bool recover_is_sorted(struct reign *r, uint64_t number)
+{
+    struct recovery *v = r->recoveries;
+    while (v && v->log != number)
+        v = v->next;
+    if (v)
+        return v->sorted;
+    v = mem_zalloc(1, sizeof(*v));
+    v->log = number;
+    v->next = r->recoveries;
+    r->recoveries = v;
+    reign_spawn(r, "recover log", recover, v);
+    return false;
+}
+
+uint64_t recover_count(const struct reign *r)
+{
+    uint64_t n = 0;
+    for (const struct recovery *v = r->recoveries; v; v = v->next)
+        n += !v->sorted;
+    return n;
+}
+
+void recover_close(struct reign *r)
+{
+    while (r->recoveries) {
+        struct recovery *v = r->recoveries;
+        r->recoveries = v->next;
+        forget_segments(v);
+        mem_free(v);
+    }
+}

@@ -1,0 +1,216 @@
+/* A reign: what a master has from the moment it holds the lock until it loses
+ * it, dies or is stopped. Private to the master.
+ *
+ * Each thing that goes on beside others (watching a server, placing a tablet,
+ * recovering a log) is a fiber of the reign, started by reign_spawn(); they
+ * look at `ending` whenever they waited, and the reign ends when all have.
+ *
+ * Threads: one loop.
+ */
+#ifndef BIGTABLE_MASTER_REIGN_H
+#define BIGTABLE_MASTER_REIGN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/runtime/sync.h"
+#include "bigtable/master/garbage.h"
+#include "bigtable/master/master.h"
+#include "bigtable/master/picture.h"
+#include "chubby-lite/chubby.h"
+
+struct recovery;
+struct task_entry;
+
+struct reign {
+    struct master *master;
+    struct world *world;
+    const struct master_options *options;
+    struct chubby *chubby;
+    struct chubby_handle *lock;    /* Of /bigtable/master, held. */
+    struct chubby_handle *servers; /* The directory. */
+    char sequencer[CHUBBY_SEQUENCER_BYTES_MAX];
+    uint64_t number;  /* Of this reign, from the counters. */
+    uint64_t next_id; /* Of tablets it makes. */
+    struct quarry *quarry;
+    struct metadata_store *store; /* NULL until METADATA is needed. */
+    struct picture picture;
+    struct recovery *recoveries;
+    struct hash_map dropping; /* Numbers of tables. */
+    struct garbage files;     /* Table files, by number, */
+    struct garbage logs;      /* and logs, by server. */
+    bool known; /* All of METADATA was read: users' tablets may be assigned. */
+    bool ready; /* What was half done is finished: calls are taken. */
+    bool ending;
+    bool servers_changed;
+    bool rereading;
+    bool more_to_move; /* The last round of balancing was cut short. */
+    unsigned moving;   /* Tablets on their way. */
+    uint64_t balanced_ns;
+    uint64_t reread_ns;
+    uint64_t merged_ns;
+    uint64_t swept_ns;
+    struct mutex mutex; /* For `changed` alone: one loop has no races. */
+    struct cond changed;
+    struct task_entry *tasks; /* Fibers that run. */
+    unsigned calls;           /* Of others, being handled. */
+};
+
+struct master {
+    struct world *world;
+    struct rpc_server *rpc;
+    struct master_options options;
+    struct fiber *fiber;
+    bool stopping;
+    struct reign *reign; /* NULL: it is not master. */
+};
+
+typedef void (*reign_fn)(struct reign *r, void *arg);
+
+/* Run fn(r, arg) beside. */
+void reign_spawn(struct reign *r, const char *name, reign_fn fn, void *arg);
+/* Wait for a change, for at most @us. Parks. false: the reign ends. */
+MUST_CHECK bool reign_wait(struct reign *r, uint64_t us);
+/* Something changed that others wait for. */
+void reign_changed(struct reign *r);
+/* End it: whatever goes on should stop. */
+void reign_end(struct reign *r, const char *why, const struct err *err);
+bool reign_goes_on(const struct reign *r);
+uint64_t reign_now_ns(const struct reign *r);
+/* ERR_CANCELLED: the reign ends. */
+int reign_over(struct err *err);
+
+/* --- learning (learn.c) --- */
+
+/* The last two of the four steps, when servers are being watched: returns when
+ * every row of METADATA was read. Tablets are placed beside it. Parks. */
+MUST_CHECK int reign_learn(struct reign *r, struct err *err);
+/* Read METADATA's rows in [@start, @end) into the picture; @fn, unless NULL, is
+ * told of each. Parks. */
+MUST_CHECK int reign_read(struct reign *r,
+                          struct slice start,
+                          struct slice end,
+                          metadata_row_fn fn,
+                          void *ctx,
+                          struct err *err);
+/* Read the rows between the bounds that @t has in the picture. Parks. */
+void reign_reread_tablet(struct reign *r, uint64_t tablet);
+
+/* --- the root tablet and METADATA (rows.c) --- */
+
+/* Read the root tablet's record into the picture, telling @fn (NULL: nobody) of
+ * it as of a row; make it if there is none. */
+MUST_CHECK int
+root_read(struct reign *r, metadata_row_fn fn, void *ctx, struct err *err);
+/* Change the row of @t, or the root's record, if t:location is as it was read;
+ * @t has the new location then. *@done: it was. PRE: @t is busy. Parks. */
+MUST_CHECK int reign_set_location(struct reign *r,
+                                  struct known_tablet *t,
+                                  const struct tablet_location *l,
+                                  const char *event,
+                                  bool *done,
+                                  struct err *err);
+/* Write the row of a new tablet that nobody serves, if there is none in its
+ * place. Parks. */
+MUST_CHECK int reign_make_tablet(struct reign *r,
+                                 uint64_t table,
+                                 struct slice start,
+                                 struct slice end,
+                                 bool *done,
+                                 struct err *err);
+/* Read the row of @t anew, into @t; *@found: there is one with its id. PRE: @t
+ * is busy. Parks. */
+MUST_CHECK int reign_read_tablet(struct reign *r,
+                                 struct known_tablet *t,
+                                 bool *found,
+                                 struct err *err);
+
+/* --- servers (servers.c) --- */
+
+/* Read the directory, and watch every server that is new. Parks. */
+MUST_CHECK int servers_refresh(struct reign *r, struct err *err);
+/* Every live server has been asked for its tablets. */
+bool servers_all_heard(const struct reign *r);
+/* Call @method of @s. Parks. Errors: the call's; ERR_CANCELLED. */
+MUST_CHECK int server_call(struct reign *r,
+                           struct known_server *s,
+                           uint32_t method,
+                           struct slice body,
+                           struct buf *reply,
+                           uint64_t timeout_us,
+                           struct err *err);
+/* Give @s an order about @t with its present epoch. Parks. */
+MUST_CHECK int server_order(struct reign *r,
+                            struct known_server *s,
+                            uint32_t method,
+                            const struct known_tablet *t,
+                            struct slice row,
+                            struct slice row_end,
+                            struct err *err);
+/* It said that it is no more: look after its lock at once. */
+void server_suspect(struct reign *r, struct known_server *s);
+void servers_close(struct reign *r);
+
+/* --- placing (place.c, move.c) --- */
+
+/* Give orders for all that is unassigned, or ordered and not confirmed. */
+void place_all(struct reign *r);
+/* Take @t from its server and give it to @to (0: nobody). PRE: @t is served,
+ * and the caller made it busy; it is so no more at the end. Parks. Errors:
+ * those of the orders. */
+MUST_CHECK int move_tablet(struct reign *r,
+                           struct known_tablet *t,
+                           uint64_t to,
+                           struct err *err);
+/* Take @t, busy, from its server; its row names nobody then. Parks. */
+MUST_CHECK int
+take_back(struct reign *r, struct known_tablet *t, struct err *err);
+/* Give @t, busy and unassigned, to the server @to. Parks. */
+MUST_CHECK int place_tablet(struct reign *r,
+                            struct known_tablet *t,
+                            uint64_t to,
+                            struct err *err);
+
+/* --- logs of dead servers (recover.c) --- */
+
+/* Is the log of the dead server @number sorted? Sees to it if not. */
+bool recover_is_sorted(struct reign *r, uint64_t number);
+uint64_t recover_count(const struct reign *r); /* Being sorted. */
+void recover_close(struct reign *r);
+
+/* --- care (care.c, merge.c, sweep.c) --- */
+
+/* What is due of balancing, merging, reading METADATA anew, sweeping: starts
+ * it. */
+void care(struct reign *r);
+void merge_some(struct reign *r);
+/* Finish merges that an earlier master began. Parks. */
+MUST_CHECK int merge_heal(struct reign *r, struct err *err);
+/* Remove files and logs that nobody needs. Parks. */
+void sweep(struct reign *r);
+/* Mark what @row names. */
+MUST_CHECK int
+sweep_mark(struct reign *r, const struct metadata_row *row, struct err *err);
+
+/* --- tables (tables.c) --- */
+
+/* Finish what an earlier master began: tables without tablets get one, those
+ * being dropped are dropped. Parks. */
+MUST_CHECK int tables_finish(struct reign *r, struct err *err);
+MUST_CHECK int
+tables_create(struct reign *r, const struct table_order *o, struct err *err);
+MUST_CHECK int tables_drop(struct reign *r, struct slice name, struct err *err);
+MUST_CHECK int
+tables_alter(struct reign *r, const struct table_order *o, struct err *err);
+/* Give @method to the servers of all tablets of the table @o names that have
+ * rows of [o->row, o->row_end), and wait until all have obeyed. Parks. */
+MUST_CHECK int tables_order(struct reign *r,
+                            uint32_t method,
+                            const struct table_order *o,
+                            struct err *err);
+uint64_t tables_count(struct reign *r);
+
+/* --- calls (service.c) --- */
+void service_add(struct master *m);
+
+#endif /* BIGTABLE_MASTER_REIGN_H */

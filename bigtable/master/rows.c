@@ -1,0 +1,277 @@
+/* Where tablets are, written down: in METADATA, or for the root tablet in the
+ * lock service. */
+#include "base/core/panic.h"
+#include "bigtable/master/lock_state.h"
+#include "bigtable/master/reign.h"
+#include "bigtable/row/schema.h"
+
+/* --- the root tablet
+ * ------------------------------------------------------------------- */
+
+/* Make what a fresh cluster begins with: the root tablet, which nobody serves,
+ * and METADATA among the tables. */
+static int make_root(struct reign *r, struct err *err)
+{
+    struct tablet_record *rec = mem_zalloc(1, sizeof(*rec));
+    struct buf end = BUF_INIT;
+    struct buf b = BUF_INIT;
+    int code;
+
+    metadata_root_end(&end);
+    rec->bounds =
+        (struct tablet_bounds){cluster_id(r->number, r->next_id++),
+                               METADATA_TABLE_ID, SLICE_EMPTY, buf_slice(&end)};
+    rec->location.address = SLICE_EMPTY;
+    rec->state.groups = SLICE_EMPTY;
+    rec->split = SLICE_EMPTY;
+    tablet_record_put(rec, &b);
+    code = lock_state_write(r->chubby, BIGTABLE_LOCK_ROOT_TAB, buf_slice(&b), 0,
+                            err);
+    buf_close(&end);
+    buf_close(&b);
+    mem_free(rec);
+    return code == ERR_EXISTS ? 0 : code;
+}
+
+static int make_metadata_table(struct reign *r, struct err *err)
+{
+    struct schema *schema = metadata_schema();
+    struct table_record rec = {.id = METADATA_TABLE_ID, .generation = 1};
+    struct buf encoded = BUF_INIT;
+    struct buf b = BUF_INIT;
+    int code;
+
+    schema_encode(schema, &encoded);
+    rec.schema = buf_slice(&encoded);
+    table_record_put(&rec, &b);
+    code = lock_state_write(r->chubby, BIGTABLE_LOCK_TABLES "/" METADATA_TABLE,
+                            buf_slice(&b), 0, err);
+    schema_free(schema);
+    buf_close(&encoded);
+    buf_close(&b);
+    return code == ERR_EXISTS ? 0 : code;
+}
+
+/* The record as a row, whose values are in @parts. */
+static struct metadata_row row_of_record(const struct tablet_record *rec,
+                                         struct slice key,
+                                         struct buf parts[3])
+{
+    buf_clear(&parts[0]);
+    buf_clear(&parts[1]);
+    buf_clear(&parts[2]);
+    tablet_bounds_put(&rec->bounds, &parts[0]);
+    tablet_location_put(&rec->location, &parts[1]);
+    tablet_state_put(&rec->state, &parts[2]);
+    return (struct metadata_row){key, buf_slice(&parts[0]),
+                                 buf_slice(&parts[1]), buf_slice(&parts[2]),
+                                 rec->split};
+}
+
+/* Read the record; @fn is told of it as if it were a row of METADATA. */
+static int read_record(struct reign *r,
+                       metadata_row_fn fn,
+                       void *ctx,
+                       uint64_t *generation,
+                       struct err *err)
+{
+    struct tablet_record *rec = mem_zalloc(1, sizeof(*rec));
+    struct buf parts[3] = {BUF_INIT, BUF_INIT, BUF_INIT};
+    struct buf key = BUF_INIT;
+    struct buf b = BUF_INIT;
+    int code =
+        lock_state_read(r->chubby, BIGTABLE_LOCK_ROOT_TAB, &b, generation, err);
+    if (code == 0)
+        code = tablet_record_get(buf_slice(&b), rec, err);
+    if (code == 0) {
+        struct metadata_row row;
+        metadata_key(METADATA_TABLE_ID, rec->bounds.end, &key);
+        row = row_of_record(rec, buf_slice(&key), parts);
+        code = fn(ctx, &row, err);
+    }
+    for (int i = 0; i < 3; i++)
+        buf_close(&parts[i]);
+    buf_close(&key);
+    buf_close(&b);
+    mem_free(rec);
+    return code;
+}
+
+struct noting {
+    struct reign *reign;
+    metadata_row_fn fn;
+    void *ctx;
+};
+
+static int note_row(void *ctx, const struct metadata_row *row, struct err *err)
+{
+    struct noting *n = ctx;
+    int code =
+        picture_note_row(&n->reign->picture, row, reign_now_ns(n->reign), err);
+    return code || !n->fn ? code : n->fn(n->ctx, row, err);
+}
+
+int root_read(struct reign *r, metadata_row_fn fn, void *ctx, struct err *err)
+{
+    struct noting n = {r, fn, ctx};
+    uint64_t generation;
+    int code = read_record(r, note_row, &n, &generation, err);
+    if (code != ERR_NOTFOUND)
+        return code;
+    code = make_metadata_table(r, err);
+    if (code == 0)
+        code = make_root(r, err);
+    return code ? code : read_record(r, note_row, &n, &generation, err);
+}
+
+/* Write the record with another location, unless it changed since @t was read.
+ */
+static int change_root(struct reign *r,
+                       const struct known_tablet *t,
+                       const struct tablet_location *l,
+                       bool *done,
+                       struct err *err)
+{
+    struct tablet_record *rec = mem_zalloc(1, sizeof(*rec));
+    struct buf old = BUF_INIT;
+    struct buf was = BUF_INIT;
+    uint64_t generation = 0;
+    int code = lock_state_read(r->chubby, BIGTABLE_LOCK_ROOT_TAB, &old,
+                               &generation, err);
+    *done = false;
+    if (code == 0)
+        code = tablet_record_get(buf_slice(&old), rec, err);
+    if (code == 0) {
+        tablet_location_put(&rec->location, &was);
+        *done = slice_eq(buf_slice(&was), buf_slice(&t->location));
+    }
+    if (*done) {
+        rec->location = *l;
+        buf_clear(&was);
+        tablet_record_put(rec, &was);
+        code = lock_state_write(r->chubby, BIGTABLE_LOCK_ROOT_TAB,
+                                buf_slice(&was), generation, err);
+        *done = code == 0;
+        if (code == ERR_ABORTED)
+            code = 0;
+    }
+    buf_close(&old);
+    buf_close(&was);
+    mem_free(rec);
+    return code;
+}
+
+/* --- any tablet
+ * ------------------------------------------------------------------------ */
+
+static int change_row(struct reign *r,
+                      const struct known_tablet *t,
+                      struct slice location,
+                      const char *event,
+                      bool *done,
+                      struct err *err)
+{
+    struct metadata_change c = {
+        .key = buf_slice(&t->key),
+        .condition = METADATA_IF_LOCATION,
+        .if_location = buf_slice(&t->location),
+        .location = location,
+        .event = slice_str(event),
+    };
+    return metadata_change(r->store, &c, done, err);
+}
+
+int reign_set_location(struct reign *r,
+                       struct known_tablet *t,
+                       const struct tablet_location *l,
+                       const char *event,
+                       bool *done,
+                       struct err *err)
+{
+    struct buf b = BUF_INIT;
+    int code;
+    PRE(t->busy);
+    tablet_location_put(l, &b);
+    if (picture_level(t) == LEVEL_ROOT)
+        code = change_root(r, t, l, done, err);
+    else
+        code = change_row(r, t, buf_slice(&b), event, done, err);
+    if (code == 0 && *done) {
+        buf_clear(&t->location);
+        buf_append_slice(&t->location, buf_slice(&b));
+        t->server = l->server;
+        t->epoch = l->epoch;
+    }
+    buf_close(&b);
+    return code;
+}
+
+struct refreshing {
+    struct reign *reign;
+    struct known_tablet *tablet;
+    bool found;
+};
+
+static int refresh(void *ctx, const struct metadata_row *row, struct err *err)
+{
+    struct refreshing *f = ctx;
+    int code = picture_refresh(&f->reign->picture, f->tablet, row,
+                               reign_now_ns(f->reign), err);
+    f->found = code == 0;
+    return code == ERR_NOTFOUND ? 0 : code;
+}
+
+int reign_read_tablet(struct reign *r,
+                      struct known_tablet *t,
+                      bool *found,
+                      struct err *err)
+{
+    struct refreshing f = {r, t, false};
+    struct buf behind = BUF_INIT;
+    uint64_t generation;
+    int code;
+    PRE(t->busy);
+    if (picture_level(t) == LEVEL_ROOT) {
+        code = read_record(r, refresh, &f, &generation, err);
+    } else {
+        buf_append_slice(&behind, buf_slice(&t->key));
+        buf_append_byte(&behind, '\0');
+        code = metadata_scan(r->store, buf_slice(&t->key), buf_slice(&behind),
+                             refresh, &f, err);
+    }
+    buf_close(&behind);
+    *found = f.found;
+    return code;
+}
+
+int reign_make_tablet(struct reign *r,
+                      uint64_t table,
+                      struct slice start,
+                      struct slice end,
+                      bool *done,
+                      struct err *err)
+{
+    struct tablet_bounds bounds = {cluster_id(r->number, r->next_id++), table,
+                                   start, end};
+    struct tablet_location nobody = {0, 0, SLICE_EMPTY};
+    struct tablet_state *empty = mem_zalloc(1, sizeof(*empty));
+    struct metadata_change c = {.condition = METADATA_IF_ABSENT,
+                                .event = SLICE_LIT("made")};
+    struct buf b[4] = {BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT};
+    int code;
+
+    empty->groups = SLICE_EMPTY;
+    metadata_key(table, end, &b[0]);
+    tablet_bounds_put(&bounds, &b[1]);
+    tablet_location_put(&nobody, &b[2]);
+    tablet_state_put(empty, &b[3]);
+    c.key = buf_slice(&b[0]);
+    c.tablet = buf_slice(&b[1]);
+    c.location = buf_slice(&b[2]);
+    c.state = buf_slice(&b[3]);
+    code = metadata_change(r->store, &c, done, err);
+    for (int i = 0; i < 4; i++)
+        buf_close(&b[i]);
+    mem_free(empty);
+    return code;
+}

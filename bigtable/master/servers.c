@@ -1,0 +1,330 @@
+/* Tablet servers: who lives, and what they say of themselves.
+ *
+ * A server lives as long as it holds the lock of its file. One that answers
+ * nothing, or says that it is another one, is probed: if its lock can be had,
+ * it can serve no more, and will not: its file is deleted, and with it the name
+ * under which it might take the lock again. If the lock is held, it may be cut
+ * off from the master alone, and still serve; nothing is taken from it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/arena.h"
+#include "base/core/panic.h"
+#include "base/rpc/remote.h"
+#include "base/runtime/log.h"
+#include "bigtable/master/reign.h"
+
+#define SERVER_FILE_BYTES                                                      \
+    (sizeof(BIGTABLE_LOCK_SERVERS) + CHUBBY_NAME_BYTES_MAX + 2)
+
+/* --- calls
+ * -----------------------------------------------------------------------------
+ */
+
+int server_call(struct reign *r,
+                struct known_server *s,
+                uint32_t method,
+                struct slice body,
+                struct buf *reply,
+                uint64_t timeout_us,
+                struct err *err)
+{
+    struct rpc_call_options o = {.timeout_us = timeout_us};
+    int code;
+    if (!s->alive || r->ending)
+        return err_set(err, ERR_UNAVAILABLE, "tablet server %llu is gone",
+                       (unsigned long long)s->number);
+    code =
+        rpc_call(s->channel, method, &o, body, SLICE_EMPTY, reply, NULL, err);
+    if (code)
+        err_wrap(err, "tablet server %llu at %s", (unsigned long long)s->number,
+                 s->address);
+    return code;
+}
+
+int server_order(struct reign *r,
+                 struct known_server *s,
+                 uint32_t method,
+                 const struct known_tablet *t,
+                 struct slice row,
+                 struct slice row_end,
+                 struct err *err)
+{
+    struct tablet_order o = {
+        .sequencer = slice_str(r->sequencer),
+        .server = s->number,
+        .tablet = t->id,
+        .epoch = t->epoch,
+        .key =
+            picture_level(t) == LEVEL_ROOT ? SLICE_EMPTY : buf_slice(&t->key),
+        .row = row,
+        .row_end = row_end,
+    };
+    struct buf body = BUF_INIT;
+    int code;
+    tablet_order_put(&o, &body);
+    code = server_call(r, s, method, buf_slice(&body), NULL,
+                       r->options->order_us, err);
+    buf_close(&body);
+    if (code == ERR_CLOSED)
+        server_suspect(r, s);
+    return code;
+}
+
+/* --- life and death
+ * -------------------------------------------------------------------- */
+
+static void bury(struct reign *r, struct known_server *s, const char *why)
+{
+    if (!s->alive)
+        return;
+    log_info(r->world, "master", "tablet server %llu at %s is dead: %s",
+             (unsigned long long)s->number, s->address, why);
+    picture_server_died(&r->picture, s);
+    /* What it had is needed soon: begin with its log now. */
+    (void)recover_is_sorted(r, s->number);
+    reign_changed(r);
+}
+
+/* Is the file's record that of @s? */
+static bool is_record_of(struct chubby_handle *h, const struct known_server *s)
+{
+    struct buf b = BUF_INIT;
+    struct server_record rec;
+    bool is = chubby_read(h, &b, NULL, NULL) == 0 &&
+              server_record_get(buf_slice(&b), &rec, NULL) == 0 &&
+              rec.number == s->number;
+    buf_close(&b);
+    return is;
+}
+
+/* Take the lock of @s if it is free, and with it its life. */
+static void
+take_lock(struct reign *r, struct known_server *s, struct chubby_handle *h)
+{
+    struct err err = ERR_INIT;
+    int code = chubby_try_acquire(h, CHUBBY_EXCLUSIVE, &err);
+    if (code == 0)
+        code = chubby_delete(h, &err);
+    if (code == 0 || code == ERR_NOTFOUND)
+        bury(r, s, "it lost its lock");
+}
+
+static void probe(struct reign *r, struct known_server *s)
+{
+    char path[SERVER_FILE_BYTES];
+    struct chubby_handle *h = NULL;
+    struct err err = ERR_INIT;
+    int code;
+
+    snprintf(path, sizeof(path), "%s/%s", BIGTABLE_LOCK_SERVERS, s->name);
+    code = chubby_open(r->chubby, path, CHUBBY_READ | CHUBBY_WRITE, NULL, &h,
+                       &err);
+    if (code == ERR_NOTFOUND)
+        bury(r, s, "its file is gone");
+    else if (code == 0 && !is_record_of(h, s))
+        /* Its name is another's now, who could not have it before. */
+        bury(r, s, "another has its name");
+    else if (code == 0)
+        take_lock(r, s, h);
+    chubby_close(h);
+}
+
+void server_suspect(struct reign *r, struct known_server *s)
+{
+    s->heard_ns = 0;
+    s->suspect = true;
+    cond_broadcast(&s->wake);
+    reign_changed(r);
+}
+
+/* --- what they say
+ * -------------------------------------------------------------------- */
+
+/* All that a server says, page after page. */
+struct collected {
+    struct tablet_load *loads;
+    size_t count;
+};
+
+static int compare_loads(const void *a, const void *b)
+{
+    uint64_t x = ((const struct tablet_load *)a)->id;
+    uint64_t y = ((const struct tablet_load *)b)->id;
+    return (x > y) - (x < y);
+}
+
+static int ask_page(struct reign *r,
+                    struct known_server *s,
+                    struct collected *c,
+                    bool *more,
+                    struct err *err)
+{
+    struct status_order o = {s->number, 0, STATUS_TABLETS_MAX};
+    struct server_status status;
+    struct buf body = BUF_INIT;
+    struct buf reply = BUF_INIT;
+    struct arena a;
+    int code;
+
+    if (c->count)
+        o.after = c->loads[c->count - 1].id;
+    arena_init(&a);
+    status_order_put(&o, &body);
+    code = server_call(r, s, TABLET_STATUS, buf_slice(&body), &reply,
+                       r->options->silent_us, err);
+    if (code == 0)
+        code = server_status_get(buf_slice(&reply), &a, &status, err);
+    if (code == 0 && status.number != s->number)
+        code = err_set(err, ERR_CLOSED, "another life");
+    if (code == 0) {
+        c->loads = mem_realloc(c->loads, (c->count + status.tablet_count + 1) *
+                                             sizeof(*c->loads));
+        memcpy(c->loads + c->count, status.tablets,
+               status.tablet_count * sizeof(*c->loads));
+        c->count += status.tablet_count;
+        qsort(c->loads, c->count, sizeof(*c->loads), compare_loads);
+        s->memory_bytes = status.memory_bytes;
+        s->memory_max = status.memory_max;
+        *more = status.more && status.tablet_count > 0;
+    }
+    buf_close(&body);
+    buf_close(&reply);
+    arena_close(&a);
+    return code;
+}
+
+static int ask(struct reign *r, struct known_server *s, struct err *err)
+{
+    struct collected c = {NULL, 0};
+    uint64_t asked_ns = reign_now_ns(r);
+    bool more = true;
+    int code = 0;
+
+    while (more && code == 0)
+        code = ask_page(r, s, &c, &more, err);
+    if (code || !s->alive) {
+        mem_free(c.loads);
+        return code;
+    }
+    s->heard_ns = reign_now_ns(r);
+    s->suspect = false;
+    picture_note_loads(&r->picture, s, c.loads, c.count, asked_ns, s->heard_ns);
+    reign_changed(r);
+    return 0;
+}
+
+/* Until the next question, or until somebody suspects it. */
+static void rest(struct reign *r, struct known_server *s, uint64_t us)
+{
+    mutex_lock(&r->mutex);
+    if (reign_goes_on(r))
+        (void)cond_wait_us(&s->wake, &r->mutex, r->world, us);
+    mutex_unlock(&r->mutex);
+}
+
+static void watch(struct reign *r, void *arg)
+{
+    struct known_server *s = arg;
+    uint64_t since = reign_now_ns(r);
+    while (s->alive && reign_goes_on(r)) {
+        struct err err = ERR_INIT;
+        int code = ask(r, s, &err);
+        if (s->heard_ns > since)
+            since = s->heard_ns;
+        if (!s->alive || !reign_goes_on(r))
+            break;
+        if (code == ERR_CLOSED || s->suspect ||
+            (code && reign_now_ns(r) - since > r->options->silent_us * 1000))
+            probe(r, s);
+        /* A suspect whose lock is held is asked again, but not at once. */
+        rest(r, s,
+             s->suspect && code ? r->options->status_us / 4
+                                : r->options->status_us);
+    }
+}
+
+bool servers_all_heard(const struct reign *r)
+{
+    for (size_t i = 0; i < r->picture.server_count; i++) {
+        const struct known_server *s = r->picture.servers[i];
+        if (s->alive && s->heard_ns == 0)
+            return false;
+    }
+    return true;
+}
+
+/* --- the directory
+ * --------------------------------------------------------------------- */
+
+static void
+add_server(struct reign *r, const struct server_record *rec, const char *name)
+{
+    struct rpc_channel_options o = {.security = r->options->security,
+                                    .backoff_max_us = 500000};
+    struct known_server *s = picture_server(&r->picture, rec->number);
+    if (s || rec->number == 0 || rec->address.len == 0)
+        return;
+    s = picture_add_server(&r->picture, rec, mem_strdup(name));
+    s->channel = rpc_channel_new(s->address, &o);
+    log_info(r->world, "master", "tablet server %llu at %s",
+             (unsigned long long)s->number, s->address);
+    reign_spawn(r, "watch", watch, s);
+}
+
+/* A file that is empty, or gone again, is looked at when it changes. */
+static int read_server(struct reign *r, const char *name, struct err *err)
+{
+    char path[SERVER_FILE_BYTES];
+    struct chubby_handle *h = NULL;
+    struct server_record rec;
+    struct buf b = BUF_INIT;
+    int code;
+
+    snprintf(path, sizeof(path), "%s/%s", BIGTABLE_LOCK_SERVERS, name);
+    code = chubby_open(r->chubby, path, CHUBBY_READ, NULL, &h, err);
+    if (code == 0)
+        code = chubby_read(h, &b, NULL, err);
+    if (code == 0 && b.len > 0 &&
+        server_record_get(buf_slice(&b), &rec, NULL) == 0)
+        add_server(r, &rec, name);
+    chubby_close(h);
+    buf_close(&b);
+    return code == ERR_NOTFOUND ? 0 : code;
+}
+
+static bool is_listed(char *const *names, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+int servers_refresh(struct reign *r, struct err *err)
+{
+    char **names;
+    size_t count;
+    int code = chubby_list(r->servers, &names, &count, err);
+    if (code)
+        return code;
+    for (size_t i = 0; i < count && code == 0; i++)
+        code = read_server(r, names[i], err);
+    for (size_t i = 0; i < r->picture.server_count && code == 0; i++) {
+        struct known_server *s = r->picture.servers[i];
+        if (s->alive && !is_listed(names, count, s->name))
+            server_suspect(r, s);
+    }
+    chubby_names_free(names, count);
+    return code;
+}
+
+void servers_close(struct reign *r)
+{
+    for (size_t i = 0; i < r->picture.server_count; i++) {
+        rpc_channel_free(r->picture.servers[i]->channel);
+        r->picture.servers[i]->channel = NULL;
+    }
+}

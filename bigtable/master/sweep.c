@@ -1,0 +1,150 @@
+/* Removing table files that no tablet names, and logs of dead servers that no
+ * tablet needs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/log.h"
+#include "base/runtime/world.h"
+#include "bigtable/master/reign.h"
+#include "bigtable/wire/tablet_files.h"
+#include "gfs-lite/fs.h"
+
+#define TABLES_DIR        "tables"
+#define TABLE_FILE_SUFFIX ".sst"
+#define SWEEP_PATH_BYTES  512
+
+/* --- marks
+ * ------------------------------------------------------------------------------
+ */
+
+static void mark_file(void *ctx, uint64_t number)
+{
+    garbage_mark(ctx, number);
+}
+
+static int mark_state(struct reign *r, struct slice state, struct err *err)
+{
+    struct tablet_state *s = mem_alloc(sizeof(*s));
+    int code = state.len ? tablet_state_get(state, s, err) : 0;
+    if (code == 0 && state.len) {
+        for (size_t i = 0; i < s->log_count; i++)
+            garbage_mark(&r->logs, s->logs[i]);
+        code = tablet_files_each(s->groups, mark_file, &r->files, err);
+    }
+    mem_free(s);
+    return code;
+}
+
+int sweep_mark(struct reign *r, const struct metadata_row *row, struct err *err)
+{
+    struct tablet_record *half;
+    int code = mark_state(r, row->state, err);
+    if (code || row->split.len == 0)
+        return code;
+    half = mem_alloc(sizeof(*half));
+    code = tablet_record_get(row->split, half, err);
+    if (code == 0) {
+        for (size_t i = 0; i < half->state.log_count; i++)
+            garbage_mark(&r->logs, half->state.logs[i]);
+        code = tablet_files_each(half->state.groups, mark_file, &r->files, err);
+    }
+    mem_free(half);
+    return code;
+}
+
+/* --- sweep
+ * ------------------------------------------------------------------------------
+ */
+
+/* Time since @path was written last; 0 when that is unknown. */
+static uint64_t age_us(struct reign *r, const char *path)
+{
+    struct fs_info info;
+    uint64_t now = world_now_us(r->world);
+    if (fs_stat(r->options->fs, path, &info, NULL) || info.modified_us > now)
+        return 0;
+    return now - info.modified_us;
+}
+
+/* The number that @name is, before @suffix. */
+static bool parse_name(const char *name, const char *suffix, uint64_t *number)
+{
+    char *end;
+    if (name[0] < '0' || name[0] > '9')
+        return false;
+    *number = strtoull(name, &end, 10);
+    return strcmp(end, suffix) == 0;
+}
+
+static void sweep_file(struct reign *r, const char *name, uint64_t *removed)
+{
+    char path[SWEEP_PATH_BYTES];
+    uint64_t number;
+    struct err err = ERR_INIT;
+    if (!parse_name(name, TABLE_FILE_SUFFIX, &number) ||
+        !garbage_is_due(&r->files, number, UINT64_MAX, 0))
+        return;
+    snprintf(path, sizeof(path), TABLES_DIR "/%s", name);
+    if (!garbage_is_due(&r->files, number, age_us(r, path),
+                        r->options->garbage_age_us) ||
+        !chubby_is_safe(r->chubby))
+        return;
+    if (fs_remove(r->options->fs, path, &err))
+        log_warn(r->world, "master", "remove %s: %s", path, err.text);
+    else
+        ++*removed;
+}
+
+static void sweep_log(struct reign *r, const char *name, uint64_t *removed)
+{
+    char path[SWEEP_PATH_BYTES];
+    uint64_t number;
+    struct err err = ERR_INIT;
+    if (!parse_name(name, "", &number) ||
+        picture_is_alive(&r->picture, number) ||
+        !garbage_is_due(&r->logs, number, UINT64_MAX, 0))
+        return;
+    snprintf(path, sizeof(path), BIGTABLE_FS_LOGS "/%s", name);
+    if (!garbage_is_due(&r->logs, number, age_us(r, path),
+                        r->options->garbage_age_us) ||
+        !chubby_is_safe(r->chubby))
+        return;
+    if (fs_remove_tree(r->options->fs, path, &err))
+        log_warn(r->world, "master", "remove %s: %s", path, err.text);
+    else
+        ++*removed;
+}
+
+static uint64_t sweep_directory(struct reign *r,
+                                const char *path,
+                                void (*fn)(struct reign *r,
+                                           const char *name,
+                                           uint64_t *removed))
+{
+    struct err err = ERR_INIT;
+    char **names;
+    size_t count;
+    uint64_t removed = 0;
+    int code = fs_list(r->options->fs, path, &names, &count, &err);
+    if (code) {
+        if (code != ERR_NOTFOUND)
+            log_warn(r->world, "master", "list %s: %s", path, err.text);
+        return 0;
+    }
+    for (size_t i = 0; i < count && reign_goes_on(r); i++)
+        fn(r, names[i], &removed);
+    fs_names_free(names, count);
+    return removed;
+}
+
+void sweep(struct reign *r)
+{
+    uint64_t files = sweep_directory(r, TABLES_DIR, sweep_file);
+    uint64_t logs = sweep_directory(r, BIGTABLE_FS_LOGS, sweep_log);
+    if (files || logs)
+        log_info(r->world, "master",
+                 "removed %llu table files and %llu logs that nobody needs",
+                 (unsigned long long)files, (unsigned long long)logs);
+}

@@ -1,0 +1,647 @@
+/* Tables: made, changed and dropped, by writes that a master's death cannot
+ * leave halfway for good.
+ *
+ *     create   the record, then the row of its one tablet; a record without a
+ *              tablet gets one from the next master
+ *     alter    the record with the next generation, then the order to all
+ *              servers; who loads a tablet later reads the record
+ *     drop     the record marked `dropping`, tablets taken back and their rows
+ *              removed, then the record; a marked one is dropped on by the next
+ *              master. Files are garbage then
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/log.h"
+#include "bigtable/master/lock_state.h"
+#include "bigtable/master/reign.h"
+#include "bigtable/row/schema.h"
+#include "bigtable/wire/data_calls.h"
+
+#define TABLE_PATH_BYTES                                                       \
+    (sizeof(BIGTABLE_LOCK_TABLES) + TABLE_NAME_BYTES_MAX + 2)
+#define RETRY_US UINT64_C(100000)
+/* A new table's tablet is waited for, so that it can be used at once. */
+#define CREATE_WAIT_US UINT64_C(10000000)
+
+/* A table's record, with what it borrows from. */
+struct table_file {
+    char path[TABLE_PATH_BYTES];
+    struct buf bytes;
+    uint64_t generation; /* Of the file. */
+    struct table_record record;
+};
+
+static int read_table(struct reign *r,
+                      struct slice name,
+                      struct table_file *f,
+                      struct err *err)
+{
+    int code;
+    f->bytes = BUF_INIT;
+    if (name.len > TABLE_NAME_BYTES_MAX)
+        return err_set(err, ERR_NOTFOUND, "no table %.*s", SLICE_ARG(name));
+    snprintf(f->path, sizeof(f->path), "%s/%.*s", BIGTABLE_LOCK_TABLES,
+             SLICE_ARG(name));
+    code = lock_state_read(r->chubby, f->path, &f->bytes, &f->generation, err);
+    if (code == 0)
+        code = table_record_get(buf_slice(&f->bytes), &f->record, err);
+    if (code == ERR_NOTFOUND || (code == 0 && f->record.dropping))
+        return err_set(err, ERR_NOTFOUND, "no table %.*s", SLICE_ARG(name));
+    return code;
+}
+
+static void close_table(struct table_file *f)
+{
+    buf_close(&f->bytes);
+}
+
+/* Replace the record; what @rec borrows may be of @f. */
+static int write_table(struct reign *r,
+                       const struct table_file *f,
+                       const struct table_record *rec,
+                       struct err *err)
+{
+    struct buf b = BUF_INIT;
+    int code;
+    table_record_put(rec, &b);
+    code =
+        lock_state_write(r->chubby, f->path, buf_slice(&b), f->generation, err);
+    buf_close(&b);
+    return code;
+}
+
+static int check_name(struct slice name, struct err *err)
+{
+    if (slice_eq_str(name, METADATA_TABLE))
+        return err_set(err, ERR_DENIED, METADATA_TABLE " is the cluster's own");
+    return schema_check_table_name(name, err);
+}
+
+/* --- create
+ * -----------------------------------------------------------------------------
+ */
+
+static int make_record(struct reign *r,
+                       const struct table_order *o,
+                       uint64_t *id,
+                       struct err *err)
+{
+    char path[TABLE_PATH_BYTES];
+    struct table_record rec = {.generation = 1, .schema = o->schema};
+    struct buf b = BUF_INIT;
+    int code = lock_state_next_table(r->chubby, id, err);
+    if (code)
+        return code;
+    rec.id = *id;
+    table_record_put(&rec, &b);
+    snprintf(path, sizeof(path), "%s/%.*s", BIGTABLE_LOCK_TABLES,
+             SLICE_ARG(o->name));
+    code = lock_state_write(r->chubby, path, buf_slice(&b), 0, err);
+    if (code == ERR_EXISTS)
+        err_set(err, code, "table %.*s exists already", SLICE_ARG(o->name));
+    buf_close(&b);
+    return code;
+}
+
+static int read_table_rows(struct reign *r, uint64_t table, struct err *err)
+{
+    struct buf start = BUF_INIT;
+    struct buf end = BUF_INIT;
+    int code;
+    metadata_table_range(table, &start, &end);
+    code = reign_read(r, buf_slice(&start), buf_slice(&end), NULL, NULL, err);
+    buf_close(&start);
+    buf_close(&end);
+    return code;
+}
+
+static int first_tablet(struct reign *r, uint64_t table, struct err *err)
+{
+    bool done;
+    int code =
+        reign_make_tablet(r, table, SLICE_EMPTY, SLICE_EMPTY, &done, err);
+    return code ? code : read_table_rows(r, table, err);
+}
+
+static bool is_served(struct reign *r, uint64_t table)
+{
+    const struct known_tablet *t =
+        picture_find(&r->picture, table, SLICE_EMPTY);
+    return t && t->stage == STAGE_SERVED;
+}
+
+int tables_create(struct reign *r, const struct table_order *o, struct err *err)
+{
+    struct schema *schema = NULL;
+    uint64_t id = 0;
+    uint64_t until;
+    int code = check_name(o->name, err);
+    if (code == 0)
+        code = schema_decode(o->schema, &schema, err);
+    schema_free(schema);
+    if (code == 0)
+        code = make_record(r, o, &id, err);
+    if (code == 0)
+        code = first_tablet(r, id, err);
+    if (code)
+        return code;
+    log_info(r->world, "master", "table %.*s made", SLICE_ARG(o->name));
+    until = reign_now_ns(r) + CREATE_WAIT_US * 1000;
+    while (!is_served(r, id) && reign_now_ns(r) < until)
+        if (!reign_wait(r, RETRY_US))
+            return reign_over(err);
+    return 0;
+}
+
+/* --- alter
+ * ------------------------------------------------------------------------------
+ */
+
+/* Tell one server of a table's schema, until it obeys or is dead. */
+struct telling {
+    struct known_server *server;
+    const struct table_record *record;
+    unsigned *left;
+};
+
+static void tell(struct reign *r, void *arg)
+{
+    struct telling *t = arg;
+    struct schema_order o = {slice_str(r->sequencer), t->server->number,
+                             *t->record};
+    struct buf body = BUF_INIT;
+    struct err err = ERR_INIT;
+    schema_order_put(&o, &body);
+    while (t->server->alive &&
+           server_call(r, t->server, TABLET_SCHEMA, buf_slice(&body), NULL,
+                       r->options->order_us, &err)) {
+        log_warn(r->world, "master", "tell of a schema: %s", err.text);
+        if (!reign_wait(r, RETRY_US))
+            break;
+    }
+    buf_close(&body);
+    --*t->left;
+    mem_free(t);
+}
+
+/* All live servers, because a tablet may have been on its way to any. */
+static int
+tell_all(struct reign *r, const struct table_record *rec, struct err *err)
+{
+    unsigned left = 0;
+    for (size_t i = 0; i < r->picture.server_count; i++) {
+        struct telling *t;
+        if (!r->picture.servers[i]->alive)
+            continue;
+        t = mem_alloc(sizeof(*t));
+        *t = (struct telling){r->picture.servers[i], rec, &left};
+        left++;
+        reign_spawn(r, "tell", tell, t);
+    }
+    /* They point at what is ours: all of them are waited for. */
+    while (left > 0) {
+        mutex_lock(&r->mutex);
+        cond_wait(&r->changed, &r->mutex);
+        mutex_unlock(&r->mutex);
+    }
+    return reign_goes_on(r) ? 0 : reign_over(err);
+}
+
+static int alter(struct reign *r,
+                 const struct table_file *f,
+                 struct slice changes,
+                 struct err *err)
+{
+    struct table_record rec = f->record;
+    struct schema *schema = NULL;
+    struct buf encoded = BUF_INIT;
+    int code = schema_decode(f->record.schema, &schema, err);
+    if (code == 0)
+        code = alter_apply(changes, schema, err);
+    if (code == 0) {
+        schema_encode(schema, &encoded);
+        rec.schema = buf_slice(&encoded);
+        rec.generation++;
+        code = write_table(r, f, &rec, err);
+    }
+    if (code == 0)
+        code = tell_all(r, &rec, err);
+    schema_free(schema);
+    buf_close(&encoded);
+    return code;
+}
+
+int tables_alter(struct reign *r, const struct table_order *o, struct err *err)
+{
+    int code = check_name(o->name, err);
+    while (code == 0) {
+        struct table_file f;
+        code = read_table(r, o->name, &f, err);
+        if (code == 0)
+            code = alter(r, &f, o->schema, err);
+        close_table(&f);
+        if (code != ERR_ABORTED)
+            return code;
+        code = 0; /* Somebody changed it at the same time: once more. */
+    }
+    return code;
+}
+
+/* --- drop
+ * -------------------------------------------------------------------------------
+ */
+
+/* The first tablet of @table that is not busy; *@more: there are others. */
+static struct known_tablet *
+any_tablet(struct reign *r, uint64_t table, bool *more)
+{
+    struct buf start = BUF_INIT;
+    struct buf end = BUF_INIT;
+    struct known_tablet *found = NULL;
+    metadata_table_range(table, &start, &end);
+    *more = false;
+    for (size_t i = picture_at(&r->picture, buf_slice(&start));
+         i < r->picture.tablet_count && r->picture.tablets[i]->table == table;
+         i++) {
+        *more = true;
+        if (!found && !r->picture.tablets[i]->busy)
+            found = r->picture.tablets[i];
+    }
+    buf_close(&start);
+    buf_close(&end);
+    return found;
+}
+
+/* Take @t, busy, from its server and remove its row. */
+static int
+remove_tablet(struct reign *r, struct known_tablet *t, struct err *err)
+{
+    struct metadata_change c = {.key = buf_slice(&t->key),
+                                .condition = METADATA_IF_LOCATION,
+                                .remove = true};
+    bool done = false;
+    bool found = true;
+    int code = 0;
+    if (t->stage != STAGE_UNASSIGNED)
+        code = take_back(r, t, err);
+    if (code == 0 && !t->is_fresh)
+        code = reign_read_tablet(r, t, &found, err);
+    if (code || !found)
+        return code == ERR_NOTFOUND ? 0 : code;
+    if (t->stage != STAGE_UNASSIGNED)
+        return err_set(err, ERR_BUSY, "its server has it again");
+    c.if_location = buf_slice(&t->location);
+    code = metadata_change(r->store, &c, &done, err);
+    if (code == 0 && !done)
+        code = err_set(err, ERR_ABORTED, "its row has changed");
+    t->is_fresh = false;
+    return code;
+}
+
+static int drop_tablets(struct reign *r, uint64_t table, struct err *err)
+{
+    for (;;) {
+        bool more;
+        struct known_tablet *t = any_tablet(r, table, &more);
+        struct err why = ERR_INIT;
+        if (!more)
+            return 0;
+        if (t) {
+            int code;
+            t->busy = true;
+            code = remove_tablet(r, t, &why);
+            t->busy = false;
+            if (code == 0) {
+                picture_remove(&r->picture, t);
+                continue;
+            }
+            log_warn(r->world, "master", "drop tablet %llu: %s",
+                     (unsigned long long)t->id, why.text);
+            code = read_table_rows(r, table, &why);
+            if (code && !reign_goes_on(r))
+                return reign_over(err);
+        }
+        if (!reign_wait(r, RETRY_US))
+            return reign_over(err);
+    }
+}
+
+/* The rest of a drop, whose mark is written. */
+static int
+finish_drop(struct reign *r, const char *path, uint64_t table, struct err *err)
+{
+    int code;
+    hash_map_put(&r->dropping, hash_key_u64(&table), NULL);
+    code = read_table_rows(r, table, err);
+    if (code == 0)
+        code = drop_tablets(r, table, err);
+    /* A split may have been written down behind our back. */
+    if (code == 0)
+        code = read_table_rows(r, table, err);
+    if (code == 0)
+        code = drop_tablets(r, table, err);
+    if (code == 0)
+        code = lock_state_remove(r->chubby, path, err);
+    if (code == 0)
+        hash_map_remove(&r->dropping, hash_key_u64(&table), NULL);
+    return code == ERR_NOTFOUND ? 0 : code;
+}
+
+int tables_drop(struct reign *r, struct slice name, struct err *err)
+{
+    struct table_file f;
+    int code = check_name(name, err);
+    if (code)
+        return code;
+    code = read_table(r, name, &f, err);
+    if (code == 0) {
+        f.record.dropping = true;
+        code = write_table(r, &f, &f.record, err);
+    }
+    if (code == 0)
+        code = finish_drop(r, f.path, f.record.id, err);
+    if (code == 0)
+        log_info(r->world, "master", "table %.*s dropped", SLICE_ARG(name));
+    close_table(&f);
+    return code;
+}
+
+/* --- what an earlier master began
+ * ------------------------------------------------------------ */
+
+struct drop_job {
+    char *path;
+    uint64_t table;
+};
+
+static void run_drop(struct reign *r, void *arg)
+{
+    struct drop_job *j = arg;
+    struct err err = ERR_INIT;
+    while (finish_drop(r, j->path, j->table, &err)) {
+        log_warn(r->world, "master", "drop %s: %s", j->path, err.text);
+        if (!reign_wait(r, RETRY_US * 10))
+            break;
+    }
+    mem_free(j->path);
+    mem_free(j);
+}
+
+static int finish_table(struct reign *r, const char *name, struct err *err)
+{
+    char path[TABLE_PATH_BYTES];
+    struct buf b = BUF_INIT;
+    struct table_record rec;
+    uint64_t generation;
+    bool more = false;
+    int code;
+
+    snprintf(path, sizeof(path), "%s/%s", BIGTABLE_LOCK_TABLES, name);
+    code = lock_state_read(r->chubby, path, &b, &generation, err);
+    if (code == 0)
+        code = table_record_get(buf_slice(&b), &rec, err);
+    if (code == 0 && rec.dropping) {
+        struct drop_job *j = mem_alloc(sizeof(*j));
+        *j = (struct drop_job){mem_strdup(path), rec.id};
+        hash_map_put(&r->dropping, hash_key_u64(&rec.id), NULL);
+        reign_spawn(r, "drop", run_drop, j);
+    } else if (code == 0 && rec.id != METADATA_TABLE_ID) {
+        (void)any_tablet(r, rec.id, &more);
+        if (!more)
+            code = first_tablet(r, rec.id, err);
+    }
+    buf_close(&b);
+    return code == ERR_NOTFOUND ? 0 : code;
+}
+
+static int
+list_tables(struct reign *r, char ***names, size_t *count, struct err *err)
+{
+    struct chubby_handle *h = NULL;
+    int code = chubby_open(r->chubby, BIGTABLE_LOCK_TABLES, CHUBBY_READ, NULL,
+                           &h, err);
+    if (code == 0)
+        code = chubby_list(h, names, count, err);
+    chubby_close(h);
+    return code;
+}
+
+int tables_finish(struct reign *r, struct err *err)
+{
+    char **names;
+    size_t count;
+    int code = list_tables(r, &names, &count, err);
+    if (code)
+        return code;
+    for (size_t i = 0; i < count && code == 0; i++)
+        code = finish_table(r, names[i], err);
+    chubby_names_free(names, count);
+    return code;
+}
+
+/* --- orders for a table's tablets
+ * ------------------------------------------------------------ */
+
+/* One order to one server, about a tablet or all of them. */
+struct table_job {
+    struct known_server *server;
+    struct known_tablet as_known; /* Ids and key alone. */
+    uint32_t method;
+    struct slice row;
+    struct slice row_end;
+    unsigned *left;
+    int code;
+    struct err err;
+    struct table_job *next;
+};
+
+static void run_job(struct reign *r, void *arg)
+{
+    struct table_job *j = arg;
+    j->code = server_order(r, j->server, j->method, &j->as_known, j->row,
+                           j->row_end, &j->err);
+    --*j->left;
+}
+
+static struct table_job *start_job(struct reign *r,
+                                   struct known_server *s,
+                                   const struct known_tablet *t,
+                                   uint32_t method,
+                                   const struct table_order *o,
+                                   unsigned *left,
+                                   struct table_job *next)
+{
+    struct table_job *j = mem_zalloc(1, sizeof(*j));
+    j->server = s;
+    j->method = method;
+    j->row = o->row;
+    j->row_end = o->row_end;
+    j->left = left;
+    j->next = next;
+    if (t) {
+        j->as_known.id = t->id;
+        j->as_known.table = t->table;
+        j->as_known.epoch = t->epoch;
+        buf_append_slice(&j->as_known.key, buf_slice(&t->key));
+        buf_append_slice(&j->as_known.start, buf_slice(&t->start));
+    }
+    ++*left;
+    reign_spawn(r, "table order", run_job, j);
+    return j;
+}
+
+static bool
+has_rows(const struct known_tablet *t, struct slice row, struct slice row_end)
+{
+    struct slice start = buf_slice(&t->start);
+    struct slice end = buf_slice(&t->end);
+    return (end.len == 0 || slice_cmp(row, end) < 0) &&
+           (row_end.len == 0 || slice_cmp(start, row_end) < 0);
+}
+
+/* Start an order for each tablet of @table with rows in the range; *@unserved:
+ * there is one that nobody serves now. */
+static struct table_job *start_jobs(struct reign *r,
+                                    uint64_t table,
+                                    uint32_t method,
+                                    const struct table_order *o,
+                                    unsigned *left,
+                                    bool *unserved)
+{
+    struct table_job *jobs = NULL;
+    struct slice row_end = o->row_end;
+    struct buf one = BUF_INIT;
+    if (method == TABLET_SPLIT) {
+        /* The one tablet that holds the row. */
+        buf_append_slice(&one, o->row);
+        buf_append_byte(&one, '\0');
+        row_end = buf_slice(&one);
+    }
+    for (size_t i = 0; i < r->picture.tablet_count; i++) {
+        const struct known_tablet *t = r->picture.tablets[i];
+        struct known_server *s;
+        if (t->table != table || !has_rows(t, o->row, row_end))
+            continue;
+        s = picture_server(&r->picture, t->server);
+        if (t->stage != STAGE_SERVED || !s || !s->alive)
+            *unserved = true;
+        else
+            jobs = start_job(r, s, t, method, o, left, jobs);
+    }
+    buf_close(&one);
+    return jobs;
+}
+
+static void wait_for_jobs(struct reign *r, const unsigned *left)
+{
+    while (*left > 0) {
+        mutex_lock(&r->mutex);
+        cond_wait(&r->changed, &r->mutex);
+        mutex_unlock(&r->mutex);
+    }
+}
+
+/* Has a tablet moved, split or lost its server, so that the order is to be
+ * given again to whoever has its rows now? */
+static bool is_passing(int code)
+{
+    return code == ERR_NOTFOUND || code == ERR_UNAVAILABLE ||
+           code == ERR_CLOSED || code == ERR_BUSY;
+}
+
+/* The worst outcome: one that is final before one that passes. */
+static int end_jobs(struct table_job *jobs, struct err *err)
+{
+    int code = 0;
+    while (jobs) {
+        struct table_job *j = jobs;
+        jobs = j->next;
+        if (j->code &&
+            (code == 0 || (is_passing(code) && !is_passing(j->code)))) {
+            code = j->code;
+            err_copy(err, &j->err);
+        }
+        buf_close(&j->as_known.key);
+        buf_close(&j->as_known.start);
+        mem_free(j);
+    }
+    return code;
+}
+
+static int order_once(struct reign *r,
+                      uint64_t table,
+                      uint32_t method,
+                      const struct table_order *o,
+                      struct err *err)
+{
+    unsigned left = 0;
+    bool unserved = false;
+    struct table_job *jobs = start_jobs(r, table, method, o, &left, &unserved);
+    int code;
+    wait_for_jobs(r, &left);
+    code = end_jobs(jobs, err);
+    if (code == 0 && unserved)
+        code = err_set(err, ERR_UNAVAILABLE, "a tablet is on its way");
+    return code;
+}
+
+/* All memtables of all servers. */
+static int
+flush_all(struct reign *r, const struct table_order *o, struct err *err)
+{
+    unsigned left = 0;
+    struct table_job *jobs = NULL;
+    for (size_t i = 0; i < r->picture.server_count; i++)
+        if (r->picture.servers[i]->alive)
+            jobs = start_job(r, r->picture.servers[i], NULL, TABLET_FLUSH, o,
+                             &left, jobs);
+    wait_for_jobs(r, &left);
+    return end_jobs(jobs, err);
+}
+
+int tables_order(struct reign *r,
+                 uint32_t method,
+                 const struct table_order *o,
+                 struct err *err)
+{
+    struct table_file f;
+    uint64_t id;
+    int code;
+
+    if (method == TABLET_FLUSH && o->name.len == 0)
+        return flush_all(r, o, err);
+    code = read_table(r, o->name, &f, err);
+    id = f.record.id;
+    close_table(&f);
+    if (code)
+        return code;
+    for (;;) {
+        struct err why = ERR_INIT;
+        code = order_once(r, id, method, o, err);
+        if (code && !is_passing(code))
+            return code;
+        if (code == 0 && method != TABLET_SPLIT)
+            return 0;
+        /* Who has its rows now? */
+        if (read_table_rows(r, id, &why) && !reign_goes_on(r))
+            return reign_over(err);
+        if (code == 0)
+            return 0;
+        if (!reign_wait(r, RETRY_US))
+            return reign_over(err);
+    }
+}
+
+uint64_t tables_count(struct reign *r)
+{
+    uint64_t n = 0;
+    uint64_t last = METADATA_TABLE_ID;
+    for (size_t i = 0; i < r->picture.tablet_count; i++)
+        if (r->picture.tablets[i]->table != last) {
+            last = r->picture.tablets[i]->table;
+            n++;
+        }
+    return n;
+}

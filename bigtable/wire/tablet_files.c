@@ -1,0 +1,215 @@
+/* The files of a tablet, as its state names them. */
+#include "bigtable/wire/tablet_files.h"
+
+#include "base/core/coding.h"
+#include "bigtable/row/cell_key.h"
+
+/* Bytes of the smallest group, and of the smallest file. */
+#define GROUP_ENCODED_MIN 3
+#define FILE_ENCODED_MIN  8
+
+struct group {
+    uint64_t id;
+    uint64_t flushed_sequence;
+    size_t file_count;
+    struct slice files; /* Encoded. */
+};
+
+struct file {
+    uint64_t number;
+    struct slice first_key;
+    struct slice last_key;
+};
+
+static int corrupt(struct err *err)
+{
+    return err_set(err, ERR_CORRUPT, "malformed files of a tablet");
+}
+
+static void read_file(struct cursor *c, struct file *f)
+{
+    f->number = cursor_varint(c);
+    for (int i = 0; i < 5; i++) /* Sizes, sequences, run. */
+        (void)cursor_varint(c);
+    f->first_key = cursor_lslice(c);
+    f->last_key = cursor_lslice(c);
+}
+
+/* Read the next group, passing over its files. */
+static void read_group(struct cursor *c, struct group *g)
+{
+    struct file f;
+    const char *begin;
+    g->id = cursor_varint(c);
+    g->flushed_sequence = cursor_varint(c);
+    g->file_count = cursor_count(c, FILE_ENCODED_MIN);
+    begin = c->p;
+    for (size_t i = 0; i < g->file_count && !c->bad; i++)
+        read_file(c, &f);
+    g->files = c->bad ? SLICE_EMPTY : slice_make(begin, (size_t)(c->p - begin));
+}
+
+/* Call @fn with each file; false from it ends the walk, well. */
+static int walk(struct slice groups,
+                bool (*fn)(void *ctx, const struct file *f),
+                void *ctx,
+                struct err *err)
+{
+    struct cursor c = cursor_make(groups);
+    size_t count;
+    if (groups.len == 0)
+        return 0;
+    count = cursor_count(&c, GROUP_ENCODED_MIN);
+    for (size_t i = 0; i < count && !c.bad; i++) {
+        struct group g;
+        struct cursor in;
+        read_group(&c, &g);
+        in = cursor_make(g.files);
+        for (size_t j = 0; j < g.file_count && !c.bad; j++) {
+            struct file f;
+            read_file(&in, &f);
+            if (!fn(ctx, &f))
+                return 0;
+        }
+    }
+    return c.bad || cursor_left(&c) ? corrupt(err) : 0;
+}
+
+struct each {
+    void (*fn)(void *ctx, uint64_t number);
+    void *ctx;
+};
+
+static bool call_each(void *ctx, const struct file *f)
+{
+    struct each *e = ctx;
+    e->fn(e->ctx, f->number);
+    return true;
+}
+
+int tablet_files_each(struct slice groups,
+                      void (*fn)(void *ctx, uint64_t number),
+                      void *ctx,
+                      struct err *err)
+{
+    struct each e = {fn, ctx};
+    return walk(groups, call_each, &e, err);
+}
+
+struct bounds {
+    struct slice start;
+    struct slice end;
+    struct buf scratch;
+    bool inside;
+};
+
+static bool is_row_inside(struct bounds *b, struct slice key)
+{
+    struct slice row;
+    if (cell_key_row_length(key) == 0)
+        return false;
+    buf_clear(&b->scratch);
+    row = cell_key_plain_row(key, &b->scratch);
+    return slice_cmp(row, b->start) >= 0 &&
+           (b->end.len == 0 || slice_cmp(row, b->end) < 0);
+}
+
+static bool check_inside(void *ctx, const struct file *f)
+{
+    struct bounds *b = ctx;
+    b->inside = is_row_inside(b, f->first_key) && is_row_inside(b, f->last_key);
+    return b->inside;
+}
+
+int tablet_files_inside(struct slice groups,
+                        struct slice start,
+                        struct slice end,
+                        bool *inside,
+                        struct err *err)
+{
+    struct bounds b = {start, end, BUF_INIT, true};
+    int code = walk(groups, check_inside, &b, err);
+    buf_close(&b.scratch);
+    *inside = code == 0 && b.inside;
+    return code;
+}
+
+/* --- joining
+ * ----------------------------------------------------------------------------
+ */
+
+static void
+put_group(const struct group *a, const struct group *b, struct buf *out)
+{
+    uint64_t flushed = a->flushed_sequence;
+    if (b && b->flushed_sequence > flushed)
+        flushed = b->flushed_sequence;
+    buf_put_varint(out, a->id);
+    buf_put_varint(out, flushed);
+    buf_put_varint(out, a->file_count + (b ? b->file_count : 0));
+    buf_append_slice(out, a->files);
+    if (b)
+        buf_append_slice(out, b->files);
+}
+
+/* The group @id of @groups. */
+static bool find_group(struct slice groups, uint64_t id, struct group *g)
+{
+    struct cursor c = cursor_make(groups);
+    size_t count = groups.len ? cursor_count(&c, GROUP_ENCODED_MIN) : 0;
+    for (size_t i = 0; i < count && !c.bad; i++) {
+        read_group(&c, g);
+        if (!c.bad && g->id == id)
+            return true;
+    }
+    return false;
+}
+
+/* Groups of @from: those that @other has too, joined with its, or, with
+ * @alone, those that it has not. Returns how many. */
+static size_t
+join_from(struct slice from, struct slice other, bool alone, struct buf *out)
+{
+    struct cursor c = cursor_make(from);
+    size_t count = from.len ? cursor_count(&c, GROUP_ENCODED_MIN) : 0;
+    size_t written = 0;
+    for (size_t i = 0; i < count && !c.bad; i++) {
+        struct group g;
+        struct group h;
+        bool both;
+        read_group(&c, &g);
+        both = find_group(other, g.id, &h);
+        if (both && alone)
+            continue;
+        put_group(&g, both ? &h : NULL, out);
+        written++;
+    }
+    return written;
+}
+
+static bool accept(void *ctx, const struct file *f)
+{
+    (void)ctx;
+    (void)f;
+    return true;
+}
+
+int tablet_files_join(struct slice a,
+                      struct slice b,
+                      struct buf *out,
+                      struct err *err)
+{
+    struct buf groups = BUF_INIT;
+    size_t count;
+    int code = walk(a, accept, NULL, err);
+    if (code == 0)
+        code = walk(b, accept, NULL, err);
+    if (code)
+        return code;
+    count = join_from(a, b, false, &groups);
+    count += join_from(b, a, true, &groups);
+    buf_put_varint(out, count);
+    buf_append_slice(out, buf_slice(&groups));
+    buf_close(&groups);
+    return 0;
+}

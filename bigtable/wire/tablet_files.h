@@ -1,0 +1,45 @@
+/* The table files of a tablet, as the opaque part of its state names them: for
+ * the master, which must know what is garbage and which tablets can be merged,
+ * but neither reads nor writes files.
+ *
+ *     groups = group count, group…                        (manifest_state.h)
+ *     group  = id, flushed sequence, file count, file…
+ *     file   = number, bytes, entries, sequence min, sequence max, run,
+ *              first key:lslice, last key:lslice           (numbers: varints)
+ *
+ * Threads: any; nothing here parks.
+ */
+#ifndef BIGTABLE_WIRE_TABLET_FILES_H
+#define BIGTABLE_WIRE_TABLET_FILES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+
+/* Call fn(ctx, number) for each file of @groups (may be empty). Errors:
+ * ERR_CORRUPT. */
+MUST_CHECK int tablet_files_each(struct slice groups,
+                                 void (*fn)(void *ctx, uint64_t number),
+                                 void *ctx,
+                                 struct err *err);
+
+/* *@inside: all rows in files of @groups are in [@start, @end). Files of a
+ * tablet that was split reach beyond it until they are compacted. */
+MUST_CHECK int tablet_files_inside(struct slice groups,
+                                   struct slice start,
+                                   struct slice end,
+                                   bool *inside,
+                                   struct err *err);
+
+/* Append the groups that have the files of both @a and @b, neighbours whose
+ * files are inside of them. Errors: ERR_CORRUPT. */
+MUST_CHECK int tablet_files_join(struct slice a,
+                                 struct slice b,
+                                 struct buf *out,
+                                 struct err *err);
+
+#endif /* BIGTABLE_WIRE_TABLET_FILES_H */
