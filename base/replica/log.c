@@ -9,8 +9,10 @@
 #include "base/replica/log_segment.h"
 #include "base/runtime/world.h"
 
-/* How far ahead of the records a segment is filled with zeros. */
-#define ZEROS_BYTES ((size_t)256 << 10)
+/* How far ahead of the records a segment is filled with zeros, in parts of its
+ * size: a sync that follows costs ten times as much as others, because the
+ * file's size changes. */
+#define ZEROS_PER_SEGMENT 8
 
 /* The state that the records so far leave; a header says it. */
 struct ends {
@@ -143,7 +145,7 @@ static int write_at_end(struct replica_log *l, struct err *err)
     int rc;
     /* Zeros go with the records that reach behind the last ones. */
     if (end > l->zeroed)
-        buf_append_fill(&l->batch, 0, ZEROS_BYTES);
+        buf_append_fill(&l->batch, 0, l->segment_bytes / ZEROS_PER_SEGMENT);
     part = buf_slice(&l->batch);
     rc = file_write_at(l->file, offset, &part, 1, err);
     if (rc == 0)
