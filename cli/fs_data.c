@@ -15,23 +15,15 @@
 
 /* --- out --------------------------------------------------------------- */
 
-/* Write [@from, end) of @path to @out. */
-static int copy_out(struct fs *fs,
-                    const char *path,
-                    uint64_t last_bytes,
-                    FILE *out,
-                    struct err *err)
+/* Write the last @last_bytes of @r to @out. */
+static int
+copy_from(struct fs_reader *r, uint64_t last_bytes, FILE *out, struct err *err)
 {
-    struct fs_reader *r;
-    char *piece;
-    uint64_t at;
+    char *piece = mem_alloc(COPY_BYTES);
+    uint64_t at = fs_reader_size(r);
     size_t got = 1;
-    int code = fs_open(fs, path, &r, err);
-    if (code)
-        return code;
-    at = fs_reader_size(r);
+    int code = 0;
     at -= MIN_OF(at, last_bytes);
-    piece = mem_alloc(COPY_BYTES);
     while (!code && got > 0) {
         code = fs_read_at(r, at, piece, COPY_BYTES, &got, err);
         if (!code && fwrite(piece, 1, got, out) != got)
@@ -41,6 +33,20 @@ static int copy_out(struct fs *fs,
         at += got;
     }
     mem_free(piece);
+    return code;
+}
+
+static int copy_out(struct fs *fs,
+                    const char *path,
+                    uint64_t last_bytes,
+                    FILE *out,
+                    struct err *err)
+{
+    struct fs_reader *r;
+    int code = fs_open(fs, path, &r, err);
+    if (code)
+        return code;
+    code = copy_from(r, last_bytes, out, err);
     fs_reader_close(r);
     return code;
 }
@@ -83,29 +89,45 @@ static bool is_directory(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+/* Make the file @to of this machine out of @r; half of it is not left there. */
+static int get_into(const struct fs_command *c,
+                    struct fs_reader *r,
+                    const char *to,
+                    struct err *err)
+{
+    FILE *out = fopen(to, args_flag(c->args, "force") ? "wb" : "wbx");
+    int code;
+    if (!out) {
+        code = err_set_errno(err, errno, "%s", to);
+        if (code == ERR_EXISTS)
+            err_hint(err, "--force replaces it");
+        return code;
+    }
+    code = copy_from(r, UINT64_MAX, out, err);
+    if (fclose(out) != 0 && !code)
+        code = err_set_errno(err, errno, "%s", to);
+    if (code)
+        (void)remove(to);
+    return code;
+}
+
 static int get(const struct fs_command *c, struct err *err)
 {
     const char *path = fs_command_path(c, 0);
     const char *to = c->args->word_count > 1 ? c->args->words[1] : ".";
     struct buf full = BUF_INIT;
-    FILE *out;
-    int code;
-    if (strcmp(to, "-") == 0)
-        return copy_out(c->fs, path, UINT64_MAX, stdout, err);
+    struct fs_reader *r;
+    int code = fs_open(c->fs, path, &r, err);
+    if (code)
+        return code;
     buf_append_str(&full, to);
     if (is_directory(to))
         buf_printf(&full, "/%s", last_part(path));
-    out = fopen(buf_cstr(&full), args_flag(c->args, "force") ? "wb" : "wbx");
-    if (!out) {
-        code = err_set_errno(err, errno, "%s", buf_cstr(&full));
-        if (code == ERR_EXISTS)
-            err_hint(err, "--force replaces it");
-        buf_close(&full);
-        return code;
-    }
-    code = copy_out(c->fs, path, UINT64_MAX, out, err);
-    if (fclose(out) != 0 && !code)
-        code = err_set_errno(err, errno, "%s", buf_cstr(&full));
+    if (strcmp(to, "-") == 0)
+        code = copy_from(r, UINT64_MAX, stdout, err);
+    else
+        code = get_into(c, r, buf_cstr(&full), err);
+    fs_reader_close(r);
     buf_close(&full);
     return code;
 }
@@ -136,20 +158,24 @@ static int open_target(const struct fs_command *c,
     return code;
 }
 
-static int copy_in(const struct fs_command *c,
-                   const char *from,
-                   const char *to,
-                   struct err *err)
+static int open_source(const char *from, FILE **in, struct err *err)
 {
-    FILE *in = strcmp(from, "-") == 0 ? stdin : fopen(from, "rb");
-    struct fs_writer *w = NULL;
-    char *piece;
+    *in = stdin;
+    if (strcmp(from, "-") == 0)
+        return 0;
+    if (is_directory(from))
+        return err_set(err, ERR_INVALID, "%s is a directory", from);
+    *in = fopen(from, "rb");
+    return *in ? 0 : err_set_errno(err, errno, "%s", from);
+}
+
+/* Append all of @in to @w. */
+static int
+write_all(struct fs_writer *w, FILE *in, const char *from, struct err *err)
+{
+    char *piece = mem_alloc(COPY_BYTES);
     size_t got = 1;
-    int code;
-    if (!in)
-        return err_set_errno(err, errno, "%s", from);
-    code = open_target(c, to, &w, err);
-    piece = mem_alloc(COPY_BYTES);
+    int code = 0;
     while (!code && got > 0) {
         got = fread(piece, 1, COPY_BYTES, in);
         if (got < COPY_BYTES && ferror(in))
@@ -159,10 +185,28 @@ static int copy_in(const struct fs_command *c,
         if (!code && interrupted())
             code = err_set(err, ERR_CANCELLED, "interrupted");
     }
-    if (!code)
-        code = fs_writer_sync(w, err);
-    fs_writer_close(w);
     mem_free(piece);
+    return code ? code : fs_writer_sync(w, err);
+}
+
+/* Of a file that could not be made whole, no half is left under its name. */
+static int copy_in(const struct fs_command *c,
+                   const char *from,
+                   const char *to,
+                   struct err *err)
+{
+    struct fs_writer *w = NULL;
+    FILE *in;
+    int code = open_source(from, &in, err);
+    if (code)
+        return code;
+    code = open_target(c, to, &w, err);
+    if (!code) {
+        code = write_all(w, in, from, err);
+        fs_writer_close(w);
+        if (code && !args_flag(c->args, "append"))
+            (void)!fs_remove(c->fs, to, NULL);
+    }
     if (in != stdin)
         (void)fclose(in);
     return code;

@@ -23,6 +23,12 @@ static void join(const char *dir, const char *name, struct buf *out)
     buf_append_str(out, name);
 }
 
+/* As users know it: from the root. */
+static void add_path(struct sheet *s, const char *path)
+{
+    sheet_addf(s, "/%s", path);
+}
+
 /* Call @visit for each entry of @path. */
 static int each_entry(struct fs *fs,
                       const char *path,
@@ -74,7 +80,7 @@ add_entry(struct ls *l, const char *path, const struct fs_info *info)
         sheet_add_str(&l->sheet, info->is_directory ? "" : "1");
     sheet_add_u64(&l->sheet, info->size_bytes);
     sheet_add_u64(&l->sheet, info->modified_us);
-    sheet_add_str(&l->sheet, path);
+    add_path(&l->sheet, path);
 }
 
 static int visit_ls(void *ctx,
@@ -192,7 +198,7 @@ static int visit_du(void *ctx,
     sheet_add_u64(&d->sheet, s.bytes);
     sheet_add_u64(&d->sheet, s.files);
     sheet_add_u64(&d->sheet, s.directories);
-    sheet_add_str(&d->sheet, *path ? path : "/");
+    add_path(&d->sheet, path);
     return 0;
 }
 
@@ -329,7 +335,7 @@ remove_one(const struct fs_command *c, const char *path, struct err *err)
     if (*path == '\0')
         return err_set(err, ERR_INVALID, "the root cannot be removed");
     if (info.is_directory && !args_flag(c->args, "recursive")) {
-        err_set(err, ERR_INVALID, "%s is a directory", path);
+        err_set(err, ERR_INVALID, "/%s is a directory", path);
         err_hint(err, "-r removes it with all that is in it");
         return ERR_INVALID;
     }

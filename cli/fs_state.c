@@ -93,7 +93,7 @@ static void take_findings(struct fsck *k, const struct gfs_findings *f)
             k->thin++;
         else
             k->lost++;
-        sheet_add(&k->sheet, g->path);
+        sheet_addf(&k->sheet, "/%.*s", SLICE_ARG(g->path));
         sheet_add_u64(&k->sheet, g->chunk);
         sheet_add_u64(&k->sheet, g->wanted);
         sheet_add_u64(&k->sheet, g->copies);

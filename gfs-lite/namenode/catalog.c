@@ -170,13 +170,13 @@ static int append_open(struct catalog *m,
     if (rc)
         return rc;
     if (file->is_directory)
-        return err_set(err, ERR_INVALID, "%.*s: is a directory",
+        return err_set(err, ERR_INVALID, "/%.*s: is a directory",
                        SLICE_ARG(c->path));
     o = id_map_get(&m->names.open_files, file->id);
     r->file = file->id;
     if (o && !(o->shared && shared))
         return err_set(
-            err, ERR_BUSY, "%.*s is being written by %s", SLICE_ARG(c->path),
+            err, ERR_BUSY, "/%.*s is being written by %s", SLICE_ARG(c->path),
             o->shared ? "record appends" : holder_name(m, o->session));
     if (!o)
         o = names_open(&m->names, file, shared ? 0 : c->session, index, shared);
@@ -194,10 +194,11 @@ static int seal_by_writer(struct catalog *m,
     struct chunk *last = inode_last_chunk(file);
     if (!last || last->sealed)
         return 0; /* A recovery was faster, or there is nothing to seal. */
-    if (last->handle != c->chunk || last->pending != last->version)
-        return err_set(err, ERR_ABORTED,
-                       "%.*s: its last chunk is being recovered",
-                       SLICE_ARG(inode_name(file)));
+    if (last->handle != c->chunk || last->pending != last->version) {
+        err_set(err, ERR_ABORTED, "its last chunk is being recovered");
+        inode_wrap_error(file, err);
+        return ERR_ABORTED;
+    }
     if (c->length > GFS_CHUNK_BYTES)
         return err_set(err, ERR_INVALID, "a chunk of %llu bytes",
                        (unsigned long long)c->length);
@@ -384,7 +385,7 @@ static int lock(struct catalog *m,
     int rc = names_lock(&m->names, c->path, c->session, c->time_us, &file,
                         &holder, err);
     if (rc == ERR_BUSY)
-        err_set(err, rc, "%.*s: held by %s", SLICE_ARG(c->path),
+        err_set(err, rc, "/%.*s: held by %s", SLICE_ARG(c->path),
                 holder_name(m, holder));
     if (rc == 0)
         r->file = file->id;

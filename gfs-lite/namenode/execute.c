@@ -269,7 +269,7 @@ int namenode_handle_take_over(void *ctx, struct rpc_call *call, struct err *err)
     if (rc == 0)
         rc = names_find(&nn->catalog.names, q.path, &file, err);
     if (rc == 0 && file->is_directory)
-        rc = err_set(err, ERR_INVALID, "%.*s: is a directory",
+        rc = err_set(err, ERR_INVALID, "/%.*s: is a directory",
                      SLICE_ARG(q.path));
     if (rc)
         return rc;
@@ -279,7 +279,7 @@ int namenode_handle_take_over(void *ctx, struct rpc_call *call, struct err *err)
         return rc;
     file = id_map_get(&nn->catalog.names.inodes, r.file);
     if (!file)
-        return err_set(err, ERR_NOTFOUND, "%.*s has been removed",
+        return err_set(err, ERR_NOTFOUND, "/%.*s has been removed",
                        SLICE_ARG(q.path));
     r.length = inode_bytes(file);
     gfs_result_put(&r, call->reply_body);

@@ -217,3 +217,11 @@ void inode_put_path(const struct inode *n, struct buf *out)
             buf_append_byte(out, '/');
     }
 }
+
+void inode_wrap_error(const struct inode *n, struct err *err)
+{
+    struct buf path = BUF_INIT;
+    inode_put_path(n, &path);
+    err_wrap(err, "/%s", buf_cstr(&path));
+    buf_close(&path);
+}

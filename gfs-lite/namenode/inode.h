@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/core/err.h"
 #include "base/core/slice.h"
 
 struct chunk;
@@ -88,5 +89,7 @@ void inode_entries_remove(struct inode **root, struct inode *n);
 /* Append the path of @n below the root. */
 struct buf;
 void inode_put_path(const struct inode *n, struct buf *out);
+/* Put "/PATH: ", of @n, before the text of @err. */
+void inode_wrap_error(const struct inode *n, struct err *err);
 
 #endif /* GFS_LITE_NAMENODE_INODE_H */

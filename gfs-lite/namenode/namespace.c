@@ -47,15 +47,18 @@ static int check_quota(const struct inode *parent,
 {
     for (; parent && parent != except; parent = parent->parent) {
         const struct directory *d = parent->u.directory;
+        int rc = 0;
         if (d->entry_quota && d->entry_count + w.entries > d->entry_quota)
-            return err_set(err, ERR_EXHAUSTED,
-                           "%.*s: quota of %llu files and directories",
-                           SLICE_ARG(inode_name(parent)),
-                           (unsigned long long)d->entry_quota);
-        if (d->byte_quota && d->bytes + w.bytes > d->byte_quota)
-            return err_set(err, ERR_EXHAUSTED, "%.*s: quota of %llu bytes",
-                           SLICE_ARG(inode_name(parent)),
-                           (unsigned long long)d->byte_quota);
+            rc = err_set(err, ERR_EXHAUSTED,
+                         "quota of %llu files and directories",
+                         (unsigned long long)d->entry_quota);
+        else if (d->byte_quota && d->bytes + w.bytes > d->byte_quota)
+            rc = err_set(err, ERR_EXHAUSTED, "quota of %llu bytes",
+                         (unsigned long long)d->byte_quota);
+        if (rc) {
+            inode_wrap_error(parent, err);
+            return rc;
+        }
     }
     return 0;
 }
@@ -165,7 +168,7 @@ void names_close(struct names *ns)
 
 static int not_found(struct slice path, struct err *err)
 {
-    return err_set(err, ERR_NOTFOUND, "%.*s: no such file or directory",
+    return err_set(err, ERR_NOTFOUND, "/%.*s: no such file or directory",
                    SLICE_ARG(path));
 }
 
@@ -202,18 +205,20 @@ int names_writer(const struct names *ns,
     *open = id_map_get(&ns->open_files, id);
     if (!*file || (*file)->is_directory)
         return err_set(err, ERR_NOTFOUND, "the file has been removed");
-    if (!*open || (*open)->epoch != epoch)
-        return err_set(err, ERR_ABORTED, "%.*s: this writer's lease has ended",
-                       SLICE_ARG(inode_name(*file)));
-    return 0;
+    if (*open && (*open)->epoch == epoch)
+        return 0;
+    err_set(err, ERR_ABORTED, "this writer's lease has ended");
+    inode_wrap_error(*file, err);
+    return ERR_ABORTED;
 }
 
 /* --- making ------------------------------------------------------------ */
 
 static int not_a_directory(const struct inode *n, struct err *err)
 {
-    return err_set(err, ERR_INVALID, "%.*s is not a directory",
-                   SLICE_ARG(inode_name(n)));
+    err_set(err, ERR_INVALID, "is not a directory");
+    inode_wrap_error(n, err);
+    return ERR_INVALID;
 }
 
 int names_mkdirs(struct names *ns,
@@ -257,7 +262,7 @@ static int find_parent(struct names *ns,
         return rc;
     *name = gfs_path_last(path, &above);
     if (name->len == 0)
-        return err_set(err, ERR_INVALID, "\"%.*s\" is the root",
+        return err_set(err, ERR_INVALID, "\"/%.*s\" is the root",
                        SLICE_ARG(path));
     if (make)
         return names_mkdirs(ns, above, time_us, parent, err);
@@ -284,9 +289,9 @@ int names_create(struct names *ns,
         return rc;
     old = inode_entries_find(parent->u.directory->entries, name);
     if (old && exclusive)
-        return err_set(err, ERR_EXISTS, "%.*s exists", SLICE_ARG(path));
+        return err_set(err, ERR_EXISTS, "/%.*s exists", SLICE_ARG(path));
     if (old && old->is_directory)
-        return err_set(err, ERR_INVALID, "%.*s: is a directory",
+        return err_set(err, ERR_INVALID, "/%.*s: is a directory",
                        SLICE_ARG(path));
     rc = old ? 0 : check_quota(parent, (struct weight){1, 1, 0}, NULL, err);
     if (rc)
@@ -318,11 +323,11 @@ static int check_replace(const struct inode *n,
     if (!old)
         return 0;
     if (n->is_directory != old->is_directory)
-        return err_set(err, ERR_INVALID, "%.*s: %s", SLICE_ARG(to),
+        return err_set(err, ERR_INVALID, "/%.*s: %s", SLICE_ARG(to),
                        old->is_directory ? "is a directory"
                                          : "is not a directory");
     if (old->is_directory && old->u.directory->entries)
-        return err_set(err, ERR_EXISTS, "%.*s: is not empty", SLICE_ARG(to));
+        return err_set(err, ERR_EXISTS, "/%.*s: is not empty", SLICE_ARG(to));
     return 0;
 }
 
@@ -363,7 +368,7 @@ int names_rename(struct names *ns,
     if (rc)
         return rc;
     if (n == ns->root || is_below(parent, n))
-        return err_set(err, ERR_INVALID, "%.*s: cannot move below itself",
+        return err_set(err, ERR_INVALID, "/%.*s: cannot move below itself",
                        SLICE_ARG(from));
     old = inode_entries_find(parent->u.directory->entries, name);
     if (old == n)
@@ -400,7 +405,7 @@ int names_remove(struct names *ns,
     if (rc)
         return rc;
     if (n->is_directory && !tree)
-        return err_set(err, ERR_INVALID, "%.*s: is a directory",
+        return err_set(err, ERR_INVALID, "/%.*s: is a directory",
                        SLICE_ARG(path));
     if (n != ns->root) {
         remove_inode(ns, n, time_us);

@@ -31,12 +31,15 @@ void names_close_file(struct names *ns, struct inode *file, uint64_t time_us)
 
 static int quota_reached(const struct inode *file, struct err *err)
 {
-    for (const struct inode *n = file->parent; n; n = n->parent)
-        if (n->u.directory->byte_quota &&
-            n->u.directory->bytes >= n->u.directory->byte_quota)
-            return err_set(err, ERR_EXHAUSTED, "%.*s: quota of %llu bytes",
-                           SLICE_ARG(inode_name(n)),
-                           (unsigned long long)n->u.directory->byte_quota);
+    for (const struct inode *n = file->parent; n; n = n->parent) {
+        const struct directory *d = n->u.directory;
+        if (d->byte_quota && d->bytes >= d->byte_quota) {
+            err_set(err, ERR_EXHAUSTED, "quota of %llu bytes",
+                    (unsigned long long)d->byte_quota);
+            inode_wrap_error(n, err);
+            return ERR_EXHAUSTED;
+        }
+    }
     return 0;
 }
 
@@ -94,12 +97,12 @@ int names_lock(struct names *ns,
     if (rc)
         return rc;
     if ((*out)->is_directory)
-        return err_set(err, ERR_INVALID, "%.*s: is a directory",
+        return err_set(err, ERR_INVALID, "/%.*s: is a directory",
                        SLICE_ARG(path));
     l = id_map_get(&ns->locks, (*out)->id);
     if (l) {
         *holder = l->session;
-        return err_set(err, ERR_BUSY, "%.*s is locked", SLICE_ARG(path));
+        return err_set(err, ERR_BUSY, "/%.*s is locked", SLICE_ARG(path));
     }
     l = mem_zalloc(1, sizeof(*l));
     l->id = (*out)->id;

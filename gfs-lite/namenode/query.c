@@ -65,7 +65,7 @@ int namenode_handle_list(void *ctx, struct rpc_call *call, struct err *err)
     if (rc == 0)
         rc = names_find(&nn->catalog.names, q.path, &n, err);
     if (rc == 0 && !n->is_directory)
-        rc = err_set(err, ERR_INVALID, "%.*s is not a directory",
+        rc = err_set(err, ERR_INVALID, "/%.*s is not a directory",
                      SLICE_ARG(q.path));
     if (rc)
         return rc;
@@ -183,7 +183,7 @@ int namenode_handle_layout(void *ctx, struct rpc_call *call, struct err *err)
         rc = names_find(&nn->catalog.names, q.path, &n, err);
     }
     if (rc == 0 && n->is_directory)
-        rc = err_set(err, ERR_INVALID, "%.*s: is a directory",
+        rc = err_set(err, ERR_INVALID, "/%.*s: is a directory",
                      SLICE_ARG(q.path));
     if (rc)
         return rc;

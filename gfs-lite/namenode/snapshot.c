@@ -82,14 +82,14 @@ static int find_place(struct names *ns,
     struct slice above;
     int rc = names_find(ns, to, &there, err);
     if (rc == 0)
-        return err_set(err, ERR_EXISTS, "%.*s exists", SLICE_ARG(to));
+        return err_set(err, ERR_EXISTS, "/%.*s exists", SLICE_ARG(to));
     if (rc != ERR_NOTFOUND)
         return rc;
     *name = gfs_path_last(to, &above);
     rc = names_mkdirs(ns, above, time_us, parent, err);
     for (const struct inode *n = *parent; rc == 0 && n; n = n->parent)
         if (n == source)
-            rc = err_set(err, ERR_INVALID, "%.*s is inside of what it copies",
+            rc = err_set(err, ERR_INVALID, "/%.*s is inside of what it copies",
                          SLICE_ARG(to));
     return rc;
 }
@@ -112,8 +112,9 @@ int names_snapshot(struct names *ns,
     open = names_find_unsealed(n);
     if (open) {
         *busy = open->id;
-        return err_set(err, ERR_BUSY, "%.*s is being written",
-                       SLICE_ARG(inode_name(open)));
+        err_set(err, ERR_BUSY, "it is being written");
+        inode_wrap_error(open, err);
+        return ERR_BUSY;
     }
     rc = find_place(ns, n, to, time_us, &parent, &name, err);
     if (rc == 0)
@@ -155,7 +156,7 @@ int names_set_quota(struct names *ns,
     if (rc)
         return rc;
     if (!n->is_directory)
-        return err_set(err, ERR_INVALID, "%.*s is not a directory",
+        return err_set(err, ERR_INVALID, "/%.*s is not a directory",
                        SLICE_ARG(path));
     n->u.directory->entry_quota = entries;
     n->u.directory->byte_quota = bytes;
