@@ -32,6 +32,7 @@ static const struct option run_options[] = {
      "may be repeated"},
     {"output", 'o', "[NAME=]SPEC", "file:DIR, records:DIR or table:NAME"},
     {"param", 'p', "NAME=VALUE", "of the job; may be repeated"},
+    {"file", 0, "NAME=PATH", "a file the job's code reads beside its input"},
     {"workers", 0, "N", "tasks at a time; one per processor if not given"},
     {"reducers", 0, "N", "parts of the result; by the input's size if not"},
     {"memory", 0, "SIZE", "for all tasks together (384MiB)"},
@@ -40,6 +41,14 @@ static const struct option run_options[] = {
     {"combiner", 0, "COMMAND", "the reducer for what one task emitted"},
     {"local", 0, NULL, "all tasks in this process, for debugging"},
     {"overwrite", 0, NULL, "replace an output that is there"},
+    {"split", 0, "SIZE", "of a task's input (64MiB)"},
+    {"heap", 0, "SIZE", "for the job's own code in an attempt (1GiB)"},
+    {"cpu", 0, "TIME", "processor time an attempt may use"},
+    {"file-size", 0, "SIZE", "of a file an attempt writes (256GiB)"},
+    {"processes", 0, "N", "an attempt may start (256)"},
+    {"network", 0, NULL, "the job's code may open connections"},
+    {"no-sandbox", 0, NULL, "it may do whatever you may"},
+    {"no-backups", 0, NULL, "never run a slow task twice at a time"},
     {"keep-work", 0, NULL, "leave the job's work files"},
     {"skip-max", 0, "N", "records and damaged places to skip at most (16)"},
     {"no-skip", 0, NULL, "fail rather than skip any"},
@@ -60,6 +69,7 @@ struct job_command {
     const char **inputs; /* Owned arrays. */
     const char **outputs;
     struct mr_setting *params;     /* And the names in it. */
+    struct mr_setting *files;      /* The same. */
     const struct job_entry *entry; /* Of the catalogue, or NULL. */
     struct buf saw;                /* Text of a Sawzall program. */
     char *history;                 /* Owned. */
@@ -75,48 +85,91 @@ static const char **values_of(const struct args *args, const char *name)
     return values;
 }
 
-static int parse_params(struct job_command *c, struct err *err)
+/* The options --@option NAME=VALUE. Names of *@out are owned: free_settings().
+ */
+static int parse_settings(const struct args *args,
+                          const char *option,
+                          struct mr_setting **out,
+                          size_t *count,
+                          struct err *err)
 {
-    size_t n = args_count(c->args, "param");
-    c->params = mem_zalloc(n + 1, sizeof(*c->params));
-    c->options.params = c->params;
+    size_t n = args_count(args, option);
+    struct mr_setting *s = mem_zalloc(n + 1, sizeof(*s));
+    *out = s;
+    *count = 0;
     for (size_t i = 0; i < n; i++) {
-        const char *text = args_nth(c->args, "param", i);
+        const char *text = args_nth(args, option, i);
         const char *equals = strchr(text, '=');
         if (!equals || equals == text)
-            return usage_error(c->args, err, "--param: '%s' is not NAME=VALUE",
-                               text);
-        c->params[i].name = mem_strndup(text, (size_t)(equals - text));
-        c->params[i].value = equals + 1;
-        c->options.param_count++;
+            return usage_error(args, err, "--%s: '%s' is not NAME=VALUE",
+                               option, text);
+        s[i].name = mem_strndup(text, (size_t)(equals - text));
+        s[i].value = equals + 1;
+        ++*count;
     }
     return ERR_OK;
 }
 
+static void free_settings(struct mr_setting *s)
+{
+    for (size_t i = 0; s && s[i].name; i++)
+        mem_free((void *)(uintptr_t)s[i].name);
+    mem_free(s);
+}
+
+static int parse_params(struct job_command *c, struct err *err)
+{
+    struct mr_options *o = &c->options;
+    int r = parse_settings(c->args, "param", &c->params, &o->param_count, err);
+    if (!r)
+        r = parse_settings(c->args, "file", &c->files, &o->file_count, err);
+    o->params = c->params;
+    o->files = c->files;
+    return r;
+}
+
 static int parse_sizes(struct job_command *c, struct err *err)
 {
-    const char *memory = args_value(c->args, "memory");
-    const char *timeout = args_value(c->args, "timeout");
-    struct err why = ERR_INIT;
+    struct mr_options *o = &c->options;
+
+    const struct {
+        const char *name;
+        uint64_t *bytes; /* One of these. */
+        uint64_t *us;
+    } sizes[] = {
+        {"memory", &o->memory_bytes, NULL}, {"heap", &o->heap_bytes, NULL},
+        {"split", &o->split_bytes, NULL},   {"file-size", &o->file_bytes, NULL},
+        {"timeout", NULL, &o->timeout_us},  {"cpu", NULL, &o->cpu_us},
+    };
+
     uint64_t workers = 0;
     uint64_t reducers = 0;
     uint64_t skips = 0;
+    uint64_t processes = 0;
     int r = args_number(c->args, "workers", 1, 1024, &workers, err);
+    if (!r)
+        r = args_number(c->args, "processes", 1, 1 << 20, &processes, err);
     if (!r)
         r = args_number(c->args, "reducers", 1, 4096, &reducers, err);
     if (!r)
         r = args_number(c->args, "skip-max", 1, UINT32_MAX, &skips, err);
     if (r)
         return r;
-    c->options.skips_max = (unsigned)skips;
-    c->options.workers = (unsigned)workers;
-    c->options.reducers = (unsigned)reducers;
-    if (memory &&
-        text_parse_bytes(slice_str(memory), &c->options.memory_bytes, &why))
-        return usage_error(c->args, err, "--memory: %s", why.text);
-    if (timeout &&
-        text_parse_duration(slice_str(timeout), &c->options.timeout_us, &why))
-        return usage_error(c->args, err, "--timeout: %s", why.text);
+    o->skips_max = (unsigned)skips;
+    o->workers = (unsigned)workers;
+    o->reducers = (unsigned)reducers;
+    o->processes_max = (unsigned)processes;
+    for (size_t i = 0; i < ARRAY_LEN(sizes) && !r; i++) {
+        const char *text = args_value(c->args, sizes[i].name);
+        struct err why = ERR_INIT;
+        if (text && sizes[i].bytes)
+            r = text_parse_bytes(slice_str(text), sizes[i].bytes, &why);
+        else if (text)
+            r = text_parse_duration(slice_str(text), sizes[i].us, &why);
+        if (r)
+            return usage_error(c->args, err, "--%s: %s", sizes[i].name,
+                               why.text);
+    }
     return ERR_OK;
 }
 
@@ -205,6 +258,9 @@ static int parse_run(struct job_command *c, struct err *err)
     o->overwrite = args_flag(args, "overwrite");
     o->keep_work = args_flag(args, "keep-work");
     o->skip_none = args_flag(args, "no-skip");
+    o->network = args_flag(args, "network");
+    o->no_sandbox = args_flag(args, "no-sandbox");
+    o->no_backups = args_flag(args, "no-backups");
     if (o->input_count == 0)
         return usage_error(args, err, "from where? --input SPEC");
     if (o->output_count == 0 && !o->program.saw)
@@ -371,9 +427,8 @@ static int run_run(struct cli *cli, const struct args *args, struct err *err)
     int r = parse_run(&c, err);
     if (!r)
         r = run_job(&c, err);
-    for (size_t i = 0; i < c.options.param_count; i++)
-        mem_free((void *)(uintptr_t)c.params[i].name);
-    mem_free(c.params);
+    free_settings(c.params);
+    free_settings(c.files);
     mem_free(c.inputs);
     mem_free(c.outputs);
     mem_free(c.history);

@@ -128,6 +128,8 @@ struct mr_options {
     size_t output_count;
     const struct mr_setting *params;
     size_t param_count;
+    const struct mr_setting *files; /* Side files: name and path. */
+    size_t file_count;
 
     unsigned workers;       /* Attempts at a time; 0: one a CPU. */
     unsigned reducers;      /* Partitions; 0: by the size of the input. */

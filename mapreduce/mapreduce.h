@@ -57,7 +57,7 @@ struct warc_record;
 
 /* Grows whenever a struct below changes; a shared object built for another
  * number is refused with both numbers in the message. */
-#define MR_ABI_VERSION 1
+#define MR_ABI_VERSION 2
 
 /* Longest key, as a row name of a table. */
 #define MR_KEY_BYTES_MAX ((size_t)64 << 10)
@@ -148,8 +148,9 @@ struct mr_job {
     /* Families a table output needs, NULL at the end: a table that does not
      * exist is created with them. NULL: it must exist. */
     const char *const *output_families;
-    /* For the engines of the runtime; NULL in a job of your own. */
+    /* For the engines of the runtime; NULL and false in a job of your own. */
     const void *engine;
+    bool any_params;
 };
 
 /* The symbol by which the runtime finds the job of a shared object. */
@@ -171,6 +172,10 @@ QUARRY_EXPORT MUST_CHECK int mr_param_i64(const struct mr_task *t,
                                           int64_t max,
                                           int64_t *out,
                                           struct err *err);
+
+/* Path of the file given as --file @name=PATH, on the machine of the attempt;
+ * NULL: none was. Lives as long as the task. */
+QUARRY_EXPORT const char *mr_file(const struct mr_task *t, const char *name);
 
 /* A pointer the job keeps between its functions; NULL at first. */
 QUARRY_EXPORT void *mr_state(const struct mr_task *t);

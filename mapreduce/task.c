@@ -23,6 +23,15 @@ const char *mr_param(const struct mr_task *t, const char *name)
     return NULL;
 }
 
+const char *mr_file(const struct mr_task *t, const char *name)
+{
+    const struct mr_options *o = t->setup->opts;
+    for (size_t i = 0; i < o->file_count; i++)
+        if (strcmp(o->files[i].name, name) == 0)
+            return o->files[i].value;
+    return NULL;
+}
+
 int mr_param_i64(const struct mr_task *t,
                  const char *name,
                  int64_t min,

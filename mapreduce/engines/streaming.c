@@ -13,7 +13,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,12 +23,17 @@
 #include "base/core/panic.h"
 #include "bigtable/client/quarry.h"
 #include "mapreduce/engines/engine.h"
+#include "mapreduce/task.h"
 
 /* Lines are gathered up to this before they are written to the command. */
 #define INPUT_BYTES ((size_t)64 << 10)
 #define PIPE_BYTES  ((size_t)64 << 10)
 /* A line the command does not end cannot be kept for ever. */
 #define LINE_BYTES_MAX ((size_t)256 << 20)
+
+/* Where a command writes what is no output: counters, notes. */
+#define CONTROL_FD    9
+#define CONTROL_BYTES ((size_t)4 << 10)
 
 struct command {
     struct mr_task *task;
@@ -36,6 +43,8 @@ struct command {
     int out;           /* Its stdout: we read. -1 at its end. */
     struct buf input;  /* Not written yet. */
     struct buf output; /* Read, its last line not whole yet. */
+    int control;       /* What it says beside its output: we read. */
+    struct buf said;   /* Of that, the last line not whole yet. */
     bool deaf;         /* It closed its stdin: more input is dropped. */
 };
 
@@ -46,19 +55,82 @@ static void non_blocking(int fd)
     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
-static int spawn_shell(struct command *c, int in, int out, struct err *err)
+struct string_list {
+    char **at;
+    size_t count;
+    size_t cap;
+};
+
+static void list_add(struct string_list *l, char *s)
+{
+    if (l->count == l->cap) {
+        l->cap = MAX_OF(l->cap * 2, (size_t)64);
+        l->at = mem_realloc(l->at, l->cap * sizeof(*l->at));
+    }
+    l->at[l->count++] = s;
+}
+
+static void list_format(struct string_list *l, const char *fmt, ...)
+    PRINTF_LIKE(2, 3);
+
+static void list_format(struct string_list *l, const char *fmt, ...)
+{
+    struct buf b = BUF_INIT;
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vprintf(&b, fmt, ap);
+    va_end(ap);
+    list_add(l, buf_take(&b));
+}
+
+/* The environment of a command: ours, and what it may want to know. Owned. */
+static char **make_environment(struct mr_task *t)
+{
+    struct string_list l = {NULL, 0, 0};
+    const struct mr_options *o = t->setup->opts;
+    for (char **e = environ; *e; e++)
+        list_add(&l, mem_strdup(*e));
+    list_format(&l, "QUARRY_STAGE=%s", mr_is_map(t) ? "map" : "reduce");
+    list_format(&l, "QUARRY_JOB=%s", t->setup->job_id);
+    list_format(&l, "QUARRY_TASK=%u", t->index);
+    list_format(&l, "QUARRY_ATTEMPT=%u", t->attempt);
+    list_format(&l, "QUARRY_PARTITIONS=%u", t->partition_count);
+    list_format(&l, "QUARRY_INPUT=%s", mr_input_path(t));
+    list_format(&l, "QUARRY_CONTROL=%d", CONTROL_FD);
+    for (size_t i = 0; i < o->param_count; i++)
+        list_format(&l, "QUARRY_PARAM_%s=%s", o->params[i].name,
+                    o->params[i].value);
+    for (size_t i = 0; i < o->file_count; i++)
+        list_format(&l, "QUARRY_FILE_%s=%s", o->files[i].name,
+                    o->files[i].value);
+    list_add(&l, NULL);
+    return l.at;
+}
+
+static void free_environment(char **list)
+{
+    for (char **s = list; *s; s++)
+        mem_free(*s);
+    mem_free(list);
+}
+
+static int
+spawn_shell(struct command *c, int in, int out, int control, struct err *err)
 {
     char shell[] = "sh";
     char flag[] = "-c";
     char *text = mem_strdup(c->text);
     char *argv[] = {shell, flag, text, NULL};
+    char **env = make_environment(c->task);
     posix_spawn_file_actions_t actions;
     int code;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-    code = posix_spawn(&c->pid, "/bin/sh", &actions, NULL, argv, environ);
+    posix_spawn_file_actions_adddup2(&actions, control, CONTROL_FD);
+    code = posix_spawn(&c->pid, "/bin/sh", &actions, NULL, argv, env);
     posix_spawn_file_actions_destroy(&actions);
+    free_environment(env);
     mem_free(text);
     if (code)
         return err_set_errno(err, code, "start \"%s\"", c->text);
@@ -67,35 +139,160 @@ static int spawn_shell(struct command *c, int in, int out, struct err *err)
 
 static int command_start(struct command *c, struct err *err)
 {
-    int to[2];
-    int from[2];
+    int pipes[3][2];
     int code;
-    if (pipe2(to, O_CLOEXEC) != 0)
-        return err_set_errno(err, errno, "make a pipe");
-    if (pipe2(from, O_CLOEXEC) != 0) {
-        close(to[0]);
-        close(to[1]);
-        return err_set_errno(err, errno, "make a pipe");
-    }
-    code = spawn_shell(c, to[0], from[1], err);
-    close(to[0]);
-    close(from[1]);
-    c->in = to[1];
-    c->out = from[0];
+    for (int i = 0; i < 3; i++)
+        if (pipe2(pipes[i], O_CLOEXEC) != 0) {
+            code = err_set_errno(err, errno, "make a pipe");
+            while (i-- > 0) {
+                close(pipes[i][0]);
+                close(pipes[i][1]);
+            }
+            return code;
+        }
+    code = spawn_shell(c, pipes[0][0], pipes[1][1], pipes[2][1], err);
+    close(pipes[0][0]);
+    close(pipes[1][1]);
+    close(pipes[2][1]);
+    c->in = pipes[0][1];
+    c->out = pipes[1][0];
+    c->control = pipes[2][0];
     non_blocking(c->in);
     non_blocking(c->out);
+    non_blocking(c->control);
     return code;
+}
+
+/* Take the next field of @line, up to a tab. */
+static struct slice next_field(struct slice *line)
+{
+    size_t n = slice_find_byte(*line, '\t');
+    struct slice field = slice_sub(*line, 0, n);
+    *line = slice_sub(*line, MIN_OF(n + 1, line->len), line->len);
+    return field;
+}
+
+/* The reverse of append_escaped(). */
+static void append_unescaped(struct buf *out, struct slice s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        static const char letters[] = "tnr\\";
+        const char *p = s.data[i] == '\\' && i + 1 < s.len && s.data[i + 1]
+                            ? strchr(letters, s.data[i + 1])
+                            : NULL;
+        buf_append_byte(out, p ? "\t\n\r\\"[p - letters] : s.data[i]);
+        i += p != NULL;
+    }
+}
+
+/* A line "row, column, time, value" becomes a cell; without a time it has that
+ * of the job. */
+static void put_cell(struct command *c, struct mr_output *to, struct slice line)
+{
+    struct slice rest = line;
+    struct buf parts[3] = {BUF_INIT, BUF_INIT, BUF_INIT};
+    struct slice fields[4];
+    struct slice column;
+    size_t colon;
+    char *family;
+    char *time;
+    for (int i = 0; i < 3; i++)
+        fields[i] = next_field(&rest);
+    fields[3] = rest;
+    column = fields[1];
+    colon = slice_find_byte(column, ':');
+    if (fields[0].len == 0 || colon == column.len) {
+        if (c->task->code == 0)
+            c->task->code =
+                err_set(&c->task->err, ERR_INVALID,
+                        "a line for a table is row, family:column, time and "
+                        "value, with tabs between them: \"%.*s\"",
+                        (int)MIN_OF(line.len, (size_t)80), line.data);
+        return;
+    }
+    family = mem_strndup(column.data, colon);
+    time = mem_strndup(fields[2].data, fields[2].len);
+    append_unescaped(&parts[0], fields[0]);
+    append_unescaped(&parts[1], slice_sub(column, colon + 1, column.len));
+    append_unescaped(&parts[2], fields[3]);
+    mr_put(to, buf_slice(&parts[0]), family, buf_slice(&parts[1]),
+           *time ? strtoll(time, NULL, 10) : MR_JOB_TIME, buf_slice(&parts[2]));
+    for (int i = 0; i < 3; i++)
+        buf_close(&parts[i]);
+    mem_free(family);
+    mem_free(time);
 }
 
 static void emit_line(struct command *c, struct slice line)
 {
-    size_t tab = slice_find_byte(line, '\t');
-    struct slice key = slice_sub(line, 0, tab);
-    struct slice value = slice_sub(line, tab + 1, line.len);
-    if (mr_is_map(c->task))
-        mr_emit(c->task, key, value);
-    else
-        mr_write(mr_output(c->task, NULL), SLICE_EMPTY, line);
+    bool emits = mr_is_map(c->task);
+    bool writes = !emits || !c->task->setup->job->reduce;
+    struct mr_output *to = writes ? mr_output(c->task, NULL) : NULL;
+    if (writes && !to)
+        return;
+    if (writes && mr_output_is_table(to)) {
+        put_cell(c, to, line);
+    } else if (emits) {
+        struct slice rest = line;
+        struct slice key = next_field(&rest);
+        mr_emit(c->task, key, rest);
+    } else {
+        mr_write(to, SLICE_EMPTY, line);
+    }
+}
+
+/* A line "count NAME [BY]" or "note TEXT"; others mean nothing, and all are a
+ * sign of life. */
+static void take_word(struct command *c, struct slice line)
+{
+    struct task_status *status = c->task->status;
+    size_t space = slice_find_byte(line, ' ');
+    struct slice what = slice_sub(line, 0, space);
+    struct slice rest = slice_sub(line, MIN_OF(space + 1, line.len), line.len);
+    STATUS_SET(status, values, STATUS_GET(status, values) + 1);
+    if (slice_eq_str(what, "note")) {
+        mr_note(c->task, rest);
+    } else if (slice_eq_str(what, "count") && rest.len > 0) {
+        char *name = mem_strndup(rest.data, rest.len);
+        char *by = strchr(name, ' ');
+        if (by)
+            *by++ = '\0';
+        mr_count(c->task, name, by ? strtoll(by, NULL, 10) : 1);
+        mem_free(name);
+    }
+}
+
+/* What it said beside its output so far. */
+static void read_control(struct command *c)
+{
+    struct slice left;
+    size_t n;
+    for (;;) {
+        char *to = buf_reserve(&c->said, CONTROL_BYTES);
+        ssize_t got = read(c->control, to, CONTROL_BYTES);
+        if (got <= 0)
+            break;
+        buf_extend(&c->said, (size_t)got);
+        left = buf_slice(&c->said);
+        while ((n = slice_find_byte(left, '\n')) < left.len) {
+            take_word(c, slice_sub(left, 0, n));
+            left = slice_sub(left, n + 1, left.len);
+        }
+        buf_consume(&c->said, c->said.len - left.len);
+        /* A line without end says nothing. */
+        if (c->said.len > CONTROL_BYTES)
+            buf_clear(&c->said);
+    }
+}
+
+/* The command may close it and go on. */
+static void take_control(struct command *c, short events)
+{
+    read_control(c);
+    if (events & (POLLHUP | POLLERR)) {
+        close(c->control);
+        c->control = -1;
+    }
 }
 
 /* Hand on the whole lines of the output. */
@@ -158,10 +355,13 @@ static int exchange(struct command *c, struct err *err)
     size_t written = 0;
     int code = 0;
     while (code == 0 && !c->deaf && written < c->input.len) {
-        struct pollfd fds[2] = {{.fd = c->in, .events = POLLOUT},
-                                {.fd = c->out, .events = POLLIN}};
-        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+        struct pollfd fds[3] = {{.fd = c->in, .events = POLLOUT},
+                                {.fd = c->out, .events = POLLIN},
+                                {.fd = c->control, .events = POLLIN}};
+        if (poll(fds, 3, -1) < 0 && errno != EINTR)
             return err_set_errno(err, errno, "wait for \"%s\"", c->text);
+        if (fds[2].revents)
+            take_control(c, fds[2].revents);
         if (fds[1].revents && c->out >= 0)
             code = read_some(c, err);
         if (code == 0 && fds[0].revents)
@@ -194,12 +394,20 @@ static int command_finish(struct command *c, struct err *err)
     close(c->in);
     c->in = -1;
     while (code == 0 && c->out >= 0) {
-        struct pollfd fd = {.fd = c->out, .events = POLLIN};
-        if (poll(&fd, 1, -1) < 0 && errno != EINTR)
+        struct pollfd fds[2] = {{.fd = c->out, .events = POLLIN},
+                                {.fd = c->control, .events = POLLIN}};
+        if (poll(fds, 2, -1) < 0 && errno != EINTR)
             return err_set_errno(err, errno, "wait for \"%s\"", c->text);
-        code = read_some(c, err);
+        if (fds[1].revents)
+            take_control(c, fds[1].revents);
+        if (fds[0].revents)
+            code = read_some(c, err);
     }
-    return code ? code : wait_end(c, err);
+    if (code == 0)
+        code = wait_end(c, err);
+    if (c->control >= 0)
+        read_control(c);
+    return code;
 }
 
 /* --- the combiner -------------------------------------------------------- */
@@ -231,7 +439,7 @@ static int setup(struct mr_task *t, struct err *err)
     c->text = mr_is_map(t) ? e->program->mapper : e->program->reducer;
     if (mr_is_map(t) && e->mapper)
         c->text = e->mapper;
-    c->in = c->out = -1;
+    c->in = c->out = c->control = -1;
     mr_set_state(t, c);
     signal(SIGPIPE, SIG_IGN);
     return command_start(c, err);
@@ -246,12 +454,15 @@ static void teardown(struct mr_task *t)
         close(c->in);
     if (c->out >= 0)
         close(c->out);
+    if (c->control >= 0)
+        close(c->control);
     if (c->pid > 0) {
         kill(c->pid, SIGKILL);
         waitpid(c->pid, NULL, 0);
     }
     buf_close(&c->input);
     buf_close(&c->output);
+    buf_close(&c->said);
     mem_free(c);
     mr_set_state(t, NULL);
 }
@@ -353,6 +564,7 @@ int streaming_load(struct engine *e, struct err *err)
         .reduce = reduces ? reduce : NULL,
         .reduce_end = reduces ? finish : NULL,
         .engine = e,
+        .any_params = true,
     };
     e->job = &e->made;
     return 0;

@@ -20,6 +20,8 @@
 /* Below this a second worker would only cost its start. */
 #define SMALL_BYTES ((uint64_t)4 << 20)
 #define WORKERS_MAX 256
+#define NAME_BYTES                                                             \
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
 static int parse_specs(struct mr_spec **out,
                        const char *const *texts,
@@ -105,6 +107,28 @@ static int check_options(const struct mr_options *o, struct err *err)
     return 0;
 }
 
+/* A side file must be there now, and its name fit for a variable. */
+static int check_files(const struct job_run *r, struct err *err)
+{
+    const struct mr_options *o = r->opts;
+    for (size_t i = 0; i < o->file_count; i++) {
+        const struct mr_setting *f = &o->files[i];
+        struct file_info info;
+        int code;
+        if (f->name[strspn(f->name, NAME_BYTES)] || !f->name[0])
+            return err_set(err, ERR_INVALID,
+                           "side file %s: its name may have letters, digits "
+                           "and _",
+                           f->name);
+        code = world_stat(r->setup.world, f->value, &info, err);
+        if (code) {
+            err_wrap(err, "side file %s", f->name);
+            return code;
+        }
+    }
+    return 0;
+}
+
 static bool has_tables(const struct job_run *r)
 {
     bool tables = r->setup.reads_tables;
@@ -148,7 +172,7 @@ no_parameter(const struct job_traits *t, const char *name, struct err *err)
 static int check_params(const struct job_run *r, struct err *err)
 {
     const struct job_traits *t = &r->host->traits;
-    for (size_t i = 0; i < r->opts->param_count; i++) {
+    for (size_t i = 0; i < r->opts->param_count && !t->any_params; i++) {
         size_t k = 0;
         while (k < t->param_count &&
                strcmp(t->params[k].name, r->opts->params[i].name) != 0)
@@ -201,6 +225,8 @@ int job_prepare(struct job_run *r, struct err *err)
                            r, err);
     if (code == 0)
         code = check_specs(r, err);
+    if (code == 0)
+        code = check_files(r, err);
     if (code)
         return code;
     name_directories(r);

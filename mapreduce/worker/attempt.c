@@ -422,6 +422,8 @@ void attempt_run(const struct job_setup *setup,
     a->task.index = spec->index;
     a->task.attempt = spec->attempt;
     a->task.partition_count = spec->partition_count;
+    if (spec->splits.count > 0)
+        a->task.input_path = spec->splits.at[0].path;
     a->task.status = resources->status;
     counters_init(&a->task.counters);
     STATUS_SET(resources->status, stage, STATUS_SETUP);

@@ -24,6 +24,7 @@ struct job_traits {
     bool total_order;
     bool single_reducer;
     bool descending;
+    bool any_params;         /* Takes parameters it does not declare. */
     struct mr_param *params; /* Strings owned. */
     size_t param_count;
     char **families; /* mr_job.output_families; owned. */

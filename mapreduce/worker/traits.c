@@ -16,6 +16,7 @@ void job_traits_of(struct job_traits *t, const struct mr_job *job)
         .total_order = job->total_order,
         .single_reducer = job->single_reducer,
         .descending = job->sort == MR_SORT_DESCENDING,
+        .any_params = job->any_params,
     };
     t->params = mem_zalloc(job->param_count + 1, sizeof(*t->params));
     for (size_t i = 0; i < job->param_count; i++)
@@ -73,6 +74,7 @@ void job_traits_encode(const struct job_traits *t, struct buf *out)
     buf_put_u8(out, t->total_order);
     buf_put_u8(out, t->single_reducer);
     buf_put_u8(out, t->descending);
+    buf_put_u8(out, t->any_params);
     buf_put_varint(out, t->param_count);
     for (size_t i = 0; i < t->param_count; i++) {
         put_text(out, t->params[i].name);
@@ -93,6 +95,7 @@ int job_traits_decode(struct job_traits *t, struct slice bytes, struct err *err)
     t->total_order = cursor_u8(&in) != 0;
     t->single_reducer = cursor_u8(&in) != 0;
     t->descending = cursor_u8(&in) != 0;
+    t->any_params = cursor_u8(&in) != 0;
     count = cursor_count(&in, 3);
     t->params = mem_zalloc(count + 1, sizeof(*t->params));
     for (; t->param_count < count; t->param_count++) {

@@ -98,6 +98,59 @@ START_TEST(test_streaming_map_only)
 
 END_TEST
 
+/* A command knows its task by its environment, counts and notes beside its
+ * output, and reads side files. */
+START_TEST(test_streaming_protocol)
+{
+    static const struct mr_setting params[] = {{"who", "you"}};
+    struct mr_setting file = {"words", NULL};
+    struct mr_options o;
+    struct mr_report *report;
+    char path[320];
+    setup("one\ntwo\n");
+    snprintf(path, sizeof(path), "%s/in.txt", dir);
+    file.value = path;
+    o = options((struct mr_program){
+        .mapper = "cat >/dev/null; echo count things 3 >&$QUARRY_CONTROL; "
+                  "echo count things >&9; echo note here >&9; echo what >&9; "
+                  "echo $QUARRY_PARAM_who; wc -l <$QUARRY_FILE_words; "
+                  "echo $QUARRY_STAGE $QUARRY_TASK $QUARRY_ATTEMPT; "
+                  "test -r $QUARRY_INPUT && echo readable"});
+    o.params = params;
+    o.param_count = 1;
+    o.files = &file;
+    o.file_count = 1;
+    ck_assert_int_eq(mr_run(&o, &report, NULL), 0);
+    check_output("you\t\n2\t\nmap 0 1\t\nreadable\t\n");
+    ck_assert_int_eq(mr_report_counter(report, "things"), 4);
+    mr_report_free(report);
+    file.value = "/nowhere";
+    run(&o, ERR_NOTFOUND, "side file words");
+    file.name = "a-b";
+    run(&o, ERR_INVALID, "letters");
+}
+
+END_TEST
+
+/* A command that says it is alive is not stopped for silence; one that does not
+ * is. */
+START_TEST(test_streaming_life)
+{
+    struct mr_options o;
+    setup("one\n");
+    o = options((struct mr_program){
+        .mapper = "for i in 1 2 3 4 5 6; do sleep 0.25; echo alive >&9; done; "
+                  "echo done"});
+    o.timeout_us = 700 * 1000;
+    o.attempts_max = 1;
+    run(&o, 0, NULL);
+    check_output("done\t\n");
+    o.program.mapper = "sleep 20";
+    run(&o, ERR_DEADLINE, "in time");
+}
+
+END_TEST
+
 /* A command that answers with more than any pipe holds before it has read all,
  * and one that reads nothing, block nobody. */
 START_TEST(test_streaming_flow)
@@ -185,6 +238,8 @@ END_TEST
 TEST_MAIN("engines",
           test_streaming,
           test_streaming_map_only,
+          test_streaming_protocol,
+          test_streaming_life,
           test_streaming_flow,
           test_streaming_failures,
           test_sawzall,
