@@ -83,6 +83,7 @@ int saw_compile(const struct saw_compile_options *opts,
     *out = NULL;
     arena_init(&p->arena);
     p->ignore_undefs = opts->ignore_undefs;
+    p->defer_tables = opts->defer_tables;
     p->restricted = opts->restricted;
     if (source.len > SAW_SOURCE_BYTES_MAX) {
         buf_printf(diagnostics, "%s: error: the program is too long\n", name);
@@ -99,8 +100,18 @@ int saw_compile(const struct saw_compile_options *opts,
         return ERR_INVALID;
     }
     p->fingerprint = fingerprint(p);
+    p->source = arena_dup(&p->arena, source);
     *out = p;
     return 0;
+}
+
+struct slice saw_program_source(const struct saw_program *p,
+                                struct saw_compile_options *opts)
+{
+    *opts = (struct saw_compile_options){.restricted = p->restricted,
+                                         .ignore_undefs = p->ignore_undefs,
+                                         .defer_tables = p->defer_tables};
+    return p->source;
 }
 
 int saw_type_of(const struct saw_compile_options *opts,

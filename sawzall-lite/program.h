@@ -12,7 +12,9 @@ struct saw_program {
     struct saw_unit unit;
     struct saw_code_pool pool;
     uint64_t fingerprint; /* Of its tables: states merge only if equal. */
+    struct slice source;
     bool ignore_undefs;
+    bool defer_tables;
     bool restricted;
 };
 

@@ -65,6 +65,11 @@ MUST_CHECK int saw_compile(const struct saw_compile_options *opts,
                            struct buf *diagnostics);
 void saw_program_free(struct saw_program *p); /* NULL is allowed. */
 
+/* The text @p was compiled from, for those who compile it elsewhere, too; what
+ * else its meaning depends on goes to @opts. Borrowed. */
+struct slice saw_program_source(const struct saw_program *p,
+                                struct saw_compile_options *opts);
+
 /* Append the type of the expression statement that ends @source; the program
  * is checked and not compiled. ERR_INVALID as above, or if the last statement
  * is no expression. */

@@ -5,6 +5,7 @@
 #include "base/runtime/world.h"
 #include "bigtable/client/async.h"
 #include "bigtable/client/client.h"
+#include "bigtable/client/cluster/cluster.h"
 #include "bigtable/client/embedded/embedded.h"
 #include "bigtable/row/schema.h"
 
@@ -29,8 +30,7 @@ static int open_target(struct quarry *q,
         target[strlen(FILE_SCHEME)] != '\0')
         return embedded_open(q, target + strlen(FILE_SCHEME), opts, err);
     if (is_cluster(target))
-        return err_set(err, ERR_UNSUPPORTED,
-                       "target \"%s\": clusters are not supported", target);
+        return cluster_open(q, target, opts, err);
     err_set(err, ERR_INVALID, "\"%s\" is not a target", target);
     err_hint(err, "file:DIR names a store in a directory, HOST:PORT a server "
                   "of a cluster");

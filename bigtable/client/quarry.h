@@ -15,7 +15,9 @@
  * silent, Cloud Bigtable's semantics hold. Timestamps are µs since 1970.
  *
  * Targets: "file:DIR" opens the embedded engine on a directory, which belongs
- * to one process at a time (ERR_BUSY otherwise).
+ * to one process at a time (ERR_BUSY otherwise). "host:port,host:port,…" is a
+ * cluster, by servers of it that have the lock service; any of them do. Calls
+ * mean the same on both; what differs is said at each.
  *
  * Threads: everything may be called from any thread; a scanner, a mutation or a
  * filter is used by one thread at a time. Calls that reach the store park a
@@ -42,6 +44,7 @@ struct quarry_filter;
 struct quarry_mutation;
 struct quarry_scanner;
 struct quarry_table;
+struct rpc_security;
 struct world;
 
 /* "The server's clock": one time for a whole mutation. */
@@ -69,6 +72,16 @@ struct quarry_options {
     unsigned async_tasks; /* Threads of asynchronous calls, at most, started
                              as they are needed; 0: 16. */
     unsigned async_calls; /* Asynchronous calls in flight, at most; 0: 4,096. */
+
+    /* Of clusters alone; of directories, all above but `world` and async_*. */
+    const char *key_file;  /* The cluster's key; NULL: none is asked for. */
+    const char *cluster;   /* Its name; NULL: "quarry". */
+    const char *principal; /* Who this is; NULL: "quarry". */
+    const struct rpc_security *security; /* Borrowed, instead of these three:
+                                            base/rpc/security.h. */
+    uint64_t timeout_us;   /* Of each call, tries included; 0: 60 s. A fiber's
+                              deadline holds, too. Maintenance has none. */
+    size_t location_count; /* Tablets whose server is remembered; 0: 65,536. */
 };
 
 /* @opts may be NULL. Errors: ERR_BUSY (another process has it), ERR_UNSUPPORTED

@@ -188,13 +188,15 @@ int modify_request_get(struct slice in,
                        struct err *err)
 {
     struct message_reader b = message_begin(in, MODIFY_FIELDS);
+    struct quarry_rmw_rule *rules;
     r->tablet = codec_get_u64(&b.r);
     r->durability = message_u8(&b.r);
     r->row = codec_get_bytes(&b.r);
     r->rule_count = message_count(&b.r, MODIFY_RULES_MAX);
-    r->rules = arena_zalloc(a, (r->rule_count + 1) * sizeof(*r->rules));
+    rules = arena_zalloc(a, (r->rule_count + 1) * sizeof(*rules));
     for (size_t i = 0; i < r->rule_count && !b.r.bad; i++)
-        get_rule(&b.r, a, &r->rules[i]);
+        get_rule(&b.r, a, &rules[i]);
+    r->rules = rules;
     return message_end(&b, "request to modify a row", err);
 }
 

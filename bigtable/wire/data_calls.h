@@ -152,6 +152,8 @@ struct check_reply {
 };
 
 #define MODIFY_RULES_MAX 100000
+/* Of what the rules append, and their qualifiers. */
+#define MODIFY_BYTES_MAX ((size_t)8 << 20)
 
 struct quarry_rmw_rule;
 
@@ -160,7 +162,8 @@ struct modify_request {
     uint8_t durability;
     struct slice row;
     size_t rule_count;
-    struct quarry_rmw_rule *rules; /* In the arena; families 0-terminated. */
+    const struct quarry_rmw_rule *rules; /* In the arena; families
+                                            0-terminated. */
 };
 
 /* Check and modify carry an idempotency key (rpc_call_options) that is the same
@@ -192,6 +195,10 @@ struct run_request {
     uint32_t limit_us;    /* Answer after about so long with `next`. */
     struct run_settings settings;
 };
+
+/* A program that emits to outputs is not for tablet servers: ERR_ABORTED, with
+ * this in the text, and the client runs it over a scan. */
+#define PROGRAM_WRITES "the program writes"
 
 /* The attachment: partial tables, as sawzall.h encodes them for merging. */
 struct run_reply {

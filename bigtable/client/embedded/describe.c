@@ -1,48 +1,10 @@
-/* What a table is made of, as one owned piece of memory. */
-#include <string.h>
-
-#include "base/core/arena.h"
-#include "base/core/buf.h"
-#include "base/core/panic.h"
+/* What a table of the store is made of. */
 #include "bigtable/client/embedded/embedded.h"
+#include "bigtable/client/table_info.h"
 #include "bigtable/lsm/lsm.h"
-#include "bigtable/row/gc_rule.h"
-#include "bigtable/row/schema.h"
 #include "bigtable/tablet/store.h"
 #include "bigtable/tablet/table.h"
 #include "bigtable/tablet/tablet.h"
-
-/* The arena holds everything but itself. */
-struct owned_info {
-    struct quarry_table_info info;
-    struct arena arena;
-};
-
-static char *take_text(struct arena *a, struct buf *text)
-{
-    char *s = arena_dup(a, buf_slice(text)).data == NULL
-                  ? NULL
-                  : arena_strdup(a, buf_cstr(text));
-    buf_clear(text);
-    return s;
-}
-
-static void describe_families(struct owned_info *o, const struct schema *s)
-{
-    struct quarry_family_info *f =
-        arena_zalloc(&o->arena, (s->family_count + 1) * sizeof(*f));
-    struct buf text = BUF_INIT;
-    for (size_t i = 0; i < s->family_count; i++) {
-        f[i].name = arena_strdup(&o->arena, s->families[i].name);
-        f[i].group = arena_strdup(
-            &o->arena, schema_group_by_id(s, s->families[i].group)->name);
-        gc_rule_format(s->families[i].gc, &text);
-        f[i].gc = take_text(&o->arena, &text);
-    }
-    buf_close(&text);
-    o->info.families = f;
-    o->info.family_count = s->family_count;
-}
 
 static void add_stats(struct quarry_group_info *g, const struct lsm *l)
 {
@@ -56,20 +18,9 @@ static void add_stats(struct quarry_group_info *g, const struct lsm *l)
 
 static void describe_groups(struct owned_info *o, const struct table_view *v)
 {
-    const struct schema *s = v->schema;
-    struct quarry_group_info *g =
-        arena_zalloc(&o->arena, s->group_count * sizeof(*g));
-    struct buf text = BUF_INIT;
-    for (size_t i = 0; i < s->group_count; i++) {
-        g[i].name = arena_strdup(&o->arena, s->groups[i].name);
-        group_options_format(&s->groups[i].options, &text);
-        g[i].options = take_text(&o->arena, &text);
+    for (size_t i = 0; i < o->info.group_count; i++)
         for (size_t t = 0; t < v->tablet_count; t++)
-            add_stats(&g[i], v->tablets[t]->groups[i]->lsm);
-    }
-    buf_close(&text);
-    o->info.groups = g;
-    o->info.group_count = s->group_count;
+            add_stats(&o->info.groups[i], v->tablets[t]->groups[i]->lsm);
 }
 
 static void describe_tablets(struct owned_info *o, const struct table_view *v)
@@ -99,10 +50,7 @@ int embedded_table_describe(struct quarry *q,
         return rc;
     v = table_get_view(t);
     if (v) {
-        o = mem_zalloc(1, sizeof(*o));
-        arena_init(&o->arena);
-        o->info.name = arena_strdup(&o->arena, t->name);
-        describe_families(o, v->schema);
+        o = table_info_new(t->name, v->schema);
         describe_groups(o, v);
         describe_tablets(o, v);
         *out = &o->info;
@@ -112,14 +60,4 @@ int embedded_table_describe(struct quarry *q,
     table_view_unref(v);
     table_unref(t);
     return rc;
-}
-
-void quarry_table_info_free(struct quarry_table_info *info)
-{
-    struct owned_info *o;
-    if (!info)
-        return;
-    o = CONTAINER_OF(info, struct owned_info, info);
-    arena_close(&o->arena);
-    mem_free(o);
 }

@@ -154,8 +154,6 @@ START_TEST(test_names)
            "create table t: table t exists already");
     expect(quarry_table_create(q, "a/b", NULL, 0, NULL, 0, &err), ERR_INVALID,
            "create table a/b: table name \"a/b\" is not allowed");
-    expect(quarry_open("host:99", NULL, &other, &err), ERR_UNSUPPORTED,
-           "target \"host:99\": clusters are not supported");
     expect(quarry_open("nonsense", NULL, &other, &err), ERR_INVALID,
            "\"nonsense\" is not a target");
     OK(quarry_table_drop(q, "t", &err));

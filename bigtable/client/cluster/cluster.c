@@ -1,0 +1,340 @@
+/* A cluster as a target: its life, its loop, and its table of operations. */
+#include "bigtable/client/cluster/cluster.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/rpc/channel_set.h"
+#include "base/rpc/security.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/world.h"
+#include "bigtable/client/async.h"
+#include "bigtable/client/cluster/locator.h"
+#include "bigtable/client/cluster/lock_files.h"
+
+#define TIMEOUT_US_DEFAULT UINT64_C(60000000)
+#define CONNECT_US_MAX     UINT64_C(15000000)
+#define CLUSTER_NAME       "quarry"
+#define PAUSE_US_MIN       UINT64_C(10000)
+#define PAUSE_US_MAX       UINT64_C(1000000)
+
+/* --- calls on the loop -----------------------------------------------------
+ */
+
+struct visit {
+    struct cluster *cluster;
+    uint64_t deadline_ns; /* 0: none. */
+    cluster_fn fn;
+    void *arg;
+    struct err *err;
+    int rc;
+};
+
+static void run_visit(void *arg)
+{
+    struct visit *v = arg;
+    uint64_t before = fiber_deadline();
+    (void)fiber_set_deadline(v->deadline_ns);
+    v->rc = v->fn(v->arg, v->err);
+    (void)fiber_set_deadline(before);
+}
+
+int cluster_do(struct cluster *c,
+               const char *name,
+               uint64_t timeout_us,
+               cluster_fn fn,
+               void *arg,
+               struct err *err)
+{
+    struct err mine = ERR_INIT;
+    struct visit v = {.cluster = c,
+                      .deadline_ns = fiber_deadline(),
+                      .fn = fn,
+                      .arg = arg,
+                      .err = err ? err : &mine};
+    if (timeout_us == 0)
+        timeout_us = c->timeout_us;
+    if (timeout_us != CLUSTER_NO_TIMEOUT) {
+        uint64_t ours = world_mono_ns(c->world) + timeout_us * 1000;
+        if (v.deadline_ns == 0 || ours < v.deadline_ns)
+            v.deadline_ns = ours;
+    }
+    if (fiber_self() && loop_self() == c->loop)
+        run_visit(&v);
+    else
+        loop_call(c->loop, name, run_visit, &v);
+    return v.rc;
+}
+
+/* --- trying again ----------------------------------------------------------
+ */
+
+bool retry_is_elsewhere(int rc, const struct err *err)
+{
+    return rc == ERR_NOTFOUND && err && strstr(err->text, TABLET_NOT_HERE);
+}
+
+bool retry_is_of_use(int rc, const struct err *err)
+{
+    return rc == ERR_UNAVAILABLE || rc == ERR_CLOSED ||
+           retry_is_elsewhere(rc, err);
+}
+
+bool retry_again(struct retry *r, int *rc, struct err *err)
+{
+    struct world *w = r->cluster->world;
+    uint64_t now = world_mono_ns(w);
+    uint64_t deadline = fiber_deadline();
+    uint64_t pause_us = PAUSE_US_MIN << MIN_OF(r->tries, 7U);
+    bool moved = retry_is_elsewhere(*rc, err);
+    if (!retry_is_of_use(*rc, err))
+        return false;
+    if (r->tries == 0)
+        r->until_ns = now + r->cluster->timeout_us * 1000;
+    if (deadline == 0 || r->until_ns < deadline)
+        deadline = r->until_ns;
+    if (r->tries++ == 0 && moved)
+        return true;
+    r->cluster->counts.retries++;
+    pause_us = MIN_OF(pause_us, PAUSE_US_MAX);
+    pause_us = pause_us / 2 + world_random(w) % (pause_us / 2 + 1);
+    if (now + pause_us * 1000 >= deadline) {
+        *rc = ERR_UNAVAILABLE;
+        if (err)
+            err->code = ERR_UNAVAILABLE;
+        err_wrap(err, "given up after %u tries", r->tries);
+        return false;
+    }
+    world_sleep_us(w, pause_us);
+    if (fiber_check(NULL) == ERR_CANCELLED) {
+        *rc = err_set(err, ERR_CANCELLED, "cancelled");
+        return false;
+    }
+    return true;
+}
+
+/* --- tablet servers --------------------------------------------------------
+ */
+
+int tablet_call(struct cluster *c,
+                struct location *l,
+                uint32_t method,
+                const struct rpc_call_options *opts,
+                struct slice body,
+                struct slice attachment,
+                struct buf *reply,
+                struct buf *reply_attachment,
+                struct err *err)
+{
+    int rc;
+    c->counts.calls++;
+    c->counts.bytes_sent += body.len + attachment.len;
+    rc = channel_set_call(c->channels, l->address, method, opts, body,
+                          attachment, reply, reply_attachment, err);
+    if (rc == 0) {
+        c->counts.bytes_received +=
+            (reply ? reply->len : 0) +
+            (reply_attachment ? reply_attachment->len : 0);
+        return 0;
+    }
+    if (retry_is_of_use(rc, err))
+        locator_forget(c->locator, l);
+    if (rc == ERR_UNAVAILABLE || rc == ERR_CLOSED || rc == ERR_DEADLINE)
+        err_wrap(err, "tablet server %.*s", SLICE_ARG(l->address));
+    return rc;
+}
+
+/* --- closing ---------------------------------------------------------------
+ */
+
+static int close_on_loop(void *arg, struct err *err)
+{
+    struct cluster *c = arg;
+    (void)err;
+    locator_free(c->locator);
+    lock_file_free(c->root);
+    lock_file_free(c->master);
+    lock_files_close(c->files);
+    channel_set_close(c->channels);
+    return 0;
+}
+
+static void free_cluster(struct cluster *c)
+{
+    if (c->loop && cluster_do(c, "tables close", CLUSTER_NO_TIMEOUT,
+                              close_on_loop, c, NULL))
+        PANIC("closing does not fail");
+    if (c->own_loop && c->loop) {
+        loop_stop(c->loop);
+        loop_join(c->loop);
+        loop_free(c->loop);
+    }
+    rpc_security_free(c->own_security);
+    mem_free(c);
+}
+
+static void close_cluster(struct quarry *q)
+{
+    async_pool_free(q->async);
+    if (q->cluster)
+        free_cluster(q->cluster);
+}
+
+/* --- what a cluster has not ------------------------------------------------
+ */
+
+static int pin(struct quarry *q, struct err *err)
+{
+    (void)q;
+    err_set(err, ERR_UNSUPPORTED,
+            "a cluster has no directory whose state could be pinned");
+    err_hint(err, "others read it by connecting to it, too");
+    return ERR_UNSUPPORTED;
+}
+
+static void unpin(struct quarry *q)
+{
+    (void)q;
+}
+
+static const struct target_ops cluster_ops = {
+    .close = close_cluster,
+    .flush = cluster_flush,
+    .pin = pin,
+    .unpin = unpin,
+    .counters = cluster_counters,
+    .table_create = cluster_table_create,
+    .table_drop = cluster_table_drop,
+    .table_alter = cluster_table_alter,
+    .table_list = cluster_table_list,
+    .table_open = cluster_table_open,
+    .table_hold = cluster_table_hold,
+    .table_release = cluster_table_release,
+    .table_describe = cluster_table_describe,
+    .table_split = cluster_table_split,
+    .table_compact = cluster_table_compact,
+    .table_drop_rows = cluster_table_drop_rows,
+    .table_split_points = cluster_table_split_points,
+    .apply = cluster_apply,
+    .apply_batch = cluster_apply_batch,
+    .apply_each = cluster_apply_each,
+    .check_and_mutate = cluster_check_and_mutate,
+    .read_modify_write = cluster_read_modify_write,
+    .read_row = cluster_read_row,
+    .get = cluster_get,
+    .read_prepare = cluster_read_prepare,
+    .read_run = cluster_read_run,
+    .read_free = cluster_read_free,
+    .scan = cluster_scan,
+    .scanner_next = cluster_scanner_next,
+    .scanner_close = cluster_scanner_close,
+    .run_program = cluster_run_program,
+};
+
+/* --- opening ---------------------------------------------------------------
+ */
+
+struct opening {
+    struct cluster *cluster;
+    const char *target;
+    const struct quarry_options *opts;
+};
+
+static int open_on_loop(void *arg, struct err *err)
+{
+    const struct opening *o = arg;
+    struct cluster *c = o->cluster;
+    struct rpc_channel_options channels = {
+        .security = c->security,
+        /* A server that comes back should be found soon. */
+        .backoff_max_us = 500000,
+        .connect_timeout_us = 2000000,
+    };
+    struct lock_files_options files = {.servers = o->target,
+                                       .security = c->security};
+    int rc;
+    c->channels = channel_set_new(&channels);
+    c->locator = locator_new(c, o->opts->location_count);
+    rc = lock_files_open(c->world, &files, &c->files, err);
+    if (rc)
+        return rc;
+    c->root = lock_file_new(c->files, BIGTABLE_LOCK_ROOT_TAB);
+    c->master = lock_file_new(c->files, BIGTABLE_LOCK_MASTER);
+    return 0;
+}
+
+/* Who we are, for the servers. */
+static int
+prove(struct cluster *c, const struct quarry_options *o, struct err *err)
+{
+    const char *cluster = o->cluster ? o->cluster : CLUSTER_NAME;
+    const char *name = o->principal ? o->principal : "quarry";
+    c->security = o->security;
+    if (o->security)
+        return 0;
+    if (o->key_file) {
+        int rc = rpc_security_key(c->world, cluster, name, o->key_file,
+                                  &c->own_security, err);
+        if (rc)
+            return rc;
+    } else {
+        c->own_security = rpc_security_none(cluster, name);
+    }
+    c->security = c->own_security;
+    return 0;
+}
+
+static int start_loop(struct cluster *c, struct err *err)
+{
+    int rc = 0;
+    c->own_loop = !fiber_self();
+    c->loop = loop_self();
+    if (c->own_loop) {
+        rc = loop_new(c->world, "quarry client", &c->loop, err);
+        if (rc == 0)
+            loop_start(c->loop);
+        else
+            c->loop = NULL;
+    }
+    return rc;
+}
+
+static void hint_connect(int rc, struct err *err)
+{
+    if (rc == ERR_DENIED)
+        err_hint(err, "name the cluster's key: --key FILE, or $QUARRY_KEY");
+    else if (rc == ERR_UNAVAILABLE || rc == ERR_DEADLINE)
+        err_hint(err, "do the servers run, with the role lock? see: "
+                      "quarry cluster status");
+}
+
+int cluster_open(struct quarry *q,
+                 const char *target,
+                 const struct quarry_options *opts,
+                 struct err *err)
+{
+    struct cluster *c = mem_zalloc(1, sizeof(*c));
+    struct opening o = {c, target, opts};
+    int rc;
+    q->ops = &cluster_ops;
+    q->cluster = c;
+    c->quarry = q;
+    c->world = q->world;
+    c->timeout_us = opts->timeout_us ? opts->timeout_us : TIMEOUT_US_DEFAULT;
+    rc = prove(c, opts, err);
+    if (rc == 0)
+        rc = start_loop(c, err);
+    if (rc == 0)
+        rc = cluster_do(c, "tables open", MIN_OF(c->timeout_us, CONNECT_US_MAX),
+                        open_on_loop, &o, err);
+    if (rc) {
+        err_wrap(err, "cluster %s", target);
+        hint_connect(rc, err);
+        return rc;
+    }
+    q->async =
+        async_pool_new(q->world, c->loop, opts->async_tasks, opts->async_calls);
+    return 0;
+}

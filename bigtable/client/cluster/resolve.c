@@ -1,0 +1,70 @@
+/* Mutations on their way to a tablet server. */
+#include "bigtable/client/cluster/resolve.h"
+
+#include "base/core/coding.h"
+#include "base/core/panic.h"
+#include "bigtable/client/cluster/cluster.h"
+#include "bigtable/client/cluster/lock_files.h"
+#include "bigtable/row/mutation.h"
+#include "bigtable/row/schema.h"
+
+/* The first family that the schema has not; false: it has all. */
+static bool find_unknown(const struct schema *s,
+                         const struct quarry_mutation *m,
+                         struct slice *name)
+{
+    struct cursor c = cursor_make(buf_slice(&m->ops));
+    struct slice known = SLICE_EMPTY;
+    struct mutation_op op;
+    while (mutation_next(&c, &op)) {
+        if (op.kind == MUTATION_DELETE_ROW || slice_eq(op.family, known))
+            continue;
+        if (!schema_family(s, op.family)) {
+            *name = op.family;
+            return true;
+        }
+        known = op.family;
+    }
+    return false;
+}
+
+int mutation_families_check(struct cluster_table *t,
+                            const struct quarry_mutation *m,
+                            struct err *err)
+{
+    struct slice name;
+    int rc;
+    if (!find_unknown(t->schema, m, &name))
+        return 0;
+    lock_file_forget(t->file);
+    rc = cluster_table_refresh(t, err);
+    if (rc == 0 && find_unknown(t->schema, m, &name))
+        rc = schema_no_family(t->schema, name, err);
+    return rc;
+}
+
+/* Where the time of the set that ends at @p is: before its value. */
+static char *time_of(char *p, const struct mutation_op *op)
+{
+    return p - op->value.len - varint_bytes(op->value.len) - sizeof(int64_t);
+}
+
+void row_change_resolved_put(uint64_t tablet,
+                             const struct quarry_mutation *m,
+                             int64_t now_us,
+                             struct buf *out)
+{
+    struct slice ops = buf_slice(&m->ops);
+    struct row_change change = {.tablet = tablet,
+                                .row = buf_slice(&m->row),
+                                .ops = ops,
+                                .count = (uint32_t)m->count};
+    struct cursor c = cursor_make(ops);
+    struct mutation_op op;
+    char *copy;
+    row_change_put(&change, out);
+    copy = out->data + out->len - ops.len;
+    while (mutation_next(&c, &op))
+        if (op.kind == MUTATION_SET && op.timestamp_us == MUTATION_NOW)
+            put_le64(time_of(copy + (c.p - ops.data), &op), (uint64_t)now_us);
+}

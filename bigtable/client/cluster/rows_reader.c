@@ -1,0 +1,170 @@
+/* Rows of a set, an answer at a time. */
+#include "bigtable/client/cluster/rows_reader.h"
+
+#include "base/core/panic.h"
+#include "bigtable/client/cluster/locator.h"
+#include "bigtable/client/cluster/lock_files.h"
+#include "bigtable/row/mutation.h"
+#include "bigtable/tablet/read_options.h"
+
+/* Answers grow: the first rows come soon, the many come in few calls. */
+#define ANSWER_BYTES_MIN ((uint32_t)128 << 10)
+#define ANSWER_BYTES_MAX ((uint32_t)2 << 20)
+/* Ranges sent with one request. */
+#define RANGES_MAX  ((size_t)4096)
+#define RANGE_BYTES ((size_t)1 << 20)
+
+/* What is a mistake whatever the table holds, as the store would say it. */
+static int check_options(struct cluster_table *t,
+                         const struct quarry_read_options *opts,
+                         struct err *err)
+{
+    struct read_spec spec;
+    int rc = 0;
+    for (size_t i = 0; opts && i < opts->key_count && rc == 0; i++)
+        rc = row_name_check(opts->keys[i], err);
+    if (rc == 0)
+        rc = read_spec_of_schema(&spec, t->schema, opts, err);
+    if (rc == 0)
+        read_spec_close(&spec);
+    return rc;
+}
+
+int rows_reader_init(struct rows_reader *r,
+                     struct cluster_table *t,
+                     const struct quarry_read_options *opts,
+                     struct err *err)
+{
+    struct quarry_read_options rowless = {.versions = 0};
+    int rc = cluster_table_refresh(t, err);
+    *r = (struct rows_reader){.bytes_max = ANSWER_BYTES_MIN};
+    if (opts)
+        rowless = *opts;
+    rowless.ranges = NULL;
+    rowless.range_count = 0;
+    if (rc == 0) {
+        rc = check_options(t, &rowless, err);
+        if (rc == ERR_NOTFOUND) { /* A family that is new? */
+            lock_file_forget(t->file);
+            rc = cluster_table_refresh(t, err);
+            if (rc == 0)
+                rc = check_options(t, &rowless, err);
+        }
+    }
+    if (rc == 0)
+        rc = options_copy_init(&r->copy, opts, err);
+    if (rc)
+        return rc;
+    row_set_init(&r->set, opts);
+    r->table = cluster_table_ref(t);
+    r->left = r->copy.options.row_limit;
+    return 0;
+}
+
+void rows_reader_close(struct rows_reader *r)
+{
+    options_copy_close(&r->copy);
+    row_set_close(&r->set);
+    buf_close(&r->at);
+    cluster_table_unref(r->table);
+}
+
+/* Go on at @key; empty: that was all. */
+static void go_on(struct rows_reader *r, struct slice key)
+{
+    struct buf at = BUF_INIT;
+    buf_append_slice(&at, key);
+    buf_close(&r->at);
+    r->at = at;
+    r->done |= key.len == 0;
+}
+
+/* The request for the part of the set that @where has from @row on. *@stop is
+ * where that part ends. */
+static void put_request(const struct rows_reader *r,
+                        const struct location *where,
+                        struct slice row,
+                        struct slice *stop,
+                        struct buf *body)
+{
+    struct quarry_range *ranges = mem_alloc(RANGES_MAX * sizeof(*ranges));
+    struct quarry_read_options o = r->copy.options;
+    struct read_request request = {.tablet = where->tablet,
+                                   .generation = r->table->generation,
+                                   .row_limit = r->left,
+                                   .bytes_max = r->bytes_max};
+    struct buf options = BUF_INIT;
+    o.ranges = ranges;
+    o.range_count = row_set_part(&r->set, row, where->end, RANGE_BYTES, ranges,
+                                 RANGES_MAX, stop);
+    o.row_limit = 0;
+    PRE(o.range_count > 0);
+    read_options_put(&o, &options);
+    request.options = buf_slice(&options);
+    read_request_put(&request, body);
+    buf_close(&options);
+    mem_free(ranges);
+}
+
+static int take_reply(struct rows_reader *r,
+                      struct slice body,
+                      struct slice stop,
+                      struct err *err)
+{
+    struct read_reply reply;
+    int rc = read_reply_get(body, &reply, err);
+    if (rc == 0 && !reply.done && slice_cmp(reply.next, buf_slice(&r->at)) < 0)
+        rc = err_set(err, ERR_CORRUPT, "an answer that goes back");
+    if (rc)
+        return rc;
+    if (r->copy.options.row_limit) {
+        r->left -= MIN_OF(reply.row_count, r->left);
+        r->done = r->left == 0;
+    }
+    go_on(r, reply.done ? stop : reply.next);
+    r->bytes_max = MIN_OF(r->bytes_max * 2, ANSWER_BYTES_MAX);
+    return 0;
+}
+
+static int ask(struct rows_reader *r, struct buf *rows, struct err *err)
+{
+    struct cluster *c = r->table->cluster;
+    struct buf body = BUF_INIT;
+    struct buf reply = BUF_INIT;
+    struct location *where;
+    struct slice row, stop;
+    int rc = cluster_table_refresh(r->table, err);
+    if (rc)
+        return rc;
+    if (!row_set_next(&r->set, buf_slice(&r->at), &row)) {
+        r->done = true;
+        return 0;
+    }
+    rc = locator_find(c->locator, r->table->id, row, &where, err);
+    if (rc)
+        return rc;
+    put_request(r, where, row, &stop, &body);
+    buf_clear(rows);
+    rc = tablet_call(c, where, TABLET_READ, NULL, buf_slice(&body), SLICE_EMPTY,
+                     &reply, rows, err);
+    if (rc == 0)
+        rc = take_reply(r, buf_slice(&reply), stop, err);
+    location_unref(where);
+    buf_close(&body);
+    buf_close(&reply);
+    return rc;
+}
+
+int rows_reader_next(struct rows_reader *r, struct buf *rows, struct err *err)
+{
+    struct retry retry = {.cluster = r->table->cluster};
+    int rc = 0;
+    while (!r->done && (rows->len == 0 || rc)) {
+        rc = ask(r, rows, err);
+        if (rc == 0)
+            retry.tries = 0;
+        else if (!retry_again(&retry, &rc, err))
+            break;
+    }
+    return rc;
+}

@@ -1,0 +1,448 @@
+/* Writing rows: grouped by the server of each, one call a server at a time, all
+ * servers at once; what may succeed elsewhere or later is tried again.
+ *
+ * A change may so be made twice. Times of cells are chosen here, before the
+ * first try, and a set or a deletion made again changes nothing then; changes
+ * of one row that come behind one that is tried again are made again, too, so
+ * that the last word is the last one's.
+ */
+#include <stdlib.h>
+
+#include "base/core/arena.h"
+#include "base/core/coding.h"
+#include "base/core/hash_map.h"
+#include "base/core/panic.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/world.h"
+#include "bigtable/client/cluster/cluster.h"
+#include "bigtable/client/cluster/locator.h"
+#include "bigtable/client/cluster/lock_files.h"
+#include "bigtable/client/cluster/resolve.h"
+#include "bigtable/row/mutation.h"
+#include "bigtable/row/schema.h"
+
+/* Of one call: more goes into the next. */
+#define CALL_BYTES   ((size_t)8 << 20)
+#define CALL_CHANGES ((size_t)100000)
+
+/* One mutation on its way. */
+struct change {
+    const struct quarry_mutation *mutation;
+    struct location *where; /* Reference, while it is being sent. */
+    bool pending;
+    int code;
+};
+
+struct group;
+
+/* Mutations of one call of the library. */
+struct writing {
+    struct cluster_table *table;
+    struct cluster *cluster;
+    const struct quarry_mutation *const *mutations;
+    size_t count;
+    uint8_t durability;
+    int64_t now_us;
+    struct change *changes;
+    struct group *groups;
+    struct fiber *waiter;
+    size_t running;     /* Groups whose fibers have not ended. */
+    size_t failed;      /* Least index that failed; count: none. */
+    struct err failure; /* Why it did. */
+};
+
+/* What goes to one server, in the order of the mutations. */
+struct group {
+    struct group *next;
+    struct writing *writing;
+    struct location *server; /* Reference: one of its tablets. */
+    size_t *indexes;
+    size_t count;
+    size_t cap;
+    struct fiber *fiber;
+};
+
+/* --- outcomes --------------------------------------------------------------
+ */
+
+static void note(struct writing *w, size_t i, int code, const struct err *err)
+{
+    w->changes[i].code = code;
+    if (code && i < w->failed) {
+        w->failed = i;
+        if (err)
+            w->failure = *err;
+        w->failure.code = code;
+    }
+}
+
+/* --- one call --------------------------------------------------------------
+ */
+
+/* The changes from @begin on that fit into one call; returns where they end. */
+static size_t fill(const struct group *g, size_t begin, struct buf *out)
+{
+    const struct writing *w = g->writing;
+    size_t i = begin;
+    for (; i < g->count && i - begin < CALL_CHANGES; i++) {
+        const struct change *c = &w->changes[g->indexes[i]];
+        const struct quarry_mutation *m = c->mutation;
+        if (i > begin && out->len + m->ops.len > CALL_BYTES)
+            break;
+        row_change_resolved_put(c->where->tablet, m, w->now_us, out);
+    }
+    return i;
+}
+
+/* A change that failed so alone was not refused for what it says: families have
+ * been looked at. */
+static bool is_elsewhere(int code, struct slice text)
+{
+    struct err err = ERR_INIT;
+    err_set(&err, code, "%.*s", SLICE_ARG(slice_sub(text, 0, 256)));
+    return retry_is_of_use(code, &err);
+}
+
+static int take_codes(struct group *g,
+                      size_t begin,
+                      size_t end,
+                      struct slice body,
+                      struct err *err)
+{
+    struct writing *w = g->writing;
+    struct apply_reply reply;
+    struct arena a;
+    int rc;
+    arena_init(&a);
+    rc = apply_reply_get(body, &a, &reply, err);
+    if (rc == 0 && reply.count != end - begin)
+        rc = err_set(err, ERR_CORRUPT, "an answer about %u changes, not %zu",
+                     reply.count, end - begin);
+    for (size_t i = begin; rc == 0 && i < end; i++) {
+        struct change *c = &w->changes[g->indexes[i]];
+        int code = reply.codes[i - begin];
+        struct err why = ERR_INIT;
+        c->pending = code && is_elsewhere(code, reply.text);
+        if (code == 0) {
+            note(w, g->indexes[i], 0, NULL);
+            continue;
+        }
+        err_set(&why, code, "%.*s", SLICE_ARG(reply.text));
+        if (reply.hint.len)
+            err_hint(&why, "%.*s", SLICE_ARG(reply.hint));
+        if (c->pending)
+            locator_forget(w->cluster->locator, c->where);
+        note(w, g->indexes[i], code, &why);
+    }
+    arena_close(&a);
+    return rc;
+}
+
+static void fail_changes(struct group *g,
+                         size_t begin,
+                         size_t end,
+                         int rc,
+                         const struct err *err)
+{
+    struct writing *w = g->writing;
+    for (size_t i = begin; i < end; i++) {
+        struct change *c = &w->changes[g->indexes[i]];
+        c->pending = retry_is_of_use(rc, err);
+        if (c->pending)
+            locator_forget(w->cluster->locator, c->where);
+        note(w, g->indexes[i], rc, err);
+    }
+}
+
+static size_t send_some(struct group *g, size_t begin)
+{
+    struct writing *w = g->writing;
+    struct apply_request request = {.durability = w->durability};
+    struct buf body = BUF_INIT;
+    struct buf reply = BUF_INIT;
+    struct buf changes = BUF_INIT;
+    struct err err = ERR_INIT;
+    size_t end = fill(g, begin, &changes);
+    int rc;
+    request.count = (uint32_t)(end - begin);
+    apply_request_put(&request, &body);
+    rc = tablet_call(w->cluster, g->server, TABLET_APPLY, NULL,
+                     buf_slice(&body), buf_slice(&changes), &reply, NULL, &err);
+    if (rc == 0)
+        rc = take_codes(g, begin, end, buf_slice(&reply), &err);
+    if (rc)
+        fail_changes(g, begin, end, rc, &err);
+    buf_close(&body);
+    buf_close(&reply);
+    buf_close(&changes);
+    return end;
+}
+
+static void send_group(void *arg)
+{
+    struct group *g = arg;
+    for (size_t i = 0; i < g->count;)
+        i = send_some(g, i);
+    g->writing->running--;
+    fiber_wake(g->writing->waiter);
+}
+
+/* --- groups ----------------------------------------------------------------
+ */
+
+static struct group *find_group(struct writing *w, struct location *where)
+{
+    struct group *g;
+    for (g = w->groups; g; g = g->next)
+        if (g->server->server == where->server &&
+            slice_eq(g->server->address, where->address))
+            return g;
+    g = mem_zalloc(1, sizeof(*g));
+    g->writing = w;
+    g->server = location_ref(where);
+    g->next = w->groups;
+    w->groups = g;
+    return g;
+}
+
+static void group_add(struct group *g, size_t i)
+{
+    if (g->count == g->cap) {
+        g->cap = g->cap ? g->cap * 2 : 16;
+        g->indexes = mem_realloc(g->indexes, g->cap * sizeof(*g->indexes));
+    }
+    g->indexes[g->count++] = i;
+}
+
+static void free_groups(struct writing *w)
+{
+    while (w->groups) {
+        struct group *g = w->groups;
+        w->groups = g->next;
+        location_unref(g->server);
+        mem_free(g->indexes);
+        mem_free(g);
+    }
+    for (size_t i = 0; i < w->count; i++) {
+        location_unref(w->changes[i].where);
+        w->changes[i].where = NULL;
+    }
+}
+
+/* Find the server of each pending change. What cannot be found now fails as its
+ * look-up did. */
+static void make_groups(struct writing *w)
+{
+    struct group *last = NULL;
+    for (size_t i = 0; i < w->count; i++) {
+        struct change *c = &w->changes[i];
+        struct err err = ERR_INIT;
+        int rc;
+        if (!c->pending)
+            continue;
+        rc = locator_find(w->cluster->locator, w->table->id,
+                          buf_slice(&c->mutation->row), &c->where, &err);
+        if (rc) {
+            c->pending = retry_is_of_use(rc, &err);
+            note(w, i, rc, &err);
+            continue;
+        }
+        if (!last || last->server->server != c->where->server)
+            last = find_group(w, c->where);
+        group_add(last, i);
+    }
+}
+
+static void send_groups(struct writing *w)
+{
+    w->waiter = fiber_self();
+    for (struct group *g = w->groups; g; g = g->next)
+        w->running++;
+    for (struct group *g = w->groups ? w->groups->next : NULL; g; g = g->next)
+        g->fiber = fiber_start(w->cluster->loop, "tables write", send_group, g);
+    if (w->groups)
+        send_group(w->groups);
+    for (struct group *g = w->groups; g; g = g->next)
+        if (g->fiber)
+            fiber_join(g->fiber);
+    POST(w->running == 0);
+}
+
+/* --- tries -----------------------------------------------------------------
+ */
+
+/* Changes of rows of which an earlier one is pending are to be made again. */
+static size_t keep_order(struct writing *w)
+{
+    struct hash_map rows;
+    size_t pending = 0;
+    for (size_t i = 0; i < w->count; i++)
+        pending += w->changes[i].pending;
+    if (pending == 0 || w->count == 1)
+        return pending;
+    hash_map_init(&rows, HASH_KEYS_BORROWED);
+    for (size_t i = 0; i < w->count; i++) {
+        struct change *c = &w->changes[i];
+        struct slice row = buf_slice(&c->mutation->row);
+        if (c->pending)
+            (void)hash_map_put(&rows, row, NULL);
+        else if (c->code == 0 && hash_map_get(&rows, row))
+            c->pending = true;
+    }
+    hash_map_close(&rows);
+    return pending;
+}
+
+static void begin_try(struct writing *w)
+{
+    w->failed = w->count;
+    for (size_t i = 0; i < w->count; i++)
+        if (w->changes[i].code && !w->changes[i].pending && i < w->failed)
+            w->failed = i; /* Its failure is the one that is kept. */
+}
+
+static int try_all(struct writing *w, struct err *err)
+{
+    struct retry retry = {.cluster = w->cluster};
+    for (;;) {
+        struct err kept = w->failure;
+        size_t kept_index;
+        int rc;
+        begin_try(w);
+        kept_index = w->failed;
+        make_groups(w);
+        send_groups(w);
+        free_groups(w);
+        if (w->failed == kept_index)
+            w->failure = kept;
+        if (keep_order(w) == 0)
+            break;
+        *err = w->failure;
+        rc = ERR_UNAVAILABLE;
+        if (!retry_again(&retry, &rc, err)) {
+            w->failure = *err;
+            break;
+        }
+        rc = cluster_table_refresh(w->table, err);
+        if (rc && !retry_is_of_use(rc, err)) {
+            for (size_t i = 0; i < w->count; i++)
+                if (w->changes[i].pending)
+                    note(w, i, rc, err);
+            break;
+        }
+    }
+    return w->failed < w->count ? err_copy(err, &w->failure) : 0;
+}
+
+/* --- what quarry.h offers --------------------------------------------------
+ */
+
+/* Mistakes that are known before anything is sent. */
+static void check_changes(struct writing *w)
+{
+    for (size_t i = 0; i < w->count; i++) {
+        struct err err = ERR_INIT;
+        int rc;
+        w->changes[i].mutation = w->mutations[i];
+        rc = mutation_check(w->mutations[i], &err);
+        if (rc == 0)
+            rc = mutation_families_check(w->table, w->mutations[i], &err);
+        w->changes[i].pending = rc == 0;
+        if (rc)
+            note(w, i, rc, &err);
+    }
+}
+
+/* One call of the library, on the loop. */
+struct request {
+    struct quarry_table *table;
+    const struct quarry_mutation *const *mutations;
+    size_t count;
+    const struct quarry_write_options *opts;
+    bool in_order; /* Nothing behind a mistake is to be made. */
+    int *codes;    /* May be NULL. */
+    size_t failed;
+};
+
+static int write_on_loop(void *arg, struct err *err)
+{
+    struct request *r = arg;
+    struct cluster_table *t = cluster_table_ref(r->table->remote);
+    struct writing w = {.table = t,
+                        .cluster = t->cluster,
+                        .mutations = r->mutations,
+                        .count = r->count,
+                        .durability = (uint8_t)durability_of(r->opts),
+                        .now_us = (int64_t)world_now_us(t->cluster->world),
+                        .failed = r->count};
+    int rc = cluster_table_refresh(t, err);
+    r->failed = 0;
+    if (rc == 0) {
+        w.changes = mem_zalloc(r->count + 1, sizeof(*w.changes));
+        check_changes(&w);
+        for (size_t i = w.failed; r->in_order && i < w.count; i++)
+            w.changes[i].pending = false;
+        rc = try_all(&w, err);
+        r->failed = w.failed;
+        for (size_t i = 0; r->codes && i < r->count; i++)
+            r->codes[i] = w.changes[i].code;
+        mem_free(w.changes);
+    } else {
+        for (size_t i = 0; r->codes && i < r->count; i++)
+            r->codes[i] = rc;
+    }
+    cluster_table_unref(t);
+    return rc;
+}
+
+static int write_rows(struct request *r, struct err *err)
+{
+    if (r->count == 0)
+        return 0;
+    return cluster_do(r->table->quarry->cluster, "tables write", 0,
+                      write_on_loop, r, err);
+}
+
+int cluster_apply(struct quarry_table *t,
+                  const struct quarry_mutation *m,
+                  const struct quarry_write_options *opts,
+                  struct err *err)
+{
+    struct request r = {.table = t, .mutations = &m, .count = 1, .opts = opts};
+    return write_rows(&r, err);
+}
+
+int cluster_apply_batch(struct quarry_table *t,
+                        struct quarry_mutation *const *mutations,
+                        size_t count,
+                        const struct quarry_write_options *opts,
+                        size_t *failed_index,
+                        struct err *err)
+{
+    struct request r = {.table = t,
+                        .mutations =
+                            (const struct quarry_mutation *const *)mutations,
+                        .count = count,
+                        .opts = opts,
+                        .in_order = true};
+    int rc = write_rows(&r, err);
+    if (rc && failed_index)
+        *failed_index = r.failed;
+    return rc;
+}
+
+int cluster_apply_each(struct quarry_table *t,
+                       struct quarry_mutation *const *mutations,
+                       size_t count,
+                       const struct quarry_write_options *opts,
+                       int *codes,
+                       struct err *err)
+{
+    struct request r = {.table = t,
+                        .mutations =
+                            (const struct quarry_mutation *const *)mutations,
+                        .count = count,
+                        .opts = opts,
+                        .codes = codes};
+    return write_rows(&r, err);
+}

@@ -1,0 +1,66 @@
+/* What a table is made of: names and options. */
+#include "bigtable/client/table_info.h"
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "bigtable/row/gc_rule.h"
+#include "bigtable/row/schema.h"
+
+static char *take_text(struct arena *a, struct buf *text)
+{
+    char *s = arena_strdup(a, buf_cstr(text));
+    buf_clear(text);
+    return s;
+}
+
+static void describe_families(struct owned_info *o, const struct schema *s)
+{
+    struct quarry_family_info *f =
+        arena_zalloc(&o->arena, (s->family_count + 1) * sizeof(*f));
+    struct buf text = BUF_INIT;
+    for (size_t i = 0; i < s->family_count; i++) {
+        f[i].name = arena_strdup(&o->arena, s->families[i].name);
+        f[i].group = arena_strdup(
+            &o->arena, schema_group_by_id(s, s->families[i].group)->name);
+        gc_rule_format(s->families[i].gc, &text);
+        f[i].gc = take_text(&o->arena, &text);
+    }
+    buf_close(&text);
+    o->info.families = f;
+    o->info.family_count = s->family_count;
+}
+
+static void describe_groups(struct owned_info *o, const struct schema *s)
+{
+    struct quarry_group_info *g =
+        arena_zalloc(&o->arena, s->group_count * sizeof(*g));
+    struct buf text = BUF_INIT;
+    for (size_t i = 0; i < s->group_count; i++) {
+        g[i].name = arena_strdup(&o->arena, s->groups[i].name);
+        group_options_format(&s->groups[i].options, &text);
+        g[i].options = take_text(&o->arena, &text);
+    }
+    buf_close(&text);
+    o->info.groups = g;
+    o->info.group_count = s->group_count;
+}
+
+struct owned_info *table_info_new(const char *name, const struct schema *s)
+{
+    struct owned_info *o = mem_zalloc(1, sizeof(*o));
+    arena_init(&o->arena);
+    o->info.name = arena_strdup(&o->arena, name);
+    describe_families(o, s);
+    describe_groups(o, s);
+    return o;
+}
+
+void quarry_table_info_free(struct quarry_table_info *info)
+{
+    struct owned_info *o;
+    if (!info)
+        return;
+    o = CONTAINER_OF(info, struct owned_info, info);
+    arena_close(&o->arena);
+    mem_free(o);
+}

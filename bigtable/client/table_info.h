@@ -1,0 +1,21 @@
+/* What a table is made of, as one owned piece of memory: the part that its
+ * schema says. Targets add what they know of its tablets. */
+#ifndef BIGTABLE_CLIENT_TABLE_INFO_H
+#define BIGTABLE_CLIENT_TABLE_INFO_H
+
+#include "base/core/arena.h"
+#include "bigtable/client/quarry.h"
+
+struct schema;
+
+/* The arena holds everything but itself. */
+struct owned_info {
+    struct quarry_table_info info;
+    struct arena arena;
+};
+
+/* Table @name with the families and groups of @s, and no tablets. Owned:
+ * quarry_table_info_free(&info->info). */
+struct owned_info *table_info_new(const char *name, const struct schema *s);
+
+#endif /* BIGTABLE_CLIENT_TABLE_INFO_H */
