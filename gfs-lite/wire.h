@@ -168,6 +168,7 @@ struct gfs_order {
 struct gfs_orders {
     uint16_t number;          /* Of the server. */
     bool send_full;           /* The next report shall be of everything. */
+    uint64_t next_handle;     /* All chunks so far have smaller ones. */
     struct gfs_order *orders; /* Arena of the reader. */
     size_t count;
 };

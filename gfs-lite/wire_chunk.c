@@ -8,7 +8,7 @@
 #define CALL_FIELDS      7
 #define ANSWER_FIELDS    10
 #define HEARTBEAT_FIELDS 10
-#define ORDERS_FIELDS    3
+#define ORDERS_FIELDS    4
 #define ORDER_FIELDS     5
 
 /* Flags of a replica in a report. */
@@ -194,6 +194,7 @@ void gfs_orders_put(const struct gfs_orders *o, struct buf *out)
     codec_put_array(out, ORDERS_FIELDS);
     codec_put_u64(out, o->number);
     codec_put_bool(out, o->send_full);
+    codec_put_u64(out, o->next_handle);
     codec_put_array(out, (uint32_t)o->count);
     for (size_t i = 0; i < o->count; i++)
         put_order(&o->orders[i], out);
@@ -207,6 +208,7 @@ int gfs_orders_get(struct slice in,
     struct message_reader m = message_begin(in, ORDERS_FIELDS);
     o->number = wire_get_u16(&m.r);
     o->send_full = codec_get_bool(&m.r);
+    o->next_handle = codec_get_u64(&m.r);
     o->count = wire_get_count(&m.r, GFS_ORDERS_MAX);
     o->orders = arena_zalloc(a, (o->count + 1) * sizeof(*o->orders));
     for (size_t i = 0; i < o->count; i++)

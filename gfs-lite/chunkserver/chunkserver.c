@@ -57,6 +57,7 @@ int chunkserver_open(struct world *w,
     *out = NULL;
     cs->world = w;
     cs->run = world_random(w);
+    cs->make_from = UINT64_MAX; /* Until a namenode has said more. */
     take_options(cs, opts);
     cs->peers = peers_new(opts->security);
     rc = leader_new(w, cs->peers, opts->namenodes, &cs->leader, err);

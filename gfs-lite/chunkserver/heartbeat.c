@@ -151,6 +151,8 @@ static void beat(struct chunkserver *cs)
                  err.text);
     cs->is_connected = rc == 0;
     if (rc == 0) {
+        if (r.full && cs->make_from == UINT64_MAX)
+            cs->make_from = orders.next_handle;
         cs->send_full |= orders.send_full;
         follow(cs, &orders);
     }

@@ -15,6 +15,10 @@ struct fiber;
 #define COPIES_MAX     4
 #define COPY_QUEUE_MAX 256
 
+/* Fences of absent chunks that are remembered. Each stands for a writer that
+ * died between being given a chunk and its first byte. */
+#define UNMADE_MAX 4096
+
 /* A chunk that is to be copied here. */
 struct copy_order {
     struct copy_order *next;
@@ -42,6 +46,10 @@ struct chunkserver {
     bool stopping;
     bool is_connected;
     bool send_full;
+    uint64_t make_from; /* Chunks below are not made any more: see write.c. */
+    /* Chunks that were to be fenced and are not here: a ring. */
+    uint64_t unmade[UNMADE_MAX];
+    size_t unmade_count; /* Ever. */
     struct fiber *heart;
     struct fiber *keeper; /* Scrubs and syncs. */
     struct fiber *prober; /* Tries the disk. */

@@ -8,6 +8,12 @@
  * A chain that broke is never mended: whoever wrote has the chunk sealed and
  * goes on in another. Until then the servers refuse the chunk's old version,
  * because the seal raises it first.
+ *
+ * The first bytes make the chunk, wherever they arrive, and may be late: after
+ * the file was taken from its writer, found empty and closed. So a server that
+ * was to fence a chunk it does not have refuses to make it from then on; and as
+ * it forgets that when it ends, it makes no chunk that was given out before it
+ * began. A writer that meets such a refusal goes on in another chunk.
  */
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
@@ -155,6 +161,15 @@ static int take_locked(struct chunkserver *cs,
     return rc;
 }
 
+static bool is_unmade(const struct chunkserver *cs, uint64_t handle)
+{
+    size_t count = MIN_OF(cs->unmade_count, (size_t)UNMADE_MAX);
+    for (size_t i = 0; i < count; i++)
+        if (cs->unmade[i] == handle)
+            return true;
+    return handle < cs->make_from;
+}
+
 /* The chunk of the call, made if that is asked for. Pinned. */
 static int find_or_make(struct chunkserver *cs,
                         const struct chunk_call *call,
@@ -166,6 +181,10 @@ static int find_or_make(struct chunkserver *cs,
         return 0;
     if (!(call->flags & CHUNK_MAKE))
         return err_set(err, ERR_NOTFOUND, "chunk %llu is not here",
+                       (unsigned long long)call->handle);
+    if (is_unmade(cs, call->handle))
+        return err_set(err, ERR_ABORTED,
+                       "chunk %llu is not here, and it is too late to make it",
                        (unsigned long long)call->handle);
     return chunk_store_create(cs->store, call->handle, call->version, out, err);
 }
@@ -332,6 +351,8 @@ int chunkserver_handle_fence(void *ctx, struct rpc_call *rpc, struct err *err)
     struct stored_chunk *c;
     struct chunk_call call;
     int rc = find_chunk(cs, rpc, &call, &c, err);
+    if (rc == ERR_NOTFOUND)
+        cs->unmade[cs->unmade_count++ % UNMADE_MAX] = call.handle;
     if (rc)
         return rc;
     mutex_lock(&c->lock);

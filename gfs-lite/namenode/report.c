@@ -233,12 +233,14 @@ int namenode_handle_heartbeat(void *ctx, struct rpc_call *call, struct err *err)
     rc = take_report(nn, orders.number, call->attachment, err);
     if (rc)
         return rc;
+    orders.next_handle = nn->catalog.names.chunks.next_handle;
     arena_init(&a);
     orders.orders = arena_zalloc(&a, GFS_ORDERS_MAX * sizeof(*orders.orders));
     take_orders(nn, orders.number, &orders);
     /* Who leads no more without knowing it may take for garbage what others
-     * have made since: nothing is deleted on such a one's word. */
-    if (has_deletes(&orders))
+     * have made since: nothing is deleted on such a one's word, and a server
+     * that begins does not learn from it which chunks there are. */
+    if (has_deletes(&orders) || h.full)
         rc = namenode_lead_now(nn, err);
     if (rc == 0 && nn->term != term)
         rc = err_set(err, ERR_UNAVAILABLE, "leadership changed");

@@ -124,13 +124,15 @@ static uint64_t parse_handle(const char *name)
 }
 
 /* Strike the chunks in @dir of @w off the list; returns how many are on none,
- * the first of them in *stray. */
-static size_t
-strike_off(struct census *c, struct world *w, const char *dir, uint64_t *stray)
+ * and names them in @strays. */
+static size_t strike_off(struct census *c,
+                         struct world *w,
+                         const char *dir,
+                         struct buf *strays)
 {
     char **names = NULL;
     size_t count = 0;
-    size_t strays = 0;
+    size_t stray_count = 0;
     if (world_list(w, dir, &names, &count, NULL))
         return 0; /* It is made with its first chunk. */
     for (size_t i = 0; i < count; i++) {
@@ -138,19 +140,20 @@ strike_off(struct census *c, struct world *w, const char *dir, uint64_t *stray)
         union hash_value *v = hash_map_get(&c->chunks, hash_key_u64(&handle));
         if (v && v->number) {
             v->number--;
-        } else {
-            strays++;
-            *stray = handle;
+            continue;
         }
+        stray_count++;
+        buf_printf(strays, " %s%s/%s (%s)", sim_machine_name(w), dir, names[i],
+                   v ? "one too many" : "of no file");
     }
     world_names_free(names, count);
-    return strays;
+    return stray_count;
 }
 
 static size_t
-look_at_disks(struct census *c, struct sim_cell *cell, uint64_t *stray)
+look_at_disks(struct census *c, struct sim_cell *cell, struct buf *strays)
 {
-    size_t strays = 0;
+    size_t count = 0;
     for (unsigned i = 0; i < cell->options.chunk_servers; i++)
         for (unsigned d = 0; d <= 256; d++) {
             char dir[64];
@@ -159,9 +162,9 @@ look_at_disks(struct census *c, struct sim_cell *cell, uint64_t *stray)
                          d);
             else
                 snprintf(dir, sizeof(dir), SIM_CELL_CHUNK_DIR "/copies");
-            strays += strike_off(c, cell->chunks[i].world, dir, stray);
+            count += strike_off(c, cell->chunks[i].world, dir, strays);
         }
-    return strays;
+    return count;
 }
 
 static size_t count_missing(const struct census *c)
@@ -179,23 +182,24 @@ void cell_await_no_leak(struct sim_cell *cell, uint64_t bound_us)
     uint64_t from = storm_now_us();
     struct census c = {
         .fs = sim_cell_fs(cell, sim_director(cell->sim), "census")};
-    size_t strays;
+    struct buf strays = BUF_INIT;
+    size_t count;
     size_t missing;
     do {
-        uint64_t stray = 0;
+        buf_clear(&strays);
         c.answered = true;
         hash_map_init(&c.chunks, HASH_KEYS_COPIED);
         take_files(&c);
-        strays = c.answered ? look_at_disks(&c, cell, &stray) : 1;
+        count = c.answered ? look_at_disks(&c, cell, &strays) : 1;
         missing = count_missing(&c);
         hash_map_close(&c.chunks);
         STORM_CHECK(storm_now_us() - from < bound_us,
-                    "%" PRIu64 " s later the chunk servers have %zu files that "
-                    "nothing consists of, as of chunk %" PRIu64
-                    ", and miss %zu",
-                    bound_us / SECOND_US, strays, stray, missing);
-        if (strays || missing)
+                    "%" PRIu64 " s later the chunk servers miss %zu copies, "
+                    "and have %zu files that nothing consists of:%s",
+                    bound_us / SECOND_US, missing, count, buf_cstr(&strays));
+        if (count || missing)
             storm_sleep_us(LOOK_US);
-    } while (strays || missing);
+    } while (count || missing);
+    buf_close(&strays);
     fs_close(c.fs);
 }

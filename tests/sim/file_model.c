@@ -80,6 +80,7 @@ static void check_end(const struct model_file *f)
 void file_model_flushed(struct file_model *m, struct model_file *f)
 {
     check_end(f);
+    sim_note(storm_running->sim, "%s flushed up to %zu", f->path, f->all.len);
     f->flushed = f->all.len;
     f->flushed_us = storm_now_us();
     m->bytes += f->flushed > f->synced ? f->flushed - f->synced : 0;
@@ -88,6 +89,7 @@ void file_model_flushed(struct file_model *m, struct model_file *f)
 void file_model_synced(struct file_model *m, struct model_file *f)
 {
     check_end(f);
+    sim_note(storm_running->sim, "%s synced up to %zu", f->path, f->all.len);
     m->bytes += f->all.len - f->synced;
     f->synced = f->all.len;
 }
@@ -109,6 +111,8 @@ void file_model_found(struct file_model *m,
                 "%s: found with %llu bytes, %zu were promised, %zu of them "
                 "synced",
                 f->path, (unsigned long long)length, promised, f->synced);
+    sim_note(storm_running->sim, "%s found with %llu of %zu bytes", f->path,
+             (unsigned long long)length, f->all.len);
     STORM_CHECK(length <= f->all.len,
                 "%s: found with %llu bytes, %zu were appended", f->path,
                 (unsigned long long)length, f->all.len);
@@ -122,6 +126,8 @@ void file_model_copied(const struct model_file *from,
                        struct model_file *to,
                        size_t before)
 {
+    sim_note(storm_running->sim, "%s is a snapshot of %s with %zu bytes",
+             to->path, from->path, before);
     buf_append(&to->all, from->all.data, from->all.len);
     to->synced = before;
 }

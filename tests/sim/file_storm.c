@@ -245,6 +245,7 @@ take_one(struct file_storm *s, struct storm_client *c, struct fs *fs)
     STORM_CHECK(length >= f->synced,
                 "%s: taken with %" PRIu64 " bytes, %zu were synced", f->path,
                 length, f->synced);
+    sim_note(s->storm->sim, "%s taken with %" PRIu64 " bytes", f->path, length);
     f->end = (size_t)length;
     s->taken_count++;
 }
