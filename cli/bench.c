@@ -13,6 +13,7 @@
 #include "base/core/text.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
+#include "cli/bench_tables.h"
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/progress.h"
@@ -217,7 +218,22 @@ static int run_bench(struct cli *cli, const struct args *args, struct err *err)
     return r;
 }
 
+static const struct option tables_options[] = {
+    {"rows", 0, "N", "how many (200000)"},
+    {"clients", 0, "N", "at a time (32)"},
+    {"seconds", 0, "N", "of a workload, at most (20)"},
+    {"value", 0, "BYTES", "of each value (1000)"},
+    {NULL, 0, NULL, NULL},
+};
+
 const struct command bench_commands[] = {
+    {.name = "bench tables",
+     .arguments = "[OPTION…]",
+     .summary = "Measure the six workloads of the Bigtable paper on a target",
+     .details = "Makes the table bench-tables and drops it. Writes are synced.",
+     .examples = "quarry -t cluster:quarry-cluster bench tables",
+     .options = {tables_options},
+     .run = run_bench_tables},
     {.name = "bench",
      .arguments = "[OPTION…]",
      .summary = "Measure reads and writes on this machine",

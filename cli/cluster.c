@@ -182,6 +182,8 @@ static int run_start(struct cli *cli, const struct args *args, struct err *err)
         rc = start_nodes(cli, &c, c.nodes, c.node_count, err);
     if (rc == 0)
         rc = print_status(cli, &c, err);
+    if (rc == 0 && *c.nodes[0].console)
+        cli_remark(cli, "console: http://%s/", c.nodes[0].console);
     cluster_close(&c);
     return rc;
 }

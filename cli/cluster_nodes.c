@@ -50,6 +50,7 @@ void cluster_close(struct cluster *c)
         mem_free(c->nodes[i].dir);
         mem_free(c->nodes[i].conf);
         mem_free(c->nodes[i].address);
+        mem_free(c->nodes[i].console);
     }
     mem_free(c->dir);
 }
@@ -68,8 +69,11 @@ static int read_address(struct cluster_node *n, struct err *err)
         listen = conf_get(conf, "server", "listen");
     if (rc == 0 && !listen)
         rc = err_set(err, ERR_INVALID, "%s: no key listen", n->conf);
-    if (rc == 0)
+    if (rc == 0) {
+        const char *console = conf_get(conf, "server", "console");
         n->address = mem_strdup(listen);
+        n->console = mem_strdup(console ? console : "");
+    }
     conf_free(conf);
     buf_close(&text);
     return rc;
@@ -154,7 +158,7 @@ static int write_key(struct world *w, const struct cluster *c, struct err *err)
 /* Ports that are free now: all are held until the last is known. */
 static int choose_ports(unsigned *ports, size_t count, struct err *err)
 {
-    int fds[CLUSTER_NODES_MAX];
+    int fds[2 * CLUSTER_NODES_MAX];
     size_t held = 0;
     int rc = 0;
     while (held < count && rc == 0) {
@@ -207,13 +211,14 @@ static int write_conf(const struct cluster *c,
                "name = %s\n"
                "data = \"%s/%s\"\n"
                "listen = %s\n"
+               "console = %s\n"
                "cell = %s\n"
                "roles = %s\n"
                "rack = r%zu\n"
                "key = \"%s/key\"\n"
                "log = \"%s/%s/log\"\n"
                "pid-file = \"%s/%s/pid\"\n",
-               n->name, real, n->name, n->address, buf_cstr(&cell),
+               n->name, real, n->name, n->address, n->console, buf_cstr(&cell),
                in_cell ? "lock,namenode,chunk" : "chunk", index + 1, real, real,
                n->name, real, n->name);
     free(real);
@@ -228,17 +233,19 @@ static int write_conf(const struct cluster *c,
 static int
 make_cluster(struct world *w, struct cluster *c, size_t count, struct err *err)
 {
-    unsigned ports[CLUSTER_NODES_MAX];
+    unsigned ports[2 * CLUSTER_NODES_MAX]; /* The consoles' behind. */
     int rc = make_dir(c->dir, err);
     if (rc == 0)
         rc = write_key(w, c, err);
     if (rc == 0)
-        rc = choose_ports(ports, count, err);
+        rc = choose_ports(ports, 2 * count, err);
     for (size_t i = 0; i < count && rc == 0; i++) {
         struct cluster_node *n = add_node(c);
         char address[32];
         snprintf(address, sizeof(address), "127.0.0.1:%u", ports[i]);
         n->address = mem_strdup(address);
+        snprintf(address, sizeof(address), "127.0.0.1:%u", ports[count + i]);
+        n->console = mem_strdup(address);
         rc = write_conf(c, i, ports, count, err);
     }
     return rc;

@@ -22,9 +22,10 @@ struct world;
 
 struct cluster_node {
     char name[32]; /* "n1" */
-    char *dir;     /* Owned, as the two below. */
+    char *dir;     /* Owned, as those below. */
     char *conf;    /* Path of its configuration. */
     char *address; /* "127.0.0.1:port" */
+    char *console; /* The same for browsers; "": none. */
 };
 
 struct cluster {

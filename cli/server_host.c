@@ -18,6 +18,7 @@
 #include "base/runtime/log.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
+#include "cli/console.h"
 #include "cli/role.h"
 #include "cli/server_settings.h"
 
@@ -46,7 +47,8 @@ struct server_host {
     struct running_role roles[SERVER_ROLES_MAX];
     size_t role_count;
     struct loop *loop;
-    struct fiber *doctor; /* Asks the roles how they are. */
+    struct fiber *doctor;    /* Asks the roles how they are. */
+    struct console *console; /* NULL: none. */
     uint64_t start_ns;
     void (*failed)(void *ctx);
     void *ctx;
@@ -88,18 +90,23 @@ static void put_status(struct server_host *h, struct buf *out)
     }
 }
 
-static int handle(void *ctx, struct rpc_call *call, struct err *err)
+static void put_text(void *ctx, enum server_method what, struct buf *out)
 {
     struct server_host *h = ctx;
+    switch (what) {
+    case SERVER_STATUS: put_status(h, out); break;
+    case SERVER_VARS: vars_print(h->vars, out); break;
+    case SERVER_FIBERS: fiber_dump(h->loop, out); break;
+    case SERVER_PEERS: rpc_listener_print(h->listener, out); break;
+    case SERVER_CALLS: call_trace_print(h->trace, 0, out); break;
+    }
+}
+
+static int handle(void *ctx, struct rpc_call *call, struct err *err)
+{
     struct buf text = BUF_INIT;
     (void)err;
-    switch ((enum server_method)call->method) {
-    case SERVER_STATUS: put_status(h, &text); break;
-    case SERVER_VARS: vars_print(h->vars, &text); break;
-    case SERVER_FIBERS: fiber_dump(h->loop, &text); break;
-    case SERVER_PEERS: rpc_listener_print(h->listener, &text); break;
-    case SERVER_CALLS: call_trace_print(h->trace, 0, &text); break;
-    }
+    put_text(ctx, (enum server_method)call->method, &text);
     codec_put_array(call->reply_body, 1);
     codec_put_str(call->reply_body, buf_slice(&text));
     buf_close(&text);
@@ -260,6 +267,35 @@ static void fill_env(struct server_host *h, struct world *w)
     }
 }
 
+/* The first role that is not well. */
+static int tell_health(void *ctx, struct err *err)
+{
+    const struct server_host *h = ctx;
+    for (size_t i = 0; i < h->role_count; i++)
+        if (h->roles[i].health.code) {
+            err_copy(err, &h->roles[i].health);
+            err_wrap(err, "role %s", h->roles[i].role->name);
+            return h->roles[i].health.code;
+        }
+    return 0;
+}
+
+static int open_console(struct server_host *h, struct err *err)
+{
+    const struct console_source source = {.ctx = h,
+                                          .text = put_text,
+                                          .health = tell_health,
+                                          .name = h->name,
+                                          .address = h->address,
+                                          .cluster = h->env.cluster,
+                                          .cell = h->env.cell_members,
+                                          .cell_count = h->env.cell_count,
+                                          .security = h->security};
+    if (!*h->settings->console)
+        return 0;
+    return console_open(h->settings->console, &source, &h->console, err);
+}
+
 static int open_all(struct server_host *h, struct err *err)
 {
     int rc = check_listen(h->settings->listen, err);
@@ -271,6 +307,8 @@ static int open_all(struct server_host *h, struct err *err)
         rc = start_roles(h, err);
     if (rc == 0)
         h->doctor = fiber_start(h->loop, "health", run_doctor, h);
+    if (rc == 0)
+        rc = open_console(h, err);
     return rc;
 }
 
@@ -307,6 +345,7 @@ void server_host_close(struct server_host *h)
 {
     if (!h)
         return;
+    console_close(h->console);
     end_doctor(h);
     for (size_t i = h->role_count; i-- > 0;)
         if (h->roles[i].role->stopping)

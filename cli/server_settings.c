@@ -28,6 +28,7 @@ const struct option server_options[] = {
      "same on every node (this node alone)"},
     {"name", 0, "NAME", "of this node (its address)"},
     {"rack", 0, "NAME", "where it stands: copies are spread over racks"},
+    {"console", 0, "ADDR", "show pages and metrics there, by HTTP, to anybody"},
     {"bigtable-api", 0, "ADDR", "serve the public Bigtable API (gRPC) there"},
     {NULL, 0, NULL, NULL},
 };
@@ -180,6 +181,7 @@ take_texts(struct server_settings *s, const struct args *args, struct err *err)
     s->log = setting(args, c, "log", "");
     s->pid_file = setting(args, c, "pid-file", "");
     s->bigtable_api = setting(args, c, "bigtable-api", "");
+    s->console = setting(args, c, "console", "");
     if (!log_level_parse(slice_str(level), &s->log_level))
         rc = err_set(err, ERR_INVALID, "log level \"%s\": %s", level,
                      "debug, info, warn or error");
@@ -209,11 +211,21 @@ int server_settings_read(struct world *w,
 
 void server_settings_close(struct server_settings *s)
 {
-    char *const texts[] = {
-        s->data,           s->name, s->listen,   s->address,
-        s->cluster,        s->rack, s->cell,     s->key,
-        s->certificate,    s->log,  s->pid_file, s->authority,
-        s->certificate_key, s->bigtable_api};
+    char *const texts[] = {s->data,
+                           s->name,
+                           s->listen,
+                           s->address,
+                           s->cluster,
+                           s->rack,
+                           s->cell,
+                           s->key,
+                           s->certificate,
+                           s->log,
+                           s->pid_file,
+                           s->authority,
+                           s->certificate_key,
+                           s->bigtable_api,
+                           s->console};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         mem_free(texts[i]);
     for (size_t i = 0; i < s->cell_count; i++)

@@ -40,6 +40,7 @@ struct server_settings {
     char *log;
     char *pid_file;
     char *bigtable_api; /* Address; "": none. */
+    char *console;      /* The same. */
     enum log_level log_level;
 };
 

@@ -1,0 +1,365 @@
+/* quarry bench tables: the six workloads of the Bigtable paper's figure 6, over
+ * any target.
+ *
+ * R rows of 1,000-byte values under keys of their number, several clients at a
+ * time. Sequential workloads give each client a range of its own; scans read
+ * such a range through the scanner. Every write is acknowledged once it is on
+ * disk. A workload ends after its rows or its time, whichever is first.
+ *
+ * The paper's figures are those of its one tablet server (section 7), and are
+ * printed beside: machines of 2005, so that the ratio alone means little, and
+ * that ratio between workloads more.
+ */
+#include "cli/bench_tables.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/histogram.h"
+#include "base/core/panic.h"
+#include "base/core/rand.h"
+#include "base/runtime/world.h"
+#include "bigtable/client/quarry.h"
+#include "cli/cli.h"
+#include "cli/table_printer.h"
+
+#define TABLE       "bench-tables"
+#define CLIENTS_MAX 256
+#define KEY_BYTES   24
+
+enum workload_kind {
+    SEQUENTIAL_WRITE,
+    RANDOM_WRITE,
+    SEQUENTIAL_READ,
+    RANDOM_READ,
+    RANDOM_READ_MEMORY,
+    SCAN,
+};
+
+struct workload {
+    enum workload_kind kind;
+    const char *name;
+    unsigned paper; /* Values a second, one tablet server: figure 6. */
+};
+
+static const struct workload workloads[] = {
+    {SEQUENTIAL_WRITE, "sequential writes", 8547},
+    {RANDOM_WRITE, "random writes", 8850},
+    {SCAN, "scans", 15385},
+    {SEQUENTIAL_READ, "sequential reads", 4425},
+    {RANDOM_READ, "random reads", 1212},
+    {RANDOM_READ_MEMORY, "random reads (mem)", 10811},
+};
+
+struct bench {
+    struct cli *cli;
+    struct quarry_table *table;
+    struct sheet sheet;
+    uint64_t rows;
+    uint64_t clients;
+    uint64_t seconds;
+    uint64_t value_bytes;
+};
+
+/* A client at one workload. */
+struct client {
+    const struct bench *bench;
+    const struct workload *workload;
+    uint64_t begin; /* Its rows are [begin, end). */
+    uint64_t end;
+    uint64_t stop_ns;
+    struct task *task;
+    struct rand_gen chance;
+    struct histogram latency_us;
+    char *value; /* Owned. */
+    struct err err;
+    int rc;
+};
+
+/* --- one operation -------------------------------------------------------- */
+
+static struct slice key_of(uint64_t i, char text[KEY_BYTES])
+{
+    int n = snprintf(text, KEY_BYTES, "%012llu", (unsigned long long)i);
+    return slice_make(text, (size_t)n);
+}
+
+static const char *family_of(enum workload_kind kind)
+{
+    return kind == RANDOM_READ_MEMORY ? "memory" : "disk";
+}
+
+/* As in the paper no two values are alike, and they do not compress. */
+static void set_value(struct client *c, struct quarry_mutation *m)
+{
+    uint64_t bytes = c->bench->value_bytes;
+    for (uint64_t i = 0; i + 8 <= bytes; i += 8) {
+        uint64_t v = rand_u64(&c->chance);
+        memcpy(c->value + i, &v, sizeof(v));
+    }
+    quarry_mutation_set(m, "disk", SLICE_LIT("v"), QUARRY_NOW,
+                        slice_make(c->value, bytes));
+}
+
+static int write_row(struct client *c, uint64_t i)
+{
+    char text[KEY_BYTES];
+    struct quarry_mutation *m = quarry_mutation_new(key_of(i, text));
+    int rc;
+    set_value(c, m);
+    rc = quarry_apply(c->bench->table, m, NULL, &c->err);
+    quarry_mutation_free(m);
+    return rc;
+}
+
+static int read_row(struct client *c, uint64_t i, struct buf *value)
+{
+    const char *family = family_of(c->workload->kind);
+    char text[KEY_BYTES];
+    bool found;
+    int rc = quarry_get(c->bench->table, key_of(i, text), family,
+                        SLICE_LIT("v"), value, &found, &c->err);
+    if (rc == 0 && !found)
+        rc = err_set(&c->err, ERR_CORRUPT, "row %s is not there", text);
+    return rc;
+}
+
+/* --- a client ------------------------------------------------------------- */
+
+static bool is_over(const struct client *c, uint64_t now_ns)
+{
+    return now_ns >= c->stop_ns;
+}
+
+static void run_scan(struct client *c)
+{
+    struct world *w = c->bench->cli->world;
+    char from[KEY_BYTES], to[KEY_BYTES];
+    struct quarry_range range = {key_of(c->begin, from), key_of(c->end, to)};
+    const char *family = "disk";
+    struct quarry_read_options o = {.ranges = &range,
+                                    .range_count = 1,
+                                    .families = &family,
+                                    .family_count = 1,
+                                    .versions = 1};
+    const struct quarry_row *row;
+    struct quarry_scanner *s;
+    uint64_t before = world_mono_ns(w);
+    c->rc = quarry_scan(c->bench->table, &o, &s, &c->err);
+    if (c->rc)
+        return;
+    while ((c->rc = quarry_scanner_next(s, &row, &c->err)) == 0 && row) {
+        uint64_t now = world_mono_ns(w);
+        histogram_add(&c->latency_us, (now - before) / 1000);
+        before = now;
+        if (is_over(c, now))
+            break;
+    }
+    quarry_scanner_close(s);
+}
+
+static void run_rows(struct client *c)
+{
+    struct world *w = c->bench->cli->world;
+    enum workload_kind kind = c->workload->kind;
+    bool random = kind == RANDOM_WRITE || kind == RANDOM_READ ||
+                  kind == RANDOM_READ_MEMORY;
+    bool writes = kind == SEQUENTIAL_WRITE || kind == RANDOM_WRITE;
+    struct buf value = BUF_INIT;
+    uint64_t before = world_mono_ns(w);
+    for (uint64_t i = c->begin; i < c->end && c->rc == 0; i++) {
+        uint64_t row = random ? rand_below(&c->chance, c->bench->rows) : i;
+        uint64_t now;
+        c->rc = writes ? write_row(c, row) : read_row(c, row, &value);
+        now = world_mono_ns(w);
+        histogram_add(&c->latency_us, (now - before) / 1000);
+        before = now;
+        if (is_over(c, now))
+            break;
+    }
+    buf_close(&value);
+}
+
+static void run_client(void *arg)
+{
+    struct client *c = arg;
+    if (c->workload->kind == SCAN)
+        run_scan(c);
+    else
+        run_rows(c);
+}
+
+/* --- a workload ----------------------------------------------------------- */
+
+static void add_result(struct bench *b,
+                       const struct workload *w,
+                       const struct histogram *h,
+                       uint64_t ns)
+{
+    double per_second = (double)h->count / ((double)ns / 1e9);
+    sheet_add_str(&b->sheet, w->name);
+    sheet_add_u64(&b->sheet, h->count);
+    sheet_addf(&b->sheet, "%.2f", (double)ns / 1e9);
+    sheet_addf(&b->sheet, "%.0f", per_second);
+    sheet_add_u64(&b->sheet, histogram_percentile(h, 50));
+    sheet_add_u64(&b->sheet, histogram_percentile(h, 99));
+    sheet_add_u64(&b->sheet, w->paper);
+    sheet_addf(&b->sheet, "%.1f", per_second / (double)w->paper);
+}
+
+static void start_clients(struct bench *b,
+                          const struct workload *w,
+                          struct client *clients,
+                          uint64_t start_ns)
+{
+    for (uint64_t i = 0; i < b->clients; i++) {
+        struct client *c = &clients[i];
+        *c = (struct client){.bench = b,
+                             .workload = w,
+                             .begin = b->rows * i / b->clients,
+                             .end = b->rows * (i + 1) / b->clients,
+                             .stop_ns = start_ns + b->seconds * 1000000000,
+                             .value = mem_zalloc(1, b->value_bytes)};
+        histogram_init(&c->latency_us);
+        rand_init(&c->chance, i * 16 + (uint64_t)w->kind);
+        c->task = task_start(b->cli->world, "client", run_client, c);
+    }
+}
+
+static int
+run_workload(struct bench *b, const struct workload *w, struct err *err)
+{
+    struct client *clients = mem_zalloc(b->clients, sizeof(*clients));
+    uint64_t start = world_mono_ns(b->cli->world);
+    struct histogram *all = mem_alloc(sizeof(*all));
+    int rc = 0;
+    histogram_init(all);
+    start_clients(b, w, clients, start);
+    for (uint64_t i = 0; i < b->clients; i++) {
+        task_join(clients[i].task);
+        histogram_merge(all, &clients[i].latency_us);
+        if (clients[i].rc && rc == 0)
+            rc = err_copy(err, &clients[i].err);
+        mem_free(clients[i].value);
+    }
+    mem_free(clients);
+    if (rc)
+        err_wrap(err, "%s", w->name);
+    else
+        add_result(b, w, all, world_mono_ns(b->cli->world) - start);
+    mem_free(all);
+    return rc;
+}
+
+/* --- the table ------------------------------------------------------------ */
+
+/* Sequential writes may have run out of time: give every row a value, in both
+ * families, which is not measured. */
+static int fill(struct bench *b, struct err *err)
+{
+    enum {
+        BATCH = 256
+    };
+
+    static const struct quarry_write_options logged = {QUARRY_LOGGED};
+    struct client *c = mem_zalloc(1, sizeof(*c));
+    struct quarry_mutation *batch[BATCH];
+    int rc = 0;
+    c->bench = b;
+    c->value = mem_zalloc(1, b->value_bytes);
+    rand_init(&c->chance, 99);
+    for (size_t i = 0; i < BATCH; i++)
+        batch[i] = quarry_mutation_new(SLICE_LIT("x"));
+    for (uint64_t row = 0; row < b->rows && rc == 0; row += BATCH) {
+        size_t count = MIN_OF((uint64_t)BATCH, b->rows - row);
+        for (size_t i = 0; i < count; i++) {
+            char text[KEY_BYTES];
+            quarry_mutation_reset(batch[i], key_of(row + i, text));
+            set_value(c, batch[i]);
+            quarry_mutation_set(batch[i], "memory", SLICE_LIT("v"), QUARRY_NOW,
+                                slice_make(c->value, b->value_bytes));
+        }
+        rc = quarry_apply_batch(b->table, batch, count, &logged, NULL, err);
+    }
+    for (size_t i = 0; i < BATCH; i++)
+        quarry_mutation_free(batch[i]);
+    mem_free(c->value);
+    mem_free(c);
+    return rc;
+}
+
+static int run_all(struct bench *b, struct quarry *q, struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < ARRAY_LEN(workloads) && rc == 0; i++) {
+        if (workloads[i].kind == SCAN) {
+            rc = fill(b, err);
+            /* Reads meet files, as the paper's did. */
+            if (rc == 0)
+                rc = quarry_flush(q, err);
+        }
+        if (rc == 0)
+            rc = run_workload(b, &workloads[i], err);
+    }
+    return rc;
+}
+
+static int with_table(struct bench *b, struct quarry *q, struct err *err)
+{
+    static const struct quarry_group_spec groups[] = {
+        {"disk", "compression=none"}, {"memory", "compression=none,memory=on"}};
+    static const struct quarry_family_spec families[] = {
+        {"disk", "versions=1,group=disk"},
+        {"memory", "versions=1,group=memory"}};
+    int rc = quarry_table_create(q, TABLE, families, ARRAY_LEN(families),
+                                 groups, ARRAY_LEN(groups), err);
+    if (rc == ERR_EXISTS)
+        err_hint(err,
+                 "left by a run that was killed? quarry table drop " TABLE);
+    if (rc)
+        return rc;
+    rc = quarry_table_open(q, TABLE, &b->table, err);
+    if (rc == 0)
+        rc = run_all(b, q, err);
+    quarry_table_close(b->table);
+    if (rc == 0)
+        return quarry_table_drop(q, TABLE, err);
+    (void)!quarry_table_drop(q, TABLE, NULL);
+    return rc;
+}
+
+int run_bench_tables(struct cli *cli, const struct args *args, struct err *err)
+{
+    static const struct sheet_column columns[] = {
+        {"workload", SHEET_TEXT},      {"values", SHEET_NUMBER},
+        {"seconds", SHEET_NUMBER},     {"values_per_s", SHEET_NUMBER},
+        {"p50_us", SHEET_NUMBER},      {"p99_us", SHEET_NUMBER},
+        {"paper_per_s", SHEET_NUMBER}, {"ratio", SHEET_NUMBER}};
+    struct bench b = {.cli = cli,
+                      .rows = 200000,
+                      .clients = 32,
+                      .seconds = 20,
+                      .value_bytes = 1000};
+    struct quarry *q;
+    int rc = args_number(args, "rows", 1, 1000000000, &b.rows, err);
+    if (rc == 0)
+        rc = args_number(args, "clients", 1, CLIENTS_MAX, &b.clients, err);
+    if (rc == 0)
+        rc = args_number(args, "seconds", 1, 86400, &b.seconds, err);
+    if (rc == 0)
+        rc = args_number(args, "value", 8, 1 << 20, &b.value_bytes, err);
+    if (rc == 0)
+        rc = cli_store(cli, CLI_CREATE, &q, err);
+    if (rc)
+        return rc;
+    b.clients = MIN_OF(b.clients, b.rows);
+    sheet_init(&b.sheet, columns, ARRAY_LEN(columns));
+    rc = with_table(&b, q, err);
+    if (rc == 0)
+        sheet_print(&b.sheet, cli->format);
+    sheet_close(&b.sheet);
+    return rc;
+}

@@ -1,0 +1,78 @@
+"""The console: what a browser, a scraper and a load balancer get."""
+
+import re
+import urllib.error
+import urllib.request
+
+from processes import ClusterTest, main
+
+
+class ConsoleTest(ClusterTest):
+    def address(self, cluster, name):
+        """Where the configuration says that the console of @name is."""
+        with open(cluster.dir(name) + "/server.conf") as f:
+            return re.search(r"^console = (.*)$", f.read(), re.M).group(1)
+
+    def get(self, address, path):
+        with urllib.request.urlopen("http://%s%s" % (address, path),
+                                    timeout=10) as answer:
+            return (answer.status, answer.headers["Content-Type"],
+                    answer.read().decode())
+
+    def test_pages(self):
+        """Every page is there, and tells what the commands tell."""
+        c = self.loopback(1)
+        c.leader("lock")
+        at = self.address(c, "n1")
+        status, kind, page = self.get(at, "/")
+        self.assertEqual((status, kind), (200, "text/html; charset=utf-8"))
+        self.assertIn("1 of 1 nodes of the cell answer", page)
+        self.assertRegex(page, r"<th>lock</th><td><dl>.*<dt>state</dt> "
+                               r"<dd>leader</dd>")
+        self.assertIn("lock: health=well", self.get(at, "/status")[2])
+        self.assertIn("rpc.", self.get(at, "/vars")[2])
+        for path in ("/fibers", "/peers", "/calls"):
+            self.assertEqual(self.get(at, path)[0], 200)
+        self.assertEqual(self.get(at, "/health")[2], "ok\n")
+        with self.assertRaises(urllib.error.HTTPError) as e:
+            self.get(at, "/nothing")
+        self.assertEqual(e.exception.code, 404)
+        self.assertIn("/metrics", e.exception.read().decode())
+
+    def test_metrics(self):
+        """Metrics are in the form that scrapers read, and count."""
+        c = self.loopback(1)
+        c.leader("lock")
+        at = self.address(c, "n1")
+
+        def metrics():
+            out = {}
+            for line in self.get(at, "/metrics")[2].splitlines():
+                if line.startswith("#"):
+                    self.assertRegex(line, r"^# TYPE [a-z_]+ (gauge|counter)$")
+                    continue
+                self.assertRegex(line, r"^[a-zA-Z_][a-zA-Z0-9_]* [0-9.]+$")
+                name, value = line.split()
+                self.assertNotIn(name, out)
+                out[name] = float(value)
+            return out
+        before = metrics()
+        self.assertGreater(before["process_resident_memory_bytes"], 1 << 20)
+        self.assertIn("quarry_lock_term", before)
+        for _ in range(3):
+            c.status()
+        after = metrics()
+        self.assertGreater(after["quarry_rpc_server_calls"],
+                           before["quarry_rpc_server_calls"] + 2)
+
+    def test_dead_node(self):
+        """A node that is dead is said to be, by any of the others."""
+        c = self.loopback(3)
+        c.kill("n3")
+        page = self.get(self.address(c, "n1"), "/")[2]
+        self.assertIn("2 of 3 nodes of the cell answer", page)
+        self.assertEqual(page.count('<p class="down">no answer: '), 1)
+
+
+if __name__ == "__main__":
+    main()
