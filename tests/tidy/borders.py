@@ -47,7 +47,8 @@ ALLOWED = {
                         "gfs-lite/gfs.h", "bigtable/row/", "bigtable/wire/",
                         "bigtable/client/quarry.h", "bigtable/master/"],
     "bigtable/gateway": ["base/", "bigtable/client/quarry.h",
-                         "bigtable/row/filter.h", "bigtable/gateway/"],
+                         "bigtable/row/filter.h", "bigtable/row/gc_rule.h",
+                         "bigtable/gateway/"],
     "mapreduce/warc": ["base/core/", "mapreduce/warc/"],
     "mapreduce": ["base/", "gfs-lite/fs.h", "sawzall-lite/sawzall.h",
                   "bigtable/client/", "mapreduce/"],
@@ -98,7 +99,7 @@ HOMES = [
     (r"(rocksdb|leveldb)/.*", ["tests/bench/"]),
     (r"check\.h", ["tests/"]),
     (r"microhttpd\.h", ["base/http/http.c"]),
-    (r"nghttp2/.*|protobuf-c/.*", ["bigtable/gateway/"]),
+    (r"nghttp2/.*", ["bigtable/gateway/grpc.c"]),
 ]
 
 

@@ -1,0 +1,103 @@
+/* The admin APIs: google.bigtable.admin.v2, and the long-running operations
+ * they answer with, which are always done.
+ *
+ * What is kept of instances, clusters, app profiles and tables' extras are the
+ * clients' own messages, without their names: fields that this gateway knows
+ * nothing of come back as they were sent.
+ */
+#ifndef BIGTABLE_GATEWAY_ADMIN_H
+#define BIGTABLE_GATEWAY_ADMIN_H
+
+#include "bigtable/gateway/service.h"
+
+/* Append "projects/P/instances/I[/kind/id]" as field @number. */
+void admin_put_name(struct buf *out,
+                    unsigned number,
+                    struct slice project,
+                    struct slice instance,
+                    const char *kind,
+                    struct slice id);
+
+/* The registry's key for the resource: its name without the project. */
+void admin_key(struct buf *out,
+               struct slice instance,
+               const char *kind,
+               struct slice id);
+
+/* Answer with an Operation that is done, with @message (of @type, a short name
+ * like "Instance") as its response. */
+MUST_CHECK int admin_reply_operation(struct grpc_call *call,
+                                     const char *type,
+                                     const char *metadata_type,
+                                     struct slice message,
+                                     struct err *err);
+
+/* A field of a resource that an update mask can name. */
+struct admin_field {
+    const char *path; /* "display_name"; also accepted as "displayName". */
+    unsigned number;
+};
+
+/* @out: @old with the fields that @mask (a FieldMask) names taken from @update.
+ * Other paths: ERR_INVALID. An empty mask takes all that @update has. */
+MUST_CHECK int admin_merge(struct slice old,
+                           struct slice update,
+                           struct slice mask,
+                           const struct admin_field *fields,
+                           size_t field_count,
+                           struct buf *out,
+                           struct err *err);
+
+/* Clusters of the instance @name, for ListClusters and a table's states: called
+ * for each, at least once. */
+typedef void (*admin_cluster_cb)(void *ctx,
+                                 struct slice id,
+                                 struct slice message);
+MUST_CHECK int admin_each_cluster(struct gateway *g,
+                                  struct slice instance,
+                                  admin_cluster_cb cb,
+                                  void *ctx,
+                                  struct err *err);
+
+/* --- methods ---------------------------------------------------------------
+ */
+
+#define ADMIN_METHODS(X)                                                       \
+    X(create_table)                                                            \
+    X(list_tables)                                                             \
+    X(get_table)                                                               \
+    X(update_table)                                                            \
+    X(delete_table)                                                            \
+    X(modify_column_families)                                                  \
+    X(drop_row_range)                                                          \
+    X(generate_consistency_token)                                              \
+    X(check_consistency)                                                       \
+    X(create_instance)                                                         \
+    X(get_instance)                                                            \
+    X(list_instances)                                                          \
+    X(update_instance)                                                         \
+    X(partial_update_instance)                                                 \
+    X(delete_instance)                                                         \
+    X(create_cluster)                                                          \
+    X(get_cluster)                                                             \
+    X(list_clusters)                                                           \
+    X(update_cluster)                                                          \
+    X(partial_update_cluster)                                                  \
+    X(delete_cluster)                                                          \
+    X(create_app_profile)                                                      \
+    X(get_app_profile)                                                         \
+    X(list_app_profiles)                                                       \
+    X(update_app_profile)                                                      \
+    X(delete_app_profile)                                                      \
+    X(get_iam_policy)                                                          \
+    X(set_iam_policy)                                                          \
+    X(test_iam_permissions)                                                    \
+    X(list_nothing)                                                            \
+    X(get_operation)
+
+#define X(name)                                                                \
+    int admin_##name(void *ctx, struct grpc_call *call, struct err *err);
+ADMIN_METHODS(X)
+#undef X
+
+#endif /* BIGTABLE_GATEWAY_ADMIN_H */

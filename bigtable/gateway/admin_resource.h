@@ -1,0 +1,69 @@
+/* Instances, clusters and app profiles: messages kept under their names. */
+#ifndef BIGTABLE_GATEWAY_ADMIN_RESOURCE_H
+#define BIGTABLE_GATEWAY_ADMIN_RESOURCE_H
+
+#include "bigtable/gateway/admin.h"
+
+/* A kind of resource. Its message has its name as field 1. */
+struct resource_kind {
+    const char *type;                 /* "Cluster". */
+    const char *word;                 /* "clusters"; "": the instance itself. */
+    const char *update_metadata;      /* "UpdateClusterMetadata". */
+    const struct admin_field *fields; /* What can be updated. */
+    size_t field_count;
+    /* Append what a resource that nobody made has, if @id could be one; false:
+     * there is none. */
+    bool (*implied)(struct gateway *g,
+                    const struct resource_name *name,
+                    struct buf *out);
+};
+
+extern const struct resource_kind instance_kind;
+extern const struct resource_kind cluster_kind;
+extern const struct resource_kind app_profile_kind;
+
+/* Append @message with @name in front. */
+void resource_put(struct buf *out,
+                  const struct resource_kind *k,
+                  const struct resource_name *name,
+                  struct slice message);
+/* Append what is kept of @name, or implied. Parks. ERR_NOTFOUND. */
+MUST_CHECK int resource_get(struct gateway *g,
+                            const struct resource_kind *k,
+                            const struct resource_name *name,
+                            struct buf *out,
+                            struct err *err);
+/* Make it. ERR_EXISTS. */
+MUST_CHECK int resource_create(struct gateway *g,
+                               const struct resource_kind *k,
+                               const struct resource_name *name,
+                               struct slice message,
+                               struct err *err);
+/* The cluster @name of an instance, as the client describes it. */
+MUST_CHECK int resource_create_cluster(struct gateway *g,
+                                       const struct resource_name *name,
+                                       struct slice message,
+                                       struct err *err);
+/* Handlers. GetX: name 1. */
+int resource_handle_get(struct gateway *g,
+                        const struct resource_kind *k,
+                        struct grpc_call *call,
+                        struct err *err);
+/* PartialUpdateX: resource 1, update_mask 2. */
+int resource_handle_update(struct gateway *g,
+                           const struct resource_kind *k,
+                           struct grpc_call *call,
+                           struct err *err);
+/* UpdateX: the resource itself, all of it. @out gets the new message. */
+MUST_CHECK int resource_replace(struct gateway *g,
+                                const struct resource_kind *k,
+                                struct slice resource,
+                                struct buf *out,
+                                struct err *err);
+/* DeleteX: name 1. */
+int resource_handle_delete(struct gateway *g,
+                           const struct resource_kind *k,
+                           struct grpc_call *call,
+                           struct err *err);
+
+#endif /* BIGTABLE_GATEWAY_ADMIN_RESOURCE_H */

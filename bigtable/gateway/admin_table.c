@@ -1,0 +1,453 @@
+/* The table admin API.
+ *
+ *     CreateTableRequest    parent 1, table_id 2, table 3, initial_splits 4
+ *                           {key 1}
+ *     ListTablesRequest     parent 1, view 2, page_size 4, page_token 3
+ *     ListTablesResponse    tables 1, next_page_token 2
+ *     GetTableRequest       name 1, view 2
+ *     UpdateTableRequest    table 1, update_mask 2
+ *     DeleteTableRequest    name 1
+ *     DropRowRangeRequest   name 1, row_key_prefix 2, delete_all 3
+ *     GenerateConsistencyToken   name 1 → consistency_token 1
+ *     CheckConsistency      name 1, consistency_token 2 → consistent 1
+ */
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "bigtable/gateway/gateway.h"
+#include "bigtable/gateway/pb.h"
+#include "bigtable/gateway/registry.h"
+#include "bigtable/gateway/table_message.h"
+#include "bigtable/gateway/workers.h"
+
+/* As the real service. */
+#define SPLITS_MAX 100
+
+/* Field of Table. */
+enum table_field {
+    TABLE_NAME = 1,
+    TABLE_FAMILIES = 3,
+    TABLE_DELETION_PROTECTION = 9,
+};
+
+static const struct admin_field table_fields[] = {
+    {"change_stream_config", 8},
+    {"deletion_protection", TABLE_DELETION_PROTECTION},
+    {"automated_backup_policy", 13},
+    {"row_key_schema", 15},
+};
+
+/* --- names ------------------------------------------------------------------
+ */
+
+static int parse_table(struct gateway *g,
+                       struct slice text,
+                       struct resource_name *name,
+                       char store_name[STORE_NAME_BYTES],
+                       struct err *err)
+{
+    int rc = resource_name_parse_kind(text, "tables", name, err);
+    return rc ? rc
+              : store_name_make(g->home, name->instance, name->id, store_name,
+                                err);
+}
+
+static int not_found(struct slice name, struct err *err)
+{
+    return err_set(err, ERR_NOTFOUND, "table not found: %.*s",
+                   SLICE_ARG(slice_sub(name, 0, 200)));
+}
+
+static int reply_table(struct gateway *g,
+                       struct grpc_call *call,
+                       const struct resource_name *name,
+                       const char *store_name,
+                       uint64_t view,
+                       struct err *err)
+{
+    struct buf *b = grpc_scratch(call);
+    int rc = table_message_put(g, name, store_name, view, b, err);
+    return rc ? rc : grpc_send(call, b, err);
+}
+
+/* --- create -----------------------------------------------------------------
+ */
+
+static int split(struct gateway *g,
+                 const char *store_name,
+                 struct slice request,
+                 struct err *err)
+{
+    struct cursor c = cursor_make(request);
+    struct pb_field f;
+    int rc = 0;
+    while (rc == 0 && pb_next(&c, &f)) {
+        struct slice key = pb_find(f.bytes, 1);
+        if (pb_is_bytes(&f, 4) && key.len)
+            rc = quarry_table_split(g->quarry, store_name, key, err);
+        if (rc == ERR_EXISTS) /* Given twice. */
+            rc = 0;
+    }
+    return rc;
+}
+
+static int check_splits(struct slice request, struct err *err)
+{
+    struct cursor c = cursor_make(request);
+    struct pb_field f;
+    size_t count = 0;
+    while (pb_next(&c, &f))
+        count += pb_is_bytes(&f, 4);
+    if (count <= SPLITS_MAX)
+        return 0;
+    return err_set(err, ERR_INVALID, "more than %d initial splits", SPLITS_MAX);
+}
+
+/* What the store does not know of a table. */
+static int keep_extras(struct gateway *g,
+                       const struct resource_name *name,
+                       struct slice table,
+                       struct err *err)
+{
+    struct buf extras = BUF_INIT;
+    struct buf key = BUF_INIT;
+    int rc = 0;
+    for (size_t i = 0; i < ARRAY_LEN(table_fields); i++)
+        pb_copy_fields(&extras, table, table_fields[i].number, true);
+    admin_key(&key, name->instance, "tables", name->id);
+    if (extras.len)
+        rc = registry_put(g->quarry, buf_slice(&key), buf_slice(&extras), err);
+    buf_close(&key);
+    buf_close(&extras);
+    return rc;
+}
+
+static int make_table(struct gateway *g,
+                      const struct resource_name *name,
+                      const char *store_name,
+                      struct slice request,
+                      struct err *err)
+{
+    struct slice table = pb_find(request, 3);
+    struct table_families families;
+    int rc = table_families_parse(table, &families, err);
+    if (rc == 0)
+        rc = check_splits(request, err);
+    if (rc == 0)
+        rc = quarry_table_create(g->quarry, store_name, families.specs,
+                                 families.count, NULL, 0, err);
+    table_families_close(&families);
+    if (rc)
+        return rc;
+    rc = split(g, store_name, request, err);
+    if (rc == 0)
+        rc = keep_extras(g, name, table, err);
+    if (rc) /* All or nothing. */
+        (void)!quarry_table_drop(g->quarry, store_name, NULL);
+    return rc;
+}
+
+int admin_create_table(void *ctx, struct grpc_call *call, struct err *err)
+{
+    struct gateway *g = ctx;
+    struct slice request = grpc_request(call);
+    struct resource_name name;
+    char store_name[STORE_NAME_BYTES];
+    int rc = pb_is_message(request) ? 0 : service_bad_request(err);
+    if (rc == 0)
+        rc = resource_name_parse_kind(pb_find(request, 1), "", &name, err);
+    if (rc)
+        return rc;
+    name.id = pb_find(request, 2);
+    rc = store_name_make(g->home, name.instance, name.id, store_name, err);
+    if (rc == 0)
+        rc = make_table(g, &name, store_name, request, err);
+    return rc ? rc
+              : reply_table(g, call, &name, store_name, TABLE_VIEW_SCHEMA, err);
+}
+
+/* --- list and get -----------------------------------------------------------
+ */
+
+static int put_tables(struct gateway *g,
+                      const struct resource_name *parent,
+                      struct slice request,
+                      struct buf *out,
+                      struct err *err)
+{
+    uint64_t view = pb_find_integer(request, 2);
+    struct slice after = pb_find(request, 3);
+    uint64_t left = pb_find_integer(request, 4);
+    char **names;
+    size_t count;
+    struct slice last = SLICE_EMPTY;
+    int rc = quarry_table_list(g->quarry, &names, &count, err);
+    if (rc)
+        return rc;
+    left = left == 0 || left > INT32_MAX ? UINT64_MAX : left;
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        struct resource_name name = *parent;
+        size_t opened;
+        if (strcmp(names[i], GATEWAY_TABLE) == 0 ||
+            !store_name_id(g->home, parent->instance, names[i], &name.id) ||
+            slice_cmp(name.id, after) <= 0)
+            continue;
+        if (left-- == 0) {
+            pb_put_bytes(out, 2, last);
+            break;
+        }
+        last = name.id;
+        opened = pb_open(out, 1);
+        rc = table_message_put(g, &name, names[i],
+                               view ? view : TABLE_VIEW_NAME_ONLY, out, err);
+        pb_close(out, opened);
+        if (rc == ERR_NOTFOUND) { /* Dropped meanwhile. */
+            buf_truncate(out, opened - 5);
+            rc = 0;
+        }
+    }
+    quarry_names_free(names, count);
+    return rc;
+}
+
+int admin_list_tables(void *ctx, struct grpc_call *call, struct err *err)
+{
+    struct gateway *g = ctx;
+    struct slice request = grpc_request(call);
+    struct buf *b = grpc_scratch(call);
+    struct resource_name parent;
+    int rc = resource_name_parse_kind(pb_find(request, 1), "", &parent, err);
+    if (rc == 0)
+        rc = put_tables(g, &parent, request, b, err);
+    return rc ? rc : grpc_send(call, b, err);
+}
+
+int admin_get_table(void *ctx, struct grpc_call *call, struct err *err)
+{
+    struct gateway *g = ctx;
+    struct slice request = grpc_request(call);
+    struct resource_name name;
+    char store_name[STORE_NAME_BYTES];
+    int rc = parse_table(g, pb_find(request, 1), &name, store_name, err);
+    return rc ? rc
+              : reply_table(g, call, &name, store_name,
+                            pb_find_integer(request, 2), err);
+}
+
+/* --- update and delete ------------------------------------------------------
+ */
+
+static int get_extras(struct gateway *g,
+                      const struct resource_name *name,
+                      struct buf *out,
+                      struct err *err)
+{
+    struct buf key = BUF_INIT;
+    bool found;
+    int rc;
+    admin_key(&key, name->instance, "tables", name->id);
+    rc = registry_get(g->quarry, buf_slice(&key), out, &found, err);
+    buf_close(&key);
+    return rc;
+}
+
+static int update_extras(struct gateway *g,
+                         const struct resource_name *name,
+                         struct slice table,
+                         struct slice mask,
+                         struct err *err)
+{
+    struct buf old = BUF_INIT;
+    struct buf merged = BUF_INIT;
+    struct buf key = BUF_INIT;
+    int rc = get_extras(g, name, &old, err);
+    if (rc == 0)
+        rc = admin_merge(buf_slice(&old), table, mask, table_fields,
+                         ARRAY_LEN(table_fields), &merged, err);
+    admin_key(&key, name->instance, "tables", name->id);
+    if (rc == 0)
+        rc = registry_put(g->quarry, buf_slice(&key), buf_slice(&merged), err);
+    buf_close(&key);
+    buf_close(&merged);
+    buf_close(&old);
+    return rc;
+}
+
+int admin_update_table(void *ctx, struct grpc_call *call, struct err *err)
+{
+    struct gateway *g = ctx;
+    struct slice request = grpc_request(call);
+    struct slice table = pb_find(request, 1);
+    struct resource_name name;
+    char store_name[STORE_NAME_BYTES];
+    struct buf message = BUF_INIT;
+    int rc = parse_table(g, pb_find(table, TABLE_NAME), &name, store_name, err);
+    if (rc)
+        return rc;
+    rc = table_message_put(g, &name, store_name, TABLE_VIEW_NAME_ONLY, &message,
+                           err);
+    if (rc == 0)
+        rc = update_extras(g, &name, table, pb_find(request, 2), err);
+    buf_clear(&message);
+    if (rc == 0)
+        rc = table_message_put(g, &name, store_name, TABLE_VIEW_SCHEMA,
+                               &message, err);
+    if (rc == 0)
+        rc = admin_reply_operation(call, "Table", "UpdateTableMetadata",
+                                   buf_slice(&message), err);
+    buf_close(&message);
+    return rc;
+}
+
+static int check_unprotected(struct gateway *g,
+                             struct grpc_call *call,
+                             const struct resource_name *name,
+                             struct err *err)
+{
+    struct buf extras = BUF_INIT;
+    int rc = get_extras(g, name, &extras, err);
+    bool is_protected =
+        pb_find_integer(buf_slice(&extras), TABLE_DELETION_PROTECTION) != 0;
+    buf_close(&extras);
+    if (rc || !is_protected)
+        return rc;
+    grpc_set_code(call, GRPC_FAILED_PRECONDITION);
+    return err_set(err, ERR_DENIED, "the table is protected from deletion");
+}
+
+int admin_delete_table(void *ctx, struct grpc_call *call, struct err *err)
+{
+    struct gateway *g = ctx;
+    struct slice text = pb_find(grpc_request(call), 1);
+    struct resource_name name;
+    char store_name[STORE_NAME_BYTES];
+    struct buf key = BUF_INIT;
+    int rc = parse_table(g, text, &name, store_name, err);
+    if (rc == 0)
+        rc = check_unprotected(g, call, &name, err);
+    if (rc)
+        return rc;
+    rc = quarry_table_drop(g->quarry, store_name, err);
+    if (rc == ERR_NOTFOUND) {
+        *err = ERR_INIT;
+        return not_found(text, err);
+    }
+    admin_key(&key, name.instance, "tables", name.id);
+    if (rc == 0)
+        rc = registry_remove(g->quarry, buf_slice(&key), err);
+    buf_close(&key);
+    return rc ? rc : service_reply_empty(call, err);
+}
+
+/* --- rows -------------------------------------------------------------------
+ */
+
+/* The first key behind all that begin with @prefix; empty: there is none. */
+static void prefix_end(struct slice prefix, struct buf *out)
+{
+    buf_append_slice(out, prefix);
+    while (out->len && (unsigned char)out->data[out->len - 1] == 0xff)
+        out->len--;
+    if (out->len)
+        out->data[out->len - 1]++;
+}
+
+struct drop {
+    struct gateway *gateway;
+    const char *store_name;
+    struct slice start;
+    struct slice end;
+    int rc;
+    struct err *err;
+};
+
+static void run_drop(void *arg)
+{
+    struct drop *d = arg;
+    d->rc = quarry_table_drop_rows(d->gateway->quarry, d->store_name, d->start,
+                                   d->end, d->err);
+}
+
+int admin_drop_row_range(void *ctx, struct grpc_call *call, struct err *err)
+{
+    struct gateway *g = ctx;
+    struct slice request = grpc_request(call);
+    struct slice prefix = pb_find(request, 2);
+    bool all = pb_find_integer(request, 3) != 0;
+    struct resource_name name;
+    char store_name[STORE_NAME_BYTES];
+    struct buf end = BUF_INIT;
+    struct drop d = {.gateway = g, .store_name = store_name, .err = err};
+    int rc = parse_table(g, pb_find(request, 1), &name, store_name, err);
+    if (rc == 0 && !all && prefix.len == 0)
+        rc = err_set(err, ERR_INVALID, "missing row key prefix");
+    if (rc)
+        return rc;
+    if (!all)
+        prefix_end(prefix, &end);
+    d.start = all ? SLICE_EMPTY : prefix;
+    d.end = buf_slice(&end);
+    workers_run(g->workers, run_drop, &d);
+    buf_close(&end);
+    if (d.rc == ERR_NOTFOUND) {
+        *err = ERR_INIT;
+        return not_found(pb_find(request, 1), err);
+    }
+    return d.rc ? d.rc : service_reply_empty(call, err);
+}
+
+/* --- consistency ------------------------------------------------------------
+ */
+
+/* There is one copy that is served, so whatever was written is there: a token
+ * names its table and nothing else. */
+#define TOKEN_PREFIX "consistent."
+
+static int check_table(struct gateway *g,
+                       struct slice text,
+                       struct resource_name *name,
+                       struct err *err)
+{
+    struct buf ignored = BUF_INIT;
+    char store_name[STORE_NAME_BYTES];
+    int rc = parse_table(g, text, name, store_name, err);
+    if (rc == 0)
+        rc = table_message_put(g, name, store_name, TABLE_VIEW_NAME_ONLY,
+                               &ignored, err);
+    buf_close(&ignored);
+    return rc;
+}
+
+int admin_generate_consistency_token(void *ctx,
+                                     struct grpc_call *call,
+                                     struct err *err)
+{
+    struct resource_name name;
+    struct buf token = BUF_INIT;
+    struct buf *b;
+    int rc = check_table(ctx, pb_find(grpc_request(call), 1), &name, err);
+    if (rc)
+        return rc;
+    buf_printf(&token, TOKEN_PREFIX "%.*s", SLICE_ARG(name.id));
+    b = grpc_scratch(call);
+    pb_put_bytes(b, 1, buf_slice(&token));
+    buf_close(&token);
+    return grpc_send(call, b, err);
+}
+
+int admin_check_consistency(void *ctx, struct grpc_call *call, struct err *err)
+{
+    struct resource_name name;
+    struct slice token = pb_find(grpc_request(call), 2);
+    struct slice prefix = SLICE_LIT(TOKEN_PREFIX);
+    struct buf *b;
+    int rc = check_table(ctx, pb_find(grpc_request(call), 1), &name, err);
+    if (rc)
+        return rc;
+    if (!slice_starts_with(token, prefix) ||
+        !slice_eq(slice_sub(token, prefix.len, token.len), name.id))
+        return err_set(err, ERR_INVALID, "not a token of this table");
+    b = grpc_scratch(call);
+    pb_put_integer(b, 1, 1);
+    return grpc_send(call, b, err);
+}

@@ -1,0 +1,310 @@
+/* ReadRows.
+ *
+ *     ReadRowsRequest    table_name 1, rows 2, filter 3, rows_limit 4,
+ *                        request_stats_view 6, reversed 7,
+ *                        authorized_view_name 9, materialized_view_name 11
+ *     ReadRowsResponse   chunks 1, last_scanned_row_key 2, request_stats 3
+ *
+ * One row is read where the call is handled. Anything else is a scan, and runs
+ * piece by piece on the workers: a piece fills one message, or looks at some
+ * thousand rows that the filter lets nothing of, or uses up its time; then the
+ * thread is free for another call while the message goes out.
+ */
+#include "base/core/panic.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/world.h"
+#include "bigtable/gateway/pb.h"
+#include "bigtable/gateway/request_filter.h"
+#include "bigtable/gateway/request_rows.h"
+#include "bigtable/gateway/reverse.h"
+#include "bigtable/gateway/row_chunks.h"
+#include "bigtable/gateway/service.h"
+#include "bigtable/gateway/workers.h"
+
+/* A message is sent from this size on. */
+#define MESSAGE_BYTES ((size_t)256 << 10)
+/* A piece of a scan takes about so long at most. */
+#define PIECE_NS   UINT64_C(20000000)
+#define CLOCK_MASK 63 /* Rows between looks at the clock, less one. */
+/* Rows without anything to return after which the client hears how far the scan
+ * is. */
+#define PROGRESS_ROWS 4096
+/* Up to here a scan is not worth read-ahead. */
+#define SHORT_SCAN_ROWS 64
+
+enum stats_view {
+    STATS_FULL = 2
+};
+
+struct read_request {
+    struct slice table;
+    struct slice filter;
+    struct slice rows;
+    int64_t limit;
+    uint64_t stats;
+    bool reversed;
+    bool has_filter;
+    bool view; /* Of a view of the table. */
+};
+
+struct read {
+    struct gateway *gateway;
+    struct grpc_call *call;
+    struct read_request request;
+    struct quarry_table *table;
+    struct quarry_filter *filter;
+    struct request_rows rows;
+    struct quarry_read_options options;
+    struct quarry_scanner *scanner;
+    struct reverse_scan *reverse; /* Instead of the scanner. */
+    struct row_chunks chunks;     /* The row being written. */
+    struct buf message;           /* Begun. */
+    bool ended;                   /* The scanner has no more rows. */
+    int rc;                       /* Of the piece. */
+    struct err *err;
+    uint64_t row_count;
+    uint64_t cell_count;
+    uint64_t begin_ns;
+};
+
+/* --- the request --------------------------------------------------------- */
+
+static int parse(struct slice bytes, struct read_request *out, struct err *err)
+{
+    struct cursor c = cursor_make(bytes);
+    struct pb_field f;
+    *out = (struct read_request){.table = SLICE_EMPTY, .rows = SLICE_EMPTY};
+    while (pb_next(&c, &f)) {
+        if (pb_is_bytes(&f, 1)) {
+            out->table = f.bytes;
+        } else if (pb_is_bytes(&f, 2)) {
+            out->rows = f.bytes;
+        } else if (pb_is_bytes(&f, 3)) {
+            out->filter = f.bytes;
+            out->has_filter = true;
+        } else if (pb_is_integer(&f, 4)) {
+            out->limit = (int64_t)f.integer;
+        } else if (pb_is_integer(&f, 6)) {
+            out->stats = f.integer;
+        } else if (pb_is_integer(&f, 7)) {
+            out->reversed = f.integer != 0;
+        } else if (f.number == 9 || f.number == 11) {
+            out->view = f.bytes.len > 0;
+        }
+    }
+    return c.bad ? service_bad_request(err) : 0;
+}
+
+static int check(const struct read_request *r, struct err *err)
+{
+    if (r->view)
+        return err_set(err, ERR_UNSUPPORTED, "reading through a view");
+    if (r->limit < 0)
+        return err_set(err, ERR_INVALID, "rows_limit must not be negative");
+    return 0;
+}
+
+static void fill_options(struct read *r)
+{
+    uint64_t limit = (uint64_t)r->request.limit;
+    r->options = (struct quarry_read_options){
+        .ranges = r->rows.ranges,
+        .range_count = r->rows.range_count,
+        .keys = r->rows.keys,
+        .key_count = r->rows.key_count,
+        .filter = r->filter,
+        .row_limit = limit,
+        .progress_rows = PROGRESS_ROWS,
+        .read_ahead_off =
+            (limit && limit <= SHORT_SCAN_ROWS) || r->rows.range_count == 0,
+    };
+    if (r->rows.key_count == 0 && r->rows.range_count == 0)
+        r->options.read_ahead_off = limit && limit <= SHORT_SCAN_ROWS;
+}
+
+static int prepare(struct read *r, struct err *err)
+{
+    int rc = parse(grpc_request(r->call), &r->request, err);
+    if (rc == 0)
+        rc = check(&r->request, err);
+    if (rc == 0)
+        rc = service_open_table(r->gateway, r->request.table, &r->table, err);
+    if (rc == 0)
+        rc = request_rows_parse(&r->rows, r->request.rows, err);
+    if (rc == 0 && r->request.has_filter)
+        rc = request_filter(r->request.filter, &r->filter, err);
+    fill_options(r);
+    return rc;
+}
+
+/* --- pieces of a scan ------------------------------------------------------
+ */
+
+static int next_row(struct read *r, const struct quarry_row **row)
+{
+    return r->reverse ? reverse_scan_next(r->reverse, row, r->err)
+                      : quarry_scanner_next(r->scanner, row, r->err);
+}
+
+/* The next row, if any, is in r->chunks. False: the piece ends here. */
+static bool take_row(struct read *r)
+{
+    const struct quarry_row *row;
+    r->rc = next_row(r, &row);
+    if (r->rc)
+        return false;
+    r->ended = !row;
+    if (!row)
+        return false;
+    if (row->cell_count == 0) { /* So far nothing was found. */
+        pb_put_bytes(&r->message, 2, row->key);
+        return false;
+    }
+    r->row_count++;
+    r->cell_count += row->cell_count;
+    row_chunks_begin(&r->chunks, row);
+    return true;
+}
+
+static void open_scan(struct read *r)
+{
+    if (r->scanner || r->reverse)
+        return;
+    r->rc = r->request.reversed
+                ? reverse_scan_open(r->table, &r->options, &r->reverse, r->err)
+                : quarry_scan(r->table, &r->options, &r->scanner, r->err);
+}
+
+static bool is_late(struct read *r, unsigned rows, uint64_t begin_ns)
+{
+    return (rows & CLOCK_MASK) == CLOCK_MASK &&
+           world_mono_ns(r->gateway->world) - begin_ns > PIECE_NS;
+}
+
+static void run_piece(void *arg)
+{
+    struct read *r = arg;
+    uint64_t begin_ns = world_mono_ns(r->gateway->world);
+    unsigned rows = 0;
+    open_scan(r);
+    while (r->rc == 0) {
+        if (!r->chunks.row && !take_row(r))
+            return;
+        if (!row_chunks_put(&r->chunks, &r->message, MESSAGE_BYTES))
+            return;
+        if (is_late(r, rows++, begin_ns))
+            return;
+    }
+}
+
+static int run_scan(struct read *r, struct err *err)
+{
+    size_t empty;
+    int rc = 0;
+    grpc_message_begin(&r->message);
+    empty = r->message.len;
+    r->err = err;
+    while (rc == 0 && !(r->ended && !r->chunks.row)) {
+        workers_run(r->gateway->workers, run_piece, r);
+        rc = r->rc ? r->rc : fiber_check(err);
+        if (rc == 0 && r->message.len > empty)
+            rc = grpc_send(r->call, &r->message, err);
+    }
+    return rc;
+}
+
+/* --- one row ---------------------------------------------------------------
+ */
+
+static bool is_one_row(const struct read *r)
+{
+    return r->rows.key_count == 1 && r->rows.range_count == 0;
+}
+
+static int send_row(struct read *r, struct err *err)
+{
+    struct buf *b = grpc_scratch(r->call);
+    bool done = false;
+    int rc = 0;
+    while (rc == 0 && !done) {
+        done = row_chunks_put(&r->chunks, b, MESSAGE_BYTES);
+        rc = grpc_send(r->call, b, err);
+    }
+    return rc;
+}
+
+static int read_one(struct read *r, struct err *err)
+{
+    struct quarry_row *row;
+    struct slice key = r->rows.keys[0];
+    int rc;
+    r->options.keys = NULL;
+    r->options.key_count = 0;
+    r->options.row_limit = 0;
+    rc = quarry_read_row(r->table, key, &r->options, &row, err);
+    if (rc || !row)
+        return rc;
+    r->row_count = 1;
+    r->cell_count = row->cell_count;
+    row_chunks_begin(&r->chunks, row);
+    rc = send_row(r, err);
+    quarry_row_free(row);
+    return rc;
+}
+
+/* --- the call --------------------------------------------------------------
+ */
+
+/* RequestStats: full_read_stats_view 1 {read_iteration_stats 1 {rows_seen 1,
+ * rows_returned 2, cells_seen 3, cells_returned 4}, request_latency_stats 2
+ * {frontend_server_latency 1 {seconds 1, nanos 2}}}. */
+static int send_stats(struct read *r, struct err *err)
+{
+    struct buf *b = grpc_scratch(r->call);
+    uint64_t took = world_mono_ns(r->gateway->world) - r->begin_ns;
+    size_t stats = pb_open(b, 3);
+    size_t full = pb_open(b, 1);
+    size_t part = pb_open(b, 1);
+    pb_put_integer(b, 1, (int64_t)r->row_count);
+    pb_put_integer(b, 2, (int64_t)r->row_count);
+    pb_put_integer(b, 3, (int64_t)r->cell_count);
+    pb_put_integer(b, 4, (int64_t)r->cell_count);
+    pb_close(b, part);
+    part = pb_open(b, 2);
+    {
+        size_t latency = pb_open(b, 1);
+        pb_put_integer(b, 1, (int64_t)(took / 1000000000));
+        pb_put_integer(b, 2, (int64_t)(took % 1000000000));
+        pb_close(b, latency);
+    }
+    pb_close(b, part);
+    pb_close(b, full);
+    pb_close(b, stats);
+    return grpc_send(r->call, b, err);
+}
+
+static void close_read(struct read *r)
+{
+    quarry_scanner_close(r->scanner);
+    reverse_scan_close(r->reverse);
+    quarry_filter_free(r->filter);
+    quarry_table_close(r->table);
+    request_rows_close(&r->rows);
+    buf_close(&r->message);
+}
+
+int data_read_rows(void *ctx, struct grpc_call *call, struct err *err)
+{
+    struct gateway *g = ctx;
+    struct read r = {
+        .gateway = g, .call = call, .begin_ns = world_mono_ns(g->world)};
+    int rc;
+    request_rows_init(&r.rows);
+    rc = prepare(&r, err);
+    if (rc == 0 && !r.rows.none)
+        rc = is_one_row(&r) ? read_one(&r, err) : run_scan(&r, err);
+    if (rc == 0 && r.request.stats == STATS_FULL)
+        rc = send_stats(&r, err);
+    close_read(&r);
+    return rc;
+}

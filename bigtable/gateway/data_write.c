@@ -1,0 +1,305 @@
+/* MutateRow and MutateRows.
+ *
+ *     MutateRowRequest    table_name 1, row_key 2, mutations 3,
+ *                         authorized_view_name 6
+ *     MutateRowsRequest   table_name 1, entries 2 {row_key 1, mutations 2},
+ *                         authorized_view_name 5
+ *     MutateRowsResponse  entries 1 {index 1, status 2 {code 1, message 2}}
+ *
+ * Every row is written and synced before its answer is sent.
+ */
+#include "base/core/panic.h"
+#include "bigtable/gateway/pb.h"
+#include "bigtable/gateway/request_mutation.h"
+#include "bigtable/gateway/service.h"
+
+static int too_many(struct err *err)
+{
+    return err_set(err, ERR_INVALID, "more than %d mutations in one request",
+                   REQUEST_MUTATIONS_MAX);
+}
+
+static int check_row(struct slice row, size_t mutation_count, struct err *err)
+{
+    if (row.len == 0)
+        return err_set(err, ERR_INVALID, "row keys must not be empty");
+    if (mutation_count == 0)
+        return err_set(err, ERR_INVALID, "no mutations provided");
+    return 0;
+}
+
+/* --- MutateRow -------------------------------------------------------------
+ */
+
+struct row_request {
+    struct gateway *gateway;
+    struct slice message;
+    struct slice table;
+    struct slice row;
+    size_t mutation_count;
+    int rc;
+    struct err *err;
+};
+
+static int parse_row(struct row_request *r, struct err *err)
+{
+    struct cursor c = cursor_make(r->message);
+    struct pb_field f;
+    while (pb_next(&c, &f)) {
+        if (pb_is_bytes(&f, 1))
+            r->table = f.bytes;
+        else if (pb_is_bytes(&f, 2))
+            r->row = f.bytes;
+        else if (pb_is_bytes(&f, 3))
+            r->mutation_count++;
+        else if (pb_is_bytes(&f, 6) && f.bytes.len)
+            return err_set(err, ERR_UNSUPPORTED, "writing through a view");
+    }
+    if (c.bad)
+        return service_bad_request(err);
+    if (r->mutation_count > REQUEST_MUTATIONS_MAX)
+        return too_many(err);
+    return 0;
+}
+
+/* The mutations are field @number of @message. */
+static int add_mutations(struct quarry_mutation *m,
+                         struct slice message,
+                         unsigned number,
+                         int64_t now_us,
+                         struct err *err)
+{
+    struct cursor c = cursor_make(message);
+    struct pb_field f;
+    int rc = 0;
+    while (rc == 0 && pb_next(&c, &f))
+        if (pb_is_bytes(&f, number))
+            rc = request_mutation_add(m, f.bytes, now_us, err);
+    return rc;
+}
+
+static int apply_row(struct row_request *r, struct err *err)
+{
+    struct quarry_table *t;
+    struct quarry_mutation *m;
+    int rc = parse_row(r, err);
+    if (rc == 0)
+        rc = service_open_table(r->gateway, r->table, &t, err);
+    if (rc)
+        return rc;
+    m = quarry_mutation_new(r->row);
+    rc = check_row(r->row, r->mutation_count, err);
+    if (rc == 0)
+        rc = add_mutations(m, r->message, 3, service_now_us(r->gateway), err);
+    if (rc == 0)
+        rc = quarry_apply(t, m, NULL, err);
+    quarry_mutation_free(m);
+    quarry_table_close(t);
+    return rc;
+}
+
+static void run_row(void *arg)
+{
+    struct row_request *r = arg;
+    r->rc = apply_row(r, r->err);
+}
+
+int data_mutate_row(void *ctx, struct grpc_call *call, struct err *err)
+{
+    struct row_request r = {.gateway = ctx,
+                            .message = grpc_request(call),
+                            .table = SLICE_EMPTY,
+                            .row = SLICE_EMPTY,
+                            .err = err};
+    service_run(r.gateway, call, run_row, &r);
+    return r.rc ? r.rc : service_reply_empty(call, err);
+}
+
+/* --- MutateRows ------------------------------------------------------------
+ */
+
+/* The outcome of a row. */
+struct outcome {
+    enum grpc_code code;
+    char *text; /* Owned; NULL: none. */
+};
+
+struct rows_request {
+    struct gateway *gateway;
+    struct slice message;
+    struct slice table;
+    size_t entry_count;
+    size_t mutation_count;
+    struct quarry_mutation **mutations; /* Of the good entries, */
+    size_t *indexes;                    /* and which they are. */
+    size_t good_count;
+    struct outcome *outcomes; /* One an entry. */
+    int rc;
+    struct err *err;
+};
+
+struct entry {
+    struct slice row;
+    size_t mutation_count;
+};
+
+static int parse_entry(struct slice bytes, struct entry *out, struct err *err)
+{
+    struct cursor c = cursor_make(bytes);
+    struct pb_field f;
+    *out = (struct entry){.row = SLICE_EMPTY};
+    while (pb_next(&c, &f)) {
+        if (pb_is_bytes(&f, 1))
+            out->row = f.bytes;
+        else if (pb_is_bytes(&f, 2))
+            out->mutation_count++;
+    }
+    return c.bad ? service_bad_request(err) : 0;
+}
+
+/* Count, and refuse what is malformed or too much as a whole. */
+static int parse_rows(struct rows_request *r, struct err *err)
+{
+    struct cursor c = cursor_make(r->message);
+    struct pb_field f;
+    int rc = 0;
+    while (rc == 0 && pb_next(&c, &f)) {
+        struct entry e;
+        if (pb_is_bytes(&f, 1)) {
+            r->table = f.bytes;
+        } else if (pb_is_bytes(&f, 5) && f.bytes.len) {
+            rc = err_set(err, ERR_UNSUPPORTED, "writing through a view");
+        } else if (pb_is_bytes(&f, 2)) {
+            rc = parse_entry(f.bytes, &e, err);
+            r->entry_count++;
+            r->mutation_count += e.mutation_count;
+            if (rc == 0 && (r->mutation_count > REQUEST_MUTATIONS_MAX ||
+                            r->entry_count > REQUEST_MUTATIONS_MAX))
+                rc = too_many(err);
+        }
+    }
+    if (rc == 0 && c.bad)
+        rc = service_bad_request(err);
+    if (rc == 0 && r->entry_count == 0)
+        rc = err_set(err, ERR_INVALID, "no mutations provided");
+    return rc;
+}
+
+static void set_outcome(struct outcome *o, int rc, const struct err *err)
+{
+    o->code = grpc_code_of(rc);
+    mem_free(o->text);
+    o->text = mem_strdup(err->text[0] ? err->text : err_name(rc));
+}
+
+static void build_entry(struct rows_request *r,
+                        size_t index,
+                        struct slice bytes,
+                        int64_t now_us)
+{
+    struct err err = ERR_INIT;
+    struct entry e;
+    struct quarry_mutation *m;
+    int rc = parse_entry(bytes, &e, &err);
+    if (rc == 0)
+        rc = check_row(e.row, e.mutation_count, &err);
+    m = quarry_mutation_new(e.row);
+    if (rc == 0)
+        rc = add_mutations(m, bytes, 2, now_us, &err);
+    if (rc) {
+        set_outcome(&r->outcomes[index], rc, &err);
+        quarry_mutation_free(m);
+        return;
+    }
+    r->indexes[r->good_count] = index;
+    r->mutations[r->good_count++] = m;
+}
+
+static void build_rows(struct rows_request *r)
+{
+    struct cursor c = cursor_make(r->message);
+    int64_t now_us = service_now_us(r->gateway);
+    struct pb_field f;
+    size_t index = 0;
+    r->mutations = mem_alloc(r->entry_count * sizeof(struct quarry_mutation *));
+    r->indexes = mem_alloc(r->entry_count * sizeof(*r->indexes));
+    r->outcomes = mem_zalloc(r->entry_count, sizeof(*r->outcomes));
+    while (pb_next(&c, &f))
+        if (pb_is_bytes(&f, 2))
+            build_entry(r, index++, f.bytes, now_us);
+}
+
+/* The text there is belongs to the first failure; others of its code have it,
+ * too. */
+static void apply_rows(struct rows_request *r, struct quarry_table *t)
+{
+    static const struct err no_text = {.code = 0};
+    struct err err = ERR_INIT;
+    int *codes = mem_zalloc(r->good_count + 1, sizeof(*codes));
+    int rc = r->good_count ? quarry_apply_each(t, r->mutations, r->good_count,
+                                               NULL, codes, &err)
+                           : 0;
+    for (size_t i = 0; i < r->good_count && rc; i++)
+        if (codes[i])
+            set_outcome(&r->outcomes[r->indexes[i]], codes[i],
+                        codes[i] == rc ? &err : &no_text);
+    mem_free(codes);
+}
+
+static void run_rows(void *arg)
+{
+    struct rows_request *r = arg;
+    struct quarry_table *t;
+    r->rc = parse_rows(r, r->err);
+    if (r->rc == 0)
+        r->rc = service_open_table(r->gateway, r->table, &t, r->err);
+    if (r->rc)
+        return;
+    build_rows(r);
+    apply_rows(r, t);
+    quarry_table_close(t);
+}
+
+static int
+reply_rows(struct rows_request *r, struct grpc_call *call, struct err *err)
+{
+    struct buf *b = grpc_scratch(call);
+    for (size_t i = 0; i < r->entry_count; i++) {
+        const struct outcome *o = &r->outcomes[i];
+        size_t entry = pb_open(b, 1);
+        size_t status;
+        pb_put_integer(b, 1, (int64_t)i);
+        status = pb_open(b, 2);
+        if (o->code)
+            pb_put_integer(b, 1, (int64_t)o->code);
+        if (o->text)
+            pb_put_bytes(b, 2, slice_str(o->text));
+        pb_close(b, status);
+        pb_close(b, entry);
+    }
+    return grpc_send(call, b, err);
+}
+
+static void close_rows(struct rows_request *r)
+{
+    for (size_t i = 0; i < r->good_count; i++)
+        quarry_mutation_free(r->mutations[i]);
+    for (size_t i = 0; i < r->entry_count && r->outcomes; i++)
+        mem_free(r->outcomes[i].text);
+    mem_free(r->mutations);
+    mem_free(r->indexes);
+    mem_free(r->outcomes);
+}
+
+int data_mutate_rows(void *ctx, struct grpc_call *call, struct err *err)
+{
+    struct rows_request r = {.gateway = ctx,
+                             .message = grpc_request(call),
+                             .table = SLICE_EMPTY,
+                             .err = err};
+    int rc;
+    service_run(r.gateway, call, run_rows, &r);
+    rc = r.rc ? r.rc : reply_rows(&r, call, err);
+    close_rows(&r);
+    return rc;
+}

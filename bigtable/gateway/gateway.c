@@ -1,0 +1,117 @@
+/* The gateway's life, and the table of its methods. */
+#include "bigtable/gateway/gateway.h"
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "bigtable/gateway/admin.h"
+#include "bigtable/gateway/service.h"
+#include "bigtable/gateway/workers.h"
+
+#define WORKERS_DEFAULT 16
+#define HOME_DEFAULT    "quarry"
+
+#define DATA       "/google.bigtable.v2.Bigtable/"
+#define TABLES     "/google.bigtable.admin.v2.BigtableTableAdmin/"
+#define INSTANCES  "/google.bigtable.admin.v2.BigtableInstanceAdmin/"
+#define OPERATIONS "/google.longrunning.Operations/"
+
+/* Sorted by path. */
+static const struct grpc_method methods[] = {
+    {INSTANCES "CreateAppProfile", admin_create_app_profile},
+    {INSTANCES "CreateCluster", admin_create_cluster},
+    {INSTANCES "CreateInstance", admin_create_instance},
+    {INSTANCES "DeleteAppProfile", admin_delete_app_profile},
+    {INSTANCES "DeleteCluster", admin_delete_cluster},
+    {INSTANCES "DeleteInstance", admin_delete_instance},
+    {INSTANCES "GetAppProfile", admin_get_app_profile},
+    {INSTANCES "GetCluster", admin_get_cluster},
+    {INSTANCES "GetIamPolicy", admin_get_iam_policy},
+    {INSTANCES "GetInstance", admin_get_instance},
+    {INSTANCES "ListAppProfiles", admin_list_app_profiles},
+    {INSTANCES "ListClusters", admin_list_clusters},
+    {INSTANCES "ListHotTablets", admin_list_nothing},
+    {INSTANCES "ListInstances", admin_list_instances},
+    {INSTANCES "PartialUpdateCluster", admin_partial_update_cluster},
+    {INSTANCES "PartialUpdateInstance", admin_partial_update_instance},
+    {INSTANCES "SetIamPolicy", admin_set_iam_policy},
+    {INSTANCES "TestIamPermissions", admin_test_iam_permissions},
+    {INSTANCES "UpdateAppProfile", admin_update_app_profile},
+    {INSTANCES "UpdateCluster", admin_update_cluster},
+    {INSTANCES "UpdateInstance", admin_update_instance},
+    {TABLES "CheckConsistency", admin_check_consistency},
+    {TABLES "CreateTable", admin_create_table},
+    {TABLES "DeleteTable", admin_delete_table},
+    {TABLES "DropRowRange", admin_drop_row_range},
+    {TABLES "GenerateConsistencyToken", admin_generate_consistency_token},
+    {TABLES "GetIamPolicy", admin_get_iam_policy},
+    {TABLES "GetTable", admin_get_table},
+    {TABLES "ListAuthorizedViews", admin_list_nothing},
+    {TABLES "ListBackups", admin_list_nothing},
+    {TABLES "ListSnapshots", admin_list_nothing},
+    {TABLES "ListTables", admin_list_tables},
+    {TABLES "ModifyColumnFamilies", admin_modify_column_families},
+    {TABLES "SetIamPolicy", admin_set_iam_policy},
+    {TABLES "TestIamPermissions", admin_test_iam_permissions},
+    {TABLES "UpdateTable", admin_update_table},
+    {DATA "CheckAndMutateRow", data_check_and_mutate},
+    {DATA "MutateRow", data_mutate_row},
+    {DATA "MutateRows", data_mutate_rows},
+    {DATA "PingAndWarm", data_ping_and_warm},
+    {DATA "ReadModifyWriteRow", data_read_modify_write},
+    {DATA "ReadRows", data_read_rows},
+    {DATA "SampleRowKeys", data_sample_row_keys},
+    {OPERATIONS "GetOperation", admin_get_operation},
+};
+
+int gateway_open(struct world *w,
+                 struct quarry *q,
+                 const struct gateway_options *opts,
+                 struct gateway **out,
+                 struct err *err)
+{
+    struct gateway *g = mem_zalloc(1, sizeof(*g));
+    const struct grpc_options grpc = {
+        .methods = methods,
+        .method_count = ARRAY_LEN(methods),
+        .ctx = g,
+        .vars = opts->vars,
+        .buffered_bytes_max = opts->buffered_bytes_max,
+    };
+    int rc;
+    g->world = w;
+    g->quarry = q;
+    g->home = mem_strdup(opts->home ? opts->home : HOME_DEFAULT);
+    g->workers =
+        workers_new(w, opts->workers ? opts->workers : WORKERS_DEFAULT);
+    rc = instance_id_check(slice_str(g->home), err);
+    if (rc == 0)
+        rc = grpc_server_open(w, opts->address, &grpc, &g->server, err);
+    if (rc) {
+        gateway_close(g);
+        g = NULL;
+    }
+    *out = g;
+    return rc;
+}
+
+const char *gateway_address(const struct gateway *g)
+{
+    return grpc_server_address(g->server);
+}
+
+void gateway_status(const struct gateway *g, struct buf *out)
+{
+    buf_printf(out, "bigtable-api=%s connections=%zu calls=%zu",
+               gateway_address(g), grpc_server_connection_count(g->server),
+               grpc_server_call_count(g->server));
+}
+
+void gateway_close(struct gateway *g)
+{
+    if (!g)
+        return;
+    grpc_server_close(g->server);
+    workers_free(g->workers);
+    mem_free(g->home);
+    mem_free(g);
+}

@@ -1,0 +1,50 @@
+/* The public Cloud Bigtable API over a store: google.bigtable.v2 and
+ * google.bigtable.admin.v2 on gRPC, so that official clients and what is built
+ * on them work unchanged with BIGTABLE_EMULATOR_HOST.
+ *
+ * Everything goes through quarry.h: what serves the rows, a directory or a
+ * cluster, is the caller's choice. What the API keeps beside tables (instances,
+ * app profiles, labels) is in the store's table GATEWAY_TABLE.
+ *
+ * Threads: everything is called on a fiber of one loop.
+ */
+#ifndef BIGTABLE_GATEWAY_GATEWAY_H
+#define BIGTABLE_GATEWAY_GATEWAY_H
+
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+
+struct buf;
+struct gateway;
+struct quarry;
+struct vars;
+struct world;
+
+/* Not shown by the API. */
+#define GATEWAY_TABLE ".bigtable-api"
+
+struct gateway_options {
+    const char *address; /* "host:port"; port 0: any. */
+    const char *home;    /* The instance whose tables are the store's own ones;
+                            NULL: "quarry". */
+    struct vars *vars;   /* Borrowed; NULL: counts nothing. */
+    unsigned workers;    /* Threads for long calls, at most; 0: 16. */
+    size_t buffered_bytes_max; /* Of requests and replies; 0: 1 GiB. */
+};
+
+/* Serve @q (borrowed) on @opts->address. Parks. Errors: as stream_listen(). */
+MUST_CHECK int gateway_open(struct world *w,
+                            struct quarry *q,
+                            const struct gateway_options *opts,
+                            struct gateway **out,
+                            struct err *err);
+/* With the port that was chosen. Borrowed. */
+const char *gateway_address(const struct gateway *g);
+/* "connections=2 calls=5": without the line's end. */
+void gateway_status(const struct gateway *g, struct buf *out);
+/* Running calls end or are cancelled. Parks. NULL is allowed. */
+void gateway_close(struct gateway *g);
+
+#endif /* BIGTABLE_GATEWAY_GATEWAY_H */

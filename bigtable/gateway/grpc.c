@@ -1,0 +1,736 @@
+/* One connection of HTTP/2, on nghttp2.
+ *
+ * Two fibers: the one of the connection reads bytes and feeds the session,
+ * whose callbacks make calls and start a fiber for each that is complete; the
+ * writer takes what the session wants to send and writes it. Nothing parks
+ * inside the session, so that fibers of the loop may all touch it.
+ *
+ * Invariants
+ *     I1. Every call on the list has a stream, or a fiber, or both.
+ *     I2. The connection ends after its calls.
+ *     I3. Only the writer puts bytes into `out`.
+ */
+#include <nghttp2/nghttp2.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/rpc/vars.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/log.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/stream.h"
+#include "base/runtime/world.h"
+#include "bigtable/gateway/grpc_call.h"
+
+/* What a peer may send unasked: of one stream, and of all of them. */
+#define STREAM_WINDOW_BYTES     (1 << 20)
+#define CONNECTION_WINDOW_BYTES (16 << 20)
+#define HEADER_LIST_BYTES_MAX   (64 << 10)
+#define HEADER_COUNT_MAX        128
+/* Frames of replies: larger ones save little and delay other streams. */
+#define DATA_FRAME_BYTES ((size_t)64 << 10)
+/* One read and, about, one write. */
+#define READ_BYTES  ((size_t)128 << 10)
+#define WRITE_BYTES ((size_t)256 << 10)
+/* Streams that clients give up, at once and each second: scans that stop early
+ * are among them. More is an attack. */
+#define RESETS_BURST      10000
+#define RESETS_PER_SECOND 5000
+/* For the last bytes of a connection that ends. */
+#define LAST_WRITE_US UINT64_C(1000000)
+
+struct grpc_connection {
+    struct grpc_server *server;
+    struct grpc_connection *next; /* On the server's list. */
+    struct grpc_connection *prev;
+    struct stream *io;
+    nghttp2_session *session;
+    struct grpc_call *calls;
+    size_t call_count; /* With the ones whose stream is closed. */
+    struct fiber *fiber;
+    struct fiber *writer;
+    struct buf out; /* To be written. */
+    bool kicked;    /* The writer has something to do. */
+    bool ending;    /* No more is read. */
+    bool broken;    /* Nothing can be written any more. */
+    bool spoke;     /* The peer's first frame came. */
+};
+
+/* The writer looks again what there is to send. */
+static void kick(struct grpc_connection *c)
+{
+    if (c->kicked || !c->writer)
+        return;
+    c->kicked = true;
+    fiber_wake(c->writer);
+}
+
+/* --- calls on their connection ----------------------------------------- */
+
+static struct grpc_call *add_call(struct grpc_connection *c, int32_t stream)
+{
+    struct grpc_call *call = grpc_call_new(c->server);
+    call->connection = c;
+    call->stream = stream;
+    call->next = c->calls;
+    call->prev = NULL;
+    if (c->calls)
+        c->calls->prev = call;
+    c->calls = call;
+    c->call_count++;
+    return call;
+}
+
+static void drop_call(struct grpc_call *call)
+{
+    struct grpc_connection *c = call->connection;
+    if (call->prev)
+        call->prev->next = call->next;
+    else
+        c->calls = call->next;
+    if (call->next)
+        call->next->prev = call->prev;
+    c->call_count--;
+    grpc_call_free(call);
+    if (c->ending && c->call_count == 0)
+        fiber_wake(c->fiber);
+}
+
+/* The stream lets go of its call. */
+static void detach_stream(struct grpc_call *call)
+{
+    call->stream = 0;
+    if (call->fiber)
+        fiber_cancel(call->fiber);
+    else
+        drop_call(call);
+}
+
+/* --- answers ------------------------------------------------------------ */
+
+static nghttp2_nv header(const char *name, const char *value, size_t value_len)
+{
+    /* nghttp2 copies both; its type lacks the const. */
+    return (nghttp2_nv){.name = (uint8_t *)(uintptr_t)name,
+                        .namelen = strlen(name),
+                        .value = (uint8_t *)(uintptr_t)value,
+                        .valuelen = value_len,
+                        .flags = NGHTTP2_NV_FLAG_NONE};
+}
+
+/* grpc-status and grpc-message; returns how many. @digits and @text hold their
+ * values. */
+static size_t status_headers(const struct grpc_call *call,
+                             nghttp2_nv nv[2],
+                             char digits[12],
+                             struct buf *text)
+{
+    int n = snprintf(digits, 12, "%d", (int)call->code);
+    nv[0] = header("grpc-status", digits, (size_t)n);
+    if (call->text.len == 0)
+        return 1;
+    grpc_put_message(text, buf_slice(&call->text));
+    nv[1] = header("grpc-message", text->data, text->len);
+    return 2;
+}
+
+/* The status behind the last message. Returns 0 or nghttp2's error. */
+static int submit_trailers(struct grpc_call *call)
+{
+    nghttp2_nv nv[2];
+    char digits[12];
+    struct buf text = BUF_INIT;
+    size_t count = status_headers(call, nv, digits, &text);
+    int rc = nghttp2_submit_trailer(call->connection->session, call->stream, nv,
+                                    count);
+    buf_close(&text);
+    return rc;
+}
+
+/* How much of the reply goes into the next frame. */
+static ssize_t on_read_reply(nghttp2_session *session,
+                             int32_t stream,
+                             uint8_t *to,
+                             size_t len,
+                             uint32_t *flags,
+                             nghttp2_data_source *source,
+                             void *user)
+{
+    struct grpc_call *call = source->ptr;
+    size_t count = MIN_OF(grpc_call_unsent(call), len);
+    (void)session;
+    (void)stream;
+    (void)to;
+    (void)user;
+    *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
+    if (call->finished && count == grpc_call_unsent(call)) {
+        *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
+        if (submit_trailers(call))
+            return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+    } else if (count == 0) {
+        call->deferred = true;
+        return NGHTTP2_ERR_DEFERRED;
+    }
+    return (ssize_t)count;
+}
+
+/* Put a frame of the reply into what will be written. */
+static int on_send_data(nghttp2_session *session,
+                        nghttp2_frame *frame,
+                        const uint8_t *head,
+                        size_t len,
+                        nghttp2_data_source *source,
+                        void *user)
+{
+    struct grpc_connection *c = user;
+    struct grpc_call *call = source->ptr;
+    (void)session;
+    (void)frame;
+    if (c->out.len >= WRITE_BYTES)
+        return NGHTTP2_ERR_WOULDBLOCK;
+    buf_append(&c->out, head, 9);
+    if (len) {
+        buf_append(&c->out, call->out.data + call->out_sent, len);
+        grpc_call_sent(call, len);
+    }
+    return 0;
+}
+
+static const char content_type[] = "application/grpc";
+
+/* The first headers of a reply with messages. */
+static void submit_reply(struct grpc_call *call)
+{
+    nghttp2_data_provider source = {.source = {.ptr = call},
+                                    .read_callback = on_read_reply};
+    nghttp2_nv nv[3] = {
+        header(":status", "200", 3),
+        header("content-type", content_type, sizeof(content_type) - 1),
+        header("grpc-encoding", "gzip", 4),
+    };
+    call->responded = true;
+    (void)!nghttp2_submit_response(call->connection->session, call->stream, nv,
+                                   call->gzip ? 3 : 2, &source);
+}
+
+/* A reply that is its status alone. */
+static void submit_status(struct grpc_call *call)
+{
+    nghttp2_nv nv[5] = {
+        header(":status", "200", 3),
+        header("content-type", content_type, sizeof(content_type) - 1),
+        header("grpc-accept-encoding", "identity,gzip", 13),
+    };
+    char digits[12];
+    struct buf text = BUF_INIT;
+    size_t count = 3 + status_headers(call, nv + 3, digits, &text);
+    call->responded = true;
+    (void)!nghttp2_submit_response(call->connection->session, call->stream, nv,
+                                   count, NULL);
+    buf_close(&text);
+}
+
+/* For a peer that does not speak gRPC. */
+static void submit_http_error(struct grpc_call *call, const char *status)
+{
+    nghttp2_nv nv[1] = {header(":status", status, 3)};
+    call->responded = true;
+    call->refused = true;
+    (void)!nghttp2_submit_response(call->connection->session, call->stream, nv,
+                                   1, NULL);
+}
+
+void grpc_connection_resume(struct grpc_call *call)
+{
+    if (!call->stream)
+        return;
+    if (!call->responded)
+        submit_reply(call);
+    else if (call->deferred)
+        (void)!nghttp2_session_resume_data(call->connection->session,
+                                           call->stream);
+    call->deferred = false;
+    kick(call->connection);
+}
+
+/* Answer with a status before any message. */
+static void refuse(struct grpc_call *call, int rc, const struct err *err)
+{
+    call->refused = true;
+    grpc_call_set_status(call, rc, err);
+    submit_status(call);
+    kick(call->connection);
+}
+
+/* --- the fiber of a call ------------------------------------------------ */
+
+static void finish_call(struct grpc_call *call, int rc, const struct err *err)
+{
+    grpc_call_set_status(call, rc, err);
+    call->finished = true;
+    if (call->server->failed_var && rc)
+        var_add(call->server->failed_var, 1);
+    if (!call->stream)
+        return;
+    if (call->responded)
+        grpc_connection_resume(call);
+    else
+        submit_status(call);
+    kick(call->connection);
+}
+
+static void run_call(void *arg)
+{
+    struct grpc_call *call = arg;
+    struct grpc_server *server = call->server;
+    struct err err = ERR_INIT;
+    int rc;
+    if (call->timeout_ns)
+        fiber_set_deadline(world_mono_ns(server->world) + call->timeout_ns);
+    rc = fiber_check(&err);
+    if (rc == 0)
+        rc = grpc_call_uncompress(call, &err);
+    if (rc == 0)
+        rc = call->method->handle(server->options.ctx, call, &err);
+    call->fiber = NULL;
+    finish_call(call, rc, &err);
+    if (!call->stream)
+        drop_call(call);
+}
+
+/* The request is complete: handle it. */
+static void start_call(struct grpc_call *call)
+{
+    struct err err = ERR_INIT;
+    int rc = grpc_call_complete(call, &err);
+    if (rc) {
+        refuse(call, rc, &err);
+        return;
+    }
+    if (call->server->calls_var)
+        var_add(call->server->calls_var, 1);
+    call->fiber = fiber_start(call->server->loop, "grpc call", run_call, call);
+    fiber_detach(call->fiber);
+}
+
+/* --- what comes in ------------------------------------------------------ */
+
+static struct grpc_call *call_of(nghttp2_session *session, int32_t stream)
+{
+    return nghttp2_session_get_stream_user_data(session, stream);
+}
+
+static int on_begin_headers(nghttp2_session *session,
+                            const nghttp2_frame *frame,
+                            void *user)
+{
+    struct grpc_connection *c = user;
+    struct grpc_call *call;
+    if (frame->hd.type != NGHTTP2_HEADERS ||
+        frame->headers.cat != NGHTTP2_HCAT_REQUEST)
+        return 0;
+    /* Calls whose stream is closed but which still run count as well. */
+    if (c->call_count >= (size_t)c->server->options.calls_max * 2) {
+        (void)!nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE,
+                                         frame->hd.stream_id,
+                                         NGHTTP2_REFUSED_STREAM);
+        return 0;
+    }
+    call = add_call(c, frame->hd.stream_id);
+    nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, call);
+    return 0;
+}
+
+static const struct grpc_method *find_method(const struct grpc_server *server,
+                                             struct slice path)
+{
+    const struct grpc_options *o = &server->options;
+    size_t low = 0;
+    size_t high = o->method_count;
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+        int c = slice_cmp(path, slice_str(o->methods[mid].path));
+        if (c == 0)
+            return &o->methods[mid];
+        if (c < 0)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return NULL;
+}
+
+static void
+take_header(struct grpc_call *call, struct slice name, struct slice value)
+{
+    if (slice_eq_str(name, ":path")) {
+        call->has_path = true;
+        call->method = find_method(call->server, value);
+        if (!call->method) /* Told to the client later. */
+            buf_append_slice(&call->text, slice_sub(value, 0, 256));
+    } else if (slice_eq_str(name, ":method")) {
+        call->is_post = slice_eq_str(value, "POST");
+    } else if (slice_eq_str(name, "content-type")) {
+        call->is_grpc = slice_starts_with(value, slice_str(content_type));
+    } else if (slice_eq_str(name, "grpc-encoding")) {
+        call->gzip = slice_eq_str(value, "gzip");
+        call->refused = !call->gzip && !slice_eq_str(value, "identity");
+    } else if (slice_eq_str(name, "grpc-timeout")) {
+        if (!grpc_parse_timeout(value, &call->timeout_ns))
+            call->timeout_ns = 0;
+        else if (call->timeout_ns == 0)
+            call->timeout_ns = 1;
+    }
+}
+
+static int on_header(nghttp2_session *session,
+                     const nghttp2_frame *frame,
+                     const uint8_t *name,
+                     size_t name_len,
+                     const uint8_t *value,
+                     size_t value_len,
+                     uint8_t flags,
+                     void *user)
+{
+    struct grpc_call *call = call_of(session, frame->hd.stream_id);
+    (void)flags;
+    (void)user;
+    if (frame->hd.type != NGHTTP2_HEADERS ||
+        frame->headers.cat != NGHTTP2_HCAT_REQUEST || !call)
+        return 0;
+    call->header_bytes += name_len + value_len + 32;
+    if (call->header_bytes > HEADER_LIST_BYTES_MAX)
+        return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE; /* Resets the stream. */
+    take_header(call, slice_make(name, name_len), slice_make(value, value_len));
+    return 0;
+}
+
+/* All headers of a request are there. */
+static void begin_request(struct grpc_call *call)
+{
+    struct err err = ERR_INIT;
+    if (!call->is_post) {
+        submit_http_error(call, "405");
+    } else if (!call->is_grpc) {
+        submit_http_error(call, "415");
+    } else if (!call->method) {
+        err_set(&err, ERR_UNSUPPORTED, "unknown method %.*s",
+                SLICE_ARG(buf_slice(&call->text)));
+        refuse(call, ERR_UNSUPPORTED, &err);
+    } else if (call->refused) {
+        err_set(&err, ERR_UNSUPPORTED, "the encoding of the message");
+        err_hint(&err, "identity or gzip");
+        refuse(call, ERR_UNSUPPORTED, &err);
+    }
+}
+
+static int
+on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
+{
+    struct grpc_connection *c = user;
+    struct grpc_call *call = NULL;
+    c->spoke = true;
+    if (frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA)
+        call = call_of(session, frame->hd.stream_id);
+    if (!call)
+        return 0;
+    if (frame->hd.type == NGHTTP2_HEADERS &&
+        frame->headers.cat == NGHTTP2_HCAT_REQUEST)
+        begin_request(call);
+    if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) && !call->refused)
+        start_call(call);
+    return 0;
+}
+
+static int on_data(nghttp2_session *session,
+                   uint8_t flags,
+                   int32_t stream,
+                   const uint8_t *data,
+                   size_t len,
+                   void *user)
+{
+    struct grpc_call *call = call_of(session, stream);
+    struct err err = ERR_INIT;
+    int rc;
+    (void)flags;
+    (void)user;
+    if (!call || call->refused)
+        return 0;
+    rc = grpc_call_take(call, slice_make(data, len), &err);
+    if (rc)
+        refuse(call, rc, &err);
+    return 0;
+}
+
+static int on_stream_close(nghttp2_session *session,
+                           int32_t stream,
+                           uint32_t code,
+                           void *user)
+{
+    struct grpc_call *call = call_of(session, stream);
+    (void)code;
+    (void)user;
+    if (call)
+        detach_stream(call);
+    return 0;
+}
+
+/* A call answered before its request had ended: the client is told to stop. */
+static int
+on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user)
+{
+    int32_t stream = frame->hd.stream_id;
+    (void)user;
+    if (frame->hd.type != NGHTTP2_HEADERS ||
+        !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM) ||
+        nghttp2_session_get_stream_remote_close(session, stream) != 0)
+        return 0;
+    (void)!nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, stream,
+                                     NGHTTP2_NO_ERROR);
+    return 0;
+}
+
+static ssize_t frame_bytes(nghttp2_session *session,
+                           uint8_t type,
+                           int32_t stream,
+                           int32_t connection_window,
+                           int32_t stream_window,
+                           uint32_t frame_bytes_max,
+                           void *user)
+{
+    size_t n = MIN_OF(DATA_FRAME_BYTES, (size_t)frame_bytes_max);
+    (void)session;
+    (void)type;
+    (void)stream;
+    (void)user;
+    n = MIN_OF(n, (size_t)connection_window);
+    return (ssize_t)MIN_OF(n, (size_t)stream_window);
+}
+
+/* --- the session -------------------------------------------------------- */
+
+static nghttp2_session_callbacks *make_callbacks(void)
+{
+    nghttp2_session_callbacks *k;
+    if (nghttp2_session_callbacks_new(&k))
+        PANIC("out of memory");
+    nghttp2_session_callbacks_set_on_begin_headers_callback(k,
+                                                            on_begin_headers);
+    nghttp2_session_callbacks_set_on_header_callback(k, on_header);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(k, on_frame);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(k, on_data);
+    nghttp2_session_callbacks_set_on_stream_close_callback(k, on_stream_close);
+    nghttp2_session_callbacks_set_on_frame_send_callback(k, on_frame_sent);
+    nghttp2_session_callbacks_set_send_data_callback(k, on_send_data);
+    nghttp2_session_callbacks_set_data_source_read_length_callback(k,
+                                                                   frame_bytes);
+    return k;
+}
+
+static void submit_settings(struct grpc_connection *c)
+{
+    const nghttp2_settings_entry settings[] = {
+        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, c->server->options.calls_max},
+        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, STREAM_WINDOW_BYTES},
+        {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, HEADER_LIST_BYTES_MAX},
+        {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
+    };
+    int rc = nghttp2_submit_settings(c->session, NGHTTP2_FLAG_NONE, settings,
+                                     ARRAY_LEN(settings));
+    if (rc == 0)
+        rc = nghttp2_session_set_local_window_size(
+            c->session, NGHTTP2_FLAG_NONE, 0, CONNECTION_WINDOW_BYTES);
+    INVARIANT(rc == 0);
+}
+
+static void open_session(struct grpc_connection *c)
+{
+    nghttp2_session_callbacks *callbacks = make_callbacks();
+    nghttp2_option *option;
+    if (nghttp2_option_new(&option))
+        PANIC("out of memory");
+    nghttp2_option_set_no_closed_streams(option, 1);
+    nghttp2_option_set_stream_reset_rate_limit(option, RESETS_BURST,
+                                               RESETS_PER_SECOND);
+    if (nghttp2_session_server_new2(&c->session, callbacks, c, option))
+        PANIC("out of memory");
+    nghttp2_option_del(option);
+    nghttp2_session_callbacks_del(callbacks);
+    submit_settings(c);
+}
+
+/* --- writing ------------------------------------------------------------ */
+
+/* Take what the session wants to send, up to about WRITE_BYTES. False: it gave
+ * up. */
+static bool fill(struct grpc_connection *c)
+{
+    while (c->out.len < WRITE_BYTES) {
+        const uint8_t *data;
+        ssize_t n = nghttp2_session_mem_send(c->session, &data);
+        if (n < 0)
+            return false;
+        if (n == 0)
+            break;
+        buf_append(&c->out, data, (size_t)n);
+    }
+    return true;
+}
+
+/* Write until nothing is left to be sent. */
+static bool flush(struct grpc_connection *c)
+{
+    for (;;) {
+        struct slice part;
+        int rc;
+        if (!fill(c))
+            return false;
+        if (c->out.len == 0)
+            return true;
+        part = buf_slice(&c->out);
+        rc = stream_write(c->io, &part, 1, NULL);
+        buf_clear(&c->out);
+        if (rc)
+            return false;
+    }
+}
+
+static void run_writer(void *arg)
+{
+    struct grpc_connection *c = arg;
+    while (!c->broken && !c->ending) {
+        if (!c->kicked) {
+            fiber_park();
+            continue;
+        }
+        c->kicked = false;
+        c->broken = !flush(c);
+    }
+    if (c->broken && !c->ending)
+        fiber_cancel(c->fiber);
+}
+
+/* --- reading ------------------------------------------------------------ */
+
+static int read_some(struct grpc_connection *c, char *room)
+{
+    size_t got;
+    ssize_t taken;
+    int rc = stream_read(c->io, room, READ_BYTES, &got, NULL);
+    if (rc)
+        return rc;
+    if (got == 0)
+        return ERR_CLOSED;
+    taken = nghttp2_session_mem_recv(c->session, (const uint8_t *)room, got);
+    kick(c);
+    if (taken < 0 || !nghttp2_session_want_read(c->session))
+        return ERR_CLOSED;
+    if (c->spoke)
+        fiber_set_deadline(0);
+    return 0;
+}
+
+static void read_all(struct grpc_connection *c)
+{
+    char *room = mem_alloc(READ_BYTES);
+    int rc = 0;
+    fiber_set_deadline(world_mono_ns(c->server->world) +
+                       c->server->options.handshake_us * 1000);
+    while (rc == 0 && !c->broken)
+        rc = read_some(c, room);
+    mem_free(room);
+}
+
+/* --- the connection ----------------------------------------------------- */
+
+static void leave_list(struct grpc_connection *c)
+{
+    struct grpc_server *server = c->server;
+    if (c->prev)
+        c->prev->next = c->next;
+    else
+        server->connections = c->next;
+    if (c->next)
+        c->next->prev = c->prev;
+    server->connection_count--;
+    if (server->closer)
+        fiber_wake(server->closer);
+}
+
+/* Calls that still run are cancelled and end first. */
+static void end_calls(struct grpc_connection *c)
+{
+    struct grpc_call *next;
+    for (struct grpc_call *call = c->calls; call; call = next) {
+        next = call->next;
+        if (call->stream)
+            detach_stream(call);
+    }
+    while (c->call_count)
+        fiber_park();
+}
+
+/* The writer has ended; say what the session still has to say (GOAWAY). */
+static void say_goodbye(struct grpc_connection *c)
+{
+    if (c->broken)
+        return;
+    fiber_set_deadline(world_mono_ns(c->server->world) + LAST_WRITE_US * 1000);
+    (void)!flush(c);
+}
+
+static void run_connection(void *arg)
+{
+    struct grpc_connection *c = arg;
+    c->writer = fiber_start(c->server->loop, "grpc writer", run_writer, c);
+    kick(c);
+    read_all(c);
+    c->ending = true;
+    fiber_cancel(c->writer);
+    fiber_join(c->writer);
+    c->writer = NULL;
+    end_calls(c);
+    say_goodbye(c);
+    nghttp2_session_del(c->session);
+    stream_close(c->io);
+    leave_list(c);
+    buf_close(&c->out);
+    mem_free(c);
+}
+
+void grpc_connection_start(struct grpc_server *server, struct stream *s)
+{
+    struct grpc_connection *c = mem_zalloc(1, sizeof(*c));
+    c->server = server;
+    c->io = s;
+    open_session(c);
+    c->next = server->connections;
+    if (c->next)
+        c->next->prev = c;
+    server->connections = c;
+    server->connection_count++;
+    if (server->connections_var)
+        var_add(server->connections_var, 1);
+    c->fiber = fiber_start(server->loop, "grpc connection", run_connection, c);
+    fiber_detach(c->fiber);
+}
+
+struct grpc_connection *grpc_connection_next(const struct grpc_connection *c)
+{
+    return c->next;
+}
+
+void grpc_connection_drain(struct grpc_connection *c)
+{
+    (void)!nghttp2_submit_goaway(
+        c->session, NGHTTP2_FLAG_NONE,
+        nghttp2_session_get_last_proc_stream_id(c->session), NGHTTP2_NO_ERROR,
+        NULL, 0);
+    kick(c);
+}
+
+void grpc_connection_cancel(struct grpc_connection *c)
+{
+    fiber_cancel(c->fiber);
+}

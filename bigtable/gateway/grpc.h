@@ -1,0 +1,89 @@
+/* A server of gRPC: calls of HTTP/2 streams, each handled on a fiber.
+ *
+ * A method takes one message and answers with one or many. Its handler reads
+ * the request, sends messages as it makes them and returns 0 or an error, which
+ * becomes the call's status. HTTP/2 is spoken without TLS, from the first byte
+ * (h2c with prior knowledge), as the clients of an emulator do.
+ *
+ * Hostile peers: messages, header lists, streams of a connection and bytes
+ * buffered in all are bounded; what is over is refused with RESOURCE_EXHAUSTED,
+ * what is malformed ends its stream or its connection and nothing else.
+ *
+ * Threads: one loop, that of the fiber that opened the server.
+ */
+#ifndef BIGTABLE_GATEWAY_GRPC_H
+#define BIGTABLE_GATEWAY_GRPC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+#include "bigtable/gateway/grpc_status.h"
+
+struct grpc_call;
+struct grpc_server;
+struct vars;
+struct world;
+
+/* Handle @call; the reply is sent through it. Parks. What it returns is the
+ * call's status: 0, or an error whose text the client sees. */
+typedef int (*grpc_handler)(void *ctx, struct grpc_call *call, struct err *err);
+
+struct grpc_method {
+    const char *path; /* "/package.Service/Method"; lives as the server. */
+    grpc_handler handle;
+};
+
+struct grpc_options {
+    const struct grpc_method *methods; /* Sorted by path; borrowed. */
+    size_t method_count;
+    void *ctx;
+    struct vars *vars;         /* NULL: counts nothing. */
+    size_t message_bytes_max;  /* Of one message, 0: 256 MiB. */
+    size_t buffered_bytes_max; /* Requests and replies that wait, of the
+                                  server; 0: 1 GiB. */
+    unsigned calls_max;        /* At once on a connection; 0: 1,000. */
+    unsigned connections_max;  /* 0: 1,000. */
+    uint64_t handshake_us;     /* For the first bytes; 0: 10 seconds. */
+    uint64_t drain_us;         /* For running calls at the end; 0: 2 seconds. */
+};
+
+/* Listen on @address ("host:port"; port 0: any). Errors: as stream_listen. */
+MUST_CHECK int grpc_server_open(struct world *w,
+                                const char *address,
+                                const struct grpc_options *opts,
+                                struct grpc_server **out,
+                                struct err *err);
+/* With the port that was chosen. Borrowed. */
+const char *grpc_server_address(const struct grpc_server *s);
+/* Take no more calls, let running ones end, then cancel them. Parks. NULL is
+ * allowed. */
+void grpc_server_close(struct grpc_server *s);
+/* Connections and running calls now. */
+size_t grpc_server_connection_count(const struct grpc_server *s);
+size_t grpc_server_call_count(const struct grpc_server *s);
+
+/* --- inside a handler -------------------------------------------------- */
+
+/* The message, uncompressed. Borrowed until the handler returns. */
+struct slice grpc_request(const struct grpc_call *call);
+
+/* An empty buffer that belongs to the call and has been begun. */
+struct buf *grpc_scratch(struct grpc_call *call);
+/* Make room for a message's header in front of it. PRE: @b is empty. */
+void grpc_message_begin(struct buf *b);
+/* Send the message in @b, begun by grpc_message_begin(). Its memory may be
+ * swapped for other; it is empty afterwards, and begun anew. Parks while too
+ * much waits for the client.
+ * Errors: ERR_CANCELLED (the client gave up), ERR_DEADLINE, ERR_TOOBIG. */
+MUST_CHECK int
+grpc_send(struct grpc_call *call, struct buf *b, struct err *err);
+
+/* Let the status be @code, whatever error the handler returns. */
+void grpc_set_code(struct grpc_call *call, enum grpc_code code);
+
+#endif /* BIGTABLE_GATEWAY_GRPC_H */

@@ -1,0 +1,351 @@
+/* A call's request as it comes in, and its reply as it waits to go out. */
+#include "bigtable/gateway/grpc_call.h"
+
+#include "base/core/coding.h"
+#include "base/core/panic.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/loop.h"
+#include "bigtable/gateway/gzip.h"
+
+/* A message is given room for so much at first, whatever its length is said to
+ * be: who claims much must send much. */
+#define FIRST_ROOM_BYTES ((size_t)64 << 10)
+/* Calls kept for reuse, with buffers up to this. */
+#define SPARE_CALLS_MAX 256
+#define SPARE_BYTES_MAX ((size_t)256 << 10)
+/* A handler waits while more than this waits for its client. */
+#define UNSENT_BYTES_MAX ((size_t)256 << 10)
+/* From here on compression is work for another thread. */
+#define OFFLOAD_BYTES ((size_t)128 << 10)
+
+/* --- life -------------------------------------------------------------- */
+
+struct grpc_call *grpc_call_new(struct grpc_server *server)
+{
+    struct grpc_call *call = server->spare;
+    server->call_count++;
+    if (call) {
+        server->spare = call->next;
+        server->spare_count--;
+        call->next = NULL;
+    } else {
+        call = mem_zalloc(1, sizeof(*call));
+    }
+    call->server = server;
+    return call;
+}
+
+static void keep_or_close(struct buf *b)
+{
+    if (b->cap > SPARE_BYTES_MAX)
+        buf_close(b);
+    buf_clear(b);
+}
+
+static void release(struct grpc_call *call)
+{
+    mem_free(call->message);
+    buf_close(&call->scratch);
+    buf_close(&call->out);
+    buf_close(&call->text);
+    mem_free(call);
+}
+
+static void charge(struct grpc_server *server, size_t bytes)
+{
+    server->buffered_bytes += bytes;
+}
+
+static void give_back(struct grpc_server *server, size_t bytes)
+{
+    INVARIANT(server->buffered_bytes >= bytes);
+    server->buffered_bytes -= bytes;
+}
+
+/* Everything but its memory is as new. */
+static void reset(struct grpc_call *call)
+{
+    struct grpc_call clean = {.message = call->message,
+                              .message_cap = call->message_cap,
+                              .scratch = call->scratch,
+                              .out = call->out,
+                              .text = call->text};
+    if (clean.message_cap > SPARE_BYTES_MAX) {
+        mem_free(clean.message);
+        clean.message = NULL;
+        clean.message_cap = 0;
+    }
+    keep_or_close(&clean.scratch);
+    keep_or_close(&clean.out);
+    keep_or_close(&clean.text);
+    *call = clean;
+}
+
+void grpc_call_free(struct grpc_call *call)
+{
+    struct grpc_server *server = call->server;
+    PRE(call->stream == 0 && !call->fiber);
+    give_back(server, call->charged + grpc_call_unsent(call));
+    server->call_count--;
+    reset(call);
+    if (server->spare_count >= SPARE_CALLS_MAX) {
+        release(call);
+        return;
+    }
+    call->next = server->spare;
+    server->spare = call;
+    server->spare_count++;
+}
+
+void grpc_call_free_spares(struct grpc_server *server)
+{
+    while (server->spare) {
+        struct grpc_call *call = server->spare;
+        server->spare = call->next;
+        release(call);
+    }
+    server->spare_count = 0;
+}
+
+/* --- the request ------------------------------------------------------- */
+
+static int check_prefix(struct grpc_call *call, struct err *err)
+{
+    size_t max = call->server->options.message_bytes_max;
+    unsigned char flag = (unsigned char)call->prefix[0];
+    call->message_size = get_be32(call->prefix + 1);
+    if (flag > 1)
+        return err_set(err, ERR_INVALID, "a message with unknown flags");
+    if (flag == 1 && !call->gzip)
+        return err_set(err, ERR_INVALID,
+                       "a compressed message without grpc-encoding");
+    if (call->message_size > max)
+        return err_set(err, ERR_EXHAUSTED,
+                       "the message has %zu bytes, more than %zu",
+                       call->message_size, max);
+    return 0;
+}
+
+/* Room for @more bytes of the message; not more than it has. */
+static int grow(struct grpc_call *call, size_t more, struct err *err)
+{
+    size_t need = call->message_len + more;
+    size_t cap = MAX_OF(call->message_cap * 2, FIRST_ROOM_BYTES);
+    char *grown;
+    if (need <= call->message_cap)
+        return 0;
+    cap = MIN_OF(MAX_OF(cap, need), call->message_size);
+    grown = mem_try_alloc(cap);
+    if (!grown)
+        return err_set(err, ERR_EXHAUSTED, "no memory for the message");
+    if (call->message_len)
+        memcpy(grown, call->message, call->message_len);
+    mem_free(call->message);
+    call->message = grown;
+    call->message_cap = cap;
+    return 0;
+}
+
+static int
+take_message(struct grpc_call *call, struct slice bytes, struct err *err)
+{
+    struct grpc_server *server = call->server;
+    int rc;
+    if (bytes.len > call->message_size - call->message_len)
+        return err_set(err, ERR_INVALID, "more than one message");
+    if (server->buffered_bytes + bytes.len > server->options.buffered_bytes_max)
+        return err_set(err, ERR_EXHAUSTED, "too many bytes in flight");
+    rc = grow(call, bytes.len, err);
+    if (rc)
+        return rc;
+    memcpy(call->message + call->message_len, bytes.data, bytes.len);
+    call->message_len += bytes.len;
+    call->charged += bytes.len;
+    charge(server, bytes.len);
+    return 0;
+}
+
+int grpc_call_take(struct grpc_call *call, struct slice bytes, struct err *err)
+{
+    size_t head = MIN_OF(GRPC_PREFIX_BYTES - call->prefix_len, bytes.len);
+    int rc = 0;
+    memcpy(call->prefix + call->prefix_len, bytes.data, head);
+    call->prefix_len += head;
+    if (head && call->prefix_len == GRPC_PREFIX_BYTES)
+        rc = check_prefix(call, err);
+    bytes = slice_sub(bytes, head, bytes.len);
+    if (rc == 0 && bytes.len)
+        rc = take_message(call, bytes, err);
+    return rc;
+}
+
+int grpc_call_complete(const struct grpc_call *call, struct err *err)
+{
+    if (call->prefix_len == GRPC_PREFIX_BYTES &&
+        call->message_len == call->message_size)
+        return 0;
+    return err_set(err, ERR_INVALID, "the request ended before its message");
+}
+
+/* Uncompressing, for a thread beside the loop. */
+struct uncompression {
+    struct slice in;
+    size_t bytes_max;
+    struct buf out;
+    int rc;
+    struct err *err;
+};
+
+static void run_uncompression(void *arg)
+{
+    struct uncompression *u = arg;
+    u->rc = gzip_uncompress(u->in, u->bytes_max, &u->out, u->err);
+}
+
+int grpc_call_uncompress(struct grpc_call *call, struct err *err)
+{
+    struct grpc_server *server = call->server;
+    struct uncompression u = {.in =
+                                  slice_make(call->message, call->message_len),
+                              .bytes_max = server->options.message_bytes_max,
+                              .out = BUF_INIT,
+                              .err = err};
+    if (call->prefix[0] == 0)
+        return 0;
+    if (u.in.len > OFFLOAD_BYTES)
+        offload(run_uncompression, &u);
+    else
+        run_uncompression(&u);
+    if (u.rc) {
+        buf_close(&u.out);
+        return u.rc;
+    }
+    mem_free(call->message);
+    call->message = u.out.data;
+    call->message_len = u.out.len;
+    call->message_cap = u.out.cap;
+    call->charged += u.out.len;
+    charge(server, u.out.len);
+    return 0;
+}
+
+struct slice grpc_request(const struct grpc_call *call)
+{
+    return call->message_len ? slice_make(call->message, call->message_len)
+                             : SLICE_EMPTY;
+}
+
+/* --- the reply --------------------------------------------------------- */
+
+size_t grpc_call_unsent(const struct grpc_call *call)
+{
+    return call->out.len - call->out_sent;
+}
+
+void grpc_call_sent(struct grpc_call *call, size_t count)
+{
+    call->out_sent += count;
+    give_back(call->server, count);
+    if (call->out_sent == call->out.len) {
+        buf_clear(&call->out);
+        call->out_sent = 0;
+    }
+    if (call->waiting)
+        fiber_wake(call->fiber);
+}
+
+struct buf *grpc_scratch(struct grpc_call *call)
+{
+    buf_clear(&call->scratch);
+    grpc_message_begin(&call->scratch);
+    return &call->scratch;
+}
+
+void grpc_message_begin(struct buf *b)
+{
+    PRE(b->len == 0);
+    buf_append_fill(b, 0, GRPC_PREFIX_BYTES);
+}
+
+static void compress(struct buf *b)
+{
+    struct buf packed = BUF_INIT;
+    grpc_message_begin(&packed);
+    gzip_compress(slice_sub(buf_slice(b), GRPC_PREFIX_BYTES, b->len), &packed);
+    packed.data[0] = 1;
+    buf_close(b);
+    *b = packed;
+}
+
+/* May more be queued behind what waits? When the server holds too much, each
+ * call waits until its own has gone. */
+static bool has_room(const struct grpc_call *call)
+{
+    const struct grpc_server *server = call->server;
+    bool tight =
+        server->buffered_bytes > server->options.buffered_bytes_max / 2;
+    return grpc_call_unsent(call) <= (tight ? 0 : UNSENT_BYTES_MAX);
+}
+
+static int await_room(struct grpc_call *call, struct err *err)
+{
+    int rc = fiber_check(err);
+    while (rc == 0 && call->stream && !has_room(call)) {
+        call->waiting = true;
+        rc = fiber_park_checked(err);
+        call->waiting = false;
+    }
+    if (rc == 0 && !call->stream)
+        rc = err_set(err, ERR_CANCELLED, "the client gave up");
+    return rc;
+}
+
+static void queue(struct grpc_call *call, struct buf *b)
+{
+    charge(call->server, b->len);
+    if (call->out.len == 0) {
+        struct buf empty = call->out;
+        call->out = *b;
+        *b = empty;
+    } else {
+        buf_append_slice(&call->out, buf_slice(b));
+    }
+    buf_clear(b);
+    grpc_message_begin(b);
+}
+
+int grpc_send(struct grpc_call *call, struct buf *b, struct err *err)
+{
+    int rc = await_room(call, err);
+    if (rc)
+        return rc;
+    PRE(b->len >= GRPC_PREFIX_BYTES);
+    if (call->gzip)
+        compress(b);
+    if (b->len - GRPC_PREFIX_BYTES > UINT32_MAX)
+        return err_set(err, ERR_EXHAUSTED, "a message of more than 4 GiB");
+    put_be32(b->data + 1, (uint32_t)(b->len - GRPC_PREFIX_BYTES));
+    queue(call, b);
+    grpc_connection_resume(call);
+    return 0;
+}
+
+void grpc_set_code(struct grpc_call *call, enum grpc_code code)
+{
+    call->code = code;
+    call->code_set = true;
+}
+
+void grpc_call_set_status(struct grpc_call *call, int rc, const struct err *err)
+{
+    if (rc == 0)
+        call->code = GRPC_OK;
+    else if (!call->code_set)
+        call->code = grpc_code_of(rc);
+    buf_clear(&call->text);
+    if (rc == 0)
+        return;
+    buf_append_str(&call->text, err->text[0] ? err->text : err_name(rc));
+    if (err->hint[0])
+        buf_printf(&call->text, " (%s)", err->hint);
+}

@@ -1,0 +1,110 @@
+/* Fields of protocol buffers. */
+#include "bigtable/gateway/pb.h"
+
+#include "base/core/panic.h"
+
+/* A length left open takes so many bytes, whatever it will be. */
+#define OPEN_LENGTH_BYTES 4
+
+bool pb_next(struct cursor *c, struct pb_field *f)
+{
+    uint64_t tag;
+    if (c->bad || c->p == c->end)
+        return false;
+    tag = cursor_varint(c);
+    f->number = tag >> 3;
+    f->wire = (enum pb_wire)(tag & 7);
+    f->integer = 0;
+    f->bytes = SLICE_EMPTY;
+    switch (f->wire) {
+    case PB_VARINT: f->integer = cursor_varint(c); break;
+    case PB_FIXED64: f->integer = cursor_le64(c); break;
+    case PB_BYTES: f->bytes = cursor_lslice(c); break;
+    case PB_FIXED32: f->integer = cursor_le32(c); break;
+    default: c->bad = true;
+    }
+    c->bad |= f->number == 0;
+    return !c->bad;
+}
+
+struct slice pb_find(struct slice message, unsigned number)
+{
+    struct cursor c = cursor_make(message);
+    struct slice found = SLICE_EMPTY;
+    struct pb_field f;
+    while (pb_next(&c, &f))
+        if (pb_is_bytes(&f, number))
+            found = f.bytes;
+    return found;
+}
+
+uint64_t pb_find_integer(struct slice message, unsigned number)
+{
+    struct cursor c = cursor_make(message);
+    uint64_t found = 0;
+    struct pb_field f;
+    while (pb_next(&c, &f))
+        if (pb_is_integer(&f, number))
+            found = f.integer;
+    return found;
+}
+
+bool pb_is_message(struct slice message)
+{
+    struct cursor c = cursor_make(message);
+    struct pb_field f;
+    while (pb_next(&c, &f))
+        ;
+    return !c.bad;
+}
+
+void pb_copy_fields(struct buf *out,
+                    struct slice message,
+                    unsigned number,
+                    bool keep)
+{
+    struct cursor c = cursor_make(message);
+    const char *begin = c.p;
+    struct pb_field f;
+    while (pb_next(&c, &f)) {
+        if ((f.number == number) == keep)
+            buf_append(out, begin, (size_t)(c.p - begin));
+        begin = c.p;
+    }
+}
+
+void pb_put_head(struct buf *out, unsigned number, size_t len)
+{
+    buf_put_varint(out, (uint64_t)number << 3 | PB_BYTES);
+    buf_put_varint(out, len);
+}
+
+void pb_put_bytes(struct buf *out, unsigned number, struct slice s)
+{
+    pb_put_head(out, number, s.len);
+    buf_append_slice(out, s);
+}
+
+void pb_put_integer(struct buf *out, unsigned number, int64_t v)
+{
+    buf_put_varint(out, (uint64_t)number << 3 | PB_VARINT);
+    buf_put_varint(out, (uint64_t)v);
+}
+
+size_t pb_open(struct buf *out, unsigned number)
+{
+    buf_put_varint(out, (uint64_t)number << 3 | PB_BYTES);
+    buf_append_fill(out, 0, OPEN_LENGTH_BYTES);
+    return out->len;
+}
+
+/* A varint padded to its room: every reader takes it. */
+void pb_close(struct buf *out, size_t opened)
+{
+    size_t len = out->len - opened;
+    char *p = out->data + opened - OPEN_LENGTH_BYTES;
+    PRE(len < (size_t)1 << (7 * OPEN_LENGTH_BYTES));
+    for (int i = 0; i < OPEN_LENGTH_BYTES - 1; i++, len >>= 7)
+        p[i] = (char)(unsigned char)(len | 0x80);
+    p[OPEN_LENGTH_BYTES - 1] = (char)(len & 0x7f);
+}

@@ -1,0 +1,171 @@
+/* The message Mutation.
+ *
+ *     Mutation           set_cell 1, delete_from_column 2,
+ *                        delete_from_family 3, delete_from_row 4,
+ *                        add_to_cell 5, merge_to_cell 6
+ *     SetCell            family_name 1, column_qualifier 2,
+ *                        timestamp_micros 3, value 4
+ *     DeleteFromColumn   family_name 1, column_qualifier 2, time_range 3
+ *     DeleteFromFamily   family_name 1
+ *     TimestampRange     start 1, end 2
+ */
+#include "bigtable/gateway/request_mutation.h"
+
+#include <string.h>
+
+#include "bigtable/gateway/pb.h"
+
+/* Times are in milliseconds, whatever their unit. */
+#define GRANULARITY_US 1000
+/* "The server's clock". */
+#define SERVER_TIME (-1)
+
+struct fields {
+    struct slice family;
+    struct slice qualifier;
+    int64_t timestamp;
+    struct slice value;
+    struct slice times;
+};
+
+/* Every kind of mutation has a subset of these. @number of the integer is the
+ * timestamp's, of bytes 3 the range's. */
+static int parse(struct slice bytes, struct fields *out, struct err *err)
+{
+    struct cursor c = cursor_make(bytes);
+    struct pb_field f;
+    *out = (struct fields){.family = SLICE_EMPTY,
+                           .qualifier = SLICE_EMPTY,
+                           .value = SLICE_EMPTY,
+                           .times = SLICE_EMPTY};
+    while (pb_next(&c, &f)) {
+        if (pb_is_bytes(&f, 1))
+            out->family = f.bytes;
+        else if (pb_is_bytes(&f, 2))
+            out->qualifier = f.bytes;
+        else if (pb_is_integer(&f, 3))
+            out->timestamp = (int64_t)f.integer;
+        else if (pb_is_bytes(&f, 3))
+            out->times = f.bytes;
+        else if (pb_is_bytes(&f, 4))
+            out->value = f.bytes;
+    }
+    return c.bad ? err_set(err, ERR_INVALID, "not a Mutation") : 0;
+}
+
+int request_family(struct slice name,
+                   char out[REQUEST_FAMILY_BYTES_MAX + 1],
+                   struct err *err)
+{
+    if (name.len == 0)
+        return err_set(err, ERR_INVALID, "the column family has no name");
+    if (name.len > REQUEST_FAMILY_BYTES_MAX ||
+        slice_find_byte(name, '\0') < name.len)
+        return err_set(err, ERR_NOTFOUND, "there is no column family \"%.*s\"",
+                       SLICE_ARG(slice_sub(name, 0, 80)));
+    memcpy(out, name.data, name.len);
+    out[name.len] = '\0';
+    return 0;
+}
+
+static int check_time(int64_t us, struct err *err)
+{
+    if (us >= 0 && us % GRANULARITY_US == 0)
+        return 0;
+    return err_set(err, ERR_INVALID,
+                   "timestamp granularity mismatch: expected a multiple of "
+                   "1000 (millisecond granularity), but got %lld",
+                   (long long)us);
+}
+
+static int set_cell(struct quarry_mutation *m,
+                    const struct fields *f,
+                    const char *family,
+                    int64_t now_us,
+                    struct err *err)
+{
+    int64_t us = f->timestamp == SERVER_TIME ? now_us : f->timestamp;
+    int rc = check_time(us, err);
+    if (rc == 0)
+        quarry_mutation_set(m, family, f->qualifier, us, f->value);
+    return rc;
+}
+
+/* [start, end) of a TimestampRange; an end of 0 is none. */
+static int parse_times(struct slice bytes, int64_t ends[2], struct err *err)
+{
+    struct cursor c = cursor_make(bytes);
+    struct pb_field f;
+    ends[0] = ends[1] = 0;
+    while (pb_next(&c, &f))
+        if (f.wire == PB_VARINT && (f.number == 1 || f.number == 2))
+            ends[f.number - 1] = (int64_t)f.integer;
+    if (c.bad)
+        return err_set(err, ERR_INVALID, "not a TimestampRange");
+    for (int i = 0; i < 2; i++)
+        if (check_time(ends[i], err))
+            return ERR_INVALID;
+    if (ends[1] && ends[0] >= ends[1])
+        return err_set(err, ERR_INVALID, "a time range that is empty");
+    return 0;
+}
+
+static int delete_cells(struct quarry_mutation *m,
+                        const struct fields *f,
+                        const char *family,
+                        struct err *err)
+{
+    int64_t ends[2];
+    int rc = parse_times(f->times, ends, err);
+    if (rc)
+        return rc;
+    if (ends[0] && !ends[1])
+        ends[1] = INT64_MAX;
+    quarry_mutation_delete_cells(m, family, f->qualifier, ends[0], ends[1]);
+    return 0;
+}
+
+static int add(struct quarry_mutation *m,
+               const struct pb_field *kind,
+               int64_t now_us,
+               struct err *err)
+{
+    char family[REQUEST_FAMILY_BYTES_MAX + 1];
+    struct fields f;
+    int rc = parse(kind->bytes, &f, err);
+    if (rc)
+        return rc;
+    if (kind->number == 4) {
+        quarry_mutation_delete_row(m);
+        return 0;
+    }
+    rc = request_family(f.family, family, err);
+    if (rc)
+        return rc;
+    switch (kind->number) {
+    case 1: return set_cell(m, &f, family, now_us, err);
+    case 2: return delete_cells(m, &f, family, err);
+    case 3: quarry_mutation_delete_family(m, family); return 0;
+    default:
+        return err_set(err, ERR_UNSUPPORTED,
+                       "aggregates (add_to_cell, merge_to_cell)");
+    }
+}
+
+int request_mutation_add(struct quarry_mutation *m,
+                         struct slice bytes,
+                         int64_t now_us,
+                         struct err *err)
+{
+    struct cursor c = cursor_make(bytes);
+    struct pb_field kind = {.number = 0};
+    struct pb_field f;
+    while (pb_next(&c, &f)) /* Of a oneof the last counts. */
+        if (f.wire == PB_BYTES && f.number >= 1 && f.number <= 6)
+            kind = f;
+    if (c.bad)
+        return err_set(err, ERR_INVALID, "not a Mutation");
+    if (kind.number == 0)
+        return err_set(err, ERR_INVALID, "a mutation that says nothing");
+    return add(m, &kind, now_us, err);
+}

@@ -1,0 +1,32 @@
+/* Rows in descending order, over a store that scans in ascending order.
+ *
+ * The rows are cut into windows at the store's own split points; windows are
+ * read from the last to the first, each into memory. A window that turns out
+ * too large is cut again, at keys found by a scan without values, so that
+ * memory is bounded unless one row is larger.
+ *
+ * Threads: one at a time. Parks.
+ */
+#ifndef BIGTABLE_GATEWAY_REVERSE_H
+#define BIGTABLE_GATEWAY_REVERSE_H
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "bigtable/client/quarry.h"
+
+struct reverse_scan;
+
+/* What @opts asks for, its limit too, from the last row to the first. @opts and
+ * what it points to are borrowed until close; its keys and ranges may overlap
+ * and come in any order. */
+MUST_CHECK int reverse_scan_open(struct quarry_table *t,
+                                 const struct quarry_read_options *opts,
+                                 struct reverse_scan **out,
+                                 struct err *err);
+/* *@row is borrowed until the next call, and NULL at the end. */
+MUST_CHECK int reverse_scan_next(struct reverse_scan *s,
+                                 const struct quarry_row **row,
+                                 struct err *err);
+void reverse_scan_close(struct reverse_scan *s); /* NULL is allowed. */
+
+#endif /* BIGTABLE_GATEWAY_REVERSE_H */
