@@ -114,6 +114,7 @@ void chunkserver_run_keeper(void *arg)
         if (cs->stopping)
             return;
         sync_old(cs);
+        chunk_store_sweep(cs->store);
         scrub(cs, &s);
     }
 }

@@ -2,6 +2,7 @@
 #include "gfs-lite/chunkserver/store.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/core/coding.h"
@@ -12,21 +13,33 @@
 #include "base/runtime/world.h"
 #include "gfs-lite/fs.h"
 
-#define SERVER_NAME  "SERVER"
-#define LOCK_NAME    "LOCK"
-#define PROBE_NAME   "PROBE"
-#define CHUNKS_DIR   "chunks"
-#define COPIES_DIR   "copies"
-#define CHUNK_DIRS   256
-#define SERVER_MAGIC UINT64_C(0x3152565353464751) /* "QGFSSVR1" */
-#define SERVER_BYTES 20
+#define SERVER_NAME     "SERVER"
+#define LOCK_NAME       "LOCK"
+#define PROBE_NAME      "PROBE"
+#define CHUNKS_DIR      "chunks"
+#define CHUNK_SUFFIX    ".chunk"
+#define COPIES_DIR      "copies"
+#define CHUNK_DIRS      256
+#define SERVER_MAGIC    UINT64_C(0x3152565353464751) /* "QGFSSVR1" */
+#define SERVER_BYTES    20
+#define REMOVAL_POLL_US 1000
 
 /* --- names ------------------------------------------------------------- */
 
 static void put_name(uint64_t handle, struct buf *out)
 {
-    buf_printf(out, "%s/%02x/%016llx.chunk", CHUNKS_DIR,
+    buf_printf(out, "%s/%02x/%016llx" CHUNK_SUFFIX, CHUNKS_DIR,
                (unsigned)(handle % CHUNK_DIRS), (unsigned long long)handle);
+}
+
+#define NAME_DIGITS 16
+
+/* The number in the name of a chunk's file. */
+static bool parse_name(const char *name, uint64_t *handle)
+{
+    char *end;
+    *handle = strtoull(name, &end, 16);
+    return end == name + NAME_DIGITS && strcmp(end, CHUNK_SUFFIX) == 0;
 }
 
 /* Full path of @handle's file. Owned. */
@@ -49,7 +62,7 @@ static char *dir_of(const struct chunk_store *s, uint64_t handle)
 char *chunk_store_copy_path(const struct chunk_store *s, uint64_t handle)
 {
     struct buf b = BUF_INIT;
-    buf_printf(&b, "%s/%s/%016llx.chunk", s->dir, COPIES_DIR,
+    buf_printf(&b, "%s/%s/%016llx" CHUNK_SUFFIX, s->dir, COPIES_DIR,
                (unsigned long long)handle);
     return buf_take(&b);
 }
@@ -209,6 +222,81 @@ void chunk_store_note_damage(struct chunk_store *s,
     chunk_store_report(s, c);
 }
 
+/* --- removing ------------------------------------------------------------ */
+
+/* A file on its way out: nothing may be put in its place before it is gone. */
+struct removal {
+    struct removal *next;
+    uint64_t handle;
+};
+
+static void await_removal(struct chunk_store *s, uint64_t handle)
+{
+    const struct removal *r = s->removals;
+    while (r) {
+        if (r->handle == handle) {
+            world_sleep_us(s->world, REMOVAL_POLL_US);
+            r = s->removals;
+        } else {
+            r = r->next;
+        }
+    }
+}
+
+static int remove_file(struct chunk_store *s, uint64_t handle, struct err *err)
+{
+    struct removal self = {.next = s->removals, .handle = handle};
+    struct removal **at = &s->removals;
+    char *path = path_of(s, handle);
+    int rc;
+    s->removals = &self;
+    rc = world_remove(s->world, path, err);
+    while (*at != &self)
+        at = &(*at)->next;
+    *at = self.next;
+    mem_free(path);
+    return rc == ERR_NOTFOUND ? 0 : rc;
+}
+
+static void keep_leftover(struct chunk_store *s, uint64_t handle)
+{
+    s->leftover = mem_realloc(s->leftover,
+                              (s->leftover_count + 1) * sizeof(*s->leftover));
+    s->leftover[s->leftover_count++] = handle;
+}
+
+void chunk_store_delete(struct chunk_store *s, struct stored_chunk *c)
+{
+    struct err err = ERR_INIT;
+    if (c->deleted)
+        return;
+    c->deleted = true;
+    s->bytes -= c->length;
+    chunk_store_report(s, c);
+    id_map_remove(&s->chunks, c->handle);
+    cond_broadcast(&c->grown);
+    if (remove_file(s, c->handle, &err)) {
+        log_warn(s->world, "chunk", "%s", err.text);
+        keep_leftover(s, c->handle);
+    }
+}
+
+void chunk_store_sweep(struct chunk_store *s)
+{
+    size_t count = s->leftover_count;
+    uint64_t *handles = s->leftover;
+    s->leftover = NULL;
+    s->leftover_count = 0;
+    for (size_t i = 0; i < count; i++)
+        /* Another file may have come in its place, and be wanted. */
+        if (!id_map_get(&s->chunks, handles[i]) &&
+            remove_file(s, handles[i], NULL))
+            keep_leftover(s, handles[i]);
+    mem_free(handles);
+}
+
+/* --- making -------------------------------------------------------------- */
+
 int chunk_store_create(struct chunk_store *s,
                        uint64_t handle,
                        uint32_t version,
@@ -229,6 +317,7 @@ int chunk_store_create(struct chunk_store *s,
     c = add_chunk(s, &id);
     c->pins = 1;
     mutex_lock(&c->lock);
+    await_removal(s, handle);
     path = path_of(s, handle);
     rc = chunk_file_create(s->world, path, handle, version, &c->file, err);
     mem_free(path);
@@ -248,21 +337,6 @@ int chunk_store_create(struct chunk_store *s,
     chunk_store_report(s, c);
     *out = c;
     return 0;
-}
-
-void chunk_store_delete(struct chunk_store *s, struct stored_chunk *c)
-{
-    char *path = path_of(s, c->handle);
-    if (!c->deleted) {
-        c->deleted = true;
-        s->bytes -= c->length;
-        chunk_store_report(s, c);
-        id_map_remove(&s->chunks, c->handle);
-        cond_broadcast(&c->grown);
-        if (world_remove(s->world, path, NULL))
-            log_warn(s->world, "chunk", "cannot remove %s", path);
-    }
-    mem_free(path);
 }
 
 /* --- copies
@@ -295,6 +369,7 @@ int chunk_store_adopt(struct chunk_store *s,
         chunk_store_delete(s, old);
         chunk_store_put(s, old);
     }
+    await_removal(s, handle);
     rc = move_in(s, f, err);
     if (rc == 0 && chunk_store_get(s, handle))
         rc = err_set(err, ERR_EXISTS, "chunk %llu came another way",
@@ -384,17 +459,22 @@ static int make_dirs(struct chunk_store *s, struct err *err)
     return rc;
 }
 
-/* Note the chunk in the file @name of directory @dir. One that cannot be told
- * what it is, is moved out of the way by nobody: it is only spoken of. */
+/* Note the chunk in the file @name of directory @dir. One that does not say
+ * what it is is damaged: the namenode has it deleted when there are others. */
 static void scan_file(struct chunk_store *s, const char *dir, const char *name)
 {
     struct buf path = BUF_INIT;
     struct chunk_identity id = {.handle = 0};
     struct err why = ERR_INIT;
     struct stored_chunk *c;
+    uint64_t handle;
     buf_printf(&path, "%s/%s/%s", s->dir, dir, name);
-    if (chunk_file_identify(s->world, buf_cstr(&path), &id, &why)) {
-        log_error(s->world, "chunk", "%s", why.text);
+    if (!parse_name(name, &handle)) {
+        log_error(s->world, "chunk", "%s is no chunk", buf_cstr(&path));
+    } else if (chunk_file_identify(s->world, buf_cstr(&path), &id, &why) ||
+               id.handle != handle) {
+        id = (struct chunk_identity){.handle = handle};
+        chunk_store_note_damage(s, add_chunk(s, &id), &why);
     } else if (!id_map_get(&s->chunks, id.handle)) {
         c = add_chunk(s, &id);
         /* Of an unsealed one only its file knows the length. */
@@ -415,7 +495,7 @@ static int scan_dir(struct chunk_store *s, unsigned number, struct err *err)
     if (rc)
         return rc;
     for (size_t i = 0; i < count; i++)
-        if (slice_ends_with(slice_str(names[i]), SLICE_LIT(".chunk")))
+        if (slice_ends_with(slice_str(names[i]), SLICE_LIT(CHUNK_SUFFIX)))
             scan_file(s, dir, names[i]);
     fs_names_free(names, count);
     return 0;
@@ -505,6 +585,7 @@ void chunk_store_close(struct chunk_store *s)
         free_chunk(c);
     }
     id_map_close(&s->chunks);
+    mem_free(s->leftover);
     mem_free(s->open);
     mem_free(s->changed);
     fs_unlock(s->lock);

@@ -7,7 +7,8 @@
  *     DIR/copies/          chunks that are being copied here
  *
  * A chunk is known by a small struct; its file is opened when it is used, and
- * the least recently used are closed again.
+ * the least recently used are closed again. A file that does not say what it is
+ * is a damaged chunk of the number its name says.
  *
  * Threads: one loop. Functions park where they say so; between parks a chunk
  * that is pinned (chunk_store_get) does not go away.
@@ -23,6 +24,7 @@
 
 struct fs;
 struct fs_lock;
+struct removal;
 
 /* Chunk files kept open. */
 #define CHUNK_STORE_FILES_MAX 512
@@ -55,6 +57,9 @@ struct chunk_store {
     struct stored_chunk **open; /* With open files; owned array. */
     size_t open_count;
     uint64_t use_count;
+    struct removal *removals; /* Files that are just being removed. */
+    uint64_t *leftover;       /* Chunks whose files could not be; owned. */
+    size_t leftover_count;
     uint64_t *changed; /* To be reported. */
     size_t changed_count;
     size_t changed_cap;
@@ -103,6 +108,8 @@ MUST_CHECK int
 chunk_store_adopt(struct chunk_store *s, struct chunk_file *f, struct err *err);
 /* Forget @c and remove its file. Parks. */
 void chunk_store_delete(struct chunk_store *s, struct stored_chunk *c);
+/* Try again to remove the files that could not be. Parks. */
+void chunk_store_sweep(struct chunk_store *s);
 
 /* Note that @c is to be reported. */
 void chunk_store_report(struct chunk_store *s, struct stored_chunk *c);

@@ -1,0 +1,129 @@
+/* A chunk server's store forgets no file: what it cannot make out it reports as
+ * damaged, and what it could not remove it removes later. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/runtime/sim.h"
+#include "gfs-lite/chunkserver/store.h"
+#include "gfs-lite/fs.h"
+#include "tests/lib/check_main.h"
+
+#define HANDLE UINT64_C(0x2a7)
+#define PATH   "/store/chunks/a7/00000000000002a7.chunk"
+
+/* --- Helpers --------------------------------------------------------- */
+
+static struct world *w;
+
+static void run(void (*fn)(void *))
+{
+    w = sim_world_new(&(struct sim_options){.seed = test_seed()});
+    sim_run(w, fn, NULL);
+    world_free(w);
+}
+
+static struct chunk_store *open_store(void)
+{
+    struct chunk_store *s;
+    struct err err = ERR_INIT;
+    ck_assert_msg(chunk_store_open(w, "/store", &s, &err) == 0, "%s", err.text);
+    return s;
+}
+
+static void make_chunk(struct chunk_store *s)
+{
+    struct stored_chunk *c;
+    ck_assert_int_eq(chunk_store_create(s, HANDLE, 1, &c, NULL), 0);
+    chunk_store_put(s, c);
+}
+
+static bool is_there(void)
+{
+    struct file *f;
+    if (file_open(w, PATH, FILE_READ, &f, NULL))
+        return false;
+    file_close(f);
+    return true;
+}
+
+/* --- Tests ----------------------------------------------------------- */
+
+static void open_what_is_no_chunk(void *arg)
+{
+    struct chunk_store *s = open_store();
+    struct stored_chunk *c;
+    struct gfs_replica r;
+    struct buf report = BUF_INIT;
+    struct slice rest;
+    struct file *f;
+    bool bad;
+    (void)arg;
+    make_chunk(s);
+    chunk_store_close(s);
+    ck_assert_int_eq(file_open(w, PATH, FILE_WRITE, &f, NULL), 0);
+    ck_assert_int_eq(file_truncate(f, 7, NULL), 0);
+    file_close(f);
+    s = open_store();
+    chunk_store_put_full_report(s, &report);
+    rest = buf_slice(&report);
+    ck_assert(gfs_replica_get(&rest, &r, &bad));
+    ck_assert_uint_eq(r.handle, HANDLE);
+    ck_assert(r.damaged);
+    c = chunk_store_get(s, HANDLE);
+    ck_assert_ptr_nonnull(c);
+    chunk_store_delete(s, c);
+    chunk_store_put(s, c);
+    ck_assert(!is_there());
+    chunk_store_close(s);
+    buf_close(&report);
+}
+
+/* A file that was cut short is a damaged chunk, which can be deleted. */
+START_TEST(test_a_file_that_is_no_chunk_is_a_damaged_one)
+{
+    run(open_what_is_no_chunk);
+}
+
+END_TEST
+
+static void delete_with_errors(void *arg)
+{
+    struct chunk_store *s = open_store();
+    struct stored_chunk *c;
+    (void)arg;
+    make_chunk(s);
+    c = chunk_store_get(s, HANDLE);
+    sim_fail_at_op(w, 1);
+    chunk_store_delete(s, c);
+    chunk_store_put(s, c);
+    ck_assert_ptr_null(chunk_store_get(s, HANDLE));
+    ck_assert(is_there());
+    sim_fail_at_op(w, 1);
+    chunk_store_sweep(s);
+    ck_assert(is_there());
+    chunk_store_sweep(s);
+    ck_assert(!is_there());
+    /* But not one that was put in its place. */
+    make_chunk(s);
+    c = chunk_store_get(s, HANDLE);
+    sim_fail_at_op(w, 1);
+    chunk_store_delete(s, c);
+    chunk_store_put(s, c);
+    make_chunk(s);
+    chunk_store_sweep(s);
+    ck_assert(is_there());
+    chunk_store_close(s);
+}
+
+/* What could not be removed is removed by a later sweep, unless it is wanted
+ * again. */
+START_TEST(test_what_could_not_be_removed_is_swept)
+{
+    run(delete_with_errors);
+}
+
+END_TEST
+
+TEST_MAIN("store",
+          test_a_file_that_is_no_chunk_is_a_damaged_one,
+          test_what_could_not_be_removed_is_swept)
