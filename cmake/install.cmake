@@ -25,7 +25,8 @@ foreach(header
         bigtable/client/quarry.h bigtable/row/cells.h mapreduce/mapreduce.h)
     get_filename_component(dir ${header} DIRECTORY)
     install(FILES ${header}
-            DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/quarry/${dir})
+            DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/quarry/${dir}
+            COMPONENT headers)
 endforeach()
 foreach(door quarry.h:bigtable/client/quarry.h
              mapreduce.h:mapreduce/mapreduce.h)
@@ -34,9 +35,22 @@ foreach(door quarry.h:bigtable/client/quarry.h
     list(GET pair 1 path)
     file(WRITE ${CMAKE_BINARY_DIR}/include/${name} "#include \"${path}\"\n")
     install(FILES ${CMAKE_BINARY_DIR}/include/${name}
-            DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/quarry)
+            DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/quarry
+            COMPONENT headers)
 endforeach()
+
+# find_package(quarry): the library, and quarry_add_job().
+configure_file(cmake/quarryConfig.cmake.in
+               ${CMAKE_BINARY_DIR}/quarryConfig.cmake @ONLY)
+file(WRITE ${CMAKE_BINARY_DIR}/quarryConfigVersion.cmake
+     "set(PACKAGE_VERSION ${PROJECT_VERSION})\n"
+     "if(NOT PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)\n"
+     "    set(PACKAGE_VERSION_COMPATIBLE TRUE)\n"
+     "endif()\n")
+install(FILES ${CMAKE_BINARY_DIR}/quarryConfig.cmake
+              ${CMAKE_BINARY_DIR}/quarryConfigVersion.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/quarry COMPONENT headers)
 
 configure_file(cmake/quarry.pc.in ${CMAKE_BINARY_DIR}/quarry.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/quarry.pc
-        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT headers)
