@@ -98,6 +98,9 @@ static int create(struct execution *x, struct node **out)
     n->is_ephemeral = x->command->flags & CHUBBY_EPHEMERAL;
     n->instance = ++x->cell->instance_count;
     buf_append_slice(&n->contents, x->command->contents);
+    /* What it begins with counts as written: a write can be on condition that
+     * it is still that. */
+    n->content_generation = n->contents.len > 0;
     for (i = 0; i < ACL_KINDS; i++)
         node_set_acl(n, (enum acl_kind)i, acl_of_new(x, above, i));
     x->cell->node_count++;

@@ -87,7 +87,8 @@ enum chubby_event {
 
 struct chubby_stat {
     uint64_t instance; /* Greater than that of any earlier node of the name. */
-    uint64_t content_generation; /* Writes of the file. */
+    uint64_t content_generation; /* Writes of the file, that of what it began
+                                    with counted. */
     uint64_t lock_generation;    /* Times the lock went from free to held. */
     uint64_t acl_generation;
     uint64_t contents_bytes;
