@@ -162,7 +162,7 @@ static int create(struct history_state *s, uint64_t contents, bool exclusive)
     if (s->v[FILE_INSTANCE])
         return exclusive ? ERR_EXISTS : 0;
     s->v[FILE_INSTANCE] = NEW;
-    s->v[FILE_GENERATION] = 0;
+    s->v[FILE_GENERATION] = contents != 0; /* It counts as a write. */
     s->v[FILE_CONTENTS] = contents;
     return 0;
 }

@@ -117,29 +117,29 @@ END_TEST
 
 static const struct story of_locks[] = {
     {true, "lock|1|2|1|create|/f|0|5|0|x|0|0|0|0\n"
-           "lock|3|4|1|read|/f|0|0|0|x|0|9|0|5\n"
+           "lock|3|4|1|read|/f|0|0|0|x|0|9|1|5\n"
            "lock|5|6|1|write|/f|9|6|0|x|0|0|0|0\n"
-           "lock|7|8|2|read|/f|9|0|0|x|0|9|1|6\n"
-           "lock|9|10|2|write|/f|9|7|2|x|-17|0|0|0\n"
-           "lock|11|12|2|write|/f|9|7|1|x|0|0|0|0\n"
+           "lock|7|8|2|read|/f|9|0|0|x|0|9|2|6\n"
+           "lock|9|10|2|write|/f|9|7|3|x|-17|0|0|0\n"
+           "lock|11|12|2|write|/f|9|7|2|x|0|0|0|0\n"
            "lock|13|14|1|delete|/f|9|0|0|x|0|0|0|0\n"
            "lock|15|16|2|read|/f|9|0|0|x|-4|0|0|0\n"},
     /* An old value from a cache. */
     {false, "lock|1|2|1|create|/f|0|5|0|x|0|0|0|0\n"
-            "lock|3|4|1|stat|/f|0|0|0|x|0|9|0|0\n"
+            "lock|3|4|1|stat|/f|0|0|0|x|0|9|1|0\n"
             "lock|5|6|1|write|/f|9|6|0|x|0|0|0|0\n"
-            "lock|7|8|2|read|/f|9|0|0|x|0|9|0|5\n"},
+            "lock|7|8|2|read|/f|9|0|0|x|0|9|1|5\n"},
     /* A write that was acknowledged is lost. */
     {false, "lock|1|2|1|create|/f|0|5|0|x|0|0|0|0\n"
-            "lock|3|4|1|stat|/f|0|0|0|x|0|9|0|0\n"
+            "lock|3|4|1|stat|/f|0|0|0|x|0|9|1|0\n"
             "lock|5|6|1|write|/f|9|6|0|x|0|0|0|0\n"
-            "lock|7|8|2|stat|/f|9|0|0|x|0|9|0|0\n"},
+            "lock|7|8|2|stat|/f|9|0|0|x|0|9|1|0\n"},
     /* The node of a handle is gone, and another of its name there. */
     {false, "lock|1|2|1|create|/f|0|5|0|x|0|0|0|0\n"
-            "lock|3|4|1|stat|/f|0|0|0|x|0|9|0|0\n"
+            "lock|3|4|1|stat|/f|0|0|0|x|0|9|1|0\n"
             "lock|5|6|1|delete|/f|9|0|0|x|0|0|0|0\n"
             "lock|7|8|1|create-new|/f|0|5|0|x|0|0|0|0\n"
-            "lock|9|10|2|stat|/f|0|0|0|x|0|9|0|0\n"},
+            "lock|9|10|2|stat|/f|0|0|0|x|0|9|1|0\n"},
     /* Two holders; two holders with the first one's session in doubt. */
     {false, "lock|1|2|1|acquire|/l|0|0|0|x|0|0|0|0\n"
             "lock|3|4|2|acquire|/l|0|0|0|x|0|0|0|0\n"},
