@@ -78,6 +78,7 @@ int server_order(struct reign *r,
 
 static void bury(struct reign *r, struct known_server *s, const char *why)
 {
+    struct rpc_channel *channel = s->channel;
     if (!s->alive)
         return;
     log_info(r->world, "master", "tablet server %llu at %s is dead: %s",
@@ -86,6 +87,9 @@ static void bury(struct reign *r, struct known_server *s, const char *why)
     /* What it had is needed soon: begin with its log now. */
     (void)recover_is_sorted(r, s->number);
     reign_changed(r);
+    /* Whoever waits for an answer of it need not. */
+    s->channel = NULL;
+    rpc_channel_free(channel);
 }
 
 /* Is the file's record that of @s? */
