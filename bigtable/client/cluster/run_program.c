@@ -181,15 +181,15 @@ static void put_request(const struct program_job *j,
     mem_free(ranges);
 }
 
-/* Go on at @key; empty: that was all of the table. */
+/* Go on at @key, which may be of p->at; empty: that was all of the table. */
 static void go_on(struct piece *p, struct slice key)
 {
     struct buf at = BUF_INIT;
     buf_append_slice(&at, key);
-    buf_close(&p->at);
-    p->at = at;
     p->done =
         key.len == 0 || (p->end.len && slice_cmp(key, buf_slice(&p->end)) >= 0);
+    buf_close(&p->at);
+    p->at = at;
 }
 
 static void keep_state(struct piece *p, struct buf *state)
@@ -248,8 +248,8 @@ static int run_piece(struct program_job *j, struct piece *p, struct err *err)
             p->done = true;
             break;
         }
-        go_on(p, row.len ? row : buf_slice(&p->at));
-        p->done = false;
+        go_on(p, row);
+        p->done = false; /* Also where the first row there can be is "". */
         rc = run_some(j, p, err);
         if (rc == 0)
             retry.tries = 0;
