@@ -105,17 +105,19 @@ static void add_server(struct layout_builder *b, uint16_t number)
                             .rack = slice_str(s->rack)};
 }
 
-/* Where copies of @c are: those that live first. */
+/* Where copies of @c are: those that live first. Of an open chunk, its chain,
+ * in order, whoever lives: appenders of records must agree on its first server,
+ * which gives the places. */
 static struct gfs_server_set locate(const struct namenode *nn,
                                     const struct chunk *c,
                                     const struct open_file *open)
 {
     struct gfs_server_set all = {.count = 0};
     struct gfs_server_set out = {.count = 0};
+    if (open && !c->sealed)
+        return open->chain;
     for (unsigned i = 0; i < c->replica_count; i++)
         gfs_server_set_add(&all, c->replicas[i]);
-    for (unsigned i = 0; open && !c->sealed && i < open->chain.count; i++)
-        gfs_server_set_add(&all, open->chain.numbers[i]);
     for (unsigned i = 0; i < all.count; i++)
         if (chunk_server_is_alive(&nn->servers, all.numbers[i]))
             gfs_server_set_add(&out, all.numbers[i]);

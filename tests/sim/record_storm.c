@@ -69,8 +69,11 @@ append_one(struct record_storm *s, struct storm_client *c, struct fs *fs)
                            NULL);
     buf_close(&bytes);
     r.at_us = storm_now_us();
-    if (rc == 0)
+    if (rc == 0) {
+        sim_note(s->storm->sim, "record %" PRIu64 " of %s is at %" PRIu64,
+                 r.number, paths[r.file], r.offset);
         keep(s, r);
+    }
     s->storm->call_count++;
 }
 

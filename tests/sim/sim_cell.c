@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/core/arena.h"
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "gfs-lite/gfs.h"
@@ -100,4 +101,70 @@ START_TEST(test_a_file_that_was_taken_gets_no_late_bytes)
 
 END_TEST
 
-TEST_MAIN("cell", test_a_file_that_was_taken_gets_no_late_bytes)
+/* --- one order of records ---------------------------------------------- */
+
+/* The last chunk of the shared file. */
+static struct gfs_chunk last_chunk(struct fs *fs)
+{
+    struct gfs_chunk c;
+    struct gfs_layout l;
+    struct arena a;
+    arena_init(&a);
+    ck_assert_int_eq(gfs_get_layout(fs, "r", 0, &a, &l, NULL), 0);
+    ck_assert_uint_gt(l.chunk_count, 0);
+    c = l.chunks[l.chunk_count - 1];
+    arena_close(&a);
+    return c;
+}
+
+/* While nobody hears of @server, and until after it is taken for dead. */
+static unsigned look_while_silent(struct fs *fs, struct world *server)
+{
+    struct gfs_chunk before = last_chunk(fs);
+    unsigned same = 0;
+    sim_cut(server, cell->namenodes[0].world, true);
+    for (int i = 0; i < 60; i++) {
+        struct gfs_chunk now = last_chunk(fs);
+        sleep_us(SECOND_US / 10);
+        if (now.sealed || now.handle != before.handle)
+            continue;
+        same++;
+        ck_assert_uint_eq(now.servers.count, before.servers.count);
+        ck_assert_mem_eq(now.servers.numbers, before.servers.numbers,
+                         now.servers.count * sizeof(now.servers.numbers[0]));
+    }
+    sim_cut(server, cell->namenodes[0].world, false);
+    sleep_us(2 * SECOND_US);
+    return same;
+}
+
+static void lose_servers(void *arg)
+{
+    struct fs *fs;
+    uint64_t offset;
+    (void)arg;
+    sim_cell_boot(cell);
+    sleep_us(3 * SECOND_US);
+    fs = sim_cell_fs(cell, sim_director(sim), "appender");
+    for (unsigned i = 0; i < 3; i++) {
+        ck_assert_int_eq(
+            gfs_record_append(fs, "r", SLICE_LIT("one"), &offset, NULL), 0);
+        ck_assert_uint_gt(look_while_silent(fs, cell->chunks[i].world), 10);
+    }
+    fs_close(fs);
+    sim_cell_stop(cell);
+}
+
+/* Whichever server is taken for dead, all appenders of records go to the same
+ * first one: two would give one place to two records. */
+START_TEST(test_records_have_one_order)
+{
+    play(&(struct sim_cell_options){.namenodes = 1, .chunk_servers = 3},
+         lose_servers);
+}
+
+END_TEST
+
+TEST_MAIN("cell",
+          test_a_file_that_was_taken_gets_no_late_bytes,
+          test_records_have_one_order)
