@@ -59,7 +59,9 @@ int take_back(struct reign *r, struct known_tablet *t, struct err *err)
     bool found = false;
     int code;
 
-    PRE(t->busy && t->stage != STAGE_UNASSIGNED);
+    PRE(t->busy);
+    if (t->stage == STAGE_UNASSIGNED)
+        return reign_read_tablet(r, t, &found, err);
     code = order_unload(r, t, s, err);
     if (!s->alive)
         return 0; /* Then it has nothing. */
@@ -89,7 +91,7 @@ int move_tablet(struct reign *r,
     uint64_t from = t->server;
     int code;
 
-    PRE(t->busy && t->stage == STAGE_SERVED);
+    PRE(t->busy);
     r->moving++;
     code = take_back(r, t, err);
     if (code == 0 && to != 0)

@@ -1,0 +1,150 @@
+/* The role `master`: who of all processes with it holds the lock assigns
+ * tablets to tablet servers. */
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/core/conf.h"
+#include "base/core/panic.h"
+#include "bigtable/client/quarry.h"
+#include "bigtable/master/master.h"
+#include "bigtable/wire/metadata.h"
+#include "cli/role.h"
+#include "gfs-lite/gfs.h"
+
+#define SECTION "master"
+/* A call of METADATA that takes longer is tried anew by the master. */
+#define METADATA_TIMEOUT_US UINT64_C(20000000)
+
+extern const struct role master_role;
+
+struct master_host {
+    struct world *world;
+    const struct rpc_security *security;
+    char *cell;
+    struct fs *fs;         /* Owned. */
+    struct master *master; /* Owned. */
+};
+
+/* Times of the section, and sizes. */
+static int
+read_options(struct conf *c, struct master_options *o, struct err *err)
+{
+    const struct {
+        const char *name;
+        uint64_t *value;
+    } times[] = {
+        {"status", &o->status_us},   {"silent", &o->silent_us},
+        {"order", &o->order_us},     {"balance", &o->balance_us},
+        {"still", &o->still_us},     {"reread", &o->reread_us},
+        {"garbage", &o->garbage_us}, {"garbage-age", &o->garbage_age_us},
+        {"merge", &o->merge_us},     {"merge-age", &o->merge_age_us},
+    };
+
+    uint64_t lease_us = 0;
+    int rc = 0;
+    for (size_t i = 0; i < ARRAY_LEN(times) && rc == 0; i++)
+        rc = conf_get_duration(c, SECTION, times[i].name, times[i].value, err);
+    if (rc == 0)
+        rc = conf_get_duration(c, SECTION, "lease", &lease_us, err);
+    if (rc == 0)
+        rc = conf_get_bytes(c, SECTION, "merge-bytes", &o->merge_bytes, err);
+    o->lease_ms = (uint32_t)(lease_us / 1000);
+    return rc;
+}
+
+static int open_client(void *ctx, struct quarry **out, struct err *err)
+{
+    const struct master_host *h = ctx;
+    const struct quarry_options o = {.world = h->world,
+                                     .security = h->security,
+                                     .timeout_us = METADATA_TIMEOUT_US};
+    return quarry_open(h->cell, &o, out, err);
+}
+
+static void host_free(struct master_host *h)
+{
+    master_close(h->master);
+    fs_close(h->fs);
+    mem_free(h->cell);
+    mem_free(h);
+}
+
+static int
+master_role_open(const struct role_env *env, void **out, struct err *err)
+{
+    struct master_host *h = mem_zalloc(1, sizeof(*h));
+    const struct gfs_options files = {.namenodes = env->cell,
+                                      .path = BIGTABLE_FS_ROOT,
+                                      .name = env->address,
+                                      .security = env->security};
+    struct master_options o = {.address = env->address,
+                               .cell = env->cell_members,
+                               .cell_count = env->cell_count,
+                               .security = env->security,
+                               .vars = env->vars,
+                               .open_client = open_client,
+                               .ctx = h};
+    int rc = read_options(env->conf, &o, err);
+    *h = (struct master_host){.world = env->world,
+                              .security = env->security,
+                              .cell = mem_strdup(env->cell)};
+    if (rc == 0)
+        rc = fs_gfs_open(env->world, &files, &h->fs, err);
+    o.fs = h->fs;
+    if (rc == 0)
+        rc = master_open(env->world, env->server, &o, &h->master, err);
+    if (rc) {
+        host_free(h);
+        h = NULL;
+    }
+    *out = h;
+    return rc;
+}
+
+static int master_role_started(void *role, struct err *err)
+{
+    struct master_host *h = role;
+    (void)err;
+    master_start(h->master);
+    return 0;
+}
+
+static void master_role_status(void *role, struct buf *out)
+{
+    const struct master_host *h = role;
+    struct master_status s;
+    struct arena a;
+    arena_init(&a);
+    if (!master_get_status(h->master, &a, &s))
+        buf_append_str(out, "master=no");
+    else
+        buf_printf(out,
+                   "master=yes ready=%s servers=%zu tables=%llu tablets=%llu "
+                   "unassigned=%llu moving=%llu recovering=%llu",
+                   s.ready ? "yes" : "no", s.server_count,
+                   (unsigned long long)s.tables, (unsigned long long)s.tablets,
+                   (unsigned long long)s.unassigned,
+                   (unsigned long long)s.moving,
+                   (unsigned long long)s.recovering_logs);
+    arena_close(&a);
+}
+
+static void master_role_stopping(void *role)
+{
+    struct master_host *h = role;
+    master_stop(h->master);
+}
+
+static void master_role_close(void *role)
+{
+    host_free(role);
+}
+
+const struct role master_role = {
+    .name = "master",
+    .help = "assigns tablets to tablet servers; one of all holds the lock",
+    .open = master_role_open,
+    .started = master_role_started,
+    .status = master_role_status,
+    .stopping = master_role_stopping,
+    .close = master_role_close,
+};
