@@ -64,24 +64,24 @@ void gfs_command_put(const struct gfs_command *c, struct buf *out)
 int gfs_command_get(struct slice in, struct gfs_command *c, struct err *err)
 {
     struct message_reader m = message_begin(in, COMMAND_FIELDS);
-    *c = (struct gfs_command){.op = (enum gfs_op)wire_get_u32(&m.r)};
+    *c = (struct gfs_command){.op = (enum gfs_op)message_u32(&m.r)};
     c->session = codec_get_u64(&m.r);
     c->sequence = codec_get_u64(&m.r);
     c->answered = codec_get_u64(&m.r);
     c->time_us = codec_get_u64(&m.r);
-    c->path = wire_get_text(&m.r, GFS_PATH_BYTES_MAX);
-    c->to = wire_get_text(&m.r, GFS_PATH_BYTES_MAX);
-    c->text = wire_get_text(&m.r, GFS_TEXT_BYTES_MAX);
+    c->path = message_bytes(&m.r, GFS_PATH_BYTES_MAX);
+    c->to = message_bytes(&m.r, GFS_PATH_BYTES_MAX);
+    c->text = message_bytes(&m.r, GFS_TEXT_BYTES_MAX);
     c->file = codec_get_u64(&m.r);
     c->epoch = codec_get_u64(&m.r);
     c->chunk = codec_get_u64(&m.r);
     c->version = codec_get_u64(&m.r);
     c->length = codec_get_u64(&m.r);
     c->bytes = codec_get_u64(&m.r);
-    c->replication = wire_get_u32(&m.r);
-    c->flags = wire_get_u32(&m.r);
+    c->replication = message_u32(&m.r);
+    c->flags = message_u32(&m.r);
     wire_get_servers(&m.r, &c->servers);
-    return message_end(&m, "command", err);
+    return message_end(&m, "command of the file system", err);
 }
 
 void gfs_result_put(const struct gfs_result *r, struct buf *out)
@@ -105,8 +105,8 @@ int gfs_result_get(struct slice in, struct gfs_result *out, struct err *err)
     int64_t code = codec_get_i64(&m.r);
     *out = (struct gfs_result){.code = (int)code};
     m.r.bad |= code > 0 || code < INT16_MIN;
-    out->text = wire_get_text(&m.r, ERR_TEXT_BYTES);
-    out->hint = wire_get_text(&m.r, ERR_HINT_BYTES);
+    out->text = message_bytes(&m.r, ERR_TEXT_BYTES);
+    out->hint = message_bytes(&m.r, ERR_HINT_BYTES);
     out->session = codec_get_u64(&m.r);
     out->file = codec_get_u64(&m.r);
     out->epoch = codec_get_u64(&m.r);
@@ -114,5 +114,5 @@ int gfs_result_get(struct slice in, struct gfs_result *out, struct err *err)
     out->version = codec_get_u64(&m.r);
     out->length = codec_get_u64(&m.r);
     wire_get_servers(&m.r, &out->servers);
-    return message_end(&m, "result", err);
+    return message_end(&m, "result of the file system", err);
 }

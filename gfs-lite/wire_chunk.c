@@ -27,9 +27,9 @@ static void put_texts(const struct slice *texts, size_t count, struct buf *out)
 
 static size_t get_texts(struct codec_reader *r, struct slice *texts)
 {
-    size_t count = wire_get_count(r, GFS_REPLICAS_MAX);
+    size_t count = message_count(r, GFS_REPLICAS_MAX);
     for (size_t i = 0; i < count; i++)
-        texts[i] = wire_get_text(r, GFS_TEXT_BYTES_MAX);
+        texts[i] = message_bytes(r, GFS_TEXT_BYTES_MAX);
     return count;
 }
 
@@ -51,11 +51,11 @@ int chunk_call_get(struct slice in, struct chunk_call *c, struct err *err)
 {
     struct message_reader m = message_begin(in, CALL_FIELDS);
     c->handle = codec_get_u64(&m.r);
-    c->version = wire_get_u32(&m.r);
-    c->new_version = wire_get_u32(&m.r);
+    c->version = message_u32(&m.r);
+    c->new_version = message_u32(&m.r);
     c->offset = codec_get_u64(&m.r);
     c->length = codec_get_u64(&m.r);
-    c->flags = wire_get_u32(&m.r);
+    c->flags = message_u32(&m.r);
     c->chain_count = get_texts(&m.r, c->chain);
     m.r.bad |= c->offset > GFS_CHUNK_BYTES || c->length > GFS_CHUNK_BYTES;
     return message_end(&m, "call for a chunk", err);
@@ -82,14 +82,14 @@ int chunk_answer_get(struct slice in, struct chunk_answer *a, struct err *err)
     int64_t code = codec_get_i64(&m.r);
     m.r.bad |= code > 0 || code < INT16_MIN;
     a->code = (int)code;
-    a->text = wire_get_text(&m.r, ERR_TEXT_BYTES);
-    a->failed = wire_get_text(&m.r, GFS_TEXT_BYTES_MAX);
+    a->text = message_bytes(&m.r, ERR_TEXT_BYTES);
+    a->failed = message_bytes(&m.r, GFS_TEXT_BYTES_MAX);
     a->length = codec_get_u64(&m.r);
     a->offset = codec_get_u64(&m.r);
-    a->version = wire_get_u32(&m.r);
-    a->tail_crc = wire_get_u32(&m.r);
+    a->version = message_u32(&m.r);
+    a->tail_crc = message_u32(&m.r);
     a->sealed = codec_get_bool(&m.r);
-    a->socket = wire_get_text(&m.r, GFS_PATH_BYTES_MAX);
+    a->socket = message_bytes(&m.r, GFS_PATH_BYTES_MAX);
     a->token = codec_get_u64(&m.r);
     m.r.bad |= a->length > GFS_CHUNK_BYTES || a->offset > GFS_CHUNK_BYTES;
     return message_end(&m, "answer about a chunk", err);
@@ -150,16 +150,16 @@ int gfs_heartbeat_get(struct slice in, struct gfs_heartbeat *h, struct err *err)
 {
     struct message_reader m = message_begin(in, HEARTBEAT_FIELDS);
     h->own_id = codec_get_u64(&m.r);
-    h->address = wire_get_text(&m.r, GFS_TEXT_BYTES_MAX);
-    h->machine = wire_get_text(&m.r, GFS_TEXT_BYTES_MAX);
-    h->rack = wire_get_text(&m.r, GFS_TEXT_BYTES_MAX);
+    h->address = message_bytes(&m.r, GFS_TEXT_BYTES_MAX);
+    h->machine = message_bytes(&m.r, GFS_TEXT_BYTES_MAX);
+    h->rack = message_bytes(&m.r, GFS_TEXT_BYTES_MAX);
     h->capacity_bytes = codec_get_u64(&m.r);
     h->free_bytes = codec_get_u64(&m.r);
     h->chunk_count = codec_get_u64(&m.r);
-    h->load = wire_get_u32(&m.r);
+    h->load = message_u32(&m.r);
     h->full = codec_get_bool(&m.r);
     h->run = codec_get_u64(&m.r);
-    return message_end(&m, "heartbeat", err);
+    return message_end(&m, "heartbeat of the file system", err);
 }
 
 /* --- orders
@@ -178,13 +178,13 @@ static void put_order(const struct gfs_order *o, struct buf *out)
 static void get_order(struct codec_reader *r, struct gfs_order *o)
 {
     uint32_t kind;
-    part_begin(r, ORDER_FIELDS);
-    kind = wire_get_u32(r);
+    message_part(r, ORDER_FIELDS);
+    kind = message_u32(r);
     r->bad |= kind < GFS_ORDER_DELETE || kind > GFS_ORDER_SEAL;
     o->kind = (enum gfs_order_kind)kind;
     o->handle = codec_get_u64(r);
-    o->version = wire_get_u32(r);
-    o->length = wire_get_u32(r);
+    o->version = message_u32(r);
+    o->length = message_u32(r);
     o->source_count = get_texts(r, o->sources);
     r->bad |= o->length > GFS_CHUNK_BYTES;
 }
@@ -206,12 +206,12 @@ int gfs_orders_get(struct slice in,
                    struct err *err)
 {
     struct message_reader m = message_begin(in, ORDERS_FIELDS);
-    o->number = wire_get_u16(&m.r);
+    o->number = message_u16(&m.r);
     o->send_full = codec_get_bool(&m.r);
     o->next_handle = codec_get_u64(&m.r);
-    o->count = wire_get_count(&m.r, GFS_ORDERS_MAX);
+    o->count = message_count(&m.r, GFS_ORDERS_MAX);
     o->orders = arena_zalloc(a, (o->count + 1) * sizeof(*o->orders));
     for (size_t i = 0; i < o->count; i++)
         get_order(&m.r, &o->orders[i]);
-    return message_end(&m, "orders", err);
+    return message_end(&m, "orders of the file system", err);
 }

@@ -31,13 +31,13 @@ void gfs_query_put(const struct gfs_query *q, struct buf *out)
 int gfs_query_get(struct slice in, struct gfs_query *q, struct err *err)
 {
     struct message_reader m = message_begin(in, QUERY_FIELDS);
-    q->path = wire_get_text(&m.r, GFS_PATH_BYTES_MAX);
-    q->after = wire_get_text(&m.r, GFS_PATH_BYTES_MAX);
+    q->path = message_bytes(&m.r, GFS_PATH_BYTES_MAX);
+    q->after = message_bytes(&m.r, GFS_PATH_BYTES_MAX);
     q->file = codec_get_u64(&m.r);
     q->session = codec_get_u64(&m.r);
     q->offset = codec_get_u64(&m.r);
     q->length = codec_get_u64(&m.r);
-    return message_end(&m, "query", err);
+    return message_end(&m, "query of the file system", err);
 }
 
 /* --- names
@@ -65,7 +65,7 @@ static void get_stat(struct codec_reader *r, struct gfs_stat *s)
     s->file = codec_get_u64(r);
     s->is_directory = codec_get_bool(r);
     s->is_open = codec_get_bool(r);
-    s->replication = wire_get_u32(r);
+    s->replication = message_u32(r);
     s->size_bytes = codec_get_u64(r);
     s->modified_us = codec_get_u64(r);
     s->chunk_count = codec_get_u64(r);
@@ -102,15 +102,15 @@ int gfs_listing_get(struct slice in,
 {
     struct message_reader m = message_begin(in, LISTING_FIELDS);
     l->more = codec_get_bool(&m.r);
-    l->count = wire_get_count(&m.r, GFS_LISTING_MAX);
+    l->count = message_count(&m.r, GFS_LISTING_MAX);
     l->entries = arena_zalloc(a, (l->count + 1) * sizeof(*l->entries));
     for (size_t i = 0; i < l->count; i++) {
-        part_begin(&m.r, ENTRY_FIELDS);
-        l->entries[i].name = wire_get_text(&m.r, GFS_NAME_BYTES_MAX);
-        part_begin(&m.r, STAT_FIELDS);
+        message_part(&m.r, ENTRY_FIELDS);
+        l->entries[i].name = message_bytes(&m.r, GFS_NAME_BYTES_MAX);
+        message_part(&m.r, STAT_FIELDS);
         get_stat(&m.r, &l->entries[i].stat);
     }
-    return message_end(&m, "listing", err);
+    return message_end(&m, "listing of the file system", err);
 }
 
 /* --- layouts
@@ -129,10 +129,10 @@ static void put_chunk(const struct gfs_chunk *c, struct buf *out)
 
 static void get_chunk(struct codec_reader *r, struct gfs_chunk *c)
 {
-    part_begin(r, CHUNK_FIELDS);
+    message_part(r, CHUNK_FIELDS);
     c->handle = codec_get_u64(r);
-    c->version = wire_get_u32(r);
-    c->length = wire_get_u32(r);
+    c->version = message_u32(r);
+    c->length = message_u32(r);
     c->sealed = codec_get_bool(r);
     c->offset = codec_get_u64(r);
     wire_get_servers(r, &c->servers);
@@ -150,11 +150,11 @@ static void put_server(const struct gfs_server *s, struct buf *out)
 
 static void get_server(struct codec_reader *r, struct gfs_server *s)
 {
-    part_begin(r, SERVER_FIELDS);
-    s->number = wire_get_u16(r);
-    s->address = wire_get_text(r, GFS_TEXT_BYTES_MAX);
-    s->machine = wire_get_text(r, GFS_TEXT_BYTES_MAX);
-    s->rack = wire_get_text(r, GFS_TEXT_BYTES_MAX);
+    message_part(r, SERVER_FIELDS);
+    s->number = message_u16(r);
+    s->address = message_bytes(r, GFS_TEXT_BYTES_MAX);
+    s->machine = message_bytes(r, GFS_TEXT_BYTES_MAX);
+    s->rack = message_bytes(r, GFS_TEXT_BYTES_MAX);
 }
 
 void gfs_layout_put(const struct gfs_layout *l, struct buf *out)
@@ -180,15 +180,15 @@ int gfs_layout_get(struct slice in,
     l->file = codec_get_u64(&m.r);
     l->size_bytes = codec_get_u64(&m.r);
     l->is_open = codec_get_bool(&m.r);
-    l->chunk_count = wire_get_count(&m.r, GFS_LAYOUT_MAX);
+    l->chunk_count = message_count(&m.r, GFS_LAYOUT_MAX);
     l->chunks = arena_zalloc(a, (l->chunk_count + 1) * sizeof(*l->chunks));
     for (size_t i = 0; i < l->chunk_count; i++)
         get_chunk(&m.r, &l->chunks[i]);
-    l->server_count = wire_get_count(&m.r, GFS_LAYOUT_MAX * GFS_REPLICAS_MAX);
+    l->server_count = message_count(&m.r, GFS_LAYOUT_MAX * GFS_REPLICAS_MAX);
     l->servers = arena_zalloc(a, (l->server_count + 1) * sizeof(*l->servers));
     for (size_t i = 0; i < l->server_count; i++)
         get_server(&m.r, &l->servers[i]);
-    return message_end(&m, "layout", err);
+    return message_end(&m, "layout of the file system", err);
 }
 
 void gfs_recovery_put(const struct gfs_recovery *r, struct buf *out)
@@ -209,7 +209,7 @@ int gfs_recovery_get(struct slice in, struct gfs_recovery *r, struct err *err)
     r->chunk = codec_get_u64(&m.r);
     r->acknowledged = codec_get_u64(&m.r);
     wire_get_servers(&m.r, &r->failed);
-    return message_end(&m, "recovery", err);
+    return message_end(&m, "recovery of the file system", err);
 }
 
 /* --- state
@@ -233,10 +233,10 @@ static void get_server_status(struct codec_reader *r,
                               struct gfs_server_status *s)
 {
     uint32_t state;
-    part_begin(r, SERVER_STATUS_FIELDS);
+    message_part(r, SERVER_STATUS_FIELDS);
     get_server(r, &s->server);
     s->own_id = codec_get_u64(r);
-    state = wire_get_u32(r);
+    state = message_u32(r);
     r->bad |= state > GFS_SERVER_GONE;
     s->state = (enum gfs_server_state)state;
     s->alive = codec_get_bool(r);
@@ -280,11 +280,11 @@ int gfs_status_get(struct slice in,
     s->lost = codec_get_u64(&m.r);
     s->under_replicated = codec_get_u64(&m.r);
     s->copying = codec_get_u64(&m.r);
-    s->server_count = wire_get_count(&m.r, UINT16_MAX);
+    s->server_count = message_count(&m.r, UINT16_MAX);
     s->servers = arena_zalloc(a, (s->server_count + 1) * sizeof(*s->servers));
     for (size_t i = 0; i < s->server_count; i++)
         get_server_status(&m.r, &s->servers[i]);
-    return message_end(&m, "status", err);
+    return message_end(&m, "status of the file system", err);
 }
 
 void gfs_findings_put(const struct gfs_findings *f, struct buf *out)
@@ -312,16 +312,16 @@ int gfs_findings_get(struct slice in,
     struct message_reader m = message_begin(in, FINDINGS_FIELDS);
     f->files_checked = codec_get_u64(&m.r);
     f->more = codec_get_bool(&m.r);
-    f->after = wire_get_text(&m.r, GFS_PATH_BYTES_MAX);
-    f->count = wire_get_count(&m.r, GFS_FINDINGS_MAX);
+    f->after = message_bytes(&m.r, GFS_PATH_BYTES_MAX);
+    f->count = message_count(&m.r, GFS_FINDINGS_MAX);
     f->findings = arena_zalloc(a, (f->count + 1) * sizeof(*f->findings));
     for (size_t i = 0; i < f->count; i++) {
-        part_begin(&m.r, FINDING_FIELDS);
+        message_part(&m.r, FINDING_FIELDS);
         f->findings[i].path = codec_get_bytes(&m.r);
         f->findings[i].chunk = codec_get_u64(&m.r);
-        f->findings[i].wanted = wire_get_u32(&m.r);
-        f->findings[i].copies = wire_get_u32(&m.r);
+        f->findings[i].wanted = message_u32(&m.r);
+        f->findings[i].copies = message_u32(&m.r);
         f->findings[i].is_open = codec_get_bool(&m.r);
     }
-    return message_end(&m, "findings", err);
+    return message_end(&m, "findings of the file system", err);
 }

@@ -58,7 +58,7 @@ static int apply_next(struct codec_reader *r, struct schema *s, struct err *err)
     char *owned_name;
     char *owned_options;
     int rc;
-    part_begin(r, CHANGE_FIELDS);
+    message_part(r, CHANGE_FIELDS);
     kind = message_u8(r);
     name = message_text(r);
     options = message_maybe(r, &has_options);

@@ -129,7 +129,7 @@ static void put_tablet_load(const struct tablet_load *t, struct buf *out)
 static void get_tablet_load(struct codec_reader *r, struct tablet_load *t)
 {
     uint64_t phase;
-    part_begin(r, TABLET_LOAD_FIELDS);
+    message_part(r, TABLET_LOAD_FIELDS);
     t->id = codec_get_u64(r);
     t->table = codec_get_u64(r);
     t->epoch = codec_get_u64(r);
@@ -229,7 +229,7 @@ static void put_server_load(const struct server_load *s, struct buf *out)
 
 static void get_server_load(struct codec_reader *r, struct server_load *s)
 {
-    part_begin(r, SERVER_LOAD_FIELDS);
+    message_part(r, SERVER_LOAD_FIELDS);
     s->number = codec_get_u64(r);
     s->address = message_bytes(r, ADDRESS_BYTES_MAX);
     s->tablets = codec_get_u64(r);

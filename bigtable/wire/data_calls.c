@@ -172,7 +172,7 @@ static void
 get_rule(struct codec_reader *r, struct arena *a, struct quarry_rmw_rule *rule)
 {
     uint8_t kind;
-    part_begin(r, RULE_FIELDS);
+    message_part(r, RULE_FIELDS);
     kind = message_u8(r);
     r->bad |= kind > QUARRY_RMW_INCREMENT;
     rule->kind = (enum quarry_rmw_kind)kind;
@@ -329,7 +329,7 @@ int describe_reply_get(struct slice in,
     r->groups = arena_zalloc(a, (r->group_count + 1) * sizeof(*r->groups));
     for (size_t i = 0; i < r->group_count; i++) {
         struct group_load *g = &r->groups[i];
-        part_begin(&b.r, GROUP_FIELDS);
+        message_part(&b.r, GROUP_FIELDS);
         g->name = codec_get_bytes(&b.r);
         g->file_count = codec_get_u64(&b.r);
         g->file_bytes = codec_get_u64(&b.r);

@@ -65,7 +65,7 @@ static void get_ranges(struct codec_reader *r,
     size_t n = message_count(r, READ_RANGES_MAX);
     struct quarry_range *ranges = arena_zalloc(a, (n + 1) * sizeof(*ranges));
     for (size_t i = 0; i < n && !r->bad; i++) {
-        part_begin(r, RANGE_FIELDS);
+        message_part(r, RANGE_FIELDS);
         ranges[i].start = codec_get_bytes(r);
         ranges[i].end = codec_get_bytes(r);
     }

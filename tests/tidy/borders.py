@@ -64,7 +64,8 @@ ALLOWED = {
     # Roles open the services that a server process hosts.
     "cli/fs": ["base/", "gfs-lite/fs.h", "gfs-lite/gfs.h", "cli/"],
     "cli/role": ["base/", "chubby-lite/server.h", "gfs-lite/namenode/namenode.h",
-                 "gfs-lite/chunkserver/chunkserver.h",
+                 "gfs-lite/chunkserver/chunkserver.h", "gfs-lite/gfs.h",
+                 "gfs-lite/fs.h", "bigtable/wire/metadata.h",
                  "bigtable/tablet_server/tablet_server.h",
                  "bigtable/master/master.h", "bigtable/gateway/gateway.h",
                  "bigtable/client/quarry.h", "cli/"],
