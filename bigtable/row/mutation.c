@@ -167,6 +167,51 @@ int mutation_check(const struct quarry_mutation *m, struct err *err)
     return 0;
 }
 
+/* One that the builders could have made. */
+static int check_op(const struct mutation_op *op, struct err *err)
+{
+    if (op->family.len > FAMILY_NAME_BYTES_MAX ||
+        op->qualifier.len > QUALIFIER_BYTES_MAX ||
+        op->value.len > VALUE_BYTES_MAX)
+        return err_set(err, ERR_TOOBIG,
+                       "a name or a value of a change is too long");
+    if ((op->kind == MUTATION_SET && op->timestamp_us == INT64_MAX) ||
+        (op->kind == MUTATION_DELETE_CELLS &&
+         (op->timestamp_us > op->max_us ||
+          (op->timestamp_us == op->max_us && op->max_us != 0))))
+        return err_set(err, ERR_INVALID, "a time range of a change is empty");
+    return 0;
+}
+
+static struct buf borrowed(struct slice s)
+{
+    return (struct buf){
+        .data = (char *)(uintptr_t)s.data, .len = s.len, .cap = s.len};
+}
+
+int mutation_borrow(struct slice row,
+                    struct slice ops,
+                    size_t count,
+                    struct quarry_mutation *out,
+                    struct err *err)
+{
+    struct cursor c = cursor_make(ops);
+    struct mutation_op op;
+    size_t n = 0;
+    int rc = row_name_check(row, err);
+    if (rc == 0 && (ops.len > MUTATION_BYTES_MAX || count > MUTATION_COUNT_MAX))
+        rc = err_set(err, ERR_TOOBIG, "too many changes of one row");
+    for (; rc == 0 && n <= count && mutation_next(&c, &op); n++)
+        rc = check_op(&op, err);
+    if (rc)
+        return rc;
+    if (c.bad || c.p != c.end || n != count)
+        return err_set(err, ERR_CORRUPT, "malformed changes of a row");
+    *out = (struct quarry_mutation){
+        .row = borrowed(row), .ops = borrowed(ops), .count = count};
+    return 0;
+}
+
 bool mutation_next(struct cursor *c, struct mutation_op *op)
 {
     if (c->p == c->end || c->bad)

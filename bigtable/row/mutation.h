@@ -74,6 +74,16 @@ void mutation_delete_cells(struct quarry_mutation *m,
 void mutation_delete_family(struct quarry_mutation *m, struct slice family);
 void mutation_delete_row(struct quarry_mutation *m);
 
+/* Make @out the @count operations in @ops on @row, bytes from anywhere that
+ * stay where they are: @out borrows them, and is not closed. Errors:
+ * ERR_CORRUPT; ERR_INVALID, ERR_TOOBIG: what the builders above would not have
+ * made. */
+MUST_CHECK int mutation_borrow(struct slice row,
+                               struct slice ops,
+                               size_t count,
+                               struct quarry_mutation *out,
+                               struct err *err);
+
 /* 0, or the remembered mistake; also an error when nothing is to be done. */
 MUST_CHECK int mutation_check(const struct quarry_mutation *m, struct err *err);
 

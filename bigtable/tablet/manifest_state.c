@@ -126,6 +126,31 @@ put_files(struct buf *edit, const struct lsm_table *files, size_t count)
     }
 }
 
+void edit_put_groups(struct buf *out,
+                     const struct manifest_group *groups,
+                     size_t group_count)
+{
+    buf_put_varint(out, group_count);
+    for (size_t i = 0; i < group_count; i++) {
+        buf_put_varint(out, groups[i].id);
+        buf_put_varint(out, groups[i].flushed_sequence);
+        put_files(out, groups[i].files, groups[i].file_count);
+    }
+}
+
+static void put_tablet_head(struct buf *edit,
+                            uint64_t id,
+                            uint64_t table,
+                            struct slice start,
+                            struct slice end)
+{
+    buf_put_u8(edit, OP_PUT_TABLET);
+    buf_put_varint(edit, id);
+    buf_put_varint(edit, table);
+    buf_put_lslice(edit, start);
+    buf_put_lslice(edit, end);
+}
+
 void edit_put_tablet(struct buf *edit,
                      uint64_t id,
                      uint64_t table,
@@ -134,17 +159,22 @@ void edit_put_tablet(struct buf *edit,
                      const struct manifest_group *groups,
                      size_t group_count)
 {
-    buf_put_u8(edit, OP_PUT_TABLET);
-    buf_put_varint(edit, id);
-    buf_put_varint(edit, table);
-    buf_put_lslice(edit, start);
-    buf_put_lslice(edit, end);
-    buf_put_varint(edit, group_count);
-    for (size_t i = 0; i < group_count; i++) {
-        buf_put_varint(edit, groups[i].id);
-        buf_put_varint(edit, groups[i].flushed_sequence);
-        put_files(edit, groups[i].files, groups[i].file_count);
-    }
+    put_tablet_head(edit, id, table, start, end);
+    edit_put_groups(edit, groups, group_count);
+}
+
+void edit_put_tablet_of(struct buf *edit,
+                        uint64_t id,
+                        uint64_t table,
+                        struct slice start,
+                        struct slice end,
+                        struct slice groups)
+{
+    put_tablet_head(edit, id, table, start, end);
+    if (groups.len)
+        buf_append_slice(edit, groups);
+    else
+        edit_put_groups(edit, NULL, 0);
 }
 
 void edit_drop_tablet(struct buf *edit, uint64_t id)

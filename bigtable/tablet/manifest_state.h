@@ -101,6 +101,17 @@ void edit_put_tablet(struct buf *edit,
                      struct slice end,
                      const struct manifest_group *groups,
                      size_t group_count);
+/* The last part of it alone: group count, group…; and the whole, with such a
+ * part (empty: no group). */
+void edit_put_groups(struct buf *out,
+                     const struct manifest_group *groups,
+                     size_t group_count);
+void edit_put_tablet_of(struct buf *edit,
+                        uint64_t id,
+                        uint64_t table,
+                        struct slice start,
+                        struct slice end,
+                        struct slice groups);
 void edit_drop_tablet(struct buf *edit, uint64_t id);
 void edit_change_group(struct buf *edit,
                        uint64_t tablet,

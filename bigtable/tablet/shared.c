@@ -57,20 +57,18 @@ void store_remove_table(struct store *s, struct table *t)
 
 void store_give_up(struct store *s, struct table *t)
 {
-    struct table_view *v;
-    mutex_lock(&t->change_lock);
-    v = table_get_view(t);
-    if (v) {
-        struct tablet *tablet = v->tablets[0];
-        atomic_store(&tablet->lost, true);
-        write_turn_close_table(s, t);
-        tablet_retire(tablet);
-        background_pause(s, tablet);
-        table_view_unref(v);
-        store_remove_table(s, t);
-        write_turn_open_table(s, t, true, NULL);
-    }
-    mutex_unlock(&t->change_lock);
+    struct table_view *v = table_get_view(t);
+    struct tablet *tablet;
+    if (!v)
+        return;
+    tablet = v->tablets[0];
+    atomic_store(&tablet->lost, true);
+    write_turn_close_table(s, t);
+    tablet_retire(tablet);
+    background_pause(s, tablet);
+    table_view_unref(v);
+    store_remove_table(s, t);
+    write_turn_open_table(s, t, true, NULL);
 }
 
 static int flush_tablet(struct store *s, struct tablet *t, struct err *err)

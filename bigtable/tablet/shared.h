@@ -49,13 +49,15 @@ void store_add_table(struct store *s, struct table *t);
 /* Let go of the reference. The table itself stays as it is. */
 void store_remove_table(struct store *s, struct table *t);
 
+/* First minor compaction of @t's tablet, beside writers. Parks. */
+MUST_CHECK int
+store_flush_table(struct store *s, struct table *t, struct err *err);
+/* The next three: PRE: the table's change_lock is held. */
+
 /* Give @t up, whose one tablet is another server's now, or nobody's: writers
  * and new readers are told that the table is gone. Parks. */
 void store_give_up(struct store *s, struct table *t);
 
-/* First minor compaction of @t's tablet, beside writers. Parks. */
-MUST_CHECK int
-store_flush_table(struct store *s, struct table *t, struct err *err);
 /* Close @t to writers and flush the rest; on error it is open again. Parks. */
 MUST_CHECK int
 store_close_table(struct store *s, struct table *t, struct err *err);

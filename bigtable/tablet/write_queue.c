@@ -281,9 +281,9 @@ static int log_group(struct store *s, const struct group *g, struct err *err)
 }
 
 /* Put one operation into the groups it concerns, but for those that have it in
- * tables: only a replay meets such. @q->key holds the row part, @row_length
+ * tables: only a replay meets such. @bytes holds the row part, @row_length
  * bytes of it. */
-static uint64_t insert_op(struct write_queue *q,
+static uint64_t insert_op(struct buf *bytes,
                           const struct tablet *t,
                           size_t row_length,
                           const struct mutation_op *op,
@@ -297,8 +297,8 @@ static uint64_t insert_op(struct write_queue *q,
     size_t first = r->group;
     size_t end = first + 1;
     mutation_entry(op, r->family, now_us, &key, &value, range);
-    buf_truncate(&q->key, row_length);
-    cell_key_append_rest(&q->key, &key);
+    buf_truncate(bytes, row_length);
+    cell_key_append_rest(bytes, &key);
     if (op->kind == MUTATION_DELETE_ROW) {
         first = 0;
         end = atomic_load(&t->group_count);
@@ -307,9 +307,9 @@ static uint64_t insert_op(struct write_queue *q,
         if (LIKELY(sequence >
                    atomic_load_explicit(&t->groups[i]->flushed_sequence,
                                         memory_order_relaxed)))
-            tablet_group_insert(t->groups[i], buf_slice(&q->key), value,
+            tablet_group_insert(t->groups[i], buf_slice(bytes), value,
                                 sequence);
-    return (q->key.len + value.len + 48) * (end - first);
+    return (bytes->len + value.len + 48) * (end - first);
 }
 
 /* Freeze what has grown over its size. PRE: the write turn is held. */
@@ -344,8 +344,8 @@ static uint64_t insert_mutation(struct store *s,
     cell_key_append_row(&s->queue.key, row);
     row_length = s->queue.key.len;
     while (mutation_next(&c, &op))
-        bytes += insert_op(&s->queue, t, row_length, &op, resolved++, now_us,
-                           (*sequence)++);
+        bytes += insert_op(&s->queue.key, t, row_length, &op, resolved++,
+                           now_us, (*sequence)++);
     return bytes;
 }
 
@@ -611,32 +611,32 @@ void write_turn_freeze(struct store *s, struct table *t)
 
 /* --- recovery ------------------------------------------------------------ */
 
-/* Drop the operations that tables have already, and apply the others. */
-static void replay_ops(struct store *s,
-                       const struct table_view *v,
-                       const struct tablet *t,
-                       const struct logged_mutation *m,
-                       uint64_t sequence)
+/* Drops the operations that tables have already, and applies the others. */
+uint64_t write_replay_mutation(const struct table_view *v,
+                               const struct tablet *t,
+                               const struct logged_mutation *m,
+                               uint64_t sequence,
+                               struct buf *scratch)
 {
     struct cursor c = cursor_make(m->ops);
     struct mutation_op op;
+    uint64_t bytes = 0;
     size_t row_length;
-    buf_clear(&s->queue.key);
-    cell_key_append_row(&s->queue.key, m->row);
-    row_length = s->queue.key.len;
+    buf_clear(scratch);
+    cell_key_append_row(scratch, m->row);
+    row_length = scratch->len;
     for (size_t i = 0; mutation_next(&c, &op) && i < m->count; i++) {
         struct resolved r = {get_le16(m->families + 2 * i), 0};
         const struct family *f = schema_family_by_id(v->schema, r.family);
-        uint64_t number = sequence + i;
         bool whole_row = op.kind == MUTATION_DELETE_ROW;
         if (!whole_row && !f)
             continue; /* Of a family that was dropped since. */
         if (!whole_row)
             r.group = (uint16_t)table_view_group(v, f->group);
-        atomic_fetch_add(
-            &s->memory_bytes,
-            insert_op(&s->queue, t, row_length, &op, &r, m->now_us, number));
+        bytes +=
+            insert_op(scratch, t, row_length, &op, &r, m->now_us, sequence + i);
     }
+    return bytes;
 }
 
 static int replay_mutation(struct store *s,
@@ -650,7 +650,9 @@ static int replay_mutation(struct store *s,
             continue;
         v = table_get_view(s->tables[i]);
         t = table_view_find(v, m->row, NULL);
-        replay_ops(s, v, t, m, sequence);
+        atomic_fetch_add(
+            &s->memory_bytes,
+            write_replay_mutation(v, t, m, sequence, &s->queue.key));
         freeze_full(s, t);
         table_view_unref(v);
         break; /* Not found: the table was dropped. */

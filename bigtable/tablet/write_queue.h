@@ -145,4 +145,17 @@ MUST_CHECK int write_replay(struct store *s,
                             struct slice payload,
                             struct err *err);
 
+struct logged_mutation;
+struct tablet;
+
+/* Put the operations of @m, a mutation of @t that a log holds, numbered from
+ * @sequence on, into the memtables of those groups that do not have them in
+ * tables yet. @v's schema says where families are. Returns about how many bytes
+ * these are. PRE: nobody else writes to @t. */
+uint64_t write_replay_mutation(const struct table_view *v,
+                               const struct tablet *t,
+                               const struct logged_mutation *m,
+                               uint64_t sequence,
+                               struct buf *scratch);
+
 #endif /* BIGTABLE_TABLET_WRITE_QUEUE_H */

@@ -1,0 +1,67 @@
+/* Reading a segment of a dead tablet server's commit log. */
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "bigtable/tablet/log_format.h"
+#include "bigtable/tablet/shared_log.h"
+
+bool shared_log_is_segment(const char *name)
+{
+    uint64_t number;
+    return log_segment_number(name, &number);
+}
+
+/* Is there a record behind @at that was written when the segment was known to
+ * be safe beyond it? */
+static bool proves_damage(struct slice all, uint64_t segment, size_t at)
+{
+    struct log_record_header h;
+    struct slice payload;
+    for (size_t i = at + 1; i + LOG_RECORD_HEADER_BYTES <= all.len; i++)
+        if (log_get_record(slice_sub(all, i, all.len), segment, &h, &payload) &&
+            h.synced > at)
+            return true;
+    return false;
+}
+
+static int damaged(const char *name, size_t at, struct err *err)
+{
+    err_set(err, ERR_CORRUPT,
+            "%s: offset %zu: a record that was safe on the disks is damaged",
+            name, at);
+    err_hint(err, "restore the file, or remove it to give up what it holds");
+    return ERR_CORRUPT;
+}
+
+int shared_log_read(const char *name,
+                    struct slice bytes,
+                    log_record_fn fn,
+                    void *ctx,
+                    struct err *err)
+{
+    struct log_segment_header header = {0, 0};
+    struct log_record_header h;
+    struct slice payload;
+    size_t at = LOG_SEGMENT_HEADER_BYTES;
+    uint64_t number;
+    bool whole;
+    int rc = log_get_segment_header(bytes, &header, &whole, err);
+    if (rc)
+        return rc;
+    if (!log_segment_number(name, &number))
+        return err_set(err, ERR_INVALID, "%s is not a segment of a log", name);
+    if (!whole)
+        return proves_damage(bytes, number, 0) ? damaged(name, 0, err) : 0;
+    if (header.number != number)
+        return err_set(err, ERR_CORRUPT, "%s: it is segment %llu", name,
+                       (unsigned long long)header.number);
+    while (rc == 0 && log_get_record(slice_sub(bytes, at, bytes.len), number,
+                                     &h, &payload)) {
+        if (h.sequence > 0)
+            rc = fn(ctx, h.sequence, h.count, payload, err);
+        at += LOG_RECORD_HEADER_BYTES + payload.len;
+    }
+    if (rc == 0 && at < bytes.len && proves_damage(bytes, number, at))
+        rc = damaged(name, at, err);
+    return rc;
+}

@@ -1,0 +1,278 @@
+/* Loading a tablet: its record, its files, and what only logs of servers that
+ * died have of it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/log.h"
+#include "bigtable/lsm/lsm.h"
+#include "bigtable/tablet/log_sort.h"
+#include "bigtable/tablet/manifest_state.h"
+#include "bigtable/tablet/shared.h"
+#include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet/writer.h"
+#include "bigtable/tablet_server/server.h"
+#include "bigtable/wire/metadata.h"
+
+#define LOG_DIR_BYTES 64
+/* What was replayed is written to a table file when it is this much. */
+#define REPLAY_BYTES_MAX ((uint64_t)64 << 20)
+
+/* What is done on a thread of its own. */
+struct load {
+    struct tablet_server *server;
+    struct tablet_origin origin;
+    struct table *table;
+    struct table_view *view; /* Its schema, without tablets. */
+    struct tablet *tablet;
+    uint64_t sequence; /* Highest that was replayed. */
+    uint64_t bytes;    /* In memtables. */
+    struct buf scratch;
+    struct err err;
+    int rc;
+};
+
+/* --- the thread ----------------------------------------------------------- */
+
+static void open_files(void *ctx, const struct manifest_state *state)
+{
+    struct load *l = ctx;
+    const struct manifest_tablet *t =
+        manifest_state_tablet(state, l->origin.id);
+    if (!t) {
+        l->rc = err_set(&l->err, ERR_CANCELLED, "it was given up");
+        return;
+    }
+    l->rc = tablet_open(l->server->store, l->table, t->id, buf_slice(&t->start),
+                        buf_slice(&t->end), l->view->schema, t->groups,
+                        t->group_count, &l->tablet, &l->err);
+}
+
+/* Write the memtables to files; all is in them up to @sequence. */
+static int flush(struct load *l, uint64_t sequence, struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < atomic_load(&l->tablet->group_count) && rc == 0;
+         i++) {
+        struct tablet_group *g = l->tablet->groups[i];
+        tablet_group_freeze(g, sequence);
+        rc = lsm_flush(g->lsm, err);
+    }
+    l->bytes = 0;
+    return rc;
+}
+
+static int replay(void *ctx,
+                  const struct logged_mutation *m,
+                  uint64_t sequence,
+                  struct err *err)
+{
+    struct load *l = ctx;
+    l->bytes +=
+        write_replay_mutation(l->view, l->tablet, m, sequence, &l->scratch);
+    l->sequence = MAX_OF(l->sequence, sequence + m->count - 1);
+    /* Rows come in order, so nothing is known yet to be all there: 0. */
+    return l->bytes < REPLAY_BYTES_MAX ? 0 : flush(l, 0, err);
+}
+
+static int replay_logs(struct load *l, struct err *err)
+{
+    const struct tablet_origin *o = &l->origin;
+    char *names = mem_alloc((o->log_count + 1) * LOG_DIR_BYTES);
+    const char **dirs = mem_alloc((o->log_count + 1) * sizeof(char *));
+    size_t count = 0;
+    int rc;
+    for (size_t i = 0; i < o->log_count; i++) {
+        char *name = names + count * LOG_DIR_BYTES;
+        if (o->logs[i] == l->server->number)
+            continue;
+        snprintf(name, LOG_DIR_BYTES, BIGTABLE_FS_LOGS "/%08llu",
+                 (unsigned long long)o->logs[i]);
+        dirs[count++] = name;
+    }
+    rc = log_sorted_each(l->server->fs, l->server->store->cache, dirs, count,
+                         o->table, buf_slice(&l->tablet->start),
+                         buf_slice(&l->tablet->end), replay, l, err);
+    if (rc == 0 && l->sequence > 0)
+        rc = flush(l, l->sequence, err);
+    mem_free(names);
+    mem_free(dirs);
+    return rc;
+}
+
+static void run_load(void *arg)
+{
+    struct load *l = arg;
+    registry_look(l->server->store->registry, l->origin.id, open_files, l);
+    if (l->rc == 0)
+        l->rc = replay_logs(l, &l->err);
+}
+
+/* --- the order ------------------------------------------------------------ */
+
+static int check_row(const struct tablet_server *s,
+                     const struct tablet_order *o,
+                     const struct tablet_row *row,
+                     struct tablet_bounds *b,
+                     struct err *err)
+{
+    struct tablet_location l;
+    int rc = tablet_location_get(buf_slice(&row->location), &l, err);
+    if (rc == 0)
+        rc = tablet_bounds_get(buf_slice(&row->bounds), b, err);
+    if (rc)
+        return rc;
+    if (l.server != s->number || l.epoch != o->epoch || b->id != o->tablet)
+        return err_set(err, ERR_ABORTED,
+                       "the record says tablet %llu, server %llu, epoch %llu",
+                       (unsigned long long)b->id, (unsigned long long)l.server,
+                       (unsigned long long)l.epoch);
+    return 0;
+}
+
+static void close_load(struct load *l)
+{
+    tablet_unref(l->tablet);
+    if (l->table)
+        table_set_view(l->table, NULL);
+    table_view_unref(l->view);
+    table_unref(l->table);
+    tablet_origin_close(&l->origin);
+    buf_close(&l->scratch);
+}
+
+/* Its numbers are above all that it has had. */
+static int open_tablet(struct load *l, struct err *err)
+{
+    struct tablet_server *s = l->server;
+    server_in_thread(s, run_load, l);
+    if (l->rc)
+        return err_copy(err, &l->err);
+    write_queue_raise(s->store, MAX_OF(l->origin.sequence, l->sequence));
+    return tablet_registry_publish(s->registry, l->origin.id, err);
+}
+
+/* It is ours: from now on it is served. */
+static void serve(struct load *l, struct served *t)
+{
+    struct tablet_server *s = l->server;
+    table_set_view(
+        l->table,
+        table_view_new(l->view->schema, l->view->generation, &l->tablet, 1));
+    if (t->is_root)
+        l->tablet->split_failed = true; /* It never is. */
+    l->tablet = NULL;
+    store_add_table(s->store, l->table);
+    served_start(&s->served, t, l->table);
+    table_unref(l->table);
+    l->table = NULL;
+}
+
+static int load_row(struct tablet_server *s,
+                    const struct tablet_order *o,
+                    const struct tablet_row *row,
+                    struct served *t,
+                    struct err *err)
+{
+    struct load l = {.server = s};
+    struct table_schema schema = {.id = 0};
+    struct tablet_bounds b;
+    int rc = check_row(s, o, row, &b, err);
+    if (rc == 0)
+        rc = tablet_registry_finish_split(s->registry, o->key, row, err);
+    if (rc == 0)
+        rc = schemas_find(s, b.table, &schema, err);
+    if (rc)
+        return rc;
+    l.table = table_new(s->store, b.table, schema.name);
+    l.table->is_system = b.table == METADATA_TABLE_ID;
+    l.view = table_view_new(schema.schema, schema.generation, NULL, 0);
+    rc = tablet_registry_add(s->registry, o->key, row, schema.name,
+                             schema.schema, &l.origin, err);
+    table_schema_close(&schema);
+    if (rc == 0) {
+        t->table_id = b.table;
+        table_set_view(l.table, table_view_new(l.view->schema,
+                                               l.view->generation, NULL, 0));
+        rc = open_tablet(&l, err);
+        if (rc == 0)
+            serve(&l, t);
+        else
+            tablet_registry_remove(s->registry, l.origin.id);
+    }
+    close_load(&l);
+    return rc;
+}
+
+/* The schema may have been changed while nobody knew that it is here. */
+static void refresh_schema(struct tablet_server *s, struct served *t)
+{
+    struct table_schema schema;
+    struct err err = ERR_INIT;
+    int rc = schemas_find(s, t->table_id, &schema, &err);
+    if (rc == 0)
+        rc = schemas_apply(s, t->table, schema.schema, schema.generation, &err);
+    table_schema_close(&schema);
+    if (rc)
+        log_warn(s->world, "tablet", "schema of table %llu: %s",
+                 (unsigned long long)t->table_id, err.text);
+}
+
+static int load_new(struct tablet_server *s,
+                    const struct tablet_order *o,
+                    struct served *t,
+                    struct err *err)
+{
+    struct tablet_row row = {.version = 0};
+    struct tablet_rows *rows;
+    int rc;
+    t->epoch = o->epoch;
+    t->is_root = o->key.len == 0;
+    rc = server_rows(s, o->key, &rows, err);
+    if (rc == 0)
+        rc = tablet_rows_read(rows, o->key, &row, err);
+    if (rc == 0)
+        rc = load_row(s, o, &row, t, err);
+    tablet_row_close(&row);
+    if (rc == 0)
+        refresh_schema(s, t);
+    return rc;
+}
+
+/* It is here already: being loaded, served, or going. */
+static int
+await(struct tablet_server *s, const struct tablet_order *o, struct err *err)
+{
+    struct served *t = served_find(&s->served, o->tablet);
+    enum tablet_phase phase;
+    if (!t)
+        return err_set(err, ERR_UNAVAILABLE, "it was here until just now");
+    mutex_lock(&s->served.lock);
+    while (atomic_load(&t->phase) == TABLET_LOADING &&
+           hash_map_get(&s->served.map, hash_key_u64(&o->tablet)))
+        cond_wait(&s->served.changed, &s->served.lock);
+    phase = atomic_load(&t->phase);
+    mutex_unlock(&s->served.lock);
+    served_unref(t);
+    if (phase == TABLET_SERVING)
+        return err_set(err, ERR_EXISTS, "it is served already");
+    return err_set(err, ERR_UNAVAILABLE, "it could not be loaded");
+}
+
+int load_tablet(struct tablet_server *s,
+                const struct tablet_order *o,
+                struct err *err)
+{
+    struct served *t = served_add(&s->served, o->tablet, TABLET_LOADING);
+    int rc;
+    if (!t)
+        return await(s, o, err);
+    rc = load_new(s, o, t, err);
+    if (rc) {
+        served_remove(&s->served, t);
+        err_wrap(err, "load tablet %llu", (unsigned long long)o->tablet);
+        log_warn(s->world, "tablet", "%s", err ? err->text : "");
+    }
+    served_unref(t);
+    return rc;
+}

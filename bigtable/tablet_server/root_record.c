@@ -1,0 +1,206 @@
+/* The record of the root tablet: a file of the lock service, whose version is
+ * its content generation. */
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/loop.h"
+#include "bigtable/tablet_server/tablet_rows.h"
+#include "bigtable/wire/metadata.h"
+#include "chubby-lite/chubby.h"
+
+struct root_record {
+    struct tablet_rows base;
+    struct chubby *chubby; /* Borrowed. */
+    struct loop *loop;
+};
+
+static struct root_record *of_base(struct tablet_rows *r)
+{
+    return (struct root_record *)r;
+}
+
+/* --- on the loop ---------------------------------------------------------- */
+
+static int read_file(struct chubby *c,
+                     struct buf *out,
+                     uint64_t *generation,
+                     struct err *err)
+{
+    struct chubby_handle *h;
+    struct chubby_stat stat;
+    int rc = chubby_open(c, BIGTABLE_LOCK_ROOT_TAB, CHUBBY_READ, NULL, &h, err);
+    if (rc)
+        return rc;
+    rc = chubby_read(h, out, &stat, err);
+    *generation = rc ? 0 : stat.content_generation;
+    chubby_close(h);
+    return rc;
+}
+
+static int write_file(struct chubby *c,
+                      struct slice contents,
+                      uint64_t generation,
+                      struct err *err)
+{
+    struct chubby_handle *h;
+    int rc = chubby_open(c, BIGTABLE_LOCK_ROOT_TAB, CHUBBY_READ | CHUBBY_WRITE,
+                         NULL, &h, err);
+    if (rc)
+        return rc;
+    rc = chubby_write(h, contents, generation, err);
+    chubby_close(h);
+    return rc;
+}
+
+static int
+take_record(struct slice bytes, struct tablet_row *out, struct err *err)
+{
+    struct tablet_record *r = mem_alloc(sizeof(*r));
+    int rc = tablet_record_get(bytes, r, err);
+    if (rc == 0) {
+        tablet_bounds_put(&r->bounds, &out->bounds);
+        tablet_location_put(&r->location, &out->location);
+        tablet_state_put(&r->state, &out->state);
+        buf_append_slice(&out->split, r->split);
+    }
+    mem_free(r);
+    return rc;
+}
+
+static int
+read_record(struct chubby *c, struct tablet_row *out, struct err *err)
+{
+    struct buf bytes = BUF_INIT;
+    int rc = read_file(c, &bytes, &out->version, err);
+    if (rc == 0)
+        rc = take_record(buf_slice(&bytes), out, err);
+    buf_close(&bytes);
+    return rc;
+}
+
+/* The record @row, changed as @c says, to @out. */
+static int compose(const struct tablet_row *row,
+                   const struct tablet_row_change *c,
+                   struct buf *out,
+                   struct err *err)
+{
+    struct tablet_record *r = mem_alloc(sizeof(*r));
+    struct slice bounds = c->bounds.len ? c->bounds : buf_slice(&row->bounds);
+    struct slice location =
+        c->location.len ? c->location : buf_slice(&row->location);
+    struct slice state = c->state.len ? c->state : buf_slice(&row->state);
+    int rc = tablet_bounds_get(bounds, &r->bounds, err);
+    r->split = c->drop_split  ? SLICE_EMPTY
+               : c->split.len ? c->split
+                              : buf_slice(&row->split);
+    if (rc == 0)
+        rc = tablet_location_get(location, &r->location, err);
+    if (rc == 0)
+        rc = tablet_state_get(state, &r->state, err);
+    if (rc == 0)
+        tablet_record_put(r, out);
+    mem_free(r);
+    return rc;
+}
+
+static int change_record(struct chubby *c,
+                         const struct tablet_row_change *change,
+                         bool *done,
+                         uint64_t *version,
+                         struct err *err)
+{
+    struct tablet_row row = {.version = 0};
+    struct buf bytes = BUF_INIT;
+    int rc = read_record(c, &row, err);
+    if (rc == 0 && slice_eq(buf_slice(&row.location), change->if_location) &&
+        (change->if_version == 0 || change->if_version == row.version)) {
+        rc = compose(&row, change, &bytes, err);
+        if (rc == 0)
+            rc = write_file(c, buf_slice(&bytes), row.version, err);
+        *done = rc == 0;
+        *version = row.version + 1;
+        if (rc == ERR_ABORTED)
+            rc = 0;
+    }
+    buf_close(&bytes);
+    tablet_row_close(&row);
+    return rc;
+}
+
+/* --- from anywhere -------------------------------------------------------- */
+
+struct call {
+    struct chubby *chubby;
+    struct tablet_row *out; /* Reading, or */
+    const struct tablet_row_change *change;
+    bool *done;
+    uint64_t *version;
+    struct err *err;
+    int rc;
+};
+
+static void run_call(void *arg)
+{
+    struct call *k = arg;
+    k->rc = k->out ? read_record(k->chubby, k->out, k->err)
+                   : change_record(k->chubby, k->change, k->done, k->version,
+                                   k->err);
+}
+
+static int run(struct tablet_rows *r, struct call *k)
+{
+    k->chubby = of_base(r)->chubby;
+    if (loop_self() == of_base(r)->loop)
+        run_call(k);
+    else
+        loop_call(of_base(r)->loop, "root-record", run_call, k);
+    return k->rc;
+}
+
+static int root_read(struct tablet_rows *r,
+                     struct slice key,
+                     struct tablet_row *out,
+                     struct err *err)
+{
+    struct call k = {.out = out, .err = err};
+    PRE(key.len == 0);
+    return run(r, &k);
+}
+
+static int root_change(struct tablet_rows *r,
+                       const struct tablet_row_change *c,
+                       bool *done,
+                       uint64_t *version,
+                       struct err *err)
+{
+    struct call k = {.change = c, .done = done, .version = version, .err = err};
+    *done = false;
+    return run(r, &k);
+}
+
+static int root_create(struct tablet_rows *r,
+                       const struct tablet_row_change *c,
+                       bool *done,
+                       struct err *err)
+{
+    (void)r;
+    (void)c;
+    *done = false;
+    return err_set(err, ERR_INVALID, "the root tablet is never split");
+}
+
+static void free_record(struct tablet_rows *r)
+{
+    mem_free(r);
+}
+
+struct tablet_rows *root_record_new(struct chubby *c, struct loop *loop)
+{
+    static const struct tablet_rows_ops ops = {root_read, root_change,
+                                               root_create, free_record};
+    struct root_record *r = mem_zalloc(1, sizeof(*r));
+    r->base.ops = &ops;
+    r->chubby = c;
+    r->loop = loop;
+    return &r->base;
+}

@@ -1,0 +1,270 @@
+/* Changes of rows, of any number of tablets: queued together, so that they
+ * share one write of the log. */
+#include "base/core/arena.h"
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "bigtable/row/mutation.h"
+#include "bigtable/tablet/store.h"
+#include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet_server/server.h"
+
+/* Of a change that was not decided yet. */
+#define OPEN INT32_MAX
+
+/* Changes of one tablet, in their order. */
+struct part {
+    uint64_t tablet;
+    struct served *served; /* Referenced. */
+    struct table_view *view;
+    const struct quarry_mutation **list; /* In the arena. */
+    uint32_t *index;                     /* Of each among all changes. */
+    size_t count;
+    size_t done; /* The first ones: decided. */
+};
+
+struct apply {
+    struct tablet_server *server;
+    struct arena arena;
+    enum write_durability durability;
+    size_t count;
+    struct quarry_mutation *mutations; /* Over the attachment. */
+    uint64_t *tablets;                 /* Of each. */
+    int32_t *codes;
+    struct part *parts;
+    size_t part_count;
+    struct err first; /* Failure. */
+};
+
+static enum write_durability durability_of(uint8_t d)
+{
+    return d == WRITE_LOGGED || d == WRITE_DEFERRED ? (enum write_durability)d
+                                                    : WRITE_SYNCED;
+}
+
+static void fail(struct apply *a, size_t i, int rc, const struct err *why)
+{
+    a->codes[i] = rc;
+    if (a->first.code == 0)
+        a->first = *why;
+}
+
+/* --- reading the request -------------------------------------------------- */
+
+static int take_changes(struct apply *a, struct slice bytes, struct err *err)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        struct err mistake = ERR_INIT;
+        struct row_change c;
+        bool more;
+        int rc = row_change_next(&bytes, &c, &more, err);
+        if (rc == 0 && !more)
+            rc = err_set(err, ERR_CORRUPT, "there are fewer changes than told");
+        if (rc)
+            return rc;
+        a->tablets[i] = c.tablet;
+        a->codes[i] = OPEN;
+        rc = mutation_borrow(c.row, c.ops, c.count, &a->mutations[i], &mistake);
+        if (rc)
+            fail(a, i, rc, &mistake);
+    }
+    return bytes.len ? err_set(err, ERR_CORRUPT,
+                               "there are more changes than "
+                               "told")
+                     : 0;
+}
+
+static struct part *part_of(struct apply *a, uint64_t tablet)
+{
+    for (size_t i = a->part_count; i > 0; i--) /* Mostly the last. */
+        if (a->parts[i - 1].tablet == tablet)
+            return &a->parts[i - 1];
+    return NULL;
+}
+
+static struct part *new_part(struct apply *a, uint64_t tablet)
+{
+    struct part *p;
+    if (a->part_count % 16 == 0) {
+        struct part *more =
+            arena_alloc(&a->arena, (a->part_count + 16) * sizeof(*a->parts));
+        for (size_t i = 0; i < a->part_count; i++)
+            more[i] = a->parts[i];
+        a->parts = more;
+    }
+    p = &a->parts[a->part_count++];
+    *p = (struct part){.tablet = tablet};
+    return p;
+}
+
+/* Count what each tablet gets; then give it to them. */
+static void sort_into_parts(struct apply *a)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        struct part *p;
+        if (a->codes[i] != OPEN)
+            continue;
+        p = part_of(a, a->tablets[i]);
+        if (!p)
+            p = new_part(a, a->tablets[i]);
+        p->count++;
+    }
+    for (size_t i = 0; i < a->part_count; i++) {
+        struct part *p = &a->parts[i];
+        p->list = arena_alloc(&a->arena, p->count * sizeof(*p->list));
+        p->index = arena_alloc(&a->arena, p->count * sizeof(*p->index));
+        p->count = 0;
+    }
+    for (size_t i = 0; i < a->count; i++) {
+        struct part *p;
+        if (a->codes[i] != OPEN)
+            continue;
+        p = part_of(a, a->tablets[i]);
+        p->list[p->count] = &a->mutations[i];
+        p->index[p->count++] = (uint32_t)i;
+    }
+}
+
+/* --- applying ------------------------------------------------------------- */
+
+static void fail_part(struct apply *a, struct part *p, int rc, struct err *why)
+{
+    for (; p->done < p->count; p->done++)
+        fail(a, p->index[p->done], rc, why);
+}
+
+/* Find the tablet; rows that it does not have leave the part. */
+static void open_part(struct apply *a, struct part *p)
+{
+    struct err err = ERR_INIT;
+    size_t kept = 0;
+    int rc = find_tablet(a->server, p->tablet, &p->served, &err);
+    if (rc == 0) {
+        p->view = table_get_view(p->served->table);
+        rc = p->view ? 0 : not_here(p->tablet, &err);
+    }
+    if (rc) {
+        fail_part(a, p, rc, &err);
+        return;
+    }
+    for (size_t i = 0; i < p->count; i++) {
+        if (!tablet_contains(p->view->tablets[0],
+                             buf_slice(&p->list[i]->row))) {
+            fail(a, p->index[i], not_here(p->tablet, &err), &err);
+            continue;
+        }
+        p->list[kept] = p->list[i];
+        p->index[kept++] = p->index[i];
+    }
+    p->count = kept;
+}
+
+static bool is_gone(struct table *t)
+{
+    struct table_view *v = table_get_view(t);
+    table_view_unref(v);
+    return v == NULL;
+}
+
+/* What became of what @r asked for, the part's changes from `done` on. A
+ * mistake in one of them ends the request there, and not those behind it. */
+static void
+take_outcome(struct apply *a, struct part *p, struct store_write_request *r)
+{
+    size_t good = r->rc ? r->failed_index : r->count;
+    for (size_t i = 0; i < good; i++)
+        a->codes[p->index[p->done++]] = 0;
+    atomic_fetch_add(&p->served->writes, good);
+    if (r->rc == 0)
+        return;
+    if (r->rc == ERR_NOTFOUND && is_gone(p->served->table))
+        fail_part(a, p, not_here(p->tablet, &r->err), &r->err);
+    else if (r->rc == ERR_INVALID || r->rc == ERR_TOOBIG ||
+             r->rc == ERR_NOTFOUND)
+        fail(a, p->index[p->done++], r->rc, &r->err);
+    else
+        fail_part(a, p, r->rc, &r->err);
+}
+
+/* One round: what is open of every part. False when nothing was. */
+static bool apply_open(struct apply *a, int64_t now_us)
+{
+    struct store_write_request *requests =
+        mem_zalloc(a->part_count + 1, sizeof(*requests));
+    struct part **parts = mem_zalloc(a->part_count + 1, sizeof(struct part *));
+    size_t n = 0;
+    for (size_t i = 0; i < a->part_count; i++) {
+        struct part *p = &a->parts[i];
+        if (p->done == p->count)
+            continue;
+        requests[n] =
+            (struct store_write_request){.table = p->served->table,
+                                         .mutations = p->list + p->done,
+                                         .count = p->count - p->done};
+        parts[n++] = p;
+    }
+    if (n > 0)
+        store_write_all(a->server->store, requests, n, a->durability, now_us);
+    for (size_t i = 0; i < n; i++)
+        take_outcome(a, parts[i], &requests[i]);
+    mem_free(requests);
+    mem_free(parts);
+    return n > 0;
+}
+
+static void put_reply(const struct apply *a, struct buf *out)
+{
+    const struct apply_reply r = {.count = (uint32_t)a->count,
+                                  .codes = a->codes,
+                                  .text = slice_str(a->first.text),
+                                  .hint = slice_str(a->first.hint)};
+    apply_reply_put(&r, out);
+}
+
+static int apply(struct apply *a, struct slice changes, struct err *err)
+{
+    int64_t now_us = (int64_t)world_now_us(a->server->world);
+    int rc = take_changes(a, changes, err);
+    if (rc)
+        return rc;
+    sort_into_parts(a);
+    for (size_t i = 0; i < a->part_count; i++)
+        open_part(a, &a->parts[i]);
+    while (apply_open(a, now_us))
+        ;
+    for (size_t i = 0; i < a->part_count; i++) {
+        table_view_unref(a->parts[i].view);
+        served_unref(a->parts[i].served);
+    }
+    return check_answer(a->server, err);
+}
+
+int handle_apply(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct apply a = {.server = ctx};
+    struct apply_request r;
+    size_t held = call->attachment.len;
+    int rc = apply_request_get(call->body, &r, err);
+    if (rc == 0)
+        rc = check_ready(a.server, err);
+    if (rc == 0)
+        rc = admit_request(a.server, held, err);
+    if (rc)
+        return rc;
+    /* Each change has some bytes, so many are no lie. */
+    if (r.count > APPLY_CHANGES_MAX || r.count > held) {
+        release_request(a.server, held);
+        return err_set(err, ERR_INVALID, "%u changes are too many", r.count);
+    }
+    arena_init(&a.arena);
+    a.durability = durability_of(r.durability);
+    a.count = r.count;
+    a.mutations = arena_alloc(&a.arena, a.count * sizeof(*a.mutations));
+    a.tablets = arena_alloc(&a.arena, a.count * sizeof(*a.tablets));
+    a.codes = arena_alloc(&a.arena, a.count * sizeof(*a.codes));
+    rc = apply(&a, call->attachment, err);
+    if (rc == 0)
+        put_reply(&a, call->reply_body);
+    arena_close(&a.arena);
+    release_request(a.server, held);
+    return rc;
+}

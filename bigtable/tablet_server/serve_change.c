@@ -1,0 +1,153 @@
+/* Transactions of one row: check and mutate; read, modify and write. */
+#include "base/core/arena.h"
+#include "base/core/panic.h"
+#include "bigtable/client/quarry.h"
+#include "bigtable/row/filter.h"
+#include "bigtable/row/mutation.h"
+#include "bigtable/tablet/row_changes.h"
+#include "bigtable/tablet/table.h"
+#include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet_server/answers.h"
+#include "bigtable/tablet_server/server.h"
+#include "bigtable/tablet_server/serving.h"
+
+static enum write_durability durability_of(uint8_t d)
+{
+    return d == WRITE_LOGGED || d == WRITE_DEFERRED ? (enum write_durability)d
+                                                    : WRITE_SYNCED;
+}
+
+/* The tablet, if it has @row. End @out in any case. */
+static int begin(struct tablet_server *s,
+                 struct serving *out,
+                 uint64_t tablet,
+                 struct slice row,
+                 struct err *err)
+{
+    int rc = serving_begin(s, out, tablet, 0, err);
+    if (rc == 0 && !tablet_contains(out->view->tablets[0], row))
+        rc = not_here(tablet, err);
+    return rc;
+}
+
+/* The outcome of a transaction on the tablet of @v, as clients know it. */
+static int settle(struct tablet_server *s,
+                  const struct serving *v,
+                  uint64_t tablet,
+                  int rc,
+                  struct err *err)
+{
+    if (rc == 0) {
+        atomic_fetch_add(&v->served->writes, 1);
+        return check_answer(s, err);
+    }
+    if (rc == ERR_NOTFOUND) {
+        struct table_view *now = table_get_view(v->served->table);
+        if (!now)
+            return not_here(tablet, err);
+        table_view_unref(now);
+    }
+    return rc;
+}
+
+/* --- check and mutate ----------------------------------------------------- */
+
+static int take_branch(struct slice *bytes,
+                       const struct check_request *r,
+                       struct quarry_mutation *out,
+                       struct err *err)
+{
+    struct row_change c;
+    bool more;
+    int rc = row_change_next(bytes, &c, &more, err);
+    if (rc == 0 && (!more || !slice_eq(c.row, r->row)))
+        rc = err_set(err, ERR_CORRUPT, "malformed check of a row");
+    return rc ? rc : mutation_borrow(c.row, c.ops, c.count, out, err);
+}
+
+static int check(struct tablet_server *s,
+                 struct rpc_call *call,
+                 const struct check_request *r,
+                 struct err *err)
+{
+    struct quarry_mutation branches[2]; /* If true, if false. */
+    struct slice bytes = call->attachment;
+    struct quarry_filter *filter = NULL;
+    struct check_reply reply = {.matched = false};
+    struct serving v;
+    int rc = begin(s, &v, r->tablet, r->row, err);
+    if (rc == 0 && r->has_filter)
+        rc = filter_decode(r->filter, &filter, err);
+    if (rc == 0 && r->has_true)
+        rc = take_branch(&bytes, r, &branches[0], err);
+    if (rc == 0 && r->has_false)
+        rc = take_branch(&bytes, r, &branches[1], err);
+    if (rc == 0) {
+        rc = store_check_and_mutate(s->store, v.served->table, r->row, filter,
+                                    r->has_true ? &branches[0] : NULL,
+                                    r->has_false ? &branches[1] : NULL,
+                                    durability_of(r->durability),
+                                    &reply.matched, err);
+        rc = settle(s, &v, r->tablet, rc, err);
+    }
+    if (rc == 0)
+        check_reply_put(&reply, call->reply_body);
+    filter_unref(filter);
+    serving_end(&v);
+    return rc;
+}
+
+int handle_check(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct tablet_server *s = ctx;
+    struct check_request r;
+    int rc = check_request_get(call->body, &r, err);
+    if (rc == 0)
+        rc = check_ready(s, err);
+    if (rc || answers_begin(s->answers, call))
+        return rc;
+    rc = check(s, call, &r, err);
+    answers_end(s->answers, call, rc == 0);
+    return rc;
+}
+
+/* --- read, modify, write -------------------------------------------------- */
+
+static int modify(struct tablet_server *s,
+                  struct rpc_call *call,
+                  const struct modify_request *r,
+                  struct err *err)
+{
+    struct quarry_row *row = NULL;
+    struct serving v;
+    int rc = begin(s, &v, r->tablet, r->row, err);
+    if (rc == 0) {
+        rc = store_read_modify_write(s->store, v.served->table, r->row,
+                                     r->rules, r->rule_count,
+                                     durability_of(r->durability), &row, err);
+        rc = settle(s, &v, r->tablet, rc, err);
+    }
+    if (rc == 0)
+        row_put(row, call->reply_attachment);
+    mem_free(row);
+    serving_end(&v);
+    return rc;
+}
+
+int handle_modify(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct tablet_server *s = ctx;
+    struct modify_request r;
+    struct arena a;
+    int rc;
+    arena_init(&a);
+    rc = modify_request_get(call->body, &a, &r, err);
+    if (rc == 0)
+        rc = check_ready(s, err);
+    if (rc == 0 && !answers_begin(s->answers, call)) {
+        rc = modify(s, call, &r, err);
+        answers_end(s->answers, call, rc == 0);
+    }
+    arena_close(&a);
+    return rc;
+}

@@ -1,0 +1,86 @@
+/* What a tablet is like: its size by group, and where to cut it. */
+#include "base/core/arena.h"
+#include "base/core/panic.h"
+#include "bigtable/lsm/lsm.h"
+#include "bigtable/tablet/maintain.h"
+#include "bigtable/tablet/table.h"
+#include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet_server/reader_pool.h"
+#include "bigtable/tablet_server/server.h"
+#include "bigtable/tablet_server/serving.h"
+
+struct cuts_job {
+    struct table *table;
+    uint32_t parts;
+    struct slice *keys; /* Owned. */
+    size_t count;
+    int rc;
+    struct err err;
+};
+
+static void run_cuts(void *arg)
+{
+    struct cuts_job *j = arg;
+    j->rc =
+        table_split_points(j->table, j->parts, &j->keys, &j->count, &j->err);
+}
+
+int handle_cuts(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct tablet_server *s = ctx;
+    struct cuts_request r;
+    struct serving v;
+    int rc = cuts_request_get(call->body, &r, err);
+    if (rc)
+        return rc;
+    rc = serving_begin(s, &v, r.tablet, 0, err);
+    if (rc == 0) {
+        struct cuts_job j = {.table = v.served->table,
+                             .parts = MIN_OF(r.parts, CUTS_MAX)};
+        reader_pool_run(s->readers, run_cuts, &j);
+        rc = j.rc ? err_copy(err, &j.err) : check_answer(s, err);
+        if (rc == 0)
+            keys_put(j.keys, MIN_OF(j.count, CUTS_MAX), call->reply_attachment);
+        mem_free(j.keys);
+    }
+    serving_end(&v);
+    return rc;
+}
+
+static void describe(const struct serving *v, struct buf *out)
+{
+    const struct tablet *t = v->view->tablets[0];
+    const struct schema *schema = v->view->schema;
+    struct describe_reply r = {.bytes = tablet_table_bytes(t)};
+    size_t count = MIN_OF(atomic_load(&t->group_count), schema->group_count);
+    r.groups = mem_zalloc(count + 1, sizeof(*r.groups));
+    for (size_t i = 0; i < count; i++) {
+        struct lsm_stats stats;
+        lsm_stats(t->groups[i]->lsm, &stats);
+        r.groups[r.group_count++] =
+            (struct group_load){.name = slice_str(schema->groups[i].name),
+                                .file_count = stats.table_count,
+                                .file_bytes = stats.table_bytes,
+                                .memory_bytes = stats.memtable_bytes,
+                                .entry_count = stats.entry_count};
+    }
+    describe_reply_put(&r, out);
+    mem_free(r.groups);
+}
+
+int handle_describe(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct tablet_server *s = ctx;
+    struct cuts_request r;
+    struct serving v;
+    int rc = cuts_request_get(call->body, &r, err);
+    if (rc)
+        return rc;
+    rc = serving_begin(s, &v, r.tablet, 0, err);
+    if (rc == 0)
+        rc = check_answer(s, err);
+    if (rc == 0)
+        describe(&v, call->reply_body);
+    serving_end(&v);
+    return rc;
+}

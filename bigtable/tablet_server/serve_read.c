@@ -1,0 +1,184 @@
+/* Reading rows: an answer has as many as fit, and where to go on. */
+#include "base/core/arena.h"
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "bigtable/client/quarry.h"
+#include "bigtable/tablet/read_options.h"
+#include "bigtable/tablet/script.h"
+#include "bigtable/tablet/store.h"
+#include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet_server/reader_pool.h"
+#include "bigtable/tablet_server/server.h"
+#include "bigtable/tablet_server/serving.h"
+
+/* Of an answer, unless the client asks for less. */
+#define ANSWER_BYTES_DEFAULT ((size_t)1 << 20)
+#define ANSWER_BYTES_MAX     ((size_t)16 << 20)
+/* An answer that has nothing yet is given after so long, or so many rows. */
+#define ANSWER_US     UINT64_C(500000)
+#define PROGRESS_ROWS 256
+
+struct read_job {
+    struct tablet_server *server;
+    struct serving serving;
+    struct read_request request;
+    struct script_filter *script;
+    struct buf *rows; /* The attachment. */
+    uint64_t row_limit;
+    size_t bytes_max;
+    uint64_t end_ns;
+    struct read_reply reply;
+    struct buf next;
+    int rc;
+    struct err err;
+};
+
+/* The row behind @row. */
+static void go_on_behind(struct read_job *j, struct slice row)
+{
+    buf_clear(&j->next);
+    buf_append_slice(&j->next, row);
+    buf_append_byte(&j->next, '\0');
+}
+
+static void put_rows_kept(struct read_job *j)
+{
+    const struct quarry_row *row;
+    while ((row = script_filter_next(j->script)) != NULL) {
+        row_put(row, j->rows);
+        j->reply.row_count++;
+    }
+}
+
+/* One row of the scan to the answer. */
+static int
+put_row(struct read_job *j, const struct quarry_row *row, struct err *err)
+{
+    int rc;
+    if (row->cell_count == 0)
+        return 0; /* It only says how far the scan is. */
+    if (!j->script) {
+        row_put(row, j->rows);
+        j->reply.row_count++;
+        return 0;
+    }
+    rc = script_filter_run(j->script, row, err);
+    if (rc == 0)
+        put_rows_kept(j);
+    return rc;
+}
+
+static bool is_full(const struct read_job *j)
+{
+    return j->rows->len >= j->bytes_max ||
+           (j->row_limit && j->reply.row_count >= j->row_limit) ||
+           (j->end_ns && world_mono_ns(j->server->world) >= j->end_ns);
+}
+
+static int read_rows(struct read_job *j, struct err *err)
+{
+    const struct quarry_row *row;
+    struct scan *scan;
+    int rc = scan_new(j->serving.view, &j->serving.spec,
+                      (int64_t)world_now_us(j->server->world), &scan, err);
+    if (rc)
+        return rc;
+    while ((rc = scan_next(scan, &row, err)) == 0 && row) {
+        rc = put_row(j, row, err);
+        if (rc)
+            break;
+        if (is_full(j)) {
+            go_on_behind(j, row->key);
+            break;
+        }
+    }
+    j->reply.done = rc == 0 && !row;
+    scan_free(scan);
+    return rc;
+}
+
+static void run_read(void *arg)
+{
+    struct read_job *j = arg;
+    j->rc = read_rows(j, &j->err);
+}
+
+static int open_script(struct read_job *j,
+                       const struct quarry_read_options *o,
+                       struct err *err)
+{
+    j->serving.spec.row_limit = o->program ? 0 : j->row_limit;
+    if (!j->serving.spec.progress_rows)
+        j->serving.spec.progress_rows = PROGRESS_ROWS;
+    if (!o->program)
+        return 0;
+    return script_filter_new(slice_make(o->program, o->program_len),
+                             o->program_fuel, &j->script, err);
+}
+
+static bool is_single_row(const struct read_job *j)
+{
+    const struct read_spec *s = &j->serving.spec;
+    return !j->script &&
+           (s->none || (s->span_count == 1 && s->spans[0].single));
+}
+
+static int run(struct read_job *j, struct err *err)
+{
+    struct served *t = j->serving.served;
+    uint64_t start_ns = world_mono_ns(j->server->world);
+    if (is_single_row(j)) {
+        run_read(j); /* Mostly from memory; a file is waited for by parking. */
+    } else {
+        j->end_ns = start_ns + ANSWER_US * 1000;
+        reader_pool_run(j->server->readers, run_read, j);
+    }
+    atomic_fetch_add(&t->reads, MAX_OF(j->reply.row_count, 1));
+    atomic_fetch_add(&t->cpu_us,
+                     (world_mono_ns(j->server->world) - start_ns) / 1000);
+    return j->rc ? err_copy(err, &j->err) : 0;
+}
+
+static int prepare(struct read_job *j, struct arena *a, struct err *err)
+{
+    struct quarry_read_options o = {.versions = 0};
+    int rc = read_options_get(j->request.options, a, &o, err);
+    if (rc)
+        return rc;
+    rc = serving_begin(j->server, &j->serving, j->request.tablet,
+                       j->request.generation, err);
+    if (rc == 0)
+        rc = serving_spec(&j->serving, &o, j->request.from, err);
+    if (rc == 0)
+        rc = open_script(j, &o, err);
+    quarry_filter_free((struct quarry_filter *)(uintptr_t)o.filter);
+    return rc;
+}
+
+int handle_read(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct read_job j = {.server = ctx, .rows = call->reply_attachment};
+    struct arena a;
+    int rc = read_request_get(call->body, &j.request, err);
+    if (rc)
+        return rc;
+    arena_init(&a);
+    j.row_limit = j.request.row_limit;
+    j.bytes_max = j.request.bytes_max
+                      ? MIN_OF(j.request.bytes_max, ANSWER_BYTES_MAX)
+                      : ANSWER_BYTES_DEFAULT;
+    rc = prepare(&j, &a, err);
+    if (rc == 0)
+        rc = run(&j, err);
+    if (rc == 0)
+        rc = check_answer(j.server, err);
+    if (rc == 0) {
+        j.reply.next = buf_slice(&j.next);
+        read_reply_put(&j.reply, call->reply_body);
+    }
+    script_filter_free(j.script);
+    serving_end(&j.serving);
+    buf_close(&j.next);
+    arena_close(&a);
+    return rc;
+}

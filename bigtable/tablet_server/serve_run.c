@@ -1,0 +1,173 @@
+/* Sawzall programs over the rows of a tablet: their tables travel, not rows. */
+#include "base/core/arena.h"
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "bigtable/client/quarry.h"
+#include "bigtable/tablet/script.h"
+#include "bigtable/tablet/store.h"
+#include "bigtable/tablet_server/programs.h"
+#include "bigtable/tablet_server/reader_pool.h"
+#include "bigtable/tablet_server/server.h"
+#include "bigtable/tablet_server/serving.h"
+#include "sawzall-lite/sawzall.h"
+
+/* An answer is given after so long, unless the client says otherwise. */
+#define ANSWER_US_DEFAULT UINT64_C(1000000)
+#define ANSWER_US_MAX     UINT64_C(10000000)
+#define PROGRESS_ROWS     256
+
+struct run_job {
+    struct tablet_server *server;
+    struct serving serving;
+    struct run_request request;
+    struct shared_program *program;
+    char *table_output;
+    struct saw_run *run;
+    uint64_t end_ns;
+    uint64_t deadline_ns;
+    bool writes;
+    struct run_reply reply;
+    struct buf next;
+    struct buf *tables; /* The attachment. */
+    int rc;
+    struct err err;
+};
+
+static int
+refuse_output(void *ctx, const char *path, struct slice text, struct err *err)
+{
+    struct run_job *j = ctx;
+    (void)text;
+    j->writes = true;
+    return err_set(err, ERR_ABORTED, PROGRAM_WRITES " to %s", path);
+}
+
+static int open_run(struct run_job *j, struct err *err)
+{
+    const struct run_settings *set = &j->request.settings;
+    uint64_t memory = j->request.memory_max;
+    struct saw_run_options o = {
+        .fuel_per_record =
+            j->request.fuel ? j->request.fuel : SCRIPT_FUEL_DEFAULT,
+        .memory_bytes_max =
+            memory ? MIN_OF(memory, SCRIPT_BYTES_MAX) : SCRIPT_BYTES_MAX,
+        .depth_max = set->depth_max,
+        .cancel = &j->server->over,
+        .write = refuse_output,
+        .write_ctx = j,
+        .seed = set->seed,
+    };
+    if (set->has_table_output) {
+        j->table_output =
+            mem_strndup(set->table_output.data, set->table_output.len);
+        o.table_output = j->table_output;
+    }
+    return saw_run_new(program_code(j->program), &o, &j->run, err);
+}
+
+static void go_on_behind(struct run_job *j, struct slice row)
+{
+    buf_append_slice(&j->next, row);
+    buf_append_byte(&j->next, '\0');
+}
+
+static bool is_late(const struct run_job *j)
+{
+    return world_mono_ns(j->server->world) >= j->end_ns;
+}
+
+static int run_rows(struct run_job *j, struct err *err)
+{
+    const struct quarry_row *row;
+    struct scan *scan;
+    int rc = scan_new(j->serving.view, &j->serving.spec,
+                      (int64_t)world_now_us(j->server->world), &scan, err);
+    if (rc)
+        return rc;
+    while ((rc = scan_next(scan, &row, err)) == 0 && row) {
+        if (row->cell_count > 0) {
+            rc = script_run_row(j->run, row, err);
+            if (rc)
+                break;
+            j->reply.row_count++;
+        }
+        if (is_late(j)) {
+            go_on_behind(j, row->key);
+            break;
+        }
+    }
+    j->reply.done = rc == 0 && !row;
+    scan_free(scan);
+    return rc;
+}
+
+static void run(void *arg)
+{
+    struct run_job *j = arg;
+    const struct run_settings *set = &j->request.settings;
+    j->rc =
+        program_get(j->server->programs, j->request.source, set->ignore_undefs,
+                    set->defer_tables, &j->program, &j->err);
+    if (j->rc == 0)
+        j->rc = open_run(j, &j->err);
+    if (j->rc)
+        return;
+    script_narrow(program_code(j->program), j->serving.view->schema,
+                  &j->serving.spec);
+    j->rc = run_rows(j, &j->err);
+    if (j->rc == 0)
+        saw_run_encode_tables(j->run, j->tables);
+}
+
+static int prepare(struct run_job *j, struct arena *a, struct err *err)
+{
+    uint64_t us = j->request.limit_us ? j->request.limit_us : ANSWER_US_DEFAULT;
+    struct quarry_read_options o = {.versions = 0};
+    int rc = read_options_get(j->request.options, a, &o, err);
+    if (rc)
+        return rc;
+    rc = serving_begin(j->server, &j->serving, j->request.tablet,
+                       j->request.generation, err);
+    if (rc == 0)
+        rc = serving_spec(&j->serving, &o, j->request.from, err);
+    j->serving.spec.progress_rows = PROGRESS_ROWS;
+    j->end_ns =
+        world_mono_ns(j->server->world) + MIN_OF(us, ANSWER_US_MAX) * 1000;
+    quarry_filter_free((struct quarry_filter *)(uintptr_t)o.filter);
+    return rc;
+}
+
+static void close_job(struct run_job *j)
+{
+    saw_run_free(j->run);
+    mem_free(j->table_output);
+    program_unref(j->program);
+    serving_end(&j->serving);
+    buf_close(&j->next);
+}
+
+int handle_run(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct run_job j = {.server = ctx, .tables = call->reply_attachment};
+    uint64_t start_ns = world_mono_ns(j.server->world);
+    struct arena a;
+    int rc = run_request_get(call->body, &j.request, err);
+    if (rc)
+        return rc;
+    arena_init(&a);
+    rc = prepare(&j, &a, err);
+    if (rc == 0) {
+        reader_pool_run(j.server->readers, run, &j);
+        rc = j.rc ? err_copy(err, &j.err) : check_answer(j.server, err);
+        atomic_fetch_add(&j.serving.served->reads, j.reply.row_count);
+        atomic_fetch_add(&j.serving.served->cpu_us,
+                         (world_mono_ns(j.server->world) - start_ns) / 1000);
+    }
+    if (rc == 0) {
+        j.reply.next = buf_slice(&j.next);
+        run_reply_put(&j.reply, call->reply_body);
+    }
+    close_job(&j);
+    arena_close(&a);
+    return rc;
+}

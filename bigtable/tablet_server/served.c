@@ -1,0 +1,123 @@
+/* The tablets that are here. */
+#include <stdlib.h>
+
+#include "base/core/panic.h"
+#include "bigtable/tablet/table.h"
+#include "bigtable/tablet_server/server.h"
+
+void served_set_init(struct served_set *s)
+{
+    mutex_init(&s->lock);
+    cond_init(&s->changed);
+    hash_map_init(&s->map, HASH_KEYS_BORROWED);
+}
+
+void served_set_close(struct served_set *s)
+{
+    size_t at = 0;
+    struct hash_slot *slot;
+    while ((slot = hash_map_next(&s->map, &at)) != NULL)
+        served_unref(slot->value.pointer);
+    hash_map_close(&s->map);
+    cond_close(&s->changed);
+    mutex_close(&s->lock);
+}
+
+static struct served *served_ref(struct served *t)
+{
+    atomic_fetch_add(&t->references, 1);
+    return t;
+}
+
+struct served *served_find(struct served_set *s, uint64_t id)
+{
+    union hash_value *v;
+    struct served *t;
+    mutex_lock(&s->lock);
+    v = hash_map_get(&s->map, hash_key_u64(&id));
+    t = v ? served_ref(v->pointer) : NULL;
+    mutex_unlock(&s->lock);
+    return t;
+}
+
+void served_unref(struct served *t)
+{
+    if (!t || atomic_fetch_sub(&t->references, 1) != 1)
+        return;
+    table_unref(t->table);
+    mem_free(t);
+}
+
+struct served *
+served_add(struct served_set *s, uint64_t id, enum tablet_phase phase)
+{
+    struct served *t = mem_zalloc(1, sizeof(*t));
+    union hash_value *v;
+    bool added;
+    t->id = id;
+    atomic_init(&t->references, 1);
+    atomic_init(&t->phase, phase);
+    mutex_lock(&s->lock);
+    v = hash_map_put(&s->map, hash_key_u64(&t->id), &added);
+    if (added)
+        v->pointer = served_ref(t);
+    mutex_unlock(&s->lock);
+    if (added)
+        return t;
+    mem_free(t);
+    return NULL;
+}
+
+void served_remove(struct served_set *s, struct served *t)
+{
+    union hash_value *v;
+    bool removed = false;
+    mutex_lock(&s->lock);
+    v = hash_map_get(&s->map, hash_key_u64(&t->id));
+    if (v && v->pointer == t)
+        removed = hash_map_remove(&s->map, hash_key_u64(&t->id), NULL);
+    cond_broadcast(&s->changed);
+    mutex_unlock(&s->lock);
+    if (removed)
+        served_unref(t);
+}
+
+void served_start(struct served_set *s, struct served *t, struct table *table)
+{
+    mutex_lock(&s->lock);
+    t->table = table_ref(table);
+    atomic_store(&t->phase, TABLET_SERVING);
+    cond_broadcast(&s->changed);
+    mutex_unlock(&s->lock);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    uint64_t x = (*(struct served *const *)a)->id;
+    uint64_t y = (*(struct served *const *)b)->id;
+    return (x > y) - (x < y);
+}
+
+struct served **served_list(struct served_set *s, size_t *count)
+{
+    struct served **list;
+    struct hash_slot *slot;
+    size_t at = 0;
+    *count = 0;
+    mutex_lock(&s->lock);
+    list = mem_alloc((s->map.count + 1) * sizeof(struct served *));
+    while ((slot = hash_map_next(&s->map, &at)) != NULL)
+        list[(*count)++] = served_ref(slot->value.pointer);
+    mutex_unlock(&s->lock);
+    qsort(list, *count, sizeof(struct served *), compare_ids);
+    return list;
+}
+
+size_t served_count(struct served_set *s)
+{
+    size_t count;
+    mutex_lock(&s->lock);
+    count = s->map.count;
+    mutex_unlock(&s->lock);
+    return count;
+}

@@ -1,0 +1,202 @@
+/* What the files of the tablet server share. Private to bigtable/tablet_server.
+ *
+ * Handlers run on fibers of the server's loop. What computes or reads for long
+ * runs on threads: reads in a pool of their own (reader_pool), which never
+ * waits for another tablet; what is ordered by the master (loads, unloads,
+ * splits) on a thread each, because it may wait for METADATA, which may be
+ * served here.
+ */
+#ifndef BIGTABLE_TABLET_SERVER_SERVER_H
+#define BIGTABLE_TABLET_SERVER_SERVER_H
+
+#include <stdatomic.h>
+
+#include "base/core/buf.h"
+#include "base/core/hash_map.h"
+#include "base/rpc/rpc.h"
+#include "base/runtime/sync.h"
+#include "bigtable/tablet_server/session.h"
+#include "bigtable/tablet_server/tablet_registry.h"
+#include "bigtable/tablet_server/tablet_server.h"
+#include "bigtable/wire/control_calls.h"
+#include "bigtable/wire/data_calls.h"
+
+struct answers;
+struct channel_set;
+struct fiber;
+struct loop;
+struct program_cache;
+struct reader_pool;
+struct schema;
+struct store;
+struct table;
+struct table_view;
+struct write_log;
+
+/* --- served tablets (served.c) -------------------------------------------- */
+
+/* A tablet here, from the order to load it until it is gone. */
+struct served {
+    uint64_t id; /* First: its key in the map. */
+    atomic_uint references;
+    _Atomic enum tablet_phase phase;
+    atomic_bool reads_stopped; /* It is about to be another's. */
+    uint64_t epoch;
+    uint64_t table_id;
+    bool is_root;
+    struct table *table; /* Referenced; NULL until it is loaded. */
+    atomic_ullong reads; /* Rows. */
+    atomic_ullong writes;
+    atomic_ullong cpu_us;
+};
+
+struct served_set {
+    struct mutex lock;
+    struct cond changed;
+    struct hash_map map; /* By id: struct served, referenced. */
+};
+
+void served_set_init(struct served_set *s);
+void served_set_close(struct served_set *s);
+/* Referenced; NULL when it is not here. Any thread. */
+struct served *served_find(struct served_set *s, uint64_t id);
+void served_unref(struct served *t); /* NULL is allowed. */
+/* A new one, in the set and referenced; NULL when there is one with its id. */
+struct served *
+served_add(struct served_set *s, uint64_t id, enum tablet_phase phase);
+void served_remove(struct served_set *s, struct served *t);
+/* It is served: as @table (referenced by it). */
+void served_start(struct served_set *s, struct served *t, struct table *table);
+/* All, referenced, in order of their ids. Owned. */
+struct served **served_list(struct served_set *s, size_t *count);
+size_t served_count(struct served_set *s);
+
+/* --- the server ----------------------------------------------------------- */
+
+struct tablet_server {
+    struct world *world;
+    struct loop *loop;
+    struct rpc_server *rpc;
+    struct tablet_server_options options;
+    char *address;
+    struct session *session;
+    struct fs *fs;
+    struct quarry *quarry;        /* Opened when METADATA is needed first. */
+    struct tablet_rows *metadata; /* Of it, or the one given. */
+    struct mutex client_lock;     /* Over its opening. */
+    struct tablet_rows *root;
+    struct store *store;
+    struct tablet_registry *registry;
+    struct write_log *log;
+    struct served_set served;
+    struct hash_map schemas;  /* By table id: struct table_schema. */
+    struct mutex schema_lock; /* Over a reading of them. */
+    struct channel_set *channels;
+    struct answers *answers;
+    struct program_cache *programs;
+    struct reader_pool *readers;
+    struct fiber *starter;
+    uint64_t number;
+    atomic_bool ready; /* It has joined. */
+    atomic_bool over;  /* It serves no more. */
+    bool stopping;
+    atomic_bool starter_stop;
+    struct mutex failure_lock;
+    struct err failure; /* Why it is over. */
+    atomic_ullong request_bytes;
+    atomic_ullong lost_count;
+    size_t work_count; /* Fibers that this started, still running. */
+    struct mutex work_lock;
+    struct cond work_done;
+};
+
+/* It serves no more, because of @why. Any thread; does not wait. */
+void server_fail(struct tablet_server *s, const struct err *why);
+/* Run fn(s, arg) on a fiber of the loop, which the server waits for when it is
+ * closed. Any thread. */
+void server_spawn(struct tablet_server *s,
+                  void (*fn)(struct tablet_server *s, uint64_t arg),
+                  uint64_t arg);
+/* Run fn(arg) on a thread of its own and wait. Parks. */
+void server_in_thread(struct tablet_server *s, void (*fn)(void *), void *arg);
+/* The rows where the record of @key is. For tablet_registry. */
+int server_rows(void *ctx,
+                struct slice key,
+                struct tablet_rows **out,
+                struct err *err);
+
+/* --- tablets coming and going (load.c, unload.c) -------------------------- */
+
+MUST_CHECK int load_tablet(struct tablet_server *s,
+                           const struct tablet_order *o,
+                           struct err *err);
+MUST_CHECK int unload_tablet(struct tablet_server *s,
+                             const struct tablet_order *o,
+                             struct err *err);
+/* It is another's: give it up. */
+void give_up_tablet(struct tablet_server *s, uint64_t id);
+/* For store_sharing. */
+void tablet_was_split(void *ctx,
+                      struct table *old,
+                      struct table *const *halves,
+                      size_t count);
+
+/* --- schemas (schemas.c) -------------------------------------------------- */
+
+struct table_schema {
+    uint64_t id; /* First: its key in the map. */
+    uint64_t generation;
+    char *name;
+    struct schema *schema;
+};
+
+/* That of table @id as the lock service has it now: a copy, the caller's.
+ * Parks. ERR_NOTFOUND. */
+MUST_CHECK int schemas_find(struct tablet_server *s,
+                            uint64_t id,
+                            struct table_schema *out,
+                            struct err *err);
+void table_schema_close(struct table_schema *t);
+/* Put it in force for @t if that has an older one. Parks. */
+MUST_CHECK int schemas_apply(struct tablet_server *s,
+                             struct table *t,
+                             const struct schema *schema,
+                             uint64_t generation,
+                             struct err *err);
+void schemas_close(struct tablet_server *s);
+
+/* --- handlers ------------------------------------------------------------- */
+
+/* Every call of the master begins with it: ready, ours, and of the master. */
+MUST_CHECK int check_order(struct tablet_server *s,
+                           struct slice sequencer,
+                           uint64_t number,
+                           struct err *err);
+/* May requests be served? ERR_UNAVAILABLE. */
+MUST_CHECK int check_ready(const struct tablet_server *s, struct err *err);
+/* The tablet @id, with a table, that may be read (and written): referenced.
+ * Errors: ERR_NOTFOUND with TABLET_NOT_HERE, ERR_UNAVAILABLE. */
+MUST_CHECK int find_tablet(struct tablet_server *s,
+                           uint64_t id,
+                           struct served **out,
+                           struct err *err);
+/* Its answer may go out: the server surely still lives. Parks. */
+MUST_CHECK int check_answer(struct tablet_server *s, struct err *err);
+/* What the store says of a table that is gone, as clients know it. */
+int not_here(uint64_t id, struct err *err);
+/* Account for a request in memory; ERR_UNAVAILABLE when there is no room. Ends
+ * with release_request(). */
+MUST_CHECK int
+admit_request(struct tablet_server *s, size_t bytes, struct err *err);
+void release_request(struct tablet_server *s, size_t bytes);
+
+int handle_control(void *ctx, struct rpc_call *call, struct err *err);
+int handle_read(void *ctx, struct rpc_call *call, struct err *err);
+int handle_apply(void *ctx, struct rpc_call *call, struct err *err);
+int handle_check(void *ctx, struct rpc_call *call, struct err *err);
+int handle_modify(void *ctx, struct rpc_call *call, struct err *err);
+int handle_run(void *ctx, struct rpc_call *call, struct err *err);
+int handle_cuts(void *ctx, struct rpc_call *call, struct err *err);
+int handle_describe(void *ctx, struct rpc_call *call, struct err *err);
+
+#endif /* BIGTABLE_TABLET_SERVER_SERVER_H */

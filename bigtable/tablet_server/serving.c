@@ -1,0 +1,125 @@
+/* Finding tablets for calls. */
+#include "bigtable/tablet_server/serving.h"
+
+#include "base/core/panic.h"
+#include "bigtable/client/quarry.h"
+#include "bigtable/tablet/read_options.h"
+#include "bigtable/tablet/table.h"
+#include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet_server/server.h"
+
+#define REQUEST_BYTES_DEFAULT ((uint64_t)256 << 20)
+
+int not_here(uint64_t id, struct err *err)
+{
+    return err_set(err, ERR_NOTFOUND, TABLET_NOT_HERE ": %llu",
+                   (unsigned long long)id);
+}
+
+int find_tablet(struct tablet_server *s,
+                uint64_t id,
+                struct served **out,
+                struct err *err)
+{
+    struct served *t;
+    int rc = check_ready(s, err);
+    *out = NULL;
+    if (rc)
+        return rc;
+    t = served_find(&s->served, id);
+    if (!t)
+        return not_here(id, err);
+    if (atomic_load(&t->phase) == TABLET_LOADING ||
+        atomic_load(&t->reads_stopped)) {
+        served_unref(t);
+        return err_set(err, ERR_UNAVAILABLE, "tablet %llu is on its way",
+                       (unsigned long long)id);
+    }
+    *out = t;
+    return 0;
+}
+
+int check_answer(struct tablet_server *s, struct err *err)
+{
+    int rc = session_wait_safe(s->session, err);
+    if (rc == 0 && atomic_load(&s->over))
+        rc = err_set(err, ERR_CLOSED, "this tablet server is ending");
+    return rc;
+}
+
+int admit_request(struct tablet_server *s, size_t bytes, struct err *err)
+{
+    uint64_t max = s->options.request_bytes ? s->options.request_bytes
+                                            : REQUEST_BYTES_DEFAULT;
+    uint64_t held = atomic_fetch_add(&s->request_bytes, bytes);
+    if (held == 0 || held + bytes <= max)
+        return 0;
+    atomic_fetch_sub(&s->request_bytes, bytes);
+    return err_set(err, ERR_UNAVAILABLE,
+                   "this tablet server has no memory for more requests now");
+}
+
+void release_request(struct tablet_server *s, size_t bytes)
+{
+    atomic_fetch_sub(&s->request_bytes, bytes);
+}
+
+/* The client knows a newer schema than this server: it reads it, too. */
+static void refresh(struct tablet_server *s, uint64_t id)
+{
+    struct served *t = served_find(&s->served, id);
+    struct table_schema schema;
+    if (t && t->table && schemas_find(s, t->table_id, &schema, NULL) == 0) {
+        if (schemas_apply(s, t->table, schema.schema, schema.generation,
+                          NULL) != 0) {
+            /* The client tries again, and so does this. */
+        }
+        table_schema_close(&schema);
+    }
+    served_unref(t);
+}
+
+int serving_begin(struct tablet_server *s,
+                  struct serving *out,
+                  uint64_t id,
+                  uint64_t generation,
+                  struct err *err)
+{
+    int rc;
+    *out = (struct serving){.served = NULL};
+    rc = find_tablet(s, id, &out->served, err);
+    if (rc)
+        return rc;
+    out->view = table_get_view(out->served->table);
+    if (!out->view)
+        return not_here(id, err);
+    if (generation <= out->view->generation)
+        return 0;
+    server_spawn(s, refresh, id);
+    return err_set(err, ERR_UNAVAILABLE,
+                   "the schema is changing: generation %llu is in force",
+                   (unsigned long long)out->view->generation);
+}
+
+int serving_spec(struct serving *v,
+                 const struct quarry_read_options *o,
+                 struct slice from,
+                 struct err *err)
+{
+    const struct tablet *t = v->view->tablets[0];
+    struct slice start = buf_slice(&t->start);
+    int rc = read_spec_build(&v->spec, v->view, o, err);
+    if (rc)
+        return rc;
+    if (slice_cmp(from, start) > 0)
+        start = from;
+    read_spec_clip(&v->spec, start, buf_slice(&t->end));
+    return 0;
+}
+
+void serving_end(struct serving *v)
+{
+    read_spec_close(&v->spec);
+    table_view_unref(v->view);
+    served_unref(v->served);
+}

@@ -1,0 +1,37 @@
+/* What a call that reads a tablet holds of it. Threads: one at a time. */
+#ifndef BIGTABLE_TABLET_SERVER_SERVING_H
+#define BIGTABLE_TABLET_SERVER_SERVING_H
+
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+#include "bigtable/tablet/scan.h"
+
+struct quarry_read_options;
+struct served;
+struct table_view;
+struct tablet_server;
+
+struct serving {
+    struct served *served;   /* Referenced. */
+    struct table_view *view; /* Referenced. */
+    struct read_spec spec;
+};
+
+/* The tablet @id, with a schema that is not older than @generation. End it in
+ * any case. Errors: those of find_tablet(). */
+MUST_CHECK int serving_begin(struct tablet_server *s,
+                             struct serving *out,
+                             uint64_t id,
+                             uint64_t generation,
+                             struct err *err);
+/* What to read as @o says, but from row @from on, and of the tablet alone. */
+MUST_CHECK int serving_spec(struct serving *v,
+                            const struct quarry_read_options *o,
+                            struct slice from,
+                            struct err *err);
+void serving_end(struct serving *v);
+
+#endif /* BIGTABLE_TABLET_SERVER_SERVING_H */

@@ -1,0 +1,115 @@
+/* Where the record of one tablet is kept, and changed on conditions: a row of
+ * METADATA (metadata_rows.c), or for the root tablet a file of the lock service
+ * (root_record.c).
+ *
+ * Threads: any. Everything parks.
+ */
+#ifndef BIGTABLE_TABLET_SERVER_TABLET_ROWS_H
+#define BIGTABLE_TABLET_SERVER_TABLET_ROWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+
+struct chubby;
+struct loop;
+struct quarry;
+struct tablet_rows;
+struct world;
+
+/* The columns of metadata.h; empty: there is none. */
+struct tablet_row {
+    struct buf bounds;
+    struct buf location;
+    struct buf state;
+    struct buf split;
+    uint64_t version; /* Another one with every change of the state. */
+};
+
+void tablet_row_close(struct tablet_row *r);
+
+/* What to change, if t:location holds exactly these bytes and the version is
+ * that one (0: any). Empty slices: the column stays. */
+struct tablet_row_change {
+    struct slice key;
+    struct slice if_location;
+    uint64_t if_version;
+    struct slice bounds;
+    struct slice location;
+    struct slice state;
+    struct slice split;
+    bool drop_split;
+    const char *event; /* NULL: none. */
+};
+
+struct tablet_rows_ops {
+    int (*read)(struct tablet_rows *r,
+                struct slice key,
+                struct tablet_row *out,
+                struct err *err);
+    int (*change)(struct tablet_rows *r,
+                  const struct tablet_row_change *c,
+                  bool *done,
+                  uint64_t *version,
+                  struct err *err);
+    int (*create)(struct tablet_rows *r,
+                  const struct tablet_row_change *c,
+                  bool *done,
+                  struct err *err);
+    void (*free)(struct tablet_rows *r);
+};
+
+/* First member of every implementation. */
+struct tablet_rows {
+    const struct tablet_rows_ops *ops;
+};
+
+/* @out must be empty. Errors: ERR_NOTFOUND; those of the way there. */
+MUST_CHECK static inline int tablet_rows_read(struct tablet_rows *r,
+                                              struct slice key,
+                                              struct tablet_row *out,
+                                              struct err *err)
+{
+    return r->ops->read(r, key, out, err);
+}
+
+/* *@done: the condition held, and *@version is the new one. An answer may be
+ * lost: without *@done, or after an error, the change may have been made; who
+ * needs to know reads. */
+MUST_CHECK static inline int
+tablet_rows_change(struct tablet_rows *r,
+                   const struct tablet_row_change *c,
+                   bool *done,
+                   uint64_t *version,
+                   struct err *err)
+{
+    return r->ops->change(r, c, done, version, err);
+}
+
+/* Make the row of c->key, with the columns given, unless there is one. */
+MUST_CHECK static inline int
+tablet_rows_create(struct tablet_rows *r,
+                   const struct tablet_row_change *c,
+                   bool *done,
+                   struct err *err)
+{
+    return r->ops->create(r, c, done, err);
+}
+
+static inline void tablet_rows_free(struct tablet_rows *r) /* NULL allowed. */
+{
+    if (r)
+        r->ops->free(r);
+}
+
+/* The table METADATA of @q, borrowed. Owned. */
+MUST_CHECK int
+metadata_rows_open(struct quarry *q, struct tablet_rows **out, struct err *err);
+/* The root tablet's record, through @c (borrowed), of @loop. Owned. */
+struct tablet_rows *root_record_new(struct chubby *c, struct loop *loop);
+
+#endif /* BIGTABLE_TABLET_SERVER_TABLET_ROWS_H */

@@ -1,0 +1,421 @@
+/* The life of a tablet server. */
+#include "bigtable/tablet_server/tablet_server.h"
+
+#include <stdio.h>
+
+#include "base/core/panic.h"
+#include "base/rpc/channel_set.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/log.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/world.h"
+#include "bigtable/client/quarry.h"
+#include "bigtable/tablet/shared.h"
+#include "bigtable/tablet/shared_log.h"
+#include "bigtable/tablet/write_log.h"
+#include "bigtable/tablet_server/answers.h"
+#include "bigtable/tablet_server/programs.h"
+#include "bigtable/tablet_server/reader_pool.h"
+#include "bigtable/tablet_server/server.h"
+#include "gfs-lite/fs.h"
+
+/* Between tries to join. */
+#define RETRY_US UINT64_C(500000)
+/* Threads that answer scans and programs. */
+#define READERS_PER_CPU   2
+#define READERS_MIN       4
+#define LOG_BYTES_DEFAULT ((uint64_t)256 << 20)
+#define LOG_DIR_BYTES     64
+
+/* --- failure -------------------------------------------------------------- */
+
+void server_fail(struct tablet_server *s, const struct err *why)
+{
+    mutex_lock(&s->failure_lock);
+    if (s->failure.code == 0)
+        s->failure = *why;
+    mutex_unlock(&s->failure_lock);
+    atomic_store(&s->over, true);
+}
+
+int tablet_server_health(struct tablet_server *s, struct err *err)
+{
+    int rc;
+    mutex_lock(&s->failure_lock);
+    rc = s->failure.code && !s->stopping ? err_copy(err, &s->failure) : 0;
+    mutex_unlock(&s->failure_lock);
+    return rc;
+}
+
+static void on_session_lost(void *ctx, const struct err *why)
+{
+    server_fail(ctx, why);
+}
+
+static void on_fenced(void *ctx, const struct err *why)
+{
+    server_fail(ctx, why);
+}
+
+static void on_tablet_lost(void *ctx, uint64_t tablet)
+{
+    server_spawn(ctx, give_up_tablet, tablet);
+}
+
+static bool is_over(void *ctx)
+{
+    struct tablet_server *s = ctx;
+    return atomic_load(&s->over);
+}
+
+/* --- work beside calls ---------------------------------------------------- */
+
+struct work {
+    struct tablet_server *server;
+    void (*fn)(struct tablet_server *s, uint64_t arg);
+    uint64_t arg;
+};
+
+static void run_work(void *arg)
+{
+    struct work *w = arg;
+    struct tablet_server *s = w->server;
+    w->fn(s, w->arg);
+    mem_free(w);
+    mutex_lock(&s->work_lock);
+    s->work_count--;
+    cond_broadcast(&s->work_done);
+    mutex_unlock(&s->work_lock);
+}
+
+static void start_work(void *arg)
+{
+    struct work *w = arg;
+    fiber_detach(fiber_start(w->server->loop, "tablet-work", run_work, w));
+}
+
+void server_spawn(struct tablet_server *s,
+                  void (*fn)(struct tablet_server *s, uint64_t arg),
+                  uint64_t arg)
+{
+    struct work *w = mem_alloc(sizeof(*w));
+    *w = (struct work){s, fn, arg};
+    mutex_lock(&s->work_lock);
+    s->work_count++;
+    mutex_unlock(&s->work_lock);
+    loop_post(s->loop, start_work, w);
+}
+
+void server_in_thread(struct tablet_server *s, void (*fn)(void *), void *arg)
+{
+    struct task *t = task_start(s->world, "quarry-tablet", fn, arg);
+    task_join(t);
+}
+
+/* --- METADATA ------------------------------------------------------------- */
+
+static int open_metadata(struct tablet_server *s, struct err *err)
+{
+    int rc = 0;
+    if (s->metadata)
+        return 0;
+    if (!s->quarry)
+        rc = s->options.open_client(s->options.ctx, &s->quarry, err);
+    return rc ? rc : metadata_rows_open(s->quarry, &s->metadata, err);
+}
+
+struct open_call {
+    struct tablet_server *server;
+    struct err *err;
+    int rc;
+};
+
+static void run_open(void *arg)
+{
+    struct open_call *c = arg;
+    mutex_lock(&c->server->client_lock);
+    c->rc = open_metadata(c->server, c->err);
+    mutex_unlock(&c->server->client_lock);
+}
+
+int server_rows(void *ctx,
+                struct slice key,
+                struct tablet_rows **out,
+                struct err *err)
+{
+    struct tablet_server *s = ctx;
+    struct open_call c = {.server = s, .err = err};
+    if (key.len == 0) {
+        *out = s->root;
+        return 0;
+    }
+    /* The client belongs to the loop that opens it. */
+    if (loop_self() == s->loop)
+        run_open(&c);
+    else
+        loop_call(s->loop, "open-metadata", run_open, &c);
+    *out = s->metadata;
+    return c.rc;
+}
+
+/* --- joining -------------------------------------------------------------- */
+
+static int open_log(struct tablet_server *s, struct err *err)
+{
+    char dir[LOG_DIR_BYTES];
+    const struct shared_log_options o = {.world = s->world,
+                                         .fs = s->fs,
+                                         .dir = dir,
+                                         .segment_bytes =
+                                             s->options.log_segment_bytes,
+                                         .slow_us = s->options.log_slow_us,
+                                         .fenced = on_fenced,
+                                         .ctx = s};
+    snprintf(dir, sizeof(dir), BIGTABLE_FS_LOGS "/%08llu",
+             (unsigned long long)s->number);
+    return shared_log_open(&o, &s->log, err);
+}
+
+static int open_store(struct tablet_server *s, struct err *err)
+{
+    const struct tablet_registry_options registry = {.world = s->world,
+                                                     .server = s->number,
+                                                     .rows = server_rows,
+                                                     .lost = on_tablet_lost,
+                                                     .is_over = is_over,
+                                                     .ctx = s};
+    const struct store_options o = {.cache_bytes = s->options.cache_bytes,
+                                    .memtable_bytes = s->options.memtable_bytes,
+                                    .split_bytes = s->options.split_bytes,
+                                    .background_tasks =
+                                        s->options.background_tasks};
+    struct store_sharing sharing = {.fs = s->fs,
+                                    .log = s->log,
+                                    .first_id = cluster_id(s->number, 1),
+                                    .log_bytes_max = s->options.log_bytes
+                                                         ? s->options.log_bytes
+                                                         : LOG_BYTES_DEFAULT,
+                                    .replaced = tablet_was_split,
+                                    .ctx = s};
+    s->registry = tablet_registry_new(&registry);
+    sharing.registry = tablet_registry_base(s->registry);
+    return store_open_shared(s->world, &o, &sharing, &s->store, err);
+}
+
+static int join(struct tablet_server *s, struct err *err)
+{
+    const struct session_options o = {.cell = s->options.cell,
+                                      .cell_count = s->options.cell_count,
+                                      .security = s->options.security,
+                                      .lease_ms = s->options.lease_ms,
+                                      .grace_ms = s->options.grace_ms,
+                                      .lost = on_session_lost,
+                                      .ctx = s};
+    int rc = 0;
+    if (!s->session)
+        rc = session_join(s->world, &o, s->address, &s->session, err);
+    if (rc)
+        return rc;
+    s->number = session_number(s->session);
+    if (!s->fs)
+        rc = s->options.open_fs(s->options.ctx, &s->fs, err);
+    if (rc == 0 && !s->log)
+        rc = open_log(s, err);
+    if (rc == 0)
+        rc = open_store(s, err);
+    if (rc == 0)
+        s->root = root_record_new(session_chubby(s->session), s->loop);
+    return rc;
+}
+
+/* Tries until it has joined, or is to stop. */
+static void run_starter(void *arg)
+{
+    struct tablet_server *s = arg;
+    while (!atomic_load(&s->starter_stop) && !atomic_load(&s->over)) {
+        struct err err = ERR_INIT;
+        if (join(s, &err) == 0) {
+            log_info(s->world, "tablet", "joined number=%llu address=%s",
+                     (unsigned long long)s->number, s->address);
+            atomic_store(&s->ready, true);
+            return;
+        }
+        log_warn(s->world, "tablet", "cannot join yet: %s", err.text);
+        world_sleep_us(s->world, RETRY_US);
+    }
+}
+
+/* --- opening and closing -------------------------------------------------- */
+
+static void add_methods(struct tablet_server *s)
+{
+    static const struct rpc_method methods[] = {
+        {TABLET_LOAD, "tablet.load", handle_control},
+        {TABLET_UNLOAD, "tablet.unload", handle_control},
+        {TABLET_SPLIT, "tablet.split", handle_control},
+        {TABLET_COMPACT, "tablet.compact", handle_control},
+        {TABLET_FLUSH, "tablet.flush", handle_control},
+        {TABLET_SCHEMA, "tablet.schema", handle_control},
+        {TABLET_STATUS, "tablet.status", handle_control},
+        {TABLET_LOG_SORT, "tablet.log_sort", handle_control},
+        {TABLET_DROP_ROWS, "tablet.drop_rows", handle_control},
+        {TABLET_READ, "tablet.read", handle_read},
+        {TABLET_APPLY, "tablet.apply", handle_apply},
+        {TABLET_CHECK, "tablet.check", handle_check},
+        {TABLET_MODIFY, "tablet.modify", handle_modify},
+        {TABLET_RUN, "tablet.run", handle_run},
+        {TABLET_CUTS, "tablet.cuts", handle_cuts},
+        {TABLET_DESCRIBE, "tablet.describe", handle_describe},
+    };
+    struct rpc_server *rpc = s->rpc;
+    rpc_server_add(rpc, methods, ARRAY_LEN(methods), s);
+}
+
+int tablet_server_open(struct world *w,
+                       struct rpc_server *rpc,
+                       const struct tablet_server_options *opts,
+                       struct tablet_server **out,
+                       struct err *err)
+{
+    struct tablet_server *s = mem_zalloc(1, sizeof(*s));
+    const struct rpc_channel_options channels = {.security = opts->security};
+    size_t readers = READERS_PER_CPU * world_cpu_count(w);
+    (void)err;
+    PRE(loop_self());
+    s->world = w;
+    s->loop = loop_self();
+    s->rpc = rpc;
+    s->options = *opts;
+    s->metadata = opts->rows;
+    mutex_init(&s->client_lock);
+    mutex_init(&s->schema_lock);
+    mutex_init(&s->failure_lock);
+    mutex_init(&s->work_lock);
+    cond_init(&s->work_done);
+    served_set_init(&s->served);
+    hash_map_init(&s->schemas, HASH_KEYS_BORROWED);
+    s->channels = channel_set_new(&channels);
+    s->answers = answers_new();
+    s->programs = program_cache_new();
+    s->readers = reader_pool_new(w, MAX_OF(readers, READERS_MIN));
+    add_methods(s);
+    *out = s;
+    return 0;
+}
+
+void tablet_server_start(struct tablet_server *s, const char *address)
+{
+    s->address = mem_strdup(address);
+    s->starter = fiber_start(s->loop, "tablet-join", run_starter, s);
+}
+
+static void end_starter(struct tablet_server *s)
+{
+    atomic_store(&s->starter_stop, true);
+    if (s->starter) {
+        fiber_cancel(s->starter);
+        fiber_join(s->starter);
+    }
+    s->starter = NULL;
+}
+
+/* Hand every tablet over, so that nobody has to read our log. */
+static void unload_all(struct tablet_server *s)
+{
+    size_t count;
+    struct served **list = served_list(&s->served, &count);
+    /* METADATA last: the others' records are there. */
+    for (int system = 0; system < 2; system++)
+        for (size_t i = 0; i < count; i++) {
+            const struct tablet_order o = {.tablet = list[i]->id,
+                                           .epoch = list[i]->epoch};
+            struct err err = ERR_INIT;
+            bool is_system = list[i]->table_id == METADATA_TABLE_ID;
+            if (is_system != (system == 1) || atomic_load(&s->over))
+                continue;
+            if (unload_tablet(s, &o, &err) != 0)
+                log_warn(s->world, "tablet", "leaving: %s", err.text);
+        }
+    for (size_t i = 0; i < count; i++)
+        served_unref(list[i]);
+    mem_free(list);
+}
+
+void tablet_server_stop(struct tablet_server *s)
+{
+    struct err why = ERR_INIT;
+    s->stopping = true;
+    end_starter(s);
+    if (atomic_load(&s->ready))
+        unload_all(s);
+    err_set(&why, ERR_CLOSED, "this tablet server is ending");
+    server_fail(s, &why);
+}
+
+static void wait_for_work(struct tablet_server *s)
+{
+    mutex_lock(&s->work_lock);
+    while (s->work_count > 0)
+        cond_wait(&s->work_done, &s->work_lock);
+    mutex_unlock(&s->work_lock);
+}
+
+static void close_parts(struct tablet_server *s)
+{
+    served_set_close(&s->served);
+    if (s->store)
+        store_close(s->store);
+    else
+        write_log_close(s->log);
+    tablet_rows_free(s->root);
+    if (s->metadata != s->options.rows)
+        tablet_rows_free(s->metadata);
+    quarry_close(s->quarry);
+    session_leave(s->session);
+    fs_close(s->fs);
+    channel_set_close(s->channels);
+    answers_free(s->answers);
+    program_cache_free(s->programs);
+    reader_pool_free(s->readers);
+    schemas_close(s);
+}
+
+void tablet_server_close(struct tablet_server *s)
+{
+    if (!s)
+        return;
+    atomic_store(&s->over, true);
+    end_starter(s);
+    wait_for_work(s);
+    close_parts(s);
+    mutex_close(&s->client_lock);
+    mutex_close(&s->schema_lock);
+    mutex_close(&s->failure_lock);
+    cond_close(&s->work_done);
+    mutex_close(&s->work_lock);
+    mem_free(s->address);
+    mem_free(s);
+}
+
+/* --- figures -------------------------------------------------------------- */
+
+void tablet_server_get_stats(struct tablet_server *s,
+                             struct tablet_server_stats *out)
+{
+    size_t count;
+    struct served **list = served_list(&s->served, &count);
+    *out = (struct tablet_server_stats){.number = s->number,
+                                        .is_ready = atomic_load(&s->ready),
+                                        .tablets = count,
+                                        .lost = atomic_load(&s->lost_count)};
+    if (out->is_ready) {
+        out->memory_bytes = atomic_load(&s->store->memory_bytes);
+        out->log_bytes = write_log_bytes(s->log);
+    }
+    for (size_t i = 0; i < count; i++) {
+        out->reads += atomic_load(&list[i]->reads);
+        out->writes += atomic_load(&list[i]->writes);
+        served_unref(list[i]);
+    }
+    mem_free(list);
+}

@@ -1,0 +1,168 @@
+/* Tablets that go: by order, by a split, or because they are another's. */
+#include "base/core/panic.h"
+#include "base/rpc/channel_set.h"
+#include "base/runtime/log.h"
+#include "bigtable/tablet/shared.h"
+#include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet_server/server.h"
+
+/* What is done on a thread of its own. */
+struct unload {
+    struct tablet_server *server;
+    struct served *served;
+    struct err err;
+    int rc;
+};
+
+static void run_flush(void *arg)
+{
+    struct unload *u = arg;
+    u->rc = store_flush_table(u->server->store, u->served->table, &u->err);
+}
+
+static void run_close(void *arg)
+{
+    struct unload *u = arg;
+    u->rc = store_close_table(u->server->store, u->served->table, &u->err);
+}
+
+static bool is_there(struct served *t)
+{
+    struct table_view *v = table_get_view(t->table);
+    bool there = v != NULL;
+    table_view_unref(v);
+    return there;
+}
+
+static void forget(struct tablet_server *s, struct served *t)
+{
+    served_remove(&s->served, t);
+    tablet_registry_remove(s->registry, t->id);
+}
+
+/* Writers are out, and all is in files: say so, and be done with it. */
+static int hand_over(struct tablet_server *s, struct served *t, struct err *err)
+{
+    int rc;
+    /* Whoever gets it next may serve it before we hear of our own success. */
+    atomic_store(&t->reads_stopped, true);
+    rc = tablet_registry_release(s->registry, t->id, err);
+    store_give_up(s->store, t->table);
+    forget(s, t);
+    return rc;
+}
+
+/* PRE: the table's change_lock is held, and it has its tablet. */
+static int unload(struct tablet_server *s, struct served *t, struct err *err)
+{
+    struct unload u = {.server = s, .served = t};
+    server_in_thread(s, run_flush, &u);
+    if (u.rc == 0)
+        server_in_thread(s, run_close, &u);
+    if (u.rc == 0)
+        return hand_over(s, t, err);
+    if (u.rc == ERR_CANCELLED) { /* It was lost. */
+        store_give_up(s->store, t->table);
+        forget(s, t);
+        return not_here(t->id, err);
+    }
+    atomic_store(&t->phase, TABLET_SERVING);
+    return err_copy(err, &u.err);
+}
+
+int unload_tablet(struct tablet_server *s,
+                  const struct tablet_order *o,
+                  struct err *err)
+{
+    struct served *t = served_find(&s->served, o->tablet);
+    enum tablet_phase serving = TABLET_SERVING;
+    int rc;
+    if (!t || t->epoch != o->epoch) {
+        served_unref(t);
+        return not_here(o->tablet, err);
+    }
+    if (!atomic_compare_exchange_strong(&t->phase, &serving,
+                                        TABLET_UNLOADING)) {
+        served_unref(t);
+        return err_set(err, ERR_UNAVAILABLE, "tablet %llu is %s",
+                       (unsigned long long)o->tablet,
+                       serving == TABLET_LOADING ? "being loaded"
+                                                 : "being unloaded");
+    }
+    mutex_lock(&t->table->change_lock);
+    rc = is_there(t) ? unload(s, t, err) : not_here(o->tablet, err);
+    mutex_unlock(&t->table->change_lock);
+    served_unref(t);
+    return rc;
+}
+
+void give_up_tablet(struct tablet_server *s, uint64_t id)
+{
+    struct served *t = served_find(&s->served, id);
+    if (!t)
+        return;
+    if (t->table) {
+        atomic_fetch_add(&s->lost_count, 1);
+        log_warn(s->world, "tablet", "tablet %llu is another server's now",
+                 (unsigned long long)id);
+        atomic_store(&t->reads_stopped, true);
+        mutex_lock(&t->table->change_lock);
+        store_give_up(s->store, t->table);
+        mutex_unlock(&t->table->change_lock);
+        forget(s, t);
+    }
+    served_unref(t);
+}
+
+/* --- splits --------------------------------------------------------------- */
+
+/* A hint to the master: it finds out by itself, later. */
+static void report_split(struct tablet_server *s, uint64_t parent)
+{
+    const struct tablet_order o = {.server = s->number, .tablet = parent};
+    const struct rpc_call_options opts = {.timeout_us = 1000000};
+    struct buf address = BUF_INIT;
+    struct buf body = BUF_INIT;
+    struct err err = ERR_INIT;
+    int rc = session_find_master(s->session, &address, &err);
+    tablet_order_put(&o, &body);
+    if (rc == 0)
+        rc = channel_set_call(s->channels, buf_slice(&address),
+                              MASTER_REPORT_SPLIT, &opts, buf_slice(&body),
+                              SLICE_EMPTY, NULL, NULL, &err);
+    if (rc)
+        log_debug(s->world, "tablet", "split not reported: %s", err.text);
+    buf_close(&address);
+    buf_close(&body);
+}
+
+static uint64_t only_tablet(struct table *t)
+{
+    struct table_view *v = table_get_view(t);
+    uint64_t id = v->tablets[0]->id;
+    table_view_unref(v);
+    return id;
+}
+
+void tablet_was_split(void *ctx,
+                      struct table *old,
+                      struct table *const *halves,
+                      size_t count)
+{
+    struct tablet_server *s = ctx;
+    uint64_t parent = only_tablet(old);
+    struct served *from = served_find(&s->served, parent);
+    PRE(from);
+    for (size_t i = 0; i < count; i++) {
+        struct served *t =
+            served_add(&s->served, only_tablet(halves[i]), TABLET_LOADING);
+        PRE(t);
+        t->epoch = from->epoch;
+        t->table_id = from->table_id;
+        served_start(&s->served, t, halves[i]);
+        served_unref(t);
+    }
+    served_remove(&s->served, from);
+    served_unref(from);
+    server_spawn(s, report_split, parent);
+}
