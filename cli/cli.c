@@ -9,6 +9,7 @@
 #include "base/core/buf.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
+#include "cli/remote.h"
 #include "cli/suggest.h"
 #include "sawzall-lite/sawzall.h"
 
@@ -60,8 +61,21 @@ static void hint_store(const struct cli *cli, int code, struct err *err)
     else if (code == ERR_UNSUPPORTED)
         err_hint(err, "open it with the newer version of quarry");
     else if (code == ERR_INVALID)
-        err_hint(err, "a target looks like file:DIR, this was '%s'",
+        err_hint(err,
+                 "a target looks like file:DIR or HOST:PORT, this was '%s'",
                  cli->target);
+}
+
+static int open_cluster(struct cli *cli,
+                        const struct quarry_options *opts,
+                        struct quarry **out,
+                        struct err *err)
+{
+    int r = remote_open(cli, opts, &cli->store, err);
+    if (r)
+        cli->store = NULL;
+    *out = cli->store;
+    return r;
 }
 
 int cli_store(struct cli *cli,
@@ -75,6 +89,8 @@ int cli_store(struct cli *cli,
     if (*out)
         return ERR_OK;
     opts.must_exist = access == CLI_EXISTING;
+    if (remote_is_cluster(cli->target))
+        return open_cluster(cli, &opts, out, err);
     r = quarry_open(cli->target, &opts, &cli->store, err);
     if (r) {
         cli->store = NULL;

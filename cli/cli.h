@@ -24,7 +24,8 @@ enum cli_format {
 };
 
 struct cli {
-    const char *target;     /* Borrowed: "file:DIR". */
+    const char *target;     /* Borrowed: "file:DIR", or a cluster. */
+    const char *key;        /* Of a cluster; NULL: not given. */
     enum cli_format format; /* Of what is printed on standard output. */
     bool quiet;             /* No progress, no remarks. */
     bool in_shell;

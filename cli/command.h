@@ -78,6 +78,9 @@ void args_close(struct args *args);
 
 /* The last value given for option @name, or NULL. Borrowed. */
 const char *args_value(const struct args *args, const char *name);
+/* The same of an option of every command, where the command has one of this
+ * name, too. */
+const char *args_global(const struct args *args, const char *name);
 /* Was @name given? */
 bool args_flag(const struct args *args, const char *name);
 /* How often, and the value of the @index-th time. */

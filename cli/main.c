@@ -197,6 +197,8 @@ apply_globals(struct cli *cli, const struct args *args, struct err *err)
                            cli->target);
     if (target)
         cli->target = target;
+    if (args_global(args, "key"))
+        cli->key = args_global(args, "key");
     if (args_flag(args, "quiet"))
         cli->quiet = true;
     if (format && args->command->own_format &&
@@ -210,9 +212,9 @@ static int leading_options(int argc, const char *const *argv)
 {
     int n = 0;
     while (n < argc && argv[n][0] == '-' && argv[n][1] != '\0') {
-        bool separate = strcmp(argv[n], "-t") == 0 ||
-                        strcmp(argv[n], "--target") == 0 ||
-                        strcmp(argv[n], "--format") == 0;
+        bool separate =
+            strcmp(argv[n], "-t") == 0 || strcmp(argv[n], "--target") == 0 ||
+            strcmp(argv[n], "--key") == 0 || strcmp(argv[n], "--format") == 0;
         n += separate ? 2 : 1;
     }
     return MIN_OF(n, argc);

@@ -14,8 +14,12 @@
 
 const struct option global_options[] = {
     {"target", 't', "TARGET",
-     "the store, file:DIR; if not given $QUARRY_TARGET,\n"
-     "else file:./quarry-data"},
+     "the store, file:DIR, or a cluster, HOST:PORT,… or\n"
+     "cluster:DIR (quarry cluster); if not given\n"
+     "$QUARRY_TARGET, else file:./quarry-data"},
+    {"key", 0, "FILE",
+     "of a cluster, its key; if not given $QUARRY_KEY, and\n"
+     "with the target cluster:DIR its own"},
     {"format", 0, "FORMAT", "text (default), json (one object a line) or csv"},
     {"quiet", 'q', NULL, "no progress and no remarks on standard error"},
     {"help", 'h', NULL, "this page"},
@@ -238,6 +242,16 @@ const char *args_nth(const struct args *args, const char *name, size_t index)
     for (size_t i = 0; i < args->option_count; i++)
         if (strcmp(args->options[i].option->name, name) == 0 && index-- == 0)
             return args->options[i].value;
+    return NULL;
+}
+
+const char *args_global(const struct args *args, const char *name)
+{
+    for (size_t i = args->option_count; i > 0; i--) {
+        const struct option *o = args->options[i - 1].option;
+        if (find_in(global_options, name, 0) == o)
+            return args->options[i - 1].value;
+    }
     return NULL;
 }
 

@@ -4,20 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "base/core/slice.h"
 #include "base/rpc/security.h"
 #include "base/runtime/loop.h"
+#include "bigtable/client/quarry.h"
 #include "cli/cli.h"
 #include "cli/cluster_nodes.h"
 
 #define CLUSTER_DEFAULT "quarry"
+#define CLUSTER_SCHEME  "cluster:"
 
 const struct option remote_options[] = {
     {"cluster", 0, "NAME", "of the cluster (quarry)"},
-    {"key", 0, "FILE",
-     "the cluster's key; if not given $QUARRY_KEY, and with\n"
-     "the target cluster:DIR its own"},
     {"certificate", 0, "FILE", "instead of a key, TLS: our certificate,"},
     {"certificate-key", 0, "FILE", "its key,"},
     {"authority", 0, "FILE", "and who signed those of the servers"},
@@ -63,19 +63,26 @@ static int visit_directory(struct visit *v, const char *dir, struct err *err)
     return code;
 }
 
+bool remote_is_cluster(const char *target)
+{
+    const char *colon = strrchr(target, ':');
+
+    if (strncmp(target, CLUSTER_SCHEME, strlen(CLUSTER_SCHEME)) == 0)
+        return true;
+    return strncmp(target, "file:", 5) != 0 && colon && colon[1] >= '0' &&
+           colon[1] <= '9';
+}
+
 static int read_target(struct visit *v, struct err *err)
 {
     const char *target = v->remote.cli->target;
     struct slice rest = slice_str(target);
     int code = 0;
 
-    if (strncmp(target, "cluster:", 8) == 0)
-        return visit_directory(v, target + 8, err);
-    if (strncmp(target, "file:", 5) == 0 || !strchr(target, ':')) {
-        usage_error(v->remote.args, err, "the target %s is no cluster", target);
-        err_hint(err, "a cluster is -t HOST:PORT,… or -t cluster:DIR");
+    if (strncmp(target, CLUSTER_SCHEME, strlen(CLUSTER_SCHEME)) == 0)
+        return visit_directory(v, target + strlen(CLUSTER_SCHEME), err);
+    if (!remote_is_cluster(target))
         return ERR_USAGE;
-    }
     while (rest.len > 0 && !code) {
         size_t end = slice_find_byte(rest, ',');
         struct slice address = slice_trim(slice_sub(rest, 0, end));
@@ -86,10 +93,19 @@ static int read_target(struct visit *v, struct err *err)
     return code;
 }
 
+static void forget_target(struct visit *v)
+{
+    size_t i;
+
+    for (i = 0; i < v->remote.address_count; i++)
+        mem_free(v->addresses[i]);
+    mem_free(v->key);
+}
+
 /* The first of the option, the environment and the cluster's directory. */
 static const char *key_of(const struct visit *v)
 {
-    const char *key = args_value(v->remote.args, "key");
+    const char *key = v->remote.cli->key;
 
     if (!key)
         key = getenv("QUARRY_KEY");
@@ -145,9 +161,12 @@ int remote_run(struct cli *cli,
         .fn = fn,
         .err = err};
     struct loop *l;
-    size_t i;
     int code = read_target(&v, err);
 
+    if (code == ERR_USAGE) {
+        usage_error(args, err, "the target %s is no cluster", cli->target);
+        err_hint(err, "a cluster is -t HOST:PORT,… or -t cluster:DIR");
+    }
     if (!code)
         code = loop_new(cli->world, "remote", &l, err);
     if (!code) {
@@ -158,8 +177,29 @@ int remote_run(struct cli *cli,
         loop_free(l);
         code = v.code;
     }
-    for (i = 0; i < v.remote.address_count; i++)
-        mem_free(v.addresses[i]);
-    mem_free(v.key);
+    forget_target(&v);
+    return code;
+}
+
+int remote_open(struct cli *cli,
+                const struct quarry_options *opts,
+                struct quarry **out,
+                struct err *err)
+{
+    struct visit v = {.remote = {.cli = cli}};
+    struct quarry_options o = *opts;
+    struct buf target = BUF_INIT;
+    const char *who = getenv("USER");
+    int code = read_target(&v, err);
+
+    for (size_t i = 0; i < v.remote.address_count; i++)
+        buf_printf(&target, "%s%s", i ? "," : "", v.addresses[i]);
+    o.key_file = key_of(&v);
+    o.cluster = CLUSTER_DEFAULT;
+    o.principal = who && *who ? who : NULL;
+    if (!code)
+        code = quarry_open(buf_cstr(&target), &o, out, err);
+    buf_close(&target);
+    forget_target(&v);
     return code;
 }

@@ -7,12 +7,15 @@
 #ifndef CLI_REMOTE_H
 #define CLI_REMOTE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/core/err.h"
 #include "cli/command.h"
 
 struct cli;
+struct quarry;
+struct quarry_options;
 struct rpc_security;
 struct world;
 
@@ -40,5 +43,15 @@ MUST_CHECK int remote_run(struct cli *cli,
                           int (*fn)(struct remote *r, struct err *err),
                           void *ctx,
                           struct err *err);
+
+/* Does @target name a cluster? */
+bool remote_is_cluster(const char *target);
+/* Open the tables of the cluster that is the target, by the same proof but a
+ * certificate. PRE: remote_is_cluster(). Errors: those of quarry_open() and of
+ * reading the cluster's directory. */
+MUST_CHECK int remote_open(struct cli *cli,
+                           const struct quarry_options *opts,
+                           struct quarry **out,
+                           struct err *err);
 
 #endif /* CLI_REMOTE_H */

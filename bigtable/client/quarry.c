@@ -28,9 +28,9 @@ static int open_target(struct quarry *q,
 {
     if (strncmp(target, FILE_SCHEME, strlen(FILE_SCHEME)) == 0 &&
         target[strlen(FILE_SCHEME)] != '\0')
-        return embedded_open(q, target + strlen(FILE_SCHEME), opts, err);
+        return embedded_target_open(q, target + strlen(FILE_SCHEME), opts, err);
     if (is_cluster(target))
-        return cluster_open(q, target, opts, err);
+        return cluster_target_open(q, target, opts, err);
     err_set(err, ERR_INVALID, "\"%s\" is not a target", target);
     err_hint(err, "file:DIR names a store in a directory, HOST:PORT a server "
                   "of a cluster");

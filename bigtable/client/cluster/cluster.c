@@ -310,10 +310,10 @@ static void hint_connect(int rc, struct err *err)
                       "quarry cluster status");
 }
 
-int cluster_open(struct quarry *q,
-                 const char *target,
-                 const struct quarry_options *opts,
-                 struct err *err)
+int cluster_target_open(struct quarry *q,
+                        const char *target,
+                        const struct quarry_options *opts,
+                        struct err *err)
 {
     struct cluster *c = mem_zalloc(1, sizeof(*c));
     struct opening o = {c, target, opts};

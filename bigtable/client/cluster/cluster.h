@@ -28,10 +28,10 @@ struct rpc_security;
 
 /* Open the servers @target names into @q, whose world is set. Parks. Errors:
  * those of quarry_open(). */
-MUST_CHECK int cluster_open(struct quarry *q,
-                            const char *target,
-                            const struct quarry_options *opts,
-                            struct err *err);
+MUST_CHECK int cluster_target_open(struct quarry *q,
+                                   const char *target,
+                                   const struct quarry_options *opts,
+                                   struct err *err);
 
 struct cluster_counts {
     uint64_t calls;      /* To tablet servers, for users. */

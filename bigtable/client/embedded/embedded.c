@@ -74,10 +74,10 @@ static const struct target_ops embedded_ops = {
     .run_program = embedded_run_program,
 };
 
-int embedded_open(struct quarry *q,
-                  const char *dir,
-                  const struct quarry_options *opts,
-                  struct err *err)
+int embedded_target_open(struct quarry *q,
+                         const char *dir,
+                         const struct quarry_options *opts,
+                         struct err *err)
 {
     struct store_options store = store_options_of(opts);
     int rc;

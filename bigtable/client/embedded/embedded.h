@@ -10,10 +10,10 @@
 
 /* Open the directory @dir into @q, whose world is set. Errors: those of
  * quarry_open(). */
-MUST_CHECK int embedded_open(struct quarry *q,
-                             const char *dir,
-                             const struct quarry_options *opts,
-                             struct err *err);
+MUST_CHECK int embedded_target_open(struct quarry *q,
+                                    const char *dir,
+                                    const struct quarry_options *opts,
+                                    struct err *err);
 
 /* A read whose options have been understood: it may outlive them. */
 struct prepared_read {
