@@ -421,6 +421,40 @@ static int run_job(struct job_command *c, struct err *err)
     return r;
 }
 
+/* The job of a name, if it is one that runs by itself. */
+static const struct mr_job *find_job(const char *name)
+{
+    const struct job_entry *e = jobs_find(name);
+    return e ? e->job : NULL;
+}
+
+static int run_resume(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct job_command c = {.cli = cli, .args = args};
+    struct mr_report *report = NULL;
+    struct mr_options *o = &c.options;
+    int r;
+    c.history = job_history_dir(cli);
+    o->history_dir = c.history;
+    o->world = cli->world;
+    o->cancel = interrupt_watch();
+    o->progress = on_progress;
+    o->progress_ctx = &c;
+    progress_start(&c.progress, cli, "job");
+    r = mr_resume(o, args->words[0], find_job, &report, err);
+    progress_end(&c.progress);
+    if (report) {
+        print_notes(report, err);
+        if (!r)
+            print_report(&c, report);
+    } else if (r == ERR_NOTFOUND) {
+        err_hint(err, "see: quarry job list");
+    }
+    mr_report_free(report);
+    mem_free(c.history);
+    return r;
+}
+
 static int run_run(struct cli *cli, const struct args *args, struct err *err)
 {
     struct job_command c = {.cli = cli, .args = args};
@@ -557,6 +591,16 @@ const struct command job_commands[] = {
      .examples = "quarry job counters last --format json",
      .words_max = 1,
      .run = job_run_counters},
+    {.name = "job resume",
+     .arguments = "ID",
+     .summary = "Go on with a job whose process has died",
+     .details =
+         "Tasks that were done are not repeated. Possible until another\n"
+         "job writes the same outputs, for a week at most.",
+     .examples = "quarry job resume 20260501-101500-1a2b",
+     .words_min = 1,
+     .words_max = 1,
+     .run = run_resume},
     {.name = "job kill",
      .arguments = "ID",
      .summary = "Stop a job that runs",

@@ -107,6 +107,32 @@ static void print_list_of(const char *title, char *const *lines, size_t count)
         printf("%-9s %s\n", i ? "" : title, lines[i]);
 }
 
+/* One line a phase that has ended. */
+static void print_phases(const struct job_summary *j)
+{
+    static const struct sheet_column columns[] = {
+        {"phase", SHEET_TEXT},          {"seconds", SHEET_NUMBER},
+        {"tasks", SHEET_NUMBER},        {"attempts", SHEET_NUMBER},
+        {"mean_seconds", SHEET_NUMBER}, {"longest_seconds", SHEET_NUMBER},
+    };
+    struct sheet s;
+    if (j->phase_count == 0)
+        return;
+    putchar('\n');
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    for (size_t i = 0; i < j->phase_count; i++) {
+        const struct job_phase *p = &j->phases[i];
+        sheet_add_str(&s, p->name);
+        sheet_addf(&s, "%.3f", (double)(p->ended_us - p->started_us) / 1e6);
+        sheet_add_u64(&s, p->tasks);
+        sheet_add_u64(&s, p->attempts);
+        sheet_addf(&s, "%.3f", (double)p->mean_us / 1e6);
+        sheet_addf(&s, "%.3f", (double)p->longest_us / 1e6);
+    }
+    sheet_print(&s, FORMAT_TEXT);
+    sheet_close(&s);
+}
+
 int job_run_status(struct cli *cli, const struct args *args, struct err *err)
 {
     struct job_summary *j;
@@ -122,11 +148,17 @@ int job_run_status(struct cli *cli, const struct args *args, struct err *err)
         putchar('\n');
         if (j->state == JOB_RUNNING)
             printf("%-9s %s\n", "phase", j->phase);
+        if (j->waits && j->state == JOB_RUNNING)
+            printf("%-9s %s\n", "waits", j->waits);
+        if (j->state == JOB_LOST)
+            printf("%-9s its process has died; quarry job resume %s\n", "lost",
+                   j->id);
         print_list_of("input", j->inputs, j->input_count);
         print_list_of("output", j->outputs, j->output_count);
         print_list_of("note", j->notes, j->note_count);
         if (j->error)
             printf("%-9s %s\n", "error", j->error);
+        print_phases(j);
     }
     job_summaries_free(j, 1);
     return ERR_OK;

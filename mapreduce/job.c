@@ -153,27 +153,27 @@ static void summary_free(struct job_summary *s)
     job_summaries_free(one, 1);
 }
 
-int mr_run(const struct mr_options *opts,
-           struct mr_report **report,
-           struct err *err)
+static int run_options(struct mr_options *o,
+                       struct replay *replay,
+                       struct mr_report **report,
+                       struct err *err)
 {
     struct job_run *r = mem_zalloc(1, sizeof(*r));
-    struct mr_options o = *opts;
-    struct err local = ERR_INIT;
     int code;
-    if (!err)
-        err = &local;
-    if (!o.world)
-        o.world = r->own_world = world_real_new();
-    fill_defaults(&o);
-    r->opts = &o;
-    r->setup.opts = &o;
-    r->setup.world = o.world;
-    r->skips_left = o.skips_max;
-    r->skips_max = o.skips_max;
-    r->started_ns = r->saved_ns = world_mono_ns(o.world);
+    if (!o->world)
+        o->world = r->own_world = world_real_new();
+    fill_defaults(o);
+    r->opts = o;
+    r->replay = replay;
+    r->setup.opts = o;
+    r->setup.world = o->world;
+    r->skips_left = o->skips_max;
+    r->skips_max = o->skips_max;
+    r->started_ns = r->saved_ns = world_mono_ns(o->world);
     counters_init(&r->counters);
     code = run(r, err);
+    if (r->tasks_restored > 0)
+        job_note(r, "resumed: %u tasks had been done", r->tasks_restored);
     if (r->summary.id)
         summary_end(r, code, err);
     job_set_phase(r, MR_PHASE_DONE, 0);
@@ -183,5 +183,113 @@ int mr_run(const struct mr_options *opts,
     summary_free(&r->summary);
     world_free(r->own_world);
     mem_free(r);
+    return code;
+}
+
+int mr_run(const struct mr_options *opts,
+           struct mr_report **report,
+           struct err *err)
+{
+    struct mr_options o = *opts;
+    struct err local = ERR_INIT;
+    return run_options(&o, NULL, report, err ? err : &local);
+}
+
+/* --- resuming --------------------------------------------------------------
+ */
+
+static int find_dead(const struct mr_options *base,
+                     const char *id,
+                     struct job_summary **job,
+                     struct err *err)
+{
+    int code = job_history_get(base->world, base->history_dir, id, job, err);
+    if (code)
+        return code;
+    if ((*job)->state == JOB_RUNNING)
+        return err_set(err, ERR_BUSY, "job %s runs, in process %llu",
+                       (*job)->id, (unsigned long long)(*job)->pid);
+    if ((*job)->state != JOB_LOST)
+        return err_set(err, ERR_INVALID,
+                       "job %s has ended: it %s; only one whose process died "
+                       "can be resumed",
+                       (*job)->id, job_state_name((*job)->state));
+    return 0;
+}
+
+static int load_replay(const struct mr_options *base,
+                       const char *id,
+                       struct replay *log,
+                       struct err *err)
+{
+    struct buf path = BUF_INIT;
+    int code;
+    buf_printf(&path, "%s/%s/work/journal", base->history_dir, id);
+    code = journal_load(base->world, buf_cstr(&path), &log->bytes, err);
+    if (code == ERR_NOTFOUND)
+        code = err_set(err, ERR_NOTFOUND,
+                       "job %s left nothing to go on with: run it again", id);
+    if (code == 0)
+        code = replay_read(log, err);
+    buf_clear(&path);
+    buf_printf(&path, "%s/%s/kill", base->history_dir, id);
+    if (code == 0 && world_remove(base->world, buf_cstr(&path), NULL)) {
+        /* Nobody had asked for its end. */
+    }
+    buf_close(&path);
+    return code;
+}
+
+static int resume(const struct mr_options *base,
+                  struct replay *log,
+                  const struct mr_job *(*find)(const char *name),
+                  struct mr_report **report,
+                  struct err *err)
+{
+    struct mr_options o = log->options;
+    if (log->job_name)
+        o.program.job = find ? find(log->job_name) : NULL;
+    if (log->job_name && !o.program.job)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "job %s is a part of another, which has to be run again",
+                       log->job_name);
+    o.history_dir = base->history_dir;
+    o.world = base->world;
+    o.store = base->store;
+    o.progress = base->progress;
+    o.progress_ctx = base->progress_ctx;
+    o.cancel = base->cancel;
+    o.step = base->step;
+    o.step_ctx = base->step_ctx;
+    return run_options(&o, log, report, err);
+}
+
+int mr_resume(const struct mr_options *base,
+              const char *id,
+              const struct mr_job *(*find)(const char *name),
+              struct mr_report **report,
+              struct err *err)
+{
+    struct mr_options b = *base;
+    struct world *own = NULL;
+    struct job_summary *job = NULL;
+    struct replay log = {.job_id = NULL};
+    struct err local = ERR_INIT;
+    int code;
+    PRE(b.history_dir != NULL);
+    if (!err)
+        err = &local;
+    if (report)
+        *report = NULL;
+    if (!b.world)
+        b.world = own = world_real_new();
+    code = find_dead(&b, id, &job, err);
+    if (code == 0)
+        code = load_replay(&b, job->id, &log, err);
+    if (code == 0)
+        code = resume(&b, &log, find, report, err);
+    replay_close(&log);
+    job_summaries_free(job, job ? 1 : 0);
+    world_free(own);
     return code;
 }

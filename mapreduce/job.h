@@ -197,6 +197,19 @@ MUST_CHECK int mr_run(const struct mr_options *opts,
                       struct err *err);
 void mr_report_free(struct mr_report *r); /* NULL is allowed. */
 
+/* Go on with a job whose process has died, from its journal: tasks that were
+ * done are not repeated, and outputs appear once. @base gives history_dir (not
+ * NULL), and of the rest of the options only world, store, progress and cancel:
+ * the others are those the job was begun with. @find finds the job of a name,
+ * as built into this program; NULL: it knows none. Errors besides those of
+ * mr_run: ERR_NOTFOUND, ERR_BUSY (it runs), ERR_INVALID (it has ended). Parks.
+ */
+MUST_CHECK int mr_resume(const struct mr_options *base,
+                         const char *id,
+                         const struct mr_job *(*find)(const char *name),
+                         struct mr_report **report,
+                         struct err *err);
+
 /* --- chains of jobs ----------------------------------------------------- */
 
 /* A fresh directory for what passes between the jobs of a chain, near where

@@ -30,6 +30,17 @@ enum job_state {
     JOB_LOST, /* It says it runs, but its process is gone. */
 };
 
+/* What came of the tasks of one phase. */
+struct job_phase {
+    char *name;
+    uint64_t started_us; /* Wall clock. */
+    uint64_t ended_us;
+    unsigned tasks;
+    unsigned attempts; /* Also failed ones and backups. */
+    uint64_t mean_us;  /* Of the attempts that won. */
+    uint64_t longest_us;
+};
+
 struct job_summary {
     char *id;
     char *name; /* Label or the job's name. */
@@ -41,7 +52,10 @@ struct job_summary {
     unsigned tasks_total;
     unsigned tasks_done;
     unsigned attempts_failed;
-    char *error; /* NULL unless it failed. */
+    char *waits;              /* What it waits for; NULL: nothing. */
+    char *error;              /* NULL unless it failed. */
+    struct job_phase *phases; /* That have ended, in order. */
+    size_t phase_count;
     char **inputs;
     size_t input_count;
     char **outputs;

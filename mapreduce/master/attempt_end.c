@@ -126,33 +126,81 @@ accept_damage(struct job_run *r, const struct damage *d, struct err *err)
     return 0;
 }
 
+/* The results of a task that was done, as far as they are in its report. */
+static int take_report(struct phase *p,
+                       unsigned task,
+                       unsigned attempt,
+                       const struct task_report *report,
+                       struct err *err)
+{
+    struct job_run *r = p->run;
+    int code = accept_damage(r, &report->damage, err);
+    if (code)
+        return code;
+    counters_merge(&r->counters, &report->counters);
+    if (p->kind == TASK_SAMPLE)
+        buf_append_slice(&r->sample, buf_slice(&report->sample));
+    if (p->kind == TASK_MAP && report->spilled) {
+        r->spills[task].task = task;
+        r->spills[task].attempt = attempt;
+    }
+    return 0;
+}
+
+/* Give the files of the attempt their names, and enter the task as done: in
+ * this order, so that what the journal has is there. */
 static int accept(struct phase *p,
                   const struct running *at,
-                  const struct attempt_event *e,
+                  const struct task_report *report,
                   struct err *err)
 {
     struct job_run *r = p->run;
     struct task_spec s = {
         .kind = p->kind, .index = at->task, .attempt = at->attempt};
-    struct buf prefix = BUF_INIT;
+    struct buf text = BUF_INIT;
     bool writes = p->kind == TASK_REDUCE || p->kind == TASK_WHOLE ||
                   (p->kind == TASK_MAP && !r->host->traits.has_reduce);
-    int code = accept_damage(r, &e->report.damage, err);
-    if (code)
-        return code;
-    counters_merge(&r->counters, &e->report.counters);
-    if (p->kind == TASK_SAMPLE)
-        buf_append_slice(&r->sample, buf_slice(&e->report.sample));
-    if (p->kind == TASK_MAP && e->report.spilled) {
-        r->spills[at->task].task = at->task;
-        r->spills[at->task].attempt = at->attempt;
-    }
-    task_spec_prefix(&s, &prefix);
-    if (writes)
+    int code = take_report(p, at->task, at->attempt, report, err);
+    task_spec_prefix(&s, &text);
+    if (code == 0 && writes)
         code = commit_task(r->setup.world, r->setup.staging,
-                           r->setup.output_count, buf_cstr(&prefix), at->task,
-                           buf_slice(&e->report.sides), err);
-    buf_close(&prefix);
+                           r->setup.output_count, buf_cstr(&text), at->task,
+                           buf_slice(&report->sides), err);
+    buf_clear(&text);
+    buf_put_varint(&text, (uint64_t)p->kind);
+    buf_put_varint(&text, at->task);
+    buf_put_varint(&text, at->attempt);
+    task_report_encode(report, &text);
+    if (code == 0 && p->kind != TASK_SAMPLE)
+        code = journal_append(&r->journal, JOURNAL_END, buf_slice(&text), err);
+    buf_close(&text);
+    return code;
+}
+
+int phase_restore(struct phase *p, struct err *err)
+{
+    /* Files of attempts of the process that died are told from ours. */
+    enum {
+        ATTEMPTS_A_LIFE = 1000
+    };
+
+    const struct replay *log = p->run->replay;
+    int code = 0;
+    for (uint32_t i = 0; i < p->tasks.count; i++)
+        p->tasks.tasks[i].attempts = (log->resumes + 1) * ATTEMPTS_A_LIFE;
+    for (size_t i = 0; i < log->end_count && code == 0; i++) {
+        const struct replay_end *e = &log->ends[i];
+        struct task_report report;
+        if (e->kind != p->kind || e->task >= p->tasks.count ||
+            p->tasks.tasks[e->task].state == TASK_DONE)
+            continue;
+        code = task_report_decode(&report, e->report, err);
+        if (code == 0)
+            code = take_report(p, e->task, e->attempt, &report, err);
+        task_report_close(&report);
+        task_table_restore(&p->tasks, e->task, e->attempt);
+        p->run->tasks_restored++;
+    }
     return code;
 }
 
@@ -221,7 +269,7 @@ int phase_take_end(struct phase *p, struct attempt_event *e, struct err *err)
     if (verdict == TASK_ACCEPT) {
         if (backup)
             *counters_get(&p->run->counters, "attempts.backup_won") += 1;
-        return accept(p, at, e, err);
+        return accept(p, at, &e->report, err);
     }
     return note_failure(p, at, e, &o, silent, verdict, err);
 }

@@ -7,6 +7,16 @@
 #include "mapreduce/output/dirs.h"
 #include "mapreduce/output/leftovers.h"
 
+/* The process that died as it published outputs had renamed this one. */
+static bool is_published(const struct job_run *r, size_t output)
+{
+    struct file_info info;
+    return r->replay && r->replay->committing &&
+           r->setup.outputs[output].kind != MR_SPEC_TABLE &&
+           world_stat(r->setup.world, r->setup.staging[output], &info, NULL) ==
+               ERR_NOTFOUND;
+}
+
 /* Tables first: applying changes again changes nothing, so that a job that is
  * interrupted here and run again ends in the same state; a renamed directory
  * would refuse the second run. */
@@ -15,10 +25,12 @@ int job_commit(struct job_run *r, struct err *err)
     uint64_t rows = 0;
     int code = 0;
     job_set_phase(r, MR_PHASE_COMMIT, (unsigned)r->setup.output_count);
+    code = journal_append(&r->journal, JOURNAL_COMMIT, SLICE_EMPTY, err);
     for (unsigned tables = 2; tables-- > 0 && code == 0;)
         for (size_t i = 0; i < r->setup.output_count && code == 0; i++) {
             const struct mr_spec *s = &r->setup.outputs[i];
-            if ((s->kind == MR_SPEC_TABLE) != (tables == 1))
+            if ((s->kind == MR_SPEC_TABLE) != (tables == 1) ||
+                is_published(r, i))
                 continue;
             code = commit_output(r->setup.world, s, r->setup.staging[i],
                                  r->opts->overwrite, r->store, &rows, err);
@@ -73,6 +85,7 @@ void job_cleanup(struct job_run *r)
     if (r->pinned)
         quarry_unpin(r->store);
     quarry_close(r->own_store);
+    journal_close(&r->journal);
     if (r->staging_made && !r->opts->keep_work) {
         for (size_t i = 0; i < r->setup.output_count; i++)
             remove_tree(r, r->setup.staging[i]);

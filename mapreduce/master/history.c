@@ -53,6 +53,24 @@ static void put_number(json_t *j, const char *name, uint64_t v)
     json_object_set_new(j, name, json_integer((json_int_t)v));
 }
 
+static json_t *phases_to_json(const struct job_summary *s)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < s->phase_count; i++) {
+        const struct job_phase *p = &s->phases[i];
+        json_t *j = json_object();
+        json_object_set_new(j, "name", text(p->name));
+        put_number(j, "started_us", p->started_us);
+        put_number(j, "ended_us", p->ended_us);
+        put_number(j, "tasks", p->tasks);
+        put_number(j, "attempts", p->attempts);
+        put_number(j, "mean_us", p->mean_us);
+        put_number(j, "longest_us", p->longest_us);
+        json_array_append_new(list, j);
+    }
+    return list;
+}
+
 static json_t *summary_to_json(const struct job_summary *s)
 {
     json_t *j = json_object();
@@ -67,7 +85,9 @@ static json_t *summary_to_json(const struct job_summary *s)
     put_number(j, "tasks_done", s->tasks_done);
     put_number(j, "attempts_failed", s->attempts_failed);
     put_number(j, "pid", s->pid);
+    json_object_set_new(j, "waits", text(s->waits));
     json_object_set_new(j, "error", text(s->error));
+    json_object_set_new(j, "phases", phases_to_json(s));
     json_object_set_new(j, "inputs", texts(s->inputs, s->input_count));
     json_object_set_new(j, "outputs", texts(s->outputs, s->output_count));
     for (size_t i = 0; i < s->counter_count; i++)
@@ -125,6 +145,26 @@ static void get_counters(const json_t *j, struct job_summary *s)
             json_integer_value(json_object_iter_value(at))};
 }
 
+static void get_phases(const json_t *j, struct job_summary *s)
+{
+    const json_t *all = json_object_get(j, "phases");
+    size_t count = json_array_size(all);
+    s->phases = mem_zalloc(count + 1, sizeof(*s->phases));
+    for (; s->phase_count < count; s->phase_count++) {
+        const json_t *one = json_array_get(all, s->phase_count);
+        struct job_phase *p = &s->phases[s->phase_count];
+        p->name = get_text(one, "name");
+        if (!p->name)
+            p->name = mem_strdup("");
+        p->started_us = get_number(one, "started_us");
+        p->ended_us = get_number(one, "ended_us");
+        p->tasks = (unsigned)get_number(one, "tasks");
+        p->attempts = (unsigned)get_number(one, "attempts");
+        p->mean_us = get_number(one, "mean_us");
+        p->longest_us = get_number(one, "longest_us");
+    }
+}
+
 static bool get_state(const json_t *j, enum job_state *state)
 {
     const char *s = json_string_value(json_object_get(j, "state"));
@@ -150,7 +190,9 @@ int job_summary_decode(struct slice bytes,
     s->id = get_text(j, "id");
     s->name = get_text(j, "name");
     s->phase = get_text(j, "phase");
+    s->waits = get_text(j, "waits");
     s->error = get_text(j, "error");
+    get_phases(j, s);
     s->started_us = get_number(j, "started_us");
     s->ended_us = get_number(j, "ended_us");
     s->tasks_total = (unsigned)get_number(j, "tasks_total");
@@ -179,7 +221,11 @@ static void summary_close(struct job_summary *s)
     mem_free(s->id);
     mem_free(s->name);
     mem_free(s->phase);
+    mem_free(s->waits);
     mem_free(s->error);
+    for (size_t i = 0; i < s->phase_count; i++)
+        mem_free(s->phases[i].name);
+    mem_free(s->phases);
     free_texts(s->inputs, s->input_count);
     free_texts(s->outputs, s->output_count);
     free_texts(s->notes, s->note_count);
@@ -227,6 +273,7 @@ void job_history_save(struct job_run *r)
     r->summary.tasks_total = r->progress.tasks_total;
     r->summary.tasks_done = r->progress.tasks_done;
     r->summary.attempts_failed = r->progress.attempts_failed;
+    job_describe_wait(r);
     job_summary_encode(&r->summary, &json);
     buf_printf(&path, "%s/job.json", r->job_dir);
     /* A history that cannot be written must not stop the work it tells of. */

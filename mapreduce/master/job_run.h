@@ -6,11 +6,14 @@
 #include "mapreduce/input/input.h"
 #include "mapreduce/job.h"
 #include "mapreduce/job_history.h"
+#include "mapreduce/master/journal.h"
+#include "mapreduce/master/replay.h"
 #include "mapreduce/task.h"
 #include "mapreduce/worker/host.h"
 
 struct file_lock;
 struct quarry;
+struct task_table;
 
 struct job_run {
     const struct mr_options *opts;
@@ -37,11 +40,15 @@ struct job_run {
     unsigned skips_max;
     struct job_summary summary; /* What goes into the history. */
     struct mr_progress progress;
-    unsigned tasks_waiting; /* Of the phase, */
-    const char *waits_for;  /* and what for. Static. */
-    uint64_t started_ns;    /* Monotonic. */
-    uint64_t told_ns;       /* When progress was last told. */
-    uint64_t saved_ns;      /* When the history was last written. */
+    struct journal journal;
+    struct replay *replay;   /* Of a resumed job; else NULL. Borrowed. */
+    unsigned tasks_restored; /* From it. */
+    unsigned tasks_waiting;  /* Of the phase, */
+    const char *waits_for;   /* and what for. Static. */
+    uint64_t started_ns;     /* Monotonic. */
+    uint64_t told_ns;        /* When progress was last told. */
+    uint64_t phase_us;       /* Wall clock, when the phase began. */
+    uint64_t saved_ns;       /* When the history was last written. */
 };
 
 /* Build setup, directories' names and the host; look at everything that can be
@@ -58,12 +65,16 @@ void job_cleanup(struct job_run *r);
 
 /* Tell progress and write the history, if it is time or @now. */
 void job_tell(struct job_run *r, bool now);
+/* Enter what came of the phase's tasks into the history. */
+void job_end_phase(struct job_run *r, const struct task_table *tasks);
 void job_set_phase(struct job_run *r, enum mr_phase phase, unsigned tasks);
 /* ERR_CANCELLED when the caller or `quarry job kill` wants it. */
 MUST_CHECK int job_check_cancel(struct job_run *r, struct err *err);
 /* Remember a sentence for the report. Notes beyond 100 are dropped. */
 void job_note(struct job_run *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
+/* Put into the summary what tasks wait for. */
+void job_describe_wait(struct job_run *r);
 /* Write the summary into the job's directory; best effort. */
 void job_history_save(struct job_run *r);
 

@@ -32,4 +32,7 @@ struct phase {
 MUST_CHECK int
 phase_take_end(struct phase *p, struct attempt_event *e, struct err *err);
 
+/* Take the tasks that the journal of a resumed job says were done. */
+MUST_CHECK int phase_restore(struct phase *p, struct err *err);
+
 #endif /* MAPREDUCE_MASTER_PHASE_H */

@@ -19,6 +19,7 @@ static void copy_split(struct task_spec *s, const struct input_split *from)
     struct input_split *to =
         input_splits_add(&s->splits, from->input, from->path);
     to->packing = from->packing;
+    to->unindexed = from->unindexed;
     to->begin = from->begin;
     to->end = from->end;
     to->bytes = from->bytes;
@@ -256,9 +257,12 @@ static int run_phase(struct job_run *r,
     int code = 0;
     phase_open(&p, count);
     job_set_phase(r, phase, count);
+    if (r->replay)
+        code = phase_restore(&p, err);
     while (code == 0 && p.tasks.done < count)
         code = step(&p, err);
     stop_all(&p);
+    job_end_phase(r, &p.tasks);
     phase_close(&p);
     return code;
 }
@@ -273,12 +277,31 @@ static void pack_spills(struct job_run *r)
     r->spill_count = n;
 }
 
+static int journal_cuts(struct job_run *r, struct err *err)
+{
+    struct task_spec s = {.cuts = r->cuts, .cut_count = r->cut_count};
+    struct buf body = BUF_INIT;
+    int code;
+    task_spec_encode(&s, &body);
+    code = journal_append(&r->journal, JOURNAL_CUTS, buf_slice(&body), err);
+    buf_close(&body);
+    return code;
+}
+
 static int sample(struct job_run *r, struct err *err)
 {
     unsigned parts = r->partition_count;
     int code;
     if (!r->host->traits.total_order || parts <= 1 || r->splits.count == 0)
         return 0;
+    if (r->replay && r->replay->cut) {
+        r->cuts = mem_alloc((r->replay->cuts.cut_count + 1) * sizeof(*r->cuts));
+        r->cut_count = r->replay->cuts.cut_count;
+        for (size_t i = 0; i < r->cut_count; i++)
+            r->cuts[i] = r->replay->cuts.cuts[i];
+        r->partition_count = (unsigned)r->cut_count + 1;
+        return 0;
+    }
     code = run_phase(r, MR_PHASE_SAMPLE, TASK_SAMPLE, 1, err);
     if (code)
         return code;
@@ -287,7 +310,7 @@ static int sample(struct job_run *r, struct err *err)
     job_choose_cuts(buf_slice(&r->sample), parts, r->host->traits.descending,
                     &r->cuts, &r->cut_count);
     r->partition_count = (unsigned)r->cut_count + 1;
-    return 0;
+    return journal_cuts(r, err);
 }
 
 int job_phases(struct job_run *r, struct err *err)

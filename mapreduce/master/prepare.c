@@ -20,6 +20,8 @@
 /* Below this a second worker would only cost its start. */
 #define SMALL_BYTES ((uint64_t)4 << 20)
 #define WORKERS_MAX 256
+/* How long what a dead job had done is kept. */
+#define RESUME_US_MAX ((uint64_t)7 * 24 * 3600 * 1000000)
 #define NAME_BYTES                                                             \
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
@@ -144,8 +146,10 @@ static int check_specs(const struct job_run *r, struct err *err)
         return err_set(err, ERR_INVALID,
                        "a table is named, but no store to find it in");
     for (size_t i = 0; i < r->setup.output_count; i++) {
-        int code = commit_check(r->setup.world, &r->setup.outputs[i],
-                                o->overwrite, err);
+        /* Some of a job that died as it published them may be there. */
+        bool may_exist = o->overwrite || (r->replay && r->replay->committing);
+        int code =
+            commit_check(r->setup.world, &r->setup.outputs[i], may_exist, err);
         if (code)
             return code;
         for (size_t j = 0; j < i; j++)
@@ -201,8 +205,9 @@ static void fill_setup(struct job_run *r)
     s->opts = o;
     s->target = o->target;
     s->output_count = o->output_count;
-    s->job_id = make_id(s->world);
-    s->job_time_us = (int64_t)world_now_us(s->world);
+    s->job_id = r->replay ? mem_strdup(r->replay->job_id) : make_id(s->world);
+    s->job_time_us =
+        r->replay ? r->replay->job_time_us : (int64_t)world_now_us(s->world);
     s->worker_count = o->in_process ? 1 : o->workers;
     each = o->memory_bytes / s->worker_count;
     s->slot_bytes =
@@ -298,6 +303,26 @@ static int open_store(struct job_run *r, struct err *err)
     return code;
 }
 
+/* A dead job is not going to be resumed when another one writes its outputs,
+ * or after a week. */
+static bool is_unwanted(void *ctx, const char *job_id)
+{
+    struct job_run *r = ctx;
+    uint64_t now = world_now_us(r->setup.world);
+    struct job_summary *job = NULL;
+    bool unwanted = false;
+    if (job_history_get(r->setup.world, r->opts->history_dir, job_id, &job,
+                        NULL))
+        return true;
+    for (size_t i = 0; i < job->output_count; i++)
+        for (size_t k = 0; k < r->opts->output_count; k++)
+            unwanted =
+                unwanted || strcmp(job->outputs[i], r->opts->outputs[k]) == 0;
+    unwanted = unwanted || now > job->started_us + RESUME_US_MAX;
+    job_summaries_free(job, 1);
+    return unwanted;
+}
+
 /* What dead jobs left where this one is to write. */
 static void remove_leftovers(struct job_run *r)
 {
@@ -308,7 +333,8 @@ static void remove_leftovers(struct job_run *r)
             leftovers_remove_staging(r->setup.world, r->setup.outputs[i].path,
                                      &removed);
     if (!r->dir_is_temporary)
-        leftovers_remove_work(r->setup.world, r->opts->history_dir, &removed);
+        leftovers_remove_work(r->setup.world, r->opts->history_dir, is_unwanted,
+                              r, &removed);
     rest = buf_slice(&removed);
     while (rest.len > 0) {
         size_t n = slice_find_byte(rest, '\n');
@@ -317,6 +343,25 @@ static void remove_leftovers(struct job_run *r)
         rest = slice_sub(rest, MIN_OF(n + 1, rest.len), rest.len);
     }
     buf_close(&removed);
+}
+
+/* The directories of the process that died. */
+static int take_directories(struct job_run *r, struct err *err)
+{
+    struct world *w = r->setup.world;
+    size_t count = r->setup.output_count;
+    int code;
+    r->locks = mem_zalloc(count + 1, sizeof(struct file_lock *));
+    code = leftovers_take(w, r->setup.work_dir, &r->locks[count], err);
+    if (code == 0 && !r->locks[count])
+        code = err_set(err, ERR_NOTFOUND, "what the job had done is gone");
+    if (code == ERR_BUSY)
+        code = err_set(err, ERR_BUSY, "the job still runs");
+    r->staging_made = code == 0;
+    for (size_t i = 0; i < count && code == 0; i++)
+        if (r->setup.outputs[i].kind != MR_SPEC_TABLE)
+            code = leftovers_take(w, r->setup.staging[i], &r->locks[i], err);
+    return code;
 }
 
 static int make_directories(struct job_run *r, struct err *err)
@@ -368,16 +413,70 @@ static unsigned choose_reducers(const struct job_run *r)
     return (unsigned)MIN_OF(n, (uint64_t)REDUCERS_MAX);
 }
 
+/* The plan that is in the journal: the inputs may look different by now. */
+static void take_plan(struct job_run *r)
+{
+    r->splits = r->replay->plan.splits;
+    r->replay->plan.splits = (struct input_splits){.at = NULL};
+    r->partition_count = r->replay->plan.partition_count;
+    for (size_t i = 0; i < r->splits.count; i++)
+        r->progress.bytes_total += r->splits.at[i].bytes;
+}
+
+static int journal_plan(struct job_run *r, struct err *err)
+{
+    struct task_spec s = {.splits = r->splits,
+                          .partition_count = r->partition_count};
+    struct buf body = BUF_INIT;
+    int code;
+    task_spec_encode(&s, &body);
+    code = journal_append(&r->journal, JOURNAL_PLAN, buf_slice(&body), err);
+    buf_close(&body);
+    return code;
+}
+
+/* A journal is kept where the history is. */
+static int begin_journal(struct job_run *r, struct err *err)
+{
+    struct buf text = BUF_INIT;
+    uint64_t offset = r->replay ? r->replay->end : 0;
+    int code = 0;
+    if (r->dir_is_temporary)
+        return 0;
+    buf_printf(&text, "%s/journal", r->setup.work_dir);
+    code =
+        journal_open(&r->journal, r->setup.world, buf_cstr(&text), offset, err);
+    buf_clear(&text);
+    if (code == 0 && r->replay) {
+        code = journal_append(&r->journal, JOURNAL_RESUME, SLICE_EMPTY, err);
+    } else if (code == 0) {
+        replay_encode_begin(r->opts, r->setup.job_id, r->setup.job_time_us,
+                            &text);
+        code =
+            journal_append(&r->journal, JOURNAL_BEGIN, buf_slice(&text), err);
+    }
+    buf_close(&text);
+    return code;
+}
+
 int job_plan(struct job_run *r, struct err *err)
 {
     int code;
-    remove_leftovers(r);
-    code = make_directories(r, err);
+    if (!r->replay)
+        remove_leftovers(r);
+    code = r->replay ? take_directories(r, err) : make_directories(r, err);
+    if (code == 0)
+        code = begin_journal(r, err);
     if (code == 0)
         code = open_store(r, err);
+    if (code == 0 && r->replay && r->replay->planned) {
+        take_plan(r);
+        return 0;
+    }
     if (code == 0)
         code = plan_inputs(r, err);
-    if (code == 0)
-        r->partition_count = choose_reducers(r);
-    return code;
+    if (code)
+        return code;
+    r->partition_count = choose_reducers(r);
+    return journal_plan(r, err);
 }

@@ -146,6 +146,7 @@ uint32_t task_table_start(struct task_table *t,
     }
     t->backups += backup;
     t->live++;
+    t->started++;
     e->live[e->live_count++] = (struct task_attempt){
         .number = ++e->attempts,
         .worker = worker,
@@ -226,6 +227,7 @@ static void won(struct task_table *t,
     t->running--;
     t->done++;
     t->took_us += now_us - a->started_us;
+    t->longest_us = MAX_OF(t->longest_us, now_us - a->started_us);
     t->took_count++;
 }
 

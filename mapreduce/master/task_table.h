@@ -95,6 +95,8 @@ struct task_table {
     uint32_t last;
     uint32_t first_live; /* Of the tasks with live attempts. */
     uint64_t took_us;    /* Sum over the attempts that won. */
+    uint64_t longest_us; /* Of them. */
+    uint32_t started;    /* Attempts. */
     uint32_t took_count;
     uint32_t attempts_max;
     unsigned *skips_left;       /* Of the whole job. Borrowed. */

@@ -4,6 +4,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "mapreduce/master/job_run.h"
+#include "mapreduce/master/task_table.h"
 
 #define TELL_NS ((uint64_t)100 * 1000 * 1000)
 #define SAVE_NS ((uint64_t)1000 * 1000 * 1000)
@@ -33,6 +34,8 @@ void job_note(struct job_run *r, const char *fmt, ...)
 void job_set_phase(struct job_run *r, enum mr_phase phase, unsigned tasks)
 {
     r->progress.phase = phase;
+    r->phase_us = world_now_us(r->setup.world);
+    r->tasks_waiting = 0;
     r->progress.tasks_total = tasks;
     r->progress.tasks_done = 0;
     r->progress.tasks_running = 0;
@@ -41,6 +44,35 @@ void job_set_phase(struct job_run *r, enum mr_phase phase, unsigned tasks)
     mem_free(r->summary.phase);
     r->summary.phase = mem_strdup(phase_names[phase]);
     job_tell(r, true);
+}
+
+void job_end_phase(struct job_run *r, const struct task_table *tasks)
+{
+    struct job_summary *s = &r->summary;
+    struct job_phase p = {.name = mem_strdup(phase_names[r->progress.phase]),
+                          .started_us = r->phase_us,
+                          .ended_us = world_now_us(r->setup.world),
+                          .tasks = tasks->count,
+                          .longest_us = tasks->longest_us};
+    p.attempts = tasks->started;
+    if (tasks->took_count > 0)
+        p.mean_us = tasks->took_us / tasks->took_count;
+    s->phases =
+        mem_realloc(s->phases, (s->phase_count + 1) * sizeof(*s->phases));
+    s->phases[s->phase_count++] = p;
+}
+
+void job_describe_wait(struct job_run *r)
+{
+    struct job_summary *s = &r->summary;
+    struct buf text = BUF_INIT;
+    mem_free(s->waits);
+    s->waits = NULL;
+    if (s->state != JOB_RUNNING || r->tasks_waiting == 0 || !r->waits_for ||
+        !*r->waits_for)
+        return;
+    buf_printf(&text, "%u tasks wait: %s", r->tasks_waiting, r->waits_for);
+    s->waits = buf_take(&text);
 }
 
 void job_tell(struct job_run *r, bool now)

@@ -143,7 +143,8 @@ static int swap_in(struct world *w,
         code = world_rename(w, path, buf_cstr(&old), err);
     if (code == 0)
         code = world_rename(w, staging, path, err);
-    if (code == 0 && exists)
+    /* Also one that a process which died here has left. */
+    if (code == 0)
         code = dirs_remove(w, buf_cstr(&old), err);
     buf_close(&old);
     return code;

@@ -46,6 +46,21 @@ int leftovers_make(struct world *w,
     return code;
 }
 
+int leftovers_take(struct world *w,
+                   const char *path,
+                   struct file_lock **lock,
+                   struct err *err)
+{
+    char *owner = join(path, ".owner", "");
+    struct file_info info;
+    int code = 0;
+    *lock = NULL;
+    if (world_stat(w, path, &info, NULL) == 0)
+        code = file_lock(w, owner, lock, err);
+    mem_free(owner);
+    return code;
+}
+
 void leftovers_keep(struct world *w, const char *path, struct file_lock *lock)
 {
     char *owner = join(path, ".owner", "");
@@ -123,6 +138,8 @@ void leftovers_remove_staging(struct world *w,
 
 void leftovers_remove_work(struct world *w,
                            const char *history_dir,
+                           bool (*unwanted)(void *ctx, const char *job_id),
+                           void *ctx,
                            struct buf *removed)
 {
     char **names = NULL;
@@ -131,7 +148,7 @@ void leftovers_remove_work(struct world *w,
         count = 0;
     for (size_t i = 0; i < count; i++) {
         char *found;
-        if (!is_job_id(slice_str(names[i])))
+        if (!is_job_id(slice_str(names[i])) || !unwanted(ctx, names[i]))
             continue;
         found = join(history_dir, names[i], "/work");
         remove_if_dead(w, found, removed);

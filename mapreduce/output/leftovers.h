@@ -12,6 +12,8 @@
 #ifndef MAPREDUCE_OUTPUT_LEFTOVERS_H
 #define MAPREDUCE_OUTPUT_LEFTOVERS_H
 
+#include <stdbool.h>
+
 #include "base/core/buf.h"
 #include "base/core/err.h"
 #include "base/core/macros.h"
@@ -25,6 +27,12 @@ MUST_CHECK int leftovers_make(struct world *w,
                               const char *path,
                               struct file_lock **lock,
                               struct err *err);
+/* Own directory @path, which a dead job left. *@lock is NULL if it is not
+ * there. ERR_BUSY: its owner lives. */
+MUST_CHECK int leftovers_take(struct world *w,
+                              const char *path,
+                              struct file_lock **lock,
+                              struct err *err);
 /* Give up owning @path and keep it. */
 void leftovers_keep(struct world *w, const char *path, struct file_lock *lock);
 
@@ -34,9 +42,12 @@ void leftovers_keep(struct world *w, const char *path, struct file_lock *lock);
 void leftovers_remove_staging(struct world *w,
                               const char *path,
                               struct buf *removed);
-/* The same for the work directories of dead jobs in @history_dir. */
+/* The same for the work directories of dead jobs in @history_dir, of which
+ * @unwanted says that nobody will resume them. */
 void leftovers_remove_work(struct world *w,
                            const char *history_dir,
+                           bool (*unwanted)(void *ctx, const char *job_id),
+                           void *ctx,
                            struct buf *removed);
 
 #endif /* MAPREDUCE_OUTPUT_LEFTOVERS_H */

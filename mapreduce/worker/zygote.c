@@ -179,15 +179,6 @@ attempt_main(const struct zygote *z, unsigned slot, struct slice body)
 
 /* --- the zygote --------------------------------------------------------- */
 
-static void end_all(const struct zygote *z)
-{
-    for (unsigned i = 0; i < z->slots; i++)
-        if (z->pids[i] > 0)
-            kill(-z->pids[i], SIGKILL);
-    while (wait(NULL) > 0 || errno == EINTR) {
-    }
-}
-
 /* What ended attempts left running, adopted by the zygote. */
 static void end_strays(const struct zygote *z)
 {
@@ -206,14 +197,27 @@ static void end_strays(const struct zygote *z)
     }
 }
 
+static void end_all(struct zygote *z)
+{
+    for (unsigned i = 0; i < z->slots && z->pids; i++) {
+        if (z->pids[i] > 0)
+            kill(-z->pids[i], SIGKILL);
+        z->pids[i] = 0;
+    }
+    /* Each that ends may leave its own children to us. */
+    do
+        end_strays(z);
+    while (wait(NULL) > 0 || errno == EINTR);
+}
+
 /* The master is gone or does not make sense: so goes the zygote. */
-NORETURN static void leave(const struct zygote *z)
+NORETURN static void leave(struct zygote *z)
 {
     end_all(z);
     _exit(0);
 }
 
-static void answer(const struct zygote *z,
+static void answer(struct zygote *z,
                    enum zygote_op op,
                    unsigned slot,
                    uint64_t length,
@@ -234,7 +238,7 @@ static void answer(const struct zygote *z,
     }
 }
 
-static void take(const struct zygote *z, char *p, size_t len)
+static void take(struct zygote *z, char *p, size_t len)
 {
     while (len > 0) {
         ssize_t n = recv(z->socket, p, len, 0);
@@ -392,6 +396,10 @@ NORETURN void zygote_main(const struct job_setup *setup,
     sigset_t child;
     /* Ctrl-C is the job master's to handle. */
     signal(SIGINT, SIG_IGN);
+    /* Only while the code of the job is loaded, which may hang: from then on
+     * the socket tells of the master's end, and what runs is ended with care.
+     */
+    signal(SIGTERM, SIG_DFL);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     sigemptyset(&child);
@@ -401,6 +409,7 @@ NORETURN void zygote_main(const struct job_setup *setup,
     z.pids = mem_zalloc(slots, sizeof(*z.pids));
     z.reasons = mem_zalloc(slots, sizeof(*z.reasons));
     greet(&z);
+    prctl(PR_SET_PDEATHSIG, 0);
     fds[0] = (struct pollfd){.fd = socket, .events = POLLIN};
     fds[1] = (struct pollfd){.fd = z.signals, .events = POLLIN};
     for (;;) {

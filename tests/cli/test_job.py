@@ -137,6 +137,53 @@ class Jobs(CliTest):
                 "--overwrite")
         self.assertEqual(leftovers(), [])
 
+    def test_resume(self):
+        """A job whose process was killed is lost, and goes on when told to; what
+        waits says why, and the history has the time of each phase."""
+        self.write("in", "".join("line %d\n" % i for i in range(40)))
+        job = self.start("job", "run", "--mapper",
+                         "cat; touch $QUARRY_TASK.seen; "
+                         "test -e go || sleep 60", "--reducer", "cut -f1",
+                         "-i", "file:in", "-o", "file:out", "--split", "100",
+                         "--workers", "2")
+        try:
+            self.wait_for(lambda: b"all slots are taken" in
+                          self.run_quarry("job", "status").stdout)
+        finally:
+            job.kill()
+            job.wait()
+        self.write("go", "")
+        self.assertIn("quarry job resume", self.ok("job", "status"))
+        self.assertIn("no job", self.fails(1, "job", "resume", "1999"))
+        # The processes of the dead one end a moment later.
+        self.wait_for(lambda: self.run_quarry(
+            "job", "resume", "last").returncode == 0)
+        self.assertEqual(len(self.result("out")), 40)
+        status = self.ok("job", "status")
+        self.assertIn("succeeded", status)
+        self.assertRegex(status, r"map +\d+\.\d+ +[34] ")
+        self.assertIn("has ended", self.fails(1, "job", "resume", "last"))
+
+    def test_limits(self):
+        """Limits and what the sandbox refuses are named; a job may ask for the
+        network."""
+        self.write("in", "x\n")
+        connect = ("python3 -c 'import socket; "
+                   "socket.socket().bind((\"127.0.0.1\", 0)); print(1)'")
+        run = ["job", "run", "-i", "file:in", "-o", "file:out", "--no-skip"]
+        done = self.run_quarry(*run, "--mapper", connect)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"Permission denied", done.stderr)
+        self.ok(*run, "--mapper", connect, "--network")
+        self.assertIn("--cpu", self.fails(2, *run, "--cpu", "soon", "--mapper",
+                                          "cat"))
+        self.assertIn("CPU time limit", self.fails(
+            1, *run, "--overwrite", "--cpu", "1s", "--mapper",
+            "while :; do :; done"))
+        self.assertIn("side file words", self.fails(
+            1, *run, "--overwrite", "--file", "words=nowhere", "--mapper",
+            "cat"))
+
     def test_damaged_input(self):
         """What cannot be read of a packed file is skipped, named and counted,
         or ends the job with --no-skip."""

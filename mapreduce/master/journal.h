@@ -1,0 +1,75 @@
+/* The journal of a running job: what another process needs to go on with it
+ * when this one has died, in the job's directory beside its history.
+ *
+ *     file   = record*
+ *     record = length:u32 crc:u32 type:u8 body        (length of type and body)
+ *     begin  = the job's id and time, its options
+ *     plan   = a task_spec: splits and number of partitions
+ *     cuts   = a task_spec: borders of a total order, number of partitions
+ *     end    = kind:varint task:varint attempt:varint report: a task was done
+ *     commit = nothing: outputs are being published
+ *     resume = nothing: another process went on
+ *
+ * crc is CRC32C of type and body. Reading ends at the first record that is cut
+ * or damaged: what is behind it was not done. A record is written when what it
+ * says is true of the files, so that a death between the two repeats the work.
+ * The journal outlives the process, not the machine: it is not synced, as the
+ * spills it tells of are not.
+ *
+ * One thread; everything parks.
+ */
+#ifndef MAPREDUCE_MASTER_JOURNAL_H
+#define MAPREDUCE_MASTER_JOURNAL_H
+
+#include <stdint.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+
+struct file;
+struct world;
+
+enum journal_type {
+    JOURNAL_BEGIN = 1,
+    JOURNAL_PLAN,
+    JOURNAL_CUTS,
+    JOURNAL_END,
+    JOURNAL_COMMIT,
+    JOURNAL_RESUME
+};
+
+struct journal {
+    struct file *file; /* NULL: none is kept. */
+    uint64_t offset;   /* Where the next record goes. */
+};
+
+/* Open the journal at @path, made if it is not there, to append at @offset;
+ * what is behind it goes. */
+MUST_CHECK int journal_open(struct journal *j,
+                            struct world *w,
+                            const char *path,
+                            uint64_t offset,
+                            struct err *err);
+void journal_close(struct journal *j); /* Also of a zeroed one. */
+
+/* Append a record; nothing if none is kept. */
+MUST_CHECK int journal_append(struct journal *j,
+                              enum journal_type type,
+                              struct slice body,
+                              struct err *err);
+
+/* All bytes of the journal at @path, appended to @out. ERR_NOTFOUND. */
+MUST_CHECK int journal_load(struct world *w,
+                            const char *path,
+                            struct buf *out,
+                            struct err *err);
+/* Take the record at *@offset of @bytes and step behind it; false: there is no
+ * whole one. */
+bool journal_next(struct slice bytes,
+                  uint64_t *offset,
+                  enum journal_type *type,
+                  struct slice *body);
+
+#endif /* MAPREDUCE_MASTER_JOURNAL_H */
