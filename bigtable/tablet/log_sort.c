@@ -338,7 +338,7 @@ each(struct sorted_reader *r, log_sorted_fn fn, void *ctx, struct err *err)
     while (rc == 0 && (f = least(r)) != NULL) {
         struct slice key = table_iter_key(&f->iter);
         struct logged_mutation m;
-        uint64_t sequence;
+        uint64_t sequence = 0;
         if (slice_cmp(key, buf_slice(&r->end)) >= 0)
             break;
         if (!slice_eq(key, buf_slice(&r->last))) {
