@@ -125,6 +125,8 @@ int resource_create_cluster(struct gateway *g,
     int rc;
     pb_copy_fields(&kept, message, CLUSTER_STATE, false);
     pb_put_integer(&kept, CLUSTER_STATE, STATE_READY);
+    if (pb_find_integer(message, CLUSTER_STORAGE) == 0)
+        pb_put_integer(&kept, CLUSTER_STORAGE, STORAGE_SSD);
     rc = resource_create(g, &cluster_kind, name, buf_slice(&kept), err);
     buf_close(&kept);
     return rc;

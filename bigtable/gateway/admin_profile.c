@@ -21,7 +21,7 @@ enum profile_field {
 
 #define DEFAULT_ID "default"
 
-/* Every instance has the profile "default". */
+/* Every instance has the profile "default"; it is listed where it is alone. */
 static bool implied_profile(struct gateway *g,
                             const struct resource_name *name,
                             struct buf *out)
@@ -80,7 +80,7 @@ struct listing {
     struct resource_name name;
     struct buf *out;
     size_t prefix_bytes;
-    bool has_default;
+    size_t count;
 };
 
 static void
@@ -90,7 +90,7 @@ put_profile(struct listing *l, struct slice id, struct slice message)
     l->name.id = id;
     resource_put(l->out, &app_profile_kind, &l->name, message);
     pb_close(l->out, opened);
-    l->has_default |= slice_eq_str(id, DEFAULT_ID);
+    l->count++;
 }
 
 static int visit_profile(void *ctx,
@@ -117,7 +117,7 @@ int admin_list_app_profiles(void *ctx, struct grpc_call *call, struct err *err)
         rc = registry_each(g->quarry, buf_slice(&text), visit_profile, &l, err);
     }
     buf_clear(&text);
-    if (rc == 0 && !l.has_default) {
+    if (rc == 0 && l.count == 0) {
         l.name.id = SLICE_LIT(DEFAULT_ID);
         (void)implied_profile(g, &l.name, &text);
         put_profile(&l, SLICE_LIT(DEFAULT_ID), buf_slice(&text));

@@ -4,8 +4,13 @@
  *     SampleRowKeysResponse   row_key 1, offset_bytes 2
  *     PingAndWarmRequest      name 1 (of the instance)
  */
+#include "base/core/panic.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/service.h"
+
+/* A sample is worth so many bytes, and there are not more than so many. */
+#define SAMPLE_BYTES (UINT64_C(64) << 20)
+#define SAMPLES_MAX  1000
 
 static int first_text(struct slice message, struct slice *out, struct err *err)
 {
@@ -31,26 +36,110 @@ static int send_sample(struct grpc_call *call,
     return grpc_send(call, b, err);
 }
 
-/* Tablets' ends, and the bytes up to there. The last end is the table's: "". */
+/* Keys that cut a table: ends of tablets, and the store's split points. */
+struct samples {
+    struct quarry_table *table;
+    struct quarry_table_info *info;
+    struct slice *points; /* Owned, with their bytes. */
+    size_t point_count;
+    size_t next_point;
+    uint64_t bytes; /* Before the tablet in hand. */
+};
+
+static uint64_t table_bytes(const struct quarry_table_info *info)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < info->tablet_count; i++)
+        bytes += info->tablets[i].bytes;
+    return bytes;
+}
+
+static size_t wanted_parts(const struct quarry_table_info *info)
+{
+    uint64_t parts = table_bytes(info) / SAMPLE_BYTES + 1;
+    return (size_t)MIN_OF(parts, SAMPLES_MAX);
+}
+
+/* Points before @end (empty: all that are left). */
+static size_t points_before(const struct samples *s, struct slice end)
+{
+    size_t i = s->next_point;
+    while (i < s->point_count &&
+           (end.len == 0 || slice_cmp(s->points[i], end) < 0))
+        i++;
+    return i - s->next_point;
+}
+
+static int send_tablet(struct samples *s,
+                       struct grpc_call *call,
+                       const struct quarry_tablet_info *tablet,
+                       struct err *err)
+{
+    size_t inside = points_before(s, tablet->end);
+    int rc = 0;
+    for (size_t i = 1; i <= inside && rc == 0; i++) {
+        struct slice key = s->points[s->next_point++];
+        if (slice_cmp(key, tablet->start) > 0)
+            rc = send_sample(call, key,
+                             s->bytes + tablet->bytes * i / (inside + 1), err);
+    }
+    s->bytes += tablet->bytes;
+    return rc ? rc : send_sample(call, tablet->end, s->bytes, err);
+}
+
+/* A table too small to be cut has its first row for a sample: there are clients
+ * that count on one. */
+static int
+send_first_row(struct samples *s, struct grpc_call *call, struct err *err)
+{
+    const struct quarry_read_options o = {
+        .row_limit = 1, .keys_only = true, .read_ahead_off = true};
+    struct quarry_scanner *scanner;
+    const struct quarry_row *row;
+    int rc = quarry_scan(s->table, &o, &scanner, err);
+    if (rc)
+        return rc;
+    rc = quarry_scanner_next(scanner, &row, err);
+    if (rc == 0 && row)
+        rc = send_sample(call, row->key, 0, err);
+    quarry_scanner_close(scanner);
+    return rc;
+}
+
+static int
+send_samples(struct samples *s, struct grpc_call *call, struct err *err)
+{
+    int rc = 0;
+    if (s->info->tablet_count == 1 && s->point_count == 0)
+        rc = send_first_row(s, call, err);
+    for (size_t i = 0; i < s->info->tablet_count && rc == 0; i++)
+        rc = send_tablet(s, call, &s->info->tablets[i], err);
+    return rc;
+}
+
 int data_sample_row_keys(void *ctx, struct grpc_call *call, struct err *err)
 {
     struct gateway *g = ctx;
-    struct quarry_table_info *info;
+    struct samples s = {.table = NULL};
     char store_name[STORE_NAME_BYTES];
     struct slice name;
-    uint64_t bytes = 0;
     int rc = first_text(grpc_request(call), &name, err);
     if (rc == 0)
         rc = service_store_name(g, name, store_name, err);
     if (rc == 0)
-        rc = service_describe(g, store_name, &info, err);
+        rc = service_open_table(g, name, &s.table, err);
     if (rc)
         return rc;
-    for (size_t i = 0; i < info->tablet_count && rc == 0; i++) {
-        bytes += info->tablets[i].bytes;
-        rc = send_sample(call, info->tablets[i].end, bytes, err);
+    rc = service_describe(g, store_name, &s.info, err);
+    if (rc == 0) {
+        rc = quarry_table_split_points(s.table, wanted_parts(s.info), &s.points,
+                                       &s.point_count, err);
+        if (rc == 0)
+            rc = send_samples(&s, call, err);
+        mem_free(s.points);
+        quarry_table_info_free(s.info);
     }
-    quarry_table_info_free(info);
+    quarry_table_close(s.table);
     return rc;
 }
 

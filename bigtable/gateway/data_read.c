@@ -21,8 +21,11 @@
 #include "bigtable/gateway/service.h"
 #include "bigtable/gateway/workers.h"
 
-/* A message is sent from this size on. */
-#define MESSAGE_BYTES ((size_t)256 << 10)
+/* A message is sent from this size on. It ends with a row, because clients
+ * demand that (the one for Go up to 0.56 does), unless the row is larger than
+ * any message should be. */
+#define MESSAGE_BYTES     ((size_t)256 << 10)
+#define MESSAGE_BYTES_MAX ((size_t)128 << 20)
 /* A piece of a scan takes about so long at most. */
 #define PIECE_NS   UINT64_C(20000000)
 #define CLOCK_MASK 63 /* Rows between looks at the clock, less one. */
@@ -187,10 +190,10 @@ static void run_piece(void *arg)
     uint64_t begin_ns = world_mono_ns(r->gateway->world);
     unsigned rows = 0;
     open_scan(r);
-    while (r->rc == 0) {
+    while (r->rc == 0 && r->message.len < MESSAGE_BYTES) {
         if (!r->chunks.row && !take_row(r))
             return;
-        if (!row_chunks_put(&r->chunks, &r->message, MESSAGE_BYTES))
+        if (!row_chunks_put(&r->chunks, &r->message, MESSAGE_BYTES_MAX))
             return;
         if (is_late(r, rows++, begin_ns))
             return;
@@ -227,7 +230,7 @@ static int send_row(struct read *r, struct err *err)
     bool done = false;
     int rc = 0;
     while (rc == 0 && !done) {
-        done = row_chunks_put(&r->chunks, b, MESSAGE_BYTES);
+        done = row_chunks_put(&r->chunks, b, MESSAGE_BYTES_MAX);
         rc = grpc_send(r->call, b, err);
     }
     return rc;

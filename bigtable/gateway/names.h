@@ -17,7 +17,8 @@
 /* Of ids. The real service allows 33 bytes and 50. */
 #define INSTANCE_ID_BYTES_MAX 64
 #define TABLE_ID_BYTES_MAX    64
-#define STORE_NAME_BYTES (INSTANCE_ID_BYTES_MAX + TABLE_ID_BYTES_MAX + 2)
+#define STORE_NAME_BYTES      (INSTANCE_ID_BYTES_MAX + TABLE_ID_BYTES_MAX + 2)
+
 /* "projects/P/instances/I" and what may follow. Borrowed from the text. */
 struct resource_name {
     struct slice project;

@@ -1,0 +1,45 @@
+# Start a server with the Bigtable API for the suites of this directory. To be
+# sourced; sets bigtable_address, bigtable_work (removed at the end).
+
+skip() {
+    echo "SKIPPED: $1"
+    exit 77
+}
+
+bigtable_work=$(mktemp -d)
+bigtable_pid=
+
+bigtable_stop() {
+    if [ -n "$bigtable_pid" ]; then
+        kill "$bigtable_pid" 2>/dev/null
+        wait "$bigtable_pid" 2>/dev/null
+    fi
+    rm -rf "$bigtable_work"
+}
+trap bigtable_stop EXIT
+
+# A port that nobody has now.
+free_port() {
+    python3 -c 'import socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])'
+}
+
+# bigtable_start QUARRY
+bigtable_start() {
+    : >"$bigtable_work/ready"
+    bigtable_address=127.0.0.1:$(free_port)
+    "$1" server --data "$bigtable_work/data" --roles gateway \
+        --listen "127.0.0.1:$(free_port)" --bigtable-api "$bigtable_address" \
+        --log "$bigtable_work/log" >"$bigtable_work/ready" &
+    bigtable_pid=$!
+    for _ in $(seq 300); do
+        grep -q '^ready' "$bigtable_work/ready" && return
+        kill -0 "$bigtable_pid" 2>/dev/null || break
+        sleep 0.1
+    done
+    cat "$bigtable_work/log"
+    echo "the server did not start"
+    exit 1
+}
