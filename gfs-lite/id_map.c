@@ -7,6 +7,8 @@
 #include "base/core/panic.h"
 
 #define CAP_MIN 16
+/* Longer than any run of taken slots may be expected to be. */
+#define RUN_MAX 4096
 
 static size_t home(const struct id_map *m, uint64_t id)
 {
@@ -90,4 +92,25 @@ void *id_map_next(const struct id_map *m, size_t *at)
             return entry;
     }
     return NULL;
+}
+
+/* Downwards: a removal moves items towards lower slots, where they are still to
+ * come, but for those of a run around the end, which may go from the lowest
+ * slots to the highest. These are looked at once more. */
+void *id_map_walk(const struct id_map *m, struct id_map_walk *w)
+{
+    if (w->cap != m->cap)
+        *w = (struct id_map_walk){.cap = m->cap, .at = m->cap};
+    for (;;) {
+        size_t end = w->again && m->cap > RUN_MAX ? m->cap - RUN_MAX : 0;
+        while (w->at > end) {
+            id_map_item *entry = m->slots[--w->at];
+            if (entry)
+                return entry;
+        }
+        if (w->again)
+            return NULL;
+        w->again = true;
+        w->at = m->cap;
+    }
 }

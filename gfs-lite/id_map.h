@@ -34,4 +34,15 @@ void id_map_remove(struct id_map *m, uint64_t id);
  * or removed, each item comes once. */
 void *id_map_next(const struct id_map *m, size_t *at);
 
+/* A walk between whose steps the map may change. It begins with all zeros. */
+struct id_map_walk {
+    size_t cap;
+    size_t at; /* Slots below it are still to be looked at. */
+    bool again;
+};
+
+/* What is in the map from the beginning to the end of the walk comes at least
+ * once; it may come again. NULL at the end. */
+void *id_map_walk(const struct id_map *m, struct id_map_walk *w);
+
 #endif /* GFS_LITE_ID_MAP_H */

@@ -150,6 +150,7 @@ static struct replica *new_replica(struct world *w,
     r->cell = hash64(r->name, strlen(r->name), 0);
     r->id = opts->id;
     r->security = opts->security;
+    r->aside = opts->aside;
     r->method = opts->method ? opts->method : REPLICA_METHOD;
     r->election_us =
         (uint64_t)(opts->election_ms ? opts->election_ms : ELECTION_MS) * 1000;

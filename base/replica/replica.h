@@ -70,6 +70,18 @@ struct replica_machine {
     void (*lead)(void *ctx, bool leading, uint64_t term);
 };
 
+/* For a machine whose state takes long to save and to load: both happen on
+ * another thread, and the loop goes on. Nothing is applied meanwhile, so
+ * proposals wait for it, and read barriers; what the machine holds beside the
+ * replicated state may change. save() must not touch that. */
+struct replica_aside {
+    /* As load(), into a state of its own. On another thread. */
+    int (*build)(void *ctx, struct slice image, void **state, struct err *err);
+    /* Let @state, now the machine's, take the place of what there is. On the
+     * loop; does not park. */
+    void (*adopt)(void *ctx, void *state);
+};
+
 /* --- life ---------------------------------------------------------------- */
 
 #define REPLICA_METHOD 90
@@ -104,6 +116,8 @@ struct replica_options {
      * stopped and moved with their clocks (snapshots of virtual machines) have
      * none that allows this. */
     uint32_t lease_ms;
+    const struct replica_aside *aside; /* NULL: all on the loop. Borrowed for
+                                          the replica's life. */
     uint64_t snapshot_log_bytes; /* Log since the last snapshot before the next;
                                     default 16 MiB. */
 };

@@ -83,6 +83,12 @@ struct save {
     int rc;
 };
 
+static void take_image(void *arg)
+{
+    struct save *s = arg;
+    s->replica->machine.save(s->replica->machine.ctx, &s->image);
+}
+
 static void write_image(void *arg)
 {
     struct save *s = arg;
@@ -96,6 +102,11 @@ static void run_saver(void *arg)
     struct save *s = arg;
     struct replica *r = s->replica;
     uint64_t now;
+    if (r->frozen) {
+        offload(take_image, s);
+        r->frozen = false;
+        fiber_wake(r->applier);
+    }
     mutex_lock(&r->files);
     /* A newer one may have come from the leader meanwhile. */
     if (s->info.index > raft_snapshot_index(r->raft))
@@ -132,10 +143,13 @@ static void start_save(struct replica *r)
     s->info.index = r->applied;
     s->info.term = raft_log_term(raft_entries(r->raft), r->applied);
     raft_members_at(r->raft, r->applied, &s->info.config);
-    r->machine.save(r->machine.ctx, &s->image);
     if (r->saver)
         fiber_join(r->saver);
     r->saving = true;
+    if (r->aside)
+        r->frozen = true;
+    else
+        take_image(s);
     r->saver = fiber_start(r->loop, "replica saver", run_saver, s);
 }
 
@@ -145,6 +159,7 @@ struct accept {
     struct replica *replica;
     struct snapshot_info info;
     struct buf image;
+    void *state; /* Made of it aside. */
     struct err err;
     int rc;
 };
@@ -154,6 +169,24 @@ static void accept_image(void *arg)
     struct accept *a = arg;
     a->rc = snapshot_accept(a->replica->world, a->replica->directory, &a->info,
                             &a->image, &a->err);
+}
+
+static void build_aside(void *arg)
+{
+    struct accept *a = arg;
+    a->rc = a->replica->aside->build(a->replica->machine.ctx,
+                                     buf_slice(&a->image), &a->state, &a->err);
+}
+
+static void load(struct replica *r, struct accept *a)
+{
+    if (!r->aside) {
+        a->rc = r->machine.load(r->machine.ctx, buf_slice(&a->image), &a->err);
+        return;
+    }
+    offload(build_aside, a);
+    if (a->rc == 0)
+        r->aside->adopt(r->machine.ctx, a->state);
 }
 
 static void install(struct replica *r)
@@ -166,7 +199,7 @@ static void install(struct replica *r)
         (a.info.index != r->install.index || a.info.term != r->install.term))
         a.rc = ERR_CORRUPT;
     if (a.rc == 0)
-        a.rc = r->machine.load(r->machine.ctx, buf_slice(&a.image), &a.err);
+        load(r, &a);
     if (a.rc == 0)
         r->applied = a.info.index;
     else
@@ -187,7 +220,9 @@ void replica__run_applier(void *arg)
     struct replica *r = arg;
     struct buf scratch = BUF_INIT;
     while (!r->closing) {
-        if (r->install.kind) {
+        if (r->frozen) {
+            fiber_park();
+        } else if (r->install.kind) {
             install(r);
         } else if (r->applied < raft_commit(r->raft)) {
             apply_some(r, &scratch);

@@ -105,8 +105,10 @@ struct replica {
     struct fiber *applier;
     struct fiber *saver; /* NULL: none is being written. */
     bool saving;
-    uint64_t save_again_us;     /* Not before, after one failed. */
-    struct raft_action install; /* kind 0: none. */
+    bool frozen; /* The state is being saved on another thread. */
+    const struct replica_aside *aside; /* NULL: none. */
+    uint64_t save_again_us;            /* Not before, after one failed. */
+    struct raft_action install;        /* kind 0: none. */
     /* Peers */
     struct replica_peer *peers[RAFT_MEMBERS_MAX];
     size_t peer_count;

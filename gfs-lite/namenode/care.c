@@ -6,8 +6,10 @@
 #include "base/runtime/world.h"
 #include "gfs-lite/namenode/state.h"
 
-/* Chunks looked at before others get their turn. */
-#define SCAN_STEP 20000
+/* Chunks looked at before others get their turn: about a millisecond. */
+#define WALK_STEP 5000
+/* Queued chunks looked at in one turn for what is to be copied. */
+#define ORDER_TRIES 5000
 /* Chunks tried for one move. */
 #define MOVE_TRIES 2000
 /* Moves ordered at once. */
@@ -119,8 +121,10 @@ void namenode_order_copies(struct namenode *nn)
     struct placement_server *view = chunk_servers_view(
         &nn->servers, &nn->catalog, world_mono_ns(nn->world));
     uint64_t handle;
-    while (nn->copies.count < nn->options.copies_max &&
-           repair_queue_take(&nn->repairs, &handle)) {
+    for (unsigned i = 0;
+         i < ORDER_TRIES && nn->copies.count < nn->options.copies_max &&
+         repair_queue_take(&nn->repairs, &handle);
+         i++) {
         struct chunk *c = chunk_map_get(&nn->catalog.names.chunks, handle);
         if (c && c->sealed && !c->busy)
             repair_one(nn, view, c);
@@ -145,49 +149,97 @@ static void drop_excess(struct namenode *nn,
     chunk_server_add_delete(&nn->servers, victim, c->handle, c->version);
 }
 
-static void scan_chunk(struct namenode *nn,
-                       const struct placement_server *view,
-                       struct chunk *c,
-                       bool safe)
+bool namenode_pause(struct namenode *nn, size_t *steps)
 {
-    struct repair_view v = namenode_view_chunk(nn, view, c);
+    uint64_t term = nn->term;
+    if (++*steps % WALK_STEP)
+        return true;
+    fiber_yield();
+    return namenode_lead(nn, NULL) == 0 && nn->term == term;
+}
+
+/* A walk over all chunks. */
+struct scan {
+    struct namenode *nn;
+    struct placement_server *view; /* Made anew after each pause. */
+    bool repair;                   /* Else only count. */
+    uint64_t lost;
+    uint64_t under;
+};
+
+static void look_at_servers(struct scan *s)
+{
+    mem_free(s->view);
+    s->view = chunk_servers_view(&s->nn->servers, &s->nn->catalog,
+                                 world_mono_ns(s->nn->world));
+}
+
+static void scan_chunk(struct scan *s, struct chunk *c)
+{
+    struct repair_view v = namenode_view_chunk(s->nn, s->view, c);
     enum repair_level level = repair_level_of(&v);
-    nn->lost_count += level == REPAIR_LOST;
-    nn->under_count += v.staying + v.leaving < v.wanted && level != REPAIR_LOST;
-    if (safe || c->busy)
+    s->lost += level == REPAIR_LOST;
+    s->under += v.staying + v.leaving < v.wanted && level != REPAIR_LOST;
+    if (!s->repair || c->busy)
         return;
     if (level == REPAIR_EXCESS)
-        drop_excess(nn, view, c);
+        drop_excess(s->nn, s->view, c);
     else if (level < REPAIR_LEVELS)
-        repair_queue_add(&nn->repairs, c->handle, level);
+        repair_queue_add(&s->nn->repairs, c->handle, level);
+}
+
+/* False: this member does not lead any more. Parks. */
+static bool scan_all(struct scan *s)
+{
+    struct id_map_walk walk = {0};
+    size_t steps = 0;
+    bool leads = true;
+    struct chunk *c;
+    look_at_servers(s);
+    while (leads && !walk.again &&
+           (c = id_map_walk(&s->nn->catalog.names.chunks.by_handle, &walk))) {
+        if (c->sealed && !walk.again)
+            scan_chunk(s, c);
+        leads = namenode_pause(s->nn, &steps);
+        if (leads && steps % WALK_STEP == 0)
+            look_at_servers(s);
+    }
+    mem_free(s->view);
+    return leads;
 }
 
 void namenode_scan(struct namenode *nn)
 {
-    bool safe = namenode_in_safe_mode(nn);
-    uint64_t now = world_mono_ns(nn->world);
-    struct placement_server *view =
-        chunk_servers_view(&nn->servers, &nn->catalog, now);
-    size_t at = 0;
-    struct chunk *c;
+    struct scan s = {.nn = nn, .repair = !namenode_in_safe_mode(nn)};
+    nn->scan_due_ns = world_mono_ns(nn->world) + nn->options.scan_us * 1000;
     repair_queue_close(&nn->repairs);
     repair_queue_init(&nn->repairs);
-    nn->lost_count = 0;
-    nn->under_count = 0;
-    while ((c = id_map_next(&nn->catalog.names.chunks.by_handle, &at)))
-        if (c->sealed)
-            scan_chunk(nn, view, c, safe);
-    mem_free(view);
-    nn->scan_due_ns = now + nn->options.scan_us * 1000;
+    if (scan_all(&s))
+        nn->under_count = s.under;
 }
 
-void namenode_forget_server(struct namenode *nn, uint16_t server)
+bool namenode_count(struct namenode *nn, uint64_t *lost, uint64_t *under)
 {
-    size_t at = 0;
+    struct scan s = {.nn = nn};
+    bool leads = scan_all(&s);
+    *lost = s.lost;
+    *under = s.under;
+    return leads;
+}
+
+bool namenode_forget_server(struct namenode *nn, uint16_t server)
+{
+    struct id_map_walk walk = {0};
+    size_t steps = 0;
+    bool leads = true;
     struct chunk *c;
-    while ((c = id_map_next(&nn->catalog.names.chunks.by_handle, &at)))
+    while (leads &&
+           (c = id_map_walk(&nn->catalog.names.chunks.by_handle, &walk))) {
         chunk_remove_replica(c, server);
+        leads = namenode_pause(nn, &steps);
+    }
     nn->scan_due_ns = 0;
+    return leads;
 }
 
 /* --- moves ------------------------------------------------------------- */

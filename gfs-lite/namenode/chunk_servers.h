@@ -27,9 +27,10 @@ struct pending_order {
 
 struct live_server {
     bool alive;
-    bool reported;     /* In full, in its present run. */
-    uint64_t heard_ns; /* Monotonic. */
-    uint64_t full_ns;  /* When the last full report came. */
+    bool reported;        /* In full, in its present run. */
+    uint64_t heard_ns;    /* Monotonic. */
+    uint64_t full_ns;     /* When the last full report came. */
+    uint64_t full_number; /* Of the full report that came last. */
     uint64_t run;
     uint64_t capacity_bytes;
     uint64_t free_bytes;

@@ -1,6 +1,8 @@
 /* Changes that clients ask for: what must be decided before the command goes
  * into the log is decided here, on the leader.
  */
+#include <string.h>
+
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/namenode/state.h"
@@ -36,6 +38,24 @@ static int no_server(struct namenode *nn,
     return ERR_BUSY;
 }
 
+/* Choose for @wish. A chain shorter than it should be is worse than a server
+ * that failed a while ago and is heard of again: those are let in, the ones
+ * that failed first before the others, but never the last one. */
+static void choose_chain(struct namenode *nn,
+                         const struct placement_server *view,
+                         struct placement_wish *wish,
+                         struct gfs_server_set *out)
+{
+    struct gfs_server_set *excluded = &wish->excluded;
+    placement_choose(view, nn->servers.count, wish, out);
+    while (out->count < wish->count && excluded->count > 1) {
+        excluded->count--;
+        memmove(excluded->numbers, excluded->numbers + 1,
+                excluded->count * sizeof(excluded->numbers[0]));
+        placement_choose(view, nn->servers.count, wish, out);
+    }
+}
+
 /* Fill in the servers of an ALLOCATE; those it names failed its writer. */
 static int
 choose_servers(struct namenode *nn, struct gfs_command *c, struct err *err)
@@ -53,7 +73,7 @@ choose_servers(struct namenode *nn, struct gfs_command *c, struct err *err)
         wish.count = file->replication;
         wish.has_writer = c->text.len > 0;
         wish.writer_machine = chunk_servers_text(&nn->servers, c->text);
-        placement_choose(view, nn->servers.count, &wish, &c->servers);
+        choose_chain(nn, view, &wish, &c->servers);
         if (c->servers.count == 0)
             rc = no_server(nn, view, &wish.excluded, err);
         for (unsigned i = 0; i < c->servers.count; i++)

@@ -30,7 +30,8 @@ static void find_dead_servers(struct namenode *nn)
         l->reported = false;
         l->order_count = 0;
         l->delete_count = 0;
-        namenode_forget_server(nn, (uint16_t)i);
+        if (!namenode_forget_server(nn, (uint16_t)i))
+            return;
     }
 }
 
@@ -120,9 +121,7 @@ static void run_closing(void *arg)
     if (do_closing(k, &err))
         log_info(nn->world, "namenode", "%s", err.text);
     mem_free(k);
-    nn->helpers--;
-    if (nn->closer && nn->helpers == 0)
-        fiber_wake(nn->closer);
+    namenode_end_helper(nn);
 }
 
 static void care_for_open_files(struct namenode *nn)
@@ -200,11 +199,14 @@ static void turn(struct namenode *nn)
     care_for_open_files(nn);
     empty_trash(nn);
     namenode_drop_old_copies(nn);
+    if (nn->reports)
+        return;
     if (world_mono_ns(nn->world) >= nn->scan_due_ns) {
         namenode_scan(nn);
         namenode_order_moves(nn);
     }
-    namenode_order_copies(nn);
+    if (!nn->reports)
+        namenode_order_copies(nn);
 }
 
 void namenode_run_keeper(void *arg)

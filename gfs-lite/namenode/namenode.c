@@ -51,6 +51,59 @@ static int load(void *ctx, struct slice image, struct err *err)
     return rc;
 }
 
+/* --- the same beside the loop ------------------------------------------ */
+
+static int build(void *ctx, struct slice image, void **state, struct err *err)
+{
+    struct catalog *c = mem_alloc(sizeof(*c));
+    int rc;
+    (void)ctx;
+    catalog_init(c);
+    rc = catalog_load(c, image, err);
+    if (rc) {
+        catalog_close(c);
+        mem_free(c);
+        return rc;
+    }
+    *state = c;
+    return 0;
+}
+
+static void drop_state(void *arg)
+{
+    catalog_close(arg);
+    mem_free(arg);
+}
+
+struct dropping {
+    struct namenode *nn;
+    struct catalog *old;
+};
+
+static void run_dropping(void *arg)
+{
+    struct dropping *d = arg;
+    struct namenode *nn = d->nn;
+    offload(drop_state, d->old);
+    mem_free(d);
+    namenode_end_helper(nn);
+}
+
+/* A million files take a while to be freed, too. */
+static void adopt(void *ctx, void *state)
+{
+    struct namenode *nn = ctx;
+    struct dropping *d = mem_alloc(sizeof(*d));
+    struct catalog *fresh = state;
+    struct catalog now = *fresh;
+    *d = (struct dropping){nn, fresh};
+    *fresh = nn->catalog;
+    nn->catalog = now;
+    catalog_watch(&nn->catalog, on_chunk_freed, nn);
+    nn->helpers++;
+    fiber_detach(fiber_start(loop_self(), "drop state", run_dropping, d));
+}
+
 static void free_items(struct id_map *m)
 {
     size_t at = 0;
@@ -166,10 +219,15 @@ bool namenode_in_safe_mode(const struct namenode *nn)
         }
     if (v.servers_heard >= v.servers)
         return false;
+    /* Of all, though some are open: so many may be missing; no need to look
+     * further once more are. */
+    v.chunks = m->by_handle.count;
+    v.chunks_seen = v.chunks;
     while ((c = id_map_next(&m->by_handle, &at)))
-        if (c->sealed) {
-            v.chunks++;
-            v.chunks_seen += c->replica_count > 0;
+        if (c->sealed && c->replica_count == 0) {
+            v.chunks_seen--;
+            if (safe_mode_holds(&v))
+                return true;
         }
     return safe_mode_holds(&v);
 }
@@ -243,6 +301,8 @@ int namenode_open(struct world *w,
     struct namenode *nn = mem_zalloc(1, sizeof(*nn));
     struct replica_machine machine = {
         .ctx = nn, .apply = apply, .save = save, .load = load, .lead = lead};
+    static const struct replica_aside aside = {build, adopt};
+    struct replica_options replica = *opts->replica;
     int rc;
     *out = NULL;
     nn->world = w;
@@ -254,7 +314,8 @@ int namenode_open(struct world *w,
     mutex_init(&nn->lock);
     cond_init(&nn->recovered);
     nn->peers = peers_new(opts->replica->security);
-    rc = replica_open(w, server, &machine, opts->replica, &nn->replica, err);
+    replica.aside = &aside;
+    rc = replica_open(w, server, &machine, &replica, &nn->replica, err);
     nn->options.replica = NULL; /* The caller's. */
     if (rc) {
         namenode_close(nn);
@@ -264,6 +325,13 @@ int namenode_open(struct world *w,
     nn->keeper = fiber_start(loop_self(), "namenode", namenode_run_keeper, nn);
     *out = nn;
     return 0;
+}
+
+void namenode_end_helper(struct namenode *nn)
+{
+    nn->helpers--;
+    if (nn->closer && nn->helpers == 0)
+        fiber_wake(nn->closer);
 }
 
 void namenode_close(struct namenode *nn)
@@ -279,6 +347,8 @@ void namenode_close(struct namenode *nn)
     while (nn->helpers)
         fiber_park();
     replica_close(nn->replica);
+    while (nn->helpers) /* That it began meanwhile. */
+        fiber_park();
     peers_close(nn->peers);
     nn->leading_since_ns = 0;
     free_items(&nn->sessions);

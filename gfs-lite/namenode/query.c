@@ -3,6 +3,7 @@
  */
 #include "base/core/arena.h"
 #include "base/core/panic.h"
+#include "base/replica/replica.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/namenode/path.h"
 #include "gfs-lite/namenode/state.h"
@@ -202,13 +203,18 @@ int namenode_handle_layout(void *ctx, struct rpc_call *call, struct err *err)
 int namenode_handle_status(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct namenode *nn = ctx;
-    const struct directory *root = nn->catalog.names.root->u.directory;
+    const struct directory *root;
     struct gfs_status s;
-    uint64_t now = world_mono_ns(nn->world);
+    uint64_t lost;
+    uint64_t under;
+    uint64_t now;
     int rc = namenode_lead_now(nn, err);
     if (rc)
         return rc;
-    namenode_scan(nn);
+    if (!namenode_count(nn, &lost, &under))
+        return replica_not_leader(nn->replica, err);
+    root = nn->catalog.names.root->u.directory;
+    now = world_mono_ns(nn->world);
     s = (struct gfs_status){.safe_mode = namenode_in_safe_mode(nn),
                             .files = root->file_count,
                             .directories = root->entry_count - root->file_count,
@@ -216,8 +222,8 @@ int namenode_handle_status(void *ctx, struct rpc_call *call, struct err *err)
                             .bytes = root->bytes,
                             .open_files = nn->catalog.names.open_files.count,
                             .sessions = nn->catalog.sessions.count,
-                            .lost = nn->lost_count,
-                            .under_replicated = nn->under_count,
+                            .lost = lost,
+                            .under_replicated = under,
                             .copying = nn->copies.count,
                             .server_count = nn->servers.count};
     s.servers = mem_zalloc(s.server_count + 1, sizeof(*s.servers));

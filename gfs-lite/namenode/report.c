@@ -1,6 +1,7 @@
 /* Heartbeats: what chunk servers say they hold, and what they are told. */
 #include "base/core/arena.h"
 #include "base/core/panic.h"
+#include "base/replica/replica.h"
 #include "base/runtime/log.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/namenode/state.h"
@@ -68,6 +69,11 @@ take_replica(struct namenode *nn, uint16_t server, const struct gfs_replica *r)
         take_open(c, server, r);
 }
 
+static int malformed(struct err *err)
+{
+    return err_set(err, ERR_CORRUPT, "malformed report of chunks");
+}
+
 static int take_report(struct namenode *nn,
                        uint16_t server,
                        struct slice report,
@@ -77,7 +83,46 @@ static int take_report(struct namenode *nn,
     bool bad;
     while (gfs_replica_get(&report, &r, &bad))
         take_replica(nn, server, &r);
-    return bad ? err_set(err, ERR_CORRUPT, "malformed report of chunks") : 0;
+    return bad ? malformed(err) : 0;
+}
+
+/* Take a report of everything in place of what was known, others getting their
+ * turn in between. One that comes later ends it. Parks. */
+static int take_all_of(struct namenode *nn,
+                       uint16_t server,
+                       struct slice report,
+                       struct err *err)
+{
+    uint64_t mine = ++nn->servers.servers[server].full_number;
+    bool leads = namenode_forget_server(nn, server);
+    size_t steps = 0;
+    struct gfs_replica r;
+    bool bad = false;
+    while (leads && gfs_replica_get(&report, &r, &bad)) {
+        if (nn->servers.servers[server].full_number != mine)
+            return err_set(err, ERR_ABORTED, "a later report came");
+        take_replica(nn, server, &r);
+        leads = namenode_pause(nn, &steps);
+    }
+    if (!leads)
+        return replica_not_leader(nn->replica, err);
+    return bad ? malformed(err) : 0;
+}
+
+static int take_full_report(struct namenode *nn,
+                            uint16_t server,
+                            struct slice report,
+                            struct err *err)
+{
+    int rc;
+    nn->reports++;
+    rc = take_all_of(nn, server, report, err);
+    nn->reports--;
+    if (rc)
+        return rc;
+    nn->servers.servers[server].reported = true;
+    nn->servers.servers[server].full_ns = world_mono_ns(nn->world);
+    return 0;
 }
 
 /* --- the server
@@ -118,8 +163,8 @@ static int find_server(struct namenode *nn,
     return 0;
 }
 
-/* Take note of the heartbeat itself; true: the server must report in full. */
-static bool
+/* Take note of the heartbeat itself. */
+static void
 note_server(struct namenode *nn, uint16_t number, const struct gfs_heartbeat *h)
 {
     struct live_server *l = &nn->servers.servers[number];
@@ -135,12 +180,13 @@ note_server(struct namenode *nn, uint16_t number, const struct gfs_heartbeat *h)
     l->free_bytes = h->free_bytes;
     l->chunk_count = h->chunk_count;
     l->load = h->load;
-    if (h->full) {
-        namenode_forget_server(nn, number);
-        l->reported = true;
-        l->full_ns = now;
-    }
-    return !l->reported || now - l->full_ns > nn->options.full_report_us * 1000;
+}
+
+static bool must_report(const struct namenode *nn, uint16_t number)
+{
+    const struct live_server *l = &nn->servers.servers[number];
+    return !l->reported || world_mono_ns(nn->world) - l->full_ns >
+                               nn->options.full_report_us * 1000;
 }
 
 /* --- orders ------------------------------------------------------------ */
@@ -229,10 +275,12 @@ int namenode_handle_heartbeat(void *ctx, struct rpc_call *call, struct err *err)
         rc = find_server(nn, &h, &orders.number, err);
     if (rc)
         return rc;
-    orders.send_full = note_server(nn, orders.number, &h);
-    rc = take_report(nn, orders.number, call->attachment, err);
+    note_server(nn, orders.number, &h);
+    rc = h.full ? take_full_report(nn, orders.number, call->attachment, err)
+                : take_report(nn, orders.number, call->attachment, err);
     if (rc)
         return rc;
+    orders.send_full = must_report(nn, orders.number);
     orders.next_handle = nn->catalog.names.chunks.next_handle;
     arena_init(&a);
     orders.orders = arena_zalloc(&a, GFS_ORDERS_MAX * sizeof(*orders.orders));

@@ -51,8 +51,9 @@ struct namenode {
     uint64_t thin_due_ns;
     uint64_t leading_since_ns; /* 0: another leads. */
     uint64_t term;
-    uint64_t lost_count;  /* As of the last scan. */
-    uint64_t under_count; /* Chunks with too few copies, likewise. */
+    uint64_t under_count; /* Chunks with too few copies, at the last scan. */
+    unsigned reports;     /* Full ones that are being taken: what is known of
+                             copies is not whole meanwhile. */
     bool stopping;
     struct fiber *keeper;
     size_t helpers;       /* Fibers beside the keeper. */
@@ -71,6 +72,8 @@ MUST_CHECK int namenode_propose(struct namenode *nn,
                                 struct gfs_result *r,
                                 struct buf *reply,
                                 struct err *err);
+/* One of nn->helpers ends. */
+void namenode_end_helper(struct namenode *nn);
 bool namenode_in_safe_mode(const struct namenode *nn);
 /* Note that @id was heard of now. */
 void namenode_touch(struct namenode *nn, struct id_map *m, uint64_t id);
@@ -142,8 +145,15 @@ void namenode_await_recovery(struct namenode *nn, uint64_t id);
 struct repair_view namenode_view_chunk(const struct namenode *nn,
                                        const struct placement_server *view,
                                        const struct chunk *c);
-/* Look at all chunks: queue what is to be repaired, drop what is too much. */
+/* After each step of a walk over much, counted in *@steps: let others run now
+ * and then. False: this member does not lead any more. Parks. */
+bool namenode_pause(struct namenode *nn, size_t *steps);
+/* Look at all chunks: queue what is to be repaired, drop what is too much.
+ * Parks; by one fiber at a time. */
 void namenode_scan(struct namenode *nn);
+/* Count the chunks of which nobody alive has a copy, and those with too few.
+ * False: this member does not lead any more. Parks. */
+bool namenode_count(struct namenode *nn, uint64_t *lost, uint64_t *under);
 /* Order copies of the most urgent chunks. */
 void namenode_order_copies(struct namenode *nn);
 /* Order copies that even out the disks. */
@@ -151,8 +161,8 @@ void namenode_order_moves(struct namenode *nn);
 /* The copy of @handle to @server arrived or failed. */
 void namenode_end_copy(struct namenode *nn, uint64_t handle, uint16_t server);
 void namenode_drop_old_copies(struct namenode *nn);
-/* @server is gone: it holds nothing. */
-void namenode_forget_server(struct namenode *nn, uint16_t server);
+/* @server is gone: it holds nothing. False: as above. Parks. */
+bool namenode_forget_server(struct namenode *nn, uint16_t server);
 
 /* --- keeper.c ---------------------------------------------------------- */
 

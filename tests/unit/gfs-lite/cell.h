@@ -85,7 +85,8 @@ static inline void cell_run_namenode(void *arg)
                                       .directory = "/namenode",
                                       .id = n->index + 1,
                                       .members = c->members,
-                                      .member_count = c->namenode_count};
+                                      .member_count = c->namenode_count,
+                                      .snapshot_log_bytes = 16 << 10};
     struct namenode_options opts = c->namenode_options;
     struct rpc_listener *listener = NULL;
     struct err err = ERR_INIT;
