@@ -19,36 +19,36 @@
 
 enum control_method {
     /* Master to tablet server. */
-    TABLET_LOAD = 0x301,     /* struct tablet_order. Answers once it is served.
+    TABLET_LOAD = 0x501,     /* struct tablet_order. Answers once it is served.
                                 ERR_EXISTS: is served already (fine). */
-    TABLET_UNLOAD = 0x302,   /* struct tablet_order. Two minor compactions; then
+    TABLET_UNLOAD = 0x502,   /* struct tablet_order. Two minor compactions; then
                                 t:location is emptied; answers when that is
                                 written down. ERR_NOTFOUND: is not here. */
-    TABLET_SPLIT = 0x303,    /* struct tablet_order with row; empty: middle. */
-    TABLET_COMPACT = 0x304,  /* struct tablet_order: major compaction. */
-    TABLET_FLUSH = 0x305,    /* struct tablet_order; tablet 0: all of them. */
-    TABLET_SCHEMA = 0x306,   /* struct schema_order: a table's new schema.
+    TABLET_SPLIT = 0x503,    /* struct tablet_order with row; empty: middle. */
+    TABLET_COMPACT = 0x504,  /* struct tablet_order: major compaction. */
+    TABLET_FLUSH = 0x505,    /* struct tablet_order; tablet 0: all of them. */
+    TABLET_SCHEMA = 0x506,   /* struct schema_order: a table's new schema.
                                 Answers when every tablet here obeys it. */
-    TABLET_STATUS = 0x307,   /* struct status_order; struct server_status */
-    TABLET_LOG_SORT = 0x308, /* struct log_order: sort a segment of a dead
+    TABLET_STATUS = 0x507,   /* struct status_order; struct server_status */
+    TABLET_LOG_SORT = 0x508, /* struct log_order: sort a segment of a dead
                                 server's log into its directory `sorted`. */
-    TABLET_DROP_ROWS = 0x309, /* struct tablet_order with row and row_end. */
+    TABLET_DROP_ROWS = 0x509, /* struct tablet_order with row and row_end. */
     /* Anybody to the master; ERR_UNAVAILABLE when it is another one. Changes
      * of tables. */
-    MASTER_CREATE_TABLE = 0x321, /* struct table_order */
-    MASTER_DROP_TABLE = 0x322,   /* struct table_order without schema */
-    MASTER_ALTER_TABLE = 0x323,  /* struct table_order with the changes, as
+    MASTER_CREATE_TABLE = 0x521, /* struct table_order */
+    MASTER_DROP_TABLE = 0x522,   /* struct table_order without schema */
+    MASTER_ALTER_TABLE = 0x523,  /* struct table_order with the changes, as
                                     alter_put() of data_calls.h wrote them, in
                                     `schema` */
-    MASTER_SPLIT = 0x324,        /* struct table_order with row */
-    MASTER_COMPACT = 0x325,      /* struct table_order */
-    MASTER_FLUSH = 0x326,        /* struct table_order; name "": all */
-    MASTER_DROP_ROWS = 0x327,    /* struct table_order with row and row_end */
-    MASTER_STATUS = 0x328,       /* nothing; struct master_status */
-    MASTER_MOVE = 0x329,         /* struct move_order: by an operator */
+    MASTER_SPLIT = 0x524,        /* struct table_order with row */
+    MASTER_COMPACT = 0x525,      /* struct table_order */
+    MASTER_FLUSH = 0x526,        /* struct table_order; name "": all */
+    MASTER_DROP_ROWS = 0x527,    /* struct table_order with row and row_end */
+    MASTER_STATUS = 0x528,       /* nothing; struct master_status */
+    MASTER_MOVE = 0x529,         /* struct move_order: by an operator */
     /* Tablet server to master; only hints, may be lost. */
-    MASTER_REPORT_SPLIT = 0x331, /* struct tablet_order: the parent's id */
-    MASTER_REPORT_LOST = 0x332,  /* struct tablet_order: cannot serve it */
+    MASTER_REPORT_SPLIT = 0x531, /* struct tablet_order: the parent's id */
+    MASTER_REPORT_LOST = 0x532,  /* struct tablet_order: cannot serve it */
 };
 
 struct tablet_order {

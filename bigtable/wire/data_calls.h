@@ -34,14 +34,14 @@
 #define TABLET_NOT_HERE "tablet not here"
 
 enum data_method {
-    TABLET_READ = 0x311,   /* struct read_request; read_reply + rows. */
-    TABLET_APPLY = 0x312,  /* struct apply_request + changes; apply_reply. */
-    TABLET_CHECK = 0x313,  /* struct check_request + changes; check_reply. */
-    TABLET_MODIFY = 0x314, /* struct modify_request; one row attached. */
-    TABLET_RUN = 0x315,    /* struct run_request; run_reply + partial tables. */
-    TABLET_CUTS = 0x316,   /* struct cuts_request; row keys that cut the tablet
+    TABLET_READ = 0x511,   /* struct read_request; read_reply + rows. */
+    TABLET_APPLY = 0x512,  /* struct apply_request + changes; apply_reply. */
+    TABLET_CHECK = 0x513,  /* struct check_request + changes; check_reply. */
+    TABLET_MODIFY = 0x514, /* struct modify_request; one row attached. */
+    TABLET_RUN = 0x515,    /* struct run_request; run_reply + partial tables. */
+    TABLET_CUTS = 0x516,   /* struct cuts_request; row keys that cut the tablet
                               into pieces: keys_put(), attached. */
-    TABLET_DESCRIBE = 0x317, /* struct cuts_request (parts 0); describe_reply */
+    TABLET_DESCRIBE = 0x517, /* struct cuts_request (parts 0); describe_reply */
 };
 
 /* --- what to read -----------------------------------------------------------
