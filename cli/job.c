@@ -37,7 +37,8 @@ static const struct option run_options[] = {
     {"reducers", 0, "N", "parts of the result; by the input's size if not"},
     {"memory", 0, "SIZE", "for all tasks together (384MiB)"},
     {"mapper", 0, "COMMAND", "instead of JOB: a program that reads lines"},
-    {"reducer", 0, "COMMAND", "and one that reads sorted KEY TAB VALUE lines"},
+    {"reducer", 0, "COMMAND",
+     "and one that reads sorted KEY TAB VALUE lines; either may be\nleft out"},
     {"combiner", 0, "COMMAND", "the reducer for what one task emitted"},
     {"local", 0, NULL, "all tasks in this process, for debugging"},
     {"overwrite", 0, NULL, "replace an output that is there"},
@@ -207,7 +208,7 @@ static int parse_program(struct job_command *c, struct err *err)
     p->mapper = args_value(c->args, "mapper");
     p->reducer = args_value(c->args, "reducer");
     p->combiner = args_value(c->args, "combiner");
-    if (p->mapper) {
+    if (p->mapper || (p->reducer && !job)) {
         c->options.label = job;
         return ERR_OK;
     }

@@ -82,7 +82,8 @@ struct mr_program {
     const char *object;       /* Path of a shared object with MAPREDUCE_JOB. */
     const char *mapper;       /* Streaming: shell commands that read lines */
     const char *reducer;      /* and write "key\tvalue" lines; reducer NULL or
-                                 "": map-only. */
+                                 "": map-only; mapper NULL: lines and records
+                                 go to the reducer as they are. */
     const char *combiner;     /* Streaming; NULL: none. Runs as a reducer over
                                  what a map attempt emitted. */
     const char *saw;          /* Sawzall source text. */

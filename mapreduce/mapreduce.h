@@ -102,7 +102,8 @@ struct mr_job {
     int (*setup)(struct mr_task *t, struct err *err);
     void (*teardown)(struct mr_task *t);
 
-    /* Called once a record. */
+    /* Called once a record. NULL: key and value of a record are emitted as they
+     * are, for a job that only reduces what others have written. */
     int (*map)(struct mr_task *t,
                const struct mr_record *record,
                struct err *err);

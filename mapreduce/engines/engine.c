@@ -12,7 +12,7 @@ static int load(struct engine *e, struct err *err)
     const struct mr_program *p = e->program;
     if (p->job || p->object)
         return native_load(e, err);
-    if (p->mapper)
+    if (p->mapper || p->reducer)
         return streaming_load(e, err);
     if (p->saw)
         return sawzall_load(e, err);

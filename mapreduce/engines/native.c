@@ -13,8 +13,9 @@ check_job(const struct mr_job *job, const char *where, struct err *err)
         err_hint(err, "compile it again with this version's headers");
         return ERR_UNSUPPORTED;
     }
-    if (!job->map)
-        return err_set(err, ERR_INVALID, "%s: the job has no map function",
+    if (!job->map && !job->reduce)
+        return err_set(err, ERR_INVALID,
+                       "%s: the job has neither a map nor a reduce function",
                        where);
     if (job->total_order && (job->partition || !job->reduce))
         return err_set(err, ERR_INVALID,

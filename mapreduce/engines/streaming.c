@@ -434,7 +434,10 @@ static char *combined_command(const struct mr_program *p)
 static int setup(struct mr_task *t, struct err *err)
 {
     const struct engine *e = mr_task_engine(t);
-    struct command *c = mem_zalloc(1, sizeof(*c));
+    struct command *c;
+    if (mr_is_map(t) && !e->program->mapper)
+        return 0;
+    c = mem_zalloc(1, sizeof(*c));
     c->task = t;
     c->text = mr_is_map(t) ? e->program->mapper : e->program->reducer;
     if (mr_is_map(t) && e->mapper)
@@ -522,6 +525,20 @@ map(struct mr_task *t, const struct mr_record *record, struct err *err)
     return flush_if_full(c, err);
 }
 
+/* Instead of a mapper: a line "key\tvalue" is a pair, as a record is. */
+static int
+emit_record(struct mr_task *t, const struct mr_record *record, struct err *err)
+{
+    struct slice rest = record->value;
+    struct slice key = record->key;
+    if (record->row)
+        return err_set(err, ERR_INVALID, "rows of a table need a mapper");
+    if (key.len == 0)
+        key = next_field(&rest);
+    mr_emit(t, key, rest);
+    return 0;
+}
+
 static int finish(struct mr_task *t, struct err *err)
 {
     return command_finish(mr_state(t), err);
@@ -549,9 +566,9 @@ int streaming_load(struct engine *e, struct err *err)
 {
     const struct mr_program *p = e->program;
     bool reduces = p->reducer && p->reducer[0] != '\0';
-    if (p->mapper[0] == '\0')
+    if (p->mapper && p->mapper[0] == '\0')
         return err_set(err, ERR_INVALID, "the mapper command is empty");
-    if (p->combiner && p->combiner[0] != '\0' && reduces)
+    if (p->mapper && p->combiner && p->combiner[0] != '\0' && reduces)
         e->mapper = combined_command(p);
     e->made = (struct mr_job){
         .abi_version = MR_ABI_VERSION,
@@ -559,8 +576,8 @@ int streaming_load(struct engine *e, struct err *err)
         .help = "Run commands over lines.",
         .setup = setup,
         .teardown = teardown,
-        .map = map,
-        .map_end = finish,
+        .map = p->mapper ? map : emit_record,
+        .map_end = p->mapper ? finish : NULL,
         .reduce = reduces ? reduce : NULL,
         .reduce_end = reduces ? finish : NULL,
         .engine = e,

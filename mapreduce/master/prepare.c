@@ -95,7 +95,7 @@ static int check_options(const struct mr_options *o, struct err *err)
 {
     const struct mr_program *p = &o->program;
     unsigned programs = 0u + (p->job != NULL) + (p->object != NULL) +
-                        (p->mapper != NULL) + (p->saw != NULL);
+                        (p->mapper || p->reducer) + (p->saw != NULL);
     if (programs != 1)
         return err_set(err, ERR_INVALID, "a job needs exactly one program");
     if (o->input_count == 0)

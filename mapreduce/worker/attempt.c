@@ -125,6 +125,17 @@ static int open_all(struct attempt *a, struct err *err)
 
 /* --- map --------------------------------------------------------------- */
 
+/* The map of a job that has none. Of a row it is not said which of its cells
+ * would be the value. */
+static int
+map_nothing(struct mr_task *t, const struct mr_record *record, struct err *err)
+{
+    if (record->row)
+        return err_set(err, ERR_INVALID, "rows of a table need a map function");
+    mr_emit(t, record->key, record->value);
+    return 0;
+}
+
 static int
 map_record(struct attempt *a, struct mr_record *record, struct err *err)
 {
@@ -140,7 +151,8 @@ map_record(struct attempt *a, struct mr_record *record, struct err *err)
     if (record->key.len > 0)
         status_note(status, record->key);
     STATUS_SET(status, stage, STATUS_RECORD);
-    code = a->setup->job->map(&a->task, record, err);
+    code = a->setup->job->map ? a->setup->job->map(&a->task, record, err)
+                              : map_nothing(&a->task, record, err);
     STATUS_SET(status, stage, STATUS_FINISH);
     if (LIKELY(code == 0))
         code = task_error(&a->task, err);
