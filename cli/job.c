@@ -306,7 +306,7 @@ static void print_notes(const struct mr_report *r, const struct err *err)
 {
     size_t shown = 0;
     for (size_t i = 0; i < r->note_count && shown < NOTES_SHOWN_MAX; i++) {
-        if (strcmp(r->notes[i], err->text) == 0)
+        if (strstr(err->text, r->notes[i]))
             continue;
         fprintf(stderr, "quarry: %s\n", r->notes[i]);
         shown++;

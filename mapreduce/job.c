@@ -137,8 +137,11 @@ static int run(struct job_run *r, struct err *err)
     summary_start(r);
     code = job_plan(r, err);
     job_history_save(r);
-    if (code == 0)
+    if (code == 0) {
         code = job_phases(r, err);
+        if (code && code != ERR_CANCELLED)
+            err_wrap(err, "job %s", r->summary.name);
+    }
     if (code == 0)
         code = job_check_cancel(r, err);
     if (code == 0)
