@@ -117,6 +117,9 @@ void server_fail(struct tablet_server *s, const struct err *why);
 void server_spawn(struct tablet_server *s,
                   void (*fn)(struct tablet_server *s, uint64_t arg),
                   uint64_t arg);
+/* Run fn(arg) on a fiber of its own, which has no deadline and is not
+ * cancelled, and wait. Parks. */
+void server_on_fiber(struct tablet_server *s, void (*fn)(void *), void *arg);
 /* Run fn(arg) on a thread of its own and wait. Parks. */
 void server_in_thread(struct tablet_server *s, void (*fn)(void *), void *arg);
 /* The rows where the record of @key is. For tablet_registry. */
@@ -192,6 +195,7 @@ void release_request(struct tablet_server *s, size_t bytes);
 
 int handle_control(void *ctx, struct rpc_call *call, struct err *err);
 int handle_read(void *ctx, struct rpc_call *call, struct err *err);
+int handle_get(void *ctx, struct rpc_call *call, struct err *err);
 int handle_apply(void *ctx, struct rpc_call *call, struct err *err);
 int handle_check(void *ctx, struct rpc_call *call, struct err *err);
 int handle_modify(void *ctx, struct rpc_call *call, struct err *err);

@@ -106,6 +106,11 @@ void server_spawn(struct tablet_server *s,
     loop_post(s->loop, start_work, w);
 }
 
+void server_on_fiber(struct tablet_server *s, void (*fn)(void *), void *arg)
+{
+    fiber_join(fiber_start(s->loop, "tablet-order", fn, arg));
+}
+
 void server_in_thread(struct tablet_server *s, void (*fn)(void *), void *arg)
 {
     struct task *t = task_start(s->world, "quarry-tablet", fn, arg);
@@ -260,6 +265,7 @@ static void add_methods(struct tablet_server *s)
         {TABLET_LOG_SORT, "tablet.log_sort", handle_control},
         {TABLET_DROP_ROWS, "tablet.drop_rows", handle_control},
         {TABLET_READ, "tablet.read", handle_read},
+        {TABLET_GET, "tablet.get", handle_get},
         {TABLET_APPLY, "tablet.apply", handle_apply},
         {TABLET_CHECK, "tablet.check", handle_check},
         {TABLET_MODIFY, "tablet.modify", handle_modify},
@@ -320,8 +326,9 @@ static void end_starter(struct tablet_server *s)
 }
 
 /* Hand every tablet over, so that nobody has to read our log. */
-static void unload_all(struct tablet_server *s)
+static void unload_all(void *arg)
 {
+    struct tablet_server *s = arg;
     size_t count;
     struct served **list = served_list(&s->served, &count);
     /* METADATA last: the others' records are there. */
@@ -347,7 +354,7 @@ void tablet_server_stop(struct tablet_server *s)
     s->stopping = true;
     end_starter(s);
     if (atomic_load(&s->ready))
-        unload_all(s);
+        server_on_fiber(s, unload_all, s);
     err_set(&why, ERR_CLOSED, "this tablet server is ending");
     server_fail(s, &why);
 }

@@ -42,6 +42,8 @@ enum data_method {
     TABLET_CUTS = 0x516,   /* struct cuts_request; row keys that cut the tablet
                               into pieces: keys_put(), attached. */
     TABLET_DESCRIBE = 0x517, /* struct cuts_request (parts 0); describe_reply */
+    TABLET_GET =
+        0x518, /* struct get_request; get_reply + the value attached. */
 };
 
 /* --- what to read -----------------------------------------------------------
@@ -67,6 +69,20 @@ struct read_reply {
 
 struct quarry_read_options;
 struct arena;
+
+/* The newest cell of one column of one row: the cheapest read. */
+struct get_request {
+    uint64_t tablet;
+    uint64_t generation; /* As of reads. */
+    struct slice row;
+    struct slice family;
+    struct slice qualifier;
+};
+
+struct get_reply {
+    bool found;
+    int64_t timestamp_us;
+};
 
 /* Options with all they point to, apart from `cancel`. Reading bounds
  * everything: at most READ_RANGES_MAX ranges and keys together; a filter with a
@@ -263,6 +279,12 @@ read_request_get(struct slice in, struct read_request *r, struct err *err);
 void read_reply_put(const struct read_reply *r, struct buf *out);
 MUST_CHECK int
 read_reply_get(struct slice in, struct read_reply *r, struct err *err);
+void get_request_put(const struct get_request *r, struct buf *out);
+MUST_CHECK int
+get_request_get(struct slice in, struct get_request *r, struct err *err);
+void get_reply_put(const struct get_reply *r, struct buf *out);
+MUST_CHECK int
+get_reply_get(struct slice in, struct get_reply *r, struct err *err);
 void apply_request_put(const struct apply_request *r, struct buf *out);
 MUST_CHECK int
 apply_request_get(struct slice in, struct apply_request *r, struct err *err);

@@ -79,6 +79,12 @@ static void try_small(struct slice in, struct arena *a, struct buf *out)
     struct apply_reply applied;
     struct check_request check;
     struct check_reply checked;
+    struct get_request get;
+    struct get_reply got;
+    if (get_request_get(in, &get, NULL) == 0)
+        get_request_put(&get, out);
+    if (get_reply_get(in, &got, NULL) == 0)
+        get_reply_put(&got, out);
     if (read_request_get(in, &read, NULL) == 0)
         read_request_put(&read, out);
     if (read_reply_get(in, &rows, NULL) == 0)

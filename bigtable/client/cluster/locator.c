@@ -272,7 +272,8 @@ static int ask_parents(struct locator *l,
         if (rc == 0)
             rc = learn(l, &a, table, row, out, err);
         buf_clear(&from);
-        buf_append_slice(&from, parent->end);
+        buf_append_slice(&from,
+                         rc == 0 && !a.reply.done ? a.reply.next : parent->end);
         location_unref(parent);
         if (rc == 0 && !*out &&
             (a.reply.row_count > 0 || from.len == 0 ||

@@ -121,17 +121,51 @@ int cluster_read_row(struct quarry_table *t,
 /* --- cells -----------------------------------------------------------------
  */
 
+/* A cell being read, on the loop. */
 struct cell_read {
+    struct quarry_table *table;
+    struct get_request request;
     struct buf *value;
-    bool found;
+    struct get_reply reply;
 };
 
-static void take_cell(void *ctx, const struct quarry_row *row)
+static int
+try_get(struct cell_read *r, struct cluster_table *t, struct err *err)
 {
-    struct cell_read *c = ctx;
-    c->found = row && row->cell_count > 0;
-    if (c->found)
-        buf_append_slice(c->value, row->cells[0].value);
+    struct buf body = BUF_INIT;
+    struct buf reply = BUF_INIT;
+    struct location *where;
+    int rc = cluster_table_refresh(t, err);
+    if (rc == 0)
+        rc = locator_find(t->cluster->locator, t->id, r->request.row, &where,
+                          err);
+    if (rc)
+        return rc;
+    r->request.tablet = where->tablet;
+    r->request.generation = t->generation;
+    get_request_put(&r->request, &body);
+    buf_clear(r->value);
+    rc = tablet_call(t->cluster, where, TABLET_GET, NULL, buf_slice(&body),
+                     SLICE_EMPTY, &reply, r->value, err);
+    if (rc == 0)
+        rc = get_reply_get(buf_slice(&reply), &r->reply, err);
+    location_unref(where);
+    buf_close(&body);
+    buf_close(&reply);
+    return rc;
+}
+
+static int get_on_loop(void *arg, struct err *err)
+{
+    struct cell_read *r = arg;
+    struct cluster_table *t = cluster_table_ref(r->table->remote);
+    struct retry retry = {.cluster = t->cluster};
+    int rc;
+    do
+        rc = try_get(r, t, err);
+    while (rc && retry_again(&retry, &rc, err));
+    cluster_table_unref(t);
+    return rc;
 }
 
 int cluster_get(struct quarry_table *t,
@@ -142,23 +176,21 @@ int cluster_get(struct quarry_table *t,
                 bool *found,
                 struct err *err)
 {
-    struct cell_read c = {value, false};
-    struct quarry_filter *column =
-        filter_new_range(FILTER_COLUMN_RANGE, slice_str(family), FILTER_CLOSED,
-                         qualifier, FILTER_CLOSED, qualifier);
-    struct row_read r = {.table = t,
-                         .row = row,
-                         .options = {.families = &family,
-                                     .family_count = 1,
-                                     .filter = column,
-                                     .versions = 1},
-                         .take = take_cell,
-                         .ctx = &c};
-    int rc;
+    struct cell_read r = {.table = t,
+                          .request = {.row = row,
+                                      .family = slice_str(family),
+                                      .qualifier = qualifier},
+                          .value = value};
+    int rc = row_name_check(row, err);
+    *found = false;
     buf_clear(value);
-    rc = read_row(&r, err);
-    *found = c.found;
-    filter_unref(column);
+    if (rc == 0)
+        rc = cluster_do(t->quarry->cluster, "tables get", 0, get_on_loop, &r,
+                        err);
+    if (rc == 0)
+        *found = r.reply.found;
+    else
+        buf_clear(value);
     return rc;
 }
 

@@ -414,6 +414,32 @@ static inline int fake_read(void *ctx, struct rpc_call *call, struct err *e)
     return rc;
 }
 
+static inline int fake_get(void *ctx, struct rpc_call *call, struct err *e)
+{
+    struct fake_server *s = ctx;
+    struct get_reply reply = {false, 0};
+    struct quarry_table *table;
+    struct fake_tablet *t;
+    struct get_request r;
+    char *family;
+    int rc = get_request_get(call->body, &r, e);
+    if (rc)
+        return rc;
+    if (fake_take(&s->fake->faults.refuse))
+        return err_set(e, ERR_UNAVAILABLE, "refused");
+    t = fake_tablet_at(s, r.tablet);
+    if (!t || !fake_holds(t, r.row))
+        return fake_not_here(e);
+    table = fake_open(s->fake, t->name);
+    family = mem_strndup(r.family.data, r.family.len);
+    rc = quarry_get(table, r.row, family, r.qualifier, call->reply_attachment,
+                    &reply.found, e);
+    mem_free(family);
+    quarry_table_close(table);
+    get_reply_put(&reply, call->reply_body);
+    return rc;
+}
+
 static inline void fake_mutation(const struct row_change *c,
                                  struct quarry_mutation *m)
 {
@@ -864,6 +890,7 @@ static inline void fake_serve(struct fake *f)
 {
     static const struct rpc_method methods[] = {
         {TABLET_READ, "tablet.read", fake_read},
+        {TABLET_GET, "tablet.get", fake_get},
         {TABLET_APPLY, "tablet.apply", fake_apply},
         {TABLET_CHECK, "tablet.check", fake_check},
         {TABLET_MODIFY, "tablet.modify", fake_modify},

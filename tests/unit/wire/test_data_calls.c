@@ -183,6 +183,39 @@ static int copy_read_reply(struct slice in, struct arena *a, struct buf *out)
     return rc;
 }
 
+static void make_get(struct maker *m, struct buf *out)
+{
+    struct get_request r = {any_u64(m), any_u64(m), any_bytes(m, 50),
+                            any_bytes(m, 9), any_bytes(m, 50)};
+    get_request_put(&r, out);
+}
+
+static int copy_get(struct slice in, struct arena *a, struct buf *out)
+{
+    struct get_request r;
+    int rc = get_request_get(in, &r, NULL);
+    (void)a;
+    if (rc == 0)
+        get_request_put(&r, out);
+    return rc;
+}
+
+static void make_get_reply(struct maker *m, struct buf *out)
+{
+    struct get_reply r = {any_bool(m), (int64_t)rand_u64(&m->rand)};
+    get_reply_put(&r, out);
+}
+
+static int copy_get_reply(struct slice in, struct arena *a, struct buf *out)
+{
+    struct get_reply r;
+    int rc = get_reply_get(in, &r, NULL);
+    (void)a;
+    if (rc == 0)
+        get_reply_put(&r, out);
+    return rc;
+}
+
 static void make_apply(struct maker *m, struct buf *out)
 {
     struct apply_request r = {(uint8_t)any_u64(m), (uint32_t)any_u64(m)};
@@ -376,6 +409,8 @@ static const struct kind kinds[] = {
     {"options", make_options, copy_options},
     {"read", make_read, copy_read},
     {"read reply", make_read_reply, copy_read_reply},
+    {"get", make_get, copy_get},
+    {"get reply", make_get_reply, copy_get_reply},
     {"apply", make_apply, copy_apply},
     {"apply reply", make_apply_reply, copy_apply_reply},
     {"check", make_check, copy_check},
