@@ -222,6 +222,7 @@ static const struct option tables_options[] = {
     {"rows", 0, "N", "how many (200000)"},
     {"clients", 0, "N", "at a time (32)"},
     {"seconds", 0, "N", "of a workload, at most (20)"},
+    {"batch", 0, "N", "rows that a write carries (1)"},
     {"value", 0, "BYTES", "of each value (1000)"},
     {NULL, 0, NULL, NULL},
 };
