@@ -161,24 +161,47 @@ static int flush_all(struct tablet_server *s, struct err *err)
     return rc;
 }
 
+/* An order that was begun is finished, whoever still waits for it. */
+struct ordered {
+    struct tablet_server *server;
+    uint32_t method;
+    struct tablet_order order;
+    struct err *err;
+    int rc;
+};
+
+static int obey(struct ordered *x)
+{
+    struct tablet_server *s = x->server;
+    const struct tablet_order *o = &x->order;
+    switch (x->method) {
+    case TABLET_LOAD: return load_tablet(s, o, x->err);
+    case TABLET_UNLOAD: return unload_tablet(s, o, x->err);
+    case TABLET_SPLIT: return work_on(s, JOB_SPLIT, o, x->err);
+    case TABLET_COMPACT: return work_on(s, JOB_COMPACT, o, x->err);
+    case TABLET_DROP_ROWS: return work_on(s, JOB_DROP_ROWS, o, x->err);
+    default: break;
+    }
+    return o->tablet ? work_on(s, JOB_FLUSH, o, x->err) : flush_all(s, x->err);
+}
+
+static void run_ordered(void *arg)
+{
+    struct ordered *x = arg;
+    x->rc = obey(x);
+}
+
 static int
 order_tablet(struct tablet_server *s, struct rpc_call *call, struct err *err)
 {
-    struct tablet_order o;
-    int rc = tablet_order_get(call->body, &o, err);
+    struct ordered x = {.server = s, .method = call->method, .err = err};
+    int rc = tablet_order_get(call->body, &x.order, err);
     if (rc == 0)
-        rc = check_order(s, o.sequencer, o.server, err);
+        rc = check_order(s, x.order.sequencer, x.order.server, err);
     if (rc)
         return rc;
-    switch (call->method) {
-    case TABLET_LOAD: return load_tablet(s, &o, err);
-    case TABLET_UNLOAD: return unload_tablet(s, &o, err);
-    case TABLET_SPLIT: return work_on(s, JOB_SPLIT, &o, err);
-    case TABLET_COMPACT: return work_on(s, JOB_COMPACT, &o, err);
-    case TABLET_DROP_ROWS: return work_on(s, JOB_DROP_ROWS, &o, err);
-    default: break;
-    }
-    return o.tablet ? work_on(s, JOB_FLUSH, &o, err) : flush_all(s, err);
+    server_on_fiber(s, run_ordered, &x);
+    return x.rc;
 }
 
 /* --- schemas -------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 #include "bigtable/tablet_server/record_writer.h"
 
 #include "base/core/panic.h"
+#include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
 #include "bigtable/wire/metadata.h"
 
@@ -30,6 +31,12 @@ static void set(struct buf *b, struct slice s)
 {
     buf_clear(b);
     buf_append_slice(b, s);
+}
+
+/* The machine of a fiber that was cancelled is going down. */
+static bool is_over(const struct record_writer *w)
+{
+    return w->is_over(w->ctx) || fiber_check(NULL) == ERR_CANCELLED;
 }
 
 /* @c was made. */
@@ -124,7 +131,7 @@ int record_write(const struct record_writer *w,
     int rc = 0;
     c.key = buf_slice(&p->key);
     for (;;) {
-        if (w->is_over(w->ctx))
+        if (is_over(w))
             return err_set(err, ERR_CANCELLED, "the server is ending");
         c.if_location = buf_slice(&p->location);
         c.if_version = p->version;
@@ -172,7 +179,7 @@ static int create(const struct record_writer *w,
     bool decided = false;
     for (;;) {
         int rc;
-        if (w->is_over(w->ctx))
+        if (is_over(w))
             return err_set(err, ERR_CANCELLED, "the server is ending");
         rc = try_create(w, c, lower, &decided, err);
         if (decided)
