@@ -101,6 +101,7 @@ int chunk_file_create(struct world *w,
     rc = write_identity(file, &id, err);
     if (rc) {
         file_close(file);
+        (void)!world_remove(w, path, NULL); /* If it can: it is nothing yet. */
         return rc;
     }
     *out = new_file(w, path, file);

@@ -72,6 +72,13 @@ static int fetch_all(struct chunkserver *cs,
     return rc;
 }
 
+void chunkserver_sweep_copies(struct chunkserver *cs)
+{
+    if (!cs->copies_left || cs->copying || cs->copies)
+        return;
+    cs->copies_left = chunk_store_clear_copies(cs->store) != 0;
+}
+
 static int copy_from(struct chunkserver *cs,
                      const struct copy_order *o,
                      const char *source,
@@ -88,9 +95,10 @@ static int copy_from(struct chunkserver *cs,
             rc = chunk_store_adopt(cs->store, f, err);
         else
             chunk_file_close(f);
-        if (rc && world_remove(cs->world, path, NULL))
-            log_debug(cs->world, "chunk", "%s stays for the next start", path);
+        (void)!(rc ? world_remove(cs->world, path, NULL) : 0);
     }
+    /* The keeper looks whether that left anything. */
+    cs->copies_left |= rc != 0;
     mem_free(path);
     return rc;
 }

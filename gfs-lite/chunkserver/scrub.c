@@ -115,6 +115,7 @@ void chunkserver_run_keeper(void *arg)
             return;
         sync_old(cs);
         chunk_store_sweep(cs->store);
+        chunkserver_sweep_copies(cs);
         scrub(cs, &s);
     }
 }

@@ -57,6 +57,7 @@ struct chunkserver {
     struct copy_order *copies;
     size_t copy_count;    /* Waiting. */
     size_t copying;       /* Under way. */
+    bool copies_left;     /* Files of copies that failed may be there. */
     struct fiber *closer; /* Waits for the copies. */
     uint64_t scrubbed_bytes;
     uint64_t copied_chunks;
@@ -91,6 +92,8 @@ MUST_CHECK int chunkserver_find(struct chunkserver *cs,
 /* copy.c */
 /* Queue the order, unless it is known. */
 void chunkserver_add_copy(struct chunkserver *cs, const struct gfs_order *o);
+/* Remove what copies that failed have left, if none is under way. Parks. */
+void chunkserver_sweep_copies(struct chunkserver *cs);
 /* Parks until no copy is under way. */
 void chunkserver_end_copies(struct chunkserver *cs);
 

@@ -342,6 +342,25 @@ int chunk_store_create(struct chunk_store *s,
 /* --- copies
  * ------------------------------------------------------------------------ */
 
+int chunk_store_clear_copies(struct chunk_store *s)
+{
+    char **names;
+    size_t count;
+    int rc = fs_list(s->fs, COPIES_DIR, &names, &count, NULL);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < count; i++) {
+        struct buf path = BUF_INIT;
+        int e;
+        buf_printf(&path, "%s/%s", COPIES_DIR, names[i]);
+        e = fs_remove(s->fs, buf_cstr(&path), NULL);
+        rc = e && e != ERR_NOTFOUND ? e : rc;
+        buf_close(&path);
+    }
+    fs_names_free(names, count);
+    return rc;
+}
+
 static int move_in(struct chunk_store *s, struct chunk_file *f, struct err *err)
 {
     char *to = path_of(s, f->id.handle);

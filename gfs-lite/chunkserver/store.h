@@ -101,6 +101,8 @@ MUST_CHECK int chunk_store_create(struct chunk_store *s,
                                   struct err *err);
 /* Where a copy of @handle is written until chunk_store_adopt(). Owned. */
 char *chunk_store_copy_path(const struct chunk_store *s, uint64_t handle);
+/* Remove all that is there. One that is begun meanwhile may go too. Parks. */
+MUST_CHECK int chunk_store_clear_copies(struct chunk_store *s);
 /* Take @f, sealed and under chunk_store_copy_path(), in the place of whatever
  * there is of that chunk. @f is the store's from then on, also on error. Parks.
  */

@@ -13,6 +13,8 @@
 #include "gfs-lite/gfs.h"
 #include "tests/sim/storm.h"
 
+#define COPIES_DIR SIM_CELL_CHUNK_DIR "/copies"
+
 /* Between looks. */
 #define LOOK_US (SECOND_US / 2)
 
@@ -133,18 +135,21 @@ static size_t strike_off(struct census *c,
     char **names = NULL;
     size_t count = 0;
     size_t stray_count = 0;
+    bool is_copies = strcmp(dir, COPIES_DIR) == 0;
     if (world_list(w, dir, &names, &count, NULL))
         return 0; /* It is made with its first chunk. */
     for (size_t i = 0; i < count; i++) {
         uint64_t handle = parse_handle(names[i]);
         union hash_value *v = hash_map_get(&c->chunks, hash_key_u64(&handle));
-        if (v && v->number) {
+        if (v && v->number && !is_copies) {
             v->number--;
             continue;
         }
         stray_count++;
         buf_printf(strays, " %s%s/%s (%s)", sim_machine_name(w), dir, names[i],
-                   v ? "one too many" : "of no file");
+                   is_copies ? "unfinished"
+                   : v       ? "one too many"
+                             : "of no file");
     }
     world_names_free(names, count);
     return stray_count;
@@ -161,7 +166,7 @@ look_at_disks(struct census *c, struct sim_cell *cell, struct buf *strays)
                 snprintf(dir, sizeof(dir), SIM_CELL_CHUNK_DIR "/chunks/%02x",
                          d);
             else
-                snprintf(dir, sizeof(dir), SIM_CELL_CHUNK_DIR "/copies");
+                snprintf(dir, sizeof(dir), COPIES_DIR);
             count += strike_off(c, cell->chunks[i].world, dir, strays);
         }
     return count;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/core/panic.h"
 #include "base/runtime/sim.h"
 #include "gfs-lite/chunkserver/store.h"
 #include "gfs-lite/fs.h"
@@ -124,6 +125,39 @@ START_TEST(test_what_could_not_be_removed_is_swept)
 
 END_TEST
 
+static void begin_with_errors(void *arg)
+{
+    struct chunk_store *s = open_store();
+    struct chunk_file *f;
+    char *path = chunk_store_copy_path(s, HANDLE);
+    char **names;
+    size_t count;
+    (void)arg;
+    sim_fail_at_op(w, 2);
+    ck_assert_int_eq(chunk_file_create(w, path, HANDLE, 1, &f, NULL), ERR_IO);
+    ck_assert_int_eq(world_list(w, "/store/copies", &names, &count, NULL), 0);
+    world_names_free(names, count);
+    ck_assert_uint_eq(count, 0);
+    ck_assert_int_eq(chunk_file_create(w, path, HANDLE, 1, &f, NULL), 0);
+    chunk_file_close(f);
+    ck_assert_int_eq(chunk_store_clear_copies(s), 0);
+    ck_assert_int_eq(world_list(w, "/store/copies", &names, &count, NULL), 0);
+    world_names_free(names, count);
+    ck_assert_uint_eq(count, 0);
+    mem_free(path);
+    chunk_store_close(s);
+}
+
+/* A copy that cannot be begun leaves no file; one that was left can be swept.
+ */
+START_TEST(test_copies_that_fail_leave_nothing)
+{
+    run(begin_with_errors);
+}
+
+END_TEST
+
 TEST_MAIN("store",
+          test_copies_that_fail_leave_nothing,
           test_a_file_that_is_no_chunk_is_a_damaged_one,
           test_what_could_not_be_removed_is_swept)
