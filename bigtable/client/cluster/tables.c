@@ -48,7 +48,10 @@ int cluster_table_refresh(struct cluster_table *t, struct err *err)
 {
     uint64_t version;
     struct slice bytes;
-    int rc = lock_file_read(t->file, &bytes, &version, err);
+    int rc;
+    if (!t->file)
+        return 0; /* METADATA, which is as it is. */
+    rc = lock_file_read(t->file, &bytes, &version, err);
     if (rc == ERR_NOTFOUND) {
         if (t->id)
             locator_forget_table(t->cluster->locator, t->id);
@@ -86,8 +89,7 @@ void cluster_table_unref(struct cluster_table *t)
 /* What makes no name is no table: nothing is asked then. */
 static bool is_name(const char *name)
 {
-    return schema_check_name("table", slice_str(name), NULL) == 0 &&
-           strcmp(name, METADATA_TABLE) != 0;
+    return schema_check_table_name(slice_str(name), NULL) == 0;
 }
 
 int cluster_table_new(struct cluster *c,
@@ -100,12 +102,14 @@ int cluster_table_new(struct cluster *c,
     char *path;
     int rc;
     *out = NULL;
-    if (!is_name(name))
+    if (strcmp(name, METADATA_TABLE) == 0) {
+        *out = new_metadata(c);
+        return 0;
+    }
+    /* What makes no name is no table: nothing is asked then. */
+    if (schema_check_name("table", slice_str(name), NULL))
         return err_set(err, ERR_NOTFOUND, "no table %s", name);
-    t = mem_zalloc(1, sizeof(*t));
-    t->cluster = c;
-    t->references = 1;
-    t->name = mem_strdup(name);
+    t = new_table(c, name);
     path = mem_alloc(strlen(name) + sizeof(BIGTABLE_LOCK_TABLES) + 1);
     strcpy(path, BIGTABLE_LOCK_TABLES "/");
     strcat(path, name);
