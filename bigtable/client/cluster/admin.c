@@ -113,7 +113,7 @@ int cluster_table_create(struct quarry *q,
 {
     struct buf bytes = BUF_INIT;
     struct order o = {.cluster = q->cluster, .method = MASTER_CREATE_TABLE};
-    int rc = schema_check_name("table", slice_str(name), err);
+    int rc = schema_check_table_name(slice_str(name), err);
     if (rc)
         return rc;
     schema_encode(schema, &bytes);

@@ -195,7 +195,8 @@ int lock_file_read(struct lock_file *f,
 
 void lock_file_forget(struct lock_file *f)
 {
-    f->fresh = false;
+    if (f)
+        f->fresh = false;
 }
 
 struct lock_file *lock_file_new(struct lock_files *l, const char *path)

@@ -45,7 +45,7 @@ MUST_CHECK int lock_file_read(struct lock_file *f,
                               struct slice *contents,
                               uint64_t *version,
                               struct err *err);
-/* Do not believe what is kept: read it again next time. */
+/* Do not believe what is kept: read it again next time. NULL is allowed. */
 void lock_file_forget(struct lock_file *f);
 
 /* Names in the directory @path; chubby_names_free(). */

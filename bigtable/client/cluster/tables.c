@@ -86,10 +86,22 @@ void cluster_table_unref(struct cluster_table *t)
     mem_free(t);
 }
 
-/* What makes no name is no table: nothing is asked then. */
-static bool is_name(const char *name)
+static struct cluster_table *new_table(struct cluster *c, const char *name)
 {
-    return schema_check_table_name(slice_str(name), NULL) == 0;
+    struct cluster_table *t = mem_zalloc(1, sizeof(*t));
+    t->cluster = c;
+    t->references = 1;
+    t->name = mem_strdup(name);
+    return t;
+}
+
+/* The table that says where all others are: known from the beginning. */
+static struct cluster_table *new_metadata(struct cluster *c)
+{
+    struct cluster_table *t = new_table(c, METADATA_TABLE);
+    t->id = METADATA_TABLE_ID;
+    t->schema = metadata_schema();
+    return t;
 }
 
 int cluster_table_new(struct cluster *c,
@@ -107,7 +119,7 @@ int cluster_table_new(struct cluster *c,
         return 0;
     }
     /* What makes no name is no table: nothing is asked then. */
-    if (schema_check_name("table", slice_str(name), NULL))
+    if (schema_check_table_name(slice_str(name), NULL))
         return err_set(err, ERR_NOTFOUND, "no table %s", name);
     t = new_table(c, name);
     path = mem_alloc(strlen(name) + sizeof(BIGTABLE_LOCK_TABLES) + 1);
