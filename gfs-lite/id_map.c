@@ -35,14 +35,34 @@ void *id_map_get(const struct id_map *m, uint64_t id)
     return m->cap ? m->slots[find(m, id)] : NULL;
 }
 
+/* Have the item of @old's slot @i + 2 * AHEAD, and the place of that of @i +
+ * AHEAD, on their way to the cache: both are anywhere in memory, and to wait
+ * for each in turn would take a tenth of a second for a million. */
+static void
+fetch_ahead(const struct id_map *m, const struct id_map *old, size_t i)
+{
+    enum {
+        AHEAD = 12
+    };
+
+    if (i + 2 * AHEAD >= old->cap)
+        return;
+    if (old->slots[i + 2 * AHEAD])
+        __builtin_prefetch(old->slots[i + 2 * AHEAD]);
+    if (old->slots[i + AHEAD])
+        __builtin_prefetch(&m->slots[home(m, *old->slots[i + AHEAD])]);
+}
+
 static void grow_to(struct id_map *m, size_t cap)
 {
     struct id_map old = *m;
     m->cap = cap;
     m->slots = mem_zalloc(m->cap, sizeof(*m->slots));
-    for (size_t i = 0; i < old.cap; i++)
+    for (size_t i = 0; i < old.cap; i++) {
+        fetch_ahead(m, &old, i);
         if (old.slots[i])
             m->slots[find(m, *old.slots[i])] = old.slots[i];
+    }
     mem_free(old.slots);
 }
 

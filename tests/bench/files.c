@@ -1,11 +1,13 @@
 /* The cluster's file system beside plain files.
  *
- *     bench_files DIR append|read|remote|names [COUNT]
+ *     bench_files DIR append|log|read|remote|names|stall [COUNT]
  *
  * A namenode and three chunk servers run in processes of their own, the client
  * in this one. Prints "figure ours peer unit"; see files.sh.
  */
 #define _GNU_SOURCE
+
+#include "tests/bench/files.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -27,7 +29,6 @@
 #include "base/runtime/world.h"
 #include "gfs-lite/chunkserver/chunkserver.h"
 #include "gfs-lite/gfs.h"
-#include "gfs-lite/namenode/catalog.h"
 #include "gfs-lite/namenode/namenode.h"
 
 #define RECORD_BYTES ((size_t)64 << 10)
@@ -38,15 +39,7 @@
 #define LOCAL_READS  40000
 #define REMOTE_READS 16000
 
-#define CHECK(call)                                                            \
-    do {                                                                       \
-        struct err err_ = ERR_INIT;                                            \
-        struct err *err = &err_;                                               \
-        if ((call) != 0)                                                       \
-            PANIC("%s: %s", #call, err->text);                                 \
-    } while (0)
-
-static const char *dir;
+const char *dir;
 static pid_t children[CHUNKS + 1];
 static unsigned child_count;
 
@@ -154,7 +147,7 @@ static void stop_servers(void)
 /* --- measuring
  * ---------------------------------------------------------------- */
 
-static struct world *world;
+struct world *world;
 
 static double now(void)
 {
@@ -163,7 +156,7 @@ static double now(void)
 
 /* Processor seconds of this process: what others do meanwhile does not count.
  */
-static double cpu(void)
+double cpu(void)
 {
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
@@ -285,6 +278,73 @@ static void bench_append(const char *namenodes, size_t count)
     }
     print_figure("append 64 KiB + flush, 3 copies, beside 3 plain files", ours,
                  peer, "MB/s");
+    mem_free(record);
+    fs_close(fs);
+}
+
+/* --- log
+ * ---------------------------------------------------------------------------
+ */
+
+#define LOG_RECORD_BYTES 1024
+
+/* Microseconds for each record. */
+static double log_ours(struct fs *fs, size_t count, const char *record)
+{
+    struct fs_write_options o = {.mode = FS_WRITE_LOG};
+    struct fs_writer *w;
+    double start;
+    double took;
+    CHECK(fs_create(fs, "log", &o, &w, err));
+    CHECK(fs_writer_append_sync(w, record, 1, err));
+    start = now();
+    for (size_t i = 0; i < count; i++)
+        CHECK(fs_writer_append_sync(w, record, LOG_RECORD_BYTES, err));
+    took = now() - start;
+    fs_writer_close(w);
+    CHECK(fs_remove(fs, "log", err));
+    return took / (double)count * 1e6;
+}
+
+static double log_plain(size_t count, const char *record)
+{
+    char path[256];
+    double start;
+    double took;
+    int fd;
+    snprintf(path, sizeof(path), "%s/plain-log", dir);
+    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    start = now();
+    for (size_t i = 0; i < count; i++)
+        if (write(fd, record, LOG_RECORD_BYTES) != LOG_RECORD_BYTES ||
+            fdatasync(fd))
+            PANIC("write");
+    took = now() - start;
+    close(fd);
+    unlink(path);
+    return took / (double)count * 1e6;
+}
+
+static void bench_log(const char *namenodes, size_t count)
+{
+    struct fs *fs = open_fs(namenodes, true);
+    char *record = mem_alloc(RECORD_BYTES);
+    double ours[TURNS];
+    double peer[TURNS];
+    struct rand_gen r;
+    double a;
+    double b;
+    rand_init(&r, 1);
+    fill_record(record, &r);
+    for (unsigned i = 0; i < TURNS; i++) {
+        ours[i] = log_ours(fs, count, record);
+        peer[i] = log_plain(count, record);
+    }
+    a = median(ours);
+    b = median(peer);
+    printf("append 1 KiB + sync, 3 copies, beside one plain file\t%.4g\t%.4g\t"
+           "%.3f\tµs\n",
+           a, b, b / a);
     mem_free(record);
     fs_close(fs);
 }
@@ -499,124 +559,24 @@ static void bench_remote_on_a_loop(const char *namenodes, size_t count)
     loop_free(loop);
 }
 
-/* --- names
- * -----------------------------------------------------------------------------
- */
-
-static double resident_bytes(void)
-{
-    long pages = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
-    if (!f || fscanf(f, "%*s %ld", &pages) != 1)
-        PANIC("statm");
-    fclose(f);
-    return (double)pages * (double)sysconf(_SC_PAGESIZE);
-}
-
-static struct gfs_result
-run_command(struct catalog *c, uint64_t index, struct gfs_command *k)
-{
-    static struct buf bytes;
-    static struct buf reply;
-    struct gfs_result r;
-    buf_clear(&bytes);
-    buf_clear(&reply);
-    gfs_command_put(k, &bytes);
-    catalog_apply(c, index, buf_slice(&bytes), &reply);
-    CHECK(gfs_result_get(buf_slice(&reply), &r, err));
-    if (r.code)
-        PANIC("%s: %.*s", gfs_op_name(k->op), SLICE_ARG(r.text));
-    return r;
-}
-
-/* @count files with one chunk each, three replicas reported for each. */
-static double make_files(struct catalog *c, size_t count)
-{
-    struct gfs_command k = {.op = GFS_OP_SESSION_OPEN,
-                            .text = SLICE_LIT("bench")};
-    uint64_t index = 1;
-    uint64_t session = run_command(c, index++, &k).session;
-    uint64_t sequence = 0;
-    double creating = 0;
-    for (size_t i = 0; i < count; i++) {
-        char path[64];
-        struct gfs_result file;
-        struct gfs_result chunk;
-        struct chunk *made;
-        double start = cpu();
-        snprintf(path, sizeof(path), "dir%zu/file-%08zu", i / 1000, i);
-        k = (struct gfs_command){.op = GFS_OP_CREATE,
-                                 .session = session,
-                                 .sequence = ++sequence,
-                                 .answered = sequence - 1,
-                                 .path = slice_str(path),
-                                 .replication = 3};
-        file = run_command(c, index++, &k);
-        creating += cpu() - start;
-        k = (struct gfs_command){.op = GFS_OP_ALLOCATE,
-                                 .session = session,
-                                 .sequence = ++sequence,
-                                 .answered = sequence - 1,
-                                 .file = file.file,
-                                 .epoch = file.epoch,
-                                 .servers = {{0, 1, 2}, 3}};
-        chunk = run_command(c, index++, &k);
-        made = chunk_map_get(&c->names.chunks, chunk.chunk);
-        for (uint16_t n = 0; n < 3; n++)
-            chunk_add_replica(made, n);
-        k = (struct gfs_command){.op = GFS_OP_CLOSE,
-                                 .session = session,
-                                 .sequence = ++sequence,
-                                 .answered = sequence - 1,
-                                 .file = file.file,
-                                 .epoch = file.epoch,
-                                 .chunk = chunk.chunk,
-                                 .length = 1000};
-        run_command(c, index++, &k);
-    }
-    return (double)count / creating;
-}
-
-static void bench_names(size_t count)
-{
-    struct catalog c;
-    struct buf image = BUF_INIT;
-    double before = resident_bytes();
-    double rate;
-    double start;
-    catalog_init(&c);
-    rate = make_files(&c, count);
-    printf("namenode: creates, one core, no disk\t%.4g\t20000\t%.3f\t/s\n",
-           rate, rate / 20000);
-    start = (resident_bytes() - before) / (double)count;
-    printf("namenode: memory per file of one chunk\t%.4g\t600\t%.3f\tbytes\n",
-           start, 600 / start);
-    catalog_save(&c, &image);
-    start = cpu();
-    CHECK(catalog_load(&c, buf_slice(&image), err));
-    start = cpu() - start;
-    printf("namenode: load of %zu files\t%.4g\t10\t%.3f\ts\n", count, start,
-           10 / start);
-    printf("namenode: image\t%.4g\t\t\tbytes per file\n",
-           (double)image.len / (double)count);
-    buf_close(&image);
-    catalog_close(&c);
-}
-
 int main(int argc, char **argv)
 {
     size_t count = argc > 3 ? strtoul(argv[3], NULL, 10) : 2000;
     char namenode[ADDRESS_MAX];
     char address[ADDRESS_MAX];
     if (argc < 3) {
-        fprintf(stderr, "usage: %s DIR append|read|remote|names [COUNT]\n",
+        fprintf(stderr,
+                "usage: %s DIR append|log|read|remote|names|stall [COUNT]\n",
                 argv[0]);
         return 2;
     }
     dir = argv[1];
-    if (strcmp(argv[2], "names") == 0) {
+    if (strcmp(argv[2], "names") == 0 || strcmp(argv[2], "stall") == 0) {
         world = world_real_new();
-        bench_names(count);
+        if (strcmp(argv[2], "names") == 0)
+            bench_names(count);
+        else
+            bench_stall(count);
         world_free(world);
         return 0;
     }
@@ -627,6 +587,8 @@ int main(int argc, char **argv)
     world_sleep_us(world, 1500000);
     if (strcmp(argv[2], "append") == 0)
         bench_append(namenode, count);
+    else if (strcmp(argv[2], "log") == 0)
+        bench_log(namenode, count);
     else if (strcmp(argv[2], "read") == 0)
         bench_local(namenode, count);
     else
