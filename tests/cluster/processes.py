@@ -146,8 +146,12 @@ class Loopback(Cluster):
     def status(self):
         return self.test.json("cluster", "status")
 
-    def start(self, name):
-        self.test.ok("cluster", "restart", name)
+    def start(self, name, wait=True):
+        if wait:
+            self.test.ok("cluster", "restart", name)
+        else:
+            process = self.test.start("cluster", "restart", name)
+            self.test.addCleanup(process.wait)
 
 
 class Network(Cluster):

@@ -1,0 +1,41 @@
+"""Whatever befalls nodes and links, what clients saw is what one machine would
+have shown them; nothing that was acknowledged is lost; and service is back by
+itself. See storm.py."""
+
+import statistics
+
+import storm
+from processes import ClusterTest, main
+
+# Of a run in CI.
+SECONDS = 7
+# A killed leader is replaced within a second; a machine that is busy with other
+# tests is given more for the single one, not for most of them.
+FAILOVER_MS = 1000
+FAILOVER_MS_MAX = 5000
+
+
+class HistoriesTest(ClusterTest):
+    def test_processes(self):
+        """Nodes and clients that are killed, paused and restarted."""
+        storm.run(self, self.loopback(3), False, SECONDS)
+
+    def test_network(self):
+        """Nodes that are cut off, from all or from some, one way or both."""
+        storm.run(self, self.network(3), True, SECONDS)
+
+    def test_leader_replaced(self):
+        """A killed leader of the lock service is replaced within a second."""
+        s = storm.Storm(self, self.loopback(3), 1)
+        s.watch = storm.Watch(s)
+        self.addCleanup(s.watch.end)
+        self.wait_for(s.watch.leader)
+        for _ in range(5):
+            s.kill_leader()
+        s.print_failovers()
+        self.assertLess(statistics.median(s.failovers), FAILOVER_MS)
+        self.assertLess(max(s.failovers), FAILOVER_MS_MAX)
+
+
+if __name__ == "__main__":
+    main()
