@@ -1,0 +1,723 @@
+/* The public API over a store: what is written is read, before and after a
+ * restart; mistakes have the codes of the real service; hostile requests
+ * neither kill nor stall it. Messages are built by hand. */
+#include "base/core/rand.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/sim.h"
+#include "base/runtime/world.h"
+#include "bigtable/client/quarry.h"
+#include "bigtable/gateway/gateway.h"
+#include "bigtable/gateway/grpc_status.h"
+#include "bigtable/gateway/pb.h"
+#include "tests/lib/check_main.h"
+#include "tests/lib/grpc_client.h"
+
+#define DATA     "/google.bigtable.v2.Bigtable/"
+#define TABLES   "/google.bigtable.admin.v2.BigtableTableAdmin/"
+#define INSTANCE "projects/p/instances/inst"
+#define TABLE    INSTANCE "/tables/t"
+
+/* --- Fixture --------------------------------------------------------- */
+
+static struct world *world;
+static struct quarry *quarry;
+static struct gateway *gateway;
+static struct grpc_client client;
+static struct grpc_reply reply; /* Of the last call. */
+
+static void open_all(void)
+{
+    const struct quarry_options o = {.world = world, .background_tasks = 1};
+    const struct gateway_options g = {.address = "gateway:80", .workers = 2};
+    struct err err = ERR_INIT;
+    ck_assert_msg(quarry_open("file:/q", &o, &quarry, &err) == 0, "%s",
+                  err.text);
+    ck_assert_int_eq(gateway_open(world, quarry, &g, &gateway, NULL), 0);
+    client = (struct grpc_client){.stream = 0};
+    grpc_client_open(&client, gateway_address(gateway));
+}
+
+static void close_all(void)
+{
+    grpc_reply_close(&reply);
+    reply = (struct grpc_reply){.code = -1};
+    grpc_client_close(&client);
+    gateway_close(gateway);
+    quarry_close(quarry);
+}
+
+static void run(task_fn fn)
+{
+    world = sim_world_new(&(struct sim_options){.seed = test_seed()});
+    sim_run(world, fn, NULL);
+    world_free(world);
+}
+
+/* --- Helpers --------------------------------------------------------- */
+
+/* Call @path with the message in @b, which is closed; the status's code. */
+static int call(const char *path, struct buf *b)
+{
+    grpc_reply_close(&reply);
+    ck_assert_int_eq(grpc_client_call(&client, path, buf_slice(b), &reply), 0);
+    buf_close(b);
+    return reply.code;
+}
+
+static void put_set(struct buf *b,
+                    unsigned number,
+                    const char *family,
+                    const char *qualifier,
+                    int64_t us,
+                    struct slice value)
+{
+    size_t mutation = pb_open(b, number);
+    size_t set = pb_open(b, 1);
+    pb_put_bytes(b, 1, slice_str(family));
+    pb_put_bytes(b, 2, slice_str(qualifier));
+    pb_put_integer(b, 3, us);
+    pb_put_bytes(b, 4, value);
+    pb_close(b, set);
+    pb_close(b, mutation);
+}
+
+static void put_family(struct buf *b, const char *name, int versions)
+{
+    size_t entry = pb_open(b, 3);
+    size_t family;
+    size_t rule;
+    pb_put_bytes(b, 1, slice_str(name));
+    family = pb_open(b, 2);
+    rule = pb_open(b, 1);
+    if (versions)
+        pb_put_integer(b, 1, versions);
+    pb_close(b, rule);
+    pb_close(b, family);
+    pb_close(b, entry);
+}
+
+static int create_table(const char *id)
+{
+    struct buf b = BUF_INIT;
+    size_t table;
+    pb_put_bytes(&b, 1, SLICE_LIT(INSTANCE));
+    pb_put_bytes(&b, 2, slice_str(id));
+    table = pb_open(&b, 3);
+    put_family(&b, "f", 2);
+    put_family(&b, "g", 0);
+    pb_close(&b, table);
+    return call(TABLES "CreateTable", &b);
+}
+
+static int write_cell(const char *row,
+                      const char *family,
+                      const char *qualifier,
+                      int64_t us,
+                      struct slice value)
+{
+    struct buf b = BUF_INIT;
+    pb_put_bytes(&b, 1, SLICE_LIT(TABLE));
+    pb_put_bytes(&b, 2, slice_str(row));
+    put_set(&b, 3, family, qualifier, us, value);
+    return call(DATA "MutateRow", &b);
+}
+
+static struct buf read_request(void)
+{
+    struct buf b = BUF_INIT;
+    pb_put_bytes(&b, 1, SLICE_LIT(TABLE));
+    return b;
+}
+
+/* The reply of ReadRows as text: "row{f:q@us=value ...}\n", as a client puts
+ * chunks together. */
+struct reader {
+    struct buf out;
+    struct buf family;
+    struct buf qualifier;
+    struct buf value;
+    bool in_row;
+    bool in_value;
+};
+
+static void take_chunk(struct reader *r, struct slice chunk)
+{
+    struct cursor c = cursor_make(chunk);
+    struct pb_field f;
+    int64_t us = 0;
+    uint64_t size = 0;
+    bool commit = false;
+    bool first = !r->in_value;
+    struct slice value = SLICE_EMPTY;
+    while (pb_next(&c, &f)) {
+        if (pb_is_bytes(&f, 1)) {
+            ck_assert(!r->in_row);
+            buf_append_slice(&r->out, f.bytes);
+            buf_append_str(&r->out, "{");
+            r->in_row = true;
+        } else if (pb_is_bytes(&f, 2)) {
+            buf_clear(&r->family);
+            buf_append_slice(&r->family, pb_find(f.bytes, 1));
+        } else if (pb_is_bytes(&f, 3)) {
+            buf_clear(&r->qualifier);
+            buf_append_slice(&r->qualifier, pb_find(f.bytes, 1));
+        } else if (pb_is_integer(&f, 4)) {
+            us = (int64_t)f.integer;
+        } else if (pb_is_bytes(&f, 6)) {
+            value = f.bytes;
+        } else if (pb_is_integer(&f, 7)) {
+            size = f.integer;
+        } else if (pb_is_integer(&f, 9)) {
+            commit = f.integer != 0;
+        }
+    }
+    ck_assert(!c.bad && r->in_row);
+    if (first)
+        buf_printf(&r->out, "%s:%s@%lld=", buf_cstr(&r->family),
+                   buf_cstr(&r->qualifier), (long long)us);
+    buf_append_slice(&r->value, value);
+    r->in_value = size > 0;
+    if (r->in_value) {
+        ck_assert(!commit);
+        return;
+    }
+    if (r->value.len > 100)
+        buf_printf(&r->out, "<%zu>", r->value.len);
+    else
+        buf_append_slice(&r->out, buf_slice(&r->value));
+    buf_clear(&r->value);
+    buf_append_str(&r->out, commit ? "}\n" : " ");
+    r->in_row = !commit;
+}
+
+/* Owned. */
+static char *rows_text(void)
+{
+    struct reader r = {.in_row = false};
+    struct slice message;
+    size_t at = 0;
+    while (grpc_reply_next(&reply, &at, &message)) {
+        struct cursor c = cursor_make(message);
+        struct pb_field f;
+        while (pb_next(&c, &f))
+            if (pb_is_bytes(&f, 1))
+                take_chunk(&r, f.bytes);
+        ck_assert(!c.bad);
+        ck_assert(!r.in_row); /* Clients want whole rows in a message. */
+    }
+    buf_close(&r.family);
+    buf_close(&r.qualifier);
+    buf_close(&r.value);
+    return buf_take(&r.out);
+}
+
+static void expect_rows(const char *expected)
+{
+    char *text = rows_text();
+    ck_assert_int_eq(reply.code, GRPC_OK);
+    ck_assert_str_eq(text ? text : "", expected);
+    mem_free(text);
+}
+
+static void read_all(void)
+{
+    struct buf b = read_request();
+    call(DATA "ReadRows", &b);
+}
+
+/* --- Tests ----------------------------------------------------------- */
+
+static void run_round(void *arg)
+{
+    (void)arg;
+    open_all();
+    ck_assert_int_eq(create_table("t"), GRPC_OK);
+    ck_assert_int_eq(create_table("t"), GRPC_ALREADY_EXISTS);
+    ck_assert_int_eq(write_cell("b", "f", "q", 1000, SLICE_LIT("1")), 0);
+    ck_assert_int_eq(write_cell("b", "f", "q", 3000, SLICE_LIT("3")), 0);
+    ck_assert_int_eq(write_cell("b", "f", "q", 2000, SLICE_LIT("2")), 0);
+    ck_assert_int_eq(write_cell("b", "g", "", 1000, SLICE_LIT("")), 0);
+    ck_assert_int_eq(write_cell("a", "f", "z", 1000, SLICE_LIT("9")), 0);
+    read_all();
+    expect_rows("a{f:z@1000=9}\nb{f:q@3000=3 f:q@2000=2 g:@1000=}\n");
+    close_all();
+    open_all();
+    read_all();
+    expect_rows("a{f:z@1000=9}\nb{f:q@3000=3 f:q@2000=2 g:@1000=}\n");
+    close_all();
+}
+
+START_TEST(test_rows_are_kept)
+{
+    /* Rows written through the API are read through it, after a restart, too.
+     */
+    run(run_round);
+}
+
+END_TEST
+
+static void add_range(struct buf *rows,
+                      unsigned start_field,
+                      const char *start,
+                      unsigned end_field,
+                      const char *end)
+{
+    size_t range = pb_open(rows, 2);
+    pb_put_bytes(rows, start_field, slice_str(start));
+    pb_put_bytes(rows, end_field, slice_str(end));
+    pb_close(rows, range);
+}
+
+static void run_ranges(void *arg)
+{
+    static const char *const keys[] = {"a", "b", "c", "d", "e"};
+    struct buf b;
+    size_t rows;
+    (void)arg;
+    open_all();
+    ck_assert_int_eq(create_table("t"), GRPC_OK);
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        ck_assert_int_eq(write_cell(keys[i], "f", "", 1000, slice_str(keys[i])),
+                         0);
+    for (int reversed = 0; reversed < 2; reversed++) {
+        b = read_request();
+        rows = pb_open(&b, 2);
+        pb_put_bytes(&b, 1, SLICE_LIT("e"));
+        pb_put_bytes(&b, 1, SLICE_LIT("b"));
+        add_range(&b, 2, "a", 4, "c"); /* (a, c] */
+        add_range(&b, 1, "c", 3, "d"); /* [c, d) */
+        pb_close(&b, rows);
+        pb_put_integer(&b, 7, reversed);
+        call(DATA "ReadRows", &b);
+        expect_rows(reversed ? "e{f:@1000=e}\nc{f:@1000=c}\nb{f:@1000=b}\n"
+                             : "b{f:@1000=b}\nc{f:@1000=c}\ne{f:@1000=e}\n");
+    }
+    b = read_request();
+    pb_put_integer(&b, 4, 2);
+    pb_put_integer(&b, 7, 1);
+    call(DATA "ReadRows", &b);
+    expect_rows("e{f:@1000=e}\nd{f:@1000=d}\n");
+    b = read_request();
+    rows = pb_open(&b, 2);
+    add_range(&b, 2, "b", 3, "b");
+    pb_close(&b, rows);
+    call(DATA "ReadRows", &b);
+    expect_rows("");
+    b = read_request();
+    rows = pb_open(&b, 2);
+    add_range(&b, 1, "c", 3, "b");
+    pb_close(&b, rows);
+    ck_assert_int_eq(call(DATA "ReadRows", &b), GRPC_INVALID_ARGUMENT);
+    close_all();
+}
+
+START_TEST(test_sets_of_rows)
+{
+    /* Keys and ranges that overlap give each row once, in order, either way. */
+    run(run_ranges);
+}
+
+END_TEST
+
+static void run_bulk(void *arg)
+{
+    struct buf b = BUF_INIT;
+    struct slice message;
+    size_t at = 0;
+    (void)arg;
+    open_all();
+    ck_assert_int_eq(create_table("t"), GRPC_OK);
+    pb_put_bytes(&b, 1, SLICE_LIT(TABLE));
+    for (int i = 0; i < 5; i++) {
+        static const char *const rows[] = {"r0", "", "r2", "r3", "r4"};
+        size_t entry = pb_open(&b, 2);
+        pb_put_bytes(&b, 1, slice_str(rows[i]));
+        if (i != 3)
+            put_set(&b, 2, i == 2 ? "none" : "f", "q", i == 4 ? 1500 : 1000,
+                    SLICE_LIT("v"));
+        pb_close(&b, entry);
+    }
+    ck_assert_int_eq(call(DATA "MutateRows", &b), GRPC_OK);
+    ck_assert(grpc_reply_next(&reply, &at, &message));
+    {
+        static const int codes[] = {0, GRPC_INVALID_ARGUMENT, GRPC_NOT_FOUND,
+                                    GRPC_INVALID_ARGUMENT,
+                                    GRPC_INVALID_ARGUMENT};
+        struct cursor c = cursor_make(message);
+        struct pb_field f;
+        for (int i = 0; i < 5; i++) {
+            ck_assert(pb_next(&c, &f));
+            ck_assert_uint_eq(pb_find_integer(f.bytes, 1), (uint64_t)i);
+            ck_assert_uint_eq(pb_find_integer(pb_find(f.bytes, 2), 1),
+                              (uint64_t)codes[i]);
+        }
+        ck_assert(!pb_next(&c, &f));
+    }
+    read_all();
+    expect_rows("r0{f:q@1000=v}\n");
+    close_all();
+}
+
+START_TEST(test_each_row_of_a_batch_has_its_outcome)
+{
+    /* Bad rows of a batch fail by themselves; the good one is written. */
+    run(run_bulk);
+}
+
+END_TEST
+
+static void run_updates(void *arg)
+{
+    struct buf b = BUF_INIT;
+    struct slice message;
+    size_t at = 0;
+    size_t rule;
+    (void)arg;
+    open_all();
+    ck_assert_int_eq(create_table("t"), GRPC_OK);
+    for (int i = 0; i < 2; i++) { /* The second time the row exists. */
+        buf_clear(&b);
+        pb_put_bytes(&b, 1, SLICE_LIT(TABLE));
+        pb_put_bytes(&b, 2, SLICE_LIT("r"));
+        put_set(&b, 4, "f", "yes", 1000, SLICE_LIT("y"));
+        put_set(&b, 5, "f", "no", 1000, SLICE_LIT("n"));
+        ck_assert_int_eq(call(DATA "CheckAndMutateRow", &b), GRPC_OK);
+        at = 0;
+        ck_assert(grpc_reply_next(&reply, &at, &message));
+        ck_assert_uint_eq(pb_find_integer(message, 1), (uint64_t)i);
+    }
+    read_all();
+    expect_rows("r{f:no@1000=n f:yes@1000=y}\n");
+    pb_put_bytes(&b, 1, SLICE_LIT(TABLE));
+    pb_put_bytes(&b, 2, SLICE_LIT("r"));
+    ck_assert_int_eq(call(DATA "CheckAndMutateRow", &b), GRPC_INVALID_ARGUMENT);
+    for (int i = 0; i < 2; i++) { /* Of a cell of one byte, then a new one. */
+        pb_put_bytes(&b, 1, SLICE_LIT(TABLE));
+        pb_put_bytes(&b, 2, SLICE_LIT("r"));
+        rule = pb_open(&b, 3);
+        pb_put_bytes(&b, 1, SLICE_LIT("f"));
+        pb_put_bytes(&b, 2, i ? SLICE_LIT("count") : SLICE_LIT("no"));
+        pb_put_integer(&b, 4, -5);
+        pb_close(&b, rule);
+        ck_assert_int_eq(call(DATA "ReadModifyWriteRow", &b),
+                         i ? GRPC_OK : GRPC_INVALID_ARGUMENT);
+    }
+    at = 0;
+    ck_assert(grpc_reply_next(&reply, &at, &message));
+    message = pb_find(pb_find(message, 1), 2); /* Family, */
+    message = pb_find(pb_find(message, 2), 2); /* column, cell, */
+    message = pb_find(message, 2);             /* value. */
+    ck_assert(
+        slice_eq(message, slice_make("\377\377\377\377\377\377\377\373", 8)));
+    close_all();
+}
+
+START_TEST(test_conditions_and_counters)
+{
+    /* Conditional writes and counters do what they say, or say why not. */
+    run(run_updates);
+}
+
+END_TEST
+
+static void run_mistakes(void *arg)
+{
+    struct buf b;
+    size_t filter;
+    (void)arg;
+    open_all();
+    ck_assert_int_eq(create_table("t"), GRPC_OK);
+    ck_assert_int_eq(create_table("no/slash"), GRPC_INVALID_ARGUMENT);
+    ck_assert_int_eq(write_cell("r", "none", "q", 0, SLICE_EMPTY),
+                     GRPC_NOT_FOUND);
+    ck_assert_int_eq(write_cell("", "f", "q", 0, SLICE_EMPTY),
+                     GRPC_INVALID_ARGUMENT);
+    ck_assert_int_eq(write_cell("r", "f", "q", 1, SLICE_EMPTY),
+                     GRPC_INVALID_ARGUMENT);
+    ck_assert_int_eq(write_cell("r", "f", "q", -2, SLICE_EMPTY),
+                     GRPC_INVALID_ARGUMENT);
+    b = read_request();
+    pb_put_integer(&b, 4, -1);
+    ck_assert_int_eq(call(DATA "ReadRows", &b), GRPC_INVALID_ARGUMENT);
+    for (unsigned field = 10; field <= 12; field++) {
+        b = read_request();
+        filter = pb_open(&b, 3);
+        pb_put_integer(&b, field, -1);
+        pb_close(&b, filter);
+        ck_assert_int_eq(call(DATA "ReadRows", &b), GRPC_INVALID_ARGUMENT);
+    }
+    b = read_request();
+    filter = pb_open(&b, 3);
+    buf_append_fill(&b, 0, 30000);
+    pb_close(&b, filter);
+    ck_assert_int_eq(call(DATA "ReadRows", &b), GRPC_INVALID_ARGUMENT);
+    buf_init(&b);
+    pb_put_bytes(&b, 1, SLICE_LIT(INSTANCE "/tables/none"));
+    ck_assert_int_eq(call(DATA "ReadRows", &b), GRPC_NOT_FOUND);
+    pb_put_bytes(&b, 1, SLICE_LIT("tables/none"));
+    ck_assert_int_eq(call(DATA "ReadRows", &b), GRPC_INVALID_ARGUMENT);
+    buf_append_str(&b, "\377\377\377");
+    ck_assert_int_eq(call(DATA "MutateRow", &b), GRPC_INVALID_ARGUMENT);
+    ck_assert_int_eq(call(DATA "OpenTable", &b), GRPC_UNIMPLEMENTED);
+    close_all();
+}
+
+START_TEST(test_mistakes_have_their_codes)
+{
+    /* Each mistake is answered with the code the real service has for it. */
+    run(run_mistakes);
+}
+
+END_TEST
+
+static void run_large(void *arg)
+{
+    struct buf b = BUF_INIT;
+    struct buf value = BUF_INIT;
+    char *text;
+    (void)arg;
+    open_all();
+    ck_assert_int_eq(create_table("t"), GRPC_OK);
+    for (int extra = 1; extra >= 0; extra--) {
+        pb_put_bytes(&b, 1, SLICE_LIT(TABLE));
+        pb_put_bytes(&b, 2, SLICE_LIT("many"));
+        for (int i = 0; i < 100000 + extra; i++) {
+            char name[16];
+            snprintf(name, sizeof(name), "%06d", i);
+            put_set(&b, 3, "f", name, 1000, SLICE_LIT("v"));
+        }
+        ck_assert_int_eq(call(DATA "MutateRow", &b),
+                         extra ? GRPC_INVALID_ARGUMENT : GRPC_OK);
+    }
+    read_all();
+    text = rows_text();
+    ck_assert(strlen(text) > 100000 * 10);
+    mem_free(text);
+    buf_append_fill(&value, 'x', (size_t)3 << 20);
+    ck_assert_int_eq(write_cell("big", "f", "q", 1000, buf_slice(&value)), 0);
+    b = read_request();
+    {
+        size_t rows = pb_open(&b, 2);
+        pb_put_bytes(&b, 1, SLICE_LIT("big"));
+        pb_close(&b, rows);
+    }
+    call(DATA "ReadRows", &b);
+    expect_rows("big{f:q@1000=<3145728>}\n");
+    close_all();
+    buf_close(&value);
+}
+
+START_TEST(test_large_rows)
+{
+    /* A row of 100,000 cells is written and read, one of 100,001 refused; a
+     * value larger than a chunk comes back whole. */
+    run(run_large);
+}
+
+END_TEST
+
+static void run_progress(void *arg)
+{
+    struct buf b = BUF_INIT;
+    struct slice message;
+    size_t filter;
+    size_t at = 0;
+    bool told = false;
+    (void)arg;
+    open_all();
+    ck_assert_int_eq(create_table("t"), GRPC_OK);
+    pb_put_bytes(&b, 1, SLICE_LIT(TABLE));
+    for (int i = 0; i < 6000; i++) {
+        size_t entry = pb_open(&b, 2);
+        char row[16];
+        snprintf(row, sizeof(row), "%06d", i);
+        pb_put_bytes(&b, 1, slice_str(row));
+        put_set(&b, 2, "f", "q", 1000, SLICE_LIT("v"));
+        pb_close(&b, entry);
+    }
+    ck_assert_int_eq(call(DATA "MutateRows", &b), GRPC_OK);
+    b = read_request();
+    filter = pb_open(&b, 3);
+    pb_put_integer(&b, 18, 1); /* block_all */
+    pb_close(&b, filter);
+    pb_put_integer(&b, 6, 2); /* Full stats. */
+    ck_assert_int_eq(call(DATA "ReadRows", &b), GRPC_OK);
+    while (grpc_reply_next(&reply, &at, &message)) {
+        told |= pb_find(message, 2).len == 6;
+        ck_assert_uint_eq(pb_find(message, 1).len, 0);
+    }
+    ck_assert(told);
+    ck_assert(pb_find(message, 3).len > 0); /* The last one: stats. */
+    close_all();
+}
+
+START_TEST(test_scans_that_find_nothing_tell_how_far_they_are)
+{
+    /* While nothing matches the client hears of the last row looked at. */
+    run(run_progress);
+}
+
+END_TEST
+
+static void run_reversed(void *arg)
+{
+    struct rand_gen g;
+    struct buf b = BUF_INIT;
+    char *forward;
+    char *backward;
+    (void)arg;
+    rand_init(&g, test_seed());
+    open_all();
+    ck_assert_int_eq(create_table("t"), GRPC_OK);
+    for (int batch = 0; batch < 12; batch++) {
+        pb_put_bytes(&b, 1, SLICE_LIT(TABLE));
+        for (int i = 0; i < 100; i++) {
+            size_t entry = pb_open(&b, 2);
+            struct buf value = BUF_INIT;
+            char row[16];
+            snprintf(row, sizeof(row), "%05u", (unsigned)rand_below(&g, 99999));
+            buf_append_fill(&value, 'v', rand_below(&g, 30000));
+            pb_put_bytes(&b, 1, slice_str(row));
+            put_set(&b, 2, "f", "q", 1000, buf_slice(&value));
+            pb_close(&b, entry);
+            buf_close(&value);
+        }
+        ck_assert_int_eq(call(DATA "MutateRows", &b), GRPC_OK);
+    }
+    read_all();
+    forward = rows_text();
+    b = read_request();
+    pb_put_integer(&b, 7, 1);
+    ck_assert_int_eq(call(DATA "ReadRows", &b), GRPC_OK);
+    backward = rows_text();
+    ck_assert_uint_eq(strlen(forward), strlen(backward));
+    for (char *end = forward + strlen(forward), *p = backward; end > forward;) {
+        char *line = end - 1;
+        size_t len;
+        while (line > forward && line[-1] != '\n')
+            line--;
+        len = (size_t)(end - line);
+        ck_assert_int_eq(memcmp(line, p, len), 0);
+        p += len;
+        end = line;
+    }
+    mem_free(forward);
+    mem_free(backward);
+    close_all();
+}
+
+START_TEST(test_descending_scans)
+{
+    /* A reversed scan over more than one window gives the rows of a forward
+     * one, from the last to the first. */
+    run(run_reversed);
+}
+
+END_TEST
+
+struct other {
+    bool done;
+    uint64_t us;
+};
+
+static void run_point_read(void *arg)
+{
+    struct other *o = arg;
+    struct grpc_client c = {.stream = 0};
+    struct grpc_reply r;
+    struct buf b = read_request();
+    size_t rows = pb_open(&b, 2);
+    uint64_t begin = world_now_us(world);
+    pb_put_bytes(&b, 1, SLICE_LIT("000001"));
+    pb_close(&b, rows);
+    grpc_client_open(&c, gateway_address(gateway));
+    ck_assert_int_eq(grpc_client_call(&c, DATA "ReadRows", buf_slice(&b), &r),
+                     0);
+    ck_assert_int_eq(r.code, GRPC_OK);
+    o->us = world_now_us(world) - begin;
+    o->done = true;
+    grpc_reply_close(&r);
+    grpc_client_close(&c);
+    buf_close(&b);
+}
+
+/* A client that reads slowly holds up its own scan, not the calls of others. */
+static void run_two_at_once(void *arg)
+{
+    struct other o = {.done = false};
+    struct grpc_client slow = {.window = 1000};
+    struct grpc_reply r = {.code = -1};
+    struct buf b = BUF_INIT;
+    struct buf value = BUF_INIT;
+    struct fiber *f;
+    nghttp2_data_provider source = {.read_callback = client__read_body};
+    nghttp2_nv nv[6];
+    (void)arg;
+    open_all();
+    ck_assert_int_eq(create_table("t"), GRPC_OK);
+    pb_put_bytes(&b, 1, SLICE_LIT(TABLE));
+    buf_append_fill(&value, 'v', 1000);
+    for (int i = 0; i < 2000; i++) {
+        size_t entry = pb_open(&b, 2);
+        char row[16];
+        snprintf(row, sizeof(row), "%06d", i);
+        pb_put_bytes(&b, 1, slice_str(row));
+        put_set(&b, 2, "f", "q", 1000, buf_slice(&value));
+        pb_close(&b, entry);
+    }
+    ck_assert_int_eq(call(DATA "MutateRows", &b), GRPC_OK);
+    grpc_client_open(&slow, gateway_address(gateway));
+    nv[0] = client__header(":method", "POST");
+    nv[1] = client__header(":scheme", "http");
+    nv[2] = client__header(":path", DATA "ReadRows");
+    nv[3] = client__header(":authority", "test");
+    nv[4] = client__header("content-type", "application/grpc");
+    nv[5] = client__header("te", "trailers");
+    b = read_request();
+    {
+        struct buf body = BUF_INIT;
+        buf_append_fill(&body, 0, 5);
+        put_be32(body.data + 1, (uint32_t)b.len);
+        buf_append_slice(&body, buf_slice(&b));
+        slow.body = buf_slice(&body);
+        slow.reply = &r;
+        slow.stream =
+            nghttp2_submit_request(slow.session, NULL, nv, 6, &source, NULL);
+        ck_assert_int_eq(client__flush(&slow), 0);
+        buf_close(&body);
+    }
+    world_sleep_us(world, 1000000); /* It stands there, half read. */
+    f = fiber_start(loop_self(), "other", run_point_read, &o);
+    fiber_join(f);
+    ck_assert(o.done);
+    ck_assert_uint_lt(o.us, 100000);
+    while (!r.closed) /* And goes on when its client does. */
+        ck_assert_int_eq(client__pump(&slow), 0);
+    ck_assert_int_eq(r.code, GRPC_OK);
+    ck_assert_uint_gt(r.data.len, 2000 * 1000);
+    grpc_reply_close(&r);
+    grpc_client_close(&slow);
+    buf_close(&b);
+    buf_close(&value);
+    close_all();
+}
+
+START_TEST(test_slow_clients_hold_up_nobody)
+{
+    /* A scan whose client does not read waits for it alone. */
+    run(run_two_at_once);
+}
+
+END_TEST
+
+TEST_MAIN("gateway",
+          test_rows_are_kept,
+          test_sets_of_rows,
+          test_each_row_of_a_batch_has_its_outcome,
+          test_conditions_and_counters,
+          test_mistakes_have_their_codes,
+          test_large_rows,
+          test_scans_that_find_nothing_tell_how_far_they_are,
+          test_descending_scans,
+          test_slow_clients_hold_up_nobody)
