@@ -120,6 +120,8 @@ struct replica_options {
                                           the replica's life. */
     uint64_t snapshot_log_bytes; /* Log since the last snapshot before the next;
                                     default 16 MiB. */
+    uint64_t append_bytes_max;   /* Commands of one message to a peer; default
+                                    1 MiB. A greater one goes alone. */
 };
 
 /* Open the member, recover its state from @opts->directory into @machine

@@ -257,6 +257,7 @@ static void make_core(struct replica *r,
                                 .election_us = r->election_us,
                                 .heartbeat_us = heartbeat_ms * 1000,
                                 .lease_us = (uint64_t)opts->lease_ms * 1000,
+                                .append_bytes_max = opts->append_bytes_max,
                                 .seed = world_random(r->world)};
     struct raft_stable stable = {.snapshot_index = info->index,
                                  .snapshot_term = info->term,

@@ -30,7 +30,7 @@
 #define COUNT_MAX 1000000
 
 static const struct scenario *const scenarios[] = {
-    &scenario_cell, &scenario_lock, &scenario_files};
+    &scenario_cell, &scenario_lock, &scenario_files, &scenario_replica};
 
 /* Deliberate bugs, for --list. */
 static const struct {

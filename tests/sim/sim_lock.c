@@ -1,26 +1,22 @@
 /* A simulated cell of the lock service keeps its promises: caches are
- * consistent, sessions and locks outlive leaders, a failed holder's lock is
- * free after its delay, and no two clients ever believe to hold a lock at once,
- * whatever the nemesis does. */
+ * consistent, sessions and locks outlive leaders, and a failed holder's lock is
+ * free after its delay. (What storms do to it: quarry-sim --scenario lock.) */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/core/buf.h"
-#include "base/core/rand.h"
 #include "base/rpc/remote.h"
 #include "base/rpc/security.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/sim_cluster.h"
-#include "base/runtime/sim_nemesis.h"
 #include "chubby-lite/chubby.h"
 #include "chubby-lite/server.h"
 #include "tests/lib/check_main.h"
 
 enum {
     SERVERS_MAX = 5,
-    CLIENTS = 4,
     SECOND = 1000000
 };
 
@@ -403,151 +399,4 @@ START_TEST(test_take_over)
 
 END_TEST
 
-/* --- the nemesis
- * ------------------------------------------------------------------- */
-
-/* Who believes to hold which lock; looked at after every step of a client. */
-enum {
-    LOCKS = 2
-};
-
-struct contender {
-    struct client client;
-    struct rand_gen random;
-    bool running;
-    bool holding[LOCKS];
-    uint64_t held_count;
-    uint64_t generation[LOCKS]; /* Of the newest hold. */
-};
-
-static struct contender contenders[CLIENTS];
-static uint64_t newest[LOCKS]; /* Lock generations seen. */
-static bool ending;
-
-/* No two that are sure of their sessions hold the same lock. */
-static void check_single_holder(size_t lock)
-{
-    size_t sure = 0;
-    size_t i;
-
-    for (i = 0; i < CLIENTS; i++)
-        sure += contenders[i].running && contenders[i].holding[lock] &&
-                chubby_is_safe(contenders[i].client.chubby);
-    ck_assert_uint_le(sure, 1);
-}
-
-/* One hold of @h: its sequencer is newer than every other that was seen. */
-static void hold_once(struct contender *c, size_t lock, struct chubby_handle *h)
-{
-    char text[CHUBBY_SEQUENCER_BYTES_MAX];
-    uint64_t generation;
-    uint64_t steps = rand_below(&c->random, 10);
-
-    if (chubby_acquire(h, CHUBBY_EXCLUSIVE, NULL))
-        return;
-    c->holding[lock] = true;
-    check_single_holder(lock);
-    if (chubby_sequencer(h, text, NULL) == 0) {
-        generation = strtoull(text + 2, NULL, 10);
-        ck_assert_uint_gt(generation, newest[lock]);
-        newest[lock] = generation;
-        c->held_count++;
-    }
-    for (; steps > 0 && chubby_is_safe(c->client.chubby); steps--) {
-        sleep_us(rand_below(&c->random, SECOND / 4));
-        check_single_holder(lock);
-    }
-    c->holding[lock] = false;
-    if (chubby_release(h, NULL))
-        sleep_us(SECOND / 10);
-}
-
-/* A client that takes locks until the end, with a session after another. */
-static void contend_once(struct contender *c)
-{
-    struct chubby_handle *h;
-    char path[32];
-    size_t lock;
-    struct chubby_open_options opts = {.lock_delay_ms = 500};
-
-    join_cell(&c->client, c->client.world, 3000);
-    c->running = true;
-    while (!ending && !(c->client.events & CHUBBY_EVENT_EXPIRED) &&
-           fiber_check(NULL) == 0) {
-        lock = rand_below(&c->random, LOCKS);
-        snprintf(path, sizeof(path), "/%zu", lock);
-        if (chubby_open(c->client.chubby, path, MAKE, &opts, &h, NULL)) {
-            sleep_us(SECOND / 10);
-            continue;
-        }
-        hold_once(c, lock, h);
-        chubby_close(h);
-    }
-    c->running = false;
-    chubby_disconnect(c->client.chubby);
-}
-
-static void contend(void *arg)
-{
-    struct contender *c = arg;
-
-    while (!ending)
-        contend_once(c);
-}
-
-static void under_nemesis(void *arg)
-{
-    struct sim_options o = {.network_us = 300};
-    struct world *victims[SERVERS_MAX];
-    struct nemesis_options n = {.machines = victims,
-                                .machine_count = member_count,
-                                .duration_us = 40 * (uint64_t)SECOND,
-                                .pause_us = SECOND};
-    struct fiber *fibers[CLIENTS];
-    uint64_t held = 0;
-    size_t i;
-
-    n.seed = *(const uint64_t *)arg;
-    boot_all();
-    for (i = 0; i < member_count; i++)
-        victims[i] = members[i].world;
-    memset(contenders, 0, sizeof(contenders));
-    memset(newest, 0, sizeof(newest));
-    ending = false;
-    (void)o;
-    for (i = 0; i < CLIENTS; i++) {
-        contenders[i].client.world = sim_director(cluster);
-        rand_init(&contenders[i].random, n.seed * CLIENTS + i);
-        fibers[i] =
-            fiber_start(loop_self(), "contender", contend, &contenders[i]);
-    }
-    nemesis_run(cluster, &n, NULL);
-    sleep_us(10 * (uint64_t)SECOND);
-    ending = true;
-    for (i = 0; i < CLIENTS; i++) {
-        fiber_join(fibers[i]);
-        held += contenders[i].held_count;
-    }
-    /* Service has returned, and there was some all along. */
-    ck_assert_uint_gt(held, 20);
-    stop_all();
-}
-
-/* Never two holders, ever newer sequencers, whatever fails. */
-START_TEST(test_nemesis)
-{
-    const char *more = getenv("QUARRY_SIM_SEEDS");
-    uint64_t seeds = more ? strtoull(more, NULL, 10) : 12;
-    uint64_t first = test_seed();
-    uint64_t seed;
-
-    for (seed = first; seed < first + seeds; seed++) {
-        start(seed, seed % 2 ? 3 : 5);
-        sim_cluster_run(cluster, under_nemesis, &seed);
-        finish();
-    }
-}
-
-END_TEST
-
-TEST_MAIN("lock", test_files, test_fail_over, test_take_over, test_nemesis)
+TEST_MAIN("lock", test_files, test_fail_over, test_take_over)

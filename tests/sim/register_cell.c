@@ -1,0 +1,380 @@
+/* The replicated registers, their members and their clients. */
+#include "tests/sim/register_cell.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/coding.h"
+#include "base/core/hash.h"
+#include "base/core/hash_map.h"
+#include "base/rpc/codec.h"
+#include "base/rpc/remote.h"
+#include "base/rpc/security.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/loop.h"
+#include "tests/lib/linearizable.h"
+#include "tests/sim/storm.h"
+
+enum {
+    CLIENTS = 5,
+    METHOD_CALL = 500
+};
+
+struct register_cell register_cell;
+
+/* By index: a hash of the command that was applied there first. */
+static struct hash_map applied;
+static struct rpc_security *security;
+static const char *const addresses[REGISTER_MEMBERS_MAX] = {
+    "m1:70", "m2:70", "m3:70", "m4:70", "m5:70"};
+
+const char *register_member_address(size_t i)
+{
+    return addresses[i];
+}
+
+/* --- the machine: some registers --------------------------------------------
+ */
+
+static void note_applied(uint64_t index, struct slice command)
+{
+    bool added;
+    uint64_t hash = hash64(command.data, command.len, index);
+    union hash_value *v = hash_map_put(&applied, hash_key_u64(&index), &added);
+    if (added)
+        v->number = hash;
+    STORM_CHECK(v->number == hash,
+                "two members applied different commands at index %" PRIu64,
+                index);
+}
+
+/* command = key:le64 kind:le64 number:le64 */
+static void registers_apply(void *ctx,
+                            uint64_t index,
+                            struct slice command,
+                            struct buf *reply)
+{
+    struct registers *r = ctx;
+    struct cursor c = cursor_make(command);
+    uint64_t key = cursor_le64(&c) % REGISTER_KEYS;
+    uint64_t kind = cursor_le64(&c);
+    uint64_t number = cursor_le64(&c);
+    note_applied(index, command);
+    if (kind == REGISTER_WRITE)
+        r->values[key] = number;
+    else
+        r->values[key] += number;
+    r->applied++;
+    buf_put_le64(reply, r->values[key]);
+}
+
+static void registers_save(void *ctx, struct buf *out)
+{
+    buf_append(out, ctx, sizeof(struct registers));
+}
+
+static int registers_load(void *ctx, struct slice image, struct err *err)
+{
+    if (image.len == 0)
+        memset(ctx, 0, sizeof(struct registers));
+    else if (image.len == sizeof(struct registers))
+        memcpy(ctx, image.data, image.len);
+    else
+        return err_set(err, ERR_CORRUPT, "registers");
+    return 0;
+}
+
+/* --- the cell ----------------------------------------------------------------
+ */
+
+/* The register's service: reads behind a barrier, the rest by proposal. */
+static int serve_call(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct register_member *m = ctx;
+    struct cursor c = cursor_make(call->attachment);
+    uint64_t key = cursor_le64(&c) % REGISTER_KEYS;
+    uint64_t kind = cursor_le64(&c);
+    int rc;
+    if (kind != REGISTER_READ)
+        return replica_propose(m->replica, call->attachment,
+                               call->reply_attachment, err);
+    rc = replica_read_barrier(m->replica, err);
+    if (rc == 0)
+        buf_put_le64(call->reply_attachment, m->registers.values[key]);
+    return rc;
+}
+
+static int
+serve_member(struct register_member *m, struct rpc_server *rpc, struct err *err)
+{
+    static const struct rpc_method method = {METHOD_CALL, "test.call",
+                                             serve_call};
+    struct replica_member cell[REGISTER_MEMBERS_MAX];
+    struct replica_machine machine = {&m->registers, registers_apply,
+                                      registers_save, registers_load, NULL};
+    struct replica_options opts = {.name = "test",
+                                   .directory = "/cell",
+                                   .id = m->id,
+                                   .members = cell,
+                                   .member_count = register_cell.founder_count,
+                                   .security = security,
+                                   .snapshot_log_bytes = 6000,
+                                   .append_bytes_max =
+                                       register_cell.append_bytes_max,
+                                   .lease_ms = register_cell.lease_ms};
+    struct rpc_listen_options listen = {.security = security};
+    struct rpc_listener *listener = NULL;
+    int rc;
+    for (size_t i = 0; i < register_cell.founder_count; i++)
+        cell[i] = (struct replica_member){i + 1, addresses[i], true};
+    if (m->id > register_cell.founder_count)
+        opts.member_count = 0;
+    rc = replica_open(m->world, rpc, &machine, &opts, &m->replica, err);
+    if (rc)
+        return rc;
+    rpc_server_add(rpc, &method, 1, m);
+    rc = rpc_listen(rpc, addresses[m->id - 1], &listen, &listener, err);
+    while (rc == 0 && fiber_check(NULL) == 0) {
+        world_sleep_us(m->world, SECOND_US / 10);
+        rc = replica_health(m->replica, err);
+        rc = rc == ERR_FULL ? 0 : rc;
+    }
+    rpc_listener_close(listener);
+    replica_close(m->replica);
+    m->replica = NULL;
+    return rc;
+}
+
+static void member_main(void *arg)
+{
+    struct register_member *m = arg;
+    struct rpc_server *rpc = rpc_server_new(m->world);
+    struct err err = ERR_INIT;
+    int rc = serve_member(m, rpc, &err);
+    if (rc)
+        sim_note(register_cell.sim, "member %d ends: %s", (int)m->id, err.text);
+    /* A damaged or foreign directory would be our own doing. */
+    STORM_CHECK(rc != ERR_CORRUPT && rc != ERR_INVALID, "%s", err.text);
+    rpc_server_free(rpc);
+}
+
+void register_cell_start(struct sim_cluster *sim,
+                         const struct register_options *opts)
+{
+    static const struct sim_options o = {
+        .network_us = 300, .sync_us = 500, .write_us = 50, .read_us = 50};
+    security = rpc_security_none("test", "member");
+    hash_map_init(&applied, HASH_KEYS_COPIED);
+    register_cell =
+        (struct register_cell){.sim = sim,
+                               .append_bytes_max = opts->append_bytes_max,
+                               .lease_ms = opts->lease_ms,
+                               .founder_count = opts->founders,
+                               .member_count = opts->founders + opts->joiners};
+    for (size_t i = 0; i < register_cell.member_count; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "m%zu", i + 1);
+        register_cell.members[i] = (struct register_member){
+            .world = sim_machine_new(sim, name, &o), .id = i + 1};
+    }
+}
+
+void register_cell_boot(void)
+{
+    for (size_t i = 0; i < register_cell.member_count; i++)
+        sim_boot(register_cell.members[i].world, member_main,
+                 &register_cell.members[i]);
+}
+
+void register_cell_stop(void)
+{
+    for (size_t i = 0; i < register_cell.member_count; i++)
+        if (sim_is_up(register_cell.members[i].world))
+            sim_stop(register_cell.members[i].world);
+}
+
+void register_cell_finish(void)
+{
+    rpc_security_free(security);
+    hash_map_close(&applied);
+}
+
+void register_sleep_us(uint64_t us)
+{
+    world_sleep_us(sim_director(register_cell.sim), us);
+}
+
+struct register_member *register_leader(void)
+{
+    for (size_t i = 0; i < register_cell.member_count; i++)
+        if (register_cell.members[i].replica &&
+            replica_is_leader(register_cell.members[i].replica))
+            return &register_cell.members[i];
+    return NULL;
+}
+
+struct register_member *register_await_leader(uint64_t within_us)
+{
+    uint64_t until = sim_cluster_now_us(register_cell.sim) + within_us;
+    while (!register_leader() && sim_cluster_now_us(register_cell.sim) < until)
+        register_sleep_us(1000);
+    STORM_CHECK(register_leader(), "no leader within %" PRIu64 " us",
+                within_us);
+    return register_leader();
+}
+
+/* --- clients
+ * ---------------------------------------------------------------- */
+
+struct client {
+    struct rand_gen rand;
+    struct fiber *fiber;
+    struct rpc_channel *channels[REGISTER_MEMBERS_MAX];
+    uint64_t id;
+    size_t server; /* The one asked first. */
+    uint64_t answered;
+};
+
+static struct history *history;
+static struct client clients[CLIENTS];
+static bool ending;
+
+/* One try at one member. */
+static int call_member(struct client *c,
+                       uint64_t key,
+                       const struct history_value *in,
+                       uint64_t *out,
+                       struct err *err)
+{
+    struct rpc_call_options opts = {.timeout_us = 2 * SECOND_US};
+    struct buf request = BUF_INIT;
+    struct buf reply = BUF_INIT;
+    bool sent = true;
+    int rc;
+    opts.sent = &sent;
+    buf_put_le64(&request, key);
+    buf_put_le64(&request, in->kind);
+    buf_put_le64(&request, in->a);
+    rc = rpc_call(c->channels[c->server], METHOD_CALL, &opts, SLICE_EMPTY,
+                  buf_slice(&request), NULL, &reply, err);
+    if (rc == 0)
+        *out = reply.len == 8 ? get_le64(reply.data) : UINT64_MAX;
+    buf_close(&request);
+    buf_close(&reply);
+    /* Refused: surely not executed. */
+    if (rc && (!sent || strstr(err->text, "not the leader")))
+        rc = ERR_BUSY;
+    return rc;
+}
+
+static void choose_server(struct client *c, const struct err *err)
+{
+    char hint[64];
+    if (replica_leader_hint(err, hint, sizeof(hint)))
+        c->server = (size_t)(hint[1] - '1') % register_cell.member_count;
+    else
+        c->server = rand_below(&c->rand, register_cell.member_count);
+}
+
+static void one_call(struct client *c)
+{
+    uint64_t key = rand_below(&c->rand, REGISTER_KEYS);
+    struct history_value in = {.kind = (uint32_t)rand_below(&c->rand, 3),
+                               .a = rand_below(&c->rand, 1000)};
+    struct history_value out = {0};
+    struct err err = ERR_INIT;
+    size_t op;
+    int rc;
+    if (in.kind == REGISTER_READ)
+        in.a = 0;
+    op = history_call(history, sim_cluster_now_us(register_cell.sim), c->id,
+                      key, &in);
+    rc = call_member(c, key, &in, &out.a, &err);
+    if (rc == 0) {
+        history_return(history, op, sim_cluster_now_us(register_cell.sim),
+                       &out);
+        c->answered++;
+        return;
+    }
+    if (rc == ERR_BUSY || in.kind == REGISTER_READ)
+        history_failed(history, op);
+    choose_server(c, &err);
+    register_sleep_us(rand_below(&c->rand, 50000));
+}
+
+static void run_client(void *arg)
+{
+    struct client *c = arg;
+    for (size_t i = 0; i < register_cell.member_count; i++)
+        c->channels[i] = rpc_channel_new(
+            addresses[i], &(struct rpc_channel_options){.security = security});
+    while (!ending) {
+        one_call(c);
+        register_sleep_us(rand_below(&c->rand, 40000));
+    }
+    for (size_t i = 0; i < register_cell.member_count; i++)
+        rpc_channel_free(c->channels[i]);
+}
+
+void register_clients_start(uint64_t seed)
+{
+    ending = false;
+    history = history_new();
+    memset(clients, 0, sizeof(clients));
+    for (size_t i = 0; i < CLIENTS; i++) {
+        clients[i].id = i + 1;
+        rand_init(&clients[i].rand, seed * CLIENTS + i);
+        clients[i].fiber =
+            fiber_start(loop_self(), "client", run_client, &clients[i]);
+    }
+}
+
+static void judge(void)
+{
+    struct buf why = BUF_INIT;
+    enum history_verdict v = history_check(history, &history_register, 0, &why);
+    STORM_CHECK(v == HISTORY_LINEARIZABLE, "%s%s", buf_cstr(&why),
+                v == HISTORY_WRONG ? "the registers' answers have no order"
+                                   : "too hard to judge");
+    buf_close(&why);
+    history_free(history);
+}
+
+uint64_t register_clients_end(void)
+{
+    uint64_t answered = 0;
+    ending = true;
+    for (size_t i = 0; i < CLIENTS; i++) {
+        fiber_join(clients[i].fiber);
+        answered += clients[i].answered;
+    }
+    judge();
+    return answered;
+}
+
+static void expect_same(const struct register_member *a,
+                        const struct register_member *b)
+{
+    struct replica_status s;
+    struct replica_status t;
+    replica_get_status(a->replica, &s);
+    replica_get_status(b->replica, &t);
+    STORM_CHECK(s.applied_index == t.applied_index,
+                "member %" PRIu64 " is at %" PRIu64 ", member %" PRIu64
+                " at %" PRIu64,
+                a->id, s.applied_index, b->id, t.applied_index);
+    STORM_CHECK(memcmp(&a->registers, &b->registers, sizeof(a->registers)) == 0,
+                "members %" PRIu64 " and %" PRIu64 " differ", a->id, b->id);
+}
+
+void register_cell_agree(void)
+{
+    const struct register_member *m = register_await_leader(20 * SECOND_US);
+    register_sleep_us(2 * SECOND_US);
+    m = register_await_leader(20 * SECOND_US);
+    for (size_t i = 0; i < register_cell.member_count; i++)
+        if (register_cell.members[i].replica)
+            expect_same(m, &register_cell.members[i]);
+}

@@ -1,0 +1,86 @@
+/* A cell of replicas with registers for a machine, and clients whose histories
+ * are judged: what the replicated log promises, with nothing on top of it.
+ *
+ *     register_cell_start(sim, &options);         machines, not booted
+ *     … on the director …
+ *     register_cell_boot();
+ *     register_clients_start(seed);
+ *     … faults …
+ *     answered = register_clients_end();
+ *     register_cell_agree();
+ *     register_cell_stop();
+ *     … the simulation ends …
+ *     register_cell_finish();
+ *
+ * Every member tells what it applied: two that apply different commands at one
+ * index fail the storm at once, whether a client notices or not.
+ *
+ * One cell at a time; threads: one.
+ */
+#ifndef TESTS_SIM_REGISTER_CELL_H
+#define TESTS_SIM_REGISTER_CELL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/rand.h"
+#include "base/replica/replica.h"
+#include "base/runtime/sim_cluster.h"
+
+#define REGISTER_MEMBERS_MAX 5
+#define REGISTER_KEYS        6
+
+struct registers {
+    uint64_t values[REGISTER_KEYS];
+    uint64_t applied; /* Commands. */
+};
+
+struct register_member {
+    struct world *world;
+    uint64_t id; /* From 1. */
+    struct registers registers;
+    struct replica *replica; /* While it runs. */
+};
+
+struct register_cell {
+    struct sim_cluster *sim;
+    uint64_t append_bytes_max;
+    uint32_t lease_ms;
+    struct register_member members[REGISTER_MEMBERS_MAX];
+    size_t member_count;
+    size_t founder_count; /* The rest join later. */
+};
+
+/* The one that there is. */
+extern struct register_cell register_cell;
+
+struct register_options {
+    size_t founders;
+    size_t joiners;            /* Machines that become members later. */
+    uint64_t append_bytes_max; /* As in replica_options. */
+    uint32_t lease_ms;
+};
+
+/* @sim is borrowed. */
+void register_cell_start(struct sim_cluster *sim,
+                         const struct register_options *o);
+void register_cell_finish(void);
+const char *register_member_address(size_t i);
+
+/* On the director. */
+void register_cell_boot(void);
+void register_cell_stop(void);
+void register_sleep_us(uint64_t us);
+/* A member that believes to lead; NULL: none. */
+struct register_member *register_leader(void);
+/* Parks. Fails the storm when there is none within @within_us. */
+struct register_member *register_await_leader(uint64_t within_us);
+/* All members that run have executed the same. Parks. */
+void register_cell_agree(void);
+
+void register_clients_start(uint64_t seed);
+/* Ends them, judges what they were told, and says how many calls were answered.
+ * Parks. */
+uint64_t register_clients_end(void);
+
+#endif /* TESTS_SIM_REGISTER_CELL_H */

@@ -1,0 +1,135 @@
+/* The replicated log alone: three or five members, under all faults or under a
+ * hunt for its leaders.
+ *
+ * The hunt is what random faults come upon too rarely: leaders that die within
+ * moments of their election, having reached some of the others and not all.
+ * Messages carry one entry each, so that a moment is long enough for some
+ * entries to be copied and others not.
+ */
+#include <inttypes.h>
+
+#include "base/core/buf.h"
+#include "base/runtime/sim_nemesis.h"
+#include "tests/sim/register_cell.h"
+#include "tests/sim/scenario.h"
+#include "tests/sim/storm.h"
+
+#define STORM_US      (20 * SECOND_US)
+#define ROUNDS        80
+#define ANSWERS_LEAST 50
+
+/* --- all faults -------------------------------------------------------- */
+
+static void strike(struct storm *s)
+{
+    struct world *victims[REGISTER_MEMBERS_MAX];
+    struct nemesis_options n = {.seed = s->seed,
+                                .machines = victims,
+                                .machine_count = register_cell.member_count,
+                                .duration_us = STORM_US,
+                                .pause_us = SECOND_US,
+                                .fault_us = 2 * SECOND_US};
+    /* Also without a majority, at times. */
+    n.down_max = s->seed % 3 ? 0 : n.machine_count;
+    for (size_t i = 0; i < n.machine_count; i++)
+        victims[i] = register_cell.members[i].world;
+    nemesis_run(s->sim, &n, NULL);
+}
+
+/* --- the hunt ---------------------------------------------------------- */
+
+static struct world *machine(size_t i)
+{
+    return register_cell.members[i].world;
+}
+
+static struct register_member *catch_leader(void)
+{
+    struct register_member *m = NULL;
+    for (int i = 0; i < 20000 && !(m = register_leader()); i++)
+        register_sleep_us(100);
+    return m;
+}
+
+/* A while between nothing and long enough for anything. */
+static uint64_t moment(struct rand_gen *r)
+{
+    static const uint64_t most_us[] = {1, 1500, 4000, 20000, 400000};
+    return rand_below(r, most_us[rand_below(r, 5)]);
+}
+
+/* From here on @m reaches only those that the draw leaves it. */
+static void muffle(struct register_member *m, struct rand_gen *r)
+{
+    for (size_t i = 0; i < register_cell.member_count; i++)
+        if (machine(i) != m->world && rand_one_in(r, 2))
+            sim_cut(m->world, machine(i), true);
+}
+
+static void boot_all_down(struct rand_gen *r, bool all)
+{
+    for (size_t i = 0; i < register_cell.member_count; i++)
+        if (!sim_is_up(machine(i)) && (all || rand_one_in(r, 2)))
+            sim_boot_again(machine(i));
+}
+
+static size_t count_up(void)
+{
+    size_t up = 0;
+    for (size_t i = 0; i < register_cell.member_count; i++)
+        up += sim_is_up(machine(i));
+    return up;
+}
+
+static void hunt_once(struct rand_gen *r)
+{
+    struct register_member *m = catch_leader();
+    if (!m) {
+        boot_all_down(r, true);
+        return;
+    }
+    if (rand_one_in(r, 2))
+        muffle(m, r);
+    register_sleep_us(moment(r));
+    sim_crash(m->world, rand_one_in(r, 3) ? SIM_CRASH_POWER : SIM_CRASH_KILL);
+    sim_await_end(m->world);
+    sim_heal(register_cell.sim);
+    boot_all_down(r, count_up() <= register_cell.member_count / 2);
+}
+
+static void hunt(struct storm *s)
+{
+    for (int i = 0; i < ROUNDS; i++)
+        hunt_once(&s->rand);
+    sim_heal(s->sim);
+    boot_all_down(&s->rand, true);
+}
+
+/* --- the whole --------------------------------------------------------- */
+
+static void run(struct storm *s, struct buf *figures)
+{
+    bool hunts = s->seed % 2;
+    uint64_t answered;
+    register_cell_start(s->sim, &(struct register_options){
+                                    .founders = s->seed / 2 % 2 ? 3 : 5,
+                                    .append_bytes_max = hunts ? 1 : 0,
+                                    .lease_ms = s->seed / 4 % 2 ? 240 : 0});
+    register_cell_boot();
+    register_clients_start(s->seed);
+    if (hunts)
+        hunt(s);
+    else
+        strike(s);
+    register_sleep_us(5 * SECOND_US);
+    answered = register_clients_end();
+    STORM_CHECK(answered > ANSWERS_LEAST, "only %" PRIu64 " answers", answered);
+    register_cell_agree();
+    register_cell_stop();
+    buf_printf(figures, " calls=%" PRIu64, answered);
+    register_cell_finish();
+}
+
+const struct scenario scenario_replica = {
+    "replica", "3 or 5 replicas of registers, under faults or a leader hunt",
+    run};
