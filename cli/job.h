@@ -8,7 +8,8 @@
 struct args;
 struct cli;
 
-/* Where jobs are remembered: beside the tables of the target. Owned. */
+/* Where jobs are remembered: beside the tables of the target, or for a cell in
+ * the user's home. Owned. */
 char *job_history_dir(const struct cli *cli);
 
 /* The commands; each parks only as it reads the history's files. */

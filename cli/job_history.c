@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/core/buf.h"
@@ -19,7 +20,12 @@
 char *job_history_dir(const struct cli *cli)
 {
     struct buf b = BUF_INIT;
-    buf_printf(&b, "%s/jobs", cli_directory(cli));
+    const char *home = getenv("HOME");
+    if (strncmp(cli->target, "file:", 5) == 0)
+        buf_printf(&b, "%s/jobs", cli_directory(cli));
+    else
+        buf_printf(&b, "%s/.quarry/jobs/%s", home && *home ? home : ".",
+                   cli->target);
     return buf_take(&b);
 }
 

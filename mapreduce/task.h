@@ -34,6 +34,7 @@ struct job_setup {
     uint64_t split_bytes;
     unsigned worker_count;
     bool reads_tables;
+    bool remote;         /* The store is a cell's: reached by connections. */
     bool threads_before; /* The store is open in this process. */
 };
 

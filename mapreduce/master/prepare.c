@@ -204,6 +204,7 @@ static void fill_setup(struct job_run *r)
     uint64_t each;
     s->opts = o;
     s->target = o->target;
+    s->remote = o->target && strncmp(o->target, "file:", 5) != 0;
     s->output_count = o->output_count;
     s->job_id = r->replay ? mem_strdup(r->replay->job_id) : make_id(s->world);
     s->job_time_us =
@@ -294,7 +295,9 @@ static int open_store(struct job_run *r, struct err *err)
     }
     if (code == 0)
         code = check_tables(r, err);
-    if (code == 0 && r->setup.reads_tables && !r->opts->in_process) {
+    /* A cell's tables are read by attempts as by anybody. */
+    if (code == 0 && r->setup.reads_tables && !r->opts->in_process &&
+        !r->setup.remote) {
         code = quarry_pin(r->store, err);
         r->pinned = code == 0;
     }

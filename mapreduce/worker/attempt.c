@@ -84,7 +84,7 @@ static int open_store(struct attempt *a, struct err *err)
 {
     struct quarry_options o = {
         .cache_bytes = TABLE_CACHE_BYTES,
-        .read_only = true,
+        .read_only = !a->setup->remote,
         .must_exist = true,
         .background_tasks = 1,
         .world = a->setup->world,

@@ -305,6 +305,7 @@ static int process_wait(struct attempt_host *base,
 static int fork_zygote(struct process_host *h, struct err *err)
 {
     int ends[2];
+    int code;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
         return err_set_errno(err, errno, "make a socket");
     h->zygote = fork();
@@ -318,7 +319,11 @@ static int fork_zygote(struct process_host *h, struct err *err)
     h->socket = ends[0];
     if (h->zygote < 0)
         return err_set_errno(err, errno, "start a worker process");
-    return receive_hello(h, err);
+    code = receive_hello(h, err);
+    if (code == ERR_ABORTED && h->base.traits.name == NULL)
+        code = err_set(err, ERR_ABORTED,
+                       "the process that loads the job's code died of it");
+    return code;
 }
 
 static int open_pipes(struct process_host *h, struct err *err)

@@ -355,7 +355,7 @@ static int make_sandbox(struct zygote *z, struct err *err)
         .data_bytes = s->heap_bytes + s->slot_bytes + HUGE_PAGE_BYTES,
         .file_bytes = o->file_bytes,
         .cpu_us = o->cpu_us,
-        .network = o->network,
+        .network = o->network || (s->remote && s->reads_tables),
         .open = o->no_sandbox,
         .keepers = {getpid(), getppid()},
     };

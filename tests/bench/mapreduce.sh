@@ -1,8 +1,13 @@
 #!/bin/bash
 # word_count and tera_sort over 1 GB beside what a user would take instead:
-# DuckDB and GNU sort, and beside plain C, the limit; and the smallest job.
+# DuckDB and GNU sort, and beside plain C, the limit; the smallest job; links and
+# ranks of a crawl beside a pipeline of python; a job of which one attempt is
+# stopped.
 #
-#     tests/bench/mapreduce.sh [--quick]
+#     tests/bench/mapreduce.sh [--quick | --full]
+#
+# --full also sorts 4 GB with 512 MB of memory, in a memory cgroup where one can
+# be made.
 #
 # Each program runs BENCH_RUNS times (3), in turn with its peer, and the best
 # run of each counts: the first touch of memory is dear on virtual machines and
@@ -21,7 +26,9 @@ tools=$build/mapreduce-peers
 shared=${QUARRY_SHARED:-../shared}/bench/mapreduce
 runs=${BENCH_RUNS:-3}
 bytes=1000000000
+full=
 [ "${1:-}" != --quick ] || bytes=100000000
+[ "${1:-}" != --full ] || full=1
 
 say() {
     echo "mapreduce: $*" >&2
@@ -32,7 +39,10 @@ if [ ! -r "$shared/gentext.c" ]; then
     exit 0
 fi
 mkdir -p "$data" "$tools"
-trap 'rm -rf "$data"' EXIT
+cage=/sys/fs/cgroup/memory/quarry-bench.$$
+trap 'rm -rf "$data"; rmdir "$cage" 2>/dev/null || true' EXIT
+crawl=$(realpath "$shared/../../data/crawl" 2>/dev/null || true)
+links=$PWD/tests/bench/links.py
 shared=$(realpath "$shared")
 data=$(realpath "$data")
 
@@ -145,3 +155,87 @@ cat "$data"/sorted/part-* >"$data/sorted.all"
 echo word >"$data/one"
 best one_record nothing
 row job_of_one_record_vs_limit s
+
+# --- links and ranks -----------------------------------------------------------
+
+our_ranks() {
+    seconds bash -c '
+        "$@" job run link_graph --input "table:webtable?columns=anchor:" \
+            --output table:graph --overwrite &&
+        "$@" job run page_rank --input table:graph --output "file:$0/out" \
+            --param iterations=10' "$data" "${quarry[@]}"
+}
+python_ranks() {
+    seconds bash -c '
+        gzip -dc "${@:3}" | python3 "$2" links | LC_ALL=C sort | uniq -c |
+            python3 "$2" rank 10 >"$1/out.ranks"' bash "$data" "$links" \
+        "${archives[@]}"
+}
+
+archives=("$crawl"/derived/*.warc.gz)
+if [ -r "${archives[0]}" ]; then
+    "${quarry[@]}" import warc "${archives[@]}" --into webtable >/dev/null 2>&1
+    best our_ranks python_ranks
+    row link_graph_and_page_rank_vs_python s
+else
+    say "SKIPPED: links and ranks: no archives in $crawl/derived"
+fi
+
+# --- a stopped worker ------------------------------------------------------------
+
+three_workers() {
+    seconds "${quarry[@]}" job run word_count --input "file:$data/text" \
+        --output "file:$data/out" --workers 3 --split 16MiB --reducers 3
+}
+
+# The same with one attempt stopped for good as soon as it is there. The job's
+# process has one child, from which attempts are forked.
+one_stopped() {
+    (
+        for ((i = 0; i < 200; i++)); do
+            main=$(pgrep -f -n "^$build/quarry .*--workers 3" || true)
+            zygote=$(pgrep -P "${main:-0}" | head -1 || true)
+            attempt=$(pgrep -P "${zygote:-0}" | head -1 || true)
+            [ -z "$attempt" ] || { kill -STOP "$attempt" && break; }
+            sleep 0.01
+        done
+    ) &
+    three_workers
+    wait
+}
+allowed() {
+    three_workers
+    wall=$(awk -v w="$wall" 'BEGIN { print w * 1.4 }')
+}
+best one_stopped allowed
+row word_count_one_worker_stopped_vs_1.4_x_undisturbed s
+
+# --- more than memory --------------------------------------------------------------
+
+[ -n "$full" ] || exit 0
+rm -rf "$data"/text "$data"/sorted*
+"$tools/genrec" $((4 * bytes / 100)) >"$data/records"
+caged=()
+if mkdir "$cage" 2>/dev/null &&
+    echo $((512 << 20)) >"$cage/memory.limit_in_bytes" 2>/dev/null; then
+    caged=(bash -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$cage")
+else
+    say "no memory cgroup can be made here: memory is only asked for"
+fi
+our_large_sort() {
+    seconds "${caged[@]}" "${quarry[@]}" job run tera_sort \
+        --input "file:$data/records" --output "file:$data/out" \
+        --memory 320MiB --heap 64MiB
+}
+gnu_large_sort() {
+    seconds "${caged[@]}" env LC_ALL=C sort --parallel=2 -S 400M -T "$data" \
+        -k1.1,1.10 -o "$data/out.gnu" "$data/records"
+}
+runs=1
+best our_large_sort gnu_large_sort
+row tera_sort_4gb_in_512mb_vs_gnu_sort s
+our_large_sort
+cat "$data"/out/part-* | "$tools/valrec" /dev/stdin | grep -q 'unordered 0' || {
+    say "tera_sort: the large result is not in order"
+    exit 1
+}
