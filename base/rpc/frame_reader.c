@@ -200,6 +200,8 @@ int frame_reader_sink(struct frame_reader *r,
             rc = wait(r, err);
         if (rc)
             return rc;
+        if (got == 0)
+            continue; /* The sink may have gone during the wait. */
         crc = crc32c_extend(crc, dst, got);
         if (to)
             to->len += got;

@@ -1,6 +1,7 @@
 /* Attachments of answers whose checksum the handler knows, from memory or from
  * a file, come whole or not at all, and by the shortest way there is. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/core/buf.h"
@@ -215,6 +216,59 @@ START_TEST(test_wrong_attachment_ends_the_call)
 
 END_TEST
 
+/* A caller of its own, whose memory goes with it. */
+struct caller {
+    struct rpc_channel *channel;
+    unsigned begun;
+};
+
+static void call_into_own(void *arg)
+{
+    struct caller *c = arg;
+    struct rpc_sink *into = malloc(sizeof(*into));
+    struct rpc_call_options o = {.into = into};
+    char text[40];
+    *into = (struct rpc_sink){.data = malloc(FILE_BYTES), .cap = FILE_BYTES};
+    snprintf(text, sizeof(text), "0 %d", FILE_BYTES);
+    c->begun++;
+    (void)!rpc_call(c->channel, FROM_FILE, &o, slice_str(text), SLICE_EMPTY,
+                    NULL, NULL, NULL);
+    free(into->data);
+    free(into);
+}
+
+static void do_giving_up(void *arg)
+{
+    struct fixture *f = arg;
+    struct caller c = {.begun = 0};
+    struct rand_gen r;
+    rand_init(&r, test_seed());
+    start(f);
+    ck_assert_int_eq(
+        rpc_connect(rpc_listener_address(f->listener), &c.channel, NULL), 0);
+    for (unsigned i = 0; i < 300; i++) {
+        struct fiber *caller =
+            fiber_start(loop_self(), "caller", call_into_own, &c);
+        for (uint64_t n = rand_below(&r, 30); n; n--)
+            world_sleep_us(f->world, rand_below(&r, 50));
+        fiber_cancel(caller);
+        fiber_join(caller);
+    }
+    ck_assert_uint_eq(c.begun, 300);
+    check_range(f, c.channel, 7, 100000, true);
+    rpc_channel_free(c.channel);
+    stop(f);
+}
+
+/* A caller that gives up takes its memory along, however much of the answer has
+ * come; the connection goes on. */
+START_TEST(test_giving_up_midway)
+{
+    run(do_giving_up);
+}
+
+END_TEST
+
 static void ask_who(const char *address, struct buf *out)
 {
     struct rpc_channel *c;
@@ -261,4 +315,5 @@ END_TEST
 TEST_MAIN("attachments",
           test_answers_from_a_file,
           test_wrong_attachment_ends_the_call,
+          test_giving_up_midway,
           test_nearby)
