@@ -358,6 +358,22 @@ static int introduce(const struct rpc_security *sec,
     return rc;
 }
 
+/* With TLS the server's certificate must be for the host that was called, or
+ * for the cluster. */
+static int encrypt(const struct rpc_security *sec,
+                   const char *address,
+                   struct stream **s,
+                   struct err *err)
+{
+    size_t skip = *address == '['; /* IPv6 */
+    const char *end = strrchr(address, skip ? ']' : ':');
+    size_t len = end ? (size_t)(end - address) : strlen(address);
+    char *host = mem_strndup(address + skip, len - skip);
+    int rc = tls_connect(sec->tls, host, sec->cluster, s, err);
+    mem_free(host);
+    return hung_up(rc, address, err);
+}
+
 int handshake_connect(const struct rpc_security *sec,
                       const char *address,
                       struct stream **s,
@@ -373,7 +389,7 @@ int handshake_connect(const struct rpc_security *sec,
         err_hint(err, "give both sides the cluster's key or certificates");
     }
     if (rc == 0 && sec->kind == RPC_SECURITY_TLS)
-        rc = hung_up(tls_connect(sec->tls, s, err), address, err);
+        rc = encrypt(sec, address, s, err);
     if (rc == 0) {
         put_hello(sec, &hello);
         rc = hung_up(introduce(sec, address, *s, &hello, err), address, err);

@@ -8,7 +8,8 @@
  *           is not encrypted.
  *     TLS   TLS 1.3 with certificates on both sides, signed by the cluster's
  *           authority; the certificate says who the peer is (its first DNS name
- *           in subjectAltName, or else its common name).
+ *           in subjectAltName, or else its common name). A server's must be for
+ *           the host that was called, name or address, or for the cluster.
  *
  * In all three both sides also compare the version of the protocol and the name
  * of the cluster. An unproved peer gets nothing but a closed connection, and

@@ -461,29 +461,63 @@ static int check_peer(struct tls_stream *t, struct err *err)
                         t->base.peer);
 }
 
-static int secure(struct tls_stream *t, struct stream **s, struct err *err)
+/* Whoever has a certificate of the authority, as every client has, could pose
+ * as a server otherwise. */
+static int check_server(const struct tls_stream *t,
+                        const char *host,
+                        const char *group,
+                        struct err *err)
 {
-    int rc = shake_hands(t, err);
-    if (rc == 0)
-        rc = check_peer(t, err);
+    X509 *cert = SSL_get1_peer_certificate(t->ssl);
+    bool ok = X509_check_ip_asc(cert, host, 0) == 1 ||
+              X509_check_host(cert, host, 0, 0, NULL) == 1 ||
+              X509_check_host(cert, group, 0, 0, NULL) == 1;
+    X509_free(cert);
+    ERR_clear_error(); /* That a name is no address. */
+    if (ok)
+        return 0;
+    err_set(err, ERR_DENIED,
+            "%s: its certificate is for \"%s\", not for %s or %s", t->base.peer,
+            t->peer_name, host, group);
+    err_hint(err, "a server's certificate names its host, or the cluster");
+    return ERR_DENIED;
+}
+
+/* What a handshake came to: @rc. */
+static int secured(struct tls_stream *t, struct stream **s, int rc)
+{
     *s = rc ? NULL : &t->base;
     if (rc)
         stream_close(&t->base);
     return rc;
 }
 
-int tls_connect(const struct tls_context *c, struct stream **s, struct err *err)
+int tls_connect(const struct tls_context *c,
+                const char *host,
+                const char *group,
+                struct stream **s,
+                struct err *err)
 {
     struct tls_stream *t = wrap(c, *s);
+    int rc;
     SSL_set_connect_state(t->ssl);
-    return secure(t, s, err);
+    rc = shake_hands(t, err);
+    if (rc == 0)
+        rc = check_peer(t, err);
+    if (rc == 0)
+        rc = check_server(t, host, group, err);
+    return secured(t, s, rc);
 }
 
 int tls_accept(const struct tls_context *c, struct stream **s, struct err *err)
 {
     struct tls_stream *t = wrap(c, *s);
+    int rc;
     SSL_set_accept_state(t->ssl);
-    return secure(t, s, err);
+    rc = shake_hands(t, err);
+    if (rc == 0)
+        rc = check_peer(t, err);
+    return secured(t, s, rc);
 }
 
 void tls_peer_name(const struct stream *s, char *out, size_t bytes)

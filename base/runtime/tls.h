@@ -31,9 +31,15 @@ const char *tls_context_name(const struct tls_context *c);
 /* Shake hands over *@s as client or server and replace it by the encrypted
  * stream; on failure *@s is closed and NULL. Both sides must show a certificate
  * that the authority signed, that is for this side and in date by the world's
- * clock. Parks. Errors: ERR_DENIED says what is wrong; those of the stream. */
-MUST_CHECK int
-tls_connect(const struct tls_context *c, struct stream **s, struct err *err);
+ * clock. A server's must also be for @host, the name or the IP address that was
+ * called, or for @group, a name that all servers of a kind share: by its
+ * subjectAltName, or by its common name if that has no DNS names. Parks.
+ * Errors: ERR_DENIED says what is wrong; those of the stream. */
+MUST_CHECK int tls_connect(const struct tls_context *c,
+                           const char *host,
+                           const char *group,
+                           struct stream **s,
+                           struct err *err);
 MUST_CHECK int
 tls_accept(const struct tls_context *c, struct stream **s, struct err *err);
 

@@ -105,7 +105,8 @@ static X509 *make_cert(const char *cn,
     if (dns) {
         char text[100];
         X509_EXTENSION *e;
-        snprintf(text, sizeof(text), "DNS:%s", dns);
+        snprintf(text, sizeof(text), "%s%s",
+                 strchr(dns, ':') ? "" : "DNS:", dns);
         e = X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, text);
         X509_add_ext(c, e, -1);
         X509_EXTENSION_free(e);
@@ -405,7 +406,12 @@ static void make_certificates(void)
 {
     struct issuer ours = make_authority("our authority", "ca.crt");
     struct issuer theirs = make_authority("their authority", "ca2.crt");
-    issue(&ours, "server", "server", NULL, -100, 10000);
+    issue(&ours, "server", "server", "IP:127.0.0.1", -100, 10000);
+    issue(&ours, "shared", "ignored", "DNS:other,DNS:blue", -100, 10000);
+    issue(&ours, "common", "blue", NULL, -100, 10000);
+    issue(&ours, "masked", "blue", "n1.cell", -100, 10000);
+    issue(&ours, "host", "ignored", "DNS:localhost", -100, 10000);
+    issue(&ours, "elsewhere", "ignored", "IP:127.0.0.2", -100, 10000);
     issue(&ours, "n1", "ignored", "n1.cell", -100, 10000);
     issue(&ours, "cn", "plain name", NULL, -100, 10000);
     issue(&ours, "expired", "n2", NULL, -1000, -10);
@@ -470,6 +476,60 @@ static void tls(void *arg)
 START_TEST(test_tls)
 {
     in_real_world(tls);
+}
+
+END_TEST
+
+/* What a client of certificate "cn" says to a server of certificate @name,
+ * called by @host: "" when all is well. */
+static const char *
+call_server(const char *name, const char *host, struct err *err)
+{
+    struct rpc_security *ours = must_tls("blue", name, "ca.crt");
+    struct rpc_security *s = must_tls("blue", "cn", "ca.crt");
+    struct rpc_channel *c;
+    char called[100];
+    const char *port;
+    int rc;
+    start(ours);
+    port = strrchr(rpc_listener_address(listener), ':');
+    snprintf(called, sizeof(called), "%s%s", host, port);
+    c = rpc_channel_new(called, &(struct rpc_channel_options){.security = s});
+    *err = ERR_INIT;
+    rc = rpc_call(c, WHO, NULL, SLICE_EMPTY, SLICE_EMPTY, NULL, NULL, err);
+    ck_assert(rc == 0 || rc == ERR_DENIED);
+    rpc_channel_free(c);
+    stop();
+    rpc_security_free(ours);
+    rpc_security_free(s);
+    return err->text;
+}
+
+static void tls_names(void *arg)
+{
+    struct err err;
+    (void)arg;
+    make_certificates();
+    ck_assert_str_eq(call_server("server", "127.0.0.1", &err), "");
+    ck_assert_str_eq(call_server("shared", "127.0.0.1", &err), "");
+    ck_assert_str_eq(call_server("common", "127.0.0.1", &err), "");
+    ck_assert_str_eq(call_server("host", "localhost", &err), "");
+    ck_assert_ptr_nonnull(strstr(
+        call_server("n1", "127.0.0.1", &err),
+        "its certificate is for \"n1.cell\", not for 127.0.0.1 or blue"));
+    ck_assert_ptr_nonnull(strstr(err.hint, "names its host"));
+    ck_assert_str_ne(call_server("masked", "127.0.0.1", &err), "");
+    ck_assert_str_ne(call_server("elsewhere", "127.0.0.1", &err), "");
+    ck_assert_str_ne(call_server("host", "127.0.0.1", &err), "");
+    ck_assert_str_ne(call_server("server", "localhost", &err), "");
+}
+
+/* A server shows a certificate for the host that was called, name or address,
+ * or for the cluster; with another, as every client has, it is not talked to.
+ */
+START_TEST(test_tls_names)
+{
+    in_real_world(tls_names);
 }
 
 END_TEST
@@ -648,9 +708,9 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {test_none,     test_keys,     test_impostor,
-                                  test_tls,      test_tls_bulk, test_strangers,
-                                  test_simulated};
+    const TTest *const tests[] = {test_none,      test_keys,      test_impostor,
+                                  test_tls,       test_tls_names, test_tls_bulk,
+                                  test_strangers, test_simulated};
     snprintf(dir, sizeof(dir), "%s", test_tmpdir());
     return check_main("security", tests, ARRAY_LEN(tests));
 }
