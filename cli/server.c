@@ -21,7 +21,7 @@
 
 /* After SIGTERM the roles have so long to hand over and close; then the process
  * ends as it is: what was acknowledged is on the disk. */
-#define STOP_SECONDS_MAX 30
+#define STOP_SECONDS_MAX 12
 /* Allocations below this come from memory that the process keeps. */
 #define KEEP_BYTES (32 << 20)
 

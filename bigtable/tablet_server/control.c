@@ -38,6 +38,8 @@ int check_order(struct tablet_server *s,
         return err_set(err, ERR_CLOSED, "this is tablet server %llu, not %llu",
                        (unsigned long long)s->number,
                        (unsigned long long)number);
+    if (s->stopping)
+        return err_set(err, ERR_UNAVAILABLE, "this tablet server is ending");
     return session_check_master(s->session, sequencer, err);
 }
 

@@ -21,6 +21,8 @@
 
 /* Between tries to join. */
 #define RETRY_US UINT64_C(500000)
+/* For the master to answer whether it is there. */
+#define MASTER_ASKED_US UINT64_C(2000000)
 /* Threads that answer scans and programs. */
 #define READERS_PER_CPU   2
 #define READERS_MIN       4
@@ -325,6 +327,26 @@ static void end_starter(struct tablet_server *s)
     s->starter = NULL;
 }
 
+/* Is there a master that would give tablets to others? When all of a cluster
+ * ends there is none, METADATA goes too, and each write of it would wait for
+ * nothing. */
+static bool has_master(struct tablet_server *s)
+{
+    const struct rpc_call_options opts = {.timeout_us = MASTER_ASKED_US};
+    struct buf address = BUF_INIT;
+    struct err err = ERR_INIT;
+    uint64_t before =
+        fiber_set_deadline(world_mono_ns(s->world) + MASTER_ASKED_US * 1000);
+    int rc = session_find_master(s->session, &address, &err);
+    if (rc == 0)
+        rc =
+            channel_set_call(s->channels, buf_slice(&address), MASTER_STATUS,
+                             &opts, SLICE_EMPTY, SLICE_EMPTY, NULL, NULL, &err);
+    (void)fiber_set_deadline(before);
+    buf_close(&address);
+    return rc == 0;
+}
+
 /* Hand every tablet over, so that nobody has to read our log. */
 static void unload_all(void *arg)
 {
@@ -338,7 +360,8 @@ static void unload_all(void *arg)
                                            .epoch = list[i]->epoch};
             struct err err = ERR_INIT;
             bool is_system = list[i]->table_id == METADATA_TABLE_ID;
-            if (is_system != (system == 1) || atomic_load(&s->over))
+            if (is_system != (system == 1) || atomic_load(&s->over) ||
+                !has_master(s))
                 continue;
             if (unload_tablet(s, &o, &err) != 0)
                 log_warn(s->world, "tablet", "leaving: %s", err.text);
