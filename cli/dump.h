@@ -44,7 +44,8 @@ MUST_CHECK int dump_record_file(struct cli *cli,
                                 struct err *err);
 
 /* A segment of the log of a cell's member; a snapshot of its machine, or with
- * opts->entries the members of the cell as of then. @path is the world's. */
+ * opts->entries the members of the cell as of then, of a namenode its names.
+ * @path is the world's. */
 MUST_CHECK int dump_replica_log(struct cli *cli,
                                 const char *path,
                                 const struct dump_options *opts,
@@ -54,11 +55,26 @@ MUST_CHECK int dump_replica_snapshot(struct cli *cli,
                                      const struct dump_options *opts,
                                      struct err *err);
 
+/* A chunk of the cluster's file system, with each block compared with its
+ * checksum. @path is the world's. */
+MUST_CHECK int dump_chunk_file(struct cli *cli,
+                               const char *path,
+                               const struct dump_options *opts,
+                               struct err *err);
+/* The namenode's state in a snapshot as of entry @index of the log. */
+MUST_CHECK int dump_namenode_image(struct cli *cli,
+                                   uint64_t index,
+                                   struct slice image,
+                                   const struct dump_options *opts,
+                                   struct err *err);
+
 /* What a file begins or ends with. */
 bool is_table_file(struct slice tail);
 bool is_manifest(struct slice head);
 bool is_log_segment(struct slice head);
 bool is_replica_log(struct slice head);
 bool is_replica_snapshot(struct slice head);
+bool is_chunk_file(struct slice head);
+bool is_namenode_image(struct slice image);
 
 #endif /* CLI_DUMP_H */

@@ -207,7 +207,9 @@ int dump_replica_snapshot(struct cli *cli,
     struct snapshot_info info;
     struct buf image = BUF_INIT;
     int r = snapshot_load_file(cli->world, path, &info, &image, err);
-    if (!r && opts->entries)
+    if (!r && is_namenode_image(buf_slice(&image)))
+        r = dump_namenode_image(cli, info.index, buf_slice(&image), opts, err);
+    else if (!r && opts->entries)
         print_members(cli, &info.config);
     else if (!r)
         print_snapshot(cli, &info);

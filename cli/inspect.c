@@ -71,12 +71,14 @@ static int dump_file(struct cli *cli,
         return dump_replica_log(cli, path, opts, err);
     if (is_replica_snapshot(head))
         return dump_replica_snapshot(cli, path, opts, err);
+    if (is_chunk_file(head))
+        return dump_chunk_file(cli, path, opts, err);
     if (is_table_file(tail))
         return dump_table_file(cli, fs, name, opts, err);
     r = dump_record_file(cli, path, opts, err);
     if (r == ERR_CORRUPT)
         err_hint(err, "dump reads table files, manifests, log segments, "
-                      "snapshots of cells and record files");
+                      "snapshots of cells, chunks and record files");
     return r;
 }
 
@@ -123,8 +125,8 @@ const struct command inspect_commands[] = {
     {.name = "dump",
      .arguments = "FILE",
      .summary = "Show what a file of a store or a job holds",
-     .details = "Table files, manifests, log segments, snapshots of cells, "
-                "record files: told by\ncontent.",
+     .details = "Table files, manifests, log segments, snapshots of cells and "
+                "of namenodes, chunks,\nrecord files: told by content.",
      .examples =
          "quarry dump quarry-data/tables/000012.sst --entries --limit 5",
      .words_min = 1,

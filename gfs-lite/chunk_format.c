@@ -6,8 +6,7 @@
 #include "base/core/coding.h"
 #include "base/core/crc32c.h"
 
-#define IDENTITY_MAGIC UINT64_C(0x314b4e5548435251) /* "QRCHUNK1" */
-#define TAIL_MAGIC     UINT32_C(0x4c494154)         /* "TAIL" */
+#define TAIL_MAGIC     UINT32_C(0x4c494154) /* "TAIL" */
 #define FORMAT_VERSION 1
 
 /* Offsets in the identity; its CRC covers what is before. */
@@ -33,7 +32,7 @@ void chunk_identity_put(const struct chunk_identity *id,
                         char sector[CHUNK_SECTOR_BYTES])
 {
     memset(sector, 0, CHUNK_SECTOR_BYTES);
-    put_le64(sector + ID_MAGIC, IDENTITY_MAGIC);
+    memcpy(sector + ID_MAGIC, CHUNK_MAGIC, strlen(CHUNK_MAGIC));
     put_le32(sector + ID_FORMAT, FORMAT_VERSION);
     put_le32(sector + ID_VERSION, id->version);
     put_le64(sector + ID_HANDLE, id->handle);
@@ -46,7 +45,7 @@ int chunk_identity_get(const char sector[CHUNK_SECTOR_BYTES],
                        struct chunk_identity *id,
                        struct err *err)
 {
-    if (get_le64(sector + ID_MAGIC) != IDENTITY_MAGIC)
+    if (memcmp(sector + ID_MAGIC, CHUNK_MAGIC, strlen(CHUNK_MAGIC)) != 0)
         return err_set(err, ERR_CORRUPT, "no file of a chunk");
     if (get_le32(sector + ID_FORMAT) != FORMAT_VERSION)
         return err_set(err, ERR_UNSUPPORTED,

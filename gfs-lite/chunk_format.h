@@ -25,6 +25,9 @@
 #include "base/core/macros.h"
 #include "gfs-lite/command.h"
 
+/* What the file begins with. */
+#define CHUNK_MAGIC "QRCHUNK1"
+
 #define CHUNK_BLOCK_BYTES  ((uint32_t)64 << 10)
 #define CHUNK_BLOCKS_MAX   (GFS_CHUNK_BYTES / CHUNK_BLOCK_BYTES)
 #define CHUNK_SECTOR_BYTES 512

@@ -64,6 +64,9 @@ void catalog_apply(struct catalog *m,
                    struct slice command,
                    struct buf *reply);
 
+/* What an image begins with. */
+#define CATALOG_IMAGE_MAGIC "QGFSIMG1"
+
 /* Append the state to @out: docs/formats.md. */
 void catalog_save(const struct catalog *m, struct buf *out);
 /* Replace the state; an empty image is that of a new file system. On error the

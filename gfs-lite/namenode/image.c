@@ -3,12 +3,13 @@
  * An image is believed no more than any other input: what does not fit together
  * is refused, and nothing of it is kept.
  */
+#include <string.h>
+
 #include "base/core/buf.h"
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "gfs-lite/namenode/catalog.h"
 
-#define IMAGE_MAGIC   UINT64_C(0x31474d4953464751) /* "QGFSIMG1" */
 #define IMAGE_VERSION 1
 
 enum inode_flags {
@@ -115,7 +116,7 @@ static void put_servers(const struct catalog *m, struct buf *out)
 
 void catalog_save(const struct catalog *m, struct buf *out)
 {
-    buf_put_le64(out, IMAGE_MAGIC);
+    buf_append_str(out, CATALOG_IMAGE_MAGIC);
     buf_put_varint(out, IMAGE_VERSION);
     buf_put_varint(out, m->applied);
     put_chunks(&m->names.chunks, out);
@@ -374,8 +375,9 @@ static int load(struct catalog *m, struct slice image, struct err *err)
 {
     struct cursor in = cursor_make(image);
     uint64_t version;
-    if (cursor_le64(&in) != IMAGE_MAGIC)
+    if (!slice_starts_with(image, SLICE_LIT(CATALOG_IMAGE_MAGIC)))
         return err_set(err, ERR_CORRUPT, "no image of a namenode");
+    (void)cursor_bytes(&in, strlen(CATALOG_IMAGE_MAGIC));
     version = cursor_varint(&in);
     if (version != IMAGE_VERSION)
         return err_set(err, ERR_UNSUPPORTED,

@@ -63,6 +63,13 @@ static int check_quota(const struct inode *parent,
     return 0;
 }
 
+int names_check_room(const struct inode *parent,
+                     const struct inode *n,
+                     struct err *err)
+{
+    return check_quota(parent, weigh(n), NULL, err);
+}
+
 /* --- linking ----------------------------------------------------------- */
 
 void names_attach(struct names *ns, struct inode *parent, struct inode *n)

@@ -103,9 +103,15 @@ MUST_CHECK int names_discard(struct names *ns,
                              struct err *err);
 /* Remove from the trash what was put there before @before_us. */
 void names_empty_trash(struct names *ns, uint64_t before_us);
+/* May all of @n be below the directory @parent once more? ERR_EXHAUSTED. */
+MUST_CHECK int names_check_room(const struct inode *parent,
+                                const struct inode *n,
+                                struct err *err);
 /* Copy @from, a file or a directory with all below it, to the new name @to,
- * sharing chunks. ERR_BUSY: *busy is a file whose last chunk must be sealed
- * first. */
+ * sharing chunks. A copy counts for the quotas above it like any other files;
+ * those of directories it copies are not copied. ERR_BUSY: *busy is a file whose
+ * last chunk must be sealed first. ERR_EXHAUSTED (quota): what directories are
+ * above it may have been made. */
 MUST_CHECK int names_snapshot(struct names *ns,
                               struct slice from,
                               struct slice to,

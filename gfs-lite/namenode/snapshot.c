@@ -118,6 +118,8 @@ int names_snapshot(struct names *ns,
     }
     rc = find_place(ns, n, to, time_us, &parent, &name, err);
     if (rc == 0)
+        rc = names_check_room(parent, n, err);
+    if (rc == 0)
         copy_tree(ns, n, parent, name);
     return rc;
 }

@@ -45,6 +45,19 @@ static void begin(struct catalog *m)
     sequence = 0;
 }
 
+/* A closed file of one chunk. */
+static void make_file(struct catalog *m, const char *path, uint64_t bytes)
+{
+    struct gfs_result f = run(
+        m, (struct gfs_command){.op = GFS_OP_CREATE, .path = slice_str(path)});
+    struct gfs_command c = {
+        .op = GFS_OP_ALLOCATE, .file = f.file, .epoch = f.epoch};
+    c.chunk = run(m, c).chunk;
+    c.op = GFS_OP_CLOSE;
+    c.length = bytes;
+    ck_assert_int_eq(run(m, c).code, 0);
+}
+
 /* Everything that can be seen, one line an inode. */
 static void
 dump(const struct names *ns, const struct inode *n, int depth, struct buf *out)
@@ -659,6 +672,43 @@ START_TEST(test_quotas)
 
 END_TEST
 
+/* A copy by snapshot counts like files that were written: it is refused where a
+ * quota of entries or of bytes has no room for it, and nothing of it stays. */
+START_TEST(test_snapshot_within_quotas)
+{
+    struct gfs_command copy = {
+        .op = GFS_OP_SNAPSHOT, .path = SLICE_LIT("s"), .to = SLICE_LIT("q/s")};
+    struct gfs_command set = {.op = GFS_OP_SET_QUOTA, .path = SLICE_LIT("q")};
+    struct catalog m;
+    struct inode *q;
+    struct gfs_result r;
+    begin(&m);
+    run(&m, (struct gfs_command){.op = GFS_OP_MKDIRS, .path = SLICE_LIT("q")});
+    make_file(&m, "s/a", 1000);
+    make_file(&m, "s/b", 2000);
+    ck_assert_int_eq(names_find(&m.names, SLICE_LIT("q"), &q, NULL), 0);
+    set.length = 2; /* The copy has three entries. */
+    run(&m, set);
+    r = run(&m, copy);
+    ck_assert_int_eq(r.code, ERR_EXHAUSTED);
+    ck_assert(slice_starts_with(r.text, SLICE_LIT("/q: quota of 2 files")));
+    set.length = 0;
+    set.bytes = 2999;
+    run(&m, set);
+    r = run(&m, copy);
+    ck_assert_int_eq(r.code, ERR_EXHAUSTED);
+    ck_assert(slice_starts_with(r.text, SLICE_LIT("/q: quota of 2999 bytes")));
+    ck_assert_uint_eq(q->u.directory->entry_count, 0);
+    set.bytes = 3000;
+    run(&m, set);
+    ck_assert_int_eq(run(&m, copy).code, 0);
+    ck_assert_uint_eq(q->u.directory->bytes, 3000);
+    check_image(&m);
+    catalog_close(&m);
+}
+
+END_TEST
+
 /* A lock is one session's until it unlocks or ends; others learn who has it. */
 START_TEST(test_locks)
 {
@@ -747,5 +797,6 @@ TEST_MAIN("namespace",
           test_snapshot_shares_chunks,
           test_trash,
           test_quotas,
+          test_snapshot_within_quotas,
           test_locks,
           test_damaged_images)
