@@ -30,6 +30,9 @@ class Examples(CliTest):
         self.env["PATH"] = bin_dir + os.pathsep + os.environ["PATH"]
         self.env["QUARRY_SOURCE"] = ROOT
         self.env["TMPDIR"] = self.dir
+        # The same pages on a cell that somebody has started.
+        if "QUARRY_EXAMPLES_TARGET" in os.environ:
+            self.env["QUARRY_TARGET"] = os.environ["QUARRY_EXAMPLES_TARGET"]
         os.mkdir(self.path("work"))
 
     def run_page(self, name):
