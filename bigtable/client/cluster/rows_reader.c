@@ -6,6 +6,7 @@
 #include "bigtable/client/cluster/lock_files.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/tablet/read_options.h"
+#include "bigtable/tablet/script.h"
 
 /* Answers grow: the first rows come soon, the many come in few calls. */
 #define ANSWER_BYTES_MIN ((uint32_t)128 << 10)
@@ -27,6 +28,13 @@ static int check_options(struct cluster_table *t,
         rc = read_spec_of_schema(&spec, t->schema, opts, err);
     if (rc == 0)
         read_spec_close(&spec);
+    if (rc == 0 && opts && opts->program) {
+        struct script_filter *script;
+        rc = script_filter_new(slice_make(opts->program, opts->program_len),
+                               opts->program_fuel, &script, err);
+        if (rc == 0)
+            script_filter_free(script);
+    }
     return rc;
 }
 

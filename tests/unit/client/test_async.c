@@ -7,6 +7,7 @@
 #include "base/core/buf.h"
 #include "bigtable/client/quarry.h"
 #include "tests/lib/check_main.h"
+#include "tests/unit/client/test_target.h"
 
 enum {
     CALLS_MAX = 4,
@@ -36,8 +37,8 @@ static void start(struct shared *s)
                                         .async_calls = CALLS_MAX};
     char target[300];
     memset(s, 0, sizeof(*s));
-    snprintf(target, sizeof(target), "file:%s/s", test_tmpdir());
-    OK(quarry_open(target, &opts, &s->quarry, &err));
+    test_new_target(target, sizeof(target));
+    OK(test_open(target, &opts, &s->quarry, &err));
     OK(quarry_table_create(s->quarry, "t", &family, 1, NULL, 0, &err));
     OK(quarry_table_open(s->quarry, "t", &s->table, &err));
 }

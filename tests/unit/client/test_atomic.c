@@ -10,6 +10,7 @@
 #include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
 #include "tests/lib/check_main.h"
+#include "tests/unit/client/test_target.h"
 
 enum {
     THREADS = 4,
@@ -38,8 +39,8 @@ static void start(struct shared *s)
     const struct quarry_options opts = {.memtable_bytes = 4 << 20};
     char target[300];
     memset(s, 0, sizeof(*s));
-    snprintf(target, sizeof(target), "file:%s/s", test_tmpdir());
-    OK(quarry_open(target, &opts, &s->quarry, &err));
+    test_new_target(target, sizeof(target));
+    OK(test_open(target, &opts, &s->quarry, &err));
     OK(quarry_table_create(s->quarry, "t", families, 2, groups, 2, &err));
     OK(quarry_table_open(s->quarry, "t", &s->table, &err));
 }

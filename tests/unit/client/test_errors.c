@@ -10,6 +10,7 @@
 #include "base/core/crc32c.h"
 #include "bigtable/client/quarry.h"
 #include "tests/lib/check_main.h"
+#include "tests/unit/client/test_target.h"
 
 /* --- Fixture -----------------------------------------------------------------
  */
@@ -29,7 +30,7 @@ static void expect(int rc, int code, const char *text)
 static struct quarry *open_store(void)
 {
     struct quarry *q;
-    OK(quarry_open(target, NULL, &q, &err));
+    OK(test_open(target, NULL, &q, &err));
     return q;
 }
 
@@ -38,8 +39,10 @@ static struct quarry *new_store(struct quarry_table **t)
     static const struct quarry_family_spec families[] = {{"anchor", ""},
                                                          {"contents", ""}};
     struct quarry *q;
-    snprintf(dir, sizeof(dir), "%s/store", test_tmpdir());
-    snprintf(target, sizeof(target), "file:%s", dir);
+    test_new_target(target, sizeof(target));
+    if (!test_cluster())
+        snprintf(dir, sizeof(dir), "%.*s", (int)sizeof(dir) - 1,
+                 target + strlen("file:"));
     q = open_store();
     OK(quarry_table_create(q, "t", families, 2, NULL, 0, &err));
     OK(quarry_table_open(q, "t", t, &err));
@@ -168,6 +171,7 @@ END_TEST
  */
 START_TEST(test_in_use)
 {
+    SKIP_ON_CLUSTER("a cluster is for many");
     struct quarry_table *t;
     struct quarry *q = new_store(&t);
     int status;
@@ -176,7 +180,7 @@ START_TEST(test_in_use)
         struct quarry *mine;
         char pid[32];
         snprintf(pid, sizeof(pid), "%ld", (long)getppid());
-        _exit(quarry_open(target, NULL, &mine, &err) == ERR_BUSY &&
+        _exit(test_open(target, NULL, &mine, &err) == ERR_BUSY &&
                       strstr(err.text, pid) && strstr(err.text, dir)
                   ? 0
                   : 1);
@@ -191,6 +195,7 @@ END_TEST
 /* A store of a newer format is refused, and not touched. */
 START_TEST(test_newer_format)
 {
+    SKIP_ON_CLUSTER("it has no directory whose format could be newer");
     char path[400];
     char header[16];
     char want[700];
@@ -211,7 +216,7 @@ START_TEST(test_newer_format)
              "open %s: manifest-000001: the store has format 2, and this "
              "program knows up to 1",
              dir);
-    expect(quarry_open(target, NULL, &q, &err), ERR_UNSUPPORTED, want);
+    expect(test_open(target, NULL, &q, &err), ERR_UNSUPPORTED, want);
     ck_assert_str_eq(err.hint, "open it with a newer quarry");
 }
 
@@ -220,13 +225,14 @@ END_TEST
 /* A store that must exist is not made. */
 START_TEST(test_must_exist)
 {
+    SKIP_ON_CLUSTER("it is not made by being opened");
     const struct quarry_options o = {.must_exist = true};
     struct quarry *q;
     char want[700];
     snprintf(dir, sizeof(dir), "%s/none", test_tmpdir());
     snprintf(target, sizeof(target), "file:%s", dir);
     snprintf(want, sizeof(want), "open %s: there is no store in %s", dir, dir);
-    expect(quarry_open(target, &o, &q, &err), ERR_NOTFOUND, want);
+    expect(test_open(target, &o, &q, &err), ERR_NOTFOUND, want);
     ck_assert_int_ne(access(dir, F_OK), 0);
 }
 
@@ -235,6 +241,7 @@ END_TEST
 /* Readers beside the owner see the pinned state, and cannot write. */
 START_TEST(test_pinned_readers)
 {
+    SKIP_ON_CLUSTER("it has no directory to be pinned");
     const struct quarry_options o = {.read_only = true};
     struct quarry_table *t;
     struct quarry_table *rt;
@@ -246,7 +253,7 @@ START_TEST(test_pinned_readers)
     OK(set(t, SLICE_LIT("b"), "anchor", SLICE_EMPTY));
     OK(quarry_flush(q, &err));
     OK(quarry_table_compact(q, "t", &err));
-    OK(quarry_open(target, &o, &r, &err));
+    OK(test_open(target, &o, &r, &err));
     OK(quarry_table_open(r, "t", &rt, &err));
     ck_assert_uint_eq(row_count(rt), 1);
     snprintf(want, sizeof(want), "%s was opened read-only", dir);
@@ -254,7 +261,7 @@ START_TEST(test_pinned_readers)
     quarry_table_close(rt);
     quarry_close(r);
     quarry_unpin(q);
-    OK(quarry_open(target, &o, &r, &err));
+    OK(test_open(target, &o, &r, &err));
     OK(quarry_table_open(r, "t", &rt, &err));
     ck_assert_uint_eq(row_count(rt), 2);
     quarry_table_close(rt);

@@ -8,6 +8,7 @@
 #include "bigtable/client/quarry.h"
 #include "sawzall-lite/sawzall.h"
 #include "tests/lib/check_main.h"
+#include "tests/unit/client/test_target.h"
 
 enum {
     ROWS = 3000
@@ -30,8 +31,8 @@ static void start(void)
                                                       {"s", "block=1KiB"}};
     const struct quarry_write_options deferred = {QUARRY_DEFERRED};
     char target[300];
-    snprintf(target, sizeof(target), "file:%s/s", test_tmpdir());
-    OK(quarry_open(target, NULL, &quarry, &err));
+    test_new_target(target, sizeof(target));
+    OK(test_open(target, NULL, &quarry, &err));
     OK(quarry_table_create(quarry, "t", families, 2, groups, 2, &err));
     OK(quarry_table_open(quarry, "t", &table, &err));
     for (int i = 0; i < ROWS; i++) {

@@ -6,6 +6,7 @@
 #include "base/core/buf.h"
 #include "bigtable/client/quarry.h"
 #include "tests/lib/check_main.h"
+#include "tests/unit/client/test_target.h"
 
 /* --- Fixture ------------------------------------------------------------- */
 
@@ -17,13 +18,13 @@ static char target[512];
 static struct quarry *open_store(void)
 {
     struct quarry *q;
-    OK(quarry_open(target, NULL, &q, &err));
+    OK(test_open(target, NULL, &q, &err));
     return q;
 }
 
 static struct quarry *new_store(void)
 {
-    snprintf(target, sizeof(target), "file:%s/store", test_tmpdir());
+    test_new_target(target, sizeof(target));
     return open_store();
 }
 
