@@ -178,8 +178,10 @@ static void run_flush(struct store *s, struct tablet_group *g)
     cond_broadcast(&b->progress);
     mutex_unlock(&b->lock);
     count_memory(s);
-    if (rc == 0)
+    if (rc == 0) {
         store_release_log(s);
+        store_limit_log(s);
+    }
 }
 
 static void run_compaction(struct store *s, struct tablet_group *g)

@@ -13,6 +13,7 @@
 #include "bigtable/tablet/manifest.h"
 #include "bigtable/tablet/registry.h"
 #include "bigtable/tablet/scan_cache.h"
+#include "bigtable/tablet/shared.h"
 #include "bigtable/tablet/tablet.h"
 #include "gfs-lite/fs.h"
 
@@ -76,25 +77,28 @@ void store_views_free(struct table_view **views, size_t count)
     mem_free(views);
 }
 
-/* The lowest sequence number that only the log has. */
-static uint64_t lowest_needed(struct store *s)
+/* The lowest sequence number that only the log has, and the group that has it
+ * (@oldest, which may be NULL; borrowed from @views). */
+static uint64_t lowest_needed(struct table_view **views,
+                              size_t count,
+                              struct tablet_group **oldest)
 {
-    size_t count;
-    struct table_view **views = store_views(s, &count);
     uint64_t low = UINT64_MAX;
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < views[i]->tablet_count; j++) {
             struct tablet *t = views[i]->tablets[j];
             for (size_t g = 0; g < atomic_load(&t->group_count); g++) {
-                const struct tablet_group *group = t->groups[g];
+                struct tablet_group *group = t->groups[g];
                 uint64_t flushed = atomic_load(&group->flushed_sequence);
-                if (!tablet_group_is_clean(group))
-                    low =
-                        MIN_OF(low, MAX_OF(flushed + 1,
-                                           atomic_load(&group->low_sequence)));
+                uint64_t needed =
+                    MAX_OF(flushed + 1, atomic_load(&group->low_sequence));
+                if (tablet_group_is_clean(group) || needed >= low)
+                    continue;
+                low = needed;
+                if (oldest)
+                    *oldest = group;
             }
         }
-    store_views_free(views, count);
     return low;
 }
 
@@ -103,9 +107,33 @@ static uint64_t lowest_needed(struct store *s)
 void store_release_log(struct store *s)
 {
     uint64_t visible = atomic_load(&s->visible);
-    uint64_t low = lowest_needed(s);
+    size_t count;
+    struct table_view **views = store_views(s, &count);
+    uint64_t low = lowest_needed(views, count, NULL);
+    store_views_free(views, count);
     if (s->log)
         write_log_release(s->log, MIN_OF(visible, low - 1));
+}
+
+/* What is flushed for it lets go of a segment, sooner or later; then the next
+ * one is looked for. */
+void store_limit_log(struct store *s)
+{
+    struct tablet_group *oldest = NULL;
+    struct table_view **views;
+    struct writer *turn;
+    size_t count;
+    if (!s->sharing || write_log_bytes(s->log) <= s->sharing->log_bytes_max)
+        return;
+    views = store_views(s, &count);
+    lowest_needed(views, count, &oldest);
+    if (oldest) {
+        write_turn_take(s, &turn);
+        tablet_group_freeze(oldest, atomic_load(&oldest->last_sequence));
+        write_turn_give(s, turn);
+    }
+    store_views_free(views, count);
+    background_wake(s);
 }
 
 /* --- opening ------------------------------------------------------------- */

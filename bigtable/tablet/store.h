@@ -178,6 +178,9 @@ void store__make_caches(struct store *s);
 void store_drop_file(struct store *s, uint64_t number);
 /* Let go of log segments that nothing needs any more. */
 void store_release_log(struct store *s);
+/* If a shared log is longer than it should be, freeze the memtable that has
+ * waited longest. PRE: the write turn is not held. Parks. */
+void store_limit_log(struct store *s);
 /* All views, referenced, in an owned array. */
 struct table_view **store_views(struct store *s, size_t *count);
 void store_views_free(struct table_view **views, size_t count);

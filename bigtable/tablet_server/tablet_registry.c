@@ -167,11 +167,12 @@ static void apply_to_copy(const struct manifest_state *from,
                           struct manifest_state *out)
 {
     struct buf whole = BUF_INIT;
+    struct err err = ERR_INIT;
     manifest_state_init(out);
     manifest_state_encode(from, &whole);
-    if (manifest_state_apply(out, buf_slice(&whole), NULL) != 0 ||
-        manifest_state_apply(out, edit, NULL) != 0)
-        PANIC("an edit of our own does not fit the tablet");
+    if (manifest_state_apply(out, buf_slice(&whole), &err) != 0 ||
+        manifest_state_apply(out, edit, &err) != 0)
+        PANIC("an edit of our own does not fit the tablet: %s", err.text);
     buf_close(&whole);
 }
 

@@ -5,6 +5,7 @@
 #ifndef TESTS_UNIT_TABLET_SERVER_FIXTURE_H
 #define TESTS_UNIT_TABLET_SERVER_FIXTURE_H
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -286,7 +287,7 @@ struct change_list {
     uint32_t count;
 };
 
-#define ROOT_TABLET cluster_id(1, 1)
+#define ROOT_TABLET UINT64_C(3)
 
 /* Rows of the root tablet begin as those of METADATA do. */
 static inline struct slice row_name(uint64_t tablet, const char *row)

@@ -1,0 +1,322 @@
+/* Whatever dies, and whenever: what tablet servers acknowledged is found again,
+ * and a server that was declared dead neither writes nor answers. */
+#include "base/core/rand.h"
+#include "tests/unit/tablet_server/fixture.h"
+
+enum {
+    ROWS = 200,
+    TABLETS = 4,
+    LEASE_US = 5 * SECOND
+};
+
+/* What each row was acknowledged to hold; 0: nothing. A write whose outcome is
+ * not known may hold either. */
+static unsigned known[ROWS];
+static unsigned maybe[ROWS];
+
+static void forget_model(void)
+{
+    memset(known, 0, sizeof(known));
+    memset(maybe, 0, sizeof(maybe));
+}
+
+static const char *const ends[TABLETS] = {"r050", "r100", "r150", ""};
+
+static const char *start_of(int i)
+{
+    return i ? ends[i - 1] : "";
+}
+
+static void write_row(struct node *n, unsigned i, unsigned value)
+{
+    char row[16];
+    char text[16];
+    if (!sim_is_up(n->world))
+        return;
+    snprintf(row, sizeof(row), "r%03u", i);
+    snprintf(text, sizeof(text), "%u", value);
+    maybe[i] = value;
+    for (int t = 0; t < TABLETS; t++)
+        if (strcmp(row, ends[t]) < 0 || !*ends[t]) {
+            if (put(n, bounds_of(ends[t]).id, row, text, NULL) == 0)
+                known[i] = value;
+            return;
+        }
+}
+
+/* Every row of the tablets in the records, read where they are. */
+static void check_all(struct node *n)
+{
+    struct buf got = BUF_INIT;
+    for (size_t k = 0; k < fake_row_count; k++) {
+        struct tablet_bounds b;
+        ck_assert_int_eq(
+            tablet_bounds_get(buf_slice(&fake_rows[k].row.bounds), &b, NULL),
+            0);
+        OK(read_all(n, b.id, &got, err));
+    }
+    for (unsigned i = 0; i < ROWS; i++) {
+        char is[32];
+        char may_be[32];
+        snprintf(is, sizeof(is), "r%03u=%u ", i, known[i]);
+        snprintf(may_be, sizeof(may_be), "r%03u=%u ", i, maybe[i]);
+        ck_assert_msg(known[i] == 0 || strstr(buf_cstr(&got), is) ||
+                          strstr(buf_cstr(&got), may_be),
+                      "row %u is not %u", i, known[i]);
+    }
+    buf_close(&got);
+}
+
+/* Its session is over for everybody, as when the master has taken its lock. */
+static void await_death(struct node *n)
+{
+    char path[64];
+    struct chubby_handle *h;
+    snprintf(path, sizeof(path), BIGTABLE_LOCK_SERVERS "/%08llu",
+             (unsigned long long)n->number);
+    OK(chubby_open(master_session, path, CHUBBY_READ | CHUBBY_WRITE, NULL, &h,
+                   err));
+    OK(chubby_acquire(h, CHUBBY_EXCLUSIVE, err));
+    OK(chubby_delete(h, err));
+    chubby_close(h);
+}
+
+/* Everything that the dead server had goes to @to. */
+static void take_over(struct node *dead, struct node *to, uint64_t epoch)
+{
+    struct node *from = dead;
+    sort_log(to, from->number);
+    for (size_t k = 0; k < fake_row_count; k++) {
+        struct tablet_location l;
+        struct tablet_bounds b;
+        struct buf location = BUF_INIT;
+        struct buf key = BUF_INIT;
+        OK(tablet_location_get(buf_slice(&fake_rows[k].row.location), &l, err));
+        if (l.server == to->number)
+            continue;
+        l = (struct tablet_location){to->number, epoch, slice_str(to->address)};
+        tablet_location_put(&l, &location);
+        set_buf(&fake_rows[k].row.location, buf_slice(&location));
+        OK(tablet_bounds_get(buf_slice(&fake_rows[k].row.bounds), &b, err));
+        set_buf(&key, buf_slice(&fake_rows[k].key));
+        OK(order(to, TABLET_LOAD, b.id, epoch, buf_slice(&key), SLICE_EMPTY,
+                 err));
+        buf_close(&location);
+        buf_close(&key);
+    }
+}
+
+static void load_all(struct node *n)
+{
+    make_table();
+    for (int i = 0; i < TABLETS; i++) {
+        make_tablet(10 + (uint64_t)i, start_of(i), ends[i], n, 1);
+        OK(order_of(n, TABLET_LOAD, ends[i], err));
+    }
+}
+
+static void run(task_fn scenario, uint64_t seed, void *arg)
+{
+    start_cluster(seed);
+    server_options.rows = fake_metadata();
+    server_options.memtable_bytes = 16 << 10;
+    server_options.log_segment_bytes = 8 << 10;
+    forget_model();
+    sim_cluster_run(cluster, scenario, arg);
+    forget_rows();
+    free_cluster();
+}
+
+/* --- Tests ------------------------------------------------------------------
+ */
+
+/* Random writes over several tablets, some flushed; the server dies, another
+ * sorts its log and takes its tablets over; and again: all rows are as the
+ * model says. */
+static void generations(void *arg)
+{
+    struct rand_gen r;
+    unsigned value = 0;
+    rand_init(&r, *(uint64_t *)arg);
+    begin();
+    boot(&nodes[0]);
+    load_all(&nodes[0]);
+    for (int life = 0; life < 3; life++) {
+        struct node *n = &nodes[life];
+        size_t writes = 100 + rand_below(&r, 300);
+        for (size_t i = 0; i < writes; i++) {
+            write_row(n, (unsigned)rand_below(&r, ROWS), ++value);
+            if (rand_one_in(&r, 100))
+                OK(order_of(n, TABLET_FLUSH, ends[rand_below(&r, TABLETS)],
+                            err));
+        }
+        boot(&nodes[life + 1]);
+        sim_crash(n->world, SIM_CRASH_POWER);
+        sim_await_end(n->world);
+        await_death(n);
+        take_over(n, &nodes[life + 1], (uint64_t)life + 2);
+        check_all(&nodes[life + 1]);
+    }
+    end();
+}
+
+START_TEST(test_generations)
+{
+    uint64_t seed = test_seed();
+    for (uint64_t i = 0; i < 5; i++) {
+        uint64_t s = seed + i;
+        run(generations, s, &s);
+    }
+}
+
+END_TEST
+
+/* A server that stands still while its session ends, and whose tablets others
+ * have: when it goes on, it neither writes nor answers, and its process ends.
+ */
+static void fenced(void *arg)
+{
+    struct node *a = &nodes[0];
+    struct node *b = &nodes[1];
+    struct buf got = BUF_INIT;
+    (void)arg;
+    begin();
+    boot(a);
+    boot(b);
+    load_all(a);
+    write_row(a, 7, 1);
+    sim_pause(a->world);
+    await_death(a);
+    take_over(a, b, 2);
+    OK(put(b, bounds_of("r050").id, "r007", "2", err));
+    known[7] = maybe[7] = 2;
+    sim_resume(a->world);
+    ck_assert_int_ne(put(a, 10, "r007", "3", NULL), 0);
+    ck_assert_int_ne(read_all(a, 10, &got, NULL), 0);
+    buf_close(&got);
+    world_sleep_us(director, LEASE_US);
+    ck_assert(!sim_is_up(a->world));
+    check_all(b);
+    end();
+}
+
+START_TEST(test_fenced)
+{
+    run(fenced, 1, NULL);
+}
+
+END_TEST
+
+/* What the nth access to METADATA interrupts. */
+struct crash_plan {
+    uint64_t at;
+    bool reached;
+    bool too_late; /* All is done. */
+};
+
+static void crash_when_due(void *arg)
+{
+    struct crash_plan *p = arg;
+    while (fake_calls < p->at && !p->too_late)
+        world_sleep_us(director, 100);
+    p->reached = !p->too_late;
+    if (p->reached)
+        sim_crash(nodes[0].world, SIM_CRASH_POWER);
+}
+
+/* The server dies at any step of loading, splitting and unloading; another
+ * takes over what the records say, and has all that was acknowledged, in
+ * tablets that cover the table. */
+static void crash_anywhere(void *arg)
+{
+    struct crash_plan *p = arg;
+    struct node *a = &nodes[0];
+    struct node *b = &nodes[1];
+    struct fiber *f;
+    begin();
+    boot(a);
+    boot(b);
+    make_table();
+    for (int i = 0; i < TABLETS; i++)
+        make_tablet(10 + (uint64_t)i, start_of(i), ends[i], a, 1);
+    fake_lost_in = UINT_MAX;
+    fake_calls = 0;
+    p->too_late = false;
+    f = fiber_start(loop_self(), "crasher", crash_when_due, p);
+    for (int i = 0; i < TABLETS && sim_is_up(a->world); i++)
+        (void)!order_of(a, TABLET_LOAD, ends[i], NULL);
+    for (unsigned i = 0; i < ROWS; i += 7)
+        write_row(a, i, i + 1);
+    if (sim_is_up(a->world))
+        (void)!order(a, TABLET_SPLIT, 10, 1, SLICE_EMPTY, SLICE_LIT("r020"),
+                     NULL);
+    for (unsigned i = 3; i < ROWS; i += 7)
+        if (i >= 50)
+            write_row(a, i, i + 1);
+    if (sim_is_up(a->world))
+        (void)!order_of(a, TABLET_UNLOAD, ends[2], NULL);
+    p->too_late = fake_calls < p->at;
+    fiber_join(f);
+    if (p->reached) {
+        sim_await_end(a->world);
+        await_death(a);
+        take_over(a, b, 2);
+        check_all(b);
+    }
+    end();
+}
+
+START_TEST(test_crash_anywhere)
+{
+    struct crash_plan p = {.at = 1, .reached = true};
+    for (; p.reached && p.at < 100; p.at++)
+        run(crash_anywhere, p.at, &p);
+    ck_assert_uint_gt(p.at, 12); /* It did what it is about. */
+}
+
+END_TEST
+
+/* Answers of METADATA are lost: every order ends well all the same, and nothing
+ * is done twice. */
+static void lost_answers(void *arg)
+{
+    struct node *a = &nodes[0];
+    struct node *b = &nodes[1];
+    (void)arg;
+    begin();
+    boot(a);
+    boot(b);
+    fake_calls = 0;
+    fake_lost_in = 0;
+    load_all(a);
+    fake_lost_in = 3;
+    for (unsigned i = 0; i < ROWS; i += 3)
+        write_row(a, i, i + 1);
+    OK(order(a, TABLET_SPLIT, 10, 1, SLICE_EMPTY, SLICE_LIT("r020"), err));
+    OK(order_of(a, TABLET_UNLOAD, "r100", err));
+    fake_lost_in = 0;
+    assign("r100", b, 2);
+    OK(order_of(b, TABLET_LOAD, "r100", err));
+    OK(order_of(a, TABLET_UNLOAD, "r020", err));
+    assign("r020", b, 3);
+    OK(order_of(b, TABLET_LOAD, "r020", err));
+    sim_crash(a->world, SIM_CRASH_KILL);
+    sim_await_end(a->world);
+    await_death(a);
+    take_over(a, b, 4);
+    check_all(b);
+    end();
+}
+
+START_TEST(test_lost_answers)
+{
+    run(lost_answers, 1, NULL);
+}
+
+END_TEST
+
+TEST_MAIN("tablet_server recover",
+          test_generations,
+          test_fenced,
+          test_crash_anywhere,
+          test_lost_answers)
