@@ -13,21 +13,10 @@
 #include "base/core/panic.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
+#include "gfs-lite/chunkserver/chunk_file_parts.h"
 
 /* Blocks that one append may complete. */
 #define PIECE_BLOCKS_MAX CHUNK_BLOCKS_MAX
-/* A block that was verified is not verified again for so long. */
-#define FRESH_S 10
-
-static uint32_t block_of(uint32_t offset)
-{
-    return offset / CHUNK_BLOCK_BYTES;
-}
-
-static bool ends_in_block(uint32_t length)
-{
-    return length % CHUNK_BLOCK_BYTES != 0;
-}
 
 static int write_bytes(struct file *file,
                        uint64_t at,
@@ -37,19 +26,6 @@ static int write_bytes(struct file *file,
 {
     struct slice part = slice_make(data, len);
     return file_write_at(file, at, &part, 1, err);
-}
-
-static int read_bytes(struct file *file,
-                      uint64_t at,
-                      void *dst,
-                      size_t len,
-                      struct err *err)
-{
-    size_t got = 0;
-    int rc = file_read_at(file, at, dst, len, &got, err);
-    if (rc == 0 && got < len)
-        rc = err_set(err, ERR_CORRUPT, "the file is too short");
-    return rc;
 }
 
 /* --- life -------------------------------------------------------------- */
@@ -119,214 +95,13 @@ int chunk_file_identify(struct world *w,
     int rc = file_open(w, path, FILE_READ, &file, err);
     if (rc)
         return rc;
-    rc = read_bytes(file, 0, sector, sizeof(sector), err);
+    rc = chunk_file__read_bytes(file, 0, sector, sizeof(sector), err);
     if (rc == 0)
         rc = chunk_identity_get(sector, id, err);
     if (rc)
         err_wrap(err, "%s", path);
     file_close(file);
     return rc;
-}
-
-/* --- checking ---------------------------------------------------------- */
-
-static int damaged(const struct chunk_file *f, uint32_t block, struct err *err)
-{
-    return err_set(err, ERR_CORRUPT, "%s: block %u: checksum", f->path, block);
-}
-
-/* What a block's checksum must be in a chunk of @length with @tail_crc. */
-static uint32_t wanted_crc(const struct chunk_file *f,
-                           uint32_t length,
-                           uint32_t tail_crc,
-                           uint32_t block)
-{
-    bool is_tail = block == block_of(length) && ends_in_block(length);
-    return is_tail && !f->id.sealed ? tail_crc : f->table[block];
-}
-
-/* Read block @block, of a chunk of @length, and compare its checksum. A read
- * that is wrong once may be right the next time: then it was not the disk. */
-static int read_block(struct chunk_file *f,
-                      uint32_t block,
-                      uint32_t length,
-                      uint32_t tail_crc,
-                      char *dst,
-                      struct err *err)
-{
-    uint32_t bytes = chunk_block_bytes(length, block);
-    uint32_t want = wanted_crc(f, length, tail_crc, block);
-    int rc = 0;
-    for (int tries = 0; tries < 2; tries++) {
-        rc = read_bytes(f->file,
-                        CHUNK_DATA_AT + (uint64_t)block * CHUNK_BLOCK_BYTES,
-                        dst, bytes, err);
-        if (rc == 0 && crc32c(dst, bytes) == want)
-            return 0;
-        if (rc == 0)
-            rc = damaged(f, block, err);
-    }
-    return rc;
-}
-
-/* A reader of a range. */
-struct range_read {
-    struct chunk_file *file;
-    uint32_t length; /* The chunk's when it began, */
-    uint32_t tail_crc;
-    bool trust;     /* Blocks found right a short while ago. */
-    uint32_t now_s; /* Never 0. */
-    uint32_t crc;   /* Of all that was read. */
-};
-
-/* What is in the page cache does not rot from one moment to the next. */
-static bool is_trusted(const struct range_read *r, uint32_t block)
-{
-    uint32_t then = r->file->checked_s[block];
-    return r->trust && then && r->now_s - then < FRESH_S;
-}
-
-static bool
-is_right_block(struct range_read *r, uint32_t block, const char *bytes)
-{
-    if (is_trusted(r, block))
-        return true;
-    if (crc32c(bytes, CHUNK_BLOCK_BYTES) != r->file->table[block])
-        return false;
-    r->file->checked_s[block] = r->now_s;
-    return true;
-}
-
-/* Whole blocks from @block on, in one read; *@good are right. */
-static int read_run(struct range_read *r,
-                    uint32_t block,
-                    uint32_t count,
-                    char *dst,
-                    uint32_t *good,
-                    struct err *err)
-{
-    int rc = read_bytes(r->file->file,
-                        CHUNK_DATA_AT + (uint64_t)block * CHUNK_BLOCK_BYTES,
-                        dst, (size_t)count * CHUNK_BLOCK_BYTES, err);
-    *good = 0;
-    while (rc == 0 && *good < count &&
-           is_right_block(r, block + *good,
-                          dst + (size_t)*good * CHUNK_BLOCK_BYTES)) {
-        r->crc = crc32c_join(r->crc, r->file->table[block + *good],
-                             CHUNK_BLOCK_BYTES);
-        (*good)++;
-    }
-    return rc;
-}
-
-/* A part of one block: if that is not trusted, all of it is read, to @dst when
- * it is wanted whole. */
-static int read_part(struct range_read *r,
-                     uint32_t offset,
-                     uint32_t len,
-                     char *dst,
-                     struct err *err)
-{
-    struct chunk_file *f = r->file;
-    uint32_t block = block_of(offset);
-    bool whole = offset % CHUNK_BLOCK_BYTES == 0 &&
-                 len == chunk_block_bytes(r->length, block);
-    char *bytes = whole ? dst : NULL;
-    int rc;
-    if (!whole && is_trusted(r, block))
-        return read_bytes(f->file, CHUNK_DATA_AT + (uint64_t)offset, dst, len,
-                          err);
-    if (!whole)
-        bytes = mem_alloc(CHUNK_BLOCK_BYTES);
-    rc = read_block(f, block, r->length, r->tail_crc, bytes, err);
-    if (rc == 0 && chunk_block_bytes(r->length, block) == CHUNK_BLOCK_BYTES)
-        f->checked_s[block] = r->now_s;
-    if (!whole) {
-        if (rc == 0)
-            memcpy(dst, bytes + offset % CHUNK_BLOCK_BYTES, len);
-        mem_free(bytes);
-    }
-    return rc;
-}
-
-static int read_range(struct range_read *r,
-                      uint32_t offset,
-                      uint32_t len,
-                      char *dst,
-                      struct err *err)
-{
-    PRE(offset <= r->length && len <= r->length - offset);
-    while (len > 0) {
-        uint32_t whole = len / CHUNK_BLOCK_BYTES;
-        uint32_t step;
-        uint32_t good = 0;
-        int rc = 0;
-        if (offset % CHUNK_BLOCK_BYTES == 0 && whole > 0)
-            rc = read_run(r, block_of(offset), whole, dst, &good, err);
-        step = good * CHUNK_BLOCK_BYTES;
-        if (rc == 0 && good == 0) {
-            step = MIN_OF(len, CHUNK_BLOCK_BYTES - offset % CHUNK_BLOCK_BYTES);
-            rc = read_part(r, offset, step, dst, err);
-            if (rc == 0)
-                r->crc = crc32c_extend(r->crc, dst, step);
-        }
-        if (rc)
-            return rc;
-        offset += step;
-        dst += step;
-        len -= step;
-    }
-    return 0;
-}
-
-static struct range_read begin_read(struct chunk_file *f, bool trust)
-{
-    return (struct range_read){
-        .file = f,
-        .length = f->length,
-        .tail_crc = f->tail_crc,
-        .trust = trust,
-        .now_s = (uint32_t)(world_mono_ns(f->world) / 1000000000) + 1};
-}
-
-int chunk_file_read(struct chunk_file *f,
-                    uint32_t offset,
-                    uint32_t len,
-                    char *dst,
-                    struct err *err)
-{
-    struct range_read r = begin_read(f, false);
-    return read_range(&r, offset, len, dst, err);
-}
-
-int chunk_file_read_with_crc(struct chunk_file *f,
-                             uint32_t offset,
-                             uint32_t len,
-                             char *dst,
-                             uint32_t *crc,
-                             struct err *err)
-{
-    struct range_read r = begin_read(f, true);
-    int rc = read_range(&r, offset, len, dst, err);
-    *crc = r.crc;
-    return rc;
-}
-
-bool chunk_file_is_ready(struct chunk_file *f,
-                         uint32_t offset,
-                         uint32_t len,
-                         uint32_t *crc)
-{
-    struct range_read r = begin_read(f, true);
-    *crc = 0;
-    if (!f->id.sealed || offset % CHUNK_BLOCK_BYTES || len % CHUNK_BLOCK_BYTES)
-        return false;
-    for (uint32_t b = block_of(offset); b < block_of(offset + len); b++) {
-        if (!is_trusted(&r, b))
-            return false;
-        *crc = crc32c_join(*crc, f->table[b], CHUNK_BLOCK_BYTES);
-    }
-    return file_is_cached(f->file, CHUNK_DATA_AT + (uint64_t)offset, len);
 }
 
 /* --- changing
@@ -480,7 +255,7 @@ crc_at(struct chunk_file *f, uint32_t length, uint32_t *crc, struct err *err)
     if (!ends_in_block(length) || length == f->length)
         return 0;
     bytes = mem_alloc(CHUNK_BLOCK_BYTES);
-    rc = read_block(f, block, f->length, f->tail_crc, bytes, err);
+    rc = chunk_file__read_block(f, block, f->length, f->tail_crc, bytes, err);
     if (rc == 0)
         *crc = crc32c(bytes, length % CHUNK_BLOCK_BYTES);
     mem_free(bytes);
@@ -529,7 +304,8 @@ static bool is_right(struct chunk_file *f,
     bytes = mem_alloc(CHUNK_BLOCK_BYTES);
     for (uint32_t b = block_of(from);
          right && b * CHUNK_BLOCK_BYTES < tail->length; b++)
-        right = read_block(f, b, tail->length, tail->crc, bytes, NULL) == 0;
+        right = chunk_file__read_block(f, b, tail->length, tail->crc, bytes,
+                                       NULL) == 0;
     mem_free(bytes);
     return right;
 }

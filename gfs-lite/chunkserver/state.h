@@ -53,7 +53,9 @@ struct chunkserver {
     struct fiber *heart;
     struct fiber *keeper; /* Scrubs and syncs. */
     struct fiber *prober; /* Tries the disk. */
-    struct err health;    /* As of the last trial. */
+    struct err health;    /* As of the last trial, as those two. */
+    uint64_t capacity_bytes;
+    uint64_t free_bytes;
     struct copy_order *copies;
     size_t copy_count;    /* Waiting. */
     size_t copying;       /* Under way. */
@@ -69,6 +71,8 @@ int chunkserver_handle_write(void *ctx, struct rpc_call *call, struct err *err);
 int chunkserver_handle_append(void *ctx,
                               struct rpc_call *call,
                               struct err *err);
+
+/* seal.c */
 int chunkserver_handle_fence(void *ctx, struct rpc_call *call, struct err *err);
 int chunkserver_handle_seal(void *ctx, struct rpc_call *call, struct err *err);
 /* Seal @c at @length unless it is. c->lock is taken. Parks. */

@@ -13,6 +13,7 @@
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/client/client.h"
+#include "gfs-lite/client/writer.h"
 
 /* A stream's bytes are gathered up to here. */
 #define PIECE_BYTES ((size_t)512 << 10)
@@ -23,134 +24,9 @@
 /* Between tries to recover. */
 #define RETRY_US UINT64_C(100000)
 
-/* Part of the open chunk on its way. */
-struct piece {
-    struct piece *next;
-    struct gfs_writer *writer;
-    struct buf data;
-    uint32_t offset; /* In the chunk. */
-    bool sync;
-    bool done;
-    int rc;
-    int failed; /* Number of the server that failed; -1: not known. */
-    struct err err;
-};
-
-struct gfs_writer {
-    struct fs_writer base;
-    struct gfs *gfs;
-    char *path; /* For messages; owned. */
-    enum fs_write_mode mode;
-    uint64_t file;
-    uint64_t epoch;
-    struct buf buffer; /* Appended, in no piece yet. */
-    /* The open chunk; handle 0: none. */
-    uint64_t chunk;
-    uint32_t version;
-    uint32_t offset;       /* Bytes in pieces. */
-    uint32_t acknowledged; /* All of its servers have them. */
-    struct gfs_server_set servers;
-    char *addresses[GFS_REPLICAS_MAX]; /* Owned. */
-    /* The chunk before it, which the next command seals; 0: it is sealed. */
-    uint64_t unsealed;
-    uint32_t unsealed_length;
-    struct gfs_server_set excluded; /* Servers that failed it, */
-    uint64_t excluded_ns;           /* the last of them then. */
-    bool unsynced;                  /* Bytes since the last sync. */
-    int failed;                     /* Sticky. */
-    struct mutex mutex;             /* Of the pieces' outcomes. */
-    struct cond changed;
-    struct piece *pieces; /* Oldest first. */
-    struct piece **last;
-    size_t piece_count;
-};
-
 static struct gfs_writer *writer_of(struct fs_writer *base)
 {
     return (struct gfs_writer *)base;
-}
-
-/* --- sending ----------------------------------------------------------- */
-
-static int
-call_chain(struct piece *p, struct chunk_answer *answer, struct buf *reply)
-{
-    struct gfs_writer *w = p->writer;
-    struct chunk_call call = {.handle = w->chunk,
-                              .version = w->version,
-                              .offset = p->offset,
-                              .length = p->data.len,
-                              /* Any piece may be the first to arrive. */
-                              .flags = CHUNK_MAKE | (p->sync ? CHUNK_SYNC : 0)};
-    struct buf body = BUF_INIT;
-    int rc;
-    for (unsigned i = 1; i < w->servers.count; i++)
-        call.chain[call.chain_count++] = slice_str(w->addresses[i]);
-    chunk_call_put(&call, &body);
-    rc = peers_call(w->gfs->peers, slice_str(w->addresses[0]), CHUNK_WRITE,
-                    w->servers.count * CHUNK_CHAIN_UNIT_US, buf_slice(&body),
-                    buf_slice(&p->data), reply, NULL, &p->err);
-    buf_close(&body);
-    if (rc == 0)
-        rc = chunk_answer_get(buf_slice(reply), answer, &p->err);
-    return rc;
-}
-
-static void run_piece(void *arg)
-{
-    struct piece *p = arg;
-    struct gfs_writer *w = p->writer;
-    struct chunk_answer answer = {.code = 0};
-    struct buf reply = BUF_INIT;
-    int failed = w->servers.numbers[0];
-    int rc = call_chain(p, &answer, &reply);
-    if (rc == 0 && answer.code) {
-        rc = err_set(&p->err, answer.code, "%.*s", SLICE_ARG(answer.text));
-        failed = gfs__server_number(w->gfs, answer.failed);
-    }
-    buf_close(&reply);
-    mutex_lock(&w->mutex);
-    p->rc = rc;
-    p->failed = rc ? failed : -1;
-    p->done = true;
-    cond_broadcast(&w->changed);
-    mutex_unlock(&w->mutex);
-}
-
-static void start_piece(void *arg)
-{
-    struct piece *p = arg;
-    fiber_detach(fiber_start(p->writer->gfs->loop, "gfs write", run_piece, p));
-}
-
-static void send_piece(struct piece *p)
-{
-    struct loop *loop = p->writer->gfs->loop;
-    p->done = false;
-    p->err = ERR_INIT;
-    if (fiber_self() && loop_self() == loop)
-        start_piece(p);
-    else
-        loop_post(loop, start_piece, p);
-}
-
-static void await_piece(struct gfs_writer *w, const struct piece *p)
-{
-    mutex_lock(&w->mutex);
-    while (!p->done)
-        cond_wait(&w->changed, &w->mutex);
-    mutex_unlock(&w->mutex);
-}
-
-static void drop_oldest(struct gfs_writer *w)
-{
-    struct piece *p = w->pieces;
-    w->pieces = p->next;
-    if (!w->pieces)
-        w->last = &w->pieces;
-    w->piece_count--;
-    buf_close(&p->data);
-    mem_free(p);
 }
 
 /* --- chunks ------------------------------------------------------------ */
@@ -281,7 +157,7 @@ static void blame(struct gfs_writer *w)
 {
     forgive(w);
     for (struct piece *p = w->pieces; p; p = p->next) {
-        await_piece(w, p);
+        gfs__await_piece(w, p);
         if (p->rc == 0)
             continue;
         log_info(w->gfs->base.world, "gfs", "%s: chunk %llu: %s", w->path,
@@ -302,7 +178,7 @@ static void drop_sealed(struct gfs_writer *w, uint32_t length)
 {
     while (w->pieces &&
            w->pieces->offset + (uint32_t)w->pieces->data.len <= length)
-        drop_oldest(w);
+        gfs__drop_oldest(w);
     if (w->pieces && w->pieces->offset < length) {
         buf_consume(&w->pieces->data, length - w->pieces->offset);
         w->pieces->offset = length;
@@ -317,7 +193,7 @@ static void send_again(struct gfs_writer *w)
     for (struct piece *p = w->pieces; p; p = p->next) {
         p->offset = w->offset;
         w->offset += (uint32_t)p->data.len;
-        send_piece(p);
+        gfs__send_piece(p);
     }
 }
 
@@ -352,9 +228,9 @@ static int fail(struct gfs_writer *w, int rc)
 {
     w->failed = rc;
     for (struct piece *p = w->pieces; p; p = p->next)
-        await_piece(w, p);
+        gfs__await_piece(w, p);
     while (w->pieces)
-        drop_oldest(w);
+        gfs__drop_oldest(w);
     return rc;
 }
 
@@ -363,7 +239,7 @@ static int await_pieces(struct gfs_writer *w, size_t max, struct err *err)
 {
     while (w->piece_count > max) {
         struct piece *p = w->pieces;
-        await_piece(w, p);
+        gfs__await_piece(w, p);
         if (p->rc) {
             int rc = recover(w, err);
             if (rc) {
@@ -375,7 +251,7 @@ static int await_pieces(struct gfs_writer *w, size_t max, struct err *err)
             }
         } else {
             w->acknowledged = p->offset + (uint32_t)p->data.len;
-            drop_oldest(w);
+            gfs__drop_oldest(w);
         }
     }
     return 0;
@@ -417,7 +293,7 @@ push(struct gfs_writer *w, struct buf *data, bool sync, struct err *err)
     *w->last = p;
     w->last = &p->next;
     w->piece_count++;
-    send_piece(p);
+    gfs__send_piece(p);
     return w->offset == GFS_CHUNK_BYTES ? end_chunk(w, err) : 0;
 }
 
@@ -598,7 +474,7 @@ void gfs__writer_close(struct fs_writer *base)
         w->failed = ERR_IO; /* Nothing was promised: see fs.h. */
     close_file(w);
     while (w->pieces)
-        drop_oldest(w);
+        gfs__drop_oldest(w);
     forget_addresses(w);
     buf_close(&w->buffer);
     mutex_close(&w->mutex);

@@ -109,9 +109,9 @@ MUST_CHECK int names_check_room(const struct inode *parent,
                                 struct err *err);
 /* Copy @from, a file or a directory with all below it, to the new name @to,
  * sharing chunks. A copy counts for the quotas above it like any other files;
- * those of directories it copies are not copied. ERR_BUSY: *busy is a file whose
- * last chunk must be sealed first. ERR_EXHAUSTED (quota): what directories are
- * above it may have been made. */
+ * those of directories it copies are not copied. ERR_BUSY: *busy is a file
+ * whose last chunk must be sealed first. ERR_EXHAUSTED (quota): what
+ * directories are above it may have been made. */
 MUST_CHECK int names_snapshot(struct names *ns,
                               struct slice from,
                               struct slice to,

@@ -1,0 +1,127 @@
+/* The end of a chunk's writing: no more of an old version is taken, and the
+ * chunk is cut to the length that the namenode chose.
+ */
+#include "base/core/panic.h"
+#include "gfs-lite/chunkserver/state.h"
+
+static void answer_state(const struct stored_chunk *c, struct buf *reply)
+{
+    chunk_answer_put(&(struct chunk_answer){.length = c->length,
+                                            .version = c->version,
+                                            .sealed = c->sealed},
+                     reply);
+}
+
+static int fence_locked(struct chunkserver *cs,
+                        struct stored_chunk *c,
+                        const struct chunk_call *call,
+                        struct err *err)
+{
+    int rc = chunk_store_file_locked(cs->store, c, err);
+    if (rc)
+        return rc;
+    if (c->version < call->version || c->version > call->new_version)
+        return err_set(err, ERR_ABORTED, "chunk %llu is of version %u here",
+                       (unsigned long long)c->handle, c->version);
+    if (c->version == call->new_version)
+        return 0;
+    rc = chunk_file_set_version(c->file, call->new_version, err);
+    chunk_store_update(cs->store, c);
+    chunk_store_report(cs->store, c);
+    if (rc)
+        c->failed = rc;
+    return rc;
+}
+
+/* The message of @rpc and the chunk it is about, referenced. */
+static int find_chunk(struct chunkserver *cs,
+                      const struct rpc_call *rpc,
+                      struct chunk_call *call,
+                      struct stored_chunk **out,
+                      struct err *err)
+{
+    int rc = chunk_call_get(rpc->body, call, err);
+    if (rc)
+        return rc;
+    *out = chunk_store_get(cs->store, call->handle);
+    if (!*out)
+        return err_set(err, ERR_NOTFOUND, "chunk %llu is not here",
+                       (unsigned long long)call->handle);
+    return 0;
+}
+
+int chunkserver_handle_fence(void *ctx, struct rpc_call *rpc, struct err *err)
+{
+    struct chunkserver *cs = ctx;
+    struct stored_chunk *c;
+    struct chunk_call call;
+    int rc = find_chunk(cs, rpc, &call, &c, err);
+    if (rc == ERR_NOTFOUND)
+        cs->unmade[cs->unmade_count++ % UNMADE_MAX] = call.handle;
+    if (rc)
+        return rc;
+    mutex_lock(&c->lock);
+    rc = fence_locked(cs, c, &call, err);
+    if (rc == 0)
+        answer_state(c, rpc->reply_body);
+    mutex_unlock(&c->lock);
+    chunk_store_put(cs->store, c);
+    return rc;
+}
+
+static int seal_locked(struct chunkserver *cs,
+                       struct stored_chunk *c,
+                       uint32_t version,
+                       uint32_t length,
+                       struct err *err)
+{
+    int rc = chunk_store_file_locked(cs->store, c, err);
+    if (rc)
+        return rc;
+    if (c->version != version)
+        return err_set(err, ERR_ABORTED, "chunk %llu is of version %u here",
+                       (unsigned long long)c->handle, c->version);
+    if (c->sealed && c->length == length)
+        return 0;
+    if (c->sealed || c->file->length < length)
+        return err_set(err, ERR_ABORTED, "chunk %llu has %u bytes here",
+                       (unsigned long long)c->handle, c->length);
+    rc = chunk_file_seal(c->file, length, err);
+    if (rc == ERR_CORRUPT)
+        chunk_store_note_damage(cs->store, c, err);
+    else if (rc)
+        c->failed = rc;
+    else
+        c->dirty_us = 0;
+    chunk_store_update(cs->store, c);
+    chunk_store_report(cs->store, c);
+    return rc;
+}
+
+int chunkserver_seal(struct chunkserver *cs,
+                     struct stored_chunk *c,
+                     uint32_t version,
+                     uint32_t length,
+                     struct err *err)
+{
+    int rc;
+    mutex_lock(&c->lock);
+    rc = seal_locked(cs, c, version, length, err);
+    mutex_unlock(&c->lock);
+    return rc;
+}
+
+int chunkserver_handle_seal(void *ctx, struct rpc_call *rpc, struct err *err)
+{
+    struct chunkserver *cs = ctx;
+    struct stored_chunk *c;
+    struct chunk_call call;
+    int rc = find_chunk(cs, rpc, &call, &c, err);
+    if (rc)
+        return rc;
+    rc = chunkserver_seal(cs, c, call.version, (uint32_t)call.length, err);
+    if (rc == 0)
+        answer_state(c, rpc->reply_body);
+    chunk_store_put(cs->store, c);
+    return rc;
+}

@@ -1,0 +1,58 @@
+/* A file's writer, and the pieces it has sent. Private to gfs-lite/client. */
+#ifndef GFS_LITE_CLIENT_WRITER_H
+#define GFS_LITE_CLIENT_WRITER_H
+
+#include "gfs-lite/client/client.h"
+
+/* Part of the open chunk on its way. */
+struct piece {
+    struct piece *next;
+    struct gfs_writer *writer;
+    struct buf data;
+    uint32_t offset; /* In the chunk. */
+    bool sync;
+    bool done;
+    int rc;
+    int failed; /* Number of the server that failed; -1: not known. */
+    struct err err;
+};
+
+struct gfs_writer {
+    struct fs_writer base;
+    struct gfs *gfs;
+    char *path; /* For messages; owned. */
+    enum fs_write_mode mode;
+    uint64_t file;
+    uint64_t epoch;
+    struct buf buffer; /* Appended, in no piece yet. */
+    /* The open chunk; handle 0: none. */
+    uint64_t chunk;
+    uint32_t version;
+    uint32_t offset;       /* Bytes in pieces. */
+    uint32_t acknowledged; /* All of its servers have them. */
+    struct gfs_server_set servers;
+    char *addresses[GFS_REPLICAS_MAX]; /* Owned. */
+    /* The chunk before it, which the next command seals; 0: it is sealed. */
+    uint64_t unsealed;
+    uint32_t unsealed_length;
+    struct gfs_server_set excluded; /* Servers that failed it, */
+    uint64_t excluded_ns;           /* the last of them then. */
+    bool unsynced;                  /* Bytes since the last sync. */
+    int failed;                     /* Sticky. */
+    struct mutex mutex;             /* Of the pieces' outcomes. */
+    struct cond changed;
+    struct piece *pieces; /* Oldest first. */
+    struct piece **last;
+    size_t piece_count;
+};
+
+/* --- piece.c ----------------------------------------------------------- */
+
+/* Send @p, one of its writer's pieces, to the open chunk's servers. */
+void gfs__send_piece(struct piece *p);
+/* Wait for its outcome. Parks. */
+void gfs__await_piece(struct gfs_writer *w, const struct piece *p);
+/* Forget the oldest piece. PRE: it is not under way. */
+void gfs__drop_oldest(struct gfs_writer *w);
+
+#endif /* GFS_LITE_CLIENT_WRITER_H */
