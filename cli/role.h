@@ -15,6 +15,7 @@
 #ifndef CLI_ROLE_H
 #define CLI_ROLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -48,6 +49,7 @@ struct role_env {
     size_t cell_index;        /* Of this node among them; SIZE_MAX: not one. */
     const char *cluster;      /* Name of the cluster. */
     const char *rack;         /* "" when not told. */
+    bool has_tablets;         /* This process has the role `tablet`. */
     const char *bigtable_api; /* Where to serve the public API; "": nowhere. */
 };
 

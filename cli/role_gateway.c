@@ -1,10 +1,16 @@
-/* The role `gateway`: the public Bigtable API, where `bigtable-api` says. */
+/* The role `gateway`: the public Bigtable API, where `bigtable-api` says.
+ *
+ * It serves the cluster this process belongs to; where the process has no
+ * tablet server and no other node is named, the tables in its own directory.
+ * `target` of section [gateway] names another target. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/core/buf.h"
 #include "base/core/conf.h"
 #include "base/core/panic.h"
+#include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
@@ -13,6 +19,8 @@
 #include "cli/role.h"
 
 #define SECTION "gateway"
+/* Between tries to reach a cluster that is not up yet. */
+#define RETRY_US UINT64_C(500000)
 
 extern const struct role gateway_role;
 
@@ -20,63 +28,120 @@ extern const struct role gateway_role;
  * not wait for each other. */
 struct gateway_host {
     struct world *world;
-    struct loop *loop;
+    struct loop *loop; /* NULL: the API is not wanted. */
     struct quarry *quarry;
-    struct gateway *gateway; /* NULL: the API is not wanted. */
+    _Atomic(struct gateway *) gateway; /* NULL: not open yet. */
     struct gateway_options options;
+    const struct rpc_security *security;
     char *target;
-    int rc;
-    struct err *err;
+    struct fiber *opening; /* Waits for a cluster; NULL: does not. */
+    struct err err;        /* Why it cannot go on: */
+    atomic_int rc;         /* written before this. */
 };
 
-/* What is served: by default the tables in the process's own directory. */
+static bool is_directory(const char *target)
+{
+    return strncmp(target, "file:", 5) == 0;
+}
+
 static char *target_of(const struct role_env *env)
 {
     const char *told = conf_get(env->conf, SECTION, "target");
+    bool alone = env->cell_count == 1 && env->cell_index == 0;
     struct buf b = BUF_INIT;
     if (told)
         return mem_strdup(told);
+    if (!alone || env->has_tablets)
+        return mem_strdup(env->cell);
     buf_printf(&b, "file:%s/bigtable", env->data);
     return buf_take(&b);
+}
+
+/* --- on the gateway's loop ------------------------------------------------ */
+
+static int open_once(struct gateway_host *h, struct err *err)
+{
+    const struct quarry_options o = {.world = h->world,
+                                     .security = h->security};
+    struct gateway *g = NULL;
+    int rc = h->quarry ? 0 : quarry_open(h->target, &o, &h->quarry, err);
+    if (rc == 0)
+        rc = gateway_open(h->world, h->quarry, &h->options, &g, err);
+    if (rc) {
+        err_wrap(err, "bigtable-api");
+        return rc;
+    }
+    log_info(h->world, "gateway", "serving address=%s target=%s",
+             gateway_address(g), h->target);
+    h->gateway = g;
+    return 0;
 }
 
 static void run_open(void *arg)
 {
     struct gateway_host *h = arg;
-    const struct quarry_options o = {.world = h->world};
-    h->rc = quarry_open(h->target, &o, &h->quarry, h->err);
-    if (h->rc == 0)
-        h->rc =
-            gateway_open(h->world, h->quarry, &h->options, &h->gateway, h->err);
-    if (h->rc)
-        err_wrap(h->err, "bigtable-api");
+    h->rc = open_once(h, &h->err);
 }
 
-static void run_close(void *arg)
+static bool may_pass(int rc)
+{
+    return rc == ERR_UNAVAILABLE || rc == ERR_DEADLINE || rc == ERR_NOTFOUND ||
+           rc == ERR_CLOSED;
+}
+
+/* Until the cluster answers, or there is no use in asking. */
+static void run_opening(void *arg)
 {
     struct gateway_host *h = arg;
-    gateway_close(h->gateway);
-    h->gateway = NULL;
+    int rc;
+    do {
+        struct err err = ERR_INIT;
+        rc = open_once(h, &err);
+        if (rc && fiber_check(NULL) == 0) {
+            log_warn(h->world, "gateway", "not open yet why=\"%s\"", err.text);
+            world_sleep_us(h->world, RETRY_US);
+        }
+        if (rc && !may_pass(rc)) {
+            err_copy(&h->err, &err);
+            h->rc = rc;
+        }
+    } while (rc && may_pass(rc) && fiber_check(NULL) == 0);
+}
+
+static void run_start(void *arg)
+{
+    struct gateway_host *h = arg;
+    h->opening = fiber_start(loop_self(), "gateway open", run_opening, h);
+}
+
+static void run_stop(void *arg)
+{
+    struct gateway_host *h = arg;
+    if (h->opening) {
+        fiber_cancel(h->opening);
+        fiber_join(h->opening);
+        h->opening = NULL;
+    }
+    gateway_close(atomic_exchange(&h->gateway, NULL));
     quarry_close(h->quarry);
     h->quarry = NULL;
 }
 
-static int open_there(struct gateway_host *h, struct err *err)
+/* --- the role --------------------------------------------------------------
+ */
+
+static void gateway_role_stopping(void *role)
 {
-    int rc = loop_new(h->world, "gateway", &h->loop, err);
-    if (rc)
-        return rc;
-    loop_start(h->loop);
-    h->err = err;
-    loop_call(h->loop, "open", run_open, h);
-    return h->rc;
+    struct gateway_host *h = role;
+    if (h->loop)
+        loop_call(h->loop, "stop", run_stop, h);
 }
 
-static void role_gateway_close(void *role)
+static void gateway_role_close(void *role)
 {
     struct gateway_host *h = role;
     if (h->loop) {
-        loop_call(h->loop, "close", run_close, h);
+        loop_call(h->loop, "stop", run_stop, h);
         loop_stop(h->loop);
         loop_join(h->loop);
         loop_free(h->loop);
@@ -85,44 +150,73 @@ static void role_gateway_close(void *role)
     mem_free(h);
 }
 
+static int open_there(struct gateway_host *h, struct err *err)
+{
+    int rc = loop_new(h->world, "gateway", &h->loop, err);
+    if (rc)
+        return rc;
+    loop_start(h->loop);
+    if (is_directory(h->target))
+        loop_call(h->loop, "open", run_open, h);
+    return h->rc ? err_copy(err, &h->err) : 0;
+}
+
 static int
-role_gateway_open(const struct role_env *env, void **out, struct err *err)
+gateway_role_open(const struct role_env *env, void **out, struct err *err)
 {
     struct gateway_host *h = mem_zalloc(1, sizeof(*h));
     int rc = 0;
     h->world = env->world;
+    h->security = env->security;
+    h->target = target_of(env);
     h->options = (struct gateway_options){
         .address = env->bigtable_api,
         .home = conf_get(env->conf, SECTION, "home"),
         .vars = env->vars,
     };
-    h->target = target_of(env);
     if (*env->bigtable_api)
         rc = open_there(h, err);
     if (rc) {
-        role_gateway_close(h);
+        gateway_role_close(h);
         return rc;
     }
-    if (h->gateway)
-        log_info(env->world, "gateway", "serving address=%s target=%s",
-                 gateway_address(h->gateway), h->target);
     *out = h;
     return 0;
 }
 
-static void role_gateway_status(void *role, struct buf *out)
+/* A cluster is asked once this process serves its part of it. */
+static int gateway_role_started(void *role, struct err *err)
 {
     struct gateway_host *h = role;
-    if (h->gateway)
-        gateway_status(h->gateway, out);
+    (void)err;
+    if (h->loop && !is_directory(h->target))
+        loop_call(h->loop, "start", run_start, h);
+    return 0;
+}
+
+static int gateway_role_health(void *role, struct err *err)
+{
+    struct gateway_host *h = role;
+    return h->rc ? err_copy(err, &h->err) : 0;
+}
+
+static void gateway_role_status(void *role, struct buf *out)
+{
+    struct gateway_host *h = role;
+    const struct gateway *g = h->gateway;
+    if (g)
+        gateway_status(g, out);
     else
-        buf_append_str(out, "off");
+        buf_append_str(out, h->loop ? "waiting" : "off");
 }
 
 const struct role gateway_role = {
     .name = "gateway",
     .help = "the public Bigtable API, if --bigtable-api says where",
-    .open = role_gateway_open,
-    .status = role_gateway_status,
-    .close = role_gateway_close,
+    .open = gateway_role_open,
+    .started = gateway_role_started,
+    .health = gateway_role_health,
+    .status = gateway_role_status,
+    .stopping = gateway_role_stopping,
+    .close = gateway_role_close,
 };

@@ -236,6 +236,14 @@ static size_t cell_index(const struct server_settings *s, const char *address)
     return SIZE_MAX;
 }
 
+static bool has_role(const struct server_settings *s, const char *name)
+{
+    for (size_t i = 0; i < s->role_count; i++)
+        if (strcmp(s->roles[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
 static void fill_env(struct server_host *h, struct world *w)
 {
     const struct server_settings *s = h->settings;
@@ -257,6 +265,7 @@ static void fill_env(struct server_host *h, struct world *w)
         .cell_index = cell_index(s, h->address),
         .cluster = s->cluster,
         .rack = s->rack,
+        .has_tablets = has_role(s, "tablet"),
         .bigtable_api = s->bigtable_api,
     };
     if (s->cell_count == 0) { /* Alone: the cell is this node. */

@@ -42,7 +42,7 @@ MUST_CHECK int gateway_open(struct world *w,
                             struct err *err);
 /* With the port that was chosen. Borrowed. */
 const char *gateway_address(const struct gateway *g);
-/* "connections=2 calls=5": without the line's end. */
+/* "connections=2 calls=5": without the line's end. Any thread. */
 void gateway_status(const struct gateway *g, struct buf *out);
 /* Running calls end or are cancelled. Parks. NULL is allowed. */
 void gateway_close(struct gateway *g);

@@ -10,6 +10,8 @@
 #ifndef BIGTABLE_GATEWAY_GRPC_CALL_H
 #define BIGTABLE_GATEWAY_GRPC_CALL_H
 
+#include <stdatomic.h>
+
 #include "bigtable/gateway/grpc.h"
 
 /* In front of each message: a flag (1: compressed) and the length. */
@@ -71,8 +73,8 @@ struct grpc_server {
     struct fiber *accepting;
     struct fiber *closer; /* Waits in grpc_server_close(), or NULL. */
     struct grpc_connection *connections;
-    size_t connection_count;
-    size_t call_count;
+    atomic_size_t connection_count; /* Read by others, too. */
+    atomic_size_t call_count;
     size_t buffered_bytes;   /* Charged now. */
     struct grpc_call *spare; /* For reuse. */
     size_t spare_count;

@@ -6,6 +6,7 @@
 #include "base/core/coding.h"
 #include "base/core/hash.h"
 #include "base/core/panic.h"
+#include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/row/mutation.h"
@@ -393,6 +394,17 @@ static void fail_group(const struct group *g, int rc, const struct err *err)
         }
 }
 
+/* Fibers of this loop that are ready to write, too, join the group: one sync
+ * for all whose requests came together. PRE: the queue's lock is held. */
+static void let_others_join(struct write_queue *q, const struct writer *self)
+{
+    if (self->durability != WRITE_SYNCED || !fiber_self())
+        return;
+    mutex_unlock(&q->lock);
+    fiber_yield();
+    mutex_lock(&q->lock);
+}
+
 /* Lead: write for the group that waits. PRE: the queue's lock is held. */
 static void lead(struct store *s, struct writer *self)
 {
@@ -400,6 +412,7 @@ static void lead(struct store *s, struct writer *self)
     struct err err = ERR_INIT;
     struct group g;
     int rc;
+    let_others_join(q, self);
     gather(q, &g);
     mutex_unlock(&q->lock);
     number_group(s, &g);
