@@ -55,8 +55,7 @@ static void forget_segments(struct recovery *v)
     v->segment_count = 0;
 }
 
-/* --- segments
- * -------------------------------------------------------------------------- */
+/* --- segments ----------------------------------------------------------- */
 
 /* List the segments; a log that is marked, or not there, is sorted. */
 static int list_segments(struct reign *r, struct recovery *v, struct err *err)
@@ -106,10 +105,12 @@ sort_segment_call(struct reign *r, const struct sorting *s, struct err *err)
 static void run_sorting(struct reign *r, void *arg)
 {
     struct sorting *s = arg;
-    struct sort_segment *g = &s->recovery->segments[s->segment].state;
+    struct sort_segment *g;
     struct err err = ERR_INIT;
     int code = sort_segment_call(r, s, &err);
 
+    /* There may be more segments by now. */
+    g = &s->recovery->segments[s->segment].state;
     s->server->sorts--;
     for (int i = 0; i < LOG_SORTS_PER_SEGMENT; i++)
         if (g->at[i] == s->server->number)
@@ -139,9 +140,7 @@ static void start_sorting(struct reign *r,
     reign_spawn(r, "sort log", run_sorting, s);
 }
 
-/* --- a log
- * -----------------------------------------------------------------------------
- */
+/* --- a log -------------------------------------------------------------- */
 
 static size_t view_sorters(const struct picture *p, struct sort_server *out)
 {
@@ -205,6 +204,54 @@ static void mark_done(struct reign *r, const struct recovery *v)
                  (unsigned long long)v->log, err.text);
 }
 
+static bool is_known(const struct recovery *v, const char *name)
+{
+    for (size_t i = 0; i < v->segment_count; i++)
+        if (strcmp(v->segments[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* The dead server may have begun segments until the ones listed were taken from
+ * it, and none after that: list again. *@more: there were. */
+static int
+add_segments(struct reign *r, struct recovery *v, bool *more, struct err *err)
+{
+    struct recovery now = {.log = v->log};
+    int code = list_segments(r, &now, err);
+    *more = false;
+    for (size_t i = 0; i < now.segment_count; i++) {
+        struct segment *s = &now.segments[i];
+        if (is_known(v, s->name))
+            continue;
+        v->segments = mem_realloc(v->segments, (v->segment_count + 1) *
+                                                   sizeof(*v->segments));
+        v->segments[v->segment_count++] = *s;
+        *more = true;
+        s->name = NULL;
+    }
+    forget_segments(&now);
+    return code;
+}
+
+/* Sort all there are, and those that come to light; false: the reign ends. */
+static bool sort_all(struct reign *r, struct recovery *v)
+{
+    struct err err = ERR_INIT;
+    for (;;) {
+        bool more = false;
+        while (!all_done(v)) {
+            order_sorts(r, v);
+            if (!reign_wait(r, LOOK_US))
+                return false;
+        }
+        if (add_segments(r, v, &more, &err) == 0 && !more)
+            return true;
+        if (!more && !reign_wait(r, RETRY_US))
+            return false;
+    }
+}
+
 static void recover(struct reign *r, void *arg)
 {
     struct recovery *v = arg;
@@ -219,12 +266,7 @@ static void recover(struct reign *r, void *arg)
     }
     if (v->sorted)
         return;
-    while (!all_done(v)) {
-        order_sorts(r, v);
-        if (!reign_wait(r, LOOK_US))
-            break;
-    }
-    if (all_done(v)) {
+    if (sort_all(r, v)) {
         v->sorted = true;
         log_info(r->world, "master",
                  "log of server %llu sorted: %zu segments in %llu ms",
