@@ -20,9 +20,7 @@ static bool is_past(const struct reign *r, uint64_t since_ns, uint64_t us)
     return reign_now_ns(r) - since_ns >= us * 1000;
 }
 
-/* --- balance
- * ----------------------------------------------------------------------------
- */
+/* --- balance ------------------------------------------------------------ */
 
 static void run_move(struct reign *r, void *arg)
 {
@@ -115,8 +113,7 @@ static void balance(struct reign *r)
     mem_free(v.of);
 }
 
-/* --- METADATA from end to end
- * -------------------------------------------------------------- */
+/* --- METADATA from end to end ------------------------------------------- */
 
 static int mark(void *ctx, const struct metadata_row *row, struct err *err)
 {

@@ -9,8 +9,7 @@
 /* METADATA that cannot be read is tried again so often a second. */
 #define RETRY_US UINT64_C(200000)
 
-/* --- reading METADATA
- * ------------------------------------------------------------------ */
+/* --- reading METADATA --------------------------------------------------- */
 
 struct reading {
     struct reign *reign;
@@ -65,8 +64,7 @@ void reign_reread_tablet(struct reign *r, uint64_t tablet)
     buf_close(&end);
 }
 
-/* --- the four steps
- * -------------------------------------------------------------------- */
+/* --- the four steps ----------------------------------------------------- */
 
 static int hear_servers(struct reign *r, struct err *err)
 {

@@ -21,9 +21,7 @@
 /* Files are listed anew even if no event came: events may be lost. */
 #define LIST_US UINT64_C(10000000)
 
-/* --- a reign
- * ------------------------------------------------------------------------------
- */
+/* --- a reign ------------------------------------------------------------ */
 
 static void on_event(void *ctx, struct chubby_handle *h, enum chubby_event e)
 {
@@ -188,9 +186,7 @@ static void reign_once(struct master *m)
     mem_free(r);
 }
 
-/* --- a master
- * -----------------------------------------------------------------------------
- */
+/* --- a master ----------------------------------------------------------- */
 
 static void run(void *arg)
 {

@@ -64,9 +64,7 @@ static int read_state(struct reign *r,
     return code ? code : tablet_state_get(buf_slice(bytes), s, err);
 }
 
-/* --- before
- * ------------------------------------------------------------------------------
- */
+/* --- before ------------------------------------------------------------- */
 
 /* Compact @t if its files reach beyond it. */
 static int
@@ -86,9 +84,7 @@ make_compact(struct reign *r, struct known_tablet *t, struct err *err)
     return server_order(r, s, TABLET_COMPACT, t, SLICE_EMPTY, SLICE_EMPTY, err);
 }
 
-/* --- the writes
- * ----------------------------------------------------------------------------
- */
+/* --- the writes --------------------------------------------------------- */
 
 static int join_states(const struct pair *p,
                        const struct merging *m,
@@ -255,9 +251,7 @@ static void run_merge(struct reign *r, void *arg)
     buf_close(&end);
 }
 
-/* --- which
- * --------------------------------------------------------------------------------
- */
+/* --- which -------------------------------------------------------------- */
 
 void merge_some(struct reign *r)
 {

@@ -44,8 +44,7 @@ void picture_close(struct picture *p)
     hash_map_close(&p->by_id);
 }
 
-/* --- finding
- * -------------------------------------------------------------------------- */
+/* --- finding ------------------------------------------------------------ */
 
 struct known_server *picture_server(const struct picture *p, uint64_t number)
 {
@@ -130,8 +129,7 @@ enum tablet_level picture_open_level(const struct picture *p)
     return LEVEL_USER;
 }
 
-/* --- servers
- * -------------------------------------------------------------------------- */
+/* --- servers ------------------------------------------------------------ */
 
 struct known_server *
 picture_add_server(struct picture *p, const struct server_record *r, char *name)
@@ -263,9 +261,7 @@ void picture_check(struct picture *p)
     }
 }
 
-/* --- rows
- * -----------------------------------------------------------------------------
- */
+/* --- rows --------------------------------------------------------------- */
 
 /* A row, read. Large: on the heap. */
 struct parsed_row {
@@ -452,9 +448,7 @@ void picture_forget_unmet(struct picture *p,
     }
 }
 
-/* --- sums
- * -----------------------------------------------------------------------------
- */
+/* --- sums --------------------------------------------------------------- */
 
 struct weight_scale picture_sum(struct picture *p)
 {

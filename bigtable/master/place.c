@@ -27,8 +27,7 @@ struct placing {
     uint64_t server;
 };
 
-/* --- one tablet
- * ------------------------------------------------------------------------ */
+/* --- one tablet --------------------------------------------------------- */
 
 static void try_later(struct reign *r, struct known_tablet *t)
 {
@@ -186,8 +185,7 @@ start_placing(struct reign *r, struct known_tablet *t, uint64_t server)
     reign_spawn(r, "place", run_placing, p);
 }
 
-/* --- all of them
- * ----------------------------------------------------------------------- */
+/* --- all of them -------------------------------------------------------- */
 
 /* Unassigned tablets, as the decision sees them. */
 struct wanting {

@@ -5,8 +5,7 @@
 #include "bigtable/master/reign.h"
 #include "bigtable/row/schema.h"
 
-/* --- the root tablet
- * ------------------------------------------------------------------- */
+/* --- the root tablet ---------------------------------------------------- */
 
 /* Make what a fresh cluster begins with: the root tablet, which nobody serves,
  * and METADATA among the tables. */
@@ -161,8 +160,7 @@ static int change_root(struct reign *r,
     return code;
 }
 
-/* --- any tablet
- * ------------------------------------------------------------------------ */
+/* --- any tablet --------------------------------------------------------- */
 
 static int change_row(struct reign *r,
                       const struct known_tablet *t,

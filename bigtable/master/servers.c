@@ -19,9 +19,7 @@
 #define SERVER_FILE_BYTES                                                      \
     (sizeof(BIGTABLE_LOCK_SERVERS) + CHUBBY_NAME_BYTES_MAX + 2)
 
-/* --- calls
- * -----------------------------------------------------------------------------
- */
+/* --- calls -------------------------------------------------------------- */
 
 int server_call(struct reign *r,
                 struct known_server *s,
@@ -73,8 +71,7 @@ int server_order(struct reign *r,
     return code;
 }
 
-/* --- life and death
- * -------------------------------------------------------------------- */
+/* --- life and death ----------------------------------------------------- */
 
 static void bury(struct reign *r, struct known_server *s, const char *why)
 {
@@ -144,8 +141,7 @@ void server_suspect(struct reign *r, struct known_server *s)
     reign_changed(r);
 }
 
-/* --- what they say
- * -------------------------------------------------------------------- */
+/* --- what they say ------------------------------------------------------ */
 
 /* All that a server says, page after page. */
 struct collected {
@@ -260,8 +256,7 @@ bool servers_all_heard(const struct reign *r)
     return true;
 }
 
-/* --- the directory
- * --------------------------------------------------------------------- */
+/* --- the directory ------------------------------------------------------ */
 
 static void
 add_server(struct reign *r, const struct server_record *rec, const char *name)

@@ -27,9 +27,7 @@ static void leave(struct reign *r)
     reign_changed(r);
 }
 
-/* --- tables
- * ------------------------------------------------------------------------------
- */
+/* --- tables ------------------------------------------------------------- */
 
 typedef int (*table_fn)(struct reign *r,
                         const struct table_order *o,
@@ -118,9 +116,7 @@ static int on_drop_rows(void *m, struct rpc_call *call, struct err *err)
     return serve_table(m, call, drop_rows, err);
 }
 
-/* --- operators
- * ---------------------------------------------------------------------------
- */
+/* --- operators ---------------------------------------------------------- */
 
 static int on_status(void *ctx, struct rpc_call *call, struct err *err)
 {
@@ -180,8 +176,7 @@ static int on_move(void *m, struct rpc_call *call, struct err *err)
     return code;
 }
 
-/* --- tablet servers
- * ---------------------------------------------------------------------- */
+/* --- tablet servers ----------------------------------------------------- */
 
 static int on_split_done(void *m, struct rpc_call *call, struct err *err)
 {
@@ -220,9 +215,7 @@ static int on_lost(void *m, struct rpc_call *call, struct err *err)
     return 0;
 }
 
-/* --- status
- * ------------------------------------------------------------------------------
- */
+/* --- status ------------------------------------------------------------- */
 
 static void
 fill_servers(struct reign *r, struct arena *a, struct master_status *s)

@@ -15,9 +15,7 @@
 #define TABLE_FILE_SUFFIX ".sst"
 #define SWEEP_PATH_BYTES  512
 
-/* --- marks
- * ------------------------------------------------------------------------------
- */
+/* --- marks -------------------------------------------------------------- */
 
 static void mark_file(void *ctx, uint64_t number)
 {
@@ -54,9 +52,7 @@ int sweep_mark(struct reign *r, const struct metadata_row *row, struct err *err)
     return code;
 }
 
-/* --- sweep
- * ------------------------------------------------------------------------------
- */
+/* --- sweep -------------------------------------------------------------- */
 
 /* Time since @path was written last; 0 when that is unknown. */
 static uint64_t age_us(struct reign *r, const char *path)

@@ -79,9 +79,7 @@ static int check_name(struct slice name, struct err *err)
     return schema_check_table_name(name, err);
 }
 
-/* --- create
- * -----------------------------------------------------------------------------
- */
+/* --- create ------------------------------------------------------------- */
 
 static int make_record(struct reign *r,
                        const struct table_order *o,
@@ -155,9 +153,7 @@ int tables_create(struct reign *r, const struct table_order *o, struct err *err)
     return 0;
 }
 
-/* --- alter
- * ------------------------------------------------------------------------------
- */
+/* --- alter -------------------------------------------------------------- */
 
 /* Tell one server of a table's schema, until it obeys or is dead. */
 struct telling {
@@ -249,9 +245,7 @@ int tables_alter(struct reign *r, const struct table_order *o, struct err *err)
     return code;
 }
 
-/* --- drop
- * -------------------------------------------------------------------------------
- */
+/* --- drop --------------------------------------------------------------- */
 
 /* The first tablet of @table that is not busy; *@more: there are others. */
 static struct known_tablet *
@@ -368,8 +362,7 @@ int tables_drop(struct reign *r, struct slice name, struct err *err)
     return code;
 }
 
-/* --- what an earlier master began
- * ------------------------------------------------------------ */
+/* --- what an earlier master began --------------------------------------- */
 
 struct drop_job {
     char *path;
@@ -441,8 +434,7 @@ int tables_finish(struct reign *r, struct err *err)
     return code;
 }
 
-/* --- orders for a table's tablets
- * ------------------------------------------------------------ */
+/* --- orders for a table's tablets --------------------------------------- */
 
 /* One order to one server, about a tablet or all of them. */
 struct table_job {

@@ -22,8 +22,7 @@ struct access_list {
     struct entry *entries;
 };
 
-/* --- reading
- * ------------------------------------------------------------------------ */
+/* --- reading ------------------------------------------------------------ */
 
 /* The next word of @line, cut off; empty at its end. */
 static struct slice next_word(struct slice *line)
@@ -141,8 +140,7 @@ void access_free(struct access_list *l)
     mem_free(l);
 }
 
-/* --- deciding
- * ----------------------------------------------------------------------- */
+/* --- deciding ----------------------------------------------------------- */
 
 static bool is_named(const struct entry *e, struct slice principal)
 {

@@ -22,8 +22,7 @@
 #define NAME_BYTES_MAX      1024
 #define SCHEMA_BYTES_MAX    ((size_t)256 << 10)
 
-/* --- orders to tablet servers
- * ------------------------------------------------- */
+/* --- orders to tablet servers ------------------------------------------- */
 
 void tablet_order_put(const struct tablet_order *o, struct buf *out)
 {
@@ -109,8 +108,7 @@ int log_order_get(struct slice in, struct log_order *o, struct err *err)
     return message_end(&m, "order about a log", err);
 }
 
-/* --- what a tablet server does
- * ------------------------------------------------ */
+/* --- what a tablet server does ------------------------------------------ */
 
 static void put_tablet_load(const struct tablet_load *t, struct buf *out)
 {
@@ -178,8 +176,7 @@ int server_status_get(struct slice in,
     return message_end(&m, "state of a tablet server", err);
 }
 
-/* --- to the master
- * ------------------------------------------------------------ */
+/* --- to the master ------------------------------------------------------ */
 
 void table_order_put(const struct table_order *o, struct buf *out)
 {

@@ -22,8 +22,7 @@
 #define KEY_HAS_END '\1'
 #define KEY_LAST    '\2'
 
-/* --- rows
- * ---------------------------------------------------------------------- */
+/* --- rows --------------------------------------------------------------- */
 
 void metadata_key(uint64_t table, struct slice end, struct buf *out)
 {
@@ -84,8 +83,7 @@ struct schema *metadata_schema(void)
     return s;
 }
 
-/* --- values of columns
- * --------------------------------------------------------- */
+/* --- values of columns -------------------------------------------------- */
 
 static void put_bounds(const struct tablet_bounds *b, struct buf *out)
 {
@@ -221,8 +219,7 @@ int tablet_record_get(struct slice in, struct tablet_record *r, struct err *err)
     return code;
 }
 
-/* --- files of the lock service
- * ------------------------------------------------ */
+/* --- files of the lock service ------------------------------------------ */
 
 void table_record_put(const struct table_record *r, struct buf *out)
 {

@@ -134,9 +134,7 @@ int tablet_files_inside(struct slice groups,
     return code;
 }
 
-/* --- joining
- * ----------------------------------------------------------------------------
- */
+/* --- joining ------------------------------------------------------------ */
 
 static void
 put_group(const struct group *a, const struct group *b, struct buf *out)

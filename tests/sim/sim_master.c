@@ -27,9 +27,7 @@ static struct candidate candidates[MASTERS];
 static struct world *cell;
 static const char *const cell_addresses[] = {"s1:700"};
 
-/* --- machines
- * ---------------------------------------------------------------------------------
- */
+/* --- machines ----------------------------------------------------------- */
 
 /* What happens, on standard error, if $QUARRY_TRACE is set: what the processes
  * log, and with "all", everything. */
@@ -181,9 +179,7 @@ static void stop_all(void)
     fs_close(all.fs);
 }
 
-/* --- checks
- * -----------------------------------------------------------------------------------
- */
+/* --- checks ------------------------------------------------------------- */
 
 static bool overlap(const struct held *a, const struct held *b)
 {
@@ -302,9 +298,7 @@ static void wait_until_true(uint64_t seconds)
     ck_abort_msg("%zu tablets served, %zu rows", count_served(), all.row_count);
 }
 
-/* --- a client
- * ---------------------------------------------------------------------------------
- */
+/* --- a client ----------------------------------------------------------- */
 
 /* Ask whoever is master, until it answers otherwise than that it is not. */
 static int
@@ -349,8 +343,7 @@ static void must_create(const char *name)
     ck_assert_msg(code == 0 || code == ERR_EXISTS, "%s: %s", name, err.text);
 }
 
-/* --- a fresh cluster
- * -------------------------------------------------------------------------- */
+/* --- a fresh cluster ---------------------------------------------------- */
 
 static void begin(void *arg)
 {
@@ -388,9 +381,7 @@ START_TEST(test_fresh_cluster)
 
 END_TEST
 
-/* --- a death
- * ------------------------------------------------------------------------------------
- */
+/* --- a death ------------------------------------------------------------ */
 
 static void one_dies(void *arg)
 {
@@ -431,9 +422,7 @@ START_TEST(test_server_dies)
 
 END_TEST
 
-/* --- everything dies
- * ----------------------------------------------------------------------------
- */
+/* --- everything dies ---------------------------------------------------- */
 
 static struct world *any_machine(void)
 {

@@ -13,8 +13,7 @@
 
 #define ROUNDS 300
 
-/* --- weights
- * -------------------------------------------------------------------------- */
+/* --- weights ------------------------------------------------------------ */
 
 /* Weights of all tablets add up to one for each server, whatever is known. */
 START_TEST(test_weights_add_up)
@@ -61,8 +60,7 @@ START_TEST(test_few_requests_weigh_little)
 
 END_TEST
 
-/* --- assignment
- * ----------------------------------------------------------------------- */
+/* --- assignment --------------------------------------------------------- */
 
 static struct assignment_server server(uint64_t number, double load)
 {
@@ -176,8 +174,7 @@ START_TEST(test_assignment_of_drawn_pictures)
 
 END_TEST
 
-/* --- balance
- * -------------------------------------------------------------------------- */
+/* --- balance ------------------------------------------------------------ */
 
 struct cluster {
     struct balance_server s[30];
@@ -299,9 +296,7 @@ START_TEST(test_balance_of_drawn_pictures)
 
 END_TEST
 
-/* --- merges
- * ---------------------------------------------------------------------------
- */
+/* --- merges ------------------------------------------------------------- */
 
 START_TEST(test_merges)
 {
@@ -341,9 +336,7 @@ START_TEST(test_merges)
 
 END_TEST
 
-/* --- logs
- * -----------------------------------------------------------------------------
- */
+/* --- logs --------------------------------------------------------------- */
 
 static void end_sort(struct sort_segment *g,
                      struct sort_server *s,
@@ -409,8 +402,7 @@ START_TEST(test_logs_get_sorted)
 
 END_TEST
 
-/* --- garbage
- * -------------------------------------------------------------------------- */
+/* --- garbage ------------------------------------------------------------ */
 
 /* A file goes when it is old and two whole readings in a row did not meet it;
  * a reading that broke off counts for nothing. */
