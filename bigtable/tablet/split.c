@@ -411,7 +411,8 @@ int split_in_middle(struct store *s,
 
 /* --- dropping rows ------------------------------------------------------- */
 
-/* The tablets of @v that lie in [start, end). PRE: there are cuts at both. */
+/* The tablets of @v that lie in [start, end). PRE: there are cuts at both, or
+ * they are the ends of the view. */
 static void find_range(const struct table_view *v,
                        struct slice start,
                        struct slice end,
@@ -420,8 +421,11 @@ static void find_range(const struct table_view *v,
 {
     table_view_find(v, start, first);
     *behind = v->tablet_count;
-    if (end.len)
-        table_view_find(v, end, behind);
+    if (end.len) {
+        const struct tablet *t = table_view_find(v, end, behind);
+        if (!slice_eq(buf_slice(&t->start), end))
+            ++*behind; /* The view, of one tablet, ends there. */
+    }
 }
 
 /* PRE: the table's change_lock is held, there are cuts at both ends. */
