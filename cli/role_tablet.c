@@ -2,6 +2,8 @@
 #include "base/core/buf.h"
 #include "base/core/conf.h"
 #include "base/core/panic.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
 #include "bigtable/tablet_server/tablet_server.h"
 #include "bigtable/wire/metadata.h"
@@ -11,6 +13,8 @@
 #define SECTION "tablet"
 /* Of METADATA: what takes longer is tried anew. */
 #define METADATA_TIMEOUT_US UINT64_C(20000000)
+/* To say goodbye to the cluster, which may be gone already. */
+#define LEAVE_US UINT64_C(3000000)
 
 extern const struct role tablet_role;
 
@@ -128,15 +132,24 @@ static int tablet_role_health(void *role, struct err *err)
     return tablet_server_health(h->server, err);
 }
 
+static uint64_t set_deadline(const struct tablet_host *h)
+{
+    return fiber_set_deadline(world_mono_ns(h->world) + LEAVE_US * 1000);
+}
+
 static void tablet_role_stopping(void *role)
 {
     struct tablet_host *h = role;
+    uint64_t before = set_deadline(h);
     tablet_server_stop(h->server);
+    (void)fiber_set_deadline(before);
 }
 
 static void tablet_role_close(void *role)
 {
+    uint64_t before = set_deadline(role);
     host_free(role);
+    (void)fiber_set_deadline(before);
 }
 
 const struct role tablet_role = {

@@ -9,6 +9,7 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/log.h"
+#include "base/runtime/world.h"
 #include "bigtable/master/log_schedule.h"
 #include "bigtable/master/reign.h"
 #include "gfs-lite/fs.h"
@@ -17,8 +18,9 @@
 #define LOG_DONE_MARK  "done"
 #define LOG_PATH_BYTES (sizeof(BIGTABLE_FS_LOGS) + 64)
 /* Between looks at what is sorted. */
-#define LOOK_US  UINT64_C(100000)
-#define RETRY_US UINT64_C(500000)
+#define LOOK_US     UINT64_C(100000)
+#define LOOK_US_MIN UINT64_C(20000)
+#define RETRY_US    UINT64_C(500000)
 
 struct segment {
     char *name;
@@ -119,6 +121,8 @@ static void run_sorting(struct reign *r, void *arg)
         g->done = true;
     } else {
         g->failed = s->server->number;
+        if (code == ERR_CLOSED)
+            server_suspect(r, s->server);
         log_warn(r->world, "master", "sort %s of log %llu: %s",
                  s->recovery->segments[s->segment].name,
                  (unsigned long long)s->recovery->log, err.text);
