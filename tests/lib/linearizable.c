@@ -133,6 +133,7 @@ static uint64_t horizon(const struct search *s)
 /* One call put next, and what was before it, for backing up. */
 struct step {
     size_t op;
+    size_t turn; /* At which it was tried: see find_next(). */
     size_t first;
     struct history_state state;
 };
@@ -152,31 +153,50 @@ static void take_back(struct search *s, const struct step *p)
     s->first = p->first;
 }
 
-/* The first call from @from on that may come next, with the state after it. */
+/* May call @i come next, and does that lead to anything that was not tried? If
+ * so the state after it goes to *@after. */
+static bool try_call(struct search *s,
+                     size_t i,
+                     const struct history_state *state,
+                     struct history_state *after)
+{
+    const struct op *o = s->ops[i];
+    struct step undo = {.op = i, .first = s->first, .state = *state};
+    bool fresh;
+    *after = *state;
+    if (!s->model->step(after, &o->input,
+                        o->returned == UINT64_MAX ? NULL : &o->output))
+        return false;
+    put_next(s, i);
+    fresh = is_new(s, after);
+    take_back(s, &undo);
+    return fresh;
+}
+
+/* The first call from turn @turn on that may come next, with the state after
+ * it; s->count if there is none. Each call has two turns: calls that were
+ * answered are tried at the first, all of them before any that was not, which
+ * most likely never took effect, or only just before somebody saw it. */
 static size_t find_next(struct search *s,
-                        size_t from,
+                        size_t *turn,
                         const struct history_state *state,
                         struct history_state *after)
 {
     uint64_t limit = horizon(s);
-    for (size_t i = from; i < s->count && s->ops[i]->called <= limit; i++) {
-        const struct op *o = s->ops[i];
-        if (is_done(s, i))
+    for (; *turn < 2 * s->count && !s->too_hard; ++*turn) {
+        size_t i = *turn % s->count;
+        bool answered = s->ops[i]->returned != UINT64_MAX;
+        if (i < s->first) {
+            *turn += s->first - i - 1;
             continue;
-        *after = *state;
-        if (s->model->step(after, &o->input,
-                           o->returned == UINT64_MAX ? NULL : &o->output)) {
-            size_t first = s->first;
-            struct step undo = {i, first, *state};
-            bool fresh;
-            put_next(s, i);
-            fresh = is_new(s, after);
-            take_back(s, &undo);
-            if (fresh)
-                return i;
         }
-        if (s->too_hard)
-            break;
+        if (s->ops[i]->called > limit) {
+            *turn += s->count - i - 1; /* As are all behind it. */
+            continue;
+        }
+        if (answered == (*turn < s->count) && !is_done(s, i) &&
+            try_call(s, i, state, after))
+            return i;
     }
     return s->count;
 }
@@ -196,15 +216,15 @@ static bool search_order(struct search *s)
     struct step *steps = mem_alloc((s->count + 1) * sizeof(*steps));
     struct history_state state = s->model->initial;
     size_t depth = 0;
-    size_t from = s->first;
+    size_t turn = 0;
     while (s->answers && !s->too_hard) {
         struct history_state after;
-        size_t i = find_next(s, from, &state, &after);
+        size_t i = find_next(s, &turn, &state, &after);
         if (i < s->count) {
-            steps[depth++] = (struct step){i, s->first, state};
+            steps[depth++] = (struct step){i, turn, s->first, state};
             put_next(s, i);
             state = after;
-            from = s->first;
+            turn = 0;
             note_depth(s, depth);
         } else if (depth == 0) {
             break;
@@ -212,7 +232,7 @@ static bool search_order(struct search *s)
             struct step *p = &steps[--depth];
             take_back(s, p);
             state = p->state;
-            from = p->op + 1;
+            turn = p->turn + 1;
         }
     }
     mem_free(steps);

@@ -39,6 +39,7 @@ struct register_member {
     struct world *world;
     uint64_t id; /* From 1. */
     struct registers registers;
+    uint64_t last_index;     /* Applied; 0: not known. */
     struct replica *replica; /* While it runs. */
 };
 

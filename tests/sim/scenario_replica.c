@@ -15,7 +15,7 @@
 #include "tests/sim/storm.h"
 
 #define STORM_US      (20 * SECOND_US)
-#define ROUNDS        80
+#define ROUNDS        120
 #define ANSWERS_LEAST 50
 
 /* --- all faults -------------------------------------------------------- */
@@ -58,19 +58,24 @@ static uint64_t moment(struct rand_gen *r)
     return rand_below(r, most_us[rand_below(r, 5)]);
 }
 
+/* Messages follow each other at a distance, so that what happens between two of
+ * them has time to happen. */
+static void slow_links(void)
+{
+    struct sim_link slow = {.bytes_per_s = 100000};
+    sim_heal(register_cell.sim);
+    for (size_t i = 0; i < register_cell.member_count; i++)
+        for (size_t j = 0; j < register_cell.member_count; j++)
+            if (i != j)
+                sim_set_link(register_cell.sim, machine(i), machine(j), &slow);
+}
+
 /* From here on @m reaches only those that the draw leaves it. */
 static void muffle(struct register_member *m, struct rand_gen *r)
 {
     for (size_t i = 0; i < register_cell.member_count; i++)
-        if (machine(i) != m->world && rand_one_in(r, 2))
+        if (machine(i) != m->world && !rand_one_in(r, 3))
             sim_cut(m->world, machine(i), true);
-}
-
-static void boot_all_down(struct rand_gen *r, bool all)
-{
-    for (size_t i = 0; i < register_cell.member_count; i++)
-        if (!sim_is_up(machine(i)) && (all || rand_one_in(r, 2)))
-            sim_boot_again(machine(i));
 }
 
 static size_t count_up(void)
@@ -81,11 +86,30 @@ static size_t count_up(void)
     return up;
 }
 
+/* Boot members that are down, drawn, until there is a majority; sometimes more.
+ */
+static void boot_some(struct rand_gen *r)
+{
+    size_t majority = register_cell.member_count / 2 + 1;
+    while (count_up() < majority || rand_one_in(r, 3)) {
+        size_t i = rand_below(r, register_cell.member_count);
+        if (!sim_is_up(machine(i)))
+            sim_boot_again(machine(i));
+    }
+}
+
+static void boot_all_down(void)
+{
+    for (size_t i = 0; i < register_cell.member_count; i++)
+        if (!sim_is_up(machine(i)))
+            sim_boot_again(machine(i));
+}
+
 static void hunt_once(struct rand_gen *r)
 {
     struct register_member *m = catch_leader();
     if (!m) {
-        boot_all_down(r, true);
+        boot_all_down();
         return;
     }
     if (rand_one_in(r, 2))
@@ -93,16 +117,17 @@ static void hunt_once(struct rand_gen *r)
     register_sleep_us(moment(r));
     sim_crash(m->world, rand_one_in(r, 3) ? SIM_CRASH_POWER : SIM_CRASH_KILL);
     sim_await_end(m->world);
-    sim_heal(register_cell.sim);
-    boot_all_down(r, count_up() <= register_cell.member_count / 2);
+    slow_links();
+    boot_some(r);
 }
 
 static void hunt(struct storm *s)
 {
+    slow_links();
     for (int i = 0; i < ROUNDS; i++)
         hunt_once(&s->rand);
     sim_heal(s->sim);
-    boot_all_down(&s->rand, true);
+    boot_all_down();
 }
 
 /* --- the whole --------------------------------------------------------- */
@@ -112,7 +137,7 @@ static void run(struct storm *s, struct buf *figures)
     bool hunts = s->seed % 2;
     uint64_t answered;
     register_cell_start(s->sim, &(struct register_options){
-                                    .founders = s->seed / 2 % 2 ? 3 : 5,
+                                    .founders = s->seed / 2 % 4 ? 3 : 5,
                                     .append_bytes_max = hunts ? 1 : 0,
                                     .lease_ms = s->seed / 4 % 2 ? 240 : 0});
     register_cell_boot();

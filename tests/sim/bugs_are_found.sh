@@ -1,0 +1,19 @@
+#!/bin/bash
+# Deliberate bugs that the first seeds show are shown by them, and the same seeds
+# pass without.
+set -euo pipefail
+sim=$1
+# found BUG SCENARIO SEEDS
+found() {
+    local seed
+    for ((seed = 1; seed <= $3; seed++)); do
+        "$sim" --scenario "$2" --seed "$seed" --bug "$1" >/dev/null 2>&1 ||
+            return 0
+    done
+    echo "$1 is not found in $3 seeds of $2"
+    exit 1
+}
+found chubby.ignore_sequencer lock 5
+found replica.skip_sync lock 5
+found gfs.answer_early files 3
+"$sim" --scenario lock --seed 1 --count 5
