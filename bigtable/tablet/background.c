@@ -468,6 +468,7 @@ void background_pause(struct store *s, struct tablet *t)
     struct background *b = &s->background;
     mutex_lock(&b->lock);
     t->paused++;
+    cond_broadcast(&b->progress); /* It may be retired. */
     while (is_busy(t))
         cond_wait(&b->progress, &b->lock);
     mutex_unlock(&b->lock);
@@ -490,8 +491,12 @@ int background_compact_major(struct store *s,
     struct background *b = &s->background;
     int rc;
     mutex_lock(&b->lock);
-    while (g->compacting || g->tablet->paused)
+    while ((g->compacting || g->tablet->paused) && !atomic_load(&g->retired))
         cond_wait(&b->progress, &b->lock);
+    if (atomic_load(&g->retired)) {
+        mutex_unlock(&b->lock);
+        return err_set(err, ERR_CANCELLED, "the tablet is in use no more");
+    }
     g->compacting = true;
     mutex_unlock(&b->lock);
     rc = lsm_compact_major(g->lsm, err);

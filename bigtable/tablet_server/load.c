@@ -17,6 +17,8 @@
 #define LOG_DIR_BYTES 64
 /* What was replayed is written to a table file when it is this much. */
 #define REPLAY_BYTES_MAX ((uint64_t)64 << 20)
+/* Of users' tablets at once: each may have so much in memory. */
+#define LOADS_MAX 8
 
 /* What is done on a thread of its own. */
 struct load {
@@ -259,6 +261,33 @@ await(struct tablet_server *s, const struct tablet_order *o, struct err *err)
     return err_set(err, ERR_UNAVAILABLE, "it could not be loaded");
 }
 
+/* Is it METADATA's? Others may wait for it, and it for nobody. */
+static bool is_system(const struct tablet_order *o)
+{
+    struct slice end;
+    uint64_t table;
+    return o->key.len == 0 ||
+           (metadata_key_read(o->key, &table, &end, NULL) == 0 &&
+            table == METADATA_TABLE_ID);
+}
+
+static void begin_load(struct tablet_server *s)
+{
+    mutex_lock(&s->load_lock);
+    while (s->loads == LOADS_MAX)
+        cond_wait(&s->load_done, &s->load_lock);
+    s->loads++;
+    mutex_unlock(&s->load_lock);
+}
+
+static void end_load(struct tablet_server *s)
+{
+    mutex_lock(&s->load_lock);
+    s->loads--;
+    cond_signal(&s->load_done);
+    mutex_unlock(&s->load_lock);
+}
+
 int load_tablet(struct tablet_server *s,
                 const struct tablet_order *o,
                 struct err *err)
@@ -267,7 +296,11 @@ int load_tablet(struct tablet_server *s,
     int rc;
     if (!t)
         return await(s, o, err);
+    if (!is_system(o))
+        begin_load(s);
     rc = load_new(s, o, t, err);
+    if (!is_system(o))
+        end_load(s);
     if (rc) {
         served_remove(&s->served, t);
         err_wrap(err, "load tablet %llu", (unsigned long long)o->tablet);

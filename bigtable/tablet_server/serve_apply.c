@@ -2,6 +2,7 @@
  * share one write of the log. */
 #include "base/core/arena.h"
 #include "base/core/panic.h"
+#include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/tablet/store.h"
@@ -229,13 +230,13 @@ static int apply(struct apply *a, struct slice changes, struct err *err)
     sort_into_parts(a);
     for (size_t i = 0; i < a->part_count; i++)
         open_part(a, &a->parts[i]);
-    while (apply_open(a, now_us))
-        ;
+    while (rc == 0 && apply_open(a, now_us))
+        rc = fiber_check(err); /* Rounds are as many as mistakes. */
     for (size_t i = 0; i < a->part_count; i++) {
         table_view_unref(a->parts[i].view);
         served_unref(a->parts[i].served);
     }
-    return check_answer(a->server, err);
+    return rc ? rc : check_answer(a->server, err);
 }
 
 int handle_apply(void *ctx, struct rpc_call *call, struct err *err)

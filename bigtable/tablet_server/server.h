@@ -89,6 +89,9 @@ struct tablet_server {
     struct tablet_registry *registry;
     struct write_log *log;
     struct served_set served;
+    struct mutex load_lock;
+    struct cond load_done;
+    unsigned loads;           /* Of users' tablets, under way. */
     struct hash_map schemas;  /* By table id: struct table_schema. */
     struct mutex schema_lock; /* Over a reading of them. */
     struct channel_set *channels;

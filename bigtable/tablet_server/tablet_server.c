@@ -23,6 +23,10 @@
 #define RETRY_US UINT64_C(500000)
 /* For the master to answer whether it is there. */
 #define MASTER_ASKED_US UINT64_C(2000000)
+/* Leaving the cluster: tablets at once, and for how long at most. */
+#define UNLOADS  8
+#define LEAVE_US UINT64_C(10000000)
+#define LOOK_US  UINT64_C(20000)
 /* Threads that answer scans and programs. */
 #define READERS_PER_CPU   2
 #define READERS_MIN       4
@@ -297,6 +301,8 @@ int tablet_server_open(struct world *w,
     s->metadata = opts->rows;
     mutex_init(&s->client_lock);
     mutex_init(&s->schema_lock);
+    mutex_init(&s->load_lock);
+    cond_init(&s->load_done);
     mutex_init(&s->failure_lock);
     mutex_init(&s->work_lock);
     cond_init(&s->work_done);
@@ -347,28 +353,60 @@ static bool has_master(struct tablet_server *s)
     return rc == 0;
 }
 
-/* Hand every tablet over, so that nobody has to read our log. */
-static void unload_all(void *arg)
-{
-    struct tablet_server *s = arg;
+/* Handing every tablet over, so that nobody has to read our log. */
+struct leaving {
+    struct tablet_server *server;
+    struct served **list;
     size_t count;
-    struct served **list = served_list(&s->served, &count);
-    /* METADATA last: the others' records are there. */
-    for (int system = 0; system < 2; system++)
-        for (size_t i = 0; i < count; i++) {
-            const struct tablet_order o = {.tablet = list[i]->id,
-                                           .epoch = list[i]->epoch};
-            struct err err = ERR_INIT;
-            bool is_system = list[i]->table_id == METADATA_TABLE_ID;
-            if (is_system != (system == 1) || atomic_load(&s->over) ||
-                !has_master(s))
-                continue;
-            if (unload_tablet(s, &o, &err) != 0)
-                log_warn(s->world, "tablet", "leaving: %s", err.text);
-        }
-    for (size_t i = 0; i < count; i++)
-        served_unref(list[i]);
-    mem_free(list);
+    size_t next;
+    bool system; /* METADATA's, after the others, whose records are there. */
+    bool done;
+};
+
+static void unload_some(void *arg)
+{
+    struct leaving *l = arg;
+    struct tablet_server *s = l->server;
+    while (l->next < l->count && !atomic_load(&s->over)) {
+        struct served *t = l->list[l->next++];
+        const struct tablet_order o = {.tablet = t->id, .epoch = t->epoch};
+        struct err err = ERR_INIT;
+        if ((t->table_id == METADATA_TABLE_ID) == l->system && has_master(s) &&
+            unload_tablet(s, &o, &err) != 0)
+            log_warn(s->world, "tablet", "leaving: %s", err.text);
+    }
+}
+
+/* What cannot be written down in time is recovered from the log. */
+static void watch_leaving(void *arg)
+{
+    struct leaving *l = arg;
+    uint64_t end_ns = world_mono_ns(l->server->world) + LEAVE_US * 1000;
+    while (!l->done && world_mono_ns(l->server->world) < end_ns)
+        world_sleep_us(l->server->world, LOOK_US);
+    atomic_store(&l->server->over, true);
+}
+
+static void unload_all(struct tablet_server *s)
+{
+    struct leaving l = {.server = s};
+    struct fiber *watch =
+        fiber_start(s->loop, "tablet-leave", watch_leaving, &l);
+    l.list = served_list(&s->served, &l.count);
+    for (int system = 0; system < 2; system++) {
+        struct fiber *fibers[UNLOADS];
+        l.system = system;
+        l.next = 0;
+        for (size_t i = 0; i < UNLOADS; i++)
+            fibers[i] = fiber_start(s->loop, "tablet-leave", unload_some, &l);
+        for (size_t i = 0; i < UNLOADS; i++)
+            fiber_join(fibers[i]);
+    }
+    l.done = true;
+    fiber_join(watch);
+    for (size_t i = 0; i < l.count; i++)
+        served_unref(l.list[i]);
+    mem_free(l.list);
 }
 
 void tablet_server_stop(struct tablet_server *s)
@@ -377,7 +415,7 @@ void tablet_server_stop(struct tablet_server *s)
     s->stopping = true;
     end_starter(s);
     if (atomic_load(&s->ready))
-        server_on_fiber(s, unload_all, s);
+        unload_all(s);
     err_set(&why, ERR_CLOSED, "this tablet server is ending");
     server_fail(s, &why);
 }
@@ -420,6 +458,8 @@ void tablet_server_close(struct tablet_server *s)
     close_parts(s);
     mutex_close(&s->client_lock);
     mutex_close(&s->schema_lock);
+    cond_close(&s->load_done);
+    mutex_close(&s->load_lock);
     mutex_close(&s->failure_lock);
     cond_close(&s->work_done);
     mutex_close(&s->work_lock);
