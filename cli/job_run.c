@@ -14,6 +14,7 @@
 #include "cli/interrupt.h"
 #include "cli/job.h"
 #include "cli/progress.h"
+#include "cli/remote.h"
 #include "cli/table_printer.h"
 #include "jobs/jobs.h"
 #include "mapreduce/job.h"
@@ -62,11 +63,14 @@ struct job_command {
     struct mr_options options;
     const char **inputs; /* Owned arrays. */
     const char **outputs;
-    struct mr_setting *params;     /* And the names in it. */
-    struct mr_setting *files;      /* The same. */
-    const struct job_entry *entry; /* Of the catalogue, or NULL. */
-    struct buf saw;                /* Text of a Sawzall program. */
-    char *history;                 /* Owned. */
+    struct mr_setting *params;           /* And the names in it. */
+    struct mr_setting *files;            /* The same. */
+    const struct job_entry *entry;       /* Of the catalogue, or NULL. */
+    struct buf saw;                      /* Text of a Sawzall program. */
+    char *history;                       /* Owned. */
+    struct quarry_options store_options; /* Of a cell. */
+    char *target;                        /* The same; owned. */
+    char *key_file;
     struct progress progress;
 };
 
@@ -353,12 +357,25 @@ static void print_report(const struct job_command *c, const struct mr_report *r)
     buf_close(&line);
 }
 
+static int resolve(struct job_command *c, struct err *err)
+{
+    int r = remote_resolve(c->cli, &c->store_options, &c->target, &c->key_file,
+                           err);
+    c->options.target = c->target;
+    return r;
+}
+
 /* Only the shell's, which is open already: an open store has threads, and the
  * processes of a job are best forked before there are any. */
 static int open_store(struct job_command *c, struct err *err)
 {
     struct mr_options *o = &c->options;
     o->target = c->cli->target;
+    if (remote_is_cluster(c->cli->target)) {
+        o->store_options = &c->store_options;
+        c->store_options.must_exist = true;
+        return resolve(c, err);
+    }
     if (!c->cli->in_shell)
         return ERR_OK;
     if (!needs_store(o->inputs, o->input_count) &&
@@ -415,7 +432,9 @@ int job_run_resume(struct cli *cli, const struct args *args, struct err *err)
     o->progress = on_progress;
     o->progress_ctx = &c;
     progress_start(&c.progress, cli, "job");
-    r = mr_resume(o, args->words[0], find_job, &report, err);
+    r = open_store(&c, err);
+    if (!r)
+        r = mr_resume(o, args->words[0], find_job, &report, err);
     progress_end(&c.progress);
     if (report) {
         print_notes(report, err);
@@ -426,6 +445,8 @@ int job_run_resume(struct cli *cli, const struct args *args, struct err *err)
     }
     mr_report_free(report);
     mem_free(c.history);
+    mem_free(c.target);
+    mem_free(c.key_file);
     return r;
 }
 
@@ -440,6 +461,8 @@ int job_run_run(struct cli *cli, const struct args *args, struct err *err)
     mem_free(c.inputs);
     mem_free(c.outputs);
     mem_free(c.history);
+    mem_free(c.target);
+    mem_free(c.key_file);
     buf_close(&c.saw);
     return r;
 }

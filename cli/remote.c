@@ -181,25 +181,42 @@ int remote_run(struct cli *cli,
     return code;
 }
 
+int remote_resolve(struct cli *cli,
+                   struct quarry_options *opts,
+                   char **target,
+                   char **key_file,
+                   struct err *err)
+{
+    struct visit v = {.remote = {.cli = cli}};
+    struct buf addresses = BUF_INIT;
+    const char *who = getenv("USER");
+    int code = read_target(&v, err);
+    const char *key = key_of(&v);
+
+    for (size_t i = 0; i < v.remote.address_count; i++)
+        buf_printf(&addresses, "%s%s", i ? "," : "", v.addresses[i]);
+    *target = buf_take(&addresses);
+    *key_file = key ? mem_strdup(key) : NULL;
+    opts->key_file = *key_file;
+    opts->cluster = CLUSTER_DEFAULT;
+    opts->principal = who && *who ? who : NULL;
+    forget_target(&v);
+    return code;
+}
+
 int remote_open(struct cli *cli,
                 const struct quarry_options *opts,
                 struct quarry **out,
                 struct err *err)
 {
-    struct visit v = {.remote = {.cli = cli}};
     struct quarry_options o = *opts;
-    struct buf target = BUF_INIT;
-    const char *who = getenv("USER");
-    int code = read_target(&v, err);
+    char *target;
+    char *key_file;
+    int code = remote_resolve(cli, &o, &target, &key_file, err);
 
-    for (size_t i = 0; i < v.remote.address_count; i++)
-        buf_printf(&target, "%s%s", i ? "," : "", v.addresses[i]);
-    o.key_file = key_of(&v);
-    o.cluster = CLUSTER_DEFAULT;
-    o.principal = who && *who ? who : NULL;
     if (!code)
-        code = quarry_open(buf_cstr(&target), &o, out, err);
-    buf_close(&target);
-    forget_target(&v);
+        code = quarry_open(target, &o, out, err);
+    mem_free(target);
+    mem_free(key_file);
     return code;
 }

@@ -46,6 +46,14 @@ MUST_CHECK int remote_run(struct cli *cli,
 
 /* Does @target name a cluster? */
 bool remote_is_cluster(const char *target);
+/* What quarry_open() takes to open the cluster that is the target: *@target,
+ * its addresses, and in *@opts the proof. Both strings are owned, also after an
+ * error, and @opts borrows them. Errors: of reading the cluster's directory. */
+MUST_CHECK int remote_resolve(struct cli *cli,
+                              struct quarry_options *opts,
+                              char **target,
+                              char **key_file,
+                              struct err *err);
 /* Open the tables of the cluster that is the target, by the same proof but a
  * certificate. PRE: remote_is_cluster(). Errors: those of quarry_open() and of
  * reading the cluster's directory. */

@@ -259,6 +259,7 @@ static int resume(const struct mr_options *base,
     o.history_dir = base->history_dir;
     o.world = base->world;
     o.store = base->store;
+    o.store_options = base->store_options;
     o.progress = base->progress;
     o.progress_ctx = base->progress_ctx;
     o.cancel = base->cancel;

@@ -38,6 +38,7 @@
 
 struct mr_job;
 struct quarry;
+struct quarry_options;
 struct world;
 
 /* --- SPECs ------------------------------------------------------------- */
@@ -123,6 +124,8 @@ struct mr_options {
     const char *label;    /* For the history; NULL: the job's name. */
     const char *target;   /* Store of table SPECs: "file:DIR"; NULL: none. */
     struct quarry *store; /* The same, already open. Borrowed. */
+    /* How @target is opened, here and by attempts; NULL: as it is. Borrowed. */
+    const struct quarry_options *store_options;
     const char *const *inputs;
     size_t input_count;
     const char *const *outputs;

@@ -284,10 +284,13 @@ static int check_tables(struct job_run *r, struct err *err)
 
 static int open_store(struct job_run *r, struct err *err)
 {
-    struct quarry_options o = {.world = r->setup.world, .must_exist = true};
+    struct quarry_options o = {.must_exist = true};
     int code = 0;
     if (!has_tables(r))
         return 0;
+    if (r->opts->store_options)
+        o = *r->opts->store_options;
+    o.world = r->setup.world;
     r->store = r->opts->store;
     if (!r->store) {
         code = quarry_open(r->opts->target, &o, &r->own_store, err);

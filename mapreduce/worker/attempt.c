@@ -82,14 +82,14 @@ static int open_outputs(struct attempt *a, struct err *err)
 
 static int open_store(struct attempt *a, struct err *err)
 {
-    struct quarry_options o = {
-        .cache_bytes = TABLE_CACHE_BYTES,
-        .read_only = !a->setup->remote,
-        .must_exist = true,
-        .background_tasks = 1,
-        .world = a->setup->world,
-    };
+    struct quarry_options o = {.must_exist = true};
     int code;
+    if (a->setup->opts->store_options)
+        o = *a->setup->opts->store_options;
+    o.cache_bytes = TABLE_CACHE_BYTES;
+    o.read_only = !a->setup->remote;
+    o.background_tasks = 1;
+    o.world = a->setup->world;
     a->input = (struct input_context){
         .world = a->setup->world,
         .specs = a->setup->inputs,
