@@ -94,6 +94,11 @@ struct quarry_filter *quarry_filter_row_sample(double probability)
     return filter_new_sample(probability);
 }
 
+struct quarry_filter *quarry_filter_value_bitmask(struct slice mask)
+{
+    return filter_new_bitmask(mask);
+}
+
 struct quarry_filter *quarry_filter_label(const char *label)
 {
     return filter_new_label(slice_str(label));

@@ -486,6 +486,9 @@ quarry_filter_cells_per_column_limit(int32_t n);
 QUARRY_EXPORT struct quarry_filter *quarry_filter_strip_value(void);
 QUARRY_EXPORT struct quarry_filter *
 quarry_filter_row_sample(double probability);
+/* Values as long as @mask that have all of its bits. */
+QUARRY_EXPORT struct quarry_filter *
+quarry_filter_value_bitmask(struct slice mask);
 QUARRY_EXPORT struct quarry_filter *quarry_filter_label(const char *label);
 QUARRY_EXPORT struct quarry_filter *quarry_filter_sink(void);
 QUARRY_EXPORT struct quarry_filter *

@@ -46,6 +46,7 @@ static const char *kind_name(enum filter_kind kind)
     case FILTER_PASS_ALL: return "pass_all_filter";
     case FILTER_BLOCK_ALL: return "block_all_filter";
     case FILTER_LABEL: return "apply_label_transformer";
+    case FILTER_VALUE_BITMASK: return "value_bitmask_filter";
     }
     return "?";
 }
@@ -138,6 +139,13 @@ struct quarry_filter *filter_new_label(struct slice label)
         err_set(mistake(f), ERR_INVALID,
                 "%s: a label is 1 to %d of a-z, 0-9 and '-'",
                 kind_name(f->kind), FILTER_LABEL_BYTES_MAX);
+    return f;
+}
+
+struct quarry_filter *filter_new_bitmask(struct slice mask)
+{
+    struct quarry_filter *f = filter_new(FILTER_VALUE_BITMASK);
+    buf_append_slice(&f->text, mask);
     return f;
 }
 

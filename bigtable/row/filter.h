@@ -53,6 +53,7 @@ enum filter_kind {
     FILTER_PASS_ALL = 17,
     FILTER_BLOCK_ALL = 18,
     FILTER_LABEL = 19,
+    FILTER_VALUE_BITMASK = 20,
 };
 
 /* One end of a range of bytes. */
@@ -73,7 +74,7 @@ struct quarry_filter {
     unsigned depth;      /* 1 for a leaf. */
     unsigned node_count; /* Of the whole tree below and with this. */
     struct regex *regex; /* Owned. */
-    struct buf text;     /* Pattern, family name or label. */
+    struct buf text;     /* Pattern, family name, label or mask. */
     struct filter_end start;
     struct filter_end end;
     int64_t min_us; /* FILTER_TIMESTAMP_RANGE [min, max); max 0: none. */
@@ -101,6 +102,8 @@ struct quarry_filter *filter_new_times(int64_t min_us, int64_t max_us);
 struct quarry_filter *filter_new_count(enum filter_kind kind, int64_t count);
 struct quarry_filter *filter_new_sample(double probability);
 struct quarry_filter *filter_new_label(struct slice label);
+/* Values as long as @mask with all its bits set. */
+struct quarry_filter *filter_new_bitmask(struct slice mask);
 /* Takes over the references in @parts; NULLs only in a condition. */
 struct quarry_filter *filter_new_parts(enum filter_kind kind,
                                        struct quarry_filter *const *parts,

@@ -6,13 +6,14 @@
  *                     cells_per_row_offset 10, cells_per_row_limit 11,
  *                     cells_per_column_limit 12, strip_value 13, row_sample 14,
  *                     value_range 15, sink 16, pass_all 17, block_all 18,
- *                     apply_label 19
+ *                     apply_label 19, value_bitmask 20
  *     Chain, Interleave   filters 1 (repeated)
  *     Condition       predicate 1, true 2, false 3
  *     ColumnRange     family 1, start_closed 2, start_open 3, end_closed 4,
  *                     end_open 5
  *     ValueRange      start_closed 1, start_open 2, end_closed 3, end_open 4
  *     TimestampRange  start 1, end 2
+ *     ValueBitmask    mask 1
  */
 #include "base/core/coding.h"
 #include "base/core/panic.h"
@@ -90,6 +91,10 @@ void filter_encode(const struct quarry_filter *f, struct buf *out)
     case FILTER_VALUE_RANGE:
         put_end(&body, &f->start, 1);
         put_end(&body, &f->end, 3);
+        put_message(out, field, &body);
+        break;
+    case FILTER_VALUE_BITMASK:
+        put_bytes(&body, 1, buf_slice(&f->text));
         put_message(out, field, &body);
         break;
     case FILTER_TIMESTAMP_RANGE:
@@ -232,6 +237,18 @@ static struct quarry_filter *decode_times(struct decoder *d, struct slice bytes)
     return filter_new_times(ends[0], ends[1]);
 }
 
+static struct quarry_filter *decode_mask(struct decoder *d, struct slice bytes)
+{
+    struct cursor c = cursor_make(bytes);
+    struct slice mask = SLICE_EMPTY;
+    struct field field;
+    while (next_field(&c, &field))
+        if (field.wire == WIRE_BYTES && field.number == 1)
+            mask = field.bytes;
+    d->bad |= c.bad;
+    return filter_new_bitmask(mask);
+}
+
 static double double_of(uint64_t bits)
 {
     double v;
@@ -269,6 +286,7 @@ decode_field(struct decoder *d, const struct field *f, unsigned depth)
         return filter_new_count(kind, (int64_t)f->integer);
     case FILTER_ROW_SAMPLE: return filter_new_sample(double_of(f->integer));
     case FILTER_LABEL: return filter_new_label(f->bytes);
+    case FILTER_VALUE_BITMASK: return decode_mask(d, f->bytes);
     case FILTER_STRIP_VALUE:
     case FILTER_SINK:
     case FILTER_PASS_ALL:
@@ -302,7 +320,7 @@ decode_filter(struct decoder *d, struct slice bytes, unsigned depth)
         return NULL;
     }
     while (!d->bad && next_field(&c, &field)) {
-        if (field.number <= FILTER_LABEL &&
+        if (field.number <= FILTER_VALUE_BITMASK &&
             field.wire != wire_of((enum filter_kind)field.number)) {
             d->bad = true;
             break;

@@ -64,6 +64,15 @@ static bool in_range(const struct quarry_filter *f, struct slice s, bool *above)
     return !*above;
 }
 
+/* Is @value as long as @mask, with all of its bits set? */
+static bool has_bits(struct slice value, struct slice mask)
+{
+    bool all = value.len == mask.len;
+    for (size_t i = 0; i < mask.len && all; i++)
+        all = (value.data[i] & mask.data[i]) == mask.data[i];
+    return all;
+}
+
 static enum filter_verdict column_range_cell(const struct quarry_filter *f,
                                              const struct quarry_cell *c)
 {
@@ -129,6 +138,9 @@ static enum filter_verdict leaf_cell(const struct quarry_filter *f,
         return regex_full_match(f->regex, c->value) ? FILTER_PASS : FILTER_DROP;
     case FILTER_VALUE_RANGE:
         return in_range(f, c->value, &above) ? FILTER_PASS : FILTER_DROP;
+    case FILTER_VALUE_BITMASK:
+        return has_bits(c->value, buf_slice(&f->text)) ? FILTER_PASS
+                                                       : FILTER_DROP;
     case FILTER_ROW_OFFSET:
         return s->count++ < (uint64_t)f->count ? FILTER_DROP : FILTER_PASS;
     case FILTER_ROW_LIMIT:
@@ -311,6 +323,7 @@ static int eval(struct filter_run *r,
     case FILTER_VALUE_RANGE:
     case FILTER_PASS_ALL:
     case FILTER_BLOCK_ALL:
+    case FILTER_VALUE_BITMASK:
     case FILTER_LABEL: eval_leaf(r, f, in, out); return 0;
     }
     return 0;

@@ -129,6 +129,8 @@ START_TEST(test_leaves)
 {
     expect(filter_new(FILTER_PASS_ALL), ALL);
     expect(filter_new(FILTER_BLOCK_ALL), "");
+    expect(filter_new_bitmask(SLICE_LIT("\2")), "AA10w AC9z BA3w BB1z ");
+    expect(filter_new_bitmask(SLICE_LIT("\2\2")), "");
     expect(re(FILTER_ROW_REGEX, "r.w"), ALL);
     expect(re(FILTER_ROW_REGEX, "ro"), "");
     expect(re(FILTER_FAMILY_REGEX, "B"), "BA3w BB2x BB1z ");
