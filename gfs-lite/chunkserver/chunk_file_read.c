@@ -111,8 +111,8 @@ static int read_run(struct range_read *r,
     return rc;
 }
 
-/* A part of one block: if that is not trusted, all of it is read, to @dst when
- * it is wanted whole. */
+/* A part of one block: all of it is read and checked, for the reader cannot
+ * compare a part with anything; to @dst when it is wanted whole. */
 static int read_part(struct range_read *r,
                      uint32_t offset,
                      uint32_t len,
@@ -125,9 +125,6 @@ static int read_part(struct range_read *r,
                  len == chunk_block_bytes(r->length, block);
     char *bytes = whole ? dst : NULL;
     int rc;
-    if (!whole && is_trusted(r, block))
-        return chunk_file__read_bytes(f->file, CHUNK_DATA_AT + (uint64_t)offset,
-                                      dst, len, err);
     if (!whole)
         bytes = mem_alloc(CHUNK_BLOCK_BYTES);
     rc = chunk_file__read_block(f, block, r->length, r->tail_crc, bytes, err);

@@ -172,6 +172,21 @@ START_TEST(test_copies_come_back)
 
 END_TEST
 
+/* Small pieces of the file, each where it belongs. */
+static void check_pieces(struct fs *fs, const char *path, struct slice want)
+{
+    struct fs_reader *r;
+    char piece[300];
+    size_t got;
+    OK(fs_open(fs, path, &r, err));
+    for (size_t at = 0; at + sizeof(piece) <= want.len; at += sizeof(piece)) {
+        OK(fs_read_at(r, at, piece, sizeof(piece), &got, err));
+        ck_assert_uint_eq(got, sizeof(piece));
+        ck_assert_mem_eq(piece, want.data + at, sizeof(piece));
+    }
+    fs_reader_close(r);
+}
+
 static void rot(struct cell *c)
 {
     struct fs *fs = cell_client(c, sim_director(c->sim), "test");
@@ -183,6 +198,7 @@ static void rot(struct cell *c)
     check_file(fs, "f", buf_slice(&data)); /* Now blocks count as checked. */
     for (unsigned i = 0; i < 2; i++)
         ck_assert(sim_rot(c->chunks[i].world, "/chunkserver/chunks"));
+    check_pieces(fs, "f", buf_slice(&data));
     check_file(fs, "f", buf_slice(&data));
     world_sleep_us(sim_director(c->sim), 10000000);
     await_health(c, fs, 60);
