@@ -138,9 +138,7 @@ static struct job next_job(struct store *s, bool only_flushes)
 
 /* --- running ------------------------------------------------------------- */
 
-/* What all memtables hold; writers only add to the estimate. Returns what of it
- * is frozen. */
-static uint64_t count_memory(struct store *s)
+uint64_t background_count_memory(struct store *s)
 {
     size_t count;
     struct table_view **views = store_views(s, &count);
@@ -177,7 +175,7 @@ static void run_flush(struct store *s, struct tablet_group *g)
     atomic_store(&b->flush_error_code, b->flush_error.code);
     cond_broadcast(&b->progress);
     mutex_unlock(&b->lock);
-    count_memory(s);
+    background_count_memory(s);
     if (rc == 0) {
         store_release_log(s);
         store_limit_log(s);
@@ -357,7 +355,7 @@ static void freeze_largest(struct store *s)
     struct table_view **views;
     struct tablet_group *g;
     write_turn_take(s, &turn);
-    if (count_memory(s) == 0) {
+    if (background_count_memory(s) == 0) {
         views = store_views(s, &count);
         g = largest_active(views, count);
         if (g)
@@ -398,7 +396,7 @@ static int stall(struct store *s, struct err *err)
         bool hope;
         cond_wait_us(&b->progress, &b->lock, s->world, RETRY_US / 10);
         mutex_unlock(&b->lock);
-        hope = count_memory(s) > 0;
+        hope = background_count_memory(s) > 0;
         mutex_lock(&b->lock);
         if (!hope)
             break; /* Nothing to flush: the bound is below what must be. */
@@ -429,7 +427,7 @@ int background_wait_for_room(struct store *s, struct err *err)
     }
     if (LIKELY(has_room(s)))
         return 0;
-    count_memory(s);
+    background_count_memory(s);
     return has_room(s) ? 0 : stall(s, err);
 }
 

@@ -59,6 +59,10 @@ void background_close(struct background *b);
 /* There may be something to do. */
 void background_wake(struct store *s);
 
+/* Count what all memtables hold, to which writers only add: store.memory_bytes.
+ * Returns what of it is frozen. */
+uint64_t background_count_memory(struct store *s);
+
 /* Wait until memtables have room. PRE: the write turn is not held. Parks.
  * Errors: why flushing fails. */
 MUST_CHECK int background_wait_for_room(struct store *s, struct err *err);

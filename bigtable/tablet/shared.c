@@ -69,6 +69,8 @@ void store_give_up(struct store *s, struct table *t)
     table_view_unref(v);
     store_remove_table(s, t);
     write_turn_open_table(s, t, true, NULL);
+    background_count_memory(s);
+    store_release_log(s);
 }
 
 static int flush_tablet(struct store *s, struct tablet *t, struct err *err)

@@ -12,6 +12,7 @@
 #include "bigtable/tablet/commit_log.h"
 #include "bigtable/tablet/log_format.h"
 #include "bigtable/tablet/manifest_state.h"
+#include "bigtable/tablet/shared_log.h"
 #include "bigtable/tablet/writer.h"
 
 /* The mutations of one record, as recovery takes them apart. */
@@ -21,9 +22,13 @@ static void take_apart(struct slice payload)
     struct logged_mutation m;
     while (logged_mutation_read(&c, &m)) {
         struct cursor ops = cursor_make(m.ops);
+        struct quarry_mutation borrowed;
         struct mutation_op op;
         for (size_t i = 0; mutation_next(&ops, &op) && i < m.count; i++)
             INVARIANT(m.families + 2 * i + 2 <= payload.data + payload.len);
+        if (mutation_borrow(m.row, m.ops, m.count, &borrowed, NULL) == 0 &&
+            mutation_check(&borrowed, NULL) != 0)
+            PANIC("a mutation that was taken is none");
     }
 }
 
@@ -68,6 +73,22 @@ static void read_segment(void *arg)
         PANIC("repair does not help");
 }
 
+/* The same as a segment of a tablet server's log, taken from it. */
+static void read_shared(struct slice records)
+{
+    const struct log_segment_header h = {1, 0};
+    struct buf all = BUF_INIT;
+    log_put_segment_header(buf_extend(&all, LOG_SEGMENT_HEADER_BYTES), &h);
+    buf_append_slice(&all, records);
+    if (shared_log_read("00000001.log", buf_slice(&all), note, NULL, NULL)) {
+        /* Damaged: it says so. */
+    }
+    if (shared_log_read("00000001.log", records, note, NULL, NULL)) {
+        /* Its header, too. */
+    }
+    buf_close(&all);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct input in = {sim_world_new(&(struct sim_options){.seed = 1}),
@@ -76,6 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     sim_run(in.world, read_segment, &in);
     world_free(in.world);
     take_apart(in.bytes);
+    read_shared(in.bytes);
     manifest_state_init(&state);
     if (manifest_state_apply(&state, in.bytes, NULL) == 0) {
         struct buf edit = BUF_INIT;
