@@ -50,6 +50,24 @@ class CliTest(unittest.TestCase):
         self.env["LSAN_OPTIONS"] = "print_suppressions=0:suppressions=" + \
             self.path("lsan")
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+        self.use_cluster()
+
+    def use_cluster(self):
+        """With $QUARRY_TEST_TARGET (and $QUARRY_TEST_KEY) the store is that
+        cluster, without tables."""
+        target = os.environ.get("QUARRY_TEST_TARGET")
+        if not target:
+            return
+        self.env["QUARRY_TARGET"] = target
+        self.env["QUARRY_KEY"] = os.environ.get("QUARRY_TEST_KEY", "")
+        for row in self.json("table", "list"):
+            self.ok("table", "drop", row["table"])
+
+    def embedded_only(self, reason):
+        """For a test of what a cluster has not."""
+        if os.environ.get("QUARRY_TEST_TARGET"):
+            print("SKIPPED %s: %s" % (self.id(), reason), flush=True)
+            self.skipTest(reason)
 
     def path(self, name):
         return os.path.join(self.dir, name)

@@ -303,8 +303,10 @@ static int start_loop(struct cluster *c, struct err *err)
 
 static void hint_connect(int rc, struct err *err)
 {
-    if (rc == ERR_DENIED)
-        err_hint(err, "name the cluster's key: --key FILE, or $QUARRY_KEY");
+    /* Who has another key sees the connection close. */
+    if (rc == ERR_DENIED || (err && strstr(err->text, "handshake")))
+        err_hint(err, "is it the cluster's key? name it by --key FILE, "
+                      "$QUARRY_KEY, or key_file of quarry_options");
     else if (rc == ERR_UNAVAILABLE || rc == ERR_DEADLINE)
         err_hint(err, "do the servers run, with the role lock? see: "
                       "quarry cluster status");
