@@ -15,7 +15,7 @@
 #include "tests/sim/storm.h"
 
 #define STORM_US      (20 * SECOND_US)
-#define ROUNDS        120
+#define ROUNDS        60
 #define ANSWERS_LEAST 50
 
 /* --- all faults -------------------------------------------------------- */
@@ -121,11 +121,58 @@ static void hunt_once(struct rand_gen *r)
     boot_some(r);
 }
 
+/* Kill the leader after it could reach nobody for @us; NULL: there was none. */
+static struct register_member *kill_lonely_leader(uint64_t us)
+{
+    struct register_member *m = catch_leader();
+    for (size_t i = 0; m && i < register_cell.member_count; i++)
+        if (machine(i) != m->world)
+            sim_cut(m->world, machine(i), true);
+    register_sleep_us(us);
+    if (m) {
+        sim_crash(m->world, SIM_CRASH_KILL);
+        sim_await_end(m->world);
+    }
+    slow_links();
+    return m;
+}
+
+static void boot(struct register_member *m)
+{
+    if (m && !sim_is_up(m->world))
+        sim_boot_again(m->world);
+}
+
+/* The story of figure 8 of the Raft paper, with the moments drawn: a leader
+ * dies with entries that only it has, another with an entry of a later term;
+ * the first comes back, copies its old entries and dies while it does; the
+ * second comes back. */
+static void hunt_old_entries(struct rand_gen *r)
+{
+    struct register_member *first;
+    struct register_member *second;
+    boot_all_down();
+    first = kill_lonely_leader(2000 + rand_below(r, 10000));
+    second = kill_lonely_leader(1000 + rand_below(r, 3000));
+    boot(first);
+    if (catch_leader() == first && first) {
+        register_sleep_us(rand_below(r, 25000));
+        sim_crash(first->world, SIM_CRASH_KILL);
+        sim_await_end(first->world);
+    }
+    boot(second);
+    catch_leader();
+    boot_all_down();
+}
+
 static void hunt(struct storm *s)
 {
     slow_links();
     for (int i = 0; i < ROUNDS; i++)
-        hunt_once(&s->rand);
+        if (rand_one_in(&s->rand, 3))
+            hunt_old_entries(&s->rand);
+        else
+            hunt_once(&s->rand);
     sim_heal(s->sim);
     boot_all_down();
 }
