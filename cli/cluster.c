@@ -10,22 +10,15 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
-#include "base/rpc/codec.h"
-#include "base/rpc/remote.h"
-#include "base/rpc/security.h"
-#include "base/runtime/loop.h"
 #include "base/runtime/world.h"
 #include "cli/cli.h"
 #include "cli/cluster_nodes.h"
+#include "cli/cluster_status.h"
 #include "cli/command.h"
-#include "cli/server_host.h"
-#include "cli/table_printer.h"
 
 #define NODES_DEFAULT 3
 #define DIR_DEFAULT   "quarry-cluster"
-/* A node that does not answer its status in time is told as such. */
-#define STATUS_US UINT64_C(1000000)
-#define POLL_US   20000
+#define POLL_US       20000
 /* Looks before a start, or an orderly stop, has failed. */
 #define START_POLLS_MAX 1500
 #define STOP_POLLS_MAX  1750
@@ -47,78 +40,6 @@ static const char *dir_of(const struct args *args)
     return dir ? dir : DIR_DEFAULT;
 }
 
-/* --- asking nodes ---------------------------------------------------- */
-
-struct question {
-    const struct cluster *cluster;
-    const struct cluster_node *node;
-    struct world *world;
-    struct buf answer; /* What SERVER_STATUS says. Owned. */
-    struct err *err;
-    int rc;
-};
-
-static int take_text(struct slice body, struct buf *out, struct err *err)
-{
-    struct codec_reader r = codec_reader_make(body);
-    uint32_t count = codec_get_array(&r);
-    struct slice text = codec_get_bytes(&r);
-    if (count < 1 || r.bad)
-        return err_set(err, ERR_CORRUPT, "malformed status");
-    buf_append_slice(out, text);
-    return 0;
-}
-
-/* On a fiber. */
-static void ask(void *arg)
-{
-    struct question *q = arg;
-    struct rpc_call_options call = {.timeout_us = STATUS_US};
-    struct rpc_channel_options o = {.security = NULL};
-    struct rpc_security *security = NULL;
-    struct rpc_channel *c;
-    struct buf body = BUF_INIT;
-    char *key = cluster_key_path(q->cluster);
-    q->rc = rpc_security_key(q->world, "quarry", "quarry cluster", key,
-                             &security, q->err);
-    mem_free(key);
-    if (q->rc)
-        return;
-    o.security = security;
-    c = rpc_channel_new(q->node->address, &o);
-    q->rc = rpc_call(c, SERVER_STATUS, &call, SLICE_EMPTY, SLICE_EMPTY, &body,
-                     NULL, q->err);
-    if (q->rc == 0)
-        q->rc = take_text(buf_slice(&body), &q->answer, q->err);
-    rpc_channel_free(c);
-    rpc_security_free(security);
-    buf_close(&body);
-}
-
-/* The status text of @n, appended to @out. */
-static int ask_node(struct cli *cli,
-                    const struct cluster *c,
-                    const struct cluster_node *n,
-                    struct buf *out,
-                    struct err *err)
-{
-    struct question q = {
-        .cluster = c, .node = n, .world = cli->world, .err = err};
-    struct loop *l;
-    int rc = loop_new(cli->world, "cluster", &l, err);
-    if (rc)
-        return rc;
-    loop_start(l);
-    loop_call(l, "status", ask, &q);
-    loop_stop(l);
-    loop_join(l);
-    loop_free(l);
-    if (q.rc == 0)
-        buf_append_slice(out, buf_slice(&q.answer));
-    buf_close(&q.answer);
-    return q.rc;
-}
-
 /* --- start ----------------------------------------------------------- */
 
 /* Wait until @n answers, or its process @pid has ended. */
@@ -131,7 +52,7 @@ static int await_ready(struct cli *cli,
     for (int i = 0; i < START_POLLS_MAX; i++) {
         struct buf ignored = BUF_INIT;
         int rc = cluster_node_pid(n) == pid
-                     ? ask_node(cli, c, n, &ignored, NULL)
+                     ? cluster_ask_node(cli, c, n, &ignored, NULL)
                      : ERR_UNAVAILABLE;
         buf_close(&ignored);
         if (rc == 0)
@@ -165,8 +86,6 @@ static int start_nodes(struct cli *cli,
     return rc;
 }
 
-static int print_status(struct cli *cli, struct cluster *c, struct err *err);
-
 static int run_start(struct cli *cli, const struct args *args, struct err *err)
 {
     struct cluster c;
@@ -181,7 +100,7 @@ static int run_start(struct cli *cli, const struct args *args, struct err *err)
     if (rc == 0)
         rc = start_nodes(cli, &c, c.nodes, c.node_count, err);
     if (rc == 0)
-        rc = print_status(cli, &c, err);
+        rc = cluster_print_status(cli, &c, err);
     if (rc == 0 && *c.nodes[0].console)
         cli_remark(cli, "console: http://%s/", c.nodes[0].console);
     cluster_close(&c);
@@ -232,12 +151,24 @@ static int end_nodes(struct cli *cli,
     return rc;
 }
 
+/* Those of the cell at last, one after the other: while most of it lives, what
+ * a node hands over is taken. */
+static int stop_all(struct cli *cli, struct cluster *c, struct err *err)
+{
+    size_t cell = MIN_OF(c->node_count, (size_t)CLUSTER_CELL_MAX);
+    int rc =
+        end_nodes(cli, c->nodes + cell, c->node_count - cell, SIGTERM, err);
+    for (size_t i = cell; i > 0 && rc == 0; i--)
+        rc = end_nodes(cli, &c->nodes[i - 1], 1, SIGTERM, err);
+    return rc;
+}
+
 static int run_stop(struct cli *cli, const struct args *args, struct err *err)
 {
     struct cluster c;
     int rc = cluster_open(dir_of(args), &c, err);
     if (rc == 0)
-        rc = end_nodes(cli, c.nodes, c.node_count, SIGTERM, err);
+        rc = stop_all(cli, &c, err);
     if (rc == 0)
         cli_remark(cli, "%zu nodes stopped", c.node_count);
     cluster_close(&c);
@@ -280,106 +211,17 @@ run_restart(struct cli *cli, const struct args *args, struct err *err)
     return rc;
 }
 
-/* --- status ---------------------------------------------------------- */
-
-/* The value of @key in "key=value key=value", up to the next space. */
-static struct slice value_of(struct slice line, const char *key)
-{
-    size_t n = strlen(key);
-    while (line.len > n) {
-        size_t end = slice_find_byte(line, ' ');
-        if (strncmp(line.data, key, n) == 0 && line.data[n] == '=')
-            return slice_sub(line, n + 1, end);
-        line = slice_sub(line, end + 1, line.len);
-    }
-    return SLICE_EMPTY;
-}
-
-static void add_row(struct sheet *s,
-                    const struct cluster_node *n,
-                    pid_t pid,
-                    const char *state,
-                    struct slice up,
-                    struct slice role,
-                    struct slice detail)
-{
-    sheet_add_str(s, n->name);
-    sheet_add_str(s, n->address);
-    sheet_addf(s, "%ld", (long)pid);
-    sheet_add_str(s, state);
-    sheet_add(s, up);
-    sheet_add(s, role);
-    sheet_add(s, detail);
-}
-
-/* One row per role of a node that answers. */
-static void add_answer(struct sheet *s,
-                       const struct cluster_node *n,
-                       pid_t pid,
-                       struct slice answer)
-{
-    size_t end = slice_find_byte(answer, '\n');
-    struct slice up = value_of(slice_sub(answer, 0, end), "up");
-    answer = slice_sub(answer, end + 1, answer.len);
-    if (answer.len == 0)
-        add_row(s, n, pid, "up", up, SLICE_EMPTY, SLICE_EMPTY);
-    while (answer.len) {
-        struct slice line;
-        size_t colon;
-        end = slice_find_byte(answer, '\n');
-        line = slice_sub(answer, 0, end);
-        answer = slice_sub(answer, end + 1, answer.len);
-        colon = slice_find_byte(line, ':');
-        add_row(s, n, pid, "up", up, slice_sub(line, 0, colon),
-                slice_trim(slice_sub(line, colon + 1, line.len)));
-    }
-}
-
-static void add_node(struct cli *cli,
-                     const struct cluster *c,
-                     const struct cluster_node *n,
-                     struct sheet *s)
-{
-    struct buf answer = BUF_INIT;
-    struct err err = ERR_INIT;
-    pid_t pid = cluster_node_pid(n);
-    if (pid == 0)
-        add_row(s, n, 0, "down", SLICE_EMPTY, SLICE_EMPTY, SLICE_EMPTY);
-    else if (ask_node(cli, c, n, &answer, &err))
-        add_row(s, n, pid, "silent", SLICE_EMPTY, SLICE_EMPTY,
-                slice_str(err.text));
-    else
-        add_answer(s, n, pid, buf_slice(&answer));
-    buf_close(&answer);
-}
-
-static int print_status(struct cli *cli, struct cluster *c, struct err *err)
-{
-    static const struct sheet_column columns[] = {
-        {"node", SHEET_TEXT},  {"address", SHEET_TEXT}, {"pid", SHEET_NUMBER},
-        {"state", SHEET_TEXT}, {"up", SHEET_TEXT},      {"role", SHEET_TEXT},
-        {"detail", SHEET_TEXT}};
-    struct sheet s;
-    (void)err;
-    sheet_init(&s, columns, ARRAY_LEN(columns));
-    for (size_t i = 0; i < c->node_count; i++)
-        add_node(cli, c, &c->nodes[i], &s);
-    sheet_print(&s, cli->format);
-    sheet_close(&s);
-    return 0;
-}
+/* --- commands -------------------------------------------------------- */
 
 static int run_status(struct cli *cli, const struct args *args, struct err *err)
 {
     struct cluster c;
     int rc = cluster_open(dir_of(args), &c, err);
     if (rc == 0)
-        rc = print_status(cli, &c, err);
+        rc = cluster_print_status(cli, &c, err);
     cluster_close(&c);
     return rc;
 }
-
-/* --- commands -------------------------------------------------------- */
 
 const struct command cluster_commands[] = {
     {.name = "cluster start",

@@ -65,10 +65,11 @@ struct role {
      * not park. NULL: nothing. */
     void (*status)(void *role, struct buf *out);
     /* 0, or what ails it; asked every second. With ERR_FULL, a full disk, the
-     * role waits for space and the process goes on, saying so. With any other
-     * error the role cannot go on: the process logs why, stops in order and
-     * ends with status 1, for whoever watches it to start it anew. Does not
-     * park. NULL: always well. */
+     * role waits for space and the process goes on, saying so. With ERR_CLOSED
+     * it has lost its place in the cluster: the process logs why, stops, and
+     * begins anew by itself. With any other error the role cannot go on: the
+     * process stops in order and ends with status 1, for whoever watches it.
+     * Does not park. NULL: always well. */
     int (*health)(void *role, struct err *err);
     /* The process will end: hand over, take no new work. Parks. NULL: nothing.
      */

@@ -67,11 +67,14 @@ static void chunk_status(void *role, struct buf *out)
     const struct chunk *k = role;
     struct chunkserver_stats s;
     chunkserver_get_stats(k->server, &s);
-    buf_printf(out,
-               "connected=%s chunks=%llu bytes=%llu damaged=%llu copied=%llu",
-               s.is_connected ? "yes" : "no", (unsigned long long)s.chunks,
-               (unsigned long long)s.bytes, (unsigned long long)s.found_damage,
-               (unsigned long long)s.copied_chunks);
+    buf_printf(
+        out,
+        "connected=%s chunks=%llu bytes=%llu capacity=%llu free=%llu "
+        "damaged=%llu copied=%llu",
+        s.is_connected ? "yes" : "no", (unsigned long long)s.chunks,
+        (unsigned long long)s.bytes, (unsigned long long)s.capacity_bytes,
+        (unsigned long long)s.free_bytes, (unsigned long long)s.found_damage,
+        (unsigned long long)s.copied_chunks);
 }
 
 static int chunk_health(void *role, struct err *err)

@@ -22,6 +22,8 @@
 /* After SIGTERM the roles have so long to hand over and close; then the process
  * ends as it is: what was acknowledged is on the disk. */
 #define STOP_SECONDS_MAX 12
+/* One that is to begin anew has less: nobody serves meanwhile. */
+#define AGAIN_SECONDS_MAX 3
 /* Allocations below this come from memory that the process keeps. */
 #define KEEP_BYTES (32 << 20)
 
@@ -39,6 +41,40 @@ struct server {
 };
 
 /* --- signals --------------------------------------------------------- */
+
+/* How this process was called, to call it so again: see begin_anew(). */
+#define ARGUMENTS_MAX 64
+static char arguments_text[8192];
+static char *arguments[ARGUMENTS_MAX + 1];
+static volatile sig_atomic_t is_again;
+
+static void note_arguments(void)
+{
+    FILE *f = fopen("/proc/self/cmdline", "rb");
+    size_t len =
+        f ? fread(arguments_text, 1, sizeof(arguments_text) - 1, f) : 0;
+    size_t count = 0;
+    for (char *p = arguments_text; count < ARGUMENTS_MAX; p += strlen(p) + 1) {
+        if (p >= arguments_text + len)
+            break;
+        arguments[count++] = p;
+    }
+    if (f)
+        (void)fclose(f);
+}
+
+/* A role has lost its place in the cluster, and cannot take another one within
+ * this process. Its number stays, and so do its files: whoever watches it sees
+ * nothing. Also from a signal's handler. */
+static void begin_anew(void)
+{
+    sigset_t none;
+    alarm(0);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (arguments[0])
+        execv("/proc/self/exe", arguments);
+}
 
 /* The main thread waits for these; all others have them blocked. */
 static void block_signals(sigset_t *set)
@@ -75,8 +111,9 @@ static void await_end(struct server *s, const sigset_t *set)
 static void on_alarm(int number)
 {
     static const char text[] = "quarry: server: did not stop in time\n";
-    (void)number;
     (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+    if (is_again && number == SIGALRM)
+        begin_anew();
     _exit(1);
 }
 
@@ -90,7 +127,7 @@ static void stop_in_time(const sigset_t *set)
     sigaction(SIGTERM, &now, NULL);
     sigaction(SIGINT, &now, NULL);
     sigprocmask(SIG_UNBLOCK, set, NULL);
-    alarm(STOP_SECONDS_MAX);
+    alarm(is_again ? AGAIN_SECONDS_MAX : STOP_SECONDS_MAX);
 }
 
 /* --- the data directory ---------------------------------------------- */
@@ -175,13 +212,14 @@ static int serve(struct server *s, struct err *err)
     if (s->rc == 0) {
         say_ready(s);
         await_end(s, &set);
+        is_again = server_host_failure(s->host, NULL) == ERR_CLOSED;
         stop_in_time(&set);
     }
     loop_call(s->loop, "close", close_host, s);
     loop_stop(s->loop);
     loop_join(s->loop);
     loop_free(s->loop);
-    if (s->has_pid_file)
+    if (s->has_pid_file && !is_again)
         unlink(s->settings.pid_file);
     log_info(s->world, "server", "stopped");
     return s->rc;
@@ -219,6 +257,7 @@ static int run_server(struct cli *cli, const struct args *args, struct err *err)
 {
     struct server s = {.cli = cli, .world = world_real_new()};
     int rc;
+    note_arguments();
     keep_memory();
     rc = start(&s, args, err);
     file_unlock(s.lock);
@@ -226,6 +265,8 @@ static int run_server(struct cli *cli, const struct args *args, struct err *err)
     logger_close(s.logger);
     server_settings_close(&s.settings);
     world_free(s.world);
+    if (is_again)
+        begin_anew();
     return rc;
 }
 

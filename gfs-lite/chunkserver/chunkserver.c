@@ -129,5 +129,7 @@ void chunkserver_get_stats(const struct chunkserver *cs,
                                       .found_damage = cs->store->found_damage,
                                       .scrubbed_bytes = cs->scrubbed_bytes,
                                       .copied_chunks = cs->copied_chunks,
+                                      .capacity_bytes = cs->capacity_bytes,
+                                      .free_bytes = cs->free_bytes,
                                       .is_connected = cs->is_connected};
 }

@@ -66,7 +66,9 @@ struct chunkserver_stats {
     uint64_t found_damage; /* Chunks found damaged since the start. */
     uint64_t scrubbed_bytes;
     uint64_t copied_chunks;
-    bool is_connected; /* The last heartbeat was answered. */
+    uint64_t capacity_bytes; /* Of its disk, */
+    uint64_t free_bytes;     /* and what may still be put there. */
+    bool is_connected;       /* The last heartbeat was answered. */
 };
 
 void chunkserver_get_stats(const struct chunkserver *cs,

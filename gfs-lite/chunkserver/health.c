@@ -10,12 +10,11 @@
 
 static int probe(struct chunkserver *cs, struct err *err)
 {
-    uint64_t capacity = 0;
-    uint64_t space = 0;
     int rc = chunk_store_probe(cs->store, err);
     if (rc == 0)
-        rc = chunkserver_get_space(cs, &capacity, &space, err);
-    if (rc == 0 && space == 0)
+        rc = chunkserver_get_space(cs, &cs->capacity_bytes, &cs->free_bytes,
+                                   err);
+    if (rc == 0 && cs->free_bytes == 0)
         rc = err_set(err, ERR_FULL, "no space left in %s", cs->store->dir);
     return rc;
 }

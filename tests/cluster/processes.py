@@ -28,6 +28,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "cli"))
 from harness import QUARRY, CliTest, main  # noqa: E402,F401
 
 START_SECONDS = 30
+# A cell alone: nodes that serve no tables, whose logs would be files, too.
+CELL = "lock,namenode,chunk"
 
 
 class Cluster:
@@ -82,15 +84,27 @@ class Cluster:
         with open(os.path.join(self.dir(name), "log"), errors="replace") as f:
             return f.read()
 
+    @staticmethod
+    def pairs(row):
+        """What a row of the status says, {key: value}."""
+        return dict(re.findall(r"([a-z-]+)=(\S*)", row["detail"]),
+                    health=row["health"])
+
+    def files(self):
+        """What the status says of the file system."""
+        row, = [r for r in self.whole_status() if r["node"] == "all"]
+        return self.pairs(row)
+
+    def status(self):
+        """The rows of nodes."""
+        return [r for r in self.whole_status() if r["node"] != "all"]
+
     def roles(self, name):
         """{role: {key: value}} of a node that answers, else {}."""
         out = {}
         for row in self.status():
             if row["node"] == name and row["state"] == "up" and row["role"]:
-                out[row["role"]] = {
-                    key: quoted or plain for key, quoted, plain in
-                    re.findall(r'([a-z-]+)=(?:"([^"]*)"|(\S*))',
-                               row["detail"])}
+                out[row["role"]] = self.pairs(row)
         return out
 
     def leaders(self, role):
@@ -139,11 +153,23 @@ class Loopback(Cluster):
 
     data = "quarry-cluster"
 
-    def __init__(self, test, count):
+    def __init__(self, test, count, roles):
         super().__init__(test, count)
         test.ok("cluster", "start", "-n", str(count))
+        if roles:
+            test.ok("cluster", "stop")
+            for name in self.names:
+                self.set_roles(name, roles)
+            test.ok("cluster", "start")
 
-    def status(self):
+    def set_roles(self, name, roles):
+        path = os.path.join(self.dir(name), "server.conf")
+        with open(path) as f:
+            text = f.read()
+        with open(path, "w") as f:
+            f.write(re.sub("(?m)^roles = .*$", "roles = " + roles, text))
+
+    def whole_status(self):
         return self.test.json("cluster", "status")
 
     def start(self, name, wait=True):
@@ -160,8 +186,9 @@ class Network(Cluster):
     data = "net"
     serial = 0
 
-    def __init__(self, test, count):
+    def __init__(self, test, count, roles):
         super().__init__(test, count)
+        self.roles_line = "roles = %s\n" % roles if roles else ""
         Network.serial += 1
         self.tag = "q%d_%d" % (os.getpid() % 10000, Network.serial)
         self.bridge = self.tag + "br"
@@ -253,7 +280,8 @@ class Network(Cluster):
             where = self.dir(name)
             os.mkdir(where)
             with open(os.path.join(where, "server.conf"), "w") as f:
-                f.write("[server]\nname = %s\ndata = \"%s\"\nlisten = %s\n"
+                f.write("[server]\n" + self.roles_line +
+                        "name = %s\ndata = \"%s\"\nlisten = %s\n"
                         "cell = %s\nrack = r%d\nkey = \"%s\"\n"
                         "log = \"%s/log\"\npid-file = \"%s/pid\"\n" % (
                             name, where, self.address(name), cell, i, key,
@@ -272,7 +300,7 @@ class Network(Cluster):
     def await_gone(self, name, pid, seconds=40):
         self.processes[name].wait(timeout=seconds)
 
-    def status(self):
+    def whole_status(self):
         return self.test.json("cluster", "status", "--data",
                               os.path.join(self.test.dir, self.data))
 
@@ -291,16 +319,16 @@ def network_missing():
 
 
 class ClusterTest(CliTest):
-    def loopback(self, count):
-        c = Loopback(self, count)
+    def loopback(self, count, roles=None):
+        c = Loopback(self, count, roles)
         self.addCleanup(c.end)
         return c
 
-    def network(self, count):
+    def network(self, count, roles=None):
         why = network_missing()
         if why:
             print("SKIPPED: %s: %s" % (self.id(), why), flush=True)
             raise unittest.SkipTest(why)
-        c = Network(self, count)
+        c = Network(self, count, roles)
         self.addCleanup(c.end)
         return c

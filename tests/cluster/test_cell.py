@@ -63,6 +63,45 @@ class CellTest(ClusterTest):
         c.leader("namenode")
 
 
+    def test_status(self):
+        """Status tells of each node its roles, who leads, how they are and what
+        their disks have; and of the files of them all."""
+        c = self.loopback(3)
+        c.leader("lock")
+        self.write("f", "x" * 5000)
+        self.ok("fs", "put", "f", "/f", "-t", "cluster:quarry-cluster")
+
+        def told():
+            files = c.files()
+            return files["chunk-servers"] == "3" and files["health"] == "well"
+        self.wait_for(told)
+        files = c.files()
+        self.assertGreaterEqual(int(files["files"]), 1)
+        self.assertGreaterEqual(int(files["bytes"]), 5000)
+        self.assertEqual(files["under-replicated"], "0")
+        self.assertGreater(int(files["capacity"]), int(files["free"]))
+        leaders = [r for r in c.status() if r["leads"] == "yes"]
+        self.assertEqual(sorted(r["role"] for r in leaders
+                                if r["role"] in ("lock", "namenode")),
+                         ["lock", "namenode"])
+        for name in c.names:
+            roles = c.roles(name)
+            self.assertLessEqual({"lock", "namenode", "chunk"}, set(roles))
+            self.assertEqual({r["health"] for r in roles.values()}, {"well"})
+            self.assertGreater(int(roles["chunk"]["capacity"]), 0)
+        c.kill("n3")
+        rows = {r["node"]: r for r in c.status()}
+        self.assertEqual((rows["n3"]["state"], rows["n3"]["role"]),
+                         ("down", ""))
+        self.wait_for(lambda: c.files()["chunk-servers"] == "2", 60)
+        self.wait_for(lambda: c.files()["health"].startswith(
+            "chunks with too few copies: "), 60)
+        c.kill("n2")
+        c.pause("n1")
+        last, = [r for r in c.whole_status() if r["node"] == "all"]
+        self.assertEqual((last["state"], last["health"]), ("silent", ""))
+
+
 class ServerTest(ClusterTest):
     def test_alone(self):
         """With --data alone a server is everything on loopback; it says when it
@@ -73,8 +112,8 @@ class ServerTest(ClusterTest):
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(server.kill)
         line = server.stdout.readline()
-        self.assertEqual(line, "ready 127.0.0.1:17411 127.0.0.1:17411 "
-                         "lock,namenode,chunk\n")
+        self.assertRegex(line, "^ready 127.0.0.1:17411 127.0.0.1:17411 "
+                         "lock,namenode,chunk(,[a-z]+)*\n$")
         with open(self.path("pid")) as f:
             self.assertEqual(int(f.read()), server.pid)
         again = self.fails(1, "server", "--data", "one", "--listen",

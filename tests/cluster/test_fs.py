@@ -6,7 +6,7 @@ import random
 import threading
 import time
 
-from processes import ClusterTest, main
+from processes import CELL, ClusterTest, main
 
 TARGET = "cluster:quarry-cluster"
 
@@ -36,7 +36,7 @@ class OneNode(FsTest):
     def test_bytes(self):
         """Files go in and come out as they were, by name, into directories,
         from standard input and to standard output."""
-        self.loopback(1)
+        self.loopback(1, CELL)
         big = random.Random(1).randbytes(3 << 20)
         self.write("big", big)
         self.write("small", "one\ntwo\n")
@@ -65,7 +65,7 @@ class OneNode(FsTest):
     def test_names(self):
         """Directories are made, listed, counted, renamed, copied at once and
         removed, into the trash or for good."""
-        self.loopback(1)
+        self.loopback(1, CELL)
         self.write("f", "x" * 1000)
         self.fs("mkdir", "/a/b", "/c")
         self.fs("put", "f", "/a/b/f1")
@@ -98,7 +98,7 @@ class OneNode(FsTest):
     def test_mistakes(self):
         """What cannot be done is refused with the path as users know it, and
         nothing is left behind."""
-        self.loopback(1)
+        self.loopback(1, CELL)
         self.write("f", "1")
         self.fs("put", "f", "/d/f")
         gone = "quarry: /nope: no such file or directory"
@@ -133,7 +133,7 @@ class OneNode(FsTest):
 
     def test_wrong_use(self):
         """Who uses a command wrongly is told so, with status 2."""
-        self.loopback(1)
+        self.loopback(1, CELL)
         for words, text in (
                 ((), "which of its commands?"),
                 (("frobnicate",), "no such command"),
@@ -155,7 +155,7 @@ class ThreeNodes(FsTest):
     def test_copies(self):
         """setrep, stat, fsck and df agree on how many copies there are and
         where; a dead server's are made anew."""
-        c = self.loopback(3)
+        c = self.loopback(3, CELL)
         self.write("f", "x" * 100000)
         self.fs("put", "f", "/f")
         facts = self.facts("/f")
@@ -189,7 +189,7 @@ class ThreeNodes(FsTest):
     def test_node_dies(self):
         """Verbs go on while one node after the other is killed: nothing that
         was put is lost, and every answer is right."""
-        c = self.loopback(3)
+        c = self.loopback(3, CELL)
         data = {i: random.Random(i).randbytes(200000 + i) for i in range(40)}
         done = []
         failed = []

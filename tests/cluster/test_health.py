@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import unittest
 
-from processes import QUARRY, ClusterTest, main
+from processes import CELL, QUARRY, ClusterTest, main
 
 TARGET = "cluster:quarry-cluster"
 
@@ -35,7 +35,7 @@ class HealthTest(ClusterTest):
     def test_log_fails(self):
         """A member whose log cannot be written ends; the others serve, and it
         is back once its disk is."""
-        c = self.loopback(3)
+        c = self.loopback(3, CELL)
         self.put("/f", "1")
         victim = c.leader("lock")
         pid = c.pid(victim)
@@ -70,7 +70,7 @@ class HealthTest(ClusterTest):
     def test_chunks_gone(self):
         """A chunk server whose directory is taken away, or replaced by another,
         ends instead of pretending."""
-        c = self.loopback(3)
+        c = self.loopback(3, CELL)
         for name, replace in (("n1", False), ("n2", True)):
             pid = c.pid(name)
             chunks = os.path.join(c.dir(name), "chunk")
@@ -84,6 +84,22 @@ class HealthTest(ClusterTest):
             c.start(name)
             self.wait_for(lambda: self.health(c, name, "chunk") == "well")
 
+    def test_place_lost(self):
+        """A role that has lost its place in the cluster costs its process a
+        moment, not its life: it begins anew by itself, with the same number."""
+        c = self.loopback(3)
+
+        def tablet():
+            return c.roles("n1").get("tablet", {"ready": "no"})
+        self.wait_for(lambda: tablet()["ready"] == "yes", 120)
+        pid, number = c.pid("n1"), tablet()["number"]
+        self.ok("lock", "rm", "/bigtable/servers/%08d" % int(number), "-t",
+                TARGET)
+        self.wait_for(lambda: tablet()["ready"] == "yes" and
+                      tablet()["number"] != number, 120)
+        self.assertEqual(c.pid("n1"), pid)
+        self.assertIn('cannot go on why="role tablet: ', c.log("n1"))
+
     def test_disk_full(self):
         """A server whose disk is full says so and stays; with space again it
         goes on by itself, and nothing that was acknowledged is lost."""
@@ -94,7 +110,7 @@ class HealthTest(ClusterTest):
         if why:
             print("SKIPPED: %s: %s" % (self.id(), why), flush=True)
             raise unittest.SkipTest(why)
-        c = self.loopback(3)
+        c = self.loopback(3, CELL)
         c.stop("n1")
         kept = self.path("kept")
         os.rename(disk, kept)

@@ -5,7 +5,7 @@ itself. See storm.py."""
 import statistics
 
 import storm
-from processes import ClusterTest, main
+from processes import CELL, ClusterTest, main
 
 # Of a run in CI.
 SECONDS = 7
@@ -18,15 +18,15 @@ FAILOVER_MS_MAX = 5000
 class HistoriesTest(ClusterTest):
     def test_processes(self):
         """Nodes and clients that are killed, paused and restarted."""
-        storm.run(self, self.loopback(3), False, SECONDS)
+        storm.run(self, self.loopback(3, CELL), False, SECONDS)
 
     def test_network(self):
         """Nodes that are cut off, from all or from some, one way or both."""
-        storm.run(self, self.network(3), True, SECONDS)
+        storm.run(self, self.network(3, CELL), True, SECONDS)
 
     def test_leader_replaced(self):
         """A killed leader of the lock service is replaced within a second."""
-        s = storm.Storm(self, self.loopback(3), 1)
+        s = storm.Storm(self, self.loopback(3, CELL), 1)
         s.watch = storm.Watch(s)
         self.addCleanup(s.watch.end)
         self.wait_for(s.watch.leader)

@@ -64,6 +64,7 @@ ALLOWED = {
     "cli/lock": ["base/", "chubby-lite/chubby.h", "cli/"],
     # Roles open the services that a server process hosts.
     "cli/fs": ["base/", "gfs-lite/fs.h", "gfs-lite/gfs.h", "cli/"],
+    "cli/cluster": ["base/", "gfs-lite/fs.h", "gfs-lite/gfs.h", "cli/"],
     "cli/role": ["base/", "chubby-lite/server.h", "gfs-lite/namenode/namenode.h",
                  "gfs-lite/chunkserver/chunkserver.h", "gfs-lite/gfs.h",
                  "gfs-lite/fs.h", "bigtable/wire/metadata.h",

@@ -1,0 +1,28 @@
+/* What the nodes of a cluster on loopback say of themselves.
+ *
+ * Threads: one; each function runs a loop of its own.
+ */
+#ifndef CLI_CLUSTER_STATUS_H
+#define CLI_CLUSTER_STATUS_H
+
+#include "base/core/err.h"
+
+struct buf;
+struct cli;
+struct cluster;
+struct cluster_node;
+
+/* The status text of @n (server_host.h), appended to @out. Errors: those of
+ * calls; ERR_DEADLINE after a second. */
+MUST_CHECK int cluster_ask_node(struct cli *cli,
+                                const struct cluster *c,
+                                const struct cluster_node *n,
+                                struct buf *out,
+                                struct err *err);
+
+/* Ask all nodes at once, and print a row for each of their roles, and one for
+ * the file system of them all. */
+MUST_CHECK int
+cluster_print_status(struct cli *cli, const struct cluster *c, struct err *err);
+
+#endif /* CLI_CLUSTER_STATUS_H */
