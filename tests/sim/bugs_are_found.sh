@@ -15,5 +15,6 @@ found() {
 }
 found chubby.ignore_sequencer lock 5
 found replica.skip_sync lock 5
+found raft.count_old_term replica 5
 found gfs.answer_early files 3
 "$sim" --scenario lock --seed 1 --count 5

@@ -85,6 +85,8 @@ static void run_seed(const struct choice *c, uint64_t seed)
     storm_running = &r.storm;
     sim_cluster_run(r.storm.sim, direct, &r);
     storm_running = NULL;
+    if (c->bug)
+        buf_printf(&r.figures, " bug_hits=%" PRIu64, fault_hit_count(c->bug));
     printf("ok %s %" PRIu64 " events=%" PRIu64 " digest=%016" PRIx64 "%s\n",
            c->scenario->name, seed, sim_cluster_event_count(r.storm.sim),
            sim_cluster_digest(r.storm.sim), buf_cstr(&r.figures));

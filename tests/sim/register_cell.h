@@ -20,6 +20,7 @@
 #ifndef TESTS_SIM_REGISTER_CELL_H
 #define TESTS_SIM_REGISTER_CELL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -41,6 +42,7 @@ struct register_member {
     struct registers registers;
     uint64_t last_index;     /* Applied; 0: not known. */
     struct replica *replica; /* While it runs. */
+    bool dying;              /* Killed, and not yet gone: a scenario's note. */
 };
 
 struct register_cell {

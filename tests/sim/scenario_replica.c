@@ -43,12 +43,48 @@ static struct world *machine(size_t i)
     return register_cell.members[i].world;
 }
 
+/* Does @m lead, though it may not have committed anything yet, and may serve
+ * nobody? */
+static bool leads(const struct register_member *m)
+{
+    struct replica_status s = {.role = REPLICA_FOLLOWER};
+    if (m->replica && sim_is_up(m->world) && !m->dying)
+        replica_get_status(m->replica, &s);
+    return s.role == REPLICA_LEADER;
+}
+
+static struct register_member *find_leader(void)
+{
+    for (size_t i = 0; i < register_cell.member_count; i++)
+        if (leads(&register_cell.members[i]))
+            return &register_cell.members[i];
+    return NULL;
+}
+
+/* The leader, as soon as there is one. */
 static struct register_member *catch_leader(void)
 {
     struct register_member *m = NULL;
-    for (int i = 0; i < 20000 && !(m = register_leader()); i++)
+    for (int i = 0; i < 20000 && !(m = find_leader()); i++)
         register_sleep_us(100);
     return m;
+}
+
+/* Its program needs a while to unwind; what follows does not wait for that. */
+static void kill_member(struct register_member *m, enum sim_crash how)
+{
+    m->dying = true;
+    sim_crash(m->world, how);
+}
+
+/* The machine can be booted when its program is gone. */
+static void boot(struct register_member *m)
+{
+    if (m->dying)
+        sim_await_end(m->world);
+    m->dying = false;
+    if (!sim_is_up(m->world))
+        sim_boot_again(m->world);
 }
 
 /* A while between nothing and long enough for anything. */
@@ -82,7 +118,7 @@ static size_t count_up(void)
 {
     size_t up = 0;
     for (size_t i = 0; i < register_cell.member_count; i++)
-        up += sim_is_up(machine(i));
+        up += sim_is_up(machine(i)) && !register_cell.members[i].dying;
     return up;
 }
 
@@ -92,17 +128,14 @@ static void boot_some(struct rand_gen *r)
 {
     size_t majority = register_cell.member_count / 2 + 1;
     while (count_up() < majority || rand_one_in(r, 3)) {
-        size_t i = rand_below(r, register_cell.member_count);
-        if (!sim_is_up(machine(i)))
-            sim_boot_again(machine(i));
+        boot(&register_cell.members[rand_below(r, register_cell.member_count)]);
     }
 }
 
 static void boot_all_down(void)
 {
     for (size_t i = 0; i < register_cell.member_count; i++)
-        if (!sim_is_up(machine(i)))
-            sim_boot_again(machine(i));
+        boot(&register_cell.members[i]);
 }
 
 static void hunt_once(struct rand_gen *r)
@@ -115,8 +148,7 @@ static void hunt_once(struct rand_gen *r)
     if (rand_one_in(r, 2))
         muffle(m, r);
     register_sleep_us(moment(r));
-    sim_crash(m->world, rand_one_in(r, 3) ? SIM_CRASH_POWER : SIM_CRASH_KILL);
-    sim_await_end(m->world);
+    kill_member(m, rand_one_in(r, 3) ? SIM_CRASH_POWER : SIM_CRASH_KILL);
     slow_links();
     boot_some(r);
 }
@@ -129,18 +161,10 @@ static struct register_member *kill_lonely_leader(uint64_t us)
         if (machine(i) != m->world)
             sim_cut(m->world, machine(i), true);
     register_sleep_us(us);
-    if (m) {
-        sim_crash(m->world, SIM_CRASH_KILL);
-        sim_await_end(m->world);
-    }
+    if (m)
+        kill_member(m, SIM_CRASH_KILL);
     slow_links();
     return m;
-}
-
-static void boot(struct register_member *m)
-{
-    if (m && !sim_is_up(m->world))
-        sim_boot_again(m->world);
 }
 
 /* The story of figure 8 of the Raft paper, with the moments drawn: a leader
@@ -152,13 +176,18 @@ static void hunt_old_entries(struct rand_gen *r)
     struct register_member *first;
     struct register_member *second;
     boot_all_down();
-    first = kill_lonely_leader(2000 + rand_below(r, 10000));
+    /* Clients have found it, and each has something under way. */
+    for (int i = 0; i < 1000 && !register_leader(); i++)
+        register_sleep_us(1000);
+    register_sleep_us(SECOND_US / 4);
+    first = kill_lonely_leader(20000 + rand_below(r, 20000));
     second = kill_lonely_leader(1000 + rand_below(r, 3000));
+    if (!first || !second)
+        return;
     boot(first);
-    if (catch_leader() == first && first) {
+    if (catch_leader() == first) {
         register_sleep_us(rand_below(r, 25000));
-        sim_crash(first->world, SIM_CRASH_KILL);
-        sim_await_end(first->world);
+        kill_member(first, SIM_CRASH_KILL);
     }
     boot(second);
     catch_leader();
