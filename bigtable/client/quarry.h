@@ -100,7 +100,8 @@ QUARRY_EXPORT void quarry_close(struct quarry *q);
 QUARRY_EXPORT MUST_CHECK int quarry_flush(struct quarry *q, struct err *err);
 
 /* Flush, and keep the present files until quarry_unpin(): read-only opens of
- * the directory, by other processes too, see exactly this state. */
+ * the directory, by other processes too, see exactly this state.
+ * ERR_UNSUPPORTED on a cluster. */
 QUARRY_EXPORT MUST_CHECK int quarry_pin(struct quarry *q, struct err *err);
 QUARRY_EXPORT void quarry_unpin(struct quarry *q);
 
@@ -280,7 +281,8 @@ enum quarry_durability {
     QUARRY_DEFERRED, /* In memory until the next quarry_flush(): for bulk
                         loads that can be run again. Until then, after a loss
                         of power a row may be there in some of its locality
-                        groups and not in others. */
+                        groups and not in others. On a cluster as
+                        QUARRY_LOGGED. */
 };
 
 struct quarry_write_options {
@@ -289,7 +291,8 @@ struct quarry_write_options {
 
 /* @opts may be NULL everywhere. Errors: ERR_NOTFOUND (family; the text lists
  * those there are), ERR_TOOBIG, ERR_INVALID, ERR_FULL, ERR_IO. After an error
- * nothing of the mutation is visible. */
+ * nothing of the mutation is visible; on a cluster it may be after
+ * ERR_UNAVAILABLE and ERR_DEADLINE. */
 QUARRY_EXPORT MUST_CHECK int
 quarry_apply(struct quarry_table *t,
              const struct quarry_mutation *m,
@@ -419,7 +422,8 @@ QUARRY_EXPORT MUST_CHECK int quarry_get(struct quarry_table *t,
                                         bool *found,
                                         struct err *err);
 
-/* Rows in ascending order, as of the call (a snapshot of each tablet). */
+/* Rows in ascending order, as of the call (a snapshot of each tablet); on a
+ * cluster each of its servers' answers is of one moment. */
 QUARRY_EXPORT MUST_CHECK int quarry_scan(struct quarry_table *t,
                                          const struct quarry_read_options *opts,
                                          struct quarry_scanner **out,

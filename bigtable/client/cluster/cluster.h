@@ -184,6 +184,15 @@ size_t cluster_counters(struct quarry *q,
                         struct quarry_counter out[QUARRY_COUNTERS_MAX]);
 
 /* write.c, row_changes.c */
+
+/* What is deferred here is in the log at least: nobody could say when all
+ * servers have flushed what one client wrote. */
+static inline uint8_t cluster_durability(const struct quarry_write_options *o)
+{
+    enum write_durability d = durability_of(o);
+    return (uint8_t)(d == WRITE_DEFERRED ? WRITE_LOGGED : d);
+}
+
 int cluster_apply(struct quarry_table *t,
                   const struct quarry_mutation *m,
                   const struct quarry_write_options *opts,

@@ -193,7 +193,7 @@ int cluster_check_and_mutate(struct quarry_table *t,
                       .predicate = predicate,
                       .if_true = if_true,
                       .if_false = if_false,
-                      .durability = (uint8_t)durability_of(opts),
+                      .durability = cluster_durability(opts),
                       .now_us = (int64_t)world_now_us(t->quarry->world)};
     int rc = cluster_do(t->quarry->cluster, "tables check", 0, check_on_loop,
                         &c, err);
@@ -282,13 +282,12 @@ int cluster_read_modify_write(struct quarry_table *t,
                               struct quarry_row **out,
                               struct err *err)
 {
-    struct modification m = {
-        .table = t,
-        .request = {.durability = (uint8_t)durability_of(opts),
-                    .row = row,
-                    .rule_count = rule_count,
-                    .rules = rules},
-        .out = out};
+    struct modification m = {.table = t,
+                             .request = {.durability = cluster_durability(opts),
+                                         .row = row,
+                                         .rule_count = rule_count,
+                                         .rules = rules},
+                             .out = out};
     return cluster_do(t->quarry->cluster, "tables modify", 0, modify_on_loop,
                       &m, err);
 }

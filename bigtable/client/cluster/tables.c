@@ -111,7 +111,7 @@ int cluster_table_new(struct cluster *c,
 {
     struct retry retry = {.cluster = c};
     struct cluster_table *t;
-    char *path;
+    struct buf path = BUF_INIT;
     int rc;
     *out = NULL;
     if (strcmp(name, METADATA_TABLE) == 0) {
@@ -122,11 +122,9 @@ int cluster_table_new(struct cluster *c,
     if (schema_check_table_name(slice_str(name), NULL))
         return err_set(err, ERR_NOTFOUND, "no table %s", name);
     t = new_table(c, name);
-    path = mem_alloc(strlen(name) + sizeof(BIGTABLE_LOCK_TABLES) + 1);
-    strcpy(path, BIGTABLE_LOCK_TABLES "/");
-    strcat(path, name);
-    t->file = lock_file_new(c->files, path);
-    mem_free(path);
+    buf_printf(&path, BIGTABLE_LOCK_TABLES "/%s", name);
+    t->file = lock_file_new(c->files, buf_cstr(&path));
+    buf_close(&path);
     do
         rc = cluster_table_refresh(t, err);
     while (rc && retry_again(&retry, &rc, err));

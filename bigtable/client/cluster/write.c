@@ -372,7 +372,7 @@ static int write_on_loop(void *arg, struct err *err)
                         .cluster = t->cluster,
                         .mutations = r->mutations,
                         .count = r->count,
-                        .durability = (uint8_t)durability_of(r->opts),
+                        .durability = cluster_durability(r->opts),
                         .now_us = (int64_t)world_now_us(t->cluster->world),
                         .failed = r->count};
     int rc = cluster_table_refresh(t, err);
