@@ -56,6 +56,7 @@ static bool implied_cluster(struct gateway *g,
 static const struct admin_field cluster_fields[] = {
     {"serve_nodes", CLUSTER_NODES},
     {"cluster_config", CLUSTER_CONFIG},
+    {"default_storage_type", CLUSTER_STORAGE},
 };
 
 const struct resource_kind cluster_kind = {

@@ -128,9 +128,10 @@ int resource_handle_update(struct gateway *g,
                            struct err *err)
 {
     struct slice request = grpc_request(call);
+    struct slice mask = pb_find(request, 2);
     struct buf message = BUF_INIT;
-    int rc =
-        update(g, k, pb_find(request, 1), pb_find(request, 2), &message, err);
+    int rc = mask.len ? update(g, k, pb_find(request, 1), mask, &message, err)
+                      : err_set(err, ERR_INVALID, "the update mask is empty");
     if (rc == 0)
         rc = admin_reply_operation(call, k->type, k->update_metadata,
                                    buf_slice(&message), err);
