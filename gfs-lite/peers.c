@@ -1,78 +1,30 @@
-/* Channels by address. */
+/* Channels to the file system's processes: a set whose channels find servers
+ * that come back soon. */
 #include "gfs-lite/peers.h"
 
-#include "base/core/hash_map.h"
 #include "base/core/panic.h"
-#include "base/rpc/remote.h"
-#include "base/runtime/loop.h"
-#include "base/runtime/sync.h"
+#include "base/rpc/channel_set.h"
 
 struct peers {
-    struct loop *loop;
-    struct rpc_channel_options options;
-    struct mutex mutex;       /* Of the map. */
-    struct hash_map channels; /* Address to struct rpc_channel, owned. */
+    struct channel_set *channels; /* Owned. */
 };
 
 struct peers *peers_new(const struct rpc_security *security)
 {
+    const struct rpc_channel_options o = {.security = security,
+                                          .backoff_max_us = 500000,
+                                          .connect_timeout_us = 2000000};
     struct peers *p = mem_zalloc(1, sizeof(*p));
-    p->loop = loop_self();
-    PRE(p->loop);
-    p->options.security = security;
-    /* Servers that come back should be found soon. */
-    p->options.backoff_max_us = 500000;
-    p->options.connect_timeout_us = 2000000;
-    mutex_init(&p->mutex);
-    hash_map_init(&p->channels, HASH_KEYS_COPIED);
+    p->channels = channel_set_new(&o);
     return p;
 }
 
 void peers_close(struct peers *p)
 {
-    size_t at = 0;
-    struct hash_slot *s;
     if (!p)
         return;
-    while ((s = hash_map_next(&p->channels, &at)))
-        rpc_channel_free(s->value.pointer);
-    hash_map_close(&p->channels);
-    mutex_close(&p->mutex);
+    channel_set_close(p->channels);
     mem_free(p);
-}
-
-struct make_call {
-    struct peers *peers;
-    const char *address;
-    struct rpc_channel *channel;
-};
-
-static void make_channel(void *arg)
-{
-    struct make_call *m = arg;
-    m->channel = rpc_channel_new(m->address, &m->peers->options);
-}
-
-static struct rpc_channel *get_channel(struct peers *p, struct slice address)
-{
-    union hash_value *v;
-    struct rpc_channel *c;
-    mutex_lock(&p->mutex);
-    v = hash_map_get(&p->channels, address);
-    c = v ? v->pointer : NULL;
-    if (!c) {
-        char *text = mem_strndup(address.data, address.len);
-        struct make_call m = {.peers = p, .address = text};
-        if (loop_self() == p->loop)
-            make_channel(&m);
-        else
-            loop_call(p->loop, "connect", make_channel, &m);
-        c = m.channel;
-        hash_map_put(&p->channels, address, NULL)->pointer = c;
-        mem_free(text);
-    }
-    mutex_unlock(&p->mutex);
-    return c;
 }
 
 int peers_call_with(struct peers *p,
@@ -85,10 +37,8 @@ int peers_call_with(struct peers *p,
                     struct buf *reply_attachment,
                     struct err *err)
 {
-    if (address.len == 0)
-        return err_set(err, ERR_UNAVAILABLE, "no address");
-    return rpc_call(get_channel(p, address), method, opts, body, attachment,
-                    reply_body, reply_attachment, err);
+    return channel_set_call(p->channels, address, method, opts, body,
+                            attachment, reply_body, reply_attachment, err);
 }
 
 int peers_call(struct peers *p,
