@@ -157,10 +157,17 @@ class Loopback(Cluster):
         super().__init__(test, count)
         test.ok("cluster", "start", "-n", str(count))
         if roles:
-            test.ok("cluster", "stop")
+            # Only the configuration is kept: as if it had been so at first.
             for name in self.names:
+                self.kill(name)
+                self.forget(name)
                 self.set_roles(name, roles)
             test.ok("cluster", "start")
+
+    def forget(self, name):
+        for entry in os.scandir(self.dir(name)):
+            if entry.is_dir():
+                shutil.rmtree(entry.path)
 
     def set_roles(self, name, roles):
         path = os.path.join(self.dir(name), "server.conf")

@@ -314,8 +314,10 @@ class Storm:
         for path, data in self.user.files.items():
             done = self.test.run_quarry("fs", "cat", path, "-t", self.target)
             self.test.assertEqual(done.stdout, data, path)
+        # Servers that came back a moment ago have not told all they have.
         self.test.wait_for(
-            lambda: self.test.ok("fs", "fsck", "-t", self.target) == "",
+            lambda: self.test.run_quarry("fs", "fsck", "-t",
+                                         self.target).returncode == 0,
             COPIES_SECONDS)
         print("  faults: %s" % " ".join(
             "%s=%d" % f for f in sorted(self.faults.items())))

@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 
-from processes import QUARRY, ClusterTest, main
+from processes import CELL, QUARRY, ClusterTest, main
 
 TARGET = "cluster:quarry-cluster"
 
@@ -20,7 +20,7 @@ class LockTest(ClusterTest):
     def test_files(self):
         """Files and directories are made, listed, read and removed; mistakes
         are named."""
-        self.loopback(1)
+        self.loopback(1, CELL)
         self.lock("put", "/greeting", "hello")
         self.lock("mkdir", "/jobs")
         self.lock("put", "/jobs/one", "1")
@@ -42,7 +42,7 @@ class LockTest(ClusterTest):
     def test_hold(self):
         """A command runs under its lock, with the sequencer; its failure is
         ours; who does not wait is told who holds it."""
-        self.loopback(1)
+        self.loopback(1, CELL)
         out = self.lock("hold", "/l", "--", "sh", "-c",
                         "echo $QUARRY_SEQUENCER")
         self.assertRegex(out, r"^x:1:\d+:/l\n$")
@@ -57,7 +57,7 @@ class LockTest(ClusterTest):
 
     def test_watch(self):
         """What happens to a file is printed, until it is deleted."""
-        self.loopback(1)
+        self.loopback(1, CELL)
         self.lock("put", "/f", "1")
         watch = subprocess.Popen(
             [QUARRY, "lock", "watch", "/f", "-t", TARGET], cwd=self.dir,
@@ -82,7 +82,7 @@ class LockTest(ClusterTest):
     def test_leaders_die(self):
         """Files are what was last acknowledged, and a counter under a lock
         never loses an increment, while leaders are killed."""
-        c = self.loopback(3)
+        c = self.loopback(3, CELL)
         self.lock("put", "/count", "0")
         step = ("n=$(%s lock cat /count -t %s --timeout 60s) && "
                 "%s lock put /count $((n + 1)) -t %s --timeout 60s"
@@ -110,7 +110,7 @@ class LockTest(ClusterTest):
     def test_holder_dies(self):
         """The lock of a holder that was killed is had by the next, later than
         its lease could have lasted, and with a newer sequencer."""
-        self.loopback(1)
+        self.loopback(1, CELL)
         holder = subprocess.Popen(
             [QUARRY, "lock", "hold", "/l", "-t", TARGET], cwd=self.dir,
             env=self.env, stdout=subprocess.PIPE, text=True)
