@@ -156,6 +156,8 @@ class ThreeNodes(FsTest):
         """setrep, stat, fsck and df agree on how many copies there are and
         where; a dead server's are made anew."""
         c = self.loopback(3, CELL)
+        self.wait_for(lambda: [r["state"] for r in self.json("fs", "df")] ==
+                      ["up"] * 3, 30)
         self.write("f", "x" * 100000)
         self.fs("put", "f", "/f")
         facts = self.facts("/f")
