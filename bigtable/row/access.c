@@ -1,16 +1,18 @@
-/* Lists of rights: reading and deciding. */
+/* Lists of rights: reading, deciding, changing. */
 #include "bigtable/row/access.h"
 
 #include "base/core/arena.h"
+#include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "bigtable/row/schema.h"
 
 #define EVERYTHING "*"
-#define ALL_RIGHTS (ACCESS_READ | ACCESS_WRITE | ACCESS_OWN)
+#define ALL_RIGHTS (ACCESS_READ | ACCESS_WRITE | ACCESS_OWN | ACCESS_CREATE)
 
 /* A line. */
 struct entry {
     struct slice family;
+    struct slice right;
     unsigned rights;
     struct slice *principals;
     size_t principal_count;
@@ -20,6 +22,7 @@ struct entry {
 struct access_list {
     struct arena arena;
     struct entry *entries;
+    struct entry **last;
 };
 
 /* --- reading ------------------------------------------------------------ */
@@ -41,8 +44,18 @@ static unsigned parse_right(struct slice word)
         return ACCESS_READ;
     if (slice_eq_str(word, "write"))
         return ACCESS_WRITE;
+    if (slice_eq_str(word, "create"))
+        return ACCESS_CREATE;
     /* Who owns may do all. */
     return slice_eq_str(word, "own") ? ALL_RIGHTS : 0;
+}
+
+static bool is_name(struct slice s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if ((unsigned char)s.data[i] <= ' ' || s.data[i] == '#')
+            return false;
+    return s.len > 0;
 }
 
 static int parse_principals(struct access_list *l,
@@ -60,39 +73,52 @@ static int parse_principals(struct access_list *l,
     while (e->principal_count < count) {
         size_t end = slice_find_byte(word, ',');
         struct slice one = slice_sub(word, 0, end);
-        if (one.len == 0)
-            return err_set(err, ERR_INVALID, "a principal without a name");
+        if (!is_name(one))
+            return err_set(err, ERR_INVALID,
+                           "a principal without a name, or with a space, \"#\" "
+                           "or control character in it");
         e->principals[e->principal_count++] = arena_dup(&l->arena, one);
         word = slice_sub(word, end + 1, word.len);
     }
     return 0;
 }
 
-static int parse_line(struct access_list *l, struct slice line, struct err *err)
+static int add_entry(struct access_list *l,
+                     struct slice family,
+                     struct slice right,
+                     struct slice principals,
+                     struct err *err)
 {
     struct entry *e = arena_zalloc(&l->arena, sizeof(*e));
-    struct slice family = next_word(&line);
-    struct slice right = next_word(&line);
-    struct slice principals = next_word(&line);
-    int code;
-
-    if (principals.len == 0 || slice_trim(line).len > 0)
-        return err_set(err, ERR_INVALID,
-                       "a line is: family, right, principals");
-    if (!slice_eq_str(family, EVERYTHING)) {
-        code = schema_check_name("family", family, err);
-        if (code)
-            return code;
-    }
+    bool all = slice_eq_str(family, EVERYTHING);
+    int code = all ? 0 : schema_check_name("family", family, err);
+    if (code)
+        return code;
     e->family = arena_dup(&l->arena, family);
+    e->right = arena_dup(&l->arena, right);
     e->rights = parse_right(right);
     if (e->rights == 0)
         return err_set(err, ERR_INVALID,
-                       "the right %.*s: it may be read, write or own",
+                       "the right %.*s: it may be read, write or own, and "
+                       "create for the cluster",
                        SLICE_ARG(right));
-    e->next = l->entries;
-    l->entries = e;
+    if (e->rights == ACCESS_CREATE && !all)
+        return err_set(err, ERR_INVALID,
+                       "the right create is none to families: \"* create …\"");
+    *l->last = e;
+    l->last = &e->next;
     return parse_principals(l, principals, e, err);
+}
+
+static int parse_line(struct access_list *l, struct slice line, struct err *err)
+{
+    struct slice family = next_word(&line);
+    struct slice right = next_word(&line);
+    struct slice principals = next_word(&line);
+    if (principals.len == 0 || slice_trim(line).len > 0)
+        return err_set(err, ERR_INVALID,
+                       "a line is: family, right, principals");
+    return add_entry(l, family, right, principals, err);
 }
 
 static int
@@ -123,6 +149,7 @@ int access_parse(struct slice text, struct access_list **out, struct err *err)
         return err_set(err, ERR_TOOBIG, "a list of rights beyond %zu bytes",
                        ACCESS_BYTES_MAX);
     l = mem_zalloc(1, sizeof(*l));
+    l->last = &l->entries;
     arena_init(&l->arena);
     code = parse_lines(l, text, err);
     if (code)
@@ -167,23 +194,149 @@ unsigned access_rights(const struct access_list *l,
     return rights;
 }
 
+unsigned access_rights_anywhere(const struct access_list *l,
+                                struct slice principal)
+{
+    unsigned rights = 0;
+    if (!l)
+        return ALL_RIGHTS;
+    for (const struct entry *e = l->entries; e; e = e->next)
+        if ((e->rights & ~rights) && is_named(e, principal))
+            rights |= e->rights;
+    return rights;
+}
+
+int access_deny(struct slice principal,
+                struct slice table,
+                struct slice family,
+                enum access_right right,
+                struct err *err)
+{
+    static const char *const verbs[] = {"", "read", "write", "", "change"};
+    static const char *const names[] = {"", "reader", "writer", "", "owner"};
+    if (right == ACCESS_CREATE)
+        err_set(err, ERR_DENIED,
+                "\"%.*s\" may not create tables: it has not the right create",
+                SLICE_ARG(principal));
+    else if (table.len == 0)
+        err_set(err, ERR_DENIED, "\"%.*s\" is no administrator of the cluster",
+                SLICE_ARG(principal));
+    else if (slice_eq_str(family, EVERYTHING))
+        err_set(err, ERR_DENIED,
+                "\"%.*s\" may not %s table \"%.*s\": not %s %s",
+                SLICE_ARG(principal), verbs[right], SLICE_ARG(table),
+                right == ACCESS_OWN ? "an" : "a", names[right]);
+    else
+        err_set(err, ERR_DENIED,
+                "\"%.*s\" may not %s family \"%.*s\" of table \"%.*s\": not "
+                "%s %s",
+                SLICE_ARG(principal), verbs[right], SLICE_ARG(family),
+                SLICE_ARG(table), right == ACCESS_OWN ? "an" : "a",
+                names[right]);
+    err_hint(err,
+             table.len ? "its owners can: quarry acl grant %.*s …"
+                       : "administrators can: quarry acl grant --cluster",
+             SLICE_ARG(table));
+    return ERR_DENIED;
+}
+
 int access_check(const struct access_list *l,
                  struct slice principal,
+                 struct slice table,
                  struct slice family,
                  enum access_right right,
                  struct err *err)
 {
-    const char *name = right == ACCESS_READ    ? "read"
-                       : right == ACCESS_WRITE ? "write"
-                                               : "own";
     if (access_rights(l, principal, family) & (unsigned)right)
         return 0;
-    if (slice_eq_str(family, EVERYTHING))
-        err_set(err, ERR_DENIED, "%.*s has not the right to %s the table",
-                SLICE_ARG(principal), name);
-    else
-        err_set(err, ERR_DENIED, "%.*s has not the right to %s family %.*s",
-                SLICE_ARG(principal), name, SLICE_ARG(family));
-    err_hint(err, "an owner can add it to the table's list of rights");
-    return ERR_DENIED;
+    return access_deny(principal, table, family, right, err);
+}
+
+/* --- changing ------------------------------------------------------------- */
+
+/* Is @e the first line about its family and right? */
+static bool is_first(const struct access_list *l, const struct entry *e)
+{
+    for (const struct entry *i = l->entries; i != e; i = i->next)
+        if (i->rights == e->rights && slice_eq(i->family, e->family))
+            return false;
+    return true;
+}
+
+static bool has(const struct entry *e, size_t count, struct slice principal)
+{
+    for (size_t i = 0; i < count; i++)
+        if (slice_eq(e->principals[i], principal))
+            return true;
+    return false;
+}
+
+/* Was the @n-th principal of @e named by a line before, for the same? */
+static bool
+was_named(const struct access_list *l, const struct entry *e, size_t n)
+{
+    for (const struct entry *i = l->entries; i != e; i = i->next)
+        if (i->rights == e->rights && slice_eq(i->family, e->family) &&
+            has(i, i->principal_count, e->principals[n]))
+            return true;
+    return has(e, n, e->principals[n]);
+}
+
+/* The lines like @first as one, without the principals of @without. */
+static void put_line(const struct access_list *l,
+                     const struct entry *first,
+                     const struct entry *without,
+                     struct buf *out)
+{
+    bool some = false;
+    bool is_it = without && without->rights == first->rights &&
+                 slice_eq(without->family, first->family);
+    for (const struct entry *e = first; e; e = e->next) {
+        if (e->rights != first->rights || !slice_eq(e->family, first->family))
+            continue;
+        for (size_t i = 0; i < e->principal_count; i++) {
+            if (was_named(l, e, i) ||
+                (is_it &&
+                 has(without, without->principal_count, e->principals[i])))
+                continue;
+            if (!some)
+                buf_printf(out, "%.*s %.*s ", SLICE_ARG(e->family),
+                           SLICE_ARG(e->right));
+            buf_printf(out, "%s%.*s", some ? "," : "",
+                       SLICE_ARG(e->principals[i]));
+            some = true;
+        }
+    }
+    if (some)
+        buf_append_byte(out, '\n');
+}
+
+int access_change(struct slice text,
+                  bool add,
+                  struct slice family,
+                  struct slice right,
+                  struct slice principals,
+                  struct buf *out,
+                  struct err *err)
+{
+    struct access_list *l;
+    struct entry *change = NULL;
+    struct entry **last;
+    int code = access_parse(text, &l, err);
+    if (code)
+        return code;
+    last = l->last;
+    code = add_entry(l, family, right, principals, err);
+    if (code == 0 && !add) { /* Read as others are, but none of them. */
+        change = *last;
+        *last = NULL;
+    }
+    for (const struct entry *e = l->entries; code == 0 && e; e = e->next)
+        if (is_first(l, e))
+            put_line(l, e, change, out);
+    if (code == 0 && out->len > ACCESS_BYTES_MAX)
+        code = err_set(err, ERR_TOOBIG, "a list of rights beyond %zu bytes",
+                       ACCESS_BYTES_MAX);
+    access_free(l);
+    return code;
 }

@@ -1,5 +1,5 @@
-/* Who may do what with a table's families: a list of rights, as people write it
- * into a file of the lock service, and decisions by it.
+/* Who may do what with a table's families: a list of rights, as people read it,
+ * and decisions by it.
  *
  *     # family  right  principals
  *     *         read   *
@@ -8,9 +8,12 @@
  *
  * A family, or "*" for all of them; read, write or own; principals as base/rpc
  * knows them, or "*" for everybody. Own includes the others, and is needed to
- * change the family; owning "*" is needed to change the table. Whoever is not
- * named has no right: a list begins with nobody and adds. A table without a
- * list is everybody's.
+ * give rights to the family; owning "*" is needed to change the table. Whoever
+ * is not named has no right: a list begins with nobody and adds. A table
+ * without a list is everybody's.
+ *
+ * The list of the cluster has lines with "*" alone: create, to make tables, and
+ * own, to do all that can be done, with every table: its administrators.
  *
  * Threads: immutable once parsed; any. Nothing parks.
  */
@@ -24,11 +27,13 @@
 #include "base/core/slice.h"
 
 struct access_list;
+struct buf;
 
 enum access_right {
     ACCESS_READ = 1,
     ACCESS_WRITE = 2,
-    ACCESS_OWN = 4
+    ACCESS_OWN = 4,
+    ACCESS_CREATE = 8 /* Tables: in the list of the cluster. */
 };
 
 /* Bytes of a list, and principals of a line. */
@@ -46,13 +51,37 @@ void access_free(struct access_list *l); /* NULL is allowed. */
 unsigned access_rights(const struct access_list *l,
                        struct slice principal,
                        struct slice family);
+/* Those it has to any family. */
+unsigned access_rights_anywhere(const struct access_list *l,
+                                struct slice principal);
 
-/* 0, or ERR_DENIED: a text that names the family and the right that is missing.
- */
+/* ERR_DENIED: a text that names who, the right, the family ("*": none) and the
+ * table ("": the cluster). */
+int access_deny(struct slice principal,
+                struct slice table,
+                struct slice family,
+                enum access_right right,
+                struct err *err);
+/* 0, or that. */
 MUST_CHECK int access_check(const struct access_list *l,
                             struct slice principal,
+                            struct slice table,
                             struct slice family,
                             enum access_right right,
                             struct err *err);
+
+/* --- changing lists ------------------------------------------------------ */
+
+/* Add @right to @family for @principals (with commas), or take it away, and
+ * append the list that results to @out: one line for each family and right.
+ * Taking away what is not there changes nothing. Errors: those of parsing, of
+ * @text or of what is added. */
+MUST_CHECK int access_change(struct slice text,
+                             bool add,
+                             struct slice family,
+                             struct slice right,
+                             struct slice principals,
+                             struct buf *out,
+                             struct err *err);
 
 #endif /* BIGTABLE_ROW_ACCESS_H */

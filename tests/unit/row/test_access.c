@@ -2,9 +2,12 @@
 #include <string.h>
 
 #include "base/core/buf.h"
+#include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "bigtable/row/access.h"
 #include "tests/lib/check_main.h"
+
+#define ALL (ACCESS_READ | ACCESS_WRITE | ACCESS_OWN | ACCESS_CREATE)
 
 static struct access_list *must_parse(const char *text)
 {
@@ -32,7 +35,7 @@ START_TEST(test_rights)
         {"ann", "*", ACCESS_READ},
         {"indexer", "anchor", ACCESS_READ | ACCESS_WRITE},
         {"indexer", "contents", ACCESS_READ},
-        {"crawler", "contents", ACCESS_READ | ACCESS_WRITE | ACCESS_OWN},
+        {"crawler", "contents", ALL},
         {"crawler", "other", ACCESS_READ},
         {"crawle", "contents", ACCESS_READ},
         {"", "contents", ACCESS_READ},
@@ -47,28 +50,147 @@ START_TEST(test_rights)
     l = must_parse("");
     ck_assert_uint_eq(access_rights(l, SLICE_LIT("ann"), SLICE_LIT("f")), 0);
     access_free(l);
-    ck_assert_uint_eq(access_rights(NULL, SLICE_LIT("ann"), SLICE_LIT("f")), 7);
+    ck_assert_uint_eq(access_rights(NULL, SLICE_LIT("ann"), SLICE_LIT("f")),
+                      ALL);
 }
 
 END_TEST
 
-/* A refusal names who, the right and the family. */
+static int check(const struct access_list *l,
+                 const char *who,
+                 const char *family,
+                 enum access_right right,
+                 struct err *err)
+{
+    *err = ERR_INIT;
+    return access_check(l, slice_str(who), SLICE_LIT("web"), slice_str(family),
+                        right, err);
+}
+
+/* A refusal names who, the right, the family and the table. */
 START_TEST(test_refusal)
 {
-    struct access_list *l = must_parse("f read ann");
-    struct err err = ERR_INIT;
-    ck_assert_int_eq(
-        access_check(l, SLICE_LIT("ann"), SLICE_LIT("f"), ACCESS_READ, &err),
-        0);
-    ck_assert_int_eq(
-        access_check(l, SLICE_LIT("ann"), SLICE_LIT("f"), ACCESS_WRITE, &err),
-        ERR_DENIED);
-    ck_assert_str_eq(err.text, "ann has not the right to write family f");
-    ck_assert_int_eq(
-        access_check(l, SLICE_LIT("bob"), SLICE_LIT("*"), ACCESS_OWN, &err),
-        ERR_DENIED);
-    ck_assert_str_eq(err.text, "bob has not the right to own the table");
+    struct access_list *l = must_parse("f read ann\n* create cal");
+    struct err err;
+    ck_assert_int_eq(check(l, "ann", "f", ACCESS_READ, &err), 0);
+    ck_assert_int_eq(check(l, "ann", "f", ACCESS_WRITE, &err), ERR_DENIED);
+    ck_assert_str_eq(err.text, "\"ann\" may not write family \"f\" of table "
+                               "\"web\": not a writer");
+    ck_assert_int_eq(check(l, "bob", "f", ACCESS_READ, &err), ERR_DENIED);
+    ck_assert_str_eq(err.text, "\"bob\" may not read family \"f\" of table "
+                               "\"web\": not a reader");
+    ck_assert_int_eq(check(l, "bob", "*", ACCESS_OWN, &err), ERR_DENIED);
+    ck_assert_str_eq(err.text,
+                     "\"bob\" may not change table \"web\": not an owner");
+    ck_assert_int_eq(check(l, "cal", "*", ACCESS_CREATE, &err), 0);
+    ck_assert_int_eq(check(l, "ann", "*", ACCESS_CREATE, &err), ERR_DENIED);
     access_free(l);
+}
+
+END_TEST
+
+/* Rights to any family are those of all lines that name one. */
+START_TEST(test_anywhere)
+{
+    struct access_list *l = must_parse("f read ann\ng write ann,bob");
+    ck_assert_uint_eq(access_rights_anywhere(l, SLICE_LIT("ann")),
+                      ACCESS_READ | ACCESS_WRITE);
+    ck_assert_uint_eq(access_rights_anywhere(l, SLICE_LIT("bob")),
+                      ACCESS_WRITE);
+    ck_assert_uint_eq(access_rights_anywhere(l, SLICE_LIT("cal")), 0);
+    ck_assert_uint_eq(access_rights_anywhere(NULL, SLICE_LIT("cal")), ALL);
+    access_free(l);
+}
+
+END_TEST
+
+static char *change(const char *text,
+                    bool add,
+                    const char *family,
+                    const char *right,
+                    const char *who)
+{
+    struct buf b = BUF_INIT;
+    struct err err = ERR_INIT;
+    ck_assert_msg(access_change(slice_str(text), add, slice_str(family),
+                                slice_str(right), slice_str(who), &b,
+                                &err) == 0,
+                  "%s", err.text);
+    return buf_take(&b);
+}
+
+#define CHANGES(text, add, family, right, who, want)                           \
+    do {                                                                       \
+        char *got = change(text, add, family, right, who);                     \
+        ck_assert_str_eq(got, want);                                           \
+        mem_free(got);                                                         \
+    } while (0)
+
+/* A right is added behind what is there, once; taken away it is gone, with a
+ * line that names nobody any more; what is no right is refused. */
+START_TEST(test_changes)
+{
+    struct buf b = BUF_INIT;
+    CHANGES("", true, "*", "own", "ann", "* own ann\n");
+    CHANGES("* own ann", true, "f", "read", "bob,cal",
+            "* own ann\nf read bob,cal\n");
+    CHANGES("f read a\n# text\nf read b,a", true, "f", "read", "c,a",
+            "f read a,b,c\n");
+    CHANGES("f read a,b\nf write b\n", false, "f", "read", "b,c",
+            "f read a\nf write b\n");
+    CHANGES("f read a\nf read b", false, "f", "read", "a,b", "");
+    CHANGES("f read a", false, "*", "read", "a", "f read a\n");
+    ck_assert_int_eq(access_change(SLICE_EMPTY, true, SLICE_LIT("f"),
+                                   SLICE_LIT("read"), SLICE_LIT("a b"), &b,
+                                   NULL),
+                     ERR_INVALID);
+    ck_assert_int_eq(access_change(SLICE_EMPTY, true, SLICE_LIT("f"),
+                                   SLICE_LIT("read"), SLICE_LIT("a\n* own b"),
+                                   &b, NULL),
+                     ERR_INVALID);
+    ck_assert_int_eq(access_change(SLICE_EMPTY, true, SLICE_LIT("f"),
+                                   SLICE_LIT("create"), SLICE_LIT("a"), &b,
+                                   NULL),
+                     ERR_INVALID);
+    buf_close(&b);
+}
+
+END_TEST
+
+/* Adding a right gives it and nothing else; taking away what was added gives
+ * the rights there were. */
+START_TEST(test_drawn_changes)
+{
+    static const char *const families[] = {"*", "f", "g"};
+    static const char *const rights[] = {"read", "write", "own"};
+    static const char *const who[] = {"ann", "bob", "cal"};
+    struct rand_gen r;
+    bool has[3][3][3] = {{{0}}};
+    char *text = mem_strdup("");
+    rand_init(&r, test_seed());
+    for (int round = 0; round < 2000; round++) {
+        size_t f = rand_below(&r, 3), k = rand_below(&r, 3);
+        size_t w = rand_below(&r, 3);
+        bool add = rand_below(&r, 2) == 0;
+        char *next = change(text, add, families[f], rights[k], who[w]);
+        struct access_list *l = must_parse(next);
+        mem_free(text);
+        text = next;
+        has[f][k][w] = add;
+        for (size_t i = 0; i < 3; i++)
+            for (size_t j = 0; j < 3; j++) {
+                unsigned want = 0;
+                static const unsigned bits[] = {ACCESS_READ, ACCESS_WRITE, ALL};
+                for (size_t n = 0; n < 3; n++)
+                    if (has[0][n][j] || has[i][n][j])
+                        want |= bits[n];
+                ck_assert_uint_eq(
+                    access_rights(l, slice_str(who[j]), slice_str(families[i])),
+                    want);
+            }
+        access_free(l);
+    }
+    mem_free(text);
 }
 
 END_TEST
@@ -79,7 +201,7 @@ START_TEST(test_malformed)
     static const char *const bad[] = {
         "f",          "f read",        "f read a b", "f see a",
         "f read a,",  "f read ,a",     "f/g read a", "* read a\n\nf",
-        "f READ a\n", "f read a,,b\n",
+        "f READ a\n", "f read a,,b\n", "f create a",
     };
     struct access_list *l;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -98,7 +220,7 @@ START_TEST(test_drawn_lists)
 {
     static const char *const families[] = {"*", "f", "g"};
     static const char *const rights[] = {"read", "write", "own"};
-    static const unsigned bits[] = {1, 2, 7};
+    static const unsigned bits[] = {ACCESS_READ, ACCESS_WRITE, ALL};
     static const char *const who[] = {"*", "ann", "bob"};
     struct rand_gen r;
     rand_init(&r, test_seed());
@@ -129,4 +251,11 @@ START_TEST(test_drawn_lists)
 
 END_TEST
 
-TEST_MAIN("access", test_rights, test_refusal, test_malformed, test_drawn_lists)
+TEST_MAIN("access",
+          test_rights,
+          test_refusal,
+          test_anywhere,
+          test_malformed,
+          test_drawn_lists,
+          test_changes,
+          test_drawn_changes)

@@ -1,0 +1,50 @@
+/* How much a table may hold and be asked for. Part of the public C library:
+ * quarry_access.h includes it.
+ *
+ * As text, one quota a word: "stored=10GiB memory=1GiB reads=1000/s". A quota
+ * that is 0 is none.
+ */
+#ifndef BIGTABLE_ROW_QUOTA_H
+#define BIGTABLE_ROW_QUOTA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+
+struct buf;
+
+struct quarry_quota {
+    uint64_t stored_bytes; /* Of table files, each counted once however many
+                              copies of it there are. */
+    uint64_t memory_bytes; /* Of memtables, and of files of locality groups
+                              that are kept in memory. */
+    uint64_t reads_per_s;  /* Rows. */
+    uint64_t writes_per_s; /* Rows. */
+    uint64_t bytes_per_s;  /* Read and written. */
+};
+
+#define QUOTA_COUNT 5
+
+/* "stored", "memory", "reads", "writes", "bytes". PRE: @i < QUOTA_COUNT. */
+const char *quota_name(size_t i);
+/* Is it of bytes? */
+bool quota_is_bytes(size_t i);
+/* The field of that name. Borrowed from @q. */
+uint64_t *quota_field(struct quarry_quota *q, size_t i);
+bool quota_is_none(const struct quarry_quota *q);
+/* Of reads, writes or bytes a second. */
+bool quota_has_rate(const struct quarry_quota *q);
+
+/* Change @q by "NAME=VALUE": a size ("10GiB"), or a number a second ("500",
+ * "500/s", "10MiB/s"); "none" takes it away. Errors: ERR_INVALID, @q is as it
+ * was. */
+MUST_CHECK int
+quota_parse(struct slice word, struct quarry_quota *q, struct err *err);
+/* As quota_parse() reads it: "10 GiB", "500/s", "none". */
+void quota_put_value(size_t i, uint64_t value, struct buf *out);
+
+#endif /* BIGTABLE_ROW_QUOTA_H */
