@@ -153,6 +153,7 @@ static int close_on_loop(void *arg, struct err *err)
 {
     struct cluster *c = arg;
     (void)err;
+    cluster_tables_close(c);
     locator_free(c->locator);
     lock_file_free(c->root);
     lock_file_free(c->master);
@@ -323,6 +324,7 @@ int cluster_target_open(struct quarry *q,
     q->ops = &cluster_ops;
     q->cluster = c;
     c->quarry = q;
+    open_tables_init(&c->tables);
     c->world = q->world;
     c->timeout_us = opts->timeout_us ? opts->timeout_us : TIMEOUT_US_DEFAULT;
     rc = prove(c, opts, err);

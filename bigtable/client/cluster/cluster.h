@@ -14,6 +14,7 @@
 #include "base/rpc/rpc.h"
 #include "bigtable/client/client.h"
 #include "bigtable/client/cluster/location_map.h"
+#include "bigtable/client/cluster/open_tables.h"
 #include "bigtable/wire/data_calls.h"
 #include "bigtable/wire/metadata.h"
 
@@ -54,6 +55,7 @@ struct cluster {
     struct lock_file *root;   /* BIGTABLE_LOCK_ROOT_TAB */
     struct lock_file *master; /* BIGTABLE_LOCK_MASTER */
     struct locator *locator;
+    struct open_tables tables;
     struct cluster_counts counts;
 };
 
@@ -61,7 +63,10 @@ struct cluster {
  * open, by their handles: asynchronous calls outlive those of users. */
 struct cluster_table {
     struct cluster *cluster;
-    unsigned references;
+    unsigned references; /* 0: kept for the next who opens it. */
+    bool listed;         /* In `tables`; there: */
+    struct cluster_table *older;
+    struct cluster_table *newer;
     char *name; /* Owned. */
     struct lock_file *file;
     uint64_t version;      /* Of the file, when the rest was read. */
@@ -126,13 +131,15 @@ MUST_CHECK int tablet_call(struct cluster *c,
  * dropped. Parks unless nothing has changed. */
 MUST_CHECK int cluster_table_refresh(struct cluster_table *t, struct err *err);
 struct cluster_table *cluster_table_ref(struct cluster_table *t);
-/* On the loop. */
+/* On the loop. May park. */
 void cluster_table_unref(struct cluster_table *t);
-/* Open @name on the loop. */
+/* Open @name on the loop. Parks, unless it was open lately. */
 MUST_CHECK int cluster_table_new(struct cluster *c,
                                  const char *name,
                                  struct cluster_table **out,
                                  struct err *err);
+/* Free those that nobody uses. On the loop. Parks. PRE: nobody uses any. */
+void cluster_tables_close(struct cluster *c);
 
 int cluster_table_list(struct quarry *q,
                        char ***names,

@@ -76,14 +76,29 @@ struct cluster_table *cluster_table_ref(struct cluster_table *t)
     return t;
 }
 
-void cluster_table_unref(struct cluster_table *t)
+static void free_table(struct cluster_table *t)
 {
-    if (!t || --t->references > 0)
+    if (!t)
         return;
     lock_file_free(t->file);
     schema_free(t->schema);
     mem_free(t->name);
     mem_free(t);
+}
+
+void cluster_table_unref(struct cluster_table *t)
+{
+    if (!t || --t->references > 0)
+        return;
+    free_table(t->listed ? open_tables_rest(&t->cluster->tables, t) : t);
+}
+
+void cluster_tables_close(struct cluster *c)
+{
+    struct cluster_table *t;
+    while ((t = open_tables_take_idle(&c->tables)) != NULL)
+        free_table(t);
+    open_tables_close(&c->tables);
 }
 
 static struct cluster_table *new_table(struct cluster *c, const char *name)
@@ -104,14 +119,49 @@ static struct cluster_table *new_metadata(struct cluster *c)
     return t;
 }
 
+static struct cluster_table *find_table(struct cluster *c, const char *name)
+{
+    struct cluster_table *t = open_tables_find(&c->tables, name);
+    struct buf path = BUF_INIT;
+    if (t)
+        return t;
+    t = new_table(c, name);
+    buf_printf(&path, BIGTABLE_LOCK_TABLES "/%s", name);
+    t->file = lock_file_new(c->files, buf_cstr(&path));
+    buf_close(&path);
+    open_tables_add(&c->tables, t);
+    return t;
+}
+
+/* *@outdated: it is known under an id that it does not have any more. */
+static int try_open(struct cluster *c,
+                    const char *name,
+                    bool *outdated,
+                    struct cluster_table **out,
+                    struct err *err)
+{
+    struct retry retry = {.cluster = c};
+    struct cluster_table *t = find_table(c, name);
+    int rc;
+    do
+        rc = cluster_table_refresh(t, err);
+    while (rc && retry_again(&retry, &rc, err));
+    *outdated = rc == ERR_NOTFOUND && t->id != 0;
+    if (rc == 0) {
+        *out = t;
+        return 0;
+    }
+    open_tables_remove(&c->tables, t);
+    cluster_table_unref(t);
+    return rc;
+}
+
 int cluster_table_new(struct cluster *c,
                       const char *name,
                       struct cluster_table **out,
                       struct err *err)
 {
-    struct retry retry = {.cluster = c};
-    struct cluster_table *t;
-    struct buf path = BUF_INIT;
+    bool outdated;
     int rc;
     *out = NULL;
     if (strcmp(name, METADATA_TABLE) == 0) {
@@ -121,17 +171,9 @@ int cluster_table_new(struct cluster *c,
     /* What makes no name is no table: nothing is asked then. */
     if (schema_check_table_name(slice_str(name), NULL))
         return err_set(err, ERR_NOTFOUND, "no table %s", name);
-    t = new_table(c, name);
-    buf_printf(&path, BIGTABLE_LOCK_TABLES "/%s", name);
-    t->file = lock_file_new(c->files, buf_cstr(&path));
-    buf_close(&path);
     do
-        rc = cluster_table_refresh(t, err);
-    while (rc && retry_again(&retry, &rc, err));
-    if (rc)
-        cluster_table_unref(t);
-    else
-        *out = t;
+        rc = try_open(c, name, &outdated, out, err);
+    while (outdated); /* The next one begins without an id. */
     return rc;
 }
 

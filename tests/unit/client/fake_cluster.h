@@ -41,6 +41,7 @@
 
 #define FAKE_SERVERS_MAX 8
 #define FAKE_TABLETS_MAX 256
+#define FAKE_TABLES_MAX  128
 #define FAKE_NAME_BYTES  64
 
 struct fake;
@@ -91,7 +92,7 @@ struct fake {
     unsigned server_count;
     struct fake_tablet tablets[FAKE_TABLETS_MAX]; /* Of the loop. */
     size_t tablet_count;
-    struct fake_table tables[32];
+    struct fake_table tables[FAKE_TABLES_MAX];
     size_t table_count;
     uint64_t next_id;
     uint64_t next_table;

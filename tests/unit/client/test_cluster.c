@@ -449,6 +449,63 @@ START_TEST(test_changes_by_others_are_seen)
 
 END_TEST
 
+/* Opening a table again asks nobody, whether or not it is open meanwhile; one
+ * that was dropped is gone, and one made under its name is another. */
+START_TEST(test_opening_again_asks_nobody)
+{
+    static const struct quarry_family_spec family = {"a", ""};
+    struct quarry_table *t;
+    struct quarry *other;
+    uint64_t before;
+    begin(2);
+    OK(set("r", "v"));
+    before = counter(quarry, "lock_calls");
+    for (int i = 0; i < 3; i++) {
+        OK(quarry_table_open(quarry, "t", &t, &err));
+        quarry_table_close(table);
+        table = t;
+        expect_value("r", "v");
+    }
+    quarry_table_close(table);
+    OK(quarry_table_open(quarry, "t", &table, &err));
+    ck_assert_uint_eq(counter(quarry, "lock_calls"), before);
+    OK(quarry_open(fake_target(fake), NULL, &other, &err));
+    OK(quarry_table_drop(other, "t", &err));
+    ck_assert_int_eq(quarry_table_open(quarry, "t", &t, &err), ERR_NOTFOUND);
+    OK(quarry_table_create(other, "t", &family, 1, NULL, 0, &err));
+    OK(quarry_table_open(quarry, "t", &t, &err));
+    ck_assert_int_eq(set("r", "v"), ERR_NOTFOUND);
+    quarry_table_close(table);
+    table = t;
+    expect_value("r", NULL);
+    quarry_close(other);
+    end();
+}
+
+END_TEST
+
+/* Of more tables than are kept without users all can be opened, again and
+ * again. */
+START_TEST(test_many_tables)
+{
+    static const struct quarry_family_spec family = {"a", ""};
+    struct quarry_table *t;
+    char name[16];
+    begin(1);
+    for (int i = 0; i < FAKE_TABLES_MAX - 1; i++) {
+        snprintf(name, sizeof(name), "m%d", i);
+        OK(quarry_table_create(quarry, name, &family, 1, NULL, 0, &err));
+    }
+    for (int i = 0; i < 2 * FAKE_TABLES_MAX; i++) {
+        snprintf(name, sizeof(name), "m%d", i % (FAKE_TABLES_MAX - 1));
+        OK(quarry_table_open(quarry, name, &t, &err));
+        quarry_table_close(t);
+    }
+    end();
+}
+
+END_TEST
+
 struct looker {
     struct quarry_table *table;
     char row[16];
@@ -656,6 +713,8 @@ TEST_MAIN("cluster",
           test_checks_are_made_once,
           test_tables,
           test_changes_by_others_are_seen,
+          test_opening_again_asks_nobody,
+          test_many_tables,
           test_look_ups_are_shared,
           test_programs_run_in_the_servers,
           test_cuts,
