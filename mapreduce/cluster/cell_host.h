@@ -1,0 +1,51 @@
+/* A job's attempts on the workers of a cell: the attempt_host that the job
+ * master gives a job instead of process_host.c's.
+ *
+ * The job's package (worker/job_package.h) goes to each worker once. A slot is
+ * one of the host's own numbers; host->look() fills in the scheduler's picture
+ * from the pool. Events tell of attempts, and of workers that are gone with
+ * what maps had left there (worker/host.h).
+ *
+ * Paths of the setup: work_dir is not used, each worker has its own; staging,
+ * the object and side files are paths in the cell's file system, or, while
+ * setup->files.fs is NULL, of files that every worker can see.
+ *
+ * Threads: one at a time, any; parks or blocks.
+ */
+#ifndef MAPREDUCE_CLUSTER_CELL_HOST_H
+#define MAPREDUCE_CLUSTER_CELL_HOST_H
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "mapreduce/worker/host.h"
+
+struct worker_pool;
+
+/* What the pool shares slots by. */
+struct cell_job {
+    int priority;       /* Higher goes first. */
+    uint32_t weight;    /* Of its share among equals; 0: 1. */
+    uint32_t slots_max; /* Attempts at a time; 0: any number. */
+};
+
+/* Send the package of @setup to the workers and wait for the first of them to
+ * have loaded the job's code: host->traits. @setup is borrowed. Waits while no
+ * worker is up, until setup->opts->cancel. *@out is owned: host->close(), which
+ * ends what runs and has the workers remove what the job left on their disks,
+ * unless cell_host_keep() was called.
+ * Errors: ERR_NOTFOUND, ERR_INVALID, ERR_UNSUPPORTED: the job's code cannot be
+ * loaded; ERR_CANCELLED; ERR_CLOSED: the pool has lost its authority. */
+MUST_CHECK int cell_host_open(struct worker_pool *pool,
+                              const struct job_setup *setup,
+                              const struct cell_job *job,
+                              struct attempt_host **out,
+                              struct err *err);
+
+/* This job master ends, the job does not: leave on the workers what maps have
+ * done there, for the master that resumes it. */
+void cell_host_keep(struct attempt_host *h);
+
+/* How many attempts run now, and how many the job's share would let run. */
+void cell_host_share(struct attempt_host *h, uint32_t *busy, uint32_t *quota);
+
+#endif /* MAPREDUCE_CLUSTER_CELL_HOST_H */
