@@ -171,6 +171,11 @@ const char *rpc_security_cluster(const struct rpc_security *s)
     return s->cluster;
 }
 
+const char *rpc_security_principal(const struct rpc_security *s)
+{
+    return s->principal;
+}
+
 const char *rpc_security_kind_name(const struct rpc_security *s)
 {
     static const char *const names[] = {"none", "key", "tls"};

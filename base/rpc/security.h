@@ -60,6 +60,8 @@ MUST_CHECK int rpc_security_tls(struct world *w,
 void rpc_security_free(struct rpc_security *s);
 
 const char *rpc_security_cluster(const struct rpc_security *s);
+/* Who this side is. */
+const char *rpc_security_principal(const struct rpc_security *s);
 /* "none", "key" or "tls". */
 const char *rpc_security_kind_name(const struct rpc_security *s);
 

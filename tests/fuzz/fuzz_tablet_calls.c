@@ -7,6 +7,7 @@
 #include "base/core/arena.h"
 #include "base/core/buf.h"
 #include "bigtable/wire/control_calls.h"
+#include "bigtable/wire/policy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -61,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     in = slice_sub(in, 1, size);
-    switch (data[0] % 16) {
+    switch (data[0] % 19) {
     case 0: AGAIN(tablet_bounds, in); break;
     case 1: AGAIN(tablet_location, in); break;
     case 2: AGAIN(tablet_state, in); break;
@@ -77,7 +78,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     case 12: AGAIN(move_order, in); break;
     case 13: read_key(in); break;
     case 14: read_states(0, in); break;
-    default: read_states(1, in); break;
+    case 15: read_states(1, in); break;
+    case 16: AGAIN(table_policy, in); break;
+    case 17: AGAIN(policy_order, in); break;
+    default: AGAIN(policy_change, in); break;
     }
     return 0;
 }

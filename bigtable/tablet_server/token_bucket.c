@@ -1,0 +1,67 @@
+/* A bucket of tokens. */
+#include "bigtable/tablet_server/token_bucket.h"
+
+#include "base/core/macros.h"
+
+#define SECOND_NS 1e9
+/* What it holds when it is full, in seconds of its rate. */
+#define FULL_SECONDS 1.0
+/* The least it holds: rates below one a second give one at a time. */
+#define FULL_MIN 1.0
+/* Longer debts are not told of. */
+#define AGAIN_US_MAX 3.6e9
+
+static double full(const struct token_bucket *b)
+{
+    return MAX_OF(b->rate * FULL_SECONDS, FULL_MIN);
+}
+
+static void fill(struct token_bucket *b, uint64_t now_ns)
+{
+    if (now_ns <= b->then_ns)
+        return;
+    b->tokens += b->rate * ((double)(now_ns - b->then_ns) / SECOND_NS);
+    b->tokens = MIN_OF(b->tokens, full(b));
+    b->then_ns = now_ns;
+}
+
+void token_bucket_init(struct token_bucket *b, double rate, uint64_t now_ns)
+{
+    *b = (struct token_bucket){.rate = rate, .then_ns = now_ns};
+    b->tokens = full(b);
+}
+
+void token_bucket_set_rate(struct token_bucket *b, double rate, uint64_t now_ns)
+{
+    if (b->rate <= 0) {
+        token_bucket_init(b, rate, now_ns);
+        return;
+    }
+    fill(b, now_ns);
+    b->rate = rate;
+    b->tokens = MIN_OF(b->tokens, full(b));
+}
+
+bool token_bucket_may(struct token_bucket *b,
+                      uint64_t now_ns,
+                      uint64_t *again_us)
+{
+    double wait;
+    *again_us = 0;
+    if (b->rate <= 0)
+        return true;
+    fill(b, now_ns);
+    if (b->tokens >= 1)
+        return true;
+    wait = (1 - b->tokens) / b->rate * 1e6;
+    *again_us = (uint64_t)MIN_OF(wait, AGAIN_US_MAX) + 1;
+    return false;
+}
+
+void token_bucket_pay(struct token_bucket *b, uint64_t cost, uint64_t now_ns)
+{
+    if (b->rate <= 0)
+        return;
+    fill(b, now_ns);
+    b->tokens -= (double)cost;
+}

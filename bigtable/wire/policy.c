@@ -1,0 +1,202 @@
+/* Records and calls of rights and quotas, and the words of refusals. */
+#include "bigtable/wire/policy.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/text.h"
+#include "bigtable/row/access.h"
+#include "bigtable/row/schema.h"
+#include "bigtable/wire/body.h"
+
+#define POLICY_FIELDS        5
+#define QUOTA_FIELDS         QUOTA_COUNT
+#define USE_FIELDS           3
+#define POLICY_ORDER_FIELDS  1
+#define POLICY_CHANGE_FIELDS 7
+
+#define RIGHT_BYTES_MAX      16
+#define PRINCIPALS_BYTES_MAX ACCESS_BYTES_MAX
+
+/* A refusal by rate ends with this, milliseconds, and their unit. */
+#define AGAIN      "; again in "
+#define AGAIN_UNIT " ms"
+/* Nobody is told to wait longer. */
+#define AGAIN_MS_MAX 60000
+
+void policy_path(uint64_t table, char path[POLICY_PATH_BYTES])
+{
+    if (table)
+        snprintf(path, POLICY_PATH_BYTES, BIGTABLE_LOCK_POLICIES "/%llu",
+                 (unsigned long long)table);
+    else
+        snprintf(path, POLICY_PATH_BYTES,
+                 BIGTABLE_LOCK_POLICIES "/" POLICY_CLUSTER);
+}
+
+/* --- records -------------------------------------------------------------- */
+
+static void put_quota(const struct quarry_quota *q, struct buf *out)
+{
+    struct quarry_quota copy = *q;
+    codec_put_array(out, QUOTA_FIELDS);
+    for (size_t i = 0; i < QUOTA_COUNT; i++)
+        codec_put_u64(out, *quota_field(&copy, i));
+}
+
+static void get_quota(struct codec_reader *r, struct quarry_quota *q)
+{
+    message_part(r, QUOTA_FIELDS);
+    for (size_t i = 0; i < QUOTA_COUNT; i++)
+        *quota_field(q, i) = codec_get_u64(r);
+}
+
+void table_policy_put(const struct table_policy *p, struct buf *out)
+{
+    codec_put_array(out, POLICY_FIELDS);
+    message_put_maybe(out, p->has_access, p->access);
+    put_quota(&p->quota, out);
+    codec_put_array(out, USE_FIELDS);
+    codec_put_u64(out, p->use.tablets);
+    codec_put_u64(out, p->use.stored_bytes);
+    codec_put_u64(out, p->use.memory_bytes);
+    codec_put_bool(out, p->stored_is_over);
+    codec_put_bool(out, p->memory_is_over);
+}
+
+int table_policy_get(struct slice in, struct table_policy *p, struct err *err)
+{
+    struct message_reader m;
+    *p = (struct table_policy){.has_access = false};
+    if (in.len == 0)
+        return 0;
+    m = message_begin(in, POLICY_FIELDS);
+    p->access = message_maybe(&m.r, &p->has_access);
+    m.r.bad |= p->access.len > ACCESS_BYTES_MAX;
+    get_quota(&m.r, &p->quota);
+    message_part(&m.r, USE_FIELDS);
+    p->use.tablets = codec_get_u64(&m.r);
+    p->use.stored_bytes = codec_get_u64(&m.r);
+    p->use.memory_bytes = codec_get_u64(&m.r);
+    p->stored_is_over = codec_get_bool(&m.r);
+    p->memory_is_over = codec_get_bool(&m.r);
+    return message_end(&m, "policy of a table", err);
+}
+
+/* --- calls ---------------------------------------------------------------- */
+
+void policy_order_put(const struct policy_order *o, struct buf *out)
+{
+    codec_put_array(out, POLICY_ORDER_FIELDS);
+    codec_put_bin(out, o->table);
+}
+
+int policy_order_get(struct slice in, struct policy_order *o, struct err *err)
+{
+    struct message_reader m = message_begin(in, POLICY_ORDER_FIELDS);
+    o->table = message_bytes(&m.r, TABLE_NAME_BYTES_MAX);
+    return message_end(&m, "question about a policy", err);
+}
+
+void policy_change_put(const struct policy_change *c, struct buf *out)
+{
+    codec_put_array(out, POLICY_CHANGE_FIELDS);
+    codec_put_bin(out, c->table);
+    codec_put_u64(out, c->kind);
+    codec_put_bin(out, c->family);
+    codec_put_bin(out, c->right);
+    codec_put_bin(out, c->principals);
+    codec_put_bin(out, c->access);
+    put_quota(&c->quota, out);
+}
+
+int policy_change_get(struct slice in, struct policy_change *c, struct err *err)
+{
+    struct message_reader m = message_begin(in, POLICY_CHANGE_FIELDS);
+    uint64_t kind;
+    c->table = message_bytes(&m.r, TABLE_NAME_BYTES_MAX);
+    kind = codec_get_u64(&m.r);
+    m.r.bad |= kind < POLICY_GRANT || kind > POLICY_QUOTA;
+    c->kind = m.r.bad ? POLICY_GRANT : (enum policy_change_kind)kind;
+    c->family = message_bytes(&m.r, FAMILY_NAME_BYTES_MAX);
+    c->right = message_bytes(&m.r, RIGHT_BYTES_MAX);
+    c->principals = message_bytes(&m.r, PRINCIPALS_BYTES_MAX);
+    c->access = message_bytes(&m.r, ACCESS_BYTES_MAX);
+    get_quota(&m.r, &c->quota);
+    return message_end(&m, "change of a policy", err);
+}
+
+/* --- refusals ------------------------------------------------------------- */
+
+static void put_refused(struct slice table,
+                        size_t quota,
+                        uint64_t limit,
+                        uint64_t used,
+                        struct slice family,
+                        struct buf *out)
+{
+    buf_printf(out, "table \"%.*s\" is over its quota of %s, ",
+               SLICE_ARG(table), quota_name(quota));
+    quota_put_value(quota, limit, out);
+    if (used) {
+        buf_append_str(out, ": it has ");
+        quota_put_value(quota, used, out);
+    }
+    if (family.len)
+        buf_printf(out, ", most in family \"%.*s\"", SLICE_ARG(family));
+}
+
+int rate_refuse(struct slice table,
+                size_t quota,
+                uint64_t limit,
+                uint64_t again_us,
+                struct err *err)
+{
+    uint64_t ms = MIN_OF(again_us / 1000 + 1, (uint64_t)AGAIN_MS_MAX);
+    struct buf text = BUF_INIT;
+    put_refused(table, quota, limit, 0, SLICE_EMPTY, &text);
+    err_set(err, ERR_EXHAUSTED, "%s" AGAIN "%llu" AGAIN_UNIT, buf_cstr(&text),
+            (unsigned long long)ms);
+    buf_close(&text);
+    return ERR_EXHAUSTED;
+}
+
+/* Where AGAIN stands last in @text; text.len: nowhere. */
+static size_t find_again(struct slice text)
+{
+    size_t n = sizeof(AGAIN) - 1;
+    for (size_t i = text.len; i-- > 0;)
+        if (text.len - i >= n && memcmp(text.data + i, AGAIN, n) == 0)
+            return i;
+    return text.len;
+}
+
+bool rate_is_refusal(int rc, struct slice text, uint64_t *again_us)
+{
+    size_t at = find_again(text);
+    uint64_t ms = 0;
+    if (rc != ERR_EXHAUSTED || at == text.len)
+        return false;
+    for (size_t i = at + sizeof(AGAIN) - 1;
+         i < text.len && text.data[i] >= '0' && text.data[i] <= '9'; i++)
+        ms = MIN_OF(ms * 10 + (uint64_t)(text.data[i] - '0'),
+                    (uint64_t)AGAIN_MS_MAX);
+    *again_us = MAX_OF(ms, (uint64_t)1) * 1000;
+    return true;
+}
+
+int size_refuse(struct slice table,
+                size_t quota,
+                uint64_t limit,
+                uint64_t used,
+                struct slice family,
+                struct err *err)
+{
+    struct buf text = BUF_INIT;
+    put_refused(table, quota, limit, used, family, &text);
+    err_set(err, ERR_EXHAUSTED, "%s", buf_cstr(&text));
+    err_hint(err, "delete rows, or: quarry quota set %.*s %s=…",
+             SLICE_ARG(table), quota_name(quota));
+    buf_close(&text);
+    return ERR_EXHAUSTED;
+}

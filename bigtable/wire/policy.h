@@ -1,0 +1,119 @@
+/* What a table's users may do, and how much of it: the record of a table in
+ * BIGTABLE_LOCK_POLICIES, and the calls that show and change it.
+ *
+ *     lock service
+ *       /bigtable/policies/NUMBER   struct table_policy of the table with that
+ *                                   number; empty, or not there: open to all,
+ *                                   without quotas
+ *       /bigtable/policies/cluster  the same for the cluster: its list of
+ *                                   rights alone
+ *
+ * The master alone writes them: when a table is made, when somebody who may
+ * changes something, and when a table gets over one of its quotas of size, or
+ * under it again. Tablet servers keep what they read until the lock service
+ * says that the file was written.
+ *
+ * put appends; get borrows from the bytes and fails with ERR_CORRUPT.
+ *
+ * Threads: any; nothing here parks.
+ */
+#ifndef BIGTABLE_WIRE_POLICY_H
+#define BIGTABLE_WIRE_POLICY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+#include "bigtable/row/quota.h"
+
+#define BIGTABLE_LOCK_POLICIES "/bigtable/policies"
+#define POLICY_CLUSTER         "cluster"
+#define POLICY_PATH_BYTES      64
+
+/* The path of the file of table @table; 0: of the cluster. */
+void policy_path(uint64_t table, char path[POLICY_PATH_BYTES]);
+
+/* What a table has, all its tablets together, as the master saw it last. */
+struct table_use {
+    uint64_t tablets;
+    uint64_t stored_bytes;
+    uint64_t memory_bytes;
+};
+
+struct table_policy {
+    bool has_access;     /* It has a list of rights: */
+    struct slice access; /* see row/access.h. */
+    struct quarry_quota quota;
+    struct table_use use; /* When the file was written. */
+    bool stored_is_over;  /* Quotas that `use` is above. */
+    bool memory_is_over;
+};
+
+void table_policy_put(const struct table_policy *p, struct buf *out);
+/* No bytes are a table without rules. */
+MUST_CHECK int
+table_policy_get(struct slice in, struct table_policy *p, struct err *err);
+
+/* --- calls of the master --------------------------------------------------
+ */
+
+enum policy_method {
+    MASTER_POLICY = 0x541,     /* struct policy_order; struct table_policy, with
+                                  the use of now. */
+    MASTER_SET_POLICY = 0x542, /* struct policy_change */
+};
+
+struct policy_order {
+    struct slice table; /* Its name; "": the cluster. */
+};
+
+enum policy_change_kind {
+    POLICY_GRANT = 1,   /* family, right, principals */
+    POLICY_REVOKE = 2,  /* the same */
+    POLICY_REPLACE = 3, /* access: the whole list. */
+    POLICY_OPEN = 4,    /* No list any more. */
+    POLICY_QUOTA = 5,   /* quota: all of them. */
+};
+
+struct policy_change {
+    struct slice table; /* As above. */
+    enum policy_change_kind kind;
+    struct slice family;
+    struct slice right;
+    struct slice principals;
+    struct slice access;
+    struct quarry_quota quota;
+};
+
+void policy_order_put(const struct policy_order *o, struct buf *out);
+MUST_CHECK int
+policy_order_get(struct slice in, struct policy_order *o, struct err *err);
+void policy_change_put(const struct policy_change *c, struct buf *out);
+MUST_CHECK int
+policy_change_get(struct slice in, struct policy_change *c, struct err *err);
+
+/* --- refusals -------------------------------------------------------------
+ */
+
+/* ERR_EXHAUSTED: more of @quota (quota_name(), whose limit is @limit) was asked
+ * of @table than it may be now; it may be tried again after @again_us. */
+int rate_refuse(struct slice table,
+                size_t quota,
+                uint64_t limit,
+                uint64_t again_us,
+                struct err *err);
+/* Is @rc with @text such a refusal? Then *@again_us is set. */
+bool rate_is_refusal(int rc, struct slice text, uint64_t *again_us);
+/* ERR_EXHAUSTED: @table has @used, more than its quota of size. @family (may be
+ * empty) has most of it. */
+int size_refuse(struct slice table,
+                size_t quota,
+                uint64_t limit,
+                uint64_t used,
+                struct slice family,
+                struct err *err);
+
+#endif /* BIGTABLE_WIRE_POLICY_H */
