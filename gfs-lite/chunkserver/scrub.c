@@ -7,49 +7,88 @@
 #include "base/runtime/world.h"
 #include "gfs-lite/chunkserver/state.h"
 
-#define PIECE_BYTES CHUNK_BLOCK_BYTES * 4
+#define PIECE_BYTES (CHUNK_BLOCK_BYTES * 4)
 /* How often the keeper looks around. */
 #define TURN_US UINT64_C(200000)
+/* All chunks are read at most so often: few and small ones are not worth more.
+ */
+#define ROUND_US UINT64_C(10000000)
+/* Chunks that are chosen in one walk over all. */
+#define BATCH 64
 
 struct scrub {
-    uint64_t handle; /* Being read; 0: choose the next one. */
-    uint64_t last;   /* The one before. */
+    uint64_t handle;       /* Being read; 0: choose the next one. */
+    uint64_t last;         /* The one before. */
+    uint64_t batch[BATCH]; /* What follows it, ascending. */
+    size_t count;
+    size_t at;
     uint32_t offset;
+    bool in_round;
+    uint64_t round_us; /* When the next round may begin. */
 };
 
-/* The sealed chunk with the smallest number above @after, or the smallest of
- * all. Pinned; NULL: there is none. */
-static struct stored_chunk *next_chunk(struct chunkserver *cs, uint64_t after)
+/* Keep the smallest handles in order. */
+static void add_to_batch(struct scrub *s, uint64_t handle)
 {
-    struct stored_chunk *above = NULL;
-    struct stored_chunk *first = NULL;
-    struct stored_chunk *c;
-    size_t at = 0;
-    while ((c = id_map_next(&cs->store->chunks, &at))) {
-        if (!c->sealed || c->damaged)
-            continue;
-        if (!first || c->handle < first->handle)
-            first = c;
-        if (c->handle > after && (!above || c->handle < above->handle))
-            above = c;
-    }
-    c = above ? above : first;
-    return c ? chunk_store_get(cs->store, c->handle) : NULL;
+    size_t i = s->count;
+    if (i == BATCH && handle >= s->batch[BATCH - 1])
+        return;
+    if (i < BATCH)
+        s->count++;
+    else
+        i--;
+    for (; i > 0 && s->batch[i - 1] > handle; i--)
+        s->batch[i] = s->batch[i - 1];
+    s->batch[i] = handle;
 }
 
-/* Read one more piece. Returns its bytes. */
-static uint32_t scrub_piece(struct chunkserver *cs, struct scrub *s, char *dst)
+static void fill_batch(struct chunkserver *cs, struct scrub *s)
 {
-    struct stored_chunk *c = s->handle ? chunk_store_get(cs->store, s->handle)
-                                       : next_chunk(cs, s->last);
+    struct stored_chunk *c;
+    size_t at = 0;
+    s->at = s->count = 0;
+    while ((c = id_map_next(&cs->store->chunks, &at)))
+        if (c->sealed && !c->damaged && c->handle > s->last)
+            add_to_batch(s, c->handle);
+}
+
+/* A sealed chunk behind the last one. Pinned; NULL: the round is over. */
+static struct stored_chunk *next_chunk(struct chunkserver *cs, struct scrub *s)
+{
+    for (;;) {
+        if (s->at == s->count)
+            fill_batch(cs, s);
+        if (s->count == 0)
+            return NULL;
+        while (s->at < s->count) {
+            struct stored_chunk *c =
+                chunk_store_get(cs->store, s->batch[s->at++]);
+            if (c && c->sealed && !c->damaged)
+                return c;
+            if (c)
+                chunk_store_put(cs->store, c);
+        }
+        s->last = s->batch[s->count - 1];
+    }
+}
+
+/* Read one more piece; false when the round is over. */
+static bool scrub_piece(struct chunkserver *cs, struct scrub *s, char *dst)
+{
+    struct stored_chunk *c =
+        s->handle ? chunk_store_get(cs->store, s->handle) : next_chunk(cs, s);
     struct err err = ERR_INIT;
     uint32_t len = 0;
     int rc;
-    if (!c || c->handle != s->handle)
+    if (s->handle && !c) { /* It went away meanwhile. */
+        s->handle = 0;
+        return true;
+    }
+    if (!c)
+        return false;
+    if (c->handle != s->handle)
         s->offset = 0;
     s->handle = 0;
-    if (!c)
-        return 0;
     rc = chunk_store_file(cs->store, c, &err);
     if (rc == 0 && s->offset < c->file->length) {
         len = MIN_OF(PIECE_BYTES, c->file->length - s->offset);
@@ -61,19 +100,26 @@ static uint32_t scrub_piece(struct chunkserver *cs, struct scrub *s, char *dst)
     s->last = c->handle;
     if (rc == 0 && len > 0 && s->offset < c->file->length)
         s->handle = c->handle;
+    cs->scrubbed_bytes += len;
     chunk_store_put(cs->store, c);
-    return len;
+    return true;
 }
 
+/* A piece costs the same however short it is: opening and looking is what small
+ * chunks cost, and everybody else waits meanwhile. */
 static void scrub(struct chunkserver *cs, struct scrub *s)
 {
     uint64_t budget = cs->scrub_bytes_per_s * TURN_US / 1000000;
-    char *dst = mem_alloc(PIECE_BYTES);
-    uint32_t len = 1;
-    while (budget > 0 && len > 0 && !cs->stopping) {
-        len = scrub_piece(cs, s, dst);
-        cs->scrubbed_bytes += len;
-        budget -= MIN_OF(budget, len);
+    uint64_t now = world_mono_ns(cs->world) / 1000;
+    char *dst;
+    if (!s->in_round && now < s->round_us)
+        return;
+    if (!s->in_round)
+        *s = (struct scrub){.in_round = true, .round_us = now + ROUND_US};
+    dst = mem_alloc(PIECE_BYTES);
+    while (budget > 0 && s->in_round && !cs->stopping) {
+        s->in_round = scrub_piece(cs, s, dst);
+        budget -= MIN_OF(budget, PIECE_BYTES);
     }
     mem_free(dst);
 }

@@ -221,6 +221,33 @@ START_TEST(test_rot_is_found_and_mended)
 
 END_TEST
 
+static void small_scrub(struct cell *c)
+{
+    struct fs *fs = cell_client(c, sim_director(c->sim), "test");
+    struct chunkserver_stats s;
+    char name[16];
+    for (unsigned i = 0; i < 20; i++) {
+        snprintf(name, sizeof(name), "f%u", i);
+        write_file(fs, name, slice_make("0123456789", 10), true);
+    }
+    world_sleep_us(sim_director(c->sim), 30000000);
+    chunkserver_get_stats(c->chunks[0].chunkserver, &s);
+    ck_assert_uint_ge(s.scrubbed_bytes, 2 * 200);
+    ck_assert_uint_le(s.scrubbed_bytes, 4 * 200);
+    fs_close(fs);
+}
+
+/* Small chunks are read every now and then, not as many of them as the bytes of
+ * a large one: everybody else would wait. */
+START_TEST(test_small_chunks_are_scrubbed_seldom)
+{
+    struct cell *c = cell_new(test_seed(), 1, 3);
+    cell_run(c, small_scrub);
+    cell_free(c);
+}
+
+END_TEST
+
 static uint64_t chunks_on_disks(struct cell *c)
 {
     uint64_t sum = 0;
@@ -563,6 +590,7 @@ TEST_MAIN("gfs",
           test_acknowledged_bytes_survive_crashes,
           test_copies_come_back,
           test_rot_is_found_and_mended,
+          test_small_chunks_are_scrubbed_seldom,
           test_no_chunk_leaks,
           test_decommission,
           test_silent_writers_file_is_closed,
