@@ -9,6 +9,7 @@
 #include "cli/dump.h"
 #include "cli/table_printer.h"
 #include "cli/text_form.h"
+#include "mapreduce/files.h"
 #include "mapreduce/input/record_reader.h"
 
 #define VALUE_COLUMNS 60
@@ -75,7 +76,8 @@ int dump_record_file(struct cli *cli,
     struct record_reader reader;
     int r;
     memset(&reader, 0, sizeof(reader));
-    r = record_reader_open(&reader, cli->world, path, err);
+    r = record_reader_open(&reader, &(struct job_files){.world = cli->world},
+                           path, err);
     if (!r && opts->entries)
         r = print_records(cli, &reader, opts->limit, err);
     else if (!r)

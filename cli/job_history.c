@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/job.h"
 #include "cli/table_printer.h"
+#include "mapreduce/files.h"
 
 /* Ended jobs in a list that nobody asked to be longer. */
 #define ENDED_SHOWN 10
@@ -62,7 +63,8 @@ static int list_jobs(struct cli *cli, size_t ended_max, struct err *err)
     struct sheet s;
     size_t count;
     size_t ended = 0;
-    int r = job_history_list(cli->world, dir, &jobs, &count, err);
+    int r = job_history_list(&(struct job_files){.world = cli->world}, dir,
+                             &jobs, &count, err);
     mem_free(dir);
     if (r)
         return r;
@@ -100,7 +102,8 @@ static int get_job(struct cli *cli,
 {
     char *dir = job_history_dir(cli);
     const char *id = args->word_count ? args->words[0] : "last";
-    int r = job_history_get(cli->world, dir, id, out, err);
+    int r = job_history_get(&(struct job_files){.world = cli->world}, dir, id,
+                            out, err);
     if (r == ERR_NOTFOUND)
         err_hint(err, "see: quarry job history");
     mem_free(dir);
@@ -193,7 +196,8 @@ int job_run_counters(struct cli *cli, const struct args *args, struct err *err)
 int job_run_kill(struct cli *cli, const struct args *args, struct err *err)
 {
     char *dir = job_history_dir(cli);
-    int r = job_history_kill(cli->world, dir, args->words[0], err);
+    int r = job_history_kill(&(struct job_files){.world = cli->world}, dir,
+                             args->words[0], err);
     if (r == ERR_NOTFOUND)
         err_hint(err, "see: quarry job list");
     mem_free(dir);

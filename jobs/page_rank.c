@@ -495,7 +495,8 @@ static int run_round(struct driver *d, int64_t i, struct err *err)
                    err);
     /* The round before is not needed again. */
     if (code == 0)
-        code = mr_scratch_remove(d->world, in.data + strlen("records:"), err);
+        code = mr_scratch_remove(d->opts, d->world,
+                                 in.data + strlen("records:"), err);
     buf_close(&in);
     buf_close(&out);
     return code;
@@ -571,7 +572,7 @@ int page_rank_run(const struct mr_options *opts,
     if (code == 0) {
         int removed;
         code = drive(&d, err);
-        removed = mr_scratch_remove(d.world, d.dir, code ? NULL : err);
+        removed = mr_scratch_remove(opts, d.world, d.dir, code ? NULL : err);
         code = code ? code : removed;
     }
     if (report)

@@ -4,6 +4,7 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "mapreduce/files.h"
 #include "mapreduce/job.h"
 #include "mapreduce/output/commit.h"
 #include "mapreduce/output/dirs.h"
@@ -14,6 +15,7 @@ int mr_scratch_make(const struct mr_options *opts,
                     struct err *err)
 {
     const char *tmp = getenv("TMPDIR");
+    const struct job_files files = {world, opts->fs};
     struct buf b = BUF_INIT;
     int code;
     if (opts->history_dir)
@@ -22,7 +24,7 @@ int mr_scratch_make(const struct mr_options *opts,
         buf_printf(&b, "%s/quarry-", tmp ? tmp : "/tmp");
     buf_printf(&b, "chain-%016llx", (unsigned long long)world_random(world));
     *dir = buf_take(&b);
-    code = dirs_make(world, *dir, err);
+    code = dirs_make(&files, *dir, err);
     if (code) {
         mem_free(*dir);
         *dir = NULL;
@@ -30,21 +32,26 @@ int mr_scratch_make(const struct mr_options *opts,
     return code;
 }
 
-int mr_scratch_remove(struct world *world, const char *path, struct err *err)
+int mr_scratch_remove(const struct mr_options *opts,
+                      struct world *world,
+                      const char *path,
+                      struct err *err)
 {
-    return dirs_remove(world, path, err);
+    const struct job_files files = {world, opts->fs};
+    return dirs_remove(&files, path, err);
 }
 
 int mr_check_outputs(const struct mr_options *opts,
                      struct world *world,
                      struct err *err)
 {
+    const struct job_files files = {world, opts->fs};
     int code = 0;
     for (size_t i = 0; i < opts->output_count && code == 0; i++) {
         struct mr_spec s;
         code = mr_spec_parse(&s, opts->outputs[i], true, world, err);
         if (code == 0)
-            code = commit_check(world, &s, opts->overwrite, err);
+            code = commit_check(&files, &s, opts->overwrite, err);
         mr_spec_close(&s);
     }
     return code;

@@ -5,6 +5,7 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "mapreduce/files.h"
 #include "mapreduce/master/job_run.h"
 
 static void fill_defaults(struct mr_options *o)
@@ -206,13 +207,14 @@ static int find_dead(const struct mr_options *base,
                      struct job_summary **job,
                      struct err *err)
 {
-    int code = job_history_get(base->world, base->history_dir, id, job, err);
+    const struct job_files files = {base->world, base->fs};
+    int code = job_history_get(&files, base->history_dir, id, job, err);
     if (code)
         return code;
-    if ((*job)->state == JOB_RUNNING)
+    if ((*job)->state == JOB_RUNNING && !base->fs)
         return err_set(err, ERR_BUSY, "job %s runs, in process %llu",
                        (*job)->id, (unsigned long long)(*job)->pid);
-    if ((*job)->state != JOB_LOST)
+    if ((*job)->state != JOB_LOST && (*job)->state != JOB_RUNNING)
         return err_set(err, ERR_INVALID,
                        "job %s has ended: it %s; only one whose process died "
                        "can be resumed",
@@ -225,10 +227,11 @@ static int load_replay(const struct mr_options *base,
                        struct replay *log,
                        struct err *err)
 {
+    const struct job_files files = {base->world, base->fs};
     struct buf path = BUF_INIT;
     int code;
     buf_printf(&path, "%s/%s/work/journal", base->history_dir, id);
-    code = journal_load(base->world, buf_cstr(&path), &log->bytes, err);
+    code = journal_load(&files, buf_cstr(&path), &log->bytes, err);
     if (code == ERR_NOTFOUND)
         code = err_set(err, ERR_NOTFOUND,
                        "job %s left nothing to go on with: run it again", id);
@@ -236,7 +239,7 @@ static int load_replay(const struct mr_options *base,
         code = replay_read(log, err);
     buf_clear(&path);
     buf_printf(&path, "%s/%s/kill", base->history_dir, id);
-    if (code == 0 && world_remove(base->world, buf_cstr(&path), NULL)) {
+    if (code == 0 && files_remove(&files, buf_cstr(&path), NULL)) {
         /* Nobody had asked for its end. */
     }
     buf_close(&path);
@@ -258,6 +261,11 @@ static int resume(const struct mr_options *base,
                        log->job_name);
     o.history_dir = base->history_dir;
     o.world = base->world;
+    o.fs = base->fs;
+    o.open_host = base->open_host;
+    o.host_ctx = base->host_ctx;
+    o.check = base->check;
+    o.check_ctx = base->check_ctx;
     o.store = base->store;
     o.store_options = base->store_options;
     o.progress = base->progress;

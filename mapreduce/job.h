@@ -36,6 +36,9 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 
+struct attempt_host;
+struct fs;
+struct job_setup;
 struct mr_job;
 struct quarry;
 struct quarry_options;
@@ -162,6 +165,20 @@ struct mr_options {
 
     const char *history_dir; /* Job directories; NULL: a temporary one that is
                                 removed at the end. */
+    const char *id;          /* Of the job; NULL: one is made. */
+    struct fs *fs; /* Of a cell: files of SPECs and history_dir are in it.
+                      Borrowed. NULL: they are the world's. */
+    /* Where attempts run; NULL: processes of this machine. @setup outlives
+     * *@out, which is owned. */
+    int (*open_host)(void *ctx,
+                     const struct job_setup *setup,
+                     struct attempt_host **out,
+                     struct err *err);
+    void *host_ctx;
+    /* Asked before what cannot be taken back: does this process still have the
+     * say over the job? NULL: it has. */
+    int (*check)(void *ctx, struct err *err);
+    void *check_ctx;
     void (*progress)(void *ctx, const struct mr_progress *p);
     void *progress_ctx;
     const atomic_bool *cancel; /* ERR_CANCELLED soon after it is set. */
@@ -203,10 +220,11 @@ void mr_report_free(struct mr_report *r); /* NULL is allowed. */
 
 /* Go on with a job whose process has died, from its journal: tasks that were
  * done are not repeated, and outputs appear once. @base gives history_dir (not
- * NULL), and of the rest of the options only world, store, progress and cancel:
- * the others are those the job was begun with. @find finds the job of a name,
- * as built into this program; NULL: it knows none. Errors besides those of
- * mr_run: ERR_NOTFOUND, ERR_BUSY (it runs), ERR_INVALID (it has ended). Parks.
+ * NULL), and of the rest of the options only world, fs, store, progress, cancel
+ * and the functions of the host and of the say: the others are those the job
+ * was begun with. @find finds the job of a name, as built into this program;
+ * NULL: it knows none. Errors besides those of mr_run: ERR_NOTFOUND, ERR_BUSY
+ * (it runs), ERR_INVALID (it has ended). Parks.
  */
 MUST_CHECK int mr_resume(const struct mr_options *base,
                          const char *id,
@@ -223,8 +241,10 @@ MUST_CHECK int mr_scratch_make(const struct mr_options *opts,
                                char **dir,
                                struct err *err);
 /* Remove @path, which is that directory or lies in it; none is fine. */
-MUST_CHECK int
-mr_scratch_remove(struct world *world, const char *path, struct err *err);
+MUST_CHECK int mr_scratch_remove(const struct mr_options *opts,
+                                 struct world *world,
+                                 const char *path,
+                                 struct err *err);
 /* What mr_run would say of the outputs of @opts: for a chain whose last job
  * writes them, and which had better know at once. */
 MUST_CHECK int mr_check_outputs(const struct mr_options *opts,

@@ -20,7 +20,7 @@
 #include "mapreduce/job.h"
 
 struct buf;
-struct world;
+struct job_files;
 
 enum job_state {
     JOB_RUNNING,
@@ -71,14 +71,14 @@ const char *job_state_name(enum job_state s);
 
 /* All jobs, oldest first. *@jobs is owned: job_summaries_free(). A directory
  * whose job.json cannot be read is left out. No directory: none. */
-MUST_CHECK int job_history_list(struct world *w,
+MUST_CHECK int job_history_list(const struct job_files *files,
                                 const char *history_dir,
                                 struct job_summary **jobs,
                                 size_t *count,
                                 struct err *err);
 /* One job; @id may be a unique prefix, or "last". ERR_NOTFOUND, ERR_INVALID
  * (several match). Owned: job_summaries_free(job, 1). */
-MUST_CHECK int job_history_get(struct world *w,
+MUST_CHECK int job_history_get(const struct job_files *files,
                                const char *history_dir,
                                const char *id,
                                struct job_summary **job,
@@ -86,7 +86,7 @@ MUST_CHECK int job_history_get(struct world *w,
 void job_summaries_free(struct job_summary *jobs, size_t count);
 
 /* Ask a running job to stop. ERR_NOTFOUND; ERR_INVALID: it does not run. */
-MUST_CHECK int job_history_kill(struct world *w,
+MUST_CHECK int job_history_kill(const struct job_files *files,
                                 const char *history_dir,
                                 const char *id,
                                 struct err *err);

@@ -6,6 +6,7 @@
 #ifndef MAPREDUCE_TASK_H
 #define MAPREDUCE_TASK_H
 
+#include "mapreduce/files.h"
 #include "mapreduce/job.h"
 #include "mapreduce/mapreduce.h"
 #include "mapreduce/shuffle/collector.h"
@@ -21,7 +22,9 @@ struct job_setup {
     const struct mr_job *job;
     const struct mr_options *opts; /* Borrowed. */
     struct world *world;
-    const char *target; /* Store of tables, or NULL. */
+    struct job_files files; /* Inputs, outputs, staging directories. An attempt
+                               elsewhere opens a file system of its own. */
+    const char *target;     /* Store of tables, or NULL. */
     struct mr_spec *inputs;
     struct mr_spec *outputs;
     char **staging; /* A directory an output. */

@@ -7,7 +7,7 @@
 #include <zlib.h>
 
 #include "base/core/panic.h"
-#include "base/runtime/world.h"
+#include "mapreduce/files.h"
 #include "mapreduce/shuffle/packer.h"
 
 /* Packed bytes read at a time. */
@@ -22,7 +22,7 @@
 #define TRIALS_MAX 10000u
 
 struct byte_source {
-    struct file *file;
+    struct job_file *file;
     char *path; /* For messages. */
     enum input_packing packing;
     uint64_t offset;    /* Of the next byte to read from the file. */
@@ -50,7 +50,7 @@ static int unpack_start(struct byte_source *s, struct err *err)
     return 0;
 }
 
-int byte_source_open(struct world *w,
+int byte_source_open(const struct job_files *files,
                      const char *path,
                      enum input_packing packing,
                      uint64_t offset,
@@ -63,7 +63,7 @@ int byte_source_open(struct world *w,
     s->path = mem_strdup(path);
     s->packing = packing;
     s->offset = offset;
-    code = file_open(w, path, FILE_READ, &s->file, err);
+    code = job_file_open(files, path, &s->file, err);
     if (code == 0)
         code = unpack_start(s, err);
     if (code)
@@ -82,7 +82,7 @@ void byte_source_close(struct byte_source *s)
     packer_stream_free(s->zstd);
     mem_free(s->packed);
     mem_free(s->path);
-    file_close(s->file);
+    job_file_close(s->file);
     mem_free(s);
 }
 
@@ -98,7 +98,8 @@ static int input_fill(struct byte_source *s, struct err *err)
     int code;
     if (s->input.len > 0 || s->file_ended)
         return 0;
-    code = file_read_at(s->file, s->offset, s->packed, PACKED_BYTES, &got, err);
+    code = job_file_read_at(s->file, s->offset, s->packed, PACKED_BYTES, &got,
+                            err);
     s->offset += got;
     s->input = slice_make(s->packed, got);
     s->file_ended = got < PACKED_BYTES;
@@ -186,7 +187,7 @@ int byte_source_read(struct byte_source *s,
     int code;
     if (s->packing != INPUT_PLAIN)
         return unpack(s, dst, len, got, err);
-    code = file_read_at(s->file, s->offset, dst, len, got, err);
+    code = job_file_read_at(s->file, s->offset, dst, len, got, err);
     s->offset += *got;
     return code;
 }
@@ -225,7 +226,8 @@ static int try_at(struct byte_source *s,
     char *plain = mem_alloc(TRIAL_BYTES);
     uint64_t made = 0;
     size_t got = 0;
-    int code = file_read_at(s->file, offset, packed, TRIAL_BYTES, &got, err);
+    int code =
+        job_file_read_at(s->file, offset, packed, TRIAL_BYTES, &got, err);
     *good = code == 0;
     decoder_reset(s);
     s->input = slice_make(packed, got);
@@ -258,8 +260,8 @@ find_member(struct byte_source *s, uint64_t from, uint64_t *at, struct err *err)
     *at = UINT64_MAX;
     while (code == 0 && !good && got == PACKED_BYTES && tried < TRIALS_MAX) {
         size_t i;
-        code =
-            file_read_at(s->file, window, s->packed, PACKED_BYTES, &got, err);
+        code = job_file_read_at(s->file, window, s->packed, PACKED_BYTES, &got,
+                                err);
         i = find_magic(s->packing, slice_make(s->packed, got), 0);
         while (code == 0 && i < got && tried++ < TRIALS_MAX) {
             code = try_at(s, window + i, trial, &good, err);
@@ -283,7 +285,7 @@ int byte_source_resync(struct byte_source *s, uint64_t *bytes, struct err *err)
     uint64_t from = MAX_OF(stop - MIN_OF(stop, OVERRUN_BYTES), s->member + 1);
     uint64_t size = 0;
     uint64_t at = 0;
-    int code = file_size(s->file, &size, err);
+    int code = job_file_size(s->file, &size, err);
     PRE(s->packing != INPUT_PLAIN);
     if (code == 0)
         code = find_member(s, from, &at, err);
@@ -297,7 +299,7 @@ int byte_source_resync(struct byte_source *s, uint64_t *bytes, struct err *err)
     return 0;
 }
 
-int byte_source_probe(struct world *w,
+int byte_source_probe(const struct job_files *files,
                       const char *path,
                       enum input_packing *packing,
                       uint64_t *bytes,
@@ -306,18 +308,18 @@ int byte_source_probe(struct world *w,
     static const unsigned char zstd_magic[4] = {0x28, 0xb5, 0x2f, 0xfd};
     unsigned char head[4] = {0};
     size_t got = 0;
-    struct file *f;
-    int code = file_open(w, path, FILE_READ, &f, err);
+    struct job_file *f = NULL;
+    int code = job_file_open(files, path, &f, err);
     if (code)
         return code;
-    code = file_read_at(f, 0, head, sizeof(head), &got, err);
+    code = job_file_read_at(f, 0, head, sizeof(head), &got, err);
     if (code == 0)
-        code = file_size(f, bytes, err);
+        code = job_file_size(f, bytes, err);
     *packing = INPUT_PLAIN;
     if (got >= 3 && head[0] == 0x1f && head[1] == 0x8b && head[2] == 8)
         *packing = INPUT_GZIP;
     if (got == 4 && memcmp(head, zstd_magic, 4) == 0)
         *packing = INPUT_ZSTD;
-    file_close(f);
+    job_file_close(f);
     return code;
 }

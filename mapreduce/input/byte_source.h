@@ -11,7 +11,7 @@
 struct byte_source;
 
 /* Read @path from byte @offset on (0 unless @packing is INPUT_PLAIN). */
-MUST_CHECK int byte_source_open(struct world *w,
+MUST_CHECK int byte_source_open(const struct job_files *files,
                                 const char *path,
                                 enum input_packing packing,
                                 uint64_t offset,
@@ -33,7 +33,7 @@ uint64_t byte_source_offset(const struct byte_source *s);
 void byte_source_close(struct byte_source *s); /* NULL is allowed. */
 
 /* How the file is packed, by its first bytes; its size. */
-MUST_CHECK int byte_source_probe(struct world *w,
+MUST_CHECK int byte_source_probe(const struct job_files *files,
                                  const char *path,
                                  enum input_packing *packing,
                                  uint64_t *bytes,

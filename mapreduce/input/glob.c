@@ -8,7 +8,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
-#include "base/runtime/world.h"
+#include "mapreduce/files.h"
 
 struct paths {
     char **at;
@@ -16,7 +16,7 @@ struct paths {
     size_t cap;
 };
 
-/* world_names_free() gives names back with free()'s twin: mem_free. */
+/* files_names_free() gives names back with free()'s twin: mem_free. */
 static void paths_add(struct paths *p, const char *path)
 {
     if (p->count == p->cap) {
@@ -57,7 +57,7 @@ static void join(struct buf *out, const char *dir, const char *name)
 }
 
 /* Names in @dir that match @pattern, joined to it. */
-static int expand_one(struct world *w,
+static int expand_one(const struct job_files *files,
                       const char *dir,
                       const char *pattern,
                       struct paths *out,
@@ -66,31 +66,33 @@ static int expand_one(struct world *w,
     char **names = NULL;
     size_t count = 0;
     struct buf path = BUF_INIT;
-    struct file_info info;
-    int code = world_stat(w, *dir ? dir : ".", &info, NULL);
-    if (code || info.kind != FILE_KIND_DIRECTORY)
+    struct files_info info;
+    int code = files_stat(files, *dir ? dir : ".", &info, NULL);
+    if (code || !info.is_directory)
         return 0;
-    code = world_list(w, *dir ? dir : ".", &names, &count, err);
+    code = files_list(files, *dir ? dir : ".", &names, &count, err);
     for (size_t i = 0; i < count && code == 0; i++)
         if (name_matches(pattern, names[i])) {
             join(&path, dir, names[i]);
             paths_add(out, buf_cstr(&path));
         }
-    world_names_free(names, count);
+    files_names_free(names, count);
     buf_close(&path);
     return code;
 }
 
 /* Replace each path of @have by what its next component @part makes of it. */
-static int
-expand(struct world *w, struct paths *have, const char *part, struct err *err)
+static int expand(const struct job_files *files,
+                  struct paths *have,
+                  const char *part,
+                  struct err *err)
 {
     struct paths next = {NULL, 0, 0};
     struct buf path = BUF_INIT;
     int code = 0;
     for (size_t i = 0; i < have->count && code == 0; i++) {
         if (has_magic(part)) {
-            code = expand_one(w, have->at[i], part, &next, err);
+            code = expand_one(files, have->at[i], part, &next, err);
         } else {
             join(&path, have->at[i], part);
             paths_add(&next, buf_cstr(&path));
@@ -103,27 +105,28 @@ expand(struct world *w, struct paths *have, const char *part, struct err *err)
 }
 
 /* Keep files, put the files of directories in their place, drop the rest. */
-static int resolve(struct world *w, struct paths *have, struct err *err)
+static int
+resolve(const struct job_files *files, struct paths *have, struct err *err)
 {
-    struct paths files = {NULL, 0, 0};
+    struct paths found = {NULL, 0, 0};
     struct paths inside = {NULL, 0, 0};
-    struct file_info info;
+    struct files_info info;
     int code = 0;
     for (size_t i = 0; i < have->count && code == 0; i++) {
-        if (world_stat(w, have->at[i], &info, NULL))
+        if (files_stat(files, have->at[i], &info, NULL))
             continue;
-        if (info.kind != FILE_KIND_DIRECTORY)
-            paths_add(&files, have->at[i]);
+        if (!info.is_directory)
+            paths_add(&found, have->at[i]);
         else
-            code = expand_one(w, have->at[i], "*", &inside, err);
+            code = expand_one(files, have->at[i], "*", &inside, err);
     }
     for (size_t i = 0; i < inside.count; i++)
-        if (world_stat(w, inside.at[i], &info, NULL) == 0 &&
-            info.kind != FILE_KIND_DIRECTORY)
-            paths_add(&files, inside.at[i]);
+        if (files_stat(files, inside.at[i], &info, NULL) == 0 &&
+            !info.is_directory)
+            paths_add(&found, inside.at[i]);
     paths_free(&inside);
     paths_free(have);
-    *have = files;
+    *have = found;
     return code;
 }
 
@@ -132,7 +135,7 @@ static int compare(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-int glob_files(struct world *w,
+int glob_files(const struct job_files *files,
                const char *pattern,
                char ***paths,
                size_t *count,
@@ -149,10 +152,10 @@ int glob_files(struct world *w,
         if (rest)
             *rest++ = '\0';
         if (*part != '\0')
-            code = expand(w, &have, part, err);
+            code = expand(files, &have, part, err);
     }
     if (code == 0)
-        code = resolve(w, &have, err);
+        code = resolve(files, &have, err);
     mem_free(copy);
     if (code)
         paths_free(&have);

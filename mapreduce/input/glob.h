@@ -8,11 +8,11 @@
 
 #include "base/core/err.h"
 
-struct world;
+struct job_files;
 
 /* Paths of the files that match, sorted; a directory stands for the files in
- * it. *@paths is owned: world_names_free(). None is not an error. Parks. */
-MUST_CHECK int glob_files(struct world *w,
+ * it. *@paths is owned: files_names_free(). None is not an error. Parks. */
+MUST_CHECK int glob_files(const struct job_files *files,
                           const char *pattern,
                           char ***paths,
                           size_t *count,

@@ -1,7 +1,6 @@
 /* From SPECs to splits, and from splits to readers. */
 #include "mapreduce/input/input.h"
 
-#include "base/runtime/world.h"
 #include "mapreduce/input/glob.h"
 
 static int warc_plan(const struct input_context *ctx,
@@ -10,15 +9,16 @@ static int warc_plan(const struct input_context *ctx,
                      struct input_splits *splits,
                      struct err *err)
 {
-    struct file_info info;
+    struct files_info info;
     struct input_split *s;
-    int code = world_stat(ctx->world, path, &info, err);
+    int code = files_stat(&ctx->files, path, &info, err);
     if (code)
         return code;
     s = input_splits_add(splits, input, path);
     s->end = info.size_bytes;
     s->bytes = info.size_bytes;
-    return 0;
+    return input_splits_locate(splits, splits->count - 1, &ctx->files, path,
+                               err);
 }
 
 static int plan_file(const struct input_context *ctx,
@@ -48,13 +48,13 @@ int input_plan(const struct input_context *ctx,
     int code;
     if (spec->kind == MR_SPEC_TABLE)
         return input_table_plan(ctx, input, splits, err);
-    code = glob_files(ctx->world, spec->path, &paths, &count, err);
+    code = glob_files(&ctx->files, spec->path, &paths, &count, err);
     if (code == 0 && count == 0)
         code =
             err_set(err, ERR_NOTFOUND, "input %s: no file matches", spec->path);
     for (size_t i = 0; i < count && code == 0; i++)
         code = plan_file(ctx, input, paths[i], splits, err);
-    world_names_free(paths, count);
+    files_names_free(paths, count);
     return code;
 }
 

@@ -15,13 +15,15 @@
 
 #include "base/core/buf.h"
 #include "base/core/err.h"
+#include "mapreduce/files.h"
 #include "mapreduce/input/damage.h"
 #include "mapreduce/job.h"
 #include "mapreduce/mapreduce.h"
 
 struct cursor;
 struct quarry;
-struct world;
+
+#define INPUT_MACHINES_MAX 3
 
 enum input_packing {
     INPUT_PLAIN,
@@ -39,6 +41,8 @@ struct input_split {
     struct buf first_row; /* Rows [first_row, end_row). */
     struct buf end_row;
     uint64_t bytes; /* About how much there is to read. */
+    /* Machines that have it, best first; NULL behind the last. Owned. */
+    char *machines[INPUT_MACHINES_MAX];
 };
 
 struct input_splits {
@@ -57,12 +61,21 @@ void input_split_encode(const struct input_split *s, struct buf *out);
 /* Sets in->bad when malformed; close it in any case. */
 void input_split_decode(struct input_split *s, struct cursor *in);
 void input_split_close(struct input_split *s);
+/* Enter one more machine that has the split; beyond the last place, nothing. */
+void input_split_place(struct input_split *s, const char *machine);
+/* Enter where the bytes of the splits from number @first on, all of the file
+ * @path, are. Nothing where files are the world's. */
+MUST_CHECK int input_splits_locate(struct input_splits *s,
+                                   size_t first,
+                                   const struct job_files *files,
+                                   const char *path,
+                                   struct err *err);
 /* "logs/a.txt, bytes 0 to 67108864" appended to @out. */
 void input_split_describe(const struct input_split *s, struct buf *out);
 
 /* What planning and reading need besides the SPEC. */
 struct input_context {
-    struct world *world;
+    struct job_files files;
     const struct mr_spec *specs;
     struct quarry *store;  /* Of tables; NULL if none is read. */
     uint64_t split_bytes;  /* About the size of a split of files. */

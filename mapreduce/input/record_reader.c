@@ -4,7 +4,7 @@
 #include "base/core/coding.h"
 #include "base/core/crc32c.h"
 #include "base/core/panic.h"
-#include "base/runtime/world.h"
+#include "mapreduce/files.h"
 #include "mapreduce/output/record_writer.h"
 
 #define RECORD_READ_BYTES ((size_t)512 << 10)
@@ -18,7 +18,7 @@ static int read_exactly(struct record_reader *r,
                         struct err *err)
 {
     size_t got = 0;
-    int code = file_read_at(r->file, offset, dst, len, &got, err);
+    int code = job_file_read_at(r->file, offset, dst, len, &got, err);
     if (code == 0 && got < len)
         code = err_set(err, ERR_CORRUPT, "ends at offset %llu",
                        (unsigned long long)(offset + got));
@@ -75,7 +75,7 @@ static int index_load(struct record_reader *r,
 static int check_magic(struct record_reader *r, uint64_t *size, struct err *err)
 {
     char magic[8];
-    int code = file_size(r->file, size, err);
+    int code = job_file_size(r->file, size, err);
     if (code)
         return code;
     if (*size < 8)
@@ -110,7 +110,7 @@ static int load_unindexed(struct record_reader *r, struct err *err)
 }
 
 static int open_with(struct record_reader *r,
-                     struct world *w,
+                     const struct job_files *files,
                      const char *path,
                      int (*load_it)(struct record_reader *r, struct err *err),
                      struct err *err)
@@ -118,7 +118,7 @@ static int open_with(struct record_reader *r,
     int code;
     *r = (struct record_reader){.path = mem_strdup(path)};
     packer_init(&r->packer, 0);
-    code = file_open(w, path, FILE_READ, &r->file, err);
+    code = job_file_open(files, path, &r->file, err);
     if (code == 0) {
         code = load_it(r, err);
         if (code)
@@ -132,19 +132,19 @@ static int open_with(struct record_reader *r,
 }
 
 int record_reader_open(struct record_reader *r,
-                       struct world *w,
+                       const struct job_files *files,
                        const char *path,
                        struct err *err)
 {
-    return open_with(r, w, path, load, err);
+    return open_with(r, files, path, load, err);
 }
 
 int record_reader_salvage(struct record_reader *r,
-                          struct world *w,
+                          const struct job_files *files,
                           const char *path,
                           struct err *err)
 {
-    return open_with(r, w, path, load_unindexed, err);
+    return open_with(r, files, path, load_unindexed, err);
 }
 
 void record_reader_close(struct record_reader *r)
@@ -153,7 +153,7 @@ void record_reader_close(struct record_reader *r)
         pair_reader_close(&r->blocks);
     packer_close(&r->packer);
     buf_close(&r->index);
-    file_close(r->file);
+    job_file_close(r->file);
     mem_free(r->path);
     *r = (struct record_reader){.file = NULL};
 }

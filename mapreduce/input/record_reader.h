@@ -12,11 +12,11 @@
 #include "mapreduce/shuffle/packer.h"
 #include "mapreduce/shuffle/pair_reader.h"
 
-struct file;
-struct world;
+struct job_file;
+struct job_files;
 
 struct record_reader {
-    struct file *file;
+    struct job_file *file;
     char *path; /* For messages. Owned. */
     struct packer packer;
     struct pair_reader blocks;
@@ -32,13 +32,13 @@ struct record_reader {
 /* Open the file and verify its index; reading starts at its first record.
  * ERR_CORRUPT: cut, damaged, or no record file at all. */
 MUST_CHECK int record_reader_open(struct record_reader *r,
-                                  struct world *w,
+                                  const struct job_files *files,
                                   const char *path,
                                   struct err *err);
 /* Open a file whose index is lost or damaged: blocks are read one after the
  * other, to the end of the file. ERR_CORRUPT: no record file at all. */
 MUST_CHECK int record_reader_salvage(struct record_reader *r,
-                                     struct world *w,
+                                     const struct job_files *files,
                                      const char *path,
                                      struct err *err);
 /* Also of a zeroed one, and after a failed open. */

@@ -5,7 +5,7 @@
 #include "base/core/coding.h"
 #include "base/core/crc32c.h"
 #include "base/core/panic.h"
-#include "base/runtime/world.h"
+#include "mapreduce/files.h"
 #include "mapreduce/input/record_reader.h"
 #include "mapreduce/output/record_writer.h"
 
@@ -58,7 +58,7 @@ static bool is_block(struct search *s, uint64_t offset, const char *p)
     if (bytes > SOUGHT_BYTES_MAX || offset + bytes > s->r->data_end)
         return false;
     s->vain += bytes;
-    if (file_read_at(s->r->file, offset, s->block, bytes, &got, NULL) ||
+    if (job_file_read_at(s->r->file, offset, s->block, bytes, &got, NULL) ||
         got < bytes)
         return false;
     return h.crc == crc32c_extend(crc32c(s->block, 12),
@@ -92,7 +92,7 @@ find_block(struct search *s, uint64_t from, uint64_t *found, struct err *err)
     while (at + BLOCK_HEADER_BYTES <= end) {
         size_t got = 0;
         size_t want = (size_t)MIN_OF((uint64_t)WINDOW_BYTES, end - at);
-        int code = file_read_at(s->r->file, at, s->window, want, &got, err);
+        int code = job_file_read_at(s->r->file, at, s->window, want, &got, err);
         if (code)
             return code;
         *found = at + look_through(s, slice_make(s->window, got), at, limit);

@@ -18,7 +18,7 @@ static int plan_unindexed(const struct input_context *ctx,
 {
     struct record_reader r;
     struct input_split *s;
-    int code = record_reader_salvage(&r, ctx->world, path, err);
+    int code = record_reader_salvage(&r, &ctx->files, path, err);
     if (code)
         return code;
     s = input_splits_add(splits, input, path);
@@ -27,7 +27,8 @@ static int plan_unindexed(const struct input_context *ctx,
     s->end = r.data_end;
     s->bytes = r.data_end;
     record_reader_close(&r);
-    return 0;
+    return input_splits_locate(splits, splits->count - 1, &ctx->files, path,
+                               err);
 }
 
 int input_records_plan(const struct input_context *ctx,
@@ -41,8 +42,9 @@ int input_records_plan(const struct input_context *ctx,
     uint64_t bytes;
     uint64_t records;
     size_t cursor = 0;
+    size_t first = splits->count;
     struct input_split *s = NULL;
-    int code = record_reader_open(&r, ctx->world, path, err);
+    int code = record_reader_open(&r, &ctx->files, path, err);
     if (code == ERR_CORRUPT)
         return plan_unindexed(ctx, input, path, splits, err);
     if (code)
@@ -57,7 +59,7 @@ int input_records_plan(const struct input_context *ctx,
         s->bytes = at - s->begin;
     }
     record_reader_close(&r);
-    return 0;
+    return input_splits_locate(splits, first, &ctx->files, path, err);
 }
 
 /* @why names the file and the block. */
@@ -114,11 +116,11 @@ static int open_file(struct records_input *r,
                      struct err *err)
 {
     struct err why = ERR_INIT;
-    int code = record_reader_open(&r->reader, ctx->world, split->path, &why);
+    int code = record_reader_open(&r->reader, &ctx->files, split->path, &why);
     if (code == ERR_CORRUPT && split->unindexed) {
         damage_add(&r->base.damage, 0, "%s; its blocks are read without it",
                    why.text);
-        return record_reader_salvage(&r->reader, ctx->world, split->path, err);
+        return record_reader_salvage(&r->reader, &ctx->files, split->path, err);
     }
     if (code)
         return err_copy(err, &why);

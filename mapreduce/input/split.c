@@ -40,6 +40,8 @@ void input_split_encode(const struct input_split *s, struct buf *out)
     buf_put_lslice(out, buf_slice(&s->first_row));
     buf_put_lslice(out, buf_slice(&s->end_row));
     buf_put_varint(out, s->bytes);
+    for (size_t i = 0; i < INPUT_MACHINES_MAX; i++)
+        buf_put_lslice(out, slice_str(s->machines[i] ? s->machines[i] : ""));
 }
 
 void input_split_decode(struct input_split *s, struct cursor *in)
@@ -60,6 +62,11 @@ void input_split_decode(struct input_split *s, struct cursor *in)
     buf_append_slice(&s->first_row, cursor_lslice(in));
     buf_append_slice(&s->end_row, cursor_lslice(in));
     s->bytes = cursor_varint(in);
+    for (size_t i = 0; i < INPUT_MACHINES_MAX; i++) {
+        struct slice name = cursor_lslice(in);
+        if (name.len > 0)
+            s->machines[i] = mem_strndup(name.data, name.len);
+    }
 }
 
 void input_split_close(struct input_split *s)
@@ -67,7 +74,44 @@ void input_split_close(struct input_split *s)
     mem_free(s->path);
     buf_close(&s->first_row);
     buf_close(&s->end_row);
-    s->path = NULL;
+    for (size_t i = 0; i < INPUT_MACHINES_MAX; i++)
+        mem_free(s->machines[i]);
+    *s = (struct input_split){.path = NULL};
+}
+
+int input_splits_locate(struct input_splits *s,
+                        size_t first,
+                        const struct job_files *files,
+                        const char *path,
+                        struct err *err)
+{
+    struct job_file *f = NULL;
+    int code;
+    if (!files->fs || first == s->count)
+        return 0;
+    code = job_file_open(files, path, &f, err);
+    for (size_t i = first; i < s->count && code == 0; i++) {
+        const char *names[INPUT_MACHINES_MAX];
+        size_t n =
+            job_file_locality(f, s->at[i].begin, s->at[i].end - s->at[i].begin,
+                              names, INPUT_MACHINES_MAX);
+        for (size_t k = 0; k < n; k++)
+            input_split_place(&s->at[i], names[k]);
+    }
+    job_file_close(f);
+    return code;
+}
+
+void input_split_place(struct input_split *s, const char *machine)
+{
+    for (size_t i = 0; i < INPUT_MACHINES_MAX; i++) {
+        if (s->machines[i] && strcmp(s->machines[i], machine) == 0)
+            return;
+        if (!s->machines[i]) {
+            s->machines[i] = mem_strdup(machine);
+            return;
+        }
+    }
 }
 
 void input_split_describe(const struct input_split *s, struct buf *out)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "gfs-lite/command.h" /* GFS_CHUNK_BYTES */
 #include "mapreduce/input/byte_source.h"
 #include "mapreduce/input/input.h"
 #include "mapreduce/shuffle/pair_block.h"
@@ -29,6 +30,17 @@ struct text_reader {
     bool torn;          /* What comes next may begin inside a line. */
 };
 
+/* Where a split from @at on ends. No tiny last split: it joins the one before,
+ * unless that took it across a chunk, whose copies are elsewhere. */
+static uint64_t
+split_end(const struct input_context *ctx, uint64_t at, uint64_t bytes)
+{
+    uint64_t each = MAX_OF(ctx->split_bytes, (uint64_t)1);
+    uint64_t chunk = (at / GFS_CHUNK_BYTES + 1) * GFS_CHUNK_BYTES;
+    uint64_t end = bytes - at < each + each / 8 ? bytes : at + each;
+    return ctx->files.fs ? MIN_OF(end, chunk) : end;
+}
+
 int input_text_plan(const struct input_context *ctx,
                     unsigned input,
                     const char *path,
@@ -36,16 +48,14 @@ int input_text_plan(const struct input_context *ctx,
                     struct err *err)
 {
     enum input_packing packing;
+    size_t first = splits->count;
     uint64_t bytes;
-    uint64_t each = MAX_OF(ctx->split_bytes, (uint64_t)1);
-    int code = byte_source_probe(ctx->world, path, &packing, &bytes, err);
+    int code = byte_source_probe(&ctx->files, path, &packing, &bytes, err);
     if (code)
         return code;
-    if (packing != INPUT_PLAIN)
-        each = bytes;
     for (uint64_t at = 0; at < bytes;) {
-        /* No tiny last split: it joins the one before. */
-        uint64_t end = bytes - at < each + each / 8 ? bytes : at + each;
+        uint64_t end =
+            packing == INPUT_PLAIN ? split_end(ctx, at, bytes) : bytes;
         struct input_split *s = input_splits_add(splits, input, path);
         s->packing = packing;
         s->begin = at;
@@ -53,7 +63,7 @@ int input_text_plan(const struct input_context *ctx,
         s->bytes = end - at;
         at = end;
     }
-    return 0;
+    return input_splits_locate(splits, first, &ctx->files, path, err);
 }
 
 /* Pass over damage of the packing, which @why names. */
@@ -223,7 +233,7 @@ int input_text_open(const struct input_context *ctx,
     r->split_begin = split->begin;
     r->split_end = plain ? split->end : UINT64_MAX;
     r->offset = plain && split->begin > 0 ? split->begin - 1 : 0;
-    code = byte_source_open(ctx->world, split->path, split->packing, r->offset,
+    code = byte_source_open(&ctx->files, split->path, split->packing, r->offset,
                             &r->source, err);
     if (code == 0)
         code = drop_partial_line(r, err);

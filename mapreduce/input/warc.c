@@ -1,13 +1,12 @@
 /* Web archives as input: a file is one split, since members can be found only
  * by reading. Damage is passed over and told, as the reader reports it. */
 #include "base/core/panic.h"
-#include "base/runtime/world.h"
 #include "mapreduce/input/input.h"
 #include "mapreduce/warc/reader.h"
 
 struct warc_input {
     struct input_reader base;
-    struct file *file;
+    struct job_file *file;
     const char *path; /* Borrowed from the split. */
     uint64_t offset;  /* Of the next byte to read. */
     struct warc_reader *reader;
@@ -17,7 +16,7 @@ static int
 warc_read(void *ctx, void *dst, size_t len, size_t *got, struct err *err)
 {
     struct warc_input *r = ctx;
-    int code = file_read_at(r->file, r->offset, dst, len, got, err);
+    int code = job_file_read_at(r->file, r->offset, dst, len, got, err);
     r->offset += *got;
     return code;
 }
@@ -54,7 +53,7 @@ static void warc_close(struct input_reader *base)
 {
     struct warc_input *r = (struct warc_input *)base;
     warc_reader_free(r->reader);
-    file_close(r->file);
+    job_file_close(r->file);
     mem_free(r);
 }
 
@@ -68,7 +67,7 @@ int input_warc_open(const struct input_context *ctx,
                                     .ctx = r,
                                     .on_damage = warc_damage,
                                     .size_bytes = split->end};
-    int code = file_open(ctx->world, split->path, FILE_READ, &r->file, err);
+    int code = job_file_open(&ctx->files, split->path, &r->file, err);
     *out = NULL;
     if (code) {
         mem_free(r);

@@ -14,11 +14,13 @@ static bool is_permanent(int code)
            code == ERR_FULL || code == ERR_DENIED;
 }
 
-static void describe_task(const struct phase *p, unsigned task, struct buf *out)
+static void
+describe_task(const struct phase *p, const struct running *at, struct buf *out)
 {
     const struct job_run *r = p->run;
-    task_kind_describe(p->kind, task, out);
-    if (p->kind == TASK_MAP && task < r->splits.count) {
+    unsigned task = at->task;
+    task_kind_describe(at->stage->kind, task, out);
+    if (at->stage->kind == TASK_MAP && task < r->splits.count) {
         buf_append_str(out, " (");
         input_split_describe(&r->splits.at[task], out);
         buf_append_byte(out, ')');
@@ -65,12 +67,14 @@ static void describe_failure(const struct phase *p,
                              bool at_record,
                              struct buf *out)
 {
-    const struct attempt_host *h = p->run->host;
-    const struct task_status *status =
-        h->status(p->run->host, (unsigned)(at - p->slots));
+    struct attempt_host *h = p->run->host;
+    const struct task_status *status = h->status(h, e->slot);
     struct slice said = last_lines(buf_slice(&e->said));
-    describe_task(p, at->task, out);
-    buf_printf(out, ", attempt %u: ", at->attempt);
+    describe_task(p, at, out);
+    buf_printf(out, ", attempt %u", at->attempt);
+    if (h->worker_name)
+        buf_printf(out, " on %s", h->worker_name(h, at->worker));
+    buf_append_str(out, ": ");
     if (silent)
         buf_append_str(out, "stopped for finishing no record in time");
     else
@@ -88,17 +92,17 @@ static void outcome_of(const struct phase *p,
                        const struct attempt_event *e,
                        struct task_outcome *o)
 {
-    const struct task_status *s =
-        p->run->host->status(p->run->host, (unsigned)(at - p->slots));
-    *o = (struct task_outcome){.ok = e->reported && e->report.code == 0};
-    if (o->ok)
+    const struct task_status *s = p->run->host->status(p->run->host, e->slot);
+    *o = (struct task_outcome){.ok = e->reported && e->report.code == 0,
+                               .lost = e->lost};
+    if (o->ok || o->lost)
         return;
     if (e->reported) {
         o->permanent = is_permanent(e->report.code);
         return;
     }
     o->at_record =
-        STATUS_GET(s, stage) == STATUS_RECORD && p->kind != TASK_SAMPLE;
+        STATUS_GET(s, stage) == STATUS_RECORD && at->stage->kind != TASK_SAMPLE;
     o->reducing = STATUS_GET(s, reducing) != 0;
     o->number = STATUS_GET(s, number);
 }
@@ -128,22 +132,24 @@ accept_damage(struct job_run *r, const struct damage *d, struct err *err)
 
 /* The results of a task that was done, as far as they are in its report. */
 static int take_report(struct phase *p,
+                       struct stage *stage,
                        unsigned task,
                        unsigned attempt,
                        const struct task_report *report,
                        struct err *err)
 {
     struct job_run *r = p->run;
-    int code = accept_damage(r, &report->damage, err);
+    struct task_entry *e = &stage->tasks.tasks[task];
+    int code = e->counted ? 0 : accept_damage(r, &report->damage, err);
     if (code)
         return code;
-    counters_merge(&r->counters, &report->counters);
-    if (p->kind == TASK_SAMPLE)
+    if (!e->counted)
+        counters_merge(&r->counters, &report->counters);
+    e->counted = true;
+    if (stage->kind == TASK_SAMPLE)
         buf_append_slice(&r->sample, buf_slice(&report->sample));
-    if (p->kind == TASK_MAP && report->spilled) {
-        r->spills[task].task = task;
-        r->spills[task].attempt = attempt;
-    }
+    if (stage->kind == TASK_MAP && report->spilled)
+        r->spills[task] = (struct task_spill){.task = task, .attempt = attempt};
     return 0;
 }
 
@@ -155,25 +161,56 @@ static int accept(struct phase *p,
                   struct err *err)
 {
     struct job_run *r = p->run;
+    enum task_kind kind = at->stage->kind;
     struct task_spec s = {
-        .kind = p->kind, .index = at->task, .attempt = at->attempt};
+        .kind = kind, .index = at->task, .attempt = at->attempt};
     struct buf text = BUF_INIT;
-    bool writes = p->kind == TASK_REDUCE || p->kind == TASK_WHOLE ||
-                  (p->kind == TASK_MAP && !r->host->traits.has_reduce);
-    int code = take_report(p, at->task, at->attempt, report, err);
+    bool writes = kind == TASK_REDUCE || kind == TASK_WHOLE ||
+                  (kind == TASK_MAP && !r->host->traits.has_reduce);
+    int code = take_report(p, at->stage, at->task, at->attempt, report, err);
     task_spec_prefix(&s, &text);
     if (code == 0 && writes)
-        code = commit_task(r->setup.world, r->setup.staging,
+        code = commit_task(&r->setup.files, r->setup.staging,
                            r->setup.output_count, buf_cstr(&text), at->task,
                            buf_slice(&report->sides), err);
     buf_clear(&text);
-    buf_put_varint(&text, (uint64_t)p->kind);
+    buf_put_varint(&text, (uint64_t)kind);
     buf_put_varint(&text, at->task);
     buf_put_varint(&text, at->attempt);
     task_report_encode(report, &text);
-    if (code == 0 && p->kind != TASK_SAMPLE)
+    if (code == 0 && kind != TASK_SAMPLE)
         code = journal_append(&r->journal, JOURNAL_END, buf_slice(&text), err);
     buf_close(&text);
+    return code;
+}
+
+/* Where what the attempt left is now; false: it left something, and that is
+ * gone with its worker. */
+static bool find_left(const struct phase *p,
+                      const struct task_report *report,
+                      uint32_t *worker)
+{
+    struct attempt_host *h = p->run->host;
+    *worker = TASK_NONE;
+    if (!h->find_place || !report->spilled)
+        return true;
+    if (report->place)
+        *worker = h->find_place(h, slice_str(report->place));
+    return *worker != TASK_NONE;
+}
+
+static int
+restore_task(struct phase *p, const struct replay_end *e, struct err *err)
+{
+    struct task_report report;
+    uint32_t worker;
+    int code = task_report_decode(&report, e->report, err);
+    if (code == 0 && find_left(p, &report, &worker)) {
+        code = take_report(p, p->stage, e->task, e->attempt, &report, err);
+        task_table_restore(&p->stage->tasks, e->task, e->attempt, worker);
+        p->run->tasks_restored++;
+    }
+    task_report_close(&report);
     return code;
 }
 
@@ -185,22 +222,20 @@ int phase_restore(struct phase *p, struct err *err)
     };
 
     const struct replay *log = p->run->replay;
+    struct task_table *t = &p->stage->tasks;
+    bool *seen = mem_zalloc((size_t)t->count + 1, sizeof(*seen));
     int code = 0;
-    for (uint32_t i = 0; i < p->tasks.count; i++)
-        p->tasks.tasks[i].attempts = (log->resumes + 1) * ATTEMPTS_A_LIFE;
-    for (size_t i = 0; i < log->end_count && code == 0; i++) {
+    for (uint32_t i = 0; i < t->count; i++)
+        t->tasks[i].attempts = (log->resumes + 1) * ATTEMPTS_A_LIFE;
+    /* Of a map that ran again the last end counts. */
+    for (size_t i = log->end_count; i-- > 0 && code == 0;) {
         const struct replay_end *e = &log->ends[i];
-        struct task_report report;
-        if (e->kind != p->kind || e->task >= p->tasks.count ||
-            p->tasks.tasks[e->task].state == TASK_DONE)
+        if (e->kind != p->stage->kind || e->task >= t->count || seen[e->task])
             continue;
-        code = task_report_decode(&report, e->report, err);
-        if (code == 0)
-            code = take_report(p, e->task, e->attempt, &report, err);
-        task_report_close(&report);
-        task_table_restore(&p->tasks, e->task, e->attempt);
-        p->run->tasks_restored++;
+        seen[e->task] = true;
+        code = restore_task(p, e, err);
     }
+    mem_free(seen);
     return code;
 }
 
@@ -232,8 +267,8 @@ static int note_failure(struct phase *p,
     struct buf text = BUF_INIT;
     int code = 0;
     p->run->progress.attempts_failed++;
-    describe_failure(p, at, e, silent, o->at_record || (!e->reported && !o->ok),
-                     &text);
+    describe_failure(p, at, e, silent,
+                     o->at_record || (!e->reported && !o->lost), &text);
     if (verdict == TASK_RETRY_SKIP) {
         p->run->progress.records_skipped++;
         job_note(p->run, "skipped after %s", buf_cstr(&text));
@@ -246,30 +281,60 @@ static int note_failure(struct phase *p,
     return code;
 }
 
-int phase_take_end(struct phase *p, struct attempt_event *e, struct err *err)
+/* A worker is gone, with what maps had left there. */
+static void take_loss(struct phase *p, const struct attempt_event *e)
+{
+    if (e->worker < p->sched.worker_count)
+        sched_lose_worker(&p->sched, e->worker, true);
+}
+
+/* What an attempt could not read has to be made again. */
+static void take_missing(struct phase *p, const struct attempt_event *e)
+{
+    for (size_t i = 0; i < e->missing_count && p->maps; i++)
+        if (e->missing[i].task < p->maps->tasks.count)
+            task_table_lose_output(&p->maps->tasks, e->missing[i].task,
+                                   e->missing[i].attempt);
+}
+
+static int
+take_attempt(struct phase *p, struct attempt_event *e, struct err *err)
 {
     struct running *at = &p->slots[e->slot];
+    struct stage *stage = at->stage;
     const struct task_attempt *a =
-        task_table_attempt(&p->tasks, at->task, at->attempt);
+        task_table_attempt(&stage->tasks, at->task, at->attempt);
     uint64_t now = world_mono_ns(p->run->setup.world) / 1000;
     struct task_outcome o;
     enum task_verdict verdict;
     bool silent;
     bool backup;
+    int code = 0;
     PRE(a != NULL);
     silent = a->silent;
     backup = a->backup;
     outcome_of(p, at, e, &o);
     if (p->run->opts->skip_none)
         o.at_record = false;
-    at->busy = false;
-    verdict = sched_ended(&p->sched, 0, at->task, at->attempt, &o, now);
-    if (verdict == TASK_LATE)
-        return 0;
+    verdict =
+        sched_ended(&p->sched, stage->job, at->task, at->attempt, &o, now);
     if (verdict == TASK_ACCEPT) {
         if (backup)
             *counters_get(&p->run->counters, "attempts.backup_won") += 1;
-        return accept(p, at, &e->report, err);
+        code = accept(p, at, &e->report, err);
+    } else if (verdict != TASK_LATE) {
+        code = note_failure(p, at, e, &o, silent, verdict, err);
     }
-    return note_failure(p, at, e, &o, silent, verdict, err);
+    at->stage = NULL;
+    return code;
+}
+
+int phase_take_end(struct phase *p, struct attempt_event *e, struct err *err)
+{
+    if (e->worker_gone) {
+        take_loss(p, e);
+        return 0;
+    }
+    take_missing(p, e);
+    return take_attempt(p, e, err);
 }

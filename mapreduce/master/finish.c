@@ -10,10 +10,10 @@
 /* The process that died as it published outputs had renamed this one. */
 static bool is_published(const struct job_run *r, size_t output)
 {
-    struct file_info info;
+    struct files_info info;
     return r->replay && r->replay->committing &&
            r->setup.outputs[output].kind != MR_SPEC_TABLE &&
-           world_stat(r->setup.world, r->setup.staging[output], &info, NULL) ==
+           files_stat(&r->setup.files, r->setup.staging[output], &info, NULL) ==
                ERR_NOTFOUND;
 }
 
@@ -32,7 +32,7 @@ int job_commit(struct job_run *r, struct err *err)
             if ((s->kind == MR_SPEC_TABLE) != (tables == 1) ||
                 is_published(r, i))
                 continue;
-            code = commit_output(r->setup.world, s, r->setup.staging[i],
+            code = commit_output(&r->setup.files, s, r->setup.staging[i],
                                  r->opts->overwrite, r->store, &rows, err);
             if (code)
                 err_wrap(err, "commit output %s", s->path);
@@ -62,7 +62,7 @@ static void free_setup(struct job_setup *s)
 static void remove_tree(struct job_run *r, const char *path)
 {
     struct err err = ERR_INIT;
-    if (dirs_remove(r->setup.world, path, &err))
+    if (dirs_remove(&r->setup.files, path, &err))
         job_note(r, "left behind: %s", err.text);
 }
 
@@ -72,7 +72,7 @@ static void give_up_directories(struct job_run *r)
     size_t count = r->setup.output_count;
     for (size_t i = 0; r->locks && i <= count; i++)
         if (r->locks[i])
-            leftovers_keep(r->setup.world,
+            leftovers_keep(&r->setup.files,
                            i < count ? r->setup.staging[i] : r->setup.work_dir,
                            r->locks[i]);
     mem_free(r->locks);

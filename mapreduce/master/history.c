@@ -7,7 +7,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
-#include "base/runtime/world.h"
+#include "mapreduce/files.h"
 #include "mapreduce/job_history.h"
 #include "mapreduce/master/job_run.h"
 
@@ -243,26 +243,6 @@ void job_summaries_free(struct job_summary *jobs, size_t count)
 
 /* --- the running job --------------------------------------------------- */
 
-/* A reader sees the old text or the new; neither is worth a sync. */
-static int
-replace_file(struct world *w, const char *path, struct slice s, struct err *err)
-{
-    struct buf fresh = BUF_INIT;
-    struct file *f;
-    int code;
-    buf_printf(&fresh, "%s.new", path);
-    code = file_open(w, buf_cstr(&fresh),
-                     FILE_WRITE | FILE_CREATE | FILE_TRUNCATE, &f, err);
-    if (code == 0) {
-        code = file_write_at(f, 0, &s, 1, err);
-        file_close(f);
-    }
-    if (code == 0)
-        code = world_rename(w, buf_cstr(&fresh), path, err);
-    buf_close(&fresh);
-    return code;
-}
-
 void job_history_save(struct job_run *r)
 {
     struct buf path = BUF_INIT;
@@ -277,7 +257,7 @@ void job_history_save(struct job_run *r)
     job_summary_encode(&r->summary, &json);
     buf_printf(&path, "%s/job.json", r->job_dir);
     /* A history that cannot be written must not stop the work it tells of. */
-    if (replace_file(r->setup.world, buf_cstr(&path), buf_slice(&json), NULL))
+    if (files_replace(&r->setup.files, buf_cstr(&path), buf_slice(&json), NULL))
         job_note(r, "could not write %s", buf_cstr(&path));
     buf_close(&path);
     buf_close(&json);
@@ -285,7 +265,7 @@ void job_history_save(struct job_run *r)
 
 /* --- asking ------------------------------------------------------------ */
 
-static int load(struct world *w,
+static int load(const struct job_files *files,
                 const char *dir,
                 const char *id,
                 struct job_summary *s,
@@ -293,27 +273,18 @@ static int load(struct world *w,
 {
     struct buf path = BUF_INIT;
     struct buf bytes = BUF_INIT;
-    struct file *f = NULL;
-    uint64_t size = 0;
-    size_t got = 0;
     int code;
     *s = (struct job_summary){.id = NULL};
     buf_printf(&path, "%s/%s/job.json", dir, id);
-    code = file_open(w, buf_cstr(&path), FILE_READ, &f, err);
+    code =
+        files_read_all(files, buf_cstr(&path), JOB_JSON_BYTES_MAX, &bytes, err);
     if (code == 0)
-        code = file_size(f, &size, err);
-    if (code == 0 && size > JOB_JSON_BYTES_MAX)
-        code = err_set(err, ERR_TOOBIG, "%s is too long", buf_cstr(&path));
-    if (code == 0)
-        code = file_read_at(f, 0, buf_extend(&bytes, size), size, &got, err);
-    if (code == 0)
-        code = job_summary_decode(slice_make(bytes.data, got), s, err);
-    file_close(f);
+        code = job_summary_decode(buf_slice(&bytes), s, err);
     buf_close(&path);
     buf_close(&bytes);
-    /* A process that is gone runs no job. */
-    if (code == 0 && s->state == JOB_RUNNING && kill((pid_t)s->pid, 0) != 0 &&
-        errno == ESRCH)
+    /* A process that is gone runs no job; a cell's master knows of its own. */
+    if (code == 0 && !files->fs && s->state == JOB_RUNNING &&
+        kill((pid_t)s->pid, 0) != 0 && errno == ESRCH)
         s->state = JOB_LOST;
     return code;
 }
@@ -328,7 +299,7 @@ static int by_start(const void *a, const void *b)
     return strcmp(x->id, y->id);
 }
 
-int job_history_list(struct world *w,
+int job_history_list(const struct job_files *files,
                      const char *history_dir,
                      struct job_summary **jobs,
                      size_t *count,
@@ -336,24 +307,24 @@ int job_history_list(struct world *w,
 {
     char **names = NULL;
     size_t name_count = 0;
-    struct file_info info;
+    struct files_info info;
     int code;
     *jobs = NULL;
     *count = 0;
-    if (world_stat(w, history_dir, &info, NULL))
+    if (files_stat(files, history_dir, &info, NULL))
         return 0;
-    code = world_list(w, history_dir, &names, &name_count, err);
+    code = files_list(files, history_dir, &names, &name_count, err);
     if (code)
         return code;
     *jobs = mem_zalloc(name_count + 1, sizeof(**jobs));
     for (size_t i = 0; i < name_count; i++) {
         struct job_summary *s = &(*jobs)[*count];
-        if (load(w, history_dir, names[i], s, NULL) == 0)
+        if (load(files, history_dir, names[i], s, NULL) == 0)
             ++*count;
         else
             summary_close(s);
     }
-    world_names_free(names, name_count);
+    files_names_free(names, name_count);
     if (*count > 1)
         qsort(*jobs, *count, sizeof(**jobs), by_start);
     return 0;
@@ -382,7 +353,7 @@ static int choose(const struct job_summary *jobs,
     return 0;
 }
 
-int job_history_get(struct world *w,
+int job_history_get(const struct job_files *files,
                     const char *history_dir,
                     const char *id,
                     struct job_summary **job,
@@ -391,7 +362,7 @@ int job_history_get(struct world *w,
     struct job_summary *jobs = NULL;
     size_t count = 0;
     size_t found = 0;
-    int code = job_history_list(w, history_dir, &jobs, &count, err);
+    int code = job_history_list(files, history_dir, &jobs, &count, err);
     *job = NULL;
     if (code == 0)
         code = choose(jobs, count, id, &found, err);
@@ -404,15 +375,14 @@ int job_history_get(struct world *w,
     return code;
 }
 
-int job_history_kill(struct world *w,
+int job_history_kill(const struct job_files *files,
                      const char *history_dir,
                      const char *id,
                      struct err *err)
 {
     struct job_summary *job = NULL;
     struct buf path = BUF_INIT;
-    struct file *f;
-    int code = job_history_get(w, history_dir, id, &job, err);
+    int code = job_history_get(files, history_dir, id, &job, err);
     if (code)
         return code;
     if (job->state != JOB_RUNNING) {
@@ -420,9 +390,7 @@ int job_history_kill(struct world *w,
                        job_state_name(job->state));
     } else {
         buf_printf(&path, "%s/%s/kill", history_dir, job->id);
-        code = file_open(w, buf_cstr(&path), FILE_WRITE | FILE_CREATE, &f, err);
-        if (code == 0)
-            file_close(f);
+        code = files_replace(files, buf_cstr(&path), SLICE_EMPTY, err);
     }
     buf_close(&path);
     job_summaries_free(job, 1);

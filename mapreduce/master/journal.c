@@ -5,25 +5,56 @@
 #include "base/core/crc32c.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "gfs-lite/fs.h"
+#include "mapreduce/files.h"
 
 #define HEAD_BYTES 8
 /* A report of a task holds counters, names of files and sampled keys. */
 #define RECORD_BYTES_MAX  ((uint32_t)256 << 20)
-#define JOURNAL_BYTES_MAX ((uint64_t)2 << 30)
+#define JOURNAL_BYTES_MAX ((size_t)2 << 30)
+/* Masters that went on with a job. */
+#define JOURNAL_FILES_MAX 10000u
+
+/* Name number @n of the journal's files in a cell. */
+static void name_file(struct buf *out, const char *path, unsigned n)
+{
+    buf_clear(out);
+    buf_append_str(out, files_fs_path(path));
+    if (n > 0)
+        buf_printf(out, ".%u", n);
+}
+
+static int
+begin_file(struct journal *j, struct fs *fs, const char *path, struct err *err)
+{
+    const struct fs_write_options log = {.mode = FS_WRITE_LOG,
+                                         .exclusive = true};
+    struct buf name = BUF_INIT;
+    int code = ERR_EXISTS;
+    for (unsigned n = 0; code == ERR_EXISTS && n < JOURNAL_FILES_MAX; n++) {
+        name_file(&name, path, n);
+        code = fs_create(fs, buf_cstr(&name), &log, &j->stream, err);
+    }
+    buf_close(&name);
+    return code;
+}
 
 int journal_open(struct journal *j,
-                 struct world *w,
+                 const struct job_files *files,
                  const char *path,
                  uint64_t offset,
                  struct err *err)
 {
-    int code = file_open(w, path, FILE_WRITE | FILE_CREATE, &j->file, err);
-    j->offset = offset;
-    if (code == 0) {
+    int code;
+    *j = (struct journal){.offset = offset};
+    if (files->fs)
+        return begin_file(j, files->fs, path, err);
+    code =
+        file_open(files->world, path, FILE_WRITE | FILE_CREATE, &j->file, err);
+    if (code == 0)
         code = file_truncate(j->file, offset, err);
-    } else {
+    else
         j->file = NULL;
-    }
     return code;
 }
 
@@ -31,7 +62,9 @@ void journal_close(struct journal *j)
 {
     if (j->file)
         file_close(j->file);
+    fs_writer_close(j->stream);
     j->file = NULL;
+    j->stream = NULL;
 }
 
 int journal_append(struct journal *j,
@@ -43,7 +76,7 @@ int journal_append(struct journal *j,
     struct slice part;
     char *head;
     int code;
-    if (!j->file)
+    if (!j->file && !j->stream)
         return 0;
     (void)buf_extend(&record, HEAD_BYTES);
     buf_put_u8(&record, (uint8_t)type);
@@ -53,33 +86,63 @@ int journal_append(struct journal *j,
     put_le32(head + 4,
              crc32c(record.data + HEAD_BYTES, record.len - HEAD_BYTES));
     part = buf_slice(&record);
-    code = file_write_at(j->file, j->offset, &part, 1, err);
+    if (j->stream)
+        code = fs_writer_append_sync(j->stream, part.data, part.len, err);
+    else
+        code = file_write_at(j->file, j->offset, &part, 1, err);
     if (code == 0)
         j->offset += record.len;
     buf_close(&record);
     return code;
 }
 
-int journal_load(struct world *w,
+/* Cut @out, from @from on, behind its last whole record. */
+static void drop_torn(struct buf *out, size_t from)
+{
+    struct slice bytes = slice_sub(buf_slice(out), from, out->len);
+    uint64_t offset = 0;
+    enum journal_type type;
+    struct slice body;
+    while (journal_next(bytes, &offset, &type, &body)) {
+        /* Only where they end is asked for. */
+    }
+    out->len = from + (size_t)offset;
+}
+
+static int load_files(const struct job_files *files,
+                      const char *path,
+                      struct buf *out,
+                      struct err *err)
+{
+    struct buf name = BUF_INIT;
+    int code = 0;
+    for (unsigned n = 0; code == 0; n++) {
+        size_t before = out->len;
+        uint64_t length;
+        name_file(&name, path, n);
+        code = fs_recover(files->fs, buf_cstr(&name), &length, err);
+        if (code == ERR_NOTFOUND && n > 0) {
+            code = 0;
+            break;
+        }
+        if (code == 0)
+            code = files_read_all(files, buf_cstr(&name), JOURNAL_BYTES_MAX,
+                                  out, err);
+        if (code == 0)
+            drop_torn(out, before);
+    }
+    buf_close(&name);
+    return code;
+}
+
+int journal_load(const struct job_files *files,
                  const char *path,
                  struct buf *out,
                  struct err *err)
 {
-    struct file *f = NULL;
-    uint64_t size = 0;
-    size_t got = 0;
-    int code = file_open(w, path, FILE_READ, &f, err);
-    if (code)
-        return code;
-    code = file_size(f, &size, err);
-    if (code == 0 && size > JOURNAL_BYTES_MAX)
-        code = err_set(err, ERR_TOOBIG, "%s is too long", path);
-    if (code == 0)
-        code = file_read_at(f, 0, buf_extend(out, size), size, &got, err);
-    if (code == 0)
-        out->len = got;
-    file_close(f);
-    return code;
+    if (files->fs)
+        return load_files(files, path, out, err);
+    return files_read_all(files, path, JOURNAL_BYTES_MAX, out, err);
 }
 
 bool journal_next(struct slice bytes,

@@ -13,8 +13,12 @@
  * crc is CRC32C of type and body. Reading ends at the first record that is cut
  * or damaged: what is behind it was not done. A record is written when what it
  * says is true of the files, so that a death between the two repeats the work.
- * The journal outlives the process, not the machine: it is not synced, as the
- * spills it tells of are not.
+ * In the world the journal outlives the process, not the machine: it is not
+ * synced, as the spills it tells of are not. In the file system of a cell each
+ * process that goes on with the job writes a file of its own, journal.1 and so
+ * on, and takes the one before from its writer (fs_recover()): a master that
+ * was cut off and comes back can say no more of the job. There, records are
+ * synced.
  *
  * One thread; everything parks.
  */
@@ -29,7 +33,8 @@
 #include "base/core/slice.h"
 
 struct file;
-struct world;
+struct fs_writer;
+struct job_files;
 
 enum journal_type {
     JOURNAL_BEGIN = 1,
@@ -41,14 +46,15 @@ enum journal_type {
 };
 
 struct journal {
-    struct file *file; /* NULL: none is kept. */
-    uint64_t offset;   /* Where the next record goes. */
+    struct file *file;        /* Of the world, or */
+    struct fs_writer *stream; /* of a cell; NULL both: none is kept. */
+    uint64_t offset;          /* Where the next record goes. */
 };
 
 /* Open the journal at @path, made if it is not there, to append at @offset;
- * what is behind it goes. */
+ * what is behind it goes. (Or begin the next file of it.) */
 MUST_CHECK int journal_open(struct journal *j,
-                            struct world *w,
+                            const struct job_files *files,
                             const char *path,
                             uint64_t offset,
                             struct err *err);
@@ -60,8 +66,9 @@ MUST_CHECK int journal_append(struct journal *j,
                               struct slice body,
                               struct err *err);
 
-/* All bytes of the journal at @path, appended to @out. ERR_NOTFOUND. */
-MUST_CHECK int journal_load(struct world *w,
+/* All bytes of the journal at @path, taken from who writes it, appended to
+ * @out. ERR_NOTFOUND. */
+MUST_CHECK int journal_load(const struct job_files *files,
                             const char *path,
                             struct buf *out,
                             struct err *err);

@@ -7,28 +7,40 @@
 #include "mapreduce/master/schedule.h"
 #include "mapreduce/worker/host.h"
 
-/* An attempt in a slot. The scheduler's worker number is the slot's. */
+/* The tasks of one kind: a job of the scheduler. */
+struct stage {
+    enum task_kind kind;
+    uint32_t job; /* Its number to the scheduler. */
+    struct task_table tasks;
+    uint64_t records_done; /* Of ended attempts that won. */
+    uint64_t bytes_done;
+};
+
+/* An attempt in a slot. On one machine the scheduler's worker number is the
+ * slot's. */
 struct running {
-    bool busy;
+    struct stage *stage; /* NULL: the slot is free. */
     unsigned task;
     unsigned attempt;
+    uint32_t worker;
     uint64_t seen_records; /* What its status showed last. */
     uint64_t seen_bytes;
     uint64_t seen_values;
 };
 
+/* While reduces run, maps whose output is lost run again beside them, and no
+ * further reduce starts until they are done. */
 struct phase {
     struct job_run *run;
-    enum task_kind kind;
-    struct task_table tasks;
-    struct sched sched;    /* Of this one job. */
-    struct running *slots; /* host->slot_count of them. */
-    uint64_t records_done; /* Of ended attempts that won. */
-    uint64_t bytes_done;
+    struct sched sched;     /* Of the one or two stages. */
+    struct stage *stage;    /* That the phase is there for. */
+    struct stage *maps;     /* Of a phase of reduces; else NULL. */
+    struct running *slots;  /* host->slot_count of them. */
+    unsigned slots_touched; /* Those behind were never in use. */
 };
 
 /* Enter the end of an attempt: take its results, note its failure, or find that
- * the job must fail. */
+ * the job must fail. Of a worker: what it takes with it waits again. */
 MUST_CHECK int
 phase_take_end(struct phase *p, struct attempt_event *e, struct err *err);
 

@@ -56,28 +56,60 @@ static void copy_skips(struct task_spec *s, const struct task_entry *e)
     s->group_skips = copy_numbers(e->group_skips, e->group_skip_count);
 }
 
-static void make_spec(const struct phase *p,
-                      unsigned task,
-                      unsigned attempt,
-                      struct task_spec *s)
+/* Where the spill of map @task is, as an index into s->places. @known has the
+ * indexes of workers that were met, one behind. */
+static uint32_t place_of(const struct phase *p,
+                         unsigned task,
+                         uint32_t *known,
+                         struct task_spec *s)
+{
+    struct attempt_host *h = p->run->host;
+    uint32_t worker = p->maps->tasks.tasks[task].winner_worker;
+    INVARIANT(worker < p->sched.worker_count);
+    if (known[worker] == 0) {
+        s->places =
+            mem_realloc(s->places, (s->place_count + 1) * sizeof(char *));
+        s->places[s->place_count++] = mem_strdup(h->place(h, worker));
+        known[worker] = (uint32_t)s->place_count;
+    }
+    return known[worker] - 1;
+}
+
+/* The spills of the maps that left one, in order of the maps. */
+static void list_spills(const struct phase *p, struct task_spec *s)
 {
     const struct job_run *r = p->run;
-    task_spec_init(s);
-    s->kind = p->kind;
-    s->index = task;
-    s->attempt = attempt;
-    s->partition_count = r->partition_count;
-    copy_skips(s, &p->tasks.tasks[task]);
-    if (p->kind == TASK_SAMPLE)
-        sample_splits(r, s);
-    else if (p->kind != TASK_REDUCE && r->splits.count > 0)
-        copy_split(s, &r->splits.at[task]);
-    if (p->kind == TASK_REDUCE) {
-        s->spills = mem_alloc((r->spill_count + 1) * sizeof(*s->spills));
-        s->spill_count = r->spill_count;
-        if (r->spill_count > 0)
-            memcpy(s->spills, r->spills, r->spill_count * sizeof(*s->spills));
+    uint32_t *known =
+        mem_zalloc((size_t)p->sched.worker_count + 1, sizeof(*known));
+    s->spills = mem_alloc((r->splits.count + 1) * sizeof(*s->spills));
+    for (unsigned i = 0; i < r->splits.count; i++) {
+        if (r->spills[i].attempt == 0)
+            continue;
+        s->spills[s->spill_count] = r->spills[i];
+        if (r->host->place)
+            s->spills[s->spill_count].place = place_of(p, i, known, s);
+        s->spill_count++;
     }
+    mem_free(known);
+}
+
+static void
+make_spec(const struct phase *p, const struct running *at, struct task_spec *s)
+{
+    const struct job_run *r = p->run;
+    enum task_kind kind = at->stage->kind;
+    task_spec_init(s);
+    s->kind = kind;
+    s->index = at->task;
+    s->attempt = at->attempt;
+    s->partition_count = r->partition_count;
+    copy_skips(s, &at->stage->tasks.tasks[at->task]);
+    if (kind == TASK_SAMPLE)
+        sample_splits(r, s);
+    else if (kind != TASK_REDUCE && r->splits.count > 0)
+        copy_split(s, &r->splits.at[at->task]);
+    if (kind == TASK_REDUCE)
+        list_spills(p, s);
     s->cuts = mem_alloc((r->cut_count + 1) * sizeof(*s->cuts));
     s->cut_count = r->cut_count;
     if (r->cut_count > 0)
@@ -86,35 +118,88 @@ static void make_spec(const struct phase *p,
 
 /* --- doing what the scheduler says --------------------------------------- */
 
+static struct stage *stage_of(struct phase *p, uint32_t job)
+{
+    return p->maps && p->maps->job == job ? p->maps : p->stage;
+}
+
+/* Another job was faster: as if it had never been decided. */
+static void take_back(struct phase *p, const struct sched_action *a)
+{
+    static const struct task_outcome lost = {.lost = true};
+    (void)sched_ended(&p->sched, a->job, a->task, a->attempt, &lost, now_us(p));
+}
+
 static int
 start_attempt(struct phase *p, const struct sched_action *a, struct err *err)
 {
     struct attempt_host *h = p->run->host;
+    struct running at = {.stage = stage_of(p, a->job),
+                         .task = a->task,
+                         .attempt = a->attempt,
+                         .worker = a->worker};
     struct task_spec s;
+    unsigned slot = 0;
     int code;
-    make_spec(p, a->task, a->attempt, &s);
-    p->slots[a->worker] =
-        (struct running){.busy = true, .task = a->task, .attempt = a->attempt};
-    code = h->start(h, a->worker, &s, err);
+    make_spec(p, &at, &s);
+    code = h->start(h, a->worker, &s, &slot, err);
     task_spec_close(&s);
+    if (code == ERR_BUSY) {
+        take_back(p, a);
+        return ERR_BUSY;
+    }
+    if (code)
+        return code;
+    p->slots[slot] = at;
+    p->slots_touched = MAX_OF(p->slots_touched, slot + 1);
     if (a->kind == SCHED_BACKUP)
         *counters_get(&p->run->counters, "attempts.backup") += 1;
-    return code;
+    return 0;
+}
+
+static void stop_attempt(struct phase *p, const struct sched_action *a)
+{
+    struct attempt_host *h = p->run->host;
+    for (unsigned i = 0; i < p->slots_touched; i++)
+        if (p->slots[i].stage && p->slots[i].stage->job == a->job &&
+            p->slots[i].task == a->task && p->slots[i].attempt == a->attempt)
+            h->kill(h, i);
+}
+
+/* What the job would do with more slots. */
+static uint32_t demand(const struct phase *p)
+{
+    const struct task_table *t = &p->stage->tasks;
+    uint32_t waiting = t->waiting + (p->maps ? p->maps->tasks.waiting : 0);
+    if (waiting > 0)
+        return waiting;
+    return t->running;
+}
+
+/* Ask again who is there, and hold back what lacks its input. */
+static void look_around(struct phase *p)
+{
+    struct attempt_host *h = p->run->host;
+    if (h->look)
+        h->look(h, &p->sched, demand(p));
+    if (p->maps)
+        p->sched.jobs[p->stage->job].held =
+            p->maps->tasks.done < p->maps->tasks.count;
 }
 
 static int obey(struct phase *p, struct err *err)
 {
-    struct attempt_host *h = p->run->host;
     struct sched_action a;
     int code = 0;
+    look_around(p);
     while (code == 0 && sched_next(&p->sched, now_us(p), &a)) {
         sched_done(&p->sched, &a, now_us(p));
         if (a.kind == SCHED_STOP)
-            h->kill(h, a.worker);
+            stop_attempt(p, &a);
         else
             code = start_attempt(p, &a, err);
     }
-    return code;
+    return code == ERR_BUSY ? 0 : code;
 }
 
 /* --- watching ---------------------------------------------------------- */
@@ -132,7 +217,7 @@ static void look_at(struct phase *p, unsigned slot, uint64_t now)
     const struct task_status *s = p->run->host->status(p->run->host, slot);
     struct running *at = &p->slots[slot];
     struct task_attempt *a =
-        task_table_attempt(&p->tasks, at->task, at->attempt);
+        task_table_attempt(&at->stage->tasks, at->task, at->attempt);
     uint64_t records = STATUS_GET(s, records);
     uint64_t bytes = STATUS_GET(s, bytes);
     uint64_t values = STATUS_GET(s, values);
@@ -142,42 +227,46 @@ static void look_at(struct phase *p, unsigned slot, uint64_t now)
     at->seen_records = records;
     at->seen_bytes = bytes;
     at->seen_values = values;
-    task_attempt_progress(a,
-                          share_ppm(p->kind == TASK_REDUCE ? values : bytes,
-                                    STATUS_GET(s, total)),
-                          moved, now);
+    task_attempt_progress(
+        a,
+        share_ppm(at->stage->kind == TASK_REDUCE ? values : bytes,
+                  STATUS_GET(s, total)),
+        moved, now);
 }
 
 static void watch(struct phase *p)
 {
     struct job_run *r = p->run;
-    struct attempt_host *h = r->host;
+    const struct stage *g = p->stage;
     uint64_t now = now_us(p);
-    uint64_t records = p->records_done;
-    uint64_t bytes = p->bytes_done;
-    for (unsigned i = 0; i < h->slot_count; i++) {
-        if (!p->slots[i].busy)
+    uint64_t records = g->records_done;
+    uint64_t bytes = g->bytes_done;
+    for (unsigned i = 0; i < p->slots_touched; i++) {
+        if (!p->slots[i].stage)
             continue;
         look_at(p, i, now);
+        if (p->slots[i].stage != g)
+            continue;
         records += p->slots[i].seen_records;
         bytes += p->slots[i].seen_bytes;
     }
     r->progress.records = records;
     r->progress.bytes = bytes;
-    r->progress.tasks_done = p->tasks.done;
-    r->progress.tasks_running = p->tasks.running;
-    r->tasks_waiting = p->tasks.waiting;
-    r->waits_for = sched_wait_text(sched_why(&p->sched, 0, now));
+    r->progress.tasks_done = g->tasks.done;
+    r->progress.tasks_running = g->tasks.running;
+    r->tasks_waiting = g->tasks.waiting;
+    r->waits_for = sched_wait_text(sched_why(&p->sched, g->job, now));
 }
 
 /* Count an ended attempt's work before its slot's status is used again. */
 static void count_end(struct phase *p, const struct attempt_event *e)
 {
+    struct stage *g = p->slots[e->slot].stage;
     const struct task_status *s = p->run->host->status(p->run->host, e->slot);
     if (!e->reported || e->report.code != 0)
         return;
-    p->records_done += STATUS_GET(s, records);
-    p->bytes_done += STATUS_GET(s, bytes);
+    g->records_done += STATUS_GET(s, records);
+    g->bytes_done += STATUS_GET(s, bytes);
 }
 
 static int step(struct phase *p, struct err *err)
@@ -189,7 +278,8 @@ static int step(struct phase *p, struct err *err)
     if (code == 0)
         code = h->wait(h, TICK_US, &e, &got, err);
     if (code == 0 && got) {
-        count_end(p, &e);
+        if (!e.worker_gone)
+            count_end(p, &e);
         code = phase_take_end(p, &e, err);
         attempt_event_close(&e);
     }
@@ -204,8 +294,8 @@ static void stop_all(struct phase *p)
 {
     struct attempt_host *h = p->run->host;
     unsigned busy = 0;
-    for (unsigned i = 0; i < h->slot_count; i++)
-        if (p->slots[i].busy) {
+    for (unsigned i = 0; i < p->slots_touched; i++)
+        if (p->slots[i].stage) {
             h->kill(h, i);
             busy++;
         }
@@ -216,65 +306,90 @@ static void stop_all(struct phase *p)
             return;
         if (!got)
             continue;
-        busy--;
+        if (e.worker_gone)
+            sched_lose_worker(&p->sched, e.worker, true);
+        busy -= !e.worker_gone;
         attempt_event_close(&e);
     }
 }
 
 /* --- the phase ----------------------------------------------------------- */
 
-static void phase_open(struct phase *p, unsigned count)
+static void stage_init(struct stage *g,
+                       struct job_run *r,
+                       enum task_kind kind,
+                       unsigned count)
 {
-    struct job_run *r = p->run;
+    *g = (struct stage){.kind = kind};
+    task_table_init(&g->tasks, count, r->opts->attempts_max, &r->skips_left);
+}
+
+/* @maps: of a phase of reduces, else NULL. */
+static void phase_open(struct phase *p,
+                       struct job_run *r,
+                       struct stage *stage,
+                       struct stage *maps)
+{
     unsigned slots = r->host->slot_count;
     struct sched_job job = {.weight = 1,
                             .silence_us = r->opts->timeout_us,
                             .backups = !r->opts->no_backups};
-    task_table_init(&p->tasks, count, r->opts->attempts_max, &r->skips_left);
+    *p = (struct phase){.run = r, .stage = stage, .maps = maps};
     p->slots = mem_zalloc(slots, sizeof(*p->slots));
-    sched_init(&p->sched, slots);
-    for (unsigned i = 0; i < slots; i++)
+    sched_init(&p->sched, 0);
+    for (unsigned i = 0; i < slots && !r->host->look; i++)
         sched_set_worker(&p->sched, i,
                          &(struct sched_worker){.up = true, .slots = 1});
-    (void)sched_add_job(&p->sched, &job);
-    sched_set_tasks(&p->sched, 0, &p->tasks, now_us(p));
+    job.kept = stage->kind != TASK_MAP || !r->host->traits.has_reduce;
+    stage->job = sched_add_job(&p->sched, &job);
+    sched_set_tasks(&p->sched, stage->job, &stage->tasks, now_us(p));
+    if (maps) {
+        job.kept = false;
+        job.priority = 1;
+        maps->job = sched_add_job(&p->sched, &job);
+        sched_set_tasks(&p->sched, maps->job, &maps->tasks, now_us(p));
+    }
 }
 
 static void phase_close(struct phase *p)
 {
     sched_close(&p->sched);
     mem_free(p->slots);
-    task_table_close(&p->tasks);
 }
 
 static int run_phase(struct job_run *r,
+                     enum mr_phase phase,
+                     struct stage *stage,
+                     struct stage *maps,
+                     struct err *err)
+{
+    struct phase p;
+    int code = 0;
+    phase_open(&p, r, stage, maps);
+    look_around(&p);
+    job_set_phase(r, phase, stage->tasks.count);
+    if (r->replay)
+        code = phase_restore(&p, err);
+    while (code == 0 && stage->tasks.done < stage->tasks.count)
+        code = step(&p, err);
+    stop_all(&p);
+    job_end_phase(r, &stage->tasks);
+    phase_close(&p);
+    return code;
+}
+
+static int run_stage(struct job_run *r,
                      enum mr_phase phase,
                      enum task_kind kind,
                      unsigned count,
                      struct err *err)
 {
-    struct phase p = {.run = r, .kind = kind};
-    int code = 0;
-    phase_open(&p, count);
-    job_set_phase(r, phase, count);
-    if (r->replay)
-        code = phase_restore(&p, err);
-    while (code == 0 && p.tasks.done < count)
-        code = step(&p, err);
-    stop_all(&p);
-    job_end_phase(r, &p.tasks);
-    phase_close(&p);
+    struct stage g;
+    int code;
+    stage_init(&g, r, kind, count);
+    code = run_phase(r, phase, &g, NULL, err);
+    task_table_close(&g.tasks);
     return code;
-}
-
-/* Keep the spills of the maps that left one, in order of the maps. */
-static void pack_spills(struct job_run *r)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < r->splits.count; i++)
-        if (r->spills[i].attempt > 0)
-            r->spills[n++] = r->spills[i];
-    r->spill_count = n;
 }
 
 static int journal_cuts(struct job_run *r, struct err *err)
@@ -302,7 +417,7 @@ static int sample(struct job_run *r, struct err *err)
         r->partition_count = (unsigned)r->cut_count + 1;
         return 0;
     }
-    code = run_phase(r, MR_PHASE_SAMPLE, TASK_SAMPLE, 1, err);
+    code = run_stage(r, MR_PHASE_SAMPLE, TASK_SAMPLE, 1, err);
     if (code)
         return code;
     /* The sample's counters would count its records twice. */
@@ -313,19 +428,34 @@ static int sample(struct job_run *r, struct err *err)
     return journal_cuts(r, err);
 }
 
+/* Maps, then reduces of what they left. */
+static int map_and_reduce(struct job_run *r, struct err *err)
+{
+    struct stage maps;
+    struct stage reduces;
+    int code;
+    stage_init(&maps, r, TASK_MAP, (unsigned)r->splits.count);
+    stage_init(&reduces, r, TASK_REDUCE, r->partition_count);
+    code = run_phase(r, MR_PHASE_MAP, &maps, NULL, err);
+    if (code == 0)
+        code = run_phase(r, MR_PHASE_REDUCE, &reduces, &maps, err);
+    task_table_close(&maps.tasks);
+    task_table_close(&reduces.tasks);
+    return code;
+}
+
 int job_phases(struct job_run *r, struct err *err)
 {
     bool reduces = r->host->traits.has_reduce;
     unsigned maps = (unsigned)r->splits.count;
     int code;
     if (reduces && r->partition_count == 1 && maps == 1)
-        return run_phase(r, MR_PHASE_MAP, TASK_WHOLE, 1, err);
+        return run_stage(r, MR_PHASE_MAP, TASK_WHOLE, 1, err);
     code = sample(r, err);
     r->spills = mem_zalloc((size_t)maps + 1, sizeof(*r->spills));
-    if (code == 0)
-        code = run_phase(r, MR_PHASE_MAP, TASK_MAP, maps, err);
-    if (code || !reduces)
-        return code;
-    pack_spills(r);
-    return run_phase(r, MR_PHASE_REDUCE, TASK_REDUCE, r->partition_count, err);
+    if (code == 0 && !reduces)
+        code = run_stage(r, MR_PHASE_MAP, TASK_MAP, maps, err);
+    else if (code == 0)
+        code = map_and_reduce(r, err);
+    return code;
 }

@@ -44,8 +44,7 @@ static int parse_specs(struct mr_spec **out,
     return code;
 }
 
-/* "20261121-030500-1a2b": sorts by time, and is unique on a machine. */
-static char *make_id(struct world *w)
+char *job_make_id(struct world *w)
 {
     char text[48];
     uint64_t now = world_now_us(w);
@@ -115,14 +114,14 @@ static int check_files(const struct job_run *r, struct err *err)
     const struct mr_options *o = r->opts;
     for (size_t i = 0; i < o->file_count; i++) {
         const struct mr_setting *f = &o->files[i];
-        struct file_info info;
+        struct files_info info;
         int code;
         if (f->name[strspn(f->name, NAME_BYTES)] || !f->name[0])
             return err_set(err, ERR_INVALID,
                            "side file %s: its name may have letters, digits "
                            "and _",
                            f->name);
-        code = world_stat(r->setup.world, f->value, &info, err);
+        code = files_stat(&r->setup.files, f->value, &info, err);
         if (code) {
             err_wrap(err, "side file %s", f->name);
             return code;
@@ -149,7 +148,7 @@ static int check_specs(const struct job_run *r, struct err *err)
         /* Some of a job that died as it published them may be there. */
         bool may_exist = o->overwrite || (r->replay && r->replay->committing);
         int code =
-            commit_check(r->setup.world, &r->setup.outputs[i], may_exist, err);
+            commit_check(&r->setup.files, &r->setup.outputs[i], may_exist, err);
         if (code)
             return code;
         for (size_t j = 0; j < i; j++)
@@ -203,10 +202,14 @@ static void fill_setup(struct job_run *r)
     struct job_setup *s = &r->setup;
     uint64_t each;
     s->opts = o;
+    s->files = (struct job_files){s->world, o->fs};
     s->target = o->target;
     s->remote = o->target && strncmp(o->target, "file:", 5) != 0;
     s->output_count = o->output_count;
-    s->job_id = r->replay ? mem_strdup(r->replay->job_id) : make_id(s->world);
+    if (r->replay)
+        s->job_id = mem_strdup(r->replay->job_id);
+    else
+        s->job_id = o->id ? mem_strdup(o->id) : job_make_id(s->world);
     s->job_time_us =
         r->replay ? r->replay->job_time_us : (int64_t)world_now_us(s->world);
     s->worker_count = o->in_process ? 1 : o->workers;
@@ -236,7 +239,9 @@ int job_prepare(struct job_run *r, struct err *err)
     if (code)
         return code;
     name_directories(r);
-    if (o->in_process)
+    if (o->open_host)
+        code = o->open_host(o->host_ctx, &r->setup, &r->host, err);
+    else if (o->in_process)
         code = inline_host_open(&r->setup, &r->host, err);
     else
         code =
@@ -317,7 +322,7 @@ static bool is_unwanted(void *ctx, const char *job_id)
     uint64_t now = world_now_us(r->setup.world);
     struct job_summary *job = NULL;
     bool unwanted = false;
-    if (job_history_get(r->setup.world, r->opts->history_dir, job_id, &job,
+    if (job_history_get(&r->setup.files, r->opts->history_dir, job_id, &job,
                         NULL))
         return true;
     for (size_t i = 0; i < job->output_count; i++)
@@ -336,11 +341,11 @@ static void remove_leftovers(struct job_run *r)
     struct slice rest;
     for (size_t i = 0; i < r->setup.output_count; i++)
         if (r->setup.outputs[i].kind != MR_SPEC_TABLE)
-            leftovers_remove_staging(r->setup.world, r->setup.outputs[i].path,
+            leftovers_remove_staging(&r->setup.files, r->setup.outputs[i].path,
                                      &removed);
     if (!r->dir_is_temporary)
-        leftovers_remove_work(r->setup.world, r->opts->history_dir, is_unwanted,
-                              r, &removed);
+        leftovers_remove_work(&r->setup.files, r->opts->history_dir,
+                              is_unwanted, r, &removed);
     rest = buf_slice(&removed);
     while (rest.len > 0) {
         size_t n = slice_find_byte(rest, '\n');
@@ -354,36 +359,36 @@ static void remove_leftovers(struct job_run *r)
 /* The directories of the process that died. */
 static int take_directories(struct job_run *r, struct err *err)
 {
-    struct world *w = r->setup.world;
+    const struct job_files *f = &r->setup.files;
     size_t count = r->setup.output_count;
     int code;
     r->locks = mem_zalloc(count + 1, sizeof(struct file_lock *));
-    code = leftovers_take(w, r->setup.work_dir, &r->locks[count], err);
-    if (code == 0 && !r->locks[count])
+    code = leftovers_take(f, r->setup.work_dir, &r->locks[count], err);
+    if (code == 0 && !r->locks[count] && !f->fs)
         code = err_set(err, ERR_NOTFOUND, "what the job had done is gone");
     if (code == ERR_BUSY)
         code = err_set(err, ERR_BUSY, "the job still runs");
     r->staging_made = code == 0;
     for (size_t i = 0; i < count && code == 0; i++)
         if (r->setup.outputs[i].kind != MR_SPEC_TABLE)
-            code = leftovers_take(w, r->setup.staging[i], &r->locks[i], err);
+            code = leftovers_take(f, r->setup.staging[i], &r->locks[i], err);
     return code;
 }
 
 static int make_directories(struct job_run *r, struct err *err)
 {
-    struct world *w = r->setup.world;
+    const struct job_files *f = &r->setup.files;
     size_t count = r->setup.output_count;
     int code;
     r->locks = mem_zalloc(count + 1, sizeof(struct file_lock *));
     r->staging_made = true;
-    code = leftovers_make(w, r->setup.work_dir, &r->locks[count], err);
+    code = leftovers_make(f, r->setup.work_dir, &r->locks[count], err);
     for (size_t i = 0; i < count && code == 0; i++) {
         const char *staging = r->setup.staging[i];
         if (r->setup.outputs[i].kind == MR_SPEC_TABLE)
-            code = dirs_make(w, staging, err);
+            code = dirs_make(f, staging, err);
         else
-            code = leftovers_make(w, staging, &r->locks[i], err);
+            code = leftovers_make(f, staging, &r->locks[i], err);
     }
     return code;
 }
@@ -391,7 +396,7 @@ static int make_directories(struct job_run *r, struct err *err)
 static int plan_inputs(struct job_run *r, struct err *err)
 {
     struct input_context ctx = {
-        .world = r->setup.world,
+        .files = r->setup.files,
         .specs = r->setup.inputs,
         .store = r->store,
         .split_bytes = r->setup.split_bytes,
@@ -450,8 +455,8 @@ static int begin_journal(struct job_run *r, struct err *err)
     if (r->dir_is_temporary)
         return 0;
     buf_printf(&text, "%s/journal", r->setup.work_dir);
-    code =
-        journal_open(&r->journal, r->setup.world, buf_cstr(&text), offset, err);
+    code = journal_open(&r->journal, &r->setup.files, buf_cstr(&text), offset,
+                        err);
     buf_clear(&text);
     if (code == 0 && r->replay) {
         code = journal_append(&r->journal, JOURNAL_RESUME, SLICE_EMPTY, err);
@@ -468,7 +473,8 @@ static int begin_journal(struct job_run *r, struct err *err)
 int job_plan(struct job_run *r, struct err *err)
 {
     int code;
-    if (!r->replay)
+    /* The master of a cell ends what it began. */
+    if (!r->replay && !r->setup.files.fs)
         remove_leftovers(r);
     code = r->replay ? take_directories(r, err) : make_directories(r, err);
     if (code == 0)

@@ -2,6 +2,8 @@
  * and at live attempts, never at all tasks. */
 #include "mapreduce/master/schedule.h"
 
+#include <string.h>
+
 #include "base/core/panic.h"
 #include "mapreduce/master/straggler.h"
 
@@ -29,11 +31,32 @@ void sched_close(struct sched *s)
     *s = (struct sched){.workers = NULL};
 }
 
+static void *grow(void *array, size_t from, size_t to, size_t each)
+{
+    array = mem_realloc(array, (to + 1) * each);
+    memset((char *)array + from * each, 0, (to + 1 - from) * each);
+    return array;
+}
+
+static void add_workers(struct sched *s, uint32_t count)
+{
+    uint32_t had = s->worker_count;
+    if (count <= had)
+        return;
+    s->workers = grow(s->workers, had, count, sizeof(*s->workers));
+    for (uint32_t i = 0; i < s->job_count; i++) {
+        struct sched_job *j = &s->jobs[i];
+        j->failures = grow(j->failures, had, count, sizeof(*j->failures));
+        j->banned = grow(j->banned, had, count, sizeof(*j->banned));
+    }
+    s->worker_count = count;
+}
+
 void sched_set_worker(struct sched *s,
                       uint32_t worker,
                       const struct sched_worker *what)
 {
-    PRE(worker < s->worker_count);
+    add_workers(s, worker + 1);
     s->workers[worker] = *what;
     if (what->host >= s->host_count) {
         uint32_t n = what->host + 1;
@@ -82,7 +105,7 @@ static bool within_quota(const struct sched_job *j)
 
 static bool wants_slot(const struct sched_job *j)
 {
-    return j->tasks && j->tasks->waiting > 0 && within_quota(j);
+    return j->tasks && !j->held && j->tasks->waiting > 0 && within_quota(j);
 }
 
 /* Rule 2: does @a come before @b, which is younger? */
@@ -243,17 +266,41 @@ static bool backup_on(const struct sched *s,
     return false;
 }
 
+static bool back_up(const struct sched *s,
+                    uint32_t job,
+                    uint32_t task,
+                    struct sched_action *out)
+{
+    return backup_on(s, job, task, true, out) ||
+           backup_on(s, job, task, false, out);
+}
+
+/* A task whose only attempt is on a silent worker. */
+static bool
+find_unheard(const struct sched *s, uint32_t job, struct sched_action *out)
+{
+    const struct task_table *t = s->jobs[job].tasks;
+    for (uint32_t i = t->first_live; i != TASK_NONE; i = t->tasks[i].next) {
+        const struct task_entry *e = &t->tasks[i];
+        if (e->state == TASK_RUNNING && e->live_count == 1 &&
+            s->workers[e->live[0].worker].silent && back_up(s, job, i, out))
+            return true;
+    }
+    return false;
+}
+
 static bool
 find_backup(const struct sched *s, uint64_t now_us, struct sched_action *out)
 {
     for (uint32_t i = 0; i < s->job_count; i++) {
         const struct sched_job *j = &s->jobs[i];
         uint32_t task;
-        if (!j->tasks || !j->backups || !within_quota(j) ||
-            !straggler_find(j->tasks, now_us, &task))
+        if (!j->tasks || !j->backups || j->held || !within_quota(j) ||
+            j->tasks->waiting > 0 || j->tasks->running == 0)
             continue;
-        if (backup_on(s, i, task, true, out) ||
-            backup_on(s, i, task, false, out))
+        if (find_unheard(s, i, out))
+            return true;
+        if (straggler_find(j->tasks, now_us, &task) && back_up(s, i, task, out))
             return true;
     }
     return false;
@@ -396,7 +443,7 @@ void sched_lose_worker(struct sched *s, uint32_t worker, bool outputs)
         if (!j->tasks)
             continue;
         before = j->tasks->live;
-        (void)task_table_lose_worker(j->tasks, worker, outputs);
+        (void)task_table_lose_worker(j->tasks, worker, outputs && !j->kept);
         j->busy -= before - j->tasks->live;
     }
     w->up = false;
@@ -412,6 +459,8 @@ enum sched_wait sched_why(const struct sched *s, uint32_t job, uint64_t now_us)
     enum sched_wait why = SCHED_WAIT_WORKER;
     if (!j->tasks || j->tasks->waiting == 0)
         return SCHED_WAIT_NOTHING;
+    if (j->held)
+        return SCHED_WAIT_MAPS;
     if (!within_quota(j))
         return SCHED_WAIT_QUOTA;
     for (uint32_t w = 0; w < s->worker_count; w++) {
@@ -448,6 +497,7 @@ const char *sched_wait_text(enum sched_wait why)
     case SCHED_WAIT_QUOTA: return "the job has all the slots it may have";
     case SCHED_WAIT_BANNED: return "the free workers are those it fails on";
     case SCHED_WAIT_PLACE: return "for a slot near its input";
+    case SCHED_WAIT_MAPS: return "maps whose output is gone run again";
     }
     return "";
 }

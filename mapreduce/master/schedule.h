@@ -19,8 +19,8 @@
  *     4. A task that failed on a worker goes elsewhere if there is an
  * elsewhere, and no job uses a worker on which it fails far more than on
  * others.
- *     5. A slot nobody waits for runs a backup (straggler.h), on another host
- *        where there is one.
+ *     5. A slot nobody waits for runs a backup, on another host where there is
+ *        one: of what runs on silent workers, and of stragglers (straggler.h).
  *
  * One thread.
  */
@@ -40,6 +40,7 @@
 
 struct sched_worker {
     bool up;
+    bool silent; /* It says nothing: it may be gone, or come back. */
     uint32_t host;
     uint32_t rack;
     uint32_t slots;
@@ -57,6 +58,8 @@ struct sched_job {
     uint64_t attempt_bytes; /* Memory of each. */
     uint64_t silence_us;    /* An attempt without progress is stopped. */
     bool backups;
+    bool held;          /* Starts nothing now. */
+    bool kept;          /* What its tasks leave does not go with workers. */
     uint32_t busy;      /* Its attempts. */
     uint64_t local_us;  /* When it last got what it wanted, or began. */
     uint32_t *failures; /* On each worker. Owned. */
@@ -95,12 +98,13 @@ enum sched_wait {
     SCHED_WAIT_MEMORY,  /* No worker with a free slot has the memory. */
     SCHED_WAIT_QUOTA,   /* The job has all it may have at a time. */
     SCHED_WAIT_BANNED,  /* What is free is where the job fails. */
-    SCHED_WAIT_PLACE    /* It waits a moment for a slot near its input. */
+    SCHED_WAIT_PLACE,   /* It waits a moment for a slot near its input. */
+    SCHED_WAIT_MAPS     /* What maps had left is gone: they run again. */
 };
 
 void sched_init(struct sched *s, uint32_t worker_count);
 void sched_close(struct sched *s);
-/* Worker number @worker is there, with nothing running. */
+/* Worker number @worker, which may be a new one, is as @what says. */
 void sched_set_worker(struct sched *s,
                       uint32_t worker,
                       const struct sched_worker *what);
@@ -125,8 +129,8 @@ enum task_verdict sched_ended(struct sched *s,
                               uint32_t attempt,
                               const struct task_outcome *outcome,
                               uint64_t now_us);
-/* A worker is gone with its attempts and, with @outputs, what tasks left there.
- */
+/* A worker is gone with its attempts and, with @outputs, what tasks left there,
+ * unless it is kept elsewhere (sched_job.kept). */
 void sched_lose_worker(struct sched *s, uint32_t worker, bool outputs);
 
 /* What @job waits for, and the same in words for people. */

@@ -255,7 +255,8 @@ enum task_verdict task_table_end(struct task_table *t,
                (ended.state == ATTEMPT_STOPPING && !ended.silent)) {
         verdict = TASK_LATE;
     } else {
-        avoid(e, ended.worker);
+        if (!outcome->lost)
+            avoid(e, ended.worker);
         verdict = failed(t, e, outcome);
     }
     if (e->state == TASK_RUNNING && e->live_count == 0) {
@@ -266,6 +267,31 @@ enum task_verdict task_table_end(struct task_table *t,
         list_remove(t, task);
     }
     return verdict;
+}
+
+/* A task that was done waits again. What still runs of it may win after all. */
+static void do_again(struct task_table *t, uint32_t task)
+{
+    struct task_entry *e = &t->tasks[task];
+    t->done--;
+    if (e->live_count == 0) {
+        push_waiting(t, task);
+        return;
+    }
+    e->state = TASK_RUNNING;
+    t->running++;
+    for (uint32_t k = 0; k < e->live_count; k++)
+        if (e->live[k].state == ATTEMPT_OUTRUN)
+            e->live[k].state = ATTEMPT_RUNNING;
+}
+
+void task_table_lose_output(struct task_table *t,
+                            uint32_t task,
+                            uint32_t number)
+{
+    PRE(task < t->count);
+    if (t->tasks[task].state == TASK_DONE && t->tasks[task].winner == number)
+        do_again(t, task);
 }
 
 uint32_t
@@ -280,23 +306,16 @@ task_table_lose_worker(struct task_table *t, uint32_t worker, bool outputs)
                 (void)task_table_end(t, i, e->live[k].number, &lost, 0);
         if (!outputs || e->state != TASK_DONE || e->winner_worker != worker)
             continue;
-        /* What still runs of it may win after all. */
-        t->done--;
+        do_again(t, i);
         again++;
-        if (e->live_count == 0) {
-            push_waiting(t, i);
-            continue;
-        }
-        e->state = TASK_RUNNING;
-        t->running++;
-        for (uint32_t k = 0; k < e->live_count; k++)
-            if (e->live[k].state == ATTEMPT_OUTRUN)
-                e->live[k].state = ATTEMPT_RUNNING;
     }
     return again;
 }
 
-void task_table_restore(struct task_table *t, uint32_t task, uint32_t number)
+void task_table_restore(struct task_table *t,
+                        uint32_t task,
+                        uint32_t number,
+                        uint32_t worker)
 {
     struct task_entry *e = &t->tasks[task];
     PRE(e->state == TASK_WAITING);
@@ -305,6 +324,6 @@ void task_table_restore(struct task_table *t, uint32_t task, uint32_t number)
     t->done++;
     e->state = TASK_DONE;
     e->winner = number;
-    e->winner_worker = TASK_NONE;
-    e->attempts = number;
+    e->winner_worker = worker;
+    e->attempts = MAX_OF(e->attempts, number);
 }

@@ -58,6 +58,7 @@ struct task_attempt {
 struct task_entry {
     enum task_state state;
     uint32_t attempts; /* Started so far. */
+    bool counted;      /* The results of an attempt were taken. */
     uint32_t failures; /* That count against attempts_max. */
     uint32_t winner;   /* The attempt that succeeded, */
     uint32_t winner_worker;
@@ -160,7 +161,17 @@ enum task_verdict task_table_end(struct task_table *t,
 uint32_t
 task_table_lose_worker(struct task_table *t, uint32_t worker, bool outputs);
 
-/* A job that is resumed: @task was done by attempt @number. */
-void task_table_restore(struct task_table *t, uint32_t task, uint32_t number);
+/* What attempt @number, if it was the winner, left of @task cannot be had any
+ * more: the task waits again. */
+void task_table_lose_output(struct task_table *t,
+                            uint32_t task,
+                            uint32_t number);
+
+/* A job that is resumed: @task was done by attempt @number, and what it left is
+ * on @worker (TASK_NONE: nowhere in particular). */
+void task_table_restore(struct task_table *t,
+                        uint32_t task,
+                        uint32_t number,
+                        uint32_t worker);
 
 #endif /* MAPREDUCE_MASTER_TASK_TABLE_H */

@@ -93,15 +93,16 @@ void job_tell(struct job_run *r, bool now)
 int job_check_cancel(struct job_run *r, struct err *err)
 {
     struct buf path = BUF_INIT;
-    struct file_info info;
+    struct files_info info;
     int code;
     if (r->opts->cancel && atomic_load(r->opts->cancel))
         return err_set(err, ERR_CANCELLED, "job %s was interrupted",
                        r->setup.job_id);
-    if (r->dir_is_temporary)
+    /* On a cell its master is told by others. */
+    if (r->dir_is_temporary || r->setup.files.fs)
         return 0;
     buf_printf(&path, "%s/kill", r->job_dir);
-    code = world_stat(r->setup.world, buf_cstr(&path), &info, NULL);
+    code = files_stat(&r->setup.files, buf_cstr(&path), &info, NULL);
     buf_close(&path);
     if (code == 0)
         return err_set(err, ERR_CANCELLED, "job %s was killed",

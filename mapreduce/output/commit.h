@@ -22,7 +22,7 @@
 
 struct buf;
 struct quarry;
-struct world;
+struct job_files;
 
 /* The staging directory of output number @index: appended to @out. */
 void commit_staging_path(const struct mr_spec *spec,
@@ -33,14 +33,14 @@ void commit_staging_path(const struct mr_spec *spec,
 
 /* Is the output free to be written? ERR_EXISTS otherwise. A directory without
  * names counts as free. */
-MUST_CHECK int commit_check(struct world *w,
+MUST_CHECK int commit_check(const struct job_files *files,
                             const struct mr_spec *spec,
                             bool overwrite,
                             struct err *err);
 
 /* The attempt @prefix has won task @task: give its files their names in the
  * staging directories. @sides is what its report says. */
-MUST_CHECK int commit_task(struct world *w,
+MUST_CHECK int commit_task(const struct job_files *files,
                            char *const *staging,
                            size_t output_count,
                            const char *prefix,
@@ -50,7 +50,7 @@ MUST_CHECK int commit_task(struct world *w,
 
 /* Publish one output: rename the directory, or apply the changes to the table
  * (counted in *@rows) and flush it. */
-MUST_CHECK int commit_output(struct world *w,
+MUST_CHECK int commit_output(const struct job_files *files,
                              const struct mr_spec *spec,
                              const char *staging,
                              bool overwrite,

@@ -6,6 +6,8 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "gfs-lite/fs.h"
+#include "mapreduce/files.h"
 
 /* What we remove was made by jobs: outputs, and work directories. */
 #define DEPTH_MAX 16
@@ -20,82 +22,94 @@ char *dirs_parent(const char *path, const char **name)
                          : mem_strndup(path, (size_t)(slash - path));
 }
 
-static int make_one(struct world *w, const char *path, struct err *err)
+static int
+make_one(const struct job_files *files, const char *path, struct err *err)
 {
-    int code = world_mkdir(w, path, err);
+    int code = world_mkdir(files->world, path, err);
     return code == ERR_EXISTS ? 0 : code;
 }
 
-int dirs_make(struct world *w, const char *path, struct err *err)
+int dirs_make(const struct job_files *files, const char *path, struct err *err)
 {
-    char *copy = mem_strdup(path);
-    struct file_info info;
+    struct files_info info;
+    char *copy;
     int code = 0;
-    if (world_stat(w, path, &info, NULL) == 0) {
-        if (info.kind != FILE_KIND_DIRECTORY)
+    if (files->fs)
+        return fs_mkdirs(files->fs, files_fs_path(path), err);
+    copy = mem_strdup(path);
+    if (files_stat(files, path, &info, NULL) == 0) {
+        if (!info.is_directory)
             code = err_set(err, ERR_EXISTS, "%s is not a directory", path);
         mem_free(copy);
         return code;
     }
     for (char *p = copy + 1; code == 0 && (p = strchr(p, '/')); p++) {
         *p = '\0';
-        code = make_one(w, copy, err);
+        code = make_one(files, copy, err);
         *p = '/';
     }
     if (code == 0)
-        code = make_one(w, path, err);
+        code = make_one(files, path, err);
     mem_free(copy);
     return code;
 }
 
-static int
-remove_at(struct world *w, const char *path, unsigned depth, struct err *err)
+static int remove_at(const struct job_files *files,
+                     const char *path,
+                     unsigned depth,
+                     struct err *err)
 {
-    struct file_info info;
+    struct files_info info;
     struct buf below = BUF_INIT;
     char **names = NULL;
     size_t count = 0;
-    int code = world_stat(w, path, &info, err);
+    int code = files_stat(files, path, &info, err);
     if (code)
         return code == ERR_NOTFOUND ? 0 : code;
-    if (info.kind != FILE_KIND_DIRECTORY)
-        return world_remove(w, path, err);
+    if (!info.is_directory)
+        return files_remove(files, path, err);
     if (depth == DEPTH_MAX)
         return err_set(err, ERR_TOOBIG, "%s: directories nest too deep", path);
-    code = world_list(w, path, &names, &count, err);
+    code = files_list(files, path, &names, &count, err);
     for (size_t i = 0; i < count && code == 0; i++) {
         buf_clear(&below);
         buf_printf(&below, "%s/%s", path, names[i]);
-        code = remove_at(w, buf_cstr(&below), depth + 1, err);
+        code = remove_at(files, buf_cstr(&below), depth + 1, err);
     }
-    world_names_free(names, count);
+    files_names_free(names, count);
     buf_close(&below);
-    return code ? code : world_rmdir(w, path, err);
+    return code ? code : world_rmdir(files->world, path, err);
 }
 
-int dirs_remove(struct world *w, const char *path, struct err *err)
+int dirs_remove(const struct job_files *files,
+                const char *path,
+                struct err *err)
 {
-    return remove_at(w, path, 0, err);
+    int code;
+    if (!files->fs)
+        return remove_at(files, path, 0, err);
+    code = fs_remove_tree(files->fs, files_fs_path(path), err);
+    return code == ERR_NOTFOUND ? 0 : code;
 }
 
-int dirs_probe(struct world *w,
+int dirs_probe(const struct job_files *files,
                const char *path,
                bool *exists,
                bool *empty,
                struct err *err)
 {
-    struct file_info info;
+    struct files_info info;
     char **names = NULL;
     size_t count = 0;
-    int code = world_stat(w, path, &info, err);
+    int code = files_stat(files, path, &info, err);
     *exists = code == 0;
     *empty = false;
     if (code)
         return code == ERR_NOTFOUND ? 0 : code;
-    if (info.kind != FILE_KIND_DIRECTORY)
+    if (!info.is_directory)
         return 0;
-    code = world_list(w, path, &names, &count, err);
+    code = files_list(files, path, &names, &count, err);
     *empty = code == 0 && count == 0;
-    world_names_free(names, count);
+    files_names_free(names, count);
     return code;
 }

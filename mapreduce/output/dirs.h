@@ -1,5 +1,5 @@
 /* Directories of results: making, clearing and replacing whole trees through
- * the world. Any thread; everything parks. */
+ * the job's files. Any thread; everything parks. */
 #ifndef MAPREDUCE_OUTPUT_DIRS_H
 #define MAPREDUCE_OUTPUT_DIRS_H
 
@@ -7,18 +7,20 @@
 
 #include "base/core/err.h"
 
-struct world;
+struct job_files;
 
 /* The directory part of @path, "." where it has none, and the name in it.
  * Owned, borrowed from @path. */
 char *dirs_parent(const char *path, const char **name);
 
 /* Make @path and the directories above it; existing ones are fine. */
-MUST_CHECK int dirs_make(struct world *w, const char *path, struct err *err);
+MUST_CHECK int
+dirs_make(const struct job_files *files, const char *path, struct err *err);
 /* Remove @path and all below it; none is fine. */
-MUST_CHECK int dirs_remove(struct world *w, const char *path, struct err *err);
+MUST_CHECK int
+dirs_remove(const struct job_files *files, const char *path, struct err *err);
 /* *@exists: something is at @path. *@empty: it is a directory without names. */
-MUST_CHECK int dirs_probe(struct world *w,
+MUST_CHECK int dirs_probe(const struct job_files *files,
                           const char *path,
                           bool *exists,
                           bool *empty,

@@ -5,6 +5,7 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "mapreduce/files.h"
 #include "mapreduce/output/dirs.h"
 
 /* "20261121-030500-1a2b" */
@@ -19,7 +20,7 @@ static char *join(const char *dir, const char *name, const char *suffix)
 
 /* --- owning -------------------------------------------------------------- */
 
-int leftovers_make(struct world *w,
+int leftovers_make(const struct job_files *files,
                    const char *path,
                    struct file_lock **lock,
                    struct err *err)
@@ -28,17 +29,19 @@ int leftovers_make(struct world *w,
     char *owner;
     int code;
     *lock = NULL;
+    if (files->fs)
+        return dirs_make(files, path, err);
     buf_printf(&fresh, "%s.new", path);
     owner = join(buf_cstr(&fresh), ".owner", "");
-    code = dirs_make(w, buf_cstr(&fresh), err);
+    code = dirs_make(files, buf_cstr(&fresh), err);
     if (code == 0)
-        code = file_lock(w, owner, lock, err);
+        code = file_lock(files->world, owner, lock, err);
     if (code == 0)
-        code = world_rename(w, buf_cstr(&fresh), path, err);
+        code = files_rename(files, buf_cstr(&fresh), path, err);
     if (code) {
         file_unlock(*lock);
         *lock = NULL;
-        if (dirs_remove(w, buf_cstr(&fresh), NULL))
+        if (dirs_remove(files, buf_cstr(&fresh), NULL))
             err_hint(err, "remove %s", buf_cstr(&fresh));
     }
     mem_free(owner);
@@ -46,25 +49,30 @@ int leftovers_make(struct world *w,
     return code;
 }
 
-int leftovers_take(struct world *w,
+int leftovers_take(const struct job_files *files,
                    const char *path,
                    struct file_lock **lock,
                    struct err *err)
 {
-    char *owner = join(path, ".owner", "");
-    struct file_info info;
+    struct files_info info;
+    char *owner;
     int code = 0;
     *lock = NULL;
-    if (world_stat(w, path, &info, NULL) == 0)
-        code = file_lock(w, owner, lock, err);
+    if (files->fs)
+        return 0;
+    owner = join(path, ".owner", "");
+    if (files_stat(files, path, &info, NULL) == 0)
+        code = file_lock(files->world, owner, lock, err);
     mem_free(owner);
     return code;
 }
 
-void leftovers_keep(struct world *w, const char *path, struct file_lock *lock)
+void leftovers_keep(const struct job_files *files,
+                    const char *path,
+                    struct file_lock *lock)
 {
     char *owner = join(path, ".owner", "");
-    if (world_remove(w, owner, NULL)) {
+    if (files_remove(files, owner, NULL)) {
         /* A later job will take it for a dead one's. */
     }
     file_unlock(lock);
@@ -94,23 +102,24 @@ static bool is_job_id(struct slice s)
 }
 
 /* Remove directory @path if its owner is dead. */
-static void
-remove_if_dead(struct world *w, const char *path, struct buf *removed)
+static void remove_if_dead(const struct job_files *files,
+                           const char *path,
+                           struct buf *removed)
 {
     char *owner = join(path, ".owner", "");
     struct file_lock *lock = NULL;
-    struct file_info info;
+    struct files_info info;
     /* Only one that is there: locking would make it. */
-    if (world_stat(w, owner, &info, NULL) == 0 &&
-        file_lock(w, owner, &lock, NULL) == 0) {
-        if (dirs_remove(w, path, NULL) == 0)
+    if (files_stat(files, owner, &info, NULL) == 0 &&
+        file_lock(files->world, owner, &lock, NULL) == 0) {
+        if (dirs_remove(files, path, NULL) == 0)
             buf_printf(removed, "%s\n", path);
         file_unlock(lock);
     }
     mem_free(owner);
 }
 
-void leftovers_remove_staging(struct world *w,
+void leftovers_remove_staging(const struct job_files *files,
                               const char *path,
                               struct buf *removed)
 {
@@ -119,7 +128,7 @@ void leftovers_remove_staging(struct world *w,
     struct slice base = slice_str(name);
     char **names = NULL;
     size_t count = 0;
-    if (world_list(w, dir, &names, &count, NULL))
+    if (files_list(files, dir, &names, &count, NULL))
         count = 0;
     for (size_t i = 0; i < count; i++) {
         struct slice s = slice_str(names[i]);
@@ -128,15 +137,15 @@ void leftovers_remove_staging(struct world *w,
             s.data[base.len + 1] == '.' &&
             is_job_id(slice_sub(s, base.len + 2, s.len))) {
             char *found = join(dir, names[i], "");
-            remove_if_dead(w, found, removed);
+            remove_if_dead(files, found, removed);
             mem_free(found);
         }
     }
-    world_names_free(names, count);
+    files_names_free(names, count);
     mem_free(dir);
 }
 
-void leftovers_remove_work(struct world *w,
+void leftovers_remove_work(const struct job_files *files,
                            const char *history_dir,
                            bool (*unwanted)(void *ctx, const char *job_id),
                            void *ctx,
@@ -144,15 +153,15 @@ void leftovers_remove_work(struct world *w,
 {
     char **names = NULL;
     size_t count = 0;
-    if (world_list(w, history_dir, &names, &count, NULL))
+    if (files_list(files, history_dir, &names, &count, NULL))
         count = 0;
     for (size_t i = 0; i < count; i++) {
         char *found;
         if (!is_job_id(slice_str(names[i])) || !unwanted(ctx, names[i]))
             continue;
         found = join(history_dir, names[i], "/work");
-        remove_if_dead(w, found, removed);
+        remove_if_dead(files, found, removed);
         mem_free(found);
     }
-    world_names_free(names, count);
+    files_names_free(names, count);
 }

@@ -19,32 +19,35 @@
 #include "base/core/macros.h"
 
 struct file_lock;
-struct world;
+struct job_files;
 
 /* Make directory @path, with those above it, and own it. file_unlock(*lock)
- * when it is removed or published. ERR_EXISTS: it is there. */
-MUST_CHECK int leftovers_make(struct world *w,
+ * when it is removed or published. ERR_EXISTS: it is there. In the file system
+ * of a cell, whose jobs have one master, there are no locks: *@lock is NULL. */
+MUST_CHECK int leftovers_make(const struct job_files *files,
                               const char *path,
                               struct file_lock **lock,
                               struct err *err);
 /* Own directory @path, which a dead job left. *@lock is NULL if it is not
  * there. ERR_BUSY: its owner lives. */
-MUST_CHECK int leftovers_take(struct world *w,
+MUST_CHECK int leftovers_take(const struct job_files *files,
                               const char *path,
                               struct file_lock **lock,
                               struct err *err);
 /* Give up owning @path and keep it. */
-void leftovers_keep(struct world *w, const char *path, struct file_lock *lock);
+void leftovers_keep(const struct job_files *files,
+                    const char *path,
+                    struct file_lock *lock);
 
 /* Remove the staging directories of dead jobs beside output @path. The names of
  * those removed are appended to @removed, a line each. What can't be removed
  * stays: this is housekeeping and never fails a job. */
-void leftovers_remove_staging(struct world *w,
+void leftovers_remove_staging(const struct job_files *files,
                               const char *path,
                               struct buf *removed);
 /* The same for the work directories of dead jobs in @history_dir, of which
  * @unwanted says that nobody will resume them. */
-void leftovers_remove_work(struct world *w,
+void leftovers_remove_work(const struct job_files *files,
                            const char *history_dir,
                            bool (*unwanted)(void *ctx, const char *job_id),
                            void *ctx,

@@ -61,10 +61,10 @@ static int sink_open(struct mr_output *o, struct sink *s, struct err *err)
     output_path(&path, o->staging, o->set->prefix, s->name);
     s->records = o->spec->kind != MR_SPEC_FILE;
     if (s->records)
-        code = record_writer_open(&s->record, ctx->world, buf_cstr(&path),
+        code = record_writer_open(&s->record, &ctx->files, buf_cstr(&path),
                                   ctx->level, err);
     else
-        code = stream_writer_open(&s->text, ctx->world, buf_cstr(&path), err);
+        code = stream_writer_open(&s->text, &ctx->files, buf_cstr(&path), err);
     buf_close(&path);
     return code;
 }

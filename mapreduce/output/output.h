@@ -14,17 +14,17 @@
 #ifndef MAPREDUCE_OUTPUT_OUTPUT_H
 #define MAPREDUCE_OUTPUT_OUTPUT_H
 
+#include "mapreduce/files.h"
 #include "mapreduce/job.h"
 #include "mapreduce/mapreduce.h"
 
 struct buf;
 struct cursor;
-struct world;
 
 struct output_set;
 
 struct output_context {
-    struct world *world;
+    struct job_files files;
     const struct mr_spec *specs;
     char *const *staging; /* One directory a SPEC; they exist. */
     size_t count;

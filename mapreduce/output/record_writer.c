@@ -5,7 +5,7 @@
 #include "base/core/crc32c.h"
 
 int record_writer_open(struct record_writer *r,
-                       struct world *w,
+                       const struct job_files *files,
                        const char *path,
                        int level,
                        struct err *err)
@@ -15,7 +15,7 @@ int record_writer_open(struct record_writer *r,
     *r = (struct record_writer){.block_count = 0};
     packer_init(&r->packer, level);
     pair_block_builder_init(&r->block);
-    code = stream_writer_open(&r->out, w, path, err);
+    code = stream_writer_open(&r->out, files, path, err);
     if (code)
         return code;
     put_le64(magic, RECORD_FILE_MAGIC);

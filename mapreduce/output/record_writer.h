@@ -25,7 +25,7 @@
 #define RECORD_FILE_MAGIC        UINT64_C(0x3144524f43455251) /* "QRECORD1" */
 #define RECORD_FILE_FOOTER_BYTES 32
 
-struct world;
+struct job_files;
 
 struct record_writer {
     struct stream_writer out;
@@ -38,7 +38,7 @@ struct record_writer {
 };
 
 MUST_CHECK int record_writer_open(struct record_writer *r,
-                                  struct world *w,
+                                  const struct job_files *files,
                                   const char *path,
                                   int level,
                                   struct err *err);

@@ -5,21 +5,28 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "gfs-lite/fs.h"
+#include "mapreduce/files.h"
 
 STATIC_ASSERT(STREAM_WRITER_BYTES % FILE_DIRECT_ALIGN == 0,
               "whole buffers can be written directly");
 
 int stream_writer_open(struct stream_writer *s,
-                       struct world *w,
+                       const struct job_files *files,
                        const char *path,
                        struct err *err)
 {
+    const struct fs_write_options stream = {.mode = FS_WRITE_STREAM};
     void *buf = NULL;
     int code;
     *s = (struct stream_writer){.cap = STREAM_WRITER_BYTES};
-    code = file_open(w, path,
-                     FILE_WRITE | FILE_CREATE | FILE_TRUNCATE | FILE_DIRECT,
-                     &s->file, err);
+    if (files->fs)
+        code = fs_create(files->fs, files_fs_path(path), &stream, &s->fs_file,
+                         err);
+    else
+        code = file_open(files->world, path,
+                         FILE_WRITE | FILE_CREATE | FILE_TRUNCATE | FILE_DIRECT,
+                         &s->file, err);
     if (code)
         return code;
     if (posix_memalign(&buf, FILE_DIRECT_ALIGN, s->cap) != 0)
@@ -32,7 +39,9 @@ int stream_writer_open(struct stream_writer *s,
 static void write_out(struct stream_writer *s, size_t bytes)
 {
     struct slice part = {s->buf, bytes};
-    if (s->code == 0 && bytes > 0)
+    if (s->code == 0 && bytes > 0 && s->fs_file)
+        s->code = fs_writer_append(s->fs_file, s->buf, s->len, &s->err);
+    else if (s->code == 0 && bytes > 0)
         s->code = file_write_at(s->file, s->written, &part, 1, &s->err);
     s->written += s->len;
     s->len = 0;
@@ -62,6 +71,8 @@ static int write_tail(struct stream_writer *s, bool sync, struct err *err)
     }
     if (s->code)
         return err_copy(err, &s->err);
+    if (s->fs_file)
+        return sync ? fs_writer_sync(s->fs_file, err) : 0;
     code = bytes % FILE_DIRECT_ALIGN ? file_truncate(s->file, bytes, err) : 0;
     if (code == 0 && sync)
         code = file_sync(s->file, err);
@@ -80,6 +91,7 @@ int stream_writer_finish(struct stream_writer *s, bool sync, struct err *err)
 void stream_writer_close(struct stream_writer *s)
 {
     file_close(s->file);
+    fs_writer_close(s->fs_file);
     free(s->buf);
     mem_free(s->path);
     *s = (struct stream_writer){.code = s->code};

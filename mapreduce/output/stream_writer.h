@@ -16,14 +16,16 @@
 #include "base/core/slice.h"
 
 struct file;
-struct world;
+struct fs_writer;
+struct job_files;
 
 #define STREAM_WRITER_BYTES ((size_t)1 << 20)
 
 struct stream_writer {
-    struct file *file;
-    char *path; /* For messages. Owned. */
-    char *buf;  /* Aligned for direct I/O. Owned. */
+    struct file *file;         /* Of the world, or */
+    struct fs_writer *fs_file; /* of a cell. */
+    char *path;                /* For messages. Owned. */
+    char *buf;                 /* Aligned for direct I/O. Owned. */
     size_t cap;
     size_t len;       /* Bytes in buf. */
     uint64_t written; /* Bytes in the file. */
@@ -33,7 +35,7 @@ struct stream_writer {
 
 /* Create (or empty) the file @path. */
 MUST_CHECK int stream_writer_open(struct stream_writer *s,
-                                  struct world *w,
+                                  const struct job_files *files,
                                   const char *path,
                                   struct err *err);
 

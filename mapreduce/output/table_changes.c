@@ -125,7 +125,7 @@ static int apply_all(struct batch *b, struct record_reader *r, struct err *err)
     }
 }
 
-int table_changes_apply(struct world *w,
+int table_changes_apply(const struct job_files *files,
                         const char *path,
                         struct quarry *store,
                         const char *table,
@@ -134,7 +134,7 @@ int table_changes_apply(struct world *w,
 {
     struct batch *b = mem_zalloc(1, sizeof(*b));
     struct record_reader r;
-    int code = record_reader_open(&r, w, path, err);
+    int code = record_reader_open(&r, files, path, err);
     if (code)
         goto fail_batch;
     code = quarry_table_open(store, table, &b->table, err);

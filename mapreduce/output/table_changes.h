@@ -13,7 +13,7 @@
 #include "base/core/slice.h"
 
 struct quarry;
-struct world;
+struct job_files;
 
 enum table_change_kind {
     TABLE_PUT = 1,
@@ -40,7 +40,7 @@ MUST_CHECK int table_change_decode(struct slice bytes,
  * the file; several changes of one row that follow each other are one mutation.
  * Applying a file again changes nothing, since timestamps are fixed. The
  * changes are durable after quarry_flush(). Parks. */
-MUST_CHECK int table_changes_apply(struct world *w,
+MUST_CHECK int table_changes_apply(const struct job_files *files,
                                    const char *path,
                                    struct quarry *store,
                                    const char *table,

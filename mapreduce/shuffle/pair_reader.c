@@ -5,9 +5,10 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "mapreduce/files.h"
 
 void pair_reader_init(struct pair_reader *r,
-                      struct file *file,
+                      struct job_file *file,
                       uint64_t offset,
                       uint64_t end,
                       size_t read_bytes,
@@ -68,8 +69,8 @@ static int fill(struct pair_reader *r, size_t need, struct err *err)
         if (skip > 0 && r->filled == r->begin)
             r->begin = r->filled = skip;
         INVARIANT(r->filled % FILE_DIRECT_ALIGN == skip);
-        code = file_read_at(r->file, at, r->buf + r->filled - skip,
-                            r->read_bytes, &got, err);
+        code = job_file_read_at(r->file, at, r->buf + r->filled - skip,
+                                r->read_bytes, &got, err);
         if (code == 0 && got <= skip)
             code = err_set(err, ERR_CORRUPT, "file ends at %llu",
                            (unsigned long long)(at + got));

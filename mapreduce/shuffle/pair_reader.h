@@ -13,10 +13,10 @@
 #include "mapreduce/shuffle/pair_block.h"
 
 struct packer;
-struct file;
+struct job_file;
 
 struct pair_reader {
-    struct file *file; /* Borrowed. */
+    struct job_file *file; /* Borrowed. */
     struct packer *packer;
     uint64_t offset; /* Of the next byte to read from the file. */
     uint64_t end;    /* Of the run. */
@@ -33,7 +33,7 @@ struct pair_reader {
 
 /* Read [offset, end) of @file, @read_bytes (rounded up to 4096) at a time. */
 void pair_reader_init(struct pair_reader *r,
-                      struct file *file,
+                      struct job_file *file,
                       uint64_t offset,
                       uint64_t end,
                       size_t read_bytes,

@@ -5,6 +5,7 @@
 #include "base/core/crc32c.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "mapreduce/files.h"
 
 /* An index is a few bytes a segment; more is no spill of ours. */
 #define INDEX_BYTES_MAX ((uint64_t)64 << 20)
@@ -19,7 +20,8 @@ int spill_writer_open(struct spill_writer *s,
     int code;
     *s = (struct spill_writer){.packer = packer};
     pair_block_builder_init(&s->block);
-    code = stream_writer_open(&s->out, w, path, err);
+    code =
+        stream_writer_open(&s->out, &(struct job_files){.world = w}, path, err);
     if (code)
         return code;
     put_le64(magic, SPILL_MAGIC);

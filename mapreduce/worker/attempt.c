@@ -69,7 +69,7 @@ static void open_collector(struct attempt *a)
 static int open_outputs(struct attempt *a, struct err *err)
 {
     struct output_context o = {
-        .world = a->setup->world,
+        .files = a->setup->files,
         .specs = a->setup->outputs,
         .staging = a->setup->staging,
         .count = a->setup->output_count,
@@ -91,7 +91,7 @@ static int open_store(struct attempt *a, struct err *err)
     o.background_tasks = 1;
     o.world = a->setup->world;
     a->input = (struct input_context){
-        .world = a->setup->world,
+        .files = a->setup->files,
         .specs = a->setup->inputs,
         .store = a->res->store,
         .split_bytes = a->setup->split_bytes,

@@ -19,15 +19,17 @@ struct inline_host {
 };
 
 static int inline_start(struct attempt_host *base,
-                        unsigned slot,
+                        uint32_t worker,
                         const struct task_spec *spec,
+                        unsigned *slot,
                         struct err *err)
 {
     struct inline_host *h = (struct inline_host *)base;
     struct attempt_resources res = {h->memory, (size_t)h->setup.slot_bytes,
                                     &h->status, h->store};
     (void)err;
-    PRE(slot == 0);
+    PRE(worker == 0);
+    *slot = 0;
     PRE(!h->ended);
     task_report_init(&h->report);
     attempt_run(&h->setup, spec, &res, &h->report);

@@ -136,20 +136,22 @@ static void process_close(struct attempt_host *base)
 }
 
 static int process_start(struct attempt_host *base,
-                         unsigned slot,
+                         uint32_t worker,
                          const struct task_spec *spec,
+                         unsigned *slot,
                          struct err *err)
 {
     struct process_host *h = (struct process_host *)base;
-    struct process_slot *s = &h->slots[slot];
-    struct task_status *status = &h->shared.status[slot];
+    struct process_slot *s = &h->slots[worker];
+    struct task_status *status = &h->shared.status[worker];
     struct buf body = BUF_INIT;
     int code;
+    *slot = worker;
     *status = (struct task_status){.stage = STATUS_IDLE};
     buf_clear(&s->said);
     zygote_report_path(&s->report_path, h->setup->work_dir, spec);
     task_spec_encode(spec, &body);
-    code = send_message(h, ZYGOTE_START, slot, buf_slice(&body), err);
+    code = send_message(h, ZYGOTE_START, worker, buf_slice(&body), err);
     buf_close(&body);
     return code;
 }
@@ -380,5 +382,6 @@ int process_host_open(const struct job_setup *setup,
 void attempt_event_close(struct attempt_event *e)
 {
     task_report_close(&e->report);
+    mem_free(e->missing);
     buf_close(&e->said);
 }

@@ -3,6 +3,7 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "mapreduce/files.h"
 #include "mapreduce/shuffle/pair_reader.h"
 #include "mapreduce/shuffle/spill.h"
 
@@ -89,18 +90,19 @@ static int load_spill(struct spill_sources *s,
                       struct err *err)
 {
     struct spill_segment *found = NULL;
+    struct file *file = NULL;
     size_t count = 0;
     int code = spill_index_read(s->opts.world, path, &found, &count, err);
     if (code)
         return code;
     if (s->file_count == s->file_cap) {
         s->file_cap = MAX_OF(16, 2 * s->file_cap);
-        s->files = mem_realloc(s->files, s->file_cap * sizeof(struct file *));
+        s->files =
+            mem_realloc(s->files, s->file_cap * sizeof(struct job_file *));
     }
-    code = file_open(s->opts.world, path, FILE_READ | FILE_DIRECT,
-                     &s->files[s->file_count], err);
+    code = file_open(s->opts.world, path, FILE_READ | FILE_DIRECT, &file, err);
     if (code == 0)
-        s->file_count++;
+        s->files[s->file_count++] = job_file_of(file);
     for (size_t i = 0; i < count && code == 0; i++)
         if (found[i].partition == partition) {
             struct segment g = {s->file_count - 1, found[i].offset,
@@ -228,7 +230,7 @@ void spill_sources_close(struct spill_sources *s)
     for (size_t i = 0; i < s->count; i++)
         s->sources[i]->close(s->sources[i]);
     for (size_t i = 0; i < s->file_count; i++)
-        file_close(s->files[i]);
+        job_file_close(s->files[i]);
     mem_free(s->sources);
     mem_free(s->files);
     packer_close(&s->packer);

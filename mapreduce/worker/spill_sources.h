@@ -16,7 +16,7 @@
 #include "mapreduce/shuffle/run_merge.h"
 #include "mapreduce/worker/task_spec.h"
 
-struct file;
+struct job_file;
 struct world;
 
 struct spill_sources_options {
@@ -38,7 +38,7 @@ struct spill_sources {
     struct merge_source **sources; /* In order; owned. */
     size_t count;
     size_t cap;
-    struct file **files; /* Owned. */
+    struct job_file **files; /* Owned. */
     size_t file_count;
     size_t file_cap;
     size_t read_bytes; /* At a time, of each source. */

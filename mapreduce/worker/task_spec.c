@@ -11,12 +11,22 @@ void task_spec_init(struct task_spec *s)
     *s = (struct task_spec){.kind = TASK_MAP};
 }
 
+static void free_texts(char **texts, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        mem_free(texts[i]);
+    mem_free(texts);
+}
+
 void task_spec_close(struct task_spec *s)
 {
     input_splits_close(&s->splits);
     mem_free(s->cuts);
     buf_close(&s->cut_bytes);
     mem_free(s->spills);
+    free_texts(s->places, s->place_count);
+    mem_free(s->segments);
+    free_texts(s->files, s->file_count);
     mem_free(s->skips);
     mem_free(s->group_skips);
     task_spec_init(s);
@@ -55,6 +65,36 @@ static uint64_t *get_numbers(struct cursor *in, size_t *count)
     return v;
 }
 
+static void put_texts(struct buf *out, char *const *texts, size_t count)
+{
+    buf_put_varint(out, count);
+    for (size_t i = 0; i < count; i++)
+        buf_put_lslice(out, slice_str(texts[i]));
+}
+
+static char **get_texts(struct cursor *in, size_t *count)
+{
+    size_t n = cursor_count(in, 1);
+    char **texts = mem_zalloc(n + 1, sizeof(char *));
+    for (*count = 0; *count < n; ++*count) {
+        struct slice text = cursor_lslice(in);
+        texts[*count] = mem_strndup(text.data, text.len);
+    }
+    return texts;
+}
+
+static void put_segments(struct buf *out, const struct task_spec *s)
+{
+    buf_put_u8(out, s->resolved);
+    buf_put_varint(out, s->segment_count);
+    for (size_t i = 0; i < s->segment_count; i++) {
+        buf_put_varint(out, s->segments[i].file);
+        buf_put_varint(out, s->segments[i].offset);
+        buf_put_varint(out, s->segments[i].bytes);
+        buf_put_varint(out, s->segments[i].pairs);
+    }
+}
+
 void task_spec_encode(const struct task_spec *s, struct buf *out)
 {
     size_t from = out->len;
@@ -72,7 +112,11 @@ void task_spec_encode(const struct task_spec *s, struct buf *out)
     for (size_t i = 0; i < s->spill_count; i++) {
         buf_put_varint(out, s->spills[i].task);
         buf_put_varint(out, s->spills[i].attempt);
+        buf_put_varint(out, s->spills[i].place);
     }
+    put_texts(out, s->places, s->place_count);
+    put_segments(out, s);
+    put_texts(out, s->files, s->file_count);
     put_numbers(out, s->skips, s->skip_count);
     put_numbers(out, s->group_skips, s->group_skip_count);
     seal(out, from);
@@ -107,12 +151,35 @@ static void decode_cuts(struct task_spec *s, struct cursor *in)
 
 static void decode_spills(struct task_spec *s, struct cursor *in)
 {
-    s->spill_count = cursor_count(in, 2);
+    s->spill_count = cursor_count(in, 3);
     s->spills = mem_zalloc(s->spill_count + 1, sizeof(*s->spills));
     for (size_t i = 0; i < s->spill_count; i++) {
         s->spills[i].task = (uint32_t)cursor_varint(in);
         s->spills[i].attempt = (uint32_t)cursor_varint(in);
+        s->spills[i].place = (uint32_t)cursor_varint(in);
     }
+}
+
+static void decode_segments(struct task_spec *s, struct cursor *in)
+{
+    s->resolved = cursor_u8(in) != 0;
+    s->segment_count = cursor_count(in, 4);
+    s->segments = mem_zalloc(s->segment_count + 1, sizeof(*s->segments));
+    for (size_t i = 0; i < s->segment_count; i++) {
+        s->segments[i].file = (uint32_t)cursor_varint(in);
+        s->segments[i].offset = cursor_varint(in);
+        s->segments[i].bytes = cursor_varint(in);
+        s->segments[i].pairs = cursor_varint(in);
+    }
+}
+
+/* What is an index is one of something. */
+static void check_indexes(const struct task_spec *s, struct cursor *in)
+{
+    for (size_t i = 0; i < s->segment_count; i++)
+        in->bad |= s->segments[i].file >= s->file_count;
+    for (size_t i = 0; i < s->spill_count && s->place_count > 0; i++)
+        in->bad |= s->spills[i].place >= s->place_count;
 }
 
 int task_spec_decode(struct task_spec *s, struct slice bytes, struct err *err)
@@ -131,6 +198,10 @@ int task_spec_decode(struct task_spec *s, struct slice bytes, struct err *err)
     decode_splits(s, &in);
     decode_cuts(s, &in);
     decode_spills(s, &in);
+    s->places = get_texts(&in, &s->place_count);
+    decode_segments(s, &in);
+    s->files = get_texts(&in, &s->file_count);
+    check_indexes(s, &in);
     s->skips = get_numbers(&in, &s->skip_count);
     s->group_skips = get_numbers(&in, &s->group_skip_count);
     if (in.bad || cursor_left(&in) > 0 || kind > TASK_WHOLE)
@@ -182,6 +253,7 @@ void task_report_init(struct task_report *r)
 void task_report_close(struct task_report *r)
 {
     counters_close(&r->counters);
+    mem_free(r->place);
     buf_close(&r->sides);
     buf_close(&r->sample);
     damage_close(&r->damage);
@@ -194,6 +266,7 @@ void task_report_encode(const struct task_report *r, struct buf *out)
     buf_put_lslice(out, slice_str(r->code ? r->err.text : ""));
     buf_put_lslice(out, slice_str(r->code ? r->err.hint : ""));
     buf_put_u8(out, r->spilled);
+    buf_put_lslice(out, slice_str(r->place ? r->place : ""));
     counters_encode(&r->counters, out);
     buf_put_lslice(out, buf_slice(&r->sides));
     buf_put_lslice(out, buf_slice(&r->sample));
@@ -211,6 +284,7 @@ int task_report_decode(struct task_report *r,
     struct cursor in;
     struct slice text;
     struct slice hint;
+    struct slice place;
     int code = unseal(bytes, &in, err);
     task_report_init(r);
     if (code)
@@ -224,6 +298,9 @@ int task_report_decode(struct task_report *r,
             err_hint(&r->err, "%.*s", SLICE_ARG(hint));
     }
     r->spilled = cursor_u8(&in) != 0;
+    place = cursor_lslice(&in);
+    if (place.len > 0)
+        r->place = mem_strndup(place.data, place.len);
     counters_decode(&r->counters, &in);
     buf_append_slice(&r->sides, cursor_lslice(&in));
     buf_append_slice(&r->sample, cursor_lslice(&in));

@@ -23,6 +23,16 @@ enum task_kind {
 struct task_spill {
     uint32_t task;
     uint32_t attempt;
+    uint32_t place; /* Of task_spec.places; not used on one machine. */
+};
+
+/* A piece of a file with sorted pairs: what a worker makes of the spills before
+ * it starts a reduce attempt. */
+struct task_segment {
+    uint32_t file; /* Of task_spec.files. */
+    uint64_t offset;
+    uint64_t bytes;
+    uint64_t pairs;
 };
 
 struct task_spec {
@@ -36,6 +46,13 @@ struct task_spec {
     struct buf cut_bytes;
     struct task_spill *spills; /* Owned. */
     size_t spill_count;
+    char **places; /* Where spills are: attempt_host.place(). Owned. */
+    size_t place_count;
+    bool resolved; /* Read the segments, in their order, and no spills. */
+    struct task_segment *segments; /* Owned. */
+    size_t segment_count;
+    char **files; /* Paths. Owned. */
+    size_t file_count;
     uint64_t *skips; /* Records or groups not to touch. Owned. */
     size_t skip_count;
     uint64_t *group_skips; /* The groups of a whole task. Owned. */
@@ -63,7 +80,8 @@ void task_spill_path(struct buf *out,
 struct task_report {
     int code; /* 0, or what the attempt failed with. */
     struct err err;
-    bool spilled; /* A map task left a spill. */
+    bool spilled; /* A map task left a spill, */
+    char *place;  /* and where, on a cell; else NULL. Owned. */
     struct counters counters;
     struct buf sides;     /* output_set_encode_sides(). */
     struct buf sample;    /* Keys, as lslices. */

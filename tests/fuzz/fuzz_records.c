@@ -13,6 +13,7 @@
 #include "base/core/crc32c.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "mapreduce/files.h"
 #include "mapreduce/input/byte_source.h"
 #include "mapreduce/input/record_reader.h"
 #include "mapreduce/output/record_writer.h"
@@ -106,10 +107,12 @@ static void fuzz_record_file(struct world *w, struct slice in)
     char path[64];
     struct record_reader r;
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    if (record_reader_open(&r, w, path, NULL) == 0)
+    if (record_reader_open(&r, &(struct job_files){.world = w}, path, NULL) ==
+        0)
         read_on(&r);
     record_reader_close(&r);
-    if (record_reader_salvage(&r, w, path, NULL) == 0)
+    if (record_reader_salvage(&r, &(struct job_files){.world = w}, path,
+                              NULL) == 0)
         read_on(&r);
     record_reader_close(&r);
     close(fd);
@@ -127,7 +130,8 @@ fuzz_packed(struct world *w, struct slice in, enum input_packing how)
     if (write(fd, in.data, in.len) != (ssize_t)in.len)
         abort();
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    if (byte_source_open(w, path, how, 0, &s, NULL))
+    if (byte_source_open(&(struct job_files){.world = w}, path, how, 0, &s,
+                         NULL))
         abort();
     for (int i = 0; got > 0 && i < 20000; i++) {
         uint64_t bytes;

@@ -71,7 +71,7 @@ static void make_value(uint64_t i, struct buf *out)
 static void read_all(enum mr_spec_kind kind, bool trust, struct outcome *o)
 {
     struct mr_spec spec = {.kind = kind, .path = path};
-    struct input_context ctx = {.world = world,
+    struct input_context ctx = {.files = {.world = world},
                                 .specs = &spec,
                                 .split_bytes = 200000,
                                 .worker_count = 2};
@@ -113,7 +113,10 @@ static void write_records(void)
 {
     struct record_writer out;
     struct buf value = BUF_INIT;
-    ck_assert_int_eq(record_writer_open(&out, world, path, 1, NULL), 0);
+    ck_assert_int_eq(record_writer_open(&out,
+                                        &(struct job_files){.world = world},
+                                        path, 1, NULL),
+                     0);
     for (uint64_t i = 0; i < RECORDS; i++) {
         make_value(i, &value);
         record_writer_add(&out, SLICE_LIT("key"), buf_slice(&value));
@@ -139,7 +142,9 @@ static void lay_out(struct layout *l)
     l->count = 0;
     l->at[0] = 8;
     l->first[0] = 0;
-    ck_assert_int_eq(record_reader_open(&r, world, path, NULL), 0);
+    ck_assert_int_eq(
+        record_reader_open(&r, &(struct job_files){.world = world}, path, NULL),
+        0);
     while (record_reader_block(&r, &cursor, &bytes, &records)) {
         l->count++;
         ck_assert_uint_lt(l->count, BLOCKS);

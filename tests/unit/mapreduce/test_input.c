@@ -10,6 +10,7 @@
 #include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "base/runtime/world.h"
+#include "mapreduce/files.h"
 #include "mapreduce/input/glob.h"
 #include "mapreduce/input/input.h"
 #include "tests/lib/check_main.h"
@@ -80,7 +81,7 @@ static void read_split(const struct input_context *ctx,
 static void check_read(uint64_t split_bytes, struct slice want)
 {
     struct mr_spec spec = {.kind = MR_SPEC_FILE, .path = path};
-    struct input_context ctx = {.world = world,
+    struct input_context ctx = {.files = {.world = world},
                                 .specs = &spec,
                                 .split_bytes = split_bytes,
                                 .worker_count = 2};
@@ -183,7 +184,7 @@ START_TEST(test_damaged_packing)
         struct input_split split = {.path = path,
                                     .packing = i & 1 ? INPUT_GZIP : INPUT_ZSTD};
         struct mr_spec spec = {.kind = MR_SPEC_FILE, .path = path};
-        struct input_context ctx = {.world = world, .specs = &spec};
+        struct input_context ctx = {.files = {.world = world}, .specs = &spec};
         struct input_reader *reader;
         struct mr_record record;
         struct err err = ERR_INIT;
@@ -224,18 +225,26 @@ START_TEST(test_globs)
         store(pattern, "x", 1);
     }
     snprintf(pattern, sizeof(pattern), "%s/*.t?t", dir);
-    ck_assert_int_eq(glob_files(world, pattern, &found, &count, NULL), 0);
+    ck_assert_int_eq(glob_files(&(struct job_files){.world = world}, pattern,
+                                &found, &count, NULL),
+                     0);
     ck_assert_uint_eq(count, 2);
     ck_assert_ptr_nonnull(strstr(found[1], "/b.txt"));
     world_names_free(found, count);
-    ck_assert_int_eq(glob_files(world, dir, &found, &count, NULL), 0);
+    ck_assert_int_eq(glob_files(&(struct job_files){.world = world}, dir,
+                                &found, &count, NULL),
+                     0);
     ck_assert_uint_eq(count, 3);
     world_names_free(found, count);
     snprintf(pattern, sizeof(pattern), "%s/../i[nm]/_S*", dir);
-    ck_assert_int_eq(glob_files(world, pattern, &found, &count, NULL), 0);
+    ck_assert_int_eq(glob_files(&(struct job_files){.world = world}, pattern,
+                                &found, &count, NULL),
+                     0);
     ck_assert_uint_eq(count, 1);
     world_names_free(found, count);
-    ck_assert_int_eq(glob_files(world, "/nowhere/*", &found, &count, NULL), 0);
+    ck_assert_int_eq(glob_files(&(struct job_files){.world = world},
+                                "/nowhere/*", &found, &count, NULL),
+                     0);
     ck_assert_uint_eq(count, 0);
     world_names_free(found, count);
     world_free(world);

@@ -13,6 +13,7 @@
 #include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "base/runtime/world.h"
+#include "mapreduce/files.h"
 #include "mapreduce/job.h"
 #include "mapreduce/job_history.h"
 #include "mapreduce/mapreduce.h"
@@ -728,7 +729,8 @@ static void kill_at_map(void *ctx, const struct mr_progress *p)
 {
     (void)ctx;
     if (p->phase == MR_PHASE_MAP)
-        (void)!job_history_kill(world, history, p->job_id, NULL);
+        (void)!job_history_kill(&(struct job_files){.world = world}, history,
+                                p->job_id, NULL);
 }
 
 /* A job that is killed by its id is in the history as killed. */
@@ -744,7 +746,9 @@ START_TEST(test_kill_and_history)
     o.label = "the bad one";
     write_input("hang\n", 5);
     ck_assert_int_eq(mr_run(&o, NULL, NULL), ERR_CANCELLED);
-    ck_assert_int_eq(job_history_get(world, history, "last", &found, NULL), 0);
+    ck_assert_int_eq(job_history_get(&(struct job_files){.world = world},
+                                     history, "last", &found, NULL),
+                     0);
     ck_assert_int_eq(found->state, JOB_KILLED);
     ck_assert_str_eq(found->name, "the bad one");
     ck_assert_str_eq(found->inputs[0], in_spec);

@@ -5,6 +5,7 @@
 
 #include "base/core/rand.h"
 #include "base/runtime/world.h"
+#include "mapreduce/files.h"
 #include "mapreduce/input/record_reader.h"
 #include "mapreduce/mapreduce.h"
 #include "mapreduce/output/record_writer.h"
@@ -38,7 +39,9 @@ write_file(struct world *w, uint64_t seed, uint64_t count, int level)
     struct record_writer out;
     struct buf key = BUF_INIT;
     struct buf value = BUF_INIT;
-    ck_assert_int_eq(record_writer_open(&out, w, path, level, NULL), 0);
+    ck_assert_int_eq(record_writer_open(&out, &(struct job_files){.world = w},
+                                        path, level, NULL),
+                     0);
     for (uint64_t i = 0; i < count; i++) {
         make_record(seed, i, &key, &value);
         record_writer_add(&out, buf_slice(&key), buf_slice(&value));
@@ -60,7 +63,8 @@ read_file(struct world *w, uint64_t seed, uint64_t *count, struct err *err)
     struct slice k;
     struct slice v;
     bool more = true;
-    int code = record_reader_open(&in, w, path, err);
+    int code =
+        record_reader_open(&in, &(struct job_files){.world = w}, path, err);
     *count = 0;
     while (code == 0) {
         code = record_reader_next(&in, &k, &v, &more, err);
@@ -107,7 +111,9 @@ START_TEST(test_blocks_cover_the_file)
     uint64_t records;
     uint64_t total = 0;
     write_file(w, 7, 3000, 1);
-    ck_assert_int_eq(record_reader_open(&in, w, path, NULL), 0);
+    ck_assert_int_eq(
+        record_reader_open(&in, &(struct job_files){.world = w}, path, NULL),
+        0);
     while (record_reader_block(&in, &cursor, &bytes, &records)) {
         struct slice k;
         struct slice v;

@@ -16,6 +16,7 @@
 #include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "base/runtime/world.h"
+#include "mapreduce/files.h"
 #include "mapreduce/job.h"
 #include "mapreduce/job_history.h"
 #include "mapreduce/mapreduce.h"
@@ -213,7 +214,8 @@ START_TEST(test_killed_in_each_phase)
         /* At most what two attempts were at was done again. */
         ck_assert_uint_le(atomic_load(mapped), LINES + 2 * 10);
         check_clean();
-        ck_assert_int_eq(job_history_get(world, history, "last", &found, NULL),
+        ck_assert_int_eq(job_history_get(&(struct job_files){.world = world},
+                                         history, "last", &found, NULL),
                          0);
         ck_assert_int_eq(found->state, JOB_SUCCEEDED);
         job_summaries_free(found, 1);
@@ -282,9 +284,13 @@ START_TEST(test_damaged_journal)
     setup();
     rand_init(&r, test_seed());
     run_until(&late, false);
-    ck_assert_int_eq(job_history_get(world, history, "last", &found, NULL), 0);
+    ck_assert_int_eq(job_history_get(&(struct job_files){.world = world},
+                                     history, "last", &found, NULL),
+                     0);
     snprintf(path, sizeof(path), "%s/%s/work/journal", history, found->id);
-    ck_assert_int_eq(journal_load(world, path, &bytes, NULL), 0);
+    ck_assert_int_eq(
+        journal_load(&(struct job_files){.world = world}, path, &bytes, NULL),
+        0);
     for (int i = 0; i < 2000; i++) {
         struct replay log = {.job_id = NULL};
         size_t n = 1 + rand_below(&r, bytes.len);
