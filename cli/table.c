@@ -425,6 +425,30 @@ static int run_split(struct cli *cli, const struct args *args, struct err *err)
     return r;
 }
 
+static int run_move(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct quarry *q;
+    struct quarry_move m;
+    struct buf row = BUF_INIT;
+    int r = cli_store(cli, CLI_EXISTING, &q, err);
+    argument_unescape(&row, slice_str(args->words[1]));
+    if (!r)
+        r = quarry_table_move_tablet(q, args->words[0], buf_slice(&row),
+                                     args->words[2], &m, err);
+    buf_close(&row);
+    if (r)
+        return r;
+    if (m.from == m.to)
+        printf("tablet %llu is on server %llu already\n",
+               (unsigned long long)m.tablet, (unsigned long long)m.to);
+    else
+        printf("tablet %llu moved from server %llu to %llu; its rows were not "
+               "served for %.1f ms\n",
+               (unsigned long long)m.tablet, (unsigned long long)m.from,
+               (unsigned long long)m.to, (double)m.unserved_us / 1000);
+    return 0;
+}
+
 static int
 run_compact(struct cli *cli, const struct args *args, struct err *err)
 {
@@ -489,6 +513,17 @@ const struct command table_commands[] = {
      .words_min = 2,
      .words_max = WORDS_ANY,
      .run = run_split},
+    {.name = "table move",
+     .arguments = "NAME ROW HOST:PORT",
+     .summary = "Give the tablet of a row to a tablet server",
+     .details =
+         "For clusters. The master moves tablets by itself; this is for\n"
+         "emptying a machine, or trying. Balancing leaves a moved tablet\n"
+         "where it is for five minutes.",
+     .examples = "quarry table move webtable com.cnn.www 10.0.0.7:7450",
+     .words_min = 3,
+     .words_max = 3,
+     .run = run_move},
     {.name = "table compact",
      .arguments = "NAME…",
      .summary = "Rewrite a table without what was deleted",

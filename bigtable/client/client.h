@@ -85,6 +85,12 @@ struct target_ops {
                        const char *name,
                        struct slice row,
                        struct err *err);
+    int (*table_move_tablet)(struct quarry *q,
+                             const char *name,
+                             struct slice row,
+                             const char *server,
+                             struct quarry_move *out,
+                             struct err *err);
     int (*table_compact)(struct quarry *q, const char *name, struct err *err);
     int (*table_drop_rows)(struct quarry *q,
                            const char *name,

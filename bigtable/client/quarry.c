@@ -204,6 +204,16 @@ int quarry_table_split(struct quarry *q,
     return q->ops->table_split(q, name, row, err);
 }
 
+int quarry_table_move_tablet(struct quarry *q,
+                             const char *name,
+                             struct slice row,
+                             const char *server,
+                             struct quarry_move *out,
+                             struct err *err)
+{
+    return q->ops->table_move_tablet(q, name, row, server, out, err);
+}
+
 int quarry_table_compact(struct quarry *q, const char *name, struct err *err)
 {
     return q->ops->table_compact(q, name, err);

@@ -229,6 +229,24 @@ QUARRY_EXPORT MUST_CHECK int quarry_table_split(struct quarry *q,
                                                 const char *name,
                                                 struct slice row,
                                                 struct err *err);
+
+/* What a move of a tablet did. */
+struct quarry_move {
+    uint64_t tablet; /* Its id. */
+    uint64_t from;   /* Numbers of servers; the same: it was there already. */
+    uint64_t to;
+    uint64_t unserved_us; /* For so long its rows were not written, or read. */
+};
+
+/* Give the tablet that holds @row to the tablet server at @server, "host:port".
+ * ERR_NOTFOUND, ERR_BUSY (it is being moved); ERR_UNSUPPORTED for a directory.
+ */
+QUARRY_EXPORT MUST_CHECK int quarry_table_move_tablet(struct quarry *q,
+                                                      const char *name,
+                                                      struct slice row,
+                                                      const char *server,
+                                                      struct quarry_move *out,
+                                                      struct err *err);
 /* Major compaction of all its tablets. */
 QUARRY_EXPORT MUST_CHECK int
 quarry_table_compact(struct quarry *q, const char *name, struct err *err);

@@ -28,7 +28,7 @@ static void run_move(struct reign *r, void *arg)
     struct known_server *s = picture_server(&r->picture, j->to);
     struct err err = ERR_INIT;
     uint64_t id = j->tablet->id;
-    if (move_tablet(r, j->tablet, j->to, &err))
+    if (move_tablet(r, j->tablet, j->to, NULL, &err))
         log_warn(r->world, "master", "move tablet %llu: %s",
                  (unsigned long long)id, err.text);
     s->orders--;

@@ -174,8 +174,8 @@ static void reign_once(struct master *m)
     if (code == 0)
         code = take_lock(r, &err);
     if (code == 0) {
-        log_info(m->world, "master", "reign of master %llu begins",
-                 (unsigned long long)r->number);
+        master_note(r, EVENT_REIGN, "master=%llu",
+                    (unsigned long long)r->number);
         m->reign = r;
         code = govern(r, &err);
     }
@@ -236,6 +236,7 @@ int master_open(struct world *w,
     m->rpc = rpc;
     m->options = *opts;
     set_defaults(&m->options);
+    master_events_init(&m->events, m->options.vars);
     service_add(m);
     *out = m;
     return 0;

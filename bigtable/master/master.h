@@ -40,7 +40,7 @@ struct master_options {
     const char *const *cell; /* Of the lock service. */
     size_t cell_count;
     const struct rpc_security *security;
-    struct vars *vars; /* Counters "master.*"; NULL: none. */
+    struct vars *vars; /* Counters "master.*" (events.h); NULL: none. */
     struct fs *fs;     /* Its root is BIGTABLE_FS_ROOT. */
     /* Opens the cluster through the client library: called when METADATA is
      * needed, once in a reign, which closes it. */

@@ -234,9 +234,14 @@ static void run_merge(struct reign *r, void *arg)
     struct buf end = BUF_INIT;
     int code = merge(r, m, &err);
 
-    log_info(r->world, "master", "tablets %llu and %llu %s%s",
-             (unsigned long long)m->lower->id, (unsigned long long)m->upper->id,
-             code ? "not merged: " : "merged", code ? err.text : "");
+    if (code)
+        log_info(r->world, "master", "tablets %llu and %llu not merged: %s",
+                 (unsigned long long)m->lower->id,
+                 (unsigned long long)m->upper->id, err.text);
+    else
+        master_note(r, EVENT_MERGE, "tablet=%llu into=%llu",
+                    (unsigned long long)m->lower->id,
+                    (unsigned long long)m->upper->id);
     metadata_search_key(m->lower->table, buf_slice(&m->lower->start), &start);
     buf_append_slice(&end, buf_slice(&m->upper->key));
     buf_append_byte(&end, '\0');

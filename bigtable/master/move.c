@@ -8,7 +8,6 @@
  * faster, and t:location is put back to what the server knows.
  */
 #include "base/core/panic.h"
-#include "base/runtime/log.h"
 #include "bigtable/master/reign.h"
 
 /* Tries to unload before the tablet is left where it is. */
@@ -20,10 +19,11 @@ static int order_unload(struct reign *r,
                         struct known_server *s,
                         struct err *err)
 {
+    uint64_t closed_us = 0;
     int code = ERR_UNAVAILABLE;
     for (int i = 0; i < UNLOAD_TRIES_MAX && s->alive; i++) {
-        code =
-            server_order(r, s, TABLET_UNLOAD, t, SLICE_EMPTY, SLICE_EMPTY, err);
+        code = server_order_unload(r, s, t, &closed_us, err);
+        t->closed_ns = reign_now_ns(r) - closed_us * 1000;
         if (code != ERR_UNAVAILABLE && code != ERR_BUSY)
             break;
         if (!reign_wait(r, UNLOAD_RETRY_US))
@@ -85,9 +85,11 @@ int take_back(struct reign *r, struct known_tablet *t, struct err *err)
 int move_tablet(struct reign *r,
                 struct known_tablet *t,
                 uint64_t to,
+                uint64_t *unserved_us,
                 struct err *err)
 {
     uint64_t begun_ns = reign_now_ns(r);
+    uint64_t unserved = 0;
     uint64_t from = t->server;
     int code;
 
@@ -99,12 +101,16 @@ int move_tablet(struct reign *r,
     r->moving--;
     t->busy = false;
     t->moved_ns = reign_now_ns(r);
-    if (code == 0)
-        log_info(r->world, "master",
-                 "tablet %llu moved from server %llu to %llu in %llu ms",
-                 (unsigned long long)t->id, (unsigned long long)from,
-                 (unsigned long long)to,
-                 (unsigned long long)((t->moved_ns - begun_ns) / 1000000));
+    if (code == 0) {
+        unserved = (t->moved_ns - t->closed_ns) / 1000;
+        master_note(r, EVENT_MOVE,
+                    "tablet=%llu from=%llu to=%llu unserved_us=%llu us=%llu",
+                    (unsigned long long)t->id, (unsigned long long)from,
+                    (unsigned long long)to, (unsigned long long)unserved,
+                    (unsigned long long)((t->moved_ns - begun_ns) / 1000));
+    }
+    if (unserved_us)
+        *unserved_us = unserved;
     reign_changed(r);
     return code;
 }

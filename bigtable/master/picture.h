@@ -57,6 +57,7 @@ struct known_tablet {
     uint64_t requests;    /* Reported last, */
     uint64_t requests_ns; /* and when. */
     uint64_t known_ns;    /* Since when it is as it is: for merges. */
+    uint64_t closed_ns;   /* Since when its last server took no writes. */
     uint64_t served_ns;   /* Since when it is served, or ordered. */
     uint64_t moved_ns;    /* By balancing, last. */
     uint64_t retry_ns;    /* No order before. */

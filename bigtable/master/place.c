@@ -112,6 +112,10 @@ static int order_load(struct reign *r, struct known_tablet *t, struct err *err)
         return ERR_UNAVAILABLE; /* It died meanwhile. */
     if (code && code != ERR_EXISTS)
         return is_unsure(code) ? code : refused(r, t, err);
+    master_note(r, EVENT_ASSIGNMENT,
+                "tablet=%llu table=%llu server=%llu epoch=%llu",
+                (unsigned long long)t->id, (unsigned long long)t->table,
+                (unsigned long long)t->server, (unsigned long long)t->epoch);
     t->stage = STAGE_SERVED;
     t->served_ns = reign_now_ns(r);
     t->failures = 0;

@@ -272,10 +272,9 @@ static void recover(struct reign *r, void *arg)
         return;
     if (sort_all(r, v)) {
         v->sorted = true;
-        log_info(r->world, "master",
-                 "log of server %llu sorted: %zu segments in %llu ms",
-                 (unsigned long long)v->log, v->segment_count,
-                 (unsigned long long)((reign_now_ns(r) - begun_ns) / 1000000));
+        master_note(r, EVENT_RECOVERY, "log=%llu segments=%zu us=%llu",
+                    (unsigned long long)v->log, v->segment_count,
+                    (unsigned long long)((reign_now_ns(r) - begun_ns) / 1000));
         reign_changed(r);
         mark_done(r, v);
     }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/runtime/sync.h"
+#include "bigtable/master/events.h"
 #include "bigtable/master/garbage.h"
 #include "bigtable/master/master.h"
 #include "bigtable/master/picture.h"
@@ -62,6 +63,7 @@ struct master {
     struct master_options options;
     struct fiber *fiber;
     bool stopping;
+    struct master_events events;
     struct reign *reign; /* NULL: it is not master. */
 };
 
@@ -147,6 +149,13 @@ MUST_CHECK int server_order(struct reign *r,
                             struct slice row,
                             struct slice row_end,
                             struct err *err);
+/* TABLET_UNLOAD, and for how long its server has taken no writes when it
+ * answers. Parks. */
+MUST_CHECK int server_order_unload(struct reign *r,
+                                   struct known_server *s,
+                                   const struct known_tablet *t,
+                                   uint64_t *closed_us,
+                                   struct err *err);
 /* It said that it is no more: look after its lock at once. */
 void server_suspect(struct reign *r, struct known_server *s);
 void servers_close(struct reign *r);
@@ -156,11 +165,13 @@ void servers_close(struct reign *r);
 /* Give orders for all that is unassigned, or ordered and not confirmed. */
 void place_all(struct reign *r);
 /* Take @t from its server and give it to @to (0: nobody). PRE: @t is served,
- * and the caller made it busy; it is so no more at the end. Parks. Errors:
+ * and the caller made it busy; it is so no more at the end. *@unserved_us (may
+ * be NULL): for how long its rows were not written or read. Parks. Errors:
  * those of the orders. */
 MUST_CHECK int move_tablet(struct reign *r,
                            struct known_tablet *t,
                            uint64_t to,
+                           uint64_t *unserved_us,
                            struct err *err);
 /* Take @t, busy, from its server; its row names nobody then. Parks. */
 MUST_CHECK int
@@ -199,6 +210,11 @@ sweep_mark(struct reign *r, const struct metadata_row *row, struct err *err);
 MUST_CHECK int tables_finish(struct reign *r, struct err *err);
 MUST_CHECK int
 tables_create(struct reign *r, const struct table_order *o, struct err *err);
+/* The number of the table @name. Parks. */
+MUST_CHECK int tables_find(struct reign *r,
+                           struct slice name,
+                           uint64_t *table,
+                           struct err *err);
 MUST_CHECK int tables_drop(struct reign *r, struct slice name, struct err *err);
 MUST_CHECK int
 tables_alter(struct reign *r, const struct table_order *o, struct err *err);

@@ -42,12 +42,13 @@ int server_call(struct reign *r,
     return code;
 }
 
-int server_order(struct reign *r,
+static int order(struct reign *r,
                  struct known_server *s,
                  uint32_t method,
                  const struct known_tablet *t,
                  struct slice row,
                  struct slice row_end,
+                 struct buf *reply,
                  struct err *err)
 {
     struct tablet_order o = {
@@ -63,11 +64,39 @@ int server_order(struct reign *r,
     struct buf body = BUF_INIT;
     int code;
     tablet_order_put(&o, &body);
-    code = server_call(r, s, method, buf_slice(&body), NULL,
+    code = server_call(r, s, method, buf_slice(&body), reply,
                        r->options->order_us, err);
     buf_close(&body);
     if (code == ERR_CLOSED)
         server_suspect(r, s);
+    return code;
+}
+
+int server_order(struct reign *r,
+                 struct known_server *s,
+                 uint32_t method,
+                 const struct known_tablet *t,
+                 struct slice row,
+                 struct slice row_end,
+                 struct err *err)
+{
+    return order(r, s, method, t, row, row_end, NULL, err);
+}
+
+int server_order_unload(struct reign *r,
+                        struct known_server *s,
+                        const struct known_tablet *t,
+                        uint64_t *closed_us,
+                        struct err *err)
+{
+    struct buf reply = BUF_INIT;
+    struct unload_reply u = {.closed_us = 0};
+    int code =
+        order(r, s, TABLET_UNLOAD, t, SLICE_EMPTY, SLICE_EMPTY, &reply, err);
+    if (code == 0 && reply.len > 0)
+        code = unload_reply_get(buf_slice(&reply), &u, err);
+    *closed_us = u.closed_us;
+    buf_close(&reply);
     return code;
 }
 
@@ -78,8 +107,8 @@ static void bury(struct reign *r, struct known_server *s, const char *why)
     struct rpc_channel *channel = s->channel;
     if (!s->alive)
         return;
-    log_info(r->world, "master", "tablet server %llu at %s is dead: %s",
-             (unsigned long long)s->number, s->address, why);
+    master_note(r, EVENT_SERVER_DEATH, "server=%llu address=%s why=\"%s\"",
+                (unsigned long long)s->number, s->address, why);
     picture_server_died(&r->picture, s);
     /* What it had is needed soon: begin with its log now. */
     (void)recover_is_sorted(r, s->number);
@@ -268,8 +297,8 @@ add_server(struct reign *r, const struct server_record *rec, const char *name)
         return;
     s = picture_add_server(&r->picture, rec, mem_strdup(name));
     s->channel = rpc_channel_new(s->address, &o);
-    log_info(r->world, "master", "tablet server %llu at %s",
-             (unsigned long long)s->number, s->address);
+    master_note(r, EVENT_SERVER_JOIN, "server=%llu address=%s",
+                (unsigned long long)s->number, s->address);
     reign_spawn(r, "watch", watch, s);
 }
 

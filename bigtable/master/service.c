@@ -29,107 +29,31 @@ static void leave(struct reign *r)
 
 /* --- tables ------------------------------------------------------------- */
 
-typedef int (*table_fn)(struct reign *r,
+static int change_table(struct reign *r,
+                        uint32_t method,
                         const struct table_order *o,
-                        struct err *err);
+                        struct err *err)
+{
+    switch (method) {
+    case MASTER_CREATE_TABLE: return tables_create(r, o, err);
+    case MASTER_DROP_TABLE: return tables_drop(r, o->name, err);
+    case MASTER_ALTER_TABLE: return tables_alter(r, o, err);
+    case MASTER_SPLIT: return tables_order(r, TABLET_SPLIT, o, err);
+    case MASTER_COMPACT: return tables_order(r, TABLET_COMPACT, o, err);
+    case MASTER_FLUSH: return tables_order(r, TABLET_FLUSH, o, err);
+    case MASTER_DROP_ROWS: return tables_order(r, TABLET_DROP_ROWS, o, err);
+    default: PANIC("no method of tables: %u", method);
+    }
+}
 
-static int serve_table(struct master *m,
-                       struct rpc_call *call,
-                       table_fn fn,
-                       struct err *err)
+static int on_table(struct reign *r, struct rpc_call *call, struct err *err)
 {
     struct table_order o;
-    struct reign *r;
     int code = table_order_get(call->body, &o, err);
-    if (code)
-        return code;
-    r = enter(m, err);
-    if (!r)
-        return ERR_UNAVAILABLE;
-    code = fn(r, &o, err);
-    leave(r);
-    return code;
-}
-
-static int
-drop_table(struct reign *r, const struct table_order *o, struct err *err)
-{
-    return tables_drop(r, o->name, err);
-}
-
-static int
-split_table(struct reign *r, const struct table_order *o, struct err *err)
-{
-    return tables_order(r, TABLET_SPLIT, o, err);
-}
-
-static int
-compact_table(struct reign *r, const struct table_order *o, struct err *err)
-{
-    return tables_order(r, TABLET_COMPACT, o, err);
-}
-
-static int
-flush_table(struct reign *r, const struct table_order *o, struct err *err)
-{
-    return tables_order(r, TABLET_FLUSH, o, err);
-}
-
-static int
-drop_rows(struct reign *r, const struct table_order *o, struct err *err)
-{
-    return tables_order(r, TABLET_DROP_ROWS, o, err);
-}
-
-static int on_create(void *m, struct rpc_call *call, struct err *err)
-{
-    return serve_table(m, call, tables_create, err);
-}
-
-static int on_drop(void *m, struct rpc_call *call, struct err *err)
-{
-    return serve_table(m, call, drop_table, err);
-}
-
-static int on_alter(void *m, struct rpc_call *call, struct err *err)
-{
-    return serve_table(m, call, tables_alter, err);
-}
-
-static int on_split(void *m, struct rpc_call *call, struct err *err)
-{
-    return serve_table(m, call, split_table, err);
-}
-
-static int on_compact(void *m, struct rpc_call *call, struct err *err)
-{
-    return serve_table(m, call, compact_table, err);
-}
-
-static int on_flush(void *m, struct rpc_call *call, struct err *err)
-{
-    return serve_table(m, call, flush_table, err);
-}
-
-static int on_drop_rows(void *m, struct rpc_call *call, struct err *err)
-{
-    return serve_table(m, call, drop_rows, err);
+    return code ? code : change_table(r, call->method, &o, err);
 }
 
 /* --- operators ---------------------------------------------------------- */
-
-static int on_status(void *ctx, struct rpc_call *call, struct err *err)
-{
-    struct master_status s;
-    struct arena a;
-    bool is;
-    arena_init(&a);
-    is = master_get_status(ctx, &a, &s);
-    if (is)
-        master_status_put(&s, call->reply_body);
-    arena_close(&a);
-    return is ? 0 : err_set(err, ERR_UNAVAILABLE, "this is not the master");
-}
 
 static const struct known_server *server_at(const struct reign *r,
                                             struct slice address)
@@ -142,76 +66,71 @@ static const struct known_server *server_at(const struct reign *r,
     return NULL;
 }
 
-static int move_to(struct reign *r, const struct move_order *o, struct err *err)
+static int tablet_meant(struct reign *r,
+                        const struct move_order *o,
+                        struct known_tablet **out,
+                        struct err *err)
 {
-    struct known_tablet *t = picture_tablet(&r->picture, o->tablet);
+    uint64_t table;
+    int code = 0;
+    *out = NULL;
+    if (o->tablet)
+        *out = picture_tablet(&r->picture, o->tablet);
+    else if ((code = tables_find(r, o->table, &table, err)) == 0)
+        *out = picture_find(&r->picture, table, o->row);
+    if (code == 0 && !*out)
+        code = err_set(err, ERR_NOTFOUND, "no such tablet");
+    return code;
+}
+
+static int move_to(struct reign *r,
+                   const struct move_order *o,
+                   struct move_reply *reply,
+                   struct err *err)
+{
     const struct known_server *s = server_at(r, o->server);
-    if (!t)
-        return err_set(err, ERR_NOTFOUND, "no tablet %llu",
-                       (unsigned long long)o->tablet);
+    struct known_tablet *t;
+    int code = tablet_meant(r, o, &t, err);
+    if (code)
+        return code;
     if (!s)
         return err_set(err, ERR_NOTFOUND, "no tablet server at %.*s",
                        SLICE_ARG(o->server));
     if (t->busy || t->stage != STAGE_SERVED)
         return err_set(err, ERR_BUSY, "tablet %llu is on its way",
-                       (unsigned long long)o->tablet);
+                       (unsigned long long)t->id);
+    *reply = (struct move_reply){
+        .tablet = t->id, .from = t->server, .to = s->number};
     if (t->server == s->number)
         return 0;
     t->busy = true;
-    return move_tablet(r, t, s->number, err);
+    return move_tablet(r, t, s->number, &reply->unserved_us, err);
 }
 
-static int on_move(void *m, struct rpc_call *call, struct err *err)
+static int on_move(struct reign *r, struct rpc_call *call, struct err *err)
 {
     struct move_order o;
-    struct reign *r;
+    struct move_reply reply = {.from = 0};
     int code = move_order_get(call->body, &o, err);
-    if (code)
-        return code;
-    r = enter(m, err);
-    if (!r)
-        return ERR_UNAVAILABLE;
-    code = move_to(r, &o, err);
-    leave(r);
+    if (code == 0)
+        code = move_to(r, &o, &reply, err);
+    if (code == 0)
+        move_reply_put(&reply, call->reply_body);
     return code;
 }
 
 /* --- tablet servers ----------------------------------------------------- */
 
-static int on_split_done(void *m, struct rpc_call *call, struct err *err)
+static int
+on_split_done(struct reign *r, struct rpc_call *call, struct err *err)
 {
     struct tablet_order o;
-    struct reign *r;
     int code = tablet_order_get(call->body, &o, err);
     if (code)
         return code;
-    r = enter(m, err);
-    if (!r)
-        return ERR_UNAVAILABLE;
+    master_note(r, EVENT_SPLIT, "tablet=%llu server=%llu",
+                (unsigned long long)o.tablet, (unsigned long long)o.server);
     reign_reread_tablet(r, o.tablet);
-    leave(r);
-    return 0;
-}
-
-/* The server cannot serve it any more; it says so once it serves nothing of it.
- */
-static int on_lost(void *m, struct rpc_call *call, struct err *err)
-{
-    struct tablet_order o;
-    struct reign *r;
-    struct known_tablet *t;
-    int code = tablet_order_get(call->body, &o, err);
-    if (code)
-        return code;
-    r = enter(m, err);
-    if (!r)
-        return ERR_UNAVAILABLE;
-    t = picture_tablet(&r->picture, o.tablet);
-    /* It is ordered to load it once more; if it says no, another gets it. */
-    if (t && !t->busy && t->stage == STAGE_SERVED && t->server == o.server &&
-        t->epoch == o.epoch)
-        t->stage = STAGE_ORDERED;
-    leave(r);
     return 0;
 }
 
@@ -262,20 +181,57 @@ bool master_get_status(struct master *m,
     return true;
 }
 
+/* --- all of them -------------------------------------------------------- */
+
+static int on_status(struct master *m, struct rpc_call *call, struct err *err)
+{
+    struct master_status s;
+    struct arena a;
+    bool is;
+    arena_init(&a);
+    is = master_get_status(m, &a, &s);
+    if (is)
+        master_status_put(&s, call->reply_body);
+    arena_close(&a);
+    return is ? 0 : err_set(err, ERR_UNAVAILABLE, "this is not the master");
+}
+
+static int handle(struct reign *r, struct rpc_call *call, struct err *err)
+{
+    switch (call->method) {
+    case MASTER_MOVE: return on_move(r, call, err);
+    case MASTER_REPORT_SPLIT: return on_split_done(r, call, err);
+    default: return on_table(r, call, err);
+    }
+}
+
+static int on_call(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct reign *r;
+    int code;
+    if (call->method == MASTER_STATUS)
+        return on_status(ctx, call, err);
+    r = enter(ctx, err);
+    if (!r)
+        return ERR_UNAVAILABLE;
+    code = handle(r, call, err);
+    leave(r);
+    return code;
+}
+
 void service_add(struct master *m)
 {
     static const struct rpc_method methods[] = {
-        {MASTER_CREATE_TABLE, "master.create_table", on_create},
-        {MASTER_DROP_TABLE, "master.drop_table", on_drop},
-        {MASTER_ALTER_TABLE, "master.alter_table", on_alter},
-        {MASTER_SPLIT, "master.split", on_split},
-        {MASTER_COMPACT, "master.compact", on_compact},
-        {MASTER_FLUSH, "master.flush", on_flush},
-        {MASTER_DROP_ROWS, "master.drop_rows", on_drop_rows},
-        {MASTER_STATUS, "master.status", on_status},
-        {MASTER_MOVE, "master.move", on_move},
-        {MASTER_REPORT_SPLIT, "master.report_split", on_split_done},
-        {MASTER_REPORT_LOST, "master.report_lost", on_lost},
+        {MASTER_CREATE_TABLE, "master.create_table", on_call},
+        {MASTER_DROP_TABLE, "master.drop_table", on_call},
+        {MASTER_ALTER_TABLE, "master.alter_table", on_call},
+        {MASTER_SPLIT, "master.split", on_call},
+        {MASTER_COMPACT, "master.compact", on_call},
+        {MASTER_FLUSH, "master.flush", on_call},
+        {MASTER_DROP_ROWS, "master.drop_rows", on_call},
+        {MASTER_STATUS, "master.status", on_call},
+        {MASTER_MOVE, "master.move", on_call},
+        {MASTER_REPORT_SPLIT, "master.report_split", on_call},
     };
     rpc_server_add(m->rpc, methods, ARRAY_LEN(methods), m);
 }

@@ -140,7 +140,6 @@ void sweep(struct reign *r)
     uint64_t files = sweep_directory(r, TABLES_DIR, sweep_file);
     uint64_t logs = sweep_directory(r, BIGTABLE_FS_LOGS, sweep_log);
     if (files || logs)
-        log_info(r->world, "master",
-                 "removed %llu table files and %llu logs that nobody needs",
-                 (unsigned long long)files, (unsigned long long)logs);
+        master_note(r, EVENT_SWEEP, "files=%llu logs=%llu",
+                    (unsigned long long)files, (unsigned long long)logs);
 }

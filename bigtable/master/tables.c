@@ -57,6 +57,19 @@ static void close_table(struct table_file *f)
     buf_close(&f->bytes);
 }
 
+int tables_find(struct reign *r,
+                struct slice name,
+                uint64_t *table,
+                struct err *err)
+{
+    struct table_file f;
+    int code = read_table(r, name, &f, err);
+    if (code == 0)
+        *table = f.record.id;
+    close_table(&f);
+    return code;
+}
+
 /* Replace the record; what @rec borrows may be of @f. */
 static int write_table(struct reign *r,
                        const struct table_file *f,
@@ -145,7 +158,8 @@ int tables_create(struct reign *r, const struct table_order *o, struct err *err)
         code = first_tablet(r, id, err);
     if (code)
         return code;
-    log_info(r->world, "master", "table %.*s made", SLICE_ARG(o->name));
+    master_note(r, EVENT_TABLE_CREATE, "name=%.*s table=%llu",
+                SLICE_ARG(o->name), (unsigned long long)id);
     until = reign_now_ns(r) + CREATE_WAIT_US * 1000;
     while (!is_served(r, id) && reign_now_ns(r) < until)
         if (!reign_wait(r, RETRY_US))
@@ -357,7 +371,8 @@ int tables_drop(struct reign *r, struct slice name, struct err *err)
     if (code == 0)
         code = finish_drop(r, f.path, f.record.id, err);
     if (code == 0)
-        log_info(r->world, "master", "table %.*s dropped", SLICE_ARG(name));
+        master_note(r, EVENT_TABLE_DROP, "name=%.*s table=%llu",
+                    SLICE_ARG(name), (unsigned long long)f.record.id);
     close_table(&f);
     return code;
 }

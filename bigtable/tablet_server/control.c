@@ -168,6 +168,7 @@ struct ordered {
     struct tablet_server *server;
     uint32_t method;
     struct tablet_order order;
+    uint64_t closed_us; /* Of an unload. */
     struct err *err;
     int rc;
 };
@@ -178,7 +179,7 @@ static int obey(struct ordered *x)
     const struct tablet_order *o = &x->order;
     switch (x->method) {
     case TABLET_LOAD: return load_tablet(s, o, x->err);
-    case TABLET_UNLOAD: return unload_tablet(s, o, x->err);
+    case TABLET_UNLOAD: return unload_tablet(s, o, &x->closed_us, x->err);
     case TABLET_SPLIT: return work_on(s, JOB_SPLIT, o, x->err);
     case TABLET_COMPACT: return work_on(s, JOB_COMPACT, o, x->err);
     case TABLET_DROP_ROWS: return work_on(s, JOB_DROP_ROWS, o, x->err);
@@ -203,6 +204,8 @@ order_tablet(struct tablet_server *s, struct rpc_call *call, struct err *err)
     if (rc)
         return rc;
     server_on_fiber(s, run_ordered, &x);
+    if (x.rc == 0 && call->method == TABLET_UNLOAD)
+        unload_reply_put(&(struct unload_reply){x.closed_us}, call->reply_body);
     return x.rc;
 }
 

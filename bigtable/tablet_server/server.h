@@ -136,8 +136,10 @@ int server_rows(void *ctx,
 MUST_CHECK int load_tablet(struct tablet_server *s,
                            const struct tablet_order *o,
                            struct err *err);
+/* *@closed_us: for how long it has taken no writes. */
 MUST_CHECK int unload_tablet(struct tablet_server *s,
                              const struct tablet_order *o,
+                             uint64_t *closed_us,
                              struct err *err);
 /* It is another's: give it up. */
 void give_up_tablet(struct tablet_server *s, uint64_t id);

@@ -371,8 +371,9 @@ static void unload_some(void *arg)
         struct served *t = l->list[l->next++];
         const struct tablet_order o = {.tablet = t->id, .epoch = t->epoch};
         struct err err = ERR_INIT;
+        uint64_t closed_us;
         if ((t->table_id == METADATA_TABLE_ID) == l->system && has_master(s) &&
-            unload_tablet(s, &o, &err) != 0)
+            unload_tablet(s, &o, &closed_us, &err) != 0)
             log_warn(s->world, "tablet", "leaving: %s", err.text);
     }
 }

@@ -2,6 +2,7 @@
 #include "base/core/panic.h"
 #include "base/rpc/channel_set.h"
 #include "base/runtime/log.h"
+#include "base/runtime/world.h"
 #include "bigtable/tablet/shared.h"
 #include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet_server/server.h"
@@ -53,14 +54,25 @@ static int hand_over(struct tablet_server *s, struct served *t, struct err *err)
 }
 
 /* PRE: the table's change_lock is held, and it has its tablet. */
-static int unload(struct tablet_server *s, struct served *t, struct err *err)
+static int unload(struct tablet_server *s,
+                  struct served *t,
+                  uint64_t *closed_us,
+                  struct err *err)
 {
     struct unload u = {.server = s, .served = t};
+    uint64_t begun_ns;
+    int rc;
     server_in_thread(s, run_flush, &u);
+    begun_ns = world_mono_ns(s->world);
     if (u.rc == 0)
         server_in_thread(s, run_close, &u);
-    if (u.rc == 0)
-        return hand_over(s, t, err);
+    if (u.rc == 0) {
+        rc = hand_over(s, t, err);
+        *closed_us = (world_mono_ns(s->world) - begun_ns) / 1000;
+        log_info(s->world, "tablet", "unload tablet=%llu closed_us=%llu",
+                 (unsigned long long)t->id, (unsigned long long)*closed_us);
+        return rc;
+    }
     if (u.rc == ERR_CANCELLED) { /* It was lost. */
         store_give_up(s->store, t->table);
         forget(s, t);
@@ -72,6 +84,7 @@ static int unload(struct tablet_server *s, struct served *t, struct err *err)
 
 int unload_tablet(struct tablet_server *s,
                   const struct tablet_order *o,
+                  uint64_t *closed_us,
                   struct err *err)
 {
     struct served *t = served_find(&s->served, o->tablet);
@@ -90,7 +103,7 @@ int unload_tablet(struct tablet_server *s,
                                                  : "being unloaded");
     }
     mutex_lock(&t->table->change_lock);
-    rc = is_there(t) ? unload(s, t, err) : not_here(o->tablet, err);
+    rc = is_there(t) ? unload(s, t, closed_us, err) : not_here(o->tablet, err);
     mutex_unlock(&t->table->change_lock);
     served_unref(t);
     return rc;

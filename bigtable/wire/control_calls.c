@@ -12,7 +12,9 @@
 #define STATUS_FIELDS        7
 #define TABLET_LOAD_FIELDS   9
 #define TABLE_ORDER_FIELDS   4
-#define MOVE_ORDER_FIELDS    2
+#define MOVE_ORDER_FIELDS    4
+#define MOVE_REPLY_FIELDS    4
+#define UNLOAD_REPLY_FIELDS  1
 #define MASTER_STATUS_FIELDS 9
 #define SERVER_LOAD_FIELDS   7
 
@@ -201,6 +203,8 @@ void move_order_put(const struct move_order *o, struct buf *out)
 {
     codec_put_array(out, MOVE_ORDER_FIELDS);
     codec_put_u64(out, o->tablet);
+    codec_put_str(out, o->table);
+    codec_put_bin(out, o->row);
     codec_put_str(out, o->server);
 }
 
@@ -208,8 +212,42 @@ int move_order_get(struct slice in, struct move_order *o, struct err *err)
 {
     struct message_reader m = message_begin(in, MOVE_ORDER_FIELDS);
     o->tablet = codec_get_u64(&m.r);
+    o->table = message_bytes(&m.r, NAME_BYTES_MAX);
+    o->row = message_row(&m.r);
     o->server = message_bytes(&m.r, ADDRESS_BYTES_MAX);
     return message_end(&m, "order to move a tablet", err);
+}
+
+void move_reply_put(const struct move_reply *r, struct buf *out)
+{
+    codec_put_array(out, MOVE_REPLY_FIELDS);
+    codec_put_u64(out, r->tablet);
+    codec_put_u64(out, r->from);
+    codec_put_u64(out, r->to);
+    codec_put_u64(out, r->unserved_us);
+}
+
+int move_reply_get(struct slice in, struct move_reply *r, struct err *err)
+{
+    struct message_reader m = message_begin(in, MOVE_REPLY_FIELDS);
+    r->tablet = codec_get_u64(&m.r);
+    r->from = codec_get_u64(&m.r);
+    r->to = codec_get_u64(&m.r);
+    r->unserved_us = codec_get_u64(&m.r);
+    return message_end(&m, "outcome of a move", err);
+}
+
+void unload_reply_put(const struct unload_reply *r, struct buf *out)
+{
+    codec_put_array(out, UNLOAD_REPLY_FIELDS);
+    codec_put_u64(out, r->closed_us);
+}
+
+int unload_reply_get(struct slice in, struct unload_reply *r, struct err *err)
+{
+    struct message_reader m = message_begin(in, UNLOAD_REPLY_FIELDS);
+    r->closed_us = codec_get_u64(&m.r);
+    return message_end(&m, "outcome of an unload", err);
 }
 
 static void put_server_load(const struct server_load *s, struct buf *out)

@@ -19,19 +19,20 @@
 
 enum control_method {
     /* Master to tablet server. */
-    TABLET_LOAD = 0x501,     /* struct tablet_order. Answers once it is served.
-                                ERR_EXISTS: is served already (fine). */
-    TABLET_UNLOAD = 0x502,   /* struct tablet_order. Two minor compactions; then
-                                t:location is emptied; answers when that is
-                                written down. ERR_NOTFOUND: is not here. */
-    TABLET_SPLIT = 0x503,    /* struct tablet_order with row; empty: middle. */
-    TABLET_COMPACT = 0x504,  /* struct tablet_order: major compaction. */
-    TABLET_FLUSH = 0x505,    /* struct tablet_order; tablet 0: all of them. */
-    TABLET_SCHEMA = 0x506,   /* struct schema_order: a table's new schema.
-                                Answers when every tablet here obeys it. */
-    TABLET_STATUS = 0x507,   /* struct status_order; struct server_status */
-    TABLET_LOG_SORT = 0x508, /* struct log_order: sort a segment of a dead
-                                server's log into its directory `sorted`. */
+    TABLET_LOAD = 0x501,      /* struct tablet_order. Answers once it is served.
+                                 ERR_EXISTS: is served already (fine). */
+    TABLET_UNLOAD = 0x502,    /* struct tablet_order; struct unload_reply. Two
+                                 minor compactions; then t:location is emptied;
+                                 answers when that is written down.
+                                 ERR_NOTFOUND: is not here. */
+    TABLET_SPLIT = 0x503,     /* struct tablet_order with row; empty: middle. */
+    TABLET_COMPACT = 0x504,   /* struct tablet_order: major compaction. */
+    TABLET_FLUSH = 0x505,     /* struct tablet_order; tablet 0: all of them. */
+    TABLET_SCHEMA = 0x506,    /* struct schema_order: a table's new schema.
+                                 Answers when every tablet here obeys it. */
+    TABLET_STATUS = 0x507,    /* struct status_order; struct server_status */
+    TABLET_LOG_SORT = 0x508,  /* struct log_order: sort a segment of a dead
+                                 server's log into its directory `sorted`. */
     TABLET_DROP_ROWS = 0x509, /* struct tablet_order with row and row_end. */
     /* Anybody to the master; ERR_UNAVAILABLE when it is another one. Changes
      * of tables. */
@@ -45,10 +46,10 @@ enum control_method {
     MASTER_FLUSH = 0x526,        /* struct table_order; name "": all */
     MASTER_DROP_ROWS = 0x527,    /* struct table_order with row and row_end */
     MASTER_STATUS = 0x528,       /* nothing; struct master_status */
-    MASTER_MOVE = 0x529,         /* struct move_order: by an operator */
-    /* Tablet server to master; only hints, may be lost. */
+    MASTER_MOVE = 0x529,         /* struct move_order; struct move_reply: by
+                                    an operator */
+    /* Tablet server to master; a hint, may be lost. */
     MASTER_REPORT_SPLIT = 0x531, /* struct tablet_order: the parent's id */
-    MASTER_REPORT_LOST = 0x532,  /* struct tablet_order: cannot serve it */
 };
 
 struct tablet_order {
@@ -119,9 +120,23 @@ struct table_order {
     struct slice row_end;
 };
 
+struct unload_reply {
+    uint64_t closed_us; /* It has taken no writes for so long. */
+};
+
+/* Either the id of the tablet, or a table and one of its rows. */
 struct move_order {
-    uint64_t tablet;
+    uint64_t tablet; /* 0: that of the row. */
+    struct slice table;
+    struct slice row;
     struct slice server; /* Address of the server that shall have it. */
+};
+
+struct move_reply {
+    uint64_t tablet;
+    uint64_t from; /* Numbers of servers; the same: it was there. */
+    uint64_t to;
+    uint64_t unserved_us; /* Its rows could not be written, or read. */
 };
 
 #define STATUS_SERVERS_MAX 16384
@@ -174,6 +189,12 @@ table_order_get(struct slice in, struct table_order *o, struct err *err);
 void move_order_put(const struct move_order *o, struct buf *out);
 MUST_CHECK int
 move_order_get(struct slice in, struct move_order *o, struct err *err);
+void move_reply_put(const struct move_reply *r, struct buf *out);
+MUST_CHECK int
+move_reply_get(struct slice in, struct move_reply *r, struct err *err);
+void unload_reply_put(const struct unload_reply *r, struct buf *out);
+MUST_CHECK int
+unload_reply_get(struct slice in, struct unload_reply *r, struct err *err);
 void master_status_put(const struct master_status *s, struct buf *out);
 MUST_CHECK int master_status_get(struct slice in,
                                  struct arena *a,

@@ -12,8 +12,10 @@ struct order {
     struct cluster *cluster;
     uint32_t method;
     struct table_order order;
-    uint64_t key; /* The same in every try. */
-    bool unsure;  /* An earlier try may have been done. */
+    struct slice body; /* Instead of `order`, if not empty. */
+    struct buf *reply; /* NULL: it has none. */
+    uint64_t key;      /* The same in every try. */
+    bool unsure;       /* An earlier try may have been done. */
 };
 
 static int find_master(struct cluster *c, struct buf *address, struct err *err)
@@ -40,7 +42,7 @@ static int call_master(struct order *o, struct slice body, struct err *err)
     if (rc == 0) {
         c->counts.master_calls++;
         rc = channel_set_call(c->channels, buf_slice(&address), o->method,
-                              &opts, body, SLICE_EMPTY, NULL, NULL, err);
+                              &opts, body, SLICE_EMPTY, o->reply, NULL, err);
         if (rc == ERR_UNAVAILABLE || rc == ERR_CLOSED || rc == ERR_DEADLINE) {
             o->unsure |= sent;
             lock_file_forget(c->master);
@@ -58,7 +60,10 @@ static int order_on_loop(void *arg, struct err *err)
     struct buf body = BUF_INIT;
     int rc;
     o->key = world_random(o->cluster->world) | 1;
-    table_order_put(&o->order, &body);
+    if (o->body.len)
+        buf_append_slice(&body, o->body);
+    else
+        table_order_put(&o->order, &body);
     do
         rc = call_master(o, buf_slice(&body), err);
     while (rc && retry_again(&retry, &rc, err));
@@ -70,6 +75,22 @@ static int give_order(struct order *o, uint64_t timeout_us, struct err *err)
 {
     return cluster_do(o->cluster, "master call", timeout_us, order_on_loop, o,
                       err);
+}
+
+int cluster_call_master(struct cluster *c,
+                        uint32_t method,
+                        struct slice body,
+                        uint64_t timeout_us,
+                        struct buf *reply,
+                        bool *unsure,
+                        struct err *err)
+{
+    struct order o = {
+        .cluster = c, .method = method, .body = body, .reply = reply};
+    int rc = give_order(&o, timeout_us, err);
+    if (unsure)
+        *unsure = o.unsure;
+    return rc;
 }
 
 /* --- tables ----------------------------------------------------------------
@@ -179,6 +200,30 @@ int cluster_table_split(struct quarry *q,
                       .method = MASTER_SPLIT,
                       .order = {.name = slice_str(name), .row = row}};
     return give_order(&o, 0, err);
+}
+
+int cluster_table_move_tablet(struct quarry *q,
+                              const char *name,
+                              struct slice row,
+                              const char *server,
+                              struct quarry_move *out,
+                              struct err *err)
+{
+    const struct move_order m = {
+        .table = slice_str(name), .row = row, .server = slice_str(server)};
+    struct move_reply r = {.tablet = 0};
+    struct buf body = BUF_INIT;
+    struct buf reply = BUF_INIT;
+    int rc;
+    move_order_put(&m, &body);
+    rc = cluster_call_master(q->cluster, MASTER_MOVE, buf_slice(&body),
+                             CLUSTER_NO_TIMEOUT, &reply, NULL, err);
+    if (rc == 0)
+        rc = move_reply_get(buf_slice(&reply), &r, err);
+    *out = (struct quarry_move){r.tablet, r.from, r.to, r.unserved_us};
+    buf_close(&body);
+    buf_close(&reply);
+    return rc;
 }
 
 int cluster_table_compact(struct quarry *q, const char *name, struct err *err)

@@ -215,6 +215,7 @@ static const struct target_ops cluster_ops = {
     .table_release = cluster_table_release,
     .table_describe = cluster_table_describe,
     .table_split = cluster_table_split,
+    .table_move_tablet = cluster_table_move_tablet,
     .table_compact = cluster_table_compact,
     .table_drop_rows = cluster_table_drop_rows,
     .table_split_points = cluster_table_split_points,

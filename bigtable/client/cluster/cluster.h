@@ -155,6 +155,18 @@ void cluster_table_release(struct quarry_table *t);
  */
 
 /* admin.c */
+
+/* Call the master; what it answers is appended to @reply (may be NULL).
+ * *@unsure (may be NULL): a try whose answer was lost may have been done.
+ * Parks.
+ */
+MUST_CHECK int cluster_call_master(struct cluster *c,
+                                   uint32_t method,
+                                   struct slice body,
+                                   uint64_t timeout_us,
+                                   struct buf *reply,
+                                   bool *unsure,
+                                   struct err *err);
 int cluster_flush(struct quarry *q, struct err *err);
 int cluster_table_create(struct quarry *q,
                          const char *name,
@@ -170,6 +182,12 @@ int cluster_table_split(struct quarry *q,
                         const char *name,
                         struct slice row,
                         struct err *err);
+int cluster_table_move_tablet(struct quarry *q,
+                              const char *name,
+                              struct slice row,
+                              const char *server,
+                              struct quarry_move *out,
+                              struct err *err);
 int cluster_table_compact(struct quarry *q, const char *name, struct err *err);
 int cluster_table_drop_rows(struct quarry *q,
                             const char *name,

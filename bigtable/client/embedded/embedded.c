@@ -55,6 +55,7 @@ static const struct target_ops embedded_ops = {
     .table_release = embedded_table_release,
     .table_describe = embedded_table_describe,
     .table_split = embedded_table_split,
+    .table_move_tablet = embedded_table_move_tablet,
     .table_compact = embedded_table_compact,
     .table_drop_rows = embedded_table_drop_rows,
     .table_split_points = embedded_table_split_points,

@@ -62,6 +62,12 @@ int embedded_table_split(struct quarry *q,
                          const char *name,
                          struct slice row,
                          struct err *err);
+int embedded_table_move_tablet(struct quarry *q,
+                               const char *name,
+                               struct slice row,
+                               const char *server,
+                               struct quarry_move *out,
+                               struct err *err);
 int embedded_table_compact(struct quarry *q, const char *name, struct err *err);
 int embedded_table_drop_rows(struct quarry *q,
                              const char *name,

@@ -98,6 +98,24 @@ int embedded_table_split(struct quarry *q,
     return rc;
 }
 
+int embedded_table_move_tablet(struct quarry *q,
+                               const char *name,
+                               struct slice row,
+                               const char *server,
+                               struct quarry_move *out,
+                               struct err *err)
+{
+    (void)q;
+    (void)name;
+    (void)row;
+    (void)server;
+    *out = (struct quarry_move){.tablet = 0};
+    err_set(err, ERR_UNSUPPORTED,
+            "the tablets of a directory are all in one process");
+    err_hint(err, "a cluster is -t HOST:PORT,…");
+    return ERR_UNSUPPORTED;
+}
+
 int embedded_table_compact(struct quarry *q, const char *name, struct err *err)
 {
     struct table *t;

@@ -104,7 +104,12 @@ START_TEST(test_orders_to_the_master_round_trip)
         struct table_order o = {text(&r, t[0], 20), text(&r, t[1], 20),
                                 text(&r, t[2], 20), text(&r, t[3], 20)},
                            o2;
-        struct move_order m = {number(&r), text(&r, t[0], 0)}, m2;
+        struct move_order m = {number(&r), text(&r, t[0], 20),
+                               text(&r, t[1], 20), text(&r, t[2], 0)},
+                          m2;
+        struct move_reply y = {number(&r), number(&r), number(&r), number(&r)},
+                          y2;
+        struct unload_reply u = {number(&r)}, u2;
         buf_clear(&b);
         table_order_put(&o, &b);
         ck_assert_int_eq(table_order_get(buf_slice(&b), &o2, NULL), 0);
@@ -113,7 +118,16 @@ START_TEST(test_orders_to_the_master_round_trip)
         buf_clear(&b);
         move_order_put(&m, &b);
         ck_assert_int_eq(move_order_get(buf_slice(&b), &m2, NULL), 0);
-        ck_assert(m.tablet == m2.tablet && slice_eq(m.server, m2.server));
+        ck_assert(m.tablet == m2.tablet && slice_eq(m.server, m2.server) &&
+                  slice_eq(m.table, m2.table) && slice_eq(m.row, m2.row));
+        buf_clear(&b);
+        move_reply_put(&y, &b);
+        ck_assert_int_eq(move_reply_get(buf_slice(&b), &y2, NULL), 0);
+        ck_assert(memcmp(&y, &y2, sizeof(y)) == 0);
+        buf_clear(&b);
+        unload_reply_put(&u, &b);
+        ck_assert_int_eq(unload_reply_get(buf_slice(&b), &u2, NULL), 0);
+        ck_assert_uint_eq(u.closed_us, u2.closed_us);
     }
     buf_close(&b);
 }

@@ -1,0 +1,43 @@
+/* What a master did: each thing one line in the log, `event key=value…`, and a
+ * counter "master.<event>s" of the process.
+ *
+ * Threads: one loop.
+ */
+#ifndef BIGTABLE_MASTER_EVENTS_H
+#define BIGTABLE_MASTER_EVENTS_H
+
+#include "base/core/macros.h"
+
+struct reign;
+struct var;
+struct vars;
+
+enum master_event {
+    EVENT_REIGN,
+    EVENT_SERVER_JOIN,
+    EVENT_SERVER_DEATH,
+    EVENT_ASSIGNMENT,
+    EVENT_MOVE,
+    EVENT_SPLIT,
+    EVENT_MERGE,
+    EVENT_RECOVERY,
+    EVENT_SWEEP,
+    EVENT_TABLE_CREATE,
+    EVENT_TABLE_DROP,
+    EVENT_SNAPSHOT,
+    EVENT_SNAPSHOT_DROP,
+    EVENT_RESTORE,
+    EVENT_COUNT
+};
+
+struct master_events {
+    struct var *counters[EVENT_COUNT]; /* Borrowed; NULL: not counted. */
+};
+
+/* @vars may be NULL. */
+void master_events_init(struct master_events *e, struct vars *vars);
+/* It happened; the text is what to say of it, "tablet=17 to=3". */
+void master_note(struct reign *r, enum master_event e, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
+
+#endif /* BIGTABLE_MASTER_EVENTS_H */
