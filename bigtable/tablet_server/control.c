@@ -13,6 +13,7 @@
 #include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet/write_log.h"
 #include "bigtable/tablet_server/server.h"
+#include "bigtable/wire/roles.h"
 
 #define LOG_DIR_BYTES 64
 
@@ -354,6 +355,11 @@ order_status(struct tablet_server *s, struct rpc_call *call, struct err *err)
 int handle_control(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct tablet_server *s = ctx;
+    if (!cluster_roles_may_order(s->options.roles, call->principal))
+        return err_set(err, ERR_DENIED,
+                       "\"%.*s\" is no role of this cluster, and gives its "
+                       "tablet servers no orders",
+                       SLICE_ARG(call->principal));
     switch (call->method) {
     case TABLET_SCHEMA: return order_schema(s, call, err);
     case TABLET_STATUS: return order_status(s, call, err);

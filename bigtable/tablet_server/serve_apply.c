@@ -7,6 +7,7 @@
 #include "bigtable/row/mutation.h"
 #include "bigtable/tablet/store.h"
 #include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/server.h"
 
 /* Of a change that was not decided yet. */
@@ -25,6 +26,7 @@ struct part {
 
 struct apply {
     struct tablet_server *server;
+    struct slice principal;
     struct arena arena;
     enum write_durability durability;
     size_t count;
@@ -133,12 +135,34 @@ static void fail_part(struct apply *a, struct part *p, int rc, struct err *why)
         fail(a, p->index[p->done], rc, why);
 }
 
-/* Find the tablet; rows that it does not have leave the part. */
+/* May @m be made? */
+static int may_change(struct apply *a,
+                      struct part *p,
+                      const struct quarry_mutation *m,
+                      struct err *err)
+{
+    const struct schema *schema = p->view->schema;
+    int rc = 0;
+    if (!tablet_contains(p->view->tablets[0], buf_slice(&m->row)))
+        return not_here(p->tablet, err);
+    rc = rules_may_change(a->server, p->served, a->principal, schema, m, err);
+    if (rc == 0 && rules_is_full(p->served) && rules_is_growth(m))
+        rc = rules_may_grow(a->server, p->served, schema, err);
+    return rc;
+}
+
+/* Find the tablet; rows that it does not have leave the part, and so does what
+ * may not be changed. */
 static void open_part(struct apply *a, struct part *p)
 {
     struct err err = ERR_INIT;
+    uint64_t bytes = 0;
     size_t kept = 0;
     int rc = find_tablet(a->server, p->tablet, &p->served, &err);
+    if (rc == 0)
+        rc = rules_refresh(a->server, p->served, &err);
+    if (rc == 0)
+        rc = rules_may_go(a->server, p->served, RATE_WRITES, &err);
     if (rc == 0) {
         p->view = table_get_view(p->served->table);
         rc = p->view ? 0 : not_here(p->tablet, &err);
@@ -148,15 +172,18 @@ static void open_part(struct apply *a, struct part *p)
         return;
     }
     for (size_t i = 0; i < p->count; i++) {
-        if (!tablet_contains(p->view->tablets[0],
-                             buf_slice(&p->list[i]->row))) {
-            fail(a, p->index[i], not_here(p->tablet, &err), &err);
+        rc = may_change(a, p, p->list[i], &err);
+        if (rc) {
+            fail(a, p->index[i], rc, &err);
             continue;
         }
+        bytes += p->list[i]->ops.len;
         p->list[kept] = p->list[i];
         p->index[kept++] = p->index[i];
     }
     p->count = kept;
+    if (kept)
+        rules_pay(a->server, p->served, RATE_WRITES, kept, bytes);
 }
 
 static bool is_gone(struct table *t)
@@ -241,7 +268,7 @@ static int apply(struct apply *a, struct slice changes, struct err *err)
 
 int handle_apply(void *ctx, struct rpc_call *call, struct err *err)
 {
-    struct apply a = {.server = ctx};
+    struct apply a = {.server = ctx, .principal = call->principal};
     struct apply_request r;
     size_t held = call->attachment.len;
     int rc = apply_request_get(call->body, &r, err);

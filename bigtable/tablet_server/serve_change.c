@@ -8,6 +8,7 @@
 #include "bigtable/tablet/table.h"
 #include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet_server/answers.h"
+#include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/server.h"
 #include "bigtable/tablet_server/serving.h"
 
@@ -65,6 +66,28 @@ static int take_branch(struct slice *bytes,
     return rc ? rc : mutation_borrow(c.row, c.ops, c.count, out, err);
 }
 
+/* May it read the row whole, and make these changes? */
+static int may_check(struct tablet_server *s,
+                     const struct serving *v,
+                     struct slice principal,
+                     const struct quarry_mutation *const branches[2],
+                     struct err *err)
+{
+    const struct schema *schema = v->view->schema;
+    int rc = serving_may_read(s, v, principal, err);
+    if (rc == 0)
+        rc = rules_may_go(s, v->served, RATE_WRITES, err);
+    for (int i = 0; i < 2 && rc == 0; i++) {
+        if (!branches[i])
+            continue;
+        rc =
+            rules_may_change(s, v->served, principal, schema, branches[i], err);
+        if (rc == 0 && rules_is_growth(branches[i]))
+            rc = rules_may_grow(s, v->served, schema, err);
+    }
+    return rc;
+}
+
 static int check(struct tablet_server *s,
                  struct rpc_call *call,
                  const struct check_request *r,
@@ -83,6 +106,13 @@ static int check(struct tablet_server *s,
     if (rc == 0 && r->has_false)
         rc = take_branch(&bytes, r, &branches[1], err);
     if (rc == 0) {
+        const struct quarry_mutation *const both[2] = {
+            r->has_true ? &branches[0] : NULL,
+            r->has_false ? &branches[1] : NULL};
+        rc = may_check(s, &v, call->principal, both, err);
+    }
+    if (rc == 0) {
+        rules_pay(s, v.served, RATE_WRITES, 1, call->attachment.len);
         rc = store_check_and_mutate(s->store, v.served->table, r->row, filter,
                                     r->has_true ? &branches[0] : NULL,
                                     r->has_false ? &branches[1] : NULL,
@@ -113,6 +143,23 @@ int handle_check(void *ctx, struct rpc_call *call, struct err *err)
 
 /* --- read, modify, write -------------------------------------------------- */
 
+/* What is changed is read, and given back. */
+static int may_modify(struct tablet_server *s,
+                      const struct serving *v,
+                      struct slice principal,
+                      const struct modify_request *r,
+                      struct err *err)
+{
+    int rc = rules_may_go(s, v->served, RATE_WRITES, err);
+    for (size_t i = 0; i < r->rule_count && rc == 0; i++) {
+        struct slice family = slice_str(r->rules[i].family);
+        rc = rules_may(s, v->served, principal, family, ACCESS_READ, err);
+        if (rc == 0)
+            rc = rules_may(s, v->served, principal, family, ACCESS_WRITE, err);
+    }
+    return rc ? rc : rules_may_grow(s, v->served, v->view->schema, err);
+}
+
 static int modify(struct tablet_server *s,
                   struct rpc_call *call,
                   const struct modify_request *r,
@@ -121,7 +168,10 @@ static int modify(struct tablet_server *s,
     struct quarry_row *row = NULL;
     struct serving v;
     int rc = begin(s, &v, r->tablet, r->row, err);
+    if (rc == 0)
+        rc = may_modify(s, &v, call->principal, r, err);
     if (rc == 0) {
+        rules_pay(s, v.served, RATE_WRITES, 1, call->body.len);
         rc = store_read_modify_write(s->store, v.served->table, r->row,
                                      r->rules, r->rule_count,
                                      durability_of(r->durability), &row, err);

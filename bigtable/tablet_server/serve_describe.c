@@ -6,6 +6,7 @@
 #include "bigtable/tablet/table.h"
 #include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet_server/reader_pool.h"
+#include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/server.h"
 #include "bigtable/tablet_server/serving.h"
 
@@ -34,6 +35,8 @@ int handle_cuts(void *ctx, struct rpc_call *call, struct err *err)
     if (rc)
         return rc;
     rc = serving_begin(s, &v, r.tablet, 0, err);
+    if (rc == 0)
+        rc = rules_may_look(s, v.served, call->principal, err);
     if (rc == 0) {
         struct cuts_job j = {.table = v.served->table,
                              .parts = MIN_OF(r.parts, CUTS_MAX)};
@@ -77,6 +80,8 @@ int handle_describe(void *ctx, struct rpc_call *call, struct err *err)
     if (rc)
         return rc;
     rc = serving_begin(s, &v, r.tablet, 0, err);
+    if (rc == 0)
+        rc = rules_may_look(s, v.served, call->principal, err);
     if (rc == 0)
         rc = check_answer(s, err);
     if (rc == 0)

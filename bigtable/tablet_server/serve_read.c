@@ -8,6 +8,7 @@
 #include "bigtable/tablet/store.h"
 #include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet_server/reader_pool.h"
+#include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/server.h"
 #include "bigtable/tablet_server/serving.h"
 
@@ -139,7 +140,10 @@ static int run(struct read_job *j, struct err *err)
     return j->rc ? err_copy(err, &j->err) : 0;
 }
 
-static int prepare(struct read_job *j, struct arena *a, struct err *err)
+static int prepare(struct read_job *j,
+                   struct slice principal,
+                   struct arena *a,
+                   struct err *err)
 {
     struct quarry_read_options o = {.versions = 0};
     int rc = read_options_get(j->request.options, a, &o, err);
@@ -149,6 +153,8 @@ static int prepare(struct read_job *j, struct arena *a, struct err *err)
                        j->request.generation, err);
     if (rc == 0)
         rc = serving_spec(&j->serving, &o, j->request.from, err);
+    if (rc == 0)
+        rc = serving_may_read(j->server, &j->serving, principal, err);
     if (rc == 0)
         rc = open_script(j, &o, err);
     quarry_filter_free((struct quarry_filter *)(uintptr_t)o.filter);
@@ -167,9 +173,12 @@ int handle_read(void *ctx, struct rpc_call *call, struct err *err)
     j.bytes_max = j.request.bytes_max
                       ? MIN_OF(j.request.bytes_max, ANSWER_BYTES_MAX)
                       : ANSWER_BYTES_DEFAULT;
-    rc = prepare(&j, &a, err);
+    rc = prepare(&j, call->principal, &a, err);
     if (rc == 0)
         rc = run(&j, err);
+    if (rc == 0)
+        rules_pay(j.server, j.serving.served, RATE_READS,
+                  MAX_OF(j.reply.row_count, 1), j.rows->len);
     if (rc == 0)
         rc = check_answer(j.server, err);
     if (rc == 0) {

@@ -7,6 +7,7 @@
 #include "bigtable/tablet/store.h"
 #include "bigtable/tablet_server/programs.h"
 #include "bigtable/tablet_server/reader_pool.h"
+#include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/server.h"
 #include "bigtable/tablet_server/serving.h"
 #include "sawzall-lite/sawzall.h"
@@ -119,7 +120,10 @@ static void run(void *arg)
         saw_run_encode_tables(j->run, j->tables);
 }
 
-static int prepare(struct run_job *j, struct arena *a, struct err *err)
+static int prepare(struct run_job *j,
+                   struct slice principal,
+                   struct arena *a,
+                   struct err *err)
 {
     uint64_t us = j->request.limit_us ? j->request.limit_us : ANSWER_US_DEFAULT;
     struct quarry_read_options o = {.versions = 0};
@@ -130,6 +134,8 @@ static int prepare(struct run_job *j, struct arena *a, struct err *err)
                        j->request.generation, err);
     if (rc == 0)
         rc = serving_spec(&j->serving, &o, j->request.from, err);
+    if (rc == 0)
+        rc = serving_may_read(j->server, &j->serving, principal, err);
     j->serving.spec.progress_rows = PROGRESS_ROWS;
     j->end_ns =
         world_mono_ns(j->server->world) + MIN_OF(us, ANSWER_US_MAX) * 1000;
@@ -155,11 +161,13 @@ int handle_run(void *ctx, struct rpc_call *call, struct err *err)
     if (rc)
         return rc;
     arena_init(&a);
-    rc = prepare(&j, &a, err);
+    rc = prepare(&j, call->principal, &a, err);
     if (rc == 0) {
         reader_pool_run(j.server->readers, run, &j);
         rc = j.rc ? err_copy(err, &j.err) : check_answer(j.server, err);
         atomic_fetch_add(&j.serving.served->reads, j.reply.row_count);
+        rules_pay(j.server, j.serving.served, RATE_READS, j.reply.row_count,
+                  j.tables->len);
         atomic_fetch_add(&j.serving.served->cpu_us,
                          (world_mono_ns(j.server->world) - start_ns) / 1000);
     }

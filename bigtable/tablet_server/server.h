@@ -27,9 +27,11 @@ struct fiber;
 struct loop;
 struct program_cache;
 struct reader_pool;
+struct rule_book;
 struct schema;
 struct store;
 struct table;
+struct table_rules;
 struct table_view;
 struct write_log;
 
@@ -44,8 +46,10 @@ struct served {
     uint64_t epoch;
     uint64_t table_id;
     bool is_root;
-    struct table *table; /* Referenced; NULL until it is loaded. */
-    atomic_ullong reads; /* Rows. */
+    struct table *table;       /* Referenced; NULL until it is loaded. */
+    struct table_rules *rules; /* Of its table; NULL: not looked for yet. Of the
+                                  loop alone. */
+    atomic_ullong reads;       /* Rows. */
     atomic_ullong writes;
     atomic_ullong cpu_us;
 };
@@ -98,6 +102,7 @@ struct tablet_server {
     struct answers *answers;
     struct program_cache *programs;
     struct reader_pool *readers;
+    struct rule_book *rules;
     struct fiber *starter;
     uint64_t number;
     atomic_bool ready; /* It has joined. */

@@ -6,6 +6,7 @@
 #include "bigtable/tablet/read_options.h"
 #include "bigtable/tablet/table.h"
 #include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/server.h"
 
 #define REQUEST_BYTES_DEFAULT ((uint64_t)256 << 20)
@@ -88,6 +89,8 @@ int serving_begin(struct tablet_server *s,
     int rc;
     *out = (struct serving){.served = NULL};
     rc = find_tablet(s, id, &out->served, err);
+    if (rc == 0)
+        rc = rules_refresh(s, out->served, err);
     if (rc)
         return rc;
     out->view = table_get_view(out->served->table);
@@ -115,6 +118,16 @@ int serving_spec(struct serving *v,
         start = from;
     read_spec_clip(&v->spec, start, buf_slice(&t->end));
     return 0;
+}
+
+int serving_may_read(struct tablet_server *s,
+                     const struct serving *v,
+                     struct slice principal,
+                     struct err *err)
+{
+    int rc = rules_may_all(s, v->served, principal, v->view->schema,
+                           v->spec.families, ACCESS_READ, err);
+    return rc ? rc : rules_may_go(s, v->served, RATE_READS, err);
 }
 
 void serving_end(struct serving *v)

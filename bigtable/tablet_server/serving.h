@@ -20,8 +20,9 @@ struct serving {
     struct read_spec spec;
 };
 
-/* The tablet @id, with a schema that is not older than @generation. End it in
- * any case. Errors: those of find_tablet(). */
+/* The tablet @id, with a schema that is not older than @generation, and with
+ * the rules of its table (rules.h) refreshed. End it in any case. Errors: those
+ * of find_tablet() and of rules_refresh(). */
 MUST_CHECK int serving_begin(struct tablet_server *s,
                              struct serving *out,
                              uint64_t id,
@@ -32,6 +33,12 @@ MUST_CHECK int serving_spec(struct serving *v,
                             const struct quarry_read_options *o,
                             struct slice from,
                             struct err *err);
+/* May @principal read what the spec says, and is there room in the table's
+ * rates? Errors: ERR_DENIED, ERR_EXHAUSTED. */
+MUST_CHECK int serving_may_read(struct tablet_server *s,
+                                const struct serving *v,
+                                struct slice principal,
+                                struct err *err);
 void serving_end(struct serving *v);
 
 #endif /* BIGTABLE_TABLET_SERVER_SERVING_H */

@@ -9,6 +9,7 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
 #include "bigtable/wire/metadata.h"
+#include "bigtable/wire/policy.h"
 #include "chubby-lite/chubby.h"
 
 #define PATH_BYTES 128
@@ -53,6 +54,8 @@ on_event(void *ctx, struct chubby_handle *h, enum chubby_event event)
         lose(s, "the session with the lock service is lost");
     else if (event == CHUBBY_EVENT_INVALID && h && h == s->file)
         lose(s, "the master has declared this tablet server dead");
+    else if (s->options.changed)
+        s->options.changed(s->options.ctx, h);
 }
 
 bool session_is_lost(const struct session *s)
@@ -172,6 +175,8 @@ static int join(struct session *s, const char *address, struct err *err)
     if (rc == 0)
         rc = make_directory(s, BIGTABLE_LOCK_TABLES, err);
     if (rc == 0)
+        rc = make_directory(s, BIGTABLE_LOCK_POLICIES, err);
+    if (rc == 0)
         rc = take_number(s, err);
     if (rc == 0)
         rc = take_lock(s, address, err);
@@ -207,14 +212,22 @@ int session_join(struct world *w,
     return rc;
 }
 
+void session_quit(struct session *s)
+{
+    if (!s || s->lost)
+        return;
+    s->options.lost = NULL;
+    if (s->file && chubby_delete(s->file, NULL) != 0) {
+        /* The master deletes it when the lock is free. */
+    }
+    lose(s, "this tablet server is ending");
+}
+
 void session_leave(struct session *s)
 {
     if (!s)
         return;
-    s->options.lost = NULL;
-    if (s->file && !s->lost && chubby_delete(s->file, NULL) != 0) {
-        /* The master deletes it when the lock is free. */
-    }
+    session_quit(s);
     end(s);
 }
 

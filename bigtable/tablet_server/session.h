@@ -17,6 +17,7 @@
 
 struct buf;
 struct chubby;
+struct chubby_handle;
 struct rpc_security;
 struct session;
 struct world;
@@ -29,6 +30,9 @@ struct session_options {
     uint32_t grace_ms;
     /* The session, or the lock, is lost: once. Does not wait. */
     void (*lost)(void *ctx, const struct err *why);
+    /* The file of @h, opened by others, was written or is gone; NULL: that may
+     * be so of any. Does not wait. NULL: nobody cares. */
+    void (*changed)(void *ctx, const struct chubby_handle *h);
     void *ctx;
 };
 
@@ -39,6 +43,10 @@ MUST_CHECK int session_join(struct world *w,
                             const char *address,
                             struct session **out,
                             struct err *err);
+/* Tell the cluster that this server is no member any more; nothing is lost when
+ * it cannot be told. From now on the session is lost. NULL is allowed. Parks.
+ */
+void session_quit(struct session *s);
 /* Free the lock, and delete its file: others take over at once. Parks. NULL is
  * allowed. */
 void session_leave(struct session *s);

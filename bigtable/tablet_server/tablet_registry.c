@@ -11,6 +11,8 @@
 #include "bigtable/tablet_server/record_writer.h"
 #include "bigtable/wire/metadata.h"
 
+STATIC_ASSERT(STATE_LOADS_MAX == TABLET_LOADS_MAX, "a state has all its loads");
+
 struct registered {
     uint64_t id;         /* First: its key in the map. */
     unsigned references; /* Under the registry's lock. */
@@ -123,6 +125,7 @@ static void put_tablet(const struct manifest_tablet *t, struct buf *out)
 {
     edit_put_tablet(out, t->id, t->table, buf_slice(&t->start),
                     buf_slice(&t->end), t->groups, t->group_count);
+    edit_put_loads(out, t->id, t->loads, t->load_count);
 }
 
 static uint64_t file_bytes(const struct manifest_tablet *t)
@@ -149,6 +152,8 @@ static void put_state(const struct tablet_registry *r,
     s->bytes = file_bytes(t);
     s->logs[0] = r->options.server;
     s->log_count = is_logged;
+    s->load_count = t->load_count;
+    memcpy(s->loads, t->loads, t->load_count * sizeof(*s->loads));
     tablet_state_put(s, out);
     buf_close(&groups);
     mem_free(s);
@@ -384,6 +389,7 @@ static int take_state(struct registered *t,
     edit_put_counters(&edit, 0, 0, 0, s->sequence);
     edit_put_table(&edit, b->table, table, schema);
     edit_put_tablet_of(&edit, b->id, b->table, b->start, b->end, s->groups);
+    edit_put_loads(&edit, b->id, s->loads, s->load_count);
     rc = manifest_state_apply(&t->state, buf_slice(&edit), err);
     buf_close(&edit);
     if (rc == 0 &&

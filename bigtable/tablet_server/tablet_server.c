@@ -16,6 +16,7 @@
 #include "bigtable/tablet_server/answers.h"
 #include "bigtable/tablet_server/programs.h"
 #include "bigtable/tablet_server/reader_pool.h"
+#include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/server.h"
 #include "gfs-lite/fs.h"
 
@@ -66,6 +67,12 @@ static void on_fenced(void *ctx, const struct err *why)
 static void on_tablet_lost(void *ctx, uint64_t tablet)
 {
     server_spawn(ctx, give_up_tablet, tablet);
+}
+
+static void on_file_event(void *ctx, const struct chubby_handle *h)
+{
+    struct tablet_server *s = ctx;
+    rule_book_forget(s->rules, h);
 }
 
 static bool is_over(void *ctx)
@@ -221,6 +228,7 @@ static int join(struct tablet_server *s, struct err *err)
                                       .lease_ms = s->options.lease_ms,
                                       .grace_ms = s->options.grace_ms,
                                       .lost = on_session_lost,
+                                      .changed = on_file_event,
                                       .ctx = s};
     int rc = 0;
     if (!s->session)
@@ -311,6 +319,7 @@ int tablet_server_open(struct world *w,
     s->channels = channel_set_new(&channels);
     s->answers = answers_new();
     s->programs = program_cache_new();
+    s->rules = rule_book_new(s);
     s->readers = reader_pool_new(w, MAX_OF(readers, READERS_MIN));
     add_methods(s);
     *out = s;
@@ -419,6 +428,7 @@ void tablet_server_stop(struct tablet_server *s)
         unload_all(s);
     err_set(&why, ERR_CLOSED, "this tablet server is ending");
     server_fail(s, &why);
+    session_quit(s->session); /* The cluster may be gone when this closes. */
 }
 
 static void wait_for_work(struct tablet_server *s)
@@ -440,6 +450,8 @@ static void close_parts(struct tablet_server *s)
     if (s->metadata != s->options.rows)
         tablet_rows_free(s->metadata);
     quarry_close(s->quarry);
+    rule_book_close(s->rules);
+    s->rules = NULL;
     session_leave(s->session);
     fs_close(s->fs);
     channel_set_close(s->channels);

@@ -25,6 +25,7 @@
 #include "base/core/macros.h"
 
 struct buf;
+struct cluster_roles;
 struct fs;
 struct quarry;
 struct rpc_security;
@@ -38,6 +39,7 @@ struct tablet_server_options {
     const char *const *cell; /* Of the lock service. */
     size_t cell_count;
     const struct rpc_security *security;
+    const struct cluster_roles *roles; /* NULL: all who call are. */
     /* Opens the file system whose root is BIGTABLE_FS_ROOT, once the server has
      * its number; it is closed with the server. */
     int (*open_fs)(void *ctx, struct fs **out, struct err *err);

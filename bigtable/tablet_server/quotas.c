@@ -1,0 +1,160 @@
+/* Checks of calls against quotas. */
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "bigtable/row/schema.h"
+#include "bigtable/tablet/family_use.h"
+#include "bigtable/tablet/table.h"
+#include "bigtable/tablet_server/rules.h"
+#include "bigtable/tablet_server/rules_state.h"
+#include "bigtable/tablet_server/server.h"
+
+/* How long a share, or what family has most, is believed. */
+#define COUNTED_NS UINT64_C(1000000000)
+
+#define STORED 0
+#define MEMORY 1
+
+/* Those of the table's tablets that are here, referenced. Owned. */
+static struct served **
+tablets_of(struct tablet_server *s, uint64_t table, size_t *count)
+{
+    size_t all;
+    struct served **list = served_list(&s->served, &all);
+    *count = 0;
+    for (size_t i = 0; i < all; i++) {
+        if (list[i]->table && list[i]->table_id == table)
+            list[(*count)++] = list[i];
+        else
+            served_unref(list[i]);
+    }
+    return list;
+}
+
+static void free_tablets(struct served **list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        served_unref(list[i]);
+    mem_free(list);
+}
+
+/* This server's part of the table's rates is its part of the tablets. */
+static void
+set_rates(struct tablet_server *s, struct table_rules *r, uint64_t now)
+{
+    double all = (double)r->policy.use.tablets;
+    double share = 1;
+    size_t here;
+    if (r->counted_ns && now - r->counted_ns < COUNTED_NS)
+        return;
+    free_tablets(tablets_of(s, r->table, &here), here);
+    if (all > (double)here && here > 0)
+        share = (double)here / all;
+    for (size_t i = RATE_READS; i <= RATE_BYTES; i++)
+        token_bucket_set_rate(&r->buckets[i],
+                              (double)*quota_field(&r->policy.quota, i) * share,
+                              now);
+    r->counted_ns = now;
+}
+
+static int
+take_turn(struct table_rules *r, size_t i, uint64_t now, struct err *err)
+{
+    uint64_t again_us;
+    if (token_bucket_may(&r->buckets[i], now, &again_us))
+        return 0;
+    return rate_refuse(slice_str(r->name), i, *quota_field(&r->policy.quota, i),
+                       again_us, err);
+}
+
+static bool has_rates(const struct served *t)
+{
+    return t->rules && !t->rules->none &&
+           quota_has_rate(&t->rules->policy.quota);
+}
+
+int rules_may_go(struct tablet_server *s,
+                 struct served *t,
+                 enum rate rate,
+                 struct err *err)
+{
+    uint64_t now;
+    int rc;
+    if (LIKELY(!has_rates(t)))
+        return 0;
+    now = world_mono_ns(s->world);
+    set_rates(s, t->rules, now);
+    rc = take_turn(t->rules, rate, now, err);
+    return rc ? rc : take_turn(t->rules, RATE_BYTES, now, err);
+}
+
+void rules_pay(struct tablet_server *s,
+               struct served *t,
+               enum rate rate,
+               uint64_t rows,
+               uint64_t bytes)
+{
+    uint64_t now;
+    if (LIKELY(!has_rates(t)))
+        return;
+    now = world_mono_ns(s->world);
+    token_bucket_pay(&t->rules->buckets[rate], rows, now);
+    token_bucket_pay(&t->rules->buckets[RATE_BYTES], bytes, now);
+}
+
+/* The family of the table that has most, as far as it is here. */
+static void find_largest(struct tablet_server *s,
+                         struct table_rules *r,
+                         const struct schema *schema,
+                         bool of_memory)
+{
+    struct family_use *sum = mem_zalloc(schema->family_count + 1, sizeof(*sum));
+    size_t count;
+    struct served **list = tablets_of(s, r->table, &count);
+    uint64_t most = 0;
+    r->largest[0] = '\0';
+    for (size_t i = 0; i < count; i++) {
+        struct table_view *v = table_get_view(list[i]->table);
+        if (v)
+            family_use_add(v->tablets[0], schema, false, sum);
+        table_view_unref(v);
+    }
+    for (size_t i = 0; i < schema->family_count; i++) {
+        uint64_t n = of_memory ? sum[i].memory_bytes : sum[i].stored_bytes;
+        if (n > most)
+            memcpy(r->largest, schema->families[i].name, sizeof(r->largest));
+        most = MAX_OF(most, n);
+    }
+    free_tablets(list, count);
+    mem_free(sum);
+}
+
+bool rules_is_full(const struct served *t)
+{
+    const struct table_rules *r = t->rules;
+    return r && !r->none &&
+           (r->policy.stored_is_over || r->policy.memory_is_over);
+}
+
+int rules_may_grow(struct tablet_server *s,
+                   struct served *t,
+                   const struct schema *schema,
+                   struct err *err)
+{
+    struct table_rules *r = t->rules;
+    uint64_t now;
+    size_t i;
+    if (!rules_is_full(t))
+        return 0;
+    i = r->policy.stored_is_over ? STORED : MEMORY;
+    now = world_mono_ns(s->world);
+    if (r->largest_ns == 0 || now - r->largest_ns > COUNTED_NS) {
+        find_largest(s, r, schema, i == MEMORY);
+        r->largest_ns = now;
+    }
+    return size_refuse(slice_str(r->name), i, *quota_field(&r->policy.quota, i),
+                       i == STORED ? r->policy.use.stored_bytes
+                                   : r->policy.use.memory_bytes,
+                       slice_str(r->largest), err);
+}

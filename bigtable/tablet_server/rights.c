@@ -1,0 +1,130 @@
+/* Checks of calls against lists of rights. */
+#include "base/core/coding.h"
+#include "bigtable/row/mutation.h"
+#include "bigtable/row/schema.h"
+#include "bigtable/tablet_server/rules.h"
+#include "bigtable/tablet_server/rules_state.h"
+#include "bigtable/tablet_server/server.h"
+#include "bigtable/wire/roles.h"
+
+/* Is there nothing to check? */
+static bool
+is_free(struct tablet_server *s, struct served *t, struct slice principal)
+{
+    if (LIKELY(t->rules && t->rules->none))
+        return true;
+    if (t->table_id == METADATA_TABLE_ID || !t->rules->list)
+        return true;
+    return cluster_roles_has(s->options.roles, principal);
+}
+
+static int check_metadata(struct tablet_server *s,
+                          struct served *t,
+                          struct slice principal,
+                          enum access_right right,
+                          struct err *err)
+{
+    if (t->table_id != METADATA_TABLE_ID || right == ACCESS_READ ||
+        cluster_roles_may_order(s->options.roles, principal))
+        return 0;
+    return access_deny(principal, SLICE_LIT(METADATA_TABLE),
+                       SLICE_LIT(METADATA_FAMILY), right, err);
+}
+
+static int may(struct table_rules *r,
+               struct grants *g,
+               struct slice principal,
+               struct slice family,
+               enum access_right right,
+               struct err *err)
+{
+    if ((g->everywhere & (unsigned)right) ||
+        (rules__rights(r, g, principal, family) & (unsigned)right))
+        return 0;
+    return access_deny(principal, slice_str(r->name), family, right, err);
+}
+
+int rules_may(struct tablet_server *s,
+              struct served *t,
+              struct slice principal,
+              struct slice family,
+              enum access_right right,
+              struct err *err)
+{
+    int rc = check_metadata(s, t, principal, right, err);
+    if (rc || is_free(s, t, principal))
+        return rc;
+    return may(t->rules, rules__grants(t->rules, principal), principal, family,
+               right, err);
+}
+
+int rules_may_all(struct tablet_server *s,
+                  struct served *t,
+                  struct slice principal,
+                  const struct schema *schema,
+                  const uint8_t *by_id,
+                  enum access_right right,
+                  struct err *err)
+{
+    struct grants *g;
+    int rc = check_metadata(s, t, principal, right, err);
+    if (rc || is_free(s, t, principal))
+        return rc;
+    g = rules__grants(t->rules, principal);
+    if (g->everywhere & (unsigned)right)
+        return 0;
+    for (size_t i = 0; i < schema->family_count && rc == 0; i++) {
+        const struct family *f = &schema->families[i];
+        if (!by_id || by_id[f->id])
+            rc = may(t->rules, g, principal, slice_str(f->name), right, err);
+    }
+    return rc;
+}
+
+int rules_may_change(struct tablet_server *s,
+                     struct served *t,
+                     struct slice principal,
+                     const struct schema *schema,
+                     const struct quarry_mutation *m,
+                     struct err *err)
+{
+    struct cursor c = cursor_make(buf_slice(&m->ops));
+    struct mutation_op op;
+    struct grants *g;
+    int rc = check_metadata(s, t, principal, ACCESS_WRITE, err);
+    if (rc || is_free(s, t, principal))
+        return rc;
+    g = rules__grants(t->rules, principal);
+    if (g->everywhere & ACCESS_WRITE)
+        return 0;
+    while (rc == 0 && mutation_next(&c, &op)) {
+        if (op.kind == MUTATION_DELETE_ROW)
+            rc =
+                rules_may_all(s, t, principal, schema, NULL, ACCESS_WRITE, err);
+        else
+            rc = may(t->rules, g, principal, op.family, ACCESS_WRITE, err);
+    }
+    return rc;
+}
+
+int rules_may_look(struct tablet_server *s,
+                   struct served *t,
+                   struct slice principal,
+                   struct err *err)
+{
+    if (is_free(s, t, principal) ||
+        rules__grants(t->rules, principal)->anywhere)
+        return 0;
+    return access_deny(principal, slice_str(t->rules->name), SLICE_LIT("*"),
+                       ACCESS_READ, err);
+}
+
+bool rules_is_growth(const struct quarry_mutation *m)
+{
+    struct cursor c = cursor_make(buf_slice(&m->ops));
+    struct mutation_op op;
+    while (mutation_next(&c, &op))
+        if (op.kind == MUTATION_SET)
+            return true;
+    return false;
+}

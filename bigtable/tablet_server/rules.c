@@ -1,0 +1,233 @@
+/* Rules of tables: kept, and read anew. */
+#include "bigtable/tablet_server/rules.h"
+
+#include "base/core/panic.h"
+#include "base/runtime/log.h"
+#include "base/runtime/world.h"
+#include "bigtable/tablet/table.h"
+#include "bigtable/tablet_server/rules_state.h"
+#include "bigtable/tablet_server/server.h"
+#include "bigtable/wire/roles.h"
+#include "chubby-lite/chubby.h"
+
+/* Principals whose rights are kept, of a table. */
+#define GRANTS_MAX 4096
+/* Tries to open a file that goes and comes. */
+#define OPEN_TRIES 3
+
+struct rule_book {
+    struct tablet_server *server;
+    struct hash_map tables; /* By id: struct table_rules. */
+};
+
+/* --- rights of principals ------------------------------------------------- */
+
+static void grants_free(struct grants *g)
+{
+    hash_map_close(&g->families);
+    mem_free(g);
+}
+
+static void forget_grants(struct table_rules *r)
+{
+    size_t at = 0;
+    struct hash_slot *slot;
+    while ((slot = hash_map_next(&r->grants, &at)) != NULL)
+        grants_free(slot->value.pointer);
+    hash_map_clear(&r->grants);
+}
+
+struct grants *rules__grants(struct table_rules *r, struct slice principal)
+{
+    union hash_value *v = hash_map_get(&r->grants, principal);
+    struct grants *g;
+    if (LIKELY(v != NULL))
+        return v->pointer;
+    if (r->grants.count == GRANTS_MAX)
+        forget_grants(r);
+    g = mem_zalloc(1, sizeof(*g));
+    g->everywhere = access_rights(r->list, principal, SLICE_LIT("*"));
+    g->anywhere = access_rights_anywhere(r->list, principal);
+    hash_map_init(&g->families, HASH_KEYS_COPIED);
+    hash_map_put(&r->grants, principal, NULL)->pointer = g;
+    return g;
+}
+
+unsigned rules__rights(struct table_rules *r,
+                       struct grants *g,
+                       struct slice principal,
+                       struct slice family)
+{
+    union hash_value *v = hash_map_get(&g->families, family);
+    if (!v) {
+        v = hash_map_put(&g->families, family, NULL);
+        v->number = access_rights(r->list, principal, family);
+    }
+    return (unsigned)v->number;
+}
+
+/* --- files ---------------------------------------------------------------- */
+
+static void close_file(struct table_rules *r)
+{
+    chubby_close(r->file);
+    r->file = NULL;
+}
+
+static int
+open_file(struct rule_book *b, struct table_rules *r, struct err *err)
+{
+    const struct chubby_open_options o = {.events = CHUBBY_EVENT_CONTENT};
+    char path[POLICY_PATH_BYTES];
+    if (r->file)
+        return 0;
+    policy_path(r->table, path);
+    return chubby_open(session_chubby(b->server->session), path,
+                       CHUBBY_READ | CHUBBY_CREATE, &o, &r->file, err);
+}
+
+static int read_file(struct rule_book *b,
+                     struct table_rules *r,
+                     struct buf *out,
+                     struct err *err)
+{
+    int rc = ERR_NOTFOUND;
+    for (int i = 0; i < OPEN_TRIES && rc == ERR_NOTFOUND; i++) {
+        rc = open_file(b, r, err);
+        /* An event that comes meanwhile makes it stale again. */
+        r->fresh = rc == 0;
+        if (rc == 0)
+            rc = chubby_read(r->file, out, NULL, err);
+        if (rc == ERR_NOTFOUND)
+            close_file(r);
+    }
+    if (rc)
+        r->fresh = false;
+    return rc;
+}
+
+static bool has_none(const struct table_rules *r)
+{
+    return !r->policy.has_access && !quota_has_rate(&r->policy.quota) &&
+           !r->policy.stored_is_over && !r->policy.memory_is_over;
+}
+
+/* What the file says is in force; @bytes move in. */
+static int
+take_policy(struct table_rules *r, struct buf *bytes, struct err *err)
+{
+    struct access_list *list = NULL;
+    struct table_policy p;
+    int rc = table_policy_get(buf_slice(bytes), &p, err);
+    if (rc == 0 && p.has_access)
+        rc = access_parse(p.access, &list, err);
+    if (rc)
+        return rc;
+    forget_grants(r);
+    access_free(r->list);
+    buf_close(&r->bytes);
+    r->bytes = *bytes;
+    *bytes = BUF_INIT;
+    r->list = list;
+    r->policy = p;
+    r->counted_ns = 0;
+    r->none = has_none(r);
+    return 0;
+}
+
+static int
+read_rules(struct rule_book *b, struct table_rules *r, struct err *err)
+{
+    struct buf bytes = BUF_INIT;
+    int rc = read_file(b, r, &bytes, err);
+    if (rc == 0) {
+        rc = take_policy(r, &bytes, err);
+        r->fresh = r->fresh && rc == 0;
+    }
+    buf_close(&bytes);
+    if (rc) {
+        err_wrap(err, "rules of table %s", r->name);
+        log_warn(b->server->world, "tablet", "%s", err ? err->text : "");
+        if (rc != ERR_CORRUPT && rc != ERR_CANCELLED && rc != ERR_DEADLINE) {
+            rc = ERR_UNAVAILABLE;
+            if (err)
+                err->code = rc;
+        }
+    }
+    return rc;
+}
+
+/* --- the book ------------------------------------------------------------- */
+
+struct rule_book *rule_book_new(struct tablet_server *s)
+{
+    struct rule_book *b = mem_zalloc(1, sizeof(*b));
+    b->server = s;
+    hash_map_init(&b->tables, HASH_KEYS_BORROWED);
+    return b;
+}
+
+void rule_book_close(struct rule_book *b)
+{
+    size_t at = 0;
+    struct hash_slot *slot;
+    if (!b)
+        return;
+    while ((slot = hash_map_next(&b->tables, &at)) != NULL) {
+        struct table_rules *r = slot->value.pointer;
+        close_file(r);
+        forget_grants(r);
+        hash_map_close(&r->grants);
+        access_free(r->list);
+        buf_close(&r->bytes);
+        mutex_close(&r->reading);
+        mem_free(r->name);
+        mem_free(r);
+    }
+    hash_map_close(&b->tables);
+    mem_free(b);
+}
+
+void rule_book_forget(struct rule_book *b, const struct chubby_handle *h)
+{
+    size_t at = 0;
+    struct hash_slot *slot;
+    while (b && (slot = hash_map_next(&b->tables, &at)) != NULL) {
+        struct table_rules *r = slot->value.pointer;
+        if (!h || r->file == h)
+            r->fresh = r->none = false;
+    }
+}
+
+static struct table_rules *rules_of(struct rule_book *b, struct served *t)
+{
+    union hash_value *v = hash_map_get(&b->tables, hash_key_u64(&t->table_id));
+    struct table_rules *r = v ? v->pointer : NULL;
+    if (!r) {
+        r = mem_zalloc(1, sizeof(*r));
+        r->table = t->table_id;
+        r->name = mem_strdup(t->table->name);
+        mutex_init(&r->reading);
+        hash_map_init(&r->grants, HASH_KEYS_COPIED);
+        hash_map_put(&b->tables, hash_key_u64(&r->table), NULL)->pointer = r;
+    }
+    return r;
+}
+
+int rules_refresh(struct tablet_server *s, struct served *t, struct err *err)
+{
+    struct table_rules *r;
+    int rc = 0;
+    if (LIKELY(t->rules && t->rules->fresh))
+        return 0;
+    if (t->table_id == METADATA_TABLE_ID)
+        return 0;
+    if (!t->rules)
+        t->rules = rules_of(s->rules, t);
+    r = t->rules;
+    mutex_lock(&r->reading);
+    if (!r->fresh)
+        rc = read_rules(s->rules, r, err);
+    mutex_unlock(&r->reading);
+    return rc;
+}
