@@ -3,6 +3,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/log.h"
 #include "bigtable/master/balance.h"
+#include "bigtable/master/policies.h"
 #include "bigtable/master/reign.h"
 
 /* Tablets on their way to one server at once. */
@@ -162,6 +163,7 @@ void care(struct reign *r)
         r->rereading = true;
         reign_spawn(r, "read METADATA", reread, NULL);
     }
+    policies_watch(r);
     if (!all_is_quiet(r))
         return;
     if (is_past(r, r->balanced_ns, o->balance_us) ||

@@ -9,6 +9,7 @@
 #include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
 #include "bigtable/master/lock_state.h"
+#include "bigtable/master/policies.h"
 #include "bigtable/master/reign.h"
 
 /* Who was master fences itself off by its sequencer: the lock is free again at
@@ -54,6 +55,8 @@ static int take_lock(struct reign *r, struct err *err)
     struct chubby_open_options o = {.lock_delay_ms = LOCK_DELAY_MS};
     int code = lock_state_prepare(r->chubby, err);
     if (code == 0)
+        code = policies_prepare(r->chubby, r->options->roles, err);
+    if (code == 0)
         code = chubby_open(r->chubby, BIGTABLE_LOCK_MASTER,
                            CHUBBY_READ | CHUBBY_WRITE | CHUBBY_CREATE, &o,
                            &r->lock, err);
@@ -85,6 +88,8 @@ static void learn(struct reign *r, void *arg)
     (void)arg;
     if (code == 0)
         code = tables_finish(r, &err);
+    if (code == 0)
+        code = policies_learn(r, &err);
     if (code) {
         reign_end(r, "cannot learn", &err);
         return;
@@ -153,6 +158,7 @@ static void reign_close(struct reign *r)
     recover_close(r);
     servers_close(r);
     picture_close(&r->picture);
+    policies_close(r);
     garbage_close(&r->files);
     garbage_close(&r->logs);
     hash_map_close(&r->dropping);

@@ -25,6 +25,7 @@
 
 struct arena;
 struct chubby;
+struct cluster_roles;
 struct fs;
 struct master;
 struct metadata_store;
@@ -40,6 +41,7 @@ struct master_options {
     const char *const *cell; /* Of the lock service. */
     size_t cell_count;
     const struct rpc_security *security;
+    const struct cluster_roles *roles; /* NULL: all who call are. */
     struct vars *vars; /* Counters "master.*" (events.h); NULL: none. */
     struct fs *fs;     /* Its root is BIGTABLE_FS_ROOT. */
     /* Opens the cluster through the client library: called when METADATA is

@@ -20,6 +20,7 @@
 #include "bigtable/master/picture.h"
 #include "chubby-lite/chubby.h"
 
+struct policy_watch;
 struct recovery;
 struct task_entry;
 
@@ -37,9 +38,10 @@ struct reign {
     struct metadata_store *store; /* NULL until METADATA is needed. */
     struct picture picture;
     struct recovery *recoveries;
-    struct hash_map dropping; /* Numbers of tables. */
-    struct garbage files;     /* Table files, by number, */
-    struct garbage logs;      /* and logs, by server. */
+    struct hash_map dropping;      /* Numbers of tables. */
+    struct policy_watch *policies; /* Tables with quotas; NULL: none yet. */
+    struct garbage files;          /* Table files, by number, */
+    struct garbage logs;           /* and logs, by server. */
     bool known; /* All of METADATA was read: users' tablets may be assigned. */
     bool ready; /* What was half done is finished: calls are taken. */
     bool ending;
@@ -208,8 +210,11 @@ sweep_mark(struct reign *r, const struct metadata_row *row, struct err *err);
 /* Finish what an earlier master began: tables without tablets get one, those
  * being dropped are dropped. Parks. */
 MUST_CHECK int tables_finish(struct reign *r, struct err *err);
-MUST_CHECK int
-tables_create(struct reign *r, const struct table_order *o, struct err *err);
+/* As @creator's, see policies_made(). Parks. */
+MUST_CHECK int tables_create(struct reign *r,
+                             const struct table_order *o,
+                             struct slice creator,
+                             struct err *err);
 /* The number of the table @name. Parks. */
 MUST_CHECK int tables_find(struct reign *r,
                            struct slice name,

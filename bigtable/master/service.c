@@ -4,7 +4,9 @@
 #include "base/core/panic.h"
 #include "base/rpc/rpc.h"
 #include "base/runtime/fiber.h"
+#include "bigtable/master/policies.h"
 #include "bigtable/master/reign.h"
+#include "bigtable/wire/policy.h"
 
 /* The reign to handle a call with, counted: leave() afterwards. */
 static struct reign *enter(struct master *m, struct err *err)
@@ -30,19 +32,19 @@ static void leave(struct reign *r)
 /* --- tables ------------------------------------------------------------- */
 
 static int change_table(struct reign *r,
-                        uint32_t method,
+                        const struct rpc_call *call,
                         const struct table_order *o,
                         struct err *err)
 {
-    switch (method) {
-    case MASTER_CREATE_TABLE: return tables_create(r, o, err);
+    switch (call->method) {
+    case MASTER_CREATE_TABLE: return tables_create(r, o, call->principal, err);
     case MASTER_DROP_TABLE: return tables_drop(r, o->name, err);
     case MASTER_ALTER_TABLE: return tables_alter(r, o, err);
     case MASTER_SPLIT: return tables_order(r, TABLET_SPLIT, o, err);
     case MASTER_COMPACT: return tables_order(r, TABLET_COMPACT, o, err);
     case MASTER_FLUSH: return tables_order(r, TABLET_FLUSH, o, err);
     case MASTER_DROP_ROWS: return tables_order(r, TABLET_DROP_ROWS, o, err);
-    default: PANIC("no method of tables: %u", method);
+    default: PANIC("no method of tables: %u", call->method);
     }
 }
 
@@ -50,7 +52,7 @@ static int on_table(struct reign *r, struct rpc_call *call, struct err *err)
 {
     struct table_order o;
     int code = table_order_get(call->body, &o, err);
-    return code ? code : change_table(r, call->method, &o, err);
+    return code ? code : change_table(r, call, &o, err);
 }
 
 /* --- operators ---------------------------------------------------------- */
@@ -198,7 +200,12 @@ static int on_status(struct master *m, struct rpc_call *call, struct err *err)
 
 static int handle(struct reign *r, struct rpc_call *call, struct err *err)
 {
+    int code = policies_check(r, call, err);
+    if (code)
+        return code;
     switch (call->method) {
+    case MASTER_POLICY: return policies_show(r, call, err);
+    case MASTER_SET_POLICY: return policies_change(r, call, err);
     case MASTER_MOVE: return on_move(r, call, err);
     case MASTER_REPORT_SPLIT: return on_split_done(r, call, err);
     default: return on_table(r, call, err);
@@ -231,6 +238,8 @@ void service_add(struct master *m)
         {MASTER_DROP_ROWS, "master.drop_rows", on_call},
         {MASTER_STATUS, "master.status", on_call},
         {MASTER_MOVE, "master.move", on_call},
+        {MASTER_POLICY, "master.policy", on_call},
+        {MASTER_SET_POLICY, "master.set_policy", on_call},
         {MASTER_REPORT_SPLIT, "master.report_split", on_call},
     };
     rpc_server_add(m->rpc, methods, ARRAY_LEN(methods), m);

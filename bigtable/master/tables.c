@@ -15,6 +15,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/log.h"
 #include "bigtable/master/lock_state.h"
+#include "bigtable/master/policies.h"
 #include "bigtable/master/reign.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/wire/data_calls.h"
@@ -96,6 +97,7 @@ static int check_name(struct slice name, struct err *err)
 
 static int make_record(struct reign *r,
                        const struct table_order *o,
+                       struct slice creator,
                        uint64_t *id,
                        struct err *err)
 {
@@ -106,12 +108,18 @@ static int make_record(struct reign *r,
     if (code)
         return code;
     rec.id = *id;
+    /* It is nobody else's from its first moment on. */
+    code = policies_made(r, *id, creator, err);
+    if (code)
+        return code;
     table_record_put(&rec, &b);
     snprintf(path, sizeof(path), "%s/%.*s", BIGTABLE_LOCK_TABLES,
              SLICE_ARG(o->name));
     code = lock_state_write(r->chubby, path, buf_slice(&b), 0, err);
     if (code == ERR_EXISTS)
         err_set(err, code, "table %.*s exists already", SLICE_ARG(o->name));
+    if (code)
+        policies_dropped(r, *id);
     buf_close(&b);
     return code;
 }
@@ -143,7 +151,10 @@ static bool is_served(struct reign *r, uint64_t table)
     return t && t->stage == STAGE_SERVED;
 }
 
-int tables_create(struct reign *r, const struct table_order *o, struct err *err)
+int tables_create(struct reign *r,
+                  const struct table_order *o,
+                  struct slice creator,
+                  struct err *err)
 {
     struct schema *schema = NULL;
     uint64_t id = 0;
@@ -153,7 +164,7 @@ int tables_create(struct reign *r, const struct table_order *o, struct err *err)
         code = schema_decode(o->schema, &schema, err);
     schema_free(schema);
     if (code == 0)
-        code = make_record(r, o, &id, err);
+        code = make_record(r, o, creator, &id, err);
     if (code == 0)
         code = first_tablet(r, id, err);
     if (code)
@@ -352,6 +363,8 @@ finish_drop(struct reign *r, const char *path, uint64_t table, struct err *err)
         code = drop_tablets(r, table, err);
     if (code == 0)
         code = lock_state_remove(r->chubby, path, err);
+    if (code == 0)
+        policies_dropped(r, table);
     if (code == 0)
         hash_map_remove(&r->dropping, hash_key_u64(&table), NULL);
     return code == ERR_NOTFOUND ? 0 : code;

@@ -206,6 +206,15 @@ unsigned access_rights_anywhere(const struct access_list *l,
     return rights;
 }
 
+bool access_has_right(const struct access_list *l, enum access_right right)
+{
+    unsigned rights = right == ACCESS_OWN ? ALL_RIGHTS : (unsigned)right;
+    for (const struct entry *e = l->entries; e; e = e->next)
+        if (e->rights == rights && slice_eq_str(e->family, EVERYTHING))
+            return true;
+    return false;
+}
+
 int access_deny(struct slice principal,
                 struct slice table,
                 struct slice family,

@@ -55,6 +55,10 @@ unsigned access_rights(const struct access_list *l,
 unsigned access_rights_anywhere(const struct access_list *l,
                                 struct slice principal);
 
+/* Does a line for all families give @right (and not a greater one) to somebody?
+ */
+bool access_has_right(const struct access_list *l, enum access_right right);
+
 /* ERR_DENIED: a text that names who, the right, the family ("*": none) and the
  * table ("": the cluster). */
 int access_deny(struct slice principal,

@@ -6,6 +6,7 @@
 #include "base/runtime/log.h"
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/row/schema.h"
+#include "bigtable/tablet/family_use.h"
 #include "bigtable/tablet/log_sort.h"
 #include "bigtable/tablet/row_delete.h"
 #include "bigtable/tablet/shared.h"
@@ -283,18 +284,9 @@ order_sort(struct tablet_server *s, struct rpc_call *call, struct err *err)
 
 /* --- status --------------------------------------------------------------- */
 
-static uint64_t memory_of(const struct tablet *t)
-{
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < atomic_load(&t->group_count); i++)
-        bytes += lsm_active_bytes(t->groups[i]->lsm) +
-                 lsm_frozen_bytes(t->groups[i]->lsm);
-    return bytes;
-}
-
 static void fill_load(const struct served *t, struct tablet_load *out)
 {
-    struct tablet *tablet = t->table ? only_tablet(t->table) : NULL;
+    struct table_view *v = t->table ? table_get_view(t->table) : NULL;
     *out = (struct tablet_load){.id = t->id,
                                 .table = t->table_id,
                                 .epoch = t->epoch,
@@ -302,11 +294,11 @@ static void fill_load(const struct served *t, struct tablet_load *out)
                                 .reads = atomic_load(&t->reads),
                                 .writes = atomic_load(&t->writes),
                                 .cpu_us = atomic_load(&t->cpu_us)};
-    if (tablet) {
-        out->bytes = tablet_table_bytes(tablet);
-        out->memory_bytes = memory_of(tablet);
+    if (v) {
+        out->bytes = tablet_table_bytes(v->tablets[0]);
+        out->memory_bytes = tablet_memory_bytes(v->tablets[0], v->schema);
     }
-    tablet_unref(tablet);
+    table_view_unref(v);
 }
 
 static void put_status(struct tablet_server *s,

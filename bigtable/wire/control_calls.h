@@ -94,7 +94,8 @@ struct tablet_load {
     uint64_t epoch;
     enum tablet_phase phase;
     uint64_t bytes;        /* Of its files. */
-    uint64_t memory_bytes; /* Of its memtables. */
+    uint64_t memory_bytes; /* Of its memtables, and of files that its locality
+                              groups keep in memory. */
     uint64_t reads;        /* Rows, since it was loaded. */
     uint64_t writes;
     uint64_t cpu_us; /* Spent for it, about. */

@@ -1,0 +1,405 @@
+/* Rights of those who give the master orders, and changes of rights. */
+#include "bigtable/master/policies.h"
+
+#include <stdio.h>
+
+#include "base/core/panic.h"
+#include "base/rpc/rpc.h"
+#include "bigtable/master/lock_state.h"
+#include "bigtable/master/policy_file.h"
+#include "bigtable/master/reign.h"
+#include "bigtable/row/schema.h"
+#include "bigtable/wire/roles.h"
+
+#define EVERY SLICE_LIT("*")
+
+static bool is_cluster(struct slice name)
+{
+    return name.len == 0;
+}
+
+/* --- who may -------------------------------------------------------------- */
+
+/* The list of a policy, owned; NULL: it has none. */
+static int
+list_of(const struct policy_file *f, struct access_list **out, struct err *err)
+{
+    *out = NULL;
+    return f->policy.has_access ? access_parse(f->policy.access, out, err) : 0;
+}
+
+/* The list of the cluster, owned; NULL: there is none. */
+static int
+read_cluster(struct reign *r, struct access_list **out, struct err *err)
+{
+    struct policy_file f;
+    int code = policy_file_read(r, 0, &f, err);
+    if (code == 0)
+        code = list_of(&f, out, err);
+    policy_file_close(&f);
+    return code;
+}
+
+/* *@is: @principal may do everything. *@any (may be NULL): there is a list that
+ * says who may. */
+static int is_administrator(struct reign *r,
+                            struct slice principal,
+                            bool *is,
+                            bool *any,
+                            struct err *err)
+{
+    const struct cluster_roles *roles = r->options->roles;
+    struct access_list *l = NULL;
+    int code = read_cluster(r, &l, err);
+    *is = cluster_roles_has(roles, principal) ||
+          (l && (access_rights(l, principal, EVERY) & ACCESS_OWN));
+    if (any)
+        *any = l != NULL;
+    access_free(l);
+    return code;
+}
+
+static int
+check_administrator(struct reign *r, struct slice principal, struct err *err)
+{
+    bool is, any;
+    int code = is_administrator(r, principal, &is, &any, err);
+    /* As long as nobody was named, those who may give orders are. */
+    if (code == 0 && !is && !any)
+        is = cluster_roles_may_order(r->options->roles, principal);
+    if (code || is)
+        return code;
+    return access_deny(principal, SLICE_EMPTY, EVERY, ACCESS_OWN, err);
+}
+
+static int
+check_create(struct reign *r, struct slice principal, struct err *err)
+{
+    struct access_list *l = NULL;
+    int code = 0;
+    if (cluster_roles_has(r->options->roles, principal))
+        return 0;
+    code = read_cluster(r, &l, err);
+    if (code == 0)
+        code =
+            access_check(l, principal, SLICE_EMPTY, EVERY, ACCESS_CREATE, err);
+    access_free(l);
+    return code;
+}
+
+/* As policies_check_table(), by the number and for @family. */
+static int check_family(struct reign *r,
+                        struct slice principal,
+                        struct slice name,
+                        uint64_t table,
+                        struct slice family,
+                        enum access_right right,
+                        struct err *err)
+{
+    struct access_list *l = NULL;
+    struct policy_file f;
+    bool is = false;
+    int code = policy_file_read(r, table, &f, err);
+    if (code == 0)
+        code = list_of(&f, &l, err);
+    policy_file_close(&f);
+    if (code == 0 && !(access_rights(l, principal, family) & (unsigned)right))
+        code = is_administrator(r, principal, &is, NULL, err);
+    if (code == 0 && !is)
+        code = access_check(l, principal, name, family, right, err);
+    access_free(l);
+    return code;
+}
+
+int policies_check_table(struct reign *r,
+                         struct slice principal,
+                         struct slice name,
+                         enum access_right right,
+                         struct err *err)
+{
+    uint64_t table = 0;
+    int code;
+    if (cluster_roles_has(r->options->roles, principal))
+        return 0;
+    code = tables_find(r, name, &table, err);
+    if (code)
+        return code;
+    return check_family(r, principal, name, table, EVERY, right, err);
+}
+
+static int check_table_order(struct reign *r,
+                             const struct rpc_call *call,
+                             enum access_right right,
+                             struct err *err)
+{
+    struct table_order o;
+    int code = table_order_get(call->body, &o, err);
+    if (code)
+        return code;
+    return policies_check_table(r, call->principal, o.name, right, err);
+}
+
+int policies_check(struct reign *r,
+                   const struct rpc_call *call,
+                   struct err *err)
+{
+    struct slice who = call->principal;
+    switch (call->method) {
+    case MASTER_POLICY:
+    case MASTER_SET_POLICY: return 0; /* They look themselves. */
+    case MASTER_FLUSH: return 0;      /* Nothing is seen or lost by it. */
+    case MASTER_CREATE_TABLE: return check_create(r, who, err);
+    case MASTER_MOVE: return check_administrator(r, who, err);
+    case MASTER_DROP_ROWS: return check_table_order(r, call, ACCESS_WRITE, err);
+    case MASTER_DROP_TABLE:
+    case MASTER_ALTER_TABLE:
+    case MASTER_SPLIT:
+    case MASTER_COMPACT: return check_table_order(r, call, ACCESS_OWN, err);
+    default: break;
+    }
+    if (cluster_roles_may_order(r->options->roles, who))
+        return 0;
+    return err_set(err, ERR_DENIED,
+                   "\"%.*s\" is no role of this cluster, and gives its master "
+                   "no such orders",
+                   SLICE_ARG(who));
+}
+
+/* --- tables that come and go ---------------------------------------------- */
+
+int policies_made(struct reign *r,
+                  uint64_t table,
+                  struct slice creator,
+                  struct err *err)
+{
+    struct table_policy p = {.has_access = true};
+    struct policy_file f = {.bytes = BUF_INIT};
+    struct buf list = BUF_INIT;
+    int code;
+    if (!cluster_roles_are_proved(r->options->roles) || creator.len == 0)
+        return 0;
+    code = access_change(SLICE_EMPTY, true, EVERY, SLICE_LIT("own"), creator,
+                         &list, err);
+    p.access = buf_slice(&list);
+    f.policy = p;
+    if (code == 0)
+        code = policy_file_write(r, table, &f, err);
+    buf_close(&list);
+    return code;
+}
+
+void policies_dropped(struct reign *r, uint64_t table)
+{
+    policy_file_remove(r, table);
+    policy_watch_forget(r, table);
+}
+
+/* --- showing -------------------------------------------------------------- */
+
+/* May @principal see the policy @f of the table @name? */
+static int check_look(struct reign *r,
+                      struct slice principal,
+                      struct slice name,
+                      const struct policy_file *f,
+                      struct err *err)
+{
+    struct access_list *l;
+    bool is = false;
+    int code = list_of(f, &l, err);
+    if (code == 0 && !access_rights_anywhere(l, principal)) {
+        code = is_administrator(r, principal, &is, NULL, err);
+        if (code == 0 && !is)
+            code = access_deny(principal, name, EVERY, ACCESS_READ, err);
+    }
+    access_free(l);
+    return code;
+}
+
+int policies_show(struct reign *r, struct rpc_call *call, struct err *err)
+{
+    struct policy_order o;
+    struct policy_file f = {.bytes = BUF_INIT};
+    uint64_t table = 0;
+    int code = policy_order_get(call->body, &o, err);
+    if (code == 0 && !is_cluster(o.table))
+        code = tables_find(r, o.table, &table, err);
+    if (code == 0)
+        code = policy_file_read(r, table, &f, err);
+    if (code == 0 && table)
+        code = check_look(r, call->principal, o.table, &f, err);
+    if (code == 0) {
+        if (table)
+            policy_use_of(r, table, &f.policy.use);
+        table_policy_put(&f.policy, call->reply_body);
+    }
+    policy_file_close(&f);
+    return code;
+}
+
+/* --- changing ------------------------------------------------------------- */
+
+/* A change on its way. */
+struct change {
+    struct reign *reign;
+    struct slice principal;
+    struct policy_change what;
+    uint64_t table;     /* 0: the cluster. */
+    bool administrator; /* Is the caller one? */
+};
+
+static int check_change(struct change *c, struct err *err)
+{
+    struct slice family = EVERY;
+    bool any;
+    int code =
+        is_administrator(c->reign, c->principal, &c->administrator, &any, err);
+    if (code || c->administrator)
+        return code;
+    if (c->table == 0 || (c->what.kind == POLICY_QUOTA && any))
+        return check_administrator(c->reign, c->principal, err);
+    if (c->what.kind == POLICY_GRANT || c->what.kind == POLICY_REVOKE)
+        family = c->what.family;
+    return check_family(c->reign, c->principal, c->what.table, c->table, family,
+                        ACCESS_OWN, err);
+}
+
+/* Rights to families that there are not would be given by mistake. */
+static int find_family(struct change *c, struct err *err)
+{
+    struct buf path = BUF_INIT;
+    struct buf bytes = BUF_INIT;
+    struct table_record rec;
+    struct schema *schema = NULL;
+    uint64_t generation;
+    int code;
+    if (c->table == 0 || c->what.kind != POLICY_GRANT ||
+        slice_eq(c->what.family, EVERY))
+        return 0;
+    buf_printf(&path, BIGTABLE_LOCK_TABLES "/%.*s", SLICE_ARG(c->what.table));
+    code = lock_state_read(c->reign->chubby, buf_cstr(&path), &bytes,
+                           &generation, err);
+    if (code == 0)
+        code = table_record_get(buf_slice(&bytes), &rec, err);
+    if (code == 0)
+        code = schema_decode(rec.schema, &schema, err);
+    if (code == 0 && !schema_family(schema, c->what.family))
+        code = schema_no_family(schema, c->what.family, err);
+    schema_free(schema);
+    buf_close(&path);
+    buf_close(&bytes);
+    return code;
+}
+
+/* What a list must be, as one of a table or of the cluster; who changes it must
+ * not shut himself out. */
+static int check_list(struct change *c, struct slice text, struct err *err)
+{
+    struct access_list *l;
+    unsigned rights;
+    int code = access_parse(text, &l, err);
+    if (code)
+        return code;
+    rights = access_rights(l, c->principal, EVERY);
+    if (access_has_right(l, ACCESS_CREATE) && c->table)
+        code = err_set(err, ERR_INVALID,
+                       "the right create is one of the cluster, not of tables");
+    else if (c->table == 0 && (access_has_right(l, ACCESS_READ) ||
+                               access_has_right(l, ACCESS_WRITE)))
+        code = err_set(err, ERR_INVALID,
+                       "the rights of the cluster are create and own");
+    else if (!c->administrator && c->table && !(rights & ACCESS_OWN) &&
+             !access_has_right(l, ACCESS_OWN))
+        code = err_set(err, ERR_INVALID,
+                       "the table would be nobody's: name an owner of *");
+    access_free(l);
+    return code;
+}
+
+/* An open table is all callers': whoever gives the first right stays its owner,
+ * unless he may do everything anyway. */
+static int start_list(struct change *c, struct buf *list, struct err *err)
+{
+    if (c->administrator || c->what.kind == POLICY_REVOKE)
+        return 0;
+    return access_change(SLICE_EMPTY, true, EVERY, SLICE_LIT("own"),
+                         c->principal, list, err);
+}
+
+/* The list that the change makes of that of @f, to @out. */
+static int make_list(struct change *c,
+                     struct policy_file *f,
+                     struct buf *out,
+                     struct err *err)
+{
+    const struct policy_change *w = &c->what;
+    struct buf before = BUF_INIT;
+    int code = 0;
+    f->policy.has_access = w->kind != POLICY_OPEN;
+    if (w->kind == POLICY_OPEN)
+        return 0;
+    if (w->kind == POLICY_REPLACE) {
+        buf_append_slice(out, w->access);
+        return check_list(c, buf_slice(out), err);
+    }
+    buf_append_slice(&before, f->policy.access);
+    if (!f->had_access)
+        code = start_list(c, &before, err);
+    if (code == 0)
+        code = access_change(buf_slice(&before), w->kind == POLICY_GRANT,
+                             w->family, w->right, w->principals, out, err);
+    if (code == 0)
+        code = check_list(c, buf_slice(out), err);
+    buf_close(&before);
+    return code;
+}
+
+static int change_file(struct change *c, struct policy_file *f, struct err *err)
+{
+    struct buf list = BUF_INIT;
+    int code = 0;
+    if (c->what.kind == POLICY_QUOTA) {
+        f->policy.quota = c->what.quota;
+        policy_use_judge(c->reign, c->table, &f->policy);
+    } else if (c->what.kind == POLICY_REVOKE && !f->had_access) {
+        return err_set(err, ERR_INVALID,
+                       "there is no list of rights yet: all have all of them");
+    } else {
+        code = make_list(c, f, &list, err);
+        f->policy.access = buf_slice(&list);
+    }
+    if (code == 0)
+        code = policy_file_write(c->reign, c->table, f, err);
+    if (code == 0)
+        policy_watch_note(c->reign, c->table, &f->policy);
+    buf_close(&list);
+    return code;
+}
+
+static int apply_change(struct change *c, struct err *err)
+{
+    int code = ERR_ABORTED;
+    while (code == ERR_ABORTED) { /* Somebody else was faster. */
+        struct policy_file f;
+        code = policy_file_read(c->reign, c->table, &f, err);
+        if (code == 0)
+            code = change_file(c, &f, err);
+        policy_file_close(&f);
+    }
+    return code;
+}
+
+int policies_change(struct reign *r, struct rpc_call *call, struct err *err)
+{
+    struct change c = {.reign = r, .principal = call->principal};
+    int code = policy_change_get(call->body, &c.what, err);
+    if (code == 0 && !is_cluster(c.what.table))
+        code = tables_find(r, c.what.table, &c.table, err);
+    if (code == 0 && c.table == 0 && c.what.kind == POLICY_QUOTA)
+        code =
+            err_set(err, ERR_INVALID, "tables have quotas, the cluster none");
+    if (code == 0)
+        code = check_change(&c, err);
+    if (code == 0)
+        code = find_family(&c, err);
+    return code ? code : apply_change(&c, err);
+}

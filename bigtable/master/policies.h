@@ -1,0 +1,65 @@
+/* Who may give the master which orders, and what is written down of tables'
+ * rights and quotas (wire/policy.h).
+ *
+ * Orders are few: rights are read from the lock service with each of them.
+ *
+ * A table over one of its quotas of size is marked so in its file, where its
+ * tablet servers read it; so is the number of its tablets if it has rates,
+ * which are shared by them.
+ *
+ * Threads: fibers of one loop. Everything parks.
+ */
+#ifndef BIGTABLE_MASTER_POLICIES_H
+#define BIGTABLE_MASTER_POLICIES_H
+
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+#include "bigtable/row/access.h"
+
+struct chubby;
+struct cluster_roles;
+struct policy_watch;
+struct reign;
+struct rpc_call;
+
+/* Make the directory of policies and, where names are proved, keep all of the
+ * lock service below /bigtable from being changed by others than @roles. */
+MUST_CHECK int policies_prepare(struct chubby *c,
+                                const struct cluster_roles *roles,
+                                struct err *err);
+
+/* Read what tables have quotas. Then policies_watch(), now and then, sees that
+ * they are heeded. */
+MUST_CHECK int policies_learn(struct reign *r, struct err *err);
+void policies_watch(struct reign *r);
+void policies_close(struct reign *r);
+
+/* May the caller give this order? ERR_DENIED. */
+MUST_CHECK int
+policies_check(struct reign *r, const struct rpc_call *call, struct err *err);
+/* Has @principal @right to all families of the table @name? So have
+ * administrators. ERR_DENIED. */
+MUST_CHECK int policies_check_table(struct reign *r,
+                                    struct slice principal,
+                                    struct slice name,
+                                    enum access_right right,
+                                    struct err *err);
+
+/* Table @table is being made by @creator, whose it is where names are proved;
+ * or it is no more. */
+MUST_CHECK int policies_made(struct reign *r,
+                             uint64_t table,
+                             struct slice creator,
+                             struct err *err);
+void policies_dropped(struct reign *r, uint64_t table);
+
+/* MASTER_POLICY and MASTER_SET_POLICY. */
+MUST_CHECK int
+policies_show(struct reign *r, struct rpc_call *call, struct err *err);
+MUST_CHECK int
+policies_change(struct reign *r, struct rpc_call *call, struct err *err);
+
+#endif /* BIGTABLE_MASTER_POLICIES_H */

@@ -1,0 +1,167 @@
+/* Files of policies in the lock service, and the guard over its directory. */
+#include "bigtable/master/policy_file.h"
+
+#include "bigtable/master/lock_state.h"
+#include "bigtable/master/policies.h"
+#include "bigtable/master/reign.h"
+#include "bigtable/wire/roles.h"
+
+/* Name of the list, in /acl, of those who may change what is below /bigtable.
+ */
+#define GUARD "bigtable"
+
+int policy_file_read(struct reign *r,
+                     uint64_t table,
+                     struct policy_file *f,
+                     struct err *err)
+{
+    char path[POLICY_PATH_BYTES];
+    int code;
+    *f = (struct policy_file){.bytes = BUF_INIT};
+    policy_path(table, path);
+    code = lock_state_read(r->chubby, path, &f->bytes, &f->generation, err);
+    if (code == ERR_NOTFOUND)
+        code = 0;
+    if (code == 0)
+        code = table_policy_get(buf_slice(&f->bytes), &f->policy, err);
+    if (code)
+        err_wrap(err, "%s", path);
+    f->had_access = f->policy.has_access;
+    return code;
+}
+
+void policy_file_close(struct policy_file *f)
+{
+    buf_close(&f->bytes);
+}
+
+int policy_file_write(struct reign *r,
+                      uint64_t table,
+                      const struct policy_file *f,
+                      struct err *err)
+{
+    char path[POLICY_PATH_BYTES];
+    struct buf b = BUF_INIT;
+    int code;
+    policy_path(table, path);
+    table_policy_put(&f->policy, &b);
+    code = lock_state_write(r->chubby, path, buf_slice(&b), f->generation, err);
+    /* It came, or went, since it was read. */
+    if ((code == ERR_EXISTS && f->generation == 0) ||
+        (code == ERR_NOTFOUND && f->generation != 0))
+        code = ERR_ABORTED;
+    buf_close(&b);
+    return code;
+}
+
+void policy_file_remove(struct reign *r, uint64_t table)
+{
+    char path[POLICY_PATH_BYTES];
+    policy_path(table, path);
+    if (lock_state_remove(r->chubby, path, NULL) != 0) {
+        /* It is not there, or lies there unused: numbers are not used again. */
+    }
+}
+
+/* --- the guard ------------------------------------------------------------ */
+
+static int guard_node(struct chubby *c,
+                      const char *path,
+                      bool *is_directory,
+                      struct err *err)
+{
+    struct chubby_handle *h;
+    struct chubby_stat stat = {.is_directory = false};
+    int code =
+        chubby_open(c, path, CHUBBY_READ | CHUBBY_CHANGE_ACL, NULL, &h, err);
+    if (code)
+        return code;
+    code = chubby_set_acl(h, NULL, GUARD, GUARD, err);
+    if (code == 0)
+        code = chubby_get_stat(h, &stat, err);
+    *is_directory = stat.is_directory;
+    chubby_close(h);
+    return code;
+}
+
+static int guard_children(struct chubby *c, const char *path, struct err *err);
+
+/* @path and all below it; what goes meanwhile needs no guard. */
+static int guard(struct chubby *c, const char *path, struct err *err)
+{
+    bool is_directory;
+    int code = guard_node(c, path, &is_directory, err);
+    if (code == 0 && is_directory)
+        code = guard_children(c, path, err);
+    return code == ERR_NOTFOUND ? 0 : code;
+}
+
+/* Two levels deep, that is all there is. */
+static int guard_children(struct chubby *c, const char *path, struct err *err)
+{
+    struct chubby_handle *h;
+    char **names = NULL;
+    size_t count = 0;
+    int code = chubby_open(c, path, CHUBBY_READ, NULL, &h, err);
+    if (code)
+        return code;
+    code = chubby_list(h, &names, &count, err);
+    chubby_close(h);
+    for (size_t i = 0; i < count && code == 0; i++) {
+        struct buf child = BUF_INIT;
+        buf_printf(&child, "%s/%s", path, names[i]);
+        code = guard(c, buf_cstr(&child), err);
+        buf_close(&child);
+    }
+    chubby_names_free(names, count);
+    return code;
+}
+
+/* The list is there, and says what @text says; *@is_new: it was not. */
+static int
+write_guard(struct chubby *c, struct slice text, bool *is_new, struct err *err)
+{
+    const struct chubby_open_options o = {.contents = text};
+    struct chubby_handle *h;
+    struct buf there = BUF_INIT;
+    int code = chubby_open(c, "/acl/" GUARD,
+                           CHUBBY_READ | CHUBBY_WRITE | CHUBBY_CHANGE_ACL |
+                               CHUBBY_CREATE | CHUBBY_NEW,
+                           &o, &h, err);
+    *is_new = code == 0;
+    if (code == ERR_EXISTS)
+        code = chubby_open(c, "/acl/" GUARD, CHUBBY_READ | CHUBBY_WRITE, NULL,
+                           &h, err);
+    if (code)
+        return code;
+    code = chubby_read(h, &there, NULL, err);
+    if (code == 0 && !slice_eq(buf_slice(&there), text))
+        code = chubby_write(h, text, 0, err);
+    if (code == 0 && *is_new)
+        code = chubby_set_acl(h, NULL, GUARD, GUARD, err);
+    buf_close(&there);
+    chubby_close(h);
+    return code;
+}
+
+int policies_prepare(struct chubby *c,
+                     const struct cluster_roles *roles,
+                     struct err *err)
+{
+    struct buf names = BUF_INIT;
+    struct chubby_handle *h = NULL;
+    bool is_new = false;
+    int code = chubby_open(c, BIGTABLE_LOCK_POLICIES,
+                           CHUBBY_READ | CHUBBY_CREATE | CHUBBY_DIRECTORY, NULL,
+                           &h, err);
+    chubby_close(h);
+    if (code || !cluster_roles_are_proved(roles))
+        return code;
+    cluster_roles_put(roles, &names);
+    code = write_guard(c, buf_slice(&names), &is_new, err);
+    /* What is made later has the guard of its directory. */
+    if (code == 0 && is_new)
+        code = guard(c, BIGTABLE_LOCK_ROOT, err);
+    buf_close(&names);
+    return code;
+}

@@ -1,0 +1,209 @@
+/* Tables with quotas: what they use is looked at, and written down when it
+ * matters to their servers. */
+#include <stdlib.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/log.h"
+#include "bigtable/master/lock_state.h"
+#include "bigtable/master/policies.h"
+#include "bigtable/master/policy_file.h"
+#include "bigtable/master/reign.h"
+
+/* Between looks. */
+#define WATCH_US UINT64_C(1000000)
+
+/* A table that has quotas, as its file has it. */
+struct watched {
+    uint64_t table; /* First: its key in the map. */
+    struct quarry_quota quota;
+    uint64_t tablets;
+    bool stored_is_over;
+    bool memory_is_over;
+};
+
+struct policy_watch {
+    struct hash_map tables; /* By id: struct watched. */
+    uint64_t looked_ns;
+    bool looking;
+};
+
+/* --- use ------------------------------------------------------------------ */
+
+void policy_use_of(struct reign *r, uint64_t table, struct table_use *out)
+{
+    struct buf start = BUF_INIT;
+    struct buf end = BUF_INIT;
+    *out = (struct table_use){.tablets = 0};
+    metadata_table_range(table, &start, &end);
+    for (size_t i = picture_at(&r->picture, buf_slice(&start));
+         i < r->picture.tablet_count && r->picture.tablets[i]->table == table;
+         i++) {
+        out->tablets++;
+        out->stored_bytes += r->picture.tablets[i]->use.bytes;
+        out->memory_bytes += r->picture.tablets[i]->use.memory_bytes;
+    }
+    buf_close(&start);
+    buf_close(&end);
+}
+
+void policy_use_judge(struct reign *r, uint64_t table, struct table_policy *p)
+{
+    const struct quarry_quota *q = &p->quota;
+    policy_use_of(r, table, &p->use);
+    p->stored_is_over =
+        q->stored_bytes && p->use.stored_bytes > q->stored_bytes;
+    p->memory_is_over =
+        q->memory_bytes && p->use.memory_bytes > q->memory_bytes;
+}
+
+/* --- the tables ----------------------------------------------------------- */
+
+static struct policy_watch *watch_of(struct reign *r)
+{
+    if (!r->policies) {
+        r->policies = mem_zalloc(1, sizeof(*r->policies));
+        hash_map_init(&r->policies->tables, HASH_KEYS_BORROWED);
+    }
+    return r->policies;
+}
+
+void policy_watch_forget(struct reign *r, uint64_t table)
+{
+    union hash_value old;
+    if (hash_map_remove(&watch_of(r)->tables, hash_key_u64(&table), &old))
+        mem_free(old.pointer);
+}
+
+void policy_watch_note(struct reign *r,
+                       uint64_t table,
+                       const struct table_policy *p)
+{
+    struct watched *w;
+    policy_watch_forget(r, table);
+    if (table == 0 || quota_is_none(&p->quota))
+        return;
+    w = mem_alloc(sizeof(*w));
+    *w = (struct watched){.table = table,
+                          .quota = p->quota,
+                          .tablets = p->use.tablets,
+                          .stored_is_over = p->stored_is_over,
+                          .memory_is_over = p->memory_is_over};
+    hash_map_put(&r->policies->tables, hash_key_u64(&w->table), NULL)->pointer =
+        w;
+}
+
+void policies_close(struct reign *r)
+{
+    size_t at = 0;
+    struct hash_slot *slot;
+    if (!r->policies)
+        return;
+    while ((slot = hash_map_next(&r->policies->tables, &at)) != NULL)
+        mem_free(slot->value.pointer);
+    hash_map_close(&r->policies->tables);
+    mem_free(r->policies);
+}
+
+static int learn_table(struct reign *r, const char *name, struct err *err)
+{
+    uint64_t table = strtoull(name, NULL, 10);
+    struct policy_file f;
+    int code;
+    if (table == 0) /* The cluster's has no quotas. */
+        return 0;
+    code = policy_file_read(r, table, &f, err);
+    if (code == 0)
+        policy_watch_note(r, table, &f.policy);
+    policy_file_close(&f);
+    return code;
+}
+
+int policies_learn(struct reign *r, struct err *err)
+{
+    struct chubby_handle *h = NULL;
+    char **names = NULL;
+    size_t count = 0;
+    int code = chubby_open(r->chubby, BIGTABLE_LOCK_POLICIES, CHUBBY_READ, NULL,
+                           &h, err);
+    if (code == 0)
+        code = chubby_list(h, &names, &count, err);
+    chubby_close(h);
+    for (size_t i = 0; i < count && code == 0; i++)
+        code = learn_table(r, names[i], err);
+    chubby_names_free(names, count);
+    return code;
+}
+
+/* --- looking -------------------------------------------------------------- */
+
+/* Does what servers have to know of @w differ from what they read? */
+static bool has_changed(struct reign *r, const struct watched *w)
+{
+    struct table_policy p = {.quota = w->quota};
+    policy_use_judge(r, w->table, &p);
+    return p.stored_is_over != w->stored_is_over ||
+           p.memory_is_over != w->memory_is_over ||
+           (quota_has_rate(&w->quota) && p.use.tablets != w->tablets);
+}
+
+static void
+say(const struct reign *r, uint64_t table, const struct table_policy *p)
+{
+    log_info(r->world, "master",
+             "quota table=%llu stored=%llu memory=%llu over=%s",
+             (unsigned long long)table, (unsigned long long)p->use.stored_bytes,
+             (unsigned long long)p->use.memory_bytes,
+             p->stored_is_over   ? "stored"
+             : p->memory_is_over ? "memory"
+                                 : "none");
+}
+
+/* Write down what @table uses. */
+static void write_use(struct reign *r, uint64_t table)
+{
+    struct policy_file f;
+    struct err err = ERR_INIT;
+    int code = policy_file_read(r, table, &f, &err);
+    if (code == 0 && f.generation == 0) { /* It was dropped. */
+        policy_watch_forget(r, table);
+    } else if (code == 0) {
+        policy_use_judge(r, table, &f.policy);
+        code = policy_file_write(r, table, &f, &err);
+        if (code == 0) {
+            policy_watch_note(r, table, &f.policy);
+            say(r, table, &f.policy);
+        }
+    }
+    if (code && code != ERR_ABORTED) /* Looked at again, soon. */
+        log_warn(r->world, "master", "quota of table %llu: %s",
+                 (unsigned long long)table, err.text);
+    policy_file_close(&f);
+}
+
+static void look(struct reign *r, void *arg)
+{
+    struct policy_watch *watch = r->policies;
+    uint64_t *changed = mem_alloc((watch->tables.count + 1) * sizeof(*changed));
+    size_t count = 0;
+    size_t at = 0;
+    struct hash_slot *slot;
+    (void)arg;
+    while ((slot = hash_map_next(&watch->tables, &at)) != NULL)
+        if (has_changed(r, slot->value.pointer))
+            changed[count++] = ((struct watched *)slot->value.pointer)->table;
+    for (size_t i = 0; i < count && reign_goes_on(r); i++)
+        write_use(r, changed[i]);
+    mem_free(changed);
+    watch->looking = false;
+    watch->looked_ns = reign_now_ns(r);
+}
+
+void policies_watch(struct reign *r)
+{
+    struct policy_watch *w = r->policies;
+    if (!w || w->looking || w->tables.count == 0 ||
+        reign_now_ns(r) - w->looked_ns < WATCH_US * 1000)
+        return;
+    w->looking = true;
+    reign_spawn(r, "quotas", look, NULL);
+}
