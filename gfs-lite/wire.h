@@ -143,7 +143,7 @@ struct gfs_replica {
     uint32_t length;
     bool sealed;
     bool damaged;
-    bool gone; /* Deleted since the last report. */
+    bool gone; /* Deleted since the last report, or could not be copied. */
 };
 
 void gfs_replica_put(const struct gfs_replica *r, struct buf *out);

@@ -11,8 +11,10 @@
 
 #define HEARTBEAT_US_DEFAULT      UINT64_C(1000000)
 #define SCRUB_BYTES_PER_S_DEFAULT (UINT64_C(16) << 20)
-#define COPY_BYTES_PER_S_DEFAULT  (UINT64_C(128) << 20)
-#define SYNC_AFTER_US_DEFAULT     UINT64_C(5000000)
+/* Few and small chunks are not worth more. */
+#define SCRUB_ROUND_US_DEFAULT   UINT64_C(10000000)
+#define COPY_BYTES_PER_S_DEFAULT (UINT64_C(128) << 20)
+#define SYNC_AFTER_US_DEFAULT    UINT64_C(5000000)
 
 static uint64_t or_default(uint64_t v, uint64_t otherwise)
 {
@@ -28,6 +30,7 @@ static void take_options(struct chunkserver *cs,
     cs->heartbeat_us = or_default(o->heartbeat_us, HEARTBEAT_US_DEFAULT);
     cs->scrub_bytes_per_s =
         or_default(o->scrub_bytes_per_s, SCRUB_BYTES_PER_S_DEFAULT);
+    cs->scrub_round_us = or_default(o->scrub_round_us, SCRUB_ROUND_US_DEFAULT);
     cs->copy_bytes_per_s =
         or_default(o->copy_bytes_per_s, COPY_BYTES_PER_S_DEFAULT);
     cs->sync_after_us = or_default(o->sync_after_us, SYNC_AFTER_US_DEFAULT);

@@ -33,6 +33,8 @@ struct chunkserver_options {
     const struct rpc_security *security;
     uint64_t heartbeat_us;      /* Default 1 s. */
     uint64_t scrub_bytes_per_s; /* Default 16 MiB. */
+    uint64_t scrub_round_us;    /* All chunks are read at most so often; default
+                                   10 s. */
     uint64_t sync_after_us;     /* Bytes nobody synced are after so long;
                                    default 5 s. */
     uint64_t copy_bytes_per_s;  /* Default 128 MiB. */

@@ -124,9 +124,12 @@ static void run_copy(void *arg)
         if (rc == 0)
             cs->copied_chunks++;
     }
-    if (rc && !cs->stopping)
+    if (rc && !cs->stopping) {
         log_warn(cs->world, "chunk", "cannot copy chunk %llu: %s",
                  (unsigned long long)k->order->handle, err.text);
+        /* So that the namenode does not wait for it. */
+        chunk_store_report_absent(cs->store, k->order->handle);
+    }
     free_order(k->order);
     mem_free(k);
     cs->copying--;

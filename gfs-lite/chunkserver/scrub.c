@@ -10,9 +10,6 @@
 #define PIECE_BYTES (CHUNK_BLOCK_BYTES * 4)
 /* How often the keeper looks around. */
 #define TURN_US UINT64_C(200000)
-/* All chunks are read at most so often: few and small ones are not worth more.
- */
-#define ROUND_US UINT64_C(10000000)
 /* Chunks that are chosen in one walk over all. */
 #define BATCH 64
 
@@ -115,7 +112,8 @@ static void scrub(struct chunkserver *cs, struct scrub *s)
     if (!s->in_round && now < s->round_us)
         return;
     if (!s->in_round)
-        *s = (struct scrub){.in_round = true, .round_us = now + ROUND_US};
+        *s = (struct scrub){.in_round = true,
+                            .round_us = now + cs->scrub_round_us};
     dst = mem_alloc(PIECE_BYTES);
     while (budget > 0 && s->in_round && !cs->stopping) {
         s->in_round = scrub_piece(cs, s, dst);

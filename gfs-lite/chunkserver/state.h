@@ -40,6 +40,7 @@ struct chunkserver {
     char *socket_path; /* NULL: none. */
     uint64_t heartbeat_us;
     uint64_t scrub_bytes_per_s;
+    uint64_t scrub_round_us;
     uint64_t sync_after_us;
     uint64_t copy_bytes_per_s;
     uint64_t run;

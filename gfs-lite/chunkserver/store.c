@@ -195,17 +195,31 @@ int chunk_store_file(struct chunk_store *s,
 /* --- changes
  * -------------------------------------------------------------------- */
 
-void chunk_store_report(struct chunk_store *s, struct stored_chunk *c)
+static void add_changed(struct chunk_store *s, uint64_t handle)
 {
-    if (c->listed)
-        return;
-    c->listed = true;
     if (s->changed_count == s->changed_cap) {
         s->changed_cap = s->changed_cap ? s->changed_cap * 2 : 64;
         s->changed =
             mem_realloc(s->changed, s->changed_cap * sizeof(*s->changed));
     }
-    s->changed[s->changed_count++] = c->handle;
+    s->changed[s->changed_count++] = handle;
+}
+
+void chunk_store_report(struct chunk_store *s, struct stored_chunk *c)
+{
+    if (c->listed)
+        return;
+    c->listed = true;
+    add_changed(s, c->handle);
+}
+
+void chunk_store_report_absent(struct chunk_store *s, uint64_t handle)
+{
+    struct stored_chunk *c = id_map_get(&s->chunks, handle);
+    if (c)
+        chunk_store_report(s, c);
+    else
+        add_changed(s, handle);
 }
 
 void chunk_store_note_damage(struct chunk_store *s,
@@ -496,6 +510,7 @@ static void scan_file(struct chunk_store *s, const char *dir, const char *name)
         chunk_store_note_damage(s, add_chunk(s, &id), &why);
     } else if (!id_map_get(&s->chunks, id.handle)) {
         c = add_chunk(s, &id);
+        c->found = id.sealed ? 0 : id.version;
         /* Of an unsealed one only its file knows the length. */
         if (!c->sealed && chunk_store_file(s, c, &why) && !c->damaged)
             log_error(s->world, "chunk", "%s", why.text);

@@ -38,6 +38,8 @@ struct stored_chunk {
     bool deleted;            /* Out of the store; its last user frees it. */
     bool listed;             /* In store.changed. */
     int failed;              /* A write failed with this: no more are taken. */
+    uint32_t found;          /* Its version when it was found, not sealed, at
+                                the start; 0: made since. See write.c. */
     unsigned pins;           /* Users. */
     uint64_t dirty_us;       /* When bytes came that are not synced; 0: none. */
     uint32_t reserved;       /* Records have been given places up to here. */
@@ -115,6 +117,8 @@ void chunk_store_sweep(struct chunk_store *s);
 
 /* Note that @c is to be reported. */
 void chunk_store_report(struct chunk_store *s, struct stored_chunk *c);
+/* The next report says that the chunk is not here, or what there is of it. */
+void chunk_store_report_absent(struct chunk_store *s, uint64_t handle);
 /* @c's bytes are not what was written. */
 void chunk_store_note_damage(struct chunk_store *s,
                              struct stored_chunk *c,

@@ -44,7 +44,8 @@ static void run_piece(void *arg)
     buf_close(&reply);
     mutex_lock(&w->mutex);
     p->rc = rc;
-    p->failed = rc ? failed : -1;
+    /* One that was fenced is well: others recover the chunk meanwhile. */
+    p->failed = rc && rc != ERR_ABORTED ? failed : -1;
     p->done = true;
     cond_broadcast(&w->changed);
     mutex_unlock(&w->mutex);

@@ -6,6 +6,8 @@
 #include "base/runtime/loop.h"
 
 #define CALL_TIMEOUT_US UINT64_C(3000000)
+/* Of one that has failed the writer, who waits. */
+#define FAILED_TIMEOUT_US UINT64_C(300000)
 /* A server that lacks more than this is left to be copied to later: what was
  * under way when a writer died is less. */
 #define LEVEL_BYTES_MAX (CHUNK_DATA_BYTES_MAX * 2)
@@ -41,7 +43,7 @@ static int call_member(struct chain_member *m,
     chunk_call_put(call, &body);
     buf_clear(&m->reply);
     buf_clear(&m->data);
-    rc = peers_call(m->nn->peers, slice_str(address), method, CALL_TIMEOUT_US,
+    rc = peers_call(m->nn->peers, slice_str(address), method, m->timeout_us,
                     buf_slice(&body), data, &m->reply, &m->data, &m->err);
     if (rc == 0)
         rc = chunk_answer_get(buf_slice(&m->reply), answer, &m->err);
@@ -86,14 +88,17 @@ static void add_member(struct chain_members *all,
                        uint16_t server,
                        const struct writer_view *writer)
 {
-    if (server >= nn->catalog.server_count ||
-        (writer->present && gfs_server_set_has(&writer->failed, server)))
+    bool failed =
+        writer->present && gfs_server_set_has(&writer->failed, server);
+    if (server >= nn->catalog.server_count)
         return;
     for (size_t i = 0; i < all->count; i++)
         if (all->items[i].server == server)
             return;
-    all->items[all->count++] =
-        (struct chain_member){.nn = nn, .server = server};
+    all->items[all->count++] = (struct chain_member){
+        .nn = nn,
+        .server = server,
+        .timeout_us = failed ? FAILED_TIMEOUT_US : CALL_TIMEOUT_US};
 }
 
 void chain_members_find(struct chain_members *all,

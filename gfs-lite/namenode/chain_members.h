@@ -17,8 +17,9 @@ struct chain_member {
     struct fiber *fiber; /* Of the call under way. */
     struct buf reply;
     struct buf data;
-    uint64_t length; /* Of its replica, as of the last answer. */
-    int rc;          /* Of the last call. */
+    uint64_t timeout_us; /* Of each call. */
+    uint64_t length;     /* Of its replica, as of the last answer. */
+    int rc;              /* Of the last call. */
     struct err err;
 };
 
@@ -31,7 +32,8 @@ struct chain_members *chain_members_new(void); /* Owned. */
 void chain_members_free(struct chain_members *all);
 
 /* The servers of @c's chain (@o: NULL if its file is not open) and those that
- * reported it, without the ones that the writer says have failed. */
+ * reported it. One that has failed the writer, as it says, is asked too, for a
+ * moment: it may be well, and every copy counts. */
 void chain_members_find(struct chain_members *all,
                         struct namenode *nn,
                         const struct open_file *o,

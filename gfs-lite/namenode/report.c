@@ -58,6 +58,7 @@ take_replica(struct namenode *nn, uint16_t server, const struct gfs_replica *r)
     }
     if (r->gone || r->damaged) {
         chunk_remove_replica(c, server);
+        namenode_end_copy(nn, c->handle, server); /* It has failed. */
         nn->scan_due_ns = MIN_OF(nn->scan_due_ns, world_mono_ns(nn->world));
         if (r->damaged)
             delete_bad(nn, c, server, r);

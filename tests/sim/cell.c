@@ -178,7 +178,10 @@ static void set_times(struct sim_cell *cell)
                                   .full_report_us = 20 * UINT64_C(1000000),
                                   .shared_idle_us = 10 * UINT64_C(1000000)};
     cell->chunk_options = (struct chunkserver_options){
-        .heartbeat_us = 500000, .sync_after_us = 2000000};
+        /* Bits rot much more often here than anywhere. */
+        .scrub_round_us = 500000,
+        .heartbeat_us = 500000,
+        .sync_after_us = 2000000};
 }
 
 static void set_defaults(struct sim_cell_options *o)

@@ -31,18 +31,44 @@ static bool is_whole(struct fs *fs, struct gfs_status *st)
            !st->copying && !st->open_files;
 }
 
+/* Files that lack copies, or are open. */
+static void put_findings(struct fs *fs, struct buf *out)
+{
+    struct gfs_findings f;
+    struct arena a;
+    arena_init(&a);
+    if (gfs_check(fs, "", SLICE_EMPTY, &a, &f, NULL) == 0)
+        for (size_t i = 0; i < f.count; i++)
+            buf_printf(out, "; %.*s chunk %" PRIu64 ": %u of %u copies%s",
+                       SLICE_ARG(f.findings[i].path), f.findings[i].chunk,
+                       f.findings[i].copies, f.findings[i].wanted,
+                       f.findings[i].is_open ? ", open" : "");
+    arena_close(&a);
+}
+
+static void check_in_time(struct fs *fs,
+                          const struct gfs_status *st,
+                          uint64_t from,
+                          uint64_t bound_us)
+{
+    struct buf findings = BUF_INIT;
+    if (storm_now_us() - from < bound_us)
+        return;
+    put_findings(fs, &findings);
+    storm_fail(
+        "not whole after %" PRIu64 " s: %s%" PRIu64 " chunks lost, %" PRIu64
+        " with few copies, %" PRIu64 " being copied, %" PRIu64 " files open%s",
+        bound_us / SECOND_US, st->safe_mode ? "safe mode, " : "", st->lost,
+        st->under_replicated, st->copying, st->open_files, buf_cstr(&findings));
+}
+
 uint64_t cell_await_whole(struct sim_cell *cell, uint64_t bound_us)
 {
     struct fs *fs = sim_cell_fs(cell, sim_director(cell->sim), "status");
     struct gfs_status st = {.files = 0};
     uint64_t from = storm_now_us();
     while (!is_whole(fs, &st)) {
-        STORM_CHECK(storm_now_us() - from < bound_us,
-                    "not whole after %" PRIu64 " s: %s%" PRIu64
-                    " chunks lost, %" PRIu64 " with few copies, %" PRIu64
-                    " being copied, %" PRIu64 " files open",
-                    bound_us / SECOND_US, st.safe_mode ? "safe mode, " : "",
-                    st.lost, st.under_replicated, st.copying, st.open_files);
+        check_in_time(fs, &st, from, bound_us);
         storm_sleep_us(LOOK_US);
     }
     fs_close(fs);

@@ -260,6 +260,41 @@ static uint64_t chunks_on_disks(struct cell *c)
     return sum;
 }
 
+static void cut_chunk_servers(struct cell *c)
+{
+    for (unsigned i = 0; i < c->chunk_count; i++)
+        for (unsigned k = 0; k < c->chunk_count; k++)
+            if (i != k)
+                sim_cut(c->chunks[i].world, c->chunks[k].world, true);
+}
+
+static void fail_copies(struct cell *c)
+{
+    struct fs *fs = cell_client(c, sim_director(c->sim), "test");
+    write_file(fs, "f", slice_make("0123456789", 10), true);
+    OK(gfs_set_replication(fs, "f", 1, err));
+    world_sleep_us(sim_director(c->sim), 10000000);
+    ck_assert_uint_eq(chunks_on_disks(c), 1);
+    cut_chunk_servers(c);
+    OK(gfs_set_replication(fs, "f", 3, err));
+    world_sleep_us(sim_director(c->sim), 12000000);
+    sim_heal(c->sim);
+    await_health(c, fs, 20);
+    ck_assert_uint_eq(chunks_on_disks(c), 3);
+    fs_close(fs);
+}
+
+/* A copy that failed is ordered again at once, not when it is overdue. */
+START_TEST(test_failed_copies_are_ordered_again)
+{
+    struct cell *c = cell_new(test_seed(), 1, 3);
+    c->namenode_options.copy_timeout_us = 60000000;
+    cell_run(c, fail_copies);
+    cell_free(c);
+}
+
+END_TEST
+
 static void leak(struct cell *c)
 {
     struct fs *fs = cell_client(c, sim_director(c->sim), "test");
@@ -591,6 +626,7 @@ TEST_MAIN("gfs",
           test_copies_come_back,
           test_rot_is_found_and_mended,
           test_small_chunks_are_scrubbed_seldom,
+          test_failed_copies_are_ordered_again,
           test_no_chunk_leaks,
           test_decommission,
           test_silent_writers_file_is_closed,
