@@ -23,6 +23,9 @@
 #define STEP_BYTES_MAX ((size_t)4 << 20)
 /* Between looks at what cannot wake the looker. */
 #define POLL_US 5000
+/* Time for the loop to read what its sockets hold. */
+#define LISTEN_US    1000
+#define LISTEN_TURNS 3
 
 STATIC_ASSERT(REPLICA_MEMBERS_MAX == RAFT_MEMBERS_MAX, "one table of members");
 
@@ -115,6 +118,19 @@ static void enter_proposals(struct replica *r)
     replica__pump(r);
 }
 
+/* This process stood still, or its loop did: what came meanwhile has not been
+ * read yet, and silence that nobody listened to proves nothing. */
+static bool is_late(const struct replica *r, uint64_t due)
+{
+    return replica__now_us(r) > due + r->election_us / 4;
+}
+
+static void listen_first(struct replica *r)
+{
+    for (unsigned i = 0; i < LISTEN_TURNS && !r->closing; i++)
+        world_sleep_us(r->world, LISTEN_US);
+}
+
 static void run_clock(void *arg)
 {
     struct replica *r = arg;
@@ -123,6 +139,8 @@ static void run_clock(void *arg)
         if (r->proposed.first) {
             enter_proposals(r);
         } else if (replica__now_us(r) >= due) {
+            if (is_late(r, due))
+                listen_first(r);
             raft_tick(r->raft, replica__now_us(r));
             replica__pump(r);
         } else {
