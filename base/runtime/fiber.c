@@ -103,6 +103,9 @@ static struct fiber *take_free(struct loop *l)
     if (f) {
         l->pool = f->next_free;
         l->pool_count--;
+    } else if (l->bare) {
+        f = l->bare;
+        l->bare = f->next_free;
     } else {
         f = mem_zalloc(1, sizeof(*f));
         f->loop = l;
@@ -180,6 +183,9 @@ static void recycle(struct fiber *f)
     if (l->pool_count >= FIBER_POOL_MAX) {
         fiber_stack_unmap(f->stack);
         f->stack = NULL;
+        f->next_free = l->bare;
+        l->bare = f;
+        return;
     }
     f->next_free = l->pool;
     l->pool = f;

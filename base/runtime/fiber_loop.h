@@ -95,8 +95,9 @@ struct loop {
     bool stopping;      /* Fibers were told to end; no new ones. */
     struct fiber *live; /* All fibers neither FREE nor joined. */
     size_t live_count;
-    struct fiber *pool; /* FREE fibers with their stacks. */
+    struct fiber *pool; /* FREE fibers with their stacks, */
     size_t pool_count;
+    struct fiber *bare; /* and those without: taken when the pool is empty. */
     struct fiber **timers; /* Heap by wake_at_ns. */
     size_t timer_count;
     size_t timer_cap;

@@ -21,6 +21,16 @@ void loop__init(struct loop *l,
     snprintf(l->name, sizeof(l->name), "%.*s", LOOP_NAME_BYTES - 1, name);
 }
 
+static void free_fibers(struct fiber *list)
+{
+    for (struct fiber *f = list, *next; f; f = next) {
+        next = f->next_free;
+        if (f->stack)
+            fiber_stack_unmap(f->stack);
+        mem_free(f);
+    }
+}
+
 void loop__close(struct loop *l)
 {
     PRE(l->live_count == 0);
@@ -28,12 +38,8 @@ void loop__close(struct loop *l)
     while (atomic_load(&l->holders))
         cpu_relax();
     loop__drain_posts(l);
-    for (struct fiber *f = l->pool, *next; f; f = next) {
-        next = f->next_free;
-        if (f->stack)
-            fiber_stack_unmap(f->stack);
-        mem_free(f);
-    }
+    free_fibers(l->pool);
+    free_fibers(l->bare);
     mem_free(l->timers);
 }
 

@@ -1,8 +1,11 @@
 /* Fibers park and wake, meet deadlines, are cancelled, and share locks with
  * threads, on real loops. */
+#define _GNU_SOURCE /* RUSAGE_THREAD */
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/core/buf.h"
 #include "base/runtime/fiber.h"
@@ -414,9 +417,53 @@ START_TEST(test_posts)
 
 END_TEST
 
+/* More than any loop keeps without work. */
+#define BURST 3000
+
+static void yield_once(void *arg)
+{
+    (void)arg;
+    fiber_yield();
+}
+
+static void run_burst(void *arg)
+{
+    static struct fiber *fibers[BURST];
+    (void)arg;
+    for (int i = 0; i < BURST; i++)
+        fibers[i] = fiber_start(loop, "burst", yield_once, NULL);
+    for (int i = 0; i < BURST; i++)
+        fiber_join(fibers[i]);
+}
+
+static void run_one_by_one(void *arg)
+{
+    struct rusage before, after;
+    (void)getrusage(RUSAGE_THREAD, &before);
+    for (int i = 0; i < BURST; i++)
+        fiber_join(fiber_start(loop, "single", yield_once, NULL));
+    (void)getrusage(RUSAGE_THREAD, &after);
+    *(long *)arg = after.ru_minflt - before.ru_minflt;
+}
+
+/* After a burst of more fibers than are kept, stacks are used again as before
+ * it: no fiber costs a fresh one. */
+START_TEST(test_stacks_after_a_burst)
+{
+    long faults = -1;
+    set_up();
+    loop_call(loop, "burst", run_burst, NULL);
+    loop_call(loop, "single", run_one_by_one, &faults);
+    ck_assert_int_lt(faults, BURST / 4);
+    tear_down();
+}
+
+END_TEST
+
 TEST_MAIN("fiber",
           test_order,
           test_many_stacks,
+          test_stacks_after_a_burst,
           test_sleep,
           test_deadline,
           test_cancel,
