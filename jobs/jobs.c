@@ -51,6 +51,12 @@ const struct job_entry *jobs_find(const char *name)
     return NULL;
 }
 
+const struct mr_job *jobs_find_job(const char *name)
+{
+    const struct job_entry *e = jobs_find(name);
+    return e && e->job ? e->job : page_rank_part(name);
+}
+
 int jobs_run(const struct job_entry *entry,
              const struct mr_options *opts,
              struct mr_report **report,

@@ -30,6 +30,8 @@ struct job_entry {
 const struct job_entry *jobs_list(size_t *count);
 /* The job called @name, or NULL. */
 const struct job_entry *jobs_find(const char *name);
+/* The job of a name that is one, also a part of one of the list; or NULL. */
+const struct mr_job *jobs_find_job(const char *name);
 /* Run a job of the list. */
 MUST_CHECK int jobs_run(const struct job_entry *entry,
                         const struct mr_options *opts,
@@ -47,6 +49,8 @@ extern const struct mr_job job_word_count;
 int page_rank_run(const struct mr_options *opts,
                   struct mr_report **report,
                   struct err *err);
+/* Its part of the name, or NULL. */
+const struct mr_job *page_rank_part(const char *name);
 #define PAGE_RANK_PARAM_COUNT 4
 extern const struct mr_param page_rank_params[PAGE_RANK_PARAM_COUNT];
 

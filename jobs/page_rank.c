@@ -556,6 +556,16 @@ static int drive(struct driver *d, struct err *err)
     return code;
 }
 
+const struct mr_job *page_rank_part(const char *name)
+{
+    static const struct mr_job *const parts[] = {&edges_job, &round_job,
+                                                 &result_job};
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+        if (strcmp(parts[i]->name, name) == 0)
+            return parts[i];
+    return NULL;
+}
+
 int page_rank_run(const struct mr_options *opts,
                   struct mr_report **report,
                   struct err *err)

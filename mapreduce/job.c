@@ -87,6 +87,9 @@ static void summary_end(struct job_run *r, int code, const struct err *err)
     s->ended_us = world_now_us(r->setup.world);
     if (code)
         s->error = mem_strdup(err->text);
+    if (code && err->hint[0])
+        s->hint = mem_strdup(err->hint);
+    s->code = code;
     s->attempts_failed = r->progress.attempts_failed;
     s->counters = list_counters(&r->counters);
     s->counter_count = r->counters.count;
@@ -163,6 +166,7 @@ static int run_options(struct mr_options *o,
                        struct err *err)
 {
     struct job_run *r = mem_zalloc(1, sizeof(*r));
+    struct err said = ERR_INIT;
     int code;
     if (!o->world)
         o->world = r->own_world = world_real_new();
@@ -176,9 +180,13 @@ static int run_options(struct mr_options *o,
     r->started_ns = r->saved_ns = world_mono_ns(o->world);
     counters_init(&r->counters);
     code = run(r, err);
+    if (o->check && o->check(o->check_ctx, &said) != 0) {
+        r->given_up = true;
+        code = err_copy(err, &said);
+    }
     if (r->tasks_restored > 0)
         job_note(r, "resumed: %u tasks had been done", r->tasks_restored);
-    if (r->summary.id)
+    if (r->summary.id && !r->given_up)
         summary_end(r, code, err);
     job_set_phase(r, MR_PHASE_DONE, 0);
     if (report)
@@ -211,10 +219,10 @@ static int find_dead(const struct mr_options *base,
     int code = job_history_get(&files, base->history_dir, id, job, err);
     if (code)
         return code;
-    if ((*job)->state == JOB_RUNNING && !base->fs)
+    if ((*job)->state == JOB_RUNNING)
         return err_set(err, ERR_BUSY, "job %s runs, in process %llu",
                        (*job)->id, (unsigned long long)(*job)->pid);
-    if ((*job)->state != JOB_LOST && (*job)->state != JOB_RUNNING)
+    if ((*job)->state != JOB_LOST)
         return err_set(err, ERR_INVALID,
                        "job %s has ended: it %s; only one whose process died "
                        "can be resumed",
@@ -266,6 +274,12 @@ static int resume(const struct mr_options *base,
     o.host_ctx = base->host_ctx;
     o.check = base->check;
     o.check_ctx = base->check_ctx;
+    o.told = base->told;
+    o.told_ctx = base->told_ctx;
+    if (base->workers > 0) {
+        o.workers = base->workers;
+        o.memory_bytes = base->memory_bytes;
+    }
     o.store = base->store;
     o.store_options = base->store_options;
     o.progress = base->progress;
@@ -295,9 +309,10 @@ int mr_resume(const struct mr_options *base,
         *report = NULL;
     if (!b.world)
         b.world = own = world_real_new();
-    code = find_dead(&b, id, &job, err);
+    /* The master of a cell knows which are dead. */
+    code = b.fs ? 0 : find_dead(&b, id, &job, err);
     if (code == 0)
-        code = load_replay(&b, job->id, &log, err);
+        code = load_replay(&b, job ? job->id : id, &log, err);
     if (code == 0)
         code = resume(&b, &log, find, report, err);
     replay_close(&log);

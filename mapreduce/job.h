@@ -39,6 +39,7 @@
 struct attempt_host;
 struct fs;
 struct job_setup;
+struct job_summary;
 struct mr_job;
 struct quarry;
 struct quarry_options;
@@ -77,6 +78,13 @@ MUST_CHECK int mr_spec_parse(struct mr_spec *s,
                              struct world *world,
                              struct err *err);
 void mr_spec_close(struct mr_spec *s);
+/* The input @text with the program of saw=FILE in it, as program=TEXT, so that
+ * it means the same elsewhere: appended to @out. Errors: as above. */
+struct buf;
+MUST_CHECK int mr_spec_inline(const char *text,
+                              struct world *world,
+                              struct buf *out,
+                              struct err *err);
 
 /* --- what to run ------------------------------------------------------- */
 
@@ -179,6 +187,10 @@ struct mr_options {
      * say over the job? NULL: it has. */
     int (*check)(void *ctx, struct err *err);
     void *check_ctx;
+    /* Who keeps the history: told at each change, instead of job.json being
+     * written. NULL: it is written. */
+    void (*told)(void *ctx, const struct job_summary *s);
+    void *told_ctx;
     void (*progress)(void *ctx, const struct mr_progress *p);
     void *progress_ctx;
     const atomic_bool *cancel; /* ERR_CANCELLED soon after it is set. */

@@ -54,6 +54,8 @@ struct job_summary {
     unsigned attempts_failed;
     char *waits;              /* What it waits for; NULL: nothing. */
     char *error;              /* NULL unless it failed. */
+    char *hint;               /* What to do about it; NULL: not known. */
+    int code;                 /* The error's. */
     struct job_phase *phases; /* That have ended, in order. */
     size_t phase_count;
     char **inputs;

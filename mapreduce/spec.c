@@ -1,8 +1,10 @@
 /* SPECs of the command line: "kind:path?options". */
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "mapreduce/job.h"
@@ -181,6 +183,9 @@ static bool take_option(struct mr_spec *s,
         ok = take_number(v, INT64_MAX, &s->until_us);
     } else if (slice_eq_str(name, "saw") && !s->program) {
         *code = read_program(s, v.data, w, err);
+    } else if (slice_eq_str(name, "program") && !s->program) {
+        s->program = mem_strndup(v.data, v.len);
+        s->program_len = v.len;
     } else {
         ok = false;
     }
@@ -250,6 +255,46 @@ int mr_spec_parse(struct mr_spec *s,
     if (output)
         return bad(err, text, "a table that is written takes no options");
     return take_options(s, text, p + 1, world, err);
+}
+
+static void put_escaped(struct buf *out, const char *bytes, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)bytes[i];
+        if (isalnum(c))
+            buf_append_byte(out, (char)c);
+        else
+            buf_printf(out, "%%%02X", c);
+    }
+}
+
+int mr_spec_inline(const char *text,
+                   struct world *world,
+                   struct buf *out,
+                   struct err *err)
+{
+    struct mr_spec s;
+    const char *p = strchr(text, '?');
+    int code = mr_spec_parse(&s, text, false, world, err);
+    if (code == 0 && (s.kind != MR_SPEC_TABLE || !s.program)) {
+        buf_append_str(out, text);
+    } else if (code == 0) {
+        buf_append(out, text, (size_t)(p - text));
+        for (char sep = '?'; *p; sep = '&') {
+            size_t n = strcspn(++p, "&");
+            bool saw = strncmp(p, "saw=", 4) == 0;
+            buf_append_byte(out, sep);
+            if (saw) {
+                buf_append_str(out, "program=");
+                put_escaped(out, s.program, s.program_len);
+            } else {
+                buf_append(out, p, n);
+            }
+            p += n;
+        }
+    }
+    mr_spec_close(&s);
+    return code;
 }
 
 void mr_spec_close(struct mr_spec *s)

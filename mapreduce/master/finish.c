@@ -25,7 +25,10 @@ int job_commit(struct job_run *r, struct err *err)
     uint64_t rows = 0;
     int code = 0;
     job_set_phase(r, MR_PHASE_COMMIT, (unsigned)r->setup.output_count);
-    code = journal_append(&r->journal, JOURNAL_COMMIT, SLICE_EMPTY, err);
+    if (r->opts->check)
+        code = r->opts->check(r->opts->check_ctx, err);
+    if (code == 0)
+        code = journal_append(&r->journal, JOURNAL_COMMIT, SLICE_EMPTY, err);
     for (unsigned tables = 2; tables-- > 0 && code == 0;)
         for (size_t i = 0; i < r->setup.output_count && code == 0; i++) {
             const struct mr_spec *s = &r->setup.outputs[i];
@@ -86,7 +89,7 @@ void job_cleanup(struct job_run *r)
         quarry_unpin(r->store);
     quarry_close(r->own_store);
     journal_close(&r->journal);
-    if (r->staging_made && !r->opts->keep_work) {
+    if (r->staging_made && !r->opts->keep_work && !r->given_up) {
         for (size_t i = 0; i < r->setup.output_count; i++)
             remove_tree(r, r->setup.staging[i]);
         remove_tree(r, r->dir_is_temporary ? r->job_dir : r->setup.work_dir);

@@ -87,6 +87,8 @@ static json_t *summary_to_json(const struct job_summary *s)
     put_number(j, "pid", s->pid);
     json_object_set_new(j, "waits", text(s->waits));
     json_object_set_new(j, "error", text(s->error));
+    json_object_set_new(j, "hint", text(s->hint));
+    json_object_set_new(j, "code", json_integer(s->code));
     json_object_set_new(j, "phases", phases_to_json(s));
     json_object_set_new(j, "inputs", texts(s->inputs, s->input_count));
     json_object_set_new(j, "outputs", texts(s->outputs, s->output_count));
@@ -192,6 +194,8 @@ int job_summary_decode(struct slice bytes,
     s->phase = get_text(j, "phase");
     s->waits = get_text(j, "waits");
     s->error = get_text(j, "error");
+    s->hint = get_text(j, "hint");
+    s->code = (int)json_integer_value(json_object_get(j, "code"));
     get_phases(j, s);
     s->started_us = get_number(j, "started_us");
     s->ended_us = get_number(j, "ended_us");
@@ -223,6 +227,7 @@ static void summary_close(struct job_summary *s)
     mem_free(s->phase);
     mem_free(s->waits);
     mem_free(s->error);
+    mem_free(s->hint);
     for (size_t i = 0; i < s->phase_count; i++)
         mem_free(s->phases[i].name);
     mem_free(s->phases);
@@ -247,13 +252,17 @@ void job_history_save(struct job_run *r)
 {
     struct buf path = BUF_INIT;
     struct buf json = BUF_INIT;
-    if (r->dir_is_temporary || !r->staging_made)
+    if (!r->opts->told && (r->dir_is_temporary || !r->staging_made))
         return;
     r->summary.pid = (uint64_t)getpid();
     r->summary.tasks_total = r->progress.tasks_total;
     r->summary.tasks_done = r->progress.tasks_done;
     r->summary.attempts_failed = r->progress.attempts_failed;
     job_describe_wait(r);
+    if (r->opts->told) {
+        r->opts->told(r->opts->told_ctx, &r->summary);
+        return;
+    }
     job_summary_encode(&r->summary, &json);
     buf_printf(&path, "%s/job.json", r->job_dir);
     /* A history that cannot be written must not stop the work it tells of. */

@@ -22,6 +22,7 @@ struct job_run {
     char *job_dir;           /* Of the history. */
     bool dir_is_temporary;
     bool staging_made;
+    bool given_up; /* Another process goes on with it: nothing is removed. */
     struct file_lock **locks; /* Of the staging directories, then of the work
                                  directory; NULL: not held. Owned. */
     struct attempt_host *host;

@@ -95,9 +95,11 @@ int job_check_cancel(struct job_run *r, struct err *err)
     struct buf path = BUF_INIT;
     struct files_info info;
     int code;
+    if (r->opts->check && (code = r->opts->check(r->opts->check_ctx, err)))
+        return code;
     if (r->opts->cancel && atomic_load(r->opts->cancel))
-        return err_set(err, ERR_CANCELLED, "job %s was interrupted",
-                       r->setup.job_id);
+        return err_set(err, ERR_CANCELLED, "job %s was %s", r->setup.job_id,
+                       r->opts->told ? "killed" : "interrupted");
     /* On a cell its master is told by others. */
     if (r->dir_is_temporary || r->setup.files.fs)
         return 0;
