@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/core/panic.h"
+#include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/tablet/split.h"
@@ -255,7 +256,8 @@ static void work(void *arg)
                 wait_for_work(s, false);
         } else if (b->failure_count != failures ||
                    (job.kind == JOB_COMPACT &&
-                    b->compaction_error.code == ERR_FULL)) {
+                    b->compaction_error.code == ERR_FULL) ||
+                   fiber_check(NULL)) { /* Cancelled: so is the next one. */
             b->compaction_error.code = 0;
             wait_for_work(s, true);
         }

@@ -23,6 +23,7 @@ struct op {
     uint64_t called;
     uint64_t returned; /* UINT64_MAX: unknown. */
     bool failed;
+    bool repeats;
     struct history_value input;
     struct history_value output;
 };
@@ -81,6 +82,11 @@ void history_failed(struct history *h, size_t op)
     h->ops[op].failed = true;
 }
 
+void history_repeats(struct history *h, size_t op)
+{
+    h->ops[op].repeats = true;
+}
+
 /* --- search ----------------------------------------------------------------
  */
 
@@ -133,7 +139,8 @@ static uint64_t horizon(const struct search *s)
 /* One call put next, and what was before it, for backing up. */
 struct step {
     size_t op;
-    size_t turn; /* At which it was tried: see find_next(). */
+    size_t turn;  /* At which it was tried: see find_next(). */
+    bool is_last; /* It takes effect no more: else a try before that. */
     size_t first;
     struct history_state state;
 };
@@ -148,44 +155,66 @@ static void put_next(struct search *s, size_t i)
 
 static void take_back(struct search *s, const struct step *p)
 {
+    if (!p->is_last)
+        return;
     s->done[p->op / 64] &= ~(UINT64_C(1) << (p->op % 64));
     s->answers += s->ops[p->op]->returned != UINT64_MAX;
     s->first = p->first;
 }
 
 /* May call @i come next, and does that lead to anything that was not tried? If
- * so the state after it goes to *@after. */
+ * so the state after it goes to *@after. Not @is_last: a try of it, whose
+ * answer was lost. */
 static bool try_call(struct search *s,
                      size_t i,
+                     bool is_last,
                      const struct history_state *state,
                      struct history_state *after)
 {
     const struct op *o = s->ops[i];
-    struct step undo = {.op = i, .first = s->first, .state = *state};
+    struct step undo = {
+        .op = i, .is_last = is_last, .first = s->first, .state = *state};
     bool fresh;
     *after = *state;
     if (!s->model->step(after, &o->input,
-                        o->returned == UINT64_MAX ? NULL : &o->output))
+                        o->returned == UINT64_MAX || !is_last ? NULL
+                                                              : &o->output))
         return false;
-    put_next(s, i);
+    if (is_last)
+        put_next(s, i);
     fresh = is_new(s, after);
     take_back(s, &undo);
     return fresh;
 }
 
+/* Of each call, in this order: those that were answered before those that were
+ * not, which most likely never took effect, or only just before somebody saw
+ * it; and last the tries before the last of calls that were made again. */
+enum turn {
+    TURN_ANSWERED,
+    TURN_UNKNOWN,
+    TURN_REPEATED,
+    TURN_COUNT
+};
+
+static bool has_turn(const struct op *o, size_t turn)
+{
+    if (turn == TURN_REPEATED)
+        return o->repeats;
+    return (o->returned != UINT64_MAX) == (turn == TURN_ANSWERED);
+}
+
 /* The first call from turn @turn on that may come next, with the state after
- * it; s->count if there is none. Each call has two turns: calls that were
- * answered are tried at the first, all of them before any that was not, which
- * most likely never took effect, or only just before somebody saw it. */
+ * it; s->count if there is none. */
 static size_t find_next(struct search *s,
                         size_t *turn,
                         const struct history_state *state,
                         struct history_state *after)
 {
     uint64_t limit = horizon(s);
-    for (; *turn < 2 * s->count && !s->too_hard; ++*turn) {
+    for (; *turn < TURN_COUNT * s->count && !s->too_hard; ++*turn) {
         size_t i = *turn % s->count;
-        bool answered = s->ops[i]->returned != UINT64_MAX;
+        size_t kind = *turn / s->count;
         if (i < s->first) {
             *turn += s->first - i - 1;
             continue;
@@ -194,8 +223,8 @@ static size_t find_next(struct search *s,
             *turn += s->count - i - 1; /* As are all behind it. */
             continue;
         }
-        if (answered == (*turn < s->count) && !is_done(s, i) &&
-            try_call(s, i, state, after))
+        if (has_turn(s->ops[i], kind) && !is_done(s, i) &&
+            try_call(s, i, kind != TURN_REPEATED, state, after))
             return i;
     }
     return s->count;
@@ -213,16 +242,23 @@ static void note_depth(struct search *s, size_t depth)
 /* Is there an order in which all calls with an answer got it? */
 static bool search_order(struct search *s)
 {
-    struct step *steps = mem_alloc((s->count + 1) * sizeof(*steps));
+    struct step *steps = NULL;
     struct history_state state = s->model->initial;
+    size_t room = 0;
     size_t depth = 0;
     size_t turn = 0;
     while (s->answers && !s->too_hard) {
         struct history_state after;
         size_t i = find_next(s, &turn, &state, &after);
         if (i < s->count) {
-            steps[depth++] = (struct step){i, turn, s->first, state};
-            put_next(s, i);
+            bool is_last = turn / s->count != TURN_REPEATED;
+            if (depth == room) {
+                room = room ? room * 2 : s->count + 1;
+                steps = mem_realloc(steps, room * sizeof(*steps));
+            }
+            steps[depth++] = (struct step){i, turn, is_last, s->first, state};
+            if (is_last)
+                put_next(s, i);
             state = after;
             turn = 0;
             note_depth(s, depth);
@@ -262,8 +298,8 @@ static void print_ops(const struct search *s, struct buf *why)
             buf_printf(why, "%10" PRIu64 "]", o->returned);
         else
             buf_printf(why, "%10s]", "?");
-        buf_printf(why, " client %" PRIu64 " key %" PRIu64 " ", o->client,
-                   o->key);
+        buf_printf(why, " client %" PRIu64 " key %" PRIu64 " %s", o->client,
+                   o->key, o->repeats ? "(more than once) " : "");
         s->model->print(&o->input, known ? &o->output : NULL, why);
         buf_append_byte(why, '\n');
     }

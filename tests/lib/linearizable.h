@@ -70,6 +70,9 @@ void history_return(struct history *h,
                     const struct history_value *output);
 /* It surely did nothing: the call is forgotten. */
 void history_failed(struct history *h, size_t op);
+/* It was tried more than once: it may have taken effect several times before it
+ * returned. */
+void history_repeats(struct history *h, size_t op);
 
 /* Calls that neither returned nor failed when it is checked are unknown. */
 

@@ -1,21 +1,12 @@
 /* One cell: five lock servers, three namenodes, nine chunk servers, and their
  * clients; whole, or of one kind alone.
  *
- * Each kind of machine has its nemesis, so that each keeps as many machines in
- * service as it promises to need: a majority of the replicated ones, all but
- * two chunk servers. Clients may all be gone at once. Which faults there are,
- * and how often, is drawn for every seed: a storm of everything hides what a
- * storm of losses of power alone would show.
+ * In service are a majority of the replicated machines, and all but two chunk
+ * servers. Clients may all be gone at once.
  */
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/core/buf.h"
-#include "base/core/panic.h"
-#include "base/runtime/fiber.h"
-#include "base/runtime/loop.h"
-#include "base/runtime/sim_nemesis.h"
 #include "tests/sim/cell.h"
 #include "tests/sim/cell_health.h"
 #include "tests/sim/file_storm.h"
@@ -23,6 +14,7 @@
 #include "tests/sim/name_storm.h"
 #include "tests/sim/scenario.h"
 #include "tests/sim/storm.h"
+#include "tests/sim/strike.h"
 
 #define CALM_BEFORE_US (3 * SECOND_US)
 #define STORM_US       (30 * SECOND_US)
@@ -31,11 +23,6 @@
  * full every 20 s. */
 #define WHOLE_US   (120 * SECOND_US)
 #define NO_LEAK_US (120 * SECOND_US)
-
-enum {
-    NEMESES = 4,
-    VICTIMS_MAX = 64
-};
 
 /* What takes part. */
 struct cast {
@@ -51,17 +38,9 @@ struct play {
     struct lock_storm *locks;
     struct name_storm *names;
     struct file_storm *files;
-    struct world *machines[VICTIMS_MAX]; /* All, kind after kind. */
-    size_t machine_count;
 };
 
 /* --- faults ----------------------------------------------------------- */
-
-struct nemesis_run {
-    struct play *play;
-    struct nemesis_options options;
-    struct nemesis_report report;
-};
 
 static bool note_chunk_fault(void *ctx, enum nemesis_fault f, struct world *m)
 {
@@ -70,104 +49,34 @@ static bool note_chunk_fault(void *ctx, enum nemesis_fault f, struct world *m)
     return true;
 }
 
-/* Most seeds have a few kinds of faults, some have all. */
-static void draw_weights(struct nemesis_options *o, struct rand_gen *r)
+static void
+add_servers(struct strike *s, struct play *p, enum sim_server_kind kind)
 {
-    uint64_t keep = 1 + rand_below(r, 4); /* Of four. */
-    bool any = false;
-    o->weighted = true;
-    for (int f = 0; f < NEMESIS_FAULT_COUNT; f++) {
-        uint32_t weight = nemesis_default_weight((enum nemesis_fault)f);
-        if (f == NEMESIS_ROT && o->rot_prefix)
-            weight = 2;
-        o->weights[f] = rand_below(r, 4) < keep ? weight : 0;
-        any |= o->weights[f] > 0;
+    struct world *machines[SIM_CELL_CHUNKS_MAX];
+    size_t count = sim_cell_machines(p->cell, kind, machines);
+    struct strike_group *g;
+    if (count == 0)
+        return;
+    if (kind != SIM_CHUNK_SERVER) {
+        strike_add(s, machines, count, (count - 1) / 2);
+        return;
     }
-    if (!any)
-        o->weighted = false;
-}
-
-/* Faults on @count machines from @first on. */
-static void prepare(struct nemesis_run *n,
-                    struct play *p,
-                    size_t first,
-                    size_t count,
-                    size_t down_max)
-{
-    struct rand_gen *r = &p->storm->rand;
-    n->play = p;
-    n->options = (struct nemesis_options){
-        .seed = rand_u64(r),
-        .machines = p->machines + first,
-        .machine_count = count,
-        .others = p->machines,
-        .other_count = p->machine_count,
-        .duration_us = STORM_US,
-        .pause_us = SECOND_US / 2 + rand_below(r, 4 * SECOND_US),
-        .fault_us = SECOND_US + rand_below(r, 4 * SECOND_US),
-        .down_max = down_max};
-}
-
-static void run_nemesis(void *arg)
-{
-    struct nemesis_run *n = arg;
-    nemesis_run(n->play->storm->sim, &n->options, &n->report);
-}
-
-static size_t
-add_machines(struct play *p, enum sim_server_kind kind, size_t *first)
-{
-    size_t count =
-        sim_cell_machines(p->cell, kind, p->machines + p->machine_count);
-    *first = p->machine_count;
-    p->machine_count += count;
-    return count;
-}
-
-/* One nemesis for each kind that there is; returns how many. */
-static size_t prepare_all(struct play *p, struct nemesis_run n[NEMESES])
-{
-    size_t first[NEMESES];
-    size_t count[NEMESES];
-    size_t used = 0;
-    for (int kind = SIM_LOCK_SERVER; kind <= SIM_CHUNK_SERVER; kind++)
-        count[kind] = add_machines(p, (enum sim_server_kind)kind, &first[kind]);
-    first[3] = p->machine_count;
-    count[3] = storm_client_machines(p->storm, p->machines + first[3]);
-    p->machine_count += count[3];
-    for (size_t i = 0; i < NEMESES; i++) {
-        size_t down_max = i == 3   ? count[i]
-                          : i == 2 ? SIM_CELL_REPLICATION - 1
-                                   : (count[i] - 1) / 2;
-        if (!count[i])
-            continue;
-        prepare(&n[used], p, first[i], count[i], down_max);
-        if (i == SIM_CHUNK_SERVER) {
-            n[used].options.rot_prefix = SIM_CELL_CHUNK_DIR "/chunks";
-            n[used].options.allow = note_chunk_fault;
-            n[used].options.ctx = p;
-        }
-        draw_weights(&n[used].options, &p->storm->rand);
-        used++;
-    }
-    return used;
+    g = strike_add(s, machines, count, SIM_CELL_REPLICATION - 1);
+    g->rot_prefix = SIM_CELL_CHUNK_DIR "/chunks";
+    g->allow = note_chunk_fault;
+    g->ctx = p;
 }
 
 static uint64_t strike(struct play *p)
 {
-    struct nemesis_run *n = mem_zalloc(NEMESES, sizeof(*n));
-    struct fiber *fibers[NEMESES];
-    size_t used = prepare_all(p, n);
-    uint64_t faults = 0;
-    for (size_t i = 0; i < used; i++)
-        fibers[i] = fiber_start(loop_self(), "nemesis", run_nemesis, &n[i]);
-    for (size_t i = 0; i < used; i++) {
-        fiber_join(fibers[i]);
-        for (int f = 0; f < NEMESIS_FAULT_COUNT; f++)
-            faults += n[i].report.counts[f];
-    }
-    mem_free(n);
-    return faults;
+    struct strike s = {.storm = p->storm, .duration_us = STORM_US};
+    struct world *clients[STORM_CLIENTS_MAX];
+    size_t count = storm_client_machines(p->storm, clients);
+    add_servers(&s, p, SIM_LOCK_SERVER);
+    add_servers(&s, p, SIM_NAMENODE);
+    add_servers(&s, p, SIM_CHUNK_SERVER);
+    strike_add(&s, clients, count, count);
+    return strike_run(&s);
 }
 
 /* --- the play --------------------------------------------------------- */

@@ -1,5 +1,5 @@
-/* The judges of names and of locks accept what some order explains, and nothing
- * else; a history read from text prints the same text. */
+/* The judges of names, of locks and of rows accept what some order explains,
+ * and nothing else; a history read from text prints the same text. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,6 +7,7 @@
 #include "tests/lib/check_main.h"
 #include "tests/lib/history_lock.h"
 #include "tests/lib/history_names.h"
+#include "tests/lib/history_rows.h"
 
 /* A history as text, '|' for tabs, and whether it is right. */
 struct story {
@@ -195,4 +196,85 @@ START_TEST(test_locks)
 
 END_TEST
 
-TEST_MAIN("histories", test_names, test_locks)
+/* --- rows ------------------------------------------------------------- */
+
+static const struct story of_rows[] = {
+    {true,
+     "rows|1|2|1|put|t/a|5|7|0|once|0|0|0\n"
+     "rows|3|4|2|read|t/a|0|0|0|once|7|7|0\n"
+     "rows|5|6|1|check|t/a|0|7|9|once|1|0|0\n"
+     "rows|7|8|2|read|t/a|0|0|0|once|38654705671|7|0\n"
+     "rows|9|10|1|check|t/a|1|7|3|once|0|0|0\n"
+     "rows|11|12|2|read|t/a|0|0|0|once|38654705667|7|0\n"
+     "rows|13|14|1|add|t/a|0|2|0|once|2|0|0\n"
+     "rows|15|16|1|append|t/a|0|7|0|once|17418742259747381417|0|0\n"
+     "rows|17|18|1|append|t/a|0|8|0|once|2903742406105736859|0|0\n"
+     "rows|19|20|2|read|t/a|0|0|0|once|38654705667|8589934599|2903742406105736859\n"
+     "rows|21|22|2|delete|t/a|9|0|0|once|0|0|0\n"
+     "rows|23|24|2|read|t/a|0|0|0|once|38654705664|7|2903742406105736859\n"
+     "rows|25|26|2|delete-row|t/a|0|0|0|once|0|0|0\n"
+     "rows|27|28|2|read|t/a|0|0|0|once|0|0|0\n"},
+    /* Half of a mutation; one that is lost; one of another row. */
+    {false, "rows|1|2|1|put|t/a|7|7|0|once|0|0|0\n"
+            "rows|3|4|2|read|t/a|0|0|0|once|30064771079|0|0\n"},
+    {false, "rows|1|2|1|put|t/a|1|7|0|once|0|0|0\n"
+            "rows|3|4|2|read|t/a|0|0|0|once|0|0|0\n"},
+    {false, "rows|1|2|1|put|t/a|1|7|0|once|0|0|0\n"
+            "rows|3|4|2|read|t/b|0|0|0|once|7|0|0\n"},
+    /* Counted once each; what was not answered, once or never. */
+    {false, "rows|1|9|1|add|t/a|0|1|0|once|1|0|0\n"
+            "rows|1|9|2|add|t/a|0|1|0|once|1|0|0\n"},
+    {true, "rows|1|?|1|add|t/a|0|1|0|once|0|0|0\n"
+           "rows|2|3|2|add|t/a|0|1|0|once|2|0|0\n"
+           "rows|4|5|2|add|t/a|0|1|0|once|3|0|0\n"},
+    {false, "rows|1|?|1|add|t/a|0|1|0|once|0|0|0\n"
+            "rows|2|3|2|add|t/a|0|1|0|once|1|0|0\n"
+            "rows|4|5|2|add|t/a|0|1|0|once|3|0|0\n"
+            "rows|6|7|2|add|t/a|0|1|0|once|5|0|0\n"},
+    /* A plain mutation that is made again comes again, until it returns. */
+    {true, "rows|1|20|1|put|t/a|1|7|0|again|0|0|0\n"
+           "rows|2|3|2|read|t/a|0|0|0|once|7|0|0\n"
+           "rows|4|5|2|put|t/a|1|8|0|once|0|0|0\n"
+           "rows|6|7|2|read|t/a|0|0|0|once|8|0|0\n"
+           "rows|8|9|2|read|t/a|0|0|0|once|7|0|0\n"},
+    {false, "rows|1|20|1|put|t/a|1|7|0|once|0|0|0\n"
+            "rows|2|3|2|read|t/a|0|0|0|once|7|0|0\n"
+            "rows|4|5|2|put|t/a|1|8|0|once|0|0|0\n"
+            "rows|6|7|2|read|t/a|0|0|0|once|8|0|0\n"
+            "rows|8|9|2|read|t/a|0|0|0|once|7|0|0\n"},
+    {false, "rows|1|3|1|put|t/a|1|7|0|again|0|0|0\n"
+            "rows|4|5|2|put|t/a|1|8|0|once|0|0|0\n"
+            "rows|6|7|2|read|t/a|0|0|0|once|8|0|0\n"
+            "rows|8|9|2|read|t/a|0|0|0|once|7|0|0\n"},
+};
+
+static void take_row(void *h, struct slice line)
+{
+    ck_assert_int_eq(history_rows_read(h, line, NULL), 0);
+}
+
+START_TEST(test_rows)
+{
+    for (size_t i = 0; i < sizeof(of_rows) / sizeof(of_rows[0]); i++) {
+        struct history_rows *h = history_rows_new();
+        struct buf text = BUF_INIT;
+        struct buf why = BUF_INIT;
+        each_line(of_rows[i].lines, take_row, h);
+        ck_assert_msg((history_rows_check(h, 0, &why) ==
+                       HISTORY_LINEARIZABLE) == of_rows[i].right,
+                      "%s", of_rows[i].lines);
+        ck_assert_int_eq(why.len > 0, !of_rows[i].right);
+        for (size_t n = 0; n < history_rows_count(h); n++)
+            history_rows_print(h, n, &text);
+        expect_text(of_rows[i].lines, &text);
+        ck_assert_int_eq(history_rows_read(h, SLICE_LIT("rows\t1\t2"), NULL),
+                         ERR_INVALID);
+        buf_close(&text);
+        buf_close(&why);
+        history_rows_free(h);
+    }
+}
+
+END_TEST
+
+TEST_MAIN("histories", test_names, test_locks, test_rows)
