@@ -9,6 +9,11 @@
  * goes on in another. Until then the servers refuse the chunk's old version,
  * because the seal raises it first.
  *
+ * A server that begins anew may find less of a chunk than it had taken, and
+ * must not give a record the place of one that is lost here and not elsewhere:
+ * it takes no more of a chunk it found until a recovery has raised its version
+ * and made its copies alike.
+ *
  * The first bytes make the chunk, wherever they arrive, and may be late: after
  * the file was taken from its writer, found empty and closed. So a server that
  * was to fence a chunk it does not have refuses to make it from then on; and as
@@ -102,6 +107,10 @@ check_writable(const struct stored_chunk *c, uint32_t version, struct err *err)
                        (unsigned long long)c->handle);
     if (c->failed)
         return err_set(err, c->failed, "chunk %llu: an earlier write failed",
+                       (unsigned long long)c->handle);
+    if (c->version == c->found)
+        return err_set(err, ERR_ABORTED,
+                       "chunk %llu was begun before this server",
                        (unsigned long long)c->handle);
     if (c->version != version || c->sealed)
         return err_set(err, ERR_ABORTED,

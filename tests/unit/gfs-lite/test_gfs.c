@@ -539,6 +539,59 @@ START_TEST(test_records_of_many_writers)
 
 END_TEST
 
+static void append_filled(struct fs *fs, const char *path, char byte)
+{
+    struct buf b = BUF_INIT;
+    uint64_t offset;
+    buf_append_fill(&b, byte, RECORDER_BYTES);
+    OK(gfs_record_append(fs, path, buf_slice(&b), &offset, err));
+    buf_close(&b);
+}
+
+/* Any copy may be asked: as often as it takes. */
+static void check_first_record(struct cell *c, const char *path)
+{
+    for (unsigned i = 0; i < 6; i++) {
+        struct fs *fs = cell_client(c, sim_director(c->sim), "look");
+        struct buf all = BUF_INIT;
+        OK(fs_read_all(fs, path, 1 << 28, &all, err));
+        for (unsigned k = 0; k < RECORDER_BYTES; k++)
+            ck_assert_int_eq(all.data[k], 'a');
+        buf_close(&all);
+        fs_close(fs);
+    }
+}
+
+static void lose_records(struct cell *c)
+{
+    struct world *w = sim_director(c->sim);
+    struct fs *fs = cell_client(c, w, "test");
+    for (unsigned i = 0; i < 2 * c->chunk_count; i++) {
+        struct world *victim = c->chunks[i % c->chunk_count].world;
+        char path[32];
+        snprintf(path, sizeof(path), "records%u", i);
+        append_filled(fs, path, 'a');
+        sim_crash(victim, SIM_CRASH_POWER);
+        sim_await_end(victim);
+        sim_boot_again(victim);
+        world_sleep_us(w, 300000);
+        append_filled(fs, path, 'b');
+        check_first_record(c, path);
+    }
+    fs_close(fs);
+}
+
+/* A server that lost records with its power gives their places to no others:
+ * the first one's copies are alike ever after. */
+START_TEST(test_records_after_power_loss)
+{
+    struct cell *c = cell_new(test_seed(), 1, 3);
+    cell_run(c, lose_records);
+    cell_free(c);
+}
+
+END_TEST
+
 /* --- Namenodes --------------------------------------------------------- */
 
 static void change_leaders(struct cell *c)
@@ -632,5 +685,6 @@ TEST_MAIN("gfs",
           test_silent_writers_file_is_closed,
           test_snapshot_of_a_file_being_written,
           test_records_of_many_writers,
+          test_records_after_power_loss,
           test_leader_changes,
           test_locks_between_clients)
