@@ -103,6 +103,27 @@ struct target_ops {
                               size_t *count,
                               struct err *err);
 
+    int (*table_snapshot)(struct quarry *q,
+                          const char *table,
+                          const char *name,
+                          uint64_t ttl_us,
+                          struct err *err);
+    int (*table_clone)(struct quarry *q,
+                       const char *table,
+                       const char *to,
+                       struct err *err);
+    /* Appended: a list, a record, as wire/snapshot_calls.h says. */
+    int (*snapshot_list)(struct quarry *q, struct buf *out, struct err *err);
+    int (*snapshot_show)(struct quarry *q,
+                         const char *name,
+                         struct buf *out,
+                         struct err *err);
+    int (*snapshot_drop)(struct quarry *q, const char *name, struct err *err);
+    int (*snapshot_restore)(struct quarry *q,
+                            const char *name,
+                            const char *table,
+                            struct err *err);
+
     int (*apply)(struct quarry_table *t,
                  const struct quarry_mutation *m,
                  const struct quarry_write_options *opts,

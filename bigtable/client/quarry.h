@@ -265,6 +265,61 @@ QUARRY_EXPORT MUST_CHECK int quarry_table_split_points(struct quarry_table *t,
                                                        size_t *count,
                                                        struct err *err);
 
+/* --- snapshots --------------------------------------------------------- */
+/* What a table was at a moment, kept by reference to its table files, which are
+ * never changed: taking one costs two minor compactions and no copies. Each row
+ * is whole in it; on a cluster, tablets are as of moments a little apart. Files
+ * stay while a table or a snapshot names them.
+ */
+
+struct quarry_snapshot {
+    const char *name;
+    const char *table;   /* It is of. */
+    uint64_t created_us; /* Since 1970. */
+    uint64_t expires_us; /* Dropped then, about; 0: never. */
+    uint64_t tablet_count;
+    uint64_t file_count;
+    uint64_t bytes; /* Of the files, which may be others', too. */
+};
+
+struct quarry_snapshots {
+    const struct quarry_snapshot *list; /* By name. */
+    size_t count;
+};
+
+/* Take snapshot @name of @table, to be kept for @ttl_us (0: until it is
+ * dropped). Names are as those of tables, without a '.' first. ERR_EXISTS,
+ * ERR_NOTFOUND, ERR_INVALID. */
+QUARRY_EXPORT MUST_CHECK int quarry_table_snapshot(struct quarry *q,
+                                                   const char *table,
+                                                   const char *name,
+                                                   uint64_t ttl_us,
+                                                   struct err *err);
+/* Make @to, a new table, of what @table is now; from then on they have nothing
+ * to do with each other. */
+QUARRY_EXPORT MUST_CHECK int quarry_table_clone(struct quarry *q,
+                                                const char *table,
+                                                const char *to,
+                                                struct err *err);
+/* *@out is owned: quarry_snapshots_free(). */
+QUARRY_EXPORT MUST_CHECK int quarry_snapshot_list(struct quarry *q,
+                                                  struct quarry_snapshots **out,
+                                                  struct err *err);
+QUARRY_EXPORT void quarry_snapshots_free(struct quarry_snapshots *s);
+/* Families, groups and tablets that it has. Owned: quarry_table_info_free(). */
+QUARRY_EXPORT MUST_CHECK int
+quarry_snapshot_describe(struct quarry *q,
+                         const char *name,
+                         struct quarry_table_info **out,
+                         struct err *err);
+QUARRY_EXPORT MUST_CHECK int
+quarry_snapshot_drop(struct quarry *q, const char *name, struct err *err);
+/* Make @table, a new one, of the snapshot, which stays. */
+QUARRY_EXPORT MUST_CHECK int quarry_snapshot_restore(struct quarry *q,
+                                                     const char *name,
+                                                     const char *table,
+                                                     struct err *err);
+
 /* --- writing ----------------------------------------------------------- */
 
 /* Changes to one row, applied atomically in the order given. @row is copied, as

@@ -41,11 +41,12 @@ struct lsm_snapshot;
 
 /* One table file of the group, as the owner's manifest stores it. */
 struct lsm_table {
-    uint64_t number;       /* File DIR/<number>.sst; unique in the store. */
-    uint64_t bytes;        /* File size. */
-    uint64_t entry_count;  /* Entries in the whole file. */
-    uint64_t sequence_min; /* Lowest and highest sequence numbers inside. */
-    uint64_t sequence_max;
+    uint64_t number;        /* File DIR/<number>.sst; unique in the store. */
+    uint64_t bytes;         /* File size. */
+    uint64_t entry_count;   /* Entries in the whole file. */
+    uint64_t sequence_min;  /* Lowest and highest sequence numbers inside. A */
+    uint64_t sequence_max;  /* file whose entries are all numbered 0, loaded in
+                               bulk, has both the same: it counts for all. */
     uint32_t run;           /* Tables of one run do not overlap. Newer runs
                                have higher numbers. */
     struct slice first_key; /* Bounds of its keys, both inclusive. */

@@ -72,16 +72,31 @@ static void look_in_memtable(struct newest *n, const struct memtable *m)
     }
 }
 
+/* The same for an entry of a table whose entries have a given number. */
+static void offer_given(struct newest *n,
+                        struct slice key,
+                        struct slice value,
+                        uint64_t given)
+{
+    struct buf numbered = BUF_INIT;
+
+    cell_key_append_numbered(&numbered, key, given);
+    offer(n, buf_slice(&numbered), value);
+    buf_close(&numbered);
+}
+
 static int look_in_table(struct newest *n,
-                         struct table_reader *r,
+                         const struct table_file *f,
                          bool *ended,
                          struct err *err)
 {
     struct table_iter it;
     int rc;
 
+    if (f->given_sequence > n->sequence_max)
+        return 0;
     table_iter_init(&it);
-    table_iter_open(&it, r, TABLE_READ_POINT);
+    table_iter_open(&it, f->reader, TABLE_READ_POINT);
     rc = table_iter_seek(&it, n->column, err);
     while (!rc && table_iter_valid(&it)) {
         struct slice key = table_iter_key(&it);
@@ -90,7 +105,10 @@ static int look_in_table(struct newest *n,
             break;
         }
         if (cell_key_sequence(key) <= n->sequence_max) {
-            offer(n, key, table_iter_value(&it));
+            if (UNLIKELY(f->given_sequence))
+                offer_given(n, key, table_iter_value(&it), f->given_sequence);
+            else
+                offer(n, key, table_iter_value(&it));
             *ended = true;
             break;
         }
@@ -107,7 +125,7 @@ static int look_in_run(struct newest *n, const struct run *r, struct err *err)
 
     for (uint32_t i = run_find(r, n->column);
          i < r->table_count && !ended && !rc; i++)
-        rc = look_in_table(n, r->tables[i]->reader, &ended, err);
+        rc = look_in_table(n, r->tables[i], &ended, err);
     return rc;
 }
 

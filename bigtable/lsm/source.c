@@ -75,12 +75,23 @@ static bool table_is_wanted(const struct run_source *s,
     return p->time_max_us >= b->time_min_us && p->time_min_us < b->time_max_us;
 }
 
+/* Key of the iterator's entry, with the number that the table's owner gave. */
+static struct slice given_key(struct run_source *s)
+{
+    struct slice key = table_iter_key(&s->iter);
+    if (LIKELY(!s->given))
+        return key;
+    buf_clear(&s->key);
+    cell_key_append_numbered(&s->key, key, s->given);
+    return buf_slice(&s->key);
+}
+
 /* Stand at the iterator's entry or the first one behind it, in this table, that
  * may be seen. *@ended is set when no later one can be. */
 static int run_show(struct run_source *s, bool *ended, struct err *err)
 {
     while (table_iter_valid(&s->iter)) {
-        struct slice key = table_iter_key(&s->iter);
+        struct slice key = given_key(s);
         int rc;
         if (UNLIKELY(s->check_upper) && slice_cmp(key, s->bounds->upper) >= 0) {
             *ended = true;
@@ -117,8 +128,14 @@ run_open_from(struct run_source *s, struct slice target, struct err *err)
         if (s->check_upper && slice_cmp(f->info.first_key, b->upper) >= 0)
             break;
         s->check_sequence = f->info.sequence_max > b->sequence_max;
+        s->given = f->given_sequence;
+        s->is_plain = !s->check_upper && !s->check_sequence && !s->given;
         table_iter_open(&s->iter, f->reader, s->mode);
         rc = table_iter_seek(&s->iter, target, err);
+        /* Under its given number an entry may lie before the target. */
+        if (!rc && s->given && table_iter_valid(&s->iter) &&
+            slice_cmp(given_key(s), target) < 0)
+            rc = table_iter_next(&s->iter, err);
         if (!rc)
             rc = run_show(s, &ended, err);
         if (s->base.valid)
@@ -155,8 +172,7 @@ static int run_next(struct merge_source *base, struct err *err)
     bool ended = false;
     int rc = table_iter_next(&s->iter, err);
 
-    if (LIKELY(!rc && table_iter_valid(&s->iter) && !s->check_upper &&
-               !s->check_sequence)) {
+    if (LIKELY(!rc && s->is_plain && table_iter_valid(&s->iter))) {
         s->base.key = table_iter_key(&s->iter);
         s->base.value = table_iter_value(&s->iter);
         return 0;
@@ -184,10 +200,14 @@ void run_source_init(struct run_source *s,
     s->mode = mode;
     s->check_upper = false;
     s->check_sequence = false;
+    s->is_plain = true;
+    s->given = 0;
+    s->key = BUF_INIT;
     table_iter_init(&s->iter);
 }
 
 void run_source_close(struct run_source *s)
 {
     table_iter_close(&s->iter);
+    buf_close(&s->key);
 }

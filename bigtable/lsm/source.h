@@ -39,6 +39,9 @@ struct run_source {
     enum table_read_mode mode;
     bool check_upper;    /* The table reaches over the upper bound, */
     bool check_sequence; /* or holds numbers that are too high. */
+    bool is_plain;       /* Neither, and its keys are as they are. */
+    uint64_t given;      /* Number that all its entries have; 0: their own. */
+    struct buf key;      /* With that number. */
     struct table_iter iter;
 };
 

@@ -53,6 +53,8 @@ struct table_file *table_file_new(const struct lsm_table *info,
     f->info.last_key = copy_key(info->last_key);
     f->reader = reader;
     f->hooks = *hooks;
+    if (table_reader_properties(reader)->sequence_max == 0)
+        f->given_sequence = info->sequence_max;
     return f;
 }
 

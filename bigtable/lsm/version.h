@@ -25,6 +25,9 @@ struct table_file {
     atomic_uint refs;
     atomic_bool removed;   /* By an edit: unlink when the last user goes. */
     struct lsm_table info; /* Its keys are owned. `run` may change. */
+    /* Entries of a file that was loaded in bulk are all numbered 0; they count
+     * as numbered thus. 0: the entries have numbers of their own. */
+    uint64_t given_sequence;
     struct table_reader *reader;
     struct lsm_hooks hooks;
 };

@@ -86,6 +86,19 @@ make_compact(struct reign *r, struct known_tablet *t, struct err *err)
 
 /* --- the writes --------------------------------------------------------- */
 
+/* What both have taken: a load that only one of them has may be on its way to
+ * the other. */
+static void join_loads(const struct pair *p, struct tablet_state *merged)
+{
+    merged->load_count = 0;
+    for (size_t i = 0; i < p->lower.load_count; i++)
+        for (size_t k = 0; k < p->upper.load_count; k++)
+            if (p->lower.loads[i] == p->upper.loads[k]) {
+                merged->loads[merged->load_count++] = p->lower.loads[i];
+                break;
+            }
+}
+
 static int join_states(const struct pair *p,
                        const struct merging *m,
                        struct tablet_state *merged,
@@ -106,6 +119,7 @@ static int join_states(const struct pair *p,
     merged->groups = buf_slice(groups);
     merged->sequence = MAX_OF(p->lower.sequence, p->upper.sequence);
     merged->log_count = 0;
+    join_loads(p, merged);
     merged->bytes = p->lower.bytes + p->upper.bytes;
     return code;
 }

@@ -93,6 +93,15 @@ append_trailer(struct buf *out, uint64_t sequence, enum entry_kind kind)
     put_be64(buf_extend(out, TRAILER_BYTES), ~(sequence << 8 | (uint64_t)kind));
 }
 
+void cell_key_append_numbered(struct buf *out,
+                              struct slice key,
+                              uint64_t sequence)
+{
+    PRE(key.len >= TRAILER_BYTES);
+    buf_append(out, key.data, key.len - TRAILER_BYTES);
+    append_trailer(out, sequence, cell_key_kind(key));
+}
+
 void cell_key_append_rest(struct buf *out, const struct cell_key *k)
 {
     if (kind_has_column(k->kind)) {

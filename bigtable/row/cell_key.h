@@ -81,6 +81,12 @@ void cell_key_append_rest(struct buf *out, const struct cell_key *k);
  * bytes from @at on are replaced. False when there is none (all 0xff). */
 bool cell_key_prefix_successor(struct buf *out, size_t at);
 
+/* Append @key, another entry's encoding, with another sequence number. PRE:
+ * key.len >= 8. */
+void cell_key_append_numbered(struct buf *out,
+                              struct slice key,
+                              uint64_t sequence);
+
 /* Length of the encoded row part of @key, or 0 when it is malformed. */
 size_t cell_key_row_length(struct slice key);
 /* Length up to and with the column part; that of row, family and marker for

@@ -8,6 +8,7 @@
 #include "bigtable/tablet/split.h"
 #include "bigtable/tablet/store.h"
 #include "bigtable/tablet/tablet.h"
+#include "bigtable/wire/snapshot_record.h"
 
 /* Index of table @name, or of where it belongs. PRE: the lock is held. */
 static size_t find(const struct store *s, const char *name, bool *found)
@@ -150,6 +151,98 @@ int store_create_table(struct store *s,
     else
         rc = create(s, name, schema, err);
     mutex_unlock(&s->catalog_lock);
+    return rc;
+}
+
+/* --- tables of snapshots ------------------------------------------------- */
+
+/* The edit that makes table @id of what @r says. */
+static void put_tablets(struct store *s,
+                        uint64_t id,
+                        const char *name,
+                        const struct schema *schema,
+                        const struct snapshot_record *r,
+                        struct buf *edit)
+{
+    edit_put_table(edit, id, name, schema);
+    for (size_t i = 0; i < r->tablet_count; i++) {
+        const struct snapshot_tablet *t = &r->tablets[i];
+        edit_put_tablet_of(edit, atomic_fetch_add(&s->next_tablet, 1), id,
+                           t->start, t->end, t->groups);
+    }
+}
+
+static int open_tablets(struct store *s,
+                        struct table *t,
+                        const struct manifest_state *state,
+                        struct tablet **out,
+                        struct err *err)
+{
+    size_t opened = 0;
+    int rc = 0;
+    while (rc == 0 && opened < state->tablet_count) {
+        const struct manifest_tablet *from = &state->tablets[opened];
+        rc = tablet_open(s, t, from->id, buf_slice(&from->start),
+                         buf_slice(&from->end), state->tables[0].schema,
+                         from->groups, from->group_count, &out[opened], err);
+        opened += rc == 0;
+    }
+    while (rc && opened > 0)
+        tablet_unref(out[--opened]);
+    return rc;
+}
+
+/* Put the table that @edit makes, and @state has, into the store. */
+static int put_table(struct store *s,
+                     const char *name,
+                     const struct manifest_state *state,
+                     struct buf *edit,
+                     struct err *err)
+{
+    struct table *t = table_new(s, state->tables[0].id, name);
+    struct tablet **tablets =
+        mem_alloc((state->tablet_count + 1) * sizeof(struct tablet *));
+    int rc = open_tablets(s, t, state, tablets, err);
+    if (rc == 0) {
+        rc = store_commit(s, 0, edit, err);
+        for (size_t i = 0; rc && i < state->tablet_count; i++)
+            tablet_unref(tablets[i]);
+    }
+    if (rc == 0) {
+        s->next_table++;
+        table_set_view(t, table_view_new(state->tables[0].schema, 1, tablets,
+                                         state->tablet_count));
+        insert_table(s, t);
+    } else {
+        table_unref(t);
+    }
+    mem_free(tablets);
+    return rc;
+}
+
+int store__make_table(struct store *s,
+                      const char *name,
+                      const struct snapshot_record *r,
+                      struct err *err)
+{
+    struct manifest_state state;
+    struct buf edit = BUF_INIT;
+    struct schema *schema = NULL;
+    int rc = schema_check_table_name(slice_str(name), err);
+    if (rc == 0 && table_exists(s, name))
+        rc = err_set(err, ERR_EXISTS, "table %s exists already", name);
+    if (rc == 0)
+        rc = schema_decode(r->schema, &schema, err);
+    if (rc)
+        return rc;
+    manifest_state_init(&state);
+    put_tablets(s, s->next_table, name, schema, r, &edit);
+    rc = manifest_state_apply(&state, buf_slice(&edit), err);
+    if (rc == 0)
+        rc = put_table(s, name, &state, &edit, err);
+    manifest_state_close(&state);
+    schema_free(schema);
+    buf_close(&edit);
     return rc;
 }
 

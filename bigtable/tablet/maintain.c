@@ -12,6 +12,20 @@
 #include "bigtable/tablet/table.h"
 #include "bigtable/tablet/tablet.h"
 
+int flush_tablet(struct store *s, struct tablet *t, struct err *err)
+{
+    struct writer *turn;
+    int rc = 0;
+    write_turn_take(s, &turn);
+    for (size_t i = 0; i < atomic_load(&t->group_count); i++)
+        if (!tablet_group_is_clean(t->groups[i]))
+            tablet_group_freeze(t->groups[i], s->queue.last_sequence);
+    write_turn_give(s, turn);
+    for (size_t i = 0; i < atomic_load(&t->group_count) && rc == 0; i++)
+        rc = lsm_flush(t->groups[i]->lsm, err);
+    return rc;
+}
+
 static int compact_tablet(struct store *s, struct tablet *t, struct err *err)
 {
     int rc = 0;

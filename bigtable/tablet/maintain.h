@@ -11,6 +11,7 @@
 
 struct store;
 struct table;
+struct tablet;
 
 /* Flush @t and merge each group of each tablet into one run. */
 MUST_CHECK int compact_table(struct store *s, struct table *t, struct err *err);
@@ -22,5 +23,8 @@ MUST_CHECK int table_split_points(struct table *t,
                                   struct slice **keys,
                                   size_t *count,
                                   struct err *err);
+
+/* Put what @t has in memtables into table files, beside writers. Parks. */
+MUST_CHECK int flush_tablet(struct store *s, struct tablet *t, struct err *err);
 
 #endif /* BIGTABLE_TABLET_MAINTAIN_H */

@@ -456,9 +456,14 @@ static int compare_numbers(const void *a, const void *b)
 }
 
 /* Numbers of all files in force, sorted. Owned. */
-static uint64_t *live_numbers(const struct manifest_state *s, size_t *count)
+static uint64_t *live_numbers(const struct manifest_state *s,
+                              const uint64_t *kept,
+                              size_t kept_count,
+                              size_t *count)
 {
     struct buf list = BUF_INIT;
+    if (kept_count)
+        buf_append(&list, kept, kept_count * sizeof(*kept));
     for (size_t i = 0; i < s->tablet_count; i++)
         for (size_t g = 0; g < s->tablets[i].group_count; g++) {
             const struct manifest_group *group = &s->tablets[i].groups[g];
@@ -471,10 +476,13 @@ static uint64_t *live_numbers(const struct manifest_state *s, size_t *count)
     return (uint64_t *)(void *)list.data;
 }
 
-static int remove_orphan_tables(struct manifest *m, struct err *err)
+static int remove_orphan_tables(struct manifest *m,
+                                const uint64_t *kept,
+                                size_t kept_count,
+                                struct err *err)
 {
     size_t live_count;
-    uint64_t *live = live_numbers(&m->state, &live_count);
+    uint64_t *live = live_numbers(&m->state, kept, kept_count, &live_count);
     char **names = NULL;
     size_t count = 0;
     int rc = fs_list(m->fs, STORE_TABLES_DIR, &names, &count, err);
@@ -510,9 +518,12 @@ static int remove_old_manifests(struct manifest *m, struct err *err)
     return rc;
 }
 
-int manifest_remove_orphans(struct manifest *m, struct err *err)
+int manifest_remove_orphans(struct manifest *m,
+                            const uint64_t *kept,
+                            size_t kept_count,
+                            struct err *err)
 {
-    int rc = remove_orphan_tables(m, err);
+    int rc = remove_orphan_tables(m, kept, kept_count, err);
     manifest_remove_pin(m);
     if (rc == 0)
         rc = remove_old_manifests(m, err);

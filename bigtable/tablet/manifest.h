@@ -70,9 +70,13 @@ const struct manifest_state *manifest_state(const struct manifest *m);
 typedef void (*manifest_look_fn)(void *ctx, const struct manifest_state *state);
 void manifest_look(struct manifest *m, manifest_look_fn fn, void *ctx);
 
-/* Remove manifests that are not in force and table files no tablet refers to.
- * PRE: no other process and no reader uses the store. Parks. */
-MUST_CHECK int manifest_remove_orphans(struct manifest *m, struct err *err);
+/* Remove manifests that are not in force, and table files that no tablet refers
+ * to and that are not among @kept. PRE: no other process and no reader uses the
+ * store. Parks. */
+MUST_CHECK int manifest_remove_orphans(struct manifest *m,
+                                       const uint64_t *kept,
+                                       size_t kept_count,
+                                       struct err *err);
 
 /* Leave the present state where manifest_open(pinned) finds it. Parks. */
 MUST_CHECK int manifest_write_pin(struct manifest *m, struct err *err);

@@ -13,6 +13,7 @@ enum op {
     OP_PUT_TABLET = 4,
     OP_DROP_TABLET = 5,
     OP_CHANGE_GROUP = 6,
+    OP_PUT_LOADS = 7,
 };
 
 #define FILE_ENCODED_MIN  8 /* Bytes of the smallest file, */
@@ -177,6 +178,20 @@ void edit_put_tablet_of(struct buf *edit,
         edit_put_groups(edit, NULL, 0);
 }
 
+void edit_put_loads(struct buf *edit,
+                    uint64_t tablet,
+                    const uint64_t *loads,
+                    size_t count)
+{
+    if (count == 0)
+        return;
+    buf_put_u8(edit, OP_PUT_LOADS);
+    buf_put_varint(edit, tablet);
+    buf_put_varint(edit, count);
+    for (size_t i = 0; i < count; i++)
+        buf_put_varint(edit, loads[i]);
+}
+
 void edit_drop_tablet(struct buf *edit, uint64_t id)
 {
     buf_put_u8(edit, OP_DROP_TABLET);
@@ -209,6 +224,7 @@ void manifest_state_encode(const struct manifest_state *s, struct buf *out)
         const struct manifest_tablet *t = &s->tablets[i];
         edit_put_tablet(out, t->id, t->table, buf_slice(&t->start),
                         buf_slice(&t->end), t->groups, t->group_count);
+        edit_put_loads(out, t->id, t->loads, t->load_count);
     }
 }
 
@@ -361,6 +377,18 @@ static void apply_put_tablet(struct manifest_state *s, struct cursor *c)
         s->next_tablet = id + 1;
 }
 
+static void apply_put_loads(struct manifest_state *s, struct cursor *c)
+{
+    struct manifest_tablet *t = manifest_state_tablet(s, cursor_varint(c));
+    size_t count = cursor_count(c, 1);
+    c->bad |= !t || count > TABLET_LOADS_MAX;
+    if (c->bad)
+        return;
+    for (size_t i = 0; i < count; i++)
+        t->loads[i] = cursor_varint(c);
+    t->load_count = count;
+}
+
 static void apply_drop_tablet(struct manifest_state *s, struct cursor *c)
 {
     struct manifest_tablet *t = manifest_state_tablet(s, cursor_varint(c));
@@ -447,6 +475,7 @@ int manifest_state_apply(struct manifest_state *s,
         case OP_PUT_TABLET: apply_put_tablet(s, &c); break;
         case OP_DROP_TABLET: apply_drop_tablet(s, &c); break;
         case OP_CHANGE_GROUP: apply_change_group(s, &c); break;
+        case OP_PUT_LOADS: apply_put_loads(s, &c); break;
         default: c.bad = true;
         }
     }
@@ -514,6 +543,10 @@ void edit_added_files(struct slice edit,
             skip_varints(&c, 3);
             skip_varints(&c, cursor_count(&c, 1));
             each_file(&c, fn, ctx);
+            break;
+        case OP_PUT_LOADS:
+            skip_varints(&c, 1);
+            skip_varints(&c, cursor_count(&c, 1));
             break;
         default: return;
         }

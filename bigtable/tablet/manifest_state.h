@@ -10,6 +10,7 @@
  *           | 5 tablet id                                        drop it
  *           | 6 tablet id, group id, flushed sequence,
  *               removed count, number…, added count, file…       change a group
+ *           | 7 tablet id, count, load id…                       loads it has
  *     group = id, flushed sequence, file count, file…
  *     file  = number, bytes, entries, sequence min, sequence max, run,
  *             first key:lslice, last key:lslice
@@ -39,6 +40,9 @@ struct manifest_group {
     size_t file_count;
 };
 
+/* Ids of bulk loads that a tablet remembers, the newest ones. */
+#define TABLET_LOADS_MAX 32
+
 struct manifest_tablet {
     uint64_t id;
     uint64_t table;
@@ -46,6 +50,8 @@ struct manifest_tablet {
     struct buf end;
     struct manifest_group *groups; /* Owned. */
     size_t group_count;
+    uint64_t loads[TABLET_LOADS_MAX]; /* Oldest first. */
+    size_t load_count;
 };
 
 struct manifest_table {
@@ -112,6 +118,12 @@ void edit_put_tablet_of(struct buf *edit,
                         struct slice start,
                         struct slice end,
                         struct slice groups);
+/* The bulk loads that @tablet, which is there, has taken; none: nothing is
+ * appended. */
+void edit_put_loads(struct buf *edit,
+                    uint64_t tablet,
+                    const uint64_t *loads,
+                    size_t count);
 void edit_drop_tablet(struct buf *edit, uint64_t id);
 void edit_change_group(struct buf *edit,
                        uint64_t tablet,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
-#include "bigtable/lsm/lsm.h"
+#include "bigtable/tablet/maintain.h"
 #include "bigtable/tablet/tablet.h"
 
 int store_open_shared(struct world *world,
@@ -71,20 +71,6 @@ void store_give_up(struct store *s, struct table *t)
     write_turn_open_table(s, t, true, NULL);
     background_count_memory(s);
     store_release_log(s);
-}
-
-static int flush_tablet(struct store *s, struct tablet *t, struct err *err)
-{
-    struct writer *turn;
-    int rc = 0;
-    write_turn_take(s, &turn);
-    for (size_t i = 0; i < atomic_load(&t->group_count); i++)
-        if (!tablet_group_is_clean(t->groups[i]))
-            tablet_group_freeze(t->groups[i], s->queue.last_sequence);
-    write_turn_give(s, turn);
-    for (size_t i = 0; i < atomic_load(&t->group_count) && rc == 0; i++)
-        rc = lsm_flush(t->groups[i]->lsm, err);
-    return rc;
 }
 
 int store_flush_table(struct store *s, struct table *t, struct err *err)

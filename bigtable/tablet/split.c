@@ -7,6 +7,7 @@
 #include "base/core/panic.h"
 #include "bigtable/row/cell_key.h"
 #include "bigtable/row/mutation.h"
+#include "bigtable/tablet/maintain.h"
 #include "bigtable/tablet/manifest_state.h"
 #include "bigtable/tablet/registry.h"
 #include "bigtable/tablet/shared.h"
@@ -84,6 +85,8 @@ static void put_filled_piece(struct replacement *r,
         cut_group(&old->groups[i], &range, &groups[i]);
     edit_put_tablet(&r->fresh, id, r->table->id, p->start, p->end, groups,
                     count);
+    if (old)
+        edit_put_loads(&r->fresh, id, old->loads, old->load_count);
     for (size_t i = 0; i < count; i++)
         mem_free(groups[i].files);
     buf_close(&range.lower);
@@ -235,33 +238,6 @@ static int replace(struct replacement *r, struct err *err)
 
 /* --- splitting ----------------------------------------------------------- */
 
-static int flush_groups(struct tablet *t, struct err *err)
-{
-    int rc = 0;
-    for (size_t i = 0; i < atomic_load(&t->group_count) && rc == 0; i++)
-        rc = lsm_flush(t->groups[i]->lsm, err);
-    return rc;
-}
-
-/* PRE: the write turn is held. */
-static void freeze_groups(struct store *s, struct tablet *t)
-{
-    for (size_t i = 0; i < atomic_load(&t->group_count); i++)
-        if (!tablet_group_is_clean(t->groups[i]))
-            tablet_group_freeze(t->groups[i], s->queue.last_sequence);
-}
-
-/* Everything but what is written from now on into tables, beside writers. */
-static int
-flush_beside_writers(struct store *s, struct tablet *t, struct err *err)
-{
-    struct writer *turn;
-    write_turn_take(s, &turn);
-    freeze_groups(s, t);
-    write_turn_give(s, turn);
-    return flush_groups(t, err);
-}
-
 /* Index of @t in the view in force; false when it is not in it any more. */
 static bool
 index_of(const struct table_view *v, const struct tablet *t, size_t *index)
@@ -295,7 +271,7 @@ static int split_now(struct store *s,
                             .piece_count = 2};
     int rc;
     r.sequence = write_turn_close_table(s, t->table);
-    rc = flush_beside_writers(s, t, err);
+    rc = flush_tablet(s, t, err);
     if (rc == 0)
         return replace(&r, err);
     write_turn_open_table(s, t->table, false, NULL);
@@ -316,7 +292,7 @@ static int split_tablet(struct store *s,
     *did = index_of(view, t, &index);
     if (*did) {
         background_pause(s, t);
-        rc = flush_beside_writers(s, t, err);
+        rc = flush_tablet(s, t, err);
         if (rc == 0)
             rc = split_now(s, t, view, index, row, err);
         background_resume(s, t);

@@ -289,6 +289,15 @@ static int take_directory(struct store *s, struct err *err)
     return rc;
 }
 
+static int remove_orphans(struct store *s, struct err *err)
+{
+    size_t count;
+    uint64_t *kept = snapshots_files(s, &count);
+    int rc = manifest_remove_orphans(s->manifest, kept, count, err);
+    mem_free(kept);
+    return rc;
+}
+
 static int open_parts(struct store *s, struct err *err)
 {
     bool fresh = false;
@@ -304,8 +313,9 @@ static int open_parts(struct store *s, struct err *err)
         return err_set(err, ERR_NOTFOUND, "there is no store in %s", s->dir);
     store__make_caches(s);
     take_counters(s);
-    if (!s->options.read_only)
-        rc = manifest_remove_orphans(s->manifest, err);
+    rc = snapshots_open(s, err);
+    if (rc == 0 && !s->options.read_only)
+        rc = remove_orphans(s, err);
     if (rc == 0)
         rc = open_tables(s, err);
     if (rc == 0 && !s->options.read_only)
@@ -379,6 +389,7 @@ int store_open(struct world *world,
     }
     background_start(s);
     background_wake(s);
+    snapshots_expire(s);
     *out = s;
     return 0;
 }
@@ -469,6 +480,7 @@ void store_close(struct store *s)
     write_log_close(s->log);
     if (s->pin_count)
         manifest_remove_pin(s->manifest);
+    snapshots_close(s);
     mem_free(s->pinned);
     if (s->queue.stamps)
         write_queue_close(&s->queue);

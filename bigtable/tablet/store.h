@@ -5,6 +5,8 @@
  *     DIR/CURRENT     and manifest-*: what the store consists of (manifest.h)
  *     DIR/log/        commit log (commit_log.h)
  *     DIR/tables/     table files (sstable/)
+ *     DIR/snapshots/  records of snapshots (snapshot.h)
+ *     DIR/load/       files of bulk loads that are not committed yet
  *     DIR/PINNED      a state for readers in other processes (store_pin)
  *
  * or, in a tablet server, over a file system that many share: the log and the
@@ -34,6 +36,7 @@
 #include "bigtable/row/schema.h"
 #include "bigtable/tablet/background.h"
 #include "bigtable/tablet/file_refs.h"
+#include "bigtable/tablet/snapshot.h"
 #include "bigtable/tablet/table.h"
 #include "bigtable/tablet/write_queue.h"
 
@@ -96,8 +99,10 @@ struct store {
     bool closing;         /* Files stay: nobody lets go of them for good. */
     atomic_bool deferred; /* Something is in memory that is in no log. */
 
-    struct mutex catalog_lock; /* Over the making and dropping of tables. */
+    struct mutex catalog_lock; /* Over the making and dropping of tables, and of
+                                  snapshots. */
     uint64_t next_table;
+    struct held_snapshots snapshots;
     struct mutex lock;     /* Of what follows. */
     struct table **tables; /* References. Embedded: by name. */
     size_t table_count;
@@ -133,6 +138,13 @@ MUST_CHECK int store_create_table(struct store *s,
                                   struct err *err);
 MUST_CHECK int
 store_drop_table(struct store *s, const char *name, struct err *err);
+/* Make table @name of the tablets of @r, whose files are held. PRE: the catalog
+ * is locked. Parks. Errors: ERR_EXISTS, ERR_INVALID, ERR_CORRUPT. */
+struct snapshot_record;
+MUST_CHECK int store__make_table(struct store *s,
+                                 const char *name,
+                                 const struct snapshot_record *r,
+                                 struct err *err);
 /* Put a schema in force that @change makes of the present one. */
 typedef int (*schema_change_fn)(void *ctx,
                                 struct schema *schema,

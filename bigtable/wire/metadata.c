@@ -6,13 +6,14 @@
 #include "bigtable/row/schema.h"
 #include "bigtable/wire/message.h"
 
-#define BOUNDS_FIELDS   4
-#define LOCATION_FIELDS 3
-#define STATE_FIELDS    4
-#define RECORD_FIELDS   4
-#define TABLE_FIELDS    4
-#define SERVER_FIELDS   2
-#define COUNTERS_FIELDS 2
+#define BOUNDS_FIELDS      4
+#define LOCATION_FIELDS    3
+#define STATE_FIELDS       5
+#define STATE_FIELDS_FIRST 4 /* Of those who know of no loads. */
+#define RECORD_FIELDS      4
+#define TABLE_FIELDS       4
+#define SERVER_FIELDS      2
+#define COUNTERS_FIELDS    2
 
 /* Opaque groups of a tablet, at most: thousands of files. */
 #define GROUPS_BYTES_MAX ((size_t)16 << 20)
@@ -159,6 +160,9 @@ static void put_state(const struct tablet_state *s, struct buf *out)
     for (size_t i = 0; i < s->log_count; i++)
         codec_put_u64(out, s->logs[i]);
     codec_put_u64(out, s->bytes);
+    codec_put_array(out, (uint32_t)s->load_count);
+    for (size_t i = 0; i < s->load_count; i++)
+        codec_put_u64(out, s->loads[i]);
 }
 
 static void get_state(struct codec_reader *r, struct tablet_state *s)
@@ -171,6 +175,13 @@ static void get_state(struct codec_reader *r, struct tablet_state *s)
     s->bytes = codec_get_u64(r);
 }
 
+static void get_loads(struct codec_reader *r, struct tablet_state *s)
+{
+    s->load_count = message_count(r, STATE_LOADS_MAX);
+    for (size_t i = 0; i < s->load_count; i++)
+        s->loads[i] = codec_get_u64(r);
+}
+
 void tablet_state_put(const struct tablet_state *s, struct buf *out)
 {
     put_state(s, out);
@@ -178,8 +189,13 @@ void tablet_state_put(const struct tablet_state *s, struct buf *out)
 
 int tablet_state_get(struct slice in, struct tablet_state *s, struct err *err)
 {
-    struct message_reader m = message_begin(in, STATE_FIELDS);
+    struct message_reader m = message_begin(in, STATE_FIELDS_FIRST);
     get_state(&m.r, s);
+    s->load_count = 0;
+    if (m.count > STATE_FIELDS_FIRST) {
+        get_loads(&m.r, s);
+        m.known = STATE_FIELDS;
+    }
     return message_end(&m, "state of a tablet", err);
 }
 

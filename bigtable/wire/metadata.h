@@ -116,6 +116,7 @@ struct tablet_location {
 };
 
 #define TABLET_LOGS_MAX 1024
+#define STATE_LOADS_MAX 32
 
 struct tablet_state {
     /* Locality groups and their files, in the form the store gives them; opaque
@@ -126,6 +127,9 @@ struct tablet_state {
     uint64_t logs[TABLET_LOGS_MAX];
     size_t log_count;
     uint64_t bytes; /* Of its files, about. */
+    /* Bulk loads that it has taken, the newest ones, oldest first. */
+    uint64_t loads[STATE_LOADS_MAX];
+    size_t load_count;
 };
 
 /* The four columns together: the root tablet's file, and t:split. */

@@ -28,7 +28,9 @@ ALLOWED = {
                      "bigtable/sstable/", "bigtable/lsm/"],
     "bigtable/tablet": ["base/", "gfs-lite/fs.h", "sawzall-lite/sawzall.h",
                         "bigtable/row/", "bigtable/sstable/", "bigtable/lsm/",
-                        "bigtable/client/quarry.h", "bigtable/tablet/"],
+                        "bigtable/client/quarry.h", "bigtable/tablet/",
+                        "bigtable/wire/snapshot_record.h",
+                        "bigtable/wire/tablet_files.h"],
     "bigtable/wire": ["base/", "bigtable/row/", "bigtable/client/quarry.h",
                       "bigtable/wire/"],
     # Processes meet on the wire: none of these includes another.

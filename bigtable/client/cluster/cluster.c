@@ -13,6 +13,7 @@
 #include "bigtable/client/async.h"
 #include "bigtable/client/cluster/locator.h"
 #include "bigtable/client/cluster/lock_files.h"
+#include "bigtable/wire/policy.h"
 
 #define TIMEOUT_US_DEFAULT UINT64_C(60000000)
 #define CONNECT_US_MAX     UINT64_C(15000000)
@@ -76,10 +77,37 @@ bool retry_is_elsewhere(int rc, const struct err *err)
     return rc == ERR_NOTFOUND && err && strstr(err->text, TABLET_NOT_HERE);
 }
 
+bool retry_is_rate(int rc, const struct err *err)
+{
+    uint64_t again_us;
+    return rc == ERR_EXHAUSTED && err &&
+           rate_is_refusal(rc, slice_str(err->text), &again_us);
+}
+
 bool retry_is_of_use(int rc, const struct err *err)
 {
     return rc == ERR_UNAVAILABLE || rc == ERR_CLOSED ||
-           retry_is_elsewhere(rc, err);
+           retry_is_elsewhere(rc, err) || retry_is_rate(rc, err);
+}
+
+/* How long to wait, at least as long as we were told. */
+static uint64_t pause_of(struct retry *r, int rc, const struct err *err)
+{
+    uint64_t us = PAUSE_US_MIN << MIN_OF(r->tries, 7U);
+    if (err && rate_is_refusal(rc, slice_str(err->text), &us))
+        return us + world_random(r->cluster->world) % (us / 4 + 1);
+    us = MIN_OF(us, PAUSE_US_MAX);
+    return us / 2 + world_random(r->cluster->world) % (us / 2 + 1);
+}
+
+/* No more tries: what failed last is the failure, of a kind that may pass. */
+static void give_up(const struct retry *r, int *rc, struct err *err)
+{
+    if (!retry_is_rate(*rc, err))
+        *rc = ERR_UNAVAILABLE;
+    if (err)
+        err->code = *rc;
+    err_wrap(err, "given up after %u tries", r->tries);
 }
 
 bool retry_again(struct retry *r, int *rc, struct err *err)
@@ -87,7 +115,7 @@ bool retry_again(struct retry *r, int *rc, struct err *err)
     struct world *w = r->cluster->world;
     uint64_t now = world_mono_ns(w);
     uint64_t deadline = fiber_deadline();
-    uint64_t pause_us = PAUSE_US_MIN << MIN_OF(r->tries, 7U);
+    uint64_t pause_us = pause_of(r, *rc, err);
     bool moved = retry_is_elsewhere(*rc, err);
     if (!retry_is_of_use(*rc, err))
         return false;
@@ -98,13 +126,8 @@ bool retry_again(struct retry *r, int *rc, struct err *err)
     if (r->tries++ == 0 && moved)
         return true;
     r->cluster->counts.retries++;
-    pause_us = MIN_OF(pause_us, PAUSE_US_MAX);
-    pause_us = pause_us / 2 + world_random(w) % (pause_us / 2 + 1);
     if (now + pause_us * 1000 >= deadline) {
-        *rc = ERR_UNAVAILABLE;
-        if (err)
-            err->code = ERR_UNAVAILABLE;
-        err_wrap(err, "given up after %u tries", r->tries);
+        give_up(r, rc, err);
         return false;
     }
     world_sleep_us(w, pause_us);
@@ -139,7 +162,7 @@ int tablet_call(struct cluster *c,
             (reply_attachment ? reply_attachment->len : 0);
         return 0;
     }
-    if (retry_is_of_use(rc, err))
+    if (retry_is_of_use(rc, err) && !retry_is_rate(rc, err))
         locator_forget(c->locator, l);
     if (rc == ERR_UNAVAILABLE || rc == ERR_CLOSED || rc == ERR_DEADLINE)
         err_wrap(err, "tablet server %.*s", SLICE_ARG(l->address));
@@ -219,6 +242,12 @@ static const struct target_ops cluster_ops = {
     .table_compact = cluster_table_compact,
     .table_drop_rows = cluster_table_drop_rows,
     .table_split_points = cluster_table_split_points,
+    .table_snapshot = cluster_table_snapshot,
+    .table_clone = cluster_table_clone,
+    .snapshot_list = cluster_snapshot_list,
+    .snapshot_show = cluster_snapshot_show,
+    .snapshot_drop = cluster_snapshot_drop,
+    .snapshot_restore = cluster_snapshot_restore,
     .apply = cluster_apply,
     .apply_batch = cluster_apply_batch,
     .apply_each = cluster_apply_each,

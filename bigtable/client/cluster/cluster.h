@@ -103,6 +103,9 @@ struct retry {
 
 /* Was @rc, of a call to a tablet server, an answer that may change? */
 bool retry_is_of_use(int rc, const struct err *err);
+/* Was it refused because the table is asked for more than its rates? It is
+ * tried again after the time that is told. */
+bool retry_is_rate(int rc, const struct err *err);
 /* Does it say that the tablet is served elsewhere by now? */
 bool retry_is_elsewhere(int rc, const struct err *err);
 /* After a failure that may change: pause, and true; or false, when the time is
@@ -194,6 +197,27 @@ int cluster_table_drop_rows(struct quarry *q,
                             struct slice start,
                             struct slice end,
                             struct err *err);
+
+/* snapshots.c */
+int cluster_table_snapshot(struct quarry *q,
+                           const char *table,
+                           const char *name,
+                           uint64_t ttl_us,
+                           struct err *err);
+int cluster_table_clone(struct quarry *q,
+                        const char *table,
+                        const char *to,
+                        struct err *err);
+int cluster_snapshot_list(struct quarry *q, struct buf *out, struct err *err);
+int cluster_snapshot_show(struct quarry *q,
+                          const char *name,
+                          struct buf *out,
+                          struct err *err);
+int cluster_snapshot_drop(struct quarry *q, const char *name, struct err *err);
+int cluster_snapshot_restore(struct quarry *q,
+                             const char *name,
+                             const char *table,
+                             struct err *err);
 
 /* describe.c */
 int cluster_table_describe(struct quarry *q,

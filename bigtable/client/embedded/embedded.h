@@ -54,6 +54,26 @@ int embedded_table_open(struct quarry_table *t,
                         struct err *err);
 void embedded_table_hold(struct quarry_table *t);
 void embedded_table_release(struct quarry_table *t);
+/* snapshots.c */
+int embedded_table_snapshot(struct quarry *q,
+                            const char *table,
+                            const char *name,
+                            uint64_t ttl_us,
+                            struct err *err);
+int embedded_table_clone(struct quarry *q,
+                         const char *table,
+                         const char *to,
+                         struct err *err);
+int embedded_snapshot_list(struct quarry *q, struct buf *out, struct err *err);
+int embedded_snapshot_show(struct quarry *q,
+                           const char *name,
+                           struct buf *out,
+                           struct err *err);
+int embedded_snapshot_drop(struct quarry *q, const char *name, struct err *err);
+int embedded_snapshot_restore(struct quarry *q,
+                              const char *name,
+                              const char *table,
+                              struct err *err);
 int embedded_table_describe(struct quarry *q,
                             const char *name,
                             struct quarry_table_info **out,

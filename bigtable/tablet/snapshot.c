@@ -1,0 +1,411 @@
+/* Snapshots of tables of a directory: see snapshot.h. */
+#include "bigtable/tablet/snapshot.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/arena.h"
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "bigtable/tablet/capture.h"
+#include "bigtable/tablet/store.h"
+#include "bigtable/wire/snapshot_record.h"
+#include "bigtable/wire/tablet_files.h"
+#include "gfs-lite/fs.h"
+
+#define PATH_BYTES (sizeof(SNAPSHOTS_DIR) + TABLE_NAME_BYTES_MAX + 2)
+
+static void path_of(char path[PATH_BYTES], const char *name)
+{
+    snprintf(path, PATH_BYTES, SNAPSHOTS_DIR "/%s", name);
+}
+
+/* --- the list ------------------------------------------------------------ */
+
+/* Index of @name, or of where it belongs. */
+static size_t
+find(const struct held_snapshots *h, const char *name, bool *found)
+{
+    size_t i = 0;
+    while (i < h->count && strcmp(h->list[i].name, name) < 0)
+        i++;
+    *found = i < h->count && strcmp(h->list[i].name, name) == 0;
+    return i;
+}
+
+/* @bytes move in. */
+static void insert(struct held_snapshots *h,
+                   const char *name,
+                   struct buf *bytes,
+                   uint64_t expires_us)
+{
+    bool found;
+    size_t i = find(h, name, &found);
+    h->list = mem_realloc(h->list, (h->count + 1) * sizeof(*h->list));
+    memmove(&h->list[i + 1], &h->list[i], (h->count - i) * sizeof(*h->list));
+    h->list[i] = (struct held_snapshot){mem_strdup(name), *bytes, expires_us};
+    h->count++;
+    *bytes = BUF_INIT;
+}
+
+static void take_out(struct held_snapshots *h, size_t i)
+{
+    mem_free(h->list[i].name);
+    buf_close(&h->list[i].bytes);
+    h->count--;
+    memmove(&h->list[i], &h->list[i + 1], (h->count - i) * sizeof(*h->list));
+}
+
+static void hold_file(void *ctx, uint64_t number)
+{
+    struct store *s = ctx;
+    file_refs_add(&s->files, number);
+}
+
+static void let_go(void *ctx, uint64_t number)
+{
+    store_drop_file(ctx, number);
+}
+
+/* PRE: it was read before, so that it is well-formed. */
+static void
+each_file(struct slice bytes, void (*fn)(void *ctx, uint64_t number), void *ctx)
+{
+    struct snapshot_record r;
+    struct arena a;
+    struct err err = ERR_INIT;
+    arena_init(&a);
+    if (snapshot_record_get(bytes, &a, &r, &err) ||
+        snapshot_each_file(&r, fn, ctx, &err))
+        PANIC("a snapshot that was understood is not any more: %s", err.text);
+    arena_close(&a);
+}
+
+static void append_number(void *ctx, uint64_t number)
+{
+    buf_append(ctx, &number, sizeof(number));
+}
+
+uint64_t *snapshots_files(struct store *s, size_t *count)
+{
+    struct buf list = BUF_INIT;
+    for (size_t i = 0; i < s->snapshots.count; i++)
+        each_file(buf_slice(&s->snapshots.list[i].bytes), append_number, &list);
+    *count = list.len / sizeof(uint64_t);
+    buf_reserve(&list, sizeof(uint64_t));
+    return (uint64_t *)(void *)list.data;
+}
+
+static void ignore(void *ctx, uint64_t number)
+{
+    (void)ctx;
+    (void)number;
+}
+
+static int
+check_record(struct slice bytes, uint64_t *expires_us, struct err *err)
+{
+    struct snapshot_record r;
+    struct arena a;
+    int rc;
+    arena_init(&a);
+    rc = snapshot_record_get(bytes, &a, &r, err);
+    if (rc == 0)
+        rc = snapshot_each_file(&r, ignore, NULL, err);
+    if (rc == 0)
+        *expires_us = r.expires_us;
+    arena_close(&a);
+    return rc;
+}
+
+static int open_one(struct store *s, const char *name, struct err *err)
+{
+    char path[PATH_BYTES];
+    struct buf bytes = BUF_INIT;
+    uint64_t expires_us = 0;
+    int rc;
+    if (snapshot_check_name(slice_str(name), NULL))
+        return 0; /* None of ours: what a crash left of one. */
+    path_of(path, name);
+    rc = fs_read_all(s->fs, path, SNAPSHOT_BYTES_MAX, &bytes, err);
+    if (rc == 0)
+        rc = check_record(buf_slice(&bytes), &expires_us, err);
+    if (rc == 0) {
+        each_file(buf_slice(&bytes), hold_file, s);
+        insert(&s->snapshots, name, &bytes, expires_us);
+    }
+    buf_close(&bytes);
+    if (rc)
+        err_wrap(err, "%s", path);
+    return rc == ERR_CORRUPT && s->options.repair ? 0 : rc;
+}
+
+int snapshots_open(struct store *s, struct err *err)
+{
+    char **names = NULL;
+    size_t count = 0;
+    int rc = fs_list(s->fs, SNAPSHOTS_DIR, &names, &count, err);
+    if (rc == ERR_NOTFOUND)
+        return 0;
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = open_one(s, names[i], err);
+    fs_names_free(names, count);
+    return rc;
+}
+
+void snapshots_close(struct store *s)
+{
+    while (s->snapshots.count > 0)
+        take_out(&s->snapshots, s->snapshots.count - 1);
+    mem_free(s->snapshots.list);
+    s->snapshots.list = NULL;
+}
+
+/* --- making -------------------------------------------------------------- */
+
+static void make_record(struct store *s,
+                        const struct capture *c,
+                        const char *table,
+                        const char *name,
+                        uint64_t ttl_us,
+                        struct snapshot_record *out)
+{
+    uint64_t now_us = world_now_us(s->world);
+    *out = (struct snapshot_record){
+        .name = slice_str(name),
+        .table = slice_str(table),
+        .created_us = now_us,
+        .expires_us = ttl_us ? now_us + ttl_us : 0,
+        .schema = buf_slice(&c->schema),
+        .tablet_count = c->tablet_count,
+        .tablets = mem_alloc(c->tablet_count * sizeof(*out->tablets))};
+    for (size_t i = 0; i < c->tablet_count; i++) {
+        const struct captured_tablet *t = &c->tablets[i];
+        out->tablets[i] = (struct snapshot_tablet){
+            buf_slice(&t->start), buf_slice(&t->end), buf_slice(&t->groups),
+            t->sequence, t->bytes};
+    }
+}
+
+static int capture_named(struct store *s,
+                         const char *name,
+                         struct capture *c,
+                         struct err *err)
+{
+    struct table *t;
+    int rc = store_find_table(s, name, &t, err);
+    if (rc)
+        return rc;
+    rc = table_capture(s, t, c, err);
+    table_unref(t);
+    return rc;
+}
+
+/* The bytes of the record, and its files held. PRE: the catalog is locked. */
+static int write_record(struct store *s,
+                        const struct capture *c,
+                        const char *table,
+                        const char *name,
+                        uint64_t ttl_us,
+                        struct err *err)
+{
+    char path[PATH_BYTES];
+    struct snapshot_record r;
+    struct buf bytes = BUF_INIT;
+    int rc;
+    make_record(s, c, table, name, ttl_us, &r);
+    snapshot_record_put(&r, &bytes);
+    path_of(path, name);
+    rc = fs_mkdirs(s->fs, SNAPSHOTS_DIR, err);
+    if (rc == 0)
+        rc = fs_replace(s->fs, path, buf_slice(&bytes), err);
+    if (rc == 0)
+        insert(&s->snapshots, name, &bytes, r.expires_us);
+    mem_free(r.tablets);
+    buf_close(&bytes);
+    return rc;
+}
+
+int store_snapshot(struct store *s,
+                   const char *table,
+                   const char *name,
+                   uint64_t ttl_us,
+                   struct err *err)
+{
+    struct capture c;
+    bool found;
+    int rc = store_check_writable(s, err);
+    if (rc == 0)
+        rc = snapshot_check_name(slice_str(name), err);
+    if (rc)
+        return rc;
+    snapshots_expire(s);
+    mutex_lock(&s->catalog_lock);
+    (void)find(&s->snapshots, name, &found);
+    if (found)
+        rc = err_set(err, ERR_EXISTS, "snapshot %s exists already", name);
+    if (rc == 0)
+        rc = capture_named(s, table, &c, err);
+    if (rc == 0) {
+        rc = write_record(s, &c, table, name, ttl_us, err);
+        if (rc)
+            capture_release(s, &c);
+        else
+            capture_keep(&c);
+    }
+    mutex_unlock(&s->catalog_lock);
+    if (rc)
+        err_wrap(err, "snapshot table %s", table);
+    return rc;
+}
+
+/* --- dropping ------------------------------------------------------------ */
+
+static int no_snapshot(struct store *s, const char *name, struct err *err)
+{
+    struct buf list = BUF_INIT;
+    for (size_t i = 0; i < s->snapshots.count; i++)
+        buf_printf(&list, "%s%s", i ? ", " : "", s->snapshots.list[i].name);
+    if (list.len)
+        err_set(err, ERR_NOTFOUND, "no snapshot %s; there are: %s", name,
+                buf_cstr(&list));
+    else
+        err_set(err, ERR_NOTFOUND, "no snapshot %s; there are none", name);
+    buf_close(&list);
+    return ERR_NOTFOUND;
+}
+
+/* PRE: the catalog is locked. */
+static int drop_at(struct store *s, size_t i, struct err *err)
+{
+    char path[PATH_BYTES];
+    struct buf bytes;
+    int rc;
+    path_of(path, s->snapshots.list[i].name);
+    rc = fs_remove(s->fs, path, err);
+    if (rc == 0 || rc == ERR_NOTFOUND)
+        rc = fs_sync_dir(s->fs, SNAPSHOTS_DIR, err);
+    if (rc)
+        return rc;
+    bytes = s->snapshots.list[i].bytes;
+    s->snapshots.list[i].bytes = BUF_INIT;
+    take_out(&s->snapshots, i);
+    each_file(buf_slice(&bytes), let_go, s);
+    buf_close(&bytes);
+    return 0;
+}
+
+int store_snapshot_drop(struct store *s, const char *name, struct err *err)
+{
+    bool found;
+    size_t i;
+    int rc = store_check_writable(s, err);
+    if (rc)
+        return rc;
+    mutex_lock(&s->catalog_lock);
+    i = find(&s->snapshots, name, &found);
+    rc = found ? drop_at(s, i, err) : no_snapshot(s, name, err);
+    mutex_unlock(&s->catalog_lock);
+    return rc;
+}
+
+void snapshots_expire(struct store *s)
+{
+    uint64_t now_us = world_now_us(s->world);
+    if (s->options.read_only)
+        return;
+    mutex_lock(&s->catalog_lock);
+    for (size_t i = s->snapshots.count; i > 0; i--) {
+        uint64_t expires_us = s->snapshots.list[i - 1].expires_us;
+        /* What cannot be removed is tried again the next time. */
+        if (expires_us && expires_us <= now_us && drop_at(s, i - 1, NULL))
+            break;
+    }
+    mutex_unlock(&s->catalog_lock);
+}
+
+/* --- tables of snapshots ------------------------------------------------- */
+
+int store_snapshot_restore(struct store *s,
+                           const char *name,
+                           const char *table,
+                           struct err *err)
+{
+    struct snapshot_record r;
+    struct arena a;
+    bool found;
+    size_t i;
+    int rc = store_check_writable(s, err);
+    if (rc)
+        return rc;
+    snapshots_expire(s);
+    arena_init(&a);
+    mutex_lock(&s->catalog_lock);
+    i = find(&s->snapshots, name, &found);
+    if (!found)
+        rc = no_snapshot(s, name, err);
+    else
+        rc = snapshot_record_get(buf_slice(&s->snapshots.list[i].bytes), &a, &r,
+                                 err);
+    if (rc == 0)
+        rc = store__make_table(s, table, &r, err);
+    mutex_unlock(&s->catalog_lock);
+    arena_close(&a);
+    return rc;
+}
+
+int store_clone_table(struct store *s,
+                      const char *from,
+                      const char *to,
+                      struct err *err)
+{
+    struct snapshot_record r;
+    struct capture c;
+    int rc = store_check_writable(s, err);
+    if (rc)
+        return rc;
+    mutex_lock(&s->catalog_lock);
+    rc = capture_named(s, from, &c, err);
+    if (rc == 0) {
+        make_record(s, &c, from, to, 0, &r);
+        rc = store__make_table(s, to, &r, err);
+        mem_free(r.tablets);
+        capture_release(s, &c);
+    }
+    mutex_unlock(&s->catalog_lock);
+    if (rc)
+        err_wrap(err, "clone table %s", from);
+    return rc;
+}
+
+/* --- looking ------------------------------------------------------------- */
+
+int store_snapshot_record(struct store *s,
+                          const char *name,
+                          struct buf *out,
+                          struct err *err)
+{
+    bool found;
+    size_t i;
+    int rc = 0;
+    snapshots_expire(s);
+    mutex_lock(&s->catalog_lock);
+    i = find(&s->snapshots, name, &found);
+    if (found)
+        buf_append_slice(out, buf_slice(&s->snapshots.list[i].bytes));
+    else
+        rc = no_snapshot(s, name, err);
+    mutex_unlock(&s->catalog_lock);
+    return rc;
+}
+
+void store_snapshot_names(struct store *s, char ***names, size_t *count)
+{
+    snapshots_expire(s);
+    mutex_lock(&s->catalog_lock);
+    *count = s->snapshots.count;
+    *names = mem_alloc((*count + 1) * sizeof(char *));
+    for (size_t i = 0; i < *count; i++)
+        (*names)[i] = mem_strdup(s->snapshots.list[i].name);
+    mutex_unlock(&s->catalog_lock);
+}
