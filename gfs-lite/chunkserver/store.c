@@ -511,7 +511,6 @@ static void scan_file(struct chunk_store *s, const char *dir, const char *name)
     } else if (!id_map_get(&s->chunks, id.handle)) {
         c = add_chunk(s, &id);
         c->found = id.sealed ? 0 : id.version;
-        c->found = id.sealed ? 0 : id.version;
         /* Of an unsealed one only its file knows the length. */
         if (!c->sealed && chunk_store_file(s, c, &why) && !c->damaged)
             log_error(s->world, "chunk", "%s", why.text);

@@ -40,8 +40,6 @@ struct stored_chunk {
     int failed;              /* A write failed with this: no more are taken. */
     uint32_t found;          /* Its version when it was found, not sealed, at
                                 the start; 0: made since. See write.c. */
-    uint32_t found;          /* Its version when it was found, not sealed, at
-                                the start; 0: made since. See write.c. */
     unsigned pins;           /* Users. */
     uint64_t dirty_us;       /* When bytes came that are not synced; 0: none. */
     uint32_t reserved;       /* Records have been given places up to here. */
