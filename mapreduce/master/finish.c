@@ -76,7 +76,7 @@ static void give_up_directories(struct job_run *r)
     for (size_t i = 0; r->locks && i <= count; i++)
         if (r->locks[i])
             leftovers_keep(&r->setup.files,
-                           i < count ? r->setup.staging[i] : r->setup.work_dir,
+                           i < count ? r->setup.staging[i] : r->keep_dir,
                            r->locks[i]);
     mem_free(r->locks);
 }
@@ -92,14 +92,20 @@ void job_cleanup(struct job_run *r)
     if (r->staging_made && !r->opts->keep_work && !r->given_up) {
         for (size_t i = 0; i < r->setup.output_count; i++)
             remove_tree(r, r->setup.staging[i]);
-        remove_tree(r, r->dir_is_temporary ? r->job_dir : r->setup.work_dir);
+        remove_tree(r, r->dir_is_temporary ? r->job_dir : r->keep_dir);
     }
     give_up_directories(r);
+    if (r->opts->fs && !r->opts->open_host && r->setup.work_dir &&
+        !r->given_up &&
+        dirs_remove(&(struct job_files){r->setup.world, NULL},
+                    r->setup.work_dir, NULL))
+        job_note(r, "left behind: %s", r->setup.work_dir);
     input_splits_close(&r->splits);
     buf_close(&r->sample);
     mem_free(r->cuts);
     mem_free(r->spills);
     counters_close(&r->counters);
     mem_free(r->job_dir);
+    mem_free(r->keep_dir);
     free_setup(&r->setup);
 }

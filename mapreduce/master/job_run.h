@@ -20,6 +20,8 @@ struct job_run {
     struct job_setup setup;
     struct world *own_world; /* NULL: the caller's. */
     char *job_dir;           /* Of the history. */
+    char *keep_dir;          /* Journal, changes of tables. In the world the
+                                same as setup.work_dir. */
     bool dir_is_temporary;
     bool staging_made;
     bool given_up; /* Another process goes on with it: nothing is removed. */

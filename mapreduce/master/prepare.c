@@ -80,12 +80,18 @@ static void name_directories(struct job_run *r)
     else
         r->job_dir =
             format("%s/quarry-job-%s", tmp ? tmp : "/tmp", r->setup.job_id);
-    r->setup.work_dir = format("%s/work", r->job_dir);
+    r->keep_dir = format("%s/work", r->job_dir);
+    /* Spills are files of the machine that runs the attempts. */
+    if (o->fs)
+        r->setup.work_dir =
+            format("%s/quarry-job-%s", tmp ? tmp : "/tmp", r->setup.job_id);
+    else
+        r->setup.work_dir = mem_strdup(r->keep_dir);
     r->setup.staging = mem_zalloc(o->output_count + 1, sizeof(char *));
     for (unsigned i = 0; i < o->output_count; i++) {
         struct buf path = BUF_INIT;
         commit_staging_path(&r->setup.outputs[i], i, r->setup.job_id,
-                            r->setup.work_dir, &path);
+                            r->keep_dir, &path);
         r->setup.staging[i] = buf_take(&path);
     }
 }
@@ -363,7 +369,7 @@ static int take_directories(struct job_run *r, struct err *err)
     size_t count = r->setup.output_count;
     int code;
     r->locks = mem_zalloc(count + 1, sizeof(struct file_lock *));
-    code = leftovers_take(f, r->setup.work_dir, &r->locks[count], err);
+    code = leftovers_take(f, r->keep_dir, &r->locks[count], err);
     if (code == 0 && !r->locks[count] && !f->fs)
         code = err_set(err, ERR_NOTFOUND, "what the job had done is gone");
     if (code == ERR_BUSY)
@@ -382,7 +388,7 @@ static int make_directories(struct job_run *r, struct err *err)
     int code;
     r->locks = mem_zalloc(count + 1, sizeof(struct file_lock *));
     r->staging_made = true;
-    code = leftovers_make(f, r->setup.work_dir, &r->locks[count], err);
+    code = leftovers_make(f, r->keep_dir, &r->locks[count], err);
     for (size_t i = 0; i < count && code == 0; i++) {
         const char *staging = r->setup.staging[i];
         if (r->setup.outputs[i].kind == MR_SPEC_TABLE)
@@ -454,7 +460,7 @@ static int begin_journal(struct job_run *r, struct err *err)
     int code = 0;
     if (r->dir_is_temporary)
         return 0;
-    buf_printf(&text, "%s/journal", r->setup.work_dir);
+    buf_printf(&text, "%s/journal", r->keep_dir);
     code = journal_open(&r->journal, &r->setup.files, buf_cstr(&text), offset,
                         err);
     buf_clear(&text);
@@ -477,6 +483,9 @@ int job_plan(struct job_run *r, struct err *err)
     if (!r->replay && !r->setup.files.fs)
         remove_leftovers(r);
     code = r->replay ? take_directories(r, err) : make_directories(r, err);
+    if (code == 0 && r->opts->fs && !r->opts->open_host)
+        code = dirs_make(&(struct job_files){r->setup.world, NULL},
+                         r->setup.work_dir, err);
     if (code == 0)
         code = begin_journal(r, err);
     if (code == 0)
