@@ -139,18 +139,20 @@ int gfs__open_length(struct gfs *g,
                      struct err *err)
 {
     unsigned answers = 0;
-    unsigned absent = 0;
-    int rc = 0;
+    int unseen = 0;
     *length = 0;
     for (unsigned i = 0; i < c->servers.count; i++) {
+        struct err why = ERR_INIT;
         uint64_t one = 0;
-        rc = ask_length(g, c, c->servers.numbers[i], &one, err);
-        absent += rc == ERR_NOTFOUND;
+        int rc = ask_length(g, c, c->servers.numbers[i], &one, &why);
+        if (rc && rc != ERR_NOTFOUND)
+            unseen = err_copy(err, &why);
         if (rc)
             continue;
         *length = answers ? MIN_OF(*length, one) : one;
         answers++;
     }
-    /* Not made yet, as far as can be seen: it is empty. */
-    return answers || absent ? 0 : rc;
+    /* On none of them: it is not made yet. One that could not be asked may have
+     * what the others have lost. */
+    return answers ? 0 : unseen;
 }

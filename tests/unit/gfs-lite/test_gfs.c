@@ -248,6 +248,49 @@ START_TEST(test_small_chunks_are_scrubbed_seldom)
 
 END_TEST
 
+static void lose_sight(struct cell *c)
+{
+    struct world *w = sim_director(c->sim);
+    struct world *empty = c->chunks[0].world;
+    struct fs *fs = cell_client(c, w, "test");
+    struct fs *other = cell_client(c, w, "other");
+    struct fs_write_options o = {.mode = FS_WRITE_LOG};
+    struct fs_writer *writer;
+    struct fs_reader *r;
+    OK(fs_create(fs, "open", &o, &writer, err));
+    OK(fs_writer_append(writer, "0123456789", 10, err));
+    OK(fs_writer_sync(writer, err));
+    for (unsigned i = 0; i < c->chunk_count; i++) {
+        sim_crash(c->chunks[i].world, SIM_CRASH_KILL);
+        sim_await_end(c->chunks[i].world);
+    }
+    OK(world_remove(empty, "/chunkserver/chunks/01/0000000000000001.chunk",
+                    err));
+    sim_boot_again(empty);
+    world_sleep_us(w, 1000000);
+    ck_assert_int_eq(fs_open(other, "open", &r, NULL), ERR_UNAVAILABLE);
+    for (unsigned i = 1; i < c->chunk_count; i++)
+        sim_boot_again(c->chunks[i].world);
+    world_sleep_us(w, 1000000);
+    OK(fs_open(other, "open", &r, err));
+    ck_assert_uint_eq(fs_reader_size(r), 10);
+    fs_reader_close(r);
+    fs_writer_close(writer);
+    fs_close(other);
+    fs_close(fs);
+}
+
+/* A file that is being written is not taken for empty because one server has
+ * lost its copy and the others cannot be asked. */
+START_TEST(test_length_of_what_cannot_be_seen)
+{
+    struct cell *c = cell_new(test_seed(), 1, 3);
+    cell_run(c, lose_sight);
+    cell_free(c);
+}
+
+END_TEST
+
 static uint64_t chunks_on_disks(struct cell *c)
 {
     uint64_t sum = 0;
@@ -679,6 +722,7 @@ TEST_MAIN("gfs",
           test_copies_come_back,
           test_rot_is_found_and_mended,
           test_small_chunks_are_scrubbed_seldom,
+          test_length_of_what_cannot_be_seen,
           test_failed_copies_are_ordered_again,
           test_no_chunk_leaks,
           test_decommission,
