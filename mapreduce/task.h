@@ -39,6 +39,8 @@ struct job_setup {
     bool reads_tables;
     bool remote;         /* The store is a cell's: reached by connections. */
     bool threads_before; /* The store is open in this process. */
+    bool cell_files;     /* Of a package: files are those of a cell, which
+                            whoever runs attempts opens. */
 };
 
 struct mr_task {

@@ -122,7 +122,7 @@ static const struct mr_setting *get_settings(struct cursor *in, size_t *count)
     return list;
 }
 
-static int decode_begin(struct replay *r, struct slice body, struct err *err)
+int replay_decode_begin(struct replay *r, struct slice body, struct err *err)
 {
     struct mr_options *o = &r->options;
     struct mr_program *p = &o->program;
@@ -204,7 +204,7 @@ int replay_read(struct replay *r, struct err *err)
     int code;
     if (!journal_next(bytes, &r->end, &type, &body) || type != JOURNAL_BEGIN)
         return err_set(err, ERR_CORRUPT, "no beginning of a journal");
-    code = decode_begin(r, body, err);
+    code = replay_decode_begin(r, body, err);
     while (code == 0 && journal_next(bytes, &r->end, &type, &body))
         code = take(r, type, body, err);
     return code;

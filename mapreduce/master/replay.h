@@ -45,6 +45,10 @@ void replay_encode_begin(const struct mr_options *o,
                          int64_t job_time_us,
                          struct buf *out);
 
+/* The same back: job_id, job_time_us, options and job_name of a zeroed @r. */
+MUST_CHECK int
+replay_decode_begin(struct replay *r, struct slice body, struct err *err);
+
 /* Take @r->bytes apart. ERR_CORRUPT: they do not begin as a journal does. Close
  * it in any case. */
 MUST_CHECK int replay_read(struct replay *r, struct err *err);

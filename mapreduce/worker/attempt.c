@@ -324,8 +324,7 @@ static int reduce_all(struct attempt *a, bool memory, struct err *err)
         .work_dir = a->setup->work_dir,
         .prefix = buf_cstr(&a->prefix),
         .partition = a->spec->index,
-        .spills = a->spec->spills,
-        .spill_count = a->spec->spill_count,
+        .spec = a->spec,
         .own_spill =
             memory && a->collector.spilled ? buf_cstr(&a->spill_path) : NULL,
         .memory_bytes = a->res->memory_bytes,
@@ -339,6 +338,8 @@ static int reduce_all(struct attempt *a, bool memory, struct err *err)
     if (code == 0)
         code = reduce_sources(a, s.sources, s.count, err);
     mr_count(&a->task, "shuffle.bytes_read", (int64_t)s.bytes);
+    if (code)
+        a->report->bad_source = s.bad;
     spill_sources_close(&s);
     step(a, "reduced");
     return code;

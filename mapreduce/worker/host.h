@@ -104,6 +104,15 @@ MUST_CHECK int process_host_open(const struct job_setup *setup,
                                  struct attempt_host **out,
                                  struct err *err);
 
+/* The same where this process has threads: the small process is this program,
+ * run anew by @command (ends with NULL), which is to call attempts_main()
+ * (worker/exec.h). host->wake() may be called on any thread. */
+MUST_CHECK int process_host_exec(const struct job_setup *setup,
+                                 const char *const *command,
+                                 unsigned slots,
+                                 struct attempt_host **out,
+                                 struct err *err);
+
 /* Attempts run inside start(), one after the other. */
 MUST_CHECK int inline_host_open(const struct job_setup *setup,
                                 struct attempt_host **out,

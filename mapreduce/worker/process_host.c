@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -21,6 +22,8 @@
 #include "base/core/panic.h"
 #include "base/core/text.h"
 #include "base/runtime/world.h"
+#include "mapreduce/worker/exec.h"
+#include "mapreduce/worker/job_package.h"
 #include "mapreduce/worker/zygote.h"
 
 /* What is kept of an attempt's output. */
@@ -38,8 +41,10 @@ struct process_host {
     struct attempt_host base;
     const struct job_setup *setup;
     struct zygote_shared shared;
+    int shared_fd; /* Of a zygote that is a program of its own; else -1. */
     struct process_slot *slots;
     int socket; /* To the zygote. */
+    int bell;   /* eventfd that ends a wait(); -1: none. */
     pid_t zygote;
 };
 
@@ -129,6 +134,10 @@ static void process_close(struct attempt_host *base)
         buf_close(&h->slots[i].said);
         buf_close(&h->slots[i].report_path);
     }
+    if (h->shared_fd >= 0)
+        close(h->shared_fd);
+    if (h->bell >= 0)
+        close(h->bell);
     zygote_shared_close(&h->shared, base->slot_count);
     job_traits_close(&base->traits);
     mem_free(h->slots);
@@ -281,14 +290,16 @@ static int process_wait(struct attempt_host *base,
                         struct err *err)
 {
     struct process_host *h = (struct process_host *)base;
-    struct pollfd fds[ZYGOTE_SLOTS_MAX + 1];
+    struct pollfd fds[ZYGOTE_SLOTS_MAX + 2];
     unsigned n = base->slot_count;
+    uint64_t rung;
     int ready;
     *got = false;
     for (unsigned i = 0; i < n; i++)
         fds[i] = (struct pollfd){.fd = h->slots[i].pipe, .events = POLLIN};
     fds[n] = (struct pollfd){.fd = h->socket, .events = POLLIN};
-    ready = poll(fds, n + 1, (int)((timeout_us + 999) / 1000));
+    fds[n + 1] = (struct pollfd){.fd = h->bell, .events = POLLIN};
+    ready = poll(fds, n + 2, (int)((timeout_us + 999) / 1000));
     if (ready < 0 && errno != EINTR)
         return err_set_errno(err, errno, "wait for attempts");
     if (ready <= 0)
@@ -296,6 +307,8 @@ static int process_wait(struct attempt_host *base,
     for (unsigned i = 0; i < n; i++)
         if (fds[i].revents)
             drain_pipe(&h->slots[i]);
+    if (fds[n + 1].revents && read(h->bell, &rung, sizeof(rung)) < 0)
+        return err_set_errno(err, errno, "read an event counter");
     if (!fds[n].revents)
         return 0;
     *got = true;
@@ -304,10 +317,18 @@ static int process_wait(struct attempt_host *base,
 
 /* --- opening ------------------------------------------------------------ */
 
+static int wait_for_hello(struct process_host *h, struct err *err)
+{
+    int code = receive_hello(h, err);
+    if (code == ERR_ABORTED && h->base.traits.name == NULL)
+        code = err_set(err, ERR_ABORTED,
+                       "the process that loads the job's code died of it");
+    return code;
+}
+
 static int fork_zygote(struct process_host *h, struct err *err)
 {
     int ends[2];
-    int code;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
         return err_set_errno(err, errno, "make a socket");
     h->zygote = fork();
@@ -315,23 +336,40 @@ static int fork_zygote(struct process_host *h, struct err *err)
         close(ends[0]);
         for (unsigned i = 0; i < h->base.slot_count; i++)
             close(h->slots[i].pipe);
-        zygote_main(h->setup, &h->shared, h->base.slot_count, ends[1]);
+        zygote_main(h->setup, &h->shared, h->base.slot_count, ends[1], NULL,
+                    NULL);
     }
     close(ends[1]);
     h->socket = ends[0];
     if (h->zygote < 0)
         return err_set_errno(err, errno, "start a worker process");
-    code = receive_hello(h, err);
-    if (code == ERR_ABORTED && h->base.traits.name == NULL)
-        code = err_set(err, ERR_ABORTED,
-                       "the process that loads the job's code died of it");
-    return code;
+    return wait_for_hello(h, err);
+}
+
+/* A program of its own: this process has threads, and much memory. */
+static int spawn_zygote(struct process_host *h,
+                        const char *const *command,
+                        struct err *err)
+{
+    struct buf package = BUF_INIT;
+    int ends[2];
+    int code;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return err_set_errno(err, errno, "make a socket");
+    h->socket = ends[0];
+    code = exec_zygote(command, ends[1], h->shared_fd, h->shared.pipes,
+                       h->base.slot_count, &h->zygote, err);
+    close(ends[1]);
+    if (code)
+        return code;
+    job_package_encode(h->setup, &package);
+    code = send_message(h, ZYGOTE_SETUP, 0, buf_slice(&package), err);
+    buf_close(&package);
+    return code ? code : wait_for_hello(h, err);
 }
 
 static int open_pipes(struct process_host *h, struct err *err)
 {
-    for (unsigned i = 0; i < h->base.slot_count; i++)
-        h->slots[i].pipe = -1;
     for (unsigned i = 0; i < h->base.slot_count; i++) {
         int ends[2];
         if (pipe2(ends, O_CLOEXEC) != 0)
@@ -343,28 +381,52 @@ static int open_pipes(struct process_host *h, struct err *err)
     return 0;
 }
 
-int process_host_open(const struct job_setup *setup,
-                      unsigned slots,
-                      struct attempt_host **out,
-                      struct err *err)
+static void process_wake(struct attempt_host *base)
+{
+    static const uint64_t once = 1;
+    const struct process_host *h = (struct process_host *)base;
+    /* A counter that is full wakes as well. */
+    if (write(h->bell, &once, sizeof(once)) < 0)
+        return;
+}
+
+static struct process_host *new_host(const struct job_setup *setup,
+                                     unsigned slots)
 {
     struct process_host *h = mem_zalloc(1, sizeof(*h));
-    int code;
-    slots = MIN_OF(slots, (unsigned)ZYGOTE_SLOTS_MAX);
     h->base = (struct attempt_host){.start = process_start,
                                     .wait = process_wait,
                                     .kill = process_kill,
                                     .status = process_status,
+                                    .wake = process_wake,
                                     .close = process_close,
                                     .slot_count = slots};
     h->setup = setup;
-    h->socket = -1;
+    h->socket = h->shared_fd = -1;
+    h->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     h->slots = mem_zalloc(slots, sizeof(*h->slots));
-    code = zygote_shared_open(&h->shared, slots, err);
+    for (unsigned i = 0; i < slots; i++)
+        h->slots[i].pipe = -1;
+    return h;
+}
+
+/* @command: NULL: fork. */
+static int open_host(const struct job_setup *setup,
+                     const char *const *command,
+                     unsigned slots,
+                     struct attempt_host **out,
+                     struct err *err)
+{
+    struct process_host *h;
+    int code;
+    slots = MIN_OF(slots, (unsigned)ZYGOTE_SLOTS_MAX);
+    h = new_host(setup, slots);
+    code = zygote_shared_open(&h->shared, slots, command ? &h->shared_fd : NULL,
+                              err);
     if (code == 0)
         code = open_pipes(h, err);
     if (code == 0)
-        code = fork_zygote(h, err);
+        code = command ? spawn_zygote(h, command, err) : fork_zygote(h, err);
     /* Only attempts write into the pipes. */
     for (unsigned i = 0; i < slots; i++)
         if (h->shared.pipes && h->shared.pipes[i] >= 0) {
@@ -377,6 +439,23 @@ int process_host_open(const struct job_setup *setup,
     }
     *out = h ? &h->base : NULL;
     return code;
+}
+
+int process_host_open(const struct job_setup *setup,
+                      unsigned slots,
+                      struct attempt_host **out,
+                      struct err *err)
+{
+    return open_host(setup, NULL, slots, out, err);
+}
+
+int process_host_exec(const struct job_setup *setup,
+                      const char *const *command,
+                      unsigned slots,
+                      struct attempt_host **out,
+                      struct err *err)
+{
+    return open_host(setup, command, slots, out, err);
 }
 
 void attempt_event_close(struct attempt_event *e)

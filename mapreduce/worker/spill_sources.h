@@ -16,7 +16,6 @@
 #include "mapreduce/shuffle/run_merge.h"
 #include "mapreduce/worker/task_spec.h"
 
-struct job_file;
 struct world;
 
 struct spill_sources_options {
@@ -24,10 +23,9 @@ struct spill_sources_options {
     const char *work_dir;
     const char *prefix; /* Of the attempt, for files of its own. */
     uint32_t partition;
-    const struct task_spill *spills;
-    size_t spill_count;
-    const char *own_spill; /* One more, behind the others; NULL: none. */
-    size_t memory_bytes;   /* For read buffers. */
+    const struct task_spec *spec; /* Its spills or, resolved, its segments. */
+    const char *own_spill;        /* One more, behind the others; NULL: none. */
+    size_t memory_bytes;          /* For read buffers. */
     bool descending;
     int level;
 };
@@ -38,12 +36,14 @@ struct spill_sources {
     struct merge_source **sources; /* In order; owned. */
     size_t count;
     size_t cap;
-    struct job_file **files; /* Owned. */
-    size_t file_count;
-    size_t file_cap;
+    char **paths; /* Owned. */
+    size_t path_count;
+    size_t path_cap;
     size_t read_bytes; /* At a time, of each source. */
     uint64_t bytes;    /* Of all segments. */
     uint64_t pairs;    /* In them. */
+    uint32_t bad;      /* Number of the spill or segment of the spec, from 1,
+                          that the last error came from; 0: of none. */
 };
 
 /* Close it also after failure. */

@@ -267,6 +267,7 @@ void task_report_encode(const struct task_report *r, struct buf *out)
     buf_put_lslice(out, slice_str(r->code ? r->err.hint : ""));
     buf_put_u8(out, r->spilled);
     buf_put_lslice(out, slice_str(r->place ? r->place : ""));
+    buf_put_varint(out, r->bad_source);
     counters_encode(&r->counters, out);
     buf_put_lslice(out, buf_slice(&r->sides));
     buf_put_lslice(out, buf_slice(&r->sample));
@@ -301,6 +302,7 @@ int task_report_decode(struct task_report *r,
     place = cursor_lslice(&in);
     if (place.len > 0)
         r->place = mem_strndup(place.data, place.len);
+    r->bad_source = (uint32_t)cursor_varint(&in);
     counters_decode(&r->counters, &in);
     buf_append_slice(&r->sides, cursor_lslice(&in));
     buf_append_slice(&r->sample, cursor_lslice(&in));

@@ -31,7 +31,7 @@ struct task_spill {
 struct task_segment {
     uint32_t file; /* Of task_spec.files. */
     uint64_t offset;
-    uint64_t bytes;
+    uint64_t bytes; /* 0: all of the partition that is in the file, a spill. */
     uint64_t pairs;
 };
 
@@ -80,8 +80,10 @@ void task_spill_path(struct buf *out,
 struct task_report {
     int code; /* 0, or what the attempt failed with. */
     struct err err;
-    bool spilled; /* A map task left a spill, */
-    char *place;  /* and where, on a cell; else NULL. Owned. */
+    bool spilled;        /* A map task left a spill, */
+    char *place;         /* and where, on a cell; else NULL. Owned. */
+    uint32_t bad_source; /* Spill or segment of the spec, from 1, that a reduce
+                            task failed to read; 0: none. */
     struct counters counters;
     struct buf sides;     /* output_set_encode_sides(). */
     struct buf sample;    /* Keys, as lslices. */

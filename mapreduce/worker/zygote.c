@@ -40,23 +40,59 @@ struct zygote {
     enum zygote_reason *reasons; /* One a slot. */
     struct sandbox *sandbox;
     uint64_t looked_ns;
+    zygote_open_fs open_fs; /* NULL: none. */
+    void *fs_ctx;
 };
 
 /* --- memory ------------------------------------------------------------- */
 
-int zygote_shared_open(struct zygote_shared *s, unsigned slots, struct err *err)
+static int
+map_status(struct zygote_shared *s, unsigned slots, int fd, struct err *err)
 {
-    size_t bytes = slots * sizeof(*s->status);
-    *s = (struct zygote_shared){.status = NULL};
-    s->pipes = mem_alloc(slots * sizeof(*s->pipes));
-    for (unsigned i = 0; i < slots; i++)
-        s->pipes[i] = -1;
-    s->status = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    s->status = mmap(NULL, slots * sizeof(*s->status), PROT_READ | PROT_WRITE,
+                     MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS : 0), fd, 0);
     if (s->status != MAP_FAILED)
         return 0;
     s->status = NULL;
     return err_set_errno(err, errno, "reserve shared memory");
+}
+
+static int shared_fd(size_t bytes, int *fd, struct err *err)
+{
+    *fd = memfd_create("attempts", MFD_CLOEXEC);
+    if (*fd < 0 || ftruncate(*fd, (off_t)bytes) != 0)
+        return err_set_errno(err, errno, "reserve shared memory");
+    return 0;
+}
+
+int zygote_shared_open(struct zygote_shared *s,
+                       unsigned slots,
+                       int *fd,
+                       struct err *err)
+{
+    int code = 0;
+    *s = (struct zygote_shared){.status = NULL};
+    s->pipes = mem_alloc(slots * sizeof(*s->pipes));
+    for (unsigned i = 0; i < slots; i++)
+        s->pipes[i] = -1;
+    if (fd)
+        code = shared_fd(slots * sizeof(*s->status), fd, err);
+    return code ? code : map_status(s, slots, fd ? *fd : -1, err);
+}
+
+int zygote_shared_join(struct zygote_shared *s,
+                       unsigned slots,
+                       int fd,
+                       int first_pipe,
+                       struct err *err)
+{
+    *s = (struct zygote_shared){.status = NULL};
+    s->pipes = mem_alloc(slots * sizeof(*s->pipes));
+    for (unsigned i = 0; i < slots; i++) {
+        s->pipes[i] = first_pipe + (int)i;
+        fcntl(s->pipes[i], F_SETFD, FD_CLOEXEC);
+    }
+    return map_status(s, slots, fd, err);
 }
 
 void zygote_shared_close(struct zygote_shared *s, unsigned slots)
@@ -136,13 +172,15 @@ static int run_attempt(const struct zygote *z, unsigned slot, struct slice body)
     int code = task_spec_decode(&spec, body, &err);
     setup.job = z->job;
     /* The parent's world may have had threads, which a fork does not copy. */
-    setup.world = world_real_new();
+    setup.world = setup.files.world = world_real_new();
     task_report_init(&report);
     if (code == 0 && !res.memory)
         code = err_set(&err, ERR_NOMEM, "no memory for %llu bytes of pairs",
                        (unsigned long long)setup.slot_bytes);
     if (code == 0)
         code = sandbox_enter(z->sandbox, &err);
+    if (code == 0 && setup.cell_files && z->open_fs)
+        code = z->open_fs(z->fs_ctx, setup.world, &setup.files.fs, &err);
     if (code) {
         report.code = err_copy(&report.err, &err);
     } else {
@@ -355,7 +393,8 @@ static int make_sandbox(struct zygote *z, struct err *err)
         .data_bytes = s->heap_bytes + s->slot_bytes + HUGE_PAGE_BYTES,
         .file_bytes = o->file_bytes,
         .cpu_us = o->cpu_us,
-        .network = o->network || (s->remote && s->reads_tables),
+        .network =
+            o->network || s->cell_files || (s->remote && s->reads_tables),
         .open = o->no_sandbox,
         .keepers = {getpid(), getppid()},
     };
@@ -388,10 +427,16 @@ static void greet(struct zygote *z)
 NORETURN void zygote_main(const struct job_setup *setup,
                           const struct zygote_shared *shared,
                           unsigned slots,
-                          int socket)
+                          int socket,
+                          zygote_open_fs open_fs,
+                          void *ctx)
 {
-    struct zygote z = {
-        .setup = setup, .shared = shared, .slots = slots, .socket = socket};
+    struct zygote z = {.setup = setup,
+                       .shared = shared,
+                       .slots = slots,
+                       .socket = socket,
+                       .open_fs = open_fs,
+                       .fs_ctx = ctx};
     struct pollfd fds[2];
     sigset_t child;
     /* Ctrl-C is the job master's to handle. */

@@ -2,6 +2,9 @@
  * code of the job loaded once. It lives as long as the job master's end of the
  * socket is open, and takes all attempts with it when that closes.
  *
+ * It is forked by a process that is small itself, or begins as a program of its
+ * own (exec_main.c) that is told of its job by ZYGOTE_SETUP.
+ *
  * Messages both ways: op:u32 slot:u32 and a 64-bit length (of the body that
  * follows) or, for ZYGOTE_ENDED, the wait status.
  */
@@ -10,6 +13,8 @@
 
 #include "base/core/macros.h"
 #include "mapreduce/worker/host.h"
+
+struct fs;
 
 #define ZYGOTE_HEADER_BYTES 16
 #define ZYGOTE_SLOTS_MAX    256
@@ -20,6 +25,7 @@ enum zygote_op {
     ZYGOTE_START,     /* To the zygote; body: a task_spec. */
     ZYGOTE_KILL,      /* To the zygote. */
     ZYGOTE_ENDED,     /* To the master: the attempt in slot has ended. */
+    ZYGOTE_SETUP,     /* To the zygote, the first; body: a job package. */
 };
 
 /* Why the zygote itself ended an attempt: the upper half of the 64 bits of
@@ -38,15 +44,33 @@ struct zygote_shared {
     int *pipes; /* Write ends, for stdout and stderr. */
 };
 
-MUST_CHECK int
-zygote_shared_open(struct zygote_shared *s, unsigned slots, struct err *err);
+/* *@fd, unless NULL, is a descriptor of the status pages, owned. */
+MUST_CHECK int zygote_shared_open(struct zygote_shared *s,
+                                  unsigned slots,
+                                  int *fd,
+                                  struct err *err);
+/* The same in a process that was given them: of descriptor @fd, and pipes from
+ * @first_pipe on. */
+MUST_CHECK int zygote_shared_join(struct zygote_shared *s,
+                                  unsigned slots,
+                                  int fd,
+                                  int first_pipe,
+                                  struct err *err);
 void zygote_shared_close(struct zygote_shared *s, unsigned slots);
 
-/* The life of the zygote, in the child of a fork. */
+/* Opens the file system of a cell in an attempt's process. */
+typedef int (*zygote_open_fs)(void *ctx,
+                              struct world *w,
+                              struct fs **out,
+                              struct err *err);
+
+/* The life of the zygote, in the child of a fork. @open_fs may be NULL. */
 NORETURN void zygote_main(const struct job_setup *setup,
                           const struct zygote_shared *shared,
                           unsigned slots,
-                          int socket);
+                          int socket,
+                          zygote_open_fs open_fs,
+                          void *ctx);
 
 /* Where the attempt leaves its report. */
 void zygote_report_path(struct buf *out,

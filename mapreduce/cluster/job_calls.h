@@ -1,0 +1,122 @@
+/* What a client and the job master of a cell say to each other.
+ *
+ *     lock service
+ *       /mapreduce/master    locked by the job master; contents: its address
+ *     file system
+ *       /mapreduce/jobs/ID/submitted    struct job_submission
+ *                          files/…      what came with it, uploaded before
+ *                          work/…       journal, changes of tables
+ *       /mapreduce/history/ID/job.json  of a job that has ended
+ *
+ * The client chooses the id and uploads what the job needs below its directory
+ * before it submits; a submission that is repeated, to whichever master there
+ * is then, is the same job.
+ *
+ * Bodies are MessagePack arrays; put appends, get borrows from the bytes and
+ * fails with ERR_CORRUPT. Who is not the job master answers ERR_UNAVAILABLE.
+ *
+ * Threads: any; nothing here parks.
+ */
+#ifndef MAPREDUCE_CLUSTER_JOB_CALLS_H
+#define MAPREDUCE_CLUSTER_JOB_CALLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+#include "mapreduce/job.h"
+
+#define JOBS_LOCK_MASTER "/mapreduce/master"
+#define JOBS_ROOT        "/mapreduce/jobs"
+#define JOBS_HISTORY     "/mapreduce/history"
+
+enum job_method {
+    JOB_SUBMIT = 0x621,  /* submission; nothing. ERR_INVALID: no such options;
+                            a wrong SPEC or parameter ends the job instead. */
+    JOB_WATCH = 0x622,   /* watch; struct job_news. Waits for some. */
+    JOB_LIST = 0x623,    /* list; struct job_texts of job.json */
+    JOB_KILL = 0x624,    /* watch; nothing. ERR_INVALID: it does not run. */
+    JOB_WORKERS = 0x625, /* nothing; struct job_workers */
+};
+
+struct job_submission {
+    struct slice id;
+    struct slice options; /* replay_encode_begin() */
+    int64_t priority;     /* Higher goes first. */
+    uint32_t weight;      /* Of its share; 0: 1. */
+    uint32_t slots_max;   /* Attempts at a time; 0: any number. */
+};
+
+void job_submission_put(const struct job_submission *s, struct buf *out);
+MUST_CHECK int
+job_submission_get(struct slice in, struct job_submission *s, struct err *err);
+
+struct job_watch {
+    struct slice id;  /* Or its beginning, or "last". */
+    uint64_t seen;    /* News with this version were heard. */
+    uint64_t wait_us; /* How long to wait for others. */
+};
+
+void job_watch_put(const struct job_watch *w, struct buf *out);
+MUST_CHECK int
+job_watch_get(struct slice in, struct job_watch *w, struct err *err);
+
+struct job_news {
+    uint64_t version;
+    bool ended;
+    struct slice summary;        /* job_summary_encode() */
+    struct mr_progress progress; /* Without the id. */
+};
+
+void job_news_put(const struct job_news *n, struct buf *out);
+MUST_CHECK int
+job_news_get(struct slice in, struct job_news *n, struct err *err);
+
+struct job_list {
+    uint64_t ended_max; /* So many that have ended, the newest. */
+};
+
+void job_list_put(const struct job_list *l, struct buf *out);
+MUST_CHECK int
+job_list_get(struct slice in, struct job_list *l, struct err *err);
+
+#define JOB_TEXTS_MAX 10000
+
+struct job_texts {
+    struct slice *at; /* Array owned by the reader: mem_free(). */
+    size_t count;
+};
+
+void job_texts_put(const struct job_texts *t, struct buf *out);
+/* t->at is to be freed also after failure. */
+MUST_CHECK int
+job_texts_get(struct slice in, struct job_texts *t, struct err *err);
+
+/* A worker, as the job master sees it. */
+struct job_worker {
+    uint64_t number;
+    struct slice name;
+    struct slice address;
+    struct slice machine;
+    struct slice rack;
+    uint32_t slots;
+    uint32_t busy;
+    uint64_t memory_bytes;
+    uint64_t used_bytes;
+    bool is_silent;
+};
+
+struct job_workers {
+    struct job_worker *at; /* Array owned by the reader: mem_free(). */
+    size_t count;
+};
+
+void job_workers_put(const struct job_workers *w, struct buf *out);
+MUST_CHECK int
+job_workers_get(struct slice in, struct job_workers *w, struct err *err);
+
+#endif /* MAPREDUCE_CLUSTER_JOB_CALLS_H */

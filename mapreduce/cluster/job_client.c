@@ -1,0 +1,139 @@
+/* Calls that follow the job master. */
+#include "mapreduce/cluster/job_client.h"
+
+#include "base/core/panic.h"
+#include "base/rpc/channel_set.h"
+#include "base/rpc/rpc.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/world.h"
+#include "chubby-lite/chubby.h"
+#include "gfs-lite/fs.h"
+
+#define TIMEOUT_US UINT64_C(30000000)
+/* Between tries, while nobody is master. */
+#define AGAIN_US     UINT64_C(50000)
+#define CONNECT_US   UINT64_C(2000000)
+#define UPLOAD_BYTES ((size_t)1 << 20)
+
+struct job_client {
+    struct world *world;
+    uint64_t timeout_us;
+    struct chubby *chubby;
+    struct chubby_handle *master; /* The lock's file. */
+    struct channel_set *channels;
+};
+
+int job_client_open(struct world *w,
+                    const struct job_client_options *opts,
+                    struct job_client **out,
+                    struct err *err)
+{
+    const struct chubby_options o = {.servers = opts->cell,
+                                     .server_count = opts->cell_count,
+                                     .security = opts->security};
+    const struct rpc_channel_options channel = {
+        .security = opts->security, .connect_timeout_us = CONNECT_US};
+    struct job_client *c = mem_zalloc(1, sizeof(*c));
+    int code;
+    c->world = w;
+    c->timeout_us = opts->timeout_us ? opts->timeout_us : TIMEOUT_US;
+    c->channels = channel_set_new(&channel);
+    code = chubby_connect(w, &o, &c->chubby, err);
+    if (code == 0)
+        code = chubby_open(c->chubby, JOBS_LOCK_MASTER, CHUBBY_READ, NULL,
+                           &c->master, err);
+    if (code == ERR_NOTFOUND)
+        code = err_set(err, ERR_UNSUPPORTED, "the cluster has no job master");
+    if (code)
+        job_client_close(c);
+    *out = code ? NULL : c;
+    return code;
+}
+
+void job_client_close(struct job_client *c)
+{
+    if (!c)
+        return;
+    chubby_close(c->master);
+    chubby_disconnect(c->chubby);
+    channel_set_close(c->channels);
+    mem_free(c);
+}
+
+static int try_call(struct job_client *c,
+                    enum job_method method,
+                    struct slice body,
+                    uint64_t wait_us,
+                    struct buf *reply,
+                    struct err *err)
+{
+    const struct rpc_call_options o = {.timeout_us = wait_us + c->timeout_us};
+    struct buf address = BUF_INIT;
+    int code = chubby_read(c->master, &address, NULL, err);
+    if (code == 0 && address.len == 0)
+        code = err_set(err, ERR_UNAVAILABLE, "nobody is job master yet");
+    if (reply)
+        buf_clear(reply);
+    if (code == 0)
+        code = channel_set_call(c->channels, buf_slice(&address), method, &o,
+                                body, SLICE_EMPTY, reply, NULL, err);
+    buf_close(&address);
+    return code;
+}
+
+int job_client_call(struct job_client *c,
+                    enum job_method method,
+                    struct slice body,
+                    uint64_t wait_us,
+                    struct buf *reply,
+                    struct err *err)
+{
+    uint64_t until = world_mono_ns(c->world) + c->timeout_us * 1000;
+    for (;;) {
+        int code = try_call(c, method, body, wait_us, reply, err);
+        if (code != ERR_UNAVAILABLE || world_mono_ns(c->world) > until ||
+            fiber_check(NULL) != 0)
+            return code;
+        world_sleep_us(c->world, AGAIN_US);
+    }
+}
+
+static int
+copy(struct file *from, struct fs_writer *to, char *bytes, struct err *err)
+{
+    uint64_t at = 0;
+    size_t got = UPLOAD_BYTES;
+    int code = 0;
+    while (code == 0 && got == UPLOAD_BYTES) {
+        code = file_read_at(from, at, bytes, UPLOAD_BYTES, &got, err);
+        if (code == 0 && got > 0)
+            code = fs_writer_append(to, bytes, got, err);
+        at += got;
+    }
+    return code ? code : fs_writer_sync(to, err);
+}
+
+int job_client_upload(struct world *w,
+                      struct fs *fs,
+                      const char *from,
+                      const char *to,
+                      struct err *err)
+{
+    const struct fs_write_options o = {.mode = FS_WRITE_STREAM};
+    struct file *f = NULL;
+    struct fs_writer *out = NULL;
+    char *bytes;
+    int code = file_open(w, from, FILE_READ, &f, err);
+    if (code)
+        return code;
+    bytes = mem_alloc(UPLOAD_BYTES);
+    code = fs_create(fs, to, &o, &out, err);
+    if (code == 0)
+        code = copy(f, out, bytes, err);
+    fs_writer_close(out);
+    file_close(f);
+    mem_free(bytes);
+    if (code)
+        err_wrap(err, "upload %s", from);
+    return code;
+}

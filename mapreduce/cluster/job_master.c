@@ -1,0 +1,734 @@
+/* The job master: candidate, then reign after reign. */
+#include "mapreduce/cluster/job_master.h"
+
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/rpc/rpc.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/log.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/world.h"
+#include "chubby-lite/chubby.h"
+#include "gfs-lite/fs.h"
+#include "mapreduce/cluster/kept_job.h"
+#include "mapreduce/cluster/pool.h"
+#include "mapreduce/cluster/wire.h"
+#include "mapreduce/output/dirs.h"
+
+/* Who was master is told from who is by the lock's sequencer: the lock is free
+ * again at once. */
+#define LOCK_DELAY_MS 1
+/* Between reigns, and looks at what is to be done. */
+#define AGAIN_US UINT64_C(500000)
+#define LOOK_US  UINT64_C(500000)
+#define DRAIN_US UINT64_C(10000)
+/* A client waits for news so long, at most. */
+#define WATCH_US_MAX UINT64_C(30000000)
+/* Uploads nobody submitted are removed after a day. */
+#define UPLOAD_US_MAX       (UINT64_C(24) * 3600 * 1000000)
+#define SUBMITTED_BYTES_MAX ((size_t)16 << 20)
+#define JOB_JSON_BYTES_MAX  ((size_t)16 << 20)
+#define RUNNING_MAX         64
+#define HISTORY_MAX         1000
+
+struct job_master {
+    struct world *world;
+    struct job_master_options options;
+    struct fiber *fiber;
+    bool stopping;
+    struct chubby *chubby;
+    struct chubby_handle *lock;
+    struct jobs_reign *reign; /* While it takes calls; else NULL. */
+    uint32_t calls;           /* Being answered. */
+    struct jobs_reign present;
+};
+
+/* --- the end of a reign ----------------------------------------------------
+ */
+
+static void end_reign(struct job_master *m, const char *why)
+{
+    struct jobs_reign *r = &m->present;
+    if (atomic_exchange(&r->over, true))
+        return;
+    log_info(m->world, "jobs", "this is not the job master any more: %s", why);
+    cond_broadcast(&r->changed);
+}
+
+static void on_event(void *ctx, struct chubby_handle *h, enum chubby_event e)
+{
+    struct job_master *m = ctx;
+    if (e == CHUBBY_EVENT_EXPIRED)
+        end_reign(m, "the session with the lock service is lost");
+    else if (h && h == m->lock && e == CHUBBY_EVENT_INVALID)
+        end_reign(m, "the lock's file is gone");
+    else if (e == CHUBBY_EVENT_JEOPARDY)
+        atomic_store(&m->present.in_danger, true);
+    else if (e == CHUBBY_EVENT_SAFE)
+        atomic_store(&m->present.in_danger, false);
+}
+
+/* --- its beginning ----------------------------------------------------------
+ */
+
+static int connect(struct job_master *m, struct err *err)
+{
+    const struct job_master_options *o = &m->options;
+    const struct chubby_options c = {.servers = o->cell,
+                                     .server_count = o->cell_count,
+                                     .security = o->security,
+                                     .lease_ms = o->lease_ms,
+                                     .on_event = on_event,
+                                     .ctx = m};
+    return chubby_connect(m->world, &c, &m->chubby, err);
+}
+
+static int
+make_directory(struct job_master *m, const char *path, struct err *err)
+{
+    struct chubby_handle *h = NULL;
+    int code = chubby_open(m->chubby, path,
+                           CHUBBY_READ | CHUBBY_CREATE | CHUBBY_DIRECTORY, NULL,
+                           &h, err);
+    chubby_close(h);
+    return code;
+}
+
+static int take_lock(struct job_master *m,
+                     char sequencer[CHUBBY_SEQUENCER_BYTES_MAX],
+                     struct err *err)
+{
+    const struct chubby_open_options o = {.lock_delay_ms = LOCK_DELAY_MS};
+    int code = make_directory(m, MAPREDUCE_LOCK_ROOT, err);
+    if (code == 0)
+        code = chubby_open(m->chubby, JOBS_LOCK_MASTER,
+                           CHUBBY_READ | CHUBBY_WRITE | CHUBBY_CREATE, &o,
+                           &m->lock, err);
+    if (code == 0)
+        code = chubby_acquire(m->lock, CHUBBY_EXCLUSIVE, err);
+    if (code == 0)
+        code = chubby_sequencer(m->lock, sequencer, err);
+    return code;
+}
+
+static void
+path_of(struct buf *out, const char *root, const char *id, const char *name)
+{
+    buf_clear(out);
+    buf_printf(out, "%s/%s%s%s", root, id, *name ? "/" : "", name);
+}
+
+/* A job that had ended when its master died: only its history is not in
+ * place. */
+static int take_ended(struct jobs_reign *r, const char *id, struct err *err)
+{
+    static const char *const rest[] = {"files", "parts", "work", "kill",
+                                       "submitted"};
+    struct buf from = BUF_INIT;
+    struct buf to = BUF_INIT;
+    int code = 0;
+    for (size_t i = 0; i < ARRAY_LEN(rest) && code == 0; i++) {
+        path_of(&from, JOBS_ROOT, id, rest[i]);
+        code = dirs_remove(&r->files, buf_cstr(&from), err);
+    }
+    path_of(&from, JOBS_ROOT, id, "");
+    path_of(&to, JOBS_HISTORY, id, "");
+    if (code == 0)
+        code = files_rename(&r->files, buf_cstr(&from), buf_cstr(&to), err);
+    buf_close(&from);
+    buf_close(&to);
+    return code;
+}
+
+static int take_submitted(struct jobs_reign *r,
+                          const char *id,
+                          struct slice bytes,
+                          struct err *err)
+{
+    struct job_submission s;
+    struct files_info info;
+    struct kept_job *j = NULL;
+    struct buf path = BUF_INIT;
+    int code = job_submission_get(bytes, &s, err);
+    if (code == 0 && !slice_eq_str(s.id, id))
+        code = err_set(err, ERR_CORRUPT, "the submission of another job");
+    if (code == 0)
+        code = kept_job_add(r, &s, true, &j, err);
+    path_of(&path, JOBS_ROOT, id, "kill");
+    if (code == 0 && files_stat(&r->files, buf_cstr(&path), &info, NULL) == 0)
+        atomic_store(&j->cancel, true);
+    buf_close(&path);
+    return code;
+}
+
+/* What somebody uploaded and did not submit. Its name begins with the time. */
+static void remove_upload(struct jobs_reign *r, const char *id)
+{
+    struct buf path = BUF_INIT;
+    struct fs_info info;
+    path_of(&path, JOBS_ROOT, id, "");
+    if (fs_stat(r->files.fs, files_fs_path(buf_cstr(&path)), &info, NULL) ==
+            0 &&
+        info.modified_us + UPLOAD_US_MAX < world_now_us(r->world) &&
+        dirs_remove(&r->files, buf_cstr(&path), NULL) == 0)
+        log_info(r->world, "jobs", "removed what was uploaded for job %s", id);
+    buf_close(&path);
+}
+
+static int take_over_job(struct jobs_reign *r, const char *id, struct err *err)
+{
+    struct buf path = BUF_INIT;
+    struct buf bytes = BUF_INIT;
+    struct files_info info;
+    int code;
+    path_of(&path, JOBS_ROOT, id, "job.json");
+    code = files_stat(&r->files, buf_cstr(&path), &info, err);
+    if (code == 0) {
+        code = take_ended(r, id, err);
+    } else if (code == ERR_NOTFOUND) {
+        path_of(&path, JOBS_ROOT, id, "submitted");
+        code = files_read_all(&r->files, buf_cstr(&path), SUBMITTED_BYTES_MAX,
+                              &bytes, err);
+        if (code == 0)
+            code = take_submitted(r, id, buf_slice(&bytes), err);
+        else if (code == ERR_NOTFOUND)
+            remove_upload(r, id);
+        code = code == ERR_NOTFOUND ? 0 : code;
+    }
+    buf_close(&path);
+    buf_close(&bytes);
+    return code;
+}
+
+/* Names begin with the time of the submission: the oldest is first. A job that
+ * cannot be read does not keep the others from going on. */
+static int take_over(struct jobs_reign *r, struct err *err)
+{
+    char **names = NULL;
+    size_t count = 0;
+    int code = dirs_make(&r->files, JOBS_ROOT, err);
+    if (code == 0)
+        code = dirs_make(&r->files, JOBS_HISTORY, err);
+    if (code == 0)
+        code = files_list(&r->files, JOBS_ROOT, &names, &count, err);
+    for (size_t i = 0; i < count && code == 0; i++) {
+        struct err why = ERR_INIT;
+        int one = worker_job_id_ok(slice_str(names[i]))
+                      ? take_over_job(r, names[i], &why)
+                      : 0;
+        if (one == ERR_CORRUPT || one == ERR_INVALID)
+            log_error(r->world, "jobs", "job %s: %s", names[i], why.text);
+        else if (one)
+            code = err_copy(err, &why);
+    }
+    files_names_free(names, count);
+    return code;
+}
+
+static void trim_history(struct jobs_reign *r)
+{
+    char **names = NULL;
+    size_t count = 0;
+    struct buf path = BUF_INIT;
+    if (files_list(&r->files, JOBS_HISTORY, &names, &count, NULL))
+        return;
+    for (size_t i = 0; i + r->options->history_max < count; i++) {
+        path_of(&path, JOBS_HISTORY, names[i], "");
+        if (dirs_remove(&r->files, buf_cstr(&path), NULL))
+            break;
+    }
+    files_names_free(names, count);
+    buf_close(&path);
+}
+
+/* Jobs that ended a while ago are asked for in the history. */
+static void forget_ended(struct jobs_reign *r)
+{
+    enum {
+        KEPT_MAX = 100
+    };
+
+    size_t ended = 0;
+    struct kept_job **at = &r->jobs;
+    for (struct kept_job *j = r->jobs; j; j = j->next)
+        ended += j->state == KEPT_HISTORY;
+    if (ended <= KEPT_MAX)
+        return;
+    trim_history(r);
+    mutex_lock(&r->mutex);
+    while (*at && ended > KEPT_MAX / 2) {
+        struct kept_job *j = *at;
+        if (j->state != KEPT_HISTORY) {
+            at = &j->next;
+            continue;
+        }
+        *at = j->next;
+        if (r->last == &j->next)
+            r->last = at;
+        kept_job_free(j);
+        ended--;
+    }
+    mutex_unlock(&r->mutex);
+}
+
+/* --- a reign ------------------------------------------------------------ */
+
+static void govern(struct job_master *m)
+{
+    struct jobs_reign *r = &m->present;
+    while (!m->stopping && !atomic_load(&r->over) && fiber_check(NULL) == 0) {
+        uint64_t seen = r->versions;
+        kept_jobs_care(r);
+        if (m->calls == 0)
+            forget_ended(r);
+        mutex_lock(&r->mutex);
+        if (seen == r->versions && !atomic_load(&r->over))
+            (void)cond_wait_us(&r->changed, &r->mutex, r->world, LOOK_US);
+        mutex_unlock(&r->mutex);
+    }
+}
+
+static int
+open_pool(struct job_master *m, const char *sequencer, struct err *err)
+{
+    const struct worker_pool_options o = {.chubby = m->chubby,
+                                          .sequencer = sequencer,
+                                          .security = m->options.security};
+    return worker_pool_open(m->world, &o, &m->present.pool, err);
+}
+
+static int begin(struct job_master *m, struct err *err)
+{
+    struct jobs_reign *r = &m->present;
+    char sequencer[CHUBBY_SEQUENCER_BYTES_MAX];
+    int code = connect(m, err);
+    if (code == 0)
+        code = take_lock(m, sequencer, err);
+    if (code == 0)
+        code = open_pool(m, sequencer, err);
+    if (code == 0)
+        code = take_over(r, err);
+    if (code == 0)
+        code = chubby_write(m->lock, slice_str(m->options.address), 0, err);
+    return code;
+}
+
+static void reign_open(struct job_master *m)
+{
+    struct jobs_reign *r = &m->present;
+    *r = (struct jobs_reign){.world = m->world,
+                             .options = &m->options,
+                             .files = {m->world, m->options.fs}};
+    r->last = &r->jobs;
+    mutex_init(&r->mutex);
+    cond_init(&r->changed);
+    atomic_init(&r->over, false);
+    atomic_init(&r->in_danger, false);
+}
+
+static void reign_close(struct job_master *m)
+{
+    struct jobs_reign *r = &m->present;
+    m->reign = NULL;
+    end_reign(m, "it stops");
+    kept_jobs_end(r);
+    mutex_lock(&r->mutex);
+    while (m->calls > 0)
+        (void)cond_wait_us(&r->changed, &r->mutex, m->world, DRAIN_US);
+    mutex_unlock(&r->mutex);
+    while (r->jobs) {
+        struct kept_job *j = r->jobs;
+        r->jobs = j->next;
+        kept_job_free(j);
+    }
+    worker_pool_close(r->pool);
+    r->pool = NULL;
+    chubby_close(m->lock);
+    chubby_disconnect(m->chubby);
+    m->lock = NULL;
+    m->chubby = NULL;
+    cond_close(&r->changed);
+    mutex_close(&r->mutex);
+}
+
+static void reign_once(struct job_master *m)
+{
+    struct err err = ERR_INIT;
+    int code;
+    reign_open(m);
+    code = begin(m, &err);
+    if (code == 0) {
+        log_info(m->world, "jobs", "this is the job master");
+        m->reign = &m->present;
+        govern(m);
+    } else if (!m->stopping && fiber_check(NULL) == 0) {
+        log_warn(m->world, "jobs", "cannot be job master: %s", err.text);
+    }
+    reign_close(m);
+}
+
+static void run(void *arg)
+{
+    struct job_master *m = arg;
+    while (!m->stopping && fiber_check(NULL) == 0) {
+        reign_once(m);
+        if (!m->stopping && fiber_check(NULL) == 0)
+            world_sleep_us(m->world, AGAIN_US);
+    }
+}
+
+/* --- calls -------------------------------------------------------------- */
+
+static struct jobs_reign *enter(struct job_master *m, struct err *err)
+{
+    if (!m->reign || atomic_load(&m->present.over)) {
+        err_set(err, ERR_UNAVAILABLE, "this is not the job master");
+        return NULL;
+    }
+    m->calls++;
+    return m->reign;
+}
+
+static void leave(struct job_master *m)
+{
+    m->calls--;
+    cond_broadcast(&m->present.changed);
+}
+
+static struct kept_job *find_kept(struct jobs_reign *r, struct slice id)
+{
+    for (struct kept_job *j = r->jobs; j; j = j->next)
+        if (slice_eq_str(id, j->id))
+            return j;
+    return NULL;
+}
+
+static int write_down(struct jobs_reign *r,
+                      const struct job_submission *s,
+                      struct slice bytes,
+                      struct err *err)
+{
+    struct buf path = BUF_INIT;
+    struct files_info info;
+    int code;
+    buf_printf(&path, "%s/%.*s", JOBS_HISTORY, SLICE_ARG(s->id));
+    if (files_stat(&r->files, buf_cstr(&path), &info, NULL) == 0) {
+        code = ERR_EXISTS;
+    } else {
+        buf_clear(&path);
+        buf_printf(&path, "%s/%.*s/submitted", JOBS_ROOT, SLICE_ARG(s->id));
+        code = files_replace(&r->files, buf_cstr(&path), bytes, err);
+    }
+    buf_close(&path);
+    return code;
+}
+
+static int submit(struct jobs_reign *r, struct slice bytes, struct err *err)
+{
+    struct job_submission s;
+    struct replay options = {.job_id = NULL};
+    struct kept_job *j;
+    int code = job_submission_get(bytes, &s, err);
+    if (code)
+        return code;
+    if (!worker_job_id_ok(s.id))
+        return err_set(err, ERR_INVALID, "\"%.*s\" cannot name a job",
+                       SLICE_ARG(s.id));
+    if (find_kept(r, s.id))
+        return 0;
+    code = replay_decode_begin(&options, s.options, err);
+    replay_close(&options);
+    if (code == 0)
+        code = write_down(r, &s, bytes, err);
+    if (code == ERR_EXISTS || (code == 0 && find_kept(r, s.id)))
+        return 0; /* It was submitted before, or meanwhile. */
+    return code ? code : kept_job_add(r, &s, false, &j, err);
+}
+
+/* --- asking --------------------------------------------------------------- */
+
+static int read_history(struct jobs_reign *r,
+                        const char *id,
+                        struct buf *json,
+                        struct err *err)
+{
+    struct buf path = BUF_INIT;
+    int code;
+    path_of(&path, JOBS_HISTORY, id, "job.json");
+    code = files_read_all(&r->files, buf_cstr(&path), JOB_JSON_BYTES_MAX, json,
+                          err);
+    buf_close(&path);
+    return code;
+}
+
+/* Of the jobs kept and those of the history the one that @id means. *@name is
+ * owned. */
+static int
+resolve(struct jobs_reign *r, struct slice id, char **name, struct err *err)
+{
+    char **names = NULL;
+    size_t count = 0;
+    size_t matches = 0;
+    bool last = slice_eq_str(id, "last");
+    int code = files_list(&r->files, JOBS_HISTORY, &names, &count, err);
+    *name = NULL;
+    if (code)
+        return code;
+    for (size_t i = 0; i < count; i++)
+        if (last || slice_starts_with(slice_str(names[i]), id)) {
+            mem_free(*name);
+            *name = mem_strdup(names[i]);
+            matches++;
+        }
+    for (struct kept_job *j = r->jobs; j; j = j->next)
+        if ((last && (!*name || strcmp(j->id, *name) > 0)) ||
+            (!last && slice_starts_with(slice_str(j->id), id) &&
+             (!*name || strcmp(*name, j->id) != 0))) {
+            mem_free(*name);
+            *name = mem_strdup(j->id);
+            matches++;
+        }
+    files_names_free(names, count);
+    if (matches == 0)
+        return err_set(err, ERR_NOTFOUND, "there is no job %.*s",
+                       SLICE_ARG(id));
+    if (!last && matches > 1) {
+        mem_free(*name);
+        *name = NULL;
+        return err_set(err, ERR_INVALID, "%zu jobs begin with %.*s", matches,
+                       SLICE_ARG(id));
+    }
+    return 0;
+}
+
+/* Wait until news of @j are newer than @w->seen. */
+static void await(struct jobs_reign *r,
+                  struct kept_job *j,
+                  const struct job_watch *w,
+                  uint64_t until_ns)
+{
+    mutex_lock(&r->mutex);
+    while (j->version <= w->seen && j->state < KEPT_ENDED &&
+           !atomic_load(&r->over) && fiber_check(NULL) == 0) {
+        uint64_t now = world_mono_ns(r->world);
+        if (now >= until_ns)
+            break;
+        (void)cond_wait_us(&r->changed, &r->mutex, r->world,
+                           (until_ns - now) / 1000 + 1);
+    }
+    mutex_unlock(&r->mutex);
+}
+
+static int watch(struct jobs_reign *r, struct rpc_call *call, struct err *err)
+{
+    struct job_watch w;
+    struct job_news n = {.ended = true};
+    struct buf json = BUF_INIT;
+    struct kept_job *j;
+    char *name = NULL;
+    int code = job_watch_get(call->body, &w, err);
+    if (code)
+        return code;
+    j = find_kept(r, w.id);
+    if (!j) {
+        code = resolve(r, w.id, &name, err);
+        j = code == 0 ? find_kept(r, slice_str(name)) : NULL;
+    }
+    if (code == 0 && j) {
+        await(r, j, &w,
+              world_mono_ns(r->world) + MIN_OF(w.wait_us, WATCH_US_MAX) * 1000);
+        kept_job_news(j, &n, &json);
+    } else if (code == 0) {
+        code = read_history(r, name, &json, err);
+        n.summary = buf_slice(&json);
+        n.progress.phase = MR_PHASE_DONE;
+    }
+    if (code == 0 && atomic_load(&r->over))
+        code = err_set(err, ERR_UNAVAILABLE, "this is not the job master");
+    if (code == 0)
+        job_news_put(&n, call->reply_body);
+    buf_close(&json);
+    mem_free(name);
+    return code;
+}
+
+static int
+kill_job(struct jobs_reign *r, struct rpc_call *call, struct err *err)
+{
+    struct job_watch w;
+    struct kept_job *j;
+    char *name = NULL;
+    int code = job_watch_get(call->body, &w, err);
+    if (code == 0)
+        code = resolve(r, w.id, &name, err);
+    if (code)
+        return code;
+    j = find_kept(r, slice_str(name));
+    code = j ? kept_job_kill(j, err)
+             : err_set(err, ERR_INVALID, "job %s does not run", name);
+    mem_free(name);
+    return code;
+}
+
+/* Texts of all that run, behind those of the newest that have ended. */
+static int
+list_jobs(struct jobs_reign *r, struct rpc_call *call, struct err *err)
+{
+    struct job_list l;
+    struct job_texts t = {NULL, 0};
+    struct buf *texts;
+    char **names = NULL;
+    size_t count = 0;
+    size_t max;
+    int code = job_list_get(call->body, &l, err);
+    if (code == 0)
+        code = files_list(&r->files, JOBS_HISTORY, &names, &count, err);
+    if (code)
+        return code;
+    max = (size_t)MIN_OF(l.ended_max, (uint64_t)JOB_TEXTS_MAX / 2);
+    texts = mem_zalloc(JOB_TEXTS_MAX, sizeof(*texts));
+    for (size_t i = count - MIN_OF(count, max); i < count; i++)
+        if (read_history(r, names[i], &texts[t.count], NULL) == 0)
+            t.count++;
+    for (struct kept_job *j = r->jobs; j && t.count < JOB_TEXTS_MAX;
+         j = j->next) {
+        struct job_news n;
+        kept_job_news(j, &n, &texts[t.count]);
+        if (!n.ended)
+            t.count++;
+        else
+            buf_clear(&texts[t.count]);
+    }
+    t.at = mem_alloc((t.count + 1) * sizeof(*t.at));
+    for (size_t i = 0; i < t.count; i++)
+        t.at[i] = buf_slice(&texts[i]);
+    job_texts_put(&t, call->reply_body);
+    for (size_t i = 0; i < JOB_TEXTS_MAX; i++)
+        buf_close(&texts[i]);
+    mem_free(t.at);
+    mem_free(texts);
+    files_names_free(names, count);
+    return 0;
+}
+
+static int list_workers(struct jobs_reign *r, struct rpc_call *call)
+{
+    struct pool_worker *list;
+    struct job_workers w = {NULL, 0};
+    worker_pool_list(r->pool, &list, &w.count);
+    w.at = mem_zalloc(w.count + 1, sizeof(*w.at));
+    for (size_t i = 0; i < w.count; i++)
+        w.at[i] = (struct job_worker){.number = list[i].number,
+                                      .name = slice_str(list[i].name),
+                                      .address = slice_str(list[i].address),
+                                      .machine = slice_str(list[i].machine),
+                                      .rack = slice_str(list[i].rack),
+                                      .slots = list[i].slots,
+                                      .busy = list[i].busy,
+                                      .memory_bytes = list[i].memory_bytes,
+                                      .used_bytes = list[i].used_bytes,
+                                      .is_silent = list[i].is_silent};
+    job_workers_put(&w, call->reply_body);
+    mem_free(w.at);
+    worker_pool_list_free(list, w.count);
+    return 0;
+}
+
+static int answer(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct job_master *m = ctx;
+    struct jobs_reign *r = enter(m, err);
+    int code = ERR_UNSUPPORTED;
+    if (!r)
+        return ERR_UNAVAILABLE;
+    switch (call->method) {
+    case JOB_SUBMIT: code = submit(r, call->body, err); break;
+    case JOB_WATCH: code = watch(r, call, err); break;
+    case JOB_LIST: code = list_jobs(r, call, err); break;
+    case JOB_KILL: code = kill_job(r, call, err); break;
+    case JOB_WORKERS: code = list_workers(r, call); break;
+    default: PANIC("no method of the job master: %u", call->method);
+    }
+    leave(m);
+    return code;
+}
+
+static void add_methods(struct job_master *m, struct rpc_server *server)
+{
+    static const struct rpc_method methods[] = {
+        {JOB_SUBMIT, "job.submit", answer},   {JOB_WATCH, "job.watch", answer},
+        {JOB_LIST, "job.list", answer},       {JOB_KILL, "job.kill", answer},
+        {JOB_WORKERS, "job.workers", answer},
+    };
+    rpc_server_add(server, methods, ARRAY_LEN(methods), m);
+}
+
+/* --- a master ------------------------------------------------------------ */
+
+int job_master_open(struct world *w,
+                    struct rpc_server *server,
+                    const struct job_master_options *opts,
+                    struct job_master **out,
+                    struct err *err)
+{
+    struct job_master *m;
+    *out = NULL;
+    if (opts->cell_count == 0 || !opts->fs)
+        return err_set(err, ERR_INVALID,
+                       "a job master needs a lock service and a file system");
+    m = mem_zalloc(1, sizeof(*m));
+    m->world = w;
+    m->options = *opts;
+    if (m->options.running_max == 0)
+        m->options.running_max = RUNNING_MAX;
+    if (m->options.history_max == 0)
+        m->options.history_max = HISTORY_MAX;
+    add_methods(m, server);
+    *out = m;
+    return 0;
+}
+
+void job_master_start(struct job_master *m)
+{
+    PRE(!m->fiber);
+    m->fiber = fiber_start(loop_self(), "job master", run, m);
+}
+
+void job_master_stop(struct job_master *m)
+{
+    if (!m->fiber)
+        return;
+    m->stopping = true;
+    if (m->reign)
+        end_reign(m, "asked to stop");
+    fiber_cancel(m->fiber);
+    fiber_join(m->fiber);
+    m->fiber = NULL;
+}
+
+void job_master_close(struct job_master *m)
+{
+    if (!m)
+        return;
+    job_master_stop(m);
+    mem_free(m);
+}
+
+void job_master_get_status(const struct job_master *m,
+                           struct job_master_status *out)
+{
+    struct pool_size size;
+    *out = (struct job_master_status){.is_master = m->reign != NULL};
+    if (!m->reign)
+        return;
+    for (const struct kept_job *j = m->reign->jobs; j; j = j->next) {
+        out->waiting += j->state == KEPT_WAITING;
+        out->running += j->state == KEPT_RUNNING;
+        out->ended += j->state >= KEPT_ENDED;
+    }
+    worker_pool_size(m->reign->pool, &size);
+    out->workers = size.workers;
+    out->slots = size.slots;
+    out->busy = size.busy;
+}

@@ -1,0 +1,79 @@
+/* The job master of a cell: of all processes with the role, the one that holds
+ * the lock takes jobs, runs them on the cell's workers, and answers for them.
+ *
+ * What a job needs is in the cell's file system (job_calls.h): a master that
+ * takes over goes on with every job that had not ended, from its journal. One
+ * that was cut off can do no harm: workers ask for the lock with each order, a
+ * journal is taken from its writer before it is read, and before outputs are
+ * published the lock is looked at again.
+ *
+ *     job_master_open(w, server, &opts, &m, &err)    adds its methods
+ *     job_master_start(m)                            once the port is open
+ *     job_master_stop(m), job_master_close(m)
+ *
+ * Threads: one loop; each job runs on a task of its own.
+ */
+#ifndef MAPREDUCE_CLUSTER_JOB_MASTER_H
+#define MAPREDUCE_CLUSTER_JOB_MASTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "mapreduce/job.h"
+
+struct fs;
+struct job_master;
+struct rpc_security;
+struct rpc_server;
+struct world;
+
+/* Zeros give the defaults. All pointers are borrowed for the master's life. */
+struct job_master_options {
+    const char *address;     /* Of this process. */
+    const char *const *cell; /* Lock servers. */
+    size_t cell_count;
+    const struct rpc_security *security;
+    struct fs *fs;      /* The cell's, from its root. */
+    const char *target; /* Of the cell's tables; NULL: there are none. */
+    const struct quarry_options *store_options;
+    /* The job of a name that is built into this program, or NULL. */
+    const struct mr_job *(*find)(const char *name);
+    /* Is @name one that runs several jobs, and if so: run it. */
+    bool (*is_driver)(const char *name);
+    int (*drive)(const char *name,
+                 const struct mr_options *opts,
+                 struct mr_report **report,
+                 struct err *err);
+    uint32_t lease_ms;    /* Of its session; 0: chubby's. */
+    uint32_t running_max; /* Jobs at a time; default 64. */
+    uint32_t history_max; /* Jobs that have ended and are kept; default 1000. */
+};
+
+MUST_CHECK int job_master_open(struct world *w,
+                               struct rpc_server *server,
+                               const struct job_master_options *opts,
+                               struct job_master **out,
+                               struct err *err);
+/* The port is open: try for the lock, in the background. */
+void job_master_start(struct job_master *m);
+/* Leave running jobs to the next master. Parks. */
+void job_master_stop(struct job_master *m);
+void job_master_close(struct job_master *m); /* Parks. NULL is allowed. */
+
+struct job_master_status {
+    bool is_master;
+    uint32_t waiting; /* Jobs. */
+    uint32_t running;
+    uint64_t ended; /* Since it became master. */
+    uint32_t workers;
+    uint32_t slots;
+    uint32_t busy;
+};
+
+void job_master_get_status(const struct job_master *m,
+                           struct job_master_status *out);
+
+#endif /* MAPREDUCE_CLUSTER_JOB_MASTER_H */

@@ -1,0 +1,505 @@
+/* Jobs of a cell while they run. */
+#include "mapreduce/cluster/kept_job.h"
+
+#include <stdlib.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/log.h"
+#include "base/runtime/world.h"
+#include "mapreduce/cluster/cell_host.h"
+#include "mapreduce/cluster/pool.h"
+#include "mapreduce/mapreduce.h"
+#include "mapreduce/master/journal.h"
+#include "mapreduce/output/dirs.h"
+
+/* Memory of an attempt for pairs, if a worker has so much for it. */
+#define PAIR_BYTES ((uint64_t)192 << 20)
+/* Slots that the plan of a job counts on. */
+#define SLOTS_MAX 256u
+#define LOOK_US   UINT64_C(100000)
+
+static void news(struct kept_job *j)
+{
+    j->version = ++j->reign->versions;
+    cond_broadcast(&j->reign->changed);
+}
+
+static char *
+path_of(const struct kept_job *j, const char *root, const char *name)
+{
+    struct buf b = BUF_INIT;
+    buf_printf(&b, "%s/%s%s%s", root, j->id, *name ? "/" : "", name);
+    return buf_take(&b);
+}
+
+/* --- what the running job asks and tells --------------------------------- */
+
+/* While the lock service is silent nobody knows whether the lock is held. */
+static int check(void *ctx, struct err *err)
+{
+    struct kept_job *j = ctx;
+    struct jobs_reign *r = j->reign;
+    while (atomic_load(&r->in_danger) && !atomic_load(&r->over))
+        world_sleep_us(r->world, LOOK_US);
+    if (!atomic_load(&r->over))
+        return 0;
+    if (j->host)
+        cell_host_keep(j->host);
+    return err_set(err, ERR_CLOSED, "another job master goes on with job %s",
+                   j->id);
+}
+
+static void on_progress(void *ctx, const struct mr_progress *p)
+{
+    struct kept_job *j = ctx;
+    mutex_lock(&j->reign->mutex);
+    j->progress = *p;
+    j->progress.job_id = j->id;
+    news(j);
+    mutex_unlock(&j->reign->mutex);
+}
+
+/* Does a job with @outputs write those of @j, or is it a part before that? */
+static bool
+writes_outputs(const struct kept_job *j, const char *const *outputs, size_t n)
+{
+    const struct mr_options *o = &j->submitted.options;
+    bool same = n == o->output_count;
+    for (size_t i = 0; i < n && same; i++)
+        same = strcmp(outputs[i], o->outputs[i]) == 0;
+    return same;
+}
+
+static int save(struct kept_job *j, struct slice json, struct err *err)
+{
+    char *path = path_of(j, JOBS_ROOT, "job.json");
+    int code = files_replace(&j->reign->files, path, json, err);
+    mem_free(path);
+    return code;
+}
+
+/* Parts of a job that is several are told as that job. Once the outputs are
+ * published this is written down at once: the journal that knows of it goes. */
+static void on_told(void *ctx, const struct job_summary *s)
+{
+    struct kept_job *j = ctx;
+    struct job_summary one = *s;
+    struct replay *o = &j->submitted;
+    struct buf json = BUF_INIT;
+    struct err err = ERR_INIT;
+    one.id = j->id;
+    if (o->job_name && !o->options.label)
+        one.name = o->job_name;
+    one.started_us = j->submitted_us;
+    job_summary_encode(&one, &json);
+    if (s->state == JOB_SUCCEEDED &&
+        writes_outputs(j, (const char *const *)s->outputs, s->output_count) &&
+        save(j, buf_slice(&json), &err))
+        log_warn(j->reign->world, "jobs", "job %s: %s", j->id, err.text);
+    mutex_lock(&j->reign->mutex);
+    buf_close(&j->summary);
+    j->summary = json;
+    news(j);
+    mutex_unlock(&j->reign->mutex);
+}
+
+static void wait_for(struct kept_job *j, const char *what)
+{
+    mutex_lock(&j->reign->mutex);
+    j->waiting = what;
+    news(j);
+    mutex_unlock(&j->reign->mutex);
+}
+
+static int open_host(void *ctx,
+                     const struct job_setup *setup,
+                     struct attempt_host **out,
+                     struct err *err)
+{
+    struct kept_job *j = ctx;
+    const struct cell_job share = {.priority = j->priority,
+                                   .weight = j->weight,
+                                   .slots_max = j->slots_max};
+    int code = cell_host_open(j->reign->pool, setup, &share, out, err);
+    j->host = code ? NULL : *out;
+    return code;
+}
+
+/* --- running ---------------------------------------------------------------
+ */
+
+/* The plan counts on the slots that are there when it is made. */
+static int size_job(struct kept_job *j, struct mr_options *o, struct err *err)
+{
+    struct jobs_reign *r = j->reign;
+    struct pool_size size;
+    uint64_t each;
+    wait_for(j, "no worker is up");
+    while (!worker_pool_wait(r->pool, LOOK_US)) {
+        int code = check(j, err);
+        if (code)
+            return code;
+        if (atomic_load(&j->cancel))
+            return err_set(err, ERR_CANCELLED, "job %s was killed", j->id);
+    }
+    wait_for(j, NULL);
+    worker_pool_size(r->pool, &size);
+    o->workers = MAX_OF(MIN_OF(size.slots, SLOTS_MAX), 1u);
+    if (j->slots_max > 0)
+        o->workers = MIN_OF(o->workers, j->slots_max);
+    each = MIN_OF(size.slot_bytes / 2, PAIR_BYTES);
+    if (o->memory_bytes == 0)
+        o->memory_bytes = each * o->workers;
+    return 0;
+}
+
+static void fill_options(struct kept_job *j, struct mr_options *o)
+{
+    const struct job_master_options *m = j->reign->options;
+    o->id = j->id;
+    o->fs = j->reign->files.fs;
+    o->world = j->reign->world;
+    o->history_dir = JOBS_ROOT;
+    o->target = m->target;
+    o->store_options = m->store_options;
+    o->progress = on_progress;
+    o->progress_ctx = j;
+    o->cancel = &j->cancel;
+    o->open_host = open_host;
+    o->host_ctx = j;
+    o->check = check;
+    o->check_ctx = j;
+    o->told = on_told;
+    o->told_ctx = j;
+    o->in_process = false;
+}
+
+/* Go on with part @name if it was publishing the job's outputs when its master
+ * died; ERR_NOTFOUND: it was not. */
+static int finish_part(struct kept_job *j,
+                       struct mr_options *o,
+                       const char *name,
+                       struct mr_report **report,
+                       struct err *err)
+{
+    struct replay log = {.job_id = NULL};
+    struct buf path = BUF_INIT;
+    int code;
+    buf_printf(&path, "%s/%s/work/journal", o->history_dir, name);
+    code = journal_load(&j->reign->files, buf_cstr(&path), &log.bytes, err);
+    if (code == 0)
+        code = replay_read(&log, err);
+    if (code == 0 &&
+        !(log.committing &&
+          writes_outputs(j, log.options.outputs, log.options.output_count)))
+        code = err_set(err, ERR_NOTFOUND, "a part that is not the last");
+    if (code == 0)
+        code = mr_resume(o, name, j->reign->options->find, report, err);
+    replay_close(&log);
+    buf_close(&path);
+    return code;
+}
+
+static int finish_parts(struct kept_job *j,
+                        struct mr_options *o,
+                        struct mr_report **report,
+                        struct err *err)
+{
+    char **names = NULL;
+    size_t count = 0;
+    int code =
+        files_list(&j->reign->files, o->history_dir, &names, &count, err);
+    if (code == 0)
+        code = ERR_NOTFOUND;
+    for (size_t i = 0; i < count && code == ERR_NOTFOUND; i++)
+        code = finish_part(j, o, names[i], report, err);
+    files_names_free(names, count);
+    return code;
+}
+
+/* A job that is several: parts keep what they need below it. Begun anew by the
+ * next master, unless the part that writes its outputs was doing so. */
+static int run_parts(struct kept_job *j,
+                     struct mr_options *o,
+                     struct mr_report **report,
+                     struct err *err)
+{
+    const struct job_master_options *m = j->reign->options;
+    char *parts = path_of(j, JOBS_ROOT, "parts");
+    int code = ERR_NOTFOUND;
+    o->history_dir = parts;
+    o->id = NULL;
+    if (j->resumed)
+        code = finish_parts(j, o, report, err);
+    if (code != ERR_NOTFOUND) {
+        mem_free(parts);
+        return code;
+    }
+    code = dirs_remove(&j->reign->files, parts, err);
+    if (code == 0)
+        code = m->drive(j->submitted.job_name, o, report, err);
+    mem_free(parts);
+    return code;
+}
+
+static int run_one(struct kept_job *j,
+                   struct mr_options *o,
+                   struct mr_report **report,
+                   struct err *err)
+{
+    const struct job_master_options *m = j->reign->options;
+    struct err first = ERR_INIT;
+    int code = ERR_NOTFOUND;
+    if (j->submitted.job_name)
+        o->program.job = m->find(j->submitted.job_name);
+    if (j->submitted.job_name && !o->program.job)
+        return err_set(err, ERR_NOTFOUND, "the job master knows no job %s",
+                       j->submitted.job_name);
+    if (j->resumed)
+        code = mr_resume(o, j->id, m->find, report, &first);
+    /* It had not begun. */
+    if (code == ERR_NOTFOUND && !*report)
+        return mr_run(o, report, err);
+    return code ? err_copy(err, &first) : 0;
+}
+
+/* A job that failed before it had a summary gets one. */
+static void tell_end(struct kept_job *j, int code, const struct err *err)
+{
+    const struct mr_options *o = &j->submitted.options;
+    struct job_summary s = {.id = j->id, .state = JOB_FAILED};
+    s.name = (char *)(uintptr_t)(o->label ? o->label : "job");
+    if (code == 0)
+        s.state = JOB_SUCCEEDED;
+    else if (code == ERR_CANCELLED)
+        s.state = JOB_KILLED;
+    s.ended_us = world_now_us(j->reign->world);
+    s.inputs = (char **)(uintptr_t)o->inputs;
+    s.input_count = o->input_count;
+    s.outputs = (char **)(uintptr_t)o->outputs;
+    s.output_count = o->output_count;
+    s.code = code;
+    s.error = code ? (char *)(uintptr_t)err->text : NULL;
+    s.hint = code && err->hint[0] ? (char *)(uintptr_t)err->hint : NULL;
+    on_told(j, &s);
+}
+
+/* The report of a job that is several counts what its parts do not. */
+static void retell(struct kept_job *j,
+                   struct job_summary *s,
+                   const struct mr_report *report)
+{
+    struct mr_counter_value *own = s->counters;
+    size_t own_count = s->counter_count;
+    s->counters = report->counters;
+    s->counter_count = report->counter_count;
+    on_told(j, s);
+    s->counters = own;
+    s->counter_count = own_count;
+}
+
+/* See that the summary says how the job ended. */
+static void tell(struct kept_job *j,
+                 int code,
+                 const struct mr_report *report,
+                 const struct err *err)
+{
+    struct job_summary *s = mem_zalloc(1, sizeof(*s));
+    if (j->summary.len == 0 ||
+        job_summary_decode(buf_slice(&j->summary), s, NULL) ||
+        (s->state == JOB_SUCCEEDED) != (code == 0) || s->state == JOB_RUNNING)
+        tell_end(j, code, err);
+    else if (code == 0 && report && report->counter_count != s->counter_count)
+        retell(j, s, report);
+    job_summaries_free(s, 1);
+}
+
+/* Move what is worth keeping to the history. */
+static int put_away(struct kept_job *j, struct err *err)
+{
+    const struct job_files *files = &j->reign->files;
+    char *here = path_of(j, JOBS_ROOT, "");
+    char *there = path_of(j, JOBS_HISTORY, "");
+    static const char *const rest[] = {"files", "parts", "kill", "submitted"};
+    int code = save(j, buf_slice(&j->summary), err);
+    for (size_t i = 0; i < ARRAY_LEN(rest) && code == 0; i++) {
+        char *path = path_of(j, JOBS_ROOT, rest[i]);
+        code = dirs_remove(files, path, err);
+        mem_free(path);
+    }
+    if (code == 0)
+        code = files_rename(files, here, there, err);
+    mem_free(here);
+    mem_free(there);
+    return code;
+}
+
+static void run(void *arg)
+{
+    struct kept_job *j = arg;
+    struct jobs_reign *r = j->reign;
+    struct mr_options o = j->submitted.options;
+    struct mr_report *report = NULL;
+    struct err err = ERR_INIT;
+    int code;
+    fill_options(j, &o);
+    code = size_job(j, &o, &err);
+    if (code == 0) {
+        const char *name = j->submitted.job_name;
+        bool parts = name && r->options->is_driver(name);
+        code = parts ? run_parts(j, &o, &report, &err)
+                     : run_one(j, &o, &report, &err);
+    }
+    j->host = NULL;
+    if (check(j, NULL) == 0) {
+        tell(j, code, report, &err);
+        if (put_away(j, &err))
+            log_warn(r->world, "jobs", "job %s: history: %s", j->id, err.text);
+    }
+    mr_report_free(report);
+    mutex_lock(&r->mutex);
+    j->state = KEPT_ENDED;
+    news(j);
+    mutex_unlock(&r->mutex);
+}
+
+/* --- the list ---------------------------------------------------------------
+ */
+
+int kept_job_add(struct jobs_reign *r,
+                 const struct job_submission *s,
+                 bool resumed,
+                 struct kept_job **out,
+                 struct err *err)
+{
+    struct kept_job *j = mem_zalloc(1, sizeof(*j));
+    int code = replay_decode_begin(&j->submitted, s->options, err);
+    *j = (struct kept_job){.reign = r,
+                           .submitted = j->submitted,
+                           .id = mem_strndup(s->id.data, s->id.len),
+                           .priority =
+                               (int)MAX_OF(MIN_OF(s->priority, 1000), -1000),
+                           .weight = s->weight,
+                           .slots_max = s->slots_max,
+                           .resumed = resumed};
+    if (code) {
+        kept_job_free(j);
+        return code;
+    }
+    atomic_init(&j->cancel, false);
+    j->submitted_us = (uint64_t)j->submitted.job_time_us;
+    j->waiting = "other jobs run";
+    mutex_lock(&r->mutex);
+    *r->last = j;
+    r->last = &j->next;
+    news(j);
+    mutex_unlock(&r->mutex);
+    *out = j;
+    return 0;
+}
+
+void kept_job_free(struct kept_job *j)
+{
+    replay_close(&j->submitted);
+    buf_close(&j->summary);
+    mem_free(j->id);
+    mem_free(j);
+}
+
+static void join(struct kept_job *j)
+{
+    task_join(j->task);
+    j->task = NULL;
+    mutex_lock(&j->reign->mutex);
+    j->state = KEPT_HISTORY;
+    j->reign->running--;
+    mutex_unlock(&j->reign->mutex);
+}
+
+/* The next one to start: of the highest priority the oldest. */
+static struct kept_job *next_waiting(struct jobs_reign *r)
+{
+    struct kept_job *best = NULL;
+    for (struct kept_job *j = r->jobs; j; j = j->next)
+        if (j->state == KEPT_WAITING && (!best || j->priority > best->priority))
+            best = j;
+    return best;
+}
+
+static enum kept_state state_of(struct kept_job *j)
+{
+    enum kept_state s;
+    mutex_lock(&j->reign->mutex);
+    s = j->state;
+    mutex_unlock(&j->reign->mutex);
+    return s;
+}
+
+void kept_jobs_care(struct jobs_reign *r)
+{
+    struct kept_job *j;
+    for (j = r->jobs; j; j = j->next)
+        if (state_of(j) == KEPT_ENDED)
+            join(j);
+    while (r->running < r->options->running_max && (j = next_waiting(r))) {
+        mutex_lock(&r->mutex);
+        j->state = KEPT_RUNNING;
+        j->waiting = NULL;
+        r->running++;
+        mutex_unlock(&r->mutex);
+        j->task = task_start(r->world, "job", run, j);
+    }
+}
+
+void kept_jobs_end(struct jobs_reign *r)
+{
+    for (struct kept_job *j = r->jobs; j; j = j->next)
+        atomic_store(&j->cancel, true);
+    for (struct kept_job *j = r->jobs; j; j = j->next)
+        if (j->task)
+            join(j);
+}
+
+void kept_job_news(struct kept_job *j, struct job_news *out, struct buf *json)
+{
+    struct jobs_reign *r = j->reign;
+    mutex_lock(&r->mutex);
+    *out = (struct job_news){.version = j->version,
+                             .ended = j->state >= KEPT_ENDED,
+                             .progress = j->progress};
+    if (j->summary.len > 0) {
+        buf_append_slice(json, buf_slice(&j->summary));
+    } else {
+        const struct mr_options *o = &j->submitted.options;
+        struct job_summary s = {
+            .id = j->id,
+            .name = (char *)(uintptr_t)(o->label ? o->label : "job"),
+            .state = JOB_RUNNING,
+            .phase = (char *)(uintptr_t) "plan",
+            .started_us = j->submitted_us,
+            .waits = (char *)(uintptr_t)j->waiting,
+            .inputs = (char **)(uintptr_t)o->inputs,
+            .input_count = o->input_count,
+            .outputs = (char **)(uintptr_t)o->outputs,
+            .output_count = o->output_count};
+        if (j->submitted.job_name && !o->label)
+            s.name = j->submitted.job_name;
+        job_summary_encode(&s, json);
+    }
+    mutex_unlock(&r->mutex);
+    out->summary = buf_slice(json);
+}
+
+int kept_job_kill(struct kept_job *j, struct err *err)
+{
+    char *path;
+    int code;
+    if (state_of(j) >= KEPT_ENDED)
+        return err_set(err, ERR_INVALID, "job %s does not run", j->id);
+    path = path_of(j, JOBS_ROOT, "kill");
+    code = files_replace(&j->reign->files, path, SLICE_EMPTY, err);
+    mem_free(path);
+    if (code == 0)
+        atomic_store(&j->cancel, true);
+    return code;
+}

@@ -1,0 +1,87 @@
+/* One job that the master of a cell keeps: from its submission, through the
+ * thread that runs it, to its place in the history. Private to the job master.
+ *
+ * Threads: made and freed on the master's loop; the job runs on a task of its
+ * own. What both look at is behind the reign's mutex.
+ */
+#ifndef MAPREDUCE_CLUSTER_KEPT_JOB_H
+#define MAPREDUCE_CLUSTER_KEPT_JOB_H
+
+#include <stdatomic.h>
+
+#include "base/runtime/sync.h"
+#include "mapreduce/cluster/job_calls.h"
+#include "mapreduce/cluster/job_master.h"
+#include "mapreduce/files.h"
+#include "mapreduce/job_history.h"
+#include "mapreduce/master/replay.h"
+
+struct attempt_host;
+struct task;
+struct worker_pool;
+
+/* What all jobs share while this process is the job master. */
+struct jobs_reign {
+    struct world *world;
+    const struct job_master_options *options; /* Borrowed. */
+    struct job_files files;
+    struct worker_pool *pool; /* Borrowed. */
+    struct mutex mutex;
+    struct cond changed;   /* News of any job, or the end of the reign. */
+    atomic_bool over;      /* The lock is lost, or the process ends. */
+    atomic_bool in_danger; /* The lock service does not answer. */
+    struct kept_job *jobs; /* Oldest first. Owned. */
+    struct kept_job **last;
+    uint64_t versions; /* Given out. */
+    uint32_t running;
+};
+
+enum kept_state {
+    KEPT_WAITING, /* For others to end. */
+    KEPT_RUNNING,
+    KEPT_ENDED,  /* Its task has: to be joined. */
+    KEPT_HISTORY /* Joined. */
+};
+
+struct kept_job {
+    struct jobs_reign *reign; /* Borrowed. */
+    struct kept_job *next;
+    struct replay submitted; /* Options. Owned. */
+    char *id;                /* Owned. */
+    int priority;
+    uint32_t weight;
+    uint32_t slots_max;
+    bool resumed; /* Another process had it. */
+    struct task *task;
+    atomic_bool cancel;
+    struct attempt_host *host; /* Of the task alone. */
+    uint64_t submitted_us;
+    /* Behind the mutex. */
+    enum kept_state state;
+    uint64_t version;
+    struct mr_progress progress;
+    struct buf summary;  /* job.json; empty: nothing is known yet. */
+    const char *waiting; /* For what, before there is a summary. Static. */
+};
+
+/* Take @s, which was read from @bytes: both are copied. ERR_INVALID,
+ * ERR_CORRUPT.
+ * *@out is owned by the reign's list. */
+MUST_CHECK int kept_job_add(struct jobs_reign *r,
+                            const struct job_submission *s,
+                            bool resumed,
+                            struct kept_job **out,
+                            struct err *err);
+void kept_job_free(struct kept_job *j); /* PRE: not running. */
+
+/* Start what may run; join what has ended. Parks. */
+void kept_jobs_care(struct jobs_reign *r);
+/* Wait for all tasks: they leave what is not done to the next master. Parks. */
+void kept_jobs_end(struct jobs_reign *r);
+
+/* News of @j, its summary appended to @json. Any thread. */
+void kept_job_news(struct kept_job *j, struct job_news *out, struct buf *json);
+/* Ask for its end, and remember it. Parks. ERR_INVALID: it has ended. */
+MUST_CHECK int kept_job_kill(struct kept_job *j, struct err *err);
+
+#endif /* MAPREDUCE_CLUSTER_KEPT_JOB_H */

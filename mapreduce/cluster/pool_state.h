@@ -1,0 +1,197 @@
+/* The pool as its files know it. Private to pool*.c and cell_host.c.
+ *
+ * Threads: everything is read and changed under `lock`: by fibers of the pool's
+ * loop, and by whoever uses a host. It is not held over a call.
+ *
+ * Invariants
+ *     I1. peer->busy is the length of peer->attempts.
+ *     I2. An attempt whose host is NULL was given up by it: its end frees the
+ *         slot on the worker and nothing else.
+ */
+#ifndef MAPREDUCE_CLUSTER_POOL_STATE_H
+#define MAPREDUCE_CLUSTER_POOL_STATE_H
+
+#include <bsd/sys/queue.h>
+
+#include "base/core/buf.h"
+#include "base/runtime/sync.h"
+#include "mapreduce/cluster/cell_host.h"
+#include "mapreduce/cluster/pool.h"
+#include "mapreduce/cluster/wire.h"
+
+struct cell_host;
+struct fiber;
+struct loop;
+struct rpc_channel;
+
+/* Attempts of one host at a time. */
+#define HOST_SLOTS_MAX 4096
+
+/* --- what is there --------------------------------------------------------
+ */
+
+enum peer_state {
+    PEER_NEW, /* Its file is there; it has not answered yet. */
+    PEER_UP,
+    PEER_GONE, /* Its fibers are ending. */
+};
+
+struct pool_attempt {
+    LIST_ENTRY(pool_attempt) link;
+    uint64_t ticket;
+    struct cell_host *host; /* NULL: nobody waits for it. */
+    unsigned slot;
+    uint64_t bytes;
+};
+
+LIST_HEAD(pool_attempts, pool_attempt);
+
+struct pool_order {
+    STAILQ_ENTRY(pool_order) link;
+    struct pool_job *job; /* One reference; NULL: none is meant. */
+    enum worker_order_kind kind;
+    uint64_t ticket;
+    struct buf spec;
+};
+
+STAILQ_HEAD(pool_orders, pool_order);
+
+/* What a job needs on workers, shared by its host and the peers. */
+struct pool_job {
+    struct worker_pool *pool;
+    unsigned refs;
+    char *id;
+    struct buf package;
+    bool forgotten; /* It has ended: nothing more is sent. */
+    /* Of the first worker to have loaded the code, or that could not: */
+    bool loaded;
+    struct job_traits traits; /* Moved to the host. */
+    bool failed;
+    struct err why;
+};
+
+enum ready_state {
+    READY_NOT,
+    READY_COMING, /* A fiber sends the package. */
+    READY_YES,
+};
+
+/* A job on a peer. */
+struct pool_ready {
+    LIST_ENTRY(pool_ready) link;
+    struct pool_job *job; /* One reference. */
+    struct pool_peer *peer;
+    enum ready_state state;
+    uint64_t failed_ns; /* When the last try failed; 0: none did. */
+};
+
+LIST_HEAD(pool_readies, pool_ready);
+
+/* A worker, in one of its lives. */
+struct pool_peer {
+    struct worker_pool *pool;
+    uint32_t index; /* Of pool->peers: the scheduler's number. */
+    enum peer_state state;
+    struct buf file; /* worker_record, into which the next points. */
+    struct worker_record record;
+    char *name;
+    char *place;
+    uint32_t host; /* The scheduler's, of its machine, and its rack. */
+    uint32_t rack;
+    bool silent;
+    bool listed; /* Its file was there at the last look. */
+    uint64_t heard_ns;
+    uint64_t refused_ns; /* Since when connections are refused; 0: no. */
+    uint64_t seen;       /* News that were heard. */
+    uint32_t busy;
+    uint64_t used_bytes;
+    struct pool_attempts attempts;
+    struct pool_orders orders;
+    struct pool_readies readies;
+    struct cond wake;            /* Of the fiber that sends orders. */
+    struct rpc_channel *channel; /* NULL: it is gone, and its calls ended. */
+    unsigned fibers;             /* That are running. */
+};
+
+LIST_HEAD(cell_hosts, cell_host);
+
+struct worker_pool {
+    struct world *world;
+    struct worker_pool_options options;
+    struct loop *loop;
+    char *sequencer;
+    uint64_t id;
+    uint64_t next_ticket;
+    struct mutex lock;
+    struct cond changed;      /* Workers came or went; fibers have ended. */
+    struct pool_peer **peers; /* A place may be NULL. Owned. */
+    uint32_t peer_count;
+    char **machines; /* By the scheduler's number. */
+    uint32_t machine_count;
+    char **racks;
+    uint32_t rack_count;
+    struct cell_hosts hosts; /* Newest first. */
+    struct fiber *watcher;
+    bool stopping;
+    bool denied; /* Another master has the say. */
+};
+
+/* --- pool.c ----------------------------------------------------------------
+ */
+
+/* The number of @name in a list of names, which grows when @add; else
+ * TASK_NONE. Under the lock. */
+uint32_t pool_machine(struct worker_pool *p, struct slice name, bool add);
+/* The peer in place @index, if it is up. */
+struct pool_peer *pool_peer_at(struct worker_pool *p, uint32_t index);
+void pool_job_unref(struct pool_job *j);
+
+/* --- pool_peer.c: all under the lock ----------------------------------------
+ */
+
+/* A worker whose file holds @file, in place @index. NULL: malformed. */
+struct pool_peer *
+pool_peer_new(struct worker_pool *p, uint32_t index, struct slice file);
+/* It is no more: tell the hosts. The watcher ends its calls, and when its
+ * fibers have ended frees it. */
+void pool_peer_bury(struct pool_peer *e, const char *why);
+/* End its calls. The lock is released meanwhile. Parks. */
+void pool_peer_hang_up(struct pool_peer *e);
+void pool_peer_free(struct pool_peer *e); /* Without the lock. */
+void pool_peer_set_silent(struct pool_peer *e);
+/* Have it send @kind. @spec is copied. */
+void pool_peer_order(struct pool_peer *e,
+                     struct pool_job *job,
+                     enum worker_order_kind kind,
+                     uint64_t ticket,
+                     struct slice spec);
+/* Send the package of @job, if it has not got it. */
+void pool_peer_prepare(struct pool_peer *e, struct pool_job *job);
+/* The job has ended: so does what it has there. */
+void pool_peer_forget(struct pool_peer *e, struct pool_job *job);
+
+/* --- cell_host.c: all under the lock ----------------------------------------
+ */
+
+/* The attempt in @slot ended: @e (moved), with its last status. */
+void cell_host_end(struct cell_host *h,
+                   unsigned slot,
+                   struct attempt_event *e,
+                   const struct task_status *s);
+/* The same of one that is gone with its worker. */
+void cell_host_lose(struct cell_host *h, unsigned slot, const char *why);
+void cell_host_status(struct cell_host *h,
+                      unsigned slot,
+                      const struct task_status *s);
+/* Peer @index is gone with what was left there. */
+void cell_host_peer_gone(struct cell_host *h, uint32_t index);
+/* A silent worker does not answer a kill: what was killed there is over. */
+void cell_host_peer_silent(struct cell_host *h, const struct pool_peer *e);
+/* Has it not taken note of that yet? */
+bool cell_host_mourns(const struct cell_host *h, uint32_t index);
+struct pool_job *cell_host_job(struct cell_host *h);
+void cell_host_ring(struct cell_host *h);
+struct cell_host *cell_host_first(struct worker_pool *p);
+struct cell_host *cell_host_next(struct cell_host *h);
+
+#endif /* MAPREDUCE_CLUSTER_POOL_STATE_H */

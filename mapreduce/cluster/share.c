@@ -1,0 +1,32 @@
+/* Sharing slots: one after the other to whoever has the least for its weight.
+ */
+#include "mapreduce/cluster/share.h"
+
+#include <stdbool.h>
+
+/* Does @a come before @b, which is younger? */
+static bool goes_first(const struct share_job *a, const struct share_job *b)
+{
+    if (a->priority != b->priority)
+        return a->priority > b->priority;
+    return (uint64_t)a->quota * b->weight <= (uint64_t)b->quota * a->weight;
+}
+
+static struct share_job *next(struct share_job *jobs, size_t count)
+{
+    struct share_job *first = NULL;
+    for (size_t i = 0; i < count; i++)
+        if (jobs[i].quota < jobs[i].wants &&
+            (!first || !goes_first(first, &jobs[i])))
+            first = &jobs[i];
+    return first;
+}
+
+void share_slots(struct share_job *jobs, size_t count, uint32_t slots)
+{
+    struct share_job *j;
+    for (size_t i = 0; i < count; i++)
+        jobs[i].quota = 0;
+    for (; slots > 0 && (j = next(jobs, count)) != NULL; slots--)
+        j->quota++;
+}

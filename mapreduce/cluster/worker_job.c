@@ -1,0 +1,562 @@
+/* A job on a worker: its package, and the thread its attempts are started by.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/coding.h"
+#include "base/core/panic.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/log.h"
+#include "base/runtime/world.h"
+#include "gfs-lite/fs.h"
+#include "mapreduce/cluster/worker_state.h"
+#include "mapreduce/files.h"
+#include "mapreduce/output/dirs.h"
+#include "mapreduce/output/stream_writer.h"
+
+/* How long a thread waits for the host before it looks at its orders. */
+#define TICK_US UINT64_C(100000)
+#define IDLE_US UINT64_C(1000000)
+/* Of a file of the package at a time. */
+#define COPY_BYTES ((size_t)1 << 20)
+
+/* --- files of the package ------------------------------------------------ */
+
+static int open_fs(struct worker *k, struct err *err)
+{
+    if (k->fs || !k->options.open_fs)
+        return 0;
+    return k->options.open_fs(k->options.ctx, &k->fs, err);
+}
+
+static int
+copy_bytes(struct fs_reader *from, struct stream_writer *to, struct err *err)
+{
+    char *piece = mem_alloc(COPY_BYTES);
+    uint64_t offset = 0;
+    size_t got = 0;
+    int code;
+    do {
+        code = fs_read_at(from, offset, piece, COPY_BYTES, &got, err);
+        if (code == 0)
+            stream_writer_append(to, piece, got);
+        offset += got;
+    } while (code == 0 && got == COPY_BYTES);
+    mem_free(piece);
+    return code;
+}
+
+static int
+copy_file(struct worker *k, const char *from, const char *to, struct err *err)
+{
+    const struct job_files here = {k->world, NULL};
+    struct stream_writer w = {.file = NULL};
+    struct fs_reader *r = NULL;
+    int code = fs_open(k->fs, files_fs_path(from), &r, err);
+    if (code == 0)
+        code = stream_writer_open(&w, &here, to, err);
+    if (code == 0)
+        code = copy_bytes(r, &w, err);
+    if (code == 0)
+        code = stream_writer_finish(&w, false, err);
+    stream_writer_close(&w);
+    fs_reader_close(r);
+    if (code)
+        err_wrap(err, "copy %s to this worker", from);
+    return code;
+}
+
+/* The file that *@path names in the cell, as a file of this machine. */
+static int
+bring(struct worker_job *j, unsigned number, const char **path, struct err *err)
+{
+    const char *name = strrchr(*path, '/');
+    struct buf to = BUF_INIT;
+    int code;
+    buf_printf(&to, "%s/package/%u", j->directory, number);
+    code = dirs_make(&(struct job_files){j->worker->world, NULL}, buf_cstr(&to),
+                     err);
+    buf_printf(&to, "/%s", name ? name + 1 : *path);
+    if (code == 0)
+        code = copy_file(j->worker, *path, buf_cstr(&to), err);
+    if (code == 0) {
+        mem_free((void *)(uintptr_t)*path);
+        *path = buf_take(&to);
+    }
+    buf_close(&to);
+    return code;
+}
+
+static int bring_files(struct worker_job *j, struct err *err)
+{
+    struct mr_options *o = &j->package.options.options;
+    int code = open_fs(j->worker, err);
+    if (!j->worker->fs || !j->package.setup.cell_files)
+        return code;
+    if (code == 0 && o->program.object)
+        code = bring(j, 0, &o->program.object, err);
+    for (size_t i = 0; i < o->file_count && code == 0; i++) {
+        /* The array is the package's own. */
+        struct mr_setting *s = (struct mr_setting *)(uintptr_t)&o->files[i];
+        code = bring(j, (unsigned)i + 1, &s->value, err);
+    }
+    return code;
+}
+
+/* --- preparing ------------------------------------------------------------ */
+
+static int unpack(struct worker_job *j, struct slice package, struct err *err)
+{
+    struct worker *k = j->worker;
+    const struct job_files here = {k->world, NULL};
+    struct job_setup *s = &j->package.setup;
+    struct buf work = BUF_INIT;
+    int code = job_package_decode(&j->package, package, k->world, err);
+    if (code)
+        return code;
+    buf_printf(&work, "%s/work", j->directory);
+    mem_free(s->work_dir);
+    s->work_dir = buf_take(&work);
+    code = dirs_make(&here, s->work_dir, err);
+    if (code == 0)
+        code = bring_files(j, err);
+    if (k->options.find && j->package.job_name)
+        j->package.options.options.program.job =
+            k->options.find(j->package.job_name);
+    s->files.fs = s->cell_files ? k->fs : NULL;
+    return code;
+}
+
+static int open_host(struct worker_job *j, struct err *err)
+{
+    const struct worker_options *o = &j->worker->options;
+    if (o->open_host)
+        return o->open_host(o->ctx, &j->package.setup, j->worker->slots,
+                            &j->host, err);
+    return process_host_exec(&j->package.setup, o->command, j->worker->slots,
+                             &j->host, err);
+}
+
+/* --- its thread ----------------------------------------------------------- */
+
+void worker_job_wake(struct worker_job *j)
+{
+    cond_signal(&j->wake);
+    if (j->host && j->host->wake)
+        j->host->wake(j->host);
+}
+
+static struct worker_attempt *in_slot(struct worker_job *j, unsigned slot)
+{
+    struct worker_attempt *a;
+    TAILQ_FOREACH(a, &j->attempts, link)
+    if (a->state == WORKER_ATTEMPT_RUNNING && a->slot == slot)
+        return a;
+    return NULL;
+}
+
+static bool free_slot(struct worker_job *j, unsigned *slot)
+{
+    for (*slot = 0; *slot < j->host->slot_count; ++*slot)
+        if (!in_slot(j, *slot))
+            return true;
+    return false;
+}
+
+/* An attempt that could not read a spill is not to blame, the spill is. */
+static void blame_spill(const struct worker_attempt *a, struct attempt_event *e)
+{
+    uint32_t bad = e->reported && e->report.code ? e->report.bad_source : 0;
+    if (bad == 0 || bad > a->spec.segment_count || !a->owners)
+        return;
+    e->lost = true;
+    e->missing = mem_alloc(sizeof(*e->missing));
+    e->missing[0] = a->owners[bad - 1];
+    e->missing_count = 1;
+}
+
+static void take_end(struct worker_job *j, struct attempt_event *e)
+{
+    struct worker_attempt *a = in_slot(j, e->slot);
+    struct worker *k = j->worker;
+    if (!a)
+        return;
+    blame_spill(a, e);
+    worker_attempt_tell(a, e, j->host->status(j->host, e->slot));
+    k->running--;
+    j->running--;
+    mutex_unlock(&k->lock);
+    worker_fetch_remove(k, j, &a->spec);
+    mutex_lock(&k->lock);
+    worker_attempt_free(a);
+}
+
+/* All that run end with the process they were forked from. */
+static void fail_running(struct worker_job *j, const char *why)
+{
+    struct worker_attempt *a;
+    struct worker_attempt *next;
+    for (a = TAILQ_FIRST(&j->attempts); a; a = next) {
+        next = TAILQ_NEXT(a, link);
+        if (a->state != WORKER_ATTEMPT_RUNNING)
+            continue;
+        j->worker->running--;
+        j->running--;
+        worker_attempt_fail(a, why, false, NULL, 0);
+        worker_attempt_free(a);
+    }
+}
+
+/* The host is of no more use: the next order makes the master send the package
+ * again, and begins anew. */
+static void give_up(struct worker_job *j, const struct err *err)
+{
+    log_info(j->worker->world, "worker", "job %s: %s", j->id, err->text);
+    fail_running(j, err->text);
+    j->state = WORKER_JOB_ENDING;
+}
+
+static void start(struct worker_job *j, struct worker_attempt *a, unsigned slot)
+{
+    struct worker *k = j->worker;
+    struct err err = ERR_INIT;
+    int code;
+    a->state = WORKER_ATTEMPT_RUNNING;
+    a->slot = slot;
+    k->running++;
+    j->running++;
+    k->started++;
+    mutex_unlock(&k->lock);
+    code = j->host->start(j->host, slot, &a->spec, &slot, &err);
+    mutex_lock(&k->lock);
+    if (code)
+        give_up(j, &err);
+}
+
+static void send_kill(struct worker_job *j, struct worker_attempt *a)
+{
+    struct worker *k = j->worker;
+    a->kill_sent = true;
+    mutex_unlock(&k->lock);
+    j->host->kill(j->host, a->slot);
+    mutex_lock(&k->lock);
+}
+
+static void join_fetch(struct worker_job *j, struct worker_attempt *a)
+{
+    struct worker *k = j->worker;
+    struct task *t = a->fetch;
+    a->fetch = NULL;
+    mutex_unlock(&k->lock);
+    task_join(t);
+    mutex_lock(&k->lock);
+}
+
+/* It was stopped before it began, or cannot have what it is to read. */
+static void drop_queued(struct worker_job *j, struct worker_attempt *a)
+{
+    struct worker *k = j->worker;
+    bool lost = a->failed && !a->killed;
+    worker_attempt_fail(a, lost ? a->death : "stopped before it began", lost,
+                        a->missing, lost ? a->missing_count : 0);
+    mutex_unlock(&k->lock);
+    worker_fetch_remove(k, j, &a->spec);
+    mutex_lock(&k->lock);
+    worker_attempt_free(a);
+}
+
+/* One thing that is to be done; false: there is none. The lock may have been
+ * released meanwhile. */
+static bool do_something(struct worker_job *j)
+{
+    struct worker_attempt *a;
+    unsigned slot;
+    TAILQ_FOREACH(a, &j->attempts, link)
+    {
+        if (a->fetch && a->fetched) {
+            join_fetch(j, a);
+            return true;
+        }
+        if (a->state == WORKER_ATTEMPT_FETCHING || a->fetch)
+            continue;
+        if (a->state == WORKER_ATTEMPT_QUEUED && (a->killed || a->failed)) {
+            drop_queued(j, a);
+            return true;
+        }
+        if (a->killed && !a->kill_sent) {
+            send_kill(j, a);
+            return true;
+        }
+        if (a->state == WORKER_ATTEMPT_QUEUED && free_slot(j, &slot)) {
+            start(j, a, slot);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void wait_for_host(struct worker_job *j)
+{
+    struct worker *k = j->worker;
+    struct attempt_event e = {.slot = 0};
+    struct err err = ERR_INIT;
+    bool got = false;
+    int code;
+    mutex_unlock(&k->lock);
+    code = j->host->wait(j->host, TICK_US, &e, &got, &err);
+    mutex_lock(&k->lock);
+    if (code)
+        give_up(j, &err);
+    if (code || !got)
+        return;
+    take_end(j, &e);
+    attempt_event_close(&e);
+}
+
+static void run_attempts(struct worker_job *j)
+{
+    struct worker *k = j->worker;
+    while (j->state == WORKER_JOB_READY) {
+        if (do_something(j))
+            continue;
+        if (j->running > 0)
+            wait_for_host(j);
+        else
+            (void)cond_wait_us(&j->wake, &k->lock, k->world, IDLE_US);
+    }
+}
+
+/* Whatever was ordered ends with the job. */
+static void drop_attempts(struct worker_job *j)
+{
+    struct worker_attempt *a;
+    while ((a = TAILQ_FIRST(&j->attempts)) != NULL) {
+        a->killed = true;
+        if (a->fetch) {
+            join_fetch(j, a);
+            continue;
+        }
+        if (a->state == WORKER_ATTEMPT_RUNNING) {
+            j->worker->running--;
+            j->running--;
+        }
+        /* Lost with the job, if it goes on elsewhere. */
+        worker_attempt_fail(a, "the job has ended on this worker", true, NULL,
+                            0);
+        worker_attempt_free(a);
+    }
+}
+
+static void load(struct worker_job *j)
+{
+    struct worker *k = j->worker;
+    struct err err = ERR_INIT;
+    int code;
+    mutex_unlock(&k->lock);
+    code = open_host(j, &err);
+    mutex_lock(&k->lock);
+    if (code) {
+        j->state = WORKER_JOB_FAILED;
+        j->why = err;
+    } else {
+        job_traits_encode(&j->host->traits, &j->traits);
+        if (j->state == WORKER_JOB_LOADING)
+            j->state = WORKER_JOB_READY;
+    }
+    cond_broadcast(&j->ready);
+}
+
+static void run_job(void *arg)
+{
+    struct worker_job *j = arg;
+    struct worker *k = j->worker;
+    const struct job_files here = {k->world, NULL};
+    struct attempt_host *host;
+    mutex_lock(&k->lock);
+    load(j);
+    run_attempts(j);
+    drop_attempts(j);
+    host = j->host;
+    j->host = NULL;
+    mutex_unlock(&k->lock);
+    if (host)
+        host->close(host);
+    if (dirs_remove(&here, j->directory, NULL)) {
+        /* It goes with the worker's directory. */
+    }
+    mutex_lock(&k->lock);
+    j->over = true;
+    cond_broadcast(&j->ready);
+    mutex_unlock(&k->lock);
+}
+
+/* --- the list ------------------------------------------------------------- */
+
+struct worker_job *worker_job_find(struct worker *k, struct slice id)
+{
+    struct worker_job *j;
+    LIST_FOREACH(j, &k->jobs, link)
+    if (slice_eq(slice_str(j->id), id))
+        return j;
+    return NULL;
+}
+
+static struct worker_job *new_job(struct worker *k, struct slice id)
+{
+    struct worker_job *j = mem_zalloc(1, sizeof(*j));
+    struct buf path = BUF_INIT;
+    j->worker = k;
+    j->id = mem_strndup(id.data, id.len);
+    worker_job_dir(slice_str(k->directory), j->id, &path);
+    j->directory = buf_take(&path);
+    j->state = WORKER_JOB_LOADING;
+    j->asked_ns = world_mono_ns(k->world);
+    cond_init(&j->wake);
+    cond_init(&j->ready);
+    TAILQ_INIT(&j->attempts);
+    LIST_INSERT_HEAD(&k->jobs, j, link);
+    k->job_count++;
+    return j;
+}
+
+static void free_job(struct worker_job *j)
+{
+    LIST_REMOVE(j, link);
+    j->worker->job_count--;
+    job_package_close(&j->package);
+    buf_close(&j->traits);
+    cond_close(&j->wake);
+    cond_close(&j->ready);
+    mem_free(j->directory);
+    mem_free(j->id);
+    mem_free(j);
+}
+
+/* Free what is over and nobody uses. The lock is released meanwhile. */
+static void sweep(struct worker *k)
+{
+    struct worker_job *j;
+    LIST_FOREACH(j, &k->jobs, link)
+    if (j->over && j->users == 0)
+        break;
+    if (!j)
+        return;
+    j->users++;
+    mutex_unlock(&k->lock);
+    if (j->thread)
+        task_join(j->thread);
+    mutex_lock(&k->lock);
+    free_job(j);
+    sweep(k);
+}
+
+void worker_job_release(struct worker_job *j)
+{
+    struct worker *k = j->worker;
+    PRE(j->users > 0);
+    j->users--;
+    cond_broadcast(&j->ready);
+    sweep(k);
+}
+
+/* Wait while it is on its way in or out. Returns 0 when it is ready. */
+static int wait_ready(struct worker_job *j, struct err *err)
+{
+    struct worker *k = j->worker;
+    int code = 0;
+    while (j->state == WORKER_JOB_LOADING && code == 0) {
+        (void)cond_wait_us(&j->ready, &k->lock, k->world, IDLE_US);
+        code = fiber_check(err);
+    }
+    if (code == 0 && j->state == WORKER_JOB_FAILED)
+        code = err_copy(err, &j->why);
+    if (code == 0 && j->state == WORKER_JOB_ENDING)
+        code = err_set(err, ERR_UNAVAILABLE, "job %s ends here", j->id);
+    return code;
+}
+
+/* Until an earlier life of the job on this worker is over: it has the same
+ * directory. */
+static int wait_gone(struct worker *k, struct slice id, struct err *err)
+{
+    for (;;) {
+        struct worker_job *j = worker_job_find(k, id);
+        int code = fiber_check(err);
+        if (code || !j || j->state == WORKER_JOB_READY ||
+            j->state == WORKER_JOB_LOADING)
+            return code;
+        j->users++;
+        while (!j->over && fiber_check(NULL) == 0)
+            (void)cond_wait_us(&j->ready, &k->lock, k->world, IDLE_US);
+        worker_job_release(j);
+    }
+}
+
+static void begin(struct worker_job *j, struct slice package)
+{
+    struct worker *k = j->worker;
+    struct err err = ERR_INIT;
+    int code;
+    mutex_unlock(&k->lock);
+    code = unpack(j, package, &err);
+    mutex_lock(&k->lock);
+    if (code == 0 && j->state == WORKER_JOB_LOADING && !k->stopping) {
+        j->thread = task_start(k->world, "worker-job", run_job, j);
+        return;
+    }
+    j->why = err;
+    if (code == 0)
+        err_set(&j->why, ERR_UNAVAILABLE, "the job has ended");
+    j->state = WORKER_JOB_FAILED;
+    j->over = true;
+    cond_broadcast(&j->ready);
+}
+
+int worker_job_prepare(struct worker *k,
+                       struct slice id,
+                       struct slice package,
+                       struct worker_job **out,
+                       struct err *err)
+{
+    struct worker_job *j;
+    int code = wait_gone(k, id, err);
+    if (code)
+        return code;
+    if (k->stopping)
+        return err_set(err, ERR_UNAVAILABLE, "this worker is stopping");
+    j = worker_job_find(k, id);
+    if (j) {
+        j->users++;
+    } else {
+        j = new_job(k, id);
+        j->users++;
+        begin(j, package);
+    }
+    j->asked_ns = world_mono_ns(k->world);
+    code = wait_ready(j, err);
+    if (code)
+        worker_job_release(j);
+    else
+        *out = j;
+    return code;
+}
+
+void worker_job_end(struct worker_job *j)
+{
+    if (j->state == WORKER_JOB_LOADING || j->state == WORKER_JOB_READY)
+        j->state = WORKER_JOB_ENDING;
+    worker_job_wake(j);
+}
+
+void worker_jobs_wait(struct worker *k)
+{
+    for (;;) {
+        struct worker_job *j;
+        sweep(k);
+        j = LIST_FIRST(&k->jobs);
+        if (!j)
+            return;
+        worker_job_wake(j);
+        (void)cond_wait_us(&j->ready, &k->lock, k->world, TICK_US);
+    }
+}

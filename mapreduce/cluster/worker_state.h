@@ -1,0 +1,203 @@
+/* A worker as its files know it. Private to the files called worker*.c.
+ *
+ * Threads: everything below `lock` is read and changed under it, by fibers of
+ * the worker's loop (its calls) and by the threads of jobs and of fetches. It
+ * is never held over a call that waits for others.
+ *
+ * Invariants
+ *     I1. An attempt in the list of its job has no news yet; once it has some,
+ *         it is gone from there.
+ *     I2. A job's host is used by the job's own thread alone, besides status()
+ *         and wake(), under the lock.
+ */
+#ifndef MAPREDUCE_CLUSTER_WORKER_STATE_H
+#define MAPREDUCE_CLUSTER_WORKER_STATE_H
+
+#include <stdatomic.h>
+
+#include <bsd/sys/queue.h>
+
+#include "base/core/buf.h"
+#include "base/runtime/sync.h"
+#include "mapreduce/cluster/wire.h"
+#include "mapreduce/cluster/worker.h"
+#include "mapreduce/worker/host.h"
+#include "mapreduce/worker/job_package.h"
+
+struct channel_set;
+struct chubby;
+struct chubby_handle;
+struct fiber;
+struct file;
+struct loop;
+struct rpc_call;
+struct task;
+
+enum worker_attempt_state {
+    WORKER_ATTEMPT_FETCHING, /* Its spills are being looked for. */
+    WORKER_ATTEMPT_QUEUED,   /* Waits for its job's thread. */
+    WORKER_ATTEMPT_RUNNING,
+};
+
+/* An attempt that was ordered and has not ended. */
+struct worker_attempt {
+    TAILQ_ENTRY(worker_attempt) link;
+    struct worker_job *job; /* Borrowed. */
+    uint64_t ticket;
+    enum worker_attempt_state state;
+    bool killed;    /* It is to stop, */
+    bool kill_sent; /* and was told. */
+    unsigned slot;  /* Of the host, while it runs. */
+    struct task_spec spec;
+    struct task_status status; /* Until it runs. */
+    struct task_spill *owners; /* Of the spec's segments, by number. Owned. */
+    struct task *fetch; /* NULL: none; else joined by the job's thread. */
+    bool fetched;       /* The fetch has ended, */
+    bool failed;        /* and did not get all: */
+    struct task_spill *missing; /* this. Owned. */
+    size_t missing_count;
+    char death[128];
+};
+
+TAILQ_HEAD(worker_attempts, worker_attempt);
+
+enum worker_job_state {
+    WORKER_JOB_LOADING,
+    WORKER_JOB_READY,
+    WORKER_JOB_FAILED, /* Of `why`; it is on its way out. */
+    WORKER_JOB_ENDING,
+};
+
+struct worker_job {
+    LIST_ENTRY(worker_job) link;
+    struct worker *worker; /* Borrowed. */
+    char *id;              /* Owned. */
+    char *directory;       /* Owned. */
+    struct job_package package;
+    enum worker_job_state state;
+    struct err why;
+    struct buf traits; /* job_traits_encode() */
+    struct cond wake;  /* Of its thread. */
+    struct cond ready; /* It is not loading any more, or gone. */
+    struct task *thread;
+    struct attempt_host *host;
+    struct worker_attempts attempts;
+    uint32_t running;
+    uint32_t users;    /* Calls that hold a pointer. */
+    bool over;         /* Its thread has returned, or there is none. */
+    uint64_t asked_ns; /* When the master last asked for it. */
+};
+
+LIST_HEAD(worker_jobs, worker_job);
+
+/* Waits until the master has heard it. */
+struct worker_told {
+    TAILQ_ENTRY(worker_told) link;
+    uint64_t serial;
+    uint64_t ticket;
+    struct buf event;
+};
+
+struct worker {
+    struct world *world;
+    struct worker_options options;
+    struct loop *loop;
+    uint64_t number;
+    char *directory; /* Of this life. Owned. */
+    char *address;   /* Owned. */
+    struct buf boot;
+    uint32_t slots;
+    uint64_t memory_bytes;
+    struct channel_set *peers; /* Owned. */
+    struct fs *fs;             /* Owned; NULL: not opened yet, or none. */
+    struct fiber *joiner;
+    struct fiber *keeper; /* Removes jobs nobody asks for. */
+    struct chubby *chubby;
+    struct chubby_handle *file;
+    bool joined;
+    bool lost;
+    struct err why;
+    struct buf trusted; /* Sequencer that was checked, */
+    uint64_t trusted_ns;
+    struct mutex lock;
+    struct cond news; /* There is some. */
+    bool stopping;
+    uint64_t pool; /* Of the master that gave the last order. */
+    struct worker_jobs jobs;
+    uint32_t job_count;
+    TAILQ_HEAD(, worker_told) told;
+    uint64_t next_serial;
+    uint32_t running;
+    uint64_t started;
+    atomic_ullong fetched_bytes;
+    atomic_ullong served_bytes;
+};
+
+/* --- calls ---------------------------------------------------------------- */
+
+/* worker_calls.c */
+void worker_add_calls(struct worker *k, struct rpc_server *server);
+/* worker_serve.c */
+int worker_spill_index(void *ctx, struct rpc_call *call, struct err *err);
+int worker_spill_read(void *ctx, struct rpc_call *call, struct err *err);
+
+/* --- jobs: worker_job.c; all under the lock --------------------------------
+ */
+
+struct worker_job *worker_job_find(struct worker *k, struct slice id);
+/* Unpack @package and load its code, or wait until somebody else has. *@out
+ * has one user more on success. Parks. */
+MUST_CHECK int worker_job_prepare(struct worker *k,
+                                  struct slice id,
+                                  struct slice package,
+                                  struct worker_job **out,
+                                  struct err *err);
+void worker_job_release(struct worker_job *j);
+/* Let it end what runs, and go; news of its attempts are dropped. */
+void worker_job_end(struct worker_job *j);
+/* Wait until all are gone. Parks. */
+void worker_jobs_wait(struct worker *k);
+void worker_job_wake(struct worker_job *j);
+
+/* --- attempts: worker_attempt.c; all under the lock ------------------------
+ */
+
+/* Begin with it, unless it is known. ERR_CORRUPT. */
+MUST_CHECK int worker_attempt_order(struct worker_job *j,
+                                    uint64_t ticket,
+                                    struct slice spec,
+                                    struct err *err);
+void worker_attempt_kill(struct worker *k, uint64_t ticket);
+/* It has ended: tell, and forget it. @e and @s stay the caller's. */
+void worker_attempt_tell(struct worker_attempt *a,
+                         const struct attempt_event *e,
+                         const struct task_status *s);
+/* It has ended without the host: of @code, or killed. */
+void worker_attempt_fail(struct worker_attempt *a,
+                         const char *death,
+                         bool lost,
+                         const struct task_spill *missing,
+                         size_t missing_count);
+/* How far it is. Borrowed. */
+const struct task_status *worker_attempt_status(const struct worker_attempt *a);
+void worker_attempt_free(struct worker_attempt *a);
+
+/* --- fetching: worker_fetch.c ------------------------------------------------
+ */
+
+/* Does the reduce attempt need what other workers, or other attempts here, have
+ * left? */
+bool worker_fetch_wanted(const struct task_spec *spec);
+/* Find the segments of @a's partition, bringing here what is far, and put them
+ * into its spec. Without the lock. Parks. ERR_NOTFOUND: *@missing (owned)
+ * cannot be had. ERR_CANCELLED: it was killed. */
+MUST_CHECK int worker_fetch(struct worker_attempt *a,
+                            struct task_spill **missing,
+                            size_t *missing_count,
+                            struct err *err);
+/* Remove what was fetched for it. Parks. */
+void worker_fetch_remove(struct worker *k,
+                         const struct worker_job *j,
+                         const struct task_spec *spec);
+
+#endif /* MAPREDUCE_CLUSTER_WORKER_STATE_H */

@@ -1,0 +1,53 @@
+/* The process that attempts are forked from, as a program of its own: how it is
+ * started, and what it does then.
+ *
+ * It finds its descriptors by number: the socket to its master, the status
+ * pages, and from EXEC_FIRST_PIPE on a pipe a slot.
+ */
+#ifndef MAPREDUCE_WORKER_EXEC_H
+#define MAPREDUCE_WORKER_EXEC_H
+
+#include <sys/types.h>
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+
+struct fs;
+struct mr_job;
+struct quarry_options;
+struct world;
+
+#define EXEC_SOCKET     3
+#define EXEC_STATUS     4
+#define EXEC_FIRST_PIPE 5
+
+/* Run @command with "SLOTS" behind it. The descriptors stay the caller's. One
+ * thread; no other's descriptors leak into it if they are opened close-on-exec.
+ */
+MUST_CHECK int exec_zygote(const char *const *command,
+                           int socket,
+                           int status,
+                           const int *pipes,
+                           unsigned slots,
+                           pid_t *pid,
+                           struct err *err);
+
+/* What that program must know of the world it runs in. */
+struct attempts_options {
+    unsigned slots; /* Its last argument. */
+    /* The job of a name built into this program; NULL: none is. */
+    const struct mr_job *(*find)(const char *name);
+    /* How attempts open the store of tables. Borrowed; NULL: as it is. */
+    const struct quarry_options *store;
+    /* How they open the file system of the cell, in a world of their own. */
+    int (*open_fs)(void *ctx,
+                   struct world *w,
+                   struct fs **out,
+                   struct err *err);
+    void *ctx;
+};
+
+/* Be that process until its master closes the socket. Only from main(). */
+NORETURN void attempts_main(const struct attempts_options *opts);
+
+#endif /* MAPREDUCE_WORKER_EXEC_H */

@@ -1,0 +1,183 @@
+/* A job's setup as bytes, closed by a CRC32C. */
+#include "mapreduce/worker/job_package.h"
+
+#include "base/core/coding.h"
+#include "base/core/crc32c.h"
+#include "base/core/panic.h"
+
+static void put_text(struct buf *out, const char *s)
+{
+    buf_put_u8(out, s != NULL);
+    if (s)
+        buf_put_lslice(out, slice_str(s));
+}
+
+static char *get_text(struct cursor *in)
+{
+    struct slice s;
+    if (cursor_u8(in) == 0)
+        return NULL;
+    s = cursor_lslice(in);
+    return mem_strndup(s.data, s.len);
+}
+
+/* --- SPECs: as they were parsed, with the text of saw= ------------------- */
+
+static void put_spec(const struct mr_spec *s, struct buf *out)
+{
+    buf_put_varint(out, (uint64_t)s->kind);
+    put_text(out, s->name);
+    put_text(out, s->path);
+    buf_put_varint(out, s->column_count);
+    for (size_t i = 0; i < s->column_count; i++)
+        put_text(out, s->columns[i]);
+    buf_put_lslice(out, s->start);
+    buf_put_lslice(out, s->end);
+    buf_put_varint(out, s->versions);
+    buf_put_zigzag(out, s->since_us);
+    buf_put_zigzag(out, s->until_us);
+    buf_put_u8(out, s->program != NULL);
+    if (s->program)
+        buf_put_lslice(out, slice_make(s->program, s->program_len));
+}
+
+static struct slice get_slice(struct cursor *in)
+{
+    struct slice s = cursor_lslice(in);
+    return s.len > 0 ? slice_make(mem_strndup(s.data, s.len), s.len)
+                     : SLICE_EMPTY;
+}
+
+static void get_spec(struct mr_spec *s, struct cursor *in)
+{
+    uint64_t kind = cursor_varint(in);
+    in->bad |= kind > MR_SPEC_TABLE;
+    s->kind = in->bad ? MR_SPEC_FILE : (enum mr_spec_kind)kind;
+    s->name = get_text(in);
+    s->path = get_text(in);
+    s->column_count = cursor_count(in, 1);
+    s->columns = mem_zalloc(s->column_count + 1, sizeof(char *));
+    for (size_t i = 0; i < s->column_count; i++)
+        s->columns[i] = get_text(in);
+    s->start = get_slice(in);
+    s->end = get_slice(in);
+    s->versions = (uint32_t)cursor_varint(in);
+    s->since_us = cursor_zigzag(in);
+    s->until_us = cursor_zigzag(in);
+    if (cursor_u8(in)) {
+        struct slice text = cursor_lslice(in);
+        s->program = mem_strndup(text.data, text.len);
+        s->program_len = text.len;
+    }
+}
+
+static void
+put_specs(const struct mr_spec *specs, size_t count, struct buf *out)
+{
+    buf_put_varint(out, count);
+    for (size_t i = 0; i < count; i++)
+        put_spec(&specs[i], out);
+}
+
+static struct mr_spec *get_specs(struct cursor *in, size_t want)
+{
+    size_t count = cursor_count(in, 8);
+    struct mr_spec *specs = mem_zalloc(want + 1, sizeof(*specs));
+    in->bad |= count != want;
+    for (size_t i = 0; i < want && !in->bad; i++)
+        get_spec(&specs[i], in);
+    return specs;
+}
+
+/* --- the whole -------------------------------------------------------------
+ */
+
+void job_package_encode(const struct job_setup *s, struct buf *out)
+{
+    size_t from = out->len;
+    struct buf options = BUF_INIT;
+    replay_encode_begin(s->opts, s->job_id, s->job_time_us, &options);
+    buf_put_lslice(out, buf_slice(&options));
+    buf_close(&options);
+    put_text(out, s->target);
+    put_text(out, s->work_dir);
+    put_specs(s->inputs, s->opts->input_count, out);
+    put_specs(s->outputs, s->output_count, out);
+    for (size_t i = 0; i < s->output_count; i++)
+        put_text(out, s->staging[i]);
+    buf_put_varint(out, s->slot_bytes);
+    buf_put_varint(out, s->heap_bytes);
+    buf_put_varint(out, s->split_bytes);
+    buf_put_varint(out, s->worker_count);
+    buf_put_u8(out, s->reads_tables);
+    buf_put_u8(out, s->remote);
+    buf_put_u8(out, s->cell_files || s->files.fs != NULL);
+    buf_put_le32(out, crc32c(out->data + from, out->len - from));
+}
+
+static void decode(struct job_package *p, struct cursor *in)
+{
+    struct job_setup *s = &p->setup;
+    s->opts = &p->options.options;
+    s->job_id = p->options.job_id;
+    s->job_time_us = p->options.job_time_us;
+    s->target = get_text(in);
+    s->work_dir = get_text(in);
+    s->inputs = get_specs(in, s->opts->input_count);
+    s->outputs = get_specs(in, s->opts->output_count);
+    s->output_count = s->opts->output_count;
+    s->staging = mem_zalloc(s->output_count + 1, sizeof(char *));
+    for (size_t i = 0; i < s->output_count; i++) {
+        s->staging[i] = get_text(in);
+        in->bad |= s->staging[i] == NULL;
+    }
+    s->slot_bytes = cursor_varint(in);
+    s->heap_bytes = cursor_varint(in);
+    s->split_bytes = cursor_varint(in);
+    s->worker_count = (unsigned)cursor_varint(in);
+    s->reads_tables = cursor_u8(in) != 0;
+    s->remote = cursor_u8(in) != 0;
+    s->cell_files = cursor_u8(in) != 0;
+}
+
+int job_package_decode(struct job_package *p,
+                       struct slice bytes,
+                       struct world *w,
+                       struct err *err)
+{
+    struct cursor in;
+    int code;
+    *p = (struct job_package){.job_name = NULL};
+    if (bytes.len < 4 || crc32c(bytes.data, bytes.len - 4) !=
+                             get_le32(bytes.data + bytes.len - 4))
+        return err_set(err, ERR_CORRUPT, "package with a wrong checksum");
+    in = cursor_make(slice_sub(bytes, 0, bytes.len - 4));
+    code = replay_decode_begin(&p->options, cursor_lslice(&in), err);
+    if (code)
+        return code;
+    p->job_name = p->options.job_name;
+    decode(p, &in);
+    p->setup.world = w;
+    p->setup.files.world = w;
+    if (in.bad || cursor_left(&in) > 0)
+        return err_set(err, ERR_CORRUPT, "malformed package");
+    return 0;
+}
+
+void job_package_close(struct job_package *p)
+{
+    struct job_setup *s = &p->setup;
+    for (size_t i = 0; i < s->output_count && s->staging; i++)
+        mem_free(s->staging[i]);
+    for (size_t i = 0; s->inputs && i < s->opts->input_count; i++)
+        mr_spec_close(&s->inputs[i]);
+    for (size_t i = 0; s->outputs && i < s->output_count; i++)
+        mr_spec_close(&s->outputs[i]);
+    mem_free((void *)(uintptr_t)s->target);
+    mem_free(s->inputs);
+    mem_free(s->outputs);
+    mem_free(s->staging);
+    mem_free(s->work_dir);
+    replay_close(&p->options);
+    *p = (struct job_package){.job_name = NULL};
+}
