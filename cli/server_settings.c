@@ -9,6 +9,7 @@
 #include "base/core/slice.h"
 #include "base/core/text.h"
 #include "base/rpc/security.h"
+#include "base/runtime/busy_poll.h"
 #include "base/runtime/world.h"
 #include "cli/cli.h"
 #include "cli/command.h"
@@ -22,7 +23,7 @@ const struct option server_options[] = {
     {"listen", 0, "ADDR", "host:port to listen on (127.0.0.1:7400)"},
     {"address", 0, "ADDR", "host:port where others reach it, if another"},
     {"roles", 0, "LIST",
-     "what it is: lock,namenode,chunk,tablet,master,\ngateway (all of them)"},
+     "what it is: lock,namenode,chunk,tablet,master,\njobs,worker,gateway (all of them)"},
     {"cell", 0, "ADDR,…",
      "the nodes with lock servers and namenodes, the\n"
      "same on every node (this node alone)"},
@@ -30,6 +31,8 @@ const struct option server_options[] = {
     {"rack", 0, "NAME", "where it stands: copies are spread over racks"},
     {"console", 0, "ADDR", "show pages and metrics there, by HTTP, to anybody"},
     {"bigtable-api", 0, "ADDR", "serve the public Bigtable API (gRPC) there"},
+    {"busy-poll", 0, "MICROSECONDS",
+     "how long a thread looks for work before it\nsleeps (50; 0: not at all)"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -160,12 +163,24 @@ static int check_security(const struct server_settings *s, struct err *err)
     return 0;
 }
 
+/* Of the whole process, from now on. */
+static int set_busy_poll(const char *text, struct err *err)
+{
+    uint64_t us;
+    if (text_parse_u64(slice_str(text), &us, NULL) || us > BUSY_POLL_US_MAX)
+        return err_set(err, ERR_INVALID, "busy-poll \"%s\": 0 to %d", text,
+                       BUSY_POLL_US_MAX);
+    busy_poll_set_us(us);
+    return 0;
+}
+
 static int
 take_texts(struct server_settings *s, const struct args *args, struct err *err)
 {
     struct conf *c = s->conf;
     char *roles = setting(args, c, "roles", "");
     char *level = setting(args, c, "log-level", "info");
+    char *busy_poll = setting(args, c, "busy-poll", "");
     int rc = 0;
     s->data = setting(args, c, "data", "quarry-server");
     s->listen = setting(args, c, "listen", "127.0.0.1:7400");
@@ -187,6 +202,9 @@ take_texts(struct server_settings *s, const struct args *args, struct err *err)
                      "debug, info, warn or error");
     if (rc == 0)
         rc = read_roles(s, roles, err);
+    if (rc == 0 && *busy_poll)
+        rc = set_busy_poll(busy_poll, err);
+    mem_free(busy_poll);
     mem_free(roles);
     mem_free(level);
     return rc;

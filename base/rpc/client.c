@@ -113,14 +113,17 @@ static int reach(struct client *c, struct stream **out, struct err *err)
     return stream_connect(c->address, out, err);
 }
 
-static int open_stream(struct client *c, struct stream **out, struct err *err)
+static int open_stream(struct client *c,
+                       struct stream **out,
+                       struct shared_ring **ring,
+                       struct err *err)
 {
     uint64_t now = world_mono_ns(world_of(c));
     int rc;
     fiber_set_deadline(now + c->options.connect_timeout_us * 1000);
     rc = reach(c, out, err);
     if (rc == 0)
-        rc = handshake_connect(c->options.security, c->address, out, err);
+        rc = handshake_connect(c->options.security, c->address, out, ring, err);
     fiber_set_deadline(0);
     return rc;
 }
@@ -147,7 +150,7 @@ static void back_off(struct client *c, int rc, const struct err *err)
     count(c->vars.connect_failures, 1);
 }
 
-static void keep(struct client *c, struct stream *s)
+static void keep(struct client *c, struct stream *s, struct shared_ring *ring)
 {
     struct link_options o = {.ping_us = c->options.ping_us,
                              .dead_us = c->options.dead_us,
@@ -156,7 +159,7 @@ static void keep(struct client *c, struct stream *s)
                              .gone = on_gone,
                              .ctx = c};
     c->link_count++;
-    c->link = link_start(s, &o);
+    c->link = link_start(s, ring, &o);
     c->failure.code = 0;
     c->failure_count = 0;
     c->retry_ns = 0;
@@ -168,9 +171,10 @@ static void run_connecting(void *arg)
     struct client *c = arg;
     struct err err = ERR_INIT;
     struct stream *s;
-    int rc = open_stream(c, &s, &err);
+    struct shared_ring *ring = NULL;
+    int rc = open_stream(c, &s, &ring, &err);
     if (rc == 0)
-        keep(c, s);
+        keep(c, s, ring);
     else
         back_off(c, rc, &err);
     c->connecting = NULL;

@@ -71,6 +71,12 @@ void frame_encode_header(const struct frame *f, char header[FRAME_HEADER_BYTES])
     put_le32(header + AT_HEADER_CRC, crc32c(header, AT_HEADER_CRC));
 }
 
+void frame_mark_shared(char header[FRAME_HEADER_BYTES])
+{
+    put_le16(header + AT_FLAGS, get_le16(header + AT_FLAGS) | FRAME_SHARED);
+    put_le32(header + AT_HEADER_CRC, crc32c(header, AT_HEADER_CRC));
+}
+
 static int check_fixed_part(const char *header, struct err *err)
 {
     unsigned version = (unsigned char)header[AT_VERSION];

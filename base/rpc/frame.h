@@ -22,6 +22,7 @@
 #define FRAME_MAGIC        UINT32_C(0x43505251) /* "QRPC" */
 #define FRAME_VERSION      1
 #define FRAME_HEADER_BYTES 72
+#define FRAME_PLACE_BYTES  8
 
 /* Largest body: messages are small, bulk goes into attachments. */
 #define FRAME_BODY_BYTES_MAX ((uint32_t)16 << 20)
@@ -39,6 +40,8 @@ enum frame_kind {
 
 enum frame_flags {
     FRAME_SAMPLED = 1, /* Collect a trace of what this call does. */
+    FRAME_SHARED = 2,  /* Instead of the attachment comes its place, 8 bytes, in
+                          memory that both sides see: shared_ring.h. */
 };
 
 struct file;
@@ -72,6 +75,8 @@ struct frame {
  * both are within their limits. */
 void frame_encode_header(const struct frame *f,
                          char header[FRAME_HEADER_BYTES]);
+/* Set FRAME_SHARED in a header that was written. */
+void frame_mark_shared(char header[FRAME_HEADER_BYTES]);
 size_t frame_attachment_bytes(const struct frame *f); /* With its parts. */
 
 /* Read a header: everything but the bytes of body and attachment, whose lengths

@@ -1,10 +1,12 @@
 /* Reading frames from a stream. */
 #include <string.h>
 
+#include "base/core/coding.h"
 #include "base/core/crc32c.h"
 #include "base/core/panic.h"
 #include "base/rpc/frame_stream.h"
 #include "base/rpc/rpc.h"
+#include "base/rpc/shared_ring.h"
 #include "base/runtime/stream.h"
 
 /* What one read may take: many small frames, or the start of a large one. */
@@ -16,9 +18,11 @@
  * alone makes nobody allocate. */
 #define PAYLOAD_STEP_BYTES ((size_t)1 << 20)
 
-void frame_reader_init(struct frame_reader *r, struct stream *s)
+void frame_reader_init(struct frame_reader *r,
+                       struct stream *s,
+                       struct shared_ring *ring)
 {
-    *r = (struct frame_reader){.stream = s};
+    *r = (struct frame_reader){.stream = s, .ring = ring};
     r->buffer = mem_alloc(READ_BUFFER_BYTES);
 }
 
@@ -131,7 +135,7 @@ int frame_reader_header(struct frame_reader *r,
     if (rc)
         return rc;
     r->begin += FRAME_HEADER_BYTES;
-    r->is_bulk = f->attachment.len >= BULK_BYTES;
+    r->is_bulk = f->attachment.len >= BULK_BYTES && !(f->flags & FRAME_SHARED);
     return 0;
 }
 
@@ -148,12 +152,53 @@ int frame_reader_body(struct frame_reader *r,
                         err);
 }
 
+/* Read where the attachment of @f is in the shared memory, and let *@from point
+ * there: until shared_ring_taken(). */
+static int find_shared(struct frame_reader *r,
+                       const struct frame *f,
+                       uint64_t *place,
+                       const char **from,
+                       struct err *err)
+{
+    bool end;
+    int rc;
+    if (!r->ring)
+        return err_set(err, ERR_CORRUPT,
+                       "frame: its attachment is in memory that is not shared");
+    rc = fill(r, FRAME_PLACE_BYTES, &end, err);
+    if (rc == 0 && end)
+        rc = ended(r, err);
+    if (rc)
+        return rc;
+    *place = get_le64(r->buffer + r->begin);
+    r->begin += FRAME_PLACE_BYTES;
+    return shared_ring_find(r->ring, *place, f->attachment.len, from, err);
+}
+
+static int take_shared(struct frame_reader *r,
+                       const struct frame *f,
+                       struct buf *out,
+                       struct err *err)
+{
+    uint64_t place;
+    const char *from;
+    int rc = find_shared(r, f, &place, &from, err);
+    if (rc)
+        return rc;
+    buf_clear(out);
+    buf_append(out, from, f->attachment.len);
+    shared_ring_taken(r->ring, place, f->attachment.len);
+    return 0;
+}
+
 int frame_reader_attachment(struct frame_reader *r,
                             struct frame *f,
                             struct buf *out,
                             struct err *err)
 {
-    int rc = read_payload(r, f->attachment.len, out, err);
+    int rc = f->flags & FRAME_SHARED
+                 ? take_shared(r, f, out, err)
+                 : read_payload(r, f->attachment.len, out, err);
     if (rc)
         return rc;
     f->attachment = buf_slice(out);
@@ -182,6 +227,27 @@ static int take_some(struct frame_reader *r,
     return rc == 0 && end ? ended(r, err) : rc;
 }
 
+static int sink_shared(struct frame_reader *r,
+                       const struct frame *f,
+                       struct rpc_sink **sink,
+                       struct err *err)
+{
+    uint32_t crc = f->attachment_crc;
+    uint64_t place;
+    const char *from;
+    int rc = find_shared(r, f, &place, &from, err);
+    if (rc)
+        return rc;
+    if (*sink) {
+        char *dst = (char *)(*sink)->data + (*sink)->len;
+        memcpy(dst, from, f->attachment.len);
+        crc = crc32c(dst, f->attachment.len);
+        (*sink)->len += f->attachment.len;
+    }
+    shared_ring_taken(r->ring, place, f->attachment.len);
+    return frame_verify(f, f->body_crc, crc, err);
+}
+
 int frame_reader_sink(struct frame_reader *r,
                       const struct frame *f,
                       struct rpc_sink **sink,
@@ -190,6 +256,8 @@ int frame_reader_sink(struct frame_reader *r,
     char dropped[4096];
     size_t left = f->attachment.len;
     uint32_t crc = 0;
+    if (f->flags & FRAME_SHARED)
+        return sink_shared(r, f, sink, err);
     while (left) {
         struct rpc_sink *to = *sink;
         char *dst = to ? (char *)to->data + to->len : dropped;

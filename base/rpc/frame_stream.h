@@ -14,14 +14,16 @@
 
 struct fiber;
 struct rpc_sink;
+struct shared_ring;
 struct stream;
 
 /* --- reading --------------------------------------------------------- */
 
 struct frame_reader {
-    struct stream *stream; /* Borrowed. */
-    char *buffer;          /* Owned. */
-    size_t begin;          /* Bytes read and not yet taken: [begin, end). */
+    struct stream *stream;    /* Borrowed. */
+    struct shared_ring *ring; /* Borrowed; NULL: there is none. */
+    char *buffer;             /* Owned. */
+    size_t begin;             /* Bytes read and not yet taken: [begin, end). */
     size_t end;
     bool is_bulk;      /* The last frame was large: read little ahead, so that
                           the next one's bytes go where they belong at once. */
@@ -33,7 +35,9 @@ struct frame_reader {
     void *ctx;
 };
 
-void frame_reader_init(struct frame_reader *r, struct stream *s);
+void frame_reader_init(struct frame_reader *r,
+                       struct stream *s,
+                       struct shared_ring *ring);
 void frame_reader_close(struct frame_reader *r);
 
 /* A frame is read by three calls in this order; each parks. Errors: those of
@@ -73,6 +77,7 @@ struct frame_sender;
 
 struct frame_writer {
     struct stream *stream;    /* Borrowed. */
+    struct shared_ring *ring; /* Borrowed; NULL: there is none. */
     struct fiber *fiber;      /* Does the writing. */
     struct frame_item *first; /* Waiting to be written, oldest first. */
     struct frame_item **last;
@@ -97,7 +102,9 @@ struct frame_hold {
 };
 
 /* Start the writing fiber on the running loop. */
-void frame_writer_start(struct frame_writer *w, struct stream *s);
+void frame_writer_start(struct frame_writer *w,
+                        struct stream *s,
+                        struct shared_ring *ring);
 /* Give up what is queued; the stream is not touched any more once the call in
  * progress on it, if any, has returned. */
 void frame_writer_abandon(struct frame_writer *w);

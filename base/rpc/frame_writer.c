@@ -1,8 +1,10 @@
 /* Writing frames to a stream: a queue, and a fiber that empties it. */
 #include <string.h>
 
+#include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "base/rpc/frame_stream.h"
+#include "base/rpc/shared_ring.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/stream.h"
@@ -25,8 +27,10 @@ struct frame_item {
     char *copy;                 /* Of the parts, after disowning. Owned. */
     void (*release)(void *ctx); /* Of the parts' owner, */
     void *ctx;
-    struct frame_item **handle; /* who knows the frame by this. */
-    size_t bytes;               /* All of it. */
+    struct frame_item **handle;    /* who knows the frame by this. */
+    size_t bytes;                  /* All of it. */
+    char place[FRAME_PLACE_BYTES]; /* Where the attachment is, if shared. */
+    bool shared;
     size_t head_bytes;
     char *head; /* Header and body; in the same memory. */
 };
@@ -99,7 +103,7 @@ void frame_writer_abandon(struct frame_writer *w)
 
 static size_t slices_of(const struct frame_item *i)
 {
-    size_t own = i->owned.len ? 2 : 1; /* With header and body. */
+    size_t own = i->owned.len || i->shared ? 2 : 1; /* With header and body. */
     return own + i->part_count;
 }
 
@@ -107,6 +111,8 @@ static size_t slices_of(const struct frame_item *i)
 static size_t describe(struct frame_writer *w, struct frame_item *i, size_t at)
 {
     w->batch[at++] = slice_make(i->head, i->head_bytes);
+    if (i->shared)
+        w->batch[at++] = slice_make(i->place, sizeof(i->place));
     if (i->owned.len)
         w->batch[at++] = buf_slice(&i->owned);
     i->batch = &w->batch[at];
@@ -123,6 +129,34 @@ static int write_file_of(struct frame_writer *w, const struct frame_item *i)
                              NULL);
 }
 
+static char *put_bytes(char *to, struct slice s)
+{
+    if (s.len)
+        memcpy(to, s.data, s.len);
+    return to + s.len;
+}
+
+/* Copy the attachment to memory that the other side sees, if it is of a size to
+ * be worth that and there is room. */
+static void try_share(struct frame_writer *w, struct frame_item *i)
+{
+    size_t bytes = i->bytes - i->head_bytes;
+    uint64_t place;
+    char *to = NULL;
+    if (w->ring && !i->file && bytes >= SHARED_ATTACHMENT_BYTES_MIN)
+        to = shared_ring_put(w->ring, bytes, &place);
+    if (!to)
+        return;
+    to = put_bytes(to, buf_slice(&i->owned));
+    for (size_t p = 0; p < i->part_count; p++)
+        to = put_bytes(to, i->parts[p]);
+    put_le64(i->place, place);
+    frame_mark_shared(i->head);
+    i->shared = true;
+    i->part_count = 0;
+    buf_close(&i->owned);
+}
+
 /* Write the oldest items in one go; one that a file belongs to ends it. PRE:
  * there is one. */
 static void write_batch(struct frame_writer *w)
@@ -135,6 +169,7 @@ static void write_batch(struct frame_writer *w)
            !(count && items[count - 1]->file) &&
            slices + slices_of(w->first) <= FRAME_BATCH_PARTS_MAX) {
         items[count] = pop(w);
+        try_share(w, items[count]);
         slices = describe(w, items[count], slices);
         w->bytes_out += items[count]->bytes;
         count++;
@@ -161,9 +196,11 @@ static void run_writer(void *arg)
     }
 }
 
-void frame_writer_start(struct frame_writer *w, struct stream *s)
+void frame_writer_start(struct frame_writer *w,
+                        struct stream *s,
+                        struct shared_ring *ring)
 {
-    *w = (struct frame_writer){.stream = s};
+    *w = (struct frame_writer){.stream = s, .ring = ring};
     w->last = &w->first;
     w->fiber = fiber_start(loop_self(), "rpc writer", run_writer, w);
 }
@@ -303,6 +340,8 @@ static bool remove_queued(struct frame_writer *w, const struct frame_item *i)
 static void send_from_copy(struct frame_item *i)
 {
     size_t bytes = 0;
+    if (i->part_count == 0)
+        return;
     for (size_t p = 0; p < i->part_count; p++)
         bytes += i->parts[p].len;
     i->copy = mem_alloc(bytes);

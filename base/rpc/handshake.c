@@ -7,7 +7,9 @@
 #include "base/core/panic.h"
 #include "base/rpc/frame.h"
 #include "base/rpc/security_internal.h"
+#include "base/rpc/shared_ring.h"
 #include "base/runtime/loop.h"
+#include "base/runtime/shared_memory.h"
 #include "base/runtime/stream.h"
 #include "base/runtime/tls.h"
 #include "base/runtime/world.h"
@@ -28,7 +30,8 @@ enum {
     HELLO_AT_KIND = 6,
     HELLO_AT_CLUSTER_BYTES = 7,
     HELLO_AT_PRINCIPAL_BYTES = 8,
-    HELLO_AT_RESERVED = 9,
+    HELLO_AT_SHARES = 9, /* 1: attachments may go through shared memory. */
+    HELLO_AT_RESERVED = 10,
     HELLO_AT_NONCE = 12,
 };
 
@@ -41,6 +44,7 @@ enum {
     ANSWER_AT_MAGIC = 0,
     ANSWER_AT_VERSION = 4,
     ANSWER_AT_STATUS = 5, /* 0, or 1 + enum handshake_refusal. */
+    ANSWER_AT_SHARES = 6, /* 1, in a welcome: they will. */
     ANSWER_AT_BYTES = 8,
 };
 
@@ -79,7 +83,8 @@ static int write_bytes(struct stream *s, struct slice bytes, struct err *err)
 
 /* --- hello ----------------------------------------------------------- */
 
-static void put_hello(const struct rpc_security *s, struct buf *out)
+static void
+put_hello(const struct rpc_security *s, bool shares, struct buf *out)
 {
     size_t cluster = strlen(s->cluster);
     size_t principal = strlen(s->principal);
@@ -91,6 +96,7 @@ static void put_hello(const struct rpc_security *s, struct buf *out)
     p[HELLO_AT_KIND] = (char)s->kind;
     p[HELLO_AT_CLUSTER_BYTES] = (char)cluster;
     p[HELLO_AT_PRINCIPAL_BYTES] = (char)principal;
+    p[HELLO_AT_SHARES] = shares;
     world_random_bytes(world_here(), p + HELLO_AT_NONCE, HANDSHAKE_NONCE_BYTES);
     buf_append(out, s->cluster, cluster);
     buf_append(out, s->principal, principal);
@@ -110,13 +116,14 @@ int hello_decode(const char fixed[HANDSHAKE_HELLO_BYTES],
         return err_set(err, ERR_CORRUPT, "hello: names of %zu and %zu bytes",
                        cluster, principal);
     if (fixed[HELLO_AT_RESERVED] || fixed[HELLO_AT_RESERVED + 1] ||
-        fixed[HELLO_AT_RESERVED + 2])
+        (fixed[HELLO_AT_SHARES] & ~1))
         return err_set(err, ERR_CORRUPT, "hello: reserved bytes in use");
     *more = cluster + principal;
     *h = (struct hello){
         .version_min = (unsigned char)fixed[HELLO_AT_VERSION_MIN],
         .version_max = (unsigned char)fixed[HELLO_AT_VERSION_MAX],
         .kind = (unsigned char)fixed[HELLO_AT_KIND],
+        .shares = fixed[HELLO_AT_SHARES] == 1,
         .cluster = {fixed + HANDSHAKE_HELLO_BYTES, cluster},
         .principal = {fixed + HANDSHAKE_HELLO_BYTES + cluster, principal},
     };
@@ -244,6 +251,7 @@ static int greet(const struct rpc_security *sec,
                        (unsigned char *)answer + ANSWER_AT_BYTES, err);
     if (rc)
         return rc;
+    answer[ANSWER_AT_SHARES] = g->hello.shares && stream_shares_memory(s);
     *why = HANDSHAKE_SILENT;
     return write_bytes(s, slice_make(answer, sizeof(answer)), err);
 }
@@ -266,17 +274,21 @@ static void name_client(const struct rpc_security *sec,
 int handshake_accept(const struct rpc_security *sec,
                      struct stream **s,
                      char principal[RPC_NAME_BYTES_MAX + 1],
+                     struct shared_ring **ring,
                      enum handshake_refusal *why,
                      struct err *err)
 {
     struct greeting g;
     int rc = 0;
     sec = or_default(sec);
+    *ring = NULL;
     *why = HANDSHAKE_PROOF;
     if (sec->kind == RPC_SECURITY_TLS)
         rc = tls_accept(sec->tls, s, err);
     if (rc == 0)
         rc = greet(sec, *s, &g, why, err);
+    if (rc == 0 && g.hello.shares && stream_shares_memory(*s))
+        rc = shared_ring_open(*s, false, ring, err);
     if (rc) {
         stream_close(*s);
         *s = NULL;
@@ -341,6 +353,7 @@ static int introduce(const struct rpc_security *sec,
                      const char *address,
                      struct stream *s,
                      const struct buf *hello,
+                     struct shared_ring **ring,
                      struct err *err)
 {
     char answer[HANDSHAKE_WELCOME_BYTES];
@@ -355,6 +368,8 @@ static int introduce(const struct rpc_security *sec,
     if (rc == 0 && !security_same(owed, answer + ANSWER_AT_BYTES, sizeof(owed)))
         rc = err_set(err, ERR_DENIED, "%s does not know the cluster's key",
                      address);
+    if (rc == 0 && answer[ANSWER_AT_SHARES] == 1 && stream_shares_memory(s))
+        rc = shared_ring_open(s, true, ring, err);
     return rc;
 }
 
@@ -377,10 +392,12 @@ static int encrypt(const struct rpc_security *sec,
 int handshake_connect(const struct rpc_security *sec,
                       const char *address,
                       struct stream **s,
+                      struct shared_ring **ring,
                       struct err *err)
 {
     struct buf hello = BUF_INIT;
     int rc = 0;
+    *ring = NULL;
     sec = or_default(sec);
     if (sec->kind == RPC_SECURITY_NONE && !stream_is_local(*s)) {
         rc =
@@ -391,8 +408,9 @@ int handshake_connect(const struct rpc_security *sec,
     if (rc == 0 && sec->kind == RPC_SECURITY_TLS)
         rc = encrypt(sec, address, s, err);
     if (rc == 0) {
-        put_hello(sec, &hello);
-        rc = hung_up(introduce(sec, address, *s, &hello, err), address, err);
+        put_hello(sec, stream_shares_memory(*s), &hello);
+        rc = hung_up(introduce(sec, address, *s, &hello, ring, err), address,
+                     err);
     }
     buf_close(&hello);
     if (rc) {

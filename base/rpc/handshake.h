@@ -12,10 +12,13 @@
 #ifndef BASE_RPC_HANDSHAKE_H
 #define BASE_RPC_HANDSHAKE_H
 
+#include <stdbool.h>
+
 #include "base/core/err.h"
 #include "base/core/slice.h"
 #include "base/rpc/security.h"
 
+struct shared_ring;
 struct stream;
 
 #define HANDSHAKE_HELLO_BYTES     44
@@ -47,6 +50,7 @@ struct hello {
     unsigned version_min;
     unsigned version_max;
     unsigned kind;
+    bool shares;          /* Attachments may go through shared memory. */
     struct slice cluster; /* Both borrowed from the bytes decoded. */
     struct slice principal;
 };
@@ -59,13 +63,15 @@ MUST_CHECK int hello_decode(const char fixed[HANDSHAKE_HELLO_BYTES],
                             struct err *err);
 
 /* Prove ourselves over the new connection *@s, which may be replaced by an
- * encrypted one over it. @sec may be NULL. On failure *@s is closed and NULL.
+ * encrypted one over it. @sec may be NULL. *@ring is owned; NULL where the two
+ * sides do not share memory. On failure *@s is closed, and both are NULL.
  * Parks, until the fiber's deadline. Errors: ERR_DENIED (it says why, or could
  * not prove itself), ERR_UNAVAILABLE (it hung up), ERR_UNSUPPORTED (version),
  * those of the stream. */
 MUST_CHECK int handshake_connect(const struct rpc_security *sec,
                                  const char *address,
                                  struct stream **s,
+                                 struct shared_ring **ring,
                                  struct err *err);
 
 /* Let the client at *@s prove itself; who it is goes to @principal. As above;
@@ -73,6 +79,7 @@ MUST_CHECK int handshake_connect(const struct rpc_security *sec,
 MUST_CHECK int handshake_accept(const struct rpc_security *sec,
                                 struct stream **s,
                                 char principal[RPC_NAME_BYTES_MAX + 1],
+                                struct shared_ring **ring,
                                 enum handshake_refusal *why,
                                 struct err *err);
 

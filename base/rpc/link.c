@@ -12,6 +12,7 @@
 
 #include "base/core/panic.h"
 #include "base/rpc/error_reply.h"
+#include "base/rpc/shared_ring.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/stream.h"
@@ -19,7 +20,8 @@
 
 struct link {
     struct link_options options;
-    struct stream *stream; /* Owned. */
+    struct stream *stream;    /* Owned. */
+    struct shared_ring *ring; /* Owned; may be NULL. */
     struct frame_reader reader;
     struct frame_writer writer;
     struct fiber *fiber;        /* Reads. */
@@ -229,22 +231,26 @@ static void run_link(void *arg)
     bytes_in = l->reader.bytes_in;
     bytes_out = l->writer.bytes_out;
     frame_reader_close(&l->reader);
+    shared_ring_free(l->ring);
     hash_map_close(&l->calls);
     mem_free(l);
     o.gone(o.ctx, bytes_in, bytes_out);
 }
 
-struct link *link_start(struct stream *s, const struct link_options *o)
+struct link *link_start(struct stream *s,
+                        struct shared_ring *ring,
+                        const struct link_options *o)
 {
     struct link *l = mem_zalloc(1, sizeof(*l));
     l->options = *o;
     l->stream = s;
+    l->ring = ring;
     /* Keys lie in the calls: each leaves the map before it goes. */
     hash_map_init(&l->calls, HASH_KEYS_BORROWED);
-    frame_reader_init(&l->reader, s);
+    frame_reader_init(&l->reader, s, ring);
     l->reader.idle = look;
     l->reader.ctx = l;
-    frame_writer_start(&l->writer, s);
+    frame_writer_start(&l->writer, s, ring);
     l->fiber = fiber_start(loop_self(), "rpc client", run_link, l);
     fiber_detach(l->fiber);
     return l;

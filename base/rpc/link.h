@@ -12,6 +12,7 @@
 #include "base/rpc/rpc.h"
 
 struct link;
+struct shared_ring;
 
 /* A call that waits for its answer: on the stack of its caller. */
 struct link_call {
@@ -38,8 +39,11 @@ struct link_options {
     void *ctx;
 };
 
-/* Take over the connected @s. Owned by itself: see link_close(). */
-struct link *link_start(struct stream *s, const struct link_options *o);
+/* Take over the connected @s, and @ring (may be NULL). Owned by itself: see
+ * link_close(). */
+struct link *link_start(struct stream *s,
+                        struct shared_ring *ring,
+                        const struct link_options *o);
 /* Lose it now; `gone` is called once its callers have left. */
 void link_close(struct link *l);
 

@@ -157,6 +157,15 @@ int rpc_security_tls(struct world *w,
     return rc;
 }
 
+struct rpc_security *rpc_security_as(const struct rpc_security *s,
+                                     const char *principal)
+{
+    struct rpc_security *other = new_security(s->kind, s->cluster, principal);
+    PRE(s->kind != RPC_SECURITY_TLS);
+    buf_append_slice(&other->key, buf_slice(&s->key));
+    return other;
+}
+
 void rpc_security_free(struct rpc_security *s)
 {
     if (!s)

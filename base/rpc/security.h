@@ -56,6 +56,11 @@ MUST_CHECK int rpc_security_tls(struct world *w,
                                 struct rpc_security **out,
                                 struct err *err);
 
+/* The same proof for another name. PRE: not of certificates, which say the
+ * name. Owned. */
+struct rpc_security *rpc_security_as(const struct rpc_security *s,
+                                     const char *principal);
+
 /* PRE: no listener or channel uses it. NULL is allowed. */
 void rpc_security_free(struct rpc_security *s);
 

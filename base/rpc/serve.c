@@ -15,6 +15,7 @@
 #include "base/rpc/error_reply.h"
 #include "base/rpc/frame_stream.h"
 #include "base/rpc/reply_parts.h"
+#include "base/rpc/shared_ring.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/stream.h"
@@ -44,7 +45,8 @@ struct connection {
     struct connection *next; /* In the listener's list. */
     struct connection *prev;
     struct rpc_listener *listener;
-    struct stream *stream; /* Owned. */
+    struct stream *stream;    /* Owned. */
+    struct shared_ring *ring; /* Owned; NULL: there is none. */
     struct frame_reader reader;
     struct frame_writer writer;
     struct fiber *fiber; /* Reads. */
@@ -358,10 +360,10 @@ static void read_frames(struct connection *c)
 static void serve_frames(struct connection *c)
 {
     struct rpc_listener *l = c->listener;
-    frame_reader_init(&c->reader, c->stream);
+    frame_reader_init(&c->reader, c->stream, c->ring);
     c->reader.idle = look;
     c->reader.ctx = c;
-    frame_writer_start(&c->writer, c->stream);
+    frame_writer_start(&c->writer, c->stream, c->ring);
     read_frames(c);
     for (struct job *k = c->jobs; k; k = k->next)
         fiber_cancel(k->fiber);
@@ -373,6 +375,7 @@ static void serve_frames(struct connection *c)
     serve_count(l->vars.bytes_in, c->reader.bytes_in);
     serve_count(l->vars.bytes_out, c->writer.bytes_out);
     frame_reader_close(&c->reader);
+    shared_ring_free(c->ring);
     while (c->spare_count)
         buf_close(&c->spares[--c->spare_count]);
 }
@@ -388,8 +391,8 @@ static bool admit(struct connection *c)
     snprintf(peer, sizeof(peer), "%s", stream_peer(c->stream));
     fiber_set_deadline(world_mono_ns(world_of(c)) +
                        l->options.handshake_us * 1000);
-    rc = handshake_accept(l->options.security, &c->stream, c->principal, &why,
-                          &err);
+    rc = handshake_accept(l->options.security, &c->stream, c->principal,
+                          &c->ring, &why, &err);
     fiber_set_deadline(0);
     if (rc == 0) {
         serve_count(l->vars.connections, 1);

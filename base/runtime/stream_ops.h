@@ -42,6 +42,8 @@ struct stream_ops {
                       size_t len,
                       size_t *done,
                       struct err *err);
+    /* May files be passed over it? NULL: never. */
+    bool (*passes_files)(const struct stream *s);
     /* Pass an open file; *@done false: there is no room yet. NULL: it cannot.
      */
     int (*send_file)(struct stream *s,

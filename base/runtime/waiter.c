@@ -11,11 +11,20 @@
 #include <unistd.h>
 
 #include "base/core/macros.h"
+#include "base/runtime/busy_poll.h"
 #include "base/runtime/fiber_loop.h"
 
-/* Looks at the flag before a thread goes to sleep: a wake-up through the kernel
- * costs tens of microseconds, an answer from another CPU often less. */
+/* Looks at the flag at a time, before others get a turn. */
 #define WAIT_SPIN_COUNT 100
+
+/* What sync_waiter.woken says. */
+enum {
+    WAITING = 0,
+    WOKEN = 1,
+    ASLEEP = 2, /* A thread that the kernel must wake. */
+};
+
+static _Thread_local struct busy_poll thread_busy_poll;
 
 uint64_t real_mono_ns(void)
 {
@@ -27,17 +36,17 @@ uint64_t real_mono_ns(void)
 void waiter_init(struct sync_waiter *w)
 {
     *w = (struct sync_waiter){.fiber = fiber_self()};
-    atomic_init(&w->woken, 0);
+    atomic_init(&w->woken, WAITING);
 }
 
 void waiter_rearm(struct sync_waiter *w)
 {
-    atomic_store_explicit(&w->woken, 0, memory_order_relaxed);
+    atomic_store_explicit(&w->woken, WAITING, memory_order_relaxed);
 }
 
 static bool is_woken(struct sync_waiter *w)
 {
-    return atomic_load_explicit(&w->woken, memory_order_acquire) != 0;
+    return atomic_load_explicit(&w->woken, memory_order_acquire) == WOKEN;
 }
 
 static bool spin(struct sync_waiter *w)
@@ -50,12 +59,44 @@ static bool spin(struct sync_waiter *w)
     return false;
 }
 
-/* Sleep while the word is 0; @until NULL for ever. False on time-out. */
-static bool futex_sleep(atomic_uint *word, const struct timespec *until)
+static bool look(struct sync_waiter *w, struct busy_poll *b)
 {
-    long rc = syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG,
-                      0, until, NULL, FUTEX_BITSET_MATCH_ANY);
-    return rc == 0 || errno != ETIMEDOUT;
+    if (!busy_poll_begin(b))
+        return false;
+    do {
+        if (spin(w))
+            return true;
+    } while (busy_poll_again(b));
+    return false;
+}
+
+/* Sleep until the waiter is woken, or @until, NULL for ever. */
+static bool futex_sleep(struct sync_waiter *w, const struct timespec *until)
+{
+    unsigned seen = WAITING;
+    atomic_compare_exchange_strong_explicit(
+        &w->woken, &seen, ASLEEP, memory_order_relaxed, memory_order_relaxed);
+    while (!is_woken(w)) {
+        long rc = syscall(SYS_futex, &w->woken,
+                          FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, ASLEEP, until,
+                          NULL, FUTEX_BITSET_MATCH_ANY);
+        if (rc && errno == ETIMEDOUT)
+            return is_woken(w);
+    }
+    return true;
+}
+
+/* Look, then sleep; false when @until came first. */
+static bool thread_wait(struct sync_waiter *w, const struct timespec *until)
+{
+    bool caught;
+    bool woken;
+    if (spin(w))
+        return true;
+    caught = look(w, &thread_busy_poll);
+    woken = caught || futex_sleep(w, until);
+    busy_poll_end(&thread_busy_poll, caught);
+    return woken;
 }
 
 void waiter_wait(struct sync_waiter *w)
@@ -65,30 +106,19 @@ void waiter_wait(struct sync_waiter *w)
             fiber_park();
         return;
     }
-    if (spin(w))
-        return;
-    while (!is_woken(w))
-        futex_sleep(&w->woken, NULL);
-}
-
-static bool thread_wait_until(struct sync_waiter *w, uint64_t mono_ns)
-{
-    struct timespec ts = {.tv_sec = (time_t)(mono_ns / 1000000000),
-                          .tv_nsec = (long)(mono_ns % 1000000000)};
-    while (!is_woken(w))
-        if (!futex_sleep(&w->woken, &ts))
-            return is_woken(w);
-    return true;
+    thread_wait(w, NULL);
 }
 
 bool waiter_wait_until(struct sync_waiter *w, uint64_t mono_ns)
 {
+    struct timespec ts = {.tv_sec = (time_t)(mono_ns / 1000000000),
+                          .tv_nsec = (long)(mono_ns % 1000000000)};
     if (mono_ns == UINT64_MAX) {
         waiter_wait(w);
         return true;
     }
     if (!w->fiber)
-        return spin(w) || thread_wait_until(w, mono_ns);
+        return thread_wait(w, &ts);
     while (!is_woken(w))
         if (!fiber_park_until(mono_ns))
             return is_woken(w);
@@ -113,17 +143,19 @@ void waiter_wake(struct sync_waiter *w)
     struct loop *l;
     if (!f) {
         atomic_uint *word = &w->woken;
-        atomic_store_explicit(word, 1, memory_order_release);
+        unsigned was =
+            atomic_exchange_explicit(word, WOKEN, memory_order_release);
         /* @w may be gone by now; waking an address nobody waits on, mapped or
          * not, does no harm. */
-        syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL,
-                0);
+        if (was == ASLEEP)
+            syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL,
+                    NULL, 0);
         return;
     }
     /* Once the flag is up the fiber may end and its loop be freed. */
     l = fiber_loop(f);
     loop_hold(l);
-    atomic_store_explicit(&w->woken, 1, memory_order_release);
+    atomic_store_explicit(&w->woken, WOKEN, memory_order_release);
     fiber_wake(f);
     loop_unhold(l);
 }

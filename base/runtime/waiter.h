@@ -21,7 +21,7 @@ struct sync_waiter {
     struct sync_waiter *next; /* On the list of a mutex or cond, guarded by */
     struct sync_waiter *prev; /* that list's guard. */
     struct fiber *fiber;      /* NULL: a plain thread. */
-    atomic_uint woken;        /* 0 until waiter_wake(); a futex for threads. */
+    atomic_uint woken;        /* Of waiter.c; a futex for threads. */
     struct mutex *mutex;      /* Of cond_wait: to be taken again. */
     bool queued;              /* On a condition's list. */
     bool overtaken;           /* Was woken and lost the race: next time the

@@ -128,6 +128,7 @@ struct world *world_real_new(void)
     if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
         seed = real_mono_ns();
     atomic_init(&w->random_state, seed);
+    atomic_init(&w->slow_until_ns, 0);
     w->pool = offload_pool_new(&w->base);
     return &w->base;
 }

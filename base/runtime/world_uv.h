@@ -8,8 +8,10 @@
 
 struct real_world {
     struct world base;
-    atomic_uint_least64_t random_state; /* Counter mixed into numbers. */
-    struct offload_pool *pool;          /* Threads for work off the loops. */
+    atomic_uint_least64_t random_state;  /* Counter mixed into numbers. */
+    struct offload_pool *pool;           /* Threads for work off the loops. */
+    atomic_uint_least64_t slow_until_ns; /* Writes to the page cache may wait
+                                            for the disk until then. */
 };
 
 static inline struct real_world *real_world(struct world *w)

@@ -2,7 +2,11 @@
  *
  * On a plain thread a call is the system call. On a fiber, a read tries the
  * page cache first (preadv2 with RWF_NOWAIT) and only what would sleep goes to
- * the thread pool; everything that reaches the disk goes there at once.
+ * the thread pool. A small write goes to the page cache at once, because a
+ * thread of the pool would take longer to wake than the write takes; should one
+ * have been slow (the system holds back who has written much that is not on the
+ * disk yet), the pool does them for a while. Everything that reaches the disk
+ * goes to the pool.
  */
 #define _GNU_SOURCE
 
@@ -15,11 +19,20 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/fiber_loop.h"
+#include "base/runtime/waiter.h"
 #include "base/runtime/world_uv.h"
 
 /* Parts given to one pwritev: the kernel takes up to 1024, more than a few
  * dozen save nothing. */
 #define WRITE_PARTS_MAX 64
+
+/* A write of at most so much is done on the loop, */
+#define QUICK_WRITE_BYTES_MAX ((size_t)256 << 10)
+/* unless one took longer than this, less than so long ago, or so many times as
+ * long as it took. */
+#define SLOW_WRITE_NS         UINT64_C(20000000)
+#define SLOW_WRITE_PAUSE_NS   UINT64_C(1000000000)
+#define SLOW_WRITE_PAUSE_PART 50
 
 struct real_file {
     struct file base;
@@ -292,6 +305,24 @@ static void do_write(void *arg)
     }
 }
 
+static bool is_quick(const struct real_file *f, size_t bytes, uint64_t now)
+{
+    return !f->direct && bytes <= QUICK_WRITE_BYTES_MAX &&
+           now >= atomic_load(&real_world(f->base.world)->slow_until_ns);
+}
+
+/* Write on the loop. */
+static void write_quickly(struct io_call *c, uint64_t now)
+{
+    uint64_t took;
+    do_write(c);
+    took = real_mono_ns() - now;
+    if (took > SLOW_WRITE_NS)
+        atomic_store(
+            &real_world(c->file->base.world)->slow_until_ns,
+            now + MAX_OF(SLOW_WRITE_PAUSE_NS, took * SLOW_WRITE_PAUSE_PART));
+}
+
 int real_file_write_at(struct file *base,
                        uint64_t offset,
                        const struct slice *parts,
@@ -301,9 +332,16 @@ int real_file_write_at(struct file *base,
     struct real_file *f = real_file(base);
     struct io_call c = {
         .file = f, .offset = offset, .parts = parts, .part_count = part_count};
-    for (size_t i = 0; i < part_count; i++)
+    uint64_t now = fiber_self() ? real_mono_ns() : 0;
+    size_t bytes = 0;
+    for (size_t i = 0; i < part_count; i++) {
         PRE(is_aligned(f, offset, parts[i].data, parts[i].len));
-    offload(do_write, &c);
+        bytes += parts[i].len;
+    }
+    if (now && is_quick(f, bytes, now))
+        write_quickly(&c, now);
+    else
+        offload(do_write, &c);
     if (c.errnum)
         return err_set_errno(err, c.errnum, "write %s at %llu", f->path,
                              (unsigned long long)(offset + c.done));

@@ -100,8 +100,21 @@ static bool must_look(struct uv_loop *l)
            (atomic_load(&l->base.stop_asked) && !l->base.stopping);
 }
 
-/* Let uv deliver what has come, sleeping for it when there is nothing to do. */
-static void poll_events(struct uv_loop *l)
+/* Look for events without sleeping, as long as that is worth it. */
+static bool look_for_events(struct uv_loop *l)
+{
+    if (!busy_poll_begin(&l->busy_poll))
+        return false;
+    do {
+        uv_run(&l->uv, UV_RUN_NOWAIT);
+        if (must_look(l))
+            return true;
+    } while (busy_poll_again(&l->busy_poll) &&
+             loop__next_timer_ns(&l->base) > l->busy_poll.looked_ns);
+    return false;
+}
+
+static void sleep_for_events(struct uv_loop *l)
 {
     atomic_store(&l->asleep, true);
     if (must_look(l)) {
@@ -111,6 +124,20 @@ static void poll_events(struct uv_loop *l)
         uv_run(&l->uv, UV_RUN_ONCE);
     }
     atomic_store(&l->asleep, false);
+}
+
+/* Let uv deliver what has come, waiting for it when there is nothing to do. */
+static void poll_events(struct uv_loop *l)
+{
+    bool caught;
+    if (must_look(l)) {
+        uv_run(&l->uv, UV_RUN_NOWAIT);
+        return;
+    }
+    caught = look_for_events(l);
+    if (!caught)
+        sleep_for_events(l);
+    busy_poll_end(&l->busy_poll, caught);
 }
 
 /* --- run --------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 
 #include <uv.h>
 
+#include "base/runtime/busy_poll.h"
 #include "base/runtime/fiber_loop.h"
 #include "base/runtime/world_uv.h"
 
@@ -19,6 +20,7 @@ struct uv_loop {
     uint64_t armed_ns;   /* What timer_fd is set to; UINT64_MAX: nothing. */
     struct fiber *ready; /* Oldest READY fiber. */
     struct fiber **ready_end;
+    struct busy_poll busy_poll;
     atomic_bool asleep;  /* It needs a write to wake_fd to look at posts. */
     struct task *thread; /* Of loop_start(). */
 };

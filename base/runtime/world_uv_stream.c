@@ -327,6 +327,7 @@ static const struct stream_ops uv_stream_ops = {
     .read = read_sock,
     .write = write_sock,
     .write_file = write_file,
+    .passes_files = passes_files,
     .send_file = send_file,
     .receive_file = receive_file,
     .wait = wait_sock,

@@ -1,8 +1,8 @@
 /* One chunk's file.
  *
- * What takes several calls on the file (data, checksums, tail record) is done
- * in one go on a thread of the pool: the state in memory changes afterwards, on
- * the loop, so that readers see all of a change or nothing.
+ * A change takes several calls on the file (data, checksums, tail record), a
+ * large one in one go on a thread of the pool. The state in memory changes
+ * afterwards, on the loop, so that readers see all of a change or nothing.
  */
 #include "gfs-lite/chunkserver/chunk_file.h"
 
@@ -15,6 +15,9 @@
 #include "base/runtime/world.h"
 #include "gfs-lite/chunkserver/chunk_file_parts.h"
 
+/* An append of so much is summed up and written at once; one of more keeps the
+ * loop too long. */
+#define QUICK_BYTES_MAX ((size_t)256 << 10)
 /* Blocks that one append may complete. */
 #define PIECE_BLOCKS_MAX CHUNK_BLOCKS_MAX
 
@@ -107,7 +110,7 @@ int chunk_file_identify(struct world *w,
 /* --- changing
  * ----------------------------------------------------------------- */
 
-/* Work on the file for a thread of the pool. */
+/* A change of the file. */
 struct file_job {
     struct chunk_file *file;
     struct slice data;
@@ -187,7 +190,10 @@ int chunk_file_append(struct chunk_file *f, struct slice data, struct err *err)
     struct file_job job = {.file = f, .data = data, .err = err};
     PRE(!f->id.sealed);
     PRE(data.len <= GFS_CHUNK_BYTES - f->length);
-    offload(do_append, &job);
+    if (data.len <= QUICK_BYTES_MAX)
+        do_append(&job);
+    else
+        offload(do_append, &job);
     if (job.rc)
         return job.rc;
     memcpy(f->table + job.first_block, job.entries,

@@ -9,10 +9,10 @@
  * goes on in another. Until then the servers refuse the chunk's old version,
  * because the seal raises it first.
  *
- * A server that begins anew may find less of a chunk than it had taken, and
- * must not give a record the place of one that is lost here and not elsewhere:
- * it takes no more of a chunk it found until a recovery has raised its version
- * and made its copies alike.
+ * A server that begins anew may find less of a chunk than it had taken, and must
+ * not give a record the place of one that is lost here and not elsewhere: it
+ * takes no more of a chunk it found until a recovery has raised its version and
+ * made its copies alike.
  *
  * The first bytes make the chunk, wherever they arrive, and may be late: after
  * the file was taken from its writer, found empty and closed. So a server that
@@ -80,6 +80,10 @@ static void pass_on(struct passing *p,
     for (size_t i = 0; i < p->call.chain_count; i++)
         p->call.chain[i] = call->chain[i + 1];
     p->fiber = fiber_start(loop_self(), "chain", run_passing, p);
+    /* First the bytes leave, then they are written here: the next server works
+     * at the same time. */
+    fiber_yield();
+    fiber_yield();
 }
 
 static void await_rest(struct passing *p)

@@ -24,6 +24,7 @@
 #include "base/core/rand.h"
 #include "base/replica/replica.h"
 #include "base/rpc/remote.h"
+#include "base/runtime/busy_poll.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
@@ -571,6 +572,8 @@ int main(int argc, char **argv)
         return 2;
     }
     dir = argv[1];
+    if (getenv("BUSY_POLL_US"))
+        busy_poll_set_us(strtoul(getenv("BUSY_POLL_US"), NULL, 10));
     if (strcmp(argv[2], "names") == 0 || strcmp(argv[2], "stall") == 0) {
         world = world_real_new();
         if (strcmp(argv[2], "names") == 0)

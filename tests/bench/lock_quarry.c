@@ -7,6 +7,7 @@
 #include "base/core/panic.h"
 #include "base/replica/replica.h"
 #include "base/rpc/remote.h"
+#include "base/runtime/busy_poll.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
@@ -116,6 +117,8 @@ void bench_serve(const struct bench_cell *c, unsigned id)
     struct member m = {.cell = c, .world = world_real_new(), .id = id};
     struct loop *l;
     struct err err = ERR_INIT;
+    if (getenv("BUSY_POLL_US"))
+        busy_poll_set_us(strtoul(getenv("BUSY_POLL_US"), NULL, 10));
     if (loop_new(m.world, "bench", &l, &err))
         PANIC("%s", err.text);
     loop_start(l);

@@ -1,0 +1,125 @@
+/* Attachments through memory that both processes see. */
+#include "base/rpc/shared_ring.h"
+
+#include <stdatomic.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/shared_memory.h"
+#include "base/runtime/stream.h"
+
+/* The ring begins on a page of its own. */
+#define HEAD_BYTES    ((size_t)4096)
+#define SEGMENT_BYTES (HEAD_BYTES + SHARED_RING_BYTES)
+
+struct shared_ring {
+    struct shared_memory *own;
+    struct shared_memory *others;
+    uint64_t put; /* The place behind what was put last. */
+};
+
+size_t shared_ring_segment_bytes(void)
+{
+    return SEGMENT_BYTES;
+}
+
+/* --- life -------------------------------------------------------------- */
+
+struct shared_ring *shared_ring_over(struct shared_memory *own,
+                                     struct shared_memory *others)
+{
+    struct shared_ring *r = mem_zalloc(1, sizeof(*r));
+    r->own = own;
+    r->others = others;
+    return r;
+}
+
+void shared_ring_free(struct shared_ring *r)
+{
+    if (!r)
+        return;
+    shared_memory_free(r->own);
+    shared_memory_free(r->others);
+    mem_free(r);
+}
+
+int shared_ring_open(struct stream *s,
+                     bool is_client,
+                     struct shared_ring **out,
+                     struct err *err)
+{
+    struct shared_memory *own;
+    struct shared_memory *others = NULL;
+    int rc = shared_memory_new(SEGMENT_BYTES, &own, err);
+    *out = NULL;
+    if (rc)
+        return rc;
+    if (is_client)
+        rc = shared_memory_send(own, s, err);
+    if (rc == 0)
+        rc = shared_memory_receive(s, SEGMENT_BYTES, &others, err);
+    if (rc == 0 && !is_client)
+        rc = shared_memory_send(own, s, err);
+    if (rc == 0) {
+        *out = shared_ring_over(own, others);
+    } else {
+        shared_memory_free(own);
+        shared_memory_free(others);
+    }
+    return rc;
+}
+
+/* --- putting ----------------------------------------------------------- */
+
+/* What this side has taken: the other reads it. */
+static atomic_uint_least64_t *own_count(struct shared_ring *r)
+{
+    return (atomic_uint_least64_t *)(void *)shared_memory_own(r->own);
+}
+
+/* What the other side says that it has taken. */
+static uint64_t others_count(const struct shared_ring *r)
+{
+    const void *p = shared_memory_bytes(r->others);
+    return atomic_load_explicit((const atomic_uint_least64_t *)p,
+                                memory_order_acquire);
+}
+
+char *shared_ring_put(struct shared_ring *r, size_t len, uint64_t *place)
+{
+    uint64_t taken = others_count(r);
+    uint64_t at = r->put;
+    uint64_t in_ring = at % SHARED_RING_BYTES;
+    if (len > SHARED_RING_BYTES || taken > at)
+        return NULL;
+    /* From the start again: when what was there has been taken, so that a few
+     * attachments stay in the cache; and at the end of the ring. */
+    if (in_ring && (taken == at || len > SHARED_RING_BYTES - in_ring))
+        at += SHARED_RING_BYTES - in_ring;
+    if (taken != r->put && at + len - taken > SHARED_RING_BYTES)
+        return NULL;
+    *place = at;
+    r->put = at + len;
+    return shared_memory_own(r->own) + HEAD_BYTES + at % SHARED_RING_BYTES;
+}
+
+/* --- taking ------------------------------------------------------------ */
+
+int shared_ring_find(const struct shared_ring *r,
+                     uint64_t place,
+                     size_t len,
+                     const char **out,
+                     struct err *err)
+{
+    size_t in_ring = place % SHARED_RING_BYTES;
+    *out = NULL;
+    if (len > SHARED_RING_BYTES - in_ring)
+        return err_set(err, ERR_CORRUPT,
+                       "frame: an attachment beyond the shared memory's end");
+    *out = shared_memory_bytes(r->others) + HEAD_BYTES + in_ring;
+    return 0;
+}
+
+void shared_ring_taken(struct shared_ring *r, uint64_t place, size_t len)
+{
+    atomic_store_explicit(own_count(r), place + len, memory_order_release);
+}

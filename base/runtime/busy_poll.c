@@ -1,0 +1,76 @@
+/* Looking for a while before going to sleep. */
+#include "base/runtime/busy_poll.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "base/core/macros.h"
+#include "base/runtime/waiter.h"
+
+/* Part of the time that passes, and no more than so much at once, may be spent
+ * looking in vain. */
+#define CREDIT_PART   4
+#define CREDIT_MAX_NS INT64_C(10000000)
+/* A turn of others longer than this was taken from us by work, not by other
+ * threads that look; each nanosecond of it is charged so many times. */
+#define TURN_NS     UINT64_C(500000)
+#define TURN_CHARGE 20
+#define DEBT_MAX_NS INT64_C(1000000000)
+/* After a longer wait than this the next one will be long as well. */
+#define LONG_WAIT_NS UINT64_C(5000000)
+
+/* Of the process, because threads wait outside of any world. */
+static atomic_uint_least64_t look_ns = BUSY_POLL_US_DEFAULT * 1000;
+
+void busy_poll_set_us(uint64_t us)
+{
+    atomic_store_explicit(&look_ns, MIN_OF(us, BUSY_POLL_US_MAX) * 1000,
+                          memory_order_relaxed);
+}
+
+static void charge(struct busy_poll *b, uint64_t ns)
+{
+    b->credit_ns -= (int64_t)MIN_OF(ns, (uint64_t)DEBT_MAX_NS);
+    b->credit_ns = MAX_OF(b->credit_ns, -DEBT_MAX_NS);
+}
+
+static void add_credit(struct busy_poll *b, uint64_t ns)
+{
+    b->credit_ns += (int64_t)MIN_OF(ns, (uint64_t)DEBT_MAX_NS);
+    b->credit_ns = MIN_OF(b->credit_ns, CREDIT_MAX_NS);
+}
+
+bool busy_poll_begin(struct busy_poll *b)
+{
+    uint64_t look = atomic_load_explicit(&look_ns, memory_order_relaxed);
+    uint64_t now = real_mono_ns();
+    add_credit(b, (now - b->credited_ns) / CREDIT_PART);
+    b->credited_ns = now;
+    b->began_ns = now;
+    b->looked_ns = now;
+    b->until_ns = now + look;
+    return look && b->credit_ns > 0 && b->wait_ns < LONG_WAIT_NS;
+}
+
+bool busy_poll_again(struct busy_poll *b)
+{
+    uint64_t now;
+    sched_yield();
+    now = real_mono_ns();
+    if (now - b->looked_ns > TURN_NS) {
+        charge(b, (now - b->looked_ns) * TURN_CHARGE);
+        return false;
+    }
+    b->looked_ns = now;
+    return now < b->until_ns;
+}
+
+void busy_poll_end(struct busy_poll *b, bool caught)
+{
+    uint64_t now = real_mono_ns();
+    b->wait_ns = now - b->began_ns;
+    if (caught)
+        add_credit(b, b->until_ns - b->began_ns);
+    else if (b->looked_ns > b->began_ns)
+        charge(b, b->looked_ns - b->began_ns);
+}

@@ -1,0 +1,126 @@
+/* Memory that two processes of one machine see. */
+#define _GNU_SOURCE
+
+#include "base/runtime/shared_memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/stream.h"
+#include "base/runtime/stream_ops.h"
+#include "base/runtime/world.h"
+#include "base/runtime/world_uv.h"
+
+/* It stays as large as it is: reading cannot fault. */
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+struct shared_memory {
+    void *bytes;
+    size_t len;
+    int fd;   /* -1: it came from elsewhere. */
+    bool own; /* May be written. */
+};
+
+bool stream_shares_memory(const struct stream *s)
+{
+    return s->ops->passes_files && s->ops->passes_files(s);
+}
+
+static int
+map(int fd, size_t bytes, bool own, struct shared_memory **out, struct err *err)
+{
+    int protection = own ? PROT_READ | PROT_WRITE : PROT_READ;
+    void *p = mmap(NULL, bytes, protection, MAP_SHARED, fd, 0);
+    if (p == MAP_FAILED)
+        return err_set_errno(err, errno, "map %zu shared bytes", bytes);
+    *out = mem_zalloc(1, sizeof(**out));
+    **out = (struct shared_memory){p, bytes, -1, own};
+    return 0;
+}
+
+int shared_memory_new(size_t bytes, struct shared_memory **out, struct err *err)
+{
+    int fd = memfd_create("quarry", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int rc;
+    *out = NULL;
+    if (fd < 0 || ftruncate(fd, (off_t)bytes) < 0 ||
+        fcntl(fd, F_ADD_SEALS, SEALS) < 0)
+        rc = err_set_errno(err, errno, "%zu bytes of shared memory", bytes);
+    else
+        rc = map(fd, bytes, true, out, err);
+    if (rc == 0)
+        (*out)->fd = fd;
+    else if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+int shared_memory_send(const struct shared_memory *m,
+                       struct stream *s,
+                       struct err *err)
+{
+    int fd = dup(m->fd);
+    struct file *f;
+    int rc;
+    if (fd < 0)
+        return err_set_errno(err, errno, "pass shared memory");
+    f = real_file_adopt(loop_world(s->loop), fd, "shared memory");
+    rc = stream_send_file(s, f, err);
+    file_close(f);
+    return rc;
+}
+
+static int check(int fd, size_t bytes, struct err *err)
+{
+    struct stat st;
+    int seals = fcntl(fd, F_GET_SEALS);
+    if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) < 0 ||
+        st.st_size != (off_t)bytes)
+        return err_set(err, ERR_CORRUPT,
+                       "what came is not %zu bytes of shared memory", bytes);
+    return 0;
+}
+
+int shared_memory_receive(struct stream *s,
+                          size_t bytes,
+                          struct shared_memory **out,
+                          struct err *err)
+{
+    struct file *f;
+    int rc = stream_receive_file(s, &f, err);
+    *out = NULL;
+    if (rc)
+        return rc;
+    rc = check(real_file_descriptor(f), bytes, err);
+    if (rc == 0)
+        rc = map(real_file_descriptor(f), bytes, false, out, err);
+    file_close(f);
+    return rc;
+}
+
+void shared_memory_free(struct shared_memory *m)
+{
+    if (!m)
+        return;
+    munmap(m->bytes, m->len);
+    if (m->fd >= 0)
+        close(m->fd);
+    mem_free(m);
+}
+
+char *shared_memory_own(struct shared_memory *m)
+{
+    PRE(m->own);
+    return m->bytes;
+}
+
+const char *shared_memory_bytes(const struct shared_memory *m)
+{
+    return m->bytes;
+}
