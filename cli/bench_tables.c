@@ -2,8 +2,9 @@
  * any target.
  *
  * R rows of 1,000-byte values under keys of their number, several clients at a
- * time. Sequential workloads give each client a range of its own; scans read
- * such a range through the scanner. A write, of one row or of
+ * time, each with several calls of one row under way: a call that is answered
+ * begins the next one. Sequential workloads give each client a range of its
+ * own; scans read such a range through the scanner. A write, of one row or of
  * a batch of them, is acknowledged once it is on disk. A workload ends after
  * its rows or its time, whichever is first.
  *
@@ -22,6 +23,7 @@
 #include "base/core/histogram.h"
 #include "base/core/panic.h"
 #include "base/core/rand.h"
+#include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
 #include "cli/cli.h"
@@ -30,6 +32,7 @@
 #define TABLE       "bench-tables"
 #define CLIENTS_MAX 256
 #define BATCH_MAX   256
+#define DEPTH_MAX   1024
 #define KEY_BYTES   24
 
 enum workload_kind {
@@ -64,12 +67,22 @@ struct bench {
     uint64_t clients;
     uint64_t seconds;
     uint64_t value_bytes;
-    uint64_t batch; /* Rows a call writes. */
+    uint64_t batch;   /* Rows a call writes. */
+    const char *only; /* NULL: all workloads. */
+    uint64_t depth;   /* Calls of one row that a client has under way. */
+};
+
+/* A call under way, and those that follow it. */
+struct chain {
+    struct client *client;
+    struct quarry_mutation *mutation;
+    uint64_t began_ns;
+    uint64_t row;
 };
 
 /* A client at one workload. */
 struct client {
-    const struct bench *bench;
+    struct bench *bench;
     const struct workload *workload;
     uint64_t begin; /* Its rows are [begin, end). */
     uint64_t end;
@@ -83,9 +96,25 @@ struct client {
     size_t done; /* Values of the call that ended last. */
     struct err err;
     int rc;
+    struct mutex lock; /* Of what follows, and of what chains change above. */
+    struct cond ended;
+    uint64_t next;  /* Row, or count of them. */
+    size_t running; /* Chains. */
+    struct chain chains[DEPTH_MAX];
 };
 
 /* --- one operation -------------------------------------------------------- */
+
+static bool is_write(enum workload_kind kind)
+{
+    return kind == SEQUENTIAL_WRITE || kind == RANDOM_WRITE;
+}
+
+static bool is_random(enum workload_kind kind)
+{
+    return kind == RANDOM_WRITE || kind == RANDOM_READ ||
+           kind == RANDOM_READ_MEMORY;
+}
 
 static struct slice key_of(uint64_t i, char text[KEY_BYTES])
 {
@@ -126,18 +155,6 @@ static int write_row(struct client *c, uint64_t i, bool last)
     return rc;
 }
 
-static int read_row(struct client *c, uint64_t i, struct buf *value)
-{
-    const char *family = family_of(c->workload->kind);
-    char text[KEY_BYTES];
-    bool found;
-    int rc = quarry_get(c->bench->table, key_of(i, text), family,
-                        SLICE_LIT("v"), value, &found, &c->err);
-    if (rc == 0 && !found)
-        rc = err_set(&c->err, ERR_CORRUPT, "row %s is not there", text);
-    return rc;
-}
-
 /* --- a client ------------------------------------------------------------- */
 
 static bool is_over(const struct client *c, uint64_t now_ns)
@@ -172,30 +189,119 @@ static void run_scan(struct client *c)
     quarry_scanner_close(s);
 }
 
-static void run_rows(struct client *c)
+/* Batches, one after the other. */
+static void write_batches(struct client *c)
 {
     struct world *w = c->bench->cli->world;
-    enum workload_kind kind = c->workload->kind;
-    bool random = kind == RANDOM_WRITE || kind == RANDOM_READ ||
-                  kind == RANDOM_READ_MEMORY;
-    bool writes = kind == SEQUENTIAL_WRITE || kind == RANDOM_WRITE;
-    struct buf value = BUF_INIT;
+    bool random = is_random(c->workload->kind);
     uint64_t before = world_mono_ns(w);
     for (uint64_t i = c->begin; i < c->end && c->rc == 0; i++) {
         uint64_t row = random ? rand_below(&c->chance, c->bench->rows) : i;
         uint64_t now;
-        c->rc = writes ? write_row(c, row, i + 1 == c->end)
-                       : read_row(c, row, &value);
+        c->rc = write_row(c, row, i + 1 == c->end);
         now = world_mono_ns(w);
         if (c->batched)
             continue;
-        histogram_add_many(&c->latency_us, (now - before) / 1000,
-                           writes ? c->done : 1);
+        histogram_add_many(&c->latency_us, (now - before) / 1000, c->done);
         before = now;
         if (is_over(c, now))
             break;
     }
-    buf_close(&value);
+}
+
+/* --- many calls of one row under way --------------------------------------
+ */
+
+static void run_chain(struct chain *n);
+
+static void end_call(struct chain *n, int rc, const struct err *err)
+{
+    struct client *c = n->client;
+    uint64_t us = (world_mono_ns(c->bench->cli->world) - n->began_ns) / 1000;
+    mutex_lock(&c->lock);
+    histogram_add(&c->latency_us, us);
+    if (rc && c->rc == 0)
+        c->rc = err_copy(&c->err, err);
+    mutex_unlock(&c->lock);
+    run_chain(n);
+}
+
+static void on_written(void *arg, int rc, const struct err *err)
+{
+    end_call(arg, rc, err);
+}
+
+static void
+on_read(void *arg, int rc, struct quarry_row *row, const struct err *err)
+{
+    struct chain *n = arg;
+    struct err none = ERR_INIT;
+    if (rc == 0 && !row)
+        rc = err_set(&none, ERR_CORRUPT, "row %llu is not there",
+                     (unsigned long long)n->row);
+    quarry_row_free(row);
+    end_call(n, rc, none.code ? &none : err);
+}
+
+/* Which row is next; false: none. PRE: the lock is held. */
+static bool next_row(struct client *c, uint64_t now_ns, uint64_t *row)
+{
+    if (c->next == c->end || c->rc || is_over(c, now_ns))
+        return false;
+    *row = c->next++;
+    if (is_random(c->workload->kind))
+        *row = rand_below(&c->chance, c->bench->rows);
+    return true;
+}
+
+static void begin_read(struct chain *n, struct slice key)
+{
+    const char *family = family_of(n->client->workload->kind);
+    const struct quarry_read_options o = {
+        .families = &family, .family_count = 1, .versions = 1};
+    quarry_read_row_async(n->client->bench->table, key, &o, on_read, n);
+}
+
+/* Begin the next call, or end. */
+static void run_chain(struct chain *n)
+{
+    struct client *c = n->client;
+    char text[KEY_BYTES];
+    struct slice key;
+    bool more;
+    n->began_ns = world_mono_ns(c->bench->cli->world);
+    mutex_lock(&c->lock);
+    more = next_row(c, n->began_ns, &n->row);
+    key = key_of(n->row, text);
+    if (more && is_write(c->workload->kind)) {
+        quarry_mutation_reset(n->mutation, key);
+        set_value(c, n->mutation);
+    }
+    if (!more && --c->running == 0)
+        cond_signal(&c->ended);
+    mutex_unlock(&c->lock);
+    if (more && is_write(c->workload->kind))
+        quarry_apply_async(c->bench->table, n->mutation, NULL, on_written, n);
+    else if (more)
+        begin_read(n, key);
+}
+
+static void run_chains(struct client *c)
+{
+    size_t count = c->bench->depth;
+    c->next = c->begin;
+    c->running = count;
+    for (size_t i = 0; i < count; i++) {
+        c->chains[i] = (struct chain){
+            .client = c, .mutation = quarry_mutation_new(SLICE_LIT("x"))};
+        run_chain(&c->chains[i]);
+    }
+    mutex_lock(&c->lock);
+    while (c->running > 0)
+        cond_wait(&c->ended, &c->lock);
+    mutex_unlock(&c->lock);
+    for (size_t i = 0; i < count; i++)
+        quarry_mutation_free(c->chains[i].mutation);
 }
 
 static void run_client(void *arg)
@@ -205,8 +311,10 @@ static void run_client(void *arg)
         c->batch[i] = quarry_mutation_new(SLICE_LIT("x"));
     if (c->workload->kind == SCAN)
         run_scan(c);
+    else if (c->bench->batch > 1 && is_write(c->workload->kind))
+        write_batches(c);
     else
-        run_rows(c);
+        run_chains(c);
     for (size_t i = 0; i < c->bench->batch; i++)
         quarry_mutation_free(c->batch[i]);
 }
@@ -243,6 +351,8 @@ static void start_clients(struct bench *b,
                              .stop_ns = start_ns + b->seconds * 1000000000,
                              .value = mem_zalloc(1, b->value_bytes)};
         histogram_init(&c->latency_us);
+        mutex_init(&c->lock);
+        cond_init(&c->ended);
         rand_init(&c->chance, i * 16 + (uint64_t)w->kind);
         c->task = task_start(b->cli->world, "client", run_client, c);
     }
@@ -255,6 +365,7 @@ run_workload(struct bench *b, const struct workload *w, struct err *err)
     uint64_t start = world_mono_ns(b->cli->world);
     struct histogram *all = mem_alloc(sizeof(*all));
     int rc = 0;
+    cli_remark(b->cli, "%s", w->name);
     histogram_init(all);
     start_clients(b, w, clients, start);
     for (uint64_t i = 0; i < b->clients; i++) {
@@ -262,6 +373,8 @@ run_workload(struct bench *b, const struct workload *w, struct err *err)
         histogram_merge(all, &clients[i].latency_us);
         if (clients[i].rc && rc == 0)
             rc = err_copy(err, &clients[i].err);
+        cond_close(&clients[i].ended);
+        mutex_close(&clients[i].lock);
         mem_free(clients[i].value);
     }
     mem_free(clients);
@@ -316,7 +429,7 @@ static int run_all(struct bench *b, struct quarry *q, struct err *err)
             if (rc == 0)
                 rc = quarry_flush(q, err);
         }
-        if (rc == 0)
+        if (rc == 0 && (!b->only || strstr(workloads[i].name, b->only)))
             rc = run_workload(b, &workloads[i], err);
     }
     return rc;
@@ -355,10 +468,11 @@ int run_bench_tables(struct cli *cli, const struct args *args, struct err *err)
         {"paper_per_s", SHEET_NUMBER}, {"ratio", SHEET_NUMBER}};
     struct bench b = {.cli = cli,
                       .rows = 200000,
-                      .clients = 32,
+                      .clients = 4,
                       .seconds = 20,
                       .value_bytes = 1000,
-                      .batch = 1};
+                      .batch = 1,
+                      .depth = 64};
     struct quarry *q;
     int rc = args_number(args, "rows", 1, 1000000000, &b.rows, err);
     if (rc == 0)
@@ -368,12 +482,15 @@ int run_bench_tables(struct cli *cli, const struct args *args, struct err *err)
     if (rc == 0)
         rc = args_number(args, "batch", 1, BATCH_MAX, &b.batch, err);
     if (rc == 0)
+        rc = args_number(args, "depth", 1, DEPTH_MAX, &b.depth, err);
+    if (rc == 0)
         rc = args_number(args, "value", 8, 1 << 20, &b.value_bytes, err);
     if (rc == 0)
         rc = cli_store(cli, CLI_CREATE, &q, err);
     if (rc)
         return rc;
     b.clients = MIN_OF(b.clients, b.rows);
+    b.only = args_value(args, "only");
     sheet_init(&b.sheet, columns, ARRAY_LEN(columns));
     rc = with_table(&b, q, err);
     if (rc == 0)
