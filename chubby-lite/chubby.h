@@ -115,6 +115,10 @@ struct chubby_options {
     uint32_t lease_ms;                   /* Default 12,000. */
     uint32_t grace_ms;                   /* Default 45,000. */
     uint64_t cache_bytes;                /* Default 4 MiB. */
+    /* A file where the client notes its session; copied. When its process has
+     * died and begins anew, that session ends at once instead of with its
+     * lease. One client at a time uses it. NULL: none. */
+    const char *memo;
     chubby_event_cb on_event;            /* NULL: nobody listens. */
     void *ctx;
 };

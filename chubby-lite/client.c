@@ -1,6 +1,10 @@
 /* A client's session: its beginning, its keep-alives, its end. See chubby.h. */
 #include "chubby-lite/client.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
@@ -13,6 +17,8 @@
 /* What clocks of two machines may differ over a lease: 1/64. */
 #define DRIFT_SHARE 64
 #define GOODBYE_US  UINT64_C(2000000)
+/* A session's number in hexadecimal. */
+#define MEMO_BYTES 16
 
 /* --- events
  * ---------------------------------------------------------------------
@@ -210,6 +216,58 @@ static int begin(struct chubby *c, struct err *err)
     return code;
 }
 
+/* --- the predecessor
+ * --------------------------------------------------------------
+ */
+
+/* The session in the file @memo; 0: none. */
+static uint64_t read_memo(struct world *w, const char *memo)
+{
+    char text[MEMO_BYTES + 1] = "";
+    struct file *f;
+    size_t got = 0;
+
+    if (file_open(w, memo, FILE_READ, &f, NULL))
+        return 0;
+    if (file_read_at(f, 0, text, MEMO_BYTES, &got, NULL) || got < MEMO_BYTES)
+        text[0] = '\0';
+    file_close(f);
+    return strtoull(text, NULL, 16);
+}
+
+/* Not synced: what a loss of power takes ends with its lease. */
+static void write_memo(struct world *w, const char *memo, uint64_t session)
+{
+    char text[MEMO_BYTES + 1];
+    struct slice part = slice_make(text, MEMO_BYTES);
+    struct file *f;
+
+    snprintf(text, sizeof(text), "%016" PRIx64, session);
+    if (file_open(w, memo, FILE_WRITE | FILE_CREATE | FILE_TRUNCATE, &f, NULL))
+        return;
+    (void)!file_write_at(f, 0, &part, 1, NULL);
+    file_close(f);
+}
+
+/* Its process is gone, for this one is in its place. */
+static void end_predecessor(struct chubby *c, const char *memo)
+{
+    struct chubby_command command = {.operation = CHUBBY_OP_SESSION_CLOSE,
+                                     .session = read_memo(c->world, memo)};
+    struct buf body = BUF_INIT;
+    struct buf reply = BUF_INIT;
+
+    if (command.session) {
+        chubby_command_put(&command, &body);
+        /* If it is not heard, the lease ends the session. */
+        (void)!client__call(c, CHUBBY_METHOD_EXECUTE, 0, buf_slice(&body),
+                            &reply, NULL);
+    }
+    write_memo(c->world, memo, c->session);
+    buf_close(&body);
+    buf_close(&reply);
+}
+
 static struct chubby *client_new(struct world *w,
                                  const struct chubby_options *opts)
 {
@@ -254,6 +312,8 @@ int chubby_connect(struct world *w,
 
     PRE(opts->server_count > 0);
     c = client_new(w, opts);
+    if (opts->memo)
+        end_predecessor(c, opts->memo);
     code = begin(c, err);
     if (code)
         goto fail;

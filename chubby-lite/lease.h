@@ -39,6 +39,7 @@ struct lease {
     uint64_t deadline_ns; /* Monotonic. */
     bool confirmed;       /* Has heard of this leader and emptied its cache. */
     bool expiring;        /* A fiber ends it. */
+    bool closing;         /* Its client has done with it: it caches nothing. */
     bool gone;            /* The session has ended, or this leadership. */
     unsigned refs;
     STAILQ_HEAD(, lease_news) news; /* Not heard yet, oldest first. */

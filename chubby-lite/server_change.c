@@ -129,14 +129,20 @@ static bool has_open(struct chubby_server *s, uint64_t id, uint64_t instance)
     return false;
 }
 
+/* Will it use what it has cached? */
+static bool is_over(const struct lease *l)
+{
+    return l->gone || l->closing;
+}
+
 /* Wait until @l has heard number @number of its news, or of this leader, or is
- * gone. */
+ * over. */
 static int wait_heard(struct lease *l, uint64_t number, struct err *err)
 {
     int code = 0;
 
     lease_ref(l);
-    while (!code && !l->gone && (l->heard < number || !l->confirmed))
+    while (!code && !is_over(l) && (l->heard < number || !l->confirmed))
         code = bell_wait(&l->bell, 0, err);
     lease_unref(l);
     return code;
@@ -186,7 +192,8 @@ static int invalidate(struct chubby_server *s,
     waits = mem_alloc((s->leases.leases.count + 1) * sizeof(*waits));
     while ((slot = hash_map_next(&s->leases.leases, &at))) {
         struct lease *l = slot->value.pointer;
-        if (l->session != self && tell(s, l, t, &waits[count].number))
+        if (l->session != self && !is_over(l) &&
+            tell(s, l, t, &waits[count].number))
             waits[count++].lease = lease_ref(l);
     }
     /* All are told before the first is waited for. */
@@ -199,6 +206,18 @@ static int invalidate(struct chubby_server *s,
     return code;
 }
 
+/* Nobody waits for a client that has said goodbye, least of all others that do
+ * so at the same time. */
+static void note_closing(struct chubby_server *s, uint64_t session)
+{
+    struct lease *l = lease_find(&s->leases, session);
+
+    if (!l)
+        return;
+    l->closing = true;
+    bell_ring(&l->bell);
+}
+
 int server__execute(struct chubby_server *s,
                     struct chubby_command *c,
                     struct buf *answer,
@@ -209,6 +228,8 @@ int server__execute(struct chubby_server *s,
     uint64_t term = s->term;
     int code;
 
+    if (c->operation == CHUBBY_OP_SESSION_CLOSE)
+        note_closing(s, c->session);
     find_touched(s, c, &t);
     mark(s, &t);
     code = invalidate(s, c->session, &t, err);

@@ -28,6 +28,7 @@ struct session_options {
     const struct rpc_security *security;
     uint32_t lease_ms;
     uint32_t grace_ms;
+    const char *memo; /* chubby.h; NULL: none. */
     /* The session, or the lock, is lost: once. Does not wait. */
     void (*lost)(void *ctx, const struct err *why);
     /* The file of @h, opened by others, was written or is gone; NULL: that may

@@ -153,9 +153,13 @@ static void on_event(void *ctx, struct chubby_handle *h, enum chubby_event e)
     c->events |= (unsigned)e;
 }
 
-static void join_cell(struct client *c, struct world *w, uint32_t lease_ms)
+static void join_with(struct client *c,
+                      struct world *w,
+                      uint32_t lease_ms,
+                      const char *memo)
 {
-    struct chubby_options opts = {.servers = addresses,
+    struct chubby_options opts = {.memo = memo,
+                                  .servers = addresses,
                                   .server_count = member_count,
                                   .security = security,
                                   .lease_ms = lease_ms,
@@ -168,6 +172,11 @@ static void join_cell(struct client *c, struct world *w, uint32_t lease_ms)
     c->events = 0;
     ck_assert_msg(chubby_connect(w, &opts, &c->chubby, &err) == 0, "%s",
                   err.text);
+}
+
+static void join_cell(struct client *c, struct world *w, uint32_t lease_ms)
+{
+    join_with(c, w, lease_ms, NULL);
 }
 
 static struct chubby_handle *
@@ -399,4 +408,94 @@ START_TEST(test_take_over)
 
 END_TEST
 
-TEST_MAIN("lock", test_files, test_fail_over, test_take_over)
+/* --- a client that begins anew
+ * ---------------------------------------------------------------- */
+
+#define TWINS 2
+
+struct twin {
+    struct world *world;
+    const char *own;
+    const char *others;
+    bool ready;
+};
+
+static struct twin twins[TWINS];
+
+/* Holds a lock, and has cached what the other one writes. */
+static void be_twin(void *arg)
+{
+    struct twin *t = arg;
+    struct client c;
+    struct chubby_handle *own;
+    struct chubby_handle *others;
+
+    join_with(&c, t->world, 12000, "session");
+    own = must_open(&c, t->own, MAKE, 0);
+    others = must_open(&c, t->others, MAKE, 0);
+    if (chubby_acquire(own, CHUBBY_EXCLUSIVE, NULL) == 0) {
+        struct buf b = BUF_INIT;
+        must_write(own, "mine");
+        ck_assert_int_eq(chubby_read(others, &b, NULL, NULL), 0);
+        buf_close(&b);
+        t->ready = true;
+    }
+    while (fiber_check(NULL) == 0)
+        if (fiber_park_checked(NULL))
+            break;
+    chubby_close(own);
+    chubby_close(others);
+    chubby_disconnect(c.chubby);
+}
+
+static void await_twins(void)
+{
+    for (size_t i = 0; i < TWINS; i++)
+        while (!twins[i].ready)
+            sleep_us(SECOND / 100);
+}
+
+static void begin_anew(void *arg)
+{
+    struct sim_options o = {.network_us = 300};
+    uint64_t before;
+
+    (void)arg;
+    boot_all();
+    for (size_t i = 0; i < TWINS; i++) {
+        twins[i] =
+            (struct twin){.world = sim_machine_new(cluster, i ? "b" : "a", &o),
+                          .own = i ? "/b" : "/a",
+                          .others = i ? "/a" : "/b"};
+        sim_boot(twins[i].world, be_twin, &twins[i]);
+    }
+    await_twins();
+    for (size_t i = 0; i < TWINS; i++) {
+        twins[i].ready = false;
+        sim_crash(twins[i].world, SIM_CRASH_KILL);
+        sim_await_end(twins[i].world);
+    }
+    before = sim_cluster_now_us(cluster);
+    for (size_t i = 0; i < TWINS; i++)
+        sim_boot_again(twins[i].world);
+    await_twins();
+    ck_assert_uint_le(sim_cluster_now_us(cluster) - before, SECOND);
+    for (size_t i = 0; i < TWINS; i++) {
+        sim_stop(twins[i].world);
+        sim_await_end(twins[i].world);
+    }
+    stop_all();
+}
+
+/* Clients that were killed and begin anew end their old sessions themselves:
+ * they wait neither for their leases, nor for each other's caches. */
+START_TEST(test_begin_anew)
+{
+    start(test_seed(), 3);
+    sim_cluster_run(cluster, begin_anew, NULL);
+    finish();
+}
+
+END_TEST
+
+TEST_MAIN("lock", test_files, test_fail_over, test_take_over, test_begin_anew)

@@ -34,6 +34,7 @@ struct lock_files {
     const struct rpc_security *security;
     char *servers[SERVERS_MAX]; /* Owned. */
     size_t server_count;
+    char *memo;              /* Owned; NULL: none. */
     struct chubby *session;  /* NULL: none, or lost. */
     struct lock_file *first; /* All files. */
     struct mutex mutex;
@@ -109,6 +110,7 @@ static int connect_cell(struct lock_files *l, struct err *err)
     struct chubby_options o = {.servers = (const char *const *)l->servers,
                                .server_count = l->server_count,
                                .security = l->security,
+                               .memo = l->memo,
                                .on_event = on_event,
                                .ctx = l};
     int rc;
@@ -290,6 +292,7 @@ int lock_files_open(struct world *w,
     int rc;
     l->world = w;
     l->security = opts->security;
+    l->memo = opts->memo ? mem_strdup(opts->memo) : NULL;
     mutex_init(&l->mutex);
     cond_init(&l->turn);
     rc = take_servers(l, slice_str(opts->servers), err);
@@ -313,5 +316,6 @@ void lock_files_close(struct lock_files *l)
         mem_free(l->servers[i]);
     mutex_close(&l->mutex);
     cond_close(&l->turn);
+    mem_free(l->memo);
     mem_free(l);
 }
