@@ -14,7 +14,6 @@
 #include "bigtable/master/reign.h"
 #include "gfs-lite/fs.h"
 
-#define LOG_SORTED_DIR "sorted"
 #define LOG_DONE_MARK  "done"
 #define LOG_PATH_BYTES (sizeof(BIGTABLE_FS_LOGS) + 64)
 /* Between looks at what is sorted. */
@@ -59,6 +58,13 @@ static void forget_segments(struct recovery *v)
 
 /* --- segments ----------------------------------------------------------- */
 
+/* Their names are numbers. Beside them is what was sorted, and perhaps half of
+ * a mark, whose master died over it. */
+static bool is_segment(const char *name)
+{
+    return name[0] >= '0' && name[0] <= '9';
+}
+
 /* List the segments; a log that is marked, or not there, is sorted. */
 static int list_segments(struct reign *r, struct recovery *v, struct err *err)
 {
@@ -79,7 +85,7 @@ static int list_segments(struct reign *r, struct recovery *v, struct err *err)
     for (size_t i = 0; i < count; i++) {
         if (strcmp(names[i], LOG_DONE_MARK) == 0)
             v->sorted = true;
-        else if (strcmp(names[i], LOG_SORTED_DIR) != 0)
+        else if (is_segment(names[i]))
             v->segments[v->segment_count++].name = mem_strdup(names[i]);
     }
     fs_names_free(names, count);

@@ -403,6 +403,8 @@ static int stall(struct store *s, struct err *err)
         if (!hope)
             break; /* Nothing to flush: the bound is below what must be. */
         rc = fatal_error(b, err);
+        if (rc == 0)
+            rc = fiber_check(err); /* A caller has not for ever. */
         if (rc == 0 && b->failure_count != failures) {
             rc = err_copy(err, &b->flush_error);
             err_wrap(err, "memory is full and cannot be flushed");

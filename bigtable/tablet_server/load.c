@@ -288,12 +288,23 @@ static void end_load(struct tablet_server *s)
     mutex_unlock(&s->load_lock);
 }
 
+/* Does it come of a split here that is being written down? */
+static bool is_being_made(struct tablet_server *s, uint64_t tablet)
+{
+    struct served *t = served_find(&s->served, tablet);
+    served_unref(t);
+    return !t && tablet_registry_has(s->registry, tablet);
+}
+
 int load_tablet(struct tablet_server *s,
                 const struct tablet_order *o,
                 struct err *err)
 {
-    struct served *t = served_add(&s->served, o->tablet, TABLET_LOADING);
+    struct served *t;
     int rc;
+    if (is_being_made(s, o->tablet))
+        return err_set(err, ERR_UNAVAILABLE, "it comes of a split just now");
+    t = served_add(&s->served, o->tablet, TABLET_LOADING);
     if (!t)
         return await(s, o, err);
     if (!is_system(o))

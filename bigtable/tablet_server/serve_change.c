@@ -32,16 +32,11 @@ static int begin(struct tablet_server *s,
 }
 
 /* The outcome of a transaction on the tablet of @v, as clients know it. */
-static int settle(struct tablet_server *s,
-                  const struct serving *v,
-                  uint64_t tablet,
-                  int rc,
-                  struct err *err)
+static int
+settle(const struct serving *v, uint64_t tablet, int rc, struct err *err)
 {
-    if (rc == 0) {
+    if (rc == 0)
         atomic_fetch_add(&v->served->writes, 1);
-        return check_answer(s, err);
-    }
     if (rc == ERR_NOTFOUND) {
         struct table_view *now = table_get_view(v->served->table);
         if (!now)
@@ -118,7 +113,7 @@ static int check(struct tablet_server *s,
                                     r->has_false ? &branches[1] : NULL,
                                     durability_of(r->durability),
                                     &reply.matched, err);
-        rc = settle(s, &v, r->tablet, rc, err);
+        rc = settle(&v, r->tablet, rc, err);
     }
     if (rc == 0)
         check_reply_put(&reply, call->reply_body);
@@ -134,11 +129,14 @@ int handle_check(void *ctx, struct rpc_call *call, struct err *err)
     int rc = check_request_get(call->body, &r, err);
     if (rc == 0)
         rc = check_ready(s, err);
-    if (rc || answers_begin(s->answers, call))
+    if (rc)
         return rc;
-    rc = check(s, call, &r, err);
-    answers_end(s->answers, call, rc == 0);
-    return rc;
+    /* What was done is remembered, also when its answer must not go out now. */
+    if (!answers_begin(s->answers, call)) {
+        rc = check(s, call, &r, err);
+        answers_end(s->answers, call, rc == 0);
+    }
+    return rc ? rc : check_answer(s, err);
 }
 
 /* --- read, modify, write -------------------------------------------------- */
@@ -175,7 +173,7 @@ static int modify(struct tablet_server *s,
         rc = store_read_modify_write(s->store, v.served->table, r->row,
                                      r->rules, r->rule_count,
                                      durability_of(r->durability), &row, err);
-        rc = settle(s, &v, r->tablet, rc, err);
+        rc = settle(&v, r->tablet, rc, err);
     }
     if (rc == 0)
         row_put(row, call->reply_attachment);
@@ -198,6 +196,8 @@ int handle_modify(void *ctx, struct rpc_call *call, struct err *err)
         rc = modify(s, call, &r, err);
         answers_end(s->answers, call, rc == 0);
     }
+    if (rc == 0)
+        rc = check_answer(s, err);
     arena_close(&a);
     return rc;
 }

@@ -107,6 +107,15 @@ static bool put(struct tablet_registry *r, struct registered *t)
     return added;
 }
 
+/* Put @t, which is new, as if take() had given it. */
+static void put_locked(struct tablet_registry *r, struct registered *t)
+{
+    t->references++;
+    mutex_lock(&t->lock);
+    if (!put(r, t))
+        PANIC("the id of a tablet was given twice");
+}
+
 /* PRE: @t is locked. */
 static void drop(struct tablet_registry *r, struct registered *t)
 {
@@ -307,17 +316,22 @@ static int split(struct tablet_registry *r,
         slice_cmp(buf_slice(&a->start), buf_slice(&b->start)) < 0;
     struct registered *lower = half(t, next, first_is_lower ? a : b);
     struct registered *upper = half(t, next, first_is_lower ? b : a);
-    int rc = write_split(r, t, upper, lower, err);
+    int rc;
+    /* They are here before METADATA names them: the master orders to load what
+     * it finds there, and they must not be loaded beside what is in memory. */
+    put_locked(r, lower);
+    put_locked(r, upper);
+    rc = write_split(r, t, upper, lower, err);
     manifest_state_close(next);
     if (rc) {
-        registered_free(lower);
-        registered_free(upper);
-        return rc;
+        drop(r, lower);
+        drop(r, upper);
+    } else {
+        drop(r, t);
     }
-    if (!put(r, lower) || !put(r, upper))
-        PANIC("the id of a tablet was given twice");
-    drop(r, t);
-    return 0;
+    give(r, lower);
+    give(r, upper);
+    return rc;
 }
 
 static int commit_to(struct tablet_registry *r,
@@ -525,6 +539,15 @@ void tablet_registry_remove(struct tablet_registry *r, uint64_t tablet)
         return;
     drop(r, t);
     give(r, t);
+}
+
+bool tablet_registry_has(struct tablet_registry *r, uint64_t tablet)
+{
+    bool has;
+    mutex_lock(&r->lock);
+    has = hash_map_get(&r->tablets, hash_key_u64(&tablet)) != NULL;
+    mutex_unlock(&r->lock);
+    return has;
 }
 
 bool tablet_registry_key(struct tablet_registry *r,

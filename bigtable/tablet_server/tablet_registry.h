@@ -83,6 +83,8 @@ MUST_CHECK int tablet_registry_release(struct tablet_registry *r,
 /* Forget it. Parks while a change of it runs. */
 void tablet_registry_remove(struct tablet_registry *r, uint64_t tablet);
 
+/* Is it here, or about to come of a split? Does not wait for changes. */
+bool tablet_registry_has(struct tablet_registry *r, uint64_t tablet);
 /* Key of its record, appended; false when it is not here. */
 bool tablet_registry_key(struct tablet_registry *r,
                          uint64_t tablet,

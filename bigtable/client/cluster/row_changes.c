@@ -43,7 +43,9 @@ static int try_at(struct once *o, struct location *where, struct err *err)
     rc = tablet_call(o->cluster, where, o->method, &opts, buf_slice(&body),
                      buf_slice(&attachment), &o->reply, &o->reply_attachment,
                      err);
-    if (sent && (rc == ERR_UNAVAILABLE || rc == ERR_DEADLINE))
+    /* ERR_CLOSED: it lost its session, perhaps after the change. */
+    if (sent &&
+        (rc == ERR_UNAVAILABLE || rc == ERR_CLOSED || rc == ERR_DEADLINE))
         o->unsure = where->server;
     buf_close(&body);
     buf_close(&attachment);
