@@ -12,6 +12,9 @@
 #include "bigtable/tablet/write_queue.h"
 
 struct async_pool;
+struct load_list;
+struct load_ticket;
+struct quarry_bulk_result;
 struct cluster;
 struct cluster_table;
 struct schema;
@@ -103,6 +106,21 @@ struct target_ops {
                               size_t *count,
                               struct err *err);
 
+    /* For the writers of a load: NULL: none. */
+    const struct rpc_security *(*bulk_security)(struct quarry *q);
+    int (*bulk_begin)(struct quarry *q,
+                      const char *table,
+                      const char *id,
+                      struct buf *ticket,
+                      struct err *err);
+    int (*bulk_commit)(struct quarry *q,
+                       const struct load_ticket *ticket,
+                       const struct load_list *l,
+                       struct quarry_bulk_result *result,
+                       struct err *err);
+    int (*bulk_abandon)(struct quarry *q,
+                        const struct load_ticket *ticket,
+                        struct err *err);
     int (*table_snapshot)(struct quarry *q,
                           const char *table,
                           const char *name,

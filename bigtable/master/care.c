@@ -5,6 +5,7 @@
 #include "bigtable/master/balance.h"
 #include "bigtable/master/policies.h"
 #include "bigtable/master/reign.h"
+#include "bigtable/master/snapshots.h"
 
 /* Tablets on their way to one server at once. */
 #define MOVES_PER_SERVER 2
@@ -121,26 +122,40 @@ static int mark(void *ctx, const struct metadata_row *row, struct err *err)
     return sweep_mark(ctx, row, err);
 }
 
+/* Were snapshots changed since @steps, or are they being changed? Then files
+ * may be named by one that were met nowhere. */
+static bool was_disturbed(const struct reign *r, uint64_t steps)
+{
+    return r->snapshot_steps != steps || steps % 2 != 0;
+}
+
 static void reread(struct reign *r, void *arg)
 {
     struct err err = ERR_INIT;
+    uint64_t steps = r->snapshot_steps;
     int code;
     (void)arg;
     garbage_begin(&r->files);
     garbage_begin(&r->logs);
+    code = snapshots_mark(r, &err);
     /* The root tablet's record first: what it gives to rows is met there. */
-    code = root_read(r, mark, r, &err);
+    if (code == 0)
+        code = root_read(r, mark, r, &err);
     if (code == 0)
         code = reign_read(r, SLICE_EMPTY, SLICE_EMPTY, mark, r, &err);
     if (code) {
         garbage_abandon(&r->files);
         garbage_abandon(&r->logs);
         log_warn(r->world, "master", "read METADATA: %s", err.text);
+    } else if (was_disturbed(r, steps)) {
+        garbage_abandon(&r->files);
+        garbage_abandon(&r->logs);
     } else {
         garbage_end(&r->files);
         garbage_end(&r->logs);
     }
-    if (code == 0 && is_past(r, r->swept_ns, r->options->garbage_us)) {
+    if (code == 0 && !was_disturbed(r, steps) &&
+        is_past(r, r->swept_ns, r->options->garbage_us)) {
         r->swept_ns = reign_now_ns(r);
         sweep(r);
     }

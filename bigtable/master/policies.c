@@ -10,8 +10,11 @@
 #include "bigtable/master/reign.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/wire/roles.h"
+#include "bigtable/wire/snapshot_calls.h"
 
 #define EVERY SLICE_LIT("*")
+/* Each try that is overtaken is a change that another made. */
+#define CHANGE_TRIES_MAX 1000
 
 static bool is_cluster(struct slice name)
 {
@@ -127,6 +130,34 @@ int policies_check_table(struct reign *r,
     return check_family(r, principal, name, table, EVERY, right, err);
 }
 
+int policies_check_snapshot(struct reign *r,
+                            struct slice principal,
+                            struct slice name,
+                            enum access_right right,
+                            struct err *err)
+{
+    int code = policies_check_table(r, principal, name, right, err);
+    return code == ERR_NOTFOUND ? check_create(r, principal, err) : code;
+}
+
+/* Of a table that is there, or of a snapshot, whose record says its table. */
+static int check_snapshot_order(struct reign *r,
+                                const struct rpc_call *call,
+                                struct err *err)
+{
+    struct snapshot_order o;
+    int code = snapshot_order_get(call->body, &o, err);
+    if (code)
+        return code;
+    if (call->method == MASTER_SNAPSHOT)
+        return policies_check_table(r, call->principal, o.table, ACCESS_READ,
+                                    err);
+    code = check_create(r, call->principal, err);
+    return code ? code
+                : policies_check_table(r, call->principal, o.name, ACCESS_READ,
+                                       err);
+}
+
 static int check_table_order(struct reign *r,
                              const struct rpc_call *call,
                              enum access_right right,
@@ -148,6 +179,12 @@ int policies_check(struct reign *r,
     case MASTER_POLICY:
     case MASTER_SET_POLICY: return 0; /* They look themselves. */
     case MASTER_FLUSH: return 0;      /* Nothing is seen or lost by it. */
+    case MASTER_SNAPSHOT:
+    case MASTER_CLONE: return check_snapshot_order(r, call, err);
+    case MASTER_SNAPSHOT_LIST:
+    case MASTER_SNAPSHOT_SHOW:
+    case MASTER_SNAPSHOT_DROP: return 0; /* It looks itself, at the record. */
+    case MASTER_SNAPSHOT_RESTORE:
     case MASTER_CREATE_TABLE: return check_create(r, who, err);
     case MASTER_MOVE: return check_administrator(r, who, err);
     case MASTER_DROP_ROWS: return check_table_order(r, call, ACCESS_WRITE, err);
@@ -378,7 +415,7 @@ static int change_file(struct change *c, struct policy_file *f, struct err *err)
 static int apply_change(struct change *c, struct err *err)
 {
     int code = ERR_ABORTED;
-    while (code == ERR_ABORTED) { /* Somebody else was faster. */
+    for (int i = 0; i < CHANGE_TRIES_MAX && code == ERR_ABORTED; i++) {
         struct policy_file f;
         code = policy_file_read(c->reign, c->table, &f, err);
         if (code == 0)

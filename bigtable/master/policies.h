@@ -48,6 +48,14 @@ MUST_CHECK int policies_check_table(struct reign *r,
                                     enum access_right right,
                                     struct err *err);
 
+/* The same for a snapshot of the table @name; if that is no more, whoever may
+ * make tables has all rights. */
+MUST_CHECK int policies_check_snapshot(struct reign *r,
+                                       struct slice principal,
+                                       struct slice name,
+                                       enum access_right right,
+                                       struct err *err);
+
 /* Table @table is being made by @creator, whose it is where names are proved;
  * or it is no more. */
 MUST_CHECK int policies_made(struct reign *r,

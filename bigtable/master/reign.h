@@ -55,8 +55,10 @@ struct reign {
     uint64_t swept_ns;
     struct mutex mutex; /* For `changed` alone: one loop has no races. */
     struct cond changed;
-    struct task_entry *tasks; /* Fibers that run. */
-    unsigned calls;           /* Of others, being handled. */
+    struct task_entry *tasks;   /* Fibers that run. */
+    unsigned calls;             /* Of others, being handled. */
+    struct mutex snapshot_lock; /* One change of snapshots at a time, */
+    uint64_t snapshot_steps;    /* counted at its begin and its end. */
 };
 
 struct master {
@@ -122,6 +124,15 @@ MUST_CHECK int reign_make_tablet(struct reign *r,
                                  struct slice end,
                                  bool *done,
                                  struct err *err);
+/* The same with a state. */
+MUST_CHECK int reign_put_tablet(struct reign *r,
+                                uint64_t table,
+                                struct slice start,
+                                struct slice end,
+                                const struct tablet_state *state,
+                                const char *event,
+                                bool *done,
+                                struct err *err);
 /* Read the row of @t anew, into @t; *@found: there is one with its id. PRE: @t
  * is busy. Parks. */
 MUST_CHECK int reign_read_tablet(struct reign *r,
@@ -151,6 +162,13 @@ MUST_CHECK int server_order(struct reign *r,
                             struct slice row,
                             struct slice row_end,
                             struct err *err);
+/* The same without rows; what it answers is appended to @reply. Parks. */
+MUST_CHECK int server_order_reply(struct reign *r,
+                                  struct known_server *s,
+                                  uint32_t method,
+                                  const struct known_tablet *t,
+                                  struct buf *reply,
+                                  struct err *err);
 /* TABLET_UNLOAD, and for how long its server has taken no writes when it
  * answers. Parks. */
 MUST_CHECK int server_order_unload(struct reign *r,
@@ -220,6 +238,30 @@ MUST_CHECK int tables_find(struct reign *r,
                            struct slice name,
                            uint64_t *table,
                            struct err *err);
+/* Its number and schema, which is appended. Parks. */
+MUST_CHECK int tables_find_schema(struct reign *r,
+                                  struct slice name,
+                                  uint64_t *table,
+                                  struct buf *schema,
+                                  struct err *err);
+/* Read the rows of its tablets into the picture. Parks. */
+MUST_CHECK int
+tables_read_rows(struct reign *r, uint64_t table, struct err *err);
+/* Begin table @name, which the next master removes unless it is made known: its
+ * tablets are not placed yet. Parks. ERR_EXISTS, ERR_INVALID. */
+MUST_CHECK int tables_begin(struct reign *r,
+                            struct slice name,
+                            struct slice schema,
+                            struct slice creator,
+                            uint64_t *table,
+                            struct err *err);
+/* All of its rows are there: it is a table. Parks. */
+MUST_CHECK int tables_make_known(struct reign *r,
+                                 struct slice name,
+                                 uint64_t table,
+                                 struct err *err);
+/* Remove what was begun, in a fiber beside. */
+void tables_clear_away(struct reign *r, struct slice name, uint64_t table);
 MUST_CHECK int tables_drop(struct reign *r, struct slice name, struct err *err);
 MUST_CHECK int
 tables_alter(struct reign *r, const struct table_order *o, struct err *err);

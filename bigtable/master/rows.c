@@ -249,20 +249,33 @@ int reign_make_tablet(struct reign *r,
                       bool *done,
                       struct err *err)
 {
+    struct tablet_state *empty = mem_zalloc(1, sizeof(*empty));
+    int code = reign_put_tablet(r, table, start, end, empty, "made", done, err);
+    mem_free(empty);
+    return code;
+}
+
+int reign_put_tablet(struct reign *r,
+                     uint64_t table,
+                     struct slice start,
+                     struct slice end,
+                     const struct tablet_state *state,
+                     const char *event,
+                     bool *done,
+                     struct err *err)
+{
     struct tablet_bounds bounds = {cluster_id(r->number, r->next_id++), table,
                                    start, end};
     struct tablet_location nobody = {0, 0, SLICE_EMPTY};
-    struct tablet_state *empty = mem_zalloc(1, sizeof(*empty));
     struct metadata_change c = {.condition = METADATA_IF_ABSENT,
-                                .event = SLICE_LIT("made")};
+                                .event = slice_str(event)};
     struct buf b[4] = {BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT};
     int code;
 
-    empty->groups = SLICE_EMPTY;
     metadata_key(table, end, &b[0]);
     tablet_bounds_put(&bounds, &b[1]);
     tablet_location_put(&nobody, &b[2]);
-    tablet_state_put(empty, &b[3]);
+    tablet_state_put(state, &b[3]);
     c.key = buf_slice(&b[0]);
     c.tablet = buf_slice(&b[1]);
     c.location = buf_slice(&b[2]);
@@ -270,6 +283,5 @@ int reign_make_tablet(struct reign *r,
     code = metadata_change(r->store, &c, done, err);
     for (int i = 0; i < 4; i++)
         buf_close(&b[i]);
-    mem_free(empty);
     return code;
 }

@@ -83,6 +83,16 @@ int server_order(struct reign *r,
     return order(r, s, method, t, row, row_end, NULL, err);
 }
 
+int server_order_reply(struct reign *r,
+                       struct known_server *s,
+                       uint32_t method,
+                       const struct known_tablet *t,
+                       struct buf *reply,
+                       struct err *err)
+{
+    return order(r, s, method, t, SLICE_EMPTY, SLICE_EMPTY, reply, err);
+}
+
 int server_order_unload(struct reign *r,
                         struct known_server *s,
                         const struct known_tablet *t,
@@ -91,8 +101,7 @@ int server_order_unload(struct reign *r,
 {
     struct buf reply = BUF_INIT;
     struct unload_reply u = {.closed_us = 0};
-    int code =
-        order(r, s, TABLET_UNLOAD, t, SLICE_EMPTY, SLICE_EMPTY, &reply, err);
+    int code = server_order_reply(r, s, TABLET_UNLOAD, t, &reply, err);
     if (code == 0 && reply.len > 0)
         code = unload_reply_get(buf_slice(&reply), &u, err);
     *closed_us = u.closed_us;

@@ -6,6 +6,7 @@
 #include "base/runtime/fiber.h"
 #include "bigtable/master/policies.h"
 #include "bigtable/master/reign.h"
+#include "bigtable/master/snapshots.h"
 #include "bigtable/wire/policy.h"
 
 /* The reign to handle a call with, counted: leave() afterwards. */
@@ -53,6 +54,28 @@ static int on_table(struct reign *r, struct rpc_call *call, struct err *err)
     struct table_order o;
     int code = table_order_get(call->body, &o, err);
     return code ? code : change_table(r, call, &o, err);
+}
+
+/* --- snapshots ---------------------------------------------------------- */
+
+static int on_snapshot(struct reign *r, struct rpc_call *call, struct err *err)
+{
+    struct snapshot_order o;
+    int code = snapshot_order_get(call->body, &o, err);
+    if (code)
+        return code;
+    switch (call->method) {
+    case MASTER_SNAPSHOT: return snapshots_take(r, &o, err);
+    case MASTER_SNAPSHOT_LIST: return snapshots_list(r, call->reply_body, err);
+    case MASTER_SNAPSHOT_SHOW:
+        return snapshots_show(r, &o, call->reply_body, err);
+    case MASTER_SNAPSHOT_DROP:
+        return snapshots_drop(r, call->principal, &o, err);
+    case MASTER_SNAPSHOT_RESTORE:
+        return snapshots_restore(r, call->principal, &o, err);
+    case MASTER_CLONE: return snapshots_clone(r, call->principal, &o, err);
+    default: PANIC("no method of snapshots: %u", call->method);
+    }
 }
 
 /* --- operators ---------------------------------------------------------- */
@@ -208,6 +231,12 @@ static int handle(struct reign *r, struct rpc_call *call, struct err *err)
     case MASTER_SET_POLICY: return policies_change(r, call, err);
     case MASTER_MOVE: return on_move(r, call, err);
     case MASTER_REPORT_SPLIT: return on_split_done(r, call, err);
+    case MASTER_SNAPSHOT:
+    case MASTER_SNAPSHOT_LIST:
+    case MASTER_SNAPSHOT_SHOW:
+    case MASTER_SNAPSHOT_DROP:
+    case MASTER_SNAPSHOT_RESTORE:
+    case MASTER_CLONE: return on_snapshot(r, call, err);
     default: return on_table(r, call, err);
     }
 }
@@ -240,6 +269,12 @@ void service_add(struct master *m)
         {MASTER_MOVE, "master.move", on_call},
         {MASTER_POLICY, "master.policy", on_call},
         {MASTER_SET_POLICY, "master.set_policy", on_call},
+        {MASTER_SNAPSHOT, "master.snapshot", on_call},
+        {MASTER_SNAPSHOT_LIST, "master.snapshot_list", on_call},
+        {MASTER_SNAPSHOT_SHOW, "master.snapshot_show", on_call},
+        {MASTER_SNAPSHOT_DROP, "master.snapshot_drop", on_call},
+        {MASTER_SNAPSHOT_RESTORE, "master.snapshot_restore", on_call},
+        {MASTER_CLONE, "master.clone", on_call},
         {MASTER_REPORT_SPLIT, "master.report_split", on_call},
     };
     rpc_server_add(m->rpc, methods, ARRAY_LEN(methods), m);

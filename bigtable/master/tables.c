@@ -34,10 +34,11 @@ struct table_file {
     struct table_record record;
 };
 
-static int read_table(struct reign *r,
-                      struct slice name,
-                      struct table_file *f,
-                      struct err *err)
+/* As it is, also when it is being dropped. */
+static int read_file(struct reign *r,
+                     struct slice name,
+                     struct table_file *f,
+                     struct err *err)
 {
     int code;
     f->bytes = BUF_INIT;
@@ -48,6 +49,15 @@ static int read_table(struct reign *r,
     code = lock_state_read(r->chubby, f->path, &f->bytes, &f->generation, err);
     if (code == 0)
         code = table_record_get(buf_slice(&f->bytes), &f->record, err);
+    return code;
+}
+
+static int read_table(struct reign *r,
+                      struct slice name,
+                      struct table_file *f,
+                      struct err *err)
+{
+    int code = read_file(r, name, f, err);
     if (code == ERR_NOTFOUND || (code == 0 && f->record.dropping))
         return err_set(err, ERR_NOTFOUND, "no table %.*s", SLICE_ARG(name));
     return code;
@@ -56,6 +66,22 @@ static int read_table(struct reign *r,
 static void close_table(struct table_file *f)
 {
     buf_close(&f->bytes);
+}
+
+int tables_find_schema(struct reign *r,
+                       struct slice name,
+                       uint64_t *table,
+                       struct buf *schema,
+                       struct err *err)
+{
+    struct table_file f;
+    int code = read_table(r, name, &f, err);
+    if (code == 0) {
+        *table = f.record.id;
+        buf_append_slice(schema, f.record.schema);
+    }
+    close_table(&f);
+    return code;
 }
 
 int tables_find(struct reign *r,
@@ -95,14 +121,17 @@ static int check_name(struct slice name, struct err *err)
 
 /* --- create ------------------------------------------------------------- */
 
+/* @unfinished: it counts as being dropped. */
 static int make_record(struct reign *r,
                        const struct table_order *o,
                        struct slice creator,
+                       bool unfinished,
                        uint64_t *id,
                        struct err *err)
 {
     char path[TABLE_PATH_BYTES];
-    struct table_record rec = {.generation = 1, .schema = o->schema};
+    struct table_record rec = {
+        .generation = 1, .schema = o->schema, .dropping = unfinished};
     struct buf b = BUF_INIT;
     int code = lock_state_next_table(r->chubby, id, err);
     if (code)
@@ -124,7 +153,7 @@ static int make_record(struct reign *r,
     return code;
 }
 
-static int read_table_rows(struct reign *r, uint64_t table, struct err *err)
+int tables_read_rows(struct reign *r, uint64_t table, struct err *err)
 {
     struct buf start = BUF_INIT;
     struct buf end = BUF_INIT;
@@ -141,7 +170,7 @@ static int first_tablet(struct reign *r, uint64_t table, struct err *err)
     bool done;
     int code =
         reign_make_tablet(r, table, SLICE_EMPTY, SLICE_EMPTY, &done, err);
-    return code ? code : read_table_rows(r, table, err);
+    return code ? code : tables_read_rows(r, table, err);
 }
 
 static bool is_served(struct reign *r, uint64_t table)
@@ -164,7 +193,7 @@ int tables_create(struct reign *r,
         code = schema_decode(o->schema, &schema, err);
     schema_free(schema);
     if (code == 0)
-        code = make_record(r, o, creator, &id, err);
+        code = make_record(r, o, creator, false, &id, err);
     if (code == 0)
         code = first_tablet(r, id, err);
     if (code)
@@ -338,7 +367,7 @@ static int drop_tablets(struct reign *r, uint64_t table, struct err *err)
             }
             log_warn(r->world, "master", "drop tablet %llu: %s",
                      (unsigned long long)t->id, why.text);
-            code = read_table_rows(r, table, &why);
+            code = tables_read_rows(r, table, &why);
             if (code && !reign_goes_on(r))
                 return reign_over(err);
         }
@@ -353,12 +382,12 @@ finish_drop(struct reign *r, const char *path, uint64_t table, struct err *err)
 {
     int code;
     hash_map_put(&r->dropping, hash_key_u64(&table), NULL);
-    code = read_table_rows(r, table, err);
+    code = tables_read_rows(r, table, err);
     if (code == 0)
         code = drop_tablets(r, table, err);
     /* A split may have been written down behind our back. */
     if (code == 0)
-        code = read_table_rows(r, table, err);
+        code = tables_read_rows(r, table, err);
     if (code == 0)
         code = drop_tablets(r, table, err);
     if (code == 0)
@@ -408,6 +437,54 @@ static void run_drop(struct reign *r, void *arg)
     }
     mem_free(j->path);
     mem_free(j);
+}
+
+/* --- tables that are made of snapshots ---------------------------------- */
+
+int tables_begin(struct reign *r,
+                 struct slice name,
+                 struct slice schema,
+                 struct slice creator,
+                 uint64_t *table,
+                 struct err *err)
+{
+    const struct table_order o = {.name = name, .schema = schema};
+    int code = check_name(name, err);
+    if (code == 0)
+        code = make_record(r, &o, creator, true, table, err);
+    if (code == 0)
+        hash_map_put(&r->dropping, hash_key_u64(table), NULL);
+    return code;
+}
+
+int tables_make_known(struct reign *r,
+                      struct slice name,
+                      uint64_t table,
+                      struct err *err)
+{
+    struct table_file f;
+    int code = read_file(r, name, &f, err);
+    if (code == 0 && f.record.id != table)
+        code = err_set(err, ERR_ABORTED, "its record has changed");
+    if (code == 0) {
+        f.record.dropping = false;
+        code = write_table(r, &f, &f.record, err);
+    }
+    close_table(&f);
+    if (code)
+        return code;
+    hash_map_remove(&r->dropping, hash_key_u64(&table), NULL);
+    return tables_read_rows(r, table, err);
+}
+
+void tables_clear_away(struct reign *r, struct slice name, uint64_t table)
+{
+    struct drop_job *j = mem_alloc(sizeof(*j));
+    struct buf path = BUF_INIT;
+    buf_printf(&path, "%s/%.*s", BIGTABLE_LOCK_TABLES, SLICE_ARG(name));
+    *j = (struct drop_job){mem_strdup(buf_cstr(&path)), table};
+    buf_close(&path);
+    reign_spawn(r, "drop", run_drop, j);
 }
 
 static int finish_table(struct reign *r, const char *name, struct err *err)
@@ -645,7 +722,7 @@ int tables_order(struct reign *r,
         if (code == 0 && method != TABLET_SPLIT)
             return 0;
         /* Who has its rows now? */
-        if (read_table_rows(r, id, &why) && !reign_goes_on(r))
+        if (tables_read_rows(r, id, &why) && !reign_goes_on(r))
             return reign_over(err);
         if (code == 0)
             return 0;

@@ -591,16 +591,23 @@ void write_queue_raise(struct store *s, uint64_t sequence)
 /* The number is one that no entry has, and is visible at once. */
 uint64_t write_turn_stamp_all(struct store *s)
 {
+    return write_turn_stamp_many(s, 1);
+}
+
+uint64_t write_turn_stamp_many(struct store *s, uint64_t count)
+{
     struct writer *turn;
+    uint64_t first;
     uint64_t sequence;
     write_turn_take(s, &turn);
-    sequence = ++s->queue.last_sequence;
+    first = s->queue.last_sequence + 1;
+    sequence = s->queue.last_sequence += count;
     for (size_t i = 0; i < WRITE_STAMP_COUNT; i++)
         atomic_store_explicit(&s->queue.stamps[i], sequence,
                               memory_order_relaxed);
     atomic_store(&s->visible, sequence);
     write_turn_give(s, turn);
-    return sequence;
+    return first;
 }
 
 static void freeze_tablet(struct store *s, const struct tablet *t)

@@ -120,6 +120,8 @@ const atomic_ullong *write_stamp(const struct write_queue *q, struct slice row);
 /* From now on, every row counts as just written. Returns the number they got,
  * which no entry has. Parks. */
 uint64_t write_turn_stamp_all(struct store *s);
+/* The same with @count numbers, of which the first is returned. */
+uint64_t write_turn_stamp_many(struct store *s, uint64_t count);
 
 /* Take and give back the write turn. Parks. */
 void write_turn_take(struct store *s, struct writer **turn);

@@ -355,6 +355,7 @@ int handle_control(void *ctx, struct rpc_call *call, struct err *err)
     switch (call->method) {
     case TABLET_SCHEMA: return order_schema(s, call, err);
     case TABLET_STATUS: return order_status(s, call, err);
+    case TABLET_CAPTURE: return order_capture(s, call, err);
     case TABLET_LOG_SORT: return order_sort(s, call, err);
     default: return order_tablet(s, call, err);
     }

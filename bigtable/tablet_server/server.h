@@ -203,6 +203,11 @@ MUST_CHECK int
 admit_request(struct tablet_server *s, size_t bytes, struct err *err);
 void release_request(struct tablet_server *s, size_t bytes);
 
+/* order_capture.c */
+int order_capture(struct tablet_server *s,
+                  struct rpc_call *call,
+                  struct err *err);
+
 int handle_control(void *ctx, struct rpc_call *call, struct err *err);
 int handle_read(void *ctx, struct rpc_call *call, struct err *err);
 int handle_get(void *ctx, struct rpc_call *call, struct err *err);
@@ -211,6 +216,7 @@ int handle_check(void *ctx, struct rpc_call *call, struct err *err);
 int handle_modify(void *ctx, struct rpc_call *call, struct err *err);
 int handle_run(void *ctx, struct rpc_call *call, struct err *err);
 int handle_cuts(void *ctx, struct rpc_call *call, struct err *err);
+int handle_load(void *ctx, struct rpc_call *call, struct err *err);
 int handle_describe(void *ctx, struct rpc_call *call, struct err *err);
 
 #endif /* BIGTABLE_TABLET_SERVER_SERVER_H */

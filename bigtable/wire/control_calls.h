@@ -34,6 +34,8 @@ enum control_method {
     TABLET_LOG_SORT = 0x508,  /* struct log_order: sort a segment of a dead
                                  server's log into its directory `sorted`. */
     TABLET_DROP_ROWS = 0x509, /* struct tablet_order with row and row_end. */
+    TABLET_CAPTURE = 0x50A,   /* struct tablet_order; struct snapshot_tablet:
+                                 what it consists of now. */
     /* Anybody to the master; ERR_UNAVAILABLE when it is another one. Changes
      * of tables. */
     MASTER_CREATE_TABLE = 0x521, /* struct table_order */

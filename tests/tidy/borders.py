@@ -35,6 +35,7 @@ ALLOWED = {
                       "bigtable/wire/"],
     # Processes meet on the wire: none of these includes another.
     "bigtable/client": ["base/", "chubby-lite/chubby.h", "gfs-lite/fs.h",
+                        "gfs-lite/gfs.h",
                         "sawzall-lite/sawzall.h", "bigtable/row/",
                         "bigtable/sstable/", "bigtable/lsm/",
                         "bigtable/tablet/", "bigtable/wire/",
@@ -70,9 +71,14 @@ ALLOWED = {
     "cli/role": ["base/", "chubby-lite/server.h", "gfs-lite/namenode/namenode.h",
                  "gfs-lite/chunkserver/chunkserver.h", "gfs-lite/gfs.h",
                  "gfs-lite/fs.h", "bigtable/wire/metadata.h",
+                 "bigtable/wire/roles.h",
                  "bigtable/tablet_server/tablet_server.h",
                  "bigtable/master/master.h", "bigtable/gateway/gateway.h",
                  "bigtable/client/quarry.h", "cli/"],
+    "cli/role_worker": ["base/", "gfs-lite/gfs.h", "jobs/jobs.h",
+                        "mapreduce/cluster/worker.h", "cli/"],
+    "cli/attempts": ["base/", "bigtable/client/quarry.h", "gfs-lite/gfs.h",
+                     "jobs/jobs.h", "mapreduce/worker/exec.h", "cli/"],
     # `dump` and `check` read the files of the engine as they lie on the disk.
     "cli/dump": DUMP, "cli/check": DUMP,
     "tests": [""],

@@ -26,6 +26,7 @@ struct lock_files;
 struct locator;
 struct loop;
 struct rpc_security;
+struct write_calls;
 
 /* Open the servers @target names into @q, whose world is set. Parks. Errors:
  * those of quarry_open(). */
@@ -47,6 +48,7 @@ struct cluster {
     struct world *world;
     struct loop *loop;
     bool own_loop;
+    char *target; /* Its servers: owned. */
     const struct rpc_security *security;
     struct rpc_security *own_security; /* Made from the options. */
     uint64_t timeout_us;
@@ -56,6 +58,7 @@ struct cluster {
     struct lock_file *master; /* BIGTABLE_LOCK_MASTER */
     struct locator *locator;
     struct open_tables tables;
+    struct write_calls *write_calls;
     struct cluster_counts counts;
 };
 
@@ -197,6 +200,22 @@ int cluster_table_drop_rows(struct quarry *q,
                             struct slice start,
                             struct slice end,
                             struct err *err);
+
+/* bulk.c */
+const struct rpc_security *cluster_bulk_security(struct quarry *q);
+int cluster_bulk_begin(struct quarry *q,
+                       const char *table,
+                       const char *id,
+                       struct buf *ticket,
+                       struct err *err);
+int cluster_bulk_commit(struct quarry *q,
+                        const struct load_ticket *ticket,
+                        const struct load_list *l,
+                        struct quarry_bulk_result *result,
+                        struct err *err);
+int cluster_bulk_abandon(struct quarry *q,
+                         const struct load_ticket *ticket,
+                         struct err *err);
 
 /* snapshots.c */
 int cluster_table_snapshot(struct quarry *q,

@@ -54,6 +54,22 @@ int embedded_table_open(struct quarry_table *t,
                         struct err *err);
 void embedded_table_hold(struct quarry_table *t);
 void embedded_table_release(struct quarry_table *t);
+/* bulk.c */
+const struct rpc_security *embedded_bulk_security(struct quarry *q);
+int embedded_bulk_begin(struct quarry *q,
+                        const char *table,
+                        const char *id,
+                        struct buf *ticket,
+                        struct err *err);
+int embedded_bulk_commit(struct quarry *q,
+                         const struct load_ticket *ticket,
+                         const struct load_list *l,
+                         struct quarry_bulk_result *result,
+                         struct err *err);
+int embedded_bulk_abandon(struct quarry *q,
+                          const struct load_ticket *ticket,
+                          struct err *err);
+
 /* snapshots.c */
 int embedded_table_snapshot(struct quarry *q,
                             const char *table,

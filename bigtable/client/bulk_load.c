@@ -1,0 +1,125 @@
+/* Bulk loads: beginning, committing and abandoning them. See bulk_load.h. */
+#include "bigtable/client/bulk_load.h"
+
+#include "base/core/arena.h"
+#include "base/core/panic.h"
+#include "bigtable/client/client.h"
+#include "bigtable/wire/load_calls.h"
+
+int quarry_bulk_begin(struct quarry *q,
+                      const char *table,
+                      const char *id,
+                      struct buf *ticket,
+                      struct err *err)
+{
+    int rc = load_check_name("the load's id", slice_str(id), err);
+    if (rc == 0)
+        rc = q->ops->bulk_begin(q, table, id, ticket, err);
+    if (rc)
+        err_wrap(err, "load into %s", table);
+    return rc;
+}
+
+static void count_files(const struct load_list *l, struct quarry_bulk_result *r)
+{
+    *r = (struct quarry_bulk_result){.files = l->count};
+    for (size_t i = 0; i < l->count; i++) {
+        r->cells += l->files[i].entries;
+        r->bytes += l->files[i].bytes;
+    }
+}
+
+int quarry_bulk_commit(struct quarry *q,
+                       struct slice ticket,
+                       struct slice files,
+                       struct quarry_bulk_result *result,
+                       struct err *err)
+{
+    struct quarry_bulk_result own;
+    struct load_ticket t;
+    struct load_list l;
+    struct arena a;
+    int rc;
+    arena_init(&a);
+    rc = load_ticket_get(ticket, &a, &t, err);
+    if (rc == 0)
+        rc = load_list_get(files, &a, &l, err);
+    if (rc == 0) {
+        if (!result)
+            result = &own;
+        count_files(&l, result);
+        rc = q->ops->bulk_commit(q, &t, &l, result, err);
+        if (rc)
+            err_wrap(err, "load %.*s into %.*s", SLICE_ARG(t.id),
+                     SLICE_ARG(t.table));
+    }
+    arena_close(&a);
+    return rc;
+}
+
+int quarry_bulk_abandon(struct quarry *q, struct slice ticket, struct err *err)
+{
+    struct load_ticket t;
+    struct arena a;
+    int rc;
+    arena_init(&a);
+    rc = load_ticket_get(ticket, &a, &t, err);
+    if (rc == 0)
+        rc = q->ops->bulk_abandon(q, &t, err);
+    arena_close(&a);
+    return rc;
+}
+
+/* --- all in one call -------------------------------------------------------
+ */
+
+static int write_all(struct quarry_bulk_writer *w,
+                     quarry_bulk_next_fn next,
+                     void *ctx,
+                     struct buf *files,
+                     struct err *err)
+{
+    for (;;) {
+        struct quarry_bulk_cell c;
+        bool more = true;
+        int rc = next(ctx, &c, &more, err);
+        if (rc == 0 && !more)
+            return quarry_bulk_writer_finish(w, files, err);
+        if (rc == 0)
+            rc = quarry_bulk_writer_set(w, c.row, c.family, c.qualifier,
+                                        c.timestamp_us, c.value, err);
+        if (rc)
+            return rc;
+    }
+}
+
+int quarry_bulk_load(struct quarry *q,
+                     const char *table,
+                     const char *id,
+                     quarry_bulk_next_fn next,
+                     void *ctx,
+                     struct quarry_bulk_result *result,
+                     struct err *err)
+{
+    struct quarry_bulk_place place = {q->world, NULL};
+    struct quarry_bulk_writer *w = NULL;
+    struct buf ticket = BUF_INIT;
+    struct buf files = BUF_INIT;
+    int rc = quarry_bulk_begin(q, table, id, &ticket, err);
+    place.security = q->ops->bulk_security(q);
+    if (rc == 0)
+        rc =
+            quarry_bulk_writer_open(&place, buf_slice(&ticket), "all", &w, err);
+    if (rc == 0)
+        rc = write_all(w, next, ctx, &files, err);
+    quarry_bulk_writer_free(w);
+    if (rc == 0)
+        rc = quarry_bulk_commit(q, buf_slice(&ticket), buf_slice(&files),
+                                result, err);
+    else if (ticket.len && quarry_bulk_abandon(q, buf_slice(&ticket), NULL)) {
+        /* It is removed when its time is over. */
+    }
+    buf_close(&ticket);
+    buf_close(&files);
+    return rc;
+}

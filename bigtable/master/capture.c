@@ -1,0 +1,214 @@
+/* Asking all tablets of a table for what they consist of. */
+#include "bigtable/master/capture.h"
+
+#include "base/core/panic.h"
+#include "base/runtime/log.h"
+#include "bigtable/master/reign.h"
+#include "bigtable/wire/snapshot_record.h"
+
+#define RETRY_US UINT64_C(100000)
+/* Captures under way at once. */
+#define CAPTURES_MAX 64
+
+/* What a tablet said, newest first. */
+struct capture_answer {
+    struct capture_answer *next;
+    uint64_t tablet;
+    struct buf bytes;
+    struct snapshot_tablet state; /* Borrows from them. */
+};
+
+struct capturing {
+    struct reign *reign;
+    struct table_state *out;
+    uint64_t table;
+    unsigned left; /* Fibers that run. */
+    bool again;    /* Something was not answered. */
+    struct err err;
+    int code; /* A failure that stays. */
+};
+
+struct capture_job {
+    struct capturing *of;
+    struct known_server *server;
+    struct known_tablet as_known; /* A copy: the order is for this one. */
+};
+
+static bool is_passing(int code)
+{
+    return code == ERR_NOTFOUND || code == ERR_UNAVAILABLE ||
+           code == ERR_CLOSED || code == ERR_BUSY || code == ERR_DEADLINE;
+}
+
+static int ask(struct reign *r, struct capture_job *j, struct err *err)
+{
+    struct capture_answer *a = mem_zalloc(1, sizeof(*a));
+    int code = server_order_reply(r, j->server, TABLET_CAPTURE, &j->as_known,
+                                  &a->bytes, err);
+    if (code == 0)
+        code = snapshot_tablet_get(buf_slice(&a->bytes), &a->state, err);
+    if (code) {
+        buf_close(&a->bytes);
+        mem_free(a);
+        return code;
+    }
+    a->tablet = j->as_known.id;
+    a->next = j->of->out->answers;
+    j->of->out->answers = a;
+    return 0;
+}
+
+static void run_ask(struct reign *r, void *arg)
+{
+    struct capture_job *j = arg;
+    struct capturing *c = j->of;
+    struct err err = ERR_INIT;
+    int code = ask(r, j, &err);
+    if (is_passing(code)) {
+        c->again = true;
+        log_debug(r->world, "master", "capture tablet %llu: %s",
+                  (unsigned long long)j->as_known.id, err.text);
+    } else if (code && c->code == 0) {
+        c->code = code;
+        err_copy(&c->err, &err);
+    }
+    buf_close(&j->as_known.key);
+    buf_close(&j->as_known.start);
+    c->left--;
+    mem_free(j);
+    reign_changed(r);
+}
+
+static void
+start(struct capturing *c, struct known_server *s, const struct known_tablet *t)
+{
+    struct capture_job *j = mem_zalloc(1, sizeof(*j));
+    j->of = c;
+    j->server = s;
+    j->as_known.id = t->id;
+    j->as_known.table = t->table;
+    j->as_known.epoch = t->epoch;
+    buf_append_slice(&j->as_known.key, buf_slice(&t->key));
+    buf_append_slice(&j->as_known.start, buf_slice(&t->start));
+    c->left++;
+    reign_spawn(c->reign, "capture", run_ask, j);
+}
+
+/* The answer of @t as it is now; NULL: it has not been asked, or was cut. */
+static const struct capture_answer *answer_of(const struct table_state *s,
+                                              const struct known_tablet *t)
+{
+    for (const struct capture_answer *a = s->answers; a; a = a->next)
+        if (a->tablet == t->id &&
+            slice_eq(a->state.start, buf_slice(&t->start)) &&
+            slice_eq(a->state.end, buf_slice(&t->end)))
+            return a;
+    return NULL;
+}
+
+static void wait_until(struct capturing *c, unsigned left)
+{
+    while (c->left > left) {
+        mutex_lock(&c->reign->mutex);
+        cond_wait(&c->reign->changed, &c->reign->mutex);
+        mutex_unlock(&c->reign->mutex);
+    }
+}
+
+/* Ask those that have not answered; they may change while we wait, so each is
+ * looked up by its place anew. */
+static void ask_all(struct capturing *c)
+{
+    struct picture *p = &c->reign->picture;
+    struct buf at = BUF_INIT;
+    struct buf end = BUF_INIT;
+    c->again = false;
+    metadata_table_range(c->table, &at, &end);
+    while (reign_goes_on(c->reign)) {
+        size_t i = picture_at(p, buf_slice(&at));
+        struct known_tablet *t = i < p->tablet_count ? p->tablets[i] : NULL;
+        struct known_server *s;
+        if (!t || t->table != c->table)
+            break;
+        buf_clear(&at);
+        buf_append_slice(&at, buf_slice(&t->key));
+        buf_append_byte(&at, '\0');
+        s = picture_server(p, t->server);
+        if (answer_of(c->out, t))
+            continue;
+        if (t->stage == STAGE_SERVED && s && s->alive)
+            start(c, s, t);
+        else
+            c->again = true;
+        wait_until(c, CAPTURES_MAX - 1);
+    }
+    wait_until(c, 0);
+    buf_close(&at);
+    buf_close(&end);
+}
+
+/* The tablets that there are, if all of them have answered. */
+static bool collect(struct capturing *c)
+{
+    const struct picture *p = &c->reign->picture;
+    struct table_state *out = c->out;
+    bool whole = true;
+    mem_free(out->tablets);
+    out->tablets = mem_alloc((p->tablet_count + 1) * sizeof(*out->tablets));
+    out->tablet_count = 0;
+    for (size_t i = 0; i < p->tablet_count && whole; i++) {
+        const struct capture_answer *a;
+        struct slice reached = SLICE_EMPTY;
+        if (p->tablets[i]->table != c->table)
+            continue;
+        if (out->tablet_count)
+            reached = out->tablets[out->tablet_count - 1].end;
+        a = answer_of(out, p->tablets[i]);
+        whole = a && slice_eq(a->state.start, reached) &&
+                (out->tablet_count == 0 || reached.len > 0);
+        if (whole)
+            out->tablets[out->tablet_count++] = a->state;
+    }
+    return whole && out->tablet_count > 0 &&
+           out->tablets[out->tablet_count - 1].end.len == 0;
+}
+
+int capture_table(struct reign *r,
+                  struct slice name,
+                  struct table_state *out,
+                  struct err *err)
+{
+    struct capturing c = {.reign = r, .out = out};
+    int code;
+    *out = (struct table_state){.tablets = NULL};
+    for (;;) {
+        struct err why = ERR_INIT;
+        buf_clear(&out->schema);
+        code = tables_find_schema(r, name, &c.table, &out->schema, err);
+        if (code)
+            return code;
+        if (tables_read_rows(r, c.table, &why) && !reign_goes_on(r))
+            return reign_over(err);
+        ask_all(&c);
+        if (c.code)
+            return err_copy(err, &c.err);
+        if (!reign_goes_on(r))
+            return reign_over(err);
+        if (tables_read_rows(r, c.table, &why) == 0 && collect(&c))
+            return 0;
+        if (!reign_wait(r, RETRY_US))
+            return reign_over(err);
+    }
+}
+
+void table_state_close(struct table_state *t)
+{
+    while (t->answers) {
+        struct capture_answer *a = t->answers;
+        t->answers = a->next;
+        buf_close(&a->bytes);
+        mem_free(a);
+    }
+    mem_free(t->tablets);
+    buf_close(&t->schema);
+}

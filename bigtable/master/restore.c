@@ -1,0 +1,76 @@
+/* Making a table of a snapshot's tablets. */
+#include "bigtable/master/restore.h"
+
+#include "base/core/panic.h"
+#include "bigtable/master/reign.h"
+#include "bigtable/row/schema.h"
+#include "bigtable/wire/snapshot_record.h"
+
+#define RETRY_US UINT64_C(100000)
+/* For so long its tablets are waited for, so that it can be used at once. */
+#define SERVED_WAIT_US UINT64_C(10000000)
+
+static int put_tablets(struct reign *r,
+                       uint64_t table,
+                       const struct snapshot_record *s,
+                       struct err *err)
+{
+    struct tablet_state *state = mem_zalloc(1, sizeof(*state));
+    int code = 0;
+    for (size_t i = 0; i < s->tablet_count && code == 0; i++) {
+        const struct snapshot_tablet *t = &s->tablets[i];
+        bool done;
+        state->groups = t->groups;
+        state->sequence = t->sequence;
+        state->bytes = t->bytes;
+        code = reign_put_tablet(r, table, t->start, t->end, state, "restored",
+                                &done, err);
+        /* Rows of a table that nobody has used are ours alone. */
+    }
+    mem_free(state);
+    return code;
+}
+
+static bool all_are_served(const struct reign *r, uint64_t table)
+{
+    for (size_t i = 0; i < r->picture.tablet_count; i++)
+        if (r->picture.tablets[i]->table == table &&
+            r->picture.tablets[i]->stage != STAGE_SERVED)
+            return false;
+    return true;
+}
+
+static int wait_served(struct reign *r, uint64_t table, struct err *err)
+{
+    uint64_t until = reign_now_ns(r) + SERVED_WAIT_US * 1000;
+    while (!all_are_served(r, table) && reign_now_ns(r) < until)
+        if (!reign_wait(r, RETRY_US))
+            return reign_over(err);
+    return 0;
+}
+
+int restore_table(struct reign *r,
+                  struct slice name,
+                  struct slice creator,
+                  const struct snapshot_record *s,
+                  struct err *err)
+{
+    struct schema *schema = NULL;
+    uint64_t id = 0;
+    int code = schema_decode(s->schema, &schema, err);
+    schema_free(schema);
+    if (code == 0)
+        code = tables_begin(r, name, s->schema, creator, &id, err);
+    if (code)
+        return code;
+    code = put_tablets(r, id, s, err);
+    if (code == 0)
+        code = tables_make_known(r, name, id, err);
+    if (code) {
+        tables_clear_away(r, name, id);
+        return code;
+    }
+    master_note(r, EVENT_RESTORE, "name=%.*s table=%llu from=%.*s",
+                SLICE_ARG(name), (unsigned long long)id, SLICE_ARG(s->name));
+    return wait_served(r, id, err);
+}

@@ -1,0 +1,331 @@
+/* Snapshots as files: see snapshots.h. */
+#include "bigtable/master/snapshots.h"
+
+#include <stdio.h>
+
+#include "base/core/arena.h"
+#include "base/core/panic.h"
+#include "base/runtime/log.h"
+#include "base/runtime/world.h"
+#include "bigtable/master/capture.h"
+#include "bigtable/master/policies.h"
+#include "bigtable/master/reign.h"
+#include "bigtable/master/restore.h"
+#include "bigtable/row/schema.h"
+#include "gfs-lite/fs.h"
+
+#define PATH_BYTES (sizeof(SNAPSHOTS_DIR) + TABLE_NAME_BYTES_MAX + 2)
+
+/* --- files --------------------------------------------------------------- */
+
+static void path_of(char path[PATH_BYTES], struct slice name)
+{
+    snprintf(path, PATH_BYTES, SNAPSHOTS_DIR "/%.*s", SLICE_ARG(name));
+}
+
+/* A record and what it borrows from. */
+struct snapshot_file {
+    struct buf bytes;
+    struct arena arena;
+    struct snapshot_record record;
+};
+
+static void close_file(struct snapshot_file *f)
+{
+    buf_close(&f->bytes);
+    arena_close(&f->arena);
+}
+
+/* close_file() in any case. */
+static int read_file(struct reign *r,
+                     struct slice name,
+                     struct snapshot_file *f,
+                     struct err *err)
+{
+    char path[PATH_BYTES];
+    int code = snapshot_check_name(name, err);
+    f->bytes = BUF_INIT;
+    arena_init(&f->arena);
+    if (code)
+        return code;
+    path_of(path, name);
+    code =
+        fs_read_all(r->options->fs, path, SNAPSHOT_BYTES_MAX, &f->bytes, err);
+    if (code == ERR_NOTFOUND)
+        return err_set(err, code, "no snapshot %.*s", SLICE_ARG(name));
+    if (code == 0)
+        code = snapshot_record_get(buf_slice(&f->bytes), &f->arena, &f->record,
+                                   err);
+    if (code)
+        err_wrap(err, "%s", path);
+    return code;
+}
+
+static int write_file(struct reign *r,
+                      const struct snapshot_record *record,
+                      struct err *err)
+{
+    char path[PATH_BYTES];
+    struct buf bytes = BUF_INIT;
+    int code;
+    snapshot_record_put(record, &bytes);
+    path_of(path, record->name);
+    code = fs_mkdirs(r->options->fs, SNAPSHOTS_DIR, err);
+    if (code == 0 && !chubby_is_safe(r->chubby))
+        code = err_set(err, ERR_UNAVAILABLE, "this may not be the master");
+    if (code == 0)
+        code = fs_replace(r->options->fs, path, buf_slice(&bytes), err);
+    buf_close(&bytes);
+    return code;
+}
+
+static int remove_file(struct reign *r, struct slice name, struct err *err)
+{
+    char path[PATH_BYTES];
+    path_of(path, name);
+    return fs_remove(r->options->fs, path, err);
+}
+
+static int check_free(struct reign *r, struct slice name, struct err *err)
+{
+    char path[PATH_BYTES];
+    struct fs_info info;
+    int code = snapshot_check_name(name, err);
+    if (code)
+        return code;
+    path_of(path, name);
+    code = fs_stat(r->options->fs, path, &info, err);
+    if (code == 0)
+        return err_set(err, ERR_EXISTS, "snapshot %.*s exists already",
+                       SLICE_ARG(name));
+    return code == ERR_NOTFOUND ? 0 : code;
+}
+
+/* --- one at a time ------------------------------------------------------- */
+
+/* The sweep sees by `snapshot_steps` that something went on beside it. */
+static void begin(struct reign *r)
+{
+    mutex_lock(&r->snapshot_lock);
+    r->snapshot_steps++;
+}
+
+static void end(struct reign *r)
+{
+    r->snapshot_steps++;
+    mutex_unlock(&r->snapshot_lock);
+}
+
+static int
+take(struct reign *r, const struct snapshot_order *o, struct err *err)
+{
+    struct table_state t;
+    uint64_t now_us = world_now_us(r->world);
+    int code = check_free(r, o->name, err);
+    if (code)
+        return code;
+    code = capture_table(r, o->table, &t, err);
+    if (code == 0) {
+        const struct snapshot_record record = {
+            .name = o->name,
+            .table = o->table,
+            .created_us = now_us,
+            .expires_us = o->ttl_us ? now_us + o->ttl_us : 0,
+            .schema = buf_slice(&t.schema),
+            .tablet_count = t.tablet_count,
+            .tablets = t.tablets};
+        code = write_file(r, &record, err);
+    }
+    if (code == 0)
+        master_note(r, EVENT_SNAPSHOT, "name=%.*s table=%.*s tablets=%zu",
+                    SLICE_ARG(o->name), SLICE_ARG(o->table), t.tablet_count);
+    table_state_close(&t);
+    return code;
+}
+
+int snapshots_take(struct reign *r,
+                   const struct snapshot_order *o,
+                   struct err *err)
+{
+    int code;
+    begin(r);
+    code = take(r, o, err);
+    end(r);
+    return code;
+}
+
+static int drop(struct reign *r,
+                struct slice principal,
+                const struct snapshot_order *o,
+                struct err *err)
+{
+    struct snapshot_file f;
+    int code = read_file(r, o->name, &f, err);
+    if (code == 0)
+        code = policies_check_snapshot(r, principal, f.record.table, ACCESS_OWN,
+                                       err);
+    /* A damaged one can be dropped, too, by those who may do anything. */
+    else if (code == ERR_CORRUPT)
+        code =
+            policies_check_snapshot(r, principal, SLICE_EMPTY, ACCESS_OWN, err);
+    close_file(&f);
+    return code ? code : remove_file(r, o->name, err);
+}
+
+int snapshots_drop(struct reign *r,
+                   struct slice principal,
+                   const struct snapshot_order *o,
+                   struct err *err)
+{
+    int code;
+    begin(r);
+    code = drop(r, principal, o, err);
+    end(r);
+    if (code == 0)
+        master_note(r, EVENT_SNAPSHOT_DROP, "name=%.*s", SLICE_ARG(o->name));
+    return code;
+}
+
+static bool is_over(const struct reign *r, const struct snapshot_record *s)
+{
+    return s->expires_us && s->expires_us <= world_now_us(r->world);
+}
+
+int snapshots_restore(struct reign *r,
+                      struct slice principal,
+                      const struct snapshot_order *o,
+                      struct err *err)
+{
+    struct snapshot_file f;
+    int code;
+    begin(r);
+    code = read_file(r, o->name, &f, err);
+    if (code == 0 && is_over(r, &f.record))
+        code = err_set(err, ERR_NOTFOUND, "no snapshot %.*s: it expired",
+                       SLICE_ARG(o->name));
+    if (code == 0)
+        code = policies_check_snapshot(r, principal, f.record.table,
+                                       ACCESS_READ, err);
+    if (code == 0)
+        code = restore_table(r, o->table, principal, &f.record, err);
+    end(r);
+    close_file(&f);
+    return code;
+}
+
+int snapshots_clone(struct reign *r,
+                    struct slice principal,
+                    const struct snapshot_order *o,
+                    struct err *err)
+{
+    struct table_state t;
+    int code;
+    begin(r);
+    code = capture_table(r, o->name, &t, err);
+    if (code == 0) {
+        const struct snapshot_record record = {.name = o->name,
+                                               .table = o->name,
+                                               .schema = buf_slice(&t.schema),
+                                               .tablet_count = t.tablet_count,
+                                               .tablets = t.tablets};
+        code = restore_table(r, o->table, principal, &record, err);
+    }
+    end(r);
+    table_state_close(&t);
+    return code;
+}
+
+/* --- all of them --------------------------------------------------------- */
+
+typedef int (*each_fn)(struct reign *r,
+                       struct slice name,
+                       const struct snapshot_record *record,
+                       void *ctx,
+                       struct err *err);
+
+/* Call @fn for each; one that is dropped meanwhile is passed over. */
+static int each(struct reign *r, each_fn fn, void *ctx, struct err *err)
+{
+    char **names = NULL;
+    size_t count = 0;
+    int code = fs_list(r->options->fs, SNAPSHOTS_DIR, &names, &count, err);
+    if (code == ERR_NOTFOUND)
+        return 0;
+    for (size_t i = 0; i < count && code == 0; i++) {
+        struct snapshot_file f;
+        if (snapshot_check_name(slice_str(names[i]), NULL))
+            continue; /* What a write that was cut short left. */
+        code = read_file(r, slice_str(names[i]), &f, err);
+        if (code == 0)
+            code = fn(r, slice_str(names[i]), &f.record, ctx, err);
+        else if (code == ERR_NOTFOUND)
+            code = 0;
+        close_file(&f);
+    }
+    fs_names_free(names, count);
+    return code;
+}
+
+static int summarize(struct reign *r,
+                     struct slice name,
+                     const struct snapshot_record *record,
+                     void *ctx,
+                     struct err *err)
+{
+    struct snapshot_summary s;
+    int code;
+    (void)name;
+    if (is_over(r, record))
+        return 0;
+    code = snapshot_summarize(record, &s, err);
+    if (code == 0)
+        snapshot_summary_put(&s, ctx);
+    return code;
+}
+
+int snapshots_list(struct reign *r, struct buf *out, struct err *err)
+{
+    return each(r, summarize, out, err);
+}
+
+int snapshots_show(struct reign *r,
+                   const struct snapshot_order *o,
+                   struct buf *out,
+                   struct err *err)
+{
+    struct snapshot_file f;
+    int code = read_file(r, o->name, &f, err);
+    for (size_t i = 0; code == 0 && i < f.record.tablet_count; i++)
+        f.record.tablets[i].groups = SLICE_EMPTY;
+    if (code == 0)
+        snapshot_record_put(&f.record, out);
+    close_file(&f);
+    return code;
+}
+
+static void mark_file(void *ctx, uint64_t number)
+{
+    garbage_mark(ctx, number);
+}
+
+static int mark(struct reign *r,
+                struct slice name,
+                const struct snapshot_record *record,
+                void *ctx,
+                struct err *err)
+{
+    (void)ctx;
+    if (is_over(r, record)) {
+        struct err why = ERR_INIT;
+        if (chubby_is_safe(r->chubby) && remove_file(r, name, &why))
+            log_warn(r->world, "master", "drop snapshot %.*s: %s",
+                     SLICE_ARG(name), why.text);
+    }
+    /* Also for that one: files wait for a reading that does not meet it. */
+    return snapshot_each_file(record, mark_file, &r->files, err);
+}
+
+int snapshots_mark(struct reign *r, struct err *err)
+{
+    return each(r, mark, NULL, err);
+}

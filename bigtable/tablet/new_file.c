@@ -1,0 +1,121 @@
+/* Checking a table file that somebody else wrote: see add_files.h. */
+#include <inttypes.h>
+
+#include "base/core/buf.h"
+#include "bigtable/row/cell_key.h"
+#include "bigtable/row/schema.h"
+#include "bigtable/sstable/block_cache.h"
+#include "bigtable/sstable/properties.h"
+#include "bigtable/sstable/reader.h"
+#include "bigtable/tablet/add_files.h"
+
+/* The reader's own blocks. */
+#define CACHE_BYTES ((uint64_t)1 << 20)
+
+struct check {
+    const struct new_file *file;
+    const struct schema *schema;
+    struct buf last;
+    struct buf scratch;
+    uint64_t count;
+};
+
+static int damaged(const struct check *c, const char *what, struct err *err)
+{
+    return err_set(err, ERR_CORRUPT, "%s: entry %" PRIu64 ": %s", c->file->path,
+                   c->count, what);
+}
+
+static int check_entry(struct check *c, struct slice key, struct err *err)
+{
+    const struct family *f;
+    struct cell_key k;
+    if (!cell_key_decode(key, &k, &c->scratch))
+        return damaged(c, "malformed key", err);
+    if (c->count > 0 && slice_cmp(buf_slice(&c->last), key) >= 0)
+        return damaged(c, "out of order", err);
+    if (k.kind != ENTRY_PUT || k.sequence != 0)
+        return damaged(c, "not a cell of a load", err);
+    f = schema_family_by_id(c->schema, k.family);
+    if (!f)
+        return err_set(err, ERR_ABORTED,
+                       "%s: entry %" PRIu64 ": its family is no more",
+                       c->file->path, c->count);
+    if (f->group != c->file->group)
+        return damaged(c, "family of another locality group", err);
+    buf_clear(&c->last);
+    buf_append_slice(&c->last, key);
+    c->count++;
+    return 0;
+}
+
+static int
+check_entries(struct check *c, struct table_reader *r, struct err *err)
+{
+    struct table_iter it;
+    int rc;
+    table_iter_init(&it);
+    table_iter_open(&it, r, TABLE_READ_ONCE);
+    rc = table_iter_seek(&it, SLICE_EMPTY, err);
+    while (rc == 0 && table_iter_valid(&it)) {
+        rc = check_entry(c, table_iter_key(&it), err);
+        if (rc == 0)
+            rc = table_iter_next(&it, err);
+    }
+    table_iter_close(&it);
+    return rc;
+}
+
+static int check_identity(const struct check *c,
+                          const struct table_reader *r,
+                          struct err *err)
+{
+    const struct table_properties *p = table_reader_properties(r);
+    const struct new_file *f = c->file;
+    if (f->bytes != table_reader_file_bytes(r) ||
+        f->entries != p->entry_count || p->sequence_max != 0 ||
+        !slice_eq(f->first_key, buf_slice(&p->first_key)) ||
+        !slice_eq(f->last_key, buf_slice(&p->last_key)))
+        return err_set(err, ERR_CORRUPT,
+                       "%s: properties: not the file that was listed", f->path);
+    return 0;
+}
+
+/* Its properties are what searches go by. */
+static int check_ends(const struct check *c, struct err *err)
+{
+    if (c->count != c->file->entries ||
+        !slice_eq(buf_slice(&c->last), c->file->last_key))
+        return err_set(err, ERR_CORRUPT,
+                       "%s: %" PRIu64
+                       " entries, where its properties say %" PRIu64
+                       ", or another last key",
+                       c->file->path, c->count, c->file->entries);
+    return 0;
+}
+
+int check_new_file(struct fs *fs,
+                   const struct new_file *f,
+                   const struct schema *schema,
+                   struct err *err)
+{
+    struct check c = {.file = f, .schema = schema};
+    struct block_cache *cache = block_cache_new(CACHE_BYTES);
+    const struct table_reader_options opts = {.cache = cache};
+    struct table_reader *r = NULL;
+    int rc = schema_group_by_id(schema, f->group)
+                 ? table_reader_open(fs, f->path, &opts, &r, err)
+                 : err_set(err, ERR_CORRUPT, "%s: no locality group %u",
+                           f->path, f->group);
+    if (rc == 0)
+        rc = check_identity(&c, r, err);
+    if (rc == 0)
+        rc = check_entries(&c, r, err);
+    if (rc == 0)
+        rc = check_ends(&c, err);
+    table_reader_unref(r);
+    block_cache_free(cache);
+    buf_close(&c.last);
+    buf_close(&c.scratch);
+    return rc;
+}

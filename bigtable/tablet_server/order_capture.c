@@ -1,0 +1,53 @@
+/* The order to say what a tablet consists of, for a snapshot. */
+#include "base/core/panic.h"
+#include "bigtable/tablet/capture.h"
+#include "bigtable/tablet_server/server.h"
+#include "bigtable/wire/snapshot_record.h"
+
+struct capturing {
+    struct tablet_server *server;
+    struct table *table;
+    struct capture capture;
+    struct err err;
+    int rc;
+};
+
+static void run_capture(void *arg)
+{
+    struct capturing *c = arg;
+    c->rc = table_capture(c->server->store, c->table, &c->capture, &c->err);
+}
+
+static void put_tablet(const struct captured_tablet *t, struct buf *out)
+{
+    const struct snapshot_tablet s = {buf_slice(&t->start), buf_slice(&t->end),
+                                      buf_slice(&t->groups), t->sequence,
+                                      t->bytes};
+    snapshot_tablet_put(&s, out);
+}
+
+int order_capture(struct tablet_server *s,
+                  struct rpc_call *call,
+                  struct err *err)
+{
+    struct capturing c = {.server = s};
+    struct tablet_order o;
+    struct served *t;
+    int rc = tablet_order_get(call->body, &o, err);
+    if (rc == 0)
+        rc = check_order(s, o.sequencer, o.server, err);
+    if (rc == 0)
+        rc = find_tablet(s, o.tablet, &t, err);
+    if (rc)
+        return rc;
+    c.table = t->table;
+    server_in_thread(s, run_capture, &c);
+    served_unref(t);
+    if (c.rc == ERR_CANCELLED || c.rc == ERR_NOTFOUND)
+        return not_here(o.tablet, err);
+    if (c.rc)
+        return err_copy(err, &c.err);
+    put_tablet(&c.capture.tablets[0], call->reply_body);
+    capture_release(s->store, &c.capture);
+    return 0;
+}

@@ -1,0 +1,178 @@
+/* Files of a bulk load for a tablet: checked on a thread, copied beside the
+ * other table files without copying their bytes, and added. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/core/arena.h"
+#include "base/core/panic.h"
+#include "base/runtime/log.h"
+#include "bigtable/row/schema.h"
+#include "bigtable/tablet/add_files.h"
+#include "bigtable/tablet/manifest.h"
+#include "bigtable/tablet/table.h"
+#include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet_server/rules.h"
+#include "bigtable/tablet_server/server.h"
+#include "bigtable/tablet_server/serving.h"
+#include "bigtable/wire/load_calls.h"
+#include "gfs-lite/gfs.h"
+
+#define PATH_BYTES 64
+
+struct load_job {
+    struct tablet_server *server;
+    struct serving *serving;
+    struct slice id;
+    struct new_file *files;
+    size_t count;
+    struct add_counts counts;
+    struct err err;
+    int rc;
+};
+
+/* --- files --------------------------------------------------------------- */
+
+static void number_path(uint64_t number, char path[PATH_BYTES])
+{
+    snprintf(path, PATH_BYTES, STORE_TABLES_DIR "/%06" PRIu64 ".sst", number);
+}
+
+/* In the cluster's file system both names have the same chunks. Another, of a
+ * server alone, gives the name. */
+static int place(void *ctx, const struct new_file *f, struct err *err)
+{
+    struct tablet_server *s = ctx;
+    char path[PATH_BYTES];
+    int rc = fs_mkdirs(s->fs, STORE_TABLES_DIR, err);
+    number_path(f->number, path);
+    if (rc)
+        return rc;
+    return fs_is_gfs(s->fs) ? gfs_snapshot(s->fs, f->path, path, err)
+                            : fs_rename(s->fs, f->path, path, err);
+}
+
+static void take_back(void *ctx, const struct new_file *f)
+{
+    struct tablet_server *s = ctx;
+    char path[PATH_BYTES];
+    int rc;
+    number_path(f->number, path);
+    rc = fs_is_gfs(s->fs) ? fs_remove(s->fs, path, NULL)
+                          : fs_rename(s->fs, path, f->path, NULL);
+    if (rc)
+        log_debug(s->world, "tablet", "load file %s stays", path);
+}
+
+static struct new_file *
+take_list(struct slice id, const struct load_list *l, struct arena *a)
+{
+    struct new_file *files = arena_zalloc(a, (l->count + 1) * sizeof(*files));
+    char path[LOAD_PATH_BYTES];
+    for (size_t i = 0; i < l->count; i++) {
+        const struct load_file *f = &l->files[i];
+        load_path(id, f->name, path);
+        files[i] = (struct new_file){.path = arena_strdup(a, path),
+                                     .group = f->group,
+                                     .bytes = f->bytes,
+                                     .entries = f->entries,
+                                     .first_key = f->first_key,
+                                     .last_key = f->last_key};
+    }
+    return files;
+}
+
+/* --- the job ------------------------------------------------------------- */
+
+static int check_all(struct load_job *j, struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < j->count && rc == 0; i++)
+        rc = check_new_file(j->server->fs, &j->files[i],
+                            j->serving->view->schema, err);
+    return rc;
+}
+
+static void run_load(void *arg)
+{
+    struct load_job *j = arg;
+    struct tablet_server *s = j->server;
+    const struct file_mover mover = {place, take_back, s};
+    struct table *t = j->serving->served->table;
+    uint64_t load = load_number(j->id);
+    /* Does it have the load, so that the files need not be there? */
+    j->rc =
+        add_files(s->store, t, load, j->files, 0, &mover, &j->counts, &j->err);
+    if (j->rc == 0 && j->counts.before == 0)
+        j->rc = check_all(j, &j->err);
+    if (j->rc == 0 && j->counts.before == 0)
+        j->rc = add_files(s->store, t, load, j->files, j->count, &mover,
+                          &j->counts, &j->err);
+}
+
+static int load(struct tablet_server *s,
+                struct rpc_call *call,
+                const struct load_request *r,
+                struct serving *v,
+                struct err *err)
+{
+    struct load_job j = {.server = s, .serving = v, .id = r->id};
+    struct load_list l;
+    struct arena a;
+    int rc = rules_may_all(s, v->served, call->principal, v->view->schema, NULL,
+                           ACCESS_WRITE, err);
+    if (rc)
+        return rc;
+    arena_init(&a);
+    rc = load_list_get(call->attachment, &a, &l, err);
+    if (rc == 0) {
+        j.files = take_list(r->id, &l, &a);
+        j.count = l.count;
+        server_in_thread(s, run_load, &j);
+        rc = j.rc ? err_copy(err, &j.err) : 0;
+    }
+    arena_close(&a);
+    if (rc == 0)
+        log_info(s->world, "tablet", "load tablet=%llu id=%.*s files=%llu%s",
+                 (unsigned long long)r->tablet, SLICE_ARG(r->id),
+                 (unsigned long long)j.counts.files,
+                 j.counts.before ? " before=yes" : "");
+    if (rc == 0)
+        load_reply_put(&(struct load_reply){j.counts.before > 0},
+                       call->reply_body);
+    return rc;
+}
+
+/* What was begun is finished, whoever still waits. */
+struct load_call {
+    struct tablet_server *server;
+    struct rpc_call *call;
+    const struct load_request *request;
+    struct err *err;
+    int rc;
+};
+
+static void run_call(void *arg)
+{
+    struct load_call *c = arg;
+    struct serving v;
+    c->rc = serving_begin(c->server, &v, c->request->tablet, 0, c->err);
+    if (c->rc == 0)
+        c->rc = load(c->server, c->call, c->request, &v, c->err);
+    serving_end(&v);
+    if (c->rc == ERR_CANCELLED)
+        c->rc = not_here(c->request->tablet, c->err);
+}
+
+int handle_load(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct load_request r;
+    struct load_call c = {
+        .server = ctx, .call = call, .request = &r, .err = err};
+    int rc = load_request_get(call->body, &r, err);
+    if (rc == 0)
+        rc = check_ready(ctx, err);
+    if (rc)
+        return rc;
+    server_on_fiber(ctx, run_call, &c);
+    return c.rc ? c.rc : check_answer(ctx, err);
+}

@@ -1,0 +1,103 @@
+/* Bulk loads: the ticket that writers work by, the list of files that they
+ * hand back, and the call that gives files to a tablet.
+ *
+ * As those of control_calls.h: bodies are MessagePack arrays, get borrows and
+ * fails with ERR_CORRUPT.
+ *
+ * Threads: any; nothing here parks.
+ */
+#ifndef BIGTABLE_WIRE_LOAD_CALLS_H
+#define BIGTABLE_WIRE_LOAD_CALLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+
+struct arena;
+
+#define LOADS_DIR           "load" /* Below the root: LOADS_DIR/ID/FILE. */
+#define LOAD_NAME_BYTES_MAX 128
+#define LOAD_FILES_MAX      65536
+#define LOAD_CUTS_MAX       ((size_t)1 << 20)
+/* "PART+GROUP+NUMBER.sst" */
+#define LOAD_FILE_NAME_BYTES_MAX (LOAD_NAME_BYTES_MAX + 32)
+#define LOAD_PATH_BYTES                                                        \
+    (sizeof(LOADS_DIR) + LOAD_NAME_BYTES_MAX + LOAD_FILE_NAME_BYTES_MAX + 4)
+
+enum load_method {
+    /* Anybody to a tablet server: struct load_request + the list of files with
+     * rows of the tablet; struct load_reply. */
+    TABLET_LOAD_FILES = 0x519,
+};
+
+/* The load's directory, and the path of its file @name (empty: the directory).
+ * PRE: both are as long as they may be. */
+void load_path(struct slice id, struct slice name, char out[LOAD_PATH_BYTES]);
+/* The number by which tablets know the load @id. Never 0. */
+uint64_t load_number(struct slice id);
+/* Of loads and their parts. ERR_INVALID. @what is for the message. */
+MUST_CHECK int
+load_check_name(const char *what, struct slice name, struct err *err);
+
+struct load_ticket {
+    struct slice target; /* Of the file system. */
+    struct slice id;
+    struct slice table;
+    uint64_t table_id;
+    struct slice schema; /* schema_encode() */
+    size_t cut_count;
+    struct slice *cuts; /* Rows at which files are cut: in the arena. */
+};
+
+void load_ticket_put(const struct load_ticket *t, struct buf *out);
+MUST_CHECK int load_ticket_get(struct slice in,
+                               struct arena *a,
+                               struct load_ticket *t,
+                               struct err *err);
+
+/* A file of a load. */
+struct load_file {
+    struct slice name; /* Below the load's directory. */
+    uint32_t group;
+    uint64_t bytes;
+    uint64_t entries;
+    struct slice first_key; /* Encoded, both inclusive. */
+    struct slice last_key;
+};
+
+/* Lists are such values one after the other. */
+void load_file_put(const struct load_file *f, struct buf *out);
+
+struct load_list {
+    struct load_file *files; /* In the arena. */
+    size_t count;
+};
+
+/* Names are checked. ERR_TOOBIG. */
+MUST_CHECK int load_list_get(struct slice in,
+                             struct arena *a,
+                             struct load_list *l,
+                             struct err *err);
+
+struct load_request {
+    uint64_t tablet;
+    struct slice id; /* Of the load. */
+};
+
+struct load_reply {
+    bool before; /* It had taken the load already. */
+};
+
+void load_request_put(const struct load_request *r, struct buf *out);
+MUST_CHECK int
+load_request_get(struct slice in, struct load_request *r, struct err *err);
+void load_reply_put(const struct load_reply *r, struct buf *out);
+MUST_CHECK int
+load_reply_get(struct slice in, struct load_reply *r, struct err *err);
+
+#endif /* BIGTABLE_WIRE_LOAD_CALLS_H */
