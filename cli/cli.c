@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/core/buf.h"
+#include "base/rpc/security.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
 #include "cli/remote.h"
@@ -31,6 +32,7 @@ void cli_init(struct cli *cli)
     const char *target = getenv("QUARRY_TARGET");
     *cli = (struct cli){.format = FORMAT_TEXT};
     cli->target = target && target[0] ? target : TARGET_DEFAULT;
+    remote_defaults(cli);
     cli->world = world_real_new();
     saw_zones_from(read_zone);
 }
@@ -38,7 +40,9 @@ void cli_init(struct cli *cli)
 void cli_close(struct cli *cli)
 {
     quarry_close(cli->store);
+    rpc_security_free(cli->security);
     world_free(cli->world);
+    cli->security = NULL;
     cli->store = NULL;
     cli->world = NULL;
 }

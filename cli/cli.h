@@ -15,6 +15,7 @@
 
 struct quarry;
 struct quarry_table;
+struct rpc_security;
 struct world;
 
 enum cli_format {
@@ -24,13 +25,20 @@ enum cli_format {
 };
 
 struct cli {
-    const char *target;     /* Borrowed: "file:DIR", or a cluster. */
-    const char *key;        /* Of a cluster; NULL: not given. */
+    const char *target; /* Borrowed: "file:DIR", or a cluster. */
+    /* Of a cluster, see remote_options; NULL: not given. */
+    const char *key;
+    const char *cluster;
+    const char *principal;
+    const char *certificate;
+    const char *certificate_key;
+    const char *authority;
     enum cli_format format; /* Of what is printed on standard output. */
     bool quiet;             /* No progress, no remarks. */
     bool in_shell;
-    struct world *world;  /* Owned. */
-    struct quarry *store; /* Owned; NULL until it is needed. */
+    struct world *world;           /* Owned. */
+    struct quarry *store;          /* Owned; NULL until it is needed. */
+    struct rpc_security *security; /* Owned; NULL unless the store has it. */
 };
 
 /* How a command uses the store. */

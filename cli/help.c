@@ -5,6 +5,7 @@
 #include "base/core/macros.h"
 #include "base/core/text.h"
 #include "cli/command.h"
+#include "cli/remote.h"
 
 #define SUMMARY_COLUMN 18
 #define OPTION_COLUMN  30
@@ -79,6 +80,7 @@ void help_overview(void)
            "has to be started.\n");
     commands_each(overview_line, NULL);
     print_options("Options of every command", global_options);
+    print_options("More of them, to be let into a cluster", remote_options);
     printf("\nquarry COMMAND --help explains one command and shows an "
            "example.\n");
 }

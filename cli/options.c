@@ -8,6 +8,7 @@
 
 #include "base/core/panic.h"
 #include "cli/command.h"
+#include "cli/remote.h"
 #include "cli/suggest.h"
 
 #define OPTION_NAME_BYTES_MAX 64
@@ -63,7 +64,9 @@ find_option(const struct command *c, const char *name, char letter)
         if (o)
             return o;
     }
-    return find_in(global_options, name, letter);
+    if (find_in(global_options, name, letter))
+        return find_in(global_options, name, letter);
+    return find_in(remote_options, name, letter);
 }
 
 static int
@@ -76,6 +79,8 @@ unknown_option(const struct args *args, const char *name, struct err *err)
              o && o->name; o++)
             suggest_offer(&s, o->name);
     for (const struct option *o = global_options; o->name; o++)
+        suggest_offer(&s, o->name);
+    for (const struct option *o = remote_options; o->name; o++)
         suggest_offer(&s, o->name);
     err_set(err, ERR_USAGE, "%s: unknown option --%s", args->command->name,
             name);

@@ -18,9 +18,13 @@
 
 const struct option remote_options[] = {
     {"cluster", 0, "NAME", "of the cluster (quarry)"},
+    {"principal", 0, "NAME",
+     "who we are; with a certificate it says that ($USER)"},
     {"certificate", 0, "FILE", "instead of a key, TLS: our certificate,"},
     {"certificate-key", 0, "FILE", "its key,"},
-    {"authority", 0, "FILE", "and who signed those of the servers"},
+    {"authority", 0, "FILE",
+     "and who signed those of the servers; if not given\n"
+     "$QUARRY_CERTIFICATE, $QUARRY_CERTIFICATE_KEY and\n$QUARRY_AUTHORITY"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -102,38 +106,78 @@ static void forget_target(struct visit *v)
     mem_free(v->key);
 }
 
+/* --- proof ----------------------------------------------------------------
+ */
+
+static const char *variable(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+void remote_defaults(struct cli *cli)
+{
+    cli->key = variable("QUARRY_KEY");
+    cli->cluster = CLUSTER_DEFAULT;
+    cli->principal = variable("USER");
+    cli->certificate = variable("QUARRY_CERTIFICATE");
+    cli->certificate_key = variable("QUARRY_CERTIFICATE_KEY");
+    cli->authority = variable("QUARRY_AUTHORITY");
+}
+
+/* The last value given for option @name of remote_options. */
+static void take(const struct args *args, const char *name, const char **out)
+{
+    for (size_t i = 0; i < args->option_count; i++)
+        for (const struct option *o = remote_options; o->name; o++)
+            if (args->options[i].option == o && strcmp(o->name, name) == 0)
+                *out = args->options[i].value;
+}
+
+void remote_take(struct cli *cli, const struct args *args)
+{
+    take(args, "cluster", &cli->cluster);
+    take(args, "principal", &cli->principal);
+    take(args, "certificate", &cli->certificate);
+    take(args, "certificate-key", &cli->certificate_key);
+    take(args, "authority", &cli->authority);
+}
+
 /* The first of the option, the environment and the cluster's directory. */
 static const char *key_of(const struct visit *v)
 {
-    const char *key = v->remote.cli->key;
+    return v->remote.cli->key ? v->remote.cli->key : v->key;
+}
 
-    if (!key)
-        key = getenv("QUARRY_KEY");
-    return key && *key ? key : v->key;
+static const char *principal_of(const struct cli *cli)
+{
+    return cli->principal ? cli->principal : "quarry";
+}
+
+static int read_certificates(const struct cli *cli,
+                             struct rpc_security **out,
+                             struct err *err)
+{
+    if (cli->certificate_key && cli->authority)
+        return rpc_security_tls(cli->world, cli->cluster, cli->certificate,
+                                cli->certificate_key, cli->authority, out, err);
+    err_hint(err, "see: quarry --help");
+    return err_set(err, ERR_USAGE,
+                   "--certificate needs --certificate-key and --authority");
 }
 
 static int prove(struct visit *v, struct rpc_security **out, struct err *err)
 {
-    const struct args *args = v->remote.args;
-    const char *cluster = args_value(args, "cluster");
-    const char *certificate = args_value(args, "certificate");
-    const char *who = getenv("USER");
+    const struct cli *cli = v->remote.cli;
     const char *key = key_of(v);
 
-    cluster = cluster ? cluster : CLUSTER_DEFAULT;
-    who = who && *who ? who : "quarry";
-    if (certificate &&
-        !(args_value(args, "certificate-key") && args_value(args, "authority")))
-        return usage_error(args, err,
-                           "--certificate needs --certificate-key "
-                           "and --authority");
-    if (certificate)
-        return rpc_security_tls(v->remote.world, cluster, certificate,
-                                args_value(args, "certificate-key"),
-                                args_value(args, "authority"), out, err);
+    /* A key that was named wins over certificates of the environment. */
+    if (cli->certificate && (!key || key == v->key))
+        return read_certificates(cli, out, err);
     if (key)
-        return rpc_security_key(v->remote.world, cluster, who, key, out, err);
-    *out = rpc_security_none(cluster, who);
+        return rpc_security_key(cli->world, cli->cluster, principal_of(cli),
+                                key, out, err);
+    *out = rpc_security_none(cli->cluster, principal_of(cli));
     return 0;
 }
 
@@ -189,7 +233,6 @@ int remote_resolve(struct cli *cli,
 {
     struct visit v = {.remote = {.cli = cli}};
     struct buf addresses = BUF_INIT;
-    const char *who = getenv("USER");
     int code = read_target(&v, err);
     const char *key = key_of(&v);
 
@@ -198,8 +241,11 @@ int remote_resolve(struct cli *cli,
     *target = buf_take(&addresses);
     *key_file = key ? mem_strdup(key) : NULL;
     opts->key_file = *key_file;
-    opts->cluster = CLUSTER_DEFAULT;
-    opts->principal = who && *who ? who : NULL;
+    opts->cluster = cli->cluster;
+    opts->principal = principal_of(cli);
+    if (!code && cli->certificate && !cli->security && (!key || key == v.key))
+        code = read_certificates(cli, &cli->security, err);
+    opts->security = cli->security;
     forget_target(&v);
     return code;
 }

@@ -21,8 +21,15 @@ struct world;
 
 #define REMOTE_ADDRESSES_MAX 32
 
-/* How such a command proves itself: options for its table. */
+/* How a command proves itself to a cluster. Every command takes them, whose own
+ * options have not these names; those that name them in their table tell of
+ * them on their page. */
 extern const struct option remote_options[];
+
+/* What the environment says of them. */
+void remote_defaults(struct cli *cli);
+/* What @args say of them. */
+void remote_take(struct cli *cli, const struct args *args);
 
 /* A cluster, as seen from a fiber. All is borrowed. */
 struct remote {
@@ -48,15 +55,16 @@ MUST_CHECK int remote_run(struct cli *cli,
 bool remote_is_cluster(const char *target);
 /* What quarry_open() takes to open the cluster that is the target: *@target,
  * its addresses, and in *@opts the proof. Both strings are owned, also after an
- * error, and @opts borrows them. Errors: of reading the cluster's directory. */
+ * error, and @opts borrows them, and of @cli what is there until cli_close().
+ * Errors: of reading the cluster's directory, or certificates. */
 MUST_CHECK int remote_resolve(struct cli *cli,
                               struct quarry_options *opts,
                               char **target,
                               char **key_file,
                               struct err *err);
-/* Open the tables of the cluster that is the target, by the same proof but a
- * certificate. PRE: remote_is_cluster(). Errors: those of quarry_open() and of
- * reading the cluster's directory. */
+/* Open the tables of the cluster that is the target, by the same proof. PRE:
+ * remote_is_cluster(). Errors: those of quarry_open() and of reading the
+ * cluster's directory. */
 MUST_CHECK int remote_open(struct cli *cli,
                            const struct quarry_options *opts,
                            struct quarry **out,

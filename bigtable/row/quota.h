@@ -30,21 +30,21 @@ struct quarry_quota {
 #define QUOTA_COUNT 5
 
 /* "stored", "memory", "reads", "writes", "bytes". PRE: @i < QUOTA_COUNT. */
-const char *quota_name(size_t i);
+QUARRY_EXPORT const char *quota_name(size_t i);
 /* Is it of bytes? */
-bool quota_is_bytes(size_t i);
+QUARRY_EXPORT bool quota_is_bytes(size_t i);
 /* The field of that name. Borrowed from @q. */
-uint64_t *quota_field(struct quarry_quota *q, size_t i);
-bool quota_is_none(const struct quarry_quota *q);
+QUARRY_EXPORT uint64_t *quota_field(struct quarry_quota *q, size_t i);
+QUARRY_EXPORT bool quota_is_none(const struct quarry_quota *q);
 /* Of reads, writes or bytes a second. */
-bool quota_has_rate(const struct quarry_quota *q);
+QUARRY_EXPORT bool quota_has_rate(const struct quarry_quota *q);
 
 /* Change @q by "NAME=VALUE": a size ("10GiB"), or a number a second ("500",
  * "500/s", "10MiB/s"); "none" takes it away. Errors: ERR_INVALID, @q is as it
  * was. */
-MUST_CHECK int
+QUARRY_EXPORT MUST_CHECK int
 quota_parse(struct slice word, struct quarry_quota *q, struct err *err);
 /* As quota_parse() reads it: "10 GiB", "500/s", "none". */
-void quota_put_value(size_t i, uint64_t value, struct buf *out);
+QUARRY_EXPORT void quota_put_value(size_t i, uint64_t value, struct buf *out);
 
 #endif /* BIGTABLE_ROW_QUOTA_H */

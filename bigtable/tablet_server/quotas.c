@@ -45,10 +45,12 @@ set_rates(struct tablet_server *s, struct table_rules *r, uint64_t now)
 {
     double all = (double)r->policy.use.tablets;
     double share = 1;
+    struct served **list;
     size_t here;
     if (r->counted_ns && now - r->counted_ns < COUNTED_NS)
         return;
-    free_tablets(tablets_of(s, r->table, &here), here);
+    list = tablets_of(s, r->table, &here);
+    free_tablets(list, here);
     if (all > (double)here && here > 0)
         share = (double)here / all;
     for (size_t i = RATE_READS; i <= RATE_BYTES; i++)

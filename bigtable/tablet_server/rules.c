@@ -77,13 +77,21 @@ static void close_file(struct table_rules *r)
 static int
 open_file(struct rule_book *b, struct table_rules *r, struct err *err)
 {
-    const struct chubby_open_options o = {.events = CHUBBY_EVENT_CONTENT};
+    static const struct table_policy none = {.has_access = false};
+    struct chubby_open_options o = {.events = CHUBBY_EVENT_CONTENT};
+    struct buf contents = BUF_INIT;
     char path[POLICY_PATH_BYTES];
+    int rc;
     if (r->file)
         return 0;
+    /* One that is not there would not tell us when it comes. */
+    table_policy_put(&none, &contents);
+    o.contents = buf_slice(&contents);
     policy_path(r->table, path);
-    return chubby_open(session_chubby(b->server->session), path,
-                       CHUBBY_READ | CHUBBY_CREATE, &o, &r->file, err);
+    rc = chubby_open(session_chubby(b->server->session), path,
+                     CHUBBY_READ | CHUBBY_CREATE, &o, &r->file, err);
+    buf_close(&contents);
+    return rc;
 }
 
 static int read_file(struct rule_book *b,

@@ -27,7 +27,8 @@ struct cluster_roles *cluster_roles_new(const struct rpc_security *security,
     struct cluster_roles *r = mem_zalloc(1, sizeof(*r));
     struct slice list = slice_str(trusted ? trusted : "");
     r->proved = strcmp(rpc_security_kind_name(security), "tls") == 0;
-    add(r, slice_str(rpc_security_cluster(security)));
+    if (r->proved) /* Who has no name of his own is called so, too. */
+        add(r, slice_str(rpc_security_cluster(security)));
     add(r, slice_str(rpc_security_principal(security)));
     while (list.len > 0) {
         size_t end = slice_find_byte(list, ',');

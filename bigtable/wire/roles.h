@@ -2,11 +2,11 @@
  * workers, which give each other orders and may read and write all tables.
  *
  * With certificates a principal is proved, and the cluster's are those with its
- * name, this process's own, and what its configuration names. Without them
- * whoever knows the cluster's key (or reaches a port on loopback, where there
- * is none) may give the orders of a role: the name he gives himself then says
- * no more than what he means to do, and lists of rights keep honest people from
- * mistakes.
+ * name, this process's own, and what its configuration names. Without them they
+ * are the last two, and whoever knows the cluster's key (or reaches a port on
+ * loopback, where there is none) may give the orders of a role: the name he
+ * gives himself then says no more than what he means to do, and lists of rights
+ * keep honest people from mistakes.
  *
  * Threads: immutable once made; any.
  */

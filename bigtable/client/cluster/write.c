@@ -8,7 +8,6 @@
  */
 #include <stdlib.h>
 
-#include "base/core/arena.h"
 #include "base/core/coding.h"
 #include "base/core/hash_map.h"
 #include "base/core/panic.h"
@@ -18,6 +17,7 @@
 #include "bigtable/client/cluster/locator.h"
 #include "bigtable/client/cluster/lock_files.h"
 #include "bigtable/client/cluster/resolve.h"
+#include "bigtable/client/cluster/write_calls.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/row/schema.h"
 
@@ -103,39 +103,28 @@ static bool is_elsewhere(int code, struct slice text)
     return retry_is_of_use(code, &err);
 }
 
-static int take_codes(struct group *g,
-                      size_t begin,
-                      size_t end,
-                      struct slice body,
-                      struct err *err)
+/* What the server says of the changes from @begin on. */
+static void take_codes(struct group *g, size_t begin, struct write_parcel *p)
 {
     struct writing *w = g->writing;
-    struct apply_reply reply;
-    struct arena a;
-    int rc;
-    arena_init(&a);
-    rc = apply_reply_get(body, &a, &reply, err);
-    if (rc == 0 && reply.count != end - begin)
-        rc = err_set(err, ERR_CORRUPT, "an answer about %u changes, not %zu",
-                     reply.count, end - begin);
-    for (size_t i = begin; rc == 0 && i < end; i++) {
-        struct change *c = &w->changes[g->indexes[i]];
-        int code = reply.codes[i - begin];
+    struct slice text = buf_slice(&p->text);
+    for (size_t i = 0; i < p->count; i++) {
+        size_t index = g->indexes[begin + i];
+        struct change *c = &w->changes[index];
+        int code = p->codes[i];
         struct err why = ERR_INIT;
-        c->pending = code && is_elsewhere(code, reply.text);
+        c->pending = code && is_elsewhere(code, text);
         if (code == 0) {
-            note(w, g->indexes[i], 0, NULL);
+            note(w, index, 0, NULL);
             continue;
         }
-        err_set(&why, code, "%.*s", SLICE_ARG(reply.text));
-        if (reply.hint.len)
-            err_hint(&why, "%.*s", SLICE_ARG(reply.hint));
-        if (c->pending)
+        err_set(&why, code, "%.*s", SLICE_ARG(text));
+        if (p->hint.len)
+            err_hint(&why, "%.*s", SLICE_ARG(buf_slice(&p->hint)));
+        if (c->pending && !retry_is_rate(code, &why))
             locator_forget(w->cluster->locator, c->where);
-        note(w, g->indexes[i], code, &why);
+        note(w, index, code, &why);
     }
-    arena_close(&a);
-    return rc;
 }
 
 static void fail_changes(struct group *g,
@@ -148,7 +137,7 @@ static void fail_changes(struct group *g,
     for (size_t i = begin; i < end; i++) {
         struct change *c = &w->changes[g->indexes[i]];
         c->pending = retry_is_of_use(rc, err);
-        if (c->pending)
+        if (c->pending && !retry_is_rate(rc, err))
             locator_forget(w->cluster->locator, c->where);
         note(w, g->indexes[i], rc, err);
     }
@@ -157,24 +146,23 @@ static void fail_changes(struct group *g,
 static size_t send_some(struct group *g, size_t begin)
 {
     struct writing *w = g->writing;
-    struct apply_request request = {.durability = w->durability};
-    struct buf body = BUF_INIT;
-    struct buf reply = BUF_INIT;
-    struct buf changes = BUF_INIT;
+    struct write_parcel p = {.where = g->server, .durability = w->durability};
     struct err err = ERR_INIT;
-    size_t end = fill(g, begin, &changes);
+    int32_t one;
+    size_t end = fill(g, begin, &p.changes);
     int rc;
-    request.count = (uint32_t)(end - begin);
-    apply_request_put(&request, &body);
-    rc = tablet_call(w->cluster, g->server, TABLET_APPLY, NULL,
-                     buf_slice(&body), buf_slice(&changes), &reply, NULL, &err);
-    if (rc == 0)
-        rc = take_codes(g, begin, end, buf_slice(&reply), &err);
+    p.count = (uint32_t)(end - begin);
+    p.codes = p.count == 1 ? &one : mem_alloc(p.count * sizeof(*p.codes));
+    rc = write_calls_send(w->cluster->write_calls, &p, &err);
     if (rc)
         fail_changes(g, begin, end, rc, &err);
-    buf_close(&body);
-    buf_close(&reply);
-    buf_close(&changes);
+    else
+        take_codes(g, begin, &p);
+    if (p.codes != &one)
+        mem_free(p.codes);
+    buf_close(&p.changes);
+    buf_close(&p.text);
+    buf_close(&p.hint);
     return end;
 }
 
@@ -318,7 +306,7 @@ static int try_all(struct writing *w, struct err *err)
         if (keep_order(w) == 0)
             break;
         *err = w->failure;
-        rc = ERR_UNAVAILABLE;
+        rc = retry_is_rate(err->code, err) ? err->code : ERR_UNAVAILABLE;
         if (!retry_again(&retry, &rc, err)) {
             w->failure = *err;
             break;

@@ -1,0 +1,142 @@
+/* Rights and quotas: calls of the master, of clusters alone. */
+#include "bigtable/client/quarry_access.h"
+
+#include "bigtable/client/client.h"
+#include "bigtable/client/cluster/cluster.h"
+#include "bigtable/wire/policy.h"
+
+static int check_cluster(const struct quarry *q, struct err *err)
+{
+    if (q->cluster)
+        return 0;
+    err_set(err, ERR_UNSUPPORTED,
+            "tables in a directory have no rights and no quotas");
+    err_hint(err, "they are the process's that has it open; a cluster "
+                  "(-t HOST:PORT) has principals");
+    return ERR_UNSUPPORTED;
+}
+
+static struct slice name_of(const char *table)
+{
+    return slice_str(table ? table : "");
+}
+
+/* The policy of @table; borrows @reply. */
+static int get_policy(struct quarry *q,
+                      const char *table,
+                      struct buf *reply,
+                      struct table_policy *p,
+                      struct err *err)
+{
+    struct policy_order o = {.table = name_of(table)};
+    struct buf body = BUF_INIT;
+    int rc = check_cluster(q, err);
+    if (rc)
+        return rc;
+    policy_order_put(&o, &body);
+    rc = cluster_call_master(q->cluster, MASTER_POLICY, buf_slice(&body), 0,
+                             reply, NULL, err);
+    buf_close(&body);
+    return rc ? rc : table_policy_get(buf_slice(reply), p, err);
+}
+
+static int
+change_policy(struct quarry *q, const struct policy_change *c, struct err *err)
+{
+    struct buf body = BUF_INIT;
+    int rc = check_cluster(q, err);
+    if (rc)
+        return rc;
+    policy_change_put(c, &body);
+    rc = cluster_call_master(q->cluster, MASTER_SET_POLICY, buf_slice(&body), 0,
+                             NULL, NULL, err);
+    buf_close(&body);
+    return rc;
+}
+
+int quarry_acl_get(struct quarry *q,
+                   const char *table,
+                   struct buf *list,
+                   bool *any,
+                   struct err *err)
+{
+    struct buf reply = BUF_INIT;
+    struct table_policy p;
+    int rc = get_policy(q, table, &reply, &p, err);
+    if (rc == 0) {
+        *any = p.has_access;
+        buf_append_slice(list, p.access);
+    }
+    buf_close(&reply);
+    return rc;
+}
+
+int quarry_acl_set(struct quarry *q,
+                   const char *table,
+                   const char *list,
+                   struct err *err)
+{
+    const struct policy_change c = {.table = name_of(table),
+                                    .kind = list ? POLICY_REPLACE : POLICY_OPEN,
+                                    .access = slice_str(list ? list : "")};
+    return change_policy(q, &c, err);
+}
+
+int quarry_acl_grant(struct quarry *q,
+                     const char *table,
+                     const char *family,
+                     const char *right,
+                     const char *principals,
+                     struct err *err)
+{
+    const struct policy_change c = {.table = name_of(table),
+                                    .kind = POLICY_GRANT,
+                                    .family = slice_str(family),
+                                    .right = slice_str(right),
+                                    .principals = slice_str(principals)};
+    return change_policy(q, &c, err);
+}
+
+int quarry_acl_revoke(struct quarry *q,
+                      const char *table,
+                      const char *family,
+                      const char *right,
+                      const char *principals,
+                      struct err *err)
+{
+    const struct policy_change c = {.table = name_of(table),
+                                    .kind = POLICY_REVOKE,
+                                    .family = slice_str(family),
+                                    .right = slice_str(right),
+                                    .principals = slice_str(principals)};
+    return change_policy(q, &c, err);
+}
+
+int quarry_quota_get(struct quarry *q,
+                     const char *table,
+                     struct quarry_quota *quota,
+                     struct quarry_use *use,
+                     struct err *err)
+{
+    struct buf reply = BUF_INIT;
+    struct table_policy p;
+    int rc = get_policy(q, table, &reply, &p, err);
+    if (rc == 0) {
+        *quota = p.quota;
+        if (use)
+            *use = (struct quarry_use){p.use.tablets, p.use.stored_bytes,
+                                       p.use.memory_bytes};
+    }
+    buf_close(&reply);
+    return rc;
+}
+
+int quarry_quota_set(struct quarry *q,
+                     const char *table,
+                     const struct quarry_quota *quota,
+                     struct err *err)
+{
+    const struct policy_change c = {
+        .table = name_of(table), .kind = POLICY_QUOTA, .quota = *quota};
+    return change_policy(q, &c, err);
+}

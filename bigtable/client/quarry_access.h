@@ -1,0 +1,81 @@
+/* Who may do what with tables of a cluster, and how much: lists of rights and
+ * quotas. Part of the C library, beside quarry.h.
+ *
+ * Everything here is ERR_UNSUPPORTED on a directory: nobody but its process
+ * reads and writes that.
+ *
+ * A table without a list of rights is open to all who are let into the cluster.
+ * Rights are read, write and own, of a family or, as "*", of all families; own
+ * includes the others, and is needed to give rights, and for "*" to change the
+ * table. The table "", or NULL, stands for the cluster, whose list has the
+ * rights create (of tables) and own (of everything). See docs/operating.md.
+ *
+ * Errors of all: ERR_DENIED (names who, the right and the table), ERR_NOTFOUND
+ * (the table, or the family), those of the way to the master.
+ *
+ * Threads: any. Everything parks a fiber or blocks a thread.
+ */
+#ifndef BIGTABLE_CLIENT_QUARRY_ACCESS_H
+#define BIGTABLE_CLIENT_QUARRY_ACCESS_H
+
+#include <stdbool.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "bigtable/row/quota.h"
+
+struct quarry;
+
+/* The list of rights of @table: lines of family, right and principals with
+ * commas, appended to @list. *@any: it has one. */
+QUARRY_EXPORT MUST_CHECK int quarry_acl_get(struct quarry *q,
+                                            const char *table,
+                                            struct buf *list,
+                                            bool *any,
+                                            struct err *err);
+/* Replace the list; NULL: have none. ERR_INVALID names the line; a list that
+ * would leave the table without an owner is one, too. */
+QUARRY_EXPORT MUST_CHECK int quarry_acl_set(struct quarry *q,
+                                            const char *table,
+                                            const char *list,
+                                            struct err *err);
+/* Give @right ("read", "write", "own"; of the cluster "create", "own") to
+ * @family ("*": all) to @principals (with commas; "*": everybody), or take it
+ * away. The first right that is given to an open table closes it to all others,
+ * and its giver stays an owner. In force everywhere when it returns, or as soon
+ * as the servers hear of it. */
+QUARRY_EXPORT MUST_CHECK int quarry_acl_grant(struct quarry *q,
+                                              const char *table,
+                                              const char *family,
+                                              const char *right,
+                                              const char *principals,
+                                              struct err *err);
+QUARRY_EXPORT MUST_CHECK int quarry_acl_revoke(struct quarry *q,
+                                               const char *table,
+                                               const char *family,
+                                               const char *right,
+                                               const char *principals,
+                                               struct err *err);
+
+/* What a table has now. */
+struct quarry_use {
+    uint64_t tablets;
+    uint64_t stored_bytes;
+    uint64_t memory_bytes;
+};
+
+/* @use may be NULL. */
+QUARRY_EXPORT MUST_CHECK int quarry_quota_get(struct quarry *q,
+                                              const char *table,
+                                              struct quarry_quota *quota,
+                                              struct quarry_use *use,
+                                              struct err *err);
+/* Set all quotas of @table; those that are 0 are none. Administrators may, and
+ * as long as there are none, owners of the table. */
+QUARRY_EXPORT MUST_CHECK int quarry_quota_set(struct quarry *q,
+                                              const char *table,
+                                              const struct quarry_quota *quota,
+                                              struct err *err);
+
+#endif /* BIGTABLE_CLIENT_QUARRY_ACCESS_H */
