@@ -313,6 +313,7 @@ static int try_all(struct writing *w, struct err *err)
         }
         rc = cluster_table_refresh(w->table, err);
         if (rc && !retry_is_of_use(rc, err)) {
+            begin_try(w); /* This is why they fail now. */
             for (size_t i = 0; i < w->count; i++)
                 if (w->changes[i].pending)
                     note(w, i, rc, err);
