@@ -7,10 +7,16 @@
 #include "base/core/panic.h"
 #include "cli/cli.h"
 #include "cli/command.h"
+#include "cli/remote.h"
 #include "cli/suggest.h"
 #include "cli/table_printer.h"
 #include "jobs/jobs.h"
 #include "mapreduce/mapreduce.h"
+
+static const struct option here_options[] = {
+    {"here", 0, NULL, "of a cluster: the jobs run on this machine"},
+    {NULL, 0, NULL, NULL},
+};
 
 static const struct option list_options[] = {
     {"ended", 0, "N", "how many jobs that ended (10)"},
@@ -126,7 +132,7 @@ const struct command job_commands[] = {
          "quarry job run --mapper 'grep -o \"[a-z]*\"' --reducer 'uniq -c' \\\n"
          "    -i 'file:*.txt' -o file:out",
      .words_max = 1,
-     .options = {job_run_options},
+     .options = {job_run_options, remote_options},
      .run = job_run_run},
     {.name = "job catalogue",
      .arguments = "[JOB]",
@@ -138,12 +144,13 @@ const struct command job_commands[] = {
      .arguments = "[OPTION…]",
      .summary = "List the jobs that run, and those that ended last",
      .examples = "quarry job list --ended 0",
-     .options = {list_options},
+     .options = {list_options, here_options, remote_options},
      .run = job_run_list},
     {.name = "job history",
      .arguments = "",
      .summary = "List all jobs that were run on this target",
      .examples = "quarry job history --format csv",
+     .options = {here_options, remote_options},
      .run = job_run_history},
     {.name = "job status",
      .arguments = "[ID]",
@@ -151,12 +158,14 @@ const struct command job_commands[] = {
      .details = "ID may be the beginning of one; without it, the last job.",
      .examples = "quarry job status",
      .words_max = 1,
+     .options = {here_options, remote_options},
      .run = job_run_status},
     {.name = "job counters",
      .arguments = "[ID]",
      .summary = "Show what a job counted",
      .examples = "quarry job counters last --format json",
      .words_max = 1,
+     .options = {here_options, remote_options},
      .run = job_run_counters},
     {.name = "job resume",
      .arguments = "ID",
@@ -174,6 +183,13 @@ const struct command job_commands[] = {
      .examples = "quarry job kill 20260501-101500-1a2b",
      .words_min = 1,
      .words_max = 1,
+     .options = {here_options, remote_options},
      .run = job_run_kill},
+    {.name = "job workers",
+     .arguments = "",
+     .summary = "List the workers of a cluster, and what they run",
+     .examples = "quarry job workers -t n1:7070",
+     .options = {remote_options},
+     .run = job_cell_workers},
     {.name = NULL},
 };

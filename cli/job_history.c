@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/job.h"
+#include "cli/remote.h"
 #include "cli/table_printer.h"
 #include "mapreduce/files.h"
 
@@ -55,17 +56,39 @@ add_summary(struct cli *cli, struct sheet *s, const struct job_summary *j)
     sheet_add_u64(s, j->attempts_failed);
 }
 
-/* The jobs that run and the newest of the others, up to @ended_max of them. */
-static int list_jobs(struct cli *cli, size_t ended_max, struct err *err)
+/* Those that the job master of a cell knows, or those of the history here. */
+static int load_jobs(struct cli *cli,
+                     const struct args *args,
+                     size_t ended_max,
+                     struct job_summary **jobs,
+                     size_t *count,
+                     struct err *err)
 {
-    char *dir = job_history_dir(cli);
+    bool taken = false;
+    char *dir;
+    int r = 0;
+    if (remote_is_cluster(cli->target) && !args_flag(args, "here"))
+        r = job_cell_list(cli, args, ended_max, &taken, jobs, count, err);
+    if (r || taken)
+        return r;
+    dir = job_history_dir(cli);
+    r = job_history_list(&(struct job_files){.world = cli->world}, dir, jobs,
+                         count, err);
+    mem_free(dir);
+    return r;
+}
+
+/* The jobs that run and the newest of the others, up to @ended_max of them. */
+static int list_jobs(struct cli *cli,
+                     const struct args *args,
+                     size_t ended_max,
+                     struct err *err)
+{
     struct job_summary *jobs;
     struct sheet s;
     size_t count;
     size_t ended = 0;
-    int r = job_history_list(&(struct job_files){.world = cli->world}, dir,
-                             &jobs, &count, err);
-    mem_free(dir);
+    int r = load_jobs(cli, args, ended_max, &jobs, &count, err);
     if (r)
         return r;
     for (size_t i = 0; i < count; i++)
@@ -86,13 +109,12 @@ int job_run_list(struct cli *cli, const struct args *args, struct err *err)
 {
     uint64_t ended_max = ENDED_SHOWN;
     int r = args_number(args, "ended", 0, UINT32_MAX, &ended_max, err);
-    return r ? r : list_jobs(cli, (size_t)ended_max, err);
+    return r ? r : list_jobs(cli, args, (size_t)ended_max, err);
 }
 
 int job_run_history(struct cli *cli, const struct args *args, struct err *err)
 {
-    (void)args;
-    return list_jobs(cli, SIZE_MAX, err);
+    return list_jobs(cli, args, SIZE_MAX, err);
 }
 
 static int get_job(struct cli *cli,
@@ -100,9 +122,14 @@ static int get_job(struct cli *cli,
                    struct job_summary **out,
                    struct err *err)
 {
-    char *dir = job_history_dir(cli);
     const char *id = args->word_count ? args->words[0] : "last";
-    int r = job_history_get(&(struct job_files){.world = cli->world}, dir, id,
+    bool taken = false;
+    char *dir = job_history_dir(cli);
+    int r = 0;
+    if (remote_is_cluster(cli->target) && !args_flag(args, "here"))
+        r = job_cell_get(cli, args, id, &taken, out, err);
+    if (!r && !taken)
+        r = job_history_get(&(struct job_files){.world = cli->world}, dir, id,
                             out, err);
     if (r == ERR_NOTFOUND)
         err_hint(err, "see: quarry job history");
@@ -196,7 +223,12 @@ int job_run_counters(struct cli *cli, const struct args *args, struct err *err)
 int job_run_kill(struct cli *cli, const struct args *args, struct err *err)
 {
     char *dir = job_history_dir(cli);
-    int r = job_history_kill(&(struct job_files){.world = cli->world}, dir,
+    bool taken = false;
+    int r = 0;
+    if (remote_is_cluster(cli->target) && !args_flag(args, "here"))
+        r = job_cell_kill(cli, args, args->words[0], &taken, err);
+    if (!r && !taken)
+        r = job_history_kill(&(struct job_files){.world = cli->world}, dir,
                              args->words[0], err);
     if (r == ERR_NOTFOUND)
         err_hint(err, "see: quarry job list");

@@ -48,30 +48,18 @@ const struct option job_run_options[] = {
     {"processes", 0, "N", "an attempt may start (256)"},
     {"network", 0, NULL, "the job's code may open connections"},
     {"no-sandbox", 0, NULL, "it may do whatever you may"},
+    {"here", 0, NULL,
+     "of a cluster: the tasks run on this machine, over its files"},
+    {"detach", 0, NULL, "of a cluster: do not wait for the job's end"},
+    {"priority", 0, "N", "of a cluster: jobs with a higher one go first (0)"},
+    {"weight", 0, "N", "of a cluster: its share among equals (1)"},
+    {"slots", 0, "N", "of a cluster: tasks at a time, at most"},
     {"no-backups", 0, NULL, "never run a slow task twice at a time"},
     {"keep-work", 0, NULL, "leave the job's work files"},
     {"skip-max", 0, "N", "records and damaged places to skip at most (16)"},
     {"no-skip", 0, NULL, "fail rather than skip any"},
     {"timeout", 0, "TIME", "end a task that reads no record for so long (10m)"},
     {NULL, 0, NULL, NULL},
-};
-
-/* What the options of one `job run` borrow. */
-struct job_command {
-    struct cli *cli;         /* Borrowed. */
-    const struct args *args; /* Borrowed. */
-    struct mr_options options;
-    const char **inputs; /* Owned arrays. */
-    const char **outputs;
-    struct mr_setting *params;           /* And the names in it. */
-    struct mr_setting *files;            /* The same. */
-    const struct job_entry *entry;       /* Of the catalogue, or NULL. */
-    struct buf saw;                      /* Text of a Sawzall program. */
-    char *history;                       /* Owned. */
-    struct quarry_options store_options; /* Of a cell. */
-    char *target;                        /* The same; owned. */
-    char *key_file;
-    struct progress progress;
 };
 
 static const char **values_of(const struct args *args, const char *name)
@@ -259,7 +247,7 @@ static const char *phase_name(enum mr_phase phase)
     return "";
 }
 
-static void on_progress(void *ctx, const struct mr_progress *p)
+void job_run_progress(void *ctx, const struct mr_progress *p)
 {
     struct job_command *c = ctx;
     struct buf extra = BUF_INIT;
@@ -279,7 +267,7 @@ static void on_progress(void *ctx, const struct mr_progress *p)
 }
 
 /* What the job noted, but for what @err is going to say. */
-static void print_notes(const struct mr_report *r, const struct err *err)
+void job_run_notes(const struct mr_report *r, const struct err *err)
 {
     size_t shown = 0;
     for (size_t i = 0; i < r->note_count && shown < NOTES_SHOWN_MAX; i++) {
@@ -327,7 +315,7 @@ static void put_skipped(struct buf *line, const struct mr_report *r)
 }
 
 /* One line for people on standard error: results go to the outputs. */
-static void print_report(const struct job_command *c, const struct mr_report *r)
+void job_run_report(const struct job_command *c, const struct mr_report *r)
 {
     static const struct sheet_column columns[] = {
         {"job", SHEET_TEXT},           {"seconds", SHEET_NUMBER},
@@ -388,28 +376,46 @@ static int run_job(struct job_command *c, struct err *err)
 {
     struct mr_report *report = NULL;
     struct mr_options *o = &c->options;
+    bool taken = false;
     int r = open_store(c, err);
-    if (r)
+    if (!r && remote_is_cluster(c->cli->target) && !o->in_process &&
+        !args_flag(c->args, "here"))
+        r = job_cell_run(c, &taken, err);
+    if (r || taken)
         return r;
     c->history = job_history_dir(c->cli);
     o->history_dir = c->history;
     o->world = c->cli->world;
     o->cancel = interrupt_watch();
-    o->progress = on_progress;
+    o->progress = job_run_progress;
     o->progress_ctx = c;
     progress_start(&c->progress, c->cli, "job");
     r = c->entry ? jobs_run(c->entry, o, &report, err)
                  : mr_run(o, &report, err);
     progress_end(&c->progress);
     if (report) {
-        print_notes(report, err);
+        job_run_notes(report, err);
         if (!r)
-            print_report(c, report);
+            job_run_report(c, report);
         else if (report->job_id)
             err_hint(err, "see: quarry job status %s", report->job_id);
     }
     mr_report_free(report);
     return r;
+}
+
+bool job_run_is_driver(const char *name)
+{
+    const struct job_entry *e = jobs_find(name);
+    return e && e->driver;
+}
+
+int job_run_drive(const char *name,
+                  const struct mr_options *opts,
+                  struct mr_report **report,
+                  struct err *err)
+{
+    return jobs_run(jobs_find(name), opts, report, err);
 }
 
 /* The job of a name, if it is one that runs by itself. */
@@ -429,7 +435,7 @@ int job_run_resume(struct cli *cli, const struct args *args, struct err *err)
     o->history_dir = c.history;
     o->world = cli->world;
     o->cancel = interrupt_watch();
-    o->progress = on_progress;
+    o->progress = job_run_progress;
     o->progress_ctx = &c;
     progress_start(&c.progress, cli, "job");
     r = open_store(&c, err);
@@ -437,9 +443,9 @@ int job_run_resume(struct cli *cli, const struct args *args, struct err *err)
         r = mr_resume(o, args->words[0], find_job, &report, err);
     progress_end(&c.progress);
     if (report) {
-        print_notes(report, err);
+        job_run_notes(report, err);
         if (!r)
-            print_report(&c, report);
+            job_run_report(&c, report);
     } else if (r == ERR_NOTFOUND) {
         err_hint(err, "see: quarry job list");
     }

@@ -1,0 +1,512 @@
+/* quarry job … on a cluster: what its job master is asked, and how its answers
+ * become what the same commands say of local jobs. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/arena.h"
+#include "base/core/panic.h"
+#include "base/core/text.h"
+#include "base/runtime/world.h"
+#include "cli/cli.h"
+#include "cli/interrupt.h"
+#include "cli/job.h"
+#include "cli/remote.h"
+#include "cli/table_printer.h"
+#include "gfs-lite/fs.h"
+#include "gfs-lite/gfs.h"
+#include "jobs/jobs.h"
+#include "mapreduce/cluster/job_calls.h"
+#include "mapreduce/cluster/job_client.h"
+#include "mapreduce/files.h"
+#include "mapreduce/input/glob.h"
+#include "mapreduce/job_history.h"
+#include "mapreduce/master/job_run.h" /* job_make_id */
+#include "mapreduce/master/replay.h"
+
+/* How long one question waits for news; Ctrl-C is looked at between. */
+#define WATCH_US UINT64_C(500000)
+
+/* --- asking --------------------------------------------------------------- */
+
+/* A question on its way: @fn runs with the client open. */
+struct question {
+    int (*fn)(struct question *q, struct remote *r, struct err *err);
+    struct job_client *client;
+    bool taken;
+    void *ctx;
+};
+
+static int with_client(struct remote *r, struct err *err)
+{
+    struct question *q = r->ctx;
+    const struct job_client_options o = {.cell = r->addresses,
+                                         .cell_count = r->address_count,
+                                         .security = r->security};
+    int code = job_client_open(r->world, &o, &q->client, err);
+    if (code == ERR_UNSUPPORTED)
+        return 0;
+    q->taken = true;
+    if (code == 0)
+        code = q->fn(q, r, err);
+    job_client_close(q->client);
+    return code;
+}
+
+static int ask(struct cli *cli,
+               const struct args *args,
+               struct question *q,
+               bool *taken,
+               struct err *err)
+{
+    int code = remote_run(cli, args, with_client, q, err);
+    *taken = q->taken || code != 0;
+    return code;
+}
+
+static int ask_about(struct job_client *c,
+                     enum job_method method,
+                     const char *id,
+                     uint64_t seen,
+                     uint64_t wait_us,
+                     struct buf *reply,
+                     struct err *err)
+{
+    const struct job_watch w = {slice_str(id), seen, wait_us};
+    struct buf body = BUF_INIT;
+    int code;
+    job_watch_put(&w, &body);
+    code = job_client_call(c, method, buf_slice(&body), wait_us, reply, err);
+    buf_close(&body);
+    return code;
+}
+
+/* --- submitting ------------------------------------------------------------
+ */
+
+struct submission {
+    struct job_command *command;
+    char *id;
+    struct arena texts; /* Paths and SPECs as the cell has them. */
+    struct fs *fs;      /* Once something is uploaded. */
+};
+
+static const char *keep(struct submission *s, struct buf *b)
+{
+    const char *text = arena_strdup(&s->texts, buf_cstr(b));
+    buf_close(b);
+    return text;
+}
+
+static int open_files(struct submission *s, struct remote *r, struct err *err)
+{
+    struct gfs_options o = {.security = r->security, .name = "quarry job"};
+    struct buf all = BUF_INIT;
+    int code = 0;
+    for (size_t i = 0; i < r->address_count; i++)
+        buf_printf(&all, "%s%s", i ? "," : "", r->addresses[i]);
+    o.namenodes = buf_cstr(&all);
+    if (!s->fs)
+        code = fs_gfs_open(r->world, &o, &s->fs, err);
+    buf_close(&all);
+    return code;
+}
+
+/* Upload @from below the job's directory; *@to is where it is then. */
+static int upload(struct submission *s,
+                  struct remote *r,
+                  const char *from,
+                  const char *name,
+                  const char **to,
+                  struct err *err)
+{
+    struct buf b = BUF_INIT;
+    int code = open_files(s, r, err);
+    buf_printf(&b, "%s/%s/files/%s", JOBS_ROOT, s->id, name);
+    *to = keep(s, &b);
+    if (code == 0)
+        code =
+            job_client_upload(r->world, s->fs, from, files_fs_path(*to), err);
+    return code;
+}
+
+static int upload_files(struct submission *s,
+                        struct remote *r,
+                        struct mr_options *o,
+                        struct err *err)
+{
+    struct mr_setting *files = s->command->files;
+    int code = 0;
+    if (o->program.object)
+        code =
+            upload(s, r, o->program.object, "job.so", &o->program.object, err);
+    for (size_t i = 0; i < o->file_count && code == 0; i++)
+        code =
+            upload(s, r, files[i].value, files[i].name, &files[i].value, err);
+    return code;
+}
+
+/* Programs of SPECs travel in them. */
+static int
+inline_inputs(struct submission *s, struct remote *r, struct err *err)
+{
+    struct job_command *c = s->command;
+    int code = 0;
+    for (size_t i = 0; i < c->options.input_count && code == 0; i++) {
+        struct buf b = BUF_INIT;
+        code = mr_spec_inline(c->inputs[i], r->world, &b, err);
+        c->inputs[i] = keep(s, &b);
+    }
+    return code;
+}
+
+static int
+read_shares(const struct args *args, struct job_submission *s, struct err *err)
+{
+    uint64_t priority = 0;
+    uint64_t weight = 0;
+    uint64_t slots = 0;
+    int code = args_number(args, "priority", 0, 1000, &priority, err);
+    if (code == 0)
+        code = args_number(args, "weight", 1, 1000, &weight, err);
+    if (code == 0)
+        code = args_number(args, "slots", 1, 100000, &slots, err);
+    s->priority = (int64_t)priority;
+    s->weight = (uint32_t)weight;
+    s->slots_max = (uint32_t)slots;
+    return code;
+}
+
+static int submit(struct submission *s,
+                  struct question *q,
+                  struct remote *r,
+                  struct err *err)
+{
+    struct job_command *c = s->command;
+    struct mr_options o = c->options;
+    struct mr_job named = {.name = c->entry ? c->entry->name : NULL};
+    struct job_submission what = {.id = slice_str(s->id)};
+    struct buf options = BUF_INIT;
+    struct buf body = BUF_INIT;
+    int code = read_shares(c->args, &what, err);
+    if (code == 0)
+        code = inline_inputs(s, r, err);
+    if (code == 0)
+        code = upload_files(s, r, &o, err);
+    if (c->entry)
+        o.program.job = &named;
+    /* It is the cell's matter how many tasks run at a time. */
+    o.workers = 0;
+    o.target = NULL;
+    replay_encode_begin(&o, s->id, (int64_t)world_now_us(r->world), &options);
+    what.options = buf_slice(&options);
+    job_submission_put(&what, &body);
+    if (code == 0)
+        code = job_client_call(q->client, JOB_SUBMIT, buf_slice(&body), 0, NULL,
+                               err);
+    buf_close(&options);
+    buf_close(&body);
+    return code;
+}
+
+/* --- waiting ---------------------------------------------------------------
+ */
+
+/* What a local run would have reported. */
+static struct mr_report *report_of(struct job_summary *s)
+{
+    struct mr_report *r = mem_zalloc(1, sizeof(*r));
+    r->job_id = mem_strdup(s->id);
+    r->elapsed_us = s->ended_us - MIN_OF(s->started_us, s->ended_us);
+    r->attempts_failed = s->attempts_failed;
+    for (size_t i = 0; i < s->phase_count; i++) {
+        if (strcmp(s->phases[i].name, "map") == 0)
+            r->map_tasks = s->phases[i].tasks;
+        if (strcmp(s->phases[i].name, "reduce") == 0)
+            r->reduce_tasks = s->phases[i].tasks;
+    }
+    r->counters = s->counters;
+    r->counter_count = s->counter_count;
+    r->notes = s->notes;
+    r->note_count = s->note_count;
+    s->counters = NULL;
+    s->counter_count = 0;
+    s->notes = NULL;
+    s->note_count = 0;
+    return r;
+}
+
+/* An input that is here and not there: say how it gets there. */
+static void hint_at_files(const struct job_command *c, struct err *err)
+{
+    const struct job_files here = {.world = c->cli->world};
+    for (size_t i = 0; i < c->options.input_count; i++) {
+        struct mr_spec s;
+        char **paths = NULL;
+        size_t count = 0;
+        if (mr_spec_parse(&s, c->inputs[i], false, here.world, NULL) == 0 &&
+            s.kind != MR_SPEC_TABLE && strstr(err->text, s.path) &&
+            glob_files(&here, s.path, &paths, &count, NULL) == 0 && count > 0)
+            err_hint(err,
+                     "%s is a file of this machine; the job reads those of the "
+                     "cluster: quarry fs put %s %s",
+                     paths[0], paths[0], s.path);
+        files_names_free(paths, count);
+        mr_spec_close(&s);
+    }
+}
+
+static int outcome(const struct job_command *c,
+                   const struct job_summary *s,
+                   struct err *err)
+{
+    int code = s->code ? s->code : ERR_ABORTED;
+    if (s->state == JOB_SUCCEEDED)
+        return 0;
+    err_set(err, code, "%s", s->error ? s->error : "the job failed");
+    if (s->hint)
+        err_hint(err, "%s", s->hint);
+    if (code == ERR_NOTFOUND)
+        hint_at_files(c, err);
+    err_hint(err, "see: quarry job status %s", s->id);
+    return code;
+}
+
+static int finish(struct job_command *c, struct slice json, struct err *err)
+{
+    struct job_summary *s = mem_zalloc(1, sizeof(*s));
+    int code = job_summary_decode(json, s, err);
+    if (code == 0) {
+        struct mr_report *report = report_of(s);
+        code = outcome(c, s, err);
+        progress_end(&c->progress);
+        job_run_notes(report, err);
+        if (code == 0)
+            job_run_report(c, report);
+        mr_report_free(report);
+    }
+    job_summaries_free(s, 1);
+    return code;
+}
+
+static int left(const char *id, struct err *err)
+{
+    err_set(err, ERR_CANCELLED, "the job goes on without this command");
+    err_hint(err, "see: quarry job status %s; to stop it: quarry job kill %s",
+             id, id);
+    return ERR_CANCELLED;
+}
+
+static int wait_for_end(struct job_command *c,
+                        struct question *q,
+                        const char *id,
+                        struct err *err)
+{
+    const atomic_bool *stop = interrupt_watch();
+    uint64_t seen = 0;
+    for (;;) {
+        struct buf reply = BUF_INIT;
+        struct job_news n;
+        int code =
+            ask_about(q->client, JOB_WATCH, id, seen, WATCH_US, &reply, err);
+        if (code == 0)
+            code = job_news_get(buf_slice(&reply), &n, err);
+        if (code == 0 && n.ended)
+            code = finish(c, n.summary, err);
+        else if (code == 0)
+            job_run_progress(c, &n.progress);
+        buf_close(&reply);
+        if (code || n.ended)
+            return code;
+        seen = n.version;
+        if (atomic_load(stop))
+            return left(id, err);
+    }
+}
+
+static int run_question(struct question *q, struct remote *r, struct err *err)
+{
+    struct job_command *c = q->ctx;
+    struct submission s = {.command = c, .id = job_make_id(r->world)};
+    int code;
+    arena_init(&s.texts);
+    progress_start(&c->progress, c->cli, "job");
+    code = submit(&s, q, r, err);
+    fs_close(s.fs);
+    if (code == 0 && args_flag(c->args, "detach")) {
+        printf("%s\n", s.id);
+        cli_remark(c->cli, "job %s runs; see: quarry job status %s", s.id,
+                   s.id);
+    } else if (code == 0) {
+        code = wait_for_end(c, q, s.id, err);
+    }
+    progress_end(&c->progress);
+    arena_close(&s.texts);
+    mem_free(s.id);
+    return code;
+}
+
+int job_cell_run(struct job_command *c, bool *taken, struct err *err)
+{
+    struct question q = {.fn = run_question, .ctx = c};
+    return ask(c->cli, c->args, &q, taken, err);
+}
+
+/* --- telling ----------------------------------------------------------------
+ */
+
+struct list_question {
+    size_t ended_max;
+    struct job_summary *jobs;
+    size_t count;
+};
+
+static int list_question(struct question *q, struct remote *r, struct err *err)
+{
+    struct list_question *l = q->ctx;
+    const struct job_list ask = {l->ended_max};
+    struct job_texts t = {NULL, 0};
+    struct buf body = BUF_INIT;
+    struct buf reply = BUF_INIT;
+    int code;
+    (void)r;
+    job_list_put(&ask, &body);
+    code =
+        job_client_call(q->client, JOB_LIST, buf_slice(&body), 0, &reply, err);
+    if (code == 0)
+        code = job_texts_get(buf_slice(&reply), &t, err);
+    l->jobs = mem_zalloc(t.count + 1, sizeof(*l->jobs));
+    for (size_t i = 0; i < t.count && code == 0; i++)
+        code = job_summary_decode(t.at[i], &l->jobs[l->count++], err);
+    mem_free(t.at);
+    buf_close(&body);
+    buf_close(&reply);
+    return code;
+}
+
+int job_cell_list(struct cli *cli,
+                  const struct args *args,
+                  size_t ended_max,
+                  bool *taken,
+                  struct job_summary **jobs,
+                  size_t *count,
+                  struct err *err)
+{
+    struct list_question l = {.ended_max = ended_max};
+    struct question q = {.fn = list_question, .ctx = &l};
+    int code = ask(cli, args, &q, taken, err);
+    if (code) {
+        job_summaries_free(l.jobs, l.count);
+        return code;
+    }
+    *jobs = l.jobs;
+    *count = l.count;
+    return 0;
+}
+
+struct one_question {
+    const char *id;
+    struct job_summary *job;
+};
+
+static int get_question(struct question *q, struct remote *r, struct err *err)
+{
+    struct one_question *o = q->ctx;
+    struct buf reply = BUF_INIT;
+    struct job_news n;
+    int code = ask_about(q->client, JOB_WATCH, o->id, 0, 0, &reply, err);
+    (void)r;
+    if (code == 0)
+        code = job_news_get(buf_slice(&reply), &n, err);
+    if (code == 0) {
+        o->job = mem_zalloc(1, sizeof(*o->job));
+        code = job_summary_decode(n.summary, o->job, err);
+    }
+    buf_close(&reply);
+    return code;
+}
+
+int job_cell_get(struct cli *cli,
+                 const struct args *args,
+                 const char *id,
+                 bool *taken,
+                 struct job_summary **job,
+                 struct err *err)
+{
+    struct one_question o = {.id = id};
+    struct question q = {.fn = get_question, .ctx = &o};
+    int code = ask(cli, args, &q, taken, err);
+    if (code)
+        job_summaries_free(o.job, o.job ? 1 : 0);
+    else
+        *job = o.job;
+    return code;
+}
+
+static int kill_question(struct question *q, struct remote *r, struct err *err)
+{
+    const struct one_question *o = q->ctx;
+    (void)r;
+    return ask_about(q->client, JOB_KILL, o->id, 0, 0, NULL, err);
+}
+
+int job_cell_kill(struct cli *cli,
+                  const struct args *args,
+                  const char *id,
+                  bool *taken,
+                  struct err *err)
+{
+    struct one_question o = {.id = id};
+    struct question q = {.fn = kill_question, .ctx = &o};
+    return ask(cli, args, &q, taken, err);
+}
+
+static void print_workers(struct cli *cli, const struct job_workers *w)
+{
+    static const struct sheet_column columns[] = {
+        {"worker", SHEET_TEXT},  {"address", SHEET_TEXT},
+        {"machine", SHEET_TEXT}, {"slots", SHEET_NUMBER},
+        {"busy", SHEET_NUMBER},  {"memory", SHEET_NUMBER},
+        {"used", SHEET_NUMBER},  {"state", SHEET_TEXT},
+    };
+    struct sheet s;
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    for (size_t i = 0; i < w->count; i++) {
+        const struct job_worker *k = &w->at[i];
+        sheet_add(&s, k->name);
+        sheet_add(&s, k->address);
+        sheet_add(&s, k->machine);
+        sheet_add_u64(&s, k->slots);
+        sheet_add_u64(&s, k->busy);
+        sheet_add_u64(&s, k->memory_bytes);
+        sheet_add_u64(&s, k->used_bytes);
+        sheet_add_str(&s, k->is_silent ? "silent" : "up");
+    }
+    sheet_print(&s, cli->format);
+    sheet_close(&s);
+}
+
+static int
+workers_question(struct question *q, struct remote *r, struct err *err)
+{
+    struct job_workers w = {NULL, 0};
+    struct buf reply = BUF_INIT;
+    int code =
+        job_client_call(q->client, JOB_WORKERS, SLICE_EMPTY, 0, &reply, err);
+    if (code == 0)
+        code = job_workers_get(buf_slice(&reply), &w, err);
+    if (code == 0)
+        print_workers(r->cli, &w);
+    mem_free(w.at);
+    buf_close(&reply);
+    return code;
+}
+
+int job_cell_workers(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct question q = {.fn = workers_question};
+    bool taken = false;
+    int code = ask(cli, args, &q, &taken, err);
+    if (code == 0 && !taken)
+        code = err_set(err, ERR_UNSUPPORTED, "the cluster has no job master");
+    return code;
+}

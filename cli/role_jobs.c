@@ -1,0 +1,129 @@
+/* The role `jobs`: who of all processes with it holds the lock is the job
+ * master, which runs jobs on the cell's workers. */
+#include "base/core/buf.h"
+#include "base/core/conf.h"
+#include "base/core/panic.h"
+#include "bigtable/client/quarry.h"
+#include "cli/job.h"
+#include "cli/role.h"
+#include "gfs-lite/gfs.h"
+#include "jobs/jobs.h"
+#include "mapreduce/cluster/job_master.h"
+
+#define SECTION "jobs"
+
+extern const struct role jobs_role;
+
+struct jobs_host {
+    struct fs *fs; /* Owned. */
+    char *cell;    /* Owned. */
+    struct quarry_options store;
+    char *memo;
+    struct job_master *master; /* Owned. */
+};
+
+static int
+read_options(struct conf *c, struct job_master_options *o, struct err *err)
+{
+    uint64_t lease_us = 0;
+    uint64_t running = 0;
+    uint64_t history = 0;
+    int code = conf_get_duration(c, SECTION, "lease", &lease_us, err);
+    if (code == 0)
+        code = conf_get_u64(c, SECTION, "running", &running, err);
+    if (code == 0)
+        code = conf_get_u64(c, SECTION, "history", &history, err);
+    o->lease_ms = (uint32_t)(lease_us / 1000);
+    o->running_max = (uint32_t)running;
+    o->history_max = (uint32_t)history;
+    return code;
+}
+
+static void host_free(struct jobs_host *h)
+{
+    job_master_close(h->master);
+    fs_close(h->fs);
+    mem_free(h->cell);
+    mem_free(h->memo);
+    mem_free(h);
+}
+
+static int
+jobs_role_open(const struct role_env *env, void **out, struct err *err)
+{
+    struct jobs_host *h = mem_zalloc(1, sizeof(*h));
+    const struct gfs_options files = {.namenodes = env->cell,
+                                      .name = env->address,
+                                      .rack = env->rack,
+                                      .security = env->security};
+    struct job_master_options o = {.address = env->address,
+                                   .cell = env->cell_members,
+                                   .cell_count = env->cell_count,
+                                   .security = env->security,
+                                   .store_options = &h->store,
+                                   .find = jobs_find_job,
+                                   .is_driver = job_run_is_driver,
+                                   .drive = job_run_drive};
+    int code = read_options(env->conf, &o, err);
+    h->store =
+        (struct quarry_options){.security = env->security, .must_exist = true};
+    h->cell = mem_strdup(env->cell);
+    h->memo = role_memo(env, "jobs");
+    o.memo = h->memo;
+    o.target = h->cell;
+    if (code == 0)
+        code = fs_gfs_open(env->world, &files, &h->fs, err);
+    o.fs = h->fs;
+    if (code == 0)
+        code = job_master_open(env->world, env->server, &o, &h->master, err);
+    if (code) {
+        host_free(h);
+        h = NULL;
+    }
+    *out = h;
+    return code;
+}
+
+static int jobs_role_started(void *role, struct err *err)
+{
+    struct jobs_host *h = role;
+    (void)err;
+    job_master_start(h->master);
+    return 0;
+}
+
+static void jobs_role_status(void *role, struct buf *out)
+{
+    const struct jobs_host *h = role;
+    struct job_master_status s;
+    job_master_get_status(h->master, &s);
+    if (!s.is_master)
+        buf_append_str(out, "master=no");
+    else
+        buf_printf(out,
+                   "master=yes running=%u waiting=%u ended=%llu workers=%u "
+                   "slots=%u busy=%u",
+                   s.running, s.waiting, (unsigned long long)s.ended, s.workers,
+                   s.slots, s.busy);
+}
+
+static void jobs_role_stopping(void *role)
+{
+    struct jobs_host *h = role;
+    job_master_stop(h->master);
+}
+
+static void jobs_role_close(void *role)
+{
+    host_free(role);
+}
+
+const struct role jobs_role = {
+    .name = "jobs",
+    .help = "runs MapReduce jobs on the workers; one of all holds the lock",
+    .open = jobs_role_open,
+    .started = jobs_role_started,
+    .status = jobs_role_status,
+    .stopping = jobs_role_stopping,
+    .close = jobs_role_close,
+};
