@@ -27,5 +27,7 @@ struct rpc_channel {
 /* The world a server was made with. */
 struct world *rpc_server_world(const struct rpc_server *s);
 bool rpc_server_knows(const struct rpc_server *s, uint32_t method);
+/* See rpc_server_leave_check(). */
+bool rpc_server_leaves_check(const struct rpc_server *s, uint32_t method);
 
 #endif /* BASE_RPC_CHANNEL_H */

@@ -53,9 +53,11 @@ MUST_CHECK int frame_reader_body(struct frame_reader *r,
                                  struct frame *f,
                                  struct buf *body,
                                  struct err *err);
-/* Replace the contents of @out, which f->attachment then is. */
+/* Replace the contents of @out, which f->attachment then is; its checksum is
+ * compared by the caller unless @check. */
 MUST_CHECK int frame_reader_attachment(struct frame_reader *r,
                                        struct frame *f,
+                                       bool check,
                                        struct buf *out,
                                        struct err *err);
 /* Instead: append it to **@sink, which has room for it. *@sink is looked at

@@ -85,7 +85,7 @@ static int receive(struct link *l,
     int rc;
     l->receiver = k;
     if (k && !k->into) {
-        rc = frame_reader_attachment(&l->reader, f, attachment, err);
+        rc = frame_reader_attachment(&l->reader, f, true, attachment, err);
     } else {
         l->sink = fits ? into : NULL;
         rc = frame_reader_sink(&l->reader, f, &l->sink, err);

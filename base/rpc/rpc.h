@@ -41,7 +41,8 @@ struct rpc_call {
     uint32_t method;
     struct slice body;             /* MessagePack (codec.h). */
     struct slice attachment;       /* Raw bytes. */
-    struct rpc_crc attachment_crc; /* Known when it was verified. */
+    struct rpc_crc attachment_crc; /* Known when it was verified, or is left to
+                                      the handler: rpc_server_leave_check(). */
     struct slice principal;        /* Who calls (security.h): "" in process. */
     struct slice peer;         /* Its address, for messages: "" in process. */
     uint64_t deadline_mono_ns; /* 0: none. */
@@ -110,6 +111,11 @@ void rpc_server_add(struct rpc_server *s,
                     const struct rpc_method *methods,
                     size_t count,
                     void *ctx);
+
+/* The handler of @method compares the checksum of attachments itself, because
+ * it computes it anyway: it must do so before it believes a byte. In process
+ * there is none. PRE: it was added. */
+void rpc_server_leave_check(struct rpc_server *s, uint32_t method);
 
 /* Run the handler of call->method. Parks as it does. Errors: the handler's;
  * ERR_UNSUPPORTED for an unknown method; ERR_DEADLINE when it has passed. */

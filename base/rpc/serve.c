@@ -307,10 +307,12 @@ static int take_frame(struct connection *c,
                       struct err *err)
 {
     int rc = frame_reader_body(&c->reader, f, body, err);
+    bool check = f->kind != FRAME_REQUEST ||
+                 !rpc_server_leaves_check(c->listener->server, f->method);
     if (f->attachment.len && attachment->cap == 0 && c->spare_count)
         *attachment = c->spares[--c->spare_count];
     if (rc == 0)
-        rc = frame_reader_attachment(&c->reader, f, attachment, err);
+        rc = frame_reader_attachment(&c->reader, f, check, attachment, err);
     if (rc)
         return rc;
     switch (f->kind) {

@@ -10,6 +10,7 @@
 struct entry {
     struct rpc_method method;
     void *ctx;
+    bool leaves_check;
     atomic_uint_fast64_t call_count;
     atomic_uint_fast64_t error_count;
     atomic_uint_fast64_t bytes_in;
@@ -71,6 +72,19 @@ static struct entry *find(const struct rpc_server *s, uint32_t id)
 bool rpc_server_knows(const struct rpc_server *s, uint32_t method)
 {
     return find(s, method) != NULL;
+}
+
+void rpc_server_leave_check(struct rpc_server *s, uint32_t method)
+{
+    struct entry *e = find(s, method);
+    PRE(e);
+    e->leaves_check = true;
+}
+
+bool rpc_server_leaves_check(const struct rpc_server *s, uint32_t method)
+{
+    const struct entry *e = find(s, method);
+    return e && e->leaves_check;
 }
 
 void rpc_server_add(struct rpc_server *s,

@@ -19,6 +19,9 @@
 /* After a longer wait than this the next one will be long as well. */
 #define LONG_WAIT_NS UINT64_C(5000000)
 
+/* A wait that is usually over within so many looks is looked at to its end. */
+#define LOOKS_MAX 8
+
 /* Of the process, because threads wait outside of any world. */
 static atomic_uint_least64_t look_ns = BUSY_POLL_US_DEFAULT * 1000;
 
@@ -40,6 +43,14 @@ static void add_credit(struct busy_poll *b, uint64_t ns)
     b->credit_ns = MIN_OF(b->credit_ns, CREDIT_MAX_NS);
 }
 
+/* How long to look: as long as the last wait was, and half of that more, if it
+ * was not too long. */
+static uint64_t look_for(const struct busy_poll *b, uint64_t look)
+{
+    uint64_t usual = b->wait_ns + b->wait_ns / 2;
+    return usual > look && usual <= LOOKS_MAX * look ? usual : look;
+}
+
 bool busy_poll_begin(struct busy_poll *b)
 {
     uint64_t look = atomic_load_explicit(&look_ns, memory_order_relaxed);
@@ -48,7 +59,7 @@ bool busy_poll_begin(struct busy_poll *b)
     b->credited_ns = now;
     b->began_ns = now;
     b->looked_ns = now;
-    b->until_ns = now + look;
+    b->until_ns = now + look_for(b, look);
     return look && b->credit_ns > 0 && b->wait_ns < LONG_WAIT_NS;
 }
 

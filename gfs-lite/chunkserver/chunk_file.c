@@ -114,6 +114,8 @@ int chunk_file_identify(struct world *w,
 struct file_job {
     struct chunk_file *file;
     struct slice data;
+    const uint32_t *wanted_crc; /* Of the data; NULL: not known. */
+    uint32_t data_crc;
     uint32_t first_block; /* Of the table entries to be written. */
     uint32_t block_count;
     uint32_t entries[PIECE_BLOCKS_MAX];
@@ -147,7 +149,8 @@ static int write_tail(struct chunk_file *f,
                        sizeof(sector), err);
 }
 
-/* Checksums of the blocks that @job's data complete, and of what is left. */
+/* Checksums of the blocks that @job's data complete, of what is left, and of
+ * the data. */
 static void sum_up(struct file_job *job)
 {
     const struct chunk_file *f = job->file;
@@ -158,7 +161,9 @@ static void sum_up(struct file_job *job)
     while (rest.len) {
         uint32_t room = CHUNK_BLOCK_BYTES - at % CHUNK_BLOCK_BYTES;
         uint32_t step = (uint32_t)MIN_OF(rest.len, room);
-        crc = crc32c_extend(crc, rest.data, step);
+        uint32_t step_crc = crc32c(rest.data, step);
+        crc = crc32c_join(crc, step_crc, step);
+        job->data_crc = crc32c_join(job->data_crc, step_crc, step);
         at += step;
         rest = slice_sub(rest, step, rest.len);
         if (step == room) {
@@ -176,6 +181,12 @@ static void do_append(void *arg)
     struct file_job *job = arg;
     struct chunk_file *f = job->file;
     sum_up(job);
+    if (job->wanted_crc && *job->wanted_crc != job->data_crc) {
+        job->rc = err_set(job->err, ERR_CORRUPT,
+                          "%zu bytes came with another checksum than theirs",
+                          job->data.len);
+        return;
+    }
     job->rc = write_bytes(f->file, CHUNK_DATA_AT + (uint64_t)f->length,
                           job->data.data, job->data.len, job->err);
     if (job->rc == 0)
@@ -185,9 +196,13 @@ static void do_append(void *arg)
         job->rc = write_tail(f, &job->tail, CHUNK_SLOT_FLUSH, job->err);
 }
 
-int chunk_file_append(struct chunk_file *f, struct slice data, struct err *err)
+int chunk_file_append(struct chunk_file *f,
+                      struct slice data,
+                      const uint32_t *crc,
+                      struct err *err)
 {
-    struct file_job job = {.file = f, .data = data, .err = err};
+    struct file_job job = {
+        .file = f, .data = data, .wanted_crc = crc, .err = err};
     PRE(!f->id.sealed);
     PRE(data.len <= GFS_CHUNK_BYTES - f->length);
     if (data.len <= QUICK_BYTES_MAX)

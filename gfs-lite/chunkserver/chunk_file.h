@@ -52,10 +52,14 @@ MUST_CHECK int chunk_file_identify(struct world *w,
                                    struct chunk_identity *id,
                                    struct err *err);
 
-/* Add @data. After an error the chunk is as it was, but must not be added to.
- * Parks. PRE: unsealed; it stays within GFS_CHUNK_BYTES. */
-MUST_CHECK int
-chunk_file_append(struct chunk_file *f, struct slice data, struct err *err);
+/* Add @data, whose checksum is *@crc (NULL: not known). After ERR_CORRUPT (it
+ * is not) nothing has happened; after another error the chunk is as it was, but
+ * must not be added to. Parks. PRE: unsealed; it stays within GFS_CHUNK_BYTES.
+ */
+MUST_CHECK int chunk_file_append(struct chunk_file *f,
+                                 struct slice data,
+                                 const uint32_t *crc,
+                                 struct err *err);
 /* What was appended survives a loss of power. Parks. */
 MUST_CHECK int chunk_file_sync(struct chunk_file *f, struct err *err);
 /* Raise the version, durably. Parks. */

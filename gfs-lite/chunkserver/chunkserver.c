@@ -47,6 +47,7 @@ static void add_methods(struct chunkserver *cs, struct rpc_server *server)
         {CHUNK_SEAL, "chunk.seal", chunkserver_handle_seal},
     };
     rpc_server_add(server, methods, ARRAY_LEN(methods), cs);
+    rpc_server_leave_check(server, CHUNK_WRITE);
 }
 
 int chunkserver_open(struct world *w,

@@ -63,7 +63,7 @@ static int fetch_all(struct chunkserver *cs,
         rc = cs->stopping ? err_set(err, ERR_CANCELLED, "stopping")
                           : fetch(cs, o, source, f->length, &data, err);
         if (rc == 0)
-            rc = chunk_file_append(f, buf_slice(&data), err);
+            rc = chunk_file_append(f, buf_slice(&data), NULL, err);
         if (rc == 0 && cs->copy_bytes_per_s)
             world_sleep_us(cs->world,
                            data.len * 1000000 / cs->copy_bytes_per_s);

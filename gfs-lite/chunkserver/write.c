@@ -1,5 +1,6 @@
-/* Writing along a chain: each server takes the bytes and passes them on at the
- * same time, and answers when it and all behind it have them.
+/* Writing along a chain: each server passes the bytes on and takes them at the
+ * same time, and answers when it and all behind it have them. Each compares
+ * their checksum when it sums up its blocks, not before it passes them on.
  *
  * Bytes have places: a call whose place is not yet reached waits for those
  * before it, one whose bytes are there already is answered as done. So calls
@@ -9,10 +10,10 @@
  * goes on in another. Until then the servers refuse the chunk's old version,
  * because the seal raises it first.
  *
- * A server that begins anew may find less of a chunk than it had taken, and must
- * not give a record the place of one that is lost here and not elsewhere: it
- * takes no more of a chunk it found until a recovery has raised its version and
- * made its copies alike.
+ * A server that begins anew may find less of a chunk than it had taken, and
+ * must not give a record the place of one that is lost here and not elsewhere:
+ * it takes no more of a chunk it found until a recovery has raised its version
+ * and made its copies alike.
  *
  * The first bytes make the chunk, wherever they arrive, and may be late: after
  * the file was taken from its writer, found empty and closed. So a server that
@@ -20,6 +21,7 @@
  * it forgets that when it ends, it makes no chunk that was given out before it
  * began. A writer that meets such a refusal goes on in another chunk.
  */
+#include "base/core/crc32c.h"
 #include "base/core/fault.h"
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
@@ -149,13 +151,17 @@ static int await_place(struct chunkserver *cs,
     return rc;
 }
 
-/* Put @data at call->offset and do what the flags say. PRE: c->lock is held. */
+/* Put the bytes of @rpc at call->offset and do what the flags say. PRE: c->lock
+ * is held. */
 static int take_locked(struct chunkserver *cs,
                        struct stored_chunk *c,
                        const struct chunk_call *call,
-                       struct slice data,
+                       const struct rpc_call *rpc,
                        struct err *err)
 {
+    struct slice data = rpc->attachment;
+    const uint32_t *crc =
+        rpc->attachment_crc.known ? &rpc->attachment_crc.value : NULL;
     uint64_t have;
     int rc = chunk_store_file_locked(cs->store, c, err);
     if (rc == 0)
@@ -163,8 +169,13 @@ static int take_locked(struct chunkserver *cs,
     if (rc)
         return rc;
     have = c->file->length - call->offset;
+    if (have && crc && crc32c(data.data, data.len) != *crc)
+        return err_set(err, ERR_CORRUPT, "bytes with a wrong checksum");
     if (have < data.len)
-        rc = chunk_file_append(c->file, slice_sub(data, have, data.len), err);
+        rc = chunk_file_append(c->file, slice_sub(data, have, data.len),
+                               have ? NULL : crc, err);
+    if (rc == ERR_CORRUPT) /* They were damaged on the way. */
+        return rc;
     if (rc == 0 && have < data.len && c->dirty_us == 0)
         c->dirty_us = world_now_us(cs->world);
     if (rc == 0 && (call->flags & CHUNK_SYNC)) {
@@ -210,7 +221,7 @@ static int find_or_make(struct chunkserver *cs,
 
 static int take(struct chunkserver *cs,
                 const struct chunk_call *call,
-                struct slice data,
+                const struct rpc_call *rpc,
                 uint64_t *length,
                 struct err *err)
 {
@@ -219,7 +230,7 @@ static int take(struct chunkserver *cs,
     if (rc)
         return rc;
     mutex_lock(&c->lock);
-    rc = take_locked(cs, c, call, data, err);
+    rc = take_locked(cs, c, call, rpc, err);
     *length = c->length;
     mutex_unlock(&c->lock);
     chunk_store_put(cs->store, c);
@@ -235,7 +246,7 @@ static void take_and_pass(struct chunkserver *cs,
     struct passing passing;
     struct err err = ERR_INIT;
     pass_on(&passing, cs, call, rpc);
-    answer.code = take(cs, call, rpc->attachment, &answer.length, &err);
+    answer.code = take(cs, call, rpc, &answer.length, &err);
     await_rest(&passing);
     if (answer.code) {
         answer.text = slice_str(err.text);

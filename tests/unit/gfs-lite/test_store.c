@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/core/crc32c.h"
 #include "base/core/panic.h"
+#include "base/core/rand.h"
 #include "base/runtime/sim.h"
 #include "gfs-lite/chunkserver/store.h"
 #include "gfs-lite/fs.h"
@@ -157,7 +159,48 @@ START_TEST(test_copies_that_fail_leave_nothing)
 
 END_TEST
 
+static void append_with_checksums(void *arg)
+{
+    struct chunk_store *s = open_store();
+    struct stored_chunk *c;
+    struct rand_gen r;
+    char data[3000];
+    (void)arg;
+    rand_init(&r, test_seed());
+    ck_assert_int_eq(chunk_store_create(s, HANDLE, 1, &c, NULL), 0);
+    for (int i = 0; i < 200; i++) {
+        size_t len = 1 + rand_below(&r, sizeof(data) - 1);
+        uint32_t before = c->file->length;
+        uint32_t crc;
+        for (size_t b = 0; b < len; b++)
+            data[b] = (char)rand_u64(&r);
+        crc = crc32c(data, len);
+        data[rand_below(&r, len)] ^= 1;
+        ck_assert_int_eq(
+            chunk_file_append(c->file, slice_make(data, len), &crc, NULL),
+            ERR_CORRUPT);
+        ck_assert_uint_eq(c->file->length, before);
+        crc = crc32c(data, len);
+        ck_assert_int_eq(
+            chunk_file_append(c->file, slice_make(data, len), &crc, NULL), 0);
+        ck_assert_uint_eq(c->file->length, before + len);
+    }
+    ck_assert_int_eq(chunk_file_read(c->file, 0, sizeof(data), data, NULL), 0);
+    chunk_store_put(s, c);
+    chunk_store_close(s);
+}
+
+/* Bytes that are not those of their checksum change nothing; the right ones are
+ * taken after them. */
+START_TEST(test_bytes_that_came_damaged_are_refused)
+{
+    run(append_with_checksums);
+}
+
+END_TEST
+
 TEST_MAIN("store",
           test_copies_that_fail_leave_nothing,
+          test_bytes_that_came_damaged_are_refused,
           test_a_file_that_is_no_chunk_is_a_damaged_one,
           test_what_could_not_be_removed_is_swept)
