@@ -278,6 +278,9 @@ static int log_group(struct store *s, const struct group *g, struct err *err)
     rc = write_log_write(s->log, records, count, g->sync, err);
     if (g->sync)
         count_wait(s, start_ns, &s->queue.sync_count, &s->queue.sync_us);
+    /* The log was taken away; not that a row changed, which is tried again. */
+    if (rc == ERR_ABORTED && err)
+        rc = err->code = ERR_CLOSED;
     return rc;
 }
 
