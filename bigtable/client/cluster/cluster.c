@@ -13,6 +13,7 @@
 #include "bigtable/client/async.h"
 #include "bigtable/client/cluster/locator.h"
 #include "bigtable/client/cluster/lock_files.h"
+#include "bigtable/client/cluster/write_calls.h"
 #include "bigtable/wire/policy.h"
 
 #define TIMEOUT_US_DEFAULT UINT64_C(60000000)
@@ -177,6 +178,7 @@ static int close_on_loop(void *arg, struct err *err)
     struct cluster *c = arg;
     (void)err;
     cluster_tables_close(c);
+    write_calls_free(c->write_calls);
     locator_free(c->locator);
     lock_file_free(c->root);
     lock_file_free(c->master);
@@ -196,6 +198,7 @@ static void free_cluster(struct cluster *c)
         loop_free(c->loop);
     }
     rpc_security_free(c->own_security);
+    mem_free(c->target);
     mem_free(c);
 }
 
@@ -242,6 +245,10 @@ static const struct target_ops cluster_ops = {
     .table_compact = cluster_table_compact,
     .table_drop_rows = cluster_table_drop_rows,
     .table_split_points = cluster_table_split_points,
+    .bulk_security = cluster_bulk_security,
+    .bulk_begin = cluster_bulk_begin,
+    .bulk_commit = cluster_bulk_commit,
+    .bulk_abandon = cluster_bulk_abandon,
     .table_snapshot = cluster_table_snapshot,
     .table_clone = cluster_table_clone,
     .snapshot_list = cluster_snapshot_list,
@@ -287,6 +294,7 @@ static int open_on_loop(void *arg, struct err *err)
         .servers = o->target, .security = c->security, .memo = o->opts->memo};
     int rc;
     c->channels = channel_set_new(&channels);
+    c->write_calls = write_calls_new(c);
     c->locator = locator_new(c, o->opts->location_count);
     rc = lock_files_open(c->world, &files, &c->files, err);
     if (rc)
@@ -354,6 +362,7 @@ int cluster_target_open(struct quarry *q,
     q->ops = &cluster_ops;
     q->cluster = c;
     c->quarry = q;
+    c->target = mem_strdup(target);
     open_tables_init(&c->tables);
     c->world = q->world;
     c->timeout_us = opts->timeout_us ? opts->timeout_us : TIMEOUT_US_DEFAULT;

@@ -670,6 +670,52 @@ START_TEST(test_asynchronous_calls)
 
 END_TEST
 
+static void on_outcome(void *arg, int code, const struct err *e)
+{
+    (void)e;
+    *(int *)arg = code;
+}
+
+/* Changes of many that are under way at once go together: while answers are
+ * lost and tablets move, each has its own outcome, those of families that do
+ * not exist among them, and what succeeded is there. */
+START_TEST(test_writes_share_calls)
+{
+    enum {
+        COUNT = 600
+    };
+
+    static int codes[COUNT];
+    char row[16];
+    begin(3);
+    atomic_store(&fake->faults.lose_answers, 5);
+    atomic_store(&fake->faults.refuse, 5);
+    for (int i = 0; i < COUNT; i++) {
+        struct quarry_mutation *m;
+        bool bad = i % 50 == 7;
+        snprintf(row, sizeof(row), "r%03d", i);
+        if (i == COUNT / 3 || i == COUNT / 2)
+            fake_move(fake, "t", SLICE_LIT("r000"));
+        m = quarry_mutation_new(slice_str(row));
+        quarry_mutation_set(m, bad ? "none" : "a", SLICE_LIT("q"), 1000,
+                            slice_str(row + 1));
+        codes[i] = 1;
+        quarry_apply_async(table, m, NULL, on_outcome, &codes[i]);
+        quarry_mutation_free(m);
+    }
+    quarry_drain(quarry);
+    ck_assert_uint_gt(counter(quarry, "writes_shared"), 0);
+    for (int i = 0; i < COUNT; i++) {
+        bool bad = i % 50 == 7;
+        snprintf(row, sizeof(row), "r%03d", i);
+        ck_assert_int_eq(codes[i], bad ? ERR_NOTFOUND : 0);
+        expect_value(row, bad ? NULL : row + 1);
+    }
+    end();
+}
+
+END_TEST
+
 /* What cannot be reached says so in time, and what to do. */
 START_TEST(test_failures_say_what_to_do)
 {
@@ -719,4 +765,5 @@ TEST_MAIN("cluster",
           test_programs_run_in_the_servers,
           test_cuts,
           test_asynchronous_calls,
+          test_writes_share_calls,
           test_failures_say_what_to_do)
