@@ -115,6 +115,10 @@ void filter_unref(struct quarry_filter *f); /* NULL is allowed. */
 /* 0, or the first mistake in the tree. */
 MUST_CHECK int filter_check(const struct quarry_filter *f, struct err *err);
 
+/* Can cells of @family make a difference to what @f (NULL: no filter) gives?
+ * True where that is not plain. */
+bool filter_reads_family(const struct quarry_filter *f, struct slice family);
+
 /* The wire format of RowFilter. Decoding is for bytes from anywhere.
  * Errors: ERR_CORRUPT (not a RowFilter), ERR_TOOBIG, ERR_INVALID (a mistake in
  * it), ERR_UNSUPPORTED (a kind that does not exist here). */

@@ -1,5 +1,6 @@
 /* Checks of calls against lists of rights. */
 #include "base/core/coding.h"
+#include "bigtable/row/filter.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/tablet_server/rules.h"
@@ -58,13 +59,14 @@ int rules_may(struct tablet_server *s,
                right, err);
 }
 
-int rules_may_all(struct tablet_server *s,
-                  struct served *t,
-                  struct slice principal,
-                  const struct schema *schema,
-                  const uint8_t *by_id,
-                  enum access_right right,
-                  struct err *err)
+static int may_families(struct tablet_server *s,
+                        struct served *t,
+                        struct slice principal,
+                        const struct schema *schema,
+                        const uint8_t *by_id,
+                        const struct quarry_filter *filter,
+                        enum access_right right,
+                        struct err *err)
 {
     struct grants *g;
     int rc = check_metadata(s, t, principal, right, err);
@@ -75,10 +77,34 @@ int rules_may_all(struct tablet_server *s,
         return 0;
     for (size_t i = 0; i < schema->family_count && rc == 0; i++) {
         const struct family *f = &schema->families[i];
-        if (!by_id || by_id[f->id])
-            rc = may(t->rules, g, principal, slice_str(f->name), right, err);
+        struct slice name = slice_str(f->name);
+        if ((!by_id || by_id[f->id]) && filter_reads_family(filter, name))
+            rc = may(t->rules, g, principal, name, right, err);
     }
     return rc;
+}
+
+int rules_may_all(struct tablet_server *s,
+                  struct served *t,
+                  struct slice principal,
+                  const struct schema *schema,
+                  const uint8_t *by_id,
+                  enum access_right right,
+                  struct err *err)
+{
+    return may_families(s, t, principal, schema, by_id, NULL, right, err);
+}
+
+int rules_may_read(struct tablet_server *s,
+                   struct served *t,
+                   struct slice principal,
+                   const struct schema *schema,
+                   const uint8_t *by_id,
+                   const struct quarry_filter *filter,
+                   struct err *err)
+{
+    return may_families(s, t, principal, schema, by_id, filter, ACCESS_READ,
+                        err);
 }
 
 int rules_may_change(struct tablet_server *s,

@@ -25,6 +25,7 @@
 #include "bigtable/row/quota.h"
 
 struct chubby_handle;
+struct quarry_filter;
 struct quarry_mutation;
 struct rule_book;
 struct schema;
@@ -63,6 +64,14 @@ MUST_CHECK int rules_may_all(struct tablet_server *s,
                              const uint8_t *by_id,
                              enum access_right right,
                              struct err *err);
+/* To read those of them that @filter (NULL: none) looks at. */
+MUST_CHECK int rules_may_read(struct tablet_server *s,
+                              struct served *t,
+                              struct slice principal,
+                              const struct schema *schema,
+                              const uint8_t *by_id,
+                              const struct quarry_filter *filter,
+                              struct err *err);
 /* To write what @m changes. */
 MUST_CHECK int rules_may_change(struct tablet_server *s,
                                 struct served *t,

@@ -61,15 +61,16 @@ static int take_branch(struct slice *bytes,
     return rc ? rc : mutation_borrow(c.row, c.ops, c.count, out, err);
 }
 
-/* May it read the row whole, and make these changes? */
+/* May it read what the filter looks at, and make these changes? */
 static int may_check(struct tablet_server *s,
                      const struct serving *v,
                      struct slice principal,
+                     const struct quarry_filter *filter,
                      const struct quarry_mutation *const branches[2],
                      struct err *err)
 {
     const struct schema *schema = v->view->schema;
-    int rc = serving_may_read(s, v, principal, err);
+    int rc = rules_may_read(s, v->served, principal, schema, NULL, filter, err);
     if (rc == 0)
         rc = rules_may_go(s, v->served, RATE_WRITES, err);
     for (int i = 0; i < 2 && rc == 0; i++) {
@@ -104,7 +105,7 @@ static int check(struct tablet_server *s,
         const struct quarry_mutation *const both[2] = {
             r->has_true ? &branches[0] : NULL,
             r->has_false ? &branches[1] : NULL};
-        rc = may_check(s, &v, call->principal, both, err);
+        rc = may_check(s, &v, call->principal, filter, both, err);
     }
     if (rc == 0) {
         rules_pay(s, v.served, RATE_WRITES, 1, call->attachment.len);
@@ -126,13 +127,15 @@ int handle_check(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct tablet_server *s = ctx;
     struct check_request r;
+    bool known;
     int rc = check_request_get(call->body, &r, err);
     if (rc == 0)
         rc = check_ready(s, err);
     if (rc)
         return rc;
     /* What was done is remembered, also when its answer must not go out now. */
-    if (!answers_begin(s->answers, call)) {
+    rc = answers_begin(s->answers, call, &known, err);
+    if (rc == 0 && !known) {
         rc = check(s, call, &r, err);
         answers_end(s->answers, call, rc == 0);
     }
@@ -187,12 +190,15 @@ int handle_modify(void *ctx, struct rpc_call *call, struct err *err)
     struct tablet_server *s = ctx;
     struct modify_request r;
     struct arena a;
+    bool known;
     int rc;
     arena_init(&a);
     rc = modify_request_get(call->body, &a, &r, err);
     if (rc == 0)
         rc = check_ready(s, err);
-    if (rc == 0 && !answers_begin(s->answers, call)) {
+    if (rc == 0)
+        rc = answers_begin(s->answers, call, &known, err);
+    if (rc == 0 && !known) {
         rc = modify(s, call, &r, err);
         answers_end(s->answers, call, rc == 0);
     }

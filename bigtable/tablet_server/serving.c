@@ -125,8 +125,8 @@ int serving_may_read(struct tablet_server *s,
                      struct slice principal,
                      struct err *err)
 {
-    int rc = rules_may_all(s, v->served, principal, v->view->schema,
-                           v->spec.families, ACCESS_READ, err);
+    int rc = rules_may_read(s, v->served, principal, v->view->schema,
+                            v->spec.families, v->spec.filter, err);
     return rc ? rc : rules_may_go(s, v->served, RATE_READS, err);
 }
 
