@@ -167,10 +167,11 @@ static void run_read(void *arg)
     order_servers(r);
     good = race(r);
     if (!good)
-        r->rc = err_set(
-            r->err, ERR_UNAVAILABLE, "chunk %llu: no server gave it%s%.300s",
-            (unsigned long long)r->chunk->handle, r->started ? ": " : "",
-            r->started ? r->attempts[0].err.text : "");
+        r->rc = err_set(r->err, ERR_UNAVAILABLE,
+                        "chunk %llu: no server gave it: %.300s",
+                        (unsigned long long)r->chunk->handle,
+                        r->started ? r->attempts[0].err.text
+                                   : "none is known to have a good copy");
     end_attempts(r, good);
 }
 

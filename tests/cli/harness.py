@@ -114,7 +114,7 @@ class CliTest(unittest.TestCase):
                                 stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL)
 
-    def wait_for(self, condition, seconds=30):
+    def wait_for(self, condition, seconds=SECONDS_MAX):
         """Until @condition() holds."""
         deadline = time.monotonic() + seconds
         while not condition():

@@ -93,7 +93,7 @@ class CellTest(ClusterTest):
         rows = {r["node"]: r for r in c.status()}
         self.assertEqual((rows["n3"]["state"], rows["n3"]["role"]),
                          ("down", ""))
-        self.wait_for(lambda: c.files()["chunk-servers"] == "2", 60)
+        self.wait_for(lambda: c.files()["chunk-servers"] == "2")
         self.wait_for(lambda: c.files()["health"].startswith(
             "chunks with too few copies: "), 60)
         c.kill("n2")

@@ -172,7 +172,7 @@ class ThreeNodes(FsTest):
             chunk = next(v for k, v in self.facts("/f").items()
                          if k.startswith("chunk"))
             return chunk.count("127.0.0.1:") == 2
-        self.wait_for(two, 60)
+        self.wait_for(two)
         self.assertEqual(sorted((r["state"], r["rack"])
                                 for r in self.json("fs", "df")),
                          [("up", "r1"), ("up", "r2"), ("up", "r3")])
@@ -182,11 +182,11 @@ class ThreeNodes(FsTest):
         def down():
             return {r["state"] for r in self.json("fs", "df")} == \
                 {"up", "down"}
-        self.wait_for(down, 60)
+        self.wait_for(down)
         finding, = self.json("fs", "fsck")
         self.assertEqual((finding["path"], finding["wanted"]), ("/f", 3))
         c.start("n2")
-        self.wait_for(lambda: self.fs("fsck") == "", 60)
+        self.wait_for(lambda: self.fs("fsck") == "")
 
     def test_node_dies(self):
         """Verbs go on while one node after the other is killed: nothing that
@@ -223,7 +223,7 @@ class ThreeNodes(FsTest):
         for i in sorted(data):
             got = self.run_quarry("fs", "cat", "/dir%d/f%d" % (i % 3, i))
             self.assertEqual(got.stdout, data[i])
-        self.wait_for(lambda: self.fs("fsck") == "", 60)
+        self.wait_for(lambda: self.fs("fsck") == "")
 
 
 if __name__ == "__main__":

@@ -91,11 +91,11 @@ class HealthTest(ClusterTest):
 
         def tablet():
             return c.roles("n1").get("tablet", {"ready": "no", "number": "0"})
-        self.wait_for(lambda: tablet()["ready"] == "yes", 120)
+        self.wait_for(lambda: tablet()["ready"] == "yes")
         pid, number = c.pid("n1"), tablet()["number"]
         self.ok("lock", "rm", "/bigtable/servers/%08d" % int(number), "-t",
                 TARGET)
-        self.wait_for(lambda: tablet()["number"] not in ("0", number), 120)
+        self.wait_for(lambda: tablet()["number"] not in ("0", number))
         self.assertEqual(c.pid("n1"), pid)
         self.assertIn('cannot go on why="role tablet: ', c.log("n1"))
 

@@ -16,7 +16,7 @@ class NetworkTest(ClusterTest):
         new = c.leader("lock", other_than=[old])
         c.heal()
         self.wait_for(lambda: set(c.leaders("lock")) <= {new} or
-                      len(c.leaders("lock")) == 1, 30)
+                      len(c.leaders("lock")) == 1)
         c.await_answers(c.names)
 
     def test_one_way(self):
@@ -29,7 +29,7 @@ class NetworkTest(ClusterTest):
                 c.cut(old, other)
         new = c.leader("lock", other_than=[old])
         c.heal()
-        self.wait_for(lambda: len(c.leaders("lock")) == 1, 30)
+        self.wait_for(lambda: len(c.leaders("lock")) == 1)
         self.assertNotEqual(new, old)
 
     def test_strangers(self):
