@@ -7,6 +7,8 @@
 #include "bigtable/client/quarry.h"
 #include "cli/cli.h"
 #include "cli/command.h"
+#include "cli/policy_printer.h"
+#include "cli/remote.h"
 #include "cli/table_printer.h"
 #include "cli/text_form.h"
 
@@ -103,6 +105,9 @@ static const struct option alter_options[] = {
     {"drop-family", 0, "NAME", "with all its cells"},
     {"add-group", 0, "NAME[,OPTION…]", "as --group of table create"},
     {"update-group", 0, "NAME,OPTION…", "for files written from now on"},
+    {"replication", 0, "N",
+     "copies of its table files, in a cluster; present ones\n"
+     "are changed in the background; 0: as the cluster does"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -110,7 +115,7 @@ static bool alter_kind(const char *option, enum quarry_alter_kind *out)
 {
     static const enum quarry_alter_kind kinds[] = {
         QUARRY_ADD_FAMILY, QUARRY_UPDATE_FAMILY, QUARRY_DROP_FAMILY,
-        QUARRY_ADD_GROUP, QUARRY_UPDATE_GROUP};
+        QUARRY_ADD_GROUP,  QUARRY_UPDATE_GROUP,  QUARRY_SET_REPLICATION};
 
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         if (strcmp(alter_options[i].name, option) == 0) {
@@ -269,9 +274,12 @@ static void json_pair(struct buf *out, const char *name, const char *value)
     text_put_json(out, slice_str(value));
 }
 
-static void print_schema_json(const struct quarry_table_info *info)
+static int print_schema_json(struct quarry *q,
+                             const struct quarry_table_info *info,
+                             struct err *err)
 {
     struct buf b = BUF_INIT;
+    int r;
     buf_append_byte(&b, '{');
     json_pair(&b, "table", info->name);
     buf_append_str(&b, ", \"families\": [");
@@ -292,9 +300,23 @@ static void print_schema_json(const struct quarry_table_info *info)
         json_pair(&b, "options", info->groups[i].options);
         buf_append_byte(&b, '}');
     }
-    buf_append_str(&b, "]}\n");
-    fwrite(b.data, 1, b.len, stdout);
+    buf_append_byte(&b, ']');
+    r = policy_put_json(q, info->name, &b, err);
+    buf_append_str(&b, "}\n");
+    if (!r)
+        fwrite(b.data, 1, b.len, stdout);
     buf_close(&b);
+    return r;
+}
+
+/* On a cluster, who may do what, and how much. */
+static int print_policy(struct quarry *q, const char *table, struct err *err)
+{
+    int r;
+    putchar('\n');
+    r = policy_print_rights(q, table, FORMAT_TEXT, err);
+    putchar('\n');
+    return r ? r : policy_print_quotas(q, table, FORMAT_TEXT, err);
 }
 
 static int
@@ -309,12 +331,14 @@ run_describe(struct cli *cli, const struct args *args, struct err *err)
         print_families(info, FORMAT_TEXT);
         putchar('\n');
         print_group_options(info);
+        if (remote_is_cluster(cli->target))
+            r = print_policy(cli->store, info->name, err);
         break;
     case FORMAT_CSV: print_families(info, FORMAT_CSV); break;
-    case FORMAT_JSON: print_schema_json(info); break;
+    case FORMAT_JSON: r = print_schema_json(cli->store, info, err); break;
     }
     quarry_table_info_free(info);
-    return ERR_OK;
+    return r;
 }
 
 static void print_group_sizes(const struct quarry_table_info *info,
@@ -336,6 +360,23 @@ static void print_group_sizes(const struct quarry_table_info *info,
         sheet_add_u64(&s, g->table_bytes);
         sheet_add_u64(&s, g->memtable_bytes);
         sheet_add_u64(&s, g->entry_count);
+    }
+    sheet_print(&s, format);
+    sheet_close(&s);
+}
+
+static void print_family_sizes(const struct quarry_table_info *info,
+                               enum cli_format format)
+{
+    static const struct sheet_column columns[] = {{"family", SHEET_TEXT},
+                                                  {"stored", SHEET_BYTES},
+                                                  {"memory", SHEET_BYTES}};
+    struct sheet s;
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    for (size_t i = 0; i < info->family_count; i++) {
+        sheet_add_str(&s, info->families[i].name);
+        sheet_add_u64(&s, info->families[i].stored_bytes);
+        sheet_add_u64(&s, info->families[i].memory_bytes);
     }
     sheet_print(&s, format);
     sheet_close(&s);
@@ -386,6 +427,7 @@ static int print_counters(struct cli *cli, struct err *err)
 
 static const struct option stats_options[] = {
     {"tablets", 0, NULL, "the tablets instead of the locality groups"},
+    {"families", 0, NULL, "the column families instead"},
     {"counters", 0, NULL,
      "what caches, writers and compactions did since the\nstore was opened"},
     {NULL, 0, NULL, NULL},
@@ -399,6 +441,8 @@ static int run_stats(struct cli *cli, const struct args *args, struct err *err)
         return r;
     if (args_flag(args, "tablets"))
         print_tablets(info, cli->format);
+    else if (args_flag(args, "families"))
+        print_family_sizes(info, cli->format);
     else if (args_flag(args, "counters"))
         r = print_counters(cli, err);
     else
@@ -533,8 +577,9 @@ const struct command table_commands[] = {
      .run = run_compact},
     {.name = "table stats",
      .arguments = "NAME",
-     .summary = "Show how much a table's groups or tablets hold",
-     .examples = "quarry table stats webtable --tablets",
+     .summary = "Show how much a table's groups, families or tablets hold",
+     .examples = "quarry table stats webtable --tablets\n"
+                 "quarry table stats webtable --families",
      .words_min = 1,
      .words_max = 1,
      .options = {stats_options},

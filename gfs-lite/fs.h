@@ -56,6 +56,8 @@ struct fs_write_options {
     enum fs_write_mode mode;
     bool exclusive;          /* ERR_EXISTS instead of starting afresh. */
     uint64_t expected_bytes; /* Space to reserve; 0 for unknown. */
+    uint32_t replication;    /* Copies, where the file system keeps several; 0:
+                                as it was opened. */
 };
 
 /* Create (or empty) the file @path; missing directories are made. */

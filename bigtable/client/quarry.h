@@ -127,7 +127,8 @@ struct quarry_group_spec {
     const char *name;
     /* "key=value" options as on the command line, comma-separated or "":
      * compression=none|zstd, level=3, block=64KiB, bloom=none|row|rowcol,
-     * memory=on|off, dictionary=on|off. */
+     * memory=on|off, dictionary=on|off, replication=N (of clusters: copies of
+     * its table files; 0: as the cluster does). */
     const char *options;
 };
 
@@ -155,8 +156,11 @@ enum quarry_alter_kind {
     QUARRY_ADD_FAMILY,    /* name, options as in quarry_family_spec. */
     QUARRY_UPDATE_FAMILY, /* Its GC rule. */
     QUARRY_DROP_FAMILY,
-    QUARRY_ADD_GROUP,    /* name, options as in quarry_group_spec. */
-    QUARRY_UPDATE_GROUP, /* Holds for table files written from now on. */
+    QUARRY_ADD_GROUP,       /* name, options as in quarry_group_spec. */
+    QUARRY_UPDATE_GROUP,    /* Holds for table files written from now on. */
+    QUARRY_SET_REPLICATION, /* Of all groups: the number is in `name`, as text.
+                               Present files of a cluster's table are changed
+                               in the background. */
 };
 
 struct quarry_alter {
@@ -190,7 +194,9 @@ QUARRY_EXPORT void quarry_table_close(struct quarry_table *t);
 struct quarry_family_info {
     const char *name; /* Borrowed from the info. */
     const char *group;
-    const char *gc; /* The rule as text: "versions=3", "" for none. */
+    const char *gc;        /* The rule as text: "versions=3", "" for none. */
+    uint64_t stored_bytes; /* Its part of the table files, about. */
+    uint64_t memory_bytes; /* Of memtables, and of files kept in memory. */
 };
 
 struct quarry_group_info {

@@ -119,6 +119,7 @@ static void balance(struct reign *r)
 
 static int mark(void *ctx, const struct metadata_row *row, struct err *err)
 {
+    replication_note(ctx, row);
     return sweep_mark(ctx, row, err);
 }
 
@@ -137,6 +138,9 @@ static void reread(struct reign *r, void *arg)
     (void)arg;
     garbage_begin(&r->files);
     garbage_begin(&r->logs);
+    code = replication_begin(r, &err);
+    if (code)
+        log_warn(r->world, "master", "copies of files: %s", err.text);
     code = snapshots_mark(r, &err);
     /* The root tablet's record first: what it gives to rows is met there. */
     if (code == 0)
@@ -159,6 +163,8 @@ static void reread(struct reign *r, void *arg)
         r->swept_ns = reign_now_ns(r);
         sweep(r);
     }
+    if (code == 0)
+        replication_end(r);
     r->reread_ns = reign_now_ns(r);
     r->rereading = false;
 }

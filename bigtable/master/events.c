@@ -28,6 +28,7 @@ static const struct {
     [EVENT_SNAPSHOT] = {"snapshot", "master.snapshots"},
     [EVENT_SNAPSHOT_DROP] = {"snapshot_drop", "master.snapshot_drops"},
     [EVENT_RESTORE] = {"restore", "master.restores"},
+    [EVENT_REPLICATION] = {"replication", "master.replications"},
 };
 
 void master_events_init(struct master_events *e, struct vars *vars)

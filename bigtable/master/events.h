@@ -27,6 +27,7 @@ enum master_event {
     EVENT_SNAPSHOT,
     EVENT_SNAPSHOT_DROP,
     EVENT_RESTORE,
+    EVENT_REPLICATION,
     EVENT_COUNT
 };
 

@@ -44,6 +44,7 @@ static int connect(struct reign *r, struct err *err)
                                .server_count = o->cell_count,
                                .security = o->security,
                                .lease_ms = o->lease_ms,
+                               .memo = o->memo,
                                .on_event = on_event,
                                .ctx = r};
     return chubby_connect(r->world, &c, &r->chubby, err);
@@ -139,6 +140,8 @@ static void reign_init(struct reign *r, struct master *m)
     garbage_init(&r->logs);
     hash_map_init(&r->dropping, HASH_KEYS_COPIED);
     mutex_init(&r->mutex);
+    mutex_init(&r->snapshot_lock);
+    replication_init(&r->replication);
     cond_init(&r->changed);
 }
 
@@ -166,6 +169,8 @@ static void reign_close(struct reign *r)
     chubby_close(r->lock);
     chubby_disconnect(r->chubby);
     mutex_close(&r->mutex);
+    mutex_close(&r->snapshot_lock);
+    replication_close(&r->replication);
     cond_close(&r->changed);
 }
 

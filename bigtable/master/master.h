@@ -51,6 +51,7 @@ struct master_options {
     int (*open_store)(void *ctx, struct metadata_store **out, struct err *err);
     void *ctx;
     uint32_t lease_ms;       /* Of its session; default 12,000. */
+    const char *memo;        /* Likewise: see chubby.h; borrowed. */
     uint64_t status_us;      /* Between questions to a server; 1 s. */
     uint64_t silent_us;      /* A server that answers none for so long loses its
                                 lock, if that is free; 3 s. */

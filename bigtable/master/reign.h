@@ -18,6 +18,7 @@
 #include "bigtable/master/garbage.h"
 #include "bigtable/master/master.h"
 #include "bigtable/master/picture.h"
+#include "bigtable/master/replication.h"
 #include "chubby-lite/chubby.h"
 
 struct policy_watch;
@@ -42,6 +43,7 @@ struct reign {
     struct policy_watch *policies; /* Tables with quotas; NULL: none yet. */
     struct garbage files;          /* Table files, by number, */
     struct garbage logs;           /* and logs, by server. */
+    struct replication replication;
     bool known; /* All of METADATA was read: users' tablets may be assigned. */
     bool ready; /* What was half done is finished: calls are taken. */
     bool ending;
@@ -244,6 +246,14 @@ MUST_CHECK int tables_find_schema(struct reign *r,
                                   uint64_t *table,
                                   struct buf *schema,
                                   struct err *err);
+/* Call @fn with number and schema of each table that is not being dropped; an
+ * error ends it. Parks. */
+typedef int (*table_seen_fn)(void *ctx,
+                             uint64_t table,
+                             struct slice schema,
+                             struct err *err);
+MUST_CHECK int
+tables_each(struct reign *r, table_seen_fn fn, void *ctx, struct err *err);
 /* Read the rows of its tablets into the picture. Parks. */
 MUST_CHECK int
 tables_read_rows(struct reign *r, uint64_t table, struct err *err);

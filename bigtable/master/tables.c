@@ -526,6 +526,26 @@ list_tables(struct reign *r, char ***names, size_t *count, struct err *err)
     return code;
 }
 
+int tables_each(struct reign *r, table_seen_fn fn, void *ctx, struct err *err)
+{
+    char **names;
+    size_t count;
+    int code = list_tables(r, &names, &count, err);
+    if (code)
+        return code;
+    for (size_t i = 0; i < count && code == 0; i++) {
+        struct table_file f;
+        code = read_table(r, slice_str(names[i]), &f, err);
+        if (code == 0)
+            code = fn(ctx, f.record.id, f.record.schema, err);
+        else if (code == ERR_NOTFOUND)
+            code = 0;
+        close_table(&f);
+    }
+    chubby_names_free(names, count);
+    return code;
+}
+
 int tables_finish(struct reign *r, struct err *err)
 {
     char **names;

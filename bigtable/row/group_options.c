@@ -69,6 +69,9 @@ static int parse_numbers(struct group_options *o,
     if (slice_eq_str(p->key, "level")) {
         rc = option_integer(p, -5, 19, &n, err);
         o->level = (int)n;
+    } else if (slice_eq_str(p->key, "replication")) {
+        rc = option_integer(p, 0, REPLICATION_MAX, &n, err);
+        o->replication = (uint32_t)n;
     } else if (slice_eq_str(p->key, "bits")) {
         rc = option_integer(p, 1, 40, &n, err);
         o->bloom_bits = (uint32_t)n;
@@ -82,7 +85,8 @@ static int parse_numbers(struct group_options *o,
         return err_set(
             err, ERR_INVALID,
             "unknown group option %.*s: the options are compression, "
-            "level, dictionary, block, bloom, bits, memory, memtable",
+            "level, dictionary, block, bloom, bits, memory, memtable, "
+            "replication",
             SLICE_ARG(p->key));
     }
     return rc;
@@ -132,5 +136,7 @@ void group_options_format(const struct group_options *o, struct buf *out)
     buf_printf(out, "bloom=%s,bits=%u,memory=%s,", bloom_names[o->bloom],
                o->bloom_bits, switch_names[o->in_memory]);
     format_bytes(out, "memtable", o->memtable_bytes);
+    if (o->replication)
+        buf_printf(out, "replication=%u,", o->replication);
     buf_truncate(out, out->len - 1);
 }

@@ -23,6 +23,7 @@ struct gc_rule;
 #define TABLE_NAME_BYTES_MAX 160
 #define FAMILY_COUNT_MAX     1024 /* "at most hundreds", says the paper. */
 #define GROUP_COUNT_MAX      32
+#define REPLICATION_MAX      16
 
 enum compression {
     COMPRESSION_NONE,
@@ -45,6 +46,8 @@ struct group_options {
     uint32_t bloom_bits;          /* Bits per key; default 10. */
     bool in_memory;               /* Its tables are read into memory at open. */
     uint64_t memtable_bytes;      /* Freeze at this size; default 64 MiB. */
+    uint32_t replication;         /* Copies of its table files in a cluster; 0,
+                                     the default: as the cluster does. */
 };
 
 struct locality_group {

@@ -2,6 +2,7 @@
  *
  *     schema = version:varint next_family:varint next_group:varint
  *              group_count:varint group… family_count:varint family…
+ *              and, from version 2 on, replication:varint of each group
  *     group  = name:lslice id:varint compression:u8 level:zigzag dictionary:u8
  *              block_bytes:varint bloom:u8 bloom_bits:varint in_memory:u8
  *              memtable_bytes:varint
@@ -15,7 +16,9 @@
 #include "bigtable/row/gc_rule.h"
 #include "bigtable/row/schema.h"
 
-#define SCHEMA_VERSION     1
+/* Written with the lowest version that has what it says. */
+#define SCHEMA_VERSION     2
+#define VERSION_PLAIN      1
 #define GROUP_ENCODED_MIN  10 /* Bytes of the smallest group, */
 #define FAMILY_ENCODED_MIN 4  /* and of the smallest family. */
 
@@ -34,9 +37,18 @@ static void encode_group(const struct locality_group *g, struct buf *out)
     buf_put_varint(out, o->memtable_bytes);
 }
 
+static bool has_replication(const struct schema *s)
+{
+    for (size_t i = 0; i < s->group_count; i++)
+        if (s->groups[i].options.replication)
+            return true;
+    return false;
+}
+
 void schema_encode(const struct schema *s, struct buf *out)
 {
-    buf_put_varint(out, SCHEMA_VERSION);
+    bool replication = has_replication(s);
+    buf_put_varint(out, replication ? SCHEMA_VERSION : VERSION_PLAIN);
     buf_put_varint(out, s->next_family);
     buf_put_varint(out, s->next_group);
     buf_put_varint(out, s->group_count);
@@ -50,6 +62,8 @@ void schema_encode(const struct schema *s, struct buf *out)
         buf_put_varint(out, f->group);
         gc_rule_encode(f->gc, out);
     }
+    for (size_t i = 0; replication && i < s->group_count; i++)
+        buf_put_varint(out, s->groups[i].options.replication);
 }
 
 /* A number of at most @max; anything else is bad. */
@@ -153,6 +167,9 @@ int schema_decode(struct slice bytes, struct schema **out, struct err *err)
     decode_groups(&c, s);
     if (!c.bad)
         decode_families(&c, s);
+    for (size_t i = 0; version > VERSION_PLAIN && i < s->group_count; i++)
+        s->groups[i].options.replication =
+            (uint32_t)read_number(&c, REPLICATION_MAX);
     if (c.bad || c.p != c.end) {
         schema_free(s);
         return err_set(err, ERR_CORRUPT, "malformed schema");

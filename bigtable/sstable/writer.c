@@ -111,7 +111,8 @@ int table_writer_open(struct fs *fs,
 {
     struct fs_write_options opts = {.mode = FS_WRITE_STREAM,
                                     .exclusive = true,
-                                    .expected_bytes = expected_bytes};
+                                    .expected_bytes = expected_bytes,
+                                    .replication = group->replication};
     struct fs_writer *file;
     struct table_writer *w;
     int rc = fs_create(fs, path, &opts, &file, err);

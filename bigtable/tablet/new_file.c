@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "base/core/buf.h"
+#include "base/core/hash.h"
 #include "bigtable/row/cell_key.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/sstable/block_cache.h"
@@ -10,7 +11,7 @@
 #include "bigtable/tablet/add_files.h"
 
 /* The reader's own blocks. */
-#define CACHE_BYTES ((uint64_t)1 << 20)
+#define CACHE_BYTES ((uint64_t)16 << 20)
 
 struct check {
     const struct new_file *file;
@@ -49,6 +50,29 @@ static int check_entry(struct check *c, struct slice key, struct err *err)
     return 0;
 }
 
+/* Does the filter know @key? A read would not look for it otherwise. */
+static int check_filter(struct check *c,
+                        struct table_reader *r,
+                        struct slice key,
+                        struct err *err)
+{
+    struct slice row = slice_sub(key, 0, cell_key_row_length(key));
+    struct slice column = slice_sub(key, 0, cell_key_column_length(key));
+    struct table_probe probe = {.prefix = row, .row_hash = hash64_slice(row)};
+    bool maybe = true;
+    int rc;
+    probe.hash = probe.row_hash;
+    rc = table_reader_probe(r, &probe, &maybe, err);
+    if (rc == 0 && maybe) {
+        probe.prefix = column;
+        probe.hash = hash64_slice(column);
+        rc = table_reader_probe(r, &probe, &maybe, err);
+    }
+    if (rc == 0 && !maybe)
+        rc = damaged(c, "its filter does not know it", err);
+    return rc;
+}
+
 static int
 check_entries(struct check *c, struct table_reader *r, struct err *err)
 {
@@ -59,6 +83,8 @@ check_entries(struct check *c, struct table_reader *r, struct err *err)
     rc = table_iter_seek(&it, SLICE_EMPTY, err);
     while (rc == 0 && table_iter_valid(&it)) {
         rc = check_entry(c, table_iter_key(&it), err);
+        if (rc == 0)
+            rc = check_filter(c, r, table_iter_key(&it), err);
         if (rc == 0)
             rc = table_iter_next(&it, err);
     }

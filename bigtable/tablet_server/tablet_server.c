@@ -18,6 +18,7 @@
 #include "bigtable/tablet_server/reader_pool.h"
 #include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/server.h"
+#include "bigtable/wire/load_calls.h"
 #include "gfs-lite/fs.h"
 
 /* Between tries to join. */
@@ -227,6 +228,7 @@ static int join(struct tablet_server *s, struct err *err)
                                       .security = s->options.security,
                                       .lease_ms = s->options.lease_ms,
                                       .grace_ms = s->options.grace_ms,
+                                      .memo = s->options.memo,
                                       .lost = on_session_lost,
                                       .changed = on_file_event,
                                       .ctx = s};
@@ -278,6 +280,7 @@ static void add_methods(struct tablet_server *s)
         {TABLET_STATUS, "tablet.status", handle_control},
         {TABLET_LOG_SORT, "tablet.log_sort", handle_control},
         {TABLET_DROP_ROWS, "tablet.drop_rows", handle_control},
+        {TABLET_CAPTURE, "tablet.capture", handle_control},
         {TABLET_READ, "tablet.read", handle_read},
         {TABLET_GET, "tablet.get", handle_get},
         {TABLET_APPLY, "tablet.apply", handle_apply},
@@ -286,6 +289,7 @@ static void add_methods(struct tablet_server *s)
         {TABLET_RUN, "tablet.run", handle_run},
         {TABLET_CUTS, "tablet.cuts", handle_cuts},
         {TABLET_DESCRIBE, "tablet.describe", handle_describe},
+        {TABLET_LOAD_FILES, "tablet.load_files", handle_load},
     };
     struct rpc_server *rpc = s->rpc;
     rpc_server_add(rpc, methods, ARRAY_LEN(methods), s);
@@ -369,6 +373,7 @@ struct leaving {
     size_t count;
     size_t next;
     bool system; /* METADATA's, after the others, whose records are there. */
+    bool alone;  /* There is no master. */
     bool done;
 };
 
@@ -381,8 +386,10 @@ static void unload_some(void *arg)
         const struct tablet_order o = {.tablet = t->id, .epoch = t->epoch};
         struct err err = ERR_INIT;
         uint64_t closed_us;
-        if ((t->table_id == METADATA_TABLE_ID) == l->system && has_master(s) &&
-            unload_tablet(s, &o, &closed_us, &err) != 0)
+        if ((t->table_id == METADATA_TABLE_ID) != l->system || l->alone)
+            continue;
+        l->alone = !has_master(s);
+        if (!l->alone && unload_tablet(s, &o, &closed_us, &err) != 0)
             log_warn(s->world, "tablet", "leaving: %s", err.text);
     }
 }
@@ -419,16 +426,23 @@ static void unload_all(struct tablet_server *s)
     mem_free(l.list);
 }
 
-void tablet_server_stop(struct tablet_server *s)
+void tablet_server_leave(struct tablet_server *s)
 {
     struct err why = ERR_INIT;
     s->stopping = true;
     end_starter(s);
-    if (atomic_load(&s->ready))
-        unload_all(s);
     err_set(&why, ERR_CLOSED, "this tablet server is ending");
     server_fail(s, &why);
     session_quit(s->session); /* The cluster may be gone when this closes. */
+}
+
+void tablet_server_stop(struct tablet_server *s)
+{
+    s->stopping = true;
+    end_starter(s);
+    if (atomic_load(&s->ready))
+        unload_all(s);
+    tablet_server_leave(s);
 }
 
 static void wait_for_work(struct tablet_server *s)

@@ -51,6 +51,7 @@ struct tablet_server_options {
     void *ctx;
     uint32_t lease_ms; /* Of its session. */
     uint32_t grace_ms;
+    const char *memo; /* Likewise: see chubby.h; borrowed. NULL: none. */
     uint64_t cache_bytes;
     uint64_t memtable_bytes;
     uint64_t split_bytes;
@@ -74,6 +75,9 @@ void tablet_server_start(struct tablet_server *s, const char *address);
 /* Take no more requests, write down what is in memory, and leave the cluster,
  * so that others take over without reading a log. Parks. */
 void tablet_server_stop(struct tablet_server *s);
+/* The same, but write down nothing: all of the cluster ends, and its next start
+ * reads the logs. Parks. */
+void tablet_server_leave(struct tablet_server *s);
 /* Parks. PRE: no call is running. NULL is allowed. */
 void tablet_server_close(struct tablet_server *s);
 

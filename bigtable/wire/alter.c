@@ -23,6 +23,18 @@ void alter_put(const struct quarry_alter *changes,
 }
 
 static int
+set_replication(struct schema *s, const char *copies, struct err *err)
+{
+    struct buf options = BUF_INIT;
+    int rc = 0;
+    buf_printf(&options, "replication=%s", copies);
+    for (size_t i = 0; i < s->group_count && rc == 0; i++)
+        rc = schema_update_group(s, s->groups[i].name, buf_cstr(&options), err);
+    buf_close(&options);
+    return rc;
+}
+
+static int
 make_change(struct schema *s, const struct quarry_alter *a, struct err *err)
 {
     switch (a->kind) {
@@ -34,6 +46,7 @@ make_change(struct schema *s, const struct quarry_alter *a, struct err *err)
     case QUARRY_ADD_GROUP: return schema_add_group(s, a->name, a->options, err);
     case QUARRY_UPDATE_GROUP:
         return schema_update_group(s, a->name, a->options, err);
+    case QUARRY_SET_REPLICATION: return set_replication(s, a->name, err);
     }
     return err_set(err, ERR_INVALID, "unknown change %d", (int)a->kind);
 }

@@ -414,7 +414,7 @@ static int open_writer(struct fs *fs,
     struct gfs_result r;
     int rc = gfs__path(g, path, &full, err);
     c.path = buf_slice(&full);
-    c.replication = g->replication;
+    c.replication = opts->replication ? opts->replication : g->replication;
     if (opts->exclusive)
         c.flags |= GFS_EXCLUSIVE;
     if (rc == 0)

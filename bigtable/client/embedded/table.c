@@ -2,6 +2,7 @@
 #include "bigtable/tablet/table.h"
 
 #include "bigtable/client/embedded/embedded.h"
+#include "bigtable/row/schema.h"
 #include "bigtable/tablet/maintain.h"
 #include "bigtable/tablet/split.h"
 #include "bigtable/tablet/store.h"
@@ -9,12 +10,25 @@
 
 /* --- creating and changing ----------------------------------------------- */
 
+/* A directory has one copy of everything. */
+static int refuse_replication(const struct schema *s, struct err *err)
+{
+    for (size_t i = 0; i < s->group_count; i++)
+        if (s->groups[i].options.replication)
+            return err_set(err, ERR_UNSUPPORTED,
+                           "replication=%u: a directory keeps one copy; "
+                           "several are for clusters",
+                           s->groups[i].options.replication);
+    return 0;
+}
+
 int embedded_table_create(struct quarry *q,
                           const char *name,
                           const struct schema *schema,
                           struct err *err)
 {
-    return store_create_table(q->store, name, schema, err);
+    int rc = refuse_replication(schema, err);
+    return rc ? rc : store_create_table(q->store, name, schema, err);
 }
 
 int embedded_table_drop(struct quarry *q, const char *name, struct err *err)
@@ -30,7 +44,8 @@ struct changes {
 static int make_changes(void *ctx, struct schema *s, struct err *err)
 {
     const struct changes *c = ctx;
-    return alter_schema(s, c->list, c->count, err);
+    int rc = alter_schema(s, c->list, c->count, err);
+    return rc ? rc : refuse_replication(s, err);
 }
 
 int embedded_table_alter(struct quarry *q,

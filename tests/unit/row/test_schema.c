@@ -182,7 +182,8 @@ START_TEST(test_messages)
     ck_assert_int_eq(group_options_parse(&o, "fast=1", &err), ERR_INVALID);
     ck_assert_str_eq(err.text,
                      "unknown group option fast: the options are compression, "
-                     "level, dictionary, block, bloom, bits, memory, memtable");
+                     "level, dictionary, block, bloom, bits, memory, memtable, "
+                     "replication");
     expect_family_error("versions=0",
                         "column family f: GC rule: versions=0 is not a number "
                         "of at least 1");
