@@ -255,6 +255,8 @@ struct chunk_answer {
     uint32_t version;
     uint32_t tail_crc; /* OPEN: of the last block, if it is not whole. */
     bool sealed;
+    bool found; /* Begun before its server was: bytes that were not synced may
+                   be missing. */
     struct slice socket; /* OPEN: for readers of the same machine, or empty. */
     uint64_t token;      /* What they say there. */
 };

@@ -6,7 +6,7 @@
 #include "gfs-lite/wire_codec.h"
 
 #define CALL_FIELDS      7
-#define ANSWER_FIELDS    10
+#define ANSWER_FIELDS    11
 #define HEARTBEAT_FIELDS 10
 #define ORDERS_FIELDS    4
 #define ORDER_FIELDS     5
@@ -74,6 +74,7 @@ void chunk_answer_put(const struct chunk_answer *a, struct buf *out)
     codec_put_bool(out, a->sealed);
     codec_put_bin(out, a->socket);
     codec_put_u64(out, a->token);
+    codec_put_bool(out, a->found);
 }
 
 int chunk_answer_get(struct slice in, struct chunk_answer *a, struct err *err)
@@ -91,6 +92,7 @@ int chunk_answer_get(struct slice in, struct chunk_answer *a, struct err *err)
     a->sealed = codec_get_bool(&m.r);
     a->socket = message_bytes(&m.r, GFS_PATH_BYTES_MAX);
     a->token = codec_get_u64(&m.r);
+    a->found = codec_get_bool(&m.r);
     m.r.bad |= a->length > GFS_CHUNK_BYTES || a->offset > GFS_CHUNK_BYTES;
     return message_end(&m, "answer about a chunk", err);
 }

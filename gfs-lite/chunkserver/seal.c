@@ -8,7 +8,8 @@ static void answer_state(const struct stored_chunk *c, struct buf *reply)
 {
     chunk_answer_put(&(struct chunk_answer){.length = c->length,
                                             .version = c->version,
-                                            .sealed = c->sealed},
+                                            .sealed = c->sealed,
+                                            .found = c->found != 0},
                      reply);
 }
 

@@ -57,8 +57,10 @@ static void run_member(void *arg)
     struct chain_member *m = arg;
     struct chunk_answer answer;
     m->rc = call_member(m, m->method, &m->call, SLICE_EMPTY, &answer);
-    if (m->rc == 0)
-        m->length = answer.length;
+    if (m->rc)
+        return;
+    m->length = answer.length;
+    m->is_whole = !answer.found;
 }
 
 void chain_members_call(struct chain_members *all,

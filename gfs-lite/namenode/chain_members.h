@@ -19,6 +19,7 @@ struct chain_member {
     struct buf data;
     uint64_t timeout_us; /* Of each call. */
     uint64_t length;     /* Of its replica, as of the last answer. */
+    bool is_whole;       /* Nothing it took can be missing. */
     int rc;              /* Of the last call. */
     struct err err;
 };

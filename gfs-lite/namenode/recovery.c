@@ -12,9 +12,10 @@
  * reached have it, unless a loss of power took what was not synced. The writer
  * that is there says what was acknowledged: who has less does not count, and of
  * the others the shortest gives the length, for the writer will send the rest
- * again. Without a writer the longest counts, no server of the chain that lives
- * may be missing, and those that have less are given the rest first: what was
- * synced has as many copies afterwards as before.
+ * again. Without a writer the longest counts, and those that have less are
+ * given the rest first: what was synced has as many copies afterwards as
+ * before. One that has run since the chunk was begun lacks nothing; if none
+ * that is reached has, no server of the chain that lives may be missing.
  */
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
@@ -66,22 +67,28 @@ static int length_for_nobody(struct namenode *nn,
                              uint64_t *length,
                              struct err *err)
 {
-    size_t absent = 0;
+    bool missing = false;
+    size_t without = 0;
     bool any = false;
+    bool whole = false;
     *length = 0;
     for (size_t i = 0; i < all->count; i++) {
         const struct chain_member *m = &all->items[i];
-        if (m->rc == ERR_NOTFOUND) {
-            absent++;
+        if (m->rc == ERR_NOTFOUND || m->rc == ERR_CORRUPT) {
+            without++;
         } else if (m->rc == 0) {
             *length = MAX_OF(*length, m->length);
             any = true;
+            whole |= m->is_whole;
         } else if (chunk_server_is_alive(&nn->servers, m->server)) {
-            return unreachable(handle, all, err);
+            missing = true;
         }
     }
-    /* It was never made, on any of them. */
-    if (!any && absent < all->count)
+    if (missing && !whole)
+        return unreachable(handle, all, err);
+    /* Either it was never made, or one that had begun to lost its power, or
+     * damage took it everywhere: there is nothing to wait for. */
+    if (!any && without < all->count)
         return unreachable(handle, all, err);
     return 0;
 }

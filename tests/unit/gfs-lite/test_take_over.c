@@ -172,6 +172,37 @@ START_TEST(test_log_of_a_dead_machine)
 
 END_TEST
 
+static void take_at_once(struct cell *c)
+{
+    struct world *director = sim_director(c->sim);
+    struct fs *fs = cell_client(c, director, "taker");
+    struct logger l;
+    uint64_t length;
+    uint64_t before;
+    start_logger(c, &l, c->chunks[4].world, 100000);
+    world_sleep_us(director, 2000000 + test_seed() % 1000);
+    sim_crash(c->chunks[4].world, SIM_CRASH_KILL);
+    sim_await_end(c->chunks[4].world);
+    before = sim_cluster_now_us(c->sim);
+    OK(fs_recover(fs, "log", &length, err));
+    ck_assert_uint_le(sim_cluster_now_us(c->sim) - before, 4000000);
+    check_taken(fs, &l, length);
+    buf_close(&l.data);
+    fs_close(fs);
+}
+
+/* The log of a process that was killed, with the chunk server in it, is had
+ * long before that server is given up: the others lack nothing. */
+START_TEST(test_log_of_a_killed_process)
+{
+    struct cell *c = cell_new(test_seed(), 1, 5);
+    c->namenode_options.server_dead_us = 60000000;
+    cell_run(c, take_at_once);
+    cell_free(c);
+}
+
+END_TEST
+
 static void take_what_nobody_writes(struct cell *c)
 {
     struct fs *fs = cell_client(c, sim_director(c->sim), "taker");
@@ -210,4 +241,5 @@ TEST_MAIN("gfs_take_over",
           test_living_writer_is_fenced,
           test_writer_that_was_cut_off_is_fenced,
           test_log_of_a_dead_machine,
+          test_log_of_a_killed_process,
           test_taking_what_nobody_writes)
