@@ -19,7 +19,7 @@ struct kept_row {
 };
 
 struct script_filter {
-    struct saw_program *program;
+    struct saw_program *own; /* NULL: it was given. */
     struct saw_run *run;
     struct arena arena;     /* Of the kept rows. */
     struct kept_row *first; /* Not handed out yet. */
@@ -147,26 +147,27 @@ compile(struct script_filter *f, struct slice source, struct err *err)
 {
     const struct saw_compile_options opts = {.restricted = true};
     struct buf diagnostics = BUF_INIT;
-    int rc = saw_compile(&opts, source, "program", &f->program, &diagnostics);
+    int rc = saw_compile(&opts, source, "program", &f->own, &diagnostics);
     if (rc)
         err_set(err, rc, "the program does not compile:\n%.*s",
                 SLICE_ARG(slice_trim(buf_slice(&diagnostics))));
-    else if (!saw_program_wants_rows(f->program))
-        rc = err_set(err, ERR_INVALID,
-                     "the program does not read rows (r: Row = input;)");
-    else if (!saw_program_keeps_rows(f->program))
-        rc = err_set(err, ERR_INVALID,
-                     "the program keeps no rows (emit keep <- r;)");
     buf_close(&diagnostics);
     return rc;
 }
 
-int script_filter_new(struct slice source,
-                      uint64_t fuel,
-                      struct script_filter **out,
-                      struct err *err)
+static struct script_filter *new_filter(void)
 {
     struct script_filter *f = mem_zalloc(1, sizeof(*f));
+    arena_init(&f->arena);
+    f->last = &f->first;
+    return f;
+}
+
+static int open_run(struct script_filter *f,
+                    struct saw_program *p,
+                    uint64_t fuel,
+                    struct err *err)
+{
     const struct saw_run_options opts = {
         .fuel_per_record = fuel ? fuel : SCRIPT_FUEL_DEFAULT,
         .memory_bytes_max = SCRIPT_BYTES_MAX,
@@ -174,18 +175,44 @@ int script_filter_new(struct slice source,
         .keep = keep,
         .keep_ctx = f,
     };
-    int rc;
-    arena_init(&f->arena);
-    f->last = &f->first;
-    rc = compile(f, source, err);
-    if (rc == 0)
-        rc = saw_run_new(f->program, &opts, &f->run, err);
+    if (!saw_program_wants_rows(p))
+        return err_set(err, ERR_INVALID,
+                       "the program does not read rows (r: Row = input;)");
+    if (!saw_program_keeps_rows(p))
+        return err_set(err, ERR_INVALID,
+                       "the program keeps no rows (emit keep <- r;)");
+    return saw_run_new(p, &opts, &f->run, err);
+}
+
+static int finish(struct script_filter *f, int rc, struct script_filter **out)
+{
+    *out = f;
     if (rc) {
         script_filter_free(f);
-        f = NULL;
+        *out = NULL;
     }
-    *out = f;
     return rc;
+}
+
+int script_filter_make(struct saw_program *program,
+                       uint64_t fuel,
+                       struct script_filter **out,
+                       struct err *err)
+{
+    struct script_filter *f = new_filter();
+    return finish(f, open_run(f, program, fuel, err), out);
+}
+
+int script_filter_new(struct slice source,
+                      uint64_t fuel,
+                      struct script_filter **out,
+                      struct err *err)
+{
+    struct script_filter *f = new_filter();
+    int rc = compile(f, source, err);
+    if (rc == 0)
+        rc = open_run(f, f->own, fuel, err);
+    return finish(f, rc, out);
 }
 
 void script_filter_free(struct script_filter *f)
@@ -193,7 +220,7 @@ void script_filter_free(struct script_filter *f)
     if (!f)
         return;
     saw_run_free(f->run);
-    saw_program_free(f->program);
+    saw_program_free(f->own);
     arena_close(&f->arena);
     mem_free(f);
 }

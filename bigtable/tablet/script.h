@@ -32,6 +32,12 @@ MUST_CHECK int script_filter_new(struct slice source,
                                  uint64_t fuel,
                                  struct script_filter **out,
                                  struct err *err);
+/* The same with @program, compiled as for a server; borrowed until the filter
+ * is freed, and may be in several at once. */
+MUST_CHECK int script_filter_make(struct saw_program *program,
+                                  uint64_t fuel,
+                                  struct script_filter **out,
+                                  struct err *err);
 void script_filter_free(struct script_filter *f); /* NULL is allowed. */
 
 /* Run it over @row. The rows it keeps come from script_filter_next(), borrowed

@@ -11,6 +11,7 @@ struct answer {
     uint64_t key; /* First: that of the map. */
     struct answer *newer;
     bool done;
+    bool too_long; /* Only that it was given is kept. */
     struct buf body;
     struct buf attachment;
 };
@@ -68,14 +69,30 @@ void answers_free(struct answers *a)
     mem_free(a);
 }
 
-bool answers_begin(struct answers *a, struct rpc_call *call)
+/* Give @call the answer @e. */
+static int give(const struct answer *e, struct rpc_call *call, struct err *err)
+{
+    if (e->too_long)
+        return err_set(err, ERR_ABORTED,
+                       "the change was made before, and its answer was too "
+                       "long to be kept");
+    buf_append_slice(call->reply_body, buf_slice(&e->body));
+    buf_append_slice(call->reply_attachment, buf_slice(&e->attachment));
+    return 0;
+}
+
+int answers_begin(struct answers *a,
+                  struct rpc_call *call,
+                  bool *known,
+                  struct err *err)
 {
     uint64_t key = call->idempotency_key;
     union hash_value *v;
     struct answer *e;
-    bool known = false;
+    int rc = 0;
+    *known = false;
     if (key == 0)
-        return false;
+        return 0;
     mutex_lock(&a->lock);
     for (;;) {
         v = hash_map_get(&a->map, hash_key_u64(&key));
@@ -85,16 +102,15 @@ bool answers_begin(struct answers *a, struct rpc_call *call)
         cond_wait(&a->changed, &a->lock);
     }
     if (e) {
-        buf_append_slice(call->reply_body, buf_slice(&e->body));
-        buf_append_slice(call->reply_attachment, buf_slice(&e->attachment));
-        known = true;
+        *known = true;
+        rc = give(e, call, err);
     } else {
         e = mem_zalloc(1, sizeof(*e));
         e->key = key;
         hash_map_put(&a->map, hash_key_u64(&e->key), NULL)->pointer = e;
     }
     mutex_unlock(&a->lock);
-    return known;
+    return rc;
 }
 
 static void keep(struct answers *a, struct answer *e)
@@ -121,9 +137,12 @@ void answers_end(struct answers *a, struct rpc_call *call, bool success)
         return;
     mutex_lock(&a->lock);
     e = hash_map_get(&a->map, hash_key_u64(&key))->pointer;
-    if (success && body.len + attachment.len <= ANSWER_KEPT_BYTES_MAX) {
-        buf_append_slice(&e->body, body);
-        buf_append_slice(&e->attachment, attachment);
+    if (success) {
+        e->too_long = body.len + attachment.len > ANSWER_KEPT_BYTES_MAX;
+        if (!e->too_long) {
+            buf_append_slice(&e->body, body);
+            buf_append_slice(&e->attachment, attachment);
+        }
         keep(a, e);
     } else {
         hash_map_remove(&a->map, hash_key_u64(&key), NULL);

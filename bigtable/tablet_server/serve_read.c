@@ -7,6 +7,7 @@
 #include "bigtable/tablet/script.h"
 #include "bigtable/tablet/store.h"
 #include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet_server/programs.h"
 #include "bigtable/tablet_server/reader_pool.h"
 #include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/server.h"
@@ -23,6 +24,7 @@ struct read_job {
     struct tablet_server *server;
     struct serving serving;
     struct read_request request;
+    struct shared_program *program; /* Of the script. */
     struct script_filter *script;
     struct buf *rows; /* The attachment. */
     uint64_t row_limit;
@@ -108,13 +110,19 @@ static int open_script(struct read_job *j,
                        const struct quarry_read_options *o,
                        struct err *err)
 {
+    int rc;
     j->serving.spec.row_limit = o->program ? 0 : j->row_limit;
     if (!j->serving.spec.progress_rows)
         j->serving.spec.progress_rows = PROGRESS_ROWS;
     if (!o->program)
         return 0;
-    return script_filter_new(slice_make(o->program, o->program_len),
-                             o->program_fuel, &j->script, err);
+    /* Each answer of a scan brings the text again. */
+    rc =
+        program_get(j->server->programs, slice_make(o->program, o->program_len),
+                    false, false, &j->program, err);
+    return rc ? rc
+              : script_filter_make(program_code(j->program), o->program_fuel,
+                                   &j->script, err);
 }
 
 static bool is_single_row(const struct read_job *j)
@@ -186,6 +194,7 @@ int handle_read(void *ctx, struct rpc_call *call, struct err *err)
         read_reply_put(&j.reply, call->reply_body);
     }
     script_filter_free(j.script);
+    program_unref(j.program);
     serving_end(&j.serving);
     buf_close(&j.next);
     arena_close(&a);

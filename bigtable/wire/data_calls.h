@@ -183,9 +183,10 @@ struct modify_request {
 };
 
 /* Check and modify carry an idempotency key (rpc_call_options) that is the same
- * in every try. The server remembers the answers of the last minutes with the
- * tablet's row latch, as far as it lived through them: after it died, a try
- * that may have been done ends with ERR_ABORTED at the client. */
+ * in every try. The server remembers the answers of its last such calls, as far
+ * as it lived through them, by number and by bytes (tablet_server/answers.h): a
+ * try whose answer was too long to be kept ends with ERR_ABORTED, as does, at
+ * the client, one that a server which died may have made. */
 
 /* --- programs ----------------------------------------------------------------
  */
@@ -240,10 +241,18 @@ struct group_load {
     uint64_t entry_count;
 };
 
+struct family_load {
+    struct slice name;
+    uint64_t stored_bytes; /* Its part of the files, about. */
+    uint64_t memory_bytes; /* Of memtables, and files that are in memory. */
+};
+
 struct describe_reply {
     uint64_t bytes;
     size_t group_count;
-    struct group_load *groups; /* In the arena. */
+    struct group_load *groups; /* In the arena, as the next one. */
+    size_t family_count;
+    struct family_load *families;
 };
 
 #define CUTS_MAX 65536
