@@ -136,6 +136,7 @@ int chunkserver_handle_open(void *ctx, struct rpc_call *rpc, struct err *err)
     answer.length = c->file->length;
     answer.version = c->version;
     answer.sealed = c->sealed;
+    answer.found = c->found != 0 && !c->sealed;
     answer.tail_crc = c->file->tail_crc;
     if (cs->socket) {
         answer.socket = slice_str(cs->socket_path);

@@ -106,16 +106,15 @@ int gfs__layout(struct gfs *g,
     return rc;
 }
 
-/* What server @number says of the chunk's length. */
+/* What server @number says of the chunk: numbers alone. */
 static int ask_length(struct gfs *g,
                       const struct gfs_chunk *c,
                       uint16_t number,
-                      uint64_t *length,
+                      struct chunk_answer *answer,
                       struct err *err)
 {
     struct chunk_call call = {.handle = c->handle, .version = c->version};
     char *address = gfs__server_address(g, number);
-    struct chunk_answer answer;
     struct buf body = BUF_INIT;
     struct buf reply = BUF_INIT;
     int rc;
@@ -124,9 +123,7 @@ static int ask_length(struct gfs *g,
                               buf_slice(&body), SLICE_EMPTY, &reply, NULL, err)
                  : err_set(err, ERR_UNAVAILABLE, "no address");
     if (rc == 0)
-        rc = chunk_answer_get(buf_slice(&reply), &answer, err);
-    if (rc == 0)
-        *length = answer.length;
+        rc = chunk_answer_get(buf_slice(&reply), answer, err);
     buf_close(&body);
     buf_close(&reply);
     mem_free(address);
@@ -139,20 +136,24 @@ int gfs__open_length(struct gfs *g,
                      struct err *err)
 {
     unsigned answers = 0;
+    bool found = true; /* All that answered began after the chunk. */
     int unseen = 0;
     *length = 0;
     for (unsigned i = 0; i < c->servers.count; i++) {
         struct err why = ERR_INIT;
-        uint64_t one = 0;
+        struct chunk_answer one;
         int rc = ask_length(g, c, c->servers.numbers[i], &one, &why);
         if (rc && rc != ERR_NOTFOUND)
             unseen = err_copy(err, &why);
-        if (rc)
+        /* One that has lost its power since may lack what the others have. */
+        if (rc || (one.found && !found))
             continue;
-        *length = answers ? MIN_OF(*length, one) : one;
+        *length = answers && one.found == found ? MIN_OF(*length, one.length)
+                                                : one.length;
+        found = one.found;
         answers++;
     }
-    /* On none of them: it is not made yet. One that could not be asked may have
-     * what the others have lost. */
-    return answers ? 0 : unseen;
+    /* On none of them: it is not made yet. But one that could not be asked may
+     * have what the others have lost. */
+    return answers && !(found && unseen) ? 0 : unseen;
 }
