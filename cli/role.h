@@ -34,6 +34,12 @@ struct role_env {
     struct world *world;
     struct rpc_server *server; /* Add methods to it in open(). */
     const struct rpc_security *security;
+    const char *trusted; /* Principals that are the cluster's own, too, with
+                            commas; NULL: not told. */
+    const char *key;         /* Paths of what it was made from; "": none. */
+    const char *certificate;
+    const char *certificate_key;
+    const char *authority;
     struct vars *vars;
     struct call_trace *trace;
     struct conf *conf;   /* The configuration file; section "[ROLE]" is
@@ -74,9 +80,18 @@ struct role {
     /* The process will end: hand over, take no new work. Parks. NULL: nothing.
      */
     void (*stopping)(void *role);
+    /* Instead of stopping(), when the whole cluster will end and there is nobody
+     * to hand over to: take no new work, say goodbye. Parks. NULL: stopping().
+     */
+    void (*leaving)(void *role);
     /* Parks. */
     void (*close)(void *role);
 };
+
+/* Where a client of the role notes its session with the lock service (chubby.h):
+ * a process that was killed and begins anew ends it at once. @client: unique in
+ * the process. Owned: mem_free(). */
+char *role_memo(const struct role_env *env, const char *client);
 
 /* All roles there are, in the order of their opening; ends with NULL. */
 extern const struct role *const server_roles[];

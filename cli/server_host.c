@@ -48,6 +48,7 @@ struct server_host {
     size_t role_count;
     struct loop *loop;
     struct fiber *doctor;    /* Asks the roles how they are. */
+    bool has_left;           /* The roles were told to stop. */
     struct console *console; /* NULL: none. */
     uint64_t start_ns;
     void (*failed)(void *ctx);
@@ -78,7 +79,7 @@ static void put_status(struct server_host *h, struct buf *out)
                h->address, h->env.cluster, rpc_security_kind_name(h->security),
                (long)getpid());
     text_put_duration(out, up_us);
-    buf_append_byte(out, '\n');
+    buf_append_str(out, h->has_left ? " left=yes\n" : "\n");
     for (size_t i = 0; i < h->role_count; i++) {
         buf_printf(out, "%s: ", h->roles[i].role->name);
         put_health(&h->roles[i].health, out);
@@ -207,6 +208,7 @@ static void end_doctor(struct server_host *h)
         return;
     fiber_cancel(h->doctor);
     fiber_join(h->doctor);
+    h->doctor = NULL;
 }
 
 /* --- the port -------------------------------------------------------- */
@@ -244,6 +246,13 @@ static bool has_role(const struct server_settings *s, const char *name)
     return false;
 }
 
+char *role_memo(const struct role_env *env, const char *client)
+{
+    struct buf path = BUF_INIT;
+    buf_printf(&path, "%s/session-%s", env->data, client);
+    return buf_take(&path);
+}
+
 static void fill_env(struct server_host *h, struct world *w)
 {
     const struct server_settings *s = h->settings;
@@ -253,6 +262,11 @@ static void fill_env(struct server_host *h, struct world *w)
         .world = w,
         .server = h->server,
         .security = h->security,
+        .trusted = conf_get(s->conf, "access", "trusted"),
+        .key = s->key,
+        .certificate = s->certificate,
+        .certificate_key = s->certificate_key,
+        .authority = s->authority,
         .vars = h->vars,
         .trace = h->trace,
         .conf = s->conf,
@@ -350,15 +364,33 @@ int server_host_open(struct world *w,
     return rc;
 }
 
+/* @all: the whole cluster ends. */
+static void stop_roles(struct server_host *h, bool all)
+{
+    if (h->has_left)
+        return;
+    end_doctor(h);
+    for (size_t i = h->role_count; i-- > 0;) {
+        const struct role *r = h->roles[i].role;
+        if (all && r->leaving)
+            r->leaving(h->roles[i].self);
+        else if (r->stopping)
+            r->stopping(h->roles[i].self);
+    }
+    h->has_left = true;
+}
+
+void server_host_leave(struct server_host *h)
+{
+    stop_roles(h, true);
+}
+
 void server_host_close(struct server_host *h)
 {
     if (!h)
         return;
     console_close(h->console);
-    end_doctor(h);
-    for (size_t i = h->role_count; i-- > 0;)
-        if (h->roles[i].role->stopping)
-            h->roles[i].role->stopping(h->roles[i].self);
+    stop_roles(h, false);
     rpc_listener_close(h->listener);
     while (h->role_count) {
         struct running_role *r = &h->roles[--h->role_count];

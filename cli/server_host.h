@@ -16,7 +16,8 @@ struct world;
 /* Methods of every server process: nothing; [text]. */
 enum server_method {
     SERVER_STATUS = 0x101, /* "key=value …", first the process, then a line
-                              "ROLE: …" for each role. */
+                              "ROLE: …" for each role. The process ends with
+                              "left=yes" once its roles have left. */
     SERVER_VARS = 0x102,   /* Counters, "name value" lines. */
     SERVER_FIBERS = 0x103, /* What runs. */
     SERVER_PEERS = 0x104,  /* Connections. */
@@ -32,6 +33,10 @@ MUST_CHECK int server_host_open(struct world *w,
                                 void *ctx,
                                 struct server_host **out,
                                 struct err *err);
+/* The whole cluster will end: the roles take no new work and say goodbye. The
+ * port stays open, and the cell is served on: nodes that stop together leave
+ * first, while all can still reach it. */
+void server_host_leave(struct server_host *h);
 /* Orderly. NULL is allowed. */
 void server_host_close(struct server_host *h);
 

@@ -340,7 +340,10 @@ static int cell_wait(struct attempt_host *base,
     struct cell_host *h = self(base);
     struct worker_pool *p = h->pool;
     struct cell_event *e;
-    int code = 0;
+    int code = fiber_check(err);
+    *got = false;
+    if (code)
+        return code;
     mutex_lock(&p->lock);
     if (STAILQ_EMPTY(&h->events) && !p->denied)
         (void)cond_wait_us(&h->wake, &p->lock, p->world, timeout_us);

@@ -79,6 +79,7 @@ static int connect(struct job_master *m, struct err *err)
                                      .server_count = o->cell_count,
                                      .security = o->security,
                                      .lease_ms = o->lease_ms,
+                                     .memo = o->memo,
                                      .on_event = on_event,
                                      .ctx = m};
     return chubby_connect(m->world, &c, &m->chubby, err);

@@ -48,6 +48,7 @@ struct job_master_options {
                  struct mr_report **report,
                  struct err *err);
     uint32_t lease_ms;    /* Of its session; 0: chubby's. */
+    const char *memo;     /* Likewise: see chubby.h; NULL: none. */
     uint32_t running_max; /* Jobs at a time; default 64. */
     uint32_t history_max; /* Jobs that have ended and are kept; default 1000. */
 };

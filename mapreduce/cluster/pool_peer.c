@@ -207,7 +207,7 @@ static void run_watch(void *arg)
     struct pool_peer *e = arg;
     struct worker_pool *p = e->pool;
     mutex_lock(&p->lock);
-    while (e->state != PEER_GONE) {
+    while (e->state != PEER_GONE && fiber_check(NULL) == 0) {
         struct worker_watch w = {head_of(e, NULL), e->seen,
                                  e->state == PEER_NEW ? 0 : WATCH_US};
         struct buf body = BUF_INIT;
@@ -379,7 +379,7 @@ static void run_forget(void *arg)
     struct buf body = BUF_INIT;
     worker_head_put(&head, &body);
     mutex_lock(&p->lock);
-    while (e->state == PEER_UP && !p->stopping) {
+    while (e->state == PEER_UP && !p->stopping && fiber_check(NULL) == 0) {
         struct err err = ERR_INIT;
         int code;
         mutex_unlock(&p->lock);
@@ -523,7 +523,7 @@ static void run_orders(void *arg)
     struct pool_peer *e = arg;
     struct worker_pool *p = e->pool;
     mutex_lock(&p->lock);
-    while (e->state != PEER_GONE) {
+    while (e->state != PEER_GONE && fiber_check(NULL) == 0) {
         struct pool_orders orders = STAILQ_HEAD_INITIALIZER(orders);
         struct buf bytes = BUF_INIT;
         take_orders(e, &orders, &bytes);

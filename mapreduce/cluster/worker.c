@@ -185,6 +185,7 @@ static int join(struct worker *k, struct err *err)
                                      .server_count = k->options.cell_count,
                                      .security = k->options.security,
                                      .lease_ms = k->options.lease_ms,
+                                     .memo = k->options.memo,
                                      .on_event = on_event,
                                      .ctx = k};
     int code = chubby_connect(k->world, &o, &k->chubby, err);

@@ -48,6 +48,7 @@ struct worker_options {
     bool no_short_circuit; /* Fetch spills also from workers of this machine,
                               whose files could be opened. */
     uint32_t lease_ms;     /* Of its session; 0: chubby's. */
+    const char *memo;      /* Likewise: see chubby.h; borrowed. NULL: none. */
     /* Open the cell's file system; *@out is owned. NULL: there is none, and
      * paths of packages are files here. */
     int (*open_fs)(void *ctx, struct fs **out, struct err *err);

@@ -377,8 +377,11 @@ static int list_missing(struct fetch *f,
             (*missing)[(*count)++] = f->spec->spills[i];
             first = first ? first : &f->spec->spills[i];
         }
-    if (*count == 0)
+    if (*count == 0) {
+        mem_free(*missing);
+        *missing = NULL;
         return 0;
+    }
     return err_set(err, ERR_NOTFOUND,
                    "the output of %zu maps cannot be had, the first is map "
                    "task %u's at %.*s",
@@ -418,6 +421,7 @@ static void put_segments(struct fetch *f)
         for (size_t k = 0; k < w->count; k++)
             add_segment(f, &w->at[k], &s->spills[i], &cap);
     }
+    mem_free(s->files); /* Empty, as it was sent. */
     s->files = f->files;
     s->file_count = f->file_count;
     s->resolved = true;

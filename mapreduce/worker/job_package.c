@@ -44,8 +44,7 @@ static void put_spec(const struct mr_spec *s, struct buf *out)
 static struct slice get_slice(struct cursor *in)
 {
     struct slice s = cursor_lslice(in);
-    return s.len > 0 ? slice_make(mem_strndup(s.data, s.len), s.len)
-                     : SLICE_EMPTY;
+    return slice_make(mem_strndup(s.data, s.len), s.len);
 }
 
 static void get_spec(struct mr_spec *s, struct cursor *in)

@@ -1,0 +1,66 @@
+/* The process that the attempts of a job are forked from on a worker. It is
+ * hidden: its descriptors are the worker's. */
+#include "cli/attempts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/err.h"
+#include "base/core/text.h"
+#include "base/rpc/security.h"
+#include "base/runtime/world.h"
+#include "bigtable/client/quarry.h"
+#include "gfs-lite/gfs.h"
+#include "jobs/jobs.h"
+#include "mapreduce/worker/exec.h"
+
+struct attempts {
+    char *const *words;
+    struct rpc_security *security;
+};
+
+static int open_fs(void *ctx, struct world *w, struct fs **out, struct err *err)
+{
+    const struct attempts *a = ctx;
+    const struct gfs_options o = {.namenodes = a->words[ATTEMPTS_CELL],
+                                  .name = a->words[ATTEMPTS_NAME],
+                                  .security = a->security};
+    return fs_gfs_open(w, &o, out, err);
+}
+
+static int open_security(struct attempts *a, struct err *err)
+{
+    struct world *w = world_real_new();
+    char *const *v = a->words;
+    int rc = 0;
+    if (*v[ATTEMPTS_KEY])
+        rc = rpc_security_key(w, v[ATTEMPTS_CLUSTER], v[ATTEMPTS_NAME],
+                              v[ATTEMPTS_KEY], &a->security, err);
+    else if (*v[ATTEMPTS_CERTIFICATE])
+        rc = rpc_security_tls(w, v[ATTEMPTS_CLUSTER], v[ATTEMPTS_CERTIFICATE],
+                              v[ATTEMPTS_CERTIFICATE_KEY],
+                              v[ATTEMPTS_AUTHORITY], &a->security, err);
+    else
+        a->security = rpc_security_none(v[ATTEMPTS_CLUSTER], v[ATTEMPTS_NAME]);
+    world_free(w);
+    return rc;
+}
+
+void attempts_command(int argc, char *const *argv)
+{
+    struct attempts a = {.words = argv + 2};
+    struct quarry_options store = {.must_exist = true};
+    struct attempts_options o = {
+        .find = jobs_find_job, .store = &store, .open_fs = open_fs, .ctx = &a};
+    struct err err = ERR_INIT;
+    if (argc != 2 + ATTEMPTS_WORDS || strcmp(argv[1], ATTEMPTS_COMMAND) != 0)
+        return;
+    if (open_security(&a, &err)) {
+        fprintf(stderr, "attempts: %s\n", err.text);
+        exit(EXIT_FAILURE);
+    }
+    store.security = a.security;
+    o.slots = (unsigned)strtoul(a.words[ATTEMPTS_SLOTS], NULL, 10);
+    attempts_main(&o);
+}
