@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/core/buf.h"
-#include "base/rpc/security.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
 #include "cli/remote.h"
@@ -40,9 +39,7 @@ void cli_init(struct cli *cli)
 void cli_close(struct cli *cli)
 {
     quarry_close(cli->store);
-    rpc_security_free(cli->security);
     world_free(cli->world);
-    cli->security = NULL;
     cli->store = NULL;
     cli->world = NULL;
 }

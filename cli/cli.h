@@ -15,7 +15,6 @@
 
 struct quarry;
 struct quarry_table;
-struct rpc_security;
 struct world;
 
 enum cli_format {
@@ -36,9 +35,8 @@ struct cli {
     enum cli_format format; /* Of what is printed on standard output. */
     bool quiet;             /* No progress, no remarks. */
     bool in_shell;
-    struct world *world;           /* Owned. */
-    struct quarry *store;          /* Owned; NULL until it is needed. */
-    struct rpc_security *security; /* Owned; NULL unless the store has it. */
+    struct world *world;  /* Owned. */
+    struct quarry *store; /* Owned; NULL until it is needed. */
 };
 
 /* How a command uses the store. */

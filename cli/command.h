@@ -102,6 +102,10 @@ int usage_error(const struct args *args, struct err *err, const char *fmt, ...)
 /* --- all commands ------------------------------------------------------ */
 
 extern const struct command table_commands[];
+extern const struct command acl_commands[];
+extern const struct command quota_commands[];
+extern const struct command snapshot_commands[];
+extern const struct command load_commands[];
 extern const struct command cell_commands[];
 extern const struct command scan_commands[];
 extern const struct command import_commands[];

@@ -154,26 +154,37 @@ static const char *principal_of(const struct cli *cli)
     return cli->principal ? cli->principal : "quarry";
 }
 
-static int read_certificates(const struct cli *cli,
-                             struct rpc_security **out,
-                             struct err *err)
+/* A key that was named wins over certificates of the environment. */
+static bool has_certificate(const struct visit *v)
+{
+    const char *key = key_of(v);
+
+    return v->remote.cli->certificate && (!key || key == v->key);
+}
+
+static int check_certificate(const struct cli *cli, struct err *err)
 {
     if (cli->certificate_key && cli->authority)
-        return rpc_security_tls(cli->world, cli->cluster, cli->certificate,
-                                cli->certificate_key, cli->authority, out, err);
+        return 0;
+    err_set(err, ERR_USAGE,
+            "--certificate needs --certificate-key and --authority");
     err_hint(err, "see: quarry --help");
-    return err_set(err, ERR_USAGE,
-                   "--certificate needs --certificate-key and --authority");
+    return ERR_USAGE;
 }
 
 static int prove(struct visit *v, struct rpc_security **out, struct err *err)
 {
     const struct cli *cli = v->remote.cli;
     const char *key = key_of(v);
+    int code;
 
-    /* A key that was named wins over certificates of the environment. */
-    if (cli->certificate && (!key || key == v->key))
-        return read_certificates(cli, out, err);
+    if (has_certificate(v)) {
+        code = check_certificate(cli, err);
+        return code ? code
+                    : rpc_security_tls(cli->world, cli->cluster,
+                                       cli->certificate, cli->certificate_key,
+                                       cli->authority, out, err);
+    }
     if (key)
         return rpc_security_key(cli->world, cli->cluster, principal_of(cli),
                                 key, out, err);
@@ -243,9 +254,13 @@ int remote_resolve(struct cli *cli,
     opts->key_file = *key_file;
     opts->cluster = cli->cluster;
     opts->principal = principal_of(cli);
-    if (!code && cli->certificate && !cli->security && (!key || key == v.key))
-        code = read_certificates(cli, &cli->security, err);
-    opts->security = cli->security;
+    if (has_certificate(&v)) {
+        opts->certificate_file = cli->certificate;
+        opts->certificate_key_file = cli->certificate_key;
+        opts->authority_file = cli->authority;
+        if (!code)
+            code = check_certificate(cli, err);
+    }
     forget_target(&v);
     return code;
 }

@@ -55,8 +55,8 @@ MUST_CHECK int remote_run(struct cli *cli,
 bool remote_is_cluster(const char *target);
 /* What quarry_open() takes to open the cluster that is the target: *@target,
  * its addresses, and in *@opts the proof. Both strings are owned, also after an
- * error, and @opts borrows them, and of @cli what is there until cli_close().
- * Errors: of reading the cluster's directory, or certificates. */
+ * error, and @opts borrows them, and what @cli borrows. Errors: of reading the
+ * cluster's directory; ERR_USAGE: a certificate without its key. */
 MUST_CHECK int remote_resolve(struct cli *cli,
                               struct quarry_options *opts,
                               char **target,

@@ -10,6 +10,7 @@
 #include "base/core/buf.h"
 #include "base/core/conf.h"
 #include "base/core/panic.h"
+#include "base/rpc/security.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
 #include "base/runtime/loop.h"
@@ -33,7 +34,9 @@ struct gateway_host {
     _Atomic(struct gateway *) gateway; /* NULL: not open yet. */
     struct gateway_options options;
     const struct rpc_security *security;
+    struct rpc_security *own_security; /* Owned; NULL: the process's. */
     char *target;
+    char *memo;
     struct fiber *opening; /* Waits for a cluster; NULL: does not. */
     struct err err;        /* Why it cannot go on: */
     atomic_int rc;         /* written before this. */
@@ -61,8 +64,8 @@ static char *target_of(const struct role_env *env)
 
 static int open_once(struct gateway_host *h, struct err *err)
 {
-    const struct quarry_options o = {.world = h->world,
-                                     .security = h->security};
+    const struct quarry_options o = {
+        .world = h->world, .security = h->security, .memo = h->memo};
     struct gateway *g = NULL;
     int rc = h->quarry ? 0 : quarry_open(h->target, &o, &h->quarry, err);
     if (rc == 0)
@@ -146,7 +149,9 @@ static void gateway_role_close(void *role)
         loop_join(h->loop);
         loop_free(h->loop);
     }
+    rpc_security_free(h->own_security);
     mem_free(h->target);
+    mem_free(h->memo);
     mem_free(h);
 }
 
@@ -161,20 +166,52 @@ static int open_there(struct gateway_host *h, struct err *err)
     return h->rc ? err_copy(err, &h->err) : 0;
 }
 
+/* Its callers have no certificates: they may do what the gateway may, which is
+ * what the process may, or who the section says. */
+static int choose_principal(struct gateway_host *h,
+                            const struct role_env *env,
+                            struct err *err)
+{
+    const char *principal = conf_get(env->conf, SECTION, "principal");
+    const char *certificate = conf_get(env->conf, SECTION, "certificate");
+    const char *key = conf_get(env->conf, SECTION, "certificate-key");
+    const char *authority = conf_get(env->conf, SECTION, "authority");
+    bool tls = strcmp(rpc_security_kind_name(env->security), "tls") == 0;
+    int rc = 0;
+    h->security = env->security;
+    if ((certificate || key || authority) &&
+        !(certificate && key && authority && tls))
+        return err_set(err, ERR_INVALID,
+                       "[gateway]: certificate, certificate-key and authority "
+                       "belong together, where the server has certificates");
+    if (principal && tls)
+        return err_set(err, ERR_INVALID,
+                       "[gateway] principal: its certificate says who it is");
+    if (certificate)
+        rc = rpc_security_tls(env->world, env->cluster, certificate, key,
+                              authority, &h->own_security, err);
+    else if (principal)
+        h->own_security = rpc_security_as(env->security, principal);
+    if (h->own_security)
+        h->security = h->own_security;
+    return rc;
+}
+
 static int
 gateway_role_open(const struct role_env *env, void **out, struct err *err)
 {
     struct gateway_host *h = mem_zalloc(1, sizeof(*h));
     int rc = 0;
     h->world = env->world;
-    h->security = env->security;
     h->target = target_of(env);
+    h->memo = role_memo(env, "gateway");
     h->options = (struct gateway_options){
         .address = env->bigtable_api,
         .home = conf_get(env->conf, SECTION, "home"),
         .vars = env->vars,
     };
-    if (*env->bigtable_api)
+    rc = choose_principal(h, env, err);
+    if (rc == 0 && *env->bigtable_api)
         rc = open_there(h, err);
     if (rc) {
         gateway_role_close(h);

@@ -4,15 +4,21 @@
 #include "base/core/buf.h"
 #include "base/core/conf.h"
 #include "base/core/panic.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
 #include "bigtable/master/master.h"
 #include "bigtable/wire/metadata.h"
+#include "bigtable/wire/roles.h"
 #include "cli/role.h"
 #include "gfs-lite/gfs.h"
 
 #define SECTION "master"
 /* A call of METADATA that takes longer is tried anew by the master. */
 #define METADATA_TIMEOUT_US UINT64_C(20000000)
+/* To say goodbye to the cluster, which may be gone already. */
+#define LEAVE_US UINT64_C(2000000)
+#define CLOSE_US UINT64_C(300000)
 
 extern const struct role master_role;
 
@@ -20,8 +26,11 @@ struct master_host {
     struct world *world;
     const struct rpc_security *security;
     char *cell;
-    struct fs *fs;         /* Owned. */
-    struct master *master; /* Owned. */
+    char *memo;                  /* Of its session with the lock service, */
+    char *client_memo;           /* of its client's. */
+    struct fs *fs;               /* Owned. */
+    struct cluster_roles *roles; /* Owned. */
+    struct master *master;       /* Owned. */
 };
 
 /* Times of the section, and sizes. */
@@ -56,6 +65,7 @@ static int open_client(void *ctx, struct quarry **out, struct err *err)
     const struct master_host *h = ctx;
     const struct quarry_options o = {.world = h->world,
                                      .security = h->security,
+                                     .memo = h->client_memo,
                                      .timeout_us = METADATA_TIMEOUT_US};
     return quarry_open(h->cell, &o, out, err);
 }
@@ -63,8 +73,11 @@ static int open_client(void *ctx, struct quarry **out, struct err *err)
 static void host_free(struct master_host *h)
 {
     master_close(h->master);
+    cluster_roles_free(h->roles);
     fs_close(h->fs);
     mem_free(h->cell);
+    mem_free(h->memo);
+    mem_free(h->client_memo);
     mem_free(h);
 }
 
@@ -86,7 +99,12 @@ master_role_open(const struct role_env *env, void **out, struct err *err)
     int rc = read_options(env->conf, &o, err);
     *h = (struct master_host){.world = env->world,
                               .security = env->security,
-                              .cell = mem_strdup(env->cell)};
+                              .cell = mem_strdup(env->cell),
+                              .memo = role_memo(env, "master"),
+                              .client_memo = role_memo(env, "master-client")};
+    o.memo = h->memo;
+    h->roles = cluster_roles_new(env->security, env->trusted);
+    o.roles = h->roles;
     if (rc == 0)
         rc = fs_gfs_open(env->world, &files, &h->fs, err);
     o.fs = h->fs;
@@ -128,15 +146,24 @@ static void master_role_status(void *role, struct buf *out)
     arena_close(&a);
 }
 
+static uint64_t set_deadline(const struct master_host *h, uint64_t us)
+{
+    return fiber_set_deadline(world_mono_ns(h->world) + us * 1000);
+}
+
 static void master_role_stopping(void *role)
 {
     struct master_host *h = role;
+    uint64_t before = set_deadline(h, LEAVE_US);
     master_stop(h->master);
+    (void)fiber_set_deadline(before);
 }
 
 static void master_role_close(void *role)
 {
+    uint64_t before = set_deadline(role, CLOSE_US);
     host_free(role);
+    (void)fiber_set_deadline(before);
 }
 
 const struct role master_role = {

@@ -7,6 +7,7 @@
 #include "bigtable/client/quarry.h"
 #include "bigtable/tablet_server/tablet_server.h"
 #include "bigtable/wire/metadata.h"
+#include "bigtable/wire/roles.h"
 #include "cli/role.h"
 #include "gfs-lite/gfs.h"
 
@@ -15,6 +16,8 @@
 #define METADATA_TIMEOUT_US UINT64_C(20000000)
 /* To say goodbye to the cluster, which may be gone already. */
 #define LEAVE_US UINT64_C(3000000)
+/* Then what is left is closed; what cannot be told is found out by others. */
+#define CLOSE_US UINT64_C(300000)
 
 extern const struct role tablet_role;
 
@@ -23,6 +26,9 @@ struct tablet_host {
     const struct rpc_security *security;
     char *cell;
     char *address;
+    char *memo;                   /* Of its session with the lock service, */
+    char *client_memo;            /* of its client's. */
+    struct cluster_roles *roles;  /* Owned. */
     struct tablet_server *server; /* Owned. */
 };
 
@@ -66,6 +72,7 @@ static int open_client(void *ctx, struct quarry **out, struct err *err)
     const struct tablet_host *h = ctx;
     const struct quarry_options o = {.world = h->world,
                                      .security = h->security,
+                                     .memo = h->client_memo,
                                      .timeout_us = METADATA_TIMEOUT_US};
     return quarry_open(h->cell, &o, out, err);
 }
@@ -73,8 +80,11 @@ static int open_client(void *ctx, struct quarry **out, struct err *err)
 static void host_free(struct tablet_host *h)
 {
     tablet_server_close(h->server);
+    cluster_roles_free(h->roles);
     mem_free(h->cell);
     mem_free(h->address);
+    mem_free(h->memo);
+    mem_free(h->client_memo);
     mem_free(h);
 }
 
@@ -91,8 +101,13 @@ tablet_role_open(const struct role_env *env, void **out, struct err *err)
     int rc = read_options(env->conf, &o, err);
     h->world = env->world;
     h->security = env->security;
+    h->roles = cluster_roles_new(env->security, env->trusted);
+    o.roles = h->roles;
     h->cell = mem_strdup(env->cell);
     h->address = mem_strdup(env->address);
+    h->memo = role_memo(env, "tablet");
+    h->client_memo = role_memo(env, "tablet-client");
+    o.memo = h->memo;
     if (rc == 0)
         rc = tablet_server_open(env->world, env->server, &o, &h->server, err);
     if (rc) {
@@ -132,22 +147,30 @@ static int tablet_role_health(void *role, struct err *err)
     return tablet_server_health(h->server, err);
 }
 
-static uint64_t set_deadline(const struct tablet_host *h)
+static uint64_t set_deadline(const struct tablet_host *h, uint64_t us)
 {
-    return fiber_set_deadline(world_mono_ns(h->world) + LEAVE_US * 1000);
+    return fiber_set_deadline(world_mono_ns(h->world) + us * 1000);
 }
 
 static void tablet_role_stopping(void *role)
 {
     struct tablet_host *h = role;
-    uint64_t before = set_deadline(h);
+    uint64_t before = set_deadline(h, LEAVE_US);
     tablet_server_stop(h->server);
+    (void)fiber_set_deadline(before);
+}
+
+static void tablet_role_leaving(void *role)
+{
+    struct tablet_host *h = role;
+    uint64_t before = set_deadline(h, LEAVE_US);
+    tablet_server_leave(h->server);
     (void)fiber_set_deadline(before);
 }
 
 static void tablet_role_close(void *role)
 {
-    uint64_t before = set_deadline(role);
+    uint64_t before = set_deadline(role, CLOSE_US);
     host_free(role);
     (void)fiber_set_deadline(before);
 }
@@ -160,5 +183,6 @@ const struct role tablet_role = {
     .status = tablet_role_status,
     .health = tablet_role_health,
     .stopping = tablet_role_stopping,
+    .leaving = tablet_role_leaving,
     .close = tablet_role_close,
 };

@@ -79,7 +79,12 @@ struct quarry_options {
                               this client alone uses, see chubby.h; NULL: none. */
     const char *cluster;   /* Its name; NULL: "quarry". */
     const char *principal; /* Who this is; NULL: "quarry". */
-    const struct rpc_security *security; /* Borrowed, instead of these three:
+    /* Instead of key and principal, TLS: PEM files of this side's certificate,
+     * which says who this is, of its key, and of the servers' authority. */
+    const char *certificate_file;
+    const char *certificate_key_file;
+    const char *authority_file;
+    const struct rpc_security *security; /* Borrowed, instead of all these:
                                             base/rpc/security.h. */
     uint64_t timeout_us;   /* Of each call, tries included; 0: 60 s. A fiber's
                               deadline holds, too. Maintenance has none. */

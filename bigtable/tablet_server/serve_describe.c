@@ -2,6 +2,7 @@
 #include "base/core/arena.h"
 #include "base/core/panic.h"
 #include "bigtable/lsm/lsm.h"
+#include "bigtable/tablet/family_use.h"
 #include "bigtable/tablet/maintain.h"
 #include "bigtable/tablet/table.h"
 #include "bigtable/tablet/tablet.h"
@@ -50,25 +51,62 @@ int handle_cuts(void *ctx, struct rpc_call *call, struct err *err)
     return rc;
 }
 
-static void describe(const struct serving *v, struct buf *out)
+/* On a thread: memtables are looked at, entry by entry. */
+struct describe_job {
+    const struct serving *serving;
+    struct family_use *uses; /* Owned. */
+};
+
+static void run_describe(void *arg)
 {
-    const struct tablet *t = v->view->tablets[0];
-    const struct schema *schema = v->view->schema;
-    struct describe_reply r = {.bytes = tablet_table_bytes(t)};
+    struct describe_job *j = arg;
+    const struct table_view *v = j->serving->view;
+    j->uses = mem_zalloc(v->schema->family_count + 1, sizeof(*j->uses));
+    family_use_add(v->tablets[0], v->schema, true, j->uses);
+}
+
+static void describe_families(const struct schema *schema,
+                              const struct family_use *uses,
+                              struct describe_reply *r)
+{
+    r->families = mem_zalloc(schema->family_count + 1, sizeof(*r->families));
+    r->family_count = schema->family_count;
+    for (size_t i = 0; i < schema->family_count; i++)
+        r->families[i] =
+            (struct family_load){.name = slice_str(schema->families[i].name),
+                                 .stored_bytes = uses[i].stored_bytes,
+                                 .memory_bytes = uses[i].memory_bytes};
+}
+
+static void describe_groups(const struct tablet *t,
+                            const struct schema *schema,
+                            struct describe_reply *r)
+{
     size_t count = MIN_OF(atomic_load(&t->group_count), schema->group_count);
-    r.groups = mem_zalloc(count + 1, sizeof(*r.groups));
+    r->groups = mem_zalloc(count + 1, sizeof(*r->groups));
     for (size_t i = 0; i < count; i++) {
         struct lsm_stats stats;
         lsm_stats(t->groups[i]->lsm, &stats);
-        r.groups[r.group_count++] =
+        r->groups[r->group_count++] =
             (struct group_load){.name = slice_str(schema->groups[i].name),
                                 .file_count = stats.table_count,
                                 .file_bytes = stats.table_bytes,
                                 .memory_bytes = stats.memtable_bytes,
                                 .entry_count = stats.entry_count};
     }
+}
+
+static void describe(const struct serving *v,
+                     const struct family_use *uses,
+                     struct buf *out)
+{
+    const struct tablet *t = v->view->tablets[0];
+    struct describe_reply r = {.bytes = tablet_table_bytes(t)};
+    describe_groups(t, v->view->schema, &r);
+    describe_families(v->view->schema, uses, &r);
     describe_reply_put(&r, out);
     mem_free(r.groups);
+    mem_free(r.families);
 }
 
 int handle_describe(void *ctx, struct rpc_call *call, struct err *err)
@@ -76,6 +114,7 @@ int handle_describe(void *ctx, struct rpc_call *call, struct err *err)
     struct tablet_server *s = ctx;
     struct cuts_request r;
     struct serving v;
+    struct describe_job j = {.serving = &v};
     int rc = cuts_request_get(call->body, &r, err);
     if (rc)
         return rc;
@@ -83,9 +122,12 @@ int handle_describe(void *ctx, struct rpc_call *call, struct err *err)
     if (rc == 0)
         rc = rules_may_look(s, v.served, call->principal, err);
     if (rc == 0)
+        reader_pool_run(s->readers, run_describe, &j);
+    if (rc == 0)
         rc = check_answer(s, err);
     if (rc == 0)
-        describe(&v, call->reply_body);
+        describe(&v, j.uses, call->reply_body);
+    mem_free(j.uses);
     serving_end(&v);
     return rc;
 }

@@ -5,22 +5,24 @@
 #include "bigtable/client/quarry.h"
 #include "bigtable/wire/body.h"
 
-#define READ_FIELDS         6
-#define READ_REPLY_FIELDS   3
-#define GET_FIELDS          5
-#define GET_REPLY_FIELDS    2
-#define APPLY_FIELDS        2
-#define APPLY_REPLY_FIELDS  3
-#define CHECK_FIELDS        6
-#define CHECK_REPLY_FIELDS  1
-#define MODIFY_FIELDS       4
-#define RULE_FIELDS         5
-#define RUN_FIELDS          13
-#define RUN_REPLY_FIELDS    4
-#define CUTS_FIELDS         2
-#define DESCRIBE_FIELDS     2
-#define GROUP_FIELDS        5
-#define DESCRIBE_GROUPS_MAX 65536
+#define READ_FIELDS           6
+#define READ_REPLY_FIELDS     3
+#define GET_FIELDS            5
+#define GET_REPLY_FIELDS      2
+#define APPLY_FIELDS          2
+#define APPLY_REPLY_FIELDS    3
+#define CHECK_FIELDS          6
+#define CHECK_REPLY_FIELDS    1
+#define MODIFY_FIELDS         4
+#define RULE_FIELDS           5
+#define RUN_FIELDS            13
+#define RUN_REPLY_FIELDS      4
+#define CUTS_FIELDS           2
+#define DESCRIBE_FIELDS       3
+#define GROUP_FIELDS          5
+#define DESCRIBE_GROUPS_MAX   65536
+#define DESCRIBE_FAMILIES_MAX 4096
+#define FAMILY_LOAD_FIELDS    3
 
 /* --- reading rows -----------------------------------------------------------
  */
@@ -354,6 +356,14 @@ void describe_reply_put(const struct describe_reply *r, struct buf *out)
         codec_put_u64(out, g->memory_bytes);
         codec_put_u64(out, g->entry_count);
     }
+    codec_put_array(out, (uint32_t)r->family_count);
+    for (size_t i = 0; i < r->family_count; i++) {
+        const struct family_load *f = &r->families[i];
+        codec_put_array(out, FAMILY_LOAD_FIELDS);
+        codec_put_bin(out, f->name);
+        codec_put_u64(out, f->stored_bytes);
+        codec_put_u64(out, f->memory_bytes);
+    }
 }
 
 int describe_reply_get(struct slice in,
@@ -373,6 +383,15 @@ int describe_reply_get(struct slice in,
         g->file_bytes = codec_get_u64(&b.r);
         g->memory_bytes = codec_get_u64(&b.r);
         g->entry_count = codec_get_u64(&b.r);
+    }
+    r->family_count = message_count(&b.r, DESCRIBE_FAMILIES_MAX);
+    r->families = arena_zalloc(a, (r->family_count + 1) * sizeof(*r->families));
+    for (size_t i = 0; i < r->family_count; i++) {
+        struct family_load *f = &r->families[i];
+        message_part(&b.r, FAMILY_LOAD_FIELDS);
+        f->name = codec_get_bytes(&b.r);
+        f->stored_bytes = codec_get_u64(&b.r);
+        f->memory_bytes = codec_get_u64(&b.r);
     }
     return message_end(&b, "description of a tablet", err);
 }

@@ -313,7 +313,17 @@ prove(struct cluster *c, const struct quarry_options *o, struct err *err)
     c->security = o->security;
     if (o->security)
         return 0;
-    if (o->key_file) {
+    if (o->certificate_file) {
+        int rc;
+        if (!o->certificate_key_file || !o->authority_file)
+            return err_set(err, ERR_INVALID,
+                           "a certificate needs its key and an authority");
+        rc = rpc_security_tls(c->world, cluster, o->certificate_file,
+                              o->certificate_key_file, o->authority_file,
+                              &c->own_security, err);
+        if (rc)
+            return rc;
+    } else if (o->key_file) {
         int rc = rpc_security_key(c->world, cluster, name, o->key_file,
                                   &c->own_security, err);
         if (rc)

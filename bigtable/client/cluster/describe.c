@@ -121,6 +121,19 @@ static void add_groups(struct quarry_table_info *info,
         }
 }
 
+static void add_families(struct quarry_table_info *info,
+                         const struct describe_reply *r)
+{
+    for (size_t i = 0; i < r->family_count; i++)
+        for (size_t k = 0; k < info->family_count; k++) {
+            struct quarry_family_info *f = &info->families[k];
+            if (!slice_eq_str(r->families[i].name, f->name))
+                continue;
+            f->stored_bytes += r->families[i].stored_bytes;
+            f->memory_bytes += r->families[i].memory_bytes;
+        }
+}
+
 static int describe_next(void *ctx, bool *more, struct err *err)
 {
     struct description *d = ctx;
@@ -142,6 +155,7 @@ static int describe_next(void *ctx, bool *more, struct err *err)
     if (rc == 0) {
         d->list.tablets[i].bytes = r.bytes;
         add_groups(&d->out->info, &r);
+        add_families(&d->out->info, &r);
     }
     arena_close(&a);
     buf_close(&reply);

@@ -2,6 +2,7 @@
 #include "bigtable/client/embedded/embedded.h"
 #include "bigtable/client/table_info.h"
 #include "bigtable/lsm/lsm.h"
+#include "bigtable/tablet/family_use.h"
 #include "bigtable/tablet/store.h"
 #include "bigtable/tablet/table.h"
 #include "bigtable/tablet/tablet.h"
@@ -21,6 +22,18 @@ static void describe_groups(struct owned_info *o, const struct table_view *v)
     for (size_t i = 0; i < o->info.group_count; i++)
         for (size_t t = 0; t < v->tablet_count; t++)
             add_stats(&o->info.groups[i], v->tablets[t]->groups[i]->lsm);
+}
+
+static void describe_families(struct owned_info *o, const struct table_view *v)
+{
+    struct family_use *uses =
+        arena_zalloc(&o->arena, (o->info.family_count + 1) * sizeof(*uses));
+    for (size_t t = 0; t < v->tablet_count; t++)
+        family_use_add(v->tablets[t], v->schema, true, uses);
+    for (size_t i = 0; i < o->info.family_count; i++) {
+        o->info.families[i].stored_bytes = uses[i].stored_bytes;
+        o->info.families[i].memory_bytes = uses[i].memory_bytes;
+    }
 }
 
 static void describe_tablets(struct owned_info *o, const struct table_view *v)
@@ -52,6 +65,7 @@ int embedded_table_describe(struct quarry *q,
     if (v) {
         o = table_info_new(t->name, v->schema);
         describe_groups(o, v);
+        describe_families(o, v);
         describe_tablets(o, v);
         *out = &o->info;
     } else {

@@ -1,0 +1,248 @@
+"""Who may do what with the tables of a cluster that proves names by
+certificates: its own roles everything, an owner what he owns, a reader and a
+writer what they were given, a stranger nothing; and how much a table may be
+asked for and hold."""
+
+import os
+import shutil
+import socket
+import subprocess
+import unittest
+
+from processes import ClusterTest, QUARRY, main
+
+PEOPLE = ["ann", "reader", "writer", "stranger"]
+
+
+def run(*args, cwd):
+    subprocess.run(args, cwd=cwd, check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Authority:
+    """Certificates: @name.crt and @name.key in the directory @where."""
+
+    def __init__(self, where):
+        self.where = where
+        os.mkdir(where)
+        run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+            "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+            "/CN=authority", "-keyout", "authority.key", "-out",
+            "authority.crt", cwd=where)
+
+    def sign(self, name):
+        with open(os.path.join(self.where, name + ".ext"), "w") as f:
+            f.write("subjectAltName=DNS:%s\n" % name)
+        run("openssl", "req", "-newkey", "ec", "-pkeyopt",
+            "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=" + name,
+            "-keyout", name + ".key", "-out", name + ".csr", cwd=self.where)
+        run("openssl", "x509", "-req", "-in", name + ".csr", "-CA",
+            "authority.crt", "-CAkey", "authority.key", "-CAcreateserial",
+            "-days", "2", "-extfile", name + ".ext", "-out", name + ".crt",
+            cwd=self.where)
+        os.chmod(os.path.join(self.where, name + ".key"), 0o600)
+
+    def paths(self, name):
+        return [os.path.join(self.where, f) for f in
+                (name + ".crt", name + ".key", "authority.crt")]
+
+
+class AccessTest(ClusterTest):
+    def setUp(self):
+        super().setUp()
+        if not shutil.which("openssl"):
+            print("SKIPPED: %s: there is no openssl" % self.id(), flush=True)
+            raise unittest.SkipTest("there is no openssl")
+        self.authority = Authority(self.path("certificates"))
+        # Servers have the cluster's name.
+        for name in ["quarry"] + PEOPLE:
+            self.authority.sign(name)
+        self.address = "127.0.0.1:%d" % free_port()
+        self.start_server()
+        self.env["QUARRY_TARGET"] = self.address
+
+    def start_server(self):
+        crt, key, authority = self.authority.paths("quarry")
+        where = self.path("n1")
+        os.mkdir(where)
+        conf = os.path.join(where, "server.conf")
+        with open(conf, "w") as f:
+            f.write("[server]\nname = n1\ndata = \"%s\"\nlisten = %s\n"
+                    "certificate = \"%s\"\ncertificate-key = \"%s\"\n"
+                    "authority = \"%s\"\nlog = \"%s/log\"\n"
+                    "roles = lock,namenode,chunk,tablet,master\n" % (
+                        where, self.address, crt, key, authority, where))
+        with open(os.path.join(where, "out"), "wb") as out:
+            self.server = subprocess.Popen(
+                [QUARRY, "server", "--config", conf], env=self.env,
+                stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+        self.addCleanup(self.end_server)
+
+    def end_server(self):
+        self.server.terminate()
+        try:
+            self.server.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            self.server.kill()
+            self.server.wait()
+        with open(os.path.join(self.path("n1"), "out"), errors="replace") as f:
+            said = f.read()
+        for sign in ("Sanitizer", "runtime error", "panic at"):
+            self.assertNotIn(sign, said)
+
+    def become(self, name):
+        """The next commands are those of @name."""
+        crt, key, authority = self.authority.paths(name)
+        self.env.update(QUARRY_CERTIFICATE=crt, QUARRY_CERTIFICATE_KEY=key,
+                        QUARRY_AUTHORITY=authority)
+
+    def make_table(self):
+        """ann's table: families anchor and contents, a row in both."""
+        self.become("ann")
+        self.wait_for(lambda: self.run_quarry("table", "list").returncode == 0,
+                      60)
+        self.ok("table", "create", "web", "--family", "anchor", "--family",
+                "contents")
+        self.ok("put", "web", "row", "anchor:a=1", "contents:b=2")
+
+    def until_denied(self, *args):
+        self.wait_for(lambda: self.run_quarry(*args).returncode == 1, 20)
+        return self.fails(1, *args)
+
+    def until_ok(self, *args):
+        self.wait_for(lambda: self.run_quarry(*args).returncode == 0, 20)
+
+    def test_people(self):
+        """Each may do what he was given, and no more; what is refused says who,
+        the right, the family and the table; a right that is taken away is gone
+        at once."""
+        self.make_table()
+        # Whoever makes a table owns it, and nobody else has a right to it.
+        self.assertEqual(self.json("acl", "show", "web"),
+                         [{"family": "*", "right": "own",
+                           "principals": "ann"}])
+        self.become("stranger")
+        self.assertIn('"stranger" may not read family "anchor" of table "web": '
+                      "not a reader", self.fails(1, "scan", "web"))
+        self.fails(1, "acl", "show", "web")
+        self.become("ann")
+        self.ok("acl", "grant", "web", "read", "reader", "--family", "anchor")
+        self.ok("acl", "grant", "web", "write", "writer")
+
+        self.become("reader")
+        self.until_ok("scan", "web", "--family", "anchor")
+        self.ok("get", "web", "row", "anchor:a")
+        # The whole row has a family he may not read: it is not left out.
+        self.assertIn('read family "contents"', self.fails(1, "scan", "web"))
+        self.assertIn('read family "contents"',
+                      self.fails(1, "get", "web", "row"))
+        self.assertIn('"reader" may not write family "anchor" of table "web": '
+                      "not a writer",
+                      self.fails(1, "put", "web", "r2", "anchor:a=3"))
+        self.assertIn("may not write", self.fails(1, "delete", "web", "row"))
+        self.assertIn("may not", self.fails(1, "incr", "web", "r", "anchor:n"))
+
+        self.become("writer")
+        self.until_ok("put", "web", "r2", "anchor:a=3", "contents:b=4")
+        self.assertIn('read family "anchor"', self.fails(1, "scan", "web"))
+
+        # The server heeds a right that is taken away as soon as it hears of it.
+        self.become("ann")
+        self.ok("acl", "revoke", "web", "read", "reader", "--family", "anchor")
+        self.ok("acl", "revoke", "web", "write", "writer")
+        self.become("reader")
+        self.assertIn("not a reader",
+                      self.until_denied("scan", "web", "--family", "anchor"))
+        self.become("writer")
+        self.assertIn("not a writer",
+                      self.until_denied("put", "web", "r3", "anchor:a=5"))
+
+    def test_orders(self):
+        """Orders to the master are the owners'; tables are made by whoever may;
+        what the cluster keeps in its lock service and its METADATA is its own;
+        the cluster itself may do everything."""
+        self.make_table()
+        self.become("ann")
+        self.ok("acl", "grant", "web", "read", "reader")
+        self.become("reader")
+        for order in (["table", "alter", "web", "--add-family", "x"],
+                      ["table", "split", "web", "m"],
+                      ["table", "compact", "web"],
+                      ["acl", "grant", "web", "own", "reader"],
+                      ["acl", "set", "web", "--open"],
+                      ["quota", "set", "web", "reads=1"],
+                      ["table", "drop", "web"]):
+            said = self.fails(1, *order)
+            self.assertIn('"reader"', said)
+            self.assertIn("not an owner", said)
+        self.fails(1, "put", "METADATA", "row", "t:event=x")
+        self.fails(1, "lock", "put", "/bigtable/policies/2", "x")
+        self.fails(1, "lock", "rm", "/bigtable/tables/web")
+        self.become("ann")
+        self.ok("table", "alter", "web", "--add-family", "x")
+        self.ok("table", "split", "web", "m")
+        # An owner cannot shut himself out by mistake.
+        self.assertIn("nobody's",
+                      self.fails(1, "acl", "revoke", "web", "own", "ann"))
+        # The first list of the cluster is its own to make.
+        self.fails(1, "acl", "grant", "--whole-cluster", "create", "ann")
+        self.become("quarry")
+        self.ok("scan", "web")
+        self.ok("acl", "grant", "--whole-cluster", "create", "ann")
+        self.become("stranger")
+        self.assertIn("may not create tables",
+                      self.fails(1, "table", "create", "t", "--family", "f"))
+        self.become("ann")
+        self.ok("table", "create", "t", "--family", "f")
+        self.ok("table", "drop", "t")
+        self.become("quarry")
+        self.ok("table", "drop", "web")
+
+    def test_quotas(self):
+        """A table over its quota of bytes takes nothing in until there is room,
+        and says so; one over a rate makes its clients wait."""
+        self.make_table()
+        self.ok("quota", "set", "web", "stored=2KiB", "writes=50")
+        shown = {r["quota"]: r["limit"] for r in
+                 self.json("quota", "show", "web")}
+        self.assertEqual(shown, {"stored": "2 KiB", "memory": "none",
+                                 "reads": "none", "writes": "50/s",
+                                 "bytes": "none"})
+        described = self.json("table", "describe", "web")[0]
+        self.assertEqual(described["quotas"]["stored"], 2048)
+        self.assertEqual(described["rights"],
+                         [{"family": "*", "right": "own",
+                           "principals": "ann"}])
+        # More than a second's worth: nothing is refused, all waits.
+        rows = "".join("r%d,%d\n" % (i, i) for i in range(200))
+        self.write("rows.csv", "key,anchor:n\n" + rows)
+        self.ok("import", "csv", "rows.csv", "--into", "web", "--family",
+                "anchor")
+        self.assertEqual(self.json("count", "web")[0]["rows"], 201)
+        # Bytes that do not compress, in files.
+        self.write("noise", os.urandom(20000))
+        self.ok("put", "web", "big", "--file", "contents:n=noise")
+        self.ok("table", "compact", "web")
+
+        def is_full():
+            done = self.run_quarry("put", "web", "more", "contents:b=1")
+            return b"over its quota of stored" in done.stderr
+        self.wait_for(is_full, 60)
+        said = self.fails(1, "put", "web", "more", "contents:b=1")
+        self.assertIn('table "web" is over its quota of stored, 2 KiB', said)
+        self.assertIn('most in family "contents"', said)
+        # What makes room is taken, and then there is room.
+        self.ok("delete", "web", "big")
+        self.ok("table", "compact", "web")
+        self.wait_for(lambda: self.run_quarry(
+            "put", "web", "more", "contents:b=1").returncode == 0, 60)
+
+
+if __name__ == "__main__":
+    main()
