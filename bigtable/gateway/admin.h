@@ -92,6 +92,18 @@ MUST_CHECK int admin_each_cluster(struct gateway *g,
     X(get_iam_policy)                                                          \
     X(set_iam_policy)                                                          \
     X(test_iam_permissions)                                                    \
+    X(create_backup)                                                           \
+    X(get_backup)                                                              \
+    X(list_backups)                                                            \
+    X(update_backup)                                                           \
+    X(delete_backup)                                                           \
+    X(copy_backup)                                                             \
+    X(restore_table)                                                           \
+    X(snapshot_table)                                                          \
+    X(get_snapshot)                                                            \
+    X(list_snapshots)                                                          \
+    X(delete_snapshot)                                                         \
+    X(create_table_from_snapshot)                                              \
     X(list_nothing)                                                            \
     X(get_operation)
 

@@ -79,7 +79,7 @@ int admin_test_iam_permissions(void *ctx,
     return c.bad ? service_bad_request(err) : grpc_send(call, b, err);
 }
 
-/* ListBackups, ListSnapshots and their like: there is nothing. */
+/* ListAuthorizedViews and its like: there is nothing. */
 int admin_list_nothing(void *ctx, struct grpc_call *call, struct err *err)
 {
     (void)ctx;

@@ -1,0 +1,640 @@
+/* Backups, and the snapshots that were before them in the API: both are
+ * snapshots of the store, which share files with their tables, and a message of
+ * the registry that says what the API wants to hear.
+ *
+ *     CreateBackupRequest   parent 1 (a cluster), backup_id 2, backup 3
+ *     Backup                name 1, source_table 2, expire_time 3, start_time
+ * 4, end_time 5, size_bytes 6, state 7, source_backup 10, backup_type 11
+ *     CopyBackupRequest     parent 1, backup_id 2, source_backup 3,
+ *                           expire_time 4
+ *     RestoreTableRequest   parent 1 (an instance), table_id 2, backup 3
+ *     SnapshotTableRequest  name 1 (a table), cluster 2, snapshot_id 3, ttl 4,
+ *                           description 5
+ *     Snapshot              name 1, source_table 2, data_size_bytes 3,
+ *                           create_time 4, delete_time 5, state 6,
+ *                           description 7
+ *     CreateTableFromSnapshotRequest   parent 1, table_id 2, source_snapshot 3
+ *
+ * One whose time is over goes with the next request about any.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/hash.h"
+#include "base/core/panic.h"
+#include "bigtable/gateway/admin.h"
+#include "bigtable/gateway/gateway.h"
+#include "bigtable/gateway/pb.h"
+#include "bigtable/gateway/registry.h"
+#include "bigtable/gateway/table_message.h"
+
+#define STATE_READY       2 /* Of backups, */
+#define SNAPSHOT_READY    1 /* and of snapshots. */
+#define TYPE_STANDARD     1
+#define US_PER_S          INT64_C(1000000)
+#define ID_BYTES_MAX      50
+#define SNAPSHOT_NAME_MAX 320
+
+/* Numbers of the fields that both kinds have. */
+struct backup_kind {
+    const char *word; /* "backups" */
+    const char *what; /* For messages. */
+    char prefix;      /* Of the store's snapshots. */
+    unsigned size;
+    unsigned expires;
+};
+
+static const struct backup_kind backups = {"backups", "backup", 'b', 6, 3};
+static const struct backup_kind snapshots = {"snapshots", "snapshot", 's', 3,
+                                             5};
+
+/* A backup by its names. */
+struct backup_name {
+    struct resource_name name; /* Borrowed from the request. */
+    char store[SNAPSHOT_NAME_MAX];
+    struct buf key; /* Of the registry. */
+};
+
+/* --- names ------------------------------------------------------------------
+ */
+
+static int
+check_id(const struct backup_kind *k, struct slice id, struct err *err)
+{
+    int rc = table_id_check(id, NULL);
+    if (rc == 0 && id.len <= ID_BYTES_MAX)
+        return 0;
+    return err_set(err, ERR_INVALID, "\"%.*s\" cannot be the id of a %s",
+                   SLICE_ARG(slice_sub(id, 0, 200)), k->what);
+}
+
+/* b->name is set: the rest follows. b->key is closed by the caller. */
+static int
+fill_name(const struct backup_kind *k, struct backup_name *b, struct err *err)
+{
+    const struct resource_name *n = &b->name;
+    struct buf id = BUF_INIT;
+    int rc = instance_id_check(n->id, err);
+    if (rc == 0)
+        rc = check_id(k, n->sub_id, err);
+    if (rc)
+        return rc;
+    buf_printf(&id, "%.*s/%.*s", SLICE_ARG(n->id), SLICE_ARG(n->sub_id));
+    admin_key(&b->key, n->instance, k->word, buf_slice(&id));
+    buf_clear(&id);
+    buf_printf(&id, "%c.%.*s.%.*s.%.*s", k->prefix, SLICE_ARG(n->instance),
+               SLICE_ARG(n->id), SLICE_ARG(n->sub_id));
+    if (id.len < sizeof(b->store))
+        memcpy(b->store, buf_cstr(&id), id.len + 1);
+    else
+        rc = err_set(err, ERR_INVALID, "the names are too long together");
+    buf_close(&id);
+    return rc;
+}
+
+/* Of the id in the cluster @parent. */
+static int child_name(const struct backup_kind *k,
+                      struct slice parent,
+                      struct slice id,
+                      struct backup_name *b,
+                      struct err *err)
+{
+    int rc = resource_name_parse_kind(parent, "clusters", &b->name, err);
+    b->key = BUF_INIT;
+    b->name.sub_kind = slice_str(k->word);
+    b->name.sub_id = id;
+    return rc ? rc : fill_name(k, b, err);
+}
+
+static int full_name(const struct backup_kind *k,
+                     struct slice text,
+                     struct backup_name *b,
+                     struct err *err)
+{
+    int rc = resource_name_parse(text, &b->name, err);
+    b->key = BUF_INIT;
+    if (rc == 0 && (!slice_eq_str(b->name.kind, "clusters") ||
+                    !slice_eq_str(b->name.sub_kind, k->word)))
+        rc = err_set(err, ERR_INVALID, "\"%.*s\" is not the name of a %s",
+                     SLICE_ARG(slice_sub(text, 0, 200)), k->what);
+    return rc ? rc : fill_name(k, b, err);
+}
+
+static void put_name(const struct backup_kind *k,
+                     const struct resource_name *n,
+                     struct buf *out)
+{
+    struct buf text = BUF_INIT;
+    buf_printf(&text, "projects/%.*s/instances/%.*s/clusters/%.*s/%s/%.*s",
+               SLICE_ARG(n->project), SLICE_ARG(n->instance), SLICE_ARG(n->id),
+               k->word, SLICE_ARG(n->sub_id));
+    pb_put_bytes(out, 1, buf_slice(&text));
+    buf_close(&text);
+}
+
+/* --- messages ---------------------------------------------------------------
+ */
+
+/* Timestamp: seconds 1, nanos 2. */
+static void put_time(struct buf *out, unsigned number, int64_t us)
+{
+    size_t opened = pb_open(out, number);
+    pb_put_integer(out, 1, us / US_PER_S);
+    pb_put_integer(out, 2, us % US_PER_S * 1000);
+    pb_close(out, opened);
+}
+
+static int64_t time_of(struct slice message)
+{
+    uint64_t s = pb_find_integer(message, 1);
+    uint64_t ns = pb_find_integer(message, 2);
+    if (s > (uint64_t)(INT64_MAX / US_PER_S - 1) || ns >= 1000000000)
+        return 0;
+    return (int64_t)s * US_PER_S + (int64_t)ns / 1000;
+}
+
+static int not_found(const struct backup_kind *k,
+                     const struct backup_name *b,
+                     struct err *err)
+{
+    return err_set(err, ERR_NOTFOUND, "%s not found: %.*s", k->what,
+                   SLICE_ARG(b->name.sub_id));
+}
+
+/* Bytes of the snapshot @name; 0 when it is not there any more. */
+static uint64_t bytes_of(struct gateway *g, const char *name)
+{
+    struct quarry_snapshots *l;
+    uint64_t bytes = 0;
+    if (quarry_snapshot_list(g->quarry, &l, NULL))
+        return 0;
+    for (size_t i = 0; i < l->count; i++)
+        if (strcmp(l->list[i].name, name) == 0)
+            bytes = l->list[i].bytes;
+    quarry_snapshots_free(l);
+    return bytes;
+}
+
+/* --- time that is over ------------------------------------------------------
+ */
+
+struct expiring {
+    struct gateway *g;
+    const struct backup_kind *kind;
+    int64_t now_us;
+    struct buf keys; /* Each with a NUL behind it. */
+};
+
+static int
+see_expired(void *ctx, struct slice key, struct slice message, struct err *err)
+{
+    struct expiring *e = ctx;
+    struct slice when = pb_find(message, e->kind->expires);
+    int64_t us = time_of(when);
+    (void)err;
+    if (us && us <= e->now_us) {
+        buf_append_slice(&e->keys, key);
+        buf_append_byte(&e->keys, '\0');
+    }
+    return 0;
+}
+
+/* "instances/I/backups/C/B": the snapshot first, so that a failure leaves the
+ * entry to try again with. */
+static void
+drop_by_key(struct gateway *g, const struct backup_kind *k, struct slice key)
+{
+    struct buf text = BUF_INIT;
+    struct backup_name b;
+    struct slice rest = slice_sub(key, strlen("instances/"), key.len);
+    size_t at = slice_find_byte(rest, '/');
+    struct slice instance = slice_sub(rest, 0, at);
+    rest = slice_sub(rest, at + strlen(k->word) + 2, rest.len);
+    at = slice_find_byte(rest, '/');
+    b.key = BUF_INIT;
+    b.name =
+        (struct resource_name){.instance = instance,
+                               .id = slice_sub(rest, 0, at),
+                               .sub_id = slice_sub(rest, at + 1, rest.len)};
+    if (fill_name(k, &b, NULL) == 0) {
+        int rc = quarry_snapshot_drop(g->quarry, b.store, NULL);
+        if ((rc == 0 || rc == ERR_NOTFOUND) &&
+            registry_remove(g->quarry, key, NULL)) {
+            /* The next request tries again. */
+        }
+    }
+    buf_close(&b.key);
+    buf_close(&text);
+}
+
+static int expire(struct gateway *g,
+                  const struct backup_kind *k,
+                  struct slice instance,
+                  struct err *err)
+{
+    struct expiring e = {.g = g, .kind = k, .now_us = service_now_us(g)};
+    struct buf prefix = BUF_INIT;
+    int rc;
+    admin_key(&prefix, instance, k->word, SLICE_EMPTY);
+    rc = registry_each(g->quarry, buf_slice(&prefix), see_expired, &e, err);
+    for (size_t at = 0; rc == 0 && at < e.keys.len;) {
+        size_t n = strlen(e.keys.data + at);
+        drop_by_key(g, k, slice_make(e.keys.data + at, n));
+        at += n + 1;
+    }
+    buf_close(&prefix);
+    buf_close(&e.keys);
+    return rc;
+}
+
+/* --- making -----------------------------------------------------------------
+ */
+
+/* Take the snapshot and keep @message of it. */
+static int make(struct gateway *g,
+                const struct backup_kind *k,
+                const struct backup_name *b,
+                const char *table,
+                struct buf *message,
+                struct err *err)
+{
+    int rc = expire(g, k, b->name.instance, err);
+    if (rc == 0)
+        rc = quarry_table_snapshot(g->quarry, table, b->store, 0, err);
+    if (rc)
+        return rc;
+    pb_put_integer(message, k->size, (int64_t)bytes_of(g, b->store));
+    rc = registry_put(g->quarry, buf_slice(&b->key), buf_slice(message), err);
+    if (rc && quarry_snapshot_drop(g->quarry, b->store, NULL)) {
+        /* It stays, without a name of the API. */
+    }
+    return rc;
+}
+
+static int reply_made(struct grpc_call *call,
+                      const struct backup_kind *k,
+                      const struct backup_name *b,
+                      const char *type,
+                      const char *metadata,
+                      const struct buf *message,
+                      struct err *err)
+{
+    struct buf whole = BUF_INIT;
+    int rc;
+    put_name(k, &b->name, &whole);
+    buf_append_slice(&whole, buf_slice(message));
+    rc = admin_reply_operation(call, type, metadata, buf_slice(&whole), err);
+    buf_close(&whole);
+    return rc;
+}
+
+static int check_expiry(struct gateway *g, struct slice when, struct err *err)
+{
+    if (time_of(when) > service_now_us(g))
+        return 0;
+    return err_set(err, ERR_INVALID, "expire_time must be in the future");
+}
+
+static void put_backup(struct gateway *g,
+                       struct slice source_table,
+                       struct slice source_backup,
+                       struct slice expires,
+                       struct buf *out)
+{
+    int64_t now_us = service_now_us(g);
+    pb_put_bytes(out, 2, source_table);
+    pb_put_bytes(out, 3, expires);
+    put_time(out, 4, now_us);
+    put_time(out, 5, now_us);
+    pb_put_integer(out, 7, STATE_READY);
+    if (source_backup.len)
+        pb_put_bytes(out, 10, source_backup);
+    pb_put_integer(out, 11, TYPE_STANDARD);
+}
+
+int admin_create_backup(void *ctx, struct grpc_call *call, struct err *err)
+{
+    struct gateway *g = ctx;
+    struct slice request = grpc_request(call);
+    struct slice backup = pb_find(request, 3);
+    struct slice source = pb_find(backup, 2);
+    char table[STORE_NAME_BYTES];
+    struct backup_name b;
+    struct buf message = BUF_INIT;
+    int rc =
+        child_name(&backups, pb_find(request, 1), pb_find(request, 2), &b, err);
+    if (rc == 0)
+        rc = check_expiry(g, pb_find(backup, 3), err);
+    if (rc == 0)
+        rc = service_store_name(g, source, table, err);
+    if (rc == 0) {
+        put_backup(g, source, SLICE_EMPTY, pb_find(backup, 3), &message);
+        rc = make(g, &backups, &b, table, &message, err);
+    }
+    if (rc == 0)
+        rc = reply_made(call, &backups, &b, "Backup", "CreateBackupMetadata",
+                        &message, err);
+    buf_close(&message);
+    buf_close(&b.key);
+    return rc;
+}
+
+int admin_snapshot_table(void *ctx, struct grpc_call *call, struct err *err)
+{
+    struct gateway *g = ctx;
+    struct slice request = grpc_request(call);
+    int64_t ttl_us = time_of(pb_find(request, 4));
+    int64_t now_us = service_now_us(g);
+    char table[STORE_NAME_BYTES];
+    struct backup_name b;
+    struct buf message = BUF_INIT;
+    int rc = child_name(&snapshots, pb_find(request, 2), pb_find(request, 3),
+                        &b, err);
+    if (rc == 0)
+        rc = service_store_name(g, pb_find(request, 1), table, err);
+    if (rc == 0) {
+        size_t opened = pb_open(&message, 2);
+        pb_put_bytes(&message, 1, pb_find(request, 1));
+        pb_close(&message, opened);
+        put_time(&message, 4, now_us);
+        if (ttl_us)
+            put_time(&message, 5, now_us + ttl_us);
+        pb_put_integer(&message, 6, SNAPSHOT_READY);
+        pb_put_bytes(&message, 7, pb_find(request, 5));
+        rc = make(g, &snapshots, &b, table, &message, err);
+    }
+    if (rc == 0)
+        rc = reply_made(call, &snapshots, &b, "Snapshot",
+                        "SnapshotTableMetadata", &message, err);
+    buf_close(&message);
+    buf_close(&b.key);
+    return rc;
+}
+
+/* --- looking ----------------------------------------------------------------
+ */
+
+/* Its message without the name, appended. */
+static int find(struct gateway *g,
+                const struct backup_kind *k,
+                const struct backup_name *b,
+                struct buf *out,
+                struct err *err)
+{
+    bool found = false;
+    int rc = expire(g, k, b->name.instance, err);
+    if (rc == 0)
+        rc = registry_get(g->quarry, buf_slice(&b->key), out, &found, err);
+    return rc || found ? rc : not_found(k, b, err);
+}
+
+static int get(struct gateway *g,
+               const struct backup_kind *k,
+               struct grpc_call *call,
+               struct err *err)
+{
+    struct buf *out = grpc_scratch(call);
+    struct backup_name b;
+    int rc = full_name(k, pb_find(grpc_request(call), 1), &b, err);
+    if (rc == 0) {
+        put_name(k, &b.name, out);
+        rc = find(g, k, &b, out, err);
+    }
+    buf_close(&b.key);
+    return rc ? rc : grpc_send(call, out, err);
+}
+
+struct listing {
+    const struct backup_kind *kind;
+    struct resource_name name;
+    size_t prefix_bytes;
+    bool all; /* "clusters/-" */
+    struct buf *out;
+};
+
+static int
+visit(void *ctx, struct slice key, struct slice message, struct err *err)
+{
+    struct listing *l = ctx;
+    struct resource_name n = l->name;
+    struct slice rest = slice_sub(key, l->prefix_bytes, key.len);
+    size_t at = slice_find_byte(rest, '/');
+    size_t opened;
+    (void)err;
+    n.id = slice_sub(rest, 0, at);
+    n.sub_id = slice_sub(rest, at + 1, rest.len);
+    if (!l->all && !slice_eq(n.id, l->name.id))
+        return 0;
+    opened = pb_open(l->out, 1);
+    put_name(l->kind, &n, l->out);
+    buf_append_slice(l->out, message);
+    pb_close(l->out, opened);
+    return 0;
+}
+
+static int list(struct gateway *g,
+                const struct backup_kind *k,
+                struct grpc_call *call,
+                struct err *err)
+{
+    struct listing l = {.kind = k, .out = grpc_scratch(call)};
+    struct buf prefix = BUF_INIT;
+    int rc = resource_name_parse_kind(pb_find(grpc_request(call), 1),
+                                      "clusters", &l.name, err);
+    if (rc == 0)
+        rc = expire(g, k, l.name.instance, err);
+    if (rc == 0) {
+        l.all = slice_eq_str(l.name.id, "-");
+        admin_key(&prefix, l.name.instance, k->word, SLICE_EMPTY);
+        l.prefix_bytes = prefix.len;
+        rc = registry_each(g->quarry, buf_slice(&prefix), visit, &l, err);
+    }
+    buf_close(&prefix);
+    return rc ? rc : grpc_send(call, l.out, err);
+}
+
+static int drop(struct gateway *g,
+                const struct backup_kind *k,
+                struct grpc_call *call,
+                struct err *err)
+{
+    struct buf message = BUF_INIT;
+    struct backup_name b;
+    int rc = full_name(k, pb_find(grpc_request(call), 1), &b, err);
+    if (rc == 0)
+        rc = find(g, k, &b, &message, err);
+    if (rc == 0)
+        rc = quarry_snapshot_drop(g->quarry, b.store, err);
+    if (rc == ERR_NOTFOUND && message.len)
+        rc = 0; /* Half of it was gone. */
+    if (rc == 0)
+        rc = registry_remove(g->quarry, buf_slice(&b.key), err);
+    buf_close(&message);
+    buf_close(&b.key);
+    return rc ? rc : service_reply_empty(call, err);
+}
+
+int admin_update_backup(void *ctx, struct grpc_call *call, struct err *err)
+{
+    static const struct admin_field fields[] = {{"expire_time", 3}};
+    struct gateway *g = ctx;
+    struct slice request = grpc_request(call);
+    struct slice backup = pb_find(request, 1);
+    struct buf old = BUF_INIT;
+    struct buf fresh = BUF_INIT;
+    struct buf *out = grpc_scratch(call);
+    struct backup_name b;
+    int rc = full_name(&backups, pb_find(backup, 1), &b, err);
+    if (rc == 0)
+        rc = find(g, &backups, &b, &old, err);
+    if (rc == 0)
+        rc = admin_merge(buf_slice(&old), backup, pb_find(request, 2), fields,
+                         ARRAY_LEN(fields), &fresh, err);
+    if (rc == 0)
+        rc = check_expiry(g, pb_find(buf_slice(&fresh), 3), err);
+    if (rc == 0)
+        rc = registry_put(g->quarry, buf_slice(&b.key), buf_slice(&fresh), err);
+    if (rc == 0) {
+        put_name(&backups, &b.name, out);
+        buf_append_slice(out, buf_slice(&fresh));
+    }
+    buf_close(&old);
+    buf_close(&fresh);
+    buf_close(&b.key);
+    return rc ? rc : grpc_send(call, out, err);
+}
+
+/* --- tables of them ---------------------------------------------------------
+ */
+
+static int restore(struct gateway *g,
+                   const struct backup_kind *k,
+                   struct grpc_call *call,
+                   const char *metadata,
+                   struct err *err)
+{
+    struct slice request = grpc_request(call);
+    char table[STORE_NAME_BYTES];
+    struct resource_name name;
+    struct buf message = BUF_INIT;
+    struct backup_name b = {.key = BUF_INIT};
+    int rc = resource_name_parse_kind(pb_find(request, 1), "", &name, err);
+    name.kind = SLICE_LIT("tables");
+    name.id = pb_find(request, 2);
+    if (rc == 0)
+        rc = store_name_make(g->home, name.instance, name.id, table, err);
+    if (rc == 0)
+        rc = full_name(k, pb_find(request, 3), &b, err);
+    if (rc == 0)
+        rc = find(g, k, &b, &message, err);
+    if (rc == 0)
+        rc = quarry_snapshot_restore(g->quarry, b.store, table, err);
+    buf_clear(&message);
+    if (rc == 0)
+        rc = table_message_put(g, &name, table, 0, &message, err);
+    if (rc == 0)
+        rc = admin_reply_operation(call, "Table", metadata, buf_slice(&message),
+                                   err);
+    buf_close(&message);
+    buf_close(&b.key);
+    return rc;
+}
+
+/* A copy is of a table that is made for it, and dropped again: all share the
+ * files. */
+static int copy_snapshot(struct gateway *g,
+                         const struct backup_name *from,
+                         const struct backup_name *to,
+                         struct buf *message,
+                         struct err *err)
+{
+    char table[STORE_NAME_BYTES];
+    int rc;
+    snprintf(table, sizeof(table), "copy.%016" PRIx64,
+             hash64_slice(slice_str(to->store)));
+    rc = quarry_snapshot_restore(g->quarry, from->store, table, err);
+    if (rc)
+        return rc;
+    rc = make(g, &backups, to, table, message, err);
+    if (quarry_table_drop(g->quarry, table, rc ? NULL : err) && rc == 0)
+        rc = ERR_UNAVAILABLE;
+    return rc;
+}
+
+int admin_copy_backup(void *ctx, struct grpc_call *call, struct err *err)
+{
+    struct gateway *g = ctx;
+    struct slice request = grpc_request(call);
+    struct backup_name from = {.key = BUF_INIT};
+    struct backup_name to = {.key = BUF_INIT};
+    struct buf old = BUF_INIT;
+    struct buf message = BUF_INIT;
+    int rc = child_name(&backups, pb_find(request, 1), pb_find(request, 2), &to,
+                        err);
+    if (rc == 0)
+        rc = full_name(&backups, pb_find(request, 3), &from, err);
+    if (rc == 0)
+        rc = check_expiry(g, pb_find(request, 4), err);
+    if (rc == 0)
+        rc = find(g, &backups, &from, &old, err);
+    if (rc == 0) {
+        put_backup(g, pb_find(buf_slice(&old), 2), pb_find(request, 3),
+                   pb_find(request, 4), &message);
+        rc = copy_snapshot(g, &from, &to, &message, err);
+    }
+    if (rc == 0)
+        rc = reply_made(call, &backups, &to, "Backup", "CopyBackupMetadata",
+                        &message, err);
+    buf_close(&old);
+    buf_close(&message);
+    buf_close(&from.key);
+    buf_close(&to.key);
+    return rc;
+}
+
+/* --- methods ----------------------------------------------------------------
+ */
+
+int admin_get_backup(void *ctx, struct grpc_call *call, struct err *err)
+{
+    return get(ctx, &backups, call, err);
+}
+
+int admin_list_backups(void *ctx, struct grpc_call *call, struct err *err)
+{
+    return list(ctx, &backups, call, err);
+}
+
+int admin_delete_backup(void *ctx, struct grpc_call *call, struct err *err)
+{
+    return drop(ctx, &backups, call, err);
+}
+
+int admin_restore_table(void *ctx, struct grpc_call *call, struct err *err)
+{
+    return restore(ctx, &backups, call, "RestoreTableMetadata", err);
+}
+
+int admin_get_snapshot(void *ctx, struct grpc_call *call, struct err *err)
+{
+    return get(ctx, &snapshots, call, err);
+}
+
+int admin_list_snapshots(void *ctx, struct grpc_call *call, struct err *err)
+{
+    return list(ctx, &snapshots, call, err);
+}
+
+int admin_delete_snapshot(void *ctx, struct grpc_call *call, struct err *err)
+{
+    return drop(ctx, &snapshots, call, err);
+}
+
+int admin_create_table_from_snapshot(void *ctx,
+                                     struct grpc_call *call,
+                                     struct err *err)
+{
+    return restore(ctx, &snapshots, call, "CreateTableFromSnapshotMetadata",
+                   err);
+}
