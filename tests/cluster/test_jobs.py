@@ -1,0 +1,215 @@
+"""Jobs on a cluster of real processes: every job gives what the local engine
+gives, what is wrong is said with a remedy, and a job master or a worker that is
+killed costs time and nothing else."""
+
+import os
+import random
+import subprocess
+
+from processes import ClusterTest, main
+
+TARGET = "cluster:quarry-cluster"
+WORDS = ("apple", "bear", "cloud", "dust", "ember", "fern", "gale", "hill")
+
+# A mapper that takes its time over each line.
+SLOW = "while read -r l; do sleep 0.02; echo \"$l\"; done"
+
+
+class JobsTest(ClusterTest):
+    def setUp(self):
+        super().setUp()
+        self.env["QUARRY_TARGET"] = TARGET
+
+    def serve(self, count, workers, tables=False):
+        """A cluster whose job master sees so many workers."""
+        cluster = self.loopback(count)
+        self.wait_for(lambda: self.master(cluster, workers) is not None, 90)
+        if tables:
+            self.wait_for(lambda: any("master=yes ready=yes" in row["detail"]
+                                      for row in cluster.status()), 90)
+        return cluster
+
+    @staticmethod
+    def master(cluster, workers=0):
+        """The node of the job master, if it sees so many workers."""
+        for row in cluster.status():
+            pairs = cluster.pairs(row)
+            if (row["role"] == "jobs" and pairs.get("master") == "yes"
+                    and int(pairs["workers"]) >= workers):
+                return row["node"]
+        return None
+
+    def text(self, name, lines, seed):
+        rand = random.Random(seed)
+        self.write(name, "".join(
+            " ".join(rand.choices(WORDS, k=5)) + "\n" for _ in range(lines)))
+
+    def local_output(self, name):
+        """Lines of a local output, sorted."""
+        lines = []
+        for entry in sorted(os.listdir(self.path(name))):
+            if entry.startswith("part-"):
+                with open(self.path(os.path.join(name, entry))) as f:
+                    lines += f.readlines()
+        return sorted(lines)
+
+    def cell_output(self, name):
+        lines = []
+        for row in self.json("fs", "ls", name):
+            path = row["path"]
+            if os.path.basename(path).startswith("part-"):
+                lines += self.ok("fs", "cat", path).splitlines(True)
+        return sorted(lines)
+
+    def same(self, *job, out="out"):
+        """The job's output is what the local engine's is."""
+        self.ok("job", "run", *job, "-o", "file:" + out)
+        self.ok("job", "run", "--here", *job, "-o", "file:" + out)
+        there = self.cell_output(out)
+        self.assertTrue(there)
+        self.assertEqual(there, self.local_output(out))
+
+
+class Results(JobsTest):
+    """The same as on one machine."""
+
+    def test_files(self):
+        """Jobs over files, in each of the ways to write one."""
+        self.serve(1, 1)
+        self.text("a.txt", 3000, 1)
+        self.text("b.txt", 500, 2)
+        self.write("links.txt", "a b\nb c\nc a\nd a\na d\n")
+        self.write("count.szl", "c: table sum[string] of int;\n"
+                   "s: string = string(input);\nemit c[s] <- 1;\n")
+        self.write("names", "name\n")
+        os.mkdir(self.path("in"))
+        for name in ("a.txt", "b.txt"):
+            os.rename(self.path(name), self.path("in/" + name))
+            self.ok("fs", "put", "in/" + name, "in/" + name)
+        self.ok("fs", "put", "links.txt", "links.txt")
+        both = ("-i", "file:in/*.txt")
+        self.same("word_count", *both, "--split", "20KiB", out="words")
+        self.same("tera_sort", *both, out="sorted")
+        self.same("count.szl", *both, out="saw")
+        self.same("page_rank", "-p", "iterations=3", "-i", "file:links.txt",
+                  out="ranks")
+        self.same("--mapper", "tr ' ' '\\n'", "--reducer",
+                  "cut -f1 | uniq -c", *both, out="commands")
+        self.same("--mapper", "cat \"$QUARRY_FILE_names\"", "--file",
+                  "names=names", "-i", "file:links.txt", out="sides")
+        job = self.json("job", "list")[-1]
+        self.assertEqual(job["state"], "succeeded")
+        self.assertTrue(self.json("job", "counters", job["job"]))
+
+    def test_tables(self):
+        """A job reads a table and writes another; and its own, of which it
+        sees what was there when it began."""
+        self.serve(1, 1, tables=True)
+        self.table("t")
+        self.table("u")
+        for i in range(30):
+            self.ok("put", "t", "r%02d" % i, "f:n=%d" % i)
+        copy = ("job", "run", "--mapper", "cut -f1,2,4", "-i", "table:t")
+        self.ok(*copy, "-o", "table:u")
+        self.assertEqual(len(self.json("scan", "u")), 30)
+        self.ok("job", "run", "--mapper",
+                "awk -F'\\t' '{print \"new\" $1 \"\\t\" $2 \"\\t\" $4}'",
+                "-i", "table:t", "-o", "table:t")
+        self.assertEqual(len(self.json("scan", "t")), 60)
+
+
+class Mistakes(JobsTest):
+    """What the user is told."""
+
+    def test_messages(self):
+        """A file that is here and not there, an output that is there, a mapper
+        that fails, an unknown job, a job that is killed."""
+        self.serve(1, 1)
+        self.text("here.txt", 10, 1)
+        said = self.fails(1, "job", "run", "word_count", "-i",
+                          "file:here.txt", "-o", "file:x")
+        self.assertIn("quarry fs put", said)
+        self.ok("fs", "put", "here.txt", "there.txt")
+        self.ok("job", "run", "word_count", "-i", "file:there.txt", "-o",
+                "file:x")
+        self.assertIn("exists already", self.fails(
+            1, "job", "run", "word_count", "-i", "file:there.txt", "-o",
+            "file:x"))
+        self.ok("job", "run", "word_count", "-i", "file:there.txt", "-o",
+                "file:x", "--overwrite")
+        said = self.fails(1, "job", "run", "--mapper",
+                          "echo oh no >&2; exit 3", "-i", "file:there.txt",
+                          "-o", "file:y")
+        self.assertIn("oh no", said)
+        self.assertIn("quarry job status", said)
+        self.fails(1, "fs", "ls", "y")
+        job = self.ok("job", "run", "--detach", "--mapper", "sleep 600", "-i",
+                      "file:there.txt", "-o", "file:z").split()[0]
+        self.ok("job", "kill", job)
+        self.wait_for(lambda: self.state(job) == "killed", 60)
+        self.fails(1, "job", "kill", job)
+
+    def state(self, job):
+        row, = self.json("job", "status", job)
+        return row["state"]
+
+
+class Deaths(JobsTest):
+    """Whoever dies, the output is there once, and whole."""
+
+    def start_slow(self):
+        self.text("a.txt", 400, 3)
+        self.ok("fs", "put", "a.txt", "in/a.txt")
+        return self.ok("job", "run", "--detach", "--mapper", SLOW, "--reducer",
+                       "while read -r l; do sleep 0.002; echo \"$l\"; done",
+                       "--reducers", "2", "--split", "1KiB", "-i",
+                       "file:in/a.txt", "-o", "file:out").split()[0]
+
+    def row(self, job):
+        row, = self.json("job", "status", job)
+        return row
+
+    def expect_all(self, job):
+        def ended():
+            done = self.run_quarry("job", "status", job, "--format", "json")
+            return done.returncode == 0 and b"running" not in done.stdout
+        self.wait_for(ended, 240)
+        self.assertEqual(self.row(job)["state"], "succeeded",
+                         self.run_quarry("job", "status", job).stdout)
+        with open(self.path("a.txt")) as f:
+            want = sorted(f.readlines())
+        got = sorted(line.rstrip("\t\n") + "\n"
+                     for line in self.cell_output("out"))
+        self.assertEqual(got, want)
+        self.assertEqual([row["path"] for row in self.json("fs", "ls", "/")
+                          if "." in os.path.basename(row["path"])], [])
+
+    def test_job_master(self):
+        """The job master is killed while maps run, and its successor while
+        more of them do."""
+        cluster = self.serve(3, 3)
+        job = self.start_slow()
+        for done in (3, 8):
+            self.wait_for(lambda n=done: int(self.row(job)["done"]) >= n or
+                          self.row(job)["state"] != "running", 120)
+            name = self.master(cluster)
+            if name:
+                cluster.kill(name)
+                cluster.start(name)
+            self.wait_for(lambda: self.master(cluster) is not None, 120)
+        self.expect_all(job)
+
+    def test_worker(self):
+        """A node with a worker that is not the job master is killed."""
+        cluster = self.serve(3, 3)
+        job = self.start_slow()
+        self.wait_for(lambda: int(self.row(job)["done"]) >= 4, 120)
+        master = self.master(cluster)
+        other = [n for n in cluster.names if n != master][0]
+        cluster.kill(other)
+        cluster.start(other)
+        self.expect_all(job)
+
+
+if __name__ == "__main__":
+    main()

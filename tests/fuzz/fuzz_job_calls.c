@@ -1,0 +1,88 @@
+/* What clients ask of the job master and what it answers, from hostile bytes:
+ * the first byte chooses the reader. What reads well is written and read again,
+ * to the same bytes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "mapreduce/cluster/job_calls.h"
+#include "mapreduce/job_history.h"
+#include "mapreduce/master/replay.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* get, put, get, put: what was put twice is equal. */
+#define AGAIN(type, in)                                                        \
+    do {                                                                       \
+        static struct type m;                                                  \
+        struct buf one = BUF_INIT, two = BUF_INIT;                             \
+        if (type##_get(in, &m, NULL) == 0) {                                   \
+            type##_put(&m, &one);                                              \
+            if (type##_get(buf_slice(&one), &m, NULL) != 0)                    \
+                abort();                                                       \
+            type##_put(&m, &two);                                              \
+            if (!slice_eq(buf_slice(&one), buf_slice(&two)))                   \
+                abort();                                                       \
+        }                                                                      \
+        buf_close(&one);                                                       \
+        buf_close(&two);                                                       \
+    } while (0)
+
+static void read_texts(struct slice in)
+{
+    struct job_texts t = {NULL, 0};
+    struct buf again = BUF_INIT;
+    if (job_texts_get(in, &t, NULL) == 0)
+        job_texts_put(&t, &again);
+    mem_free(t.at);
+    buf_close(&again);
+}
+
+static void read_workers(struct slice in)
+{
+    struct job_workers w = {NULL, 0};
+    struct buf again = BUF_INIT;
+    if (job_workers_get(in, &w, NULL) == 0)
+        job_workers_put(&w, &again);
+    mem_free(w.at);
+    buf_close(&again);
+}
+
+static void read_options(struct slice in)
+{
+    struct replay r = {.job_id = NULL};
+    if (replay_decode_begin(&r, in, NULL) == 0 && !r.job_id)
+        abort();
+    replay_close(&r);
+}
+
+static void read_summary(struct slice in)
+{
+    struct job_summary *s = mem_zalloc(1, sizeof(*s));
+    if (job_summary_decode(in, s, NULL) == 0) {
+        struct buf again = BUF_INIT;
+        job_summary_encode(s, &again);
+        buf_close(&again);
+    }
+    job_summaries_free(s, 1);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct slice in;
+    if (size == 0)
+        return 0;
+    in = slice_make(data + 1, size - 1);
+    switch (data[0] % 8) {
+    case 0: AGAIN(job_submission, in); break;
+    case 1: AGAIN(job_watch, in); break;
+    case 2: AGAIN(job_news, in); break;
+    case 3: AGAIN(job_list, in); break;
+    case 4: read_texts(in); break;
+    case 5: read_workers(in); break;
+    case 6: read_options(in); break;
+    default: read_summary(in); break;
+    }
+    return 0;
+}
