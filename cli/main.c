@@ -11,9 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/attempts.h"
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/remote.h"
 #include "cli/suggest.h"
 #include "cli/table_printer.h"
 
@@ -83,10 +85,11 @@ const struct command about_commands[] = {
 /* --- finding commands -------------------------------------------------- */
 
 static const struct command *const families[] = {
-    table_commands,  cell_commands,   scan_commands,    import_commands,
-    export_commands, saw_commands,    job_commands,     inspect_commands,
-    shell_commands,  server_commands, cluster_commands, lock_commands,
-    fs_commands,     bench_commands,  about_commands,
+    table_commands,  snapshot_commands, load_commands,    acl_commands,
+    quota_commands,  cell_commands,     scan_commands,    import_commands,
+    export_commands, saw_commands,      job_commands,     inspect_commands,
+    shell_commands,  server_commands,   cluster_commands, lock_commands,
+    fs_commands,     bench_commands,    about_commands,
 };
 
 void commands_each(void (*visit)(void *ctx, const struct command *c), void *ctx)
@@ -199,6 +202,7 @@ apply_globals(struct cli *cli, const struct args *args, struct err *err)
         cli->target = target;
     if (args_global(args, "key"))
         cli->key = args_global(args, "key");
+    remote_take(cli, args);
     if (args_flag(args, "quiet"))
         cli->quiet = true;
     if (format && args->command->own_format &&
@@ -207,16 +211,26 @@ apply_globals(struct cli *cli, const struct args *args, struct err *err)
     return format ? parse_format(format, &cli->format, err) : ERR_OK;
 }
 
+/* Is @word an option of @set whose value is the next word? */
+static bool takes_next(const struct option *set, const char *word)
+{
+    for (; set->name; set++)
+        if (set->argument &&
+            ((word[1] == set->letter && word[2] == '\0') ||
+             (word[1] == '-' && strcmp(word + 2, set->name) == 0)))
+            return true;
+    return false;
+}
+
 /* Options may stand before the command: how many words they take. */
 static int leading_options(int argc, const char *const *argv)
 {
     int n = 0;
-    while (n < argc && argv[n][0] == '-' && argv[n][1] != '\0') {
-        bool separate =
-            strcmp(argv[n], "-t") == 0 || strcmp(argv[n], "--target") == 0 ||
-            strcmp(argv[n], "--key") == 0 || strcmp(argv[n], "--format") == 0;
-        n += separate ? 2 : 1;
-    }
+    while (n < argc && argv[n][0] == '-' && argv[n][1] != '\0')
+        n += takes_next(global_options, argv[n]) ||
+                     takes_next(remote_options, argv[n])
+                 ? 2
+                 : 1;
     return MIN_OF(n, argc);
 }
 
@@ -319,6 +333,7 @@ int main(int argc, char **argv)
     struct err err = ERR_INIT;
     bool stopped;
     int r;
+    attempts_command(argc, argv);
     choose_locale();
     cli_init(&cli);
     r = command_run(&cli, argc - 1, (const char *const *)argv + 1, &err);

@@ -8,12 +8,15 @@
 #include "base/runtime/log.h"
 #include "base/runtime/world.h"
 #include "bigtable/master/reign.h"
+#include "bigtable/wire/load_calls.h"
 #include "bigtable/wire/tablet_files.h"
 #include "gfs-lite/fs.h"
 
 #define TABLES_DIR        "tables"
 #define TABLE_FILE_SUFFIX ".sst"
 #define SWEEP_PATH_BYTES  512
+/* A bulk load that was not written to for so long is given up. */
+#define STALE_LOAD_US (UINT64_C(7) * 24 * 3600 * 1000000)
 
 /* --- marks -------------------------------------------------------------- */
 
@@ -135,11 +138,54 @@ static uint64_t sweep_directory(struct reign *r,
     return removed;
 }
 
+/* When @path or a file in it was written last; UINT64_MAX: unknown. */
+static uint64_t last_write(struct reign *r, const char *path)
+{
+    struct fs *fs = r->options->fs;
+    struct fs_info info;
+    char **names = NULL;
+    size_t count = 0;
+    uint64_t us = UINT64_MAX;
+    if (fs_stat(fs, path, &info, NULL) ||
+        fs_list(fs, path, &names, &count, NULL))
+        return us;
+    us = info.modified_us;
+    for (size_t i = 0; i < count; i++) {
+        char file[FS_PATH_BYTES_MAX];
+        snprintf(file, sizeof(file), "%s/%s", path, names[i]);
+        if (fs_stat(fs, file, &info, NULL) == 0)
+            us = MAX_OF(us, info.modified_us);
+    }
+    fs_names_free(names, count);
+    return us;
+}
+
+/* A bulk load that nobody goes on with. */
+static void sweep_load(struct reign *r, const char *name, uint64_t *removed)
+{
+    char path[LOAD_PATH_BYTES];
+    uint64_t now_us = world_now_us(r->world);
+    struct err err = ERR_INIT;
+    uint64_t us;
+    if (load_check_name("", slice_str(name), NULL))
+        return;
+    load_path(slice_str(name), SLICE_EMPTY, path);
+    us = last_write(r, path);
+    if (us > now_us || now_us - us <= STALE_LOAD_US)
+        return;
+    if (fs_remove_tree(r->options->fs, path, &err))
+        log_warn(r->world, "master", "remove %s: %s", path, err.text);
+    else
+        ++*removed;
+}
+
 void sweep(struct reign *r)
 {
     uint64_t files = sweep_directory(r, TABLES_DIR, sweep_file);
     uint64_t logs = sweep_directory(r, BIGTABLE_FS_LOGS, sweep_log);
-    if (files || logs)
-        master_note(r, EVENT_SWEEP, "files=%llu logs=%llu",
-                    (unsigned long long)files, (unsigned long long)logs);
+    uint64_t loads = sweep_directory(r, LOADS_DIR, sweep_load);
+    if (files || logs || loads)
+        master_note(r, EVENT_SWEEP, "files=%llu logs=%llu loads=%llu",
+                    (unsigned long long)files, (unsigned long long)logs,
+                    (unsigned long long)loads);
 }

@@ -14,6 +14,7 @@
 #include "bigtable/tablet/registry.h"
 #include "bigtable/tablet/scan_cache.h"
 #include "bigtable/tablet/shared.h"
+#include "bigtable/tablet/stale_loads.h"
 #include "bigtable/tablet/tablet.h"
 #include "gfs-lite/fs.h"
 
@@ -390,6 +391,8 @@ int store_open(struct world *world,
     background_start(s);
     background_wake(s);
     snapshots_expire(s);
+    if (!s->options.read_only)
+        remove_stale_loads(s->fs, world_now_us(world));
     *out = s;
     return 0;
 }

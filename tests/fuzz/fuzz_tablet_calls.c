@@ -6,8 +6,12 @@
 
 #include "base/core/arena.h"
 #include "base/core/buf.h"
+#include "base/core/coding.h"
+#include "base/core/crc32c.h"
 #include "bigtable/wire/control_calls.h"
+#include "bigtable/wire/load_calls.h"
 #include "bigtable/wire/policy.h"
+#include "bigtable/wire/snapshot_calls.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -56,13 +60,66 @@ static void read_states(unsigned kind, struct slice in)
     arena_close(&a);
 }
 
+static void ignore_file(void *ctx, uint64_t number)
+{
+    (void)ctx;
+    (void)number;
+}
+
+/* A snapshot's file, whose checksum is made to fit, and a list of snapshots. */
+static void read_snapshot(struct slice in)
+{
+    struct snapshot_summary s;
+    struct snapshot_record r;
+    struct snapshot_list l;
+    struct buf file = BUF_INIT;
+    struct arena a;
+    arena_init(&a);
+    buf_append_str(&file, "QRYSNAP1");
+    buf_put_le32(&file, crc32c(in.data, in.len));
+    buf_append_slice(&file, in);
+    if (snapshot_record_get(buf_slice(&file), &a, &r, NULL) == 0 &&
+        snapshot_summarize(&r, &s, NULL) == 0 &&
+        snapshot_each_file(&r, ignore_file, NULL, NULL) != 0)
+        abort();
+    if (snapshot_list_get(in, &a, &l, NULL) == 0)
+        for (size_t i = 0; i < l.count; i++)
+            snapshot_summary_put(&l.list[i], &file);
+    buf_close(&file);
+    arena_close(&a);
+}
+
+/* A ticket, and a list of files, whose names lead nowhere else. */
+static void read_load(struct slice in)
+{
+    struct load_ticket t;
+    struct load_list l;
+    struct buf again = BUF_INIT;
+    char path[LOAD_PATH_BYTES];
+    struct arena a;
+    arena_init(&a);
+    if (load_ticket_get(in, &a, &t, NULL) == 0) {
+        load_ticket_put(&t, &again);
+        load_path(t.id, SLICE_EMPTY, path);
+    }
+    if (load_list_get(in, &a, &l, NULL) == 0)
+        for (size_t i = 0; i < l.count; i++) {
+            load_file_put(&l.files[i], &again);
+            load_path(SLICE_LIT("x"), l.files[i].name, path);
+            if (strchr(path + strlen("load/x/"), '/'))
+                abort();
+        }
+    buf_close(&again);
+    arena_close(&a);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct slice in = slice_make(data, size);
     if (size == 0)
         return 0;
     in = slice_sub(in, 1, size);
-    switch (data[0] % 19) {
+    switch (data[0] % 27) {
     case 0: AGAIN(tablet_bounds, in); break;
     case 1: AGAIN(tablet_location, in); break;
     case 2: AGAIN(tablet_state, in); break;
@@ -81,7 +138,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     case 15: read_states(1, in); break;
     case 16: AGAIN(table_policy, in); break;
     case 17: AGAIN(policy_order, in); break;
-    default: AGAIN(policy_change, in); break;
+    case 18: AGAIN(policy_change, in); break;
+    case 19: AGAIN(move_reply, in); break;
+    case 20: AGAIN(unload_reply, in); break;
+    case 21: AGAIN(snapshot_order, in); break;
+    case 22: AGAIN(snapshot_tablet, in); break;
+    case 23: AGAIN(load_request, in); break;
+    case 24: AGAIN(load_reply, in); break;
+    case 25: read_snapshot(in); break;
+    default: read_load(in); break;
     }
     return 0;
 }

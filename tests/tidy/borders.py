@@ -29,6 +29,7 @@ ALLOWED = {
     "bigtable/tablet": ["base/", "gfs-lite/fs.h", "sawzall-lite/sawzall.h",
                         "bigtable/row/", "bigtable/sstable/", "bigtable/lsm/",
                         "bigtable/client/quarry.h", "bigtable/tablet/",
+                        "bigtable/wire/load_calls.h",
                         "bigtable/wire/snapshot_record.h",
                         "bigtable/wire/tablet_files.h"],
     "bigtable/wire": ["base/", "bigtable/row/", "bigtable/client/quarry.h",
