@@ -14,13 +14,15 @@
 #include "bigtable/row/schema.h"
 #include "gfs-lite/fs.h"
 
-#define PATH_BYTES (sizeof(SNAPSHOTS_DIR) + TABLE_NAME_BYTES_MAX + 2)
+#define PATH_BYTES                                                             \
+    (sizeof(SNAPSHOTS_DIR SNAPSHOT_SUFFIX) + TABLE_NAME_BYTES_MAX + 2)
 
 /* --- files --------------------------------------------------------------- */
 
 static void path_of(char path[PATH_BYTES], struct slice name)
 {
-    snprintf(path, PATH_BYTES, SNAPSHOTS_DIR "/%.*s", SLICE_ARG(name));
+    snprintf(path, PATH_BYTES, SNAPSHOTS_DIR "/%.*s" SNAPSHOT_SUFFIX,
+             SLICE_ARG(name));
 }
 
 /* A record and what it borrows from. */
@@ -253,11 +255,12 @@ static int each(struct reign *r, each_fn fn, void *ctx, struct err *err)
         return 0;
     for (size_t i = 0; i < count && code == 0; i++) {
         struct snapshot_file f;
-        if (snapshot_check_name(slice_str(names[i]), NULL))
+        struct slice name;
+        if (!snapshot_of_file(slice_str(names[i]), &name))
             continue; /* What a write that was cut short left. */
-        code = read_file(r, slice_str(names[i]), &f, err);
+        code = read_file(r, name, &f, err);
         if (code == 0)
-            code = fn(r, slice_str(names[i]), &f.record, ctx, err);
+            code = fn(r, name, &f.record, ctx, err);
         else if (code == ERR_NOTFOUND)
             code = 0;
         close_file(&f);

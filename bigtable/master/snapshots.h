@@ -1,5 +1,6 @@
 /* Snapshots of a cluster's tables: records (wire/snapshot_record.h) in the file
- * system, BIGTABLE_FS_ROOT/snapshots/NAME, each written whole or not at all.
+ * system, BIGTABLE_FS_ROOT/snapshots/NAME.snap, each written whole or not at
+ * all.
  *
  * Taking one asks the servers of all tablets for what they consist of, until
  * every tablet that there is has answered. A table is made of one in three

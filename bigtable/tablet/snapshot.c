@@ -13,11 +13,12 @@
 #include "bigtable/wire/tablet_files.h"
 #include "gfs-lite/fs.h"
 
-#define PATH_BYTES (sizeof(SNAPSHOTS_DIR) + TABLE_NAME_BYTES_MAX + 2)
+#define PATH_BYTES                                                             \
+    (sizeof(SNAPSHOTS_DIR SNAPSHOT_SUFFIX) + TABLE_NAME_BYTES_MAX + 2)
 
 static void path_of(char path[PATH_BYTES], const char *name)
 {
-    snprintf(path, PATH_BYTES, SNAPSHOTS_DIR "/%s", name);
+    snprintf(path, PATH_BYTES, SNAPSHOTS_DIR "/%s" SNAPSHOT_SUFFIX, name);
 }
 
 /* --- the list ------------------------------------------------------------ */
@@ -118,14 +119,12 @@ check_record(struct slice bytes, uint64_t *expires_us, struct err *err)
     return rc;
 }
 
-static int open_one(struct store *s, const char *name, struct err *err)
+static int open_named(struct store *s, const char *name, struct err *err)
 {
     char path[PATH_BYTES];
     struct buf bytes = BUF_INIT;
     uint64_t expires_us = 0;
     int rc;
-    if (snapshot_check_name(slice_str(name), NULL))
-        return 0; /* None of ours: what a crash left of one. */
     path_of(path, name);
     rc = fs_read_all(s->fs, path, SNAPSHOT_BYTES_MAX, &bytes, err);
     if (rc == 0)
@@ -138,6 +137,19 @@ static int open_one(struct store *s, const char *name, struct err *err)
     if (rc)
         err_wrap(err, "%s", path);
     return rc == ERR_CORRUPT && s->options.repair ? 0 : rc;
+}
+
+static int open_one(struct store *s, const char *file, struct err *err)
+{
+    struct slice name;
+    char *own;
+    int rc;
+    if (!snapshot_of_file(slice_str(file), &name))
+        return 0; /* What a crash left of one: the next replaces it. */
+    own = mem_strndup(name.data, name.len);
+    rc = open_named(s, own, err);
+    mem_free(own);
+    return rc;
 }
 
 int snapshots_open(struct store *s, struct err *err)

@@ -2,7 +2,7 @@
  * the manifest, which hold the table files that they name; and tables made of
  * what such a record says, which share those files.
  *
- *     DIR/snapshots/NAME
+ *     DIR/snapshots/NAME.snap
  *
  * A record is written whole or not at all, with its files held, before anybody
  * hears of it; its files are let go of after it is gone. A crash in between

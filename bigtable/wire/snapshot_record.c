@@ -142,6 +142,16 @@ int snapshot_check_name(struct slice name, struct err *err)
     return rc;
 }
 
+bool snapshot_of_file(struct slice file, struct slice *name)
+{
+    size_t n = strlen(SNAPSHOT_SUFFIX);
+    if (file.len <= n ||
+        !slice_eq_str(slice_sub(file, file.len - n, file.len), SNAPSHOT_SUFFIX))
+        return false;
+    *name = slice_sub(file, 0, file.len - n);
+    return snapshot_check_name(*name, NULL) == 0;
+}
+
 int snapshot_each_file(const struct snapshot_record *r,
                        void (*fn)(void *ctx, uint64_t number),
                        void *ctx,

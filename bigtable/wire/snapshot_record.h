@@ -1,6 +1,6 @@
 /* A snapshot of a table: what it consisted of at a moment. Its record is a file
- * of the store's or the cluster's file system, SNAPSHOTS_DIR/NAME; the table
- * files that it names stay as long as it is there.
+ * of the store's or the cluster's file system, SNAPSHOTS_DIR/NAME.snap; the
+ * table files that it names stay as long as it is there.
  *
  *     file = "QRYSNAP1" crc:le32 of the rest, body
  *     body = MessagePack: [name, table, created, expires, schema, tablets]
@@ -13,6 +13,7 @@
 #ifndef BIGTABLE_WIRE_SNAPSHOT_RECORD_H
 #define BIGTABLE_WIRE_SNAPSHOT_RECORD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,7 +24,8 @@
 
 struct arena;
 
-#define SNAPSHOTS_DIR "snapshots" /* Below the root. */
+#define SNAPSHOTS_DIR   "snapshots" /* Below the root. */
+#define SNAPSHOT_SUFFIX ".snap"
 /* 100,000 tablets of hundreds of files. */
 #define SNAPSHOT_BYTES_MAX   ((size_t)1 << 30)
 #define SNAPSHOT_TABLETS_MAX ((size_t)1 << 20)
@@ -61,6 +63,9 @@ MUST_CHECK int snapshot_record_get(struct slice in,
                                    struct err *err);
 /* As a table's name, but not with a '.' first. ERR_INVALID. */
 MUST_CHECK int snapshot_check_name(struct slice name, struct err *err);
+/* The name of the snapshot whose record the file @file is; false: it is none,
+ * but perhaps what a write that was cut short left. Borrowed. */
+bool snapshot_of_file(struct slice file, struct slice *name);
 /* Call fn(ctx, number) for each table file of it, perhaps more than once. */
 MUST_CHECK int snapshot_each_file(const struct snapshot_record *r,
                                   void (*fn)(void *ctx, uint64_t number),
