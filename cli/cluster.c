@@ -20,8 +20,10 @@
 #define DIR_DEFAULT   "quarry-cluster"
 #define POLL_US       20000
 /* Looks before a start, or an orderly stop, has failed. */
-#define START_POLLS_MAX 1500
+#define START_POLLS_MAX 3000
 #define STOP_POLLS_MAX  1750
+/* To leave the cluster, before all stop. */
+#define LEAVE_NS UINT64_C(5000000000)
 
 static const struct option cluster_options[] = {
     {"nodes", 'n', "N", "how many there shall be (3), when it is made"},
@@ -151,16 +153,30 @@ static int end_nodes(struct cli *cli,
     return rc;
 }
 
-/* Those of the cell at last, one after the other: while most of it lives, what
- * a node hands over is taken. */
-static int stop_all(struct cli *cli, struct cluster *c, struct err *err)
+/* Its roles have left, or it is gone. */
+static bool
+has_left(struct cli *cli, const struct cluster *c, const struct cluster_node *n)
 {
-    size_t cell = MIN_OF(c->node_count, (size_t)CLUSTER_CELL_MAX);
-    int rc =
-        end_nodes(cli, c->nodes + cell, c->node_count - cell, SIGTERM, err);
-    for (size_t i = cell; i > 0 && rc == 0; i--)
-        rc = end_nodes(cli, &c->nodes[i - 1], 1, SIGTERM, err);
-    return rc;
+    struct buf text = BUF_INIT;
+    bool left = cluster_node_pid(n) == 0;
+    if (!left && cluster_ask_node(cli, c, n, &text, NULL) == 0)
+        left = strstr(buf_cstr(&text), " left=yes\n") != NULL;
+    buf_close(&text);
+    return left;
+}
+
+/* First all leave, while the cell still lives; one that cannot in time is
+ * stopped as it is. */
+static void leave_all(struct cli *cli, struct cluster *c)
+{
+    uint64_t until = world_mono_ns(cli->world) + LEAVE_NS;
+    pid_t pid;
+    for (size_t i = 0; i < c->node_count; i++)
+        (void)signal_node(&c->nodes[i], SIGUSR2, &pid);
+    for (size_t i = 0; i < c->node_count; i++)
+        while (!has_left(cli, c, &c->nodes[i]) &&
+               world_mono_ns(cli->world) < until)
+            world_sleep_us(cli->world, POLL_US);
 }
 
 static int run_stop(struct cli *cli, const struct args *args, struct err *err)
@@ -168,7 +184,9 @@ static int run_stop(struct cli *cli, const struct args *args, struct err *err)
     struct cluster c;
     int rc = cluster_open(dir_of(args), &c, err);
     if (rc == 0)
-        rc = stop_all(cli, &c, err);
+        leave_all(cli, &c);
+    if (rc == 0)
+        rc = end_nodes(cli, c.nodes, c.node_count, SIGTERM, err);
     if (rc == 0)
         cli_remark(cli, "%zu nodes stopped", c.node_count);
     cluster_close(&c);
@@ -229,8 +247,9 @@ const struct command cluster_commands[] = {
      .summary = "Start a cluster of several processes on this machine",
      .details = "Makes it if it is not there, with ports that are free; starts "
                 "the nodes that do\nnot run, and waits until they answer. The "
-                "first nodes (up to five, an odd number)\nare lock servers and "
-                "namenodes; all are chunk servers.",
+                "first nodes (up to five, an odd number)\nare lock servers, "
+                "namenodes and masters; all are chunk servers and tablet "
+                "servers.",
      .examples = "quarry cluster start -n 3",
      .options = {cluster_options},
      .run = run_start},

@@ -84,6 +84,7 @@ static void block_signals(sigset_t *set)
     sigaddset(set, SIGINT);
     sigaddset(set, SIGHUP);
     sigaddset(set, SIGUSR1); /* A role cannot go on. */
+    sigaddset(set, SIGUSR2); /* Leave, and stop later. */
     sigprocmask(SIG_BLOCK, set, NULL);
     /* A limit on files is an error of the write, as a full disk is. */
     signal(SIGXFSZ, SIG_IGN);
@@ -95,19 +96,6 @@ static void on_failed(void *ctx)
     kill(getpid(), SIGUSR1);
 }
 
-static void await_end(struct server *s, const sigset_t *set)
-{
-    int number = SIGHUP;
-    while (number == SIGHUP) {
-        number = sigwaitinfo(set, NULL);
-        if (number < 0)
-            number = SIGHUP; /* Interrupted. */
-        else if (number == SIGHUP)
-            logger_reopen(s->logger);
-    }
-    log_info(s->world, "server", "stopping signal=%d", number);
-}
-
 static void on_alarm(int number)
 {
     static const char text[] = "quarry: server: did not stop in time\n";
@@ -115,6 +103,39 @@ static void on_alarm(int number)
     if (is_again && number == SIGALRM)
         begin_anew();
     _exit(1);
+}
+
+static void leave_host(void *arg)
+{
+    struct server *s = arg;
+    server_host_leave(s->host);
+}
+
+/* One that cannot leave must not stay for ever. */
+static void leave_in_time(struct server *s)
+{
+    struct sigaction now = {.sa_flags = 0};
+    now.sa_handler = on_alarm;
+    sigemptyset(&now.sa_mask);
+    sigaction(SIGALRM, &now, NULL);
+    alarm(STOP_SECONDS_MAX);
+    loop_call(s->loop, "leave", leave_host, s);
+    alarm(0);
+}
+
+static void await_end(struct server *s, const sigset_t *set)
+{
+    int number = 0;
+    while (number != SIGTERM && number != SIGINT && number != SIGUSR1) {
+        number = sigwaitinfo(set, NULL);
+        if (number == SIGHUP) {
+            logger_reopen(s->logger);
+        } else if (number == SIGUSR2) {
+            log_info(s->world, "server", "leaving");
+            leave_in_time(s);
+        }
+    }
+    log_info(s->world, "server", "stopping signal=%d", number);
 }
 
 /* From now on a second signal, or the end of patience, ends the process. */
@@ -273,14 +294,15 @@ static int run_server(struct cli *cli, const struct args *args, struct err *err)
 const struct command server_commands[] = {
     {.name = "server",
      .arguments = "",
-     .summary = "Run a node of a cluster: lock service, file system",
+     .summary = "Run a node of a cluster: lock service, files, tables",
      .details =
          "One process hosts any set of roles on one port. With --data alone it "
          "is all of\nthem, on loopback. Nodes of one cluster are given the "
          "same --cell, and a --key\nor certificates, without which they talk "
          "only within a machine.\n\nWhen it is ready it prints a line 'ready "
          "NAME ADDRESS ROLES'. SIGTERM stops it in\norder, SIGHUP opens the "
-         "log file anew.\n\nThe file of --config has the same settings by "
+         "log file anew; SIGUSR2, before the SIGTERM that ends a\nwhole "
+         "cluster, has its roles leave while the cell goes on.\n\nThe file of --config has the same settings by "
          "their names, in section [server].",
      .examples = "quarry server --data /var/lib/quarry\n"
                  "quarry server --config /etc/quarry.conf",
