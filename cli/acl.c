@@ -121,11 +121,11 @@ static const struct option set_options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-#define RIGHTS_TEXT                                                              \
-    "RIGHT is read, write or own, which includes both and is needed to change\n" \
-    "the table and its rights; of the cluster create (tables) or own\n"          \
-    "(everything). PRINCIPALS are the names that certificates or --principal\n"  \
-    "give, with commas, or * for everybody."
+#define RIGHTS_TEXT                                                            \
+    "RIGHT is read, write or own, which includes both and is needed to\n"      \
+    "change the table and its rights; of the cluster create (tables) or\n"     \
+    "own (everything). PRINCIPALS are the names that certificates or\n"        \
+    "--principal give, with commas, or * for everybody."
 
 const struct command acl_commands[] = {
     {.name = "acl show",
