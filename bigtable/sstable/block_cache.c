@@ -13,6 +13,8 @@
 #define SHARD_BUCKETS_MIN 64
 #define PINNED_BYTES_MIN  ((size_t)16 << 20)
 #define HITS_MAX          3
+/* Blocks that can be loaded at once, but for those that share a lock. */
+#define LOAD_LOCK_COUNT 1024
 /* Freed blocks kept by a shard for reuse: fresh memory is dear. */
 #define SHARD_SPARE_BYTES ((size_t)256 << 10)
 #define SPARE_SLACK_BYTES 1024
@@ -42,6 +44,7 @@ struct shard {
 
 struct block_cache {
     struct shard shards[SHARD_COUNT];
+    struct mutex loads[LOAD_LOCK_COUNT]; /* By the block's hash. */
     atomic_ullong next_file;
     atomic_size_t pinned_bytes;
     size_t pinned_bytes_max;
@@ -78,6 +81,8 @@ struct block_cache *block_cache_new(size_t capacity_bytes)
         s->ghost_count = SHARD_BUCKETS_MIN;
         s->ghosts = mem_zalloc(s->ghost_count, sizeof(uint32_t));
     }
+    for (size_t i = 0; i < LOAD_LOCK_COUNT; i++)
+        mutex_init(&c->loads[i]);
     c->pinned_bytes_max = MAX_OF(capacity_bytes / 4, PINNED_BYTES_MIN);
     atomic_init(&c->next_file, 1);
     atomic_init(&c->pinned_bytes, 0);
@@ -112,6 +117,8 @@ void block_cache_free(struct block_cache *c)
         return;
     for (size_t i = 0; i < SHARD_COUNT; i++)
         free_shard(&c->shards[i]);
+    for (size_t i = 0; i < LOAD_LOCK_COUNT; i++)
+        mutex_close(&c->loads[i]);
     decoder_pool_free(c->decoders);
     chunk_pool_free(c->chunks);
     mem_free(c);
@@ -318,8 +325,9 @@ static void shrink(struct shard *s, struct cached_block **evicted)
 
 /* --- lookups ------------------------------------------------------------ */
 
-struct cached_block *
-block_cache_get(struct block_cache *c, uint64_t file, uint64_t offset)
+/* @anew: its miss was counted before. */
+static struct cached_block *
+look_up(struct block_cache *c, uint64_t file, uint64_t offset, bool anew)
 {
     uint64_t hash = block_hash(file, offset);
     struct shard *s = shard_of(c, hash);
@@ -334,12 +342,44 @@ block_cache_get(struct block_cache *c, uint64_t file, uint64_t offset)
         if (hits < HITS_MAX)
             atomic_store_explicit(&b->hits, (unsigned char)(hits + 1),
                                   memory_order_relaxed);
-        s->hits++;
+        s->hits += !anew;
     } else {
-        s->misses++;
+        s->misses += !anew;
     }
     mutex_unlock(&s->mutex);
     return b;
+}
+
+struct cached_block *
+block_cache_get(struct block_cache *c, uint64_t file, uint64_t offset)
+{
+    return look_up(c, file, offset, false);
+}
+
+/* --- loading ------------------------------------------------------------ */
+
+static struct mutex *
+load_lock(struct block_cache *c, uint64_t file, uint64_t offset)
+{
+    return &c->loads[block_hash(file, offset) % LOAD_LOCK_COUNT];
+}
+
+struct cached_block *
+block_cache_begin_load(struct block_cache *c, uint64_t file, uint64_t offset)
+{
+    struct mutex *lock = load_lock(c, file, offset);
+    struct cached_block *b;
+
+    mutex_lock(lock);
+    b = look_up(c, file, offset, true);
+    if (b)
+        mutex_unlock(lock);
+    return b;
+}
+
+void block_cache_end_load(struct block_cache *c, uint64_t file, uint64_t offset)
+{
+    mutex_unlock(load_lock(c, file, offset));
 }
 
 struct cached_block *block_cache_put(struct block_cache *c,

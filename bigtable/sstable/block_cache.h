@@ -60,6 +60,16 @@ MUST_CHECK struct cached_block *block_cache_alloc(struct block_cache *c,
 struct cached_block *
 block_cache_get(struct block_cache *c, uint64_t file, uint64_t offset);
 
+/* To be called after block_cache_get() found nothing, before the block is
+ * loaded: waits for others who are loading it. Returns what they put there, as
+ * block_cache_get(); NULL: the caller is to load it, and to call
+ * block_cache_end_load() in any case. One at a time. Parks. */
+struct cached_block *
+block_cache_begin_load(struct block_cache *c, uint64_t file, uint64_t offset);
+void block_cache_end_load(struct block_cache *c,
+                          uint64_t file,
+                          uint64_t offset);
+
 /* Put @b, filled and from block_cache_alloc(), into the cache. If another was
  * faster, that one is returned and @b is released. The caller's reference is to
  * the one returned. */

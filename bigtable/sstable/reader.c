@@ -110,20 +110,36 @@ int table_reader__load(struct table_reader *r,
     return 0;
 }
 
+/* Handles of a damaged index may disagree about a block's length. */
+static bool is_block(const struct cached_block *b, const struct block_handle *h)
+{
+    return b && b->len == h->raw_bytes;
+}
+
 int table_reader__cached(struct table_reader *r,
                          const struct block_handle *h,
                          struct cached_block **out,
                          struct err *err)
 {
+    bool loading;
     int rc;
 
     *out = block_cache_get(r->cache, r->file_number, h->offset);
-    if (*out && (*out)->len == h->raw_bytes)
+    if (is_block(*out, h))
         return 0;
+    loading = !*out;
+    if (loading) { /* Neighbours are often read by many at once. */
+        *out = block_cache_begin_load(r->cache, r->file_number, h->offset);
+        if (is_block(*out, h))
+            return 0;
+        loading = !*out;
+    }
     cached_block_unref(*out);
     rc = table_reader__load(r, h, out, err);
     if (!rc)
         *out = block_cache_put(r->cache, r->file_number, h->offset, *out);
+    if (loading)
+        block_cache_end_load(r->cache, r->file_number, h->offset);
     return rc;
 }
 

@@ -1,5 +1,7 @@
 /* The cache keeps what is asked for again, within its bytes. */
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 
 #include "base/core/panic.h"
 #include "base/core/rand.h"
@@ -149,10 +151,56 @@ START_TEST(test_reserve)
 
 END_TEST
 
+/* Threads that want the same blocks at once. */
+#define WANTED 300
+
+struct loaders {
+    struct block_cache *cache;
+    atomic_int loads;
+    atomic_int lost;
+};
+
+static void *want_all(void *arg)
+{
+    struct loaders *l = arg;
+    for (uint64_t i = 0; i < WANTED; i++) {
+        struct cached_block *b = block_cache_get(l->cache, 1, i);
+        if (!b)
+            b = block_cache_begin_load(l->cache, 1, i);
+        if (!b) {
+            atomic_fetch_add(&l->loads, 1);
+            (void)sched_yield(); /* As a read would. */
+            b = put(l->cache, 1, i, 100);
+            block_cache_end_load(l->cache, 1, i);
+        }
+        if (b->data[50] != (char)(i & 0xff))
+            atomic_fetch_add(&l->lost, 1);
+        cached_block_unref(b);
+    }
+    return NULL;
+}
+
+/* A block that many want at once is loaded by one of them. */
+START_TEST(test_loaded_once)
+{
+    struct loaders l = {.cache = block_cache_new(1 << 20)};
+    pthread_t threads[6];
+    for (size_t i = 0; i < ARRAY_LEN(threads); i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, want_all, &l), 0);
+    for (size_t i = 0; i < ARRAY_LEN(threads); i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_int_eq(atomic_load(&l.loads), WANTED);
+    ck_assert_int_eq(atomic_load(&l.lost), 0);
+    block_cache_free(l.cache);
+}
+
+END_TEST
+
 TEST_MAIN("block_cache",
           test_bounded_and_true,
           test_scan_spares_the_hot,
           test_held_block_outlives_eviction,
           test_huge_block_does_not_enter,
           test_threads,
+          test_loaded_once,
           test_reserve)
