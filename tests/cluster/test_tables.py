@@ -14,7 +14,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = os.path.join(os.path.dirname(QUARRY), "tests")
 # Tests of the library; of a directory alone: scan_cache, and by themselves
 # cluster, location_map, row_set.
-SUITE = ["quarry", "errors", "program", "async", "atomic", "model"]
+SUITE = ["quarry", "errors", "program", "async", "atomic", "model", "snapshot",
+         "bulk_load"]
 # Tests of the command line about tables.
 COMMANDS = ["cells", "tables", "import"]
 TARGET = "cluster:quarry-cluster"

@@ -1,0 +1,78 @@
+"""Snapshots, clones, bulk loads, moves and copies of the tables of a cluster of
+real processes, some of which are killed meanwhile."""
+from processes import ClusterTest, main
+
+TARGET = "cluster:quarry-cluster"
+
+
+class Keeping(ClusterTest):
+    def setUp(self):
+        super().setUp()
+        self.env["QUARRY_TARGET"] = TARGET
+
+    def serve(self, count):
+        """A cluster whose master is ready."""
+        cluster = self.loopback(count)
+        self.wait_for(lambda: any("master=yes ready=yes" in row["detail"]
+                                  for row in cluster.status()), 60)
+        return cluster
+
+    def master(self, cluster):
+        return next((row["node"] for row in cluster.status()
+                     if "master=yes" in row["detail"]), None)
+
+    def rows(self, table):
+        return [row["row"] for row in self.json("scan", table)]
+
+    def load_file(self, name, rows):
+        with open(self.path(name), "w") as f:
+            for row in rows:
+                f.write("%s\tf:q\t1\t%s\n" % (row, row))
+        return name
+
+    def test_kept_and_loaded(self):
+        """What was kept comes back although its table changes, is dropped, and
+        the master dies; a load is taken once."""
+        cluster = self.serve(3)
+        self.ok("table", "create", "t", "--family", "f")
+        old = ["r%03d" % n for n in range(0, 100, 2)]
+        self.ok("load", "t", self.load_file("old.tsv", old), "--id", "first")
+        for row in ("r020", "r050", "r070"):
+            self.ok("table", "split", "t", row)
+        self.ok("table", "snapshot", "t", "kept")
+        both = ["r%03d" % n for n in range(100)]
+        new = self.load_file("new.tsv", both[1::2])
+        self.ok("load", "t", new, "--id", "second")
+        self.ok("delete", "t", "r011")
+        self.ok("load", "t", new, "--id", "second")
+        both.remove("r011")
+        self.assertEqual(self.rows("t"), both)
+        self.ok("table", "clone", "t", "twin")
+        self.ok("table", "drop", "t")
+        self.assertEqual(self.rows("twin"), both)
+        cluster.kill(self.master(cluster))
+        self.ok("snapshot", "restore", "kept", "t")
+        self.assertEqual(self.rows("t"), old)
+        listed = self.json("snapshot", "list")
+        self.assertEqual([s["snapshot"] for s in listed], ["kept"])
+        self.ok("snapshot", "drop", "kept")
+        self.assertEqual(self.json("snapshot", "list"), [])
+        self.assertEqual(self.rows("t"), old)
+
+    def test_moved_by_hand(self):
+        """A tablet goes to the server that is named, with all of its rows, and
+        it is told for how long they were not served."""
+        cluster = self.serve(3)
+        self.ok("table", "create", "t", "--family", "f")
+        rows = ["r%03d" % n for n in range(50)]
+        self.ok("load", "t", self.load_file("rows.tsv", rows))
+        addresses = {row["address"] for row in cluster.status()}
+        said = [self.ok("table", "move", "t", "r001", a)
+                for a in sorted(addresses)]
+        self.assertTrue(any("were not served for" in text for text in said),
+                        said)
+        self.assertEqual(self.rows("t"), rows)
+
+
+if __name__ == "__main__":
+    main()
