@@ -12,6 +12,7 @@
 #include "bigtable/row/mutation.h"
 #include "bigtable/tablet/store.h"
 #include "bigtable/tablet/tablet.h"
+#include "bigtable/tablet/write_insert.h"
 #include "bigtable/tablet/write_log.h"
 #include "bigtable/tablet/writer.h"
 
@@ -284,53 +285,6 @@ static int log_group(struct store *s, const struct group *g, struct err *err)
     return rc;
 }
 
-/* Put one operation into the groups it concerns, but for those that have it in
- * tables: only a replay meets such. @bytes holds the row part, @row_length
- * bytes of it. */
-static uint64_t insert_op(struct buf *bytes,
-                          const struct tablet *t,
-                          size_t row_length,
-                          const struct mutation_op *op,
-                          const struct resolved *r,
-                          int64_t now_us,
-                          uint64_t sequence)
-{
-    struct cell_key key = {.sequence = sequence};
-    struct slice value;
-    char range[16];
-    size_t first = r->group;
-    size_t end = first + 1;
-    mutation_entry(op, r->family, now_us, &key, &value, range);
-    buf_truncate(bytes, row_length);
-    cell_key_append_rest(bytes, &key);
-    if (op->kind == MUTATION_DELETE_ROW) {
-        first = 0;
-        end = atomic_load(&t->group_count);
-    }
-    for (size_t i = first; i < end; i++)
-        if (LIKELY(sequence >
-                   atomic_load_explicit(&t->groups[i]->flushed_sequence,
-                                        memory_order_relaxed)))
-            tablet_group_insert(t->groups[i], buf_slice(bytes), value,
-                                sequence);
-    return (bytes->len + value.len + 48) * (end - first);
-}
-
-/* Freeze what has grown over its size. PRE: the write turn is held. */
-static void freeze_full(struct store *s, const struct tablet *t)
-{
-    bool any = false;
-    for (size_t i = 0; i < atomic_load(&t->group_count); i++) {
-        struct tablet_group *g = t->groups[i];
-        if (lsm_active_bytes(g->lsm) < g->memtable_bytes)
-            continue;
-        tablet_group_freeze(g, atomic_load(&g->last_sequence));
-        any = true;
-    }
-    if (any)
-        background_wake(s);
-}
-
 /* Put one mutation into the memtables of its tablet. Returns the bytes. */
 static uint64_t insert_mutation(struct store *s,
                                 const struct tablet *t,
@@ -348,8 +302,8 @@ static uint64_t insert_mutation(struct store *s,
     cell_key_append_row(&s->queue.key, row);
     row_length = s->queue.key.len;
     while (mutation_next(&c, &op))
-        bytes += insert_op(&s->queue.key, t, row_length, &op, resolved++,
-                           now_us, (*sequence)++);
+        bytes += write_insert_op(&s->queue.key, t, row_length, &op, resolved++,
+                                 now_us, (*sequence)++);
     return bytes;
 }
 
@@ -384,7 +338,7 @@ static void freeze_filled(struct store *s, const struct writer *w)
         if (t && tablet_contains(t, row))
             continue;
         t = table_view_find(w->view, row, NULL);
-        freeze_full(s, t);
+        write_freeze_full(s, t);
     }
 }
 
@@ -630,76 +584,4 @@ void write_turn_freeze(struct store *s, struct table *t)
                 freeze_tablet(s, views[i]->tablets[k]);
     store_views_free(views, count);
     background_wake(s);
-}
-
-/* --- recovery ------------------------------------------------------------ */
-
-/* Drops the operations that tables have already, and applies the others. */
-uint64_t write_replay_mutation(const struct table_view *v,
-                               const struct tablet *t,
-                               const struct logged_mutation *m,
-                               uint64_t sequence,
-                               struct buf *scratch)
-{
-    struct cursor c = cursor_make(m->ops);
-    struct mutation_op op;
-    uint64_t bytes = 0;
-    size_t row_length;
-    buf_clear(scratch);
-    cell_key_append_row(scratch, m->row);
-    row_length = scratch->len;
-    for (size_t i = 0; mutation_next(&c, &op) && i < m->count; i++) {
-        struct resolved r = {get_le16(m->families + 2 * i), 0};
-        const struct family *f = schema_family_by_id(v->schema, r.family);
-        bool whole_row = op.kind == MUTATION_DELETE_ROW;
-        if (!whole_row && !f)
-            continue; /* Of a family that was dropped since. */
-        if (!whole_row)
-            r.group = (uint16_t)table_view_group(v, f->group);
-        bytes +=
-            insert_op(scratch, t, row_length, &op, &r, m->now_us, sequence + i);
-    }
-    return bytes;
-}
-
-static int replay_mutation(struct store *s,
-                           const struct logged_mutation *m,
-                           uint64_t sequence)
-{
-    for (size_t i = 0; i < s->table_count; i++) {
-        struct table_view *v;
-        const struct tablet *t;
-        if (s->tables[i]->id != m->table)
-            continue;
-        v = table_get_view(s->tables[i]);
-        t = table_view_find(v, m->row, NULL);
-        atomic_fetch_add(
-            &s->memory_bytes,
-            write_replay_mutation(v, t, m, sequence, &s->queue.key));
-        freeze_full(s, t);
-        table_view_unref(v);
-        break; /* Not found: the table was dropped. */
-    }
-    return 0;
-}
-
-int write_replay(struct store *s,
-                 uint64_t sequence,
-                 uint32_t count,
-                 struct slice payload,
-                 struct err *err)
-{
-    struct cursor c = cursor_make(payload);
-    struct logged_mutation m;
-    uint64_t end = sequence + count;
-    while (logged_mutation_read(&c, &m)) {
-        int rc = replay_mutation(s, &m, sequence);
-        if (rc)
-            return rc;
-        sequence += m.count;
-    }
-    if (c.bad || sequence != end)
-        return err_set(err, ERR_CORRUPT, "a record is not made of mutations");
-    s->queue.last_sequence = MAX_OF(s->queue.last_sequence, end - 1);
-    return 0;
 }
