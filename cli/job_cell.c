@@ -18,10 +18,7 @@
 #include "mapreduce/cluster/job_calls.h"
 #include "mapreduce/cluster/job_client.h"
 #include "mapreduce/files.h"
-#include "mapreduce/input/glob.h"
 #include "mapreduce/job_history.h"
-#include "mapreduce/master/job_run.h" /* job_make_id */
-#include "mapreduce/master/replay.h"
 
 /* How long one question waits for news; Ctrl-C is looked at between. */
 #define WATCH_US UINT64_C(500000)
@@ -183,28 +180,15 @@ static int submit(struct submission *s,
 {
     struct job_command *c = s->command;
     struct mr_options o = c->options;
-    struct mr_job named = {.name = c->entry ? c->entry->name : NULL};
-    struct job_submission what = {.id = slice_str(s->id)};
-    struct buf options = BUF_INIT;
-    struct buf body = BUF_INIT;
-    int code = read_shares(c->args, &what, err);
+    struct job_submission share = {.priority = 0};
+    int code = read_shares(c->args, &share, err);
     if (code == 0)
         code = inline_inputs(s, r, err);
     if (code == 0)
         code = upload_files(s, r, &o, err);
-    if (c->entry)
-        o.program.job = &named;
-    /* It is the cell's matter how many tasks run at a time. */
-    o.workers = 0;
-    o.target = NULL;
-    replay_encode_begin(&o, s->id, (int64_t)world_now_us(r->world), &options);
-    what.options = buf_slice(&options);
-    job_submission_put(&what, &body);
     if (code == 0)
-        code = job_client_call(q->client, JOB_SUBMIT, buf_slice(&body), 0, NULL,
-                               err);
-    buf_close(&options);
-    buf_close(&body);
+        code = job_client_submit(q->client, &o, s->id,
+                                 c->entry ? c->entry->name : NULL, &share, err);
     return code;
 }
 
@@ -238,20 +222,16 @@ static struct mr_report *report_of(struct job_summary *s)
 /* An input that is here and not there: say how it gets there. */
 static void hint_at_files(const struct job_command *c, struct err *err)
 {
-    const struct job_files here = {.world = c->cli->world};
     for (size_t i = 0; i < c->options.input_count; i++) {
-        struct mr_spec s;
-        char **paths = NULL;
-        size_t count = 0;
-        if (mr_spec_parse(&s, c->inputs[i], false, here.world, NULL) == 0 &&
-            s.kind != MR_SPEC_TABLE && strstr(err->text, s.path) &&
-            glob_files(&here, s.path, &paths, &count, NULL) == 0 && count > 0)
+        char *path;
+        char *found = job_client_local_file(c->cli->world, c->inputs[i], &path);
+        if (found && strstr(err->text, path))
             err_hint(err,
                      "%s is a file of this machine; the job reads those of the "
                      "cluster: quarry fs put %s %s",
-                     paths[0], paths[0], s.path);
-        files_names_free(paths, count);
-        mr_spec_close(&s);
+                     found, found, path);
+        mem_free(found);
+        mem_free(path);
     }
 }
 
@@ -326,7 +306,7 @@ static int wait_for_end(struct job_command *c,
 static int run_question(struct question *q, struct remote *r, struct err *err)
 {
     struct job_command *c = q->ctx;
-    struct submission s = {.command = c, .id = job_make_id(r->world)};
+    struct submission s = {.command = c, .id = mr_make_id(r->world)};
     int code;
     arena_init(&s.texts);
     progress_start(&c->progress, c->cli, "job");

@@ -230,6 +230,10 @@ MUST_CHECK int mr_run(const struct mr_options *opts,
                       struct err *err);
 void mr_report_free(struct mr_report *r); /* NULL is allowed. */
 
+/* An id for a job: "20261121-030500-1a2b". Sorts by time, and is unique on a
+ * machine. Owned. */
+char *mr_make_id(struct world *w);
+
 /* Go on with a job whose process has died, from its journal: tasks that were
  * done are not repeated, and outputs appear once. @base gives history_dir (not
  * NULL), and of the rest of the options only world, fs, store, progress, cancel

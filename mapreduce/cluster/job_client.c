@@ -8,6 +8,10 @@
 #include "base/runtime/world.h"
 #include "chubby-lite/chubby.h"
 #include "gfs-lite/fs.h"
+#include "mapreduce/files.h"
+#include "mapreduce/input/glob.h"
+#include "mapreduce/mapreduce.h"
+#include "mapreduce/master/replay.h"
 
 #define TIMEOUT_US UINT64_C(30000000)
 /* Between tries, while nobody is master. */
@@ -96,6 +100,54 @@ int job_client_call(struct job_client *c,
             return code;
         world_sleep_us(c->world, AGAIN_US);
     }
+}
+
+int job_client_submit(struct job_client *c,
+                      const struct mr_options *o,
+                      const char *id,
+                      const char *name,
+                      const struct job_submission *share,
+                      struct err *err)
+{
+    struct mr_job named = {.name = name};
+    struct mr_options all = *o;
+    struct job_submission s = *share;
+    struct buf options = BUF_INIT;
+    struct buf body = BUF_INIT;
+    int code;
+    if (name)
+        all.program.job = &named;
+    /* It is the cell's matter where tables are, and how many tasks run at a
+     * time. */
+    all.workers = 0;
+    all.target = NULL;
+    replay_encode_begin(&all, id, (int64_t)world_now_us(c->world), &options);
+    s.id = slice_str(id);
+    s.options = buf_slice(&options);
+    job_submission_put(&s, &body);
+    code = job_client_call(c, JOB_SUBMIT, buf_slice(&body), 0, NULL, err);
+    buf_close(&options);
+    buf_close(&body);
+    return code;
+}
+
+char *job_client_local_file(struct world *w, const char *spec, char **path)
+{
+    const struct job_files here = {.world = w};
+    struct mr_spec s;
+    char **names = NULL;
+    size_t count = 0;
+    char *found = NULL;
+    *path = NULL;
+    if (mr_spec_parse(&s, spec, false, w, NULL) == 0 &&
+        s.kind != MR_SPEC_TABLE) {
+        *path = mem_strdup(s.path);
+        if (glob_files(&here, s.path, &names, &count, NULL) == 0 && count > 0)
+            found = mem_strdup(names[0]);
+    }
+    files_names_free(names, count);
+    mr_spec_close(&s);
+    return found;
 }
 
 static int

@@ -45,6 +45,20 @@ MUST_CHECK int job_client_call(struct job_client *c,
                                struct buf *reply,
                                struct err *err);
 
+/* Submit @o as job @id, @name the name of one that is built in, or NULL; @share
+ * says how it shares the workers, and its id and options are not looked at.
+ * Submitting it again changes nothing. Errors: as job_client_call(). */
+MUST_CHECK int job_client_submit(struct job_client *c,
+                                 const struct mr_options *o,
+                                 const char *id,
+                                 const char *name,
+                                 const struct job_submission *share,
+                                 struct err *err);
+
+/* The first file of this machine that the input @spec would name here; NULL:
+ * none, or it names no files. *@path is where it looks. Both owned. */
+char *job_client_local_file(struct world *w, const char *spec, char **path);
+
 /* Copy the file @from of this machine to @to in the cell's file system @fs. */
 MUST_CHECK int job_client_upload(struct world *w,
                                  struct fs *fs,

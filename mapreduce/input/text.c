@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
-#include "gfs-lite/command.h" /* GFS_CHUNK_BYTES */
+#include "gfs-lite/gfs.h" /* GFS_CHUNK_BYTES */
 #include "mapreduce/input/byte_source.h"
 #include "mapreduce/input/input.h"
 #include "mapreduce/shuffle/pair_block.h"

@@ -54,9 +54,6 @@ struct job_run {
     uint64_t saved_ns;       /* When the history was last written. */
 };
 
-/* "20261121-030500-1a2b": sorts by time, and is unique on a machine. Owned. */
-char *job_make_id(struct world *w);
-
 /* Build setup, directories' names and the host; look at everything that can be
  * wrong before anything is changed. */
 MUST_CHECK int job_prepare(struct job_run *r, struct err *err);

@@ -44,7 +44,7 @@ static int parse_specs(struct mr_spec **out,
     return code;
 }
 
-char *job_make_id(struct world *w)
+char *mr_make_id(struct world *w)
 {
     char text[48];
     uint64_t now = world_now_us(w);
@@ -215,7 +215,7 @@ static void fill_setup(struct job_run *r)
     if (r->replay)
         s->job_id = mem_strdup(r->replay->job_id);
     else
-        s->job_id = o->id ? mem_strdup(o->id) : job_make_id(s->world);
+        s->job_id = o->id ? mem_strdup(o->id) : mr_make_id(s->world);
     s->job_time_us =
         r->replay ? r->replay->job_time_us : (int64_t)world_now_us(s->world);
     s->worker_count = o->in_process ? 1 : o->workers;

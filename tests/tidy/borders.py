@@ -7,7 +7,7 @@ import tree
 
 DUMP = ["base/", "gfs-lite/fs.h", "cli/", "bigtable/row/cell_key.h",
         "bigtable/sstable/", "bigtable/tablet/", "mapreduce/input/",
-        "gfs-lite/chunk_format.h", "gfs-lite/namenode/catalog.h"]
+        "mapreduce/files.h", "gfs-lite/chunk_format.h", "gfs-lite/namenode/catalog.h"]
 
 # Directory of the file (longest prefix counts) -> what it may include.
 ALLOWED = {
@@ -55,14 +55,16 @@ ALLOWED = {
                          "bigtable/row/filter.h", "bigtable/row/gc_rule.h",
                          "bigtable/gateway/"],
     "mapreduce/warc": ["base/core/", "mapreduce/warc/"],
-    "mapreduce": ["base/", "gfs-lite/fs.h", "sawzall-lite/sawzall.h",
+    "mapreduce": ["base/", "chubby-lite/chubby.h", "gfs-lite/fs.h",
+                  "gfs-lite/gfs.h", "sawzall-lite/sawzall.h",
                   "bigtable/client/", "mapreduce/"],
     "jobs": ["base/core/", "base/runtime/world.h", "bigtable/client/quarry.h",
              "sawzall-lite/sawzall.h", "mapreduce/mapreduce.h",
              "mapreduce/job.h", "mapreduce/warc/", "jobs/"],
     "cli": ["base/", "gfs-lite/fs.h", "sawzall-lite/sawzall.h",
             "bigtable/client/", "mapreduce/mapreduce.h", "mapreduce/job.h",
-            "mapreduce/job_history.h", "mapreduce/ingest/ingest.h",
+            "mapreduce/job_history.h", "mapreduce/files.h",
+            "mapreduce/ingest/ingest.h",
             "mapreduce/ingest/export.h",
             "mapreduce/dump.h", "jobs/jobs.h", "cli/"],
     "cli/lock": ["base/", "chubby-lite/chubby.h", "cli/"],
@@ -76,6 +78,14 @@ ALLOWED = {
                  "bigtable/tablet_server/tablet_server.h",
                  "bigtable/master/master.h", "bigtable/gateway/gateway.h",
                  "bigtable/client/quarry.h", "cli/"],
+    "cli/job_cell": ["base/", "gfs-lite/fs.h", "gfs-lite/gfs.h",
+                     "bigtable/client/", "jobs/jobs.h", "mapreduce/job.h",
+                     "mapreduce/mapreduce.h", "mapreduce/job_history.h",
+                     "mapreduce/files.h", "mapreduce/cluster/job_calls.h",
+                     "mapreduce/cluster/job_client.h", "cli/"],
+    "cli/role_jobs": ["base/", "bigtable/client/quarry.h", "gfs-lite/gfs.h",
+                      "jobs/jobs.h", "mapreduce/cluster/job_master.h",
+                      "cli/"],
     "cli/role_worker": ["base/", "gfs-lite/gfs.h", "jobs/jobs.h",
                         "mapreduce/cluster/worker.h", "cli/"],
     "cli/attempts": ["base/", "bigtable/client/quarry.h", "gfs-lite/gfs.h",
