@@ -422,15 +422,16 @@ int row_client_scan(struct row_client *client,
 
 static int scan_some(struct row_client *c, struct err *err)
 {
-    uint32_t begin = (uint32_t)rand_below(c->rand, c->row_count);
-    uint32_t most = c->row_count - begin;
+    uint32_t skip = (uint32_t)rand_below(c->rand, c->row_count);
+    uint32_t most = c->row_count - skip;
+    uint32_t begin = c->row_first + skip;
     return row_client_scan(
         c, begin, begin + 1 + (uint32_t)rand_below(c->rand, most), err);
 }
 
 int row_client_step(struct row_client *c, struct err *err)
 {
-    uint32_t row = (uint32_t)rand_below(c->rand, c->row_count);
+    uint32_t row = c->row_first + (uint32_t)rand_below(c->rand, c->row_count);
     switch (rand_below(c->rand, 20)) {
     case 0:
     case 1:

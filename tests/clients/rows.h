@@ -31,7 +31,8 @@ struct row_client {
     struct history_rows *history;
     struct rand_gen *rand;
     uint64_t number;              /* Of the client, in the history. */
-    uint32_t row_count;           /* Rows of the table that are used. */
+    uint32_t row_first;           /* Rows of the table that are used, */
+    uint32_t row_count;           /* and how many. */
     uint32_t value_max;           /* Bytes of values, at most. */
     uint32_t *last_value;         /* Numbers for values: all different. */
     uint64_t (*clock)(void *ctx); /* That all clients share. */

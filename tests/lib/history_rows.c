@@ -73,6 +73,11 @@ static size_t find_row(struct history_rows *h, const char *row)
     return h->row_count++;
 }
 
+static bool may_repeat(enum rows_kind kind)
+{
+    return kind == ROWS_PUT || kind == ROWS_DELETE || kind == ROWS_DELETE_ROW;
+}
+
 size_t history_rows_call(struct history_rows *h,
                          uint64_t now,
                          uint64_t client,
@@ -84,6 +89,8 @@ size_t history_rows_call(struct history_rows *h,
                          .called = now,
                          .returned = UNKNOWN,
                          .kind = kind,
+                         /* Until it is known how often it was tried. */
+                         .repeated = may_repeat(kind),
                          .row = find_row(h, row)};
     if (input)
         op.input = *input;
@@ -109,11 +116,6 @@ static struct rows_state unpack(const uint64_t in[3])
         (uint32_t)(in[1] >> 32),
         in[2]};
     return r;
-}
-
-static bool may_repeat(enum rows_kind kind)
-{
-    return kind == ROWS_PUT || kind == ROWS_DELETE || kind == ROWS_DELETE_ROW;
 }
 
 void history_rows_return(struct history_rows *h,

@@ -23,8 +23,10 @@ struct doubt {
 struct judge {
     struct history_lock *locks;
     struct history_names *names;
+    struct history_rows *rows;
     struct calls lock_calls; /* Of the journal that is being read. */
     struct calls name_calls;
+    struct calls row_calls;
     struct doubt doubts[64];
     size_t doubt_count;
     uint64_t last_us;
@@ -81,19 +83,38 @@ static void take_line(void *ctx, const struct storm_line *l)
         note(&j->lock_calls, l);
     else if (l->what.len && l->what.data[0] == 'N')
         note(&j->name_calls, l);
+    else if (l->what.len && l->what.data[0] == 'R')
+        note(&j->row_calls, l);
 }
 
 /* --- into the histories ------------------------------------------------ */
 
-static void add_calls(struct judge *j, struct calls *c, bool of_locks)
+static int read_lock(struct judge *j, struct slice line, struct err *err)
+{
+    return history_lock_read(j->locks, line, err);
+}
+
+static int read_names(struct judge *j, struct slice line, struct err *err)
+{
+    return history_names_read(j->names, line, err);
+}
+
+static int read_rows(struct judge *j, struct slice line, struct err *err)
+{
+    return history_rows_read(j->rows, line, err);
+}
+
+static void
+add_calls(struct judge *j,
+          struct calls *c,
+          int (*read)(struct judge *j, struct slice line, struct err *err))
 {
     for (size_t i = 0; i < c->count; i++) {
         struct err err = ERR_INIT;
         struct slice line = slice_str(c->lines[i] ? c->lines[i] : "-");
         int rc = 0;
         if (line.len > 1)
-            rc = of_locks ? history_lock_read(j->locks, line, &err)
-                          : history_names_read(j->names, line, &err);
+            rc = read(j, line, &err);
         STORM_CHECK(rc == 0, "%s", err.text);
         mem_free(c->lines[i]);
     }
@@ -107,8 +128,9 @@ static void add_journal(struct judge *j, const char *path)
     j->ended = false;
     j->doubt_count = 0;
     storm_read_journal(path, take_line, j);
-    add_calls(j, &j->lock_calls, true);
-    add_calls(j, &j->name_calls, false);
+    add_calls(j, &j->lock_calls, read_lock);
+    add_calls(j, &j->name_calls, read_names);
+    add_calls(j, &j->row_calls, read_rows);
     for (size_t i = 0; i < j->doubt_count; i++)
         history_lock_call(j->locks, j->last_us, j->doubts[i].holder,
                           LOCK_EXPIRE, j->doubts[i].path, NULL);
@@ -132,18 +154,23 @@ static bool say(const char *what, enum history_verdict v, const struct buf *why)
 int storm_check(char **journals, size_t count)
 {
     struct judge j = {.locks = history_lock_new(),
-                      .names = history_names_new()};
+                      .names = history_names_new(),
+                      .rows = history_rows_new()};
     struct buf why = BUF_INIT;
     bool good;
     for (size_t i = 0; i < count; i++)
         add_journal(&j, journals[i]);
-    printf("lock-calls=%zu name-calls=%zu\n", history_lock_count(j.locks),
-           history_names_count(j.names));
+    printf("lock-calls=%zu name-calls=%zu row-calls=%zu\n",
+           history_lock_count(j.locks), history_names_count(j.names),
+           history_rows_count(j.rows));
     good = say("lock service", history_lock_check(j.locks, 0, &why), &why);
     buf_clear(&why);
     good &= say("names", history_names_check(j.names, 0, &why), &why);
+    buf_clear(&why);
+    good &= say("rows", history_rows_check(j.rows, 0, &why), &why);
     buf_close(&why);
     history_lock_free(j.locks);
     history_names_free(j.names);
+    history_rows_free(j.rows);
     return good ? 0 : 1;
 }

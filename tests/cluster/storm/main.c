@@ -2,6 +2,7 @@
  *
  *     quarry-storm run|finish|check|watch [--servers A,B,…] [--key FILE]
  *                  [--journal FILE] [--index N] [--seed N] [--within SECONDS]
+ *                  [--tables] [--origin US]
  *                  [JOURNAL…]
  *
  * Exit status: 0; 1 when something is wrong, which standard error says; 2 when
@@ -22,6 +23,8 @@
 #include "tests/cluster/storm/storm.h"
 
 #define CLUSTER "quarry"
+/* Of rows, by one process. */
+#define VALUES_MAX 10000000
 
 static volatile sig_atomic_t told_to_end;
 
@@ -83,6 +86,8 @@ static void read_options(struct command *c, int argc, char **argv)
         {"index", required_argument, NULL, 'i'},
         {"seed", required_argument, NULL, 'r'},
         {"within", required_argument, NULL, 'w'},
+        {"tables", no_argument, NULL, 't'},
+        {"origin", required_argument, NULL, 'o'},
         {NULL, 0, NULL, 0}};
     int o;
     while ((o = getopt_long(argc, argv, "", options, NULL)) != -1)
@@ -93,6 +98,8 @@ static void read_options(struct command *c, int argc, char **argv)
         case 'i': c->storm.index = number(optarg); break;
         case 'r': c->storm.seed = number(optarg); break;
         case 'w': c->within_s = number(optarg); break;
+        case 't': c->storm.of_tables = true; break;
+        case 'o': c->storm.origin_us = number(optarg); break;
         default: exit(2);
         }
     if (optind == argc)
@@ -119,7 +126,9 @@ static void run(struct storm *s)
     struct fiber *fibers[ARRAY_LEN(work)];
     for (size_t i = 0; i < ARRAY_LEN(work); i++) {
         clients[i] = (struct storm_client){
-            .storm = s, .number = storm_number(s), .work = work[i]};
+            .storm = s,
+            .number = storm_number(s),
+            .work = s->of_tables ? storm_work_tables : work[i]};
         rand_init(&clients[i].rand, s->seed * 1000 + s->index * 10 + i);
         fibers[i] = fiber_start(loop_self(), "client", run_client, &clients[i]);
     }
@@ -133,6 +142,11 @@ static void finish(struct command *c)
     struct storm *s = &c->storm;
     uint64_t from = storm_now_us(s);
     uint64_t until = from + c->within_s * SECOND_US;
+    if (s->of_tables) {
+        storm_finish_tables(s, until);
+        printf("tables_ms=%" PRIu64 "\n", (storm_now_us(s) - from) / 1000);
+        return;
+    }
     storm_finish_locks(s, until);
     printf("locks_ms=%" PRIu64 "\n", (storm_now_us(s) - from) / 1000);
     storm_finish_names(s, until);
@@ -177,6 +191,7 @@ static void end_well(struct storm *s)
         mem_free(s->sequencer[i]);
     history_lock_free(s->locks);
     history_names_free(s->names);
+    history_rows_free(s->rows);
 }
 
 static void run_mode(struct command *c)
@@ -192,6 +207,8 @@ static void run_mode(struct command *c)
     s->world = world_real_new();
     s->locks = history_lock_new();
     s->names = history_names_new();
+    s->rows = history_rows_new();
+    s->last_value = (uint32_t)s->index * VALUES_MAX;
     rc = loop_new(s->world, "storm", &l, &err);
     STORM_CHECK(rc == 0, "%s", err.text);
     loop_start(l);

@@ -108,6 +108,13 @@ void storm_note_names(struct storm *s, size_t op)
     note_call(s, 'N', op, &text);
 }
 
+void storm_note_rows(struct storm *s, size_t op)
+{
+    struct buf text = BUF_INIT;
+    history_rows_print(s->rows, op, &text);
+    note_call(s, 'R', op, &text);
+}
+
 static struct slice next_field(struct slice *rest)
 {
     size_t end = slice_find_byte(*rest, '\t');

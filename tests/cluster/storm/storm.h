@@ -7,6 +7,8 @@
  *     quarry-storm check JOURNAL…           judges the histories of them all
  *     quarry-storm watch …                  tells who leads, when it changes
  *
+ * With --tables the clients are users of tables, and those are read.
+ *
  * A journal is a file of lines, each written at once, so that it says what was
  * known when its process was killed. Times are those of the machine's monotonic
  * clock: all processes share it.
@@ -14,6 +16,7 @@
  *     TIME L<op> <line of history_lock.h>    a call; again when it returned
  *     TIME N<op> <line of history_names.h>   the last one counts; "-": nothing
  *                                            was done
+ *     TIME R<op> <line of history_rows.h>
  *     TIME doubt HOLDER PATH                 may hold the lock from now on
  *     TIME sure HOLDER PATH                  does not any more
  *     TIME file PATH SEED                    will be made
@@ -36,6 +39,7 @@
 #include "base/core/slice.h"
 #include "tests/lib/history_lock.h"
 #include "tests/lib/history_names.h"
+#include "tests/lib/history_rows.h"
 
 struct fs;
 struct rpc_security;
@@ -62,6 +66,10 @@ struct storm {
     FILE *journal;
     struct history_lock *locks;
     struct history_names *names;
+    struct history_rows *rows;
+    bool of_tables;       /* Not of the cell. */
+    uint64_t origin_us;   /* When the storm began: the same for all. */
+    uint32_t last_value;  /* Of rows; no two processes have the same. */
     uint64_t last_number; /* Given out by storm_number(). */
     uint64_t call_count;
     char *sequencer[STORM_LOCKS]; /* Newest of each lock seen here. Owned. */
@@ -94,6 +102,7 @@ void storm_note(struct storm *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* What is known of a call of the histories. */
 void storm_note_lock(struct storm *s, size_t op);
 void storm_note_names(struct storm *s, size_t op);
+void storm_note_rows(struct storm *s, size_t op);
 
 /* A line of a journal, in parts; those that are missing are empty. */
 struct storm_line {
@@ -130,11 +139,13 @@ void storm_work_locks(struct storm_client *c);   /* locks.c */
 void storm_work_names(struct storm_client *c);   /* names.c */
 void storm_work_files(struct storm_client *c);   /* files.c */
 void storm_work_records(struct storm_client *c); /* files.c */
+void storm_work_tables(struct storm_client *c);  /* tables.c */
 
 /* --- afterwards; each until @until_us at the latest -------------------- */
 
 void storm_finish_locks(struct storm *s, uint64_t until_us);
 void storm_finish_names(struct storm *s, uint64_t until_us);
+void storm_finish_tables(struct storm *s, uint64_t until_us);
 void storm_finish_files(struct storm *s,
                         char **journals,
                         size_t count,
