@@ -123,6 +123,14 @@ struct chubby_options {
     void *ctx;
 };
 
+/* The session that is noted in the file @memo; 0: none. Parks. */
+uint64_t chubby_noted_session(struct world *w, const char *memo);
+/* End @session, whose client's process is gone; if that is not heard, its lease
+ * ends it. Parks, as long as the fiber's deadline allows. */
+void chubby_end_session(struct world *w,
+                        const struct chubby_options *opts,
+                        uint64_t session);
+
 /* Begin a session. Parks until a leader of the cell answered. *@out is owned.
  * Errors: ERR_UNAVAILABLE, ERR_DENIED, ERR_DEADLINE, ERR_CANCELLED. */
 MUST_CHECK int chubby_connect(struct world *w,

@@ -220,8 +220,7 @@ static int begin(struct chubby *c, struct err *err)
  * --------------------------------------------------------------
  */
 
-/* The session in the file @memo; 0: none. */
-static uint64_t read_memo(struct world *w, const char *memo)
+uint64_t chubby_noted_session(struct world *w, const char *memo)
 {
     char text[MEMO_BYTES + 1] = "";
     struct file *f;
@@ -250,22 +249,28 @@ static void write_memo(struct world *w, const char *memo, uint64_t session)
 }
 
 /* Its process is gone, for this one is in its place. */
-static void end_predecessor(struct chubby *c, const char *memo)
+static void end_other(struct chubby *c, uint64_t session)
 {
     struct chubby_command command = {.operation = CHUBBY_OP_SESSION_CLOSE,
-                                     .session = read_memo(c->world, memo)};
+                                     .session = session};
     struct buf body = BUF_INIT;
     struct buf reply = BUF_INIT;
 
-    if (command.session) {
-        chubby_command_put(&command, &body);
-        /* If it is not heard, the lease ends the session. */
-        (void)!client__call(c, CHUBBY_METHOD_EXECUTE, 0, buf_slice(&body),
-                            &reply, NULL);
-    }
-    write_memo(c->world, memo, c->session);
+    chubby_command_put(&command, &body);
+    /* If it is not heard, the lease ends the session. */
+    (void)!client__call(c, CHUBBY_METHOD_EXECUTE, 0, buf_slice(&body), &reply,
+                        NULL);
     buf_close(&body);
     buf_close(&reply);
+}
+
+static void end_predecessor(struct chubby *c, const char *memo)
+{
+    uint64_t session = chubby_noted_session(c->world, memo);
+
+    if (session)
+        end_other(c, session);
+    write_memo(c->world, memo, c->session);
 }
 
 static struct chubby *client_new(struct world *w,
@@ -300,6 +305,16 @@ static void client_free(struct chubby *c)
     client_cache_close(&c->cache);
     client__close_servers(c);
     mem_free(c);
+}
+
+void chubby_end_session(struct world *w,
+                        const struct chubby_options *opts,
+                        uint64_t session)
+{
+    struct chubby *c = client_new(w, opts);
+
+    end_other(c, session);
+    client_free(c);
 }
 
 int chubby_connect(struct world *w,

@@ -19,6 +19,7 @@
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
 #include "cli/console.h"
+#include "cli/old_sessions.h"
 #include "cli/role.h"
 #include "cli/server_settings.h"
 
@@ -47,8 +48,9 @@ struct server_host {
     struct running_role roles[SERVER_ROLES_MAX];
     size_t role_count;
     struct loop *loop;
-    struct fiber *doctor;    /* Asks the roles how they are. */
-    bool has_left;           /* The roles were told to stop. */
+    struct fiber *doctor; /* Asks the roles how they are. */
+    bool has_left;        /* The roles were told to stop. */
+    struct old_sessions *old_sessions;
     struct console *console; /* NULL: none. */
     uint64_t start_ns;
     void (*failed)(void *ctx);
@@ -322,10 +324,13 @@ static int open_console(struct server_host *h, struct err *err)
 static int open_all(struct server_host *h, struct err *err)
 {
     int rc = check_listen(h->settings->listen, err);
+    h->old_sessions = old_sessions_find(&h->env);
     if (rc == 0)
         rc = open_roles(h, err);
     if (rc == 0)
         rc = listen_on(h, err);
+    if (rc == 0)
+        old_sessions_end(h->old_sessions);
     if (rc == 0)
         rc = start_roles(h, err);
     if (rc == 0)
@@ -390,6 +395,7 @@ void server_host_close(struct server_host *h)
     if (!h)
         return;
     console_close(h->console);
+    old_sessions_free(h->old_sessions);
     stop_roles(h, false);
     rpc_listener_close(h->listener);
     while (h->role_count) {
