@@ -10,9 +10,9 @@
  * come is paid from a credit that grows with the time that passes and with each
  * look that paid off; without credit, or when the last wait was a long one,
  * nobody looks. So a process that has nothing to do uses no time at all, and
- * one that is called now and then at most a quarter of a CPU. Where other threads
- * want the CPU, giving way costs a turn of theirs: it is charged many times
- * over, so that on a busy machine nobody looks either.
+ * one that is called now and then at most a quarter of a CPU for each thread.
+ * Where other threads want the CPU, giving way costs a turn of theirs: it is
+ * charged many times over, so that on a busy machine nobody looks either.
  *
  * Threads: an object belongs to the one thread that waits.
  */
