@@ -23,7 +23,8 @@ const struct option server_options[] = {
     {"listen", 0, "ADDR", "host:port to listen on (127.0.0.1:7400)"},
     {"address", 0, "ADDR", "host:port where others reach it, if another"},
     {"roles", 0, "LIST",
-     "what it is: lock,namenode,chunk,tablet,master,\njobs,worker,gateway (all of them)"},
+     "what it is: lock,namenode,chunk,tablet,master,\n"
+     "jobs,worker,gateway (all of them)"},
     {"cell", 0, "ADDR,…",
      "the nodes with lock servers and namenodes, the\n"
      "same on every node (this node alone)"},
