@@ -21,9 +21,9 @@
 #define FETCH_BYTES ((uint64_t)32 << 20)
 #define IDLE_US     ((uint64_t)3600 * 1000000)
 #define KEEPER_US   ((uint64_t)1000000)
+#define ASKING_US   ((uint64_t)2000)
 #define PATH_BYTES  128
-/* Other looks at the directory above it are not for the worker. */
-#define BOOT_FILE "/proc/sys/kernel/random/boot_id"
+#define BOOT_FILE   "/proc/sys/kernel/random/boot_id"
 
 /* --- opening ---------------------------------------------------------------
  */
@@ -264,6 +264,9 @@ void worker_stop(struct worker *k)
     cond_broadcast(&k->news);
     worker_jobs_wait(k);
     mutex_unlock(&k->lock);
+    k->joined = false;
+    while (k->asking > 0)
+        world_sleep_us(k->world, ASKING_US);
     chubby_close(k->file);
     k->file = NULL;
     chubby_disconnect(k->chubby);

@@ -34,9 +34,10 @@ struct worker_options {
     const char *const *cell; /* Lock servers. */
     size_t cell_count;
     const struct rpc_security *security;
-    const char *name;    /* Of the node. */
-    const char *machine; /* Where it runs: attempts whose input is on the machine
-                            of this name are local; NULL: its address's host. */
+    const char *name; /* Of the node. */
+    const char
+        *machine; /* Where it runs: attempts whose input is on the machine
+                     of this name are local; NULL: its address's host. */
     const char *rack;
     const char *directory; /* For packages and spills; made if it is not
                               there, emptied. */

@@ -45,8 +45,8 @@ static void run_fetch(void *arg)
         a->failed = true;
         a->missing = missing;
         a->missing_count = count;
-        snprintf(a->death, sizeof(a->death), "%.*s",
-                 (int)sizeof(a->death) - 1, err.text);
+        snprintf(a->death, sizeof(a->death), "%.*s", (int)sizeof(a->death) - 1,
+                 err.text);
     }
     a->fetched = true;
     worker_job_wake(j);

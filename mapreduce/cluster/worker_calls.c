@@ -26,7 +26,9 @@ static int check_sequencer(struct worker *k, struct slice s, struct err *err)
     int code;
     if (slice_eq(s, buf_slice(&k->trusted)) && now - k->trusted_ns < TRUSTED_NS)
         return 0;
+    k->asking++;
     code = chubby_check_sequencer(k->chubby, s, err);
+    k->asking--;
     if (code == ERR_ABORTED || code == ERR_INVALID)
         return err_set(err, ERR_DENIED, "this is not the present job master");
     if (code)

@@ -115,6 +115,7 @@ struct worker {
     struct chubby *chubby;
     struct chubby_handle *file;
     bool joined;
+    unsigned asking; /* Calls of it under way; on the loop, without the lock. */
     bool lost;
     struct err why;
     struct buf trusted; /* Sequencer that was checked, */

@@ -1,0 +1,115 @@
+"""Workers of real processes that are killed or stopped in the midst of maps and
+of reduces: the job ends with what the local engine gives. Code that crashes on
+a worker is told of with task, attempt, worker and its last words."""
+
+import os
+import subprocess
+
+from processes import QUARRY, ClusterTest, main
+
+TARGET = "cluster:quarry-cluster"
+# What takes its time: a second for each split, or for each partition.
+SLOW = "sleep 1; cat"
+LINES = 1200  # More maps than reduces: by that the phase is known.
+REDUCES = 4
+
+
+class WorkersTest(ClusterTest):
+    def setUp(self):
+        super().setUp()
+        self.env["QUARRY_TARGET"] = TARGET
+
+    def serve(self, count):
+        cluster = self.loopback(count)
+
+        def ready():
+            done = self.run_quarry("job", "workers", "--format", "json")
+            return (done.returncode == 0 and
+                    done.stdout.count(b'"up"') >= count)
+        self.wait_for(ready)
+        text = "".join("word%d\n" % (i * 7919 % 97) for i in range(LINES))
+        self.write("in.txt", text)
+        self.ok("fs", "put", "in.txt", "/in.txt")
+        return cluster
+
+    def begin(self, mapper, reducer):
+        """A job of several maps and reduces, in the background."""
+        return subprocess.Popen(
+            [QUARRY, "job", "run", "--mapper", mapper, "--reducer", reducer,
+             "--input", "file:/in.txt", "--output", "file:/out", "--split",
+             "1KiB", "--reducers", str(REDUCES), "--quiet"],
+            cwd=self.dir, env=self.env, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True)
+
+    def await_phase(self, job, phase):
+        def there():
+            if job.poll() is not None:
+                self.fail("the job has ended: " + job.stdout.read())
+            for row in self.json("job", "list"):
+                if row["state"] == "running" and row["tasks"] > 1:
+                    return (row["tasks"] == REDUCES) == (phase == "reduce")
+            return False
+        self.wait_for(there)
+
+    def check(self, job):
+        said = job.communicate(timeout=400)[0]
+        self.assertEqual(job.returncode, 0, said)
+        lines = []
+        for row in self.json("fs", "ls", "/out"):
+            if os.path.basename(row["path"]).startswith("part-"):
+                lines += self.ok("fs", "cat", row["path"]).split("\n")
+        want = sorted("word%d" % (i * 7919 % 97) for i in range(LINES))
+        self.assertEqual(sorted(line.strip() for line in lines
+                                if line.strip()), want)
+
+    def not_the_master(self, cluster):
+        """A node whose end leaves the job its master."""
+        for row in cluster.status():
+            if (row["role"] == "jobs" and
+                    cluster.pairs(row).get("master") == "no"):
+                return row["node"]
+        return self.fail("no node is free")
+
+    def test_killed_in_maps(self):
+        """kill -9 of a worker while maps run."""
+        c = self.serve(3)
+        job = self.begin(SLOW, "cat")
+        self.await_phase(job, "map")
+        c.kill(self.not_the_master(c))
+        self.check(job)
+
+    def test_killed_in_reduces(self):
+        """kill -9 of a worker whose maps are done: what they left is made
+        again."""
+        c = self.serve(3)
+        job = self.begin("cat", SLOW)
+        self.await_phase(job, "reduce")
+        c.kill(self.not_the_master(c))
+        self.check(job)
+
+    def test_stopped(self):
+        """SIGSTOP of a worker: what it had begun is done elsewhere."""
+        c = self.serve(3)
+        job = self.begin(SLOW, "cat")
+        self.await_phase(job, "map")
+        victim = self.not_the_master(c)
+        c.pause(victim)
+        self.check(job)
+        c.resume(victim)
+
+    def test_crash(self):
+        """Code that dies is told of with task, attempt, worker and its last
+        words; nothing of the output is there."""
+        self.serve(1)
+        done = self.run_quarry("job", "run", "--mapper",
+                           "echo about to die >&2; kill -SEGV $$",
+                           "--reducer", "cat", "--input", "file:/in.txt",
+                           "--output", "file:/dead", "--quiet")
+        self.assertNotEqual(done.returncode, 0)
+        for part in ("attempt", " on n1", "about to die"):
+            self.assertIn(part, done.stderr.decode())
+        self.assertNotEqual(self.run_quarry("fs", "ls", "/dead").returncode, 0)
+
+
+if __name__ == "__main__":
+    main()
