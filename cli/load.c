@@ -168,14 +168,14 @@ const struct command load_commands[] = {
      .arguments = "TABLE FILE…",
      .summary = "Add rows that are in order, as table files of their own",
      .details =
-         "Each line is a cell: ROW, FAMILY:QUALIFIER, TIME and VALUE, with tabs\n"
-         "between them; \\t, \\n, \\\\ and \\xNN stand for bytes. TIME is in µs "
-         "since\n1970, or empty for now. Rows must ascend, over all files in "
-         "their order\n(LC_ALL=C sort -t '\\t' -k1,1). \"-\" is standard "
-         "input.\n\n"
-         "Nothing goes through the log: this is the fastest way to fill a table."
-         "\nCells are ordered by their times as all are; deletions from before "
-         "do\nnot hide them. All rows of a tablet appear at once.",
+         "Each line is a cell: ROW, FAMILY:QUALIFIER, TIME and VALUE, with\n"
+         "tabs between them; \\t, \\n, \\\\ and \\xNN stand for bytes. TIME is\n"
+         "in µs since 1970; empty, it is the time of the load. Rows must\n"
+         "ascend, over all files in their order (LC_ALL=C sort). \"-\" is\n"
+         "standard input.\n\n"
+         "Nothing goes through the log: this is the fastest way to fill a\n"
+         "table. Cells are ordered by their times as all are; deletions from\n"
+         "before do not hide them. All rows of a tablet appear at once.",
      .examples = "quarry load webtable anchors.tsv --id crawl-2026-11",
      .words_min = 2,
      .words_max = WORDS_ANY,
