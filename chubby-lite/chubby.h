@@ -119,7 +119,7 @@ struct chubby_options {
      * died and begins anew, that session ends at once instead of with its
      * lease. One client at a time uses it. NULL: none. */
     const char *memo;
-    chubby_event_cb on_event;            /* NULL: nobody listens. */
+    chubby_event_cb on_event; /* NULL: nobody listens. */
     void *ctx;
 };
 
