@@ -169,8 +169,8 @@ const struct command load_commands[] = {
      .summary = "Add rows that are in order, as table files of their own",
      .details =
          "Each line is a cell: ROW, FAMILY:QUALIFIER, TIME and VALUE, with\n"
-         "tabs between them; \\t, \\n, \\\\ and \\xNN stand for bytes. TIME is\n"
-         "in µs since 1970; empty, it is the time of the load. Rows must\n"
+         "tabs between them; \\t, \\n, \\\\ and \\xNN stand for bytes. TIME\n"
+         "is in µs since 1970; empty, it is the time of the load. Rows must\n"
          "ascend, over all files in their order (LC_ALL=C sort). \"-\" is\n"
          "standard input.\n\n"
          "Nothing goes through the log: this is the fastest way to fill a\n"
