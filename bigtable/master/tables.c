@@ -2,7 +2,8 @@
  * leave halfway for good.
  *
  *     create   the record, then the row of its one tablet; a record without a
- *              tablet gets one from the next master
+ *              tablet gets one when METADATA can be written, by this master or
+ *              the next one
  *     alter    the record with the next generation, then the order to all
  *              servers; who loads a tablet later reads the record
  *     drop     the record marked `dropping`, tablets taken back and their rows
@@ -173,6 +174,63 @@ static int first_tablet(struct reign *r, uint64_t table, struct err *err)
     return code ? code : tables_read_rows(r, table, err);
 }
 
+/* The first tablet of @table that is not busy; *@more: there are others. */
+static struct known_tablet *
+any_tablet(struct reign *r, uint64_t table, bool *more)
+{
+    struct buf start = BUF_INIT;
+    struct buf end = BUF_INIT;
+    struct known_tablet *found = NULL;
+    metadata_table_range(table, &start, &end);
+    *more = false;
+    for (size_t i = picture_at(&r->picture, buf_slice(&start));
+         i < r->picture.tablet_count && r->picture.tablets[i]->table == table;
+         i++) {
+        *more = true;
+        if (!found && !r->picture.tablets[i]->busy)
+            found = r->picture.tablets[i];
+    }
+    buf_close(&start);
+    buf_close(&end);
+    return found;
+}
+
+/* A table whose record could be written and its first tablet not. */
+struct bare_table {
+    char *name; /* Owned. */
+    uint64_t id;
+};
+
+/* Is there a record without a tablet still? */
+static bool is_bare(struct reign *r, const struct bare_table *t)
+{
+    struct table_file f;
+    bool more = false;
+    int code = read_table(r, slice_str(t->name), &f, NULL);
+    bool bare = code ? code != ERR_NOTFOUND
+                     : f.record.id == t->id && !f.record.dropping;
+    close_table(&f);
+    (void)any_tablet(r, t->id, &more);
+    return bare && !more;
+}
+
+static void furnish(struct reign *r, void *arg)
+{
+    struct bare_table *t = arg;
+    while (reign_wait(r, RETRY_US) && is_bare(r, t) &&
+           first_tablet(r, t->id, NULL) != 0) {
+    }
+    mem_free(t->name);
+    mem_free(t);
+}
+
+static void furnish_later(struct reign *r, struct slice name, uint64_t table)
+{
+    struct bare_table *t = mem_alloc(sizeof(*t));
+    *t = (struct bare_table){mem_strndup(name.data, name.len), table};
+    reign_spawn(r, "first tablet", furnish, t);
+}
+
 static bool is_served(struct reign *r, uint64_t table)
 {
     const struct known_tablet *t =
@@ -194,8 +252,11 @@ int tables_create(struct reign *r,
     schema_free(schema);
     if (code == 0)
         code = make_record(r, o, creator, false, &id, err);
-    if (code == 0)
+    if (code == 0) {
         code = first_tablet(r, id, err);
+        if (code)
+            furnish_later(r, o->name, id);
+    }
     if (code)
         return code;
     master_note(r, EVENT_TABLE_CREATE, "name=%.*s table=%llu",
@@ -300,27 +361,6 @@ int tables_alter(struct reign *r, const struct table_order *o, struct err *err)
 }
 
 /* --- drop --------------------------------------------------------------- */
-
-/* The first tablet of @table that is not busy; *@more: there are others. */
-static struct known_tablet *
-any_tablet(struct reign *r, uint64_t table, bool *more)
-{
-    struct buf start = BUF_INIT;
-    struct buf end = BUF_INIT;
-    struct known_tablet *found = NULL;
-    metadata_table_range(table, &start, &end);
-    *more = false;
-    for (size_t i = picture_at(&r->picture, buf_slice(&start));
-         i < r->picture.tablet_count && r->picture.tablets[i]->table == table;
-         i++) {
-        *more = true;
-        if (!found && !r->picture.tablets[i]->busy)
-            found = r->picture.tablets[i];
-    }
-    buf_close(&start);
-    buf_close(&end);
-    return found;
-}
 
 /* Take @t, busy, from its server and remove its row. */
 static int
