@@ -36,7 +36,7 @@ struct role_env {
     const struct rpc_security *security;
     const char *trusted; /* Principals that are the cluster's own, too, with
                             commas; NULL: not told. */
-    const char *key;         /* Paths of what it was made from; "": none. */
+    const char *key;     /* Paths of what it was made from; "": none. */
     const char *certificate;
     const char *certificate_key;
     const char *authority;
@@ -80,17 +80,17 @@ struct role {
     /* The process will end: hand over, take no new work. Parks. NULL: nothing.
      */
     void (*stopping)(void *role);
-    /* Instead of stopping(), when the whole cluster will end and there is nobody
-     * to hand over to: take no new work, say goodbye. Parks. NULL: stopping().
-     */
+    /* Instead of stopping(), when the whole cluster will end and there is
+     * nobody to hand over to: take no new work, say goodbye. Parks. NULL:
+     * stopping(). */
     void (*leaving)(void *role);
     /* Parks. */
     void (*close)(void *role);
 };
 
-/* Where a client of the role notes its session with the lock service (chubby.h):
- * a process that was killed and begins anew ends it at once. @client: unique in
- * the process. Owned: mem_free(). */
+/* Where a client of the role notes its session with the lock service: a process
+ * that was killed and begins anew ends it at once (old_sessions.h). @client:
+ * unique in the process. Owned: mem_free(). */
 char *role_memo(const struct role_env *env, const char *client);
 
 /* All roles there are, in the order of their opening; ends with NULL. */

@@ -302,8 +302,9 @@ const struct command server_commands[] = {
          "only within a machine.\n\nWhen it is ready it prints a line 'ready "
          "NAME ADDRESS ROLES'. SIGTERM stops it in\norder, SIGHUP opens the "
          "log file anew; SIGUSR2, before the SIGTERM that ends a\nwhole "
-         "cluster, has its roles leave while the cell goes on.\n\nThe file of --config has the same settings by "
-         "their names, in section [server].",
+         "cluster, has its roles leave while the cell goes on.\n\nThe file "
+         "of --config has the same settings by their names, in section "
+         "[server].",
      .examples = "quarry server --data /var/lib/quarry\n"
                  "quarry server --config /etc/quarry.conf",
      .options = {server_options, server_security_options},

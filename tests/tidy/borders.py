@@ -68,6 +68,7 @@ ALLOWED = {
             "mapreduce/ingest/export.h",
             "mapreduce/dump.h", "jobs/jobs.h", "cli/"],
     "cli/lock": ["base/", "chubby-lite/chubby.h", "cli/"],
+    "cli/old_sessions": ["base/", "chubby-lite/chubby.h", "cli/"],
     # Roles open the services that a server process hosts.
     "cli/fs": ["base/", "gfs-lite/fs.h", "gfs-lite/gfs.h", "cli/"],
     "cli/cluster": ["base/", "gfs-lite/fs.h", "gfs-lite/gfs.h", "cli/"],
