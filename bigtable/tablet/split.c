@@ -74,7 +74,7 @@ static void put_filled_piece(struct replacement *r,
                              uint64_t id,
                              const struct manifest_tablet *old)
 {
-    struct manifest_group groups[GROUP_COUNT_MAX];
+    struct manifest_group groups[GROUP_COUNT_MAX] = {{.id = 0}};
     struct key_range range = {BUF_INIT, BUF_INIT};
     size_t count = old ? old->group_count : 0;
     if (p->start.len)
