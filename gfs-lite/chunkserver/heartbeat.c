@@ -30,8 +30,12 @@ static void delete_chunk(struct chunkserver *cs, const struct gfs_order *o)
     struct stored_chunk *c = chunk_store_get(cs->store, o->handle);
     if (!c)
         return;
-    if (c->version <= o->version)
+    if (c->version <= o->version) {
+        /* Its writer may still send bytes: an empty chunk must not be made of
+         * them, which readers would take for the whole. */
+        cs->unmade[cs->unmade_count++ % UNMADE_MAX] = o->handle;
         chunk_store_delete(cs->store, c);
+    }
     chunk_store_put(cs->store, c);
 }
 
