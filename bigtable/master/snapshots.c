@@ -2,6 +2,7 @@
 #include "bigtable/master/snapshots.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/core/arena.h"
 #include "base/core/panic.h"
@@ -19,10 +20,13 @@
 
 /* --- files --------------------------------------------------------------- */
 
+/* PRE: snapshot_check_name() has nothing against it. */
 static void path_of(char path[PATH_BYTES], struct slice name)
 {
-    snprintf(path, PATH_BYTES, SNAPSHOTS_DIR "/%.*s" SNAPSHOT_SUFFIX,
-             SLICE_ARG(name));
+    char text[TABLE_NAME_BYTES_MAX + 1] = {0};
+    PRE(name.len <= TABLE_NAME_BYTES_MAX);
+    memcpy(text, name.data, name.len);
+    snprintf(path, PATH_BYTES, SNAPSHOTS_DIR "/%s" SNAPSHOT_SUFFIX, text);
 }
 
 /* A record and what it borrows from. */
