@@ -283,6 +283,25 @@ crc_at(struct chunk_file *f, uint32_t length, uint32_t *crc, struct err *err)
     return rc;
 }
 
+int chunk_file_rewrite(struct chunk_file *f, struct err *err)
+{
+    char *bytes = mem_alloc(CHUNK_BLOCK_BYTES);
+    uint32_t step;
+    int rc = 0;
+    for (uint32_t at = 0; rc == 0 && at < f->length; at += step) {
+        step = MIN_OF(f->length - at, (uint32_t)CHUNK_BLOCK_BYTES);
+        rc = chunk_file__read_block(f, block_of(at), f->length, f->tail_crc,
+                                    bytes, err);
+        if (rc == 0)
+            rc = write_bytes(f->file, CHUNK_DATA_AT + (uint64_t)at, bytes, step,
+                             err);
+    }
+    mem_free(bytes);
+    if (rc)
+        return rc;
+    return write_table(f, 0, f->table, block_of(f->length), err);
+}
+
 int chunk_file_seal(struct chunk_file *f, uint32_t length, struct err *err)
 {
     struct chunk_identity id = f->id;

@@ -65,6 +65,12 @@ MUST_CHECK int chunk_file_sync(struct chunk_file *f, struct err *err);
 /* Raise the version, durably. Parks. */
 MUST_CHECK int
 chunk_file_set_version(struct chunk_file *f, uint32_t version, struct err *err);
+/* Write all bytes once more, as they were taken: after a write or a sync that
+ * failed, the system may hold for clean what is not on the disk. A sync is to
+ * follow. Parks. Errors: ERR_CORRUPT: they are not what was taken; ERR_IO,
+ * ERR_FULL. */
+MUST_CHECK int chunk_file_rewrite(struct chunk_file *f, struct err *err);
+
 /* Cut to @length, seal, sync. Parks. PRE: length <= f->length. Errors:
  * ERR_CORRUPT: the block it is cut in is damaged. */
 MUST_CHECK int

@@ -87,13 +87,16 @@ static int seal_locked(struct chunkserver *cs,
     if (c->sealed || c->file->length < length)
         return err_set(err, ERR_ABORTED, "chunk %llu has %u bytes here",
                        (unsigned long long)c->handle, c->length);
-    rc = chunk_file_seal(c->file, length, err);
+    if (c->failed)
+        rc = chunk_file_rewrite(c->file, err);
+    if (rc == 0)
+        rc = chunk_file_seal(c->file, length, err);
     if (rc == ERR_CORRUPT)
         chunk_store_note_damage(cs->store, c, err);
     else if (rc)
         c->failed = rc;
     else
-        c->dirty_us = 0;
+        c->dirty_us = c->failed = 0; /* What failed was not acknowledged. */
     chunk_store_update(cs->store, c);
     chunk_store_report(cs->store, c);
     return rc;

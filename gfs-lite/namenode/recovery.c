@@ -12,7 +12,7 @@
  * reached have it, unless a loss of power took what was not synced. The writer
  * that is there says what was acknowledged: who has less does not count, and of
  * the others the shortest gives the length, for the writer will send the rest
- * again. Without a writer the longest counts, and those that have less are
+ * again; so it will what one server alone has. Without a writer the longest counts, and those that have less are
  * given the rest first: what was synced has as many copies afterwards as
  * before. One that has run since the chunk was begun lacks nothing; if none
  * that is reached has, no server of the chain that lives may be missing.
@@ -44,6 +44,7 @@ static int length_for_writer(uint64_t handle,
                              uint64_t *length,
                              struct err *err)
 {
+    size_t with = 0;
     bool any = false;
     for (size_t i = 0; i < all->count; i++) {
         const struct chain_member *m = &all->items[i];
@@ -52,7 +53,11 @@ static int length_for_writer(uint64_t handle,
         if (!any || m->length < *length)
             *length = m->length;
         any = true;
+        with++;
     }
+    /* What one alone has is not enough to stand for: it is sent again. */
+    if (with == 1 && all->count > 1)
+        *length = writer->acknowledged;
     if (!any && writer->acknowledged == 0)
         *length = 0; /* Nothing was promised: what is there may go. */
     else if (!any)
