@@ -12,10 +12,11 @@
  * reached have it, unless a loss of power took what was not synced. The writer
  * that is there says what was acknowledged: who has less does not count, and of
  * the others the shortest gives the length, for the writer will send the rest
- * again; so it will what one server alone has. Without a writer the longest counts, and those that have less are
- * given the rest first: what was synced has as many copies afterwards as
- * before. One that has run since the chunk was begun lacks nothing; if none
- * that is reached has, no server of the chain that lives may be missing.
+ * again; so it will what one server alone has. Without a writer the longest
+ * counts, and those that have less are given the rest first: what was synced
+ * has as many copies afterwards as before. One that has run since the chunk was
+ * begun lacks nothing; if none that is reached has, no server of the chain that
+ * lives may be missing.
  */
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
