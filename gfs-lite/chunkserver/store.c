@@ -380,8 +380,11 @@ static int move_in(struct chunk_store *s, struct chunk_file *f, struct err *err)
     char *to = path_of(s, f->id.handle);
     char *dir = dir_of(s, f->id.handle);
     int rc = world_rename(s->world, f->path, to, err);
-    if (rc == 0)
+    if (rc == 0) {
         rc = world_sync_dir(s->world, dir, err);
+        if (rc)
+            keep_leftover(s, f->id.handle);
+    }
     mem_free(f->path);
     f->path = to;
     mem_free(dir);
