@@ -32,17 +32,18 @@
 
 struct history_rows;
 
-/* name, text */
-#define HISTORY_ROWS_KINDS(X)                                                   \
-    X(READ, "read")                                                             \
-    X(PUT, "put")       /* @value into each of @columns. */                     \
-    X(DELETE, "delete") /* Each of @columns. */                                 \
-    X(DELETE_ROW, "delete-row")                                                 \
-    X(ADD, "add")       /* @value to what is counted. */                        \
-    X(APPEND, "append") /* @value to the log. */                                \
-    X(CHECK, "check")   /* Has the column @columns (a number) @value (0: any)?  \
-                           Then @then goes to the column behind it, else to the \
-                           one behind that. */
+/* name, text. PUT writes @value into each of @columns, DELETE deletes each of
+ * them; ADD adds @value to what is counted, APPEND to the log. CHECK asks: has
+ * the column @columns (a number) @value (0: any)? Then @then goes to the column
+ * behind it, else to the one behind that. */
+#define HISTORY_ROWS_KINDS(X)                                                  \
+    X(READ, "read")                                                            \
+    X(PUT, "put")                                                              \
+    X(DELETE, "delete")                                                        \
+    X(DELETE_ROW, "delete-row")                                                \
+    X(ADD, "add")                                                              \
+    X(APPEND, "append")                                                        \
+    X(CHECK, "check")
 
 enum rows_kind {
 #define X(name, text) ROWS_##name,
