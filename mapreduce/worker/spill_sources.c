@@ -187,8 +187,11 @@ load_spills(struct spill_sources *s, struct segments *out, struct err *err)
 static int
 load_all(struct spill_sources *s, struct segments *out, struct err *err)
 {
-    int code = s->opts.spec->resolved ? load_resolved(s, out, err)
-                                      : load_spills(s, out, err);
+    const struct task_spec *spec = s->opts.spec;
+    int code = 0;
+    if (spec)
+        code = spec->resolved ? load_resolved(s, out, err)
+                              : load_spills(s, out, err);
     if (code == 0 && s->opts.own_spill)
         code = load_spill(s, s->opts.own_spill, s->opts.partition, 0, out, err);
     return code;

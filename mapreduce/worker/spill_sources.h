@@ -23,7 +23,8 @@ struct spill_sources_options {
     const char *work_dir;
     const char *prefix; /* Of the attempt, for files of its own. */
     uint32_t partition;
-    const struct task_spec *spec; /* Its spills or, resolved, its segments. */
+    const struct task_spec *spec; /* Its spills or, resolved, its segments;
+                                     NULL: none. */
     const char *own_spill;        /* One more, behind the others; NULL: none. */
     size_t memory_bytes;          /* For read buffers. */
     bool descending;
