@@ -26,6 +26,8 @@ static int take_words(const struct args *args,
                       struct err *err)
 {
     bool all = args_flag(args, "whole-cluster");
+    *table = "";
+    *rest = args->words;
     if (args->word_count != more + (all ? 0 : 1))
         return usage_error(args, err, "expects %s", args->command->arguments);
     *table = all ? "" : args->words[0];

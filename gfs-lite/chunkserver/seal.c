@@ -91,12 +91,14 @@ static int seal_locked(struct chunkserver *cs,
         rc = chunk_file_rewrite(c->file, err);
     if (rc == 0)
         rc = chunk_file_seal(c->file, length, err);
-    if (rc == ERR_CORRUPT)
+    if (rc == ERR_CORRUPT) {
         chunk_store_note_damage(cs->store, c, err);
-    else if (rc)
+    } else if (rc) {
         c->failed = rc;
-    else
-        c->dirty_us = c->failed = 0; /* What failed was not acknowledged. */
+    } else { /* What failed was not acknowledged. */
+        c->dirty_us = 0;
+        c->failed = 0;
+    }
     chunk_store_update(cs->store, c);
     chunk_store_report(cs->store, c);
     return rc;
