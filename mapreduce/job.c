@@ -238,7 +238,7 @@ static int load_replay(const struct mr_options *base,
     const struct job_files files = {base->world, base->fs};
     struct buf path = BUF_INIT;
     int code;
-    buf_printf(&path, "%s/%s/work/journal", base->history_dir, id);
+    journal_path(&path, base->history_dir, id);
     code = journal_load(&files, buf_cstr(&path), &log->bytes, err);
     if (code == ERR_NOTFOUND)
         code = err_set(err, ERR_NOTFOUND,

@@ -185,7 +185,7 @@ static int finish_part(struct kept_job *j,
     struct replay log = {.job_id = NULL};
     struct buf path = BUF_INIT;
     int code;
-    buf_printf(&path, "%s/%s/work/journal", o->history_dir, name);
+    journal_path(&path, o->history_dir, name);
     code = journal_load(&j->reign->files, buf_cstr(&path), &log.bytes, err);
     if (code == 0)
         code = replay_read(&log, err);

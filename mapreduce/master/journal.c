@@ -135,6 +135,12 @@ static int load_files(const struct job_files *files,
     return code;
 }
 
+void journal_path(struct buf *out, const char *history_dir, const char *id)
+{
+    static const char name[] = "work/journal";
+    buf_printf(out, "%s/%s/%s", history_dir, id, name);
+}
+
 int journal_load(const struct job_files *files,
                  const char *path,
                  struct buf *out,

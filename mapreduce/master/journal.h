@@ -66,6 +66,9 @@ MUST_CHECK int journal_append(struct journal *j,
                               struct slice body,
                               struct err *err);
 
+/* Where the journal of job @id is, below the history in @history_dir: appended
+ * to @out. */
+void journal_path(struct buf *out, const char *history_dir, const char *id);
 /* All bytes of the journal at @path, taken from who writes it, appended to
  * @out. ERR_NOTFOUND. */
 MUST_CHECK int journal_load(const struct job_files *files,

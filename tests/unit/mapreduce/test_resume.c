@@ -280,17 +280,18 @@ START_TEST(test_damaged_journal)
     struct rand_gen r;
     struct job_summary *found;
     struct buf bytes = BUF_INIT;
-    char path[500];
+    struct buf path = BUF_INIT;
     setup();
     rand_init(&r, test_seed());
     run_until(&late, false);
     ck_assert_int_eq(job_history_get(&(struct job_files){.world = world},
                                      history, "last", &found, NULL),
                      0);
-    snprintf(path, sizeof(path), "%s/%s/work/journal", history, found->id);
-    ck_assert_int_eq(
-        journal_load(&(struct job_files){.world = world}, path, &bytes, NULL),
-        0);
+    journal_path(&path, history, found->id);
+    ck_assert_int_eq(journal_load(&(struct job_files){.world = world},
+                                  buf_cstr(&path), &bytes, NULL),
+                     0);
+    buf_close(&path);
     for (int i = 0; i < 2000; i++) {
         struct replay log = {.job_id = NULL};
         size_t n = 1 + rand_below(&r, bytes.len);
