@@ -41,8 +41,6 @@ read_options(struct conf *c, struct worker_options *o, struct err *err)
     if (rc == 0)
         rc = conf_get_bytes(c, SECTION, "memory", &o->memory_bytes, err);
     if (rc == 0)
-        rc = conf_get_bytes(c, SECTION, "fetch", &o->fetch_bytes, err);
-    if (rc == 0)
         rc = conf_get_duration(c, SECTION, "idle", &o->idle_us, err);
     if (rc == 0)
         rc = conf_get_duration(c, SECTION, "lease", &lease_us, err);

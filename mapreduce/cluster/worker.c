@@ -17,13 +17,12 @@
 #include "mapreduce/files.h"
 #include "mapreduce/output/dirs.h"
 
-#define SLOT_BYTES  ((uint64_t)512 << 20)
-#define FETCH_BYTES ((uint64_t)32 << 20)
-#define IDLE_US     ((uint64_t)3600 * 1000000)
-#define KEEPER_US   ((uint64_t)1000000)
-#define ASKING_US   ((uint64_t)2000)
-#define PATH_BYTES  128
-#define BOOT_FILE   "/proc/sys/kernel/random/boot_id"
+#define SLOT_BYTES ((uint64_t)512 << 20)
+#define IDLE_US    ((uint64_t)3600 * 1000000)
+#define KEEPER_US  ((uint64_t)1000000)
+#define ASKING_US  ((uint64_t)2000)
+#define PATH_BYTES 128
+#define BOOT_FILE  "/proc/sys/kernel/random/boot_id"
 
 /* --- opening ---------------------------------------------------------------
  */
@@ -65,8 +64,6 @@ static void fill_defaults(struct worker *k)
     k->slots = o->slots > 0 ? o->slots : MAX_OF(world_cpu_count(k->world), 1u);
     k->memory_bytes =
         o->memory_bytes > 0 ? o->memory_bytes : (uint64_t)k->slots * SLOT_BYTES;
-    if (o->fetch_bytes == 0)
-        o->fetch_bytes = FETCH_BYTES;
     if (o->idle_us == 0)
         o->idle_us = IDLE_US;
 }

@@ -43,7 +43,6 @@ struct worker_options {
                               there, emptied. */
     uint32_t slots;        /* Attempts at a time; 0: one a CPU. */
     uint64_t memory_bytes; /* For all attempts; 0: slots * 512 MiB. */
-    uint64_t fetch_bytes;  /* Of memory, for fetching spills; default 32 MiB. */
     uint64_t idle_us;      /* A job nobody asked for that long is removed;
                               default 1 hour. */
     bool no_short_circuit; /* Fetch spills also from workers of this machine,
