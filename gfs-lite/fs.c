@@ -1,6 +1,7 @@
 /* A file system: its implementation is asked, and what all have in common is
  * done here.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/core/buf.h"
@@ -290,4 +291,24 @@ void fs_unlock(struct fs_lock *l)
 {
     if (l)
         l->fs->ops->unlock(l);
+}
+
+uint64_t fs_last_write_us(struct fs *fs, const char *path)
+{
+    struct fs_info info;
+    char **names = NULL;
+    size_t count = 0;
+    uint64_t us = UINT64_MAX;
+    if (fs_stat(fs, path, &info, NULL) ||
+        fs_list(fs, path, &names, &count, NULL))
+        return us;
+    us = info.modified_us;
+    for (size_t i = 0; i < count; i++) {
+        char file[FS_PATH_BYTES_MAX];
+        snprintf(file, sizeof(file), "%s/%s", path, names[i]);
+        if (fs_stat(fs, file, &info, NULL) == 0)
+            us = MAX_OF(us, info.modified_us);
+    }
+    fs_names_free(names, count);
+    return us;
 }

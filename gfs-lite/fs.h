@@ -179,6 +179,10 @@ MUST_CHECK int fs_read_all(struct fs *fs,
                            struct buf *out,
                            struct err *err);
 
+/* When the directory @path or a file in it was written last, in microseconds
+ * since 1970; UINT64_MAX when that cannot be told. Parks. */
+uint64_t fs_last_write_us(struct fs *fs, const char *path);
+
 /* Hold @path against other processes. ERR_BUSY says who holds it. */
 MUST_CHECK int
 fs_lock(struct fs *fs, const char *path, struct fs_lock **out, struct err *err);

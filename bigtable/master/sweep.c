@@ -15,8 +15,8 @@
 #define TABLES_DIR        "tables"
 #define TABLE_FILE_SUFFIX ".sst"
 #define SWEEP_PATH_BYTES  512
+
 /* A bulk load that was not written to for so long is given up. */
-#define STALE_LOAD_US (UINT64_C(7) * 24 * 3600 * 1000000)
 
 /* --- marks -------------------------------------------------------------- */
 
@@ -138,28 +138,6 @@ static uint64_t sweep_directory(struct reign *r,
     return removed;
 }
 
-/* When @path or a file in it was written last; UINT64_MAX: unknown. */
-static uint64_t last_write(struct reign *r, const char *path)
-{
-    struct fs *fs = r->options->fs;
-    struct fs_info info;
-    char **names = NULL;
-    size_t count = 0;
-    uint64_t us = UINT64_MAX;
-    if (fs_stat(fs, path, &info, NULL) ||
-        fs_list(fs, path, &names, &count, NULL))
-        return us;
-    us = info.modified_us;
-    for (size_t i = 0; i < count; i++) {
-        char file[FS_PATH_BYTES_MAX];
-        snprintf(file, sizeof(file), "%s/%s", path, names[i]);
-        if (fs_stat(fs, file, &info, NULL) == 0)
-            us = MAX_OF(us, info.modified_us);
-    }
-    fs_names_free(names, count);
-    return us;
-}
-
 /* A bulk load that nobody goes on with. */
 static void sweep_load(struct reign *r, const char *name, uint64_t *removed)
 {
@@ -170,8 +148,8 @@ static void sweep_load(struct reign *r, const char *name, uint64_t *removed)
     if (load_check_name("", slice_str(name), NULL))
         return;
     load_path(slice_str(name), SLICE_EMPTY, path);
-    us = last_write(r, path);
-    if (us > now_us || now_us - us <= STALE_LOAD_US)
+    us = fs_last_write_us(r->options->fs, path);
+    if (us > now_us || now_us - us <= LOAD_STALE_US)
         return;
     if (fs_remove_tree(r->options->fs, path, &err))
         log_warn(r->world, "master", "remove %s: %s", path, err.text);

@@ -22,8 +22,10 @@ struct arena;
 
 #define LOADS_DIR           "load" /* Below the root: LOADS_DIR/ID/FILE. */
 #define LOAD_NAME_BYTES_MAX 128
-#define LOAD_FILES_MAX      65536
-#define LOAD_CUTS_MAX       ((size_t)1 << 20)
+/* One that was not written to for so long is removed. */
+#define LOAD_STALE_US  (UINT64_C(7) * 24 * 3600 * 1000000)
+#define LOAD_FILES_MAX 65536
+#define LOAD_CUTS_MAX  ((size_t)1 << 20)
 /* "PART+GROUP+NUMBER.sst" */
 #define LOAD_FILE_NAME_BYTES_MAX (LOAD_NAME_BYTES_MAX + 32)
 #define LOAD_PATH_BYTES                                                        \
