@@ -6,6 +6,7 @@
 #include "bigtable/client/quarry.h"
 #include "cli/cli.h"
 #include "cli/command.h"
+#include "cli/table_info_printer.h"
 #include "cli/table_printer.h"
 
 static const struct option snapshot_options[] = {
@@ -91,41 +92,6 @@ static int run_list(struct cli *cli, const struct args *args, struct err *err)
     return 0;
 }
 
-static void print_families(const struct quarry_table_info *info,
-                           enum cli_format format)
-{
-    static const struct sheet_column columns[] = {
-        {"family", SHEET_TEXT}, {"group", SHEET_TEXT}, {"gc", SHEET_TEXT}};
-    struct sheet s;
-    sheet_init(&s, columns, ARRAY_LEN(columns));
-    for (size_t i = 0; i < info->family_count; i++) {
-        sheet_add_str(&s, info->families[i].name);
-        sheet_add_str(&s, info->families[i].group);
-        sheet_add_str(&s, info->families[i].gc);
-    }
-    sheet_print(&s, format);
-    sheet_close(&s);
-}
-
-static void print_tablets(const struct quarry_table_info *info,
-                          enum cli_format format)
-{
-    static const struct sheet_column columns[] = {{"tablet", SHEET_NUMBER},
-                                                  {"bytes", SHEET_BYTES},
-                                                  {"start", SHEET_TEXT},
-                                                  {"end", SHEET_TEXT}};
-    struct sheet s;
-    sheet_init(&s, columns, ARRAY_LEN(columns));
-    for (size_t i = 0; i < info->tablet_count; i++) {
-        sheet_add_u64(&s, i + 1);
-        sheet_add_u64(&s, info->tablets[i].bytes);
-        sheet_add(&s, info->tablets[i].start);
-        sheet_add(&s, info->tablets[i].end);
-    }
-    sheet_print(&s, format);
-    sheet_close(&s);
-}
-
 static const struct option show_options[] = {
     {"tablets", 0, NULL, "its tablets instead of its families"},
     {NULL, 0, NULL, NULL},
@@ -141,9 +107,9 @@ static int run_show(struct cli *cli, const struct args *args, struct err *err)
     if (r)
         return r;
     if (args_flag(args, "tablets"))
-        print_tablets(info, cli->format);
+        table_print_tablets(info, cli->format);
     else
-        print_families(info, cli->format);
+        table_print_families(info, cli->format);
     quarry_table_info_free(info);
     return 0;
 }

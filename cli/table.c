@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/policy_printer.h"
 #include "cli/remote.h"
+#include "cli/table_info_printer.h"
 #include "cli/table_printer.h"
 #include "cli/text_form.h"
 
@@ -233,25 +234,6 @@ static bool is_used(const struct quarry_table_info *info,
            strcmp(g->name, "default") != 0;
 }
 
-static void print_families(const struct quarry_table_info *info,
-                           enum cli_format format)
-{
-    static const struct sheet_column columns[] = {
-        {"family", SHEET_TEXT}, {"group", SHEET_TEXT}, {"gc", SHEET_TEXT}};
-    struct sheet s;
-    sheet_init(&s, columns, ARRAY_LEN(columns));
-    for (size_t i = 0; i < info->family_count; i++) {
-        const struct quarry_family_info *f = &info->families[i];
-        sheet_add_str(&s, f->name);
-        sheet_add_str(&s, f->group);
-        sheet_add_str(&s, format == FORMAT_TEXT && !f->gc[0]
-                              ? "keeps everything"
-                              : f->gc);
-    }
-    sheet_print(&s, format);
-    sheet_close(&s);
-}
-
 static void print_group_options(const struct quarry_table_info *info)
 {
     static const struct sheet_column columns[] = {{"group", SHEET_TEXT},
@@ -328,13 +310,13 @@ run_describe(struct cli *cli, const struct args *args, struct err *err)
         return r;
     switch (cli->format) {
     case FORMAT_TEXT:
-        print_families(info, FORMAT_TEXT);
+        table_print_families(info, FORMAT_TEXT);
         putchar('\n');
         print_group_options(info);
         if (remote_is_cluster(cli->target))
             r = print_policy(cli->store, info->name, err);
         break;
-    case FORMAT_CSV: print_families(info, FORMAT_CSV); break;
+    case FORMAT_CSV: table_print_families(info, FORMAT_CSV); break;
     case FORMAT_JSON: r = print_schema_json(cli->store, info, err); break;
     }
     quarry_table_info_free(info);
@@ -382,25 +364,6 @@ static void print_family_sizes(const struct quarry_table_info *info,
     sheet_close(&s);
 }
 
-static void print_tablets(const struct quarry_table_info *info,
-                          enum cli_format format)
-{
-    static const struct sheet_column columns[] = {{"tablet", SHEET_NUMBER},
-                                                  {"bytes", SHEET_BYTES},
-                                                  {"start", SHEET_TEXT},
-                                                  {"end", SHEET_TEXT}};
-    struct sheet s;
-    sheet_init(&s, columns, ARRAY_LEN(columns));
-    for (size_t i = 0; i < info->tablet_count; i++) {
-        sheet_add_u64(&s, i + 1);
-        sheet_add_u64(&s, info->tablets[i].bytes);
-        sheet_add(&s, info->tablets[i].start);
-        sheet_add(&s, info->tablets[i].end);
-    }
-    sheet_print(&s, format);
-    sheet_close(&s);
-}
-
 static int print_counters(struct cli *cli, struct err *err)
 {
     static const struct sheet_column columns[] = {{"counter", SHEET_TEXT},
@@ -440,7 +403,7 @@ static int run_stats(struct cli *cli, const struct args *args, struct err *err)
     if (r)
         return r;
     if (args_flag(args, "tablets"))
-        print_tablets(info, cli->format);
+        table_print_tablets(info, cli->format);
     else if (args_flag(args, "families"))
         print_family_sizes(info, cli->format);
     else if (args_flag(args, "counters"))
