@@ -82,6 +82,22 @@ int quarry_acl_set(struct quarry *q,
     return change_policy(q, &c, err);
 }
 
+static int change_right(struct quarry *q,
+                        enum policy_change_kind kind,
+                        const char *table,
+                        const char *family,
+                        const char *right,
+                        const char *principals,
+                        struct err *err)
+{
+    const struct policy_change c = {.table = name_of(table),
+                                    .kind = kind,
+                                    .family = slice_str(family),
+                                    .right = slice_str(right),
+                                    .principals = slice_str(principals)};
+    return change_policy(q, &c, err);
+}
+
 int quarry_acl_grant(struct quarry *q,
                      const char *table,
                      const char *family,
@@ -89,12 +105,7 @@ int quarry_acl_grant(struct quarry *q,
                      const char *principals,
                      struct err *err)
 {
-    const struct policy_change c = {.table = name_of(table),
-                                    .kind = POLICY_GRANT,
-                                    .family = slice_str(family),
-                                    .right = slice_str(right),
-                                    .principals = slice_str(principals)};
-    return change_policy(q, &c, err);
+    return change_right(q, POLICY_GRANT, table, family, right, principals, err);
 }
 
 int quarry_acl_revoke(struct quarry *q,
@@ -104,12 +115,8 @@ int quarry_acl_revoke(struct quarry *q,
                       const char *principals,
                       struct err *err)
 {
-    const struct policy_change c = {.table = name_of(table),
-                                    .kind = POLICY_REVOKE,
-                                    .family = slice_str(family),
-                                    .right = slice_str(right),
-                                    .principals = slice_str(principals)};
-    return change_policy(q, &c, err);
+    return change_right(q, POLICY_REVOKE, table, family, right, principals,
+                        err);
 }
 
 int quarry_quota_get(struct quarry *q,
