@@ -258,6 +258,23 @@ class Storm:
 
     # --- the whole
 
+    def strike(self, seconds, faults):
+        """Some seconds of peace, and a fault; no client may have ended."""
+        self.some_seconds(seconds)
+        fault = self.rand.choice(faults)
+        self.faults[fault] = self.faults.get(fault, 0) + 1
+        getattr(self, fault)()
+        for client in self.clients:
+            if client.poll() is not None:
+                self.await_client(client)
+                self.test.fail("a client ended by itself")
+
+    def end_clients(self):
+        for client in self.clients:
+            client.terminate()
+        for client in self.clients:
+            self.await_client(client)
+
     def rage(self, seconds, faults):
         self.watch = Watch(self)
         self.clients = [self.start_client() for _ in range(CLIENT_PROCESSES)]
@@ -267,20 +284,10 @@ class Storm:
         try:
             self.test.wait_for(self.watch.leader)
             while time.monotonic() < until:
-                self.some_seconds(1)
-                fault = self.rand.choice(faults)
-                self.faults[fault] = self.faults.get(fault, 0) + 1
-                getattr(self, fault)()
-                for client in self.clients:
-                    if client.poll() is not None:
-                        self.await_client(client)
-                        self.test.fail("a client ended by itself")
+                self.strike(1, faults)
         finally:
             user.over = True
-            for client in self.clients:
-                client.terminate()
-            for client in self.clients:
-                self.await_client(client)
+            self.end_clients()
             user.join()
             self.watch.end()
         self.test.assertEqual(user.wrong, [], "seed %d" % self.seed)

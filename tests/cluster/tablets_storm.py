@@ -40,19 +40,9 @@ class TablesStorm(storm.Storm):
         until = time.monotonic() + seconds
         try:
             while time.monotonic() < until:
-                self.some_seconds(4)
-                fault = self.rand.choice(faults)
-                self.faults[fault] = self.faults.get(fault, 0) + 1
-                getattr(self, fault)()
-                for client in self.clients:
-                    if client.poll() is not None:
-                        self.await_client(client)
-                        self.test.fail("a client ended by itself")
+                self.strike(4, faults)
         finally:
-            for client in self.clients:
-                client.terminate()
-            for client in self.clients:
-                self.await_client(client)
+            self.end_clients()
 
     def judge(self):
         last = self.test.path("journal0")
