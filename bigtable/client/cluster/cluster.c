@@ -1,6 +1,7 @@
 /* A cluster as a target: its life, its loop, and its table of operations. */
 #include "bigtable/client/cluster/cluster.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,6 +102,13 @@ static uint64_t pause_of(struct retry *r, int rc, const struct err *err)
     return us / 2 + world_random(r->cluster->world) % (us / 2 + 1);
 }
 
+/* A try after others had no answer in time: that says little without them. */
+static void tell_why(const struct retry *r, int rc, struct err *err)
+{
+    if (rc == ERR_DEADLINE && r->tries && err)
+        err_set(err, rc, "%s; the try before: %s", err_name(rc), r->why);
+}
+
 /* No more tries: what failed last is the failure, of a kind that may pass. */
 static void give_up(const struct retry *r, int *rc, struct err *err)
 {
@@ -118,8 +126,11 @@ bool retry_again(struct retry *r, int *rc, struct err *err)
     uint64_t deadline = fiber_deadline();
     uint64_t pause_us = pause_of(r, *rc, err);
     bool moved = retry_is_elsewhere(*rc, err);
-    if (!retry_is_of_use(*rc, err))
+    if (!retry_is_of_use(*rc, err)) {
+        tell_why(r, *rc, err);
         return false;
+    }
+    snprintf(r->why, sizeof(r->why), "%.199s", err ? err->text : "");
     if (r->tries == 0)
         r->until_ns = now + r->cluster->timeout_us * 1000;
     if (deadline == 0 || r->until_ns < deadline)

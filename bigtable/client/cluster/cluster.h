@@ -102,6 +102,7 @@ struct retry {
     struct cluster *cluster;
     unsigned tries;
     uint64_t until_ns; /* Given up then, also without a deadline. */
+    char why[200];     /* What failed last: told when a later try is late. */
 };
 
 /* Was @rc, of a call to a tablet server, an answer that may change? */

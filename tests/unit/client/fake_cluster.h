@@ -74,6 +74,7 @@ struct fake_table {
 struct fake_faults {
     atomic_int lose_answers; /* Of changes: done, and said to be unavailable. */
     atomic_int refuse;       /* Calls answered with ERR_UNAVAILABLE. */
+    atomic_int late;         /* Reads answered after a second. */
     atomic_int move_on_read; /* Before so many reads, the tablet moves. */
     atomic_int split_on_read; /* Before so many, it is split where it stands. */
 };
@@ -380,6 +381,8 @@ static inline int fake_read(void *ctx, struct rpc_call *call, struct err *e)
         rc = fake_take(&f->faults.refuse)
                  ? err_set(e, ERR_UNAVAILABLE, "refused")
                  : 0;
+    if (rc == 0 && fake_take(&f->faults.late))
+        world_sleep_us(f->world, 1000000);
     if (rc == 0 && !t)
         rc = fake_not_here(e);
     if (rc == 0)

@@ -723,6 +723,7 @@ START_TEST(test_failures_say_what_to_do)
     static const struct quarry_family_spec family = {"f", ""};
     struct quarry *q;
     struct quarry_table *t;
+    int rc;
     begin(1);
     ck_assert_int_ne(quarry_open("127.0.0.1:1", &soon, &q, &err), 0);
     ck_assert_ptr_nonnull(strstr(err.text, "cluster 127.0.0.1:1"));
@@ -734,11 +735,35 @@ START_TEST(test_failures_say_what_to_do)
     ck_assert_ptr_nonnull(strstr(err.text, "given up"));
     OK(quarry_table_open(q, "t", &t, &err));
     atomic_store(&fake->faults.refuse, 1000000);
+    rc = quarry_get(t, SLICE_LIT("r"), "a", SLICE_EMPTY,
+                    &(struct buf){NULL, 0, 0}, &(bool){false}, &err);
+    ck_assert(rc == ERR_UNAVAILABLE || rc == ERR_DEADLINE);
+    ck_assert_ptr_nonnull(strstr(err.text, "refused"));
+    quarry_table_close(t);
+    quarry_close(q);
+    end();
+}
+
+END_TEST
+
+/* A try that has no answer in time tells what was wrong before it. */
+START_TEST(test_late_says_what_was_before)
+{
+    const struct quarry_options soon = {.timeout_us = 500000};
+    struct quarry *q;
+    struct quarry_table *t;
+    begin(1);
+    OK(quarry_open(fake_target(fake), &soon, &q, &err));
+    OK(quarry_table_open(q, "t", &t, &err));
+    OK(quarry_get(t, SLICE_LIT("r"), "a", SLICE_EMPTY,
+                  &(struct buf){NULL, 0, 0}, &(bool){false}, &err));
+    atomic_store(&fake->faults.refuse, 2);
+    atomic_store(&fake->faults.late, 1);
     ck_assert_int_eq(quarry_get(t, SLICE_LIT("r"), "a", SLICE_EMPTY,
                                 &(struct buf){NULL, 0, 0}, &(bool){false},
                                 &err),
-                     ERR_UNAVAILABLE);
-    ck_assert_ptr_nonnull(strstr(err.text, "refused"));
+                     ERR_DEADLINE);
+    ck_assert_msg(strstr(err.text, "refused") != NULL, "%s", err.text);
     quarry_table_close(t);
     quarry_close(q);
     end();
@@ -766,4 +791,5 @@ TEST_MAIN("cluster",
           test_cuts,
           test_asynchronous_calls,
           test_writes_share_calls,
-          test_failures_say_what_to_do)
+          test_failures_say_what_to_do,
+          test_late_says_what_was_before)
