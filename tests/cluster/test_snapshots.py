@@ -1,5 +1,7 @@
 """Snapshots, clones, bulk loads, moves and copies of the tables of a cluster of
 real processes, some of which are killed meanwhile."""
+import os
+
 from processes import ClusterTest, main
 
 TARGET = "cluster:quarry-cluster"
@@ -71,6 +73,41 @@ class Keeping(ClusterTest):
                 for a in sorted(addresses)]
         self.assertTrue(any("were not served for" in text for text in said),
                         said)
+        self.assertEqual(self.rows("t"), rows)
+
+    def copies(self):
+        """The numbers of copies that table files of users should have."""
+        found = []
+        for entry in self.json("fs", "ls", "/bigtable/tables"):
+            facts = {r["name"]: r["value"] for r in self.json(
+                "fs", "stat", "/bigtable/tables/" +
+                os.path.basename(entry["path"]))}
+            found.append(facts["copies"])
+        return found
+
+    def test_copies(self):
+        """A table's present files and its new ones get as many copies as it is
+        altered to have, and its rows are read meanwhile and without one of the
+        machines."""
+        cluster = self.serve(3)
+        self.ok("cluster", "stop")
+        for name in cluster.names:
+            path = os.path.join(cluster.dir(name), "server.conf")
+            with open(path, "a") as f:
+                f.write("[master]\nreread = 1s\n")
+        self.ok("cluster", "start")
+        self.ok("table", "create", "t", "--family", "f")
+        rows = ["r%03d" % n for n in range(50)]
+        self.ok("load", "t", self.load_file("rows.tsv", rows[::2]))
+        self.assertEqual(set(self.copies()), {"3"})
+        self.ok("table", "alter", "t", "--replication", "2")
+        self.wait_for(lambda: "2" in self.copies(), 60)
+        self.ok("load", "t", self.load_file("more.tsv", rows[1::2]))
+        self.ok("put", "t", rows[0], "f:q=" + rows[0])
+        self.ok("table", "compact", "t")
+        self.wait_for(lambda: self.copies().count("2") >= 2, 60)
+        self.assertEqual(self.rows("t"), rows)
+        cluster.kill("n2")
         self.assertEqual(self.rows("t"), rows)
 
 
