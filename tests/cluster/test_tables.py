@@ -12,10 +12,10 @@ from processes import QUARRY, ClusterTest, main
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = os.path.join(os.path.dirname(QUARRY), "tests")
-# Tests of the library; of a directory alone: scan_cache, and by themselves
-# cluster, location_map, row_set.
-SUITE = ["quarry", "errors", "program", "async", "atomic", "model", "snapshot",
-         "bulk_load"]
+# Tests of the library. Of a directory alone: scan_cache, keep_faults; by
+# themselves: cluster, location_map, row_set.
+SUITE = ["quarry", "errors", "families", "program", "async", "atomic", "model",
+         "snapshot", "bulk_load"]
 # Tests of the command line about tables.
 COMMANDS = ["cells", "tables", "import"]
 TARGET = "cluster:quarry-cluster"
