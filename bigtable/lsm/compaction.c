@@ -216,6 +216,7 @@ flush_once(struct lsm *l, const struct lsm_snapshot *s, struct err *err)
 {
     struct output o;
     int rc = flush_mems(l, s, &o, err);
+    bool keep = !rc && l->options.commits_are_shared;
 
     if (!rc) {
         struct lsm_change c = {.added = o.files,
@@ -229,7 +230,7 @@ flush_once(struct lsm *l, const struct lsm_snapshot *s, struct err *err)
     }
     if (!rc)
         atomic_fetch_add(&l->flushed_bytes, o.bytes);
-    output_close(&o, rc == 0);
+    output_close(&o, rc == 0 || keep);
     return rc;
 }
 
@@ -347,6 +348,7 @@ static int compact_runs(struct lsm *l,
 {
     struct output o;
     int rc = merge_runs(l, s, c, to_bottom, &o, err);
+    bool keep = !rc && l->options.commits_are_shared;
 
     if (!rc) {
         mutex_lock(&l->edit_mutex);
@@ -359,7 +361,7 @@ static int compact_runs(struct lsm *l,
     }
     if (!rc)
         atomic_fetch_add(&l->compacted_bytes, o.bytes);
-    output_close(&o, rc == 0);
+    output_close(&o, rc == 0 || keep);
     return rc;
 }
 

@@ -102,6 +102,9 @@ struct lsm_options {
     struct slice upper;         /* shared tables outside are not seen. Copied.
                                    An empty upper is no bound. */
     uint64_t compaction_bytes_per_s; /* Rate limit; 0 for none. */
+    /* A commit that failed may have been made, and somebody else may rely on
+     * it: its table files stay, and who owns the directory sweeps them. */
+    bool commits_are_shared;
 };
 
 /* --- life -------------------------------------------------------------- */

@@ -31,6 +31,7 @@ struct adding {
     struct taker *takers;
     size_t taker_count;
     uint64_t before;
+    bool committed;   /* Or in doubt. */
     struct buf fresh; /* Edit that makes only the new tablets, */
     struct buf edit;  /* and the one that puts them in place of the old. */
 };
@@ -267,6 +268,7 @@ static int commit(struct adding *a, struct err *err)
     rc = open_takers(a, err);
     if (rc)
         return rc;
+    a->committed = true;
     rc = store_commit(a->store, id, &a->edit, err);
     for (size_t i = 0; i < a->taker_count; i++) {
         if (rc)
@@ -317,7 +319,9 @@ static int change(struct adding *a,
             view = new_view(a);
         write_turn_open_table(a->store, a->table, rc == 0, view);
     }
-    while (rc && placed > 0)
+    /* What METADATA was asked to name may be named there, whatever the answer
+     * was: the master sweeps what is not. */
+    while (rc && placed > 0 && !(a->committed && a->store->sharing))
         if (a->files[--placed].number)
             mover->take_back(mover->ctx, &a->files[placed]);
     return rc;

@@ -140,6 +140,7 @@ static int open_group(struct tablet *t,
                   hook_free_filter},
         .lower = buf_slice(&t->start_key),
         .upper = buf_slice(&t->end_key),
+        .commits_are_shared = t->store->sharing != NULL,
     };
     int rc;
     g->tablet = t;
