@@ -99,6 +99,14 @@ struct rpc_security *rpc_security_none(const char *cluster,
     return new_security(RPC_SECURITY_NONE, cluster, principal);
 }
 
+/* The first proof has OpenSSL read its configuration, which takes longer than a
+ * small task: processes that are forked from this one need not. */
+static void prime(const struct rpc_security *s)
+{
+    unsigned char mac[SECURITY_MAC_BYTES];
+    security_mac(s, "", NULL, 0, mac);
+}
+
 int rpc_security_key(struct world *w,
                      const char *cluster,
                      const char *principal,
@@ -118,6 +126,7 @@ int rpc_security_key(struct world *w,
     if (rc == 0) {
         *out = new_security(RPC_SECURITY_KEY, cluster, principal);
         buf_append_slice(&(*out)->key, key);
+        prime(*out);
     }
     wipe(&text);
     return rc;

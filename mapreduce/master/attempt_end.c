@@ -179,7 +179,7 @@ static int accept(struct phase *p,
     buf_put_varint(&text, at->attempt);
     task_report_encode(report, &text);
     if (code == 0 && kind != TASK_SAMPLE)
-        code = journal_append(&r->journal, JOURNAL_END, buf_slice(&text), err);
+        journal_add(&r->journal, JOURNAL_END, buf_slice(&text));
     buf_close(&text);
     return code;
 }

@@ -63,8 +63,39 @@ void journal_close(struct journal *j)
     if (j->file)
         file_close(j->file);
     fs_writer_close(j->stream);
+    buf_close(&j->waiting);
     j->file = NULL;
     j->stream = NULL;
+}
+
+void journal_add(struct journal *j, enum journal_type type, struct slice body)
+{
+    struct buf *w = &j->waiting;
+    size_t at = w->len;
+    size_t len = 1 + body.len;
+    if (!j->file && !j->stream)
+        return;
+    (void)buf_extend(w, HEAD_BYTES);
+    buf_put_u8(w, (uint8_t)type);
+    buf_append_slice(w, body);
+    put_le32(w->data + at, (uint32_t)len);
+    put_le32(w->data + at + 4, crc32c(w->data + at + HEAD_BYTES, len));
+}
+
+int journal_flush(struct journal *j, struct err *err)
+{
+    struct slice part = buf_slice(&j->waiting);
+    int code;
+    if (part.len == 0)
+        return 0;
+    if (j->stream)
+        code = fs_writer_append_sync(j->stream, part.data, part.len, err);
+    else
+        code = file_write_at(j->file, j->offset, &part, 1, err);
+    if (code == 0)
+        j->offset += part.len;
+    buf_clear(&j->waiting);
+    return code;
 }
 
 int journal_append(struct journal *j,
@@ -72,28 +103,8 @@ int journal_append(struct journal *j,
                    struct slice body,
                    struct err *err)
 {
-    struct buf record = BUF_INIT;
-    struct slice part;
-    char *head;
-    int code;
-    if (!j->file && !j->stream)
-        return 0;
-    (void)buf_extend(&record, HEAD_BYTES);
-    buf_put_u8(&record, (uint8_t)type);
-    buf_append_slice(&record, body);
-    head = record.data;
-    put_le32(head, (uint32_t)(record.len - HEAD_BYTES));
-    put_le32(head + 4,
-             crc32c(record.data + HEAD_BYTES, record.len - HEAD_BYTES));
-    part = buf_slice(&record);
-    if (j->stream)
-        code = fs_writer_append_sync(j->stream, part.data, part.len, err);
-    else
-        code = file_write_at(j->file, j->offset, &part, 1, err);
-    if (code == 0)
-        j->offset += record.len;
-    buf_close(&record);
-    return code;
+    journal_add(j, type, body);
+    return journal_flush(j, err);
 }
 
 /* Cut @out, from @from on, behind its last whole record. */

@@ -49,6 +49,7 @@ struct journal {
     struct file *file;        /* Of the world, or */
     struct fs_writer *stream; /* of a cell; NULL both: none is kept. */
     uint64_t offset;          /* Where the next record goes. */
+    struct buf waiting;       /* Records that were added, not flushed. */
 };
 
 /* Open the journal at @path, made if it is not there, to append at @offset;
@@ -60,7 +61,12 @@ MUST_CHECK int journal_open(struct journal *j,
                             struct err *err);
 void journal_close(struct journal *j); /* Also of a zeroed one. */
 
-/* Append a record; nothing if none is kept. */
+/* Add a record; nothing if none is kept. Records added together are written,
+ * and in a cell synced, at once. */
+void journal_add(struct journal *j, enum journal_type type, struct slice body);
+/* Write what was added. */
+MUST_CHECK int journal_flush(struct journal *j, struct err *err);
+/* Both. */
 MUST_CHECK int journal_append(struct journal *j,
                               enum journal_type type,
                               struct slice body,

@@ -6,6 +6,8 @@
 
 /* How long to wait for an event before looking at clocks and wishes. */
 #define TICK_US ((uint64_t)50 * 1000)
+/* Taken before anything else is looked at. */
+#define EVENTS_MAX 64
 
 static uint64_t now_us(const struct phase *p)
 {
@@ -269,20 +271,38 @@ static void count_end(struct phase *p, const struct attempt_event *e)
     g->bytes_done += STATUS_GET(s, bytes);
 }
 
-static int step(struct phase *p, struct err *err)
+static int take_event(struct phase *p, struct attempt_event *e, struct err *err)
+{
+    int code;
+    if (!e->worker_gone)
+        count_end(p, e);
+    code = phase_take_end(p, e, err);
+    attempt_event_close(e);
+    return code;
+}
+
+/* Wait for an event, and take with it those that are there already: the journal
+ * is written once for all. */
+static int take_events(struct phase *p, struct err *err)
 {
     struct attempt_host *h = p->run->host;
     struct attempt_event e;
     bool got = false;
+    int code = h->wait(h, TICK_US, &e, &got, err);
+    for (unsigned i = 0; code == 0 && got; i++) {
+        code = take_event(p, &e, err);
+        got = false;
+        if (code == 0 && i < EVENTS_MAX)
+            code = h->wait(h, 0, &e, &got, err);
+    }
+    return code ? code : journal_flush(&p->run->journal, err);
+}
+
+static int step(struct phase *p, struct err *err)
+{
     int code = obey(p, err);
     if (code == 0)
-        code = h->wait(h, TICK_US, &e, &got, err);
-    if (code == 0 && got) {
-        if (!e.worker_gone)
-            count_end(p, &e);
-        code = phase_take_end(p, &e, err);
-        attempt_event_close(&e);
-    }
+        code = take_events(p, err);
     watch(p);
     job_tell(p->run, false);
     return code ? code : job_check_cancel(p->run, err);

@@ -157,6 +157,7 @@ static int process_start(struct attempt_host *base,
     int code;
     *slot = worker;
     *status = (struct task_status){.stage = STATUS_IDLE};
+    atomic_store(&h->shared.reports[worker].bytes, 0);
     buf_clear(&s->said);
     zygote_report_path(&s->report_path, h->setup->work_dir, spec);
     task_spec_encode(spec, &body);
@@ -193,12 +194,11 @@ static void drain_pipe(struct process_slot *s)
     }
 }
 
-static int read_report(struct process_host *h,
-                       struct process_slot *s,
-                       struct task_report *report)
+static int read_report_file(struct process_host *h,
+                            struct process_slot *s,
+                            struct buf *bytes)
 {
     struct file *f;
-    struct buf bytes = BUF_INIT;
     uint64_t size = 0;
     size_t got = 0;
     int code = file_open(h->setup->world, buf_cstr(&s->report_path), FILE_READ,
@@ -209,10 +209,26 @@ static int read_report(struct process_host *h,
     if (code == 0 && size > REPORT_BYTES_MAX)
         code = ERR_TOOBIG;
     if (code == 0)
-        code = file_read_at(f, 0, buf_extend(&bytes, size), size, &got, NULL);
-    if (code == 0)
-        code = task_report_decode(report, slice_make(bytes.data, got), NULL);
+        code = file_read_at(f, 0, buf_extend(bytes, size), size, &got, NULL);
+    bytes->len = got;
     file_close(f);
+    return code;
+}
+
+/* What user code has left may be anything, and is copied before it is read. */
+static int
+read_report(struct process_host *h, unsigned slot, struct task_report *report)
+{
+    const struct zygote_report *r = &h->shared.reports[slot];
+    unsigned len = atomic_load(&r->bytes);
+    struct buf bytes = BUF_INIT;
+    int code = 0;
+    if (len > 0 && len <= sizeof(r->data))
+        buf_append(&bytes, r->data, len);
+    else
+        code = read_report_file(h, &h->slots[slot], &bytes);
+    if (code == 0)
+        code = task_report_decode(report, buf_slice(&bytes), NULL);
     buf_close(&bytes);
     return code;
 }
@@ -272,7 +288,7 @@ static int receive_end(struct process_host *h,
     buf_append_slice(&event->said, buf_slice(&s->said));
     task_report_init(&event->report);
     if (WIFEXITED(status))
-        event->reported = read_report(h, s, &event->report) == 0;
+        event->reported = read_report(h, event->slot, &event->report) == 0;
     if (event->reported)
         return 0;
     if (describe_limit(h->setup->opts, reason, status, &limit))

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/core/coding.h"
+#include "base/core/crc32c.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "mapreduce/engines/engine.h"
@@ -46,15 +47,21 @@ struct zygote {
 
 /* --- memory ------------------------------------------------------------- */
 
-static int
-map_status(struct zygote_shared *s, unsigned slots, int fd, struct err *err)
+static size_t shared_bytes(unsigned slots)
 {
-    s->status = mmap(NULL, slots * sizeof(*s->status), PROT_READ | PROT_WRITE,
-                     MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS : 0), fd, 0);
-    if (s->status != MAP_FAILED)
-        return 0;
-    s->status = NULL;
-    return err_set_errno(err, errno, "reserve shared memory");
+    return slots * (sizeof(struct zygote_report) + sizeof(struct task_status));
+}
+
+static int
+map_shared(struct zygote_shared *s, unsigned slots, int fd, struct err *err)
+{
+    void *at = mmap(NULL, shared_bytes(slots), PROT_READ | PROT_WRITE,
+                    MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS : 0), fd, 0);
+    if (at == MAP_FAILED)
+        return err_set_errno(err, errno, "reserve shared memory");
+    s->status = at;
+    s->reports = (void *)(s->status + slots);
+    return 0;
 }
 
 static int shared_fd(size_t bytes, int *fd, struct err *err)
@@ -76,8 +83,8 @@ int zygote_shared_open(struct zygote_shared *s,
     for (unsigned i = 0; i < slots; i++)
         s->pipes[i] = -1;
     if (fd)
-        code = shared_fd(slots * sizeof(*s->status), fd, err);
-    return code ? code : map_status(s, slots, fd ? *fd : -1, err);
+        code = shared_fd(shared_bytes(slots), fd, err);
+    return code ? code : map_shared(s, slots, fd ? *fd : -1, err);
 }
 
 int zygote_shared_join(struct zygote_shared *s,
@@ -92,21 +99,31 @@ int zygote_shared_join(struct zygote_shared *s,
         s->pipes[i] = first_pipe + (int)i;
         fcntl(s->pipes[i], F_SETFD, FD_CLOEXEC);
     }
-    return map_status(s, slots, fd, err);
+    return map_shared(s, slots, fd, err);
 }
 
 void zygote_shared_close(struct zygote_shared *s, unsigned slots)
 {
     if (s->status)
-        munmap(s->status, slots * sizeof(*s->status));
+        munmap(s->status, shared_bytes(slots));
     mem_free(s->pipes);
 }
 
-/* Memory for an attempt's pairs, on huge pages where there are some: its table
+/* Will the attempt fill more than a few huge pages? For a small one, clearing
+ * those that it touches would be most of the work. */
+static bool is_large(const struct task_spec *s)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < s->splits.count; i++)
+        bytes += s->splits.at[i].bytes;
+    return s->kind == TASK_REDUCE || bytes > 2 * HUGE_PAGE_BYTES;
+}
+
+/* Memory for an attempt's pairs, on @huge pages where there are some: its table
  * is walked at random, and with small pages a third of the time goes into page
  * tables. Shared mappings, which could be kept from attempt to attempt, get no
  * huge pages by default; what one attempt frees the next one finds warm. */
-static char *map_pairs(uint64_t bytes)
+static char *map_pairs(uint64_t bytes, bool huge)
 {
     uintptr_t at;
     void *p = mmap(NULL, bytes + HUGE_PAGE_BYTES, PROT_READ | PROT_WRITE,
@@ -114,7 +131,7 @@ static char *map_pairs(uint64_t bytes)
     if (p == MAP_FAILED)
         return NULL;
     at = ((uintptr_t)p + HUGE_PAGE_BYTES - 1) & ~(HUGE_PAGE_BYTES - 1);
-    madvise((void *)at, bytes, MADV_HUGEPAGE);
+    madvise((void *)at, bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     return (char *)at;
 }
 
@@ -139,22 +156,40 @@ static void redirect(int out)
     dup2(out, STDERR_FILENO);
 }
 
-static int write_report(struct world *w,
-                        const char *path,
-                        const struct task_report *report,
+static int write_report(const struct job_setup *setup,
+                        const struct task_spec *spec,
+                        struct slice report,
                         struct err *err)
 {
+    struct buf path = BUF_INIT;
     struct file *f;
+    int code;
+    zygote_report_path(&path, setup->work_dir, spec);
+    code = file_open(setup->world, buf_cstr(&path),
+                     FILE_WRITE | FILE_CREATE | FILE_TRUNCATE, &f, err);
+    if (code == 0) {
+        code = file_write_at(f, 0, &report, 1, err);
+        file_close(f);
+    }
+    buf_close(&path);
+    return code;
+}
+
+static int leave_report(const struct job_setup *setup,
+                        const struct task_spec *spec,
+                        const struct task_report *report,
+                        struct zygote_report *out,
+                        struct err *err)
+{
     struct buf bytes = BUF_INIT;
-    struct slice part;
-    int code =
-        file_open(w, path, FILE_WRITE | FILE_CREATE | FILE_TRUNCATE, &f, err);
-    if (code)
-        return code;
+    int code = 0;
     task_report_encode(report, &bytes);
-    part = buf_slice(&bytes);
-    code = file_write_at(f, 0, &part, 1, err);
-    file_close(f);
+    if (bytes.len > sizeof(out->data)) {
+        code = write_report(setup, spec, buf_slice(&bytes), err);
+    } else {
+        memcpy(out->data, bytes.data, bytes.len);
+        atomic_store(&out->bytes, (unsigned)bytes.len);
+    }
     buf_close(&bytes);
     return code;
 }
@@ -162,14 +197,13 @@ static int write_report(struct world *w,
 static int run_attempt(const struct zygote *z, unsigned slot, struct slice body)
 {
     struct job_setup setup = *z->setup;
-    struct attempt_resources res = {map_pairs(z->setup->slot_bytes),
-                                    z->setup->slot_bytes,
-                                    &z->shared->status[slot], NULL};
+    struct attempt_resources res = {.memory_bytes = z->setup->slot_bytes,
+                                    .status = &z->shared->status[slot]};
     struct task_spec spec;
     struct task_report report;
-    struct buf path = BUF_INIT;
     struct err err = ERR_INIT;
     int code = task_spec_decode(&spec, body, &err);
+    res.memory = map_pairs(z->setup->slot_bytes, is_large(&spec));
     setup.job = z->job;
     /* The parent's world may have had threads, which a fork does not copy. */
     setup.world = setup.files.world = world_real_new();
@@ -186,10 +220,9 @@ static int run_attempt(const struct zygote *z, unsigned slot, struct slice body)
     } else {
         attempt_run(&setup, &spec, &res, &report);
     }
-    if (spec.attempt > 0) {
-        zygote_report_path(&path, setup.work_dir, &spec);
-        code = write_report(setup.world, buf_cstr(&path), &report, &err);
-    }
+    if (spec.attempt > 0)
+        code = leave_report(&setup, &spec, &report, &z->shared->reports[slot],
+                            &err);
     if (code)
         fprintf(stderr, "attempt: %s\n", err.text);
     fflush(stdout);
@@ -385,6 +418,13 @@ static void reap(struct zygote *z)
         end_strays(z);
 }
 
+/* What attempts themselves, not the job's code, have connections for. */
+static bool needs_cell(const struct job_setup *s)
+{
+    return s->cell_files ||
+           (s->remote && (s->reads_tables || job_setup_loads(s)));
+}
+
 static int make_sandbox(struct zygote *z, struct err *err)
 {
     const struct job_setup *s = z->setup;
@@ -393,12 +433,17 @@ static int make_sandbox(struct zygote *z, struct err *err)
         .data_bytes = s->heap_bytes + s->slot_bytes + HUGE_PAGE_BYTES,
         .file_bytes = o->file_bytes,
         .cpu_us = o->cpu_us,
-        .network =
-            o->network || s->cell_files || (s->remote && s->reads_tables),
+        .network = o->network || needs_cell(s),
         .open = o->no_sandbox,
         .keepers = {getpid(), getppid()},
     };
     return sandbox_new(&rules, &z->sandbox, err);
+}
+
+/* What each attempt would otherwise compute for itself. */
+static void warm(void)
+{
+    (void)crc32c_join(0, 0, 0);
 }
 
 static void greet(struct zygote *z)
@@ -417,6 +462,7 @@ static void greet(struct zygote *z)
         leave(z);
     }
     z->job = engine_job(engine);
+    warm();
     job_traits_of(&traits, z->job);
     job_traits_encode(&traits, &body);
     answer(z, ZYGOTE_READY, 0, body.len, buf_slice(&body));

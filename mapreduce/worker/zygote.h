@@ -11,6 +11,8 @@
 #ifndef MAPREDUCE_WORKER_ZYGOTE_H
 #define MAPREDUCE_WORKER_ZYGOTE_H
 
+#include <stdatomic.h>
+
 #include "base/core/macros.h"
 #include "mapreduce/worker/host.h"
 
@@ -36,15 +38,25 @@ enum zygote_reason {
     ZYGOTE_PROCESSES, /* There were more than mr_options.processes_max. */
 };
 
+/* Where an attempt leaves its report: a file for each would cost more than a
+ * small task. */
+#define ZYGOTE_REPORT_BYTES_MAX ((size_t)64 * 1024 - 64)
+
+struct zygote_report {
+    atomic_uint bytes; /* 0: there is none, or it is in its file. */
+    char data[ZYGOTE_REPORT_BYTES_MAX];
+};
+
 /* What is mapped in the job master, the zygote and the attempts. */
 struct zygote_shared {
-    struct task_status *status; /* One a slot. */
-    char **memory;              /* One a slot, for pairs. */
+    struct task_status *status;    /* One a slot. */
+    struct zygote_report *reports; /* One a slot. */
+    char **memory;                 /* One a slot, for pairs. */
     size_t memory_bytes;
     int *pipes; /* Write ends, for stdout and stderr. */
 };
 
-/* *@fd, unless NULL, is a descriptor of the status pages, owned. */
+/* *@fd, unless NULL, is a descriptor of status and reports, owned. */
 MUST_CHECK int zygote_shared_open(struct zygote_shared *s,
                                   unsigned slots,
                                   int *fd,
@@ -72,7 +84,7 @@ NORETURN void zygote_main(const struct job_setup *setup,
                           zygote_open_fs open_fs,
                           void *ctx);
 
-/* Where the attempt leaves its report. */
+/* Where the attempt leaves a report that is longer than the shared place. */
 void zygote_report_path(struct buf *out,
                         const char *work_dir,
                         const struct task_spec *spec);

@@ -230,9 +230,12 @@ START_TEST(test_journal_lives)
         ck_assert_int_eq(code, life == 0 ? ERR_NOTFOUND : 0);
         ck_assert_uint_eq(records_of(buf_slice(&b)), life * 3);
         ck_assert_int_eq(journal_open(&j, &f, "job/journal", b.len, NULL), 0);
-        for (int i = 0; i < 3; i++)
-            ck_assert_int_eq(
-                journal_append(&j, JOURNAL_END, SLICE_LIT("body"), NULL), 0);
+        ck_assert_int_eq(
+            journal_append(&j, JOURNAL_END, SLICE_LIT("body"), NULL), 0);
+        for (int i = 0; i < 2; i++)
+            journal_add(&j, JOURNAL_END, SLICE_LIT("together"));
+        ck_assert_int_eq(journal_flush(&j, NULL), 0);
+        journal_add(&j, JOURNAL_END, SLICE_LIT("not written"));
         journal_close(&j);
         buf_close(&b);
         if (life > 0)
