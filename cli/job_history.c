@@ -143,6 +143,24 @@ static void print_list_of(const char *title, char *const *lines, size_t count)
         printf("%-9s %s\n", i ? "" : title, lines[i]);
 }
 
+static int64_t counter_of(const struct job_summary *j, const char *name)
+{
+    for (size_t i = 0; i < j->counter_count; i++)
+        if (strcmp(j->counters[i].name, name) == 0)
+            return j->counters[i].value;
+    return 0;
+}
+
+/* Of maps whose input was known to be on some machine. */
+static void print_places(const struct job_summary *j)
+{
+    long long near = counter_of(j, "map.tasks_local");
+    long long far = counter_of(j, "map.tasks_remote");
+    if (near + far > 0)
+        printf("%-9s %lld of %lld map tasks ran beside their input\n", "near",
+               near, near + far);
+}
+
 /* One line a phase that has ended. */
 static void print_phases(const struct job_summary *j)
 {
@@ -194,6 +212,7 @@ int job_run_status(struct cli *cli, const struct args *args, struct err *err)
         print_list_of("note", j->notes, j->note_count);
         if (j->error)
             printf("%-9s %s\n", "error", j->error);
+        print_places(j);
         print_phases(j);
     }
     job_summaries_free(j, 1);

@@ -12,13 +12,23 @@
  *     records:GLOB     files of keys and values
  *     warc:GLOB        records of web archives                  (input only)
  *     table:NAME[?columns=F:Q,F:&prefix=P&start=R&end=R&versions=N
- *                 &since=US&until=US&saw=FILE]                  (options:
- * input) file:DIR, records:DIR, table:NAME                         (outputs) A
- * SPEC without a kind is a file. Bytes of table options are %-escaped.
+ *                 &since=US&until=US&live=yes&saw=FILE]      (inputs)
+ *     file:DIR, records:DIR, table:NAME[?bulk=yes]           (outputs)
+ * A SPEC without a kind is a file. Bytes of table options are %-escaped.
+ *
+ * A table is read as it was when the job began, whatever is written meanwhile,
+ * in all attempts and after a death of the job's process: in a directory by
+ * keeping its files, on a cell by a table ".job-ID-N" made of it, which goes
+ * with the job. With live=yes a cell's table is read as it is at each moment,
+ * as it is by a job that runs elsewhere than on the cell.
  *
  * Output directories appear complete or not at all: parts are written beside
  * and renamed when every task has succeeded; table changes are applied then. An
- * output that exists is refused unless options.overwrite is set.
+ * output directory that exists is refused unless options.overwrite is set; to a
+ * table rows are added in any case. With bulk=yes they are written as table
+ * files by the tasks and become part of the table at the end: cells alone, no
+ * deletions, and rows in ascending order within a task. Reduces then get ranges
+ * of keys, as with mr_job.total_order, unless the job has its own partition().
  *
  * Threads: mr_run blocks its thread or parks its fiber. It starts processes:
  * call it before the program has threads of its own, or accept that the jobs'
@@ -58,6 +68,8 @@ struct mr_spec {
     enum mr_spec_kind kind;
     char *name; /* Of an output: "name=SPEC"; else NULL. */
     char *path; /* Glob, directory or table. */
+    bool bulk;  /* Of a table that is written: as table files. */
+    bool live;  /* Of a table that is read: as it is, not as it was. */
     /* Of a table that is read; NULL, 0: not given. */
     char **columns; /* "family:qualifier" or "family:". */
     size_t column_count;

@@ -27,7 +27,7 @@ static int bad(struct err *err, const char *text, const char *why)
     int code = err_set(err, ERR_INVALID, "\"%s\": %s", text, why);
     err_hint(err, "an input is file:GLOB, records:GLOB, warc:GLOB or "
                   "table:NAME[?columns=F:Q,…&prefix=P&versions=N], an output "
-                  "file:DIR, records:DIR or table:NAME");
+                  "file:DIR, records:DIR or table:NAME[?bulk=yes]");
     return code;
 }
 
@@ -181,6 +181,9 @@ static bool take_option(struct mr_spec *s,
         ok = take_number(v, INT64_MAX, &s->since_us);
     } else if (slice_eq_str(name, "until")) {
         ok = take_number(v, INT64_MAX, &s->until_us);
+    } else if (slice_eq_str(name, "live")) {
+        s->live = slice_eq_str(v, "yes");
+        ok = s->live || slice_eq_str(v, "no");
     } else if (slice_eq_str(name, "saw") && !s->program) {
         *code = read_program(s, v.data, w, err);
     } else if (slice_eq_str(name, "program") && !s->program) {
@@ -223,10 +226,23 @@ static int take_options(struct mr_spec *s,
             return bad(err, text,
                        "unknown, repeated or malformed table option (there "
                        "are columns, prefix, start, end, versions, since, "
-                       "until and saw)");
+                       "until, live and saw)");
         p += n + (p[n] == '&');
     }
     return code;
+}
+
+/* The only one of a table that is written. */
+static int take_output_option(struct mr_spec *s,
+                              const char *text,
+                              const char *p,
+                              struct err *err)
+{
+    s->bulk = strcmp(p, "bulk=yes") == 0;
+    if (s->bulk || strcmp(p, "bulk=no") == 0)
+        return 0;
+    return bad(err, text,
+               "the option of a table that is written is bulk=yes or bulk=no");
 }
 
 int mr_spec_parse(struct mr_spec *s,
@@ -253,7 +269,7 @@ int mr_spec_parse(struct mr_spec *s,
     if (s->kind != MR_SPEC_TABLE || *p == '\0')
         return 0;
     if (output)
-        return bad(err, text, "a table that is written takes no options");
+        return take_output_option(s, text, p + 1, err);
     return take_options(s, text, p + 1, world, err);
 }
 

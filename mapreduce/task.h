@@ -43,6 +43,15 @@ struct job_setup {
                             whoever runs attempts opens. */
 };
 
+/* Are tables written as table files? */
+static inline bool job_setup_loads(const struct job_setup *s)
+{
+    bool loads = false;
+    for (size_t i = 0; i < s->output_count; i++)
+        loads = loads || s->outputs[i].bulk;
+    return loads;
+}
+
 struct mr_task {
     const struct job_setup *setup;
     bool is_map;

@@ -20,6 +20,11 @@ int quarry_bulk_begin(struct quarry *q,
     return rc;
 }
 
+void quarry_bulk_place_of(struct quarry *q, struct quarry_bulk_place *out)
+{
+    *out = (struct quarry_bulk_place){q->world, q->ops->bulk_security(q)};
+}
+
 static void count_files(const struct load_list *l, struct quarry_bulk_result *r)
 {
     *r = (struct quarry_bulk_result){.files = l->count};
@@ -101,12 +106,12 @@ int quarry_bulk_load(struct quarry *q,
                      struct quarry_bulk_result *result,
                      struct err *err)
 {
-    struct quarry_bulk_place place = {q->world, NULL};
+    struct quarry_bulk_place place;
     struct quarry_bulk_writer *w = NULL;
     struct buf ticket = BUF_INIT;
     struct buf files = BUF_INIT;
     int rc = quarry_bulk_begin(q, table, id, &ticket, err);
-    place.security = q->ops->bulk_security(q);
+    quarry_bulk_place_of(q, &place);
     if (rc == 0)
         rc =
             quarry_bulk_writer_open(&place, buf_slice(&ticket), "all", &w, err);

@@ -86,6 +86,10 @@ struct quarry_bulk_place {
                                             alone. */
 };
 
+/* How writers of this process reach what @q reaches. Lives as long as @q. */
+QUARRY_EXPORT void quarry_bulk_place_of(struct quarry *q,
+                                        struct quarry_bulk_place *out);
+
 /* Write the part @part of the load. Each try of a part has its own name, or
  * follows one that is known to be over: what a part of this name has written
  * before is replaced. Owned. Errors: ERR_CORRUPT (the ticket), ERR_INVALID (the

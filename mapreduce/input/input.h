@@ -36,6 +36,8 @@ struct input_split {
     enum input_packing packing; /* Text only. */
     bool unindexed;             /* A record file that lost its index. */
     char *path;                 /* File or table. Owned. */
+    char *then;                 /* The table that holds what `path` was when the
+                                   job began; NULL: itself is read. Owned. */
     uint64_t begin;             /* Bytes of the file; rows use the two below. */
     uint64_t end;
     struct buf first_row; /* Rows [first_row, end_row). */
@@ -78,6 +80,7 @@ struct input_context {
     struct job_files files;
     const struct mr_spec *specs;
     struct quarry *store;  /* Of tables; NULL if none is read. */
+    char *const *then;     /* For a plan: split.then of each SPEC; or NULL. */
     uint64_t split_bytes;  /* About the size of a split of files. */
     unsigned worker_count; /* At least so many splits of a table. */
 };

@@ -35,6 +35,7 @@ void input_split_encode(const struct input_split *s, struct buf *out)
     buf_put_varint(out, (uint64_t)s->packing);
     buf_put_u8(out, s->unindexed);
     buf_put_lslice(out, slice_str(s->path));
+    buf_put_lslice(out, slice_str(s->then ? s->then : ""));
     buf_put_varint(out, s->begin);
     buf_put_varint(out, s->end);
     buf_put_lslice(out, buf_slice(&s->first_row));
@@ -48,6 +49,7 @@ void input_split_decode(struct input_split *s, struct cursor *in)
 {
     uint64_t packing;
     struct slice path;
+    struct slice then;
     *s = (struct input_split){.input = (unsigned)cursor_varint(in)};
     packing = cursor_varint(in);
     if (packing > INPUT_ZSTD)
@@ -57,6 +59,9 @@ void input_split_decode(struct input_split *s, struct cursor *in)
     s->unindexed = cursor_u8(in) != 0;
     path = cursor_lslice(in);
     s->path = mem_strndup(path.data, path.len);
+    then = cursor_lslice(in);
+    if (then.len > 0)
+        s->then = mem_strndup(then.data, then.len);
     s->begin = cursor_varint(in);
     s->end = cursor_varint(in);
     buf_append_slice(&s->first_row, cursor_lslice(in));
@@ -72,6 +77,7 @@ void input_split_decode(struct input_split *s, struct cursor *in)
 void input_split_close(struct input_split *s)
 {
     mem_free(s->path);
+    mem_free(s->then);
     buf_close(&s->first_row);
     buf_close(&s->end_row);
     for (size_t i = 0; i < INPUT_MACHINES_MAX; i++)

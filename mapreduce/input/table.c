@@ -1,6 +1,7 @@
 /* Rows of a table as input: columns, versions, times and a Sawzall filter are
  * left to the scan, so that only what a job wants is read. */
 #include "base/core/panic.h"
+#include "bigtable/client/place.h"
 #include "bigtable/client/quarry.h"
 #include "mapreduce/input/input.h"
 
@@ -17,16 +18,48 @@ struct table_input {
 
 /* --- splits ------------------------------------------------------------ */
 
-static void add_rows(struct input_splits *splits,
+/* What the table was when the job began, or the table. */
+static const char *table_of(const struct input_context *ctx, unsigned input)
+{
+    const char *then = ctx->then ? ctx->then[input] : NULL;
+    return then ? then : ctx->specs[input].path;
+}
+
+static void add_rows(const struct input_context *ctx,
+                     struct input_splits *splits,
                      unsigned input,
-                     const char *table,
                      struct slice first,
                      struct slice end)
 {
-    struct input_split *s = input_splits_add(splits, input, table);
+    struct input_split *s =
+        input_splits_add(splits, input, ctx->specs[input].path);
+    if (ctx->then && ctx->then[input])
+        s->then = mem_strdup(ctx->then[input]);
     buf_append_slice(&s->first_row, first);
     buf_append_slice(&s->end_row, end);
     s->bytes = 1;
+}
+
+/* Tasks run near the tablets they read, as far as it is known. */
+static void place(struct quarry_table *t, struct input_split *s)
+{
+    struct buf server = BUF_INIT;
+    char *colon;
+    if (quarry_table_locate(t, buf_slice(&s->first_row), &server, NULL) == 0 &&
+        server.len > 0) {
+        colon = strrchr(buf_cstr(&server), ':');
+        if (colon)
+            *colon = '\0';
+        input_split_place(s, buf_cstr(&server));
+    }
+    buf_close(&server);
+}
+
+static void
+place_all(struct quarry_table *t, struct input_splits *splits, size_t first)
+{
+    for (size_t i = first; i < splits->count; i++)
+        place(t, &splits->at[i]);
 }
 
 static void cut_range(const struct input_context *ctx,
@@ -42,10 +75,10 @@ static void cut_range(const struct input_context *ctx,
             continue;
         if (spec->end.len > 0 && slice_cmp(keys[i], spec->end) >= 0)
             break;
-        add_rows(splits, input, spec->path, at, keys[i]);
+        add_rows(ctx, splits, input, at, keys[i]);
         at = keys[i];
     }
-    add_rows(splits, input, spec->path, at, spec->end);
+    add_rows(ctx, splits, input, at, spec->end);
 }
 
 int input_table_plan(const struct input_context *ctx,
@@ -57,15 +90,18 @@ int input_table_plan(const struct input_context *ctx,
     struct quarry_table *t = NULL;
     struct slice *keys = NULL;
     size_t count = 0;
-    int code = quarry_table_open(ctx->store, spec->path, &t, err);
+    size_t first = splits->count;
+    int code = quarry_table_open(ctx->store, table_of(ctx, input), &t, err);
     if (code == 0)
         code = quarry_table_split_points(
             t, (size_t)ctx->worker_count * SPLITS_PER_WORKER, &keys, &count,
             err);
-    if (code == 0)
+    if (code == 0) {
         cut_range(ctx, input, keys, count, splits);
-    else
+        place_all(t, splits, first);
+    } else {
         err_wrap(err, "input table %s", spec->path);
+    }
     mem_free(keys);
     if (t)
         quarry_table_close(t);
@@ -161,7 +197,8 @@ int input_table_open(const struct input_context *ctx,
                      struct err *err)
 {
     struct table_input *r = mem_zalloc(1, sizeof(*r));
-    int code = quarry_table_open(ctx->store, split->path, &r->table, err);
+    int code = quarry_table_open(
+        ctx->store, split->then ? split->then : split->path, &r->table, err);
     *out = NULL;
     r->base.next = table_next;
     r->base.close = table_close;

@@ -3,6 +3,8 @@
 #include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
 #include "mapreduce/master/job_run.h"
+#include "mapreduce/master/tables_then.h"
+#include "mapreduce/output/bulk_output.h"
 #include "mapreduce/output/commit.h"
 #include "mapreduce/output/dirs.h"
 #include "mapreduce/output/leftovers.h"
@@ -69,6 +71,25 @@ static void remove_tree(struct job_run *r, const char *path)
         job_note(r, "left behind: %s", err.text);
 }
 
+/* After a commit there is nothing of them. */
+static void abandon_loads(struct job_run *r)
+{
+    for (size_t i = 0; i < r->setup.output_count; i++) {
+        struct err err = ERR_INIT;
+        if (r->store && r->setup.outputs[i].bulk &&
+            bulk_output_abandon(&r->setup.files, r->setup.staging[i], r->store,
+                                &err))
+            job_note(r, "left behind: %s", err.text);
+    }
+}
+
+static void release_tables(struct job_run *r)
+{
+    abandon_loads(r);
+    if (r->setup.reads_tables)
+        tables_then_drop(r);
+}
+
 /* Those that are still there are kept on purpose. */
 static void give_up_directories(struct job_run *r)
 {
@@ -85,6 +106,8 @@ void job_cleanup(struct job_run *r)
 {
     if (r->host)
         r->host->close(r->host);
+    if (r->staging_made && !r->opts->keep_work && !r->given_up)
+        release_tables(r);
     if (r->pinned)
         quarry_unpin(r->store);
     quarry_close(r->own_store);
@@ -103,6 +126,9 @@ void job_cleanup(struct job_run *r)
     input_splits_close(&r->splits);
     buf_close(&r->sample);
     mem_free(r->cuts);
+    for (size_t i = 0; r->then && i < r->opts->input_count; i++)
+        mem_free(r->then[i]);
+    mem_free(r->then);
     mem_free(r->spills);
     counters_close(&r->counters);
     mem_free(r->job_dir);

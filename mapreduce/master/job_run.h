@@ -31,6 +31,7 @@ struct job_run {
     struct quarry *store; /* NULL: no tables. */
     struct quarry *own_store;
     bool pinned;
+    char **then; /* Of inputs: see tables_then.h. Owned; NULL: none. */
     struct input_splits splits;
     unsigned partition_count;
     struct buf sample;  /* Keys, as lslices. */

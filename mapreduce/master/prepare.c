@@ -10,6 +10,8 @@
 #include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
 #include "mapreduce/master/job_run.h"
+#include "mapreduce/master/tables_then.h"
+#include "mapreduce/output/bulk_output.h"
 #include "mapreduce/output/commit.h"
 #include "mapreduce/output/dirs.h"
 #include "mapreduce/output/leftovers.h"
@@ -293,6 +295,18 @@ static int check_tables(struct job_run *r, struct err *err)
     return 0;
 }
 
+/* Loads of tables: where attempts write, and what the commit ends. */
+static int begin_loads(struct job_run *r, struct err *err)
+{
+    int code = 0;
+    for (unsigned i = 0; i < r->setup.output_count && code == 0; i++)
+        if (r->setup.outputs[i].bulk)
+            code = bulk_output_begin(&r->setup.files, r->setup.staging[i],
+                                     r->store, r->setup.outputs[i].path,
+                                     r->setup.job_id, i, err);
+    return code;
+}
+
 static int open_store(struct job_run *r, struct err *err)
 {
     struct quarry_options o = {.must_exist = true};
@@ -309,6 +323,8 @@ static int open_store(struct job_run *r, struct err *err)
     }
     if (code == 0)
         code = check_tables(r, err);
+    if (code == 0)
+        code = begin_loads(r, err);
     /* A cell's tables are read by attempts as by anybody. */
     if (code == 0 && r->setup.reads_tables && !r->opts->in_process &&
         !r->setup.remote) {
@@ -405,6 +421,7 @@ static int plan_inputs(struct job_run *r, struct err *err)
         .files = r->setup.files,
         .specs = r->setup.inputs,
         .store = r->store,
+        .then = r->then,
         .split_bytes = r->setup.split_bytes,
         .worker_count = r->setup.worker_count,
     };
@@ -494,6 +511,8 @@ int job_plan(struct job_run *r, struct err *err)
         take_plan(r);
         return 0;
     }
+    if (code == 0 && r->setup.reads_tables)
+        code = tables_then_make(r, err);
     if (code == 0)
         code = plan_inputs(r, err);
     if (code)

@@ -354,9 +354,12 @@ bool sched_next(const struct sched *s,
 /* --- what happened ---------------------------------------------------------
  */
 
-static bool
-is_local(const struct sched *s, const struct task_entry *e, uint32_t worker)
+bool sched_is_local(const struct sched *s,
+                    uint32_t job,
+                    uint32_t task,
+                    uint32_t worker)
 {
+    const struct task_entry *e = &s->jobs[job].tasks->tasks[task];
     for (uint32_t i = 0; i < e->host_count; i++)
         if (e->hosts[i] == s->workers[worker].host)
             return true;
@@ -374,7 +377,7 @@ void sched_done(struct sched *s, struct sched_action *a, uint64_t now_us)
         t->state = ATTEMPT_STOPPING;
         return;
     }
-    if (is_local(s, &j->tasks->tasks[a->task], a->worker))
+    if (sched_is_local(s, a->job, a->task, a->worker))
         j->local_us = now_us;
     a->attempt = task_table_start(j->tasks, a->task, a->worker, now_us);
     j->busy++;

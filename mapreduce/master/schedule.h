@@ -122,6 +122,12 @@ bool sched_next(const struct sched *s,
                 struct sched_action *out);
 /* Enter what was decided: @a has been sent to its worker. */
 void sched_done(struct sched *s, struct sched_action *a, uint64_t now_us);
+/* Does what @worker would read of @task lie on its machine? Also if it is not
+ * known where that is. */
+bool sched_is_local(const struct sched *s,
+                    uint32_t job,
+                    uint32_t task,
+                    uint32_t worker);
 /* An attempt has ended. As task_table_end(). */
 enum task_verdict sched_ended(struct sched *s,
                               uint32_t job,

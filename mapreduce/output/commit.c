@@ -8,6 +8,7 @@
 #include "base/core/panic.h"
 #include "bigtable/client/quarry.h"
 #include "mapreduce/files.h"
+#include "mapreduce/output/bulk_output.h"
 #include "mapreduce/output/dirs.h"
 #include "mapreduce/output/output.h"
 #include "mapreduce/output/table_changes.h"
@@ -183,6 +184,8 @@ static int commit_table(const struct job_files *files,
     size_t count = 0;
     struct buf path = BUF_INIT;
     int code = remove_losers(files, staging, err);
+    if (code == 0 && spec->bulk)
+        return bulk_output_commit(files, staging, store, err);
     if (code == 0)
         code = files_list(files, staging, &names, &count, err);
     for (size_t i = 0; i < count && code == 0; i++) {

@@ -5,6 +5,7 @@
 
 #include "base/core/coding.h"
 #include "base/core/panic.h"
+#include "mapreduce/output/bulk_output.h"
 #include "mapreduce/output/record_writer.h"
 #include "mapreduce/output/stream_writer.h"
 #include "mapreduce/output/table_changes.h"
@@ -16,7 +17,9 @@
 struct sink {
     struct sink *next; /* Side files. */
     char *name;        /* NULL for the part. */
-    bool records;      /* Else text. */
+    bool records;      /* Else text, */
+    bool bulk;         /* or rows in table files. */
+    struct bulk_part *rows;
     struct stream_writer text;
     struct record_writer record;
 };
@@ -59,8 +62,12 @@ static int sink_open(struct mr_output *o, struct sink *s, struct err *err)
     struct buf path = BUF_INIT;
     int code;
     output_path(&path, o->staging, o->set->prefix, s->name);
-    s->records = o->spec->kind != MR_SPEC_FILE;
-    if (s->records)
+    s->bulk = o->spec->bulk;
+    s->records = !s->bulk && o->spec->kind != MR_SPEC_FILE;
+    if (s->bulk)
+        code = bulk_part_open(&ctx->files, o->staging, o->set->prefix,
+                              ctx->store, &s->rows, err);
+    else if (s->records)
         code = record_writer_open(&s->record, &ctx->files, buf_cstr(&path),
                                   ctx->level, err);
     else
@@ -69,8 +76,21 @@ static int sink_open(struct mr_output *o, struct sink *s, struct err *err)
     return code;
 }
 
-static int sink_finish(struct sink *s, struct err *err)
+/* What became of a part's rows is its part. */
+static int finish_rows(struct mr_output *o, struct sink *s, struct err *err)
 {
+    struct buf path = BUF_INIT;
+    int code;
+    output_path(&path, o->staging, o->set->prefix, NULL);
+    code = bulk_part_finish(s->rows, buf_cstr(&path), err);
+    buf_close(&path);
+    return code;
+}
+
+static int sink_finish(struct mr_output *o, struct sink *s, struct err *err)
+{
+    if (s->bulk)
+        return finish_rows(o, s, err);
     if (s->records)
         return record_writer_finish(&s->record, true, err);
     return stream_writer_finish(&s->text, true, err);
@@ -80,6 +100,7 @@ static void sink_close(struct sink *s)
 {
     stream_writer_close(&s->text);
     record_writer_close(&s->record);
+    bulk_part_close(s->rows);
     mem_free(s->name);
 }
 
@@ -169,9 +190,9 @@ int output_set_finish(struct output_set *s, struct err *err)
     int code = s->code ? err_copy(err, &s->err) : 0;
     for (size_t i = 0; i < s->ctx.count && code == 0; i++) {
         struct mr_output *o = &s->outputs[i];
-        code = sink_finish(&o->part, err);
+        code = sink_finish(o, &o->part, err);
         for (struct sink *k = o->sides; k && code == 0; k = k->next)
-            code = sink_finish(k, err);
+            code = sink_finish(o, k, err);
     }
     return code;
 }
@@ -184,6 +205,15 @@ uint64_t output_set_records(const struct output_set *s)
 uint64_t output_set_changes(const struct output_set *s)
 {
     return s->changes;
+}
+
+uint64_t output_set_rows(const struct output_set *s)
+{
+    uint64_t rows = 0;
+    for (size_t i = 0; i < s->ctx.count; i++)
+        if (s->outputs[i].part.rows)
+            rows += bulk_part_rows(s->outputs[i].part.rows);
+    return rows;
 }
 
 uint64_t output_set_bytes(const struct output_set *s)
@@ -330,19 +360,37 @@ bool mr_output_is_records(const struct mr_output *out)
 
 /* --- changes of tables ------------------------------------------------- */
 
+static void
+bulk_write(struct mr_output *o, struct slice row, const struct table_change *c)
+{
+    struct output_set *s = o->set;
+    if (c->kind != TABLE_PUT) {
+        output_set_misuse(s, "deleted from a table that is written with "
+                             "bulk=yes: it takes cells alone");
+    } else if (s->code == 0) {
+        s->code = bulk_part_put(o->part.rows, row, c->family, c->qualifier,
+                                c->timestamp_us, c->value, &s->err);
+        s->changes++;
+        s->bytes += row.len + c->qualifier.len + c->value.len;
+    }
+}
+
 static void change_write(struct mr_output *o,
                          struct slice row,
                          const struct table_change *change)
 {
     if (!check_kind(o, true))
         return;
-    buf_clear(&o->change);
-    table_change_encode(change, &o->change);
-    if (row.len == 0 || row.len > MR_KEY_BYTES_MAX)
+    if (row.len == 0 || row.len > MR_KEY_BYTES_MAX) {
         output_set_misuse(o->set, "changed a row whose name is empty or too "
                                   "long");
-    else
+    } else if (o->part.bulk) {
+        bulk_write(o, row, change);
+    } else {
+        buf_clear(&o->change);
+        table_change_encode(change, &o->change);
         sink_write(o, &o->part, row, buf_slice(&o->change));
+    }
 }
 
 void mr_put(struct mr_output *out,

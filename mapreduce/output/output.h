@@ -7,7 +7,8 @@
  * The job master renames the files of the winning attempt to part-00003 and
  * NAME-00003, and at the end the staging directory to the output directory
  * (commit.h). Changes of tables are records: key the row, value a list of
- * operations (table_changes.h).
+ * operations (table_changes.h); or table files are written at once, and the
+ * part is their list (bulk_output.h).
  *
  * One thread; finish parks.
  */
@@ -20,6 +21,7 @@
 
 struct buf;
 struct cursor;
+struct quarry;
 
 struct output_set;
 
@@ -30,7 +32,8 @@ struct output_context {
     size_t count;
     const char *text_separator;
     int64_t job_time_us;
-    int level; /* zstd's, of record files. */
+    struct quarry *store; /* To reach a cell's table files; or NULL. */
+    int level;            /* zstd's, of record files. */
 };
 
 /* @prefix ("r00003.1") names the attempt. Opens the parts. Owned. */
@@ -48,6 +51,8 @@ void output_set_close(struct output_set *s); /* NULL is allowed. */
 
 uint64_t output_set_records(const struct output_set *s);
 uint64_t output_set_changes(const struct output_set *s);
+/* Rows in table files. */
+uint64_t output_set_rows(const struct output_set *s);
 uint64_t output_set_bytes(const struct output_set *s);
 /* The side files written, as (output:varint name:lslice)*, for the report. */
 void output_set_encode_sides(const struct output_set *s, struct buf *out);

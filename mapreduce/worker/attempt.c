@@ -75,9 +75,17 @@ static int open_outputs(struct attempt *a, struct err *err)
         .count = a->setup->output_count,
         .text_separator = a->setup->job->text_separator,
         .job_time_us = a->setup->job_time_us,
+        .store = a->input.store,
         .level = OUTPUT_LEVEL,
     };
     return output_set_open(&o, buf_cstr(&a->prefix), &a->task.outputs, err);
+}
+
+/* To read tables, or to reach the files of those that are loaded. */
+static bool needs_store(const struct attempt *a)
+{
+    return (a->setup->reads_tables && a->spec->kind != TASK_REDUCE) ||
+           (a->setup->remote && job_setup_loads(a->setup));
 }
 
 static int open_store(struct attempt *a, struct err *err)
@@ -97,8 +105,7 @@ static int open_store(struct attempt *a, struct err *err)
         .split_bytes = a->setup->split_bytes,
         .worker_count = a->setup->worker_count,
     };
-    if (!a->setup->reads_tables || a->res->store ||
-        a->spec->kind == TASK_REDUCE)
+    if (a->res->store || !needs_store(a))
         return 0;
     code = quarry_open(a->setup->target, &o, &a->own_store, err);
     a->input.store = a->own_store;
@@ -399,6 +406,9 @@ static int finish_outputs(struct attempt *a, struct err *err)
              (int64_t)output_set_records(a->task.outputs));
     mr_count(&a->task, "output.changes",
              (int64_t)output_set_changes(a->task.outputs));
+    if (output_set_rows(a->task.outputs) > 0)
+        mr_count(&a->task, "output.rows",
+                 (int64_t)output_set_rows(a->task.outputs));
     mr_count(&a->task, "output.bytes",
              (int64_t)output_set_bytes(a->task.outputs));
     output_set_encode_sides(a->task.outputs, &a->report->sides);

@@ -24,6 +24,7 @@ struct job_traits {
     char *name;
     bool has_reduce;
     bool total_order;
+    bool partitions; /* By a function of its own. */
     bool single_reducer;
     bool descending;
     bool any_params;         /* Takes parameters it does not declare. */

@@ -36,6 +36,8 @@ static void put_spec(const struct mr_spec *s, struct buf *out)
     buf_put_varint(out, s->versions);
     buf_put_zigzag(out, s->since_us);
     buf_put_zigzag(out, s->until_us);
+    buf_put_u8(out, s->bulk);
+    buf_put_u8(out, s->live);
     buf_put_u8(out, s->program != NULL);
     if (s->program)
         buf_put_lslice(out, slice_make(s->program, s->program_len));
@@ -63,6 +65,8 @@ static void get_spec(struct mr_spec *s, struct cursor *in)
     s->versions = (uint32_t)cursor_varint(in);
     s->since_us = cursor_zigzag(in);
     s->until_us = cursor_zigzag(in);
+    s->bulk = cursor_u8(in) != 0;
+    s->live = cursor_u8(in) != 0;
     if (cursor_u8(in)) {
         struct slice text = cursor_lslice(in);
         s->program = mem_strndup(text.data, text.len);

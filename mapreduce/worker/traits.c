@@ -14,6 +14,7 @@ void job_traits_of(struct job_traits *t, const struct mr_job *job)
         .name = copy(job->name ? job->name : "job"),
         .has_reduce = job->reduce != NULL,
         .total_order = job->total_order,
+        .partitions = job->partition != NULL,
         .single_reducer = job->single_reducer,
         .descending = job->sort == MR_SORT_DESCENDING,
         .any_params = job->any_params,
@@ -72,6 +73,7 @@ void job_traits_encode(const struct job_traits *t, struct buf *out)
     put_text(out, t->name);
     buf_put_u8(out, t->has_reduce);
     buf_put_u8(out, t->total_order);
+    buf_put_u8(out, t->partitions);
     buf_put_u8(out, t->single_reducer);
     buf_put_u8(out, t->descending);
     buf_put_u8(out, t->any_params);
@@ -93,6 +95,7 @@ int job_traits_decode(struct job_traits *t, struct slice bytes, struct err *err)
     *t = (struct job_traits){.name = get_text(&in)};
     t->has_reduce = cursor_u8(&in) != 0;
     t->total_order = cursor_u8(&in) != 0;
+    t->partitions = cursor_u8(&in) != 0;
     t->single_reducer = cursor_u8(&in) != 0;
     t->descending = cursor_u8(&in) != 0;
     t->any_params = cursor_u8(&in) != 0;

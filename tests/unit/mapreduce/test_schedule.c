@@ -108,6 +108,8 @@ START_TEST(test_places)
     task_table_place(&t, 1, 7);
     ck_assert(sched_next(&s, 0, &a));
     ck_assert_uint_eq(a.worker, 7);
+    ck_assert(sched_is_local(&s, 0, 0, 7));
+    ck_assert(!sched_is_local(&s, 0, 0, 6));
     sched_done(&s, &a, 0);
     ck_assert(!sched_next(&s, 100 * MS, &a));
     ck_assert_int_eq(sched_why(&s, 0, 100 * MS), SCHED_WAIT_PLACE);

@@ -54,7 +54,8 @@ END_TEST
 START_TEST(test_table_options)
 {
     struct mr_spec s = parse("table:web?columns=contents:,anchor:a%2cb"
-                             "&prefix=com.%ff&versions=3&since=5&until=9",
+                             "&prefix=com.%ff&versions=3&since=5&until=9"
+                             "&live=yes",
                              false, 0);
     ck_assert_int_eq(s.kind, MR_SPEC_TABLE);
     ck_assert_str_eq(s.path, "web");
@@ -66,6 +67,15 @@ START_TEST(test_table_options)
     ck_assert_uint_eq(s.versions, 3);
     ck_assert_int_eq(s.since_us, 5);
     ck_assert_int_eq(s.until_us, 9);
+    ck_assert(s.live);
+    mr_spec_close(&s);
+    s = parse("rows=table:web?bulk=yes", true, 0);
+    ck_assert_str_eq(s.name, "rows");
+    ck_assert_str_eq(s.path, "web");
+    ck_assert(s.bulk);
+    mr_spec_close(&s);
+    s = parse("table:web?bulk=no", true, 0);
+    ck_assert(!s.bulk);
     mr_spec_close(&s);
 }
 
@@ -88,6 +98,10 @@ START_TEST(test_nonsense)
     parse_bad("table:t?columns=,", false);
     parse_bad("table:t?columns=nocolon", false);
     parse_bad("table:t?versions=1", true);
+    parse_bad("table:t?bulk=", true);
+    parse_bad("table:t?bulk=yes&live=yes", true);
+    parse_bad("table:t?bulk=yes", false);
+    parse_bad("table:t?live=maybe", false);
 }
 
 END_TEST

@@ -1,0 +1,22 @@
+/* What the tables a job reads were when it began: on a cell, tables of their
+ * own, made of them by the cell's master, which share their files. They are
+ * named by the job, so that a process that goes on with it finds them, and are
+ * in the splits of the plan. (In a directory, quarry_pin() does the same.)
+ *
+ * One thread; everything parks.
+ */
+#ifndef MAPREDUCE_MASTER_TABLES_THEN_H
+#define MAPREDUCE_MASTER_TABLES_THEN_H
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+
+struct job_run;
+
+/* Make them, as far as they are not there: the names are in r->then. One that
+ * may not be made is noted, and the table itself read. */
+MUST_CHECK int tables_then_make(struct job_run *r, struct err *err);
+/* Drop them. */
+void tables_then_drop(struct job_run *r);
+
+#endif /* MAPREDUCE_MASTER_TABLES_THEN_H */

@@ -1,0 +1,225 @@
+/* Tickets and lists of files in staging directories, and the loads they are
+ * of. */
+#include "mapreduce/output/bulk_output.h"
+
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "bigtable/client/bulk_load.h"
+#include "mapreduce/files.h"
+
+/* A ticket holds a schema and the borders of the table's tablets. */
+#define TICKET_BYTES_MAX ((size_t)64 << 20)
+/* A list has two keys a file. */
+#define LIST_BYTES_MAX ((size_t)256 << 20)
+
+static void ticket_path(const char *staging, struct buf *out)
+{
+    buf_clear(out);
+    buf_printf(out, "%s/_ticket", staging);
+}
+
+static int read_ticket(const struct job_files *files,
+                       const char *staging,
+                       struct buf *out,
+                       struct err *err)
+{
+    struct buf path = BUF_INIT;
+    int code;
+    ticket_path(staging, &path);
+    code = files_read_all(files, buf_cstr(&path), TICKET_BYTES_MAX, out, err);
+    buf_close(&path);
+    return code;
+}
+
+/* --- the job master's side -------------------------------------------------
+ */
+
+static int begin(const struct job_files *files,
+                 const char *path,
+                 struct quarry *store,
+                 const char *table,
+                 const char *id,
+                 struct err *err)
+{
+    struct buf ticket = BUF_INIT;
+    int code = quarry_bulk_begin(store, table, id, &ticket, err);
+    if (code == 0)
+        code = files_replace(files, path, buf_slice(&ticket), err);
+    buf_close(&ticket);
+    return code;
+}
+
+int bulk_output_begin(const struct job_files *files,
+                      const char *staging,
+                      struct quarry *store,
+                      const char *table,
+                      const char *job_id,
+                      unsigned index,
+                      struct err *err)
+{
+    struct buf path = BUF_INIT;
+    struct buf id = BUF_INIT;
+    struct files_info info;
+    int code;
+    ticket_path(staging, &path);
+    code = files_stat(files, buf_cstr(&path), &info, err);
+    if (code == ERR_NOTFOUND) {
+        buf_printf(&id, "job-%s-%u", job_id, index);
+        code = begin(files, buf_cstr(&path), store, table, buf_cstr(&id), err);
+    }
+    buf_close(&id);
+    buf_close(&path);
+    return code;
+}
+
+/* The lists of the parts, one behind the other in the order of the tasks. */
+static int read_lists(const struct job_files *files,
+                      const char *staging,
+                      struct buf *out,
+                      struct err *err)
+{
+    struct buf path = BUF_INIT;
+    char **names = NULL;
+    size_t count = 0;
+    int code = files_list(files, staging, &names, &count, err);
+    for (size_t i = 0; i < count && code == 0; i++) {
+        if (strncmp(names[i], "part-", 5) != 0)
+            continue;
+        buf_clear(&path);
+        buf_printf(&path, "%s/%s", staging, names[i]);
+        code = files_read_all(files, buf_cstr(&path), LIST_BYTES_MAX, out, err);
+    }
+    files_names_free(names, count);
+    buf_close(&path);
+    return code;
+}
+
+int bulk_output_commit(const struct job_files *files,
+                       const char *staging,
+                       struct quarry *store,
+                       struct err *err)
+{
+    struct buf ticket = BUF_INIT;
+    struct buf lists = BUF_INIT;
+    int code = read_ticket(files, staging, &ticket, err);
+    if (code == 0)
+        code = read_lists(files, staging, &lists, err);
+    if (code == 0)
+        code = quarry_bulk_commit(store, buf_slice(&ticket), buf_slice(&lists),
+                                  NULL, err);
+    buf_close(&ticket);
+    buf_close(&lists);
+    return code;
+}
+
+int bulk_output_abandon(const struct job_files *files,
+                        const char *staging,
+                        struct quarry *store,
+                        struct err *err)
+{
+    struct buf ticket = BUF_INIT;
+    int code = read_ticket(files, staging, &ticket, err);
+    if (code == 0)
+        code = quarry_bulk_abandon(store, buf_slice(&ticket), err);
+    buf_close(&ticket);
+    return code == ERR_NOTFOUND ? 0 : code;
+}
+
+/* --- an attempt's side ------------------------------------------------------
+ */
+
+struct bulk_part {
+    const struct job_files *files;
+    struct quarry_bulk_writer *writer;
+    struct buf row;    /* Of the last cell. */
+    struct buf family; /* NUL-terminated for the writer. */
+    uint64_t rows;
+};
+
+int bulk_part_open(const struct job_files *files,
+                   const char *staging,
+                   const char *prefix,
+                   struct quarry *store,
+                   struct bulk_part **out,
+                   struct err *err)
+{
+    struct quarry_bulk_place place = {.world = files->world};
+    struct bulk_part *p = mem_zalloc(1, sizeof(*p));
+    struct buf ticket = BUF_INIT;
+    int code = read_ticket(files, staging, &ticket, err);
+    if (store)
+        quarry_bulk_place_of(store, &place);
+    p->files = files;
+    if (code == 0)
+        code = quarry_bulk_writer_open(&place, buf_slice(&ticket), prefix,
+                                       &p->writer, err);
+    buf_close(&ticket);
+    if (code) {
+        bulk_part_close(p);
+        p = NULL;
+    }
+    *out = p;
+    return code;
+}
+
+/* What a job can do about it. */
+static int out_of_order(struct bulk_part *p, struct slice row, struct err *err)
+{
+    err_set(err, ERR_INVALID,
+            "row \"%.*s\" comes behind row \"%.*s\": rows of a bulk output "
+            "must ascend within a task",
+            (int)MIN_OF(row.len, (size_t)80), row.data,
+            (int)MIN_OF(p->row.len, (size_t)80), buf_cstr(&p->row));
+    err_hint(err, "emit rows as keys and put them in reduce, or write without "
+                  "bulk=yes");
+    return ERR_INVALID;
+}
+
+int bulk_part_put(struct bulk_part *p,
+                  struct slice row,
+                  struct slice family,
+                  struct slice qualifier,
+                  int64_t timestamp_us,
+                  struct slice value,
+                  struct err *err)
+{
+    int order = p->rows ? slice_cmp(row, buf_slice(&p->row)) : 1;
+    if (order < 0)
+        return out_of_order(p, row, err);
+    if (order > 0) {
+        p->rows++;
+        buf_clear(&p->row);
+        buf_append_slice(&p->row, row);
+    }
+    buf_clear(&p->family);
+    buf_append_slice(&p->family, family);
+    return quarry_bulk_writer_set(p->writer, row, buf_cstr(&p->family),
+                                  qualifier, timestamp_us, value, err);
+}
+
+uint64_t bulk_part_rows(const struct bulk_part *p)
+{
+    return p->rows;
+}
+
+int bulk_part_finish(struct bulk_part *p, const char *path, struct err *err)
+{
+    struct buf list = BUF_INIT;
+    int code = quarry_bulk_writer_finish(p->writer, &list, err);
+    if (code == 0)
+        code = files_replace(p->files, path, buf_slice(&list), err);
+    buf_close(&list);
+    return code;
+}
+
+void bulk_part_close(struct bulk_part *p)
+{
+    if (!p)
+        return;
+    quarry_bulk_writer_free(p->writer);
+    buf_close(&p->row);
+    buf_close(&p->family);
+    mem_free(p);
+}
