@@ -297,6 +297,18 @@ static void take_missing(struct phase *p, const struct attempt_event *e)
                                    e->missing[i].attempt);
 }
 
+/* Did the task that is done read what was on its own machine? Not said of one
+ * of which nobody knew where its input was. */
+static void count_place(struct phase *p, const struct running *at)
+{
+    const struct stage *g = at->stage;
+    if (g->tasks.tasks[at->task].host_count > 0)
+        *counters_get(&p->run->counters,
+                      sched_is_local(&p->sched, g->job, at->task, at->worker)
+                          ? "map.tasks_local"
+                          : "map.tasks_remote") += 1;
+}
+
 static int
 take_attempt(struct phase *p, struct attempt_event *e, struct err *err)
 {
@@ -321,6 +333,7 @@ take_attempt(struct phase *p, struct attempt_event *e, struct err *err)
     if (verdict == TASK_ACCEPT) {
         if (backup)
             *counters_get(&p->run->counters, "attempts.backup_won") += 1;
+        count_place(p, at);
         code = accept(p, at, &e->report, err);
     } else if (verdict != TASK_LATE) {
         code = note_failure(p, at, e, &o, silent, verdict, err);

@@ -20,6 +20,7 @@ static void copy_split(struct task_spec *s, const struct input_split *from)
 {
     struct input_split *to =
         input_splits_add(&s->splits, from->input, from->path);
+    to->then = from->then ? mem_strdup(from->then) : NULL;
     to->packing = from->packing;
     to->unindexed = from->unindexed;
     to->begin = from->begin;
@@ -335,6 +336,21 @@ static void stop_all(struct phase *p)
 
 /* --- the phase ----------------------------------------------------------- */
 
+/* Tell the scheduler on which machines the input of each task is. */
+static void place_tasks(struct stage *g, const struct job_run *r)
+{
+    struct attempt_host *h = r->host;
+    if (!h->find_machine || (g->kind != TASK_MAP && g->kind != TASK_WHOLE))
+        return;
+    for (uint32_t i = 0; i < g->tasks.count && i < r->splits.count; i++)
+        for (size_t k = 0; k < INPUT_MACHINES_MAX; k++) {
+            const char *machine = r->splits.at[i].machines[k];
+            uint32_t host = machine ? h->find_machine(h, machine) : TASK_NONE;
+            if (host != TASK_NONE)
+                task_table_place(&g->tasks, i, host);
+        }
+}
+
 static void stage_init(struct stage *g,
                        struct job_run *r,
                        enum task_kind kind,
@@ -342,6 +358,7 @@ static void stage_init(struct stage *g,
 {
     *g = (struct stage){.kind = kind};
     task_table_init(&g->tasks, count, r->opts->attempts_max, &r->skips_left);
+    place_tasks(g, r);
 }
 
 /* @maps: of a phase of reduces, else NULL. */
@@ -423,11 +440,20 @@ static int journal_cuts(struct job_run *r, struct err *err)
     return code;
 }
 
+/* Reduces of ranges of keys write ranges of rows: table files that do not
+ * overlap, as far as the job's rows are its keys. */
+static bool wants_order(const struct job_run *r)
+{
+    const struct job_traits *t = &r->host->traits;
+    return t->total_order ||
+           (t->has_reduce && !t->partitions && job_setup_loads(&r->setup));
+}
+
 static int sample(struct job_run *r, struct err *err)
 {
     unsigned parts = r->partition_count;
     int code;
-    if (!r->host->traits.total_order || parts <= 1 || r->splits.count == 0)
+    if (!wants_order(r) || parts <= 1 || r->splits.count == 0)
         return 0;
     if (r->replay && r->replay->cut) {
         r->cuts = mem_alloc((r->replay->cuts.cut_count + 1) * sizeof(*r->cuts));
