@@ -9,25 +9,9 @@
 #include "mapreduce/cluster/job_calls.h"
 #include "mapreduce/job_history.h"
 #include "mapreduce/master/replay.h"
+#include "tests/lib/fuzz_again.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* get, put, get, put: what was put twice is equal. */
-#define AGAIN(type, in)                                                        \
-    do {                                                                       \
-        static struct type m;                                                  \
-        struct buf one = BUF_INIT, two = BUF_INIT;                             \
-        if (type##_get(in, &m, NULL) == 0) {                                   \
-            type##_put(&m, &one);                                              \
-            if (type##_get(buf_slice(&one), &m, NULL) != 0)                    \
-                abort();                                                       \
-            type##_put(&m, &two);                                              \
-            if (!slice_eq(buf_slice(&one), buf_slice(&two)))                   \
-                abort();                                                       \
-        }                                                                      \
-        buf_close(&one);                                                       \
-        buf_close(&two);                                                       \
-    } while (0)
 
 static void read_texts(struct slice in)
 {
@@ -75,10 +59,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     in = slice_make(data + 1, size - 1);
     switch (data[0] % 8) {
-    case 0: AGAIN(job_submission, in); break;
-    case 1: AGAIN(job_watch, in); break;
-    case 2: AGAIN(job_news, in); break;
-    case 3: AGAIN(job_list, in); break;
+    case 0: FUZZ_AGAIN(job_submission, in); break;
+    case 1: FUZZ_AGAIN(job_watch, in); break;
+    case 2: FUZZ_AGAIN(job_news, in); break;
+    case 3: FUZZ_AGAIN(job_list, in); break;
     case 4: read_texts(in); break;
     case 5: read_workers(in); break;
     case 6: read_options(in); break;

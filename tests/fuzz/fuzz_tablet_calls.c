@@ -12,25 +12,9 @@
 #include "bigtable/wire/load_calls.h"
 #include "bigtable/wire/policy.h"
 #include "bigtable/wire/snapshot_calls.h"
+#include "tests/lib/fuzz_again.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* get, put, get, put: what was put twice is equal. */
-#define AGAIN(type, in)                                                        \
-    do {                                                                       \
-        static struct type m;                                                  \
-        struct buf one = BUF_INIT, two = BUF_INIT;                             \
-        if (type##_get(in, &m, NULL) == 0) {                                   \
-            type##_put(&m, &one);                                              \
-            if (type##_get(buf_slice(&one), &m, NULL) != 0)                    \
-                abort();                                                       \
-            type##_put(&m, &two);                                              \
-            if (!slice_eq(buf_slice(&one), buf_slice(&two)))                   \
-                abort();                                                       \
-        }                                                                      \
-        buf_close(&one);                                                       \
-        buf_close(&two);                                                       \
-    } while (0)
 
 static void read_key(struct slice in)
 {
@@ -120,31 +104,31 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     in = slice_sub(in, 1, size);
     switch (data[0] % 27) {
-    case 0: AGAIN(tablet_bounds, in); break;
-    case 1: AGAIN(tablet_location, in); break;
-    case 2: AGAIN(tablet_state, in); break;
-    case 3: AGAIN(tablet_record, in); break;
-    case 4: AGAIN(table_record, in); break;
-    case 5: AGAIN(server_record, in); break;
-    case 6: AGAIN(cluster_counters, in); break;
-    case 7: AGAIN(tablet_order, in); break;
-    case 8: AGAIN(schema_order, in); break;
-    case 9: AGAIN(status_order, in); break;
-    case 10: AGAIN(log_order, in); break;
-    case 11: AGAIN(table_order, in); break;
-    case 12: AGAIN(move_order, in); break;
+    case 0: FUZZ_AGAIN(tablet_bounds, in); break;
+    case 1: FUZZ_AGAIN(tablet_location, in); break;
+    case 2: FUZZ_AGAIN(tablet_state, in); break;
+    case 3: FUZZ_AGAIN(tablet_record, in); break;
+    case 4: FUZZ_AGAIN(table_record, in); break;
+    case 5: FUZZ_AGAIN(server_record, in); break;
+    case 6: FUZZ_AGAIN(cluster_counters, in); break;
+    case 7: FUZZ_AGAIN(tablet_order, in); break;
+    case 8: FUZZ_AGAIN(schema_order, in); break;
+    case 9: FUZZ_AGAIN(status_order, in); break;
+    case 10: FUZZ_AGAIN(log_order, in); break;
+    case 11: FUZZ_AGAIN(table_order, in); break;
+    case 12: FUZZ_AGAIN(move_order, in); break;
     case 13: read_key(in); break;
     case 14: read_states(0, in); break;
     case 15: read_states(1, in); break;
-    case 16: AGAIN(table_policy, in); break;
-    case 17: AGAIN(policy_order, in); break;
-    case 18: AGAIN(policy_change, in); break;
-    case 19: AGAIN(move_reply, in); break;
-    case 20: AGAIN(unload_reply, in); break;
-    case 21: AGAIN(snapshot_order, in); break;
-    case 22: AGAIN(snapshot_tablet, in); break;
-    case 23: AGAIN(load_request, in); break;
-    case 24: AGAIN(load_reply, in); break;
+    case 16: FUZZ_AGAIN(table_policy, in); break;
+    case 17: FUZZ_AGAIN(policy_order, in); break;
+    case 18: FUZZ_AGAIN(policy_change, in); break;
+    case 19: FUZZ_AGAIN(move_reply, in); break;
+    case 20: FUZZ_AGAIN(unload_reply, in); break;
+    case 21: FUZZ_AGAIN(snapshot_order, in); break;
+    case 22: FUZZ_AGAIN(snapshot_tablet, in); break;
+    case 23: FUZZ_AGAIN(load_request, in); break;
+    case 24: FUZZ_AGAIN(load_reply, in); break;
     case 25: read_snapshot(in); break;
     default: read_load(in); break;
     }
