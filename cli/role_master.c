@@ -126,15 +126,24 @@ static int master_role_started(void *role, struct err *err)
     return 0;
 }
 
+static void put_quotas(const struct master *m, struct buf *out)
+{
+    uint64_t tables, over;
+    master_count_quotas(m, &tables, &over);
+    if (tables)
+        buf_printf(out, " quotas=%llu over-quota=%llu",
+                   (unsigned long long)tables, (unsigned long long)over);
+}
+
 static void master_role_status(void *role, struct buf *out)
 {
     const struct master_host *h = role;
     struct master_status s;
     struct arena a;
     arena_init(&a);
-    if (!master_get_status(h->master, &a, &s))
+    if (!master_get_status(h->master, &a, &s)) {
         buf_append_str(out, "master=no");
-    else
+    } else {
         buf_printf(out,
                    "master=yes ready=%s servers=%zu tables=%llu tablets=%llu "
                    "unassigned=%llu moving=%llu recovering=%llu",
@@ -143,6 +152,8 @@ static void master_role_status(void *role, struct buf *out)
                    (unsigned long long)s.unassigned,
                    (unsigned long long)s.moving,
                    (unsigned long long)s.recovering_logs);
+        put_quotas(h->master, out);
+    }
     arena_close(&a);
 }
 

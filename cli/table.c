@@ -291,6 +291,17 @@ static int print_schema_json(struct quarry *q,
     return r;
 }
 
+/* Of a cluster's table that has any. */
+static int print_quotas(struct quarry *q, const char *table, struct err *err)
+{
+    struct quarry_quota quota;
+    int r = quarry_quota_get(q, table, &quota, NULL, err);
+    if (r || quota_is_none(&quota))
+        return r;
+    putchar('\n');
+    return policy_print_quotas(q, table, FORMAT_TEXT, err);
+}
+
 /* On a cluster, who may do what, and how much. */
 static int print_policy(struct quarry *q, const char *table, struct err *err)
 {
@@ -410,6 +421,9 @@ static int run_stats(struct cli *cli, const struct args *args, struct err *err)
         r = print_counters(cli, err);
     else
         print_group_sizes(info, cli->format);
+    if (!r && cli->format == FORMAT_TEXT && !args_flag(args, "counters") &&
+        remote_is_cluster(cli->target))
+        r = print_quotas(cli->store, info->name, err);
     quarry_table_info_free(info);
     return r;
 }
@@ -541,6 +555,9 @@ const struct command table_commands[] = {
     {.name = "table stats",
      .arguments = "NAME",
      .summary = "Show how much a table's groups, families or tablets hold",
+     .details =
+         "Of a cluster's table with quotas also these, and what is used\n"
+         "of them.",
      .examples = "quarry table stats webtable --tablets\n"
                  "quarry table stats webtable --families",
      .words_min = 1,

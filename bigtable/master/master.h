@@ -84,5 +84,10 @@ void master_close(struct master *m);
 bool master_get_status(struct master *m,
                        struct arena *a,
                        struct master_status *out);
+/* Tables with quotas, as far as this one knows, and how many of them are over
+ * one of size. Does not park. */
+void master_count_quotas(const struct master *m,
+                         uint64_t *tables,
+                         uint64_t *over);
 
 #endif /* BIGTABLE_MASTER_MASTER_H */

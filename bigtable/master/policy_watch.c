@@ -8,6 +8,7 @@
 #include "bigtable/master/policies.h"
 #include "bigtable/master/policy_file.h"
 #include "bigtable/master/reign.h"
+#include "bigtable/master/shares.h"
 
 /* Between looks. */
 #define WATCH_US UINT64_C(1000000)
@@ -16,9 +17,9 @@
 struct watched {
     uint64_t table; /* First: its key in the map. */
     struct quarry_quota quota;
-    uint64_t tablets;
     bool stored_is_over;
     bool memory_is_over;
+    struct buf shares;
 };
 
 struct policy_watch {
@@ -56,6 +57,50 @@ void policy_use_judge(struct reign *r, uint64_t table, struct table_policy *p)
         q->memory_bytes && p->use.memory_bytes > q->memory_bytes;
 }
 
+static int compare_servers(const void *a, const void *b)
+{
+    uint64_t x = ((const struct share_server *)a)->number;
+    uint64_t y = ((const struct share_server *)b)->number;
+    return (x > y) - (x < y);
+}
+
+/* Count @t for its server, of the @count there are. */
+static void add_to_server(struct share_server *servers,
+                          size_t *count,
+                          const struct known_tablet *t)
+{
+    size_t i = 0;
+    while (i < *count && servers[i].number != t->server)
+        i++;
+    if (i == SHARES_MAX)
+        return;
+    if (i == *count)
+        servers[(*count)++] = (struct share_server){.number = t->server};
+    servers[i].tablets++;
+    servers[i].requests_per_s += t->use.requests_per_s;
+}
+
+/* Append the shares of the servers of @table, by their numbers. */
+static void put_shares(struct reign *r, uint64_t table, struct buf *out)
+{
+    const struct picture *p = &r->picture;
+    struct share_server *servers = mem_alloc(SHARES_MAX * sizeof(*servers));
+    struct buf start = BUF_INIT;
+    struct buf end = BUF_INIT;
+    size_t count = 0;
+    metadata_table_range(table, &start, &end);
+    for (size_t i = picture_at(p, buf_slice(&start));
+         i < p->tablet_count && p->tablets[i]->table == table; i++)
+        if (p->tablets[i]->stage == STAGE_SERVED)
+            add_to_server(servers, &count, p->tablets[i]);
+    qsort(servers, count, sizeof(*servers), compare_servers);
+    if (count < SHARES_MAX)
+        shares_choose(servers, count, out);
+    mem_free(servers);
+    buf_close(&start);
+    buf_close(&end);
+}
+
 /* --- the tables ----------------------------------------------------------- */
 
 static struct policy_watch *watch_of(struct reign *r)
@@ -67,11 +112,17 @@ static struct policy_watch *watch_of(struct reign *r)
     return r->policies;
 }
 
+static void free_watched(struct watched *w)
+{
+    buf_close(&w->shares);
+    mem_free(w);
+}
+
 void policy_watch_forget(struct reign *r, uint64_t table)
 {
     union hash_value old;
     if (hash_map_remove(&watch_of(r)->tables, hash_key_u64(&table), &old))
-        mem_free(old.pointer);
+        free_watched(old.pointer);
 }
 
 void policy_watch_note(struct reign *r,
@@ -85,9 +136,9 @@ void policy_watch_note(struct reign *r,
     w = mem_alloc(sizeof(*w));
     *w = (struct watched){.table = table,
                           .quota = p->quota,
-                          .tablets = p->use.tablets,
                           .stored_is_over = p->stored_is_over,
                           .memory_is_over = p->memory_is_over};
+    buf_append_slice(&w->shares, p->shares);
     hash_map_put(&r->policies->tables, hash_key_u64(&w->table), NULL)->pointer =
         w;
 }
@@ -99,9 +150,24 @@ void policies_close(struct reign *r)
     if (!r->policies)
         return;
     while ((slot = hash_map_next(&r->policies->tables, &at)) != NULL)
-        mem_free(slot->value.pointer);
+        free_watched(slot->value.pointer);
     hash_map_close(&r->policies->tables);
     mem_free(r->policies);
+}
+
+void master_count_quotas(const struct master *m,
+                         uint64_t *tables,
+                         uint64_t *over)
+{
+    const struct policy_watch *watch = m->reign ? m->reign->policies : NULL;
+    const struct hash_slot *slot;
+    size_t at = 0;
+    *tables = *over = 0;
+    while (watch && (slot = hash_map_next(&watch->tables, &at)) != NULL) {
+        const struct watched *w = slot->value.pointer;
+        ++*tables;
+        *over += w->stored_is_over || w->memory_is_over;
+    }
 }
 
 static int learn_table(struct reign *r, const char *name, struct err *err)
@@ -140,10 +206,16 @@ int policies_learn(struct reign *r, struct err *err)
 static bool has_changed(struct reign *r, const struct watched *w)
 {
     struct table_policy p = {.quota = w->quota};
+    struct buf shares = BUF_INIT;
+    bool changed;
     policy_use_judge(r, w->table, &p);
-    return p.stored_is_over != w->stored_is_over ||
-           p.memory_is_over != w->memory_is_over ||
-           (quota_has_rate(&w->quota) && p.use.tablets != w->tablets);
+    if (quota_has_rate(&w->quota))
+        put_shares(r, w->table, &shares);
+    changed = p.stored_is_over != w->stored_is_over ||
+              p.memory_is_over != w->memory_is_over ||
+              shares_differ(buf_slice(&shares), buf_slice(&w->shares));
+    buf_close(&shares);
+    return changed;
 }
 
 static void
@@ -162,12 +234,16 @@ say(const struct reign *r, uint64_t table, const struct table_policy *p)
 static void write_use(struct reign *r, uint64_t table)
 {
     struct policy_file f;
+    struct buf shares = BUF_INIT;
     struct err err = ERR_INIT;
     int code = policy_file_read(r, table, &f, &err);
     if (code == 0 && f.generation == 0) { /* It was dropped. */
         policy_watch_forget(r, table);
     } else if (code == 0) {
         policy_use_judge(r, table, &f.policy);
+        if (quota_has_rate(&f.policy.quota))
+            put_shares(r, table, &shares);
+        f.policy.shares = buf_slice(&shares);
         code = policy_file_write(r, table, &f, &err);
         if (code == 0) {
             policy_watch_note(r, table, &f.policy);
@@ -178,6 +254,7 @@ static void write_use(struct reign *r, uint64_t table)
         log_warn(r->world, "master", "quota of table %llu: %s",
                  (unsigned long long)table, err.text);
     policy_file_close(&f);
+    buf_close(&shares);
 }
 
 static void look(struct reign *r, void *arg)

@@ -39,20 +39,28 @@ static void free_tablets(struct served **list, size_t count)
     mem_free(list);
 }
 
-/* This server's part of the table's rates is its part of the tablets. */
+/* This server's part of the table's rates: what the master says, by their use;
+ * before it has said so, its part of the tablets. */
+static double share_of(struct tablet_server *s, const struct table_rules *r)
+{
+    double all = (double)r->policy.use.tablets;
+    uint32_t part;
+    struct served **list;
+    size_t here;
+    if (table_policy_share(&r->policy, s->number, &part))
+        return (double)part / SHARE_WHOLE;
+    list = tablets_of(s, r->table, &here);
+    free_tablets(list, here);
+    return all > (double)here && here > 0 ? (double)here / all : 1;
+}
+
 static void
 set_rates(struct tablet_server *s, struct table_rules *r, uint64_t now)
 {
-    double all = (double)r->policy.use.tablets;
-    double share = 1;
-    struct served **list;
-    size_t here;
+    double share;
     if (r->counted_ns && now - r->counted_ns < COUNTED_NS)
         return;
-    list = tablets_of(s, r->table, &here);
-    free_tablets(list, here);
-    if (all > (double)here && here > 0)
-        share = (double)here / all;
+    share = share_of(s, r);
     for (size_t i = RATE_READS; i <= RATE_BYTES; i++)
         token_bucket_set_rate(&r->buckets[i],
                               (double)*quota_field(&r->policy.quota, i) * share,

@@ -4,17 +4,20 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/core/coding.h"
 #include "base/core/text.h"
 #include "bigtable/row/access.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/wire/body.h"
 
-#define POLICY_FIELDS        5
+#define POLICY_FIELDS        6
+#define POLICY_FIELDS_MIN    5 /* Of those that knew no shares. */
 #define QUOTA_FIELDS         QUOTA_COUNT
 #define USE_FIELDS           3
 #define POLICY_ORDER_FIELDS  1
 #define POLICY_CHANGE_FIELDS 7
 
+#define SHARE_BYTES          16 /* server:be64 part:be64 */
 #define RIGHT_BYTES_MAX      16
 #define PRINCIPALS_BYTES_MAX ACCESS_BYTES_MAX
 
@@ -62,6 +65,7 @@ void table_policy_put(const struct table_policy *p, struct buf *out)
     codec_put_u64(out, p->use.memory_bytes);
     codec_put_bool(out, p->stored_is_over);
     codec_put_bool(out, p->memory_is_over);
+    codec_put_bin(out, p->shares);
 }
 
 int table_policy_get(struct slice in, struct table_policy *p, struct err *err)
@@ -70,7 +74,7 @@ int table_policy_get(struct slice in, struct table_policy *p, struct err *err)
     *p = (struct table_policy){.has_access = false};
     if (in.len == 0)
         return 0;
-    m = message_begin(in, POLICY_FIELDS);
+    m = message_begin(in, POLICY_FIELDS_MIN);
     p->access = message_maybe(&m.r, &p->has_access);
     m.r.bad |= p->access.len > ACCESS_BYTES_MAX;
     get_quota(&m.r, &p->quota);
@@ -80,7 +84,40 @@ int table_policy_get(struct slice in, struct table_policy *p, struct err *err)
     p->use.memory_bytes = codec_get_u64(&m.r);
     p->stored_is_over = codec_get_bool(&m.r);
     p->memory_is_over = codec_get_bool(&m.r);
+    if (m.count >= POLICY_FIELDS) {
+        m.known = POLICY_FIELDS;
+        p->shares = message_bytes(&m.r, (size_t)SHARES_MAX * SHARE_BYTES);
+        m.r.bad |= p->shares.len % SHARE_BYTES != 0;
+    }
     return message_end(&m, "policy of a table", err);
+}
+
+void table_share_put(uint64_t server, uint32_t part, struct buf *out)
+{
+    buf_put_be64(out, server);
+    buf_put_be64(out, part);
+}
+
+bool table_share_get(struct slice *shares, uint64_t *server, uint32_t *part)
+{
+    if (shares->len < SHARE_BYTES)
+        return false;
+    *server = get_be64(shares->data);
+    *part = (uint32_t)get_be64(shares->data + 8);
+    *shares = slice_sub(*shares, SHARE_BYTES, shares->len);
+    return true;
+}
+
+bool table_policy_share(const struct table_policy *p,
+                        uint64_t server,
+                        uint32_t *part)
+{
+    struct slice rest = p->shares;
+    uint64_t whose;
+    while (table_share_get(&rest, &whose, part))
+        if (whose == server)
+            return true;
+    return false;
 }
 
 /* --- calls ---------------------------------------------------------------- */

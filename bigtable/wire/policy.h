@@ -9,9 +9,9 @@
  *                                   rights alone
  *
  * The master alone writes them: when a table is made, when somebody who may
- * changes something, and when a table gets over one of its quotas of size, or
- * under it again. Tablet servers keep what they read until the lock service
- * says that the file was written.
+ * changes something, when a table gets over one of its quotas of size, or under
+ * it again, and when its servers need other shares of its rates. Tablet servers
+ * keep what they read until the lock service says that the file was written.
  *
  * put appends; get borrows from the bytes and fails with ERR_CORRUPT.
  *
@@ -50,7 +50,22 @@ struct table_policy {
     struct table_use use; /* When the file was written. */
     bool stored_is_over;  /* Quotas that `use` is above. */
     bool memory_is_over;
+    struct slice shares; /* Of its rates; none: by the number of tablets. */
 };
+
+/* A server's share of a table's rates, in parts of SHARE_WHOLE. The shares of a
+ * policy are those of all its servers, one after the other. */
+#define SHARE_WHOLE UINT32_C(1000000)
+/* Servers with shares: of more, shares are by the number of tablets. */
+#define SHARES_MAX 1024
+
+void table_share_put(uint64_t server, uint32_t part, struct buf *out);
+/* Cut the first off @*shares; false at the end. */
+bool table_share_get(struct slice *shares, uint64_t *server, uint32_t *part);
+/* That of @server; false: it has none. */
+bool table_policy_share(const struct table_policy *p,
+                        uint64_t server,
+                        uint32_t *part);
 
 void table_policy_put(const struct table_policy *p, struct buf *out);
 /* No bytes are a table without rules. */

@@ -234,6 +234,7 @@ class AccessTest(ClusterTest):
             done = self.run_quarry("put", "web", "more", "contents:b=1")
             return b"over its quota of stored" in done.stderr
         self.wait_for(is_full, 60)
+        self.assertRegex(self.ok("table", "stats", "web"), r"stored +2 KiB")
         said = self.fails(1, "put", "web", "more", "contents:b=1")
         self.assertIn('table "web" is over its quota of stored, 2 KiB', said)
         self.assertIn('most in family "contents"', said)

@@ -2,13 +2,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/core/buf.h"
 #include "base/core/rand.h"
 #include "bigtable/master/assignment.h"
 #include "bigtable/master/balance.h"
 #include "bigtable/master/garbage.h"
 #include "bigtable/master/log_schedule.h"
 #include "bigtable/master/merge_choice.h"
+#include "bigtable/master/shares.h"
 #include "bigtable/master/weight.h"
+#include "bigtable/wire/policy.h"
 #include "tests/lib/check_main.h"
 
 #define ROUNDS 300
@@ -433,7 +436,83 @@ START_TEST(test_garbage)
 
 END_TEST
 
+/* --- shares of rates ---------------------------------------------------- */
+
+/* Shares of drawn servers are not above the whole together, none is nothing,
+ * and whoever is asked for most has most. */
+START_TEST(test_shares_of_drawn_servers)
+{
+    struct rand_gen r;
+    struct buf b = BUF_INIT;
+    rand_init(&r, test_seed());
+    for (int round = 0; round < ROUNDS; round++) {
+        struct share_server s[8];
+        size_t count = rand_below(&r, ARRAY_LEN(s) + 1);
+        size_t most = 0;
+        uint64_t sum = 0;
+        uint64_t number;
+        uint32_t part[ARRAY_LEN(s)] = {0};
+        struct slice rest;
+        for (size_t i = 0; i < count; i++) {
+            s[i] = (struct share_server){i + 1, 2, rand_below(&r, 1000)};
+            most = s[i].requests_per_s > s[most].requests_per_s ? i : most;
+        }
+        buf_clear(&b);
+        shares_choose(s, count, &b);
+        rest = buf_slice(&b);
+        for (size_t i = 0; i < count; i++) {
+            ck_assert(table_share_get(&rest, &number, &part[i]));
+            ck_assert_uint_eq(number, i + 1);
+            ck_assert_uint_gt(part[i], 0);
+            sum += part[i];
+        }
+        ck_assert(!table_share_get(&rest, &number, &part[0]));
+        ck_assert_uint_le(sum, SHARE_WHOLE);
+        ck_assert_uint_ge(sum, count ? SHARE_WHOLE - count : 0);
+        for (size_t i = 0; i < count; i++)
+            ck_assert_uint_ge(part[most], part[i]);
+    }
+    buf_close(&b);
+}
+
+END_TEST
+
+/* Where all rows are of one server it has nearly all; two that both want more
+ * than they have get even shares in a while, however it began. */
+START_TEST(test_shares_follow_use)
+{
+    struct share_server s[] = {{1, 1, 100}, {2, 3, 0}};
+    uint32_t part[2] = {0};
+    struct buf b = BUF_INIT;
+    struct buf before = BUF_INIT;
+    struct table_policy p = {.has_access = false};
+    shares_choose(s, 2, &before);
+    p.shares = buf_slice(&before);
+    ck_assert(table_policy_share(&p, 1, &part[0]));
+    ck_assert_uint_ge(part[0], SHARE_WHOLE / 10 * 9);
+    s[1].tablets = 1;
+    for (int second = 0; second < 40; second++) {
+        buf_clear(&b);
+        shares_choose(s, 2, &b);
+        p.shares = buf_slice(&b);
+        for (size_t i = 0; i < 2; i++) {
+            ck_assert(table_policy_share(&p, i + 1, &part[i]));
+            s[i].requests_per_s = part[i]; /* It gives all it may. */
+        }
+    }
+    ck_assert_uint_le(part[0] - part[1], SHARE_WHOLE / 20);
+    ck_assert(shares_differ(buf_slice(&b), buf_slice(&before)));
+    ck_assert(shares_differ(buf_slice(&b), SLICE_EMPTY));
+    ck_assert(!shares_differ(buf_slice(&b), buf_slice(&b)));
+    buf_close(&b);
+    buf_close(&before);
+}
+
+END_TEST
+
 TEST_MAIN("decisions",
+          test_shares_of_drawn_servers,
+          test_shares_follow_use,
           test_weights_add_up,
           test_few_requests_weigh_little,
           test_root_then_metadata_then_users,

@@ -75,16 +75,13 @@ static int read_one(struct node *n,
 
 static int get_one(struct node *n, const char *family, struct err *err)
 {
-    struct get_request r = {.tablet = 5,
-                            .row = SLICE_LIT("b"),
-                            .family = slice_str(family),
-                            .qualifier = SLICE_LIT("v")};
-    struct buf body = BUF_INIT, reply = BUF_INIT, value = BUF_INIT;
-    int rc;
-    get_request_put(&r, &body);
-    rc = call(n, TABLET_GET, &body, SLICE_EMPTY, &reply, &value, err);
-    buf_close(&body);
-    buf_close(&reply);
+    const struct row_lookup l = {.tablet = 5,
+                                 .row = SLICE_LIT("b"),
+                                 .is_cell = true,
+                                 .family = slice_str(family),
+                                 .qualifier = SLICE_LIT("v")};
+    struct buf value = BUF_INIT;
+    int rc = look_up(n, &l, &value, err);
     buf_close(&value);
     return rc;
 }
@@ -237,17 +234,25 @@ START_TEST(test_sizes)
 END_TEST
 
 /* A table with rates gives as many rows a second as they say, and tells others
- * when to come again; a tablet of two gives half. */
+ * when to come again; a tablet of two gives half, or the share that its server
+ * was given. */
 static void rates(void *arg)
 {
     struct table_policy p = {.quota = {.reads_per_s = 10}, .use = {1, 0, 0}};
     struct node *a = &nodes[0];
+    struct buf shares = BUF_INIT;
+    static const unsigned given[] = {100, 50, 80};
     (void)arg;
     load_table(a);
-    for (int tablets = 1; tablets <= 2; tablets++) {
+    for (unsigned i = 0; i < ARRAY_LEN(given); i++) {
         uint64_t end_ns, again_us = 0;
         unsigned served = 0;
-        p.use.tablets = (uint64_t)tablets;
+        p.use.tablets = i + 1;
+        if (i == 2) {
+            table_share_put(a->number + 1, SHARE_WHOLE / 5, &shares);
+            table_share_put(a->number, SHARE_WHOLE / 5 * 4, &shares);
+            p.shares = buf_slice(&shares);
+        }
         put_policy(NULL, &p);
         settle();
         end_ns = world_mono_ns(director) + UINT64_C(10) * 1000000000;
@@ -260,13 +265,14 @@ static void rates(void *arg)
                     rate_is_refusal(rc, slice_str(test_err.text), &again_us));
             world_sleep_us(director, 20000);
         }
-        ck_assert_uint_ge(served, 95 / (unsigned)tablets);
-        ck_assert_uint_le(served, 112 / (unsigned)tablets);
+        ck_assert_uint_ge(served, given[i] * 95 / 100);
+        ck_assert_uint_le(served, given[i] * 112 / 100);
         ck_assert_uint_gt(again_us, 0);
     }
     /* Writes have no rate. */
     for (int i = 0; i < 100; i++)
         OK(put(a, 5, "b", "1", err));
+    buf_close(&shares);
     end();
 }
 

@@ -30,6 +30,8 @@ START_TEST(test_policy_round_trip)
     struct rand_gen r;
     struct table_policy p, q;
     struct buf b = BUF_INIT;
+    struct buf shares = BUF_INIT;
+    uint32_t part;
     rand_init(&r, test_seed());
     ck_assert_int_eq(table_policy_get(SLICE_EMPTY, &q, NULL), 0);
     ck_assert(!q.has_access && quota_is_none(&q.quota));
@@ -42,6 +44,10 @@ START_TEST(test_policy_round_trip)
             .memory_is_over = rand_one_in(&r, 2)};
         if (p.has_access && rand_one_in(&r, 2))
             p.access = SLICE_LIT("* own ann\n");
+        buf_clear(&shares);
+        for (uint64_t n = 1, count = rand_below(&r, 3); n <= count; n++)
+            table_share_put(n, (uint32_t)n * 1000, &shares);
+        p.shares = buf_slice(&shares);
         buf_clear(&b);
         table_policy_put(&p, &b);
         ck_assert_int_eq(table_policy_get(buf_slice(&b), &q, NULL), 0);
@@ -51,12 +57,18 @@ START_TEST(test_policy_round_trip)
                   p.use.stored_bytes == q.use.stored_bytes &&
                   p.use.memory_bytes == q.use.memory_bytes &&
                   p.stored_is_over == q.stored_is_over &&
-                  p.memory_is_over == q.memory_is_over);
+                  p.memory_is_over == q.memory_is_over &&
+                  slice_eq(p.shares, q.shares));
+        for (uint64_t n = 1; n < 4; n++)
+            ck_assert(table_policy_share(&q, n, &part) ==
+                          (n * 16 <= shares.len) &&
+                      (n * 16 > shares.len || part == n * 1000));
         ck_assert_int_eq(
             table_policy_get(slice_sub(buf_slice(&b), 0, b.len - 1), &q, NULL),
             ERR_CORRUPT);
     }
     buf_close(&b);
+    buf_close(&shares);
 }
 
 END_TEST
