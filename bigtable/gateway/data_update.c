@@ -18,65 +18,24 @@
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/request_filter.h"
 #include "bigtable/gateway/request_mutation.h"
+#include "bigtable/gateway/request_row.h"
 #include "bigtable/gateway/service.h"
-
-static int no_key(struct err *err)
-{
-    return err_set(err, ERR_INVALID, "row keys must not be empty");
-}
-
-static int no_views(struct err *err)
-{
-    return err_set(err, ERR_UNSUPPORTED, "writing through a view");
-}
 
 /* --- CheckAndMutateRow ------------------------------------------------------
  */
 
+static const struct request_row_fields check_fields = {.lists = {4, 5},
+                                                       .filter = 6,
+                                                       .view = 9};
+
 struct check_request {
     struct gateway *gateway;
     struct slice message;
-    struct slice table;
-    struct slice row;
-    struct slice predicate;
-    bool has_predicate;
-    size_t counts[2]; /* Mutations if true, if false. */
+    struct request_row q; /* Its lists: what to do if true, if false. */
     bool matched;
     int rc;
     struct err *err;
 };
-
-static int parse_check(struct check_request *r, struct err *err)
-{
-    struct cursor c = cursor_make(r->message);
-    struct pb_field f;
-    while (pb_next(&c, &f)) {
-        if (pb_is_bytes(&f, 1)) {
-            r->table = f.bytes;
-        } else if (pb_is_bytes(&f, 2)) {
-            r->row = f.bytes;
-        } else if (pb_is_bytes(&f, 4) || pb_is_bytes(&f, 5)) {
-            r->counts[f.number - 4]++;
-        } else if (pb_is_bytes(&f, 6)) {
-            r->predicate = f.bytes;
-            r->has_predicate = true;
-        } else if (pb_is_bytes(&f, 9) && f.bytes.len) {
-            return no_views(err);
-        }
-    }
-    if (c.bad)
-        return service_bad_request(err);
-    if (r->row.len == 0)
-        return no_key(err);
-    if (r->counts[0] == 0 && r->counts[1] == 0)
-        return err_set(err, ERR_INVALID, "no mutations provided");
-    if (r->counts[0] > REQUEST_MUTATIONS_MAX ||
-        r->counts[1] > REQUEST_MUTATIONS_MAX)
-        return err_set(err, ERR_INVALID,
-                       "more than %d mutations in one request",
-                       REQUEST_MUTATIONS_MAX);
-    return 0;
-}
 
 static int add_both(struct check_request *r,
                     struct quarry_mutation *const m[2],
@@ -95,18 +54,18 @@ static int add_both(struct check_request *r,
 static int
 apply_check(struct check_request *r, struct quarry_table *t, struct err *err)
 {
-    struct quarry_mutation *const m[2] = {quarry_mutation_new(r->row),
-                                          quarry_mutation_new(r->row)};
+    struct quarry_mutation *const m[2] = {quarry_mutation_new(r->q.row),
+                                          quarry_mutation_new(r->q.row)};
     struct quarry_filter *predicate = NULL;
     int rc = 0;
-    if (r->has_predicate)
-        rc = request_filter(r->predicate, &predicate, err);
+    if (r->q.has_filter)
+        rc = request_filter(r->q.filter, &predicate, err);
     if (rc == 0)
         rc = add_both(r, m, err);
     if (rc == 0)
         rc = quarry_check_and_mutate(
-            t, r->row, predicate, r->counts[0] ? m[0] : NULL,
-            r->counts[1] ? m[1] : NULL, NULL, &r->matched, err);
+            t, r->q.row, predicate, r->q.counts[0] ? m[0] : NULL,
+            r->q.counts[1] ? m[1] : NULL, NULL, &r->matched, err);
     quarry_filter_free(predicate);
     quarry_mutation_free(m[0]);
     quarry_mutation_free(m[1]);
@@ -117,9 +76,9 @@ static void run_check(void *arg)
 {
     struct check_request *r = arg;
     struct quarry_table *t;
-    r->rc = parse_check(r, r->err);
+    r->rc = request_row_parse(&r->q, r->message, &check_fields, r->err);
     if (r->rc == 0)
-        r->rc = service_open_table(r->gateway, r->table, &t, r->err);
+        r->rc = service_open_table(r->gateway, r->q.table, &t, r->err);
     if (r->rc)
         return;
     r->rc = apply_check(r, t, r->err);
@@ -128,11 +87,8 @@ static void run_check(void *arg)
 
 int data_check_and_mutate(void *ctx, struct grpc_call *call, struct err *err)
 {
-    struct check_request r = {.gateway = ctx,
-                              .message = grpc_request(call),
-                              .table = SLICE_EMPTY,
-                              .row = SLICE_EMPTY,
-                              .err = err};
+    struct check_request r = {
+        .gateway = ctx, .message = grpc_request(call), .err = err};
     struct buf *b;
     service_run(r.gateway, call, run_check, &r);
     if (r.rc)
@@ -146,8 +102,8 @@ int data_check_and_mutate(void *ctx, struct grpc_call *call, struct err *err)
 /* --- ReadModifyWriteRow -----------------------------------------------------
  */
 
-/* As the real service. */
-#define RULES_MAX 100000
+static const struct request_row_fields modify_fields = {.lists = {3, 0},
+                                                        .view = 6};
 
 /* A rule and the name of its family. */
 struct rule_names {
@@ -157,38 +113,13 @@ struct rule_names {
 struct modify_request {
     struct gateway *gateway;
     struct slice message;
-    struct slice table;
-    struct slice row;
+    struct request_row q;          /* Its list: the rules. */
     struct quarry_rmw_rule *rules; /* Owned. */
     struct rule_names *names;      /* Owned. */
-    size_t rule_count;
-    struct quarry_row *out; /* Owned. */
+    struct quarry_row *out;        /* Owned. */
     int rc;
     struct err *err;
 };
-
-static int parse_modify(struct modify_request *r, struct err *err)
-{
-    struct cursor c = cursor_make(r->message);
-    struct pb_field f;
-    while (pb_next(&c, &f)) {
-        if (pb_is_bytes(&f, 1))
-            r->table = f.bytes;
-        else if (pb_is_bytes(&f, 2))
-            r->row = f.bytes;
-        else if (pb_is_bytes(&f, 3))
-            r->rule_count++;
-        else if (pb_is_bytes(&f, 6) && f.bytes.len)
-            return no_views(err);
-    }
-    if (c.bad)
-        return service_bad_request(err);
-    if (r->row.len == 0)
-        return no_key(err);
-    if (r->rule_count == 0 || r->rule_count > RULES_MAX)
-        return err_set(err, ERR_INVALID, "expected 1 to %d rules", RULES_MAX);
-    return 0;
-}
 
 static int parse_rule(struct slice bytes,
                       struct quarry_rmw_rule *rule,
@@ -229,8 +160,8 @@ static int parse_rules(struct modify_request *r, struct err *err)
     struct pb_field f;
     size_t i = 0;
     int rc = 0;
-    r->rules = mem_alloc(r->rule_count * sizeof(*r->rules));
-    r->names = mem_alloc(r->rule_count * sizeof(*r->names));
+    r->rules = mem_alloc(r->q.counts[0] * sizeof(*r->rules));
+    r->names = mem_alloc(r->q.counts[0] * sizeof(*r->names));
     while (rc == 0 && pb_next(&c, &f))
         if (pb_is_bytes(&f, 3)) {
             rc = parse_rule(f.bytes, &r->rules[i], &r->names[i], err);
@@ -243,15 +174,15 @@ static void run_modify(void *arg)
 {
     struct modify_request *r = arg;
     struct quarry_table *t;
-    r->rc = parse_modify(r, r->err);
+    r->rc = request_row_parse(&r->q, r->message, &modify_fields, r->err);
     if (r->rc == 0)
         r->rc = parse_rules(r, r->err);
     if (r->rc == 0)
-        r->rc = service_open_table(r->gateway, r->table, &t, r->err);
+        r->rc = service_open_table(r->gateway, r->q.table, &t, r->err);
     if (r->rc)
         return;
-    r->rc = quarry_read_modify_write(t, r->row, r->rules, r->rule_count, NULL,
-                                     &r->out, r->err);
+    r->rc = quarry_read_modify_write(t, r->q.row, r->rules, r->q.counts[0],
+                                     NULL, &r->out, r->err);
     quarry_table_close(t);
 }
 
@@ -297,7 +228,7 @@ reply_modify(struct modify_request *r, struct grpc_call *call, struct err *err)
     struct buf *b = grpc_scratch(call);
     size_t opened = pb_open(b, 1);
     size_t i = 0;
-    pb_put_bytes(b, 1, r->row);
+    pb_put_bytes(b, 1, r->q.row);
     while (r->out && i < r->out->cell_count)
         i = put_family(b, r->out, i);
     pb_close(b, opened);
@@ -306,11 +237,8 @@ reply_modify(struct modify_request *r, struct grpc_call *call, struct err *err)
 
 int data_read_modify_write(void *ctx, struct grpc_call *call, struct err *err)
 {
-    struct modify_request r = {.gateway = ctx,
-                               .message = grpc_request(call),
-                               .table = SLICE_EMPTY,
-                               .row = SLICE_EMPTY,
-                               .err = err};
+    struct modify_request r = {
+        .gateway = ctx, .message = grpc_request(call), .err = err};
     int rc;
     service_run(r.gateway, call, run_modify, &r);
     rc = r.rc ? r.rc : reply_modify(&r, call, err);

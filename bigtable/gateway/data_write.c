@@ -9,58 +9,24 @@
  * Every row is written and synced before its answer is sent.
  */
 #include "base/core/panic.h"
+#include "bigtable/gateway/mutation_pool.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/request_mutation.h"
+#include "bigtable/gateway/request_row.h"
 #include "bigtable/gateway/service.h"
-
-static int too_many(struct err *err)
-{
-    return err_set(err, ERR_INVALID, "more than %d mutations in one request",
-                   REQUEST_MUTATIONS_MAX);
-}
-
-static int check_row(struct slice row, size_t mutation_count, struct err *err)
-{
-    if (row.len == 0)
-        return err_set(err, ERR_INVALID, "row keys must not be empty");
-    if (mutation_count == 0)
-        return err_set(err, ERR_INVALID, "no mutations provided");
-    return 0;
-}
 
 /* --- MutateRow -------------------------------------------------------------
  */
 
+static const struct request_row_fields row_fields = {.lists = {3, 0},
+                                                     .view = 6};
+
 struct row_request {
     struct gateway *gateway;
     struct slice message;
-    struct slice table;
-    struct slice row;
-    size_t mutation_count;
     int rc;
     struct err *err;
 };
-
-static int parse_row(struct row_request *r, struct err *err)
-{
-    struct cursor c = cursor_make(r->message);
-    struct pb_field f;
-    while (pb_next(&c, &f)) {
-        if (pb_is_bytes(&f, 1))
-            r->table = f.bytes;
-        else if (pb_is_bytes(&f, 2))
-            r->row = f.bytes;
-        else if (pb_is_bytes(&f, 3))
-            r->mutation_count++;
-        else if (pb_is_bytes(&f, 6) && f.bytes.len)
-            return err_set(err, ERR_UNSUPPORTED, "writing through a view");
-    }
-    if (c.bad)
-        return service_bad_request(err);
-    if (r->mutation_count > REQUEST_MUTATIONS_MAX)
-        return too_many(err);
-    return 0;
-}
 
 /* The mutations are field @number of @message. */
 static int add_mutations(struct quarry_mutation *m,
@@ -80,20 +46,21 @@ static int add_mutations(struct quarry_mutation *m,
 
 static int apply_row(struct row_request *r, struct err *err)
 {
+    struct mutation_pool *pool = r->gateway->mutations;
     struct quarry_table *t;
     struct quarry_mutation *m;
-    int rc = parse_row(r, err);
+    struct request_row q;
+    int rc = request_row_parse(&q, r->message, &row_fields, err);
     if (rc == 0)
-        rc = service_open_table(r->gateway, r->table, &t, err);
+        rc = service_open_table(r->gateway, q.table, &t, err);
     if (rc)
         return rc;
-    m = quarry_mutation_new(r->row);
-    rc = check_row(r->row, r->mutation_count, err);
-    if (rc == 0)
-        rc = add_mutations(m, r->message, 3, service_now_us(r->gateway), err);
+    mutation_pool_take(pool, &m, 1);
+    quarry_mutation_reset(m, q.row);
+    rc = add_mutations(m, q.message, 3, service_now_us(r->gateway), err);
     if (rc == 0)
         rc = quarry_apply(t, m, NULL, err);
-    quarry_mutation_free(m);
+    mutation_pool_give(pool, &m, 1, q.message.len);
     quarry_table_close(t);
     return rc;
 }
@@ -106,11 +73,8 @@ static void run_row(void *arg)
 
 int data_mutate_row(void *ctx, struct grpc_call *call, struct err *err)
 {
-    struct row_request r = {.gateway = ctx,
-                            .message = grpc_request(call),
-                            .table = SLICE_EMPTY,
-                            .row = SLICE_EMPTY,
-                            .err = err};
+    struct row_request r = {
+        .gateway = ctx, .message = grpc_request(call), .err = err};
     service_run(r.gateway, call, run_row, &r);
     return r.rc ? r.rc : service_reply_empty(call, err);
 }
@@ -130,8 +94,8 @@ struct rows_request {
     struct slice table;
     size_t entry_count;
     size_t mutation_count;
-    struct quarry_mutation **mutations; /* Of the good entries, */
-    size_t *indexes;                    /* and which they are. */
+    struct quarry_mutation **mutations; /* One an entry, of the pool: first */
+    size_t *indexes;                    /* the good ones'; which they are. */
     size_t good_count;
     struct outcome *outcomes; /* One an entry. */
     int rc;
@@ -168,14 +132,14 @@ static int parse_rows(struct rows_request *r, struct err *err)
         if (pb_is_bytes(&f, 1)) {
             r->table = f.bytes;
         } else if (pb_is_bytes(&f, 5) && f.bytes.len) {
-            rc = err_set(err, ERR_UNSUPPORTED, "writing through a view");
+            rc = request_no_views(err);
         } else if (pb_is_bytes(&f, 2)) {
             rc = parse_entry(f.bytes, &e, err);
             r->entry_count++;
             r->mutation_count += e.mutation_count;
             if (rc == 0 && (r->mutation_count > REQUEST_MUTATIONS_MAX ||
                             r->entry_count > REQUEST_MUTATIONS_MAX))
-                rc = too_many(err);
+                rc = request_too_many(err);
         }
     }
     if (rc == 0 && c.bad)
@@ -199,20 +163,18 @@ static void build_entry(struct rows_request *r,
 {
     struct err err = ERR_INIT;
     struct entry e;
-    struct quarry_mutation *m;
+    struct quarry_mutation *m = r->mutations[r->good_count];
     int rc = parse_entry(bytes, &e, &err);
     if (rc == 0)
-        rc = check_row(e.row, e.mutation_count, &err);
-    m = quarry_mutation_new(e.row);
-    if (rc == 0)
+        rc = request_row_check(e.row, e.mutation_count, &err);
+    if (rc == 0) {
+        quarry_mutation_reset(m, e.row);
         rc = add_mutations(m, bytes, 2, now_us, &err);
-    if (rc) {
-        set_outcome(&r->outcomes[index], rc, &err);
-        quarry_mutation_free(m);
-        return;
     }
-    r->indexes[r->good_count] = index;
-    r->mutations[r->good_count++] = m;
+    if (rc)
+        set_outcome(&r->outcomes[index], rc, &err);
+    else
+        r->indexes[r->good_count++] = index;
 }
 
 static void build_rows(struct rows_request *r)
@@ -224,6 +186,7 @@ static void build_rows(struct rows_request *r)
     r->mutations = mem_alloc(r->entry_count * sizeof(struct quarry_mutation *));
     r->indexes = mem_alloc(r->entry_count * sizeof(*r->indexes));
     r->outcomes = mem_zalloc(r->entry_count, sizeof(*r->outcomes));
+    mutation_pool_take(r->gateway->mutations, r->mutations, r->entry_count);
     while (pb_next(&c, &f))
         if (pb_is_bytes(&f, 2))
             build_entry(r, index++, f.bytes, now_us);
@@ -282,8 +245,9 @@ reply_rows(struct rows_request *r, struct grpc_call *call, struct err *err)
 
 static void close_rows(struct rows_request *r)
 {
-    for (size_t i = 0; i < r->good_count; i++)
-        quarry_mutation_free(r->mutations[i]);
+    if (r->mutations)
+        mutation_pool_give(r->gateway->mutations, r->mutations, r->entry_count,
+                           r->message.len);
     for (size_t i = 0; i < r->entry_count && r->outcomes; i++)
         mem_free(r->outcomes[i].text);
     mem_free(r->mutations);

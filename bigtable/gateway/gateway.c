@@ -4,6 +4,7 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "bigtable/gateway/admin.h"
+#include "bigtable/gateway/mutation_pool.h"
 #include "bigtable/gateway/service.h"
 #include "bigtable/gateway/workers.h"
 
@@ -93,6 +94,7 @@ int gateway_open(struct world *w,
     g->home = mem_strdup(opts->home ? opts->home : HOME_DEFAULT);
     g->workers =
         workers_new(w, opts->workers ? opts->workers : WORKERS_DEFAULT);
+    g->mutations = mutation_pool_new();
     rc = instance_id_check(slice_str(g->home), err);
     if (rc == 0)
         rc = grpc_server_open(w, opts->address, &grpc, &g->server, err);
@@ -122,6 +124,7 @@ void gateway_close(struct gateway *g)
         return;
     grpc_server_close(g->server);
     workers_free(g->workers);
+    mutation_pool_free(g->mutations);
     mem_free(g->home);
     mem_free(g);
 }

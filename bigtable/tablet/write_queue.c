@@ -18,7 +18,9 @@
 
 /* A group ends when it has so many bytes, so that the first of it does not wait
  * for ever; a small leader takes less, for its own sake. */
-#define GROUP_BYTES_MAX         ((size_t)1 << 20)
+#define GROUP_BYTES_MAX ((size_t)1 << 20)
+/* The disk takes so many in the time that a sync costs anyway. */
+#define GROUP_SYNCED_BYTES_MAX  ((size_t)4 << 20)
 #define GROUP_COUNT_WRITERS_MAX 256
 
 void write_queue_init(struct write_queue *q, uint64_t last_sequence)
@@ -186,11 +188,18 @@ struct group {
     bool sync; /* which is synced. */
 };
 
+static size_t group_limit(const struct writer *leader)
+{
+    return leader->durability == WRITE_SYNCED
+               ? GROUP_SYNCED_BYTES_MAX
+               : MIN_OF(GROUP_BYTES_MAX, leader->bytes + GROUP_BYTES_MAX / 8);
+}
+
 /* The writers the leader writes for. PRE: the lock is held. */
 static void gather(struct write_queue *q, struct group *g)
 {
     struct writer *w = q->head;
-    size_t limit = MIN_OF(GROUP_BYTES_MAX, w->bytes + GROUP_BYTES_MAX / 8);
+    size_t limit = group_limit(w);
     size_t bytes = 0;
     *g = (struct group){.first = w};
     do {

@@ -1,0 +1,74 @@
+/* Requests that change one row: see request_row.h. */
+#include "bigtable/gateway/request_row.h"
+
+#include "bigtable/gateway/pb.h"
+#include "bigtable/gateway/request_mutation.h"
+#include "bigtable/gateway/service.h"
+
+int request_too_many(struct err *err)
+{
+    return err_set(err, ERR_INVALID, "more than %d mutations in one request",
+                   REQUEST_MUTATIONS_MAX);
+}
+
+int request_row_check(struct slice row, size_t count, struct err *err)
+{
+    if (row.len == 0)
+        return err_set(err, ERR_INVALID, "row keys must not be empty");
+    if (count == 0)
+        return err_set(err, ERR_INVALID, "no mutations provided");
+    return 0;
+}
+
+int request_no_views(struct err *err)
+{
+    return err_set(err, ERR_UNSUPPORTED, "writing through a view");
+}
+
+static int take(struct request_row *r,
+                const struct request_row_fields *fields,
+                const struct pb_field *f,
+                struct err *err)
+{
+    if (f->wire != PB_BYTES)
+        return 0;
+    if (f->number == 1) {
+        r->table = f->bytes;
+    } else if (f->number == 2) {
+        r->row = f->bytes;
+    } else if (f->number == fields->lists[0]) {
+        r->counts[0]++;
+    } else if (f->number == fields->lists[1]) {
+        r->counts[1]++;
+    } else if (f->number == fields->filter) {
+        r->filter = f->bytes;
+        r->has_filter = true;
+    } else if (f->number == fields->view && f->bytes.len) {
+        return request_no_views(err);
+    }
+    return 0;
+}
+
+int request_row_parse(struct request_row *out,
+                      struct slice message,
+                      const struct request_row_fields *fields,
+                      struct err *err)
+{
+    struct cursor c = cursor_make(message);
+    struct pb_field f;
+    int rc = 0;
+    *out = (struct request_row){.message = message,
+                                .table = SLICE_EMPTY,
+                                .row = SLICE_EMPTY,
+                                .filter = SLICE_EMPTY};
+    while (rc == 0 && pb_next(&c, &f))
+        rc = take(out, fields, &f, err);
+    if (rc == 0 && c.bad)
+        rc = service_bad_request(err);
+    if (rc == 0)
+        rc = request_row_check(out->row, out->counts[0] + out->counts[1], err);
+    if (rc == 0 && (out->counts[0] > REQUEST_MUTATIONS_MAX ||
+                    out->counts[1] > REQUEST_MUTATIONS_MAX))
+        rc = request_too_many(err);
+    return rc;
+}

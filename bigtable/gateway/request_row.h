@@ -1,0 +1,43 @@
+/* Requests that change one row: what they have in common. Threads: any. */
+#ifndef BIGTABLE_GATEWAY_REQUEST_ROW_H
+#define BIGTABLE_GATEWAY_REQUEST_ROW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+
+/* Numbers of a message's fields; the table is 1 and the row's key 2 in each. 0:
+ * it has no such field. */
+struct request_row_fields {
+    unsigned lists[2]; /* Repeated messages: what is to be done. */
+    unsigned filter;
+    unsigned view; /* An authorized view's name. */
+};
+
+struct request_row {
+    struct slice message;
+    struct slice table;
+    struct slice row;
+    struct slice filter;
+    bool has_filter;
+    size_t counts[2]; /* Of each list. */
+};
+
+/* Understand @message, which @out borrows. Errors: ERR_INVALID (no message, no
+ * row, nothing to be done or too much), ERR_UNSUPPORTED (a view). */
+MUST_CHECK int request_row_parse(struct request_row *out,
+                                 struct slice message,
+                                 const struct request_row_fields *fields,
+                                 struct err *err);
+
+/* ERR_INVALID: so much is too much. */
+MUST_CHECK int request_too_many(struct err *err);
+/* ERR_INVALID if @row is empty, or @count 0. */
+MUST_CHECK int
+request_row_check(struct slice row, size_t count, struct err *err);
+MUST_CHECK int request_no_views(struct err *err); /* ERR_UNSUPPORTED. */
+
+#endif /* BIGTABLE_GATEWAY_REQUEST_ROW_H */
