@@ -6,13 +6,16 @@
 
 #include "base/core/fault.h"
 #include "base/core/panic.h"
+#include "base/replica/log_file.h"
 #include "base/replica/log_segment.h"
 #include "base/runtime/world.h"
 
 /* How far ahead of the records a segment is filled with zeros, in parts of its
- * size: a sync that follows costs ten times as much as others, because the
- * file's size changes. */
+ * size, where no spare one was made in time: a sync that follows costs ten
+ * times as much as others, because the file's size changes. */
 #define ZEROS_PER_SEGMENT 8
+/* Writes that fill a spare one: records are written in between. */
+#define SPARE_PARTS 32
 
 /* The state that the records so far leave; a header says it. */
 struct ends {
@@ -29,14 +32,15 @@ struct replica_log {
     struct log_segment *segments; /* Oldest first; the last is written. */
     size_t count;
     size_t cap;
-    struct file *file;   /* Of the last segment; owned. */
-    uint64_t position;   /* Behind the last record that counts. */
-    uint64_t zeroed;     /* Size of the file: zeros behind the records. */
-    uint64_t synced;     /* Position known to be on the disk. */
-    bool marked;         /* A record in the log says so. */
-    bool failed;         /* Nothing is known about the disk any more. */
-    struct ends ends;    /* The batch included. */
-    struct buf batch;    /* Records to be written at position. */
+    struct log_file file;   /* Of the last segment: zeros behind the records. */
+    struct log_file spare;  /* Zeros for the next one; may be closed. */
+    struct log_file making; /* The spare, while it is made beside the rest. */
+    uint64_t position;      /* Behind the last record that counts. */
+    uint64_t synced;        /* Position known to be on the disk. */
+    bool marked;            /* A record in the log says so. */
+    bool failed;            /* Nothing is known about the disk any more. */
+    struct ends ends;       /* The batch included. */
+    struct buf batch;       /* Records to be written at position. */
     struct ends flushed; /* As of position: a failed batch falls back to it. */
     size_t op_count;     /* Of a call: all in the batch or before it, */
     size_t done_count;   /* and of these on the disk. */
@@ -65,7 +69,7 @@ static void add_segment(struct replica_log *l, uint64_t number)
 }
 
 static int write_header(struct replica_log *l,
-                        struct file *f,
+                        struct log_file *f,
                         uint64_t number,
                         struct err *err)
 {
@@ -73,16 +77,48 @@ static int write_header(struct replica_log *l,
     struct log_header h = {number,  l->position, e->term,
                            e->vote, e->index,    e->index_term};
     struct buf b = BUF_INIT;
-    struct slice part;
     int rc;
     log_header_put(&h, &b);
-    part = buf_slice(&b);
-    rc = file_write_at(f, 0, &part, 1, err);
+    rc = log_file_write(f, 0, buf_slice(&b), 0, err);
     buf_close(&b);
+    return rc ? rc : log_file_sync(f, err);
+}
+
+static int remove_if_there(struct replica_log *l, const char *path)
+{
+    int rc = world_remove(l->world, path, NULL);
+    return rc == ERR_NOTFOUND ? 0 : rc;
+}
+
+/* Where zeros for the next segment wait. */
+static void spare_path(const struct replica_log *l, struct buf *out)
+{
+    buf_printf(out, "%s/spare", l->directory);
+}
+
+/* The file of a segment that begins, with its header: the one that was made
+ * before, or a new one. */
+static int make_segment(struct replica_log *l,
+                        const char *path,
+                        uint64_t number,
+                        struct log_file *f,
+                        struct err *err)
+{
+    struct buf spare = BUF_INIT;
+    bool is_spare = l->spare.file != NULL;
+    int rc = 0;
+    if (is_spare) {
+        *f = l->spare;
+        l->spare = (struct log_file){0};
+        spare_path(l, &spare);
+    } else {
+        rc = log_file_create(f, l->world, path, err);
+    }
     if (rc == 0)
-        rc = file_sync(f, err);
-    if (rc == 0)
-        rc = world_sync_dir(l->world, l->directory, err);
+        rc = write_header(l, f, number, err);
+    if (rc == 0 && is_spare)
+        rc = world_rename(l->world, buf_cstr(&spare), path, err);
+    buf_close(&spare);
     return rc;
 }
 
@@ -91,23 +127,21 @@ static int
 begin_segment(struct replica_log *l, uint64_t number, struct err *err)
 {
     struct buf path = BUF_INIT;
-    struct file *f = NULL;
+    struct log_file f = {0};
     int rc;
     replica_log_path(l->directory, number, &path);
-    rc = file_open(l->world, buf_cstr(&path),
-                   FILE_READ | FILE_WRITE | FILE_CREATE | FILE_TRUNCATE, &f,
-                   err);
+    rc = make_segment(l, buf_cstr(&path), number, &f, err);
     if (rc == 0)
-        rc = write_header(l, f, number, err);
+        rc = world_sync_dir(l->world, l->directory, err);
     if (rc) {
+        bool made = f.file != NULL;
         err_wrap(err, "%s", buf_cstr(&path));
-        file_close(f);
-        if (f && world_remove(l->world, buf_cstr(&path), NULL) != 0)
+        log_file_close(&f);
+        if (made && remove_if_there(l, buf_cstr(&path)) != 0)
             l->failed = true;
     } else {
-        file_close(l->file);
+        log_file_close(&l->file);
         l->file = f;
-        l->zeroed = LOG_HEADER_BYTES;
         add_segment(l, number);
     }
     buf_close(&path);
@@ -141,17 +175,10 @@ static int write_at_end(struct replica_log *l, struct err *err)
 {
     uint64_t offset = offset_of(l, l->position);
     uint64_t end = offset + l->batch.len;
-    struct slice part;
-    int rc;
     /* Zeros go with the records that reach behind the last ones. */
-    if (end > l->zeroed)
-        buf_append_fill(&l->batch, 0, l->segment_bytes / ZEROS_PER_SEGMENT);
-    part = buf_slice(&l->batch);
-    rc = file_write_at(l->file, offset, &part, 1, err);
-    if (rc == 0)
-        l->zeroed = MAX_OF(l->zeroed, offset + part.len);
-    buf_truncate(&l->batch, (size_t)(end - offset));
-    return rc;
+    size_t zeros =
+        end > l->file.bytes ? l->segment_bytes / ZEROS_PER_SEGMENT : 0;
+    return log_file_write(&l->file, offset, buf_slice(&l->batch), zeros, err);
 }
 
 /* Write the batch and sync. */
@@ -165,7 +192,7 @@ static int flush(struct replica_log *l, struct err *err)
         rc = write_at_end(l, err);
     if (rc == 0) {
         if (!fault_hit("replica.skip_sync"))
-            rc = file_sync(l->file, err);
+            rc = log_file_sync(&l->file, err);
         l->failed = l->failed || rc != 0;
     } else if (rc != ERR_FULL) {
         l->failed = true;
@@ -179,7 +206,7 @@ static int flush(struct replica_log *l, struct err *err)
     l->marked = false;
     l->flushed = l->ends;
     l->done_count = l->op_count;
-    current(l)->bytes = l->zeroed;
+    current(l)->bytes = l->file.bytes;
     buf_clear(&l->batch);
     return 0;
 }
@@ -188,8 +215,11 @@ static int flush(struct replica_log *l, struct err *err)
 static int make_room(struct replica_log *l, size_t bytes, struct err *err)
 {
     uint64_t used = offset_of(l, l->position) + l->batch.len;
+    /* Whoever has zeros that are on the disk does not add others. */
+    uint64_t most = l->spare.file ? MIN_OF(l->segment_bytes, l->file.bytes)
+                                  : l->segment_bytes;
     int rc;
-    if (used + bytes <= l->segment_bytes || used == LOG_HEADER_BYTES)
+    if (used + bytes <= most || used == LOG_HEADER_BYTES)
         return 0;
     rc = flush(l, err);
     if (rc == 0)
@@ -307,16 +337,52 @@ int replica_log_write(struct replica_log *l,
 
 void replica_log_mark(struct replica_log *l)
 {
-    struct slice part;
     if (l->marked || l->failed)
         return;
     l->marked = true;
-    if (put(l, LOG_MARK, 0, 0, SLICE_EMPTY, NULL) == 0) {
-        part = buf_slice(&l->batch);
-        if (write_at_end(l, NULL) == 0)
-            l->position += part.len;
-    }
+    if (put(l, LOG_MARK, 0, 0, SLICE_EMPTY, NULL) == 0 &&
+        write_at_end(l, NULL) == 0)
+        l->position += l->batch.len;
     buf_clear(&l->batch);
+}
+
+/* --- the next segment ----------------------------------------------------- */
+
+bool replica_log_wants_spare(const struct replica_log *l)
+{
+    uint64_t used =
+        LOG_HEADER_BYTES + l->position - l->segments[l->count - 1].base;
+    return !l->failed && !l->spare.file &&
+           used > l->segment_bytes / ZEROS_PER_SEGMENT / 2 &&
+           used + l->segment_bytes / 2 > l->file.bytes;
+}
+
+int replica_log_make_spare(struct replica_log *l, struct err *err)
+{
+    size_t part = (size_t)(l->segment_bytes / SPARE_PARTS);
+    struct buf path = BUF_INIT;
+    int rc;
+    spare_path(l, &path);
+    rc = log_file_create(&l->making, l->world, buf_cstr(&path), err);
+    while (rc == 0 && l->making.bytes < l->segment_bytes)
+        rc = log_file_write(&l->making, l->making.bytes, SLICE_EMPTY, part + 1,
+                            err);
+    if (rc == 0)
+        rc = log_file_sync(&l->making, err);
+    if (rc) {
+        err_wrap(err, "%s", buf_cstr(&path));
+        log_file_close(&l->making);
+        (void)remove_if_there(l, buf_cstr(&path));
+    }
+    buf_close(&path);
+    return rc;
+}
+
+void replica_log_use_spare(struct replica_log *l)
+{
+    PRE(!l->spare.file);
+    l->spare = l->making;
+    l->making = (struct log_file){0};
 }
 
 uint64_t replica_log_bytes(const struct replica_log *l)
@@ -341,7 +407,9 @@ static struct replica_log *new_log(const struct replica_log_options *opts)
 
 static void free_log(struct replica_log *l)
 {
-    file_close(l->file);
+    log_file_close(&l->file);
+    log_file_close(&l->spare);
+    log_file_close(&l->making);
     buf_close(&l->batch);
     mem_free(l->segments);
     mem_free(l->directory);
@@ -388,59 +456,37 @@ int replica_log_create(const struct replica_log_options *opts,
     return rc;
 }
 
-/* Write [@begin, @end) of the file anew. */
-static int
-rewrite(struct replica_log *l, uint64_t begin, uint64_t end, struct err *err)
-{
-    size_t len = (size_t)(end - begin);
-    char *bytes = mem_try_alloc(len + 1);
-    struct slice part = slice_make(bytes, len);
-    size_t got = 0;
-    int rc;
-    if (!bytes)
-        return err_set(err, ERR_NOMEM, "no memory for %zu bytes", len);
-    rc = file_read_at(l->file, begin, bytes, len, &got, err);
-    if (rc == 0 && got != len)
-        rc = err_set(err, ERR_IO, "cut short while it was read");
-    if (rc == 0)
-        rc = file_write_at(l->file, begin, &part, 1, err);
-    mem_free(bytes);
-    return rc;
-}
-
-/* What a process left in the page cache counts from now on, since others will
- * be told of it. If its sync failed, the system believes it to be on the disk
- * and another sync does nothing: it is written anew. */
-static int secure(struct replica_log *l, uint64_t synced, struct err *err)
-{
-    uint64_t begin = MAX_OF(synced, current(l)->base);
-    int rc = rewrite(l, 0, LOG_HEADER_BYTES, err);
-    if (rc == 0 && l->position > begin)
-        rc = rewrite(l, offset_of(l, begin), offset_of(l, l->position), err);
-    if (rc == 0)
-        rc = file_sync(l->file, err);
-    if (rc == 0)
-        rc = world_sync_dir(l->world, l->directory, err);
-    return rc;
-}
-
-/* Go on in the last segment, behind what was read. */
+/* Go on in the last segment, behind what was read. What a process left in the
+ * page cache counts from now on, since others will be told of it. If its sync
+ * failed, the system believes it to be on the disk and another sync does
+ * nothing: it is written anew. */
 static int
 continue_segment(struct replica_log *l, uint64_t synced, struct err *err)
 {
+    uint64_t begin = MAX_OF(synced, current(l)->base);
     struct buf path = BUF_INIT;
     int rc;
     replica_log_path(l->directory, current(l)->number, &path);
-    rc = file_open(l->world, buf_cstr(&path), FILE_READ | FILE_WRITE, &l->file,
-                   err);
+    rc = log_file_open(&l->file, l->world, buf_cstr(&path), offset_of(l, begin),
+                       offset_of(l, l->position), err);
     if (rc == 0)
-        rc = secure(l, synced, err);
+        rc = log_file_sync(&l->file, err);
+    if (rc == 0)
+        rc = world_sync_dir(l->world, l->directory, err);
     if (rc)
         err_wrap(err, "%s", buf_cstr(&path));
     buf_close(&path);
-    l->zeroed = current(l)->bytes;
     l->synced = l->position;
     return rc;
+}
+
+/* One that stays is made anew when it is wanted. */
+static void remove_spare(struct replica_log *l)
+{
+    struct buf path = BUF_INIT;
+    spare_path(l, &path);
+    (void)remove_if_there(l, buf_cstr(&path));
+    buf_close(&path);
 }
 
 static int begin_behind(struct replica_log *l,
@@ -450,6 +496,8 @@ static int begin_behind(struct replica_log *l,
     int rc = continue_segment(l, tail->synced, err);
     for (size_t i = 0; rc == 0 && i < tail->leftover_count; i++)
         remove_segment(l, tail->leftovers[i]);
+    if (rc == 0)
+        remove_spare(l);
     /* A torn end is left behind: the next segment's base cuts it off. */
     if (rc == 0 && (!tail->clean || tail->torn))
         rc = begin_segment(l, current(l)->number + 1, err);

@@ -94,6 +94,15 @@ MUST_CHECK int replica_log_write(struct replica_log *l,
  * fails. */
 void replica_log_mark(struct replica_log *l);
 
+/* A segment that is there, full of zeros, when records want it: begun then
+ * without a wait. Is it time to make one? Between writes. */
+bool replica_log_wants_spare(const struct replica_log *l);
+/* Make it; writes and marks may go on meanwhile. PRE: one is wanted, and no
+ * other is being made. Parks. On error there is none: ERR_FULL, ERR_IO. */
+MUST_CHECK int replica_log_make_spare(struct replica_log *l, struct err *err);
+/* It was made: the next segment is to be it. Between writes. */
+void replica_log_use_spare(struct replica_log *l);
+
 /* Bytes of segments that are not removed. */
 uint64_t replica_log_bytes(const struct replica_log *l);
 

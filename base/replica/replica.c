@@ -78,6 +78,9 @@ void replica__pump(struct replica *r)
         else
             replica__queue_disk(r, &a);
     }
+    /* Behind the messages: what others do with them takes longest. */
+    if (r->disk_idle && r->queue_count)
+        fiber_wake(r->disk);
     follow_role(r);
     if (r->closing)
         return;

@@ -12,7 +12,8 @@
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
 
-#define RETRY_FULL_US 200000
+#define RETRY_FULL_US  200000
+#define SPARE_AGAIN_US 5000000
 /* Of silence, before a mark vouches for the log's end. */
 #define MARK_AFTER_NS UINT64_C(50000000)
 #define GROUP_MAX     1024
@@ -32,8 +33,6 @@ void replica__queue_disk(struct replica *r, struct raft_action *a)
         r->queue_head = 0;
     }
     r->queue[(r->queue_head + r->queue_count++) % r->queue_cap] = *a;
-    if (r->disk_idle)
-        fiber_wake(r->disk);
 }
 
 static struct raft_action *queued(struct replica *r, size_t i)
@@ -165,9 +164,49 @@ static void wait_for_space(struct replica *r)
         (void)fiber_park_until(until * 1000);
 }
 
+/* --- the log's next segment ----------------------------------------------- */
+
+static void make_spare(void *arg)
+{
+    struct trip *t = arg;
+    t->rc = replica_log_make_spare(t->replica->log, &t->err);
+}
+
+static void run_spare(void *arg)
+{
+    struct replica *r = arg;
+    struct trip t = {.replica = r};
+    offload(make_spare, &t);
+    r->spare_making = false;
+    r->spare_made = t.rc == 0;
+    /* The log does without, only slower. */
+    if (t.rc)
+        r->spare_again_us = replica__now_us(r) + SPARE_AGAIN_US;
+}
+
+/* Between trips. */
+static void see_to_spare(struct replica *r)
+{
+    if (r->spare_making)
+        return;
+    if (r->spare_made)
+        replica_log_use_spare(r->log);
+    r->spare_made = false;
+    if (!replica_log_wants_spare(r->log) ||
+        replica__now_us(r) < r->spare_again_us)
+        return;
+    if (r->spare)
+        fiber_join(r->spare);
+    r->spare_making = true;
+    r->spare = fiber_start(r->loop, "replica spare", run_spare, r);
+}
+
+/* --- the fiber ------------------------------------------------------------ */
+
 static void run_next(struct replica *r)
 {
     struct trip t = {.replica = r};
+    see_to_spare(r);
     if (queued(r, 0)->kind == RAFT_DO_INSTALL) {
         r->install = *queued(r, 0);
         r->queue_head = (r->queue_head + 1) % r->queue_cap;
@@ -215,4 +254,6 @@ void replica__run_disk(void *arg)
     }
     while (r->queue_count)
         dequeue(r, 1);
+    if (r->spare)
+        fiber_join(r->spare);
 }

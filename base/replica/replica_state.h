@@ -5,6 +5,7 @@
  *
  *     clock     proposals that came together become one step; ticks
  *     disk      the core's work for the disk, in order, in groups
+ *     spare     makes the log's next segment while the disk's goes on
  *     applier   committed entries into the machine; snapshots in and out
  *     saver     writes a snapshot while the applier goes on
  *     send      one per message: a call and its reply
@@ -98,8 +99,12 @@ struct replica {
     uint64_t done_op;
     struct replica_waits stored; /* Replies that wait for the disk. */
     struct fiber *disk;
-    bool disk_idle;     /* Parked with nothing to do. */
-    struct mutex files; /* One call of snapshot.h at a time. */
+    bool disk_idle;          /* Parked with nothing to do. */
+    struct fiber *spare;     /* NULL: none was ever made. */
+    bool spare_making;       /* It is at it. */
+    bool spare_made;         /* For the disk's fiber to take. */
+    uint64_t spare_again_us; /* Not before, after one failed. */
+    struct mutex files;      /* One call of snapshot.h at a time. */
     /* Machine */
     uint64_t applied;
     struct fiber *applier;

@@ -187,6 +187,9 @@ static void run_until_power_goes(void *arg)
         rc = write_batch(l, r);
         if (rand_one_in(&gen, 6))
             replica_log_mark(l);
+        if (rand_one_in(&gen, 3) && replica_log_wants_spare(l) &&
+            replica_log_make_spare(l, NULL) == 0)
+            replica_log_use_spare(l);
     }
     replica_log_close(l);
 }
@@ -224,8 +227,11 @@ static void open_and_compare(void *arg)
 static void start_world(uint64_t seed)
 {
     world = sim_world_new(&(struct sim_options){.seed = seed});
-    opts = (struct replica_log_options){
-        .world = world, .directory = "/log", .segment_bytes = 3000};
+    /* Segments within a block, and of several. */
+    opts =
+        (struct replica_log_options){.world = world,
+                                     .directory = "/log",
+                                     .segment_bytes = seed % 2 ? 3000 : 17000};
     rand_init(&gen, seed);
     sim_run(world, make_log, NULL);
 }

@@ -1,0 +1,55 @@
+/* The file of a log's segment: written in whole blocks, past the page cache.
+ *
+ * A sync then has nothing to write back and only empties the disk's own cache.
+ * The block that a write ends in is written again by the next one, with what it
+ * had: a copy of it is kept. Private to log*.c; one thread at a time.
+ */
+#ifndef BASE_REPLICA_LOG_FILE_H
+#define BASE_REPLICA_LOG_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+
+struct file;
+struct world;
+
+/* Zeros are one that is closed. */
+struct log_file {
+    struct file *file; /* Owned; NULL: closed. */
+    uint64_t bytes;    /* Size of the file. */
+    char *memory;      /* Owned. */
+    char *blocks;      /* In it, aligned: what was written last. */
+    size_t cap;
+    uint64_t begin; /* Offset of the blocks. */
+};
+
+/* Make the file at @path, empty. Parks. */
+MUST_CHECK int log_file_create(struct log_file *f,
+                               struct world *w,
+                               const char *path,
+                               struct err *err);
+/* Open it to go on at @offset, which is within it. What the page cache has of
+ * [@begin, @offset), and the first block, is written anew. Parks. */
+MUST_CHECK int log_file_open(struct log_file *f,
+                             struct world *w,
+                             const char *path,
+                             uint64_t begin,
+                             uint64_t offset,
+                             struct err *err);
+void log_file_close(struct log_file *f);
+
+/* Write @bytes and @zeros zeros or a few more at @offset: at the begin of a
+ * block, or where the last write began, again, or within it. Parks. Not synced.
+ */
+MUST_CHECK int log_file_write(struct log_file *f,
+                              uint64_t offset,
+                              struct slice bytes,
+                              size_t zeros,
+                              struct err *err);
+MUST_CHECK int log_file_sync(struct log_file *f, struct err *err);
+
+#endif /* BASE_REPLICA_LOG_FILE_H */
