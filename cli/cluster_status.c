@@ -280,6 +280,9 @@ static void put_files_health(const struct gfs_status *f, struct buf *out)
         buf_append_str(out, "safe mode");
     else if (f->lost)
         buf_printf(out, "lost chunks: %llu", (unsigned long long)f->lost);
+    else if (f->unreported)
+        buf_printf(out, "chunks not yet reported: %llu",
+                   (unsigned long long)f->unreported);
     else if (f->under_replicated)
         buf_printf(out, "chunks with too few copies: %llu",
                    (unsigned long long)f->under_replicated);
@@ -302,12 +305,12 @@ static void put_files_detail(const struct gfs_status *f, struct buf *out)
     buf_printf(out,
                "chunk-servers=%zu of=%zu capacity=%llu free=%llu files=%llu "
                "directories=%llu chunks=%llu bytes=%llu lost=%llu "
-               "under-replicated=%llu copying=%llu",
+               "unreported=%llu under-replicated=%llu copying=%llu",
                alive, f->server_count, (unsigned long long)capacity,
                (unsigned long long)space, (unsigned long long)f->files,
                (unsigned long long)f->directories,
                (unsigned long long)f->chunks, (unsigned long long)f->bytes,
-               (unsigned long long)f->lost,
+               (unsigned long long)f->lost, (unsigned long long)f->unreported,
                (unsigned long long)f->under_replicated,
                (unsigned long long)f->copying);
 }

@@ -58,10 +58,11 @@ static int df(const struct fs_command *c, struct err *err)
         print_servers(&st, c->cli->format);
         cli_remark(
             c->cli,
-            "%llu files, %llu directories, %llu chunks; %llu lost, %llu "
-            "with too few copies, %llu being copied%s",
+            "%llu files, %llu directories, %llu chunks; %llu lost, %llu not "
+            "yet reported, %llu with too few copies, %llu being copied%s",
             (unsigned long long)st.files, (unsigned long long)st.directories,
             (unsigned long long)st.chunks, (unsigned long long)st.lost,
+            (unsigned long long)st.unreported,
             (unsigned long long)st.under_replicated,
             (unsigned long long)st.copying,
             st.safe_mode ? "; safe mode: waiting for chunk servers" : "");
@@ -82,6 +83,7 @@ struct fsck {
     uint64_t files;
     uint64_t lost;
     uint64_t thin;
+    uint64_t unreported;
 };
 
 static void take_findings(struct fsck *k, const struct gfs_findings *f)
@@ -91,6 +93,8 @@ static void take_findings(struct fsck *k, const struct gfs_findings *f)
         const struct gfs_finding *g = &f->findings[i];
         if (g->copies)
             k->thin++;
+        else if (f->early)
+            k->unreported++;
         else
             k->lost++;
         sheet_addf(&k->sheet, "/%.*s", SLICE_ARG(g->path));
@@ -122,6 +126,16 @@ check_all(const struct fs_command *c, struct fsck *k, struct err *err)
     return code;
 }
 
+/* A namenode that leads since a moment ago does not know yet. */
+static int too_early(uint64_t unreported, struct err *err)
+{
+    err_set(err, ERR_UNAVAILABLE, "copies of %llu chunks are not yet reported",
+            (unsigned long long)unreported);
+    err_hint(err, "chunk servers are still telling a new namenode what they "
+                  "hold: ask again in some seconds");
+    return ERR_UNAVAILABLE;
+}
+
 static int fsck(const struct fs_command *c, struct err *err)
 {
     static const struct sheet_column columns[] = {{"path", SHEET_TEXT},
@@ -139,14 +153,16 @@ static int fsck(const struct fs_command *c, struct err *err)
     sheet_close(&k.sheet);
     if (code)
         return code;
-    cli_remark(c->cli, "%llu files: %llu chunks lost, %llu with too few copies",
+    cli_remark(c->cli,
+               "%llu files: %llu chunks lost, %llu with too few copies, %llu "
+               "not yet reported",
                (unsigned long long)k.files, (unsigned long long)k.lost,
-               (unsigned long long)k.thin);
+               (unsigned long long)k.thin, (unsigned long long)k.unreported);
     if (k.lost)
         return err_set(err, ERR_CORRUPT,
                        "%llu chunks have no copy that can be reached",
                        (unsigned long long)k.lost);
-    return 0;
+    return k.unreported ? too_early(k.unreported, err) : 0;
 }
 
 int fs_run_fsck(struct cli *cli, const struct args *args, struct err *err)

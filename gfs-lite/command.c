@@ -35,6 +35,7 @@ const char *gfs_op_name(enum gfs_op op)
     case GFS_OP_TRASH_EXPIRE: return "empty trash";
     case GFS_OP_SERVER_REGISTER: return "register server";
     case GFS_OP_SERVER_STATE: return "set server state";
+    case GFS_OP_REAP: return "free removed files";
     }
     return "?";
 }

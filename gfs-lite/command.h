@@ -59,11 +59,12 @@ enum gfs_op {
     GFS_OP_FENCE = 32,           /* file, chunk */
     GFS_OP_SEAL = 33,            /* file, chunk, version, length, flags CLOSE */
     GFS_OP_SESSION_EXPIRE = 34,  /* session */
-    GFS_OP_TRASH_EXPIRE = 35,    /* length: entries older than that time */
+    GFS_OP_TRASH_EXPIRE = 35,    /* length: a step of those older than that */
     GFS_OP_SERVER_REGISTER = 36, /* chunk: its own number; text: its address;
                                     path: machine; to: rack */
     GFS_OP_SERVER_STATE = 37,    /* chunk: its number; flags: enum
                                     gfs_server_state */
+    GFS_OP_REAP = 38,            /* A step of freeing removed trees. */
 };
 
 enum gfs_flags {

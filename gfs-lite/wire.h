@@ -198,11 +198,14 @@ struct gfs_status {
     uint64_t bytes;
     uint64_t open_files;
     uint64_t sessions;
-    uint64_t lost;             /* Chunks without a known copy. */
+    uint64_t lost;             /* Chunks without a copy, as far as servers are
+                                  heard of. */
     uint64_t under_replicated; /* Wait for copies. */
     uint64_t copying;
     struct gfs_server_status *servers; /* Arena of the reader. */
     size_t server_count;
+    uint64_t unreported; /* Chunks without a known copy, while servers have yet
+                            to say what they hold. */
 };
 
 struct gfs_finding {
@@ -219,6 +222,7 @@ struct gfs_findings {
     uint64_t files_checked;
     bool more;
     struct slice after; /* Where to go on. */
+    bool early;         /* Servers have yet to say what they hold. */
 };
 
 /* Files looked at for one answer, and findings in it. */

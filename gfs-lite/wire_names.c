@@ -12,9 +12,9 @@
 #define CHUNK_FIELDS         6
 #define SERVER_FIELDS        4
 #define RECOVERY_FIELDS      5
-#define STATUS_FIELDS        11
+#define STATUS_FIELDS        12
 #define SERVER_STATUS_FIELDS 8
-#define FINDINGS_FIELDS      4
+#define FINDINGS_FIELDS      5
 #define FINDING_FIELDS       5
 
 void gfs_query_put(const struct gfs_query *q, struct buf *out)
@@ -262,6 +262,7 @@ void gfs_status_put(const struct gfs_status *s, struct buf *out)
     codec_put_array(out, (uint32_t)s->server_count);
     for (size_t i = 0; i < s->server_count; i++)
         put_server_status(&s->servers[i], out);
+    codec_put_u64(out, s->unreported);
 }
 
 int gfs_status_get(struct slice in,
@@ -284,6 +285,7 @@ int gfs_status_get(struct slice in,
     s->servers = arena_zalloc(a, (s->server_count + 1) * sizeof(*s->servers));
     for (size_t i = 0; i < s->server_count; i++)
         get_server_status(&m.r, &s->servers[i]);
+    s->unreported = codec_get_u64(&m.r);
     return message_end(&m, "status of the file system", err);
 }
 
@@ -302,6 +304,7 @@ void gfs_findings_put(const struct gfs_findings *f, struct buf *out)
         codec_put_u64(out, f->findings[i].copies);
         codec_put_bool(out, f->findings[i].is_open);
     }
+    codec_put_bool(out, f->early);
 }
 
 int gfs_findings_get(struct slice in,
@@ -323,5 +326,6 @@ int gfs_findings_get(struct slice in,
         f->findings[i].copies = message_u32(&m.r);
         f->findings[i].is_open = codec_get_bool(&m.r);
     }
+    f->early = codec_get_bool(&m.r);
     return message_end(&m, "findings of the file system", err);
 }

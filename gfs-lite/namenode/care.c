@@ -72,6 +72,17 @@ void namenode_drop_old_copies(struct namenode *nn)
         }
 }
 
+void namenode_forget_copies(struct namenode *nn, uint16_t server)
+{
+    size_t at = 0;
+    struct copy_task *t;
+    while ((t = id_map_next(&nn->copies, &at)))
+        if (t->target == server) {
+            forget_copy(nn, t);
+            at = 0; /* Removing moves others. */
+        }
+}
+
 static void order_copy(struct namenode *nn, struct chunk *c, uint16_t target)
 {
     struct copy_task *t = mem_zalloc(1, sizeof(*t));

@@ -265,7 +265,7 @@ static int find_unsealed(const struct catalog *m,
                          struct chunk **chunk,
                          struct err *err)
 {
-    *file = id_map_get(&m->names.inodes, c->file);
+    *file = names_by_id(&m->names, c->file);
     *chunk = *file && !(*file)->is_directory ? inode_last_chunk(*file) : NULL;
     if (!*file || !id_map_get(&m->names.open_files, c->file))
         return err_set(err, ERR_NOTFOUND, "no such open file");
@@ -295,7 +295,7 @@ static int seal(struct catalog *m,
                 struct gfs_result *r,
                 struct err *err)
 {
-    struct inode *file = id_map_get(&m->names.inodes, c->file);
+    struct inode *file = names_by_id(&m->names, c->file);
     struct chunk *chunk;
     int rc = 0;
     if (c->chunk)
@@ -436,6 +436,7 @@ static int execute(struct catalog *m,
     case GFS_OP_FENCE: return fence(m, c, r, err);
     case GFS_OP_SEAL: return seal(m, c, r, err);
     case GFS_OP_TRASH_EXPIRE: names_empty_trash(ns, c->length); return 0;
+    case GFS_OP_REAP: names_reap(ns); return 0;
     case GFS_OP_SERVER_REGISTER: return register_server(m, c, r, err);
     case GFS_OP_SERVER_STATE: return set_server_state(m, c, err);
     }

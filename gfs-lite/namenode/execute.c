@@ -60,7 +60,7 @@ static void choose_chain(struct namenode *nn,
 static int
 choose_servers(struct namenode *nn, struct gfs_command *c, struct err *err)
 {
-    const struct inode *file = id_map_get(&nn->catalog.names.inodes, c->file);
+    const struct inode *file = names_by_id(&nn->catalog.names, c->file);
     uint64_t now = world_mono_ns(nn->world);
     struct placement_server *view =
         chunk_servers_view(&nn->servers, &nn->catalog, now);
@@ -89,7 +89,7 @@ seal_shared(struct namenode *nn, const struct gfs_command *c, struct err *err)
 {
     const struct open_file *o =
         id_map_get(&nn->catalog.names.open_files, c->file);
-    const struct inode *file = id_map_get(&nn->catalog.names.inodes, c->file);
+    const struct inode *file = names_by_id(&nn->catalog.names, c->file);
     const struct chunk *last;
     struct writer_view gone = {.present = false};
     uint64_t length;
@@ -173,7 +173,7 @@ static void note_sealed(struct namenode *nn,
 static struct gfs_server_set chain_of(const struct namenode *nn,
                                       const struct gfs_command *c)
 {
-    const struct inode *file = id_map_get(&nn->catalog.names.inodes, c->file);
+    const struct inode *file = names_by_id(&nn->catalog.names, c->file);
     const struct open_file *o =
         id_map_get(&nn->catalog.names.open_files, c->file);
     const struct chunk *last =
@@ -297,7 +297,7 @@ int namenode_handle_take_over(void *ctx, struct rpc_call *call, struct err *err)
     rc = namenode_take_over(nn, r.file, err);
     if (rc)
         return rc;
-    file = id_map_get(&nn->catalog.names.inodes, r.file);
+    file = names_by_id(&nn->catalog.names, r.file);
     if (!file)
         return err_set(err, ERR_NOTFOUND, "/%.*s has been removed",
                        SLICE_ARG(q.path));

@@ -10,7 +10,9 @@
 #include "base/core/panic.h"
 #include "gfs-lite/namenode/catalog.h"
 
-#define IMAGE_VERSION 1
+/* In version 1 nothing was removed and not yet freed. */
+#define IMAGE_VERSION        2
+#define IMAGE_VERSION_OLDEST 1
 
 enum inode_flags {
     INODE_DIRECTORY = 1,
@@ -57,6 +59,9 @@ static void put_tree(const struct names *ns, struct buf *out)
     buf_put_varint(out, ns->next_id);
     buf_put_varint(out, ns->inodes.count);
     for (const struct inode *n = ns->root; n; n = names_next(ns->root, n))
+        put_inode(n, out);
+    for (const struct inode *n = names_next(ns->doomed, ns->doomed); n;
+         n = names_next(ns->doomed, n))
         put_inode(n, out);
 }
 
@@ -211,10 +216,17 @@ static void free_inode(struct names *ns, struct inode *n)
     inode_free(n);
 }
 
+/* Below number 0 is what was removed. */
+static struct inode *get_parent(struct cursor *in, const struct names *ns)
+{
+    uint64_t id = cursor_varint(in);
+    return id ? id_map_get(&ns->inodes, id) : ns->doomed;
+}
+
 static bool get_inode(struct cursor *in, struct names *ns)
 {
     uint64_t id = cursor_varint(in);
-    struct inode *parent = id_map_get(&ns->inodes, cursor_varint(in));
+    struct inode *parent = get_parent(in, ns);
     uint8_t flags = cursor_u8(in);
     struct slice name = cursor_lslice(in);
     uint64_t time_us = cursor_varint(in);
@@ -379,7 +391,7 @@ static int load(struct catalog *m, struct slice image, struct err *err)
         return err_set(err, ERR_CORRUPT, "no image of a namenode");
     (void)cursor_bytes(&in, strlen(CATALOG_IMAGE_MAGIC));
     version = cursor_varint(&in);
-    if (version != IMAGE_VERSION)
+    if (version < IMAGE_VERSION_OLDEST || version > IMAGE_VERSION)
         return err_set(err, ERR_UNSUPPORTED,
                        "image of version %llu, newest known is %d",
                        (unsigned long long)version, IMAGE_VERSION);

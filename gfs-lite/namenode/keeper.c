@@ -12,6 +12,8 @@
 #define TRASH_US UINT64_C(60000000)
 /* Between chunks that are sealed because one server alone has them. */
 #define THIN_NS UINT64_C(2000000000)
+/* Steps of emptying the trash, and of freeing what was removed, in one turn. */
+#define STEPS_MAX 64
 /* Files closed for their silent writers in one turn. */
 #define CLOSINGS_MAX 16
 
@@ -56,7 +58,7 @@ static bool is_early(struct namenode *nn)
  * and then: its writer may know why. */
 static bool is_thin(struct namenode *nn, const struct open_file *o)
 {
-    const struct inode *file = id_map_get(&nn->catalog.names.inodes, o->id);
+    const struct inode *file = names_by_id(&nn->catalog.names, o->id);
     uint64_t now = world_mono_ns(nn->world);
     unsigned alive = 0;
     if (o->chain.count != 1 || file->replication < 2 || now < nn->thin_due_ns)
@@ -77,8 +79,11 @@ enum wish {
 
 static enum wish wish_for(struct namenode *nn, const struct open_file *o)
 {
-    const struct inode *file = id_map_get(&nn->catalog.names.inodes, o->id);
-    const struct chunk *last = inode_last_chunk(file);
+    const struct inode *file = names_by_id(&nn->catalog.names, o->id);
+    const struct chunk *last;
+    if (!file)
+        return LEAVE; /* Removed; freed before long. */
+    last = inode_last_chunk(file);
     if (!o->shared && !catalog_session(&nn->catalog, o->session))
         return CLOSE;
     if (o->shared &&
@@ -100,7 +105,7 @@ struct closing {
 static int do_closing(const struct closing *k, struct err *err)
 {
     struct namenode *nn = k->nn;
-    const struct inode *file = id_map_get(&nn->catalog.names.inodes, k->id);
+    const struct inode *file = names_by_id(&nn->catalog.names, k->id);
     const struct chunk *last =
         file && !file->is_directory ? inode_last_chunk(file) : NULL;
     struct writer_view gone = {.present = false};
@@ -168,26 +173,43 @@ static void expire_sessions(struct namenode *nn)
     }
 }
 
-static void empty_trash(struct namenode *nn)
+/* --- the trash and the removed ----------------------------------------- */
+
+static bool propose_step(struct namenode *nn, struct gfs_command *c)
 {
-    uint64_t now = world_now_us(nn->world);
-    struct gfs_command c = {.op = GFS_OP_TRASH_EXPIRE};
     struct buf reply = BUF_INIT;
     struct gfs_result r;
-    struct inode *trash;
+    int rc = namenode_propose(nn, c, &r, &reply, NULL);
+    buf_close(&reply);
+    return rc == 0;
+}
+
+static void empty_trash(struct namenode *nn)
+{
+    const struct names *ns = &nn->catalog.names;
+    uint64_t now = world_now_us(nn->world);
     uint64_t mono = world_mono_ns(nn->world);
+    struct gfs_command c = {.op = GFS_OP_TRASH_EXPIRE,
+                            .length = now - MIN_OF(now, nn->options.trash_us)};
     if (mono < nn->trash_due_ns)
         return;
-    nn->trash_due_ns =
-        mono + MIN_OF(TRASH_US, nn->options.trash_us / 4 + 1) * 1000;
-    if (names_find(&nn->catalog.names, SLICE_LIT(NAMESPACE_TRASH), &trash,
-                   NULL) ||
-        !trash->is_directory || !trash->u.directory->entries)
-        return;
-    c.length = now - MIN_OF(now, nn->options.trash_us);
-    if (namenode_propose(nn, &c, &r, &reply, NULL))
-        nn->trash_due_ns = 0;
-    buf_close(&reply);
+    for (unsigned i = 0; i < STEPS_MAX && names_trash_is_due(ns, c.length); i++)
+        if (!propose_step(nn, &c))
+            return;
+    /* The rest with the next turn. */
+    if (!names_trash_is_due(ns, c.length))
+        nn->trash_due_ns =
+            mono + MIN_OF(TRASH_US, nn->options.trash_us / 4 + 1) * 1000;
+}
+
+/* What was removed goes in steps, between which others have their turn. */
+static void reap(struct namenode *nn)
+{
+    struct gfs_command c = {.op = GFS_OP_REAP};
+    for (unsigned i = 0; i < STEPS_MAX && names_has_doomed(&nn->catalog.names);
+         i++)
+        if (!propose_step(nn, &c))
+            return;
 }
 
 /* --- the turn ---------------------------------------------------------- */
@@ -198,6 +220,7 @@ static void turn(struct namenode *nn)
     expire_sessions(nn);
     care_for_open_files(nn);
     empty_trash(nn);
+    reap(nn);
     namenode_drop_old_copies(nn);
     if (nn->reports)
         return;

@@ -232,6 +232,18 @@ bool namenode_in_safe_mode(const struct namenode *nn)
     return safe_mode_holds(&v);
 }
 
+bool namenode_is_early(const struct namenode *nn)
+{
+    uint64_t now = world_mono_ns(nn->world);
+    for (size_t i = 0; i < nn->servers.count; i++)
+        if (nn->catalog.servers[i].state != GFS_SERVER_GONE &&
+            !nn->servers.servers[i].reported)
+            return namenode_in_safe_mode(nn) ||
+                   now - nn->leading_since_ns <
+                       nn->options.server_dead_us * 1000;
+    return false;
+}
+
 void namenode_touch(struct namenode *nn, struct id_map *m, uint64_t id)
 {
     struct last_use *u = id_map_get(m, id);

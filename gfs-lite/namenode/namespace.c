@@ -9,14 +9,7 @@
 
 /* --- counting ---------------------------------------------------------- */
 
-/* What one entry and all below it add to the directories above. */
-struct weight {
-    uint64_t entries;
-    uint64_t files;
-    uint64_t bytes;
-};
-
-static struct weight weigh(const struct inode *n)
+struct weight names_weigh(const struct inode *n)
 {
     const struct directory *d = n->u.directory;
     if (!n->is_directory)
@@ -24,7 +17,7 @@ static struct weight weigh(const struct inode *n)
     return (struct weight){1 + d->entry_count, d->file_count, d->bytes};
 }
 
-static void add_weight(struct inode *parent, struct weight w)
+void names_add_weight(struct inode *parent, struct weight w)
 {
     for (; parent; parent = parent->parent) {
         parent->u.directory->entry_count += w.entries;
@@ -33,9 +26,10 @@ static void add_weight(struct inode *parent, struct weight w)
     }
 }
 
-static struct weight negative(struct weight w)
+void names_take_weight(struct inode *parent, struct weight w)
 {
-    return (struct weight){0 - w.entries, 0 - w.files, 0 - w.bytes};
+    names_add_weight(parent,
+                     (struct weight){0 - w.entries, 0 - w.files, 0 - w.bytes});
 }
 
 /* May @w more be below @parent? What is below @except already does not count.
@@ -67,7 +61,7 @@ int names_check_room(const struct inode *parent,
                      const struct inode *n,
                      struct err *err)
 {
-    return check_quota(parent, weigh(n), NULL, err);
+    return check_quota(parent, names_weigh(n), NULL, err);
 }
 
 /* --- linking ----------------------------------------------------------- */
@@ -76,14 +70,14 @@ void names_attach(struct names *ns, struct inode *parent, struct inode *n)
 {
     n->parent = parent;
     inode_entries_add(&parent->u.directory->entries, n);
-    add_weight(parent, weigh(n));
+    names_add_weight(parent, names_weigh(n));
     if (!id_map_get(&ns->inodes, n->id))
         id_map_put(&ns->inodes, n);
 }
 
-static void detach(struct inode *n)
+void names_detach(struct inode *n)
 {
-    add_weight(n->parent, negative(weigh(n)));
+    names_take_weight(n->parent, names_weigh(n));
     inode_entries_remove(&n->parent->u.directory->entries, n);
     n->parent = NULL;
 }
@@ -100,49 +94,6 @@ static struct inode *make_entry(struct names *ns,
     return n;
 }
 
-static void forget_item(struct id_map *m, uint64_t id)
-{
-    void *item = id_map_get(m, id);
-    if (!item)
-        return;
-    id_map_remove(m, id);
-    mem_free(item);
-}
-
-/* Free one inode that is in no directory and has no entries. */
-static void release(struct names *ns, struct inode *n)
-{
-    while (!n->is_directory && n->chunk_count) {
-        struct chunk *c = inode_last_chunk(n);
-        inode_drop_chunk(n);
-        chunk_map_unref(&ns->chunks, c);
-    }
-    forget_item(&ns->open_files, n->id);
-    forget_item(&ns->locks, n->id);
-    id_map_remove(&ns->inodes, n->id);
-    inode_free(n);
-}
-
-/* Free @top, which is in no directory, and all below it. Walks by the links, so
- * that no depth is too great. */
-static void destroy(struct names *ns, struct inode *top)
-{
-    struct inode *n = top;
-    bool done = false;
-    while (!done) {
-        struct inode *up = n->parent;
-        if (n->is_directory && n->u.directory->entries) {
-            n = n->u.directory->entries;
-            continue;
-        }
-        done = n == top;
-        if (!done)
-            inode_entries_remove(&up->u.directory->entries, n);
-        release(ns, n);
-        n = up;
-    }
-}
-
 /* --- life -------------------------------------------------------------- */
 
 void names_init(struct names *ns)
@@ -151,6 +102,7 @@ void names_init(struct names *ns)
     chunk_map_init(&ns->chunks);
     ns->root = inode_new(ns->next_id++, SLICE_EMPTY, true, 0);
     id_map_put(&ns->inodes, ns->root);
+    ns->doomed = inode_new(0, SLICE_EMPTY, true, 0);
 }
 
 static void free_items(struct id_map *m)
@@ -164,7 +116,10 @@ static void free_items(struct id_map *m)
 
 void names_close(struct names *ns)
 {
-    destroy(ns, ns->root);
+    while (names_has_doomed(ns))
+        names_reap(ns);
+    inode_free(ns->doomed);
+    names_destroy(ns, ns->root);
     id_map_close(&ns->inodes);
     free_items(&ns->open_files);
     free_items(&ns->locks);
@@ -201,6 +156,12 @@ int names_find(const struct names *ns,
     return 0;
 }
 
+struct inode *names_by_id(const struct names *ns, uint64_t id)
+{
+    struct inode *n = id_map_get(&ns->inodes, id);
+    return n && names_is_below(n, ns->root) ? n : NULL;
+}
+
 int names_writer(const struct names *ns,
                  uint64_t id,
                  uint64_t epoch,
@@ -208,7 +169,7 @@ int names_writer(const struct names *ns,
                  struct open_file **open,
                  struct err *err)
 {
-    *file = id_map_get(&ns->inodes, id);
+    *file = names_by_id(ns, id);
     *open = id_map_get(&ns->open_files, id);
     if (!*file || (*file)->is_directory)
         return err_set(err, ERR_NOTFOUND, "the file has been removed");
@@ -304,8 +265,8 @@ int names_create(struct names *ns,
     if (rc)
         return rc;
     if (old) {
-        detach(old);
-        destroy(ns, old);
+        names_detach(old);
+        names_dispose(ns, old);
     }
     *out = make_entry(ns, parent, name, false, time_us);
     (*out)->replication = replication;
@@ -314,7 +275,7 @@ int names_create(struct names *ns,
 
 /* --- moving and removing ----------------------------------------------- */
 
-static bool is_below(const struct inode *n, const struct inode *above)
+bool names_is_below(const struct inode *n, const struct inode *above)
 {
     while (n && n != above)
         n = n->parent;
@@ -340,20 +301,19 @@ static int check_replace(const struct inode *n,
 
 static struct inode *common_ancestor(struct inode *a, const struct inode *b)
 {
-    while (a && !is_below(b, a))
+    while (a && !names_is_below(b, a))
         a = a->parent;
     return a;
 }
 
-/* Give @n the name @name below @parent. */
-static void move(struct names *ns,
-                 struct inode *n,
-                 struct inode *parent,
-                 struct slice name,
-                 uint64_t time_us)
+void names_move(struct names *ns,
+                struct inode *n,
+                struct inode *parent,
+                struct slice name,
+                uint64_t time_us)
 {
     n->parent->modified_us = time_us;
-    detach(n);
+    names_detach(n);
     inode_rename(n, name);
     names_attach(ns, parent, n);
     parent->modified_us = time_us;
@@ -374,7 +334,7 @@ int names_rename(struct names *ns,
         rc = find_parent(ns, to, false, time_us, &parent, &name, err);
     if (rc)
         return rc;
-    if (n == ns->root || is_below(parent, n))
+    if (n == ns->root || names_is_below(parent, n))
         return err_set(err, ERR_INVALID, "/%.*s: cannot move below itself",
                        SLICE_ARG(from));
     old = inode_entries_find(parent->u.directory->entries, name);
@@ -382,91 +342,14 @@ int names_rename(struct names *ns,
         return 0;
     rc = check_replace(n, old, to, err);
     if (rc == 0)
-        rc = check_quota(parent, weigh(n), common_ancestor(n->parent, parent),
-                         err);
+        rc = check_quota(parent, names_weigh(n),
+                         common_ancestor(n->parent, parent), err);
     if (rc)
         return rc;
     if (old) {
-        detach(old);
-        destroy(ns, old);
+        names_detach(old);
+        names_dispose(ns, old);
     }
-    move(ns, n, parent, name, time_us);
+    names_move(ns, n, parent, name, time_us);
     return 0;
-}
-
-static void remove_inode(struct names *ns, struct inode *n, uint64_t time_us)
-{
-    n->parent->modified_us = time_us;
-    detach(n);
-    destroy(ns, n);
-}
-
-int names_remove(struct names *ns,
-                 struct slice path,
-                 bool tree,
-                 uint64_t time_us,
-                 struct err *err)
-{
-    struct inode *n;
-    int rc = names_find(ns, path, &n, err);
-    if (rc)
-        return rc;
-    if (n->is_directory && !tree)
-        return err_set(err, ERR_INVALID, "/%.*s: is a directory",
-                       SLICE_ARG(path));
-    if (n != ns->root) {
-        remove_inode(ns, n, time_us);
-        return 0;
-    }
-    while (n->u.directory->entries)
-        remove_inode(ns, n->u.directory->entries, time_us);
-    return 0;
-}
-
-/* --- the trash --------------------------------------------------------- */
-
-static struct inode *trash_of(const struct names *ns)
-{
-    struct inode *t = inode_entries_find(ns->root->u.directory->entries,
-                                         SLICE_LIT(NAMESPACE_TRASH));
-    return t && t->is_directory ? t : NULL;
-}
-
-int names_discard(struct names *ns,
-                  struct slice path,
-                  uint64_t time_us,
-                  struct err *err)
-{
-    struct buf to = BUF_INIT;
-    struct inode *n;
-    struct inode *parent;
-    struct slice above;
-    int rc = names_find(ns, path, &n, err);
-    if (rc)
-        return rc;
-    if (n == ns->root || (trash_of(ns) && is_below(n, trash_of(ns))))
-        return names_remove(ns, path, true, time_us, err);
-    /* The number makes removals of one instant differ. */
-    buf_printf(&to, "%s/%020llu-%llu/", NAMESPACE_TRASH,
-               (unsigned long long)time_us, (unsigned long long)n->id);
-    gfs_path_last(path, &above);
-    buf_append_slice(&to, above);
-    rc = names_mkdirs(ns, buf_slice(&to), time_us, &parent, err);
-    if (rc == 0)
-        move(ns, n, parent, inode_name(n), time_us);
-    buf_close(&to);
-    return rc;
-}
-
-void names_empty_trash(struct names *ns, uint64_t before_us)
-{
-    struct inode *trash = trash_of(ns);
-    struct inode *n;
-    char limit[32];
-    if (!trash)
-        return;
-    snprintf(limit, sizeof(limit), "%020llu", (unsigned long long)before_us);
-    while ((n = inode_entries_first(trash->u.directory->entries)) &&
-           slice_cmp(inode_name(n), slice_str(limit)) < 0)
-        remove_inode(ns, n, before_us);
 }

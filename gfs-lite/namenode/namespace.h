@@ -9,6 +9,8 @@
  *     I2. Only the last chunk of a file may be unsealed; the file is then open,
  *         and the chunk has one reference.
  *     I3. A directory's counters are those of all below it.
+ *     I4. What is doomed is found by no path and, with names_by_id(), by no
+ *         number.
  */
 #ifndef GFS_LITE_NAMENODE_NAMESPACE_H
 #define GFS_LITE_NAMENODE_NAMESPACE_H
@@ -20,6 +22,9 @@
 /* Where removed files are kept for a while: below it a directory for each
  * removal, named by its time, with the path as it was. */
 #define NAMESPACE_TRASH ".trash"
+
+/* Most inodes, chunks or entries of the trash that one command frees. */
+#define NAMES_STEP_MAX 1024
 
 /* A file that is being written. */
 struct open_file {
@@ -38,7 +43,8 @@ struct lock_entry {
 
 struct names {
     struct inode *root;
-    struct id_map inodes; /* All, by id. */
+    struct inode *doomed; /* Removed trees that are not freed yet; in no map. */
+    struct id_map inodes; /* All, by id; the doomed as well. */
     struct chunk_map chunks;
     struct id_map open_files; /* struct open_file, owned. */
     struct id_map locks;      /* struct lock_entry, owned. */
@@ -55,6 +61,8 @@ MUST_CHECK int names_find(const struct names *ns,
                           struct slice path,
                           struct inode **out,
                           struct err *err);
+/* The inode numbered @id, or NULL: there is none, or it was removed. */
+struct inode *names_by_id(const struct names *ns, uint64_t id);
 /* The file numbered @id and its writer's record, if @epoch is its writer's.
  * Errors: ERR_NOTFOUND (removed), ERR_ABORTED (not the writer any more). */
 MUST_CHECK int names_writer(const struct names *ns,
@@ -101,8 +109,14 @@ MUST_CHECK int names_discard(struct names *ns,
                              struct slice path,
                              uint64_t time_us,
                              struct err *err);
-/* Remove from the trash what was put there before @before_us. */
+/* Is anything in the trash since before @before_us? */
+bool names_trash_is_due(const struct names *ns, uint64_t before_us);
+/* Remove such things, a step of them. */
 void names_empty_trash(struct names *ns, uint64_t before_us);
+/* Is there anything that was removed and is not freed yet? */
+bool names_has_doomed(const struct names *ns);
+/* Free a step of it. */
+void names_reap(struct names *ns);
 /* May all of @n be below the directory @parent once more? ERR_EXHAUSTED. */
 MUST_CHECK int names_check_room(const struct inode *parent,
                                 const struct inode *n,
@@ -174,6 +188,33 @@ void names_unlock_all(struct names *ns, uint64_t session);
 struct inode *names_next(const struct inode *top, const struct inode *n);
 /* A file in the tree @top whose last chunk is not sealed, or NULL. */
 struct inode *names_find_unsealed(struct inode *top);
+
+/* --- for the files of this module -------------------------------------- */
+
+/* What one entry and all below it add to the directories above. */
+struct weight {
+    uint64_t entries;
+    uint64_t files;
+    uint64_t bytes;
+};
+
+struct weight names_weigh(const struct inode *n);
+/* To, or from, @parent and all above it. */
+void names_add_weight(struct inode *parent, struct weight w);
+void names_take_weight(struct inode *parent, struct weight w);
+/* Take @n out of its directory. */
+void names_detach(struct inode *n);
+/* Give @n the name @name below @parent. */
+void names_move(struct names *ns,
+                struct inode *n,
+                struct inode *parent,
+                struct slice name,
+                uint64_t time_us);
+bool names_is_below(const struct inode *n, const struct inode *above);
+/* Get rid of @n, which is in no directory: now, or step by step. */
+void names_dispose(struct names *ns, struct inode *n);
+/* Free @n, which is in no directory, and all below it, now. */
+void names_destroy(struct names *ns, struct inode *n);
 
 /* --- for the image ----------------------------------------------------- */
 

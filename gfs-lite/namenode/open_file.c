@@ -117,7 +117,7 @@ int names_unlock(struct names *ns,
                  struct err *err)
 {
     struct lock_entry *l = id_map_get(&ns->locks, id);
-    if (!l || l->session != session)
+    if (!l || l->session != session || !names_by_id(ns, id))
         return err_set(err, ERR_NOTFOUND, "the lock is not held");
     id_map_remove(&ns->locks, id);
     mem_free(l);

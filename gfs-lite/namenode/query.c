@@ -179,7 +179,7 @@ int namenode_handle_layout(void *ctx, struct rpc_call *call, struct err *err)
     struct gfs_query q;
     int rc = begin(nn, call, &q, err);
     if (rc == 0 && q.file) {
-        n = id_map_get(&nn->catalog.names.inodes, q.file);
+        n = names_by_id(&nn->catalog.names, q.file);
         if (!n)
             rc = err_set(err, ERR_NOTFOUND, "the file has been removed");
     } else if (rc == 0) {
@@ -208,9 +208,11 @@ int namenode_handle_status(void *ctx, struct rpc_call *call, struct err *err)
     uint64_t lost;
     uint64_t under;
     uint64_t now;
+    bool early;
     int rc = namenode_lead_now(nn, err);
     if (rc)
         return rc;
+    early = namenode_is_early(nn);
     if (!namenode_count(nn, &lost, &under))
         return replica_not_leader(nn->replica, err);
     root = nn->catalog.names.root->u.directory;
@@ -222,7 +224,8 @@ int namenode_handle_status(void *ctx, struct rpc_call *call, struct err *err)
                             .bytes = root->bytes,
                             .open_files = nn->catalog.names.open_files.count,
                             .sessions = nn->catalog.sessions.count,
-                            .lost = lost,
+                            .lost = early ? 0 : lost,
+                            .unreported = early ? lost : 0,
                             .under_replicated = under,
                             .copying = nn->copies.count,
                             .server_count = nn->servers.count};
@@ -331,6 +334,7 @@ int namenode_handle_check(void *ctx, struct rpc_call *call, struct err *err)
         if (!n->is_directory)
             check_file(&k, n);
     }
+    k.found.early = namenode_is_early(nn);
     k.found.more = n != NULL;
     if (n)
         k.found.after = path_of(&k, last);

@@ -244,7 +244,7 @@ int namenode_recover(struct namenode *nn,
     int rc;
     *length = 0;
     namenode_await_recovery(nn, id);
-    file = id_map_get(&nn->catalog.names.inodes, id);
+    file = names_by_id(&nn->catalog.names, id);
     o = id_map_get(&nn->catalog.names.open_files, id);
     c = file && !file->is_directory ? inode_last_chunk(file) : NULL;
     if (!c || c->handle != handle || c->sealed || !o)
@@ -287,7 +287,7 @@ int namenode_take_over(struct namenode *nn, uint64_t id, struct err *err)
         uint64_t length;
         int rc;
         namenode_await_recovery(nn, id);
-        file = id_map_get(&nn->catalog.names.inodes, id);
+        file = names_by_id(&nn->catalog.names, id);
         if (!file || !id_map_get(&nn->catalog.names.open_files, id))
             return 0;
         last = inode_last_chunk(file);

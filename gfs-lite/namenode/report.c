@@ -117,6 +117,7 @@ static int take_full_report(struct namenode *nn,
 {
     int rc;
     nn->reports++;
+    namenode_forget_copies(nn, server);
     rc = take_all_of(nn, server, report, err);
     nn->reports--;
     if (rc)

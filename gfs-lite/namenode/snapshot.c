@@ -184,25 +184,38 @@ static void check_directory(const struct inode *n)
     INVARIANT(sum.bytes == n->u.directory->bytes);
 }
 
+/* Check what is below and with @top, but not @except; count it. */
+static void check_tree(const struct names *ns,
+                       const struct inode *top,
+                       const struct inode *except,
+                       uint64_t *inodes,
+                       uint64_t *refs)
+{
+    for (const struct inode *n = top; n; n = names_next(top, n)) {
+        if (n->is_directory)
+            check_directory(n);
+        if (n == except)
+            continue;
+        (*inodes)++;
+        INVARIANT(id_map_get(&ns->inodes, n->id) == n);
+        for (uint32_t i = 0; !n->is_directory && i < n->chunk_count; i++) {
+            const struct chunk *c = inode_chunk(n, i);
+            INVARIANT(chunk_map_get(&ns->chunks, c->handle) == c);
+            INVARIANT(c->sealed || (i == n->chunk_count - 1 && c->refs == 1 &&
+                                    id_map_get(&ns->open_files, n->id)));
+            (*refs)++;
+        }
+    }
+}
+
 void names_check(const struct names *ns)
 {
     uint64_t inodes = 0;
     uint64_t refs = 0;
     size_t at = 0;
-    struct chunk *c;
-    for (struct inode *n = ns->root; n; n = names_next(ns->root, n)) {
-        inodes++;
-        INVARIANT(id_map_get(&ns->inodes, n->id) == n);
-        if (n->is_directory)
-            check_directory(n);
-        for (uint32_t i = 0; !n->is_directory && i < n->chunk_count; i++) {
-            c = inode_chunk(n, i);
-            INVARIANT(chunk_map_get(&ns->chunks, c->handle) == c);
-            INVARIANT(c->sealed || (i == n->chunk_count - 1 && c->refs == 1 &&
-                                    id_map_get(&ns->open_files, n->id)));
-            refs++;
-        }
-    }
+    const struct chunk *c;
+    check_tree(ns, ns->root, NULL, &inodes, &refs);
+    check_tree(ns, ns->doomed, ns->doomed, &inodes, &refs);
     INVARIANT(inodes == ns->inodes.count);
     while ((c = id_map_next(&ns->chunks.by_handle, &at)))
         refs -= c->refs; /* I1 */

@@ -75,6 +75,9 @@ MUST_CHECK int namenode_propose(struct namenode *nn,
 /* One of nn->helpers ends. */
 void namenode_end_helper(struct namenode *nn);
 bool namenode_in_safe_mode(const struct namenode *nn);
+/* May servers that have not said what they hold since this member leads still
+ * do so? A chunk without copies is not lost until then. */
+bool namenode_is_early(const struct namenode *nn);
 /* Note that @id was heard of now. */
 void namenode_touch(struct namenode *nn, struct id_map *m, uint64_t id);
 /* For how long it was not; a new leader counts from its beginning. */
@@ -161,6 +164,9 @@ void namenode_order_moves(struct namenode *nn);
 /* The copy of @handle to @server arrived or failed. */
 void namenode_end_copy(struct namenode *nn, uint64_t handle, uint16_t server);
 void namenode_drop_old_copies(struct namenode *nn);
+/* @server knows nothing of copies that were ordered of it: it began anew, or
+ * the order did not reach it. */
+void namenode_forget_copies(struct namenode *nn, uint16_t server);
 /* @server is gone: it holds nothing. False: as above. Parks. */
 bool namenode_forget_server(struct namenode *nn, uint16_t server);
 

@@ -27,8 +27,8 @@ static bool is_whole(struct fs *fs, struct gfs_status *st)
     arena_init(&a);
     rc = gfs_get_status(fs, &a, st, NULL);
     arena_close(&a);
-    return rc == 0 && !st->safe_mode && !st->lost && !st->under_replicated &&
-           !st->copying && !st->open_files;
+    return rc == 0 && !st->safe_mode && !st->lost && !st->unreported &&
+           !st->under_replicated && !st->copying && !st->open_files;
 }
 
 /* Files that lack copies, or are open. */

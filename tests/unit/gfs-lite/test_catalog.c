@@ -213,6 +213,7 @@ START_TEST(test_snapshot_shares_chunks)
     run(&m, (struct gfs_command){.op = GFS_OP_REMOVE,
                                  .path = SLICE_LIT("s"),
                                  .flags = GFS_TREE});
+    run(&m, (struct gfs_command){.op = GFS_OP_REAP});
     ck_assert_ptr_null(chunk_map_get(&m.names.chunks, c.chunk));
     names_check(&m.names);
     catalog_close(&m);
@@ -243,6 +244,75 @@ START_TEST(test_trash)
     run(&m, (struct gfs_command){.op = GFS_OP_TRASH_EXPIRE, .length = 5001});
     ck_assert_uint_eq(n->u.directory->entry_count, 0);
     names_check(&m.names);
+    catalog_close(&m);
+}
+
+END_TEST
+
+/* Add a file of @count chunks and leave it open. */
+static struct gfs_result
+make_long_file(struct catalog *m, const char *path, unsigned count)
+{
+    struct gfs_result f = run(
+        m, (struct gfs_command){.op = GFS_OP_CREATE, .path = slice_str(path)});
+    uint64_t last = 0;
+    for (unsigned i = 0; i < count; i++)
+        last = run(m, (struct gfs_command){.op = GFS_OP_ALLOCATE,
+                                           .file = f.file,
+                                           .epoch = f.epoch,
+                                           .chunk = last,
+                                           .length = 10})
+                   .chunk;
+    return f;
+}
+
+/* What one command freed. */
+static size_t reap(struct catalog *m)
+{
+    size_t before = m->names.inodes.count + m->names.chunks.by_handle.count;
+    run(m, (struct gfs_command){.op = GFS_OP_REAP});
+    return before - m->names.inodes.count - m->names.chunks.by_handle.count;
+}
+
+/* A tree is gone in one step, for its writers as well, and freed in steps of
+ * bounded size, of which each can be saved and loaded. */
+START_TEST(test_trees_are_freed_in_steps)
+{
+    struct gfs_command rm = {
+        .op = GFS_OP_REMOVE, .path = SLICE_LIT("d"), .flags = GFS_TREE};
+    struct catalog m;
+    struct gfs_result f;
+    struct inode *n;
+    char path[64];
+    size_t steps = 0;
+    size_t freed;
+    begin(&m);
+    for (int i = 0; i < 4000; i++) {
+        snprintf(path, sizeof(path), "d/%d/%d", i % 7, i);
+        make_file(&m, path, i % 2 ? 100 : 0);
+    }
+    f = make_long_file(&m, "d/3/long", 3000);
+    ck_assert_int_eq(run(&m, rm).code, 0);
+    ck_assert_int_eq(names_find(&m.names, SLICE_LIT("d"), &n, NULL),
+                     ERR_NOTFOUND);
+    ck_assert_uint_eq(m.names.root->u.directory->entry_count, 0);
+    ck_assert_int_eq(run(&m, (struct gfs_command){.op = GFS_OP_ALLOCATE,
+                                                  .file = f.file,
+                                                  .epoch = f.epoch})
+                         .code,
+                     ERR_NOTFOUND);
+    while (names_has_doomed(&m.names)) {
+        freed = reap(&m);
+        ck_assert_uint_gt(freed, 0);
+        ck_assert_uint_le(freed, (size_t)2 * NAMES_STEP_MAX);
+        names_check(&m.names);
+        check_image(&m);
+        steps++;
+    }
+    ck_assert_uint_ge(steps, 7);
+    ck_assert_uint_eq(m.names.inodes.count, 1);
+    ck_assert_uint_eq(m.names.chunks.by_handle.count, 0);
+    ck_assert_uint_eq(m.names.open_files.count, 0);
     catalog_close(&m);
 }
 
@@ -407,6 +477,7 @@ TEST_MAIN("catalog",
           test_repeated_commands,
           test_snapshot_shares_chunks,
           test_trash,
+          test_trees_are_freed_in_steps,
           test_quotas,
           test_snapshot_within_quotas,
           test_locks,

@@ -110,6 +110,19 @@ START_TEST(test_acknowledged_bytes_survive_crashes)
 
 END_TEST
 
+/* The same when the writer sends to each server itself. */
+START_TEST(test_bytes_sent_to_each_survive_crashes)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        struct cell *c = cell_new(test_seed() + i, 1, 5);
+        c->write_way = GFS_WRITE_TO_EACH;
+        cell_run(c, write_through_crashes);
+        cell_free(c);
+    }
+}
+
+END_TEST
+
 /* --- Copies
  * -------------------------------------------------------------------------- */
 
@@ -122,7 +135,8 @@ static void await_health(struct cell *c, struct fs *fs, unsigned seconds)
         arena_init(&a);
         OK(gfs_get_status(fs, &a, &s, err));
         arena_close(&a);
-        if (!s.safe_mode && !s.lost && !s.under_replicated && !s.copying)
+        if (!s.safe_mode && !s.lost && !s.unreported && !s.under_replicated &&
+            !s.copying)
             return;
         world_sleep_us(sim_director(c->sim), 1000000);
     }
@@ -719,6 +733,7 @@ END_TEST
 TEST_MAIN("gfs",
           test_files_and_names,
           test_acknowledged_bytes_survive_crashes,
+          test_bytes_sent_to_each_survive_crashes,
           test_copies_come_back,
           test_rot_is_found_and_mended,
           test_small_chunks_are_scrubbed_seldom,

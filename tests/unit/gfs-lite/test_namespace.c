@@ -271,6 +271,8 @@ START_TEST(test_names_like_a_model)
                           gfs_op_name(c.op), path, to, got.code,
                           SLICE_ARG(got.text), want);
         }
+        if (rand_one_in(&r, 10))
+            run(&m, (struct gfs_command){.op = GFS_OP_REAP});
         if (i % 50 == 0)
             compare(&m, &model);
         if (i % 1000 == 0)

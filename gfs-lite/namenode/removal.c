@@ -1,0 +1,211 @@
+/* Removing: what is small at once, trees little by little.
+ *
+ * A tree leaves the names in one step, whatever its size, and waits below
+ * ns->doomed, where no path leads and no number is found (names_by_id). Later
+ * commands free it in steps of a bounded size, so that none keeps others
+ * waiting.
+ */
+#include <stdio.h>
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "gfs-lite/namenode/namespace.h"
+#include "gfs-lite/namenode/path.h"
+
+/* --- freeing ----------------------------------------------------------- */
+
+static void forget_item(struct id_map *m, uint64_t id)
+{
+    void *item = id_map_get(m, id);
+    if (!item)
+        return;
+    id_map_remove(m, id);
+    mem_free(item);
+}
+
+/* Free one inode that is in no directory and has no entries. */
+static void release(struct names *ns, struct inode *n)
+{
+    while (!n->is_directory && n->chunk_count) {
+        struct chunk *c = inode_last_chunk(n);
+        inode_drop_chunk(n);
+        chunk_map_unref(&ns->chunks, c);
+    }
+    forget_item(&ns->open_files, n->id);
+    forget_item(&ns->locks, n->id);
+    id_map_remove(&ns->inodes, n->id);
+    inode_free(n);
+}
+
+/* Walks by the links, so that no depth is too great. */
+void names_destroy(struct names *ns, struct inode *top)
+{
+    struct inode *n = top;
+    bool done = false;
+    while (!done) {
+        struct inode *up = n->parent;
+        if (n->is_directory && n->u.directory->entries) {
+            n = n->u.directory->entries;
+            continue;
+        }
+        done = n == top;
+        if (!done)
+            inode_entries_remove(&up->u.directory->entries, n);
+        release(ns, n);
+        n = up;
+    }
+}
+
+/* --- the doomed -------------------------------------------------------- */
+
+/* Named by its number, which nobody else among them has. */
+static void doom(struct names *ns, struct inode *n)
+{
+    char name[24];
+    snprintf(name, sizeof(name), "%llu", (unsigned long long)n->id);
+    inode_rename(n, slice_str(name));
+    names_attach(ns, ns->doomed, n);
+}
+
+void names_dispose(struct names *ns, struct inode *n)
+{
+    bool is_small = n->is_directory ? !n->u.directory->entries
+                                    : n->chunk_count <= NAMES_STEP_MAX;
+    if (is_small)
+        names_destroy(ns, n);
+    else
+        doom(ns, n);
+}
+
+/* Something without entries in the tree @n. */
+static struct inode *find_leaf(struct inode *n)
+{
+    while (n->is_directory && n->u.directory->entries)
+        n = n->u.directory->entries;
+    return n;
+}
+
+/* Drop at most @most chunks of a file; how many there were? */
+static unsigned shorten(struct names *ns, struct inode *file, unsigned most)
+{
+    struct weight before = names_weigh(file);
+    unsigned count = 0;
+    for (; count < most && file->chunk_count; count++) {
+        struct chunk *c = inode_last_chunk(file);
+        inode_drop_chunk(file);
+        chunk_map_unref(&ns->chunks, c);
+    }
+    names_take_weight(file->parent, before);
+    names_add_weight(file->parent, names_weigh(file));
+    return count;
+}
+
+bool names_has_doomed(const struct names *ns)
+{
+    return ns->doomed->u.directory->entries != NULL;
+}
+
+void names_reap(struct names *ns)
+{
+    unsigned left = NAMES_STEP_MAX;
+    while (left && ns->doomed->u.directory->entries) {
+        struct inode *n = find_leaf(ns->doomed);
+        if (!n->is_directory && n->chunk_count > 1) {
+            left -= shorten(ns, n, left);
+            continue;
+        }
+        names_detach(n);
+        names_destroy(ns, n);
+        left--;
+    }
+}
+
+/* --- removing ---------------------------------------------------------- */
+
+static void remove_inode(struct names *ns, struct inode *n, uint64_t time_us)
+{
+    n->parent->modified_us = time_us;
+    names_detach(n);
+    names_dispose(ns, n);
+}
+
+int names_remove(struct names *ns,
+                 struct slice path,
+                 bool tree,
+                 uint64_t time_us,
+                 struct err *err)
+{
+    struct inode *n;
+    int rc = names_find(ns, path, &n, err);
+    if (rc)
+        return rc;
+    if (n->is_directory && !tree)
+        return err_set(err, ERR_INVALID, "/%.*s: is a directory",
+                       SLICE_ARG(path));
+    if (n != ns->root) {
+        remove_inode(ns, n, time_us);
+        return 0;
+    }
+    while (n->u.directory->entries)
+        remove_inode(ns, n->u.directory->entries, time_us);
+    return 0;
+}
+
+/* --- the trash --------------------------------------------------------- */
+
+static struct inode *trash_of(const struct names *ns)
+{
+    struct inode *t = inode_entries_find(ns->root->u.directory->entries,
+                                         SLICE_LIT(NAMESPACE_TRASH));
+    return t && t->is_directory ? t : NULL;
+}
+
+int names_discard(struct names *ns,
+                  struct slice path,
+                  uint64_t time_us,
+                  struct err *err)
+{
+    struct buf to = BUF_INIT;
+    struct inode *n;
+    struct inode *parent;
+    struct slice above;
+    int rc = names_find(ns, path, &n, err);
+    if (rc)
+        return rc;
+    if (n == ns->root || (trash_of(ns) && names_is_below(n, trash_of(ns))))
+        return names_remove(ns, path, true, time_us, err);
+    /* The number makes removals of one instant differ. */
+    buf_printf(&to, "%s/%020llu-%llu/", NAMESPACE_TRASH,
+               (unsigned long long)time_us, (unsigned long long)n->id);
+    gfs_path_last(path, &above);
+    buf_append_slice(&to, above);
+    rc = names_mkdirs(ns, buf_slice(&to), time_us, &parent, err);
+    if (rc == 0)
+        names_move(ns, n, parent, inode_name(n), time_us);
+    buf_close(&to);
+    return rc;
+}
+
+/* What has been in the trash longest, if that is since before @before_us. */
+static struct inode *expired(const struct names *ns, uint64_t before_us)
+{
+    const struct inode *trash = trash_of(ns);
+    struct inode *n =
+        trash ? inode_entries_first(trash->u.directory->entries) : NULL;
+    char limit[32];
+    snprintf(limit, sizeof(limit), "%020llu", (unsigned long long)before_us);
+    return n && slice_cmp(inode_name(n), slice_str(limit)) < 0 ? n : NULL;
+}
+
+bool names_trash_is_due(const struct names *ns, uint64_t before_us)
+{
+    return expired(ns, before_us) != NULL;
+}
+
+void names_empty_trash(struct names *ns, uint64_t before_us)
+{
+    struct inode *n;
+    for (unsigned i = 0; i < NAMES_STEP_MAX && (n = expired(ns, before_us));
+         i++)
+        remove_inode(ns, n, before_us);
+}
