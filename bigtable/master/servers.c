@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/core/arena.h"
+#include "base/core/fault.h"
 #include "base/core/panic.h"
 #include "base/rpc/remote.h"
 #include "base/runtime/log.h"
@@ -144,8 +145,9 @@ static void
 take_lock(struct reign *r, struct known_server *s, struct chubby_handle *h)
 {
     struct err err = ERR_INIT;
-    int code = chubby_try_acquire(h, CHUBBY_EXCLUSIVE, &err);
-    if (code == 0)
+    bool bug = fault_hit("master.trust_silence");
+    int code = bug ? 0 : chubby_try_acquire(h, CHUBBY_EXCLUSIVE, &err);
+    if (code == 0 && !bug)
         code = chubby_delete(h, &err);
     if (code == 0 || code == ERR_NOTFOUND)
         bury(r, s, "it lost its lock");

@@ -439,6 +439,54 @@ finish_drop(struct reign *r, const char *path, uint64_t table, struct err *err)
     return code == ERR_NOTFOUND ? 0 : code;
 }
 
+/* --- drops that were not finished ---------------------------------------- */
+
+struct drop_job {
+    char *path;
+    uint64_t table;
+};
+
+/* Finish the drop if the record has the mark: a table that was dropped, that an
+ * earlier master began to drop, or that could not be made of a snapshot. */
+static int
+drop_marked(struct reign *r, const struct drop_job *j, struct err *err)
+{
+    struct buf b = BUF_INIT;
+    struct table_record rec;
+    uint64_t generation;
+    bool marked = false;
+    int code = lock_state_read(r->chubby, j->path, &b, &generation, err);
+    if (code == 0)
+        code = table_record_get(buf_slice(&b), &rec, err);
+    if (code == 0)
+        marked = rec.id == j->table && rec.dropping;
+    buf_close(&b);
+    if (code)
+        return code == ERR_NOTFOUND ? 0 : code;
+    return marked ? finish_drop(r, j->path, j->table, err) : 0;
+}
+
+static void run_drop(struct reign *r, void *arg)
+{
+    struct drop_job *j = arg;
+    struct err err = ERR_INIT;
+    while (drop_marked(r, j, &err)) {
+        log_warn(r->world, "master", "drop %s: %s", j->path, err.text);
+        if (!reign_wait(r, RETRY_US * 10))
+            break;
+    }
+    mem_free(j->path);
+    mem_free(j);
+}
+
+/* Finish it in the background, if its mark was written. */
+static void finish_drop_later(struct reign *r, const char *path, uint64_t table)
+{
+    struct drop_job *j = mem_alloc(sizeof(*j));
+    *j = (struct drop_job){mem_strdup(path), table};
+    reign_spawn(r, "drop", run_drop, j);
+}
+
 int tables_drop(struct reign *r, struct slice name, struct err *err)
 {
     struct table_file f;
@@ -449,34 +497,16 @@ int tables_drop(struct reign *r, struct slice name, struct err *err)
     if (code == 0) {
         f.record.dropping = true;
         code = write_table(r, &f, &f.record, err);
+        if (code == 0)
+            code = finish_drop(r, f.path, f.record.id, err);
+        if (code)
+            finish_drop_later(r, f.path, f.record.id);
     }
-    if (code == 0)
-        code = finish_drop(r, f.path, f.record.id, err);
     if (code == 0)
         master_note(r, EVENT_TABLE_DROP, "name=%.*s table=%llu",
                     SLICE_ARG(name), (unsigned long long)f.record.id);
     close_table(&f);
     return code;
-}
-
-/* --- what an earlier master began --------------------------------------- */
-
-struct drop_job {
-    char *path;
-    uint64_t table;
-};
-
-static void run_drop(struct reign *r, void *arg)
-{
-    struct drop_job *j = arg;
-    struct err err = ERR_INIT;
-    while (finish_drop(r, j->path, j->table, &err)) {
-        log_warn(r->world, "master", "drop %s: %s", j->path, err.text);
-        if (!reign_wait(r, RETRY_US * 10))
-            break;
-    }
-    mem_free(j->path);
-    mem_free(j);
 }
 
 /* --- tables that are made of snapshots ---------------------------------- */
@@ -519,12 +549,10 @@ int tables_make_known(struct reign *r,
 
 void tables_clear_away(struct reign *r, struct slice name, uint64_t table)
 {
-    struct drop_job *j = mem_alloc(sizeof(*j));
     struct buf path = BUF_INIT;
     buf_printf(&path, "%s/%.*s", BIGTABLE_LOCK_TABLES, SLICE_ARG(name));
-    *j = (struct drop_job){mem_strdup(buf_cstr(&path)), table};
+    finish_drop_later(r, buf_cstr(&path), table);
     buf_close(&path);
-    reign_spawn(r, "drop", run_drop, j);
 }
 
 static int finish_table(struct reign *r, const char *name, struct err *err)
@@ -541,10 +569,8 @@ static int finish_table(struct reign *r, const char *name, struct err *err)
     if (code == 0)
         code = table_record_get(buf_slice(&b), &rec, err);
     if (code == 0 && rec.dropping) {
-        struct drop_job *j = mem_alloc(sizeof(*j));
-        *j = (struct drop_job){mem_strdup(path), rec.id};
         hash_map_put(&r->dropping, hash_key_u64(&rec.id), NULL);
-        reign_spawn(r, "drop", run_drop, j);
+        finish_drop_later(r, path, rec.id);
     } else if (code == 0 && rec.id != METADATA_TABLE_ID) {
         (void)any_tablet(r, rec.id, &more);
         if (!more)

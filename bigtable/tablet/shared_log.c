@@ -6,6 +6,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/coding.h"
+#include "base/core/fault.h"
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
@@ -142,14 +143,17 @@ static int begin_segment(struct lane *n, struct err *err)
 static int write_bytes(struct lane *n, struct err *err)
 {
     struct fs_writer *f = n->file;
+    bool bug = fault_hit("tablet.skip_log_sync");
     int rc;
-    if (n->bytes.len == 0)
+    if (bug)
+        rc = fs_writer_append(f, n->bytes.data, n->bytes.len, err);
+    else if (n->bytes.len == 0)
         rc = fs_writer_sync(f, err);
     else if (n->sync)
         rc = fs_writer_append_sync(f, n->bytes.data, n->bytes.len, err);
     else
         rc = fs_writer_append(f, n->bytes.data, n->bytes.len, err);
-    if (rc == 0 && n->bytes.len && !n->sync)
+    if (rc == 0 && n->bytes.len && !n->sync && !bug)
         rc = fs_writer_flush(f, err);
     if (rc)
         return rc;
