@@ -179,6 +179,13 @@ struct target_ops {
                     const struct quarry_read_options *opts,
                     struct quarry_row **out,
                     struct err *err);
+    /* PRE: @rows are NULL; what is in them on error is freed. */
+    int (*read_rows)(struct quarry_table *t,
+                     const struct slice *keys,
+                     size_t count,
+                     const struct quarry_read_options *opts,
+                     struct quarry_row **rows,
+                     struct err *err);
     int (*get)(struct quarry_table *t,
                struct slice row,
                const char *family,

@@ -314,6 +314,23 @@ int quarry_read_row(struct quarry_table *t,
     return t->ops->read_row(t, row, opts, out, err);
 }
 
+int quarry_read_rows(struct quarry_table *t,
+                     const struct slice *keys,
+                     size_t count,
+                     const struct quarry_read_options *opts,
+                     struct quarry_row **rows,
+                     struct err *err)
+{
+    int rc;
+    memset(rows, 0, count * sizeof(*rows));
+    rc = t->ops->read_rows(t, keys, count, opts, rows, err);
+    for (size_t i = 0; rc && i < count; i++) {
+        quarry_row_free(rows[i]);
+        rows[i] = NULL;
+    }
+    return rc;
+}
+
 void quarry_row_free(struct quarry_row *r)
 {
     mem_free(r);

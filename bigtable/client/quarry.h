@@ -497,6 +497,18 @@ quarry_read_row(struct quarry_table *t,
                 struct err *err);
 QUARRY_EXPORT void quarry_row_free(struct quarry_row *r); /* NULL allowed. */
 
+/* Many rows, in any order: @rows, with room for @count, gets for each of @keys
+ * what quarry_read_row() would give. Each row is of one moment, not all of them
+ * of the same. On a cluster a call goes to each server, not one for each row.
+ * On error, that of one of them, all of @rows are NULL. */
+QUARRY_EXPORT MUST_CHECK int
+quarry_read_rows(struct quarry_table *t,
+                 const struct slice *keys,
+                 size_t count,
+                 const struct quarry_read_options *opts,
+                 struct quarry_row **rows,
+                 struct err *err);
+
 /* The newest value of one column into @value (a caller's buffer, reused between
  * calls): the cheapest read there is. *@found tells whether there is one.
  * @value is cleared first; start from BUF_INIT, end with free(value->data). */

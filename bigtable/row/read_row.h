@@ -42,7 +42,8 @@ struct entry_source {
 struct row_reader_options {
     const struct schema *schema;
     int64_t now_us;          /* For GC rules about age. */
-    const uint8_t *families; /* By family id, nonzero: wanted. NULL: all. */
+    const uint8_t *families; /* By ids of the schema's families, nonzero:
+                                wanted. NULL: all. */
     uint32_t versions;       /* Newest N per column; 0: all. */
     int64_t time_min_us;     /* Timestamps in [min, max); equal: no bound. */
     int64_t time_max_us;

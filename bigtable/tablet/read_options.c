@@ -13,9 +13,12 @@ static int take_families(struct read_spec *out,
                          const struct quarry_read_options *opts,
                          struct err *err)
 {
+    size_t count = schema->family_count;
     if (opts->family_count == 0)
         return 0;
-    out->families = mem_zalloc(UINT16_MAX + 1, 1);
+    /* Entries of families that the schema has not are never asked about. */
+    out->families =
+        mem_zalloc(count ? schema->families[count - 1].id + 1U : 1U, 1);
     for (size_t i = 0; i < opts->family_count; i++) {
         struct slice name = slice_str(opts->families[i]);
         const struct family *f = schema_family(schema, name);

@@ -34,7 +34,8 @@ struct read_spec {
     size_t span_count;
     struct quarry_filter *filter; /* Owned reference; NULL: none. */
     struct regex *column_regex;   /* Owned; NULL: none. */
-    uint8_t *families; /* Owned; by family id, nonzero: wanted. NULL: all. */
+    uint8_t *families; /* Owned; by ids of the schema's families, nonzero:
+                          wanted. NULL: all. */
     uint8_t *valued;   /* Owned; zero: values are left empty. NULL: none are. */
     uint32_t versions;
     int64_t time_min_us; /* Equal bounds: none. */

@@ -17,6 +17,7 @@
 #include "bigtable/tablet_server/programs.h"
 #include "bigtable/tablet_server/reader_pool.h"
 #include "bigtable/tablet_server/rules.h"
+#include "bigtable/tablet_server/serve_each.h"
 #include "bigtable/tablet_server/server.h"
 #include "bigtable/wire/load_calls.h"
 #include "gfs-lite/fs.h"
@@ -282,7 +283,7 @@ static void add_methods(struct tablet_server *s)
         {TABLET_DROP_ROWS, "tablet.drop_rows", handle_control},
         {TABLET_CAPTURE, "tablet.capture", handle_control},
         {TABLET_READ, "tablet.read", handle_read},
-        {TABLET_GET, "tablet.get", handle_get},
+        {TABLET_READ_EACH, "tablet.read_each", handle_read_each},
         {TABLET_APPLY, "tablet.apply", handle_apply},
         {TABLET_CHECK, "tablet.check", handle_check},
         {TABLET_MODIFY, "tablet.modify", handle_modify},

@@ -24,7 +24,8 @@ enum control_method {
     TABLET_UNLOAD = 0x502,    /* struct tablet_order; struct unload_reply. Two
                                  minor compactions; then t:location is emptied;
                                  answers when that is written down.
-                                 ERR_NOTFOUND: is not here. */
+                                 ERR_NOTFOUND: is not here, and will not be
+                                 loaded in that epoch any more. */
     TABLET_SPLIT = 0x503,     /* struct tablet_order with row; empty: middle. */
     TABLET_COMPACT = 0x504,   /* struct tablet_order: major compaction. */
     TABLET_FLUSH = 0x505,     /* struct tablet_order; tablet 0: all of them. */

@@ -7,8 +7,7 @@
 
 #define READ_FIELDS           6
 #define READ_REPLY_FIELDS     3
-#define GET_FIELDS            5
-#define GET_REPLY_FIELDS      2
+#define EACH_FIELDS           1
 #define APPLY_FIELDS          2
 #define APPLY_REPLY_FIELDS    3
 #define CHECK_FIELDS          6
@@ -67,40 +66,17 @@ int read_reply_get(struct slice in, struct read_reply *r, struct err *err)
     return message_end(&b, "answer with rows", err);
 }
 
-void get_request_put(const struct get_request *r, struct buf *out)
+void each_request_put(const struct each_request *r, struct buf *out)
 {
-    codec_put_array(out, GET_FIELDS);
-    codec_put_u64(out, r->tablet);
-    codec_put_u64(out, r->generation);
-    codec_put_bin(out, r->row);
-    codec_put_bin(out, r->family);
-    codec_put_bin(out, r->qualifier);
+    codec_put_array(out, EACH_FIELDS);
+    codec_put_u64(out, r->count);
 }
 
-int get_request_get(struct slice in, struct get_request *r, struct err *err)
+int each_request_get(struct slice in, struct each_request *r, struct err *err)
 {
-    struct message_reader b = message_begin(in, GET_FIELDS);
-    r->tablet = codec_get_u64(&b.r);
-    r->generation = codec_get_u64(&b.r);
-    r->row = codec_get_bytes(&b.r);
-    r->family = codec_get_bytes(&b.r);
-    r->qualifier = codec_get_bytes(&b.r);
-    return message_end(&b, "request to read a cell", err);
-}
-
-void get_reply_put(const struct get_reply *r, struct buf *out)
-{
-    codec_put_array(out, GET_REPLY_FIELDS);
-    codec_put_bool(out, r->found);
-    codec_put_i64(out, r->timestamp_us);
-}
-
-int get_reply_get(struct slice in, struct get_reply *r, struct err *err)
-{
-    struct message_reader b = message_begin(in, GET_REPLY_FIELDS);
-    r->found = codec_get_bool(&b.r);
-    r->timestamp_us = codec_get_i64(&b.r);
-    return message_end(&b, "answer with a cell", err);
+    struct message_reader b = message_begin(in, EACH_FIELDS);
+    r->count = message_u32(&b.r);
+    return message_end(&b, "request to read single rows", err);
 }
 
 /* --- writing rows -----------------------------------------------------------

@@ -42,8 +42,8 @@ enum data_method {
     TABLET_CUTS = 0x516,   /* struct cuts_request; row keys that cut the tablet
                               into pieces: keys_put(), attached. */
     TABLET_DESCRIBE = 0x517, /* struct cuts_request (parts 0); describe_reply */
-    TABLET_GET =
-        0x518, /* struct get_request; get_reply + the value attached. */
+    TABLET_READ_EACH = 0x51a, /* struct each_request + look-ups; apply_reply +
+                                 an answer to each. */
 };
 
 /* --- what to read -----------------------------------------------------------
@@ -69,20 +69,6 @@ struct read_reply {
 
 struct quarry_read_options;
 struct arena;
-
-/* The newest cell of one column of one row: the cheapest read. */
-struct get_request {
-    uint64_t tablet;
-    uint64_t generation; /* As of reads. */
-    struct slice row;
-    struct slice family;
-    struct slice qualifier;
-};
-
-struct get_reply {
-    bool found;
-    int64_t timestamp_us;
-};
 
 /* Options with all they point to, apart from `cancel`. Reading bounds
  * everything: at most READ_RANGES_MAX ranges and keys together; a filter with a
@@ -115,6 +101,46 @@ MUST_CHECK int row_decoder_next(struct row_decoder *r,
                                 const struct quarry_row **row,
                                 struct err *err);
 void row_decoder_close(struct row_decoder *r);
+
+/* --- single rows -------------------------------------------------------------
+ */
+
+/* One row, or the newest cell of one column of it, which is the cheapest read.
+ * The attachment of TABLET_READ_EACH is a sequence of them. Each has an outcome
+ * of its own, as the changes of TABLET_APPLY have; an answer that grows long
+ * has ERR_TOOBIG for those it left out: they are to be asked for again. */
+struct row_lookup {
+    uint64_t tablet;
+    uint64_t generation; /* As of reads. */
+    struct slice row;
+    bool is_cell;
+    struct slice family; /* Of a cell. */
+    struct slice qualifier;
+    struct slice options; /* Of a row: read_options_put(), without rows. */
+};
+
+#define EACH_LOOKUPS_MAX 4096U
+
+struct each_request {
+    uint32_t count; /* Of look-ups in the attachment. */
+};
+
+/* The answers, attached, in the order of the look-ups: nothing where there is
+ * nothing, or it failed; row_put(); or the cell. */
+struct cell_answer {
+    int64_t timestamp_us;
+    struct slice value;
+};
+
+void row_lookup_put(const struct row_lookup *l, struct buf *out);
+/* Take the first one off @rest. *@more is false at its end. */
+MUST_CHECK int row_lookup_next(struct slice *rest,
+                               struct row_lookup *l,
+                               bool *more,
+                               struct err *err);
+void cell_answer_put(const struct cell_answer *c, struct buf *out);
+MUST_CHECK int
+cell_answer_get(struct slice in, struct cell_answer *c, struct err *err);
 
 /* --- what to write -----------------------------------------------------------
  */
@@ -288,12 +314,9 @@ read_request_get(struct slice in, struct read_request *r, struct err *err);
 void read_reply_put(const struct read_reply *r, struct buf *out);
 MUST_CHECK int
 read_reply_get(struct slice in, struct read_reply *r, struct err *err);
-void get_request_put(const struct get_request *r, struct buf *out);
+void each_request_put(const struct each_request *r, struct buf *out);
 MUST_CHECK int
-get_request_get(struct slice in, struct get_request *r, struct err *err);
-void get_reply_put(const struct get_reply *r, struct buf *out);
-MUST_CHECK int
-get_reply_get(struct slice in, struct get_reply *r, struct err *err);
+each_request_get(struct slice in, struct each_request *r, struct err *err);
 void apply_request_put(const struct apply_request *r, struct buf *out);
 MUST_CHECK int
 apply_request_get(struct slice in, struct apply_request *r, struct err *err);

@@ -5,6 +5,9 @@
  *     cell   = flags:u8 [family:lslice] [qualifier:lslice] time:zigzag
  *              value:lslice [label:lslice]
  *     change = tablet:varint row:lslice count:varint ops:lslice
+ *     lookup = tablet:varint generation:varint row:lslice kind:u8
+ *              (kind 0) options:lslice, (kind 1) family:lslice qualifier:lslice
+ *     answer = time:zigzag value, which goes on to the end
  *
  * A cell has the family, the qualifier where its flags say so, and those of the
  * cell before it else; its time is the difference to that cell's. Both start
@@ -19,6 +22,11 @@ enum cell_flags {
     CELL_QUALIFIER = 2,
     CELL_LABEL = 4,
     CELL_FLAGS = 7
+};
+
+enum lookup_kind {
+    LOOKUP_ROW,
+    LOOKUP_CELL
 };
 
 #define CELL_BYTES_MIN 3 /* Flags, time, length of the value. */
@@ -138,5 +146,65 @@ int row_change_next(struct slice *rest,
         return err_set(err, ERR_CORRUPT, "malformed change of a row");
     c->count = (uint32_t)count;
     *rest = slice_make(in.p, cursor_left(&in));
+    return 0;
+}
+
+/* --- look-ups --------------------------------------------------------------
+ */
+
+void row_lookup_put(const struct row_lookup *l, struct buf *out)
+{
+    buf_put_varint(out, l->tablet);
+    buf_put_varint(out, l->generation);
+    buf_put_lslice(out, l->row);
+    buf_put_u8(out, l->is_cell ? LOOKUP_CELL : LOOKUP_ROW);
+    if (l->is_cell) {
+        buf_put_lslice(out, l->family);
+        buf_put_lslice(out, l->qualifier);
+    } else {
+        buf_put_lslice(out, l->options);
+    }
+}
+
+int row_lookup_next(struct slice *rest,
+                    struct row_lookup *l,
+                    bool *more,
+                    struct err *err)
+{
+    struct cursor in = cursor_make(*rest);
+    unsigned kind;
+    *more = rest->len > 0;
+    if (!*more)
+        return 0;
+    *l = (struct row_lookup){.tablet = cursor_varint(&in)};
+    l->generation = cursor_varint(&in);
+    l->row = cursor_lslice(&in);
+    kind = cursor_u8(&in);
+    l->is_cell = kind == LOOKUP_CELL;
+    if (l->is_cell) {
+        l->family = cursor_lslice(&in);
+        l->qualifier = cursor_lslice(&in);
+    } else {
+        l->options = cursor_lslice(&in);
+    }
+    if (in.bad || kind > LOOKUP_CELL)
+        return err_set(err, ERR_CORRUPT, "malformed look-up of a row");
+    *rest = slice_make(in.p, cursor_left(&in));
+    return 0;
+}
+
+void cell_answer_put(const struct cell_answer *c, struct buf *out)
+{
+    buf_put_zigzag(out, c->timestamp_us);
+    buf_append_slice(out, c->value);
+}
+
+int cell_answer_get(struct slice in, struct cell_answer *c, struct err *err)
+{
+    struct cursor cur = cursor_make(in);
+    c->timestamp_us = cursor_zigzag(&cur);
+    if (cur.bad)
+        return err_set(err, ERR_CORRUPT, "malformed cell in an answer");
+    c->value = slice_make(cur.p, cursor_left(&cur));
     return 0;
 }

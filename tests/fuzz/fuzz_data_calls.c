@@ -40,10 +40,16 @@ static void try_rows(struct slice in, struct buf *out)
 
 static void try_changes(struct slice in, struct buf *out)
 {
+    struct slice rest = in;
     struct row_change c;
+    struct row_lookup l;
     bool more = true;
-    while (row_change_next(&in, &c, &more, NULL) == 0 && more)
+    while (row_change_next(&rest, &c, &more, NULL) == 0 && more)
         row_change_put(&c, out);
+    rest = in;
+    more = true;
+    while (row_lookup_next(&rest, &l, &more, NULL) == 0 && more)
+        row_lookup_put(&l, out);
 }
 
 static void try_alter(struct slice in)
@@ -79,12 +85,12 @@ static void try_small(struct slice in, struct arena *a, struct buf *out)
     struct apply_reply applied;
     struct check_request check;
     struct check_reply checked;
-    struct get_request get;
-    struct get_reply got;
-    if (get_request_get(in, &get, NULL) == 0)
-        get_request_put(&get, out);
-    if (get_reply_get(in, &got, NULL) == 0)
-        get_reply_put(&got, out);
+    struct each_request each;
+    struct cell_answer cell;
+    if (each_request_get(in, &each, NULL) == 0)
+        each_request_put(&each, out);
+    if (cell_answer_get(in, &cell, NULL) == 0)
+        cell_answer_put(&cell, out);
     if (read_request_get(in, &read, NULL) == 0)
         read_request_put(&read, out);
     if (read_reply_get(in, &rows, NULL) == 0)

@@ -14,7 +14,7 @@
 #include "bigtable/client/async.h"
 #include "bigtable/client/cluster/locator.h"
 #include "bigtable/client/cluster/lock_files.h"
-#include "bigtable/client/cluster/write_calls.h"
+#include "bigtable/client/cluster/shared_calls.h"
 #include "bigtable/wire/policy.h"
 
 #define TIMEOUT_US_DEFAULT UINT64_C(60000000)
@@ -189,7 +189,8 @@ static int close_on_loop(void *arg, struct err *err)
     struct cluster *c = arg;
     (void)err;
     cluster_tables_close(c);
-    write_calls_free(c->write_calls);
+    shared_calls_free(c->reads);
+    shared_calls_free(c->writes);
     locator_free(c->locator);
     lock_file_free(c->root);
     lock_file_free(c->master);
@@ -272,6 +273,7 @@ static const struct target_ops cluster_ops = {
     .check_and_mutate = cluster_check_and_mutate,
     .read_modify_write = cluster_read_modify_write,
     .read_row = cluster_read_row,
+    .read_rows = cluster_read_rows,
     .get = cluster_get,
     .read_prepare = cluster_read_prepare,
     .read_run = cluster_read_run,
@@ -305,13 +307,14 @@ static int open_on_loop(void *arg, struct err *err)
         .servers = o->target, .security = c->security, .memo = o->opts->memo};
     int rc;
     c->channels = channel_set_new(&channels);
-    c->write_calls = write_calls_new(c);
+    c->reads = shared_calls_new(c, &cluster_read_kind);
+    c->writes = shared_calls_new(c, &cluster_write_kind);
     c->locator = locator_new(c, o->opts->location_count);
     rc = lock_files_open(c->world, &files, &c->files, err);
     if (rc)
         return rc;
-    c->root = lock_file_new(c->files, BIGTABLE_LOCK_ROOT_TAB);
-    c->master = lock_file_new(c->files, BIGTABLE_LOCK_MASTER);
+    c->root = lock_file_new(c->files, BIGTABLE_LOCK_ROOT_TAB, true);
+    c->master = lock_file_new(c->files, BIGTABLE_LOCK_MASTER, true);
     return 0;
 }
 

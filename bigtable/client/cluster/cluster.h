@@ -26,7 +26,8 @@ struct lock_files;
 struct locator;
 struct loop;
 struct rpc_security;
-struct write_calls;
+struct shared_calls;
+struct shared_kind;
 
 /* Open the servers @target names into @q, whose world is set. Parks. Errors:
  * those of quarry_open(). */
@@ -58,7 +59,8 @@ struct cluster {
     struct lock_file *master; /* BIGTABLE_LOCK_MASTER */
     struct locator *locator;
     struct open_tables tables;
-    struct write_calls *write_calls;
+    struct shared_calls *reads;
+    struct shared_calls *writes;
     struct cluster_counts counts;
 };
 
@@ -130,6 +132,10 @@ MUST_CHECK int tablet_call(struct cluster *c,
                            struct buf *reply,
                            struct buf *reply_attachment,
                            struct err *err);
+
+/* Methods whose calls are shared (shared_calls.h). */
+extern const struct shared_kind cluster_read_kind;
+extern const struct shared_kind cluster_write_kind;
 
 /* --- tables (tables.c) -----------------------------------------------------
  */
@@ -300,6 +306,12 @@ int cluster_read_row(struct quarry_table *t,
                      const struct quarry_read_options *opts,
                      struct quarry_row **out,
                      struct err *err);
+int cluster_read_rows(struct quarry_table *t,
+                      const struct slice *keys,
+                      size_t count,
+                      const struct quarry_read_options *opts,
+                      struct quarry_row **rows,
+                      struct err *err);
 int cluster_get(struct quarry_table *t,
                 struct slice row,
                 const char *family,

@@ -4,7 +4,7 @@
 #include "bigtable/client/cluster/cluster.h"
 #include "bigtable/client/cluster/locator.h"
 #include "bigtable/client/cluster/lock_files.h"
-#include "bigtable/client/cluster/write_calls.h"
+#include "bigtable/client/cluster/shared_calls.h"
 
 struct list {
     struct cluster *cluster;
@@ -32,7 +32,9 @@ static int count_on_loop(void *arg, struct err *err)
     add(l, "server_retries", n->retries, "pauses before trying again");
     add(l, "server_bytes_sent", n->bytes_sent, "to them");
     add(l, "server_bytes_received", n->bytes_received, "and from them");
-    add(l, "writes_shared", write_calls_shared(c->write_calls),
+    add(l, "reads_shared", shared_calls_count(c->reads),
+        "rows that were read in calls of others");
+    add(l, "writes_shared", shared_calls_count(c->writes),
         "changes that went along in calls of others");
     add(l, "servers", channel_set_count(c->channels), "that were called");
     add(l, "master_calls", n->master_calls, "to change tables");

@@ -17,13 +17,29 @@
 #include "bigtable/client/cluster/locator.h"
 #include "bigtable/client/cluster/lock_files.h"
 #include "bigtable/client/cluster/resolve.h"
-#include "bigtable/client/cluster/write_calls.h"
+#include "bigtable/client/cluster/shared_calls.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/row/schema.h"
 
 /* Of one call: more goes into the next. */
 #define CALL_BYTES   ((size_t)8 << 20)
 #define CALL_CHANGES ((size_t)100000)
+
+static void put_request(uint8_t flavor, uint32_t count, struct buf *body)
+{
+    const struct apply_request r = {.durability = flavor, .count = count};
+    apply_request_put(&r, body);
+}
+
+/* Two calls: one is at the disks, one gathers in the server meanwhile. */
+const struct shared_kind cluster_write_kind = {
+    .method = TABLET_APPLY,
+    .calls_max = 2,
+    .count_max = APPLY_CHANGES_MAX,
+    .bytes_max = (size_t)1 << 20,
+    .small_bytes = (size_t)64 << 10,
+    .put = put_request,
+};
 
 /* One mutation on its way. */
 struct change {
@@ -104,7 +120,7 @@ static bool is_elsewhere(int code, struct slice text)
 }
 
 /* What the server says of the changes from @begin on. */
-static void take_codes(struct group *g, size_t begin, struct write_parcel *p)
+static void take_codes(struct group *g, size_t begin, struct shared_parcel *p)
 {
     struct writing *w = g->writing;
     struct slice text = buf_slice(&p->text);
@@ -146,23 +162,21 @@ static void fail_changes(struct group *g,
 static size_t send_some(struct group *g, size_t begin)
 {
     struct writing *w = g->writing;
-    struct write_parcel p = {.where = g->server, .durability = w->durability};
+    struct shared_parcel p = {.where = g->server, .flavor = w->durability};
     struct err err = ERR_INIT;
     int32_t one;
-    size_t end = fill(g, begin, &p.changes);
+    size_t end = fill(g, begin, &p.items);
     int rc;
     p.count = (uint32_t)(end - begin);
     p.codes = p.count == 1 ? &one : mem_alloc(p.count * sizeof(*p.codes));
-    rc = write_calls_send(w->cluster->write_calls, &p, &err);
+    rc = shared_calls_send(w->cluster->writes, &p, &err);
     if (rc)
         fail_changes(g, begin, end, rc, &err);
     else
         take_codes(g, begin, &p);
     if (p.codes != &one)
         mem_free(p.codes);
-    buf_close(&p.changes);
-    buf_close(&p.text);
-    buf_close(&p.hint);
+    shared_parcel_close(&p);
     return end;
 }
 

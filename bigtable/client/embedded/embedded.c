@@ -75,6 +75,7 @@ static const struct target_ops embedded_ops = {
     .check_and_mutate = embedded_check_and_mutate,
     .read_modify_write = embedded_read_modify_write,
     .read_row = embedded_read_row,
+    .read_rows = embedded_read_rows,
     .get = embedded_get,
     .read_prepare = embedded_read_prepare,
     .read_run = embedded_read_run,

@@ -151,6 +151,12 @@ int embedded_read_row(struct quarry_table *t,
                       const struct quarry_read_options *opts,
                       struct quarry_row **out,
                       struct err *err);
+int embedded_read_rows(struct quarry_table *t,
+                       const struct slice *keys,
+                       size_t count,
+                       const struct quarry_read_options *opts,
+                       struct quarry_row **rows,
+                       struct err *err);
 int embedded_get(struct quarry_table *t,
                  struct slice row,
                  const char *family,

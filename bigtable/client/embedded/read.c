@@ -69,6 +69,22 @@ int embedded_read_row(struct quarry_table *t,
     return rc;
 }
 
+int embedded_read_rows(struct quarry_table *t,
+                       const struct slice *keys,
+                       size_t count,
+                       const struct quarry_read_options *opts,
+                       struct quarry_row **rows,
+                       struct err *err)
+{
+    struct prepared_read r;
+    int rc = 0;
+    prepared_read_init(&r, t, opts);
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = prepared_read_row(&r, keys[i], &rows[i], err);
+    prepared_read_close(&r);
+    return rc;
+}
+
 int embedded_get(struct quarry_table *t,
                  struct slice row,
                  const char *family,

@@ -101,9 +101,14 @@ struct fake {
     struct fake_faults faults;
     atomic_ullong metadata_reads;
     atomic_ullong reads;
+    atomic_ullong each_calls; /* For single rows and cells. */
     atomic_ullong changes;
     bool moved;            /* By the read before: one in a row is enough. */
     uint32_t answer_bytes; /* Of reads, at most; 0: as asked for. */
+    /* Of calls for single rows and cells: */
+    size_t each_bytes; /* After so many the others are left out; 0: none are. */
+    char denied;       /* Rows that begin so are refused; 0: none are. */
+    uint64_t late_us;  /* How late `late` is; 0: a second. */
     bool no_master;
 };
 
@@ -418,29 +423,106 @@ static inline int fake_read(void *ctx, struct rpc_call *call, struct err *e)
     return rc;
 }
 
-static inline int fake_get(void *ctx, struct rpc_call *call, struct err *e)
+static inline int fake_look_up(struct quarry_table *table,
+                               const struct row_lookup *l,
+                               struct buf *answer,
+                               struct err *e)
+{
+    struct cell_answer cell = {0, SLICE_EMPTY};
+    char *family = mem_strndup(l->family.data, l->family.len);
+    struct quarry_read_options o;
+    struct buf value = BUF_INIT;
+    struct quarry_row *row = NULL;
+    struct arena a;
+    bool found = false;
+    int rc;
+    arena_init(&a);
+    if (l->is_cell) {
+        rc = quarry_get(table, l->row, family, l->qualifier, &value, &found, e);
+        cell.value = buf_slice(&value);
+        if (rc == 0 && found)
+            cell_answer_put(&cell, answer);
+    } else {
+        rc = read_options_get(l->options, &a, &o, e);
+        if (rc == 0) {
+            rc = quarry_read_row(table, l->row, &o, &row, e);
+            filter_unref((struct quarry_filter *)(uintptr_t)o.filter);
+        }
+        if (row)
+            row_put(row, answer);
+    }
+    quarry_row_free(row);
+    buf_close(&value);
+    mem_free(family);
+    arena_close(&a);
+    return rc;
+}
+
+/* What becomes of one look-up of a call. */
+static inline int fake_read_one(struct fake_server *s,
+                                const struct row_lookup *l,
+                                struct buf *answer,
+                                struct err *e)
+{
+    struct fake *f = s->fake;
+    struct fake_tablet *t = fake_tablet_at(s, l->tablet);
+    struct quarry_table *table;
+    int rc;
+    if (t && fake_moves(f)) {
+        fake_move_tablet(f, t);
+        t = NULL;
+    }
+    if (f->denied && l->row.data[0] == f->denied)
+        return err_set(e, ERR_DENIED, "not row %.*s", SLICE_ARG(l->row));
+    if (!t || !fake_holds(t, l->row))
+        return fake_not_here(e);
+    atomic_fetch_add(&f->reads, 1);
+    table = fake_open(f, t->name);
+    rc = fake_look_up(table, l, answer, e);
+    quarry_table_close(table);
+    return rc;
+}
+
+static inline int
+fake_read_each(void *ctx, struct rpc_call *call, struct err *e)
 {
     struct fake_server *s = ctx;
-    struct get_reply reply = {false, 0};
-    struct quarry_table *table;
-    struct fake_tablet *t;
-    struct get_request r;
-    char *family;
-    int rc = get_request_get(call->body, &r, e);
+    struct fake *f = s->fake;
+    struct slice rest = call->attachment;
+    struct apply_reply reply = {.text = SLICE_EMPTY, .hint = SLICE_EMPTY};
+    struct err first = ERR_INIT;
+    struct each_request r;
+    struct row_lookup l;
+    int32_t *codes;
+    bool more = true;
+    int rc = each_request_get(call->body, &r, e);
     if (rc)
         return rc;
-    if (fake_take(&s->fake->faults.refuse))
+    if (fake_take(&f->faults.refuse))
         return err_set(e, ERR_UNAVAILABLE, "refused");
-    t = fake_tablet_at(s, r.tablet);
-    if (!t || !fake_holds(t, r.row))
-        return fake_not_here(e);
-    table = fake_open(s->fake, t->name);
-    family = mem_strndup(r.family.data, r.family.len);
-    rc = quarry_get(table, r.row, family, r.qualifier, call->reply_attachment,
-                    &reply.found, e);
-    mem_free(family);
-    quarry_table_close(table);
-    get_reply_put(&reply, call->reply_body);
+    if (fake_take(&f->faults.late))
+        world_sleep_us(f->world, f->late_us ? f->late_us : 1000000);
+    atomic_fetch_add(&f->each_calls, 1);
+    codes = mem_zalloc(r.count + 1, sizeof(*codes));
+    while ((rc = row_lookup_next(&rest, &l, &more, e)) == 0 && more) {
+        struct err why = ERR_INIT;
+        struct buf answer = BUF_INIT;
+        uint32_t i = reply.count++;
+        PRE(reply.count <= r.count);
+        if (f->each_bytes && call->reply_attachment->len > f->each_bytes)
+            codes[i] = err_set(&why, ERR_TOOBIG, "no room");
+        else
+            codes[i] = fake_read_one(s, &l, &answer, &why);
+        if (codes[i] && !first.code)
+            first = why;
+        buf_put_lslice(call->reply_attachment, buf_slice(&answer));
+        buf_close(&answer);
+    }
+    reply.codes = codes;
+    reply.text = slice_str(first.text);
+    if (rc == 0)
+        apply_reply_put(&reply, call->reply_body);
+    mem_free(codes);
     return rc;
 }
 
@@ -894,7 +976,7 @@ static inline void fake_serve(struct fake *f)
 {
     static const struct rpc_method methods[] = {
         {TABLET_READ, "tablet.read", fake_read},
-        {TABLET_GET, "tablet.get", fake_get},
+        {TABLET_READ_EACH, "tablet.read_each", fake_read_each},
         {TABLET_APPLY, "tablet.apply", fake_apply},
         {TABLET_CHECK, "tablet.check", fake_check},
         {TABLET_MODIFY, "tablet.modify", fake_modify},

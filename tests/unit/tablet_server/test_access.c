@@ -2,7 +2,7 @@
  * now, and tables be asked for no more than their quotas. */
 #include "bigtable/wire/policy.h"
 #include "bigtable/wire/roles.h"
-#include "tests/unit/tablet_server/fixture.h"
+#include "tests/unit/tablet_server/look_ups.h"
 
 static struct rpc_security *bob_security;
 static struct cluster_roles *roles;

@@ -183,36 +183,19 @@ static int copy_read_reply(struct slice in, struct arena *a, struct buf *out)
     return rc;
 }
 
-static void make_get(struct maker *m, struct buf *out)
+static void make_each(struct maker *m, struct buf *out)
 {
-    struct get_request r = {any_u64(m), any_u64(m), any_bytes(m, 50),
-                            any_bytes(m, 9), any_bytes(m, 50)};
-    get_request_put(&r, out);
+    struct each_request r = {(uint32_t)any_u64(m)};
+    each_request_put(&r, out);
 }
 
-static int copy_get(struct slice in, struct arena *a, struct buf *out)
+static int copy_each(struct slice in, struct arena *a, struct buf *out)
 {
-    struct get_request r;
-    int rc = get_request_get(in, &r, NULL);
+    struct each_request r;
+    int rc = each_request_get(in, &r, NULL);
     (void)a;
     if (rc == 0)
-        get_request_put(&r, out);
-    return rc;
-}
-
-static void make_get_reply(struct maker *m, struct buf *out)
-{
-    struct get_reply r = {any_bool(m), (int64_t)rand_u64(&m->rand)};
-    get_reply_put(&r, out);
-}
-
-static int copy_get_reply(struct slice in, struct arena *a, struct buf *out)
-{
-    struct get_reply r;
-    int rc = get_reply_get(in, &r, NULL);
-    (void)a;
-    if (rc == 0)
-        get_reply_put(&r, out);
+        each_request_put(&r, out);
     return rc;
 }
 
@@ -413,8 +396,7 @@ static const struct kind kinds[] = {
     {"options", make_options, copy_options},
     {"read", make_read, copy_read},
     {"read reply", make_read_reply, copy_read_reply},
-    {"get", make_get, copy_get},
-    {"get reply", make_get_reply, copy_get_reply},
+    {"each", make_each, copy_each},
     {"apply", make_apply, copy_apply},
     {"apply reply", make_apply_reply, copy_apply_reply},
     {"check", make_check, copy_check},
@@ -653,6 +635,62 @@ START_TEST(test_changes_come_back)
 
 END_TEST
 
+static struct row_lookup any_lookup(struct maker *m)
+{
+    struct row_lookup l = {.tablet = any_u64(m),
+                           .generation = any_u64(m),
+                           .row = any_bytes(m, 40),
+                           .is_cell = any_bool(m)};
+    if (l.is_cell) {
+        l.family = any_bytes(m, 10);
+        l.qualifier = any_bytes(m, 40);
+    } else {
+        l.options = any_bytes(m, 40);
+    }
+    return l;
+}
+
+/* Look-ups come off one after the other, and cut short they are corrupt. */
+START_TEST(test_lookups_come_back)
+{
+    struct row_lookup in[3];
+    struct row_lookup got;
+    struct buf bytes = BUF_INIT;
+    struct slice rest;
+    struct maker m;
+    bool more;
+    maker_init(&m);
+    for (int round = 0; round < ROUNDS; round++) {
+        buf_clear(&bytes);
+        for (size_t i = 0; i < 3; i++) {
+            in[i] = any_lookup(&m);
+            row_lookup_put(&in[i], &bytes);
+        }
+        rest = buf_slice(&bytes);
+        for (size_t i = 0; i < 3; i++) {
+            ck_assert_int_eq(row_lookup_next(&rest, &got, &more, NULL), 0);
+            ck_assert(more && got.tablet == in[i].tablet);
+            ck_assert(got.generation == in[i].generation);
+            ck_assert(got.is_cell == in[i].is_cell);
+            ck_assert(slice_eq(got.row, in[i].row));
+            ck_assert(slice_eq(got.family, in[i].family));
+            ck_assert(slice_eq(got.qualifier, in[i].qualifier));
+            ck_assert(slice_eq(got.options, in[i].options));
+        }
+        ck_assert_int_eq(row_lookup_next(&rest, &got, &more, NULL), 0);
+        ck_assert(!more);
+        rest = slice_make(bytes.data, bytes.len - 1);
+        for (size_t i = 0; i < 2; i++)
+            ck_assert_int_eq(row_lookup_next(&rest, &got, &more, NULL), 0);
+        ck_assert_int_eq(row_lookup_next(&rest, &got, &more, NULL),
+                         ERR_CORRUPT);
+    }
+    buf_close(&bytes);
+    arena_close(&m.arena);
+}
+
+END_TEST
+
 /* --- changes of schemas ----------------------------------------------------
  */
 
@@ -699,5 +737,6 @@ TEST_MAIN("data_calls",
           test_a_bad_filter_is_refused,
           test_rows_come_back,
           test_rows_cut_are_refused,
+          test_lookups_come_back,
           test_changes_come_back,
           test_alterations_do_the_same_there)
