@@ -152,7 +152,10 @@ struct chubby_open_options {
     unsigned events;        /* CHUBBY_EVENT_* to be told of. */
     uint32_t lock_delay_ms; /* How long the lock stays closed when its holder
                                fails; at most a minute. */
-    struct slice contents;  /* With CHUBBY_CREATE. */
+    /* Each read asks the leader. Whoever writes a file waits for those who have
+     * it in their cache, and for the lease of one that died: not for these. */
+    bool cache_off;
+    struct slice contents; /* With CHUBBY_CREATE. */
     /* Names of files in /acl; NULL: those of the directory above. */
     const char *acl_read;
     const char *acl_write;

@@ -85,6 +85,7 @@ struct chubby_handle {
     uint64_t id;
     uint64_t instance;
     bool is_ephemeral;
+    bool cache_off;
     char *path; /* Owned. */
 };
 

@@ -90,6 +90,7 @@ int chubby_open(struct chubby *c,
         if (a.created) /* Its parent has one more. */
             client_cache_drop_all(&c->cache);
         *out = handle_new(c, path, &a);
+        (*out)->cache_off = opts->cache_off;
         give_strays(c, a.handle);
     }
     buf_close(&reply);
@@ -140,7 +141,7 @@ static int ask(struct chubby_handle *h,
                struct err *err)
 {
     struct chubby *c = h->client;
-    struct chubby_query q = {c->session, h->id, kind};
+    struct chubby_query q = {c->session, h->id, kind, h->cache_off};
     uint64_t drop_count = c->cache.drop_count;
     struct buf body = BUF_INIT;
     int code;
@@ -167,7 +168,7 @@ static int look(struct chubby_handle *h,
     struct chubby *c = h->client;
     const struct cached *e = NULL;
 
-    if (client__may_use_cache(c))
+    if (client__may_use_cache(c) && !h->cache_off)
         e = client_cache_get(&c->cache, h->instance, kind);
     if (!e)
         return ask(h, kind, reply, v, err);

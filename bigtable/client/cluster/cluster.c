@@ -313,8 +313,8 @@ static int open_on_loop(void *arg, struct err *err)
     rc = lock_files_open(c->world, &files, &c->files, err);
     if (rc)
         return rc;
-    c->root = lock_file_new(c->files, BIGTABLE_LOCK_ROOT_TAB, true);
-    c->master = lock_file_new(c->files, BIGTABLE_LOCK_MASTER, true);
+    c->root = lock_file_new(c->files, BIGTABLE_LOCK_ROOT_TAB);
+    c->master = lock_file_new(c->files, BIGTABLE_LOCK_MASTER);
     return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
+#include "bigtable/wire/metadata.h"
 #include "chubby-lite/chubby.h"
 
 #define SERVERS_MAX 64
@@ -25,6 +26,7 @@ struct lock_file {
     char *path;                   /* Owned. */
     struct chubby_handle *handle; /* Of the session; NULL: not open. */
     bool fresh;                   /* `contents` is what the cell has. */
+    bool is_hint;                 /* Or had until a moment ago. */
     uint64_t version;
     struct buf contents;
 };
@@ -127,7 +129,8 @@ static int connect_cell(struct lock_files *l, struct err *err)
 
 static int open_handle(struct lock_file *f, struct err *err)
 {
-    const struct chubby_open_options o = {.events = CHUBBY_EVENT_CONTENT};
+    const struct chubby_open_options o = {.events = CHUBBY_EVENT_CONTENT,
+                                          .cache_off = f->is_hint};
     if (f->handle)
         return 0;
     f->files->calls++;
@@ -201,11 +204,21 @@ void lock_file_forget(struct lock_file *f)
         f->fresh = false;
 }
 
+/* Who is master, and where the root tablet is: what was so a moment ago will
+ * do. They are written when servers have died, and whoever writes them must not
+ * wait for the lease of a client that died, too. */
+static bool is_hint(const char *path)
+{
+    return strcmp(path, BIGTABLE_LOCK_MASTER) == 0 ||
+           strcmp(path, BIGTABLE_LOCK_ROOT_TAB) == 0;
+}
+
 struct lock_file *lock_file_new(struct lock_files *l, const char *path)
 {
     struct lock_file *f = mem_zalloc(1, sizeof(*f));
     f->files = l;
     f->path = mem_strdup(path);
+    f->is_hint = is_hint(path);
     f->next = l->first;
     if (l->first)
         l->first->before = f;
