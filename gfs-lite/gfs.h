@@ -33,6 +33,13 @@ MUST_CHECK int fs_open_target(struct world *w,
                               struct fs **out,
                               struct err *err);
 
+/* How a file's bytes reach its servers. */
+enum gfs_write_way {
+    GFS_WRITE_BY_DISTANCE, /* To each, if all are on this machine; else */
+    GFS_WRITE_ALONG_CHAIN, /* to the first, each of which passes them on; */
+    GFS_WRITE_TO_EACH,     /* from the writer to each. */
+};
+
 /* Zeros give the defaults. Texts are copied, @security is borrowed. */
 struct gfs_options {
     const char *namenodes; /* "host:port,…" */
@@ -48,6 +55,7 @@ struct gfs_options {
     uint64_t hedge_us;     /* A read that takes so long is asked of another
                               server too; default 30 ms. */
     bool no_short_circuit; /* Read over the network always. */
+    enum gfs_write_way write_way;
 };
 
 /* On a fiber, the file system runs on the fiber's loop and must be closed

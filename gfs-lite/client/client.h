@@ -50,6 +50,7 @@ struct gfs {
     uint64_t renew_us;
     uint64_t hedge_us;
     bool short_circuit;
+    enum gfs_write_way write_way;
 
     struct mutex mutex; /* Of what follows. */
     struct cond changed;

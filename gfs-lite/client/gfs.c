@@ -148,6 +148,7 @@ static struct gfs *new_gfs(struct world *w, const struct gfs_options *o)
     g->renew_us = o->renew_us ? o->renew_us : RENEW_US_DEFAULT;
     g->hedge_us = o->hedge_us ? o->hedge_us : HEDGE_US_DEFAULT;
     g->short_circuit = !o->no_short_circuit;
+    g->write_way = o->write_way;
     mutex_init(&g->mutex);
     cond_init(&g->changed);
     return g;

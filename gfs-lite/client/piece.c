@@ -1,14 +1,30 @@
-/* Pieces of a file on their way along a chunk's chain of servers. */
+/* Pieces of a file on their way to a chunk's servers: along their chain, or to
+ * each of them from here, where all are on this machine: what a chain saves is
+ * the network's bandwidth, and each step along it costs a hand-over between
+ * processes, there and back.
+ *
+ * For the servers it is the same: each takes what is for its place, and a piece
+ * is acknowledged when all have answered.
+ */
+#include "base/core/crc32c.h"
 #include "base/core/panic.h"
+#include "base/rpc/rpc.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "gfs-lite/client/client.h"
 #include "gfs-lite/client/writer.h"
 
+/* What @d asks of its server: to take the bytes, and to pass them on unless the
+ * others get them from here. */
 static int
-call_chain(struct piece *p, struct chunk_answer *answer, struct buf *reply)
+call_server(struct delivery *d, struct chunk_answer *answer, struct err *err)
 {
+    const struct piece *p = d->piece;
     struct gfs_writer *w = p->writer;
+    unsigned rest = w->to_each ? 0 : w->servers.count - 1;
+    struct rpc_call_options opts = {.timeout_us =
+                                        (rest + 1) * CHUNK_CHAIN_UNIT_US,
+                                    .attachment_crc = {true, p->crc}};
     struct chunk_call call = {.handle = w->chunk,
                               .version = w->version,
                               .offset = p->offset,
@@ -17,51 +33,74 @@ call_chain(struct piece *p, struct chunk_answer *answer, struct buf *reply)
                               .flags = CHUNK_MAKE | (p->sync ? CHUNK_SYNC : 0)};
     struct buf body = BUF_INIT;
     int rc;
-    for (unsigned i = 1; i < w->servers.count; i++)
-        call.chain[call.chain_count++] = slice_str(w->addresses[i]);
+    while (call.chain_count < rest) {
+        call.chain[call.chain_count] =
+            slice_str(w->addresses[call.chain_count + 1]);
+        call.chain_count++;
+    }
     chunk_call_put(&call, &body);
-    rc = peers_call(w->gfs->peers, slice_str(w->addresses[0]), CHUNK_WRITE,
-                    w->servers.count * CHUNK_CHAIN_UNIT_US, buf_slice(&body),
-                    buf_slice(&p->data), reply, NULL, &p->err);
+    rc = peers_call_with(w->gfs->peers, slice_str(w->addresses[d->server]),
+                         CHUNK_WRITE, &opts, buf_slice(&body),
+                         buf_slice(&p->data), &d->reply, NULL, err);
     buf_close(&body);
     if (rc == 0)
-        rc = chunk_answer_get(buf_slice(reply), answer, &p->err);
+        rc = chunk_answer_get(buf_slice(&d->reply), answer, err);
     return rc;
 }
 
-static void run_piece(void *arg)
+/* The server @number has failed @p, or -1: it is not known which. The first
+ * failure is the one that is told; one that was fenced is well, for others
+ * recover the chunk meanwhile. PRE: the writer's mutex is held. */
+static void note_failure(struct piece *p, int number, const struct err *err)
 {
-    struct piece *p = arg;
+    if (p->rc == 0)
+        p->rc = err_copy(&p->err, err);
+    if (err->code != ERR_ABORTED && number >= 0)
+        p->failed.numbers[p->failed.count++] = (uint16_t)number;
+}
+
+static void run_delivery(void *arg)
+{
+    struct delivery *d = arg;
+    struct piece *p = d->piece;
     struct gfs_writer *w = p->writer;
     struct chunk_answer answer = {.code = 0};
-    struct buf reply = BUF_INIT;
-    int failed = w->servers.numbers[0];
-    int rc = call_chain(p, &answer, &reply);
+    struct err err = ERR_INIT;
+    int failed = w->servers.numbers[d->server];
+    int rc = call_server(d, &answer, &err);
     if (rc == 0 && answer.code) {
-        rc = err_set(&p->err, answer.code, "%.*s", SLICE_ARG(answer.text));
+        rc = err_set(&err, answer.code, "%.*s", SLICE_ARG(answer.text));
         failed = gfs__server_number(w->gfs, answer.failed);
     }
-    buf_close(&reply);
+    buf_close(&d->reply);
     mutex_lock(&w->mutex);
-    p->rc = rc;
-    /* One that was fenced is well: others recover the chunk meanwhile. */
-    p->failed = rc && rc != ERR_ABORTED ? failed : -1;
-    p->done = true;
-    cond_broadcast(&w->changed);
+    if (rc)
+        note_failure(p, failed, &err);
+    if (--p->deliveries_left == 0)
+        cond_broadcast(&w->changed);
     mutex_unlock(&w->mutex);
 }
 
 static void start_piece(void *arg)
 {
     struct piece *p = arg;
-    fiber_detach(fiber_start(p->writer->gfs->loop, "gfs write", run_piece, p));
+    struct loop *loop = p->writer->gfs->loop;
+    unsigned count = p->deliveries_left;
+    for (unsigned i = 0; i < count; i++) {
+        p->deliveries[i] = (struct delivery){.piece = p, .server = i};
+        fiber_detach(
+            fiber_start(loop, "gfs write", run_delivery, &p->deliveries[i]));
+    }
 }
 
 void gfs__send_piece(struct piece *p)
 {
     struct loop *loop = p->writer->gfs->loop;
-    p->done = false;
+    p->rc = 0;
     p->err = ERR_INIT;
+    p->failed.count = 0;
+    p->deliveries_left = p->writer->to_each ? p->writer->servers.count : 1;
+    p->crc = crc32c(p->data.data, p->data.len);
     if (fiber_self() && loop_self() == loop)
         start_piece(p);
     else
@@ -71,7 +110,7 @@ void gfs__send_piece(struct piece *p)
 void gfs__await_piece(struct gfs_writer *w, const struct piece *p)
 {
     mutex_lock(&w->mutex);
-    while (!p->done)
+    while (p->deliveries_left)
         cond_wait(&w->changed, &w->mutex);
     mutex_unlock(&w->mutex);
 }

@@ -39,6 +39,24 @@ static void forget_addresses(struct gfs_writer *w)
     }
 }
 
+static bool are_all_here(struct gfs_writer *w)
+{
+    for (unsigned i = 0; i < w->servers.count; i++)
+        if (gfs__distance(w->gfs, w->servers.numbers[i]) > 0)
+            return false;
+    return true;
+}
+
+static bool goes_to_each(struct gfs_writer *w)
+{
+    switch (w->gfs->write_way) {
+    case GFS_WRITE_BY_DISTANCE: return are_all_here(w);
+    case GFS_WRITE_ALONG_CHAIN: return false;
+    case GFS_WRITE_TO_EACH: return true;
+    }
+    return false;
+}
+
 /* The addresses of w->servers, from a layout if one is not known. */
 static int find_addresses(struct gfs_writer *w, struct err *err)
 {
@@ -67,6 +85,7 @@ static int find_addresses(struct gfs_writer *w, struct err *err)
                            "a chunk server's address is "
                            "not known");
     }
+    w->to_each = goes_to_each(w);
     return 0;
 }
 
@@ -152,6 +171,15 @@ static int try_recover(struct gfs_writer *w, uint64_t *length, struct err *err)
     return rc;
 }
 
+static void exclude(struct gfs_writer *w, uint16_t number)
+{
+    if (w->excluded.count == GFS_REPLICAS_MAX)
+        w->excluded.count = 0;
+    w->excluded_ns = world_mono_ns(w->gfs->base.world);
+    w->excluded.numbers[w->excluded.count++] = number;
+    gfs__forget_server(w->gfs, number);
+}
+
 /* Wait for all pieces and note whose fault it was. */
 static void blame(struct gfs_writer *w)
 {
@@ -162,13 +190,8 @@ static void blame(struct gfs_writer *w)
             continue;
         log_info(w->gfs->base.world, "gfs", "%s: chunk %llu: %s", w->path,
                  (unsigned long long)w->chunk, p->err.text);
-        if (p->failed < 0)
-            continue;
-        if (w->excluded.count == GFS_REPLICAS_MAX)
-            w->excluded.count = 0;
-        w->excluded_ns = world_mono_ns(w->gfs->base.world);
-        w->excluded.numbers[w->excluded.count++] = (uint16_t)p->failed;
-        gfs__forget_server(w->gfs, (uint16_t)p->failed);
+        for (unsigned i = 0; i < p->failed.count; i++)
+            exclude(w, p->failed.numbers[i]);
     }
 }
 
@@ -246,7 +269,7 @@ static int await_pieces(struct gfs_writer *w, size_t max, struct err *err)
                 err_wrap(err, "%s", w->path);
                 /* What was never sent again has no outcome to wait for. */
                 for (p = w->pieces; p; p = p->next)
-                    p->done = true;
+                    p->deliveries_left = 0;
                 return fail(w, rc);
             }
         } else {

@@ -4,17 +4,26 @@
 
 #include "gfs-lite/client/client.h"
 
+/* A piece's way to one server, or by that to all. */
+struct delivery {
+    struct piece *piece;
+    unsigned server; /* Index in the writer's. */
+    struct buf reply;
+};
+
 /* Part of the open chunk on its way. */
 struct piece {
     struct piece *next;
     struct gfs_writer *writer;
     struct buf data;
     uint32_t offset; /* In the chunk. */
+    uint32_t crc;    /* Of the data. */
     bool sync;
-    bool done;
-    int rc;
-    int failed; /* Number of the server that failed; -1: not known. */
-    struct err err;
+    struct delivery deliveries[GFS_REPLICAS_MAX];
+    unsigned deliveries_left;     /* Under way. */
+    int rc;                       /* The first failure. */
+    struct err err;               /* Likewise. */
+    struct gfs_server_set failed; /* As far as known. */
 };
 
 struct gfs_writer {
@@ -32,6 +41,8 @@ struct gfs_writer {
     uint32_t acknowledged; /* All of its servers have them. */
     struct gfs_server_set servers;
     char *addresses[GFS_REPLICAS_MAX]; /* Owned. */
+    bool to_each;                      /* Pieces go to each of them from here;
+                                          else along the chain. */
     /* The chunk before it, which the next command seals; 0: it is sealed. */
     uint64_t unsealed;
     uint32_t unsealed_length;

@@ -10,6 +10,7 @@
 #include "base/rpc/security.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
+#include "base/runtime/world.h"
 #include "chubby-lite/server.h"
 #include "gfs-lite/gfs.h"
 
@@ -304,6 +305,11 @@ size_t sim_cell_machines(const struct sim_cell *cell,
 
 /* --- clients ---------------------------------------------------------- */
 
+enum gfs_write_way sim_cell_write_way(struct world *w)
+{
+    return world_random(w) % 2 ? GFS_WRITE_TO_EACH : GFS_WRITE_ALONG_CHAIN;
+}
+
 struct fs *sim_cell_fs(struct sim_cell *cell, struct world *w, const char *name)
 {
     struct gfs_options o = {.namenodes = cell->fs_addresses,
@@ -312,6 +318,7 @@ struct fs *sim_cell_fs(struct sim_cell *cell, struct world *w, const char *name)
                             .security = cell->security,
                             .replication = MIN_OF(cell->options.chunk_servers,
                                                   SIM_CELL_REPLICATION),
+                            .write_way = sim_cell_write_way(w),
                             .renew_us = 1000000,
                             .timeout_us = 40 * UINT64_C(1000000)};
     struct fs *fs;

@@ -36,6 +36,7 @@
 #include "base/runtime/sim_cluster.h"
 #include "chubby-lite/chubby.h"
 #include "gfs-lite/chunkserver/chunkserver.h"
+#include "gfs-lite/gfs.h"
 #include "gfs-lite/namenode/namenode.h"
 
 struct chubby_server;
@@ -116,6 +117,8 @@ size_t sim_cell_machines(const struct sim_cell *cell,
                          enum sim_server_kind kind,
                          struct world *out[SIM_CELL_CHUNKS_MAX]);
 
+/* How a client on @w writes: one or the other, by chance. */
+enum gfs_write_way sim_cell_write_way(struct world *w);
 /* A client of the file system on @w, the machine of the running fiber. Owned:
  * fs_close(). */
 struct fs *

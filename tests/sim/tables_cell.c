@@ -36,6 +36,7 @@ static int open_files(void *ctx, struct fs **out, struct err *err)
                                   .machine = s->name,
                                   .name = s->address,
                                   .security = cell->security,
+                                  .write_way = sim_cell_write_way(s->world),
                                   .renew_us = SECOND,
                                   .timeout_us = 40 * SECOND};
     return fs_gfs_open(s->world, &o, out, err);

@@ -53,6 +53,7 @@ struct cell {
     struct namenode_options namenode_options;
     struct chunkserver_options chunk_options;
     struct sim_options machine_options;
+    enum gfs_write_way write_way; /* Of clients. */
     void (*scenario)(struct cell *c);
 };
 
@@ -214,6 +215,7 @@ cell_client(struct cell *c, struct world *w, const char *name)
                             .name = name,
                             .replication =
                                 c->chunk_count < 3 ? c->chunk_count : 3,
+                            .write_way = c->write_way,
                             .renew_us = 1000000,
                             .timeout_us = 40000000};
     struct fs *fs;
