@@ -4,6 +4,7 @@
  * reads such lines, sorted by key, and writes lines of output. A command is run
  * by the shell once an attempt (command.h).
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,42 +78,68 @@ static void append_unescaped(struct buf *out, struct slice s)
     }
 }
 
-/* A line "row, column, time, value" becomes a cell; without a time it has that
- * of the job. */
+/* A cell as a line says it. */
+struct cell_line {
+    struct slice row; /* Escaped, as column and value. */
+    struct slice column;
+    size_t colon; /* In the column. */
+    int64_t timestamp_us;
+    struct slice value;
+};
+
+static bool take_time(struct slice s, int64_t *out)
+{
+    char *text = mem_strndup(s.data, s.len);
+    char *end = text;
+    bool whole;
+    *out = MR_JOB_TIME;
+    errno = 0;
+    if (s.len > 0)
+        *out = strtoll(text, &end, 10);
+    whole = errno == 0 && end == text + s.len;
+    mem_free(text);
+    return whole;
+}
+
+/* "row, column, time, value", or the same without a time. */
+static bool take_cell(struct slice line, struct cell_line *c)
+{
+    struct slice time = SLICE_EMPTY;
+    c->row = next_field(&line);
+    c->column = next_field(&line);
+    if (slice_find_byte(line, '\t') < line.len)
+        time = next_field(&line);
+    c->value = line;
+    c->colon = slice_find_byte(c->column, ':');
+    return c->row.len > 0 && c->colon < c->column.len &&
+           take_time(time, &c->timestamp_us);
+}
+
 static void put_cell(struct command *c, struct mr_output *to, struct slice line)
 {
-    struct slice rest = line;
     struct buf parts[3] = {BUF_INIT, BUF_INIT, BUF_INIT};
-    struct slice fields[4];
-    struct slice column;
-    size_t colon;
+    struct cell_line cell;
     char *family;
-    char *time;
-    for (int i = 0; i < 3; i++)
-        fields[i] = next_field(&rest);
-    fields[3] = rest;
-    column = fields[1];
-    colon = slice_find_byte(column, ':');
-    if (fields[0].len == 0 || colon == column.len) {
+    if (!take_cell(line, &cell)) {
         if (c->task->code == 0)
             c->task->code =
                 err_set(&c->task->err, ERR_INVALID,
-                        "a line for a table is row, family:column, time and "
-                        "value, with tabs between them: \"%.*s\"",
+                        "a line for a table is row, family:column, time (if "
+                        "it has one) and value, with tabs between them: "
+                        "\"%.*s\"",
                         (int)MIN_OF(line.len, (size_t)80), line.data);
         return;
     }
-    family = mem_strndup(column.data, colon);
-    time = mem_strndup(fields[2].data, fields[2].len);
-    append_unescaped(&parts[0], fields[0]);
-    append_unescaped(&parts[1], slice_sub(column, colon + 1, column.len));
-    append_unescaped(&parts[2], fields[3]);
+    family = mem_strndup(cell.column.data, cell.colon);
+    append_unescaped(&parts[0], cell.row);
+    append_unescaped(&parts[1],
+                     slice_sub(cell.column, cell.colon + 1, cell.column.len));
+    append_unescaped(&parts[2], cell.value);
     mr_put(to, buf_slice(&parts[0]), family, buf_slice(&parts[1]),
-           *time ? strtoll(time, NULL, 10) : MR_JOB_TIME, buf_slice(&parts[2]));
+           cell.timestamp_us, buf_slice(&parts[2]));
     for (int i = 0; i < 3; i++)
         buf_close(&parts[i]);
     mem_free(family);
-    mem_free(time);
 }
 
 static void emit_line(struct command *c, struct slice line)

@@ -48,6 +48,29 @@ class Jobs(CliTest):
                 "--output", "file:out")
         self.assertEqual(self.result("out"), ["r1\t", "r2\t"])
 
+    def test_cells_as_lines(self):
+        """Lines written to a table are cells, with a time of their own or that
+        of the job; what is neither is refused."""
+        self.ok("table", "create", "t", "--family", "f")
+        self.write("in", "x\n")
+
+        def write(line):
+            return self.run_quarry("job", "run", "--mapper", "printf '%s'" %
+                                   line, "-i", "file:in", "-o", "table:t")
+        for line in (r"a\tf:x\t17\tone\n", r"b\tf:x\t\ttwo\n",
+                     r"c\tf:x\tthree\n"):
+            self.assertEqual(write(line).returncode, 0)
+        lines = self.ok("scan", "t", "--format", "csv").split()[1:]
+        self.assertEqual(lines[0], "a,f,x,17,one")
+        for line, want in zip(lines[1:], (("b", "two"), ("c", "three"))):
+            row, _, _, time, value = line.split(",")
+            self.assertEqual((row, value), want)
+            self.assertGreater(int(time), 10 ** 15)
+        for line in (r"d\tf:x\tsoon\tfour\n", r"d\tx\t\tfour\n", r"d\n"):
+            done = write(line)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(b"family:column", done.stderr)
+
     def test_history(self):
         """What was run is remembered, with its counters."""
         self.write("in", "x y\n")

@@ -2,11 +2,13 @@
 gives, what is wrong is said with a remedy, and a job master or a worker that is
 killed costs time and nothing else."""
 
+import csv
 import os
 import random
 import subprocess
 
 from processes import ClusterTest, main
+from harness import ROOT
 
 TARGET = "cluster:quarry-cluster"
 WORDS = ("apple", "bear", "cloud", "dust", "ember", "fern", "gale", "hill")
@@ -101,6 +103,81 @@ class Results(JobsTest):
         self.assertEqual(job["state"], "succeeded")
         self.assertTrue(self.json("job", "counters", job["job"]))
 
+    def crawl(self):
+        """A made-up crawl, and a log of requests for its pages; both there and
+        here."""
+        with open(self.path("crawl.warc"), "wb") as f:
+            subprocess.run([os.path.join(ROOT, "examples", "webtable",
+                                         "make_crawl.py"), "120"], stdout=f,
+                           check=True)
+        rand = random.Random(4)
+        self.write("access.log", "".join(
+            '10.0.0.%d - - [05/May/2024:10:00:%02d +0000] "GET /page%d '
+            'HTTP/1.1" 200 %d "-" "curl/8"\n' % (
+                rand.randrange(9), i % 60, rand.randrange(12),
+                rand.randrange(5000)) for i in range(900)))
+        for name in ("crawl.warc", "access.log"):
+            self.ok("fs", "put", name, name)
+
+    def test_crawl(self):
+        """The jobs that come with Quarry, over files and over a Webtable, and
+        the programs beside them."""
+        self.serve(1, 1, tables=True)
+        self.crawl()
+        archive = ("-i", "warc:crawl.warc")
+        self.same("link_graph", *archive, out="links")
+        self.same("inverted_index", *archive, out="index")
+        self.same("top_hosts", *archive, out="hosts")
+        self.same("url_frequency", "-i", "file:access.log", out="urls")
+        self.ok("import", "warc", "crawl.warc", "--into", "web")
+        for row in ("example.bread.www/page3", "example.harbour"):
+            self.ok("table", "split", "web", row)
+        self.same("link_graph", "-i", "table:web?columns=anchor:",
+                  out="web_links")
+        self.same("page_rank", "-p", "iterations=4", "-i",
+                  "table:web?columns=anchor:", out="web_ranks")
+        self.same("inverted_index", "-i", "table:web?columns=contents:,http:",
+                  out="web_index")
+        self.same("top_hosts", "-i", "table:web?columns=http:url",
+                  out="web_hosts")
+        self.same("url_frequency", "-i", "table:web", out="web_urls")
+        programs = [p for p in sorted(os.listdir(os.path.join(ROOT, "jobs")))
+                    if p.endswith(".szl")]
+        self.assertTrue(programs)
+        for p in programs:
+            self.same(os.path.join(ROOT, "jobs", p), "-i", "table:web",
+                      out=p.replace(".", "_"))
+
+    def scan(self, table, *options):
+        """Its cells without their times."""
+        rows = csv.DictReader(self.ok("scan", table, *options, "--format",
+                                      "csv").splitlines())
+        return [tuple(value for name, value in row.items()
+                      if not name.startswith("time")) for row in rows]
+
+    def test_loads(self):
+        """What a job loads as table files is what it would have written, in a
+        table of several tablets on several servers."""
+        self.serve(3, 3, tables=True)
+        self.crawl()
+        for table in ("slow", "fast", "here"):
+            self.ok("table", "create", table, "--family", "link")
+            for row in ("example.bread.www/", "example.knots"):
+                self.ok("table", "split", table, row)
+        job = ("job", "run", "link_graph", "-i", "warc:crawl.warc",
+               "--reducers", "3")
+        self.ok(*job, "-o", "table:slow")
+        self.ok(*job, "-o", "table:fast?bulk=yes")
+        self.assertTrue(self.scan("slow"))
+        self.assertEqual(self.scan("fast"), self.scan("slow"))
+        self.ok(*job, "--here", "-o", "table:here?bulk=yes")
+        self.assertEqual(self.scan("here"), self.scan("slow"))
+        self.assertIn("bulk=yes", self.fails(
+            1, "job", "run", "--mapper",
+            "awk '{print $1 \"\\tlink:x\\t1\"}'", "-i", "warc:crawl.warc",
+            "-o", "table:fast?bulk=yes"))
+        self.assertEqual(self.scan("fast"), self.scan("slow"))
+
     def test_tables(self):
         """A job reads a table and writes another; and its own, of which it
         sees what was there when it began."""
@@ -116,6 +193,48 @@ class Results(JobsTest):
                 "awk -F'\\t' '{print \"new\" $1 \"\\t\" $2 \"\\t\" $4}'",
                 "-i", "table:t", "-o", "table:t")
         self.assertEqual(len(self.json("scan", "t")), 60)
+
+
+    def test_table_changes(self):
+        """While a job reads a table, it is written to, and the job master dies:
+        the job sees what was there when it began, and what it writes there
+        itself comes on top of it all."""
+        cluster = self.serve(3, 3, tables=True)
+        self.table("t")
+        for i in range(12):
+            self.ok("put", "t", "r%02d" % i, "f:n=old")
+        for row in ("r03", "r06", "r09"):
+            self.ok("table", "split", "t", row)
+        # The first task waits, and those behind it with it.
+        job = self.ok(
+            "job", "run", "--detach", "--slots", "1", "--mapper",
+            "while [ ! -e '%s' ]; do sleep 0.1; done; "
+            "awk -F'\\t' '{print \"new\" $1 \"\\t\" $2 \"\\t\" $4}'" %
+            self.path("go"), "-i", "table:t", "-o", "table:t").split()[0]
+
+        def row():
+            row, = self.json("job", "status", job)
+            return row
+        self.wait_for(lambda: int(row()["tasks"]) == 4, 60)
+        for i in range(12):
+            self.ok("put", "t", "r%02d" % i, "f:n=young")
+            self.ok("put", "t", "r%02d+" % i, "f:n=young")
+        name = self.master(cluster)
+        cluster.kill(name)
+        cluster.start(name)
+        self.write("go", "")
+        self.wait_for(lambda: self.run_quarry("job", "status", job).returncode
+                      == 0 and row()["state"] != "running", 240)
+        self.assertEqual(row()["state"], "succeeded")
+        self.assertIn("4 of 4 map tasks ran beside their input",
+                      self.ok("job", "status", job))
+        made = self.scan("t", "--prefix", "new")
+        self.assertEqual([(cell[0], cell[-1]) for cell in made],
+                         [("newr%02d" % i, "old") for i in range(12)])
+        self.assertEqual(len(self.json("scan", "t", "--prefix", "r",
+                                       "--versions", "1")), 24)
+        self.wait_for(lambda: [r["table"] for r in self.json("table", "list")]
+                      == ["t"], 60)
 
 
 class Mistakes(JobsTest):
