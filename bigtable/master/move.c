@@ -2,10 +2,10 @@
  *
  * TABLET_UNLOAD answers when the tablet's data are in files and t:location
  * names nobody. A server that does not have the tablet may still get an order
- * to load it that was delayed on its way. Such an order is good as long as
- * t:location names that server with that epoch; so this is changed first, and
- * then the server is asked again: if it has the tablet now, the order was
- * faster, and t:location is put back to what the server knows.
+ * to load it that was delayed on its way; having said that it does not, it
+ * refuses that one. So t:location is emptied then, unless it names another
+ * server, or the same with another epoch: a master that came after us gave it
+ * away.
  */
 #include "base/core/panic.h"
 #include "bigtable/master/reign.h"
@@ -32,30 +32,27 @@ static int order_unload(struct reign *r,
     return code;
 }
 
-/* The server has it not, but t:location still names it. */
+/* The server of @epoch has it not and will not have it, but t:location may
+ * still name it. */
 static int withdraw(struct reign *r,
                     struct known_tablet *t,
-                    struct known_server *s,
+                    const struct known_server *s,
+                    uint64_t epoch,
                     struct err *err)
 {
-    struct tablet_location nobody = {0, t->epoch, SLICE_EMPTY};
-    struct tablet_location back = {s->number, t->epoch, slice_str(s->address)};
-    bool done;
-    int code = reign_set_location(r, t, &nobody, "withdrawn", &done, err);
-    if (code || !done)
-        return code ? code : err_set(err, ERR_ABORTED, "its row has changed");
-    code = server_order(r, s, TABLET_UNLOAD, t, SLICE_EMPTY, SLICE_EMPTY, err);
-    if (code == ERR_NOTFOUND || !s->alive)
-        return 0;
-    /* It is there, or that is not known. */
-    if (reign_set_location(r, t, &back, "given back", &done, err) == 0 && done)
-        t->stage = STAGE_ORDERED;
-    return err_set(err, ERR_BUSY, "its server has just loaded it");
+    struct tablet_location nobody = {0, epoch, SLICE_EMPTY};
+    bool done = false;
+    int code = 0;
+    if (t->server == s->number && t->epoch == epoch)
+        code = reign_set_location(r, t, &nobody, "withdrawn", &done, err);
+    return code || done ? code
+                        : err_set(err, ERR_ABORTED, "its row has changed");
 }
 
 int take_back(struct reign *r, struct known_tablet *t, struct err *err)
 {
     struct known_server *s = picture_server(&r->picture, t->server);
+    uint64_t epoch = t->epoch;
     bool found = false;
     int code;
 
@@ -74,7 +71,7 @@ int take_back(struct reign *r, struct known_tablet *t, struct err *err)
         code = err_set(err, ERR_NOTFOUND, "tablet %llu is no more",
                        (unsigned long long)t->id);
     if (code == 0 && t->stage != STAGE_UNASSIGNED)
-        code = withdraw(r, t, s, err);
+        code = withdraw(r, t, s, epoch, err);
     if (code == 0)
         t->stage = STAGE_UNASSIGNED;
     else if (t->stage == STAGE_SERVED)

@@ -6,6 +6,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/log.h"
 #include "bigtable/lsm/lsm.h"
+#include "bigtable/tablet/background.h"
 #include "bigtable/tablet/log_sort.h"
 #include "bigtable/tablet/manifest_state.h"
 #include "bigtable/tablet/shared.h"
@@ -28,7 +29,7 @@ struct load {
     struct table_view *view; /* Its schema, without tablets. */
     struct tablet *tablet;
     uint64_t sequence; /* Highest that was replayed. */
-    uint64_t bytes;    /* In memtables. */
+    uint64_t bytes;    /* In memtables: served before they are in files. */
     struct buf scratch;
     struct err err;
     int rc;
@@ -50,14 +51,25 @@ static void open_files(void *ctx, const struct manifest_state *state)
                         t->group_count, &l->tablet, &l->err);
 }
 
-/* Write the memtables to files; all is in them up to @sequence. */
-static int flush(struct load *l, uint64_t sequence, struct err *err)
+/* Rows came in order, not entries: say what the highest of the memtables is. */
+static void note_highest(const struct load *l)
+{
+    for (size_t i = 0; i < atomic_load(&l->tablet->group_count); i++) {
+        struct tablet_group *g = l->tablet->groups[i];
+        if (!tablet_group_is_clean(g))
+            atomic_store(&g->last_sequence, l->sequence);
+    }
+}
+
+/* Write the memtables to files. Rows come in order, so that nothing is known
+ * to be all there: sequence 0. */
+static int flush(struct load *l, struct err *err)
 {
     int rc = 0;
     for (size_t i = 0; i < atomic_load(&l->tablet->group_count) && rc == 0;
          i++) {
         struct tablet_group *g = l->tablet->groups[i];
-        tablet_group_freeze(g, sequence);
+        tablet_group_freeze(g, 0);
         rc = lsm_flush(g->lsm, err);
     }
     l->bytes = 0;
@@ -73,8 +85,7 @@ static int replay(void *ctx,
     l->bytes +=
         write_replay_mutation(l->view, l->tablet, m, sequence, &l->scratch);
     l->sequence = MAX_OF(l->sequence, sequence + m->count - 1);
-    /* Rows come in order, so nothing is known yet to be all there: 0. */
-    return l->bytes < REPLAY_BYTES_MAX ? 0 : flush(l, 0, err);
+    return l->bytes < REPLAY_BYTES_MAX ? 0 : flush(l, err);
 }
 
 static int replay_logs(struct load *l, struct err *err)
@@ -95,8 +106,8 @@ static int replay_logs(struct load *l, struct err *err)
     rc = log_sorted_each(l->server->fs, l->server->store->cache, dirs, count,
                          o->table, buf_slice(&l->tablet->start),
                          buf_slice(&l->tablet->end), replay, l, err);
-    if (rc == 0 && l->sequence > 0)
-        rc = flush(l, l->sequence, err);
+    if (rc == 0)
+        note_highest(l);
     mem_free(names);
     mem_free(dirs);
     return rc;
@@ -151,13 +162,76 @@ static int open_tablet(struct load *l, struct err *err)
     if (l->rc)
         return err_copy(err, &l->err);
     write_queue_raise(s->store, MAX_OF(l->origin.sequence, l->sequence));
-    return tablet_registry_publish(s->registry, l->origin.id, err);
+    return tablet_registry_publish(s->registry, l->origin.id, l->bytes > 0,
+                                   err);
+}
+
+static void begin_load(struct tablet_server *s)
+{
+    mutex_lock(&s->load_lock);
+    while (s->loads == LOADS_MAX)
+        cond_wait(&s->load_done, &s->load_lock);
+    s->loads++;
+    mutex_unlock(&s->load_lock);
+}
+
+static void end_load(struct tablet_server *s)
+{
+    mutex_lock(&s->load_lock);
+    s->loads--;
+    cond_broadcast(&s->load_done);
+    mutex_unlock(&s->load_lock);
+}
+
+/* Loads go first. */
+static void begin_settling(struct tablet_server *s)
+{
+    mutex_lock(&s->load_lock);
+    while (s->loads > 0)
+        cond_wait(&s->load_done, &s->load_lock);
+    s->loads++;
+    mutex_unlock(&s->load_lock);
+}
+
+/* What is done on a thread of its own. */
+struct settling {
+    struct tablet_server *server;
+    struct served *served;
+    struct err err;
+    int rc;
+};
+
+static void run_settling(void *arg)
+{
+    struct settling *z = arg;
+    z->rc = store_flush_table(z->server->store, z->served->table, &z->err);
+}
+
+/* Put what came of other servers' logs into files, so that these logs are
+ * needed no more. If that fails they are kept for whoever loads it next. */
+static void settle(struct tablet_server *s, uint64_t id)
+{
+    struct settling z = {.server = s};
+    begin_settling(s);
+    z.served = served_find(&s->served, id);
+    if (z.served && z.served->table) {
+        server_in_thread(s, run_settling, &z);
+        if (z.rc == 0)
+            z.rc = tablet_registry_settle(s->registry, id, z.served->epoch,
+                                          &z.err);
+        if (z.rc && z.rc != ERR_CANCELLED)
+            log_warn(s->world, "tablet", "settle tablet %llu: %s",
+                     (unsigned long long)id, z.err.text);
+    }
+    served_unref(z.served);
+    end_load(s);
 }
 
 /* It is ours: from now on it is served. */
 static void serve(struct load *l, struct served *t)
 {
     struct tablet_server *s = l->server;
+    uint64_t id = l->tablet->id;
     table_set_view(
         l->table,
         table_view_new(l->view->schema, l->view->generation, &l->tablet, 1));
@@ -168,6 +242,10 @@ static void serve(struct load *l, struct served *t)
     served_start(&s->served, t, l->table);
     table_unref(l->table);
     l->table = NULL;
+    if (l->bytes == 0)
+        return;
+    background_count_memory(s->store);
+    server_spawn(s, settle, id);
 }
 
 static int load_row(struct tablet_server *s,
@@ -228,7 +306,6 @@ static int load_new(struct tablet_server *s,
     struct tablet_row row = {.version = 0};
     struct tablet_rows *rows;
     int rc;
-    t->epoch = o->epoch;
     t->is_root = o->key.len == 0;
     rc = server_rows(s, o->key, &rows, err);
     if (rc == 0)
@@ -241,12 +318,15 @@ static int load_new(struct tablet_server *s,
     return rc;
 }
 
-/* It is here already: being loaded, served, or going. */
+/* It is here already: being loaded, served, or going; or it was. */
 static int
 await(struct tablet_server *s, const struct tablet_order *o, struct err *err)
 {
     struct served *t = served_find(&s->served, o->tablet);
     enum tablet_phase phase;
+    if (!t && served_has_left(&s->served, o->tablet, o->epoch))
+        return err_set(err, ERR_ABORTED, "it has left in epoch %llu",
+                       (unsigned long long)o->epoch);
     if (!t)
         return err_set(err, ERR_UNAVAILABLE, "it was here until just now");
     mutex_lock(&s->served.lock);
@@ -271,25 +351,7 @@ static bool is_system(const struct tablet_order *o)
             table == METADATA_TABLE_ID);
 }
 
-static void begin_load(struct tablet_server *s)
-{
-    mutex_lock(&s->load_lock);
-    while (s->loads == LOADS_MAX)
-        cond_wait(&s->load_done, &s->load_lock);
-    s->loads++;
-    mutex_unlock(&s->load_lock);
-}
-
-static void end_load(struct tablet_server *s)
-{
-    mutex_lock(&s->load_lock);
-    s->loads--;
-    cond_signal(&s->load_done);
-    mutex_unlock(&s->load_lock);
-}
-
-/* Does it come of a split here that is being written down? */
-static bool is_being_made(struct tablet_server *s, uint64_t tablet)
+bool is_being_made(struct tablet_server *s, uint64_t tablet)
 {
     struct served *t = served_find(&s->served, tablet);
     served_unref(t);
@@ -304,7 +366,7 @@ int load_tablet(struct tablet_server *s,
     int rc;
     if (is_being_made(s, o->tablet))
         return err_set(err, ERR_UNAVAILABLE, "it comes of a split just now");
-    t = served_add(&s->served, o->tablet, TABLET_LOADING);
+    t = served_add(&s->served, o->tablet, o->epoch);
     if (!t)
         return await(s, o, err);
     if (!is_system(o))

@@ -10,6 +10,7 @@ void served_set_init(struct served_set *s)
     mutex_init(&s->lock);
     cond_init(&s->changed);
     hash_map_init(&s->map, HASH_KEYS_BORROWED);
+    hash_map_init(&s->left, HASH_KEYS_COPIED);
 }
 
 void served_set_close(struct served_set *s)
@@ -19,6 +20,7 @@ void served_set_close(struct served_set *s)
     while ((slot = hash_map_next(&s->map, &at)) != NULL)
         served_unref(slot->value.pointer);
     hash_map_close(&s->map);
+    hash_map_close(&s->left);
     cond_close(&s->changed);
     mutex_close(&s->lock);
 }
@@ -48,19 +50,35 @@ void served_unref(struct served *t)
     mem_free(t);
 }
 
-struct served *
-served_add(struct served_set *s, uint64_t id, enum tablet_phase phase)
+/* PRE: the lock is held, as below. */
+static bool has_left(struct served_set *s, uint64_t id, uint64_t epoch)
+{
+    const union hash_value *v = hash_map_get(&s->left, hash_key_u64(&id));
+    return v && v->number >= epoch;
+}
+
+static void note_left(struct served_set *s, uint64_t id, uint64_t epoch)
+{
+    bool added;
+    union hash_value *v = hash_map_put(&s->left, hash_key_u64(&id), &added);
+    v->number = added ? epoch : MAX_OF(v->number, epoch);
+}
+
+struct served *served_add(struct served_set *s, uint64_t id, uint64_t epoch)
 {
     struct served *t = mem_zalloc(1, sizeof(*t));
     union hash_value *v;
-    bool added;
+    bool added = false;
     t->id = id;
+    t->epoch = epoch;
     atomic_init(&t->references, 1);
-    atomic_init(&t->phase, phase);
+    atomic_init(&t->phase, TABLET_LOADING);
     mutex_lock(&s->lock);
-    v = hash_map_put(&s->map, hash_key_u64(&t->id), &added);
-    if (added)
-        v->pointer = served_ref(t);
+    if (!has_left(s, id, epoch)) {
+        v = hash_map_put(&s->map, hash_key_u64(&t->id), &added);
+        if (added)
+            v->pointer = served_ref(t);
+    }
     mutex_unlock(&s->lock);
     if (added)
         return t;
@@ -68,18 +86,58 @@ served_add(struct served_set *s, uint64_t id, enum tablet_phase phase)
     return NULL;
 }
 
+static bool remove_it(struct served_set *s, const struct served *t)
+{
+    const union hash_value *v = hash_map_get(&s->map, hash_key_u64(&t->id));
+    bool removed = v && v->pointer == t &&
+                   hash_map_remove(&s->map, hash_key_u64(&t->id), NULL);
+    cond_broadcast(&s->changed);
+    return removed;
+}
+
 void served_remove(struct served_set *s, struct served *t)
 {
-    union hash_value *v;
-    bool removed = false;
+    bool removed;
     mutex_lock(&s->lock);
-    v = hash_map_get(&s->map, hash_key_u64(&t->id));
-    if (v && v->pointer == t)
-        removed = hash_map_remove(&s->map, hash_key_u64(&t->id), NULL);
-    cond_broadcast(&s->changed);
+    removed = remove_it(s, t);
     mutex_unlock(&s->lock);
     if (removed)
         served_unref(t);
+}
+
+void served_leave(struct served_set *s, struct served *t)
+{
+    bool removed;
+    mutex_lock(&s->lock);
+    removed = remove_it(s, t);
+    note_left(s, t->id, t->epoch);
+    mutex_unlock(&s->lock);
+    if (removed)
+        served_unref(t);
+}
+
+bool served_refuse(struct served_set *s, uint64_t id, uint64_t epoch)
+{
+    const union hash_value *v;
+    const struct served *t;
+    bool here;
+    mutex_lock(&s->lock);
+    v = hash_map_get(&s->map, hash_key_u64(&id));
+    t = v ? v->pointer : NULL;
+    here = t && t->epoch == epoch;
+    if (!here)
+        note_left(s, id, epoch);
+    mutex_unlock(&s->lock);
+    return !here;
+}
+
+bool served_has_left(struct served_set *s, uint64_t id, uint64_t epoch)
+{
+    bool left;
+    mutex_lock(&s->lock);
+    left = has_left(s, id, epoch);
+    mutex_unlock(&s->lock);
+    return left;
 }
 
 void served_start(struct served_set *s, struct served *t, struct table *table)

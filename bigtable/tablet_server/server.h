@@ -58,6 +58,9 @@ struct served_set {
     struct mutex lock;
     struct cond changed;
     struct hash_map map; /* By id: struct served, referenced. */
+    /* By id: the last epoch in which a tablet left, or was taken back before it
+     * came. It is not loaded in that one any more. */
+    struct hash_map left;
 };
 
 void served_set_init(struct served_set *s);
@@ -65,10 +68,16 @@ void served_set_close(struct served_set *s);
 /* Referenced; NULL when it is not here. Any thread. */
 struct served *served_find(struct served_set *s, uint64_t id);
 void served_unref(struct served *t); /* NULL is allowed. */
-/* A new one, in the set and referenced; NULL when there is one with its id. */
-struct served *
-served_add(struct served_set *s, uint64_t id, enum tablet_phase phase);
+/* A new one that is being loaded, in the set and referenced; NULL when there is
+ * one with its id, or it has left in @epoch. */
+struct served *served_add(struct served_set *s, uint64_t id, uint64_t epoch);
+/* It could not be loaded, or was split. */
 void served_remove(struct served_set *s, struct served *t);
+/* It was here and is no more: not in its epoch. */
+void served_leave(struct served_set *s, struct served *t);
+/* It is not here in @epoch, and will not be. False: it is here. */
+bool served_refuse(struct served_set *s, uint64_t id, uint64_t epoch);
+bool served_has_left(struct served_set *s, uint64_t id, uint64_t epoch);
 /* It is served: as @table (referenced by it). */
 void served_start(struct served_set *s, struct served *t, struct table *table);
 /* All, referenced, in order of their ids. Owned. */
@@ -141,6 +150,8 @@ int server_rows(void *ctx,
 MUST_CHECK int load_tablet(struct tablet_server *s,
                            const struct tablet_order *o,
                            struct err *err);
+/* Does it come of a split here that is being written down? */
+bool is_being_made(struct tablet_server *s, uint64_t tablet);
 /* *@closed_us: for how long it has taken no writes. */
 MUST_CHECK int unload_tablet(struct tablet_server *s,
                              const struct tablet_order *o,

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/core/fault.h"
 #include "base/core/hash_map.h"
 #include "base/core/panic.h"
 #include "base/runtime/sync.h"
@@ -19,6 +20,9 @@ struct registered {
     struct mutex lock;   /* Of all below; over a change. */
     struct record_place place;
     struct manifest_state state; /* Its table, and the tablet. */
+    uint64_t epoch; /* In which it was loaded; 0: it came of a split. */
+    uint64_t *logs; /* Of others, with entries that are in no file. Owned. */
+    size_t log_count;
     bool loading;
     bool gone; /* Removed, or split. */
 };
@@ -52,6 +56,7 @@ static void registered_free(struct registered *t)
 {
     record_place_close(&t->place);
     manifest_state_close(&t->state);
+    mem_free(t->logs);
     mutex_close(&t->lock);
     mem_free(t);
 }
@@ -146,21 +151,32 @@ static uint64_t file_bytes(const struct manifest_tablet *t)
     return bytes;
 }
 
-/* t:state of @t, of @state: our log is to be replayed, or none. */
+/* The logs that are to be replayed for @t: ours, and those it came with. */
+static void put_logs(const struct tablet_registry *r,
+                     const struct registered *t,
+                     struct tablet_state *s)
+{
+    s->logs[s->log_count++] = r->options.server;
+    for (size_t i = 0; i < t->log_count; i++)
+        s->logs[s->log_count++] = t->logs[i];
+}
+
+/* t:state of @of with @state: logs are to be replayed, or none. */
 static void put_state(const struct tablet_registry *r,
+                      const struct registered *of,
                       const struct manifest_state *state,
-                      const struct manifest_tablet *t,
                       bool is_logged,
                       struct buf *out)
 {
+    const struct manifest_tablet *t = &state->tablets[0];
     struct tablet_state *s = mem_zalloc(1, sizeof(*s));
     struct buf groups = BUF_INIT;
     edit_put_groups(&groups, t->groups, t->group_count);
     s->groups = buf_slice(&groups);
     s->sequence = state->sequence;
     s->bytes = file_bytes(t);
-    s->logs[0] = r->options.server;
-    s->log_count = is_logged;
+    if (is_logged)
+        put_logs(r, of, s);
     s->load_count = t->load_count;
     memcpy(s->loads, t->loads, t->load_count * sizeof(*s->loads));
     tablet_state_put(s, out);
@@ -222,7 +238,7 @@ static int write_state(struct tablet_registry *r,
     struct buf state = BUF_INIT;
     struct tablet_row_change c = {.event = event};
     int rc;
-    put_state(r, next, &next->tablets[0], true, &state);
+    put_state(r, t, next, true, &state);
     c.state = buf_slice(&state);
     rc = record_write(&r->writer, &t->place, &c, err);
     buf_close(&state);
@@ -233,7 +249,8 @@ static int write_state(struct tablet_registry *r,
     return is_lost(r, t, rc, err);
 }
 
-/* A new entry for @tablet, which came of a split of @t. */
+/* A new entry for @tablet, which came of a split of @t: all that was in memory
+ * is in files then, so that it needs none of the logs that @t came with. */
 static struct registered *half(const struct registered *t,
                                const struct manifest_state *all,
                                const struct manifest_tablet *tablet)
@@ -284,8 +301,8 @@ static int write_split(struct tablet_registry *r,
     struct buf split = BUF_INIT;
     struct tablet_row_change c = {.event = "split"};
     int rc;
-    put_state(r, &upper->state, &upper->state.tablets[0], true, &upper_state);
-    put_state(r, &lower->state, &lower->state.tablets[0], true, &lower_state);
+    put_state(r, upper, &upper->state, true, &upper_state);
+    put_state(r, lower, &lower->state, true, &lower_state);
     put_bounds(&upper->state.tablets[0], &bounds);
     put_half(r, lower, buf_slice(&lower_state), &split);
     c.state = buf_slice(&upper_state);
@@ -321,7 +338,8 @@ static int split(struct tablet_registry *r,
      * it finds there, and they must not be loaded beside what is in memory. */
     put_locked(r, lower);
     put_locked(r, upper);
-    rc = write_split(r, t, upper, lower, err);
+    rc = fault_hit("tablet.hide_split") ? 0
+                                        : write_split(r, t, upper, lower, err);
     manifest_state_close(next);
     if (rc) {
         drop(r, lower);
@@ -413,6 +431,17 @@ static int take_state(struct registered *t,
     return rc;
 }
 
+/* Those of others, in @s; it may have been ours once before. */
+static void take_logs(const struct tablet_registry *r,
+                      struct registered *t,
+                      const struct tablet_state *s)
+{
+    t->logs = mem_alloc((s->log_count + 1) * sizeof(*t->logs));
+    for (size_t i = 0; i < s->log_count; i++)
+        if (s->logs[i] != r->options.server)
+            t->logs[t->log_count++] = s->logs[i];
+}
+
 static void fill_origin(struct tablet_origin *out,
                         const struct tablet_bounds *b,
                         const struct tablet_location *l,
@@ -451,8 +480,12 @@ static int add(struct tablet_registry *r,
                        (unsigned long long)l.server);
     t = registered_new(b.id);
     t->loading = true;
+    t->epoch = l.epoch;
     record_place_init(&t->place, key, row);
+    take_logs(r, t, s);
     rc = take_state(t, &b, s, table, schema, err);
+    if (rc == 0 && t->log_count == TABLET_LOGS_MAX)
+        rc = err_set(err, ERR_TOOBIG, "it needs too many logs");
     if (rc == 0 && !put(r, t))
         rc = err_set(err, ERR_EXISTS, "it is here already");
     if (rc == 0)
@@ -488,6 +521,7 @@ need(struct tablet_registry *r, uint64_t tablet, struct err *err)
 
 int tablet_registry_publish(struct tablet_registry *r,
                             uint64_t tablet,
+                            bool is_replayed,
                             struct err *err)
 {
     struct registered *t = need(r, tablet, err);
@@ -495,10 +529,38 @@ int tablet_registry_publish(struct tablet_registry *r,
     int rc;
     if (!t)
         return ERR_CANCELLED;
+    if (!is_replayed)
+        t->log_count = 0;
     apply_to_copy(&t->state, SLICE_EMPTY, &next);
     rc = write_state(r, t, &next, "loaded", err);
     if (rc == 0)
         t->loading = false;
+    give(r, t);
+    return rc;
+}
+
+int tablet_registry_settle(struct tablet_registry *r,
+                           uint64_t tablet,
+                           uint64_t epoch,
+                           struct err *err)
+{
+    struct registered *t = need(r, tablet, err);
+    struct manifest_state next;
+    size_t count;
+    int rc;
+    if (!t)
+        return ERR_CANCELLED;
+    if (t->epoch != epoch) {
+        give(r, t);
+        return err_set(err, ERR_CANCELLED, "tablet %llu came anew",
+                       (unsigned long long)tablet);
+    }
+    count = t->log_count;
+    t->log_count = 0;
+    apply_to_copy(&t->state, SLICE_EMPTY, &next);
+    rc = write_state(r, t, &next, NULL, err);
+    if (rc)
+        t->log_count = count; /* They are looked at once more then. */
     give(r, t);
     return rc;
 }
@@ -520,7 +582,7 @@ int tablet_registry_release(struct tablet_registry *r,
     l.server = 0;
     l.address = SLICE_EMPTY;
     tablet_location_put(&l, &location);
-    put_state(r, &t->state, &t->state.tablets[0], false, &state);
+    put_state(r, t, &t->state, false, &state);
     c.location = buf_slice(&location);
     c.state = buf_slice(&state);
     rc = record_write(&r->writer, &t->place, &c, err);

@@ -70,11 +70,19 @@ MUST_CHECK int tablet_registry_add(struct tablet_registry *r,
                                    const struct schema *schema,
                                    struct tablet_origin *out,
                                    struct err *err);
-/* Write down that it is served here, and that our log alone may have what is in
- * none of its files. Parks. ERR_CANCELLED: it was lost. */
+/* Write down that it is served here. What is in none of its files may be in our
+ * log; @is_replayed: also in the logs that it came with, and in memory. Parks.
+ * ERR_CANCELLED: it was lost. */
 MUST_CHECK int tablet_registry_publish(struct tablet_registry *r,
                                        uint64_t tablet,
+                                       bool is_replayed,
                                        struct err *err);
+/* Write down that all that the logs had that it came with in @epoch is in its
+ * files. Parks. ERR_CANCELLED: it is not here any more, or came anew. */
+MUST_CHECK int tablet_registry_settle(struct tablet_registry *r,
+                                      uint64_t tablet,
+                                      uint64_t epoch,
+                                      struct err *err);
 /* Write down that nobody serves it, and that all is in its files, and forget
  * it. Parks. ERR_CANCELLED: it was lost. */
 MUST_CHECK int tablet_registry_release(struct tablet_registry *r,

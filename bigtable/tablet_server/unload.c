@@ -37,7 +37,7 @@ static bool is_there(struct served *t)
 
 static void forget(struct tablet_server *s, struct served *t)
 {
-    served_remove(&s->served, t);
+    served_leave(&s->served, t);
     tablet_registry_remove(s->registry, t->id);
 }
 
@@ -82,6 +82,19 @@ static int unload(struct tablet_server *s,
     return err_copy(err, &u.err);
 }
 
+/* It is not here. An order to load it may be on its way, or wait: once we have
+ * said that it is not here it must not come, because the master gives it to
+ * others then. */
+static int
+refuse(struct tablet_server *s, const struct tablet_order *o, struct err *err)
+{
+    if (!is_being_made(s, o->tablet) &&
+        served_refuse(&s->served, o->tablet, o->epoch))
+        return not_here(o->tablet, err);
+    return err_set(err, ERR_UNAVAILABLE, "tablet %llu comes just now",
+                   (unsigned long long)o->tablet);
+}
+
 int unload_tablet(struct tablet_server *s,
                   const struct tablet_order *o,
                   uint64_t *closed_us,
@@ -92,7 +105,7 @@ int unload_tablet(struct tablet_server *s,
     int rc;
     if (!t || t->epoch != o->epoch) {
         served_unref(t);
-        return not_here(o->tablet, err);
+        return refuse(s, o, err);
     }
     if (!atomic_compare_exchange_strong(&t->phase, &serving,
                                         TABLET_UNLOADING)) {
@@ -168,9 +181,8 @@ void tablet_was_split(void *ctx,
     PRE(from);
     for (size_t i = 0; i < count; i++) {
         struct served *t =
-            served_add(&s->served, only_tablet(halves[i]), TABLET_LOADING);
+            served_add(&s->served, only_tablet(halves[i]), from->epoch);
         PRE(t);
-        t->epoch = from->epoch;
         t->table_id = from->table_id;
         served_start(&s->served, t, halves[i]);
         served_unref(t);

@@ -30,6 +30,7 @@
 enum {
     FAKES_MAX = 8,
     HELD_MAX = 256,
+    REFUSED_MAX = 64,
     ROWS_MAX = 2048,
     FAKE_LOGS_MAX = 256,
     FAKE_SEGMENTS = 3
@@ -72,6 +73,13 @@ struct fake {
     struct chubby *chubby;
     struct chubby_handle *lock;
     struct held held[HELD_MAX];
+
+    /* What it said it does not have, and does not load in that epoch. */
+    struct {
+        uint64_t id, epoch;
+    } refused[REFUSED_MAX];
+
+    size_t refused_count;
 };
 
 static bool fake_chance(struct fake_world *a, uint64_t one_in)
@@ -483,6 +491,21 @@ static struct held *fake_hold(struct fake *f, uint64_t id, uint64_t epoch)
     return NULL;
 }
 
+static void fake_refuse(struct fake *f, uint64_t id, uint64_t epoch)
+{
+    size_t i = f->refused_count++ % REFUSED_MAX;
+    f->refused[i].id = id;
+    f->refused[i].epoch = epoch;
+}
+
+static bool fake_has_refused(const struct fake *f, uint64_t id, uint64_t epoch)
+{
+    for (size_t i = 0; i < MIN_OF(f->refused_count, REFUSED_MAX); i++)
+        if (f->refused[i].id == id && f->refused[i].epoch >= epoch)
+            return true;
+    return false;
+}
+
 static void fake_drop(struct held *h)
 {
     buf_close(&h->key);
@@ -609,6 +632,8 @@ fake_load(struct fake *f, const struct tablet_order *o, struct err *err)
         return err_set(err, ERR_EXISTS, "is served");
     if (h)
         return err_set(err, ERR_BUSY, "on its way");
+    if (fake_has_refused(f, o->tablet, o->epoch))
+        return err_set(err, ERR_ABORTED, "was taken back");
     h = fake_hold(f, o->tablet, o->epoch);
     fake_set(&h->key, o->key);
     fake_pause(f->all, f->world, fake_chance(f->all, 30) ? 3000000 : 50000);
@@ -630,8 +655,10 @@ fake_unload(struct fake *f, const struct tablet_order *o, struct err *err)
     struct tablet_location nobody = {0, o->epoch, SLICE_EMPTY};
     struct buf location = BUF_INIT, state = BUF_INIT;
     int code;
-    if (!h)
+    if (!h || h->epoch != o->epoch) {
+        fake_refuse(f, o->tablet, o->epoch);
         return err_set(err, ERR_NOTFOUND, "is not here");
+    }
     if (h->phase != TABLET_SERVING)
         return err_set(err, ERR_BUSY, "on its way");
     nobody.epoch = h->epoch;

@@ -474,6 +474,9 @@ static struct fake_row fake_rows[FAKE_ROWS_MAX];
 static size_t fake_row_count;
 static unsigned fake_lost_in; /* One answer in so many is lost; 0: none. */
 static uint64_t fake_calls;
+/* Called with each row that was changed, before the answer leaves; true: it is
+ * lost. */
+static bool (*fake_changed)(struct fake_row *row);
 
 static inline void set_buf(struct buf *b, struct slice s)
 {
@@ -543,6 +546,8 @@ static inline int fake_change(struct tablet_rows *r,
     if (*done)
         fake_apply(f, c);
     *version = f ? f->row.version : 0;
+    if (*done && fake_changed && fake_changed(f))
+        return err_set(err, ERR_UNAVAILABLE, "the answer was lost");
     return fake_way(err);
 }
 
@@ -584,6 +589,7 @@ static inline void forget_rows(void)
     }
     fake_row_count = 0;
     fake_lost_in = 0;
+    fake_changed = NULL;
 }
 
 /* --- a user's table --- */

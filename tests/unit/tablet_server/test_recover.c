@@ -171,6 +171,71 @@ START_TEST(test_generations)
 
 END_TEST
 
+/* Does the record of a tablet say that it needs log @log? */
+static bool is_needed(uint64_t log)
+{
+    struct tablet_state *state = mem_alloc(sizeof(*state));
+    bool needed = false;
+    for (size_t k = 0; k < fake_row_count; k++) {
+        OK(tablet_state_get(buf_slice(&fake_rows[k].row.state), state, err));
+        for (size_t i = 0; i < state->log_count; i++)
+            needed |= state->logs[i] == log;
+    }
+    mem_free(state);
+    return needed;
+}
+
+struct two_logs {
+    uint64_t seed;
+    unsigned
+        both; /* Runs in which both logs were needed at the second death. */
+};
+
+/* A server that took over from a dead one serves what it has in memory alone.
+ * It dies, too, before or while it writes that to files: the third one finds
+ * the rest in both logs. If it lives on, the first log is needed no more. */
+static void two_logs(void *arg)
+{
+    struct two_logs *t = arg;
+    struct rand_gen r;
+    unsigned value = 0;
+    rand_init(&r, t->seed);
+    begin();
+    boot(&nodes[0]);
+    load_all(&nodes[0]);
+    for (int i = 0; i < 200; i++)
+        write_row(&nodes[0], (unsigned)rand_below(&r, ROWS), ++value);
+    boot(&nodes[1]);
+    sim_crash(nodes[0].world, SIM_CRASH_POWER);
+    sim_await_end(nodes[0].world);
+    await_death(&nodes[0]);
+    boot(&nodes[2]);
+    take_over(&nodes[0], &nodes[1], 2);
+    for (uint64_t n = rand_below(&r, 4); n > 0; n--)
+        write_row(&nodes[1], (unsigned)rand_below(&r, ROWS), ++value);
+    if (rand_one_in(&r, 4)) {
+        world_sleep_us(director, 5 * SECOND);
+        ck_assert(!is_needed(nodes[0].number));
+    }
+    t->both += is_needed(nodes[0].number);
+    sim_crash(nodes[1].world, SIM_CRASH_POWER);
+    sim_await_end(nodes[1].world);
+    await_death(&nodes[1]);
+    take_over(&nodes[1], &nodes[2], 3);
+    check_all(&nodes[2]);
+    end();
+}
+
+START_TEST(test_two_logs)
+{
+    struct two_logs t = {.seed = test_seed()};
+    for (int i = 0; i < 10; i++, t.seed++)
+        run(two_logs, t.seed, &t);
+    ck_assert_uint_gt(t.both, 0);
+}
+
+END_TEST
+
 /* A server that stands still while its session ends, and whose tablets others
  * have: when it goes on, it neither writes nor answers, and its process ends.
  */
@@ -315,8 +380,87 @@ START_TEST(test_lost_answers)
 
 END_TEST
 
+/* The tablet becomes another's just after its row was changed. */
+static bool give_away(struct fake_row *f)
+{
+    const struct tablet_location l = {nodes[1].number, 2,
+                                      slice_str(nodes[1].address)};
+    struct buf location = BUF_INIT;
+    tablet_location_put(&l, &location);
+    set_buf(&f->row.location, buf_slice(&location));
+    buf_close(&location);
+    fake_changed = NULL;
+    return true;
+}
+
+/* A server that never hears that METADATA names its new table file, because
+ * the tablet became another's meanwhile, leaves the file there: the other
+ * reads it. */
+static void file_stays(void *arg)
+{
+    struct node *a = &nodes[0];
+    struct node *b = &nodes[1];
+    (void)arg;
+    begin();
+    boot(a);
+    boot(b);
+    load_all(a);
+    write_row(a, 7, 1);
+    fake_changed = give_away;
+    ck_assert_int_ne(order_of(a, TABLET_FLUSH, "r050", NULL), 0);
+    ck_assert(!fake_changed);
+    sim_crash(a->world, SIM_CRASH_POWER);
+    sim_await_end(a->world);
+    await_death(a);
+    sort_log(b, a->number);
+    OK(order_of(b, TABLET_LOAD, "r050", err));
+    take_over(a, b, 2);
+    check_all(b);
+    end();
+}
+
+START_TEST(test_file_stays)
+{
+    run(file_stays, 1, NULL);
+}
+
+END_TEST
+
+/* A server that says that it does not have a tablet does not load it in that
+ * epoch any more, whatever order comes late; nor does one that has unloaded it.
+ */
+static void left(void *arg)
+{
+    struct node *a = &nodes[0];
+    (void)arg;
+    begin();
+    boot(a);
+    make_table();
+    make_tablet(10, "", "", a, 1);
+    ck_assert_int_eq(order_of(a, TABLET_UNLOAD, "", NULL), ERR_NOTFOUND);
+    ck_assert_int_eq(order_of(a, TABLET_LOAD, "", NULL), ERR_ABORTED);
+    assign("", a, 2);
+    OK(order_of(a, TABLET_LOAD, "", err));
+    OK(order_of(a, TABLET_UNLOAD, "", err));
+    assign("", a, 2);
+    ck_assert_int_eq(order_of(a, TABLET_LOAD, "", NULL), ERR_ABORTED);
+    assign("", a, 3);
+    OK(order_of(a, TABLET_LOAD, "", err));
+    end();
+}
+
+START_TEST(test_left)
+{
+    run(left, 1, NULL);
+}
+
+END_TEST
+
 TEST_MAIN("tablet_server recover",
           test_generations,
+          test_two_logs,
           test_fenced,
           test_crash_anywhere,
-          test_lost_answers)
+          test_lost_answers,
+          test_file_stays,
+          test_left)
