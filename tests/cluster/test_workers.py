@@ -19,8 +19,16 @@ class WorkersTest(ClusterTest):
         super().setUp()
         self.env["QUARRY_TARGET"] = TARGET
 
-    def serve(self, count):
+    def serve(self, count, settings=""):
+        """So many nodes, all with these settings besides."""
         cluster = self.loopback(count)
+        for name in cluster.names if settings else ():
+            with open(os.path.join(cluster.dir(name), "server.conf"),
+                      "a") as f:
+                f.write(settings)
+            cluster.stop(name)
+        if settings:
+            self.ok("cluster", "start")
 
         def ready():
             done = self.run_quarry("job", "workers", "--format", "json")
@@ -96,6 +104,18 @@ class WorkersTest(ClusterTest):
         c.pause(victim)
         self.check(job)
         c.resume(victim)
+
+    def test_fetching(self):
+        """Workers that may not open each other's files send what maps left,
+        while a third is killed."""
+        c = self.serve(3, "\n[worker]\nno-short-circuit = true\n")
+        job = self.begin("cat", SLOW)
+        self.await_phase(job, "reduce")
+        c.kill(self.not_the_master(c))
+        self.check(job)
+        roles = [c.roles(name).get("worker", {}) for name in c.names]
+        self.assertGreater(sum(int(r.get("fetched", 0)) for r in roles), 0)
+        self.assertGreater(sum(int(r.get("served", 0)) for r in roles), 0)
 
     def test_crash(self):
         """Code that dies is told of with task, attempt, worker and its last
