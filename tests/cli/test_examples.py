@@ -82,7 +82,7 @@ class Examples(CliTest):
 
     def test_own_job(self):
         """A job in C is built against what is installed; Python and Sawzall
-        answer the same."""
+        answer the same, and all of them on a cell, too."""
         build = os.path.dirname(QUARRY)
         while not os.path.exists(os.path.join(build, "CMakeCache.txt")):
             build = os.path.dirname(build)
@@ -93,6 +93,9 @@ class Examples(CliTest):
                         "--component", "headers"], check=True,
                        stdout=subprocess.DEVNULL)
         self.env["PREFIX"] = prefix
+        # Of a page that breaks off.
+        self.addCleanup(self.run_quarry, "cluster", "stop", "--data",
+                        self.path("work/job/quarry-cluster"))
         self.run_page("own_job")
 
 
