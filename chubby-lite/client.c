@@ -17,6 +17,8 @@
 /* What clocks of two machines may differ over a lease: 1/64. */
 #define DRIFT_SHARE 64
 #define GOODBYE_US  UINT64_C(2000000)
+/* The same for whoever was cancelled. */
+#define HASTY_GOODBYE_US UINT64_C(500000)
 /* A session's number in hexadecimal. */
 #define MEMO_BYTES 16
 
@@ -357,21 +359,38 @@ fail:
     return code;
 }
 
-static void say_goodbye(struct chubby *c)
+struct goodbye {
+    struct chubby *client;
+    uint64_t until_ns;
+};
+
+static void say_goodbye(void *arg)
 {
+    const struct goodbye *g = arg;
     struct chubby_command command = {.operation = CHUBBY_OP_SESSION_CLOSE};
     struct chubby_answer a;
     struct buf reply = BUF_INIT;
-    uint64_t deadline = fiber_deadline();
-    uint64_t until = world_mono_ns(c->world) + GOODBYE_US * 1000;
 
-    if (deadline == 0 || until < deadline)
-        (void)fiber_set_deadline(until);
+    (void)fiber_set_deadline(g->until_ns);
     /* If it is not heard, the lease ends the session. */
-    if (client__execute(c, &command, &reply, &a, NULL))
+    if (client__execute(g->client, &command, &reply, &a, NULL))
         buf_clear(&reply);
-    (void)fiber_set_deadline(deadline);
     buf_close(&reply);
+}
+
+/* In a fiber of its own: the caller's may have been cancelled, and a session
+ * that ends without a word has others wait for its lease before they can change
+ * what it has cached. */
+static void part(struct chubby *c)
+{
+    uint64_t deadline = fiber_deadline();
+    bool haste = fiber_check(NULL) == ERR_CANCELLED;
+    struct goodbye g = {c, world_mono_ns(c->world) +
+                               (haste ? HASTY_GOODBYE_US : GOODBYE_US) * 1000};
+
+    if (deadline)
+        g.until_ns = MIN_OF(g.until_ns, deadline);
+    fiber_join(fiber_start(loop_self(), "lock-goodbye", say_goodbye, &g));
 }
 
 void chubby_disconnect(struct chubby *c)
@@ -381,7 +400,7 @@ void chubby_disconnect(struct chubby *c)
     PRE(LIST_EMPTY(&c->handles));
     c->closing = true;
     if (c->state == SESSION_SAFE)
-        say_goodbye(c);
+        part(c);
     fiber_cancel(c->keeper);
     fiber_join(c->keeper);
     client_free(c);

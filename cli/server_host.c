@@ -28,6 +28,8 @@
 #define TRACE_ONE_IN 1000
 
 #define HEALTH_US 1000000
+/* A role that takes longer to stop is worth a line. */
+#define SLOW_STOP_NS UINT64_C(200000000)
 
 struct running_role {
     const struct role *role;
@@ -369,19 +371,29 @@ int server_host_open(struct world *w,
     return rc;
 }
 
+static void stop_role(struct server_host *h, struct running_role *r, bool all)
+{
+    struct world *w = h->env.world;
+    uint64_t from = world_mono_ns(w);
+    uint64_t took;
+    if (all && r->role->leaving)
+        r->role->leaving(r->self);
+    else if (r->role->stopping)
+        r->role->stopping(r->self);
+    took = world_mono_ns(w) - from;
+    if (took >= SLOW_STOP_NS)
+        log_info(w, "server", "role %s stopped us=%llu", r->role->name,
+                 (unsigned long long)took / 1000);
+}
+
 /* @all: the whole cluster ends. */
 static void stop_roles(struct server_host *h, bool all)
 {
     if (h->has_left)
         return;
     end_doctor(h);
-    for (size_t i = h->role_count; i-- > 0;) {
-        const struct role *r = h->roles[i].role;
-        if (all && r->leaving)
-            r->leaving(h->roles[i].self);
-        else if (r->stopping)
-            r->stopping(h->roles[i].self);
-    }
+    for (size_t i = h->role_count; i-- > 0;)
+        stop_role(h, &h->roles[i], all);
     h->has_left = true;
 }
 

@@ -498,4 +498,69 @@ START_TEST(test_begin_anew)
 
 END_TEST
 
-TEST_MAIN("lock", test_files, test_fail_over, test_take_over, test_begin_anew)
+/* --- a client whose fiber is cancelled
+ * ---------------------------------------------------------------- */
+
+static bool has_cached;
+
+static void cache_and_wait(void *arg)
+{
+    struct buf b = BUF_INIT;
+    struct chubby_handle *h;
+    struct client c;
+
+    (void)arg;
+    join_cell(&c, sim_director(cluster), 12000);
+    h = must_open(&c, "/f", MAKE, 0);
+    ck_assert_int_eq(chubby_read(h, &b, NULL, NULL), 0);
+    buf_close(&b);
+    has_cached = true;
+    while (fiber_park_checked(NULL) == 0)
+        ;
+    chubby_close(h);
+    chubby_disconnect(c.chubby);
+}
+
+static void cancel_and_write(void *arg)
+{
+    struct fiber *reader;
+    struct client b;
+    struct chubby_handle *h;
+    uint64_t before;
+
+    (void)arg;
+    boot_all();
+    join_cell(&b, sim_director(cluster), 12000);
+    h = must_open(&b, "/f", MAKE, 0);
+    must_write(h, "old");
+    has_cached = false;
+    reader = fiber_start(loop_self(), "reader", cache_and_wait, NULL);
+    while (!has_cached)
+        sleep_us(SECOND / 100);
+    before = sim_cluster_now_us(cluster);
+    fiber_cancel(reader);
+    fiber_join(reader);
+    must_write(h, "new");
+    ck_assert_uint_le(sim_cluster_now_us(cluster) - before, SECOND);
+    chubby_close(h);
+    chubby_disconnect(b.chubby);
+    stop_all();
+}
+
+/* A client ends its session also when its fiber was cancelled: nobody waits for
+ * its lease to change what it had cached. */
+START_TEST(test_cancelled_goodbye)
+{
+    start(test_seed(), 3);
+    sim_cluster_run(cluster, cancel_and_write, NULL);
+    finish();
+}
+
+END_TEST
+
+TEST_MAIN("lock",
+          test_files,
+          test_fail_over,
+          test_take_over,
+          test_begin_anew,
+          test_cancelled_goodbye)
