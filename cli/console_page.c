@@ -22,7 +22,7 @@ static const char HEAD[] =
     "border-bottom:1px solid #8884}"
     "th{font-weight:600;white-space:nowrap}"
     "dl{display:flex;flex-wrap:wrap;margin:0;gap:.1rem 1.2rem}"
-    "dl div{white-space:nowrap}dt,dd{display:inline;margin:0}"
+    "dl div{overflow-wrap:anywhere}dt,dd{display:inline;margin:0}"
     "dt{opacity:.65}dd{font-variant-numeric:tabular-nums}"
     ".down{color:#c33}nav a{margin-right:1rem}</style><title>";
 

@@ -105,6 +105,7 @@ static void jobs_role_status(void *role, struct buf *out)
                    "slots=%u busy=%u",
                    s.running, s.waiting, (unsigned long long)s.ended, s.workers,
                    s.slots, s.busy);
+    job_master_put_jobs(h->master, out);
 }
 
 static void jobs_role_stopping(void *role)

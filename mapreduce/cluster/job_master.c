@@ -1,6 +1,4 @@
 /* The job master: candidate, then reign after reign. */
-#include "mapreduce/cluster/job_master.h"
-
 #include <string.h>
 
 #include "base/core/panic.h"
@@ -11,7 +9,7 @@
 #include "base/runtime/world.h"
 #include "chubby-lite/chubby.h"
 #include "gfs-lite/fs.h"
-#include "mapreduce/cluster/kept_job.h"
+#include "mapreduce/cluster/job_master_state.h"
 #include "mapreduce/cluster/pool.h"
 #include "mapreduce/cluster/wire.h"
 #include "mapreduce/output/dirs.h"
@@ -23,26 +21,11 @@
 #define AGAIN_US UINT64_C(500000)
 #define LOOK_US  UINT64_C(500000)
 #define DRAIN_US UINT64_C(10000)
-/* A client waits for news so long, at most. */
-#define WATCH_US_MAX UINT64_C(30000000)
 /* Uploads nobody submitted are removed after a day. */
 #define UPLOAD_US_MAX       (UINT64_C(24) * 3600 * 1000000)
 #define SUBMITTED_BYTES_MAX ((size_t)16 << 20)
-#define JOB_JSON_BYTES_MAX  ((size_t)16 << 20)
 #define RUNNING_MAX         64
 #define HISTORY_MAX         1000
-
-struct job_master {
-    struct world *world;
-    struct job_master_options options;
-    struct fiber *fiber;
-    bool stopping;
-    struct chubby *chubby;
-    struct chubby_handle *lock;
-    struct jobs_reign *reign; /* While it takes calls; else NULL. */
-    uint32_t calls;           /* Being answered. */
-    struct jobs_reign present;
-};
 
 /* --- the end of a reign ----------------------------------------------------
  */
@@ -113,8 +96,10 @@ static int take_lock(struct job_master *m,
     return code;
 }
 
-static void
-path_of(struct buf *out, const char *root, const char *id, const char *name)
+void job_file_path(struct buf *out,
+                   const char *root,
+                   const char *id,
+                   const char *name)
 {
     buf_clear(out);
     buf_printf(out, "%s/%s%s%s", root, id, *name ? "/" : "", name);
@@ -130,11 +115,11 @@ static int take_ended(struct jobs_reign *r, const char *id, struct err *err)
     struct buf to = BUF_INIT;
     int code = 0;
     for (size_t i = 0; i < ARRAY_LEN(rest) && code == 0; i++) {
-        path_of(&from, JOBS_ROOT, id, rest[i]);
+        job_file_path(&from, JOBS_ROOT, id, rest[i]);
         code = dirs_remove(&r->files, buf_cstr(&from), err);
     }
-    path_of(&from, JOBS_ROOT, id, "");
-    path_of(&to, JOBS_HISTORY, id, "");
+    job_file_path(&from, JOBS_ROOT, id, "");
+    job_file_path(&to, JOBS_HISTORY, id, "");
     if (code == 0)
         code = files_rename(&r->files, buf_cstr(&from), buf_cstr(&to), err);
     buf_close(&from);
@@ -156,7 +141,7 @@ static int take_submitted(struct jobs_reign *r,
         code = err_set(err, ERR_CORRUPT, "the submission of another job");
     if (code == 0)
         code = kept_job_add(r, &s, true, &j, err);
-    path_of(&path, JOBS_ROOT, id, "kill");
+    job_file_path(&path, JOBS_ROOT, id, "kill");
     if (code == 0 && files_stat(&r->files, buf_cstr(&path), &info, NULL) == 0)
         atomic_store(&j->cancel, true);
     buf_close(&path);
@@ -168,7 +153,7 @@ static void remove_upload(struct jobs_reign *r, const char *id)
 {
     struct buf path = BUF_INIT;
     struct fs_info info;
-    path_of(&path, JOBS_ROOT, id, "");
+    job_file_path(&path, JOBS_ROOT, id, "");
     if (fs_stat(r->files.fs, files_fs_path(buf_cstr(&path)), &info, NULL) ==
             0 &&
         info.modified_us + UPLOAD_US_MAX < world_now_us(r->world) &&
@@ -183,12 +168,12 @@ static int take_over_job(struct jobs_reign *r, const char *id, struct err *err)
     struct buf bytes = BUF_INIT;
     struct files_info info;
     int code;
-    path_of(&path, JOBS_ROOT, id, "job.json");
+    job_file_path(&path, JOBS_ROOT, id, "job.json");
     code = files_stat(&r->files, buf_cstr(&path), &info, err);
     if (code == 0) {
         code = take_ended(r, id, err);
     } else if (code == ERR_NOTFOUND) {
-        path_of(&path, JOBS_ROOT, id, "submitted");
+        job_file_path(&path, JOBS_ROOT, id, "submitted");
         code = files_read_all(&r->files, buf_cstr(&path), SUBMITTED_BYTES_MAX,
                               &bytes, err);
         if (code == 0)
@@ -235,7 +220,7 @@ static void trim_history(struct jobs_reign *r)
     if (files_list(&r->files, JOBS_HISTORY, &names, &count, NULL))
         return;
     for (size_t i = 0; i + r->options->history_max < count; i++) {
-        path_of(&path, JOBS_HISTORY, names[i], "");
+        job_file_path(&path, JOBS_HISTORY, names[i], "");
         if (dirs_remove(&r->files, buf_cstr(&path), NULL))
             break;
     }
@@ -379,292 +364,6 @@ static void run(void *arg)
     }
 }
 
-/* --- calls -------------------------------------------------------------- */
-
-static struct jobs_reign *enter(struct job_master *m, struct err *err)
-{
-    if (!m->reign || atomic_load(&m->present.over)) {
-        err_set(err, ERR_UNAVAILABLE, "this is not the job master");
-        return NULL;
-    }
-    m->calls++;
-    return m->reign;
-}
-
-static void leave(struct job_master *m)
-{
-    m->calls--;
-    cond_broadcast(&m->present.changed);
-}
-
-static struct kept_job *find_kept(struct jobs_reign *r, struct slice id)
-{
-    for (struct kept_job *j = r->jobs; j; j = j->next)
-        if (slice_eq_str(id, j->id))
-            return j;
-    return NULL;
-}
-
-static int write_down(struct jobs_reign *r,
-                      const struct job_submission *s,
-                      struct slice bytes,
-                      struct err *err)
-{
-    struct buf path = BUF_INIT;
-    struct files_info info;
-    int code;
-    buf_printf(&path, "%s/%.*s", JOBS_HISTORY, SLICE_ARG(s->id));
-    if (files_stat(&r->files, buf_cstr(&path), &info, NULL) == 0) {
-        code = ERR_EXISTS;
-    } else {
-        buf_clear(&path);
-        buf_printf(&path, "%s/%.*s/submitted", JOBS_ROOT, SLICE_ARG(s->id));
-        code = files_replace(&r->files, buf_cstr(&path), bytes, err);
-    }
-    buf_close(&path);
-    return code;
-}
-
-static int submit(struct jobs_reign *r, struct slice bytes, struct err *err)
-{
-    struct job_submission s;
-    struct replay options = {.job_id = NULL};
-    struct kept_job *j;
-    int code = job_submission_get(bytes, &s, err);
-    if (code)
-        return code;
-    if (!worker_job_id_ok(s.id))
-        return err_set(err, ERR_INVALID, "\"%.*s\" cannot name a job",
-                       SLICE_ARG(s.id));
-    if (find_kept(r, s.id))
-        return 0;
-    code = replay_decode_begin(&options, s.options, err);
-    replay_close(&options);
-    if (code == 0)
-        code = write_down(r, &s, bytes, err);
-    if (code == ERR_EXISTS || (code == 0 && find_kept(r, s.id)))
-        return 0; /* It was submitted before, or meanwhile. */
-    return code ? code : kept_job_add(r, &s, false, &j, err);
-}
-
-/* --- asking --------------------------------------------------------------- */
-
-static int read_history(struct jobs_reign *r,
-                        const char *id,
-                        struct buf *json,
-                        struct err *err)
-{
-    struct buf path = BUF_INIT;
-    int code;
-    path_of(&path, JOBS_HISTORY, id, "job.json");
-    code = files_read_all(&r->files, buf_cstr(&path), JOB_JSON_BYTES_MAX, json,
-                          err);
-    buf_close(&path);
-    return code;
-}
-
-/* Of the jobs kept and those of the history the one that @id means. *@name is
- * owned. */
-static int
-resolve(struct jobs_reign *r, struct slice id, char **name, struct err *err)
-{
-    char **names = NULL;
-    size_t count = 0;
-    size_t matches = 0;
-    bool last = slice_eq_str(id, "last");
-    int code = files_list(&r->files, JOBS_HISTORY, &names, &count, err);
-    *name = NULL;
-    if (code)
-        return code;
-    for (size_t i = 0; i < count; i++)
-        if (last || slice_starts_with(slice_str(names[i]), id)) {
-            mem_free(*name);
-            *name = mem_strdup(names[i]);
-            matches++;
-        }
-    for (struct kept_job *j = r->jobs; j; j = j->next)
-        if ((last && (!*name || strcmp(j->id, *name) > 0)) ||
-            (!last && slice_starts_with(slice_str(j->id), id) &&
-             (!*name || strcmp(*name, j->id) != 0))) {
-            mem_free(*name);
-            *name = mem_strdup(j->id);
-            matches++;
-        }
-    files_names_free(names, count);
-    if (matches == 0)
-        return err_set(err, ERR_NOTFOUND, "there is no job %.*s",
-                       SLICE_ARG(id));
-    if (!last && matches > 1) {
-        mem_free(*name);
-        *name = NULL;
-        return err_set(err, ERR_INVALID, "%zu jobs begin with %.*s", matches,
-                       SLICE_ARG(id));
-    }
-    return 0;
-}
-
-/* Wait until news of @j are newer than @w->seen. */
-static void await(struct jobs_reign *r,
-                  struct kept_job *j,
-                  const struct job_watch *w,
-                  uint64_t until_ns)
-{
-    mutex_lock(&r->mutex);
-    while (j->version <= w->seen && j->state < KEPT_ENDED &&
-           !atomic_load(&r->over) && fiber_check(NULL) == 0) {
-        uint64_t now = world_mono_ns(r->world);
-        if (now >= until_ns)
-            break;
-        (void)cond_wait_us(&r->changed, &r->mutex, r->world,
-                           (until_ns - now) / 1000 + 1);
-    }
-    mutex_unlock(&r->mutex);
-}
-
-static int watch(struct jobs_reign *r, struct rpc_call *call, struct err *err)
-{
-    struct job_watch w;
-    struct job_news n = {.ended = true};
-    struct buf json = BUF_INIT;
-    struct kept_job *j;
-    char *name = NULL;
-    int code = job_watch_get(call->body, &w, err);
-    if (code)
-        return code;
-    j = find_kept(r, w.id);
-    if (!j) {
-        code = resolve(r, w.id, &name, err);
-        j = code == 0 ? find_kept(r, slice_str(name)) : NULL;
-    }
-    if (code == 0 && j) {
-        await(r, j, &w,
-              world_mono_ns(r->world) + MIN_OF(w.wait_us, WATCH_US_MAX) * 1000);
-        kept_job_news(j, &n, &json);
-    } else if (code == 0) {
-        code = read_history(r, name, &json, err);
-        n.summary = buf_slice(&json);
-        n.progress.phase = MR_PHASE_DONE;
-    }
-    if (code == 0 && atomic_load(&r->over))
-        code = err_set(err, ERR_UNAVAILABLE, "this is not the job master");
-    if (code == 0)
-        job_news_put(&n, call->reply_body);
-    buf_close(&json);
-    mem_free(name);
-    return code;
-}
-
-static int
-kill_job(struct jobs_reign *r, struct rpc_call *call, struct err *err)
-{
-    struct job_watch w;
-    struct kept_job *j;
-    char *name = NULL;
-    int code = job_watch_get(call->body, &w, err);
-    if (code == 0)
-        code = resolve(r, w.id, &name, err);
-    if (code)
-        return code;
-    j = find_kept(r, slice_str(name));
-    code = j ? kept_job_kill(j, err)
-             : err_set(err, ERR_INVALID, "job %s does not run", name);
-    mem_free(name);
-    return code;
-}
-
-/* Texts of all that run, behind those of the newest that have ended. */
-static int
-list_jobs(struct jobs_reign *r, struct rpc_call *call, struct err *err)
-{
-    struct job_list l;
-    struct job_texts t = {NULL, 0};
-    struct buf *texts;
-    char **names = NULL;
-    size_t count = 0;
-    size_t max;
-    int code = job_list_get(call->body, &l, err);
-    if (code == 0)
-        code = files_list(&r->files, JOBS_HISTORY, &names, &count, err);
-    if (code)
-        return code;
-    max = (size_t)MIN_OF(l.ended_max, (uint64_t)JOB_TEXTS_MAX / 2);
-    texts = mem_zalloc(JOB_TEXTS_MAX, sizeof(*texts));
-    for (size_t i = count - MIN_OF(count, max); i < count; i++)
-        if (read_history(r, names[i], &texts[t.count], NULL) == 0)
-            t.count++;
-    for (struct kept_job *j = r->jobs; j && t.count < JOB_TEXTS_MAX;
-         j = j->next) {
-        struct job_news n;
-        kept_job_news(j, &n, &texts[t.count]);
-        if (!n.ended)
-            t.count++;
-        else
-            buf_clear(&texts[t.count]);
-    }
-    t.at = mem_alloc((t.count + 1) * sizeof(*t.at));
-    for (size_t i = 0; i < t.count; i++)
-        t.at[i] = buf_slice(&texts[i]);
-    job_texts_put(&t, call->reply_body);
-    for (size_t i = 0; i < JOB_TEXTS_MAX; i++)
-        buf_close(&texts[i]);
-    mem_free(t.at);
-    mem_free(texts);
-    files_names_free(names, count);
-    return 0;
-}
-
-static int list_workers(struct jobs_reign *r, struct rpc_call *call)
-{
-    struct pool_worker *list;
-    struct job_workers w = {NULL, 0};
-    worker_pool_list(r->pool, &list, &w.count);
-    w.at = mem_zalloc(w.count + 1, sizeof(*w.at));
-    for (size_t i = 0; i < w.count; i++)
-        w.at[i] = (struct job_worker){.number = list[i].number,
-                                      .name = slice_str(list[i].name),
-                                      .address = slice_str(list[i].address),
-                                      .machine = slice_str(list[i].machine),
-                                      .rack = slice_str(list[i].rack),
-                                      .slots = list[i].slots,
-                                      .busy = list[i].busy,
-                                      .memory_bytes = list[i].memory_bytes,
-                                      .used_bytes = list[i].used_bytes,
-                                      .is_silent = list[i].is_silent};
-    job_workers_put(&w, call->reply_body);
-    mem_free(w.at);
-    worker_pool_list_free(list, w.count);
-    return 0;
-}
-
-static int answer(void *ctx, struct rpc_call *call, struct err *err)
-{
-    struct job_master *m = ctx;
-    struct jobs_reign *r = enter(m, err);
-    int code = ERR_UNSUPPORTED;
-    if (!r)
-        return ERR_UNAVAILABLE;
-    switch (call->method) {
-    case JOB_SUBMIT: code = submit(r, call->body, err); break;
-    case JOB_WATCH: code = watch(r, call, err); break;
-    case JOB_LIST: code = list_jobs(r, call, err); break;
-    case JOB_KILL: code = kill_job(r, call, err); break;
-    case JOB_WORKERS: code = list_workers(r, call); break;
-    default: PANIC("no method of the job master: %u", call->method);
-    }
-    leave(m);
-    return code;
-}
-
-static void add_methods(struct job_master *m, struct rpc_server *server)
-{
-    static const struct rpc_method methods[] = {
-        {JOB_SUBMIT, "job.submit", answer},   {JOB_WATCH, "job.watch", answer},
-        {JOB_LIST, "job.list", answer},       {JOB_KILL, "job.kill", answer},
-        {JOB_WORKERS, "job.workers", answer},
-    };
-    rpc_server_add(server, methods, ARRAY_LEN(methods), m);
-}
-
 /* --- a master ------------------------------------------------------------ */
 
 int job_master_open(struct world *w,
@@ -685,7 +384,7 @@ int job_master_open(struct world *w,
         m->options.running_max = RUNNING_MAX;
     if (m->options.history_max == 0)
         m->options.history_max = HISTORY_MAX;
-    add_methods(m, server);
+    job_answers_add(m, server);
     *out = m;
     return 0;
 }
@@ -732,4 +431,30 @@ void job_master_get_status(const struct job_master *m,
     out->workers = size.workers;
     out->slots = size.slots;
     out->busy = size.busy;
+}
+
+void job_master_put_jobs(const struct job_master *m, struct buf *out)
+{
+    enum {
+        SHOWN_MAX = 20
+    };
+
+    size_t shown = 0;
+    if (!m->reign)
+        return;
+    for (struct kept_job *j = m->reign->jobs; j && shown < SHOWN_MAX;
+         j = j->next) {
+        size_t at;
+        if (j->state >= KEPT_ENDED)
+            continue;
+        buf_append_str(out, " job=\"");
+        at = out->len;
+        kept_job_describe(j, out);
+        /* A label is the user's, and the line is not. */
+        for (; at < out->len; at++)
+            if (out->data[at] == '"' || (unsigned char)out->data[at] < ' ')
+                out->data[at] = '\'';
+        buf_append_byte(out, '"');
+        shown++;
+    }
 }

@@ -24,6 +24,7 @@
 #include "base/core/macros.h"
 #include "mapreduce/job.h"
 
+struct buf;
 struct fs;
 struct job_master;
 struct rpc_security;
@@ -76,5 +77,7 @@ struct job_master_status {
 
 void job_master_get_status(const struct job_master *m,
                            struct job_master_status *out);
+/* Append ' job="…"' for each of the oldest jobs that run or wait. */
+void job_master_put_jobs(const struct job_master *m, struct buf *out);
 
 #endif /* MAPREDUCE_CLUSTER_JOB_MASTER_H */

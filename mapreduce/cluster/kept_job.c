@@ -1,6 +1,7 @@
 /* Jobs of a cell while they run. */
 #include "mapreduce/cluster/kept_job.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/core/panic.h"
@@ -99,6 +100,8 @@ static void on_told(void *ctx, const struct job_summary *s)
     mutex_lock(&j->reign->mutex);
     buf_close(&j->summary);
     j->summary = json;
+    snprintf(j->phase, sizeof(j->phase), "%s", s->phase ? s->phase : "");
+    snprintf(j->waits, sizeof(j->waits), "%s", s->waits ? s->waits : "");
     news(j);
     mutex_unlock(&j->reign->mutex);
 }
@@ -460,6 +463,15 @@ void kept_jobs_end(struct jobs_reign *r)
             join(j);
 }
 
+/* What it is called, before it has a summary too. */
+static const char *name_of(const struct kept_job *j)
+{
+    const struct replay *s = &j->submitted;
+    if (s->options.label)
+        return s->options.label;
+    return s->job_name ? s->job_name : "job";
+}
+
 void kept_job_news(struct kept_job *j, struct job_news *out, struct buf *json)
 {
     struct jobs_reign *r = j->reign;
@@ -471,23 +483,35 @@ void kept_job_news(struct kept_job *j, struct job_news *out, struct buf *json)
         buf_append_slice(json, buf_slice(&j->summary));
     } else {
         const struct mr_options *o = &j->submitted.options;
-        struct job_summary s = {
-            .id = j->id,
-            .name = (char *)(uintptr_t)(o->label ? o->label : "job"),
-            .state = JOB_RUNNING,
-            .phase = (char *)(uintptr_t) "plan",
-            .started_us = j->submitted_us,
-            .waits = (char *)(uintptr_t)j->waiting,
-            .inputs = (char **)(uintptr_t)o->inputs,
-            .input_count = o->input_count,
-            .outputs = (char **)(uintptr_t)o->outputs,
-            .output_count = o->output_count};
-        if (j->submitted.job_name && !o->label)
-            s.name = j->submitted.job_name;
+        struct job_summary s = {.id = j->id,
+                                .name = (char *)(uintptr_t)name_of(j),
+                                .state = JOB_RUNNING,
+                                .phase = (char *)(uintptr_t) "plan",
+                                .started_us = j->submitted_us,
+                                .waits = (char *)(uintptr_t)j->waiting,
+                                .inputs = (char **)(uintptr_t)o->inputs,
+                                .input_count = o->input_count,
+                                .outputs = (char **)(uintptr_t)o->outputs,
+                                .output_count = o->output_count};
         job_summary_encode(&s, json);
     }
     mutex_unlock(&r->mutex);
     out->summary = buf_slice(json);
+}
+
+void kept_job_describe(struct kept_job *j, struct buf *out)
+{
+    const struct mr_progress *p = &j->progress;
+    mutex_lock(&j->reign->mutex);
+    buf_printf(out, "%s %s: ", j->id, name_of(j));
+    if (p->tasks_total > 0)
+        buf_printf(out, "%s, %u of %u tasks done, %u run", j->phase,
+                   p->tasks_done, p->tasks_total, p->tasks_running);
+    else
+        buf_printf(out, "%s", *j->phase ? j->phase : "waits");
+    if (j->waiting || *j->waits)
+        buf_printf(out, "; %s", j->waiting ? j->waiting : j->waits);
+    mutex_unlock(&j->reign->mutex);
 }
 
 int kept_job_kill(struct kept_job *j, struct err *err)

@@ -62,6 +62,8 @@ struct kept_job {
     struct mr_progress progress;
     struct buf summary;  /* job.json; empty: nothing is known yet. */
     const char *waiting; /* For what, before there is a summary. Static. */
+    char phase[16];      /* Of the summary, */
+    char waits[128];     /* and what its tasks wait for. */
 };
 
 /* Take @s, which was read from @bytes: both are copied. ERR_INVALID,
@@ -73,6 +75,10 @@ MUST_CHECK int kept_job_add(struct jobs_reign *r,
                             struct kept_job **out,
                             struct err *err);
 void kept_job_free(struct kept_job *j); /* PRE: not running. */
+
+/* Append how far it is, in a line without its end: "ID NAME: map, 3 of 9 tasks
+ * done, 2 run; 4 tasks wait: all slots are taken". */
+void kept_job_describe(struct kept_job *j, struct buf *out);
 
 /* Start what may run; join what has ended. Parks. */
 void kept_jobs_care(struct jobs_reign *r);

@@ -88,6 +88,7 @@ int worker_open(struct world *w,
     TAILQ_INIT(&k->told);
     mutex_init(&k->lock);
     cond_init(&k->news);
+    cond_init(&k->read);
     fill_defaults(k);
     read_boot(k);
     k->peers = channel_set_new(&channels);
@@ -292,6 +293,7 @@ void worker_close(struct worker *k)
     drop_told(k);
     channel_set_close(k->peers);
     fs_close(k->fs);
+    cond_close(&k->read);
     cond_close(&k->news);
     mutex_close(&k->lock);
     buf_close(&k->boot);

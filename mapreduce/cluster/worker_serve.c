@@ -6,10 +6,15 @@
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "base/rpc/rpc.h"
+#include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
 #include "mapreduce/cluster/worker_state.h"
 #include "mapreduce/shuffle/spill.h"
+
+/* Calls that read at a time; and how often one that waits looks at the rest. */
+#define READERS_MAX 4
+#define TURN_US     UINT64_C(100000)
 
 /* The work directory of a job, if it is here; one user more of it. */
 static int find_job(struct worker *k,
@@ -38,6 +43,31 @@ static void leave_job(struct worker_job *j)
     struct worker *k = j->worker;
     mutex_lock(&k->lock);
     worker_job_release(j);
+    mutex_unlock(&k->lock);
+}
+
+/* Wait for a turn: answers are held in memory, and a disk is quicker when few
+ * read from it at a time. Followed by end_read() in any case. */
+static int begin_read(struct worker *k, struct err *err)
+{
+    int code = 0;
+    mutex_lock(&k->lock);
+    while (k->reading >= READERS_MAX && code == 0) {
+        (void)cond_wait_us(&k->read, &k->lock, k->world, TURN_US);
+        code = k->stopping
+                   ? err_set(err, ERR_UNAVAILABLE, "this worker is stopping")
+                   : fiber_check(err);
+    }
+    k->reading++;
+    mutex_unlock(&k->lock);
+    return code;
+}
+
+static void end_read(struct worker *k)
+{
+    mutex_lock(&k->lock);
+    k->reading--;
+    cond_signal(&k->read);
     mutex_unlock(&k->lock);
 }
 
@@ -100,7 +130,10 @@ int worker_spill_index(void *ctx, struct rpc_call *call, struct err *err)
     if (code == 0)
         code = find_job(k, ask.number, ask.job, &l.job, err);
     if (code == 0) {
-        offload(look, &l);
+        code = begin_read(k, err);
+        if (code == 0)
+            offload(look, &l);
+        end_read(k);
         leave_job(l.job);
     }
     mem_free(spills);
@@ -163,9 +196,12 @@ int worker_spill_read(void *ctx, struct rpc_call *call, struct err *err)
     if (code == 0)
         code = find_job(k, ask.number, ask.job, &r.job, err);
     if (code == 0) {
-        offload(read_all, &r);
+        code = begin_read(k, err);
+        if (code == 0)
+            offload(read_all, &r);
+        end_read(k);
         leave_job(r.job);
-        code = r.code ? err_copy(err, &r.err) : 0;
+        code = r.code ? err_copy(err, &r.err) : code;
         atomic_fetch_add(&k->served_bytes, call->reply_attachment->len);
     }
     mem_free(pieces);

@@ -122,6 +122,8 @@ struct worker {
     uint64_t trusted_ns;
     struct mutex lock;
     struct cond news; /* There is some. */
+    struct cond read; /* Somebody has read of spills for another worker. */
+    uint32_t reading; /* Who does, of whom there may be so many at a time. */
     bool stopping;
     uint64_t pool; /* Of the master that gave the last order. */
     struct worker_jobs jobs;

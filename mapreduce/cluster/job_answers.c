@@ -1,0 +1,300 @@
+/* What clients ask of the job master: submissions, news, lists, kills. */
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/rpc/rpc.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/world.h"
+#include "mapreduce/cluster/job_master_state.h"
+#include "mapreduce/cluster/pool.h"
+#include "mapreduce/cluster/wire.h"
+
+/* A client waits for news so long, at most. */
+#define WATCH_US_MAX       UINT64_C(30000000)
+#define JOB_JSON_BYTES_MAX ((size_t)16 << 20)
+
+/* --- coming and going --------------------------------------------------- */
+
+static struct jobs_reign *enter(struct job_master *m, struct err *err)
+{
+    if (!m->reign || atomic_load(&m->present.over)) {
+        err_set(err, ERR_UNAVAILABLE, "this is not the job master");
+        return NULL;
+    }
+    m->calls++;
+    return m->reign;
+}
+
+static void leave(struct job_master *m)
+{
+    m->calls--;
+    cond_broadcast(&m->present.changed);
+}
+
+static struct kept_job *find_kept(struct jobs_reign *r, struct slice id)
+{
+    for (struct kept_job *j = r->jobs; j; j = j->next)
+        if (slice_eq_str(id, j->id))
+            return j;
+    return NULL;
+}
+
+static int write_down(struct jobs_reign *r,
+                      const struct job_submission *s,
+                      struct slice bytes,
+                      struct err *err)
+{
+    struct buf path = BUF_INIT;
+    struct files_info info;
+    int code;
+    buf_printf(&path, "%s/%.*s", JOBS_HISTORY, SLICE_ARG(s->id));
+    if (files_stat(&r->files, buf_cstr(&path), &info, NULL) == 0) {
+        code = ERR_EXISTS;
+    } else {
+        buf_clear(&path);
+        buf_printf(&path, "%s/%.*s/submitted", JOBS_ROOT, SLICE_ARG(s->id));
+        code = files_replace(&r->files, buf_cstr(&path), bytes, err);
+    }
+    buf_close(&path);
+    return code;
+}
+
+static int submit(struct jobs_reign *r, struct slice bytes, struct err *err)
+{
+    struct job_submission s;
+    struct replay options = {.job_id = NULL};
+    struct kept_job *j;
+    int code = job_submission_get(bytes, &s, err);
+    if (code)
+        return code;
+    if (!worker_job_id_ok(s.id))
+        return err_set(err, ERR_INVALID, "\"%.*s\" cannot name a job",
+                       SLICE_ARG(s.id));
+    if (find_kept(r, s.id))
+        return 0;
+    code = replay_decode_begin(&options, s.options, err);
+    replay_close(&options);
+    if (code == 0)
+        code = write_down(r, &s, bytes, err);
+    if (code == ERR_EXISTS || (code == 0 && find_kept(r, s.id)))
+        return 0; /* It was submitted before, or meanwhile. */
+    return code ? code : kept_job_add(r, &s, false, &j, err);
+}
+
+/* --- asking --------------------------------------------------------------- */
+
+static int read_history(struct jobs_reign *r,
+                        const char *id,
+                        struct buf *json,
+                        struct err *err)
+{
+    struct buf path = BUF_INIT;
+    int code;
+    job_file_path(&path, JOBS_HISTORY, id, "job.json");
+    code = files_read_all(&r->files, buf_cstr(&path), JOB_JSON_BYTES_MAX, json,
+                          err);
+    buf_close(&path);
+    return code;
+}
+
+/* Of the jobs kept and those of the history the one that @id means. *@name is
+ * owned. */
+static int
+resolve(struct jobs_reign *r, struct slice id, char **name, struct err *err)
+{
+    char **names = NULL;
+    size_t count = 0;
+    size_t matches = 0;
+    bool last = slice_eq_str(id, "last");
+    int code = files_list(&r->files, JOBS_HISTORY, &names, &count, err);
+    *name = NULL;
+    if (code)
+        return code;
+    for (size_t i = 0; i < count; i++)
+        if (last || slice_starts_with(slice_str(names[i]), id)) {
+            mem_free(*name);
+            *name = mem_strdup(names[i]);
+            matches++;
+        }
+    for (struct kept_job *j = r->jobs; j; j = j->next)
+        if ((last && (!*name || strcmp(j->id, *name) > 0)) ||
+            (!last && slice_starts_with(slice_str(j->id), id) &&
+             (!*name || strcmp(*name, j->id) != 0))) {
+            mem_free(*name);
+            *name = mem_strdup(j->id);
+            matches++;
+        }
+    files_names_free(names, count);
+    if (matches == 0)
+        return err_set(err, ERR_NOTFOUND, "there is no job %.*s",
+                       SLICE_ARG(id));
+    if (!last && matches > 1) {
+        mem_free(*name);
+        *name = NULL;
+        return err_set(err, ERR_INVALID, "%zu jobs begin with %.*s", matches,
+                       SLICE_ARG(id));
+    }
+    return 0;
+}
+
+/* Wait until news of @j are newer than @w->seen. */
+static void await(struct jobs_reign *r,
+                  struct kept_job *j,
+                  const struct job_watch *w,
+                  uint64_t until_ns)
+{
+    mutex_lock(&r->mutex);
+    while (j->version <= w->seen && j->state < KEPT_ENDED &&
+           !atomic_load(&r->over) && fiber_check(NULL) == 0) {
+        uint64_t now = world_mono_ns(r->world);
+        if (now >= until_ns)
+            break;
+        (void)cond_wait_us(&r->changed, &r->mutex, r->world,
+                           (until_ns - now) / 1000 + 1);
+    }
+    mutex_unlock(&r->mutex);
+}
+
+static int watch(struct jobs_reign *r, struct rpc_call *call, struct err *err)
+{
+    struct job_watch w;
+    struct job_news n = {.ended = true};
+    struct buf json = BUF_INIT;
+    struct kept_job *j;
+    char *name = NULL;
+    int code = job_watch_get(call->body, &w, err);
+    if (code)
+        return code;
+    j = find_kept(r, w.id);
+    if (!j) {
+        code = resolve(r, w.id, &name, err);
+        j = code == 0 ? find_kept(r, slice_str(name)) : NULL;
+    }
+    if (code == 0 && j) {
+        await(r, j, &w,
+              world_mono_ns(r->world) + MIN_OF(w.wait_us, WATCH_US_MAX) * 1000);
+        kept_job_news(j, &n, &json);
+    } else if (code == 0) {
+        code = read_history(r, name, &json, err);
+        n.summary = buf_slice(&json);
+        n.progress.phase = MR_PHASE_DONE;
+    }
+    if (code == 0 && atomic_load(&r->over))
+        code = err_set(err, ERR_UNAVAILABLE, "this is not the job master");
+    if (code == 0)
+        job_news_put(&n, call->reply_body);
+    buf_close(&json);
+    mem_free(name);
+    return code;
+}
+
+static int
+kill_job(struct jobs_reign *r, struct rpc_call *call, struct err *err)
+{
+    struct job_watch w;
+    struct kept_job *j;
+    char *name = NULL;
+    int code = job_watch_get(call->body, &w, err);
+    if (code == 0)
+        code = resolve(r, w.id, &name, err);
+    if (code)
+        return code;
+    j = find_kept(r, slice_str(name));
+    code = j ? kept_job_kill(j, err)
+             : err_set(err, ERR_INVALID, "job %s does not run", name);
+    mem_free(name);
+    return code;
+}
+
+/* Texts of all that run, behind those of the newest that have ended. */
+static int
+list_jobs(struct jobs_reign *r, struct rpc_call *call, struct err *err)
+{
+    struct job_list l;
+    struct job_texts t = {NULL, 0};
+    struct buf *texts;
+    char **names = NULL;
+    size_t count = 0;
+    size_t max;
+    int code = job_list_get(call->body, &l, err);
+    if (code == 0)
+        code = files_list(&r->files, JOBS_HISTORY, &names, &count, err);
+    if (code)
+        return code;
+    max = (size_t)MIN_OF(l.ended_max, (uint64_t)JOB_TEXTS_MAX / 2);
+    texts = mem_zalloc(JOB_TEXTS_MAX, sizeof(*texts));
+    for (size_t i = count - MIN_OF(count, max); i < count; i++)
+        if (read_history(r, names[i], &texts[t.count], NULL) == 0)
+            t.count++;
+    for (struct kept_job *j = r->jobs; j && t.count < JOB_TEXTS_MAX;
+         j = j->next) {
+        struct job_news n;
+        kept_job_news(j, &n, &texts[t.count]);
+        if (!n.ended)
+            t.count++;
+        else
+            buf_clear(&texts[t.count]);
+    }
+    t.at = mem_alloc((t.count + 1) * sizeof(*t.at));
+    for (size_t i = 0; i < t.count; i++)
+        t.at[i] = buf_slice(&texts[i]);
+    job_texts_put(&t, call->reply_body);
+    for (size_t i = 0; i < JOB_TEXTS_MAX; i++)
+        buf_close(&texts[i]);
+    mem_free(t.at);
+    mem_free(texts);
+    files_names_free(names, count);
+    return 0;
+}
+
+static int list_workers(struct jobs_reign *r, struct rpc_call *call)
+{
+    struct pool_worker *list;
+    struct job_workers w = {NULL, 0};
+    worker_pool_list(r->pool, &list, &w.count);
+    w.at = mem_zalloc(w.count + 1, sizeof(*w.at));
+    for (size_t i = 0; i < w.count; i++)
+        w.at[i] = (struct job_worker){.number = list[i].number,
+                                      .name = slice_str(list[i].name),
+                                      .address = slice_str(list[i].address),
+                                      .machine = slice_str(list[i].machine),
+                                      .rack = slice_str(list[i].rack),
+                                      .slots = list[i].slots,
+                                      .busy = list[i].busy,
+                                      .memory_bytes = list[i].memory_bytes,
+                                      .used_bytes = list[i].used_bytes,
+                                      .is_silent = list[i].is_silent};
+    job_workers_put(&w, call->reply_body);
+    mem_free(w.at);
+    worker_pool_list_free(list, w.count);
+    return 0;
+}
+
+static int answer(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct job_master *m = ctx;
+    struct jobs_reign *r = enter(m, err);
+    int code = ERR_UNSUPPORTED;
+    if (!r)
+        return ERR_UNAVAILABLE;
+    switch (call->method) {
+    case JOB_SUBMIT: code = submit(r, call->body, err); break;
+    case JOB_WATCH: code = watch(r, call, err); break;
+    case JOB_LIST: code = list_jobs(r, call, err); break;
+    case JOB_KILL: code = kill_job(r, call, err); break;
+    case JOB_WORKERS: code = list_workers(r, call); break;
+    default: PANIC("no method of the job master: %u", call->method);
+    }
+    leave(m);
+    return code;
+}
+
+void job_answers_add(struct job_master *m, struct rpc_server *server)
+{
+    static const struct rpc_method methods[] = {
+        {JOB_SUBMIT, "job.submit", answer},   {JOB_WATCH, "job.watch", answer},
+        {JOB_LIST, "job.list", answer},       {JOB_KILL, "job.kill", answer},
+        {JOB_WORKERS, "job.workers", answer},
+    };
+    rpc_server_add(server, methods, ARRAY_LEN(methods), m);
+}

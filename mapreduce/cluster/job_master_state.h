@@ -1,0 +1,34 @@
+/* The job master as its files know it. Private to job_master.c and
+ * job_answers.c. One loop. */
+#ifndef MAPREDUCE_CLUSTER_JOB_MASTER_STATE_H
+#define MAPREDUCE_CLUSTER_JOB_MASTER_STATE_H
+
+#include "mapreduce/cluster/job_master.h"
+#include "mapreduce/cluster/kept_job.h"
+
+struct buf;
+struct chubby;
+struct chubby_handle;
+struct fiber;
+
+struct job_master {
+    struct world *world;
+    struct job_master_options options;
+    struct fiber *fiber;
+    bool stopping;
+    struct chubby *chubby;
+    struct chubby_handle *lock;
+    struct jobs_reign *reign; /* While it takes calls; else NULL. */
+    uint32_t calls;           /* Being answered. */
+    struct jobs_reign present;
+};
+
+/* ROOT/ID, or a file there, unless @name is "". Clears @out. */
+void job_file_path(struct buf *out,
+                   const char *root,
+                   const char *id,
+                   const char *name);
+/* Add the methods that clients call. */
+void job_answers_add(struct job_master *m, struct rpc_server *server);
+
+#endif /* MAPREDUCE_CLUSTER_JOB_MASTER_STATE_H */
