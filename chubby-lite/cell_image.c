@@ -207,7 +207,7 @@ static void get_handle(struct loading *l, struct session *s)
         return;
     }
     h = handle_add(&l->cell->table, id, s, n);
-    h->flags = (unsigned)get_below(l, 8);
+    h->flags = (unsigned)get_below(l, 2 * CHUBBY_UNCACHED);
     h->events = (unsigned)get_below(l, UINT32_MAX);
     h->lock_delay_ms = (uint32_t)get_below(l, CHUBBY_LOCK_DELAY_MS_MAX + 1);
     hold(l, h, (enum chubby_lock)get_below(l, 3));

@@ -168,7 +168,8 @@ int cell__open(struct execution *x)
     if (code)
         return code;
     h = handle_add(&x->cell->table, ++x->cell->handle_count, x->session, n);
-    h->flags = c->flags & (CHUBBY_READ | CHUBBY_WRITE | CHUBBY_CHANGE_ACL);
+    h->flags = c->flags & (CHUBBY_READ | CHUBBY_WRITE | CHUBBY_CHANGE_ACL |
+                           CHUBBY_UNCACHED);
     h->events = c->events;
     h->lock_delay_ms = c->lock_delay_ms;
     x->answer->handle = h->id;

@@ -63,6 +63,10 @@ enum chubby_open_flags {
     CHUBBY_DIRECTORY = 32, /* Make, or insist on, a directory. */
     CHUBBY_EPHEMERAL = 64, /* With CREATE: goes when nobody has it open (and, a
                               directory, when it is empty). */
+    /* Each read asks the leader. Whoever changes the node waits for those who
+     * may have it in their cache, and for the lease of one that died: not for
+     * this handle. */
+    CHUBBY_UNCACHED = 128,
 };
 
 enum chubby_lock {
@@ -152,10 +156,7 @@ struct chubby_open_options {
     unsigned events;        /* CHUBBY_EVENT_* to be told of. */
     uint32_t lock_delay_ms; /* How long the lock stays closed when its holder
                                fails; at most a minute. */
-    /* Each read asks the leader. Whoever writes a file waits for those who have
-     * it in their cache, and for the lease of one that died: not for these. */
-    bool cache_off;
-    struct slice contents; /* With CHUBBY_CREATE. */
+    struct slice contents;  /* With CHUBBY_CREATE. */
     /* Names of files in /acl; NULL: those of the directory above. */
     const char *acl_read;
     const char *acl_write;

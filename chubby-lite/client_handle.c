@@ -90,7 +90,7 @@ int chubby_open(struct chubby *c,
         if (a.created) /* Its parent has one more. */
             client_cache_drop_all(&c->cache);
         *out = handle_new(c, path, &a);
-        (*out)->cache_off = opts->cache_off;
+        (*out)->cache_off = flags & CHUBBY_UNCACHED;
         give_strays(c, a.handle);
     }
     buf_close(&reply);
@@ -141,7 +141,7 @@ static int ask(struct chubby_handle *h,
                struct err *err)
 {
     struct chubby *c = h->client;
-    struct chubby_query q = {c->session, h->id, kind, h->cache_off};
+    struct chubby_query q = {c->session, h->id, kind};
     uint64_t drop_count = c->cache.drop_count;
     struct buf body = BUF_INIT;
     int code;

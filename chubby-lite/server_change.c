@@ -115,8 +115,9 @@ static void unmark(struct chubby_server *s, const struct touched *t)
 /* --- invalidation
  * --------------------------------------------------------------- */
 
-/* Does session @id have @instance open? */
-static bool has_open(struct chubby_server *s, uint64_t id, uint64_t instance)
+/* May session @id have cached @instance before this leader came? */
+static bool
+may_have_cached(struct chubby_server *s, uint64_t id, uint64_t instance)
 {
     const struct session *x = session_find(cell_sessions(s->cell), id);
     const struct handle *h;
@@ -124,7 +125,8 @@ static bool has_open(struct chubby_server *s, uint64_t id, uint64_t instance)
     if (!x)
         return false;
     LIST_FOREACH(h, &x->handles, of_session)
-    if (h->node && h->node->instance == instance)
+    if (h->node && h->node->instance == instance &&
+        !(h->flags & CHUBBY_UNCACHED))
         return true;
     return false;
 }
@@ -163,11 +165,20 @@ static bool tell(struct chubby_server *s,
         if (lease_uncache(l, t->instances[i])) {
             *number = lease_tell(l, CHUBBY_NEWS_INVALIDATE, t->instances[i], 0);
             wait = true;
-        } else if (!l->confirmed && has_open(s, l->session, t->instances[i])) {
+        } else if (!l->confirmed &&
+                   may_have_cached(s, l->session, t->instances[i])) {
             wait = true;
         }
     }
     return wait;
+}
+
+/* @l was told, and nobody waits any more for it to hear: whoever comes next
+ * with a change has to. */
+static void untell(struct lease *l, const struct touched *t)
+{
+    for (size_t i = 0; i < t->count; i++)
+        lease_cache(l, t->instances[i]);
 }
 
 /* Have every cache but that of @self drop what @t says. */
@@ -200,6 +211,9 @@ static int invalidate(struct chubby_server *s,
     for (i = 0; i < count; i++) {
         if (!code)
             code = wait_heard(waits[i].lease, waits[i].number, err);
+        if (code && !is_over(waits[i].lease) &&
+            waits[i].lease->heard < waits[i].number)
+            untell(waits[i].lease, t);
         lease_unref(waits[i].lease);
     }
     mem_free(waits);

@@ -49,7 +49,8 @@ struct handle {
     struct node *node; /* NULL: it is gone. */
     LIST_ENTRY(handle) of_session;
     LIST_ENTRY(handle) of_node; /* While there is a node. */
-    unsigned flags;             /* CHUBBY_READ, _WRITE, _CHANGE_ACL granted. */
+    unsigned flags;             /* CHUBBY_READ, _WRITE, _CHANGE_ACL granted;
+                                   _UNCACHED. */
     unsigned events;            /* CHUBBY_EVENT_* asked for. */
     uint32_t lock_delay_ms;
     enum chubby_lock holding;

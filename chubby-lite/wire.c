@@ -5,11 +5,10 @@
 
 void chubby_query_put(const struct chubby_query *q, struct buf *out)
 {
-    codec_put_array(out, 4);
+    codec_put_array(out, 3);
     codec_put_u64(out, q->session);
     codec_put_u64(out, q->handle);
     codec_put_u64(out, (uint64_t)q->kind);
-    codec_put_bool(out, q->uncached);
 }
 
 int chubby_query_get(struct slice bytes,
@@ -23,7 +22,6 @@ int chubby_query_get(struct slice bytes,
     q->session = codec_get_u64(&r);
     q->handle = codec_get_u64(&r);
     kind = codec_get_u64(&r);
-    q->uncached = count > 3 && codec_get_bool(&r);
     if (r.bad || count < 3 || kind > CHUBBY_READ_STAT)
         return err_set(err, ERR_CORRUPT, "malformed query");
     q->kind = (enum chubby_read_kind)kind;

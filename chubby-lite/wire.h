@@ -39,12 +39,11 @@ enum chubby_read_kind {
     CHUBBY_READ_STAT = 3, /* No bytes. */
 };
 
-/* [session, handle, kind, uncached] */
+/* [session, handle, kind] */
 struct chubby_query {
     uint64_t session;
     uint64_t handle;
     enum chubby_read_kind kind;
-    bool uncached; /* The client does not want to be told before it changes. */
 };
 
 /* [answer (command.h), bytes, cacheable] */

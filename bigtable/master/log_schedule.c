@@ -14,7 +14,7 @@ static bool is_due(const struct sort_segment *s, uint64_t now_us)
     bool begun = false;
     for (int i = 0; i < LOG_SORTS_PER_SEGMENT; i++)
         begun |= s->at[i] != 0;
-    if (s->done || !is_at_it(s, 0))
+    if (s->done || !is_at_it(s, 0) || now_us < s->not_before_us)
         return false;
     return !begun || now_us - s->since_us >= LOG_SORT_STRAGGLES_US;
 }

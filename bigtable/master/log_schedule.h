@@ -1,9 +1,10 @@
 /* Who sorts which segment of a dead server's log: a pure decision.
  *
  * Segments are spread over the survivors, so that recovery takes as long as the
- * slowest part and not as the sum. One that failed goes to another server; one
- * that takes far longer than the others is given to a second server too, and
- * the first to finish wins (sorting a segment twice does no harm).
+ * slowest part and not as the sum. One that failed goes to another server, after
+ * a moment: servers that have just come may refuse all of them. One that takes
+ * far longer than the others is given to a second server too, and the first to
+ * finish wins (sorting a segment twice does no harm).
  */
 #ifndef BIGTABLE_MASTER_LOG_SCHEDULE_H
 #define BIGTABLE_MASTER_LOG_SCHEDULE_H
@@ -25,6 +26,7 @@ struct sort_segment {
                                            none. */
     uint64_t since_us;                  /* That the last one was asked. */
     uint64_t failed; /* Number of the server that failed last; 0: none. */
+    uint64_t not_before_us; /* Nobody is asked before. */
 };
 
 struct sort_server {

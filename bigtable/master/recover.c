@@ -128,6 +128,7 @@ static void run_sorting(struct reign *r, void *arg)
         g->done = true;
     } else {
         g->failed = s->server->number;
+        g->not_before_us = reign_now_ns(r) / 1000 + LOOK_US;
         if (code == ERR_CLOSED)
             server_suspect(r, s->server);
         log_warn(r->world, "master", "sort %s of log %llu: %s",

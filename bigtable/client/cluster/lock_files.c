@@ -129,13 +129,12 @@ static int connect_cell(struct lock_files *l, struct err *err)
 
 static int open_handle(struct lock_file *f, struct err *err)
 {
-    const struct chubby_open_options o = {.events = CHUBBY_EVENT_CONTENT,
-                                          .cache_off = f->is_hint};
+    const struct chubby_open_options o = {.events = CHUBBY_EVENT_CONTENT};
+    unsigned flags = CHUBBY_READ | (f->is_hint ? CHUBBY_UNCACHED : 0);
     if (f->handle)
         return 0;
     f->files->calls++;
-    return chubby_open(f->files->session, f->path, CHUBBY_READ, &o, &f->handle,
-                       err);
+    return chubby_open(f->files->session, f->path, flags, &o, &f->handle, err);
 }
 
 /* PRE: begun. ERR_CLOSED: the session was lost. */

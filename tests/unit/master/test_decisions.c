@@ -405,6 +405,18 @@ START_TEST(test_logs_get_sorted)
 
 END_TEST
 
+/* A sort that failed is tried again at its time, not at once. */
+START_TEST(test_a_failed_sort_waits)
+{
+    struct sort_server s = {1, 0};
+    struct sort_segment g = {.failed = 1, .not_before_us = 100};
+    struct sort_order out;
+    ck_assert_uint_eq(log_schedule_choose(&s, 1, &g, 1, 99, &out), 0);
+    ck_assert_uint_eq(log_schedule_choose(&s, 1, &g, 1, 100, &out), 1);
+}
+
+END_TEST
+
 /* --- garbage ------------------------------------------------------------ */
 
 /* A file goes when it is old and two whole readings in a row did not meet it;
@@ -523,4 +535,5 @@ TEST_MAIN("decisions",
           test_balance_of_drawn_pictures,
           test_merges,
           test_logs_get_sorted,
+          test_a_failed_sort_waits,
           test_garbage)
