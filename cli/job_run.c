@@ -29,7 +29,8 @@ const struct option job_run_options[] = {
     {"input", 'i', "SPEC",
      "file:GLOB, records:GLOB, warc:GLOB or table:NAME[?OPTIONS];\n"
      "may be repeated"},
-    {"output", 'o', "[NAME=]SPEC", "file:DIR, records:DIR or table:NAME"},
+    {"output", 'o', "[NAME=]SPEC",
+     "file:DIR, records:DIR or table:NAME[?bulk=yes]"},
     {"param", 'p', "NAME=VALUE", "of the job; may be repeated"},
     {"file", 0, "NAME=PATH", "a file the job's code reads beside its input"},
     {"workers", 0, "N", "tasks at a time; one per processor if not given"},
