@@ -13,6 +13,8 @@
 #include "cli/command.h"
 #include "cli/line_reader.h"
 #include "cli/text_form.h"
+#include "mapreduce/files.h"
+#include "mapreduce/input/record_reader.h"
 
 #define FIELDS 4 /* Row, column, time, value. */
 
@@ -120,6 +122,63 @@ next_cell(void *ctx, struct quarry_bulk_cell *c, bool *more, struct err *err)
     return r;
 }
 
+/* --- record files -------------------------------------------------------- */
+
+/* The records of all files: keys are rows, values those of one column. */
+struct record_input {
+    struct world *world;
+    const struct args *args;
+    size_t file; /* Of the words, from 1; 0: none is open. */
+    struct record_reader reader;
+    struct load_input column; /* Its family, and the qualifier. */
+    struct slice qualifier;
+};
+
+static int
+take_record_column(struct record_input *in, const char *column, struct err *err)
+{
+    struct buf *text = &in->column.fields[1];
+    size_t n;
+    argument_unescape(text, slice_str(column));
+    n = slice_find_byte(buf_slice(text), ':');
+    if (n == 0 || n == text->len || n >= sizeof(in->column.family))
+        return usage_error(in->args, err, "--records is FAMILY:QUALIFIER");
+    memcpy(in->column.family, text->data, n);
+    in->qualifier = slice_sub(buf_slice(text), n + 1, text->len);
+    return 0;
+}
+
+static int
+next_record(void *ctx, struct quarry_bulk_cell *c, bool *more, struct err *err)
+{
+    struct record_input *in = ctx;
+    c->family = in->column.family;
+    c->qualifier = in->qualifier;
+    c->timestamp_us = QUARRY_NOW;
+    for (;;) {
+        const struct job_files files = {.world = in->world};
+        int r = 0;
+        if (in->file) {
+            r = record_reader_next(&in->reader, &c->row, &c->value, more, err);
+            if (r || *more)
+                return r;
+            record_reader_close(&in->reader);
+        }
+        if (in->file + 1 >= in->args->word_count) {
+            in->file = 0;
+            *more = false;
+            return 0;
+        }
+        memset(&in->reader, 0, sizeof(in->reader));
+        r = record_reader_open(&in->reader, &files, in->args->words[++in->file],
+                               err);
+        if (r) {
+            in->file = 0;
+            return r;
+        }
+    }
+}
+
 static void close_input(struct load_input *in)
 {
     if (in->file)
@@ -128,9 +187,39 @@ static void close_input(struct load_input *in)
         buf_close(&in->fields[i]);
 }
 
-static int run_load(struct cli *cli, const struct args *args, struct err *err)
+static int load_records(struct cli *cli,
+                        struct quarry *q,
+                        const struct args *args,
+                        const char *id,
+                        struct quarry_bulk_result *result,
+                        struct err *err)
+{
+    struct record_input in = {.world = cli->world, .args = args};
+    int r = take_record_column(&in, args_value(args, "records"), err);
+    if (!r)
+        r = quarry_bulk_load(q, args->words[0], id, next_record, &in, result,
+                             err);
+    if (in.file)
+        record_reader_close(&in.reader);
+    close_input(&in.column);
+    return r;
+}
+
+static int load_lines(struct quarry *q,
+                      const struct args *args,
+                      const char *id,
+                      struct quarry_bulk_result *result,
+                      struct err *err)
 {
     struct load_input in = {.args = args};
+    int r =
+        quarry_bulk_load(q, args->words[0], id, next_cell, &in, result, err);
+    close_input(&in);
+    return r;
+}
+
+static int run_load(struct cli *cli, const struct args *args, struct err *err)
+{
     struct quarry_bulk_result result;
     const char *id = args_value(args, "id");
     char own[40];
@@ -139,9 +228,10 @@ static int run_load(struct cli *cli, const struct args *args, struct err *err)
     if (r)
         return r;
     snprintf(own, sizeof(own), "load-%016" PRIx64, world_random(cli->world));
-    r = quarry_bulk_load(q, args->words[0], id ? id : own, next_cell, &in,
-                         &result, err);
-    close_input(&in);
+    if (args_flag(args, "records"))
+        r = load_records(cli, q, args, id ? id : own, &result, err);
+    else
+        r = load_lines(q, args, id ? id : own, &result, err);
     if (r == ERR_NOTFOUND)
         cli_hint_table(cli, args->words[0], err);
     if (r == ERR_EXISTS && id) {
@@ -160,6 +250,9 @@ static const struct option load_options[] = {
     {"id", 0, "ID",
      "name of the load: what was loaded under it once is\n"
      "not loaded again"},
+    {"records", 0, "FAMILY:QUALIFIER",
+     "the files are record files, as jobs write them: a\n"
+     "record's key is the row, its value that of the column"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -176,7 +269,8 @@ const struct command load_commands[] = {
          "Nothing goes through the log: this is the fastest way to fill a\n"
          "table. Cells are ordered by their times as all are; deletions from\n"
          "before do not hide them. All rows of a tablet appear at once.",
-     .examples = "quarry load webtable anchors.tsv --id crawl-2026-11",
+     .examples = "quarry load webtable anchors.tsv --id crawl-2026-11\n"
+                 "quarry load ranks --records rank:now out/part-*",
      .words_min = 2,
      .words_max = WORDS_ANY,
      .options = {load_options},

@@ -58,7 +58,7 @@ def measure(o, data_mb):
         c.await_served(1)
         rate = c.rows("fill", TABLE, "0", str(data_mb * 1000))
         say("%d MB at %s rows/s" % (data_mb, rate.strip()))
-        c.cluster("restart", victim)  # In order: all is in files then.
+        c.rows("flush", TABLE)
         c.cluster("start")
         c.await_served()
         c.rows("fill", TABLE, str(data_mb * 1000), str(o.log * 1000))

@@ -6,6 +6,8 @@
  *     bench_rows write SERVERS KEY TABLE COUNT RATE SECONDS
  *         RATE single rows a second, of the first COUNT, at random:
  *         "rows median_ms p99_ms worst_ms"; until SECONDS or SIGTERM
+ *     bench_rows flush SERVERS KEY TABLE
+ *         until all that all tables have is in files
  *     bench_rows await SERVERS KEY TABLE ROW…
  *         a line for each row when it is read: "unix_seconds ROW"
  *
@@ -229,7 +231,7 @@ int main(int argc, char **argv)
     struct quarry_options o = {.timeout_us = CALL_US};
     struct err err = ERR_INIT;
     struct quarry *q;
-    if (argc < 6) {
+    if (argc < 5) {
         fprintf(stderr, "bench_rows: expects MODE SERVERS KEY TABLE …\n");
         return 2;
     }
@@ -243,6 +245,8 @@ int main(int argc, char **argv)
         fill(number(argv[5]), number(argv[6]));
     else if (strcmp(argv[1], "write") == 0 && argc == 8)
         write_rows(q, number(argv[5]), number(argv[6]), number(argv[7]));
+    else if (strcmp(argv[1], "flush") == 0)
+        check(quarry_flush(q, &err), &err);
     else
         await(&argv[5], (size_t)argc - 5);
     quarry_table_close(table);

@@ -75,6 +75,29 @@ class Keeping(ClusterTest):
                         said)
         self.assertEqual(self.rows("t"), rows)
 
+    def test_loaded_records(self):
+        """What a job wrote as records, in the order of rows, is loaded into a
+        column; rows that do not ascend, and what is no record file, are refused
+        and nothing of them is there."""
+        self.serve(3)
+        self.ok("table", "create", "t", "--family", "f")
+        rows = ["w%03d" % n for n in range(300)]
+        self.write("words", "\n".join(reversed(rows)) + "\n")
+        self.ok("job", "run", "word_count", "--input", "file:words", "--output",
+                "records:out", "--reducers", "1", "-t", "file:" +
+                self.path("jobs"))
+        parts = sorted(n for n in os.listdir(self.path("out"))
+                       if n.startswith("part-"))
+        files = [os.path.join("out", p) for p in parts]
+        self.ok("load", "t", *files, "--records", "f:count", "--id", "counts")
+        self.ok("load", "t", *files, "--records", "f:count", "--id", "counts")
+        self.assertEqual(self.rows("t"), rows)
+        self.assertIn("f:count", self.ok("get", "t", "w007"))
+        self.fails(1, "load", "t", *files, *files, "--records", "f:again")
+        self.fails(1, "load", "t", "words", "--records", "f:words")
+        self.fails(2, "load", "t", *files, "--records", "f")
+        self.assertNotIn("again", self.ok("get", "t", "w007"))
+
     def copies(self):
         """The numbers of copies that table files of users should have."""
         found = []

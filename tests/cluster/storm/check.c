@@ -6,6 +6,10 @@
 #include "base/core/text.h"
 #include "tests/cluster/storm/storm.h"
 
+/* Of a row, looked at before it is given up: when all servers are away for a
+ * while a dozen calls on one row may have been made or not, in any order. */
+#define STATES_MAX 10000000
+
 /* Calls of one kind in one journal. */
 #define CALLS_MAX 1000000
 
@@ -167,7 +171,7 @@ int storm_check(char **journals, size_t count)
     buf_clear(&why);
     good &= say("names", history_names_check(j.names, 0, &why), &why);
     buf_clear(&why);
-    good &= say("rows", history_rows_check(j.rows, 0, &why), &why);
+    good &= say("rows", history_rows_check(j.rows, STATES_MAX, &why), &why);
     buf_close(&why);
     history_lock_free(j.locks);
     history_names_free(j.names);
