@@ -421,16 +421,21 @@ static int fill(struct bench *b, struct err *err)
 
 static int run_all(struct bench *b, struct quarry *q, struct err *err)
 {
+    bool filled = false;
     int rc = 0;
     for (size_t i = 0; i < ARRAY_LEN(workloads) && rc == 0; i++) {
-        if (workloads[i].kind == SCAN) {
+        const struct workload *w = &workloads[i];
+        if (b->only && !strstr(w->name, b->only))
+            continue;
+        if (!is_write(w->kind) && !filled) {
             rc = fill(b, err);
             /* Reads meet files, as the paper's did. */
             if (rc == 0)
                 rc = quarry_flush(q, err);
+            filled = true;
         }
-        if (rc == 0 && (!b->only || strstr(workloads[i].name, b->only)))
-            rc = run_workload(b, &workloads[i], err);
+        if (rc == 0)
+            rc = run_workload(b, w, err);
     }
     return rc;
 }

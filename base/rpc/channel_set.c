@@ -1,16 +1,30 @@
 /* Channels by address. */
 #include "base/rpc/channel_set.h"
 
+#include <stdatomic.h>
+
 #include "base/core/hash_map.h"
 #include "base/core/panic.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/sync.h"
+#include "base/runtime/world.h"
+
+/* One that no call has used for so long is closed: processes come and go, and
+ * their addresses with them. */
+#define IDLE_NS (UINT64_C(300) * 1000000000)
+
+struct entry {
+    struct rpc_channel *channel;
+    atomic_uint users;     /* Calls; they grow under the mutex only. */
+    atomic_ullong used_ns; /* When the last call ended. */
+};
 
 struct channel_set {
     struct loop *loop;
     struct rpc_channel_options options;
-    struct mutex mutex;       /* Of the map. */
-    struct hash_map channels; /* Address to struct rpc_channel, owned. */
+    struct mutex mutex;       /* Of what follows. */
+    struct hash_map channels; /* Address to struct entry, owned. */
+    atomic_ullong swept_ns;   /* Without it. */
 };
 
 struct channel_set *channel_set_new(const struct rpc_channel_options *opts)
@@ -25,6 +39,13 @@ struct channel_set *channel_set_new(const struct rpc_channel_options *opts)
     return s;
 }
 
+static void close_entry(void *arg)
+{
+    struct entry *e = arg;
+    rpc_channel_free(e->channel);
+    mem_free(e);
+}
+
 void channel_set_close(struct channel_set *s)
 {
     struct hash_slot *slot;
@@ -32,11 +53,56 @@ void channel_set_close(struct channel_set *s)
     if (!s)
         return;
     while ((slot = hash_map_next(&s->channels, &at)))
-        rpc_channel_free(slot->value.pointer);
+        close_entry(slot->value.pointer);
     hash_map_close(&s->channels);
     mutex_close(&s->mutex);
     mem_free(s);
 }
+
+/* Run fn(arg) on the loop of the channels. Parks. */
+static void run_on_loop(struct channel_set *s, loop_fn fn, void *arg)
+{
+    if (loop_self() == s->loop)
+        fn(arg);
+    else
+        loop_call(s->loop, "channels", fn, arg);
+}
+
+/* --- closing what is idle --------------------------------------------- */
+
+/* Take one out that is idle; NULL: none is. PRE: the mutex is held. */
+static struct entry *take_idle(struct channel_set *s, uint64_t now_ns)
+{
+    struct hash_slot *slot;
+    size_t at = 0;
+    while ((slot = hash_map_next(&s->channels, &at))) {
+        struct entry *e = slot->value.pointer;
+        if (atomic_load(&e->users) == 0 &&
+            now_ns - atomic_load(&e->used_ns) >= IDLE_NS) {
+            (void)hash_map_remove(&s->channels, slot->key, NULL);
+            return e;
+        }
+    }
+    return NULL;
+}
+
+/* Now and then, as calls come: without calls there are no new channels. */
+static void sweep(struct channel_set *s, uint64_t now_ns)
+{
+    struct entry *e;
+    if (now_ns - atomic_load(&s->swept_ns) < IDLE_NS / 4)
+        return;
+    atomic_store(&s->swept_ns, now_ns);
+    do {
+        mutex_lock(&s->mutex);
+        e = take_idle(s, now_ns);
+        mutex_unlock(&s->mutex);
+        if (e)
+            run_on_loop(s, close_entry, e);
+    } while (e);
+}
+
+/* --- calling ---------------------------------------------------------- */
 
 struct making {
     struct channel_set *set;
@@ -51,30 +117,29 @@ static void make_channel(void *arg)
 }
 
 /* PRE: the mutex is held. */
-static struct rpc_channel *add_channel(struct channel_set *s,
-                                       struct slice address)
+static struct entry *add_entry(struct channel_set *s, struct slice address)
 {
     char *text = mem_strndup(address.data, address.len);
     struct making m = {.set = s, .address = text};
-    if (loop_self() == s->loop)
-        make_channel(&m);
-    else
-        loop_call(s->loop, "connect", make_channel, &m);
-    hash_map_put(&s->channels, address, NULL)->pointer = m.channel;
+    struct entry *e = mem_zalloc(1, sizeof(*e));
+    run_on_loop(s, make_channel, &m);
+    e->channel = m.channel;
+    hash_map_put(&s->channels, address, NULL)->pointer = e;
     mem_free(text);
-    return m.channel;
+    return e;
 }
 
-static struct rpc_channel *get_channel(struct channel_set *s,
-                                       struct slice address)
+/* It stays until release_entry(). */
+static struct entry *hold_entry(struct channel_set *s, struct slice address)
 {
-    struct rpc_channel *c;
     union hash_value *v;
+    struct entry *e;
     mutex_lock(&s->mutex);
     v = hash_map_get(&s->channels, address);
-    c = v ? v->pointer : add_channel(s, address);
+    e = v ? v->pointer : add_entry(s, address);
+    atomic_fetch_add(&e->users, 1);
     mutex_unlock(&s->mutex);
-    return c;
+    return e;
 }
 
 int channel_set_call(struct channel_set *s,
@@ -87,10 +152,19 @@ int channel_set_call(struct channel_set *s,
                      struct buf *reply_attachment,
                      struct err *err)
 {
+    uint64_t now_ns;
+    struct entry *e;
+    int rc;
     if (address.len == 0)
         return err_set(err, ERR_UNAVAILABLE, "no address");
-    return rpc_call(get_channel(s, address), method, opts, body, attachment,
-                    reply_body, reply_attachment, err);
+    e = hold_entry(s, address);
+    rc = rpc_call(e->channel, method, opts, body, attachment, reply_body,
+                  reply_attachment, err);
+    now_ns = world_mono_ns(loop_world(s->loop));
+    atomic_store(&e->used_ns, now_ns);
+    atomic_fetch_sub(&e->users, 1);
+    sweep(s, now_ns);
+    return rc;
 }
 
 size_t channel_set_count(struct channel_set *s)

@@ -1,5 +1,6 @@
 /* Channels to the processes of a cluster, by address: made with the first call
- * and kept.
+ * and kept while they are used; one that no call has used for five minutes is
+ * closed when others make calls.
  *
  * Threads: made and closed on a fiber of one loop, which the channels run on;
  * calls from any thread.

@@ -6,8 +6,6 @@
  * by a fiber: rows come mostly from memory, and then the batches run one after
  * the other, but one that waits for a file holds up its own batch alone.
  */
-#include "bigtable/tablet_server/serve_each.h"
-
 #include <stdlib.h>
 
 #include "base/core/arena.h"

@@ -221,7 +221,7 @@ int order_capture(struct tablet_server *s,
 
 int handle_control(void *ctx, struct rpc_call *call, struct err *err);
 int handle_read(void *ctx, struct rpc_call *call, struct err *err);
-int handle_get(void *ctx, struct rpc_call *call, struct err *err);
+int handle_read_each(void *ctx, struct rpc_call *call, struct err *err);
 int handle_apply(void *ctx, struct rpc_call *call, struct err *err);
 int handle_check(void *ctx, struct rpc_call *call, struct err *err);
 int handle_modify(void *ctx, struct rpc_call *call, struct err *err);

@@ -17,7 +17,6 @@
 #include "bigtable/tablet_server/programs.h"
 #include "bigtable/tablet_server/reader_pool.h"
 #include "bigtable/tablet_server/rules.h"
-#include "bigtable/tablet_server/serve_each.h"
 #include "bigtable/tablet_server/server.h"
 #include "bigtable/wire/load_calls.h"
 #include "gfs-lite/fs.h"

@@ -51,12 +51,14 @@ int cluster_do(struct cluster *c,
                void *arg,
                struct err *err)
 {
-    struct err mine = ERR_INIT;
+    struct err mine; /* Large: not cleared where nobody will look. */
     struct visit v = {.cluster = c,
                       .deadline_ns = fiber_deadline(),
                       .fn = fn,
                       .arg = arg,
                       .err = err ? err : &mine};
+    mine.code = 0;
+    mine.text[0] = mine.hint[0] = '\0';
     if (timeout_us == 0)
         timeout_us = c->timeout_us;
     if (timeout_us != CLUSTER_NO_TIMEOUT) {

@@ -82,28 +82,23 @@ static void put_off(const struct reading *r,
         locator_forget(r->of->cluster->locator, w->where);
 }
 
-/* An outcome: 0, and the row is not pending any more; or why it is. */
-static int take_outcome(struct reading *r,
+/* Why row @i was not looked up. */
+static int take_failure(struct reading *r,
                         size_t i,
                         const struct shared_parcel *p,
                         int code,
-                        struct slice answer,
                         struct err *err)
 {
-    struct wanted *w = &r->wanted[i];
-    if (code == 0) {
-        w->pending = false;
-        return r->take(r->ctx, i, answer, err);
-    }
     err_set(err, code, "%.*s", SLICE_ARG(buf_slice(&p->text)));
     if (p->hint.len)
         err_hint(err, "%.*s", SLICE_ARG(buf_slice(&p->hint)));
-    put_off(r, w, code, err);
+    put_off(r, &r->wanted[i], code, err);
     return code;
 }
 
-/* Outcomes of the parcel's rows, which are those @indexes. The first failure is
- * told; that some were left out is none when others were not. */
+/* Outcomes of the parcel's rows, which are those @indexes; rows whose outcome
+ * is good are pending no more. The first failure is told; that some were left
+ * out is none when others were not. */
 static int take_outcomes(struct reading *r,
                          const size_t *indexes,
                          const struct shared_parcel *p,
@@ -114,11 +109,17 @@ static int take_outcomes(struct reading *r,
     int first = 0;
     for (uint32_t i = 0; i < p->count; i++) {
         struct slice answer = cursor_lslice(&answers);
-        struct err why = ERR_INIT;
-        int rc = take_outcome(r, indexes[i], p, p->codes[i], answer, &why);
-        any |= rc == 0;
-        if (rc && (first == 0 || first == ERR_TOOBIG))
-            first = err_copy(err, &why);
+        if (p->codes[i] == 0) {
+            int rc = r->take(r->ctx, indexes[i], answer, err);
+            if (rc)
+                return rc;
+            r->wanted[indexes[i]].pending = false;
+            any = true;
+        } else if (first == 0 || first == ERR_TOOBIG) {
+            first = take_failure(r, indexes[i], p, p->codes[i], err);
+        } else {
+            put_off(r, &r->wanted[indexes[i]], p->codes[i], err);
+        }
     }
     return first == ERR_TOOBIG && any ? 0 : first;
 }
