@@ -208,7 +208,8 @@ static int on_read(void *ctx, struct rpc_call *call, struct err *err)
         code = look(&q, h, &scratch, &v, err);
     if (!code) {
         l = lease_find(&s->leases, q.session);
-        v.cacheable = l && !(h->flags & CHUBBY_UNCACHED) && q.kind <= CHUBBY_READ_CHILDREN &&
+        v.cacheable = l && !(h->flags & CHUBBY_UNCACHED) &&
+                      q.kind <= CHUBBY_READ_CHILDREN &&
                       server__may_cache(s, v.stat.instance);
         if (v.cacheable)
             lease_cache(l, v.stat.instance);

@@ -1,10 +1,10 @@
 /* Who sorts which segment of a dead server's log: a pure decision.
  *
  * Segments are spread over the survivors, so that recovery takes as long as the
- * slowest part and not as the sum. One that failed goes to another server, after
- * a moment: servers that have just come may refuse all of them. One that takes
- * far longer than the others is given to a second server too, and the first to
- * finish wins (sorting a segment twice does no harm).
+ * slowest part and not as the sum. One that failed goes to another server,
+ * after a moment: servers that have just come may refuse all of them. One that
+ * takes far longer than the others is given to a second server too, and the
+ * first to finish wins (sorting a segment twice does no harm).
  */
 #ifndef BIGTABLE_MASTER_LOG_SCHEDULE_H
 #define BIGTABLE_MASTER_LOG_SCHEDULE_H

@@ -91,6 +91,9 @@ ALLOWED = {
                         "mapreduce/cluster/worker.h", "cli/"],
     "cli/attempts": ["base/", "bigtable/client/quarry.h", "gfs-lite/gfs.h",
                      "jobs/jobs.h", "mapreduce/worker/exec.h", "cli/"],
+    # `load --records` reads what jobs wrote.
+    "cli/load": ["base/", "bigtable/client/", "mapreduce/files.h",
+                 "mapreduce/input/record_reader.h", "cli/"],
     # `dump` and `check` read the files of the engine as they lie on the disk.
     "cli/dump": DUMP, "cli/check": DUMP,
     "tests": [""],
