@@ -94,6 +94,21 @@ int file_sync(struct file *f, struct err *err)
     return f->world->ops->file_sync(f, err);
 }
 
+int file_write_synced(struct file *f,
+                      uint64_t offset,
+                      const struct slice *parts,
+                      size_t part_count,
+                      struct err *err)
+{
+    const struct world_ops *ops = f->world->ops;
+    int rc;
+    PRE(offset <= INT64_MAX);
+    if (ops->file_write_synced)
+        return ops->file_write_synced(f, offset, parts, part_count, err);
+    rc = ops->file_write_at(f, offset, parts, part_count, err);
+    return rc ? rc : ops->file_sync(f, err);
+}
+
 int file_size(struct file *f, uint64_t *bytes, struct err *err)
 {
     *bytes = 0;
@@ -109,6 +124,12 @@ int file_truncate(struct file *f, uint64_t bytes, struct err *err)
 void file_allocate(struct file *f, uint64_t bytes)
 {
     f->world->ops->file_allocate(f, bytes);
+}
+
+void file_write_back(struct file *f, uint64_t offset, uint64_t len)
+{
+    if (f->world->ops->file_write_back)
+        f->world->ops->file_write_back(f, offset, len);
 }
 
 void file_advise(struct file *f,

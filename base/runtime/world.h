@@ -106,6 +106,13 @@ MUST_CHECK int file_write_at(struct file *f,
 /* Data and size are on the disk afterwards (fdatasync). Parks. After a failed
  * sync nothing is known about unsynced bytes: give the file up. */
 MUST_CHECK int file_sync(struct file *f, struct err *err);
+/* file_write_at(), then file_sync(): together they cost a fiber one turn of
+ * another thread. Parks. */
+MUST_CHECK int file_write_synced(struct file *f,
+                                 uint64_t offset,
+                                 const struct slice *parts,
+                                 size_t part_count,
+                                 struct err *err);
 
 /* The size now, unsynced growth included. Parks. */
 MUST_CHECK int file_size(struct file *f, uint64_t *bytes, struct err *err);
@@ -114,6 +121,10 @@ MUST_CHECK int file_truncate(struct file *f, uint64_t bytes, struct err *err);
 
 /* Reserve disk space without changing the size (a hint; never an error). */
 void file_allocate(struct file *f, uint64_t bytes);
+
+/* Begin to write [offset, offset+len) to the disk, so that a sync finds less to
+ * do (a hint; never an error). Parks while the disk has much to do. */
+void file_write_back(struct file *f, uint64_t offset, uint64_t len);
 
 enum file_advice {
     FILE_WILL_NEED, /* Start reading it. */

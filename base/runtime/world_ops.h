@@ -45,9 +45,17 @@ struct world_ops {
                          size_t part_count,
                          struct err *err);
     int (*file_sync)(struct file *f, struct err *err);
+    /* NULL: the two above, one after the other. */
+    int (*file_write_synced)(struct file *f,
+                             uint64_t offset,
+                             const struct slice *parts,
+                             size_t part_count,
+                             struct err *err);
     int (*file_size)(struct file *f, uint64_t *bytes, struct err *err);
     int (*file_truncate)(struct file *f, uint64_t bytes, struct err *err);
     void (*file_allocate)(struct file *f, uint64_t bytes);
+    /* NULL: it is not needed. */
+    void (*file_write_back)(struct file *f, uint64_t offset, uint64_t len);
     void (*file_advise)(struct file *f,
                         uint64_t offset,
                         uint64_t len,

@@ -323,6 +323,26 @@ static void write_quickly(struct io_call *c, uint64_t now)
             now + MAX_OF(SLOW_WRITE_PAUSE_NS, took * SLOW_WRITE_PAUSE_PART));
 }
 
+/* Returns their bytes. */
+static size_t check_parts(const struct real_file *f,
+                          uint64_t offset,
+                          const struct slice *parts,
+                          size_t part_count)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < part_count; i++) {
+        PRE(is_aligned(f, offset, parts[i].data, parts[i].len));
+        bytes += parts[i].len;
+    }
+    return bytes;
+}
+
+static int write_failed(const struct io_call *c, struct err *err)
+{
+    return err_set_errno(err, c->errnum, "write %s at %llu", c->file->path,
+                         (unsigned long long)(c->offset + c->done));
+}
+
 int real_file_write_at(struct file *base,
                        uint64_t offset,
                        const struct slice *parts,
@@ -333,19 +353,12 @@ int real_file_write_at(struct file *base,
     struct io_call c = {
         .file = f, .offset = offset, .parts = parts, .part_count = part_count};
     uint64_t now = fiber_self() ? real_mono_ns() : 0;
-    size_t bytes = 0;
-    for (size_t i = 0; i < part_count; i++) {
-        PRE(is_aligned(f, offset, parts[i].data, parts[i].len));
-        bytes += parts[i].len;
-    }
+    size_t bytes = check_parts(f, offset, parts, part_count);
     if (now && is_quick(f, bytes, now))
         write_quickly(&c, now);
     else
         offload(do_write, &c);
-    if (c.errnum)
-        return err_set_errno(err, c.errnum, "write %s at %llu", f->path,
-                             (unsigned long long)(offset + c.done));
-    return 0;
+    return c.errnum ? write_failed(&c, err) : 0;
 }
 
 static void do_sync(void *arg)
@@ -359,6 +372,28 @@ int real_file_sync(struct file *base, struct err *err)
     struct io_call c = {.file = real_file(base)};
     offload(do_sync, &c);
     return c.errnum ? err_set_errno(err, c.errnum, "sync %s", c.file->path) : 0;
+}
+
+static void do_write_synced(void *arg)
+{
+    struct io_call *c = arg;
+    do_write(c);
+    if (c->errnum == 0)
+        do_sync(c);
+}
+
+int real_file_write_synced(struct file *base,
+                           uint64_t offset,
+                           const struct slice *parts,
+                           size_t part_count,
+                           struct err *err)
+{
+    struct real_file *f = real_file(base);
+    struct io_call c = {
+        .file = f, .offset = offset, .parts = parts, .part_count = part_count};
+    (void)check_parts(f, offset, parts, part_count);
+    offload(do_write_synced, &c);
+    return c.errnum ? write_failed(&c, err) : 0;
 }
 
 /* --- the rest ---------------------------------------------------------- */
@@ -399,6 +434,21 @@ void real_file_allocate(struct file *base, uint64_t bytes)
     struct io_call c = {.file = real_file(base), .offset = bytes};
     if (bytes > 0 && bytes <= INT64_MAX)
         offload(do_allocate, &c);
+}
+
+static void do_write_back(void *arg)
+{
+    struct io_call *c = arg;
+    if (sync_file_range(c->file->fd, (off_t)c->offset, (off_t)c->len,
+                        SYNC_FILE_RANGE_WRITE) < 0)
+        c->errnum = errno; /* A hint: the sync will tell. */
+}
+
+void real_file_write_back(struct file *base, uint64_t offset, uint64_t len)
+{
+    struct io_call c = {.file = real_file(base), .offset = offset, .len = len};
+    if (offset <= INT64_MAX && len <= INT64_MAX - offset)
+        offload(do_write_back, &c);
 }
 
 void real_file_advise(struct file *base,

@@ -1,4 +1,4 @@
-/* The writing side of the commit log. */
+/* The commit log as it is written: its segments, appends and syncs. */
 #include "bigtable/tablet/commit_log.h"
 
 #include <stdatomic.h>
@@ -9,54 +9,12 @@
 #include "base/core/panic.h"
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
+#include "bigtable/tablet/commit_log_parts.h"
 #include "bigtable/tablet/log_format.h"
 
-/* Spares kept: what a burst of flushes sets free at once. */
-#define SPARES_MAX       8
 #define SPARE_PATH_BYTES (LOG_PATH_BYTES + 32)
-/* Appends up to this size are copied together and written as one piece. */
-#define GATHER_BYTES_MAX ((size_t)256 << 10)
-/* Pages are written as a whole, zeros behind the last record: to change a part
- * of one that the system does not have in memory, as those of a spare, it would
- * have to read it first. */
-#define PAGE_BYTES ((uint64_t)4096)
-
 /* Files one round of a sync goes through: segments filled since the last. */
 #define UNSYNCED_MAX 64
-
-struct segment {
-    struct segment *newer;
-    unsigned references; /* The list's, and those of syncs under way. */
-    uint64_t number;
-    uint64_t base;          /* Position of its first record. */
-    uint64_t end;           /* Position behind its last. */
-    uint64_t whole;         /* Bytes of the file written, whole pages. */
-    uint64_t last_sequence; /* Highest inside; 0: empty. */
-    struct file *file;      /* NULL: of before this open. */
-};
-
-struct commit_log {
-    struct write_log base;
-    struct world *world;
-    char dir[LOG_PATH_BYTES];
-    uint64_t segment_bytes;
-    struct mutex lock; /* Of the list and the spares. */
-    struct segment *oldest;
-    struct segment *current; /* The newest; NULL: there is none. */
-    uint64_t next_number;
-    char *spares[SPARES_MAX]; /* Paths. Owned. */
-    size_t spare_count;
-    uint64_t named;         /* Segments below this number have their names on
-                               the disk. */
-    uint64_t last_sequence; /* Appended. */
-    struct err error;       /* Why `broken`. */
-    atomic_bool broken;     /* Nothing may be appended any more. */
-    atomic_ullong position; /* Behind the last record that counts. */
-    atomic_ullong synced;   /* Known to be on the disk up to here, */
-    atomic_ullong synced_sequence; /* and up to this entry. */
-    atomic_ullong bytes;
-    struct buf gather; /* The writer's alone. */
-};
 
 static const struct write_log_ops base_ops;
 
@@ -88,10 +46,12 @@ rename_to_spare(struct commit_log *l, uint64_t number, char *spare, size_t size)
 static int open_segment_file(struct commit_log *l,
                              uint64_t number,
                              struct file **out,
+                             bool *is_new,
                              struct err *err)
 {
     char path[LOG_PATH_BYTES];
     int rc;
+    *is_new = false;
     log_segment_path(path, l->dir, number);
     while (l->spare_count > 0) {
         char *spare = l->spares[--l->spare_count];
@@ -101,6 +61,7 @@ static int open_segment_file(struct commit_log *l,
             file_open(l->world, path, FILE_READ | FILE_WRITE, out, NULL) == 0)
             return 0;
     }
+    *is_new = true;
     rc = file_open(l->world, path,
                    FILE_READ | FILE_WRITE | FILE_CREATE | FILE_TRUNCATE, out,
                    err);
@@ -120,7 +81,8 @@ static int start_segment(struct commit_log *l, struct err *err)
     struct slice part = slice_make(bytes, sizeof(bytes));
     struct segment *s;
     struct file *f;
-    int rc = open_segment_file(l, h.number, &f, err);
+    bool is_new;
+    int rc = open_segment_file(l, h.number, &f, &is_new, err);
     if (rc)
         return rc;
     log_put_segment_header(bytes, &h);
@@ -136,12 +98,16 @@ static int start_segment(struct commit_log *l, struct err *err)
     s->number = l->next_number++;
     s->base = s->end = position;
     s->file = f;
+    s->is_new = is_new;
     s->references = 1;
     if (l->current)
         l->current->newer = s;
     else
         l->oldest = s;
     l->current = s;
+    l->block.len = 0;
+    log_block_append(&l->block, part);
+    l->cached = true;
     return 0;
 }
 
@@ -150,6 +116,7 @@ static void unref_segment(struct segment *s)
 {
     if (--s->references > 0)
         return;
+    file_close(s->direct);
     file_close(s->file);
     mem_free(s);
 }
@@ -370,28 +337,12 @@ void commit_log_close(struct commit_log *l)
     }
     for (size_t i = 0; i < l->spare_count; i++)
         mem_free(l->spares[i]);
-    buf_close(&l->gather);
+    log_block_close(&l->block);
     mutex_close(&l->lock);
     mem_free(l);
 }
 
 /* --- appending --------------------------------------------------------- */
-
-static size_t payload_bytes(const struct log_record *r)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < r->part_count; i++)
-        n += r->parts[i].len;
-    return n;
-}
-
-static size_t total_bytes(const struct log_record *records, size_t count)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < count; i++)
-        n += LOG_RECORD_HEADER_BYTES + payload_bytes(&records[i]);
-    return n;
-}
 
 /* The name of a segment is on the disk before the next is made, so that a crash
  * leaves no gap that is not one of released segments. Mostly a release has seen
@@ -409,81 +360,6 @@ static int make_room(struct commit_log *l, size_t bytes, struct err *err)
     if (rc == 0)
         rc = start_segment(l, err);
     mutex_unlock(&l->lock);
-    return rc;
-}
-
-static void
-put_header(const struct commit_log *l, char *p, const struct log_record *r)
-{
-    struct log_record_header h = {(uint32_t)payload_bytes(r), r->count,
-                                  r->sequence, atomic_load(&l->synced)};
-    log_put_record_header(p, l->current->number, &h, r->parts, r->part_count);
-}
-
-/* Zeros to write behind a record that ends at @end of the file. */
-static size_t pad_bytes(const struct commit_log *l, uint64_t end)
-{
-    return end <= l->current->whole
-               ? 0
-               : (size_t)((PAGE_BYTES - end % PAGE_BYTES) % PAGE_BYTES);
-}
-
-/* Write records as one piece, copied together. */
-static int write_gathered(struct commit_log *l,
-                          const struct log_record *records,
-                          size_t count,
-                          uint64_t offset,
-                          struct err *err)
-{
-    struct slice whole;
-    buf_clear(&l->gather);
-    for (size_t i = 0; i < count; i++) {
-        put_header(l, buf_extend(&l->gather, LOG_RECORD_HEADER_BYTES),
-                   &records[i]);
-        for (size_t k = 0; k < records[i].part_count; k++)
-            buf_append_slice(&l->gather, records[i].parts[k]);
-    }
-    buf_append_fill(&l->gather, '\0', pad_bytes(l, offset + l->gather.len));
-    whole = buf_slice(&l->gather);
-    return file_write_at(l->current->file, offset, &whole, 1, err);
-}
-
-/* Write one large record where its parts lie. */
-static int write_scattered(struct commit_log *l,
-                           const struct log_record *r,
-                           uint64_t offset,
-                           struct err *err)
-{
-    static const char zeros[PAGE_BYTES];
-    char header[LOG_RECORD_HEADER_BYTES];
-    struct slice *parts = mem_alloc((r->part_count + 2) * sizeof(*parts));
-    size_t pad = pad_bytes(l, offset + sizeof(header) + payload_bytes(r));
-    int rc;
-    put_header(l, header, r);
-    parts[0] = slice_make(header, sizeof(header));
-    memcpy(parts + 1, r->parts, r->part_count * sizeof(*parts));
-    parts[r->part_count + 1] = slice_make(zeros, pad);
-    rc = file_write_at(l->current->file, offset, parts,
-                       r->part_count + 1 + (pad > 0), err);
-    mem_free(parts);
-    return rc;
-}
-
-static int write_records(struct commit_log *l,
-                         const struct log_record *records,
-                         size_t count,
-                         size_t bytes,
-                         struct err *err)
-{
-    const struct segment *s = l->current;
-    uint64_t offset = LOG_SEGMENT_HEADER_BYTES + (s->end - s->base);
-    int rc = 0;
-    if (bytes <= GATHER_BYTES_MAX)
-        return write_gathered(l, records, count, offset, err);
-    for (size_t i = 0; i < count && rc == 0; i++) {
-        rc = write_scattered(l, &records[i], offset, err);
-        offset += LOG_RECORD_HEADER_BYTES + payload_bytes(&records[i]);
-    }
     return rc;
 }
 
@@ -511,12 +387,20 @@ static int note_failure(struct commit_log *l, int rc, struct err *err)
     return rc;
 }
 
-/* The pages up to the end are written. */
-static void raise_whole(struct segment *s)
+/* @bytes of records behind the end are written: they count. */
+static void
+advance(struct commit_log *l, const struct log_record *last, size_t bytes)
 {
-    uint64_t end = LOG_SEGMENT_HEADER_BYTES + (s->end - s->base);
-    uint64_t pages = (end + PAGE_BYTES - 1) / PAGE_BYTES;
-    s->whole = MAX_OF(s->whole, pages * PAGE_BYTES);
+    struct segment *s = l->current;
+    uint64_t pages;
+    mutex_lock(&l->lock);
+    s->end += bytes;
+    pages = (commit_log__end(s) + LOG_PAGE_BYTES - 1) / LOG_PAGE_BYTES;
+    s->whole = MAX_OF(s->whole, pages * LOG_PAGE_BYTES);
+    s->last_sequence = l->last_sequence = last->last;
+    mutex_unlock(&l->lock);
+    atomic_fetch_add(&l->position, bytes);
+    atomic_fetch_add(&l->bytes, bytes);
 }
 
 int commit_log_append(struct commit_log *l,
@@ -524,22 +408,16 @@ int commit_log_append(struct commit_log *l,
                       size_t count,
                       struct err *err)
 {
-    size_t bytes = total_bytes(records, count);
+    size_t bytes = log_records_bytes(records, count);
     int rc;
     if (atomic_load(&l->broken))
         return err_copy(err, &l->error);
     rc = make_room(l, bytes, err);
     if (rc == 0)
-        rc = write_records(l, records, count, bytes, err);
+        rc = commit_log__write(l, records, count, bytes, err);
     if (rc)
         return note_failure(l, rc, err);
-    mutex_lock(&l->lock);
-    l->current->end += bytes;
-    raise_whole(l->current);
-    l->current->last_sequence = l->last_sequence = records[count - 1].last;
-    mutex_unlock(&l->lock);
-    atomic_fetch_add(&l->position, bytes);
-    atomic_fetch_add(&l->bytes, bytes);
+    advance(l, &records[count - 1], bytes);
     return 0;
 }
 
@@ -615,6 +493,45 @@ int commit_log_sync(struct commit_log *l, struct err *err)
     return 0;
 }
 
+/* Is the log on the disk but for the records to come, which are few enough to
+ * be put together? Then these need no more than their own sync. */
+static bool is_next_to_sync(struct commit_log *l, size_t bytes)
+{
+    bool named;
+    if (bytes > LOG_DIRECT_BYTES_MAX ||
+        atomic_load(&l->synced) != atomic_load(&l->position))
+        return false;
+    mutex_lock(&l->lock);
+    named = l->named == l->next_number;
+    mutex_unlock(&l->lock);
+    return named;
+}
+
+int commit_log_append_synced(struct commit_log *l,
+                             const struct log_record *records,
+                             size_t count,
+                             struct err *err)
+{
+    size_t bytes = log_records_bytes(records, count);
+    int rc;
+    if (atomic_load(&l->broken))
+        return err_copy(err, &l->error);
+    rc = make_room(l, bytes, err);
+    if (rc)
+        return note_failure(l, rc, err);
+    if (!is_next_to_sync(l, bytes)) {
+        rc = commit_log_append(l, records, count, err);
+        return rc ? rc : commit_log_sync(l, err);
+    }
+    rc = commit_log__write_direct(l, records, count, err);
+    if (rc)
+        return note_failure(l, rc, err);
+    advance(l, &records[count - 1], bytes);
+    raise(&l->synced, atomic_load(&l->position));
+    raise(&l->synced_sequence, l->last_sequence);
+    return 0;
+}
+
 uint64_t commit_log_synced_sequence(const struct commit_log *l)
 {
     return atomic_load(&l->synced_sequence);
@@ -633,10 +550,8 @@ static int base_write(struct write_log *l,
                       bool sync,
                       struct err *err)
 {
-    int rc = commit_log_append(of_base(l), records, count, err);
-    if (rc == 0 && sync)
-        rc = commit_log_sync(of_base(l), err);
-    return rc;
+    return sync ? commit_log_append_synced(of_base(l), records, count, err)
+                : commit_log_append(of_base(l), records, count, err);
 }
 
 static int base_sync(struct write_log *l, struct err *err)

@@ -108,6 +108,11 @@ MUST_CHECK int commit_log_append(struct commit_log *l,
                                  const struct log_record *records,
                                  size_t count,
                                  struct err *err);
+/* The same, and they survive the machine, as all before them. */
+MUST_CHECK int commit_log_append_synced(struct commit_log *l,
+                                        const struct log_record *records,
+                                        size_t count,
+                                        struct err *err);
 /* Everything appended before the call survives the machine. Parks. After an
  * error nothing is known about what was appended since the last sync. */
 MUST_CHECK int commit_log_sync(struct commit_log *l, struct err *err);

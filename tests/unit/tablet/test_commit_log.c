@@ -53,6 +53,10 @@ static int note(void *ctx,
     ck_assert(f->last == 0 || sequence == f->last + 1);
     snprintf(want, sizeof(want), "record %llu", (unsigned long long)sequence);
     ck_assert(slice_starts_with(payload, slice_str(want)));
+    for (size_t i = strlen(want); i < payload.len; i++)
+        if (payload.data[i] != (char)sequence)
+            ck_abort_msg("record %llu: byte %zu is another's",
+                         (unsigned long long)sequence, i);
     if (f->first == 0)
         f->first = sequence;
     f->last = sequence + count - 1;
@@ -77,17 +81,29 @@ static struct commit_log *open_log(void)
     return l;
 }
 
-static void append(struct commit_log *l, uint64_t sequence, size_t bytes)
+static void
+append_as(struct commit_log *l, uint64_t sequence, size_t bytes, bool synced)
 {
     char text[32];
-    char *payload = calloc(1, bytes + sizeof(text));
+    char *payload = malloc(bytes + 1);
     struct slice parts[2];
     struct log_record r = {sequence, sequence, 1, parts, 2};
+    memset(payload, (int)sequence, bytes);
     snprintf(text, sizeof(text), "record %llu", (unsigned long long)sequence);
     parts[0] = slice_str(text);
     parts[1] = slice_make(payload, bytes);
-    OK(commit_log_append(l, &r, 1, &err));
+    if (synced)
+        OK(commit_log_append_synced(l, &r, 1, &err));
+    else
+        OK(commit_log_append(l, &r, 1, &err));
+    if (synced)
+        ck_assert_uint_eq(commit_log_synced_sequence(l), sequence);
     free(payload);
+}
+
+static void append(struct commit_log *l, uint64_t sequence, size_t bytes)
+{
+    append_as(l, sequence, bytes, false);
 }
 
 static void path_of(char path[400], unsigned number)
@@ -134,6 +150,44 @@ START_TEST(test_read_back)
         commit_log_close(l);
         OK(read_all(&f, &end, false));
         ck_assert_uint_eq(f.first, 1);
+        ck_assert_uint_eq(f.last, sequence - 1);
+    }
+    world_free(world);
+}
+
+END_TEST
+
+/* Records that are synced with their append go past the page cache, others
+ * through it: in whatever order they come, what is read is what was appended.
+ */
+START_TEST(test_both_ways_of_writing)
+{
+    struct rand_gen r;
+    uint64_t sequence = 1;
+    struct log_end end;
+    struct found f;
+    rand_init(&r, test_seed());
+    setup();
+    for (int round = 0; round < 8; round++) {
+        struct commit_log *l = open_log();
+        bool synced = false;
+        for (int i = 0; i < 40; i++) {
+            size_t bytes = rand_below(&r, rand_one_in(&r, 4) ? 20000 : 600);
+            if (rand_one_in(&r, 30))
+                bytes = 300000; /* Is not put together. */
+            if (rand_one_in(&r, 3))
+                synced = !synced;
+            append_as(l, sequence++, bytes, synced);
+            if (rand_one_in(&r, 20))
+                OK(commit_log_sync(l, &err));
+            if (rand_one_in(&r, 30))
+                commit_log_release(l, sequence / 2);
+        }
+        OK(commit_log_sync(l, &err));
+        OK(read_all(&f, &end, false)); /* With what lies behind its end. */
+        ck_assert_uint_eq(f.last, sequence - 1);
+        commit_log_close(l);
+        OK(read_all(&f, &end, false));
         ck_assert_uint_eq(f.last, sequence - 1);
     }
     world_free(world);
@@ -352,6 +406,7 @@ END_TEST
 TEST_MAIN("commit_log",
           test_whole_pages_are_written,
           test_read_back,
+          test_both_ways_of_writing,
           test_segments_are_recycled,
           test_torn_tail,
           test_damage_is_told_from_the_end,
