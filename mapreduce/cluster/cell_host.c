@@ -214,8 +214,9 @@ static void show_worker(struct cell_host *h,
         w = s->workers[index];
     w.up = e != NULL && !cell_host_mourns(h, index);
     if (!w.up) {
-        if (index < s->worker_count)
-            s->workers[index].up = false;
+        /* It may have been known to the phase before: what it left counts
+         * until its loss is told. */
+        sched_set_worker(s, index, &w);
         return;
     }
     w.silent = e->silent;
