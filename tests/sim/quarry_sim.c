@@ -30,8 +30,8 @@
 #define COUNT_MAX 1000000
 
 static const struct scenario *const scenarios[] = {
-    &scenario_cell, &scenario_lock, &scenario_files, &scenario_replica,
-    &scenario_tables};
+    &scenario_cell,    &scenario_lock,   &scenario_files,
+    &scenario_replica, &scenario_tables, &scenario_jobs};
 
 /* Deliberate bugs, for --list. */
 static const struct {
@@ -44,6 +44,14 @@ static const struct {
     {"chubby.ignore_sequencer", "any sequencer is taken for a valid one"},
     {"gfs.keep_version", "a recovery does not raise the chunk's version"},
     {"gfs.answer_early", "a write is acknowledged before the last replica"},
+    {"tablet.skip_log_sync", "a change is acknowledged before it is logged"},
+    {"tablet.serve_without_lock",
+     "a tablet server answers although its lock may be lost"},
+    {"tablet.forget_answers", "a call that is made again is done again"},
+    {"tablet.hide_split", "a split is not written down"},
+    {"master.skip_last_log", "a recovery leaves out a log's last segment"},
+    {"master.trust_silence",
+     "a silent tablet server is taken for dead, its lock untouched"},
 };
 
 struct choice {

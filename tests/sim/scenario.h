@@ -25,5 +25,6 @@ extern const struct scenario scenario_lock;  /* The lock service alone. */
 extern const struct scenario scenario_files; /* The file system alone. */
 extern const struct scenario scenario_replica;
 extern const struct scenario scenario_tables; /* The whole, with tables. */
+extern const struct scenario scenario_jobs;
 
 #endif /* TESTS_SIM_SCENARIO_H */

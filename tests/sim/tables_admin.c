@@ -27,8 +27,11 @@ enum fate {
 
 struct own {
     char name[NAME_BYTES];
+    char value[NAME_BYTES]; /* Of all its cells: the table that wrote them. */
     enum fate fate;
-    enum fate family; /* "extra" of it. */
+    enum fate family;  /* "extra" of it. */
+    uint32_t rows;     /* Of "f" that were acknowledged, and that a copy has. */
+    bool has_snapshot; /* One of its name; or perhaps. */
 };
 
 struct tables_admin {
@@ -46,17 +49,26 @@ static enum fate fate_after(int rc, enum fate wanted)
 
 /* --- orders ----------------------------------------------------------- */
 
-static struct own *create(struct tables_admin *a, struct quarry *q)
+static struct own *new_table(struct tables_admin *a, const char *stem)
 {
-    static const struct quarry_family_spec family = {"f", "versions=1"};
     struct own *o = &a->own[a->own_count];
-    struct err err = ERR_INIT;
-    int rc;
     if (a->own_count == OWN_MAX)
         return NULL;
     a->own_count++;
-    snprintf(o->name, sizeof(o->name), "own%zu", a->own_count % 1000);
+    snprintf(o->name, sizeof(o->name), "%s%zu", stem, a->own_count % 1000);
+    memcpy(o->value, o->name, sizeof(o->value));
     o->fate = IN_DOUBT;
+    return o;
+}
+
+static struct own *create(struct tables_admin *a, struct quarry *q)
+{
+    static const struct quarry_family_spec family = {"f", "versions=1"};
+    struct own *o = new_table(a, "own");
+    struct err err = ERR_INIT;
+    int rc;
+    if (!o)
+        return NULL;
     rc = quarry_table_create(q, o->name, &family, 1, NULL, 0, &err);
     o->fate = fate_after(rc, PRESENT);
     return rc == 0 ? o : NULL;
@@ -102,6 +114,8 @@ static void write_rows(struct own *o, struct quarry *q, struct storm_client *c)
         char row = (char)('a' + rand_below(&c->rand, 26));
         rc = write_row(o, t, "f", row);
         STORM_CHECK(rc != ERR_NOTFOUND, "%s: its family is not there", o->name);
+        if (rc == 0)
+            o->rows |= UINT32_C(1) << (row - 'a');
         if (rc || o->family == IN_DOUBT)
             continue;
         rc = write_row(o, t, "extra", row);
@@ -117,6 +131,32 @@ static void drop(struct own *o, struct quarry *q)
 {
     o->fate = IN_DOUBT;
     o->fate = fate_after(quarry_table_drop(q, o->name, NULL), ABSENT);
+}
+
+/* A table of what another is, or was when its snapshot was taken. */
+static void copy(struct tables_admin *a,
+                 struct quarry *q,
+                 struct own *from,
+                 struct storm_client *c)
+{
+    bool by_snapshot = rand_one_in(&c->rand, 2);
+    struct own *o = new_table(a, "copy");
+    int rc = 0;
+    if (!o)
+        return;
+    memcpy(o->value, from->name, sizeof(o->value));
+    o->rows = from->rows;
+    o->family = IN_DOUBT;
+    if (by_snapshot) {
+        from->has_snapshot = true;
+        rc = quarry_table_snapshot(q, from->name, from->name, 0, NULL);
+        write_rows(from, q, c); /* The copy may lack these. */
+    }
+    if (rc == 0)
+        rc = by_snapshot ? quarry_snapshot_restore(q, from->name, o->name, NULL)
+                         : quarry_table_clone(q, from->name, o->name, NULL);
+    o->fate = fate_after(rc, PRESENT);
+    c->storm->call_count++;
 }
 
 /* --- tables of others ------------------------------------------------- */
@@ -152,6 +192,8 @@ one_table(struct tables_admin *a, struct quarry *q, struct storm_client *c)
         drop_family(o, q);
         write_rows(o, q, c);
     }
+    if (rand_one_in(&c->rand, 2))
+        copy(a, q, o, c);
     if (!rand_one_in(&c->rand, 3))
         drop(o, q);
     c->storm->call_count += 4;
@@ -173,6 +215,48 @@ void tables_admin_work(struct storm_client *c)
     quarry_close(q);
 }
 
+/* Its rows are those that were written, and nothing else. */
+static void read_own(const struct own *o, struct quarry_table *t)
+{
+    const struct quarry_read_options opts = {.versions = 1};
+    struct quarry_scanner *s = NULL;
+    const struct quarry_row *row = NULL;
+    struct err err = ERR_INIT;
+    uint32_t seen = 0;
+    int rc = quarry_scan(t, &opts, &s, &err);
+    while (rc == 0) {
+        rc = quarry_scanner_next(s, &row, &err);
+        if (rc || !row)
+            break;
+        STORM_CHECK(row->key.len == 1 && row->key.data[0] >= 'a' &&
+                        row->key.data[0] <= 'z',
+                    "%s: row %.*s was never written", o->name,
+                    SLICE_ARG(row->key));
+        for (size_t i = 0; i < row->cell_count; i++) {
+            STORM_CHECK(slice_eq_str(row->cells[i].value, o->value),
+                        "%s: row %.*s holds %.*s", o->name, SLICE_ARG(row->key),
+                        SLICE_ARG(row->cells[i].value));
+            if (slice_eq_str(row->cells[i].family, "f"))
+                seen |= UINT32_C(1) << (row->key.data[0] - 'a');
+        }
+    }
+    STORM_CHECK(rc == 0, "%s: %s", o->name, err.text);
+    STORM_CHECK((seen & o->rows) == o->rows,
+                "%s: rows %" PRIx32 " are there, and %" PRIx32
+                " were acknowledged",
+                o->name, seen, o->rows);
+    quarry_scanner_close(s);
+}
+
+/* What a snapshot needs is no garbage: none is left for those who look. */
+static void drop_snapshot(struct own *o, struct quarry *q)
+{
+    struct err err = ERR_INIT;
+    int rc = o->has_snapshot ? quarry_snapshot_drop(q, o->name, &err) : 0;
+    STORM_CHECK(rc == 0 || rc == ERR_NOTFOUND, "snapshot %s: %s", o->name,
+                err.text);
+}
+
 void tables_admin_finish(struct tables_admin *a, struct quarry *q)
 {
     for (size_t i = 0; i < a->own_count; i++) {
@@ -183,8 +267,11 @@ void tables_admin_finish(struct tables_admin *a, struct quarry *q)
         STORM_CHECK(rc == 0 || rc == ERR_NOTFOUND, "%s: %s", o->name, err.text);
         STORM_CHECK(o->fate == IN_DOUBT || (rc == 0) == (o->fate == PRESENT),
                     "%s should%s be there", o->name, rc ? "" : " not");
-        if (rc == 0)
+        if (rc == 0) {
+            read_own(o, t);
             quarry_table_close(t);
+        }
+        drop_snapshot(o, q);
     }
 }
 
