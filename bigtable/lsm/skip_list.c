@@ -13,21 +13,15 @@
 /* A larger one than this gets memory of its own, so as not to waste chunks. */
 #define VALUE_CHUNK_BYTES_MAX (CHUNK_BYTES / 8)
 
-/* The first chunks of a list are small, the rest big: a store may have many
- * lists with little in them. */
-#define SMALL_CHUNKS_MAX ((size_t)8)
-
-static void take_chunk(struct skip_list *l, struct skip_region *r)
+static void *take_chunk(struct skip_list *l)
 {
-    bool big = l->chunk_count >= SMALL_CHUNKS_MAX;
-    char *chunk = big ? chunk_pool_take_big(l->pool) : chunk_pool_take(l->pool);
+    void *chunk = chunk_pool_take(l->pool);
 
     if ((l->chunk_count & (l->chunk_count + 1)) == 0 || !l->chunks)
         l->chunks = mem_realloc(l->chunks,
                                 (l->chunk_count * 2 + 2) * sizeof(*l->chunks));
     l->chunks[l->chunk_count++] = chunk;
-    r->next = chunk;
-    r->end = chunk + (big ? CHUNK_BIG_BYTES : CHUNK_BYTES);
+    return chunk;
 }
 
 static void *take_large(struct skip_list *l, size_t bytes)
@@ -49,8 +43,8 @@ take(struct skip_list *l, struct skip_region *r, size_t bytes, size_t align)
     if (bytes > VALUE_CHUNK_BYTES_MAX)
         return take_large(l, bytes);
     if (!p || (size_t)(r->end - p) < skew + bytes) {
-        take_chunk(l, r);
-        p = r->next;
+        p = take_chunk(l);
+        r->end = p + CHUNK_BYTES;
         skew = 0;
     }
     r->next = p + skew + bytes;
@@ -70,12 +64,8 @@ void skip_list_init(struct skip_list *l, struct chunk_pool *pool)
 
 void skip_list_close(struct skip_list *l)
 {
-    for (size_t i = 0; i < l->chunk_count; i++) {
-        if (i < SMALL_CHUNKS_MAX)
-            chunk_pool_give(l->pool, l->chunks[i]);
-        else
-            chunk_pool_give_big(l->pool, l->chunks[i]);
-    }
+    for (size_t i = 0; i < l->chunk_count; i++)
+        chunk_pool_give(l->pool, l->chunks[i]);
     for (size_t i = 0; i < l->large_count; i++)
         mem_free(l->large[i]);
     mem_free(l->chunks);

@@ -1,11 +1,9 @@
-/* Stacks of idle chunks under a mutex: taken once in 256 KiB, so its lock is
+/* A stack of idle chunks under a mutex: taken once in 256 KiB, so its lock is
  * not on a hot path.
  */
-#define _DEFAULT_SOURCE /* MADV_HUGEPAGE */
 #include "bigtable/sstable/chunk_pool.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "base/core/panic.h"
 #include "base/runtime/sync.h"
@@ -14,108 +12,63 @@ struct idle_chunk {
     struct idle_chunk *next;
 };
 
-/* Chunks of one size. */
-struct chunk_stack {
-    size_t bytes; /* Of each, */
-    size_t align; /* and what they are aligned to. */
+struct chunk_pool {
+    struct mutex mutex; /* Of the stack; chunks come back on any thread. */
     struct idle_chunk *idle;
     size_t idle_count;
-};
-
-struct chunk_pool {
-    struct mutex mutex; /* Of the stacks; chunks come back on any thread. */
-    struct chunk_stack small;
-    struct chunk_stack big;
     size_t out_count; /* Taken and not given back. */
 };
 
 struct chunk_pool *chunk_pool_new(void)
 {
     struct chunk_pool *p = mem_zalloc(1, sizeof(*p));
-    p->small = (struct chunk_stack){.bytes = CHUNK_BYTES, .align = CHUNK_ALIGN};
-    p->big = (struct chunk_stack){.bytes = CHUNK_BIG_BYTES,
-                                  .align = CHUNK_BIG_BYTES};
     mutex_init(&p->mutex);
     return p;
-}
-
-static void free_idle(struct chunk_stack *s)
-{
-    while (s->idle) {
-        struct idle_chunk *c = s->idle;
-        s->idle = c->next;
-        free(c);
-    }
 }
 
 void chunk_pool_free(struct chunk_pool *p)
 {
     INVARIANT(p->out_count == 0);
-    free_idle(&p->small);
-    free_idle(&p->big);
+    while (p->idle) {
+        struct idle_chunk *c = p->idle;
+        p->idle = c->next;
+        free(c);
+    }
     mutex_close(&p->mutex);
     mem_free(p);
 }
 
-static void *new_chunk(const struct chunk_stack *s)
-{
-    void *c = aligned_alloc(s->align, s->bytes);
-    if (!c)
-        PANIC("no memory for a chunk");
-    if (s->bytes == CHUNK_BIG_BYTES &&
-        madvise(c, s->bytes, MADV_HUGEPAGE) != 0) {
-        /* Small pages serve as well. */
-    }
-    return c;
-}
-
-static void *take(struct chunk_pool *p, struct chunk_stack *s)
+void *chunk_pool_take(struct chunk_pool *p)
 {
     struct idle_chunk *c;
 
     mutex_lock(&p->mutex);
-    c = s->idle;
+    c = p->idle;
     if (c) {
-        s->idle = c->next;
-        s->idle_count--;
+        p->idle = c->next;
+        p->idle_count--;
     }
     p->out_count++;
     mutex_unlock(&p->mutex);
-    return c ? c : new_chunk(s);
+    if (!c)
+        c = aligned_alloc(CHUNK_ALIGN, CHUNK_BYTES);
+    if (!c)
+        PANIC("no memory for a chunk");
+    return c;
 }
 
-static void give(struct chunk_pool *p, struct chunk_stack *s, void *chunk)
+void chunk_pool_give(struct chunk_pool *p, void *chunk)
 {
     struct idle_chunk *c = chunk;
 
     mutex_lock(&p->mutex);
     p->out_count--;
-    if (s->idle_count < CHUNK_SPARE_BYTES_MAX / s->bytes) {
-        c->next = s->idle;
-        s->idle = c;
-        s->idle_count++;
+    if (p->idle_count < CHUNK_SPARE_COUNT_MAX) {
+        c->next = p->idle;
+        p->idle = c;
+        p->idle_count++;
         c = NULL;
     }
     mutex_unlock(&p->mutex);
     free(c);
-}
-
-void *chunk_pool_take(struct chunk_pool *p)
-{
-    return take(p, &p->small);
-}
-
-void chunk_pool_give(struct chunk_pool *p, void *chunk)
-{
-    give(p, &p->small, chunk);
-}
-
-void *chunk_pool_take_big(struct chunk_pool *p)
-{
-    return take(p, &p->big);
-}
-
-void chunk_pool_give_big(struct chunk_pool *p, void *chunk)
-{
-    give(p, &p->big, chunk);
 }

@@ -1,10 +1,6 @@
-/* Chunks of memory of two sizes that are used again, not given back: the first
+/* Chunks of memory of one size that are used again, not given back: the first
  * touch of fresh memory costs up to 3 s a GB on virtual machines, so memtables
  * hand theirs on to the next, and scans their read-ahead windows.
- *
- * A big one is a huge page where the system has them: it is touched at a sixth
- * of the cost, and searches in it find their way by fewer page tables. Who
- * holds little takes small ones, of which only what is used becomes resident.
  *
  * Threads: any.
  */
@@ -19,11 +15,8 @@ struct chunk_pool;
 #define CHUNK_BYTES ((size_t)256 << 10)
 #define CHUNK_ALIGN ((size_t)4096)
 
-/* Those of a big one. */
-#define CHUNK_BIG_BYTES ((size_t)2 << 20)
-
-/* Idle bytes kept of either size: two memtables of the default size. */
-#define CHUNK_SPARE_BYTES_MAX ((size_t)128 << 20)
+/* Idle chunks kept: two memtables of the default size. */
+#define CHUNK_SPARE_COUNT_MAX ((size_t)512)
 
 struct chunk_pool *chunk_pool_new(void);
 void chunk_pool_free(struct chunk_pool *p); /* PRE: every chunk came back. */
@@ -31,8 +24,5 @@ void chunk_pool_free(struct chunk_pool *p); /* PRE: every chunk came back. */
 /* A chunk of CHUNK_BYTES, uninitialised, aligned to CHUNK_ALIGN. Never NULL. */
 void *chunk_pool_take(struct chunk_pool *p);
 void chunk_pool_give(struct chunk_pool *p, void *chunk);
-/* The same for CHUNK_BIG_BYTES, aligned to them. */
-void *chunk_pool_take_big(struct chunk_pool *p);
-void chunk_pool_give_big(struct chunk_pool *p, void *chunk);
 
 #endif /* BIGTABLE_SSTABLE_CHUNK_POOL_H */
