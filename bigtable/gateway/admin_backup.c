@@ -24,114 +24,16 @@
 #include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "bigtable/gateway/admin.h"
+#include "bigtable/gateway/backup_name.h"
 #include "bigtable/gateway/gateway.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/registry.h"
 #include "bigtable/gateway/table_message.h"
 
-#define STATE_READY       2 /* Of backups, */
-#define SNAPSHOT_READY    1 /* and of snapshots. */
-#define TYPE_STANDARD     1
-#define US_PER_S          INT64_C(1000000)
-#define ID_BYTES_MAX      50
-#define SNAPSHOT_NAME_MAX 320
-
-/* Numbers of the fields that both kinds have. */
-struct backup_kind {
-    const char *word; /* "backups" */
-    const char *what; /* For messages. */
-    char prefix;      /* Of the store's snapshots. */
-    unsigned size;
-    unsigned expires;
-};
-
-static const struct backup_kind backups = {"backups", "backup", 'b', 6, 3};
-static const struct backup_kind snapshots = {"snapshots", "snapshot", 's', 3,
-                                             5};
-
-/* A backup by its names. */
-struct backup_name {
-    struct resource_name name; /* Borrowed from the request. */
-    char store[SNAPSHOT_NAME_MAX];
-    struct buf key; /* Of the registry. */
-};
-
-/* --- names ------------------------------------------------------------------
- */
-
-static int
-check_id(const struct backup_kind *k, struct slice id, struct err *err)
-{
-    int rc = table_id_check(id, NULL);
-    if (rc == 0 && id.len <= ID_BYTES_MAX)
-        return 0;
-    return err_set(err, ERR_INVALID, "\"%.*s\" cannot be the id of a %s",
-                   SLICE_ARG(slice_sub(id, 0, 200)), k->what);
-}
-
-/* b->name is set: the rest follows. b->key is closed by the caller. */
-static int
-fill_name(const struct backup_kind *k, struct backup_name *b, struct err *err)
-{
-    const struct resource_name *n = &b->name;
-    struct buf id = BUF_INIT;
-    int rc = instance_id_check(n->id, err);
-    if (rc == 0)
-        rc = check_id(k, n->sub_id, err);
-    if (rc)
-        return rc;
-    buf_printf(&id, "%.*s/%.*s", SLICE_ARG(n->id), SLICE_ARG(n->sub_id));
-    admin_key(&b->key, n->instance, k->word, buf_slice(&id));
-    buf_clear(&id);
-    buf_printf(&id, "%c.%.*s.%.*s.%.*s", k->prefix, SLICE_ARG(n->instance),
-               SLICE_ARG(n->id), SLICE_ARG(n->sub_id));
-    if (id.len < sizeof(b->store))
-        memcpy(b->store, buf_cstr(&id), id.len + 1);
-    else
-        rc = err_set(err, ERR_INVALID, "the names are too long together");
-    buf_close(&id);
-    return rc;
-}
-
-/* Of the id in the cluster @parent. */
-static int child_name(const struct backup_kind *k,
-                      struct slice parent,
-                      struct slice id,
-                      struct backup_name *b,
-                      struct err *err)
-{
-    int rc = resource_name_parse_kind(parent, "clusters", &b->name, err);
-    b->key = BUF_INIT;
-    b->name.sub_kind = slice_str(k->word);
-    b->name.sub_id = id;
-    return rc ? rc : fill_name(k, b, err);
-}
-
-static int full_name(const struct backup_kind *k,
-                     struct slice text,
-                     struct backup_name *b,
-                     struct err *err)
-{
-    int rc = resource_name_parse(text, &b->name, err);
-    b->key = BUF_INIT;
-    if (rc == 0 && (!slice_eq_str(b->name.kind, "clusters") ||
-                    !slice_eq_str(b->name.sub_kind, k->word)))
-        rc = err_set(err, ERR_INVALID, "\"%.*s\" is not the name of a %s",
-                     SLICE_ARG(slice_sub(text, 0, 200)), k->what);
-    return rc ? rc : fill_name(k, b, err);
-}
-
-static void put_name(const struct backup_kind *k,
-                     const struct resource_name *n,
-                     struct buf *out)
-{
-    struct buf text = BUF_INIT;
-    buf_printf(&text, "projects/%.*s/instances/%.*s/clusters/%.*s/%s/%.*s",
-               SLICE_ARG(n->project), SLICE_ARG(n->instance), SLICE_ARG(n->id),
-               k->word, SLICE_ARG(n->sub_id));
-    pb_put_bytes(out, 1, buf_slice(&text));
-    buf_close(&text);
-}
+#define STATE_READY    2 /* Of backups, */
+#define SNAPSHOT_READY 1 /* and of snapshots. */
+#define TYPE_STANDARD  1
+#define US_PER_S       INT64_C(1000000)
 
 /* --- messages ---------------------------------------------------------------
  */
@@ -152,14 +54,6 @@ static int64_t time_of(struct slice message)
     if (s > (uint64_t)(INT64_MAX / US_PER_S - 1) || ns >= 1000000000)
         return 0;
     return (int64_t)s * US_PER_S + (int64_t)ns / 1000;
-}
-
-static int not_found(const struct backup_kind *k,
-                     const struct backup_name *b,
-                     struct err *err)
-{
-    return err_set(err, ERR_NOTFOUND, "%s not found: %.*s", k->what,
-                   SLICE_ARG(b->name.sub_id));
 }
 
 /* Bytes of the snapshot @name; 0 when it is not there any more. */
@@ -217,7 +111,7 @@ drop_by_key(struct gateway *g, const struct backup_kind *k, struct slice key)
         (struct resource_name){.instance = instance,
                                .id = slice_sub(rest, 0, at),
                                .sub_id = slice_sub(rest, at + 1, rest.len)};
-    if (fill_name(k, &b, NULL) == 0) {
+    if (backup_name_fill(k, &b, NULL) == 0) {
         int rc = quarry_snapshot_drop(g->quarry, b.store, NULL);
         if ((rc == 0 || rc == ERR_NOTFOUND) &&
             registry_remove(g->quarry, key, NULL)) {
@@ -282,7 +176,7 @@ static int reply_made(struct grpc_call *call,
 {
     struct buf whole = BUF_INIT;
     int rc;
-    put_name(k, &b->name, &whole);
+    backup_name_put(k, &b->name, &whole);
     buf_append_slice(&whole, buf_slice(message));
     rc = admin_reply_operation(call, type, metadata, buf_slice(&whole), err);
     buf_close(&whole);
@@ -322,19 +216,19 @@ int admin_create_backup(void *ctx, struct grpc_call *call, struct err *err)
     char table[STORE_NAME_BYTES];
     struct backup_name b;
     struct buf message = BUF_INIT;
-    int rc =
-        child_name(&backups, pb_find(request, 1), pb_find(request, 2), &b, err);
+    int rc = backup_name_child(&backup_kind_backup, pb_find(request, 1),
+                               pb_find(request, 2), &b, err);
     if (rc == 0)
         rc = check_expiry(g, pb_find(backup, 3), err);
     if (rc == 0)
         rc = service_store_name(g, source, table, err);
     if (rc == 0) {
         put_backup(g, source, SLICE_EMPTY, pb_find(backup, 3), &message);
-        rc = make(g, &backups, &b, table, &message, err);
+        rc = make(g, &backup_kind_backup, &b, table, &message, err);
     }
     if (rc == 0)
-        rc = reply_made(call, &backups, &b, "Backup", "CreateBackupMetadata",
-                        &message, err);
+        rc = reply_made(call, &backup_kind_backup, &b, "Backup",
+                        "CreateBackupMetadata", &message, err);
     buf_close(&message);
     buf_close(&b.key);
     return rc;
@@ -349,8 +243,8 @@ int admin_snapshot_table(void *ctx, struct grpc_call *call, struct err *err)
     char table[STORE_NAME_BYTES];
     struct backup_name b;
     struct buf message = BUF_INIT;
-    int rc = child_name(&snapshots, pb_find(request, 2), pb_find(request, 3),
-                        &b, err);
+    int rc = backup_name_child(&backup_kind_snapshot, pb_find(request, 2),
+                               pb_find(request, 3), &b, err);
     if (rc == 0)
         rc = service_store_name(g, pb_find(request, 1), table, err);
     if (rc == 0) {
@@ -362,10 +256,10 @@ int admin_snapshot_table(void *ctx, struct grpc_call *call, struct err *err)
             put_time(&message, 5, now_us + ttl_us);
         pb_put_integer(&message, 6, SNAPSHOT_READY);
         pb_put_bytes(&message, 7, pb_find(request, 5));
-        rc = make(g, &snapshots, &b, table, &message, err);
+        rc = make(g, &backup_kind_snapshot, &b, table, &message, err);
     }
     if (rc == 0)
-        rc = reply_made(call, &snapshots, &b, "Snapshot",
+        rc = reply_made(call, &backup_kind_snapshot, &b, "Snapshot",
                         "SnapshotTableMetadata", &message, err);
     buf_close(&message);
     buf_close(&b.key);
@@ -386,7 +280,7 @@ static int find(struct gateway *g,
     int rc = expire(g, k, b->name.instance, err);
     if (rc == 0)
         rc = registry_get(g->quarry, buf_slice(&b->key), out, &found, err);
-    return rc || found ? rc : not_found(k, b, err);
+    return rc || found ? rc : backup_not_found(k, b, err);
 }
 
 static int get(struct gateway *g,
@@ -396,9 +290,9 @@ static int get(struct gateway *g,
 {
     struct buf *out = grpc_scratch(call);
     struct backup_name b;
-    int rc = full_name(k, pb_find(grpc_request(call), 1), &b, err);
+    int rc = backup_name_parse(k, pb_find(grpc_request(call), 1), &b, err);
     if (rc == 0) {
-        put_name(k, &b.name, out);
+        backup_name_put(k, &b.name, out);
         rc = find(g, k, &b, out, err);
     }
     buf_close(&b.key);
@@ -427,7 +321,7 @@ visit(void *ctx, struct slice key, struct slice message, struct err *err)
     if (!l->all && !slice_eq(n.id, l->name.id))
         return 0;
     opened = pb_open(l->out, 1);
-    put_name(l->kind, &n, l->out);
+    backup_name_put(l->kind, &n, l->out);
     buf_append_slice(l->out, message);
     pb_close(l->out, opened);
     return 0;
@@ -461,7 +355,7 @@ static int drop(struct gateway *g,
 {
     struct buf message = BUF_INIT;
     struct backup_name b;
-    int rc = full_name(k, pb_find(grpc_request(call), 1), &b, err);
+    int rc = backup_name_parse(k, pb_find(grpc_request(call), 1), &b, err);
     if (rc == 0)
         rc = find(g, k, &b, &message, err);
     if (rc == 0)
@@ -485,9 +379,10 @@ int admin_update_backup(void *ctx, struct grpc_call *call, struct err *err)
     struct buf fresh = BUF_INIT;
     struct buf *out = grpc_scratch(call);
     struct backup_name b;
-    int rc = full_name(&backups, pb_find(backup, 1), &b, err);
+    int rc =
+        backup_name_parse(&backup_kind_backup, pb_find(backup, 1), &b, err);
     if (rc == 0)
-        rc = find(g, &backups, &b, &old, err);
+        rc = find(g, &backup_kind_backup, &b, &old, err);
     if (rc == 0)
         rc = admin_merge(buf_slice(&old), backup, pb_find(request, 2), fields,
                          ARRAY_LEN(fields), &fresh, err);
@@ -496,7 +391,7 @@ int admin_update_backup(void *ctx, struct grpc_call *call, struct err *err)
     if (rc == 0)
         rc = registry_put(g->quarry, buf_slice(&b.key), buf_slice(&fresh), err);
     if (rc == 0) {
-        put_name(&backups, &b.name, out);
+        backup_name_put(&backup_kind_backup, &b.name, out);
         buf_append_slice(out, buf_slice(&fresh));
     }
     buf_close(&old);
@@ -525,7 +420,7 @@ static int restore(struct gateway *g,
     if (rc == 0)
         rc = store_name_make(g->home, name.instance, name.id, table, err);
     if (rc == 0)
-        rc = full_name(k, pb_find(request, 3), &b, err);
+        rc = backup_name_parse(k, pb_find(request, 3), &b, err);
     if (rc == 0)
         rc = find(g, k, &b, &message, err);
     if (rc == 0)
@@ -556,7 +451,7 @@ static int copy_snapshot(struct gateway *g,
     rc = quarry_snapshot_restore(g->quarry, from->store, table, err);
     if (rc)
         return rc;
-    rc = make(g, &backups, to, table, message, err);
+    rc = make(g, &backup_kind_backup, to, table, message, err);
     if (quarry_table_drop(g->quarry, table, rc ? NULL : err) && rc == 0)
         rc = ERR_UNAVAILABLE;
     return rc;
@@ -570,22 +465,23 @@ int admin_copy_backup(void *ctx, struct grpc_call *call, struct err *err)
     struct backup_name to = {.key = BUF_INIT};
     struct buf old = BUF_INIT;
     struct buf message = BUF_INIT;
-    int rc = child_name(&backups, pb_find(request, 1), pb_find(request, 2), &to,
-                        err);
+    int rc = backup_name_child(&backup_kind_backup, pb_find(request, 1),
+                               pb_find(request, 2), &to, err);
     if (rc == 0)
-        rc = full_name(&backups, pb_find(request, 3), &from, err);
+        rc = backup_name_parse(&backup_kind_backup, pb_find(request, 3), &from,
+                               err);
     if (rc == 0)
         rc = check_expiry(g, pb_find(request, 4), err);
     if (rc == 0)
-        rc = find(g, &backups, &from, &old, err);
+        rc = find(g, &backup_kind_backup, &from, &old, err);
     if (rc == 0) {
         put_backup(g, pb_find(buf_slice(&old), 2), pb_find(request, 3),
                    pb_find(request, 4), &message);
         rc = copy_snapshot(g, &from, &to, &message, err);
     }
     if (rc == 0)
-        rc = reply_made(call, &backups, &to, "Backup", "CopyBackupMetadata",
-                        &message, err);
+        rc = reply_made(call, &backup_kind_backup, &to, "Backup",
+                        "CopyBackupMetadata", &message, err);
     buf_close(&old);
     buf_close(&message);
     buf_close(&from.key);
@@ -598,43 +494,43 @@ int admin_copy_backup(void *ctx, struct grpc_call *call, struct err *err)
 
 int admin_get_backup(void *ctx, struct grpc_call *call, struct err *err)
 {
-    return get(ctx, &backups, call, err);
+    return get(ctx, &backup_kind_backup, call, err);
 }
 
 int admin_list_backups(void *ctx, struct grpc_call *call, struct err *err)
 {
-    return list(ctx, &backups, call, err);
+    return list(ctx, &backup_kind_backup, call, err);
 }
 
 int admin_delete_backup(void *ctx, struct grpc_call *call, struct err *err)
 {
-    return drop(ctx, &backups, call, err);
+    return drop(ctx, &backup_kind_backup, call, err);
 }
 
 int admin_restore_table(void *ctx, struct grpc_call *call, struct err *err)
 {
-    return restore(ctx, &backups, call, "RestoreTableMetadata", err);
+    return restore(ctx, &backup_kind_backup, call, "RestoreTableMetadata", err);
 }
 
 int admin_get_snapshot(void *ctx, struct grpc_call *call, struct err *err)
 {
-    return get(ctx, &snapshots, call, err);
+    return get(ctx, &backup_kind_snapshot, call, err);
 }
 
 int admin_list_snapshots(void *ctx, struct grpc_call *call, struct err *err)
 {
-    return list(ctx, &snapshots, call, err);
+    return list(ctx, &backup_kind_snapshot, call, err);
 }
 
 int admin_delete_snapshot(void *ctx, struct grpc_call *call, struct err *err)
 {
-    return drop(ctx, &snapshots, call, err);
+    return drop(ctx, &backup_kind_snapshot, call, err);
 }
 
 int admin_create_table_from_snapshot(void *ctx,
                                      struct grpc_call *call,
                                      struct err *err)
 {
-    return restore(ctx, &snapshots, call, "CreateTableFromSnapshotMetadata",
-                   err);
+    return restore(ctx, &backup_kind_snapshot, call,
+                   "CreateTableFromSnapshotMetadata", err);
 }

@@ -1,0 +1,112 @@
+/* Backups through the public API. */
+#include "tests/unit/gateway/fixture.h"
+
+#define CLUSTER INSTANCE "/clusters/c"
+
+static void put_expiry(struct buf *b, unsigned number, int64_t seconds)
+{
+    size_t opened = pb_open(b, number);
+    pb_put_integer(b, 1, seconds);
+    pb_close(b, opened);
+}
+
+static int create_backup(const char *id, int64_t expires_s)
+{
+    struct buf b = BUF_INIT;
+    size_t backup;
+    pb_put_bytes(&b, 1, SLICE_LIT(CLUSTER));
+    pb_put_bytes(&b, 2, slice_str(id));
+    backup = pb_open(&b, 3);
+    pb_put_bytes(&b, 2, SLICE_LIT(TABLE));
+    put_expiry(&b, 3, expires_s);
+    pb_close(&b, backup);
+    return call(TABLES "CreateBackup", &b);
+}
+
+/* A call with a name in field 1. */
+static int call_named(const char *path, const char *name)
+{
+    struct buf b = BUF_INIT;
+    pb_put_bytes(&b, 1, slice_str(name));
+    return call(path, &b);
+}
+
+static int restore(const char *method, const char *table, const char *from)
+{
+    struct buf b = BUF_INIT;
+    pb_put_bytes(&b, 1, SLICE_LIT(INSTANCE));
+    pb_put_bytes(&b, 2, slice_str(table));
+    pb_put_bytes(&b, 3, slice_str(from));
+    return call(method, &b);
+}
+
+static int copy_backup(const char *id, const char *from, int64_t expires_s)
+{
+    struct buf b = BUF_INIT;
+    pb_put_bytes(&b, 1, SLICE_LIT(CLUSTER));
+    pb_put_bytes(&b, 2, slice_str(id));
+    pb_put_bytes(&b, 3, slice_str(from));
+    put_expiry(&b, 4, expires_s);
+    return call(TABLES "CopyBackup", &b);
+}
+
+/* The reply is a list of one resource with this name. */
+static void expect_one(const char *name)
+{
+    struct slice message;
+    size_t at = 0;
+    ck_assert(grpc_reply_next(&reply, &at, &message));
+    ck_assert(slice_eq_str(pb_find(pb_find(message, 1), 1), name));
+}
+
+static void run_backups(void *arg)
+{
+    int64_t now_s = (int64_t)(world_now_us(world) / 1000000);
+    struct buf b;
+    (void)arg;
+    open_all();
+    ck_assert_int_eq(create_table("t"), GRPC_OK);
+    ck_assert_int_eq(write_cell("r", "f", "q", 1000, SLICE_LIT("v")), GRPC_OK);
+    ck_assert_int_eq(create_backup("b1", now_s - 5), GRPC_INVALID_ARGUMENT);
+    ck_assert_int_eq(create_backup("b1", now_s + 3600), GRPC_OK);
+    ck_assert_int_eq(create_backup("b1", now_s + 3600), GRPC_ALREADY_EXISTS);
+    ck_assert_int_eq(create_backup("a/b", now_s + 3600), GRPC_INVALID_ARGUMENT);
+    ck_assert_int_eq(call_named(TABLES "GetBackup", CLUSTER "/backups/b1"),
+                     GRPC_OK);
+    ck_assert_int_eq(call_named(TABLES "GetBackup", CLUSTER "/backups/b9"),
+                     GRPC_NOT_FOUND);
+    ck_assert_int_eq(call_named(TABLES "DeleteTable", TABLE), GRPC_OK);
+    ck_assert_int_eq(restore(TABLES "RestoreTable", "t", CLUSTER "/backups/b1"),
+                     GRPC_OK);
+    ck_assert_int_eq(restore(TABLES "RestoreTable", "t", CLUSTER "/backups/b1"),
+                     GRPC_ALREADY_EXISTS);
+    b = read_request();
+    ck_assert_int_eq(call(DATA "ReadRows", &b), GRPC_OK);
+    expect_rows("r{f:q@1000=v}\n");
+    ck_assert_int_eq(copy_backup("b2", CLUSTER "/backups/b1", now_s + 60),
+                     GRPC_OK);
+    ck_assert_int_eq(call_named(TABLES "DeleteBackup", CLUSTER "/backups/b1"),
+                     GRPC_OK);
+    ck_assert_int_eq(call_named(TABLES "DeleteBackup", CLUSTER "/backups/b1"),
+                     GRPC_NOT_FOUND);
+    ck_assert_int_eq(call_named(TABLES "ListBackups", INSTANCE "/clusters/-"),
+                     GRPC_OK);
+    expect_one(CLUSTER "/backups/b2");
+    ck_assert_int_eq(restore(TABLES "RestoreTable", "u", CLUSTER "/backups/b2"),
+                     GRPC_OK);
+    world_sleep_us(world, UINT64_C(61000000));
+    ck_assert_int_eq(call_named(TABLES "GetBackup", CLUSTER "/backups/b2"),
+                     GRPC_NOT_FOUND);
+    close_all();
+}
+
+START_TEST(test_backups)
+{
+    /* What was backed up comes back, from copies, too, until its time is over.
+     */
+    run(run_backups);
+}
+
+END_TEST
+
+TEST_MAIN("backup", test_backups)
