@@ -53,7 +53,12 @@ class Authority:
                 (name + ".crt", name + ".key", "authority.crt")]
 
 
-class AccessTest(ClusterTest):
+class CertifiedTest(ClusterTest):
+    """One node of all roles, whose clients have certificates."""
+
+    more_roles = ""
+    more_conf = ""
+
     def setUp(self):
         super().setUp()
         if not shutil.which("openssl"):
@@ -76,8 +81,9 @@ class AccessTest(ClusterTest):
             f.write("[server]\nname = n1\ndata = \"%s\"\nlisten = %s\n"
                     "certificate = \"%s\"\ncertificate-key = \"%s\"\n"
                     "authority = \"%s\"\nlog = \"%s/log\"\n"
-                    "roles = lock,namenode,chunk,tablet,master\n" % (
-                        where, self.address, crt, key, authority, where))
+                    "roles = lock,namenode,chunk,tablet,master%s\n%s" % (
+                        where, self.address, crt, key, authority, where,
+                        self.more_roles, self.more_conf))
         with open(os.path.join(where, "out"), "wb") as out:
             self.server = subprocess.Popen(
                 [QUARRY, "server", "--config", conf], env=self.env,
@@ -118,6 +124,8 @@ class AccessTest(ClusterTest):
     def until_ok(self, *args):
         self.wait_for(lambda: self.run_quarry(*args).returncode == 0, 20)
 
+
+class AccessTest(CertifiedTest):
     def test_people(self):
         """Each may do what he was given, and no more; what is refused says who,
         the right, the family and the table; a right that is taken away is gone
@@ -243,6 +251,97 @@ class AccessTest(ClusterTest):
         self.ok("table", "compact", "web")
         self.wait_for(lambda: self.run_quarry(
             "put", "web", "more", "contents:b=1").returncode == 0, 60)
+
+
+# The official Go client: reads the row, or writes to it, and prints the code.
+CLIENT = """
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"cloud.google.com/go/bigtable"
+	"google.golang.org/grpc/status"
+)
+
+func main() {
+	ctx := context.Background()
+	what, family := os.Args[1], os.Args[2]
+	c, err := bigtable.NewClient(ctx, "p", "quarry")
+	if err != nil {
+		panic(err)
+	}
+	t := c.Open("web")
+	if what == "read" {
+		_, err = t.ReadRow(ctx, "row", bigtable.RowFilter(
+			bigtable.FamilyFilter(family)))
+	} else {
+		m := bigtable.NewMutation()
+		m.Set(family, "q", bigtable.Now(), []byte("v"))
+		err = t.Apply(ctx, "row", m)
+	}
+	fmt.Println(status.Code(err), err)
+}
+"""
+
+
+class ApiAccessTest(CertifiedTest):
+    """Callers of the public API may do what its gateway's certificate may."""
+
+    more_roles = ",gateway"
+
+    def setUp(self):
+        if not shutil.which("go") or not os.path.isdir(
+                "/usr/share/gocode/src/cloud.google.com/go/bigtable"):
+            print("SKIPPED: %s: there is no Go client of Bigtable" % self.id(),
+                  flush=True)
+            raise unittest.SkipTest("there is no Go client")
+        super().setUp()
+
+    def start_server(self):
+        self.api = "127.0.0.1:%d" % free_port()
+        self.more_conf = (
+            "bigtable-api = %s\n[gateway]\ncertificate = \"%s\"\n"
+            "certificate-key = \"%s\"\nauthority = \"%s\"\n" % (
+                self.api, *self.authority.paths("reader")))
+        super().start_server()
+
+    def build_client(self):
+        self.write("access.go", CLIENT)
+        env = dict(self.env, GO111MODULE="off", GOPATH="/usr/share/gocode",
+                   GOFLAGS="")
+        if "HOME" in os.environ:
+            env["HOME"] = os.environ["HOME"]
+        else:
+            env["GOCACHE"] = self.path("cache")
+        subprocess.run(["go", "build", "-o", self.path("access"),
+                        self.path("access.go")], env=env, check=True)
+
+    def said(self, what, family):
+        env = dict(self.env, BIGTABLE_EMULATOR_HOST=self.api)
+        done = subprocess.run([self.path("access"), what, family], env=env,
+                              stdout=subprocess.PIPE, timeout=120, check=True)
+        return done.stdout.decode()
+
+    def test_rights(self):
+        """The official client is refused what the gateway's principal may not,
+        by the code and the words of a refusal."""
+        self.build_client()
+        self.make_table()
+        self.assertIn('PermissionDenied', self.said("read", "anchor"))
+        self.ok("acl", "grant", "web", "read", "reader", "--family", "anchor")
+        self.wait_for(lambda: self.said("read", "anchor").startswith("OK"), 20)
+        said = self.said("read", "contents")
+        self.assertIn("PermissionDenied", said)
+        self.assertIn('"reader" may not read family "contents"', said)
+        said = self.said("write", "anchor")
+        self.assertIn("PermissionDenied", said)
+        self.assertIn('"reader" may not write family "anchor"', said)
+        self.ok("acl", "grant", "web", "write", "reader", "--family", "anchor")
+        self.wait_for(lambda: self.said("write", "anchor").startswith("OK"), 20)
+        self.assertIn("PermissionDenied", self.said("write", "contents"))
 
 
 if __name__ == "__main__":

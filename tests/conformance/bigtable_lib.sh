@@ -1,5 +1,7 @@
 # Start a server with the Bigtable API for the suites of this directory. To be
-# sourced; sets bigtable_address, bigtable_work (removed at the end).
+# sourced; sets bigtable_address, bigtable_work (removed at the end). It serves a
+# directory, or a whole cell (lock service, file system, master, tablet server)
+# when $BIGTABLE_OVER is "cell".
 
 skip() {
     echo "SKIPPED: $1"
@@ -30,7 +32,9 @@ print(s.getsockname()[1])'
 bigtable_start() {
     : >"$bigtable_work/ready"
     bigtable_address=127.0.0.1:$(free_port)
-    "$1" server --data "$bigtable_work/data" --roles gateway \
+    local roles=(--roles gateway)
+    [ "${BIGTABLE_OVER:-}" != cell ] || roles=()
+    "$1" server --data "$bigtable_work/data" "${roles[@]}" \
         --listen "127.0.0.1:$(free_port)" --bigtable-api "$bigtable_address" \
         --log "$bigtable_work/log" >"$bigtable_work/ready" &
     bigtable_pid=$!
