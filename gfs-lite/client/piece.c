@@ -48,15 +48,16 @@ call_server(struct delivery *d, struct chunk_answer *answer, struct err *err)
     return rc;
 }
 
-/* The server @number has failed @p, or -1: it is not known which. The first
- * failure is the one that is told; one that was fenced is well, for others
- * recover the chunk meanwhile. PRE: the writer's mutex is held. */
+/* The server @number has failed @p, or -1: it is not known which. Only the
+ * first to fail is blamed: a recovery does not wait long for those, and needs
+ * every copy it can have. One that was fenced is well, for others recover the
+ * chunk meanwhile. PRE: the writer's mutex is held. */
 static void note_failure(struct piece *p, int number, const struct err *err)
 {
     if (p->rc == 0)
         p->rc = err_copy(&p->err, err);
-    if (err->code != ERR_ABORTED && number >= 0)
-        p->failed.numbers[p->failed.count++] = (uint16_t)number;
+    if (err->code != ERR_ABORTED && p->failed < 0)
+        p->failed = number;
 }
 
 static void run_delivery(void *arg)
@@ -98,7 +99,7 @@ void gfs__send_piece(struct piece *p)
     struct loop *loop = p->writer->gfs->loop;
     p->rc = 0;
     p->err = ERR_INIT;
-    p->failed.count = 0;
+    p->failed = -1;
     p->deliveries_left = p->writer->to_each ? p->writer->servers.count : 1;
     p->crc = crc32c(p->data.data, p->data.len);
     if (fiber_self() && loop_self() == loop)

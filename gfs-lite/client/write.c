@@ -190,8 +190,8 @@ static void blame(struct gfs_writer *w)
             continue;
         log_info(w->gfs->base.world, "gfs", "%s: chunk %llu: %s", w->path,
                  (unsigned long long)w->chunk, p->err.text);
-        for (unsigned i = 0; i < p->failed.count; i++)
-            exclude(w, p->failed.numbers[i]);
+        if (p->failed >= 0)
+            exclude(w, (uint16_t)p->failed);
     }
 }
 

@@ -20,10 +20,10 @@ struct piece {
     uint32_t crc;    /* Of the data. */
     bool sync;
     struct delivery deliveries[GFS_REPLICAS_MAX];
-    unsigned deliveries_left;     /* Under way. */
-    int rc;                       /* The first failure. */
-    struct err err;               /* Likewise. */
-    struct gfs_server_set failed; /* As far as known. */
+    unsigned deliveries_left; /* Under way. */
+    int rc;                   /* The first failure, */
+    struct err err;           /* why, */
+    int failed;               /* and whose: a server's number; -1: not known. */
 };
 
 struct gfs_writer {
