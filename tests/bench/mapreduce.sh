@@ -1,19 +1,21 @@
 #!/bin/bash
 # word_count and tera_sort over 1 GB beside what a user would take instead:
-# DuckDB and GNU sort, and beside plain C, the limit; the smallest job; links and
-# ranks of a crawl beside a pipeline of python; a job of which one attempt is
-# stopped.
+# DuckDB, GNU sort and Hadoop's runner of one machine, and beside plain C, the
+# limit; the smallest job; links and ranks of a crawl beside a pipeline of python;
+# a job of which one attempt is stopped.
 #
-#     tests/bench/mapreduce.sh [--quick | --full]
+#     tests/bench/mapreduce.sh [--quick | --full] [PART]…
 #
-# --full also sorts 4 GB with 512 MB of memory, in a memory cgroup where one can
-# be made.
+# PARTs are words, sort, small, ranks, stopped, hadoop and, with --full, large: 4
+# GB sorted with 512 MB of memory, in a memory cgroup where one can be made. All
+# of them if none is named.
 #
 # Each program runs BENCH_RUNS times (3), in turn with its peer, and the best
 # run of each counts: the first touch of memory is dear on virtual machines and
 # other load only ever adds. The text and the records are made by the
 # programs in ../shared/bench/mapreduce, without which there is nothing to
-# measure. DuckDB is installed with npm into build/bench.
+# measure. DuckDB is installed with npm into build/bench, Hadoop's jars with Maven;
+# Hadoop gets a fifth of the input, as does the run of ours beside it.
 #
 # Environment: QUARRY_BUILD (default build/bench), BENCH_DIR (default
 # build/bench/data), BENCH_RUNS, QUARRY_SHARED.
@@ -27,9 +29,23 @@ shared=${QUARRY_SHARED:-../shared}/bench/mapreduce
 runs=${BENCH_RUNS:-3}
 bytes=1000000000
 full=
-[ "${1:-}" != --quick ] || bytes=100000000
-[ "${1:-}" != --full ] || full=1
+parts="words sort small ranks stopped hadoop"
+case ${1:-} in
+--quick)
+    bytes=100000000
+    shift
+    ;;
+--full)
+    full=1
+    parts+=" large"
+    shift
+    ;;
+esac
+[ "$#" -eq 0 ] || parts=$*
 
+wanted() {
+    [[ " $parts " == *" $1 "* ]]
+}
 say() {
     echo "mapreduce: $*" >&2
 }
@@ -130,31 +146,120 @@ one_record() {
 nothing() {
     wall=0.100
 }
-
-best ours_words plain_words
-row word_count_vs_plain_c s
-if [ -d "$duck/node_modules/@duckdb" ]; then
-    best ours_words duck_words
-    row word_count_vs_duckdb s
-else
-    say "SKIPPED: DuckDB could not be installed with npm"
-fi
-
-best ours_sort gnu_sort
-row tera_sort_vs_gnu_sort s
-best ours_sort plain_sort
-row tera_sort_vs_plain_c s
-"${quarry[@]}" job run tera_sort --input "file:$data/records" \
-    --output "file:$data/sorted" --memory 448MiB >/dev/null 2>&1
-cat "$data"/sorted/part-* >"$data/sorted.all"
-"$tools/valrec" "$data/sorted.all" | grep -q 'unordered 0' || {
-    say "tera_sort: the result is not in order"
-    exit 1
+duck_sort() {
+    (cd "$duck" && TMPDIR=$data node wcduck.mjs sort "$data/records" \
+        "$data/out.duck" 2 2GB) >"$data/said" 2>&1
+    wall=$(awk '$1 == "sort" { print $2 }' "$data/said")
 }
 
-echo word >"$data/one"
-best one_record nothing
-row job_of_one_record_vs_limit s
+has_duck=
+[ ! -d "$duck/node_modules/@duckdb" ] || has_duck=1
+[ -n "$has_duck" ] || say "SKIPPED: DuckDB could not be installed with npm"
+if wanted words; then
+    best ours_words plain_words
+    row word_count_vs_plain_c s
+    if [ -n "$has_duck" ]; then
+        best ours_words duck_words
+        row word_count_vs_duckdb s
+    fi
+fi
+
+if wanted sort; then
+    best ours_sort gnu_sort
+    row tera_sort_vs_gnu_sort s
+    best ours_sort plain_sort
+    row tera_sort_vs_plain_c s
+    if [ -n "$has_duck" ]; then
+        best ours_sort duck_sort
+        row tera_sort_vs_duckdb s
+    fi
+    "${quarry[@]}" job run tera_sort --input "file:$data/records" \
+        --output "file:$data/sorted" --memory 448MiB >/dev/null 2>&1
+    cat "$data"/sorted/part-* >"$data/sorted.all"
+    "$tools/valrec" "$data/sorted.all" | grep -q 'unordered 0' || {
+        say "tera_sort: the result is not in order"
+        exit 1
+    }
+    rm -rf "$data"/sorted*
+fi
+
+if wanted small; then
+    echo word >"$data/one"
+    best one_record nothing
+    row job_of_one_record_vs_limit s
+fi
+
+# --- Hadoop --------------------------------------------------------------------
+
+# Its jars, brought once by Maven into the directory of tools.
+hadoop=$tools/hadoop
+hadoop_jars() {
+    local version=3.3.6 g=org.apache.hadoop
+    command -v java >/dev/null && command -v mvn >/dev/null || return 1
+    [ ! -e "$hadoop/done" ] || return 0
+    mkdir -p "$hadoop"
+    {
+        echo '<project xmlns="http://maven.apache.org/POM/4.0.0">'
+        echo '<modelVersion>4.0.0</modelVersion><groupId>bench</groupId>'
+        echo '<artifactId>peers</artifactId><version>1</version><dependencies>'
+        while read -r group artifact its; do
+            printf '<dependency><groupId>%s</groupId><artifactId>%s' \
+                "$group" "$artifact"
+            printf '</artifactId><version>%s</version></dependency>\n' "$its"
+        done <<<"$g hadoop-client-runtime $version
+$g hadoop-mapreduce-examples $version
+commons-logging commons-logging 1.2
+org.slf4j slf4j-simple 1.7.36"
+        echo '</dependencies></project>'
+    } >"$hadoop/pom.xml"
+    (cd "$hadoop" && timeout 600 mvn -q -B dependency:copy-dependencies \
+        -DoutputDirectory="$hadoop/jars") >"$hadoop/log" 2>&1 &&
+        touch "$hadoop/done"
+}
+# Two maps and two reduces at a time, as ours.
+hadoop_job() {
+    seconds java -Xmx2g -cp "$hadoop/jars/*" \
+        org.apache.hadoop.examples.ExampleDriver "$1" \
+        -Dmapreduce.framework.name=local -Dhadoop.tmp.dir="$data/hadoop" \
+        -Dmapreduce.local.map.tasks.maximum=2 \
+        -Dmapreduce.local.reduce.tasks.maximum=2 -Dmapreduce.job.reduces=2 \
+        -Dmapreduce.task.io.sort.mb=256 "file://$2" "file://$data/out.hadoop"
+    [ -e "$data/out.hadoop/_SUCCESS" ] || {
+        cat "$data/said" >&2
+        exit 1
+    }
+}
+hadoop_words() {
+    hadoop_job wordcount "$data/text.fifth"
+}
+hadoop_sort() {
+    hadoop_job terasort "$data/records.fifth"
+}
+ours_words_fifth() {
+    seconds "${quarry[@]}" job run word_count --input "file:$data/text.fifth" \
+        --output "file:$data/out" --memory 384MiB
+}
+ours_sort_fifth() {
+    seconds "${quarry[@]}" job run tera_sort \
+        --input "file:$data/records.fifth" --output "file:$data/out" \
+        --memory 448MiB
+}
+
+if wanted hadoop; then
+    if hadoop_jars; then
+        all_runs=$runs
+        runs=1
+        head -c $((bytes / 5)) "$data/text" >"$data/text.fifth"
+        head -c $((bytes / 500 * 100)) "$data/records" >"$data/records.fifth"
+        best ours_words_fifth hadoop_words
+        row "word_count_$((bytes / 5000000))mb_vs_hadoop" s
+        best ours_sort_fifth hadoop_sort
+        row "tera_sort_$((bytes / 5000000))mb_vs_hadoop" s
+        runs=$all_runs
+    else
+        say "SKIPPED: Hadoop: its jars could not be had with java and mvn"
+    fi
+fi
 
 # --- links and ranks -----------------------------------------------------------
 
@@ -173,7 +278,9 @@ python_ranks() {
 }
 
 archives=("$crawl"/derived/*.warc.gz)
-if [ -r "${archives[0]}" ]; then
+if ! wanted ranks; then
+    :
+elif [ -r "${archives[0]}" ]; then
     "${quarry[@]}" import warc "${archives[@]}" --into webtable >/dev/null 2>&1
     best our_ranks python_ranks
     row link_graph_and_page_rank_vs_python s
@@ -207,12 +314,16 @@ allowed() {
     three_workers
     wall=$(awk -v w="$wall" 'BEGIN { print w * 1.4 }')
 }
-best one_stopped allowed
-row word_count_one_worker_stopped_vs_1.4_x_undisturbed s
+if wanted stopped; then
+    best one_stopped allowed
+    row word_count_one_worker_stopped_vs_1.4_x_undisturbed s
+fi
 
 # --- more than memory --------------------------------------------------------------
 
-[ -n "$full" ] || exit 0
+if [ -z "$full" ] || ! wanted large; then
+    exit 0
+fi
 rm -rf "$data"/text "$data"/sorted*
 "$tools/genrec" $((4 * bytes / 100)) >"$data/records"
 caged=()
