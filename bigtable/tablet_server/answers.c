@@ -2,7 +2,6 @@
 #include "bigtable/tablet_server/answers.h"
 
 #include "base/core/buf.h"
-#include "base/core/fault.h"
 #include "base/core/hash_map.h"
 #include "base/core/panic.h"
 #include "base/rpc/rpc.h"
@@ -92,8 +91,6 @@ int answers_begin(struct answers *a,
     struct answer *e;
     int rc = 0;
     *known = false;
-    if (fault_hit("tablet.forget_answers"))
-        key = call->idempotency_key = 0;
     if (key == 0)
         return 0;
     mutex_lock(&a->lock);

@@ -47,7 +47,6 @@ static const struct {
     {"tablet.skip_log_sync", "a change is acknowledged before it is logged"},
     {"tablet.serve_without_lock",
      "a tablet server answers although its lock may be lost"},
-    {"tablet.forget_answers", "a call that is made again is done again"},
     {"tablet.hide_split", "a split is not written down"},
     {"master.skip_last_log", "a recovery leaves out a log's last segment"},
     {"master.trust_silence",
