@@ -126,12 +126,6 @@ void file_allocate(struct file *f, uint64_t bytes)
     f->world->ops->file_allocate(f, bytes);
 }
 
-void file_write_back(struct file *f, uint64_t offset, uint64_t len)
-{
-    if (f->world->ops->file_write_back)
-        f->world->ops->file_write_back(f, offset, len);
-}
-
 void file_advise(struct file *f,
                  uint64_t offset,
                  uint64_t len,

@@ -122,10 +122,6 @@ MUST_CHECK int file_truncate(struct file *f, uint64_t bytes, struct err *err);
 /* Reserve disk space without changing the size (a hint; never an error). */
 void file_allocate(struct file *f, uint64_t bytes);
 
-/* Begin to write [offset, offset+len) to the disk, so that a sync finds less to
- * do (a hint; never an error). Parks while the disk has much to do. */
-void file_write_back(struct file *f, uint64_t offset, uint64_t len);
-
 enum file_advice {
     FILE_WILL_NEED, /* Start reading it. */
     FILE_WONT_NEED, /* Drop it. */

@@ -436,21 +436,6 @@ void real_file_allocate(struct file *base, uint64_t bytes)
         offload(do_allocate, &c);
 }
 
-static void do_write_back(void *arg)
-{
-    struct io_call *c = arg;
-    if (sync_file_range(c->file->fd, (off_t)c->offset, (off_t)c->len,
-                        SYNC_FILE_RANGE_WRITE) < 0)
-        c->errnum = errno; /* A hint: the sync will tell. */
-}
-
-void real_file_write_back(struct file *base, uint64_t offset, uint64_t len)
-{
-    struct io_call c = {.file = real_file(base), .offset = offset, .len = len};
-    if (offset <= INT64_MAX && len <= INT64_MAX - offset)
-        offload(do_write_back, &c);
-}
-
 void real_file_advise(struct file *base,
                       uint64_t offset,
                       uint64_t len,
