@@ -106,7 +106,7 @@ void job_cleanup(struct job_run *r)
 {
     if (r->host)
         r->host->close(r->host);
-    if (r->staging_made && !r->opts->keep_work && !r->given_up)
+    if (r->staging_made && !r->given_up)
         release_tables(r);
     if (r->pinned)
         quarry_unpin(r->store);

@@ -7,6 +7,8 @@
 #include "bigtable/client/quarry.h"
 #include "mapreduce/master/job_run.h"
 
+#define PREFIX ".job-"
+
 /* Only the job master of a cell is sure to come back and to clean up. */
 static bool is_wanted(const struct job_run *r, size_t input)
 {
@@ -23,7 +25,7 @@ static void name_of(const struct job_run *r, size_t input, struct buf *out)
                                           r->setup.inputs[input].path) != 0)
         first++;
     buf_clear(out);
-    buf_printf(out, ".job-%s-%zu", r->setup.job_id, first);
+    buf_printf(out, PREFIX "%s-%zu", r->setup.job_id, first);
 }
 
 int tables_then_make(struct job_run *r, struct err *err)
@@ -67,4 +69,45 @@ void tables_then_drop(struct job_run *r)
             job_note(r, "left behind: table %s: %s", buf_cstr(&name), err.text);
     }
     buf_close(&name);
+}
+
+static bool is_of(const char *table, const char *job_id)
+{
+    size_t n = strlen(job_id);
+    return strncmp(table, PREFIX, sizeof(PREFIX) - 1) == 0 &&
+           strncmp(table + sizeof(PREFIX) - 1, job_id, n) == 0 &&
+           table[sizeof(PREFIX) - 1 + n] == '-';
+}
+
+static void forget(struct quarry *store, char *const *ids, size_t id_count)
+{
+    char **names = NULL;
+    size_t count = 0;
+    if (quarry_table_list(store, &names, &count, NULL))
+        return;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < id_count; k++)
+            if (is_of(names[i], ids[k]) &&
+                quarry_table_drop(store, names[i], NULL))
+                break; /* Left to somebody who looks at the tables. */
+    quarry_names_free(names, count);
+}
+
+void tables_then_forget(const struct mr_options *o,
+                        char *const *job_ids,
+                        size_t count)
+{
+    struct quarry_options opts = {.must_exist = true};
+    struct quarry *store = NULL;
+    bool reads = false;
+    for (size_t i = 0; i < o->input_count; i++)
+        reads = reads || strncmp(o->inputs[i], "table:", 6) == 0;
+    if (!reads || count == 0)
+        return;
+    if (o->store_options)
+        opts = *o->store_options;
+    opts.world = o->world;
+    if (quarry_open(o->target, &opts, &store, NULL) == 0)
+        forget(store, job_ids, count);
+    quarry_close(store);
 }

@@ -8,15 +8,23 @@
 #ifndef MAPREDUCE_MASTER_TABLES_THEN_H
 #define MAPREDUCE_MASTER_TABLES_THEN_H
 
+#include <stddef.h>
+
 #include "base/core/err.h"
 #include "base/core/macros.h"
 
 struct job_run;
+struct mr_options;
 
 /* Make them, as far as they are not there: the names are in r->then. One that
  * may not be made is noted, and the table itself read. */
 MUST_CHECK int tables_then_make(struct job_run *r, struct err *err);
 /* Drop them. */
 void tables_then_drop(struct job_run *r);
+/* Drop those of jobs that died and will not go on, in the store of @o. Best
+ * effort. */
+void tables_then_forget(const struct mr_options *o,
+                        char *const *job_ids,
+                        size_t count);
 
 #endif /* MAPREDUCE_MASTER_TABLES_THEN_H */
