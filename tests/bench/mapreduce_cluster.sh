@@ -194,8 +194,8 @@ done_maps() {
         END { exit !found }'
 }
 undisturbed() {
-    job run word_count --input file:/text --output "file:/out$1" --split 16MiB \
-        --reducers 8
+    job run word_count --input file:/text --output "file:/out$1" \
+        --split "$((bytes / 60))" --reducers 8
 }
 # disturbed NUMBER SHARE SIGNAL WORKER…: the same; once so much is done the
 # workers get the signal.
