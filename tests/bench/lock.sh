@@ -6,11 +6,12 @@
 #     tests/bench/lock.sh [--quick]
 #
 # libraft gets group commit around it and the election's times that are our
-# default. Each figure is the median of five runs, ours and the peer's in turn.
+# default. Each figure is the median of nine runs of a second, ours and the
+# peer's in turn.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=${QUARRY_BUILD:-build/bench}
-runs=5 seconds=2
+runs=9 seconds=1
 [ "${1:-}" != --quick ] || runs=1
 programs=$(dirname "$(find "$build" -name bench_lock_quarry -type f | head -n 1)")
 work=$(mktemp -d "$build/lock.XXXXXX")
