@@ -282,7 +282,7 @@ static int note_failure(struct phase *p,
 }
 
 /* A worker is gone, with what maps had left there. */
-static void take_loss(struct phase *p, const struct attempt_event *e)
+void phase_lose_worker(struct phase *p, const struct attempt_event *e)
 {
     if (e->worker < p->sched.worker_count)
         sched_lose_worker(&p->sched, e->worker, true);
@@ -345,7 +345,7 @@ take_attempt(struct phase *p, struct attempt_event *e, struct err *err)
 int phase_take_end(struct phase *p, struct attempt_event *e, struct err *err)
 {
     if (e->worker_gone) {
-        take_loss(p, e);
+        phase_lose_worker(p, e);
         return 0;
     }
     take_missing(p, e);

@@ -44,6 +44,9 @@ struct phase {
 MUST_CHECK int
 phase_take_end(struct phase *p, struct attempt_event *e, struct err *err);
 
+/* The worker of @e is gone, with its attempts and what they left there. */
+void phase_lose_worker(struct phase *p, const struct attempt_event *e);
+
 /* Take the tasks that the journal of a resumed job says were done. */
 MUST_CHECK int phase_restore(struct phase *p, struct err *err);
 

@@ -126,11 +126,12 @@ static struct stage *stage_of(struct phase *p, uint32_t job)
     return p->maps && p->maps->job == job ? p->maps : p->stage;
 }
 
-/* Another job was faster: as if it had never been decided. */
-static void take_back(struct phase *p, const struct sched_action *a)
+/* An attempt that never was, or that nobody waits for. */
+static void
+take_back(struct phase *p, uint32_t job, uint32_t task, uint32_t attempt)
 {
     static const struct task_outcome lost = {.lost = true};
-    (void)sched_ended(&p->sched, a->job, a->task, a->attempt, &lost, now_us(p));
+    (void)sched_ended(&p->sched, job, task, attempt, &lost, now_us(p));
 }
 
 static int
@@ -148,7 +149,8 @@ start_attempt(struct phase *p, const struct sched_action *a, struct err *err)
     code = h->start(h, a->worker, &s, &slot, err);
     task_spec_close(&s);
     if (code == ERR_BUSY) {
-        take_back(p, a);
+        /* Another job was faster: as if it had never been decided. */
+        take_back(p, a->job, a->task, a->attempt);
         return ERR_BUSY;
     }
     if (code)
@@ -309,6 +311,15 @@ static int step(struct phase *p, struct err *err)
     return code ? code : job_check_cancel(p->run, err);
 }
 
+/* The end of an attempt that was stopped with its phase. The tasks must hear of
+ * it: those of maps are there for the next phase, too. */
+static void take_stopped(struct phase *p, const struct attempt_event *e)
+{
+    struct running *at = &p->slots[e->slot];
+    take_back(p, at->stage->job, at->task, at->attempt);
+    at->stage = NULL;
+}
+
 /* End what still runs, and wait for that: its files are about to go, or its
  * slots are wanted. */
 static void stop_all(struct phase *p)
@@ -327,9 +338,12 @@ static void stop_all(struct phase *p)
             return;
         if (!got)
             continue;
-        if (e.worker_gone)
-            sched_lose_worker(&p->sched, e.worker, true);
-        busy -= !e.worker_gone;
+        if (e.worker_gone) {
+            phase_lose_worker(p, &e);
+        } else {
+            take_stopped(p, &e);
+            busy--;
+        }
         attempt_event_close(&e);
     }
 }
