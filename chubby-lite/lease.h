@@ -38,7 +38,8 @@ struct lease {
     uint32_t lease_ms;
     uint64_t deadline_ns; /* Monotonic. */
     bool confirmed;       /* Has heard of this leader and emptied its cache. */
-    bool expiring;        /* A fiber ends it. */
+    bool expired;         /* It ran out; no keep-alive brings it back. */
+    bool ending;          /* A fiber ends the session that expired. */
     bool closing;         /* Its client has done with it: it caches nothing. */
     bool gone;            /* The session has ended, or this leadership. */
     unsigned refs;

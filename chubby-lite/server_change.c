@@ -131,10 +131,11 @@ may_have_cached(struct chubby_server *s, uint64_t id, uint64_t instance)
     return false;
 }
 
-/* Will it use what it has cached? */
+/* Is what it has cached of no use any more? Also where its lease ran out (I1):
+ * of two that die at once each might else wait for the other. */
 static bool is_over(const struct lease *l)
 {
-    return l->gone || l->closing;
+    return l->gone || l->closing || l->expired;
 }
 
 /* Wait until @l has heard number @number of its news, or of this leader, or is

@@ -106,7 +106,7 @@ static int keep(struct chubby_server *s,
         code = server__check_leader(s, err);
     if (code)
         return code;
-    if (l->gone)
+    if (l->gone || l->expired)
         return err_set(err, ERR_CLOSED, "the session has ended");
     extend(s, l);
     put_news(s, l, out);
@@ -163,11 +163,12 @@ static void expire(void *arg)
     struct buf answer = BUF_INIT;
     struct lease *l;
 
-    /* It may fail when the leadership does; the next leader sees to it. */
+    /* It may fail when the leadership does; the next leader sees to it, or
+     * this one with its next tick. */
     if (server__execute(s, &c, &answer, NULL)) {
         l = lease_find(&s->leases, x->session);
         if (l)
-            l->expiring = false;
+            l->ending = false;
     }
     buf_close(&answer);
     mem_free(x);
@@ -182,7 +183,9 @@ static void start_expiry(struct chubby_server *s, struct lease *l)
     log_info(s->world, "lock", "session %llx expires",
              (unsigned long long)l->session);
     *x = (struct expiry){s, l->session};
-    l->expiring = true;
+    l->expired = true;
+    l->ending = true;
+    bell_ring(&l->bell);
     s->busy_count++;
     fiber_detach(fiber_start(loop_self(), "lock-expire", expire, x));
 }
@@ -194,7 +197,7 @@ static void look_for_expired(struct chubby_server *s, uint64_t now_ns)
 
     while ((slot = hash_map_next(&s->leases.leases, &at))) {
         struct lease *l = slot->value.pointer;
-        if (!l->expiring && l->deadline_ns <= now_ns)
+        if (!l->ending && (l->expired || l->deadline_ns <= now_ns))
             start_expiry(s, l);
     }
 }

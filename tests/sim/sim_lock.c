@@ -417,6 +417,7 @@ struct twin {
     struct world *world;
     const char *own;
     const char *others;
+    bool wrote;
     bool ready;
 };
 
@@ -431,11 +432,14 @@ static void be_twin(void *arg)
     struct chubby_handle *others;
 
     join_with(&c, t->world, 12000, "session");
-    own = must_open(&c, t->own, MAKE, 0);
-    others = must_open(&c, t->others, MAKE, 0);
+    own = must_open(&c, t->own, MAKE | CHUBBY_EPHEMERAL, 0);
+    others = must_open(&c, t->others, MAKE | CHUBBY_EPHEMERAL, 0);
     if (chubby_acquire(own, CHUBBY_EXCLUSIVE, NULL) == 0) {
         struct buf b = BUF_INIT;
         must_write(own, "mine");
+        t->wrote = true;
+        while (!twins[0].wrote || !twins[1].wrote)
+            sleep_us(SECOND / 100);
         ck_assert_int_eq(chubby_read(others, &b, NULL, NULL), 0);
         buf_close(&b);
         t->ready = true;
@@ -455,13 +459,11 @@ static void await_twins(void)
             sleep_us(SECOND / 100);
 }
 
-static void begin_anew(void *arg)
+/* Twins that run, and are killed at once. */
+static void make_and_kill_twins(void)
 {
     struct sim_options o = {.network_us = 300};
-    uint64_t before;
 
-    (void)arg;
-    boot_all();
     for (size_t i = 0; i < TWINS; i++) {
         twins[i] =
             (struct twin){.world = sim_machine_new(cluster, i ? "b" : "a", &o),
@@ -471,10 +473,20 @@ static void begin_anew(void *arg)
     }
     await_twins();
     for (size_t i = 0; i < TWINS; i++) {
+        twins[i].wrote = false;
         twins[i].ready = false;
         sim_crash(twins[i].world, SIM_CRASH_KILL);
         sim_await_end(twins[i].world);
     }
+}
+
+static void begin_anew(void *arg)
+{
+    uint64_t before;
+
+    (void)arg;
+    boot_all();
+    make_and_kill_twins();
     before = sim_cluster_now_us(cluster);
     for (size_t i = 0; i < TWINS; i++)
         sim_boot_again(twins[i].world);
@@ -493,6 +505,38 @@ START_TEST(test_begin_anew)
 {
     start(test_seed(), 3);
     sim_cluster_run(cluster, begin_anew, NULL);
+    finish();
+}
+
+END_TEST
+
+/* Another client gets the locks of both. */
+static void inherit(void *arg)
+{
+    struct client c;
+    uint64_t before;
+
+    (void)arg;
+    boot_all();
+    make_and_kill_twins();
+    before = sim_cluster_now_us(cluster);
+    join_cell(&c, sim_director(cluster), 12000);
+    for (size_t i = 0; i < TWINS; i++) {
+        struct chubby_handle *h = must_open(&c, twins[i].own, MAKE, 0);
+        ck_assert_int_eq(chubby_acquire(h, CHUBBY_EXCLUSIVE, NULL), 0);
+        chubby_close(h);
+    }
+    ck_assert_uint_le(sim_cluster_now_us(cluster) - before, 30 * SECOND);
+    chubby_disconnect(c.chubby);
+    stop_all();
+}
+
+/* Clients that die at once, each with the other's file in its cache: both
+ * sessions end with their leases, and neither waits for the other. */
+START_TEST(test_die_at_once)
+{
+    start(test_seed(), 3);
+    sim_cluster_run(cluster, inherit, NULL);
     finish();
 }
 
@@ -563,4 +607,5 @@ TEST_MAIN("lock",
           test_fail_over,
           test_take_over,
           test_begin_anew,
+          test_die_at_once,
           test_cancelled_goodbye)
