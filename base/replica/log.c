@@ -15,7 +15,8 @@
  * times as much as others, because the file's size changes. */
 #define ZEROS_PER_SEGMENT 8
 /* Writes that fill a spare one: records are written in between. */
-#define SPARE_PARTS 32
+#define SPARE_PARTS    128
+#define SPARE_PAUSE_US 1000
 
 /* The state that the records so far leave; a header says it. */
 struct ends {
@@ -364,9 +365,13 @@ int replica_log_make_spare(struct replica_log *l, struct err *err)
     int rc;
     spare_path(l, &path);
     rc = log_file_create(&l->making, l->world, buf_cstr(&path), err);
-    while (rc == 0 && l->making.bytes < l->segment_bytes)
+    while (rc == 0 && l->making.bytes < l->segment_bytes) {
         rc = log_file_write(&l->making, l->making.bytes, SLICE_EMPTY, part + 1,
                             err);
+        /* Records that are synced meanwhile do not wait for more than a part.
+         */
+        world_sleep_us(l->world, SPARE_PAUSE_US);
+    }
     if (rc == 0)
         rc = log_file_sync(&l->making, err);
     if (rc) {
