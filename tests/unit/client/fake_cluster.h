@@ -106,9 +106,10 @@ struct fake {
     bool moved;            /* By the read before: one in a row is enough. */
     uint32_t answer_bytes; /* Of reads, at most; 0: as asked for. */
     /* Of calls for single rows and cells: */
-    size_t each_bytes; /* After so many the others are left out; 0: none are. */
-    char denied;       /* Rows that begin so are refused; 0: none are. */
-    uint64_t late_us;  /* How late `late` is; 0: a second. */
+    atomic_size_t each_bytes; /* With so many there is no room for more; 0: no
+                                 bound. */
+    char denied;              /* Rows that begin so are refused; 0: none are. */
+    atomic_ullong late_us;    /* How late `late` is; 0: a second. */
     bool no_master;
 };
 

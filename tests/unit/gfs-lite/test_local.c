@@ -57,7 +57,7 @@ static void random_appends(enum fs_write_mode mode, unsigned long long seed)
         size_t len =
             rand_below(&r, sizes[rand_below(&r, ARRAY_LEN(sizes))] + 1);
         size_t at = want.len;
-        if (want.len > (16 << 20))
+        if (want.len > (mode == FS_WRITE_LOG ? 4 << 20 : 16 << 20))
             break;
         buf_append_fill(&want, (char)i, len);
         ck_assert_int_eq(fs_writer_append(w, want.data + at, len, NULL), 0);
