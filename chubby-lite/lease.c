@@ -129,10 +129,20 @@ void lease_hear(struct lease *l, uint64_t number)
 
 void lease_cache(struct lease *l, uint64_t instance)
 {
-    hash_map_put(&l->cached, hash_key_u64(&instance), NULL)->number = 1;
+    hash_map_put(&l->cached, hash_key_u64(&instance), NULL)->number = 0;
 }
 
-bool lease_uncache(struct lease *l, uint64_t instance)
+uint64_t lease_uncache(struct lease *l, uint64_t instance)
 {
-    return hash_map_remove(&l->cached, hash_key_u64(&instance), NULL);
+    union hash_value *v = hash_map_get(&l->cached, hash_key_u64(&instance));
+
+    if (!v)
+        return 0;
+    if (v->number && v->number <= l->heard) {
+        hash_map_remove(&l->cached, hash_key_u64(&instance), NULL);
+        return 0;
+    }
+    if (!v->number)
+        v->number = lease_tell(l, CHUBBY_NEWS_INVALIDATE, instance, 0);
+    return v->number;
 }

@@ -8,8 +8,10 @@
  * Invariants
  *     I1. A client that believes its lease valid was answered by this leader or
  *         an earlier one no longer than lease_ms before deadline_ns.
- *     I2. What a session has cached is in `cached`, or an item to invalidate it
- *         waits in `news`, or the session is not `confirmed`.
+ *     I2. What a session has cached is in `cached` until the session has heard
+ *         that it is to be dropped, or the session is not `confirmed`.
+ *     I3. `ending` implies `expired`, `gone` is for ever, and neither is taken
+ *         back: who waits for the session may stop at the first of them.
  */
 #ifndef CHUBBY_LITE_LEASE_H
 #define CHUBBY_LITE_LEASE_H
@@ -47,7 +49,8 @@ struct lease {
     size_t news_count;
     uint64_t news_number;   /* The newest. */
     uint64_t heard;         /* The newest that was heard. */
-    struct hash_map cached; /* Instances of nodes; values unused. */
+    struct hash_map cached; /* Instance of a node: the number of the news that
+                               invalidates it, 0 while there is none. */
     struct bell bell;       /* Rings when any of the above changed. */
 };
 
@@ -80,8 +83,10 @@ uint64_t lease_tell(struct lease *l,
 /* All up to @number was heard. */
 void lease_hear(struct lease *l, uint64_t number);
 
+/* The session is about to have @instance in its cache. */
 void lease_cache(struct lease *l, uint64_t instance);
-/* Was @instance cached? It is no more. */
-bool lease_uncache(struct lease *l, uint64_t instance);
+/* Tell the session to drop @instance, unless it was told. Returns the number it
+ * has to hear until the cache is without it; 0: it is without it. */
+uint64_t lease_uncache(struct lease *l, uint64_t instance);
 
 #endif /* CHUBBY_LITE_LEASE_H */

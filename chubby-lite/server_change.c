@@ -159,27 +159,25 @@ static bool tell(struct chubby_server *s,
                  uint64_t *number)
 {
     bool wait = false;
+    uint64_t n;
     size_t i;
 
     *number = 0;
     for (i = 0; i < t->count; i++) {
-        if (lease_uncache(l, t->instances[i])) {
-            *number = lease_tell(l, CHUBBY_NEWS_INVALIDATE, t->instances[i], 0);
+        n = lease_uncache(l, t->instances[i]);
+        *number = MAX_OF(*number, n);
+        if (n || (!l->confirmed &&
+                  may_have_cached(s, l->session, t->instances[i])))
             wait = true;
-        } else if (!l->confirmed &&
-                   may_have_cached(s, l->session, t->instances[i])) {
-            wait = true;
-        }
     }
     return wait;
 }
 
-/* @l was told, and nobody waits any more for it to hear: whoever comes next
- * with a change has to. */
-static void untell(struct lease *l, const struct touched *t)
+/* @l has heard all it was told of @t. */
+static void forget(struct lease *l, const struct touched *t)
 {
     for (size_t i = 0; i < t->count; i++)
-        lease_cache(l, t->instances[i]);
+        lease_uncache(l, t->instances[i]);
 }
 
 /* Have every cache but that of @self drop what @t says. */
@@ -212,9 +210,8 @@ static int invalidate(struct chubby_server *s,
     for (i = 0; i < count; i++) {
         if (!code)
             code = wait_heard(waits[i].lease, waits[i].number, err);
-        if (code && !is_over(waits[i].lease) &&
-            waits[i].lease->heard < waits[i].number)
-            untell(waits[i].lease, t);
+        if (!code)
+            forget(waits[i].lease, t);
         lease_unref(waits[i].lease);
     }
     mem_free(waits);

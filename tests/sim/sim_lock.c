@@ -542,19 +542,18 @@ START_TEST(test_die_at_once)
 
 END_TEST
 
-/* --- a client whose fiber is cancelled
+/* --- a client that has something cached, and is cancelled or killed
  * ---------------------------------------------------------------- */
 
 static bool has_cached;
 
-static void cache_and_wait(void *arg)
+static void cache_and_wait(void *world)
 {
     struct buf b = BUF_INIT;
     struct chubby_handle *h;
     struct client c;
 
-    (void)arg;
-    join_cell(&c, sim_director(cluster), 12000);
+    join_cell(&c, world, 12000);
     h = must_open(&c, "/f", MAKE, 0);
     ck_assert_int_eq(chubby_read(h, &b, NULL, NULL), 0);
     buf_close(&b);
@@ -578,7 +577,8 @@ static void cancel_and_write(void *arg)
     h = must_open(&b, "/f", MAKE, 0);
     must_write(h, "old");
     has_cached = false;
-    reader = fiber_start(loop_self(), "reader", cache_and_wait, NULL);
+    reader = fiber_start(loop_self(), "reader", cache_and_wait,
+                         sim_director(cluster));
     while (!has_cached)
         sleep_us(SECOND / 100);
     before = sim_cluster_now_us(cluster);
@@ -602,10 +602,58 @@ START_TEST(test_cancelled_goodbye)
 
 END_TEST
 
+static void write_first(void *h)
+{
+    must_write(h, "first");
+}
+
+static void write_twice(void *arg)
+{
+    struct sim_options o = {.network_us = 300};
+    struct world *reader = sim_machine_new(cluster, "reader", &o);
+    struct fiber *first;
+    struct client b;
+    struct chubby_handle *h;
+    uint64_t before;
+
+    (void)arg;
+    boot_all();
+    join_cell(&b, sim_director(cluster), 12000);
+    h = must_open(&b, "/f", MAKE, 0);
+    must_write(h, "old");
+    has_cached = false;
+    sim_boot(reader, cache_and_wait, reader);
+    while (!has_cached)
+        sleep_us(SECOND / 100);
+    sim_crash(reader, SIM_CRASH_KILL);
+    sim_await_end(reader);
+    before = sim_cluster_now_us(cluster);
+    first = fiber_start(loop_self(), "first", write_first, h);
+    sleep_us(SECOND / 10);
+    must_write(h, "second");
+    ck_assert_uint_ge(sim_cluster_now_us(cluster) - before, 5 * SECOND);
+    fiber_join(first);
+    chubby_close(h);
+    chubby_disconnect(b.chubby);
+    stop_all();
+}
+
+/* A cache that has not heard yet is waited for by each of two writes that come
+ * one soon after the other: it may be in use after the second as well. */
+START_TEST(test_two_writes)
+{
+    start(test_seed(), 3);
+    sim_cluster_run(cluster, write_twice, NULL);
+    finish();
+}
+
+END_TEST
+
 TEST_MAIN("lock",
           test_files,
           test_fail_over,
           test_take_over,
           test_begin_anew,
           test_die_at_once,
-          test_cancelled_goodbye)
+          test_cancelled_goodbye,
+          test_two_writes)
