@@ -166,8 +166,8 @@ static bool tell(struct chubby_server *s,
     for (i = 0; i < t->count; i++) {
         n = lease_uncache(l, t->instances[i]);
         *number = MAX_OF(*number, n);
-        if (n || (!l->confirmed &&
-                  may_have_cached(s, l->session, t->instances[i])))
+        if (n ||
+            (!l->confirmed && may_have_cached(s, l->session, t->instances[i])))
             wait = true;
     }
     return wait;

@@ -22,6 +22,9 @@
 
 #define KEY_BYTES       32
 #define LAST_WORDS_SEEK 4096
+#define PORT_MIN        10000
+#define PORTS_END       32768 /* Where the host does not say. */
+#define PORT_TRIES      1000
 
 static char *join(const char *dir, const char *name)
 {
@@ -155,26 +158,54 @@ static int write_key(struct world *w, const struct cluster *c, struct err *err)
     return rc;
 }
 
+/* The first port that this host gives to clients' ends of connections. A server
+ * that is started again must not find its port taken by one of them. */
+static unsigned first_clients_port(void)
+{
+    FILE *f = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
+    unsigned first = 0;
+    if (f && fscanf(f, "%u", &first) != 1)
+        first = 0;
+    if (f)
+        fclose(f);
+    return first > PORT_MIN && first <= UINT16_MAX ? first : PORTS_END;
+}
+
+/* A socket that has a port nobody has; *@port is it. -1 and errno if there is
+ * none. */
+static int hold_port(struct world *w, unsigned *port)
+{
+    unsigned range = first_clients_port() - PORT_MIN;
+    struct sockaddr_in a = {.sin_family = AF_INET};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    for (int i = 0; i < PORT_TRIES; i++) {
+        *port = PORT_MIN + (unsigned)(world_random(w) % range);
+        a.sin_port = htons((uint16_t)*port);
+        if (bind(fd, (struct sockaddr *)&a, sizeof(a)) == 0)
+            return fd;
+        if (errno != EADDRINUSE && errno != EACCES)
+            break;
+    }
+    close(fd);
+    return -1;
+}
+
 /* Ports that are free now: all are held until the last is known. */
-static int choose_ports(unsigned *ports, size_t count, struct err *err)
+static int
+choose_ports(struct world *w, unsigned *ports, size_t count, struct err *err)
 {
     int fds[2 * CLUSTER_NODES_MAX];
     size_t held = 0;
     int rc = 0;
     while (held < count && rc == 0) {
-        struct sockaddr_in a = {.sin_family = AF_INET};
-        socklen_t len = sizeof(a);
-        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 ||
-            getsockname(fd, (struct sockaddr *)&a, &len) < 0) {
+        fds[held] = hold_port(w, &ports[held]);
+        if (fds[held] < 0)
             rc = err_set_errno(err, errno, "choose a port");
-            if (fd >= 0)
-                close(fd);
-            break;
-        }
-        ports[held] = ntohs(a.sin_port);
-        fds[held++] = fd;
+        else
+            held++;
     }
     while (held)
         close(fds[--held]);
@@ -239,7 +270,7 @@ make_cluster(struct world *w, struct cluster *c, size_t count, struct err *err)
     if (rc == 0)
         rc = write_key(w, c, err);
     if (rc == 0)
-        rc = choose_ports(ports, 2 * count, err);
+        rc = choose_ports(w, ports, 2 * count, err);
     for (size_t i = 0; i < count && rc == 0; i++) {
         struct cluster_node *n = add_node(c);
         char address[32];

@@ -211,6 +211,10 @@ static int run_list(struct cli *cli, const struct args *args, struct err *err)
     for (size_t i = 0; i < count && !r; i++) {
         struct quarry_table_info *info;
         r = quarry_table_describe(q, names[i], &info, err);
+        if (r == ERR_NOTFOUND) { /* Dropped meanwhile. */
+            r = 0;
+            continue;
+        }
         if (r)
             break;
         add_list_row(&s, info);

@@ -70,10 +70,7 @@ end() {
 trap 'end; rm -rf "$work"' EXIT
 
 free_port() {
-    python3 -c 'import socket
-s = socket.socket()
-s.bind(("127.0.0.1", 0))
-print(s.getsockname()[1])'
+    python3 tests/cli/ports.py
 }
 
 # start ours|peer: a fresh server; sets pid and port.

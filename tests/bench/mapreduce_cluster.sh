@@ -159,10 +159,7 @@ tasks() {
 # worker N: a process that is a worker and nothing else, of one slot.
 worker() {
     local dir=$data/losses/w$1 port
-    port=$(python3 -c 'import socket
-s = socket.socket()
-s.bind(("127.0.0.1", 0))
-print(s.getsockname()[1])')
+    port=$(python3 tests/cli/ports.py)
     mkdir -p "$dir"
     sed -e "s|^name = .*|name = w$1|" -e "s|^data = .*|data = \"$dir\"|" \
         -e '/^console/d' -e "s|^listen = .*|listen = 127.0.0.1:$port|" \

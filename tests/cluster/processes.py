@@ -26,6 +26,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "cli"))
 from harness import QUARRY, CliTest, main  # noqa: E402,F401
+from ports import free_ports  # noqa: E402,F401
 
 # Bounds of what ends much sooner, for machines that are busy with other things.
 SECONDS = 120

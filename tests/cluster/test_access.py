@@ -5,11 +5,10 @@ asked for and hold."""
 
 import os
 import shutil
-import socket
 import subprocess
 import unittest
 
-from processes import ClusterTest, QUARRY, main
+from processes import QUARRY, ClusterTest, free_ports, main
 
 PEOPLE = ["ann", "reader", "writer", "stranger"]
 
@@ -17,12 +16,6 @@ PEOPLE = ["ann", "reader", "writer", "stranger"]
 def run(*args, cwd):
     subprocess.run(args, cwd=cwd, check=True, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL)
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class Authority:
@@ -68,7 +61,7 @@ class CertifiedTest(ClusterTest):
         # Servers have the cluster's name.
         for name in ["quarry"] + PEOPLE:
             self.authority.sign(name)
-        self.address = "127.0.0.1:%d" % free_port()
+        self.address = "127.0.0.1:%d" % free_ports(1)[0]
         self.start_server()
         self.env["QUARRY_TARGET"] = self.address
 
@@ -301,7 +294,7 @@ class ApiAccessTest(CertifiedTest):
         super().setUp()
 
     def start_server(self):
-        self.api = "127.0.0.1:%d" % free_port()
+        self.api = "127.0.0.1:%d" % free_ports(1)[0]
         self.more_conf = (
             "bigtable-api = %s\n[gateway]\ncertificate = \"%s\"\n"
             "certificate-key = \"%s\"\nauthority = \"%s\"\n" % (

@@ -10,7 +10,7 @@ import ssl
 import subprocess
 import urllib.request
 
-from processes import QUARRY, ClusterTest, main
+from processes import QUARRY, ClusterTest, free_ports, main
 from stranger import Stranger, header
 
 SECRET = b"0123456789abcdef0123456789abcdef"
@@ -18,16 +18,6 @@ STATUS = 0x101
 UNSUPPORTED = re.compile(rb"unsupported|not supported|unknown|no method")
 # Tries of each kind of nonsense: its counter shows all, the log the first.
 TRIES = 5
-
-
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for s in sockets:
-        s.bind(("127.0.0.1", 0))
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
 
 
 class Server:

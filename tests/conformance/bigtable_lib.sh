@@ -22,10 +22,7 @@ trap bigtable_stop EXIT
 
 # A port that nobody has now.
 free_port() {
-    python3 -c 'import socket
-s = socket.socket()
-s.bind(("127.0.0.1", 0))
-print(s.getsockname()[1])'
+    python3 "$(dirname "${BASH_SOURCE[0]}")/../cli/ports.py"
 }
 
 # bigtable_start QUARRY
