@@ -55,6 +55,14 @@ void store_remove_table(struct store *s, struct table *t)
         table_unref(t);
 }
 
+static bool is_clean(const struct tablet *t)
+{
+    for (size_t i = 0; i < atomic_load(&t->group_count); i++)
+        if (!tablet_group_is_clean(t->groups[i]))
+            return false;
+    return true;
+}
+
 void store_give_up(struct store *s, struct table *t)
 {
     struct table_view *v = table_get_view(t);
@@ -66,6 +74,8 @@ void store_give_up(struct store *s, struct table *t)
     write_turn_close_table(s, t);
     tablet_retire(tablet);
     background_pause(s, tablet);
+    if (!is_clean(tablet))
+        atomic_store(&s->log_kept, true);
     table_view_unref(v);
     store_remove_table(s, t);
     write_turn_open_table(s, t, true, NULL);

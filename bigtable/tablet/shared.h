@@ -55,7 +55,9 @@ store_flush_table(struct store *s, struct table *t, struct err *err);
 /* The next three: PRE: the table's change_lock is held. */
 
 /* Give @t up, whose one tablet is another server's now, or nobody's: writers
- * and new readers are told that the table is gone. Parks. */
+ * and new readers are told that the table is gone. If anything of it is only in
+ * memory, its next server reads it in the log, of which nothing is let go of
+ * from then on. Parks. */
 void store_give_up(struct store *s, struct table *t);
 
 /* Close @t to writers and flush the rest; on error it is open again. Parks. */

@@ -112,7 +112,7 @@ void store_release_log(struct store *s)
     struct table_view **views = store_views(s, &count);
     uint64_t low = lowest_needed(views, count, NULL);
     store_views_free(views, count);
-    if (s->log)
+    if (s->log && !atomic_load(&s->log_kept))
         write_log_release(s->log, MIN_OF(visible, low - 1));
 }
 
@@ -124,7 +124,8 @@ void store_limit_log(struct store *s)
     struct table_view **views;
     struct writer *turn;
     size_t count;
-    if (!s->sharing || write_log_bytes(s->log) <= s->sharing->log_bytes_max)
+    if (!s->sharing || atomic_load(&s->log_kept) ||
+        write_log_bytes(s->log) <= s->sharing->log_bytes_max)
         return;
     views = store_views(s, &count);
     lowest_needed(views, count, &oldest);

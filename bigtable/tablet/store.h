@@ -98,6 +98,7 @@ struct store {
     atomic_ullong memory_bytes; /* About: in all memtables. */
     bool closing;         /* Files stay: nobody lets go of them for good. */
     atomic_bool deferred; /* Something is in memory that is in no log. */
+    atomic_bool log_kept; /* A tablet was given up that needs the log. */
 
     struct mutex catalog_lock; /* Over the making and dropping of tables, and of
                                   snapshots. */

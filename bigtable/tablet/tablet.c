@@ -75,7 +75,7 @@ static int commit_edit(struct tablet_group *g,
     edit_change_group(&bytes, g->tablet->id, g->id, edit);
     rc = store_commit(s, g->tablet->id, &bytes, err);
     buf_close(&bytes);
-    if (rc == ERR_CANCELLED)
+    if (rc == ERR_CANCELLED || rc == ERR_CLOSED)
         atomic_store(&g->tablet->lost, true);
     if (rc)
         return rc;

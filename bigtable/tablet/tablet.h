@@ -70,7 +70,8 @@ struct tablet {
     struct buf end_key;
     atomic_size_t group_count;
     struct tablet_group *groups[GROUP_COUNT_MAX]; /* Owned. */
-    atomic_bool lost; /* It is another server's: no jobs any more. */
+    atomic_bool lost; /* It is another server's, or the server ends: no jobs any
+                         more. */
     /* Under the background's lock: */
     unsigned paused;   /* No new jobs while above 0. */
     bool split_failed; /* A split was tried: it stays one tablet. */

@@ -132,7 +132,7 @@ int record_write(const struct record_writer *w,
     c.key = buf_slice(&p->key);
     for (;;) {
         if (is_over(w))
-            return err_set(err, ERR_CANCELLED, "the server is ending");
+            return err_set(err, ERR_CLOSED, "the server is ending");
         c.if_location = buf_slice(&p->location);
         c.if_version = p->version;
         rc = try_write(w, p, &c, &decided, err);
@@ -180,7 +180,7 @@ static int create(const struct record_writer *w,
     for (;;) {
         int rc;
         if (is_over(w))
-            return err_set(err, ERR_CANCELLED, "the server is ending");
+            return err_set(err, ERR_CLOSED, "the server is ending");
         rc = try_create(w, c, lower, &decided, err);
         if (decided)
             return rc;

@@ -42,7 +42,7 @@ void record_place_close(struct record_place *p);
 
 /* Make the change @c, whose key and conditions are those of @p, which follows.
  * Tries until it is decided. Errors: ERR_CANCELLED: the record is another
- * server's, or it is over. */
+ * server's; ERR_CLOSED: it is over, and the change was made or not. */
 MUST_CHECK int record_write(const struct record_writer *w,
                             struct record_place *p,
                             const struct tablet_row_change *c,

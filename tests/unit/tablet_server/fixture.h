@@ -81,8 +81,19 @@ static inline void serve_until_cancelled(void)
             break;
 }
 
+/* All that is asked of a master. */
+static inline int answer_status(void *ctx, struct rpc_call *c, struct err *err)
+{
+    (void)ctx;
+    (void)c;
+    (void)err;
+    return 0;
+}
+
+/* The lock service, at an address that answers as a master as well. */
 static inline void lock_main(void *arg)
 {
+    const struct rpc_method status = {MASTER_STATUS, "status", answer_status};
     struct rpc_server *rpc = rpc_server_new(lock_machine);
     struct replica_member member = {1, "s1:700", true};
     struct chubby_server_options o = {.replica = {.name = "test",
@@ -97,6 +108,7 @@ static inline void lock_main(void *arg)
     (void)arg;
     ck_assert_int_eq(chubby_server_open(lock_machine, rpc, &o, &server, NULL),
                      0);
+    rpc_server_add(rpc, &status, 1, NULL);
     ck_assert_int_eq(rpc_listen(rpc, "s1:700", &listen, &listener, NULL), 0);
     serve_until_cancelled();
     rpc_listener_close(listener);
@@ -474,6 +486,7 @@ static struct fake_row fake_rows[FAKE_ROWS_MAX];
 static size_t fake_row_count;
 static unsigned fake_lost_in; /* One answer in so many is lost; 0: none. */
 static uint64_t fake_calls;
+static bool fake_away; /* Nobody serves it. */
 /* Called with each row that was changed, before the answer leaves; true: it is
  * lost. */
 static bool (*fake_changed)(struct fake_row *row);
@@ -496,6 +509,8 @@ static inline struct fake_row *fake_find(struct slice key)
 static inline int fake_way(struct err *err)
 {
     world_sleep_us(director, 500);
+    if (fake_away)
+        return err_set(err, ERR_UNAVAILABLE, "METADATA is not served");
     if (fake_lost_in && ++fake_calls % fake_lost_in == 0)
         return err_set(err, ERR_UNAVAILABLE, "the answer was lost");
     return 0;
@@ -539,7 +554,7 @@ static inline int fake_change(struct tablet_rows *r,
                               uint64_t *version,
                               struct err *err)
 {
-    struct fake_row *f = fake_find(c->key);
+    struct fake_row *f = fake_away ? NULL : fake_find(c->key);
     (void)r;
     *done = f && slice_eq(buf_slice(&f->row.location), c->if_location) &&
             (c->if_version == 0 || c->if_version == f->row.version);
@@ -557,7 +572,7 @@ static inline int fake_create(struct tablet_rows *r,
                               struct err *err)
 {
     (void)r;
-    *done = fake_find(c->key) == NULL;
+    *done = !fake_away && fake_find(c->key) == NULL;
     if (*done) {
         struct fake_row *f = &fake_rows[fake_row_count++];
         ck_assert_uint_le(fake_row_count, FAKE_ROWS_MAX);

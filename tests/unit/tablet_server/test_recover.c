@@ -456,6 +456,37 @@ START_TEST(test_left)
 
 END_TEST
 
+/* A server is stopped while METADATA is away, and cannot write down what it
+ * wants to hand over: its log stays whole, and all is found in it. */
+static void stop_alone(void *arg)
+{
+    struct node *a = &nodes[0];
+    struct node *b = &nodes[1];
+    (void)arg;
+    begin();
+    OK(chubby_write(master_lock, SLICE_LIT("s1:700"), 0, err));
+    boot(a);
+    boot(b);
+    load_all(a);
+    for (unsigned i = 0; i < 3 * ROWS; i++)
+        write_row(a, i % ROWS, i + 1);
+    fake_away = true;
+    sim_stop(a->world);
+    sim_await_end(a->world);
+    fake_away = false;
+    await_death(a);
+    take_over(a, b, 2);
+    check_all(b);
+    end();
+}
+
+START_TEST(test_stop_alone)
+{
+    run(stop_alone, 1, NULL);
+}
+
+END_TEST
+
 TEST_MAIN("tablet_server recover",
           test_generations,
           test_two_logs,
@@ -463,4 +494,5 @@ TEST_MAIN("tablet_server recover",
           test_crash_anywhere,
           test_lost_answers,
           test_file_stays,
-          test_left)
+          test_left,
+          test_stop_alone)
