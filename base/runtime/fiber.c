@@ -13,6 +13,8 @@
 /* Stacks kept for reuse by one loop: 256 MiB of address space, as much of it in
  * memory as was ever touched. */
 #define FIBER_POOL_MAX 1024
+/* What is left of a sleep that begins when its fiber is cancelled already. */
+#define CANCELLED_SLEEP_NS UINT64_C(100000)
 
 /* Boost.Context's C ABI. A context is a stack pointer; jumping to one returns,
  * on the other side, the context jumped from. */
@@ -398,8 +400,10 @@ void fiber_sleep_us(uint64_t us)
     uint64_t now = l->ops->now_ns(l);
     uint64_t until =
         us > (UINT64_MAX - now) / 1000 ? UINT64_MAX : now + us * 1000;
-    if (us == 0 || atomic_load(&f->cancelled))
-        fiber_yield(); /* Who sleeps in a loop waits for somebody else. */
+    if (us == 0)
+        fiber_yield();
+    if (atomic_load(&f->cancelled)) /* Who sleeps in a loop waits for others. */
+        fiber_park_until(MIN_OF(until, now + CANCELLED_SLEEP_NS));
     while (now < until && !atomic_load(&f->cancelled)) {
         fiber_park_until(until);
         now = l->ops->now_ns(l);

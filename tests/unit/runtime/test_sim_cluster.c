@@ -380,6 +380,40 @@ START_TEST(test_clocks)
 
 END_TEST
 
+/* --- Polls ----------------------------------------------------------- */
+
+static uint64_t poll_end_ns;
+
+/* As whoever is stopped and still has to wait for something. */
+static void poll_when_stopped(void *arg)
+{
+    (void)arg;
+    while (fiber_check(NULL) == 0)
+        if (fiber_park_checked(NULL))
+            break;
+    while (world_mono_ns(here()) < poll_end_ns)
+        world_sleep_us(here(), 2000);
+}
+
+static void stop_a_poll(void *arg)
+{
+    (void)arg;
+    sim_boot(a, poll_when_stopped, NULL);
+    world_sleep_us(here(), 1000);
+    poll_end_ns = world_mono_ns(a) + SECOND * UINT64_C(1000);
+    sim_stop(a);
+    sim_await_end(a);
+    ck_assert_uint_ge(world_mono_ns(a), poll_end_ns);
+}
+
+/* Who polls after it was cancelled lets time pass. */
+START_TEST(test_poll_when_stopped)
+{
+    everywhere(stop_a_poll);
+}
+
+END_TEST
+
 TEST_MAIN("sim_cluster",
           test_names,
           test_crash_and_disk,
@@ -387,4 +421,5 @@ TEST_MAIN("sim_cluster",
           test_crash_as_seen_by_peers,
           test_reboot_resets,
           test_stop_and_pause,
-          test_clocks)
+          test_clocks,
+          test_poll_when_stopped)
