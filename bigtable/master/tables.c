@@ -122,6 +122,22 @@ static int check_name(struct slice name, struct err *err)
 
 /* --- create ------------------------------------------------------------- */
 
+/* There is a record of that name. One that is being dropped is none that
+ * exists: whoever waits a little can have the name. */
+static int in_the_way(struct reign *r, struct slice name, struct err *err)
+{
+    struct table_file f;
+    int code = read_file(r, name, &f, err);
+    bool goes = code == ERR_NOTFOUND || (code == 0 && f.record.dropping);
+    close_table(&f);
+    if (goes)
+        return err_set(err, ERR_UNAVAILABLE, "table %.*s is being dropped",
+                       SLICE_ARG(name));
+    return code ? code
+                : err_set(err, ERR_EXISTS, "table %.*s exists already",
+                          SLICE_ARG(name));
+}
+
 /* @unfinished: it counts as being dropped. */
 static int make_record(struct reign *r,
                        const struct table_order *o,
@@ -147,7 +163,7 @@ static int make_record(struct reign *r,
              SLICE_ARG(o->name));
     code = lock_state_write(r->chubby, path, buf_slice(&b), 0, err);
     if (code == ERR_EXISTS)
-        err_set(err, code, "table %.*s exists already", SLICE_ARG(o->name));
+        code = in_the_way(r, o->name, err);
     if (code)
         policies_dropped(r, *id);
     buf_close(&b);

@@ -4,6 +4,7 @@
  * whom. */
 #include <stdio.h>
 
+#include "base/runtime/loop.h"
 #include "bigtable/master/master.h"
 #include "bigtable/row/schema.h"
 #include "chubby-lite/server.h"
@@ -381,6 +382,44 @@ START_TEST(test_fresh_cluster)
 
 END_TEST
 
+static void drop_a(void *arg)
+{
+    struct table_order o = {.name = SLICE_LIT("a")};
+    (void)arg;
+    ck_assert_int_eq(ask_master(MASTER_DROP_TABLE, &o, NULL), 0);
+}
+
+static void make_again(void *arg)
+{
+    struct err err = ERR_INIT;
+    (void)arg;
+    all.calm = true;
+    boot_all();
+    for (uint64_t us = 2000; us < 20000; us += 1000) {
+        struct fiber *f;
+        int code;
+        must_create("a");
+        f = fiber_start(loop_self(), "drop", drop_a, NULL);
+        sleep_us(us);
+        code = create("a", &err);
+        ck_assert_msg(code == 0, "after %u us: %s", (unsigned)us, err.text);
+        fiber_join(f);
+        drop_a(NULL);
+    }
+    stop_all();
+}
+
+/* Who makes a table of a name whose table is just being dropped waits for
+ * that: a half dropped table is none that exists. */
+START_TEST(test_made_again)
+{
+    start(test_seed());
+    sim_cluster_run(all.sim, make_again, NULL);
+    finish();
+}
+
+END_TEST
+
 /* --- a death ------------------------------------------------------------ */
 
 static void one_dies(void *arg)
@@ -510,4 +549,8 @@ START_TEST(test_trouble)
 
 END_TEST
 
-TEST_MAIN("master", test_fresh_cluster, test_server_dies, test_trouble)
+TEST_MAIN("master",
+          test_fresh_cluster,
+          test_made_again,
+          test_server_dies,
+          test_trouble)
