@@ -14,9 +14,11 @@
 #include "mapreduce/master/task_table.h"
 
 /* Looks at the list and at clocks. */
-#define LOOK_US    UINT64_C(100000)
-#define SILENT_US  UINT64_C(1500000)
-#define REFUSED_US UINT64_C(2000000)
+#define LOOK_US   UINT64_C(100000)
+#define SILENT_US UINT64_C(1500000)
+/* A few tries. A process that lives does not refuse; one that is taken for gone
+ * by mistake comes back as a new one. */
+#define REFUSED_US UINT64_C(400000)
 #define ORDER_US   UINT64_C(10000000)
 
 /* --- names ---------------------------------------------------------------- */

@@ -42,7 +42,7 @@ struct worker_pool_options {
     uint64_t silent_us;  /* Without a word for so long, a worker gets nothing
                             new; default 1.5 s. */
     uint64_t refused_us; /* Refusing connections for so long, it is gone;
-                            default 2 s. */
+                            default 0.4 s. */
     uint64_t order_us;   /* For a call of orders; default 10 s. */
 };
 

@@ -89,6 +89,7 @@ int worker_open(struct world *w,
     mutex_init(&k->lock);
     cond_init(&k->news);
     cond_init(&k->read);
+    cond_init(&k->spare_wake);
     fill_defaults(k);
     read_boot(k);
     k->peers = channel_set_new(&channels);
@@ -231,6 +232,7 @@ void worker_start(struct worker *k, const char *address)
     k->address = mem_strdup(address);
     k->joiner = fiber_start(k->loop, "worker-join", run_joiner, k);
     k->keeper = fiber_start(k->loop, "worker-keeper", run_keeper, k);
+    worker_spare_start(k);
 }
 
 int worker_health(const struct worker *k, struct err *err)
@@ -262,6 +264,7 @@ void worker_stop(struct worker *k)
     cond_broadcast(&k->news);
     worker_jobs_wait(k);
     mutex_unlock(&k->lock);
+    worker_spare_stop(k);
     k->joined = false;
     while (k->asking > 0)
         world_sleep_us(k->world, ASKING_US);
@@ -294,6 +297,7 @@ void worker_close(struct worker *k)
     channel_set_close(k->peers);
     fs_close(k->fs);
     cond_close(&k->read);
+    cond_close(&k->spare_wake);
     cond_close(&k->news);
     mutex_close(&k->lock);
     buf_close(&k->boot);

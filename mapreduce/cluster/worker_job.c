@@ -127,12 +127,27 @@ static int unpack(struct worker_job *j, struct slice package, struct err *err)
     return code;
 }
 
+static int
+begin_spare(struct worker_job *j, struct attempt_host *spare, struct err *err)
+{
+    int code = process_host_begin(spare, &j->package.setup, err);
+    if (code)
+        spare->close(spare);
+    else
+        j->host = spare;
+    return code;
+}
+
 static int open_host(struct worker_job *j, struct err *err)
 {
     const struct worker_options *o = &j->worker->options;
+    struct attempt_host *spare;
     if (o->open_host)
         return o->open_host(o->ctx, &j->package.setup, j->worker->slots,
                             &j->host, err);
+    spare = worker_spare_take(j->worker);
+    if (spare)
+        return begin_spare(j, spare, err);
     return process_host_exec(&j->package.setup, o->command, j->worker->slots,
                              &j->host, err);
 }

@@ -132,6 +132,10 @@ struct worker {
     uint64_t next_serial;
     uint32_t running;
     uint64_t started;
+    struct attempt_host *spare; /* Waits for a job; NULL: none does. */
+    uint64_t spare_due_ns;      /* When there is to be another. */
+    struct task *spare_task;    /* NULL: none is kept. Of the loop. */
+    struct cond spare_wake;
     atomic_ullong fetched_bytes;
     atomic_ullong served_bytes;
 };
@@ -161,6 +165,15 @@ void worker_job_end(struct worker_job *j);
 /* Wait until all are gone. Parks. */
 void worker_jobs_wait(struct worker *k);
 void worker_job_wake(struct worker_job *j);
+
+/* --- a program in reserve: worker_spare.c; without the lock ----------------
+ */
+
+void worker_spare_start(struct worker *k);
+/* The program that waits, now the caller's; NULL: none does. Any thread. */
+struct attempt_host *worker_spare_take(struct worker *k);
+/* PRE: the worker is stopping, and has no jobs. Parks. */
+void worker_spare_stop(struct worker *k);
 
 /* --- attempts: worker_attempt.c; all under the lock ------------------------
  */

@@ -12,6 +12,9 @@
 #include "mapreduce/shuffle/pair_block.h"
 
 #define TEXT_READ_BYTES ((size_t)1 << 20)
+/* Of what lies behind a split, for the end of its last line; twice as much each
+ * time that does not reach it. */
+#define TEXT_TAIL_BYTES ((size_t)4 << 10)
 /* A longer line could not be emitted either. */
 #define LINE_BYTES_MAX BLOCK_VALUE_BYTES_MAX
 
@@ -26,6 +29,7 @@ struct text_reader {
     uint64_t offset; /* In the text of buf[begin]. */
     uint64_t split_begin;
     uint64_t split_end; /* Lines from here on belong to the next split. */
+    size_t tail;        /* To read behind that. */
     bool ended;         /* The source has. */
     bool torn;          /* What comes next may begin inside a line. */
 };
@@ -82,14 +86,26 @@ pass_over(struct text_reader *r, const struct err *why, struct err *err)
     return r->base.damage.places <= DAMAGE_PLACES_MAX ? 0 : err_copy(err, why);
 }
 
+/* Bytes to ask the source for: not much more than the split, which may be small
+ * in a large file. The end of a packed one is known when it is reached. */
+static size_t next_read(struct text_reader *r)
+{
+    uint64_t at = byte_source_offset(r->source);
+    if (at >= r->split_end)
+        r->tail = MIN_OF(2 * r->tail, TEXT_READ_BYTES);
+    return (size_t)MIN_OF(r->split_end - MIN_OF(at, r->split_end) + r->tail,
+                          (uint64_t)TEXT_READ_BYTES);
+}
+
 /* Bytes from the source behind those that are there. PRE: begin is 0, and no
  * line ends in what is there. */
 static int text_read(struct text_reader *r, size_t *got, struct err *err)
 {
+    size_t bytes = next_read(r);
     for (;;) {
         struct err why = ERR_INIT;
-        int code = byte_source_read(r->source, r->buf + r->filled,
-                                    TEXT_READ_BYTES, got, &why);
+        int code =
+            byte_source_read(r->source, r->buf + r->filled, bytes, got, &why);
         if (code == 0)
             return 0;
         *got = 0;
@@ -231,7 +247,8 @@ int input_text_open(const struct input_context *ctx,
     r->cap = 2 * TEXT_READ_BYTES;
     r->buf = mem_alloc(r->cap);
     r->split_begin = split->begin;
-    r->split_end = plain ? split->end : UINT64_MAX;
+    r->split_end = plain ? split->end : UINT64_MAX - TEXT_READ_BYTES;
+    r->tail = TEXT_TAIL_BYTES;
     r->offset = plain && split->begin > 0 ? split->begin - 1 : 0;
     code = byte_source_open(&ctx->files, split->path, split->packing, r->offset,
                             &r->source, err);

@@ -74,18 +74,22 @@ int exec_zygote(const char *const *command,
                 int socket,
                 int status,
                 const int *pipes,
+                const int *files,
                 unsigned slots,
                 pid_t *pid,
                 struct err *err)
 {
     posix_spawn_file_actions_t actions;
-    int above = EXEC_FIRST_PIPE + (int)slots;
-    int *lifted = mem_alloc((slots + 2) * sizeof(*lifted));
+    unsigned count = 2 * slots + 2;
+    int above = EXEC_SOCKET + (int)count;
+    int *lifted = mem_alloc(count * sizeof(*lifted));
     int code = 0;
     posix_spawn_file_actions_init(&actions);
-    for (unsigned i = 0; i < slots + 2; i++) {
+    for (unsigned i = 0; i < count; i++) {
         int fd = i == 0 ? socket : status;
-        lifted[i] = lift(i < 2 ? fd : pipes[i - 2], above);
+        if (i >= 2)
+            fd = i < slots + 2 ? pipes[i - 2] : files[i - 2 - slots];
+        lifted[i] = lift(fd, above);
         if (lifted[i] < 0)
             code = err_set_errno(err, errno, "pass on a descriptor");
         else
@@ -94,7 +98,7 @@ int exec_zygote(const char *const *command,
     }
     if (code == 0)
         code = spawn(command, slots, &actions, pid, err);
-    for (unsigned i = 0; i < slots + 2; i++)
+    for (unsigned i = 0; i < count; i++)
         if (lifted[i] >= 0)
             close(lifted[i]);
     posix_spawn_file_actions_destroy(&actions);

@@ -2,7 +2,8 @@
  * started, and what it does then.
  *
  * It finds its descriptors by number: the socket to its master, the status
- * pages, and from EXEC_FIRST_PIPE on a pipe a slot.
+ * pages, and from EXEC_FIRST_PIPE on a pipe a slot, then as many ends of lent
+ * file systems.
  */
 #ifndef MAPREDUCE_WORKER_EXEC_H
 #define MAPREDUCE_WORKER_EXEC_H
@@ -21,13 +22,15 @@ struct world;
 #define EXEC_STATUS     4
 #define EXEC_FIRST_PIPE 5
 
-/* Run @command with "SLOTS" behind it. The descriptors stay the caller's. One
+/* Run @command with "SLOTS" behind it, which are the lengths of @pipes and
+ * @files. The descriptors stay the caller's. One
  * thread; no other's descriptors leak into it if they are opened close-on-exec.
  */
 MUST_CHECK int exec_zygote(const char *const *command,
                            int socket,
                            int status,
                            const int *pipes,
+                           const int *files,
                            unsigned slots,
                            pid_t *pid,
                            struct err *err);

@@ -114,6 +114,21 @@ MUST_CHECK int process_host_exec(const struct job_setup *setup,
                                  struct attempt_host **out,
                                  struct err *err);
 
+/* The two halves of that, since to load the program takes longer than a small
+ * task: one that waits for its job, whose processes take up no more than the
+ * memory of a program at rest; closed as any host. Then, once, the job: the
+ * host is to be closed after failure, too. It ends with the thread that made
+ * it. */
+MUST_CHECK int process_host_spare(const char *const *command,
+                                  unsigned slots,
+                                  struct attempt_host **out,
+                                  struct err *err);
+MUST_CHECK int process_host_begin(struct attempt_host *h,
+                                  const struct job_setup *setup,
+                                  struct err *err);
+/* Is the program of a spare host still there? */
+bool process_host_is_alive(struct attempt_host *h);
+
 /* Attempts run inside start(), one after the other. */
 MUST_CHECK int inline_host_open(const struct job_setup *setup,
                                 struct attempt_host **out,

@@ -3,7 +3,8 @@
  * The zygote (zygote.c), forked here while this process is still small, forks
  * an attempt whenever it is told to and says how it ended. The status pages are
  * a shared mapping. What attempts print comes through one pipe a slot, of which
- * the last part is kept.
+ * the last part is kept. Files of a cell are lent to them: connections of their
+ * own would be most of what a small attempt costs.
  */
 #define _GNU_SOURCE
 
@@ -22,6 +23,8 @@
 #include "base/core/panic.h"
 #include "base/core/text.h"
 #include "base/runtime/world.h"
+#include "gfs-lite/lent.h"
+#include "mapreduce/worker/death.h"
 #include "mapreduce/worker/exec.h"
 #include "mapreduce/worker/job_package.h"
 #include "mapreduce/worker/zygote.h"
@@ -32,7 +35,10 @@
 #define REPORT_BYTES_MAX ((uint64_t)64 << 20)
 
 struct process_slot {
-    int pipe; /* Read end of stdout and stderr. */
+    int pipe;           /* Read end of stdout and stderr. */
+    int files;          /* The lender's end of what attempts borrow; -1. */
+    struct task *lends; /* Serves it. */
+    struct lender *lender;
     struct buf said;
     struct buf report_path;
 };
@@ -46,6 +52,7 @@ struct process_host {
     int socket; /* To the zygote. */
     int bell;   /* eventfd that ends a wait(); -1: none. */
     pid_t zygote;
+    struct lender *lender; /* Of the cell's files; NULL: none. */
 };
 
 /* --- the wire ----------------------------------------------------------- */
@@ -120,6 +127,20 @@ static int receive_hello(struct process_host *h, struct err *err)
 
 /* --- starting and ending ------------------------------------------------ */
 
+static void close_files(struct process_host *h)
+{
+    for (unsigned i = 0; i < h->base.slot_count; i++) {
+        struct process_slot *s = &h->slots[i];
+        if (s->lends) {
+            shutdown(s->files, SHUT_RDWR);
+            task_join(s->lends);
+        }
+        if (s->files >= 0)
+            close(s->files);
+    }
+    lender_free(h->lender);
+}
+
 static void process_close(struct attempt_host *base)
 {
     struct process_host *h = (struct process_host *)base;
@@ -128,6 +149,7 @@ static void process_close(struct attempt_host *base)
     if (h->zygote > 0)
         while (waitpid(h->zygote, NULL, 0) < 0 && errno == EINTR) {
         }
+    close_files(h);
     for (unsigned i = 0; i < base->slot_count; i++) {
         if (h->slots[i].pipe >= 0)
             close(h->slots[i].pipe);
@@ -233,46 +255,12 @@ read_report(struct process_host *h, unsigned slot, struct task_report *report)
     return code;
 }
 
-/* What ended an attempt, if a limit did. */
-static bool describe_limit(const struct mr_options *o,
-                           enum zygote_reason reason,
-                           int status,
-                           struct buf *out)
-{
-    int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    if (reason == ZYGOTE_PROCESSES) {
-        buf_printf(out, "killed: it started more than %u processes",
-                   o->processes_max);
-    } else if (reason == ZYGOTE_MEMORY) {
-        buf_append_str(out, "killed: its processes used more memory than ");
-        text_put_bytes(out, o->heap_bytes);
-    } else if (sig == SIGXCPU) {
-        buf_append_str(out, "killed: it used more processor time than ");
-        text_put_duration(out, o->cpu_us);
-    } else if (sig == SIGXFSZ) {
-        buf_append_str(out, "killed: it wrote a file of more than ");
-        text_put_bytes(out, o->file_bytes);
-    }
-    return out->len > 0;
-}
-
-static void describe_death(char *out, size_t len, int status)
-{
-    if (WIFSIGNALED(status))
-        snprintf(out, len, "killed by signal %d (%s)", WTERMSIG(status),
-                 strsignal(WTERMSIG(status)));
-    else
-        snprintf(out, len, "exited with status %d without a report",
-                 WEXITSTATUS(status));
-}
-
 static int receive_end(struct process_host *h,
                        struct attempt_event *event,
                        struct err *err)
 {
     char head[ZYGOTE_HEADER_BYTES];
     struct process_slot *s;
-    struct buf limit = BUF_INIT;
     enum zygote_reason reason;
     int status;
     int code = receive(h->socket, head, sizeof(head), err);
@@ -291,11 +279,8 @@ static int receive_end(struct process_host *h,
         event->reported = read_report(h, event->slot, &event->report) == 0;
     if (event->reported)
         return 0;
-    if (describe_limit(h->setup->opts, reason, status, &limit))
-        snprintf(event->death, sizeof(event->death), "%s", buf_cstr(&limit));
-    else
-        describe_death(event->death, sizeof(event->death), status);
-    buf_close(&limit);
+    death_describe(h->setup->opts, reason, status, event->death,
+                   sizeof(event->death));
     return 0;
 }
 
@@ -367,21 +352,65 @@ static int spawn_zygote(struct process_host *h,
                         const char *const *command,
                         struct err *err)
 {
-    struct buf package = BUF_INIT;
     int ends[2];
     int code;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
         return err_set_errno(err, errno, "make a socket");
     h->socket = ends[0];
     code = exec_zygote(command, ends[1], h->shared_fd, h->shared.pipes,
-                       h->base.slot_count, &h->zygote, err);
+                       h->shared.files, h->base.slot_count, &h->zygote, err);
     close(ends[1]);
-    if (code)
-        return code;
-    job_package_encode(h->setup, &package);
-    code = send_message(h, ZYGOTE_SETUP, 0, buf_slice(&package), err);
-    buf_close(&package);
-    return code ? code : wait_for_hello(h, err);
+    return code;
+}
+
+/* --- lending files -------------------------------------------------------
+ */
+
+static void run_lender(void *arg)
+{
+    const struct process_slot *s = arg;
+    lender_serve(s->lender, s->files);
+}
+
+/* A pair of sockets a slot. */
+static int open_files(struct process_host *h, struct err *err)
+{
+    for (unsigned i = 0; i < h->base.slot_count; i++) {
+        int ends[2];
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+            return err_set_errno(err, errno, "make a socket");
+        h->slots[i].files = ends[0];
+        h->shared.files[i] = ends[1];
+    }
+    return 0;
+}
+
+/* Without a file system to lend our ends are closed: attempts open their own.
+ */
+static void lend_files(struct process_host *h)
+{
+    struct fs *fs = h->setup->files.fs;
+    if (fs)
+        h->lender = lender_new(fs);
+    for (unsigned i = 0; i < h->base.slot_count; i++) {
+        struct process_slot *s = &h->slots[i];
+        if (!fs) {
+            close(s->files);
+            s->files = -1;
+            continue;
+        }
+        s->lender = h->lender;
+        s->lends = task_start(h->setup->world, "worker-files", run_lender, s);
+    }
+}
+
+static void close_ends(int *ends, unsigned count)
+{
+    for (unsigned i = 0; ends && i < count; i++)
+        if (ends[i] >= 0) {
+            close(ends[i]);
+            ends[i] = -1;
+        }
 }
 
 static int open_pipes(struct process_host *h, struct err *err)
@@ -406,8 +435,7 @@ static void process_wake(struct attempt_host *base)
         return;
 }
 
-static struct process_host *new_host(const struct job_setup *setup,
-                                     unsigned slots)
+static struct process_host *new_host(unsigned slots)
 {
     struct process_host *h = mem_zalloc(1, sizeof(*h));
     h->base = (struct attempt_host){.start = process_start,
@@ -417,38 +445,20 @@ static struct process_host *new_host(const struct job_setup *setup,
                                     .wake = process_wake,
                                     .close = process_close,
                                     .slot_count = slots};
-    h->setup = setup;
     h->socket = h->shared_fd = -1;
     h->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     h->slots = mem_zalloc(slots, sizeof(*h->slots));
     for (unsigned i = 0; i < slots; i++)
-        h->slots[i].pipe = -1;
+        h->slots[i].pipe = h->slots[i].files = -1;
     return h;
 }
 
-/* @command: NULL: fork. */
-static int open_host(const struct job_setup *setup,
-                     const char *const *command,
-                     unsigned slots,
-                     struct attempt_host **out,
-                     struct err *err)
+/* Its process was started, or was not: of @code. */
+static int opened(struct process_host *h, int code, struct attempt_host **out)
 {
-    struct process_host *h;
-    int code;
-    slots = MIN_OF(slots, (unsigned)ZYGOTE_SLOTS_MAX);
-    h = new_host(setup, slots);
-    code = zygote_shared_open(&h->shared, slots, command ? &h->shared_fd : NULL,
-                              err);
-    if (code == 0)
-        code = open_pipes(h, err);
-    if (code == 0)
-        code = command ? spawn_zygote(h, command, err) : fork_zygote(h, err);
-    /* Only attempts write into the pipes. */
-    for (unsigned i = 0; i < slots; i++)
-        if (h->shared.pipes && h->shared.pipes[i] >= 0) {
-            close(h->shared.pipes[i]);
-            h->shared.pipes[i] = -1;
-        }
+    /* Only attempts hold these. */
+    close_ends(h->shared.pipes, h->base.slot_count);
+    close_ends(h->shared.files, h->base.slot_count);
     if (code) {
         process_close(&h->base);
         h = NULL;
@@ -462,7 +472,57 @@ int process_host_open(const struct job_setup *setup,
                       struct attempt_host **out,
                       struct err *err)
 {
-    return open_host(setup, NULL, slots, out, err);
+    struct process_host *h =
+        new_host(MIN_OF(slots, (unsigned)ZYGOTE_SLOTS_MAX));
+    int code = zygote_shared_open(&h->shared, h->base.slot_count, NULL, err);
+    h->setup = setup;
+    if (code == 0)
+        code = open_pipes(h, err);
+    if (code == 0)
+        code = fork_zygote(h, err);
+    return opened(h, code, out);
+}
+
+int process_host_spare(const char *const *command,
+                       unsigned slots,
+                       struct attempt_host **out,
+                       struct err *err)
+{
+    struct process_host *h =
+        new_host(MIN_OF(slots, (unsigned)ZYGOTE_SLOTS_MAX));
+    int code =
+        zygote_shared_open(&h->shared, h->base.slot_count, &h->shared_fd, err);
+    if (code == 0)
+        code = open_pipes(h, err);
+    if (code == 0)
+        code = open_files(h, err);
+    if (code == 0)
+        code = spawn_zygote(h, command, err);
+    return opened(h, code, out);
+}
+
+bool process_host_is_alive(struct attempt_host *base)
+{
+    struct process_host *h = (struct process_host *)base;
+    if (h->zygote > 0 && waitpid(h->zygote, NULL, WNOHANG) != 0)
+        h->zygote = 0;
+    return h->zygote > 0;
+}
+
+int process_host_begin(struct attempt_host *base,
+                       const struct job_setup *setup,
+                       struct err *err)
+{
+    struct process_host *h = (struct process_host *)base;
+    struct buf package = BUF_INIT;
+    int code;
+    PRE(!h->setup);
+    h->setup = setup;
+    lend_files(h);
+    job_package_encode(setup, &package);
+    code = send_message(h, ZYGOTE_SETUP, 0, buf_slice(&package), err);
+    buf_close(&package);
+    return code ? code : wait_for_hello(h, err);
 }
 
 int process_host_exec(const struct job_setup *setup,
@@ -471,7 +531,14 @@ int process_host_exec(const struct job_setup *setup,
                       struct attempt_host **out,
                       struct err *err)
 {
-    return open_host(setup, command, slots, out, err);
+    struct attempt_host *h = NULL;
+    int code = process_host_spare(command, slots, &h, err);
+    if (code == 0)
+        code = process_host_begin(h, setup, err);
+    if (code && h)
+        process_close(h);
+    *out = code ? NULL : h;
+    return code;
 }
 
 void attempt_event_close(struct attempt_event *e)

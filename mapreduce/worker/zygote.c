@@ -19,6 +19,7 @@
 #include "base/core/crc32c.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "gfs-lite/lent.h"
 #include "mapreduce/engines/engine.h"
 #include "mapreduce/worker/attempt.h"
 #include "mapreduce/worker/process_tree.h"
@@ -80,8 +81,9 @@ int zygote_shared_open(struct zygote_shared *s,
     int code = 0;
     *s = (struct zygote_shared){.status = NULL};
     s->pipes = mem_alloc(slots * sizeof(*s->pipes));
+    s->files = mem_alloc(slots * sizeof(*s->files));
     for (unsigned i = 0; i < slots; i++)
-        s->pipes[i] = -1;
+        s->pipes[i] = s->files[i] = -1;
     if (fd)
         code = shared_fd(shared_bytes(slots), fd, err);
     return code ? code : map_shared(s, slots, fd ? *fd : -1, err);
@@ -95,9 +97,12 @@ int zygote_shared_join(struct zygote_shared *s,
 {
     *s = (struct zygote_shared){.status = NULL};
     s->pipes = mem_alloc(slots * sizeof(*s->pipes));
+    s->files = mem_alloc(slots * sizeof(*s->files));
     for (unsigned i = 0; i < slots; i++) {
         s->pipes[i] = first_pipe + (int)i;
+        s->files[i] = first_pipe + (int)(slots + i);
         fcntl(s->pipes[i], F_SETFD, FD_CLOEXEC);
+        fcntl(s->files[i], F_SETFD, FD_CLOEXEC);
     }
     return map_shared(s, slots, fd, err);
 }
@@ -107,6 +112,7 @@ void zygote_shared_close(struct zygote_shared *s, unsigned slots)
     if (s->status)
         munmap(s->status, shared_bytes(slots));
     mem_free(s->pipes);
+    mem_free(s->files);
 }
 
 /* Will the attempt fill more than a few huge pages? For a small one, clearing
@@ -214,7 +220,8 @@ static int run_attempt(const struct zygote *z, unsigned slot, struct slice body)
     if (code == 0)
         code = sandbox_enter(z->sandbox, &err);
     if (code == 0 && setup.cell_files && z->open_fs)
-        code = z->open_fs(z->fs_ctx, setup.world, &setup.files.fs, &err);
+        setup.files.fs = fs_lent_open(setup.world, z->shared->files[slot],
+                                      z->open_fs, z->fs_ctx);
     if (code) {
         report.code = err_copy(&report.err, &err);
     } else {

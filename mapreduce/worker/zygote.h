@@ -54,6 +54,7 @@ struct zygote_shared {
     char **memory;                 /* One a slot, for pairs. */
     size_t memory_bytes;
     int *pipes; /* Write ends, for stdout and stderr. */
+    int *files; /* Ends of lent file systems (gfs-lite/lent.h), or -1. */
 };
 
 /* *@fd, unless NULL, is a descriptor of status and reports, owned. */
@@ -61,8 +62,8 @@ MUST_CHECK int zygote_shared_open(struct zygote_shared *s,
                                   unsigned slots,
                                   int *fd,
                                   struct err *err);
-/* The same in a process that was given them: of descriptor @fd, and pipes from
- * @first_pipe on. */
+/* The same in a process that was given them: of descriptor @fd, pipes from
+ * @first_pipe on, and behind them as many ends of lent file systems. */
 MUST_CHECK int zygote_shared_join(struct zygote_shared *s,
                                   unsigned slots,
                                   int fd,

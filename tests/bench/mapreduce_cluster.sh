@@ -16,6 +16,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
+here=$(pwd)
 build=$(realpath "${QUARRY_BUILD:-build/bench}")
 data=${BENCH_DIR:-$build/data}/mapreduce_cluster
 source=${QUARRY_SHARED:-../shared}/bench/mapreduce/gentext.c
@@ -159,7 +160,7 @@ tasks() {
 # worker N: a process that is a worker and nothing else, of one slot.
 worker() {
     local dir=$data/losses/w$1 port
-    port=$(python3 tests/cli/ports.py)
+    port=$(python3 "$here/tests/cli/ports.py")
     mkdir -p "$dir"
     sed -e "s|^name = .*|name = w$1|" -e "s|^data = .*|data = \"$dir\"|" \
         -e '/^console/d' -e "s|^listen = .*|listen = 127.0.0.1:$port|" \

@@ -3,6 +3,7 @@ of reduces: the job ends with what the local engine gives. Code that crashes on
 a worker is told of with task, attempt, worker and its last words."""
 
 import os
+import signal
 import subprocess
 
 from processes import QUARRY, ClusterTest, main
@@ -116,6 +117,30 @@ class WorkersTest(ClusterTest):
         roles = [c.roles(name).get("worker", {}) for name in c.names]
         self.assertGreater(sum(int(r.get("fetched", 0)) for r in roles), 0)
         self.assertGreater(sum(int(r.get("served", 0)) for r in roles), 0)
+
+    def in_reserve(self, pid):
+        """The programs that wait for a job below the server @pid."""
+        with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+            threads = f.read().split()
+        for thread in os.listdir("/proc/%d/task" % pid):
+            with open("/proc/%d/task/%s/children" % (pid, thread)) as f:
+                threads += f.read().split()
+        return sorted({int(child) for child in threads})
+
+    def test_program_in_reserve(self):
+        """A job is given to the program that waits for it, and another waits
+        for the next; when that one was killed, the job starts its own."""
+        c = self.serve(1)
+        server = c.pid("n1")
+        self.wait_for(lambda: len(self.in_reserve(server)) == 1)
+        for kill in (False, True):
+            first, = self.in_reserve(server)
+            if kill:
+                os.kill(first, signal.SIGKILL)
+            self.ok("job", "run", "word_count", "--input", "file:/in.txt",
+                    "--output", "file:/out%d" % kill, "--quiet")
+            self.wait_for(lambda n=first: len(self.in_reserve(server)) == 1
+                          and n not in self.in_reserve(server))
 
     def test_crash(self):
         """Code that dies is told of with task, attempt, worker and its last

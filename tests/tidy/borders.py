@@ -56,7 +56,7 @@ ALLOWED = {
                          "bigtable/gateway/"],
     "mapreduce/warc": ["base/core/", "mapreduce/warc/"],
     "mapreduce": ["base/", "chubby-lite/chubby.h", "gfs-lite/fs.h",
-                  "gfs-lite/gfs.h", "sawzall-lite/sawzall.h",
+                  "gfs-lite/gfs.h", "gfs-lite/lent.h", "sawzall-lite/sawzall.h",
                   "bigtable/client/", "mapreduce/"],
     "jobs": ["base/core/", "base/runtime/world.h", "bigtable/client/quarry.h",
              "sawzall-lite/sawzall.h", "mapreduce/mapreduce.h",
