@@ -158,6 +158,14 @@ uint64_t background_count_memory(struct store *s)
     return frozen;
 }
 
+/* Does the cause of a failed flush go away by itself? Space does, and what the
+ * servers of shared files suffer from. A disk of ours that failed is not to be
+ * trusted any more. */
+static bool is_passing(const struct store *s)
+{
+    return s->sharing || s->background.flush_error.code == ERR_FULL;
+}
+
 static void run_flush(struct store *s, struct tablet_group *g)
 {
     struct background *b = &s->background;
@@ -167,8 +175,8 @@ static void run_flush(struct store *s, struct tablet_group *g)
     g->flushing = false;
     if (rc == 0) {
         b->flush_count++;
-        if (b->flush_error.code == ERR_FULL)
-            b->flush_error.code = 0; /* There is space again. */
+        if (is_passing(s))
+            b->flush_error.code = 0;
     } else if (rc != ERR_CANCELLED) {
         b->flush_error = err;
         b->failure_count++;
@@ -375,14 +383,28 @@ static bool has_room(const struct store *s)
 }
 
 /* The error that keeps writers out for good; 0 while there is hope. */
-static int fatal_error(struct background *b, struct err *err)
+static int fatal_error(struct store *s, struct err *err)
 {
-    if (b->flush_error.code == 0 || b->flush_error.code == ERR_FULL)
+    struct background *b = &s->background;
+    if (b->flush_error.code == 0 || is_passing(s))
         return 0;
     err_copy(err, &b->flush_error);
     err_wrap(err, "the store takes no more writes");
     err_hint(err, "close the store and open it again when the disk works");
     return b->flush_error.code;
+}
+
+/* @why a flush failed, told to a writer. To writers ERR_ABORTED means that
+ * their row has changed, and they try again. */
+static int no_room(const struct err *why, struct err *err)
+{
+    int rc = err_copy(err, why);
+    err_wrap(err, "memory is full and cannot be flushed");
+    if (rc != ERR_ABORTED)
+        return rc;
+    if (err)
+        err->code = ERR_UNAVAILABLE;
+    return ERR_UNAVAILABLE;
 }
 
 static int stall(struct store *s, struct err *err)
@@ -402,13 +424,11 @@ static int stall(struct store *s, struct err *err)
         mutex_lock(&b->lock);
         if (!hope)
             break; /* Nothing to flush: the bound is below what must be. */
-        rc = fatal_error(b, err);
+        rc = fatal_error(s, err);
         if (rc == 0)
             rc = fiber_check(err); /* A caller has not for ever. */
-        if (rc == 0 && b->failure_count != failures) {
-            rc = err_copy(err, &b->flush_error);
-            err_wrap(err, "memory is full and cannot be flushed");
-        }
+        if (rc == 0 && b->failure_count != failures)
+            rc = no_room(&b->flush_error, err);
     }
     mutex_unlock(&b->lock);
     atomic_fetch_add(&s->queue.stall_count, 1);
@@ -424,7 +444,7 @@ int background_wait_for_room(struct store *s, struct err *err)
     if (UNLIKELY(
             atomic_load_explicit(&b->flush_error_code, memory_order_relaxed))) {
         mutex_lock(&b->lock);
-        rc = fatal_error(b, err);
+        rc = fatal_error(s, err);
         mutex_unlock(&b->lock);
         if (rc)
             return rc;

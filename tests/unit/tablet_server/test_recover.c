@@ -1,6 +1,7 @@
 /* Whatever dies, and whenever: what tablet servers acknowledged is found again,
  * and a server that was declared dead neither writes nor answers. */
 #include "base/core/rand.h"
+#include "bigtable/tablet/manifest.h"
 #include "tests/unit/tablet_server/fixture.h"
 
 enum {
@@ -487,6 +488,41 @@ START_TEST(test_stop_alone)
 
 END_TEST
 
+/* Files cannot be made for a while: flushes fail, and so do writes when memory
+ * is full. Afterwards all goes on. */
+static void files_away(void *arg)
+{
+    struct node *a = &nodes[0];
+    (void)arg;
+    begin();
+    boot(a);
+    load_all(a);
+    write_row(a, 7, 1);
+    OK(order_of(a, TABLET_FLUSH, "r050", err));
+    write_row(a, 7, 2);
+    OK(world_rename(director, "/fs/" STORE_TABLES_DIR, "/fs/away", err));
+    OK(fs_replace(files, STORE_TABLES_DIR, SLICE_EMPTY, err)); /* In the way. */
+    ck_assert_int_ne(order_of(a, TABLET_FLUSH, "r050", NULL), 0);
+    for (unsigned i = 0; i < 1000; i++) /* More than a memtable. */
+        write_row(a, i % 50, i + 10);
+    OK(world_remove(director, "/fs/" STORE_TABLES_DIR, err));
+    OK(world_rename(director, "/fs/away", "/fs/" STORE_TABLES_DIR, err));
+    while (put(a, bounds_of("r050").id, "r008", "2", NULL) != 0)
+        ck_assert_uint_lt(world_mono_ns(director),
+                          100 * (uint64_t)SECOND * 1000);
+    known[8] = maybe[8] = 2;
+    OK(order_of(a, TABLET_FLUSH, "r050", err));
+    check_all(a);
+    end();
+}
+
+START_TEST(test_files_away)
+{
+    run(files_away, 1, NULL);
+}
+
+END_TEST
+
 TEST_MAIN("tablet_server recover",
           test_generations,
           test_two_logs,
@@ -495,4 +531,5 @@ TEST_MAIN("tablet_server recover",
           test_lost_answers,
           test_file_stays,
           test_left,
-          test_stop_alone)
+          test_stop_alone,
+          test_files_away)
