@@ -14,16 +14,18 @@
 #include <bsd/sys/queue.h>
 
 #include "base/core/buf.h"
+#include "base/runtime/fiber.h"
 #include "base/runtime/sync.h"
 #include "mapreduce/cluster/cell_host.h"
 #include "mapreduce/cluster/pool.h"
 #include "mapreduce/cluster/wire.h"
 
 struct cell_host;
-struct fiber;
 struct loop;
 struct rpc_channel;
 
+/* Between tries of what a worker did not answer. */
+#define POOL_AGAIN_US UINT64_C(100000)
 /* Attempts of one host at a time. */
 #define HOST_SLOTS_MAX 4096
 
@@ -159,12 +161,60 @@ void pool_peer_bury(struct pool_peer *e, const char *why);
 void pool_peer_hang_up(struct pool_peer *e);
 void pool_peer_free(struct pool_peer *e); /* Without the lock. */
 void pool_peer_set_silent(struct pool_peer *e);
+/* The attempt of @ticket, or NULL; and its end. */
+struct pool_attempt *pool_peer_attempt(struct pool_peer *e, uint64_t ticket);
+void pool_peer_drop(struct pool_peer *e, struct pool_attempt *a);
+/* Run @fn on a fiber of the pool's loop, which counts from now on, and ends
+ * with pool_peer_finish(): the peer may be freed once the lock is released. */
+void pool_peer_begin(struct pool_peer *e,
+                     const char *name,
+                     fiber_fn fn,
+                     void *arg);
+void pool_peer_finish(struct pool_peer *e);
+/* The head of a call, borrowed from both; the call, without the lock, which
+ * parks; and what an error of it says of the peer, or of this master. */
+struct worker_head pool_peer_head(const struct pool_peer *e, const char *job);
+MUST_CHECK int pool_peer_call(struct pool_peer *e,
+                              uint32_t method,
+                              uint64_t timeout_us,
+                              const struct buf *body,
+                              struct slice attachment,
+                              struct buf *reply,
+                              struct err *err);
+void pool_peer_judge(struct pool_peer *e, int code, const struct err *err);
+/* The lock is released meanwhile. Parks. */
+void pool_peer_pause(struct pool_peer *e, uint64_t us);
+
+/* --- pool_hear.c ------------------------------------------------------------
+ */
+
+/* The fiber that hears the peer. */
+void pool_hear_run(void *peer);
+
+/* --- pool_orders.c: under the lock, besides the fiber -----------------------
+ */
+
+/* The fiber that sends the peer its orders. */
+void pool_orders_run(void *peer);
 /* Have it send @kind. @spec is copied. */
 void pool_peer_order(struct pool_peer *e,
                      struct pool_job *job,
                      enum worker_order_kind kind,
                      uint64_t ticket,
                      struct slice spec);
+/* Attempts of @job that were not sent yet fail: another worker may do better.
+ */
+void pool_orders_fail(struct pool_peer *e,
+                      struct pool_job *job,
+                      const struct err *err);
+void pool_orders_free(struct pool_orders *orders);
+
+/* --- pool_package.c: under the lock -----------------------------------------
+ */
+
+/* The job on the peer; NULL: it is not there, and not to be @add-ed. */
+struct pool_ready *
+pool_ready_of(struct pool_peer *e, struct pool_job *job, bool add);
 /* Send the package of @job, if it has not got it. */
 void pool_peer_prepare(struct pool_peer *e, struct pool_job *job);
 /* The job has ended: so does what it has there. */
