@@ -23,7 +23,7 @@ bool is_chunk_file(struct slice head)
 
 struct chunk_dump {
     struct file *file;
-    char head[CHUNK_DATA_AT];
+    char head[CHUNK_HEAD_BYTES];
     struct chunk_identity id;
     struct chunk_tail tail; /* Of an unsealed one: the longest record. */
     bool has_tail;

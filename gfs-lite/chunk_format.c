@@ -7,7 +7,7 @@
 #include "base/core/crc32c.h"
 
 #define TAIL_MAGIC     UINT32_C(0x4c494154) /* "TAIL" */
-#define FORMAT_VERSION 1
+#define FORMAT_VERSION 2
 
 /* Offsets in the identity; its CRC covers what is before. */
 enum {

@@ -97,6 +97,8 @@ static uint32_t shift_crc(uint32_t (*table)[256], uint32_t crc)
 
 uint32_t crc32c_join(uint32_t crc, uint32_t next, size_t len)
 {
+    if (crc == 0) /* It stays 0 however far it is advanced. */
+        return next;
     pthread_once(&tables_once, make_tables);
     for (; len >= LONG_BYTES; len -= LONG_BYTES)
         crc = shift_crc(shift_long, crc);

@@ -126,6 +126,14 @@ void file_allocate(struct file *f, uint64_t bytes)
     f->world->ops->file_allocate(f, bytes);
 }
 
+void file_write_back(struct file *f, uint64_t offset, uint64_t len)
+{
+    const struct world_ops *ops = f->world->ops;
+    PRE(offset <= INT64_MAX && len <= INT64_MAX - offset);
+    if (ops->file_write_back)
+        ops->file_write_back(f, offset, len);
+}
+
 void file_advise(struct file *f,
                  uint64_t offset,
                  uint64_t len,

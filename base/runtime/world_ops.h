@@ -54,6 +54,8 @@ struct world_ops {
     int (*file_size)(struct file *f, uint64_t *bytes, struct err *err);
     int (*file_truncate)(struct file *f, uint64_t bytes, struct err *err);
     void (*file_allocate)(struct file *f, uint64_t bytes);
+    /* NULL: nothing is done. */
+    void (*file_write_back)(struct file *f, uint64_t offset, uint64_t len);
     void (*file_advise)(struct file *f,
                         uint64_t offset,
                         uint64_t len,

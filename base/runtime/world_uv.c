@@ -102,6 +102,7 @@ static const struct world_ops real_ops = {
     .file_size = real_file_size,
     .file_truncate = real_file_truncate,
     .file_allocate = real_file_allocate,
+    .file_write_back = real_file_write_back,
     .file_advise = real_file_advise,
     .file_close = real_file_close,
     .rename = real_rename,

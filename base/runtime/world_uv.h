@@ -46,6 +46,7 @@ int real_file_sync(struct file *f, struct err *err);
 int real_file_size(struct file *f, uint64_t *bytes, struct err *err);
 int real_file_truncate(struct file *f, uint64_t bytes, struct err *err);
 void real_file_allocate(struct file *f, uint64_t bytes);
+void real_file_write_back(struct file *f, uint64_t offset, uint64_t len);
 void real_file_advise(struct file *f,
                       uint64_t offset,
                       uint64_t len,

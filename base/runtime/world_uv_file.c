@@ -436,6 +436,21 @@ void real_file_allocate(struct file *base, uint64_t bytes)
         offload(do_allocate, &c);
 }
 
+static void do_write_back(void *arg)
+{
+    struct io_call *c = arg;
+    /* Without waiting: that would take note of errors a sync is to report. */
+    if (sync_file_range(c->file->fd, (off_t)c->offset, (off_t)c->len,
+                        SYNC_FILE_RANGE_WRITE) < 0)
+        c->errnum = errno; /* A hint: nobody looks. */
+}
+
+void real_file_write_back(struct file *base, uint64_t offset, uint64_t len)
+{
+    struct io_call c = {.file = real_file(base), .offset = offset, .len = len};
+    offload(do_write_back, &c);
+}
+
 void real_file_advise(struct file *base,
                       uint64_t offset,
                       uint64_t len,

@@ -18,6 +18,10 @@
 /* An append of so much is summed up and written at once; one of more keeps the
  * loop too long. */
 #define QUICK_BYTES_MAX ((size_t)256 << 10)
+/* The disk is told of so much at a time: enough for it to write in one go. */
+#define WRITE_BACK_BYTES ((uint32_t)2 << 20)
+/* Room kept ahead of a chunk that is long enough to be worth it. */
+#define KEEP_BYTES ((uint32_t)16 << 20)
 /* Blocks that one append may complete. */
 #define PIECE_BLOCKS_MAX CHUNK_BLOCKS_MAX
 
@@ -219,6 +223,30 @@ int chunk_file_append(struct chunk_file *f,
     return 0;
 }
 
+bool chunk_file_is_behind(const struct chunk_file *f)
+{
+    return !f->id.sealed && f->length >= f->started + WRITE_BACK_BYTES;
+}
+
+void chunk_file_write_back(struct chunk_file *f)
+{
+    uint32_t from = f->started;
+    uint32_t to = f->length - f->length % CHUNK_BLOCK_BYTES;
+    if (to <= from)
+        return;
+    f->started = to; /* Before parking: another turn begins here. */
+    file_write_back(f->file, CHUNK_DATA_AT + (uint64_t)from, to - from);
+}
+
+void chunk_file_keep_room(struct chunk_file *f)
+{
+    if (f->id.sealed || f->kept == GFS_CHUNK_BYTES ||
+        f->length < WRITE_BACK_BYTES || f->kept > f->length + KEEP_BYTES / 2)
+        return;
+    f->kept = (uint32_t)MIN_OF(GFS_CHUNK_BYTES, f->length + KEEP_BYTES);
+    file_allocate(f->file, CHUNK_DATA_AT + (uint64_t)f->kept);
+}
+
 static void do_sync(void *arg)
 {
     struct file_job *job = arg;
@@ -416,10 +444,10 @@ static int recover_tail(struct chunk_file *f,
 
 static int read_head(struct chunk_file *f, struct err *err)
 {
-    char *head = mem_zalloc(1, CHUNK_DATA_AT);
+    char *head = mem_zalloc(1, CHUNK_HEAD_BYTES);
     uint64_t file_bytes = 0;
     size_t got = 0;
-    int rc = file_read_at(f->file, 0, head, CHUNK_DATA_AT, &got, err);
+    int rc = file_read_at(f->file, 0, head, CHUNK_HEAD_BYTES, &got, err);
     if (rc == 0)
         rc = file_size(f->file, &file_bytes, err);
     if (rc == 0)

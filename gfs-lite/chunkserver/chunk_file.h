@@ -19,9 +19,11 @@ struct chunk_file {
     struct file *file;   /* Owned. */
     char *path;          /* Owned. */
     struct chunk_identity id;
-    uint32_t length;           /* Bytes appended; of a sealed one its length. */
-    uint32_t tail_crc;         /* Of the last block, if it is not whole. */
-    uint64_t sequence;         /* Of the last tail record. */
+    uint32_t length;   /* Bytes appended; of a sealed one its length. */
+    uint32_t tail_crc; /* Of the last block, if it is not whole. */
+    uint64_t sequence; /* Of the last tail record. */
+    uint32_t started;  /* What comes before is on its way to the disk, */
+    uint32_t kept;     /* and up to here there is room. */
     enum chunk_slot next_sync; /* The slot that holds the older of two syncs. */
     uint32_t table[CHUNK_BLOCKS_MAX]; /* Checksums of whole blocks; of a sealed
                                          chunk also of the last one. */
@@ -60,6 +62,17 @@ MUST_CHECK int chunk_file_append(struct chunk_file *f,
                                  struct slice data,
                                  const uint32_t *crc,
                                  struct err *err);
+/* Is there so much that the disk was not yet told of that it is worth doing so?
+ */
+bool chunk_file_is_behind(const struct chunk_file *f);
+/* Have the disk start with what was appended: a sync then finds little to wait
+ * for. Promises nothing; may run beside any change. Parks. */
+void chunk_file_write_back(struct chunk_file *f);
+/* Keep room on the disk for what follows, if the chunk is long enough: appends
+ * then need not look for any, and its bytes lie side by side. What is not used
+ * is given back by the seal. A change, as far as others are concerned. Parks.
+ */
+void chunk_file_keep_room(struct chunk_file *f);
 /* What was appended survives a loss of power. Parks. */
 MUST_CHECK int chunk_file_sync(struct chunk_file *f, struct err *err);
 /* Raise the version, durably. Parks. */

@@ -94,6 +94,8 @@ int chunkserver_start(struct chunkserver *cs,
         fiber_start(loop_self(), "chunk keeper", chunkserver_run_keeper, cs);
     cs->prober =
         fiber_start(loop_self(), "chunk prober", chunkserver_run_prober, cs);
+    cs->writer = fiber_start(loop_self(), "chunk write-back",
+                             chunkserver_run_write_back, cs);
     return 0;
 }
 
@@ -114,6 +116,8 @@ void chunkserver_close(struct chunkserver *cs)
     end_fiber(cs->heart);
     end_fiber(cs->keeper);
     end_fiber(cs->prober);
+    end_fiber(cs->writer);
+    cs->writer = NULL;
     chunkserver_end_copies(cs);
     leader_free(cs->leader);
     peers_close(cs->peers);

@@ -54,6 +54,7 @@ struct chunkserver {
     struct fiber *heart;
     struct fiber *keeper; /* Scrubs and syncs. */
     struct fiber *prober; /* Tries the disk. */
+    struct fiber *writer; /* Has the disk write what is not synced yet. */
     struct err health;    /* As of the last trial, as those two. */
     uint64_t capacity_bytes;
     uint64_t free_bytes;
@@ -112,6 +113,12 @@ MUST_CHECK int chunkserver_get_space(struct chunkserver *cs,
 
 /* scrub.c */
 void chunkserver_run_keeper(void *arg);
+
+/* write_back.c */
+void chunkserver_run_write_back(void *arg);
+/* Bytes were added to @c. */
+void chunkserver_note_written(struct chunkserver *cs,
+                              const struct stored_chunk *c);
 
 /* health.c */
 void chunkserver_run_prober(void *arg);

@@ -178,6 +178,7 @@ static int take_locked(struct chunkserver *cs,
         return rc;
     if (rc == 0 && have < data.len && c->dirty_us == 0)
         c->dirty_us = world_now_us(cs->world);
+    chunkserver_note_written(cs, c);
     if (rc == 0 && (call->flags & CHUNK_SYNC)) {
         rc = chunk_file_sync(c->file, err);
         if (rc == 0)

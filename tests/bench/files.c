@@ -227,7 +227,7 @@ static double append_ours(struct fs *fs, size_t count, const char *record)
     double start;
     double took;
     CHECK(fs_create(fs, "append", &o, &w, err));
-    CHECK(fs_writer_append(w, record, 1, err));
+    CHECK(fs_writer_append(w, record, RECORD_BYTES, err));
     CHECK(fs_writer_flush(w, err));
     start = now();
     for (size_t i = 0; i < count; i++) {

@@ -35,7 +35,7 @@ def text(s):
 def chunk(data, sealed=True):
     """The file of chunk 7, version 3."""
     length = len(data) if sealed else 0
-    head = b"QRCHUNK1" + struct.pack("<IIQII", 1, 3, 7, sealed, length)
+    head = b"QRCHUNK1" + struct.pack("<IIQII", 2, 3, 7, sealed, length)
     head = (head + struct.pack("<I", crc32c(head))).ljust(512, b"\0")
     blocks = [data[i:i + BLOCK] for i in range(0, len(data), BLOCK)]
     if not sealed:
@@ -43,7 +43,7 @@ def chunk(data, sealed=True):
         tail = (tail + struct.pack("<I", crc32c(tail))).ljust(512, b"\0")
         head += tail
     sums = b"".join(struct.pack("<I", crc32c(b)) for b in blocks)
-    return head.ljust(4096, b"\0") + sums.ljust(4096, b"\0") + data
+    return (head.ljust(4096, b"\0") + sums).ljust(65536, b"\0") + data
 
 
 def image():
@@ -88,7 +88,7 @@ class DumpFiles(CliTest):
     def test_damage(self):
         """A block that is not what its checksum says is named."""
         data = bytearray(chunk(bytes(3 * BLOCK)))
-        data[8192 + BLOCK + 5] ^= 1
+        data[65536 + BLOCK + 5] ^= 1
         self.save("c", data)
         row, = self.json("dump", "c")
         self.assertEqual(row["damaged_blocks"], 1)

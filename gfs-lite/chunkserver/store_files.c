@@ -1,0 +1,237 @@
+/* The files of the chunks: their names, and how they come and go. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/log.h"
+#include "base/runtime/world.h"
+#include "gfs-lite/chunkserver/store_parts.h"
+#include "gfs-lite/fs.h"
+
+#define REMOVAL_POLL_US 1000
+
+/* --- names ------------------------------------------------------------- */
+
+static void put_name(uint64_t handle, struct buf *out)
+{
+    buf_printf(out, "%s/%02x/%016llx" CHUNK_SUFFIX, CHUNKS_DIR,
+               (unsigned)(handle % CHUNK_DIRS), (unsigned long long)handle);
+}
+
+#define NAME_DIGITS 16
+
+bool chunk_store__parse_name(const char *name, uint64_t *handle)
+{
+    char *end;
+    *handle = strtoull(name, &end, 16);
+    return end == name + NAME_DIGITS && strcmp(end, CHUNK_SUFFIX) == 0;
+}
+
+char *chunk_store__path(const struct chunk_store *s, uint64_t handle)
+{
+    struct buf b = BUF_INIT;
+    buf_printf(&b, "%s/", s->dir);
+    put_name(handle, &b);
+    return buf_take(&b);
+}
+
+static char *dir_of(const struct chunk_store *s, uint64_t handle)
+{
+    struct buf b = BUF_INIT;
+    buf_printf(&b, "%s/%s/%02x", s->dir, CHUNKS_DIR,
+               (unsigned)(handle % CHUNK_DIRS));
+    return buf_take(&b);
+}
+
+char *chunk_store_copy_path(const struct chunk_store *s, uint64_t handle)
+{
+    struct buf b = BUF_INIT;
+    buf_printf(&b, "%s/%s/%016llx" CHUNK_SUFFIX, s->dir, COPIES_DIR,
+               (unsigned long long)handle);
+    return buf_take(&b);
+}
+
+/* --- removing ------------------------------------------------------------ */
+
+/* A file on its way out: nothing may be put in its place before it is gone. */
+struct removal {
+    struct removal *next;
+    uint64_t handle;
+};
+
+static void await_removal(struct chunk_store *s, uint64_t handle)
+{
+    const struct removal *r = s->removals;
+    while (r) {
+        if (r->handle == handle) {
+            world_sleep_us(s->world, REMOVAL_POLL_US);
+            r = s->removals;
+        } else {
+            r = r->next;
+        }
+    }
+}
+
+static int remove_file(struct chunk_store *s, uint64_t handle, struct err *err)
+{
+    struct removal self = {.next = s->removals, .handle = handle};
+    struct removal **at = &s->removals;
+    char *path = chunk_store__path(s, handle);
+    int rc;
+    s->removals = &self;
+    rc = world_remove(s->world, path, err);
+    while (*at != &self)
+        at = &(*at)->next;
+    *at = self.next;
+    mem_free(path);
+    return rc == ERR_NOTFOUND ? 0 : rc;
+}
+
+static void keep_leftover(struct chunk_store *s, uint64_t handle)
+{
+    s->leftover = mem_realloc(s->leftover,
+                              (s->leftover_count + 1) * sizeof(*s->leftover));
+    s->leftover[s->leftover_count++] = handle;
+}
+
+void chunk_store_delete(struct chunk_store *s, struct stored_chunk *c)
+{
+    struct err err = ERR_INIT;
+    if (c->deleted)
+        return;
+    c->deleted = true;
+    s->bytes -= c->length;
+    chunk_store_report(s, c);
+    id_map_remove(&s->chunks, c->handle);
+    cond_broadcast(&c->grown);
+    if (remove_file(s, c->handle, &err)) {
+        log_warn(s->world, "chunk", "%s", err.text);
+        keep_leftover(s, c->handle);
+    }
+}
+
+void chunk_store_sweep(struct chunk_store *s)
+{
+    size_t count = s->leftover_count;
+    uint64_t *handles = s->leftover;
+    s->leftover = NULL;
+    s->leftover_count = 0;
+    for (size_t i = 0; i < count; i++)
+        /* Another file may have come in its place, and be wanted. */
+        if (!id_map_get(&s->chunks, handles[i]) &&
+            remove_file(s, handles[i], NULL))
+            keep_leftover(s, handles[i]);
+    mem_free(handles);
+}
+
+/* --- making -------------------------------------------------------------- */
+
+int chunk_store_create(struct chunk_store *s,
+                       uint64_t handle,
+                       uint32_t version,
+                       struct stored_chunk **out,
+                       struct err *err)
+{
+    struct chunk_identity id = {.handle = handle, .version = version};
+    struct stored_chunk *c = chunk_store_get(s, handle);
+    char *path;
+    int rc;
+    *out = NULL;
+    if (c) {
+        chunk_store_put(s, c);
+        return err_set(err, ERR_EXISTS, "chunk %llu is here already",
+                       (unsigned long long)handle);
+    }
+    /* In the table first: another call for it must find it, and wait. */
+    c = chunk_store__add(s, &id);
+    c->pins = 1;
+    mutex_lock(&c->lock);
+    await_removal(s, handle);
+    path = chunk_store__path(s, handle);
+    rc = chunk_file_create(s->world, path, handle, version, &c->file, err);
+    mem_free(path);
+    if (rc == 0) {
+        char *dir = dir_of(s, handle);
+        rc = world_sync_dir(s->world, dir, err);
+        mem_free(dir);
+    }
+    if (c->file)
+        chunk_store__note_open(s, c);
+    mutex_unlock(&c->lock);
+    if (rc) {
+        chunk_store_delete(s, c);
+        chunk_store_put(s, c);
+        return rc;
+    }
+    chunk_store_report(s, c);
+    *out = c;
+    return 0;
+}
+
+/* --- copies
+ * ------------------------------------------------------------------------ */
+
+int chunk_store_clear_copies(struct chunk_store *s)
+{
+    char **names;
+    size_t count;
+    int rc = fs_list(s->fs, COPIES_DIR, &names, &count, NULL);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < count; i++) {
+        struct buf path = BUF_INIT;
+        int e;
+        buf_printf(&path, "%s/%s", COPIES_DIR, names[i]);
+        e = fs_remove(s->fs, buf_cstr(&path), NULL);
+        rc = e && e != ERR_NOTFOUND ? e : rc;
+        buf_close(&path);
+    }
+    fs_names_free(names, count);
+    return rc;
+}
+
+static int move_in(struct chunk_store *s, struct chunk_file *f, struct err *err)
+{
+    char *to = chunk_store__path(s, f->id.handle);
+    char *dir = dir_of(s, f->id.handle);
+    int rc = world_rename(s->world, f->path, to, err);
+    if (rc == 0) {
+        rc = world_sync_dir(s->world, dir, err);
+        if (rc)
+            keep_leftover(s, f->id.handle);
+    }
+    mem_free(f->path);
+    f->path = to;
+    mem_free(dir);
+    return rc;
+}
+
+int chunk_store_adopt(struct chunk_store *s,
+                      struct chunk_file *f,
+                      struct err *err)
+{
+    uint64_t handle = f->id.handle;
+    struct stored_chunk *old = chunk_store_get(s, handle);
+    struct stored_chunk *c;
+    int rc;
+    if (old) { /* An older version, or a damaged one. */
+        mutex_lock(&old->lock);
+        mutex_unlock(&old->lock);
+        chunk_store_delete(s, old);
+        chunk_store_put(s, old);
+    }
+    await_removal(s, handle);
+    rc = move_in(s, f, err);
+    if (rc == 0 && chunk_store_get(s, handle))
+        rc = err_set(err, ERR_EXISTS, "chunk %llu came another way",
+                     (unsigned long long)handle);
+    if (rc) {
+        chunk_file_close(f);
+        return rc;
+    }
+    c = chunk_store__add(s, &f->id);
+    c->file = f;
+    chunk_store__note_open(s, c);
+    chunk_store_report(s, c);
+    return 0;
+}

@@ -1,0 +1,48 @@
+/* Early write-back: the disk begins with a chunk's bytes while more of them
+ * come, so that the sync at the chunk's end waits for little of it.
+ */
+#include "base/core/panic.h"
+#include "base/runtime/fiber.h"
+#include "gfs-lite/chunkserver/state.h"
+
+/* A chunk that is behind; NULL: there is none. Only those with open files can
+ * be. */
+static struct stored_chunk *find_behind(struct chunkserver *cs)
+{
+    for (size_t i = 0; i < cs->store->open_count; i++) {
+        struct stored_chunk *c = cs->store->open[i];
+        if (!c->failed && !c->damaged && chunk_file_is_behind(c->file))
+            return c;
+    }
+    return NULL;
+}
+
+static void write_back(struct chunkserver *cs, struct stored_chunk *c)
+{
+    c->pins++;
+    chunk_file_write_back(c->file);
+    mutex_lock(&c->lock);
+    chunk_file_keep_room(c->file);
+    mutex_unlock(&c->lock);
+    chunk_store_put(cs->store, c);
+}
+
+void chunkserver_note_written(struct chunkserver *cs,
+                              const struct stored_chunk *c)
+{
+    if (cs->writer && chunk_file_is_behind(c->file))
+        fiber_wake(cs->writer);
+}
+
+void chunkserver_run_write_back(void *arg)
+{
+    struct chunkserver *cs = arg;
+    while (!cs->stopping && fiber_check(NULL) == 0) {
+        struct stored_chunk *c = find_behind(cs);
+        if (c) {
+            write_back(cs, c);
+        } else if (fiber_park_checked(NULL)) {
+            return;
+        }
+    }
+}
