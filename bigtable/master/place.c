@@ -107,7 +107,7 @@ static int order_load(struct reign *r, struct known_tablet *t, struct err *err)
     uint64_t epoch = t->epoch;
     int code;
 
-    code = server_order(r, s, TABLET_LOAD, t, SLICE_EMPTY, SLICE_EMPTY, err);
+    code = server_order_load(r, s, t, err);
     if (!s->alive || t->stage == STAGE_UNASSIGNED || t->epoch != epoch)
         return ERR_UNAVAILABLE; /* It died meanwhile. */
     if (code && code != ERR_EXISTS)

@@ -1,35 +1,37 @@
 /* Logs of dead servers: sorted by the survivors, segment by segment, so that
  * whoever loads a tablet reads its entries in one go.
  *
- * The mark `done` in the log's directory says that all segments are sorted: a
- * master that comes later does not do it again.
+ * Each survivor keeps what it sorted in memory while tablets are loaded, and
+ * each order to load a tablet says who has what. When one of them dies, or
+ * another master comes, segments are sorted once more: they stay in the file
+ * system for as long as any tablet needs them.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/fault.h"
 #include "base/core/panic.h"
 #include "base/runtime/log.h"
 #include "base/runtime/world.h"
 #include "bigtable/master/log_schedule.h"
 #include "bigtable/master/reign.h"
+#include "bigtable/wire/log_calls.h"
 #include "gfs-lite/fs.h"
 
-#define LOG_DONE_MARK  "done"
 #define LOG_PATH_BYTES (sizeof(BIGTABLE_FS_LOGS) + 64)
 /* Between looks at what is sorted. */
-#define LOOK_US     UINT64_C(100000)
-#define LOOK_US_MIN UINT64_C(20000)
-#define RETRY_US    UINT64_C(500000)
+#define LOOK_US  UINT64_C(100000)
+#define RETRY_US UINT64_C(500000)
 
 struct segment {
     char *name;
+    uint64_t holder; /* Number of the server that has it in memory; 0: none. */
     struct sort_segment state;
 };
 
 struct recovery {
     uint64_t log; /* The dead server's number. */
     bool sorted;
+    bool running; /* A fiber is at it. */
     struct segment *segments;
     size_t segment_count;
     struct recovery *next;
@@ -59,14 +61,13 @@ static void forget_segments(struct recovery *v)
 
 /* --- segments ----------------------------------------------------------- */
 
-/* Their names are numbers. Beside them is what was sorted, and perhaps half of
- * a mark, whose master died over it. */
+/* Their names are numbers. Beside them is the directory of sorted ones. */
 static bool is_segment(const char *name)
 {
     return name[0] >= '0' && name[0] <= '9';
 }
 
-/* List the segments; a log that is marked, or not there, is sorted. */
+/* List the segments; a log that is not there is sorted. */
 static int list_segments(struct reign *r, struct recovery *v, struct err *err)
 {
     char path[LOG_PATH_BYTES];
@@ -84,18 +85,21 @@ static int list_segments(struct reign *r, struct recovery *v, struct err *err)
         return code;
     v->segments = mem_zalloc(count + 1, sizeof(*v->segments));
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(names[i], LOG_DONE_MARK) == 0)
-            v->sorted = true;
-        else if (is_segment(names[i]))
+        if (is_segment(names[i]))
             v->segments[v->segment_count++].name = mem_strdup(names[i]);
     }
     fs_names_free(names, count);
     return 0;
 }
 
-static int
-sort_segment_call(struct reign *r, const struct sorting *s, struct err *err)
+/* *@held: its server has it in memory. */
+static int sort_segment_call(struct reign *r,
+                             const struct sorting *s,
+                             bool *held,
+                             struct err *err)
 {
+    struct log_sorted sorted = {.held = false};
+    struct buf reply = BUF_INIT;
     struct log_order o = {
         .sequencer = slice_str(r->sequencer),
         .server = s->server->number,
@@ -105,36 +109,55 @@ sort_segment_call(struct reign *r, const struct sorting *s, struct err *err)
     struct buf body = BUF_INIT;
     int code;
     log_order_put(&o, &body);
-    code = server_call(r, s->server, TABLET_LOG_SORT, buf_slice(&body), NULL,
+    code = server_call(r, s->server, TABLET_LOG_SORT, buf_slice(&body), &reply,
                        r->options->order_us, err);
+    if (code == 0 && reply.len > 0)
+        code = log_sorted_get(buf_slice(&reply), &sorted, err);
+    *held = sorted.held;
+    buf_close(&reply);
     buf_close(&body);
     return code;
+}
+
+static void note_sorted(struct segment *g, uint64_t server, bool held)
+{
+    /* Of two that sorted it the first is asked. */
+    if (!g->state.done)
+        g->holder = held ? server : 0;
+    g->state.done = true;
+}
+
+static void note_failed(struct reign *r, const struct sorting *s, int code)
+{
+    struct sort_segment *g = &s->recovery->segments[s->segment].state;
+    g->failed = s->server->number;
+    g->not_before_us = reign_now_ns(r) / 1000 + LOOK_US;
+    if (code == ERR_CLOSED)
+        server_suspect(r, s->server);
 }
 
 static void run_sorting(struct reign *r, void *arg)
 {
     struct sorting *s = arg;
-    struct sort_segment *g;
+    struct segment *g;
     struct err err = ERR_INIT;
-    int code = sort_segment_call(r, s, &err);
+    bool held;
+    int code = sort_segment_call(r, s, &held, &err);
 
     /* There may be more segments by now. */
-    g = &s->recovery->segments[s->segment].state;
+    g = &s->recovery->segments[s->segment];
     s->server->sorts--;
     for (int i = 0; i < LOG_SORTS_PER_SEGMENT; i++)
-        if (g->at[i] == s->server->number)
-            g->at[i] = 0;
-    if (code == 0) {
-        g->done = true;
-    } else {
-        g->failed = s->server->number;
-        g->not_before_us = reign_now_ns(r) / 1000 + LOOK_US;
-        if (code == ERR_CLOSED)
-            server_suspect(r, s->server);
-        log_warn(r->world, "master", "sort %s of log %llu: %s",
-                 s->recovery->segments[s->segment].name,
+        if (g->state.at[i] == s->server->number)
+            g->state.at[i] = 0;
+    if (code == 0)
+        note_sorted(g, s->server->number, held);
+    else
+        note_failed(r, s, code);
+    if (code)
+        log_warn(r->world, "master", "sort %s of log %llu: %s", g->name,
                  (unsigned long long)s->recovery->log, err.text);
-    }
+    reign_changed(r);
     mem_free(s);
 }
 
@@ -205,17 +228,6 @@ static bool anybody_at_it(const struct recovery *v)
     return false;
 }
 
-static void mark_done(struct reign *r, const struct recovery *v)
-{
-    char path[LOG_PATH_BYTES];
-    struct err err = ERR_INIT;
-    log_path(v->log, LOG_DONE_MARK, path);
-    /* Without the mark it is sorted once more by the next master. */
-    if (fs_replace(r->options->fs, path, SLICE_LIT("sorted\n"), &err))
-        log_warn(r->world, "master", "mark log %llu: %s",
-                 (unsigned long long)v->log, err.text);
-}
-
 static bool is_known(const struct recovery *v, const char *name)
 {
     for (size_t i = 0; i < v->segment_count; i++)
@@ -252,8 +264,6 @@ static bool sort_all(struct reign *r, struct recovery *v)
     struct err err = ERR_INIT;
     for (;;) {
         bool more = false;
-        if (v->segment_count > 0 && fault_hit("master.skip_last_log"))
-            v->segments[v->segment_count - 1].state.done = true;
         while (!all_done(v)) {
             order_sorts(r, v);
             if (!reign_wait(r, LOOK_US))
@@ -266,46 +276,114 @@ static bool sort_all(struct reign *r, struct recovery *v)
     }
 }
 
-static void recover(struct reign *r, void *arg)
+/* Segments that servers had that died since are sorted again. */
+static bool forget_dead_holders(const struct reign *r, struct recovery *v)
 {
-    struct recovery *v = arg;
-    struct err err = ERR_INIT;
-    uint64_t begun_ns = reign_now_ns(r);
+    bool any = false;
+    for (size_t i = 0; i < v->segment_count; i++) {
+        struct segment *g = &v->segments[i];
+        if (g->holder == 0 || picture_is_alive(&r->picture, g->holder))
+            continue;
+        g->holder = 0;
+        g->state.done = false;
+        any = true;
+    }
+    return any;
+}
 
+/* False: the reign ends. */
+static bool list_until_done(struct reign *r, struct recovery *v)
+{
+    struct err err = ERR_INIT;
     while (!v->segments && !v->sorted && list_segments(r, v, &err)) {
         log_warn(r->world, "master", "list log %llu: %s",
                  (unsigned long long)v->log, err.text);
         if (!reign_wait(r, RETRY_US))
-            return;
+            return false;
     }
-    if (v->sorted)
-        return;
-    if (sort_all(r, v)) {
+    return true;
+}
+
+static void recover(struct reign *r, void *arg)
+{
+    struct recovery *v = arg;
+    uint64_t begun_ns = reign_now_ns(r);
+
+    if (list_until_done(r, v) && !v->sorted && sort_all(r, v)) {
         v->sorted = true;
         master_note(r, EVENT_RECOVERY, "log=%llu segments=%zu us=%llu",
                     (unsigned long long)v->log, v->segment_count,
                     (unsigned long long)((reign_now_ns(r) - begun_ns) / 1000));
         reign_changed(r);
-        mark_done(r, v);
     }
     /* Sorts that straggle still point at the segments. */
     while (anybody_at_it(v) && reign_wait(r, RETRY_US))
         ;
+    v->running = false;
+    if (!v->sorted)
+        reign_changed(r); /* Whoever waits for it starts it anew. */
+}
+
+static struct recovery *find_recovery(const struct reign *r, uint64_t log)
+{
+    struct recovery *v = r->recoveries;
+    while (v && v->log != log)
+        v = v->next;
+    return v;
+}
+
+static void start_recovery(struct reign *r, struct recovery *v)
+{
+    v->running = true;
+    reign_spawn(r, "recover log", recover, v);
 }
 
 bool recover_is_sorted(struct reign *r, uint64_t number)
 {
-    struct recovery *v = r->recoveries;
-    while (v && v->log != number)
-        v = v->next;
+    struct recovery *v = find_recovery(r, number);
+    if (v && v->sorted && forget_dead_holders(r, v))
+        v->sorted = false;
+    if (v && !v->sorted && !v->running)
+        start_recovery(r, v);
     if (v)
         return v->sorted;
     v = mem_zalloc(1, sizeof(*v));
     v->log = number;
     v->next = r->recoveries;
     r->recoveries = v;
-    reign_spawn(r, "recover log", recover, v);
+    start_recovery(r, v);
     return false;
+}
+
+static void
+put_holders_of(const struct reign *r, const struct recovery *v, struct buf *out)
+{
+    for (size_t i = 0; i < v->segment_count; i++) {
+        const struct segment *g = &v->segments[i];
+        const struct known_server *s =
+            g->state.done && g->holder ? picture_server(&r->picture, g->holder)
+                                       : NULL;
+        struct log_holder h = {.log = v->log, .segment = slice_str(g->name)};
+        if (!s || !s->alive)
+            continue;
+        h.server = s->number;
+        h.address = slice_str(s->address);
+        log_holder_put(&h, out);
+    }
+}
+
+void recover_put_holders(struct reign *r,
+                         const struct known_tablet *t,
+                         struct buf *out)
+{
+    for (size_t i = 0; i < t->log_count; i++) {
+        const struct recovery *v = find_recovery(r, t->logs[i]);
+        size_t before = out->len;
+        if (v)
+            put_holders_of(r, v, out);
+        if (out->len > LOG_HOLDERS_BYTES_MAX)
+            buf_truncate(out, before);
+    }
 }
 
 uint64_t recover_count(const struct reign *r)

@@ -171,6 +171,11 @@ MUST_CHECK int server_order_reply(struct reign *r,
                                   const struct known_tablet *t,
                                   struct buf *reply,
                                   struct err *err);
+/* TABLET_LOAD, with who has the logs of @t sorted. Parks. */
+MUST_CHECK int server_order_load(struct reign *r,
+                                 struct known_server *s,
+                                 const struct known_tablet *t,
+                                 struct err *err);
 /* TABLET_UNLOAD, and for how long its server has taken no writes when it
  * answers. Parks. */
 MUST_CHECK int server_order_unload(struct reign *r,
@@ -206,8 +211,13 @@ MUST_CHECK int place_tablet(struct reign *r,
 
 /* --- logs of dead servers (recover.c) --- */
 
-/* Is the log of the dead server @number sorted? Sees to it if not. */
+/* Is the log of the dead server @number sorted, and whoever has parts of it in
+ * memory alive? Sees to it if not. */
 bool recover_is_sorted(struct reign *r, uint64_t number);
+/* Append who has the segments of the logs of @t (wire/log_calls.h). */
+void recover_put_holders(struct reign *r,
+                         const struct known_tablet *t,
+                         struct buf *out);
 uint64_t recover_count(const struct reign *r); /* Being sorted. */
 void recover_close(struct reign *r);
 

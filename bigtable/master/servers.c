@@ -49,6 +49,7 @@ static int order(struct reign *r,
                  const struct known_tablet *t,
                  struct slice row,
                  struct slice row_end,
+                 struct slice holders,
                  struct buf *reply,
                  struct err *err)
 {
@@ -61,6 +62,7 @@ static int order(struct reign *r,
             picture_level(t) == LEVEL_ROOT ? SLICE_EMPTY : buf_slice(&t->key),
         .row = row,
         .row_end = row_end,
+        .holders = holders,
     };
     struct buf body = BUF_INIT;
     int code;
@@ -81,7 +83,21 @@ int server_order(struct reign *r,
                  struct slice row_end,
                  struct err *err)
 {
-    return order(r, s, method, t, row, row_end, NULL, err);
+    return order(r, s, method, t, row, row_end, SLICE_EMPTY, NULL, err);
+}
+
+int server_order_load(struct reign *r,
+                      struct known_server *s,
+                      const struct known_tablet *t,
+                      struct err *err)
+{
+    struct buf holders = BUF_INIT;
+    int code;
+    recover_put_holders(r, t, &holders);
+    code = order(r, s, TABLET_LOAD, t, SLICE_EMPTY, SLICE_EMPTY,
+                 buf_slice(&holders), NULL, err);
+    buf_close(&holders);
+    return code;
 }
 
 int server_order_reply(struct reign *r,
@@ -91,7 +107,8 @@ int server_order_reply(struct reign *r,
                        struct buf *reply,
                        struct err *err)
 {
-    return order(r, s, method, t, SLICE_EMPTY, SLICE_EMPTY, reply, err);
+    return order(r, s, method, t, SLICE_EMPTY, SLICE_EMPTY, SLICE_EMPTY, reply,
+                 err);
 }
 
 int server_order_unload(struct reign *r,

@@ -1,5 +1,5 @@
-/* Segments of a dead tablet server's log, sorted so that who takes over one
- * tablet reads its rows and no others.
+/* Sorted segments of a dead tablet server's log, as files: for those that do
+ * not fit into the memory of who sorts them.
  *
  *     log/00000012/sorted/00000003.sst   of segment 3: a table file (sstable/)
  *     key   = that of a cell: row table:be64 row, family 1, no qualifier, time
@@ -14,48 +14,43 @@
 #ifndef BIGTABLE_TABLET_LOG_SORT_H
 #define BIGTABLE_TABLET_LOG_SORT_H
 
-#include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 
-struct block_cache;
+struct buf;
 struct fs;
 struct logged_mutation;
+struct sorted_segment;
+struct table_iter;
 
 #define LOG_SORTED_DIR "sorted" /* Below the log's. */
 
-/* Take the segment @name below @dir from whoever writes it, sort it, and put
- * what comes of it into @dir/sorted, by way of a file that @who alone uses.
- * Nothing is done when it is there already. Errors: ERR_NOTFOUND: no such
- * segment; those of shared_log_read(), fs_recover(). */
-MUST_CHECK int log_sort_segment(struct fs *fs,
+/* Path of the file of the segment @name below @dir, appended to @out. */
+void log_sorted_path(const char *dir, const char *name, struct buf *out);
+/* Is it there? */
+bool log_sorted_exists(struct fs *fs, const char *dir, const char *name);
+
+/* Write @segment, which is @name below @dir, to its file, by way of one that
+ * @who alone uses. */
+MUST_CHECK int log_sorted_write(struct fs *fs,
                                 const char *dir,
                                 const char *name,
                                 uint64_t who,
+                                const struct sorted_segment *segment,
                                 struct err *err);
 
-/* @m is borrowed, and of the table asked for. */
-typedef int (*log_sorted_fn)(void *ctx,
-                             const struct logged_mutation *m,
-                             uint64_t sequence,
-                             struct err *err);
-
-/* Call @fn for each mutation, once, of the rows [start, end) of @table (an
- * empty @end: no bound) in the sorted segments of the log @dirs[0…count). Their
- * order is that of rows. A log without sorted segments has none. Errors: those
- * of table files, and of @fn. */
-MUST_CHECK int log_sorted_each(struct fs *fs,
-                               struct block_cache *cache,
-                               const char *const *dirs,
-                               size_t count,
-                               uint64_t table,
-                               struct slice start,
-                               struct slice end,
-                               log_sorted_fn fn,
-                               void *ctx,
-                               struct err *err);
+/* The row that stands for @row of @table in keys: appended to @out. */
+void log_sorted_put_row(struct buf *out, uint64_t table, struct slice row);
+/* What the entry of @it says; slices are borrowed from it and from @scratch.
+ * ERR_CORRUPT. */
+MUST_CHECK int log_sorted_decode(const struct table_iter *it,
+                                 struct buf *scratch,
+                                 struct logged_mutation *m,
+                                 uint64_t *sequence,
+                                 struct err *err);
 
 #endif /* BIGTABLE_TABLET_LOG_SORT_H */

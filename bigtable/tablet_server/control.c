@@ -1,5 +1,4 @@
 /* Orders of the master. */
-#include <stdio.h>
 
 #include "base/core/arena.h"
 #include "base/core/panic.h"
@@ -7,16 +6,19 @@
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/tablet/family_use.h"
-#include "bigtable/tablet/log_sort.h"
 #include "bigtable/tablet/row_delete.h"
+#include "bigtable/tablet/segment_shelf.h"
 #include "bigtable/tablet/shared.h"
 #include "bigtable/tablet/split.h"
 #include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet/write_log.h"
+#include "bigtable/tablet_server/replay.h"
 #include "bigtable/tablet_server/server.h"
 #include "bigtable/wire/roles.h"
 
-#define LOG_DIR_BYTES 64
+/* Segments of dead servers' logs that nobody has read for so long are not kept.
+ */
+#define SEGMENT_IDLE_US UINT64_C(60000000)
 
 int check_ready(const struct tablet_server *s, struct err *err)
 {
@@ -244,44 +246,6 @@ order_schema(struct tablet_server *s, struct rpc_call *call, struct err *err)
     return rc ? rc : apply_schema(s, &o.table, err);
 }
 
-/* --- logs ----------------------------------------------------------------- */
-
-struct sort_job {
-    struct tablet_server *server;
-    char dir[LOG_DIR_BYTES];
-    char *name;
-    struct err err;
-    int rc;
-};
-
-static void run_sort(void *arg)
-{
-    struct sort_job *j = arg;
-    j->rc = log_sort_segment(j->server->fs, j->dir, j->name, j->server->number,
-                             &j->err);
-}
-
-static int
-order_sort(struct tablet_server *s, struct rpc_call *call, struct err *err)
-{
-    struct sort_job j = {.server = s};
-    struct log_order o;
-    int rc = log_order_get(call->body, &o, err);
-    if (rc == 0)
-        rc = check_order(s, o.sequencer, o.server, err);
-    if (rc == 0 && o.log == s->number)
-        rc = err_set(err, ERR_INVALID, "log %llu is in use",
-                     (unsigned long long)o.log);
-    if (rc)
-        return rc;
-    snprintf(j.dir, sizeof(j.dir), BIGTABLE_FS_LOGS "/%08llu",
-             (unsigned long long)o.log);
-    j.name = mem_strndup(o.segment.data, o.segment.len);
-    server_in_thread(s, run_sort, &j);
-    mem_free(j.name);
-    return j.rc ? err_copy(err, &j.err) : 0;
-}
-
 /* --- status --------------------------------------------------------------- */
 
 static void fill_load(const struct served *t, struct tablet_load *out)
@@ -339,8 +303,10 @@ order_status(struct tablet_server *s, struct rpc_call *call, struct err *err)
         rc = err_set(err, ERR_CLOSED, "this is tablet server %llu, not %llu",
                      (unsigned long long)s->number,
                      (unsigned long long)o.server);
-    if (rc == 0)
+    if (rc == 0) {
+        segment_shelf_expire(s->shelf, SEGMENT_IDLE_US);
         put_status(s, &o, call->reply_body);
+    }
     return rc;
 }
 
@@ -356,7 +322,8 @@ int handle_control(void *ctx, struct rpc_call *call, struct err *err)
     case TABLET_SCHEMA: return order_schema(s, call, err);
     case TABLET_STATUS: return order_status(s, call, err);
     case TABLET_CAPTURE: return order_capture(s, call, err);
-    case TABLET_LOG_SORT: return order_sort(s, call, err);
+    case TABLET_LOG_SORT: return order_log_sort(s, call, err);
+    case TABLET_LOG_READ: return order_log_read(s, call, err);
     default: return order_tablet(s, call, err);
     }
 }

@@ -1,21 +1,19 @@
 /* Loading a tablet: its record, its files, and what only logs of servers that
  * died have of it. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/core/panic.h"
 #include "base/runtime/log.h"
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/tablet/background.h"
-#include "bigtable/tablet/log_sort.h"
 #include "bigtable/tablet/manifest_state.h"
 #include "bigtable/tablet/shared.h"
 #include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet/writer.h"
+#include "bigtable/tablet_server/replay.h"
 #include "bigtable/tablet_server/server.h"
 #include "bigtable/wire/metadata.h"
 
-#define LOG_DIR_BYTES 64
 /* What was replayed is written to a table file when it is this much. */
 #define REPLAY_BYTES_MAX ((uint64_t)64 << 20)
 /* Of users' tablets at once: each may have so much in memory. */
@@ -24,6 +22,7 @@
 /* What is done on a thread of its own. */
 struct load {
     struct tablet_server *server;
+    const struct tablet_order *order;
     struct tablet_origin origin;
     struct table *table;
     struct table_view *view; /* Its schema, without tablets. */
@@ -88,28 +87,14 @@ static int replay(void *ctx,
     return l->bytes < REPLAY_BYTES_MAX ? 0 : flush(l, err);
 }
 
-static int replay_logs(struct load *l, struct err *err)
+static int replay_all(struct load *l, struct err *err)
 {
-    const struct tablet_origin *o = &l->origin;
-    char *names = mem_alloc((o->log_count + 1) * LOG_DIR_BYTES);
-    const char **dirs = mem_alloc((o->log_count + 1) * sizeof(char *));
-    size_t count = 0;
-    int rc;
-    for (size_t i = 0; i < o->log_count; i++) {
-        char *name = names + count * LOG_DIR_BYTES;
-        if (o->logs[i] == l->server->number)
-            continue;
-        snprintf(name, LOG_DIR_BYTES, BIGTABLE_FS_LOGS "/%08llu",
-                 (unsigned long long)o->logs[i]);
-        dirs[count++] = name;
-    }
-    rc = log_sorted_each(l->server->fs, l->server->store->cache, dirs, count,
-                         o->table, buf_slice(&l->tablet->start),
-                         buf_slice(&l->tablet->end), replay, l, err);
+    const struct tablet_order *o = l->order;
+    int rc = replay_logs(l->server, &l->origin, buf_slice(&l->tablet->start),
+                         buf_slice(&l->tablet->end), o->sequencer, o->holders,
+                         replay, l, err);
     if (rc == 0)
         note_highest(l);
-    mem_free(names);
-    mem_free(dirs);
     return rc;
 }
 
@@ -118,7 +103,7 @@ static void run_load(void *arg)
     struct load *l = arg;
     registry_look(l->server->store->registry, l->origin.id, open_files, l);
     if (l->rc == 0)
-        l->rc = replay_logs(l, &l->err);
+        l->rc = replay_all(l, &l->err);
 }
 
 /* --- the order ------------------------------------------------------------ */
@@ -254,7 +239,7 @@ static int load_row(struct tablet_server *s,
                     struct served *t,
                     struct err *err)
 {
-    struct load l = {.server = s};
+    struct load l = {.server = s, .order = o};
     struct table_schema schema = {.id = 0};
     struct tablet_bounds b;
     int rc = check_row(s, o, row, &b, err);

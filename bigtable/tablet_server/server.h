@@ -29,6 +29,7 @@ struct program_cache;
 struct reader_pool;
 struct rule_book;
 struct schema;
+struct segment_shelf;
 struct store;
 struct table;
 struct table_rules;
@@ -112,6 +113,7 @@ struct tablet_server {
     struct program_cache *programs;
     struct reader_pool *readers;
     struct rule_book *rules;
+    struct segment_shelf *shelf; /* Of dead servers' logs. */
     struct fiber *starter;
     uint64_t number;
     atomic_bool ready; /* It has joined. */

@@ -1,8 +1,6 @@
 /* The life of a tablet server. */
 #include "bigtable/tablet_server/tablet_server.h"
 
-#include <stdio.h>
-
 #include "base/core/panic.h"
 #include "base/rpc/channel_set.h"
 #include "base/runtime/fiber.h"
@@ -10,12 +8,14 @@
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
+#include "bigtable/tablet/segment_shelf.h"
 #include "bigtable/tablet/shared.h"
 #include "bigtable/tablet/shared_log.h"
 #include "bigtable/tablet/write_log.h"
 #include "bigtable/tablet_server/answers.h"
 #include "bigtable/tablet_server/programs.h"
 #include "bigtable/tablet_server/reader_pool.h"
+#include "bigtable/tablet_server/replay.h"
 #include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/server.h"
 #include "bigtable/wire/load_calls.h"
@@ -33,7 +33,6 @@
 #define READERS_PER_CPU   2
 #define READERS_MIN       4
 #define LOG_BYTES_DEFAULT ((uint64_t)256 << 20)
-#define LOG_DIR_BYTES     64
 
 /* --- failure -------------------------------------------------------------- */
 
@@ -190,9 +189,13 @@ static int open_log(struct tablet_server *s, struct err *err)
                                          .slow_us = s->options.log_slow_us,
                                          .fenced = on_fenced,
                                          .ctx = s};
-    snprintf(dir, sizeof(dir), BIGTABLE_FS_LOGS "/%08llu",
-             (unsigned long long)s->number);
+    replay_log_dir(s->number, dir);
     return shared_log_open(&o, &s->log, err);
+}
+
+static uint64_t log_bytes_max(const struct tablet_server *s)
+{
+    return s->options.log_bytes ? s->options.log_bytes : LOG_BYTES_DEFAULT;
 }
 
 static int open_store(struct tablet_server *s, struct err *err)
@@ -211,9 +214,7 @@ static int open_store(struct tablet_server *s, struct err *err)
     struct store_sharing sharing = {.fs = s->fs,
                                     .log = s->log,
                                     .first_id = cluster_id(s->number, 1),
-                                    .log_bytes_max = s->options.log_bytes
-                                                         ? s->options.log_bytes
-                                                         : LOG_BYTES_DEFAULT,
+                                    .log_bytes_max = log_bytes_max(s),
                                     .replaced = tablet_was_split,
                                     .ctx = s};
     s->registry = tablet_registry_new(&registry);
@@ -279,6 +280,7 @@ static void add_methods(struct tablet_server *s)
         {TABLET_SCHEMA, "tablet.schema", handle_control},
         {TABLET_STATUS, "tablet.status", handle_control},
         {TABLET_LOG_SORT, "tablet.log_sort", handle_control},
+        {TABLET_LOG_READ, "tablet.log_read", handle_control},
         {TABLET_DROP_ROWS, "tablet.drop_rows", handle_control},
         {TABLET_CAPTURE, "tablet.capture", handle_control},
         {TABLET_READ, "tablet.read", handle_read},
@@ -324,6 +326,8 @@ int tablet_server_open(struct world *w,
     s->answers = answers_new();
     s->programs = program_cache_new();
     s->rules = rule_book_new(s);
+    /* The survivors together have room for the log of one that died. */
+    s->shelf = segment_shelf_new(w, log_bytes_max(s));
     s->readers = reader_pool_new(w, MAX_OF(readers, READERS_MIN));
     add_methods(s);
     *out = s;
@@ -472,6 +476,7 @@ static void close_parts(struct tablet_server *s)
     answers_free(s->answers);
     program_cache_free(s->programs);
     reader_pool_free(s->readers);
+    segment_shelf_free(s->shelf);
     schemas_close(s);
 }
 

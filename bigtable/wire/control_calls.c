@@ -3,9 +3,10 @@
 
 #include "base/core/arena.h"
 #include "base/core/panic.h"
+#include "bigtable/wire/log_calls.h"
 #include "bigtable/wire/message.h"
 
-#define TABLET_ORDER_FIELDS  7
+#define TABLET_ORDER_FIELDS  8
 #define SCHEMA_ORDER_FIELDS  6
 #define STATUS_ORDER_FIELDS  3
 #define LOG_ORDER_FIELDS     4
@@ -36,6 +37,7 @@ void tablet_order_put(const struct tablet_order *o, struct buf *out)
     codec_put_bin(out, o->key);
     codec_put_bin(out, o->row);
     codec_put_bin(out, o->row_end);
+    codec_put_bin(out, o->holders);
 }
 
 int tablet_order_get(struct slice in, struct tablet_order *o, struct err *err)
@@ -48,6 +50,7 @@ int tablet_order_get(struct slice in, struct tablet_order *o, struct err *err)
     o->key = message_row(&m.r);
     o->row = message_row(&m.r);
     o->row_end = message_row(&m.r);
+    o->holders = message_bytes(&m.r, LOG_HOLDERS_BYTES_MAX);
     return message_end(&m, "order about a tablet", err);
 }
 

@@ -32,11 +32,18 @@ enum control_method {
     TABLET_SCHEMA = 0x506,    /* struct schema_order: a table's new schema.
                                  Answers when every tablet here obeys it. */
     TABLET_STATUS = 0x507,    /* struct status_order; struct server_status */
-    TABLET_LOG_SORT = 0x508,  /* struct log_order: sort a segment of a dead
-                                 server's log into its directory `sorted`. */
+    TABLET_LOG_SORT = 0x508,  /* struct log_order; struct log_sorted
+                                 (log_calls.h): take a segment of a dead
+                                 server's log from it and sort it, into memory
+                                 or, without room, into its directory `sorted`.
+                               */
     TABLET_DROP_ROWS = 0x509, /* struct tablet_order with row and row_end. */
     TABLET_CAPTURE = 0x50A,   /* struct tablet_order; struct snapshot_tablet:
                                  what it consists of now. */
+    /* Tablet server to tablet server, on the order of the master. */
+    TABLET_LOG_READ = 0x50B, /* struct log_read (log_calls.h): what a segment
+                                that was sorted has of a tablet. ERR_EXISTS: it
+                                is in its directory `sorted`. */
     /* Anybody to the master; ERR_UNAVAILABLE when it is another one. Changes
      * of tables. */
     MASTER_CREATE_TABLE = 0x521, /* struct table_order */
@@ -63,6 +70,7 @@ struct tablet_order {
     struct slice key; /* Its row of METADATA; empty: the root tablet. */
     struct slice row;
     struct slice row_end;
+    struct slice holders; /* Of the logs that it needs (log_calls.h). */
 };
 
 struct schema_order {

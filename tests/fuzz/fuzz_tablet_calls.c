@@ -10,6 +10,7 @@
 #include "base/core/crc32c.h"
 #include "bigtable/wire/control_calls.h"
 #include "bigtable/wire/load_calls.h"
+#include "bigtable/wire/log_calls.h"
 #include "bigtable/wire/policy.h"
 #include "bigtable/wire/snapshot_calls.h"
 #include "tests/lib/fuzz_again.h"
@@ -26,6 +27,16 @@ static void read_key(struct slice in)
         if (!slice_eq(in, buf_slice(&again)))
             abort();
     }
+    buf_close(&again);
+}
+
+static void read_holders(struct slice in)
+{
+    struct cursor c = cursor_make(in);
+    struct log_holder h;
+    struct buf again = BUF_INIT;
+    while (log_holder_next(&c, &h))
+        log_holder_put(&h, &again);
     buf_close(&again);
 }
 
@@ -103,7 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     in = slice_sub(in, 1, size);
-    switch (data[0] % 27) {
+    switch (data[0] % 30) {
     case 0: FUZZ_AGAIN(tablet_bounds, in); break;
     case 1: FUZZ_AGAIN(tablet_location, in); break;
     case 2: FUZZ_AGAIN(tablet_state, in); break;
@@ -130,6 +141,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     case 23: FUZZ_AGAIN(load_request, in); break;
     case 24: FUZZ_AGAIN(load_reply, in); break;
     case 25: read_snapshot(in); break;
+    case 26: FUZZ_AGAIN(log_read, in); break;
+    case 27: FUZZ_AGAIN(log_sorted, in); break;
+    case 28: read_holders(in); break;
     default: read_load(in); break;
     }
     return 0;

@@ -48,7 +48,7 @@ static const struct {
     {"tablet.serve_without_lock",
      "a tablet server answers although its lock may be lost"},
     {"tablet.hide_split", "a split is not written down"},
-    {"master.skip_last_log", "a recovery leaves out a log's last segment"},
+    {"tablet.skip_last_segment", "a recovery leaves out a log's last segment"},
     {"master.trust_silence",
      "a silent tablet server is taken for dead, its lock untouched"},
 };

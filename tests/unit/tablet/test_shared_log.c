@@ -12,8 +12,11 @@
 #include "bigtable/row/mutation.h"
 #include "bigtable/sstable/block_cache.h"
 #include "bigtable/tablet/log_format.h"
+#include "bigtable/tablet/log_merge.h"
 #include "bigtable/tablet/log_sort.h"
+#include "bigtable/tablet/segment_shelf.h"
 #include "bigtable/tablet/shared_log.h"
+#include "bigtable/tablet/sorted_segment.h"
 #include "bigtable/tablet/writer.h"
 #include "gfs-lite/fs.h"
 #include "tests/lib/check_main.h"
@@ -24,12 +27,16 @@
 enum {
     TABLES = 3,
     ROWS = 20,
-    WRITES_MAX = 600
+    WRITES_MAX = 600,
+    SEGMENTS_MAX = 64,
+    SHELF_BYTES = 30000, /* A few segments. */
 };
 
 static struct err err;
 static struct world *world;
 static struct fs *fs;
+static struct segment_shelf *shelf;
+static unsigned kinds; /* Of sources: 1 files, 2 elsewhere, 4 here. */
 static struct write_log *log_;
 static unsigned fenced;
 
@@ -109,6 +116,24 @@ static void write_record(struct rand_gen *r, size_t count, bool sync)
     buf_close(&payload);
 }
 
+/* Some stay in memory, others go to files. */
+static int get_segment(const char *dir,
+                       const char *name,
+                       uint64_t who,
+                       struct sorted_segment **out)
+{
+    return segment_shelf_get(shelf, fs, dir, name, who, out, &err);
+}
+
+static void sort_segment(const char *dir, const char *name, uint64_t who)
+{
+    struct sorted_segment *segment;
+    OK(get_segment(dir, name, who, &segment));
+    ck_assert(!segment || !log_sorted_exists(fs, dir, name));
+    ck_assert(segment || log_sorted_exists(fs, dir, name));
+    sorted_segment_unref(segment);
+}
+
 static void sort_all(void)
 {
     char **names;
@@ -116,8 +141,8 @@ static void sort_all(void)
     OK(fs_list(fs, "log/1", &names, &count, &err));
     for (size_t i = 0; i < count; i++)
         if (shared_log_is_segment(names[i])) {
-            OK(log_sort_segment(fs, "log/1", names[i], 9, &err));
-            OK(log_sort_segment(fs, "log/1", names[i], 8, &err)); /* Again. */
+            sort_segment("log/1", names[i], 9);
+            sort_segment("log/1", names[i], 8); /* Again. */
         }
     fs_names_free(names, count);
 }
@@ -149,20 +174,87 @@ static int note(void *ctx,
     return 0;
 }
 
+/* A segment that another server would have. */
+struct elsewhere {
+    struct sorted_segment *segment;
+    uint64_t table;
+    struct slice start;
+    struct slice end;
+};
+
+static int fetch(void *ctx, uint64_t skip, struct buf *out, struct err *e)
+{
+    const struct elsewhere *x = ctx;
+    struct buf one = BUF_INIT;
+    struct cursor c;
+    struct logged_mutation m;
+    (void)e;
+    log_batch_put(x->segment, x->table, x->start, x->end, skip, &one);
+    buf_clear(out);
+    c = cursor_make(buf_slice(&one));
+    /* Batches of two, so that there are several. */
+    for (int i = 0; i < 2 && cursor_left(&c) > 0; i++) {
+        (void)cursor_varint(&c);
+        ck_assert(logged_mutation_read(&c, &m));
+    }
+    buf_append(out, one.data, one.len - cursor_left(&c));
+    buf_close(&one);
+    return 0;
+}
+
+/* Every second segment that is in memory is read as if it were elsewhere. */
+static void read_tablet(struct block_cache *cache,
+                        uint64_t table,
+                        struct slice start,
+                        struct slice end,
+                        struct seen *seen)
+{
+    struct elsewhere elsewhere[SEGMENTS_MAX];
+    size_t far = 0;
+    char **names;
+    size_t count;
+    struct log_merge *merge = log_merge_new(table, start, end);
+    OK(fs_list(fs, "log/1", &names, &count, &err));
+    for (size_t i = 0; i < count; i++) {
+        struct buf path = BUF_INIT;
+        struct sorted_segment *s;
+        if (!shared_log_is_segment(names[i]))
+            continue;
+        OK(get_segment("log/1", names[i], 9, &s));
+        log_sorted_path("log/1", names[i], &path);
+        if (s && i % 2 == 0) {
+            ck_assert_uint_lt(far, SEGMENTS_MAX);
+            elsewhere[far] = (struct elsewhere){s, table, start, end};
+            OK(log_merge_add_remote(merge, fetch, &elsewhere[far], &err));
+            far++;
+        } else if (s) {
+            log_merge_add_segment(merge, s);
+            sorted_segment_unref(s);
+        } else {
+            OK(log_merge_add_file(merge, fs, cache, buf_cstr(&path), &err));
+        }
+        kinds |= !s ? 1u : i % 2 == 0 ? 2u : 4u;
+        buf_close(&path);
+    }
+    OK(log_merge_each(merge, note, seen, &err));
+    log_merge_free(merge);
+    while (far > 0)
+        sorted_segment_unref(elsewhere[--far].segment);
+    fs_names_free(names, count);
+}
+
 /* Read each table in two tablets: every acknowledged mutation is there once. */
 static void check_sorted(void)
 {
-    static const char *const dirs[] = {"log/1"};
     struct block_cache *cache = block_cache_new(1 << 20);
     for (uint64_t t = 1; t <= TABLES; t++) {
         struct seen low = {.table = t, .low = 0, .high = 7};
         struct seen high = {.table = t, .low = 7, .high = ROWS};
-        OK(log_sorted_each(fs, cache, dirs, 1, t, SLICE_EMPTY,
-                           SLICE_LIT("row07"), note, &low, &err));
-        OK(log_sorted_each(fs, cache, dirs, 1, t, SLICE_LIT("row07"),
-                           SLICE_EMPTY, note, &high, &err));
+        read_tablet(cache, t, SLICE_EMPTY, SLICE_LIT("row07"), &low);
+        read_tablet(cache, t, SLICE_LIT("row07"), SLICE_EMPTY, &high);
     }
     block_cache_free(cache);
+    segment_shelf_free(shelf);
     for (size_t i = 0; i < model_count; i++)
         ck_assert_msg(model[i].seen == 1 ||
                           (model[i].seen == 0 && !model[i].acked),
@@ -180,6 +272,7 @@ static void start(uint64_t seed)
 static void open_fs(void)
 {
     OK(fs_local_open(world, "/fs", &fs, &err));
+    shelf = segment_shelf_new(world, SHELF_BYTES);
 }
 
 /* --- Tests ------------------------------------------------------------------
@@ -199,13 +292,15 @@ static void write_and_sort(void *arg)
     fs_close(fs);
 }
 
-/* What was written is found once, by tables and rows, over many segments. */
+/* What was written is found once, by tables and rows, over many segments: in
+ * files, in memory and from elsewhere. */
 START_TEST(test_sorted_is_model)
 {
     uint64_t seed = test_seed();
     start(seed);
     sim_run(world, write_and_sort, &seed);
     world_free(world);
+    ck_assert_uint_eq(kinds, 7);
 }
 
 END_TEST
@@ -258,6 +353,7 @@ static void write_until_off(void *arg)
             write_record(&r, 1 + rand_below(&r, 3), true);
         write_log_close(log_);
     }
+    segment_shelf_free(shelf);
     fs_close(fs);
 }
 
@@ -285,10 +381,54 @@ START_TEST(test_power_loss)
 
 END_TEST
 
+static void fill_shelf(void *arg)
+{
+    struct rand_gen r;
+    struct sorted_segment *a;
+    struct sorted_segment *b;
+    (void)arg;
+    rand_init(&r, 3);
+    open_fs();
+    open_log(0);
+    while (model_count < WRITES_MAX - 10)
+        write_record(&r, 3, true);
+    write_log_close(log_);
+    OK(get_segment("log/1", "00000001.log", 1, &a));
+    OK(get_segment("log/1", "00000001.log", 1, &b));
+    ck_assert(a && a == b);
+    sorted_segment_unref(b);
+    segment_shelf_expire(shelf, 1000000);
+    ck_assert_uint_eq(segment_shelf_bytes(shelf), sorted_segment_bytes(a));
+    world_sleep_us(world, 2000000);
+    segment_shelf_expire(shelf, 1000000);
+    ck_assert_uint_eq(segment_shelf_bytes(shelf), 0);
+    sorted_segment_unref(a);
+    segment_shelf_free(shelf);
+    /* One byte: everything goes to files, and is found there. */
+    shelf = segment_shelf_new(world, 1);
+    OK(get_segment("log/1", "00000001.log", 1, &a));
+    ck_assert(!a && log_sorted_exists(fs, "log/1", "00000001.log"));
+    ck_assert_uint_eq(segment_shelf_bytes(shelf), 0);
+    check_sorted();
+    fs_close(fs);
+}
+
+/* A shelf keeps what is asked for, lets go of the rest, and never holds more
+ * than it may. */
+START_TEST(test_shelf)
+{
+    start(4);
+    sim_run(world, fill_shelf, NULL);
+    world_free(world);
+}
+
+END_TEST
+
 static void damage(void *arg)
 {
     struct rand_gen r;
     struct buf bytes = BUF_INIT;
+    struct sorted_segment *segment;
     unsigned refused = 0;
     (void)arg;
     rand_init(&r, 9);
@@ -303,18 +443,20 @@ static void damage(void *arg)
         char flip = (char)(1 << rand_below(&r, 8));
         int rc;
         bytes.data[at] = (char)(bytes.data[at] ^ flip);
-        rc = log_sort_segment(fs, "log/none", "00000001.log", 1, &err);
+        rc = get_segment("log/none", "00000001.log", 1, &segment);
         ck_assert_int_eq(rc, ERR_NOTFOUND);
         OK(fs_replace(fs, "log/2/00000001.log", buf_slice(&bytes), &err));
-        rc = log_sort_segment(fs, "log/2", "00000001.log", 1, &err);
+        rc = get_segment("log/2", "00000001.log", 1, &segment);
+        sorted_segment_unref(segment);
+        segment_shelf_free(shelf);
+        shelf = segment_shelf_new(world, SHELF_BYTES);
         refused += rc == ERR_CORRUPT;
         ck_assert_msg(rc == 0 || rc == ERR_CORRUPT, "%d %s", rc, err.text);
-        if (rc == 0)
-            OK(fs_remove(fs, "log/2/sorted/00000001.sst", &err));
         bytes.data[at] = (char)(bytes.data[at] ^ flip);
     }
     ck_assert_uint_gt(refused, 250);
     buf_close(&bytes);
+    segment_shelf_free(shelf);
     fs_close(fs);
 }
 
@@ -333,4 +475,5 @@ TEST_MAIN("shared_log",
           test_sorted_is_model,
           test_slow_lanes,
           test_power_loss,
+          test_shelf,
           test_damage)

@@ -25,6 +25,7 @@
 #include "bigtable/tablet_server/tablet_server.h"
 #include "bigtable/wire/control_calls.h"
 #include "bigtable/wire/data_calls.h"
+#include "bigtable/wire/log_calls.h"
 #include "chubby-lite/chubby.h"
 #include "chubby-lite/server.h"
 #include "gfs-lite/fs.h"
@@ -40,6 +41,7 @@ struct node {
     char name[16];
     char address[32];
     struct tablet_server *server; /* While it runs. */
+    struct rpc_server *rpc;       /* Likewise. */
     uint64_t number;              /* Of its last life. */
     struct rpc_channel *channel;  /* The director's, to it. */
 };
@@ -138,6 +140,7 @@ static inline void node_main(void *arg)
     o.ctx = n;
     o.lease_ms = 2000;
     o.grace_ms = 2000;
+    n->rpc = rpc;
     ck_assert_int_eq(tablet_server_open(n->world, rpc, &o, &n->server, NULL),
                      0);
     if (rpc_listen(rpc, n->address, &listen, &listener, NULL) == 0) {
@@ -151,6 +154,7 @@ static inline void node_main(void *arg)
     rpc_listener_close(listener);
     tablet_server_close(n->server);
     n->server = NULL;
+    n->rpc = NULL;
     rpc_server_free(rpc);
 }
 
@@ -270,6 +274,9 @@ static inline int call(struct node *n,
                     rows, err);
 }
 
+/* Of orders: who has logs sorted (wire/log_calls.h). */
+static struct slice order_holders;
+
 static inline int order(struct node *n,
                         uint32_t method,
                         uint64_t tablet,
@@ -283,7 +290,8 @@ static inline int order(struct node *n,
                              .tablet = tablet,
                              .epoch = epoch,
                              .key = key,
-                             .row = row};
+                             .row = row,
+                             .holders = order_holders};
     struct buf body = BUF_INIT;
     int rc;
     tablet_order_put(&o, &body);
@@ -720,8 +728,28 @@ order_of(struct node *n, uint32_t method, const char *end_row, struct err *err)
     return rc;
 }
 
-/* Sort every segment of a dead server's log, at @n, until there are no more. */
-static inline void sort_log(struct node *n, uint64_t log)
+/* Have @n sort a segment, and note in @holders (NULL: nowhere) if it has it in
+ * memory. */
+static inline void
+sort_segment(struct node *n, const struct log_order *o, struct buf *holders)
+{
+    const struct log_holder h = {o->log, n->number, o->segment,
+                                 slice_str(n->address)};
+    struct buf body = BUF_INIT;
+    struct buf reply = BUF_INIT;
+    struct log_sorted sorted;
+    log_order_put(o, &body);
+    OK(call(n, TABLET_LOG_SORT, &body, SLICE_EMPTY, &reply, NULL, err));
+    OK(log_sorted_get(buf_slice(&reply), &sorted, err));
+    if (holders && sorted.held)
+        log_holder_put(&h, holders);
+    buf_close(&reply);
+    buf_close(&body);
+}
+
+/* Sort every segment of a dead server's log, at @n. */
+static inline void
+sort_log_at(struct node *n, uint64_t log, struct buf *holders)
 {
     char dir[64];
     char **names;
@@ -733,14 +761,15 @@ static inline void sort_log(struct node *n, uint64_t log)
                               .server = n->number,
                               .log = log,
                               .segment = slice_str(names[i])};
-        struct buf body = BUF_INIT;
-        if (!strstr(names[i], ".log"))
-            continue;
-        log_order_put(&o, &body);
-        OK(call(n, TABLET_LOG_SORT, &body, SLICE_EMPTY, NULL, NULL, err));
-        buf_close(&body);
+        if (strstr(names[i], ".log"))
+            sort_segment(n, &o, holders);
     }
     fs_names_free(names, count);
+}
+
+static inline void sort_log(struct node *n, uint64_t log)
+{
+    sort_log_at(n, log, NULL);
 }
 
 #endif /* TESTS_UNIT_TABLET_SERVER_FIXTURE_H */

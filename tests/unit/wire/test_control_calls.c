@@ -4,8 +4,10 @@
 
 #include "base/core/arena.h"
 #include "base/core/buf.h"
+#include "base/core/coding.h"
 #include "base/core/rand.h"
 #include "bigtable/wire/control_calls.h"
+#include "bigtable/wire/log_calls.h"
 #include "tests/lib/check_main.h"
 
 #define ROUNDS 1000
@@ -28,13 +30,13 @@ START_TEST(test_orders_round_trip)
 {
     struct rand_gen r;
     struct buf b = BUF_INIT;
-    char t[4][20];
+    char t[5][20];
     rand_init(&r, test_seed());
     for (int i = 0; i < ROUNDS; i++) {
         struct tablet_order o = {text(&r, t[0], 20), number(&r),
                                  number(&r),         number(&r),
                                  text(&r, t[1], 20), text(&r, t[2], 20),
-                                 text(&r, t[3], 20)},
+                                 text(&r, t[3], 20), text(&r, t[4], 20)},
                             p;
         buf_clear(&b);
         tablet_order_put(&o, &b);
@@ -42,7 +44,8 @@ START_TEST(test_orders_round_trip)
         ck_assert(slice_eq(o.sequencer, p.sequencer) && o.server == p.server &&
                   o.tablet == p.tablet && o.epoch == p.epoch &&
                   slice_eq(o.key, p.key) && slice_eq(o.row, p.row) &&
-                  slice_eq(o.row_end, p.row_end));
+                  slice_eq(o.row_end, p.row_end) &&
+                  slice_eq(o.holders, p.holders));
         ck_assert_int_eq(
             tablet_order_get(slice_sub(buf_slice(&b), 0, rand_below(&r, b.len)),
                              &p, NULL),
@@ -88,6 +91,58 @@ START_TEST(test_other_orders_round_trip)
         ck_assert(slice_eq(l.sequencer, l2.sequencer) &&
                   l.server == l2.server && l.log == l2.log &&
                   slice_eq(l.segment, l2.segment));
+    }
+    buf_close(&b);
+}
+
+END_TEST
+
+/* So do those about sorted segments, and the list of who has them. */
+START_TEST(test_log_calls_round_trip)
+{
+    struct rand_gen r;
+    struct buf b = BUF_INIT;
+    char t[4][20];
+    rand_init(&r, test_seed());
+    for (int i = 0; i < ROUNDS; i++) {
+        struct log_read q = {text(&r, t[0], 20), number(&r),
+                             number(&r),         text(&r, t[1], 20),
+                             number(&r) / 2,     text(&r, t[2], 20),
+                             text(&r, t[3], 20), number(&r)},
+                        q2;
+        struct log_sorted s = {rand_one_in(&r, 2)}, s2;
+        struct log_holder h[3], h2;
+        struct cursor c;
+        buf_clear(&b);
+        log_read_put(&q, &b);
+        ck_assert_int_eq(log_read_get(buf_slice(&b), &q2, NULL), 0);
+        ck_assert(slice_eq(q.sequencer, q2.sequencer) &&
+                  q.server == q2.server && q.log == q2.log &&
+                  slice_eq(q.segment, q2.segment) && q.table == q2.table &&
+                  slice_eq(q.start, q2.start) && slice_eq(q.end, q2.end) &&
+                  q.skip == q2.skip);
+        buf_clear(&b);
+        log_sorted_put(&s, &b);
+        ck_assert_int_eq(log_sorted_get(buf_slice(&b), &s2, NULL), 0);
+        ck_assert(s.held == s2.held);
+        buf_clear(&b);
+        for (size_t k = 0; k < 3; k++) {
+            h[k] = (struct log_holder){number(&r), number(&r),
+                                       text(&r, t[k], 20), slice_str("a:1")};
+            log_holder_put(&h[k], &b);
+        }
+        c = cursor_make(buf_slice(&b));
+        for (size_t k = 0; k < 3; k++) {
+            ck_assert(log_holder_next(&c, &h2));
+            ck_assert(h[k].log == h2.log && h[k].server == h2.server &&
+                      slice_eq(h[k].segment, h2.segment) &&
+                      slice_eq(h[k].address, h2.address));
+        }
+        ck_assert(!log_holder_next(&c, &h2) && !c.bad);
+        c = cursor_make(slice_sub(buf_slice(&b), 0, b.len - 1));
+        while (log_holder_next(&c, &h2))
+            ;
+        ck_assert(c.bad);
     }
     buf_close(&b);
 }
@@ -272,6 +327,7 @@ END_TEST
 
 TEST_MAIN("control_calls",
           test_orders_round_trip,
+          test_log_calls_round_trip,
           test_other_orders_round_trip,
           test_orders_to_the_master_round_trip,
           test_server_status_round_trip,
