@@ -2,6 +2,7 @@
 #include "base/replica/log.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/core/fault.h"
@@ -40,6 +41,7 @@ struct replica_log {
     uint64_t synced;        /* Position known to be on the disk. */
     bool marked;            /* A record in the log says so. */
     bool failed;            /* Nothing is known about the disk any more. */
+    atomic_bool closing;    /* No spare is made any more. */
     struct ends ends;       /* The batch included. */
     struct buf batch;       /* Records to be written at position. */
     struct ends flushed; /* As of position: a failed batch falls back to it. */
@@ -358,6 +360,19 @@ bool replica_log_wants_spare(const struct replica_log *l)
            used + l->segment_bytes / 2 > l->file.bytes;
 }
 
+static int pause_spare(struct replica_log *l, struct err *err)
+{
+    if (atomic_load(&l->closing))
+        return err_set(err, ERR_CANCELLED, "the log is being closed");
+    world_sleep_us(l->world, SPARE_PAUSE_US);
+    return 0;
+}
+
+void replica_log_stop_spare(struct replica_log *l)
+{
+    atomic_store(&l->closing, true);
+}
+
 int replica_log_make_spare(struct replica_log *l, struct err *err)
 {
     size_t part = (size_t)(l->segment_bytes / SPARE_PARTS);
@@ -370,7 +385,8 @@ int replica_log_make_spare(struct replica_log *l, struct err *err)
                             err);
         /* Records that are synced meanwhile do not wait for more than a part.
          */
-        world_sleep_us(l->world, SPARE_PAUSE_US);
+        if (rc == 0 && l->making.bytes < l->segment_bytes)
+            rc = pause_spare(l, err);
     }
     if (rc == 0)
         rc = log_file_sync(&l->making, err);

@@ -98,8 +98,11 @@ void replica_log_mark(struct replica_log *l);
  * without a wait. Is it time to make one? Between writes. */
 bool replica_log_wants_spare(const struct replica_log *l);
 /* Make it; writes and marks may go on meanwhile. PRE: one is wanted, and no
- * other is being made. Parks. On error there is none: ERR_FULL, ERR_IO. */
+ * other is being made. Parks. On error there is none: ERR_FULL, ERR_IO,
+ * ERR_CANCELLED. */
 MUST_CHECK int replica_log_make_spare(struct replica_log *l, struct err *err);
+/* The log is about to be closed: whoever makes one stops soon. Any thread. */
+void replica_log_stop_spare(struct replica_log *l);
 /* It was made: the next segment is to be it. Between writes. */
 void replica_log_use_spare(struct replica_log *l);
 

@@ -59,11 +59,11 @@ static int open_file(struct log_file *f,
     int rc = reserve(f, FILE_DIRECT_ALIGN, err);
     f->begin = 0;
     f->bytes = 0;
+    if (rc)
+        return rc;
     memset(f->blocks, 0, FILE_DIRECT_ALIGN);
-    if (rc == 0)
-        rc = file_open(w, path, FILE_READ | FILE_WRITE | FILE_DIRECT | flags,
-                       &f->file, err);
-    return rc;
+    return file_open(w, path, FILE_READ | FILE_WRITE | FILE_DIRECT | flags,
+                     &f->file, err);
 }
 
 int log_file_create(struct log_file *f,

@@ -254,6 +254,7 @@ void replica__run_disk(void *arg)
     }
     while (r->queue_count)
         dequeue(r, 1);
+    replica_log_stop_spare(r->log);
     if (r->spare)
         fiber_join(r->spare);
 }

@@ -152,7 +152,8 @@ struct io_call {
     size_t done;               /* Bytes transferred. */
     const struct slice *parts; /* Writing. */
     size_t part_count;
-    int errnum; /* 0 or what went wrong. */
+    bool written; /* Before a sync: what failed is that. */
+    int errnum;   /* 0 or what went wrong. */
 };
 
 static void do_read(void *arg)
@@ -367,18 +368,24 @@ static void do_sync(void *arg)
     c->errnum = fdatasync(c->file->fd) < 0 ? errno : 0;
 }
 
+static int sync_failed(const struct io_call *c, struct err *err)
+{
+    return err_set_errno(err, c->errnum, "sync %s", c->file->path);
+}
+
 int real_file_sync(struct file *base, struct err *err)
 {
     struct io_call c = {.file = real_file(base)};
     offload(do_sync, &c);
-    return c.errnum ? err_set_errno(err, c.errnum, "sync %s", c.file->path) : 0;
+    return c.errnum ? sync_failed(&c, err) : 0;
 }
 
 static void do_write_synced(void *arg)
 {
     struct io_call *c = arg;
     do_write(c);
-    if (c->errnum == 0)
+    c->written = c->errnum == 0;
+    if (c->written)
         do_sync(c);
 }
 
@@ -388,12 +395,15 @@ int real_file_write_synced(struct file *base,
                            size_t part_count,
                            struct err *err)
 {
-    struct real_file *f = real_file(base);
-    struct io_call c = {
-        .file = f, .offset = offset, .parts = parts, .part_count = part_count};
-    (void)check_parts(f, offset, parts, part_count);
+    struct io_call c = {.file = real_file(base),
+                        .offset = offset,
+                        .parts = parts,
+                        .part_count = part_count};
+    (void)check_parts(c.file, offset, parts, part_count);
     offload(do_write_synced, &c);
-    return c.errnum ? write_failed(&c, err) : 0;
+    if (c.errnum == 0)
+        return 0;
+    return c.written ? sync_failed(&c, err) : write_failed(&c, err);
 }
 
 /* --- the rest ---------------------------------------------------------- */

@@ -439,6 +439,36 @@ START_TEST(test_a_truncation_before_a_compaction_stays)
 
 END_TEST
 
+static void stop_making(void *arg)
+{
+    struct replica_log_state state;
+    struct replica_log *l;
+    struct run *r = mem_zalloc(1, sizeof(*r));
+    uint64_t begun;
+    (void)arg;
+    ck_assert_int_eq(replica_log_open(&opts, &l, &state, NULL), 0);
+    raft_log_close(&state.entries);
+    while (!replica_log_wants_spare(l))
+        ck_assert_int_eq(write_batch(l, r), 0);
+    replica_log_stop_spare(l);
+    begun = world_mono_ns(world);
+    ck_assert_int_eq(replica_log_make_spare(l, NULL), ERR_CANCELLED);
+    ck_assert_uint_lt(world_mono_ns(world) - begun, 20000000);
+    ck_assert(replica_log_wants_spare(l));
+    replica_log_close(l);
+    mem_free(r);
+}
+
+/* Whoever closes a log does not wait until a spare segment is full. */
+START_TEST(test_a_spare_that_nobody_wants_is_left)
+{
+    start_world(2);
+    sim_run(world, stop_making, NULL);
+    world_free(world);
+}
+
+END_TEST
+
 START_TEST(test_a_directory_without_segments_is_refused)
 {
     start_world(3);
@@ -454,4 +484,5 @@ TEST_MAIN("log",
           test_a_full_disk_is_only_waited_for,
           test_a_flipped_bit_is_found_or_harmless,
           test_a_truncation_before_a_compaction_stays,
+          test_a_spare_that_nobody_wants_is_left,
           test_a_directory_without_segments_is_refused)

@@ -138,6 +138,28 @@ START_TEST(test_open_errors)
 END_TEST
 
 /* Names come and go as told, and are listed in order. */
+/* What fails when bytes are written and synced in one is told as what it was.
+ */
+START_TEST(test_written_and_synced)
+{
+    static const char *const path = "/dev/null"; /* It cannot be synced. */
+    const struct slice part = SLICE_LIT("bytes");
+    struct err err = ERR_INIT;
+    struct file *f;
+    world = world_real_new();
+    ck_assert_int_eq(file_open(world, path, FILE_WRITE, &f, &err), 0);
+    ck_assert_int_ne(file_write_synced(f, 0, &part, 1, &err), 0);
+    ck_assert_ptr_eq(strstr(err.text, "sync /dev/null"), err.text);
+    file_close(f);
+    ck_assert_int_eq(file_open(world, path, FILE_READ, &f, &err), 0);
+    ck_assert_int_ne(file_write_synced(f, 0, &part, 1, &err), 0);
+    ck_assert_ptr_eq(strstr(err.text, "write /dev/null"), err.text);
+    file_close(f);
+    world_free(world);
+}
+
+END_TEST
+
 START_TEST(test_names)
 {
     struct err err = ERR_INIT;
@@ -249,6 +271,7 @@ TEST_MAIN("world",
           test_file_is_an_array,
           test_direct_files,
           test_open_errors,
+          test_written_and_synced,
           test_names,
           test_lock_excludes,
           test_lock_ends_with_process,
