@@ -116,6 +116,37 @@ void chain_members_find(struct chain_members *all,
         add_member(all, nn, c->replicas[i], writer);
 }
 
+/* --- reading ----------------------------------------------------------- */
+
+static int verify(struct chain_member *m, struct chunk_call call)
+{
+    int rc = 0;
+    call.flags = CHUNK_VERIFY;
+    for (call.offset = 0; rc == 0 && call.offset < m->length;
+         call.offset += call.length) {
+        struct chunk_answer answer;
+        call.length = MIN_OF(m->length - call.offset, CHUNK_DATA_BYTES_MAX);
+        rc = call_member(m, CHUNK_READ, &call, SLICE_EMPTY, &answer);
+    }
+    return rc;
+}
+
+void chain_members_verify_alone(struct chain_members *all,
+                                uint64_t handle,
+                                uint32_t version)
+{
+    struct chain_member *alone = NULL;
+    size_t well = 0;
+    for (size_t i = 0; i < all->count; i++)
+        if (all->items[i].rc == 0) {
+            alone = &all->items[i];
+            well++;
+        }
+    if (well == 1 && all->count > 1)
+        alone->rc = verify(
+            alone, (struct chunk_call){.handle = handle, .version = version});
+}
+
 /* --- making equal ------------------------------------------------------ */
 
 /* Append to @to's chunk what @from's has more of it. */

@@ -48,6 +48,13 @@ void chain_members_call(struct chain_members *all,
                         bool (*wanted)(const struct chain_member *m,
                                        const struct chunk_call *call));
 
+/* When one alone of several has answered well: have it read all it has of the
+ * chunk, in version @version. If a byte is not what it took, it has failed with
+ * ERR_CORRUPT: the others are still to be had. Parks. */
+void chain_members_verify_alone(struct chain_members *all,
+                                uint64_t handle,
+                                uint32_t version);
+
 /* Bring members that have fewer than @length bytes up to it, with the bytes of
  * one that has them, in version call->new_version. Those that cannot be brought
  * there stay shorter, or fail. Parks. */

@@ -4,6 +4,8 @@
  *      greater one still.
  *   2. The servers that can be reached are fenced: they take the new version
  *      and from then on nothing of the old one; each says how much it has.
+ *      If one alone answers, it reads all it has first: rot that nobody has
+ *      seen must not become the file while other copies may come back.
  *   3. The length is chosen (see below), and those that have as much are cut to
  *      it and sealed.
  *   4. A command says so. Replicas of an older version are stale from then on.
@@ -165,6 +167,7 @@ static int seal_all(struct step *s, struct chain_members *all, struct err *err)
     if (s->length == 0)
         return 0;
     chain_members_call(all, CHUNK_SEAL, &call, has_length);
+    chain_members_verify_alone(all, s->handle, (uint32_t)s->version);
     for (size_t i = 0; i < all->count; i++)
         if (all->items[i].rc == 0)
             return 0;
@@ -186,6 +189,7 @@ static int recover(struct step *s,
         return rc;
     call.new_version = (uint32_t)s->version;
     chain_members_call(all, CHUNK_FENCE, &call, NULL);
+    chain_members_verify_alone(all, s->handle, (uint32_t)s->version);
     rc = writer->present
              ? length_for_writer(s->handle, all, writer, &s->length, err)
              : length_for_nobody(s->nn, s->handle, all, &s->length, err);

@@ -203,6 +203,65 @@ START_TEST(test_log_of_a_killed_process)
 
 END_TEST
 
+/* A take-over that goes on beside the director. */
+struct taker {
+    struct fs *fs;
+    uint64_t length;
+    int rc;
+    bool done;
+};
+
+static void run_taker(void *arg)
+{
+    struct taker *t = arg;
+    struct err why = ERR_INIT;
+    t->rc = fs_recover(t->fs, "log", &t->length, &why);
+    t->done = true;
+}
+
+static void take_beside_rot(struct cell *c)
+{
+    struct world *director = sim_director(c->sim);
+    struct fs *fs = cell_client(c, director, "taker");
+    struct taker t = {.fs = fs};
+    struct logger l;
+    start_logger(c, &l, c->chunks[3].world, 400);
+    while (!l.done && l.data.len < 200 * 700)
+        world_sleep_us(director, 1000);
+    sim_crash(c->chunks[3].world, SIM_CRASH_POWER);
+    for (unsigned i = 1; i < 3; i++)
+        sim_crash(c->chunks[i].world, SIM_CRASH_KILL);
+    for (unsigned i = 1; i < 4; i++)
+        sim_await_end(c->chunks[i].world);
+    for (int i = 0; i < 6; i++) /* One may hit what says nothing. */
+        ck_assert(sim_rot(c->chunks[0].world, "/chunkserver/chunks"));
+    sim_spawn(director, "taker", run_taker, &t);
+    world_sleep_us(director, 8000000);
+    ck_assert(!t.done);
+    for (unsigned i = 1; i < 3; i++)
+        sim_boot(c->chunks[i].world, cell_run_chunkserver, &c->chunks[i]);
+    while (!t.done)
+        world_sleep_us(director, 10000);
+    ck_assert_int_eq(t.rc, 0);
+    check_taken(fs, &l, t.length);
+    buf_close(&l.data);
+    fs_close(fs);
+}
+
+/* The one copy that can be reached has rotted, and nobody has read it: it does
+ * not become the file; the others are waited for. */
+START_TEST(test_a_copy_alone_is_read_first)
+{
+    struct cell *c = cell_new(test_seed(), 1, 3);
+    /* One machine is the writer's alone. */
+    cell_add_node(c, &c->chunks[3], "c", 3);
+    c->namenode_options.server_dead_us = 60000000;
+    cell_run(c, take_beside_rot);
+    cell_free(c);
+}
+
+END_TEST
+
 static void take_what_nobody_writes(struct cell *c)
 {
     struct fs *fs = cell_client(c, sim_director(c->sim), "taker");
@@ -242,4 +301,5 @@ TEST_MAIN("gfs_take_over",
           test_writer_that_was_cut_off_is_fenced,
           test_log_of_a_dead_machine,
           test_log_of_a_killed_process,
+          test_a_copy_alone_is_read_first,
           test_taking_what_nobody_writes)
