@@ -283,6 +283,16 @@ MUST_CHECK int tables_make_known(struct reign *r,
 /* Remove what was begun, in a fiber beside. */
 void tables_clear_away(struct reign *r, struct slice name, uint64_t table);
 MUST_CHECK int tables_drop(struct reign *r, struct slice name, struct err *err);
+/* Finish a drop beside other work, if the record at @path has the mark: of a
+ * table that was dropped, that an earlier master began to drop, or that could
+ * not be made of a snapshot. */
+void tables_drop_later(struct reign *r, const char *path, uint64_t table);
+/* Errors: ERR_DENIED: the cluster's own; those of a bad name. */
+MUST_CHECK int tables_check_name(struct slice name, struct err *err);
+/* The first tablet of @table that is not busy, NULL if there is none; *@more:
+ * it has tablets. */
+struct known_tablet *
+tables_any_tablet(struct reign *r, uint64_t table, bool *more);
 MUST_CHECK int
 tables_alter(struct reign *r, const struct table_order *o, struct err *err);
 /* Give @method to the servers of all tablets of the table @o names that have

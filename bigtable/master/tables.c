@@ -6,9 +6,7 @@
  *              the next one
  *     alter    the record with the next generation, then the order to all
  *              servers; who loads a tablet later reads the record
- *     drop     the record marked `dropping`, tablets taken back and their rows
- *              removed, then the record; a marked one is dropped on by the next
- *              master. Files are garbage then
+ *     drop     see tables_drop.c
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,56 +16,13 @@
 #include "bigtable/master/lock_state.h"
 #include "bigtable/master/policies.h"
 #include "bigtable/master/reign.h"
+#include "bigtable/master/table_file.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/wire/data_calls.h"
 
-#define TABLE_PATH_BYTES                                                       \
-    (sizeof(BIGTABLE_LOCK_TABLES) + TABLE_NAME_BYTES_MAX + 2)
 #define RETRY_US UINT64_C(100000)
 /* A new table's tablet is waited for, so that it can be used at once. */
 #define CREATE_WAIT_US UINT64_C(10000000)
-
-/* A table's record, with what it borrows from. */
-struct table_file {
-    char path[TABLE_PATH_BYTES];
-    struct buf bytes;
-    uint64_t generation; /* Of the file. */
-    struct table_record record;
-};
-
-/* As it is, also when it is being dropped. */
-static int read_file(struct reign *r,
-                     struct slice name,
-                     struct table_file *f,
-                     struct err *err)
-{
-    int code;
-    f->bytes = BUF_INIT;
-    if (name.len > TABLE_NAME_BYTES_MAX)
-        return err_set(err, ERR_NOTFOUND, "no table %.*s", SLICE_ARG(name));
-    snprintf(f->path, sizeof(f->path), "%s/%.*s", BIGTABLE_LOCK_TABLES,
-             SLICE_ARG(name));
-    code = lock_state_read(r->chubby, f->path, &f->bytes, &f->generation, err);
-    if (code == 0)
-        code = table_record_get(buf_slice(&f->bytes), &f->record, err);
-    return code;
-}
-
-static int read_table(struct reign *r,
-                      struct slice name,
-                      struct table_file *f,
-                      struct err *err)
-{
-    int code = read_file(r, name, f, err);
-    if (code == ERR_NOTFOUND || (code == 0 && f->record.dropping))
-        return err_set(err, ERR_NOTFOUND, "no table %.*s", SLICE_ARG(name));
-    return code;
-}
-
-static void close_table(struct table_file *f)
-{
-    buf_close(&f->bytes);
-}
 
 int tables_find_schema(struct reign *r,
                        struct slice name,
@@ -76,12 +31,12 @@ int tables_find_schema(struct reign *r,
                        struct err *err)
 {
     struct table_file f;
-    int code = read_table(r, name, &f, err);
+    int code = table_file_find(r, name, &f, err);
     if (code == 0) {
         *table = f.record.id;
         buf_append_slice(schema, f.record.schema);
     }
-    close_table(&f);
+    table_file_close(&f);
     return code;
 }
 
@@ -91,29 +46,14 @@ int tables_find(struct reign *r,
                 struct err *err)
 {
     struct table_file f;
-    int code = read_table(r, name, &f, err);
+    int code = table_file_find(r, name, &f, err);
     if (code == 0)
         *table = f.record.id;
-    close_table(&f);
+    table_file_close(&f);
     return code;
 }
 
-/* Replace the record; what @rec borrows may be of @f. */
-static int write_table(struct reign *r,
-                       const struct table_file *f,
-                       const struct table_record *rec,
-                       struct err *err)
-{
-    struct buf b = BUF_INIT;
-    int code;
-    table_record_put(rec, &b);
-    code =
-        lock_state_write(r->chubby, f->path, buf_slice(&b), f->generation, err);
-    buf_close(&b);
-    return code;
-}
-
-static int check_name(struct slice name, struct err *err)
+int tables_check_name(struct slice name, struct err *err)
 {
     if (slice_eq_str(name, METADATA_TABLE))
         return err_set(err, ERR_DENIED, METADATA_TABLE " is the cluster's own");
@@ -127,9 +67,9 @@ static int check_name(struct slice name, struct err *err)
 static int in_the_way(struct reign *r, struct slice name, struct err *err)
 {
     struct table_file f;
-    int code = read_file(r, name, &f, err);
+    int code = table_file_read(r, name, &f, err);
     bool goes = code == ERR_NOTFOUND || (code == 0 && f.record.dropping);
-    close_table(&f);
+    table_file_close(&f);
     if (goes)
         return err_set(err, ERR_UNAVAILABLE, "table %.*s is being dropped",
                        SLICE_ARG(name));
@@ -190,27 +130,6 @@ static int first_tablet(struct reign *r, uint64_t table, struct err *err)
     return code ? code : tables_read_rows(r, table, err);
 }
 
-/* The first tablet of @table that is not busy; *@more: there are others. */
-static struct known_tablet *
-any_tablet(struct reign *r, uint64_t table, bool *more)
-{
-    struct buf start = BUF_INIT;
-    struct buf end = BUF_INIT;
-    struct known_tablet *found = NULL;
-    metadata_table_range(table, &start, &end);
-    *more = false;
-    for (size_t i = picture_at(&r->picture, buf_slice(&start));
-         i < r->picture.tablet_count && r->picture.tablets[i]->table == table;
-         i++) {
-        *more = true;
-        if (!found && !r->picture.tablets[i]->busy)
-            found = r->picture.tablets[i];
-    }
-    buf_close(&start);
-    buf_close(&end);
-    return found;
-}
-
 /* A table whose record could be written and its first tablet not. */
 struct bare_table {
     char *name; /* Owned. */
@@ -222,11 +141,11 @@ static bool is_bare(struct reign *r, const struct bare_table *t)
 {
     struct table_file f;
     bool more = false;
-    int code = read_table(r, slice_str(t->name), &f, NULL);
+    int code = table_file_find(r, slice_str(t->name), &f, NULL);
     bool bare = code ? code != ERR_NOTFOUND
                      : f.record.id == t->id && !f.record.dropping;
-    close_table(&f);
-    (void)any_tablet(r, t->id, &more);
+    table_file_close(&f);
+    (void)tables_any_tablet(r, t->id, &more);
     return bare && !more;
 }
 
@@ -262,7 +181,7 @@ int tables_create(struct reign *r,
     struct schema *schema = NULL;
     uint64_t id = 0;
     uint64_t until;
-    int code = check_name(o->name, err);
+    int code = tables_check_name(o->name, err);
     if (code == 0)
         code = schema_decode(o->schema, &schema, err);
     schema_free(schema);
@@ -351,7 +270,7 @@ static int alter(struct reign *r,
         schema_encode(schema, &encoded);
         rec.schema = buf_slice(&encoded);
         rec.generation++;
-        code = write_table(r, f, &rec, err);
+        code = table_file_write(r, f, &rec, err);
     }
     if (code == 0)
         code = tell_all(r, &rec, err);
@@ -362,166 +281,17 @@ static int alter(struct reign *r,
 
 int tables_alter(struct reign *r, const struct table_order *o, struct err *err)
 {
-    int code = check_name(o->name, err);
+    int code = tables_check_name(o->name, err);
     while (code == 0) {
         struct table_file f;
-        code = read_table(r, o->name, &f, err);
+        code = table_file_find(r, o->name, &f, err);
         if (code == 0)
             code = alter(r, &f, o->schema, err);
-        close_table(&f);
+        table_file_close(&f);
         if (code != ERR_ABORTED)
             return code;
         code = 0; /* Somebody changed it at the same time: once more. */
     }
-    return code;
-}
-
-/* --- drop --------------------------------------------------------------- */
-
-/* Take @t, busy, from its server and remove its row. */
-static int
-remove_tablet(struct reign *r, struct known_tablet *t, struct err *err)
-{
-    struct metadata_change c = {.key = buf_slice(&t->key),
-                                .condition = METADATA_IF_LOCATION,
-                                .remove = true};
-    bool done = false;
-    bool found = true;
-    int code = 0;
-    if (t->stage != STAGE_UNASSIGNED)
-        code = take_back(r, t, err);
-    if (code == 0 && !t->is_fresh)
-        code = reign_read_tablet(r, t, &found, err);
-    if (code || !found)
-        return code == ERR_NOTFOUND ? 0 : code;
-    if (t->stage != STAGE_UNASSIGNED)
-        return err_set(err, ERR_BUSY, "its server has it again");
-    c.if_location = buf_slice(&t->location);
-    code = metadata_change(r->store, &c, &done, err);
-    if (code == 0 && !done)
-        code = err_set(err, ERR_ABORTED, "its row has changed");
-    t->is_fresh = false;
-    return code;
-}
-
-static int drop_tablets(struct reign *r, uint64_t table, struct err *err)
-{
-    for (;;) {
-        bool more;
-        struct known_tablet *t = any_tablet(r, table, &more);
-        struct err why = ERR_INIT;
-        if (!more)
-            return 0;
-        if (t) {
-            int code;
-            t->busy = true;
-            code = remove_tablet(r, t, &why);
-            t->busy = false;
-            if (code == 0) {
-                picture_remove(&r->picture, t);
-                continue;
-            }
-            log_warn(r->world, "master", "drop tablet %llu: %s",
-                     (unsigned long long)t->id, why.text);
-            code = tables_read_rows(r, table, &why);
-            if (code && !reign_goes_on(r))
-                return reign_over(err);
-        }
-        if (!reign_wait(r, RETRY_US))
-            return reign_over(err);
-    }
-}
-
-/* The rest of a drop, whose mark is written. */
-static int
-finish_drop(struct reign *r, const char *path, uint64_t table, struct err *err)
-{
-    int code;
-    hash_map_put(&r->dropping, hash_key_u64(&table), NULL);
-    code = tables_read_rows(r, table, err);
-    if (code == 0)
-        code = drop_tablets(r, table, err);
-    /* A split may have been written down behind our back. */
-    if (code == 0)
-        code = tables_read_rows(r, table, err);
-    if (code == 0)
-        code = drop_tablets(r, table, err);
-    if (code == 0)
-        code = lock_state_remove(r->chubby, path, err);
-    if (code == 0)
-        policies_dropped(r, table);
-    if (code == 0)
-        hash_map_remove(&r->dropping, hash_key_u64(&table), NULL);
-    return code == ERR_NOTFOUND ? 0 : code;
-}
-
-/* --- drops that were not finished ---------------------------------------- */
-
-struct drop_job {
-    char *path;
-    uint64_t table;
-};
-
-/* Finish the drop if the record has the mark: a table that was dropped, that an
- * earlier master began to drop, or that could not be made of a snapshot. */
-static int
-drop_marked(struct reign *r, const struct drop_job *j, struct err *err)
-{
-    struct buf b = BUF_INIT;
-    struct table_record rec;
-    uint64_t generation;
-    bool marked = false;
-    int code = lock_state_read(r->chubby, j->path, &b, &generation, err);
-    if (code == 0)
-        code = table_record_get(buf_slice(&b), &rec, err);
-    if (code == 0)
-        marked = rec.id == j->table && rec.dropping;
-    buf_close(&b);
-    if (code)
-        return code == ERR_NOTFOUND ? 0 : code;
-    return marked ? finish_drop(r, j->path, j->table, err) : 0;
-}
-
-static void run_drop(struct reign *r, void *arg)
-{
-    struct drop_job *j = arg;
-    struct err err = ERR_INIT;
-    while (drop_marked(r, j, &err)) {
-        log_warn(r->world, "master", "drop %s: %s", j->path, err.text);
-        if (!reign_wait(r, RETRY_US * 10))
-            break;
-    }
-    mem_free(j->path);
-    mem_free(j);
-}
-
-/* Finish it in the background, if its mark was written. */
-static void finish_drop_later(struct reign *r, const char *path, uint64_t table)
-{
-    struct drop_job *j = mem_alloc(sizeof(*j));
-    *j = (struct drop_job){mem_strdup(path), table};
-    reign_spawn(r, "drop", run_drop, j);
-}
-
-int tables_drop(struct reign *r, struct slice name, struct err *err)
-{
-    struct table_file f;
-    int code = check_name(name, err);
-    if (code)
-        return code;
-    code = read_table(r, name, &f, err);
-    if (code == 0) {
-        f.record.dropping = true;
-        code = write_table(r, &f, &f.record, err);
-        if (code == 0)
-            code = finish_drop(r, f.path, f.record.id, err);
-        if (code)
-            finish_drop_later(r, f.path, f.record.id);
-    }
-    if (code == 0)
-        master_note(r, EVENT_TABLE_DROP, "name=%.*s table=%llu",
-                    SLICE_ARG(name), (unsigned long long)f.record.id);
-    close_table(&f);
     return code;
 }
 
@@ -535,7 +305,7 @@ int tables_begin(struct reign *r,
                  struct err *err)
 {
     const struct table_order o = {.name = name, .schema = schema};
-    int code = check_name(name, err);
+    int code = tables_check_name(name, err);
     if (code == 0)
         code = make_record(r, &o, creator, true, table, err);
     if (code == 0)
@@ -549,26 +319,18 @@ int tables_make_known(struct reign *r,
                       struct err *err)
 {
     struct table_file f;
-    int code = read_file(r, name, &f, err);
+    int code = table_file_read(r, name, &f, err);
     if (code == 0 && f.record.id != table)
         code = err_set(err, ERR_ABORTED, "its record has changed");
     if (code == 0) {
         f.record.dropping = false;
-        code = write_table(r, &f, &f.record, err);
+        code = table_file_write(r, &f, &f.record, err);
     }
-    close_table(&f);
+    table_file_close(&f);
     if (code)
         return code;
     hash_map_remove(&r->dropping, hash_key_u64(&table), NULL);
     return tables_read_rows(r, table, err);
-}
-
-void tables_clear_away(struct reign *r, struct slice name, uint64_t table)
-{
-    struct buf path = BUF_INIT;
-    buf_printf(&path, "%s/%.*s", BIGTABLE_LOCK_TABLES, SLICE_ARG(name));
-    finish_drop_later(r, buf_cstr(&path), table);
-    buf_close(&path);
 }
 
 static int finish_table(struct reign *r, const char *name, struct err *err)
@@ -586,9 +348,9 @@ static int finish_table(struct reign *r, const char *name, struct err *err)
         code = table_record_get(buf_slice(&b), &rec, err);
     if (code == 0 && rec.dropping) {
         hash_map_put(&r->dropping, hash_key_u64(&rec.id), NULL);
-        finish_drop_later(r, path, rec.id);
+        tables_drop_later(r, path, rec.id);
     } else if (code == 0 && rec.id != METADATA_TABLE_ID) {
-        (void)any_tablet(r, rec.id, &more);
+        (void)tables_any_tablet(r, rec.id, &more);
         if (!more)
             code = first_tablet(r, rec.id, err);
     }
@@ -617,12 +379,12 @@ int tables_each(struct reign *r, table_seen_fn fn, void *ctx, struct err *err)
         return code;
     for (size_t i = 0; i < count && code == 0; i++) {
         struct table_file f;
-        code = read_table(r, slice_str(names[i]), &f, err);
+        code = table_file_find(r, slice_str(names[i]), &f, err);
         if (code == 0)
             code = fn(ctx, f.record.id, f.record.schema, err);
         else if (code == ERR_NOTFOUND)
             code = 0;
-        close_table(&f);
+        table_file_close(&f);
     }
     chubby_names_free(names, count);
     return code;

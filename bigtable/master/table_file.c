@@ -1,0 +1,54 @@
+/* Reading and writing tables' records. */
+#include "bigtable/master/table_file.h"
+
+#include <stdio.h>
+
+#include "bigtable/master/lock_state.h"
+#include "bigtable/master/reign.h"
+
+int table_file_read(struct reign *r,
+                    struct slice name,
+                    struct table_file *f,
+                    struct err *err)
+{
+    int code;
+    f->bytes = BUF_INIT;
+    if (name.len > TABLE_NAME_BYTES_MAX)
+        return err_set(err, ERR_NOTFOUND, "no table %.*s", SLICE_ARG(name));
+    snprintf(f->path, sizeof(f->path), "%s/%.*s", BIGTABLE_LOCK_TABLES,
+             SLICE_ARG(name));
+    code = lock_state_read(r->chubby, f->path, &f->bytes, &f->generation, err);
+    if (code == 0)
+        code = table_record_get(buf_slice(&f->bytes), &f->record, err);
+    return code;
+}
+
+int table_file_find(struct reign *r,
+                    struct slice name,
+                    struct table_file *f,
+                    struct err *err)
+{
+    int code = table_file_read(r, name, f, err);
+    if (code == ERR_NOTFOUND || (code == 0 && f->record.dropping))
+        return err_set(err, ERR_NOTFOUND, "no table %.*s", SLICE_ARG(name));
+    return code;
+}
+
+void table_file_close(struct table_file *f)
+{
+    buf_close(&f->bytes);
+}
+
+int table_file_write(struct reign *r,
+                     const struct table_file *f,
+                     const struct table_record *rec,
+                     struct err *err)
+{
+    struct buf b = BUF_INIT;
+    int code;
+    table_record_put(rec, &b);
+    code =
+        lock_state_write(r->chubby, f->path, buf_slice(&b), f->generation, err);
+    buf_close(&b);
+    return code;
+}

@@ -1,0 +1,49 @@
+/* A table's record, as the lock service keeps it.
+ *
+ * One loop. Everything parks.
+ */
+#ifndef BIGTABLE_MASTER_TABLE_FILE_H
+#define BIGTABLE_MASTER_TABLE_FILE_H
+
+#include <stdint.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+#include "bigtable/row/schema.h"
+#include "bigtable/wire/metadata.h"
+
+struct reign;
+
+#define TABLE_PATH_BYTES                                                       \
+    (sizeof(BIGTABLE_LOCK_TABLES) + TABLE_NAME_BYTES_MAX + 2)
+
+/* A record, with what it borrows from. */
+struct table_file {
+    char path[TABLE_PATH_BYTES];
+    struct buf bytes;
+    uint64_t generation; /* Of the file. */
+    struct table_record record;
+};
+
+/* Read the record of table @name, also when it is being dropped. To be closed
+ * in any case. Errors: ERR_NOTFOUND: there is none. */
+MUST_CHECK int table_file_read(struct reign *r,
+                               struct slice name,
+                               struct table_file *f,
+                               struct err *err);
+/* As table_file_read(), and one that is being dropped is none. */
+MUST_CHECK int table_file_find(struct reign *r,
+                               struct slice name,
+                               struct table_file *f,
+                               struct err *err);
+/* Replace the record; what @rec borrows may be of @f. Errors: ERR_ABORTED: it
+ * was written meanwhile. */
+MUST_CHECK int table_file_write(struct reign *r,
+                                const struct table_file *f,
+                                const struct table_record *rec,
+                                struct err *err);
+void table_file_close(struct table_file *f);
+
+#endif /* BIGTABLE_MASTER_TABLE_FILE_H */

@@ -1,0 +1,187 @@
+/* Dropping tables: the record is marked `dropping`, tablets are taken back and
+ * their rows removed, then the record goes; a marked one is dropped on by the
+ * next master. Files are garbage then. */
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/log.h"
+#include "bigtable/master/lock_state.h"
+#include "bigtable/master/policies.h"
+#include "bigtable/master/reign.h"
+#include "bigtable/master/table_file.h"
+
+#define RETRY_US UINT64_C(100000)
+
+struct known_tablet *
+tables_any_tablet(struct reign *r, uint64_t table, bool *more)
+{
+    struct buf start = BUF_INIT;
+    struct buf end = BUF_INIT;
+    struct known_tablet *found = NULL;
+    metadata_table_range(table, &start, &end);
+    *more = false;
+    for (size_t i = picture_at(&r->picture, buf_slice(&start));
+         i < r->picture.tablet_count && r->picture.tablets[i]->table == table;
+         i++) {
+        *more = true;
+        if (!found && !r->picture.tablets[i]->busy)
+            found = r->picture.tablets[i];
+    }
+    buf_close(&start);
+    buf_close(&end);
+    return found;
+}
+
+/* Take @t, busy, from its server and remove its row. */
+static int
+remove_tablet(struct reign *r, struct known_tablet *t, struct err *err)
+{
+    struct metadata_change c = {.key = buf_slice(&t->key),
+                                .condition = METADATA_IF_LOCATION,
+                                .remove = true};
+    bool done = false;
+    bool found = true;
+    int code = 0;
+    if (t->stage != STAGE_UNASSIGNED)
+        code = take_back(r, t, err);
+    if (code == 0 && !t->is_fresh)
+        code = reign_read_tablet(r, t, &found, err);
+    if (code || !found)
+        return code == ERR_NOTFOUND ? 0 : code;
+    if (t->stage != STAGE_UNASSIGNED)
+        return err_set(err, ERR_BUSY, "its server has it again");
+    c.if_location = buf_slice(&t->location);
+    code = metadata_change(r->store, &c, &done, err);
+    if (code == 0 && !done)
+        code = err_set(err, ERR_ABORTED, "its row has changed");
+    t->is_fresh = false;
+    return code;
+}
+
+static int drop_tablets(struct reign *r, uint64_t table, struct err *err)
+{
+    for (;;) {
+        bool more;
+        struct known_tablet *t = tables_any_tablet(r, table, &more);
+        struct err why = ERR_INIT;
+        if (!more)
+            return 0;
+        if (t) {
+            int code;
+            t->busy = true;
+            code = remove_tablet(r, t, &why);
+            t->busy = false;
+            if (code == 0) {
+                picture_remove(&r->picture, t);
+                continue;
+            }
+            log_warn(r->world, "master", "drop tablet %llu: %s",
+                     (unsigned long long)t->id, why.text);
+            code = tables_read_rows(r, table, &why);
+            if (code && !reign_goes_on(r))
+                return reign_over(err);
+        }
+        if (!reign_wait(r, RETRY_US))
+            return reign_over(err);
+    }
+}
+
+/* The rest of a drop, whose mark is written. */
+static int
+finish_drop(struct reign *r, const char *path, uint64_t table, struct err *err)
+{
+    int code;
+    hash_map_put(&r->dropping, hash_key_u64(&table), NULL);
+    code = tables_read_rows(r, table, err);
+    if (code == 0)
+        code = drop_tablets(r, table, err);
+    /* A split may have been written down behind our back. */
+    if (code == 0)
+        code = tables_read_rows(r, table, err);
+    if (code == 0)
+        code = drop_tablets(r, table, err);
+    if (code == 0)
+        code = lock_state_remove(r->chubby, path, err);
+    if (code == 0)
+        policies_dropped(r, table);
+    if (code == 0)
+        hash_map_remove(&r->dropping, hash_key_u64(&table), NULL);
+    return code == ERR_NOTFOUND ? 0 : code;
+}
+
+/* --- drops that were not finished ---------------------------------------- */
+
+struct drop_job {
+    char *path;
+    uint64_t table;
+};
+
+/* Finish the drop if the record has the mark: a table that was dropped, that an
+ * earlier master began to drop, or that could not be made of a snapshot. */
+static int
+drop_marked(struct reign *r, const struct drop_job *j, struct err *err)
+{
+    struct buf b = BUF_INIT;
+    struct table_record rec;
+    uint64_t generation;
+    bool marked = false;
+    int code = lock_state_read(r->chubby, j->path, &b, &generation, err);
+    if (code == 0)
+        code = table_record_get(buf_slice(&b), &rec, err);
+    if (code == 0)
+        marked = rec.id == j->table && rec.dropping;
+    buf_close(&b);
+    if (code)
+        return code == ERR_NOTFOUND ? 0 : code;
+    return marked ? finish_drop(r, j->path, j->table, err) : 0;
+}
+
+static void run_drop(struct reign *r, void *arg)
+{
+    struct drop_job *j = arg;
+    struct err err = ERR_INIT;
+    while (drop_marked(r, j, &err)) {
+        log_warn(r->world, "master", "drop %s: %s", j->path, err.text);
+        if (!reign_wait(r, RETRY_US * 10))
+            break;
+    }
+    mem_free(j->path);
+    mem_free(j);
+}
+
+void tables_drop_later(struct reign *r, const char *path, uint64_t table)
+{
+    struct drop_job *j = mem_alloc(sizeof(*j));
+    *j = (struct drop_job){mem_strdup(path), table};
+    reign_spawn(r, "drop", run_drop, j);
+}
+
+int tables_drop(struct reign *r, struct slice name, struct err *err)
+{
+    struct table_file f;
+    int code = tables_check_name(name, err);
+    if (code)
+        return code;
+    code = table_file_find(r, name, &f, err);
+    if (code == 0) {
+        f.record.dropping = true;
+        code = table_file_write(r, &f, &f.record, err);
+        if (code == 0)
+            code = finish_drop(r, f.path, f.record.id, err);
+        if (code)
+            tables_drop_later(r, f.path, f.record.id);
+    }
+    if (code == 0)
+        master_note(r, EVENT_TABLE_DROP, "name=%.*s table=%llu",
+                    SLICE_ARG(name), (unsigned long long)f.record.id);
+    table_file_close(&f);
+    return code;
+}
+
+void tables_clear_away(struct reign *r, struct slice name, uint64_t table)
+{
+    struct buf path = BUF_INIT;
+    buf_printf(&path, "%s/%.*s", BIGTABLE_LOCK_TABLES, SLICE_ARG(name));
+    tables_drop_later(r, buf_cstr(&path), table);
+    buf_close(&path);
+}
