@@ -10,7 +10,7 @@
  * waiting.
  *
  * A signalled waiter whose mutex is held moves to the mutex's list instead of
- * waking up only to sleep again.
+ * waking up only to sleep again; not so fibers of the signaller's own loop.
  *
  * Lock order: a condition's guard is never held together with a mutex's guard.
  */
@@ -284,12 +284,25 @@ bool cond_wait_us(struct cond *c, struct mutex *m, struct world *w, uint64_t us)
     return true;
 }
 
+/* Does @w run only once the running fiber, which may hold the mutex, has parked
+ * or ended? Then it finds the mutex free most often, and all who are woken
+ * together run together, rather than one after the other as they unlock. */
+static bool runs_later(const struct sync_waiter *w)
+{
+    const struct fiber *self = fiber_self();
+    return w->fiber && self && fiber_loop(w->fiber) == fiber_loop(self);
+}
+
 /* Wake @w, or let it queue for its mutex if that is held. */
 static void release(struct sync_waiter *w)
 {
     struct mutex *m = w->mutex;
     bool moved = false;
     unsigned s;
+    if (runs_later(w)) {
+        waiter_wake(w);
+        return;
+    }
     guard_take(&m->guard);
     s = atomic_load_explicit(&m->state, memory_order_relaxed);
     while ((s & HELD) && !moved)

@@ -465,6 +465,64 @@ START_TEST(test_stacks_after_a_burst)
 
 END_TEST
 
+/* --- Conditions --------------------------------------------------------- */
+
+enum {
+    WAITERS = 20
+};
+
+struct crowd {
+    struct mutex mutex;
+    struct cond changed;
+    int waiting; /* Guarded by mutex. */
+    int woken;   /* Guarded by mutex. */
+};
+
+static void wait_in_crowd(void *arg)
+{
+    struct crowd *c = arg;
+    mutex_lock(&c->mutex);
+    c->waiting++;
+    cond_wait(&c->changed, &c->mutex);
+    c->woken++;
+    mutex_unlock(&c->mutex);
+}
+
+static void wake_crowd(void *arg)
+{
+    struct crowd *c = arg;
+    struct fiber *fibers[WAITERS];
+    for (int i = 0; i < WAITERS; i++)
+        fibers[i] =
+            fiber_start(fiber_loop(fiber_self()), "waiter", wait_in_crowd, c);
+    while (c->waiting < WAITERS)
+        fiber_yield();
+    mutex_lock(&c->mutex);
+    for (int i = 0; i < WAITERS; i++)
+        cond_signal(&c->changed);
+    mutex_unlock(&c->mutex);
+    fiber_yield();
+    ck_assert_int_eq(c->woken, WAITERS);
+    for (int i = 0; i < WAITERS; i++)
+        fiber_join(fibers[i]);
+}
+
+/* Fibers that one of their loop wakes under the mutex all run in its next turn,
+ * not each after the one before it has unlocked. */
+START_TEST(test_woken_together)
+{
+    struct crowd c = {.waiting = 0};
+    set_up();
+    mutex_init(&c.mutex);
+    cond_init(&c.changed);
+    loop_call(loop, "waker", wake_crowd, &c);
+    cond_close(&c.changed);
+    mutex_close(&c.mutex);
+    tear_down();
+}
+
+END_TEST
+
 TEST_MAIN("fiber",
           test_order,
           test_many_stacks,
@@ -475,5 +533,6 @@ TEST_MAIN("fiber",
           test_stop_cancels,
           test_mutex_between_loops,
           test_condition_between_fiber_and_thread,
+          test_woken_together,
           test_files_on_fibers,
           test_posts)
