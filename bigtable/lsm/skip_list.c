@@ -12,6 +12,8 @@
 #define VALUE_INLINE_BYTES_MAX ((size_t)64)
 /* A larger one than this gets memory of its own, so as not to waste chunks. */
 #define VALUE_CHUNK_BYTES_MAX (CHUNK_BYTES / 8)
+/* What the CPU gets from memory at a time. */
+#define LINE_BYTES 64
 
 static void *take_chunk(struct skip_list *l)
 {
@@ -90,6 +92,25 @@ static struct skip_node *next_at(const struct skip_node *n, size_t level)
     return atomic_load_explicit(&n->next[level], memory_order_acquire);
 }
 
+/* A node and the beginning of its key. */
+static void ask_for(const struct skip_node *n)
+{
+    __builtin_prefetch(n);
+    __builtin_prefetch((const void *)((uintptr_t)n + LINE_BYTES));
+}
+
+/* The node behind @n on @level, which a search compares next. It would wait for
+ * memory at each one, so what it looks at if that one goes too far is asked for
+ * as well. */
+static struct skip_node *candidate(const struct skip_node *n, size_t level)
+{
+    struct skip_node *next = next_at(n, level);
+    ask_for(next);
+    if (level > 0)
+        ask_for(next_at(n, level - 1));
+    return next;
+}
+
 static bool is_before(const struct skip_node *n, struct slice key)
 {
     return n && slice_cmp(skip_node_key(n), key) < 0;
@@ -114,10 +135,10 @@ static void move_finger(struct skip_list *l, struct slice key)
     const struct skip_node *not_before = NULL;
 
     while (level-- > 0) {
-        struct skip_node *next = next_at(n, level);
+        struct skip_node *next = candidate(n, level);
         while (next != not_before && is_before(next, key)) {
             n = next;
-            next = next_at(n, level);
+            next = candidate(n, level);
         }
         not_before = next; /* Compared already: spare it one level down. */
         l->finger[level] = n;
@@ -177,10 +198,10 @@ const struct skip_node *skip_list_seek(const struct skip_list *l,
     const struct skip_node *not_before = NULL;
 
     while (level-- > 0) {
-        const struct skip_node *next = next_at(n, level);
+        const struct skip_node *next = candidate(n, level);
         while (next != not_before && is_before(next, key)) {
             n = next;
-            next = next_at(n, level);
+            next = candidate(n, level);
         }
         not_before = next;
     }

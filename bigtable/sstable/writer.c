@@ -36,6 +36,11 @@
 
 /* Compression must save an eighth, or reads pay for nothing. */
 #define COMPRESSED_ENOUGH(stored, raw) ((stored) <= (raw) - (raw) / 8)
+/* After so many blocks in a row for which it did not pay, most are not tried
+ * any more: finding out costs as much as compressing, */
+#define HARD_BLOCKS_MAX 4
+/* but one of so many is, lest what comes later be kept as it is. */
+#define HARD_TRY_EVERY 16
 
 /* A sealed block on its way to the file. */
 struct raw_block {
@@ -67,7 +72,8 @@ struct table_writer {
     struct block_builder top;
     struct dictionary *dictionary;
     ZSTD_CCtx *zstd;
-    struct buf packed; /* A compressed block. */
+    uint32_t hard_blocks; /* Since one that compressed well. */
+    struct buf packed;    /* A compressed block. */
     struct buf scratch;
     struct table_properties properties;
     size_t row_len;    /* Of the last key: its row part, */
@@ -214,6 +220,18 @@ compress(struct table_writer *w, struct slice raw, bool with_dictionary)
     return true;
 }
 
+/* The same for a block of entries, which looks at how those before it fared. */
+static bool compress_data(struct table_writer *w, struct slice raw)
+{
+    bool pays = false;
+
+    if (w->hard_blocks < HARD_BLOCKS_MAX ||
+        w->hard_blocks % HARD_TRY_EVERY == 0)
+        pays = compress(w, raw, w->dictionary != NULL);
+    w->hard_blocks = pays ? 0 : w->hard_blocks + 1;
+    return pays;
+}
+
 /* Write a decoded block, compressed if the group says so and it pays. */
 static int write_block(struct table_writer *w,
                        struct slice raw,
@@ -223,7 +241,7 @@ static int write_block(struct table_writer *w,
 {
     bool with_dictionary = is_data && w->dictionary;
 
-    if (w->zstd && compress(w, raw, with_dictionary))
+    if (w->zstd && (is_data ? compress_data(w, raw) : compress(w, raw, false)))
         return write_payload(w, buf_slice(&w->packed),
                              with_dictionary ? BLOCK_ZSTD_DICTIONARY
                                              : BLOCK_ZSTD,

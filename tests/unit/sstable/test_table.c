@@ -268,6 +268,55 @@ START_TEST(test_dictionary_pays_on_like_blocks)
 
 END_TEST
 
+/* A long stretch that does not compress costs what follows it no more than a
+ * few blocks' compression. */
+START_TEST(test_soft_blocks_behind_hard_ones_shrink)
+{
+    enum {
+        CELLS = 2000,
+        VALUE_BYTES = 1000,
+        HARD_BYTES = CELLS / 2 * VALUE_BYTES
+    };
+    struct group_options group;
+    struct rand_gen rand;
+    struct fs_info file;
+    struct table_reader_options opts;
+    struct table_reader *r;
+    struct entry *e = calloc(CELLS, sizeof(*e));
+    set_up();
+    opts = (struct table_reader_options){.cache = cache};
+    rand_init(&rand, test_seed());
+    for (int i = 0; i < CELLS; i++) {
+        char row[16];
+        struct cell_key k;
+        snprintf(row, sizeof(row), "%06d", i);
+        k = (struct cell_key){.row = slice_str(row),
+                              .qualifier = SLICE_LIT("q"),
+                              .sequence = 1,
+                              .family = 1,
+                              .kind = ENTRY_PUT};
+        cell_key_append(&e[i].key, &k);
+        for (int b = 0; b < VALUE_BYTES; b++)
+            buf_append_byte(&e[i].value, i < CELLS / 2
+                                             ? (char)rand_below(&rand, 256)
+                                             : (char)('a' + i % 20));
+    }
+    group_options_default(&group);
+    group.block_bytes = 8192;
+    group.dictionary = false;
+    write_table("mixed.sst", &group, e, CELLS);
+    ck_assert_int_eq(fs_stat(fs, "mixed.sst", &file, NULL), 0);
+    ck_assert_uint_gt(file.size_bytes, HARD_BYTES);
+    ck_assert_uint_lt(file.size_bytes, HARD_BYTES + HARD_BYTES / 3);
+    ck_assert_int_eq(table_reader_open(fs, "mixed.sst", &opts, &r, NULL), 0);
+    check_walk(r, TABLE_READ_SCAN, e, 0, CELLS, CELLS);
+    table_reader_unref(r);
+    free_entries(e, CELLS);
+    tear_down();
+}
+
+END_TEST
+
 /* --- damage ------------------------------------------------------------- */
 
 /* Read a file that may be damaged: an error, or exactly the entries. */
@@ -473,6 +522,7 @@ END_TEST
 TEST_MAIN("table",
           test_round_trips,
           test_dictionary_pays_on_like_blocks,
+          test_soft_blocks_behind_hard_ones_shrink,
           test_every_flipped_byte,
           test_every_truncation,
           test_newer_version_is_unsupported,
