@@ -11,7 +11,6 @@
  *     I3. Only the writer puts bytes into `out`.
  */
 #include <nghttp2/nghttp2.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/core/panic.h"
@@ -21,7 +20,7 @@
 #include "base/runtime/loop.h"
 #include "base/runtime/stream.h"
 #include "base/runtime/world.h"
-#include "bigtable/gateway/grpc_call.h"
+#include "bigtable/gateway/grpc_connection.h"
 
 /* What a peer may send unasked: of one stream, and of all of them. */
 #define STREAM_WINDOW_BYTES     (1 << 20)
@@ -30,32 +29,17 @@
 #define HEADER_COUNT_MAX        128
 /* Frames of replies: larger ones save little and delay other streams. */
 #define DATA_FRAME_BYTES ((size_t)64 << 10)
-/* One read and, about, one write. */
-#define READ_BYTES  ((size_t)128 << 10)
-#define WRITE_BYTES ((size_t)256 << 10)
+/* One read. */
+#define READ_BYTES ((size_t)128 << 10)
 /* Streams that clients give up, at once and each second: scans that stop early
  * are among them. More is an attack. */
 #define RESETS_BURST      10000
 #define RESETS_PER_SECOND 5000
+/* The answer to a ping waits so long for a reply to go out with, if calls are
+ * under way: clients ping with every reply they get. */
+#define PING_WAIT_NS UINT64_C(10000000)
 /* For the last bytes of a connection that ends. */
 #define LAST_WRITE_US UINT64_C(1000000)
-
-struct grpc_connection {
-    struct grpc_server *server;
-    struct grpc_connection *next; /* On the server's list. */
-    struct grpc_connection *prev;
-    struct stream *io;
-    nghttp2_session *session;
-    struct grpc_call *calls;
-    size_t call_count; /* With the ones whose stream is closed. */
-    struct fiber *fiber;
-    struct fiber *writer;
-    struct buf out; /* To be written. */
-    bool kicked;    /* The writer has something to do. */
-    bool ending;    /* No more is read. */
-    bool broken;    /* Nothing can be written any more. */
-    bool spoke;     /* The peer's first frame came. */
-};
 
 /* The writer looks again what there is to send. */
 static void kick(struct grpc_connection *c)
@@ -109,144 +93,12 @@ static void detach_stream(struct grpc_call *call)
 
 /* --- answers ------------------------------------------------------------ */
 
-static nghttp2_nv header(const char *name, const char *value, size_t value_len)
-{
-    /* nghttp2 copies both; its type lacks the const. */
-    return (nghttp2_nv){.name = (uint8_t *)(uintptr_t)name,
-                        .namelen = strlen(name),
-                        .value = (uint8_t *)(uintptr_t)value,
-                        .valuelen = value_len,
-                        .flags = NGHTTP2_NV_FLAG_NONE};
-}
-
-/* grpc-status and grpc-message; returns how many. @digits and @text hold their
- * values. */
-static size_t status_headers(const struct grpc_call *call,
-                             nghttp2_nv nv[2],
-                             char digits[12],
-                             struct buf *text)
-{
-    int n = snprintf(digits, 12, "%d", (int)call->code);
-    nv[0] = header("grpc-status", digits, (size_t)n);
-    if (call->text.len == 0)
-        return 1;
-    grpc_put_message(text, buf_slice(&call->text));
-    nv[1] = header("grpc-message", text->data, text->len);
-    return 2;
-}
-
-/* The status behind the last message. Returns 0 or nghttp2's error. */
-static int submit_trailers(struct grpc_call *call)
-{
-    nghttp2_nv nv[2];
-    char digits[12];
-    struct buf text = BUF_INIT;
-    size_t count = status_headers(call, nv, digits, &text);
-    int rc = nghttp2_submit_trailer(call->connection->session, call->stream, nv,
-                                    count);
-    buf_close(&text);
-    return rc;
-}
-
-/* How much of the reply goes into the next frame. */
-static ssize_t on_read_reply(nghttp2_session *session,
-                             int32_t stream,
-                             uint8_t *to,
-                             size_t len,
-                             uint32_t *flags,
-                             nghttp2_data_source *source,
-                             void *user)
-{
-    struct grpc_call *call = source->ptr;
-    size_t count = MIN_OF(grpc_call_unsent(call), len);
-    (void)session;
-    (void)stream;
-    (void)to;
-    (void)user;
-    *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
-    if (call->finished && count == grpc_call_unsent(call)) {
-        *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
-        if (submit_trailers(call))
-            return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-    } else if (count == 0) {
-        call->deferred = true;
-        return NGHTTP2_ERR_DEFERRED;
-    }
-    return (ssize_t)count;
-}
-
-/* Put a frame of the reply into what will be written. */
-static int on_send_data(nghttp2_session *session,
-                        nghttp2_frame *frame,
-                        const uint8_t *head,
-                        size_t len,
-                        nghttp2_data_source *source,
-                        void *user)
-{
-    struct grpc_connection *c = user;
-    struct grpc_call *call = source->ptr;
-    (void)session;
-    (void)frame;
-    if (c->out.len >= WRITE_BYTES)
-        return NGHTTP2_ERR_WOULDBLOCK;
-    buf_append(&c->out, head, 9);
-    if (len) {
-        buf_append(&c->out, call->out.data + call->out_sent, len);
-        grpc_call_sent(call, len);
-    }
-    return 0;
-}
-
-static const char content_type[] = "application/grpc";
-
-/* The first headers of a reply with messages. */
-static void submit_reply(struct grpc_call *call)
-{
-    nghttp2_data_provider source = {.source = {.ptr = call},
-                                    .read_callback = on_read_reply};
-    nghttp2_nv nv[3] = {
-        header(":status", "200", 3),
-        header("content-type", content_type, sizeof(content_type) - 1),
-        header("grpc-encoding", "gzip", 4),
-    };
-    call->responded = true;
-    (void)!nghttp2_submit_response(call->connection->session, call->stream, nv,
-                                   call->gzip ? 3 : 2, &source);
-}
-
-/* A reply that is its status alone. */
-static void submit_status(struct grpc_call *call)
-{
-    nghttp2_nv nv[5] = {
-        header(":status", "200", 3),
-        header("content-type", content_type, sizeof(content_type) - 1),
-        header("grpc-accept-encoding", "identity,gzip", 13),
-    };
-    char digits[12];
-    struct buf text = BUF_INIT;
-    size_t count = 3 + status_headers(call, nv + 3, digits, &text);
-    call->responded = true;
-    (void)!nghttp2_submit_response(call->connection->session, call->stream, nv,
-                                   count, NULL);
-    buf_close(&text);
-}
-
-/* For a peer that does not speak gRPC. */
-static void submit_http_error(struct grpc_call *call, const char *status)
-{
-    nghttp2_nv nv[1] = {header(":status", status, 3)};
-    call->responded = true;
-    call->refused = true;
-    (void)!nghttp2_submit_response(call->connection->session, call->stream, nv,
-                                   1, NULL);
-}
-
 void grpc_connection_resume(struct grpc_call *call)
 {
     if (!call->stream)
         return;
     if (!call->responded)
-        submit_reply(call);
+        grpc_reply_begin(call);
     else if (call->deferred)
         (void)!nghttp2_session_resume_data(call->connection->session,
                                            call->stream);
@@ -259,7 +111,7 @@ static void refuse(struct grpc_call *call, int rc, const struct err *err)
 {
     call->refused = true;
     grpc_call_set_status(call, rc, err);
-    submit_status(call);
+    grpc_reply_status(call);
     kick(call->connection);
 }
 
@@ -276,7 +128,7 @@ static void finish_call(struct grpc_call *call, int rc, const struct err *err)
     if (call->responded)
         grpc_connection_resume(call);
     else
-        submit_status(call);
+        grpc_reply_status(call);
     kick(call->connection);
 }
 
@@ -342,48 +194,6 @@ static int on_begin_headers(nghttp2_session *session,
     return 0;
 }
 
-static const struct grpc_method *find_method(const struct grpc_server *server,
-                                             struct slice path)
-{
-    const struct grpc_options *o = &server->options;
-    size_t low = 0;
-    size_t high = o->method_count;
-    while (low < high) {
-        size_t mid = (low + high) / 2;
-        int c = slice_cmp(path, slice_str(o->methods[mid].path));
-        if (c == 0)
-            return &o->methods[mid];
-        if (c < 0)
-            high = mid;
-        else
-            low = mid + 1;
-    }
-    return NULL;
-}
-
-static void
-take_header(struct grpc_call *call, struct slice name, struct slice value)
-{
-    if (slice_eq_str(name, ":path")) {
-        call->has_path = true;
-        call->method = find_method(call->server, value);
-        if (!call->method) /* Told to the client later. */
-            buf_append_slice(&call->text, slice_sub(value, 0, 256));
-    } else if (slice_eq_str(name, ":method")) {
-        call->is_post = slice_eq_str(value, "POST");
-    } else if (slice_eq_str(name, "content-type")) {
-        call->is_grpc = slice_starts_with(value, slice_str(content_type));
-    } else if (slice_eq_str(name, "grpc-encoding")) {
-        call->gzip = slice_eq_str(value, "gzip");
-        call->refused = !call->gzip && !slice_eq_str(value, "identity");
-    } else if (slice_eq_str(name, "grpc-timeout")) {
-        if (!grpc_parse_timeout(value, &call->timeout_ns))
-            call->timeout_ns = 0;
-        else if (call->timeout_ns == 0)
-            call->timeout_ns = 1;
-    }
-}
-
 static int on_header(nghttp2_session *session,
                      const nghttp2_frame *frame,
                      const uint8_t *name,
@@ -402,7 +212,8 @@ static int on_header(nghttp2_session *session,
     call->header_bytes += name_len + value_len + 32;
     if (call->header_bytes > HEADER_LIST_BYTES_MAX)
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE; /* Resets the stream. */
-    take_header(call, slice_make(name, name_len), slice_make(value, value_len));
+    grpc_call_take_header(call, slice_make(name, name_len),
+                          slice_make(value, value_len));
     return 0;
 }
 
@@ -411,9 +222,9 @@ static void begin_request(struct grpc_call *call)
 {
     struct err err = ERR_INIT;
     if (!call->is_post) {
-        submit_http_error(call, "405");
+        grpc_reply_http_error(call, "405");
     } else if (!call->is_grpc) {
-        submit_http_error(call, "415");
+        grpc_reply_http_error(call, "415");
     } else if (!call->method) {
         err_set(&err, ERR_UNSUPPORTED, "unknown method %.*s",
                 SLICE_ARG(buf_slice(&call->text)));
@@ -425,12 +236,32 @@ static void begin_request(struct grpc_call *call)
     }
 }
 
+static int answer_ping(struct grpc_connection *c)
+{
+    c->has_ping = false;
+    return nghttp2_submit_ping(c->session, NGHTTP2_FLAG_ACK, c->ping);
+}
+
+static int take_ping(struct grpc_connection *c, const nghttp2_ping *ping)
+{
+    if (ping->hd.flags & NGHTTP2_FLAG_ACK)
+        return 0;
+    if (c->has_ping && answer_ping(c))
+        return NGHTTP2_ERR_CALLBACK_FAILURE; /* Nothing but pings. */
+    c->has_ping = true;
+    memcpy(c->ping, ping->opaque_data, sizeof(c->ping));
+    c->ping_until_ns = world_mono_ns(c->server->world) + PING_WAIT_NS;
+    return 0;
+}
+
 static int
 on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
     struct grpc_connection *c = user;
     struct grpc_call *call = NULL;
     c->spoke = true;
+    if (frame->hd.type == NGHTTP2_PING)
+        return take_ping(c, &frame->ping);
     if (frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA)
         call = call_of(session, frame->hd.stream_id);
     if (!call)
@@ -522,7 +353,7 @@ static nghttp2_session_callbacks *make_callbacks(void)
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(k, on_data);
     nghttp2_session_callbacks_set_on_stream_close_callback(k, on_stream_close);
     nghttp2_session_callbacks_set_on_frame_send_callback(k, on_frame_sent);
-    nghttp2_session_callbacks_set_send_data_callback(k, on_send_data);
+    nghttp2_session_callbacks_set_send_data_callback(k, grpc_reply_put_frame);
     nghttp2_session_callbacks_set_data_source_read_length_callback(k,
                                                                    frame_bytes);
     return k;
@@ -547,13 +378,15 @@ static void submit_settings(struct grpc_connection *c)
 static void open_session(struct grpc_connection *c)
 {
     nghttp2_session_callbacks *callbacks = make_callbacks();
+    nghttp2_mem memory = session_memory_of(&c->memory);
     nghttp2_option *option;
     if (nghttp2_option_new(&option))
         PANIC("out of memory");
     nghttp2_option_set_no_closed_streams(option, 1);
+    nghttp2_option_set_no_auto_ping_ack(option, 1);
     nghttp2_option_set_stream_reset_rate_limit(option, RESETS_BURST,
                                                RESETS_PER_SECOND);
-    if (nghttp2_session_server_new2(&c->session, callbacks, c, option))
+    if (nghttp2_session_server_new3(&c->session, callbacks, c, option, &memory))
         PANIC("out of memory");
     nghttp2_option_del(option);
     nghttp2_session_callbacks_del(callbacks);
@@ -562,11 +395,11 @@ static void open_session(struct grpc_connection *c)
 
 /* --- writing ------------------------------------------------------------ */
 
-/* Take what the session wants to send, up to about WRITE_BYTES. False: it gave
- * up. */
+/* Take what the session wants to send, up to about GRPC_WRITE_BYTES. False: it
+ * gave up. */
 static bool fill(struct grpc_connection *c)
 {
-    while (c->out.len < WRITE_BYTES) {
+    while (c->out.len < GRPC_WRITE_BYTES) {
         const uint8_t *data;
         ssize_t n = nghttp2_session_mem_send(c->session, &data);
         if (n < 0)
@@ -578,9 +411,19 @@ static bool fill(struct grpc_connection *c)
     return true;
 }
 
+/* May the answer to a ping wait for something else to be sent? */
+static bool may_ping_wait(const struct grpc_connection *c)
+{
+    return c->call_count > 0 && !c->ending &&
+           !nghttp2_session_want_write(c->session) &&
+           world_mono_ns(c->server->world) < c->ping_until_ns;
+}
+
 /* Write until nothing is left to be sent. */
 static bool flush(struct grpc_connection *c)
 {
+    if (c->has_ping && !may_ping_wait(c) && answer_ping(c))
+        return false;
     for (;;) {
         struct slice part;
         int rc;
@@ -596,12 +439,21 @@ static bool flush(struct grpc_connection *c)
     }
 }
 
+/* Park until there may be something to write. */
+static void await_kick(struct grpc_connection *c)
+{
+    if (!c->has_ping)
+        fiber_park();
+    else if (!fiber_park_until(c->ping_until_ns))
+        c->kicked = true;
+}
+
 static void run_writer(void *arg)
 {
     struct grpc_connection *c = arg;
     while (!c->broken && !c->ending) {
         if (!c->kicked) {
-            fiber_park();
+            await_kick(c);
             continue;
         }
         c->kicked = false;
@@ -693,6 +545,7 @@ static void run_connection(void *arg)
     end_calls(c);
     say_goodbye(c);
     nghttp2_session_del(c->session);
+    session_memory_close(&c->memory);
     stream_close(c->io);
     leave_list(c);
     buf_close(&c->out);

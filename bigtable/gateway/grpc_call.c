@@ -5,6 +5,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
+#include "bigtable/gateway/grpc_status.h"
 #include "bigtable/gateway/gzip.h"
 
 /* A message is given room for so much at first, whatever its length is said to
@@ -105,6 +106,51 @@ void grpc_call_free_spares(struct grpc_server *server)
         release(call);
     }
     server->spare_count = 0;
+}
+
+/* --- headers ------------------------------------------------------------ */
+
+static const struct grpc_method *find_method(const struct grpc_server *server,
+                                             struct slice path)
+{
+    const struct grpc_options *o = &server->options;
+    size_t low = 0;
+    size_t high = o->method_count;
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+        int c = slice_cmp(path, slice_str(o->methods[mid].path));
+        if (c == 0)
+            return &o->methods[mid];
+        if (c < 0)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return NULL;
+}
+
+void grpc_call_take_header(struct grpc_call *call,
+                           struct slice name,
+                           struct slice value)
+{
+    if (slice_eq_str(name, ":path")) {
+        call->has_path = true;
+        call->method = find_method(call->server, value);
+        if (!call->method) /* Told to the client later. */
+            buf_append_slice(&call->text, slice_sub(value, 0, 256));
+    } else if (slice_eq_str(name, ":method")) {
+        call->is_post = slice_eq_str(value, "POST");
+    } else if (slice_eq_str(name, "content-type")) {
+        call->is_grpc = slice_starts_with(value, slice_str(GRPC_CONTENT_TYPE));
+    } else if (slice_eq_str(name, "grpc-encoding")) {
+        call->gzip = slice_eq_str(value, "gzip");
+        call->refused = !call->gzip && !slice_eq_str(value, "identity");
+    } else if (slice_eq_str(name, "grpc-timeout")) {
+        if (!grpc_parse_timeout(value, &call->timeout_ns))
+            call->timeout_ns = 0;
+        else if (call->timeout_ns == 0)
+            call->timeout_ns = 1;
+    }
 }
 
 /* --- the request ------------------------------------------------------- */

@@ -17,6 +17,8 @@
 /* In front of each message: a flag (1: compressed) and the length. */
 #define GRPC_PREFIX_BYTES 5
 
+#define GRPC_CONTENT_TYPE "application/grpc"
+
 struct fiber;
 struct grpc_connection;
 struct loop;
@@ -90,6 +92,11 @@ struct grpc_call *grpc_call_new(struct grpc_server *server);
 /* Recycle it. PRE: neither stream nor fiber. */
 void grpc_call_free(struct grpc_call *call);
 void grpc_call_free_spares(struct grpc_server *server);
+
+/* Take a header of the request. */
+void grpc_call_take_header(struct grpc_call *call,
+                           struct slice name,
+                           struct slice value);
 
 /* Take bytes of the request's body. On error the call is to be refused with
  * that code; it takes no more. */

@@ -1,7 +1,7 @@
 /* Resource names and their tables. */
 #include "bigtable/gateway/names.h"
 
-#include <stdio.h>
+#include <string.h>
 
 /* --- parsing ------------------------------------------------------------ */
 
@@ -104,11 +104,13 @@ int store_name_make(const char *home,
         rc = table_id_check(id, err);
     if (rc)
         return rc;
-    if (slice_eq_str(instance, home))
-        snprintf(out, STORE_NAME_BYTES, "%.*s", SLICE_ARG(id));
-    else
-        snprintf(out, STORE_NAME_BYTES, "%.*s.%.*s", SLICE_ARG(instance),
-                 SLICE_ARG(id));
+    if (!slice_eq_str(instance, home)) {
+        memcpy(out, instance.data, instance.len);
+        out += instance.len;
+        *out++ = '.';
+    }
+    memcpy(out, id.data, id.len);
+    out[id.len] = '\0';
     return 0;
 }
 

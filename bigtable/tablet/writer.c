@@ -7,7 +7,7 @@
 #include "bigtable/tablet/table.h"
 
 /* Operations from this size on are written from where they are. */
-#define SCATTER_BYTES_MIN ((size_t)8 << 10)
+#define SCATTER_BYTES_MIN ((size_t)512)
 /* A writer that held more than this gives it back. */
 #define SPARE_BYTES_MAX ((size_t)1 << 20)
 

@@ -1,0 +1,143 @@
+/* Headers, frames and trailers of replies. */
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "bigtable/gateway/grpc_connection.h"
+#include "bigtable/gateway/grpc_status.h"
+
+/* @name is a literal; nghttp2 copies the value. Its type lacks the const. */
+static nghttp2_nv header(const char *name, struct slice value)
+{
+    return (nghttp2_nv){.name = (uint8_t *)(uintptr_t)name,
+                        .namelen = strlen(name),
+                        .value = (uint8_t *)(uintptr_t)value.data,
+                        .valuelen = value.len,
+                        .flags = NGHTTP2_NV_FLAG_NO_COPY_NAME};
+}
+
+/* Both are literals. */
+static nghttp2_nv fixed_header(const char *name, const char *value)
+{
+    nghttp2_nv nv = header(name, slice_str(value));
+    nv.flags |= NGHTTP2_NV_FLAG_NO_COPY_VALUE;
+    return nv;
+}
+
+/* grpc-status and grpc-message; returns how many. @text holds the latter's
+ * value. */
+static size_t
+status_headers(const struct grpc_call *call, nghttp2_nv nv[2], struct buf *text)
+{
+    static const char *const codes[] = {"0",  "1",  "2",  "3",  "4",  "5",
+                                        "6",  "7",  "8",  "9",  "10", "11",
+                                        "12", "13", "14", "15", "16"};
+    INVARIANT((size_t)call->code < ARRAY_LEN(codes));
+    nv[0] = fixed_header("grpc-status", codes[call->code]);
+    if (call->text.len == 0)
+        return 1;
+    grpc_put_message(text, buf_slice(&call->text));
+    nv[1] = header("grpc-message", buf_slice(text));
+    return 2;
+}
+
+/* The status behind the last message. Returns 0 or nghttp2's error. */
+static int submit_trailers(struct grpc_call *call)
+{
+    nghttp2_nv nv[2];
+    struct buf text = BUF_INIT;
+    size_t count = status_headers(call, nv, &text);
+    int rc = nghttp2_submit_trailer(call->connection->session, call->stream, nv,
+                                    count);
+    buf_close(&text);
+    return rc;
+}
+
+/* How much of the reply goes into the next frame. */
+static ssize_t on_read_reply(nghttp2_session *session,
+                             int32_t stream,
+                             uint8_t *to,
+                             size_t len,
+                             uint32_t *flags,
+                             nghttp2_data_source *source,
+                             void *user)
+{
+    struct grpc_call *call = source->ptr;
+    size_t count = MIN_OF(grpc_call_unsent(call), len);
+    (void)session;
+    (void)stream;
+    (void)to;
+    (void)user;
+    *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
+    if (call->finished && count == grpc_call_unsent(call)) {
+        *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
+        if (submit_trailers(call))
+            return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+    } else if (count == 0) {
+        call->deferred = true;
+        return NGHTTP2_ERR_DEFERRED;
+    }
+    return (ssize_t)count;
+}
+
+/* Put a frame of the reply into what will be written. */
+int grpc_reply_put_frame(nghttp2_session *session,
+                         nghttp2_frame *frame,
+                         const uint8_t *head,
+                         size_t len,
+                         nghttp2_data_source *source,
+                         void *user)
+{
+    struct grpc_connection *c = user;
+    struct grpc_call *call = source->ptr;
+    (void)session;
+    (void)frame;
+    if (c->out.len >= GRPC_WRITE_BYTES)
+        return NGHTTP2_ERR_WOULDBLOCK;
+    buf_append(&c->out, head, 9);
+    if (len) {
+        buf_append(&c->out, call->out.data + call->out_sent, len);
+        grpc_call_sent(call, len);
+    }
+    return 0;
+}
+
+/* The first headers of a reply with messages. */
+void grpc_reply_begin(struct grpc_call *call)
+{
+    nghttp2_data_provider source = {.source = {.ptr = call},
+                                    .read_callback = on_read_reply};
+    nghttp2_nv nv[3] = {
+        fixed_header(":status", "200"),
+        fixed_header("content-type", GRPC_CONTENT_TYPE),
+        fixed_header("grpc-encoding", "gzip"),
+    };
+    call->responded = true;
+    (void)!nghttp2_submit_response(call->connection->session, call->stream, nv,
+                                   call->gzip ? 3 : 2, &source);
+}
+
+/* A reply that is its status alone. */
+void grpc_reply_status(struct grpc_call *call)
+{
+    nghttp2_nv nv[5] = {
+        fixed_header(":status", "200"),
+        fixed_header("content-type", GRPC_CONTENT_TYPE),
+        fixed_header("grpc-accept-encoding", "identity,gzip"),
+    };
+    struct buf text = BUF_INIT;
+    size_t count = 3 + status_headers(call, nv + 3, &text);
+    call->responded = true;
+    (void)!nghttp2_submit_response(call->connection->session, call->stream, nv,
+                                   count, NULL);
+    buf_close(&text);
+}
+
+/* For a peer that does not speak gRPC. */
+void grpc_reply_http_error(struct grpc_call *call, const char *status)
+{
+    nghttp2_nv nv[1] = {fixed_header(":status", status)};
+    call->responded = true;
+    call->refused = true;
+    (void)!nghttp2_submit_response(call->connection->session, call->stream, nv,
+                                   1, NULL);
+}

@@ -1,0 +1,127 @@
+/* Small pieces on lists by size. */
+#include "bigtable/gateway/session_memory.h"
+
+#include <stdalign.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/core/macros.h"
+#include "base/core/panic.h"
+
+/* Kept at most: what a few hundred calls at once have. Nothing where the
+ * allocator is to notice what is used after it was given back. */
+#ifdef __SANITIZE_ADDRESS__
+#define IDLE_BYTES_MAX ((size_t)0)
+#else
+#define IDLE_BYTES_MAX ((size_t)512 << 10)
+#endif
+
+/* In front of what the session gets. */
+struct session_piece {
+    union {
+        struct session_piece *next; /* While it is idle. */
+        size_t bytes;               /* Of it all. */
+    };
+
+    alignas(max_align_t) char data[];
+};
+
+static struct session_piece *piece_of(void *data)
+{
+    return CONTAINER_OF(data, struct session_piece, data);
+}
+
+/* Its list, or 0 for a large one. */
+static size_t class_of(size_t bytes)
+{
+    size_t steps = bytes / SESSION_MEMORY_STEP;
+    return steps <= SESSION_MEMORY_CLASSES ? steps : 0;
+}
+
+static void *take(size_t size, void *user)
+{
+    struct session_memory *m = user;
+    struct session_piece *p;
+    size_t bytes;
+    size_t class;
+    if (size > SIZE_MAX / 2)
+        return NULL;
+    bytes = (sizeof(*p) + size + SESSION_MEMORY_STEP - 1) /
+            SESSION_MEMORY_STEP * SESSION_MEMORY_STEP;
+    class = class_of(bytes);
+    p = m->idle[class];
+    if (p) {
+        m->idle[class] = p->next;
+        m->idle_bytes -= bytes;
+    } else {
+        p = mem_try_alloc(bytes);
+        if (!p)
+            return NULL;
+    }
+    p->bytes = bytes;
+    return p->data;
+}
+
+static void give(void *data, void *user)
+{
+    struct session_memory *m = user;
+    struct session_piece *p;
+    size_t class;
+    if (!data)
+        return;
+    p = piece_of(data);
+    class = class_of(p->bytes);
+    if (class == 0 || m->idle_bytes + p->bytes > IDLE_BYTES_MAX) {
+        mem_free(p);
+        return;
+    }
+    m->idle_bytes += p->bytes;
+    p->next = m->idle[class];
+    m->idle[class] = p;
+}
+
+static void *take_zeros(size_t count, size_t size, void *user)
+{
+    void *data;
+    if (size && count > SIZE_MAX / size)
+        return NULL;
+    data = take(count * size, user);
+    if (data)
+        memset(data, 0, count * size);
+    return data;
+}
+
+static void *resize(void *data, size_t size, void *user)
+{
+    size_t room =
+        data ? piece_of(data)->bytes - sizeof(struct session_piece) : 0;
+    void *grown;
+    if (data && size <= room)
+        return data;
+    grown = take(size, user);
+    if (grown && data) {
+        memcpy(grown, data, room);
+        give(data, user);
+    }
+    return grown;
+}
+
+nghttp2_mem session_memory_of(struct session_memory *m)
+{
+    return (nghttp2_mem){.mem_user_data = m,
+                         .malloc = take,
+                         .free = give,
+                         .calloc = take_zeros,
+                         .realloc = resize};
+}
+
+void session_memory_close(struct session_memory *m)
+{
+    for (size_t i = 0; i <= SESSION_MEMORY_CLASSES; i++)
+        while (m->idle[i]) {
+            struct session_piece *p = m->idle[i];
+            m->idle[i] = p->next;
+            mem_free(p);
+        }
+    m->idle_bytes = 0;
+}

@@ -1,0 +1,33 @@
+/* Memory of one HTTP/2 session.
+ *
+ * A session takes and gives back a dozen small pieces for every call, more of
+ * them at a time than an allocator for all threads keeps at hand for one. They
+ * are kept here, by size, for the next call.
+ *
+ * Threads: those of its session, which is one.
+ */
+#ifndef BIGTABLE_GATEWAY_SESSION_MEMORY_H
+#define BIGTABLE_GATEWAY_SESSION_MEMORY_H
+
+#include <nghttp2/nghttp2.h>
+#include <stddef.h>
+
+struct session_piece;
+
+/* Pieces are kept in steps of so many bytes, their head with them, */
+#define SESSION_MEMORY_STEP 64
+/* up to so many steps; larger ones go straight back. */
+#define SESSION_MEMORY_CLASSES 16
+
+struct session_memory {
+    struct session_piece *idle[SESSION_MEMORY_CLASSES + 1]; /* By steps. */
+    size_t idle_bytes;
+};
+
+/* What a session is opened with; @m (zeros at first) outlives it. */
+nghttp2_mem session_memory_of(struct session_memory *m);
+
+/* Give back what is kept. PRE: the session is deleted. */
+void session_memory_close(struct session_memory *m);
+
+#endif /* BIGTABLE_GATEWAY_SESSION_MEMORY_H */
