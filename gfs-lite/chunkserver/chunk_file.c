@@ -238,10 +238,16 @@ void chunk_file_write_back(struct chunk_file *f)
     file_write_back(f->file, CHUNK_DATA_AT + (uint64_t)from, to - from);
 }
 
+bool chunk_file_lacks_room(const struct chunk_file *f)
+{
+    return !f->id.sealed && f->kept < GFS_CHUNK_BYTES &&
+           f->length >= WRITE_BACK_BYTES &&
+           f->kept <= f->length + KEEP_BYTES / 2;
+}
+
 void chunk_file_keep_room(struct chunk_file *f)
 {
-    if (f->id.sealed || f->kept == GFS_CHUNK_BYTES ||
-        f->length < WRITE_BACK_BYTES || f->kept > f->length + KEEP_BYTES / 2)
+    if (!chunk_file_lacks_room(f))
         return;
     f->kept = (uint32_t)MIN_OF(GFS_CHUNK_BYTES, f->length + KEEP_BYTES);
     file_allocate(f->file, CHUNK_DATA_AT + (uint64_t)f->kept);

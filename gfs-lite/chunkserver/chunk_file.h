@@ -68,6 +68,8 @@ bool chunk_file_is_behind(const struct chunk_file *f);
 /* Have the disk start with what was appended: a sync then finds little to wait
  * for. Promises nothing; may run beside any change. Parks. */
 void chunk_file_write_back(struct chunk_file *f);
+/* Is so little room kept that it is time for chunk_file_keep_room()? */
+bool chunk_file_lacks_room(const struct chunk_file *f);
 /* Keep room on the disk for what follows, if the chunk is long enough: appends
  * then need not look for any, and its bytes lie side by side. What is not used
  * is given back by the seal. A change, as far as others are concerned. Parks.

@@ -21,9 +21,11 @@ static void write_back(struct chunkserver *cs, struct stored_chunk *c)
 {
     c->pins++;
     chunk_file_write_back(c->file);
-    mutex_lock(&c->lock);
-    chunk_file_keep_room(c->file);
-    mutex_unlock(&c->lock);
+    if (chunk_file_lacks_room(c->file)) {
+        mutex_lock(&c->lock);
+        chunk_file_keep_room(c->file); /* It may have been sealed meanwhile. */
+        mutex_unlock(&c->lock);
+    }
     chunk_store_put(cs->store, c);
 }
 

@@ -105,6 +105,7 @@ START_TEST(test_room_is_given_back)
     }
     length = (uint32_t)model.len - 12345;
     ck_assert_int_eq(chunk_file_seal(file, length, NULL), 0);
+    ck_assert(!chunk_file_lacks_room(file));
     chunk_file_keep_room(file);
     ck_assert(!chunk_file_is_behind(file));
     ck_assert_int_eq(stat(path, &st), 0);
