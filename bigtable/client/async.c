@@ -1,16 +1,17 @@
-/* The pool behind asynchronous calls, and the calls themselves. */
+/* The pool behind asynchronous calls. */
 #include "bigtable/client/async.h"
-
-#include <stdbool.h>
-#include <stddef.h>
 
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
-#include "bigtable/client/client.h"
-#include "bigtable/row/mutation.h"
+
+/* Of calls that may go together, so many crowds are under way at once: while
+ * one is on its way, another is worked on, and a third answered. */
+#define CROWDS 4
+/* Others are looked at so often for one that goes along. */
+#define LOOKS_MAX ((size_t)4 * ASYNC_TOGETHER_MAX)
 
 struct async_pool {
     struct world *world;
@@ -20,9 +21,12 @@ struct async_pool {
     struct cond done; /* A call ended. */
     struct async_call *head;
     struct async_call *tail;
+    size_t queued;
     unsigned in_flight;    /* Queued, running and calling back. */
+    unsigned gathering;    /* Fibers that let others queue more. */
     unsigned calling_back; /* Tasks that are in a callback. */
     unsigned idle;         /* Tasks that wait for work. */
+    unsigned woken;        /* Of those, and of new ones: about to look. */
     unsigned task_count;
     unsigned task_max;
     unsigned call_max;
@@ -90,44 +94,7 @@ void async_pool_free(struct async_pool *p)
     mem_free(p);
 }
 
-/* PRE: the lock is held. */
-static struct async_call *take_call(struct async_pool *p)
-{
-    struct async_call *call;
-    while (!p->head && !p->stop) {
-        p->idle++;
-        cond_wait(&p->work, &p->lock);
-        p->idle--;
-    }
-    call = p->head;
-    if (call) {
-        p->head = call->next;
-        if (!p->head)
-            p->tail = NULL;
-    }
-    return call;
-}
-
-static void serve(void *arg)
-{
-    struct async_pool *p = arg;
-    struct async_call *call;
-    mutex_lock(&p->lock);
-    while ((call = take_call(p)) != NULL) {
-        mutex_unlock(&p->lock);
-        call->run(call);
-        mutex_lock(&p->lock);
-        if (++p->calling_back == p->task_count)
-            cond_broadcast(&p->done); /* Let those through who wait inside. */
-        mutex_unlock(&p->lock);
-        call->finish(call);
-        mutex_lock(&p->lock);
-        p->calling_back--;
-        p->in_flight--;
-        cond_broadcast(&p->done);
-    }
-    mutex_unlock(&p->lock);
-}
+static void serve(void *arg);
 
 static void start_fiber(void *arg)
 {
@@ -147,125 +114,184 @@ static void start_task(struct async_pool *p)
     p->task_count++;
 }
 
-void async_pool_submit(struct async_pool *p, struct async_call *call)
+/* How many calls one task takes. PRE: the lock is held. */
+static size_t share(const struct async_pool *p)
+{
+    size_t n = p->loop ? p->in_flight / CROWDS : 1;
+    return MIN_OF(MAX_OF(n, 1), (size_t)ASYNC_TOGETHER_MAX);
+}
+
+/* Have what is queued taken: those that are about to look take their shares.
+ * PRE: the lock is held. */
+static void wake_task(struct async_pool *p)
+{
+    if (p->queued <= (p->gathering + p->woken) * share(p))
+        return;
+    if (p->idle > p->woken)
+        cond_signal(&p->work);
+    else if (p->task_count < p->task_max)
+        start_task(p);
+    else
+        return; /* One that is at work comes by. */
+    p->woken++;
+}
+
+/* PRE: the lock is held. */
+static void push(struct async_pool *p, struct async_call *call)
 {
     call->next = NULL;
-    mutex_lock(&p->lock);
-    while (p->in_flight >= p->call_max && p->calling_back < p->task_count)
-        cond_wait(&p->done, &p->lock);
-    p->in_flight++;
     if (p->tail)
         p->tail->next = call;
     else
         p->head = call;
     p->tail = call;
-    if (p->idle == 0 && p->task_count < p->task_max)
-        start_task(p);
-    cond_signal(&p->work);
+    p->queued++;
+    wake_task(p);
+}
+
+/* PRE: the lock is held, and *@at is queued, behind @before. */
+static struct async_call *take_out(struct async_pool *p,
+                                   struct async_call **at,
+                                   struct async_call *before)
+{
+    struct async_call *call = *at;
+    *at = call->next;
+    if (p->tail == call)
+        p->tail = before;
+    p->queued--;
+    call->next = NULL;
+    return call;
+}
+
+/* Chain calls that may go with @first behind it. PRE: the lock is held. */
+static void take_along(struct async_pool *p, struct async_call *first)
+{
+    struct async_call **at = &p->head;
+    struct async_call *before = NULL;
+    struct async_call *last = first;
+    size_t bytes = first->bytes;
+    size_t count = 1;
+    size_t max = share(p);
+    for (size_t i = 0; i < LOOKS_MAX && *at && count < max; i++) {
+        struct async_call *call = *at;
+        if (call->alone || call->kind != first->kind ||
+            bytes + call->bytes > ASYNC_TOGETHER_BYTES_MAX ||
+            !first->kind->goes_with(first, call)) {
+            before = call;
+            at = &call->next;
+            continue;
+        }
+        last->next = take_out(p, at, before);
+        last = last->next;
+        bytes += call->bytes;
+        count++;
+    }
+}
+
+/* Answers come in crowds: let those who are about to make calls make them.
+ * PRE: the lock is held. */
+static void let_others_queue(struct async_pool *p)
+{
+    if (!p->loop || p->queued >= share(p))
+        return;
+    p->gathering++;
+    mutex_unlock(&p->lock);
+    fiber_yield();
+    mutex_lock(&p->lock);
+    p->gathering--;
+}
+
+/* PRE: the lock is held. */
+static void wait_for_work(struct async_pool *p)
+{
+    while (!p->head && !p->stop) {
+        /* Let those through who wait inside, when this cannot make room. */
+        if (++p->idle + p->calling_back == p->task_count)
+            cond_broadcast(&p->done);
+        cond_wait(&p->work, &p->lock);
+        p->idle--;
+        p->woken -= p->woken > 0;
+    }
+}
+
+/* Calls that go together; NULL: it is over. PRE: the lock is held. */
+static struct async_call *take_calls(struct async_pool *p)
+{
+    struct async_call *first;
+    do {
+        wait_for_work(p);
+        if (!p->head)
+            return NULL;
+        let_others_queue(p);
+    } while (!p->head);
+    first = take_out(p, &p->head, NULL);
+    if (p->loop && first->kind->goes_with && !first->alone)
+        take_along(p, first);
+    wake_task(p);
+    return first;
+}
+
+/* Its run is over: call back, or queue it again. The lock is held afterwards.
+ */
+static void end_call(struct async_pool *p, struct async_call *call)
+{
+    bool again = call->again;
+    if (!again)
+        call->kind->finish(call);
+    mutex_lock(&p->lock);
+    if (again) {
+        call->again = false;
+        call->alone = true;
+        push(p, call);
+    } else {
+        p->in_flight--;
+        cond_broadcast(&p->done);
+    }
+}
+
+/* PRE: the lock is held. */
+static void end_calls(struct async_pool *p, struct async_call *calls)
+{
+    if (++p->calling_back + p->idle == p->task_count)
+        cond_broadcast(&p->done); /* Let those through who wait inside. */
+    while (calls) {
+        struct async_call *call = calls;
+        calls = call->next;
+        mutex_unlock(&p->lock);
+        end_call(p, call);
+    }
+    p->calling_back--;
+}
+
+static void serve(void *arg)
+{
+    struct async_pool *p = arg;
+    struct async_call *calls;
+    mutex_lock(&p->lock);
+    p->woken -= p->woken > 0;
+    while ((calls = take_calls(p)) != NULL) {
+        mutex_unlock(&p->lock);
+        calls->kind->run(calls);
+        mutex_lock(&p->lock);
+        end_calls(p, calls);
+    }
     mutex_unlock(&p->lock);
 }
 
-/* The caller may close his table while the call is under way. */
-static void hold_table(struct quarry_table *mine, const struct quarry_table *t)
+/* Will a task end a call without one in a callback going on? PRE: the lock is
+ * held. */
+static bool can_make_room(const struct async_pool *p)
 {
-    *mine = *t;
-    mine->ops->table_hold(mine);
+    return p->calling_back + p->idle < p->task_count ||
+           (p->head && p->idle > 0);
 }
 
-/* --- writes -------------------------------------------------------------- */
-
-struct apply_call {
-    struct async_call base;
-    struct quarry_table table; /* Its own handle. */
-    struct quarry_mutation mutation;
-    struct quarry_write_options opts;
-    int rc;
-    struct err err;
-    quarry_apply_cb cb;
-    void *arg;
-};
-
-static void run_apply(struct async_call *base)
+void async_pool_submit(struct async_pool *p, struct async_call *call)
 {
-    struct apply_call *c = CONTAINER_OF(base, struct apply_call, base);
-    const struct target_ops *ops = c->table.ops;
-    c->rc = ops->apply(&c->table, &c->mutation, &c->opts, &c->err);
-    ops->table_release(&c->table);
-}
-
-static void finish_apply(struct async_call *base)
-{
-    struct apply_call *c = CONTAINER_OF(base, struct apply_call, base);
-    c->cb(c->arg, c->rc, &c->err);
-    mutation_close(&c->mutation);
-    mem_free(c);
-}
-
-void quarry_apply_async(struct quarry_table *t,
-                        const struct quarry_mutation *m,
-                        const struct quarry_write_options *opts,
-                        quarry_apply_cb cb,
-                        void *arg)
-{
-    struct apply_call *c = mem_zalloc(1, sizeof(*c));
-    c->base.run = run_apply;
-    c->base.finish = finish_apply;
-    hold_table(&c->table, t);
-    c->mutation.count = m->count;
-    c->mutation.error = m->error;
-    buf_append_slice(&c->mutation.row, buf_slice(&m->row));
-    buf_append_slice(&c->mutation.ops, buf_slice(&m->ops));
-    if (opts)
-        c->opts = *opts;
-    c->cb = cb;
-    c->arg = arg;
-    async_pool_submit(t->quarry->async, &c->base);
-}
-
-/* --- reads --------------------------------------------------------------- */
-
-struct read_call {
-    struct async_call base;
-    struct quarry_table table; /* Its own handle. */
-    struct buf row;
-    struct any_read *read;
-    int rc;
-    struct quarry_row *found;
-    struct err err;
-    quarry_read_cb cb;
-    void *arg;
-};
-
-static void run_read(struct async_call *base)
-{
-    struct read_call *c = CONTAINER_OF(base, struct read_call, base);
-    const struct target_ops *ops = c->table.ops;
-    c->rc = ops->read_run(c->read, buf_slice(&c->row), &c->found, &c->err);
-    ops->read_free(c->read);
-    ops->table_release(&c->table);
-}
-
-static void finish_read(struct async_call *base)
-{
-    struct read_call *c = CONTAINER_OF(base, struct read_call, base);
-    c->cb(c->arg, c->rc, c->found, &c->err);
-    buf_close(&c->row);
-    mem_free(c);
-}
-
-void quarry_read_row_async(struct quarry_table *t,
-                           struct slice row,
-                           const struct quarry_read_options *opts,
-                           quarry_read_cb cb,
-                           void *arg)
-{
-    struct read_call *c = mem_zalloc(1, sizeof(*c));
-    c->base.run = run_read;
-    c->base.finish = finish_read;
-    hold_table(&c->table, t);
-    buf_append_slice(&c->row, row);
-    c->read = t->ops->read_prepare(&c->table, opts);
-    c->cb = cb;
-    c->arg = arg;
-    async_pool_submit(t->quarry->async, &c->base);
+    mutex_lock(&p->lock);
+    while (p->in_flight >= p->call_max && can_make_room(p))
+        cond_wait(&p->done, &p->lock);
+    p->in_flight++;
+    push(p, call);
+    mutex_unlock(&p->lock);
 }

@@ -7,7 +7,8 @@
  * disk's queue, and with both, more tasks than cores are of use but hundreds
  * are not: the default is 16. They start one by one, when a call finds none
  * idle. Calls of a cluster wait for answers: there the tasks are fibers of a
- * loop.
+ * loop, and take calls that may go together as one: a share of all in flight,
+ * so that some are on their way while others are answered.
  *
  * The bound holds for those who call from outside. Who submits from inside a
  * callback waits as long as another task can make room; when all of them are in
@@ -22,18 +23,36 @@ struct async_pool;
 struct loop;
 struct world;
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #define ASYNC_TASKS     16
 #define ASYNC_FIBERS    256
 #define ASYNC_TASKS_MAX 256
 #define ASYNC_CALLS     4096
+/* Calls that go together, at most, and their bytes. */
+#define ASYNC_TOGETHER_MAX       256
+#define ASYNC_TOGETHER_BYTES_MAX ((size_t)512 << 10)
+
+struct async_call;
+
+struct async_kind {
+    /* Does the work of @first and of those chained behind it, on a task of the
+     * pool. Some may ask to be run again, alone. */
+    void (*run)(struct async_call *first);
+    /* Then, for each: calls back, and frees the call. */
+    void (*finish)(struct async_call *call);
+    /* May @call, of the same kind, go with @first? NULL: none may. */
+    bool (*goes_with)(struct async_call *first, struct async_call *call);
+};
 
 /* One call: the first member of what its author allocated. */
 struct async_call {
     struct async_call *next;
-    /* Does the work, on a task of the pool, */
-    void (*run)(struct async_call *call);
-    /* then calls back, and frees the call. */
-    void (*finish)(struct async_call *call);
+    const struct async_kind *kind;
+    size_t bytes; /* About, that it sends. */
+    bool again;   /* Set by run: to be run again, */
+    bool alone;   /* as it was or is to be: alone. */
 };
 
 /* @world is borrowed, as is @loop, whose fibers are the tasks unless it is

@@ -158,6 +158,17 @@ struct target_ops {
                       const struct quarry_write_options *opts,
                       int *codes,
                       struct err *err);
+    /* For asynchronous writes that go together, in no order; NULL: they do not.
+     * Times to be chosen are @now_us. One by itself is tried until it is made
+     * or cannot be; of several, those that fail once are told of. @err explains
+     * one of the failures. */
+    void (*apply_some)(struct quarry_table *t,
+                       const struct quarry_mutation *const *mutations,
+                       size_t count,
+                       const struct quarry_write_options *opts,
+                       int64_t now_us,
+                       int *codes,
+                       struct err *err);
     int (*check_and_mutate)(struct quarry_table *t,
                             struct slice row,
                             const struct quarry_filter *predicate,
@@ -216,6 +227,15 @@ struct target_ops {
                     struct quarry_row **out,
                     struct err *err);
     void (*read_free)(struct any_read *r);
+    /* Rows of several reads whose options are the same, read with @r: as
+     * apply_some. PRE: @rows are NULL. */
+    void (*read_some)(struct any_read *r,
+                      const struct slice *keys,
+                      size_t count,
+                      struct quarry_row **rows,
+                      int *codes,
+                      struct err *err);
+    bool (*read_is_same)(const struct any_read *a, const struct any_read *b);
 };
 
 enum write_durability durability_of(const struct quarry_write_options *opts);

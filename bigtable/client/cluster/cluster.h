@@ -284,6 +284,13 @@ int cluster_apply_each(struct quarry_table *t,
                        const struct quarry_write_options *opts,
                        int *codes,
                        struct err *err);
+void cluster_apply_some(struct quarry_table *t,
+                        const struct quarry_mutation *const *mutations,
+                        size_t count,
+                        const struct quarry_write_options *opts,
+                        int64_t now_us,
+                        int *codes,
+                        struct err *err);
 int cluster_check_and_mutate(struct quarry_table *t,
                              struct slice row,
                              const struct quarry_filter *predicate,
@@ -326,6 +333,13 @@ int cluster_read_run(struct any_read *r,
                      struct quarry_row **out,
                      struct err *err);
 void cluster_read_free(struct any_read *r);
+void cluster_read_some(struct any_read *r,
+                       const struct slice *keys,
+                       size_t count,
+                       struct quarry_row **rows,
+                       int *codes,
+                       struct err *err);
+bool cluster_read_is_same(const struct any_read *a, const struct any_read *b);
 int cluster_scan(struct quarry_table *t,
                  const struct quarry_read_options *opts,
                  struct quarry_scanner **out,

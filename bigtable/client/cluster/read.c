@@ -52,6 +52,7 @@ struct reading {
     struct wanted *wanted;
     size_t count;
     size_t next; /* Behind the chunks that were begun. */
+    bool once;   /* Nothing is tried again. */
     /* Takes the answer about row @i: empty when there is nothing. */
     int (*take)(void *ctx, size_t i, struct slice answer, struct err *err);
     void *ctx;
@@ -203,7 +204,8 @@ read_chunk(struct reading *r, size_t begin, size_t end, struct err *err)
     int rc;
     do
         rc = try_chunk(r, begin, end, err);
-    while (rc ? retry_again(&retry, &rc, err) : is_pending(r, begin, end));
+    while (!r->once &&
+           (rc ? retry_again(&retry, &rc, err) : is_pending(r, begin, end)));
     return rc;
 }
 
@@ -418,4 +420,41 @@ void cluster_read_free(struct any_read *r)
     buf_close(&r->options);
     mem_free(r->mistake);
     mem_free(r);
+}
+
+/* A row with a name that cannot be is left to a reading of its own, which says
+ * what is wrong with it. */
+void cluster_read_some(struct any_read *read,
+                       const struct slice *keys,
+                       size_t count,
+                       struct quarry_row **rows,
+                       int *codes,
+                       struct err *err)
+{
+    struct reading r = {.table = read->table,
+                        .what = {.options = buf_slice(&read->options)},
+                        .wanted = mem_zalloc(count, sizeof(*r.wanted)),
+                        .count = count,
+                        .once = true,
+                        .take = take_row,
+                        .ctx = rows};
+    int rc;
+    PRE(count <= CHUNK_ROWS && !read->mistake);
+    for (size_t i = 0; i < count; i++) {
+        r.wanted[i].row = keys[i];
+        r.wanted[i].pending = row_name_check(keys[i], NULL) == 0;
+        codes[i] = r.wanted[i].pending ? 0 : ERR_INVALID;
+    }
+    rc = cluster_do(read->table->quarry->cluster, "tables read", 0,
+                    read_on_loop, &r, err);
+    for (size_t i = 0; i < count; i++)
+        if (r.wanted[i].pending)
+            codes[i] = rc ? rc : ERR_TOOBIG;
+    mem_free(r.wanted);
+}
+
+bool cluster_read_is_same(const struct any_read *a, const struct any_read *b)
+{
+    return !a->mistake && !b->mistake &&
+           slice_eq(buf_slice(&a->options), buf_slice(&b->options));
 }

@@ -37,7 +37,7 @@ const struct shared_kind cluster_write_kind = {
     .calls_max = 2,
     .count_max = APPLY_CHANGES_MAX,
     .bytes_max = (size_t)1 << 20,
-    .small_bytes = (size_t)64 << 10,
+    .small_bytes = (size_t)32 << 10,
     .put = put_request,
 };
 
@@ -58,6 +58,7 @@ struct writing {
     const struct quarry_mutation *const *mutations;
     size_t count;
     uint8_t durability;
+    bool once; /* Nothing is tried again. */
     int64_t now_us;
     struct change *changes;
     struct group *groups;
@@ -317,7 +318,7 @@ static int try_all(struct writing *w, struct err *err)
         free_groups(w);
         if (w->failed == kept_index)
             w->failure = kept;
-        if (keep_order(w) == 0)
+        if (w->once || keep_order(w) == 0)
             break;
         *err = w->failure;
         rc = retry_is_rate(err->code, err) ? err->code : ERR_UNAVAILABLE;
@@ -362,8 +363,10 @@ struct request {
     const struct quarry_mutation *const *mutations;
     size_t count;
     const struct quarry_write_options *opts;
-    bool in_order; /* Nothing behind a mistake is to be made. */
-    int *codes;    /* May be NULL. */
+    bool in_order;  /* Nothing behind a mistake is to be made. */
+    bool once;      /* As of a writing. */
+    int64_t now_us; /* 0: that of the call. */
+    int *codes;     /* May be NULL. */
     size_t failed;
 };
 
@@ -376,10 +379,13 @@ static int write_on_loop(void *arg, struct err *err)
                         .mutations = r->mutations,
                         .count = r->count,
                         .durability = cluster_durability(r->opts),
-                        .now_us = (int64_t)world_now_us(t->cluster->world),
+                        .once = r->once,
+                        .now_us = r->now_us,
                         .failed = r->count};
     int rc = cluster_table_refresh(t, err);
     r->failed = 0;
+    if (!w.now_us)
+        w.now_us = (int64_t)world_now_us(t->cluster->world);
     if (rc == 0) {
         w.changes = mem_zalloc(r->count + 1, sizeof(*w.changes));
         check_changes(&w);
@@ -448,4 +454,24 @@ int cluster_apply_each(struct quarry_table *t,
                         .opts = opts,
                         .codes = codes};
     return write_rows(&r, err);
+}
+
+void cluster_apply_some(struct quarry_table *t,
+                        const struct quarry_mutation *const *mutations,
+                        size_t count,
+                        const struct quarry_write_options *opts,
+                        int64_t now_us,
+                        int *codes,
+                        struct err *err)
+{
+    struct request r = {.table = t,
+                        .mutations = mutations,
+                        .count = count,
+                        .opts = opts,
+                        .once = count > 1,
+                        .now_us = now_us,
+                        .codes = codes};
+    if (write_rows(&r, err)) {
+        /* The codes say which. */
+    }
 }

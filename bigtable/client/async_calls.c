@@ -1,0 +1,227 @@
+/* Asynchronous calls of quarry.h: what each keeps, and those that go together.
+ */
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "bigtable/client/async.h"
+#include "bigtable/client/client.h"
+#include "bigtable/row/mutation.h"
+
+/* The caller may close his table while the call is under way. */
+static void hold_table(struct quarry_table *mine, const struct quarry_table *t)
+{
+    *mine = *t;
+    mine->ops->table_hold(mine);
+}
+
+/* --- writes -------------------------------------------------------------- */
+
+struct apply_call {
+    struct async_call base;
+    struct quarry_table table; /* Its own handle. */
+    int64_t now_us;            /* Of times to be chosen; 0: not run yet. */
+    struct quarry_mutation mutation;
+    struct quarry_write_options opts;
+    int rc;
+    struct err err;
+    quarry_apply_cb cb;
+    void *arg;
+};
+
+static struct apply_call *apply_of(struct async_call *base)
+{
+    return CONTAINER_OF(base, struct apply_call, base);
+}
+
+static void run_apply_alone(struct apply_call *c)
+{
+    const struct target_ops *ops = c->table.ops;
+    c->rc = ops->apply(&c->table, &c->mutation, &c->opts, &c->err);
+    ops->table_release(&c->table);
+}
+
+/* What became of @c among others. What failed is made again by itself, because
+ * of others' failures only one is explained, and because it is not to wait with
+ * them for a server that is away. */
+static void
+take_code(struct apply_call *c, int code, bool alone, const struct err *why)
+{
+    c->rc = code;
+    c->base.again =
+        !alone && code && code != ERR_DEADLINE && code != ERR_CANCELLED;
+    if (c->base.again)
+        return;
+    if (code && code == why->code)
+        c->err = *why;
+    else if (code)
+        c->rc = err_set(&c->err, code, "%s", err_name(code));
+    c->table.ops->table_release(&c->table);
+}
+
+static void run_apply(struct async_call *first)
+{
+    struct apply_call *c = apply_of(first);
+    struct quarry_table *t = &c->table;
+    const struct quarry_mutation *list[ASYNC_TOGETHER_MAX];
+    struct err err = ERR_INIT;
+    int codes[ASYNC_TOGETHER_MAX];
+    size_t count = 0;
+    size_t done = 0;
+    if (!t->ops->apply_some) {
+        run_apply_alone(c);
+        return;
+    }
+    if (!c->now_us)
+        c->now_us = (int64_t)world_now_us(t->quarry->world);
+    for (struct async_call *call = first; call; call = call->next) {
+        apply_of(call)->now_us = c->now_us;
+        list[count++] = &apply_of(call)->mutation;
+    }
+    t->ops->apply_some(t, list, count, &c->opts, c->now_us, codes, &err);
+    for (struct async_call *call = first; call; call = call->next)
+        take_code(apply_of(call), codes[done++], count == 1, &err);
+}
+
+static void finish_apply(struct async_call *base)
+{
+    struct apply_call *c = apply_of(base);
+    c->cb(c->arg, c->rc, &c->err);
+    mutation_close(&c->mutation);
+    mem_free(c);
+}
+
+static bool apply_goes_with(struct async_call *first, struct async_call *call)
+{
+    const struct apply_call *a = apply_of(first);
+    const struct apply_call *b = apply_of(call);
+    return a->table.ops->apply_some && a->table.remote == b->table.remote &&
+           a->opts.durability == b->opts.durability;
+}
+
+static const struct async_kind apply_kind = {run_apply, finish_apply,
+                                             apply_goes_with};
+
+void quarry_apply_async(struct quarry_table *t,
+                        const struct quarry_mutation *m,
+                        const struct quarry_write_options *opts,
+                        quarry_apply_cb cb,
+                        void *arg)
+{
+    struct apply_call *c = mem_zalloc(1, sizeof(*c));
+    c->base.kind = &apply_kind;
+    c->base.bytes = m->row.len + m->ops.len;
+    hold_table(&c->table, t);
+    c->mutation.count = m->count;
+    c->mutation.error = m->error;
+    buf_append_slice(&c->mutation.row, buf_slice(&m->row));
+    buf_append_slice(&c->mutation.ops, buf_slice(&m->ops));
+    if (opts)
+        c->opts = *opts;
+    c->cb = cb;
+    c->arg = arg;
+    async_pool_submit(t->quarry->async, &c->base);
+}
+
+/* --- reads --------------------------------------------------------------- */
+
+struct read_call {
+    struct async_call base;
+    struct quarry_table table; /* Its own handle. */
+    struct buf row;
+    struct any_read *read;
+    int rc;
+    struct quarry_row *found;
+    struct err err;
+    quarry_read_cb cb;
+    void *arg;
+};
+
+static struct read_call *read_of(struct async_call *base)
+{
+    return CONTAINER_OF(base, struct read_call, base);
+}
+
+static void end_read(struct read_call *c)
+{
+    const struct target_ops *ops = c->table.ops;
+    ops->read_free(c->read);
+    ops->table_release(&c->table);
+}
+
+static void run_read_alone(struct read_call *c)
+{
+    c->rc =
+        c->table.ops->read_run(c->read, buf_slice(&c->row), &c->found, &c->err);
+    end_read(c);
+}
+
+/* As those of writes. */
+static void
+take_row(struct read_call *c, int code, struct quarry_row *row, struct err *why)
+{
+    c->rc = code;
+    c->found = row;
+    c->base.again = code && code != ERR_DEADLINE && code != ERR_CANCELLED;
+    if (c->base.again)
+        return;
+    if (code)
+        c->err = *why;
+    end_read(c);
+}
+
+static void run_read(struct async_call *first)
+{
+    struct read_call *c = read_of(first);
+    struct slice keys[ASYNC_TOGETHER_MAX] = {{NULL, 0}};
+    struct quarry_row *rows[ASYNC_TOGETHER_MAX];
+    int codes[ASYNC_TOGETHER_MAX];
+    struct err err = ERR_INIT;
+    size_t count = 0;
+    size_t done = 0;
+    if (!first->next) {
+        run_read_alone(c);
+        return;
+    }
+    for (struct async_call *call = first; call; call = call->next) {
+        keys[count] = buf_slice(&read_of(call)->row);
+        rows[count++] = NULL;
+    }
+    c->table.ops->read_some(c->read, keys, count, rows, codes, &err);
+    for (struct async_call *call = first; call; call = call->next, done++)
+        take_row(read_of(call), codes[done], rows[done], &err);
+}
+
+static void finish_read(struct async_call *base)
+{
+    struct read_call *c = read_of(base);
+    c->cb(c->arg, c->rc, c->found, &c->err);
+    buf_close(&c->row);
+    mem_free(c);
+}
+
+static bool read_goes_with(struct async_call *first, struct async_call *call)
+{
+    const struct read_call *a = read_of(first);
+    const struct read_call *b = read_of(call);
+    return a->table.ops->read_some && a->table.remote == b->table.remote &&
+           a->table.ops->read_is_same(a->read, b->read);
+}
+
+static const struct async_kind read_kind = {run_read, finish_read,
+                                            read_goes_with};
+
+void quarry_read_row_async(struct quarry_table *t,
+                           struct slice row,
+                           const struct quarry_read_options *opts,
+                           quarry_read_cb cb,
+                           void *arg)
+{
+    struct read_call *c = mem_zalloc(1, sizeof(*c));
+    c->base.kind = &read_kind;
+    c->base.bytes = row.len;
+    hold_table(&c->table, t);
+    buf_append_slice(&c->row, row);
+    c->read = t->ops->read_prepare(&c->table, opts);
+    c->cb = cb;
+    c->arg = arg;
+    async_pool_submit(t->quarry->async, &c->base);
+}
