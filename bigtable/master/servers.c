@@ -296,10 +296,9 @@ static void watch(struct reign *r, void *arg)
         if (code == ERR_CLOSED || s->suspect ||
             (code && reign_now_ns(r) - since > r->options->silent_us * 1000))
             probe(r, s);
-        /* A suspect whose lock is held is asked again, but not at once. */
-        rest(r, s,
-             s->suspect && code ? r->options->status_us / 4
-                                : r->options->status_us);
+        /* One that is gone holds its lock for a while: whose tablets nobody
+         * serves is looked after more often than who is well. */
+        rest(r, s, code ? r->options->status_us / 4 : r->options->status_us);
     }
 }
 

@@ -82,11 +82,9 @@ static void await_death(struct node *n)
     chubby_close(h);
 }
 
-/* Everything that the dead server had goes to @to. */
-static void take_over(struct node *dead, struct node *to, uint64_t epoch)
+/* Everything that the dead server had goes to @to, once its log is sorted. */
+static void give_all(struct node *to, uint64_t epoch)
 {
-    struct node *from = dead;
-    sort_log(to, from->number);
     for (size_t k = 0; k < fake_row_count; k++) {
         struct tablet_location l;
         struct tablet_bounds b;
@@ -107,6 +105,12 @@ static void take_over(struct node *dead, struct node *to, uint64_t epoch)
     }
 }
 
+static void take_over(struct node *dead, struct node *to, uint64_t epoch)
+{
+    sort_log(to, dead->number);
+    give_all(to, epoch);
+}
+
 static void load_all(struct node *n)
 {
     make_table();
@@ -116,9 +120,11 @@ static void load_all(struct node *n)
     }
 }
 
-static void run(task_fn scenario, uint64_t seed, void *arg)
+static void
+run_with(task_fn scenario, uint64_t seed, void *arg, uint64_t log_bytes)
 {
     start_cluster(seed);
+    server_options.log_bytes = log_bytes;
     server_options.rows = fake_metadata();
     server_options.memtable_bytes = 16 << 10;
     server_options.log_segment_bytes = 8 << 10;
@@ -126,6 +132,11 @@ static void run(task_fn scenario, uint64_t seed, void *arg)
     sim_cluster_run(cluster, scenario, arg);
     forget_rows();
     free_cluster();
+}
+
+static void run(task_fn scenario, uint64_t seed, void *arg)
+{
+    run_with(scenario, seed, arg, 0);
 }
 
 /* --- Tests ------------------------------------------------------------------
@@ -233,6 +244,65 @@ START_TEST(test_two_logs)
     for (int i = 0; i < 10; i++, t.seed++)
         run(two_logs, t.seed, &t);
     ck_assert_uint_gt(t.both, 0);
+}
+
+END_TEST
+
+/* How much a server handed out of what it had sorted. */
+static uint64_t batches_of(const struct node *n)
+{
+    struct rpc_method_stats stats[RPC_METHOD_COUNT_MAX];
+    size_t count = rpc_server_stats(n->rpc, stats, ARRAY_LEN(stats));
+    uint64_t calls = 0;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(stats[i].name, "tablet.log_read") == 0)
+            calls = stats[i].call_count - stats[i].error_count;
+    return calls;
+}
+
+/* One server has the log sorted in memory, another one loads the tablets from
+ * there; or the holder is gone by then, or lets go of it in between, or has
+ * room for a part alone: nothing is lost. */
+static void elsewhere(void *arg)
+{
+    uint64_t seed = *(uint64_t *)arg;
+    struct node *holder = &nodes[2];
+    struct buf holders = BUF_INIT;
+    struct rand_gen r;
+    unsigned value = 0;
+    rand_init(&r, seed);
+    begin();
+    boot(&nodes[0]);
+    load_all(&nodes[0]);
+    for (int i = 0; i < 300; i++)
+        write_row(&nodes[0], (unsigned)rand_below(&r, ROWS), ++value);
+    sim_crash(nodes[0].world, SIM_CRASH_POWER);
+    sim_await_end(nodes[0].world);
+    await_death(&nodes[0]);
+    boot(&nodes[1]);
+    boot(holder);
+    sort_log_at(holder, nodes[0].number, &holders);
+    ck_assert_uint_gt(holders.len, 0);
+    order_holders = buf_slice(&holders);
+    if (seed % 4 == 1) {
+        sim_crash(holder->world, SIM_CRASH_POWER);
+        sim_await_end(holder->world);
+    } else if (seed % 4 == 2) {
+        world_sleep_us(director, 100 * SECOND);
+    }
+    give_all(&nodes[1], 2);
+    if (seed % 4 != 1)
+        ck_assert_uint_gt(batches_of(holder), 0);
+    order_holders = SLICE_EMPTY;
+    check_all(&nodes[1]);
+    buf_close(&holders);
+    end();
+}
+
+START_TEST(test_elsewhere)
+{
+    for (uint64_t seed = 0; seed < 8; seed++)
+        run_with(elsewhere, seed, &seed, seed % 4 == 3 ? 20000 : 0);
 }
 
 END_TEST
@@ -526,6 +596,7 @@ END_TEST
 TEST_MAIN("tablet_server recover",
           test_generations,
           test_two_logs,
+          test_elsewhere,
           test_fenced,
           test_crash_anywhere,
           test_lost_answers,
