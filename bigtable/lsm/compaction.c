@@ -183,6 +183,31 @@ static void place_flushed(struct lsm *l, struct output *o)
     state_unpin(s);
 }
 
+/* Do rows of the newest run lie among those of @m? */
+static bool is_above(const struct memtable *m, const struct runs_view *view)
+{
+    const struct skip_node *first = skip_list_seek(&m->list, SLICE_EMPTY);
+    const struct skip_node *last = skip_list_last(&m->list);
+
+    return first &&
+           choice_run_overlaps(&view->runs[0], row_of(skip_node_key(first)),
+                               row_of(skip_node_key(last)));
+}
+
+/* Will what is flushed lie above the newest run, so that both are soon merged?
+ * Rows that come in order are written once and for all. */
+static bool is_to_be_merged(const struct lsm_snapshot *s)
+{
+    struct runs_view view;
+    bool above = false;
+
+    runs_view_open(&view, s->version);
+    for (size_t i = 1; i < s->mem_count && view.count > 0 && !above; i++)
+        above = is_above(s->mems[i], &view);
+    runs_view_close(&view);
+    return above;
+}
+
 static int flush_mems(struct lsm *l,
                       const struct lsm_snapshot *s,
                       struct output *o,
@@ -202,6 +227,7 @@ static int flush_mems(struct lsm *l,
         bytes += memtable_bytes(s->mems[i + 1]);
     }
     output_init(&j.output, l, bytes);
+    j.output.hurried = is_to_be_merged(s);
     rc = run_job(&j, pointers, pointers + count, count,
                  s->version->table_count == 0, err);
     *o = j.output;

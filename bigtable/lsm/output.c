@@ -8,6 +8,10 @@
 #include "bigtable/sstable/writer.h"
 #include "gfs-lite/fs.h"
 
+/* Of tables that do not last: a third of the time of the usual one, for tables
+ * larger by a quarter. */
+#define HURRIED_LEVEL (-1)
+
 void output_init(struct output *o, struct lsm *l, uint64_t expected_bytes)
 {
     *o = (struct output){.lsm = l, .expected_bytes = expected_bytes};
@@ -16,10 +20,14 @@ void output_init(struct output *o, struct lsm *l, uint64_t expected_bytes)
 static int start_table(struct output *o, struct err *err)
 {
     const struct lsm_options *opts = &o->lsm->options;
-    const struct group_options group = lsm__group_options(o->lsm);
+    struct group_options group = lsm__group_options(o->lsm);
     struct buf path = BUF_INIT;
     int rc;
 
+    if (o->hurried) {
+        group.level = MIN_OF(group.level, HURRIED_LEVEL);
+        group.dictionary = false;
+    }
     buf_clear(&o->row);
     o->number = opts->hooks.new_number(opts->hooks.ctx);
     lsm__table_path(o->lsm, o->number, &path);

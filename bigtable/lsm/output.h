@@ -17,6 +17,7 @@ struct table_writer;
 struct output {
     struct lsm *lsm;
     uint64_t expected_bytes;
+    bool hurried; /* Its tables do not last: they are compressed quickly. */
     struct table_writer *writer; /* NULL between tables. */
     uint64_t number;             /* Of the table being written. */
     size_t row_len;              /* Of the last key, */

@@ -207,3 +207,15 @@ const struct skip_node *skip_list_seek(const struct skip_list *l,
     }
     return not_before;
 }
+
+const struct skip_node *skip_list_last(const struct skip_list *l)
+{
+    size_t level = atomic_load_explicit(&l->height, memory_order_relaxed);
+    const struct skip_node *n = l->head;
+
+    while (level-- > 0)
+        for (const struct skip_node *next = next_at(n, level); next;
+             next = next_at(n, level))
+            n = next;
+    return n == l->head ? NULL : n;
+}

@@ -67,6 +67,9 @@ void skip_list_insert(struct skip_list *l,
 const struct skip_node *skip_list_seek(const struct skip_list *l,
                                        struct slice key);
 
+/* The node with the greatest key; NULL: there is none. */
+const struct skip_node *skip_list_last(const struct skip_list *l);
+
 static inline const struct skip_node *skip_node_next(const struct skip_node *n)
 {
     return atomic_load_explicit(&n->next[0], memory_order_acquire);
