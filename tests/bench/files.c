@@ -264,9 +264,18 @@ static double append_plain(size_t count, const char *record)
     return (double)(count * RECORD_BYTES) / took / 1e6;
 }
 
-static void bench_append(const char *namenodes, size_t count)
+/* A client's file system, and what is done with it on a loop. */
+struct task {
+    const char *namenodes;
+    size_t count;
+};
+
+/* On a fiber, as the writers of a tablet server are. */
+static void bench_append(void *arg)
 {
-    struct fs *fs = open_fs(namenodes, true);
+    const struct task *t = arg;
+    size_t count = t->count;
+    struct fs *fs = open_fs(t->namenodes, true);
     char *record = mem_alloc(RECORD_BYTES);
     double ours[TURNS];
     double peer[TURNS];
@@ -496,11 +505,6 @@ static void bench_local(const char *namenodes, size_t count)
     fs_close(fs);
 }
 
-struct remote_bench {
-    const char *namenodes;
-    size_t count;
-};
-
 static void measure_remote(struct fs_reader *reader,
                            int fd,
                            size_t count,
@@ -531,7 +535,7 @@ static void measure_remote(struct fs_reader *reader,
 /* On a fiber. */
 static void bench_remote(void *arg)
 {
-    const struct remote_bench *b = arg;
+    const struct task *b = arg;
     struct fs *fs = open_fs(b->namenodes, false);
     struct fs_reader *reader;
     int fd;
@@ -548,13 +552,14 @@ static void bench_remote(void *arg)
     fs_close(fs);
 }
 
-static void bench_remote_on_a_loop(const char *namenodes, size_t count)
+static void
+on_a_loop(void (*bench)(void *), const char *namenodes, size_t count)
 {
-    struct remote_bench b = {namenodes, count};
+    struct task t = {namenodes, count};
     struct loop *loop;
     CHECK(loop_new(world, "client", &loop, err));
     loop_start(loop);
-    loop_call(loop, "bench", bench_remote, &b);
+    loop_call(loop, "bench", bench, &t);
     loop_stop(loop);
     loop_join(loop);
     loop_free(loop);
@@ -589,13 +594,13 @@ int main(int argc, char **argv)
     world = world_real_new();
     world_sleep_us(world, 1500000);
     if (strcmp(argv[2], "append") == 0)
-        bench_append(namenode, count);
+        on_a_loop(bench_append, namenode, count);
     else if (strcmp(argv[2], "log") == 0)
         bench_log(namenode, count);
     else if (strcmp(argv[2], "read") == 0)
         bench_local(namenode, count);
     else
-        bench_remote_on_a_loop(namenode, count);
+        on_a_loop(bench_remote, namenode, count);
     stop_servers();
     world_free(world);
     return 0;
