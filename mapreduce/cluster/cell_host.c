@@ -231,19 +231,37 @@ static void show_worker(struct cell_host *h,
     sched_set_worker(s, index, &w);
 }
 
+/* Is no slot free anywhere? */
+static bool is_full(struct worker_pool *p)
+{
+    for (uint32_t i = 0; i < p->peer_count; i++) {
+        const struct pool_peer *e = pool_peer_at(p, i);
+        if (e && !e->silent && e->busy < e->record.slots)
+            return false;
+    }
+    return true;
+}
+
 static void
 cell_look(struct attempt_host *base, struct sched *s, uint32_t demand)
 {
     struct cell_host *h = self(base);
     struct worker_pool *p = h->pool;
+    uint32_t bound = h->share.slots_max;
+    bool full;
     mutex_lock(&p->lock);
     h->demand = demand;
     share(p);
+    full = is_full(p) && (bound == 0 || h->busy < bound);
     for (uint32_t i = 0; i < p->peer_count; i++)
         show_worker(h, s, i, h->busy < h->quota);
     for (uint32_t i = 0; i < s->job_count; i++) {
         uint32_t others = h->busy - MIN_OF(h->busy, s->jobs[i].busy);
         s->jobs[i].quota = MAX_OF(h->quota - MIN_OF(h->quota, others), 1u);
+        /* Where all slots are taken that is what the job waits for, not its
+         * share of them. */
+        if (full)
+            s->jobs[i].quota = 0;
         s->jobs[i].attempt_bytes = h->attempt_bytes;
     }
     mutex_unlock(&p->lock);

@@ -5,8 +5,8 @@
  * one of the host's own numbers; host->look() fills in the scheduler's picture
  * from the pool. Events tell of attempts, and of workers that are gone with
  * what maps had left there (worker/host.h): first of each attempt that a worker
- * took along, as lost, then of the worker, whose number is not used again before
- * that was heard.
+ * took along, as lost, then of the worker, whose number is not used again
+ * before that was heard.
  *
  * Paths of the setup: work_dir is not used, each worker has its own; staging,
  * the object and side files are paths in the cell's file system, or, while

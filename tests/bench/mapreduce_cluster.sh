@@ -203,6 +203,11 @@ disturbed() {
     undisturbed "$out" &
     local run=$!
     await done_maps "$share"
+    # At once: to look for what they have started takes a while. Attempts of a
+    # server that was killed end with it.
+    for w in "$@"; do
+        kill "-$signal" "$(cat "$data/losses/w$w/pid")"
+    done
     for w in "$@"; do
         # shellcheck disable=SC2207
         pids+=($(tree "$(cat "$data/losses/w$w/pid")"))

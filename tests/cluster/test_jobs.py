@@ -268,6 +268,30 @@ class Mistakes(JobsTest):
         self.wait_for(lambda: self.state(job) == "killed", 60)
         self.fails(1, "job", "kill", job)
 
+    def test_waiting(self):
+        """What waits says why: a job its own bound, another one the slots that
+        are taken."""
+        self.serve(1, 1)
+        self.text("a.txt", 1000, 4)
+        self.ok("fs", "put", "a.txt", "a.txt")
+        jobs = []
+        for out, bound, why in (
+                ("one", ("--slots", "1"),
+                 "the job has all the slots it may have"),
+                ("two", (), "all slots are taken")):
+            job = self.ok("job", "run", "--detach", "--mapper", "sleep 600",
+                          "--split", "1KiB", "--no-backups", *bound, "-i",
+                          "file:a.txt", "-o", "file:" + out).split()[0]
+            jobs.append(job)
+            self.wait_for(lambda j=job, w=why: w in self.status(j), 120)
+        for job in jobs:
+            self.ok("job", "kill", job)
+            self.wait_for(lambda j=job: self.state(j) == "killed", 60)
+
+    def status(self, job):
+        """What is printed of it; nothing while it is being taken in."""
+        return self.run_quarry("job", "status", job).stdout.decode()
+
     def state(self, job):
         row, = self.json("job", "status", job)
         return row["state"]

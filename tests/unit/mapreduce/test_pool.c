@@ -645,7 +645,10 @@ static void reasons(void *arg)
             start(i == 0 ? other : h, &fakes[i % WORKERS], (unsigned)i, &slot),
             0);
     ck_assert_int_eq(why(h, &s, job), SCHED_WAIT_SLOT);
-    /* Its share is one slot, and it has that. */
+    /* Also of a job that has its share of them. */
+    s.jobs[job].busy = 3;
+    ck_assert_int_eq(why(h, &s, job), SCHED_WAIT_SLOT);
+    /* Its bound is one slot, and it has that. */
     s.jobs[job].busy = 1;
     ck_assert_int_eq(why(other, &s, job), SCHED_WAIT_QUOTA);
     s.jobs[job].busy = 0;

@@ -144,7 +144,9 @@ START_TEST(test_reasons)
     ck_assert_int_eq(sched_why(&s, 1, 0), SCHED_WAIT_SLOT);
     s.workers[0].up = s.workers[1].up = false;
     ck_assert_int_eq(sched_why(&s, 1, 0), SCHED_WAIT_WORKER);
-    for (int i = SCHED_WAIT_WORKER; i <= SCHED_WAIT_PLACE; i++)
+    s.jobs[1].held = true;
+    ck_assert_int_eq(sched_why(&s, 1, 0), SCHED_WAIT_MAPS);
+    for (int i = SCHED_WAIT_WORKER; i <= SCHED_WAIT_MAPS; i++)
         ck_assert_uint_gt(strlen(sched_wait_text((enum sched_wait)i)), 10);
     task_table_close(&t[0]);
     task_table_close(&t[1]);
