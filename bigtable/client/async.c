@@ -201,13 +201,24 @@ static void let_others_queue(struct async_pool *p)
     p->gathering--;
 }
 
+/* Will no task end a call unless one that is in a callback goes on? Calls that
+ * go together end one after the other: while the first calls back, those behind
+ * it are nobody else's, even if others are idle. PRE: the lock is held. */
+static bool is_stuck(const struct async_pool *p)
+{
+    if (!p->loop)
+        return p->calling_back == p->task_count;
+    return p->calling_back + p->idle == p->task_count &&
+           !(p->head && p->idle > 0);
+}
+
 /* PRE: the lock is held. */
 static void wait_for_work(struct async_pool *p)
 {
     while (!p->head && !p->stop) {
-        /* Let those through who wait inside, when this cannot make room. */
-        if (++p->idle + p->calling_back == p->task_count)
-            cond_broadcast(&p->done);
+        p->idle++;
+        if (p->loop && is_stuck(p))
+            cond_broadcast(&p->done); /* Let those through who wait inside. */
         cond_wait(&p->work, &p->lock);
         p->idle--;
         p->woken -= p->woken > 0;
@@ -252,7 +263,8 @@ static void end_call(struct async_pool *p, struct async_call *call)
 /* PRE: the lock is held. */
 static void end_calls(struct async_pool *p, struct async_call *calls)
 {
-    if (++p->calling_back + p->idle == p->task_count)
+    p->calling_back++;
+    if (is_stuck(p))
         cond_broadcast(&p->done); /* Let those through who wait inside. */
     while (calls) {
         struct async_call *call = calls;
@@ -278,18 +290,10 @@ static void serve(void *arg)
     mutex_unlock(&p->lock);
 }
 
-/* Will a task end a call without one in a callback going on? PRE: the lock is
- * held. */
-static bool can_make_room(const struct async_pool *p)
-{
-    return p->calling_back + p->idle < p->task_count ||
-           (p->head && p->idle > 0);
-}
-
 void async_pool_submit(struct async_pool *p, struct async_call *call)
 {
     mutex_lock(&p->lock);
-    while (p->in_flight >= p->call_max && can_make_room(p))
+    while (p->in_flight >= p->call_max && !is_stuck(p))
         cond_wait(&p->done, &p->lock);
     p->in_flight++;
     push(p, call);
