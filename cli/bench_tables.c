@@ -477,7 +477,7 @@ int run_bench_tables(struct cli *cli, const struct args *args, struct err *err)
                       .seconds = 20,
                       .value_bytes = 1000,
                       .batch = 1,
-                      .depth = 64};
+                      .depth = 256};
     struct quarry *q;
     int rc = args_number(args, "rows", 1, 1000000000, &b.rows, err);
     if (rc == 0)

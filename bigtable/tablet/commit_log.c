@@ -403,22 +403,41 @@ advance(struct commit_log *l, const struct log_record *last, size_t bytes)
     atomic_fetch_add(&l->bytes, bytes);
 }
 
+/* Append @records: @direct, and thereby synced, or through the page cache.
+ * PRE: there is room. */
+static int append(struct commit_log *l,
+                  const struct log_record *records,
+                  size_t count,
+                  size_t bytes,
+                  bool direct,
+                  struct err *err)
+{
+    int rc = direct ? commit_log__write_direct(l, records, count, err)
+                    : commit_log__write(l, records, count, bytes, err);
+    if (rc)
+        return note_failure(l, rc, err);
+    advance(l, &records[count - 1], bytes);
+    return 0;
+}
+
+/* What every append begins with. */
+static int begin_append(struct commit_log *l, size_t bytes, struct err *err)
+{
+    int rc;
+    if (atomic_load(&l->broken))
+        return err_copy(err, &l->error);
+    rc = make_room(l, bytes, err);
+    return rc ? note_failure(l, rc, err) : 0;
+}
+
 int commit_log_append(struct commit_log *l,
                       const struct log_record *records,
                       size_t count,
                       struct err *err)
 {
     size_t bytes = log_records_bytes(records, count);
-    int rc;
-    if (atomic_load(&l->broken))
-        return err_copy(err, &l->error);
-    rc = make_room(l, bytes, err);
-    if (rc == 0)
-        rc = commit_log__write(l, records, count, bytes, err);
-    if (rc)
-        return note_failure(l, rc, err);
-    advance(l, &records[count - 1], bytes);
-    return 0;
+    int rc = begin_append(l, bytes, err);
+    return rc ? rc : append(l, records, count, bytes, false, err);
 }
 
 /* What one sync has to do. */
@@ -513,20 +532,14 @@ int commit_log_append_synced(struct commit_log *l,
                              struct err *err)
 {
     size_t bytes = log_records_bytes(records, count);
-    int rc;
-    if (atomic_load(&l->broken))
-        return err_copy(err, &l->error);
-    rc = make_room(l, bytes, err);
+    bool direct;
+    int rc = begin_append(l, bytes, err);
     if (rc)
-        return note_failure(l, rc, err);
-    if (!is_next_to_sync(l, bytes)) {
-        rc = commit_log_append(l, records, count, err);
+        return rc;
+    direct = is_next_to_sync(l, bytes);
+    rc = append(l, records, count, bytes, direct, err);
+    if (rc || !direct)
         return rc ? rc : commit_log_sync(l, err);
-    }
-    rc = commit_log__write_direct(l, records, count, err);
-    if (rc)
-        return note_failure(l, rc, err);
-    advance(l, &records[count - 1], bytes);
     raise(&l->synced, atomic_load(&l->position));
     raise(&l->synced_sequence, l->last_sequence);
     return 0;
@@ -585,9 +598,15 @@ static void base_close(struct write_log *l)
 }
 
 static const struct write_log_ops base_ops = {
-    base_write,   base_sync,  base_synced_sequence,
-    base_release, base_bytes, base_segment_count,
-    base_close};
+    .writes_max = 1,
+    .write = base_write,
+    .sync = base_sync,
+    .synced_sequence = base_synced_sequence,
+    .release = base_release,
+    .bytes = base_bytes,
+    .segment_count = base_segment_count,
+    .close = base_close,
+};
 
 struct write_log *commit_log_writer(struct commit_log *l)
 {

@@ -3,8 +3,8 @@
  * Implementations: commit_log.h over the world's files, for the embedded store;
  * shared_log.h over a file system, for a tablet server.
  *
- * Threads: write belongs to one at a time, the leader of a group commit; the
- * rest is any thread's.
+ * Threads: write belongs to one at a time, the leader of a group commit, and so
+ * does begin; the rest is any thread's.
  */
 #ifndef BIGTABLE_TABLET_WRITE_LOG_H
 #define BIGTABLE_TABLET_WRITE_LOG_H
@@ -28,12 +28,29 @@ struct log_record {
 
 struct write_log;
 
+/* A write under way, between begin and end: the log's own. */
+struct write_ticket {
+    struct write_ticket *next;
+    const struct log_record *records; /* Borrowed. */
+    size_t count;
+    bool sync;
+    int rc;
+    int doom;         /* Why one before it failed; 0: none did. */
+    uint64_t late_ns; /* It has been slow from then on. */
+    void *lanes[2];   /* It was given to. */
+    size_t lane_count;
+};
+
 struct write_log_ops {
+    /* Writes that may be under way at once. One: begin and end are NULL. */
+    unsigned writes_max;
     int (*write)(struct write_log *l,
                  const struct log_record *records,
                  size_t count,
                  bool sync,
                  struct err *err);
+    int (*begin)(struct write_log *l, struct write_ticket *t, struct err *err);
+    int (*end)(struct write_log *l, struct write_ticket *t, struct err *err);
     int (*sync)(struct write_log *l, struct err *err);
     uint64_t (*synced_sequence)(const struct write_log *l);
     void (*release)(struct write_log *l, uint64_t sequence);
@@ -57,6 +74,28 @@ MUST_CHECK static inline int write_log_write(struct write_log *l,
                                              struct err *err)
 {
     return l->ops->write(l, records, count, sync, err);
+}
+
+static inline unsigned write_log_writes_max(const struct write_log *l)
+{
+    return l->ops->writes_max;
+}
+
+/* write_log_write() in two steps, so that others can begin between them: as
+ * many as write_log_writes_max() tells, all with @sync if they are several.
+ * @t->records to ->sync are filled in, and outlive the end. After an error of
+ * begin there is nothing to end. They end in the order in which they began, and
+ * when one fails, those that were under way with it do. Both park. */
+MUST_CHECK static inline int
+write_log_begin(struct write_log *l, struct write_ticket *t, struct err *err)
+{
+    return l->ops->begin(l, t, err);
+}
+
+MUST_CHECK static inline int
+write_log_end(struct write_log *l, struct write_ticket *t, struct err *err)
+{
+    return l->ops->end(l, t, err);
 }
 
 /* Everything written before the call survives the machine. Parks. */

@@ -4,9 +4,15 @@
  * limit, gives them sequence numbers, appends them to the commit log with one
  * write and, if one of them asks for it, one sync; puts them into the
  * memtables, makes them visible all at once, and wakes their writers. Meanwhile
- * the next group gathers. "The write turn" is being the head: changes of
- * tables take it for a moment, to close a table to writers, to freeze memtables
- * or to put a new state in force.
+ * the next group gathers. "The write turn" is being the head with no group
+ * under way: changes of tables take it for a moment, to close a table to
+ * writers, to freeze memtables or to put a new state in force.
+ *
+ * Where the log takes several writes at once, groups that are synced overlap:
+ * the head is the next group's leader once the log has begun on the one before.
+ * They end in the order of their numbers, so that what is visible has no holes;
+ * when one fails, those under way with it do. A group with a condition waits
+ * for all before it, for these may write to its row.
  *
  * Writers wait for memory before they queue up, so that those of system tables,
  * without which nothing is flushed, never stand behind one who waits.
@@ -33,6 +39,7 @@ struct quarry_mutation;
 struct store;
 struct table;
 struct table_view;
+struct write_group;
 struct writer;
 
 /* Slots for stamps. Two rows of one slot conflict without need, and outdate
@@ -50,10 +57,14 @@ struct write_queue {
     struct mutex lock;
     struct writer *head;
     struct writer *tail;
-    struct writer *spare;   /* Writers kept for reuse. */
-    uint64_t last_sequence; /* Given; the leader's. */
-    atomic_ullong *stamps;  /* Last sequence written, by hash of the row. */
-    struct buf key;         /* The leader's scratch. */
+    struct writer *spare;       /* Writers kept for reuse. */
+    uint64_t last_sequence;     /* Given; the leader's. */
+    struct write_group *groups; /* Under way, in order. */
+    struct write_group **last_group;
+    unsigned group_under_way; /* Their number. */
+    struct cond ended;        /* One has ended. */
+    atomic_ullong *stamps;    /* Last sequence written, by hash of the row. */
+    struct buf key;           /* Scratch of the group that ends. */
     /* What made writers wait, how often, and for how long in all: */
     atomic_ullong stall_count; /* memory, */
     atomic_ullong stall_us;
