@@ -116,7 +116,7 @@ void grpc_call_set_status(struct grpc_call *call,
                           int rc,
                           const struct err *err);
 
-/* --- grpc.c: the only file that knows HTTP/2 --------------------------- */
+/* --- grpc.c: with grpc_reply.c, all that knows HTTP/2 ------------------- */
 
 /* Serve @s (owned from now on) on a fiber of its own until it ends; the
  * connection is on the server's list meanwhile. */
