@@ -221,7 +221,7 @@ static int run_bench(struct cli *cli, const struct args *args, struct err *err)
 static const struct option tables_options[] = {
     {"rows", 0, "N", "how many (200000)"},
     {"clients", 0, "N", "threads, each with calls and scans of its own (4)"},
-    {"depth", 0, "N", "calls of one row that each has under way (64)"},
+    {"depth", 0, "N", "calls of one row that each has under way (256)"},
     {"seconds", 0, "N", "of a workload, at most (20)"},
     {"only", 0, "TEXT", "workloads with that in their names"},
     {"batch", 0, "N", "rows that a write carries (1)"},
