@@ -27,10 +27,12 @@ static struct lane *other_lane(struct lane *n)
     return &l->lanes[n == &l->lanes[0]];
 }
 
-/* Is the job of @n to be waited for rather than another lane used? */
+/* Will @n be free soon, and of use? Not one that failed: whoever it failed may
+ * wait for the lane of who asks. */
 static bool is_at_work(const struct lane *n)
 {
-    return n->state != LANE_IDLE && !n->orphan;
+    return !n->orphan &&
+           (n->state == LANE_BUSY || (n->state == LANE_DONE && n->rc == 0));
 }
 
 /* The active lane, or the other one when that is still at a job. PRE: the lock

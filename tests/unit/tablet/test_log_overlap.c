@@ -270,6 +270,27 @@ START_TEST(test_none_behind_a_failure)
 
 END_TEST
 
+static void fail_both(void *arg)
+{
+    (void)arg;
+    open_log();
+    trial->fs.fates[0] = (struct fate){10000, ERR_FULL};
+    trial->fs.fates[1] = (struct fate){20000, ERR_FULL};
+    write_all(2);
+    ck_assert_int_eq(trial->codes[0], ERR_FULL);
+    ck_assert_int_eq(trial->codes[1], ERR_FULL);
+    write_log_close(trial->log);
+}
+
+/* Both lanes fail, each with a write of its own: neither waits for the other's.
+ */
+START_TEST(test_both_fail)
+{
+    run(fail_both);
+}
+
+END_TEST
+
 static void switch_lanes(void *arg)
 {
     struct shared_log_stats stats;
@@ -327,5 +348,6 @@ TEST_MAIN("log overlap",
           test_two_at_once,
           test_failed_syncs,
           test_none_behind_a_failure,
+          test_both_fail,
           test_switch_in_the_middle,
           test_fenced_under_way)
