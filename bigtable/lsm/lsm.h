@@ -77,6 +77,8 @@ struct lsm_hooks {
     void *ctx;
     /* A fresh file number, never used before in this store. Any thread. */
     uint64_t (*new_number)(void *ctx);
+    /* An edit names @number, or none ever will. NULL: nobody asks. */
+    void (*decided)(void *ctx, uint64_t number);
     /* Make @edit durable. Parks. On error the lsm keeps its old state and the
      * new files are removed. */
     int (*commit)(void *ctx,

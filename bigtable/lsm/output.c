@@ -62,6 +62,7 @@ static int finish_table(struct output *o, struct err *err)
         return rc;
     table_writer_free(o->writer);
     o->writer = NULL;
+    o->number = 0;
     o->bytes += info.bytes;
     o->files = mem_realloc(o->files,
                            (o->file_count + 1) * sizeof(struct table_file *));
@@ -108,11 +109,21 @@ int output_finish(struct output *o, struct err *err)
     return o->writer ? finish_table(o, err) : 0;
 }
 
+static void decided(const struct output *o, uint64_t number)
+{
+    const struct lsm_hooks *h = &o->lsm->options.hooks;
+
+    if (h->decided && number)
+        h->decided(h->ctx, number);
+}
+
 void output_close(struct output *o, bool keep)
 {
     table_writer_free(o->writer);
+    decided(o, o->number);
     for (size_t i = 0; i < o->file_count; i++) {
         struct buf path = BUF_INIT;
+        decided(o, o->files[i]->info.number);
         lsm__table_path(o->lsm, o->files[i]->info.number, &path);
         table_file_unref(o->files[i]);
         if (!keep && fs_remove(o->lsm->options.fs, buf_cstr(&path), NULL))

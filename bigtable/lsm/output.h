@@ -19,10 +19,10 @@ struct output {
     uint64_t expected_bytes;
     bool hurried; /* Its tables do not last: they are compressed quickly. */
     struct table_writer *writer; /* NULL between tables. */
-    uint64_t number;             /* Of the table being written. */
-    size_t row_len;              /* Of the last key, */
-    struct buf row;              /* and that row. */
-    struct table_file **files;   /* Finished; owned with one reference each. */
+    uint64_t number; /* Of the table being written; 0 between tables. */
+    size_t row_len;  /* Of the last key, */
+    struct buf row;  /* and that row. */
+    struct table_file **files; /* Finished; owned with one reference each. */
     size_t file_count;
     uint64_t bytes; /* Of the finished files. */
 };

@@ -136,8 +136,7 @@ static void reread(struct reign *r, void *arg)
     uint64_t steps = r->snapshot_steps;
     int code;
     (void)arg;
-    garbage_begin(&r->files);
-    garbage_begin(&r->logs);
+    sweep_begin(r);
     code = replication_begin(r, &err);
     if (code)
         log_warn(r->world, "master", "copies of files: %s", err.text);
@@ -147,17 +146,9 @@ static void reread(struct reign *r, void *arg)
         code = root_read(r, mark, r, &err);
     if (code == 0)
         code = reign_read(r, SLICE_EMPTY, SLICE_EMPTY, mark, r, &err);
-    if (code) {
-        garbage_abandon(&r->files);
-        garbage_abandon(&r->logs);
+    if (code)
         log_warn(r->world, "master", "read METADATA: %s", err.text);
-    } else if (was_disturbed(r, steps)) {
-        garbage_abandon(&r->files);
-        garbage_abandon(&r->logs);
-    } else {
-        garbage_end(&r->files);
-        garbage_end(&r->logs);
-    }
+    sweep_end(r, code == 0 && !was_disturbed(r, steps));
     if (code == 0 && !was_disturbed(r, steps) &&
         is_past(r, r->swept_ns, r->options->garbage_us)) {
         r->swept_ns = reign_now_ns(r);

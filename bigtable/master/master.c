@@ -138,6 +138,7 @@ static void reign_init(struct reign *r, struct master *m)
     picture_init(&r->picture);
     garbage_init(&r->files);
     garbage_init(&r->logs);
+    makers_init(&r->makers);
     hash_map_init(&r->dropping, HASH_KEYS_COPIED);
     mutex_init(&r->mutex);
     mutex_init(&r->snapshot_lock);
@@ -164,6 +165,7 @@ static void reign_close(struct reign *r)
     policies_close(r);
     garbage_close(&r->files);
     garbage_close(&r->logs);
+    makers_close(&r->makers);
     hash_map_close(&r->dropping);
     chubby_close(r->servers);
     chubby_close(r->lock);

@@ -82,8 +82,9 @@ struct known_server {
     size_t load_count;
     uint64_t memory_bytes;
     uint64_t memory_max;
-    uint32_t orders; /* To load, under way. */
-    uint32_t sorts;  /* Of logs, under way. */
+    uint64_t files_decided; /* See struct server_status; 0: it said nothing. */
+    uint32_t orders;        /* To load, under way. */
+    uint32_t sorts;         /* Of logs, under way. */
     /* Summed up by picture_sum(). */
     double load;
     uint64_t tablets;

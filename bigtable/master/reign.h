@@ -16,6 +16,7 @@
 #include "base/runtime/sync.h"
 #include "bigtable/master/events.h"
 #include "bigtable/master/garbage.h"
+#include "bigtable/master/makers.h"
 #include "bigtable/master/master.h"
 #include "bigtable/master/picture.h"
 #include "bigtable/master/replication.h"
@@ -43,6 +44,7 @@ struct reign {
     struct policy_watch *policies; /* Tables with quotas; NULL: none yet. */
     struct garbage files;          /* Table files, by number, */
     struct garbage logs;           /* and logs, by server. */
+    struct makers makers;          /* Of table files. */
     struct replication replication;
     bool known; /* All of METADATA was read: users' tablets may be assigned. */
     bool ready; /* What was half done is finished: calls are taken. */
@@ -231,6 +233,9 @@ void merge_some(struct reign *r);
 MUST_CHECK int merge_heal(struct reign *r, struct err *err);
 /* Remove files and logs that nobody needs. Parks. */
 void sweep(struct reign *r);
+/* Around a reading of METADATA, each row of which goes to sweep_mark(). */
+void sweep_begin(struct reign *r);
+void sweep_end(struct reign *r, bool whole);
 /* Mark what @row names. */
 MUST_CHECK int
 sweep_mark(struct reign *r, const struct metadata_row *row, struct err *err);

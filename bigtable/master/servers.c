@@ -245,6 +245,7 @@ static int ask_page(struct reign *r,
         qsort(c->loads, c->count, sizeof(*c->loads), compare_loads);
         s->memory_bytes = status.memory_bytes;
         s->memory_max = status.memory_max;
+        s->files_decided = status.files_decided;
         *more = status.more && status.tablet_count > 0;
     }
     buf_close(&body);

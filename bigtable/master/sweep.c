@@ -38,15 +38,28 @@ static int mark_state(struct reign *r, struct slice state, struct err *err)
     return code;
 }
 
+/* Whoever serves the tablet may yet name files. */
+static int mark_place(struct reign *r, struct slice location, struct err *err)
+{
+    struct tablet_location l;
+    int code = location.len ? tablet_location_get(location, &l, err) : 0;
+    if (code == 0 && location.len && l.server)
+        makers_place(&r->makers, l.server);
+    return code;
+}
+
 int sweep_mark(struct reign *r, const struct metadata_row *row, struct err *err)
 {
     struct tablet_record *half;
-    int code = mark_state(r, row->state, err);
+    int code = mark_place(r, row->location, err);
+    if (code == 0)
+        code = mark_state(r, row->state, err);
     if (code || row->split.len == 0)
         return code;
     half = mem_alloc(sizeof(*half));
     code = tablet_record_get(row->split, half, err);
     if (code == 0) {
+        makers_place(&r->makers, half->location.server);
         for (size_t i = 0; i < half->state.log_count; i++)
             garbage_mark(&r->logs, half->state.logs[i]);
         code = tablet_files_each(half->state.groups, mark_file, &r->files, err);
@@ -83,7 +96,8 @@ static void sweep_file(struct reign *r, const char *name, uint64_t *removed)
     uint64_t number;
     struct err err = ERR_INIT;
     if (!parse_name(name, TABLE_FILE_SUFFIX, &number) ||
-        !garbage_is_due(&r->files, number, UINT64_MAX, 0))
+        !garbage_is_due(&r->files, number, UINT64_MAX, 0) ||
+        !makers_are_done(&r->makers, number))
         return;
     snprintf(path, sizeof(path), TABLES_DIR "/%s", name);
     if (!garbage_is_due(&r->files, number, age_us(r, path),
@@ -155,6 +169,36 @@ static void sweep_load(struct reign *r, const char *name, uint64_t *removed)
         log_warn(r->world, "master", "remove %s: %s", path, err.text);
     else
         ++*removed;
+}
+
+/* --- the whole ---------------------------------------------------------- */
+
+void sweep_begin(struct reign *r)
+{
+    uint64_t newest = 0;
+    for (size_t i = 0; i < r->picture.server_count; i++)
+        newest = MAX_OF(newest, r->picture.servers[i]->number);
+    garbage_begin(&r->files);
+    garbage_begin(&r->logs);
+    makers_begin(&r->makers, newest);
+    for (size_t i = 0; i < r->picture.server_count; i++) {
+        const struct known_server *s = r->picture.servers[i];
+        if (s->alive)
+            makers_alive(&r->makers, s->number, s->files_decided);
+    }
+}
+
+void sweep_end(struct reign *r, bool whole)
+{
+    if (whole) {
+        garbage_end(&r->files);
+        garbage_end(&r->logs);
+        makers_end(&r->makers);
+    } else {
+        garbage_abandon(&r->files);
+        garbage_abandon(&r->logs);
+        makers_abandon(&r->makers);
+    }
 }
 
 void sweep(struct reign *r)

@@ -291,7 +291,7 @@ static int place_files(struct adding *a,
         f->number = 0;
         if (!is_taken(a, f))
             continue;
-        f->number = atomic_fetch_add(&a->store->next_number, 1);
+        f->number = file_numbers_take(&a->store->numbers);
         rc = mover->place(mover->ctx, f, err);
         if (rc)
             break;
@@ -324,6 +324,8 @@ static int change(struct adding *a,
     while (rc && placed > 0 && !(a->committed && a->store->sharing))
         if (a->files[--placed].number)
             mover->take_back(mover->ctx, &a->files[placed]);
+    for (size_t i = 0; i < a->count; i++)
+        file_numbers_decide(&a->store->numbers, a->files[i].number);
     return rc;
 }
 

@@ -21,7 +21,7 @@ int store_open_shared(struct world *world,
     s->fs = sharing->fs;
     s->registry = sharing->registry;
     s->log = sharing->log;
-    atomic_store(&s->next_number, sharing->first_id);
+    file_numbers_begin_at(&s->numbers, sharing->first_id);
     atomic_store(&s->next_tablet, sharing->first_id);
     write_queue_init(&s->queue, 0);
     store__make_caches(s);

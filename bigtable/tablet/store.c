@@ -38,7 +38,7 @@ int store_commit(struct store *s,
                  struct buf *edit,
                  struct err *err)
 {
-    edit_put_counters(edit, atomic_load(&s->next_number), 0, 0,
+    edit_put_counters(edit, file_numbers_next(&s->numbers), 0, 0,
                       atomic_load(&s->visible));
     return registry_commit(s->registry, tablet, buf_slice(edit), err);
 }
@@ -266,7 +266,7 @@ static int open_log(struct store *s, struct err *err)
 static void take_counters(struct store *s)
 {
     const struct manifest_state *state = manifest_state(s->manifest);
-    atomic_store(&s->next_number, state->next_number);
+    file_numbers_begin_at(&s->numbers, state->next_number);
     atomic_store(&s->visible, state->sequence);
     s->next_table = state->next_table;
     atomic_store(&s->next_tablet, state->next_tablet);
@@ -360,6 +360,7 @@ struct store *store__new(struct world *world, const struct store_options *opts)
         mutex_init(&s->row_latches[1][i]);
     }
     file_refs_init(&s->files);
+    file_numbers_init(&s->numbers, 0);
     background_init(&s->background, task_count(s));
     return s;
 }
@@ -503,6 +504,7 @@ void store_close(struct store *s)
     }
     mutex_close(&s->lock);
     mutex_close(&s->catalog_lock);
+    file_numbers_close(&s->numbers);
     mem_free(s->sharing);
     mem_free(s->dir);
     mem_free(s);

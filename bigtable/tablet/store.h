@@ -35,6 +35,7 @@
 #include "base/runtime/sync.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/tablet/background.h"
+#include "bigtable/tablet/file_numbers.h"
 #include "bigtable/tablet/file_refs.h"
 #include "bigtable/tablet/snapshot.h"
 #include "bigtable/tablet/table.h"
@@ -90,7 +91,7 @@ struct store {
     struct write_log *log;         /* Owned. NULL: read-only. */
     struct store_sharing *sharing; /* Owned. NULL: embedded. */
     struct file_refs files;
-    atomic_ullong next_number; /* Of table files. */
+    struct file_numbers numbers; /* Of table files. */
     atomic_ullong next_tablet;
     atomic_ullong next_life;    /* Of tablets, opened: for the scan cache. */
     atomic_ullong visible;      /* Readers see entries up to this number. */

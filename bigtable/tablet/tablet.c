@@ -16,7 +16,13 @@
 static uint64_t hook_new_number(void *ctx)
 {
     struct tablet_group *g = ctx;
-    return atomic_fetch_add(&g->tablet->store->next_number, 1);
+    return file_numbers_take(&g->tablet->store->numbers);
+}
+
+static void hook_decided(void *ctx, uint64_t number)
+{
+    struct tablet_group *g = ctx;
+    file_numbers_decide(&g->tablet->store->numbers, number);
 }
 
 static void forget_file(struct tablet_group *g, uint64_t number)
@@ -136,8 +142,8 @@ static int open_group(struct tablet *t,
         .dir = STORE_TABLES_DIR,
         .cache = t->store->cache,
         .group = group->options,
-        .hooks = {g, hook_new_number, hook_commit, hook_unlink, hook_new_filter,
-                  hook_free_filter},
+        .hooks = {g, hook_new_number, hook_decided, hook_commit, hook_unlink,
+                  hook_new_filter, hook_free_filter},
         .lower = buf_slice(&t->start_key),
         .upper = buf_slice(&t->end_key),
         .commits_are_shared = t->store->sharing != NULL,

@@ -277,6 +277,7 @@ static void put_status(struct tablet_server *s,
     status.memory_bytes = atomic_load(&s->store->memory_bytes);
     status.memory_max = s->store->options.memtable_bytes;
     status.log_bytes = write_log_bytes(s->store->log);
+    status.files_decided = file_numbers_decided(&s->store->numbers);
     status.tablet_total = count;
     status.tablets =
         mem_zalloc(MIN_OF(count, max) + 1, sizeof(struct tablet_load));

@@ -10,7 +10,7 @@
 #define SCHEMA_ORDER_FIELDS  6
 #define STATUS_ORDER_FIELDS  3
 #define LOG_ORDER_FIELDS     4
-#define STATUS_FIELDS        7
+#define STATUS_FIELDS        8
 #define TABLET_LOAD_FIELDS   9
 #define TABLE_ORDER_FIELDS   4
 #define MOVE_ORDER_FIELDS    4
@@ -154,6 +154,7 @@ void server_status_put(const struct server_status *s, struct buf *out)
     codec_put_u64(out, s->memory_bytes);
     codec_put_u64(out, s->memory_max);
     codec_put_u64(out, s->log_bytes);
+    codec_put_u64(out, s->files_decided);
     codec_put_u64(out, s->tablet_total);
     codec_put_bool(out, s->more);
     codec_put_array(out, (uint32_t)s->tablet_count);
@@ -171,6 +172,7 @@ int server_status_get(struct slice in,
     s->memory_bytes = codec_get_u64(&m.r);
     s->memory_max = codec_get_u64(&m.r);
     s->log_bytes = codec_get_u64(&m.r);
+    s->files_decided = codec_get_u64(&m.r);
     s->tablet_total = codec_get_u64(&m.r);
     s->more = codec_get_bool(&m.r);
     s->tablet_count = message_count(&m.r, STATUS_TABLETS_MAX);

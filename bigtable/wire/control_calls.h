@@ -119,6 +119,9 @@ struct server_status {
     uint64_t memory_bytes; /* Of all memtables. */
     uint64_t memory_max;
     uint64_t log_bytes;
+    uint64_t files_decided; /* Of its table files with numbers below it each is
+                               named by a tablet's record, or never will be by
+                               this server. */
     uint64_t tablet_total;
     bool more; /* There are tablets behind the last. */
     size_t tablet_count;

@@ -189,4 +189,10 @@ static inline uint64_t cluster_id(uint64_t server, uint64_t n)
     return server << 32 | n;
 }
 
+/* The server that gave out @id. */
+static inline uint64_t cluster_id_server(uint64_t id)
+{
+    return id >> 32;
+}
+
 #endif /* BIGTABLE_WIRE_METADATA_H */

@@ -28,6 +28,7 @@ struct fixture {
     struct lsm *lsm;
     pthread_mutex_t mutex;
     uint64_t next_number;
+    size_t undecided; /* Numbers that were taken, and not told as decided. */
     struct lsm_table tables[FIXTURE_TABLES_MAX]; /* The "manifest". */
     size_t table_count;
     uint64_t flushed_sequence;
@@ -44,11 +45,21 @@ struct fixture {
         (void)err;                                                             \
     } while (0)
 
+static void fixture_decided(void *ctx, uint64_t number)
+{
+    struct fixture *f = ctx;
+    pthread_mutex_lock(&f->mutex);
+    ck_assert_uint_lt(number, f->next_number);
+    ck_assert_uint_gt(f->undecided--, 0);
+    pthread_mutex_unlock(&f->mutex);
+}
+
 static uint64_t fixture_new_number(void *ctx)
 {
     struct fixture *f = ctx;
     pthread_mutex_lock(&f->mutex);
     uint64_t n = f->next_number++;
+    f->undecided++;
     pthread_mutex_unlock(&f->mutex);
     return n;
 }
@@ -131,6 +142,7 @@ fixture_init_in(struct fixture *f, struct world *world, const char *root)
     f->options.group.block_bytes = 1024;
     f->options.hooks.ctx = f;
     f->options.hooks.new_number = fixture_new_number;
+    f->options.hooks.decided = fixture_decided;
     f->options.hooks.commit = fixture_commit;
     f->options.hooks.unlink = fixture_unlink;
 }

@@ -8,9 +8,11 @@
 #include "bigtable/master/balance.h"
 #include "bigtable/master/garbage.h"
 #include "bigtable/master/log_schedule.h"
+#include "bigtable/master/makers.h"
 #include "bigtable/master/merge_choice.h"
 #include "bigtable/master/shares.h"
 #include "bigtable/master/weight.h"
+#include "bigtable/wire/metadata.h"
 #include "bigtable/wire/policy.h"
 #include "tests/lib/check_main.h"
 
@@ -417,6 +419,44 @@ START_TEST(test_a_failed_sort_waits)
 
 END_TEST
 
+/* --- makers ------------------------------------------------------------- */
+
+static void read_for(struct makers *m, uint64_t decided_7, bool place_5)
+{
+    makers_begin(m, 7);
+    makers_alive(m, 7, cluster_id(7, decided_7));
+    if (place_5)
+        makers_place(m, 5);
+    makers_end(m);
+}
+
+/* Files of a server that is alive are done with when they were decided before
+ * the older of two readings; those of a dead one when no record named it; those
+ * of one that came later are not. */
+START_TEST(test_makers)
+{
+    struct makers m;
+    makers_init(&m);
+    read_for(&m, 3, true);
+    ck_assert(!makers_are_done(&m, cluster_id(7, 2))); /* One reading only. */
+    read_for(&m, 9, false);
+    ck_assert(makers_are_done(&m, cluster_id(7, 2)));
+    ck_assert(!makers_are_done(&m, cluster_id(7, 3)));
+    ck_assert(!makers_are_done(&m, cluster_id(5, 1)));
+    ck_assert(makers_are_done(&m, cluster_id(4, 1)));
+    ck_assert(!makers_are_done(&m, cluster_id(8, 1)));
+    makers_begin(&m, 9);
+    makers_abandon(&m);
+    ck_assert(!makers_are_done(&m, cluster_id(7, 3)));
+    read_for(&m, 9, false);
+    ck_assert(makers_are_done(&m, cluster_id(7, 3)));
+    ck_assert(!makers_are_done(&m, cluster_id(7, 9)));
+    ck_assert(makers_are_done(&m, cluster_id(5, 1)));
+    makers_close(&m);
+}
+
+END_TEST
+
 /* --- garbage ------------------------------------------------------------ */
 
 /* A file goes when it is old and two whole readings in a row did not meet it;
@@ -536,4 +576,5 @@ TEST_MAIN("decisions",
           test_merges,
           test_logs_get_sorted,
           test_a_failed_sort_waits,
+          test_makers,
           test_garbage)

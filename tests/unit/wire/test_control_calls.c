@@ -223,9 +223,9 @@ START_TEST(test_server_status_round_trip)
     arena_init(&a);
     for (int i = 0; i < 100; i++) {
         size_t n = i == 0 ? STATUS_TABLETS_MAX : rand_below(&r, 20);
-        struct server_status s = {number(&r), number(&r), number(&r),
-                                  number(&r), number(&r), rand_one_in(&r, 2),
-                                  n,          loads},
+        struct server_status s = {number(&r),         number(&r), number(&r),
+                                  number(&r),         number(&r), number(&r),
+                                  rand_one_in(&r, 2), n,          loads},
                              s2;
         for (size_t j = 0; j < n; j++)
             draw_load(&r, &loads[j]);
@@ -236,6 +236,7 @@ START_TEST(test_server_status_round_trip)
         ck_assert(s.number == s2.number && s.memory_bytes == s2.memory_bytes &&
                   s.memory_max == s2.memory_max &&
                   s.log_bytes == s2.log_bytes &&
+                  s.files_decided == s2.files_decided &&
                   s.tablet_total == s2.tablet_total && s.more == s2.more);
         ck_assert_uint_eq(s2.tablet_count, n);
         for (size_t j = 0; j < n; j++)
