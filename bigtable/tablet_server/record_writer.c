@@ -71,9 +71,16 @@ static enum outcome judge(struct record_place *p,
     bool moved = c->location.len > 0;
     bool has_location =
         slice_eq(location, moved ? c->location : buf_slice(&p->location));
-    bool has_state = c->state.len == 0 || slice_eq(state, c->state);
-    bool has_split = !c->drop_split || row->split.len == 0;
-    if (has_location && has_state && has_split)
+    /* The new state may be like the old one, but it has a version. */
+    bool has_state = c->state.len == 0 ||
+                     (row->version != p->version && slice_eq(state, c->state));
+    bool has_bounds =
+        c->bounds.len == 0 || slice_eq(buf_slice(&row->bounds), c->bounds);
+    bool has_split =
+        c->drop_split
+            ? row->split.len == 0
+            : c->split.len == 0 || slice_eq(buf_slice(&row->split), c->split);
+    if (has_location && has_state && has_bounds && has_split)
         return OUTCOME_MADE;
     if (slice_eq(location, buf_slice(&p->location)) &&
         slice_eq(state, buf_slice(&p->state)))

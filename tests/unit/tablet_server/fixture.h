@@ -495,6 +495,8 @@ static size_t fake_row_count;
 static unsigned fake_lost_in; /* One answer in so many is lost; 0: none. */
 static uint64_t fake_calls;
 static bool fake_away; /* Nobody serves it. */
+static unsigned
+    fake_refusals; /* So many changes more fail, and are not made. */
 /* Called with each row that was changed, before the answer leaves; true: it is
  * lost. */
 static bool (*fake_changed)(struct fake_row *row);
@@ -564,6 +566,11 @@ static inline int fake_change(struct tablet_rows *r,
 {
     struct fake_row *f = fake_away ? NULL : fake_find(c->key);
     (void)r;
+    if (fake_refusals > 0) {
+        fake_refusals--;
+        *done = false;
+        return err_set(err, ERR_ABORTED, "refused");
+    }
     *done = f && slice_eq(buf_slice(&f->row.location), c->if_location) &&
             (c->if_version == 0 || c->if_version == f->row.version);
     if (*done)

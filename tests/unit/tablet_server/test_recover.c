@@ -593,6 +593,34 @@ START_TEST(test_files_away)
 
 END_TEST
 
+/* The change that splits a tablet fails, and is not made: its server sees that,
+ * though the state of the upper half is that of the parent, and makes it. */
+static void split_refused(void *arg)
+{
+    struct node *a = &nodes[0];
+    (void)arg;
+    begin();
+    boot(a);
+    load_all(a);
+    write_row(a, 7, 1);
+    write_row(a, 30, 1);
+    OK(order_of(a, TABLET_FLUSH, "r050", err));
+    fake_refusals = 1;
+    OK(order(a, TABLET_SPLIT, 10, 1, SLICE_EMPTY, SLICE_LIT("r020"), err));
+    ck_assert_uint_eq(fake_row_count, TABLETS + 1);
+    ck_assert(slice_eq_str(bounds_of("r020").start, ""));
+    ck_assert(slice_eq_str(bounds_of("r050").start, "r020"));
+    check_all(a);
+    end();
+}
+
+START_TEST(test_split_refused)
+{
+    run(split_refused, 1, NULL);
+}
+
+END_TEST
+
 TEST_MAIN("tablet_server recover",
           test_generations,
           test_two_logs,
@@ -603,4 +631,5 @@ TEST_MAIN("tablet_server recover",
           test_file_stays,
           test_left,
           test_stop_alone,
-          test_files_away)
+          test_files_away,
+          test_split_refused)
