@@ -80,7 +80,7 @@ struct lsm_hooks {
     /* An edit names @number, or none ever will. NULL: nobody asks. */
     void (*decided)(void *ctx, uint64_t number);
     /* Make @edit durable. Parks. On error the lsm keeps its old state and the
-     * new files are removed. */
+     * new files are removed, unless commits_are_shared. */
     int (*commit)(void *ctx,
                   struct lsm *lsm,
                   const struct lsm_edit *edit,

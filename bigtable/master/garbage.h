@@ -6,8 +6,8 @@
  * a row before it. What two whole readings in a row did not meet is named by
  * nobody: a file's name moves between tablets only by a split or a merge, and
  * stays in the row it went to for the rest of the second reading or is dropped.
- * Files also have an age before they go: a server writes a table file first and
- * names it then.
+ * Files also have an age before they go. Who may yet name a table file that it
+ * has written is known by makers.h.
  *
  *     garbage_begin(&g)            a reading begins
  *     garbage_mark(&g, number)     …

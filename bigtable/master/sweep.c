@@ -16,8 +16,6 @@
 #define TABLE_FILE_SUFFIX ".sst"
 #define SWEEP_PATH_BYTES  512
 
-/* A bulk load that was not written to for so long is given up. */
-
 /* --- marks -------------------------------------------------------------- */
 
 static void mark_file(void *ctx, uint64_t number)
@@ -152,7 +150,7 @@ static uint64_t sweep_directory(struct reign *r,
     return removed;
 }
 
-/* A bulk load that nobody goes on with. */
+/* A bulk load that nobody has written to for LOAD_STALE_US. */
 static void sweep_load(struct reign *r, const char *name, uint64_t *removed)
 {
     char path[LOAD_PATH_BYTES];
