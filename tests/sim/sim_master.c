@@ -7,7 +7,7 @@
 #include "base/runtime/loop.h"
 #include "bigtable/master/master.h"
 #include "bigtable/row/schema.h"
-#include "chubby-lite/server.h"
+#include "tests/lib/lock_cell.h"
 #include "tests/sim/fake_tablets.h"
 
 enum {
@@ -39,34 +39,7 @@ static void print_line(void *ctx, const char *line)
         fprintf(stderr, "%s\n", line);
 }
 
-static void serve_until_cancelled(void)
-{
-    while (fiber_check(NULL) == 0)
-        if (fiber_park_checked(NULL))
-            break;
-}
-
-static void lock_main(void *arg)
-{
-    struct rpc_server *rpc = rpc_server_new(cell);
-    struct replica_member member = {1, "s1:700", true};
-    struct chubby_server_options o = {.replica = {.name = "test",
-                                                  .directory = "/lock",
-                                                  .id = 1,
-                                                  .members = &member,
-                                                  .member_count = 1,
-                                                  .security = all.security}};
-    struct rpc_listen_options listen = {.security = all.security};
-    struct rpc_listener *listener = NULL;
-    struct chubby_server *server = NULL;
-    (void)arg;
-    ck_assert_int_eq(chubby_server_open(cell, rpc, &o, &server, NULL), 0);
-    ck_assert_int_eq(rpc_listen(rpc, "s1:700", &listen, &listener, NULL), 0);
-    serve_until_cancelled();
-    rpc_listener_close(listener);
-    chubby_server_close(server);
-    rpc_server_free(rpc);
-}
+static struct lock_cell lock_service;
 
 static int open_store(void *ctx, struct metadata_store **out, struct err *err)
 {
@@ -161,7 +134,8 @@ static void boot_all(void)
 {
     ck_assert_int_eq(fs_local_open(sim_director(all.sim), "/fs", &all.fs, NULL),
                      0);
-    sim_boot(cell, lock_main, NULL);
+    lock_service = (struct lock_cell){cell, all.security, NULL};
+    sim_boot(cell, lock_cell_main, &lock_service);
     for (int i = 0; i < MASTERS; i++)
         sim_boot(candidates[i].world, master_main, &candidates[i]);
     for (int i = 0; i < SERVERS; i++)

@@ -16,13 +16,13 @@
 #include "base/runtime/sim_cluster.h"
 #include "base/runtime/world.h"
 #include "chubby-lite/chubby.h"
-#include "chubby-lite/server.h"
 #include "mapreduce/cluster/cell_host.h"
 #include "mapreduce/cluster/pool.h"
 #include "mapreduce/cluster/wire.h"
 #include "mapreduce/job.h"
 #include "mapreduce/master/schedule.h"
 #include "tests/lib/check_main.h"
+#include "tests/lib/lock_cell.h"
 
 enum {
     WORKERS = 2,
@@ -253,31 +253,7 @@ static void boot(struct fake *f)
 /* --- the cell --------------------------------------------------------------
  */
 
-static void run_lock(void *arg)
-{
-    struct rpc_server *rpc = rpc_server_new(lock_machine);
-    struct replica_member member = {1, "s1:700", true};
-    struct chubby_server_options o = {.replica = {.name = "test",
-                                                  .directory = "/lock",
-                                                  .id = 1,
-                                                  .members = &member,
-                                                  .member_count = 1,
-                                                  .security = security}};
-    struct rpc_listen_options listen = {.security = security};
-    struct rpc_listener *listener = NULL;
-    struct chubby_server *server = NULL;
-    (void)arg;
-    ck_assert_int_eq(chubby_server_open(lock_machine, rpc, &o, &server, NULL),
-                     0);
-    ck_assert_int_eq(rpc_listen(rpc, "s1:700", &listen, &listener, NULL), 0);
-    while (fiber_check(NULL) == 0)
-        if (fiber_park_checked(NULL))
-            break;
-    rpc_listener_close(listener);
-    chubby_server_close(server);
-    rpc_server_free(rpc);
-}
-
+static struct lock_cell lock_service;
 static struct mr_options options;
 static struct job_setup setup;
 
@@ -288,7 +264,8 @@ static void begin(void)
     struct worker_pool_options o = {.sequencer = "s", .security = security};
     static char id[] = "job-1";
     static char work[] = "/none";
-    sim_boot(lock_machine, run_lock, NULL);
+    lock_service = (struct lock_cell){lock_machine, security, NULL};
+    sim_boot(lock_machine, lock_cell_main, &lock_service);
     for (int i = 0; i < WORKERS; i++)
         boot(&fakes[i]);
     ck_assert_int_eq(chubby_connect(director, &c, &session, NULL), 0);

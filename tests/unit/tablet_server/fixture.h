@@ -27,9 +27,9 @@
 #include "bigtable/wire/data_calls.h"
 #include "bigtable/wire/log_calls.h"
 #include "chubby-lite/chubby.h"
-#include "chubby-lite/server.h"
 #include "gfs-lite/fs.h"
 #include "tests/lib/check_main.h"
+#include "tests/lib/lock_cell.h"
 
 enum {
     NODES_MAX = 4,
@@ -76,13 +76,6 @@ static inline struct err *fresh_err(void)
 
 /* --- machines --- */
 
-static inline void serve_until_cancelled(void)
-{
-    while (fiber_check(NULL) == 0)
-        if (fiber_park_checked(NULL))
-            break;
-}
-
 /* All that is asked of a master. */
 static inline int answer_status(void *ctx, struct rpc_call *c, struct err *err)
 {
@@ -92,31 +85,10 @@ static inline int answer_status(void *ctx, struct rpc_call *c, struct err *err)
     return 0;
 }
 
-/* The lock service, at an address that answers as a master as well. */
-static inline void lock_main(void *arg)
-{
-    const struct rpc_method status = {MASTER_STATUS, "status", answer_status};
-    struct rpc_server *rpc = rpc_server_new(lock_machine);
-    struct replica_member member = {1, "s1:700", true};
-    struct chubby_server_options o = {.replica = {.name = "test",
-                                                  .directory = "/lock",
-                                                  .id = 1,
-                                                  .members = &member,
-                                                  .member_count = 1,
-                                                  .security = security}};
-    struct rpc_listen_options listen = {.security = security};
-    struct rpc_listener *listener = NULL;
-    struct chubby_server *server = NULL;
-    (void)arg;
-    ck_assert_int_eq(chubby_server_open(lock_machine, rpc, &o, &server, NULL),
-                     0);
-    rpc_server_add(rpc, &status, 1, NULL);
-    ck_assert_int_eq(rpc_listen(rpc, "s1:700", &listen, &listener, NULL), 0);
-    serve_until_cancelled();
-    rpc_listener_close(listener);
-    chubby_server_close(server);
-    rpc_server_free(rpc);
-}
+/* The lock service answers as a master as well. */
+static const struct rpc_method status_of_master = {MASTER_STATUS, "status",
+                                                   answer_status};
+static struct lock_cell lock_service;
 
 /* Each server has its own view of the shared directory, so that closing it
  * leaves the others'. */
@@ -218,7 +190,9 @@ static inline void begin(void)
 {
     const struct chubby_options o = {
         .servers = lock_addresses, .server_count = 1, .security = security};
-    sim_boot(lock_machine, lock_main, NULL);
+    lock_service =
+        (struct lock_cell){lock_machine, security, &status_of_master};
+    sim_boot(lock_machine, lock_cell_main, &lock_service);
     OK(fs_local_open(director, "/fs", &files, err));
     OK(chubby_connect(director, &o, &master_session, err));
     make_dir("/bigtable");
