@@ -9,6 +9,8 @@
 #define APPEND_BYTES_MAX   ((uint64_t)1 << 20)
 #define INFLIGHT_BYTES_MAX ((uint64_t)8 << 20)
 #define INFLIGHT_MAX       4
+/* An election's time is doubled so often at most. */
+#define PATIENCE_MAX ((uint64_t)4)
 /* Terms and indexes no cell lives to see: beyond them sums could wrap. */
 #define SANE_MAX (UINT64_C(1) << 62)
 
@@ -227,10 +229,12 @@ void raft__set_commit(struct raft *r, uint64_t commit)
 void raft__reset_election(struct raft *r)
 {
     /* Spread by more than a round of votes takes, and short enough that two
-     * tries fit into a second. */
-    uint64_t wait = r->options.election_us +
-                    rand_below(&r->rand, r->options.election_us * 2 / 3 + 1);
-    r->election_us = r->now_us + wait;
+     * tries fit into a second. When nobody won, votes may take longer than
+     * that, which wait for two disks: each further try has twice the time. */
+    uint64_t lost = r->term - r->leader_term;
+    uint64_t base = r->options.election_us
+                    << MIN_OF(lost ? lost - 1 : 0, PATIENCE_MAX);
+    r->election_us = r->now_us + base + rand_below(&r->rand, base * 2 / 3 + 1);
 }
 
 void raft__become_follower(struct raft *r, uint64_t term, uint64_t leader)
@@ -440,7 +444,7 @@ struct raft *raft_new(const struct raft_options *opts,
     rand_init(&r->rand, opts->seed);
     PRE(opts->lease_us < opts->election_us);
     r->now_us = r->heard_us = now_us;
-    r->term = stable->term;
+    r->term = r->leader_term = stable->term;
     r->vote = stable->vote;
     r->snapshot_index = r->commit = stable->snapshot_index;
     r->snapshot_term = stable->snapshot_term;

@@ -14,6 +14,7 @@ static bool hear_leader(struct raft *r, const struct raft_message *m)
     if (r->role != RAFT_FOLLOWER)
         raft__become_follower(r, m->term, m->from);
     r->leader = m->from;
+    r->leader_term = m->term;
     r->heard_us = r->now_us;
     raft__reset_election(r);
     return true;

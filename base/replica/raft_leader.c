@@ -465,6 +465,7 @@ void raft__become_leader(struct raft *r)
 {
     r->role = RAFT_LEADER;
     r->leader = r->options.id;
+    r->leader_term = r->term;
     r->transfer_to = 0;
     r->round_wanted = r->round_done = r->round;
     r->lease_until_us = 0;

@@ -58,6 +58,7 @@ struct raft {
     struct raft_config config; /* The newest in the log, committed or not. */
     uint64_t config_index;     /* Its entry, or the snapshot. */
     uint64_t leader;
+    uint64_t leader_term; /* Of the last leader that was heard. */
     uint64_t heard_us;    /* From the leader. */
     uint64_t election_us; /* When to stand. */
     uint64_t contradictions;

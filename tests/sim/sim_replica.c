@@ -61,6 +61,40 @@ START_TEST(test_a_dead_leader_is_replaced_within_a_second)
 
 END_TEST
 
+/* --- slow disks ----------------------------------------------------------- */
+
+/* A vote takes two syncs, one after the other, of more than an election's time
+ * each. */
+static void lead_slowly(void *arg)
+{
+    (void)arg;
+    register_cell_boot();
+    for (size_t i = 0; i < register_cell.member_count; i++) {
+        struct sim_options o;
+        sim_get_options(register_cell.members[i].world, &o);
+        o.sync_us = 600000;
+        sim_set_options(register_cell.members[i].world, &o);
+    }
+    for (int round = 0; round < 3; round++) {
+        struct register_member *m = register_await_leader(30 * SECOND_US);
+        register_sleep_us(5 * SECOND_US);
+        m = register_await_leader(30 * SECOND_US);
+        sim_crash(m->world, SIM_CRASH_KILL);
+        sim_await_end(m->world);
+        register_await_leader(30 * SECOND_US);
+        sim_boot_again(m->world);
+    }
+    register_cell_stop();
+}
+
+START_TEST(test_slow_disks_get_a_leader_too)
+{
+    for (uint64_t seed = 0; seed < 5; seed++)
+        play(test_seed() + seed, 3, 0, lead_slowly);
+}
+
+END_TEST
+
 /* --- orderly ends
  * ------------------------------------------------------------------ */
 
@@ -155,5 +189,6 @@ END_TEST
 
 TEST_MAIN("replica",
           test_a_dead_leader_is_replaced_within_a_second,
+          test_slow_disks_get_a_leader_too,
           test_a_leader_that_stops_hands_over,
           test_a_cell_moves_to_other_machines)
