@@ -36,6 +36,11 @@ struct fiber *fiber_self(void)
     return running;
 }
 
+const void *fiber_or_thread(void)
+{
+    return running ? (const void *)running : (const void *)&running;
+}
+
 const char *fiber_name(const struct fiber *f)
 {
     return f->name;

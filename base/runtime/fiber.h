@@ -39,6 +39,9 @@ void fiber_join(struct fiber *f); /* Parks until it has returned; frees it. */
 
 /* The running fiber, or NULL on a plain thread. Any thread. */
 struct fiber *fiber_self(void);
+/* Who runs: the fiber, or what stands for the plain thread. No two that live
+ * have the same. Any thread. */
+const void *fiber_or_thread(void);
 const char *fiber_name(const struct fiber *f);
 struct loop *fiber_loop(const struct fiber *f);
 

@@ -24,9 +24,10 @@ struct async_pool {
     size_t queued;
     unsigned in_flight;    /* Queued, running and calling back. */
     unsigned gathering;    /* Fibers that let others queue more. */
-    unsigned calling_back; /* Tasks that are in a callback. */
-    unsigned idle;         /* Tasks that wait for work. */
-    unsigned woken;        /* Of those, and of new ones: about to look. */
+    unsigned calling_back; /* Tasks that are in a callback, */
+    const void *inside[ASYNC_TASKS_MAX]; /* and who they are. */
+    unsigned idle;                       /* Tasks that wait for work. */
+    unsigned woken; /* Of those, and of new ones: about to look. */
     unsigned task_count;
     unsigned task_max;
     unsigned call_max;
@@ -212,6 +213,16 @@ static bool is_stuck(const struct async_pool *p)
            !(p->head && p->idle > 0);
 }
 
+/* The caller's place among those in callbacks; calling_back: not there. PRE:
+ * the lock is held. */
+static unsigned where_inside(const struct async_pool *p)
+{
+    unsigned i = 0;
+    while (i < p->calling_back && p->inside[i] != fiber_or_thread())
+        i++;
+    return i;
+}
+
 /* PRE: the lock is held. */
 static void wait_for_work(struct async_pool *p)
 {
@@ -263,7 +274,7 @@ static void end_call(struct async_pool *p, struct async_call *call)
 /* PRE: the lock is held. */
 static void end_calls(struct async_pool *p, struct async_call *calls)
 {
-    p->calling_back++;
+    p->inside[p->calling_back++] = fiber_or_thread();
     if (is_stuck(p))
         cond_broadcast(&p->done); /* Let those through who wait inside. */
     while (calls) {
@@ -272,6 +283,7 @@ static void end_calls(struct async_pool *p, struct async_call *calls)
         mutex_unlock(&p->lock);
         end_call(p, call);
     }
+    p->inside[where_inside(p)] = p->inside[p->calling_back - 1];
     p->calling_back--;
 }
 
@@ -293,7 +305,8 @@ static void serve(void *arg)
 void async_pool_submit(struct async_pool *p, struct async_call *call)
 {
     mutex_lock(&p->lock);
-    while (p->in_flight >= p->call_max && !is_stuck(p))
+    while (p->in_flight >= p->call_max &&
+           !(is_stuck(p) && where_inside(p) < p->calling_back))
         cond_wait(&p->done, &p->lock);
     p->in_flight++;
     push(p, call);

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/core/buf.h"
 #include "bigtable/client/quarry.h"
@@ -63,14 +64,23 @@ static void count_end(void *arg, int code, const struct err *e)
     s->ended++;
 }
 
-/* With the bound reached, a call returns only after another has ended. */
+/* Stays in the callback for a while. */
+static void count_slowly(void *arg, int code, const struct err *e)
+{
+    static const struct timespec a_while = {.tv_nsec = 1000000};
+    nanosleep(&a_while, NULL);
+    count_end(arg, code, e);
+}
+
+/* With the bound reached, a call returns only after another has ended, also
+ * while every task is in a callback. */
 START_TEST(test_bound)
 {
     struct shared s;
     start(&s);
     for (int i = 0; i < CALLS; i++) {
         int in_flight;
-        submit(&s, i, count_end);
+        submit(&s, i, count_slowly);
         /* Those that ended are counted a moment before they make room. */
         in_flight = ++s.submitted - s.ended;
         ck_assert_int_le(in_flight, CALLS_MAX);
