@@ -71,6 +71,20 @@ static struct entry *make_entries(struct rand_gen *r, size_t count, int rows)
     return e;
 }
 
+/* The only cell of the row @i. */
+static void set_key_of_row(struct entry *e, int i)
+{
+    char row[16];
+    struct cell_key k;
+    snprintf(row, sizeof(row), "%06d", i);
+    k = (struct cell_key){.row = slice_str(row),
+                          .qualifier = SLICE_LIT("q"),
+                          .sequence = 1,
+                          .family = 1,
+                          .kind = ENTRY_PUT};
+    cell_key_append(&e->key, &k);
+}
+
 static void free_entries(struct entry *e, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -238,15 +252,7 @@ START_TEST(test_dictionary_pays_on_like_blocks)
         for (int k = 0; k < 40; k++)
             words[i][k] = (char)('!' + rand_below(&rand, 90));
     for (int i = 0; i < CELLS; i++) {
-        char row[16];
-        struct cell_key k;
-        snprintf(row, sizeof(row), "%06d", i);
-        k = (struct cell_key){.row = slice_str(row),
-                              .qualifier = SLICE_LIT("q"),
-                              .sequence = 1,
-                              .family = 1,
-                              .kind = ENTRY_PUT};
-        cell_key_append(&e[i].key, &k);
+        set_key_of_row(&e[i], i);
         for (int w = 0; w < 25; w++)
             buf_append(&e[i].value, words[rand_below(&rand, WORDS)], 40);
     }
@@ -287,15 +293,7 @@ START_TEST(test_soft_blocks_behind_hard_ones_shrink)
     opts = (struct table_reader_options){.cache = cache};
     rand_init(&rand, test_seed());
     for (int i = 0; i < CELLS; i++) {
-        char row[16];
-        struct cell_key k;
-        snprintf(row, sizeof(row), "%06d", i);
-        k = (struct cell_key){.row = slice_str(row),
-                              .qualifier = SLICE_LIT("q"),
-                              .sequence = 1,
-                              .family = 1,
-                              .kind = ENTRY_PUT};
-        cell_key_append(&e[i].key, &k);
+        set_key_of_row(&e[i], i);
         for (int b = 0; b < VALUE_BYTES; b++)
             buf_append_byte(&e[i].value, i < CELLS / 2
                                              ? (char)rand_below(&rand, 256)

@@ -120,6 +120,24 @@ static void load_all(struct node *n)
     }
 }
 
+/* A server has all tablets; another, if any, has none yet. */
+static void begin_with(struct node *full, struct node *empty)
+{
+    begin();
+    boot(full);
+    if (empty)
+        boot(empty);
+    load_all(full);
+}
+
+/* Its power goes, and its lock with it. */
+static void lose(struct node *n)
+{
+    sim_crash(n->world, SIM_CRASH_POWER);
+    sim_await_end(n->world);
+    await_death(n);
+}
+
 static void
 run_with(task_fn scenario, uint64_t seed, void *arg, uint64_t log_bytes)
 {
@@ -150,9 +168,7 @@ static void generations(void *arg)
     struct rand_gen r;
     unsigned value = 0;
     rand_init(&r, *(uint64_t *)arg);
-    begin();
-    boot(&nodes[0]);
-    load_all(&nodes[0]);
+    begin_with(&nodes[0], NULL);
     for (int life = 0; life < 3; life++) {
         struct node *n = &nodes[life];
         size_t writes = 100 + rand_below(&r, 300);
@@ -163,9 +179,7 @@ static void generations(void *arg)
                             err));
         }
         boot(&nodes[life + 1]);
-        sim_crash(n->world, SIM_CRASH_POWER);
-        sim_await_end(n->world);
-        await_death(n);
+        lose(n);
         take_over(n, &nodes[life + 1], (uint64_t)life + 2);
         check_all(&nodes[life + 1]);
     }
@@ -212,15 +226,11 @@ static void two_logs(void *arg)
     struct rand_gen r;
     unsigned value = 0;
     rand_init(&r, t->seed);
-    begin();
-    boot(&nodes[0]);
-    load_all(&nodes[0]);
+    begin_with(&nodes[0], NULL);
     for (int i = 0; i < 200; i++)
         write_row(&nodes[0], (unsigned)rand_below(&r, ROWS), ++value);
     boot(&nodes[1]);
-    sim_crash(nodes[0].world, SIM_CRASH_POWER);
-    sim_await_end(nodes[0].world);
-    await_death(&nodes[0]);
+    lose(&nodes[0]);
     boot(&nodes[2]);
     take_over(&nodes[0], &nodes[1], 2);
     for (uint64_t n = rand_below(&r, 4); n > 0; n--)
@@ -230,9 +240,7 @@ static void two_logs(void *arg)
         ck_assert(!is_needed(nodes[0].number));
     }
     t->both += is_needed(nodes[0].number);
-    sim_crash(nodes[1].world, SIM_CRASH_POWER);
-    sim_await_end(nodes[1].world);
-    await_death(&nodes[1]);
+    lose(&nodes[1]);
     take_over(&nodes[1], &nodes[2], 3);
     check_all(&nodes[2]);
     end();
@@ -271,14 +279,10 @@ static void elsewhere(void *arg)
     struct rand_gen r;
     unsigned value = 0;
     rand_init(&r, seed);
-    begin();
-    boot(&nodes[0]);
-    load_all(&nodes[0]);
+    begin_with(&nodes[0], NULL);
     for (int i = 0; i < 300; i++)
         write_row(&nodes[0], (unsigned)rand_below(&r, ROWS), ++value);
-    sim_crash(nodes[0].world, SIM_CRASH_POWER);
-    sim_await_end(nodes[0].world);
-    await_death(&nodes[0]);
+    lose(&nodes[0]);
     boot(&nodes[1]);
     boot(holder);
     sort_log_at(holder, nodes[0].number, &holders);
@@ -316,10 +320,7 @@ static void fenced(void *arg)
     struct node *b = &nodes[1];
     struct buf got = BUF_INIT;
     (void)arg;
-    begin();
-    boot(a);
-    boot(b);
-    load_all(a);
+    begin_with(a, b);
     write_row(a, 7, 1);
     sim_pause(a->world);
     await_death(a);
@@ -472,17 +473,12 @@ static void file_stays(void *arg)
     struct node *a = &nodes[0];
     struct node *b = &nodes[1];
     (void)arg;
-    begin();
-    boot(a);
-    boot(b);
-    load_all(a);
+    begin_with(a, b);
     write_row(a, 7, 1);
     fake_changed = give_away;
     ck_assert_int_ne(order_of(a, TABLET_FLUSH, "r050", NULL), 0);
     ck_assert(!fake_changed);
-    sim_crash(a->world, SIM_CRASH_POWER);
-    sim_await_end(a->world);
-    await_death(a);
+    lose(a);
     sort_log(b, a->number);
     OK(order_of(b, TABLET_LOAD, "r050", err));
     take_over(a, b, 2);
@@ -564,9 +560,7 @@ static void files_away(void *arg)
 {
     struct node *a = &nodes[0];
     (void)arg;
-    begin();
-    boot(a);
-    load_all(a);
+    begin_with(a, NULL);
     write_row(a, 7, 1);
     OK(order_of(a, TABLET_FLUSH, "r050", err));
     write_row(a, 7, 2);
@@ -599,9 +593,7 @@ static void split_refused(void *arg)
 {
     struct node *a = &nodes[0];
     (void)arg;
-    begin();
-    boot(a);
-    load_all(a);
+    begin_with(a, NULL);
     write_row(a, 7, 1);
     write_row(a, 30, 1);
     OK(order_of(a, TABLET_FLUSH, "r050", err));
