@@ -1,6 +1,8 @@
 /* The out-of-line half of integer coding, and the checked cursor. */
 #include "base/core/coding.h"
 
+#include "base/core/panic.h"
+
 STATIC_ASSERT(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
               "coding.h stores integers by memcpy");
 
@@ -61,6 +63,13 @@ void buf_put_lslice(struct buf *b, struct slice s)
 {
     buf_put_varint(b, s.len);
     buf_append_slice(b, s);
+}
+
+void buf_put_text(struct buf *b, const char *s)
+{
+    buf_put_u8(b, s != NULL);
+    if (s)
+        buf_put_lslice(b, slice_str(s));
 }
 
 /* The address of @len checked bytes, or NULL when the cursor is or goes bad. */
@@ -139,6 +148,15 @@ struct slice cursor_lslice(struct cursor *c)
         return SLICE_EMPTY;
     }
     return cursor_bytes(c, (size_t)len);
+}
+
+char *cursor_text(struct cursor *c)
+{
+    struct slice s;
+    if (cursor_u8(c) == 0)
+        return NULL;
+    s = cursor_lslice(c);
+    return c->bad ? NULL : mem_strndup(s.data, s.len);
 }
 
 size_t cursor_count(struct cursor *c, size_t each_bytes)

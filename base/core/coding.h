@@ -126,6 +126,8 @@ void buf_put_zigzag(struct buf *b, int64_t v);
 void buf_put_double(struct buf *b, double v);
 /* Varint length, then the bytes. */
 void buf_put_lslice(struct buf *b, struct slice s);
+/* A string, or NULL. */
+void buf_put_text(struct buf *b, const char *s);
 
 struct cursor {
     const char *p;   /* Next byte. */
@@ -154,6 +156,8 @@ double cursor_double(struct cursor *c);
 struct slice cursor_bytes(struct cursor *c, size_t len);
 /* What buf_put_lslice wrote. */
 struct slice cursor_lslice(struct cursor *c);
+/* What buf_put_text wrote, up to a NUL. Owned; NULL also when bad. */
+char *cursor_text(struct cursor *c);
 /* A count of things of at least @each_bytes that must still fit. */
 size_t cursor_count(struct cursor *c, size_t each_bytes);
 

@@ -8,18 +8,11 @@
 
 /* --- options ------------------------------------------------------------- */
 
-static void put_text(struct buf *out, const char *s)
-{
-    buf_put_u8(out, s != NULL);
-    if (s)
-        buf_put_lslice(out, slice_str(s));
-}
-
 static void put_texts(struct buf *out, const char *const *list, size_t count)
 {
     buf_put_varint(out, count);
     for (size_t i = 0; i < count; i++)
-        put_text(out, list[i]);
+        buf_put_text(out, list[i]);
 }
 
 static void
@@ -27,8 +20,8 @@ put_settings(struct buf *out, const struct mr_setting *list, size_t count)
 {
     buf_put_varint(out, count);
     for (size_t i = 0; i < count; i++) {
-        put_text(out, list[i].name);
-        put_text(out, list[i].value);
+        buf_put_text(out, list[i].name);
+        buf_put_text(out, list[i].value);
     }
 }
 
@@ -62,17 +55,17 @@ void replay_encode_begin(const struct mr_options *o,
                          struct buf *out)
 {
     const struct mr_program *p = &o->program;
-    put_text(out, job_id);
+    buf_put_text(out, job_id);
     buf_put_zigzag(out, job_time_us);
-    put_text(out, p->job ? p->job->name : NULL);
-    put_text(out, p->object);
-    put_text(out, p->mapper);
-    put_text(out, p->reducer);
-    put_text(out, p->combiner);
-    put_text(out, p->saw);
-    put_text(out, p->saw_name);
-    put_text(out, o->label);
-    put_text(out, o->target);
+    buf_put_text(out, p->job ? p->job->name : NULL);
+    buf_put_text(out, p->object);
+    buf_put_text(out, p->mapper);
+    buf_put_text(out, p->reducer);
+    buf_put_text(out, p->combiner);
+    buf_put_text(out, p->saw);
+    buf_put_text(out, p->saw_name);
+    buf_put_text(out, o->label);
+    buf_put_text(out, o->target);
     put_texts(out, o->inputs, o->input_count);
     put_texts(out, o->outputs, o->output_count);
     put_settings(out, o->params, o->param_count);
@@ -85,18 +78,9 @@ void replay_encode_begin(const struct mr_options *o,
 #undef PUT
 }
 
-static char *get_text(struct cursor *in)
-{
-    struct slice s;
-    if (cursor_u8(in) == 0)
-        return NULL;
-    s = cursor_lslice(in);
-    return mem_strndup(s.data, s.len);
-}
-
 static char *get_some_text(struct cursor *in)
 {
-    char *s = get_text(in);
+    char *s = cursor_text(in);
     if (!s)
         in->bad = true;
     return s ? s : mem_strdup("");
@@ -129,15 +113,15 @@ int replay_decode_begin(struct replay *r, struct slice body, struct err *err)
     struct cursor in = cursor_make(body);
     r->job_id = get_some_text(&in);
     r->job_time_us = cursor_zigzag(&in);
-    r->job_name = get_text(&in);
-    p->object = get_text(&in);
-    p->mapper = get_text(&in);
-    p->reducer = get_text(&in);
-    p->combiner = get_text(&in);
-    p->saw = get_text(&in);
-    p->saw_name = get_text(&in);
-    o->label = get_text(&in);
-    o->target = get_text(&in);
+    r->job_name = cursor_text(&in);
+    p->object = cursor_text(&in);
+    p->mapper = cursor_text(&in);
+    p->reducer = cursor_text(&in);
+    p->combiner = cursor_text(&in);
+    p->saw = cursor_text(&in);
+    p->saw_name = cursor_text(&in);
+    o->label = cursor_text(&in);
+    o->target = cursor_text(&in);
     o->inputs = get_texts(&in, &o->input_count);
     o->outputs = get_texts(&in, &o->output_count);
     o->params = get_settings(&in, &o->param_count);

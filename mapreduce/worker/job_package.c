@@ -5,32 +5,16 @@
 #include "base/core/crc32c.h"
 #include "base/core/panic.h"
 
-static void put_text(struct buf *out, const char *s)
-{
-    buf_put_u8(out, s != NULL);
-    if (s)
-        buf_put_lslice(out, slice_str(s));
-}
-
-static char *get_text(struct cursor *in)
-{
-    struct slice s;
-    if (cursor_u8(in) == 0)
-        return NULL;
-    s = cursor_lslice(in);
-    return mem_strndup(s.data, s.len);
-}
-
 /* --- SPECs: as they were parsed, with the text of saw= ------------------- */
 
 static void put_spec(const struct mr_spec *s, struct buf *out)
 {
     buf_put_varint(out, (uint64_t)s->kind);
-    put_text(out, s->name);
-    put_text(out, s->path);
+    buf_put_text(out, s->name);
+    buf_put_text(out, s->path);
     buf_put_varint(out, s->column_count);
     for (size_t i = 0; i < s->column_count; i++)
-        put_text(out, s->columns[i]);
+        buf_put_text(out, s->columns[i]);
     buf_put_lslice(out, s->start);
     buf_put_lslice(out, s->end);
     buf_put_varint(out, s->versions);
@@ -54,12 +38,12 @@ static void get_spec(struct mr_spec *s, struct cursor *in)
     uint64_t kind = cursor_varint(in);
     in->bad |= kind > MR_SPEC_TABLE;
     s->kind = in->bad ? MR_SPEC_FILE : (enum mr_spec_kind)kind;
-    s->name = get_text(in);
-    s->path = get_text(in);
+    s->name = cursor_text(in);
+    s->path = cursor_text(in);
     s->column_count = cursor_count(in, 1);
     s->columns = mem_zalloc(s->column_count + 1, sizeof(char *));
     for (size_t i = 0; i < s->column_count; i++)
-        s->columns[i] = get_text(in);
+        s->columns[i] = cursor_text(in);
     s->start = get_slice(in);
     s->end = get_slice(in);
     s->versions = (uint32_t)cursor_varint(in);
@@ -102,12 +86,12 @@ void job_package_encode(const struct job_setup *s, struct buf *out)
     replay_encode_begin(s->opts, s->job_id, s->job_time_us, &options);
     buf_put_lslice(out, buf_slice(&options));
     buf_close(&options);
-    put_text(out, s->target);
-    put_text(out, s->work_dir);
+    buf_put_text(out, s->target);
+    buf_put_text(out, s->work_dir);
     put_specs(s->inputs, s->opts->input_count, out);
     put_specs(s->outputs, s->output_count, out);
     for (size_t i = 0; i < s->output_count; i++)
-        put_text(out, s->staging[i]);
+        buf_put_text(out, s->staging[i]);
     buf_put_varint(out, s->slot_bytes);
     buf_put_varint(out, s->heap_bytes);
     buf_put_varint(out, s->split_bytes);
@@ -124,14 +108,14 @@ static void decode(struct job_package *p, struct cursor *in)
     s->opts = &p->options.options;
     s->job_id = p->options.job_id;
     s->job_time_us = p->options.job_time_us;
-    s->target = get_text(in);
-    s->work_dir = get_text(in);
+    s->target = cursor_text(in);
+    s->work_dir = cursor_text(in);
     s->inputs = get_specs(in, s->opts->input_count);
     s->outputs = get_specs(in, s->opts->output_count);
     s->output_count = s->opts->output_count;
     s->staging = mem_zalloc(s->output_count + 1, sizeof(char *));
     for (size_t i = 0; i < s->output_count; i++) {
-        s->staging[i] = get_text(in);
+        s->staging[i] = cursor_text(in);
         in->bad |= s->staging[i] == NULL;
     }
     s->slot_bytes = cursor_varint(in);

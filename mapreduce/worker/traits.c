@@ -52,25 +52,9 @@ void job_traits_close(struct job_traits *t)
     *t = (struct job_traits){.name = NULL};
 }
 
-static void put_text(struct buf *out, const char *s)
-{
-    buf_put_u8(out, s != NULL);
-    if (s)
-        buf_put_lslice(out, slice_str(s));
-}
-
-static char *get_text(struct cursor *in)
-{
-    struct slice s;
-    if (cursor_u8(in) == 0)
-        return NULL;
-    s = cursor_lslice(in);
-    return mem_strndup(s.data, s.len);
-}
-
 void job_traits_encode(const struct job_traits *t, struct buf *out)
 {
-    put_text(out, t->name);
+    buf_put_text(out, t->name);
     buf_put_u8(out, t->has_reduce);
     buf_put_u8(out, t->total_order);
     buf_put_u8(out, t->partitions);
@@ -79,20 +63,20 @@ void job_traits_encode(const struct job_traits *t, struct buf *out)
     buf_put_u8(out, t->any_params);
     buf_put_varint(out, t->param_count);
     for (size_t i = 0; i < t->param_count; i++) {
-        put_text(out, t->params[i].name);
-        put_text(out, t->params[i].fallback);
-        put_text(out, t->params[i].help);
+        buf_put_text(out, t->params[i].name);
+        buf_put_text(out, t->params[i].fallback);
+        buf_put_text(out, t->params[i].help);
     }
     buf_put_varint(out, t->family_count);
     for (size_t i = 0; i < t->family_count; i++)
-        put_text(out, t->families[i]);
+        buf_put_text(out, t->families[i]);
 }
 
 int job_traits_decode(struct job_traits *t, struct slice bytes, struct err *err)
 {
     struct cursor in = cursor_make(bytes);
     size_t count;
-    *t = (struct job_traits){.name = get_text(&in)};
+    *t = (struct job_traits){.name = cursor_text(&in)};
     t->has_reduce = cursor_u8(&in) != 0;
     t->total_order = cursor_u8(&in) != 0;
     t->partitions = cursor_u8(&in) != 0;
@@ -103,15 +87,15 @@ int job_traits_decode(struct job_traits *t, struct slice bytes, struct err *err)
     t->params = mem_zalloc(count + 1, sizeof(*t->params));
     for (; t->param_count < count; t->param_count++) {
         struct mr_param *p = &t->params[t->param_count];
-        p->name = get_text(&in);
-        p->fallback = get_text(&in);
-        p->help = get_text(&in);
+        p->name = cursor_text(&in);
+        p->fallback = cursor_text(&in);
+        p->help = cursor_text(&in);
         in.bad = in.bad || !p->name;
     }
     count = cursor_count(&in, 1);
     t->families = mem_zalloc(count + 1, sizeof(char *));
     for (; t->family_count < count; t->family_count++) {
-        t->families[t->family_count] = get_text(&in);
+        t->families[t->family_count] = cursor_text(&in);
         in.bad = in.bad || !t->families[t->family_count];
     }
     if (in.bad || !t->name)

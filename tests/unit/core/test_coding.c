@@ -5,6 +5,7 @@
 
 #include "base/core/coding.h"
 #include "base/core/macros.h"
+#include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "tests/lib/check_main.h"
 
@@ -118,4 +119,31 @@ START_TEST(test_counts)
 
 END_TEST
 
-TEST_MAIN("coding", test_round_trip, test_varints, test_counts)
+/* Strings come back as they were, a missing one as missing; a cut one is bad.
+ */
+START_TEST(test_texts)
+{
+    static const char *const texts[] = {"", NULL, "row", NULL};
+    struct buf b = BUF_INIT;
+    struct cursor c;
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        buf_put_text(&b, texts[i]);
+    c = cursor_make(buf_slice(&b));
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        char *s = cursor_text(&c);
+        ck_assert(!s == !texts[i]);
+        if (s)
+            ck_assert_str_eq(s, texts[i]);
+        mem_free(s);
+    }
+    ck_assert(!c.bad);
+    ck_assert_uint_eq(cursor_left(&c), 0);
+    c = cursor_make(slice_make(b.data + 3, 4)); /* "row" without its end. */
+    ck_assert_ptr_null(cursor_text(&c));
+    ck_assert(c.bad);
+    buf_close(&b);
+}
+
+END_TEST
+
+TEST_MAIN("coding", test_round_trip, test_varints, test_counts, test_texts)
