@@ -237,20 +237,6 @@ int admin_get_table(void *ctx, struct grpc_call *call, struct err *err)
 /* --- update and delete ------------------------------------------------------
  */
 
-static int get_extras(struct gateway *g,
-                      const struct resource_name *name,
-                      struct buf *out,
-                      struct err *err)
-{
-    struct buf key = BUF_INIT;
-    bool found;
-    int rc;
-    admin_key(&key, name->instance, "tables", name->id);
-    rc = registry_get(g->quarry, buf_slice(&key), out, &found, err);
-    buf_close(&key);
-    return rc;
-}
-
 static int update_extras(struct gateway *g,
                          const struct resource_name *name,
                          struct slice table,
@@ -260,7 +246,7 @@ static int update_extras(struct gateway *g,
     struct buf old = BUF_INIT;
     struct buf merged = BUF_INIT;
     struct buf key = BUF_INIT;
-    int rc = get_extras(g, name, &old, err);
+    int rc = table_extras_get(g, name, &old, err);
     if (rc == 0)
         rc = admin_merge(buf_slice(&old), table, mask, table_fields,
                          ARRAY_LEN(table_fields), &merged, err);
@@ -305,7 +291,7 @@ static int check_unprotected(struct gateway *g,
                              struct err *err)
 {
     struct buf extras = BUF_INIT;
-    int rc = get_extras(g, name, &extras, err);
+    int rc = table_extras_get(g, name, &extras, err);
     bool is_protected =
         pb_find_integer(buf_slice(&extras), TABLE_DELETION_PROTECTION) != 0;
     buf_close(&extras);

@@ -73,10 +73,10 @@ static void put_state(void *ctx, struct slice id, struct slice message)
     pb_close(out, entry);
 }
 
-static int put_extras(struct gateway *g,
-                      const struct resource_name *name,
-                      struct buf *out,
-                      struct err *err)
+int table_extras_get(struct gateway *g,
+                     const struct resource_name *name,
+                     struct buf *out,
+                     struct err *err)
 {
     struct buf key = BUF_INIT;
     bool found;
@@ -117,7 +117,7 @@ int table_message_put(struct gateway *g,
     if (rc == 0 && states)
         rc = admin_each_cluster(g, name->instance, put_state, out, err);
     if (rc == 0 && schema)
-        rc = put_extras(g, name, out, err);
+        rc = table_extras_get(g, name, out, err);
     return rc;
 }
 

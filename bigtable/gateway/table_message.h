@@ -24,6 +24,13 @@ MUST_CHECK int table_message_put(struct gateway *g,
                                  struct buf *out,
                                  struct err *err);
 
+/* Append what the store itself has no place for, fields of the message as they
+ * were sent; nothing when there is none. Parks. */
+MUST_CHECK int table_extras_get(struct gateway *g,
+                                const struct resource_name *name,
+                                struct buf *out,
+                                struct err *err);
+
 /* The families of a message Table, as specs for the store. */
 struct table_families {
     struct quarry_family_spec *specs; /* Owned, with their texts. */
