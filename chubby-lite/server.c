@@ -284,12 +284,22 @@ int chubby_server_open(struct world *w,
     return 0;
 }
 
+static void ring_all(struct chubby_server *s)
+{
+    struct hash_slot *slot;
+    size_t at = 0;
+
+    while ((slot = hash_map_next(&s->leases.leases, &at)))
+        bell_ring(&((struct lease *)slot->value.pointer)->bell);
+}
+
 void chubby_server_close(struct chubby_server *s)
 {
     if (!s)
         return;
     s->closing = true;
     bell_ring(&s->tick);
+    ring_all(s);
     if (s->clock)
         fiber_join(s->clock);
     replica_close(s->replica);

@@ -139,14 +139,18 @@ static bool is_over(const struct lease *l)
 }
 
 /* Wait until @l has heard number @number of its news, or of this leader, or is
- * over. */
-static int wait_heard(struct lease *l, uint64_t number, struct err *err)
+ * over. Not while the server is closed: no lease ends any more. */
+static int wait_heard(const struct chubby_server *s,
+                      struct lease *l,
+                      uint64_t number,
+                      struct err *err)
 {
     int code = 0;
 
     lease_ref(l);
     while (!code && !is_over(l) && (l->heard < number || !l->confirmed))
-        code = bell_wait(&l->bell, 0, err);
+        code = s->closing ? err_set(err, ERR_CANCELLED, "the server is ending")
+                          : bell_wait(&l->bell, 0, err);
     lease_unref(l);
     return code;
 }
@@ -209,7 +213,7 @@ static int invalidate(struct chubby_server *s,
     /* All are told before the first is waited for. */
     for (i = 0; i < count; i++) {
         if (!code)
-            code = wait_heard(waits[i].lease, waits[i].number, err);
+            code = wait_heard(s, waits[i].lease, waits[i].number, err);
         if (!code)
             forget(waits[i].lease, t);
         lease_unref(waits[i].lease);

@@ -459,8 +459,8 @@ static void await_twins(void)
             sleep_us(SECOND / 100);
 }
 
-/* Twins that run, and are killed at once. */
-static void make_and_kill_twins(void)
+/* Twins that run. */
+static void make_twins(void)
 {
     struct sim_options o = {.network_us = 300};
 
@@ -472,12 +472,22 @@ static void make_and_kill_twins(void)
         sim_boot(twins[i].world, be_twin, &twins[i]);
     }
     await_twins();
-    for (size_t i = 0; i < TWINS; i++) {
-        twins[i].wrote = false;
-        twins[i].ready = false;
-        sim_crash(twins[i].world, SIM_CRASH_KILL);
-        sim_await_end(twins[i].world);
-    }
+}
+
+static void kill_twin(struct twin *t)
+{
+    t->wrote = false;
+    t->ready = false;
+    sim_crash(t->world, SIM_CRASH_KILL);
+    sim_await_end(t->world);
+}
+
+/* Twins that run, and are killed at once. */
+static void make_and_kill_twins(void)
+{
+    make_twins();
+    for (size_t i = 0; i < TWINS; i++)
+        kill_twin(&twins[i]);
 }
 
 static void begin_anew(void *arg)
@@ -537,6 +547,30 @@ START_TEST(test_die_at_once)
 {
     start(test_seed(), 3);
     sim_cluster_run(cluster, inherit, NULL);
+    finish();
+}
+
+END_TEST
+
+/* One is gone for so long that its session expires, the other not yet. */
+static void stop_while_one_expires(void *arg)
+{
+    (void)arg;
+    boot_all();
+    make_twins();
+    kill_twin(&twins[0]);
+    sleep_us(8 * SECOND);
+    kill_twin(&twins[1]);
+    sleep_us(6 * SECOND);
+    stop_all();
+}
+
+/* A service that stops while the end of a session waits for a cache of a client
+ * that is dead, too, does not wait any longer. */
+START_TEST(test_stop_while_one_expires)
+{
+    start(test_seed(), 1);
+    sim_cluster_run(cluster, stop_while_one_expires, NULL);
     finish();
 }
 
@@ -655,5 +689,6 @@ TEST_MAIN("lock",
           test_take_over,
           test_begin_anew,
           test_die_at_once,
+          test_stop_while_one_expires,
           test_cancelled_goodbye,
           test_two_writes)
