@@ -137,9 +137,26 @@ static int host_on_pool(void *ctx,
                         struct attempt_host **out,
                         struct err *err)
 {
-    const struct jobs_master *m = ctx;
+    struct jobs_master *m = ctx;
     const struct cell_job job = {.weight = 1};
-    return cell_host_open(m->pool, setup, &job, out, err);
+    int code = cell_host_open(m->pool, setup, &job, out, err);
+    m->host = code == 0 ? *out : NULL;
+    return code;
+}
+
+/* Does it still reign? If not, the job is the next master's: nothing of it is
+ * removed. As kept_job.c does. */
+static int check_reign(void *ctx, struct err *err)
+{
+    struct jobs_master *m = ctx;
+    while (atomic_load(&m->in_danger) && !atomic_load(&m->over) &&
+           fiber_check(NULL) == 0)
+        world_sleep_us(m->world, SECOND_US / 100);
+    if (!atomic_load(&m->over))
+        return 0;
+    if (m->host)
+        cell_host_keep(m->host);
+    return err_set(err, ERR_CLOSED, "another job master goes on");
 }
 
 static int run_job(struct jobs_master *m,
@@ -168,10 +185,12 @@ static int run_job(struct jobs_master *m,
                            .fs = fs,
                            .open_host = host_on_pool,
                            .host_ctx = m,
-                           .cancel = &m->cancel,
+                           .check = check_reign,
+                           .check_ctx = m,
                            .world = m->world};
     struct mr_report *report = NULL;
     int code;
+    m->host = NULL;
     snprintf(id, sizeof(id), "job-%u", j->number);
     snprintf(out, sizeof(out), "file:/out-%u", j->number);
     snprintf(path, sizeof(path), "jobs/%s", id);
@@ -189,7 +208,7 @@ static int run_job(struct jobs_master *m,
 static void work(struct jobs_master *m, struct fs *fs)
 {
     struct jobs_cell *j = m->jobs;
-    while (fiber_check(NULL) == 0 && !atomic_load(&m->cancel)) {
+    while (fiber_check(NULL) == 0 && !atomic_load(&m->over)) {
         struct err err = ERR_INIT;
         unsigned number = j->number;
         uint64_t records = 0;
@@ -200,7 +219,7 @@ static void work(struct jobs_master *m, struct fs *fs)
         }
         code = run_job(m, fs, &records, &err);
         /* Who goes on with it when we do not? The next one. */
-        if (fiber_check(NULL) || atomic_load(&m->cancel))
+        if (fiber_check(NULL) || atomic_load(&m->over))
             return;
         /* One that was cut off and does not know it yet comes late. */
         if (j->number != number || j->done)
@@ -247,7 +266,11 @@ on_event(void *ctx, struct chubby_handle *h, enum chubby_event event)
     struct jobs_master *m = ctx;
     (void)h;
     if (event == CHUBBY_EVENT_EXPIRED)
-        atomic_store(&m->cancel, true);
+        atomic_store(&m->over, true);
+    else if (event == CHUBBY_EVENT_JEOPARDY)
+        atomic_store(&m->in_danger, true);
+    else if (event == CHUBBY_EVENT_SAFE)
+        atomic_store(&m->in_danger, false);
 }
 
 static void master_main(void *arg)
@@ -256,7 +279,8 @@ static void master_main(void *arg)
     struct chubby *chubby = NULL;
     struct err err = ERR_INIT;
     int code;
-    atomic_store(&m->cancel, false);
+    atomic_store(&m->over, false);
+    atomic_store(&m->in_danger, false);
     code = sim_cell_chubby(m->jobs->cell, m->world, on_event, m, &chubby, &err);
     if (code == 0)
         code = reign(m, chubby, &err);

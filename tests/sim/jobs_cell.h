@@ -46,8 +46,10 @@ struct jobs_worker {
 struct jobs_master {
     struct jobs_cell *jobs;
     struct world *world;
-    struct worker_pool *pool; /* While it reigns. */
-    atomic_bool cancel;       /* Its lock may be another's. */
+    struct worker_pool *pool;  /* While it reigns. */
+    struct attempt_host *host; /* Of the job, from its beginning. */
+    atomic_bool in_danger;     /* The lock service does not answer. */
+    atomic_bool over;          /* Its lock may be another's. */
 };
 
 struct jobs_cell {
