@@ -243,8 +243,7 @@ static int sink_shared(struct frame_reader *r,
         return rc;
     if (*sink) {
         char *dst = (char *)(*sink)->data + (*sink)->len;
-        memcpy(dst, from, f->attachment.len);
-        crc = crc32c(dst, f->attachment.len);
+        crc = crc32c_copy(dst, from, f->attachment.len);
         (*sink)->len += f->attachment.len;
     }
     shared_ring_taken(r->ring, place, f->attachment.len);

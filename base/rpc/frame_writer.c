@@ -8,6 +8,7 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/stream.h"
+#include "base/runtime/world.h"
 
 /* Bytes queued before senders wait. */
 #define QUEUE_BYTES_MAX ((size_t)1 << 20)
@@ -101,9 +102,10 @@ void frame_writer_abandon(struct frame_writer *w)
 
 /* --- the writing fiber ----------------------------------------------- */
 
+/* At most; with header and body, and the place where it may be shared. */
 static size_t slices_of(const struct frame_item *i)
 {
-    size_t own = i->owned.len || i->shared ? 2 : 1; /* With header and body. */
+    size_t own = i->owned.len || i->file ? 2 : 1;
     return own + i->part_count;
 }
 
@@ -136,24 +138,38 @@ static char *put_bytes(char *to, struct slice s)
     return to + s.len;
 }
 
+/* The bytes that follow the head of @i, to @to. False: the file does not give
+ * them. Parks, should the page cache have lost them. */
+static bool put_attachment(const struct frame_item *i, char *to)
+{
+    size_t got = 0;
+    if (i->file)
+        return file_read_at(i->file, i->file_offset, to, i->file_bytes, &got,
+                            NULL) == 0 &&
+               got == i->file_bytes;
+    to = put_bytes(to, buf_slice(&i->owned));
+    for (size_t p = 0; p < i->part_count; p++)
+        to = put_bytes(to, i->parts[p]);
+    return true;
+}
+
 /* Copy the attachment to memory that the other side sees, if it is of a size to
- * be worth that and there is room. */
+ * be worth that and there is room. A range of a file too: that is one copy,
+ * where a socket makes one as well, a page at a time. */
 static void try_share(struct frame_writer *w, struct frame_item *i)
 {
     size_t bytes = i->bytes - i->head_bytes;
     uint64_t place;
     char *to = NULL;
-    if (w->ring && !i->file && bytes >= SHARED_ATTACHMENT_BYTES_MIN)
+    if (w->ring && bytes >= SHARED_ATTACHMENT_BYTES_MIN)
         to = shared_ring_put(w->ring, bytes, &place);
-    if (!to)
+    if (!to || !put_attachment(i, to))
         return;
-    to = put_bytes(to, buf_slice(&i->owned));
-    for (size_t p = 0; p < i->part_count; p++)
-        to = put_bytes(to, i->parts[p]);
     put_le64(i->place, place);
     frame_mark_shared(i->head);
     i->shared = true;
     i->part_count = 0;
+    i->file = NULL;
     buf_close(&i->owned);
 }
 

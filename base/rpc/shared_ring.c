@@ -14,7 +14,8 @@
 struct shared_ring {
     struct shared_memory *own;
     struct shared_memory *others;
-    uint64_t put; /* The place behind what was put last. */
+    uint64_t put;   /* The place behind what was put last. */
+    uint64_t clear; /* All before this place has been taken, or left out. */
 };
 
 size_t shared_ring_segment_bytes(void)
@@ -95,7 +96,9 @@ char *shared_ring_put(struct shared_ring *r, size_t len, uint64_t *place)
      * attachments stay in the cache; and at the end of the ring. */
     if (in_ring && (taken == at || len > SHARED_RING_BYTES - in_ring))
         at += SHARED_RING_BYTES - in_ring;
-    if (taken != r->put && at + len - taken > SHARED_RING_BYTES)
+    if (taken == r->put) /* What is left out has been taken as well. */
+        r->clear = at;
+    if (at + len - MAX_OF(taken, r->clear) > SHARED_RING_BYTES)
         return NULL;
     *place = at;
     r->put = at + len;

@@ -49,4 +49,36 @@ START_TEST(test_fast_equals_portable)
 
 END_TEST
 
-TEST_MAIN("crc32c", test_known_values, test_fast_equals_portable)
+/* A copy of any length and alignment has the bytes, no others, and their
+ * checksum. */
+START_TEST(test_copy)
+{
+    enum {
+        BYTES = 70000
+    };
+    struct rand_gen r;
+    char *from = malloc(BYTES);
+    char *to = malloc(BYTES);
+    rand_init(&r, test_seed());
+    for (size_t i = 0; i < BYTES; i++)
+        from[i] = (char)rand_u64(&r);
+    for (int i = 0; i < 300; i++) {
+        size_t at = rand_below(&r, 100);
+        size_t begin = 1 + rand_below(&r, 100);
+        size_t len = rand_below(&r, BYTES - at - begin);
+        char after = (char)i;
+        to[begin - 1] = after;
+        to[begin + len] = after;
+        ck_assert_uint_eq(crc32c_copy(to + begin, from + at, len),
+                          crc32c_extend_portable(0, from + at, len));
+        ck_assert_int_eq(memcmp(to + begin, from + at, len), 0);
+        ck_assert_int_eq(to[begin - 1], after);
+        ck_assert_int_eq(to[begin + len], after);
+    }
+    free(from);
+    free(to);
+}
+
+END_TEST
+
+TEST_MAIN("crc32c", test_known_values, test_fast_equals_portable, test_copy)

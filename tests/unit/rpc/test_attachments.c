@@ -151,29 +151,37 @@ static void do_file(void *arg)
 {
     struct fixture *f = arg;
     struct rpc_channel *remote;
+    struct rpc_channel *tcp;
     struct rpc_channel *inproc;
     struct rand_gen r;
+    char address[40];
     rand_init(&r, test_seed());
     start(f);
     inproc = rpc_inproc_channel_new(f->server);
     ck_assert_int_eq(
         rpc_connect(rpc_listener_address(f->listener), &remote, NULL), 0);
+    snprintf(address, sizeof(address), "localhost%s",
+             strchr(rpc_listener_address(f->listener), ':'));
+    ck_assert_int_eq(rpc_connect(address, &tcp, NULL), 0);
     for (unsigned i = 0; i < 60; i++) {
         unsigned offset = (unsigned)rand_below(&r, FILE_BYTES);
         unsigned len = (unsigned)rand_below(&r, FILE_BYTES - offset) + 1;
         check_range(f, remote, offset, len, i % 2);
         ck_assert(f->lent);
+        check_range(f, tcp, offset, len, i % 2);
+        ck_assert(f->lent);
         check_range(f, inproc, offset, len, i % 2);
         ck_assert(!f->lent);
     }
     rpc_channel_free(remote);
+    rpc_channel_free(tcp);
     rpc_channel_free(inproc);
     stop(f);
-    ck_assert_uint_eq(f->released, 60);
+    ck_assert_uint_eq(f->released, 120);
 }
 
-/* Any range of a file comes as it lies there; where the transport takes no
- * files the handler is told so. */
+/* Any range of a file comes as it lies there, through shared memory and through
+ * a socket; where the transport takes no files the handler is told so. */
 START_TEST(test_answers_from_a_file)
 {
     run(do_file);

@@ -166,6 +166,8 @@ static void fills_up(void *arg)
     open_pair(&p);
     ck_assert_ptr_null(
         shared_ring_put(p.sender, SHARED_RING_BYTES + 1, &place));
+    ck_assert_ptr_nonnull(shared_ring_put(p.sender, 100000, &place));
+    shared_ring_taken(p.receiver, place, 100000);
     while (shared_ring_put(p.sender, 100000, &place))
         count++;
     ck_assert_uint_eq(count, SHARED_RING_BYTES / 100000);
@@ -178,8 +180,9 @@ static void fills_up(void *arg)
     close_ends();
 }
 
-/* A full ring says so, and is empty again when all was taken; a count that
- * cannot be makes it full for good. */
+/* A ring has room for as much after something was taken as at first; a full one
+ * says so, and is empty again when all was taken; a count that cannot be makes
+ * it full for good. */
 START_TEST(test_fills_up)
 {
     in_real_world(fills_up);
