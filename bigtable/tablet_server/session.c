@@ -61,26 +61,21 @@ on_event(void *ctx, struct chubby_handle *h, enum chubby_event event)
         s->options.changed(s->options.ctx, h);
 }
 
-bool session_is_lost(const struct session *s)
+bool session_is_safe(const struct session *s)
 {
-    return s->lost;
+    return fault_hit("tablet.serve_without_lock") ||
+           (!s->lost && chubby_is_safe(s->chubby));
 }
 
 int session_wait_safe(struct session *s, struct err *err)
 {
-    for (;;) {
-        int rc;
-        if (fault_hit("tablet.serve_without_lock"))
-            return 0;
-        if (s->lost)
-            return err_copy(err, &s->why);
-        if (LIKELY(chubby_is_safe(s->chubby)))
-            return 0;
-        rc = fiber_check(err);
+    while (UNLIKELY(!session_is_safe(s))) {
+        int rc = s->lost ? err_copy(err, &s->why) : fiber_check(err);
         if (rc)
             return rc;
         world_sleep_us(s->world, LOOK_US);
     }
+    return 0;
 }
 
 /* --- joining -------------------------------------------------------------- */

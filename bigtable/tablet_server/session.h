@@ -54,9 +54,10 @@ void session_leave(struct session *s);
 
 uint64_t session_number(const struct session *s);
 struct chubby *session_chubby(struct session *s);
-bool session_is_lost(const struct session *s);
 
-/* Wait until the lock is surely held. Parks only while that is in doubt.
+/* Is the lock surely held, now? */
+bool session_is_safe(const struct session *s);
+/* Wait until it is. Parks only while that is in doubt.
  * ERR_CLOSED: it is lost. */
 MUST_CHECK int session_wait_safe(struct session *s, struct err *err);
 
