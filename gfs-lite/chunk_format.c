@@ -7,6 +7,7 @@
 #include "base/core/crc32c.h"
 
 #define TAIL_MAGIC     UINT32_C(0x4c494154) /* "TAIL" */
+#define GRANT_MAGIC    UINT32_C(0x544e5247) /* "GRNT" */
 #define FORMAT_VERSION 2
 
 /* Offsets in the identity; its CRC covers what is before. */
@@ -26,6 +27,14 @@ enum {
     TAIL_SEQUENCE = 8,
     TAIL_BLOCK_CRC = 16,
     TAIL_CRC = 20,
+};
+
+enum {
+    GRANT_MAGIC_AT = 0,
+    GRANT_BASE = 4,
+    GRANT_NUMBER = 8,
+    GRANT_OPEN = 16,
+    GRANT_CRC = 20,
 };
 
 void chunk_identity_put(const struct chunk_identity *id,
@@ -81,4 +90,46 @@ bool chunk_tail_get(const char sector[CHUNK_SECTOR_BYTES], struct chunk_tail *t)
     t->length = get_le32(sector + TAIL_LENGTH);
     t->crc = get_le32(sector + TAIL_BLOCK_CRC);
     return t->length <= GFS_CHUNK_BYTES;
+}
+
+void chunk_grant_put(const struct chunk_grant *g,
+                     char sector[CHUNK_SECTOR_BYTES])
+{
+    memset(sector, 0, CHUNK_SECTOR_BYTES);
+    put_le32(sector + GRANT_MAGIC_AT, GRANT_MAGIC);
+    put_le32(sector + GRANT_BASE, g->base);
+    put_le64(sector + GRANT_NUMBER, g->number);
+    put_le32(sector + GRANT_OPEN, g->open);
+    put_le32(sector + GRANT_CRC, crc32c(sector, GRANT_CRC));
+}
+
+bool chunk_grant_get(const char sector[CHUNK_SECTOR_BYTES],
+                     struct chunk_grant *g)
+{
+    if (get_le32(sector + GRANT_MAGIC_AT) != GRANT_MAGIC ||
+        get_le32(sector + GRANT_CRC) != crc32c(sector, GRANT_CRC))
+        return false;
+    g->number = get_le64(sector + GRANT_NUMBER);
+    g->base = get_le32(sector + GRANT_BASE);
+    g->open = get_le32(sector + GRANT_OPEN) & 1;
+    return g->base <= GFS_CHUNK_BYTES;
+}
+
+void chunk_sums_add(struct chunk_sums *s, struct slice data)
+{
+    uint32_t crc = s->length % CHUNK_BLOCK_BYTES ? s->crc : 0;
+    s->first_block = s->length / CHUNK_BLOCK_BYTES;
+    s->block_count = 0;
+    while (data.len) {
+        uint32_t room = CHUNK_BLOCK_BYTES - s->length % CHUNK_BLOCK_BYTES;
+        uint32_t step = (uint32_t)MIN_OF(data.len, room);
+        crc = crc32c_extend(crc, data.data, step);
+        s->length += step;
+        data = slice_sub(data, step, data.len);
+        if (step == room) {
+            s->entries[s->block_count++] = crc;
+            crc = 0;
+        }
+    }
+    s->crc = crc;
 }

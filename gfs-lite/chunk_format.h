@@ -7,6 +7,9 @@
  *     1024   tail record, written by a sync, odd
  *     1536   tail record, written by a flush
  *     4096   CRC32C of each whole block, and of the last one once sealed
+ *     8192   grant to a writer of this machine; one sector
+ *     8704   its tail record
+ *     12288  its CRC32C of each whole block it wrote
  *     65536  the chunk's bytes
  *
  * The bytes begin so late, behind a hole that takes no space, because a page
@@ -18,6 +21,14 @@
  * before it, a sync the older of the two of syncs: whatever a loss of power
  * leaves of later writes, the record of the last sync and the bytes it speaks
  * of are there.
+ *
+ * While a grant is open, a writer of this machine adds to the file itself:
+ * bytes, then checksums, then its tail record, and then it looks whether the
+ * grant is still open: only then has it written. Whoever ends the grant does so
+ * in the file, and looks at the tail record afterwards: so one of the two sees
+ * what the other did. The server's own record and table stay as they were when
+ * it gave the grant; what lies in the writer's counts from there on, until the
+ * seal.
  */
 #ifndef GFS_LITE_CHUNK_FORMAT_H
 #define GFS_LITE_CHUNK_FORMAT_H
@@ -27,6 +38,7 @@
 
 #include "base/core/err.h"
 #include "base/core/macros.h"
+#include "base/core/slice.h"
 #include "gfs-lite/command.h"
 
 /* What the file begins with. */
@@ -37,10 +49,17 @@
 #define CHUNK_SECTOR_BYTES 512
 #define CHUNK_TABLE_AT     4096
 #define CHUNK_HEAD_BYTES   8192
+#define CHUNK_GRANT_AT     8192
+#define CHUNK_WRITER_AT    8704
+#define CHUNK_SUMS_AT      12288
 #define CHUNK_DATA_AT      65536
 
 STATIC_ASSERT(CHUNK_TABLE_AT + CHUNK_BLOCKS_MAX * 4 <= CHUNK_HEAD_BYTES,
               "the checksums of all blocks have room in the head");
+STATIC_ASSERT(CHUNK_GRANT_AT >= CHUNK_HEAD_BYTES &&
+                  CHUNK_SUMS_AT >= CHUNK_WRITER_AT + CHUNK_SECTOR_BYTES &&
+                  CHUNK_SUMS_AT + CHUNK_BLOCKS_MAX * 4 <= CHUNK_DATA_AT,
+              "what a writer writes has places of its own");
 STATIC_ASSERT(CHUNK_DATA_AT % CHUNK_BLOCK_BYTES == 0,
               "a block lies where a large page may");
 
@@ -63,6 +82,22 @@ struct chunk_tail {
     uint32_t crc; /* Of the bytes from the last block's beginning on. */
 };
 
+/* A writer of this machine may add to the file, or might before. */
+struct chunk_grant {
+    uint64_t number; /* By chance: which grant it is. */
+    uint32_t base;   /* The chunk's length when it was given. */
+    bool open;
+};
+
+/* Checksums that bytes added to a chunk make. */
+struct chunk_sums {
+    uint32_t length; /* Of the chunk, */
+    uint32_t crc;    /* of its last block, if it is not whole. */
+    uint32_t first_block;
+    uint32_t block_count; /* Blocks made whole from there on, and theirs. */
+    uint32_t entries[CHUNK_BLOCKS_MAX];
+};
+
 void chunk_identity_put(const struct chunk_identity *id,
                         char sector[CHUNK_SECTOR_BYTES]);
 /* Errors: ERR_CORRUPT, ERR_UNSUPPORTED (version of the format). */
@@ -75,6 +110,16 @@ void chunk_tail_put(const struct chunk_tail *t,
 /* False: there is none. */
 bool chunk_tail_get(const char sector[CHUNK_SECTOR_BYTES],
                     struct chunk_tail *t);
+
+void chunk_grant_put(const struct chunk_grant *g,
+                     char sector[CHUNK_SECTOR_BYTES]);
+/* False: none was given. */
+bool chunk_grant_get(const char sector[CHUNK_SECTOR_BYTES],
+                     struct chunk_grant *g);
+
+/* @data come behind: s->length and s->crc become those of the chunk with them.
+ */
+void chunk_sums_add(struct chunk_sums *s, struct slice data);
 
 /* Bytes of block @index of a chunk of @length. */
 static inline uint32_t chunk_block_bytes(uint32_t length, uint32_t index)

@@ -142,6 +142,7 @@ struct gfs_client_stats {
     uint64_t remote_reads; /* over the network, */
     uint64_t hedged_reads; /* of these asked of a second server. */
     uint64_t recoveries;   /* Broken chains. */
+    uint64_t local_writes; /* Pieces put into descriptors of this machine. */
 };
 
 /* Since the file system was opened. */

@@ -22,6 +22,8 @@
 #define WRITE_BACK_BYTES ((uint32_t)2 << 20)
 /* Room kept ahead of a chunk that is long enough to be worth it. */
 #define KEEP_BYTES ((uint32_t)16 << 20)
+/* Of an unsealed chunk: the server's three, and one of a writer let in. */
+#define TAILS_MAX 4
 /* Blocks that one append may complete. */
 #define PIECE_BLOCKS_MAX CHUNK_BLOCKS_MAX
 
@@ -207,7 +209,7 @@ int chunk_file_append(struct chunk_file *f,
 {
     struct file_job job = {
         .file = f, .data = data, .wanted_crc = crc, .err = err};
-    PRE(!f->id.sealed);
+    PRE(!f->id.sealed && !f->granted);
     PRE(data.len <= GFS_CHUNK_BYTES - f->length);
     if (data.len <= QUICK_BYTES_MAX)
         do_append(&job);
@@ -343,6 +345,8 @@ int chunk_file_seal(struct chunk_file *f, uint32_t length, struct err *err)
     int rc;
     PRE(length <= f->length && !f->id.sealed);
     rc = crc_at(f, length, &crc, err);
+    if (rc == 0)
+        rc = chunk_file__write_granted(f, length, err);
     if (rc == 0 && ends_in_block(length))
         rc = write_table(f, block_of(length), &crc, 1, err);
     if (rc == 0)
@@ -389,7 +393,7 @@ static bool is_right(struct chunk_file *f,
  * for it had ended before the younger began. */
 static size_t get_tails(struct chunk_file *f,
                         const char *head,
-                        struct chunk_tail tails[3],
+                        struct chunk_tail tails[TAILS_MAX],
                         uint32_t *synced)
 {
     struct chunk_tail syncs[2];
@@ -425,9 +429,13 @@ static int recover_tail(struct chunk_file *f,
                         uint64_t file_bytes,
                         struct err *err)
 {
-    struct chunk_tail tails[3];
+    struct chunk_tail tails[TAILS_MAX];
     uint32_t synced;
     size_t count = get_tails(f, head, tails, &synced);
+    int rc = chunk_file__find_grant(f, &tails[count], err);
+    if (rc)
+        return rc;
+    count += tails[count].length > 0;
     while (count > 0) {
         size_t best = 0;
         for (size_t i = 1; i < count; i++)

@@ -27,6 +27,8 @@ struct chunk_file {
     enum chunk_slot next_sync; /* The slot that holds the older of two syncs. */
     uint32_t table[CHUNK_BLOCKS_MAX]; /* Checksums of whole blocks; of a sealed
                                          chunk also of the last one. */
+    bool granted;             /* A writer of this machine was let in: see */
+    struct chunk_grant grant; /* chunk_file_grant(). */
     uint32_t checked_s[CHUNK_BLOCKS_MAX]; /* When whole ones were last found
                                              right; 0: not yet. */
 };
@@ -85,6 +87,19 @@ chunk_file_set_version(struct chunk_file *f, uint32_t version, struct err *err);
  * follow. Parks. Errors: ERR_CORRUPT: they are not what was taken; ERR_IO,
  * ERR_FULL. */
 MUST_CHECK int chunk_file_rewrite(struct chunk_file *f, struct err *err);
+
+/* Let a writer of this machine, who is given the descriptor, add to the file
+ * itself. A change. Parks. ERR_BUSY: one was let in. PRE: unsealed. */
+MUST_CHECK int chunk_file_grant(struct chunk_file *f, struct err *err);
+/* Take note of what it has added. A change; nothing if there is no grant.
+ * Parks. */
+MUST_CHECK int chunk_file_absorb(struct chunk_file *f, struct err *err);
+/* From now on nothing counts that it adds; what it has been told of as written
+ * is taken note of. A change; nothing if there is no grant. Parks. */
+MUST_CHECK int chunk_file_end_grant(struct chunk_file *f, struct err *err);
+/* The same, and the file is as if there had never been a grant: it may be
+ * added to. Parks. */
+MUST_CHECK int chunk_file_settle(struct chunk_file *f, struct err *err);
 
 /* Cut to @length, seal, sync. Parks. PRE: length <= f->length. Errors:
  * ERR_CORRUPT: the block it is cut in is damaged. */

@@ -30,4 +30,15 @@ MUST_CHECK int chunk_file__read_block(struct chunk_file *f,
                                       char *dst,
                                       struct err *err);
 
+/* The checksums of blocks before @length that came under a grant, to where the
+ * server's are. */
+MUST_CHECK int chunk_file__write_granted(struct chunk_file *f,
+                                         uint32_t length,
+                                         struct err *err);
+/* Of a file just opened: end the grant that is found in it, and let @t say what
+ * came under it; length 0: nothing. Its checksums are in f->table then. */
+MUST_CHECK int chunk_file__find_grant(struct chunk_file *f,
+                                      struct chunk_tail *t,
+                                      struct err *err);
+
 #endif /* GFS_LITE_CHUNKSERVER_CHUNK_FILE_PARTS_H */

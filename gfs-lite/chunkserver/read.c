@@ -20,6 +20,8 @@ int chunkserver_find(struct chunkserver *cs,
                      (unsigned long long)handle, c->version);
     if (rc == 0)
         rc = chunk_store_file(cs->store, c, err);
+    if (rc == 0)
+        rc = chunkserver_absorb(cs, c, err);
     if (rc) {
         chunk_store_put(cs->store, c);
         return rc;

@@ -26,7 +26,9 @@ static int fence_locked(struct chunkserver *cs,
                        (unsigned long long)c->handle, c->version);
     if (c->version == call->new_version)
         return 0;
-    rc = chunk_file_set_version(c->file, call->new_version, err);
+    rc = chunk_file_end_grant(c->file, err);
+    if (rc == 0)
+        rc = chunk_file_set_version(c->file, call->new_version, err);
     chunk_store_update(cs->store, c);
     chunk_store_report(cs->store, c);
     if (rc)
@@ -84,6 +86,9 @@ static int seal_locked(struct chunkserver *cs,
                        (unsigned long long)c->handle, c->version);
     if (c->sealed && c->length == length)
         return 0;
+    rc = chunk_file_end_grant(c->file, err);
+    if (rc)
+        return rc;
     if (c->sealed || c->file->length < length)
         return err_set(err, ERR_ABORTED, "chunk %llu has %u bytes here",
                        (unsigned long long)c->handle, c->length);

@@ -1,9 +1,9 @@
-/* Descriptors of chunk files for readers on the same machine.
+/* Descriptors of chunk files for readers and writers on the same machine.
  *
- * A reader that was given the token over its authenticated connection asks over
+ * One that was given the token over its authenticated connection asks over
  * a Unix socket; the answer is one byte, and with a good one the descriptor.
  *
- *     request = handle:le64 version:le32 0:le32 token:le64      24 bytes
+ *     request = handle:le64 version:le32 way:le32 token:le64    24 bytes
  *     answer  = 'F' with the descriptor, or 'N'
  */
 #include "base/core/coding.h"
@@ -47,8 +47,10 @@ static int answer(struct socket_client *k, const char *request)
     int rc;
     if (get_le64(request + SOCKET_TOKEN) != k->socket->token)
         return ERR_DENIED;
-    rc = chunkserver_find(cs, get_le64(request + SOCKET_HANDLE),
-                          get_le32(request + SOCKET_VERSION), &c, NULL);
+    rc = (get_le32(request + SOCKET_WAY) == SOCKET_WRITES
+              ? chunkserver_grant
+              : chunkserver_find)(cs, get_le64(request + SOCKET_HANDLE),
+                                  get_le32(request + SOCKET_VERSION), &c, NULL);
     if (rc)
         return stream_write(k->stream, &no, 1, NULL);
     rc = stream_send_file(k->stream, c->file->file, NULL);

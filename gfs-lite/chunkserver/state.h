@@ -74,6 +74,30 @@ int chunkserver_handle_append(void *ctx,
                               struct rpc_call *call,
                               struct err *err);
 
+/* Is @c one that takes bytes of @version? ERR_NOTFOUND, ERR_CORRUPT,
+ * ERR_ABORTED, or what failed. */
+MUST_CHECK int chunkserver_check_writable(const struct stored_chunk *c,
+                                          uint32_t version,
+                                          struct err *err);
+
+/* grant.c: writers of this machine that add to chunks' files themselves. */
+/* Let one in at @handle, which must be of @version. Pinned. Errors: ERR_BUSY,
+ * ERR_EXHAUSTED, those of chunkserver_check_writable(), ERR_IO. Parks. */
+MUST_CHECK int chunkserver_grant(struct chunkserver *cs,
+                                 uint64_t handle,
+                                 uint32_t version,
+                                 struct stored_chunk **out,
+                                 struct err *err);
+/* Take note of what was added to @c under a grant. PRE: c->lock is held, and
+ * its file open. Parks. */
+MUST_CHECK int chunkserver_absorb_locked(struct chunkserver *cs,
+                                         struct stored_chunk *c,
+                                         struct err *err);
+/* The same with the lock taken, if there is a grant. */
+MUST_CHECK int chunkserver_absorb(struct chunkserver *cs,
+                                  struct stored_chunk *c,
+                                  struct err *err);
+
 /* seal.c */
 int chunkserver_handle_fence(void *ctx, struct rpc_call *call, struct err *err);
 int chunkserver_handle_seal(void *ctx, struct rpc_call *call, struct err *err);

@@ -67,7 +67,7 @@ static void close_oldest(struct chunk_store *s)
     struct stored_chunk *oldest = NULL;
     for (size_t i = 0; i < s->open_count; i++) {
         struct stored_chunk *c = s->open[i];
-        if (c->pins == 0 && c->dirty_us == 0 &&
+        if (c->pins == 0 && c->dirty_us == 0 && !c->file->grant.open &&
             (!oldest || c->used < oldest->used))
             oldest = c;
     }

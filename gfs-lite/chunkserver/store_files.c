@@ -104,6 +104,8 @@ void chunk_store_delete(struct chunk_store *s, struct stored_chunk *c)
     chunk_store_report(s, c);
     id_map_remove(&s->chunks, c->handle);
     cond_broadcast(&c->grown);
+    if (c->file && chunk_file_end_grant(c->file, &err))
+        log_warn(s->world, "chunk", "%s", err.text);
     if (remove_file(s, c->handle, &err)) {
         log_warn(s->world, "chunk", "%s", err.text);
         keep_leftover(s, c->handle);

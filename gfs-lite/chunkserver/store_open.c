@@ -175,8 +175,11 @@ void chunk_store_close(struct chunk_store *s)
         return;
     while ((c = id_map_next(&s->chunks, &at))) {
         PRE(c->pins == 0);
-        if (c->file)
-            chunk_file_close(c->file);
+        /* Whoever writes by a grant learns that nobody is here any more. */
+        if (c->file && chunk_file_end_grant(c->file, NULL))
+            log_warn(s->world, "chunk", "chunk %llu: a grant did not end",
+                     (unsigned long long)c->handle);
+        chunk_file_close(c->file);
         chunk_store__free(c);
     }
     id_map_close(&s->chunks);

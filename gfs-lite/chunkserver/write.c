@@ -102,8 +102,9 @@ static void await_rest(struct passing *p)
 
 /* --- taking ------------------------------------------------------------ */
 
-static int
-check_writable(const struct stored_chunk *c, uint32_t version, struct err *err)
+int chunkserver_check_writable(const struct stored_chunk *c,
+                               uint32_t version,
+                               struct err *err)
 {
     if (c->deleted)
         return err_set(err, ERR_NOTFOUND, "chunk %llu was deleted",
@@ -133,7 +134,7 @@ static int await_place(struct chunkserver *cs,
                        struct err *err)
 {
     uint64_t until_ns = world_mono_ns(cs->world) + GAP_TIMEOUT_US * 1000;
-    int rc = check_writable(c, call->version, err);
+    int rc = chunkserver_check_writable(c, call->version, err);
     while (rc == 0 && c->file->length < call->offset) {
         uint64_t now = world_mono_ns(cs->world);
         rc = fiber_check(err);
@@ -146,7 +147,7 @@ static int await_place(struct chunkserver *cs,
             cond_wait_us(&c->grown, &c->lock, cs->world,
                          MIN_OF((until_ns - now) / 1000 + 1, 100000));
         if (rc == 0)
-            rc = check_writable(c, call->version, err);
+            rc = chunkserver_check_writable(c, call->version, err);
     }
     return rc;
 }
@@ -165,7 +166,11 @@ static int take_locked(struct chunkserver *cs,
     uint64_t have;
     int rc = chunk_store_file_locked(cs->store, c, err);
     if (rc == 0)
+        rc = chunkserver_absorb_locked(cs, c, err);
+    if (rc == 0)
         rc = await_place(cs, c, call, err);
+    if (rc == 0 && data.len) /* Who calls does not write by a grant. */
+        rc = chunk_file_settle(c->file, err);
     if (rc)
         return rc;
     have = c->file->length - call->offset;
@@ -296,7 +301,10 @@ static int reserve(struct chunkserver *cs,
         return rc;
     rc = chunk_store_file(cs->store, c, err);
     if (rc == 0)
-        rc = check_writable(c, call->version, err);
+        rc = chunkserver_check_writable(c, call->version, err);
+    if (rc == 0 && c->file->granted)
+        rc = err_set(err, ERR_ABORTED, "chunk %llu has a writer",
+                     (unsigned long long)c->handle);
     if (rc == 0) {
         uint32_t at = MAX_OF(c->reserved, c->file->length);
         if (len > GFS_CHUNK_BYTES - at) {

@@ -70,6 +70,7 @@ struct gfs {
     atomic_uint_least64_t remote_reads;
     atomic_uint_least64_t hedged_reads;
     atomic_uint_least64_t recoveries;
+    atomic_uint_least64_t local_writes;
 };
 
 static inline struct gfs *gfs_of(struct fs *fs)
@@ -226,6 +227,23 @@ MUST_CHECK int gfs__read_remote(struct gfs *g,
 
 struct local_chunk;
 struct file;
+
+/* What a server of this machine is asked for. */
+struct gfs_descriptor {
+    const char *address; /* Of the server. */
+    uint64_t handle;
+    uint32_t version;
+    bool to_write; /* Of an open chunk, by a grant; else of a sealed one. */
+};
+
+/* *@out is owned; numbers of *@answer are what the server says of the chunk.
+ * Parks. Errors: ERR_UNSUPPORTED (it gives none), ERR_UNAVAILABLE, ERR_CORRUPT,
+ * those of the call. */
+MUST_CHECK int gfs__fetch_descriptor(struct gfs *g,
+                                     const struct gfs_descriptor *wanted,
+                                     struct chunk_answer *answer,
+                                     struct file **out,
+                                     struct err *err);
 
 /* The sealed chunk @c from the server @number of this machine. *@out is owned.
  * Parks. */

@@ -237,6 +237,7 @@ void gfs_get_client_stats(const struct fs *fs, struct gfs_client_stats *out)
 {
     const struct gfs *g = (const struct gfs *)fs;
     PRE(fs_is_gfs(fs));
+    out->local_writes = atomic_load(&g->local_writes);
     out->local_reads = atomic_load(&g->local_reads);
     out->remote_reads = atomic_load(&g->remote_reads);
     out->hedged_reads = atomic_load(&g->hedged_reads);

@@ -15,20 +15,21 @@
 #include "gfs-lite/client/writer.h"
 
 /* What @d asks of its server: to take the bytes, and to pass them on unless the
- * others get them from here. */
+ * others get them from here; or to look how far they went by a grant. */
 static int
 call_server(struct delivery *d, struct chunk_answer *answer, struct err *err)
 {
     const struct piece *p = d->piece;
     struct gfs_writer *w = p->writer;
     unsigned rest = w->to_each ? 0 : w->servers.count - 1;
+    struct slice data = p->is_there ? SLICE_EMPTY : buf_slice(&p->data);
     struct rpc_call_options opts = {.timeout_us =
                                         (rest + 1) * CHUNK_CHAIN_UNIT_US,
-                                    .attachment_crc = {true, p->crc}};
+                                    .attachment_crc = {data.len > 0, p->crc}};
     struct chunk_call call = {.handle = w->chunk,
                               .version = w->version,
-                              .offset = p->offset,
-                              .length = p->data.len,
+                              .offset = p->offset + (p->data.len - data.len),
+                              .length = data.len,
                               /* Any piece may be the first to arrive. */
                               .flags = CHUNK_MAKE | (p->sync ? CHUNK_SYNC : 0)};
     struct buf body = BUF_INIT;
@@ -40,8 +41,8 @@ call_server(struct delivery *d, struct chunk_answer *answer, struct err *err)
     }
     chunk_call_put(&call, &body);
     rc = peers_call_with(w->gfs->peers, slice_str(w->addresses[d->server]),
-                         CHUNK_WRITE, &opts, buf_slice(&body),
-                         buf_slice(&p->data), &d->reply, NULL, err);
+                         CHUNK_WRITE, &opts, buf_slice(&body), data, &d->reply,
+                         NULL, err);
     buf_close(&body);
     if (rc == 0)
         rc = chunk_answer_get(buf_slice(&d->reply), answer, err);
@@ -94,18 +95,29 @@ static void start_piece(void *arg)
     }
 }
 
-void gfs__send_piece(struct piece *p)
+void gfs__start_deliveries(struct piece *p)
 {
     struct loop *loop = p->writer->gfs->loop;
-    p->rc = 0;
-    p->err = ERR_INIT;
-    p->failed = -1;
     p->deliveries_left = p->writer->to_each ? p->writer->servers.count : 1;
-    p->crc = crc32c(p->data.data, p->data.len);
     if (fiber_self() && loop_self() == loop)
         start_piece(p);
     else
         loop_post(loop, start_piece, p);
+}
+
+void gfs__send_piece(struct piece *p)
+{
+    p->rc = 0;
+    p->err = ERR_INIT;
+    p->failed = -1;
+    p->deliveries_left = 0;
+    p->is_there = gfs__has_grant(p->writer);
+    if (p->is_there)
+        gfs__write_granted(p->writer, p);
+    else
+        p->crc = crc32c(p->data.data, p->data.len);
+    if (p->rc == 0 && (p->sync || !p->is_there))
+        gfs__start_deliveries(p);
 }
 
 void gfs__await_piece(struct gfs_writer *w, const struct piece *p)

@@ -35,56 +35,77 @@ struct local_chunk {
 
 struct fetching {
     struct gfs *gfs;
-    const struct gfs_chunk *chunk;
-    const char *address;
-    struct file *file;
+    const struct gfs_descriptor *wanted;
+    struct chunk_answer *answer;
+    struct file **out;
     struct err *err;
     int rc;
 };
 
-static int ask_socket(struct fetching *f,
-                      const struct chunk_answer *answer,
-                      struct stream *s)
+static int ask_socket(const struct fetching *f, struct stream *s)
 {
     char request[SOCKET_REQUEST_BYTES] = {0};
     struct slice part = slice_make(request, sizeof(request));
     int rc;
-    put_le64(request + SOCKET_HANDLE, f->chunk->handle);
-    put_le32(request + SOCKET_VERSION, f->chunk->version);
-    put_le64(request + SOCKET_TOKEN, answer->token);
+    put_le64(request + SOCKET_HANDLE, f->wanted->handle);
+    put_le32(request + SOCKET_VERSION, f->wanted->version);
+    put_le32(request + SOCKET_WAY,
+             f->wanted->to_write ? SOCKET_WRITES : SOCKET_READS);
+    put_le64(request + SOCKET_TOKEN, f->answer->token);
     rc = stream_write(s, &part, 1, f->err);
-    return rc ? rc : stream_receive_file(s, &f->file, f->err);
+    return rc ? rc : stream_receive_file(s, f->out, f->err);
+}
+
+static int ask_server(const struct fetching *f, struct buf *reply)
+{
+    struct chunk_call call = {.handle = f->wanted->handle,
+                              .version = f->wanted->version};
+    struct buf body = BUF_INIT;
+    int rc;
+    chunk_call_put(&call, &body);
+    rc =
+        peers_call(f->gfs->peers, slice_str(f->wanted->address), CHUNK_OPEN,
+                   2000000, buf_slice(&body), SLICE_EMPTY, reply, NULL, f->err);
+    buf_close(&body);
+    if (rc == 0)
+        rc = chunk_answer_get(buf_slice(reply), f->answer, f->err);
+    if (rc == 0 && (f->answer->socket.len == 0 ||
+                    f->answer->sealed == f->wanted->to_write))
+        rc = err_set(f->err, ERR_UNSUPPORTED, "no descriptor of it");
+    return rc;
 }
 
 static void run_fetching(void *arg)
 {
     struct fetching *f = arg;
-    struct chunk_call call = {.handle = f->chunk->handle,
-                              .version = f->chunk->version};
-    struct chunk_answer answer;
-    struct buf body = BUF_INIT;
     struct buf reply = BUF_INIT;
     struct buf address = BUF_INIT;
     struct stream *s;
-    chunk_call_put(&call, &body);
-    f->rc =
-        peers_call(f->gfs->peers, slice_str(f->address), CHUNK_OPEN, 2000000,
-                   buf_slice(&body), SLICE_EMPTY, &reply, NULL, f->err);
-    if (f->rc == 0)
-        f->rc = chunk_answer_get(buf_slice(&reply), &answer, f->err);
-    if (f->rc == 0 && (answer.socket.len == 0 || !answer.sealed))
-        f->rc = err_set(f->err, ERR_UNSUPPORTED, "no descriptor of it");
+    f->rc = ask_server(f, &reply);
     if (f->rc == 0) {
-        buf_printf(&address, "unix:%.*s", SLICE_ARG(answer.socket));
+        buf_printf(&address, "unix:%.*s", SLICE_ARG(f->answer->socket));
         f->rc = stream_connect(buf_cstr(&address), &s, f->err);
     }
     if (f->rc == 0) {
-        f->rc = ask_socket(f, &answer, s);
+        f->rc = ask_socket(f, s);
         stream_close(s);
     }
-    buf_close(&body);
+    f->answer->socket = f->answer->text = f->answer->failed = SLICE_EMPTY;
     buf_close(&reply);
     buf_close(&address);
+}
+
+int gfs__fetch_descriptor(struct gfs *g,
+                          const struct gfs_descriptor *wanted,
+                          struct chunk_answer *answer,
+                          struct file **out,
+                          struct err *err)
+{
+    struct fetching f = {
+        .gfs = g, .wanted = wanted, .answer = answer, .out = out, .err = err};
+    *answer = (struct chunk_answer){.code = 0};
+    gfs__on_loop(g, "gfs descriptor", run_fetching, &f);
+    return f.rc;
 }
 
 static int read_exactly(struct file *f,
@@ -125,24 +146,28 @@ int gfs__open_local(struct gfs *g,
                     struct err *err)
 {
     char *address = gfs__server_address(g, number);
-    struct fetching f = {.gfs = g, .chunk = c, .address = address, .err = err};
+    struct gfs_descriptor wanted = {
+        .address = address, .handle = c->handle, .version = c->version};
+    struct chunk_answer answer;
     struct local_chunk *l;
+    struct file *file;
+    int rc;
     *out = NULL;
     if (!address)
         return err_set(err, ERR_UNAVAILABLE, "no address");
-    gfs__on_loop(g, "gfs descriptor", run_fetching, &f);
+    rc = gfs__fetch_descriptor(g, &wanted, &answer, &file, err);
     mem_free(address);
-    if (f.rc)
-        return f.rc;
+    if (rc)
+        return rc;
     l = mem_zalloc(1, sizeof(*l));
     l->world = g->base.world;
-    l->file = f.file;
+    l->file = file;
     l->handle = c->handle;
     l->length = c->length;
-    f.rc = check_file(l, c, err);
-    if (f.rc) {
+    rc = check_file(l, c, err);
+    if (rc) {
         gfs__close_local(l);
-        return f.rc;
+        return rc;
     }
     *out = l;
     return 0;

@@ -183,6 +183,7 @@ static void exclude(struct gfs_writer *w, uint16_t number)
 /* Wait for all pieces and note whose fault it was. */
 static void blame(struct gfs_writer *w)
 {
+    gfs__end_telling(w);
     forgive(w);
     for (struct piece *p = w->pieces; p; p = p->next) {
         gfs__await_piece(w, p);
@@ -287,6 +288,7 @@ static int end_chunk(struct gfs_writer *w, struct err *err)
     /* A recovery may have begun another one, which is not full. */
     if (rc || !w->chunk || w->acknowledged < GFS_CHUNK_BYTES)
         return rc;
+    gfs__end_telling(w);
     w->unsealed = w->chunk;
     w->unsealed_length = w->acknowledged;
     w->chunk = 0;
@@ -306,6 +308,7 @@ push(struct gfs_writer *w, struct buf *data, bool sync, struct err *err)
     }
     if (rc)
         return rc;
+    gfs__consider_grant(w, data->len, sync);
     p = mem_zalloc(1, sizeof(*p));
     p->writer = w;
     p->data = *data;
@@ -498,6 +501,7 @@ void gfs__writer_close(struct fs_writer *base)
     close_file(w);
     while (w->pieces)
         gfs__drop_oldest(w);
+    gfs__close_granted(w);
     forget_addresses(w);
     buf_close(&w->buffer);
     mutex_close(&w->mutex);

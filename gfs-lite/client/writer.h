@@ -19,12 +19,15 @@ struct piece {
     uint32_t offset; /* In the chunk. */
     uint32_t crc;    /* Of the data. */
     bool sync;
+    bool is_there; /* In the servers' files, by a grant. */
     struct delivery deliveries[GFS_REPLICAS_MAX];
     unsigned deliveries_left; /* Under way. */
     int rc;                   /* The first failure, */
     struct err err;           /* why, */
     int failed;               /* and whose: a server's number; -1: not known. */
 };
+
+struct granted;
 
 struct gfs_writer {
     struct fs_writer base;
@@ -43,6 +46,9 @@ struct gfs_writer {
     char *addresses[GFS_REPLICAS_MAX]; /* Owned. */
     bool to_each;                      /* Pieces go to each of them from here;
                                           else along the chain. */
+    struct granted *granted;           /* Of this or an earlier chunk; owned. */
+    uint64_t asked_grant; /* The chunk for which it was asked for last. */
+    bool no_grants;       /* One failed: no more of them. */
     /* The chunk before it, which the next command seals; 0: it is sealed. */
     uint64_t unsealed;
     uint32_t unsealed_length;
@@ -59,11 +65,29 @@ struct gfs_writer {
 
 /* --- piece.c ----------------------------------------------------------- */
 
-/* Send @p, one of its writer's pieces, to the open chunk's servers. */
+/* Send @p, one of its writer's pieces, to the open chunk's servers. Parks if
+ * there is a grant. */
 void gfs__send_piece(struct piece *p);
+/* Have the calls made for @p, which is otherwise filled in. */
+void gfs__start_deliveries(struct piece *p);
 /* Wait for its outcome. Parks. */
 void gfs__await_piece(struct gfs_writer *w, const struct piece *p);
 /* Forget the oldest piece. PRE: it is not under way. */
 void gfs__drop_oldest(struct gfs_writer *w);
+
+/* --- granted.c --------------------------------------------------------- */
+
+/* A piece of @len bytes is next: is the open chunk to be written by a grant
+ * from now on, and if so, it is asked for. Parks. */
+void gfs__consider_grant(struct gfs_writer *w, size_t len, bool sync);
+/* Is there one for the open chunk? */
+bool gfs__has_grant(const struct gfs_writer *w);
+/* Put @p into the servers' files. Its outcome is in it, as far as this goes.
+ * Parks. */
+void gfs__write_granted(struct gfs_writer *w, struct piece *p);
+/* The open chunk ends: nothing more is said of it by its grants. Parks. */
+void gfs__end_telling(struct gfs_writer *w);
+/* Parks. */
+void gfs__close_granted(struct gfs_writer *w);
 
 #endif /* GFS_LITE_CLIENT_WRITER_H */

@@ -224,4 +224,140 @@ START_TEST(test_threads_share_a_client)
 
 END_TEST
 
-TEST_MAIN("gfs_process", test_short_circuit_reads, test_threads_share_a_client)
+#define LOG_PIECE_BYTES ((size_t)50000)
+
+static uint64_t count_local_writes(struct fs *fs)
+{
+    struct gfs_client_stats stats;
+    gfs_get_client_stats(fs, &stats);
+    return stats.local_writes;
+}
+
+/* Append pieces one by one, each flushed, to the file and to @model. */
+static void
+add_pieces(struct fs_writer *w, struct buf *model, struct rand_gen *r, int n)
+{
+    for (int i = 0; i < n; i++) {
+        char *p = buf_extend(model, LOG_PIECE_BYTES);
+        for (size_t k = 0; k < LOG_PIECE_BYTES; k++)
+            p[k] = (char)rand_u64(r);
+        OK(fs_writer_append(w, p, LOG_PIECE_BYTES, err));
+        OK(fs_writer_flush(w, err));
+    }
+}
+
+static void
+assert_file(struct fs *fs, const char *path, const struct buf *model)
+{
+    struct buf got = BUF_INIT;
+    OK(fs_read_all(fs, path, model->len + 1, &got, err));
+    ck_assert(slice_eq(buf_slice(&got), buf_slice(model)));
+    buf_close(&got);
+}
+
+/* A log's flushed pieces go into the servers' files by grants, and are read and
+ * synced like any; once the file was taken from its writer no more are. */
+START_TEST(test_a_log_by_grants)
+{
+    struct cluster c;
+    struct fs_write_options o = {.mode = FS_WRITE_LOG};
+    struct buf model = BUF_INIT;
+    struct fs_writer *w;
+    struct rand_gen r;
+    struct fs *fs;
+    struct fs *other;
+    uint64_t length;
+    start_all(&c);
+    fs = open_fs(&c);
+    other = open_fs(&c);
+    rand_init(&r, test_seed());
+    OK(fs_create(fs, "log", &o, &w, err));
+    add_pieces(w, &model, &r, 60);
+    ck_assert_uint_eq(count_local_writes(fs), 59);
+    assert_file(other, "log", &model);
+    OK(fs_writer_sync(w, err));
+    add_pieces(w, &model, &r, 3);
+    OK(fs_recover(other, "log", &length, err));
+    ck_assert_uint_eq(length, model.len);
+    ck_assert_int_ne(fs_writer_append(w, model.data, LOG_PIECE_BYTES, NULL) ||
+                         fs_writer_flush(w, NULL),
+                     0);
+    fs_writer_close(w);
+    assert_file(other, "log", &model);
+    buf_close(&model);
+    fs_close(other);
+    fs_close(fs);
+    stop_all(&c);
+}
+
+END_TEST
+
+/* A server that stops, or begins anew, ends its grants: the writer goes on
+ * without it, and nothing that was flushed is missing. */
+START_TEST(test_a_server_stops_under_a_grant)
+{
+    struct cluster c;
+    struct fs_write_options o = {.mode = FS_WRITE_LOG};
+    struct buf model = BUF_INIT;
+    struct gfs_client_stats stats;
+    struct fs_writer *w;
+    struct rand_gen r;
+    struct fs *fs;
+    start_all(&c);
+    fs = open_fs(&c);
+    rand_init(&r, test_seed());
+    OK(fs_create(fs, "log", &o, &w, err));
+    add_pieces(w, &model, &r, 5);
+    ck_assert_uint_eq(count_local_writes(fs), 4);
+    stop(&c.chunks[0]);
+    start(&c, &c.chunks[0], open_chunkserver);
+    add_pieces(w, &model, &r, 5);
+    gfs_get_client_stats(fs, &stats);
+    ck_assert_uint_ge(stats.recoveries, 1);
+    OK(fs_writer_sync(w, err));
+    fs_writer_close(w);
+    assert_file(fs, "log", &model);
+    buf_close(&model);
+    fs_close(fs);
+    stop_all(&c);
+}
+
+END_TEST
+
+/* A chunk that is written by grants ends as any does, and the next is too. */
+START_TEST(test_chunks_end_under_grants)
+{
+    struct cluster c;
+    struct fs_write_options o = {.mode = FS_WRITE_LOG};
+    size_t bytes = ((size_t)1 << 20) + 4321;
+    struct buf model = BUF_INIT;
+    struct buf piece = BUF_INIT;
+    struct fs_writer *w;
+    struct fs *fs;
+    start_all(&c);
+    fs = open_fs(&c);
+    memset(buf_extend(&piece, bytes), 'x', bytes);
+    OK(fs_create(fs, "log", &o, &w, err));
+    for (unsigned i = 0; i < 80; i++) {
+        memcpy(piece.data, &i, sizeof(i));
+        OK(fs_writer_append(w, piece.data, bytes, err));
+        OK(fs_writer_flush(w, err));
+        buf_append_slice(&model, buf_slice(&piece));
+    }
+    ck_assert_uint_gt(count_local_writes(fs), 70);
+    fs_writer_close(w);
+    assert_file(fs, "log", &model);
+    buf_close(&piece);
+    buf_close(&model);
+    fs_close(fs);
+    stop_all(&c);
+}
+
+END_TEST
+
+TEST_MAIN("gfs_process",
+          test_short_circuit_reads,
+          test_threads_share_a_client,
+          test_a_log_by_grants,
+          test_a_server_stops_under_a_grant,
+          test_chunks_end_under_grants)

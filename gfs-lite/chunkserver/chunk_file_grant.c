@@ -1,0 +1,187 @@
+/* Grants: a writer of this machine adds to an unsealed chunk's file itself, and
+ * the server takes note of that when it needs to know. chunk_format.h says how
+ * the two meet in the file.
+ *
+ * The writer is believed no more than a caller is: lengths are checked, and
+ * bytes by whoever reads them. What it can spoil is its own chunk.
+ */
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "gfs-lite/chunkserver/chunk_file_parts.h"
+
+/* A tail record that is being written may be half of the old one. */
+#define LOOKS_MAX 100
+
+static int write_at(struct chunk_file *f,
+                    uint64_t at,
+                    const void *data,
+                    size_t len,
+                    struct err *err)
+{
+    struct slice part = slice_make(data, len);
+    return file_write_at(f->file, at, &part, 1, err);
+}
+
+static int
+write_grant(struct chunk_file *f, struct chunk_grant g, struct err *err)
+{
+    char sector[CHUNK_SECTOR_BYTES];
+    int rc;
+    chunk_grant_put(&g, sector);
+    rc = write_at(f, CHUNK_GRANT_AT, sector, sizeof(sector), err);
+    if (rc == 0)
+        f->grant = g;
+    return rc;
+}
+
+/* --- what the writer has added ----------------------------------------- */
+
+/* Its tail record; length 0: there is none, or it speaks of bytes that are not
+ * there. */
+static int
+read_record(struct chunk_file *f, struct chunk_tail *t, struct err *err)
+{
+    char sector[CHUNK_SECTOR_BYTES];
+    uint64_t bytes = 0;
+    bool whole = false;
+    int rc = 0;
+    for (int looks = 0; rc == 0 && !whole && looks < LOOKS_MAX; looks++) {
+        size_t got = 0;
+        memset(sector, 0, sizeof(sector));
+        rc = file_read_at(f->file, CHUNK_WRITER_AT, sector, sizeof(sector),
+                          &got, err);
+        whole = rc == 0 && (chunk_tail_get(sector, t) || sector[0] == '\0');
+    }
+    if (rc == 0)
+        rc = file_size(f->file, &bytes, err);
+    if (rc || !chunk_tail_get(sector, t) ||
+        CHUNK_DATA_AT + (uint64_t)t->length > bytes)
+        t->length = 0;
+    return rc;
+}
+
+/* Checksums of whole blocks before @length that came under the grant. */
+static int read_sums(struct chunk_file *f, uint32_t length, struct err *err)
+{
+    uint32_t first = block_of(f->grant.base);
+    uint32_t count = block_of(length) - first;
+    if (count == 0)
+        return 0;
+    return chunk_file__read_bytes(f->file, CHUNK_SUMS_AT + (uint64_t)first * 4,
+                                  f->table + first, (size_t)count * 4, err);
+}
+
+int chunk_file_absorb(struct chunk_file *f, struct err *err)
+{
+    struct chunk_tail t = {.length = 0};
+    int rc = f->granted ? read_record(f, &t, err) : 0;
+    if (rc == 0 && t.length > f->length) {
+        rc = read_sums(f, t.length, err);
+        if (rc)
+            return rc;
+        f->length = t.length;
+        f->tail_crc = t.crc;
+    }
+    return rc;
+}
+
+/* --- giving and ending -------------------------------------------------- */
+
+int chunk_file_grant(struct chunk_file *f, struct err *err)
+{
+    struct chunk_grant g = {
+        .number = world_random(f->world), .base = f->length, .open = true};
+    int rc;
+    PRE(!f->id.sealed);
+    if (f->granted)
+        return err_set(err, ERR_BUSY, "%s: there is a grant", f->path);
+    rc = write_grant(f, g, err);
+    f->granted = rc == 0;
+    return rc;
+}
+
+int chunk_file_end_grant(struct chunk_file *f, struct err *err)
+{
+    struct chunk_grant g = f->grant;
+    int rc = 0;
+    if (!f->granted || f->id.sealed)
+        return 0;
+    g.open = false;
+    if (f->grant.open)
+        rc = write_grant(f, g, err);
+    return rc ? rc : chunk_file_absorb(f, err);
+}
+
+int chunk_file__write_granted(struct chunk_file *f,
+                              uint32_t length,
+                              struct err *err)
+{
+    uint32_t first = block_of(f->grant.base);
+    if (!f->granted || block_of(length) <= first)
+        return 0;
+    return write_at(f, CHUNK_TABLE_AT + (uint64_t)first * 4, f->table + first,
+                    (size_t)(block_of(length) - first) * 4, err);
+}
+
+int chunk_file_settle(struct chunk_file *f, struct err *err)
+{
+    static const char nothing[CHUNK_SECTOR_BYTES];
+    int rc;
+    PRE(!f->id.sealed);
+    if (!f->granted)
+        return 0;
+    rc = chunk_file_end_grant(f, err);
+    if (rc)
+        return rc;
+    /* All of it is on the disk before the grant is forgotten. */
+    if (f->length > f->grant.base) {
+        rc = chunk_file__write_granted(f, f->length, err);
+        if (rc == 0)
+            rc = chunk_file_sync(f, err);
+    }
+    if (rc == 0)
+        rc = write_at(f, CHUNK_WRITER_AT, nothing, sizeof(nothing), err);
+    if (rc == 0)
+        rc = write_at(f, CHUNK_GRANT_AT, nothing, sizeof(nothing), err);
+    if (rc == 0)
+        f->granted = false;
+    return rc;
+}
+
+/* --- opening ------------------------------------------------------------ */
+
+int chunk_file__find_grant(struct chunk_file *f,
+                           struct chunk_tail *t,
+                           struct err *err)
+{
+    char sector[CHUNK_SECTOR_BYTES] = {0};
+    uint32_t first;
+    size_t got = 0;
+    int rc = file_read_at(f->file, CHUNK_GRANT_AT, sector, sizeof(sector), &got,
+                          err);
+    t->length = 0;
+    if (rc)
+        return rc;
+    f->granted = chunk_grant_get(sector, &f->grant);
+    if (!f->granted)
+        return 0;
+    if (f->grant.open) {
+        struct chunk_grant g = f->grant;
+        g.open = false;
+        rc = write_grant(f, g, err);
+    }
+    if (rc == 0)
+        rc = read_record(f, t, err);
+    if (t->length <= f->grant.base)
+        t->length = 0;
+    /* All that may be: a record of a sync may speak of more than the writer's,
+     * should that be lost. */
+    first = block_of(f->grant.base);
+    if (rc == 0)
+        rc = file_read_at(f->file, CHUNK_SUMS_AT + (uint64_t)first * 4,
+                          f->table + first,
+                          (size_t)(CHUNK_BLOCKS_MAX - first) * 4, &got, err);
+    return rc;
+}
