@@ -6,7 +6,7 @@
 #include "tests/cluster/storm/storm.h"
 
 #define CALL_US          (20 * SECOND_US)
-#define APPEND_BYTES_MAX 20000
+#define APPEND_BYTES_MAX 40000
 #define BULK_BYTES_MAX   ((size_t)600 << 10)
 #define READ_BYTES_MAX   ((size_t)64 << 10)
 #define FILE_BYTES_MAX   ((size_t)2 << 20)
