@@ -54,7 +54,7 @@ struct gfs_options {
     uint64_t renew_us;     /* Between signs of life; default 10 s. */
     uint64_t hedge_us;     /* A read that takes so long is asked of another
                               server too; default 30 ms. */
-    bool no_short_circuit; /* Read over the network always. */
+    bool no_short_circuit; /* Read and write through the servers always. */
     enum gfs_write_way write_way;
 };
 

@@ -29,8 +29,10 @@
 #define TELL_BYTES ((uint32_t)2 << 20)
 /* or after so long. */
 #define TELL_US UINT64_C(250000)
-/* After a piece that took so long, those that follow are written by a thread of
- * the pool for a while, as the world does with single writes. */
+/* A larger piece is written by a thread of the pool, */
+#define QUICK_BYTES_MAX ((size_t)128 << 10)
+/* and so is what follows one that took so long, for a while: as the world does
+ * with single writes. */
 #define SLOW_NS       UINT64_C(20000000)
 #define SLOW_PAUSE_NS UINT64_C(1000000000)
 #define SLOW_PAUSE    50
@@ -249,7 +251,7 @@ void gfs__write_granted(struct gfs_writer *w, struct piece *p)
     chunk_tail_put(
         &(struct chunk_tail){++k->sequence, k->sums.length, k->sums.crc},
         put.tail);
-    if (began < k->slow_until_ns)
+    if (p->data.len > QUICK_BYTES_MAX || began < k->slow_until_ns)
         offload(put_piece, &put);
     else
         put_piece(&put);

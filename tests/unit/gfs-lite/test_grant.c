@@ -7,6 +7,7 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "base/core/rand.h"
+#include "base/runtime/sim.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/chunkserver/chunk_file.h"
 #include "tests/lib/check_main.h"
@@ -26,13 +27,20 @@ static struct file *his;
 static struct chunk_sums sums;
 static char granted[CHUNK_SECTOR_BYTES];
 
-static void setup(void)
+static void open_files(const char *at)
 {
-    w = world_real_new();
-    rand_init(&r, test_seed());
-    snprintf(path, sizeof(path), "%s/chunk", test_tmpdir());
+    snprintf(path, sizeof(path), "%s", at);
     ck_assert_int_eq(chunk_file_create(w, path, 7, 1, &file, NULL), 0);
     ck_assert_int_eq(file_open(w, path, FILE_READ | FILE_WRITE, &his, NULL), 0);
+}
+
+static void setup(void)
+{
+    char at[200];
+    w = world_real_new();
+    rand_init(&r, test_seed());
+    snprintf(at, sizeof(at), "%s/chunk", test_tmpdir());
+    open_files(at);
 }
 
 static void teardown(void)
@@ -242,6 +250,56 @@ START_TEST(test_settled)
 
 END_TEST
 
+/* Pieces by a grant, some of them synced by the server, then the power goes. */
+static void lose_power(void *arg)
+{
+    size_t synced = 0;
+    (void)arg;
+    open_files("/chunk");
+    ck_assert_int_eq(world_sync_dir(w, "/", NULL), 0);
+    append(some_bytes() + 1);
+    grant();
+    for (int i = (int)rand_below(&r, PIECES); i >= 0; i--) {
+        ck_assert(add(some_bytes(), -1));
+        if (rand_below(&r, 2))
+            continue;
+        ck_assert_int_eq(chunk_file_absorb(file, NULL), 0);
+        ck_assert_int_eq(chunk_file_sync(file, NULL), 0);
+        synced = model.len;
+    }
+    if (rand_below(&r, 4) == 0) {
+        ck_assert_int_eq(chunk_file_settle(file, NULL), 0);
+        synced = model.len;
+    }
+    sim_power_off(w);
+    chunk_file_close(file);
+    file_close(his);
+    sim_power_on(w);
+    if (chunk_file_open(w, path, &file, NULL)) { /* Never on the disk. */
+        ck_assert_uint_eq(synced, 0);
+        return;
+    }
+    ck_assert_uint_ge(file->length, synced);
+    assert_reads(file->length);
+    chunk_file_close(file);
+}
+
+/* What came by a grant and was synced survives a loss of power, and of what was
+ * not nothing wrong is left. */
+START_TEST(test_synced_survives)
+{
+    for (unsigned i = 0; i < 40; i++) {
+        w = sim_world_new(&(struct sim_options){.seed = test_seed() + i});
+        rand_init(&r, test_seed() + i);
+        sim_run(w, lose_power, NULL);
+        world_free(w);
+        buf_close(&model);
+        model = BUF_INIT;
+    }
+}
+
+END_TEST
+
 /* A tail record of bytes that are not there, of fewer than there were, or of
  * none at all changes nothing; checksums that are wrong are found. */
 START_TEST(test_a_writer_that_lies)
@@ -285,4 +343,5 @@ TEST_MAIN("grant",
           test_an_end_at_any_step,
           test_sealed_and_late,
           test_settled,
+          test_synced_survives,
           test_a_writer_that_lies)
