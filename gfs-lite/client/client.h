@@ -65,6 +65,8 @@ struct gfs {
     struct unclosed *unclosed;
     bool stopping;
 
+    uint64_t read_turn;  /* Which of equally near servers are asked now, */
+    unsigned reads_left; /* and by how many reads more. Of the loop. */
     struct fiber *renewer;
     atomic_uint_least64_t local_reads;
     atomic_uint_least64_t remote_reads;

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "base/rpc/rpc.h"
 #include "base/runtime/fiber.h"
@@ -11,6 +12,8 @@
 #include "gfs-lite/client/client.h"
 
 #define ATTEMPT_US UINT64_C(6000000)
+/* Reads in a row that prefer the same of equally near servers. */
+#define READS_TOGETHER 4
 
 struct remote_read;
 
@@ -34,10 +37,10 @@ struct remote_read {
     struct fiber *waiter;
     uint16_t order[GFS_REPLICAS_MAX]; /* Servers, the nearest first. */
     unsigned count;
-    struct attempt attempts[GFS_REPLICAS_MAX];
     unsigned started;
     struct err *err;
     int rc;
+    struct attempt attempts[GFS_REPLICAS_MAX]; /* Those that are started. */
 };
 
 static int ask(struct attempt *a, uint32_t flags)
@@ -72,18 +75,37 @@ static void run_attempt(void *arg)
     fiber_wake(a->read->waiter);
 }
 
-/* Nearest first; equals in an order that differs from reader to reader. */
+/* The turn that decides among equally near servers: chance, for some reads at a
+ * time. Those that are under way at once then share messages and wake-ups, and
+ * over time every server has its part. */
+static uint64_t next_turn(struct gfs *g)
+{
+    if (g->reads_left == 0) {
+        g->read_turn = world_random(g->base.world);
+        g->reads_left = READS_TOGETHER;
+    }
+    g->reads_left--;
+    return g->read_turn;
+}
+
+/* Nearest first. */
 static void order_servers(struct remote_read *r)
 {
     const struct gfs_server_set *s = &r->chunk->servers;
-    unsigned turn =
-        s->count ? (unsigned)(world_random(r->gfs->base.world) % s->count) : 0;
-    for (int distance = 0; distance <= 2; distance++)
-        for (unsigned i = 0; i < s->count; i++) {
-            uint16_t n = s->numbers[(i + turn) % s->count];
-            if (gfs__distance(r->gfs, n) == distance)
-                r->order[r->count++] = n;
+    uint64_t turn = next_turn(r->gfs);
+    uint64_t ranks[GFS_REPLICAS_MAX];
+    for (unsigned i = 0; i < s->count; i++) {
+        int distance = gfs__distance(r->gfs, s->numbers[i]);
+        uint64_t rank =
+            (hash_mix(turn ^ s->numbers[i]) >> 2) | ((uint64_t)distance << 62);
+        unsigned at = r->count++;
+        for (; at > 0 && ranks[at - 1] > rank; at--) {
+            ranks[at] = ranks[at - 1];
+            r->order[at] = r->order[at - 1];
         }
+        ranks[at] = rank;
+        r->order[at] = s->numbers[i];
+    }
 }
 
 static void start_next(struct remote_read *r)
@@ -101,7 +123,14 @@ static void start_next(struct remote_read *r)
     if (!address)
         return;
     r->started++;
-    *a = (struct attempt){.read = r, .address = address};
+    a->read = r;
+    a->address = address;
+    a->memory = NULL;
+    a->err.code = 0;
+    a->err.text[0] = '\0';
+    a->err.hint[0] = '\0';
+    a->rc = 0;
+    a->done = false;
     if (r->started > 1)
         a->memory = mem_alloc(r->len);
     a->data = (struct rpc_sink){.data = a->memory ? a->memory : r->dst,
@@ -182,8 +211,10 @@ int gfs__read_remote(struct gfs *g,
                      char *dst,
                      struct err *err)
 {
-    struct remote_read *r = mem_zalloc(1, sizeof(*r));
+    struct remote_read *r = mem_alloc(sizeof(*r));
     int rc;
+    /* Of the attempts, kilobytes, each is cleared when it is made. */
+    memset(r, 0, offsetof(struct remote_read, attempts));
     r->gfs = g;
     r->chunk = c;
     r->offset = offset;
