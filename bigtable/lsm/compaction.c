@@ -194,16 +194,25 @@ static bool is_above(const struct memtable *m, const struct runs_view *view)
                                row_of(skip_node_key(last)));
 }
 
-/* Will what is flushed lie above the newest run, so that both are soon merged?
- * Rows that come in order are written once and for all. */
+/* Did the entries of @m come as those of the next memtable will lie above them?
+ */
+static bool came_in_disorder(const struct memtable *m)
+{
+    return stem_index_saw_disorder(&m->list.stems, memtable_count(m));
+}
+
+/* Will what is flushed lie above the newest run, or below the next one, so that
+ * both are soon merged? Rows that come in order are written once and for all.
+ */
 static bool is_to_be_merged(const struct lsm_snapshot *s)
 {
     struct runs_view view;
     bool above = false;
 
     runs_view_open(&view, s->version);
-    for (size_t i = 1; i < s->mem_count && view.count > 0 && !above; i++)
-        above = is_above(s->mems[i], &view);
+    for (size_t i = 1; i < s->mem_count && !above; i++)
+        above = came_in_disorder(s->mems[i]) ||
+                (view.count > 0 && is_above(s->mems[i], &view));
     runs_view_close(&view);
     return above;
 }

@@ -34,5 +34,9 @@ void memtable_insert(struct memtable *m, struct slice key, struct slice value)
     if (kind == ENTRY_DELETE_ROW || kind == ENTRY_DELETE_FAMILY)
         atomic_store_explicit(&m->has_scope_deletions, true,
                               memory_order_relaxed);
-    skip_list_insert(&m->list, key, value);
+    if (entry_kind_has_column(kind) && key.len >= CELL_KEY_VERSION_BYTES)
+        skip_list_insert_version(&m->list, key,
+                                 key.len - CELL_KEY_VERSION_BYTES, value);
+    else
+        skip_list_insert(&m->list, key, value);
 }

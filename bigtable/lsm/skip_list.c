@@ -14,6 +14,8 @@
 #define VALUE_CHUNK_BYTES_MAX (CHUNK_BYTES / 8)
 /* What the CPU gets from memory at a time. */
 #define LINE_BYTES 64
+/* A list with fewer entries is searched as quickly. */
+#define STEMS_FROM_COUNT ((size_t)1024)
 
 static void *take_chunk(struct skip_list *l)
 {
@@ -70,6 +72,7 @@ void skip_list_close(struct skip_list *l)
         chunk_pool_give(l->pool, l->chunks[i]);
     for (size_t i = 0; i < l->large_count; i++)
         mem_free(l->large[i]);
+    stem_index_close(&l->stems);
     mem_free(l->chunks);
     mem_free(l->large);
     mem_free(l->head);
@@ -171,23 +174,113 @@ new_node(struct skip_list *l, struct slice key, struct slice value)
     return n;
 }
 
-void skip_list_insert(struct skip_list *l, struct slice key, struct slice value)
+/* Link @n in on @level behind @before. */
+static void link_in(struct skip_node *before, struct skip_node *n, size_t level)
 {
-    struct skip_node *n = new_node(l, key, value);
+    atomic_init(&n->next[level], next_at(before, level));
+    atomic_store_explicit(&before->next[level], n, memory_order_release);
+}
+
+static void set_prev(struct skip_node *n, struct skip_node *prev)
+{
+    struct skip_node *next = next_at(n, 0);
+    n->prev = prev;
+    if (next)
+        next->prev = n;
+}
+
+/* Link @n in where the finger points. */
+static void insert_at_finger(struct skip_list *l, struct skip_node *n)
+{
     uint32_t height = atomic_load_explicit(&l->height, memory_order_relaxed);
 
-    if (!finger_fits(l, key))
-        move_finger(l, key);
     if (n->height > height)
         atomic_store_explicit(&l->height, (unsigned)n->height,
                               memory_order_relaxed);
     for (uint32_t i = 0; i < n->height; i++) {
         struct skip_node *before = l->finger[i];
-        atomic_init(&n->next[i], next_at(before, i));
-        atomic_store_explicit(&before->next[i], n, memory_order_release);
+        link_in(before, n, i);
         l->finger[i] = n;
+        if (i == 0)
+            set_prev(n, before);
     }
+}
+
+static void count_entry(struct skip_list *l)
+{
     atomic_fetch_add_explicit(&l->count, 1, memory_order_relaxed);
+}
+
+void skip_list_insert(struct skip_list *l, struct slice key, struct slice value)
+{
+    struct skip_node *n = new_node(l, key, value);
+
+    if (!finger_fits(l, key))
+        move_finger(l, key);
+    insert_at_finger(l, n);
+    count_entry(l);
+}
+
+/* Link @n in right before @first, where it belongs if its key is lower: nothing
+ * lies between these two. A higher one has to be searched for, for its upper
+ * levels; the fingers stay right, because they end above it. */
+static bool insert_before(struct skip_node *first, struct skip_node *n)
+{
+    struct skip_node *before = first->prev;
+
+    if (n->height > 1 || slice_cmp(skip_node_key(n), skip_node_key(first)) >= 0)
+        return false;
+    link_in(before, n, 0);
+    set_prev(n, before);
+    return true;
+}
+
+static bool has_stem(const struct skip_node *n, struct slice stem)
+{
+    return slice_starts_with(skip_node_key(n), stem);
+}
+
+/* Need the index not know of a key with @stem? One that belongs where the
+ * finger points is not searched for, and is not the first of others if the node
+ * behind it has another stem. */
+static bool may_bypass(const struct skip_list *l, bool fits, struct slice stem)
+{
+    const struct skip_node *next;
+
+    if (l->stems.given_up ||
+        atomic_load_explicit(&l->count, memory_order_relaxed) <
+            STEMS_FROM_COUNT)
+        return true;
+    next = fits ? next_at(l->finger[0], 0) : NULL;
+    return fits && !(next && has_stem(next, stem));
+}
+
+void skip_list_insert_version(struct skip_list *l,
+                              struct slice key,
+                              size_t stem_bytes,
+                              struct slice value)
+{
+    struct slice stem = slice_sub(key, 0, stem_bytes);
+    struct skip_node *n = new_node(l, key, value);
+    bool fits = finger_fits(l, key);
+    bool knows = !may_bypass(l, fits, stem);
+    struct skip_node *first = NULL;
+    bool is_first = false;
+    uint64_t hash = 0;
+
+    if (knows) {
+        first = stem_index_find(&l->stems, stem, &hash);
+        is_first = first && insert_before(first, n);
+    }
+    if (!is_first) {
+        if (!fits)
+            move_finger(l, key);
+        insert_at_finger(l, n);
+        is_first = knows && (n->prev == l->head || !has_stem(n->prev, stem));
+    }
+    if (is_first)
+        stem_index_put(&l->stems, hash, first, n);
+    count_entry(l);
 }
 
 const struct skip_node *skip_list_seek(const struct skip_list *l,

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/core/slice.h"
+#include "bigtable/lsm/stem_index.h"
 
 struct chunk_pool;
 
@@ -25,6 +26,7 @@ struct chunk_pool;
 
 struct skip_node {
     const char *value;
+    struct skip_node *prev; /* The writer's. */
     uint32_t value_len;
     uint32_t key_len;
     uint64_t height;
@@ -49,6 +51,7 @@ struct skip_list {
     struct skip_node *finger[SKIP_LIST_HEIGHT_MAX]; /* Before which the last
                                                        insert went: rows come
                                                        in order often. */
+    struct stem_index stems;
     atomic_uint height;
     uint64_t random;
     atomic_size_t bytes; /* Taken for entries. */
@@ -62,6 +65,13 @@ void skip_list_close(struct skip_list *l);
 void skip_list_insert(struct skip_list *l,
                       struct slice key,
                       struct slice value);
+
+/* The same for one of several keys that begin with the same @stem_bytes, of
+ * which there may be nodes. No such beginning is that of another one. */
+void skip_list_insert_version(struct skip_list *l,
+                              struct slice key,
+                              size_t stem_bytes,
+                              struct slice value);
 
 /* First node whose key is >= @key, or NULL; all nodes for an empty key. */
 const struct skip_node *skip_list_seek(const struct skip_list *l,

@@ -18,6 +18,9 @@
 #define ESCAPED_ZERO  '\xff'
 #define BORDER_SECOND '\x01'
 
+STATIC_ASSERT(CELL_KEY_VERSION_BYTES == TIME_BYTES + TRAILER_BYTES,
+              "what follows the column part");
+
 static void append_name(struct buf *out, struct slice name)
 {
     char *p;
@@ -44,11 +47,6 @@ static void append_family(struct buf *out, family_id family, char marker)
     p[0] = (char)(unsigned char)(family >> 8);
     p[1] = (char)(unsigned char)family;
     p[2] = marker;
-}
-
-static bool kind_has_column(enum entry_kind kind)
-{
-    return kind != ENTRY_DELETE_FAMILY && kind != ENTRY_DELETE_ROW;
 }
 
 void cell_key_append_row(struct buf *out, struct slice row)
@@ -104,7 +102,7 @@ void cell_key_append_numbered(struct buf *out,
 
 void cell_key_append_rest(struct buf *out, const struct cell_key *k)
 {
-    if (kind_has_column(k->kind)) {
+    if (entry_kind_has_column(k->kind)) {
         cell_key_append_family_column(out, k->family, k->qualifier);
         cell_key_append_time(out, k->timestamp_us);
     } else {
@@ -255,7 +253,8 @@ static bool shape_is_valid(struct slice key,
     bool column = marker == MARKER_COLUMN;
     size_t rest = TRAILER_BYTES + (column ? TIME_BYTES : 0);
     return (column || marker == MARKER_FAMILY) && kind_is_known(kind) &&
-           key.len == column_end + rest && kind_has_column(kind) == column &&
+           key.len == column_end + rest &&
+           entry_kind_has_column(kind) == column &&
            (family == 0) == (kind == ENTRY_DELETE_ROW);
 }
 

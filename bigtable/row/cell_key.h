@@ -53,6 +53,16 @@ struct cell_key {
     enum entry_kind kind;
 };
 
+/* What follows the column part: time and trailer. All versions of a cell have
+ * the same before it. */
+#define CELL_KEY_VERSION_BYTES ((size_t)16)
+
+/* Is an entry of @kind one of a column? */
+static inline bool entry_kind_has_column(enum entry_kind kind)
+{
+    return kind != ENTRY_DELETE_FAMILY && kind != ENTRY_DELETE_ROW;
+}
+
 /* Append the encoding of @k to @out. */
 void cell_key_append(struct buf *out, const struct cell_key *k);
 

@@ -1,0 +1,89 @@
+/* Open addressing: see stem_index.h. */
+#include "bigtable/lsm/stem_index.h"
+
+#include "base/core/hash.h"
+#include "base/core/panic.h"
+#include "bigtable/lsm/skip_list.h"
+
+#define SLOTS_FIRST ((size_t)4096)
+/* So many may miss for each that hits, and these besides, which let a table of
+ * a few ten thousand cells become known. */
+#define MISSES_PER_HIT  16
+#define MISSES_AT_FIRST 8192
+/* Of the keys this part are many. */
+#define HITS_PART 4
+
+void stem_index_close(struct stem_index *x)
+{
+    mem_free(x->slots);
+    *x = (struct stem_index){.slots = NULL};
+}
+
+bool stem_index_saw_disorder(const struct stem_index *x, size_t count)
+{
+    return x->given_up || x->hit_count > count / HITS_PART;
+}
+
+/* The slot of @hash whose first node is @is, or a free one. */
+static struct stem_slot *
+look_up(const struct stem_index *x, uint64_t hash, const struct skip_node *is)
+{
+    size_t i = hash & (x->slot_count - 1);
+    while (x->slots[i].first && x->slots[i].first != is)
+        i = (i + 1) & (x->slot_count - 1);
+    return &x->slots[i];
+}
+
+static void grow(struct stem_index *x)
+{
+    struct stem_slot *old = x->slots;
+    size_t old_count = x->slot_count;
+    x->slot_count = old_count ? old_count * 2 : SLOTS_FIRST;
+    x->slots = mem_zalloc(x->slot_count, sizeof(*x->slots));
+    for (size_t i = 0; i < old_count; i++)
+        if (old[i].first)
+            *look_up(x, old[i].hash, NULL) = old[i];
+    mem_free(old);
+}
+
+static struct skip_node *miss(struct stem_index *x)
+{
+    x->miss_count++;
+    if (x->miss_count > MISSES_AT_FIRST + MISSES_PER_HIT * x->hit_count) {
+        stem_index_close(x);
+        x->given_up = true;
+    }
+    return NULL;
+}
+
+struct skip_node *
+stem_index_find(struct stem_index *x, struct slice stem, uint64_t *hash)
+{
+    PRE(!x->given_up);
+    *hash = hash64_slice(stem);
+    if (x->slot_count == 0)
+        return miss(x);
+    for (size_t i = *hash & (x->slot_count - 1); x->slots[i].first;
+         i = (i + 1) & (x->slot_count - 1)) {
+        struct skip_node *n = x->slots[i].first;
+        if (x->slots[i].hash != *hash ||
+            !slice_starts_with(skip_node_key(n), stem))
+            continue;
+        x->hit_count++;
+        return n;
+    }
+    return miss(x);
+}
+
+void stem_index_put(struct stem_index *x,
+                    uint64_t hash,
+                    const struct skip_node *instead,
+                    struct skip_node *first)
+{
+    if (x->given_up)
+        return;
+    if (!instead && 2 * x->stem_count >= x->slot_count)
+        grow(x);
+    *look_up(x, hash, instead) = (struct stem_slot){hash, first};
+    x->stem_count += instead == NULL;
+}
