@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "base/core/macros.h"
+#include "base/core/panic.h"
 #include "base/runtime/waiter.h"
 
 /* Part of the time that passes, and no more than so much at once, may be spent
@@ -24,11 +25,32 @@
 
 /* Of the process, because threads wait outside of any world. */
 static atomic_uint_least64_t look_ns = BUSY_POLL_US_DEFAULT * 1000;
+static atomic_uint pause_count;
 
 void busy_poll_set_us(uint64_t us)
 {
     atomic_store_explicit(&look_ns, MIN_OF(us, BUSY_POLL_US_MAX) * 1000,
                           memory_order_relaxed);
+}
+
+void busy_poll_pause(void)
+{
+    atomic_fetch_add_explicit(&pause_count, 1, memory_order_relaxed);
+}
+
+void busy_poll_resume(void)
+{
+    unsigned before =
+        atomic_fetch_sub_explicit(&pause_count, 1, memory_order_relaxed);
+    INVARIANT(before > 0);
+}
+
+/* For how long anybody looks, as things are. */
+static uint64_t look_at_most_ns(void)
+{
+    return atomic_load_explicit(&pause_count, memory_order_relaxed)
+               ? 0
+               : atomic_load_explicit(&look_ns, memory_order_relaxed);
 }
 
 static void charge(struct busy_poll *b, uint64_t ns)
@@ -53,7 +75,7 @@ static uint64_t look_for(const struct busy_poll *b, uint64_t look)
 
 bool busy_poll_begin(struct busy_poll *b)
 {
-    uint64_t look = atomic_load_explicit(&look_ns, memory_order_relaxed);
+    uint64_t look = look_at_most_ns();
     uint64_t now = real_mono_ns();
     add_credit(b, (now - b->credited_ns) / CREDIT_PART);
     b->credited_ns = now;
@@ -73,7 +95,7 @@ bool busy_poll_again(struct busy_poll *b)
         return false;
     }
     b->looked_ns = now;
-    return now < b->until_ns;
+    return now < b->until_ns && look_at_most_ns() > 0;
 }
 
 void busy_poll_end(struct busy_poll *b, bool caught)

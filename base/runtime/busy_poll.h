@@ -40,6 +40,12 @@ struct busy_poll {
  * never. Any thread. */
 void busy_poll_set_us(uint64_t us);
 
+/* Nobody looks from now on, until each pause has ended: for servers with many
+ * requests under way, where it matters what each of them costs, and not how
+ * soon after it came the first of them is seen. Any thread. */
+void busy_poll_pause(void);
+void busy_poll_resume(void);
+
 /* A wait begins; is it worth looking? */
 bool busy_poll_begin(struct busy_poll *b);
 /* Nothing was there: let others run; false when the time is over. */

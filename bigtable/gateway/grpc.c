@@ -38,6 +38,11 @@
 /* The answer to a ping waits so long for a reply to go out with, if calls are
  * under way: clients ping with every reply they get. */
 #define PING_WAIT_NS UINT64_C(10000000)
+/* Waking up costs about as much as a call. So what a client with many calls
+ * under way sends may gather before it is read: for so long for each of them,
+ * which is about what the server takes for them. */
+#define GATHER_NS_PER_CALL UINT64_C(16000)
+#define GATHER_NS_MAX      UINT64_C(1000000)
 /* For the last bytes of a connection that ends. */
 #define LAST_WRITE_US UINT64_C(1000000)
 
@@ -85,6 +90,7 @@ static void drop_call(struct grpc_call *call)
 static void detach_stream(struct grpc_call *call)
 {
     call->stream = 0;
+    call->connection->replying_count -= call->replying;
     if (call->fiber)
         fiber_cancel(call->fiber);
     else
@@ -465,16 +471,42 @@ static void run_writer(void *arg)
 
 /* --- reading ------------------------------------------------------------ */
 
+/* For how long after the last read may more gather? Not what replies that were
+ * begun may wait for, nor behind a read that did not take everything. */
+static uint64_t gather_ns(const struct grpc_connection *c)
+{
+    if (c->call_count < GRPC_BUSY_CALLS || c->replying_count ||
+        c->read_bytes == READ_BYTES)
+        return 0;
+    return MIN_OF(c->call_count * GATHER_NS_PER_CALL, GATHER_NS_MAX);
+}
+
+/* Let bytes gather for @ns after the last read. */
+static int let_gather(struct grpc_connection *c, uint64_t ns)
+{
+    uint64_t until = c->read_ns + ns;
+    int rc = 0;
+    while (rc == 0 && !c->broken && world_mono_ns(c->server->world) < until) {
+        fiber_park_until(until);
+        rc = fiber_check(NULL);
+    }
+    return rc;
+}
+
 static int read_some(struct grpc_connection *c, char *room)
 {
-    size_t got;
+    uint64_t ns = gather_ns(c);
     ssize_t taken;
-    int rc = stream_read(c->io, room, READ_BYTES, &got, NULL);
+    int rc = ns ? let_gather(c, ns) : 0;
+    if (rc == 0)
+        rc = stream_read(c->io, room, READ_BYTES, &c->read_bytes, NULL);
     if (rc)
         return rc;
-    if (got == 0)
+    if (c->read_bytes == 0)
         return ERR_CLOSED;
-    taken = nghttp2_session_mem_recv(c->session, (const uint8_t *)room, got);
+    c->read_ns = world_mono_ns(c->server->world);
+    taken = nghttp2_session_mem_recv(c->session, (const uint8_t *)room,
+                                     c->read_bytes);
     kick(c);
     if (taken < 0 || !nghttp2_session_want_read(c->session))
         return ERR_CLOSED;

@@ -3,6 +3,7 @@
 
 #include "base/core/coding.h"
 #include "base/core/panic.h"
+#include "base/runtime/busy_poll.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "bigtable/gateway/grpc_status.h"
@@ -24,7 +25,8 @@
 struct grpc_call *grpc_call_new(struct grpc_server *server)
 {
     struct grpc_call *call = server->spare;
-    server->call_count++;
+    if (++server->call_count == GRPC_BUSY_CALLS)
+        busy_poll_pause();
     if (call) {
         server->spare = call->next;
         server->spare_count--;
@@ -87,7 +89,8 @@ void grpc_call_free(struct grpc_call *call)
     struct grpc_server *server = call->server;
     PRE(call->stream == 0 && !call->fiber);
     give_back(server, call->charged + grpc_call_unsent(call));
-    server->call_count--;
+    if (server->call_count-- == GRPC_BUSY_CALLS)
+        busy_poll_resume();
     reset(call);
     if (server->spare_count >= SPARE_CALLS_MAX) {
         release(call);

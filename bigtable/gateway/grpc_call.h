@@ -57,7 +57,8 @@ struct grpc_call {
     struct buf scratch; /* The handler's. */
     struct buf out;     /* Messages, from out_sent on not yet sent. */
     size_t out_sent;
-    bool responded; /* Headers were handed to the stream. */
+    bool responded; /* Headers were handed to the stream, */
+    bool replying;  /* with messages behind them. */
     bool deferred;  /* The stream waits for more of the reply. */
     bool finished;  /* The handler has returned. */
     bool waiting;   /* The fiber waits for room. */
@@ -65,6 +66,10 @@ struct grpc_call {
     enum grpc_code code;
     struct buf text; /* Of the status; empty: none. */
 };
+
+/* With so many calls at once it matters more what each one costs than how soon
+ * it is begun. */
+#define GRPC_BUSY_CALLS 8
 
 /* Everything calls of one server share. */
 struct grpc_server {

@@ -19,7 +19,10 @@ struct grpc_connection {
     nghttp2_session *session;
     struct session_memory memory; /* The session's. */
     struct grpc_call *calls;
-    size_t call_count; /* With the ones whose stream is closed. */
+    size_t call_count;     /* With the ones whose stream is closed. */
+    size_t replying_count; /* Of them: replies that were begun. */
+    uint64_t read_ns;      /* The clock at the last read, */
+    size_t read_bytes;     /* which gave so much. */
     struct fiber *fiber;
     struct fiber *writer;
     struct buf out; /* To be written. */

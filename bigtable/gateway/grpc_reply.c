@@ -112,6 +112,8 @@ void grpc_reply_begin(struct grpc_call *call)
         fixed_header("grpc-encoding", "gzip"),
     };
     call->responded = true;
+    call->replying = true;
+    call->connection->replying_count++;
     (void)!nghttp2_submit_response(call->connection->session, call->stream, nv,
                                    call->gzip ? 3 : 2, &source);
 }

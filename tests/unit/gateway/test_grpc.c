@@ -338,27 +338,33 @@ START_TEST(test_client_gives_up)
 
 END_TEST
 
-static void run_lost(void *arg)
+/* Begin @count calls that do not end. */
+static void begin_sleeps(struct grpc_client *c, int count)
 {
-    struct grpc_client c = {.stop_after = 0};
-    struct grpc_client still = {.stop_after = 0};
     nghttp2_nv nv[6];
     nghttp2_data_provider source = {.read_callback = client__read_body};
-    (void)arg;
-    start(0);
-    grpc_client_open(&still, "server:80");
-    grpc_client_open(&c, "server:80");
     nv[0] = client__header(":method", "POST");
     nv[1] = client__header(":scheme", "http");
     nv[2] = client__header(":path", "/t/sleep");
     nv[3] = client__header(":authority", "test");
     nv[4] = client__header("content-type", "application/grpc");
     nv[5] = client__header("te", "trailers");
-    for (int i = 0; i < 5; i++) {
-        c.body = slice_make("\0\0\0\0\0", 5);
-        nghttp2_submit_request(c.session, NULL, nv, 6, &source, NULL);
-        ck_assert_int_eq(client__flush(&c), 0);
+    for (int i = 0; i < count; i++) {
+        c->body = slice_make("\0\0\0\0\0", 5);
+        nghttp2_submit_request(c->session, NULL, nv, 6, &source, NULL);
+        ck_assert_int_eq(client__flush(c), 0);
     }
+}
+
+static void run_lost(void *arg)
+{
+    struct grpc_client c = {.stop_after = 0};
+    struct grpc_client still = {.stop_after = 0};
+    (void)arg;
+    start(0);
+    grpc_client_open(&still, "server:80");
+    grpc_client_open(&c, "server:80");
+    begin_sleeps(&c, 5);
     world_sleep_us(world, 100000);
     ck_assert_uint_eq(grpc_server_call_count(server), 5);
     grpc_client_close(&c);
@@ -375,6 +381,35 @@ START_TEST(test_connection_lost)
 {
     /* Calls of a connection that is gone are cancelled. */
     run(run_lost);
+}
+
+END_TEST
+
+/* What comes behind many calls gathers for a moment, and no longer. */
+static void run_crowd(void *arg)
+{
+    struct grpc_client c = {.stop_after = 0};
+    uint64_t began_ns;
+    (void)arg;
+    start(0);
+    grpc_client_open(&c, "server:80");
+    begin_sleeps(&c, 15);
+    world_sleep_us(world, 100000);
+    began_ns = world_mono_ns(world);
+    for (int i = 0; i < 10; i++)
+        expect_echo(&c, 1000);
+    ck_assert_uint_lt(world_mono_ns(world) - began_ns, 100000000);
+    ck_assert_uint_eq(grpc_server_call_count(server), 15);
+    grpc_client_close(&c);
+    world_sleep_us(world, 100000);
+    ck_assert_int_eq(cancelled_count, 15);
+    ck_assert_uint_eq(grpc_server_call_count(server), 0);
+    grpc_server_close(server);
+}
+
+START_TEST(test_many_calls_at_once)
+{
+    run(run_crowd);
 }
 
 END_TEST
@@ -579,6 +614,7 @@ TEST_MAIN("grpc",
           test_deadline_of_the_client,
           test_client_gives_up,
           test_connection_lost,
+          test_many_calls_at_once,
           test_gzip,
           test_goodbye,
           test_rubbish,

@@ -84,4 +84,27 @@ START_TEST(test_off)
 
 END_TEST
 
-TEST_MAIN("busy_poll", test_in_vain, test_catching, test_long_wait, test_off)
+/* While anybody pauses it nobody looks, nor goes on looking. */
+START_TEST(test_pause)
+{
+    struct busy_poll b = {.credit_ns = 0};
+    busy_poll_pause();
+    busy_poll_pause();
+    ck_assert(!busy_poll_begin(&b));
+    busy_poll_resume();
+    ck_assert(!busy_poll_begin(&b));
+    busy_poll_resume();
+    ck_assert(busy_poll_begin(&b));
+    busy_poll_pause();
+    ck_assert(!busy_poll_again(&b));
+    busy_poll_resume();
+}
+
+END_TEST
+
+TEST_MAIN("busy_poll",
+          test_in_vain,
+          test_catching,
+          test_long_wait,
+          test_off,
+          test_pause)
