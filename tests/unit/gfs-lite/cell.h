@@ -39,6 +39,7 @@ struct cell_node {
     unsigned index;
     struct namenode *namenode;       /* While it runs. */
     struct chunkserver *chunkserver; /* Likewise. */
+    struct rpc_server *server;       /* A chunk server's, likewise. */
     bool failed; /* Its program could not open what it serves. */
 };
 
@@ -116,6 +117,7 @@ static inline void cell_run_chunkserver(void *arg)
     opts.namenodes = c->addresses;
     opts.machine = n->name;
     opts.rack = n->rack;
+    n->server = server;
     n->failed =
         chunkserver_open(n->world, server, &opts, &n->chunkserver, &err) != 0;
     if (!n->failed &&
@@ -127,6 +129,7 @@ static inline void cell_run_chunkserver(void *arg)
     rpc_listener_close(listener);
     chunkserver_close(n->chunkserver);
     n->chunkserver = NULL;
+    n->server = NULL;
     rpc_server_free(server);
 }
 

@@ -1,0 +1,84 @@
+/* Which of a chunk's servers a reader asks. */
+#include "gfs-lite/wire.h"
+#include "tests/unit/gfs-lite/cell_files.h"
+
+#define SERVERS    3
+#define READS      400
+#define METHODS    64
+#define READ_BYTES 1000
+
+/* Reads that server @i has answered. */
+static uint64_t reads_of(struct cell *c, unsigned i)
+{
+    struct rpc_method_stats stats[METHODS];
+    size_t n = rpc_server_stats(c->chunks[i].server, stats, METHODS);
+    ck_assert_uint_le(n, METHODS);
+    for (size_t k = 0; k < n; k++)
+        if (strcmp(stats[k].name, "chunk.read") == 0)
+            return stats[k].call_count;
+    ck_abort_msg("no reads are counted");
+    return 0;
+}
+
+/* The one whose count has risen since @before, which becomes the count. */
+static unsigned find_asked(struct cell *c, uint64_t before[SERVERS])
+{
+    unsigned asked = SERVERS;
+    for (unsigned i = 0; i < SERVERS; i++) {
+        uint64_t now = reads_of(c, i);
+        if (now != before[i])
+            asked = i;
+        before[i] = now;
+    }
+    ck_assert_uint_lt(asked, SERVERS);
+    return asked;
+}
+
+static void take_turns(struct cell *c)
+{
+    struct fs *fs = cell_client(c, sim_director(c->sim), "test");
+    struct buf data = BUF_INIT;
+    uint64_t counts[SERVERS];
+    unsigned parts[SERVERS] = {0};
+    unsigned last = SERVERS;
+    unsigned changes = 0;
+    struct fs_reader *r;
+    fill(&data, 0, 100000, 5);
+    write_file(fs, "f", buf_slice(&data), true);
+    world_sleep_us(sim_director(c->sim), 3000000);
+    OK(fs_open(fs, "f", &r, err));
+    for (unsigned i = 0; i < SERVERS; i++)
+        counts[i] = reads_of(c, i);
+    for (unsigned i = 0; i < READS; i++) {
+        char piece[READ_BYTES];
+        size_t at = i * 7919 % (data.len - sizeof(piece));
+        size_t got;
+        unsigned asked;
+        OK(fs_read_at(r, at, piece, sizeof(piece), &got, err));
+        ck_assert_uint_eq(got, sizeof(piece));
+        ck_assert_mem_eq(piece, data.data + at, got);
+        asked = find_asked(c, counts);
+        changes += asked != last;
+        last = asked;
+        parts[asked]++;
+    }
+    ck_assert_uint_le(changes, READS / 4 + 1);
+    for (unsigned i = 0; i < SERVERS; i++)
+        ck_assert_uint_ge(parts[i], READS / 10);
+    fs_reader_close(r);
+    buf_close(&data);
+    fs_close(fs);
+}
+
+/* Servers that are equally near have their parts of the reads, a few reads in a
+ * row each, so that those under way at once can share messages. */
+START_TEST(test_near_servers_take_turns)
+{
+    struct cell *c = cell_new(test_seed(), 1, SERVERS);
+    cell_run(c, take_turns);
+    cell_free(c);
+}
+
+END_TEST
+
+TEST_MAIN("read", test_near_servers_take_turns)
