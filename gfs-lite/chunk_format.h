@@ -8,7 +8,8 @@
  *     1536   tail record, written by a flush
  *     4096   CRC32C of each whole block, and of the last one once sealed
  *     8192   grant to a writer of this machine; one sector
- *     8704   its tail record
+ *     8704   its tail record, even
+ *     9216   its tail record, odd
  *     12288  its CRC32C of each whole block it wrote
  *     65536  the chunk's bytes
  *
@@ -57,7 +58,7 @@
 STATIC_ASSERT(CHUNK_TABLE_AT + CHUNK_BLOCKS_MAX * 4 <= CHUNK_HEAD_BYTES,
               "the checksums of all blocks have room in the head");
 STATIC_ASSERT(CHUNK_GRANT_AT >= CHUNK_HEAD_BYTES &&
-                  CHUNK_SUMS_AT >= CHUNK_WRITER_AT + CHUNK_SECTOR_BYTES &&
+                  CHUNK_SUMS_AT >= CHUNK_WRITER_AT + 2 * CHUNK_SECTOR_BYTES &&
                   CHUNK_SUMS_AT + CHUNK_BLOCKS_MAX * 4 <= CHUNK_DATA_AT,
               "what a writer writes has places of its own");
 STATIC_ASSERT(CHUNK_DATA_AT % CHUNK_BLOCK_BYTES == 0,
@@ -88,6 +89,13 @@ struct chunk_grant {
     uint32_t base;   /* The chunk's length when it was given. */
     bool open;
 };
+
+/* Where a writer's tail record @sequence is: the last one stays while the next
+ * is being written. */
+static inline uint64_t chunk_writer_at(uint64_t sequence)
+{
+    return CHUNK_WRITER_AT + (sequence % 2) * CHUNK_SECTOR_BYTES;
+}
 
 /* Checksums that bytes added to a chunk make. */
 struct chunk_sums {

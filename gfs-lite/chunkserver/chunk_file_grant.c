@@ -5,14 +5,11 @@
  * The writer is believed no more than a caller is: lengths are checked, and
  * bytes by whoever reads them. What it can spoil is its own chunk.
  */
-#include <string.h>
+#include <stdatomic.h>
 
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/chunkserver/chunk_file_parts.h"
-
-/* A tail record that is being written may be half of the old one. */
-#define LOOKS_MAX 100
 
 static int write_at(struct chunk_file *f,
                     uint64_t at,
@@ -38,28 +35,31 @@ write_grant(struct chunk_file *f, struct chunk_grant g, struct err *err)
 
 /* --- what the writer has added ----------------------------------------- */
 
-/* Its tail record; length 0: there is none, or it speaks of bytes that are not
- * there. */
+/* Its longest tail record; length 0: there is none, or it speaks of bytes that
+ * are not there. One that is just being written does not count: it takes the
+ * place of the one before the last. */
 static int
 read_record(struct chunk_file *f, struct chunk_tail *t, struct err *err)
 {
-    char sector[CHUNK_SECTOR_BYTES];
+    char sectors[2 * CHUNK_SECTOR_BYTES] = {0};
+    struct chunk_tail other;
     uint64_t bytes = 0;
-    bool whole = false;
-    int rc = 0;
-    for (int looks = 0; rc == 0 && !whole && looks < LOOKS_MAX; looks++) {
-        size_t got = 0;
-        memset(sector, 0, sizeof(sector));
-        rc = file_read_at(f->file, CHUNK_WRITER_AT, sector, sizeof(sector),
+    size_t got = 0;
+    int rc = file_read_at(f->file, CHUNK_WRITER_AT, sectors, sizeof(sectors),
                           &got, err);
-        whole = rc == 0 && (chunk_tail_get(sector, t) || sector[0] == '\0');
-    }
+    t->length = 0;
     if (rc == 0)
         rc = file_size(f->file, &bytes, err);
-    if (rc || !chunk_tail_get(sector, t) ||
-        CHUNK_DATA_AT + (uint64_t)t->length > bytes)
+    if (rc)
+        return rc;
+    if (!chunk_tail_get(sectors, t))
         t->length = 0;
-    return rc;
+    if (chunk_tail_get(sectors + CHUNK_SECTOR_BYTES, &other) &&
+        other.length > t->length)
+        *t = other;
+    if (CHUNK_DATA_AT + (uint64_t)t->length > bytes)
+        t->length = 0;
+    return 0;
 }
 
 /* Checksums of whole blocks before @length that came under the grant. */
@@ -111,6 +111,7 @@ int chunk_file_end_grant(struct chunk_file *f, struct err *err)
     g.open = false;
     if (f->grant.open)
         rc = write_grant(f, g, err);
+    atomic_thread_fence(memory_order_seq_cst); /* First end it, then look. */
     return rc ? rc : chunk_file_absorb(f, err);
 }
 
@@ -127,7 +128,7 @@ int chunk_file__write_granted(struct chunk_file *f,
 
 int chunk_file_settle(struct chunk_file *f, struct err *err)
 {
-    static const char nothing[CHUNK_SECTOR_BYTES];
+    static const char nothing[2 * CHUNK_SECTOR_BYTES];
     int rc;
     PRE(!f->id.sealed);
     if (!f->granted)
@@ -144,7 +145,7 @@ int chunk_file_settle(struct chunk_file *f, struct err *err)
     if (rc == 0)
         rc = write_at(f, CHUNK_WRITER_AT, nothing, sizeof(nothing), err);
     if (rc == 0)
-        rc = write_at(f, CHUNK_GRANT_AT, nothing, sizeof(nothing), err);
+        rc = write_at(f, CHUNK_GRANT_AT, nothing, CHUNK_SECTOR_BYTES, err);
     if (rc == 0)
         f->granted = false;
     return rc;
@@ -172,6 +173,7 @@ int chunk_file__find_grant(struct chunk_file *f,
         g.open = false;
         rc = write_grant(f, g, err);
     }
+    atomic_thread_fence(memory_order_seq_cst);
     if (rc == 0)
         rc = read_record(f, t, err);
     if (t->length <= f->grant.base)

@@ -212,8 +212,9 @@ static int write_one(const struct granted *k,
         rc = write_at(f, CHUNK_SUMS_AT + (uint64_t)s->first_block * 4,
                       slice_make(s->entries, (size_t)s->block_count * 4), err);
     if (rc == 0)
-        rc = write_at(f, CHUNK_WRITER_AT, slice_make(tail, CHUNK_SECTOR_BYTES),
-                      err);
+        rc = write_at(f, chunk_writer_at(k->sequence),
+                      slice_make(tail, CHUNK_SECTOR_BYTES), err);
+    atomic_thread_fence(memory_order_seq_cst);
     if (rc == 0)
         rc = read_sector(f, CHUNK_GRANT_AT, sector, err);
     if (rc == 0 && memcmp(sector, k->sectors[i], sizeof(sector)) != 0)
