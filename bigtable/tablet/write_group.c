@@ -16,8 +16,10 @@
 /* A group ends when it has so many bytes, so that the first of it does not wait
  * for ever; a small leader takes less, for its own sake. */
 #define GROUP_BYTES_MAX ((size_t)1 << 20)
-/* The disk takes so many in the time that a sync costs anyway. */
-#define GROUP_SYNCED_BYTES_MAX  ((size_t)4 << 20)
+/* The disk takes so many in about the time that a sync costs anyway. With more
+ * in one group all that is under way would be in it, and nobody had anything to
+ * do while it waits: two that take turns keep everybody busy. */
+#define GROUP_SYNCED_BYTES_MAX  ((size_t)560 << 10)
 #define GROUP_COUNT_WRITERS_MAX 256
 
 struct write_group {

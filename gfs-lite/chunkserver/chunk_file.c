@@ -24,8 +24,6 @@
 #define KEEP_BYTES ((uint32_t)16 << 20)
 /* Of an unsealed chunk: the server's three, and one of a writer let in. */
 #define TAILS_MAX 4
-/* Blocks that one append may complete. */
-#define PIECE_BLOCKS_MAX CHUNK_BLOCKS_MAX
 
 static int write_bytes(struct file *file,
                        uint64_t at,
@@ -54,6 +52,7 @@ void chunk_file_close(struct chunk_file *f)
 {
     if (!f)
         return;
+    chunk_file__close_direct(f);
     file_close(f->file);
     mem_free(f->path);
     mem_free(f);
@@ -116,22 +115,6 @@ int chunk_file_identify(struct world *w,
 /* --- changing
  * ----------------------------------------------------------------- */
 
-/* A change of the file. */
-struct file_job {
-    struct chunk_file *file;
-    struct slice data;
-    const uint32_t *wanted_crc; /* Of the data; NULL: not known. */
-    uint32_t data_crc;
-    uint32_t first_block; /* Of the table entries to be written. */
-    uint32_t block_count;
-    uint32_t entries[PIECE_BLOCKS_MAX];
-    enum chunk_slot slot;
-    struct chunk_tail tail;
-    bool sync;
-    struct err *err;
-    int rc;
-};
-
 static int write_table(struct chunk_file *f,
                        uint32_t first,
                        const uint32_t *entries,
@@ -157,7 +140,7 @@ static int write_tail(struct chunk_file *f,
 
 /* Checksums of the blocks that @job's data complete, of what is left, and of
  * the data. */
-static void sum_up(struct file_job *job)
+int chunk_file__sum_up(struct file_job *job)
 {
     const struct chunk_file *f = job->file;
     uint32_t crc = ends_in_block(f->length) ? f->tail_crc : 0;
@@ -180,19 +163,30 @@ static void sum_up(struct file_job *job)
     job->tail.length = at;
     job->tail.crc = crc;
     job->tail.sequence = f->sequence + 1;
+    if (!job->wanted_crc || *job->wanted_crc == job->data_crc)
+        return 0;
+    return err_set(job->err, ERR_CORRUPT,
+                   "%zu bytes came with another checksum than theirs",
+                   job->data.len);
+}
+
+void chunk_file__take_append(const struct file_job *job)
+{
+    struct chunk_file *f = job->file;
+    memcpy(f->table + job->first_block, job->entries,
+           job->block_count * sizeof(job->entries[0]));
+    f->length = job->tail.length;
+    f->tail_crc = job->tail.crc;
+    f->sequence = job->tail.sequence;
 }
 
 static void do_append(void *arg)
 {
     struct file_job *job = arg;
     struct chunk_file *f = job->file;
-    sum_up(job);
-    if (job->wanted_crc && *job->wanted_crc != job->data_crc) {
-        job->rc = err_set(job->err, ERR_CORRUPT,
-                          "%zu bytes came with another checksum than theirs",
-                          job->data.len);
+    job->rc = chunk_file__sum_up(job);
+    if (job->rc)
         return;
-    }
     job->rc = write_bytes(f->file, CHUNK_DATA_AT + (uint64_t)f->length,
                           job->data.data, job->data.len, job->err);
     if (job->rc == 0)
@@ -211,17 +205,14 @@ int chunk_file_append(struct chunk_file *f,
         .file = f, .data = data, .wanted_crc = crc, .err = err};
     PRE(!f->id.sealed && !f->granted);
     PRE(data.len <= GFS_CHUNK_BYTES - f->length);
+    chunk_file__forget_direct(f);
     if (data.len <= QUICK_BYTES_MAX)
         do_append(&job);
     else
         offload(do_append, &job);
     if (job.rc)
         return job.rc;
-    memcpy(f->table + job.first_block, job.entries,
-           job.block_count * sizeof(job.entries[0]));
-    f->length = job.tail.length;
-    f->tail_crc = job.tail.crc;
-    f->sequence = job.tail.sequence;
+    chunk_file__take_append(&job);
     return 0;
 }
 
@@ -255,6 +246,12 @@ void chunk_file_keep_room(struct chunk_file *f)
     file_allocate(f->file, CHUNK_DATA_AT + (uint64_t)f->kept);
 }
 
+void chunk_file__take_sync(struct chunk_file *f)
+{
+    f->next_sync = f->next_sync == CHUNK_SLOT_SYNC_EVEN ? CHUNK_SLOT_SYNC_ODD
+                                                        : CHUNK_SLOT_SYNC_EVEN;
+}
+
 static void do_sync(void *arg)
 {
     struct file_job *job = arg;
@@ -271,19 +268,21 @@ int chunk_file_sync(struct chunk_file *f, struct err *err)
                            .slot = f->next_sync};
     if (f->id.sealed)
         return 0;
+    chunk_file__forget_direct(f);
     offload(do_sync, &job);
     if (job.rc)
         return job.rc;
     f->sequence++;
-    f->next_sync = f->next_sync == CHUNK_SLOT_SYNC_EVEN ? CHUNK_SLOT_SYNC_ODD
-                                                        : CHUNK_SLOT_SYNC_EVEN;
+    chunk_file__take_sync(f);
     return 0;
 }
 
 static int
 store_identity(struct chunk_file *f, struct chunk_identity id, struct err *err)
 {
-    int rc = write_identity(f->file, &id, err);
+    int rc;
+    chunk_file__forget_direct(f);
+    rc = write_identity(f->file, &id, err);
     if (rc == 0)
         rc = file_sync(f->file, err);
     if (rc == 0)
@@ -324,6 +323,7 @@ int chunk_file_rewrite(struct chunk_file *f, struct err *err)
     char *bytes = mem_alloc(CHUNK_BLOCK_BYTES);
     uint32_t step;
     int rc = 0;
+    chunk_file__forget_direct(f);
     for (uint32_t at = 0; rc == 0 && at < f->length; at += step) {
         step = MIN_OF(f->length - at, (uint32_t)CHUNK_BLOCK_BYTES);
         rc = chunk_file__read_block(f, block_of(at), f->length, f->tail_crc,
@@ -344,6 +344,7 @@ int chunk_file_seal(struct chunk_file *f, uint32_t length, struct err *err)
     uint32_t crc;
     int rc;
     PRE(length <= f->length && !f->id.sealed);
+    chunk_file__close_direct(f);
     rc = crc_at(f, length, &crc, err);
     if (rc == 0)
         rc = chunk_file__write_granted(f, length, err);

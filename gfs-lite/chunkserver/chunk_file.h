@@ -11,13 +11,16 @@
 #include "base/core/slice.h"
 #include "gfs-lite/chunk_format.h"
 
+struct chunk_direct;
 struct file;
 struct world;
 
 struct chunk_file {
-    struct world *world; /* Borrowed. */
-    struct file *file;   /* Owned. */
-    char *path;          /* Owned. */
+    struct world *world;         /* Borrowed. */
+    struct file *file;           /* Owned. */
+    char *path;                  /* Owned. */
+    struct chunk_direct *direct; /* Owned; NULL: all went through the page
+                                    cache. */
     struct chunk_identity id;
     uint32_t length;   /* Bytes appended; of a sealed one its length. */
     uint32_t tail_crc; /* Of the last block, if it is not whole. */
@@ -79,6 +82,12 @@ bool chunk_file_lacks_room(const struct chunk_file *f);
 void chunk_file_keep_room(struct chunk_file *f);
 /* What was appended survives a loss of power. Parks. */
 MUST_CHECK int chunk_file_sync(struct chunk_file *f, struct err *err);
+/* chunk_file_append() and chunk_file_sync() at once. A large one goes past the
+ * page cache, and so do those that follow. Parks. */
+MUST_CHECK int chunk_file_append_sync(struct chunk_file *f,
+                                      struct slice data,
+                                      const uint32_t *crc,
+                                      struct err *err);
 /* Raise the version, durably. Parks. */
 MUST_CHECK int
 chunk_file_set_version(struct chunk_file *f, uint32_t version, struct err *err);

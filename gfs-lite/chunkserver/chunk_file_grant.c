@@ -18,6 +18,7 @@ static int write_at(struct chunk_file *f,
                     struct err *err)
 {
     struct slice part = slice_make(data, len);
+    chunk_file__forget_direct(f);
     return file_write_at(f->file, at, &part, 1, err);
 }
 

@@ -2,7 +2,26 @@
 #ifndef GFS_LITE_CHUNKSERVER_CHUNK_FILE_PARTS_H
 #define GFS_LITE_CHUNKSERVER_CHUNK_FILE_PARTS_H
 
+#include "base/core/slice.h"
 #include "gfs-lite/chunkserver/chunk_file.h"
+
+/* Blocks that one append may complete. */
+#define PIECE_BLOCKS_MAX CHUNK_BLOCKS_MAX
+
+/* A change of the file. */
+struct file_job {
+    struct chunk_file *file;
+    struct slice data;
+    const uint32_t *wanted_crc; /* Of the data; NULL: not known. */
+    uint32_t data_crc;
+    uint32_t first_block; /* Of the table entries to be written. */
+    uint32_t block_count;
+    uint32_t entries[PIECE_BLOCKS_MAX];
+    enum chunk_slot slot;
+    struct chunk_tail tail;
+    struct err *err;
+    int rc;
+};
 
 static inline uint32_t block_of(uint32_t offset)
 {
@@ -30,6 +49,14 @@ MUST_CHECK int chunk_file__read_block(struct chunk_file *f,
                                       char *dst,
                                       struct err *err);
 
+/* Fill in checksums and tail of @job, which appends its data. ERR_CORRUPT: they
+ * are not what was wanted. */
+MUST_CHECK int chunk_file__sum_up(struct file_job *job);
+/* What @job appended is there. */
+void chunk_file__take_append(const struct file_job *job);
+/* The job's tail is synced. */
+void chunk_file__take_sync(struct chunk_file *f);
+
 /* The checksums of blocks before @length that came under a grant, to where the
  * server's are. */
 MUST_CHECK int chunk_file__write_granted(struct chunk_file *f,
@@ -40,5 +67,9 @@ MUST_CHECK int chunk_file__write_granted(struct chunk_file *f,
 MUST_CHECK int chunk_file__find_grant(struct chunk_file *f,
                                       struct chunk_tail *t,
                                       struct err *err);
+
+/* The file was changed through the page cache, or may have been. */
+void chunk_file__forget_direct(struct chunk_file *f);
+void chunk_file__close_direct(struct chunk_file *f);
 
 #endif /* GFS_LITE_CHUNKSERVER_CHUNK_FILE_PARTS_H */

@@ -163,6 +163,7 @@ static int take_locked(struct chunkserver *cs,
     struct slice data = rpc->attachment;
     const uint32_t *crc =
         rpc->attachment_crc.known ? &rpc->attachment_crc.value : NULL;
+    bool sync = call->flags & CHUNK_SYNC;
     uint64_t have;
     int rc = chunk_store_file_locked(cs->store, c, err);
     if (rc == 0)
@@ -176,19 +177,18 @@ static int take_locked(struct chunkserver *cs,
     have = c->file->length - call->offset;
     if (have && crc && crc32c(data.data, data.len) != *crc)
         return err_set(err, ERR_CORRUPT, "bytes with a wrong checksum");
+    if (have < data.len && c->dirty_us == 0)
+        c->dirty_us = world_now_us(cs->world);
     if (have < data.len)
-        rc = chunk_file_append(c->file, slice_sub(data, have, data.len),
-                               have ? NULL : crc, err);
+        rc = (sync ? chunk_file_append_sync : chunk_file_append)(
+            c->file, slice_sub(data, have, data.len), have ? NULL : crc, err);
+    else if (sync)
+        rc = chunk_file_sync(c->file, err);
     if (rc == ERR_CORRUPT) /* They were damaged on the way. */
         return rc;
-    if (rc == 0 && have < data.len && c->dirty_us == 0)
-        c->dirty_us = world_now_us(cs->world);
     chunkserver_note_written(cs, c);
-    if (rc == 0 && (call->flags & CHUNK_SYNC)) {
-        rc = chunk_file_sync(c->file, err);
-        if (rc == 0)
-            c->dirty_us = 0;
-    }
+    if (rc == 0 && sync)
+        c->dirty_us = 0;
     if (rc) {
         c->failed = rc;
         chunk_store_report(cs->store, c);

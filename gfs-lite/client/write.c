@@ -17,6 +17,9 @@
 
 /* A stream's bytes are gathered up to here. */
 #define PIECE_BYTES ((size_t)512 << 10)
+/* A log's pieces are what is synced together: they are cut only when they would
+ * keep a server's other callers waiting. */
+#define LOG_PIECE_BYTES ((size_t)1 << 20)
 /* Pieces under way at once. */
 #define PIECES_MAX 8
 /* A server that failed is avoided for so long. */
@@ -327,7 +330,8 @@ push(struct gfs_writer *w, struct buf *data, bool sync, struct err *err)
 static size_t room(const struct gfs_writer *w)
 {
     size_t in_chunk = GFS_CHUNK_BYTES - (w->chunk ? w->offset : 0);
-    return MIN_OF(PIECE_BYTES, in_chunk);
+    size_t piece = w->mode == FS_WRITE_LOG ? LOG_PIECE_BYTES : PIECE_BYTES;
+    return MIN_OF(piece, in_chunk);
 }
 
 static int closed_by_error(struct gfs_writer *w, struct err *err)

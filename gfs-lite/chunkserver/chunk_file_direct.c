@@ -1,0 +1,199 @@
+/* Synced appends to a chunk's file, past the page cache: the disk takes the
+ * bytes from where they are, no page is made, kept and dropped for them, and
+ * the sync has nothing to look for. What is written are whole pages: those of
+ * the data with what the first of them held already and zeros behind, and the
+ * one or two of the head. Both are known in memory from one such append to the
+ * next; after a change through the page cache they are read again.
+ *
+ * A page that is written again gets the same bytes where it had some: a loss of
+ * power leaves those of a sector or the others, and they are alike.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/world.h"
+#include "gfs-lite/chunkserver/chunk_file_parts.h"
+
+/* A chunk's first append past the page cache is of so much: for less the page
+ * cache costs no more. */
+#define DIRECT_BYTES_MIN ((size_t)32 << 10)
+#define PAGE_BYTES       FILE_DIRECT_ALIGN
+
+STATIC_ASSERT(CHUNK_DATA_AT % PAGE_BYTES == 0, "data begin with a page");
+STATIC_ASSERT(CHUNK_TABLE_AT == PAGE_BYTES &&
+                  CHUNK_HEAD_BYTES == 2 * PAGE_BYTES &&
+                  CHUNK_BLOCKS_MAX * 4 == PAGE_BYTES,
+              "the head is a page, and the table another");
+
+struct chunk_direct {
+    struct file *file; /* Owned. */
+    bool known;        /* Are head and tail what the file has? */
+    char *head;        /* Aligned, as `bytes`. Owned. */
+    char *bytes;       /* First what the file's last page holds. Owned. */
+    size_t cap;        /* Of them. */
+};
+
+void chunk_file__forget_direct(struct chunk_file *f)
+{
+    if (f->direct)
+        f->direct->known = false;
+}
+
+void chunk_file__close_direct(struct chunk_file *f)
+{
+    struct chunk_direct *d = f->direct;
+    if (!d)
+        return;
+    f->direct = NULL;
+    file_close(d->file);
+    free(d->head);
+    free(d->bytes);
+    mem_free(d);
+}
+
+static char *alloc_pages(size_t bytes)
+{
+    char *p = aligned_alloc(PAGE_BYTES, bytes);
+    if (!p)
+        PANIC("no memory to write a chunk");
+    return p;
+}
+
+static int open_direct(struct chunk_file *f, struct err *err)
+{
+    struct file *file;
+    int rc;
+    if (f->direct)
+        return 0;
+    rc = file_open(f->world, f->path, FILE_WRITE | FILE_DIRECT, &file, err);
+    if (rc)
+        return rc;
+    f->direct = mem_zalloc(1, sizeof(*f->direct));
+    f->direct->file = file;
+    f->direct->head = alloc_pages(CHUNK_HEAD_BYTES);
+    return 0;
+}
+
+/* Room for @bytes, in whole pages; the first @kept are kept. */
+static void reserve(struct chunk_direct *d, size_t kept, size_t bytes)
+{
+    char *p;
+    if (bytes <= d->cap)
+        return;
+    bytes = MAX_OF(bytes, d->cap * 2);
+    bytes += -bytes % PAGE_BYTES;
+    p = alloc_pages(bytes);
+    if (kept)
+        memcpy(p, d->bytes, kept);
+    free(d->bytes);
+    d->bytes = p;
+    d->cap = bytes;
+}
+
+/* Read what the pages that will be written again hold. */
+static int learn(struct chunk_file *f, size_t tail, struct err *err)
+{
+    struct chunk_direct *d = f->direct;
+    size_t got = 0;
+    int rc;
+    if (d->known)
+        return 0;
+    memset(d->head, 0, CHUNK_HEAD_BYTES);
+    rc = file_read_at(f->file, 0, d->head, PAGE_BYTES, &got, err);
+    if (rc == 0 && tail)
+        rc = chunk_file__read_bytes(f->file,
+                                    CHUNK_DATA_AT + (uint64_t)f->length - tail,
+                                    d->bytes, tail, err);
+    d->known = rc == 0;
+    return rc;
+}
+
+/* The data behind what the last page holds. */
+static int write_data(const struct file_job *job, size_t tail)
+{
+    const struct chunk_file *f = job->file;
+    const struct chunk_direct *d = f->direct;
+    size_t bytes = tail + job->data.len;
+    size_t pad = -bytes % PAGE_BYTES;
+    struct slice pages = slice_make(d->bytes, bytes + pad);
+    memcpy(d->bytes + tail, job->data.data, job->data.len);
+    memset(d->bytes + bytes, 0, pad);
+    return file_write_at(d->file, CHUNK_DATA_AT + (uint64_t)f->length - tail,
+                         &pages, 1, job->err);
+}
+
+/* Tail record and checksums; and a sync, of the data, too. */
+static int write_head(const struct file_job *job)
+{
+    const struct chunk_file *f = job->file;
+    const struct chunk_direct *d = f->direct;
+    struct slice pages = slice_make(d->head, PAGE_BYTES);
+    chunk_tail_put(&job->tail, d->head + job->slot * CHUNK_SECTOR_BYTES);
+    if (job->block_count) {
+        memcpy(d->head + CHUNK_TABLE_AT, f->table,
+               job->first_block * sizeof(f->table[0]));
+        memcpy(d->head + CHUNK_TABLE_AT +
+                   job->first_block * sizeof(f->table[0]),
+               job->entries, job->block_count * sizeof(f->table[0]));
+        pages.len = CHUNK_HEAD_BYTES;
+    }
+    return file_write_synced(d->file, 0, &pages, 1, job->err);
+}
+
+static void keep_tail(struct chunk_direct *d, size_t bytes)
+{
+    size_t tail = bytes % PAGE_BYTES;
+    if (tail < bytes)
+        memmove(d->bytes, d->bytes + bytes - tail, tail);
+}
+
+static void do_append_sync(void *arg)
+{
+    struct file_job *job = arg;
+    struct chunk_file *f = job->file;
+    size_t tail = f->length % PAGE_BYTES;
+    job->rc = chunk_file__sum_up(job);
+    if (job->rc)
+        return;
+    job->rc = open_direct(f, job->err);
+    if (job->rc)
+        return;
+    reserve(f->direct, f->direct->known ? tail : 0,
+            tail + job->data.len + PAGE_BYTES);
+    job->rc = learn(f, tail, job->err);
+    if (job->rc == 0)
+        job->rc = write_data(job, tail);
+    if (job->rc == 0)
+        job->rc = write_head(job);
+    keep_tail(f->direct, tail + job->data.len);
+    if (job->rc)
+        f->direct->known = false;
+}
+
+int chunk_file_append_sync(struct chunk_file *f,
+                           struct slice data,
+                           const uint32_t *crc,
+                           struct err *err)
+{
+    struct file_job job = {.file = f,
+                           .data = data,
+                           .wanted_crc = crc,
+                           .slot = f->next_sync,
+                           .err = err};
+    PRE(!f->id.sealed && !f->granted);
+    PRE(data.len <= GFS_CHUNK_BYTES - f->length);
+    if (!f->direct && data.len < DIRECT_BYTES_MIN) {
+        int rc = chunk_file_append(f, data, crc, err);
+        return rc ? rc : chunk_file_sync(f, err);
+    }
+    chunk_file_keep_room(f);
+    offload(do_append_sync, &job);
+    if (job.rc)
+        return job.rc;
+    chunk_file__take_append(&job);
+    chunk_file__take_sync(f);
+    f->started = MAX_OF(f->started, f->length - f->length % CHUNK_BLOCK_BYTES);
+    return 0;
+}
