@@ -68,6 +68,8 @@ static struct grpc_call *add_call(struct grpc_connection *c, int32_t stream)
         c->calls->prev = call;
     c->calls = call;
     c->call_count++;
+    call->receiving = true;
+    c->receiving_count++;
     return call;
 }
 
@@ -86,10 +88,18 @@ static void drop_call(struct grpc_call *call)
         fiber_wake(c->fiber);
 }
 
+/* No more of the request comes. */
+static void end_request(struct grpc_call *call)
+{
+    call->connection->receiving_count -= call->receiving;
+    call->receiving = false;
+}
+
 /* The stream lets go of its call. */
 static void detach_stream(struct grpc_call *call)
 {
     call->stream = 0;
+    end_request(call);
     call->connection->replying_count -= call->replying;
     if (call->fiber)
         fiber_cancel(call->fiber);
@@ -275,8 +285,11 @@ on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
     if (frame->hd.type == NGHTTP2_HEADERS &&
         frame->headers.cat == NGHTTP2_HCAT_REQUEST)
         begin_request(call);
-    if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) && !call->refused)
-        start_call(call);
+    if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) {
+        end_request(call);
+        if (!call->refused)
+            start_call(call);
+    }
     return 0;
 }
 
@@ -471,12 +484,13 @@ static void run_writer(void *arg)
 
 /* --- reading ------------------------------------------------------------ */
 
-/* For how long after the last read may more gather? Not what replies that were
- * begun may wait for, nor behind a read that did not take everything. */
+/* For how long after the last read may more gather? Not where a reply may wait
+ * for it, or the rest of a request, nor behind a read that did not take
+ * everything. */
 static uint64_t gather_ns(const struct grpc_connection *c)
 {
     if (c->call_count < GRPC_BUSY_CALLS || c->replying_count ||
-        c->read_bytes == READ_BYTES)
+        c->receiving_count || c->read_bytes == READ_BYTES)
         return 0;
     return MIN_OF(c->call_count * GATHER_NS_PER_CALL, GATHER_NS_MAX);
 }

@@ -51,6 +51,7 @@ struct grpc_call {
     size_t message_size; /* As the prefix says. */
     size_t header_bytes;
     size_t charged; /* Of the budget, for the request. */
+    bool receiving; /* More of it comes. */
     bool refused;   /* The rest of the request is thrown away. */
 
     /* The reply. */

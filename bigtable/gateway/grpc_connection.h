@@ -19,10 +19,11 @@ struct grpc_connection {
     nghttp2_session *session;
     struct session_memory memory; /* The session's. */
     struct grpc_call *calls;
-    size_t call_count;     /* With the ones whose stream is closed. */
-    size_t replying_count; /* Of them: replies that were begun. */
-    uint64_t read_ns;      /* The clock at the last read, */
-    size_t read_bytes;     /* which gave so much. */
+    size_t call_count;      /* With the ones whose stream is closed. */
+    size_t receiving_count; /* Of them: requests that have not ended, */
+    size_t replying_count;  /* and replies that were begun. */
+    uint64_t read_ns;       /* The clock at the last read, */
+    size_t read_bytes;      /* which gave so much. */
     struct fiber *fiber;
     struct fiber *writer;
     struct buf out; /* To be written. */
