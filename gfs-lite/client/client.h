@@ -73,6 +73,7 @@ struct gfs {
     atomic_uint_least64_t hedged_reads;
     atomic_uint_least64_t recoveries;
     atomic_uint_least64_t local_writes;
+    atomic_uint_least64_t slow_until_ns; /* The disk holds writers back. */
 };
 
 static inline struct gfs *gfs_of(struct fs *fs)

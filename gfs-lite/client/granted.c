@@ -29,7 +29,7 @@
 #define TELL_BYTES ((uint32_t)2 << 20)
 /* or after so long. */
 #define TELL_US UINT64_C(250000)
-/* A larger piece is written by a thread of the pool, */
+/* A larger piece is written by a thread of the pool, in one go, */
 #define QUICK_BYTES_MAX ((size_t)128 << 10)
 /* and so is what follows one that took so long, for a while: as the world does
  * with single writes. */
@@ -47,7 +47,6 @@ struct granted {
     uint64_t told_ns;     /* since then. */
     struct piece telling; /* No bytes: a word to the servers. */
     bool is_telling;
-    uint64_t slow_until_ns;
     struct chunk_sums sums;
 };
 
@@ -252,14 +251,15 @@ void gfs__write_granted(struct gfs_writer *w, struct piece *p)
     chunk_tail_put(
         &(struct chunk_tail){++k->sequence, k->sums.length, k->sums.crc},
         put.tail);
-    if (p->data.len > QUICK_BYTES_MAX || began < k->slow_until_ns)
+    if (p->data.len > QUICK_BYTES_MAX ||
+        began < atomic_load(&w->gfs->slow_until_ns))
         offload(put_piece, &put);
     else
         put_piece(&put);
     now = world_mono_ns(w->gfs->base.world);
     if (now - began > SLOW_NS)
-        k->slow_until_ns =
-            now + MAX_OF(SLOW_PAUSE_NS, (now - began) * SLOW_PAUSE);
+        atomic_store(&w->gfs->slow_until_ns,
+                     now + MAX_OF(SLOW_PAUSE_NS, (now - began) * SLOW_PAUSE));
     if (p->rc == 0)
         hear(w, p);
     if (p->rc == 0 && !p->sync)
