@@ -42,7 +42,7 @@ const struct option job_run_options[] = {
     {"combiner", 0, "COMMAND", "the reducer for what one task emitted"},
     {"local", 0, NULL, "all tasks in this process, for debugging"},
     {"overwrite", 0, NULL, "replace an output that is there"},
-    {"split", 0, "SIZE", "of a task's input (64MiB)"},
+    {"split", 0, "SIZE", "of a task's input (64MiB, to 256MiB if it combines)"},
     {"heap", 0, "SIZE", "for the job's own code in an attempt (1GiB)"},
     {"cpu", 0, "TIME", "processor time an attempt may use"},
     {"file-size", 0, "SIZE", "of a file an attempt writes (256GiB)"},

@@ -5,35 +5,33 @@
 #include <emmintrin.h>
 #endif
 
-/* Emit the word that ends at @end, if one has begun. */
-static void word_end(struct mr_task *t, const char *start, const char *end)
+static void emit(struct mr_task *t, const char *word, const char *end)
 {
-    mr_emit_count(t, slice_make(start, (size_t)(end - start)), 1);
+    mr_emit_count(t, slice_make(word, (size_t)(end - word)), 1);
 }
 
-/* The rest of a line, byte by byte; @start is where a word has begun, or NULL.
- */
-static void count_bytes(struct mr_task *t,
-                        const char *p,
-                        const char *end,
-                        const char *start)
+/* A text, byte by byte. */
+static void count_bytes(struct mr_task *t, const char *p, const char *end)
 {
+    const char *word = NULL;
     for (; p < end; p++) {
         bool letter = (unsigned char)*p > ' ';
-        if (letter && !start)
-            start = p;
-        if (!letter && start) {
-            word_end(t, start, p);
-            start = NULL;
+        if (letter && !word)
+            word = p;
+        if (!letter && word) {
+            emit(t, word, p);
+            word = NULL;
         }
     }
-    if (start)
-        word_end(t, start, end);
+    if (word)
+        emit(t, word, end);
 }
 
 #if defined(__SSE2__)
+#define VECTOR 16
+
 /* Bit i: byte i of the 16 at @p is part of a word. */
-static unsigned letters(const char *p)
+static uint64_t letters_16(const char *p)
 {
     __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
     __m128i space = _mm_set1_epi8(' ');
@@ -41,28 +39,49 @@ static unsigned letters(const char *p)
     return ~(unsigned)_mm_movemask_epi8(low) & 0xffff;
 }
 
-/* Sixteen bytes at a time: a word begins or ends where the mask changes. */
-static void count_words(struct mr_task *t, struct slice line)
+/* The same of up to 64 bytes that end a text of at least 16, or go on. */
+static uint64_t letters(const char *p, size_t n)
 {
-    const char *p = line.data;
-    const char *end = p + line.len;
-    const char *start = NULL;
-    for (; end - p >= 16; p += 16) {
-        unsigned m = letters(p);
-        unsigned edges = (m ^ (m << 1 | (start != NULL))) & 0xffff;
-        for (; edges; edges &= edges - 1) {
-            const char *at = p + __builtin_ctz(edges);
-            if (start)
-                word_end(t, start, at);
-            start = start ? NULL : at;
+    uint64_t m = 0;
+    size_t i = 0;
+    for (; i + VECTOR <= n; i += VECTOR)
+        m |= letters_16(p + i) << i;
+    if (i < n)
+        m |= letters_16(p + n - VECTOR) >> (i + VECTOR - n) << i;
+    return m;
+}
+
+/* Sixty-four bytes at a time: a word begins or ends where the mask changes. */
+static void count_words(struct mr_task *t, struct slice text)
+{
+    const char *p = text.data;
+    const char *end = p + text.len;
+    const char *word = NULL;
+    if (text.len < VECTOR) {
+        count_bytes(t, p, end);
+        return;
+    }
+    for (size_t n; p < end; p += n) {
+        uint64_t m;
+        uint64_t edges;
+        n = MIN_OF((size_t)(end - p), (size_t)64);
+        m = letters(p, n);
+        edges = m ^ (m << 1 | (word != NULL));
+        while (edges) {
+            const char *at = p + __builtin_ctzll(edges);
+            edges &= edges - 1;
+            if (word)
+                emit(t, word, at);
+            word = word ? NULL : at;
         }
     }
-    count_bytes(t, p, end, start);
+    if (word)
+        emit(t, word, end);
 }
 #else
-static void count_words(struct mr_task *t, struct slice line)
+static void count_words(struct mr_task *t, struct slice text)
 {
-    count_bytes(t, line.data, line.data + line.len, NULL);
+    count_bytes(t, text.data, text.data + text.len);
 }
 #endif
 

@@ -20,8 +20,6 @@ static void fill_defaults(struct mr_options *o)
         o->file_bytes = (uint64_t)256 << 30;
     if (o->processes_max == 0)
         o->processes_max = 256;
-    if (o->split_bytes == 0)
-        o->split_bytes = (uint64_t)64 << 20;
     if (o->timeout_us == 0)
         o->timeout_us = (uint64_t)600 * 1000 * 1000;
     if (o->attempts_max == 0)

@@ -168,7 +168,8 @@ struct mr_options {
     unsigned processes_max; /* That an attempt starts; 0: 256. */
     bool network;           /* Attempts may open sockets. */
     bool no_sandbox;        /* Attempts may do whatever the user may. */
-    uint64_t split_bytes;   /* Of file inputs; 0: 64 MiB. */
+    uint64_t split_bytes;   /* Of file inputs; 0: 64 MiB, or up to 256 MiB where
+                               the job combines. */
     uint64_t timeout_us;    /* Kill an attempt that finishes no record for so
                                long; 0: 10 minutes. */
     unsigned attempts_max;  /* Per task; 0: 4. */

@@ -72,6 +72,9 @@ MUST_CHECK int input_splits_locate(struct input_splits *s,
                                    const struct job_files *files,
                                    const char *path,
                                    struct err *err);
+/* Join neighbours in one file to splits of up to @bytes, and an eighth more;
+ * those of which no machine has both stay apart. */
+void input_splits_join(struct input_splits *s, uint64_t bytes);
 /* "logs/a.txt, bytes 0 to 67108864" appended to @out. */
 void input_split_describe(const struct input_split *s, struct buf *out);
 

@@ -120,6 +120,57 @@ void input_split_place(struct input_split *s, const char *machine)
     }
 }
 
+static bool has_machine(const struct input_split *s, const char *machine)
+{
+    for (size_t i = 0; i < INPUT_MACHINES_MAX && s->machines[i]; i++)
+        if (strcmp(s->machines[i], machine) == 0)
+            return true;
+    return false;
+}
+
+/* Is @b the next piece of the file that @a is one of, with a machine that has
+ * both? */
+static bool can_join(const struct input_split *a, const struct input_split *b)
+{
+    bool anywhere = !a->machines[0] && !b->machines[0];
+    for (size_t i = 0; i < INPUT_MACHINES_MAX && a->machines[i]; i++)
+        anywhere = anywhere || has_machine(b, a->machines[i]);
+    return anywhere && a->input == b->input && strcmp(a->path, b->path) == 0 &&
+           a->packing == INPUT_PLAIN && b->packing == INPUT_PLAIN &&
+           !a->unindexed && !b->unindexed && !a->then && !b->then &&
+           a->end > a->begin && a->end == b->begin;
+}
+
+static void join(struct input_split *a, struct input_split *b)
+{
+    size_t kept = 0;
+    a->end = b->end;
+    a->bytes += b->bytes;
+    for (size_t i = 0; i < INPUT_MACHINES_MAX; i++) {
+        char *m = a->machines[i];
+        a->machines[i] = NULL;
+        if (m && has_machine(b, m))
+            a->machines[kept++] = m;
+        else
+            mem_free(m);
+    }
+    input_split_close(b);
+}
+
+void input_splits_join(struct input_splits *s, uint64_t bytes)
+{
+    size_t kept = 0;
+    for (size_t i = 1; i < s->count; i++) {
+        struct input_split *last = &s->at[kept];
+        if (last->bytes + s->at[i].bytes <= bytes + bytes / 8 &&
+            can_join(last, &s->at[i]))
+            join(last, &s->at[i]);
+        else
+            s->at[++kept] = s->at[i];
+    }
+    s->count = s->count ? kept + 1 : 0;
+}
+
 void input_split_describe(const struct input_split *s, struct buf *out)
 {
     buf_append_str(out, s->path);

@@ -19,6 +19,9 @@
 /* About what one reducer should get of the input. */
 #define BYTES_PER_REDUCER ((uint64_t)256 << 20)
 #define REDUCERS_MAX      256
+#define SPLIT_BYTES       ((uint64_t)64 << 20)
+/* What is lost with an attempt. */
+#define JOINED_BYTES_MAX ((uint64_t)256 << 20)
 /* Below this a second worker would only cost its start. */
 #define SMALL_BYTES ((uint64_t)4 << 20)
 #define WORKERS_MAX 256
@@ -225,7 +228,7 @@ static void fill_setup(struct job_run *r)
     s->slot_bytes =
         MAX_OF(each, (uint64_t)COLLECTOR_BYTES_MIN) & ~(uint64_t)4095;
     s->heap_bytes = o->heap_bytes;
-    s->split_bytes = o->split_bytes;
+    s->split_bytes = o->split_bytes ? o->split_bytes : SPLIT_BYTES;
 }
 
 int job_prepare(struct job_run *r, struct err *err)
@@ -415,6 +418,16 @@ static int make_directories(struct job_run *r, struct err *err)
     return code;
 }
 
+/* What a task that combines can take at once is combined into less. There shall
+ * still be two for each slot: the last ones end at different times. */
+static void join_splits(struct job_run *r)
+{
+    uint64_t each =
+        r->progress.bytes_total / (2 * (uint64_t)r->setup.worker_count);
+    if (r->opts->split_bytes == 0 && r->host->traits.combines)
+        input_splits_join(&r->splits, MIN_OF(each, JOINED_BYTES_MAX));
+}
+
 static int plan_inputs(struct job_run *r, struct err *err)
 {
     struct input_context ctx = {
@@ -430,6 +443,7 @@ static int plan_inputs(struct job_run *r, struct err *err)
         code = input_plan(&ctx, i, &r->splits, err);
     for (size_t i = 0; i < r->splits.count; i++)
         r->progress.bytes_total += r->splits.at[i].bytes;
+    join_splits(r);
     return code;
 }
 

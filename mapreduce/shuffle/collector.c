@@ -92,11 +92,10 @@ static void ref_add(struct collector *c, struct slice key, uint32_t at)
 static void refs_of_counts(struct collector *c)
 {
     struct count_table *t = &c->counts;
-    count_table_settle(t);
+    uint32_t count = count_table_pack(t);
     c->refs = count_table_sort_room(t, sizeof(*c->refs));
-    for (uint32_t i = 0; i <= t->slot_mask; i++)
-        if (t->slots[i].len1 != 0)
-            ref_add(c, count_slot_key(&t->slots[i]), i);
+    for (uint32_t i = 0; i < count; i++)
+        ref_add(c, count_slot_key(&t->slots[i]), i);
 }
 
 static void refs_of_pairs(struct collector *c)

@@ -1,10 +1,15 @@
 /* The hash table of counting jobs.
  *
- * Layout of the memory:
- *     [table 0][table 1, twice as big] … top   free   floor[long keys]
- * Only the newest table is in use. The ones before it are free room, together
- * nearly its size, which does for sorting its contents; while it is the first
- * one, the free middle must do (I1).
+ * Layout of the memory: [slots] free [long keys].
+ *
+ * A key's home is given by the upper bits of its hash, so doubling the table
+ * moves what is at i to about 2 i: it is done in place, from the end down.
+ * Before sorting, the taken slots are brought together at the beginning, which
+ * leaves room for two references to each (I1).
+ *
+ * I1. 64 bytes for each key and a slack lie below the floor.
+ * I2. No key is DISPLACED_MAX slots or more behind its home. Doubling keeps
+ *     that: as many keys whose homes were in n slots are in 2 n afterwards.
  */
 #include "mapreduce/shuffle/count_table.h"
 
@@ -18,10 +23,15 @@
 #include "mapreduce/mapreduce.h"
 
 #define SLOTS_MIN ((uint32_t)1 << 13)
-/* Two arrays of 16-byte references for every slot in use. */
-#define SORT_BYTES_PER_KEY ((size_t)32)
+#define SLOTS_MAX ((uint32_t)1 << 30)
+/* A slot, and two references of 16 bytes for sorting. */
+#define BYTES_PER_KEY (sizeof(struct count_slot) + 32)
 /* Always free: the next long key, and what is queued. */
-#define SLACK_BYTES (MR_KEY_BYTES_MAX + 4096)
+#define SLACK_BYTES (MR_KEY_BYTES_MAX + 2 * COUNT_QUEUE * BYTES_PER_KEY)
+/* Of keys that are no attack, not one in ten thousand tables gets there. */
+#define DISPLACED_MAX ((uint32_t)512)
+/* Keys moved at a time. */
+#define BLOCK_SLOTS (2 * DISPLACED_MAX)
 
 static uint64_t load_up_to_8(const char *p, size_t n)
 {
@@ -49,69 +59,112 @@ static uint32_t used_max(uint32_t slot_count)
     return slot_count / 8 * 5;
 }
 
-static void table_place(struct count_table *t, size_t at, uint32_t slot_count)
+/* What a table of so many slots takes at most, long keys aside. */
+static size_t table_bytes(uint32_t slot_count)
 {
-    t->slots = (struct count_slot *)(void *)(t->memory + at);
+    size_t slots = slot_count * sizeof(struct count_slot);
+    size_t sorting = used_max(slot_count) * BYTES_PER_KEY;
+    return MAX_OF(slots, sorting) + SLACK_BYTES;
+}
+
+static void table_size(struct count_table *t, uint32_t slot_count)
+{
     t->slot_mask = slot_count - 1;
+    t->shift = 32 - (unsigned)__builtin_ctz(slot_count);
     t->used_max = used_max(slot_count);
-    memset(t->slots, 0, slot_count * sizeof(*t->slots));
-    t->top = at + slot_count * sizeof(*t->slots);
 }
 
 void count_table_init(struct count_table *t, char *memory, size_t bytes)
 {
     PRE(((uintptr_t)memory & 63) == 0);
     PRE(bytes >= COUNT_TABLE_BYTES_MIN);
-    *t = (struct count_table){
-        .memory = memory, .memory_bytes = bytes, .floor = bytes};
-    table_place(t, 0, SLOTS_MIN);
+    *t = (struct count_table){.memory = memory,
+                              .floor = bytes,
+                              .memory_bytes = bytes,
+                              .slots = (struct count_slot *)(void *)memory};
+    table_size(t, SLOTS_MIN);
+    memset(t->slots, 0, SLOTS_MIN * sizeof(*t->slots));
 }
 
-static size_t bytes_below(const struct count_table *t)
+static uint32_t home_of(const struct count_table *t, uint32_t hash)
 {
-    return (size_t)((char *)t->slots - t->memory);
+    return hash >> t->shift;
 }
 
 static struct count_slot *slot_free(struct count_table *t, uint32_t hash)
 {
-    uint32_t i = hash & t->slot_mask;
+    uint32_t i = home_of(t, hash);
     while (t->slots[i].len1 != 0)
         i = (i + 1) & t->slot_mask;
     return &t->slots[i];
 }
 
-/* Double the table if its memory allows that, else call it full. */
+/* Take the keys of a block out of the table. */
+static void block_take(struct count_slot *at, struct count_slot *out)
+{
+    memcpy(out, at, BLOCK_SLOTS * sizeof(*at));
+    memset(at, 0, BLOCK_SLOTS * sizeof(*at));
+}
+
+/* Keys keep their order: those that came first are the frequent ones, and stay
+ * at their homes. */
+static void block_put(struct count_table *t, const struct count_slot *block)
+{
+    for (uint32_t i = 0; i < BLOCK_SLOTS; i++)
+        if (block[i].len1 != 0)
+            *slot_free(t, block[i].hash) = block[i];
+}
+
+/* Double the table if its memory allows that, else call it full. Blocks move
+ * from the last one down; no new home is below the block (I2), so keys that
+ * still wait for their move are not in the way. The first block is where the
+ * end of the table goes on: it is put aside before. */
 static void table_grow(struct count_table *t)
 {
-    struct count_slot *old = t->slots;
-    uint32_t old_count = t->slot_mask + 1;
-    size_t bytes = 2 * (size_t)old_count * sizeof(*old);
-    if (bytes + SLACK_BYTES > t->floor - t->top || old_count > UINT32_C(1)
-                                                                   << 29) {
+    uint32_t count = t->slot_mask + 1;
+    struct count_slot *aside;
+    struct count_slot *first;
+    if (count >= SLOTS_MAX || table_bytes(2 * count) > t->floor) {
         t->full = true;
         return;
     }
-    table_place(t, t->top, 2 * old_count);
-    for (uint32_t i = 0; i < old_count; i++)
-        if (old[i].len1 != 0)
-            *slot_free(t, old[i].hash) = old[i];
+    aside = mem_alloc(2 * BLOCK_SLOTS * sizeof(*aside));
+    first = aside + BLOCK_SLOTS;
+    block_take(t->slots, first);
+    memset(t->slots + count, 0, count * sizeof(*t->slots));
+    table_size(t, 2 * count);
+    for (uint32_t at = count - BLOCK_SLOTS; at > 0; at -= BLOCK_SLOTS) {
+        block_take(t->slots + at, aside);
+        block_put(t, aside);
+    }
+    block_put(t, first);
+    mem_free(aside);
 }
 
 static void slot_take(struct count_table *t,
                       struct count_slot *s,
                       const struct count_pending *p)
 {
+    uint32_t home = home_of(t, p->hash);
+    uint32_t at = (uint32_t)(s - t->slots);
     *s = (struct count_slot){p->lo, p->hi, p->by, p->len1, p->hash};
-    if (++t->used >= t->used_max)
+    if (((at - home) & t->slot_mask) >= DISPLACED_MAX - 2 * COUNT_QUEUE)
+        t->full = true;
+    if (++t->used >= t->used_max && !t->full)
         table_grow(t);
+}
+
+static bool slot_is(const struct count_slot *s, const struct count_pending *p)
+{
+    return ((s->lo ^ p->lo) | (s->hi ^ p->hi) | (s->len1 ^ p->len1)) == 0;
 }
 
 static void add_short(struct count_table *t, const struct count_pending *p)
 {
-    uint32_t i = p->hash & t->slot_mask;
-    for (;;) {
+    uint32_t i = home_of(t, p->hash);
+    for (;; i = (i + 1) & t->slot_mask) {
         struct count_slot *s = &t->slots[i];
-        if (s->lo == p->lo && s->hi == p->hi && s->len1 == p->len1) {
+        if (LIKELY(slot_is(s, p))) {
             s->sum = (int64_t)((uint64_t)s->sum + (uint64_t)p->by);
             return;
         }
@@ -119,7 +172,6 @@ static void add_short(struct count_table *t, const struct count_pending *p)
             slot_take(t, s, p);
             return;
         }
-        i = (i + 1) & t->slot_mask;
     }
 }
 
@@ -136,7 +188,7 @@ add_long(struct count_table *t, struct slice key, uint64_t hash, int64_t by)
 {
     struct count_pending p = {0, hash, by, (uint32_t)key.len + 1,
                               (uint32_t)hash};
-    uint32_t i = p.hash & t->slot_mask;
+    uint32_t i = home_of(t, p.hash);
     for (;; i = (i + 1) & t->slot_mask) {
         struct count_slot *s = &t->slots[i];
         if (s->len1 == 0)
@@ -153,18 +205,33 @@ add_long(struct count_table *t, struct slice key, uint64_t hash, int64_t by)
     slot_take(t, &t->slots[i], &p);
 }
 
-/* The next long key must find room, and sorting too (I1). */
-static void check_room(struct count_table *t)
+/* Carry out the half of the queue that is not being filled. */
+static void settle_half(struct count_table *t, unsigned half)
 {
-    size_t sort = bytes_below(t) ? 0 : t->used_max * SORT_BYTES_PER_KEY;
-    if (t->floor - t->top < sort + SLACK_BYTES)
-        t->full = true;
+    const struct count_pending *p = t->queue + half * COUNT_QUEUE;
+    for (uint32_t i = 0; i < t->waiting; i++)
+        add_short(t, &p[i]);
+    t->waiting = 0;
+}
+
+/* The queue's half that was filled waits for its slots from now on; the other
+ * one, which waited long enough, is carried out. The slots are asked for in one
+ * go: finding their pages takes longest, and many are found at once. */
+static void turn(struct count_table *t)
+{
+    const struct count_pending *p = t->queue + t->half * COUNT_QUEUE;
+    for (uint32_t i = 0; i < t->queued; i++)
+        __builtin_prefetch(&t->slots[home_of(t, p[i].hash)], 1);
+    settle_half(t, !t->half);
+    t->waiting = t->queued;
+    t->half = !t->half;
+    t->queued = 0;
 }
 
 void count_table_settle(struct count_table *t)
 {
-    while (t->queue_done != t->queue_next)
-        add_short(t, &t->queue[t->queue_done++ % COUNT_QUEUE]);
+    turn(t);
+    turn(t);
 }
 
 static void load_short_bytes(struct count_pending *p, struct slice key)
@@ -211,41 +278,47 @@ static void load_short(struct count_pending *p, struct slice key)
 
 void count_table_add(struct count_table *t, struct slice key, int64_t by)
 {
-    struct count_pending *p = &t->queue[t->queue_next % COUNT_QUEUE];
+    struct count_pending *p;
     uint64_t hash;
     if (UNLIKELY(key.len > 16)) {
-        hash = hash64(key.data, key.len, 0);
-        add_long(t, key, hash, by);
-        check_room(t);
+        add_long(t, key, hash64(key.data, key.len, 0), by);
+        /* The next long key must find room (I1). */
+        t->full = t->full || table_bytes(t->slot_mask + 1) > t->floor;
         return;
     }
-    if (t->queue_next - t->queue_done == COUNT_QUEUE) {
-        add_short(t, p);
-        t->queue_done++;
-    }
+    p = &t->queue[t->half * COUNT_QUEUE + t->queued];
     load_short(p, key);
     hash = mix128(p->lo, p->hi);
     p->by = by;
     p->len1 = (uint32_t)key.len + 1;
     p->hash = (uint32_t)(hash >> 32) ^ (uint32_t)hash;
-    __builtin_prefetch(&t->slots[p->hash & t->slot_mask], 1);
-    t->queue_next++;
+    if (UNLIKELY(++t->queued == COUNT_QUEUE))
+        turn(t);
+}
+
+uint32_t count_table_pack(struct count_table *t)
+{
+    uint32_t count = 0;
+    count_table_settle(t);
+    for (uint32_t i = 0; i <= t->slot_mask; i++)
+        if (t->slots[i].len1 != 0)
+            t->slots[count++] = t->slots[i];
+    INVARIANT(count == t->used);
+    return count;
 }
 
 void *count_table_sort_room(struct count_table *t, size_t each)
 {
-    size_t need = 2 * each * t->used;
-    PRE(t->queue_done == t->queue_next);
-    if (need <= bytes_below(t))
-        return t->memory;
-    INVARIANT(need <= t->floor - t->top);
-    return t->memory + t->top;
+    size_t slots = t->used * sizeof(*t->slots);
+    PRE(t->waiting == 0 && t->queued == 0);
+    INVARIANT(2 * each * t->used <= t->floor - slots);
+    return t->memory + slots;
 }
 
 void count_table_clear(struct count_table *t)
 {
-    PRE(t->queue_done == t->queue_next);
-    table_place(t, bytes_below(t), t->slot_mask + 1);
+    PRE(t->waiting == 0 && t->queued == 0);
+    memset(t->slots, 0, ((size_t)t->slot_mask + 1) * sizeof(*t->slots));
     t->floor = t->memory_bytes;
     t->used = 0;
     t->full = false;

@@ -5,10 +5,10 @@
  * Additions of short keys wait in a small queue between the prefetch of their
  * slot and its use, which hides most of the cache misses.
  *
- * The table doubles inside its memory until that is used up; then
+ * The table doubles in place until its memory is used up; then
  * count_table_add() says so and the owner writes the contents out and clears
- * it. The first touch of memory is dear on virtual machines, so nothing is ever
- * given back, and old tables' room serves sorting.
+ * it. The first touch of memory is dear on virtual machines, so no more is
+ * touched than the table needs.
  *
  * One thread.
  */
@@ -26,10 +26,10 @@ struct count_slot {
     uint64_t hi; /* Bytes 8..15, or the hash of a longer key. */
     int64_t sum;
     uint32_t len1; /* Length of the key + 1; 0: the slot is free. */
-    uint32_t hash; /* Its low bits, for growing. */
+    uint32_t hash; /* Its upper bits give the slot. */
 };
 
-#define COUNT_QUEUE 16 /* Power of two. */
+#define COUNT_QUEUE 16 /* In each half. */
 
 struct count_pending {
     uint64_t lo; /* The key's 16 bytes are lo and hi together. */
@@ -42,16 +42,17 @@ struct count_pending {
 struct count_table {
     char *memory; /* Borrowed. */
     size_t memory_bytes;
-    size_t top;               /* End of the newest table. */
     size_t floor;             /* Long keys lie from here to the end. */
     struct count_slot *slots; /* In memory; slot_mask + 1 of them. */
     uint32_t slot_mask;
-    uint32_t used;       /* Slots taken. */
-    uint32_t used_max;   /* Grow or be full at this many. */
-    bool full;           /* No room for another key. */
-    uint32_t queue_next; /* Additions ever queued. */
-    uint32_t queue_done; /* Of them, those carried out. */
-    struct count_pending queue[COUNT_QUEUE];
+    unsigned shift;    /* Of a hash, to its home. */
+    uint32_t used;     /* Slots taken. */
+    uint32_t used_max; /* Grow or be full at this many. */
+    bool full;         /* No room for another key. */
+    unsigned half;     /* Of the queue, being filled. */
+    uint32_t queued;   /* In that half. */
+    uint32_t waiting;  /* In the other one. */
+    struct count_pending queue[2 * COUNT_QUEUE];
 };
 
 /* Least memory a table can work in. */
@@ -70,8 +71,13 @@ void count_table_settle(struct count_table *t);
 /* The key of a taken slot; borrowed from the table. */
 struct slice count_slot_key(const struct count_slot *s);
 
-/* Memory for sorting @count references of @each bytes twice over; part of the
- * table's memory that holds nothing. PRE: settled. */
+/* Settle, and bring the taken slots together: they are the first of `slots`,
+ * and their number is returned. Nothing can be added before the table is
+ * cleared. */
+uint32_t count_table_pack(struct count_table *t);
+
+/* Memory for sorting as many references of @each bytes as there are keys twice
+ * over. PRE: packed; @each <= 16. */
 void *count_table_sort_room(struct count_table *t, size_t each);
 
 /* Forget all keys, keep the table at its size. */

@@ -23,6 +23,7 @@ struct sched;
 struct job_traits {
     char *name;
     bool has_reduce;
+    bool combines;
     bool total_order;
     bool partitions; /* By a function of its own. */
     bool single_reducer;

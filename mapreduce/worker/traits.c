@@ -13,6 +13,7 @@ void job_traits_of(struct job_traits *t, const struct mr_job *job)
     *t = (struct job_traits){
         .name = copy(job->name ? job->name : "job"),
         .has_reduce = job->reduce != NULL,
+        .combines = job->reduce != NULL && job->combine != NULL,
         .total_order = job->total_order,
         .partitions = job->partition != NULL,
         .single_reducer = job->single_reducer,
@@ -56,6 +57,7 @@ void job_traits_encode(const struct job_traits *t, struct buf *out)
 {
     buf_put_text(out, t->name);
     buf_put_u8(out, t->has_reduce);
+    buf_put_u8(out, t->combines);
     buf_put_u8(out, t->total_order);
     buf_put_u8(out, t->partitions);
     buf_put_u8(out, t->single_reducer);
@@ -78,6 +80,7 @@ int job_traits_decode(struct job_traits *t, struct slice bytes, struct err *err)
     size_t count;
     *t = (struct job_traits){.name = cursor_text(&in)};
     t->has_reduce = cursor_u8(&in) != 0;
+    t->combines = cursor_u8(&in) != 0;
     t->total_order = cursor_u8(&in) != 0;
     t->partitions = cursor_u8(&in) != 0;
     t->single_reducer = cursor_u8(&in) != 0;

@@ -142,6 +142,69 @@ static void zstd(struct slice in, struct buf *out)
 }
 
 /* Packed text, in one member or several, is read like plain text. */
+/* Some pieces of two files on machines a, b and c. */
+static void some_pieces(struct input_splits *s)
+{
+    static const struct {
+        const char *path;
+        uint64_t begin, end;
+        const char *machines;
+    } pieces[] = {
+        {"x", 0, 100, "ab"},   {"x", 100, 200, "bc"}, {"x", 200, 300, "ca"},
+        {"x", 300, 400, "ab"}, {"y", 0, 100, "ab"},   {"y", 100, 150, "ab"},
+        {"y", 160, 170, "ab"}, {"z", 0, 0, "ab"},     {"z", 0, 0, "ab"},
+    };
+
+    input_splits_init(s);
+    for (size_t i = 0; i < sizeof(pieces) / sizeof(*pieces); i++) {
+        struct input_split *n = input_splits_add(s, 0, pieces[i].path);
+        n->begin = pieces[i].begin;
+        n->end = pieces[i].end;
+        n->bytes = n->end > n->begin ? n->end - n->begin : 10;
+        for (const char *m = pieces[i].machines; *m; m++)
+            input_split_place(n, (char[]){*m, 0});
+    }
+}
+
+/* Neighbours in a file are joined while they are small enough and a machine has
+ * them all; pieces of other files, gaps and whole files are left alone. */
+START_TEST(test_joined)
+{
+    static const struct {
+        uint64_t bytes;
+        const char *want;
+    } cases[] = {
+        {0, "x0-100ab x100-200bc x200-300ca x300-400ab y0-100ab y100-150ab "
+            "y160-170ab z0-0ab z0-0ab "},
+        {200, "x0-200b x200-400a y0-150ab y160-170ab z0-0ab z0-0ab "},
+        {178, "x0-200b x200-400a y0-150ab y160-170ab z0-0ab z0-0ab "},
+        {177, "x0-100ab x100-200bc x200-300ca x300-400ab y0-150ab y160-170ab "
+              "z0-0ab z0-0ab "},
+        {1000, "x0-200b x200-400a y0-150ab y160-170ab z0-0ab z0-0ab "},
+    };
+
+    struct buf got = BUF_INIT;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct input_splits s;
+        some_pieces(&s);
+        input_splits_join(&s, cases[i].bytes);
+        buf_clear(&got);
+        for (size_t k = 0; k < s.count; k++) {
+            const struct input_split *at = &s.at[k];
+            buf_printf(&got, "%s%u-%u", at->path, (unsigned)at->begin,
+                       (unsigned)at->end);
+            for (size_t m = 0; m < INPUT_MACHINES_MAX && at->machines[m]; m++)
+                buf_append_str(&got, at->machines[m]);
+            buf_append_byte(&got, ' ');
+        }
+        ck_assert_str_eq(buf_cstr(&got), cases[i].want);
+        input_splits_close(&s);
+    }
+    buf_close(&got);
+}
+
+END_TEST
+
 START_TEST(test_packed)
 {
     struct rand_gen r;
@@ -252,4 +315,9 @@ START_TEST(test_globs)
 
 END_TEST
 
-TEST_MAIN("input", test_splits, test_packed, test_damaged_packing, test_globs)
+TEST_MAIN("input",
+          test_splits,
+          test_joined,
+          test_packed,
+          test_damaged_packing,
+          test_globs)
