@@ -136,6 +136,16 @@ static void note_failed(struct reign *r, const struct sorting *s, int code)
         server_suspect(r, s->server);
 }
 
+/* The dead server had put all of it into files, and what it removed last went
+ * after the segments were listed. */
+static bool has_gone(struct reign *r, const struct sorting *s)
+{
+    char path[LOG_PATH_BYTES];
+    struct fs_info info;
+    log_path(s->recovery->log, s->recovery->segments[s->segment].name, path);
+    return fs_stat(r->options->fs, path, &info, NULL) == ERR_NOTFOUND;
+}
+
 static void run_sorting(struct reign *r, void *arg)
 {
     struct sorting *s = arg;
@@ -143,6 +153,10 @@ static void run_sorting(struct reign *r, void *arg)
     struct err err = ERR_INIT;
     bool held;
     int code = sort_segment_call(r, s, &held, &err);
+    if (code == ERR_NOTFOUND && has_gone(r, s)) {
+        held = false;
+        code = 0;
+    }
 
     /* There may be more segments by now. */
     g = &s->recovery->segments[s->segment];

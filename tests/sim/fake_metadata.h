@@ -43,6 +43,8 @@ struct fake_world {
     struct fake_row *rows[ROWS_MAX]; /* In order of their keys. */
     size_t row_count;
     bool sorted[FAKE_LOGS_MAX][FAKE_SEGMENTS];
+    bool let_go[FAKE_LOGS_MAX][FAKE_SEGMENTS]; /* By who wrote it. */
+    bool late; /* Servers that die let go of a segment while it is sorted. */
     bool calm; /* Nothing fails any more. */
     struct fake *fakes[FAKES_MAX];
     size_t fake_count;

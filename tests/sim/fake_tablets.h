@@ -98,6 +98,18 @@ static int fake_on_status(void *ctx, struct rpc_call *call, struct err *err)
     return 0;
 }
 
+/* The dead server had put all of it into files, and its order to remove it came
+ * late. */
+static void fake_let_go(struct fake_world *all, uint64_t log, int segment)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "log/%08llu/%d", (unsigned long long)log,
+             segment);
+    if (!all->let_go[log][segment])
+        ck_assert_int_eq(fs_remove(all->fs, path, NULL), 0);
+    all->let_go[log][segment] = true;
+}
+
 static int fake_on_sort(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct fake *f = ctx;
@@ -114,6 +126,10 @@ static int fake_on_sort(void *ctx, struct rpc_call *call, struct err *err)
     fake_pause(f->all, f->world, fake_chance(f->all, 10) ? 20000000 : 300000);
     if (fake_chance(f->all, 10) || fiber_check(NULL))
         return err_set(err, ERR_IO, "disk");
+    if (f->all->late && o.segment.data[0] == '1') {
+        fake_let_go(f->all, o.log, 1);
+        return err_set(err, ERR_NOTFOUND, "no such file");
+    }
     f->all->sorted[o.log][o.segment.data[0] - '0'] = true;
     return 0;
 }

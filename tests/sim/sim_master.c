@@ -396,12 +396,13 @@ END_TEST
 
 /* --- a death ------------------------------------------------------------ */
 
+/* @arg not NULL: and a segment of its log goes. */
 static void one_dies(void *arg)
 {
     struct world *w = NULL;
     uint64_t before;
-    (void)arg;
     all.calm = true;
+    all.late = arg != NULL;
     boot_all();
     for (char name[2] = "a"; *name <= 'h'; ++*name)
         must_create(name);
@@ -431,6 +432,16 @@ START_TEST(test_server_dies)
         sim_cluster_run(all.sim, one_dies, NULL);
         finish();
     }
+}
+
+END_TEST
+
+/* What the dead server needed no more may go while its log is recovered. */
+START_TEST(test_segment_goes)
+{
+    start(test_seed());
+    sim_cluster_run(all.sim, one_dies, &all);
+    finish();
 }
 
 END_TEST
@@ -527,4 +538,5 @@ TEST_MAIN("master",
           test_fresh_cluster,
           test_made_again,
           test_server_dies,
+          test_segment_goes,
           test_trouble)
