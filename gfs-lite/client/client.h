@@ -63,7 +63,7 @@ struct gfs {
     char **machines;                  /* Names that locality gave out; owned. */
     size_t machine_count;
     struct unclosed *unclosed;
-    bool stopping;
+    atomic_bool stopping;
 
     uint64_t read_turn;  /* Which of equally near servers are asked now, */
     unsigned reads_left; /* and by how many reads more. Of the loop. */
