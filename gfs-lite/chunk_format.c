@@ -81,10 +81,16 @@ void chunk_tail_put(const struct chunk_tail *t, char sector[CHUNK_SECTOR_BYTES])
     put_le32(sector + TAIL_CRC, crc32c(sector, TAIL_CRC));
 }
 
+/* A record that begins with its magic, and whose checksum is at @crc_at. */
+static bool is_record(const char *sector, uint32_t magic, size_t crc_at)
+{
+    return get_le32(sector) == magic &&
+           get_le32(sector + crc_at) == crc32c(sector, crc_at);
+}
+
 bool chunk_tail_get(const char sector[CHUNK_SECTOR_BYTES], struct chunk_tail *t)
 {
-    if (get_le32(sector + TAIL_MAGIC_AT) != TAIL_MAGIC ||
-        get_le32(sector + TAIL_CRC) != crc32c(sector, TAIL_CRC))
+    if (!is_record(sector, TAIL_MAGIC, TAIL_CRC))
         return false;
     t->sequence = get_le64(sector + TAIL_SEQUENCE);
     t->length = get_le32(sector + TAIL_LENGTH);
@@ -106,8 +112,7 @@ void chunk_grant_put(const struct chunk_grant *g,
 bool chunk_grant_get(const char sector[CHUNK_SECTOR_BYTES],
                      struct chunk_grant *g)
 {
-    if (get_le32(sector + GRANT_MAGIC_AT) != GRANT_MAGIC ||
-        get_le32(sector + GRANT_CRC) != crc32c(sector, GRANT_CRC))
+    if (!is_record(sector, GRANT_MAGIC, GRANT_CRC))
         return false;
     g->number = get_le64(sector + GRANT_NUMBER);
     g->base = get_le32(sector + GRANT_BASE);
@@ -115,15 +120,18 @@ bool chunk_grant_get(const char sector[CHUNK_SECTOR_BYTES],
     return g->base <= GFS_CHUNK_BYTES;
 }
 
-void chunk_sums_add(struct chunk_sums *s, struct slice data)
+uint32_t chunk_sums_add(struct chunk_sums *s, struct slice data)
 {
     uint32_t crc = s->length % CHUNK_BLOCK_BYTES ? s->crc : 0;
+    uint32_t data_crc = 0;
     s->first_block = s->length / CHUNK_BLOCK_BYTES;
     s->block_count = 0;
     while (data.len) {
         uint32_t room = CHUNK_BLOCK_BYTES - s->length % CHUNK_BLOCK_BYTES;
         uint32_t step = (uint32_t)MIN_OF(data.len, room);
-        crc = crc32c_extend(crc, data.data, step);
+        uint32_t step_crc = crc32c(data.data, step);
+        crc = crc32c_join(crc, step_crc, step);
+        data_crc = crc32c_join(data_crc, step_crc, step);
         s->length += step;
         data = slice_sub(data, step, data.len);
         if (step == room) {
@@ -132,4 +140,5 @@ void chunk_sums_add(struct chunk_sums *s, struct slice data)
         }
     }
     s->crc = crc;
+    return data_crc;
 }

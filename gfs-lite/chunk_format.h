@@ -27,9 +27,9 @@
  * bytes, then checksums, then its tail record, and then it looks whether the
  * grant is still open: only then has it written. Whoever ends the grant does so
  * in the file, and looks at the tail record afterwards: so one of the two sees
- * what the other did. The server's own record and table stay as they were when
- * it gave the grant; what lies in the writer's counts from there on, until the
- * seal.
+ * what the other did. The server's own table stays as it was when it gave the
+ * grant, and its records are those of syncs; behind the grant's base the
+ * writer's table counts, until the grant is settled or the chunk sealed.
  */
 #ifndef GFS_LITE_CHUNK_FORMAT_H
 #define GFS_LITE_CHUNK_FORMAT_H
@@ -126,8 +126,8 @@ bool chunk_grant_get(const char sector[CHUNK_SECTOR_BYTES],
                      struct chunk_grant *g);
 
 /* @data come behind: s->length and s->crc become those of the chunk with them.
- */
-void chunk_sums_add(struct chunk_sums *s, struct slice data);
+ * Returns the checksum of @data alone. */
+uint32_t chunk_sums_add(struct chunk_sums *s, struct slice data);
 
 /* Bytes of block @index of a chunk of @length. */
 static inline uint32_t chunk_block_bytes(uint32_t length, uint32_t index)

@@ -25,11 +25,11 @@
 /* Of an unsealed chunk: the server's three, and one of a writer let in. */
 #define TAILS_MAX 4
 
-static int write_bytes(struct file *file,
-                       uint64_t at,
-                       const void *data,
-                       size_t len,
-                       struct err *err)
+int chunk_file__write_bytes(struct file *file,
+                            uint64_t at,
+                            const void *data,
+                            size_t len,
+                            struct err *err)
 {
     struct slice part = slice_make(data, len);
     return file_write_at(file, at, &part, 1, err);
@@ -64,7 +64,7 @@ static int write_identity(struct file *file,
 {
     char sector[CHUNK_SECTOR_BYTES];
     chunk_identity_put(id, sector);
-    return write_bytes(file, 0, sector, sizeof(sector), err);
+    return chunk_file__write_bytes(file, 0, sector, sizeof(sector), err);
 }
 
 int chunk_file_create(struct world *w,
@@ -123,8 +123,9 @@ static int write_table(struct chunk_file *f,
 {
     if (count == 0)
         return 0;
-    return write_bytes(f->file, CHUNK_TABLE_AT + (uint64_t)first * 4, entries,
-                       count * sizeof(entries[0]), err);
+    return chunk_file__write_bytes(f->file,
+                                   CHUNK_TABLE_AT + (uint64_t)first * 4,
+                                   entries, count * sizeof(entries[0]), err);
 }
 
 static int write_tail(struct chunk_file *f,
@@ -134,36 +135,20 @@ static int write_tail(struct chunk_file *f,
 {
     char sector[CHUNK_SECTOR_BYTES];
     chunk_tail_put(tail, sector);
-    return write_bytes(f->file, (uint64_t)slot * CHUNK_SECTOR_BYTES, sector,
-                       sizeof(sector), err);
+    return chunk_file__write_bytes(f->file, (uint64_t)slot * CHUNK_SECTOR_BYTES,
+                                   sector, sizeof(sector), err);
 }
 
-/* Checksums of the blocks that @job's data complete, of what is left, and of
- * the data. */
 int chunk_file__sum_up(struct file_job *job)
 {
     const struct chunk_file *f = job->file;
-    uint32_t crc = ends_in_block(f->length) ? f->tail_crc : 0;
-    uint32_t at = f->length;
-    struct slice rest = job->data;
-    job->first_block = block_of(at);
-    while (rest.len) {
-        uint32_t room = CHUNK_BLOCK_BYTES - at % CHUNK_BLOCK_BYTES;
-        uint32_t step = (uint32_t)MIN_OF(rest.len, room);
-        uint32_t step_crc = crc32c(rest.data, step);
-        crc = crc32c_join(crc, step_crc, step);
-        job->data_crc = crc32c_join(job->data_crc, step_crc, step);
-        at += step;
-        rest = slice_sub(rest, step, rest.len);
-        if (step == room) {
-            job->entries[job->block_count++] = crc;
-            crc = 0;
-        }
-    }
-    job->tail.length = at;
-    job->tail.crc = crc;
-    job->tail.sequence = f->sequence + 1;
-    if (!job->wanted_crc || *job->wanted_crc == job->data_crc)
+    uint32_t data_crc;
+    job->sums.length = f->length;
+    job->sums.crc = f->tail_crc;
+    data_crc = chunk_sums_add(&job->sums, job->data);
+    job->tail =
+        (struct chunk_tail){f->sequence + 1, job->sums.length, job->sums.crc};
+    if (!job->wanted_crc || *job->wanted_crc == data_crc)
         return 0;
     return err_set(job->err, ERR_CORRUPT,
                    "%zu bytes came with another checksum than theirs",
@@ -173,8 +158,8 @@ int chunk_file__sum_up(struct file_job *job)
 void chunk_file__take_append(const struct file_job *job)
 {
     struct chunk_file *f = job->file;
-    memcpy(f->table + job->first_block, job->entries,
-           job->block_count * sizeof(job->entries[0]));
+    memcpy(f->table + job->sums.first_block, job->sums.entries,
+           job->sums.block_count * sizeof(job->sums.entries[0]));
     f->length = job->tail.length;
     f->tail_crc = job->tail.crc;
     f->sequence = job->tail.sequence;
@@ -187,11 +172,12 @@ static void do_append(void *arg)
     job->rc = chunk_file__sum_up(job);
     if (job->rc)
         return;
-    job->rc = write_bytes(f->file, CHUNK_DATA_AT + (uint64_t)f->length,
-                          job->data.data, job->data.len, job->err);
+    job->rc =
+        chunk_file__write_bytes(f->file, CHUNK_DATA_AT + (uint64_t)f->length,
+                                job->data.data, job->data.len, job->err);
     if (job->rc == 0)
-        job->rc = write_table(f, job->first_block, job->entries,
-                              job->block_count, job->err);
+        job->rc = write_table(f, job->sums.first_block, job->sums.entries,
+                              job->sums.block_count, job->err);
     if (job->rc == 0)
         job->rc = write_tail(f, &job->tail, CHUNK_SLOT_FLUSH, job->err);
 }
@@ -329,8 +315,8 @@ int chunk_file_rewrite(struct chunk_file *f, struct err *err)
         rc = chunk_file__read_block(f, block_of(at), f->length, f->tail_crc,
                                     bytes, err);
         if (rc == 0)
-            rc = write_bytes(f->file, CHUNK_DATA_AT + (uint64_t)at, bytes, step,
-                             err);
+            rc = chunk_file__write_bytes(f->file, CHUNK_DATA_AT + (uint64_t)at,
+                                         bytes, step, err);
     }
     mem_free(bytes);
     if (rc)

@@ -131,12 +131,12 @@ static int write_head(const struct file_job *job)
     const struct chunk_direct *d = f->direct;
     struct slice pages = slice_make(d->head, PAGE_BYTES);
     chunk_tail_put(&job->tail, d->head + job->slot * CHUNK_SECTOR_BYTES);
-    if (job->block_count) {
+    if (job->sums.block_count) {
         memcpy(d->head + CHUNK_TABLE_AT, f->table,
-               job->first_block * sizeof(f->table[0]));
+               job->sums.first_block * sizeof(f->table[0]));
         memcpy(d->head + CHUNK_TABLE_AT +
-                   job->first_block * sizeof(f->table[0]),
-               job->entries, job->block_count * sizeof(f->table[0]));
+                   job->sums.first_block * sizeof(f->table[0]),
+               job->sums.entries, job->sums.block_count * sizeof(f->table[0]));
         pages.len = CHUNK_HEAD_BYTES;
     }
     return file_write_synced(d->file, 0, &pages, 1, job->err);

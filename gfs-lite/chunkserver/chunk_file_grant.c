@@ -11,24 +11,14 @@
 #include "base/runtime/world.h"
 #include "gfs-lite/chunkserver/chunk_file_parts.h"
 
-static int write_at(struct chunk_file *f,
-                    uint64_t at,
-                    const void *data,
-                    size_t len,
-                    struct err *err)
-{
-    struct slice part = slice_make(data, len);
-    chunk_file__forget_direct(f);
-    return file_write_at(f->file, at, &part, 1, err);
-}
-
 static int
 write_grant(struct chunk_file *f, struct chunk_grant g, struct err *err)
 {
     char sector[CHUNK_SECTOR_BYTES];
     int rc;
     chunk_grant_put(&g, sector);
-    rc = write_at(f, CHUNK_GRANT_AT, sector, sizeof(sector), err);
+    rc = chunk_file__write_bytes(f->file, CHUNK_GRANT_AT, sector,
+                                 sizeof(sector), err);
     if (rc == 0)
         f->grant = g;
     return rc;
@@ -123,8 +113,9 @@ int chunk_file__write_granted(struct chunk_file *f,
     uint32_t first = block_of(f->grant.base);
     if (!f->granted || block_of(length) <= first)
         return 0;
-    return write_at(f, CHUNK_TABLE_AT + (uint64_t)first * 4, f->table + first,
-                    (size_t)(block_of(length) - first) * 4, err);
+    return chunk_file__write_bytes(
+        f->file, CHUNK_TABLE_AT + (uint64_t)first * 4, f->table + first,
+        (size_t)(block_of(length) - first) * 4, err);
 }
 
 int chunk_file_settle(struct chunk_file *f, struct err *err)
@@ -144,9 +135,11 @@ int chunk_file_settle(struct chunk_file *f, struct err *err)
             rc = chunk_file_sync(f, err);
     }
     if (rc == 0)
-        rc = write_at(f, CHUNK_WRITER_AT, nothing, sizeof(nothing), err);
+        rc = chunk_file__write_bytes(f->file, CHUNK_WRITER_AT, nothing,
+                                     sizeof(nothing), err);
     if (rc == 0)
-        rc = write_at(f, CHUNK_GRANT_AT, nothing, CHUNK_SECTOR_BYTES, err);
+        rc = chunk_file__write_bytes(f->file, CHUNK_GRANT_AT, nothing,
+                                     CHUNK_SECTOR_BYTES, err);
     if (rc == 0)
         f->granted = false;
     return rc;

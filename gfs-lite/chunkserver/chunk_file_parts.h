@@ -5,18 +5,12 @@
 #include "base/core/slice.h"
 #include "gfs-lite/chunkserver/chunk_file.h"
 
-/* Blocks that one append may complete. */
-#define PIECE_BLOCKS_MAX CHUNK_BLOCKS_MAX
-
 /* A change of the file. */
 struct file_job {
     struct chunk_file *file;
     struct slice data;
     const uint32_t *wanted_crc; /* Of the data; NULL: not known. */
-    uint32_t data_crc;
-    uint32_t first_block; /* Of the table entries to be written. */
-    uint32_t block_count;
-    uint32_t entries[PIECE_BLOCKS_MAX];
+    struct chunk_sums sums;     /* Of the chunk with them. */
     enum chunk_slot slot;
     struct chunk_tail tail;
     struct err *err;
@@ -48,6 +42,12 @@ MUST_CHECK int chunk_file__read_block(struct chunk_file *f,
                                       uint32_t tail_crc,
                                       char *dst,
                                       struct err *err);
+
+MUST_CHECK int chunk_file__write_bytes(struct file *f,
+                                       uint64_t at,
+                                       const void *data,
+                                       size_t len,
+                                       struct err *err);
 
 /* Fill in checksums and tail of @job, which appends its data. ERR_CORRUPT: they
  * are not what was wanted. */

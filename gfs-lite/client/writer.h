@@ -87,7 +87,8 @@ bool gfs__has_grant(const struct gfs_writer *w);
 void gfs__write_granted(struct gfs_writer *w, struct piece *p);
 /* The open chunk ends: nothing more is said of it by its grants. Parks. */
 void gfs__end_telling(struct gfs_writer *w);
-/* Parks. */
+/* Close the files, of whatever chunk; a server ends the grant itself when it
+ * next takes bytes, fences or seals. Parks. */
 void gfs__close_granted(struct gfs_writer *w);
 
 #endif /* GFS_LITE_CLIENT_WRITER_H */
