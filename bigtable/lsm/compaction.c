@@ -194,8 +194,8 @@ static bool is_above(const struct memtable *m, const struct runs_view *view)
                                row_of(skip_node_key(last)));
 }
 
-/* Did the entries of @m come as those of the next memtable will lie above them?
- */
+/* Did the entries of @m come in no order, or over each other? Then those of the
+ * next memtable will lie above them. */
 static bool came_in_disorder(const struct memtable *m)
 {
     return stem_index_saw_disorder(&m->list.stems, memtable_count(m));
