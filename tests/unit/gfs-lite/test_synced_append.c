@@ -19,6 +19,8 @@
 
 /* --- Helpers --------------------------------------------------------- */
 
+#define PATH_BYTES 256
+
 struct writing {
     struct world *world;
     struct rand_gen chance;
@@ -97,6 +99,16 @@ static void end(struct writing *t)
     world_free(t->world);
 }
 
+/* A new chunk in the real world, at @path. */
+static void begin(struct writing *t, char path[PATH_BYTES])
+{
+    snprintf(path, PATH_BYTES, "%s/chunk", test_tmpdir());
+    t->path = path;
+    rand_init(&t->chance, test_seed());
+    ck_assert_int_eq(chunk_file_create(t->world, t->path, 7, 1, &t->file, NULL),
+                     0);
+}
+
 /* --- Tests ----------------------------------------------------------- */
 
 /* Whatever appends are mixed, the chunk reads as it was written, is the same
@@ -104,14 +116,10 @@ static void end(struct writing *t)
 START_TEST(test_appends_mix)
 {
     struct writing t = {.world = world_real_new()};
-    char path[256];
+    char path[PATH_BYTES];
     bool was_direct = false;
     uint32_t cut;
-    snprintf(path, sizeof(path), "%s/chunk", test_tmpdir());
-    t.path = path;
-    rand_init(&t.chance, test_seed());
-    ck_assert_int_eq(chunk_file_create(t.world, t.path, 7, 1, &t.file, NULL),
-                     0);
+    begin(&t, path);
     for (int i = 0; i < STEPS; i++) {
         ck_assert_int_eq(change(&t), 0);
         ck_assert_uint_eq(t.file->length, t.model.len);
@@ -139,14 +147,10 @@ END_TEST
 START_TEST(test_damaged_bytes_change_nothing)
 {
     struct writing t = {.world = world_real_new()};
-    char path[256];
+    char path[PATH_BYTES];
     uint32_t wrong = 1;
     struct slice data;
-    snprintf(path, sizeof(path), "%s/chunk", test_tmpdir());
-    t.path = path;
-    rand_init(&t.chance, test_seed());
-    ck_assert_int_eq(chunk_file_create(t.world, t.path, 7, 1, &t.file, NULL),
-                     0);
+    begin(&t, path);
     for (int i = 0; i < STEPS; i++) {
         data = add_random(&t);
         ck_assert_int_eq(chunk_file_append_sync(t.file, data, &wrong, NULL),
