@@ -8,6 +8,7 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/fiber_loop.h"
+#include "base/runtime/sanitize.h"
 
 #define GUARD_BYTES ((size_t)4096)
 
@@ -24,5 +25,8 @@ char *fiber_stack_map(void)
 
 void fiber_stack_unmap(char *stack)
 {
+    /* What is mapped here next must not inherit the poison of frames that
+     * never returned. */
+    asan_fresh_stack(stack, FIBER_STACK_BYTES);
     munmap(stack - GUARD_BYTES, GUARD_BYTES + FIBER_STACK_BYTES);
 }

@@ -54,7 +54,8 @@ asan_arrive(void *saved, const void **old_bottom, size_t *old_bytes)
 #endif
 }
 
-/* A stack is used afresh: frames that never returned left poison. */
+/* A stack is used afresh, or is one no more: frames that never returned left
+ * poison. */
 static inline void asan_fresh_stack(const void *bottom, size_t bytes)
 {
 #ifdef WITH_ASAN
