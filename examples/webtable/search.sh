@@ -16,4 +16,5 @@ done | cut -f1 | sort | uniq -c |
 
 while read -r page; do
     printf '%s\t%s\n' "$(quarry get rank "$page" rank: --raw)" "$page"
-done <"$found" | LC_ALL=C sort -t "$(printf '\t')" -k1,1gr -k2 | head -5
+done <"$found" | LC_ALL=C sort -t "$(printf '\t')" -k1,1gr -k2 |
+    sed -n 1,5p

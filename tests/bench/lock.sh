@@ -13,7 +13,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=${QUARRY_BUILD:-build/bench}
 runs=9 seconds=1
 [ "${1:-}" != --quick ] || runs=1
-programs=$(dirname "$(find "$build" -name bench_lock_quarry -type f | head -n 1)")
+programs=$(dirname "$(find "$build" -name bench_lock_quarry -type f | sed -n 1p)")
 work=$(mktemp -d "$build/lock.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 

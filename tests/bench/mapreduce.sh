@@ -103,9 +103,9 @@ best() {
     ours= peer=
     for ((i = 0; i < runs; i++)); do
         "$1"
-        ours=$(printf '%s\n' $ours "$wall" | sort -g | head -1)
+        ours=$(printf '%s\n' $ours "$wall" | sort -g | sed -n 1p)
         "$2"
-        peer=$(printf '%s\n' $peer "$wall" | sort -g | head -1)
+        peer=$(printf '%s\n' $peer "$wall" | sort -g | sed -n 1p)
     done
 }
 
@@ -176,7 +176,7 @@ if wanted sort; then
     "${quarry[@]}" job run tera_sort --input "file:$data/records" \
         --output "file:$data/sorted" --memory 448MiB >/dev/null 2>&1
     cat "$data"/sorted/part-* >"$data/sorted.all"
-    "$tools/valrec" "$data/sorted.all" | grep -q 'unordered 0' || {
+    "$tools/valrec" "$data/sorted.all" | grep 'unordered 0' >/dev/null || {
         say "tera_sort: the result is not in order"
         exit 1
     }
@@ -301,8 +301,8 @@ one_stopped() {
     (
         for ((i = 0; i < 200; i++)); do
             main=$(pgrep -f -n "^$build/quarry .*--workers 3" || true)
-            zygote=$(pgrep -P "${main:-0}" | head -1 || true)
-            attempt=$(pgrep -P "${zygote:-0}" | head -1 || true)
+            zygote=$(pgrep -P "${main:-0}" | sed -n 1p || true)
+            attempt=$(pgrep -P "${zygote:-0}" | sed -n 1p || true)
             [ -z "$attempt" ] || { kill -STOP "$attempt" && break; }
             sleep 0.01
         done
@@ -346,7 +346,7 @@ runs=1
 best our_large_sort gnu_large_sort
 row tera_sort_4gb_in_512mb_vs_gnu_sort s
 our_large_sort
-cat "$data"/out/part-* | "$tools/valrec" /dev/stdin | grep -q 'unordered 0' || {
+cat "$data"/out/part-* | "$tools/valrec" /dev/stdin | grep 'unordered 0' >/dev/null || {
     say "tera_sort: the large result is not in order"
     exit 1
 }

@@ -130,7 +130,7 @@ first_task() {
         began=$(date +%s%N)
         job run --mapper 'date +%s%N; cat >/dev/null' --input file:/line \
             --output "file:/out$number" >said 2>&1 || { cat said >&2; exit 1; }
-        ran=$(output "/out$number" | grep -o '[0-9]*' | head -1)
+        ran=$(output "/out$number" | grep -o '[0-9]*' | sed -n 1p)
         taken=$(((ran - began) / 1000))
         [ -n "$least" ] && [ "$least" -le "$taken" ] || least=$taken
     done

@@ -12,7 +12,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=${QUARRY_BUILD:-build/bench}
 runs=5
 [ "${1:-}" != --quick ] || runs=1
-programs=$(dirname "$(find "$build" -name bench_rpc_quarry -type f | head -n 1)")
+programs=$(dirname "$(find "$build" -name bench_rpc_quarry -type f | sed -n 1p)")
 
 median() { sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 

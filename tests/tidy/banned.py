@@ -1,5 +1,5 @@
 """Calls that have a better way here: named with that way, and with the files
-where they are at home."""
+where they are at home; and ends of pipes that fail a script at random."""
 
 import re
 
@@ -54,9 +54,27 @@ BANNED = [
 # Tests and examples are not the product.
 FREE = ("tests/", "examples/")
 
+# A reader that leaves early: SIGPIPE ends the writer, and pipefail the script,
+# when the writer happens to be the slower one.
+LEAVES_EARLY = re.compile(r"(?<!\|)\|\s*(head\b|grep -\w*[qm])")
+
+
+def find_early_leavers(found):
+    for path in tree.files(".sh", ".ci/run") + [
+            path for path in tree.files("") if path.startswith("scripts/")]:
+        text = tree.read(path)
+        if "pipefail" not in text and "lib.sh" not in text:
+            continue
+        for number, line in enumerate(text.splitlines(), 1):
+            match = LEAVES_EARLY.search(line)
+            if match:
+                found.add(path, number, "%s ends before its writer: use sed -n "
+                          "1,Np, or grep >/dev/null" % match.group(1))
+
 
 def main():
     found = tree.Findings()
+    find_early_leavers(found)
     rules = [(re.compile(r"(?<![\w.>])(%s)\s*\(" % names.replace(" ", "|")),
               homes, instead) for names, homes, instead in BANNED]
     for path in tree.sources(".c", ".h"):
