@@ -56,31 +56,64 @@ static void choose_chain(struct namenode *nn,
     }
 }
 
+/* A server that lives is heard of before this part of the time after which it
+ * is taken for dead. */
+#define HEARD_PART 3
+
+/* A leader that has just begun may not have heard of those that could make a
+ * chain of @chosen as long as is @wanted: on few servers a chunk is lost with
+ * them, and its writer can wait for a moment. */
+static bool
+is_chain_early(const struct namenode *nn, unsigned chosen, unsigned wanted)
+{
+    uint64_t now = world_mono_ns(nn->world);
+    if (chosen >= wanted || now - nn->leading_since_ns >=
+                                nn->options.server_dead_us * 1000 / HEARD_PART)
+        return false;
+    for (size_t i = 0; i < nn->servers.count; i++)
+        if (nn->catalog.servers[i].state == GFS_SERVER_IN_SERVICE &&
+            !nn->servers.servers[i].alive)
+            return true;
+    return false;
+}
+
+/* Choose the servers of @c as @wish has it. */
+static int choose_now(struct namenode *nn,
+                      struct gfs_command *c,
+                      struct placement_wish *wish,
+                      uint64_t now,
+                      struct err *err)
+{
+    struct placement_server *view =
+        chunk_servers_view(&nn->servers, &nn->catalog, now);
+    int rc = 0;
+    choose_chain(nn, view, wish, &c->servers);
+    if (is_chain_early(nn, c->servers.count, wish->count))
+        rc = err_set(err, ERR_BUSY,
+                     "%u of the chunk's %u servers are heard of since another "
+                     "namenode leads",
+                     c->servers.count, wish->count);
+    else if (c->servers.count == 0)
+        rc = no_server(nn, view, &wish->excluded, err);
+    for (unsigned i = 0; rc == 0 && i < c->servers.count; i++)
+        chunk_server_give(&nn->servers, c->servers.numbers[i], now);
+    mem_free(view);
+    return rc;
+}
+
 /* Fill in the servers of an ALLOCATE; those it names failed its writer. */
 static int
 choose_servers(struct namenode *nn, struct gfs_command *c, struct err *err)
 {
     const struct inode *file = names_by_id(&nn->catalog.names, c->file);
-    uint64_t now = world_mono_ns(nn->world);
-    struct placement_server *view =
-        chunk_servers_view(&nn->servers, &nn->catalog, now);
     struct placement_wish wish = {.excluded = c->servers,
                                   .chance = world_random(nn->world)};
-    int rc = 0;
-    if (!file || file->is_directory) {
-        rc = err_set(err, ERR_NOTFOUND, "the file has been removed");
-    } else {
-        wish.count = file->replication;
-        wish.has_writer = c->text.len > 0;
-        wish.writer_machine = chunk_servers_text(&nn->servers, c->text);
-        choose_chain(nn, view, &wish, &c->servers);
-        if (c->servers.count == 0)
-            rc = no_server(nn, view, &wish.excluded, err);
-        for (unsigned i = 0; i < c->servers.count; i++)
-            chunk_server_give(&nn->servers, c->servers.numbers[i], now);
-    }
-    mem_free(view);
-    return rc;
+    if (!file || file->is_directory)
+        return err_set(err, ERR_NOTFOUND, "the file has been removed");
+    wish.count = file->replication;
+    wish.has_writer = c->text.len > 0;
+    wish.writer_machine = chunk_servers_text(&nn->servers, c->text);
+    return choose_now(nn, c, &wish, world_mono_ns(nn->world), err);
 }
 
 /* An appender says that the open chunk takes no more records. */

@@ -1,0 +1,122 @@
+/* A namenode that has just begun to lead hears of the chunk servers one by one:
+ * what it does not know yet does no harm. */
+#include "base/core/arena.h"
+#include "tests/unit/gfs-lite/cell_files.h"
+
+#define DEAD_US UINT64_C(9000000)
+
+/* --- Fixture ----------------------------------------------------------- */
+
+static void sleep_us(struct cell *c, uint64_t us)
+{
+    world_sleep_us(sim_director(c->sim), us);
+}
+
+/* Has the namenode heard of server 0? */
+static bool hears(struct fs *fs)
+{
+    struct gfs_status s;
+    struct arena a;
+    bool alive = false;
+    arena_init(&a);
+    OK(gfs_get_status(fs, &a, &s, err));
+    for (size_t i = 0; i < s.server_count; i++)
+        alive |= s.servers[i].alive;
+    arena_close(&a);
+    return alive;
+}
+
+/* A namenode that leads anew, and has heard of server 0 alone. */
+static void begin_anew(struct cell *c, struct fs *fs)
+{
+    struct world *nn = c->namenodes[0].world;
+    write_file(fs, "before", SLICE_LIT("all are known"), true);
+    sim_crash(nn, SIM_CRASH_KILL);
+    sim_await_end(nn);
+    for (unsigned i = 1; i < 3; i++)
+        sim_pause(c->chunks[i].world);
+    sim_boot(nn, cell_run_namenode, &c->namenodes[0]);
+    while (!hears(fs))
+        sleep_us(c, 10000);
+}
+
+static unsigned count_copies(struct fs *fs, const char *path)
+{
+    struct gfs_layout l;
+    struct arena a;
+    unsigned copies;
+    arena_init(&a);
+    OK(gfs_get_layout(fs, path, 0, &a, &l, err));
+    ck_assert_uint_eq(l.chunk_count, 1);
+    copies = l.chunks[0].servers.count;
+    arena_close(&a);
+    return copies;
+}
+
+/* --- Tests ------------------------------------------------------------- */
+
+static void resume_others(void *arg)
+{
+    struct cell *c = arg;
+    sleep_us(c, 500000);
+    for (unsigned i = 1; i < 3; i++)
+        sim_resume(c->chunks[i].world);
+}
+
+static void write_early(struct cell *c)
+{
+    struct fs *fs = cell_client(c, sim_director(c->sim), "writer");
+    struct fs_write_options o = {.mode = FS_WRITE_LOG};
+    struct fs_writer *w;
+    uint64_t at;
+    begin_anew(c, fs);
+    sim_spawn(sim_director(c->sim), "resume", resume_others, c);
+    OK(fs_create(fs, "f", &o, &w, err));
+    OK(fs_writer_append_sync(w, "three", 5, err));
+    ck_assert_uint_eq(count_copies(fs, "f"), 3);
+    OK(gfs_record_append(fs, "records", SLICE_LIT("three"), &at, err));
+    ck_assert_uint_eq(count_copies(fs, "records"), 3);
+    fs_writer_close(w);
+    fs_close(fs);
+}
+
+/* A chunk is not put on fewer servers than wanted because the others have not
+ * been heard of yet. */
+START_TEST(test_chunks_wait_for_servers)
+{
+    struct cell *c = cell_new(test_seed(), 1, 3);
+    c->namenode_options.server_dead_us = DEAD_US;
+    cell_run(c, write_early);
+    cell_free(c);
+}
+
+END_TEST
+
+static void write_with_one(struct cell *c)
+{
+    struct fs *fs = cell_client(c, sim_director(c->sim), "writer");
+    uint64_t began;
+    begin_anew(c, fs);
+    began = sim_cluster_now_us(c->sim);
+    write_file(fs, "f", SLICE_LIT("one"), true);
+    ck_assert_uint_lt(sim_cluster_now_us(c->sim) - began, DEAD_US / 2);
+    for (unsigned i = 1; i < 3; i++)
+        sim_resume(c->chunks[i].world);
+    check_file(fs, "f", SLICE_LIT("one"));
+    fs_close(fs);
+}
+
+/* Nor is it waited long for servers that do not come. */
+START_TEST(test_chunks_do_not_wait_long)
+{
+    struct cell *c = cell_new(test_seed(), 1, 3);
+    c->namenode_options.server_dead_us = DEAD_US;
+    cell_run(c, write_with_one);
+    cell_free(c);
+}
+
+END_TEST
+
+TEST_MAIN("gfs_new_leader",
+          test_chunks_wait_for_servers,
+          test_chunks_do_not_wait_long)
