@@ -108,7 +108,7 @@ void saw_print_quoted(struct slice s,
     buf_append_byte(out, quote);
 }
 
-/* --- as string() writes composites ---------------------------------------- */
+/* --- as string() writes scalars ------------------------------------------- */
 
 static void format_bytes(struct slice s, struct buf *out)
 {
@@ -136,59 +136,10 @@ static void format_time(uint64_t t, struct buf *out)
     buf_close(&text);
 }
 
-static void format_at(const struct saw_type *t,
-                      union saw_slot v,
-                      unsigned depth,
-                      struct buf *out);
-
-static void format_map(const struct saw_type *t,
-                       const struct saw_map *m,
-                       unsigned depth,
-                       struct buf *out)
+/* All that is no array, tuple or map. */
+static void
+format_scalar(const struct saw_type *t, union saw_slot v, struct buf *out)
 {
-    if (m->count == 0) {
-        buf_append_str(out, "{ : }");
-        return;
-    }
-    buf_append_str(out, "{ ");
-    for (uint32_t i = 0; i < m->count; i++) {
-        if (i)
-            buf_append_str(out, ", ");
-        format_at(t->key, m->entries[i].key, depth, out);
-        buf_append_str(out, ": ");
-        format_at(t->elem, m->entries[i].value, depth, out);
-    }
-    buf_append_str(out, " }");
-}
-
-static void format_items(const struct saw_type *t,
-                         union saw_slot v,
-                         unsigned depth,
-                         struct buf *out)
-{
-    bool array = t->kind == SAW_ARRAY;
-    size_t n = array ? v.a->len : t->field_count;
-    buf_append_str(out, "{ ");
-    for (size_t i = 0; i < n; i++) {
-        if (i)
-            buf_append_str(out, ", ");
-        if (array)
-            format_at(t->elem, v.a->items[i], depth, out);
-        else
-            format_at(t->fields[i].type, v.t->fields[i], depth, out);
-    }
-    buf_append_str(out, " }");
-}
-
-static void format_at(const struct saw_type *t,
-                      union saw_slot v,
-                      unsigned depth,
-                      struct buf *out)
-{
-    if (depth > SAW_VALUE_DEPTH_MAX) {
-        buf_append_str(out, "…");
-        return;
-    }
     switch (t->kind) {
     case SAW_BOOL: buf_append_str(out, v.i ? "true" : "false"); break;
     case SAW_INT: print_int(v.i, out); break;
@@ -205,10 +156,10 @@ static void format_at(const struct saw_type *t,
         saw_print_quoted(saw_str_slice(v.s), SIZE_MAX, '"', false, out);
         break;
     case SAW_BYTES: format_bytes(saw_str_slice(v.s), out); break;
-    case SAW_ARRAY:
-    case SAW_TUPLE: format_items(t, v, depth + 1, out); break;
-    case SAW_MAP: format_map(t, v.m, depth + 1, out); break;
     case SAW_FUNCTION: buf_append_slice(out, saw_closure_text(v.c)); break;
+    case SAW_ARRAY:
+    case SAW_TUPLE:
+    case SAW_MAP:
     case SAW_TABLE:
     case SAW_VOID:
     case SAW_INCOMPLETE:
@@ -216,16 +167,10 @@ static void format_at(const struct saw_type *t,
     }
 }
 
-void saw_value_format(const struct saw_type *t,
-                      union saw_slot v,
-                      struct buf *out)
-{
-    format_at(t, v, 0, out);
-}
+/* --- as emit statements and tables write scalars ---------------------------
+ */
 
-/* --- as emit statements and tables write ---------------------------------- */
-
-static void print_bytes_source(struct slice s, struct buf *out)
+static void source_bytes(struct slice s, struct buf *out)
 {
     buf_append_str(out, "bytes({");
     for (size_t i = 0; i < s.len; i++)
@@ -233,78 +178,98 @@ static void print_bytes_source(struct slice s, struct buf *out)
     buf_append_str(out, "})");
 }
 
-static void print_source(const struct saw_type *t,
-                         union saw_slot v,
-                         unsigned depth,
-                         struct buf *out);
-
-static void source_map(const struct saw_type *t,
-                       const struct saw_map *m,
-                       unsigned depth,
-                       struct buf *out)
+static void
+source_scalar(const struct saw_type *t, union saw_slot v, struct buf *out)
 {
-    buf_append_byte(out, '{');
-    if (m->count == 0)
-        buf_append_byte(out, ':');
+    if (t->kind == SAW_BYTES) {
+        source_bytes(saw_str_slice(v.s), out);
+    } else if (t->kind == SAW_UINT || t->kind == SAW_TIME) {
+        saw_print_uint(v.u, 10, out);
+        buf_append_str(out, t->kind == SAW_TIME ? "T" : "");
+    } else {
+        format_scalar(t, v, out);
+    }
+}
+
+/* --- composites of either --------------------------------------------------
+ */
+
+struct style {
+    const char *open, *close, *empty_map;
+    void (*scalar)(const struct saw_type *t, union saw_slot v, struct buf *out);
+};
+
+static const struct style formatted = {"{ ", " }", "{ : }", format_scalar};
+static const struct style source = {"{", "}", "{:}", source_scalar};
+
+static void print_at(const struct style *style,
+                     const struct saw_type *t,
+                     union saw_slot v,
+                     unsigned depth,
+                     struct buf *out);
+
+static void print_map(const struct style *style,
+                      const struct saw_type *t,
+                      const struct saw_map *m,
+                      unsigned depth,
+                      struct buf *out)
+{
+    if (m->count == 0) {
+        buf_append_str(out, style->empty_map);
+        return;
+    }
+    buf_append_str(out, style->open);
     for (uint32_t i = 0; i < m->count; i++) {
         if (i)
             buf_append_str(out, ", ");
-        print_source(t->key, m->entries[i].key, depth, out);
+        print_at(style, t->key, m->entries[i].key, depth, out);
         buf_append_str(out, ": ");
-        print_source(t->elem, m->entries[i].value, depth, out);
+        print_at(style, t->elem, m->entries[i].value, depth, out);
     }
-    buf_append_byte(out, '}');
+    buf_append_str(out, style->close);
 }
 
-static void source_items(const struct saw_type *t,
-                         union saw_slot v,
-                         unsigned depth,
-                         struct buf *out)
+static void print_items(const struct style *style,
+                        const struct saw_type *t,
+                        union saw_slot v,
+                        unsigned depth,
+                        struct buf *out)
 {
     bool array = t->kind == SAW_ARRAY;
     size_t n = array ? v.a->len : t->field_count;
-    buf_append_byte(out, '{');
+    buf_append_str(out, style->open);
     for (size_t i = 0; i < n; i++) {
         if (i)
             buf_append_str(out, ", ");
         if (array)
-            print_source(t->elem, v.a->items[i], depth, out);
+            print_at(style, t->elem, v.a->items[i], depth, out);
         else
-            print_source(t->fields[i].type, v.t->fields[i], depth, out);
+            print_at(style, t->fields[i].type, v.t->fields[i], depth, out);
     }
-    buf_append_byte(out, '}');
+    buf_append_str(out, style->close);
 }
 
-static void print_source(const struct saw_type *t,
-                         union saw_slot v,
-                         unsigned depth,
-                         struct buf *out)
+static void print_at(const struct style *style,
+                     const struct saw_type *t,
+                     union saw_slot v,
+                     unsigned depth,
+                     struct buf *out)
 {
-    if (depth > SAW_VALUE_DEPTH_MAX) {
+    if (depth > SAW_VALUE_DEPTH_MAX)
         buf_append_str(out, "…");
-        return;
-    }
-    switch (t->kind) {
-    case SAW_BYTES: print_bytes_source(saw_str_slice(v.s), out); break;
-    case SAW_UINT: saw_print_uint(v.u, 10, out); break;
-    case SAW_TIME:
-        saw_print_uint(v.u, 10, out);
-        buf_append_byte(out, 'T');
-        break;
-    case SAW_ARRAY:
-    case SAW_TUPLE: source_items(t, v, depth + 1, out); break;
-    case SAW_MAP: source_map(t, v.m, depth + 1, out); break;
-    case SAW_BOOL:
-    case SAW_INT:
-    case SAW_FLOAT:
-    case SAW_FINGERPRINT:
-    case SAW_STRING:
-    case SAW_FUNCTION:
-    case SAW_TABLE:
-    case SAW_VOID:
-    case SAW_INCOMPLETE:
-    case SAW_BAD: saw_value_format(t, v, out); break;
-    }
+    else if (t->kind == SAW_ARRAY || t->kind == SAW_TUPLE)
+        print_items(style, t, v, depth + 1, out);
+    else if (t->kind == SAW_MAP)
+        print_map(style, t, v.m, depth + 1, out);
+    else
+        style->scalar(t, v, out);
+}
+
+void saw_value_format(const struct saw_type *t,
+                      union saw_slot v,
+                      struct buf *out)
+{
+    print_at(&formatted, t, v, 0, out);
 }
 
 static void
@@ -322,7 +287,7 @@ void saw_value_print(const struct saw_type *t,
                      struct buf *out)
 {
     if (mode == SAW_PRINT_SOURCE)
-        print_source(t, v, 0, out);
+        print_at(&source, t, v, 0, out);
     else
         print_result(t, v, out);
 }
