@@ -13,6 +13,7 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "base/core/text.h"
+#include "tests/lib/name_list.h"
 
 #define UNKNOWN UINT64_MAX /* When a call returned. */
 #define NEW     UINT64_MAX /* An instance. */
@@ -51,8 +52,7 @@ struct lock_op {
 };
 
 struct history_lock {
-    char **paths; /* Owned. */
-    size_t path_count;
+    struct name_list paths;
     struct lock_op *ops;
     size_t count;
     size_t cap;
@@ -76,9 +76,7 @@ struct history_lock *history_lock_new(void)
 
 void history_lock_free(struct history_lock *h)
 {
-    for (size_t i = 0; i < h->path_count; i++)
-        mem_free(h->paths[i]);
-    mem_free(h->paths);
+    name_list_close(&h->paths);
     mem_free(h->ops);
     mem_free(h);
 }
@@ -89,16 +87,6 @@ size_t history_lock_count(const struct history_lock *h)
 }
 
 /* --- recording -------------------------------------------------------- */
-
-static size_t find_path(struct history_lock *h, const char *path)
-{
-    for (size_t i = 0; i < h->path_count; i++)
-        if (strcmp(h->paths[i], path) == 0)
-            return i;
-    h->paths = mem_realloc(h->paths, (h->path_count + 1) * sizeof(*h->paths));
-    h->paths[h->path_count] = mem_strdup(path);
-    return h->path_count++;
-}
 
 size_t history_lock_call(struct history_lock *h,
                          uint64_t now,
@@ -116,7 +104,7 @@ size_t history_lock_call(struct history_lock *h,
                          .called = now,
                          .returned = UNKNOWN,
                          .kind = kind,
-                         .path = find_path(h, path),
+                         .path = name_list_find(&h->paths, path),
                          .input = input ? *input : (struct lock_input){0}};
     return h->count++;
 }
@@ -453,7 +441,7 @@ static enum history_verdict check_path(const struct history_lock *h,
                           why);
     if (v == HISTORY_WRONG)
         buf_printf(why, "%s \"%s\"\n", of_lock ? "lock" : "file",
-                   h->paths[path]);
+                   h->paths.names[path]);
     history_free(all);
     return v;
 }
@@ -462,7 +450,7 @@ enum history_verdict
 history_lock_check(const struct history_lock *h, size_t budget, struct buf *why)
 {
     enum history_verdict verdict = HISTORY_LINEARIZABLE;
-    for (size_t i = 0; i < 2 * h->path_count; i++) {
+    for (size_t i = 0; i < 2 * h->paths.count; i++) {
         enum history_verdict v = check_path(h, i / 2, i % 2, budget, why);
         if (v == HISTORY_WRONG)
             return v;
@@ -486,11 +474,12 @@ void history_lock_print(const struct history_lock *h,
         buf_append_byte(out, '?');
     else
         buf_printf(out, "%" PRIu64, o->returned);
-    buf_printf(
-        out,
-        "\t%" PRIu64 "\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%c\t",
-        o->session, kinds[o->kind].text, h->paths[o->path], o->input.instance,
-        o->input.contents, o->input.generation, o->input.shared ? 's' : 'x');
+    buf_printf(out,
+               "\t%" PRIu64 "\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
+               "\t%c\t",
+               o->session, kinds[o->kind].text, h->paths.names[o->path],
+               o->input.instance, o->input.contents, o->input.generation,
+               o->input.shared ? 's' : 'x');
     if (o->returned == UNKNOWN)
         buf_append_byte(out, '?');
     else

@@ -7,6 +7,7 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "base/core/text.h"
+#include "tests/lib/name_list.h"
 
 #define UNKNOWN UINT64_MAX /* When a call returned. */
 
@@ -23,8 +24,7 @@ struct rows_op {
 };
 
 struct history_rows {
-    char **rows; /* Owned, as the names are. */
-    size_t row_count;
+    struct name_list rows;
     struct rows_op *ops;
     size_t count;
     size_t cap;
@@ -44,9 +44,7 @@ struct history_rows *history_rows_new(void)
 
 void history_rows_free(struct history_rows *h)
 {
-    for (size_t i = 0; i < h->row_count; i++)
-        mem_free(h->rows[i]);
-    mem_free(h->rows);
+    name_list_close(&h->rows);
     mem_free(h->ops);
     mem_free(h);
 }
@@ -62,16 +60,6 @@ uint64_t rows_fold(uint64_t log, uint64_t number)
 }
 
 /* --- recording -------------------------------------------------------- */
-
-static size_t find_row(struct history_rows *h, const char *row)
-{
-    for (size_t i = 0; i < h->row_count; i++)
-        if (strcmp(h->rows[i], row) == 0)
-            return i;
-    h->rows = mem_realloc(h->rows, (h->row_count + 1) * sizeof(char *));
-    h->rows[h->row_count] = mem_strdup(row);
-    return h->row_count++;
-}
 
 static bool may_repeat(enum rows_kind kind)
 {
@@ -91,7 +79,7 @@ size_t history_rows_call(struct history_rows *h,
                          .kind = kind,
                          /* Until it is known how often it was tried. */
                          .repeated = may_repeat(kind),
-                         .row = find_row(h, row)};
+                         .row = name_list_find(&h->rows, row)};
     if (input)
         op.input = *input;
     if (h->count == h->cap) {
@@ -257,8 +245,9 @@ history_rows_check(const struct history_rows *h, size_t budget, struct buf *why)
             add_call(all, &h->ops[i]);
     v = history_check(all, &rows_model, budget, why);
     if (v == HISTORY_WRONG)
-        for (size_t i = 0; i < h->row_count; i++)
-            buf_printf(why, "%skey %zu is %s", i ? ", " : "", i, h->rows[i]);
+        for (size_t i = 0; i < h->rows.count; i++)
+            buf_printf(why, "%skey %zu is %s", i ? ", " : "", i,
+                       h->rows.names[i]);
     if (v == HISTORY_WRONG)
         buf_append_byte(why, '\n');
     history_free(all);
@@ -280,7 +269,7 @@ void history_rows_print(const struct history_rows *h,
     else
         buf_printf(out, "%" PRIu64, o->returned);
     buf_printf(out, "\t%" PRIu64 "\t%s\t%s\t%u\t%u\t%u\t%s", o->client,
-               kind_names[o->kind], h->rows[o->row], o->input.columns,
+               kind_names[o->kind], h->rows.names[o->row], o->input.columns,
                o->input.value, o->input.then, o->repeated ? "again" : "once");
     for (size_t i = 0; i < ARRAY_LEN(o->answer); i++)
         buf_printf(out, "\t%" PRIu64, o->answer[i]);
