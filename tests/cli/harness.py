@@ -21,7 +21,8 @@ import unittest
 
 QUARRY = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else "quarry"
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-SECONDS_MAX = 120
+# Bounds of what ends much sooner: of a command, and of a wait.
+SECONDS_MAX = 180
 
 
 def shared(relative):
@@ -120,6 +121,10 @@ class CliTest(unittest.TestCase):
         while not condition():
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.05)
+
+    def has_failed(self):
+        """In a clean-up: has the test come to no good?"""
+        return not self._outcome.success
 
     def json(self, *args, stdin=None):
         """The objects that a command prints with --format json."""

@@ -46,7 +46,7 @@ class Examples(CliTest):
         done = subprocess.run(
             ["bash", "-c", script], cwd=self.path("work"), env=self.env,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, timeout=280, check=False, text=True)
+            stderr=subprocess.PIPE, timeout=500, check=False, text=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         printed = done.stdout.split(MARK + "\n")
         wants, fresh, number = [], text, -1

@@ -29,7 +29,9 @@ from harness import QUARRY, CliTest, main  # noqa: E402,F401
 from ports import free_ports  # noqa: E402,F401
 
 # Bounds of what ends much sooner, for machines that are busy with other things.
-SECONDS = 120
+SECONDS = 180
+# Of each log of a cluster whose test has failed.
+TOLD_LINES = 40
 # A cell alone: nodes that serve no tables, whose logs would be files, too.
 CELL = "lock,namenode,chunk"
 
@@ -93,9 +95,15 @@ class Cluster:
                     health=row["health"])
 
     def files(self):
-        """What the status says of the file system."""
-        row, = [r for r in self.whole_status() if r["node"] == "all"]
-        return self.pairs(row)
+        """What the status says of the file system, once it can."""
+        found = []
+
+        def told():
+            row, = [r for r in self.whole_status() if r["node"] == "all"]
+            found[:] = [self.pairs(row)] if row["state"] == "up" else []
+            return found
+        self.test.wait_for(told)
+        return found[0]
 
     def status(self):
         """The rows of nodes."""
@@ -108,6 +116,17 @@ class Cluster:
             if row["node"] == name and row["state"] == "up" and row["role"]:
                 out[row["role"]] = self.pairs(row)
         return out
+
+    def answer(self, name):
+        """The roles of a node that runs, once it answers: on a machine that is
+        busy it is silent now and then."""
+        found = {}
+
+        def told():
+            found.update(self.roles(name))
+            return found
+        self.test.wait_for(told)
+        return found
 
     def leaders(self, role):
         """The nodes that say that they lead."""
@@ -134,10 +153,26 @@ class Cluster:
         """Whatever still runs is ended, and must not have crashed."""
         for name in list(self.paused):
             self.resume(name)
+        if self.test.has_failed():
+            self.tell()
         for name in self.names:
             if self.pid(name):
                 self.stop(name)
         self.check_output()
+
+    def tell(self):
+        """What a failed test leaves for people."""
+        for name in self.names:
+            for file in ("log", "out"):
+                try:
+                    with open(os.path.join(self.dir(name), file),
+                              errors="replace") as f:
+                        lines = f.readlines()
+                except OSError:
+                    continue
+                print("--- %s of %s, %d lines, the last of them:" % (
+                    file, name, len(lines)))
+                print("".join(lines[-TOLD_LINES:]), flush=True)
 
     def check_output(self):
         for name in self.names:

@@ -14,7 +14,7 @@ import struct
 
 REQUEST, RESPONSE = 1, 2
 NONE, KEY, TLS = 0, 1, 2
-SECONDS = 60
+SECONDS = 120
 
 
 def _table():

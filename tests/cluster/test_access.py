@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import unittest
 
-from processes import QUARRY, ClusterTest, free_ports, main
+from processes import QUARRY, SECONDS, ClusterTest, free_ports, main
 
 PEOPLE = ["ann", "reader", "writer", "stranger"]
 
@@ -86,7 +86,7 @@ class CertifiedTest(ClusterTest):
     def end_server(self):
         self.server.terminate()
         try:
-            self.server.wait(timeout=60)
+            self.server.wait(timeout=SECONDS)
         except subprocess.TimeoutExpired:
             self.server.kill()
             self.server.wait()
@@ -104,18 +104,17 @@ class CertifiedTest(ClusterTest):
     def make_table(self):
         """ann's table: families anchor and contents, a row in both."""
         self.become("ann")
-        self.wait_for(lambda: self.run_quarry("table", "list").returncode == 0,
-                      60)
+        self.wait_for(lambda: self.run_quarry("table", "list").returncode == 0)
         self.ok("table", "create", "web", "--family", "anchor", "--family",
                 "contents")
         self.ok("put", "web", "row", "anchor:a=1", "contents:b=2")
 
     def until_denied(self, *args):
-        self.wait_for(lambda: self.run_quarry(*args).returncode == 1, 20)
+        self.wait_for(lambda: self.run_quarry(*args).returncode == 1)
         return self.fails(1, *args)
 
     def until_ok(self, *args):
-        self.wait_for(lambda: self.run_quarry(*args).returncode == 0, 20)
+        self.wait_for(lambda: self.run_quarry(*args).returncode == 0)
 
 
 class AccessTest(CertifiedTest):
@@ -234,7 +233,7 @@ class AccessTest(CertifiedTest):
         def is_full():
             done = self.run_quarry("put", "web", "more", "contents:b=1")
             return b"over its quota of stored" in done.stderr
-        self.wait_for(is_full, 60)
+        self.wait_for(is_full)
         self.assertRegex(self.ok("table", "stats", "web"), r"stored +2 KiB")
         said = self.fails(1, "put", "web", "more", "contents:b=1")
         self.assertIn('table "web" is over its quota of stored, 2 KiB', said)
@@ -243,7 +242,7 @@ class AccessTest(CertifiedTest):
         self.ok("delete", "web", "big")
         self.ok("table", "compact", "web")
         self.wait_for(lambda: self.run_quarry(
-            "put", "web", "more", "contents:b=1").returncode == 0, 60)
+            "put", "web", "more", "contents:b=1").returncode == 0)
 
 
 # The official Go client: reads the row, or writes to it, and prints the code.
@@ -315,7 +314,7 @@ class ApiAccessTest(CertifiedTest):
     def said(self, what, family):
         env = dict(self.env, BIGTABLE_EMULATOR_HOST=self.api)
         done = subprocess.run([self.path("access"), what, family], env=env,
-                              stdout=subprocess.PIPE, timeout=120, check=True)
+                              stdout=subprocess.PIPE, timeout=SECONDS, check=True)
         return done.stdout.decode()
 
     def test_rights(self):
@@ -325,7 +324,7 @@ class ApiAccessTest(CertifiedTest):
         self.make_table()
         self.assertIn('PermissionDenied', self.said("read", "anchor"))
         self.ok("acl", "grant", "web", "read", "reader", "--family", "anchor")
-        self.wait_for(lambda: self.said("read", "anchor").startswith("OK"), 20)
+        self.wait_for(lambda: self.said("read", "anchor").startswith("OK"))
         said = self.said("read", "contents")
         self.assertIn("PermissionDenied", said)
         self.assertIn('"reader" may not read family "contents"', said)
@@ -333,7 +332,7 @@ class ApiAccessTest(CertifiedTest):
         self.assertIn("PermissionDenied", said)
         self.assertIn('"reader" may not write family "anchor"', said)
         self.ok("acl", "grant", "web", "write", "reader", "--family", "anchor")
-        self.wait_for(lambda: self.said("write", "anchor").startswith("OK"), 20)
+        self.wait_for(lambda: self.said("write", "anchor").startswith("OK"))
         self.assertIn("PermissionDenied", self.said("write", "contents"))
 
 

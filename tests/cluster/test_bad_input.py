@@ -10,7 +10,7 @@ import ssl
 import subprocess
 import urllib.request
 
-from processes import QUARRY, ClusterTest, free_ports, main
+from processes import QUARRY, SECONDS, ClusterTest, free_ports, main
 from stranger import Stranger, header
 
 SECRET = b"0123456789abcdef0123456789abcdef"
@@ -50,7 +50,7 @@ class Server:
             return ""
         if self.process.poll() is None:
             self.process.terminate()
-        _, errors = self.process.communicate(timeout=60)
+        _, errors = self.process.communicate(timeout=SECONDS)
         self.process = None
         for sign in ("Sanitizer", "runtime error", "panic at"):
             self.test.assertNotIn(sign, errors)
@@ -64,7 +64,7 @@ class Server:
 
     def counter(self, name):
         with urllib.request.urlopen("http://%s/vars" % self.console,
-                                    timeout=60) as answer:
+                                    timeout=SECONDS) as answer:
             text = answer.read().decode()
         found = re.search(r"(?m)^%s (\d+)$" % re.escape(name), text)
         return int(found.group(1)) if found else 0
@@ -280,7 +280,7 @@ class BadInputTest(ClusterTest):
 
     def put(self, server, path, text):
         self.ok("lock", "put", path, text, "-t", server.address, "--key", "key",
-                "--timeout", "60s")
+                "--timeout", "120s")
 
     def test_damaged_log(self):
         """A log with a record that is damaged, and good ones behind it, is

@@ -5,7 +5,7 @@ import os
 import subprocess
 import time
 
-from processes import QUARRY, ClusterTest, main
+from processes import QUARRY, SECONDS, ClusterTest, free_ports, main
 
 
 class CellTest(ClusterTest):
@@ -16,14 +16,14 @@ class CellTest(ClusterTest):
         self.assertEqual({r["node"] for r in c.status()}, {"n1", "n2", "n3"})
         c.leader("lock")
         c.leader("namenode")
-        term = int(c.roles("n1")["lock"]["term"])
+        term = int(c.answer("n1")["lock"]["term"])
         self.ok("cluster", "stop")
         self.assertEqual({r["state"] for r in c.status()}, {"down"})
         for name in c.names:
             self.assertIn("stopped", c.log(name).splitlines()[-1])
         self.ok("cluster", "start")
         c.leader("lock")
-        self.assertGreater(int(c.roles("n1")["lock"]["term"]), term)
+        self.assertGreater(int(c.answer("n1")["lock"]["term"]), term)
 
     def test_leader_killed(self):
         """A killed leader is replaced, and follows when it is back."""
@@ -72,22 +72,26 @@ class CellTest(ClusterTest):
         self.ok("fs", "put", "f", "/f", "-t", "cluster:quarry-cluster")
 
         def told():
-            files = c.files()
-            return files["chunk-servers"] == "3" and files["health"] == "well"
+            files.update(c.files())
+            return (files["chunk-servers"] == "3" and
+                    files["health"] == "well" and
+                    files["under-replicated"] == "0")
+        files = {}
         self.wait_for(told)
-        files = c.files()
         self.assertGreaterEqual(int(files["files"]), 1)
         self.assertGreaterEqual(int(files["bytes"]), 5000)
-        self.assertEqual(files["under-replicated"], "0")
         self.assertGreater(int(files["capacity"]), int(files["free"]))
-        leaders = [r for r in c.status() if r["leads"] == "yes"]
-        self.assertEqual(sorted(r["role"] for r in leaders
-                                if r["role"] in ("lock", "namenode")),
-                         ["lock", "namenode"])
+
+        def leaders():
+            return sorted(r["role"] for r in c.status()
+                          if r["leads"] == "yes" and
+                          r["role"] in ("lock", "namenode"))
+        self.wait_for(lambda: leaders() == ["lock", "namenode"])
         for name in c.names:
-            roles = c.roles(name)
+            roles = c.answer(name)
             self.assertLessEqual({"lock", "namenode", "chunk"}, set(roles))
-            self.assertEqual({r["health"] for r in roles.values()}, {"well"})
+            self.wait_for(lambda n=name: {r["health"] for r in
+                                          c.answer(n).values()} == {"well"})
             self.assertGreater(int(roles["chunk"]["capacity"]), 0)
         c.kill("n3")
         rows = {r["node"]: r for r in c.status()}
@@ -95,7 +99,7 @@ class CellTest(ClusterTest):
                          ("down", ""))
         self.wait_for(lambda: c.files()["chunk-servers"] == "2")
         self.wait_for(lambda: c.files()["health"].startswith(
-            "chunks with too few copies: "), 60)
+            "chunks with too few copies: "))
         c.kill("n2")
         c.pause("n1")
         last, = [r for r in c.whole_status() if r["node"] == "all"]
@@ -106,21 +110,21 @@ class ServerTest(ClusterTest):
     def test_alone(self):
         """With --data alone a server is everything on loopback; it says when it
         is ready, and ends with 0 when told."""
+        address, other = ["127.0.0.1:%d" % p for p in free_ports(2)]
         server = subprocess.Popen(
-            [QUARRY, "server", "--data", "one", "--listen", "127.0.0.1:17411",
+            [QUARRY, "server", "--data", "one", "--listen", address,
              "--pid-file", "pid"], cwd=self.dir, env=self.env,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(server.kill)
         line = server.stdout.readline()
-        self.assertRegex(line, "^ready 127.0.0.1:17411 127.0.0.1:17411 "
-                         "lock,namenode,chunk(,[a-z]+)*\n$")
+        self.assertRegex(line, "^ready %s %s lock,namenode,chunk(,[a-z]+)*\n$"
+                         % (address, address))
         with open(self.path("pid")) as f:
             self.assertEqual(int(f.read()), server.pid)
-        again = self.fails(1, "server", "--data", "one", "--listen",
-                           "127.0.0.1:17412")
+        again = self.fails(1, "server", "--data", "one", "--listen", other)
         self.assertIn("in use by process %d" % server.pid, again)
         server.terminate()
-        _, errors = server.communicate(timeout=60)
+        _, errors = server.communicate(timeout=SECONDS)
         self.assertEqual(server.returncode, 0, errors)
         self.assertIn("INFO server stopping signal=15", errors)
         self.assertFalse(os.path.exists(self.path("pid")))
@@ -152,8 +156,9 @@ class ServerTest(ClusterTest):
     def test_log_reopened(self):
         """SIGHUP opens the log anew, after it was moved away."""
         server = subprocess.Popen(
-            [QUARRY, "server", "--data", "one", "--listen", "127.0.0.1:17414",
-             "--log", "log"], cwd=self.dir, env=self.env,
+            [QUARRY, "server", "--data", "one", "--listen",
+             "127.0.0.1:%d" % free_ports(1)[0], "--log", "log"],
+            cwd=self.dir, env=self.env,
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.addCleanup(server.wait)
         self.addCleanup(server.kill)
@@ -162,7 +167,7 @@ class ServerTest(ClusterTest):
         server.send_signal(1)
         self.wait_for(lambda: os.path.exists(self.path("log")))
         server.terminate()
-        self.assertEqual(server.wait(timeout=60), 0)
+        self.assertEqual(server.wait(timeout=SECONDS), 0)
         server.stdout.close()
         with open(self.path("log")) as f:
             self.assertIn("stopped", f.read())

@@ -22,7 +22,7 @@ class ExamplesOnACell(ClusterTest):
             [sys.executable, os.path.join(CLI_TESTS, "test_examples.py"),
              QUARRY] + ["Examples.test_" + page for page in PAGES], env=env,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            timeout=280, check=False)
+            timeout=600, check=False)
         self.assertEqual(done.returncode, 0, done.stdout)
 
 

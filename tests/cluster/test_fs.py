@@ -157,7 +157,7 @@ class ThreeNodes(FsTest):
         where; a dead server's are made anew."""
         c = self.loopback(3, CELL)
         self.wait_for(lambda: [r["state"] for r in self.json("fs", "df")] ==
-                      ["up"] * 3, 30)
+                      ["up"] * 3)
         self.write("f", "x" * 100000)
         self.fs("put", "f", "/f")
         facts = self.facts("/f")

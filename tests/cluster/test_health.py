@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import unittest
 
-from processes import CELL, QUARRY, ClusterTest, main
+from processes import CELL, QUARRY, SECONDS, ClusterTest, free_ports, main
 
 TARGET = "cluster:quarry-cluster"
 
@@ -28,7 +28,7 @@ class HealthTest(ClusterTest):
     def health(self, cluster, name, role):
         return cluster.roles(name).get(role, {}).get("health")
 
-    def put(self, path, text, seconds=60):
+    def put(self, path, text, seconds=SECONDS):
         self.ok("lock", "put", path, text, "-t", TARGET, "--timeout",
                 "%ds" % seconds)
 
@@ -54,9 +54,10 @@ class HealthTest(ClusterTest):
     def test_status_of_failure(self):
         """A server that cannot go on ends with status 1 and one line that says
         what and why."""
+        address = "127.0.0.1:%d" % free_ports(1)[0]
         server = subprocess.Popen(
-            [QUARRY, "server", "--data", "one", "--listen", "127.0.0.1:17421",
-             "--roles", "lock"], cwd=self.dir, env=self.env,
+            [QUARRY, "server", "--data", "one", "--listen", address, "--roles",
+             "lock"], cwd=self.dir, env=self.env,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(server.kill)
         server.stdout.readline()
@@ -65,11 +66,11 @@ class HealthTest(ClusterTest):
         def is_over():
             """Of a put that a busy machine kept from reaching it, it knows
             nothing."""
-            self.run_quarry("lock", "put", "/f", "1", "-t", "127.0.0.1:17421",
+            self.run_quarry("lock", "put", "/f", "1", "-t", address,
                             "--timeout", "1s")
             return server.poll() is not None
         self.wait_for(is_over)
-        _, errors = server.communicate(timeout=60)
+        _, errors = server.communicate(timeout=SECONDS)
         self.assertEqual(server.returncode, 1, errors)
         self.assertRegex(errors.splitlines()[-1], "^quarry: .*role lock: ")
 
@@ -157,7 +158,7 @@ class HealthTest(ClusterTest):
         self.put("/after", "a")
         for name, text in (("before", "b"), ("during", "d"), ("after", "a")):
             self.assertEqual(text, self.ok("lock", "cat", "/" + name, "-t",
-                                           TARGET, "--timeout", "60s"))
+                                           TARGET, "--timeout", "120s"))
 
 
 if __name__ == "__main__":

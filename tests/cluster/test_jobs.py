@@ -25,10 +25,10 @@ class JobsTest(ClusterTest):
     def serve(self, count, workers, tables=False):
         """A cluster whose job master sees so many workers."""
         cluster = self.loopback(count)
-        self.wait_for(lambda: self.master(cluster, workers) is not None, 90)
+        self.wait_for(lambda: self.master(cluster, workers) is not None)
         if tables:
             self.wait_for(lambda: any("master=yes ready=yes" in row["detail"]
-                                      for row in cluster.status()), 90)
+                                      for row in cluster.status()))
         return cluster
 
     @staticmethod
@@ -215,7 +215,7 @@ class Results(JobsTest):
         def row():
             row, = self.json("job", "status", job)
             return row
-        self.wait_for(lambda: int(row()["tasks"]) == 4, 60)
+        self.wait_for(lambda: int(row()["tasks"]) == 4)
         for i in range(12):
             self.ok("put", "t", "r%02d" % i, "f:n=young")
             self.ok("put", "t", "r%02d+" % i, "f:n=young")
@@ -234,7 +234,7 @@ class Results(JobsTest):
         self.assertEqual(len(self.json("scan", "t", "--prefix", "r",
                                        "--versions", "1")), 24)
         self.wait_for(lambda: [r["table"] for r in self.json("table", "list")]
-                      == ["t"], 60)
+                      == ["t"])
 
 
 class Mistakes(JobsTest):
@@ -265,7 +265,7 @@ class Mistakes(JobsTest):
         job = self.ok("job", "run", "--detach", "--mapper", "sleep 600", "-i",
                       "file:there.txt", "-o", "file:z").split()[0]
         self.ok("job", "kill", job)
-        self.wait_for(lambda: self.state(job) == "killed", 60)
+        self.wait_for(lambda: self.state(job) == "killed")
         self.fails(1, "job", "kill", job)
 
     def test_waiting(self):
@@ -283,10 +283,10 @@ class Mistakes(JobsTest):
                           "--split", "1KiB", "--no-backups", *bound, "-i",
                           "file:a.txt", "-o", "file:" + out).split()[0]
             jobs.append(job)
-            self.wait_for(lambda j=job, w=why: w in self.status(j), 120)
+            self.wait_for(lambda j=job, w=why: w in self.status(j))
         for job in jobs:
             self.ok("job", "kill", job)
-            self.wait_for(lambda j=job: self.state(j) == "killed", 60)
+            self.wait_for(lambda j=job: self.state(j) == "killed")
 
     def status(self, job):
         """What is printed of it; nothing while it is being taken in."""
@@ -319,7 +319,7 @@ class Deaths(JobsTest):
         def done():
             row = self.row(job)
             return int(row["done"]) >= tasks or row["state"] != "running"
-        self.wait_for(done, 120)
+        self.wait_for(done)
 
     def expect_all(self, job):
         def ended():
@@ -347,7 +347,7 @@ class Deaths(JobsTest):
             if name:
                 cluster.kill(name)
                 cluster.start(name)
-            self.wait_for(lambda: self.master(cluster) is not None, 120)
+            self.wait_for(lambda: self.master(cluster) is not None)
         self.expect_all(job)
 
     def test_worker(self):

@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 
-from processes import CELL, QUARRY, ClusterTest, main
+from processes import CELL, QUARRY, SECONDS, ClusterTest, main
 
 TARGET = "cluster:quarry-cluster"
 
@@ -37,7 +37,7 @@ class LockTest(ClusterTest):
         self.assertIn("is no cluster",
                       self.fails(2, "lock", "ls", "-t", "file:x"))
         self.assertIn("refused", self.fails(
-            1, "lock", "ls", "-t", "127.0.0.1:1", "--timeout", "500ms"))
+            1, "lock", "ls", "-t", "127.0.0.1:1", "--timeout", "3s"))
 
     def test_hold(self):
         """A command runs under its lock, with the sequencer; its failure is
@@ -74,9 +74,9 @@ class LockTest(ClusterTest):
             return any("/f written" in line for line in lines)
         self.wait_for(told)
         self.lock("rm", "/f")
-        reader.join(30)
+        reader.join(SECONDS)
         self.assertIn("/f deleted", lines[-1])
-        self.assertEqual(watch.wait(30), 0)
+        self.assertEqual(watch.wait(SECONDS), 0)
         watch.stdout.close()
 
     def test_leaders_die(self):
@@ -84,8 +84,8 @@ class LockTest(ClusterTest):
         never loses an increment, while leaders are killed."""
         c = self.loopback(3, CELL)
         self.lock("put", "/count", "0")
-        step = ("n=$(%s lock cat /count -t %s --timeout 60s) && "
-                "%s lock put /count $((n + 1)) -t %s --timeout 60s"
+        step = ("n=$(%s lock cat /count -t %s --timeout 120s) && "
+                "%s lock put /count $((n + 1)) -t %s --timeout 120s"
                 % (QUARRY, TARGET, QUARRY, TARGET))
         workers = []
         rounds = 4
@@ -118,7 +118,7 @@ class LockTest(ClusterTest):
         holder.send_signal(signal.SIGKILL)
         holder.wait()
         holder.stdout.close()
-        out = self.ok("lock", "hold", "/l", "-t", TARGET, "--timeout", "60s",
+        out = self.ok("lock", "hold", "/l", "-t", TARGET, "--timeout", "120s",
                       "--", "sh", "-c", "echo $QUARRY_SEQUENCER")
         generation = [int(re.match(r"x:(\d+):", s).group(1))
                       for s in (first, out)]

@@ -30,7 +30,7 @@ class TablesTest(ClusterTest):
         """A cluster whose master is ready."""
         cluster = self.loopback(count)
         self.wait_for(lambda: any("master=yes ready=yes" in row["detail"]
-                                  for row in cluster.status()), 60)
+                                  for row in cluster.status()))
         return cluster
 
     def address(self):
@@ -50,7 +50,7 @@ class Suite(TablesTest):
 
     def passes(self, *command, cwd=None):
         done = subprocess.run(command, cwd=cwd or self.dir,
-                              env=self.suite_env(), timeout=280, check=False,
+                              env=self.suite_env(), timeout=600, check=False,
                               stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT)
         self.assertEqual(done.returncode, 0, done.stdout.decode())
@@ -116,10 +116,10 @@ class Servers(TablesTest):
         writer = threading.Thread(target=write)
         writer.start()
         self.addCleanup(stop.set)
-        self.wait_for(lambda: len(written) > 20, 60)
+        self.wait_for(lambda: len(written) > 20)
         cluster.kill("n3")
         before = len(written)
-        self.wait_for(lambda: len(written) > before + 10, 120)
+        self.wait_for(lambda: len(written) > before + 10)
         stop.set()
         writer.join()
         rows = {row["row"] for row in self.json("scan", "t")}

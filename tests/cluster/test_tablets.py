@@ -56,7 +56,7 @@ class TabletsTest(ClusterTest):
                 return dict(said, node=name)
         return {}
 
-    def await_served(self, c, servers=3, seconds=60):
+    def await_served(self, c, servers=3):
         """Until a master knows all servers and all tablets are served."""
         def served():
             said = self.master(c)
@@ -64,7 +64,7 @@ class TabletsTest(ClusterTest):
                     said.get("unassigned") == "0" and
                     said.get("recovering") == "0" and
                     int(said.get("servers", 0)) >= servers)
-        self.wait_for(served, seconds)
+        self.wait_for(served)
 
     def cells(self, table):
         """{(row, qualifier): value} of the newest cells."""
@@ -167,7 +167,7 @@ class StormTest(TabletsTest):
                 w.ending = True
             for w in writers:
                 w.join()
-        self.await_served(c, seconds=90)
+        self.await_served(c)
         expected = {}
         for w in writers:
             expected.update(w.acknowledged)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/core/buf.h"
 #include "base/core/crc32c.h"
@@ -293,17 +294,20 @@ static void do_nearby(void *arg)
     struct rpc_listener *second;
     struct buf peer = BUF_INIT;
     struct buf name = BUF_INIT;
+    char address[32];
     start(f);
     ask_who(rpc_listener_address(f->listener), &peer);
     ck_assert(slice_starts_with(buf_slice(&peer), SLICE_LIT("unix:")));
-    /* Without one, and with one that is taken, TCP does. */
-    buf_printf(&name, "unix:@quarry/127.0.0.1:%d", 47311);
+    /* Without one, and with one that is taken, TCP does. The port is below
+     * those of clients and of other tests' servers. */
+    snprintf(address, sizeof(address), "127.0.0.1:%d",
+             9000 + (int)getpid() % 1000);
+    buf_printf(&name, "unix:@quarry/%s", address);
     ck_assert_int_eq(stream_listen(buf_cstr(&name), &squatter, NULL), 0);
-    ck_assert_int_eq(
-        rpc_listen(f->server, "127.0.0.1:47311", NULL, &second, NULL), 0);
+    ck_assert_int_eq(rpc_listen(f->server, address, NULL, &second, NULL), 0);
     stream_listener_close(squatter);
     buf_clear(&peer);
-    ask_who("127.0.0.1:47311", &peer);
+    ask_who(address, &peer);
     ck_assert(slice_starts_with(buf_slice(&peer), SLICE_LIT("127.0.0.1:")));
     rpc_listener_close(second);
     buf_close(&peer);
