@@ -221,17 +221,36 @@ void skip_list_insert(struct skip_list *l, struct slice key, struct slice value)
     count_entry(l);
 }
 
+/* Link @n, which is on level 0, in on level 1 as well: what it comes behind
+ * there is mostly a few nodes back. If the finger lies behind @n, @n is now
+ * what it has to point at. */
+static void link_on_level_1(struct skip_list *l, struct skip_node *n)
+{
+    struct skip_node *before = n->prev;
+
+    while (before->height < 2)
+        before = before->prev;
+    link_in(before, n, 1);
+    if (before == l->finger[1] && is_before(n, skip_node_key(l->finger[0])))
+        l->finger[1] = n;
+}
+
 /* Link @n in right before @first, where it belongs if its key is lower: nothing
- * lies between these two. A higher one has to be searched for, for its upper
- * levels; the fingers stay right, because they end above it. */
-static bool insert_before(struct skip_node *first, struct skip_node *n)
+ * lies between these two. The higher ones of all have to be searched for, for
+ * their upper levels. */
+static bool
+insert_before(struct skip_list *l, struct skip_node *first, struct skip_node *n)
 {
     struct skip_node *before = first->prev;
+    uint32_t height = atomic_load_explicit(&l->height, memory_order_relaxed);
 
-    if (n->height > 1 || slice_cmp(skip_node_key(n), skip_node_key(first)) >= 0)
+    if (n->height > MIN_OF(height, 2) ||
+        slice_cmp(skip_node_key(n), skip_node_key(first)) >= 0)
         return false;
     link_in(before, n, 0);
     set_prev(n, before);
+    if (n->height == 2)
+        link_on_level_1(l, n);
     return true;
 }
 
@@ -270,7 +289,7 @@ void skip_list_insert_version(struct skip_list *l,
 
     if (knows) {
         first = stem_index_find(&l->stems, stem, &hash);
-        is_first = first && insert_before(first, n);
+        is_first = first && insert_before(l, first, n);
     }
     if (!is_first) {
         if (!fits)
