@@ -141,8 +141,8 @@ feed_put(struct visibility *v, int64_t time_us, uint64_t sequence)
     if (v->range_count && in_deleted_range(v, time_us, sequence))
         return FATE_HIDDEN;
     if (v->rules->gc && !v->collecting)
-        v->collecting = gc_rule_collects(
-            v->rules->gc, v->age_only ? 0 : v->newer, time_us, v->now_us);
+        v->collecting =
+            gc_rule_collects(v->rules->gc, v->newer, time_us, v->now_us);
     if (v->collecting)
         return FATE_COLLECTED;
     v->newer++;

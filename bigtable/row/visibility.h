@@ -7,7 +7,10 @@
  * family's GC rule collects are not shown, whether or not they are still
  * stored.
  *
- * Readers and compactions share it, which is what makes them agree.
+ * Readers and compactions share it, which is what makes them agree. One that
+ * sees but some of the tables counts versions as well: what it does not see can
+ * only add to them. Deletions of single versions are the exception: which older
+ * ones they uncover is open, since any may have been collected before.
  *
  * Threads: one at a time.
  */
@@ -63,8 +66,6 @@ struct visibility {
     int64_t time_us;
     uint64_t newer;  /* Shown cells of the column so far. */
     bool collecting; /* The rule collected one of the column already. */
-    bool age_only;   /* Collect by what holds whatever is stored elsewhere:
-                        age, not the number of versions seen. */
 };
 
 /* @schema is borrowed until close. */

@@ -17,7 +17,6 @@ static void filter_begin(void *ctx, bool to_bottom)
 {
     struct gc_filter *f = ctx;
     f->to_bottom = to_bottom;
-    f->visibility.age_only = !to_bottom;
     visibility_restart(&f->visibility);
 }
 

@@ -199,7 +199,6 @@ static void compact(const struct schema *schema, uint64_t first, uint64_t last)
     struct visibility v;
     size_t kept = 0;
     visibility_init(&v, schema, NOW_US);
-    v.age_only = !to_bottom;
     for (size_t i = 0; i < entry_count; i++) {
         struct entry e = entries[i];
         struct slice value = slice_make(e.value, e.value_len);
