@@ -27,6 +27,22 @@ make_key(struct rand_gen *r, uint64_t stems, uint64_t number, char *key)
     put_be64(key + STEM_BYTES, ~(version << 20 | number));
 }
 
+/* Searches walk on along every level: each is in order. */
+static void check_levels(const struct skip_list *l)
+{
+    for (size_t level = 1; level < SKIP_LIST_HEIGHT_MAX; level++) {
+        const struct skip_node *n = atomic_load(&l->head->next[level]);
+        while (n) {
+            const struct skip_node *next = atomic_load(&n->next[level]);
+            ck_assert_uint_gt(n->height, level);
+            if (next)
+                ck_assert_int_lt(
+                    slice_cmp(skip_node_key(n), skip_node_key(next)), 0);
+            n = next;
+        }
+    }
+}
+
 /* The list holds @keys, in order, forwards and at every search. */
 static void check_list(const struct skip_list *l, char *keys, size_t count)
 {
@@ -65,6 +81,7 @@ static void insert_many(struct rand_gen *r, uint64_t stems, size_t count)
         }
     }
     check_list(&l, keys, count);
+    check_levels(&l);
     skip_list_close(&l);
     chunk_pool_free(pool);
     free(keys);
