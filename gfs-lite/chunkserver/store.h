@@ -24,7 +24,7 @@
 
 struct fs;
 struct fs_lock;
-struct removal;
+struct file_change;
 
 /* Chunk files kept open. */
 #define CHUNK_STORE_FILES_MAX 512
@@ -59,8 +59,8 @@ struct chunk_store {
     struct stored_chunk **open; /* With open files; owned array. */
     size_t open_count;
     uint64_t use_count;
-    struct removal *removals; /* Files that are just being removed. */
-    uint64_t *leftover;       /* Chunks whose files could not be; owned. */
+    struct file_change *changes; /* Files that just come or go. */
+    uint64_t *leftover;          /* Chunks whose files could not be; owned. */
     size_t leftover_count;
     uint64_t *changed; /* To be reported. */
     size_t changed_count;

@@ -8,7 +8,7 @@
 #include "gfs-lite/chunkserver/store_parts.h"
 #include "gfs-lite/fs.h"
 
-#define REMOVAL_POLL_US 1000
+#define CHANGE_POLL_US 1000
 
 /* --- names ------------------------------------------------------------- */
 
@@ -51,38 +51,52 @@ char *chunk_store_copy_path(const struct chunk_store *s, uint64_t handle)
     return buf_take(&b);
 }
 
-/* --- removing ------------------------------------------------------------ */
+/* --- one at a time -------------------------------------------------------- */
 
-/* A file on its way out: nothing may be put in its place before it is gone. */
-struct removal {
-    struct removal *next;
+/* A file on its way out or in: until it is there, or gone, its name is
+ * nobody else's. */
+struct file_change {
+    struct file_change *next;
     uint64_t handle;
 };
 
-static void await_removal(struct chunk_store *s, uint64_t handle)
+static void await_changes(struct chunk_store *s, uint64_t handle)
 {
-    const struct removal *r = s->removals;
+    const struct file_change *r = s->changes;
     while (r) {
         if (r->handle == handle) {
-            world_sleep_us(s->world, REMOVAL_POLL_US);
-            r = s->removals;
+            world_sleep_us(s->world, CHANGE_POLL_US);
+            r = s->changes;
         } else {
             r = r->next;
         }
     }
 }
 
+static void begin_change(struct chunk_store *s, struct file_change *self)
+{
+    self->next = s->changes;
+    s->changes = self;
+}
+
+static void end_change(struct chunk_store *s, const struct file_change *self)
+{
+    struct file_change **at = &s->changes;
+    while (*at != self)
+        at = &(*at)->next;
+    *at = self->next;
+}
+
+/* --- removing ------------------------------------------------------------ */
+
 static int remove_file(struct chunk_store *s, uint64_t handle, struct err *err)
 {
-    struct removal self = {.next = s->removals, .handle = handle};
-    struct removal **at = &s->removals;
+    struct file_change self = {.handle = handle};
     char *path = chunk_store__path(s, handle);
     int rc;
-    s->removals = &self;
+    begin_change(s, &self);
     rc = world_remove(s->world, path, err);
-    while (*at != &self)
-        at = &(*at)->next;
-    *at = self.next;
+    end_change(s, &self);
     mem_free(path);
     return rc == ERR_NOTFOUND ? 0 : rc;
 }
@@ -135,20 +149,18 @@ int chunk_store_create(struct chunk_store *s,
                        struct err *err)
 {
     struct chunk_identity id = {.handle = handle, .version = version};
-    struct stored_chunk *c = chunk_store_get(s, handle);
+    struct stored_chunk *c;
     char *path;
     int rc;
     *out = NULL;
-    if (c) {
-        chunk_store_put(s, c);
+    await_changes(s, handle);
+    if (id_map_get(&s->chunks, handle))
         return err_set(err, ERR_EXISTS, "chunk %llu is here already",
                        (unsigned long long)handle);
-    }
     /* In the table first: another call for it must find it, and wait. */
     c = chunk_store__add(s, &id);
     c->pins = 1;
     mutex_lock(&c->lock);
-    await_removal(s, handle);
     path = chunk_store__path(s, handle);
     rc = chunk_file_create(s->world, path, handle, version, &c->file, err);
     mem_free(path);
@@ -208,25 +220,31 @@ static int move_in(struct chunk_store *s, struct chunk_file *f, struct err *err)
     return rc;
 }
 
+/* Whatever there is of chunk @handle goes: an older version, or damaged. */
+static void make_room(struct chunk_store *s, uint64_t handle)
+{
+    struct stored_chunk *old;
+    await_changes(s, handle);
+    while ((old = chunk_store_get(s, handle))) {
+        mutex_lock(&old->lock); /* It may just be made. */
+        mutex_unlock(&old->lock);
+        chunk_store_delete(s, old);
+        chunk_store_put(s, old);
+        await_changes(s, handle);
+    }
+}
+
 int chunk_store_adopt(struct chunk_store *s,
                       struct chunk_file *f,
                       struct err *err)
 {
-    uint64_t handle = f->id.handle;
-    struct stored_chunk *old = chunk_store_get(s, handle);
+    struct file_change self = {.handle = f->id.handle};
     struct stored_chunk *c;
     int rc;
-    if (old) { /* An older version, or a damaged one. */
-        mutex_lock(&old->lock);
-        mutex_unlock(&old->lock);
-        chunk_store_delete(s, old);
-        chunk_store_put(s, old);
-    }
-    await_removal(s, handle);
+    make_room(s, f->id.handle);
+    begin_change(s, &self);
     rc = move_in(s, f, err);
-    if (rc == 0 && chunk_store_get(s, handle))
-        rc = err_set(err, ERR_EXISTS, "chunk %llu came another way",
-                     (unsigned long long)handle);
+    end_change(s, &self);
     if (rc) {
         chunk_file_close(f);
         return rc;

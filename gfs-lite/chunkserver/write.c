@@ -212,6 +212,7 @@ static int find_or_make(struct chunkserver *cs,
                         struct stored_chunk **out,
                         struct err *err)
 {
+    int rc;
     *out = chunk_store_get(cs->store, call->handle);
     if (*out)
         return 0;
@@ -222,7 +223,11 @@ static int find_or_make(struct chunkserver *cs,
         return err_set(err, ERR_ABORTED,
                        "chunk %llu is not here, and it is too late to make it",
                        (unsigned long long)call->handle);
-    return chunk_store_create(cs->store, call->handle, call->version, out, err);
+    rc = chunk_store_create(cs->store, call->handle, call->version, out, err);
+    if (rc != ERR_EXISTS)
+        return rc;
+    *out = chunk_store_get(cs->store, call->handle); /* It came meanwhile. */
+    return *out ? 0 : rc;
 }
 
 static int take(struct chunkserver *cs,

@@ -6,6 +6,8 @@
 #include "base/core/crc32c.h"
 #include "base/core/panic.h"
 #include "base/core/rand.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/loop.h"
 #include "base/runtime/sim.h"
 #include "gfs-lite/chunkserver/store.h"
 #include "gfs-lite/fs.h"
@@ -199,7 +201,89 @@ START_TEST(test_bytes_that_came_damaged_are_refused)
 
 END_TEST
 
+/* --- Copies that come while the chunk is made -------------------------- */
+
+struct arrival {
+    struct chunk_store *store;
+    struct chunk_file *copy;
+    int rc;
+};
+
+static void adopt(void *arg)
+{
+    struct arrival *a = arg;
+    a->rc = chunk_store_adopt(a->store, a->copy, NULL);
+}
+
+/* A copy of version 2, which holds "copied", all of it on the disk. */
+static struct chunk_file *new_copy(struct chunk_store *s)
+{
+    char *path = chunk_store_copy_path(s, HANDLE);
+    struct chunk_file *f;
+    ck_assert_int_eq(chunk_file_create(w, path, HANDLE, 2, &f, NULL), 0);
+    ck_assert_int_eq(chunk_file_append(f, slice_str("copied"), NULL, NULL), 0);
+    ck_assert_int_eq(chunk_file_seal(f, 6, NULL), 0);
+    mem_free(path);
+    return f;
+}
+
+/* What is in the table is what is in the file. */
+static void check_one(struct chunk_store *s)
+{
+    struct stored_chunk *c = chunk_store_get(s, HANDLE);
+    uint32_t version = c->version;
+    uint32_t length = c->length;
+    chunk_store_put(s, c);
+    chunk_store_close(s);
+    s = open_store();
+    c = chunk_store_get(s, HANDLE);
+    ck_assert_ptr_nonnull(c);
+    ck_assert(!c->damaged);
+    ck_assert_uint_eq(c->version, version);
+    ck_assert_uint_eq(c->length, length);
+    chunk_store_delete(s, c);
+    chunk_store_put(s, c);
+    ck_assert(!is_there());
+    chunk_store_close(s);
+}
+
+static void copy_and_make(void *arg)
+{
+    (void)arg;
+    for (uint64_t us = 0; us < 1500; us += 25) {
+        struct arrival a = {.store = open_store()};
+        struct stored_chunk *c;
+        struct fiber *f;
+        int rc;
+        a.copy = new_copy(a.store);
+        f = fiber_start(loop_self(), "adopt", adopt, &a);
+        world_sleep_us(w, us);
+        rc = chunk_store_create(a.store, HANDLE, 1, &c, NULL);
+        if (rc == 0)
+            chunk_store_put(a.store, c);
+        else
+            ck_assert_int_eq(rc, ERR_EXISTS);
+        fiber_join(f);
+        ck_assert_int_eq(a.rc, 0);
+        check_one(a.store);
+    }
+}
+
+/* A copy that comes while a writer makes the same chunk takes its place or was
+ * there before: neither has the other's file, and none is kept open for ever.
+ */
+START_TEST(test_a_copy_and_a_writer_at_once)
+{
+    w = sim_world_new(&(struct sim_options){
+        .seed = test_seed(), .name_us = 100, .write_us = 50, .sync_us = 300});
+    sim_run(w, copy_and_make, NULL);
+    world_free(w);
+}
+
+END_TEST
+
 TEST_MAIN("store",
+          test_a_copy_and_a_writer_at_once,
           test_copies_that_fail_leave_nothing,
           test_bytes_that_came_damaged_are_refused,
           test_a_file_that_is_no_chunk_is_a_damaged_one,
