@@ -42,13 +42,28 @@ static const char *kind_name(enum log_kind kind)
     case LOG_COMMAND: return "command";
     case LOG_NOOP: return "no-op";
     case LOG_CONFIG: return "members";
+    case LOG_COMMANDS: return "commands";
     }
     return "?";
 }
 
-static bool is_entry(enum log_kind kind)
+static uint64_t count_entries(const struct log_record *r)
 {
-    return kind == LOG_COMMAND || kind == LOG_NOOP || kind == LOG_CONFIG;
+    struct slice rest = r->payload;
+    struct slice command;
+    uint64_t count = 0;
+    switch (r->kind) {
+    case LOG_META:
+    case LOG_RESET:
+    case LOG_MARK: return 0;
+    case LOG_COMMAND:
+    case LOG_NOOP:
+    case LOG_CONFIG: return 1;
+    case LOG_COMMANDS: break;
+    }
+    while (rest.len && log_commands_next(&rest, &command))
+        count++;
+    return count;
 }
 
 static void add_record(struct sheet *s, const struct log_record *r)
@@ -63,12 +78,13 @@ static void add_record(struct sheet *s, const struct log_record *r)
 
 static void count_record(struct totals *t, const struct log_record *r)
 {
+    uint64_t count = count_entries(r);
     t->records++;
-    if (!is_entry(r->kind))
+    if (!count)
         return;
     t->first_index = t->entries ? t->first_index : r->index;
-    t->last_index = r->index;
-    t->entries++;
+    t->last_index = r->index + count - 1;
+    t->entries += count;
 }
 
 static void walk(struct slice bytes,

@@ -15,6 +15,10 @@
  * size, where no spare one was made in time: a sync that follows costs ten
  * times as much as others, because the file's size changes. */
 #define ZEROS_PER_SEGMENT 8
+/* Commands that are one record, at most: of these bytes, and of this part of a
+ * segment. */
+#define COMMANDS_BYTES_MAX   65536
+#define COMMANDS_PER_SEGMENT 16
 /* Writes that fill a spare one: records are written in between. */
 #define SPARE_PARTS    128
 #define SPARE_PAUSE_US 1000
@@ -44,6 +48,7 @@ struct replica_log {
     atomic_bool closing;    /* No spare is made any more. */
     struct ends ends;       /* The batch included. */
     struct buf batch;       /* Records to be written at position. */
+    struct buf commands;    /* Of the record that is being made. */
     struct ends flushed; /* As of position: a failed batch falls back to it. */
     size_t op_count;     /* Of a call: all in the batch or before it, */
     size_t done_count;   /* and of these on the disk. */
@@ -77,8 +82,12 @@ static int write_header(struct replica_log *l,
                         struct err *err)
 {
     const struct ends *e = &l->ends;
-    struct log_header h = {number,  l->position, e->term,
-                           e->vote, e->index,    e->index_term};
+    struct log_header h = {.number = number,
+                           .base = l->position,
+                           .term = e->term,
+                           .vote = e->vote,
+                           .index = e->index,
+                           .index_term = e->index_term};
     struct buf b = BUF_INIT;
     int rc;
     log_header_put(&h, &b);
@@ -258,23 +267,43 @@ static enum log_kind log_kind_of(enum raft_entry_kind kind)
                                       : LOG_CONFIG;
 }
 
+/* How many of the @count entries @e go into one record; its payload is in
+ * l->commands if they are several. */
+static size_t
+gather(struct replica_log *l, const struct raft_entry *e, size_t count)
+{
+    size_t most = (size_t)MIN_OF(COMMANDS_BYTES_MAX,
+                                 l->segment_bytes / COMMANDS_PER_SEGMENT);
+    size_t n = 0;
+    buf_clear(&l->commands);
+    while (n < count && e[n].kind == RAFT_ENTRY_COMMAND &&
+           e[n].term == e[0].term &&
+           l->commands.len + log_commands_bytes(e[n].bytes->len) <= most)
+        log_commands_put(raft_bytes_slice(e[n++].bytes), &l->commands);
+    return MAX_OF(n, 1);
+}
+
 static int put_entries(struct replica_log *l,
                        const struct replica_log_op *op,
                        struct err *err)
 {
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < op->entry_count; i++) {
+    size_t n;
+    for (size_t i = 0; i < op->entry_count; i += n) {
         const struct raft_entry *e = &op->entries[i];
         uint64_t index = op->index + i;
-        rc = put(l, log_kind_of(e->kind), index, e->term,
-                 raft_bytes_slice(e->bytes), err);
+        int rc;
+        n = gather(l, e, op->entry_count - i);
+        rc = n > 1 ? put(l, LOG_COMMANDS, index, e->term,
+                         buf_slice(&l->commands), err)
+                   : put(l, log_kind_of(e->kind), index, e->term,
+                         raft_bytes_slice(e->bytes), err);
         if (rc)
-            break;
-        current(l)->max_index = MAX_OF(current(l)->max_index, index);
-        l->ends.index = index;
+            return rc;
+        current(l)->max_index = MAX_OF(current(l)->max_index, index + n - 1);
+        l->ends.index = index + n - 1;
         l->ends.index_term = e->term;
     }
-    return rc;
+    return 0;
 }
 
 static int
@@ -432,6 +461,7 @@ static void free_log(struct replica_log *l)
     log_file_close(&l->spare);
     log_file_close(&l->making);
     buf_close(&l->batch);
+    buf_close(&l->commands);
     mem_free(l->segments);
     mem_free(l->directory);
     mem_free(l);
@@ -519,8 +549,9 @@ static int begin_behind(struct replica_log *l,
         remove_segment(l, tail->leftovers[i]);
     if (rc == 0)
         remove_spare(l);
-    /* A torn end is left behind: the next segment's base cuts it off. */
-    if (rc == 0 && (!tail->clean || tail->torn))
+    /* A torn end is left behind: the next segment's base cuts it off. Whoever
+     * knows only an older version is not shown records it does not know. */
+    if (rc == 0 && (!tail->clean || tail->torn || tail->old))
         rc = begin_segment(l, current(l)->number + 1, err);
     return rc;
 }

@@ -34,13 +34,13 @@ int log_header_get(struct slice bytes, struct log_header *out, struct err *err)
         return err_set(err, ERR_CORRUPT, "header: bad magic");
     if (get_le32(p + 12) != crc32c(p + 16, LOG_HEADER_BYTES - 16))
         return err_set(err, ERR_CORRUPT, "header: bad checksum");
-    if (get_le32(p + 8) != LOG_VERSION)
+    if (get_le32(p + 8) == 0 || get_le32(p + 8) > LOG_VERSION)
         return err_set(err, ERR_UNSUPPORTED,
                        "log format %u, newest known is %d", get_le32(p + 8),
                        LOG_VERSION);
-    *out = (struct log_header){get_le64(p + 16), get_le64(p + 24),
-                               get_le64(p + 32), get_le64(p + 40),
-                               get_le64(p + 48), get_le64(p + 56)};
+    *out = (struct log_header){
+        get_le64(p + 16), get_le64(p + 24), get_le64(p + 32), get_le64(p + 40),
+        get_le64(p + 48), get_le64(p + 56), get_le32(p + 8)};
     return 0;
 }
 
@@ -85,7 +85,7 @@ bool log_record_get(struct slice bytes,
         return false;
     length = get_le32(p + 4);
     kind = get_le32(p + 8);
-    if (kind < LOG_META || kind > LOG_CONFIG || length > LOG_PAYLOAD_MAX ||
+    if (kind < LOG_META || kind > LOG_COMMANDS || length > LOG_PAYLOAD_MAX ||
         log_record_bytes(length) > bytes.len ||
         get_le32(p) != record_crc(number, position, p, length))
         return false;
@@ -96,5 +96,25 @@ bool log_record_get(struct slice bytes,
                                .synced = get_le64(p + 32),
                                .payload =
                                    slice_make(p + LOG_RECORD_BYTES, length)};
+    return true;
+}
+
+void log_commands_put(struct slice command, struct buf *out)
+{
+    put_le32(buf_extend(out, sizeof(uint32_t)), (uint32_t)command.len);
+    buf_append_slice(out, command);
+}
+
+bool log_commands_next(struct slice *rest, struct slice *command)
+{
+    size_t begin = sizeof(uint32_t);
+    size_t len;
+    if (rest->len < begin)
+        return false;
+    len = get_le32(rest->data);
+    if (len > rest->len - begin)
+        return false;
+    *command = slice_sub(*rest, begin, begin + len);
+    *rest = slice_sub(*rest, begin + len, rest->len);
     return true;
 }

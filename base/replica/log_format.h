@@ -7,6 +7,7 @@
  *     record  = crc:le32 of (number:le64 position:le64, rest), length:le32
  *               kind:le32 zero:le32 index:le64 term:le64 synced:le64
  *               payload, zeros up to a multiple of 8
+ *     payload of LOG_COMMANDS = { length:le32 command }
  */
 #ifndef BASE_REPLICA_LOG_FORMAT_H
 #define BASE_REPLICA_LOG_FORMAT_H
@@ -20,7 +21,7 @@
 #include "base/core/slice.h"
 
 #define LOG_MAGIC         "QRRAFLOG"
-#define LOG_VERSION       1
+#define LOG_VERSION       2 /* 1 has no LOG_COMMANDS. */
 #define LOG_HEADER_BYTES  ((size_t)64)
 #define LOG_RECORD_BYTES  ((size_t)40) /* Before the payload. */
 #define LOG_ALIGN         ((size_t)8)
@@ -36,6 +37,7 @@ enum log_kind {
     LOG_COMMAND = 4, /* An entry, as are the next two. */
     LOG_NOOP = 5,
     LOG_CONFIG = 6,
+    LOG_COMMANDS = 7, /* Entries from index on, all of this term. */
 };
 
 struct log_header {
@@ -46,6 +48,7 @@ struct log_header {
     uint64_t vote;
     uint64_t index;
     uint64_t index_term;
+    uint32_t version; /* Of one that was read. */
 };
 
 struct log_record {
@@ -78,5 +81,17 @@ bool log_record_get(struct slice bytes,
                     uint64_t number,
                     uint64_t position,
                     struct log_record *out);
+
+/* Append @command to the payload @out of LOG_COMMANDS. */
+void log_commands_put(struct slice command, struct buf *out);
+
+static inline size_t log_commands_bytes(size_t command_bytes)
+{
+    return sizeof(uint32_t) + command_bytes;
+}
+
+/* Take the next command off @rest, which is not empty; it is borrowed. False:
+ * @rest is malformed. */
+bool log_commands_next(struct slice *rest, struct slice *command);
 
 #endif /* BASE_REPLICA_LOG_FORMAT_H */

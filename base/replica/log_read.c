@@ -143,6 +143,27 @@ static int replay_entry(struct reader *r,
     return 0;
 }
 
+static int replay_commands(struct reader *r,
+                           struct log_segment *s,
+                           const struct log_record *rec,
+                           size_t offset,
+                           struct err *err)
+{
+    struct slice rest = rec->payload;
+    struct log_record one = *rec;
+    one.kind = LOG_COMMAND;
+    for (; rest.len; one.index++) {
+        int rc;
+        if (!log_commands_next(&rest, &one.payload))
+            return corrupt(r, offset, "malformed commands", err);
+        rc = replay_entry(r, &one, offset, err);
+        if (rc)
+            return rc;
+        s->max_index = MAX_OF(s->max_index, one.index);
+    }
+    return 0;
+}
+
 static int replay(struct reader *r,
                   struct log_segment *s,
                   const struct log_record *rec,
@@ -167,6 +188,7 @@ static int replay(struct reader *r,
     case LOG_CONFIG:
         s->max_index = MAX_OF(s->max_index, rec->index);
         return replay_entry(r, rec, offset, err);
+    case LOG_COMMANDS: return replay_commands(r, s, rec, offset, err);
     }
     return 0;
 }
@@ -297,6 +319,8 @@ static int read_segment(struct reader *r, size_t i, struct err *err)
         rc = take_header(r, i, err);
     if (rc == 0)
         rc = check_state(r, err);
+    if (rc == 0)
+        r->tail->old = r->header.version < LOG_VERSION;
     if (rc == 0)
         rc = read_records(r, &r->tail->segments[i], limit, err);
     return rc;

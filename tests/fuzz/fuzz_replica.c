@@ -75,7 +75,7 @@ static void run_records(void *arg)
     while (cursor_left(&c) && !c.bad) {
         uint8_t kind = cursor_u8(&c);
         struct log_record r = {.position = b.len - LOG_HEADER_BYTES,
-                               .kind = (enum log_kind)(LOG_META + kind % 6),
+                               .kind = (enum log_kind)(LOG_META + kind % 7),
                                .index = cursor_varint(&c),
                                .term = cursor_varint(&c)};
         r.payload = cursor_lslice(&c);

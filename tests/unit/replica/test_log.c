@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/core/buf.h"
+#include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "base/core/rand.h"
 #include "base/replica/log.h"
@@ -439,6 +441,169 @@ START_TEST(test_a_truncation_before_a_compaction_stays)
 
 END_TEST
 
+/* --- Records of several commands ---------------------------------------------
+ */
+
+/* The file of the log's only segment is a header of @version and a record of
+ * @kind with @payload. */
+static void
+write_segment(uint32_t version, enum log_kind kind, struct slice payload)
+{
+    const struct log_header h = {
+        .number = 1, .term = 1, .index = 1, .index_term = 1};
+    const struct log_record r = {
+        .kind = kind, .index = 2, .term = 1, .payload = payload};
+    struct buf b = BUF_INIT;
+    struct slice all;
+    struct file *f;
+    log_header_put(&h, &b);
+    put_le32(b.data + 8, version);
+    log_record_put(1, &r, &b);
+    all = buf_slice(&b);
+    ck_assert_int_eq(file_open(world, "/log/0000000001.seg",
+                               FILE_WRITE | FILE_TRUNCATE, &f, NULL),
+                     0);
+    ck_assert_int_eq(file_write_at(f, 0, &all, 1, NULL), 0);
+    file_close(f);
+    buf_close(&b);
+}
+
+static void put_commands(struct buf *out)
+{
+    log_commands_put(SLICE_LIT("one"), out);
+    log_commands_put(SLICE_EMPTY, out);
+    log_commands_put(SLICE_LIT("three"), out);
+}
+
+static void read_commands(void *arg)
+{
+    struct replica_log_state state;
+    struct buf b = BUF_INIT;
+    (void)arg;
+    put_commands(&b);
+    write_segment(LOG_VERSION, LOG_COMMANDS, buf_slice(&b));
+    ck_assert_int_eq(replica_log_read(&opts, &state, NULL), 0);
+    ck_assert_uint_eq(raft_log_last(&state.entries), 4);
+    ck_assert(slice_eq_str(
+        raft_bytes_slice(raft_log_get(&state.entries, 4)->bytes), "three"));
+    raft_log_close(&state.entries);
+    /* Cut anywhere but between two of them. */
+    for (size_t len = 1; len < b.len; len++) {
+        int want = len == 7 || len == 11 ? 0 : ERR_CORRUPT;
+        write_segment(LOG_VERSION, LOG_COMMANDS, slice_make(b.data, len));
+        ck_assert_int_eq(replica_log_read(&opts, &state, NULL), want);
+        if (want == 0)
+            raft_log_close(&state.entries);
+    }
+    buf_close(&b);
+}
+
+/* A record of several commands is as many entries; one whose lengths do not add
+ * up is refused, whatever its checksum says. */
+START_TEST(test_commands_of_one_record)
+{
+    start_world(4);
+    sim_run(world, read_commands, NULL);
+    world_free(world);
+}
+
+END_TEST
+
+static void write_many(void *arg)
+{
+    struct replica_log_state state;
+    struct replica_log *l;
+    struct raft_entry e[16];
+    struct replica_log_op op = {.kind = REPLICA_LOG_APPEND,
+                                .index = 2,
+                                .entries = e,
+                                .entry_count = ARRAY_LEN(e)};
+    size_t done;
+    (void)arg;
+    ck_assert_int_eq(replica_log_open(&opts, &l, &state, NULL), 0);
+    raft_log_close(&state.entries);
+    for (size_t i = 0; i < ARRAY_LEN(e); i++)
+        e[i] = (struct raft_entry){
+            1, RAFT_ENTRY_COMMAND,
+            raft_bytes_new(SLICE_LIT("sixteen bytes...")), 0};
+    ck_assert_int_eq(replica_log_write(l, &op, 1, &done, NULL), 0);
+    for (size_t i = 0; i < ARRAY_LEN(e); i++)
+        raft_bytes_unref(e[i].bytes);
+    replica_log_close(l);
+    ck_assert_int_eq(replica_log_read(&opts, &state, NULL), 0);
+    ck_assert_uint_eq(raft_log_last(&state.entries), 1 + ARRAY_LEN(e));
+    raft_log_close(&state.entries);
+}
+
+static bool find_commands(void)
+{
+    static char bytes[4096];
+    struct log_record r;
+    struct file *f;
+    size_t got;
+    ck_assert_int_eq(
+        file_open(world, "/log/0000000001.seg", FILE_READ, &f, NULL), 0);
+    ck_assert_int_eq(file_read_at(f, 0, bytes, sizeof(bytes), &got, NULL), 0);
+    file_close(f);
+    return log_record_get(
+               slice_make(bytes + LOG_HEADER_BYTES, got - LOG_HEADER_BYTES), 1,
+               0, &r) &&
+           r.kind == LOG_COMMANDS &&
+           r.payload.len == 16 * log_commands_bytes(16);
+}
+
+static void expect_commands(void *arg)
+{
+    bool *found = arg;
+    *found = find_commands();
+}
+
+/* Small commands that are written together share a record, whose header is
+ * greater than they are. */
+START_TEST(test_small_commands_share_a_record)
+{
+    bool found = false;
+    start_world(4);
+    sim_run(world, write_many, NULL);
+    sim_run(world, expect_commands, &found);
+    ck_assert(found);
+    world_free(world);
+}
+
+END_TEST
+
+static void go_on_with_old(void *arg)
+{
+    struct replica_log_state state;
+    struct replica_log *l;
+    struct file *f;
+    (void)arg;
+    write_segment(1, LOG_COMMAND, SLICE_LIT("old"));
+    ck_assert_int_eq(replica_log_open(&opts, &l, &state, NULL), 0);
+    ck_assert_uint_eq(raft_log_last(&state.entries), 2);
+    raft_log_close(&state.entries);
+    replica_log_close(l);
+    ck_assert_int_eq(
+        file_open(world, "/log/0000000002.seg", FILE_READ, &f, NULL), 0);
+    file_close(f);
+    ck_assert_int_eq(replica_log_read(&opts, &state, NULL), 0);
+    ck_assert_uint_eq(raft_log_last(&state.entries), 2);
+    raft_log_close(&state.entries);
+    write_segment(LOG_VERSION + 1, LOG_COMMAND, SLICE_LIT("new"));
+    ck_assert_int_eq(replica_log_read(&opts, &state, NULL), ERR_UNSUPPORTED);
+}
+
+/* A log of an older version is read, and goes on in a segment of its own, so
+ * that who knows the older one alone says so; a newer one is refused. */
+START_TEST(test_versions)
+{
+    start_world(5);
+    sim_run(world, go_on_with_old, NULL);
+    world_free(world);
+}
+
+END_TEST
+
 static void stop_making(void *arg)
 {
     struct replica_log_state state;
@@ -484,5 +649,8 @@ TEST_MAIN("log",
           test_a_full_disk_is_only_waited_for,
           test_a_flipped_bit_is_found_or_harmless,
           test_a_truncation_before_a_compaction_stays,
+          test_commands_of_one_record,
+          test_small_commands_share_a_record,
+          test_versions,
           test_a_spare_that_nobody_wants_is_left,
           test_a_directory_without_segments_is_refused)
