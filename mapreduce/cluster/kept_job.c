@@ -132,7 +132,8 @@ static int open_host(void *ctx,
 /* --- running ---------------------------------------------------------------
  */
 
-/* The plan counts on the slots that are there when it is made. */
+/* The plan counts on the slots that are there when it is made, as far as each
+ * has a core: more of them would only make more tasks of the same work. */
 static int size_job(struct kept_job *j, struct mr_options *o, struct err *err)
 {
     struct jobs_reign *r = j->reign;
@@ -148,7 +149,8 @@ static int size_job(struct kept_job *j, struct mr_options *o, struct err *err)
     }
     wait_for(j, NULL);
     worker_pool_size(r->pool, &size);
-    o->workers = MAX_OF(MIN_OF(size.slots, SLOTS_MAX), 1u);
+    o->workers = worker_pool_cores(r->pool);
+    o->workers = MAX_OF(MIN_OF(o->workers, SLOTS_MAX), 1u);
     if (j->slots_max > 0)
         o->workers = MIN_OF(o->workers, j->slots_max);
     each = MIN_OF(size.slot_bytes / 2, PAIR_BYTES);

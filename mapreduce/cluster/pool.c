@@ -410,6 +410,33 @@ void worker_pool_size(struct worker_pool *p, struct pool_size *out)
     mutex_unlock(&p->lock);
 }
 
+/* Of the machine of peer @at, unless an earlier one is there as well. */
+static uint32_t machine_cores(struct worker_pool *p, uint32_t at)
+{
+    const struct worker_record *r = &p->peers[at]->record;
+    uint32_t slots = 0;
+    for (uint32_t i = 0; i < p->peer_count; i++) {
+        const struct pool_peer *e = pool_peer_at(p, i);
+        if (!e || !slice_eq(e->record.boot, r->boot))
+            continue;
+        if (i < at)
+            return 0;
+        slots += e->record.slots;
+    }
+    return MIN_OF(slots, r->cores);
+}
+
+uint32_t worker_pool_cores(struct worker_pool *p)
+{
+    uint32_t cores = 0;
+    mutex_lock(&p->lock);
+    for (uint32_t i = 0; i < p->peer_count; i++)
+        if (pool_peer_at(p, i))
+            cores += machine_cores(p, i);
+    mutex_unlock(&p->lock);
+    return cores;
+}
+
 bool worker_pool_wait(struct worker_pool *p, uint64_t timeout_us)
 {
     uint64_t end = world_mono_ns(p->world) / 1000 + timeout_us;

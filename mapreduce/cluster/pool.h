@@ -86,6 +86,9 @@ struct pool_size {
 };
 
 void worker_pool_size(struct worker_pool *p, struct pool_size *out);
+/* How many attempts can run at a time with a core each: workers of one machine
+ * have its cores together. Any thread. */
+uint32_t worker_pool_cores(struct worker_pool *p);
 /* Wait until a worker is up, at most @timeout_us; false: none is.
  * Parks. */
 bool worker_pool_wait(struct worker_pool *p, uint64_t timeout_us);

@@ -13,7 +13,7 @@
 
 void worker_record_put(const struct worker_record *r, struct buf *out)
 {
-    codec_put_array(out, 9);
+    codec_put_array(out, 10);
     codec_put_u64(out, r->number);
     codec_put_str(out, r->address);
     codec_put_str(out, r->name);
@@ -23,6 +23,7 @@ void worker_record_put(const struct worker_record *r, struct buf *out)
     codec_put_str(out, r->directory);
     codec_put_u64(out, r->slots);
     codec_put_u64(out, r->memory_bytes);
+    codec_put_u64(out, r->cores);
 }
 
 int worker_record_get(struct slice in, struct worker_record *r, struct err *err)
@@ -37,6 +38,11 @@ int worker_record_get(struct slice in, struct worker_record *r, struct err *err)
     r->directory = message_bytes(&m.r, WORKER_TEXT_BYTES_MAX);
     r->slots = message_u32(&m.r);
     r->memory_bytes = codec_get_u64(&m.r);
+    r->cores = r->slots;
+    if (m.count > m.known) {
+        r->cores = message_u32(&m.r);
+        m.known++;
+    }
     return message_end(&m, "record of a worker", err);
 }
 

@@ -57,9 +57,11 @@ struct worker_record {
     struct slice directory; /* Absolute, of its jobs. */
     uint32_t slots;
     uint64_t memory_bytes;
+    uint32_t cores; /* Of its machine, which it may share with other workers. */
 };
 
 void worker_record_put(const struct worker_record *r, struct buf *out);
+/* A worker that does not tell its cores has one for each slot. */
 MUST_CHECK int
 worker_record_get(struct slice in, struct worker_record *r, struct err *err);
 

@@ -156,6 +156,7 @@ static void put_record(const struct worker *k, struct buf *out)
         .directory = slice_str(k->directory),
         .slots = k->slots,
         .memory_bytes = k->memory_bytes,
+        .cores = MAX_OF(world_cpu_count(k->world), 1u),
     };
     worker_record_put(&r, out);
 }

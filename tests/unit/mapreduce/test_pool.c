@@ -36,6 +36,8 @@ struct fake {
     struct world *world;
     char name[16];
     char address[32];
+    const char *machine; /* What tells it from others; its name. */
+    uint32_t cores;
     uint64_t number;
     struct worker_news ended[64]; /* Bytes are owned by nobody: constant. */
     size_t ended_count;
@@ -185,10 +187,11 @@ static struct chubby_handle *enlist(struct fake *f, struct chubby *c)
                                     .address = slice_str(f->address),
                                     .name = slice_str(f->name),
                                     .machine = slice_str(f->name),
-                                    .boot = slice_str(f->name),
+                                    .boot = slice_str(f->machine),
                                     .directory = SLICE_LIT("/w"),
                                     .slots = SLOTS,
-                                    .memory_bytes = SLOTS << 20};
+                                    .memory_bytes = SLOTS << 20,
+                                    .cores = f->cores};
     struct chubby_open_options o = {.events = 0};
     struct chubby_handle *h = NULL;
     struct buf bytes = BUF_INIT;
@@ -311,6 +314,8 @@ static void run_in_cell(task_fn test)
     for (int i = 0; i < WORKERS; i++) {
         struct fake *f = &fakes[i];
         snprintf(f->name, sizeof(f->name), "w%d", i + 1);
+        f->machine = f->name;
+        f->cores = SLOTS;
         snprintf(f->address, sizeof(f->address), "w%d:900", i + 1);
         f->number = (uint64_t)(i + 1) * 1000;
         f->world = sim_machine_new(cluster, f->name, &o);
@@ -658,10 +663,41 @@ START_TEST(test_reasons)
 
 END_TEST
 
+/* Slots count as far as there are cores for them, and workers of one machine
+ * have its cores together. */
+static void cores(void *arg)
+{
+    struct attempt_host *h;
+    (void)arg;
+    fakes[0].cores = SLOTS - 1;
+    fakes[1].cores = SLOTS + 1;
+    begin();
+    h = open_host(NULL);
+    await_up(h, WORKERS);
+    ck_assert_uint_eq(worker_pool_cores(pool), SLOTS - 1 + SLOTS);
+    sim_stop(fakes[0].world);
+    fakes[0].machine = fakes[1].machine;
+    fakes[0].cores = fakes[1].cores;
+    boot(&fakes[0]);
+    for (int i = 0; i < 1000 && worker_pool_cores(pool) != SLOTS + 1; i++)
+        world_sleep_us(director, SECOND / 50);
+    ck_assert_uint_eq(worker_pool_cores(pool), SLOTS + 1);
+    h->close(h);
+    end();
+}
+
+START_TEST(test_cores)
+{
+    run_in_cell(cores);
+}
+
+END_TEST
+
 TEST_MAIN("pool",
           test_attempts,
           test_killed,
           test_silent,
           test_lost_job,
           test_refused,
-          test_reasons)
+          test_reasons,
+          test_cores)

@@ -34,7 +34,8 @@ START_TEST(test_records)
                                          .rack = SLICE_LIT("r1"),
                                          .directory = SLICE_LIT("/var/lib/a b"),
                                          .slots = 4,
-                                         .memory_bytes = 5};
+                                         .memory_bytes = 5,
+                                         .cores = 3};
     struct worker_record out;
     struct worker_place p;
     buf_clear(&b);
@@ -45,7 +46,13 @@ START_TEST(test_records)
     ck_assert(slice_eq(out.rack, record.rack));
     ck_assert_uint_eq(out.slots, 4);
     ck_assert_uint_eq(out.memory_bytes, 5);
+    ck_assert_uint_eq(out.cores, 3);
     EXPECT_CUT(worker_record_get, &out);
+    /* One that tells no cores: its last field is a byte. */
+    b.len--;
+    b.data[0]--;
+    ck_assert_int_eq(worker_record_get(said(), &out, NULL), 0);
+    ck_assert_uint_eq(out.cores, 4);
     buf_clear(&b);
     worker_place_put(&record, &b);
     ck_assert_int_eq(worker_place_get(said(), &p, NULL), 0);
