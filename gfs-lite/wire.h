@@ -237,6 +237,7 @@ enum chunk_flags {
     CHUNK_MAKE = 2,   /* Make the chunk if it is not there. */
     CHUNK_VERIFY = 4, /* READ: check all, though it was checked lately: what
                          came was wrong. */
+    CHUNK_UNREAD = 8, /* WRITE: readers of this machine have another copy. */
 };
 
 struct chunk_call {

@@ -165,6 +165,14 @@ void chunk_file__take_append(const struct file_job *job)
     f->sequence = job->tail.sequence;
 }
 
+int chunk_file__write_records(const struct file_job *job)
+{
+    int rc = write_table(job->file, job->sums.first_block, job->sums.entries,
+                         job->sums.block_count, job->err);
+    return rc ? rc
+              : write_tail(job->file, &job->tail, CHUNK_SLOT_FLUSH, job->err);
+}
+
 static void do_append(void *arg)
 {
     struct file_job *job = arg;
@@ -176,10 +184,7 @@ static void do_append(void *arg)
         chunk_file__write_bytes(f->file, CHUNK_DATA_AT + (uint64_t)f->length,
                                 job->data.data, job->data.len, job->err);
     if (job->rc == 0)
-        job->rc = write_table(f, job->sums.first_block, job->sums.entries,
-                              job->sums.block_count, job->err);
-    if (job->rc == 0)
-        job->rc = write_tail(f, &job->tail, CHUNK_SLOT_FLUSH, job->err);
+        job->rc = chunk_file__write_records(job);
 }
 
 int chunk_file_append(struct chunk_file *f,

@@ -67,6 +67,12 @@ MUST_CHECK int chunk_file_append(struct chunk_file *f,
                                  struct slice data,
                                  const uint32_t *crc,
                                  struct err *err);
+/* The same of bytes that nobody is likely to read soon: many of them at a
+ * page's beginning go past the page cache. */
+MUST_CHECK int chunk_file_append_unread(struct chunk_file *f,
+                                        struct slice data,
+                                        const uint32_t *crc,
+                                        struct err *err);
 /* Is there so much that the disk was not yet told of that it is worth doing so?
  */
 bool chunk_file_is_behind(const struct chunk_file *f);

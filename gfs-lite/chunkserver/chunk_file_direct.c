@@ -1,9 +1,11 @@
-/* Synced appends to a chunk's file, past the page cache: the disk takes the
- * bytes from where they are, no page is made, kept and dropped for them, and
- * the sync has nothing to look for. What is written are whole pages: those of
- * the data with what the first of them held already and zeros behind, and the
- * one or two of the head. Both are known in memory from one such append to the
- * next; after a change through the page cache they are read again.
+/* Appends to a chunk's file past the page cache: synced ones, and what nobody
+ * will read soon. The disk takes the bytes from where they are, no page is
+ * made, kept and dropped for them, and a sync has nothing to look for.
+ *
+ * A synced append writes whole pages: those of the data with what the first of
+ * them held already and zeros behind, and the one or two of the head. Both are
+ * known in memory from one such append to the next; after a change through the
+ * page cache they are read again.
  *
  * A page that is written again gets the same bytes where it had some: a loss of
  * power leaves those of a sector or the others, and they are alike.
@@ -172,6 +174,12 @@ static void do_append_sync(void *arg)
         f->direct->known = false;
 }
 
+/* The disk has all that there is. */
+static void note_direct(struct chunk_file *f)
+{
+    f->started = MAX_OF(f->started, f->length - f->length % CHUNK_BLOCK_BYTES);
+}
+
 int chunk_file_append_sync(struct chunk_file *f,
                            struct slice data,
                            const uint32_t *crc,
@@ -194,6 +202,43 @@ int chunk_file_append_sync(struct chunk_file *f,
         return job.rc;
     chunk_file__take_append(&job);
     chunk_file__take_sync(f);
-    f->started = MAX_OF(f->started, f->length - f->length % CHUNK_BLOCK_BYTES);
+    note_direct(f);
+    return 0;
+}
+
+/* The records go through the page cache: a process that ends loses none. */
+static void do_append_unread(void *arg)
+{
+    struct file_job *job = arg;
+    struct chunk_file *f = job->file;
+    job->rc = chunk_file__sum_up(job);
+    if (job->rc == 0)
+        job->rc = open_direct(f, job->err);
+    if (job->rc)
+        return;
+    f->direct->known = false;
+    reserve(f->direct, 0, job->data.len + PAGE_BYTES);
+    job->rc = write_data(job, 0);
+    if (job->rc == 0)
+        job->rc = chunk_file__write_records(job);
+}
+
+int chunk_file_append_unread(struct chunk_file *f,
+                             struct slice data,
+                             const uint32_t *crc,
+                             struct err *err)
+{
+    struct file_job job = {
+        .file = f, .data = data, .wanted_crc = crc, .err = err};
+    PRE(!f->id.sealed && !f->granted);
+    PRE(data.len <= GFS_CHUNK_BYTES - f->length);
+    if (f->length % PAGE_BYTES || data.len < DIRECT_BYTES_MIN)
+        return chunk_file_append(f, data, crc, err);
+    chunk_file_keep_room(f);
+    offload(do_append_unread, &job);
+    if (job.rc)
+        return job.rc;
+    chunk_file__take_append(&job);
+    note_direct(f);
     return 0;
 }

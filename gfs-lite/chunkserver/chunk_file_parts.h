@@ -52,6 +52,9 @@ MUST_CHECK int chunk_file__write_bytes(struct file *f,
 /* Fill in checksums and tail of @job, which appends its data. ERR_CORRUPT: they
  * are not what was wanted. */
 MUST_CHECK int chunk_file__sum_up(struct file_job *job);
+/* The records of @job, whose data is written, for a process that ends. Parks.
+ */
+MUST_CHECK int chunk_file__write_records(const struct file_job *job);
 /* What @job appended is there. */
 void chunk_file__take_append(const struct file_job *job);
 /* The job's tail is synced. */

@@ -152,6 +152,19 @@ static int await_place(struct chunkserver *cs,
     return rc;
 }
 
+static int append(struct chunk_file *f,
+                  uint32_t flags,
+                  struct slice data,
+                  const uint32_t *crc,
+                  struct err *err)
+{
+    if (flags & CHUNK_SYNC)
+        return chunk_file_append_sync(f, data, crc, err);
+    if (flags & CHUNK_UNREAD)
+        return chunk_file_append_unread(f, data, crc, err);
+    return chunk_file_append(f, data, crc, err);
+}
+
 /* Put the bytes of @rpc at call->offset and do what the flags say. PRE: c->lock
  * is held. */
 static int take_locked(struct chunkserver *cs,
@@ -180,8 +193,8 @@ static int take_locked(struct chunkserver *cs,
     if (have < data.len && c->dirty_us == 0)
         c->dirty_us = world_now_us(cs->world);
     if (have < data.len)
-        rc = (sync ? chunk_file_append_sync : chunk_file_append)(
-            c->file, slice_sub(data, have, data.len), have ? NULL : crc, err);
+        rc = append(c->file, call->flags, slice_sub(data, have, data.len),
+                    have ? NULL : crc, err);
     else if (sync)
         rc = chunk_file_sync(c->file, err);
     if (rc == ERR_CORRUPT) /* They were damaged on the way. */

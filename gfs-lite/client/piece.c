@@ -14,6 +14,18 @@
 #include "gfs-lite/client/client.h"
 #include "gfs-lite/client/writer.h"
 
+/* Of copies on one machine the first is read: see find_local() in read.c. */
+static uint32_t flags_of(const struct delivery *d)
+{
+    const struct piece *p = d->piece;
+    uint32_t flags = CHUNK_MAKE; /* Any piece may be the first to arrive. */
+    if (p->sync)
+        flags |= CHUNK_SYNC;
+    if (p->writer->to_each && d->server > 0)
+        flags |= CHUNK_UNREAD;
+    return flags;
+}
+
 /* What @d asks of its server: to take the bytes, and to pass them on unless the
  * others get them from here; or to look how far they went by a grant. */
 static int
@@ -30,8 +42,7 @@ call_server(struct delivery *d, struct chunk_answer *answer, struct err *err)
                               .version = w->version,
                               .offset = p->offset + (p->data.len - data.len),
                               .length = data.len,
-                              /* Any piece may be the first to arrive. */
-                              .flags = CHUNK_MAKE | (p->sync ? CHUNK_SYNC : 0)};
+                              .flags = flags_of(d)};
     struct buf body = BUF_INIT;
     int rc;
     while (call.chain_count < rest) {

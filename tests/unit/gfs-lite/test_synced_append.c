@@ -1,5 +1,5 @@
-/* Synced appends to a chunk's file, past the page cache and through it, are
- * there after a loss of power.
+/* Appends to a chunk's file, past the page cache and through it, are there when
+ * it is read, and the synced ones after a loss of power.
  */
 #include <stdio.h>
 #include <string.h>
@@ -42,6 +42,24 @@ static struct slice add_random(struct writing *t)
     return slice_make(p, len);
 }
 
+/* From a page's beginning on, where it is worth it to go past the page cache.
+ */
+static int append_unread(struct writing *t)
+{
+    size_t skew = -t->model.len % FILE_DIRECT_ALIGN;
+    struct slice data;
+    uint32_t crc;
+    int rc = 0;
+    if (skew) {
+        data = slice_make(buf_extend(&t->model, skew), skew);
+        memset(t->model.data + t->model.len - skew, 'x', skew);
+        rc = chunk_file_append(t->file, data, NULL, NULL);
+    }
+    data = add_random(t);
+    crc = crc32c(data.data, data.len);
+    return rc ? rc : chunk_file_append_unread(t->file, data, &crc, NULL);
+}
+
 /* One change: mostly a synced append, at times another one. */
 static int change(struct writing *t)
 {
@@ -53,6 +71,8 @@ static int change(struct writing *t)
         t->synced = rc ? t->synced : t->model.len;
         return rc;
     }
+    if (rand_below(&t->chance, 4) == 0)
+        return append_unread(t);
     data = add_random(t);
     crc = crc32c(data.data, data.len);
     if (rand_below(&t->chance, 5) == 0)
@@ -143,6 +163,27 @@ START_TEST(test_appends_mix)
 
 END_TEST
 
+/* What nobody will read goes past the page cache if it is large, and reads as
+ * it was written there, too, before and after the chunk is opened again. */
+START_TEST(test_unread_bytes_are_there)
+{
+    struct writing t = {.world = world_real_new()};
+    char path[PATH_BYTES];
+    begin(&t, path);
+    for (int i = 0; i < STEPS; i++) {
+        ck_assert_int_eq(append_unread(&t), 0);
+        assert_reads(&t);
+    }
+    ck_assert_ptr_nonnull(t.file->direct);
+    reopen(&t);
+    ck_assert_int_eq(t.rc, 0);
+    ck_assert_uint_eq(t.file->length, t.model.len);
+    assert_reads(&t);
+    end(&t);
+}
+
+END_TEST
+
 /* Bytes that are not those of their checksum change nothing. */
 START_TEST(test_damaged_bytes_change_nothing)
 {
@@ -154,6 +195,8 @@ START_TEST(test_damaged_bytes_change_nothing)
     for (int i = 0; i < STEPS; i++) {
         data = add_random(&t);
         ck_assert_int_eq(chunk_file_append_sync(t.file, data, &wrong, NULL),
+                         ERR_CORRUPT);
+        ck_assert_int_eq(chunk_file_append_unread(t.file, data, &wrong, NULL),
                          ERR_CORRUPT);
         ck_assert_int_eq(chunk_file_append_sync(t.file, data, NULL, NULL), 0);
     }
@@ -197,5 +240,6 @@ END_TEST
 
 TEST_MAIN("synced_append",
           test_appends_mix,
+          test_unread_bytes_are_there,
           test_damaged_bytes_change_nothing,
           test_synced_bytes_survive_a_loss_of_power)
