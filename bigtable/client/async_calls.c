@@ -1,5 +1,7 @@
 /* Asynchronous calls of quarry.h: what each keeps, and those that go together.
  */
+#include <string.h>
+
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/async.h"
@@ -19,12 +21,13 @@ struct apply_call {
     struct async_call base;
     struct quarry_table table; /* Its own handle. */
     int64_t now_us;            /* Of times to be chosen; 0: not run yet. */
-    struct quarry_mutation mutation;
+    struct quarry_mutation mutation; /* Over `bytes`. */
     struct quarry_write_options opts;
     int rc;
-    struct err err;
+    struct err *err; /* Owned; NULL: none. */
     quarry_apply_cb cb;
     void *arg;
+    char bytes[];
 };
 
 static struct apply_call *apply_of(struct async_call *base)
@@ -35,7 +38,8 @@ static struct apply_call *apply_of(struct async_call *base)
 static void run_apply_alone(struct apply_call *c)
 {
     const struct target_ops *ops = c->table.ops;
-    c->rc = ops->apply(&c->table, &c->mutation, &c->opts, &c->err);
+    c->err = mem_zalloc(1, sizeof(*c->err));
+    c->rc = ops->apply(&c->table, &c->mutation, &c->opts, c->err);
     ops->table_release(&c->table);
 }
 
@@ -50,10 +54,11 @@ take_code(struct apply_call *c, int code, bool alone, const struct err *why)
         !alone && code && code != ERR_DEADLINE && code != ERR_CANCELLED;
     if (c->base.again)
         return;
-    if (code && code == why->code)
-        c->err = *why;
-    else if (code)
-        c->rc = err_set(&c->err, code, "%s", err_name(code));
+    if (code) {
+        c->err = mem_zalloc(1, sizeof(*c->err));
+        c->rc = code == why->code ? err_copy(c->err, why)
+                                  : err_set(c->err, code, "%s", err_name(code));
+    }
     c->table.ops->table_release(&c->table);
 }
 
@@ -83,9 +88,11 @@ static void run_apply(struct async_call *first)
 
 static void finish_apply(struct async_call *base)
 {
+    static const struct err none = {.code = 0};
     struct apply_call *c = apply_of(base);
-    c->cb(c->arg, c->rc, &c->err);
-    mutation_close(&c->mutation);
+    c->cb(c->arg, c->rc, c->err ? c->err : &none);
+    mem_free(c->mutation.error);
+    mem_free(c->err);
     mem_free(c);
 }
 
@@ -100,20 +107,36 @@ static bool apply_goes_with(struct async_call *first, struct async_call *call)
 static const struct async_kind apply_kind = {run_apply, finish_apply,
                                              apply_goes_with};
 
+/* With a copy of @m, in one piece of memory. */
+static struct apply_call *new_apply(const struct quarry_mutation *m)
+{
+    struct slice row = buf_slice(&m->row);
+    struct slice ops = buf_slice(&m->ops);
+    struct apply_call *c = mem_alloc(sizeof(*c) + row.len + ops.len);
+    *c = (struct apply_call){
+        .base = {.kind = &apply_kind, .bytes = row.len + ops.len}};
+    c->mutation.count = m->count;
+    c->mutation.row = (struct buf){c->bytes, row.len, row.len};
+    c->mutation.ops = (struct buf){c->bytes + row.len, ops.len, ops.len};
+    if (row.len)
+        memcpy(c->bytes, row.data, row.len);
+    if (ops.len)
+        memcpy(c->bytes + row.len, ops.data, ops.len);
+    if (m->error) {
+        c->mutation.error = mem_alloc(sizeof(*m->error));
+        *c->mutation.error = *m->error;
+    }
+    return c;
+}
+
 void quarry_apply_async(struct quarry_table *t,
                         const struct quarry_mutation *m,
                         const struct quarry_write_options *opts,
                         quarry_apply_cb cb,
                         void *arg)
 {
-    struct apply_call *c = mem_zalloc(1, sizeof(*c));
-    c->base.kind = &apply_kind;
-    c->base.bytes = m->row.len + m->ops.len;
+    struct apply_call *c = new_apply(m);
     hold_table(&c->table, t);
-    c->mutation.count = m->count;
-    c->mutation.error = m->error;
-    buf_append_slice(&c->mutation.row, buf_slice(&m->row));
-    buf_append_slice(&c->mutation.ops, buf_slice(&m->ops));
     if (opts)
         c->opts = *opts;
     c->cb = cb;

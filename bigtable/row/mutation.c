@@ -25,6 +25,16 @@ void mutation_close(struct quarry_mutation *m)
 {
     buf_close(&m->row);
     buf_close(&m->ops);
+    mem_free(m->error);
+}
+
+/* Where the first mistake is written. Most mutations have none, and many of
+ * them are in memory at once: a text in each would cost more than the rest. */
+static struct err *mistake(struct quarry_mutation *m)
+{
+    PRE(!m->error);
+    m->error = mem_zalloc(1, sizeof(*m->error));
+    return m->error;
 }
 
 void mutation_reset(struct quarry_mutation *m, struct slice row)
@@ -32,9 +42,12 @@ void mutation_reset(struct quarry_mutation *m, struct slice row)
     buf_clear(&m->row);
     buf_clear(&m->ops);
     m->count = 0;
-    m->error.code = 0;
-    if (row_name_check(row, &m->error) == 0)
+    mem_free(m->error);
+    m->error = NULL;
+    if (row_name_check(row, NULL) == 0)
         buf_append_slice(&m->row, row);
+    else
+        (void)!row_name_check(row, mistake(m));
 }
 
 /* Are @family and @qualifier short enough, and is there room for @bytes? */
@@ -43,30 +56,30 @@ static bool may_add(struct quarry_mutation *m,
                     struct slice qualifier,
                     size_t bytes)
 {
-    if (m->error.code)
+    if (m->error)
         return false;
     if (family.len > FAMILY_NAME_BYTES_MAX)
-        err_set(&m->error, ERR_TOOBIG,
+        err_set(mistake(m), ERR_TOOBIG,
                 "the family name \"%.16s...\" has %zu bytes; at most %d are "
                 "allowed",
                 family.data, family.len, FAMILY_NAME_BYTES_MAX);
     else if (qualifier.len > QUALIFIER_BYTES_MAX)
-        err_set(&m->error, ERR_TOOBIG,
+        err_set(mistake(m), ERR_TOOBIG,
                 "the qualifier in family %.*s has %zu bytes; at most %zu are "
                 "allowed",
                 SLICE_ARG(family), qualifier.len, QUALIFIER_BYTES_MAX);
     else if (bytes > VALUE_BYTES_MAX)
-        err_set(&m->error, ERR_TOOBIG,
+        err_set(mistake(m), ERR_TOOBIG,
                 "the value of %.*s:%.*s has %zu bytes; at most %zu are allowed",
                 SLICE_ARG(family), SLICE_ARG(qualifier), bytes,
                 VALUE_BYTES_MAX);
     else if (m->ops.len + bytes > MUTATION_BYTES_MAX)
-        err_set(&m->error, ERR_TOOBIG,
+        err_set(mistake(m), ERR_TOOBIG,
                 "the changes of one row exceed %zu bytes", MUTATION_BYTES_MAX);
     else if (m->count >= MUTATION_COUNT_MAX)
-        err_set(&m->error, ERR_TOOBIG, "more than %zu changes of one row",
+        err_set(mistake(m), ERR_TOOBIG, "more than %zu changes of one row",
                 MUTATION_COUNT_MAX);
-    return m->error.code == 0;
+    return !m->error;
 }
 
 static char *put_lslice(char *p, struct slice s)
@@ -110,7 +123,7 @@ void mutation_set(struct quarry_mutation *m,
     if (!may_add(m, family, qualifier, value.len))
         return;
     if (timestamp_us == INT64_MAX) {
-        err_set(&m->error, ERR_INVALID,
+        err_set(mistake(m), ERR_INVALID,
                 "the timestamp of %.*s:%.*s is the largest there is, which "
                 "stands for no bound",
                 SLICE_ARG(family), SLICE_ARG(qualifier));
@@ -133,7 +146,7 @@ void mutation_delete_cells(struct quarry_mutation *m,
     if (max_us == 0 && min_us != 0)
         max_us = INT64_MAX;
     if (min_us > max_us || (min_us == max_us && min_us != 0)) {
-        err_set(&m->error, ERR_INVALID,
+        err_set(mistake(m), ERR_INVALID,
                 "deletion in %.*s:%.*s: the time range [%lld, %lld) is empty",
                 SLICE_ARG(family), SLICE_ARG(qualifier), (long long)min_us,
                 (long long)max_us);
@@ -160,8 +173,8 @@ void mutation_delete_row(struct quarry_mutation *m)
 
 int mutation_check(const struct quarry_mutation *m, struct err *err)
 {
-    if (m->error.code)
-        return err_copy(err, &m->error);
+    if (m->error)
+        return err_copy(err, m->error);
     if (m->count == 0)
         return err_set(err, ERR_INVALID, "the mutation changes nothing");
     return 0;

@@ -41,10 +41,10 @@ enum mutation_kind {
 };
 
 struct quarry_mutation {
-    struct buf row;   /* Plain row name. */
-    struct buf ops;   /* Encoded operations. */
-    size_t count;     /* Operations in `ops`. */
-    struct err error; /* The first mistake; code 0: none. */
+    struct buf row;    /* Plain row name. */
+    struct buf ops;    /* Encoded operations. */
+    size_t count;      /* Operations in `ops`. */
+    struct err *error; /* The first mistake; owned; NULL: none. */
 };
 
 /* One operation, decoded; slices are borrowed from the encoding. */

@@ -218,7 +218,7 @@ int store_read_modify_write(struct store *s,
     m.now_us = (int64_t)world_now_us(s->world);
     m.values = mem_zalloc(rule_count, sizeof(*m.values));
     mutation_init(&m.mutation, row);
-    rc = m.mutation.error.code ? err_copy(err, &m.mutation.error) : 0;
+    rc = m.mutation.error ? err_copy(err, m.mutation.error) : 0;
     if (rc == 0)
         rc = update_row(s, t, row, &read, modify, &m, durability, err);
     if (rc == 0 && out)
