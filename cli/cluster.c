@@ -36,6 +36,11 @@ static const struct option data_options[] = {
     {NULL, 0, NULL, NULL},
 };
 
+static const struct option status_options[] = {
+    {"roles", 0, NULL, "all that each role of a node says"},
+    {NULL, 0, NULL, NULL},
+};
+
 static const char *dir_of(const struct args *args)
 {
     const char *dir = args_value(args, "data");
@@ -102,7 +107,7 @@ static int run_start(struct cli *cli, const struct args *args, struct err *err)
     if (rc == 0)
         rc = start_nodes(cli, &c, c.nodes, c.node_count, err);
     if (rc == 0)
-        rc = cluster_print_status(cli, &c, err);
+        rc = cluster_print_status(cli, &c, cli->format != FORMAT_TEXT, err);
     if (rc == 0 && *c.nodes[0].console)
         cli_remark(cli, "console: http://%s/", c.nodes[0].console);
     cluster_close(&c);
@@ -234,9 +239,10 @@ run_restart(struct cli *cli, const struct args *args, struct err *err)
 static int run_status(struct cli *cli, const struct args *args, struct err *err)
 {
     struct cluster c;
+    bool roles = args_flag(args, "roles") || cli->format != FORMAT_TEXT;
     int rc = cluster_open(dir_of(args), &c, err);
     if (rc == 0)
-        rc = cluster_print_status(cli, &c, err);
+        rc = cluster_print_status(cli, &c, roles, err);
     cluster_close(&c);
     return rc;
 }
@@ -255,9 +261,12 @@ const struct command cluster_commands[] = {
      .run = run_start},
     {.name = "cluster status",
      .arguments = "",
-     .summary = "Show its nodes, whether they answer, and what they say",
-     .examples = "quarry cluster status --format json",
-     .options = {data_options},
+     .summary = "Show its nodes, whether they answer, and what they do",
+     .details = "A line for each node, and what they do together; --roles: all "
+                "that each of their\nroles says, a line for each, as JSON and "
+                "CSV always have it.",
+     .examples = "quarry cluster status --roles",
+     .options = {data_options, status_options},
      .run = run_status},
     {.name = "cluster stop",
      .arguments = "",

@@ -5,6 +5,8 @@
 #ifndef CLI_CLUSTER_STATUS_H
 #define CLI_CLUSTER_STATUS_H
 
+#include <stdbool.h>
+
 #include "base/core/err.h"
 
 struct buf;
@@ -20,9 +22,12 @@ MUST_CHECK int cluster_ask_node(struct cli *cli,
                                 struct buf *out,
                                 struct err *err);
 
-/* Ask all nodes at once, and print a row for each of their roles, and one for
- * the file system of them all. */
-MUST_CHECK int
-cluster_print_status(struct cli *cli, const struct cluster *c, struct err *err);
+/* Ask all nodes at once, and print a row for each, and what they do together;
+ * with @roles a row for each of their roles, with all that they say, and one
+ * for the file system of them all. */
+MUST_CHECK int cluster_print_status(struct cli *cli,
+                                    const struct cluster *c,
+                                    bool roles,
+                                    struct err *err);
 
 #endif /* CLI_CLUSTER_STATUS_H */

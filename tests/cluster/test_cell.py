@@ -63,6 +63,16 @@ class CellTest(ClusterTest):
         c.leader("namenode")
 
 
+    def check_summary(self, c):
+        text = self.ok("cluster", "status")
+        lines = text.splitlines()
+        self.assertEqual([line.split()[0] for line in lines[2:5]], c.names)
+        self.assertEqual([text.count(name) for name in ("lock", "namenode")],
+                         [1, 1])
+        self.assertIn("on 3 of 3 chunk servers", text)
+        rows = self.ok("cluster", "status", "--roles").splitlines()
+        self.assertGreaterEqual(len(rows), 2 + 3 * 3 + 1)
+
     def test_status(self):
         """Status tells of each node its roles, who leads, how they are and what
         their disks have; and of the files of them all."""
@@ -93,6 +103,7 @@ class CellTest(ClusterTest):
             self.wait_for(lambda n=name: {r["health"] for r in
                                           c.answer(n).values()} == {"well"})
             self.assertGreater(int(roles["chunk"]["capacity"]), 0)
+        self.check_summary(c)
         c.kill("n3")
         rows = {r["node"]: r for r in c.status()}
         self.assertEqual((rows["n3"]["state"], rows["n3"]["role"]),

@@ -1,0 +1,111 @@
+/* The text of a node's status, taken apart. */
+#include "cli/cluster_answers.h"
+
+const char *question_state(const struct question *q)
+{
+    if (q->pid == 0)
+        return "down";
+    return q->rc ? "silent" : "up";
+}
+
+/* The line up to the next line feed, which is taken from *@rest. */
+static struct slice next_line(struct slice *rest)
+{
+    size_t end = slice_find_byte(*rest, '\n');
+    struct slice line = slice_sub(*rest, 0, end);
+    *rest = slice_sub(*rest, end + 1, rest->len);
+    return line;
+}
+
+/* The next "key=value" or "key="value with spaces"" of @line. */
+bool next_pair(struct slice *line, struct slice *key, struct slice *value)
+{
+    size_t end = slice_find_byte(*line, '=');
+    char stop = ' ';
+    if (end == line->len)
+        return false;
+    *key = slice_trim(slice_sub(*line, 0, end));
+    *line = slice_sub(*line, end + 1, line->len);
+    if (line->len && line->data[0] == '"') {
+        stop = '"';
+        *line = slice_sub(*line, 1, line->len);
+    }
+    end = slice_find_byte(*line, stop);
+    *value = slice_sub(*line, 0, end);
+    *line = slice_sub(*line, end + 1, line->len);
+    return true;
+}
+
+struct slice value_of(struct slice pairs, const char *wanted)
+{
+    struct slice key;
+    struct slice value;
+    while (next_pair(&pairs, &key, &value))
+        if (slice_eq_str(key, wanted))
+            return value;
+    return SLICE_EMPTY;
+}
+
+struct slice answer_up(const struct question *q)
+{
+    struct slice rest = buf_slice(&q->answer);
+    return value_of(next_line(&rest), "up");
+}
+
+struct slice answer_roles(const struct question *q)
+{
+    struct slice rest = buf_slice(&q->answer);
+    next_line(&rest);
+    return rest;
+}
+
+bool next_role(struct slice *rest, struct slice *role, struct slice *pairs)
+{
+    struct slice line;
+    size_t colon;
+    if (rest->len == 0)
+        return false;
+    line = next_line(rest);
+    colon = slice_find_byte(line, ':');
+    *role = slice_sub(line, 0, colon);
+    *pairs = slice_sub(line, colon + 1, line.len);
+    return true;
+}
+
+bool role_leads(struct slice pairs)
+{
+    return slice_eq_str(value_of(pairs, "state"), "leader") ||
+           slice_eq_str(value_of(pairs, "master"), "yes");
+}
+
+void put_files_health(const struct gfs_status *f, struct buf *out)
+{
+    if (f->safe_mode)
+        buf_append_str(out, "safe mode");
+    else if (f->lost)
+        buf_printf(out, "lost chunks: %llu", (unsigned long long)f->lost);
+    else if (f->unreported)
+        buf_printf(out, "chunks not yet reported: %llu",
+                   (unsigned long long)f->unreported);
+    else if (f->under_replicated)
+        buf_printf(out, "chunks with too few copies: %llu",
+                   (unsigned long long)f->under_replicated);
+    else
+        buf_append_str(out, "well");
+}
+
+size_t
+living_servers(const struct gfs_status *f, uint64_t *capacity, uint64_t *space)
+{
+    size_t alive = 0;
+    *capacity = 0;
+    *space = 0;
+    for (size_t i = 0; i < f->server_count; i++) {
+        if (!f->servers[i].alive)
+            continue;
+        alive++;
+        *capacity += f->servers[i].capacity_bytes;
+        *space += f->servers[i].free_bytes;
+    }
+    return alive;
+}

@@ -1,0 +1,67 @@
+/* What the nodes of a cluster were asked and have answered, and the two ways of
+ * printing it. Private to `quarry cluster`.
+ */
+#ifndef CLI_CLUSTER_ANSWERS_H
+#define CLI_CLUSTER_ANSWERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/slice.h"
+#include "cli/cli.h"
+#include "cli/cluster_nodes.h"
+#include "gfs-lite/gfs.h"
+
+/* What is asked of a node. */
+struct question {
+    const struct cluster_node *node;
+    pid_t pid; /* 0: it does not run. */
+    struct buf answer;
+    struct err err;
+    int rc;
+};
+
+/* What is asked of all, and of the file system. */
+struct inquiry {
+    struct cli *cli;
+    const struct cluster *cluster;
+    struct rpc_security *security;
+    struct question questions[CLUSTER_NODES_MAX];
+    size_t count;
+    bool about_files;
+    struct gfs_status files; /* Valid without an error. */
+    struct arena arena;      /* Of files. */
+    struct err files_err;
+    struct err err; /* There could be no question. */
+};
+
+/* "down", "silent" (no answer in time) or "up". */
+const char *question_state(const struct question *q);
+
+/* What was answered, piece by piece: one line about the process, then one a
+ * role, "ROLE: key=value key="value with spaces" …". All borrowed. */
+struct slice answer_up(const struct question *q); /* For how long. */
+/* The next role: its name and its pairs. *@rest: answer_roles() at first. */
+struct slice answer_roles(const struct question *q);
+bool next_role(struct slice *rest, struct slice *role, struct slice *pairs);
+bool next_pair(struct slice *line, struct slice *key, struct slice *value);
+/* Empty: there is no such key. */
+struct slice value_of(struct slice pairs, const char *key);
+bool role_leads(struct slice pairs);
+
+/* "well", or what ails the file system; append. PRE: it was asked. */
+void put_files_health(const struct gfs_status *f, struct buf *out);
+/* How many chunk servers live, and the bytes they have, and have free. */
+size_t
+living_servers(const struct gfs_status *f, uint64_t *capacity, uint64_t *space);
+
+/* A row for each role of each node, and one for the files of all. */
+void print_roles(const struct inquiry *i);
+/* A row for each node, and what they do together in a line or two. */
+void print_nodes(const struct inquiry *i);
+
+#endif /* CLI_CLUSTER_ANSWERS_H */

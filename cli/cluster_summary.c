@@ -1,0 +1,165 @@
+/* What a user wants to know of a cluster at a glance. */
+#include <stdio.h>
+
+#include "base/core/text.h"
+#include "cli/cluster_answers.h"
+#include "cli/table_printer.h"
+
+static const struct sheet_column columns[] = {
+    {"node", SHEET_TEXT},     {"address", SHEET_TEXT}, {"state", SHEET_TEXT},
+    {"up", SHEET_TEXT},       {"tablets", SHEET_TEXT}, {"chunks", SHEET_TEXT},
+    {"attempts", SHEET_TEXT}, {"leads", SHEET_TEXT},   {"health", SHEET_TEXT}};
+
+/* What is gathered from the roles of one node. */
+struct glance {
+    struct slice tablets;
+    struct slice chunks;
+    struct slice busy;
+    struct slice slots;
+    struct buf leads;
+    struct buf health;
+};
+
+static void add_word(struct buf *out, const char *between, struct slice word)
+{
+    buf_append_str(out, out->len ? between : "");
+    buf_append_slice(out, word);
+}
+
+static void
+look_at_role(struct glance *g, struct slice role, struct slice pairs)
+{
+    struct slice health = value_of(pairs, "health");
+    if (slice_eq_str(role, "tablet"))
+        g->tablets = value_of(pairs, "tablets");
+    if (slice_eq_str(role, "chunk"))
+        g->chunks = value_of(pairs, "chunks");
+    if (slice_eq_str(role, "worker")) {
+        g->busy = value_of(pairs, "busy");
+        g->slots = value_of(pairs, "slots");
+    }
+    if (role_leads(pairs))
+        add_word(&g->leads, ", ", role);
+    if (!slice_eq_str(health, "well")) {
+        add_word(&g->health, "; ", role);
+        add_word(&g->health, ": ", health);
+    }
+}
+
+static void add_node(struct sheet *s, const struct question *q)
+{
+    struct glance g = {.leads = BUF_INIT, .health = BUF_INIT};
+    struct slice rest = answer_roles(q);
+    struct slice role;
+    struct slice pairs;
+    while (next_role(&rest, &role, &pairs))
+        look_at_role(&g, role, pairs);
+    if (q->rc)
+        buf_append_str(&g.health, q->err.text);
+    else if (q->pid && g.health.len == 0)
+        buf_append_str(&g.health, "well");
+    sheet_add_str(s, q->node->name);
+    sheet_add_str(s, q->node->address);
+    sheet_add_str(s, question_state(q));
+    sheet_add(s, answer_up(q));
+    sheet_add(s, g.tablets);
+    sheet_add(s, g.chunks);
+    if (g.slots.len)
+        sheet_addf(s, "%.*s of %.*s", SLICE_ARG(g.busy), SLICE_ARG(g.slots));
+    else
+        sheet_add_str(s, "");
+    sheet_add(s, buf_slice(&g.leads));
+    sheet_add(s, buf_slice(&g.health));
+    buf_close(&g.leads);
+    buf_close(&g.health);
+}
+
+/* --- together ------------------------------------------------------------- */
+
+/* The pairs of the role that leads the others of its name; empty: none does. */
+static struct slice leader_of(const struct inquiry *i, const char *wanted)
+{
+    struct slice role;
+    struct slice pairs;
+    for (size_t n = 0; n < i->count; n++) {
+        struct slice rest = answer_roles(&i->questions[n]);
+        while (next_role(&rest, &role, &pairs))
+            if (slice_eq_str(role, wanted) && role_leads(pairs))
+                return pairs;
+    }
+    return SLICE_EMPTY;
+}
+
+/* ", N what", unless there are none. */
+static void put_if_any(struct slice pairs, const char *key, struct buf *out)
+{
+    struct slice count = value_of(pairs, key);
+    if (count.len && !slice_eq_str(count, "0"))
+        buf_printf(out, ", %.*s %s", SLICE_ARG(count), key);
+}
+
+static void put_tables(const struct inquiry *i, struct buf *out)
+{
+    struct slice master = leader_of(i, "master");
+    if (master.len == 0) {
+        buf_append_str(out, "tables: no master yet\n");
+        return;
+    }
+    buf_printf(out, "tables: %.*s, in %.*s tablets on %.*s servers",
+               SLICE_ARG(value_of(master, "tables")),
+               SLICE_ARG(value_of(master, "tablets")),
+               SLICE_ARG(value_of(master, "servers")));
+    put_if_any(master, "unassigned", out);
+    put_if_any(master, "moving", out);
+    put_if_any(master, "recovering", out);
+    buf_append_byte(out, '\n');
+}
+
+static void put_jobs(const struct inquiry *i, struct buf *out)
+{
+    struct slice master = leader_of(i, "jobs");
+    if (master.len == 0)
+        return;
+    buf_printf(out, "jobs: %.*s running, %.*s waiting\n",
+               SLICE_ARG(value_of(master, "running")),
+               SLICE_ARG(value_of(master, "waiting")));
+}
+
+static void put_files(const struct inquiry *i, struct buf *out)
+{
+    const struct gfs_status *f = &i->files;
+    uint64_t capacity;
+    uint64_t space;
+    size_t alive;
+    if (i->files_err.code) {
+        buf_printf(out, "files: %s\n", i->files_err.text);
+        return;
+    }
+    alive = living_servers(f, &capacity, &space);
+    buf_printf(out, "files: %llu, ", (unsigned long long)f->files);
+    text_put_bytes(out, f->bytes);
+    buf_printf(out, " in %llu chunks on %zu of %zu chunk servers, ",
+               (unsigned long long)f->chunks, alive, f->server_count);
+    text_put_bytes(out, space);
+    buf_append_str(out, " free; ");
+    put_files_health(f, out);
+    buf_append_byte(out, '\n');
+}
+
+void print_nodes(const struct inquiry *i)
+{
+    struct sheet s;
+    struct buf together = BUF_INIT;
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    for (size_t n = 0; n < i->count; n++)
+        add_node(&s, &i->questions[n]);
+    sheet_print(&s, FORMAT_TEXT);
+    sheet_close(&s);
+    if (i->about_files) {
+        put_tables(i, &together);
+        put_jobs(i, &together);
+        put_files(i, &together);
+    }
+    printf("%s", buf_cstr(&together));
+    buf_close(&together);
+}
