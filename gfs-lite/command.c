@@ -9,7 +9,7 @@
 
 bool gfs_op_is_for_clients(enum gfs_op op)
 {
-    return op >= GFS_OP_SESSION_OPEN && op <= GFS_OP_CLOSE;
+    return op >= GFS_OP_SESSION_OPEN && op <= GFS_OP_SETTLE;
 }
 
 const char *gfs_op_name(enum gfs_op op)
@@ -29,6 +29,7 @@ const char *gfs_op_name(enum gfs_op op)
     case GFS_OP_UNLOCK: return "unlock";
     case GFS_OP_ALLOCATE: return "allocate";
     case GFS_OP_CLOSE: return "close";
+    case GFS_OP_SETTLE: return "settle";
     case GFS_OP_FENCE: return "fence";
     case GFS_OP_SEAL: return "seal";
     case GFS_OP_SESSION_EXPIRE: return "expire session";

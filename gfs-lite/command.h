@@ -53,8 +53,10 @@ enum gfs_op {
     GFS_OP_LOCK = 11,      /* path */
     GFS_OP_UNLOCK = 12,    /* file */
     GFS_OP_ALLOCATE = 13, /* file, epoch, chunk and length of the one before it;
-                             servers: chosen by the leader */
+                             servers: chosen by the leader; flags AHEAD */
     GFS_OP_CLOSE = 14,    /* file, epoch, chunk and length of the last one */
+    GFS_OP_SETTLE = 15, /* file, epoch, chunk and length of the last one, which
+                           is on the disks of its servers: it is sealed */
     /* From the leader alone. */
     GFS_OP_FENCE = 32,           /* file, chunk */
     GFS_OP_SEAL = 33,            /* file, chunk, version, length, flags CLOSE */
@@ -73,6 +75,8 @@ enum gfs_flags {
     GFS_TREE = 4,      /* With all below it. */
     GFS_TRASH = 8,     /* Into the trash. */
     GFS_CLOSE = 16,    /* The file is closed with it. */
+    GFS_AHEAD = 32,    /* The chunk before it has its length, and is sealed
+                          later. */
 };
 
 /* What the operator wants of a chunk server. */

@@ -54,6 +54,8 @@ struct gfs_options {
     uint64_t renew_us;     /* Between signs of life; default 10 s. */
     uint64_t hedge_us;     /* A read that takes so long is asked of another
                               server too; default 30 ms. */
+    uint32_t chunk_bytes;  /* Where this one's writers end a chunk; default,
+                              and at most, GFS_CHUNK_BYTES. */
     bool no_short_circuit; /* Read and write through the servers always. */
     enum gfs_write_way write_way;
 };

@@ -49,6 +49,7 @@ struct gfs {
     uint64_t timeout_us;
     uint64_t renew_us;
     uint64_t hedge_us;
+    uint32_t chunk_bytes;
     bool short_circuit;
     enum gfs_write_way write_way;
 

@@ -147,6 +147,8 @@ static struct gfs *new_gfs(struct world *w, const struct gfs_options *o)
     g->timeout_us = o->timeout_us ? o->timeout_us : TIMEOUT_US_DEFAULT;
     g->renew_us = o->renew_us ? o->renew_us : RENEW_US_DEFAULT;
     g->hedge_us = o->hedge_us ? o->hedge_us : HEDGE_US_DEFAULT;
+    g->chunk_bytes = o->chunk_bytes ? MIN_OF(o->chunk_bytes, GFS_CHUNK_BYTES)
+                                    : GFS_CHUNK_BYTES;
     g->short_circuit = !o->no_short_circuit;
     g->write_way = o->write_way;
     mutex_init(&g->mutex);

@@ -195,9 +195,13 @@ static int open_bytes(struct gfs *g,
     arena_init(&a);
     rc = gfs__layout(g, SLICE_EMPTY, s->file, s->size_bytes, &a, &reply, &l,
                      err);
-    for (size_t i = 0; i < l.chunk_count && rc == 0; i++)
+    for (size_t i = 0; i < l.chunk_count && rc == 0; i++) {
+        uint64_t length = l.chunks[i].length; /* Known if another follows. */
+        if (!l.chunks[i].sealed && !length)
+            rc = gfs__open_length(g, &l.chunks[i], &length, err);
         if (!l.chunks[i].sealed)
-            rc = gfs__open_length(g, &l.chunks[i], bytes, err);
+            *bytes += length;
+    }
     arena_close(&a);
     buf_close(&reply);
     return rc;

@@ -55,7 +55,7 @@ add_chunks(struct gfs_reader *r, const struct gfs_layout *l, struct err *err)
         /* An open chunk comes with every page: only the last counts. */
         if (!l->chunks[i].sealed && i + 1 == GFS_LAYOUT_MAX)
             continue;
-        if (!l->chunks[i].sealed)
+        if (!l->chunks[i].sealed && !length)
             rc = gfs__open_length(r->gfs, &l->chunks[i], &length, err);
         memset(c, 0, sizeof(*c));
         c->chunk = l->chunks[i];

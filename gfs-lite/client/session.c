@@ -212,7 +212,7 @@ static void close_one(struct gfs *g)
     c.chunk = u->chunk;
     c.length = u->length;
     rc = gfs__execute_plain(g, &c, NULL);
-    if (rc == ERR_UNAVAILABLE && !g->stopping)
+    if ((rc == ERR_UNAVAILABLE || rc == ERR_BUSY) && !g->stopping)
         gfs__close_later(g, u->file, u->epoch, u->chunk, u->length);
     mem_free(u);
 }

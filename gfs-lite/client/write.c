@@ -92,7 +92,9 @@ static int find_addresses(struct gfs_writer *w, struct err *err)
     return 0;
 }
 
-static int try_allocate(struct gfs_writer *w, struct err *err)
+/* The next chunk behind w->unsealed, or behind w->ended, which stays as it is.
+ */
+static int ask_for_chunk(struct gfs_writer *w, struct err *err)
 {
     struct gfs_command c = {.op = GFS_OP_ALLOCATE,
                             .file = w->file,
@@ -103,7 +105,13 @@ static int try_allocate(struct gfs_writer *w, struct err *err)
                             .text = slice_str(w->gfs->machine)};
     struct buf reply = BUF_INIT;
     struct gfs_result r;
-    int rc = gfs__execute(w->gfs, &c, &r, &reply, err);
+    int rc;
+    if (w->ended) {
+        c.chunk = w->ended->chunk;
+        c.length = w->ended->acknowledged;
+        c.flags = GFS_AHEAD;
+    }
+    rc = gfs__execute(w->gfs, &c, &r, &reply, err);
     if (rc == 0) {
         w->chunk = r.chunk;
         w->version = (uint32_t)r.version;
@@ -113,6 +121,19 @@ static int try_allocate(struct gfs_writer *w, struct err *err)
         w->unsealed = 0;
     }
     buf_close(&reply);
+    return rc;
+}
+
+static int try_allocate(struct gfs_writer *w, struct err *err)
+{
+    int rc = w->unsealed ? gfs__settle_ended(w, err) : 0;
+    if (rc == 0)
+        rc = ask_for_chunk(w, err);
+    if (rc == ERR_ABORTED && w->ended) { /* Others recover it. */
+        rc = gfs__settle_ended(w, err);
+        if (rc == 0)
+            rc = ask_for_chunk(w, err);
+    }
     return rc;
 }
 
@@ -174,7 +195,7 @@ static int try_recover(struct gfs_writer *w, uint64_t *length, struct err *err)
     return rc;
 }
 
-static void exclude(struct gfs_writer *w, uint16_t number)
+void gfs__exclude(struct gfs_writer *w, uint16_t number)
 {
     if (w->excluded.count == GFS_REPLICAS_MAX)
         w->excluded.count = 0;
@@ -195,7 +216,7 @@ static void blame(struct gfs_writer *w)
         log_info(w->gfs->base.world, "gfs", "%s: chunk %llu: %s", w->path,
                  (unsigned long long)w->chunk, p->err.text);
         if (p->failed >= 0)
-            exclude(w, (uint16_t)p->failed);
+            gfs__exclude(w, (uint16_t)p->failed);
     }
 }
 
@@ -224,22 +245,31 @@ static void send_again(struct gfs_writer *w)
     }
 }
 
-/* A piece failed: have the chunk sealed, go on in another. */
-static int recover(struct gfs_writer *w, struct err *err)
+int gfs__seal_broken(struct gfs_writer *w, uint64_t *length, struct err *err)
 {
     struct world *world = w->gfs->base.world;
     uint64_t until = world_mono_ns(world) + w->gfs->timeout_us * 1000;
-    uint64_t length = 0;
     int rc;
     atomic_fetch_add(&w->gfs->recoveries, 1);
     blame(w);
-    while ((rc = try_recover(w, &length, err)) == ERR_BUSY &&
+    while ((rc = try_recover(w, length, err)) == ERR_BUSY &&
            world_mono_ns(world) < until && fiber_check(NULL) == 0) {
         w->excluded.count = 0; /* They may be the only ones. */
         world_sleep_us(world, RETRY_US);
     }
+    return rc == ERR_BUSY ? ERR_UNAVAILABLE : rc;
+}
+
+/* A piece failed: have the chunk sealed, and first the one before it; go on in
+ * another. */
+static int recover(struct gfs_writer *w, struct err *err)
+{
+    uint64_t length = 0;
+    int rc = gfs__settle_ended(w, err);
+    if (rc == 0)
+        rc = gfs__seal_broken(w, &length, err);
     if (rc)
-        return rc == ERR_BUSY ? ERR_UNAVAILABLE : rc;
+        return rc;
     drop_sealed(w, (uint32_t)length);
     if (!w->pieces)
         return 0;
@@ -284,14 +314,32 @@ static int await_pieces(struct gfs_writer *w, size_t max, struct err *err)
     return 0;
 }
 
-/* The chunk is full, and synced: another begins with the next byte. */
-static int end_chunk(struct gfs_writer *w, struct err *err)
+/* Wait for the chunk before the open one. */
+static int await_ended(struct gfs_writer *w, struct err *err)
+{
+    int rc = gfs__settle_ended(w, err);
+    if (rc == 0)
+        return 0;
+    err_wrap(err, "%s", w->path);
+    return fail(w, rc);
+}
+
+/* The chunk is full: another begins with the next byte. One that is not @synced
+ * is from now on; there is one such at most. */
+static int end_chunk(struct gfs_writer *w, bool synced, struct err *err)
 {
     int rc = await_pieces(w, 0, err);
     /* A recovery may have begun another one, which is not full. */
-    if (rc || !w->chunk || w->acknowledged < GFS_CHUNK_BYTES)
+    if (rc || !w->chunk || w->acknowledged < w->gfs->chunk_bytes)
         return rc;
     gfs__end_telling(w);
+    rc = await_ended(w, err);
+    if (rc)
+        return rc;
+    if (!synced) {
+        gfs__begin_ended(w);
+        return 0;
+    }
     w->unsealed = w->chunk;
     w->unsealed_length = w->acknowledged;
     w->chunk = 0;
@@ -304,6 +352,8 @@ push(struct gfs_writer *w, struct buf *data, bool sync, struct err *err)
 {
     struct piece *p;
     int rc = await_pieces(w, PIECES_MAX - 1, err);
+    if (rc == 0 && w->ended && gfs__is_synced(w))
+        rc = await_ended(w, err);
     if (rc == 0 && !w->chunk) {
         rc = allocate(w, err);
         if (rc)
@@ -318,18 +368,18 @@ push(struct gfs_writer *w, struct buf *data, bool sync, struct err *err)
     *data = BUF_INIT;
     p->offset = w->offset;
     w->offset += (uint32_t)p->data.len;
-    p->sync = sync || w->offset == GFS_CHUNK_BYTES;
+    p->sync = sync;
     *w->last = p;
     w->last = &p->next;
     w->piece_count++;
     gfs__send_piece(p);
-    return w->offset == GFS_CHUNK_BYTES ? end_chunk(w, err) : 0;
+    return w->offset == w->gfs->chunk_bytes ? end_chunk(w, sync, err) : 0;
 }
 
 /* Bytes the next piece may have. */
 static size_t room(const struct gfs_writer *w)
 {
-    size_t in_chunk = GFS_CHUNK_BYTES - (w->chunk ? w->offset : 0);
+    size_t in_chunk = w->gfs->chunk_bytes - (w->chunk ? w->offset : 0);
     size_t piece = w->mode == FS_WRITE_LOG ? LOG_PIECE_BYTES : PIECE_BYTES;
     return MIN_OF(piece, in_chunk);
 }
@@ -389,11 +439,13 @@ int gfs__sync(struct fs_writer *base, struct err *err)
         return closed_by_error(w, err);
     if (!w->unsynced)
         return 0;
-    /* A chunk that ended, full or sealed, is synced. */
+    /* One that ended is synced, but for the one that was the last to. */
     if (w->buffer.len || w->chunk)
         rc = push(w, &w->buffer, true, err);
     if (rc == 0)
         rc = await_pieces(w, 0, err);
+    if (rc == 0)
+        rc = await_ended(w, err);
     if (rc == 0)
         w->unsynced = false;
     return rc;
@@ -478,6 +530,16 @@ int gfs_append_open(struct fs *fs,
                        opts, out, err);
 }
 
+/* Once: who failed does not wait for long. */
+static int try_settle(struct gfs_writer *w)
+{
+    uint64_t length;
+    if (!w->ended)
+        return 0;
+    gfs__await_piece(w->ended, w->ended->pieces);
+    return try_recover(w->ended, &length, NULL);
+}
+
 /* Tell the namenode how long the file became. A writer that failed has its
  * chunk sealed first, at whatever length that may be. */
 static void close_file(struct gfs_writer *w)
@@ -490,10 +552,13 @@ static void close_file(struct gfs_writer *w)
                                                : w->unsealed_length};
     uint64_t length;
     int rc;
+    /* What fails here the namenode does when the file is closed. */
+    (void)!(w->failed ? try_settle(w) : gfs__settle_ended(w, NULL));
+    gfs__drop_ended(w);
     if (w->failed && w->chunk && try_recover(w, &length, NULL) == 0)
         c.chunk = 0;
     rc = gfs__execute_plain(w->gfs, &c, NULL);
-    if (rc == ERR_UNAVAILABLE)
+    if (rc == ERR_UNAVAILABLE || rc == ERR_BUSY)
         gfs__close_later(w->gfs, c.file, c.epoch, c.chunk, c.length);
 }
 

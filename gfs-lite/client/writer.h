@@ -47,8 +47,10 @@ struct gfs_writer {
     bool to_each;                      /* Pieces go to each of them from here;
                                           else along the chain. */
     struct granted *granted;           /* Of this or an earlier chunk; owned. */
-    uint64_t asked_grant; /* The chunk for which it was asked for last. */
-    bool no_grants;       /* One failed: no more of them. */
+    uint64_t asked_grant;     /* The chunk for which it was asked for last. */
+    bool no_grants;           /* One failed: no more of them. */
+    struct gfs_writer *ended; /* Of the chunk before it, while that is synced;
+                                 owned. NULL: there is none. */
     /* The chunk before it, which the next command seals; 0: it is sealed. */
     uint64_t unsealed;
     uint32_t unsealed_length;
@@ -74,6 +76,27 @@ void gfs__start_deliveries(struct piece *p);
 void gfs__await_piece(struct gfs_writer *w, const struct piece *p);
 /* Forget the oldest piece. PRE: it is not under way. */
 void gfs__drop_oldest(struct gfs_writer *w);
+
+/* --- write.c ----------------------------------------------------------- */
+
+/* A server failed: its next chunks are elsewhere, for a while. */
+void gfs__exclude(struct gfs_writer *w, uint16_t number);
+/* A piece failed: have the open chunk sealed, at *@length. Parks. */
+MUST_CHECK int
+gfs__seal_broken(struct gfs_writer *w, uint64_t *length, struct err *err);
+
+/* --- ended.c ----------------------------------------------------------- */
+
+/* The open chunk, which is full and acknowledged, is to be synced while the
+ * writer goes on. PRE: there is no other such one. */
+void gfs__begin_ended(struct gfs_writer *w);
+/* Have the servers of w->ended, which is there, all answered? */
+bool gfs__is_synced(const struct gfs_writer *w);
+/* Wait until w->ended, if there is one, is on its servers' disks and sealed; it
+ * is NULL then. Parks. */
+MUST_CHECK int gfs__settle_ended(struct gfs_writer *w, struct err *err);
+/* Leave it to the namenode. Parks. */
+void gfs__drop_ended(struct gfs_writer *w);
 
 /* --- granted.c --------------------------------------------------------- */
 

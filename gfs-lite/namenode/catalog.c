@@ -207,13 +207,60 @@ static int seal_by_writer(struct catalog *m,
     return 0;
 }
 
+/* Behind the chunk that its writer ended there may be another one. */
+static int check_sealed(const struct inode *file, struct err *err)
+{
+    const struct chunk *last = inode_last_chunk(file);
+    if (!last || last->sealed)
+        return 0;
+    err_set(err, ERR_ABORTED, "its last chunk is another one");
+    inode_wrap_error(file, err);
+    return ERR_ABORTED;
+}
+
 static void put_chunk(const struct open_file *o,
                       const struct chunk *chunk,
                       struct gfs_result *r)
 {
     r->chunk = chunk->handle;
     r->version = chunk->version;
-    r->servers = o->chain;
+    r->servers = chunk == o->next ? o->next_chain : o->chain;
+}
+
+/* The last chunk is @handle, and nobody recovers it. */
+static int
+check_last(const struct inode *file, uint64_t handle, struct err *err)
+{
+    const struct chunk *last = inode_last_chunk(file);
+    if (last && !last->sealed && last->handle == handle &&
+        last->pending == last->version)
+        return 0;
+    err_set(err, ERR_ABORTED, "its last chunk was recovered");
+    inode_wrap_error(file, err);
+    return ERR_ABORTED;
+}
+
+/* The chunk before it has ended and stays unsealed. */
+static int allocate_ahead(struct catalog *m,
+                          const struct gfs_command *c,
+                          struct inode *file,
+                          struct open_file *o,
+                          struct gfs_result *r,
+                          struct err *err)
+{
+    int rc = check_last(file, c->chunk, err);
+    if (rc == 0 && (o->shared || o->next))
+        rc = err_set(err, ERR_ABORTED, "a chunk is ahead already");
+    if (rc == 0 && (c->length == 0 || c->length > GFS_CHUNK_BYTES))
+        rc = err_set(err, ERR_INVALID, "a chunk of %llu bytes",
+                     (unsigned long long)c->length);
+    if (rc == 0)
+        rc = names_add_ahead(&m->names, file, o, (uint32_t)c->length, err);
+    if (rc)
+        return rc;
+    o->next_chain = c->servers;
+    put_chunk(o, o->next, r);
+    return 0;
 }
 
 static int allocate(struct catalog *m,
@@ -232,7 +279,11 @@ static int allocate(struct catalog *m,
         put_chunk(o, chunk, r); /* Another appender was faster. */
         return 0;
     }
+    if (c->flags & GFS_AHEAD)
+        return allocate_ahead(m, c, file, o, r, err);
     rc = seal_by_writer(m, c, file, err);
+    if (rc == 0)
+        rc = check_sealed(file, err);
     if (rc == 0)
         rc = names_add_chunk(&m->names, file, &chunk, err);
     if (rc)
@@ -240,6 +291,18 @@ static int allocate(struct catalog *m,
     o->chain = c->servers;
     put_chunk(o, chunk, r);
     return 0;
+}
+
+/* The writer's last chunk is on its servers' disks. */
+static int
+settle(struct catalog *m, const struct gfs_command *c, struct err *err)
+{
+    struct open_file *o;
+    struct inode *file;
+    int rc = names_writer(&m->names, c->file, c->epoch, &file, &o, err);
+    if (rc == 0)
+        rc = check_last(file, c->chunk, err);
+    return rc ? rc : seal_by_writer(m, c, file, err);
 }
 
 static int
@@ -250,6 +313,8 @@ close_by_writer(struct catalog *m, const struct gfs_command *c, struct err *err)
     int rc = names_writer(&m->names, c->file, c->epoch, &file, &o, err);
     if (rc == 0)
         rc = seal_by_writer(m, c, file, err);
+    if (rc == 0)
+        rc = check_sealed(file, err);
     if (rc == 0)
         names_close_file(&m->names, file, c->time_us);
     return rc;
@@ -433,6 +498,7 @@ static int execute(struct catalog *m,
     case GFS_OP_UNLOCK: return names_unlock(ns, c->file, c->session, err);
     case GFS_OP_ALLOCATE: return allocate(m, c, r, err);
     case GFS_OP_CLOSE: return close_by_writer(m, c, err);
+    case GFS_OP_SETTLE: return settle(m, c, err);
     case GFS_OP_FENCE: return fence(m, c, r, err);
     case GFS_OP_SEAL: return seal(m, c, r, err);
     case GFS_OP_TRASH_EXPIRE: names_empty_trash(ns, c->length); return 0;

@@ -167,6 +167,25 @@ static int prepare_snapshot(struct namenode *nn,
     return rc == ERR_NOTFOUND ? 0 : rc; /* The command will say so itself. */
 }
 
+/* A writer that could not settle the chunk before its last one leaves it. */
+static int
+prepare_close(struct namenode *nn, const struct gfs_command *c, struct err *err)
+{
+    struct writer_view gone = {.present = false};
+    const struct open_file *o;
+    struct inode *file;
+    uint64_t length;
+    int rc;
+    namenode_await_recovery(nn, c->file);
+    file = names_by_id(&nn->catalog.names, c->file);
+    o = id_map_get(&nn->catalog.names.open_files, c->file);
+    if (!file || !o || !o->next || o->epoch != c->epoch)
+        return 0;
+    rc = namenode_recover(nn, c->file, inode_last_chunk(file)->handle, &gone,
+                          false, &length, err);
+    return rc == ERR_ABORTED ? 0 : rc; /* Another was faster. */
+}
+
 static int prepare(struct namenode *nn, struct gfs_command *c, struct err *err)
 {
     int rc = namenode_lead(nn, err);
@@ -183,6 +202,8 @@ static int prepare(struct namenode *nn, struct gfs_command *c, struct err *err)
     if (c->op == GFS_OP_SNAPSHOT)
         return prepare_snapshot(nn, c, err);
     if (c->op == GFS_OP_CLOSE)
+        return prepare_close(nn, c, err);
+    if (c->op == GFS_OP_SETTLE)
         namenode_await_recovery(nn, c->file);
     return 0;
 }
@@ -290,6 +311,8 @@ int namenode_handle_recover(void *ctx, struct rpc_call *call, struct err *err)
     rc = names_writer(&nn->catalog.names, q.file, q.epoch, &file, &open, err);
     if (rc)
         return rc;
+    if (open->next && open->next->handle == q.chunk)
+        return err_set(err, ERR_ABORTED, "the chunk before it is not sealed");
     last = inode_last_chunk(file);
     if (!last || last->sealed || last->handle != q.chunk) {
         r.length = sealed_length(file, q.chunk);

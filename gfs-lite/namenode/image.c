@@ -10,8 +10,10 @@
 #include "base/core/panic.h"
 #include "gfs-lite/namenode/catalog.h"
 
-/* In version 1 nothing was removed and not yet freed. */
-#define IMAGE_VERSION        2
+/* In version 1 nothing was removed and not yet freed; in version 2 no file had
+ * a chunk ahead. */
+#define IMAGE_VERSION        3
+#define IMAGE_VERSION_AHEAD  3
 #define IMAGE_VERSION_OLDEST 1
 
 enum inode_flags {
@@ -65,6 +67,13 @@ static void put_tree(const struct names *ns, struct buf *out)
         put_inode(n, out);
 }
 
+static void put_chain(const struct gfs_server_set *s, struct buf *out)
+{
+    buf_put_u8(out, s->count);
+    for (unsigned i = 0; i < s->count; i++)
+        buf_put_varint(out, s->numbers[i]);
+}
+
 static void put_open_files(const struct names *ns, struct buf *out)
 {
     size_t at = 0;
@@ -76,9 +85,12 @@ static void put_open_files(const struct names *ns, struct buf *out)
         buf_put_varint(out, o->session);
         buf_put_varint(out, o->epoch);
         buf_put_u8(out, o->shared);
-        buf_put_u8(out, o->chain.count);
-        for (unsigned i = 0; i < o->chain.count; i++)
-            buf_put_varint(out, o->chain.numbers[i]);
+        put_chain(&o->chain, out);
+        buf_put_varint(out, o->next ? o->next->handle : 0);
+        if (o->next) {
+            buf_put_varint(out, o->ended);
+            put_chain(&o->next_chain, out);
+        }
     }
     at = 0;
     buf_put_varint(out, ns->locks.count);
@@ -263,22 +275,47 @@ static bool get_tree(struct cursor *in, struct names *ns)
     return !in->bad;
 }
 
-static bool get_open_file(struct cursor *in, struct names *ns)
+static bool get_chain(struct cursor *in, struct gfs_server_set *s)
+{
+    uint8_t count = cursor_u8(in);
+    if (in->bad || count > GFS_REPLICAS_MAX)
+        return false;
+    s->count = count;
+    for (unsigned i = 0; i < count; i++)
+        s->numbers[i] = (uint16_t)cursor_varint(in);
+    return !in->bad;
+}
+
+/* The chunk that is ahead, if there is one. */
+static bool get_ahead(struct cursor *in, struct names *ns, struct open_file *o)
+{
+    uint64_t handle = cursor_varint(in);
+    struct chunk *c = chunk_map_get(&ns->chunks, handle);
+    uint64_t ended;
+    if (in->bad || handle == 0)
+        return !in->bad;
+    ended = cursor_varint(in);
+    if (!c || c->sealed || c->refs || ended == 0 || ended > GFS_CHUNK_BYTES)
+        return false;
+    c->refs++;
+    o->next = c;
+    o->ended = (uint32_t)ended;
+    return get_chain(in, &o->next_chain);
+}
+
+static bool get_open_file(struct cursor *in, struct names *ns, uint64_t version)
 {
     struct inode *n = id_map_get(&ns->inodes, cursor_varint(in));
     uint64_t session = cursor_varint(in);
     uint64_t epoch = cursor_varint(in);
     uint8_t shared = cursor_u8(in);
-    uint8_t count = cursor_u8(in);
     struct open_file *o;
     if (in->bad || !n || n->is_directory || shared > 1 ||
-        count > GFS_REPLICAS_MAX || id_map_get(&ns->open_files, n->id))
+        id_map_get(&ns->open_files, n->id))
         return false;
     o = names_open(ns, n, session, epoch, shared);
-    o->chain.count = count;
-    for (unsigned i = 0; i < count; i++)
-        o->chain.numbers[i] = (uint16_t)cursor_varint(in);
-    return !in->bad;
+    return get_chain(in, &o->chain) &&
+           (version < IMAGE_VERSION_AHEAD || get_ahead(in, ns, o));
 }
 
 static bool get_lock(struct cursor *in, struct names *ns)
@@ -294,10 +331,11 @@ static bool get_lock(struct cursor *in, struct names *ns)
     return !in->bad;
 }
 
-static bool get_open_files(struct cursor *in, struct names *ns)
+static bool
+get_open_files(struct cursor *in, struct names *ns, uint64_t version)
 {
     for (size_t count = cursor_count(in, 5); count > 0; count--)
-        if (!get_open_file(in, ns))
+        if (!get_open_file(in, ns, version))
             return false;
     for (size_t count = cursor_count(in, 2); count > 0; count--)
         if (!get_lock(in, ns))
@@ -365,7 +403,8 @@ static bool get_sessions(struct cursor *in, struct catalog *m)
     return !in->bad;
 }
 
-/* Each chunk is of a file, and an unsealed one of one open file. */
+/* Each chunk is of a file or ahead of one, and an unsealed one of one open file
+ * alone. */
 static bool is_whole(const struct names *ns)
 {
     size_t at = 0;
@@ -400,7 +439,7 @@ static int load(struct catalog *m, struct slice image, struct err *err)
         return err_set(err, ERR_CORRUPT, "image of a namenode: chunks");
     if (!get_tree(&in, &m->names))
         return err_set(err, ERR_CORRUPT, "image of a namenode: names");
-    if (!get_open_files(&in, &m->names))
+    if (!get_open_files(&in, &m->names, version))
         return err_set(err, ERR_CORRUPT, "image of a namenode: open files");
     if (!get_sessions(&in, m))
         return err_set(err, ERR_CORRUPT, "image of a namenode: sessions");

@@ -5,9 +5,13 @@
  * separated by '/'; empty parts and "." do not count, ".." is refused.
  *
  * Invariants
- *     I1. Each chunk's refs are the files that consist of it.
+ *     I1. Each chunk's refs are the files that consist of it, or whose writer
+ *         has it ahead.
  *     I2. Only the last chunk of a file may be unsealed; the file is then open,
- *         and the chunk has one reference.
+ *         and the chunk has one reference. Its writer may have a chunk that
+ *         comes behind it: that is the open file's, with one reference, until
+ *         the last one is sealed at the length it ended with, and goes if it
+ *         is sealed shorter.
  *     I3. A directory's counters are those of all below it.
  *     I4. What is doomed is found by no path and, with names_by_id(), by no
  *         number.
@@ -33,6 +37,9 @@ struct open_file {
     uint64_t epoch;
     bool shared;                 /* By record append; of no session. */
     struct gfs_server_set chain; /* Of the unsealed last chunk. */
+    struct chunk *next;          /* Behind it, or NULL. */
+    uint32_t ended;              /* If there is one: bytes of the last chunk. */
+    struct gfs_server_set next_chain;
 };
 
 /* A file that is locked. */
@@ -158,8 +165,18 @@ MUST_CHECK int names_add_chunk(struct names *ns,
                                struct inode *file,
                                struct chunk **out,
                                struct err *err);
+/* Add one behind the unsealed last chunk, which ended with @length bytes. PRE:
+ * there is none; @length > 0. Errors: ERR_EXHAUSTED. */
+MUST_CHECK int names_add_ahead(struct names *ns,
+                               struct inode *file,
+                               struct open_file *o,
+                               uint32_t length,
+                               struct err *err);
+/* The one behind the last chunk, if there is one, goes. */
+void names_drop_ahead(struct names *ns, struct open_file *o);
 /* Seal the last chunk at @length with its pending version; without bytes it is
- * dropped. PRE: it is unsealed. */
+ * dropped. One that was behind it is the last one then, and unsealed, or goes
+ * if this one did not end so. PRE: it is unsealed. */
 void names_seal(struct names *ns,
                 struct inode *file,
                 uint32_t length,

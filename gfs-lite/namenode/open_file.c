@@ -24,6 +24,7 @@ void names_close_file(struct names *ns, struct inode *file, uint64_t time_us)
     PRE(!last || last->sealed);
     if (!o)
         return;
+    names_drop_ahead(ns, o);
     id_map_remove(&ns->open_files, file->id);
     mem_free(o);
     file->modified_us = time_us;
@@ -59,10 +60,43 @@ int names_add_chunk(struct names *ns,
     return 0;
 }
 
-void names_seal(struct names *ns,
-                struct inode *file,
-                uint32_t length,
-                uint64_t time_us)
+int names_add_ahead(struct names *ns,
+                    struct inode *file,
+                    struct open_file *o,
+                    uint32_t length,
+                    struct err *err)
+{
+    int rc = quota_reached(file, err);
+    PRE(!o->next && length > 0);
+    if (rc)
+        return rc;
+    o->next = chunk_map_add(&ns->chunks, file->replication);
+    o->ended = length;
+    return 0;
+}
+
+void names_drop_ahead(struct names *ns, struct open_file *o)
+{
+    struct chunk *c = o->next;
+    o->next = NULL;
+    if (c)
+        chunk_map_unref(&ns->chunks, c);
+}
+
+/* The chunk that comes behind the last one is the last one now. */
+static void add_next(struct inode *file, struct open_file *o)
+{
+    struct chunk *c = o->next;
+    o->next = NULL;
+    o->chain = o->next_chain;
+    c->replication = MAX_OF(c->replication, file->replication);
+    inode_add_chunk(file, c);
+}
+
+static void seal_last(struct names *ns,
+                      struct inode *file,
+                      uint32_t length,
+                      uint64_t time_us)
 {
     struct chunk *c = inode_last_chunk(file);
     PRE(c && !c->sealed);
@@ -77,6 +111,19 @@ void names_seal(struct names *ns,
     c->version = c->pending;
     for (struct inode *n = file->parent; n; n = n->parent)
         n->u.directory->bytes += length;
+}
+
+void names_seal(struct names *ns,
+                struct inode *file,
+                uint32_t length,
+                uint64_t time_us)
+{
+    struct open_file *o = id_map_get(&ns->open_files, file->id);
+    seal_last(ns, file, length, time_us);
+    if (o && o->next && length == o->ended)
+        add_next(file, o);
+    else if (o)
+        names_drop_ahead(ns, o);
 }
 
 /* --- locks ------------------------------------------------------------- */

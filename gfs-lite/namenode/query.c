@@ -116,7 +116,7 @@ static struct gfs_server_set locate(const struct namenode *nn,
     struct gfs_server_set all = {.count = 0};
     struct gfs_server_set out = {.count = 0};
     if (open && !c->sealed)
-        return open->chain;
+        return c == open->next ? open->next_chain : open->chain;
     for (unsigned i = 0; i < c->replica_count; i++)
         gfs_server_set_add(&all, c->replicas[i]);
     for (unsigned i = 0; i < all.count; i++)
@@ -128,6 +128,14 @@ static struct gfs_server_set locate(const struct namenode *nn,
     return out;
 }
 
+/* As far as it is known: of an open chunk only if another follows. */
+static uint32_t length_of(const struct chunk *c, const struct open_file *open)
+{
+    if (!c->sealed && open && open->next && c != open->next)
+        return open->ended;
+    return c->sealed ? c->length : 0;
+}
+
 static void add_chunk(struct layout_builder *b,
                       const struct chunk *c,
                       const struct open_file *open,
@@ -136,7 +144,7 @@ static void add_chunk(struct layout_builder *b,
     struct gfs_chunk *out = &b->layout.chunks[b->layout.chunk_count++];
     *out = (struct gfs_chunk){.handle = c->handle,
                               .version = c->version,
-                              .length = c->length,
+                              .length = length_of(c, open),
                               .sealed = c->sealed,
                               .offset = offset,
                               .servers = locate(b->nn, c, open)};
@@ -163,12 +171,15 @@ static void build_layout(struct layout_builder *b,
                                     sizeof(*l->servers));
     for (uint32_t i = 0; i < n->chunk_count; i++) {
         const struct chunk *c = inode_chunk(n, i);
+        uint32_t length = length_of(c, open);
         bool wanted =
-            !c->sealed || (offset + c->length > q->offset && offset < end);
+            length == 0 || (offset + length > q->offset && offset < end);
         if (wanted && l->chunk_count < GFS_LAYOUT_MAX)
             add_chunk(b, c, open, offset);
-        offset += c->sealed ? c->length : 0;
+        offset += length;
     }
+    if (open && open->next && l->chunk_count < GFS_LAYOUT_MAX)
+        add_chunk(b, open->next, open, offset);
 }
 
 int namenode_handle_layout(void *ctx, struct rpc_call *call, struct err *err)

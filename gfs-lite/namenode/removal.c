@@ -14,6 +14,13 @@
 
 /* --- freeing ----------------------------------------------------------- */
 
+static void forget_open_file(struct names *ns, uint64_t id)
+{
+    struct open_file *o = id_map_get(&ns->open_files, id);
+    if (o)
+        names_drop_ahead(ns, o);
+}
+
 static void forget_item(struct id_map *m, uint64_t id)
 {
     void *item = id_map_get(m, id);
@@ -31,6 +38,7 @@ static void release(struct names *ns, struct inode *n)
         inode_drop_chunk(n);
         chunk_map_unref(&ns->chunks, c);
     }
+    forget_open_file(ns, n->id);
     forget_item(&ns->open_files, n->id);
     forget_item(&ns->locks, n->id);
     id_map_remove(&ns->inodes, n->id);

@@ -213,10 +213,14 @@ void names_check(const struct names *ns)
     uint64_t inodes = 0;
     uint64_t refs = 0;
     size_t at = 0;
+    const struct open_file *o;
     const struct chunk *c;
     check_tree(ns, ns->root, NULL, &inodes, &refs);
     check_tree(ns, ns->doomed, ns->doomed, &inodes, &refs);
     INVARIANT(inodes == ns->inodes.count);
+    while ((o = id_map_next(&ns->open_files, &at)))
+        refs += o->next != NULL;
+    at = 0;
     while ((c = id_map_next(&ns->chunks.by_handle, &at)))
         refs -= c->refs; /* I1 */
     INVARIANT(refs == 0);

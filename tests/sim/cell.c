@@ -310,6 +310,12 @@ enum gfs_write_way sim_cell_write_way(struct world *w)
     return world_random(w) % 2 ? GFS_WRITE_TO_EACH : GFS_WRITE_ALONG_CHAIN;
 }
 
+/* Most end chunks early: none of these files is as long as a whole one. */
+static uint32_t draw_chunk_bytes(struct world *w)
+{
+    return world_random(w) % 4 == 0 ? 0 : 20000 + world_random(w) % 100000;
+}
+
 struct fs *sim_cell_fs(struct sim_cell *cell, struct world *w, const char *name)
 {
     struct gfs_options o = {.namenodes = cell->fs_addresses,
@@ -319,6 +325,7 @@ struct fs *sim_cell_fs(struct sim_cell *cell, struct world *w, const char *name)
                             .replication = MIN_OF(cell->options.chunk_servers,
                                                   SIM_CELL_REPLICATION),
                             .write_way = sim_cell_write_way(w),
+                            .chunk_bytes = draw_chunk_bytes(w),
                             .renew_us = 1000000,
                             .timeout_us = 40 * UINT64_C(1000000)};
     struct fs *fs;

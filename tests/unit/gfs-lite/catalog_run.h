@@ -70,6 +70,7 @@ make_file(struct catalog *m, const char *path, uint64_t bytes)
 static inline void
 dump(const struct names *ns, const struct inode *n, int depth, struct buf *out)
 {
+    const struct open_file *open;
     buf_printf(out, "%*s%.*s %llu", depth, "", SLICE_ARG(inode_name(n)),
                (unsigned long long)n->id);
     if (n->is_directory) {
@@ -87,7 +88,12 @@ dump(const struct names *ns, const struct inode *n, int depth, struct buf *out)
                    c->version, c->pending, c->length, c->sealed ? "" : "?",
                    c->replication);
     }
-    buf_printf(out, "%s\n", id_map_get(&ns->open_files, n->id) ? " open" : "");
+    open = id_map_get(&ns->open_files, n->id);
+    if (open && open->next)
+        buf_printf(out, " %u then %llu on %u", open->ended,
+                   (unsigned long long)open->next->handle,
+                   open->next_chain.count);
+    buf_printf(out, "%s\n", open ? " open" : "");
 }
 
 /* The image of @m gives a machine that looks and goes on like it. */

@@ -54,7 +54,8 @@ struct cell {
     struct namenode_options namenode_options;
     struct chunkserver_options chunk_options;
     struct sim_options machine_options;
-    enum gfs_write_way write_way; /* Of clients. */
+    enum gfs_write_way write_way; /* Of clients, */
+    uint32_t chunk_bytes;         /* as well. */
     void (*scenario)(struct cell *c);
 };
 
@@ -219,6 +220,7 @@ cell_client(struct cell *c, struct world *w, const char *name)
                             .replication =
                                 c->chunk_count < 3 ? c->chunk_count : 3,
                             .write_way = c->write_way,
+                            .chunk_bytes = c->chunk_bytes,
                             .renew_us = 1000000,
                             .timeout_us = 40000000};
     struct fs *fs;
