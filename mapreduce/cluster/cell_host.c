@@ -290,6 +290,8 @@ static void begin(struct cell_host *h,
     a->slot = slot;
     a->bytes = h->attempt_bytes;
     LIST_INSERT_HEAD(&e->attempts, a, link);
+    if (e->busy == 0)
+        e->given_ns = world_mono_ns(h->pool->world);
     e->busy++;
     e->used_bytes += a->bytes;
     *at = (struct cell_slot){

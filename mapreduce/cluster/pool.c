@@ -181,6 +181,16 @@ read_list(struct worker_pool *p, struct chubby_handle *dir, struct err *err)
 /* --- clocks ----------------------------------------------------------------
  */
 
+/* What runs there is told every 100 ms; a worker that has nothing to tell keeps
+ * the question. */
+static bool is_unheard(const struct pool_peer *e, uint64_t now_ns)
+{
+    uint64_t silent_ns = e->pool->options.silent_us * 1000;
+    return now_ns - e->heard_ns > silent_ns ||
+           (e->busy > 0 &&
+            now_ns - MAX_OF(e->heard_ns, e->given_ns) > silent_ns / 3);
+}
+
 static void look_at_clocks(struct worker_pool *p)
 {
     uint64_t now = world_mono_ns(p->world);
@@ -191,7 +201,7 @@ static void look_at_clocks(struct worker_pool *p)
         if (e->refused_ns > 0 &&
             now - e->refused_ns > p->options.refused_us * 1000)
             pool_peer_bury(e, "it refuses connections");
-        else if (!e->silent && now - e->heard_ns > p->options.silent_us * 1000)
+        else if (!e->silent && is_unheard(e, now))
             pool_peer_set_silent(e);
     }
 }

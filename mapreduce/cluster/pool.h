@@ -40,7 +40,8 @@ struct worker_pool_options {
     const char *sequencer;               /* Of the job master's lock; copied. */
     const struct rpc_security *security; /* Borrowed. */
     uint64_t silent_us;  /* Without a word for so long, a worker gets nothing
-                            new; default 1.5 s. */
+                            new; default 1.5 s. One that has attempts would
+                            tell how far they are: a third of it is enough. */
     uint64_t refused_us; /* Refusing connections for so long, it is gone;
                             default 0.4 s. */
     uint64_t order_us;   /* For a call of orders; default 10 s. */

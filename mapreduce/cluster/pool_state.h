@@ -103,6 +103,7 @@ struct pool_peer {
     bool silent;
     bool listed; /* Its file was there at the last look. */
     uint64_t heard_ns;
+    uint64_t given_ns;   /* When it got an attempt and had none. */
     uint64_t refused_ns; /* Since when connections are refused; 0: no. */
     uint64_t seen;       /* News that were heard. */
     uint32_t busy;

@@ -531,6 +531,35 @@ START_TEST(test_silent)
 
 END_TEST
 
+/* A worker that says nothing of its attempts gets no more of them long before
+ * one that has none, and nothing to say. */
+static void quiet(void *arg)
+{
+    struct attempt_host *h;
+    unsigned slot;
+    (void)arg;
+    begin();
+    h = open_host(NULL);
+    await_up(h, WORKERS);
+    ck_assert_int_eq(start(h, &fakes[0], 1, &slot), 0);
+    await(&fakes[0].started, 1);
+    fakes[0].hangs = fakes[1].hangs = true;
+    world_sleep_us(director, SECOND);
+    ck_assert_int_eq(start(h, &fakes[0], 2, &slot), ERR_BUSY);
+    ck_assert_int_eq(start(h, &fakes[1], 2, &slot), 0);
+    fakes[0].hangs = fakes[1].hangs = false;
+    await(&fakes[1].started, 1);
+    h->close(h);
+    end();
+}
+
+START_TEST(test_quiet)
+{
+    run_in_cell(quiet);
+}
+
+END_TEST
+
 /* A worker that has lost the job gets it again, and the order after it. */
 static void lost_job(void *arg)
 {
@@ -697,6 +726,7 @@ TEST_MAIN("pool",
           test_attempts,
           test_killed,
           test_silent,
+          test_quiet,
           test_lost_job,
           test_refused,
           test_reasons,
