@@ -53,6 +53,10 @@ install(FILES ${CMAKE_BINARY_DIR}/quarryConfig.cmake
               ${CMAKE_BINARY_DIR}/quarryConfigVersion.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/quarry COMPONENT headers)
 
+# From where the file lies: what is installed may be moved.
+file(RELATIVE_PATH QUARRY_PC_PREFIX
+     ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" QUARRY_PC_PREFIX "${QUARRY_PC_PREFIX}")
 configure_file(cmake/quarry.pc.in ${CMAKE_BINARY_DIR}/quarry.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/quarry.pc
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT headers)
