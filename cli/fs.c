@@ -17,11 +17,11 @@ static int on_cluster(struct remote *r, struct err *err)
 {
     const struct fs_visit *v = r->ctx;
     struct fs_command c = {.cli = r->cli, .args = r->args};
-    struct gfs_options o = {.security = r->security,
-                            .name = "quarry fs",
-                            .timeout_us = UINT64_C(30000000)};
+    struct gfs_options o = {.security = r->security, .name = "quarry fs"};
     struct buf all = BUF_INIT;
-    int code;
+    int code = remote_timeout(UINT64_C(30000000), &o.timeout_us, err);
+    if (code)
+        return code;
     for (size_t i = 0; i < r->address_count; i++)
         buf_printf(&all, "%s%s", i ? "," : "", r->addresses[i]);
     o.namenodes = buf_cstr(&all);

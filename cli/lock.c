@@ -35,9 +35,9 @@ struct lock_command {
 static uint64_t timeout_us(const struct args *args, struct err *err, int *code)
 {
     const char *text = args_value(args, "timeout");
-    uint64_t us = UINT64_C(10000000);
+    uint64_t us;
 
-    *code = 0;
+    *code = remote_timeout(UINT64_C(10000000), &us, err);
     if (text && text_parse_duration(slice_str(text), &us, err)) {
         err_wrap(err, "--timeout");
         *code = ERR_USAGE;
@@ -443,7 +443,7 @@ static int run_watch(struct cli *cli, const struct args *args, struct err *err)
  * ------------------------------------------------------------- */
 
 static const struct option time_options[] = {
-    {"timeout", 0, "TIME", "how long to try (10s)"},
+    {"timeout", 0, "TIME", "how long to try ($QUARRY_TIMEOUT, else 10s)"},
     {NULL, 0, NULL, NULL},
 };
 

@@ -7,6 +7,7 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "base/core/slice.h"
+#include "base/core/text.h"
 #include "base/rpc/security.h"
 #include "base/runtime/loop.h"
 #include "bigtable/client/quarry.h"
@@ -123,6 +124,16 @@ void remote_defaults(struct cli *cli)
     cli->certificate = variable("QUARRY_CERTIFICATE");
     cli->certificate_key = variable("QUARRY_CERTIFICATE_KEY");
     cli->authority = variable("QUARRY_AUTHORITY");
+}
+
+int remote_timeout(uint64_t otherwise, uint64_t *us, struct err *err)
+{
+    const char *text = variable("QUARRY_TIMEOUT");
+    *us = otherwise;
+    if (!text || text_parse_duration(slice_str(text), us, err) == 0)
+        return 0;
+    err_wrap(err, "$QUARRY_TIMEOUT");
+    return ERR_USAGE;
 }
 
 /* The last value given for option @name of remote_options. */
@@ -261,6 +272,8 @@ int remote_resolve(struct cli *cli,
         if (!code)
             code = check_certificate(cli, err);
     }
+    if (!code)
+        code = remote_timeout(0, &opts->timeout_us, err);
     forget_target(&v);
     return code;
 }

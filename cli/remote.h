@@ -53,6 +53,11 @@ MUST_CHECK int remote_run(struct cli *cli,
 
 /* Does @target name a cluster? */
 bool remote_is_cluster(const char *target);
+/* How long a call of a cluster may take, tries included: what $QUARRY_TIMEOUT
+ * says, else @otherwise. ERR_USAGE: it is no time. */
+MUST_CHECK int
+remote_timeout(uint64_t otherwise, uint64_t *us, struct err *err);
+
 /* What quarry_open() takes to open the cluster that is the target: *@target,
  * its addresses, and in *@opts the proof. Both strings are owned, also after an
  * error, and @opts borrows them, and what @cli borrows. Errors: of reading the

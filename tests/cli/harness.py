@@ -86,7 +86,7 @@ class CliTest(unittest.TestCase):
         done = subprocess.run([QUARRY, *args], cwd=self.dir, env=self.env,
                               input=stdin if stdin is not None else b"",
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              timeout=SECONDS_MAX, check=False)
+                              timeout=SECONDS_MAX + 60, check=False)
         for sign in (b"Sanitizer", b"runtime error", b"panic at"):
             self.assertNotIn(sign, done.stderr, done.stderr.decode())
         return done

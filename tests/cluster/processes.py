@@ -363,6 +363,11 @@ def network_missing():
 
 
 class ClusterTest(CliTest):
+    def setUp(self):
+        super().setUp()
+        # A command of a user would give up sooner.
+        self.env["QUARRY_TIMEOUT"] = "%ds" % SECONDS
+
     def loopback(self, count, roles=None):
         c = Loopback(self, count, roles)
         self.addCleanup(c.end)

@@ -138,6 +138,8 @@ class Storm:
         self.clients = []
         self.failovers = []
         self.faults = {}
+        # Who waits does not see much of a storm.
+        test.env["QUARRY_TIMEOUT"] = "30s"
 
     def options(self):
         return ["--servers", ",".join(self.addresses.values()), "--key",

@@ -91,6 +91,16 @@ class Failures(TablesTest):
         self.assertIn("127.0.0.1:1", message)
         self.assertIn("quarry cluster status", message)
 
+    def test_timeout(self):
+        """$QUARRY_TIMEOUT bounds the tries of every kind of call; one that is
+        no time is named."""
+        for command in (["get", "t", "r"], ["fs", "ls"], ["lock", "ls"]):
+            self.env["QUARRY_TIMEOUT"] = "10ms"
+            self.fails(1, "-t", "127.0.0.1:1", *command)
+            self.env["QUARRY_TIMEOUT"] = "soon"
+            self.assertIn("$QUARRY_TIMEOUT", self.fails(
+                2, "-t", "127.0.0.1:1", *command))
+
 
 class Servers(TablesTest):
     """Servers come and go."""

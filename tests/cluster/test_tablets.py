@@ -33,7 +33,8 @@ class Writer(threading.Thread):
             column = "f:w%d=%s" % (self.number, value)
             done = subprocess.run(
                 [QUARRY, "put", "t", row, column], cwd=self.test.dir,
-                env=self.test.env, stdin=subprocess.DEVNULL,
+                env=dict(self.test.env, QUARRY_TIMEOUT="60s"),
+                stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                 check=False)
             if done.returncode == 0:
