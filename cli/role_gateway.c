@@ -206,6 +206,7 @@ gateway_role_open(const struct role_env *env, void **out, struct err *err)
     h->target = target_of(env);
     h->memo = role_memo(env, "gateway");
     h->options = (struct gateway_options){
+        .together = is_directory(h->target),
         .address = env->bigtable_api,
         .home = conf_get(env->conf, SECTION, "home"),
         .vars = env->vars,

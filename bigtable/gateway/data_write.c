@@ -18,9 +18,6 @@
 /* --- MutateRow -------------------------------------------------------------
  */
 
-static const struct request_row_fields row_fields = {.lists = {3, 0},
-                                                     .view = 6};
-
 struct row_request {
     struct gateway *gateway;
     struct slice message;
@@ -28,36 +25,21 @@ struct row_request {
     struct err *err;
 };
 
-/* The mutations are field @number of @message. */
-static int add_mutations(struct quarry_mutation *m,
-                         struct slice message,
-                         unsigned number,
-                         int64_t now_us,
-                         struct err *err)
-{
-    struct cursor c = cursor_make(message);
-    struct pb_field f;
-    int rc = 0;
-    while (rc == 0 && pb_next(&c, &f))
-        if (pb_is_bytes(&f, number))
-            rc = request_mutation_add(m, f.bytes, now_us, err);
-    return rc;
-}
-
 static int apply_row(struct row_request *r, struct err *err)
 {
     struct mutation_pool *pool = r->gateway->mutations;
     struct quarry_table *t;
     struct quarry_mutation *m;
     struct request_row q;
-    int rc = request_row_parse(&q, r->message, &row_fields, err);
+    int rc = request_row_parse(&q, r->message, &request_row_write, err);
     if (rc == 0)
         rc = service_open_table(r->gateway, q.table, &t, err);
     if (rc)
         return rc;
     mutation_pool_take(pool, &m, 1);
     quarry_mutation_reset(m, q.row);
-    rc = add_mutations(m, q.message, 3, service_now_us(r->gateway), err);
+    rc = request_mutation_add_all(m, q.message, 3, service_now_us(r->gateway),
+                                  err);
     if (rc == 0)
         rc = quarry_apply(t, m, NULL, err);
     mutation_pool_give(pool, &m, 1, q.message.len);
@@ -169,7 +151,7 @@ static void build_entry(struct rows_request *r,
         rc = request_row_check(e.row, e.mutation_count, &err);
     if (rc == 0) {
         quarry_mutation_reset(m, e.row);
-        rc = add_mutations(m, bytes, 2, now_us, &err);
+        rc = request_mutation_add_all(m, bytes, 2, now_us, &err);
     }
     if (rc)
         set_outcome(&r->outcomes[index], rc, &err);

@@ -86,6 +86,8 @@ int gateway_open(struct world *w,
         .method_count = ARRAY_LEN(methods),
         .ctx = g,
         .vars = opts->vars,
+        .together = opts->together ? data_mutate_row : NULL,
+        .handle_many = data_mutate_row_many,
         .buffered_bytes_max = opts->buffered_bytes_max,
     };
     int rc;

@@ -11,6 +11,7 @@
 #ifndef BIGTABLE_GATEWAY_GATEWAY_H
 #define BIGTABLE_GATEWAY_GATEWAY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/core/err.h"
@@ -30,6 +31,9 @@ struct gateway_options {
     const char *home;    /* The instance whose tables are the store's own ones;
                             NULL: "quarry". */
     struct vars *vars;   /* Borrowed; NULL: counts nothing. */
+    bool together;       /* Rows of calls that come at once are written at
+                            once: for a store in this process, where none of
+                            them waits for another's server. */
     unsigned workers;    /* Threads for long calls, at most; 0: 16. */
     size_t buffered_bytes_max; /* Of requests and replies; 0: 1 GiB. */
 };

@@ -6,7 +6,7 @@
  * inside the session, so that fibers of the loop may all touch it.
  *
  * Invariants
- *     I1. Every call on the list has a stream, or a fiber, or both.
+ *     I1. Every call on the list has a stream, or a fiber, or is in a crowd.
  *     I2. The connection ends after its calls.
  *     I3. Only the writer puts bytes into `out`.
  */
@@ -46,8 +46,7 @@
 /* For the last bytes of a connection that ends. */
 #define LAST_WRITE_US UINT64_C(1000000)
 
-/* The writer looks again what there is to send. */
-static void kick(struct grpc_connection *c)
+void grpc_connection_kick(struct grpc_connection *c)
 {
     if (c->kicked || !c->writer)
         return;
@@ -73,7 +72,7 @@ static struct grpc_call *add_call(struct grpc_connection *c, int32_t stream)
     return call;
 }
 
-static void drop_call(struct grpc_call *call)
+void grpc_connection_drop(struct grpc_call *call)
 {
     struct grpc_connection *c = call->connection;
     if (call->prev)
@@ -101,10 +100,12 @@ static void detach_stream(struct grpc_call *call)
     call->stream = 0;
     end_request(call);
     call->connection->replying_count -= call->replying;
+    if (call->together)
+        return; /* Its fiber is that of others as well. */
     if (call->fiber)
         fiber_cancel(call->fiber);
     else
-        drop_call(call);
+        grpc_connection_drop(call);
 }
 
 /* --- answers ------------------------------------------------------------ */
@@ -119,7 +120,7 @@ void grpc_connection_resume(struct grpc_call *call)
         (void)!nghttp2_session_resume_data(call->connection->session,
                                            call->stream);
     call->deferred = false;
-    kick(call->connection);
+    grpc_connection_kick(call->connection);
 }
 
 /* Answer with a status before any message. */
@@ -128,43 +129,7 @@ static void refuse(struct grpc_call *call, int rc, const struct err *err)
     call->refused = true;
     grpc_call_set_status(call, rc, err);
     grpc_reply_status(call);
-    kick(call->connection);
-}
-
-/* --- the fiber of a call ------------------------------------------------ */
-
-static void finish_call(struct grpc_call *call, int rc, const struct err *err)
-{
-    grpc_call_set_status(call, rc, err);
-    call->finished = true;
-    if (call->server->failed_var && rc)
-        var_add(call->server->failed_var, 1);
-    if (!call->stream)
-        return;
-    if (call->responded)
-        grpc_connection_resume(call);
-    else
-        grpc_reply_status(call);
-    kick(call->connection);
-}
-
-static void run_call(void *arg)
-{
-    struct grpc_call *call = arg;
-    struct grpc_server *server = call->server;
-    struct err err = ERR_INIT;
-    int rc;
-    if (call->timeout_ns)
-        fiber_set_deadline(world_mono_ns(server->world) + call->timeout_ns);
-    rc = fiber_check(&err);
-    if (rc == 0)
-        rc = grpc_call_uncompress(call, &err);
-    if (rc == 0)
-        rc = call->method->handle(server->options.ctx, call, &err);
-    call->fiber = NULL;
-    finish_call(call, rc, &err);
-    if (!call->stream)
-        drop_call(call);
+    grpc_connection_kick(call->connection);
 }
 
 /* The request is complete: handle it. */
@@ -176,10 +141,7 @@ static void start_call(struct grpc_call *call)
         refuse(call, rc, &err);
         return;
     }
-    if (call->server->calls_var)
-        var_add(call->server->calls_var, 1);
-    call->fiber = fiber_start(call->server->loop, "grpc call", run_call, call);
-    fiber_detach(call->fiber);
+    grpc_call_start(call);
 }
 
 /* --- what comes in ------------------------------------------------------ */
@@ -521,7 +483,8 @@ static int read_some(struct grpc_connection *c, char *room)
     c->read_ns = world_mono_ns(c->server->world);
     taken = nghttp2_session_mem_recv(c->session, (const uint8_t *)room,
                                      c->read_bytes);
-    kick(c);
+    grpc_crowd_start(c);
+    grpc_connection_kick(c);
     if (taken < 0 || !nghttp2_session_want_read(c->session))
         return ERR_CLOSED;
     if (c->spoke)
@@ -582,7 +545,7 @@ static void run_connection(void *arg)
 {
     struct grpc_connection *c = arg;
     c->writer = fiber_start(c->server->loop, "grpc writer", run_writer, c);
-    kick(c);
+    grpc_connection_kick(c);
     read_all(c);
     c->ending = true;
     fiber_cancel(c->writer);
@@ -590,6 +553,7 @@ static void run_connection(void *arg)
     c->writer = NULL;
     end_calls(c);
     say_goodbye(c);
+    grpc_crowd_free(c->crowd);
     nghttp2_session_del(c->session);
     session_memory_close(&c->memory);
     stream_close(c->io);
@@ -626,7 +590,7 @@ void grpc_connection_drain(struct grpc_connection *c)
         c->session, NGHTTP2_FLAG_NONE,
         nghttp2_session_get_last_proc_stream_id(c->session), NGHTTP2_NO_ERROR,
         NULL, 0);
-    kick(c);
+    grpc_connection_kick(c);
 }
 
 void grpc_connection_cancel(struct grpc_connection *c)

@@ -33,6 +33,16 @@ struct world;
  * call's status: 0, or an error whose text the client sees. */
 typedef int (*grpc_handler)(void *ctx, struct grpc_call *call, struct err *err);
 
+/* Calls that go together, at most. */
+#define GRPC_TOGETHER_MAX 64
+
+/* Handle @count calls that came together, each as its handler would, and tell
+ * of those that fail by grpc_set_outcome(). Parks, but not for one of them
+ * alone: a client that gives up is noticed only when its reply is sent. */
+typedef void (*grpc_many_handler)(void *ctx,
+                                  struct grpc_call *const *calls,
+                                  size_t count);
+
 struct grpc_method {
     const char *path; /* "/package.Service/Method"; lives as the server. */
     grpc_handler handle;
@@ -42,7 +52,11 @@ struct grpc_options {
     const struct grpc_method *methods; /* Sorted by path; borrowed. */
     size_t method_count;
     void *ctx;
-    struct vars *vars;         /* NULL: counts nothing. */
+    struct vars *vars; /* NULL: counts nothing. */
+    /* The method whose calls go together when they come at once, by its
+     * handler; NULL: none. */
+    grpc_handler together;
+    grpc_many_handler handle_many;
     size_t message_bytes_max;  /* Of one message, 0: 256 MiB. */
     size_t buffered_bytes_max; /* Requests and replies that wait, of the
                                   server; 0: 1 GiB. */
@@ -82,6 +96,9 @@ void grpc_message_begin(struct buf *b);
  * Errors: ERR_CANCELLED (the client gave up), ERR_DEADLINE, ERR_TOOBIG. */
 MUST_CHECK int
 grpc_send(struct grpc_call *call, struct buf *b, struct err *err);
+
+/* For handlers of many: what @call's handler would have returned. */
+void grpc_set_outcome(struct grpc_call *call, int rc, const struct err *err);
 
 /* Let the status be @code, whatever error the handler returns. */
 void grpc_set_code(struct grpc_call *call, enum grpc_code code);

@@ -6,6 +6,7 @@
 #include "base/runtime/busy_poll.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
+#include "base/runtime/world.h"
 #include "bigtable/gateway/grpc_status.h"
 #include "bigtable/gateway/gzip.h"
 
@@ -336,9 +337,18 @@ static bool has_room(const struct grpc_call *call)
     return grpc_call_unsent(call) <= (tight ? 0 : UNSENT_BYTES_MAX);
 }
 
+int grpc_call_check(const struct grpc_call *call, struct err *err)
+{
+    if (!call->stream)
+        return err_set(err, ERR_CANCELLED, "the client gave up");
+    if (call->until_ns && world_mono_ns(call->server->world) >= call->until_ns)
+        return err_set(err, ERR_DEADLINE, "the deadline has passed");
+    return fiber_check(err);
+}
+
 static int await_room(struct grpc_call *call, struct err *err)
 {
-    int rc = fiber_check(err);
+    int rc = grpc_call_check(call, err);
     while (rc == 0 && call->stream && !has_room(call)) {
         call->waiting = true;
         rc = fiber_park_checked(err);
@@ -383,6 +393,12 @@ void grpc_set_code(struct grpc_call *call, enum grpc_code code)
 {
     call->code = code;
     call->code_set = true;
+}
+
+void grpc_set_outcome(struct grpc_call *call, int rc, const struct err *err)
+{
+    PRE(call->together);
+    grpc_call_set_status(call, rc, err);
 }
 
 void grpc_call_set_status(struct grpc_call *call, int rc, const struct err *err)

@@ -2,7 +2,8 @@
  * Private to the gRPC server.
  *
  * A call is held by its stream, while that is open, and by its fiber, while
- * that runs; who lets go last recycles it. The connection outlives its calls.
+ * that runs, or by the crowd it goes with; who lets go last recycles it. The
+ * connection outlives its calls.
  *
  * The bytes of a call, of its request and of replies that wait to be sent, are
  * charged to the server's budget.
@@ -33,6 +34,8 @@ struct grpc_call {
     struct grpc_call *prev;
     int32_t stream;      /* 0: closed; nobody waits for the answer. */
     struct fiber *fiber; /* NULL: does not run. */
+    bool together;       /* With others on one fiber, or about to be. */
+    uint64_t until_ns;   /* Then, its deadline; 0: none. */
     const struct grpc_method *method;
 
     /* What the headers said. */
@@ -113,6 +116,8 @@ MUST_CHECK int grpc_call_complete(const struct grpc_call *call,
                                   struct err *err);
 /* Uncompress the request if it is compressed. Parks when it is long. */
 MUST_CHECK int grpc_call_uncompress(struct grpc_call *call, struct err *err);
+/* May it go on? Errors: ERR_CANCELLED, ERR_DEADLINE. */
+MUST_CHECK int grpc_call_check(const struct grpc_call *call, struct err *err);
 /* Bytes of the reply that wait. */
 size_t grpc_call_unsent(const struct grpc_call *call);
 /* The stream has taken @count of them. */
@@ -132,6 +137,10 @@ struct grpc_connection *grpc_connection_next(const struct grpc_connection *c);
 void grpc_connection_drain(struct grpc_connection *c);
 /* End it. */
 void grpc_connection_cancel(struct grpc_connection *c);
+/* The writer looks again what there is to send. */
+void grpc_connection_kick(struct grpc_connection *c);
+/* Take @call, which nobody holds any more, off its connection. */
+void grpc_connection_drop(struct grpc_call *call);
 /* More of @call's reply is there, or its end. */
 void grpc_connection_resume(struct grpc_call *call);
 

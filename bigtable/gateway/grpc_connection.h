@@ -11,6 +11,8 @@
 /* About as much is written at a time. */
 #define GRPC_WRITE_BYTES ((size_t)256 << 10)
 
+struct grpc_crowd;
+
 struct grpc_connection {
     struct grpc_server *server;
     struct grpc_connection *next; /* On the server's list. */
@@ -19,11 +21,12 @@ struct grpc_connection {
     nghttp2_session *session;
     struct session_memory memory; /* The session's. */
     struct grpc_call *calls;
-    size_t call_count;      /* With the ones whose stream is closed. */
-    size_t receiving_count; /* Of them: requests that have not ended, */
-    size_t replying_count;  /* and replies that were begun. */
-    uint64_t read_ns;       /* The clock at the last read, */
-    size_t read_bytes;      /* which gave so much. */
+    struct grpc_crowd *crowd; /* Calls that are about to start; NULL: none. */
+    size_t call_count;        /* With the ones whose stream is closed. */
+    size_t receiving_count;   /* Of them: requests that have not ended, */
+    size_t replying_count;    /* and replies that were begun. */
+    uint64_t read_ns;         /* The clock at the last read, */
+    size_t read_bytes;        /* which gave so much. */
     struct fiber *fiber;
     struct fiber *writer;
     struct buf out; /* To be written. */
@@ -35,6 +38,16 @@ struct grpc_connection {
     uint8_t ping[8];
     uint64_t ping_until_ns; /* No longer than until then. */
 };
+
+/* --- grpc_run.c: the fibers of calls ------------------------------------ */
+
+/* The request of @call is complete: handle it now, or with those that came
+ * together with it. */
+void grpc_call_start(struct grpc_call *call);
+/* No more comes at once: handle what came together. */
+void grpc_crowd_start(struct grpc_connection *c);
+/* PRE: it is empty. NULL is allowed. */
+void grpc_crowd_free(struct grpc_crowd *crowd);
 
 /* --- grpc_reply.c: what the session is told to send -------------------- */
 

@@ -169,3 +169,18 @@ int request_mutation_add(struct quarry_mutation *m,
         return err_set(err, ERR_INVALID, "a mutation that says nothing");
     return add(m, &kind, now_us, err);
 }
+
+int request_mutation_add_all(struct quarry_mutation *m,
+                             struct slice message,
+                             unsigned number,
+                             int64_t now_us,
+                             struct err *err)
+{
+    struct cursor c = cursor_make(message);
+    struct pb_field f;
+    int rc = 0;
+    while (rc == 0 && pb_next(&c, &f))
+        if (pb_is_bytes(&f, number))
+            rc = request_mutation_add(m, f.bytes, now_us, err);
+    return rc;
+}

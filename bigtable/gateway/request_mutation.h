@@ -27,4 +27,11 @@ MUST_CHECK int request_family(struct slice name,
                               char out[REQUEST_FAMILY_BYTES_MAX + 1],
                               struct err *err);
 
+/* The same with all of field @number of @message. */
+MUST_CHECK int request_mutation_add_all(struct quarry_mutation *m,
+                                        struct slice message,
+                                        unsigned number,
+                                        int64_t now_us,
+                                        struct err *err);
+
 #endif /* BIGTABLE_GATEWAY_REQUEST_MUTATION_H */

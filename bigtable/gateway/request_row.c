@@ -5,6 +5,9 @@
 #include "bigtable/gateway/request_mutation.h"
 #include "bigtable/gateway/service.h"
 
+const struct request_row_fields request_row_write = {.lists = {3, 0},
+                                                     .view = 6};
+
 int request_too_many(struct err *err)
 {
     return err_set(err, ERR_INVALID, "more than %d mutations in one request",

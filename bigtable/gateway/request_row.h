@@ -17,6 +17,9 @@ struct request_row_fields {
     unsigned view; /* An authorized view's name. */
 };
 
+/* MutateRow's. */
+extern const struct request_row_fields request_row_write;
+
 struct request_row {
     struct slice message;
     struct slice table;

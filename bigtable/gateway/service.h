@@ -63,6 +63,9 @@ int64_t service_now_us(struct gateway *g);
 
 int data_read_rows(void *ctx, struct grpc_call *call, struct err *err);
 int data_mutate_row(void *ctx, struct grpc_call *call, struct err *err);
+void data_mutate_row_many(void *ctx,
+                          struct grpc_call *const *calls,
+                          size_t count);
 int data_mutate_rows(void *ctx, struct grpc_call *call, struct err *err);
 int data_check_and_mutate(void *ctx, struct grpc_call *call, struct err *err);
 int data_read_modify_write(void *ctx, struct grpc_call *call, struct err *err);

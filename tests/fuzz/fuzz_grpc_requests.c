@@ -75,7 +75,8 @@ static void run(void *arg)
     const struct input *in = arg;
     const struct quarry_options o = {
         .world = in->world, .background_tasks = 1, .cache_bytes = 1 << 20};
-    const struct gateway_options g = {.address = "g:1", .workers = 1};
+    const struct gateway_options g = {
+        .address = "g:1", .together = true, .workers = 1};
     struct grpc_client client = {.stream = 0};
     struct grpc_reply reply;
     struct quarry *quarry;

@@ -32,7 +32,8 @@ static struct grpc_reply reply; /* Of the last call. */
 static inline void open_all(void)
 {
     const struct quarry_options o = {.world = world, .background_tasks = 1};
-    const struct gateway_options g = {.address = "gateway:80", .workers = 2};
+    const struct gateway_options g = {
+        .address = "gateway:80", .together = true, .workers = 2};
     struct err err = ERR_INIT;
     ck_assert_msg(quarry_open("file:/q", &o, &quarry, &err) == 0, "%s",
                   err.text);

@@ -1,0 +1,90 @@
+/* MutateRow, of several calls that came together: their rows are written as one
+ * batch, which costs little more than one of them. Each has its own outcome.
+ */
+#include "bigtable/gateway/mutation_pool.h"
+#include "bigtable/gateway/request_mutation.h"
+#include "bigtable/gateway/request_row.h"
+#include "bigtable/gateway/service.h"
+
+/* Calls whose requests are in order, and what they write. */
+struct row_writes {
+    struct gateway *gateway;
+    size_t count;
+    struct grpc_call *calls[GRPC_TOGETHER_MAX];
+    struct slice tables[GRPC_TOGETHER_MAX]; /* Borrowed of the requests. */
+    struct quarry_mutation *mutations[GRPC_TOGETHER_MAX];
+};
+
+/* Take what @call asks for as the next one of @w. */
+static int
+take(struct row_writes *w, const struct grpc_call *call, struct err *err)
+{
+    struct quarry_mutation *m = w->mutations[w->count];
+    struct request_row q;
+    int rc = request_row_parse(&q, grpc_request(call), &request_row_write, err);
+    if (rc)
+        return rc;
+    quarry_mutation_reset(m, q.row);
+    w->tables[w->count] = q.table;
+    return request_mutation_add_all(m, q.message, 3, service_now_us(w->gateway),
+                                    err);
+}
+
+/* What fails among others is made again by itself, for its own error. */
+static void answer_row(struct quarry_table *t,
+                       const struct quarry_mutation *m,
+                       struct grpc_call *call,
+                       int code)
+{
+    struct err err = ERR_INIT;
+    int rc = code ? quarry_apply(t, m, NULL, &err) : 0;
+    if (rc == 0)
+        rc = service_reply_empty(call, &err);
+    if (rc)
+        grpc_set_outcome(call, rc, &err);
+}
+
+/* Write those from @first to before @end, which are of one table. */
+static void write_to_table(struct row_writes *w, size_t first, size_t end)
+{
+    int codes[GRPC_TOGETHER_MAX] = {0};
+    struct quarry_table *t;
+    struct err err = ERR_INIT;
+    int rc = service_open_table(w->gateway, w->tables[first], &t, &err);
+    if (rc) {
+        for (size_t i = first; i < end; i++)
+            grpc_set_outcome(w->calls[i], rc, &err);
+        return;
+    }
+    rc = quarry_apply_each(t, w->mutations + first, end - first, NULL, codes,
+                           &err);
+    for (size_t i = first; i < end; i++)
+        answer_row(t, w->mutations[i], w->calls[i], rc ? codes[i - first] : 0);
+    quarry_table_close(t);
+}
+
+void data_mutate_row_many(void *ctx,
+                          struct grpc_call *const *calls,
+                          size_t count)
+{
+    struct row_writes w = {.gateway = ctx};
+    size_t bytes = 0;
+    size_t end;
+    mutation_pool_take(w.gateway->mutations, w.mutations, count);
+    for (size_t i = 0; i < count; i++) {
+        struct err err = ERR_INIT;
+        int rc = take(&w, calls[i], &err);
+        bytes += grpc_request(calls[i]).len;
+        if (rc)
+            grpc_set_outcome(calls[i], rc, &err);
+        else
+            w.calls[w.count++] = calls[i];
+    }
+    for (size_t i = 0; i < w.count; i = end) {
+        end = i + 1;
+        while (end < w.count && slice_eq(w.tables[end], w.tables[i]))
+            end++;
+        write_to_table(&w, i, end);
+    }
+    mutation_pool_give(w.gateway->mutations, w.mutations, count, bytes);
+}

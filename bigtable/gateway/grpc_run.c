@@ -1,0 +1,160 @@
+/* The fibers of calls: one for each, or one for several that came together. */
+#include "base/core/panic.h"
+#include "base/rpc/vars.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/world.h"
+#include "bigtable/gateway/grpc_connection.h"
+
+/* Calls go together up to so many bytes of one, and of all. */
+#define TOGETHER_CALL_BYTES_MAX ((size_t)16 << 10)
+#define TOGETHER_BYTES_MAX      ((size_t)256 << 10)
+
+/* Calls of one method, complete, that one fiber will handle. */
+struct grpc_crowd {
+    size_t count;
+    size_t bytes;
+    struct grpc_call *calls[GRPC_TOGETHER_MAX];
+};
+
+/* --- the end of a call --------------------------------------------------- */
+
+static void finish(struct grpc_call *call)
+{
+    call->finished = true;
+    if (call->server->failed_var && call->code != GRPC_OK)
+        var_add(call->server->failed_var, 1);
+    if (!call->stream)
+        return;
+    if (call->responded)
+        grpc_connection_resume(call);
+    else
+        grpc_reply_status(call);
+    grpc_connection_kick(call->connection);
+}
+
+/* Its status is known. Its connection may go with it, and the server. */
+static void end(struct grpc_call *call)
+{
+    call->fiber = NULL;
+    call->together = false;
+    finish(call);
+    if (!call->stream)
+        grpc_connection_drop(call);
+}
+
+/* --- one by itself ------------------------------------------------------- */
+
+static void run_call(void *arg)
+{
+    struct grpc_call *call = arg;
+    struct grpc_server *server = call->server;
+    struct err err = ERR_INIT;
+    int rc;
+    if (call->timeout_ns)
+        fiber_set_deadline(world_mono_ns(server->world) + call->timeout_ns);
+    rc = fiber_check(&err);
+    if (rc == 0)
+        rc = grpc_call_uncompress(call, &err);
+    if (rc == 0)
+        rc = call->method->handle(server->options.ctx, call, &err);
+    grpc_call_set_status(call, rc, &err);
+    end(call);
+}
+
+static void start_alone(struct grpc_call *call)
+{
+    call->fiber = fiber_start(call->server->loop, "grpc call", run_call, call);
+    fiber_detach(call->fiber);
+}
+
+/* --- several together ---------------------------------------------------- */
+
+/* Is @call, which begins now, to be handled? If not, its status is set. */
+static bool begin(struct grpc_call *call, uint64_t now_ns)
+{
+    struct err err = ERR_INIT;
+    int rc;
+    if (call->timeout_ns)
+        call->until_ns = now_ns + call->timeout_ns;
+    rc = grpc_call_check(call, &err);
+    grpc_call_set_status(call, rc, &err);
+    return rc == 0;
+}
+
+/* The fiber has no deadline: it is not that of one of them. */
+static void run_crowd(void *arg)
+{
+    struct grpc_crowd *crowd = arg;
+    const struct grpc_server *server = crowd->calls[0]->server;
+    uint64_t now = world_mono_ns(server->world);
+    struct grpc_call *good[GRPC_TOGETHER_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < crowd->count; i++)
+        if (begin(crowd->calls[i], now))
+            good[count++] = crowd->calls[i];
+    if (count)
+        server->options.handle_many(server->options.ctx, good, count);
+    for (size_t i = 0; i < crowd->count; i++)
+        end(crowd->calls[i]);
+    mem_free(crowd);
+}
+
+void grpc_crowd_start(struct grpc_connection *c)
+{
+    struct grpc_crowd *crowd = c->crowd;
+    struct fiber *f;
+    if (!crowd || crowd->count == 0)
+        return;
+    if (crowd->count == 1) {
+        crowd->calls[0]->together = false;
+        crowd->count = crowd->bytes = 0;
+        if (crowd->calls[0]->stream)
+            start_alone(crowd->calls[0]);
+        else
+            grpc_connection_drop(crowd->calls[0]);
+        return;
+    }
+    c->crowd = NULL;
+    f = fiber_start(c->server->loop, "grpc calls", run_crowd, crowd);
+    for (size_t i = 0; i < crowd->count; i++)
+        crowd->calls[i]->fiber = f;
+    fiber_detach(f);
+}
+
+void grpc_crowd_free(struct grpc_crowd *crowd)
+{
+    PRE(!crowd || crowd->count == 0);
+    mem_free(crowd);
+}
+
+static bool goes_together(const struct grpc_call *call)
+{
+    return call->method->handle == call->server->options.together &&
+           !call->gzip && call->message_len <= TOGETHER_CALL_BYTES_MAX;
+}
+
+static void add_to_crowd(struct grpc_connection *c, struct grpc_call *call)
+{
+    struct grpc_crowd *crowd = c->crowd;
+    if (crowd && crowd->count &&
+        (crowd->count == GRPC_TOGETHER_MAX ||
+         crowd->bytes + call->message_len > TOGETHER_BYTES_MAX))
+        grpc_crowd_start(c);
+    if (!c->crowd) {
+        c->crowd = mem_alloc(sizeof(*c->crowd));
+        c->crowd->count = c->crowd->bytes = 0;
+    }
+    call->together = true;
+    c->crowd->calls[c->crowd->count++] = call;
+    c->crowd->bytes += call->message_len;
+}
+
+void grpc_call_start(struct grpc_call *call)
+{
+    if (call->server->calls_var)
+        var_add(call->server->calls_var, 1);
+    if (goes_together(call))
+        add_to_crowd(call->connection, call);
+    else
+        start_alone(call);
+}
