@@ -39,21 +39,40 @@ uint64_t chunkserver_socket_token(const struct chunkserver *cs)
     return cs->socket->token;
 }
 
+static int refuse(struct socket_client *k)
+{
+    struct slice no = SLICE_LIT("N");
+    return stream_write(k->stream, &no, 1, NULL);
+}
+
+/* A reader gets a descriptor that nothing can be written by. */
+static int send_to_reader(struct socket_client *k, const struct stored_chunk *c)
+{
+    struct file *f;
+    int rc =
+        file_open(k->socket->cs->world, c->file->path, FILE_READ, &f, NULL);
+    if (rc)
+        return refuse(k);
+    rc = stream_send_file(k->stream, f, NULL);
+    file_close(f);
+    return rc;
+}
+
 static int answer(struct socket_client *k, const char *request)
 {
     struct chunkserver *cs = k->socket->cs;
-    struct slice no = SLICE_LIT("N");
+    bool writes = get_le32(request + SOCKET_WAY) == SOCKET_WRITES;
     struct stored_chunk *c;
     int rc;
     if (get_le64(request + SOCKET_TOKEN) != k->socket->token)
         return ERR_DENIED;
-    rc = (get_le32(request + SOCKET_WAY) == SOCKET_WRITES
-              ? chunkserver_grant
-              : chunkserver_find)(cs, get_le64(request + SOCKET_HANDLE),
-                                  get_le32(request + SOCKET_VERSION), &c, NULL);
+    rc = (writes ? chunkserver_grant : chunkserver_find)(
+        cs, get_le64(request + SOCKET_HANDLE),
+        get_le32(request + SOCKET_VERSION), &c, NULL);
     if (rc)
-        return stream_write(k->stream, &no, 1, NULL);
-    rc = stream_send_file(k->stream, c->file->file, NULL);
+        return refuse(k);
+    rc = writes ? stream_send_file(k->stream, c->file->file, NULL)
+                : send_to_reader(k, c);
     chunk_store_put(cs->store, c);
     return rc;
 }

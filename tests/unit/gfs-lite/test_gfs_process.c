@@ -1,7 +1,11 @@
 /* The cluster's file system in the real world, over loopback: descriptors for
  * local readers, plain threads as clients, and the engine's store on top. */
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/core/buf.h"
 #include "base/core/rand.h"
@@ -139,6 +143,37 @@ static struct fs *open_fs(struct cluster *c)
     return fs;
 }
 
+/* Descriptors of chunks' files, of this process, that only read. */
+static unsigned count_read_only(void)
+{
+    DIR *d = opendir("/proc/self/fd");
+    const struct dirent *e;
+    unsigned count = 0;
+    ck_assert_ptr_nonnull(d);
+    while ((e = readdir(d))) {
+        int fd = (int)strtol(e->d_name, NULL, 10);
+        char path[512];
+        ssize_t n = readlinkat(dirfd(d), e->d_name, path, sizeof(path));
+        if (n > 6 && memcmp(path + n - 6, ".chunk", 6) == 0)
+            count += (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY;
+    }
+    closedir(d);
+    return count;
+}
+
+/* What a reader of this machine was handed does not let it write. */
+static void check_handed(struct fs *fs)
+{
+    struct fs_reader *r;
+    char byte;
+    size_t got;
+    OK(fs_open(fs, "d/f", &r, err));
+    ck_assert_uint_eq(count_read_only(), 0);
+    OK(fs_read_at(r, 0, &byte, 1, &got, err));
+    ck_assert_uint_eq(count_read_only(), 1);
+    fs_reader_close(r);
+}
+
 /* A plain thread writes and reads; once the chunks are sealed, reads go through
  * descriptors and not over the network. */
 START_TEST(test_short_circuit_reads)
@@ -167,6 +202,7 @@ START_TEST(test_short_circuit_reads)
         buf_close(&got);
         gfs_get_client_stats(fs, &stats);
     }
+    check_handed(fs);
     ck_assert_uint_gt(stats.local_reads, 0);
     buf_close(&data);
     fs_close(fs);
