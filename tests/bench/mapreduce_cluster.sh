@@ -6,10 +6,10 @@
 #
 #     tests/bench/mapreduce_cluster.sh [--quick] [PART]…
 #
-# PARTs are words, small, tasks and losses; all of them if none is named. 1 GB of
-# text, or 100 MB; the best of BENCH_RUNS (3) runs of each counts. The text is
-# made by a program in ../shared/bench/mapreduce, without which there is nothing
-# to measure.
+# PARTs are words, small, tasks, stopped and killed, losses stands for the last
+# two; all of them if none is named. 1 GB of text, or 100 MB; the best of
+# BENCH_RUNS (3) runs of each counts. The text is made by a program in
+# ../shared/bench/mapreduce, without which there is nothing to measure.
 #
 # Environment: QUARRY_BUILD (default build/bench), BENCH_DIR (default
 # build/bench/data), BENCH_RUNS, QUARRY_SHARED.
@@ -29,6 +29,7 @@ if [ "${1:-}" = --quick ]; then
     shift
 fi
 parts=" ${*:-words small tasks losses} "
+parts=${parts/ losses / stopped killed }
 
 if [ ! -r "$source" ]; then
     echo "mapreduce_cluster: SKIPPED: $source is not here" >&2
@@ -218,8 +219,10 @@ disturbed() {
     [ "$signal" != STOP ] || kill -CONT "${pids[@]}" 2>/dev/null || true
     return "$status"
 }
-losses() {
+# eight: workers, on three nodes that are none; an undisturbed run.
+eight() {
     local w
+    cell cell8
     "$quarry" cluster stop --data "$data/cell8" >/dev/null
     sed -i 's/^roles = .*/roles = lock,namenode,chunk,jobs/' \
         "$data"/cell8/n*/server.conf
@@ -231,20 +234,24 @@ losses() {
     "$quarry" -t "$cluster" fs put text /text
     best whole undisturbed @
     want=$(output "/out$number" | sums)
-    best stopped disturbed @ 1 STOP 3
+}
+same() {
     [ "$want" = "$(output "/out$number" | sums)" ] || {
         echo "the results differ" >&2
         exit 1
     }
+}
+stopped() {
+    best stopped disturbed @ 1 STOP 3
+    same
     row "word_count, 8 workers, one stopped, beside 1.4 x undisturbed" \
         "$stopped" "$(echo "scale=6; $whole * 1.4" | bc)"
     await up 8
+}
+killed() {
     local runs=1
     best killed disturbed @ 45 KILL 2 5
-    [ "$want" = "$(output "/out$number" | sums)" ] || {
-        echo "the results differ" >&2
-        exit 1
-    }
+    same
     row "word_count, 8 workers, two killed midway, beside 1.25 x and their share" \
         "$killed" "$(echo "scale=6; $whole * (1.25 + 0.25)" | bc)"
 }
@@ -256,7 +263,8 @@ if wanted words || wanted small || wanted tasks; then
     ! wanted words || words
     "$quarry" cluster stop --data "$data/cell" >/dev/null
 fi
-if wanted losses; then
-    cell cell8
-    losses
+if wanted stopped || wanted killed; then
+    eight
+    ! wanted stopped || stopped
+    ! wanted killed || killed
 fi
