@@ -23,14 +23,37 @@ bool is_chunk_file(struct slice head)
 
 struct chunk_dump {
     struct file *file;
-    char head[CHUNK_HEAD_BYTES];
+    char head[CHUNK_DATA_AT]; /* All that is before the bytes. */
     struct chunk_identity id;
     struct chunk_tail tail; /* Of an unsealed one: the longest record. */
     bool has_tail;
+    struct chunk_grant grant; /* Of an unsealed one, */
+    bool granted;             /* if one was given. */
     uint32_t length;
     uint32_t damaged; /* Blocks. */
     char block[CHUNK_BLOCK_BYTES];
 };
+
+static void look_at_tail(struct chunk_dump *d, size_t at)
+{
+    struct chunk_tail t;
+    if (!chunk_tail_get(d->head + at, &t) ||
+        (d->has_tail && t.length <= d->tail.length))
+        return;
+    d->tail = t;
+    d->has_tail = true;
+}
+
+/* Those of a writer count as long as its grant is there. */
+static void look_at_tails(struct chunk_dump *d)
+{
+    for (int slot = CHUNK_SLOT_SYNC_EVEN; slot <= CHUNK_SLOT_FLUSH; slot++)
+        look_at_tail(d, (size_t)slot * CHUNK_SECTOR_BYTES);
+    d->granted =
+        !d->id.sealed && chunk_grant_get(d->head + CHUNK_GRANT_AT, &d->grant);
+    for (uint64_t i = 0; d->granted && i < 2; i++)
+        look_at_tail(d, chunk_writer_at(i));
+}
 
 static int read_head(struct chunk_dump *d, struct err *err)
 {
@@ -40,24 +63,20 @@ static int read_head(struct chunk_dump *d, struct err *err)
         r = chunk_identity_get(d->head, &d->id, err);
     if (r)
         return r;
-    for (int slot = CHUNK_SLOT_SYNC_EVEN; slot <= CHUNK_SLOT_FLUSH; slot++) {
-        struct chunk_tail t;
-        if (!chunk_tail_get(d->head + slot * CHUNK_SECTOR_BYTES, &t) ||
-            (d->has_tail && t.length <= d->tail.length))
-            continue;
-        d->tail = t;
-        d->has_tail = true;
-    }
+    look_at_tails(d);
     d->length = d->id.sealed ? d->id.length : d->tail.length;
     return 0;
 }
 
 static uint32_t stored_crc(const struct chunk_dump *d, uint32_t block)
 {
+    size_t table = CHUNK_TABLE_AT;
     bool whole = chunk_block_bytes(d->length, block) == CHUNK_BLOCK_BYTES;
     if (!whole && !d->id.sealed)
         return d->tail.crc;
-    return get_le32(d->head + CHUNK_TABLE_AT + (size_t)block * 4);
+    if (d->granted && block >= d->grant.base / CHUNK_BLOCK_BYTES)
+        table = CHUNK_SUMS_AT;
+    return get_le32(d->head + table + (size_t)block * 4);
 }
 
 static int
@@ -90,7 +109,8 @@ static void print_chunk(struct cli *cli, const struct chunk_dump *d)
     static const struct sheet_column columns[] = {
         {"chunk", SHEET_NUMBER},  {"version", SHEET_NUMBER},
         {"state", SHEET_TEXT},    {"length", SHEET_BYTES},
-        {"blocks", SHEET_NUMBER}, {"damaged_blocks", SHEET_NUMBER}};
+        {"blocks", SHEET_NUMBER}, {"damaged_blocks", SHEET_NUMBER},
+        {"grant", SHEET_TEXT}};
     struct sheet s;
     sheet_init(&s, columns, ARRAY_LEN(columns));
     sheet_add_u64(&s, d->id.handle);
@@ -99,6 +119,7 @@ static void print_chunk(struct cli *cli, const struct chunk_dump *d)
     sheet_add_u64(&s, d->length);
     sheet_add_u64(&s, (d->length + CHUNK_BLOCK_BYTES - 1) / CHUNK_BLOCK_BYTES);
     sheet_add_u64(&s, d->damaged);
+    sheet_add_str(&s, !d->granted ? "none" : d->grant.open ? "open" : "ended");
     sheet_print(&s, cli->format);
     sheet_close(&s);
 }

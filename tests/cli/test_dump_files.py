@@ -32,18 +32,39 @@ def text(s):
     return varint(len(s)) + s.encode()
 
 
+def tail_record(data, sequence):
+    tail = b"TAIL" + struct.pack("<IQI", len(data), sequence,
+                                 crc32c(data[len(data) // BLOCK * BLOCK:]))
+    return (tail + struct.pack("<I", crc32c(tail))).ljust(512, b"\0")
+
+
+def checksums(data):
+    blocks = [data[i:i + BLOCK] for i in range(0, len(data), BLOCK)]
+    return b"".join(struct.pack("<I", crc32c(b)) for b in blocks)
+
+
+def granted(data, base, is_open):
+    """The same, all behind @base written by a grant."""
+    out = bytearray(chunk(data[:base], sealed=False))
+    grant = b"GRNT" + struct.pack("<IQI", base, 99, is_open)
+    grant = (grant + struct.pack("<I", crc32c(grant))).ljust(512, b"\0")
+    out[8192:8192 + 1536] = (grant + tail_record(data[:-1], 4) +
+                             tail_record(data, 5))
+    first = base // BLOCK
+    sums = checksums(data[:len(data) // BLOCK * BLOCK])[first * 4:]
+    out[12288 + first * 4:12288 + first * 4 + len(sums)] = sums
+    return bytes(out[:65536]) + data
+
+
 def chunk(data, sealed=True):
     """The file of chunk 7, version 3."""
     length = len(data) if sealed else 0
     head = b"QRCHUNK1" + struct.pack("<IIQII", 2, 3, 7, sealed, length)
     head = (head + struct.pack("<I", crc32c(head))).ljust(512, b"\0")
-    blocks = [data[i:i + BLOCK] for i in range(0, len(data), BLOCK)]
     if not sealed:
-        tail = b"TAIL" + struct.pack("<IQI", len(data), 9, crc32c(blocks[-1]))
-        tail = (tail + struct.pack("<I", crc32c(tail))).ljust(512, b"\0")
-        head += tail
-    sums = b"".join(struct.pack("<I", crc32c(b)) for b in blocks)
-    return (head.ljust(4096, b"\0") + sums).ljust(65536, b"\0") + data
+        head += tail_record(data, 9)
+    head = head.ljust(4096, b"\0") + checksums(data)
+    return head.ljust(65536, b"\0") + data
 
 
 def image():
@@ -80,7 +101,7 @@ class DumpFiles(CliTest):
         row, = self.json("dump", "c")
         self.assertEqual(row, {"chunk": 7, "version": 3, "state": "sealed",
                                "length": BLOCK + 100, "blocks": 2,
-                               "damaged_blocks": 0})
+                               "damaged_blocks": 0, "grant": "none"})
         first, last = self.json("dump", "c", "--entries")
         self.assertEqual(first["crc32c"], "%08x" % crc32c(data[:BLOCK]))
         self.assertEqual((last["length"], last["state"]), (100, "good"))
@@ -101,6 +122,22 @@ class DumpFiles(CliTest):
         row, = self.json("dump", "c")
         self.assertEqual((row["state"], row["length"], row["damaged_blocks"]),
                          ("open", BLOCK + 10, 0))
+
+    def test_granted_chunk(self):
+        """What a writer added by a grant counts, with its own checksums."""
+        data = bytes(i * 11 % 241 for i in range(2 * BLOCK + 70))
+        for base in 30, BLOCK, BLOCK + 500:
+            for is_open in 0, 1:
+                self.save("c", granted(data, base, is_open))
+                row, = self.json("dump", "c")
+                self.assertEqual(row["grant"], ("ended", "open")[is_open])
+                self.assertEqual((row["length"], row["damaged_blocks"]),
+                                 (len(data), 0))
+        damaged = bytearray(granted(data, BLOCK, 1))
+        damaged[12288 + 4] ^= 1
+        self.save("c", damaged)
+        row, = self.json("dump", "c")
+        self.assertEqual(row["damaged_blocks"], 1)
 
     def test_bad_identity(self):
         """A chunk whose identity is damaged is refused."""
