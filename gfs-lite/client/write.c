@@ -361,7 +361,7 @@ push(struct gfs_writer *w, struct buf *data, bool sync, struct err *err)
     }
     if (rc)
         return rc;
-    gfs__consider_grant(w, data->len, sync);
+    gfs__consider_grant(w, data->len, sync || w->syncs);
     p = mem_zalloc(1, sizeof(*p));
     p->writer = w;
     p->data = *data;
@@ -457,7 +457,11 @@ int gfs__append_sync(struct fs_writer *base,
                      size_t len,
                      struct err *err)
 {
-    int rc = gather(writer_of(base), slice_make(data, len), err);
+    struct gfs_writer *w = writer_of(base);
+    int rc;
+    w->syncs = true;
+    rc = gather(w, slice_make(data, len), err);
+    w->syncs = false;
     return rc ? rc : gfs__sync(base, err);
 }
 

@@ -57,6 +57,7 @@ struct gfs_writer {
     struct gfs_server_set excluded; /* Servers that failed it, */
     uint64_t excluded_ns;           /* the last of them then. */
     bool unsynced;                  /* Bytes since the last sync. */
+    bool syncs;                     /* What is being appended is synced next. */
     int failed;                     /* Sticky. */
     struct mutex mutex;             /* Of the pieces' outcomes. */
     struct cond changed;
