@@ -14,6 +14,7 @@
  */
 #include "cli/bench_tables.h"
 
+#include <malloc.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -34,6 +35,8 @@
 #define BATCH_MAX   256
 #define DEPTH_MAX   1024
 #define KEY_BYTES   12 /* Digits. */
+/* Of memory that calls used, so much is kept for the next ones. */
+#define KEEP_BYTES (32 << 20)
 
 enum workload_kind {
     SEQUENTIAL_WRITE,
@@ -499,6 +502,8 @@ int run_bench_tables(struct cli *cli, const struct args *args, struct err *err)
     b.clients = MIN_OF(b.clients, b.rows);
     b.only = args_value(args, "only");
     sheet_init(&b.sheet, columns, ARRAY_LEN(columns));
+    mallopt(M_MMAP_THRESHOLD, KEEP_BYTES);
+    mallopt(M_TRIM_THRESHOLD, KEEP_BYTES);
     rc = with_table(&b, q, err);
     if (rc == 0)
         sheet_print(&b.sheet, cli->format);

@@ -24,6 +24,8 @@
 /* Of one call: more goes into the next. */
 #define CALL_BYTES   ((size_t)8 << 20)
 #define CALL_CHANGES ((size_t)100000)
+/* What a change has besides its row and its operations, about. */
+#define CHANGE_EXTRA_BYTES ((size_t)48)
 
 static void put_request(uint8_t flavor, uint32_t count, struct buf *body)
 {
@@ -96,11 +98,27 @@ static void note(struct writing *w, size_t i, int code, const struct err *err)
 /* --- one call --------------------------------------------------------------
  */
 
+/* About the bytes of the changes from @begin on that go into one call, and more
+ * rather than less. */
+static size_t estimate(const struct group *g, size_t begin)
+{
+    const struct writing *w = g->writing;
+    size_t bytes = 0;
+    for (size_t i = begin;
+         i < g->count && i - begin < CALL_CHANGES && bytes < CALL_BYTES; i++) {
+        const struct quarry_mutation *m = w->changes[g->indexes[i]].mutation;
+        bytes += m->row.len + m->ops.len + CHANGE_EXTRA_BYTES;
+    }
+    return MIN_OF(bytes, (size_t)CALL_BYTES);
+}
+
 /* The changes from @begin on that fit into one call; returns where they end. */
 static size_t fill(const struct group *g, size_t begin, struct buf *out)
 {
     const struct writing *w = g->writing;
     size_t i = begin;
+    /* Else it would grow, and be moved, many times. */
+    buf_reserve(out, estimate(g, begin));
     for (; i < g->count && i - begin < CALL_CHANGES; i++) {
         const struct change *c = &w->changes[g->indexes[i]];
         const struct quarry_mutation *m = c->mutation;
@@ -129,12 +147,13 @@ static void take_codes(struct group *g, size_t begin, struct shared_parcel *p)
         size_t index = g->indexes[begin + i];
         struct change *c = &w->changes[index];
         int code = p->codes[i];
-        struct err why = ERR_INIT;
+        struct err why;
         c->pending = code && is_elsewhere(code, text);
         if (code == 0) {
             note(w, index, 0, NULL);
             continue;
         }
+        why = ERR_INIT;
         err_set(&why, code, "%.*s", SLICE_ARG(text));
         if (p->hint.len)
             err_hint(&why, "%.*s", SLICE_ARG(buf_slice(&p->hint)));
