@@ -236,7 +236,9 @@ class Network(Cluster):
         Network.serial += 1
         self.tag = "q%d_%d" % (os.getpid() % 10000, Network.serial)
         self.bridge = self.tag + "br"
-        self.subnet = 200 + Network.serial % 50
+        # Of other tests under way neither the addresses nor the key.
+        self.subnet = "10.%d.%d" % (100 + os.getpid() % 100,
+                                    Network.serial % 250)
         self.processes = {}
         self.blackholes = []
         self.make_network()
@@ -256,7 +258,7 @@ class Network(Cluster):
         return self.tag + name
 
     def host(self, name):
-        return "10.%d.7.%d" % (self.subnet, 10 + self.names.index(name))
+        return "%s.%d" % (self.subnet, 10 + self.names.index(name))
 
     def link(self, name):
         return self.tag + name + "v"
@@ -264,7 +266,7 @@ class Network(Cluster):
     def make_network(self):
         self.test.addCleanup(self.remove_network)
         self.ip("link", "add", self.bridge, "type", "bridge")
-        self.ip("addr", "add", "10.%d.7.1/24" % self.subnet, "dev",
+        self.ip("addr", "add", self.subnet + ".1/24", "dev",
                 self.bridge)
         self.ip("link", "set", self.bridge, "up")
         for name in self.names:
@@ -318,7 +320,7 @@ class Network(Cluster):
         os.makedirs(top)
         key = os.path.join(top, "key")
         with open(key, "w") as f:
-            f.write("0123456789abcdef0123456789abcdef\n")
+            f.write(os.urandom(16).hex() + "\n")
         os.chmod(key, 0o600)
         for i, name in enumerate(self.names):
             where = self.dir(name)

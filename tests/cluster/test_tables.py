@@ -42,7 +42,8 @@ class TablesTest(ClusterTest):
 
     def suite_env(self):
         return dict(self.env, QUARRY_TEST_TARGET=self.address(),
-                    QUARRY_TEST_KEY=self.path("quarry-cluster/key"))
+                    QUARRY_TEST_KEY=self.path("quarry-cluster/key"),
+                    CK_TIMEOUT_MULTIPLIER="4")
 
 
 class Suite(TablesTest):
