@@ -161,16 +161,24 @@ static unsigned count_read_only(void)
     return count;
 }
 
+/* The server, in this process too, closes what it passes on a moment later. */
+static void await_read_only(struct world *w, unsigned count)
+{
+    for (int i = 0; i < 1000 && count_read_only() != count; i++)
+        world_sleep_us(w, 10000);
+    ck_assert_uint_eq(count_read_only(), count);
+}
+
 /* What a reader of this machine was handed does not let it write. */
-static void check_handed(struct fs *fs)
+static void check_handed(struct world *w, struct fs *fs)
 {
     struct fs_reader *r;
     char byte;
     size_t got;
     OK(fs_open(fs, "d/f", &r, err));
-    ck_assert_uint_eq(count_read_only(), 0);
+    await_read_only(w, 0);
     OK(fs_read_at(r, 0, &byte, 1, &got, err));
-    ck_assert_uint_eq(count_read_only(), 1);
+    await_read_only(w, 1);
     fs_reader_close(r);
 }
 
@@ -202,7 +210,7 @@ START_TEST(test_short_circuit_reads)
         buf_close(&got);
         gfs_get_client_stats(fs, &stats);
     }
-    check_handed(fs);
+    check_handed(c.world, fs);
     ck_assert_uint_gt(stats.local_reads, 0);
     buf_close(&data);
     fs_close(fs);
@@ -328,6 +336,47 @@ START_TEST(test_a_log_by_grants)
 
 END_TEST
 
+/* A log of many chunks, each with a grant, of which each but the last is synced
+ * while the next is written: it is read, synced and taken over as one. */
+START_TEST(test_chunks_by_grants)
+{
+    struct cluster c;
+    struct fs_write_options o = {.mode = FS_WRITE_LOG};
+    struct buf model = BUF_INIT;
+    struct fs_writer *w;
+    struct rand_gen r;
+    struct fs *fs;
+    struct fs *other;
+    uint64_t length;
+    start_all(&c);
+    OK(fs_gfs_open(c.world,
+                   &(struct gfs_options){.namenodes = c.namenode.address,
+                                         .path = "root",
+                                         .chunk_bytes = 4 * LOG_PIECE_BYTES},
+                   &fs, err));
+    other = open_fs(&c);
+    rand_init(&r, test_seed());
+    OK(fs_create(fs, "log", &o, &w, err));
+    for (int i = 0; i < 6; i++) {
+        add_pieces(w, &model, &r, 5);
+        assert_file(other, "log", &model);
+        if (i % 2)
+            OK(fs_writer_sync(w, err));
+    }
+    ck_assert_uint_gt(count_local_writes(fs), 0);
+    add_pieces(w, &model, &r, 3);
+    OK(fs_recover(other, "log", &length, err));
+    ck_assert_uint_eq(length, model.len);
+    fs_writer_close(w);
+    assert_file(other, "log", &model);
+    buf_close(&model);
+    fs_close(other);
+    fs_close(fs);
+    stop_all(&c);
+}
+
+END_TEST
+
 /* A server that stops, or begins anew, ends its grants: the writer goes on
  * without it, and nothing that was flushed is missing. */
 START_TEST(test_a_server_stops_under_a_grant)
@@ -395,5 +444,6 @@ TEST_MAIN("gfs_process",
           test_short_circuit_reads,
           test_threads_share_a_client,
           test_a_log_by_grants,
+          test_chunks_by_grants,
           test_a_server_stops_under_a_grant,
           test_chunks_end_under_grants)
