@@ -101,6 +101,13 @@ static void await(struct cell *c, const struct writer *k)
         sleep_us(c, 1000);
 }
 
+/* It uses what is on the caller's stack until then. */
+static void await_close(struct cell *c, const struct writer *k)
+{
+    while (k->fs)
+        sleep_us(c, 10000);
+}
+
 /* Chunks of "f" that are not sealed. */
 static unsigned count_open(struct fs *fs)
 {
@@ -329,6 +336,7 @@ static void read_meanwhile(struct cell *c)
     OK(fs_stat(fs, "f", &info, err));
     ck_assert_uint_eq(info.size_bytes, k.data.len);
     await(c, &k);
+    await_close(c, &k);
     check_file(fs, "f", buf_slice(&k.data));
     buf_close(&k.data);
     fs_close(fs);
@@ -357,8 +365,7 @@ static void kill_server(struct cell *c)
                 cell_run_chunkserver);
     await(c, &k);
     ck_assert_uint_eq(k.synced, k.data.len);
-    while (k.fs)
-        sleep_us(c, 10000);
+    await_close(c, &k);
     for (unsigned i = 0; i < SERVERS; i++)
         restart(&c->chunks[i], SIM_CRASH_POWER, cell_run_chunkserver);
     check_file(fs, "f", buf_slice(&k.data));
@@ -392,8 +399,7 @@ static void kill_namenode(struct cell *c)
     await(c, &k);
     ck_assert_uint_eq(k.synced, k.data.len);
     check_file(fs, "f", buf_slice(&k.data));
-    while (k.fs)
-        sleep_us(c, 10000);
+    await_close(c, &k);
     ck_assert_uint_eq(count_open(fs), 0);
     check_file(fs, "f", buf_slice(&k.data));
     buf_close(&k.data);
@@ -508,8 +514,7 @@ static void close_at_once(struct cell *c)
     start(&k, c, 15);
     await_ahead(c, fs, &k, first);
     await(c, &k);
-    while (k.fs)
-        sleep_us(c, 10000);
+    await_close(c, &k);
     ck_assert_uint_eq(count_open(fs), 0);
     check_file(fs, "f", buf_slice(&k.data));
     buf_close(&k.data);
