@@ -70,6 +70,7 @@ static int hear_servers(struct reign *r, struct err *err)
 {
     uint64_t until =
         reign_now_ns(r) + r->options->silent_us * HEAR_FACTOR * UINT64_C(1000);
+    r->awaits = "tablet servers to answer";
     while (!servers_all_heard(r) && reign_now_ns(r) < until)
         if (!reign_wait(r, RETRY_US))
             return reign_over(err);
@@ -80,6 +81,7 @@ static int open_store(struct reign *r, struct err *err)
 {
     const struct master_options *o = r->options;
     int code;
+    r->awaits = "its own client";
     if (o->open_store)
         return o->open_store(o->ctx, &r->store, err);
     code = o->open_client(o->ctx, &r->quarry, err);
@@ -92,6 +94,8 @@ static int open_store(struct reign *r, struct err *err)
 static int
 wait_for_level(struct reign *r, enum tablet_level level, struct err *err)
 {
+    r->awaits = level == LEVEL_METADATA ? "the root tablet to be served"
+                                        : "all of METADATA to be served";
     while (picture_open_level(&r->picture) < level)
         if (!reign_wait(r, RETRY_US))
             return reign_over(err);
@@ -122,6 +126,7 @@ static int read_until_done(struct reign *r,
         int code = wait_for_level(r, level, err);
         if (code)
             return code;
+        r->awaits = "rows of METADATA";
         code = reign_read(r, start, end, NULL, NULL, err);
         if (code == 0)
             return 0;
@@ -160,6 +165,7 @@ static int read_metadata(struct reign *r, struct err *err)
 int reign_learn(struct reign *r, struct err *err)
 {
     int code = hear_servers(r, err);
+    r->awaits = "the root tablet's record";
     if (code == 0)
         code = root_read(r, NULL, NULL, err);
     if (code == 0)
@@ -168,6 +174,7 @@ int reign_learn(struct reign *r, struct err *err)
         code = open_store(r, err);
     if (code == 0)
         code = read_metadata(r, err);
+    r->awaits = "rows of tablets that were merged";
     if (code == 0)
         code = merge_heal(r, err);
     r->known = code == 0;

@@ -87,8 +87,10 @@ static void learn(struct reign *r, void *arg)
     struct err err = ERR_INIT;
     int code = reign_learn(r, &err);
     (void)arg;
+    r->awaits = "the records of tables";
     if (code == 0)
         code = tables_finish(r, &err);
+    r->awaits = "the policies of tables";
     if (code == 0)
         code = policies_learn(r, &err);
     if (code) {
@@ -133,8 +135,11 @@ static int govern(struct reign *r, struct err *err)
 
 static void reign_init(struct reign *r, struct master *m)
 {
-    *r = (struct reign){
-        .master = m, .world = m->world, .options = &m->options, .next_id = 1};
+    *r = (struct reign){.master = m,
+                        .world = m->world,
+                        .options = &m->options,
+                        .next_id = 1,
+                        .awaits = "the list of tablet servers"};
     picture_init(&r->picture);
     garbage_init(&r->files);
     garbage_init(&r->logs);

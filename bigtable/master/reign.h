@@ -48,6 +48,7 @@ struct reign {
     struct replication replication;
     bool known; /* All of METADATA was read: users' tablets may be assigned. */
     bool ready; /* What was half done is finished: calls are taken. */
+    const char *awaits; /* Until then: for what, to tell who asks. */
     bool ending;
     bool servers_changed;
     bool rereading;

@@ -13,11 +13,15 @@
 static struct reign *enter(struct master *m, struct err *err)
 {
     struct reign *r = m->reign;
-    if (!r || r->ending || !r->ready) {
+    if (!r || r->ending) {
+        err_set(err, ERR_UNAVAILABLE, "this is not the master");
+        return NULL;
+    }
+    if (!r->ready) {
         err_set(err, ERR_UNAVAILABLE,
-                r && !r->ending ? "the master is still learning where tablets "
-                                  "are"
-                                : "this is not the master");
+                "the master is still learning where tablets are: it waits for "
+                "%s",
+                r->awaits);
         return NULL;
     }
     r->calls++;
