@@ -9,8 +9,9 @@ import subprocess
 from processes import QUARRY, ClusterTest, main
 
 TARGET = "cluster:quarry-cluster"
-# What takes its time: a second for each split, or for each partition.
-SLOW = "sleep 1; cat"
+# What takes its time: a second for each split, or for each partition, and until
+# the test has seen it.
+SLOW = "while [ ! -e '%s' ]; do sleep 0.1; done; sleep 1; cat"
 LINES = 1200  # More maps than reduces: by that the phase is known.
 REDUCES = 4
 
@@ -43,6 +44,8 @@ class WorkersTest(ClusterTest):
 
     def begin(self, mapper, reducer):
         """A job of several maps and reduces, in the background."""
+        mapper, reducer = [w.replace("%s", self.path("go"))
+                           for w in (mapper, reducer)]
         return subprocess.Popen(
             [QUARRY, "job", "run", "--mapper", mapper, "--reducer", reducer,
              "--input", "file:/in.txt", "--output", "file:/out", "--split",
@@ -61,6 +64,7 @@ class WorkersTest(ClusterTest):
         self.wait_for(there)
 
     def check(self, job):
+        self.write("go", "")
         said = job.communicate(timeout=400)[0]
         self.assertEqual(job.returncode, 0, said)
         lines = []
