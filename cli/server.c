@@ -76,6 +76,14 @@ static void begin_anew(void)
         execv("/proc/self/exe", arguments);
 }
 
+/* The place is lost (ERR_CLOSED), or others that were needed did not answer in
+ * time: neither is a fault of this machine's. */
+static bool may_begin_anew(int failure)
+{
+    return failure == ERR_CLOSED || failure == ERR_UNAVAILABLE ||
+           failure == ERR_DEADLINE;
+}
+
 /* The main thread waits for these; all others have them blocked. */
 static void block_signals(sigset_t *set)
 {
@@ -233,7 +241,7 @@ static int serve(struct server *s, struct err *err)
     if (s->rc == 0) {
         say_ready(s);
         await_end(s, &set);
-        is_again = server_host_failure(s->host, NULL) == ERR_CLOSED;
+        is_again = may_begin_anew(server_host_failure(s->host, NULL));
         stop_in_time(&set);
     }
     loop_call(s->loop, "close", close_host, s);
