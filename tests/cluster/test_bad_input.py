@@ -327,7 +327,9 @@ class BadInputTest(ClusterTest):
         chunk, = [p for p in self.files_below("data/chunk")
                   if bytes_of["a"][:100] in self.read(p)]
         self.flip(chunk, self.read(chunk).index(bytes_of["a"][:100]) + 150000)
+        self.env["QUARRY_TIMEOUT"] = "20s"  # It waits for another copy.
         done = self.run_quarry("fs", "cat", "/a", *target)
+        self.env["QUARRY_TIMEOUT"] = "%ds" % SECONDS
         self.assertEqual(done.returncode, 1)
         self.assertTrue(bytes_of["a"].startswith(done.stdout))
         self.assertRegex(done.stderr, rb"damaged|checksum|good copy")
