@@ -281,6 +281,7 @@ static int recover(struct gfs_writer *w, struct err *err)
 
 /* --- pieces ------------------------------------------------------------ */
 
+/* Nothing more is written; what is under way has its outcome first. */
 static int fail(struct gfs_writer *w, int rc)
 {
     w->failed = rc;
@@ -301,9 +302,6 @@ static int await_pieces(struct gfs_writer *w, size_t max, struct err *err)
             int rc = recover(w, err);
             if (rc) {
                 err_wrap(err, "%s", w->path);
-                /* What was never sent again has no outcome to wait for. */
-                for (p = w->pieces; p; p = p->next)
-                    p->deliveries_left = 0;
                 return fail(w, rc);
             }
         } else {

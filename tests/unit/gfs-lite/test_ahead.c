@@ -2,6 +2,7 @@
  * nothing that was promised of either is lost, whoever fails meanwhile.
  */
 #include "base/core/arena.h"
+#include "gfs-lite/namenode/placement.h"
 #include "tests/unit/gfs-lite/catalog_run.h"
 #include "tests/unit/gfs-lite/cell_files.h"
 
@@ -49,6 +50,8 @@ struct writer {
     unsigned records; /* To be appended. */
     bool sync;        /* After them, */
     bool close;       /* and the file is closed. */
+    bool loses;       /* Another record, when it may, and a sync, which fail. */
+    bool may_lose;
     bool done;
 };
 
@@ -66,6 +69,15 @@ static bool append(struct writer *k)
     return rc == 0;
 }
 
+static void lose_record(struct writer *k)
+{
+    char record[RECORD_BYTES] = {0};
+    while (!k->may_lose)
+        world_sleep_us(k->world, 1000);
+    OK(fs_writer_append(k->w, record, sizeof(record), err));
+    ck_assert_int_ne(fs_writer_sync(k->w, NULL), 0);
+}
+
 static void run_writer(void *arg)
 {
     struct writer *k = arg;
@@ -74,6 +86,8 @@ static void run_writer(void *arg)
     OK(fs_create(k->fs, "f", &o, &k->w, err));
     while (k->data.len < (size_t)k->records * RECORD_BYTES && append(k)) {
     }
+    if (k->loses)
+        lose_record(k);
     if (k->sync && fiber_check(NULL) == 0 && fs_writer_sync(k->w, NULL) == 0)
         k->synced = k->data.len;
     k->done = true;
@@ -90,7 +104,8 @@ static void start(struct writer *k, struct cell *c, unsigned records)
                          .world = c->chunks[SERVERS].world,
                          .records = records,
                          .sync = k->sync,
-                         .close = k->close};
+                         .close = k->close,
+                         .loses = k->loses};
     *k = now;
     sim_spawn(k->world, "writer", run_writer, k);
 }
@@ -529,7 +544,56 @@ START_TEST(test_close_waits)
 
 END_TEST
 
+/* A node of the servers of the second chunk of "f". */
+static struct cell_node *find_second(struct cell *c, struct fs *fs)
+{
+    struct cell_node *found = NULL;
+    struct gfs_layout l;
+    struct arena a;
+    arena_init(&a);
+    OK(gfs_get_layout(fs, "f", 0, &a, &l, err));
+    ck_assert_uint_eq(l.chunk_count, 2);
+    for (size_t i = 0; i < l.server_count; i++)
+        for (unsigned k = 0; k < SERVERS; k++)
+            if (slice_eq_str(l.servers[i].address, c->chunks[k].address) &&
+                gfs_server_set_has(&l.chunks[1].servers, l.servers[i].number))
+                found = &c->chunks[k];
+    arena_close(&a);
+    ck_assert_ptr_nonnull(found);
+    return found;
+}
+
+static void lose_file(struct cell *c)
+{
+    struct cell_node *first[3];
+    struct fs *fs = cell_client(c, sim_director(c->sim), "remover");
+    struct sim_options slow = c->machine_options;
+    struct writer k = {.loses = true, .close = true};
+    start(&k, c, 13);
+    await_ahead(c, fs, &k, first);
+    slow.sync_us = 2 * SLOW_SYNC_US;
+    for (unsigned i = 0; i < SERVERS; i++)
+        sim_set_options(c->chunks[i].world, &slow);
+    sim_crash(find_second(c, fs)->world, SIM_CRASH_KILL);
+    OK(fs_remove(fs, "f", err));
+    k.may_lose = true;
+    await(c, &k);
+    await_close(c, &k);
+    buf_close(&k.data);
+    fs_close(fs);
+}
+
+/* The file goes, and a server of the second chunk with it: the writer fails,
+ * but not before its pieces that are still under way have ended. */
+START_TEST(test_file_is_lost)
+{
+    run_cells(lose_file);
+}
+
+END_TEST
+
 TEST_MAIN("gfs_ahead",
+          test_file_is_lost,
           test_two_open_chunks,
           test_recovery_of_the_first,
           test_removed_with_two,
