@@ -60,6 +60,10 @@ static void choose_chain(struct namenode *nn,
  * is taken for dead. */
 #define HEARD_PART 3
 
+/* For so many times that time others are waited for rather than a chunk put on
+ * one server alone. */
+#define ALONE_PARTS 2
+
 /* A leader that has just begun may not have heard of those that could make a
  * chain of @chosen as long as is @wanted: on few servers a chunk is lost with
  * them, and its writer can wait for a moment. */
@@ -75,6 +79,40 @@ is_chain_early(const struct namenode *nn, unsigned chosen, unsigned wanted)
             !nn->servers.servers[i].alive)
             return true;
     return false;
+}
+
+/* May server @number take a chunk soon: does it live, though it failed the
+ * writer, or has it been silent for a short time only? */
+static bool may_come(const struct namenode *nn, size_t number, uint64_t now)
+{
+    const struct live_server *l = &nn->servers.servers[number];
+    uint64_t dead = nn->options.server_dead_us * 1000;
+    uint64_t until = l->heard_ns ? l->heard_ns + ALONE_PARTS * dead
+                                 : nn->leading_since_ns + dead;
+    return nn->catalog.servers[number].state == GFS_SERVER_IN_SERVICE &&
+           (l->alive ? l->free_bytes > 0 : now < until);
+}
+
+/* Must the writer wait because all that can be had is one server of several?
+ * Whatever befell its copy then would lose the chunk. Once that has been so for
+ * a while one copy is better than none. */
+static bool must_wait_alone(struct namenode *nn,
+                            const struct gfs_server_set *chosen,
+                            unsigned wanted,
+                            uint64_t now)
+{
+    uint64_t dead = nn->options.server_dead_us * 1000;
+    bool others = false;
+    if (chosen->count != 1 || wanted < 2)
+        return false;
+    for (size_t i = 0; i < nn->servers.count && !others; i++)
+        others = i != chosen->numbers[0] && may_come(nn, i, now);
+    if (!others)
+        return false;
+    if (now - nn->alone_ns > dead)
+        nn->alone_since_ns = now;
+    nn->alone_ns = now;
+    return now - nn->alone_since_ns < ALONE_PARTS * dead;
 }
 
 /* Choose the servers of @c as @wish has it. */
@@ -93,6 +131,10 @@ static int choose_now(struct namenode *nn,
                      "%u of the chunk's %u servers are heard of since another "
                      "namenode leads",
                      c->servers.count, wish->count);
+    else if (must_wait_alone(nn, &c->servers, wish->count, now))
+        rc = err_set(err, ERR_BUSY,
+                     "one server alone can take the chunk of %u copies",
+                     wish->count);
     else if (c->servers.count == 0)
         rc = no_server(nn, view, &wish->excluded, err);
     for (unsigned i = 0; rc == 0 && i < c->servers.count; i++)

@@ -49,6 +49,8 @@ struct namenode {
     uint64_t scan_due_ns;
     uint64_t trash_due_ns;
     uint64_t thin_due_ns;
+    uint64_t alone_since_ns;   /* Chunks could have had one server alone, */
+    uint64_t alone_ns;         /* the last one then. */
     uint64_t leading_since_ns; /* 0: another leads. */
     uint64_t term;
     uint64_t under_count; /* Chunks with too few copies, at the last scan. */

@@ -99,14 +99,15 @@ static void write_with_one(struct cell *c)
     begin_anew(c, fs);
     began = sim_cluster_now_us(c->sim);
     write_file(fs, "f", SLICE_LIT("one"), true);
-    ck_assert_uint_lt(sim_cluster_now_us(c->sim) - began, DEAD_US / 2);
+    ck_assert_uint_lt(sim_cluster_now_us(c->sim) - began, DEAD_US);
     for (unsigned i = 1; i < 3; i++)
         sim_resume(c->chunks[i].world);
     check_file(fs, "f", SLICE_LIT("one"));
     fs_close(fs);
 }
 
-/* Nor is it waited long for servers that do not come. */
+/* Nor is it waited for servers that do not come longer than until they are
+ * taken for dead. */
 START_TEST(test_chunks_do_not_wait_long)
 {
     struct cell *c = cell_new(test_seed(), 1, 3);
@@ -117,6 +118,69 @@ START_TEST(test_chunks_do_not_wait_long)
 
 END_TEST
 
+/* --- One server is left --- */
+
+/* All but server 0 end, and the namenode takes them for dead. */
+static void leave_one(struct cell *c, struct fs *fs)
+{
+    write_file(fs, "before", SLICE_LIT("all are known"), true);
+    for (unsigned i = 1; i < 3; i++)
+        sim_pause(c->chunks[i].world);
+    sleep_us(c, DEAD_US + DEAD_US / 4);
+}
+
+static void write_while_one_is_left(struct cell *c)
+{
+    struct fs *fs = cell_client(c, sim_director(c->sim), "writer");
+    leave_one(c, fs);
+    sim_spawn(sim_director(c->sim), "resume", resume_others, c);
+    write_file(fs, "f", SLICE_LIT("more than one"), true);
+    ck_assert_uint_gt(count_copies(fs, "f"), 1);
+    fs_close(fs);
+}
+
+/* A server that was lost a moment ago is waited for. */
+START_TEST(test_one_server_is_too_few)
+{
+    struct cell *c = cell_new(test_seed(), 1, 3);
+    c->namenode_options.server_dead_us = DEAD_US;
+    cell_run(c, write_while_one_is_left);
+    cell_free(c);
+}
+
+END_TEST
+
+static void write_to_the_last(struct cell *c)
+{
+    struct fs *fs = cell_client(c, sim_director(c->sim), "writer");
+    uint64_t began;
+    leave_one(c, fs);
+    began = sim_cluster_now_us(c->sim);
+    write_file(fs, "f", SLICE_LIT("one"), true);
+    ck_assert_uint_gt(sim_cluster_now_us(c->sim) - began, DEAD_US / 2);
+    ck_assert_uint_lt(sim_cluster_now_us(c->sim) - began, DEAD_US);
+    began = sim_cluster_now_us(c->sim);
+    write_file(fs, "g", SLICE_LIT("at once"), true);
+    ck_assert_uint_lt(sim_cluster_now_us(c->sim) - began, DEAD_US / 8);
+    ck_assert_uint_eq(count_copies(fs, "g"), 1);
+    for (unsigned i = 1; i < 3; i++)
+        sim_resume(c->chunks[i].world);
+    fs_close(fs);
+}
+
+/* Lost for longer, they are not: one copy is better than none. */
+START_TEST(test_one_server_is_better_than_none)
+{
+    struct cell *c = cell_new(test_seed(), 1, 3);
+    c->namenode_options.server_dead_us = DEAD_US;
+    cell_run(c, write_to_the_last);
+    cell_free(c);
+}
+
+END_TEST
+
 TEST_MAIN("gfs_new_leader",
           test_chunks_wait_for_servers,
-          test_chunks_do_not_wait_long)
+          test_chunks_do_not_wait_long,
+          test_one_server_is_too_few,
+          test_one_server_is_better_than_none)
