@@ -161,6 +161,17 @@ static void print_places(const struct job_summary *j)
                near, near + far);
 }
 
+/* Of what reduces read from other machines. */
+static void print_fetched(const struct job_summary *j)
+{
+    long long far = counter_of(j, "shuffle.fetched_bytes");
+    long long early = counter_of(j, "shuffle.early_bytes");
+    if (far > 0)
+        printf("%-9s %lld of %lld bytes from other machines came early, while "
+               "maps ran\n",
+               "fetched", early, far);
+}
+
 /* One line a phase that has ended. */
 static void print_phases(const struct job_summary *j)
 {
@@ -213,6 +224,7 @@ int job_run_status(struct cli *cli, const struct args *args, struct err *err)
         if (j->error)
             printf("%-9s %s\n", "error", j->error);
         print_places(j);
+        print_fetched(j);
         print_phases(j);
     }
     job_summaries_free(j, 1);

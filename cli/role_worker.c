@@ -37,6 +37,7 @@ read_options(struct conf *c, struct worker_options *o, struct err *err)
 {
     uint64_t slots = 0;
     uint64_t lease_us = 0;
+    uint64_t early = UINT64_MAX;
     int rc = conf_get_u64(c, SECTION, "slots", &slots, err);
     if (rc == 0)
         rc = conf_get_bytes(c, SECTION, "memory", &o->memory_bytes, err);
@@ -47,8 +48,12 @@ read_options(struct conf *c, struct worker_options *o, struct err *err)
     if (rc == 0)
         rc = conf_get_bool(c, SECTION, "no-short-circuit", &o->no_short_circuit,
                            err);
+    if (rc == 0)
+        rc = conf_get_bytes(c, SECTION, "early", &early, err);
     if (rc == 0 && slots > 256)
         rc = err_set(err, ERR_INVALID, "[worker] slots: at most 256");
+    o->no_early = early == 0;
+    o->early_bytes = early == UINT64_MAX ? 0 : early;
     o->slots = (uint32_t)slots;
     o->lease_ms = (uint32_t)(lease_us / 1000);
     return rc;
@@ -148,13 +153,13 @@ static void worker_role_status(void *role, struct buf *out)
     const struct worker_role_state *h = role;
     struct worker_stats s;
     worker_get_stats(h->worker, &s);
-    buf_printf(out,
-               "number=%016llx slots=%u busy=%u jobs=%u started=%llu "
-               "fetched=%llu served=%llu",
-               (unsigned long long)s.number, s.slots, s.busy, s.jobs,
-               (unsigned long long)s.started,
-               (unsigned long long)s.fetched_bytes,
-               (unsigned long long)s.served_bytes);
+    buf_printf(
+        out,
+        "number=%016llx slots=%u busy=%u jobs=%u started=%llu "
+        "fetched=%llu early=%llu served=%llu",
+        (unsigned long long)s.number, s.slots, s.busy, s.jobs,
+        (unsigned long long)s.started, (unsigned long long)s.fetched_bytes,
+        (unsigned long long)s.early_bytes, (unsigned long long)s.served_bytes);
 }
 
 static int worker_role_health(void *role, struct err *err)

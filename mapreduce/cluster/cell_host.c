@@ -222,6 +222,9 @@ static void show_worker(struct cell_host *h,
     w.silent = e->silent;
     w.host = e->host;
     w.rack = e->rack;
+    w.disk = e->disk;
+    w.all_slots = e->record.slots;
+    w.pulls = e->record.pulls;
     w.slots = w.busy;
     if (may_start && !e->silent && e->busy < e->record.slots)
         w.slots += e->record.slots - e->busy;
@@ -347,6 +350,25 @@ static void cell_kill(struct attempt_host *base, unsigned slot)
 static struct task_status *cell_status(struct attempt_host *base, unsigned slot)
 {
     return &self(base)->slots[slot].status;
+}
+
+/* A worker that is not there any more has nothing to be told. */
+static void cell_pull(struct attempt_host *base,
+                      uint32_t worker,
+                      const struct task_pull *what)
+{
+    struct cell_host *h = self(base);
+    struct worker_pool *p = h->pool;
+    struct pool_peer *e;
+    struct buf body = BUF_INIT;
+    task_pull_encode(what, &body);
+    mutex_lock(&p->lock);
+    e = pool_peer_at(p, worker);
+    if (e && !cell_host_mourns(h, worker))
+        pool_peer_order(e, h->job, WORKER_PULL, p->next_ticket++,
+                        buf_slice(&body));
+    mutex_unlock(&p->lock);
+    buf_close(&body);
 }
 
 /* --- waiting ---------------------------------------------------------------
@@ -495,6 +517,7 @@ static struct cell_host *new_host(struct worker_pool *p,
                                     .place = cell_place,
                                     .find_place = cell_find_place,
                                     .find_machine = cell_find_machine,
+                                    .pull = cell_pull,
                                     .wake = cell_wake,
                                     .slot_count = HOST_SLOTS_MAX};
     h->pool = p;

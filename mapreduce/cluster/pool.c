@@ -1,6 +1,7 @@
 /* The pool: who is in the lock service's list, who is silent, who is gone. */
 #include "mapreduce/cluster/pool.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,6 +84,19 @@ static uint32_t free_place(struct worker_pool *p)
     return i;
 }
 
+/* What is not known to be another's machine is its own. */
+static uint32_t disk_of(struct worker_pool *p, const struct worker_record *r)
+{
+    char number[32];
+    struct slice name = r->boot;
+    if (name.len == 0) {
+        snprintf(number, sizeof(number), "%016llx",
+                 (unsigned long long)r->number);
+        name = slice_str(number);
+    }
+    return number_of(&p->disks, &p->disk_count, name, true);
+}
+
 static void add_peer(struct worker_pool *p, struct slice file)
 {
     struct worker_record r;
@@ -100,6 +114,7 @@ static void add_peer(struct worker_pool *p, struct slice file)
     p->peers[at] = e;
     e->listed = true;
     e->rack = number_of(&p->racks, &p->rack_count, e->record.rack, true);
+    e->disk = disk_of(p, &e->record);
 }
 
 /* The files of @names. Without the lock. Parks, unless the cache knows. */
@@ -347,6 +362,7 @@ void worker_pool_close(struct worker_pool *p)
     close_peers(p);
     free_names(p->machines, p->machine_count);
     free_names(p->racks, p->rack_count);
+    free_names(p->disks, p->disk_count);
     mem_free(p->peers);
     mem_free(p->sequencer);
     cond_close(&p->changed);

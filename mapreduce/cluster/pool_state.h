@@ -100,6 +100,7 @@ struct pool_peer {
     char *place;
     uint32_t host; /* The scheduler's, of its machine, and its rack. */
     uint32_t rack;
+    uint32_t disk; /* Peers of one number open each other's files. */
     bool silent;
     bool listed; /* Its file was there at the last look. */
     uint64_t heard_ns;
@@ -133,6 +134,8 @@ struct worker_pool {
     uint32_t machine_count;
     char **racks;
     uint32_t rack_count;
+    char **disks;
+    uint32_t disk_count;
     struct cell_hosts hosts; /* Newest first. */
     struct fiber *watcher;
     bool stopping;

@@ -13,7 +13,7 @@
 
 void worker_record_put(const struct worker_record *r, struct buf *out)
 {
-    codec_put_array(out, 10);
+    codec_put_array(out, 11);
     codec_put_u64(out, r->number);
     codec_put_str(out, r->address);
     codec_put_str(out, r->name);
@@ -24,6 +24,7 @@ void worker_record_put(const struct worker_record *r, struct buf *out)
     codec_put_u64(out, r->slots);
     codec_put_u64(out, r->memory_bytes);
     codec_put_u64(out, r->cores);
+    codec_put_u64(out, r->pulls);
 }
 
 int worker_record_get(struct slice in, struct worker_record *r, struct err *err)
@@ -41,6 +42,11 @@ int worker_record_get(struct slice in, struct worker_record *r, struct err *err)
     r->cores = r->slots;
     if (m.count > m.known) {
         r->cores = message_u32(&m.r);
+        m.known++;
+    }
+    r->pulls = false;
+    if (m.count > m.known) {
+        r->pulls = codec_get_u64(&m.r) != 0;
         m.known++;
     }
     return message_end(&m, "record of a worker", err);
@@ -143,8 +149,8 @@ void worker_order_put(const struct worker_order *o, struct buf *out)
 void worker_order_get(struct cursor *in, struct worker_order *o)
 {
     uint8_t kind = cursor_u8(in);
-    in->bad |= kind != WORKER_START && kind != WORKER_KILL;
-    o->kind = kind == WORKER_KILL ? WORKER_KILL : WORKER_START;
+    in->bad |= kind < WORKER_START || kind > WORKER_PULL;
+    o->kind = in->bad ? WORKER_KILL : (enum worker_order_kind)kind;
     o->ticket = cursor_varint(in);
     o->job = cursor_lslice(in);
     o->spec = cursor_lslice(in);

@@ -58,10 +58,12 @@ struct worker_record {
     uint32_t slots;
     uint64_t memory_bytes;
     uint32_t cores; /* Of its machine, which it may share with other workers. */
+    bool pulls;     /* It takes WORKER_PULL. */
 };
 
 void worker_record_put(const struct worker_record *r, struct buf *out);
-/* A worker that does not tell its cores has one for each slot. */
+/* A worker that does not tell its cores has one for each slot; one that does
+ * not tell whether it pulls does not. */
 MUST_CHECK int
 worker_record_get(struct slice in, struct worker_record *r, struct err *err);
 
@@ -97,14 +99,15 @@ worker_head_get(struct slice in, struct worker_head *h, struct err *err);
 
 enum worker_order_kind {
     WORKER_START = 1,
-    WORKER_KILL = 2
+    WORKER_KILL = 2,
+    WORKER_PULL = 3, /* To a worker that pulls, and of its master's news. */
 };
 
 struct worker_order {
     enum worker_order_kind kind;
-    uint64_t ticket;   /* Names the attempt, for ever. */
-    struct slice job;  /* WORKER_START: */
-    struct slice spec; /* task_spec_encode() */
+    uint64_t ticket;   /* Names the attempt, or the order to pull, for ever. */
+    struct slice job;  /* But for WORKER_KILL: */
+    struct slice spec; /* task_spec_encode(), or task_pull_encode(). */
 };
 
 void worker_order_put(const struct worker_order *o, struct buf *out);

@@ -17,12 +17,13 @@
 #include "mapreduce/files.h"
 #include "mapreduce/output/dirs.h"
 
-#define SLOT_BYTES ((uint64_t)512 << 20)
-#define IDLE_US    ((uint64_t)3600 * 1000000)
-#define KEEPER_US  ((uint64_t)1000000)
-#define ASKING_US  ((uint64_t)2000)
-#define PATH_BYTES 128
-#define BOOT_FILE  "/proc/sys/kernel/random/boot_id"
+#define SLOT_BYTES  ((uint64_t)512 << 20)
+#define EARLY_BYTES ((uint64_t)8 << 30)
+#define IDLE_US     ((uint64_t)3600 * 1000000)
+#define KEEPER_US   ((uint64_t)1000000)
+#define ASKING_US   ((uint64_t)2000)
+#define PATH_BYTES  128
+#define BOOT_FILE   "/proc/sys/kernel/random/boot_id"
 
 /* --- opening ---------------------------------------------------------------
  */
@@ -42,6 +43,8 @@ static void read_boot(struct worker *k)
     file_close(f);
     s = slice_trim(slice_make(text, got));
     buf_append_slice(&k->boot, s);
+    if (k->options.no_short_circuit)
+        buf_printf(&k->boot, "#%016llx", (unsigned long long)k->number);
 }
 
 /* A directory of this life; those of earlier ones go. */
@@ -66,6 +69,7 @@ static void fill_defaults(struct worker *k)
         o->memory_bytes > 0 ? o->memory_bytes : (uint64_t)k->slots * SLOT_BYTES;
     if (o->idle_us == 0)
         o->idle_us = IDLE_US;
+    k->room.bytes_max = o->early_bytes > 0 ? o->early_bytes : EARLY_BYTES;
 }
 
 int worker_open(struct world *w,
@@ -89,6 +93,7 @@ int worker_open(struct world *w,
     mutex_init(&k->lock);
     cond_init(&k->news);
     cond_init(&k->read);
+    cond_init(&k->turn);
     cond_init(&k->spare_wake);
     fill_defaults(k);
     read_boot(k);
@@ -157,6 +162,7 @@ static void put_record(const struct worker *k, struct buf *out)
         .slots = k->slots,
         .memory_bytes = k->memory_bytes,
         .cores = MAX_OF(world_cpu_count(k->world), 1u),
+        .pulls = !o->no_early,
     };
     worker_record_put(&r, out);
 }
@@ -298,6 +304,7 @@ void worker_close(struct worker *k)
     channel_set_close(k->peers);
     fs_close(k->fs);
     cond_close(&k->read);
+    cond_close(&k->turn);
     cond_close(&k->spare_wake);
     cond_close(&k->news);
     mutex_close(&k->lock);
@@ -319,6 +326,7 @@ void worker_get_stats(const struct worker *k, struct worker_stats *out)
         .jobs = k->job_count,
         .started = k->started,
         .fetched_bytes = atomic_load(&k->fetched_bytes),
+        .early_bytes = atomic_load(&k->early_bytes),
         .served_bytes = atomic_load(&k->served_bytes),
     };
     mutex_unlock(&w->lock);

@@ -45,8 +45,12 @@ struct worker_options {
     uint64_t memory_bytes; /* For all attempts; 0: slots * 512 MiB. */
     uint64_t idle_us;      /* A job nobody asked for that long is removed;
                               default 1 hour. */
-    bool no_short_circuit; /* Fetch spills also from workers of this machine,
-                              whose files could be opened. */
+    bool no_short_circuit; /* It counts as a machine of its own: what is left
+                              on others of this machine is fetched, as if its
+                              files could not be opened. */
+    bool no_early;         /* Bring nothing here while maps still run, */
+    uint64_t early_bytes;  /* or no more than this at a time; 0: 8 GiB. Also, a
+                              tenth of the disk stays free. */
     uint32_t lease_ms;     /* Of its session; 0: chubby's. */
     const char *memo;      /* Likewise: see chubby.h; borrowed. NULL: none. */
     /* Open the cell's file system; *@out is owned. NULL: there is none, and
@@ -89,7 +93,8 @@ struct worker_stats {
     uint32_t jobs;
     uint64_t started;       /* Attempts so far. */
     uint64_t fetched_bytes; /* Of spills, from others, */
-    uint64_t served_bytes;  /* and to them. */
+    uint64_t early_bytes;   /* of these while maps ran, */
+    uint64_t served_bytes;  /* and to others. */
 };
 
 void worker_get_stats(const struct worker *k, struct worker_stats *out);

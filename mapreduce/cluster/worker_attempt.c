@@ -134,6 +134,7 @@ const struct task_status *worker_attempt_status(const struct worker_attempt *a)
 
 void worker_attempt_free(struct worker_attempt *a)
 {
+    pulled_free(a->pulled, &a->job->worker->room);
     task_spec_close(&a->spec);
     mem_free(a->owners);
     mem_free(a->missing);

@@ -50,6 +50,7 @@ static void change_pool(struct worker *k, uint64_t pool)
     {
         TAILQ_FOREACH(a, &j->attempts, link)
         a->killed = true;
+        worker_pull_reset(j);
         worker_job_wake(j);
     }
     while ((t = TAILQ_FIRST(&k->told)) != NULL) {
@@ -135,6 +136,8 @@ static int obey(struct worker *k, const struct worker_order *o, struct err *err)
         return err_set(err, ERR_NOTFOUND, "job %.*s is not here",
                        SLICE_ARG(o->job));
     j->asked_ns = world_mono_ns(k->world);
+    if (o->kind == WORKER_PULL)
+        return worker_pull_order(j, o->ticket, o->spec, err);
     return worker_attempt_order(j, o->ticket, o->spec, err);
 }
 

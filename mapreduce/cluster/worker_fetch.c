@@ -1,6 +1,8 @@
 /* What a reduce attempt reads, from wherever it lies: spills of this worker and
  * of others on the same machine are opened as files; segments of the partition
- * in all others are brought here, into one file of the attempt.
+ * in all others are taken from what was pulled while maps ran, as far as that
+ * is of the attempts that won, and the rest is brought here, into one file of
+ * the attempt.
  *
  * Runs on a thread of its own, beside the loop. A worker that does not answer
  * is asked for a few seconds; then its spills are missing, and the master has
@@ -9,29 +11,23 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/coding.h"
 #include "base/core/panic.h"
-#include "base/rpc/channel_set.h"
-#include "base/rpc/rpc.h"
 #include "base/runtime/world.h"
+#include "mapreduce/cluster/spill_peer.h"
 #include "mapreduce/cluster/worker_state.h"
 #include "mapreduce/files.h"
 #include "mapreduce/output/stream_writer.h"
 
-/* A call, and tries of it. */
-#define CALL_US    UINT64_C(3000000)
-#define TRIES      6
-#define BETWEEN_US UINT64_C(250000)
+/* Tries of a call. */
+#define TRIES 6
 
 /* A spill that is to be found. */
 struct wanted {
     uint32_t place;
     uint32_t file; /* Of the new spec, when it is a file here. */
     bool here;
-    bool missing;
-    struct spill_piece *pieces; /* Of one that is far. Owned. */
-    struct task_segment *at;    /* Where they were put. Owned. */
-    size_t count;
+    bool pulled; /* `found` says where. */
+    struct spill_found found;
 };
 
 struct fetch {
@@ -54,8 +50,9 @@ bool worker_fetch_wanted(const struct task_spec *spec)
     return spec->kind == TASK_REDUCE && !spec->resolved;
 }
 
-static bool is_killed(struct fetch *f)
+static bool is_killed(void *ctx)
 {
+    struct fetch *f = ctx;
     bool killed;
     mutex_lock(&f->worker->lock);
     killed = f->attempt->killed || f->worker->stopping;
@@ -90,8 +87,7 @@ static bool is_mine(const struct fetch *f, const struct worker_place *p)
 static bool is_near(const struct fetch *f, const struct worker_place *p)
 {
     return is_mine(f, p) ||
-           (!f->worker->options.no_short_circuit && p->boot.len > 0 &&
-            slice_eq(p->boot, buf_slice(&f->worker->boot)));
+           (p->boot.len > 0 && slice_eq(p->boot, buf_slice(&f->worker->boot)));
 }
 
 /* Spills that can be opened. */
@@ -114,98 +110,54 @@ static void find_here(struct fetch *f)
             w->here = true;
             w->file = add_file(f, buf_cstr(&path));
         } else if (is_mine(f, p)) {
-            w->missing = true;
+            w->found.missing = true;
         }
     }
     buf_close(&path);
     buf_close(&dir);
 }
 
+/* --- what was pulled before ----------------------------------------------- */
+
+static void take_pulled(struct fetch *f,
+                        const struct pulled *p,
+                        const struct pulled_spill *s,
+                        uint32_t file,
+                        struct wanted *w)
+{
+    uint64_t bytes = 0;
+    w->pulled = true;
+    w->found.at = mem_zalloc((size_t)s->count + 1, sizeof(*w->found.at));
+    for (; w->found.count < s->count; w->found.count++) {
+        struct task_segment *g = &w->found.at[w->found.count];
+        *g = p->segments[s->first + w->found.count];
+        g->file = file;
+        bytes += g->bytes;
+    }
+    f->attempt->far_bytes += bytes;
+    f->attempt->early_bytes += s->early ? bytes : 0;
+}
+
+static void find_pulled(struct fetch *f)
+{
+    struct worker_attempt *a = f->attempt;
+    uint32_t file;
+    mutex_lock(&f->worker->lock);
+    a->pulled = worker_pull_take(f->job, f->spec->index);
+    mutex_unlock(&f->worker->lock);
+    if (!a->pulled)
+        return;
+    file = add_file(f, a->pulled->path);
+    for (size_t i = 0; i < f->spec->spill_count; i++) {
+        const struct task_spill *s = &f->spec->spills[i];
+        const struct pulled_spill *p =
+            pulled_find(a->pulled, s->task, s->attempt);
+        if (p && !f->wanted[i].here)
+            take_pulled(f, a->pulled, p, file, &f->wanted[i]);
+    }
+}
+
 /* --- segments of other machines ------------------------------------------- */
-
-/* Ask until there is an answer, of any kind. */
-static int call(struct fetch *f,
-                const struct worker_place *p,
-                uint32_t method,
-                const struct buf *body,
-                const struct buf *attachment,
-                struct buf *reply,
-                struct err *err)
-{
-    const struct rpc_call_options o = {.timeout_us = CALL_US};
-    int code = ERR_UNAVAILABLE;
-    for (int i = 0; i < TRIES; i++) {
-        if (i > 0)
-            world_sleep_us(f->worker->world, BETWEEN_US);
-        if (is_killed(f))
-            return err_set(err, ERR_CANCELLED, "stopped");
-        buf_clear(reply);
-        code = channel_set_call(f->worker->peers, p->address, method, &o,
-                                buf_slice(body), buf_slice(attachment), NULL,
-                                reply, err);
-        if (code != ERR_UNAVAILABLE && code != ERR_DEADLINE &&
-            code != ERR_CORRUPT)
-            return code;
-        /* One silent call is as telling as many. */
-        if (code == ERR_DEADLINE)
-            return code;
-    }
-    return code;
-}
-
-static void
-take_pieces(struct cursor *in, const struct task_spill *s, struct wanted *w)
-{
-    size_t count;
-    w->missing = cursor_u8(in) == 0;
-    count = cursor_count(in, 3);
-    w->pieces = mem_zalloc(count + 1, sizeof(*w->pieces));
-    w->at = mem_zalloc(count + 1, sizeof(*w->at));
-    for (w->count = 0; w->count < count; w->count++) {
-        struct spill_piece *g = &w->pieces[w->count];
-        g->task = s->task;
-        g->attempt = s->attempt;
-        g->offset = cursor_varint(in);
-        g->bytes = cursor_varint(in);
-        w->at[w->count].pairs = cursor_varint(in);
-        w->at[w->count].bytes = g->bytes;
-        in->bad |= g->bytes == 0 || g->offset + g->bytes < g->offset;
-    }
-}
-
-/* The segments in @count of the spills from @list on, by their numbers. */
-static int ask_some(struct fetch *f,
-                    const struct worker_place *p,
-                    const size_t *list,
-                    size_t count,
-                    struct err *err)
-{
-    struct task_spill *spills = mem_zalloc(count + 1, sizeof(*spills));
-    const struct spill_ask ask = {.number = p->number,
-                                  .job = slice_str(f->job->id),
-                                  .partition = f->spec->index,
-                                  .spills = spills,
-                                  .count = count};
-    struct buf body = BUF_INIT;
-    struct buf attachment = BUF_INIT;
-    struct buf reply = BUF_INIT;
-    struct cursor in;
-    int code;
-    for (size_t i = 0; i < count; i++)
-        spills[i] = f->spec->spills[list[i]];
-    spill_ask_put(&ask, &body, &attachment);
-    code = call(f, p, WORKER_SPILL_INDEX, &body, &attachment, &reply, err);
-    in = cursor_make(buf_slice(&reply));
-    for (size_t i = 0; i < count && code == 0; i++)
-        take_pieces(&in, &spills[i], &f->wanted[list[i]]);
-    if (code == 0 && (in.bad || cursor_left(&in) > 0))
-        code = err_set(err, ERR_CORRUPT, "malformed segments of spills");
-    buf_close(&body);
-    buf_close(&attachment);
-    buf_close(&reply);
-    mem_free(spills);
-    return code;
-}
 
 static int open_out(struct fetch *f, struct err *err)
 {
@@ -222,125 +174,89 @@ static int open_out(struct fetch *f, struct err *err)
     return code;
 }
 
-/* Pieces that are asked for in one call. */
-struct batch {
-    struct spill_piece *pieces;
-    size_t count;
-    size_t cap;
-    uint64_t bytes;
-};
-
-static int read_batch(struct fetch *f,
-                      const struct worker_place *p,
-                      struct batch *b,
-                      struct err *err)
+static int take_bytes(void *ctx, struct slice bytes, struct err *err)
 {
-    const struct spill_read r = {
-        .number = p->number, .job = slice_str(f->job->id), .count = b->count};
-    struct buf body = BUF_INIT;
-    struct buf attachment = BUF_INIT;
-    struct buf reply = BUF_INIT;
-    int code;
-    if (b->count == 0)
-        return 0;
-    spill_read_put(&r, b->pieces, &body, &attachment);
-    code = call(f, p, WORKER_SPILL_READ, &body, &attachment, &reply, err);
-    if (code == 0 && reply.len != b->bytes)
-        code = err_set(err, ERR_CORRUPT, "spills of another length");
-    if (code == 0)
-        stream_writer_append(&f->out, reply.data, reply.len);
-    atomic_fetch_add(&f->worker->fetched_bytes, reply.len);
+    struct fetch *f = ctx;
+    (void)err;
+    stream_writer_append(&f->out, bytes.data, bytes.len);
+    atomic_fetch_add(&f->worker->fetched_bytes, bytes.len);
     STATUS_SET(&f->attempt->status, bytes, f->out_bytes);
-    buf_close(&body);
-    buf_close(&attachment);
-    buf_close(&reply);
-    b->count = 0;
-    b->bytes = 0;
-    return code;
-}
-
-static void add_piece(struct batch *b, const struct spill_piece *p)
-{
-    if (b->count == b->cap) {
-        b->cap = MAX_OF(b->cap * 2, (size_t)64);
-        b->pieces = mem_realloc(b->pieces, b->cap * sizeof(*b->pieces));
-    }
-    b->pieces[b->count++] = *p;
-    b->bytes += p->bytes;
-}
-
-/* One segment, in parts where it is long. */
-static int read_segment(struct fetch *f,
-                        const struct worker_place *p,
-                        const struct spill_piece *whole,
-                        struct batch *b,
-                        struct err *err)
-{
-    struct spill_piece part = *whole;
-    uint64_t end = whole->offset + whole->bytes;
-    int code = 0;
-    for (; part.offset < end && code == 0; part.offset += part.bytes) {
-        part.bytes = MIN_OF(end - part.offset, SPILL_READ_BYTES_MAX);
-        if (b->bytes + part.bytes > SPILL_READ_BYTES_MAX ||
-            b->count == SPILL_ASK_MAX)
-            code = read_batch(f, p, b, err);
-        add_piece(b, &part);
-    }
-    return code;
+    return 0;
 }
 
 /* Bring all of @count spills here. */
 static int read_some(struct fetch *f,
-                     const struct worker_place *p,
+                     const struct spill_peer *peer,
                      const size_t *list,
                      size_t count,
                      struct err *err)
 {
-    struct batch b = {.count = 0};
+    struct spill_reader r = {.peer = peer, .take = take_bytes, .ctx = f};
     int code = open_out(f, err);
     for (size_t i = 0; i < count && code == 0; i++) {
-        struct wanted *w = &f->wanted[list[i]];
-        for (size_t k = 0; k < w->count && code == 0; k++) {
+        struct spill_found *w = &f->wanted[list[i]].found;
+        for (size_t k = 0; k < w->count; k++) {
             w->at[k].file = f->out_file;
             w->at[k].offset = f->out_bytes;
             f->out_bytes += w->at[k].bytes;
-            code = read_segment(f, p, &w->pieces[k], &b, err);
         }
+        code = spill_reader_add(&r, w, err);
     }
     if (code == 0)
-        code = read_batch(f, p, &b, err);
-    mem_free(b.pieces);
+        code = spill_reader_finish(&r, err);
+    spill_reader_close(&r);
     return code;
 }
 
-/* Errors that tell of the other worker, or of the way to it. */
-static bool is_theirs(int code)
+/* Find the segments in @count of the spills from @list on, by their numbers. */
+static int ask_some(struct fetch *f,
+                    const struct spill_peer *peer,
+                    const size_t *list,
+                    size_t count,
+                    struct err *err)
 {
-    return code != 0 && code != ERR_CANCELLED && code != ERR_FULL &&
-           code != ERR_IO;
+    struct task_spill *spills = mem_zalloc(count + 1, sizeof(*spills));
+    struct spill_found *found = mem_zalloc(count + 1, sizeof(*found));
+    int code;
+    for (size_t i = 0; i < count; i++)
+        spills[i] = f->spec->spills[list[i]];
+    code = spill_peer_ask(peer, spills, found, count, err);
+    for (size_t i = 0; i < count; i++)
+        f->wanted[list[i]].found = found[i];
+    mem_free(found);
+    mem_free(spills);
+    return code;
 }
 
 static int read_place(struct fetch *f, uint32_t place, struct err *err)
 {
-    const struct worker_place *p = &f->places[place];
+    const struct spill_peer peer = {.world = f->worker->world,
+                                    .channels = f->worker->peers,
+                                    .place = f->places[place],
+                                    .job = f->job->id,
+                                    .partition = f->spec->index,
+                                    .tries = TRIES,
+                                    .is_over = is_killed,
+                                    .ctx = f};
     size_t *list = mem_alloc((f->spec->spill_count + 1) * sizeof(*list));
     size_t count = 0;
     int code = 0;
-    for (size_t i = 0; i < f->spec->spill_count; i++)
-        if (f->wanted[i].place == place && !f->wanted[i].here &&
-            !f->wanted[i].missing)
+    for (size_t i = 0; i < f->spec->spill_count; i++) {
+        const struct wanted *w = &f->wanted[i];
+        if (w->place == place && !w->here && !w->pulled && !w->found.missing)
             list[count++] = i;
+    }
     for (size_t i = 0; i < count && code == 0; i += SPILL_ASK_MAX) {
         size_t n = MIN_OF(count - i, (size_t)SPILL_ASK_MAX);
-        code = ask_some(f, p, list + i, n, err);
+        code = ask_some(f, &peer, list + i, n, err);
         if (code == 0)
-            code = read_some(f, p, list + i, n, err);
+            code = read_some(f, &peer, list + i, n, err);
     }
-    if (is_theirs(code)) {
+    if (spill_peer_is_to_blame(code)) {
         /* What was written of it is not looked at; what follows begins where
          * the file really ends. */
         for (size_t i = 0; i < count; i++)
-            f->wanted[list[i]].missing = true;
+            f->wanted[list[i]].found.missing = true;
         if (f->out_open)
             f->out_bytes = stream_writer_offset(&f->out);
         code = 0;
@@ -373,7 +289,7 @@ static int list_missing(struct fetch *f,
     *missing = mem_alloc((f->spec->spill_count + 1) * sizeof(**missing));
     *count = 0;
     for (size_t i = 0; i < f->spec->spill_count; i++)
-        if (f->wanted[i].missing) {
+        if (f->wanted[i].found.missing) {
             (*missing)[(*count)++] = f->spec->spills[i];
             first = first ? first : &f->spec->spills[i];
         }
@@ -418,8 +334,8 @@ static void put_segments(struct fetch *f)
         struct task_segment whole = {.file = w->file};
         if (w->here)
             add_segment(f, &whole, &s->spills[i], &cap);
-        for (size_t k = 0; k < w->count; k++)
-            add_segment(f, &w->at[k], &s->spills[i], &cap);
+        for (size_t k = 0; k < w->found.count; k++)
+            add_segment(f, &w->found.at[k], &s->spills[i], &cap);
     }
     mem_free(s->files); /* Empty, as it was sent. */
     s->files = f->files;
@@ -436,6 +352,7 @@ static int fetch_all(struct fetch *f, struct err *err)
     if (code)
         return code;
     find_here(f);
+    find_pulled(f);
     for (uint32_t i = 0; i < f->spec->place_count && code == 0; i++)
         code = read_place(f, i, err);
     if (code == 0 && f->out_open)
@@ -445,10 +362,8 @@ static int fetch_all(struct fetch *f, struct err *err)
 
 static void fetch_close(struct fetch *f, size_t spills)
 {
-    for (size_t i = 0; i < spills; i++) {
-        mem_free(f->wanted[i].pieces);
-        mem_free(f->wanted[i].at);
-    }
+    for (size_t i = 0; i < spills; i++)
+        spill_found_close(&f->wanted[i].found);
     for (size_t i = 0; i < f->file_count; i++)
         mem_free(f->files[i]);
     mem_free(f->files);
@@ -474,20 +389,27 @@ int worker_fetch(struct worker_attempt *a,
         code = list_missing(&f, missing, missing_count, err);
     if (code == 0)
         put_segments(&f);
+    a->far_bytes += f.out_bytes;
     fetch_close(&f, spills);
     return code;
 }
 
-void worker_fetch_remove(struct worker *k,
-                         const struct worker_job *j,
-                         const struct task_spec *spec)
+static void remove_file(struct worker *k, const char *path)
 {
-    struct buf path = BUF_INIT;
-    if (spec->kind != TASK_REDUCE)
-        return;
-    fetch_path(j, spec, &path);
-    if (world_remove(k->world, buf_cstr(&path), NULL)) {
-        /* Nothing was far. */
+    if (world_remove(k->world, path, NULL)) {
+        /* It was not made; or it goes with the job. */
     }
+}
+
+void worker_fetch_remove(const struct worker_attempt *a)
+{
+    struct worker *k = a->job->worker;
+    struct buf path = BUF_INIT;
+    if (a->spec.kind != TASK_REDUCE)
+        return;
+    fetch_path(a->job, &a->spec, &path);
+    remove_file(k, buf_cstr(&path));
+    if (a->pulled)
+        remove_file(k, a->pulled->path);
     buf_close(&path);
 }

@@ -190,6 +190,16 @@ static void blame_spill(const struct worker_attempt *a, struct attempt_event *e)
     e->missing_count = 1;
 }
 
+/* What came from other machines is known here, not to the attempt. */
+static void count_far(const struct worker_attempt *a, struct attempt_event *e)
+{
+    struct counters *c = &e->report.counters;
+    if (!e->reported || a->far_bytes == 0)
+        return;
+    *counters_get(c, "shuffle.fetched_bytes") += (int64_t)a->far_bytes;
+    *counters_get(c, "shuffle.early_bytes") += (int64_t)a->early_bytes;
+}
+
 static void take_end(struct worker_job *j, struct attempt_event *e)
 {
     struct worker_attempt *a = in_slot(j, e->slot);
@@ -197,11 +207,12 @@ static void take_end(struct worker_job *j, struct attempt_event *e)
     if (!a)
         return;
     blame_spill(a, e);
+    count_far(a, e);
     worker_attempt_tell(a, e, j->host->status(j->host, e->slot));
     k->running--;
     j->running--;
     mutex_unlock(&k->lock);
-    worker_fetch_remove(k, j, &a->spec);
+    worker_fetch_remove(a);
     mutex_lock(&k->lock);
     worker_attempt_free(a);
 }
@@ -274,8 +285,13 @@ static void drop_queued(struct worker_job *j, struct worker_attempt *a)
     bool lost = a->failed && !a->killed;
     worker_attempt_fail(a, lost ? a->death : "stopped before it began", lost,
                         a->missing, lost ? a->missing_count : 0);
+    if (lost && a->pulled) {
+        /* Once maps have run again, of whose output it lacked some. */
+        worker_pull_return(j, a->pulled);
+        a->pulled = NULL;
+    }
     mutex_unlock(&k->lock);
-    worker_fetch_remove(k, j, &a->spec);
+    worker_fetch_remove(a);
     mutex_lock(&k->lock);
     worker_attempt_free(a);
 }
@@ -391,6 +407,7 @@ static void run_job(void *arg)
     load(j);
     run_attempts(j);
     drop_attempts(j);
+    worker_pull_stop(j);
     host = j->host;
     j->host = NULL;
     mutex_unlock(&k->lock);

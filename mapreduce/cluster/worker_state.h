@@ -19,6 +19,7 @@
 
 #include "base/core/buf.h"
 #include "base/runtime/sync.h"
+#include "mapreduce/cluster/pulled.h"
 #include "mapreduce/cluster/wire.h"
 #include "mapreduce/cluster/worker.h"
 #include "mapreduce/worker/host.h"
@@ -32,6 +33,7 @@ struct file;
 struct loop;
 struct rpc_call;
 struct task;
+struct worker_pull;
 
 enum worker_attempt_state {
     WORKER_ATTEMPT_FETCHING, /* Its spills are being looked for. */
@@ -50,6 +52,9 @@ struct worker_attempt {
     unsigned slot;  /* Of the host, while it runs. */
     struct task_spec spec;
     struct task_status status; /* Until it runs. */
+    struct pulled *pulled;     /* What was brought here before. Owned; NULL. */
+    uint64_t far_bytes;        /* Of its pieces from others, in all, */
+    uint64_t early_bytes;      /* and of those while maps ran. */
     struct task_spill *owners; /* Of the spec's segments, by number. Owned. */
     struct task *fetch; /* NULL: none; else joined by the job's thread. */
     bool fetched;       /* The fetch has ended, */
@@ -82,6 +87,8 @@ struct worker_job {
     struct task *thread;
     struct attempt_host *host;
     struct worker_attempts attempts;
+    struct worker_pull *pull; /* NULL: it was not told to. Owned. */
+    uint64_t pull_ticket;     /* Of the last such order. */
     uint32_t running;
     uint32_t users;    /* Calls that hold a pointer. */
     bool over;         /* Its thread has returned, or there is none. */
@@ -124,6 +131,9 @@ struct worker {
     struct cond news; /* There is some. */
     struct cond read; /* Somebody has read of spills for another worker. */
     uint32_t reading; /* Who does, of whom there may be so many at a time. */
+    struct pull_room room; /* For what is pulled early. */
+    struct cond turn;      /* Of pulling: */
+    bool pulling;          /* one job does at a time. */
     bool stopping;
     uint64_t pool; /* Of the master that gave the last order. */
     struct worker_jobs jobs;
@@ -137,6 +147,7 @@ struct worker {
     struct task *spare_task;    /* NULL: none is kept. Of the loop. */
     struct cond spare_wake;
     atomic_ullong fetched_bytes;
+    atomic_ullong early_bytes;
     atomic_ullong served_bytes;
 };
 
@@ -211,9 +222,26 @@ MUST_CHECK int worker_fetch(struct worker_attempt *a,
                             struct task_spill **missing,
                             size_t *missing_count,
                             struct err *err);
-/* Remove what was fetched for it. Parks. */
-void worker_fetch_remove(struct worker *k,
-                         const struct worker_job *j,
-                         const struct task_spec *spec);
+/* Remove what was fetched for it. Without the lock. Parks. */
+void worker_fetch_remove(const struct worker_attempt *a);
+
+/* --- pulling while maps run: worker_pull.c; all under the lock --------------
+ */
+
+/* An order of the job master: begin with it, or go on with more. An order that
+ * was obeyed is passed over. ERR_CORRUPT. */
+MUST_CHECK int worker_pull_order(struct worker_job *j,
+                                 uint64_t ticket,
+                                 struct slice order,
+                                 struct err *err);
+/* What is here of @partition, now the caller's: nothing is added any more.
+ * NULL: nothing is. */
+struct pulled *worker_pull_take(struct worker_job *j, uint32_t partition);
+/* An attempt that took it has not begun, and another is to be expected. */
+void worker_pull_return(struct worker_job *j, struct pulled *one);
+/* Another master has the say: what the last one wanted goes. */
+void worker_pull_reset(struct worker_job *j);
+/* The job ends here. The lock is released meanwhile. Parks. */
+void worker_pull_stop(struct worker_job *j);
 
 #endif /* MAPREDUCE_CLUSTER_WORKER_STATE_H */

@@ -286,6 +286,8 @@ void phase_lose_worker(struct phase *p, const struct attempt_event *e)
 {
     if (e->worker < p->sched.worker_count)
         sched_lose_worker(&p->sched, e->worker, true);
+    if (p->pull)
+        early_pull_lose(p->pull, e->worker);
 }
 
 /* What an attempt could not read has to be made again. */

@@ -3,6 +3,7 @@
 #ifndef MAPREDUCE_MASTER_PHASE_H
 #define MAPREDUCE_MASTER_PHASE_H
 
+#include "mapreduce/master/early_pull.h"
 #include "mapreduce/master/job_run.h"
 #include "mapreduce/master/schedule.h"
 #include "mapreduce/worker/host.h"
@@ -32,11 +33,13 @@ struct running {
  * further reduce starts until they are done. */
 struct phase {
     struct job_run *run;
-    struct sched sched;     /* Of the one or two stages. */
-    struct stage *stage;    /* That the phase is there for. */
-    struct stage *maps;     /* Of a phase of reduces; else NULL. */
-    struct running *slots;  /* host->slot_count of them. */
-    unsigned slots_touched; /* Those behind were never in use. */
+    struct sched sched;      /* Of the one or two stages. */
+    struct stage *stage;     /* That the phase is there for. */
+    struct stage *maps;      /* Of a phase of reduces; else NULL. */
+    struct early_pull *pull; /* Of a phase of maps; NULL: none. Borrowed. */
+    uint64_t told_us;        /* When workers were last told of it. */
+    struct running *slots;   /* host->slot_count of them. */
+    unsigned slots_touched;  /* Those behind were never in use. */
 };
 
 /* Enter the end of an attempt: take its results, note its failure, or find that

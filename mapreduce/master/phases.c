@@ -8,10 +8,17 @@
 #define TICK_US ((uint64_t)50 * 1000)
 /* Taken before anything else is looked at. */
 #define EVENTS_MAX 64
+/* Between two tellings of what maps have left. */
+#define EARLY_TELL_US ((uint64_t)200 * 1000)
+
+static uint64_t now_of(const struct job_run *r)
+{
+    return world_mono_ns(r->setup.world) / 1000;
+}
 
 static uint64_t now_us(const struct phase *p)
 {
-    return world_mono_ns(p->run->setup.world) / 1000;
+    return now_of(p->run);
 }
 
 /* --- specs ------------------------------------------------------------- */
@@ -59,38 +66,43 @@ static void copy_skips(struct task_spec *s, const struct task_entry *e)
     s->group_skips = copy_numbers(e->group_skips, e->group_skip_count);
 }
 
-/* Where the spill of map @task is, as an index into s->places. @known has the
+/* Where what was left on @worker is, as an index into *@places. @known has the
  * indexes of workers that were met, one behind. */
 static uint32_t place_of(const struct phase *p,
-                         unsigned task,
+                         uint32_t worker,
                          uint32_t *known,
-                         struct task_spec *s)
+                         char ***places,
+                         size_t *count)
 {
     struct attempt_host *h = p->run->host;
-    uint32_t worker = p->maps->tasks.tasks[task].winner_worker;
     INVARIANT(worker < p->sched.worker_count);
     if (known[worker] == 0) {
-        s->places =
-            mem_realloc(s->places, (s->place_count + 1) * sizeof(char *));
-        s->places[s->place_count++] = mem_strdup(h->place(h, worker));
-        known[worker] = (uint32_t)s->place_count;
+        *places = mem_realloc(*places, (*count + 1) * sizeof(char *));
+        (*places)[(*count)++] = mem_strdup(h->place(h, worker));
+        known[worker] = (uint32_t)*count;
     }
     return known[worker] - 1;
+}
+
+static uint32_t *new_known(const struct phase *p)
+{
+    return mem_zalloc((size_t)p->sched.worker_count + 1, sizeof(uint32_t));
 }
 
 /* The spills of the maps that left one, in order of the maps. */
 static void list_spills(const struct phase *p, struct task_spec *s)
 {
     const struct job_run *r = p->run;
-    uint32_t *known =
-        mem_zalloc((size_t)p->sched.worker_count + 1, sizeof(*known));
+    uint32_t *known = new_known(p);
     s->spills = mem_alloc((r->splits.count + 1) * sizeof(*s->spills));
     for (unsigned i = 0; i < r->splits.count; i++) {
         if (r->spills[i].attempt == 0)
             continue;
         s->spills[s->spill_count] = r->spills[i];
         if (r->host->place)
-            s->spills[s->spill_count].place = place_of(p, i, known, s);
+            s->spills[s->spill_count].place =
+                place_of(p, p->maps->tasks.tasks[i].winner_worker, known,
+                         &s->places, &s->place_count);
         s->spill_count++;
     }
     mem_free(known);
@@ -301,11 +313,53 @@ static int take_events(struct phase *p, struct err *err)
     return code ? code : journal_flush(&p->run->journal, err);
 }
 
+/* --- bringing together early ---------------------------------------------- */
+
+static void tell_puller(struct phase *p, struct early_tell *t)
+{
+    struct attempt_host *h = p->run->host;
+    uint32_t *known = new_known(p);
+    struct task_pull pull = {.over = t->over,
+                             .partitions = t->partitions,
+                             .partition_count = t->partition_count,
+                             .spills = t->spills,
+                             .spill_count = t->spill_count};
+    for (size_t i = 0; i < pull.spill_count; i++)
+        pull.spills[i].place = place_of(p, pull.spills[i].place, known,
+                                        &pull.places, &pull.place_count);
+    h->pull(h, t->worker, &pull);
+    t->partitions = NULL; /* Freed with the rest of it. */
+    t->spills = NULL;
+    task_pull_close(&pull);
+    mem_free(known);
+}
+
+/* So much gathers between two tellings, besides the last. */
+static void tell_pullers(struct phase *p, bool last)
+{
+    uint64_t now = now_us(p);
+    struct early_tell t;
+    if (!p->pull || (last ? !p->pull->begun : now - p->told_us < EARLY_TELL_US))
+        return;
+    p->told_us = now;
+    if (last)
+        early_pull_finish(p->pull);
+    early_pull_look(p->pull, &p->sched);
+    while (early_pull_next(p->pull, &p->sched, &t)) {
+        tell_puller(p, &t);
+        early_tell_close(&t);
+    }
+}
+
+/* --- a step --------------------------------------------------------------- */
+
 static int step(struct phase *p, struct err *err)
 {
     int code = obey(p, err);
     if (code == 0)
         code = take_events(p, err);
+    if (code == 0)
+        tell_pullers(p, false);
     watch(p);
     job_tell(p->run, false);
     return code ? code : job_check_cancel(p->run, err);
@@ -375,17 +429,21 @@ static void stage_init(struct stage *g,
     place_tasks(g, r);
 }
 
-/* @maps: of a phase of reduces, else NULL. */
+/* @maps: of a phase of reduces, @pull: of maps before them; else NULL. */
 static void phase_open(struct phase *p,
                        struct job_run *r,
                        struct stage *stage,
-                       struct stage *maps)
+                       struct stage *maps,
+                       struct early_pull *pull)
 {
     unsigned slots = r->host->slot_count;
     struct sched_job job = {.weight = 1,
                             .silence_us = r->opts->timeout_us,
                             .backups = !r->opts->no_backups};
-    *p = (struct phase){.run = r, .stage = stage, .maps = maps};
+    *p = (struct phase){
+        .run = r, .stage = stage, .maps = maps, .told_us = now_of(r)};
+    if (r->host->pull)
+        p->pull = pull;
     p->slots = mem_zalloc(slots, sizeof(*p->slots));
     sched_init(&p->sched, 0);
     for (unsigned i = 0; i < slots && !r->host->look; i++)
@@ -412,17 +470,20 @@ static int run_phase(struct job_run *r,
                      enum mr_phase phase,
                      struct stage *stage,
                      struct stage *maps,
+                     struct early_pull *pull,
                      struct err *err)
 {
     struct phase p;
     int code = 0;
-    phase_open(&p, r, stage, maps);
+    phase_open(&p, r, stage, maps, pull);
     look_around(&p);
     job_set_phase(r, phase, stage->tasks.count);
     if (r->replay)
         code = phase_restore(&p, err);
     while (code == 0 && stage->tasks.done < stage->tasks.count)
         code = step(&p, err);
+    if (code == 0)
+        tell_pullers(&p, true);
     stop_all(&p);
     job_end_phase(r, &stage->tasks);
     phase_close(&p);
@@ -438,7 +499,7 @@ static int run_stage(struct job_run *r,
     struct stage g;
     int code;
     stage_init(&g, r, kind, count);
-    code = run_phase(r, phase, &g, NULL, err);
+    code = run_phase(r, phase, &g, NULL, NULL, err);
     task_table_close(&g.tasks);
     return code;
 }
@@ -493,12 +554,15 @@ static int map_and_reduce(struct job_run *r, struct err *err)
 {
     struct stage maps;
     struct stage reduces;
+    struct early_pull pull;
     int code;
     stage_init(&maps, r, TASK_MAP, (unsigned)r->splits.count);
     stage_init(&reduces, r, TASK_REDUCE, r->partition_count);
-    code = run_phase(r, MR_PHASE_MAP, &maps, NULL, err);
+    early_pull_init(&pull, &maps.tasks, &reduces.tasks, r->spills);
+    code = run_phase(r, MR_PHASE_MAP, &maps, NULL, &pull, err);
+    early_pull_close(&pull);
     if (code == 0)
-        code = run_phase(r, MR_PHASE_REDUCE, &reduces, &maps, err);
+        code = run_phase(r, MR_PHASE_REDUCE, &reduces, &maps, NULL, err);
     task_table_close(&maps.tasks);
     task_table_close(&reduces.tasks);
     return code;

@@ -170,6 +170,37 @@ is_in_rack(const struct sched *s, const struct task_entry *e, uint32_t rack)
     return false;
 }
 
+/* Will the worker that has brought its input together take @e now? */
+static bool is_awaited(const struct sched *s,
+                       const struct sched_job *j,
+                       const struct task_entry *e)
+{
+    uint32_t w = e->home;
+    return w < s->worker_count && !s->workers[w].silent && !j->banned[w] &&
+           has_room(&s->workers[w], j) && may_run(s, j, e, w);
+}
+
+/* Rule 3, where inputs are brought together. */
+static uint32_t choose_at_home(const struct sched *s,
+                               const struct sched_job *j,
+                               uint32_t worker)
+{
+    const struct task_table *t = j->tasks;
+    uint32_t other = TASK_NONE;
+    unsigned looked = 0;
+    for (uint32_t task = t->first; task != TASK_NONE && looked < LOOK_TASKS;
+         task = t->tasks[task].next, looked++) {
+        const struct task_entry *e = &t->tasks[task];
+        if (!may_run(s, j, e, worker))
+            continue;
+        if (e->home == worker)
+            return task;
+        if (other == TASK_NONE && !is_awaited(s, j, e))
+            other = task;
+    }
+    return other;
+}
+
 /* Rule 3. */
 static uint32_t choose_task(const struct sched *s,
                             const struct sched_job *j,
@@ -181,6 +212,8 @@ static uint32_t choose_task(const struct sched *s,
     uint64_t waited = now_us - j->local_us;
     uint32_t task = task_table_local(t, w->host);
     unsigned looked = 0;
+    if (t->has_homes)
+        return choose_at_home(s, j, worker);
     if (task != TASK_NONE && may_run(s, j, &t->tasks[task], worker))
         return task;
     for (task = t->first; task != TASK_NONE && looked < LOOK_TASKS;

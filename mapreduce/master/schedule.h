@@ -16,6 +16,9 @@
  *     3. Of a job's tasks the one whose input is on the worker's host goes
  *        first. A job waits SCHED_LOCAL_US for a slot on the right host, and as
  *        long again for one in its rack, before any slot will do.
+ *        What a worker has brought together of a task's input before it starts
+ *        (task_entry.home) is such a place, too, but not worth waiting for: a
+ *        free slot there gets the task, and if there is none any other.
  *     4. A task that failed on a worker goes elsewhere if there is an
  * elsewhere, and no job uses a worker on which it fails far more than on
  * others.
@@ -43,6 +46,9 @@ struct sched_worker {
     bool silent; /* It says nothing: it may be gone, or come back. */
     uint32_t host;
     uint32_t rack;
+    uint32_t disk;      /* Workers of one number open each other's files. */
+    uint32_t all_slots; /* Also those that are not this scheduler's to give. */
+    bool pulls;         /* It brings pieces together early. */
     uint32_t slots;
     uint64_t memory_bytes; /* For attempts. */
     uint32_t busy;         /* Slots in use. */

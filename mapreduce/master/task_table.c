@@ -68,6 +68,7 @@ void task_table_init(struct task_table *t,
     for (uint32_t i = 0; i < count; i++) {
         t->tasks[i].next = i + 1 < count ? i + 1 : TASK_NONE;
         t->tasks[i].prev = i > 0 ? i - 1 : TASK_NONE;
+        t->tasks[i].home = TASK_NONE;
     }
 }
 
@@ -123,6 +124,13 @@ uint32_t task_table_local(const struct task_table *t, uint32_t host)
            t->tasks[h->tasks[h->next]].state != TASK_WAITING)
         h->next++;
     return h->next < h->count ? h->tasks[h->next] : TASK_NONE;
+}
+
+void task_table_set_home(struct task_table *t, uint32_t task, uint32_t home)
+{
+    PRE(task < t->count);
+    t->tasks[task].home = home;
+    t->has_homes |= home != TASK_NONE;
 }
 
 /* --- attempts ---------------------------------------------------------- */

@@ -68,6 +68,8 @@ struct task_entry {
     uint32_t avoid_count;
     uint32_t hosts[TASK_HOSTS_MAX]; /* Where its input is. */
     uint32_t host_count;
+    uint32_t home;   /* The worker that brings together what it reads before it
+                        starts (early_pull.h); TASK_NONE. */
     uint64_t *skips; /* Records not to touch. Owned. */
     size_t skip_count;
     uint64_t *group_skips; /* Groups not to touch. Owned. */
@@ -95,6 +97,7 @@ struct task_table {
     uint32_t first;   /* Of the waiting. */
     uint32_t last;
     uint32_t first_live; /* Of the tasks with live attempts. */
+    bool has_homes;      /* Some task has one. */
     uint64_t took_us;    /* Sum over the attempts that won. */
     uint64_t longest_us; /* Of them. */
     uint32_t started;    /* Attempts. */
@@ -134,6 +137,9 @@ void task_table_close(struct task_table *t);
 void task_table_place(struct task_table *t, uint32_t task, uint32_t host);
 /* A waiting task with input on @host, or TASK_NONE. Moves a cursor only. */
 uint32_t task_table_local(const struct task_table *t, uint32_t host);
+
+/* Worker @home (TASK_NONE: none) brings together what @task reads. */
+void task_table_set_home(struct task_table *t, uint32_t task, uint32_t home);
 
 /* Start an attempt at a waiting task, or a backup of a running one. Returns its
  * number. */

@@ -92,6 +92,11 @@ struct attempt_host {
     uint32_t (*find_place)(struct attempt_host *h, struct slice place);
     /* The scheduler's host of a machine's name: TASK_NONE: no worker there. */
     uint32_t (*find_machine)(struct attempt_host *h, const char *machine);
+    /* Have @worker bring spills of others together before they are asked for;
+     * nothing tells of the end of it. NULL: not here. */
+    void (*pull)(struct attempt_host *h,
+                 uint32_t worker,
+                 const struct task_pull *what);
     /* Make a wait() in another thread return. NULL: wait() never blocks. */
     void (*wake)(struct attempt_host *h);
     unsigned slot_count;

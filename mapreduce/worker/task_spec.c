@@ -83,6 +83,30 @@ static char **get_texts(struct cursor *in, size_t *count)
     return texts;
 }
 
+static void
+put_spills(struct buf *out, const struct task_spill *spills, size_t count)
+{
+    buf_put_varint(out, count);
+    for (size_t i = 0; i < count; i++) {
+        buf_put_varint(out, spills[i].task);
+        buf_put_varint(out, spills[i].attempt);
+        buf_put_varint(out, spills[i].place);
+    }
+}
+
+static struct task_spill *get_spills(struct cursor *in, size_t *count)
+{
+    struct task_spill *spills;
+    *count = cursor_count(in, 3);
+    spills = mem_zalloc(*count + 1, sizeof(*spills));
+    for (size_t i = 0; i < *count; i++) {
+        spills[i].task = (uint32_t)cursor_varint(in);
+        spills[i].attempt = (uint32_t)cursor_varint(in);
+        spills[i].place = (uint32_t)cursor_varint(in);
+    }
+    return spills;
+}
+
 static void put_segments(struct buf *out, const struct task_spec *s)
 {
     buf_put_u8(out, s->resolved);
@@ -108,12 +132,7 @@ void task_spec_encode(const struct task_spec *s, struct buf *out)
     buf_put_varint(out, s->cut_count);
     for (size_t i = 0; i < s->cut_count; i++)
         buf_put_lslice(out, s->cuts[i]);
-    buf_put_varint(out, s->spill_count);
-    for (size_t i = 0; i < s->spill_count; i++) {
-        buf_put_varint(out, s->spills[i].task);
-        buf_put_varint(out, s->spills[i].attempt);
-        buf_put_varint(out, s->spills[i].place);
-    }
+    put_spills(out, s->spills, s->spill_count);
     put_texts(out, s->places, s->place_count);
     put_segments(out, s);
     put_texts(out, s->files, s->file_count);
@@ -146,17 +165,6 @@ static void decode_cuts(struct task_spec *s, struct cursor *in)
     for (size_t i = 0; i < s->cut_count; i++) {
         s->cuts[i].data = buf_cstr(&s->cut_bytes) + at;
         at += s->cuts[i].len;
-    }
-}
-
-static void decode_spills(struct task_spec *s, struct cursor *in)
-{
-    s->spill_count = cursor_count(in, 3);
-    s->spills = mem_zalloc(s->spill_count + 1, sizeof(*s->spills));
-    for (size_t i = 0; i < s->spill_count; i++) {
-        s->spills[i].task = (uint32_t)cursor_varint(in);
-        s->spills[i].attempt = (uint32_t)cursor_varint(in);
-        s->spills[i].place = (uint32_t)cursor_varint(in);
     }
 }
 
@@ -197,7 +205,7 @@ int task_spec_decode(struct task_spec *s, struct slice bytes, struct err *err)
     s->partition_count = (uint32_t)cursor_varint(&in);
     decode_splits(s, &in);
     decode_cuts(s, &in);
-    decode_spills(s, &in);
+    s->spills = get_spills(&in, &s->spill_count);
     s->places = get_texts(&in, &s->place_count);
     decode_segments(s, &in);
     s->files = get_texts(&in, &s->file_count);
@@ -206,6 +214,47 @@ int task_spec_decode(struct task_spec *s, struct slice bytes, struct err *err)
     s->group_skips = get_numbers(&in, &s->group_skip_count);
     if (in.bad || cursor_left(&in) > 0 || kind > TASK_WHOLE)
         return err_set(err, ERR_CORRUPT, "malformed task");
+    return 0;
+}
+
+void task_pull_close(struct task_pull *p)
+{
+    mem_free(p->partitions);
+    mem_free(p->spills);
+    free_texts(p->places, p->place_count);
+    *p = (struct task_pull){.over = false};
+}
+
+void task_pull_encode(const struct task_pull *p, struct buf *out)
+{
+    size_t from = out->len;
+    buf_put_u8(out, p->over);
+    buf_put_varint(out, p->partition_count);
+    for (size_t i = 0; i < p->partition_count; i++)
+        buf_put_varint(out, p->partitions[i]);
+    put_spills(out, p->spills, p->spill_count);
+    put_texts(out, p->places, p->place_count);
+    seal(out, from);
+}
+
+int task_pull_decode(struct task_pull *p, struct slice bytes, struct err *err)
+{
+    struct cursor in;
+    int code = unseal(bytes, &in, err);
+    *p = (struct task_pull){.over = false};
+    if (code)
+        return code;
+    p->over = cursor_u8(&in) != 0;
+    p->partition_count = cursor_count(&in, 1);
+    p->partitions = mem_zalloc(p->partition_count + 1, sizeof(uint32_t));
+    for (size_t i = 0; i < p->partition_count; i++)
+        p->partitions[i] = (uint32_t)cursor_varint(&in);
+    p->spills = get_spills(&in, &p->spill_count);
+    p->places = get_texts(&in, &p->place_count);
+    for (size_t i = 0; i < p->spill_count; i++)
+        in.bad |= p->spills[i].place >= p->place_count;
+    if (in.bad || cursor_left(&in) > 0)
+        return err_set(err, ERR_CORRUPT, "malformed list of spills to pull");
     return 0;
 }
 

@@ -71,6 +71,24 @@ void task_spec_prefix(const struct task_spec *s, struct buf *out);
 /* "map task 3", for messages. */
 void task_kind_describe(enum task_kind kind, uint32_t index, struct buf *out);
 
+/* What a worker is to bring together while maps still run, for reduce tasks
+ * that are likely to start there. Each adds to what it was told before. */
+struct task_pull {
+    bool over;            /* No map runs any more: there is no more to tell. */
+    uint32_t *partitions; /* More of them: of all spills. Owned. */
+    size_t partition_count;
+    struct task_spill *spills; /* More of them: for all partitions. Owned. */
+    size_t spill_count;
+    char **places; /* Where they are. Owned. */
+    size_t place_count;
+};
+
+void task_pull_close(struct task_pull *p);
+void task_pull_encode(const struct task_pull *p, struct buf *out);
+/* ERR_CORRUPT. Close it in any case. */
+MUST_CHECK int
+task_pull_decode(struct task_pull *p, struct slice bytes, struct err *err);
+
 /* Path of the spill of attempt @attempt of map task @task. */
 void task_spill_path(struct buf *out,
                      const char *work_dir,

@@ -122,6 +122,84 @@ class WorkersTest(ClusterTest):
         self.assertGreater(sum(int(r.get("fetched", 0)) for r in roles), 0)
         self.assertGreater(sum(int(r.get("served", 0)) for r in roles), 0)
 
+    def early(self, cluster):
+        """Bytes that workers say they have brought while maps ran."""
+        return sum(int(cluster.roles(name).get("worker", {}).get("early", 0))
+                   for name in cluster.names)
+
+    def counters(self):
+        return {row["counter"]: int(row["value"])
+                for row in self.json("job", "counters", "last")}
+
+    def files_of_jobs(self, cluster):
+        """What is left below the workers' directories."""
+        found = []
+        for name in cluster.names:
+            for at, _, files in os.walk(os.path.join(cluster.dir(name),
+                                                     "worker")):
+                found += [os.path.join(at, f) for f in files]
+        return found
+
+    def test_pulled_early(self):
+        """What maps have left is brought to where it is reduced while the last
+        map still runs, the result is that of one machine, and nothing of it
+        stays on a disk."""
+        c = self.serve(3, "\n[worker]\nno-short-circuit = true\n")
+        last = ("[ $QUARRY_TASK != 0 ] || while [ ! -e '%s' ]; do sleep 0.1; "
+                "done; cat")
+        job = self.begin(last, "cat")
+        self.wait_for(lambda: self.early(c) > 0)
+        self.await_phase(job, "map")
+        before = self.early(c)
+        self.assertTrue([f for f in self.files_of_jobs(c)
+                         if f.endswith(".pull")])
+        self.check(job)
+        counters = self.counters()
+        self.assertGreater(counters["shuffle.early_bytes"], 0)
+        self.assertGreaterEqual(counters["shuffle.fetched_bytes"],
+                                counters["shuffle.early_bytes"])
+        self.assertGreaterEqual(counters["shuffle.early_bytes"], before)
+        self.assertIn("early", self.ok("job", "status", "last"))
+        self.ok("-t", "file:here", "job", "run", "--mapper", "cat", "--reducer",
+                "cat", "--input", "file:" + self.path("in.txt"), "--output",
+                "file:" + self.path("alone"), "--reducers", str(REDUCES))
+        for part in range(REDUCES):
+            name = "part-%05d" % part
+            with open(os.path.join(self.path("alone"), name)) as f:
+                self.assertEqual(self.ok("fs", "cat", "/out/" + name), f.read())
+        self.wait_for(lambda: not self.files_of_jobs(c))
+
+    def test_killed_after_pulling(self):
+        """kill -9 of a worker that has pulled, and from which was pulled, while
+        the last map runs."""
+        c = self.serve(3, "\n[worker]\nno-short-circuit = true\n")
+        last = ("[ $QUARRY_TASK != 0 ] || while [ ! -e '%s' ]; do sleep 0.1; "
+                "done; cat")
+        job = self.begin(last, "cat")
+        self.wait_for(lambda: self.early(c) > 0)
+        c.kill(self.not_the_master(c))
+        self.check(job)
+
+    def test_nothing_is_pulled(self):
+        """Where files can be opened, or pulling is off, nothing is copied."""
+        c = self.serve(2)
+        self.ok("job", "run", "--mapper", "cat", "--reducer", "cat", "--input",
+                "file:/in.txt", "--output", "file:/near", "--split", "1KiB",
+                "--reducers", "4", "--quiet")
+        self.assertNotIn("shuffle.fetched_bytes", self.counters())
+        for name in c.names:
+            with open(os.path.join(c.dir(name), "server.conf"), "a") as f:
+                f.write("\n[worker]\nno-short-circuit = true\nearly = 0\n")
+            c.stop(name)
+        self.ok("cluster", "start")
+        self.wait_for(lambda: self.run_quarry(
+            "job", "workers", "--format", "json").stdout.count(b'"up"') >= 2)
+        self.ok("job", "run", "--mapper", "sleep 0.5; cat", "--reducer", "cat",
+                "--input", "file:/in.txt", "--output", "file:/far", "--split",
+                "1KiB", "--reducers", "4", "--quiet")
+        self.assertGreater(self.counters()["shuffle.fetched_bytes"], 0)
+        self.assertEqual(self.counters()["shuffle.early_bytes"], 0)
+
     def in_reserve(self, pid):
         """The programs that wait for a job below the server @pid."""
         with open("/proc/%d/task/%d/children" % (pid, pid)) as f:

@@ -99,6 +99,20 @@ static void read_spec(struct slice sealed)
     buf_close(&again);
 }
 
+static void read_pull(struct slice sealed)
+{
+    struct task_pull p;
+    struct buf again = BUF_INIT;
+    if (task_pull_decode(&p, sealed, NULL) == 0) {
+        for (size_t i = 0; i < p.spill_count; i++)
+            if (p.spills[i].place >= p.place_count)
+                abort();
+        task_pull_encode(&p, &again);
+    }
+    task_pull_close(&p);
+    buf_close(&again);
+}
+
 static void read_report(struct slice sealed)
 {
     struct task_report r;
@@ -141,7 +155,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     in = slice_make(data + 1, size - 1);
-    switch (data[0] % 12) {
+    switch (data[0] % 13) {
     case 0: FUZZ_AGAIN(worker_record, in); break;
     case 1: FUZZ_AGAIN(worker_head, in); break;
     case 2: FUZZ_AGAIN(worker_watch, in); break;
@@ -153,7 +167,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     case 8: with_checksum(read_spec, in); break;
     case 9: with_checksum(read_report, in); break;
     case 10: with_checksum(read_package, in); break;
-    default: read_traits(in); break;
+    case 11: read_traits(in); break;
+    default: with_checksum(read_pull, in); break;
     }
     return 0;
 }

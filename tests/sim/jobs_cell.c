@@ -199,6 +199,9 @@ static int run_job(struct jobs_master *m,
                ? mr_run(&o, &report, err)
                : mr_resume(&o, id, find_job, &report, err);
     if (report)
+        j->early_bytes +=
+            (uint64_t)mr_report_counter(report, "shuffle.early_bytes");
+    if (report)
         *records = (uint64_t)mr_report_counter(report, "map.records");
     mr_report_free(report);
     return code;

@@ -65,6 +65,8 @@ struct jobs_cell {
     int code;
     struct err err;
     uint64_t records;
+    uint64_t early_bytes; /* Of all jobs that succeeded: what reduces read of
+                             other machines' and had while maps ran. */
 };
 
 /* Machines that run nothing yet. Owned. */

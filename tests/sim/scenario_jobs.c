@@ -156,8 +156,9 @@ static void run_jobs(struct storm *s, struct buf *figures)
     p.over = true;
     fiber_join(p.customer);
     finish(&p);
-    buf_printf(figures, " faults=%" PRIu64 " succeeded=%u failed=%u", faults,
-               p.success_count, p.failure_count);
+    buf_printf(figures,
+               " faults=%" PRIu64 " succeeded=%u failed=%u early=%" PRIu64,
+               faults, p.success_count, p.failure_count, p.jobs->early_bytes);
     jobs_cell_free(p.jobs);
     sim_cell_free(p.cell);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gfs-lite/fs.h"
+#include "mapreduce/cluster/worker.h"
 #include "tests/lib/check_main.h"
 #include "tests/sim/cell.h"
 #include "tests/sim/jobs_cell.h"
@@ -18,6 +19,7 @@ enum {
 static struct sim_cluster *sim;
 static struct sim_cell *cell;
 static struct jobs_cell *jobs;
+static uint64_t early_bytes; /* Of the job. */
 
 static void sleep_us(uint64_t us)
 {
@@ -53,6 +55,7 @@ static void scenario(void *arg)
     ck_assert_msg(jobs->code == 0, "%s", jobs->err.text);
     ck_assert_uint_eq(jobs->records, JOBS_RECORDS);
     jobs_check_output(fs, 0);
+    early_bytes = jobs->early_bytes;
     fs_close(fs);
     jobs_cell_stop(jobs);
     sim_cell_stop(cell);
@@ -74,10 +77,12 @@ static void play(trouble_fn what)
     sim_cluster_free(sim);
 }
 
-/* A job on a cell does what it does on one machine. */
+/* A job on a cell does what it does on one machine, and what maps leave on
+ * other machines comes while maps still run. */
 START_TEST(test_a_job_on_a_cell)
 {
     play(NULL);
+    ck_assert_uint_gt(early_bytes, 0);
 }
 
 END_TEST
@@ -103,6 +108,70 @@ static void lose_two_in_maps(void)
 START_TEST(test_workers_die_in_maps)
 {
     play(lose_two_in_maps);
+}
+
+END_TEST
+
+/* Until some worker that lives has brought something while maps ran. */
+static int await_puller(void)
+{
+    for (int i = 0; i < 1000; i++) {
+        for (int k = 0; k < WORKERS; k++) {
+            struct worker_stats s = {.early_bytes = 0};
+            if (sim_is_up(jobs->workers[k].world) && jobs->workers[k].worker)
+                worker_get_stats(jobs->workers[k].worker, &s);
+            if (s.early_bytes > 0)
+                return k;
+        }
+        sleep_us(SECOND_US / 100);
+    }
+    ck_abort_msg("nothing was pulled");
+}
+
+static void lose_who_has_pulled(void)
+{
+    for (int i = 0; i < WORKERS - 1; i++)
+        crash_worker(await_puller(), i % 2 ? SIM_CRASH_KILL : SIM_CRASH_POWER);
+}
+
+/* Workers die that have brought pieces together, one after the other: their
+ * partitions are others', which bring what is needed anew. */
+START_TEST(test_workers_die_that_have_pulled)
+{
+    play(lose_who_has_pulled);
+}
+
+END_TEST
+
+static void hang_who_has_pulled(void)
+{
+    int k = await_puller();
+    sim_pause(jobs->workers[k].world);
+    sleep_us(SECOND_US * 3);
+    sim_resume(jobs->workers[k].world);
+}
+
+/* One that hangs in the midst of it, and comes back. */
+START_TEST(test_a_worker_hangs_that_has_pulled)
+{
+    play(hang_who_has_pulled);
+}
+
+END_TEST
+
+static void lose_master_while_pulling(void)
+{
+    (void)await_puller();
+    sim_crash(jobs->masters[0].world, SIM_CRASH_KILL);
+    sim_await_end(jobs->masters[0].world);
+    sleep_us(SECOND_US / 2);
+    sim_boot_again(jobs->masters[0].world);
+}
+
+/* The next job master knows nothing of what was pulled: it begins anew. */
+START_TEST(test_the_master_dies_while_workers_pull)
+{
+    play(lose_master_while_pulling);
 }
 
 END_TEST
@@ -203,6 +272,9 @@ END_TEST
 TEST_MAIN("jobs",
           test_a_job_on_a_cell,
           test_workers_die_in_maps,
+          test_workers_die_that_have_pulled,
+          test_a_worker_hangs_that_has_pulled,
+          test_the_master_dies_while_workers_pull,
           test_workers_die_and_return,
           test_a_worker_is_stopped,
           test_workers_stop_and_go_on,

@@ -48,6 +48,7 @@ struct fake {
     unsigned forgotten;
     unsigned started;
     unsigned killed;
+    unsigned pulled; /* Orders to pull. */
     bool loses_job;  /* The next order finds no job. */
     bool denies;     /* Another master has the say. */
     bool hangs;      /* Nothing is answered. */
@@ -133,11 +134,17 @@ static int on_order(void *ctx, struct rpc_call *call, struct err *err)
         struct worker_order o;
         worker_order_get(&in, &o);
         ck_assert(!in.bad);
-        if (o.kind == WORKER_START && f->loses_job)
+        if (o.kind != WORKER_KILL && f->loses_job)
             return err_set(err, ERR_NOTFOUND, "no such job");
         if (o.kind == WORKER_START) {
             f->started++;
             f->running[f->running_count++] = o.ticket;
+        } else if (o.kind == WORKER_PULL) {
+            struct task_pull p;
+            ck_assert_int_eq(task_pull_decode(&p, o.spec, NULL), 0);
+            ck_assert_uint_eq(p.partitions[0], 4);
+            task_pull_close(&p);
+            f->pulled++;
         } else {
             f->killed++;
         }
@@ -191,7 +198,8 @@ static struct chubby_handle *enlist(struct fake *f, struct chubby *c)
                                     .directory = SLICE_LIT("/w"),
                                     .slots = SLOTS,
                                     .memory_bytes = SLOTS << 20,
-                                    .cores = f->cores};
+                                    .cores = f->cores,
+                                    .pulls = true};
     struct chubby_open_options o = {.events = 0};
     struct chubby_handle *h = NULL;
     struct buf bytes = BUF_INIT;
@@ -722,6 +730,60 @@ START_TEST(test_cores)
 
 END_TEST
 
+/* The scheduler sees who may open whose files, and who pulls; orders to pull
+ * arrive, also at a worker that has lost the job, and none at one that is gone.
+ */
+static void pulls(void *arg)
+{
+    uint32_t partitions[] = {4};
+    const struct task_pull what = {.partitions = partitions,
+                                   .partition_count = 1};
+    const struct sched_worker *one;
+    const struct sched_worker *two;
+    struct attempt_host *h;
+    struct sched s;
+    uint32_t index;
+    (void)arg;
+    begin();
+    h = open_host(NULL);
+    await_up(h, WORKERS);
+    sched_init(&s, 0);
+    h->look(h, &s, 1);
+    one = &s.workers[index_of(h, &fakes[0])];
+    two = &s.workers[index_of(h, &fakes[1])];
+    ck_assert(one->pulls && one->all_slots == SLOTS);
+    ck_assert_uint_ne(one->disk, two->disk);
+    h->pull(h, index_of(h, &fakes[0]), &what);
+    await(&fakes[0].pulled, 1);
+    await(&fakes[1].prepared, 1);
+    fakes[1].loses_job = true;
+    h->pull(h, index_of(h, &fakes[1]), &what);
+    await(&fakes[1].pulled, 1);
+    ck_assert_uint_eq(fakes[1].prepared, 2);
+    /* Another life, on the other's machine. */
+    sim_stop(fakes[0].world);
+    fakes[0].machine = fakes[1].machine;
+    index = index_of(h, &fakes[0]);
+    boot(&fakes[0]);
+    for (int i = 0; i < 1000 && index_of(h, &fakes[0]) == index; i++)
+        world_sleep_us(director, SECOND / 50);
+    h->look(h, &s, 1);
+    ck_assert_uint_eq(s.workers[index_of(h, &fakes[0])].disk,
+                      s.workers[index_of(h, &fakes[1])].disk);
+    h->pull(h, index, &what);
+    h->pull(h, 100, &what);
+    sched_close(&s);
+    h->close(h);
+    end();
+}
+
+START_TEST(test_pulls)
+{
+    run_in_cell(pulls);
+}
+
+END_TEST
+
 TEST_MAIN("pool",
           test_attempts,
           test_killed,
@@ -730,4 +792,5 @@ TEST_MAIN("pool",
           test_lost_job,
           test_refused,
           test_reasons,
-          test_cores)
+          test_cores,
+          test_pulls)

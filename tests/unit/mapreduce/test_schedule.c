@@ -125,6 +125,51 @@ START_TEST(test_places)
 
 END_TEST
 
+/* A task goes to the worker that has brought its input together if that has a
+ * slot, and else to any at once; so do tasks of workers that are gone, and no
+ * slot stays free for one that may not have it. */
+START_TEST(test_homes)
+{
+    static const struct sched_worker away = {.host = 2, .disk = 2};
+    struct sched s;
+    struct task_table t;
+    struct sched_action a;
+    uint32_t at[8];
+    make_sched(&s, 4, 2, 0);
+    add_job(&s, &t, 8, (struct sched_job){.weight = 1});
+    for (uint32_t i = 0; i < 8; i++)
+        task_table_set_home(&t, i, 3 - i / 2);
+    sched_set_worker(&s, 2, &away);
+    s.workers[0].busy = 1;
+    while (sched_next(&s, 0, &a)) {
+        sched_done(&s, &a, 0);
+        at[a.task] = a.worker;
+    }
+    ck_assert_uint_eq(t.waiting, 3);
+    /* 0 and 1 are 3's, 2 and 3 of one that is gone, 4 and 5 of 1, 6 and 7 of 0,
+     * which has one slot. */
+    ck_assert(at[0] == 3 && at[1] == 3 && at[4] == 1 && at[5] == 1);
+    ck_assert_uint_eq(at[6], 0);
+    ck_assert_int_eq(t.tasks[7].state, TASK_WAITING);
+    s.workers[1].slots = 4;
+    while (sched_next(&s, 0, &a)) {
+        sched_done(&s, &a, 0);
+        ck_assert_uint_eq(a.worker, 1);
+    }
+    ck_assert_uint_eq(t.waiting, 1);
+    /* Of a worker on which the job fails. */
+    s.jobs[0].banned[0] = true;
+    s.workers[0].busy = 0;
+    ck_assert(!sched_next(&s, 0, &a));
+    s.workers[3].slots = 3;
+    ck_assert(sched_next(&s, 0, &a));
+    ck_assert_uint_eq(a.worker, 3);
+    task_table_close(&t);
+    sched_close(&s);
+}
+
+END_TEST
+
 /* Whatever a job waits for has a name. */
 START_TEST(test_reasons)
 {
@@ -479,6 +524,7 @@ END_TEST
 TEST_MAIN("schedule",
           test_shares,
           test_places,
+          test_homes,
           test_reasons,
           test_elsewhere,
           test_silence,

@@ -35,7 +35,8 @@ START_TEST(test_records)
                                          .directory = SLICE_LIT("/var/lib/a b"),
                                          .slots = 4,
                                          .memory_bytes = 5,
-                                         .cores = 3};
+                                         .cores = 3,
+                                         .pulls = true};
     struct worker_record out;
     struct worker_place p;
     buf_clear(&b);
@@ -47,12 +48,20 @@ START_TEST(test_records)
     ck_assert_uint_eq(out.slots, 4);
     ck_assert_uint_eq(out.memory_bytes, 5);
     ck_assert_uint_eq(out.cores, 3);
+    ck_assert(out.pulls);
     EXPECT_CUT(worker_record_get, &out);
-    /* One that tells no cores: its last field is a byte. */
+    /* One that does not tell whether it pulls, and one that tells no cores
+     * either: the last fields are a byte each. */
+    b.len--;
+    b.data[0]--;
+    ck_assert_int_eq(worker_record_get(said(), &out, NULL), 0);
+    ck_assert_uint_eq(out.cores, 3);
+    ck_assert(!out.pulls);
     b.len--;
     b.data[0]--;
     ck_assert_int_eq(worker_record_get(said(), &out, NULL), 0);
     ck_assert_uint_eq(out.cores, 4);
+    ck_assert(!out.pulls);
     buf_clear(&b);
     worker_place_put(&record, &b);
     ck_assert_int_eq(worker_place_get(said(), &p, NULL), 0);
@@ -99,19 +108,19 @@ START_TEST(test_orders)
     ck_assert(w.seen == 9 && w.wait_us == 10 && w.head.pool == 8);
     EXPECT_CUT(worker_watch_get, &w);
     buf_clear(&b);
-    for (uint64_t i = 0; i < 3; i++)
-        worker_order_put(
-            &(struct worker_order){i == 1 ? WORKER_KILL : WORKER_START, i,
-                                   SLICE_LIT("job"), SLICE_LIT("spec")},
-            &b);
+    for (uint64_t i = WORKER_START; i <= WORKER_PULL; i++)
+        worker_order_put(&(struct worker_order){(enum worker_order_kind)i, i,
+                                                SLICE_LIT("job"),
+                                                SLICE_LIT("spec")},
+                         &b);
     in = cursor_make(said());
-    for (uint64_t i = 0; i < 3; i++) {
+    for (uint64_t i = WORKER_START; i <= WORKER_PULL; i++) {
         worker_order_get(&in, &o);
         ck_assert(!in.bad && o.ticket == i);
-        ck_assert_int_eq(o.kind, i == 1 ? WORKER_KILL : WORKER_START);
+        ck_assert_uint_eq(o.kind, i);
     }
     ck_assert_uint_eq(cursor_left(&in), 0);
-    in = cursor_make(SLICE_LIT("\3\1\0\0"));
+    in = cursor_make(SLICE_LIT("\4\1\0\0"));
     worker_order_get(&in, &o);
     ck_assert(in.bad);
     buf_close(&b);
@@ -201,6 +210,43 @@ START_TEST(test_spills)
 
 END_TEST
 
+/* What a worker is to pull: as it was said; no place that is not there, and
+ * nothing that was cut or changed. */
+START_TEST(test_pulls)
+{
+    uint32_t partitions[] = {3, 5};
+    struct task_spill spills[] = {{1, 2, 0}, {3, 1004, 1}};
+    char one[] = "a:1 0000000000000001 b /d";
+    char two[] = "b:1 0000000000000002 c /d";
+    char *places[] = {one, two};
+    struct task_pull p = {true, partitions, 2, spills, 2, places, 2};
+    struct task_pull got;
+    task_pull_encode(&p, &b);
+    ck_assert_int_eq(task_pull_decode(&got, said(), NULL), 0);
+    ck_assert(got.over && got.partition_count == 2 && got.spill_count == 2);
+    ck_assert_uint_eq(got.partitions[1], 5);
+    ck_assert(got.spills[1].task == 3 && got.spills[1].attempt == 1004);
+    ck_assert_str_eq(got.places[got.spills[1].place], two);
+    task_pull_close(&got);
+    for (size_t n = 0; n < b.len; n++) {
+        ck_assert_int_eq(task_pull_decode(&got, slice_make(b.data, n), NULL),
+                         ERR_CORRUPT);
+        task_pull_close(&got);
+        b.data[n] ^= 0x10;
+        ck_assert_int_eq(task_pull_decode(&got, said(), NULL), ERR_CORRUPT);
+        task_pull_close(&got);
+        b.data[n] ^= 0x10;
+    }
+    spills[0].place = 2;
+    buf_clear(&b);
+    task_pull_encode(&p, &b);
+    ck_assert_int_eq(task_pull_decode(&got, said(), NULL), ERR_CORRUPT);
+    task_pull_close(&got);
+    buf_close(&b);
+}
+
+END_TEST
+
 /* A package is what the setup was, and one that is cut or changed is none. */
 START_TEST(test_package)
 {
@@ -261,4 +307,5 @@ TEST_MAIN("worker_calls",
           test_orders,
           test_events,
           test_spills,
+          test_pulls,
           test_package)
