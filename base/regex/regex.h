@@ -68,6 +68,9 @@ enum regex_outcome regex_search_within(const struct regex *r,
                                        size_t group_count,
                                        uint64_t *steps);
 
+/* Steps that searching @len bytes takes at least, about. */
+uint64_t regex_search_steps(const struct regex *r, size_t len);
+
 /* Steps it took to compile, about. */
 uint64_t regex_compile_steps(const struct regex *r);
 

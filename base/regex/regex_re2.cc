@@ -263,6 +263,15 @@ enum regex_outcome search_paid(const struct regex *r,
 
 } // namespace
 
+extern "C" uint64_t regex_search_steps(const struct regex *r, size_t len)
+{
+    uint64_t divisor =
+        re2::hooks::SetDFASearchFailureHook ? dfa_divisor : blind_divisor;
+    if (r->literal.is)
+        return len / 16 + 8;
+    return len * (program_size(r) + 32) / divisor + 16;
+}
+
 extern "C" enum regex_outcome regex_search_within(const struct regex *r,
                                                   struct slice text,
                                                   size_t start,
@@ -272,16 +281,14 @@ extern "C" enum regex_outcome regex_search_within(const struct regex *r,
 {
     uint64_t size = program_size(r);
     uint64_t len = start < text.len ? text.len - start : 0;
-    uint64_t divisor =
-        re2::hooks::SetDFASearchFailureHook ? dfa_divisor : blind_divisor;
-    uint64_t cost = len * (size + 32) / divisor;
+    uint64_t cost = regex_search_steps(r, len);
     struct slice whole[1];
     enum regex_outcome outcome;
 
     if (start > text.len)
         return REGEX_ABSENT;
     if (r->literal.is) {
-        if (!pay(steps, len / 16 + 8))
+        if (!pay(steps, cost))
             return REGEX_TOO_DEAR;
         return regex_search(r, text, start, groups, group_count) ? REGEX_FOUND
                                                                  : REGEX_ABSENT;
@@ -301,10 +308,10 @@ extern "C" enum regex_outcome regex_search_within(const struct regex *r,
         // Mostly what is behind the match was not looked at.
         uint64_t end =
             static_cast<uint64_t>(groups[0].data - text.data) + groups[0].len;
-        cost = (end - start) * (size + 32) / divisor + len / behind_divisor;
+        cost = regex_search_steps(r, end - start) + len / behind_divisor;
     }
-    return outcome != REGEX_TOO_DEAR && pay(steps, cost + 16) ? outcome
-                                                              : REGEX_TOO_DEAR;
+    return outcome != REGEX_TOO_DEAR && pay(steps, cost) ? outcome
+                                                         : REGEX_TOO_DEAR;
 }
 
 extern "C" uint64_t regex_compile_steps(const struct regex *r)

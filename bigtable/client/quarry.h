@@ -474,8 +474,9 @@ struct quarry_read_options {
      * NULL for none. */
     const char *program;
     size_t program_len;
-    uint64_t program_fuel; /* @program's instructions a row; 0: 10 million. */
-    bool read_ahead_off;   /* For scans that will stop soon. */
+    /* @program's instructions a row; 0: 10 million; at most 1 billion. */
+    uint64_t program_fuel;
+    bool read_ahead_off; /* For scans that will stop soon. */
     /* quarry_scan: after so many rows in a row with nothing to return, hand out
      * one without cells, which says how far the scan is; 0: never. A target may
      * choose not to. */

@@ -163,14 +163,22 @@ static struct script_filter *new_filter(void)
     return f;
 }
 
+uint64_t script_fuel(uint64_t fuel)
+{
+    return fuel ? MIN_OF(fuel, SCRIPT_FUEL_MAX) : SCRIPT_FUEL_DEFAULT;
+}
+
+/* @cancel: NULL: nobody does. */
 static int open_run(struct script_filter *f,
                     struct saw_program *p,
                     uint64_t fuel,
+                    const atomic_bool *cancel,
                     struct err *err)
 {
     const struct saw_run_options opts = {
-        .fuel_per_record = fuel ? fuel : SCRIPT_FUEL_DEFAULT,
+        .fuel_per_record = script_fuel(fuel),
         .memory_bytes_max = SCRIPT_BYTES_MAX,
+        .cancel = cancel,
         .write = no_output,
         .keep = keep,
         .keep_ctx = f,
@@ -196,11 +204,12 @@ static int finish(struct script_filter *f, int rc, struct script_filter **out)
 
 int script_filter_make(struct saw_program *program,
                        uint64_t fuel,
+                       const atomic_bool *cancel,
                        struct script_filter **out,
                        struct err *err)
 {
     struct script_filter *f = new_filter();
-    return finish(f, open_run(f, program, fuel, err), out);
+    return finish(f, open_run(f, program, fuel, cancel, err), out);
 }
 
 int script_filter_new(struct slice source,
@@ -211,7 +220,7 @@ int script_filter_new(struct slice source,
     struct script_filter *f = new_filter();
     int rc = compile(f, source, err);
     if (rc == 0)
-        rc = open_run(f, f->own, fuel, err);
+        rc = open_run(f, f->own, fuel, NULL, err);
     return finish(f, rc, out);
 }
 

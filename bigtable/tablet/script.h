@@ -5,6 +5,7 @@
 #ifndef BIGTABLE_TABLET_SCRIPT_H
 #define BIGTABLE_TABLET_SCRIPT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,8 +24,13 @@ struct world;
 
 /* A script's share of memory, for one row and its tables. */
 #define SCRIPT_BYTES_MAX ((uint64_t)256 << 20)
-/* Instructions per row, unless the user says otherwise. */
+/* Instructions per row, unless the user says otherwise, and what a server gives
+ * at the most: some seconds of a processor. */
 #define SCRIPT_FUEL_DEFAULT UINT64_C(10000000)
+#define SCRIPT_FUEL_MAX     UINT64_C(1000000000)
+
+/* What who asks for @fuel gets; 0: the default. */
+uint64_t script_fuel(uint64_t fuel);
 
 /* Compile @source as a filter: it must read rows and emit to `keep`. Errors:
  * ERR_INVALID with the compiler's diagnostics. */
@@ -33,9 +39,11 @@ MUST_CHECK int script_filter_new(struct slice source,
                                  struct script_filter **out,
                                  struct err *err);
 /* The same with @program, compiled as for a server; borrowed until the filter
- * is freed, and may be in several at once. */
+ * is freed, and may be in several at once. Once @cancel is set, it ends soon
+ * with ERR_CANCELLED; borrowed. */
 MUST_CHECK int script_filter_make(struct saw_program *program,
                                   uint64_t fuel,
+                                  const atomic_bool *cancel,
                                   struct script_filter **out,
                                   struct err *err);
 void script_filter_free(struct script_filter *f); /* NULL is allowed. */

@@ -24,7 +24,10 @@ struct read_job {
     struct tablet_server *server;
     struct serving serving;
     struct read_request request;
-    struct shared_program *program; /* Of the script. */
+    bool has_script;
+    struct slice source; /* Of it; borrowed from the request. */
+    uint64_t fuel;
+    struct shared_program *program;
     struct script_filter *script;
     struct buf *rows; /* The attachment. */
     uint64_t row_limit;
@@ -100,35 +103,30 @@ static int read_rows(struct read_job *j, struct err *err)
     return rc;
 }
 
+/* Each answer of a scan brings the text again. Compiling and running it are
+ * work for a thread of the pool. */
+static int open_script(struct read_job *j, struct err *err)
+{
+    int rc = program_get(j->server->programs, j->source, false, false,
+                         &j->program, err);
+    return rc ? rc
+              : script_filter_make(program_code(j->program), j->fuel,
+                                   &j->server->over, &j->script, err);
+}
+
 static void run_read(void *arg)
 {
     struct read_job *j = arg;
-    j->rc = read_rows(j, &j->err);
-}
-
-static int open_script(struct read_job *j,
-                       const struct quarry_read_options *o,
-                       struct err *err)
-{
-    int rc;
-    j->serving.spec.row_limit = o->program ? 0 : j->row_limit;
-    if (!j->serving.spec.progress_rows)
-        j->serving.spec.progress_rows = PROGRESS_ROWS;
-    if (!o->program)
-        return 0;
-    /* Each answer of a scan brings the text again. */
-    rc =
-        program_get(j->server->programs, slice_make(o->program, o->program_len),
-                    false, false, &j->program, err);
-    return rc ? rc
-              : script_filter_make(program_code(j->program), o->program_fuel,
-                                   &j->script, err);
+    if (j->has_script)
+        j->rc = open_script(j, &j->err);
+    if (j->rc == 0)
+        j->rc = read_rows(j, &j->err);
 }
 
 static bool is_single_row(const struct read_job *j)
 {
     const struct read_spec *s = &j->serving.spec;
-    return !j->script &&
+    return !j->has_script &&
            (s->none || (s->span_count == 1 && s->spans[0].single));
 }
 
@@ -148,6 +146,16 @@ static int run(struct read_job *j, struct err *err)
     return j->rc ? err_copy(err, &j->err) : 0;
 }
 
+static void note_script(struct read_job *j, const struct quarry_read_options *o)
+{
+    j->has_script = o->program != NULL;
+    j->serving.spec.row_limit = j->has_script ? 0 : j->row_limit;
+    if (!j->serving.spec.progress_rows)
+        j->serving.spec.progress_rows = PROGRESS_ROWS;
+    j->source = slice_make(o->program, o->program_len);
+    j->fuel = o->program_fuel;
+}
+
 static int prepare(struct read_job *j,
                    struct slice principal,
                    struct arena *a,
@@ -164,7 +172,7 @@ static int prepare(struct read_job *j,
     if (rc == 0)
         rc = serving_may_read(j->server, &j->serving, principal, err);
     if (rc == 0)
-        rc = open_script(j, &o, err);
+        note_script(j, &o);
     quarry_filter_free((struct quarry_filter *)(uintptr_t)o.filter);
     return rc;
 }

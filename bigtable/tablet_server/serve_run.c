@@ -25,7 +25,6 @@ struct run_job {
     char *table_output;
     struct saw_run *run;
     uint64_t end_ns;
-    uint64_t deadline_ns;
     bool writes;
     struct run_reply reply;
     struct buf next;
@@ -48,8 +47,7 @@ static int open_run(struct run_job *j, struct err *err)
     const struct run_settings *set = &j->request.settings;
     uint64_t memory = j->request.memory_max;
     struct saw_run_options o = {
-        .fuel_per_record =
-            j->request.fuel ? j->request.fuel : SCRIPT_FUEL_DEFAULT,
+        .fuel_per_record = script_fuel(j->request.fuel),
         .memory_bytes_max =
             memory ? MIN_OF(memory, SCRIPT_BYTES_MAX) : SCRIPT_BYTES_MAX,
         .depth_max = set->depth_max,

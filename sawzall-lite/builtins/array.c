@@ -95,26 +95,35 @@ order_of(const struct saw_type *elem, const union saw_slot *items, size_t n)
     return m.from;
 }
 
-/* Comparisons, each some instructions. */
-static uint64_t sort_cost(size_t n)
+/* In each round every item is compared, which takes some instructions and a
+ * walk over what texts have in common: at most all of them. */
+static uint64_t sort_cost(const struct saw_ctx *ctx,
+                          const struct saw_type *t,
+                          union saw_slot array)
 {
+    size_t n = array.a->len;
     uint64_t rounds = 0;
+    uint64_t walk = 0;
     while (n >> rounds)
         rounds++;
-    return 4 * rounds * n;
+    if (t->elem->kind == SAW_STRING || t->elem->kind == SAW_BYTES)
+        walk = saw_value_cost(t, array,
+                              ctx->work_max ? ctx->work_max : UINT64_MAX / 64);
+    return rounds * (4 * n + walk);
 }
 
 static enum saw_status sort_into(struct saw_ctx *ctx,
                                  const struct saw_call *call,
-                                 const struct saw_array *a,
+                                 union saw_slot array,
                                  bool positions,
                                  union saw_slot *result)
 {
+    const struct saw_array *a = array.a;
     struct saw_array *sorted = saw_array_new(ctx, a->len);
     uint32_t *order;
     if (!sorted)
         return SAW_FAIL;
-    if (!saw_work(ctx, sort_cost(a->len)))
+    if (!saw_work(ctx, sort_cost(ctx, call->arg_types[0], array)))
         return SAW_FAIL;
     PRE(a->len < UINT32_MAX);
     order = order_of(call->arg_types[0]->elem, a->items, a->len);
@@ -134,7 +143,7 @@ static enum saw_status fn_sort(struct saw_ctx *ctx,
                                const union saw_slot *args,
                                union saw_slot *result)
 {
-    return sort_into(ctx, call, args[0].a, false, result);
+    return sort_into(ctx, call, args[0], false, result);
 }
 
 static enum saw_status fn_sortx(struct saw_ctx *ctx,
@@ -142,7 +151,7 @@ static enum saw_status fn_sortx(struct saw_ctx *ctx,
                                 const union saw_slot *args,
                                 union saw_slot *result)
 {
-    return sort_into(ctx, call, args[0].a, true, result);
+    return sort_into(ctx, call, args[0], true, result);
 }
 
 const struct saw_builtin saw_builtins_array[] = {

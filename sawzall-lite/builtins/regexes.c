@@ -131,9 +131,12 @@ enum regex_outcome saw_search(struct saw_ctx *ctx,
     uint64_t before = left;
     enum regex_outcome outcome;
 
-    if (!ctx->work_max)
+    if (!ctx->work_max) {
+        /* Also who may burn all there is looks up to be cancelled. */
+        ctx->work += regex_search_steps(r, text.len);
         return regex_search(r, text, 0, groups, count) ? REGEX_FOUND
                                                        : REGEX_ABSENT;
+    }
     outcome = regex_search_within(r, text, 0, groups, count, &left);
     ctx->work += before - left;
     if (outcome == REGEX_TOO_DEAR)

@@ -105,10 +105,13 @@ START_TEST(test_parallel_run)
 
 END_TEST
 
-static size_t scan_count(const char *program, uint64_t limit, int *rc)
+static size_t
+scan_count(const char *program, uint64_t limit, uint64_t fuel, int *rc)
 {
-    struct quarry_read_options opts = {
-        .program = program, .program_len = strlen(program), .row_limit = limit};
+    struct quarry_read_options opts = {.program = program,
+                                       .program_len = strlen(program),
+                                       .program_fuel = fuel,
+                                       .row_limit = limit};
     struct quarry_scanner *s;
     const struct quarry_row *row;
     size_t n = 0;
@@ -135,9 +138,9 @@ START_TEST(test_filter)
         "  emit keep <- r;\n";
     int rc;
     start();
-    ck_assert_uint_eq(scan_count(program, 0, &rc), ROWS / 3);
+    ck_assert_uint_eq(scan_count(program, 0, 0, &rc), ROWS / 3);
     ck_assert_msg(rc == 0, "%s", err.text);
-    ck_assert_uint_eq(scan_count(program, 7, &rc), 7);
+    ck_assert_uint_eq(scan_count(program, 7, 0, &rc), 7);
     finish();
 }
 
@@ -148,15 +151,15 @@ START_TEST(test_bad_programs)
 {
     int rc;
     start();
-    scan_count("r: Row = ;", 0, &rc);
+    scan_count("r: Row = ;", 0, 0, &rc);
     ck_assert_int_eq(rc, ERR_INVALID);
     ck_assert_msg(strstr(err.text, "the program does not compile:\n"
                                    "program:1:"),
                   "%s", err.text);
-    scan_count("r: Row = input;", 0, &rc);
+    scan_count("r: Row = input;", 0, 0, &rc);
     ck_assert_int_eq(rc, ERR_INVALID);
     ck_assert_str_eq(err.text, "the program keeps no rows (emit keep <- r;)");
-    scan_count("r: Row = input;\nwhile (true) { }\nemit keep <- r;", 0, &rc);
+    scan_count("r: Row = input;\nwhile (true) { }\nemit keep <- r;", 0, 0, &rc);
     ck_assert_int_eq(rc, ERR_EXHAUSTED);
     ck_assert_msg(strstr(err.text, "row \"row00000\": ") == err.text, "%s",
                   err.text);
@@ -165,4 +168,27 @@ START_TEST(test_bad_programs)
 
 END_TEST
 
-TEST_MAIN("program", test_parallel_run, test_filter, test_bad_programs)
+/* Who asks for all fuel there is gets what a server can bear: a sort that would
+ * take longer is not begun. */
+START_TEST(test_fuel_max)
+{
+    int rc;
+    start();
+    scan_count("r: Row = input;\n"
+               "a := sort(new(array of int, 12000000, 0));\n"
+               "if (len(a) > 0)\n"
+               "  emit keep <- r;",
+               1, UINT64_MAX, &rc);
+    ck_assert_int_eq(rc, ERR_EXHAUSTED);
+    ck_assert_msg(strstr(err.text, "over 1000000000 instructions") != NULL,
+                  "%s", err.text);
+    finish();
+}
+
+END_TEST
+
+TEST_MAIN("program",
+          test_parallel_run,
+          test_filter,
+          test_bad_programs,
+          test_fuel_max)
