@@ -16,6 +16,7 @@
 #include "base/runtime/world.h"
 #include "cli/cli.h"
 #include "cli/command.h"
+#include "cli/server_anew.h"
 #include "cli/server_host.h"
 #include "cli/server_settings.h"
 
@@ -42,39 +43,7 @@ struct server {
 
 /* --- signals --------------------------------------------------------- */
 
-/* How this process was called, to call it so again: see begin_anew(). */
-#define ARGUMENTS_MAX 64
-static char arguments_text[8192];
-static char *arguments[ARGUMENTS_MAX + 1];
 static volatile sig_atomic_t is_again;
-
-static void note_arguments(void)
-{
-    FILE *f = fopen("/proc/self/cmdline", "rb");
-    size_t len =
-        f ? fread(arguments_text, 1, sizeof(arguments_text) - 1, f) : 0;
-    size_t count = 0;
-    for (char *p = arguments_text; count < ARGUMENTS_MAX; p += strlen(p) + 1) {
-        if (p >= arguments_text + len)
-            break;
-        arguments[count++] = p;
-    }
-    if (f)
-        (void)fclose(f);
-}
-
-/* A role has lost its place in the cluster, and cannot take another one within
- * this process. Its number stays, and so do its files: whoever watches it sees
- * nothing. Also from a signal's handler. */
-static void begin_anew(void)
-{
-    sigset_t none;
-    alarm(0);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    if (arguments[0])
-        execv("/proc/self/exe", arguments);
-}
 
 /* The place is lost (ERR_CLOSED), or others that were needed did not answer in
  * time: neither is a fault of this machine's. */
@@ -109,7 +78,7 @@ static void on_alarm(int number)
     static const char text[] = "quarry: server: did not stop in time\n";
     (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
     if (is_again && number == SIGALRM)
-        begin_anew();
+        server_anew();
     _exit(1);
 }
 
@@ -131,7 +100,8 @@ static void leave_in_time(struct server *s)
     alarm(0);
 }
 
-static void await_end(struct server *s, const sigset_t *set)
+/* Why it is over: one of the signals that end it. */
+static int await_end(struct server *s, const sigset_t *set)
 {
     int number = 0;
     while (number != SIGTERM && number != SIGINT && number != SIGUSR1) {
@@ -144,6 +114,7 @@ static void await_end(struct server *s, const sigset_t *set)
         }
     }
     log_info(s->world, "server", "stopping signal=%d", number);
+    return number;
 }
 
 /* From now on a second signal, or the end of patience, ends the process. */
@@ -225,12 +196,23 @@ static void say_ready(struct server *s)
     buf_close(&b);
 }
 
-static int serve(struct server *s, struct err *err)
+/* Until a signal says that it is over, and why. */
+static void serve_on(struct server *s, const sigset_t *set)
 {
-    sigset_t set;
-    int rc;
-    block_signals(&set);
-    rc = loop_new(s->world, "server", &s->loop, err);
+    int number;
+    say_ready(s);
+    number = await_end(s, set);
+    /* Whoever was told to stop stops. */
+    is_again =
+        number == SIGUSR1 && may_begin_anew(server_host_failure(s->host, NULL));
+    if (is_again)
+        server_anew_plan(s->world);
+    stop_in_time(set);
+}
+
+static int serve_loop(struct server *s, const sigset_t *set, struct err *err)
+{
+    int rc = loop_new(s->world, "server", &s->loop, err);
     if (rc)
         return rc;
     s->err = err;
@@ -238,20 +220,32 @@ static int serve(struct server *s, struct err *err)
     loop_call(s->loop, "open", open_host, s);
     if (s->rc == 0)
         s->rc = write_pid_file(s, err);
-    if (s->rc == 0) {
-        say_ready(s);
-        await_end(s, &set);
-        is_again = may_begin_anew(server_host_failure(s->host, NULL));
-        stop_in_time(&set);
-    }
+    if (s->rc == 0)
+        serve_on(s, set);
     loop_call(s->loop, "close", close_host, s);
     loop_stop(s->loop);
     loop_join(s->loop);
     loop_free(s->loop);
+    return s->rc;
+}
+
+static int serve(struct server *s, struct err *err)
+{
+    sigset_t set;
+    sigset_t ends;
+    int rc = 0;
+    block_signals(&set);
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGINT);
+    /* The life before left its file. */
+    s->has_pid_file = server_anew_is() && *s->settings.pid_file;
+    if (server_anew_wait(s->world, &ends))
+        rc = serve_loop(s, &set, err);
     if (s->has_pid_file && !is_again)
         unlink(s->settings.pid_file);
     log_info(s->world, "server", "stopped");
-    return s->rc;
+    return rc;
 }
 
 /* --- the command ----------------------------------------------------- */
@@ -286,7 +280,7 @@ static int run_server(struct cli *cli, const struct args *args, struct err *err)
 {
     struct server s = {.cli = cli, .world = world_real_new()};
     int rc;
-    note_arguments();
+    server_anew_note(s.world);
     keep_memory();
     rc = start(&s, args, err);
     file_unlock(s.lock);
@@ -295,7 +289,7 @@ static int run_server(struct cli *cli, const struct args *args, struct err *err)
     server_settings_close(&s.settings);
     world_free(s.world);
     if (is_again)
-        begin_anew();
+        server_anew();
     return rc;
 }
 
