@@ -207,5 +207,18 @@ class Terminal:
         os.waitpid(self.pid, 0)
 
 
+class TimedResult(unittest.TextTestResult):
+    """Tells of each test how long it took: what all checks wait for."""
+
+    def startTest(self, test):
+        self.started = time.monotonic()
+        super().startTest(test)
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        self.stream.writeln(" %6.2f s %s" % (time.monotonic() - self.started,
+                                             test.id()))
+
+
 def main():
-    unittest.main(verbosity=1)
+    unittest.main(testRunner=unittest.TextTestRunner(resultclass=TimedResult))

@@ -155,6 +155,11 @@ class Cluster:
             self.resume(name)
         if self.test.has_failed():
             self.tell()
+        if any(self.pid(name) for name in self.names):
+            # In order: one after the other would each wait in vain for a cell
+            # that is gone.
+            self.test.run_quarry("cluster", "stop", "--data",
+                                 os.path.join(self.test.dir, self.data))
         for name in self.names:
             if self.pid(name):
                 self.stop(name)

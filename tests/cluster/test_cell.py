@@ -24,6 +24,10 @@ class CellTest(ClusterTest):
         self.ok("cluster", "start")
         c.leader("lock")
         self.assertGreater(int(c.answer("n1")["lock"]["term"]), term)
+        # One after the other: the last have nobody to say goodbye to.
+        for name in c.names:
+            c.stop(name)
+            self.assertIn("stopped", c.log(name).splitlines()[-1])
 
     def test_leader_killed(self):
         """A killed leader is replaced, and follows when it is back."""

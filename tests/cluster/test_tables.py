@@ -79,15 +79,17 @@ class Failures(TablesTest):
         self.serve(1)
         self.write("other", "0123456789abcdef0123456789abcdef\n")
         os.chmod(self.path("other"), 0o600)
+        self.table("t")
+        self.env["QUARRY_TIMEOUT"] = "3s"
         message = self.fails(1, "--key", "other", "table", "list")
         self.assertIn("--key FILE", message)
-        self.table("t")
         self.env["QUARRY_KEY"] = self.path("other")
         message = self.fails(1, "-t", self.address(), "get", "t", "r")
         self.assertIn("--key FILE", message)
 
     def test_nobody_answers(self):
         """A target that does not answer says so, and what to look at."""
+        self.env["QUARRY_TIMEOUT"] = "3s"
         message = self.fails(1, "-t", "127.0.0.1:1", "table", "list")
         self.assertIn("127.0.0.1:1", message)
         self.assertIn("quarry cluster status", message)
