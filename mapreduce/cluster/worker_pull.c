@@ -195,15 +195,18 @@ static void enter(struct batch *b)
 static void fail(struct batch *b, uint32_t place, int code, struct err *err)
 {
     struct worker_pull *p = b->pull;
-    if (spill_peer_is_to_blame(code))
+    struct world *w = p->job->worker->world;
+    if (code == ERR_CANCELLED)
+        return;
+    if (spill_peer_is_to_blame(code)) {
         p->bad[place] = true;
-    else if (code != ERR_CANCELLED)
+        log_info(w, "worker", "job %s: no more is pulled from %.*s: %s",
+                 p->job->id, SLICE_ARG(b->peer.place.address), err->text);
+    } else {
         p->full = true;
-    if (code != ERR_CANCELLED)
-        log_info(p->job->worker->world, "worker",
-                 "job %s: nothing more is pulled early%s%s: %s", p->job->id,
-                 p->full ? "" : " from ", p->full ? "" : p->places[place],
+        log_info(w, "worker", "job %s: no more is pulled: %s", p->job->id,
                  err->text);
+    }
 }
 
 /* Under the lock, which is released meanwhile. */

@@ -169,6 +169,18 @@ class WorkersTest(ClusterTest):
                 self.assertEqual(self.ok("fs", "cat", "/out/" + name), f.read())
         self.wait_for(lambda: not self.files_of_jobs(c))
 
+    def test_job_killed_while_pulling(self):
+        """Nothing of a job that is killed stays where it was pulled to."""
+        c = self.serve(2, "\n[worker]\nno-short-circuit = true\n")
+        last = ("[ $QUARRY_TASK != 0 ] || while [ ! -e '%s' ]; do sleep 0.1; "
+                "done; cat")
+        job = self.begin(last, "cat")
+        self.wait_for(lambda: self.early(c) > 0)
+        self.assertTrue(self.files_of_jobs(c))
+        self.ok("job", "kill", "last")
+        self.assertNotEqual(job.wait(timeout=100), 0)
+        self.wait_for(lambda: not self.files_of_jobs(c))
+
     def test_killed_after_pulling(self):
         """kill -9 of a worker that has pulled, and from which was pulled, while
         the last map runs."""
