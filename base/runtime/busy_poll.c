@@ -23,9 +23,14 @@
 /* A wait that is usually over within so many looks is looked at to its end. */
 #define LOOKS_MAX 8
 
+/* A pause outlasts its end by so much: a server that answers all its requests
+ * at once is not idle, the next ones are on their way. */
+#define PAUSE_LINGER_NS UINT64_C(5000000)
+
 /* Of the process, because threads wait outside of any world. */
 static atomic_uint_least64_t look_ns = BUSY_POLL_US_DEFAULT * 1000;
 static atomic_uint pause_count;
+static atomic_uint_least64_t pause_until_ns; /* When none is counted. */
 
 void busy_poll_set_us(uint64_t us)
 {
@@ -40,15 +45,23 @@ void busy_poll_pause(void)
 
 void busy_poll_resume(void)
 {
-    unsigned before =
-        atomic_fetch_sub_explicit(&pause_count, 1, memory_order_relaxed);
+    unsigned before;
+    atomic_store_explicit(&pause_until_ns, real_mono_ns() + PAUSE_LINGER_NS,
+                          memory_order_relaxed);
+    before = atomic_fetch_sub_explicit(&pause_count, 1, memory_order_relaxed);
     INVARIANT(before > 0);
 }
 
-/* For how long anybody looks, as things are. */
-static uint64_t look_at_most_ns(void)
+static bool is_paused(uint64_t now)
 {
-    return atomic_load_explicit(&pause_count, memory_order_relaxed)
+    return atomic_load_explicit(&pause_count, memory_order_relaxed) ||
+           now < atomic_load_explicit(&pause_until_ns, memory_order_relaxed);
+}
+
+/* For how long anybody looks, as things are. */
+static uint64_t look_at_most_ns(uint64_t now)
+{
+    return is_paused(now)
                ? 0
                : atomic_load_explicit(&look_ns, memory_order_relaxed);
 }
@@ -75,8 +88,8 @@ static uint64_t look_for(const struct busy_poll *b, uint64_t look)
 
 bool busy_poll_begin(struct busy_poll *b)
 {
-    uint64_t look = look_at_most_ns();
     uint64_t now = real_mono_ns();
+    uint64_t look = look_at_most_ns(now);
     add_credit(b, (now - b->credited_ns) / CREDIT_PART);
     b->credited_ns = now;
     b->began_ns = now;
@@ -95,7 +108,7 @@ bool busy_poll_again(struct busy_poll *b)
         return false;
     }
     b->looked_ns = now;
-    return now < b->until_ns && look_at_most_ns() > 0;
+    return now < b->until_ns && look_at_most_ns(now) > 0;
 }
 
 void busy_poll_end(struct busy_poll *b, bool caught)

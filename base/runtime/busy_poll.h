@@ -40,9 +40,11 @@ struct busy_poll {
  * never. Any thread. */
 void busy_poll_set_us(uint64_t us);
 
-/* Nobody looks from now on, until each pause has ended: for servers with many
- * requests under way, where it matters what each of them costs, and not how
- * soon after it came the first of them is seen. Any thread. */
+/* Nobody looks from now on, until a few milliseconds after each pause has
+ * ended: for servers with many requests under way, where it matters what each
+ * of them costs, and not how soon after it came the first of them is seen. Any
+ * thread.
+ */
 void busy_poll_pause(void);
 void busy_poll_resume(void);
 

@@ -84,20 +84,25 @@ START_TEST(test_off)
 
 END_TEST
 
-/* While anybody pauses it nobody looks, nor goes on looking. */
+/* While anybody pauses it nobody looks, nor goes on looking; nor right after
+ * the last has ended. */
 START_TEST(test_pause)
 {
     struct busy_poll b = {.credit_ns = 0};
+    world = world_real_new();
     busy_poll_pause();
     busy_poll_pause();
     ck_assert(!busy_poll_begin(&b));
     busy_poll_resume();
     ck_assert(!busy_poll_begin(&b));
     busy_poll_resume();
+    ck_assert(!busy_poll_begin(&b));
+    world_sleep_us(world, 20000);
     ck_assert(busy_poll_begin(&b));
     busy_poll_pause();
     ck_assert(!busy_poll_again(&b));
     busy_poll_resume();
+    world_free(world);
 }
 
 END_TEST
