@@ -38,12 +38,16 @@ size_t log_records_bytes(const struct log_record *records, size_t count)
     return n;
 }
 
-static void
-put_header(const struct commit_log *l, char *p, const struct log_record *r)
+/* @parts are its payload, as it is or copied. */
+static void put_header(const struct commit_log *l,
+                       char *p,
+                       const struct log_record *r,
+                       const struct slice *parts,
+                       size_t part_count)
 {
     struct log_record_header h = {(uint32_t)payload_bytes(r), r->count,
                                   r->sequence, atomic_load(&l->synced)};
-    log_put_record_header(p, l->current->number, &h, r->parts, r->part_count);
+    log_put_record_header(p, l->current->number, &h, parts, part_count);
 }
 
 /* Zeros to write behind a record that ends at @end of the file. */
@@ -54,16 +58,25 @@ static size_t pad_bytes(const struct commit_log *l, uint64_t end)
                : (size_t)((PAGE_BYTES - end % PAGE_BYTES) % PAGE_BYTES);
 }
 
+/* Put one record behind what the block holds. Its checksum is that of the copy,
+ * which is one piece and in the cache: the parts lie scattered. */
+static void gather_one(struct commit_log *l, const struct log_record *r)
+{
+    size_t bytes = payload_bytes(r);
+    char *header = log_block_extend(&l->block, LOG_RECORD_HEADER_BYTES + bytes);
+    char *to = header + LOG_RECORD_HEADER_BYTES;
+    struct slice copy = slice_make(to, bytes);
+    for (size_t i = 0; i < r->part_count; to += r->parts[i++].len)
+        memcpy(to, r->parts[i].data, r->parts[i].len);
+    put_header(l, header, r, &copy, 1);
+}
+
 /* Put records together behind what the last page holds. */
 static void
 gather(struct commit_log *l, const struct log_record *records, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        put_header(l, log_block_extend(&l->block, LOG_RECORD_HEADER_BYTES),
-                   &records[i]);
-        for (size_t k = 0; k < records[i].part_count; k++)
-            log_block_append(&l->block, records[i].parts[k]);
-    }
+    for (size_t i = 0; i < count; i++)
+        gather_one(l, &records[i]);
 }
 
 /* Write records as one piece, copied together. What the last page holds already
@@ -166,7 +179,7 @@ static int write_scattered(struct commit_log *l,
     struct slice *parts = mem_alloc((r->part_count + 2) * sizeof(*parts));
     size_t pad = pad_bytes(l, offset + sizeof(header) + payload_bytes(r));
     int rc;
-    put_header(l, header, r);
+    put_header(l, header, r, r->parts, r->part_count);
     parts[0] = slice_make(header, sizeof(header));
     memcpy(parts + 1, r->parts, r->part_count * sizeof(*parts));
     parts[r->part_count + 1] = slice_make(zeros, pad);

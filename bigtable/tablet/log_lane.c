@@ -1,6 +1,8 @@
 /* A lane's worker and its jobs: see log_lane.h. */
 #include "bigtable/tablet/log_lane.h"
 
+#include <string.h>
+
 #include "base/core/coding.h"
 #include "base/core/fault.h"
 #include "base/core/panic.h"
@@ -155,16 +157,21 @@ static void work(void *arg)
 
 /* --- jobs ----------------------------------------------------------------- */
 
+/* The checksum is that of the copy, which is in one piece and in the cache. */
 static void put_record(struct lane *n, const struct log_record *r)
 {
     struct log_record_header h = {0, r->count, r->sequence, n->synced};
-    char *p;
+    struct slice copy;
+    char *header;
+    char *to;
     for (size_t i = 0; i < r->part_count; i++)
         h.length += (uint32_t)r->parts[i].len;
-    p = buf_extend(&n->bytes, LOG_RECORD_HEADER_BYTES);
-    log_put_record_header(p, n->number, &h, r->parts, r->part_count);
-    for (size_t i = 0; i < r->part_count; i++)
-        buf_append_slice(&n->bytes, r->parts[i]);
+    header = buf_extend(&n->bytes, LOG_RECORD_HEADER_BYTES + h.length);
+    to = header + LOG_RECORD_HEADER_BYTES;
+    copy = slice_make(to, h.length);
+    for (size_t i = 0; i < r->part_count; to += r->parts[i++].len)
+        memcpy(to, r->parts[i].data, r->parts[i].len);
+    log_put_record_header(header, n->number, &h, &copy, 1);
 }
 
 void log_lane__submit(struct lane *n,
