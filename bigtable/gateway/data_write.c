@@ -9,10 +9,10 @@
  * Every row is written and synced before its answer is sent.
  */
 #include "base/core/panic.h"
-#include "bigtable/gateway/mutation_pool.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/request_mutation.h"
 #include "bigtable/gateway/request_row.h"
+#include "bigtable/gateway/row_batch.h"
 #include "bigtable/gateway/service.h"
 
 /* --- MutateRow -------------------------------------------------------------
@@ -27,22 +27,23 @@ struct row_request {
 
 static int apply_row(struct row_request *r, struct err *err)
 {
-    struct mutation_pool *pool = r->gateway->mutations;
-    struct quarry_table *t;
+    struct row_batch *batch;
     struct quarry_mutation *m;
+    struct quarry_table *t;
     struct request_row q;
     int rc = request_row_parse(&q, r->message, &request_row_write, err);
     if (rc == 0)
         rc = service_open_table(r->gateway, q.table, &t, err);
     if (rc)
         return rc;
-    mutation_pool_take(pool, &m, 1);
-    quarry_mutation_reset(m, q.row);
+    batch = row_batch_take(r->gateway->batches, 1);
+    m = row_batch_begin(batch, q.row, q.counts[0], q.message.len);
     rc = request_mutation_add_all(m, q.message, 3, service_now_us(r->gateway),
                                   err);
+    row_batch_end(batch, rc == 0);
     if (rc == 0)
         rc = quarry_apply(t, m, NULL, err);
-    mutation_pool_give(pool, &m, 1, q.message.len);
+    row_batch_give(r->gateway->batches, batch);
     quarry_table_close(t);
     return rc;
 }
@@ -76,10 +77,9 @@ struct rows_request {
     struct slice table;
     size_t entry_count;
     size_t mutation_count;
-    struct quarry_mutation **mutations; /* One an entry, of the pool: first */
-    size_t *indexes;                    /* the good ones'; which they are. */
-    size_t good_count;
-    struct outcome *outcomes; /* One an entry. */
+    struct row_batch *batch;  /* The good ones; */
+    size_t *indexes;          /* which they are. */
+    struct outcome *outcomes; /* One an entry; NULL: all are good. */
     int rc;
     struct err *err;
 };
@@ -131,8 +131,13 @@ static int parse_rows(struct rows_request *r, struct err *err)
     return rc;
 }
 
-static void set_outcome(struct outcome *o, int rc, const struct err *err)
+static void
+set_outcome(struct rows_request *r, size_t index, int rc, const struct err *err)
 {
+    struct outcome *o;
+    if (!r->outcomes)
+        r->outcomes = mem_zalloc(r->entry_count, sizeof(*r->outcomes));
+    o = &r->outcomes[index];
     o->code = grpc_code_of(rc);
     mem_free(o->text);
     o->text = mem_strdup(err->text[0] ? err->text : err_name(rc));
@@ -145,18 +150,20 @@ static void build_entry(struct rows_request *r,
 {
     struct err err = ERR_INIT;
     struct entry e;
-    struct quarry_mutation *m = r->mutations[r->good_count];
+    struct quarry_mutation *m;
+    size_t good_count = row_batch_count(r->batch);
     int rc = parse_entry(bytes, &e, &err);
     if (rc == 0)
         rc = request_row_check(e.row, e.mutation_count, &err);
     if (rc == 0) {
-        quarry_mutation_reset(m, e.row);
+        m = row_batch_begin(r->batch, e.row, e.mutation_count, bytes.len);
         rc = request_mutation_add_all(m, bytes, 2, now_us, &err);
+        row_batch_end(r->batch, rc == 0);
     }
     if (rc)
-        set_outcome(&r->outcomes[index], rc, &err);
+        set_outcome(r, index, rc, &err);
     else
-        r->indexes[r->good_count++] = index;
+        r->indexes[good_count] = index;
 }
 
 static void build_rows(struct rows_request *r)
@@ -165,10 +172,8 @@ static void build_rows(struct rows_request *r)
     int64_t now_us = service_now_us(r->gateway);
     struct pb_field f;
     size_t index = 0;
-    r->mutations = mem_alloc(r->entry_count * sizeof(struct quarry_mutation *));
     r->indexes = mem_alloc(r->entry_count * sizeof(*r->indexes));
-    r->outcomes = mem_zalloc(r->entry_count, sizeof(*r->outcomes));
-    mutation_pool_take(r->gateway->mutations, r->mutations, r->entry_count);
+    r->batch = row_batch_take(r->gateway->batches, r->entry_count);
     while (pb_next(&c, &f))
         if (pb_is_bytes(&f, 2))
             build_entry(r, index++, f.bytes, now_us);
@@ -180,13 +185,14 @@ static void apply_rows(struct rows_request *r, struct quarry_table *t)
 {
     static const struct err no_text = {.code = 0};
     struct err err = ERR_INIT;
-    int *codes = mem_zalloc(r->good_count + 1, sizeof(*codes));
-    int rc = r->good_count ? quarry_apply_each(t, r->mutations, r->good_count,
-                                               NULL, codes, &err)
-                           : 0;
-    for (size_t i = 0; i < r->good_count && rc; i++)
+    size_t count = row_batch_count(r->batch);
+    int *codes = mem_zalloc(count + 1, sizeof(*codes));
+    int rc = count ? quarry_apply_each(t, row_batch_rows(r->batch), count, NULL,
+                                       codes, &err)
+                   : 0;
+    for (size_t i = 0; i < count && rc; i++)
         if (codes[i])
-            set_outcome(&r->outcomes[r->indexes[i]], codes[i],
+            set_outcome(r, r->indexes[i], codes[i],
                         codes[i] == rc ? &err : &no_text);
     mem_free(codes);
 }
@@ -210,7 +216,8 @@ reply_rows(struct rows_request *r, struct grpc_call *call, struct err *err)
 {
     struct buf *b = grpc_scratch(call);
     for (size_t i = 0; i < r->entry_count; i++) {
-        const struct outcome *o = &r->outcomes[i];
+        static const struct outcome good = {.code = GRPC_OK};
+        const struct outcome *o = r->outcomes ? &r->outcomes[i] : &good;
         size_t entry = pb_open(b, 1);
         size_t status;
         pb_put_integer(b, 1, (int64_t)i);
@@ -227,12 +234,10 @@ reply_rows(struct rows_request *r, struct grpc_call *call, struct err *err)
 
 static void close_rows(struct rows_request *r)
 {
-    if (r->mutations)
-        mutation_pool_give(r->gateway->mutations, r->mutations, r->entry_count,
-                           r->message.len);
+    if (r->batch)
+        row_batch_give(r->gateway->batches, r->batch);
     for (size_t i = 0; i < r->entry_count && r->outcomes; i++)
         mem_free(r->outcomes[i].text);
-    mem_free(r->mutations);
     mem_free(r->indexes);
     mem_free(r->outcomes);
 }

@@ -1,33 +1,35 @@
 /* MutateRow, of several calls that came together: their rows are written as one
  * batch, which costs little more than one of them. Each has its own outcome.
  */
-#include "bigtable/gateway/mutation_pool.h"
 #include "bigtable/gateway/request_mutation.h"
 #include "bigtable/gateway/request_row.h"
+#include "bigtable/gateway/row_batch.h"
 #include "bigtable/gateway/service.h"
 
 /* Calls whose requests are in order, and what they write. */
 struct row_writes {
     struct gateway *gateway;
-    size_t count;
+    size_t count; /* As many as `batch` has. */
     struct grpc_call *calls[GRPC_TOGETHER_MAX];
     struct slice tables[GRPC_TOGETHER_MAX]; /* Borrowed of the requests. */
-    struct quarry_mutation *mutations[GRPC_TOGETHER_MAX];
+    struct row_batch *batch;
 };
 
 /* Take what @call asks for as the next one of @w. */
 static int
 take(struct row_writes *w, const struct grpc_call *call, struct err *err)
 {
-    struct quarry_mutation *m = w->mutations[w->count];
+    struct quarry_mutation *m;
     struct request_row q;
     int rc = request_row_parse(&q, grpc_request(call), &request_row_write, err);
     if (rc)
         return rc;
-    quarry_mutation_reset(m, q.row);
     w->tables[w->count] = q.table;
-    return request_mutation_add_all(m, q.message, 3, service_now_us(w->gateway),
-                                    err);
+    m = row_batch_begin(w->batch, q.row, q.counts[0], q.message.len);
+    rc = request_mutation_add_all(m, q.message, 3, service_now_us(w->gateway),
+                                  err);
+    row_batch_end(w->batch, rc == 0);
+    return rc;
 }
 
 /* What fails among others is made again by itself, for its own error. */
@@ -48,6 +50,7 @@ static void answer_row(struct quarry_table *t,
 static void write_to_table(struct row_writes *w, size_t first, size_t end)
 {
     int codes[GRPC_TOGETHER_MAX] = {0};
+    struct quarry_mutation *const *rows = row_batch_rows(w->batch);
     struct quarry_table *t;
     struct err err = ERR_INIT;
     int rc = service_open_table(w->gateway, w->tables[first], &t, &err);
@@ -56,10 +59,9 @@ static void write_to_table(struct row_writes *w, size_t first, size_t end)
             grpc_set_outcome(w->calls[i], rc, &err);
         return;
     }
-    rc = quarry_apply_each(t, w->mutations + first, end - first, NULL, codes,
-                           &err);
+    rc = quarry_apply_each(t, rows + first, end - first, NULL, codes, &err);
     for (size_t i = first; i < end; i++)
-        answer_row(t, w->mutations[i], w->calls[i], rc ? codes[i - first] : 0);
+        answer_row(t, rows[i], w->calls[i], rc ? codes[i - first] : 0);
     quarry_table_close(t);
 }
 
@@ -68,13 +70,11 @@ void data_mutate_row_many(void *ctx,
                           size_t count)
 {
     struct row_writes w = {.gateway = ctx};
-    size_t bytes = 0;
     size_t end;
-    mutation_pool_take(w.gateway->mutations, w.mutations, count);
+    w.batch = row_batch_take(w.gateway->batches, count);
     for (size_t i = 0; i < count; i++) {
         struct err err = ERR_INIT;
         int rc = take(&w, calls[i], &err);
-        bytes += grpc_request(calls[i]).len;
         if (rc)
             grpc_set_outcome(calls[i], rc, &err);
         else
@@ -86,5 +86,5 @@ void data_mutate_row_many(void *ctx,
             end++;
         write_to_table(&w, i, end);
     }
-    mutation_pool_give(w.gateway->mutations, w.mutations, count, bytes);
+    row_batch_give(w.gateway->batches, w.batch);
 }

@@ -4,7 +4,7 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "bigtable/gateway/admin.h"
-#include "bigtable/gateway/mutation_pool.h"
+#include "bigtable/gateway/row_batch.h"
 #include "bigtable/gateway/service.h"
 #include "bigtable/gateway/workers.h"
 
@@ -96,7 +96,7 @@ int gateway_open(struct world *w,
     g->home = mem_strdup(opts->home ? opts->home : HOME_DEFAULT);
     g->workers =
         workers_new(w, opts->workers ? opts->workers : WORKERS_DEFAULT);
-    g->mutations = mutation_pool_new();
+    g->batches = row_batch_pool_new();
     rc = instance_id_check(slice_str(g->home), err);
     if (rc == 0)
         rc = grpc_server_open(w, opts->address, &grpc, &g->server, err);
@@ -126,7 +126,7 @@ void gateway_close(struct gateway *g)
         return;
     grpc_server_close(g->server);
     workers_free(g->workers);
-    mutation_pool_free(g->mutations);
+    row_batch_pool_free(g->batches);
     mem_free(g->home);
     mem_free(g);
 }

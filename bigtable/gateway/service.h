@@ -11,7 +11,7 @@
 #include "bigtable/gateway/grpc.h"
 #include "bigtable/gateway/names.h"
 
-struct mutation_pool;
+struct row_batch_pool;
 struct workers;
 
 struct gateway {
@@ -19,7 +19,7 @@ struct gateway {
     struct quarry *quarry; /* Borrowed. */
     char *home;            /* Owned, as all below. */
     struct workers *workers;
-    struct mutation_pool *mutations;
+    struct row_batch_pool *batches;
     struct grpc_server *server;
 };
 

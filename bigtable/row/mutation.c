@@ -50,6 +50,29 @@ void mutation_reset(struct quarry_mutation *m, struct slice row)
         (void)!row_name_check(row, mistake(m));
 }
 
+static struct buf borrowed(struct slice s)
+{
+    return (struct buf){
+        .data = (char *)(uintptr_t)s.data, .len = s.len, .cap = s.len};
+}
+
+void mutation_begin(struct quarry_mutation *m,
+                    struct slice row,
+                    char *room,
+                    size_t room_bytes)
+{
+    *m = (struct quarry_mutation){.row = borrowed(row),
+                                  .ops = {.data = room, .cap = room_bytes}};
+    if (row_name_check(row, NULL))
+        (void)!row_name_check(row, mistake(m));
+}
+
+void mutation_end(struct quarry_mutation *m)
+{
+    mem_free(m->error);
+    m->error = NULL;
+}
+
 /* Are @family and @qualifier short enough, and is there room for @bytes? */
 static bool may_add(struct quarry_mutation *m,
                     struct slice family,
@@ -89,6 +112,10 @@ static char *put_lslice(char *p, struct slice s)
         memcpy(p, s.data, s.len);
     return p + s.len;
 }
+
+/* The kind, three lengths, two times. */
+STATIC_ASSERT(1 + VARINT64_BYTES_MAX * 3 + 16 <= MUTATION_OP_BYTES,
+              "what an operation takes besides its names and its value");
 
 /* Reserve room for an operation and write its kind, family and qualifier. */
 static char *start_op(struct quarry_mutation *m,
@@ -194,12 +221,6 @@ static int check_op(const struct mutation_op *op, struct err *err)
           (op->timestamp_us == op->max_us && op->max_us != 0))))
         return err_set(err, ERR_INVALID, "a time range of a change is empty");
     return 0;
-}
-
-static struct buf borrowed(struct slice s)
-{
-    return (struct buf){
-        .data = (char *)(uintptr_t)s.data, .len = s.len, .cap = s.len};
 }
 
 int mutation_borrow(struct slice row,

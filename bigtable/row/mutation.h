@@ -74,6 +74,18 @@ void mutation_delete_cells(struct quarry_mutation *m,
 void mutation_delete_family(struct quarry_mutation *m, struct slice family);
 void mutation_delete_row(struct quarry_mutation *m);
 
+/* What an operation takes at most besides its names and its value. */
+#define MUTATION_OP_BYTES ((size_t)48)
+
+/* Begin @m on @row, in memory of the caller: @room has MUTATION_OP_BYTES for
+ * each operation that will be added, and their names and values besides. Both
+ * are borrowed as long as @m is; it is not closed but ended. */
+void mutation_begin(struct quarry_mutation *m,
+                    struct slice row,
+                    char *room,
+                    size_t room_bytes);
+void mutation_end(struct quarry_mutation *m);
+
 /* Make @out the @count operations in @ops on @row, bytes from anywhere that
  * stay where they are: @out borrows them, and is not closed. Errors:
  * ERR_CORRUPT; ERR_INVALID, ERR_TOOBIG: what the builders above would not have

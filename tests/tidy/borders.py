@@ -53,6 +53,7 @@ ALLOWED = {
                         "bigtable/client/quarry.h", "bigtable/master/"],
     "bigtable/gateway": ["base/", "bigtable/client/quarry.h",
                          "bigtable/row/filter.h", "bigtable/row/gc_rule.h",
+                         "bigtable/row/mutation.h",
                          "bigtable/gateway/"],
     "mapreduce/warc": ["base/core/", "mapreduce/warc/"],
     "mapreduce": ["base/", "chubby-lite/chubby.h", "gfs-lite/fs.h",
