@@ -1,0 +1,209 @@
+/* Writing a log: operations become records, records a batch, which is synced.
+ */
+#include <inttypes.h>
+
+#include "base/core/fault.h"
+#include "base/core/panic.h"
+#include "base/replica/log_state.h"
+
+/* Commands that are one record, at most: of these bytes, and of this part of a
+ * segment. */
+#define COMMANDS_BYTES_MAX   65536
+#define COMMANDS_PER_SEGMENT 16
+
+static int write_at_end(struct replica_log *l, struct err *err)
+{
+    uint64_t offset = replica_log__offset(l, l->position);
+    uint64_t end = offset + l->batch.len;
+    /* Zeros go with the records that reach behind the last ones. */
+    size_t zeros =
+        end > l->file.bytes ? l->segment_bytes / LOG_ZEROS_PER_SEGMENT : 0;
+    return log_file_write(&l->file, offset, buf_slice(&l->batch), zeros, err);
+}
+
+/* Write the batch and sync. */
+static int flush(struct replica_log *l, struct err *err)
+{
+    int rc = 0;
+    /* A mark was written without a sync. */
+    if (l->batch.len == 0 && l->synced == l->position)
+        return 0;
+    if (l->batch.len)
+        rc = write_at_end(l, err);
+    if (rc == 0) {
+        if (!fault_hit("replica.skip_sync"))
+            rc = log_file_sync(&l->file, err);
+        l->failed = l->failed || rc != 0;
+    } else if (rc != ERR_FULL) {
+        l->failed = true;
+    }
+    if (rc) {
+        err_wrap(err, "log segment %" PRIu64, replica_log__current(l)->number);
+        return rc;
+    }
+    l->position += l->batch.len;
+    l->synced = l->position;
+    l->marked = false;
+    l->flushed = l->ends;
+    l->done_count = l->op_count;
+    replica_log__current(l)->bytes = l->file.bytes;
+    buf_clear(&l->batch);
+    return 0;
+}
+
+/* Room for @bytes more: a segment is begun where they would not fit. */
+static int make_room(struct replica_log *l, size_t bytes, struct err *err)
+{
+    uint64_t used = replica_log__offset(l, l->position) + l->batch.len;
+    /* Whoever has zeros that are on the disk does not add others. */
+    uint64_t most = l->spare.file ? MIN_OF(l->segment_bytes, l->file.bytes)
+                                  : l->segment_bytes;
+    int rc;
+    if (used + bytes <= most || used == LOG_HEADER_BYTES)
+        return 0;
+    rc = flush(l, err);
+    if (rc == 0)
+        rc = replica_log__begin_segment(l, replica_log__current(l)->number + 1,
+                                        err);
+    return rc;
+}
+
+static int put(struct replica_log *l,
+               enum log_kind kind,
+               uint64_t index,
+               uint64_t term,
+               struct slice payload,
+               struct err *err)
+{
+    struct log_record r = {.kind = kind,
+                           .index = index,
+                           .term = term,
+                           .synced = l->synced,
+                           .payload = payload};
+    int rc = make_room(l, log_record_bytes(payload.len), err);
+    if (rc)
+        return rc;
+    r.synced = l->synced;
+    r.position = l->position + l->batch.len;
+    log_record_put(replica_log__current(l)->number, &r, &l->batch);
+    return 0;
+}
+
+static enum log_kind log_kind_of(enum raft_entry_kind kind)
+{
+    return kind == RAFT_ENTRY_COMMAND ? LOG_COMMAND
+           : kind == RAFT_ENTRY_NOOP  ? LOG_NOOP
+                                      : LOG_CONFIG;
+}
+
+/* How many of the @count entries @e go into one record; its payload is in
+ * l->commands if they are several. */
+static size_t
+gather(struct replica_log *l, const struct raft_entry *e, size_t count)
+{
+    size_t most = (size_t)MIN_OF(COMMANDS_BYTES_MAX,
+                                 l->segment_bytes / COMMANDS_PER_SEGMENT);
+    size_t n = 0;
+    buf_clear(&l->commands);
+    while (n < count && e[n].kind == RAFT_ENTRY_COMMAND &&
+           e[n].term == e[0].term &&
+           l->commands.len + log_commands_bytes(e[n].bytes->len) <= most)
+        log_commands_put(raft_bytes_slice(e[n++].bytes), &l->commands);
+    return MAX_OF(n, 1);
+}
+
+static int put_entries(struct replica_log *l,
+                       const struct replica_log_op *op,
+                       struct err *err)
+{
+    size_t n;
+    for (size_t i = 0; i < op->entry_count; i += n) {
+        const struct raft_entry *e = &op->entries[i];
+        uint64_t index = op->index + i;
+        int rc;
+        n = gather(l, e, op->entry_count - i);
+        rc = n > 1 ? put(l, LOG_COMMANDS, index, e->term,
+                         buf_slice(&l->commands), err)
+                   : put(l, log_kind_of(e->kind), index, e->term,
+                         raft_bytes_slice(e->bytes), err);
+        if (rc)
+            return rc;
+        replica_log__current(l)->max_index =
+            MAX_OF(replica_log__current(l)->max_index, index + n - 1);
+        l->ends.index = index + n - 1;
+        l->ends.index_term = e->term;
+    }
+    return 0;
+}
+
+static int
+put_op(struct replica_log *l, const struct replica_log_op *op, struct err *err)
+{
+    int rc = 0;
+    switch (op->kind) {
+    case REPLICA_LOG_META:
+        rc = put(l, LOG_META, op->vote, op->term, SLICE_EMPTY, err);
+        l->ends.term = op->term;
+        l->ends.vote = op->vote;
+        break;
+    case REPLICA_LOG_APPEND: rc = put_entries(l, op, err); break;
+    case REPLICA_LOG_RESET:
+        rc = put(l, LOG_RESET, op->index, op->term, SLICE_EMPTY, err);
+        /* What is in them is void; they are removed once this is written. */
+        for (size_t i = 0; i < l->count; i++)
+            l->segments[i].max_index = 0;
+        l->ends.index = op->index;
+        l->ends.index_term = op->term;
+        break;
+    case REPLICA_LOG_COMPACT: break; /* When the rest is on the disk. */
+    }
+    return rc;
+}
+
+/* What follows from operations that are on the disk. */
+static void settle(struct replica_log *l, const struct replica_log_op *op)
+{
+    if (op->kind == REPLICA_LOG_COMPACT || op->kind == REPLICA_LOG_RESET)
+        replica_log__compact(l, op->index);
+}
+
+int replica_log_write(struct replica_log *l,
+                      const struct replica_log_op *ops,
+                      size_t count,
+                      size_t *done,
+                      struct err *err)
+{
+    int rc = 0;
+    *done = 0;
+    if (l->failed)
+        return err_set(err, ERR_IO, "the log failed before");
+    l->op_count = l->done_count = 0;
+    while (rc == 0 && l->op_count < count) {
+        rc = put_op(l, &ops[l->op_count], err);
+        if (rc == 0)
+            l->op_count++;
+    }
+    if (rc == 0 && l->batch.len)
+        rc = flush(l, err);
+    if (rc) {
+        buf_clear(&l->batch);
+        l->ends = l->flushed;
+    } else {
+        l->done_count = count;
+    }
+    for (size_t i = 0; i < l->done_count; i++)
+        settle(l, &ops[i]);
+    *done = l->done_count;
+    return rc;
+}
+
+void replica_log_mark(struct replica_log *l)
+{
+    if (l->marked || l->failed)
+        return;
+    l->marked = true;
+    if (put(l, LOG_MARK, 0, 0, SLICE_EMPTY, NULL) == 0 &&
+        write_at_end(l, NULL) == 0)
+        l->position += l->batch.len;
+    buf_clear(&l->batch);
+}
