@@ -148,7 +148,6 @@ static const struct option run_options[] = {
      "tables to aggregate (* for all, the default); others are\n"
      "printed as they are emitted, with '' all of them"},
     {"seed", 0, "N", "of rand() and nrand(); by chance if not given"},
-    {"bootstrapsum-seed", 0, "TEXT", "taken, and not used: the seed is fixed"},
     {NULL, 0, NULL, NULL},
 };
 

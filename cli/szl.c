@@ -35,7 +35,7 @@ const struct option szl_options[] = {
     {"end-record", 0, "N", "first record not to be processed"},
     {"num-records", 0, "N", "how many records to process"},
     {"memory-limit", 0, "MB", "at most so many megabytes"},
-    {"bootstrapsum-seed", 0, "TEXT", "taken, and not used"},
+    {"bootstrapsum-seed", 0, "TEXT", "taken: draws follow from the records"},
     {"native", 0, NULL, "taken: there is one way to run"},
     {"nonative", 0, NULL, "taken: there is one way to run"},
     {NULL, 0, NULL, NULL},
