@@ -19,7 +19,7 @@ static const struct {
     {"import warc", "In and out"},   {"saw", "Questions"},
     {"dump", "Files and upkeep"},    {"shell", "Working with quarry"},
     {"server", "Clusters"},          {"lock ls", "Locks of a cluster"},
-    {"fs ls", "Files of a cluster"}, {"bench", "About quarry"},
+    {"fs ls", "Files of a cluster"}, {"bench tables", "About quarry"},
 };
 
 static void pad_to(size_t used, size_t column)

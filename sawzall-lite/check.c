@@ -47,6 +47,9 @@ static void warn_unused(struct saw_checker *c, const struct saw_decl *d)
         return;
     if (d->kind != DECL_VAR || !d->type || d->type->kind == SAW_BAD)
         return;
+    /* It says that the program reads rows. */
+    if (c->unit->row_type && d->type == c->unit->row_type)
+        return;
     /* What is wrong makes much look as if it were not used. */
     if (c->diag->error_count > 0)
         return;

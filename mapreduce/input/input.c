@@ -1,6 +1,8 @@
 /* From SPECs to splits, and from splits to readers. */
 #include "mapreduce/input/input.h"
 
+#include <string.h>
+
 #include "mapreduce/input/glob.h"
 
 static int warc_plan(const struct input_context *ctx,
@@ -37,6 +39,15 @@ static int plan_file(const struct input_context *ctx,
     return input_text_plan(ctx, input, path, splits, err);
 }
 
+/* A table is easily named as if it were a file. */
+static int refuse_path(const char *path, struct err *err)
+{
+    err_set(err, ERR_NOTFOUND, "input %s: no file matches", path);
+    if (!strchr(path, '/'))
+        err_hint(err, "a table is table:%s", path);
+    return ERR_NOTFOUND;
+}
+
 int input_plan(const struct input_context *ctx,
                unsigned input,
                struct input_splits *splits,
@@ -50,8 +61,7 @@ int input_plan(const struct input_context *ctx,
         return input_table_plan(ctx, input, splits, err);
     code = glob_files(&ctx->files, spec->path, &paths, &count, err);
     if (code == 0 && count == 0)
-        code =
-            err_set(err, ERR_NOTFOUND, "input %s: no file matches", spec->path);
+        code = refuse_path(spec->path, err);
     for (size_t i = 0; i < count && code == 0; i++)
         code = plan_file(ctx, input, paths[i], splits, err);
     files_names_free(paths, count);

@@ -194,6 +194,26 @@ START_TEST(test_merge)
 
 END_TEST
 
+/* A row that is only counted is a declaration that something needs. */
+START_TEST(test_row_not_looked_at)
+{
+    const struct saw_compile_options opts = {.restricted = true};
+    struct saw_program *p = NULL;
+    struct buf d = BUF_INIT;
+    ck_assert_int_eq(saw_compile(&opts,
+                                 SLICE_LIT("r: Row = input;\n"
+                                           "n: table sum of int;\n"
+                                           "emit n <- 1;\n"),
+                                 "rows.szl", &p, &d),
+                     0);
+    ck_assert_str_eq(buf_cstr(&d), "");
+    ck_assert(saw_program_wants_rows(p));
+    buf_close(&d);
+    saw_program_free(p);
+}
+
+END_TEST
+
 /* The cancel flag ends a record soon, also where few instructions do much. */
 START_TEST(test_cancel)
 {
@@ -259,5 +279,6 @@ TEST_MAIN("rows",
           test_push_down,
           test_keep,
           test_merge,
+          test_row_not_looked_at,
           test_cancel,
           test_sort_burns)
