@@ -237,7 +237,8 @@ struct gfs_descriptor {
     const char *address; /* Of the server. */
     uint64_t handle;
     uint32_t version;
-    bool to_write; /* Of an open chunk, by a grant; else of a sealed one. */
+    uint64_t length; /* Of a sealed chunk. */
+    bool to_write;   /* Of an open chunk, by a grant; else of a sealed one. */
 };
 
 /* *@out is owned; numbers of *@answer are what the server says of the chunk.

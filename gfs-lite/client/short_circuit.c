@@ -20,6 +20,7 @@
 
 /* For how long a check of a block holds. */
 #define CHECKED_S 10
+#define CALL_US   UINT64_C(2000000)
 
 struct local_chunk {
     struct world *world; /* Borrowed. */
@@ -56,19 +57,39 @@ static int ask_socket(const struct fetching *f, struct stream *s)
     return rc ? rc : stream_receive_file(s, f->out, f->err);
 }
 
-static int ask_server(const struct fetching *f, struct buf *reply)
+static int
+call_server(const struct fetching *f, uint32_t method, struct buf *reply)
 {
     struct chunk_call call = {.handle = f->wanted->handle,
-                              .version = f->wanted->version};
+                              .version = f->wanted->version,
+                              .length = f->wanted->length};
     struct buf body = BUF_INIT;
     int rc;
     chunk_call_put(&call, &body);
+    buf_clear(reply);
     rc =
-        peers_call(f->gfs->peers, slice_str(f->wanted->address), CHUNK_OPEN,
-                   2000000, buf_slice(&body), SLICE_EMPTY, reply, NULL, f->err);
+        peers_call(f->gfs->peers, slice_str(f->wanted->address), method,
+                   CALL_US, buf_slice(&body), SLICE_EMPTY, reply, NULL, f->err);
     buf_close(&body);
-    if (rc == 0)
-        rc = chunk_answer_get(buf_slice(reply), f->answer, f->err);
+    return rc ? rc : chunk_answer_get(buf_slice(reply), f->answer, f->err);
+}
+
+/* Its writer closed a moment ago, and the server is told with a heartbeat, or
+ * by the first who wants to read: what the namenode has sealed stays so. */
+static bool is_to_be_sealed(const struct fetching *f)
+{
+    return !f->wanted->to_write && !f->answer->sealed &&
+           f->answer->socket.len > 0;
+}
+
+static int ask_server(const struct fetching *f, struct buf *reply)
+{
+    int rc = call_server(f, CHUNK_OPEN, reply);
+    if (rc == 0 && is_to_be_sealed(f)) {
+        rc = call_server(f, CHUNK_SEAL, reply);
+        if (rc == 0)
+            rc = call_server(f, CHUNK_OPEN, reply);
+    }
     if (rc == 0 && (f->answer->socket.len == 0 ||
                     f->answer->sealed == f->wanted->to_write))
         rc = err_set(f->err, ERR_UNSUPPORTED, "no descriptor of it");
@@ -146,8 +167,10 @@ int gfs__open_local(struct gfs *g,
                     struct err *err)
 {
     char *address = gfs__server_address(g, number);
-    struct gfs_descriptor wanted = {
-        .address = address, .handle = c->handle, .version = c->version};
+    struct gfs_descriptor wanted = {.address = address,
+                                    .handle = c->handle,
+                                    .version = c->version,
+                                    .length = c->length};
     struct chunk_answer answer;
     struct local_chunk *l;
     struct file *file;

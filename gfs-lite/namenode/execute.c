@@ -251,13 +251,19 @@ static int prepare(struct namenode *nn, struct gfs_command *c, struct err *err)
 }
 
 /* The servers of the chunk that @c, of its writer, has sealed have all of it:
- * until they say so themselves, that is known from here. */
+ * until they say so themselves, that is known from here. In the chain's order:
+ * of copies on one machine the first is in the page cache. */
 static void note_sealed(struct namenode *nn,
                         const struct gfs_command *c,
                         const struct gfs_server_set *chain)
 {
     struct chunk *sealed = chunk_map_get(&nn->catalog.names.chunks, c->chunk);
-    for (unsigned i = 0; sealed && sealed->sealed && i < chain->count; i++)
+    if (!sealed || !sealed->sealed)
+        return;
+    for (unsigned i = 0; i < chain->count; i++)
+        if (chunk_server_is_alive(&nn->servers, chain->numbers[i]))
+            chunk_remove_replica(sealed, chain->numbers[i]);
+    for (unsigned i = 0; i < chain->count; i++)
         if (chunk_server_is_alive(&nn->servers, chain->numbers[i])) {
             chunk_add_replica(sealed, chain->numbers[i]);
             chunk_server_add_order(&nn->servers, chain->numbers[i],
