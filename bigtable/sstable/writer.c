@@ -522,6 +522,10 @@ int table_writer_finish(struct table_writer *w, struct err *err)
         rc = cut_partition(w, err);
     if (!rc)
         rc = write_tail(w, err);
+    if (!rc) {
+        fs_writer_close(w->file);
+        w->file = NULL;
+    }
     w->finished = rc == 0;
     return rc;
 }

@@ -42,7 +42,7 @@ MUST_CHECK int table_writer_add(struct table_writer *w,
 uint64_t table_writer_bytes(const struct table_writer *w);
 uint64_t table_writer_entry_count(const struct table_writer *w);
 
-/* Write the rest and sync. Parks. PRE: at least one entry. */
+/* Write the rest, sync and close the file. Parks. PRE: at least one entry. */
 MUST_CHECK int table_writer_finish(struct table_writer *w, struct err *err);
 
 /* After finish: what the table is. Borrowed until free. */

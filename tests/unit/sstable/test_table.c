@@ -1,7 +1,10 @@
 /* Tables give back what was written, skip what is not there, and turn any
  * damage into an error. */
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/core/coding.h"
 #include "base/core/crc32c.h"
@@ -477,6 +480,46 @@ START_TEST(test_unfinished_table_is_removed)
 
 END_TEST
 
+/* Does a descriptor of this process lead to the file @name? */
+static bool has_open(const char *name)
+{
+    DIR *d = opendir("/proc/self/fd");
+    const struct dirent *e;
+    bool found = false;
+    ck_assert_ptr_nonnull(d);
+    while ((e = readdir(d))) {
+        char path[512];
+        ssize_t n = readlinkat(dirfd(d), e->d_name, path, sizeof(path) - 1);
+        path[MAX_OF(n, 0)] = '\0';
+        found |= strstr(path, name) != NULL;
+    }
+    closedir(d);
+    return found;
+}
+
+/* A finished table has no writer any more, even before that is freed: a file of
+ * a cluster is read by the short way only once its writer has closed it. */
+START_TEST(test_finished_table_is_closed)
+{
+    struct group_options group;
+    struct table_writer *w;
+    struct entry e = {0};
+    set_up();
+    group_options_default(&group);
+    set_key_of_row(&e, 1);
+    ck_assert_int_eq(table_writer_open(fs, "a.sst", &group, 0, &w, NULL), 0);
+    ck_assert_int_eq(table_writer_add(w, buf_slice(&e.key), SLICE_EMPTY, NULL),
+                     0);
+    ck_assert(has_open("a.sst"));
+    ck_assert_int_eq(table_writer_finish(w, NULL), 0);
+    ck_assert(!has_open("a.sst"));
+    table_writer_free(w);
+    buf_close(&e.key);
+    tear_down();
+}
+
+END_TEST
+
 /* One huge value costs its readers a block of its own, and its neighbours
  * nothing. */
 START_TEST(test_huge_value_stands_alone)
@@ -525,4 +568,5 @@ TEST_MAIN("table",
           test_every_truncation,
           test_newer_version_is_unsupported,
           test_unfinished_table_is_removed,
+          test_finished_table_is_closed,
           test_huge_value_stands_alone)
