@@ -1,4 +1,5 @@
 /* Which of a chunk's servers a reader asks. */
+#include "base/core/arena.h"
 #include "gfs-lite/wire.h"
 #include "tests/unit/gfs-lite/cell_files.h"
 
@@ -81,4 +82,56 @@ START_TEST(test_near_servers_take_turns)
 
 END_TEST
 
-TEST_MAIN("read", test_near_servers_take_turns)
+/* The servers of the only chunk of @path, as readers are told. */
+static struct gfs_server_set servers_of(struct fs *fs, const char *path)
+{
+    struct gfs_server_set servers;
+    struct gfs_layout l;
+    struct arena a;
+    arena_init(&a);
+    OK(gfs_get_layout(fs, path, 0, &a, &l, err));
+    ck_assert_uint_eq(l.chunk_count, 1);
+    servers = l.chunks[0].servers;
+    arena_close(&a);
+    return servers;
+}
+
+static void keep_order(struct cell *c)
+{
+    struct fs *fs = cell_client(c, sim_director(c->sim), "test");
+    struct fs_write_options o = {.mode = FS_WRITE_STREAM};
+    for (unsigned i = 0; i < 12; i++) {
+        struct gfs_server_set chain, closed;
+        struct fs_writer *w;
+        char path[16];
+        snprintf(path, sizeof(path), "f%u", i);
+        OK(fs_create(fs, path, &o, &w, err));
+        OK(fs_writer_append(w, "x", 1, err));
+        OK(fs_writer_sync(w, err));
+        chain = servers_of(fs, path);
+        world_sleep_us(sim_director(c->sim), 2500000); /* It is reported. */
+        fs_writer_close(w);
+        closed = servers_of(fs, path);
+        ck_assert_uint_eq(chain.count, SERVERS);
+        ck_assert_uint_eq(closed.count, SERVERS);
+        ck_assert_mem_eq(closed.numbers, chain.numbers,
+                         SERVERS * sizeof(chain.numbers[0]));
+    }
+    fs_close(fs);
+}
+
+/* Of a file that was closed a moment ago the servers are named in the order of
+ * their chain, whoever reported first: of copies on one machine the first is in
+ * the page cache. */
+START_TEST(test_closed_files_keep_the_order_of_the_chain)
+{
+    struct cell *c = cell_new(test_seed(), 1, SERVERS);
+    cell_run(c, keep_order);
+    cell_free(c);
+}
+
+END_TEST
+
+TEST_MAIN("read",
+          test_near_servers_take_turns,
+          test_closed_files_keep_the_order_of_the_chain)
