@@ -91,6 +91,26 @@ static int load_chunks(struct gfs_reader *r, struct slice path, struct err *err)
     return rc;
 }
 
+/* How far a file reaches whose writer has died is not known for a moment: while
+ * its last chunk is being recovered, or some of that chunk's servers are away.
+ */
+static int
+await_chunks(struct gfs_reader *r, struct slice path, struct err *err)
+{
+    struct world *w = r->gfs->base.world;
+    uint64_t until = world_mono_ns(w) + r->gfs->timeout_us * 1000;
+    for (;;) {
+        int rc = load_chunks(r, path, err);
+        if ((rc != ERR_UNAVAILABLE && rc != ERR_ABORTED) ||
+            world_mono_ns(w) >= until || fiber_check(NULL))
+            return rc;
+        r->count = 0;
+        r->file = 0;
+        r->base.size_bytes = 0;
+        world_sleep_us(w, RETRY_US);
+    }
+}
+
 int gfs__open(struct fs *fs,
               const char *path,
               struct fs_reader **out,
@@ -104,7 +124,7 @@ int gfs__open(struct fs *fs,
     r->path = mem_strdup(path);
     mutex_init(&r->mutex);
     if (rc == 0)
-        rc = load_chunks(r, buf_slice(&full), err);
+        rc = await_chunks(r, buf_slice(&full), err);
     buf_close(&full);
     if (rc)
         gfs__reader_close(&r->base);
