@@ -18,14 +18,19 @@ static enum write_durability durability_of(uint8_t d)
                                                     : WRITE_SYNCED;
 }
 
-/* The tablet, if it has @row. End @out in any case. */
+/* The tablet, if it has @row. A call that means @meant may have been made there
+ * before, so another one, which began at the same address after it, does not
+ * make it. End @out in any case. */
 static int begin(struct tablet_server *s,
                  struct serving *out,
                  uint64_t tablet,
+                 uint64_t meant,
                  struct slice row,
                  struct err *err)
 {
     int rc = serving_begin(s, out, tablet, 0, err);
+    if (rc == 0 && meant && meant != s->number)
+        rc = not_here(tablet, err);
     if (rc == 0 && !tablet_contains(out->view->tablets[0], row))
         rc = not_here(tablet, err);
     return rc;
@@ -94,7 +99,7 @@ static int check(struct tablet_server *s,
     struct quarry_filter *filter = NULL;
     struct check_reply reply = {.matched = false};
     struct serving v;
-    int rc = begin(s, &v, r->tablet, r->row, err);
+    int rc = begin(s, &v, r->tablet, r->server, r->row, err);
     if (rc == 0 && r->has_filter)
         rc = filter_decode(r->filter, &filter, err);
     if (rc == 0 && r->has_true)
@@ -168,7 +173,7 @@ static int modify(struct tablet_server *s,
 {
     struct quarry_row *row = NULL;
     struct serving v;
-    int rc = begin(s, &v, r->tablet, r->row, err);
+    int rc = begin(s, &v, r->tablet, r->server, r->row, err);
     if (rc == 0)
         rc = may_modify(s, &v, call->principal, r, err);
     if (rc == 0) {

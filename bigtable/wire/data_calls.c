@@ -10,9 +10,9 @@
 #define EACH_FIELDS           1
 #define APPLY_FIELDS          2
 #define APPLY_REPLY_FIELDS    3
-#define CHECK_FIELDS          6
+#define CHECK_FIELDS          7
 #define CHECK_REPLY_FIELDS    1
-#define MODIFY_FIELDS         4
+#define MODIFY_FIELDS         5
 #define RULE_FIELDS           5
 #define RUN_FIELDS            13
 #define RUN_REPLY_FIELDS      4
@@ -139,6 +139,7 @@ void check_request_put(const struct check_request *r, struct buf *out)
     message_put_maybe(out, r->has_filter, r->filter);
     codec_put_bool(out, r->has_true);
     codec_put_bool(out, r->has_false);
+    codec_put_u64(out, r->server);
 }
 
 int check_request_get(struct slice in, struct check_request *r, struct err *err)
@@ -150,6 +151,7 @@ int check_request_get(struct slice in, struct check_request *r, struct err *err)
     r->filter = message_maybe(&b.r, &r->has_filter);
     r->has_true = codec_get_bool(&b.r);
     r->has_false = codec_get_bool(&b.r);
+    r->server = codec_get_u64(&b.r);
     return message_end(&b, "request to check a row", err);
 }
 
@@ -182,6 +184,7 @@ void modify_request_put(const struct modify_request *r, struct buf *out)
         codec_put_bin(out, rule->append);
         codec_put_i64(out, rule->increment);
     }
+    codec_put_u64(out, r->server);
 }
 
 static void
@@ -213,6 +216,7 @@ int modify_request_get(struct slice in,
     for (size_t i = 0; i < r->rule_count && !b.r.bad; i++)
         get_rule(&b.r, a, &rules[i]);
     r->rules = rules;
+    r->server = codec_get_u64(&b.r);
     return message_end(&b, "request to modify a row", err);
 }
 

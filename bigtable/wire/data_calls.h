@@ -187,6 +187,7 @@ struct check_request {
     bool has_filter;     /* false: does the row exist? */
     bool has_true;
     bool has_false;
+    uint64_t server; /* As of struct modify_request. */
 };
 
 struct check_reply {
@@ -206,6 +207,9 @@ struct modify_request {
     size_t rule_count;
     const struct quarry_rmw_rule *rules; /* In the arena; families
                                             0-terminated. */
+    uint64_t server; /* The number of the one that is meant; 0: whoever has the
+                        tablet. Another one at its address knows nothing of what
+                        was answered. */
 };
 
 /* Check and modify carry an idempotency key (rpc_call_options) that is the same

@@ -20,9 +20,9 @@ struct once {
     uint32_t method;
     uint64_t key;
     uint64_t unsure; /* Number of the server that may have done it; 0: none. */
-    /* Writes the body and the attachment for @tablet. */
+    /* Writes the body and the attachment for the tablet @where. */
     void (*put)(const struct once *o,
-                uint64_t tablet,
+                const struct location *where,
                 struct buf *body,
                 struct buf *attachment);
     void *ctx;
@@ -37,7 +37,7 @@ static int try_at(struct once *o, struct location *where, struct err *err)
     struct buf body = BUF_INIT;
     struct buf attachment = BUF_INIT;
     int rc;
-    o->put(o, where->tablet, &body, &attachment);
+    o->put(o, where, &body, &attachment);
     buf_clear(&o->reply);
     buf_clear(&o->reply_attachment);
     rc = tablet_call(o->cluster, where, o->method, &opts, buf_slice(&body),
@@ -103,12 +103,14 @@ struct check {
 };
 
 static void put_check(const struct once *o,
-                      uint64_t tablet,
+                      const struct location *where,
                       struct buf *body,
                       struct buf *attachment)
 {
     const struct check *c = o->ctx;
+    uint64_t tablet = where->tablet;
     struct check_request r = {.tablet = tablet,
+                              .server = where->server,
                               .durability = c->durability,
                               .row = c->row,
                               .has_filter = c->predicate != NULL,
@@ -214,14 +216,15 @@ struct modification {
 };
 
 static void put_modify(const struct once *o,
-                       uint64_t tablet,
+                       const struct location *where,
                        struct buf *body,
                        struct buf *attachment)
 {
     const struct modification *m = o->ctx;
     struct modify_request r = m->request;
     (void)attachment;
-    r.tablet = tablet;
+    r.tablet = where->tablet;
+    r.server = where->server;
     modify_request_put(&r, body);
 }
 

@@ -239,7 +239,8 @@ static void make_check(struct maker *m, struct buf *out)
                               .row = any_bytes(m, 50),
                               .has_filter = any_bool(m),
                               .has_true = any_bool(m),
-                              .has_false = any_bool(m)};
+                              .has_false = any_bool(m),
+                              .server = any_u64(m)};
     r.filter = r.has_filter ? any_bytes(m, 20) : SLICE_EMPTY;
     check_request_put(&r, out);
 }
@@ -273,9 +274,12 @@ static int copy_check_reply(struct slice in, struct arena *a, struct buf *out)
 static void make_modify(struct maker *m, struct buf *out)
 {
     struct quarry_rmw_rule rules[4];
-    struct modify_request r = {any_u64(m), (uint8_t)any_u64(m),
-                               any_bytes(m, 50), rand_below(&m->rand, 5),
-                               rules};
+    struct modify_request r = {any_u64(m),
+                               (uint8_t)any_u64(m),
+                               any_bytes(m, 50),
+                               rand_below(&m->rand, 5),
+                               rules,
+                               any_u64(m)};
     for (size_t i = 0; i < 4; i++)
         rules[i] = (struct quarry_rmw_rule){
             any_bool(m) ? QUARRY_RMW_APPEND : QUARRY_RMW_INCREMENT, any_text(m),
