@@ -1,14 +1,13 @@
 #!/bin/bash
 # Jobs on nodes of a cluster on this machine: word_count beside the local engine,
 # its results compared; the smallest job, and how soon its task runs; ten thousand
-# tasks; on eight workers what it costs when one is stopped for the whole job
-# and when two are killed in the midst of it; and on three that open nobody's
-# files a sort whose pieces are pulled while maps run beside one after the maps.
+# tasks; and on eight workers what it costs when one is stopped for the whole job
+# and when two are killed in the midst of it.
 #
 #     tests/bench/mapreduce_cluster.sh [--quick] [PART]…
 #
-# PARTs are words, small, tasks, early, stopped and killed, losses stands for the
-# last two; all of them if none is named. 1 GB of text, or 100 MB; the best of
+# PARTs are words, small, tasks, stopped and killed, losses stands for the last
+# two; all of them if none is named. 1 GB of text, or 100 MB; the best of
 # BENCH_RUNS (3) runs of each counts. The text is made by a program in
 # ../shared/bench/mapreduce, without which there is nothing to measure.
 #
@@ -29,7 +28,7 @@ if [ "${1:-}" = --quick ]; then
     tasks=1000
     shift
 fi
-parts=" ${*:-words small tasks early losses} "
+parts=" ${*:-words small tasks losses} "
 parts=${parts/ losses / stopped killed }
 
 if [ ! -r "$source" ]; then
@@ -47,7 +46,7 @@ workers=()
 finish() {
     [ "${#workers[@]}" -eq 0 ] || kill -CONT "${workers[@]}" 2>/dev/null || true
     [ "${#workers[@]}" -eq 0 ] || kill -9 "${workers[@]}" 2>/dev/null || true
-    for cell in "$data"/cell* "$data/late" "$data/soon"; do
+    for cell in "$data"/cell*; do
         "$quarry" cluster stop --data "$cell" >/dev/null 2>&1 || true
     done
     rm -rf "$data"
@@ -159,43 +158,6 @@ tasks() {
         "$(echo "scale=6; $all * 1000 / $count" | bc)" 3 | sed 's/s$/ms/'
 }
 
-# apart NAME SETTING: a cluster of nodes that count as machines of their own.
-apart() {
-    local node
-    cell "$1"
-    "$quarry" cluster stop --data "$data/$1" >/dev/null
-    for node in "$data/$1"/n*; do
-        printf '\n[worker]\nno-short-circuit = true\n%s\n' "$2" \
-            >>"$node/server.conf"
-    done
-    "$quarry" cluster start --data "$data/$1" >&2
-    await up 3
-    "$quarry" -t "$cluster" fs put text /text
-}
-sorted() {
-    best "$1" job run tera_sort --input file:/text --output file:/out@ \
-        --split "$((bytes / 24))" --reducers 6
-    sum=$(output "/out$number" | sha256sum)
-}
-early() {
-    local first
-    apart late 'early = 0'
-    sorted late
-    first=$sum
-    "$quarry" cluster stop --data "$data/late" >/dev/null
-    rm -rf "$data/late"
-    apart soon ''
-    sorted soon
-    [ "$first" = "$sum" ] || {
-        echo "the results differ" >&2
-        exit 1
-    }
-    job status last | grep '^fetched' >&2
-    row "tera_sort of $((bytes / 1000000)) MB, three machines, pulled early beside later" \
-        "$soon" "$late"
-    "$quarry" cluster stop --data "$data/soon" >/dev/null
-}
-
 # worker N: a process that is a worker and nothing else, of one slot.
 worker() {
     local dir=$data/losses/w$1 port
@@ -301,7 +263,6 @@ if wanted words || wanted small || wanted tasks; then
     ! wanted words || words
     "$quarry" cluster stop --data "$data/cell" >/dev/null
 fi
-! wanted early || early
 if wanted stopped || wanted killed; then
     eight
     ! wanted stopped || stopped
