@@ -122,9 +122,11 @@ MUST_CHECK int file_truncate(struct file *f, uint64_t bytes, struct err *err);
 /* Reserve disk space without changing the size (a hint; never an error). */
 void file_allocate(struct file *f, uint64_t bytes);
 
-/* Have the disk start with what [offset, offset+len) has in the page cache
- * alone, so that a sync later finds less to wait for. A hint; says nothing of
- * what has reached the disk. Parks. */
+/* Have the disk take what [offset, offset+len) has in the page cache alone, so
+ * that a sync later finds less to wait for, and wait for it, as far as that can
+ * be told: who asks for a piece after the other has one under way, and others
+ * need not wait behind all of them. A hint; says nothing of what has reached
+ * the disk. Parks, for a second at most. */
 void file_write_back(struct file *f, uint64_t offset, uint64_t len);
 
 enum file_advice {

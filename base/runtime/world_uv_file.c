@@ -228,6 +228,10 @@ int real_file_read_at(struct file *base,
  * a read with RWF_NOWAIT would begin to read what is not there. */
 #define CACHESTAT_NUMBER 451
 
+/* Looks whether the disk has taken what it was told to, and between two. */
+#define WRITE_BACK_LOOKS   1000
+#define WRITE_BACK_LOOK_US 1000
+
 struct cached_range {
     uint64_t offset;
     uint64_t len;
@@ -241,17 +245,25 @@ struct cached_pages {
     uint64_t recently_evicted;
 };
 
+/* False: the system cannot say. */
+static bool look_at_cache(const struct real_file *f,
+                          uint64_t offset,
+                          uint64_t len,
+                          struct cached_pages *pages)
+{
+    struct cached_range range = {offset, len};
+    *pages = (struct cached_pages){.cached = 0};
+    return len > 0 && syscall(CACHESTAT_NUMBER, f->fd, &range, pages, 0) == 0;
+}
+
 bool real_file_is_cached(struct file *base, uint64_t offset, uint64_t len)
 {
-    struct real_file *f = real_file(base);
-    struct cached_range range = {offset, len};
-    struct cached_pages pages = {.cached = 0};
+    struct cached_pages pages;
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t first = offset / page;
     uint64_t end = (offset + len + page - 1) / page;
-    if (len == 0 || syscall(CACHESTAT_NUMBER, f->fd, &range, &pages, 0) != 0)
-        return true;
-    return pages.cached >= end - first;
+    return !look_at_cache(real_file(base), offset, len, &pages) ||
+           pages.cached >= end - first;
 }
 
 /* --- writing ----------------------------------------------------------- */
@@ -458,7 +470,13 @@ static void do_write_back(void *arg)
 void real_file_write_back(struct file *base, uint64_t offset, uint64_t len)
 {
     struct io_call c = {.file = real_file(base), .offset = offset, .len = len};
+    struct cached_pages pages;
     offload(do_write_back, &c);
+    for (int i = 0;
+         i < WRITE_BACK_LOOKS && fiber_check(NULL) == 0 &&
+         look_at_cache(c.file, offset, len, &pages) && pages.writeback > 0;
+         i++)
+        world_sleep_us(base->world, WRITE_BACK_LOOK_US);
 }
 
 void real_file_advise(struct file *base,

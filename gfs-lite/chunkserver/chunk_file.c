@@ -20,8 +20,10 @@
 #define QUICK_BYTES_MAX ((size_t)256 << 10)
 /* The disk is told of so much at a time: enough for it to write in one go. */
 #define WRITE_BACK_BYTES ((uint32_t)2 << 20)
-/* Room kept ahead of a chunk that is long enough to be worth it. */
-#define KEEP_BYTES ((uint32_t)16 << 20)
+/* Room kept ahead of a chunk that is long enough to be worth it; of one that
+ * has got so far, all it can need: while room is made its writer waits. */
+#define KEEP_BYTES     ((uint32_t)16 << 20)
+#define KEEP_ALL_BYTES ((uint32_t)8 << 20)
 /* Of an unsealed chunk: the server's three, and one of a writer let in. */
 #define TAILS_MAX 4
 
@@ -215,7 +217,8 @@ bool chunk_file_is_behind(const struct chunk_file *f)
 void chunk_file_write_back(struct chunk_file *f)
 {
     uint32_t from = f->started;
-    uint32_t to = f->length - f->length % CHUNK_BLOCK_BYTES;
+    uint32_t to = MIN_OF(f->length - f->length % CHUNK_BLOCK_BYTES,
+                         from + WRITE_BACK_BYTES);
     if (to <= from)
         return;
     f->started = to; /* Before parking: another turn begins here. */
@@ -233,7 +236,8 @@ void chunk_file_keep_room(struct chunk_file *f)
 {
     if (!chunk_file_lacks_room(f))
         return;
-    f->kept = (uint32_t)MIN_OF(GFS_CHUNK_BYTES, f->length + KEEP_BYTES);
+    f->kept = f->length >= KEEP_ALL_BYTES ? (uint32_t)GFS_CHUNK_BYTES
+                                          : f->length + KEEP_BYTES;
     file_allocate(f->file, CHUNK_DATA_AT + (uint64_t)f->kept);
 }
 

@@ -76,8 +76,9 @@ MUST_CHECK int chunk_file_append_unread(struct chunk_file *f,
 /* Is there so much that the disk was not yet told of that it is worth doing so?
  */
 bool chunk_file_is_behind(const struct chunk_file *f);
-/* Have the disk start with what was appended: a sync then finds little to wait
- * for. Promises nothing; may run beside any change. Parks. */
+/* Have the disk take the next piece of what was appended, and wait for that: a
+ * sync then finds less to wait for. Promises nothing; may run beside any
+ * change. Parks. */
 void chunk_file_write_back(struct chunk_file *f);
 /* Is so little room kept that it is time for chunk_file_keep_room()? */
 bool chunk_file_lacks_room(const struct chunk_file *f);

@@ -54,7 +54,8 @@ struct chunkserver {
     struct fiber *heart;
     struct fiber *keeper; /* Scrubs and syncs. */
     struct fiber *prober; /* Tries the disk. */
-    struct fiber *writer; /* Has the disk write what is not synced yet. */
+    struct fiber *writer; /* Has the disk write what is not synced yet; */
+    size_t write_back_at; /* where it looks next among the open files. */
     struct err health;    /* As of the last trial, as those two. */
     uint64_t capacity_bytes;
     uint64_t free_bytes;

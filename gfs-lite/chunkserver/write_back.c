@@ -1,18 +1,26 @@
 /* Early write-back: the disk begins with a chunk's bytes while more of them
  * come, so that the sync at the chunk's end waits for little of it.
+ *
+ * One piece of one chunk at a time: a disk that was given all there is keeps
+ * everybody waiting who has something to sync, the namenode with the writer's
+ * next chunk too. What it does not manage meanwhile is left to the sync.
  */
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "gfs-lite/chunkserver/state.h"
 
-/* A chunk that is behind; NULL: there is none. Only those with open files can
- * be. */
+/* A chunk that is behind, each in its turn; NULL: there is none. Only those
+ * with open files can be. */
 static struct stored_chunk *find_behind(struct chunkserver *cs)
 {
-    for (size_t i = 0; i < cs->store->open_count; i++) {
-        struct stored_chunk *c = cs->store->open[i];
-        if (!c->failed && !c->damaged && chunk_file_is_behind(c->file))
+    size_t count = cs->store->open_count;
+    for (size_t i = 0; i < count; i++) {
+        size_t at = (cs->write_back_at + i) % count;
+        struct stored_chunk *c = cs->store->open[at];
+        if (!c->failed && !c->damaged && chunk_file_is_behind(c->file)) {
+            cs->write_back_at = at + 1;
             return c;
+        }
     }
     return NULL;
 }

@@ -1,5 +1,8 @@
 /* The chunk before the open one: it has ended, its servers sync it, and its
  * writer goes on in the next one meanwhile. A sync of the file waits for it.
+ * They begin when the next one takes bytes: a namenode that writes down that
+ * there is one, behind a disk that is given a whole chunk at once, would take
+ * ten times as long.
  *
  * The namenode knows of both (GFS_AHEAD). Once all servers have synced it, it
  * is sealed by the writer's word; if one fails, by a recovery, as any chunk
@@ -48,7 +51,15 @@ void gfs__begin_ended(struct gfs_writer *w)
     e->piece_count = 1;
     w->ended = e;
     w->chunk = 0;
-    gfs__start_deliveries(p);
+}
+
+void gfs__start_ended(struct gfs_writer *w)
+{
+    struct gfs_writer *e = w->ended;
+    if (!e || e->syncs)
+        return;
+    e->syncs = true;
+    gfs__start_deliveries(e->pieces);
 }
 
 bool gfs__is_synced(const struct gfs_writer *w)
@@ -56,7 +67,7 @@ bool gfs__is_synced(const struct gfs_writer *w)
     struct gfs_writer *e = w->ended;
     bool done;
     mutex_lock(&e->mutex);
-    done = e->pieces->deliveries_left == 0;
+    done = e->syncs && e->pieces->deliveries_left == 0;
     mutex_unlock(&e->mutex);
     return done;
 }
@@ -78,6 +89,7 @@ int gfs__settle_ended(struct gfs_writer *w, struct err *err)
     int rc;
     if (!e)
         return 0;
+    gfs__start_ended(w);
     gfs__await_piece(e, e->pieces);
     rc = e->pieces->rc ? ERR_ABORTED : settle(e, err);
     if (rc == ERR_ABORTED) { /* It broke, or others recover it already. */

@@ -360,6 +360,8 @@ push(struct gfs_writer *w, struct buf *data, bool sync, struct err *err)
     if (rc)
         return rc;
     gfs__consider_grant(w, data->len, sync || w->syncs);
+    if (w->offset > 0) /* The chunk behind it takes bytes. */
+        gfs__start_ended(w);
     p = mem_zalloc(1, sizeof(*p));
     p->writer = w;
     p->data = *data;
@@ -538,6 +540,7 @@ static int try_settle(struct gfs_writer *w)
     uint64_t length;
     if (!w->ended)
         return 0;
+    gfs__start_ended(w);
     gfs__await_piece(w->ended, w->ended->pieces);
     return try_recover(w->ended, &length, NULL);
 }

@@ -57,7 +57,8 @@ struct gfs_writer {
     struct gfs_server_set excluded; /* Servers that failed it, */
     uint64_t excluded_ns;           /* the last of them then. */
     bool unsynced;                  /* Bytes since the last sync. */
-    bool syncs;                     /* What is being appended is synced next. */
+    bool syncs;                     /* What is being appended is synced next;
+                                       one that ended: its servers sync it. */
     int failed;                     /* Sticky. */
     struct mutex mutex;             /* Of the pieces' outcomes. */
     struct cond changed;
@@ -91,6 +92,8 @@ gfs__seal_broken(struct gfs_writer *w, uint64_t *length, struct err *err);
 /* The open chunk, which is full and acknowledged, is to be synced while the
  * writer goes on. PRE: there is no other such one. */
 void gfs__begin_ended(struct gfs_writer *w);
+/* Have w->ended synced from now on, if there is one. */
+void gfs__start_ended(struct gfs_writer *w);
 /* Have the servers of w->ended, which is there, all answered? */
 bool gfs__is_synced(const struct gfs_writer *w);
 /* Wait until w->ended, if there is one, is on its servers' disks and sealed; it

@@ -52,6 +52,7 @@ struct writer {
     bool close;       /* and the file is closed. */
     bool loses;       /* Another record, when it may, and a sync, which fail. */
     bool may_lose;
+    bool appended; /* All of its records. */
     bool done;
 };
 
@@ -86,6 +87,7 @@ static void run_writer(void *arg)
     OK(fs_create(k->fs, "f", &o, &k->w, err));
     while (k->data.len < (size_t)k->records * RECORD_BYTES && append(k)) {
     }
+    k->appended = true;
     if (k->loses)
         lose_record(k);
     if (k->sync && fiber_check(NULL) == 0 && fs_writer_sync(k->w, NULL) == 0)
@@ -574,6 +576,8 @@ static void lose_file(struct cell *c)
     slow.sync_us = 2 * SLOW_SYNC_US;
     for (unsigned i = 0; i < SERVERS; i++)
         sim_set_options(c->chunks[i].world, &slow);
+    while (!k.appended)
+        sleep_us(c, 500);
     sim_crash(find_second(c, fs)->world, SIM_CRASH_KILL);
     OK(fs_remove(fs, "f", err));
     k.may_lose = true;

@@ -74,6 +74,10 @@ START_TEST(test_file_is_an_array)
         ck_assert_mem_eq(back, model + at, got);
     }
     ck_assert(file_is_cached(f, 0, size)); /* It was just written. */
+    file_write_back(f, 0, size);
+    file_write_back(f, size / 2, 0);
+    file_write_back(f, 2 * size, size); /* Nothing is there. */
+    ck_assert(file_is_cached(f, 0, size));
     ck_assert_int_eq(file_sync(f, &err), 0);
     file_advise(f, 0, size, FILE_WONT_NEED);
     (void)file_is_cached(f, 0, size); /* Whatever the system says. */
