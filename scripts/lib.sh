@@ -1,5 +1,14 @@
 # What the scripts share; sourced, not run.
 set -euo pipefail
+
+# A script's first comment says what it does and how it is called.
+case ${1:-} in
+-h | --help)
+    sed -n '2,/^[^#]/s/^# \{0,1\}//p' "${BASH_SOURCE[1]}"
+    exit 0
+    ;;
+esac
+
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 ROOT=$PWD
 
