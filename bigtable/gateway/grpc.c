@@ -40,9 +40,9 @@
 #define PING_WAIT_NS UINT64_C(10000000)
 /* Waking up costs about as much as a call. So what a client with many calls
  * under way sends may gather before it is read: for so long for each of them,
- * which is about what the server takes for them. */
-#define GATHER_NS_PER_CALL UINT64_C(16000)
-#define GATHER_NS_MAX      UINT64_C(1000000)
+ * which is less than what the client and the server take for one. */
+#define GATHER_NS_PER_CALL UINT64_C(24000)
+#define GATHER_NS_MAX      UINT64_C(1500000)
 /* For the last bytes of a connection that ends. */
 #define LAST_WRITE_US UINT64_C(1000000)
 
