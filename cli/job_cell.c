@@ -243,10 +243,10 @@ static int outcome(const struct job_command *c,
     if (s->state == JOB_SUCCEEDED)
         return 0;
     err_set(err, code, "%s", s->error ? s->error : "the job failed");
+    if (code == ERR_NOTFOUND) /* The first hint stays. */
+        hint_at_files(c, err);
     if (s->hint)
         err_hint(err, "%s", s->hint);
-    if (code == ERR_NOTFOUND)
-        hint_at_files(c, err);
     err_hint(err, "see: quarry job status %s", s->id);
     return code;
 }
