@@ -42,10 +42,11 @@ static int plan_file(const struct input_context *ctx,
 /* A table is easily named as if it were a file. */
 static int refuse_path(const char *path, struct err *err)
 {
-    err_set(err, ERR_NOTFOUND, "input %s: no file matches", path);
-    if (!strchr(path, '/'))
-        err_hint(err, "a table is table:%s", path);
-    return ERR_NOTFOUND;
+    if (strpbrk(path, "/.*?["))
+        return err_set(err, ERR_NOTFOUND, "input %s: no file matches", path);
+    return err_set(err, ERR_NOTFOUND,
+                   "input %s: no file matches; a table would be table:%s", path,
+                   path);
 }
 
 int input_plan(const struct input_context *ctx,

@@ -252,6 +252,9 @@ class Jobs(CliTest):
         self.assertIn("nothing*", self.fails(
             1, "job", "run", "word_count", "-i", "file:nothing*", "-o",
             "file:out"))
+        self.assertIn("a table would be table:webtable", self.fails(
+            1, "job", "run", "word_count", "-i", "webtable", "-o",
+            "file:out"))
         self.assertIn("--input SPEC", self.fails(2, "job", "run",
                                                  "word_count"))
         self.fails(1, "job", "status", "nosuch")
