@@ -98,7 +98,8 @@ static int take_bytes(void *ctx, struct slice bytes, struct err *err)
         code = file_write_at(b->file, b->offset, &bytes, 1, err);
     if (code)
         return code;
-    /* It is read past the page cache. */
+    /* It is read past the page cache. This waits for the disk, which paces what
+     * is brought. */
     file_write_back(b->file, b->offset, bytes.len);
     b->offset += bytes.len;
     atomic_fetch_add(&k->fetched_bytes, bytes.len);

@@ -12,6 +12,11 @@ TARGET = "cluster:quarry-cluster"
 # What takes its time: a second for each split, or for each partition, and until
 # the test has seen it.
 SLOW = "while [ ! -e '%s' ]; do sleep 0.1; done; sleep 1; cat"
+# The first split waits until the test has seen what it wants; no other does.
+FIRST_WAITS = ("[ $QUARRY_TASK != 0 ] || while [ ! -e '%s' ]; do sleep 0.1; "
+               "done; cat")
+# Each worker counts as a machine.
+APART = "\n[worker]\nno-short-circuit = true\n"
 LINES = 1200  # More maps than reduces: by that the phase is known.
 REDUCES = 4
 
@@ -113,7 +118,7 @@ class WorkersTest(ClusterTest):
     def test_fetching(self):
         """Workers that may not open each other's files send what maps left,
         while a third is killed."""
-        c = self.serve(3, "\n[worker]\nno-short-circuit = true\n")
+        c = self.serve(3, APART)
         job = self.begin("cat", SLOW)
         self.await_phase(job, "reduce")
         c.kill(self.not_the_master(c))
@@ -144,10 +149,8 @@ class WorkersTest(ClusterTest):
         """What maps have left is brought to where it is reduced while the last
         map still runs, the result is that of one machine, and nothing of it
         stays on a disk."""
-        c = self.serve(3, "\n[worker]\nno-short-circuit = true\n")
-        last = ("[ $QUARRY_TASK != 0 ] || while [ ! -e '%s' ]; do sleep 0.1; "
-                "done; cat")
-        job = self.begin(last, "cat")
+        c = self.serve(3, APART)
+        job = self.begin(FIRST_WAITS, "cat")
         self.wait_for(lambda: self.early(c) > 0)
         self.await_phase(job, "map")
         before = self.early(c)
@@ -171,10 +174,8 @@ class WorkersTest(ClusterTest):
 
     def test_job_killed_while_pulling(self):
         """Nothing of a job that is killed stays where it was pulled to."""
-        c = self.serve(2, "\n[worker]\nno-short-circuit = true\n")
-        last = ("[ $QUARRY_TASK != 0 ] || while [ ! -e '%s' ]; do sleep 0.1; "
-                "done; cat")
-        job = self.begin(last, "cat")
+        c = self.serve(2, APART)
+        job = self.begin(FIRST_WAITS, "cat")
         self.wait_for(lambda: self.early(c) > 0)
         self.assertTrue(self.files_of_jobs(c))
         self.ok("job", "kill", "last")
@@ -184,10 +185,8 @@ class WorkersTest(ClusterTest):
     def test_killed_after_pulling(self):
         """kill -9 of a worker that has pulled, and from which was pulled, while
         the last map runs."""
-        c = self.serve(3, "\n[worker]\nno-short-circuit = true\n")
-        last = ("[ $QUARRY_TASK != 0 ] || while [ ! -e '%s' ]; do sleep 0.1; "
-                "done; cat")
-        job = self.begin(last, "cat")
+        c = self.serve(3, APART)
+        job = self.begin(FIRST_WAITS, "cat")
         self.wait_for(lambda: self.early(c) > 0)
         c.kill(self.not_the_master(c))
         self.check(job)

@@ -48,4 +48,23 @@ write_file(struct fs *fs, const char *path, struct slice data, bool sync)
     fs_writer_close(w);
 }
 
+/* Run @scenario on cells of @servers chunk servers and small chunks, for both
+ * ways of writing and with several seeds: whoever fails does so at another
+ * moment. If @apart, the cell has one more machine than servers. */
+static inline void run_both_ways(void (*scenario)(struct cell *c),
+                                 unsigned servers,
+                                 uint32_t chunk_bytes,
+                                 bool apart)
+{
+    for (uint64_t seed = test_seed(), end = seed + 4; seed < end; seed++) {
+        struct cell *c = cell_new(seed, 1, servers);
+        if (apart)
+            cell_add_node(c, &c->chunks[servers], "c", servers);
+        c->chunk_bytes = chunk_bytes;
+        c->write_way = seed % 2 ? GFS_WRITE_TO_EACH : GFS_WRITE_ALONG_CHAIN;
+        cell_run(c, scenario);
+        cell_free(c);
+    }
+}
+
 #endif /* TESTS_UNIT_GFS_LITE_CELL_FILES_H */

@@ -17,21 +17,9 @@
  * machine of its own. */
 #define SERVERS 6
 
-static void run_cell(uint64_t seed, void (*scenario)(struct cell *c))
-{
-    struct cell *c = cell_new(seed, 1, SERVERS);
-    cell_add_node(c, &c->chunks[SERVERS], "c", SERVERS);
-    c->chunk_bytes = CHUNK_BYTES;
-    c->write_way = seed % 2 ? GFS_WRITE_TO_EACH : GFS_WRITE_ALONG_CHAIN;
-    cell_run(c, scenario);
-    cell_free(c);
-}
-
-/* With several seeds: whoever fails does so at another moment. */
 static void run_cells(void (*scenario)(struct cell *c))
 {
-    for (unsigned i = 0; i < 4; i++)
-        run_cell(test_seed() + i, scenario);
+    run_both_ways(scenario, SERVERS, CHUNK_BYTES, true);
 }
 
 static void sleep_us(struct cell *c, uint64_t us)

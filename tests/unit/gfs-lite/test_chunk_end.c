@@ -11,20 +11,9 @@
 
 /* --- Fixture ----------------------------------------------------------- */
 
-static void run_cell(uint64_t seed, void (*scenario)(struct cell *c))
-{
-    struct cell *c = cell_new(seed, 1, SERVERS);
-    c->chunk_bytes = CHUNK_BYTES;
-    c->write_way = seed % 2 ? GFS_WRITE_TO_EACH : GFS_WRITE_ALONG_CHAIN;
-    cell_run(c, scenario);
-    cell_free(c);
-}
-
-/* Both ways of writing, with several seeds. */
 static void run_cells(void (*scenario)(struct cell *c))
 {
-    for (unsigned i = 0; i < 4; i++)
-        run_cell(test_seed() + i, scenario);
+    run_both_ways(scenario, SERVERS, CHUNK_BYTES, false);
 }
 
 /* A writer of "f", and what it has appended and flushed. */
@@ -76,17 +65,18 @@ static void lose_all_power(struct cell *c)
         lose_power(&c->chunks[i]);
 }
 
-/* Chunks of "f", and how many are not sealed. */
-static void count_chunks(const struct writer *k, size_t *all, size_t *open)
+/* "f" has @all chunks, of which @open are not sealed. */
+static void assert_chunks(const struct writer *k, size_t all, size_t open)
 {
     struct gfs_layout l;
     struct arena a;
+    size_t unsealed = 0;
     arena_init(&a);
     OK(gfs_get_layout(k->fs, "f", 0, &a, &l, err));
-    *all = l.chunk_count;
-    *open = 0;
     for (size_t i = 0; i < l.chunk_count; i++)
-        *open += !l.chunks[i].sealed;
+        unsealed += !l.chunks[i].sealed;
+    ck_assert_uint_eq(l.chunk_count, all);
+    ck_assert_uint_eq(unsealed, open);
     arena_close(&a);
 }
 
@@ -153,20 +143,14 @@ END_TEST
 static void go_on(struct cell *c)
 {
     struct writer k;
-    size_t all;
-    size_t open;
     begin(&k, c);
     append(&k);
-    count_chunks(&k, &all, &open);
-    ck_assert_uint_eq(all, 2);
-    ck_assert_uint_eq(open, 2);
+    assert_chunks(&k, 2, 2);
     for (int i = 0; i < 3; i++) {
         append(&k);
         world_sleep_us(sim_director(c->sim), 1000000);
     }
-    count_chunks(&k, &all, &open);
-    ck_assert_uint_eq(all, 2);
-    ck_assert_uint_eq(open, 1);
+    assert_chunks(&k, 2, 1);
     fs_writer_close(k.w);
     end(&k);
 }
@@ -183,13 +167,9 @@ END_TEST
 static void close_there(struct cell *c)
 {
     struct writer k;
-    size_t all;
-    size_t open;
     begin(&k, c);
     fs_writer_close(k.w);
-    count_chunks(&k, &all, &open);
-    ck_assert_uint_eq(all, 1);
-    ck_assert_uint_eq(open, 0);
+    assert_chunks(&k, 1, 0);
     end(&k);
 }
 

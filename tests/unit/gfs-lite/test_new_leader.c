@@ -7,6 +7,14 @@
 
 /* --- Fixture ----------------------------------------------------------- */
 
+static void run(void (*scenario)(struct cell *c))
+{
+    struct cell *c = cell_new(test_seed(), 1, 3);
+    c->namenode_options.server_dead_us = DEAD_US;
+    cell_run(c, scenario);
+    cell_free(c);
+}
+
 static void sleep_us(struct cell *c, uint64_t us)
 {
     world_sleep_us(sim_director(c->sim), us);
@@ -55,12 +63,16 @@ static unsigned count_copies(struct fs *fs, const char *path)
 
 /* --- Tests ------------------------------------------------------------- */
 
-static void resume_others(void *arg)
+static void resume(struct cell *c)
 {
-    struct cell *c = arg;
-    sleep_us(c, 500000);
     for (unsigned i = 1; i < 3; i++)
         sim_resume(c->chunks[i].world);
+}
+
+static void resume_later(void *arg)
+{
+    sleep_us(arg, 500000);
+    resume(arg);
 }
 
 static void write_early(struct cell *c)
@@ -70,7 +82,7 @@ static void write_early(struct cell *c)
     struct fs_writer *w;
     uint64_t at;
     begin_anew(c, fs);
-    sim_spawn(sim_director(c->sim), "resume", resume_others, c);
+    sim_spawn(sim_director(c->sim), "resume", resume_later, c);
     OK(fs_create(fs, "f", &o, &w, err));
     OK(fs_writer_append_sync(w, "three", 5, err));
     ck_assert_uint_eq(count_copies(fs, "f"), 3);
@@ -84,10 +96,7 @@ static void write_early(struct cell *c)
  * been heard of yet. */
 START_TEST(test_chunks_wait_for_servers)
 {
-    struct cell *c = cell_new(test_seed(), 1, 3);
-    c->namenode_options.server_dead_us = DEAD_US;
-    cell_run(c, write_early);
-    cell_free(c);
+    run(write_early);
 }
 
 END_TEST
@@ -100,8 +109,7 @@ static void write_with_one(struct cell *c)
     began = sim_cluster_now_us(c->sim);
     write_file(fs, "f", SLICE_LIT("one"), true);
     ck_assert_uint_lt(sim_cluster_now_us(c->sim) - began, DEAD_US);
-    for (unsigned i = 1; i < 3; i++)
-        sim_resume(c->chunks[i].world);
+    resume(c);
     check_file(fs, "f", SLICE_LIT("one"));
     fs_close(fs);
 }
@@ -110,15 +118,12 @@ static void write_with_one(struct cell *c)
  * taken for dead. */
 START_TEST(test_chunks_do_not_wait_long)
 {
-    struct cell *c = cell_new(test_seed(), 1, 3);
-    c->namenode_options.server_dead_us = DEAD_US;
-    cell_run(c, write_with_one);
-    cell_free(c);
+    run(write_with_one);
 }
 
 END_TEST
 
-/* --- One server is left --- */
+/* --- One server is left ------------------------------------------------ */
 
 /* All but server 0 end, and the namenode takes them for dead. */
 static void leave_one(struct cell *c, struct fs *fs)
@@ -133,7 +138,7 @@ static void write_while_one_is_left(struct cell *c)
 {
     struct fs *fs = cell_client(c, sim_director(c->sim), "writer");
     leave_one(c, fs);
-    sim_spawn(sim_director(c->sim), "resume", resume_others, c);
+    sim_spawn(sim_director(c->sim), "resume", resume_later, c);
     write_file(fs, "f", SLICE_LIT("more than one"), true);
     ck_assert_uint_gt(count_copies(fs, "f"), 1);
     fs_close(fs);
@@ -142,10 +147,7 @@ static void write_while_one_is_left(struct cell *c)
 /* A server that was lost a moment ago is waited for. */
 START_TEST(test_one_server_is_too_few)
 {
-    struct cell *c = cell_new(test_seed(), 1, 3);
-    c->namenode_options.server_dead_us = DEAD_US;
-    cell_run(c, write_while_one_is_left);
-    cell_free(c);
+    run(write_while_one_is_left);
 }
 
 END_TEST
@@ -163,18 +165,14 @@ static void write_to_the_last(struct cell *c)
     write_file(fs, "g", SLICE_LIT("at once"), true);
     ck_assert_uint_lt(sim_cluster_now_us(c->sim) - began, DEAD_US / 8);
     ck_assert_uint_eq(count_copies(fs, "g"), 1);
-    for (unsigned i = 1; i < 3; i++)
-        sim_resume(c->chunks[i].world);
+    resume(c);
     fs_close(fs);
 }
 
 /* Lost for longer, they are not: one copy is better than none. */
 START_TEST(test_one_server_is_better_than_none)
 {
-    struct cell *c = cell_new(test_seed(), 1, 3);
-    c->namenode_options.server_dead_us = DEAD_US;
-    cell_run(c, write_to_the_last);
-    cell_free(c);
+    run(write_to_the_last);
 }
 
 END_TEST
