@@ -175,7 +175,8 @@ static void keeper(void *arg)
     uint64_t pause_ns;
     int code = 0;
 
-    while (!c->closing && c->state != SESSION_EXPIRED) {
+    /* Also while it says goodbye, whose calls need the session. */
+    while (c->state != SESSION_EXPIRED) {
         code = keep_alive(c, &body, &reply);
         age(c);
         if (fiber_check(NULL))

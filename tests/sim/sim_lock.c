@@ -641,6 +641,49 @@ static void write_first(void *h)
     must_write(h, "first");
 }
 
+/* The writer's news reach the reader just as it goes. */
+static void part_and_write(void *arg)
+{
+    struct fiber *reader;
+    struct fiber *writer;
+    struct client b;
+    struct chubby_handle *h;
+    uint64_t before;
+    unsigned i;
+
+    (void)arg;
+    boot_all();
+    join_cell(&b, sim_director(cluster), 12000);
+    h = must_open(&b, "/f", MAKE, 0);
+    for (i = 0; i < 100; i++) {
+        has_cached = false;
+        reader = fiber_start(loop_self(), "reader", cache_and_wait,
+                             sim_director(cluster));
+        while (!has_cached)
+            sleep_us(SECOND / 100);
+        before = sim_cluster_now_us(cluster);
+        writer = fiber_start(loop_self(), "writer", write_first, h);
+        sleep_us(i * 20);
+        fiber_cancel(reader);
+        fiber_join(writer);
+        ck_assert_uint_le(sim_cluster_now_us(cluster) - before, SECOND);
+        fiber_join(reader);
+    }
+    chubby_close(h);
+    chubby_disconnect(b.chubby);
+    stop_all();
+}
+
+/* A client that goes while it is told of a change still says goodbye. */
+START_TEST(test_goodbye_at_news)
+{
+    start(test_seed(), 3);
+    sim_cluster_run(cluster, part_and_write, NULL);
+    finish();
+}
+
+END_TEST
+
 static void write_twice(void *arg)
 {
     struct sim_options o = {.network_us = 300};
@@ -691,4 +734,5 @@ TEST_MAIN("lock",
           test_die_at_once,
           test_stop_while_one_expires,
           test_cancelled_goodbye,
+          test_goodbye_at_news,
           test_two_writes)
