@@ -207,7 +207,7 @@ order_tablet(struct tablet_server *s, struct rpc_call *call, struct err *err)
         rc = check_order(s, x.order.sequencer, x.order.server, err);
     if (rc)
         return rc;
-    server_on_fiber(s, run_ordered, &x);
+    errand_run(&s->errands, run_ordered, &x);
     if (x.rc == 0 && call->method == TABLET_UNLOAD)
         unload_reply_put(&(struct unload_reply){x.closed_us}, call->reply_body);
     return x.rc;

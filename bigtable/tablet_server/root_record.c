@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/core/panic.h"
-#include "base/runtime/loop.h"
 #include "bigtable/tablet_server/tablet_rows.h"
 #include "bigtable/wire/metadata.h"
 #include "chubby-lite/chubby.h"
@@ -11,15 +10,12 @@
 struct root_record {
     struct tablet_rows base;
     struct chubby *chubby; /* Borrowed. */
-    struct loop *loop;
 };
 
-static struct root_record *of_base(struct tablet_rows *r)
+static struct chubby *chubby_of(struct tablet_rows *r)
 {
-    return (struct root_record *)r;
+    return ((struct root_record *)r)->chubby;
 }
-
-/* --- on the loop ---------------------------------------------------------- */
 
 static int read_file(struct chubby *c,
                      struct buf *out,
@@ -127,44 +123,15 @@ static int change_record(struct chubby *c,
     return rc;
 }
 
-/* --- from anywhere -------------------------------------------------------- */
-
-struct call {
-    struct chubby *chubby;
-    struct tablet_row *out; /* Reading, or */
-    const struct tablet_row_change *change;
-    bool *done;
-    uint64_t *version;
-    struct err *err;
-    int rc;
-};
-
-static void run_call(void *arg)
-{
-    struct call *k = arg;
-    k->rc = k->out ? read_record(k->chubby, k->out, k->err)
-                   : change_record(k->chubby, k->change, k->done, k->version,
-                                   k->err);
-}
-
-static int run(struct tablet_rows *r, struct call *k)
-{
-    k->chubby = of_base(r)->chubby;
-    if (loop_self() == of_base(r)->loop)
-        run_call(k);
-    else
-        loop_call(of_base(r)->loop, "root-record", run_call, k);
-    return k->rc;
-}
+/* --- as rows -------------------------------------------------------------- */
 
 static int root_read(struct tablet_rows *r,
                      struct slice key,
                      struct tablet_row *out,
                      struct err *err)
 {
-    struct call k = {.out = out, .err = err};
     PRE(key.len == 0);
-    return run(r, &k);
+    return read_record(chubby_of(r), out, err);
 }
 
 static int root_change(struct tablet_rows *r,
@@ -173,9 +140,8 @@ static int root_change(struct tablet_rows *r,
                        uint64_t *version,
                        struct err *err)
 {
-    struct call k = {.change = c, .done = done, .version = version, .err = err};
     *done = false;
-    return run(r, &k);
+    return change_record(chubby_of(r), c, done, version, err);
 }
 
 static int root_create(struct tablet_rows *r,
@@ -194,13 +160,12 @@ static void free_record(struct tablet_rows *r)
     mem_free(r);
 }
 
-struct tablet_rows *root_record_new(struct chubby *c, struct loop *loop)
+struct tablet_rows *root_record_new(struct chubby *c)
 {
     static const struct tablet_rows_ops ops = {root_read, root_change,
                                                root_create, free_record};
     struct root_record *r = mem_zalloc(1, sizeof(*r));
     r->base.ops = &ops;
     r->chubby = c;
-    r->loop = loop;
     return &r->base;
 }

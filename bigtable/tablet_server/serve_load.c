@@ -165,14 +165,14 @@ static void run_call(void *arg)
 
 int handle_load(void *ctx, struct rpc_call *call, struct err *err)
 {
+    struct tablet_server *s = ctx;
     struct load_request r;
-    struct load_call c = {
-        .server = ctx, .call = call, .request = &r, .err = err};
+    struct load_call c = {.server = s, .call = call, .request = &r, .err = err};
     int rc = load_request_get(call->body, &r, err);
     if (rc == 0)
-        rc = check_ready(ctx, err);
+        rc = check_ready(s, err);
     if (rc)
         return rc;
-    server_on_fiber(ctx, run_call, &c);
-    return c.rc ? c.rc : check_answer(ctx, err);
+    errand_run(&s->errands, run_call, &c);
+    return c.rc ? c.rc : check_answer(s, err);
 }

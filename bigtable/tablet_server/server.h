@@ -15,6 +15,7 @@
 #include "base/core/hash_map.h"
 #include "base/rpc/rpc.h"
 #include "base/runtime/sync.h"
+#include "bigtable/tablet_server/errand.h"
 #include "bigtable/tablet_server/session.h"
 #include "bigtable/tablet_server/tablet_registry.h"
 #include "bigtable/tablet_server/tablet_server.h"
@@ -90,13 +91,14 @@ size_t served_count(struct served_set *s);
 struct tablet_server {
     struct world *world;
     struct loop *loop;
+    struct errands errands;
     struct rpc_server *rpc;
     struct tablet_server_options options;
     char *address;
     struct session *session;
     struct fs *fs;
     struct quarry *quarry;        /* Opened when METADATA is needed first. */
-    struct tablet_rows *metadata; /* Of it, or the one given. */
+    struct tablet_rows *metadata; /* Of it, or the one given; from then. */
     struct mutex client_lock;     /* Over its opening. */
     struct tablet_rows *root;
     struct store *store;
@@ -136,9 +138,6 @@ void server_fail(struct tablet_server *s, const struct err *why);
 void server_spawn(struct tablet_server *s,
                   void (*fn)(struct tablet_server *s, uint64_t arg),
                   uint64_t arg);
-/* Run fn(arg) on a fiber of its own, which has no deadline and is not
- * cancelled, and wait. Parks. */
-void server_on_fiber(struct tablet_server *s, void (*fn)(void *), void *arg);
 /* Run fn(arg) on a thread of its own and wait. Parks. */
 void server_in_thread(struct tablet_server *s, void (*fn)(void *), void *arg);
 /* The rows where the record of @key is. For tablet_registry. */

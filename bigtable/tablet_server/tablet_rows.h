@@ -2,7 +2,7 @@
  * METADATA (metadata_rows.c), or for the root tablet a file of the lock service
  * (root_record.c).
  *
- * Threads: any. Everything parks.
+ * Threads: any, unless said otherwise. Everything parks.
  */
 #ifndef BIGTABLE_TABLET_SERVER_TABLET_ROWS_H
 #define BIGTABLE_TABLET_SERVER_TABLET_ROWS_H
@@ -16,7 +16,7 @@
 #include "base/core/slice.h"
 
 struct chubby;
-struct loop;
+struct errands;
 struct quarry;
 struct tablet_rows;
 struct world;
@@ -109,7 +109,10 @@ static inline void tablet_rows_free(struct tablet_rows *r) /* NULL allowed. */
 /* The table METADATA of @q, borrowed. Owned. */
 MUST_CHECK int
 metadata_rows_open(struct quarry *q, struct tablet_rows **out, struct err *err);
-/* The root tablet's record, through @c (borrowed), of @loop. Owned. */
-struct tablet_rows *root_record_new(struct chubby *c, struct loop *loop);
+/* The root tablet's record, through @c (borrowed), of the loop alone. Owned. */
+struct tablet_rows *root_record_new(struct chubby *c);
+/* The rows of @kept (owned from now on), which belong to the loop of @e
+ * (borrowed), for any thread; once the server ends they fail. Owned. */
+struct tablet_rows *loop_rows_new(struct tablet_rows *kept, struct errands *e);
 
 #endif /* BIGTABLE_TABLET_SERVER_TABLET_ROWS_H */

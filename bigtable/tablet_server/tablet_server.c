@@ -89,11 +89,17 @@ struct work {
     uint64_t arg;
 };
 
+static void do_work(void *arg)
+{
+    struct work *w = arg;
+    w->fn(w->server, w->arg);
+}
+
 static void run_work(void *arg)
 {
     struct work *w = arg;
     struct tablet_server *s = w->server;
-    w->fn(s, w->arg);
+    errand_do(&s->errands, do_work, w);
     mem_free(w);
     mutex_lock(&s->work_lock);
     s->work_count--;
@@ -119,11 +125,6 @@ void server_spawn(struct tablet_server *s,
     loop_post(s->loop, start_work, w);
 }
 
-void server_on_fiber(struct tablet_server *s, void (*fn)(void *), void *arg)
-{
-    fiber_join(fiber_start(s->loop, "tablet-order", fn, arg));
-}
-
 void server_in_thread(struct tablet_server *s, void (*fn)(void *), void *arg)
 {
     struct task *t = task_start(s->world, "quarry-tablet", fn, arg);
@@ -134,12 +135,17 @@ void server_in_thread(struct tablet_server *s, void (*fn)(void *), void *arg)
 
 static int open_metadata(struct tablet_server *s, struct err *err)
 {
+    struct tablet_rows *rows = s->options.rows;
     int rc = 0;
     if (s->metadata)
         return 0;
-    if (!s->quarry)
+    if (!rows && !s->quarry)
         rc = s->options.open_client(s->options.ctx, &s->quarry, err);
-    return rc ? rc : metadata_rows_open(s->quarry, &s->metadata, err);
+    if (rc == 0 && !rows)
+        rc = metadata_rows_open(s->quarry, &rows, err);
+    if (rc == 0)
+        s->metadata = loop_rows_new(rows, &s->errands);
+    return rc;
 }
 
 struct open_call {
@@ -168,10 +174,7 @@ int server_rows(void *ctx,
         return 0;
     }
     /* The client belongs to the loop that opens it. */
-    if (loop_self() == s->loop)
-        run_open(&c);
-    else
-        loop_call(s->loop, "open-metadata", run_open, &c);
+    errand_visit(&s->errands, run_open, &c);
     *out = s->metadata;
     return c.rc;
 }
@@ -246,7 +249,8 @@ static int join(struct tablet_server *s, struct err *err)
     if (rc == 0)
         rc = open_store(s, err);
     if (rc == 0)
-        s->root = root_record_new(session_chubby(s->session), s->loop);
+        s->root = loop_rows_new(root_record_new(session_chubby(s->session)),
+                                &s->errands);
     return rc;
 }
 
@@ -312,7 +316,7 @@ int tablet_server_open(struct world *w,
     s->loop = loop_self();
     s->rpc = rpc;
     s->options = *opts;
-    s->metadata = opts->rows;
+    errands_init(&s->errands, s->loop);
     mutex_init(&s->client_lock);
     mutex_init(&s->schema_lock);
     mutex_init(&s->load_lock);
@@ -398,14 +402,22 @@ static void unload_some(void *arg)
     }
 }
 
+static void run_unloads(void *arg)
+{
+    struct leaving *l = arg;
+    errand_do(&l->server->errands, unload_some, l);
+}
+
 /* What cannot be written down in time is recovered from the log. */
 static void watch_leaving(void *arg)
 {
     struct leaving *l = arg;
-    uint64_t end_ns = world_mono_ns(l->server->world) + LEAVE_US * 1000;
-    while (!l->done && world_mono_ns(l->server->world) < end_ns)
-        world_sleep_us(l->server->world, LOOK_US);
-    atomic_store(&l->server->over, true);
+    struct tablet_server *s = l->server;
+    uint64_t end_ns = world_mono_ns(s->world) + LEAVE_US * 1000;
+    while (!l->done && world_mono_ns(s->world) < end_ns)
+        world_sleep_us(s->world, LOOK_US);
+    atomic_store(&s->over, true);
+    errands_end(&s->errands);
 }
 
 static void unload_all(struct tablet_server *s)
@@ -419,7 +431,7 @@ static void unload_all(struct tablet_server *s)
         l.system = system;
         l.next = 0;
         for (size_t i = 0; i < UNLOADS; i++)
-            fibers[i] = fiber_start(s->loop, "tablet-leave", unload_some, &l);
+            fibers[i] = fiber_start(s->loop, "tablet-leave", run_unloads, &l);
         for (size_t i = 0; i < UNLOADS; i++)
             fiber_join(fibers[i]);
     }
@@ -437,6 +449,8 @@ void tablet_server_leave(struct tablet_server *s)
     end_starter(s);
     err_set(&why, ERR_CLOSED, "this tablet server is ending");
     server_fail(s, &why);
+    /* Who would answer them may be ending as well. */
+    errands_end(&s->errands);
     session_quit(s->session); /* The cluster may be gone when this closes. */
 }
 
@@ -465,8 +479,7 @@ static void close_parts(struct tablet_server *s)
     else
         write_log_close(s->log);
     tablet_rows_free(s->root);
-    if (s->metadata != s->options.rows)
-        tablet_rows_free(s->metadata);
+    tablet_rows_free(s->metadata);
     quarry_close(s->quarry);
     rule_book_close(s->rules);
     s->rules = NULL;
@@ -485,6 +498,7 @@ void tablet_server_close(struct tablet_server *s)
     if (!s)
         return;
     atomic_store(&s->over, true);
+    errands_end(&s->errands);
     end_starter(s);
     wait_for_work(s);
     close_parts(s);

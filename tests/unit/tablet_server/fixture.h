@@ -98,6 +98,8 @@ static inline int open_files(void *ctx, struct fs **out, struct err *err)
     return fs_local_open(director, "/fs", out, err);
 }
 
+static bool leaves; /* A server that stops ends with its whole cluster. */
+
 static inline void node_main(void *arg)
 {
     struct node *n = arg;
@@ -121,7 +123,10 @@ static inline void node_main(void *arg)
         while (fiber_check(NULL) == 0 &&
                tablet_server_health(n->server, NULL) == 0)
             world_sleep_us(n->world, 50000);
-        tablet_server_stop(n->server);
+        if (leaves)
+            tablet_server_leave(n->server);
+        else
+            tablet_server_stop(n->server);
     }
     rpc_listener_close(listener);
     tablet_server_close(n->server);
@@ -149,6 +154,7 @@ static inline void start_cluster(uint64_t seed)
     director = sim_director(cluster);
     lock_machine = sim_machine_new(cluster, "s1", &o);
     memset(nodes, 0, sizeof(nodes));
+    leaves = false;
     for (int i = 0; i < NODES_MAX; i++) {
         struct node *n = &nodes[i];
         snprintf(n->name, sizeof(n->name), "t%d", i + 1);
