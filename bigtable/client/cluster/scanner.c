@@ -14,6 +14,8 @@
 
 /* Answers that wait, beside the one in the caller's hand. */
 #define QUEUE_MAX 2
+/* How long one is waited for before the caller's own end is looked at. */
+#define TURN_US UINT64_C(100000)
 
 struct cluster_scanner {
     struct quarry_scanner base;
@@ -101,8 +103,11 @@ static int take_answer(struct cluster_scanner *s, bool *more, struct err *err)
     mutex_lock(&s->lock);
     s->asked = true;
     cond_broadcast(&s->changed);
-    while (s->queued == 0 && !s->ended)
-        cond_wait(&s->changed, &s->lock);
+    while (s->queued == 0 && !s->ended && rc == 0) {
+        (void)cond_wait_us(&s->changed, &s->lock, s->cluster->world, TURN_US);
+        if (s->queued == 0 && !s->ended)
+            rc = fiber_check(err);
+    }
     s->asked = false;
     *more = s->queued > 0;
     if (*more) {
@@ -111,7 +116,7 @@ static int take_answer(struct cluster_scanner *s, bool *more, struct err *err)
             s->queue[i - 1] = s->queue[i];
         s->queued--;
         cond_broadcast(&s->changed);
-    } else if (s->err.code) {
+    } else if (rc == 0 && s->err.code) {
         rc = err_copy(err, &s->err);
     }
     mutex_unlock(&s->lock);

@@ -250,6 +250,35 @@ START_TEST(test_scan_closed_early)
 
 END_TEST
 
+static void scan_cancelled(void *arg)
+{
+    const struct quarry_row *row;
+    struct quarry_scanner *s;
+    (void)arg;
+    OK(quarry_scan(table, NULL, &s, &err));
+    fiber_cancel(fiber_self());
+    ck_assert_int_eq(quarry_scanner_next(s, &row, &err), ERR_CANCELLED);
+    quarry_scanner_close(s);
+}
+
+/* A fiber that is cancelled does not wait for rows that do not come. */
+START_TEST(test_scan_cancelled)
+{
+    struct loop *loop;
+    begin(2);
+    fill(10);
+    OK(loop_new(fake->world, "scanning", &loop, &err));
+    loop_start(loop);
+    atomic_store(&fake->faults.refuse, 1000000);
+    loop_call(loop, "scan", scan_cancelled, NULL);
+    loop_stop(loop);
+    loop_join(loop);
+    loop_free(loop);
+    end();
+}
+
+END_TEST
+
 /* A batch goes to all servers; what one refuses because tablets moved or split,
  * or whose answer is lost, is made again, and every row is there once. */
 START_TEST(test_batch_over_moving_tablets)
@@ -777,6 +806,7 @@ TEST_MAIN("cluster",
           test_stale_look_up_takes_six_calls,
           test_scan_goes_on_where_it_was,
           test_scan_closed_early,
+          test_scan_cancelled,
           test_batch_over_moving_tablets,
           test_now_is_chosen_once,
           test_each_has_its_outcome,
