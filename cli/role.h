@@ -7,7 +7,7 @@
  *
  * Order: open() of each role, in the table's order, with the server not yet
  * listening; the port opens; started() of each; health() of each, every second;
- * … SIGTERM, or one that is not well …; stopping() of each in reverse; the port
+ * … SIGTERM, or one that is not well …; stopping() of all at once; the port
  * closes and running calls are cancelled; close() of each in reverse.
  *
  * Threads: everything is called on a fiber of the server's loop.

@@ -371,29 +371,44 @@ int server_host_open(struct world *w,
     return rc;
 }
 
-static void stop_role(struct server_host *h, struct running_role *r, bool all)
+struct role_stop {
+    struct server_host *host;
+    const struct running_role *role;
+    bool all;
+};
+
+static void stop_role(void *arg)
 {
-    struct world *w = h->env.world;
+    const struct role_stop *x = arg;
+    const struct role *r = x->role->role;
+    struct world *w = x->host->env.world;
     uint64_t from = world_mono_ns(w);
     uint64_t took;
-    if (all && r->role->leaving)
-        r->role->leaving(r->self);
-    else if (r->role->stopping)
-        r->role->stopping(r->self);
+    if (x->all && r->leaving)
+        r->leaving(x->role->self);
+    else if (r->stopping)
+        r->stopping(x->role->self);
     took = world_mono_ns(w) - from;
     if (took >= SLOW_STOP_NS)
-        log_info(w, "server", "role %s stopped us=%llu", r->role->name,
+        log_info(w, "server", "role %s stopped us=%llu", r->name,
                  (unsigned long long)took / 1000);
 }
 
-/* @all: the whole cluster ends. */
+/* @all: the whole cluster ends. All roles at once: where nobody is left to say
+ * goodbye to, each finds that out in its own time. */
 static void stop_roles(struct server_host *h, bool all)
 {
+    struct role_stop stops[SERVER_ROLES_MAX];
+    struct fiber *fibers[SERVER_ROLES_MAX];
     if (h->has_left)
         return;
     end_doctor(h);
+    for (size_t i = h->role_count; i-- > 0;) {
+        stops[i] = (struct role_stop){h, &h->roles[i], all};
+        fibers[i] = fiber_start(h->loop, "stop", stop_role, &stops[i]);
+    }
     for (size_t i = h->role_count; i-- > 0;)
-        stop_role(h, &h->roles[i], all);
+        fiber_join(fibers[i]);
     h->has_left = true;
 }
 

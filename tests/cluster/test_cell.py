@@ -1,6 +1,7 @@
 """A cell of real processes: nodes that are killed, stopped or paused are
 replaced as leaders, come back, and agree."""
 
+import datetime
 import os
 import subprocess
 import time
@@ -28,6 +29,19 @@ class CellTest(ClusterTest):
         for name in c.names:
             c.stop(name)
             self.assertIn("stopped", c.log(name).splitlines()[-1])
+        self.check_together(c.log(c.names[-1]).splitlines())
+
+    def check_together(self, lines):
+        """Roles that stop each wait for themselves, not one after another."""
+        def when(line):
+            return datetime.datetime.fromisoformat(line.split("Z ")[0])
+        begin = max(i for i, line in enumerate(lines)
+                    if " stopping signal=" in line)
+        slow = [line for line in lines[begin:] if " stopped us=" in line]
+        self.assertGreater(len(slow), 1, lines[begin:])
+        took = (when(slow[-1]) - when(lines[begin])).total_seconds()
+        one_by_one = sum(int(line.rsplit("=")[-1]) for line in slow) / 1e6
+        self.assertLess(took, 0.9 * one_by_one, lines[begin:])
 
     def test_leader_killed(self):
         """A killed leader is replaced, and follows when it is back."""
