@@ -11,8 +11,10 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
+#include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
 #include "base/runtime/loop.h"
+#include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 #include "cli/cli.h"
 #include "cli/command.h"
@@ -20,9 +22,12 @@
 #include "cli/server_host.h"
 #include "cli/server_settings.h"
 
-/* After SIGTERM the roles have so long to hand over and close; then the process
- * ends as it is: what was acknowledged is on the disk. */
+/* After SIGTERM the roles have so long to hand over. */
 #define STOP_SECONDS_MAX 12
+/* Then what is under way has so long to end: it may wait for nodes that are
+ * gone as well. After that the process ends as it is: what was acknowledged is
+ * on the disk. */
+#define CLOSE_NS UINT64_C(3000000000)
 /* One that is to begin anew has less: nobody serves meanwhile. */
 #define AGAIN_SECONDS_MAX 3
 /* Allocations below this come from memory that the process keeps. */
@@ -36,6 +41,10 @@ struct server {
     struct file_lock *lock; /* On the data directory. */
     struct loop *loop;
     struct server_host *host;
+    struct mutex closing; /* Over `is_closed`. */
+    struct cond closed;
+    bool is_closed;
+    bool is_left; /* With what is under way; nothing can be freed. */
     bool has_pid_file;
     int rc;
     struct err *err;
@@ -175,12 +184,43 @@ static void open_host(void *arg)
                              s->err);
 }
 
-static void close_host(void *arg)
+static void stop_host(void *arg)
 {
     struct server *s = arg;
-    if (s->host && s->rc == 0)
-        s->rc = server_host_failure(s->host, s->err);
+    server_host_stop(s->host);
+    s->rc = server_host_failure(s->host, s->err);
+}
+
+static void run_close(void *arg)
+{
+    struct server *s = arg;
     server_host_close(s->host);
+    mutex_lock(&s->closing);
+    s->is_closed = true;
+    cond_broadcast(&s->closed);
+    mutex_unlock(&s->closing);
+}
+
+static void start_close(void *arg)
+{
+    struct server *s = arg;
+    fiber_detach(fiber_start(s->loop, "close", run_close, s));
+}
+
+/* False: something is under way still. */
+static bool close_host(struct server *s)
+{
+    uint64_t end_ns = world_mono_ns(s->world) + CLOSE_NS;
+    uint64_t now_ns;
+    bool closed;
+    loop_post(s->loop, start_close, s);
+    mutex_lock(&s->closing);
+    while (!s->is_closed && (now_ns = world_mono_ns(s->world)) < end_ns)
+        (void)cond_wait_us(&s->closed, &s->closing, s->world,
+                           (end_ns - now_ns) / 1000 + 1);
+    closed = s->is_closed;
+    mutex_unlock(&s->closing);
+    return closed;
 }
 
 static void say_ready(struct server *s)
@@ -210,6 +250,14 @@ static void serve_on(struct server *s, const sigset_t *set)
     stop_in_time(set);
 }
 
+static void serve_until_stopped(struct server *s, const sigset_t *set)
+{
+    serve_on(s, set);
+    loop_call(s->loop, "stop", stop_host, s);
+    if (!is_again)
+        alarm(0); /* What follows has a bound of its own. */
+}
+
 static int serve_loop(struct server *s, const sigset_t *set, struct err *err)
 {
     int rc = loop_new(s->world, "server", &s->loop, err);
@@ -221,8 +269,12 @@ static int serve_loop(struct server *s, const sigset_t *set, struct err *err)
     if (s->rc == 0)
         s->rc = write_pid_file(s, err);
     if (s->rc == 0)
-        serve_on(s, set);
-    loop_call(s->loop, "close", close_host, s);
+        serve_until_stopped(s, set);
+    s->is_left = !close_host(s);
+    if (s->is_left) {
+        log_warn(s->world, "server", "ends with calls under way");
+        return s->rc;
+    }
     loop_stop(s->loop);
     loop_join(s->loop);
     loop_free(s->loop);
@@ -275,14 +327,30 @@ static void keep_memory(void)
     mallopt(M_TRIM_THRESHOLD, 4 * KEEP_BYTES);
 }
 
+/* What still runs uses all there is: nothing is freed. */
+static _Noreturn void end_as_it_is(int rc, const struct err *err)
+{
+    if (is_again)
+        server_anew();
+    if (rc)
+        cli_report(err);
+    _exit(rc ? 1 : 0);
+}
+
 /* Its own world: the logger belongs to that, and nothing else uses it. */
 static int run_server(struct cli *cli, const struct args *args, struct err *err)
 {
     struct server s = {.cli = cli, .world = world_real_new()};
     int rc;
+    mutex_init(&s.closing);
+    cond_init(&s.closed);
     server_anew_note(s.world);
     keep_memory();
     rc = start(&s, args, err);
+    if (s.is_left)
+        end_as_it_is(rc, err);
+    mutex_close(&s.closing);
+    cond_close(&s.closed);
     file_unlock(s.lock);
     world_set_logger(s.world, NULL);
     logger_close(s.logger);

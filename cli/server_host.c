@@ -417,6 +417,11 @@ void server_host_leave(struct server_host *h)
     stop_roles(h, true);
 }
 
+void server_host_stop(struct server_host *h)
+{
+    stop_roles(h, false);
+}
+
 void server_host_close(struct server_host *h)
 {
     if (!h)

@@ -37,7 +37,10 @@ MUST_CHECK int server_host_open(struct world *w,
  * port stays open, and the cell is served on: nodes that stop together leave
  * first, while all can still reach it. */
 void server_host_leave(struct server_host *h);
-/* Orderly. NULL is allowed. */
+/* The roles hand over what they have, and say goodbye. Parks. */
+void server_host_stop(struct server_host *h);
+/* Stop, and close everything; waits for what is under way, which may wait for
+ * nodes that are gone. Parks. NULL is allowed. */
 void server_host_close(struct server_host *h);
 
 /* "name address role,role": for the line that says that it is ready. */

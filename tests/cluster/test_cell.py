@@ -22,6 +22,7 @@ class CellTest(ClusterTest):
         self.assertEqual({r["state"] for r in c.status()}, {"down"})
         for name in c.names:
             self.assertIn("stopped", c.log(name).splitlines()[-1])
+            self.assertNotIn("under way", c.log(name))
         self.ok("cluster", "start")
         c.leader("lock")
         self.assertGreater(int(c.answer("n1")["lock"]["term"]), term)
