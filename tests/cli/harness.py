@@ -122,9 +122,14 @@ class CliTest(unittest.TestCase):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.05)
 
+    def run(self, result=None):
+        self.outcome = result or self.defaultTestResult()
+        return super().run(self.outcome)
+
     def has_failed(self):
         """In a clean-up: has the test come to no good?"""
-        return not self._outcome.success
+        return any(test is self for test, _ in
+                   self.outcome.failures + self.outcome.errors)
 
     def json(self, *args, stdin=None):
         """The objects that a command prints with --format json."""
@@ -150,21 +155,39 @@ class Terminal:
     """A command on a pseudo-terminal: what is typed, and what it shows."""
 
     def __init__(self, test, *args, columns=80):
+        self.test = test
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
-            # The size is set by the other side in the meantime.
-            time.sleep(0.2)
+            fcntl.ioctl(0, termios.TIOCSWINSZ,
+                        struct.pack("HHHH", 40, columns, 0, 0))
             os.chdir(test.dir)
             env = dict(test.env, TERM="xterm", COLUMNS=str(columns))
             os.execve(QUARRY, [QUARRY, *args], env)
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ,
-                    struct.pack("HHHH", 40, columns, 0, 0))
         self.seen = b""
 
+    def is_raw(self):
+        return not termios.tcgetattr(self.fd)[3] & termios.ICANON
+
     def type(self, text):
+        """To whoever reads lines: the prompt is shown before the terminal is in
+        raw mode, and what is typed in between would be the terminal's own."""
+        self.test.wait_for(self.is_raw)
         os.write(self.fd, text.encode())
 
-    def wait_for(self, text, seconds=30):
+    def press_until(self, key, answer):
+        """As people do with a program that may not have begun to listen."""
+        shown = b""
+
+        def answers():
+            nonlocal shown
+            os.write(self.fd, key.encode())
+            if select.select([self.fd], [], [], 0.2)[0]:
+                shown += os.read(self.fd, 65536)
+            return answer.encode() in shown
+        self.test.wait_for(answers)
+        self.seen = shown[shown.index(answer.encode()) + len(answer):]
+
+    def wait_for(self, text, seconds=SECONDS_MAX):
         """Read until @text was shown; returns everything since the last wait."""
         deadline = time.monotonic() + seconds
         while text.encode() not in self.seen:
@@ -186,7 +209,7 @@ class Terminal:
 
     def close(self):
         """Wait for the end; returns the exit status, or -signal."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + SECONDS_MAX
         while time.monotonic() < deadline:
             try:
                 if select.select([self.fd], [], [], 0.1)[0]:
