@@ -98,17 +98,37 @@ static void put_if_any(struct slice pairs, const char *key, struct buf *out)
         buf_printf(out, ", %.*s %s", SLICE_ARG(count), key);
 }
 
+/* 0 also where there is none. */
+static uint64_t number_of(struct slice pairs, const char *key)
+{
+    uint64_t n = 0;
+    return text_parse_u64(value_of(pairs, key), &n, NULL) == 0 ? n : 0;
+}
+
+static void put_count(uint64_t n, const char *one, struct buf *out)
+{
+    buf_printf(out, "%llu %s%s", (unsigned long long)n, one, n == 1 ? "" : "s");
+}
+
+/* Users' tables, and the one that says where their tablets are. */
 static void put_tables(const struct inquiry *i, struct buf *out)
 {
     struct slice master = leader_of(i, "master");
+    uint64_t tables = number_of(master, "tables");
+    uint64_t metadata = number_of(master, "metadata");
     if (master.len == 0) {
         buf_append_str(out, "tables: no master yet\n");
         return;
     }
-    buf_printf(out, "tables: %.*s, in %.*s tablets on %.*s servers",
-               SLICE_ARG(value_of(master, "tables")),
-               SLICE_ARG(value_of(master, "tablets")),
-               SLICE_ARG(value_of(master, "servers")));
+    buf_append_str(out, tables ? "tables: " : "tables: none");
+    if (tables) {
+        buf_printf(out, "%llu in ", (unsigned long long)tables);
+        put_count(number_of(master, "tablets") - metadata, "tablet", out);
+    }
+    buf_append_str(out, ", METADATA in ");
+    put_count(metadata, "tablet", out);
+    buf_append_str(out, ", on ");
+    put_count(number_of(master, "servers"), "server", out);
     put_if_any(master, "unassigned", out);
     put_if_any(master, "moving", out);
     put_if_any(master, "recovering", out);

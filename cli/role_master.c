@@ -146,9 +146,10 @@ static void master_role_status(void *role, struct buf *out)
     } else {
         buf_printf(out,
                    "master=yes ready=%s servers=%zu tables=%llu tablets=%llu "
-                   "unassigned=%llu moving=%llu recovering=%llu",
+                   "metadata=%llu unassigned=%llu moving=%llu recovering=%llu",
                    s.ready ? "yes" : "no", s.server_count,
                    (unsigned long long)s.tables, (unsigned long long)s.tablets,
+                   (unsigned long long)master_count_metadata(h->master),
                    (unsigned long long)s.unassigned,
                    (unsigned long long)s.moving,
                    (unsigned long long)s.recovering_logs);

@@ -84,6 +84,9 @@ void master_close(struct master *m);
 bool master_get_status(struct master *m,
                        struct arena *a,
                        struct master_status *out);
+/* Those of the tablets that are METADATA's, of which no user has a table. Does
+ * not park. */
+uint64_t master_count_metadata(const struct master *m);
 /* Tables with quotas, as far as this one knows, and how many of them are over
  * one of size. Does not park. */
 void master_count_quotas(const struct master *m,

@@ -210,6 +210,15 @@ bool master_get_status(struct master *m,
     return true;
 }
 
+uint64_t master_count_metadata(const struct master *m)
+{
+    const struct picture *p = m->reign ? &m->reign->picture : NULL;
+    uint64_t count = 0;
+    for (size_t i = 0; p && i < p->tablet_count; i++)
+        count += p->tablets[i]->table == METADATA_TABLE_ID;
+    return count;
+}
+
 /* --- all of them -------------------------------------------------------- */
 
 static int on_status(struct master *m, struct rpc_call *call, struct err *err)

@@ -81,7 +81,6 @@ class CellTest(ClusterTest):
         c.leader("lock")
         c.leader("namenode")
 
-
     def check_summary(self, c):
         text = self.ok("cluster", "status")
         lines = text.splitlines()
@@ -91,6 +90,20 @@ class CellTest(ClusterTest):
         self.assertIn("on 3 of 3 chunk servers", text)
         rows = self.ok("cluster", "status", "--roles").splitlines()
         self.assertGreaterEqual(len(rows), 2 + 3 * 3 + 1)
+
+    def test_tables_told(self):
+        """Status tells how many tables there are and in how many tablets, those
+        of METADATA apart."""
+        self.loopback(1)
+
+        def told(line):
+            self.wait_for(lambda: line + "\n" in self.ok("cluster", "status"))
+        told("tables: none, METADATA in 2 tablets, on 1 server")
+        to = ("-t", "cluster:quarry-cluster")
+        self.ok("table", "create", "t", "--family", "f", *to)
+        told("tables: 1 in 1 tablet, METADATA in 2 tablets, on 1 server")
+        self.ok("table", "create", "u", "--family", "f", *to)
+        told("tables: 2 in 2 tablets, METADATA in 2 tablets, on 1 server")
 
     def test_status(self):
         """Status tells of each node its roles, who leads, how they are and what
