@@ -232,6 +232,7 @@ static int flush_mems(struct lsm *l,
 
     for (size_t i = 0; i < count; i++) {
         mem_source_init(&mems[i], s->mems[i + 1], UINT64_MAX);
+        mem_source_read_whole(&mems[i]);
         pointers[i] = &mems[i].base;
         bytes += memtable_bytes(s->mems[i + 1]);
     }

@@ -15,11 +15,17 @@ struct mem_source {
     const struct memtable *mem; /* Borrowed. */
     const struct skip_node *node;
     uint64_t sequence_max; /* Entries with higher numbers are passed over. */
+    const struct skip_node *ahead; /* Being fetched; NULL: none is. */
+    bool whole;                    /* All of it will be read: see below. */
 };
 
 void mem_source_init(struct mem_source *s,
                      const struct memtable *mem,
                      uint64_t sequence_max);
+
+/* All of @s will be read, entry by entry: what comes is fetched from memory
+ * meanwhile. */
+void mem_source_read_whole(struct mem_source *s);
 
 /* What a run source leaves out. */
 struct source_bounds {
