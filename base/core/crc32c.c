@@ -164,27 +164,58 @@ three_streams(uint32_t crc,
 
 /* The same while copying them to @to, each word read once. */
 __attribute__((target("sse4.2"))) static uint32_t
-copy_three_streams(uint32_t crc, unsigned char *to, const unsigned char *p)
+copy_three_streams(uint32_t crc,
+                   unsigned char *to,
+                   const unsigned char *p,
+                   size_t bytes,
+                   uint32_t (*table)[256])
 {
-    const unsigned char *end = p + LONG_BYTES;
+    const unsigned char *end = p + bytes;
     uint64_t a = crc;
     uint64_t b = 0;
     uint64_t c = 0;
     for (; p < end; p += 8, to += 8) {
         uint64_t u = load64(p);
-        uint64_t v = load64(p + LONG_BYTES);
-        uint64_t w = load64(p + 2 * LONG_BYTES);
+        uint64_t v = load64(p + bytes);
+        uint64_t w = load64(p + 2 * bytes);
         /* From here on these are the values: nothing is loaded again. */
         __asm__("" : "+r"(u), "+r"(v), "+r"(w));
         a = _mm_crc32_u64(a, u);
         b = _mm_crc32_u64(b, v);
         c = _mm_crc32_u64(c, w);
         memcpy(to, &u, sizeof(u));
-        memcpy(to + LONG_BYTES, &v, sizeof(v));
-        memcpy(to + 2 * LONG_BYTES, &w, sizeof(w));
+        memcpy(to + bytes, &v, sizeof(v));
+        memcpy(to + 2 * bytes, &w, sizeof(w));
     }
-    crc = shift_crc(shift_long, (uint32_t)a) ^ (uint32_t)b;
-    return shift_crc(shift_long, crc) ^ (uint32_t)c;
+    crc = shift_crc(table, (uint32_t)a) ^ (uint32_t)b;
+    return shift_crc(table, crc) ^ (uint32_t)c;
+}
+
+/* PRE: @crc is inverted; so is what is returned. */
+__attribute__((target("sse4.2"))) static uint32_t
+copy_sse42(uint32_t crc, unsigned char *to, const unsigned char *p, size_t len)
+{
+    size_t n;
+    uint64_t wide;
+    for (n = 3 * LONG_BYTES; len >= n; to += n, p += n, len -= n)
+        crc = copy_three_streams(crc, to, p, LONG_BYTES, shift_long);
+    for (n = 3 * SHORT_BYTES; len >= n; to += n, p += n, len -= n)
+        crc = copy_three_streams(crc, to, p, SHORT_BYTES, shift_short);
+    wide = crc;
+    for (; len >= 8; to += 8, p += 8, len -= 8) {
+        uint64_t v = load64(p);
+        __asm__("" : "+r"(v)); /* As above. */
+        wide = _mm_crc32_u64(wide, v);
+        memcpy(to, &v, sizeof(v));
+    }
+    crc = (uint32_t)wide;
+    for (; len; to++, p++, len--) {
+        unsigned char c = *p;
+        __asm__("" : "+r"(c));
+        crc = _mm_crc32_u8(crc, c);
+        *to = c;
+    }
+    return crc;
 }
 
 __attribute__((target("sse4.2"))) static uint32_t
@@ -215,31 +246,27 @@ uint32_t crc32c_extend(uint32_t crc, const void *data, size_t len)
     return crc32c_extend_portable(crc, data, len);
 }
 
-uint32_t crc32c_copy(void *dst, const void *src, size_t len)
+uint32_t
+crc32c_extend_copy(uint32_t crc, void *dst, const void *src, size_t len)
 {
-    unsigned char *to = dst;
-    const unsigned char *p = src;
-    uint32_t crc = UINT32_MAX;
-    if (LIKELY(__builtin_cpu_supports("sse4.2"))) {
-        pthread_once(&tables_once, make_tables);
-        for (; len >= 3 * LONG_BYTES; len -= 3 * LONG_BYTES) {
-            crc = copy_three_streams(crc, to, p);
-            to += 3 * LONG_BYTES;
-            p += 3 * LONG_BYTES;
-        }
+    if (UNLIKELY(!__builtin_cpu_supports("sse4.2"))) {
+        if (len)
+            memcpy(dst, src, len);
+        return crc32c_extend_portable(crc, dst, len);
     }
-    if (len)
-        memcpy(to, p, len);
-    return crc32c_extend(~crc, to, len);
+    if (len >= 3 * SHORT_BYTES)
+        pthread_once(&tables_once, make_tables);
+    return ~copy_sse42(~crc, dst, src, len);
 }
 
 #else
 
-uint32_t crc32c_copy(void *dst, const void *src, size_t len)
+uint32_t
+crc32c_extend_copy(uint32_t crc, void *dst, const void *src, size_t len)
 {
     if (len)
         memcpy(dst, src, len);
-    return crc32c_extend_portable(0, dst, len);
+    return crc32c_extend_portable(crc, dst, len);
 }
 
 uint32_t crc32c_extend(uint32_t crc, const void *data, size_t len)

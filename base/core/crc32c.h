@@ -22,10 +22,16 @@ static inline uint32_t crc32c(const void *data, size_t len)
  * cheap for such lengths, a few hundred nanoseconds at most for 64 KiB. */
 uint32_t crc32c_join(uint32_t crc, uint32_t next, size_t len);
 
-/* Copy @len bytes from @src to @dst, in one pass where the CPU can: their
- * checksum, which is that of what is in @dst also when somebody else changes
- * @src meanwhile. They do not overlap. */
-uint32_t crc32c_copy(void *dst, const void *src, size_t len);
+/* Copy @len bytes from @src to @dst, in one pass where the CPU can: the
+ * checksum of what is in @dst, also when somebody else changes @src meanwhile,
+ * behind bytes with checksum @crc. They do not overlap. */
+uint32_t
+crc32c_extend_copy(uint32_t crc, void *dst, const void *src, size_t len);
+
+static inline uint32_t crc32c_copy(void *dst, const void *src, size_t len)
+{
+    return crc32c_extend_copy(0, dst, src, len);
+}
 
 /* The table-driven version, for tests and other machines. */
 uint32_t crc32c_extend_portable(uint32_t crc, const void *data, size_t len);

@@ -38,16 +38,11 @@ size_t log_records_bytes(const struct log_record *records, size_t count)
     return n;
 }
 
-/* @parts are its payload, as it is or copied. */
-static void put_header(const struct commit_log *l,
-                       char *p,
-                       const struct log_record *r,
-                       const struct slice *parts,
-                       size_t part_count)
+static struct log_record_header header_of(const struct commit_log *l,
+                                          const struct log_record *r)
 {
-    struct log_record_header h = {(uint32_t)payload_bytes(r), r->count,
-                                  r->sequence, atomic_load(&l->synced)};
-    log_put_record_header(p, l->current->number, &h, parts, part_count);
+    return (struct log_record_header){(uint32_t)payload_bytes(r), r->count,
+                                      r->sequence, atomic_load(&l->synced)};
 }
 
 /* Zeros to write behind a record that ends at @end of the file. */
@@ -58,25 +53,17 @@ static size_t pad_bytes(const struct commit_log *l, uint64_t end)
                : (size_t)((PAGE_BYTES - end % PAGE_BYTES) % PAGE_BYTES);
 }
 
-/* Put one record behind what the block holds. Its checksum is that of the copy,
- * which is one piece and in the cache: the parts lie scattered. */
-static void gather_one(struct commit_log *l, const struct log_record *r)
-{
-    size_t bytes = payload_bytes(r);
-    char *header = log_block_extend(&l->block, LOG_RECORD_HEADER_BYTES + bytes);
-    char *to = header + LOG_RECORD_HEADER_BYTES;
-    struct slice copy = slice_make(to, bytes);
-    for (size_t i = 0; i < r->part_count; to += r->parts[i++].len)
-        memcpy(to, r->parts[i].data, r->parts[i].len);
-    put_header(l, header, r, &copy, 1);
-}
-
 /* Put records together behind what the last page holds. */
 static void
 gather(struct commit_log *l, const struct log_record *records, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        gather_one(l, &records[i]);
+    for (size_t i = 0; i < count; i++) {
+        struct log_record_header h = header_of(l, &records[i]);
+        char *to =
+            log_block_extend(&l->block, LOG_RECORD_HEADER_BYTES + h.length);
+        log_put_record(to, l->current->number, &h, records[i].parts,
+                       records[i].part_count);
+    }
 }
 
 /* Write records as one piece, copied together. What the last page holds already
@@ -176,10 +163,12 @@ static int write_scattered(struct commit_log *l,
 {
     static const char zeros[PAGE_BYTES];
     char header[LOG_RECORD_HEADER_BYTES];
+    struct log_record_header h = header_of(l, r);
     struct slice *parts = mem_alloc((r->part_count + 2) * sizeof(*parts));
     size_t pad = pad_bytes(l, offset + sizeof(header) + payload_bytes(r));
     int rc;
-    put_header(l, header, r, r->parts, r->part_count);
+    log_put_record_header(header, l->current->number, &h, r->parts,
+                          r->part_count);
     parts[0] = slice_make(header, sizeof(header));
     memcpy(parts + 1, r->parts, r->part_count * sizeof(*parts));
     parts[r->part_count + 1] = slice_make(zeros, pad);

@@ -1,8 +1,12 @@
 /* Records on their way to a segment: see log_block.h. */
+#define _GNU_SOURCE /* MADV_HUGEPAGE */
+
 #include "bigtable/tablet/log_block.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/core/macros.h"
 #include "base/core/panic.h"
@@ -10,6 +14,10 @@
 /* One that grew beyond it, for a large group, is given back. */
 #define KEEP_BYTES_MAX ((size_t)8 << 20)
 #define FIRST_BYTES    ((size_t)64 << 10)
+/* One that grew to this lies in large pages: the system looks up each page that
+ * the disk is to read, and gives the disk as many pieces. */
+#define LARGE_BYTES      ((size_t)512 << 10)
+#define LARGE_PAGE_BYTES ((size_t)2 << 20)
 
 void log_block_close(struct log_block *b)
 {
@@ -20,10 +28,14 @@ void log_block_close(struct log_block *b)
 /* Room for @bytes, in whole pages. */
 static void resize(struct log_block *b, size_t bytes)
 {
-    size_t cap = (bytes + LOG_PAGE_BYTES - 1) / LOG_PAGE_BYTES * LOG_PAGE_BYTES;
-    char *data = aligned_alloc(LOG_PAGE_BYTES, cap);
+    bool large = bytes >= LARGE_BYTES;
+    size_t page = large ? LARGE_PAGE_BYTES : LOG_PAGE_BYTES;
+    size_t cap = (bytes + page - 1) / page * page;
+    char *data = aligned_alloc(page, cap);
     if (!data)
         PANIC("no memory to write the log");
+    if (large)
+        (void)madvise(data, cap, MADV_HUGEPAGE); /* It may refuse. */
     if (b->len)
         memcpy(data, b->data, b->len);
     free(b->data);

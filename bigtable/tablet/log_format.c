@@ -82,21 +82,45 @@ static uint32_t start_crc(uint64_t segment)
     return crc32c(p, sizeof(p));
 }
 
+/* Everything but the checksum of the whole, which begins with what is returned.
+ */
+static uint32_t put_header(char p[LOG_RECORD_HEADER_BYTES],
+                           uint64_t segment,
+                           const struct log_record_header *h)
+{
+    put_le32(p + 4, h->length);
+    put_le64(p + 8, h->sequence);
+    put_le64(p + 16, h->synced);
+    put_le32(p + 24, h->count);
+    put_le32(p + 28, 0);
+    return crc32c_extend(start_crc(segment), p + 4,
+                         LOG_RECORD_HEADER_BYTES - 4);
+}
+
 void log_put_record_header(char p[LOG_RECORD_HEADER_BYTES],
                            uint64_t segment,
                            const struct log_record_header *h,
                            const struct slice *parts,
                            size_t part_count)
 {
-    uint32_t crc = start_crc(segment);
-    put_le32(p + 4, h->length);
-    put_le64(p + 8, h->sequence);
-    put_le64(p + 16, h->synced);
-    put_le32(p + 24, h->count);
-    put_le32(p + 28, 0);
-    crc = crc32c_extend(crc, p + 4, LOG_RECORD_HEADER_BYTES - 4);
+    uint32_t crc = put_header(p, segment, h);
     for (size_t i = 0; i < part_count; i++)
         crc = crc32c_extend(crc, parts[i].data, parts[i].len);
+    put_le32(p, crc);
+}
+
+/* In one pass: the parts lie scattered, and few of them are in the cache. */
+void log_put_record(char *p,
+                    uint64_t segment,
+                    const struct log_record_header *h,
+                    const struct slice *parts,
+                    size_t part_count)
+{
+    uint32_t crc = put_header(p, segment, h);
+    char *to = p + LOG_RECORD_HEADER_BYTES;
+    for (size_t i = 0; i < part_count; to += parts[i++].len)
+        crc = crc32c_extend_copy(crc, to, parts[i].data, parts[i].len);
+    PRE((size_t)(to - p) == LOG_RECORD_HEADER_BYTES + h->length);
     put_le32(p, crc);
 }
 

@@ -41,12 +41,18 @@ MUST_CHECK int log_get_segment_header(struct slice bytes,
                                       bool *whole,
                                       struct err *err);
 
-/* @crc is that of the payload parts, begun with log_payload_crc_start(). */
+/* The header of a record whose payload lies in @parts. */
 void log_put_record_header(char p[LOG_RECORD_HEADER_BYTES],
                            uint64_t segment,
                            const struct log_record_header *h,
                            const struct slice *parts,
                            size_t part_count);
+/* The header, and a copy of the payload behind it, which has @h->length. */
+void log_put_record(char *p,
+                    uint64_t segment,
+                    const struct log_record_header *h,
+                    const struct slice *parts,
+                    size_t part_count);
 /* The record at the beginning of @bytes of segment @segment, if it is whole. */
 bool log_get_record(struct slice bytes,
                     uint64_t segment,

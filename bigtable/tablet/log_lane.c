@@ -157,21 +157,13 @@ static void work(void *arg)
 
 /* --- jobs ----------------------------------------------------------------- */
 
-/* The checksum is that of the copy, which is in one piece and in the cache. */
 static void put_record(struct lane *n, const struct log_record *r)
 {
     struct log_record_header h = {0, r->count, r->sequence, n->synced};
-    struct slice copy;
-    char *header;
-    char *to;
     for (size_t i = 0; i < r->part_count; i++)
         h.length += (uint32_t)r->parts[i].len;
-    header = buf_extend(&n->bytes, LOG_RECORD_HEADER_BYTES + h.length);
-    to = header + LOG_RECORD_HEADER_BYTES;
-    copy = slice_make(to, h.length);
-    for (size_t i = 0; i < r->part_count; to += r->parts[i++].len)
-        memcpy(to, r->parts[i].data, r->parts[i].len);
-    log_put_record_header(header, n->number, &h, &copy, 1);
+    log_put_record(buf_extend(&n->bytes, LOG_RECORD_HEADER_BYTES + h.length),
+                   n->number, &h, r->parts, r->part_count);
 }
 
 void log_lane__submit(struct lane *n,
