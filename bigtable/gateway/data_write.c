@@ -38,8 +38,7 @@ static int apply_row(struct row_request *r, struct err *err)
         return rc;
     batch = row_batch_take(r->gateway->batches, 1);
     m = row_batch_begin(batch, q.row, q.counts[0], q.message.len);
-    rc = request_mutation_add_all(m, q.message, 3, service_now_us(r->gateway),
-                                  err);
+    rc = request_row_mutate(&q, m, service_now_us(r->gateway), err);
     row_batch_end(batch, rc == 0);
     if (rc == 0)
         rc = quarry_apply(t, m, NULL, err);
@@ -76,7 +75,7 @@ struct rows_request {
     struct slice message;
     struct slice table;
     size_t entry_count;
-    size_t mutation_count;
+    size_t mutation_count;    /* Of the entries that were built. */
     struct row_batch *batch;  /* The good ones; */
     size_t *indexes;          /* which they are. */
     struct outcome *outcomes; /* One an entry; NULL: all are good. */
@@ -87,42 +86,39 @@ struct rows_request {
 struct entry {
     struct slice row;
     size_t mutation_count;
+    struct slice last; /* Of the mutations. */
 };
 
 static int parse_entry(struct slice bytes, struct entry *out, struct err *err)
 {
     struct cursor c = cursor_make(bytes);
     struct pb_field f;
-    *out = (struct entry){.row = SLICE_EMPTY};
+    *out = (struct entry){.row = SLICE_EMPTY, .last = SLICE_EMPTY};
     while (pb_next(&c, &f)) {
-        if (pb_is_bytes(&f, 1))
+        if (pb_is_bytes(&f, 1)) {
             out->row = f.bytes;
-        else if (pb_is_bytes(&f, 2))
+        } else if (pb_is_bytes(&f, 2)) {
+            out->last = f.bytes;
             out->mutation_count++;
+        }
     }
     return c.bad ? service_bad_request(err) : 0;
 }
 
-/* Count, and refuse what is malformed or too much as a whole. */
+/* Count the entries, which are not looked into yet, and refuse what is
+ * malformed or too much as a whole. */
 static int parse_rows(struct rows_request *r, struct err *err)
 {
     struct cursor c = cursor_make(r->message);
     struct pb_field f;
     int rc = 0;
     while (rc == 0 && pb_next(&c, &f)) {
-        struct entry e;
-        if (pb_is_bytes(&f, 1)) {
+        if (pb_is_bytes(&f, 1))
             r->table = f.bytes;
-        } else if (pb_is_bytes(&f, 5) && f.bytes.len) {
+        else if (pb_is_bytes(&f, 5) && f.bytes.len)
             rc = request_no_views(err);
-        } else if (pb_is_bytes(&f, 2)) {
-            rc = parse_entry(f.bytes, &e, err);
-            r->entry_count++;
-            r->mutation_count += e.mutation_count;
-            if (rc == 0 && (r->mutation_count > REQUEST_MUTATIONS_MAX ||
-                            r->entry_count > REQUEST_MUTATIONS_MAX))
-                rc = request_too_many(err);
-        }
+        else if (pb_is_bytes(&f, 2) && ++r->entry_count > REQUEST_MUTATIONS_MAX)
+            rc = request_too_many(err);
     }
     if (rc == 0 && c.bad)
         rc = service_bad_request(err);
@@ -143,40 +139,62 @@ set_outcome(struct rows_request *r, size_t index, int rc, const struct err *err)
     o->text = mem_strdup(err->text[0] ? err->text : err_name(rc));
 }
 
-static void build_entry(struct rows_request *r,
-                        size_t index,
-                        struct slice bytes,
-                        int64_t now_us)
+/* What is to be done to the row of @e, whose message is @bytes. */
+static int build_row(struct rows_request *r,
+                     const struct entry *e,
+                     struct slice bytes,
+                     int64_t now_us,
+                     struct err *err)
 {
-    struct err err = ERR_INIT;
-    struct entry e;
     struct quarry_mutation *m;
-    size_t good_count = row_batch_count(r->batch);
-    int rc = parse_entry(bytes, &e, &err);
-    if (rc == 0)
-        rc = request_row_check(e.row, e.mutation_count, &err);
-    if (rc == 0) {
-        m = row_batch_begin(r->batch, e.row, e.mutation_count, bytes.len);
-        rc = request_mutation_add_all(m, bytes, 2, now_us, &err);
-        row_batch_end(r->batch, rc == 0);
-    }
+    int rc = request_row_check(e->row, e->mutation_count, err);
     if (rc)
-        set_outcome(r, index, rc, &err);
-    else
-        r->indexes[good_count] = index;
+        return rc;
+    m = row_batch_begin(r->batch, e->row, e->mutation_count, bytes.len);
+    rc = e->mutation_count == 1
+             ? request_mutation_take(m, e->last, now_us, err)
+             : request_mutation_add_all(m, bytes, 2, now_us, err);
+    row_batch_end(r->batch, rc == 0);
+    return rc;
 }
 
-static void build_rows(struct rows_request *r)
+/* Errors: of the whole request. */
+static int build_entry(struct rows_request *r,
+                       size_t index,
+                       struct slice bytes,
+                       int64_t now_us,
+                       struct err *err)
+{
+    struct err own = ERR_INIT;
+    struct entry e;
+    size_t good_count = row_batch_count(r->batch);
+    int rc = parse_entry(bytes, &e, err);
+    if (rc)
+        return rc;
+    r->mutation_count += e.mutation_count;
+    if (r->mutation_count > REQUEST_MUTATIONS_MAX)
+        return request_too_many(err);
+    rc = build_row(r, &e, bytes, now_us, &own);
+    if (rc)
+        set_outcome(r, index, rc, &own);
+    else
+        r->indexes[good_count] = index;
+    return 0;
+}
+
+static int build_rows(struct rows_request *r, struct err *err)
 {
     struct cursor c = cursor_make(r->message);
     int64_t now_us = service_now_us(r->gateway);
     struct pb_field f;
     size_t index = 0;
+    int rc = 0;
     r->indexes = mem_alloc(r->entry_count * sizeof(*r->indexes));
     r->batch = row_batch_take(r->gateway->batches, r->entry_count);
-    while (pb_next(&c, &f))
+    while (rc == 0 && pb_next(&c, &f))
         if (pb_is_bytes(&f, 2))
-            build_entry(r, index++, f.bytes, now_us);
+            rc = build_entry(r, index++, f.bytes, now_us, err);
+    return rc;
 }
 
 /* The text there is belongs to the first failure; others of its code have it,
@@ -203,10 +221,11 @@ static void run_rows(void *arg)
     struct quarry_table *t;
     r->rc = parse_rows(r, r->err);
     if (r->rc == 0)
+        r->rc = build_rows(r, r->err);
+    if (r->rc == 0)
         r->rc = service_open_table(r->gateway, r->table, &t, r->err);
     if (r->rc)
         return;
-    build_rows(r);
     apply_rows(r, t);
     quarry_table_close(t);
 }

@@ -26,8 +26,7 @@ take(struct row_writes *w, const struct grpc_call *call, struct err *err)
         return rc;
     w->tables[w->count] = q.table;
     m = row_batch_begin(w->batch, q.row, q.counts[0], q.message.len);
-    rc = request_mutation_add_all(m, q.message, 3, service_now_us(w->gateway),
-                                  err);
+    rc = request_row_mutate(&q, m, service_now_us(w->gateway), err);
     row_batch_end(w->batch, rc == 0);
     return rc;
 }

@@ -83,7 +83,8 @@ size_t grpc_server_call_count(const struct grpc_server *s);
 
 /* --- inside a handler -------------------------------------------------- */
 
-/* The message, uncompressed. Borrowed until the handler returns. */
+/* The message, uncompressed. Borrowed until the handler returns, which may
+ * write over it. */
 struct slice grpc_request(const struct grpc_call *call);
 
 /* An empty buffer that belongs to the call and has been begun. */

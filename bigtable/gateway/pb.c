@@ -6,54 +6,15 @@
 /* A length left open takes so many bytes, whatever it will be. */
 #define OPEN_LENGTH_BYTES 4
 
-/* Nearly all tags and most lengths have one byte or two. */
-static inline uint64_t take_varint(struct cursor *c)
+void pb_take_other(struct cursor *c, struct pb_field *f)
 {
-    const unsigned char *p = (const unsigned char *)c->p;
-    size_t left = cursor_left(c);
-    if (LIKELY(left >= 1 && p[0] < 0x80)) {
-        c->p += 1;
-        return p[0];
-    }
-    if (LIKELY(left >= 2 && p[1] < 0x80)) {
-        c->p += 2;
-        return (uint64_t)(p[0] & 0x7f) | (uint64_t)p[1] << 7;
-    }
-    return cursor_varint(c);
-}
-
-static inline struct slice take_bytes(struct cursor *c)
-{
-    uint64_t len = take_varint(c);
-    struct slice s;
-    if (UNLIKELY(c->bad || len > cursor_left(c))) {
-        c->bad = true;
-        return SLICE_EMPTY;
-    }
-    s = slice_make(c->p, (size_t)len);
-    c->p += len;
-    return s;
-}
-
-bool pb_next(struct cursor *c, struct pb_field *f)
-{
-    uint64_t tag;
-    if (c->bad || c->p == c->end)
-        return false;
-    tag = take_varint(c);
-    f->number = tag >> 3;
-    f->wire = (enum pb_wire)(tag & 7);
-    f->integer = 0;
-    f->bytes = SLICE_EMPTY;
     switch (f->wire) {
-    case PB_VARINT: f->integer = take_varint(c); break;
+    case PB_VARINT: f->integer = pb_take_varint(c); break;
     case PB_FIXED64: f->integer = cursor_le64(c); break;
-    case PB_BYTES: f->bytes = take_bytes(c); break;
     case PB_FIXED32: f->integer = cursor_le32(c); break;
+    case PB_BYTES:
     default: c->bad = true;
     }
-    c->bad |= f->number == 0;
-    return !c->bad;
 }
 
 struct slice pb_find(struct slice message, unsigned number)

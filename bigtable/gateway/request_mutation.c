@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "bigtable/gateway/pb.h"
+#include "bigtable/row/mutation.h"
 
 /* Times are in milliseconds, whatever their unit. */
 #define GRANULARITY_US 1000
@@ -152,21 +153,58 @@ static int add(struct quarry_mutation *m,
     }
 }
 
+static int find_kind(struct slice bytes, struct pb_field *kind, struct err *err)
+{
+    struct cursor c = cursor_make(bytes);
+    struct pb_field f;
+    kind->number = 0;
+    while (pb_next(&c, &f)) /* Of a oneof the last counts. */
+        if (f.wire == PB_BYTES && f.number >= 1 && f.number <= 6)
+            *kind = f;
+    if (c.bad)
+        return err_set(err, ERR_INVALID, "not a Mutation");
+    if (kind->number == 0)
+        return err_set(err, ERR_INVALID, "a mutation that says nothing");
+    return 0;
+}
+
 int request_mutation_add(struct quarry_mutation *m,
                          struct slice bytes,
                          int64_t now_us,
                          struct err *err)
 {
-    struct cursor c = cursor_make(bytes);
-    struct pb_field kind = {.number = 0};
-    struct pb_field f;
-    while (pb_next(&c, &f)) /* Of a oneof the last counts. */
-        if (f.wire == PB_BYTES && f.number >= 1 && f.number <= 6)
-            kind = f;
-    if (c.bad)
-        return err_set(err, ERR_INVALID, "not a Mutation");
-    if (kind.number == 0)
-        return err_set(err, ERR_INVALID, "a mutation that says nothing");
+    struct pb_field kind;
+    int rc = find_kind(bytes, &kind, err);
+    return rc ? rc : add(m, &kind, now_us, err);
+}
+
+/* Make @m the SetCell in @bytes, over what it is told from. False: it is for
+ * add(), which also knows what is wrong with it. */
+static bool
+set_in_place(struct quarry_mutation *m, struct slice bytes, int64_t now_us)
+{
+    struct fields f;
+    int64_t us;
+    if (parse(bytes, &f, NULL) || f.family.len == 0 ||
+        slice_find_byte(f.family, '\0') < f.family.len)
+        return false;
+    us = f.timestamp == SERVER_TIME ? now_us : f.timestamp;
+    return check_time(us, NULL) == 0 &&
+           mutation_set_in_place(m, f.family, f.qualifier, us,
+                                 (char *)(uintptr_t)bytes.data, f.value);
+}
+
+int request_mutation_take(struct quarry_mutation *m,
+                          struct slice bytes,
+                          int64_t now_us,
+                          struct err *err)
+{
+    struct pb_field kind;
+    int rc = find_kind(bytes, &kind, err);
+    if (rc)
+        return rc;
+    if (kind.number == 1 && set_in_place(m, kind.bytes, now_us))
+        return 0;
     return add(m, &kind, now_us, err);
 }
 

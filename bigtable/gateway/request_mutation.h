@@ -22,6 +22,13 @@ MUST_CHECK int request_mutation_add(struct quarry_mutation *m,
                                     int64_t now_us,
                                     struct err *err);
 
+/* The same for one that has just been begun, and of which it is all: where it
+ * can, without a copy, over the message, which nobody is to read again. */
+MUST_CHECK int request_mutation_take(struct quarry_mutation *m,
+                                     struct slice bytes,
+                                     int64_t now_us,
+                                     struct err *err);
+
 /* A family's name with its NUL. ERR_NOTFOUND. */
 MUST_CHECK int request_family(struct slice name,
                               char out[REQUEST_FAMILY_BYTES_MAX + 1],

@@ -40,6 +40,7 @@ static int take(struct request_row *r,
     } else if (f->number == 2) {
         r->row = f->bytes;
     } else if (f->number == fields->lists[0]) {
+        r->last = f->bytes;
         r->counts[0]++;
     } else if (f->number == fields->lists[1]) {
         r->counts[1]++;
@@ -63,7 +64,8 @@ int request_row_parse(struct request_row *out,
     *out = (struct request_row){.message = message,
                                 .table = SLICE_EMPTY,
                                 .row = SLICE_EMPTY,
-                                .filter = SLICE_EMPTY};
+                                .filter = SLICE_EMPTY,
+                                .last = SLICE_EMPTY};
     while (rc == 0 && pb_next(&c, &f))
         rc = take(out, fields, &f, err);
     if (rc == 0 && c.bad)
@@ -74,4 +76,15 @@ int request_row_parse(struct request_row *out,
                     out->counts[1] > REQUEST_MUTATIONS_MAX))
         rc = request_too_many(err);
     return rc;
+}
+
+int request_row_mutate(const struct request_row *r,
+                       struct quarry_mutation *m,
+                       int64_t now_us,
+                       struct err *err)
+{
+    return r->counts[0] == 1
+               ? request_mutation_take(m, r->last, now_us, err)
+               : request_mutation_add_all(
+                     m, r->message, request_row_write.lists[0], now_us, err);
 }

@@ -4,10 +4,13 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
+
+struct quarry_mutation;
 
 /* Numbers of a message's fields; the table is 1 and the row's key 2 in each. 0:
  * it has no such field. */
@@ -26,7 +29,8 @@ struct request_row {
     struct slice row;
     struct slice filter;
     bool has_filter;
-    size_t counts[2]; /* Of each list. */
+    size_t counts[2];  /* Of each list. */
+    struct slice last; /* The last message of the first list. */
 };
 
 /* Understand @message, which @out borrows. Errors: ERR_INVALID (no message, no
@@ -35,6 +39,13 @@ MUST_CHECK int request_row_parse(struct request_row *out,
                                  struct slice message,
                                  const struct request_row_fields *fields,
                                  struct err *err);
+
+/* What @r, of request_row_write, says is to be done to @m, which has just been
+ * begun. The message is read for the last time: see request_mutation_take(). */
+MUST_CHECK int request_row_mutate(const struct request_row *r,
+                                  struct quarry_mutation *m,
+                                  int64_t now_us,
+                                  struct err *err);
 
 /* ERR_INVALID: so much is too much. */
 MUST_CHECK int request_too_many(struct err *err);

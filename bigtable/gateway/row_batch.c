@@ -176,7 +176,8 @@ void row_batch_end(struct row_batch *b, bool good)
         mutation_end(m);
         return;
     }
-    b->used += m->ops.len;
+    if (m->ops.data == b->rooms->bytes + b->used)
+        b->used += m->ops.len; /* Else they lie elsewhere. */
     b->count++;
 }
 

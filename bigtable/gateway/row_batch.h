@@ -32,7 +32,8 @@ struct quarry_mutation *row_batch_begin(struct row_batch *b,
                                         struct slice row,
                                         size_t count,
                                         size_t bytes);
-/* All that is done to the row begun last was added; is it good? */
+/* All that is done to the row begun last was added, or lies elsewhere as long
+ * as the batch has it; is it good? */
 void row_batch_end(struct row_batch *b, bool good);
 
 /* The good ones, in order; how many there are. */

@@ -4,6 +4,9 @@
 #include "base/core/panic.h"
 #include "bigtable/row/schema.h" /* FAMILY_NAME_BYTES_MAX */
 
+/* Longer names are not written over where they lie. */
+#define IN_PLACE_NAMES_BYTES_MAX ((size_t)512)
+
 int row_name_check(struct slice row, struct err *err)
 {
     if (row.len == 0)
@@ -117,6 +120,18 @@ static char *put_lslice(char *p, struct slice s)
 STATIC_ASSERT(1 + VARINT64_BYTES_MAX * 3 + 16 <= MUTATION_OP_BYTES,
               "what an operation takes besides its names and its value");
 
+static char *put_names(char *p,
+                       enum mutation_kind kind,
+                       struct slice family,
+                       struct slice qualifier)
+{
+    *p++ = (char)kind;
+    p = put_lslice(p, family);
+    if (kind == MUTATION_SET || kind == MUTATION_DELETE_CELLS)
+        p = put_lslice(p, qualifier);
+    return p;
+}
+
 /* Reserve room for an operation and write its kind, family and qualifier. */
 static char *start_op(struct quarry_mutation *m,
                       enum mutation_kind kind,
@@ -126,12 +141,8 @@ static char *start_op(struct quarry_mutation *m,
 {
     char *p = buf_reserve(&m->ops, 1 + VARINT64_BYTES_MAX * 3 + family.len +
                                        qualifier.len + extra);
-    *p++ = (char)kind;
-    p = put_lslice(p, family);
-    if (kind == MUTATION_SET || kind == MUTATION_DELETE_CELLS)
-        p = put_lslice(p, qualifier);
     m->count++;
-    return p;
+    return put_names(p, kind, family, qualifier);
 }
 
 static void end_op(struct quarry_mutation *m, const char *end)
@@ -159,6 +170,33 @@ void mutation_set(struct quarry_mutation *m,
     p = start_op(m, MUTATION_SET, family, qualifier, 8 + value.len);
     put_le64(p, (uint64_t)timestamp_us);
     end_op(m, put_lslice(p + 8, value));
+}
+
+bool mutation_set_in_place(struct quarry_mutation *m,
+                           struct slice family,
+                           struct slice qualifier,
+                           int64_t timestamp_us,
+                           char *room,
+                           struct slice value)
+{
+    char head[MUTATION_OP_BYTES + IN_PLACE_NAMES_BYTES_MAX];
+    char *p;
+    size_t bytes;
+    PRE(m->count == 0);
+    if (m->error || family.len > FAMILY_NAME_BYTES_MAX ||
+        family.len + qualifier.len > IN_PLACE_NAMES_BYTES_MAX ||
+        value.len > VALUE_BYTES_MAX || timestamp_us == INT64_MAX)
+        return false;
+    p = put_names(head, MUTATION_SET, family, qualifier);
+    put_le64(p, (uint64_t)timestamp_us);
+    p = put_varint(p + 8, value.len);
+    bytes = (size_t)(p - head);
+    if (value.len == 0 || (size_t)(value.data - room) < bytes)
+        return false;
+    m->ops = borrowed(slice_make(value.data - bytes, bytes + value.len));
+    m->count = 1;
+    memcpy(m->ops.data, head, bytes);
+    return true;
 }
 
 void mutation_delete_cells(struct quarry_mutation *m,

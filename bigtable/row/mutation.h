@@ -85,6 +85,18 @@ void mutation_begin(struct quarry_mutation *m,
                     char *room,
                     size_t room_bytes);
 void mutation_end(struct quarry_mutation *m);
+/* Make the setting of a cell all that @m, which was just begun, does, and leave
+ * @value where it is: what else there is to say is written right before it,
+ * over what lies from @room on, which may be the names. Both are borrowed as
+ * long as
+ * @m is, to which nothing may be added. False, and nothing has changed: there
+ * is no room, or mutation_set() has something to complain of. */
+bool mutation_set_in_place(struct quarry_mutation *m,
+                           struct slice family,
+                           struct slice qualifier,
+                           int64_t timestamp_us,
+                           char *room,
+                           struct slice value);
 
 /* Make @out the @count operations in @ops on @row, bytes from anywhere that
  * stay where they are: @out borrows them, and is not closed. Errors:

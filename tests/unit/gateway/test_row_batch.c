@@ -11,7 +11,8 @@ enum {
     ROUNDS = 300,
     ROWS_MAX = 40,
     OPS_MAX = 6,
-    NAME_MAX_BYTES = 300
+    NAME_MAX_BYTES = 300,
+    IN_PLACE_BYTES = 2000
 };
 
 static char text[300000]; /* What rows, names and values are cut from. */
@@ -68,6 +69,26 @@ static size_t op_bytes(uint64_t seed, size_t count)
     return bytes;
 }
 
+/* Operations of a row that lie outside of the batch. */
+static void set_elsewhere(struct rand_gen *r,
+                          struct quarry_mutation *a,
+                          struct quarry_mutation *b)
+{
+    static char rooms[ROWS_MAX][IN_PLACE_BYTES];
+    static size_t next;
+    char *room = rooms[next++ % ROWS_MAX];
+    size_t head = 40 + rand_below(r, 30);
+    struct slice value =
+        slice_make(room + head, 1 + rand_below(r, IN_PLACE_BYTES - head));
+    struct slice name = slice_make(text, rand_below(r, 10));
+    memcpy(room + head, text + rand_below(r, 1000), value.len);
+    mutation_set(b, name, name, 7, value);
+    if (b->error)
+        mutation_set(a, name, name, 7, value);
+    else
+        ck_assert(mutation_set_in_place(a, name, name, 7, room, value));
+}
+
 static bool fill_row(struct row_batch *batch,
                      struct quarry_mutation *model,
                      struct rand_gen *r)
@@ -76,13 +97,17 @@ static bool fill_row(struct row_batch *batch,
     size_t count = rand_below(r, OPS_MAX + 1);
     uint64_t seed = rand_u64(r);
     bool good = rand_below(r, 4) > 0;
-    struct quarry_mutation *m =
-        row_batch_begin(batch, row, count, op_bytes(seed, count));
+    size_t bytes = op_bytes(seed, count);
+    struct quarry_mutation *m = row_batch_begin(batch, row, count, bytes);
     struct rand_gen ops;
     mutation_init(model, row);
     rand_init(&ops, seed);
-    for (size_t i = 0; i < count; i++)
-        add_op(&ops, m, model);
+    if (rand_below(r, 3) == 0) {
+        set_elsewhere(r, m, model);
+    } else {
+        for (size_t i = 0; i < count; i++)
+            add_op(&ops, m, model);
+    }
     row_batch_end(batch, good);
     if (!good)
         mutation_close(model);
