@@ -748,7 +748,7 @@ END_TEST
 /* What cannot be reached says so in time, and what to do. */
 START_TEST(test_failures_say_what_to_do)
 {
-    const struct quarry_options soon = {.timeout_us = 300000};
+    const struct quarry_options soon = {.timeout_us = 1000000};
     static const struct quarry_family_spec family = {"f", ""};
     struct quarry *q;
     struct quarry_table *t;

@@ -160,7 +160,7 @@ START_TEST(test_without_backups)
     stop_step = "opened";
     o.step = stop_first;
     o.no_backups = true;
-    o.timeout_us = 1000 * 1000;
+    o.timeout_us = 3000 * 1000;
     (void)run(&o, &report);
     check_output(report);
     ck_assert_int_eq(mr_report_counter(report, "attempts.backup"), 0);

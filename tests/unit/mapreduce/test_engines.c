@@ -139,9 +139,9 @@ START_TEST(test_streaming_life)
     struct mr_options o;
     setup("one\n");
     o = options((struct mr_program){
-        .mapper = "for i in 1 2 3 4 5 6; do sleep 0.25; echo alive >&9; done; "
+        .mapper = "for i in 1 2 3 4 5 6; do sleep 0.75; echo alive >&9; done; "
                   "echo done"});
-    o.timeout_us = 700 * 1000;
+    o.timeout_us = 3000 * 1000;
     o.attempts_max = 1;
     run(&o, 0, NULL);
     check_output("done\t\n");

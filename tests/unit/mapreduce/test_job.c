@@ -297,7 +297,7 @@ START_TEST(test_bad_records_are_skipped)
     char *out;
     const char *text = "a\ncrash\na\nexit\nb\nhang\na\n";
     write_input(text, strlen(text));
-    o.timeout_us = 500 * 1000;
+    o.timeout_us = 3000 * 1000;
     ck_assert_msg(mr_run(&o, &report, &err) == 0, "%s", err.text);
     out = read_output();
     ck_assert_str_eq(out, "a\t3\nb\t1\n");

@@ -30,6 +30,7 @@ static struct world *world;
 static struct rpc_server *server;
 static struct rpc_listener *listener;
 static struct rpc_channel *channel;
+static int sleepers; /* That began. */
 static int sleepers_cancelled;
 static int running_max;
 static int running;
@@ -63,6 +64,7 @@ static int sleep_long(void *ctx, struct rpc_call *call, struct err *err)
     int rc;
     (void)ctx;
     (void)call;
+    sleepers++;
     do {
         rc = fiber_park_checked(err);
     } while (rc == 0);
@@ -88,6 +90,7 @@ static void start_server(const char *address,
         {HUGE_REPLY, "huge", huge_reply},
     };
     struct err err = ERR_INIT;
+    sleepers = 0;
     sleepers_cancelled = 0;
     running_max = 0;
     server = rpc_server_new(world);
@@ -225,24 +228,45 @@ static void call_sleep(void *arg)
                            NULL, &err);
 }
 
+static void await_sleepers(int want)
+{
+    for (int i = 0; i < 10000 && sleepers < want; i++)
+        world_sleep_us(world, 1000);
+    ck_assert_int_ge(sleepers, want);
+}
+
+/* All that began were told. */
+static void await_no_sleepers(void)
+{
+    for (int i = 0; i < 10000 && sleepers_cancelled < sleepers; i++)
+        world_sleep_us(world, 1000);
+    ck_assert_int_eq(sleepers_cancelled, sleepers);
+}
+
 static void give_up(void *arg)
 {
     struct rpc_call_options opts = {.timeout_us = 20000};
     struct err err = ERR_INIT;
     struct fiber *f;
+    int begun;
     int rc = 0;
     (void)arg;
     start_server(address, NULL);
-    ck_assert_int_eq(rpc_call(channel, SLEEP, &opts, SLICE_EMPTY, SLICE_EMPTY,
-                              NULL, NULL, &err),
-                     ERR_DEADLINE);
+    /* A machine that is busy may have the time over before the call is there.
+     */
+    while (sleepers == 0) {
+        ck_assert_int_eq(rpc_call(channel, SLEEP, &opts, SLICE_EMPTY,
+                                  SLICE_EMPTY, NULL, NULL, &err),
+                         ERR_DEADLINE);
+        opts.timeout_us *= 2;
+    }
+    begun = sleepers;
     f = fiber_start(loop_self(), "caller", call_sleep, &rc);
-    world_sleep_us(world, 5000);
+    await_sleepers(begun + 1);
     fiber_cancel(f);
     fiber_join(f);
     ck_assert_int_eq(rc, ERR_CANCELLED);
-    world_sleep_us(world, 50000); /* Both handlers are told. */
-    ck_assert_int_eq(sleepers_cancelled, 2);
+    await_no_sleepers();
     echo_once(2, 10);
     stop_server();
 }
@@ -264,7 +288,7 @@ static void close_under_calls(void *arg)
     start_server(address, NULL);
     for (int i = 0; i < 3; i++)
         f[i] = fiber_start(loop_self(), "caller", call_sleep, &rc[i]);
-    world_sleep_us(world, 5000);
+    await_sleepers(3);
     rpc_listener_close(listener);
     for (int i = 0; i < 3; i++) {
         fiber_join(f[i]);
@@ -294,7 +318,7 @@ static void free_under_calls(void *arg)
     (void)arg;
     start_server(address, NULL);
     f = fiber_start(loop_self(), "caller", call_sleep, &rc);
-    world_sleep_us(world, 5000);
+    await_sleepers(1);
     rpc_channel_free(channel);
     fiber_join(f);
     ck_assert_int_eq(rc, ERR_UNAVAILABLE);
