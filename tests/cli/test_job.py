@@ -112,7 +112,7 @@ class Jobs(CliTest):
                 "job", "list", "--ended", "0")] == ["running"])
             one, = self.json("job", "list")
             self.ok("job", "kill", one["job"])
-            self.assertEqual(job.wait(timeout=20), 1)
+            self.assertEqual(job.wait(timeout=180), 1)
         finally:
             job.kill()
             job.wait()
@@ -135,7 +135,8 @@ class Jobs(CliTest):
             job = self.start("job", "run", "--mapper", "sleep 60", "-i",
                              "file:in", "-o", "file:out")
             self.wait_for(lambda: len(leftovers()) == before + 2 and
-                          not any(n.endswith(".new") for n in leftovers()))
+                          not any(n.endswith(".new") for n in leftovers()) and
+                          len(self.json("job", "list")) == before // 2 + 1)
             return job
 
         alive = start()

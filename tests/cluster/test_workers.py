@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 
-from processes import QUARRY, ClusterTest, main
+from processes import QUARRY, SECONDS, ClusterTest, main
 
 TARGET = "cluster:quarry-cluster"
 # What takes its time: a second for each split, or for each partition, and until
@@ -179,7 +179,7 @@ class WorkersTest(ClusterTest):
         self.wait_for(lambda: self.early(c) > 0)
         self.assertTrue(self.files_of_jobs(c))
         self.ok("job", "kill", "last")
-        self.assertNotEqual(job.wait(timeout=100), 0)
+        self.assertNotEqual(job.wait(timeout=SECONDS), 0)
         self.wait_for(lambda: not self.files_of_jobs(c))
 
     def test_killed_after_pulling(self):
