@@ -182,11 +182,25 @@ struct group_options lsm__group_options(const struct lsm *l)
 
 /* --- writing ------------------------------------------------------------ */
 
+static void note_active_bytes(struct lsm *l)
+{
+    atomic_store_explicit(&l->active_bytes, memtable_bytes(l->active),
+                          memory_order_relaxed);
+}
+
 void lsm_insert(struct lsm *l, struct slice key, struct slice value)
 {
     memtable_insert(l->active, key, value);
-    atomic_store_explicit(&l->active_bytes, memtable_bytes(l->active),
-                          memory_order_relaxed);
+    note_active_bytes(l);
+}
+
+void lsm_insert_with(struct lsm *l,
+                     struct skip_batch *b,
+                     struct slice key,
+                     struct slice value)
+{
+    memtable_insert_with(l->active, b, key, value);
+    note_active_bytes(l);
 }
 
 size_t lsm_active_bytes(const struct lsm *l)

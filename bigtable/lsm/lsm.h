@@ -38,6 +38,7 @@ struct fs;
 struct lsm;
 struct lsm_iter;
 struct lsm_snapshot;
+struct skip_batch;
 
 /* One table file of the group, as the owner's manifest stores it. */
 struct lsm_table {
@@ -130,6 +131,13 @@ void lsm_set_options(struct lsm *l, const struct group_options *options);
 
 /* Put one entry into the memtable; both are copied. Never waits. */
 void lsm_insert(struct lsm *l, struct slice key, struct slice value);
+
+/* The same as one of batch @b, see skip_batch.h: it is not there before that
+ * ends, and there is no freeze before. */
+void lsm_insert_with(struct lsm *l,
+                     struct skip_batch *b,
+                     struct slice key,
+                     struct slice value);
 
 /* Bytes in the active and in the frozen memtables. Any thread. */
 size_t lsm_active_bytes(const struct lsm *l);

@@ -2,6 +2,7 @@
 #include "bigtable/lsm/memtable.h"
 
 #include "base/core/panic.h"
+#include "bigtable/lsm/skip_batch.h"
 #include "bigtable/row/cell_key.h"
 
 struct memtable *memtable_new(struct chunk_pool *pool)
@@ -27,16 +28,29 @@ void memtable_unref(struct memtable *m)
     mem_free(m);
 }
 
-void memtable_insert(struct memtable *m, struct slice key, struct slice value)
+/* Takes note of @key. Returns how much of it is the same in all versions of its
+ * cell; 0: it is of no cell. */
+static size_t note(struct memtable *m, struct slice key)
 {
     enum entry_kind kind = cell_key_kind(key);
 
     if (kind == ENTRY_DELETE_ROW || kind == ENTRY_DELETE_FAMILY)
         atomic_store_explicit(&m->has_scope_deletions, true,
                               memory_order_relaxed);
-    if (entry_kind_has_column(kind) && key.len >= CELL_KEY_VERSION_BYTES)
-        skip_list_insert_version(&m->list, key,
-                                 key.len - CELL_KEY_VERSION_BYTES, value);
-    else
-        skip_list_insert(&m->list, key, value);
+    return entry_kind_has_column(kind) && key.len > CELL_KEY_VERSION_BYTES
+               ? key.len - CELL_KEY_VERSION_BYTES
+               : 0;
+}
+
+void memtable_insert(struct memtable *m, struct slice key, struct slice value)
+{
+    skip_list_insert(&m->list, key, note(m, key), value);
+}
+
+void memtable_insert_with(struct memtable *m,
+                          struct skip_batch *b,
+                          struct slice key,
+                          struct slice value)
+{
+    skip_batch_insert(b, &m->list, key, note(m, key), value);
 }

@@ -12,6 +12,8 @@
 
 #include "bigtable/lsm/skip_list.h"
 
+struct skip_batch;
+
 struct memtable {
     atomic_uint refs;
     atomic_bool has_scope_deletions; /* Of whole rows or families. */
@@ -25,6 +27,11 @@ struct memtable *memtable_ref(struct memtable *m);
 void memtable_unref(struct memtable *m); /* Any thread. */
 
 void memtable_insert(struct memtable *m, struct slice key, struct slice value);
+/* The same as one of batch @b, see skip_batch.h. */
+void memtable_insert_with(struct memtable *m,
+                          struct skip_batch *b,
+                          struct slice key,
+                          struct slice value);
 
 static inline size_t memtable_bytes(const struct memtable *m)
 {

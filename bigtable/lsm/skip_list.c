@@ -1,19 +1,18 @@
 /* The skip list of skip_list.h. A level holds a quarter of the one below. */
-#include "bigtable/lsm/skip_list.h"
-
 #include <string.h>
 
 #include "base/core/hash.h"
 #include "base/core/macros.h"
 #include "base/core/panic.h"
+#include "bigtable/lsm/skip_list_parts.h"
 #include "bigtable/sstable/chunk_pool.h"
 
 /* A value up to this lies behind its key. */
 #define VALUE_INLINE_BYTES_MAX ((size_t)64)
 /* A larger one than this gets memory of its own, so as not to waste chunks. */
 #define VALUE_CHUNK_BYTES_MAX (CHUNK_BYTES / 8)
-/* What the CPU gets from memory at a time. */
-#define LINE_BYTES 64
+/* More of a large value is asked for by the CPU itself. */
+#define ASK_TO_WRITE_BYTES_MAX ((size_t)1024)
 /* A list with fewer entries is searched as quickly. */
 #define STEMS_FROM_COUNT ((size_t)1024)
 
@@ -90,38 +89,21 @@ static uint32_t random_height(struct skip_list *l)
     return height;
 }
 
-static struct skip_node *next_at(const struct skip_node *n, size_t level)
-{
-    return atomic_load_explicit(&n->next[level], memory_order_acquire);
-}
-
-/* A node and the beginning of its key. */
-static void ask_for(const struct skip_node *n)
-{
-    __builtin_prefetch(n);
-    __builtin_prefetch((const void *)((uintptr_t)n + LINE_BYTES));
-}
-
 /* The node behind @n on @level, which a search compares next. It would wait for
  * memory at each one, so what it looks at if that one goes too far is asked for
  * as well. */
 static struct skip_node *candidate(const struct skip_node *n, size_t level)
 {
     struct skip_node *next = next_at(n, level);
-    ask_for(next);
+    skip_node_ask_for(next);
     if (level > 0)
-        ask_for(next_at(n, level - 1));
+        skip_node_ask_for(next_at(n, level - 1));
     return next;
 }
 
-static bool is_before(const struct skip_node *n, struct slice key)
-{
-    return n && slice_cmp(skip_node_key(n), key) < 0;
-}
-
-/* Does @key belong directly behind the last insert? Then the finger is right on
- * all levels: what follows it there follows it here. */
-static bool finger_fits(const struct skip_list *l, struct slice key)
+/* If so, the finger is right on all levels: what follows it there follows it
+ * here. */
+bool skip_list__finger_fits(const struct skip_list *l, struct slice key)
 {
     const struct skip_node *n = l->finger[0];
     const struct skip_node *next = next_at(n, 0);
@@ -148,8 +130,26 @@ static void move_finger(struct skip_list *l, struct slice key)
     }
 }
 
-static struct skip_node *
-new_node(struct skip_list *l, struct slice key, struct slice value)
+/* Count what only the writer changes: a locked operation would wait for all
+ * that it wrote before. */
+static void add(atomic_size_t *counter, size_t n)
+{
+    atomic_store_explicit(
+        counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
+        memory_order_relaxed);
+}
+
+/* @r will be written to: so much that is not in the CPU's cache yet. */
+static void ask_to_write(const struct skip_region *r, size_t bytes)
+{
+    size_t left = (size_t)(r->end - r->next);
+    bytes = MIN_OF(MIN_OF(bytes, left), ASK_TO_WRITE_BYTES_MAX);
+    for (size_t i = 0; i < bytes; i += SKIP_LINE_BYTES)
+        __builtin_prefetch(r->next + i, 1);
+}
+
+struct skip_node *
+skip_list__new_node(struct skip_list *l, struct slice key, struct slice value)
 {
     uint32_t height = random_height(l);
     size_t links = height * sizeof(struct skip_node *);
@@ -158,19 +158,20 @@ new_node(struct skip_list *l, struct slice key, struct slice value)
     struct skip_node *n;
     char *to;
 
-    PRE(key.len <= UINT32_MAX);
+    PRE(key.len < SKIP_KEY_BYTES_MAX);
     PRE(value.len <= UINT32_MAX);
     n = (void *)take(l, &l->nodes, bytes + (inlined ? value.len : 0), 8);
-    n->height = height;
-    n->key_len = (uint32_t)key.len;
+    n->height = height & UINT8_MAX;
+    n->key_len = key.len & (SKIP_KEY_BYTES_MAX - 1);
     n->value_len = (uint32_t)value.len;
     memcpy((char *)n + sizeof(*n) + links, key.data, key.len);
     to = inlined ? (char *)n + bytes : take(l, &l->values, value.len, 1);
     if (value.len)
         memcpy(to, value.data, value.len);
     n->value = to;
-    atomic_fetch_add_explicit(&l->bytes, bytes + value.len,
-                              memory_order_relaxed);
+    if (!inlined)
+        ask_to_write(&l->values, value.len);
+    add(&l->bytes, bytes + value.len);
     return n;
 }
 
@@ -204,21 +205,6 @@ static void insert_at_finger(struct skip_list *l, struct skip_node *n)
         if (i == 0)
             set_prev(n, before);
     }
-}
-
-static void count_entry(struct skip_list *l)
-{
-    atomic_fetch_add_explicit(&l->count, 1, memory_order_relaxed);
-}
-
-void skip_list_insert(struct skip_list *l, struct slice key, struct slice value)
-{
-    struct skip_node *n = new_node(l, key, value);
-
-    if (!finger_fits(l, key))
-        move_finger(l, key);
-    insert_at_finger(l, n);
-    count_entry(l);
 }
 
 /* Link @n, which is on level 0, in on level 1 as well: what it comes behind
@@ -259,6 +245,13 @@ static bool has_stem(const struct skip_node *n, struct slice stem)
     return slice_starts_with(skip_node_key(n), stem);
 }
 
+bool skip_list__knows_stems(const struct skip_list *l)
+{
+    return !l->stems.given_up &&
+           atomic_load_explicit(&l->count, memory_order_relaxed) >=
+               STEMS_FROM_COUNT;
+}
+
 /* Need the index not know of a key with @stem? One that belongs where the
  * finger points is not searched for, and is not the first of others if the node
  * behind it has another stem. */
@@ -266,40 +259,75 @@ static bool may_bypass(const struct skip_list *l, bool fits, struct slice stem)
 {
     const struct skip_node *next;
 
-    if (l->stems.given_up ||
-        atomic_load_explicit(&l->count, memory_order_relaxed) <
-            STEMS_FROM_COUNT)
+    if (stem.len == 0 || !skip_list__knows_stems(l))
         return true;
     next = fits ? next_at(l->finger[0], 0) : NULL;
     return fits && !(next && has_stem(next, stem));
 }
 
-void skip_list_insert_version(struct skip_list *l,
-                              struct slice key,
-                              size_t stem_bytes,
-                              struct slice value)
+/* Point the finger where @key was found to belong, or a little behind, if nodes
+ * came there since. */
+static void take_place(struct skip_list *l,
+                       const struct skip_place *place,
+                       struct slice key)
 {
-    struct slice stem = slice_sub(key, 0, stem_bytes);
-    struct skip_node *n = new_node(l, key, value);
-    bool fits = finger_fits(l, key);
+    size_t height = atomic_load_explicit(&l->height, memory_order_relaxed);
+
+    for (size_t level = 0; level < height; level++) {
+        struct skip_node *n = place->before[level];
+        struct skip_node *next = next_at(n, level);
+        while (next != place->after[level] && is_before(next, key)) {
+            n = next;
+            next = next_at(n, level);
+        }
+        l->finger[level] = n;
+    }
+}
+
+static void link_at_finger(struct skip_list *l,
+                           struct skip_node *n,
+                           bool fits,
+                           const struct skip_place *place)
+{
+    if (!fits && place)
+        take_place(l, place, skip_node_key(n));
+    else if (!fits)
+        move_finger(l, skip_node_key(n));
+    insert_at_finger(l, n);
+}
+
+void skip_list__link(struct skip_list *l,
+                     struct skip_node *n,
+                     size_t stem_bytes,
+                     uint64_t hash,
+                     const struct skip_place *place)
+{
+    struct slice stem = slice_sub(skip_node_key(n), 0, stem_bytes);
+    bool fits = skip_list__finger_fits(l, skip_node_key(n));
     bool knows = !may_bypass(l, fits, stem);
     struct skip_node *first = NULL;
     bool is_first = false;
-    uint64_t hash = 0;
 
     if (knows) {
-        first = stem_index_find(&l->stems, stem, &hash);
+        hash = hash ? hash : hash64_slice(stem);
+        first = stem_index_find(&l->stems, stem, hash);
         is_first = first && insert_before(l, first, n);
     }
     if (!is_first) {
-        if (!fits)
-            move_finger(l, key);
-        insert_at_finger(l, n);
+        link_at_finger(l, n, fits, place);
         is_first = knows && (n->prev == l->head || !has_stem(n->prev, stem));
     }
     if (is_first)
         stem_index_put(&l->stems, hash, first, n);
-    count_entry(l);
+    add(&l->count, 1);
+}
+
+void skip_list_insert(struct skip_list *l,
+                      struct slice key,
+                      size_t stem_bytes,
+                      struct slice value)
+{
+    skip_list__link(l, skip_list__new_node(l, key, value), stem_bytes, 0, NULL);
 }
 
 const struct skip_node *skip_list_seek(const struct skip_list *l,

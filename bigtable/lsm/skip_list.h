@@ -24,12 +24,17 @@ struct chunk_pool;
 /* 4^12 entries are searched in logarithmic time; more merely slow down. */
 #define SKIP_LIST_HEIGHT_MAX 12
 
+/* What the CPU gets from memory at a time. */
+#define SKIP_LINE_BYTES 64
+
+#define SKIP_KEY_BYTES_MAX ((size_t)1 << 24)
+
 struct skip_node {
     const char *value;
     struct skip_node *prev; /* The writer's. */
     uint32_t value_len;
-    uint32_t key_len;
-    uint64_t height;
+    uint32_t key_len : 24;
+    uint32_t height : 8;
     struct skip_node *_Atomic next[]; /* height of them, then the key. */
 };
 
@@ -61,17 +66,13 @@ struct skip_list {
 void skip_list_init(struct skip_list *l, struct chunk_pool *pool);
 void skip_list_close(struct skip_list *l);
 
-/* Copy an entry in. An equal key must not be there. */
+/* Copy an entry in. An equal key must not be there. With @stem_bytes, it is one
+ * of several keys that begin with the same so many bytes, of which there may be
+ * nodes; no such beginning is that of another one. */
 void skip_list_insert(struct skip_list *l,
                       struct slice key,
+                      size_t stem_bytes,
                       struct slice value);
-
-/* The same for one of several keys that begin with the same @stem_bytes, of
- * which there may be nodes. No such beginning is that of another one. */
-void skip_list_insert_version(struct skip_list *l,
-                              struct slice key,
-                              size_t stem_bytes,
-                              struct slice value);
 
 /* First node whose key is >= @key, or NULL; all nodes for an empty key. */
 const struct skip_node *skip_list_seek(const struct skip_list *l,
@@ -83,6 +84,14 @@ const struct skip_node *skip_list_last(const struct skip_list *l);
 static inline const struct skip_node *skip_node_next(const struct skip_node *n)
 {
     return atomic_load_explicit(&n->next[0], memory_order_acquire);
+}
+
+/* @n, which may be NULL, and the beginning of its key will be looked at: the
+ * CPU may get them meanwhile. */
+static inline void skip_node_ask_for(const struct skip_node *n)
+{
+    __builtin_prefetch(n);
+    __builtin_prefetch((const void *)((uintptr_t)n + SKIP_LINE_BYTES));
 }
 
 static inline struct slice skip_node_key(const struct skip_node *n)

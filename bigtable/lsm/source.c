@@ -9,7 +9,6 @@
  * are read; and this much of the value of the next one, which lies apart. */
 #define AHEAD_COUNT       8
 #define AHEAD_VALUE_BYTES ((size_t)512)
-#define LINE_BYTES        ((size_t)64)
 
 /* --- memtables ---------------------------------------------------------- */
 
@@ -18,20 +17,18 @@ static struct mem_source *as_mem(struct merge_source *s)
     return CONTAINER_OF(s, struct mem_source, base);
 }
 
-/* Let the CPU fetch the next node that it has not been told of. The key of a
- * node lies in its second line. */
+/* Let the CPU fetch the next node that it has not been told of. */
 static void fetch_node(struct mem_source *s)
 {
     const struct skip_node *n = skip_node_next(s->ahead);
     s->ahead = n;
-    __builtin_prefetch(n);
-    __builtin_prefetch((const char *)n + LINE_BYTES);
+    skip_node_ask_for(n);
 }
 
 static void fetch_value(const struct skip_node *n)
 {
     size_t bytes = MIN_OF((size_t)n->value_len, AHEAD_VALUE_BYTES);
-    for (size_t at = 0; at < bytes; at += LINE_BYTES)
+    for (size_t at = 0; at < bytes; at += SKIP_LINE_BYTES)
         __builtin_prefetch(n->value + at);
 }
 

@@ -1,7 +1,6 @@
 /* Open addressing: see stem_index.h. */
 #include "bigtable/lsm/stem_index.h"
 
-#include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "bigtable/lsm/skip_list.h"
 
@@ -56,17 +55,33 @@ static struct skip_node *miss(struct stem_index *x)
     return NULL;
 }
 
+void stem_index_ask_for(const struct stem_index *x, uint64_t hash)
+{
+    if (x->slots)
+        __builtin_prefetch(&x->slots[hash & (x->slot_count - 1)]);
+}
+
+struct skip_node *stem_index_guess(const struct stem_index *x, uint64_t hash)
+{
+    if (!x->slots)
+        return NULL;
+    for (size_t i = hash & (x->slot_count - 1); x->slots[i].first;
+         i = (i + 1) & (x->slot_count - 1))
+        if (x->slots[i].hash == hash)
+            return x->slots[i].first;
+    return NULL;
+}
+
 struct skip_node *
-stem_index_find(struct stem_index *x, struct slice stem, uint64_t *hash)
+stem_index_find(struct stem_index *x, struct slice stem, uint64_t hash)
 {
     PRE(!x->given_up);
-    *hash = hash64_slice(stem);
     if (x->slot_count == 0)
         return miss(x);
-    for (size_t i = *hash & (x->slot_count - 1); x->slots[i].first;
+    for (size_t i = hash & (x->slot_count - 1); x->slots[i].first;
          i = (i + 1) & (x->slot_count - 1)) {
         struct skip_node *n = x->slots[i].first;
-        if (x->slots[i].hash != *hash ||
+        if (x->slots[i].hash != hash ||
             !slice_starts_with(skip_node_key(n), stem))
             continue;
         x->hit_count++;

@@ -41,10 +41,16 @@ void stem_index_close(struct stem_index *x);
  * to cells that were there? */
 bool stem_index_saw_disorder(const struct stem_index *x, size_t count);
 
-/* The first node whose key begins with @stem, whose hash goes to *@hash; NULL:
- * not known. PRE: it has not given up. */
+/* The first node whose key begins with @stem, whose hash is @hash; NULL: not
+ * known. PRE: it has not given up. */
 struct skip_node *
-stem_index_find(struct stem_index *x, struct slice stem, uint64_t *hash);
+stem_index_find(struct stem_index *x, struct slice stem, uint64_t hash);
+
+/* A stem with @hash will be looked up: the CPU may get its slot meanwhile.
+ * Then, a little later, what its first node is, unless another stem has that
+ * hash. */
+void stem_index_ask_for(const struct stem_index *x, uint64_t hash);
+struct skip_node *stem_index_guess(const struct stem_index *x, uint64_t hash);
 
 /* From now on @first is the first of the stem with @hash, before @instead, as
  * it was found (NULL: none was). */

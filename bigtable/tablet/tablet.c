@@ -311,13 +311,17 @@ bool tablet_has_crossing_files(const struct tablet *t)
 /* --- memtables ----------------------------------------------------------- */
 
 void tablet_group_insert(struct tablet_group *g,
+                         struct skip_batch *batch,
                          struct slice key,
                          struct slice value,
                          uint64_t sequence)
 {
     if (UNLIKELY(tablet_group_is_clean(g)))
         atomic_store(&g->low_sequence, sequence);
-    lsm_insert(g->lsm, key, value);
+    if (batch)
+        lsm_insert_with(g->lsm, batch, key, value);
+    else
+        lsm_insert(g->lsm, key, value);
     atomic_store_explicit(&g->last_sequence, sequence, memory_order_release);
 }
 

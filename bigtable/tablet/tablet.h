@@ -31,6 +31,7 @@
 #include "bigtable/row/schema.h"
 
 struct manifest_group;
+struct skip_batch;
 struct store;
 struct table;
 
@@ -113,8 +114,10 @@ static inline bool tablet_group_is_clean(const struct tablet_group *g)
     return atomic_load(&g->last_sequence) <= atomic_load(&g->flushed_sequence);
 }
 
-/* Put one entry into the memtable. PRE: the write turn is held. */
+/* Put one entry into the memtable, in the course of @batch, or at once (NULL).
+ * PRE: the write turn is held, until the batch ends. */
 void tablet_group_insert(struct tablet_group *g,
+                         struct skip_batch *batch,
                          struct slice key,
                          struct slice value,
                          uint64_t sequence);

@@ -5,6 +5,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
+#include "bigtable/lsm/skip_batch.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/tablet/store.h"
 #include "bigtable/tablet/tablet.h"
@@ -180,8 +181,8 @@ static uint64_t insert_mutation(struct store *s,
     cell_key_append_row(&s->queue.key, row);
     row_length = s->queue.key.len;
     while (mutation_next(&c, &op))
-        bytes += write_insert_op(&s->queue.key, t, row_length, &op, resolved++,
-                                 now_us, (*sequence)++);
+        bytes += write_insert_op(s->queue.batch, &s->queue.key, t, row_length,
+                                 &op, resolved++, now_us, (*sequence)++);
     return bytes;
 }
 
@@ -277,6 +278,7 @@ static void insert_group(struct store *s, const struct write_group *g)
     for (struct writer *w = g->first; w; w = next_in(g, w))
         if (w->rc == 0)
             insert_writer(s, w);
+    skip_batch_end(s->queue.batch);
     atomic_store(&s->visible, g->last_sequence);
     for (struct writer *w = g->first; w; w = next_in(g, w))
         if (w->rc == 0)

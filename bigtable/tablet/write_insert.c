@@ -9,7 +9,8 @@
 #include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet/writer.h"
 
-uint64_t write_insert_op(struct buf *bytes,
+uint64_t write_insert_op(struct skip_batch *batch,
+                         struct buf *bytes,
                          const struct tablet *t,
                          size_t row_length,
                          const struct mutation_op *op,
@@ -33,7 +34,7 @@ uint64_t write_insert_op(struct buf *bytes,
         if (LIKELY(sequence >
                    atomic_load_explicit(&t->groups[i]->flushed_sequence,
                                         memory_order_relaxed)))
-            tablet_group_insert(t->groups[i], buf_slice(bytes), value,
+            tablet_group_insert(t->groups[i], batch, buf_slice(bytes), value,
                                 sequence);
     return (bytes->len + value.len + 48) * (end - first);
 }

@@ -12,13 +12,16 @@
 struct buf;
 struct mutation_op;
 struct resolved;
+struct skip_batch;
 struct store;
 struct tablet;
 
 /* Put @op into the groups it concerns, but for those that have it in tables:
- * only a replay meets such. @bytes holds the row part, @row_length bytes of it.
- * Returns about how many bytes of memory it takes. */
-uint64_t write_insert_op(struct buf *bytes,
+ * only a replay meets such. @batch: as of tablet_group_insert(). @bytes holds
+ * the row part, @row_length bytes of it. Returns about how many bytes of memory
+ * it takes. */
+uint64_t write_insert_op(struct skip_batch *batch,
+                         struct buf *bytes,
                          const struct tablet *t,
                          size_t row_length,
                          const struct mutation_op *op,

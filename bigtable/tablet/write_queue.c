@@ -4,6 +4,7 @@
 #include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "bigtable/lsm/skip_batch.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/tablet/store.h"
 #include "bigtable/tablet/tablet.h"
@@ -16,6 +17,7 @@ void write_queue_init(struct write_queue *q, uint64_t last_sequence)
     mutex_init(&q->lock);
     cond_init(&q->ended);
     q->last_group = &q->groups;
+    q->batch = skip_batch_new();
     q->stamps = mem_zalloc(WRITE_STAMP_COUNT, sizeof(*q->stamps));
 }
 
@@ -29,6 +31,7 @@ void write_queue_close(struct write_queue *q)
     }
     mem_free(q->stamps);
     buf_close(&q->key);
+    skip_batch_free(q->batch);
     cond_close(&q->ended);
     mutex_close(&q->lock);
 }

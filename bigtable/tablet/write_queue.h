@@ -36,6 +36,7 @@
 #include "base/runtime/sync.h"
 
 struct quarry_mutation;
+struct skip_batch;
 struct store;
 struct table;
 struct table_view;
@@ -64,7 +65,8 @@ struct write_queue {
     unsigned group_under_way; /* Their number. */
     struct cond ended;        /* One has ended. */
     atomic_ullong *stamps;    /* Last sequence written, by hash of the row. */
-    struct buf key;           /* Scratch of the group that ends. */
+    struct buf key;           /* Scratch of the group that ends, */
+    struct skip_batch *batch; /* and what it inserts. */
     /* What made writers wait, how often, and for how long in all: */
     atomic_ullong stall_count; /* memory, */
     atomic_ullong stall_us;

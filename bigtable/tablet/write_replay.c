@@ -32,8 +32,8 @@ uint64_t write_replay_mutation(const struct table_view *v,
             continue; /* Of a family that was dropped since. */
         if (!whole_row)
             r.group = (uint16_t)table_view_group(v, f->group);
-        bytes += write_insert_op(scratch, t, row_length, &op, &r, m->now_us,
-                                 sequence + i);
+        bytes += write_insert_op(NULL, scratch, t, row_length, &op, &r,
+                                 m->now_us, sequence + i);
     }
     return bytes;
 }

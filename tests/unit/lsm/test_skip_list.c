@@ -1,10 +1,11 @@
-/* Skip lists whose keys have versions: what is known of their beginnings must
- * not change their order. */
+/* Skip lists whose keys have versions: neither what is known of their
+ * beginnings nor that they are inserted together must change their order. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/core/coding.h"
 #include "base/core/rand.h"
+#include "bigtable/lsm/skip_batch.h"
 #include "bigtable/lsm/skip_list.h"
 #include "bigtable/sstable/chunk_pool.h"
 #include "tests/lib/check_main.h"
@@ -43,10 +44,12 @@ static void check_levels(const struct skip_list *l)
     }
 }
 
-/* The list holds @keys, in order, forwards and at every search. */
+/* The list holds @keys, in order, forwards, backwards and at every search. */
 static void check_list(const struct skip_list *l, char *keys, size_t count)
 {
     const struct skip_node *n = skip_list_seek(l, SLICE_EMPTY);
+    const struct skip_node *prev = l->head;
+    ck_assert_uint_eq(atomic_load(&l->count), count);
     qsort(keys, count, KEY_BYTES, compare_keys);
     for (size_t i = 0; i < count; i++, n = skip_node_next(n)) {
         struct slice key = slice_make(keys + i * KEY_BYTES, KEY_BYTES);
@@ -54,37 +57,67 @@ static void check_list(const struct skip_list *l, char *keys, size_t count)
         ck_assert(slice_eq(skip_node_key(n), key));
         ck_assert(slice_eq(skip_node_value(n), key));
         ck_assert_ptr_eq(skip_list_seek(l, key), n);
+        ck_assert_ptr_eq(n->prev, prev);
+        prev = n;
     }
     ck_assert_ptr_null(n);
 }
 
-/* Whatever share of the keys are versions of ones that are there, and in
- * whatever runs rows come in order, all are found in their order. */
+#define LISTS 2
+
+struct lists {
+    struct skip_list list[LISTS];
+    char *keys[LISTS]; /* What was inserted. */
+    size_t count[LISTS];
+    struct skip_batch *batch;
+};
+
+/* The next key of one of the lists, out of @stems rows; it and those before it
+ * may come in order. */
+static void
+insert_one(struct rand_gen *r, struct lists *l, uint64_t stems, uint64_t number)
+{
+    size_t i = rand_below(r, LISTS);
+    char *key = l->keys[i] + l->count[i]++ * KEY_BYTES;
+    struct slice k = slice_make(key, KEY_BYTES);
+    size_t stem_bytes = STEM_BYTES;
+    make_key(r, stems, number, key);
+    if (number / 500 % 2)
+        put_be64(key, number % stems * 3);
+    if (rand_below(r, 50) == 0) { /* One that has no versions. */
+        put_be64(key, get_be64(key) + 1);
+        stem_bytes = 0;
+    }
+    if (number / 1000 % 4)
+        skip_batch_insert(l->batch, &l->list[i], k, stem_bytes, k);
+    else
+        skip_list_insert(&l->list[i], k, stem_bytes, k);
+}
+
+/* Whatever share of the keys are versions of ones that are there, in whatever
+ * runs rows come in order, and however many go in together, all are found in
+ * their order. */
 static void insert_many(struct rand_gen *r, uint64_t stems, size_t count)
 {
     struct chunk_pool *pool = chunk_pool_new();
-    char *keys = malloc(count * KEY_BYTES);
-    struct skip_list l;
-    uint64_t stem = 0;
-    skip_list_init(&l, pool);
-    for (size_t i = 0; i < count; i++) {
-        char *key = keys + i * KEY_BYTES;
-        struct slice k = slice_make(key, KEY_BYTES);
-        make_key(r, stems, i, key);
-        if (i / 500 % 2) /* In order. */
-            put_be64(key, stem++ % stems * 3);
-        if (rand_below(r, 50) == 0) { /* One that has no versions. */
-            put_be64(key, get_be64(key) + 1);
-            skip_list_insert(&l, k, k);
-        } else {
-            skip_list_insert_version(&l, k, STEM_BYTES, k);
-        }
+    struct lists l = {.batch = skip_batch_new()};
+    for (size_t i = 0; i < LISTS; i++) {
+        skip_list_init(&l.list[i], pool);
+        l.keys[i] = malloc(count * KEY_BYTES);
     }
-    check_list(&l, keys, count);
-    check_levels(&l);
-    skip_list_close(&l);
+    for (size_t i = 0; i < count; i++) {
+        insert_one(r, &l, stems, i);
+        if (rand_below(r, 100) == 0 || (i + 1) % 1000 == 0)
+            skip_batch_end(l.batch);
+    }
+    for (size_t i = 0; i < LISTS; i++) {
+        check_list(&l.list[i], l.keys[i], l.count[i]);
+        check_levels(&l.list[i]);
+        skip_list_close(&l.list[i]);
+        free(l.keys[i]);
+    }
+    skip_batch_free(l.batch);
     chunk_pool_free(pool);
-    free(keys);
 }
 
 START_TEST(test_versions)
@@ -93,7 +126,7 @@ START_TEST(test_versions)
     struct rand_gen r;
     rand_init(&r, test_seed());
     for (size_t i = 0; i < sizeof(stems) / sizeof(stems[0]); i++)
-        insert_many(&r, stems[i], 20000);
+        insert_many(&r, stems[i], 40000);
 }
 
 END_TEST

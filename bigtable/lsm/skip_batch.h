@@ -1,0 +1,35 @@
+/* Entries that go into skip lists together, of one list or several. Searching
+ * for the place of an entry is mostly waiting for memory, once a step; a batch
+ * takes one step of each search in turn, so that they all wait at once.
+ *
+ * Threads: that of the lists' writer.
+ */
+#ifndef BIGTABLE_LSM_SKIP_BATCH_H
+#define BIGTABLE_LSM_SKIP_BATCH_H
+
+#include <stddef.h>
+
+#include "base/core/slice.h"
+
+struct skip_batch;
+struct skip_list;
+
+/* Searches that are under way together. More would wait for each other: the CPU
+ * asks for so many lines at once, and what it got early leaves its cache. */
+#define SKIP_BATCH_COUNT_MAX ((size_t)64)
+
+struct skip_batch *skip_batch_new(void);
+void skip_batch_free(struct skip_batch *b); /* PRE: it is empty. NULL: no-op. */
+
+/* As skip_list_insert() into @l, which stays open, by the next skip_batch_end()
+ * at the latest. Between the two nothing else is inserted into @l. */
+void skip_batch_insert(struct skip_batch *b,
+                       struct skip_list *l,
+                       struct slice key,
+                       size_t stem_bytes,
+                       struct slice value);
+
+/* All that was inserted is in. */
+void skip_batch_end(struct skip_batch *b);
+
+#endif /* BIGTABLE_LSM_SKIP_BATCH_H */

@@ -1,0 +1,43 @@
+/* Inside of a skip list: what its two ways of inserting share.
+ */
+#ifndef BIGTABLE_LSM_SKIP_LIST_PARTS_H
+#define BIGTABLE_LSM_SKIP_LIST_PARTS_H
+
+#include "bigtable/lsm/skip_list.h"
+
+/* Where a key was searched for: on each level, the last node before it and what
+ * followed that one. Nodes that came since may lie between. */
+struct skip_place {
+    struct skip_node *before[SKIP_LIST_HEIGHT_MAX];
+    struct skip_node *after[SKIP_LIST_HEIGHT_MAX];
+};
+
+/* A node of its own, in no place yet. */
+struct skip_node *
+skip_list__new_node(struct skip_list *l, struct slice key, struct slice value);
+
+/* Link @n in. @stem_bytes: as of skip_list_insert(). @hash: of the stem; 0: not
+ * known. @place: NULL: not searched for. */
+void skip_list__link(struct skip_list *l,
+                     struct skip_node *n,
+                     size_t stem_bytes,
+                     uint64_t hash,
+                     const struct skip_place *place);
+
+/* Does @key belong directly behind the last insert? */
+bool skip_list__finger_fits(const struct skip_list *l, struct slice key);
+
+/* Is it worth while to know where stems begin? */
+bool skip_list__knows_stems(const struct skip_list *l);
+
+static inline struct skip_node *next_at(const struct skip_node *n, size_t level)
+{
+    return atomic_load_explicit(&n->next[level], memory_order_acquire);
+}
+
+static inline bool is_before(const struct skip_node *n, struct slice key)
+{
+    return n && slice_cmp(skip_node_key(n), key) < 0;
+}
+
+#endif /* BIGTABLE_LSM_SKIP_LIST_PARTS_H */
