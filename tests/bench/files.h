@@ -26,7 +26,8 @@ double cpu(void);
 
 /* The namenode alone: @count files made, saved, loaded. */
 void bench_names(size_t count);
-/* How long its loop stands still while @count files are made and saved. */
+/* How long its loop stands still while @count files are made and saved, copied,
+ * looked at, moved and removed. */
 void bench_stall(size_t count);
 
 #endif /* TESTS_BENCH_FILES_H */
