@@ -215,9 +215,16 @@ print_catalog(struct cli *cli, uint64_t index, const struct catalog *c)
         {"index", SHEET_NUMBER},       {"files", SHEET_NUMBER},
         {"directories", SHEET_NUMBER}, {"chunks", SHEET_NUMBER},
         {"bytes", SHEET_BYTES},        {"open_files", SHEET_NUMBER},
-        {"sessions", SHEET_NUMBER},    {"chunk_servers", SHEET_NUMBER}};
+        {"sessions", SHEET_NUMBER},    {"chunk_servers", SHEET_NUMBER},
+        {"copying", SHEET_TEXT}};
     const struct directory *root = c->names.root->u.directory;
+    struct buf copying = BUF_INIT; /* "SOURCE TO" of a snapshot half made. */
     struct sheet s;
+    if (names_is_copying(&c->names)) {
+        buf_append_byte(&copying, '/');
+        inode_put_path(c->names.copy.source, &copying);
+        buf_printf(&copying, " /%s", c->names.copy.to);
+    }
     sheet_init(&s, columns, ARRAY_LEN(columns));
     sheet_add_u64(&s, index);
     sheet_add_u64(&s, root->file_count);
@@ -227,8 +234,10 @@ print_catalog(struct cli *cli, uint64_t index, const struct catalog *c)
     sheet_add_u64(&s, c->names.open_files.count);
     sheet_add_u64(&s, c->sessions.count);
     sheet_add_u64(&s, c->server_count);
+    sheet_add_str(&s, buf_cstr(&copying));
     sheet_print(&s, cli->format);
     sheet_close(&s);
+    buf_close(&copying);
 }
 
 int dump_namenode_image(struct cli *cli,

@@ -37,6 +37,7 @@ const char *gfs_op_name(enum gfs_op op)
     case GFS_OP_SERVER_REGISTER: return "register server";
     case GFS_OP_SERVER_STATE: return "set server state";
     case GFS_OP_REAP: return "free removed files";
+    case GFS_OP_COPY: return "copy a tree";
     }
     return "?";
 }

@@ -48,7 +48,8 @@ enum gfs_op {
     GFS_OP_RENAME = 6,          /* path, to */
     GFS_OP_REMOVE = 7,          /* path, flags TREE, TRASH */
     GFS_OP_SET_REPLICATION = 8, /* path, replication */
-    GFS_OP_SNAPSHOT = 9,        /* path, to */
+    GFS_OP_SNAPSHOT = 9,        /* path, to; length: of the first step, from the
+                                   leader */
     GFS_OP_SET_QUOTA = 10, /* path, length: entries, bytes: bytes; 0: none */
     GFS_OP_LOCK = 11,      /* path */
     GFS_OP_UNLOCK = 12,    /* file */
@@ -67,6 +68,8 @@ enum gfs_op {
     GFS_OP_SERVER_STATE = 37,    /* chunk: its number; flags: enum
                                     gfs_server_state */
     GFS_OP_REAP = 38,            /* A step of freeing removed trees. */
+    GFS_OP_COPY = 39,            /* A step of a snapshot; length: at most so
+                                    many inodes and chunks, 0: all. */
 };
 
 enum gfs_flags {
@@ -117,7 +120,7 @@ struct gfs_result {
     struct slice text; /* Of an error. */
     struct slice hint;
     uint64_t session;
-    uint64_t file;
+    uint64_t file;  /* SNAPSHOT: not 0 while it is being made. */
     uint64_t epoch; /* Of the writer: who comes later has a greater one. */
     uint64_t chunk;
     uint64_t version;

@@ -21,22 +21,13 @@ void catalog_watch(struct catalog *m,
     m->names.chunks.on_free_ctx = ctx;
 }
 
-static void free_session(struct catalog_session *s)
-{
-    for (uint32_t i = 0; i < s->answer_count; i++)
-        mem_free(s->answers[i].bytes);
-    mem_free(s->answers);
-    mem_free(s->name);
-    mem_free(s);
-}
-
 void catalog_close(struct catalog *m)
 {
     size_t at = 0;
     struct catalog_session *s;
     m->names.chunks.on_free = NULL;
     while ((s = id_map_next(&m->sessions, &at)))
-        free_session(s);
+        catalog_session_free(s);
     id_map_close(&m->sessions);
     for (size_t i = 0; i < m->server_count; i++) {
         mem_free(m->servers[i].address);
@@ -45,85 +36,6 @@ void catalog_close(struct catalog *m)
     }
     mem_free(m->servers);
     names_close(&m->names);
-}
-
-/* --- sessions ---------------------------------------------------------- */
-
-struct catalog_session *catalog_session(const struct catalog *m, uint64_t id)
-{
-    return id_map_get(&m->sessions, id);
-}
-
-struct catalog_session *
-catalog_add_session(struct catalog *m, uint64_t id, struct slice name)
-{
-    struct catalog_session *s = mem_zalloc(1, sizeof(*s));
-    s->id = id;
-    s->name = mem_strndup(name.data, name.len);
-    id_map_put(&m->sessions, s);
-    return s;
-}
-
-void catalog_keep_answer(struct catalog_session *s,
-                         uint64_t sequence,
-                         struct slice a)
-{
-    struct catalog_answer *kept;
-    s->answers =
-        mem_realloc(s->answers, (s->answer_count + 1) * sizeof(*s->answers));
-    kept = &s->answers[s->answer_count++];
-    kept->sequence = sequence;
-    kept->bytes = mem_strndup(a.data, a.len);
-    kept->len = (uint32_t)a.len;
-}
-
-/* The client has the answers of all up to @answered. */
-static void drop_answers(struct catalog_session *s, uint64_t answered)
-{
-    uint32_t kept = 0;
-    if (answered <= s->answered)
-        return;
-    s->answered = answered;
-    for (uint32_t i = 0; i < s->answer_count; i++)
-        if (s->answers[i].sequence <= answered)
-            mem_free(s->answers[i].bytes);
-        else
-            s->answers[kept++] = s->answers[i];
-    s->answer_count = kept;
-}
-
-static const struct catalog_answer *find_answer(const struct catalog_session *s,
-                                                uint64_t sequence)
-{
-    for (uint32_t i = 0; i < s->answer_count; i++)
-        if (s->answers[i].sequence == sequence)
-            return &s->answers[i];
-    return NULL;
-}
-
-static int open_session(struct catalog *m,
-                        uint64_t index,
-                        const struct gfs_command *c,
-                        struct gfs_result *r,
-                        struct err *err)
-{
-    if (m->sessions.count >= SESSIONS_MAX)
-        return err_set(err, ERR_EXHAUSTED, "%u sessions are open",
-                       SESSIONS_MAX);
-    catalog_add_session(m, index, c->text);
-    r->session = index;
-    return 0;
-}
-
-/* Its files stay open, of nobody, until the leader has sealed them. */
-static void end_session(struct catalog *m, uint64_t id)
-{
-    struct catalog_session *s = catalog_session(m, id);
-    if (!s)
-        return;
-    names_unlock_all(&m->names, id);
-    id_map_remove(&m->sessions, id);
-    free_session(s);
 }
 
 /* --- writing ----------------------------------------------------------- */
@@ -179,8 +91,12 @@ static int append_open(struct catalog *m,
         return err_set(
             err, ERR_BUSY, "/%.*s is being written by %s", SLICE_ARG(c->path),
             o->shared ? "record appends" : holder_name(m, o->session));
-    if (!o)
+    if (!o) {
+        rc = names_check_still(&m->names, file, err);
+        if (rc)
+            return rc;
         o = names_open(&m->names, file, shared ? 0 : c->session, index, shared);
+    }
     r->epoch = o->epoch;
     r->length = inode_bytes(file);
     return 0;
@@ -441,6 +357,57 @@ static int set_server_state(struct catalog *m,
     return 0;
 }
 
+/* --- snapshots --------------------------------------------------------- */
+
+static void
+put_result(struct gfs_result *r, const struct err *err, struct buf *reply)
+{
+    if (r->code) {
+        r->text = slice_str(err->text);
+        r->hint = slice_str(err->hint);
+    }
+    gfs_result_put(r, reply);
+}
+
+/* One that is not made at once is answered with its number, until
+ * copy_on() knows how it ended. */
+static int snapshot(struct catalog *m,
+                    const struct gfs_command *c,
+                    struct gfs_result *r,
+                    struct err *err)
+{
+    struct names *ns = &m->names;
+    int rc = names_copy_begin(ns, c->path, c->to, c->time_us, &r->file, err);
+    if (rc)
+        return rc;
+    rc = names_copy_step(ns, c->length ? c->length : UINT64_MAX, c->time_us,
+                         err);
+    if (names_is_copying(ns)) {
+        r->file = ns->copy.top->id;
+        m->copy_session = c->session;
+        m->copy_sequence = c->sequence;
+    }
+    return rc;
+}
+
+static void copy_on(struct catalog *m, const struct gfs_command *c)
+{
+    struct catalog_session *s = catalog_session(m, m->copy_session);
+    struct gfs_result r = {.code = 0};
+    struct err err = ERR_INIT;
+    struct buf answer = BUF_INIT;
+    if (!names_is_copying(&m->names))
+        return;
+    r.code = names_copy_step(&m->names, c->length ? c->length : UINT64_MAX,
+                             c->time_us, &err);
+    if (names_is_copying(&m->names))
+        return;
+    put_result(&r, &err, &answer);
+    if (s)
+        catalog_change_answer(s, m->copy_sequence, buf_slice(&answer));
+    buf_close(&answer);
+}
+
 /* --- dispatch ---------------------------------------------------------- */
 
 static int lock(struct catalog *m,
@@ -478,9 +445,9 @@ static int execute(struct catalog *m,
     struct names *ns = &m->names;
     struct inode *made;
     switch (c->op) {
-    case GFS_OP_SESSION_OPEN: return open_session(m, index, c, r, err);
+    case GFS_OP_SESSION_OPEN: return catalog_open_session(m, index, c, r, err);
     case GFS_OP_SESSION_CLOSE:
-    case GFS_OP_SESSION_EXPIRE: end_session(m, c->session); return 0;
+    case GFS_OP_SESSION_EXPIRE: catalog_end_session(m, c->session); return 0;
     case GFS_OP_MKDIRS:
         return names_mkdirs(ns, c->path, c->time_us, &made, err);
     case GFS_OP_CREATE: return create(m, index, c, r, err);
@@ -490,8 +457,7 @@ static int execute(struct catalog *m,
     case GFS_OP_REMOVE: return remove_path(m, c, err);
     case GFS_OP_SET_REPLICATION:
         return names_set_replication(ns, c->path, replication_of(c), err);
-    case GFS_OP_SNAPSHOT:
-        return names_snapshot(ns, c->path, c->to, c->time_us, &r->file, err);
+    case GFS_OP_SNAPSHOT: return snapshot(m, c, r, err);
     case GFS_OP_SET_QUOTA:
         return names_set_quota(ns, c->path, c->length, c->bytes, err);
     case GFS_OP_LOCK: return lock(m, c, r, err);
@@ -503,25 +469,23 @@ static int execute(struct catalog *m,
     case GFS_OP_SEAL: return seal(m, c, r, err);
     case GFS_OP_TRASH_EXPIRE: names_empty_trash(ns, c->length); return 0;
     case GFS_OP_REAP: names_reap(ns); return 0;
+    case GFS_OP_COPY: copy_on(m, c); return 0;
     case GFS_OP_SERVER_REGISTER: return register_server(m, c, r, err);
     case GFS_OP_SERVER_STATE: return set_server_state(m, c, err);
     }
     return err_set(err, ERR_UNSUPPORTED, "unknown command %d", (int)c->op);
 }
 
-static void execute_into(struct catalog *m,
-                         uint64_t index,
-                         const struct gfs_command *c,
-                         struct buf *reply)
+static int execute_into(struct catalog *m,
+                        uint64_t index,
+                        const struct gfs_command *c,
+                        struct buf *reply)
 {
     struct gfs_result r = {.code = 0};
     struct err err = ERR_INIT;
     r.code = execute(m, index, c, &r, &err);
-    if (r.code) {
-        r.text = slice_str(err.text);
-        r.hint = slice_str(err.hint);
-    }
-    gfs_result_put(&r, reply);
+    put_result(&r, &err, reply);
+    return r.code;
 }
 
 static void refuse(int code, const char *why, struct buf *reply)
@@ -543,12 +507,12 @@ static void apply_in_session(struct catalog *m,
         refuse(ERR_CLOSED, "the session has ended", reply);
         return;
     }
-    kept = find_answer(s, c->sequence);
+    kept = catalog_answer(s, c->sequence);
     if (kept) {
         buf_append(reply, kept->bytes, kept->len);
         return;
     }
-    drop_answers(s, c->answered);
+    catalog_drop_answers(s, c->answered);
     if (c->sequence <= s->answered) {
         refuse(ERR_ABORTED, "a command from long ago", reply);
         return;
@@ -557,9 +521,10 @@ static void apply_in_session(struct catalog *m,
         refuse(ERR_EXHAUSTED, "too many commands of one session", reply);
         return;
     }
-    execute_into(m, index, c, reply);
-    catalog_keep_answer(s, c->sequence,
-                        slice_sub(buf_slice(reply), at, reply->len));
+    /* What cannot be done yet comes again, and is executed then. */
+    if (execute_into(m, index, c, reply) != ERR_UNAVAILABLE)
+        catalog_keep_answer(s, c->sequence,
+                            slice_sub(buf_slice(reply), at, reply->len));
 }
 
 void catalog_apply(struct catalog *m,

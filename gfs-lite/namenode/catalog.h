@@ -48,6 +48,9 @@ struct catalog {
     struct catalog_server *servers;
     size_t server_count;
     uint64_t applied; /* Index of the last command. */
+    /* While a tree is copied: the command that wants it. */
+    uint64_t copy_session;
+    uint64_t copy_sequence;
 };
 
 void catalog_init(struct catalog *m);
@@ -75,8 +78,28 @@ MUST_CHECK int
 catalog_load(struct catalog *m, struct slice image, struct err *err);
 
 struct catalog_session *catalog_session(const struct catalog *m, uint64_t id);
+/* What was answered to command @sequence of @s, if that is still kept. */
+const struct catalog_answer *catalog_answer(const struct catalog_session *s,
+                                            uint64_t sequence);
 /* The number of the server with @own_id, or -1. */
 int catalog_server_number(const struct catalog *m, uint64_t own_id);
+
+/* --- for the files of this module -------------------------------------- */
+
+MUST_CHECK int catalog_open_session(struct catalog *m,
+                                    uint64_t index,
+                                    const struct gfs_command *c,
+                                    struct gfs_result *r,
+                                    struct err *err);
+/* Its files stay open, of nobody, until the leader has sealed them. */
+void catalog_end_session(struct catalog *m, uint64_t id);
+void catalog_session_free(struct catalog_session *s);
+/* The client has the answers of all up to @answered. */
+void catalog_drop_answers(struct catalog_session *s, uint64_t answered);
+/* Keep @a instead, if an answer is still kept. */
+void catalog_change_answer(struct catalog_session *s,
+                           uint64_t sequence,
+                           struct slice a);
 
 /* --- for the image ----------------------------------------------------- */
 

@@ -187,28 +187,6 @@ prepare_allocate(struct namenode *nn, struct gfs_command *c, struct err *err)
     return rc;
 }
 
-/* All that was written to the files before the snapshot is in it: their open
- * chunks are sealed, and their writers go on in new ones. */
-static int prepare_snapshot(struct namenode *nn,
-                            const struct gfs_command *c,
-                            struct err *err)
-{
-    struct writer_view gone = {.present = false};
-    struct inode *top;
-    struct inode *open;
-    int rc = namenode_lead_now(nn, err);
-    while (rc == 0) {
-        uint64_t length;
-        rc = names_find(&nn->catalog.names, c->path, &top, err);
-        open = rc ? NULL : names_find_unsealed(top);
-        if (!open)
-            break;
-        rc = namenode_recover(nn, open->id, inode_last_chunk(open)->handle,
-                              &gone, false, &length, err);
-    }
-    return rc == ERR_NOTFOUND ? 0 : rc; /* The command will say so itself. */
-}
-
 /* A writer that could not settle the chunk before its last one leaves it. */
 static int
 prepare_close(struct namenode *nn, const struct gfs_command *c, struct err *err)
@@ -242,7 +220,7 @@ static int prepare(struct namenode *nn, struct gfs_command *c, struct err *err)
     if (c->op == GFS_OP_ALLOCATE)
         return prepare_allocate(nn, c, err);
     if (c->op == GFS_OP_SNAPSHOT)
-        return prepare_snapshot(nn, c, err);
+        return namenode_prepare_snapshot(nn, c, err);
     if (c->op == GFS_OP_CLOSE)
         return prepare_close(nn, c, err);
     if (c->op == GFS_OP_SETTLE)
@@ -285,25 +263,40 @@ static struct gfs_server_set chain_of(const struct namenode *nn,
     return (struct gfs_server_set){.count = 0};
 }
 
+static int execute(struct namenode *nn,
+                   struct gfs_command *c,
+                   struct gfs_result *r,
+                   struct buf *reply,
+                   struct err *err)
+{
+    struct gfs_server_set chain;
+    int rc = prepare(nn, c, err);
+    if (rc)
+        return rc;
+    chain = chain_of(nn, c);
+    rc = namenode_propose(nn, c, r, reply, err);
+    if (rc)
+        return rc;
+    note_sealed(nn, c, &chain);
+    if (c->op == GFS_OP_SESSION_OPEN)
+        namenode_touch(nn, &nn->sessions, r->session);
+    return 0;
+}
+
 int namenode_handle_execute(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct namenode *nn = ctx;
     struct gfs_command c;
-    struct gfs_result r;
-    struct gfs_server_set chain;
     int rc = gfs_command_get(call->body, &c, err);
-    if (rc == 0)
-        rc = prepare(nn, &c, err);
-    if (rc)
-        return rc;
-    chain = chain_of(nn, &c);
-    rc = namenode_propose(nn, &c, &r, call->reply_body, err);
-    if (rc)
-        return rc;
-    note_sealed(nn, &c, &chain);
-    if (c.op == GFS_OP_SESSION_OPEN)
-        namenode_touch(nn, &nn->sessions, r.session);
-    return 0;
+    while (rc == 0) {
+        struct gfs_result r = {.code = 0};
+        buf_clear(call->reply_body);
+        rc = execute(nn, &c, &r, call->reply_body, err);
+        if (!namenode_is_behind_copy(&c, rc, &r))
+            break;
+        rc = namenode_finish_copy(nn, err);
+    }
+    return rc;
 }
 
 int namenode_handle_renew(void *ctx, struct rpc_call *call, struct err *err)

@@ -11,8 +11,9 @@
 #include "gfs-lite/namenode/catalog.h"
 
 /* In version 1 nothing was removed and not yet freed; in version 2 no file had
- * a chunk ahead. */
-#define IMAGE_VERSION        3
+ * a chunk ahead; in version 3 no tree was being copied. */
+#define IMAGE_VERSION        4
+#define IMAGE_VERSION_COPY   4
 #define IMAGE_VERSION_AHEAD  3
 #define IMAGE_VERSION_OLDEST 1
 
@@ -131,6 +132,21 @@ static void put_servers(const struct catalog *m, struct buf *out)
     }
 }
 
+static void put_copy(const struct catalog *m, struct buf *out)
+{
+    const struct tree_copy *k = &m->names.copy;
+    buf_put_varint(out, k->source ? k->source->id : 0);
+    if (!k->source)
+        return;
+    buf_put_varint(out, k->top->id);
+    buf_put_varint(out, k->at->id);
+    buf_put_varint(out, k->chunk_limit);
+    buf_put_varint(out, k->time_us);
+    buf_put_lslice(out, slice_str(k->to));
+    buf_put_varint(out, m->copy_session);
+    buf_put_varint(out, m->copy_sequence);
+}
+
 void catalog_save(const struct catalog *m, struct buf *out)
 {
     buf_append_str(out, CATALOG_IMAGE_MAGIC);
@@ -141,6 +157,7 @@ void catalog_save(const struct catalog *m, struct buf *out)
     put_open_files(&m->names, out);
     put_sessions(m, out);
     put_servers(m, out);
+    put_copy(m, out);
 }
 
 /* --- reading ----------------------------------------------------------- */
@@ -403,6 +420,41 @@ static bool get_sessions(struct cursor *in, struct catalog *m)
     return !in->bad;
 }
 
+/* The tree that is being copied, if there is one. */
+static bool get_copy(struct cursor *in, struct catalog *m)
+{
+    struct names *ns = &m->names;
+    struct tree_copy *k = &ns->copy;
+    uint64_t id = cursor_varint(in);
+    if (in->bad || id == 0)
+        return !in->bad;
+    k->source = id_map_get(&ns->inodes, id);
+    k->top = id_map_get(&ns->inodes, cursor_varint(in));
+    k->at = id_map_get(&ns->inodes, cursor_varint(in));
+    k->chunk_limit = cursor_varint(in);
+    k->time_us = cursor_varint(in);
+    k->to = get_name(in);
+    m->copy_session = cursor_varint(in);
+    m->copy_sequence = cursor_varint(in);
+    if (in->bad || !k->source || !names_is_below(k->source, ns->root) ||
+        !k->top || k->top->parent != ns->doomed || !k->at)
+        return false;
+    k->last = names_copy_last(ns);
+    return k->last != NULL;
+}
+
+/* May the file @n have the unsealed chunk @c? It is open, and did not have it
+ * when it began to be copied. */
+static bool may_be_unsealed(const struct names *ns,
+                            const struct inode *n,
+                            const struct chunk *c)
+{
+    const struct tree_copy *k = &ns->copy;
+    return id_map_get(&ns->open_files, n->id) &&
+           (!k->source || c->handle >= k->chunk_limit ||
+            !names_is_below(n, k->source));
+}
+
 /* Each chunk is of a file or ahead of one, and an unsealed one of one open file
  * alone. */
 static bool is_whole(const struct names *ns)
@@ -416,7 +468,7 @@ static bool is_whole(const struct names *ns)
     at = 0;
     while ((n = id_map_next(&ns->inodes, &at))) {
         c = n->is_directory ? NULL : inode_last_chunk(n);
-        if (c && !c->sealed && !id_map_get(&ns->open_files, n->id))
+        if (c && !c->sealed && !may_be_unsealed(ns, n, c))
             return false;
     }
     return true;
@@ -443,6 +495,8 @@ static int load(struct catalog *m, struct slice image, struct err *err)
         return err_set(err, ERR_CORRUPT, "image of a namenode: open files");
     if (!get_sessions(&in, m))
         return err_set(err, ERR_CORRUPT, "image of a namenode: sessions");
+    if (version >= IMAGE_VERSION_COPY && !get_copy(&in, m))
+        return err_set(err, ERR_CORRUPT, "image of a namenode: copy");
     if (cursor_left(&in) || !is_whole(&m->names))
         return err_set(err, ERR_CORRUPT, "image of a namenode: does not fit");
     return 0;

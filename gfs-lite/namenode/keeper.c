@@ -12,7 +12,8 @@
 #define TRASH_US UINT64_C(60000000)
 /* Between chunks that are sealed because one server alone has them. */
 #define THIN_NS UINT64_C(2000000000)
-/* Steps of emptying the trash, and of freeing what was removed, in one turn. */
+/* Steps of emptying the trash, of freeing what was removed, and of a snapshot
+ * whose client is gone, in one turn. */
 #define STEPS_MAX 64
 /* Files closed for their silent writers in one turn. */
 #define CLOSINGS_MAX 16
@@ -221,6 +222,7 @@ static void turn(struct namenode *nn)
     care_for_open_files(nn);
     empty_trash(nn);
     reap(nn);
+    namenode_go_on_copying(nn, STEPS_MAX);
     namenode_drop_old_copies(nn);
     if (nn->reports)
         return;

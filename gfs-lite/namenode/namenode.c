@@ -282,6 +282,7 @@ static void set_defaults(struct namenode_options *o)
     set_default(&o->scan_us, SCAN_US_DEFAULT);
     set_default(&o->full_report_us, FULL_REPORT_US_DEFAULT);
     set_default(&o->shared_idle_us, SHARED_IDLE_US_DEFAULT);
+    set_default(&o->copy_step, NAMES_STEP_MAX);
     if (o->copies_max == 0)
         o->copies_max = COPIES_MAX_DEFAULT;
 }

@@ -116,6 +116,8 @@ static void free_items(struct id_map *m)
 
 void names_close(struct names *ns)
 {
+    mem_free(ns->copy.to);
+    ns->copy = (struct tree_copy){.source = NULL};
     while (names_has_doomed(ns))
         names_reap(ns);
     inode_free(ns->doomed);
@@ -202,7 +204,9 @@ int names_mkdirs(struct names *ns,
     while (rc == 0 && (part = gfs_path_next(&path)).len) {
         struct inode *next = inode_entries_find(n->u.directory->entries, part);
         if (!next) {
-            rc = check_quota(n, (struct weight){1, 0, 0}, NULL, err);
+            rc = names_check_still(ns, n, err);
+            if (rc == 0)
+                rc = check_quota(n, (struct weight){1, 0, 0}, NULL, err);
             if (rc == 0)
                 next = make_entry(ns, n, part, true, time_us);
         } else if (!next->is_directory) {
@@ -261,7 +265,9 @@ int names_create(struct names *ns,
     if (old && old->is_directory)
         return err_set(err, ERR_INVALID, "/%.*s: is a directory",
                        SLICE_ARG(path));
-    rc = old ? 0 : check_quota(parent, (struct weight){1, 1, 0}, NULL, err);
+    rc = names_check_still(ns, parent, err);
+    if (rc == 0 && !old)
+        rc = check_quota(parent, (struct weight){1, 1, 0}, NULL, err);
     if (rc)
         return rc;
     if (old) {
@@ -341,6 +347,10 @@ int names_rename(struct names *ns,
     if (old == n)
         return 0;
     rc = check_replace(n, old, to, err);
+    if (rc == 0)
+        rc = names_check_still(ns, n->parent, err);
+    if (rc == 0)
+        rc = names_check_still(ns, parent, err);
     if (rc == 0)
         rc = check_quota(parent, names_weigh(n),
                          common_ancestor(n->parent, parent), err);

@@ -15,6 +15,9 @@
  *     I3. A directory's counters are those of all below it.
  *     I4. What is doomed is found by no path and, with names_by_id(), by no
  *         number.
+ *     I5. While a tree is copied no name below it comes, goes or changes, and
+ *         no chunk it had does. What is there of the copy is what comes first
+ *         in the source, in prefix order.
  */
 #ifndef GFS_LITE_NAMENODE_NAMESPACE_H
 #define GFS_LITE_NAMENODE_NAMESPACE_H
@@ -29,6 +32,18 @@
 
 /* Most inodes, chunks or entries of the trash that one command frees. */
 #define NAMES_STEP_MAX 1024
+
+/* The tree that is being copied. Until all of it is, the copy is one of the
+ * doomed, where nobody finds it and whence it goes if it is given up. */
+struct tree_copy {
+    struct inode *source; /* NULL: none is copied, and all of this is 0. */
+    struct inode *top;    /* Of the copy. */
+    struct inode *at;     /* Of the source: the last one that is copied. */
+    struct inode *last;   /* Its copy. */
+    uint64_t chunk_limit; /* Chunks from this number on came later. */
+    uint64_t time_us;     /* When it began: the copy is as of then. */
+    char *to;             /* The name it gets. Owned. */
+};
 
 /* A file that is being written. */
 struct open_file {
@@ -56,6 +71,7 @@ struct names {
     struct id_map open_files; /* struct open_file, owned. */
     struct id_map locks;      /* struct lock_entry, owned. */
     uint64_t next_id;
+    struct tree_copy copy;
 };
 
 void names_init(struct names *ns);
@@ -80,6 +96,10 @@ MUST_CHECK int names_writer(const struct names *ns,
                             struct err *err);
 
 /* --- changing names ---------------------------------------------------- */
+
+/* All of these may give ERR_UNAVAILABLE: a tree that would change is being
+ * copied. They can be tried again then; what directories are above a new name
+ * may have been made. */
 
 MUST_CHECK int names_mkdirs(struct names *ns,
                             struct slice path,
@@ -128,17 +148,6 @@ void names_reap(struct names *ns);
 MUST_CHECK int names_check_room(const struct inode *parent,
                                 const struct inode *n,
                                 struct err *err);
-/* Copy @from, a file or a directory with all below it, to the new name @to,
- * sharing chunks. A copy counts for the quotas above it like any other files;
- * those of directories it copies are not copied. ERR_BUSY: *busy is a file
- * whose last chunk must be sealed first. ERR_EXHAUSTED (quota): what
- * directories are above it may have been made. */
-MUST_CHECK int names_snapshot(struct names *ns,
-                              struct slice from,
-                              struct slice to,
-                              uint64_t time_us,
-                              uint64_t *busy,
-                              struct err *err);
 /* For @path, and all files below it. */
 MUST_CHECK int names_set_replication(struct names *ns,
                                      struct slice path,
@@ -149,6 +158,42 @@ MUST_CHECK int names_set_quota(struct names *ns,
                                uint64_t entries,
                                uint64_t bytes,
                                struct err *err);
+
+/* --- copying ----------------------------------------------------------- */
+
+/* Begin to copy @from, a file or a directory with all below it, to the new name
+ * @to, sharing chunks. A copy counts for the quotas above it like any other
+ * files; those of directories it copies are not copied. ERR_UNAVAILABLE:
+ * another copy is being made. ERR_BUSY: *busy is a file whose last chunk must
+ * be sealed first. ERR_EXISTS, ERR_EXHAUSTED (quota): what directories are
+ * above it may have been made. */
+MUST_CHECK int names_copy_begin(struct names *ns,
+                                struct slice from,
+                                struct slice to,
+                                uint64_t time_us,
+                                uint64_t *busy,
+                                struct err *err);
+/* Copy at most about @most inodes and chunks more; once that is all, the copy
+ * gets its name. Errors as above: it is given up. PRE: one is being made. */
+MUST_CHECK int names_copy_step(struct names *ns,
+                               uint64_t most,
+                               uint64_t time_us,
+                               struct err *err);
+
+static inline bool names_is_copying(const struct names *ns)
+{
+    return ns->copy.source != NULL;
+}
+
+/* May names in the directory @n, and what is below it, change? 0 or
+ * ERR_UNAVAILABLE: they are being copied. */
+MUST_CHECK int names_check_still(const struct names *ns,
+                                 const struct inode *n,
+                                 struct err *err);
+/* May all of @n, and what is below it, change or go? */
+MUST_CHECK int names_check_all_still(const struct names *ns,
+                                     const struct inode *n,
+                                     struct err *err);
 
 /* --- changing files ---------------------------------------------------- */
 
@@ -204,7 +249,8 @@ void names_unlock_all(struct names *ns, uint64_t session);
  * end. */
 struct inode *names_next(const struct inode *top, const struct inode *n);
 /* A file in the tree @top whose last chunk is not sealed, or NULL. */
-struct inode *names_find_unsealed(struct inode *top);
+struct inode *names_find_unsealed(const struct names *ns,
+                                  const struct inode *top);
 
 /* --- for the files of this module -------------------------------------- */
 
@@ -228,6 +274,8 @@ void names_move(struct names *ns,
                 struct slice name,
                 uint64_t time_us);
 bool names_is_below(const struct inode *n, const struct inode *above);
+/* Put @n, which is in no directory, among the doomed. */
+void names_doom(struct names *ns, struct inode *n);
 /* Get rid of @n, which is in no directory: now, or step by step. */
 void names_dispose(struct names *ns, struct inode *n);
 /* Free @n, which is in no directory, and all below it, now. */
@@ -237,6 +285,9 @@ void names_destroy(struct names *ns, struct inode *n);
 
 /* Put @n, not yet anywhere, below @parent, counting it. */
 void names_attach(struct names *ns, struct inode *parent, struct inode *n);
+/* The copy of ns->copy.at; NULL: what is there of the copy is not the source up
+ * to that one. */
+struct inode *names_copy_last(const struct names *ns);
 /* Panics unless the invariants hold: for tests. */
 void names_check(const struct names *ns);
 

@@ -67,7 +67,7 @@ void names_destroy(struct names *ns, struct inode *top)
 /* --- the doomed -------------------------------------------------------- */
 
 /* Named by its number, which nobody else among them has. */
-static void doom(struct names *ns, struct inode *n)
+void names_doom(struct names *ns, struct inode *n)
 {
     char name[24];
     snprintf(name, sizeof(name), "%llu", (unsigned long long)n->id);
@@ -82,7 +82,7 @@ void names_dispose(struct names *ns, struct inode *n)
     if (is_small)
         names_destroy(ns, n);
     else
-        doom(ns, n);
+        names_doom(ns, n);
 }
 
 /* Something without entries in the tree @n. */
@@ -108,16 +108,26 @@ static unsigned shorten(struct names *ns, struct inode *file, unsigned most)
     return count;
 }
 
+/* One of the doomed, but not the copy that is being made. */
+static struct inode *find_doomed(const struct names *ns)
+{
+    struct inode *n = ns->doomed->u.directory->entries;
+    if (n && n == ns->copy.top)
+        n = n->left ? n->left : n->right;
+    return n;
+}
+
 bool names_has_doomed(const struct names *ns)
 {
-    return ns->doomed->u.directory->entries != NULL;
+    return find_doomed(ns) != NULL;
 }
 
 void names_reap(struct names *ns)
 {
     unsigned left = NAMES_STEP_MAX;
-    while (left && ns->doomed->u.directory->entries) {
-        struct inode *n = find_leaf(ns->doomed);
+    struct inode *top;
+    while (left && (top = find_doomed(ns))) {
+        struct inode *n = find_leaf(top);
         if (!n->is_directory && n->chunk_count > 1) {
             left -= shorten(ns, n, left);
             continue;
@@ -150,6 +160,9 @@ int names_remove(struct names *ns,
     if (n->is_directory && !tree)
         return err_set(err, ERR_INVALID, "/%.*s: is a directory",
                        SLICE_ARG(path));
+    rc = names_check_all_still(ns, n, err);
+    if (rc)
+        return rc;
     if (n != ns->root) {
         remove_inode(ns, n, time_us);
         return 0;
@@ -182,6 +195,9 @@ int names_discard(struct names *ns,
         return rc;
     if (n == ns->root || (trash_of(ns) && names_is_below(n, trash_of(ns))))
         return names_remove(ns, path, true, time_us, err);
+    rc = names_check_still(ns, n->parent, err);
+    if (rc)
+        return rc;
     /* The number makes removals of one instant differ. */
     buf_printf(&to, "%s/%020llu-%llu/", NAMESPACE_TRASH,
                (unsigned long long)time_us, (unsigned long long)n->id);
@@ -194,7 +210,8 @@ int names_discard(struct names *ns,
     return rc;
 }
 
-/* What has been in the trash longest, if that is since before @before_us. */
+/* What has been in the trash longest, if that is since before @before_us; but
+ * nothing while that is being copied. */
 static struct inode *expired(const struct names *ns, uint64_t before_us)
 {
     const struct inode *trash = trash_of(ns);
@@ -202,7 +219,10 @@ static struct inode *expired(const struct names *ns, uint64_t before_us)
         trash ? inode_entries_first(trash->u.directory->entries) : NULL;
     char limit[32];
     snprintf(limit, sizeof(limit), "%020llu", (unsigned long long)before_us);
-    return n && slice_cmp(inode_name(n), slice_str(limit)) < 0 ? n : NULL;
+    return n && slice_cmp(inode_name(n), slice_str(limit)) < 0 &&
+                   names_check_all_still(ns, n, NULL) == 0
+               ? n
+               : NULL;
 }
 
 bool names_trash_is_due(const struct names *ns, uint64_t before_us)

@@ -1,73 +1,63 @@
-/* Copies that share chunks, and what is set for a tree of files at once. */
+/* Copies of trees that share chunks, made step by step.
+ *
+ * The names below the source keep still until its copy is whole
+ * (names_check_still()), so that a walk over them, a part of it in each
+ * command, sees them as they were when it began. Their writers need not wait: a
+ * file has only sealed chunks when the copy begins, and what it gets meanwhile
+ * are chunks with greater numbers, which are not copied.
+ */
 #include "base/core/panic.h"
 #include "gfs-lite/namenode/namespace.h"
 #include "gfs-lite/namenode/path.h"
 
-struct inode *names_next(const struct inode *top, const struct inode *n)
+/* --- keeping still ----------------------------------------------------- */
+
+static int is_copied(const struct names *ns, struct err *err)
 {
-    if (n->is_directory && n->u.directory->entries)
-        return inode_entries_first(n->u.directory->entries);
-    while (n != top) {
-        struct inode *next =
-            inode_entries_after(n->parent->u.directory->entries, inode_name(n));
-        if (next)
-            return next;
-        n = n->parent;
-    }
-    return NULL;
+    err_set(err, ERR_UNAVAILABLE, "a snapshot of it is being made");
+    inode_wrap_error(ns->copy.source, err);
+    return ERR_UNAVAILABLE;
 }
 
-struct inode *names_find_unsealed(struct inode *top)
+int names_check_still(const struct names *ns,
+                      const struct inode *n,
+                      struct err *err)
 {
-    for (struct inode *n = top; n; n = names_next(top, n)) {
-        const struct chunk *last = n->is_directory ? NULL : inode_last_chunk(n);
-        if (last && !last->sealed)
-            return n;
-    }
-    return NULL;
+    if (names_is_copying(ns) && names_is_below(n, ns->copy.source))
+        return is_copied(ns, err);
+    return 0;
 }
 
-/* A copy of @n alone, in no directory. */
-static struct inode *
-copy_one(struct names *ns, const struct inode *n, struct slice name)
+int names_check_all_still(const struct names *ns,
+                          const struct inode *n,
+                          struct err *err)
 {
+    if (names_is_copying(ns) && names_is_below(ns->copy.source, n))
+        return is_copied(ns, err);
+    return names_check_still(ns, n, err);
+}
+
+/* --- one inode --------------------------------------------------------- */
+
+/* A copy of @n alone, in no directory, as @n was when the copying began. */
+static struct inode *copy_one(struct names *ns, const struct inode *n)
+{
+    const struct tree_copy *k = &ns->copy;
     struct inode *copy =
-        inode_new(ns->next_id++, name, n->is_directory, n->modified_us);
+        inode_new(ns->next_id++, inode_name(n), n->is_directory,
+                  MIN_OF(n->modified_us, k->time_us));
     copy->replication = n->replication;
     for (uint32_t i = 0; !n->is_directory && i < n->chunk_count; i++) {
         struct chunk *c = inode_chunk(n, i);
+        if (c->handle >= k->chunk_limit)
+            break;
         c->refs++;
         inode_add_chunk(copy, c);
     }
     return copy;
 }
 
-/* Copy the tree @top below @parent. The walk over the source leads; `into` is
- * the copy of the directory it is in. */
-static void copy_tree(struct names *ns,
-                      struct inode *top,
-                      struct inode *parent,
-                      struct slice name)
-{
-    struct inode *into = copy_one(ns, top, name);
-    struct inode *at = top;
-    struct inode *n;
-    names_attach(ns, parent, into);
-    while ((n = names_next(top, at))) {
-        struct inode *copy = copy_one(ns, n, inode_name(n));
-        struct inode *dir = at;
-        /* From `at` up to the directory that n is in. */
-        while (dir != n->parent) {
-            if (dir->is_directory)
-                into = into->parent;
-            dir = dir->parent;
-        }
-        names_attach(ns, into, copy);
-        if (n->is_directory)
-            into = copy;
-        at = n;
-    }
-}
+/* --- the beginning ----------------------------------------------------- */
 
 /* The directory for the new name @to. */
 static int find_place(struct names *ns,
@@ -94,12 +84,12 @@ static int find_place(struct names *ns,
     return rc;
 }
 
-int names_snapshot(struct names *ns,
-                   struct slice from,
-                   struct slice to,
-                   uint64_t time_us,
-                   uint64_t *busy,
-                   struct err *err)
+int names_copy_begin(struct names *ns,
+                     struct slice from,
+                     struct slice to,
+                     uint64_t time_us,
+                     uint64_t *busy,
+                     struct err *err)
 {
     struct inode *n;
     struct inode *open;
@@ -109,7 +99,9 @@ int names_snapshot(struct names *ns,
     *busy = 0;
     if (rc)
         return rc;
-    open = names_find_unsealed(n);
+    if (names_is_copying(ns))
+        return is_copied(ns, err);
+    open = names_find_unsealed(ns, n);
     if (open) {
         *busy = open->id;
         err_set(err, ERR_BUSY, "it is being written");
@@ -119,109 +111,88 @@ int names_snapshot(struct names *ns,
     rc = find_place(ns, n, to, time_us, &parent, &name, err);
     if (rc == 0)
         rc = names_check_room(parent, n, err);
-    if (rc == 0)
-        copy_tree(ns, n, parent, name);
-    return rc;
-}
-
-static void set_replication(struct inode *n, uint8_t replication)
-{
-    n->replication = replication;
-    for (uint32_t i = 0; i < n->chunk_count; i++) {
-        struct chunk *c = inode_chunk(n, i);
-        if (c->refs == 1 || replication > c->replication)
-            c->replication = replication;
-    }
-}
-
-int names_set_replication(struct names *ns,
-                          struct slice path,
-                          uint8_t replication,
-                          struct err *err)
-{
-    struct inode *top;
-    int rc = names_find(ns, path, &top, err);
-    for (struct inode *n = top; n; n = names_next(top, n))
-        if (!n->is_directory)
-            set_replication(n, replication);
-    return rc;
-}
-
-int names_set_quota(struct names *ns,
-                    struct slice path,
-                    uint64_t entries,
-                    uint64_t bytes,
-                    struct err *err)
-{
-    struct inode *n;
-    int rc = names_find(ns, path, &n, err);
     if (rc)
         return rc;
-    if (!n->is_directory)
-        return err_set(err, ERR_INVALID, "/%.*s is not a directory",
-                       SLICE_ARG(path));
-    n->u.directory->entry_quota = entries;
-    n->u.directory->byte_quota = bytes;
+    ns->copy = (struct tree_copy){.source = n,
+                                  .at = n,
+                                  .chunk_limit = ns->chunks.next_handle,
+                                  .time_us = time_us,
+                                  .to = mem_strndup(to.data, to.len)};
+    ns->copy.top = copy_one(ns, n);
+    ns->copy.last = ns->copy.top;
+    names_doom(ns, ns->copy.top);
     return 0;
 }
 
-/* --- invariants -------------------------------------------------------- */
+/* --- steps ------------------------------------------------------------- */
 
-static void check_directory(const struct inode *n)
+/* Where the copy of @n goes, the next one: from the last one copied, and its
+ * copy, up to the directory that @n is in. */
+static struct inode *place_of(const struct tree_copy *k, const struct inode *n)
 {
-    struct directory sum = {.entries = NULL};
-    for (struct inode *e = inode_entries_first(n->u.directory->entries); e;
-         e = inode_entries_after(n->u.directory->entries, inode_name(e))) {
-        INVARIANT(e->parent == n);
-        sum.entry_count++;
-        sum.file_count += !e->is_directory;
-        sum.bytes += e->is_directory ? e->u.directory->bytes : inode_bytes(e);
-        sum.entry_count += e->is_directory ? e->u.directory->entry_count : 0;
-        sum.file_count += e->is_directory ? e->u.directory->file_count : 0;
-    }
-    INVARIANT(sum.entry_count == n->u.directory->entry_count); /* I3 */
-    INVARIANT(sum.file_count == n->u.directory->file_count);
-    INVARIANT(sum.bytes == n->u.directory->bytes);
+    const struct inode *dir = k->at;
+    struct inode *copy = k->last;
+    for (; dir != n->parent; dir = dir->parent)
+        copy = copy->parent;
+    return copy;
 }
 
-/* Check what is below and with @top, but not @except; count it. */
-static void check_tree(const struct names *ns,
-                       const struct inode *top,
-                       const struct inode *except,
-                       uint64_t *inodes,
-                       uint64_t *refs)
+static void copy_some(struct names *ns, uint64_t most)
 {
-    for (const struct inode *n = top; n; n = names_next(top, n)) {
-        if (n->is_directory)
-            check_directory(n);
-        if (n == except)
-            continue;
-        (*inodes)++;
-        INVARIANT(id_map_get(&ns->inodes, n->id) == n);
-        for (uint32_t i = 0; !n->is_directory && i < n->chunk_count; i++) {
-            const struct chunk *c = inode_chunk(n, i);
-            INVARIANT(chunk_map_get(&ns->chunks, c->handle) == c);
-            INVARIANT(c->sealed || (i == n->chunk_count - 1 && c->refs == 1 &&
-                                    id_map_get(&ns->open_files, n->id)));
-            (*refs)++;
-        }
+    struct tree_copy *k = &ns->copy;
+    uint64_t done = 0;
+    struct inode *n;
+    while (done < most && (n = names_next(k->source, k->at))) {
+        struct inode *copy = copy_one(ns, n);
+        names_attach(ns, place_of(k, n), copy);
+        k->at = n;
+        k->last = copy;
+        done += MAX_OF(n->is_directory ? 0 : n->chunk_count, 1);
     }
 }
 
-void names_check(const struct names *ns)
+/* All is copied: give it its name, if that can be had still. */
+static int end(struct names *ns, uint64_t time_us, struct err *err)
 {
-    uint64_t inodes = 0;
-    uint64_t refs = 0;
-    size_t at = 0;
-    const struct open_file *o;
-    const struct chunk *c;
-    check_tree(ns, ns->root, NULL, &inodes, &refs);
-    check_tree(ns, ns->doomed, ns->doomed, &inodes, &refs);
-    INVARIANT(inodes == ns->inodes.count);
-    while ((o = id_map_next(&ns->open_files, &at)))
-        refs += o->next != NULL;
-    at = 0;
-    while ((c = id_map_next(&ns->chunks.by_handle, &at)))
-        refs -= c->refs; /* I1 */
-    INVARIANT(refs == 0);
+    struct tree_copy k = ns->copy;
+    struct inode *parent = NULL;
+    struct slice name;
+    int rc;
+    ns->copy = (struct tree_copy){.source = NULL};
+    rc =
+        find_place(ns, k.source, slice_str(k.to), time_us, &parent, &name, err);
+    if (rc == 0)
+        rc = names_check_room(parent, k.top, err);
+    if (rc == 0)
+        names_move(ns, k.top, parent, name, time_us);
+    mem_free(k.to);
+    return rc;
+}
+
+int names_copy_step(struct names *ns,
+                    uint64_t most,
+                    uint64_t time_us,
+                    struct err *err)
+{
+    const struct tree_copy *k = &ns->copy;
+    PRE(names_is_copying(ns));
+    copy_some(ns, most);
+    return names_next(k->source, k->at) ? 0 : end(ns, time_us, err);
+}
+
+/* --- checking ---------------------------------------------------------- */
+
+struct inode *names_copy_last(const struct names *ns)
+{
+    const struct tree_copy *k = &ns->copy;
+    const struct inode *n = k->source;
+    struct inode *copy = k->top;
+    while (n && copy && n->is_directory == copy->is_directory &&
+           (n == k->source || slice_eq(inode_name(n), inode_name(copy)))) {
+        if (n == k->at)
+            return names_next(k->top, copy) ? NULL : copy;
+        n = names_next(k->source, n);
+        copy = names_next(k->top, copy);
+    }
+    return NULL;
 }

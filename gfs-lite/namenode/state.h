@@ -56,6 +56,7 @@ struct namenode {
     uint64_t under_count; /* Chunks with too few copies, at the last scan. */
     unsigned reports;     /* Full ones that are being taken: what is known of
                              copies is not whole meanwhile. */
+    bool copies_tree;     /* A fiber proposes steps of a snapshot. */
     bool stopping;
     struct fiber *keeper;
     size_t helpers;       /* Fibers beside the keeper. */
@@ -98,6 +99,25 @@ int namenode_handle_take_over(void *ctx,
 int namenode_handle_set_server(void *ctx,
                                struct rpc_call *call,
                                struct err *err);
+
+/* --- tree_copy.c: snapshots
+ * --------------------------------------------------------- */
+
+/* Seal the chunks that are open below @c's source: all that was written to the
+ * files before the snapshot is in it, and their writers go on in new ones.
+ * Parks. */
+MUST_CHECK int namenode_prepare_snapshot(struct namenode *nn,
+                                         struct gfs_command *c,
+                                         struct err *err);
+/* Must @c, which ended so, be proposed again once no tree is being copied? */
+bool namenode_is_behind_copy(const struct gfs_command *c,
+                             int rc,
+                             const struct gfs_result *r);
+/* Have the tree copied that is being copied now. Parks. Errors: another leads;
+ * ERR_CANCELLED. */
+MUST_CHECK int namenode_finish_copy(struct namenode *nn, struct err *err);
+/* At most @steps steps of it, unless another fiber is at it. Parks. */
+void namenode_go_on_copying(struct namenode *nn, unsigned steps);
 
 /* --- query.c: questions
  * ------------------------------------------------------------- */

@@ -152,7 +152,8 @@ class DumpFiles(CliTest):
         row, = self.json("dump", "s")
         self.assertEqual(row, {"index": 55, "files": 1, "directories": 1,
                                "chunks": 1, "bytes": 1000, "open_files": 0,
-                               "sessions": 0, "chunk_servers": 0})
+                               "sessions": 0, "chunk_servers": 0,
+                               "copying": ""})
         rows = self.json("dump", "s", "--entries")
         self.assertEqual([(r["path"], r["kind"], r["bytes"]) for r in rows],
                          [("/", "directory", 1000), ("/d", "directory", 1000),

@@ -21,6 +21,7 @@
 static uint64_t log_index;
 static uint64_t session;
 static uint64_t sequence;
+static uint64_t unanswered; /* The oldest command without an answer, or 0. */
 
 static inline struct gfs_result run(struct catalog *m, struct gfs_command c)
 {
@@ -31,7 +32,7 @@ static inline struct gfs_result run(struct catalog *m, struct gfs_command c)
     if (c.sequence == 0 && gfs_op_is_for_clients(c.op)) {
         c.session = session;
         c.sequence = ++sequence;
-        c.answered = sequence - 1;
+        c.answered = (unanswered ? unanswered : sequence) - 1;
     }
     gfs_command_put(&c, &bytes);
     catalog_apply(m, ++log_index, buf_slice(&bytes), &reply);
@@ -45,6 +46,7 @@ static inline void begin(struct catalog *m)
     catalog_init(m);
     log_index = 100;
     sequence = 0;
+    unanswered = 0;
     session = run(m, (struct gfs_command){.op = GFS_OP_SESSION_OPEN,
                                           .text = SLICE_LIT("test")})
                   .session;

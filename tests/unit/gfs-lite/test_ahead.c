@@ -301,8 +301,9 @@ START_TEST(test_removed_with_two)
 
 END_TEST
 
-/* Images of the version before, in which no file was so far ahead, are read. */
-START_TEST(test_older_image)
+/* Images of the versions before, in which no file was so far ahead, and before
+ * those that end with the tree that is being copied, are read. */
+START_TEST(test_older_images)
 {
     struct catalog m;
     struct buf image = BUF_INIT;
@@ -310,11 +311,15 @@ START_TEST(test_older_image)
     begin(&m);
     make_file(&m, "f", 77);
     catalog_save(&m, &image);
-    ck_assert_int_eq(image.data[strlen(CATALOG_IMAGE_MAGIC)], 3);
-    image.data[strlen(CATALOG_IMAGE_MAGIC)] = 2;
-    ck_assert_int_eq(catalog_load(&m, buf_slice(&image), NULL), 0);
-    ck_assert_int_eq(names_find(&m.names, SLICE_LIT("f"), &n, NULL), 0);
-    ck_assert_uint_eq(inode_bytes(n), 77);
+    ck_assert_int_eq(image.data[strlen(CATALOG_IMAGE_MAGIC)], 4);
+    ck_assert_int_eq(image.data[image.len - 1], 0); /* None is. */
+    for (char version = 1; version < 4; version++) {
+        image.data[strlen(CATALOG_IMAGE_MAGIC)] = version;
+        ck_assert_int_eq(
+            catalog_load(&m, slice_make(image.data, image.len - 1), NULL), 0);
+        ck_assert_int_eq(names_find(&m.names, SLICE_LIT("f"), &n, NULL), 0);
+        ck_assert_uint_eq(inode_bytes(n), 77);
+    }
     buf_close(&image);
     catalog_close(&m);
 }
@@ -589,7 +594,7 @@ TEST_MAIN("gfs_ahead",
           test_two_open_chunks,
           test_recovery_of_the_first,
           test_removed_with_two,
-          test_older_image,
+          test_older_images,
           test_readers_see_both,
           test_servers_die_meanwhile,
           test_first_is_lost,

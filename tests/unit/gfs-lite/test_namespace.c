@@ -1,5 +1,6 @@
 /* The namenode's state machine does to names what an obvious model does, and an
- * image brings the same state back. */
+ * image brings the same state back; also while a snapshot is made step by step,
+ * of which nothing is seen before all of it is. */
 #include "tests/unit/gfs-lite/catalog_run.h"
 
 /* --- The model: a list of paths
@@ -152,9 +153,9 @@ static int model_rename(struct model *m, const char *from, const char *to)
     return 0;
 }
 
-static int model_snapshot(struct model *m, const char *from, const char *to)
+/* May @from be copied to @to? The directories above @to are made. */
+static int model_place(struct model *m, const char *from, const char *to)
 {
-    size_t count = m->count;
     char up[64];
     if (!model_find(m, from))
         return ERR_NOTFOUND;
@@ -163,8 +164,15 @@ static int model_snapshot(struct model *m, const char *from, const char *to)
     parent_of(to, up);
     if (model_mkdirs(m, up))
         return ERR_INVALID;
-    if (is_under(to, from))
-        return ERR_INVALID;
+    return is_under(to, from) ? ERR_INVALID : 0;
+}
+
+static int model_snapshot(struct model *m, const char *from, const char *to)
+{
+    int rc = model_place(m, from, to);
+    size_t count = m->count;
+    if (rc)
+        return rc;
     for (size_t i = 0; i < count; i++) {
         char copy[160];
         if (!is_under(m->entries[i].path, from))
@@ -212,65 +220,197 @@ static void compare(struct catalog *m, struct model *want)
     names_check(&m->names);
 }
 
+/* --- A snapshot that is being made
+ * ---------------------------------------------------- */
+
+/* The source as it was is what it is: it keeps still. */
+struct pending {
+    struct gfs_command command; /* Its session and number; 0: none is. */
+    char from[64];
+    char to[64];
+    char source[64];  /* The name of what is copied by now. */
+    struct model was; /* What is below the source, by its first name. */
+};
+
+static void
+begin_pending(struct pending *p, struct model *m, const struct gfs_command *c)
+{
+    p->command = *c;
+    p->command.session = session;
+    p->command.sequence = sequence;
+    unanswered = sequence;
+    copy_part(c->path.data, c->path.len, p->from);
+    copy_part(c->path.data, c->path.len, p->source);
+    copy_part(c->to.data, c->to.len, p->to);
+    p->command.path = slice_str(p->from);
+    p->command.to = slice_str(p->to);
+    p->was.count = 0;
+    qsort(m->entries, m->count, sizeof(m->entries[0]), by_path);
+    for (size_t i = 0; i < m->count; i++)
+        if (is_under(m->entries[i].path, p->source))
+            model_add(&p->was, m->entries[i].path + strlen(p->source),
+                      m->entries[i].is_directory);
+}
+
+/* The source was perhaps moved. */
+static void follow(struct pending *p, const char *from, const char *to)
+{
+    char moved[160];
+    if (!is_under(p->source, from))
+        return;
+    snprintf(moved, sizeof(moved), "%s%s", to, p->source + strlen(from));
+    copy_part(moved, strlen(moved), p->source);
+}
+
+static void check_still(const struct pending *p, struct model *m)
+{
+    size_t at = 0;
+    qsort(m->entries, m->count, sizeof(m->entries[0]), by_path);
+    for (size_t i = 0; i < m->count; i++) {
+        if (!is_under(m->entries[i].path, p->source))
+            continue;
+        ck_assert_uint_lt(at, p->was.count);
+        ck_assert_str_eq(m->entries[i].path + strlen(p->source),
+                         p->was.entries[at++].path);
+    }
+    ck_assert_uint_eq(at, p->was.count);
+}
+
+/* May @c be told to wait for the snapshot? */
+static bool may_wait(const struct pending *p,
+                     const struct gfs_command *c,
+                     const char *path,
+                     const char *to)
+{
+    char up[64];
+    parent_of(to, up);
+    if (c->op == GFS_OP_SNAPSHOT)
+        return true;
+    if (c->op == GFS_OP_RENAME)
+        return (is_under(path, p->source) && strcmp(path, p->source) != 0) ||
+               is_under(up, p->source);
+    return is_under(path, p->source) ||
+           (c->op == GFS_OP_REMOVE && is_under(p->source, path));
+}
+
+/* One more step; the last one ends as the model says. */
+static void step_pending(struct catalog *m,
+                         struct pending *p,
+                         struct model *model,
+                         struct rand_gen *r)
+{
+    struct gfs_result got;
+    check_still(p, model);
+    run(m, (struct gfs_command){.op = GFS_OP_COPY,
+                                .length = 1 + rand_below(r, 3)});
+    if (rand_one_in(r, 8))
+        check_image(m);
+    got = run(m, p->command); /* Again, for its answer. */
+    ck_assert_int_eq(got.code == 0 && got.file, names_is_copying(&m->names));
+    if (names_is_copying(&m->names))
+        return;
+    ck_assert_int_eq(got.code, model_snapshot(model, p->source, p->to));
+    p->command.sequence = 0;
+    unanswered = 0;
+    compare(m, model);
+}
+
 /* --- Tests
  * --------------------------------------------------------------------- */
 
-/* Random operations end as the model says and leave the model's names. */
+static struct model model;
+static struct pending pending;
+
+static int model_remove_command(const struct gfs_command *c, const char *path)
+{
+    const struct model_entry *e = model_find(&model, path);
+    if (!e)
+        return ERR_NOTFOUND;
+    if (e->is_directory && !c->flags)
+        return ERR_INVALID;
+    model_remove(&model, path);
+    return 0;
+}
+
+static int
+model_execute(const struct gfs_command *c, const char *path, const char *to)
+{
+    int rc;
+    if (c->op == GFS_OP_MKDIRS)
+        return model_mkdirs(&model, path);
+    if (c->op == GFS_OP_CREATE)
+        return model_create(&model, path, c->flags);
+    if (c->op == GFS_OP_REMOVE)
+        return model_remove_command(c, path);
+    if (c->op == GFS_OP_SNAPSHOT)
+        return model_snapshot(&model, path, to);
+    rc = model_rename(&model, path, to);
+    if (rc == 0 && pending.command.sequence)
+        follow(&pending, path, to);
+    return rc;
+}
+
+static void draw_command(struct gfs_command *c, struct rand_gen *r)
+{
+    static const enum gfs_op ops[] = {
+        GFS_OP_MKDIRS, GFS_OP_CREATE, GFS_OP_CREATE, GFS_OP_REMOVE,
+        GFS_OP_REMOVE, GFS_OP_RENAME, GFS_OP_RENAME, GFS_OP_SNAPSHOT};
+
+    c->op = ops[rand_below(r, model.count > 1000 ? 6 : ARRAY_LEN(ops))];
+    if (c->op == GFS_OP_CREATE && rand_one_in(r, 2))
+        c->flags = GFS_EXCLUSIVE;
+    if (c->op == GFS_OP_REMOVE && rand_one_in(r, 4))
+        c->flags = GFS_TREE;
+    if (c->op == GFS_OP_SNAPSHOT && !rand_one_in(r, 3))
+        c->length = 1 + rand_below(r, 8);
+}
+
+static void run_one(struct catalog *m, struct rand_gen *r, int i)
+{
+    struct gfs_command c = {.time_us = 1000 + (uint64_t)i};
+    char path[64];
+    char to[64];
+    struct gfs_result got;
+    int want;
+    draw_path(r, path);
+    draw_path(r, to);
+    c.path = slice_str(path);
+    c.to = slice_str(to);
+    draw_command(&c, r);
+    got = run(m, c);
+    if (got.code == ERR_UNAVAILABLE) {
+        ck_assert(pending.command.sequence);
+        ck_assert_msg(may_wait(&pending, &c, path, to), "%d: %s %s %s: %.*s", i,
+                      gfs_op_name(c.op), path, to, SLICE_ARG(got.text));
+        return;
+    }
+    if (got.code == 0 && c.op == GFS_OP_SNAPSHOT && got.file) {
+        ck_assert(!pending.command.sequence);
+        ck_assert_int_eq(model_place(&model, path, to), 0);
+        begin_pending(&pending, &model, &c);
+        return;
+    }
+    want = model_execute(&c, path, to);
+    ck_assert_msg(got.code == want, "%d: %s %s %s: %d %.*s, want %d", i,
+                  gfs_op_name(c.op), path, to, got.code, SLICE_ARG(got.text),
+                  want);
+}
+
+/* Random operations end as the model says and leave the model's names. While a
+ * snapshot is made, those wait that would change what it copies. */
 START_TEST(test_names_like_a_model)
 {
-    static struct model model;
     struct catalog m;
     struct rand_gen r;
+    unsigned pended = 0;
     begin(&m);
     rand_init(&r, test_seed());
     for (int i = 0; i < 30000; i++) {
-        struct gfs_command c = {.time_us = 1000 + (uint64_t)i};
-        char path[64];
-        char to[64];
-        int want = 0;
-        draw_path(&r, path);
-        draw_path(&r, to);
-        c.path = slice_str(path);
-        switch (rand_below(&r, model.count > 1000 ? 6 : 8)) {
-        case 0:
-            c.op = GFS_OP_MKDIRS;
-            want = model_mkdirs(&model, path);
-            break;
-        case 1:
-        case 2:
-            c.op = GFS_OP_CREATE;
-            c.flags = rand_one_in(&r, 2) ? GFS_EXCLUSIVE : 0;
-            want = model_create(&model, path, c.flags);
-            break;
-        case 3:
-        case 4:
-            c.op = GFS_OP_REMOVE;
-            c.flags = rand_one_in(&r, 4) ? GFS_TREE : 0;
-            if (!model_find(&model, path))
-                want = ERR_NOTFOUND;
-            else if (model_find(&model, path)->is_directory && !c.flags)
-                want = ERR_INVALID;
-            else
-                model_remove(&model, path);
-            break;
-        case 5:
-        case 6:
-            c.op = GFS_OP_RENAME;
-            c.to = slice_str(to);
-            want = model_rename(&model, path, to);
-            break;
-        default:
-            c.op = GFS_OP_SNAPSHOT;
-            c.to = slice_str(to);
-            want = strlen(to) + 8 < 20 ? model_snapshot(&model, path, to) : 0;
-            break;
-        }
-        {
-            struct gfs_result got = run(&m, c);
-            ck_assert_msg(got.code == want, "%d: %s %s %s: %d %.*s, want %d", i,
-                          gfs_op_name(c.op), path, to, got.code,
-                          SLICE_ARG(got.text), want);
-        }
+        bool was = pending.command.sequence;
+        run_one(&m, &r, i);
+        pended += !was && pending.command.sequence;
+        if (pending.command.sequence && rand_one_in(&r, 4))
+            step_pending(&m, &pending, &model, &r);
         if (rand_one_in(&r, 10))
             run(&m, (struct gfs_command){.op = GFS_OP_REAP});
         if (i % 50 == 0)
@@ -278,6 +418,9 @@ START_TEST(test_names_like_a_model)
         if (i % 1000 == 0)
             check_image(&m);
     }
+    ck_assert_uint_gt(pended, 50);
+    while (pending.command.sequence)
+        step_pending(&m, &pending, &model, &r);
     compare(&m, &model);
     catalog_close(&m);
 }

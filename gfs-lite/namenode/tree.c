@@ -1,0 +1,81 @@
+/* Trees of files: walking them, and what is set for all of one at once. */
+#include "base/core/panic.h"
+#include "gfs-lite/namenode/namespace.h"
+#include "gfs-lite/namenode/path.h"
+
+struct inode *names_next(const struct inode *top, const struct inode *n)
+{
+    if (n->is_directory && n->u.directory->entries)
+        return inode_entries_first(n->u.directory->entries);
+    while (n != top) {
+        struct inode *next =
+            inode_entries_after(n->parent->u.directory->entries, inode_name(n));
+        if (next)
+            return next;
+        n = n->parent;
+    }
+    return NULL;
+}
+
+/* Only files that are written have one; of several it is the one with the least
+ * number, whatever the order of the table. */
+struct inode *names_find_unsealed(const struct names *ns,
+                                  const struct inode *top)
+{
+    struct inode *found = NULL;
+    const struct open_file *o;
+    size_t at = 0;
+    while ((o = id_map_next(&ns->open_files, &at))) {
+        struct inode *n = id_map_get(&ns->inodes, o->id);
+        const struct chunk *last = inode_last_chunk(n);
+        if (last && !last->sealed && (!found || n->id < found->id) &&
+            names_is_below(n, top))
+            found = n;
+    }
+    return found;
+}
+
+static void set_replication(struct inode *n, uint8_t replication)
+{
+    n->replication = replication;
+    for (uint32_t i = 0; i < n->chunk_count; i++) {
+        struct chunk *c = inode_chunk(n, i);
+        if (c->refs == 1 || replication > c->replication)
+            c->replication = replication;
+    }
+}
+
+int names_set_replication(struct names *ns,
+                          struct slice path,
+                          uint8_t replication,
+                          struct err *err)
+{
+    struct inode *top;
+    int rc = names_find(ns, path, &top, err);
+    if (rc == 0)
+        rc = names_check_all_still(ns, top, err);
+    if (rc)
+        return rc;
+    for (struct inode *n = top; n; n = names_next(top, n))
+        if (!n->is_directory)
+            set_replication(n, replication);
+    return 0;
+}
+
+int names_set_quota(struct names *ns,
+                    struct slice path,
+                    uint64_t entries,
+                    uint64_t bytes,
+                    struct err *err)
+{
+    struct inode *n;
+    int rc = names_find(ns, path, &n, err);
+    if (rc)
+        return rc;
+    if (!n->is_directory)
+        return err_set(err, ERR_INVALID, "/%.*s is not a directory",
+                       SLICE_ARG(path));
+    n->u.directory->entry_quota = entries;
+    n->u.directory->byte_quota = bytes;
+    return 0;
+}

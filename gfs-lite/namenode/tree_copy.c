@@ -1,0 +1,87 @@
+/* Snapshots, as the leader makes them: the open chunks first, then step by step
+ * (snapshot.c), while commands that would change the source wait.
+ */
+#include "base/core/panic.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/world.h"
+#include "gfs-lite/namenode/state.h"
+
+/* Between looks at what another fiber copies. */
+#define WAIT_US UINT64_C(10000)
+
+/* Was @c executed already? It comes again then for its answer. */
+static bool is_answered(const struct namenode *nn, const struct gfs_command *c)
+{
+    const struct catalog_session *s = catalog_session(&nn->catalog, c->session);
+    return s && catalog_answer(s, c->sequence);
+}
+
+int namenode_prepare_snapshot(struct namenode *nn,
+                              struct gfs_command *c,
+                              struct err *err)
+{
+    const struct names *ns = &nn->catalog.names;
+    struct writer_view gone = {.present = false};
+    int rc = namenode_lead_now(nn, err);
+    c->length = nn->options.copy_step;
+    while (rc == 0 && !names_is_copying(ns) && !is_answered(nn, c)) {
+        struct inode *top;
+        const struct inode *open;
+        uint64_t length;
+        rc = names_find(ns, c->path, &top, err);
+        open = rc ? NULL : names_find_unsealed(ns, top);
+        if (!open)
+            break;
+        rc = namenode_recover(nn, open->id, inode_last_chunk(open)->handle,
+                              &gone, false, &length, err);
+    }
+    return rc == ERR_NOTFOUND ? 0 : rc; /* The command will say so itself. */
+}
+
+bool namenode_is_behind_copy(const struct gfs_command *c,
+                             int rc,
+                             const struct gfs_result *r)
+{
+    return r->code == ERR_UNAVAILABLE ||
+           (rc == 0 && c->op == GFS_OP_SNAPSHOT && r->file);
+}
+
+static int copy_step(struct namenode *nn, struct err *err)
+{
+    struct gfs_command c = {.op = GFS_OP_COPY, .length = nn->options.copy_step};
+    struct buf reply = BUF_INIT;
+    struct gfs_result r;
+    int rc;
+    nn->copies_tree = true;
+    rc = namenode_propose(nn, &c, &r, &reply, err);
+    nn->copies_tree = false;
+    buf_close(&reply);
+    return rc;
+}
+
+int namenode_finish_copy(struct namenode *nn, struct err *err)
+{
+    const struct tree_copy *k = &nn->catalog.names.copy;
+    uint64_t number = k->source ? k->top->id : 0;
+    int rc = fiber_check(err);
+    while (rc == 0 && k->source && k->top->id == number) {
+        if (!nn->copies_tree) {
+            rc = copy_step(nn, err);
+        } else {
+            world_sleep_us(nn->world, WAIT_US);
+            rc = namenode_lead(nn, err);
+        }
+        if (rc == 0)
+            rc = fiber_check(err);
+    }
+    return rc;
+}
+
+void namenode_go_on_copying(struct namenode *nn, unsigned steps)
+{
+    for (;
+         steps > 0 && !nn->copies_tree && names_is_copying(&nn->catalog.names);
+         steps--)
+        if (copy_step(nn, NULL))
+            return;
+}
