@@ -177,7 +177,9 @@ static void set_times(struct sim_cell *cell)
                                   .copy_timeout_us = 15 * UINT64_C(1000000),
                                   .scan_us = 1000000,
                                   .full_report_us = 20 * UINT64_C(1000000),
-                                  .shared_idle_us = 10 * UINT64_C(1000000)};
+                                  .shared_idle_us = 10 * UINT64_C(1000000),
+                                  /* A snapshot takes many commands. */
+                                  .copy_step = 2};
     cell->chunk_options = (struct chunkserver_options){
         /* Bits rot much more often here than anywhere. */
         .scrub_round_us = 500000,

@@ -10,6 +10,7 @@
 #include "gfs-lite/gfs.h"
 #include "tests/sim/file_model.h"
 #include "tests/sim/record_storm.h"
+#include "tests/sim/tree_storm.h"
 
 /* Bytes of one append: mostly a record, sometimes more than one piece. */
 #define RECORD_BYTES_MAX 20000
@@ -24,6 +25,7 @@ struct file_storm {
     struct sim_cell *cell;
     struct file_model model;
     struct record_storm *records;
+    struct tree_storm *trees;
     uint64_t file_count; /* Names given out. */
     uint64_t read_count;
     uint64_t taken_count;
@@ -286,6 +288,7 @@ file_storm_new(struct storm *storm, struct sim_cell *cell, unsigned writers)
     add_clients(s, "reader", 1, run_reader);
     add_clients(s, "taker", 1, run_taker);
     s->records = record_storm_new(storm, cell, &s->model, writers);
+    s->trees = tree_storm_new(storm, cell, &s->model, "w");
     return s;
 }
 
@@ -362,6 +365,7 @@ uint64_t file_storm_bytes(const struct file_storm *s)
 void file_storm_free(struct file_storm *s)
 {
     record_storm_free(s->records);
+    tree_storm_free(s->trees);
     file_model_close(&s->model);
     mem_free(s);
 }
