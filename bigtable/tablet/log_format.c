@@ -13,6 +13,12 @@
 #define NAME_SUFFIX  ".log"
 #define SPARE_PREFIX "spare-"
 
+/* While a part of a record is copied, the CPU is told to fetch this much of the
+ * one behind the next: large parts and small ones take turns. */
+#define AHEAD_PARTS 2
+#define AHEAD_BYTES ((size_t)1024)
+#define LINE_BYTES  ((size_t)64)
+
 void log_segment_path(char path[LOG_PATH_BYTES],
                       const char *dir,
                       uint64_t number)
@@ -109,6 +115,13 @@ void log_put_record_header(char p[LOG_RECORD_HEADER_BYTES],
     put_le32(p, crc);
 }
 
+static void fetch(struct slice s)
+{
+    size_t bytes = MIN_OF(s.len, AHEAD_BYTES);
+    for (size_t at = 0; at < bytes; at += LINE_BYTES)
+        __builtin_prefetch(s.data + at);
+}
+
 /* In one pass: the parts lie scattered, and few of them are in the cache. */
 void log_put_record(char *p,
                     uint64_t segment,
@@ -118,8 +131,11 @@ void log_put_record(char *p,
 {
     uint32_t crc = put_header(p, segment, h);
     char *to = p + LOG_RECORD_HEADER_BYTES;
-    for (size_t i = 0; i < part_count; to += parts[i++].len)
+    for (size_t i = 0; i < part_count; to += parts[i++].len) {
+        if (i + AHEAD_PARTS < part_count)
+            fetch(parts[i + AHEAD_PARTS]);
         crc = crc32c_extend_copy(crc, to, parts[i].data, parts[i].len);
+    }
     PRE((size_t)(to - p) == LOG_RECORD_HEADER_BYTES + h->length);
     put_le32(p, crc);
 }
