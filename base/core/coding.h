@@ -152,6 +152,23 @@ uint64_t cursor_be64(struct cursor *c);
 uint64_t cursor_varint(struct cursor *c);
 int64_t cursor_zigzag(struct cursor *c);
 double cursor_double(struct cursor *c);
+
+/* cursor_varint() where nearly all have one byte or two. */
+static inline uint64_t cursor_short_varint(struct cursor *c)
+{
+    const unsigned char *p = (const unsigned char *)c->p;
+    size_t left = cursor_left(c);
+    if (LIKELY(left >= 1 && p[0] < 0x80)) {
+        c->p += 1;
+        return p[0];
+    }
+    if (LIKELY(left >= 2 && p[1] < 0x80)) {
+        c->p += 2;
+        return (uint64_t)(p[0] & 0x7f) | (uint64_t)p[1] << 7;
+    }
+    return cursor_varint(c);
+}
+
 /* @len bytes; borrowed from the cursor's memory. Empty when bad. */
 struct slice cursor_bytes(struct cursor *c, size_t len);
 /* What buf_put_lslice wrote. */

@@ -9,6 +9,7 @@
 /* Calls whose requests are in order, and what they write. */
 struct row_writes {
     struct gateway *gateway;
+    int64_t now_us;
     size_t count; /* As many as `batch` has. */
     struct grpc_call *calls[GRPC_TOGETHER_MAX];
     struct slice tables[GRPC_TOGETHER_MAX]; /* Borrowed of the requests. */
@@ -26,7 +27,7 @@ take(struct row_writes *w, const struct grpc_call *call, struct err *err)
         return rc;
     w->tables[w->count] = q.table;
     m = row_batch_begin(w->batch, q.row, q.counts[0], q.message.len);
-    rc = request_row_mutate(&q, m, service_now_us(w->gateway), err);
+    rc = request_row_mutate(&q, m, w->now_us, err);
     row_batch_end(w->batch, rc == 0);
     return rc;
 }
@@ -68,7 +69,7 @@ void data_mutate_row_many(void *ctx,
                           struct grpc_call *const *calls,
                           size_t count)
 {
-    struct row_writes w = {.gateway = ctx};
+    struct row_writes w = {.gateway = ctx, .now_us = service_now_us(ctx)};
     size_t end;
     w.batch = row_batch_take(w.gateway->batches, count);
     for (size_t i = 0; i < count; i++) {

@@ -9,7 +9,7 @@
 void pb_take_other(struct cursor *c, struct pb_field *f)
 {
     switch (f->wire) {
-    case PB_VARINT: f->integer = pb_take_varint(c); break;
+    case PB_VARINT: f->integer = cursor_short_varint(c); break;
     case PB_FIXED64: f->integer = cursor_le64(c); break;
     case PB_FIXED32: f->integer = cursor_le32(c); break;
     case PB_BYTES:

@@ -29,35 +29,20 @@ struct pb_field {
     struct slice bytes; /* PB_BYTES; borrowed from the message. */
 };
 
-/* Nearly all tags and most lengths have one byte or two. */
-static inline uint64_t pb_take_varint(struct cursor *c)
-{
-    const unsigned char *p = (const unsigned char *)c->p;
-    size_t left = cursor_left(c);
-    if (LIKELY(left >= 1 && p[0] < 0x80)) {
-        c->p += 1;
-        return p[0];
-    }
-    if (LIKELY(left >= 2 && p[1] < 0x80)) {
-        c->p += 2;
-        return (uint64_t)(p[0] & 0x7f) | (uint64_t)p[1] << 7;
-    }
-    return cursor_varint(c);
-}
-
 /* What follows the tag of a field of another kind than bytes. */
 void pb_take_other(struct cursor *c, struct pb_field *f);
 
-/* The next field; false at the end, or when @c is bad. */
+/* The next field; false at the end, or when @c is bad. Nearly all tags and most
+ * lengths have one byte or two. */
 static inline bool pb_next(struct cursor *c, struct pb_field *f)
 {
     uint64_t tag;
     if (c->bad || c->p == c->end)
         return false;
-    tag = pb_take_varint(c);
+    tag = cursor_short_varint(c);
     *f = (struct pb_field){tag >> 3, (enum pb_wire)(tag & 7), 0, SLICE_EMPTY};
     if (LIKELY(f->wire == PB_BYTES)) {
-        size_t len = (size_t)pb_take_varint(c);
+        size_t len = (size_t)cursor_short_varint(c);
         if (LIKELY(!c->bad && len <= cursor_left(c))) {
             f->bytes = slice_make(c->p, len);
             c->p += len;

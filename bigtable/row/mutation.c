@@ -284,22 +284,34 @@ int mutation_borrow(struct slice row,
     return 0;
 }
 
+static inline struct slice next_slice(struct cursor *c)
+{
+    size_t len = (size_t)cursor_short_varint(c);
+    const char *p = c->p;
+    if (UNLIKELY(c->bad || len > cursor_left(c))) {
+        c->bad = true;
+        return SLICE_EMPTY;
+    }
+    c->p += len;
+    return slice_make(p, len);
+}
+
 bool mutation_next(struct cursor *c, struct mutation_op *op)
 {
     if (c->p == c->end || c->bad)
         return false;
-    op->kind = (enum mutation_kind)cursor_u8(c);
-    op->family = cursor_lslice(c);
+    op->kind = (enum mutation_kind)(unsigned char)*c->p++;
+    op->family = next_slice(c);
     op->qualifier = op->value = SLICE_EMPTY;
     op->timestamp_us = op->max_us = 0;
     switch (op->kind) {
     case MUTATION_SET:
-        op->qualifier = cursor_lslice(c);
+        op->qualifier = next_slice(c);
         op->timestamp_us = (int64_t)cursor_le64(c);
-        op->value = cursor_lslice(c);
+        op->value = next_slice(c);
         break;
     case MUTATION_DELETE_CELLS:
-        op->qualifier = cursor_lslice(c);
+        op->qualifier = next_slice(c);
         op->timestamp_us = (int64_t)cursor_le64(c);
         op->max_us = (int64_t)cursor_le64(c);
         break;
