@@ -139,7 +139,8 @@ static bool step(struct pending *p)
     return false;
 }
 
-void skip_batch_end(struct skip_batch *b)
+/* Run all errands, a step of each in turn. */
+static void run_errands(struct skip_batch *b)
 {
     struct pending *busy[SKIP_BATCH_COUNT_MAX];
     size_t count = b->count;
@@ -155,10 +156,19 @@ void skip_batch_end(struct skip_batch *b)
             else
                 busy[i] = busy[--count];
         }
+}
+
+void skip_batch_end(struct skip_batch *b)
+{
+    bool together = b->count > 1;
+
+    if (together)
+        run_errands(b);
     for (size_t i = 0; i < b->count; i++) {
         const struct pending *p = &b->pending[i];
+        bool found = together && p->errand == ERRAND_SEARCH;
         skip_list__link(p->list, p->node, p->stem_bytes, p->hash,
-                        p->errand == ERRAND_SEARCH ? &p->place : NULL);
+                        found ? &p->place : NULL);
     }
     b->count = 0;
 }

@@ -14,9 +14,9 @@
 struct skip_batch;
 struct skip_list;
 
-/* Searches that are under way together. More would wait for each other: the CPU
- * asks for so many lines at once, and what it got early leaves its cache. */
-#define SKIP_BATCH_COUNT_MAX ((size_t)64)
+/* So many are searched for together. 64 took 15 % more time for each; twice as
+ * many take no less. */
+#define SKIP_BATCH_COUNT_MAX ((size_t)128)
 
 struct skip_batch *skip_batch_new(void);
 void skip_batch_free(struct skip_batch *b); /* PRE: it is empty. NULL: no-op. */

@@ -3,6 +3,8 @@
 #ifndef BIGTABLE_LSM_SKIP_LIST_PARTS_H
 #define BIGTABLE_LSM_SKIP_LIST_PARTS_H
 
+#include "base/core/coding.h"
+#include "base/core/macros.h"
 #include "bigtable/lsm/skip_list.h"
 
 /* Where a key was searched for: on each level, the last node before it and what
@@ -35,9 +37,23 @@ static inline struct skip_node *next_at(const struct skip_node *n, size_t level)
     return atomic_load_explicit(&n->next[level], memory_order_acquire);
 }
 
+/* Keys of a list mostly differ within a few words: a call of memcmp() would
+ * cost more than to compare these. */
 static inline bool is_before(const struct skip_node *n, struct slice key)
 {
-    return n && slice_cmp(skip_node_key(n), key) < 0;
+    struct slice other;
+    size_t bytes;
+    if (!n)
+        return false;
+    other = skip_node_key(n);
+    bytes = MIN_OF(other.len, key.len);
+    for (size_t i = 0; i + sizeof(uint64_t) <= bytes; i += sizeof(uint64_t)) {
+        uint64_t a = get_be64(other.data + i);
+        uint64_t b = get_be64(key.data + i);
+        if (a != b)
+            return a < b;
+    }
+    return slice_cmp(other, key) < 0;
 }
 
 #endif /* BIGTABLE_LSM_SKIP_LIST_PARTS_H */

@@ -6,6 +6,7 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
 #include "bigtable/lsm/skip_batch.h"
+#include "bigtable/lsm/skip_list.h" /* SKIP_LINE_BYTES */
 #include "bigtable/row/mutation.h"
 #include "bigtable/tablet/store.h"
 #include "bigtable/tablet/tablet.h"
@@ -22,6 +23,8 @@
  * do while it waits: two that take turns keep everybody busy. */
 #define GROUP_SYNCED_BYTES_MAX  ((size_t)560 << 10)
 #define GROUP_COUNT_WRITERS_MAX 256
+/* More of a large mutation is asked for by the CPU itself. */
+#define ASK_FOR_BYTES_MAX ((size_t)1024)
 
 struct write_group {
     struct write_group *next; /* Under way, behind it. */
@@ -186,6 +189,16 @@ static uint64_t insert_mutation(struct store *s,
     return bytes;
 }
 
+/* The next of @w's mutations, if there is one, will be copied: the CPU may get
+ * it meanwhile. */
+static void ask_for_mutation(const struct writer *w, size_t i)
+{
+    const struct buf *ops = i < w->count ? &w->mutations[i]->ops : NULL;
+    size_t bytes = ops ? MIN_OF(ops->len, ASK_FOR_BYTES_MAX) : 0;
+    for (size_t at = 0; at < bytes; at += SKIP_LINE_BYTES)
+        __builtin_prefetch(ops->data + at);
+}
+
 static void insert_writer(struct store *s, const struct writer *w)
 {
     const struct resolved *resolved = (const void *)w->resolved.data;
@@ -195,6 +208,7 @@ static void insert_writer(struct store *s, const struct writer *w)
     for (size_t i = 0; i < w->count; i++) {
         const struct quarry_mutation *m = w->mutations[i];
         struct slice row = buf_slice(&m->row);
+        ask_for_mutation(w, i + 1);
         if (!t || !tablet_contains(t, row))
             t = table_view_find(w->view, row, NULL);
         bytes += insert_mutation(s, t, row, buf_slice(&m->ops), resolved,
