@@ -38,6 +38,7 @@ const char *gfs_op_name(enum gfs_op op)
     case GFS_OP_SERVER_STATE: return "set server state";
     case GFS_OP_REAP: return "free removed files";
     case GFS_OP_COPY: return "copy a tree";
+    case GFS_OP_REPLICATE: return "set replication";
     }
     return "?";
 }
@@ -108,7 +109,7 @@ int gfs_result_get(struct slice in, struct gfs_result *out, struct err *err)
     int64_t code = codec_get_i64(&m.r);
     *out = (struct gfs_result){.code = (int)code};
     m.r.bad |= code > 0 || code < INT16_MIN;
-    out->text = message_bytes(&m.r, ERR_TEXT_BYTES);
+    out->text = message_bytes(&m.r, MAX_OF(ERR_TEXT_BYTES, GFS_PATH_BYTES_MAX));
     out->hint = message_bytes(&m.r, ERR_HINT_BYTES);
     out->session = codec_get_u64(&m.r);
     out->file = codec_get_u64(&m.r);

@@ -47,7 +47,8 @@ enum gfs_op {
     GFS_OP_APPEND_OPEN = 5,     /* path, flags SHARED */
     GFS_OP_RENAME = 6,          /* path, to */
     GFS_OP_REMOVE = 7,          /* path, flags TREE, TRASH */
-    GFS_OP_SET_REPLICATION = 8, /* path, replication */
+    GFS_OP_SET_REPLICATION = 8, /* path, replication; length: of the first step,
+                                   from the leader */
     GFS_OP_SNAPSHOT = 9,        /* path, to; length: of the first step, from the
                                    leader */
     GFS_OP_SET_QUOTA = 10, /* path, length: entries, bytes: bytes; 0: none */
@@ -70,6 +71,8 @@ enum gfs_op {
     GFS_OP_REAP = 38,            /* A step of freeing removed trees. */
     GFS_OP_COPY = 39,            /* A step of a snapshot; length: at most so
                                     many inodes and chunks, 0: all. */
+    GFS_OP_REPLICATE = 40,       /* A step of setting it: path, replication,
+                                    length; to: the path it goes on behind. */
 };
 
 enum gfs_flags {
@@ -117,7 +120,8 @@ struct gfs_command {
 
 struct gfs_result {
     int code;          /* 0 or ERR_*. */
-    struct slice text; /* Of an error. */
+    struct slice text; /* Of an error; SET_REPLICATION, REPLICATE: the path to
+                          go on behind, or empty. */
     struct slice hint;
     uint64_t session;
     uint64_t file;  /* SNAPSHOT: not 0 while it is being made. */

@@ -98,11 +98,13 @@ MUST_CHECK int gfs_list(struct fs *fs,
                         struct arena *a,
                         struct gfs_listing *out,
                         struct err *err);
+/* For @path and all files below it; of those that come meanwhile for some. */
 MUST_CHECK int gfs_set_replication(struct fs *fs,
                                    const char *path,
                                    uint32_t replication,
                                    struct err *err);
-/* A copy of @from under the new name @to that shares its chunks. */
+/* A copy of @from, as of one moment, under the new name @to, that shares its
+ * chunks. While it is made nobody changes names in @from: others wait. */
 MUST_CHECK int
 gfs_snapshot(struct fs *fs, const char *from, const char *to, struct err *err);
 /* Remove @path, and all below it, into the trash. */

@@ -225,9 +225,9 @@ struct gfs_findings {
     bool early;         /* Servers have yet to say what they hold. */
 };
 
-/* Files looked at for one answer, and findings in it. */
-#define GFS_CHECK_FILES_MAX 2000
-#define GFS_FINDINGS_MAX    10000
+/* Files, directories and chunks looked at for one answer; findings in it. */
+#define GFS_CHECK_MAX    2000
+#define GFS_FINDINGS_MAX 10000
 
 /* --- chunk servers
  * -------------------------------------------------------------------- */

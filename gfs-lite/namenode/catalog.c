@@ -35,6 +35,7 @@ void catalog_close(struct catalog *m)
         mem_free(m->servers[i].rack);
     }
     mem_free(m->servers);
+    buf_close(&m->text);
     names_close(&m->names);
 }
 
@@ -410,6 +411,22 @@ static void copy_on(struct catalog *m, const struct gfs_command *c)
 
 /* --- dispatch ---------------------------------------------------------- */
 
+static int set_replication(struct catalog *m,
+                           const struct gfs_command *c,
+                           struct gfs_result *r,
+                           struct err *err)
+{
+    const struct inode *last;
+    int rc =
+        names_set_replication(&m->names, c->path, replication_of(c), c->to,
+                              c->length ? c->length : UINT64_MAX, &last, err);
+    buf_clear(&m->text);
+    if (rc == 0 && last)
+        inode_put_path(last, &m->text);
+    r->text = buf_slice(&m->text);
+    return rc;
+}
+
 static int lock(struct catalog *m,
                 const struct gfs_command *c,
                 struct gfs_result *r,
@@ -456,7 +473,7 @@ static int execute(struct catalog *m,
         return names_rename(ns, c->path, c->to, c->time_us, err);
     case GFS_OP_REMOVE: return remove_path(m, c, err);
     case GFS_OP_SET_REPLICATION:
-        return names_set_replication(ns, c->path, replication_of(c), err);
+    case GFS_OP_REPLICATE: return set_replication(m, c, r, err);
     case GFS_OP_SNAPSHOT: return snapshot(m, c, r, err);
     case GFS_OP_SET_QUOTA:
         return names_set_quota(ns, c->path, c->length, c->bytes, err);

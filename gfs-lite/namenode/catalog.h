@@ -10,6 +10,7 @@
 #ifndef GFS_LITE_NAMENODE_CATALOG_H
 #define GFS_LITE_NAMENODE_CATALOG_H
 
+#include "base/core/buf.h"
 #include "gfs-lite/namenode/namespace.h"
 
 /* Most answers kept for a session: as many commands may be under way. */
@@ -51,6 +52,7 @@ struct catalog {
     /* While a tree is copied: the command that wants it. */
     uint64_t copy_session;
     uint64_t copy_sequence;
+    struct buf text; /* Of the last result. */
 };
 
 void catalog_init(struct catalog *m);

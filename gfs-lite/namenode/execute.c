@@ -221,6 +221,8 @@ static int prepare(struct namenode *nn, struct gfs_command *c, struct err *err)
         return prepare_allocate(nn, c, err);
     if (c->op == GFS_OP_SNAPSHOT)
         return namenode_prepare_snapshot(nn, c, err);
+    if (c->op == GFS_OP_SET_REPLICATION)
+        c->length = nn->options.copy_step;
     if (c->op == GFS_OP_CLOSE)
         return prepare_close(nn, c, err);
     if (c->op == GFS_OP_SETTLE)
@@ -280,7 +282,9 @@ static int execute(struct namenode *nn,
     note_sealed(nn, c, &chain);
     if (c->op == GFS_OP_SESSION_OPEN)
         namenode_touch(nn, &nn->sessions, r->session);
-    return 0;
+    if (c->op == GFS_OP_SET_REPLICATION)
+        rc = namenode_replicate_rest(nn, c, r->text, err);
+    return rc;
 }
 
 int namenode_handle_execute(void *ctx, struct rpc_call *call, struct err *err)

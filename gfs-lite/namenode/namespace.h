@@ -148,10 +148,15 @@ void names_reap(struct names *ns);
 MUST_CHECK int names_check_room(const struct inode *parent,
                                 const struct inode *n,
                                 struct err *err);
-/* For @path, and all files below it. */
+/* For @path, and files below it: those behind @after, a path, if it is not
+ * empty, as many as make about @most inodes and chunks. *@last: go on behind
+ * this one; NULL: that was all. */
 MUST_CHECK int names_set_replication(struct names *ns,
                                      struct slice path,
                                      uint8_t replication,
+                                     struct slice after,
+                                     uint64_t most,
+                                     const struct inode **last,
                                      struct err *err);
 MUST_CHECK int names_set_quota(struct names *ns,
                                struct slice path,
@@ -248,6 +253,21 @@ void names_unlock_all(struct names *ns, uint64_t session);
 /* The next inode of the tree below and with @top in prefix order; NULL at the
  * end. */
 struct inode *names_next(const struct inode *top, const struct inode *n);
+/* The next one behind @path, which leads below @top; what it names may be gone.
+ */
+struct inode *names_next_behind(const struct names *ns,
+                                const struct inode *top,
+                                struct slice path);
+/* Does a path lead to @n that says where to go on? Not to the root, nor to what
+ * was moved where no path is long enough. */
+bool names_can_be_found(const struct inode *n);
+
+/* What a step that deals with @n counts for it. */
+static inline uint64_t names_work(const struct inode *n)
+{
+    return n->is_directory || n->chunk_count == 0 ? 1 : n->chunk_count;
+}
+
 /* A file in the tree @top whose last chunk is not sealed, or NULL. */
 struct inode *names_find_unsealed(const struct names *ns,
                                   const struct inode *top);

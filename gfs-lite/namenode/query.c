@@ -310,24 +310,13 @@ static void check_file(struct checker *k, const struct inode *n)
         check_chunk(k, n, inode_chunk(n, i), is_open);
 }
 
-/* Where to go on behind @after, which may be gone meanwhile. */
-static const struct inode *
-go_on(const struct namenode *nn, const struct inode *top, struct slice after)
-{
-    struct inode *n;
-    if (after.len == 0)
-        return top;
-    if (names_find(&nn->catalog.names, after, &n, NULL) == 0)
-        return names_next(top, n);
-    return NULL;
-}
-
 int namenode_handle_check(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct namenode *nn = ctx;
     struct checker k = {.nn = nn};
     const struct inode *n = NULL;
     const struct inode *last = NULL;
+    uint64_t looked = 0;
     struct inode *top;
     struct gfs_query q;
     int rc = begin(nn, call, &q, err);
@@ -338,10 +327,11 @@ int namenode_handle_check(void *ctx, struct rpc_call *call, struct err *err)
     arena_init(&k.arena);
     k.view = chunk_servers_view(&nn->servers, &nn->catalog,
                                 world_mono_ns(nn->world));
-    for (n = go_on(nn, top, q.after);
-         n && k.found.files_checked < GFS_CHECK_FILES_MAX;
+    n = q.after.len ? names_next_behind(&nn->catalog.names, top, q.after) : top;
+    for (; n && (looked < GFS_CHECK_MAX || !names_can_be_found(last));
          n = names_next(top, n)) {
         last = n;
+        looked += names_work(n);
         if (!n->is_directory)
             check_file(&k, n);
     }

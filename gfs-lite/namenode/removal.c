@@ -147,6 +147,21 @@ static void remove_inode(struct names *ns, struct inode *n, uint64_t time_us)
     names_dispose(ns, n);
 }
 
+/* Another root takes the place of the one there is, which goes with all below
+ * it. */
+static void remove_all(struct names *ns, uint64_t time_us)
+{
+    struct inode *old = ns->root;
+    struct inode *root = inode_new(old->id, SLICE_EMPTY, true, time_us);
+    root->u.directory->entry_quota = old->u.directory->entry_quota;
+    root->u.directory->byte_quota = old->u.directory->byte_quota;
+    id_map_remove(&ns->inodes, old->id);
+    id_map_put(&ns->inodes, root);
+    ns->root = root;
+    old->id = ns->next_id++;
+    names_doom(ns, old);
+}
+
 int names_remove(struct names *ns,
                  struct slice path,
                  bool tree,
@@ -163,12 +178,10 @@ int names_remove(struct names *ns,
     rc = names_check_all_still(ns, n, err);
     if (rc)
         return rc;
-    if (n != ns->root) {
+    if (n != ns->root)
         remove_inode(ns, n, time_us);
-        return 0;
-    }
-    while (n->u.directory->entries)
-        remove_inode(ns, n->u.directory->entries, time_us);
+    else if (n->u.directory->entries)
+        remove_all(ns, time_us);
     return 0;
 }
 

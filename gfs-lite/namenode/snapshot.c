@@ -147,7 +147,7 @@ static void copy_some(struct names *ns, uint64_t most)
         names_attach(ns, place_of(k, n), copy);
         k->at = n;
         k->last = copy;
-        done += MAX_OF(n->is_directory ? 0 : n->chunk_count, 1);
+        done += names_work(n);
     }
 }
 

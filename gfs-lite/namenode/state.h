@@ -100,7 +100,7 @@ int namenode_handle_set_server(void *ctx,
                                struct rpc_call *call,
                                struct err *err);
 
-/* --- tree_copy.c: snapshots
+/* --- tree_copy.c: whole trees
  * --------------------------------------------------------- */
 
 /* Seal the chunks that are open below @c's source: all that was written to the
@@ -118,6 +118,12 @@ bool namenode_is_behind_copy(const struct gfs_command *c,
 MUST_CHECK int namenode_finish_copy(struct namenode *nn, struct err *err);
 /* At most @steps steps of it, unless another fiber is at it. Parks. */
 void namenode_go_on_copying(struct namenode *nn, unsigned steps);
+/* Go on with @c, which sets a tree's replication, behind the path @after, if it
+ * is not empty. Parks. */
+MUST_CHECK int namenode_replicate_rest(struct namenode *nn,
+                                       const struct gfs_command *c,
+                                       struct slice after,
+                                       struct err *err);
 
 /* --- query.c: questions
  * ------------------------------------------------------------- */

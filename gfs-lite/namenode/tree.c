@@ -1,12 +1,12 @@
 /* Trees of files: walking them, and what is set for all of one at once. */
+#include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "gfs-lite/namenode/namespace.h"
 #include "gfs-lite/namenode/path.h"
 
-struct inode *names_next(const struct inode *top, const struct inode *n)
+/* The next one that is not below @n. */
+static struct inode *next_beside(const struct inode *top, const struct inode *n)
 {
-    if (n->is_directory && n->u.directory->entries)
-        return inode_entries_first(n->u.directory->entries);
     while (n != top) {
         struct inode *next =
             inode_entries_after(n->parent->u.directory->entries, inode_name(n));
@@ -15,6 +15,47 @@ struct inode *names_next(const struct inode *top, const struct inode *n)
         n = n->parent;
     }
     return NULL;
+}
+
+struct inode *names_next(const struct inode *top, const struct inode *n)
+{
+    if (n->is_directory && n->u.directory->entries)
+        return inode_entries_first(n->u.directory->entries);
+    return next_beside(top, n);
+}
+
+struct inode *names_next_behind(const struct names *ns,
+                                const struct inode *top,
+                                struct slice path)
+{
+    const struct inode *n = ns->root;
+    struct inode *next = NULL;
+    struct slice part;
+    while ((part = gfs_path_next(&path)).len) {
+        struct inode *child =
+            n->is_directory ? inode_entries_find(n->u.directory->entries, part)
+                            : NULL;
+        if (!child)
+            break;
+        n = child;
+    }
+    if (!names_is_below(n, top))
+        return NULL;
+    if (part.len == 0)
+        return names_next(top, n);
+    if (n->is_directory)
+        next = inode_entries_after(n->u.directory->entries, part);
+    return next ? next : next_beside(top, n);
+}
+
+bool names_can_be_found(const struct inode *n)
+{
+    struct buf path = BUF_INIT;
+    bool good;
+    inode_put_path(n, &path);
+    good = path.len > 0 && gfs_path_check(buf_slice(&path), NULL) == 0;
+    buf_close(&path);
+    return good;
 }
 
 /* Only files that are written have one; of several it is the one with the least
@@ -48,17 +89,30 @@ static void set_replication(struct inode *n, uint8_t replication)
 int names_set_replication(struct names *ns,
                           struct slice path,
                           uint8_t replication,
+                          struct slice after,
+                          uint64_t most,
+                          const struct inode **last,
                           struct err *err)
 {
     struct inode *top;
+    struct inode *n;
+    uint64_t done = 0;
     int rc = names_find(ns, path, &top, err);
+    *last = NULL;
     if (rc == 0)
         rc = names_check_all_still(ns, top, err);
     if (rc)
         return rc;
-    for (struct inode *n = top; n; n = names_next(top, n))
+    n = after.len ? names_next_behind(ns, top, after) : top;
+    for (; n && (done < most || !names_can_be_found(*last));
+         n = names_next(top, n)) {
         if (!n->is_directory)
             set_replication(n, replication);
+        done += names_work(n);
+        *last = n;
+    }
+    if (!n)
+        *last = NULL;
     return 0;
 }
 

@@ -1,5 +1,6 @@
-/* Snapshots, as the leader makes them: the open chunks first, then step by step
- * (snapshot.c), while commands that would change the source wait.
+/* What the leader does to whole trees, step by step. Snapshots: the open chunks
+ * first, then the copy (snapshot.c), while commands that would change the
+ * source wait. And what is set for all files of a tree.
  */
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
@@ -84,4 +85,36 @@ void namenode_go_on_copying(struct namenode *nn, unsigned steps)
          steps--)
         if (copy_step(nn, NULL))
             return;
+}
+
+int namenode_replicate_rest(struct namenode *nn,
+                            const struct gfs_command *c,
+                            struct slice after,
+                            struct err *err)
+{
+    struct gfs_command step = {.op = GFS_OP_REPLICATE,
+                               .path = c->path,
+                               .replication = c->replication,
+                               .length = nn->options.copy_step};
+    struct buf behind = BUF_INIT;
+    struct buf reply = BUF_INIT;
+    int rc = 0;
+    buf_append_slice(&behind, after);
+    while (rc == 0 && behind.len) {
+        struct gfs_result r = {.code = 0};
+        buf_clear(&reply);
+        step.to = buf_slice(&behind);
+        rc = namenode_propose(nn, &step, &r, &reply, err);
+        if (rc == 0) {
+            buf_clear(&behind);
+            buf_append_slice(&behind, r.text);
+        } else if (namenode_is_behind_copy(&step, rc, &r)) {
+            rc = namenode_finish_copy(nn, err);
+        }
+        if (rc == 0)
+            rc = fiber_check(err);
+    }
+    buf_close(&behind);
+    buf_close(&reply);
+    return rc;
 }

@@ -131,8 +131,7 @@ static void run_probe(void *arg)
         world_sleep_us(world, 1000);
         s->longest_ns =
             MAX_OF(s->longest_ns, world_mono_ns(world) - before - 1000000);
-        s->longest_cpu_ns =
-            MAX_OF(s->longest_cpu_ns, cpu_ns() - cpu_before);
+        s->longest_cpu_ns = MAX_OF(s->longest_cpu_ns, cpu_ns() - cpu_before);
     }
 }
 

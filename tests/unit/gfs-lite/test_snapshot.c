@@ -210,7 +210,31 @@ START_TEST(test_writers_do_not_wait)
 
 END_TEST
 
+static void set_copies(struct cell *c)
+{
+    struct fs *fs = cell_client(c, sim_director(c->sim), "test");
+    char path[32];
+    make_tree(fs);
+    OK(gfs_set_replication(fs, "d", 2, err));
+    for (unsigned i = 0; i < FILES; i++) {
+        struct gfs_stat s;
+        snprintf(path, sizeof(path), "d/3/%u/f", i);
+        OK(gfs_stat(fs, path, &s, err));
+        ck_assert_uint_eq(s.replication, 2);
+    }
+    fs_close(fs);
+}
+
+/* Copies are set for all files of a tree, in as many commands as it takes. */
+START_TEST(test_copies_of_a_tree)
+{
+    run(set_copies);
+}
+
+END_TEST
+
 TEST_MAIN("snapshot",
           test_leader_dies,
           test_client_dies,
-          test_writers_do_not_wait)
+          test_writers_do_not_wait,
+          test_copies_of_a_tree)
