@@ -21,7 +21,9 @@
 /* The disk takes so many in about the time that a sync costs anyway. With more
  * in one group all that is under way would be in it, and nobody had anything to
  * do while it waits: two that take turns keep everybody busy. */
-#define GROUP_SYNCED_BYTES_MAX  ((size_t)560 << 10)
+#define GROUP_OVERLAPPING_BYTES_MAX ((size_t)560 << 10)
+/* Where the log has one at a time, what a sync costs is shared by more. */
+#define GROUP_SYNCED_BYTES_MAX  ((size_t)1120 << 10)
 #define GROUP_COUNT_WRITERS_MAX 256
 /* More of a large mutation is asked for by the CPU itself. */
 #define ASK_FOR_BYTES_MAX ((size_t)1024)
@@ -39,18 +41,20 @@ struct write_group {
     struct err err;
 };
 
-static size_t group_limit(const struct writer *leader)
+static size_t group_limit(const struct writer *leader, unsigned writes_max)
 {
-    return leader->durability == WRITE_SYNCED
-               ? GROUP_SYNCED_BYTES_MAX
-               : MIN_OF(GROUP_BYTES_MAX, leader->bytes + GROUP_BYTES_MAX / 8);
+    if (leader->durability != WRITE_SYNCED)
+        return MIN_OF(GROUP_BYTES_MAX, leader->bytes + GROUP_BYTES_MAX / 8);
+    return writes_max > 1 ? GROUP_OVERLAPPING_BYTES_MAX
+                          : GROUP_SYNCED_BYTES_MAX;
 }
 
 /* The writers the leader writes for. PRE: the lock is held. */
-static void gather(struct write_queue *q, struct write_group *g)
+static void
+gather(struct write_queue *q, unsigned writes_max, struct write_group *g)
 {
     struct writer *w = q->head;
-    size_t limit = group_limit(w);
+    size_t limit = group_limit(w, writes_max);
     size_t bytes = 0;
     bool alone = q->groups == NULL;
     g->first = w;
@@ -277,7 +281,7 @@ begin_group(struct store *s, struct writer *self, struct write_group *g)
     let_others_join(q, self);
     while (!may_begin(s, self, writes_max))
         cond_wait(&q->ended, &q->lock);
-    gather(q, g);
+    gather(q, writes_max, g);
     g->overlaps = g->sync && writes_max > 1;
     *q->last_group = g;
     q->last_group = &g->next;
