@@ -1,4 +1,7 @@
-/* Open addressing by the mixed number, at most three quarters full. */
+/* Open addressing by the mixed number, at most three quarters full. A table
+ * that is full moves to a greater one little by little, with what is put: to
+ * move a million at once would take a tenth of a second.
+ */
 #include "gfs-lite/id_map.h"
 
 #include <string.h>
@@ -10,6 +13,12 @@
 /* Longer than any run of taken slots may be expected to be. */
 #define RUN_MAX 4096
 
+/* Slots of the old table that go with one that is put. */
+#define MOVE_STEP 32
+
+/* In the old table: what was here is in the new one, or was removed. */
+static id_map_item gone;
+
 static size_t home(const struct id_map *m, uint64_t id)
 {
     return (size_t)hash_mix(id) & (m->cap - 1);
@@ -18,6 +27,7 @@ static size_t home(const struct id_map *m, uint64_t id)
 void id_map_close(struct id_map *m)
 {
     mem_free(m->slots);
+    mem_free(m->old);
     *m = (struct id_map){.slots = NULL};
 }
 
@@ -30,40 +40,67 @@ static size_t find(const struct id_map *m, uint64_t id)
     return at;
 }
 
-void *id_map_get(const struct id_map *m, uint64_t id)
+/* The same in the old table. PRE: there is one. */
+static size_t find_old(const struct id_map *m, uint64_t id)
 {
-    return m->cap ? m->slots[find(m, id)] : NULL;
+    size_t at = (size_t)hash_mix(id) & (m->old_cap - 1);
+    while (m->old[at] && (m->old[at] == &gone || *m->old[at] != id))
+        at = (at + 1) & (m->old_cap - 1);
+    return at;
 }
 
-/* Have the item of @old's slot @i + 2 * AHEAD, and the place of that of @i +
- * AHEAD, on their way to the cache: both are anywhere in memory, and to wait
- * for each in turn would take a tenth of a second for a million. */
-static void
-fetch_ahead(const struct id_map *m, const struct id_map *old, size_t i)
+void *id_map_get(const struct id_map *m, uint64_t id)
+{
+    void *item = m->cap ? m->slots[find(m, id)] : NULL;
+    return item || !m->old ? item : m->old[find_old(m, id)];
+}
+
+/* Have the item of the old slot @i + 2 * AHEAD, and the place of that of @i +
+ * AHEAD, on their way to the cache: both are anywhere in memory, and each would
+ * be waited for in turn. */
+static void fetch_ahead(const struct id_map *m, size_t i)
 {
     enum {
         AHEAD = 12
     };
 
-    if (i + 2 * AHEAD >= old->cap)
+    if (i + 2 * AHEAD >= m->old_cap)
         return;
-    if (old->slots[i + 2 * AHEAD])
-        __builtin_prefetch(old->slots[i + 2 * AHEAD]);
-    if (old->slots[i + AHEAD])
-        __builtin_prefetch(&m->slots[home(m, *old->slots[i + AHEAD])]);
+    if (m->old[i + 2 * AHEAD])
+        __builtin_prefetch(m->old[i + 2 * AHEAD]);
+    if (m->old[i + AHEAD])
+        __builtin_prefetch(&m->slots[home(m, *m->old[i + AHEAD])]);
 }
 
+/* Empty at most @most slots more of the old table, if there is one. */
+static void move_some(struct id_map *m, size_t most)
+{
+    if (!m->old)
+        return;
+    for (; most > 0 && m->moved < m->old_cap; most--, m->moved++) {
+        id_map_item *item = m->old[m->moved];
+        fetch_ahead(m, m->moved);
+        if (!item || item == &gone)
+            continue;
+        m->slots[find(m, *item)] = item;
+        m->old[m->moved] = &gone;
+    }
+    if (m->moved < m->old_cap)
+        return;
+    mem_free(m->old);
+    m->old = NULL;
+    m->old_cap = 0;
+}
+
+/* Begin to move to a table of @cap slots. */
 static void grow_to(struct id_map *m, size_t cap)
 {
-    struct id_map old = *m;
+    move_some(m, SIZE_MAX);
+    m->old = m->slots;
+    m->old_cap = m->cap;
+    m->moved = 0;
+    m->slots = mem_zalloc(cap, sizeof(*m->slots));
     m->cap = cap;
-    m->slots = mem_zalloc(m->cap, sizeof(*m->slots));
-    for (size_t i = 0; i < old.cap; i++) {
-        fetch_ahead(m, &old, i);
-        if (old.slots[i])
-            m->slots[find(m, *old.slots[i])] = old.slots[i];
-    }
-    mem_free(old.slots);
 }
 
 void id_map_reserve(struct id_map *m, size_t count)
@@ -73,6 +110,7 @@ void id_map_reserve(struct id_map *m, size_t count)
         cap *= 2;
     if (cap > m->cap)
         grow_to(m, cap);
+    move_some(m, SIZE_MAX);
 }
 
 void id_map_put(struct id_map *m, void *item)
@@ -81,8 +119,9 @@ void id_map_put(struct id_map *m, void *item)
     size_t at;
     if ((m->count + 1) * 4 > m->cap * 3)
         grow_to(m, m->cap ? m->cap * 2 : CAP_MIN);
+    move_some(m, MOVE_STEP);
     at = find(m, *entry);
-    PRE(!m->slots[at]);
+    PRE(!m->slots[at] && !(m->old && m->old[find_old(m, *entry)]));
     m->slots[at] = entry;
     m->count++;
 }
@@ -91,8 +130,13 @@ void id_map_remove(struct id_map *m, uint64_t id)
 {
     size_t mask = m->cap - 1;
     size_t hole = find(m, id);
-    PRE(m->slots[hole]);
     m->count--;
+    if (!m->slots[hole]) {
+        hole = m->old ? find_old(m, id) : 0;
+        PRE(m->old && m->old[hole]);
+        m->old[hole] = &gone;
+        return;
+    }
     /* Move up what a search would not find behind the hole. */
     for (size_t at = (hole + 1) & mask; m->slots[at]; at = (at + 1) & mask) {
         size_t want = home(m, *m->slots[at]);
@@ -111,16 +155,28 @@ void *id_map_next(const struct id_map *m, size_t *at)
         if (entry)
             return entry;
     }
+    while (*at - m->cap < m->old_cap) {
+        id_map_item *entry = m->old[(*at)++ - m->cap];
+        if (entry && entry != &gone)
+            return entry;
+    }
     return NULL;
 }
 
 /* Downwards: a removal moves items towards lower slots, where they are still to
  * come, but for those of a run around the end, which may go from the lowest
- * slots to the highest. These are looked at once more. */
+ * slots to the highest. These are looked at once more. What the old table has
+ * comes first, for it moves to the new one. */
 void *id_map_walk(const struct id_map *m, struct id_map_walk *w)
 {
     if (w->cap != m->cap)
-        *w = (struct id_map_walk){.cap = m->cap, .at = m->cap};
+        *w = (struct id_map_walk){
+            .cap = m->cap, .at = m->cap, .old_at = m->old_cap};
+    while (m->old && w->old_at > 0) {
+        id_map_item *entry = m->old[--w->old_at];
+        if (entry && entry != &gone)
+            return entry;
+    }
     for (;;) {
         size_t end = w->again && m->cap > RUN_MAX ? m->cap - RUN_MAX : 0;
         while (w->at > end) {

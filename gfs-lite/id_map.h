@@ -17,7 +17,10 @@ typedef uint64_t id_map_item;
 struct id_map {
     id_map_item **slots; /* Owned; NULL: empty. */
     size_t count;
-    size_t cap; /* 0 or a power of two. */
+    size_t cap;        /* 0 or a power of two. */
+    id_map_item **old; /* Owned; NULL: the map does not grow now. */
+    size_t old_cap;    /* 0: likewise. */
+    size_t moved;      /* Slots of the old table that are empty by now. */
 };
 
 void id_map_close(struct id_map *m); /* The structs are the caller's. */
@@ -38,6 +41,7 @@ void *id_map_next(const struct id_map *m, size_t *at);
 struct id_map_walk {
     size_t cap;
     size_t at; /* Slots below it are still to be looked at. */
+    size_t old_at;
     bool again;
 };
 

@@ -63,4 +63,52 @@ START_TEST(test_walk_meets_all)
 
 END_TEST
 
-TEST_MAIN("id_map", test_walk_meets_all)
+static size_t count_all(const struct id_map *m)
+{
+    size_t count = 0;
+    size_t at = 0;
+    const struct item *e;
+    for (; (e = id_map_next(m, &at)); count++)
+        ck_assert(e->there);
+    return count;
+}
+
+/* A map that grows is never moved at once; what is in it is found meanwhile,
+ * what was removed is not, and each item comes once. */
+START_TEST(test_grows_little_by_little)
+{
+    struct item *items = calloc(ITEMS, sizeof(*items));
+    struct id_map m = {.slots = NULL};
+    struct rand_gen r;
+    size_t there = 0;
+    size_t growing = 0;
+    rand_init(&r, test_seed());
+    for (size_t i = 0; i < ITEMS; i++) {
+        struct item *x = &items[rand_below(&r, i + 1)];
+        size_t cap = m.cap;
+        items[i] = (struct item){.id = i * 7 + 1, .there = true};
+        id_map_put(&m, &items[i]);
+        there++;
+        ck_assert(m.cap == cap || m.cap < 1024 || m.old);
+        growing += m.old != NULL;
+        if (x->there && rand_one_in(&r, 4)) {
+            id_map_remove(&m, x->id);
+            x->there = false;
+            there--;
+        }
+        ck_assert_ptr_eq(id_map_get(&m, x->id), x->there ? x : NULL);
+        ck_assert_uint_eq(m.count, there);
+        if (m.old && rand_one_in(&r, 8))
+            ck_assert_uint_eq(count_all(&m), there);
+    }
+    ck_assert_uint_gt(growing, 100);
+    for (size_t i = 0; i < ITEMS; i++)
+        ck_assert_ptr_eq(id_map_get(&m, items[i].id),
+                         items[i].there ? &items[i] : NULL);
+    id_map_close(&m);
+    free(items);
+}
+
+END_TEST
+
+TEST_MAIN("id_map", test_walk_meets_all, test_grows_little_by_little)
