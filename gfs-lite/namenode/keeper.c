@@ -181,6 +181,7 @@ static bool propose_step(struct namenode *nn, struct gfs_command *c)
     struct buf reply = BUF_INIT;
     struct gfs_result r;
     int rc = namenode_propose(nn, c, &r, &reply, NULL);
+    namenode_rest(nn);
     buf_close(&reply);
     return rc == 0;
 }

@@ -15,6 +15,7 @@
 #define COPIES_MAX_DEFAULT      16
 #define SCAN_US_DEFAULT         UINT64_C(5000000)
 #define FULL_REPORT_US_DEFAULT  UINT64_C(600000000)
+#define REST_US                 UINT64_C(100)
 #define SHARED_IDLE_US_DEFAULT  UINT64_C(600000000)
 
 /* --- the machine ------------------------------------------------------- */
@@ -186,6 +187,11 @@ int namenode_propose(struct namenode *nn,
             err_hint(err, "%.*s", SLICE_ARG(r->hint));
     }
     return rc;
+}
+
+void namenode_rest(const struct namenode *nn)
+{
+    world_sleep_us(nn->world, REST_US);
 }
 
 bool namenode_is_leader(const struct namenode *nn)

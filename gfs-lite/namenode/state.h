@@ -75,6 +75,10 @@ MUST_CHECK int namenode_propose(struct namenode *nn,
                                 struct gfs_result *r,
                                 struct buf *reply,
                                 struct err *err);
+/* Between steps that follow one another: the loop hears of its sockets and
+ * timers only when nobody has been ready to run for long, and where a disk is
+ * fast the next step always is. Parks. */
+void namenode_rest(const struct namenode *nn);
 /* One of nn->helpers ends. */
 void namenode_end_helper(struct namenode *nn);
 bool namenode_in_safe_mode(const struct namenode *nn);

@@ -55,6 +55,7 @@ static int copy_step(struct namenode *nn, struct err *err)
     int rc;
     nn->copies_tree = true;
     rc = namenode_propose(nn, &c, &r, &reply, err);
+    namenode_rest(nn);
     nn->copies_tree = false;
     buf_close(&reply);
     return rc;
@@ -105,6 +106,7 @@ int namenode_replicate_rest(struct namenode *nn,
         buf_clear(&reply);
         step.to = buf_slice(&behind);
         rc = namenode_propose(nn, &step, &r, &reply, err);
+        namenode_rest(nn);
         if (rc == 0) {
             buf_clear(&behind);
             buf_append_slice(&behind, r.text);
