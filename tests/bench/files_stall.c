@@ -20,21 +20,13 @@
 /* What was removed is freed meanwhile. */
 #define FREEING_US 8000000
 
-/* A file that was made. */
-struct made {
-    uint64_t file;
-    uint64_t epoch;
-};
-
 /* A namenode in this process, and fibers beside it on its loop. */
 struct stall {
     struct rpc_channel *channel;
     uint64_t session;
     uint64_t sequence;
     size_t count;
-    size_t left; /* Files to make, or to close. */
-    struct made *made;
-    void (*work)(struct stall *s, size_t i);
+    size_t left; /* Files to make. */
     unsigned running;
     struct fiber *waiter;
     bool done;
@@ -79,31 +71,24 @@ static void make_one(struct stall *s, size_t i)
     r = execute(s, (struct gfs_command){.op = GFS_OP_CREATE,
                                         .path = slice_str(path),
                                         .replication = 3});
-    s->made[i] = (struct made){r.file, r.epoch};
     s->longest_wait_ns =
         MAX_OF(s->longest_wait_ns, world_mono_ns(world) - start);
-}
-
-static void close_one(struct stall *s, size_t i)
-{
-    execute(s, (struct gfs_command){.op = GFS_OP_CLOSE,
-                                    .file = s->made[i].file,
-                                    .epoch = s->made[i].epoch});
+    execute(s, (struct gfs_command){
+                   .op = GFS_OP_CLOSE, .file = r.file, .epoch = r.epoch});
 }
 
 static void run_maker(void *arg)
 {
     struct stall *s = arg;
     while (s->left)
-        s->work(s, --s->left);
+        make_one(s, --s->left);
     s->running--;
     fiber_wake(s->waiter);
 }
 
-static void for_all(struct stall *s, void (*work)(struct stall *s, size_t i))
+static void make_all(struct stall *s)
 {
     s->left = s->count;
-    s->work = work;
     s->running = MAKERS;
     for (unsigned i = 0; i < MAKERS; i++)
         fiber_detach(fiber_start(loop_self(), "maker", run_maker, s));
@@ -296,16 +281,13 @@ static void run_stall(void *arg)
     struct fiber *probe;
     CHECK(namenode_open(world, rpc, &o, &nn, err));
     s.channel = rpc_inproc_channel_new(rpc);
-    s.made = mem_zalloc(s.count, sizeof(*s.made));
     open_stall_session(&s);
     probe = fiber_start(loop_self(), "probe", run_probe, &s);
-    for_all(&s, make_one);
+    make_all(&s);
     print_making(&s);
-    for_all(&s, close_one);
     measure_trees(&s);
     s.done = true;
     fiber_join(probe);
-    mem_free(s.made);
     rpc_channel_free(s.channel);
     namenode_close(nn);
     rpc_server_free(rpc);
