@@ -61,13 +61,15 @@ class HealthTest(ClusterTest):
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(server.kill)
         server.stdout.readline()
-        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (1, 1))
+        # Its log may not become longer; what connections share may be made.
+        limit = 3 << 20
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (limit, limit))
 
         def is_over():
             """Of a put that a busy machine kept from reaching it, it knows
             nothing."""
-            self.run_quarry("lock", "put", "/f", "1", "-t", address,
-                            "--timeout", "1s")
+            self.run_quarry("lock", "put", "/f", "x" * 120000, "-t", address,
+                            "--timeout", "5s")
             return server.poll() is not None
         self.wait_for(is_over)
         _, errors = server.communicate(timeout=SECONDS)
