@@ -28,6 +28,9 @@ struct chubby_server;
 struct rpc_server;
 struct world;
 
+/* replica_options.method of its cell; that of namenodes is the default. */
+#define CHUBBY_REPLICA_METHOD 91
+
 struct chubby_server_options {
     /* Its name, directory, id, members, security and times; `method` is set
      * here. */

@@ -26,9 +26,6 @@ enum chubby_method {
     CHUBBY_METHOD_KEEP_ALIVE = 0x304, /* chubby_keep_alive; chubby_news */
 };
 
-/* The method of the cell's replication (replica_options.method). */
-#define CHUBBY_REPLICA_METHOD 91
-
 /* --- reading -----------------------------------------------------------------
  */
 

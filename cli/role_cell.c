@@ -63,7 +63,7 @@ int role_cell_read(const struct role_env *env,
     out->options = (struct replica_options){
         .name = buf_cstr(&out->name),
         .directory = buf_cstr(&out->directory),
-        .id = env->cell_index + 1,
+        .address = env->address,
         .members = out->members,
         .member_count = env->cell_count,
         .security = env->security,
@@ -79,13 +79,16 @@ void role_cell_close(struct role_cell *c)
 
 void role_cell_status(const struct replica_status *s, struct buf *out)
 {
-    static const char *const roles[] = {"follower", "candidate", "leader"};
-    buf_printf(out,
-               "state=%s leader=%s term=%llu last=%llu committed=%llu "
-               "applied=%llu snapshot=%llu members=%zu",
-               roles[s->role], s->leader_address[0] ? s->leader_address : "-",
-               (unsigned long long)s->term, (unsigned long long)s->last_index,
-               (unsigned long long)s->commit_index,
-               (unsigned long long)s->applied_index,
-               (unsigned long long)s->snapshot_index, s->member_count);
+    static const char *const roles[] = {"follower", "candidate", "leader",
+                                        "outside"};
+    buf_printf(
+        out,
+        "state=%s member=%llu leader=%s term=%llu last=%llu committed=%llu "
+        "applied=%llu snapshot=%llu members=%zu",
+        roles[s->role], (unsigned long long)s->id,
+        s->leader_address[0] ? s->leader_address : "-",
+        (unsigned long long)s->term, (unsigned long long)s->last_index,
+        (unsigned long long)s->commit_index,
+        (unsigned long long)s->applied_index,
+        (unsigned long long)s->snapshot_index, s->member_count);
 }

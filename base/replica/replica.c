@@ -1,4 +1,4 @@
-/* A member of a cell: its life, proposals, barriers, membership, state. */
+/* A member of a cell: its life, proposals, barriers, state. */
 #include "base/replica/replica.h"
 
 #include <inttypes.h>
@@ -7,6 +7,7 @@
 
 #include "base/core/hash.h"
 #include "base/core/panic.h"
+#include "base/replica/cell_call.h"
 #include "base/replica/replica_state.h"
 #include "base/rpc/rpc.h"
 #include "base/runtime/fiber.h"
@@ -15,6 +16,7 @@
 #include "base/runtime/world.h"
 
 #define ELECTION_MS        300
+#define HEARTBEAT_MS       50
 #define SNAPSHOT_LOG_BYTES ((uint64_t)16 << 20)
 /* Proposals that may wait at once. */
 #define PROPOSALS_MAX 65536
@@ -155,6 +157,17 @@ static void run_clock(void *arg)
 
 /* --- life ----------------------------------------------------------------- */
 
+static struct raft_options core_options(const struct replica_options *opts)
+{
+    uint64_t election_ms = opts->election_ms ? opts->election_ms : ELECTION_MS;
+    uint64_t heartbeat_ms =
+        opts->heartbeat_ms ? opts->heartbeat_ms : HEARTBEAT_MS;
+    return (struct raft_options){.election_us = election_ms * 1000,
+                                 .heartbeat_us = heartbeat_ms * 1000,
+                                 .lease_us = (uint64_t)opts->lease_ms * 1000,
+                                 .append_bytes_max = opts->append_bytes_max};
+}
+
 static struct replica *new_replica(struct world *w,
                                    const struct replica_machine *machine,
                                    const struct replica_options *opts)
@@ -170,11 +183,12 @@ static struct replica *new_replica(struct world *w,
     r->log_directory = buf_take(&log);
     r->cell = hash64(r->name, strlen(r->name), 0);
     r->id = opts->id;
+    r->address = opts->id ? NULL : mem_strdup(opts->address);
     r->security = opts->security;
     r->aside = opts->aside;
     r->method = opts->method ? opts->method : REPLICA_METHOD;
-    r->election_us =
-        (uint64_t)(opts->election_ms ? opts->election_ms : ELECTION_MS) * 1000;
+    r->core = core_options(opts);
+    r->election_us = r->core.election_us;
     r->snapshot_log_bytes = opts->snapshot_log_bytes ? opts->snapshot_log_bytes
                                                      : SNAPSHOT_LOG_BYTES;
     mutex_init(&r->files);
@@ -189,9 +203,27 @@ static void free_replica(struct replica *r)
     mutex_close(&r->files);
     mem_free(r->queue);
     mem_free(r->name);
+    mem_free(r->address);
     mem_free(r->directory);
     mem_free(r->log_directory);
     mem_free(r);
+}
+
+void replica__start(struct replica *r)
+{
+    r->disk = fiber_start(r->loop, "replica disk", replica__run_disk, r);
+    r->applier =
+        fiber_start(r->loop, "replica applier", replica__run_applier, r);
+    r->clock = fiber_start(r->loop, "replica clock", run_clock, r);
+    replica__pump(r);
+}
+
+static void add_methods(struct replica *r, struct rpc_server *server)
+{
+    const struct rpc_method methods[] = {
+        {r->method, "replica.step", replica__serve},
+        {REPLICA_CELL_METHOD(r->method), "replica.cell", replica__serve_cell}};
+    rpc_server_add(server, methods, ARRAY_LEN(methods), r);
 }
 
 int replica_open(struct world *w,
@@ -202,24 +234,21 @@ int replica_open(struct world *w,
                  struct err *err)
 {
     struct replica *r;
-    struct rpc_method method;
     int rc;
     *out = NULL;
     PRE(fiber_self());
-    PRE(opts->id && opts->directory);
+    PRE((opts->id || opts->address) && opts->directory);
     r = new_replica(w, machine, opts);
     rc = replica__recover(r, opts, err);
     if (rc) {
         free_replica(r);
         return rc;
     }
-    method = (struct rpc_method){r->method, "replica.step", replica__serve};
-    rpc_server_add(server, &method, 1, r);
-    r->disk = fiber_start(r->loop, "replica disk", replica__run_disk, r);
-    r->applier =
-        fiber_start(r->loop, "replica applier", replica__run_applier, r);
-    r->clock = fiber_start(r->loop, "replica clock", run_clock, r);
-    replica__pump(r);
+    add_methods(r, server);
+    if (!r->outside)
+        replica__start(r);
+    if (r->address)
+        r->enter = fiber_start(r->loop, "replica enter", replica__run_enter, r);
     *out = r;
     return 0;
 }
@@ -238,29 +267,35 @@ static void hand_over(struct replica *r)
         (void)fiber_park_until((replica__now_us(r) + POLL_US) * 1000);
 }
 
+static void end_fiber(struct fiber *f)
+{
+    if (!f)
+        return;
+    fiber_wake(f);
+    fiber_join(f);
+}
+
 void replica_close(struct replica *r)
 {
     if (!r)
         return;
     hand_over(r);
     r->closing = true;
+    replica__end_enter(r);
     if (r->leading_term)
         stop_leading(r);
     replica__fail_all(&r->proposed, ERR_CANCELLED, "closing");
     replica__fail_all(&r->stored, ERR_CANCELLED, "closing");
-    fiber_wake(r->clock);
-    fiber_join(r->clock);
-    fiber_wake(r->disk);
-    fiber_join(r->disk);
-    fiber_wake(r->applier);
-    fiber_join(r->applier);
+    end_fiber(r->clock);
+    end_fiber(r->disk);
+    end_fiber(r->applier);
     replica__stop_peers(r);
     free_replica(r);
 }
 
 /* --- proposals and barriers ----------------------------------------------- */
 
-static int check_leading(struct replica *r, struct err *err)
+int replica__check_leading(struct replica *r, struct err *err)
 {
     int rc;
     if (r->closing)
@@ -277,7 +312,7 @@ int replica_propose(struct replica *r,
                     struct err *err)
 {
     struct replica_wait w = {.reply = reply, .err = err};
-    int rc = check_leading(r, err);
+    int rc = replica__check_leading(r, err);
     if (rc)
         return rc;
     if (command.len > REPLICA_COMMAND_BYTES_MAX)
@@ -297,126 +332,13 @@ int replica_propose(struct replica *r,
 int replica_read_barrier(struct replica *r, struct err *err)
 {
     struct replica_wait w = {.err = err};
-    int rc = check_leading(r, err);
+    int rc = replica__check_leading(r, err);
     if (rc)
         return rc;
     w.token = raft_barrier(r->raft, replica__now_us(r));
     replica__enqueue(&r->barriers, &w);
     replica__pump(r);
     return replica__await(&w);
-}
-
-/* --- membership ----------------------------------------------------------- */
-
-/* Wait until entry @index is applied, in the term it was appended in. */
-static int
-await_applied(struct replica *r, uint64_t index, uint64_t term, struct err *err)
-{
-    while (r->applied < index) {
-        int rc = fiber_check(err);
-        if (rc)
-            return rc;
-        if (r->closing || r->leading_term != term)
-            return err_set(err, ERR_UNAVAILABLE, "%s", lost_leadership);
-        world_sleep_us(r->world, POLL_US);
-    }
-    return 0;
-}
-
-static int
-change(struct replica *r, const struct raft_config *config, struct err *err)
-{
-    uint64_t index;
-    uint64_t term = raft_term(r->raft);
-    int rc = raft_change(r->raft, replica__now_us(r), config, &index, err);
-    if (rc)
-        return rc;
-    replica__pump(r);
-    return await_applied(r, index, term, err);
-}
-
-/* Wait until learner @id has what was committed when this looked. */
-static int await_caught_up(struct replica *r, uint64_t id, struct err *err)
-{
-    uint64_t term = raft_term(r->raft);
-    uint64_t goal = raft_commit(r->raft);
-    for (;;) {
-        uint64_t match = 0;
-        uint64_t heard;
-        int rc = fiber_check(err);
-        if (rc)
-            return rc;
-        if (r->closing || r->leading_term != term ||
-            !raft_peer(r->raft, id, &match, &heard))
-            return err_set(err, ERR_UNAVAILABLE, "%s", lost_leadership);
-        if (match >= goal)
-            return 0;
-        world_sleep_us(r->world, POLL_US);
-    }
-}
-
-int replica_add(struct replica *r,
-                const struct replica_member *m,
-                struct err *err)
-{
-    struct raft_config config = *raft_members(r->raft);
-    struct raft_member member = {.id = m->id};
-    int rc = check_leading(r, err);
-    if (rc)
-        return rc;
-    if (m->id == 0 || !m->address[0] ||
-        strlen(m->address) >= RAFT_ADDRESS_BYTES)
-        return err_set(err, ERR_INVALID, "a member has an id and an address");
-    if (raft_config_find(&config, m->id))
-        return err_set(err, ERR_EXISTS, "member %" PRIu64, m->id);
-    memcpy(member.address, m->address, strlen(m->address));
-    if (!raft_config_put(&config, &member))
-        return err_set(err, ERR_INVALID, "more than %d members",
-                       RAFT_MEMBERS_MAX);
-    rc = change(r, &config, err);
-    if (rc || !m->voting)
-        return rc;
-    rc = await_caught_up(r, m->id, err);
-    if (rc)
-        return rc;
-    config = *raft_members(r->raft);
-    member.voting = true;
-    raft_config_put(&config, &member);
-    return change(r, &config, err);
-}
-
-int replica_remove(struct replica *r, uint64_t id, struct err *err)
-{
-    struct raft_config config = *raft_members(r->raft);
-    int rc = check_leading(r, err);
-    if (rc)
-        return rc;
-    if (!raft_config_find(&config, id))
-        return err_set(err, ERR_INVALID, "no member %" PRIu64, id);
-    raft_config_drop(&config, id);
-    return change(r, &config, err);
-}
-
-int replica_transfer(struct replica *r, uint64_t id, struct err *err)
-{
-    uint64_t term = raft_term(r->raft);
-    uint64_t until = replica__now_us(r) + 2 * r->election_us;
-    int rc = check_leading(r, err);
-    if (rc == 0)
-        rc = raft_transfer(r->raft, replica__now_us(r), id, err);
-    if (rc)
-        return rc;
-    replica__pump(r);
-    while (raft_term(r->raft) == term && raft_role(r->raft) == RAFT_LEADER) {
-        rc = fiber_check(err);
-        if (rc)
-            return rc;
-        if (replica__now_us(r) >= until)
-            return err_set(err, ERR_UNAVAILABLE,
-                           "no other member took over in time");
-        world_sleep_us(r->world, POLL_US);
-    }
-    return 0;
 }
 
 /* --- state ---------------------------------------------------------------- */
@@ -452,6 +374,8 @@ void replica_get_status(const struct replica *r, struct replica_status *out)
     case RAFT_CANDIDATE: out->role = REPLICA_CANDIDATE; break;
     case RAFT_LEADER: out->role = REPLICA_LEADER; break;
     }
+    if (r->outside)
+        out->role = REPLICA_OUTSIDE;
     out->id = r->id;
     out->term = raft_term(r->raft);
     out->leader_id = raft_leader(r->raft);
@@ -460,6 +384,18 @@ void replica_get_status(const struct replica *r, struct replica_status *out)
     out->applied_index = r->applied;
     out->snapshot_index = raft_snapshot_index(r->raft);
     status_members(r, out);
+}
+
+void replica__fail(struct replica *r, const struct err *why)
+{
+    r->failed = true;
+    r->failure = *why;
+    log_error(r->world, "replica", "cell=%s %s", r->name, r->failure.text);
+    if (r->outside)
+        return;
+    raft_set_stuck(r->raft, replica__now_us(r), true);
+    replica__fail_all(&r->stored, why->code, r->failure.text);
+    replica__pump(r);
 }
 
 int replica_health(const struct replica *r, struct err *err)

@@ -37,6 +37,7 @@ struct rpc_server;
 struct world;
 
 #define REPLICA_MEMBERS_MAX 9 /* Voting and learning ones together. */
+#define REPLICA_VOTERS_MAX  5 /* More of them make a cell slower, not safer. */
 /* A command is small: bulk belongs into files. */
 #define REPLICA_COMMAND_BYTES_MAX ((size_t)1 << 20)
 
@@ -84,6 +85,7 @@ struct replica_aside {
 
 /* --- life ---------------------------------------------------------------- */
 
+/* A cell has two methods: this one and REPLICA_CELL_METHOD() (cell_call.h). */
 #define REPLICA_METHOD 90
 
 struct replica_member {
@@ -96,7 +98,10 @@ struct replica_member {
 struct replica_options {
     const char *name;      /* Of the cell: peers of another refuse; copied. */
     const char *directory; /* Of this member alone; made if missing. */
-    uint64_t id;           /* Of this member. */
+    /* Of this member. 0: that of the directory; where that is empty the member
+     * enters the cell by itself, see below. */
+    uint64_t id;
+    const char *address; /* With id 0: where others reach this one; copied. */
     /* The cell's first members, the same on each of them; used only when the
      * directory is empty, copied. None: join later, by replica_add() on the
      * leader. */
@@ -123,6 +128,17 @@ struct replica_options {
     uint64_t append_bytes_max;   /* Commands of one message to a peer; default
                                     1 MiB. A greater one goes alone. */
 };
+
+/* Entering. A member that was given no id and has an empty directory asks the
+ * others of its list. Once all of them answer that they know of no cell, they
+ * found it: each with its id in the list. Where one has begun, this one joins
+ * under an id that nobody had: added by the leader, a voter once it has caught
+ * up, in the place of whoever had its address before. So a member whose disk
+ * was lost comes back by being started with an empty directory, and never under
+ * the id whose promises it forgot. Until then its role is REPLICA_OUTSIDE. One
+ * that was moved tells the cell its new address; one that was removed, or has
+ * another list than the others, is told by replica_health(): ERR_DENIED,
+ * ERR_INVALID. */
 
 /* Open the member, recover its state from @opts->directory into @machine
  * (copied; its ctx borrowed) and add its methods to @server, which must not
@@ -161,7 +177,8 @@ MUST_CHECK int replica_read_barrier(struct replica *r, struct err *err);
 /* --- membership; on the leader ------------------------------------------- */
 
 /* Add @m: as a learner first, which becomes a voter, if @m says so, once it has
- * caught up. Parks until that is committed. Errors: as replica_propose();
+ * caught up. A learner there is, or a member with another address, becomes what
+ * @m says. Parks until that is committed. Errors: as replica_propose();
  * ERR_EXISTS, ERR_INVALID, ERR_BUSY (another change is under way). */
 MUST_CHECK int
 replica_add(struct replica *r, const struct replica_member *m, struct err *err);
@@ -176,7 +193,8 @@ replica_transfer(struct replica *r, uint64_t id, struct err *err);
 enum replica_role {
     REPLICA_FOLLOWER,
     REPLICA_CANDIDATE,
-    REPLICA_LEADER
+    REPLICA_LEADER,
+    REPLICA_OUTSIDE /* Not in the cell yet. */
 };
 
 struct replica_status {

@@ -139,14 +139,9 @@ static void on_done(struct replica *r, size_t count)
 
 static void on_failure(struct replica *r, const struct err *err)
 {
-    r->failed = true;
-    r->failure = *err;
-    err_wrap(&r->failure, "the disk of member %llu failed",
-             (unsigned long long)r->id);
-    log_error(r->world, "replica", "cell=%s %s", r->name, r->failure.text);
-    raft_set_stuck(r->raft, replica__now_us(r), true);
-    replica__fail_all(&r->stored, err->code, r->failure.text);
-    replica__pump(r);
+    struct err why = *err;
+    err_wrap(&why, "the disk of member %llu failed", (unsigned long long)r->id);
+    replica__fail(r, &why);
 }
 
 static void wait_for_space(struct replica *r)

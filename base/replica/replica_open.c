@@ -3,6 +3,7 @@
  *     LOCK              held by the process that has it open
  *     member            whose it is: "QRMEMBER" version:le32 crc:le32 of the
  *                       rest, id:le64, the cell's name
+ *     joining           empty: the member is to be a voter and never was one
  *     snapshot-INDEX    snapshot.h
  *     log/              log.h
  *
@@ -31,32 +32,27 @@ static void path_in(const struct replica *r, const char *name, struct buf *out)
 
 /* --- directories ---------------------------------------------------------- */
 
-/* Make @path and what is above it. */
+/* Make @path and what is above it. One that is there may have been made by a
+ * process that was killed before its name was on the disk. */
 static int make_path(struct world *w, const char *path, struct err *err)
 {
     struct file_info info;
-    char *above;
     const char *slash = strrchr(path, '/');
-    int rc;
-    if (world_stat(w, path, &info, NULL) == 0)
-        return 0;
-    if (slash && slash != path) {
-        above = mem_strndup(path, (size_t)(slash - path));
-        rc = make_path(w, above, err);
-        mem_free(above);
-        if (rc)
-            return rc;
+    char *above = slash && slash != path
+                      ? mem_strndup(path, (size_t)(slash - path))
+                      : mem_strdup(slash ? "/" : ".");
+    int rc = 0;
+    if (world_stat(w, path, &info, NULL) != 0) {
+        if (slash && slash != path)
+            rc = make_path(w, above, err);
+        if (rc == 0)
+            rc = world_mkdir(w, path, err);
+        if (rc == ERR_EXISTS)
+            rc = 0;
     }
-    rc = world_mkdir(w, path, err);
-    if (rc == ERR_EXISTS)
-        return 0;
-    if (rc == 0) {
-        above = slash && slash != path
-                    ? mem_strndup(path, (size_t)(slash - path))
-                    : mem_strdup(slash ? "/" : ".");
+    if (rc == 0)
         rc = world_sync_dir(w, above, err);
-        mem_free(above);
-    }
+    mem_free(above);
     return rc;
 }
 
@@ -110,7 +106,8 @@ check_member_bytes(const struct replica *r, struct slice bytes, struct err *err)
                        "%s/member: format %u, newest known is %d", r->directory,
                        get_le32(p + 8), MEMBER_VERSION);
     name = slice_sub(bytes, MEMBER_HEADER, bytes.len);
-    if (get_le64(p + 16) == r->id && slice_eq_str(name, r->name))
+    if ((r->id == 0 || get_le64(p + 16) == r->id) &&
+        slice_eq_str(name, r->name))
         return 0;
     return err_set(err, ERR_INVALID,
                    "%s belongs to member %" PRIu64 " of cell \"%.*s\", not to "
@@ -139,7 +136,53 @@ static int read_member(struct replica *r, bool *found, struct err *err)
     file_close(f);
     if (rc == 0)
         rc = check_member_bytes(r, slice_make(bytes, got), err);
+    if (rc == 0 && r->id == 0)
+        r->id = get_le64(bytes + 16);
     *found = rc == 0;
+    return rc;
+}
+
+/* --- that it is to be a voter ----------------------------------------------
+ */
+
+static void read_joining(struct replica *r)
+{
+    struct buf path = BUF_INIT;
+    struct file_info info;
+    path_in(r, "joining", &path);
+    r->joining = world_stat(r->world, buf_cstr(&path), &info, NULL) == 0;
+    buf_close(&path);
+}
+
+static int write_joining(struct replica *r, struct err *err)
+{
+    struct buf path = BUF_INIT;
+    struct file *f;
+    int rc;
+    path_in(r, "joining", &path);
+    rc =
+        file_open(r->world, buf_cstr(&path), FILE_WRITE | FILE_CREATE, &f, err);
+    if (rc == 0) {
+        rc = file_sync(f, err);
+        file_close(f);
+    }
+    buf_close(&path);
+    r->joining = true;
+    return rc;
+}
+
+int replica__joined(struct replica *r, struct err *err)
+{
+    struct buf path = BUF_INIT;
+    int rc;
+    path_in(r, "joining", &path);
+    rc = world_remove(r->world, buf_cstr(&path), err);
+    if (rc == ERR_NOTFOUND)
+        rc = 0;
+    if (rc == 0)
+        rc = world_sync_dir(r->world, r->directory, err);
+    buf_close(&path);
+    r->joining = rc != 0;
     return rc;
 }
 
@@ -168,17 +211,14 @@ static int first_config(const struct replica_options *opts,
 
 /* The first members begin as if entry 1 of term 1 had named them; one that
  * joins later begins with nothing. */
-static int make_member(struct replica *r,
-                       const struct replica_options *opts,
-                       struct err *err)
+static int
+make_member(struct replica *r, const struct raft_config *first, struct err *err)
 {
     struct replica_log_options log = {.world = r->world,
                                       .directory = r->log_directory};
-    struct snapshot_info info = {0};
-    int rc = first_config(opts, &info.config, err);
-    if (rc == 0)
-        rc = make_path(r->world, r->log_directory, err);
-    info.index = info.term = opts->member_count ? 1 : 0;
+    struct snapshot_info info = {.config = *first};
+    int rc = make_path(r->world, r->log_directory, err);
+    info.index = info.term = first->count ? 1 : 0;
     if (rc == 0)
         rc = replica_log_create(&log, info.index, info.term, err);
     if (rc == 0)
@@ -247,18 +287,18 @@ static struct raft_entry *take_entries(struct raft_log *l, size_t *count)
     return entries;
 }
 
+static void begin_core(struct replica *r, const struct raft_stable *stable)
+{
+    struct raft_options core = r->core;
+    core.id = r->id;
+    core.seed = world_random(r->world);
+    r->raft = raft_new(&core, stable, replica__now_us(r));
+}
+
 static void make_core(struct replica *r,
-                      const struct replica_options *opts,
                       struct replica_log_state *state,
                       const struct snapshot_info *info)
 {
-    uint64_t heartbeat_ms = opts->heartbeat_ms ? opts->heartbeat_ms : 50;
-    struct raft_options core = {.id = r->id,
-                                .election_us = r->election_us,
-                                .heartbeat_us = heartbeat_ms * 1000,
-                                .lease_us = (uint64_t)opts->lease_ms * 1000,
-                                .append_bytes_max = opts->append_bytes_max,
-                                .seed = world_random(r->world)};
     struct raft_stable stable = {.snapshot_index = info->index,
                                  .snapshot_term = info->term,
                                  .config = &info->config};
@@ -267,12 +307,11 @@ static void make_core(struct replica *r,
     stable.term = MAX_OF(state->term, last);
     stable.vote = stable.term == state->term ? state->vote : 0;
     stable.entries = take_entries(&state->entries, &stable.entry_count);
-    r->raft = raft_new(&core, &stable, replica__now_us(r));
+    begin_core(r, &stable);
     r->applied = info->index;
 }
 
-static int
-read_all(struct replica *r, const struct replica_options *opts, struct err *err)
+static int read_all(struct replica *r, struct err *err)
 {
     struct replica_log_options log = {.world = r->world,
                                       .directory = r->log_directory};
@@ -285,7 +324,7 @@ read_all(struct replica *r, const struct replica_options *opts, struct err *err)
         return rc;
     rc = align(r, &state.entries, &info, err);
     if (rc == 0) {
-        make_core(r, opts, &state, &info);
+        make_core(r, &state, &info);
     } else {
         raft_log_close(&state.entries);
         replica_log_close(r->log);
@@ -294,31 +333,89 @@ read_all(struct replica *r, const struct replica_options *opts, struct err *err)
     return rc;
 }
 
+/* --- all of it ------------------------------------------------------------ */
+
+/* Ids that are given out one by one are below. */
+#define OWN_IDS_FROM   UINT64_C(1000)
+#define OWN_IDS_BEFORE (UINT64_C(1) << 40)
+
+/* Nobody knows it, and it knows nobody. */
+static int stay_outside(struct replica *r, struct err *err)
+{
+    static const struct raft_config nobody;
+    const struct raft_stable nothing = {.config = &nobody};
+    r->outside = true;
+    r->id = OWN_IDS_FROM + world_random(r->world) % OWN_IDS_BEFORE;
+    begin_core(r, &nothing);
+    return r->machine.load(r->machine.ctx, SLICE_EMPTY, err);
+}
+
+int replica__make(struct replica *r, bool founding, struct err *err)
+{
+    static const struct raft_config nobody;
+    struct raft *before = r->raft;
+    int rc = founding ? replica__joined(r, err) : write_joining(r, err);
+    if (rc == 0)
+        rc = make_member(r, founding ? &r->first : &nobody, err);
+    if (rc == 0)
+        rc = read_all(r, err);
+    if (rc)
+        return rc;
+    raft_free(before);
+    r->outside = false;
+    return 0;
+}
+
+/* Nobody else has to be asked. */
+static bool founds_alone(const struct replica *r)
+{
+    return r->first.count == 1 &&
+           strcmp(r->first.members[0].address, r->address) == 0;
+}
+
+static int make_or_wait(struct replica *r, struct err *err)
+{
+    int rc;
+    if (r->id == 0 && !founds_alone(r))
+        return stay_outside(r, err);
+    if (r->id == 0)
+        r->id = r->first.members[0].id;
+    rc = make_member(r, &r->first, err);
+    return rc ? rc : read_all(r, err);
+}
+
+static int lock_directory(struct replica *r, struct err *err)
+{
+    struct buf path = BUF_INIT;
+    int rc = make_path(r->world, r->directory, err);
+    path_in(r, "LOCK", &path);
+    if (rc == 0)
+        rc = file_lock(r->world, buf_cstr(&path), &r->lock, err);
+    buf_close(&path);
+    return rc;
+}
+
 int replica__recover(struct replica *r,
                      const struct replica_options *opts,
                      struct err *err)
 {
-    struct buf path = BUF_INIT;
     bool found = false;
     int rc;
-    if ((uint64_t)opts->lease_ms * 1000 >= r->election_us)
+    if (r->core.lease_us >= r->election_us)
         return err_set(err, ERR_INVALID,
-                       "a read lease of %" PRIu32 " ms is not shorter than the "
+                       "a read lease of %" PRIu64 " ms is not shorter than the "
                        "election's %" PRIu64 " ms",
-                       opts->lease_ms, r->election_us / 1000);
-    rc = make_path(r->world, r->directory, err);
-    if (rc)
-        return rc;
-    path_in(r, "LOCK", &path);
-    rc = file_lock(r->world, buf_cstr(&path), &r->lock, err);
-    buf_close(&path);
+                       r->core.lease_us / 1000, r->election_us / 1000);
+    rc = first_config(opts, &r->first, err);
+    if (rc == 0)
+        rc = lock_directory(r, err);
     if (rc)
         return rc;
     rc = read_member(r, &found, err);
-    if (rc == 0 && !found)
-        rc = make_member(r, opts, err);
     if (rc == 0)
-        rc = read_all(r, opts, err);
+        read_joining(r);
+    if (rc == 0)
+        rc = found ? read_all(r, err) : make_or_wait(r, err);
     if (rc) {
         err_wrap(err, "cell %s, member %" PRIu64, r->name, r->id);
         file_unlock(r->lock);

@@ -275,8 +275,9 @@ int replica__serve(void *ctx, struct rpc_call *call, struct err *err)
     int rc = message_decode(call->body, call->attachment, &cell, &m, err);
     if (rc == 0)
         rc = check_sender(r, cell, &m, err);
-    if (rc == 0 && r->closing)
-        rc = err_set(err, ERR_UNAVAILABLE, "closing");
+    if (rc == 0 && (r->closing || r->outside))
+        rc = err_set(err, ERR_UNAVAILABLE,
+                     r->closing ? "closing" : "not a member yet");
     if (rc == 0)
         rc = answer(r, &m, call, err);
     raft_message_close(&m);

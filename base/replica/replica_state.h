@@ -9,6 +9,8 @@
  *     applier   committed entries into the machine; snapshots in and out
  *     saver     writes a snapshot while the applier goes on
  *     send      one per message: a call and its reply
+ *     enter     of one that was given no id: into the cell, and whether it is
+ *               still in it
  */
 #ifndef BASE_REPLICA_REPLICA_STATE_H
 #define BASE_REPLICA_REPLICA_STATE_H
@@ -29,6 +31,7 @@
 struct fiber;
 struct file_lock;
 struct loop;
+struct others;
 struct rpc_channel;
 
 struct replica_waits;
@@ -73,12 +76,21 @@ struct replica {
     char *log_directory; /* Owned. */
     uint64_t cell;       /* Hash of the name. */
     uint64_t id;
+    struct raft_options core; /* But for id and seed. */
     uint64_t election_us;
     uint64_t snapshot_log_bytes;
     uint32_t method;
     const struct rpc_security *security; /* Borrowed; may be NULL. */
     struct file_lock *lock;
     struct raft *raft;
+    /* Entering */
+    bool outside;  /* Nothing is on the disk, `raft` knows nobody, and none of
+                      the other fibers runs. */
+    bool joining;  /* On the disk, but never a voter so far. */
+    char *address; /* Owned; NULL: its id was given. */
+    struct raft_config first; /* The first members. */
+    struct fiber *enter;
+    struct others *asking; /* Of `enter`: whom it waits for; NULL: nobody. */
     struct replica_log *log;
     bool closing;
     bool failed; /* The disk: for good. */
@@ -166,13 +178,40 @@ MUST_CHECK int
 replica__serve(void *ctx, struct rpc_call *call, struct err *err);
 void replica__stop_peers(struct replica *r); /* Parks. */
 
+/* --- members (replica_members.c) -------------------------------------------
+ */
+
+/* REPLICA_CELL_METHOD(). */
+MUST_CHECK int
+replica__serve_cell(void *ctx, struct rpc_call *call, struct err *err);
+
+/* --- entering (replica_enter.c) --------------------------------------------
+ */
+
+void replica__run_enter(void *arg);
+void replica__end_enter(struct replica *r); /* PRE: closing. Parks. */
+/* Of the first members' ids and addresses. */
+uint64_t replica__list_hash(const struct raft_config *first);
+/* The fibers of one that is in the cell. */
+void replica__start(struct replica *r);
+/* 0, or why commands cannot be taken here. */
+MUST_CHECK int replica__check_leading(struct replica *r, struct err *err);
+/* It cannot go on: replica_health() says why. */
+void replica__fail(struct replica *r, const struct err *why);
+
 /* --- directory (replica_open.c) ----------------------------------------------
  */
 
 /* Lock and read the directory, made if need be, into r->raft, r->log and the
- * machine. Parks. On error nothing is held. */
+ * machine. One that must enter first is left outside. Parks. On error nothing
+ * is held. */
 MUST_CHECK int replica__recover(struct replica *r,
                                 const struct replica_options *opts,
                                 struct err *err);
+/* Make the directory of one that is outside and read it: as founder @r->id, or
+ * as one that joins under that id. On error it is outside still. Parks. */
+MUST_CHECK int replica__make(struct replica *r, bool founding, struct err *err);
+/* It is a voter: keep that. Parks. */
+MUST_CHECK int replica__joined(struct replica *r, struct err *err);
 
 #endif /* BASE_REPLICA_REPLICA_STATE_H */

@@ -131,9 +131,11 @@ serve_member(struct register_member *m, struct rpc_server *rpc, struct err *err)
     struct replica_member cell[REGISTER_MEMBERS_MAX];
     struct replica_machine machine = {m, registers_apply, registers_save,
                                       registers_load, NULL};
+    char directory[32];
     struct replica_options opts = {.name = "test",
-                                   .directory = "/cell",
-                                   .id = m->id,
+                                   .directory = directory,
+                                   .id = register_cell.entering ? 0 : m->id,
+                                   .address = m->address,
                                    .members = cell,
                                    .member_count = register_cell.founder_count,
                                    .security = security,
@@ -144,15 +146,16 @@ serve_member(struct register_member *m, struct rpc_server *rpc, struct err *err)
     struct rpc_listen_options listen = {.security = security};
     struct rpc_listener *listener = NULL;
     int rc;
+    snprintf(directory, sizeof(directory), "/cell-%u", m->disks);
     for (size_t i = 0; i < register_cell.founder_count; i++)
         cell[i] = (struct replica_member){i + 1, addresses[i], true};
-    if (m->id > register_cell.founder_count)
+    if (m->id > register_cell.founder_count && !register_cell.entering)
         opts.member_count = 0;
     rc = replica_open(m->world, rpc, &machine, &opts, &m->replica, err);
     if (rc)
         return rc;
     rpc_server_add(rpc, &method, 1, m);
-    rc = rpc_listen(rpc, addresses[m->id - 1], &listen, &listener, err);
+    rc = rpc_listen(rpc, m->address, &listen, &listener, err);
     while (rc == 0 && fiber_check(NULL) == 0) {
         world_sleep_us(m->world, SECOND_US / 10);
         rc = replica_health(m->replica, err);
@@ -164,7 +167,7 @@ serve_member(struct register_member *m, struct rpc_server *rpc, struct err *err)
     return rc;
 }
 
-static void member_main(void *arg)
+void register_member_main(void *arg)
 {
     struct register_member *m = arg;
     struct rpc_server *rpc = rpc_server_new(m->world);
@@ -188,20 +191,23 @@ void register_cell_start(struct sim_cluster *sim,
         (struct register_cell){.sim = sim,
                                .append_bytes_max = opts->append_bytes_max,
                                .lease_ms = opts->lease_ms,
+                               .entering = opts->entering,
                                .founder_count = opts->founders,
                                .member_count = opts->founders + opts->joiners};
     for (size_t i = 0; i < register_cell.member_count; i++) {
         char name[32];
         snprintf(name, sizeof(name), "m%zu", i + 1);
-        register_cell.members[i] = (struct register_member){
-            .world = sim_machine_new(sim, name, &o), .id = i + 1};
+        register_cell.members[i] =
+            (struct register_member){.world = sim_machine_new(sim, name, &o),
+                                     .id = i + 1,
+                                     .address = addresses[i]};
     }
 }
 
 void register_cell_boot(void)
 {
     for (size_t i = 0; i < register_cell.member_count; i++)
-        sim_boot(register_cell.members[i].world, member_main,
+        sim_boot(register_cell.members[i].world, register_member_main,
                  &register_cell.members[i]);
 }
 
@@ -221,6 +227,43 @@ void register_cell_finish(void)
 void register_sleep_us(uint64_t us)
 {
     world_sleep_us(sim_director(register_cell.sim), us);
+}
+
+void register_kill(struct register_member *m, enum sim_crash how)
+{
+    m->dying = true;
+    sim_crash(m->world, how);
+}
+
+void register_lose_disk(struct register_member *m)
+{
+    if (sim_is_up(m->world) && !m->dying)
+        register_kill(m, SIM_CRASH_POWER);
+    if (m->dying)
+        sim_await_end(m->world);
+    m->dying = false;
+    m->disks++;
+}
+
+void register_boot(struct register_member *m)
+{
+    if (m->dying)
+        sim_await_end(m->world);
+    m->dying = false;
+    if (!sim_is_up(m->world))
+        sim_boot_again(m->world);
+}
+
+void register_boot_all(void)
+{
+    for (size_t i = 0; i < register_cell.member_count; i++)
+        register_boot(&register_cell.members[i]);
+}
+
+uint64_t register_moment_us(struct rand_gen *r)
+{
+    static const uint64_t most_us[] = {1, 1500, 4000, 20000, 400000};
+    return rand_below(r, most_us[rand_below(r, 5)]);
 }
 
 struct register_member *register_leader(void)

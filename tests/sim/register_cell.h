@@ -38,7 +38,9 @@ struct registers {
 
 struct register_member {
     struct world *world;
-    uint64_t id; /* From 1. */
+    uint64_t id; /* Of the machine, from 1; of the member, unless it enters. */
+    const char *address; /* Where it listens. */
+    unsigned disks;      /* That it has lost. */
     struct registers registers;
     uint64_t last_index;     /* Applied; 0: not known. */
     struct replica *replica; /* While it runs. */
@@ -52,6 +54,7 @@ struct register_cell {
     struct register_member members[REGISTER_MEMBERS_MAX];
     size_t member_count;
     size_t founder_count; /* The rest join later. */
+    bool entering;
 };
 
 /* The one that there is. */
@@ -62,6 +65,7 @@ struct register_options {
     size_t joiners;            /* Machines that become members later. */
     uint64_t append_bytes_max; /* As in replica_options. */
     uint32_t lease_ms;
+    bool entering; /* Members find the way into the cell by themselves. */
 };
 
 /* @sim is borrowed. */
@@ -70,10 +74,22 @@ void register_cell_start(struct sim_cluster *sim,
 void register_cell_finish(void);
 const char *register_member_address(size_t i);
 
+/* What a machine runs; @arg: its register_member. */
+void register_member_main(void *arg);
+
 /* On the director. */
 void register_cell_boot(void);
 void register_cell_stop(void);
 void register_sleep_us(uint64_t us);
+/* Its program needs a while to unwind; what follows does not wait for that. */
+void register_kill(struct register_member *m, enum sim_crash how);
+/* It has gone, or goes now; what was on its disk does not come back. Parks. */
+void register_lose_disk(struct register_member *m);
+/* If it does not run; a program that dies is waited for. Parks. */
+void register_boot(struct register_member *m);
+void register_boot_all(void);
+/* A while between nothing and long enough for anything. */
+uint64_t register_moment_us(struct rand_gen *r);
 /* A member that believes to lead; NULL: none. */
 struct register_member *register_leader(void);
 /* Parks. Fails the storm when there is none within @within_us. */

@@ -24,6 +24,7 @@ extern const struct scenario scenario_cell;  /* Everything at once. */
 extern const struct scenario scenario_lock;  /* The lock service alone. */
 extern const struct scenario scenario_files; /* The file system alone. */
 extern const struct scenario scenario_replica;
+extern const struct scenario scenario_members;
 extern const struct scenario scenario_tables; /* The whole, with tables. */
 extern const struct scenario scenario_jobs;
 

@@ -70,30 +70,6 @@ static struct register_member *catch_leader(void)
     return m;
 }
 
-/* Its program needs a while to unwind; what follows does not wait for that. */
-static void kill_member(struct register_member *m, enum sim_crash how)
-{
-    m->dying = true;
-    sim_crash(m->world, how);
-}
-
-/* The machine can be booted when its program is gone. */
-static void boot(struct register_member *m)
-{
-    if (m->dying)
-        sim_await_end(m->world);
-    m->dying = false;
-    if (!sim_is_up(m->world))
-        sim_boot_again(m->world);
-}
-
-/* A while between nothing and long enough for anything. */
-static uint64_t moment(struct rand_gen *r)
-{
-    static const uint64_t most_us[] = {1, 1500, 4000, 20000, 400000};
-    return rand_below(r, most_us[rand_below(r, 5)]);
-}
-
 /* Messages follow each other at a distance, so that what happens between two of
  * them has time to happen. */
 static void slow_links(void)
@@ -128,27 +104,22 @@ static void boot_some(struct rand_gen *r)
 {
     size_t majority = register_cell.member_count / 2 + 1;
     while (count_up() < majority || rand_one_in(r, 3)) {
-        boot(&register_cell.members[rand_below(r, register_cell.member_count)]);
+        register_boot(
+            &register_cell.members[rand_below(r, register_cell.member_count)]);
     }
-}
-
-static void boot_all_down(void)
-{
-    for (size_t i = 0; i < register_cell.member_count; i++)
-        boot(&register_cell.members[i]);
 }
 
 static void hunt_once(struct rand_gen *r)
 {
     struct register_member *m = catch_leader();
     if (!m) {
-        boot_all_down();
+        register_boot_all();
         return;
     }
     if (rand_one_in(r, 2))
         muffle(m, r);
-    register_sleep_us(moment(r));
-    kill_member(m, rand_one_in(r, 3) ? SIM_CRASH_POWER : SIM_CRASH_KILL);
+    register_sleep_us(register_moment_us(r));
+    register_kill(m, rand_one_in(r, 3) ? SIM_CRASH_POWER : SIM_CRASH_KILL);
     slow_links();
     boot_some(r);
 }
@@ -162,7 +133,7 @@ static struct register_member *kill_lonely_leader(uint64_t us)
             sim_cut(m->world, machine(i), true);
     register_sleep_us(us);
     if (m)
-        kill_member(m, SIM_CRASH_KILL);
+        register_kill(m, SIM_CRASH_KILL);
     slow_links();
     return m;
 }
@@ -175,7 +146,7 @@ static void hunt_old_entries(struct rand_gen *r)
 {
     struct register_member *first;
     struct register_member *second;
-    boot_all_down();
+    register_boot_all();
     /* Clients have found it, and each has something under way. */
     for (int i = 0; i < 1000 && !register_leader(); i++)
         register_sleep_us(1000);
@@ -184,14 +155,14 @@ static void hunt_old_entries(struct rand_gen *r)
     second = kill_lonely_leader(1000 + rand_below(r, 3000));
     if (!first || !second)
         return;
-    boot(first);
+    register_boot(first);
     if (catch_leader() == first) {
         register_sleep_us(rand_below(r, 25000));
-        kill_member(first, SIM_CRASH_KILL);
+        register_kill(first, SIM_CRASH_KILL);
     }
-    boot(second);
+    register_boot(second);
     catch_leader();
-    boot_all_down();
+    register_boot_all();
 }
 
 static void hunt(struct storm *s)
@@ -203,7 +174,7 @@ static void hunt(struct storm *s)
         else
             hunt_once(&s->rand);
     sim_heal(s->sim);
-    boot_all_down();
+    register_boot_all();
 }
 
 /* --- the whole --------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /* A simulated cell of replicas replaces a leader that dies within a second and
- * one that stops at once, and moves from machine to machine while it serves.
+ * one that stops at once, moves from machine to machine while it serves, and is
+ * founded once.
  * (What storms do to it: quarry-sim --scenario replica.) */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,18 +15,32 @@
 
 static struct storm storm = {.scenario = "replica"};
 
-static void play(uint64_t seed, size_t founders, size_t joiners, task_fn fn)
+static void
+play_cell(uint64_t seed, const struct register_options *cell, task_fn fn)
 {
     storm.seed = seed;
     storm.sim = sim_cluster_new(seed);
     storm_running = &storm;
-    register_cell_start(
-        storm.sim,
-        &(struct register_options){.founders = founders, .joiners = joiners});
+    register_cell_start(storm.sim, cell);
     sim_cluster_run(storm.sim, fn, &seed);
     register_cell_finish();
     sim_cluster_free(storm.sim);
     storm_running = NULL;
+}
+
+static void play(uint64_t seed, size_t founders, size_t joiners, task_fn fn)
+{
+    const struct register_options cell = {.founders = founders,
+                                          .joiners = joiners};
+    play_cell(seed, &cell, fn);
+}
+
+/* Members find into the cell by themselves. */
+static void play_entering(uint64_t seed, size_t founders, task_fn fn)
+{
+    const struct register_options cell = {.founders = founders,
+                                          .entering = true};
+    play_cell(seed, &cell, fn);
 }
 
 /* --- fail-over
@@ -187,8 +202,124 @@ START_TEST(test_a_cell_moves_to_other_machines)
 
 END_TEST
 
+/* --- entering (under faults: quarry-sim --scenario members) --------------- */
+
+static enum replica_role role_of(const struct register_member *m)
+{
+    struct replica_status s;
+    replica_get_status(m->replica, &s);
+    return s.role;
+}
+
+/* The last of its first members comes late: until then there is no cell. */
+static void found_late(void *arg)
+{
+    (void)arg;
+    for (size_t i = 0; i < 2; i++)
+        sim_boot(register_cell.members[i].world, register_member_main,
+                 &register_cell.members[i]);
+    register_sleep_us(60 * SECOND_US);
+    for (size_t i = 0; i < 2; i++)
+        ck_assert_int_eq(role_of(&register_cell.members[i]), REPLICA_OUTSIDE);
+    sim_boot(register_cell.members[2].world, register_member_main,
+             &register_cell.members[2]);
+    register_await_leader(2 * SECOND_US);
+    register_cell_stop();
+}
+
+START_TEST(test_all_are_there_when_a_cell_is_founded)
+{
+    for (uint64_t seed = 0; seed < 5; seed++)
+        play_entering(test_seed() + seed, 3, found_late);
+}
+
+END_TEST
+
+/* Two disks of three are lost at once. Whoever is left has what was
+ * acknowledged, and nobody begins again without it. */
+static void lose_majority(void *arg)
+{
+    uint64_t applied;
+    register_cell_boot();
+    register_await_leader(5 * SECOND_US);
+    register_clients_start(*(const uint64_t *)arg);
+    register_sleep_us(3 * SECOND_US);
+    register_clients_end();
+    register_sleep_us(SECOND_US);
+    applied = register_cell.members[2].registers.applied;
+    ck_assert_uint_gt(applied, 0);
+    register_kill(&register_cell.members[2], SIM_CRASH_POWER);
+    for (size_t i = 0; i < 2; i++)
+        register_lose_disk(&register_cell.members[i]);
+    for (size_t i = 0; i < 2; i++)
+        register_boot(&register_cell.members[i]);
+    register_sleep_us(30 * SECOND_US);
+    for (size_t i = 0; i < 2; i++)
+        ck_assert_int_eq(role_of(&register_cell.members[i]), REPLICA_OUTSIDE);
+    register_boot(&register_cell.members[2]);
+    register_sleep_us(30 * SECOND_US);
+    ck_assert_ptr_null(register_leader());
+    /* Nor does one that lost its disk last. */
+    register_lose_disk(&register_cell.members[2]);
+    register_boot(&register_cell.members[2]);
+    register_sleep_us(30 * SECOND_US);
+    ck_assert_ptr_null(register_leader());
+    register_cell_stop();
+}
+
+START_TEST(test_nobody_founds_a_cell_again)
+{
+    for (uint64_t seed = 0; seed < 5; seed++)
+        play_entering(test_seed() + seed, 3, lose_majority);
+}
+
+END_TEST
+
+static bool is_known_at(const char *address)
+{
+    struct register_member *m = register_leader();
+    struct replica_status s;
+    if (!m)
+        return false;
+    replica_get_status(m->replica, &s);
+    for (size_t i = 0; i < s.member_count; i++)
+        if (strcmp(s.members[i].address, address) == 0)
+            return s.members[i].voting && s.members[i].reachable &&
+                   s.members[i].id == 2 && s.member_count == 3;
+    return false;
+}
+
+/* A member's machine has another address now, and the same disk. */
+static void move_one(void *arg)
+{
+    struct register_member *m = &register_cell.members[1];
+    (void)arg;
+    register_cell_boot();
+    register_await_leader(5 * SECOND_US);
+    register_sleep_us(SECOND_US);
+    sim_stop(m->world);
+    m->address = "m2:71";
+    sim_boot_again(m->world);
+    for (int i = 0; i < 1000 && !is_known_at("m2:71"); i++)
+        register_sleep_us(10000);
+    ck_assert(is_known_at("m2:71"));
+    register_cell_agree();
+    register_cell_stop();
+}
+
+START_TEST(test_a_member_tells_its_new_address)
+{
+    for (uint64_t seed = 0; seed < 5; seed++)
+        play_entering(test_seed() + seed, 3, move_one);
+}
+
+END_TEST
+
 TEST_MAIN("replica",
           test_a_dead_leader_is_replaced_within_a_second,
           test_slow_disks_get_a_leader_too,
           test_a_leader_that_stops_hands_over,
-          test_a_cell_moves_to_other_machines)
+          test_a_cell_moves_to_other_machines,
+          test_all_are_there_when_a_cell_is_founded,
+          test_nobody_founds_a_cell_again,
+          test_a_member_tells_its_new_address)

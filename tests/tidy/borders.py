@@ -69,6 +69,7 @@ ALLOWED = {
             "mapreduce/ingest/export.h",
             "mapreduce/dump.h", "jobs/jobs.h", "cli/"],
     "cli/lock": ["base/", "chubby-lite/chubby.h", "cli/"],
+    "cli/member": ["base/", "chubby-lite/server.h", "cli/"],
     "cli/old_sessions": ["base/", "chubby-lite/chubby.h", "cli/"],
     # Roles open the services that a server process hosts.
     "cli/fs": ["base/", "gfs-lite/fs.h", "gfs-lite/gfs.h", "cli/"],

@@ -1,0 +1,375 @@
+/* The way of a server into its cell, and the watch that it is still in it; see
+ * replica.h.
+ *
+ * Why founding asks everybody. A member that lost its disk forgot whom it voted
+ * for and what it promised to keep; were it to go on under its id, a majority
+ * might elect two leaders of a term, or lose an entry. Whoever it voted for had
+ * the new term on the disk before it asked. So if each of the others has an
+ * empty directory, or has founded the cell and is in its first term, this one
+ * cannot have promised anything that still matters, and its id of the list is
+ * as good as new. In any other case it takes an id that nobody ever had.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/core/hash.h"
+#include "base/core/panic.h"
+#include "base/replica/cell_call.h"
+#include "base/replica/replica_state.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/log.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/world.h"
+
+/* Between rounds of questions. */
+#define ROUND_US 50000
+#define ASK_US   1000000
+/* A leader that lets somebody in first sends all that the cell has. */
+#define JOIN_US 60000000
+/* Between two lines of the log that say why it takes so long. */
+#define TELL_US 5000000
+/* Between looks at whether there is a leader, and how long there may be none
+ * before the others are asked. */
+#define WATCH_US     1000000
+#define FORGOTTEN_US 5000000
+
+uint64_t replica__list_hash(const struct raft_config *first)
+{
+    uint64_t hash = 0;
+    for (size_t i = 0; i < first->count; i++) {
+        const char *address = first->members[i].address;
+        hash = hash64(address, strlen(address), hash ^ first->members[i].id);
+    }
+    return hash;
+}
+
+/* --- asking the others ---------------------------------------------------- */
+
+struct other {
+    struct replica *replica;
+    char address[RAFT_ADDRESS_BYTES];
+    struct cell_view view;
+    struct err err;
+    int rc; /* Of asking. */
+};
+
+/* Heap. */
+struct others {
+    size_t count;
+    struct other list[2 * RAFT_MEMBERS_MAX];
+    struct fiber *fibers[2 * RAFT_MEMBERS_MAX]; /* That ask. */
+};
+
+static void
+add_others(struct replica *r, const struct raft_config *c, struct others *out)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        const char *address = c->members[i].address;
+        size_t at = 0;
+        while (at < out->count && strcmp(out->list[at].address, address) != 0)
+            at++;
+        if (at < out->count || strcmp(address, r->address) == 0)
+            continue;
+        out->list[out->count].replica = r;
+        memcpy(out->list[out->count++].address, address, RAFT_ADDRESS_BYTES);
+    }
+}
+
+/* Everybody that this one was told of or knows. Owned. */
+static struct others *find_others(struct replica *r)
+{
+    struct others *out = mem_zalloc(1, sizeof(*out));
+    add_others(r, raft_members(r->raft), out);
+    add_others(r, &r->first, out);
+    return out;
+}
+
+static void run_ask(void *arg)
+{
+    struct other *o = arg;
+    const struct replica *r = o->replica;
+    const struct cell_request q = {.cell = r->cell, .verb = CELL_ASK};
+    o->rc = cell_call(o->address, r->security, r->method, ASK_US, &q, &o->view,
+                      &o->err);
+}
+
+static struct others *ask_others(struct replica *r)
+{
+    struct others *all = find_others(r);
+    for (size_t i = 0; i < all->count; i++)
+        all->fibers[i] =
+            fiber_start(r->loop, "replica ask", run_ask, &all->list[i]);
+    r->asking = all;
+    for (size_t i = 0; i < all->count; i++) {
+        fiber_join(all->fibers[i]);
+        all->fibers[i] = NULL;
+    }
+    r->asking = NULL;
+    return all;
+}
+
+/* --- founding or joining ---------------------------------------------------
+ */
+
+enum way {
+    WAY_WAIT,
+    WAY_FOUND,
+    WAY_JOIN
+};
+
+/* It founded the cell, has not voted since, nor been told what others voted
+ * for. One that joins has nothing, but was told of a cell. */
+static bool has_just_founded(const struct replica_status *s)
+{
+    return s->term == 1 && s->last_index == 1;
+}
+
+static bool knows_same_list(const struct replica *r, const struct other *o)
+{
+    return o->view.list == replica__list_hash(&r->first);
+}
+
+/* ERR_INVALID: the lists differ, so that nobody may found anything. @missing:
+ * who did not answer. */
+static int choose_way(const struct replica *r,
+                      const struct others *all,
+                      enum way *out,
+                      struct buf *missing,
+                      struct err *err)
+{
+    const struct other *differs = NULL;
+    *out = WAY_FOUND;
+    for (size_t i = 0; i < all->count; i++) {
+        const struct other *o = &all->list[i];
+        if (o->rc) {
+            buf_printf(missing, "%s%s (%s)", missing->len ? ", " : "",
+                       o->address, o->err.text);
+            continue;
+        }
+        if (o->view.status.role != REPLICA_OUTSIDE &&
+            !has_just_founded(&o->view.status)) {
+            *out = WAY_JOIN;
+            return 0;
+        }
+        if (!knows_same_list(r, o))
+            differs = o;
+    }
+    if (differs)
+        return err_set(err, ERR_INVALID,
+                       "%s was given another list of the cell's first members "
+                       "than %s",
+                       differs->address, r->address);
+    if (missing->len)
+        *out = WAY_WAIT;
+    return 0;
+}
+
+static uint64_t id_in_list(const struct replica *r)
+{
+    for (size_t i = 0; i < r->first.count; i++)
+        if (strcmp(r->first.members[i].address, r->address) == 0)
+            return r->first.members[i].id;
+    return 0;
+}
+
+static int take_way(struct replica *r, enum way way, struct err *err)
+{
+    uint64_t own = r->id;
+    bool founding = way == WAY_FOUND && id_in_list(r);
+    int rc;
+    if (founding)
+        r->id = id_in_list(r);
+    rc = replica__make(r, founding, err);
+    if (rc) {
+        r->id = own;
+        return rc;
+    }
+    if (founding)
+        log_info(r->world, "replica",
+                 "cell=%s member=%" PRIu64 " founds it with %zu members",
+                 r->name, r->id, r->first.count);
+    else
+        log_info(r->world, "replica", "cell=%s member=%" PRIu64 " joins it",
+                 r->name, r->id);
+    replica__start(r);
+    return 0;
+}
+
+/* @due_us: of the next line. */
+static void tell_wait(struct replica *r,
+                      const char *what,
+                      const char *why,
+                      uint64_t *due_us)
+{
+    if (replica__now_us(r) < *due_us)
+        return;
+    *due_us = replica__now_us(r) + TELL_US;
+    log_warn(r->world, "replica", "cell=%s %s %s", r->name, what, why);
+}
+
+/* One round; whoever stays outside asks again. */
+static int try_enter(struct replica *r, uint64_t *due_us, struct err *err)
+{
+    struct others *all = ask_others(r);
+    struct buf missing = BUF_INIT;
+    enum way way = WAY_WAIT;
+    int rc = choose_way(r, all, &way, &missing, err);
+    if (rc == 0 && way == WAY_WAIT)
+        tell_wait(r,
+                  "is founded when all its first members are there; wait for",
+                  buf_cstr(&missing), due_us);
+    if (rc == 0 && way != WAY_WAIT && !r->closing)
+        rc = take_way(r, way, err);
+    mem_free(all);
+    buf_close(&missing);
+    return rc;
+}
+
+static int enter(struct replica *r, struct err *err)
+{
+    uint64_t due_us = replica__now_us(r) + TELL_US;
+    while (r->outside && !r->closing) {
+        int rc = try_enter(r, &due_us, err);
+        if (rc == ERR_FULL)
+            tell_wait(r, "waits for space on its disk:", err->text, &due_us);
+        else if (rc)
+            return rc;
+        if (r->outside)
+            world_sleep_us(r->world, ROUND_US);
+    }
+    return 0;
+}
+
+/* --- becoming a voter ------------------------------------------------------
+ */
+
+static bool is_in(const struct replica *r)
+{
+    const struct raft_member *m =
+        raft_config_find(raft_members(r->raft), r->id);
+    return m && m->voting && strcmp(m->address, r->address) == 0;
+}
+
+static bool may_try_again(int rc)
+{
+    return rc == ERR_UNAVAILABLE || rc == ERR_DEADLINE || rc == ERR_BUSY ||
+           rc == ERR_CANCELLED || rc == ERR_IO || rc == ERR_FULL;
+}
+
+/* Ask @to, and whomever it says is the leader. */
+static int ask_to_join(struct replica *r, const char *to, struct err *err)
+{
+    struct cell_request q = {.cell = r->cell, .verb = CELL_JOIN, .id = r->id};
+    char hint[RAFT_ADDRESS_BYTES];
+    int rc;
+    memcpy(q.address, r->address, strlen(r->address));
+    rc = cell_call(to, r->security, r->method, JOIN_US, &q, NULL, err);
+    if (rc && replica_leader_hint(err, hint, sizeof(hint)) &&
+        strcmp(hint, r->address) != 0)
+        rc = cell_call(hint, r->security, r->method, JOIN_US, &q, NULL, err);
+    return rc;
+}
+
+static int join(struct replica *r, struct err *err)
+{
+    uint64_t due_us = replica__now_us(r) + TELL_US;
+    for (size_t turn = 0; !is_in(r) && !r->closing; turn++) {
+        struct others *all = find_others(r);
+        int rc = 0;
+        if (all->count)
+            rc = ask_to_join(r, all->list[turn % all->count].address, err);
+        mem_free(all);
+        if (rc && !may_try_again(rc))
+            return rc;
+        if (rc)
+            tell_wait(r, "does not let it join yet:", err->text, &due_us);
+        if (!is_in(r))
+            world_sleep_us(r->world, ROUND_US);
+    }
+    if (r->closing || !r->joining)
+        return 0;
+    log_info(r->world, "replica", "cell=%s member=%" PRIu64 " is a voter",
+             r->name, r->id);
+    return replica__joined(r, err);
+}
+
+/* --- the watch --------------------------------------------------------------
+ */
+
+/* A leader, sure of it, that does not know this one. */
+static bool forgot_us(const struct replica *r, const struct other *o)
+{
+    const struct replica_status *s = &o->view.status;
+    if (o->rc || s->role != REPLICA_LEADER || s->term < raft_term(r->raft))
+        return false;
+    for (size_t i = 0; i < s->member_count; i++)
+        if (s->members[i].id == r->id)
+            return false;
+    return true;
+}
+
+static int check_removed(struct replica *r, struct err *err)
+{
+    struct others *all = ask_others(r);
+    int rc = 0;
+    for (size_t i = 0; i < all->count && rc == 0; i++)
+        if (forgot_us(r, &all->list[i]))
+            rc = err_set(err, ERR_DENIED,
+                         "member %" PRIu64 " was removed from cell %s", r->id,
+                         r->name);
+    mem_free(all);
+    if (rc)
+        err_hint(err, "to let it join again move %s away first", r->directory);
+    return rc;
+}
+
+/* It is a member, but where it was. */
+static bool was_moved(const struct replica *r)
+{
+    const struct raft_member *m =
+        raft_config_find(raft_members(r->raft), r->id);
+    return m && strcmp(m->address, r->address) != 0;
+}
+
+static int watch(struct replica *r, struct err *err)
+{
+    uint64_t led_us = replica__now_us(r);
+    int rc = 0;
+    while (rc == 0 && !r->closing) {
+        if (raft_leader(r->raft))
+            led_us = replica__now_us(r);
+        if (was_moved(r)) {
+            rc = join(r, err);
+        } else if (replica__now_us(r) >= led_us + FORGOTTEN_US) {
+            led_us = replica__now_us(r);
+            rc = check_removed(r, err);
+        }
+        if (rc == 0 && !r->closing)
+            world_sleep_us(r->world, WATCH_US);
+    }
+    return rc;
+}
+
+void replica__run_enter(void *arg)
+{
+    struct replica *r = arg;
+    struct err err = ERR_INIT;
+    int rc = r->outside ? enter(r, &err) : 0;
+    if (rc == 0 && r->joining && !r->closing)
+        rc = join(r, &err);
+    if (rc == 0 && !r->closing)
+        rc = watch(r, &err);
+    if (rc && !r->closing)
+        replica__fail(r, &err);
+}
+
+void replica__end_enter(struct replica *r)
+{
+    if (!r->enter)
+        return;
+    fiber_cancel(r->enter);
+    for (size_t i = 0; r->asking && i < r->asking->count; i++)
+        if (r->asking->fibers[i])
+            fiber_cancel(r->asking->fibers[i]);
+    fiber_join(r->enter);
+}

@@ -1,0 +1,292 @@
+/* Who is a member: changes of the table, on the leader, and the method by which
+ * others ask for them. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/replica/cell_call.h"
+#include "base/replica/replica_state.h"
+#include "base/rpc/rpc.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/log.h"
+#include "base/runtime/world.h"
+
+/* Between looks at what cannot wake the looker. */
+#define POLL_US 5000
+
+static const char lost_leadership[] =
+    "leadership was lost: it is not known whether the change was made";
+
+/* --- changes -------------------------------------------------------------- */
+
+/* Wait until entry @index is applied, in the term it was appended in. */
+static int
+await_applied(struct replica *r, uint64_t index, uint64_t term, struct err *err)
+{
+    while (r->applied < index) {
+        int rc = fiber_check(err);
+        if (rc)
+            return rc;
+        if (r->closing || r->leading_term != term)
+            return err_set(err, ERR_UNAVAILABLE, "%s", lost_leadership);
+        world_sleep_us(r->world, POLL_US);
+    }
+    return 0;
+}
+
+static int
+change(struct replica *r, const struct raft_config *config, struct err *err)
+{
+    uint64_t index;
+    uint64_t term = raft_term(r->raft);
+    int rc = raft_change(r->raft, replica__now_us(r), config, &index, err);
+    if (rc)
+        return rc;
+    replica__pump(r);
+    return await_applied(r, index, term, err);
+}
+
+/* Wait until learner @id has what was committed when this looked. */
+static int await_caught_up(struct replica *r, uint64_t id, struct err *err)
+{
+    uint64_t term = raft_term(r->raft);
+    uint64_t goal = raft_commit(r->raft);
+    for (;;) {
+        uint64_t match = 0;
+        uint64_t heard;
+        int rc = fiber_check(err);
+        if (rc)
+            return rc;
+        if (r->closing || r->leading_term != term ||
+            !raft_peer(r->raft, id, &match, &heard))
+            return err_set(err, ERR_UNAVAILABLE, "%s", lost_leadership);
+        if (match >= goal)
+            return 0;
+        world_sleep_us(r->world, POLL_US);
+    }
+}
+
+/* Make it a voter once it has caught up. */
+static int
+promote(struct replica *r, const struct raft_member *m, struct err *err)
+{
+    struct raft_config config;
+    int rc = await_caught_up(r, m->id, err);
+    if (rc)
+        return rc;
+    config = *raft_members(r->raft);
+    raft_config_put(&config, m);
+    return change(r, &config, err);
+}
+
+int replica_add(struct replica *r,
+                const struct replica_member *m,
+                struct err *err)
+{
+    struct raft_config config = *raft_members(r->raft);
+    const struct raft_member *old = raft_config_find(&config, m->id);
+    struct raft_member member = {.id = m->id, .voting = old && old->voting};
+    int rc = replica__check_leading(r, err);
+    if (rc)
+        return rc;
+    if (m->id == 0 || !m->address[0] ||
+        strlen(m->address) >= RAFT_ADDRESS_BYTES)
+        return err_set(err, ERR_INVALID, "a member has an id and an address");
+    memcpy(member.address, m->address, strlen(m->address));
+    if (old && old->voting >= m->voting &&
+        strcmp(old->address, m->address) == 0)
+        return err_set(err, ERR_EXISTS, "member %" PRIu64, m->id);
+    if (!old || strcmp(old->address, m->address) != 0) {
+        if (!raft_config_put(&config, &member))
+            return err_set(err, ERR_INVALID, "more than %d members",
+                           RAFT_MEMBERS_MAX);
+        rc = change(r, &config, err);
+    }
+    if (rc || member.voting >= m->voting)
+        return rc;
+    member.voting = true;
+    return promote(r, &member, err);
+}
+
+int replica_remove(struct replica *r, uint64_t id, struct err *err)
+{
+    struct raft_config config = *raft_members(r->raft);
+    int rc = replica__check_leading(r, err);
+    if (rc)
+        return rc;
+    if (!raft_config_find(&config, id))
+        return err_set(err, ERR_INVALID, "no member %" PRIu64, id);
+    raft_config_drop(&config, id);
+    return change(r, &config, err);
+}
+
+int replica_transfer(struct replica *r, uint64_t id, struct err *err)
+{
+    uint64_t term = raft_term(r->raft);
+    uint64_t until = replica__now_us(r) + 2 * r->election_us;
+    int rc = replica__check_leading(r, err);
+    if (rc == 0)
+        rc = raft_transfer(r->raft, replica__now_us(r), id, err);
+    if (rc)
+        return rc;
+    replica__pump(r);
+    while (raft_term(r->raft) == term && raft_role(r->raft) == RAFT_LEADER) {
+        rc = fiber_check(err);
+        if (rc)
+            return rc;
+        if (replica__now_us(r) >= until)
+            return err_set(err, ERR_UNAVAILABLE,
+                           "no other member took over in time");
+        world_sleep_us(r->world, POLL_US);
+    }
+    return 0;
+}
+
+/* --- asked for by others ----------------------------------------------------
+ */
+
+static bool answers(const struct replica *r, const struct raft_member *m)
+{
+    uint64_t match;
+    uint64_t heard;
+    return m->id == r->id || (raft_peer(r->raft, m->id, &match, &heard) &&
+                              heard + r->election_us >= replica__now_us(r));
+}
+
+static const struct raft_member *find_at(const struct raft_config *c,
+                                         const char *address)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (strcmp(c->members[i].address, address) == 0)
+            return &c->members[i];
+    return NULL;
+}
+
+/* What this one knows; of one that leads then, the truth as of now. */
+static int tell(struct replica *r, struct rpc_call *call, struct err *err)
+{
+    struct cell_view v = {.list = replica__list_hash(&r->first)};
+    int rc = 0;
+    if (!r->outside && raft_may_propose(r->raft))
+        rc = replica_read_barrier(r, err);
+    if (rc && raft_may_propose(r->raft))
+        return rc;
+    replica_get_status(r, &v.status);
+    cell_view_put(&v, call->reply_body);
+    return 0;
+}
+
+/* A process that came in the place of another at the same address, of which
+ * nothing is heard any more. */
+static int
+make_room(struct replica *r, const struct raft_member *before, struct err *err)
+{
+    if (answers(r, before))
+        return err_set(err, ERR_BUSY, "member %" PRIu64 " at %s answers still",
+                       before->id, before->address);
+    log_warn(r->world, "replica",
+             "cell=%s member=%" PRIu64 " is gone: another is at %s now",
+             r->name, before->id, before->address);
+    return replica_remove(r, before->id, err);
+}
+
+static int
+join(struct replica *r, const struct cell_request *q, struct err *err)
+{
+    const struct replica_member m = {q->id, q->address, true};
+    const struct raft_config *c = raft_members(r->raft);
+    const struct raft_member *there = find_at(c, q->address);
+    int rc = replica__check_leading(r, err);
+    if (rc == 0 && there && there->id != q->id)
+        rc = make_room(r, there, err);
+    c = raft_members(r->raft);
+    if (rc == 0 && !raft_config_votes(c, q->id) &&
+        raft_config_voter_count(c) >= REPLICA_VOTERS_MAX)
+        return err_set(err, ERR_INVALID,
+                       "cell %s has %d members already: remove one first",
+                       r->name, REPLICA_VOTERS_MAX);
+    if (rc == 0)
+        rc = replica_add(r, &m, err);
+    return rc == ERR_EXISTS ? 0 : rc;
+}
+
+/* Would those that answer be a majority without @gone? */
+static bool is_served_without(const struct replica *r,
+                              const struct raft_member *gone)
+{
+    struct raft_config c = *raft_members(r->raft);
+    size_t well = 0;
+    raft_config_drop(&c, gone->id);
+    for (size_t i = 0; i < c.count; i++)
+        well += c.members[i].voting && answers(r, &c.members[i]);
+    return well >= raft_config_majority(&c);
+}
+
+/* Whom @q means. */
+static int find_meant(struct replica *r,
+                      const struct cell_request *q,
+                      const struct raft_member **out,
+                      struct err *err)
+{
+    const struct raft_config *c = raft_members(r->raft);
+    int rc = replica__check_leading(r, err);
+    if (rc)
+        return rc;
+    *out = q->id ? raft_config_find(c, q->id) : find_at(c, q->address);
+    if (*out)
+        return 0;
+    if (q->id)
+        return err_set(err, ERR_NOTFOUND, "cell %s has no member %" PRIu64,
+                       r->name, q->id);
+    return err_set(err, ERR_NOTFOUND, "cell %s has no member at %s", r->name,
+                   q->address);
+}
+
+static int
+remove_meant(struct replica *r, const struct cell_request *q, struct err *err)
+{
+    const struct raft_member *m = NULL;
+    int rc = find_meant(r, q, &m, err);
+    if (rc)
+        return rc;
+    if (!is_served_without(r, m))
+        return err_set(err, ERR_INVALID,
+                       "without member %" PRIu64 " at %s those that answer "
+                       "would be no majority of cell %s",
+                       m->id, m->address, r->name);
+    if (m->id != r->id)
+        return replica_remove(r, m->id, err);
+    /* The next leader does it, which goes on meanwhile. */
+    rc = replica_transfer(r, 0, err);
+    return rc ? rc : replica_not_leader(r, err);
+}
+
+static int
+let_lead(struct replica *r, const struct cell_request *q, struct err *err)
+{
+    const struct raft_member *m = NULL;
+    int rc = find_meant(r, q, &m, err);
+    if (rc || m->id == r->id)
+        return rc;
+    return replica_transfer(r, m->id, err);
+}
+
+int replica__serve_cell(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct replica *r = ctx;
+    struct cell_request q;
+    int rc = cell_request_get(call->body, &q, err);
+    if (rc == 0 && q.cell && q.cell != r->cell)
+        rc =
+            err_set(err, ERR_DENIED, "a call of another cell than %s", r->name);
+    if (rc == 0 && r->closing)
+        rc = err_set(err, ERR_UNAVAILABLE, "closing");
+    if (rc)
+        return rc;
+    switch (q.verb) {
+    case CELL_ASK: return tell(r, call, err);
+    case CELL_JOIN: return join(r, &q, err);
+    case CELL_REMOVE: return remove_meant(r, &q, err);
+    case CELL_LEAD: return let_lead(r, &q, err);
+    }
+    return 0;
+}
