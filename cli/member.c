@@ -236,12 +236,50 @@ static int run_lead(struct cli *cli, const struct args *args, struct err *err)
     return remote_run(cli, args, change, &c, err);
 }
 
-/* --- the commands
- * -------------------------------------------------------------
- */
+/* --- rescue --------------------------------------------------------------- */
+
+static int rescue_one(struct cli *cli,
+                      const struct args *args,
+                      const struct service *s,
+                      struct err *err)
+{
+    const char *cluster = args_value(args, "cluster");
+    struct buf name = BUF_INIT;
+    struct buf directory = BUF_INIT;
+    size_t others = 0;
+    int rc;
+    buf_printf(&name, "%s/%s", cluster ? cluster : "quarry", s->name);
+    buf_printf(&directory, "%s/%s", args->words[0], s->name);
+    rc = replica_rescue(cli->world, buf_cstr(&name), buf_cstr(&directory),
+                        &others, err);
+    if (rc == 0 && others)
+        cli_remark(cli, "%s: goes on without %zu others", s->name, others);
+    else if (rc == 0)
+        cli_remark(cli, "%s: has no others", s->name);
+    buf_close(&name);
+    buf_close(&directory);
+    return rc;
+}
+
+static int run_rescue(struct cli *cli, const struct args *args, struct err *err)
+{
+    const char *wanted = args_value(args, "service");
+    int rc = check_service(args, err);
+    for (size_t i = 0; i < ARRAY_LEN(services) && rc == 0; i++)
+        if (!wanted || strcmp(wanted, services[i].name) == 0)
+            rc = rescue_one(cli, args, &services[i], err);
+    return rc;
+}
+
+/* --- the commands --------------------------------------------------------- */
 
 static const struct option member_options[] = {
     {"service", 0, "NAME", "of one service alone: lock or namenode (both)"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const struct option rescue_options[] = {
+    {"cluster", 0, "NAME", "of the cluster (quarry)"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -267,6 +305,18 @@ const struct command member_commands[] = {
      .words_max = 1,
      .options = {member_options, remote_options},
      .run = run_rm},
+    {.name = "member rescue",
+     .arguments = "DATA",
+     .summary = "Let the last one of a cell go on alone",
+     .details = "DATA: the directory of a node that does not run. For a cell "
+                "that has lost its majority\nfor good: what only the others "
+                "had is lost, and they must not come back with their\nold "
+                "directories; nodes with empty ones join.",
+     .examples = "quarry member rescue /var/lib/quarry",
+     .words_min = 1,
+     .words_max = 1,
+     .options = {member_options, rescue_options},
+     .run = run_rescue},
     {.name = "member lead",
      .arguments = "MEMBER",
      .summary = "Let a member lead, before another is stopped",

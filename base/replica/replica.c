@@ -169,9 +169,9 @@ static struct raft_options core_options(const struct replica_options *opts)
                                  .append_bytes_max = opts->append_bytes_max};
 }
 
-static struct replica *new_replica(struct world *w,
-                                   const struct replica_machine *machine,
-                                   const struct replica_options *opts)
+struct replica *replica__new(struct world *w,
+                             const struct replica_machine *machine,
+                             const struct replica_options *opts)
 {
     struct replica *r = mem_zalloc(1, sizeof(*r));
     struct buf log = BUF_INIT;
@@ -196,7 +196,7 @@ static struct replica *new_replica(struct world *w,
     return r;
 }
 
-static void free_replica(struct replica *r)
+void replica__free(struct replica *r)
 {
     raft_free(r->raft);
     replica_log_close(r->log);
@@ -239,10 +239,10 @@ int replica_open(struct world *w,
     *out = NULL;
     PRE(fiber_self());
     PRE((opts->id || opts->address) && opts->directory);
-    r = new_replica(w, machine, opts);
+    r = replica__new(w, machine, opts);
     rc = replica__recover(r, opts, err);
     if (rc) {
-        free_replica(r);
+        replica__free(r);
         return rc;
     }
     add_methods(r, server);
@@ -291,7 +291,7 @@ void replica_close(struct replica *r)
     end_fiber(r->disk);
     end_fiber(r->applier);
     replica__stop_peers(r);
-    free_replica(r);
+    replica__free(r);
 }
 
 /* --- proposals and barriers ----------------------------------------------- */

@@ -188,6 +188,20 @@ MUST_CHECK int replica_remove(struct replica *r, uint64_t id, struct err *err);
 MUST_CHECK int
 replica_transfer(struct replica *r, uint64_t id, struct err *err);
 
+/* Of a cell whose majority is gone for good: let the member whose directory is
+ * @directory, which nobody has open, be the only one, with all that it has.
+ * What only the others acknowledged is lost; they must never be started again
+ * with what they had. @name: of the cell. *@others: how many the cell had
+ * beside it; 0: nothing was done. Parks. Errors: ERR_NOTFOUND (no member's
+ * directory), ERR_INVALID (of another cell, or it was no voter), those of
+ * replica_open().
+ */
+MUST_CHECK int replica_rescue(struct world *w,
+                              const char *name,
+                              const char *directory,
+                              size_t *others,
+                              struct err *err);
+
 /* --- state ---------------------------------------------------------------- */
 
 enum replica_role {

@@ -395,6 +395,24 @@ static int lock_directory(struct replica *r, struct err *err)
     return rc;
 }
 
+int replica__reopen(struct replica *r, struct err *err)
+{
+    struct file_info info;
+    bool found = false;
+    int rc;
+    if (world_stat(r->world, r->directory, &info, NULL) != 0)
+        return err_set(err, ERR_NOTFOUND, "there is no %s", r->directory);
+    rc = lock_directory(r, err);
+    if (rc == 0)
+        rc = read_member(r, &found, err);
+    if (rc == 0)
+        read_joining(r);
+    if (rc == 0 && !found)
+        rc = err_set(err, ERR_NOTFOUND, "%s is no directory of a member",
+                     r->directory);
+    return rc ? rc : read_all(r, err);
+}
+
 int replica__recover(struct replica *r,
                      const struct replica_options *opts,
                      struct err *err)

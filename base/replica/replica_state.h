@@ -200,6 +200,15 @@ MUST_CHECK int replica__check_leading(struct replica *r, struct err *err);
 /* It cannot go on: replica_health() says why. */
 void replica__fail(struct replica *r, const struct err *why);
 
+/* --- life (replica.c) -------------------------------------------------------
+ */
+
+/* Without anything of the directory. Owned: replica__free(). */
+struct replica *replica__new(struct world *w,
+                             const struct replica_machine *machine,
+                             const struct replica_options *opts);
+void replica__free(struct replica *r);
+
 /* --- directory (replica_open.c) ----------------------------------------------
  */
 
@@ -209,6 +218,8 @@ void replica__fail(struct replica *r, const struct err *why);
 MUST_CHECK int replica__recover(struct replica *r,
                                 const struct replica_options *opts,
                                 struct err *err);
+/* The same of a directory that is there: ERR_NOTFOUND: it is no member's. */
+MUST_CHECK int replica__reopen(struct replica *r, struct err *err);
 /* Make the directory of one that is outside and read it: as founder @r->id, or
  * as one that joins under that id. On error it is outside still. Parks. */
 MUST_CHECK int replica__make(struct replica *r, bool founding, struct err *err);

@@ -53,8 +53,11 @@ class MembersTest(ClusterTest):
         self.ok("fs", "put", "f", "/f", "-t", "cluster:quarry-cluster")
 
     def check(self, target="cluster:quarry-cluster"):
-        self.assertEqual(self.ok("lock", "cat", "/note", "-t", target), "kept")
-        self.assertEqual(self.ok("fs", "cat", "/f", "-t", target), "x" * 5000)
+        key = ["--key", "quarry-cluster/key"] if "," in target else []
+        self.assertEqual(self.ok("lock", "cat", "/note", "-t", target, *key),
+                         "kept")
+        self.assertEqual(self.ok("fs", "cat", "/f", "-t", target, *key),
+                         "x" * 5000)
 
     def test_disks_lost(self):
         """Each disk is lost once, one after the other: the node comes back as
@@ -150,6 +153,36 @@ class MembersTest(ClusterTest):
         self.wait_for(lambda: c.pid("n2") is None)
         self.await_voters([addresses[0], addresses[2]])
         self.check()
+
+    def test_majority_lost(self):
+        """Two of three machines are gone for good: the last one goes on alone
+        when it is told to, and two new ones join it."""
+        c = self.loopback(3, CELL)
+        addresses = [self.address(c, name) for name in c.names]
+        self.await_voters(addresses)
+        self.fill()
+        # What the last one lacks is lost: let it have everything.
+        self.wait_for(lambda: all(int(r["behind"] or 0) == 0
+                                  for r in self.members()))
+        self.assertIn("in use by process", self.fails(
+            1, "member", "rescue", c.dir("n1")))
+        for name in c.names:
+            c.kill(name)
+        for name in ("n2", "n3"):
+            for service in SERVICES:
+                shutil.rmtree(os.path.join(c.dir(name), service))
+        self.assertIn("there is no", self.fails(
+            1, "member", "rescue", c.dir("n2")))
+        self.assertIn("belongs to member 1 of cell", self.fails(
+            1, "member", "rescue", c.dir("n1"), "--cluster", "another"))
+        said = self.run_quarry("member", "rescue", c.dir("n1")).stderr.decode()
+        self.assertEqual(said, "lock: goes on without 2 others\n"
+                         "namenode: goes on without 2 others\n")
+        self.ok("cluster", "start")
+        self.await_voters(addresses)
+        self.check()
+        c.kill("n1")
+        self.check("%s,%s" % tuple(addresses[1:]))
 
     def test_lists_differ(self):
         """First members that were given other lists found nothing."""
