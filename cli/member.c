@@ -15,6 +15,7 @@
 #include "cli/table_printer.h"
 
 #define ASK_US     UINT64_C(2000000)
+#define CHANGE_US  UINT64_C(10000000)
 #define TIMEOUT_US UINT64_C(20000000)
 #define PAUSE_US   UINT64_C(200000)
 
@@ -179,7 +180,7 @@ static int ask_leader(struct remote *r,
     for (size_t turn = 0;; turn++) {
         struct err why = ERR_INIT;
         rc = cell_call(to[0] ? to : r->addresses[turn % r->address_count],
-                       r->security, s->method, ASK_US, q, NULL, &why);
+                       r->security, s->method, CHANGE_US, q, NULL, &why);
         if (rc == 0 || !may_try_again(rc) ||
             world_mono_ns(r->world) >= until_ns) {
             err_copy(err, &why);

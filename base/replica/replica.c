@@ -63,7 +63,6 @@ static void follow_role(struct replica *r)
         stop_leading(r);
     if (leads && !r->leading_term) {
         r->leading_term = raft_term(r->raft);
-        r->leading_since_us = replica__now_us(r);
         log_info(r->world, "replica",
                  "cell=%s member=%" PRIu64 " leads term=%" PRIu64, r->name,
                  r->id, r->leading_term);

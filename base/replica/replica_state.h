@@ -100,8 +100,7 @@ struct replica {
     struct replica_waits entered;  /* By index. */
     struct replica_waits barriers; /* By round. */
     uint64_t leading_term; /* The core leads since this term; 0: it does not. */
-    uint64_t leading_since_us;
-    bool announced; /* machine.lead(true) was called. */
+    bool announced;        /* machine.lead(true) was called. */
     struct fiber *clock;
     uint64_t clock_due_us; /* What it sleeps until. */
     /* Disk */
