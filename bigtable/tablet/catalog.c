@@ -256,23 +256,38 @@ static void retire_tablets(struct store *s, struct table *t)
     table_view_unref(v);
 }
 
+/* A flush that ends meanwhile commits before that, or not at all: the manifest
+ * takes nothing about tablets that are gone. */
+static int commit_drop(struct store *s, struct table *t, struct err *err)
+{
+    struct table_view *v = table_get_view(t);
+    struct buf edit = BUF_INIT;
+    int rc;
+    edit_drop_table(&edit, t->id);
+    for (size_t i = 0; i < v->tablet_count; i++)
+        tablet_hold_edits(v->tablets[i]);
+    rc = store_commit(s, 0, &edit, err);
+    for (size_t i = v->tablet_count; i-- > 0;)
+        tablet_release_edits(v->tablets[i], rc == 0);
+    table_view_unref(v);
+    buf_close(&edit);
+    return rc;
+}
+
 /* PRE: the catalog is locked. */
 static int
 drop(struct store *s, const char *name, struct table *t, struct err *err)
 {
-    struct buf edit = BUF_INIT;
     int rc;
     mutex_lock(&t->change_lock);
     write_turn_close_table(s, t);
-    edit_drop_table(&edit, t->id);
-    rc = store_commit(s, 0, &edit, err);
+    rc = commit_drop(s, t, err);
     if (rc == 0) {
         retire_tablets(s, t);
         table_unref(remove_table(s, name));
     }
     write_turn_open_table(s, t, rc == 0, NULL);
     mutex_unlock(&t->change_lock);
-    buf_close(&edit);
     return rc;
 }
 

@@ -281,6 +281,21 @@ void tablet_retire(struct tablet *t)
     }
 }
 
+void tablet_hold_edits(struct tablet *t)
+{
+    for (size_t i = 0; i < atomic_load(&t->group_count); i++)
+        mutex_lock(&t->groups[i]->edit_lock);
+}
+
+void tablet_release_edits(struct tablet *t, bool retired)
+{
+    for (size_t i = atomic_load(&t->group_count); i-- > 0;) {
+        if (retired)
+            atomic_store(&t->groups[i]->retired, true);
+        mutex_unlock(&t->groups[i]->edit_lock);
+    }
+}
+
 bool tablet_contains(const struct tablet *t, struct slice row)
 {
     return slice_cmp(buf_slice(&t->start), row) <= 0 &&

@@ -106,6 +106,11 @@ void tablet_set_options(struct tablet *t, const struct schema *schema);
 
 /* From now on its flushes and compactions fail with ERR_CANCELLED. Parks. */
 void tablet_retire(struct tablet *t);
+/* Between the two none of them commits anything; @retired: nor afterwards.
+ * Parks.
+ */
+void tablet_hold_edits(struct tablet *t);
+void tablet_release_edits(struct tablet *t, bool retired);
 
 bool tablet_contains(const struct tablet *t, struct slice row);
 

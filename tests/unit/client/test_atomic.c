@@ -239,4 +239,72 @@ START_TEST(test_async)
 
 END_TEST
 
-TEST_MAIN("atomic", test_row_is_atomic, test_counter, test_claims, test_async)
+/* --- a drop ----------------------------------------------------------------
+ */
+
+/* Enough for flushes that are under way when the last row is in. */
+static void fill_and_drop(struct quarry *q, int rows)
+{
+    static const struct quarry_family_spec family = {"f", "group=g"};
+    static const struct quarry_group_spec group = {"g", "memtable=64KiB"};
+    struct quarry_mutation *m = quarry_mutation_new(SLICE_LIT("row"));
+    struct quarry_table *t;
+    char value[4000];
+    memset(value, 'x', sizeof(value));
+    OK(quarry_table_create(q, "gone", &family, 1, &group, 1, &err));
+    OK(quarry_table_open(q, "gone", &t, &err));
+    for (int i = 0; i < rows; i++) {
+        char row[16];
+        snprintf(row, sizeof(row), "%08d", i);
+        quarry_mutation_reset(m, slice_str(row));
+        quarry_mutation_set(m, "f", SLICE_EMPTY, 1,
+                            slice_make(value, sizeof(value)));
+        OK(quarry_apply(t, m, &logged, &err));
+    }
+    quarry_mutation_free(m);
+    quarry_table_close(t);
+    OK(quarry_table_drop(q, "gone", &err));
+}
+
+static void flush_on(void *arg)
+{
+    struct shared *s = arg;
+    struct err ignored = ERR_INIT; /* Of a table that is gone meanwhile. */
+    while (!atomic_load(&s->stop))
+        (void)!quarry_flush(s->quarry, &ignored);
+}
+
+/* A table is dropped while its memtables are being flushed. */
+START_TEST(test_drop_while_flushed)
+{
+    struct shared s = {.failures = 0};
+    struct world *w = world_real_new();
+    struct task *flusher;
+    struct quarry *q;
+    char target[300];
+    if (test_cluster()) { /* Its servers let go of a tablet first. */
+        world_free(w);
+        return;
+    }
+    test_new_target(target, sizeof(target));
+    OK(test_open(target, NULL, &q, &err));
+    s.quarry = q;
+    flusher = task_start(w, "flusher", flush_on, &s);
+    for (int i = 0; i < 300; i++)
+        fill_and_drop(q, 4 + i % 20);
+    atomic_store(&s.stop, true);
+    task_join(flusher);
+    world_free(w);
+    quarry_close(q);
+    OK(test_open(target, NULL, &q, &err));
+    quarry_close(q);
+}
+
+END_TEST
+
+TEST_MAIN("atomic",
+          test_row_is_atomic,
+          test_counter,
+          test_claims,
+          test_async,
+          test_drop_while_flushed)
