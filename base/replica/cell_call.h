@@ -24,11 +24,14 @@ struct rpc_security;
 #define REPLICA_CELL_METHOD(method) ((method) + 2)
 
 enum cell_verb {
-    CELL_ASK =
-        1,       /* What do you know? Of one that leads: as of now, for sure. */
-    CELL_JOIN,   /* Let @id at @address be a voter, instead of who was there. */
-    CELL_REMOVE, /* Let @id, or (0) who is at @address, be a member no more. */
-    CELL_LEAD,   /* Let that one lead. */
+    /* What do you know? Of one that leads: as of now, for sure. */
+    CELL_ASK = 1,
+    /* Let @id at @address be a voter, instead of who was there. */
+    CELL_JOIN,
+    /* Let @id, or (0) who is at @address, be a member no more. */
+    CELL_REMOVE,
+    /* Let that one lead. */
+    CELL_LEAD,
 };
 
 struct cell_request {

@@ -110,10 +110,9 @@ check_member_bytes(const struct replica *r, struct slice bytes, struct err *err)
         slice_eq_str(name, r->name))
         return 0;
     return err_set(err, ERR_INVALID,
-                   "%s belongs to member %" PRIu64 " of cell \"%.*s\", not to "
-                   "member %" PRIu64 " of \"%s\"",
-                   r->directory, get_le64(p + 16), SLICE_ARG(name), r->id,
-                   r->name);
+                   "%s belongs to member %" PRIu64
+                   " of cell \"%.*s\", not to this one of \"%s\"",
+                   r->directory, get_le64(p + 16), SLICE_ARG(name), r->name);
 }
 
 /* *@found: it is there and ours. */
