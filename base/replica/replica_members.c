@@ -161,14 +161,15 @@ static const struct raft_member *find_at(const struct raft_config *c,
     return NULL;
 }
 
-/* What this one knows; of one that leads then, the truth as of now. */
+/* What this one knows; of one that leads, the truth as of now. */
 static int tell(struct replica *r, struct rpc_call *call, struct err *err)
 {
     struct cell_view v = {.list = replica__list_hash(&r->first)};
     int rc = 0;
-    if (!r->outside && raft_may_propose(r->raft))
+    if (!r->outside && raft_role(r->raft) == RAFT_LEADER)
         rc = replica_read_barrier(r, err);
-    if (rc && raft_may_propose(r->raft))
+    /* One that leads no more knows what any other does. */
+    if (rc && raft_role(r->raft) == RAFT_LEADER)
         return rc;
     replica_get_status(r, &v.status);
     cell_view_put(&v, call->reply_body);
