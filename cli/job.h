@@ -59,12 +59,14 @@ MUST_CHECK int job_run_drive(const char *name,
                              struct mr_report **report,
                              struct err *err);
 
-/* --- on a cell (job_cell.c); *@taken is false when it has no job master -----
+/* --- on a cell (job_cell.c), by its job master, which is waited for -------
  */
 
+/* Does the target of @cli keep jobs, and not this machine (--here)? */
+bool job_cell_asked(const struct cli *cli, const struct args *args);
+
 /* Submit the job, and wait for its end. Parks. */
-MUST_CHECK int
-job_cell_run(struct job_command *c, bool *taken, struct err *err);
+MUST_CHECK int job_cell_run(struct job_command *c, struct err *err);
 
 struct job_summary;
 
@@ -72,7 +74,6 @@ struct job_summary;
 MUST_CHECK int job_cell_list(struct cli *cli,
                              const struct args *args,
                              size_t ended_max,
-                             bool *taken,
                              struct job_summary **jobs,
                              size_t *count,
                              struct err *err);
@@ -80,13 +81,11 @@ MUST_CHECK int job_cell_list(struct cli *cli,
 MUST_CHECK int job_cell_get(struct cli *cli,
                             const struct args *args,
                             const char *id,
-                            bool *taken,
                             struct job_summary **job,
                             struct err *err);
 MUST_CHECK int job_cell_kill(struct cli *cli,
                              const struct args *args,
                              const char *id,
-                             bool *taken,
                              struct err *err);
 MUST_CHECK int
 job_cell_workers(struct cli *cli, const struct args *args, struct err *err);

@@ -25,38 +25,30 @@
 
 /* --- asking --------------------------------------------------------------- */
 
+bool job_cell_asked(const struct cli *cli, const struct args *args)
+{
+    return remote_is_cluster(cli->target) && !args_flag(args, "here");
+}
+
 /* A question on its way: @fn runs with the client open. */
 struct question {
     int (*fn)(struct question *q, struct remote *r, struct err *err);
     struct job_client *client;
-    bool taken;
     void *ctx;
 };
 
 static int with_client(struct remote *r, struct err *err)
 {
     struct question *q = r->ctx;
-    const struct job_client_options o = {.cell = r->addresses,
-                                         .cell_count = r->address_count,
-                                         .security = r->security};
-    int code = job_client_open(r->world, &o, &q->client, err);
-    if (code == ERR_UNSUPPORTED)
-        return 0;
-    q->taken = true;
+    struct job_client_options o = {.cell = r->addresses,
+                                   .cell_count = r->address_count,
+                                   .security = r->security};
+    int code = remote_timeout(0, &o.timeout_us, err);
+    if (code == 0)
+        code = job_client_open(r->world, &o, &q->client, err);
     if (code == 0)
         code = q->fn(q, r, err);
     job_client_close(q->client);
-    return code;
-}
-
-static int ask(struct cli *cli,
-               const struct args *args,
-               struct question *q,
-               bool *taken,
-               struct err *err)
-{
-    int code = remote_run(cli, args, with_client, q, err);
-    *taken = q->taken || code != 0;
     return code;
 }
 
@@ -325,10 +317,10 @@ static int run_question(struct question *q, struct remote *r, struct err *err)
     return code;
 }
 
-int job_cell_run(struct job_command *c, bool *taken, struct err *err)
+int job_cell_run(struct job_command *c, struct err *err)
 {
     struct question q = {.fn = run_question, .ctx = c};
-    return ask(c->cli, c->args, &q, taken, err);
+    return remote_run(c->cli, c->args, with_client, &q, err);
 }
 
 /* --- telling ----------------------------------------------------------------
@@ -366,14 +358,13 @@ static int list_question(struct question *q, struct remote *r, struct err *err)
 int job_cell_list(struct cli *cli,
                   const struct args *args,
                   size_t ended_max,
-                  bool *taken,
                   struct job_summary **jobs,
                   size_t *count,
                   struct err *err)
 {
     struct list_question l = {.ended_max = ended_max};
     struct question q = {.fn = list_question, .ctx = &l};
-    int code = ask(cli, args, &q, taken, err);
+    int code = remote_run(cli, args, with_client, &q, err);
     if (code) {
         job_summaries_free(l.jobs, l.count);
         return code;
@@ -408,13 +399,12 @@ static int get_question(struct question *q, struct remote *r, struct err *err)
 int job_cell_get(struct cli *cli,
                  const struct args *args,
                  const char *id,
-                 bool *taken,
                  struct job_summary **job,
                  struct err *err)
 {
     struct one_question o = {.id = id};
     struct question q = {.fn = get_question, .ctx = &o};
-    int code = ask(cli, args, &q, taken, err);
+    int code = remote_run(cli, args, with_client, &q, err);
     if (code)
         job_summaries_free(o.job, o.job ? 1 : 0);
     else
@@ -432,12 +422,11 @@ static int kill_question(struct question *q, struct remote *r, struct err *err)
 int job_cell_kill(struct cli *cli,
                   const struct args *args,
                   const char *id,
-                  bool *taken,
                   struct err *err)
 {
     struct one_question o = {.id = id};
     struct question q = {.fn = kill_question, .ctx = &o};
-    return ask(cli, args, &q, taken, err);
+    return remote_run(cli, args, with_client, &q, err);
 }
 
 static void print_workers(struct cli *cli, const struct job_workers *w)
@@ -484,9 +473,5 @@ workers_question(struct question *q, struct remote *r, struct err *err)
 int job_cell_workers(struct cli *cli, const struct args *args, struct err *err)
 {
     struct question q = {.fn = workers_question};
-    bool taken = false;
-    int code = ask(cli, args, &q, &taken, err);
-    if (code == 0 && !taken)
-        code = err_set(err, ERR_UNSUPPORTED, "the cluster has no job master");
-    return code;
+    return remote_run(cli, args, with_client, &q, err);
 }

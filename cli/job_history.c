@@ -64,13 +64,10 @@ static int load_jobs(struct cli *cli,
                      size_t *count,
                      struct err *err)
 {
-    bool taken = false;
     char *dir;
-    int r = 0;
-    if (remote_is_cluster(cli->target) && !args_flag(args, "here"))
-        r = job_cell_list(cli, args, ended_max, &taken, jobs, count, err);
-    if (r || taken)
-        return r;
+    int r;
+    if (job_cell_asked(cli, args))
+        return job_cell_list(cli, args, ended_max, jobs, count, err);
     dir = job_history_dir(cli);
     r = job_history_list(&(struct job_files){.world = cli->world}, dir, jobs,
                          count, err);
@@ -123,12 +120,11 @@ static int get_job(struct cli *cli,
                    struct err *err)
 {
     const char *id = args->word_count ? args->words[0] : "last";
-    bool taken = false;
     char *dir = job_history_dir(cli);
-    int r = 0;
-    if (remote_is_cluster(cli->target) && !args_flag(args, "here"))
-        r = job_cell_get(cli, args, id, &taken, out, err);
-    if (!r && !taken)
+    int r;
+    if (job_cell_asked(cli, args))
+        r = job_cell_get(cli, args, id, out, err);
+    else
         r = job_history_get(&(struct job_files){.world = cli->world}, dir, id,
                             out, err);
     if (r == ERR_NOTFOUND)
@@ -254,11 +250,10 @@ int job_run_counters(struct cli *cli, const struct args *args, struct err *err)
 int job_run_kill(struct cli *cli, const struct args *args, struct err *err)
 {
     char *dir = job_history_dir(cli);
-    bool taken = false;
-    int r = 0;
-    if (remote_is_cluster(cli->target) && !args_flag(args, "here"))
-        r = job_cell_kill(cli, args, args->words[0], &taken, err);
-    if (!r && !taken)
+    int r;
+    if (job_cell_asked(cli, args))
+        r = job_cell_kill(cli, args, args->words[0], err);
+    else
         r = job_history_kill(&(struct job_files){.world = cli->world}, dir,
                              args->words[0], err);
     if (r == ERR_NOTFOUND)

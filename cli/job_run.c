@@ -377,13 +377,11 @@ static int run_job(struct job_command *c, struct err *err)
 {
     struct mr_report *report = NULL;
     struct mr_options *o = &c->options;
-    bool taken = false;
     int r = open_store(c, err);
-    if (!r && remote_is_cluster(c->cli->target) && !o->in_process &&
-        !args_flag(c->args, "here"))
-        r = job_cell_run(c, &taken, err);
-    if (r || taken)
+    if (r)
         return r;
+    if (job_cell_asked(c->cli, c->args) && !o->in_process)
+        return job_cell_run(c, err);
     c->history = job_history_dir(c->cli);
     o->history_dir = c->history;
     o->world = c->cli->world;

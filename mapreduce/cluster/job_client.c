@@ -23,7 +23,7 @@ struct job_client {
     struct world *world;
     uint64_t timeout_us;
     struct chubby *chubby;
-    struct chubby_handle *master; /* The lock's file. */
+    struct chubby_handle *master; /* The lock's file; NULL: not opened yet. */
     struct channel_set *channels;
 };
 
@@ -43,11 +43,6 @@ int job_client_open(struct world *w,
     c->timeout_us = opts->timeout_us ? opts->timeout_us : TIMEOUT_US;
     c->channels = channel_set_new(&channel);
     code = chubby_connect(w, &o, &c->chubby, err);
-    if (code == 0)
-        code = chubby_open(c->chubby, JOBS_LOCK_MASTER, CHUBBY_READ, NULL,
-                           &c->master, err);
-    if (code == ERR_NOTFOUND)
-        code = err_set(err, ERR_UNSUPPORTED, "the cluster has no job master");
     if (code)
         job_client_close(c);
     *out = code ? NULL : c;
@@ -64,6 +59,25 @@ void job_client_close(struct job_client *c)
     mem_free(c);
 }
 
+/* Who is master, or was. The lock's file is made by the first one of a cell. */
+static int
+find_master(struct job_client *c, struct buf *address, struct err *err)
+{
+    int code = 0;
+    if (!c->master)
+        code = chubby_open(c->chubby, JOBS_LOCK_MASTER, CHUBBY_READ, NULL,
+                           &c->master, err);
+    if (code == 0)
+        code = chubby_read(c->master, address, NULL, err);
+    if (code == ERR_NOTFOUND || (code == 0 && address->len == 0)) {
+        code =
+            err_set(err, ERR_UNAVAILABLE, "the cluster has no job master yet");
+        err_hint(err, "does a server run with the role jobs? see: "
+                      "quarry cluster status --roles");
+    }
+    return code;
+}
+
 static int try_call(struct job_client *c,
                     enum job_method method,
                     struct slice body,
@@ -73,9 +87,7 @@ static int try_call(struct job_client *c,
 {
     const struct rpc_call_options o = {.timeout_us = wait_us + c->timeout_us};
     struct buf address = BUF_INIT;
-    int code = chubby_read(c->master, &address, NULL, err);
-    if (code == 0 && address.len == 0)
-        code = err_set(err, ERR_UNAVAILABLE, "nobody is job master yet");
+    int code = find_master(c, &address, err);
     if (reply)
         buf_clear(reply);
     if (code == 0)

@@ -27,8 +27,8 @@ struct job_client_options {
                           */
 };
 
-/* *@out is owned. Errors: those of chubby_connect(); ERR_UNSUPPORTED: the cell
- * has never had a job master. */
+/* *@out is owned. The cell may have no job master yet. Errors: those of
+ * chubby_connect(). */
 MUST_CHECK int job_client_open(struct world *w,
                                const struct job_client_options *opts,
                                struct job_client **out,

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 
-from processes import QUARRY, SECONDS, ClusterTest, main
+from processes import CELL, QUARRY, SECONDS, ClusterTest, main
 
 TARGET = "cluster:quarry-cluster"
 # What takes its time: a second for each split, or for each partition, and until
@@ -87,6 +87,34 @@ class WorkersTest(ClusterTest):
                     cluster.pairs(row).get("master") == "no"):
                 return row["node"]
         return self.fail("no node is free")
+
+    def test_before_its_master(self):
+        """The first job master of a cell is waited for: what is asked of a cell
+        that has just been started is not done here instead."""
+        c = self.loopback(3, CELL)
+        self.write("in.txt", "one\ntwo\n")
+        self.ok("fs", "put", "in.txt", "/in.txt")
+        run = ("job", "run", "--mapper", "cat", "--input", "file:in.txt",
+               "--output", "file:out", "--quiet")
+        self.env["QUARRY_TIMEOUT"] = "1s"
+        for command in (run, ("job", "list"), ("job", "status"),
+                        ("job", "kill", "2026"), ("job", "workers")):
+            message = self.fails(1, *command)
+            self.assertIn("job master", message)
+            self.assertIn("with the role jobs", message)
+        self.assertFalse(os.path.exists(self.path("out")))
+        self.env["QUARRY_TIMEOUT"] = "%ds" % SECONDS
+        job = subprocess.Popen([QUARRY, *run], cwd=self.dir, env=self.env,
+                               stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True)
+        c.stop("n3")
+        c.set_roles("n3", CELL + ",jobs,worker")
+        c.start("n3")
+        said = job.communicate(timeout=SECONDS)[0]
+        self.assertEqual(job.returncode, 0, said)
+        self.assertEqual(self.ok("fs", "cat", "/out/part-00000"),
+                         "one\t\ntwo\t\n")
+        self.assertFalse(os.path.exists(self.path("out")))
 
     def test_killed_in_maps(self):
         """kill -9 of a worker while maps run."""
