@@ -31,6 +31,12 @@ void fs_close(struct fs *fs)
         fs->ops->close(fs);
 }
 
+void fs_hurry(struct fs *fs)
+{
+    if (fs->ops->hurry)
+        fs->ops->hurry(fs);
+}
+
 struct world *fs_world(struct fs *fs)
 {
     return fs->world;

@@ -41,6 +41,9 @@ MUST_CHECK int fs_local_open(struct world *w,
                              struct fs **out,
                              struct err *err);
 void fs_close(struct fs *fs); /* PRE: nothing of it is open. NULL allowed. */
+/* It will be closed soon: calls under way and later ones do not try again what
+ * fails, so that none waits for servers that are gone. Any thread. */
+void fs_hurry(struct fs *fs);
 struct world *fs_world(struct fs *fs);
 
 /* --- writing ----------------------------------------------------------- */

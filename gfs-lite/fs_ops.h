@@ -11,6 +11,7 @@
 
 struct fs_ops {
     void (*close)(struct fs *fs);
+    void (*hurry)(struct fs *fs); /* NULL: it never tries again. */
 
     int (*create)(struct fs *fs,
                   const char *path,

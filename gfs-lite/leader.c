@@ -1,6 +1,8 @@
 /* Finding the namenode that leads. */
 #include "gfs-lite/leader.h"
 
+#include <stdatomic.h>
+
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "base/replica/replica.h"
@@ -21,6 +23,7 @@ struct leader {
     struct peers *peers; /* Borrowed. */
     char *addresses[ADDRESSES_MAX];
     size_t count;
+    atomic_bool hurry;
     struct mutex mutex;       /* Of what follows. */
     size_t next;              /* Whom to ask when there is no hint. */
     char hint[ADDRESS_BYTES]; /* Who leads, as far as is known; or "". */
@@ -61,6 +64,11 @@ void leader_free(struct leader *l)
         mem_free(l->addresses[i]);
     mutex_close(&l->mutex);
     mem_free(l);
+}
+
+void leader_hurry(struct leader *l)
+{
+    atomic_store(&l->hurry, true);
 }
 
 static void choose(struct leader *l, char out[ADDRESS_BYTES])
@@ -112,7 +120,8 @@ static int wait_turn(struct leader *l,
     int rc = fiber_check(err);
     if (rc)
         return rc;
-    if (until_ns && world_mono_ns(l->world) >= until_ns) {
+    if ((until_ns && world_mono_ns(l->world) >= until_ns) ||
+        atomic_load(&l->hurry)) {
         err_wrap(failure, "no namenode answers");
         failure->code = ERR_UNAVAILABLE;
         return err_copy(err, failure);

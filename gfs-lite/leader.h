@@ -22,6 +22,8 @@ MUST_CHECK int leader_new(struct world *w,
                           struct leader **out,
                           struct err *err);
 void leader_free(struct leader *l); /* NULL is allowed. */
+/* From now on each call tries once, those under way no more. Any thread. */
+void leader_hurry(struct leader *l);
 
 /* Parks. Errors: ERR_UNAVAILABLE when none answered within @timeout_us (0: as
  * long as the fiber's deadline lets it); those of the handler. */

@@ -244,6 +244,8 @@ static int join(struct tablet_server *s, struct err *err)
     s->number = session_number(s->session);
     if (!s->fs)
         rc = s->options.open_fs(s->options.ctx, &s->fs, err);
+    if (rc == 0 && atomic_load(&s->starter_stop))
+        return err_set(err, ERR_CANCELLED, "stopping");
     if (rc == 0 && !s->log)
         rc = open_log(s, err);
     if (rc == 0)
@@ -347,6 +349,8 @@ void tablet_server_start(struct tablet_server *s, const char *address)
 static void end_starter(struct tablet_server *s)
 {
     atomic_store(&s->starter_stop, true);
+    if (s->fs && !atomic_load(&s->ready))
+        fs_hurry(s->fs);
     if (s->starter) {
         fiber_cancel(s->starter);
         fiber_join(s->starter);
@@ -451,6 +455,8 @@ void tablet_server_leave(struct tablet_server *s)
     server_fail(s, &why);
     /* Who would answer them may be ending as well. */
     errands_end(&s->errands);
+    if (s->fs)
+        fs_hurry(s->fs);
     session_quit(s->session); /* The cluster may be gone when this closes. */
 }
 

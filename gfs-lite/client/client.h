@@ -64,7 +64,7 @@ struct gfs {
     char **machines;                  /* Names that locality gave out; owned. */
     size_t machine_count;
     struct unclosed *unclosed;
-    atomic_bool stopping;
+    atomic_bool stopping; /* Nothing is tried again. */
 
     uint64_t read_turn;  /* Which of equally near servers are asked now, */
     unsigned reads_left; /* and by how many reads more. Of the loop. */
@@ -82,6 +82,8 @@ static inline struct gfs *gfs_of(struct fs *fs)
     return (struct gfs *)fs;
 }
 
+/* Is it pointless to try again what failed? */
+bool gfs__gives_up(struct gfs *g, uint64_t until_ns);
 /* Run fn(arg) in a fiber of the client's loop and wait for it. Parks. */
 void gfs__on_loop(struct gfs *g,
                   const char *name,

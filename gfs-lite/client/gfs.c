@@ -72,6 +72,19 @@ static void free_gfs(struct gfs *g)
     mem_free(g);
 }
 
+static void hurry(struct fs *fs)
+{
+    struct gfs *g = gfs_of(fs);
+    g->stopping = true;
+    leader_hurry(g->leader);
+}
+
+bool gfs__gives_up(struct gfs *g, uint64_t until_ns)
+{
+    return world_mono_ns(g->base.world) >= until_ns || g->stopping ||
+           fiber_check(NULL) != 0;
+}
+
 static void close_gfs(struct fs *fs)
 {
     struct gfs *g = gfs_of(fs);
@@ -89,6 +102,7 @@ static void close_gfs(struct fs *fs)
 
 static const struct fs_ops gfs_ops = {
     .close = close_gfs,
+    .hurry = hurry,
     .create = gfs__create,
     .append = gfs__append,
     .flush = gfs__flush,

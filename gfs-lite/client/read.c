@@ -102,7 +102,7 @@ await_chunks(struct gfs_reader *r, struct slice path, struct err *err)
     for (;;) {
         int rc = load_chunks(r, path, err);
         if ((rc != ERR_UNAVAILABLE && rc != ERR_ABORTED) ||
-            world_mono_ns(w) >= until || fiber_check(NULL))
+            gfs__gives_up(r->gfs, until))
             return rc;
         r->count = 0;
         r->file = 0;
@@ -207,7 +207,7 @@ static int read_remote(struct gfs_reader *r,
         rc = gfs__read_remote(r->gfs, &now, offset, len, dst, err);
         if (rc == 0)
             return 0;
-        if (world_mono_ns(w) >= until || fiber_check(NULL))
+        if (gfs__gives_up(r->gfs, until))
             return rc;
         rc = refresh(r, c, err);
         if (rc && rc != ERR_UNAVAILABLE)

@@ -156,7 +156,7 @@ int gfs_record_append(struct fs *fs,
             t.file = 0; /* It was closed or removed meanwhile: open it anew. */
         else if (rc != ERR_UNAVAILABLE && rc != ERR_BUSY)
             break;
-        if (world_mono_ns(fs->world) >= until || fiber_check(err))
+        if (gfs__gives_up(t.gfs, until))
             break;
         world_sleep_us(fs->world, RETRY_US);
         rc = 0;

@@ -34,7 +34,7 @@ int gfs__recover(struct fs *fs,
     int rc = gfs__path(g, path, &full, err);
     struct gfs_query q = {.path = buf_slice(&full)};
     while (rc == 0 && (rc = try_take_over(g, &q, length, err)) == ERR_BUSY &&
-           world_mono_ns(fs->world) < until && fiber_check(NULL) == 0) {
+           !gfs__gives_up(g, until)) {
         world_sleep_us(fs->world, RETRY_US);
         rc = 0;
     }

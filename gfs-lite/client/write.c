@@ -152,10 +152,10 @@ static int allocate(struct gfs_writer *w, struct err *err)
     forgive(w);
     for (;;) {
         int rc = try_allocate(w, err);
+        if (rc && rc != ERR_BUSY)
+            return rc;
         if (rc == 0)
             rc = find_addresses(w, err);
-        else if (rc != ERR_BUSY || world_mono_ns(world) >= until)
-            return rc == ERR_BUSY ? ERR_UNAVAILABLE : rc;
         if (rc == 0)
             return 0;
         /* The ones that failed before may be the only ones that live. */
@@ -165,8 +165,8 @@ static int allocate(struct gfs_writer *w, struct err *err)
             w->unsealed_length = 0;
             w->chunk = 0;
         }
-        if (fiber_check(err))
-            return ERR_CANCELLED;
+        if (gfs__gives_up(w->gfs, until))
+            return ERR_UNAVAILABLE;
         world_sleep_us(world, RETRY_US);
     }
 }
@@ -253,7 +253,7 @@ int gfs__seal_broken(struct gfs_writer *w, uint64_t *length, struct err *err)
     atomic_fetch_add(&w->gfs->recoveries, 1);
     blame(w);
     while ((rc = try_recover(w, length, err)) == ERR_BUSY &&
-           world_mono_ns(world) < until && fiber_check(NULL) == 0) {
+           !gfs__gives_up(w->gfs, until)) {
         w->excluded.count = 0; /* They may be the only ones. */
         world_sleep_us(world, RETRY_US);
     }

@@ -172,6 +172,27 @@ class ServerTest(ClusterTest):
         self.assertIn("INFO server stopping signal=15", errors)
         self.assertFalse(os.path.exists(self.path("pid")))
 
+    def test_stop_while_joining(self):
+        """A tablet server that waits for files it cannot write, as there is no
+        chunk server, stops as quickly as others."""
+        server = subprocess.Popen(
+            [QUARRY, "server", "--data", "one", "--listen",
+             "127.0.0.1:%d" % free_ports(1)[0], "--log", "log",
+             "--roles", "lock,namenode,tablet"],
+            cwd=self.dir, env=self.env,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        def log():
+            with open(self.path("log")) as f:
+                return f.read()
+        server.stdout.readline()
+        self.wait_for(lambda: "namenode leads" in log())
+        time.sleep(1)  # It joins, as far as it comes.
+        server.terminate()
+        self.assertEqual(server.wait(timeout=SECONDS), 0, log())
+        server.stdout.close()
+
     def test_wrong_use(self):
         """What a server is told wrongly is named."""
         self.assertIn("there is no role", self.fails(
