@@ -2,8 +2,11 @@
  * the few variables outside any struct. */
 #include "cli/interrupt.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/core/macros.h"
@@ -11,19 +14,29 @@
 #define EXIT_INTERRUPTED 130
 
 static atomic_bool flag;
+/* An eventfd that is rung with the flag: what comes just before a read() would
+ * not end it. -1: the shell has not asked for it. */
+static atomic_int bell = -1;
 
 STATIC_ASSERT(ATOMIC_BOOL_LOCK_FREE == 2, "a signal handler sets it");
+STATIC_ASSERT(ATOMIC_INT_LOCK_FREE == 2, "a signal handler reads it");
 
 static void on_interrupt(int number)
 {
+    int before = errno;
     (void)number;
     if (atomic_exchange(&flag, true))
         _exit(EXIT_INTERRUPTED);
+    if (atomic_load(&bell) >= 0 && eventfd_write(atomic_load(&bell), 1)) {
+        /* It rings already. */
+    }
+    errno = before;
 }
 
-static void install(void (*handler)(int), int flags)
+/* No call of the system fails because of it. */
+static void install(void (*handler)(int))
 {
-    struct sigaction action = {.sa_flags = flags};
+    struct sigaction action = {.sa_flags = SA_RESTART};
     action.sa_handler = handler;
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
@@ -32,20 +45,37 @@ static void install(void (*handler)(int), int flags)
 
 const atomic_bool *interrupt_watch(void)
 {
-    install(on_interrupt, SA_RESTART);
+    install(on_interrupt);
     return &flag;
 }
 
 const atomic_bool *interrupt_watch_shell(void)
 {
+    eventfd_t rung;
+    if (atomic_load(&bell) < 0)
+        atomic_store(&bell, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     atomic_store(&flag, false);
-    install(on_interrupt, 0);
+    if (eventfd_read(atomic_load(&bell), &rung)) {
+        /* It did not ring. */
+    }
+    install(on_interrupt);
     return &flag;
+}
+
+ssize_t interrupt_read(int fd, void *to, size_t len)
+{
+    struct pollfd p[] = {{.fd = fd, .events = POLLIN},
+                         {.fd = atomic_load(&bell), .events = POLLIN}};
+    while (!interrupted())
+        if (poll(p, ARRAY_LEN(p), -1) >= 0 && p[0].revents != 0)
+            return read(fd, to, len);
+    errno = EINTR;
+    return -1;
 }
 
 void interrupt_unwatch(void)
 {
-    install(SIG_DFL, 0);
+    install(SIG_DFL);
     atomic_store(&flag, false);
 }
 

@@ -8,13 +8,18 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h> /* ssize_t */
 
 /* From now on the first Ctrl-C only sets the flag; the second one ends the
  * process. The flag is the process's: there is one terminal. */
 const atomic_bool *interrupt_watch(void);
 /* The same for the shell, which goes on after a Ctrl-C: it clears the flag, and
- * the wait for a line ends with EINTR. */
+ * interrupt_read() ends. */
 const atomic_bool *interrupt_watch_shell(void);
+/* read(), or EINTR if there was a Ctrl-C since interrupt_watch_shell(), however
+ * long before the call. */
+ssize_t interrupt_read(int fd, void *to, size_t len);
 /* Back to the usual; the flag is cleared. */
 void interrupt_unwatch(void);
 bool interrupted(void);

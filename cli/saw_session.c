@@ -282,7 +282,7 @@ static int run(struct saw_session *r, struct saw_program *p, struct err *err)
     o.now_us = now_us;
     o.read_file = read_file;
     o.world_ctx = r;
-    o.cancel = interrupt_watch_shell();
+    o.cancel = interrupt_watch();
     r->time_at = 0;
     r->marked = false;
     code = saw_run_new(p, &o, &run, err);

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <termios.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
@@ -90,6 +92,24 @@ static const char *prompt(EditLine *edit)
     return saw_repl_pending(s->saw) ? "...> " : "saw> ";
 }
 
+/* The next character. libedit's own reading would sleep on when a Ctrl-C came
+ * just before it. Bytes that are no character are passed over. */
+static int read_key(EditLine *edit, wchar_t *key)
+{
+    mbstate_t state = {0};
+    char byte;
+    ssize_t got;
+    (void)edit;
+    while ((got = interrupt_read(STDIN_FILENO, &byte, 1)) > 0) {
+        size_t n = mbrtowc(key, &byte, 1, &state);
+        if (n <= 1)
+            return 1;
+        if (n == (size_t)-1)
+            state = (mbstate_t){0};
+    }
+    return (int)got;
+}
+
 static unsigned char on_tab(EditLine *edit, int key)
 {
     struct shell *s;
@@ -142,6 +162,9 @@ static void edit_open(struct shell *s)
     history_open(s);
     el_set(s->edit, EL_CLIENTDATA, s);
     el_set(s->edit, EL_PROMPT, prompt);
+    el_set(s->edit, EL_GETCFN, read_key);
+    /* Or a Ctrl-C could take away what poll() has seen, and read() sleep. */
+    el_set(s->edit, EL_SETTY, "-d", "+noflsh", NULL);
     el_set(s->edit, EL_EDITOR, "emacs");
     el_set(s->edit, EL_HIST, history, s->history);
     el_set(s->edit, EL_ADDFN, "quarry-complete", "complete a word", on_tab);
@@ -179,7 +202,8 @@ static void run_terminal(struct shell *s)
         const char *line;
         (void)interrupt_watch_shell();
         line = el_gets(s->edit, &count);
-        if (!line && interrupted()) {
+        if (interrupted()) {
+            (void)tcflush(STDIN_FILENO, TCIFLUSH); /* What came before it. */
             if (s->saw)
                 saw_repl_drop(s->saw);
             putchar('\n');
@@ -193,7 +217,6 @@ static void run_terminal(struct shell *s)
         if (!line || count <= 0)
             break;
         remember(s, line);
-        (void)interrupt_watch_shell();
         if (run_line(s, slice_make(line, (size_t)count), &leave, &err))
             cli_report(&err);
     }

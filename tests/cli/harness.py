@@ -152,10 +152,22 @@ class CliTest(unittest.TestCase):
 
 
 class Terminal:
-    """A command on a pseudo-terminal: what is typed, and what it shows."""
+    """A command on a pseudo-terminal: what is typed, and what it shows.
+
+    A shell shows its prompt before its line editor listens, and the editor of
+    the line before listens for a while after the end of that: what is typed in
+    between is the terminal's own, or dropped. So keys are for a prompt that
+    was seen since the line before ended (prompt()), and once the editor
+    listens; a line has ended when the cursor is on the next one (line()), which
+    is the last that the editor shows of it.
+    """
 
     def __init__(self, test, *args, columns=80):
         self.test = test
+        self.status = None
+        self.seen = b""  # Since the last wait,
+        self.shown = b""  # and ever.
+        self.at_prompt = False
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             fcntl.ioctl(0, termios.TIOCSWINSZ,
@@ -163,71 +175,114 @@ class Terminal:
             os.chdir(test.dir)
             env = dict(test.env, TERM="xterm", COLUMNS=str(columns))
             os.execve(QUARRY, [QUARRY, *args], env)
-        self.seen = b""
+        test.addCleanup(self.kill)
+
+    def fail(self, what):
+        self.test.fail("%s; last seen: %r; all that was shown:\n%s" % (
+            what, self.seen, self.shown.decode("utf-8", "replace")))
+
+    # --- keys
 
     def is_raw(self):
         return not termios.tcgetattr(self.fd)[3] & termios.ICANON
 
+    def press(self, keys):
+        """To whoever listens."""
+        os.write(self.fd, keys.encode())
+
     def type(self, text):
-        """To whoever reads lines: the prompt is shown before the terminal is in
-        raw mode, and what is typed in between would be the terminal's own."""
+        """At a prompt, without the end of the line."""
+        self.test.assertTrue(self.at_prompt, "no prompt was waited for")
         self.test.wait_for(self.is_raw)
-        os.write(self.fd, text.encode())
+        self.press(text)
 
-    def press_until(self, key, answer):
-        """As people do with a program that may not have begun to listen."""
-        shown = b""
+    def line(self, text, end="\r"):
+        """A line with its end, which may be Ctrl-C or Ctrl-D."""
+        self.type(text + end)
+        self.wait_for("\r\n")
+        self.at_prompt = False
 
-        def answers():
-            nonlocal shown
-            os.write(self.fd, key.encode())
-            if select.select([self.fd], [], [], 0.2)[0]:
-                shown += os.read(self.fd, 65536)
-            return answer.encode() in shown
-        self.test.wait_for(answers)
-        self.seen = shown[shown.index(answer.encode()) + len(answer):]
+    def prompt(self, text="quarry> "):
+        """Wait for the prompt of the next line; returns what was shown since
+        the last wait."""
+        self.test.assertFalse(self.at_prompt, "the line has not ended")
+        shown = self.wait_for(text)
+        self.at_prompt = True
+        return shown
 
-    def wait_for(self, text, seconds=SECONDS_MAX):
-        """Read until @text was shown; returns everything since the last wait."""
-        deadline = time.monotonic() + seconds
+    # --- holding
+
+    def flow(self, action):
+        with open("/proc/%d/fd/0" % self.pid, "rb", buffering=0) as tty:
+            termios.tcflow(tty, action)
+
+    def bytes_read(self):
+        with open("/proc/%d/io" % self.pid) as f:
+            return int(f.readline().split()[1])
+
+    def hold(self, key):
+        """Press @key; returns when the command has read it, and it stops where
+        it writes, as by Ctrl-S, until release(). PRE: it reads nothing else."""
+        self.flow(termios.TCOOFF)
+        before = self.bytes_read()
+        self.press(key)
+        self.test.wait_for(lambda: self.bytes_read() > before)
+
+    def release(self):
+        self.flow(termios.TCOON)
+
+    # --- what it shows
+
+    def read(self, seconds):
+        """Take what comes within @seconds; False: nothing comes any more."""
+        if not select.select([self.fd], [], [], seconds)[0]:
+            return True
+        try:
+            part = os.read(self.fd, 65536)
+        except OSError:
+            part = b""
+        self.seen += part
+        self.shown += part
+        return part != b""
+
+    def wait_for(self, text):
+        """Read until @text was shown; returns everything since the last wait.
+        """
+        deadline = time.monotonic() + SECONDS_MAX
         while text.encode() not in self.seen:
-            ready, _, _ = select.select([self.fd], [], [], 0.2)
-            if ready:
-                try:
-                    part = os.read(self.fd, 65536)
-                except OSError:
-                    part = b""
-                if not part:
-                    raise AssertionError("ended before %r: %r" %
-                                         (text, self.seen))
-                self.seen += part
-            elif time.monotonic() > deadline:
-                raise AssertionError("no %r in %r" % (text, self.seen))
+            if not self.read(0.2):
+                self.fail("it ended before %r" % text)
+            if time.monotonic() > deadline:
+                self.fail("no %r" % text)
         at = self.seen.index(text.encode()) + len(text.encode())
         shown, self.seen = self.seen[:at], self.seen[at:]
         return shown.decode("utf-8", "replace")
 
-    def close(self):
-        """Wait for the end; returns the exit status, or -signal."""
-        deadline = time.monotonic() + SECONDS_MAX
-        while time.monotonic() < deadline:
-            try:
-                if select.select([self.fd], [], [], 0.1)[0]:
-                    if not os.read(self.fd, 65536):
-                        break
-            except OSError:
-                break
+    # --- the end
+
+    def has_ended(self):
+        if self.status is None:
             done, status = os.waitpid(self.pid, os.WNOHANG)
             if done:
-                return os.waitstatus_to_exitcode(status)
-        if time.monotonic() >= deadline:
-            os.kill(self.pid, signal.SIGKILL)
-        _, status = os.waitpid(self.pid, 0)
-        return os.waitstatus_to_exitcode(status)
+                self.status = os.waitstatus_to_exitcode(status)
+        return self.status is not None
+
+    def close(self):
+        """Wait for the end, which is to be good."""
+        deadline = time.monotonic() + SECONDS_MAX
+        while not self.has_ended():
+            if not self.read(0.1):
+                time.sleep(0.01)
+            if time.monotonic() > deadline:
+                self.fail("it does not end")
+        if self.status:
+            self.fail("it ended with %d" % self.status)
 
     def kill(self):
-        os.kill(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
+        if not self.has_ended():
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            self.status = -signal.SIGKILL
 
 
 class TimedResult(unittest.TextTestResult):

@@ -1,8 +1,6 @@
 """The shell: scripts on standard input, and a terminal with history,
 completion and Ctrl-C."""
 
-import time
-
 from harness import CliTest, Terminal, main
 
 
@@ -114,21 +112,24 @@ class Sawzall(CliTest):
 class AtTerminal(CliTest):
     def open_shell(self):
         t = Terminal(self, "shell")
-        t.wait_for("quarry> ")
+        t.prompt()
         return t
+
+    def exit(self, terminal):
+        terminal.line("exit")
+        terminal.close()
 
     def test_commands_and_errors(self):
         """Commands run; an error does not end the shell; exit does."""
         self.table()
         t = self.open_shell()
-        t.type("put t r f:q=1\r")
-        t.wait_for("quarry> ")
-        t.type("scan tt\r")
-        self.assertIn("did you mean t?", t.wait_for("quarry> "))
-        t.type("scan t --keys-only\r")
-        t.wait_for("r\r\n")
-        t.type("exit\r")
-        self.assertEqual(t.close(), 0)
+        t.line("put t r f:q=1")
+        t.prompt()
+        t.line("scan tt")
+        self.assertIn("did you mean t?", t.prompt())
+        t.line("scan t --keys-only")
+        self.assertEqual(t.prompt(), "r\r\nquarry> ")
+        self.exit(t)
 
     def test_completion(self):
         """Tab completes commands, options, tables and families."""
@@ -140,65 +141,84 @@ class AtTerminal(CliTest):
         t.wait_for("ribe ")
         t.type("web\t")
         t.wait_for("table ")
-        t.type("\r")
-        t.wait_for("keeps everything")
-        t.wait_for("quarry> ")
+        t.line("")
+        self.assertIn("keeps everything", t.prompt())
         t.type("scan webtable --key\t")
         t.wait_for("s-only ")
         t.type("\x15get webtable r cont\t")
         t.wait_for("ents:")
-        t.type("\x15exit\r")
-        self.assertEqual(t.close(), 0)
+        t.type("\x15")
+        self.exit(t)
 
     def test_history(self):
         """The arrow brings the last line back, in the next shell too."""
         self.table()
         t = self.open_shell()
-        t.type("put t r f:q=remembered\r")
-        t.wait_for("quarry> ")
-        t.type("exit\r")
-        self.assertEqual(t.close(), 0)
+        t.line("put t r f:q=remembered")
+        t.prompt()
+        self.exit(t)
         t = self.open_shell()
         t.type("\x1b[A\x1b[A")
         t.wait_for("remembered")
-        t.type("\x15exit\r")
-        self.assertEqual(t.close(), 0)
+        t.type("\x15")
+        self.exit(t)
+
+    def test_any_letters(self):
+        """A key may be several bytes; bytes that are none are passed over."""
+        self.table()
+        t = self.open_shell()
+        t.line("put t zürich→東京 f:q=1")
+        t.prompt()
+        self.exit(t)
+        self.assertEqual(self.ok("scan", "t", "--keys-only"), "zürich→東京\n")
 
     def test_interrupt(self):
         """Ctrl-C drops the line and keeps the shell."""
         self.table()
         t = self.open_shell()
-        t.type("put t never f:q=1")
-        t.wait_for("f:q=1")
-        t.type("\x03")
-        t.wait_for("quarry> ")
-        t.type("count t --format csv\r")
-        t.wait_for("0,0")
-        t.wait_for("quarry> ")
-        t.type("\x04")
-        self.assertEqual(t.close(), 0)
+        t.line("put t never f:q=1", end="\x03")
+        t.prompt()
+        t.line("count t --format csv")
+        self.assertIn("0,0", t.prompt())
+        t.line("", end="\x04")
+        t.close()
+
+    def test_interrupt_of_what_does_not_wait(self):
+        """Ctrl-C is heard that comes when the shell does not wait for keys yet,
+        and nothing that it shows is lost."""
+        t = self.open_shell()
+        t.type("help")
+        t.wait_for("help")
+        t.hold("x")
+        t.press("\x03")
+        t.release()
+        t.wait_for("x\r\n")
+        t.at_prompt = False
+        t.prompt()
+        self.exit(t)
 
     def test_saw_mode(self):
         """Several lines, history, and Ctrl-C, which ends a running program and
         drops an unfinished one."""
         t = self.open_shell()
-        for text, answer in (
-                ("saw\r", "saw> "), ("f: function(n: int): int {\r", "...> "),
-                ("return n + 1; }\r", "saw> "), ("f(41)\r", "42\r\n"),
-                ("", "saw> "), ("\x1b[A\r", "42\r\n"), ("", "saw> "),
-                ("while (true) { f(1); }\r", "\r\n")):
-            t.type(text)
-            t.wait_for(answer)
-        # The program runs, and the terminal is as other commands have it.
-        self.wait_for(lambda: not t.is_raw())
-        t.press_until("\x03", "cancelled")
-        for text, answer in (
-                ("", "saw> "), ("x = (1 +\r", "...> "), ("\x03", "saw> "),
-                ("\x04", "quarry> ")):
-            t.type(text)
-            t.wait_for(answer)
-        t.type("exit\r")
-        self.assertEqual(t.close(), 0)
+        for text, prompt in (
+                ("saw", "saw> "), ("f: function(n: int): int {", "...> "),
+                ("return n + 1; }", "saw> ")):
+            t.line(text)
+            t.prompt(prompt)
+        for text in ("f(41)", "\x1b[A"):
+            t.line(text)
+            self.assertEqual(t.prompt("saw> "), "42\r\nsaw> ")
+        t.line('emit stdout <- "it " + "runs"; while (true) { f(1); }')
+        t.wait_for("it runs")
+        t.press("\x03")
+        self.assertIn("cancelled", t.prompt("saw> "))
+        t.line("x = (1 +")
+        t.prompt("...> ")
+        for key, prompt in (("\x03", "saw> "), ("\x04", "quarry> ")):
+            t.line("", end=key)
+            t.prompt(prompt)
+        self.exit(t)
 
     def test_cut_at_the_terminal(self):
         """Values end at the edge of a terminal, and nowhere else."""
@@ -207,7 +227,7 @@ class AtTerminal(CliTest):
         t = Terminal(self, "scan", "t")
         shown = t.wait_for("…")
         self.assertNotIn("x" * 100, shown)
-        self.assertEqual(t.close(), 0)
+        t.close()
         self.assertIn("x" * 500, self.ok("scan", "t"))
 
 
