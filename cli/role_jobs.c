@@ -111,6 +111,7 @@ static void jobs_role_status(void *role, struct buf *out)
 static void jobs_role_stopping(void *role)
 {
     struct jobs_host *h = role;
+    fs_hurry(h->fs);
     job_master_stop(h->master);
 }
 

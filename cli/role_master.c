@@ -168,6 +168,7 @@ static void master_role_stopping(void *role)
     struct master_host *h = role;
     uint64_t before = set_deadline(h, LEAVE_US);
     master_stop(h->master);
+    fs_hurry(h->fs);
     (void)fiber_set_deadline(before);
 }
 

@@ -388,7 +388,7 @@ static int cell_wait(struct attempt_host *base,
     if (code)
         return code;
     mutex_lock(&p->lock);
-    if (STAILQ_EMPTY(&h->events) && !p->denied)
+    if (STAILQ_EMPTY(&h->events) && !pool_is_over(p))
         (void)cond_wait_us(&h->wake, &p->lock, p->world, timeout_us);
     e = STAILQ_FIRST(&h->events);
     *got = e != NULL;
@@ -398,8 +398,8 @@ static int cell_wait(struct attempt_host *base,
         if (!event->worker_gone)
             h->slots[event->slot].state = SLOT_FREE;
         mem_free(e);
-    } else if (p->denied) {
-        code = err_set(err, ERR_CLOSED, "another job master has taken over");
+    } else if (pool_is_over(p)) {
+        code = err_set(err, ERR_CLOSED, "another job master takes over");
     }
     mutex_unlock(&p->lock);
     return code;
@@ -542,7 +542,7 @@ wait_loaded(struct cell_host *h, const struct mr_options *o, struct err *err)
         int code = fiber_check(err);
         if (code)
             return code;
-        if (p->denied || p->stopping)
+        if (pool_is_over(p) || p->stopping)
             return err_set(err, ERR_CLOSED, "another job master takes over");
         if (h->job->failed)
             return err_copy(err, &h->job->why);

@@ -473,6 +473,8 @@ void kept_jobs_care(struct jobs_reign *r)
 
 void kept_jobs_end(struct jobs_reign *r)
 {
+    if (r->pool)
+        worker_pool_end(r->pool);
     for (struct kept_job *j = r->jobs; j; j = j->next)
         atomic_store(&j->cancel, true);
     for (struct kept_job *j = r->jobs; j; j = j->next)

@@ -15,7 +15,9 @@
 #include "mapreduce/master/task_table.h"
 
 /* Looks at the list and at clocks. */
-#define LOOK_US   UINT64_C(100000)
+#define LOOK_US UINT64_C(100000)
+/* To hear of attempts that are stopped with the job master. */
+#define END_US    UINT64_C(1000000)
 #define SILENT_US UINT64_C(1500000)
 /* A few tries. A process that lives does not refuse; one that is taken for gone
  * by mistake comes back as a new one. */
@@ -60,11 +62,16 @@ void pool_job_unref(struct pool_job *j)
 
 /* --- the list ------------------------------------------------------------- */
 
+/* May the list show @e? */
+static bool is_there(const struct pool_peer *e)
+{
+    return e && (e->state != PEER_GONE || e->dead);
+}
+
 static struct pool_peer *find_number(struct worker_pool *p, uint64_t number)
 {
     for (uint32_t i = 0; i < p->peer_count; i++)
-        if (p->peers[i] && p->peers[i]->record.number == number &&
-            p->peers[i]->state != PEER_GONE)
+        if (is_there(p->peers[i]) && p->peers[i]->record.number == number)
             return p->peers[i];
     return NULL;
 }
@@ -150,9 +157,10 @@ static void compare(struct worker_pool *p, struct buf *files, size_t count)
         if (files[i].len > 0)
             add_peer(p, buf_slice(&files[i]));
     for (uint32_t i = 0; i < p->peer_count; i++)
-        if (p->peers[i] && p->peers[i]->state != PEER_GONE &&
-            !p->peers[i]->listed)
+        if (is_there(p->peers[i]) && !p->peers[i]->listed) {
             pool_peer_bury(p->peers[i], "its session is over");
+            p->peers[i]->dead = false;
+        }
 }
 
 /* Is what the list shows what is known? A worker's file never changes. */
@@ -162,7 +170,7 @@ static bool is_known(struct worker_pool *p, char *const *names, size_t count)
     bool same = true;
     mutex_lock(&p->lock);
     for (uint32_t i = 0; i < p->peer_count; i++)
-        alive += p->peers[i] && p->peers[i]->state != PEER_GONE;
+        alive += is_there(p->peers[i]);
     for (size_t i = 0; i < count && same; i++)
         same = find_number(p, strtoull(names[i], NULL, 16)) != NULL;
     mutex_unlock(&p->lock);
@@ -238,7 +246,7 @@ static void free_gone(struct worker_pool *p)
         if (!e || e->state != PEER_GONE)
             continue;
         pool_peer_hang_up(e);
-        if (e->fibers > 0 || is_mourned(p, i))
+        if (e->fibers > 0 || e->dead || is_mourned(p, i))
             continue;
         p->peers[i] = NULL;
         mutex_unlock(&p->lock);
@@ -262,13 +270,22 @@ static void run_watcher(void *arg)
             code = read_list(p, dir, &err);
         if (code && code != ERR_CANCELLED)
             log_info(p->world, "job-master", "list of workers: %s", err.text);
+        (void)fiber_park_until(world_mono_ns(p->world) + LOOK_US * 1000);
+    }
+    chubby_close(dir);
+}
+
+/* Beside the watcher, who may wait long for the lock service. */
+static void run_clock(void *arg)
+{
+    struct worker_pool *p = arg;
+    while (fiber_check(NULL) == 0) {
         mutex_lock(&p->lock);
         look_at_clocks(p);
         free_gone(p);
         mutex_unlock(&p->lock);
         (void)fiber_park_until(world_mono_ns(p->world) + LOOK_US * 1000);
     }
-    chubby_close(dir);
 }
 
 /* --- opening and closing ---------------------------------------------------
@@ -318,8 +335,21 @@ int worker_pool_open(struct world *w,
         return code;
     }
     p->watcher = fiber_start(p->loop, "worker-pool", run_watcher, p);
+    p->clock = fiber_start(p->loop, "worker-clock", run_clock, p);
     *out = p;
     return 0;
+}
+
+void worker_pool_end(struct worker_pool *p)
+{
+    mutex_lock(&p->lock);
+    p->end_ns = world_mono_ns(p->world) + END_US * 1000;
+    mutex_unlock(&p->lock);
+}
+
+bool pool_is_over(const struct worker_pool *p)
+{
+    return p->denied || (p->end_ns && world_mono_ns(p->world) >= p->end_ns);
 }
 
 static void close_peers(struct worker_pool *p)
@@ -349,16 +379,22 @@ static void free_names(char **names, uint32_t count)
     mem_free(names);
 }
 
+static void end_fiber(struct fiber *f)
+{
+    if (!f)
+        return;
+    fiber_cancel(f);
+    fiber_wake(f);
+    fiber_join(f);
+}
+
 void worker_pool_close(struct worker_pool *p)
 {
     if (!p)
         return;
     PRE(LIST_EMPTY(&p->hosts));
-    if (p->watcher) {
-        fiber_cancel(p->watcher);
-        fiber_wake(p->watcher);
-        fiber_join(p->watcher);
-    }
+    end_fiber(p->clock);
+    end_fiber(p->watcher);
     close_peers(p);
     free_names(p->machines, p->machine_count);
     free_names(p->racks, p->rack_count);

@@ -78,8 +78,10 @@ void pool_peer_pause(struct pool_peer *e, uint64_t us)
 /* What an error says of the peer, or of this master. */
 void pool_peer_judge(struct pool_peer *e, int code, const struct err *err)
 {
-    if (code == ERR_CLOSED)
+    if (code == ERR_CLOSED) {
+        e->dead = true;
         pool_peer_bury(e, "it began a new life");
+    }
     if (code == ERR_DENIED) {
         e->pool->denied = true;
         log_info(e->pool->world, "job-master", "worker %s: %s", e->name,

@@ -103,6 +103,7 @@ struct pool_peer {
     uint32_t disk; /* Peers of one number open each other's files. */
     bool silent;
     bool listed; /* Its file was there at the last look. */
+    bool dead;   /* And will be a while, though its process is another now. */
     uint64_t heard_ns;
     uint64_t given_ns;   /* When it got an attempt and had none. */
     uint64_t refused_ns; /* Since when connections are refused; 0: no. */
@@ -137,7 +138,9 @@ struct worker_pool {
     char **disks;
     uint32_t disk_count;
     struct cell_hosts hosts; /* Newest first. */
-    struct fiber *watcher;
+    struct fiber *watcher;   /* Of the lock service's list, */
+    struct fiber *clock;     /* of those that do not answer. */
+    uint64_t end_ns; /* Nothing is waited for after it; 0: it goes on. */
     bool stopping;
     bool denied; /* Another master has the say. */
 };
@@ -148,6 +151,8 @@ struct worker_pool {
 /* The number of @name in a list of names, which grows when @add; else
  * TASK_NONE. Under the lock. */
 uint32_t pool_machine(struct worker_pool *p, struct slice name, bool add);
+/* Do its hosts wait in vain? */
+bool pool_is_over(const struct worker_pool *p);
 /* The peer in place @index, if it is up. */
 struct pool_peer *pool_peer_at(struct worker_pool *p, uint32_t index);
 void pool_job_unref(struct pool_job *j);

@@ -266,6 +266,8 @@ void worker_stop(struct worker *k)
     end_fiber(&k->keeper);
     mutex_lock(&k->lock);
     k->stopping = true;
+    if (k->fs)
+        fs_hurry(k->fs);
     LIST_FOREACH(j, &k->jobs, link)
     worker_job_end(j);
     cond_broadcast(&k->news);

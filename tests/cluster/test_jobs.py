@@ -361,6 +361,19 @@ class Deaths(JobsTest):
         cluster.start(other)
         self.expect_all(job)
 
+    def test_last_of_its_cell(self):
+        """The job master with a job under way stops, though nobody is left to
+        take what it would write down."""
+        cluster = self.serve(3, 3)
+        job = self.start_slow()
+        self.await_done(job, 1)
+        master = self.master(cluster)
+        for name in cluster.names:
+            if name != master:
+                cluster.kill(name)
+        cluster.stop(master)
+        self.assertIn("server stopped", cluster.log(master))
+
 
 if __name__ == "__main__":
     main()
