@@ -158,13 +158,23 @@ static void summary_free(struct job_summary *s)
     job_summaries_free(one, 1);
 }
 
+/* Does another process go on with the job? Then nothing of it is removed. */
+static void look_for_others(struct job_run *r, int *code, struct err *err)
+{
+    const struct mr_options *o = r->opts;
+    struct err said = ERR_INIT;
+    if (o->check && o->check(o->check_ctx, &said) != 0) {
+        r->given_up = true;
+        *code = err_copy(err, &said);
+    }
+}
+
 static int run_options(struct mr_options *o,
                        struct replay *replay,
                        struct mr_report **report,
                        struct err *err)
 {
     struct job_run *r = mem_zalloc(1, sizeof(*r));
-    struct err said = ERR_INIT;
     int code;
     if (!o->world)
         o->world = r->own_world = world_real_new();
@@ -178,14 +188,13 @@ static int run_options(struct mr_options *o,
     r->started_ns = r->saved_ns = world_mono_ns(o->world);
     counters_init(&r->counters);
     code = run(r, err);
-    if (o->check && o->check(o->check_ctx, &said) != 0) {
-        r->given_up = true;
-        code = err_copy(err, &said);
-    }
+    look_for_others(r, &code, err);
     if (r->tasks_restored > 0)
         job_note(r, "resumed: %u tasks had been done", r->tasks_restored);
-    if (r->summary.id && !r->given_up)
+    if (r->summary.id && !r->given_up) {
         summary_end(r, code, err);
+        look_for_others(r, &code, err); /* That may have taken its time. */
+    }
     job_set_phase(r, MR_PHASE_DONE, 0);
     if (report)
         *report = make_report(r);

@@ -12,6 +12,7 @@
 /* A client waits for news so long, at most. */
 #define WATCH_US_MAX       UINT64_C(30000000)
 #define JOB_JSON_BYTES_MAX ((size_t)16 << 20)
+#define LOOK_US            UINT64_C(100000)
 
 /* --- coming and going --------------------------------------------------- */
 
@@ -48,15 +49,28 @@ static int write_down(struct jobs_reign *r,
     struct files_info info;
     int code;
     buf_printf(&path, "%s/%.*s", JOBS_HISTORY, SLICE_ARG(s->id));
-    if (files_stat(&r->files, buf_cstr(&path), &info, NULL) == 0) {
+    code = files_stat(&r->files, buf_cstr(&path), &info, err);
+    if (code == 0) {
         code = ERR_EXISTS;
-    } else {
+    } else if (code == ERR_NOTFOUND) {
         buf_clear(&path);
         buf_printf(&path, "%s/%.*s/submitted", JOBS_ROOT, SLICE_ARG(s->id));
         code = files_replace(&r->files, buf_cstr(&path), bytes, err);
     }
     buf_close(&path);
     return code;
+}
+
+/* Is the lock still held? Then whoever takes it has yet to read what was
+ * written before. */
+static int still_reigns(struct jobs_reign *r, struct err *err)
+{
+    while (atomic_load(&r->in_danger) && !atomic_load(&r->over) &&
+           fiber_check(NULL) == 0)
+        world_sleep_us(r->world, LOOK_US);
+    if (!atomic_load(&r->over) && fiber_check(NULL) == 0)
+        return 0;
+    return err_set(err, ERR_UNAVAILABLE, "this is not the job master any more");
 }
 
 static int submit(struct jobs_reign *r, struct slice bytes, struct err *err)
@@ -76,6 +90,8 @@ static int submit(struct jobs_reign *r, struct slice bytes, struct err *err)
     replay_close(&options);
     if (code == 0)
         code = write_down(r, &s, bytes, err);
+    if (code == 0)
+        code = still_reigns(r, err);
     if (code == ERR_EXISTS || (code == 0 && find_kept(r, s.id)))
         return 0; /* It was submitted before, or meanwhile. */
     return code ? code : kept_job_add(r, &s, false, &j, err);

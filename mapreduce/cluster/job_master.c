@@ -148,6 +148,26 @@ static int take_submitted(struct jobs_reign *r,
     return code;
 }
 
+/* Has job @id been put away? Then what is left of it, or was made again by a
+ * master that came to itself late, goes. */
+static int forget_leftovers(struct jobs_reign *r,
+                            const char *id,
+                            bool *is_over,
+                            struct err *err)
+{
+    struct buf path = BUF_INIT;
+    struct files_info info;
+    int code;
+    job_file_path(&path, JOBS_HISTORY, id, "job.json");
+    code = files_stat(&r->files, buf_cstr(&path), &info, err);
+    *is_over = code == 0;
+    job_file_path(&path, JOBS_ROOT, id, "");
+    if (*is_over)
+        code = dirs_remove(&r->files, buf_cstr(&path), err);
+    buf_close(&path);
+    return code == ERR_NOTFOUND ? 0 : code;
+}
+
 /* What somebody uploaded and did not submit. Its name begins with the time. */
 static void remove_upload(struct jobs_reign *r, const char *id)
 {
@@ -167,7 +187,10 @@ static int take_over_job(struct jobs_reign *r, const char *id, struct err *err)
     struct buf path = BUF_INIT;
     struct buf bytes = BUF_INIT;
     struct files_info info;
-    int code;
+    bool is_over;
+    int code = forget_leftovers(r, id, &is_over, err);
+    if (code || is_over)
+        return code;
     job_file_path(&path, JOBS_ROOT, id, "job.json");
     code = files_stat(&r->files, buf_cstr(&path), &info, err);
     if (code == 0) {

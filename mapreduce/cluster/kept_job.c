@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/core/panic.h"
+#include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
 #include "base/runtime/world.h"
 #include "mapreduce/cluster/cell_host.h"
@@ -19,6 +20,8 @@
 /* Slots that the plan of a job counts on. */
 #define SLOTS_MAX 256u
 #define LOOK_US   UINT64_C(100000)
+/* Between tries to write down that a job has ended. */
+#define SAVE_AGAIN_US UINT64_C(1000000)
 
 static void news(struct kept_job *j)
 {
@@ -41,9 +44,10 @@ static int check(void *ctx, struct err *err)
 {
     struct kept_job *j = ctx;
     struct jobs_reign *r = j->reign;
-    while (atomic_load(&r->in_danger) && !atomic_load(&r->over))
+    while (atomic_load(&r->in_danger) && !atomic_load(&r->over) &&
+           fiber_check(NULL) == 0)
         world_sleep_us(r->world, LOOK_US);
-    if (!atomic_load(&r->over))
+    if (!atomic_load(&r->over) && fiber_check(NULL) == 0)
         return 0;
     if (j->host)
         cell_host_keep(j->host);
@@ -80,6 +84,18 @@ static int save(struct kept_job *j, struct slice json, struct err *err)
     return code;
 }
 
+/* Write down how the job has ended, however long it takes: until then nobody is
+ * told, and afterwards no master runs it again. */
+static void save_end(struct kept_job *j, struct slice json)
+{
+    struct err err = ERR_INIT;
+    while (save(j, json, &err) && check(j, NULL) == 0) {
+        log_warn(j->reign->world, "jobs", "job %s: its end: %s", j->id,
+                 err.text);
+        world_sleep_us(j->reign->world, SAVE_AGAIN_US);
+    }
+}
+
 /* Parts of a job that is several are told as that job. Once the outputs are
  * published this is written down at once: the journal that knows of it goes. */
 static void on_told(void *ctx, const struct job_summary *s)
@@ -88,16 +104,14 @@ static void on_told(void *ctx, const struct job_summary *s)
     struct job_summary one = *s;
     struct replay *o = &j->submitted;
     struct buf json = BUF_INIT;
-    struct err err = ERR_INIT;
     one.id = j->id;
     if (o->job_name && !o->options.label)
         one.name = o->job_name;
     one.started_us = j->submitted_us;
     job_summary_encode(&one, &json);
     if (s->state == JOB_SUCCEEDED &&
-        writes_outputs(j, (const char *const *)s->outputs, s->output_count) &&
-        save(j, buf_slice(&json), &err))
-        log_warn(j->reign->world, "jobs", "job %s: %s", j->id, err.text);
+        writes_outputs(j, (const char *const *)s->outputs, s->output_count))
+        save_end(j, buf_slice(&json));
     mutex_lock(&j->reign->mutex);
     buf_close(&j->summary);
     j->summary = json;
@@ -341,7 +355,7 @@ static int put_away(struct kept_job *j, struct err *err)
     char *here = path_of(j, JOBS_ROOT, "");
     char *there = path_of(j, JOBS_HISTORY, "");
     static const char *const rest[] = {"files", "parts", "kill", "submitted"};
-    int code = save(j, buf_slice(&j->summary), err);
+    int code = 0;
     for (size_t i = 0; i < ARRAY_LEN(rest) && code == 0; i++) {
         char *path = path_of(j, JOBS_ROOT, rest[i]);
         code = dirs_remove(files, path, err);
@@ -373,6 +387,7 @@ static void run(void *arg)
     j->host = NULL;
     if (check(j, NULL) == 0) {
         tell(j, code, report, &err);
+        save_end(j, buf_slice(&j->summary));
         if (put_away(j, &err))
             log_warn(r->world, "jobs", "job %s: history: %s", j->id, err.text);
     }

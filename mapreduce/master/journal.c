@@ -157,9 +157,15 @@ int journal_load(const struct job_files *files,
                  struct buf *out,
                  struct err *err)
 {
-    if (files->fs)
-        return load_files(files, path, out, err);
-    return files_read_all(files, path, JOURNAL_BYTES_MAX, out, err);
+    size_t before = out->len;
+    int code = files->fs
+                   ? load_files(files, path, out, err)
+                   : files_read_all(files, path, JOURNAL_BYTES_MAX, out, err);
+    if (code == 0)
+        drop_torn(out, before);
+    if (code == 0 && out->len == before)
+        code = err_set(err, ERR_NOTFOUND, "%s: nothing was written", path);
+    return code;
 }
 
 bool journal_next(struct slice bytes,

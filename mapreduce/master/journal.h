@@ -76,7 +76,7 @@ MUST_CHECK int journal_append(struct journal *j,
  * to @out. */
 void journal_path(struct buf *out, const char *history_dir, const char *id);
 /* All bytes of the journal at @path, taken from who writes it, appended to
- * @out. ERR_NOTFOUND. */
+ * @out. ERR_NOTFOUND: there is none, or no whole record in it. */
 MUST_CHECK int journal_load(const struct job_files *files,
                             const char *path,
                             struct buf *out,

@@ -9,13 +9,17 @@
 #include "base/core/panic.h"
 #include "base/rpc/remote.h"
 #include "base/runtime/fiber.h"
+#include "base/runtime/loop.h"
 #include "gfs-lite/gfs.h"
-#include "mapreduce/cluster/cell_host.h"
-#include "mapreduce/cluster/pool.h"
+#include "mapreduce/cluster/job_client.h"
+#include "mapreduce/cluster/job_master.h"
 #include "mapreduce/cluster/worker.h"
 #include "mapreduce/job.h"
+#include "mapreduce/job_history.h"
 #include "mapreduce/mapreduce.h"
 #include "mapreduce/task.h"
+#include "mapreduce/worker/host.h"
+#include "tests/sim/cut_fs.h"
 #include "tests/sim/storm.h"
 
 enum {
@@ -132,165 +136,164 @@ static void worker_main(void *arg)
 
 /* --- job masters -------------------------------------------------------- */
 
-static int host_on_pool(void *ctx,
-                        const struct job_setup *setup,
-                        struct attempt_host **out,
-                        struct err *err)
+static bool is_driver(const char *name)
 {
-    struct jobs_master *m = ctx;
-    const struct cell_job job = {.weight = 1};
-    int code = cell_host_open(m->pool, setup, &job, out, err);
-    m->host = code == 0 ? *out : NULL;
-    return code;
+    (void)name;
+    return false;
 }
 
-/* Does it still reign? If not, the job is the next master's: nothing of it is
- * removed. As kept_job.c does. */
-static int check_reign(void *ctx, struct err *err)
+static struct fs *open_master_fs(struct jobs_master *m)
 {
-    struct jobs_master *m = ctx;
-    while (atomic_load(&m->in_danger) && !atomic_load(&m->over) &&
-           fiber_check(NULL) == 0)
-        world_sleep_us(m->world, SECOND_US / 100);
-    if (!atomic_load(&m->over))
-        return 0;
-    if (m->host)
-        cell_host_keep(m->host);
-    return err_set(err, ERR_CLOSED, "another job master goes on");
-}
-
-static int run_job(struct jobs_master *m,
-                   struct fs *fs,
-                   uint64_t *records,
-                   struct err *err)
-{
-    struct jobs_cell *j = m->jobs;
-    char id[32];
-    char out[32];
-    char path[40];
-    struct fs_info info;
-    const char *inputs[] = {"file:/in/*"};
-    const char *outputs[] = {out};
-    struct mr_options o = {.program = {.job = &words},
-                           .inputs = inputs,
-                           .input_count = 1,
-                           .outputs = outputs,
-                           .output_count = 1,
-                           .workers = j->worker_count,
-                           .reducers = 3,
-                           .memory_bytes = (uint64_t)j->worker_count << 20,
-                           .split_bytes = SPLIT,
-                           .id = id,
-                           .history_dir = "/jobs",
-                           .fs = fs,
-                           .open_host = host_on_pool,
-                           .host_ctx = m,
-                           .check = check_reign,
-                           .check_ctx = m,
-                           .world = m->world};
-    struct mr_report *report = NULL;
-    int code;
-    m->host = NULL;
-    snprintf(id, sizeof(id), "job-%u", j->number);
-    snprintf(out, sizeof(out), "file:/out-%u", j->number);
-    snprintf(path, sizeof(path), "jobs/%s", id);
-    /* Did a master before us begin it? */
-    code = fs_stat(fs, path, &info, err) == ERR_NOTFOUND
-               ? mr_run(&o, &report, err)
-               : mr_resume(&o, id, find_job, &report, err);
-    if (report)
-        j->early_bytes +=
-            (uint64_t)mr_report_counter(report, "shuffle.early_bytes");
-    if (report)
-        *records = (uint64_t)mr_report_counter(report, "map.records");
-    mr_report_free(report);
-    return code;
-}
-
-/* The job that is wanted, or waits for one. */
-static void work(struct jobs_master *m, struct fs *fs)
-{
-    struct jobs_cell *j = m->jobs;
-    while (fiber_check(NULL) == 0 && !atomic_load(&m->over)) {
-        struct err err = ERR_INIT;
-        unsigned number = j->number;
-        uint64_t records = 0;
-        int code;
-        if (!j->wanted || j->done) {
-            world_sleep_us(m->world, SECOND_US / 10);
-            continue;
-        }
-        code = run_job(m, fs, &records, &err);
-        /* Who goes on with it when we do not? The next one. */
-        if (fiber_check(NULL) || atomic_load(&m->over))
-            return;
-        /* One that was cut off and does not know it yet comes late. */
-        if (j->number != number || j->done)
-            continue;
-        j->records = records;
-        j->code = code;
-        j->err = err;
-        j->done = true;
-    }
-}
-
-static int reign(struct jobs_master *m, struct chubby *chubby, struct err *err)
-{
-    const struct sim_cell *cell = m->jobs->cell;
-    struct chubby_handle *h = NULL;
-    struct worker_pool_options o = {.chubby = chubby,
-                                    .security = cell->security};
-    char sequencer[CHUBBY_SEQUENCER_BYTES_MAX];
-    struct fs *fs = NULL;
-    int code =
-        chubby_open(chubby, "/job-master",
-                    CHUBBY_READ | CHUBBY_WRITE | CHUBBY_CREATE, NULL, &h, err);
-    if (code == 0)
-        code = chubby_acquire(h, CHUBBY_EXCLUSIVE, err);
-    if (code == 0)
-        code = chubby_sequencer(h, sequencer, err);
-    o.sequencer = sequencer;
-    if (code == 0)
-        code = worker_pool_open(m->world, &o, &m->pool, err);
-    if (code == 0) {
-        fs = sim_cell_fs(m->jobs->cell, m->world, "master");
-        work(m, fs);
-        fs_close(fs);
-        worker_pool_close(m->pool);
-        m->pool = NULL;
-    }
-    chubby_close(h);
-    return code;
-}
-
-static void
-on_event(void *ctx, struct chubby_handle *h, enum chubby_event event)
-{
-    struct jobs_master *m = ctx;
-    (void)h;
-    if (event == CHUBBY_EVENT_EXPIRED)
-        atomic_store(&m->over, true);
-    else if (event == CHUBBY_EVENT_JEOPARDY)
-        atomic_store(&m->in_danger, true);
-    else if (event == CHUBBY_EVENT_SAFE)
-        atomic_store(&m->in_danger, false);
+    struct fs *fs = sim_cell_fs(m->jobs->cell, m->world, "job master");
+    return m->jobs->cut ? cut_fs_new(fs, m->jobs->cut) : fs;
 }
 
 static void master_main(void *arg)
 {
     struct jobs_master *m = arg;
-    struct chubby *chubby = NULL;
+    const struct sim_cell *cell = m->jobs->cell;
+    struct rpc_server *rpc = rpc_server_new(m->world);
+    struct fs *fs = open_master_fs(m);
+    const struct job_master_options o = {.address = m->address,
+                                         .cell = cell->lock_addresses,
+                                         .cell_count =
+                                             cell->options.lock_servers,
+                                         .security = cell->security,
+                                         .fs = fs,
+                                         .find = find_job,
+                                         .is_driver = is_driver,
+                                         .lease_ms = 3000};
+    struct rpc_listen_options listen = {.security = cell->security};
+    struct rpc_listener *listener = NULL;
+    struct job_master *master = NULL;
     struct err err = ERR_INIT;
-    int code;
-    atomic_store(&m->over, false);
-    atomic_store(&m->in_danger, false);
-    code = sim_cell_chubby(m->jobs->cell, m->world, on_event, m, &chubby, &err);
+    int code = job_master_open(m->world, rpc, &o, &master, &err);
     if (code == 0)
-        code = reign(m, chubby, &err);
-    chubby_disconnect(chubby);
-    if (code)
-        sim_note(m->jobs->cell->sim, "%s ends: %s", sim_machine_name(m->world),
+        code = rpc_listen(rpc, "0.0.0.0" PORT, &listen, &listener, &err);
+    if (code == 0) {
+        job_master_start(master);
+        while (fiber_check(NULL) == 0)
+            world_sleep_us(m->world, SECOND_US / 10);
+        job_master_stop(master);
+    } else {
+        sim_note(cell->sim, "%s ends: %s", sim_machine_name(m->world),
                  err.text);
+    }
+    rpc_listener_close(listener);
+    job_master_close(master);
+    fs_close(fs);
+    rpc_server_free(rpc);
+}
+
+/* --- who wants jobs ------------------------------------------------------ */
+
+void jobs_id(char id[JOBS_ID_BYTES], unsigned number)
+{
+    snprintf(id, JOBS_ID_BYTES, "20260101-000000-%04x", number & 0xffff);
+}
+
+static int submit(struct jobs_cell *j, struct job_client *c, struct err *err)
+{
+    char id[JOBS_ID_BYTES];
+    char out[32];
+    const char *inputs[] = {"file:/in/*"};
+    const char *outputs[] = {out};
+    const struct job_submission share = {.weight = 1};
+    const struct mr_options o = {.inputs = inputs,
+                                 .input_count = 1,
+                                 .outputs = outputs,
+                                 .output_count = 1,
+                                 .reducers = 3,
+                                 .memory_bytes = (uint64_t)j->worker_count
+                                                 << 20,
+                                 .split_bytes = SPLIT};
+    jobs_id(id, j->number);
+    snprintf(out, sizeof(out), "file:/out-%u", j->number);
+    return job_client_submit(c, &o, id, words.name, &share, err);
+}
+
+static uint64_t counter_of(const struct job_summary *s, const char *name)
+{
+    for (size_t i = 0; i < s->counter_count; i++)
+        if (strcmp(s->counters[i].name, name) == 0)
+            return (uint64_t)s->counters[i].value;
+    return 0;
+}
+
+static int note_end(struct jobs_cell *j, struct slice json, struct err *err)
+{
+    struct job_summary *s = mem_zalloc(1, sizeof(*s));
+    int code = job_summary_decode(json, s, err);
+    if (code == 0 && s->state == JOB_SUCCEEDED) {
+        j->records = counter_of(s, "map.records");
+        j->early_bytes += counter_of(s, "shuffle.early_bytes");
+    } else if (code == 0) {
+        j->code = err_set(&j->err, s->code ? s->code : ERR_ABORTED, "%s",
+                          s->error ? s->error : "it does not say why");
+    }
+    j->done = code == 0;
+    job_summaries_free(s, 1);
+    return code;
+}
+
+/* What was taken is known, to whoever is master. */
+static int await_end(struct jobs_cell *j, struct job_client *c, struct err *err)
+{
+    int code = 0;
+    char id[JOBS_ID_BYTES];
+    struct job_watch w = {.wait_us = SECOND_US};
+    jobs_id(id, j->number);
+    w.id = slice_str(id);
+    while (code == 0 && !j->done) {
+        struct job_news n;
+        struct buf body = BUF_INIT;
+        struct buf reply = BUF_INIT;
+        job_watch_put(&w, &body);
+        code = job_client_call(c, JOB_WATCH, buf_slice(&body), w.wait_us,
+                               &reply, err);
+        STORM_CHECK(code != ERR_NOTFOUND, "a job that was taken: %s",
+                    err->text);
+        if (code == 0)
+            code = job_news_get(buf_slice(&reply), &n, err);
+        if (code == 0 && n.ended)
+            code = note_end(j, n.summary, err);
+        w.seen = code == 0 ? n.version : 0;
+        buf_close(&body);
+        buf_close(&reply);
+    }
+    return code;
+}
+
+/* Begun anew, with the same job, as often as it fails. */
+static void follow(struct jobs_cell *j)
+{
+    const struct job_client_options o = {.cell = j->cell->lock_addresses,
+                                         .cell_count =
+                                             j->cell->options.lock_servers,
+                                         .security = j->cell->security};
+    struct world *w = sim_director(j->cell->sim);
+    struct job_client *c = NULL;
+    struct err err = ERR_INIT;
+    int code = job_client_open(w, &o, &c, &err);
+    if (code == 0)
+        code = submit(j, c, &err);
+    if (code == 0)
+        code = await_end(j, c, &err);
+    job_client_close(c);
+    if (code) {
+        sim_note(j->cell->sim, "customer: %s", err.text);
+        world_sleep_us(w, SECOND_US / 10);
+    }
+}
+
+static void customer(void *arg)
+{
+    struct jobs_cell *j = arg;
+    while (fiber_check(NULL) == 0)
+        if (j->wanted && !j->done)
+            follow(j);
+        else
+            world_sleep_us(sim_director(j->cell->sim), SECOND_US / 10);
 }
 
 /* --- input and output --------------------------------------------------- */
@@ -386,6 +389,8 @@ jobs_cell_new(struct sim_cell *cell, unsigned workers, unsigned masters)
     for (unsigned i = 0; i < masters; i++) {
         char name[16];
         snprintf(name, sizeof(name), "jm%u", i % 10);
+        snprintf(j->masters[i].address, sizeof(j->masters[i].address),
+                 "%s" PORT, name);
         j->masters[i].jobs = j;
         j->masters[i].world =
             sim_machine_new(cell->sim, name, &cell->options.machine);
@@ -404,6 +409,7 @@ void jobs_cell_boot(struct jobs_cell *j)
         sim_boot(j->workers[i].world, worker_main, &j->workers[i]);
     for (unsigned i = 0; i < j->master_count; i++)
         sim_boot(j->masters[i].world, master_main, &j->masters[i]);
+    j->customer = fiber_start(loop_self(), "customer", customer, j);
 }
 
 void jobs_cell_boot_ended(struct jobs_cell *j)
@@ -418,6 +424,8 @@ void jobs_cell_boot_ended(struct jobs_cell *j)
 
 void jobs_cell_stop(struct jobs_cell *j)
 {
+    fiber_cancel(j->customer);
+    fiber_join(j->customer);
     for (unsigned i = 0; i < j->master_count; i++)
         if (sim_is_up(j->masters[i].world))
             sim_stop(j->masters[i].world);
@@ -450,8 +458,13 @@ unsigned jobs_begin(struct jobs_cell *j)
     PRE(!j->wanted || j->done);
     j->number += j->wanted;
     j->wanted = true;
+    jobs_ask_again(j);
+    return j->number;
+}
+
+void jobs_ask_again(struct jobs_cell *j)
+{
     j->done = false;
     j->code = 0;
     j->records = 0;
-    return j->number;
 }

@@ -9,16 +9,16 @@
  *     … until j->done …
  *     jobs_check_output(fs, 0);
  *
- * The masters vie for a lock; who has it runs the job that was begun, or goes
- * on with it. Machines reach the cell by its addresses, as those of
- * tables_cell.h.
+ * The job masters are those of mapreduce/cluster. A customer on the director
+ * submits the job that was begun and waits for its end; when a call fails, all
+ * over again, as the same job. Machines reach the cell by its addresses, as
+ * those of tables_cell.h.
  *
  * Threads: one.
  */
 #ifndef TESTS_SIM_JOBS_CELL_H
 #define TESTS_SIM_JOBS_CELL_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,12 +26,14 @@
 #include "base/core/err.h"
 #include "tests/sim/cell.h"
 
+struct cut;
+struct fiber;
 struct worker;
-struct worker_pool;
 
 #define JOBS_WORKERS_MAX 6
 #define JOBS_MASTERS_MAX 2
 #define JOBS_RECORDS     (6 * 400) /* Of the input. */
+#define JOBS_ID_BYTES    24
 
 struct jobs_cell;
 
@@ -46,10 +48,7 @@ struct jobs_worker {
 struct jobs_master {
     struct jobs_cell *jobs;
     struct world *world;
-    struct worker_pool *pool;  /* While it reigns. */
-    struct attempt_host *host; /* Of the job, from its beginning. */
-    atomic_bool in_danger;     /* The lock service does not answer. */
-    atomic_bool over;          /* Its lock may be another's. */
+    char address[32];
 };
 
 struct jobs_cell {
@@ -58,9 +57,11 @@ struct jobs_cell {
     struct jobs_master masters[JOBS_MASTERS_MAX];
     unsigned worker_count;
     unsigned master_count;
+    struct cut *cut; /* Where the masters' steps are cut; NULL: nowhere. */
+    struct fiber *customer; /* While the cell runs. */
     /* The job: the tests' memory, which no crash takes. */
     unsigned number;
-    bool wanted; /* Run it. */
+    bool wanted; /* There is one. */
     bool done;   /* It has ended: as these say. */
     int code;
     struct err err;
@@ -85,9 +86,13 @@ size_t jobs_cell_workers(const struct jobs_cell *j,
 size_t jobs_cell_masters(const struct jobs_cell *j,
                          struct world *out[JOBS_MASTERS_MAX]);
 
-/* Let the masters run another job; its number, from 0. PRE: the one before has
- * ended. */
+/* The id of job @number. */
+void jobs_id(char id[JOBS_ID_BYTES], unsigned number);
+/* Let the customer want another job; its number, from 0. PRE: the one before
+ * has ended. */
 unsigned jobs_begin(struct jobs_cell *j);
+/* Let the customer submit the same one again. PRE: it has ended. */
+void jobs_ask_again(struct jobs_cell *j);
 /* What the jobs read. Parks. */
 void jobs_write_input(struct fs *fs);
 /* STORM_CHECK that job @number has counted all words, each once. Parks. */

@@ -11,6 +11,7 @@
 #include "mapreduce/shuffle/spill.h"
 #include "tests/lib/check_main.h"
 #include "tests/sim/cell.h"
+#include "tests/sim/cut_fs.h"
 #include "tests/sim/jobs_cell.h"
 
 enum {
@@ -220,12 +221,14 @@ static bool rot_file(struct world *w, const char *path)
 static void rot(const struct jobs_worker *k, bool known[64])
 {
     struct worker_stats s = {.number = 0};
+    char id[JOBS_ID_BYTES];
     char dir[128];
     char **names;
     size_t count;
     worker_get_stats(k->worker, &s);
-    snprintf(dir, sizeof(dir), "/worker/%016llx/job-0/work",
-             (unsigned long long)s.number);
+    jobs_id(id, 0);
+    snprintf(dir, sizeof(dir), "/worker/%016llx/%s/work",
+             (unsigned long long)s.number, id);
     if (world_list(k->world, dir, &names, &count, NULL))
         return;
     for (size_t i = 0; i < count; i++) {
@@ -353,7 +356,169 @@ START_TEST(test_a_chunk_server_dies)
 
 END_TEST
 
+/* --- a job master is cut at every step of a job -------------------------- */
+
+static struct cut cut;
+
+/* A machine that dies as the power fails, or as it is killed. */
+static void crash_it(uint64_t at)
+{
+    sim_crash(cut.machine, at % 2 ? SIM_CRASH_KILL : SIM_CRASH_POWER);
+    sim_await_end(cut.machine);
+    sleep_us(SECOND_US / 2);
+    sim_boot_again(cut.machine);
+}
+
+static void await_job(void)
+{
+    for (int i = 0; i < 3000 && !jobs->done; i++)
+        sleep_us(SECOND_US / 10);
+    ck_assert_msg(jobs->done, "job %u has not ended", jobs->number);
+}
+
+static void crash_it_again(void)
+{
+    struct world *m = jobs->masters[0].world;
+    sim_crash(m, SIM_CRASH_KILL);
+    sim_await_end(m);
+    sim_boot_again(m);
+}
+
+/* One that can change no file for a while: a job may fail of that, but what it
+ * said of a job's end is so for ever, also when another master is asked. */
+static void refuse_it(uint64_t at)
+{
+    int code;
+    sleep_us(SECOND_US * (1 + at % 3));
+    cut.released = true;
+    await_job();
+    code = jobs->code;
+    crash_it_again();
+    jobs_ask_again(jobs);
+    await_job();
+    ck_assert_msg(jobs->code == code, "first %d, then %d: %s", code, jobs->code,
+                  jobs->err.text);
+}
+
+/* One that stands still until another master has ended its job, and then does
+ * what it was about to do. */
+static void pause_it(uint64_t at)
+{
+    (void)at;
+    sim_pause(cut.machine);
+    await_job();
+    sim_resume(cut.machine);
+    cut.released = true;
+    sleep_us(SECOND_US * 5);
+}
+
+/* One whose lock is another's by then, or is just about to be. */
+static void pause_it_briefly(uint64_t at)
+{
+    sim_pause(cut.machine);
+    sleep_us(SECOND_US * 2 + at % 16 * SECOND_US / 4);
+    sim_resume(cut.machine);
+    cut.released = true;
+    await_job();
+    sleep_us(SECOND_US * 5);
+}
+
+static void (*hurt)(uint64_t at);
+
+/* One job, cut there; false: it has fewer steps. */
+static bool cut_job_at(struct fs *fs, uint64_t at, bool after)
+{
+    unsigned number;
+    bool fails = hurt == refuse_it;
+    cut = (struct cut){.at = at, .after = after, .fails = fails};
+    number = jobs_begin(jobs);
+    while (!jobs->done && !cut.reached)
+        sleep_us(SECOND_US / 1000);
+    if (cut.reached)
+        hurt(at);
+    await_job();
+    if (jobs->code && fails)
+        return true;
+    ck_assert_msg(jobs->code == 0, "job %u, cut %s step %u: %s", number,
+                  after ? "behind" : "before", (unsigned)at, jobs->err.text);
+    ck_assert_uint_eq(jobs->records, JOBS_RECORDS);
+    jobs_check_output(fs, number);
+    return cut.reached;
+}
+
+static void sweep(void *arg)
+{
+    struct fs *fs;
+    uint64_t at = 0;
+    (void)arg;
+    sim_cell_boot(cell);
+    sleep_us(3 * SECOND_US);
+    fs = sim_cell_fs(cell, sim_director(sim), "director");
+    jobs_write_input(fs);
+    jobs_cell_boot(jobs);
+    do
+        at++;
+    while (cut_job_at(fs, at, false) && cut_job_at(fs, at, true));
+    ck_assert_uint_gt(at, 30);
+    fs_close(fs);
+    jobs_cell_stop(jobs);
+    sim_cell_stop(cell);
+}
+
+static void play_sweep(void (*what)(uint64_t at), unsigned masters)
+{
+    hurt = what;
+    cut = (struct cut){.at = 0};
+    sim = sim_cluster_new(test_seed());
+    sim_cluster_on_trace(sim, see_line, NULL);
+    cell = sim_cell_new(sim, &(struct sim_cell_options){.lock_servers = 1,
+                                                        .namenodes = 1,
+                                                        .chunk_servers = 3});
+    jobs = jobs_cell_new(cell, WORKERS, masters);
+    jobs->cut = &cut;
+    sim_cluster_run(sim, sweep, NULL);
+    jobs_cell_free(jobs);
+    sim_cell_free(cell);
+    sim_cluster_free(sim);
+}
+
+/* Wherever a master dies, before or behind what it changes, the next one goes
+ * on: the same submission is one job, which succeeds once. */
+START_TEST(test_the_master_dies_at_every_step)
+{
+    play_sweep(crash_it, 1);
+}
+
+END_TEST
+
+/* So it is where it only stood still, and goes on beside the next one. */
+START_TEST(test_the_master_hangs_at_every_step)
+{
+    play_sweep(pause_it, 2);
+}
+
+END_TEST
+
+START_TEST(test_files_fail_from_every_step_on)
+{
+    play_sweep(refuse_it, 1);
+}
+
+END_TEST
+
+/* And in the midst of what the next one does. */
+START_TEST(test_masters_work_side_by_side)
+{
+    play_sweep(pause_it_briefly, 2);
+}
+
+END_TEST
+
 TEST_MAIN("jobs",
+          test_the_master_dies_at_every_step,
+          test_the_master_hangs_at_every_step,
+          test_masters_work_side_by_side,
+          test_files_fail_from_every_step_on,
           test_a_job_on_a_cell,
           test_workers_die_in_maps,
           test_workers_die_that_have_pulled,
