@@ -15,6 +15,7 @@
 #include "base/rpc/remote.h"
 #include "base/rpc/vars.h"
 #include "base/runtime/fiber.h"
+#include "base/runtime/log.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/stream.h"
 #include "base/runtime/world.h"
@@ -56,6 +57,7 @@ struct client {
     struct err failure;       /* Why the last try to connect failed. */
     unsigned failure_count;   /* In a row. */
     uint64_t retry_ns;        /* Calls fail at once until then. */
+    bool told_unshared;       /* The log knows that no memory is shared. */
     uint64_t last_call_id;
     size_t caller_count;  /* Fibers inside call_here(). */
     struct fiber *closer; /* Waits for all of these to be gone. */
@@ -115,7 +117,7 @@ static int reach(struct client *c, struct stream **out, struct err *err)
 
 static int open_stream(struct client *c,
                        struct stream **out,
-                       struct shared_ring **ring,
+                       struct sharing *sharing,
                        struct err *err)
 {
     uint64_t now = world_mono_ns(world_of(c));
@@ -123,9 +125,19 @@ static int open_stream(struct client *c,
     fiber_set_deadline(now + c->options.connect_timeout_us * 1000);
     rc = reach(c, out, err);
     if (rc == 0)
-        rc = handshake_connect(c->options.security, c->address, out, ring, err);
+        rc = handshake_connect(c->options.security, c->address, out, sharing,
+                               err);
     fiber_set_deadline(0);
     return rc;
+}
+
+/* Attachments go the longer way then, which is worth one line. */
+static void note_unshared(struct client *c, const struct err *why)
+{
+    if (why->code && !c->told_unshared)
+        log_warn(world_of(c), "rpc", "no shared memory peer=%s why=\"%s\"",
+                 c->address, why->text);
+    c->told_unshared = why->code != 0;
 }
 
 /* Each failure doubles the pause, and chance spreads those who wait for the
@@ -170,11 +182,12 @@ static void run_connecting(void *arg)
 {
     struct client *c = arg;
     struct err err = ERR_INIT;
+    struct sharing sharing = {.refused = ERR_INIT};
     struct stream *s;
-    struct shared_ring *ring = NULL;
-    int rc = open_stream(c, &s, &ring, &err);
+    int rc = open_stream(c, &s, &sharing, &err);
+    note_unshared(c, &sharing.refused);
     if (rc == 0)
-        keep(c, s, ring);
+        keep(c, s, sharing.ring);
     else
         back_off(c, rc, &err);
     c->connecting = NULL;

@@ -81,6 +81,17 @@ static int write_bytes(struct stream *s, struct slice bytes, struct err *err)
     return stream_write(s, &bytes, 1, err);
 }
 
+/* The segment that this side would share; NULL where it cannot. */
+static struct shared_memory *make_segment(const struct stream *s,
+                                          struct sharing *sharing)
+{
+    struct shared_memory *own = NULL;
+    if (stream_shares_memory(s))
+        (void)!shared_memory_new(shared_ring_segment_bytes(), &own,
+                                 &sharing->refused);
+    return own;
+}
+
 /* --- hello ----------------------------------------------------------- */
 
 static void
@@ -232,9 +243,28 @@ static void refuse(const struct rpc_security *sec,
     (void)!write_bytes(s, slice_make(answer, sizeof(answer)), NULL);
 }
 
+/* The last word; and the exchange that it promises. */
+static int welcome(struct stream *s,
+                   bool shares,
+                   char answer[HANDSHAKE_WELCOME_BYTES],
+                   struct sharing *sharing,
+                   struct err *err)
+{
+    struct shared_memory *own = shares ? make_segment(s, sharing) : NULL;
+    int rc;
+    answer[ANSWER_AT_SHARES] = own != NULL;
+    rc = write_bytes(s, slice_make(answer, HANDSHAKE_WELCOME_BYTES), err);
+    if (rc == 0 && own)
+        return shared_ring_open(s, false, own, &sharing->ring,
+                                &sharing->refused, err);
+    shared_memory_free(own);
+    return rc;
+}
+
 static int greet(const struct rpc_security *sec,
                  struct stream *s,
                  struct greeting *g,
+                 struct sharing *sharing,
                  enum handshake_refusal *why,
                  struct err *err)
 {
@@ -251,9 +281,8 @@ static int greet(const struct rpc_security *sec,
                        (unsigned char *)answer + ANSWER_AT_BYTES, err);
     if (rc)
         return rc;
-    answer[ANSWER_AT_SHARES] = g->hello.shares && stream_shares_memory(s);
     *why = HANDSHAKE_SILENT;
-    return write_bytes(s, slice_make(answer, sizeof(answer)), err);
+    return welcome(s, g->hello.shares, answer, sharing, err);
 }
 
 static void name_client(const struct rpc_security *sec,
@@ -274,21 +303,19 @@ static void name_client(const struct rpc_security *sec,
 int handshake_accept(const struct rpc_security *sec,
                      struct stream **s,
                      char principal[RPC_NAME_BYTES_MAX + 1],
-                     struct shared_ring **ring,
+                     struct sharing *sharing,
                      enum handshake_refusal *why,
                      struct err *err)
 {
     struct greeting g;
     int rc = 0;
     sec = or_default(sec);
-    *ring = NULL;
+    *sharing = (struct sharing){.refused = ERR_INIT};
     *why = HANDSHAKE_PROOF;
     if (sec->kind == RPC_SECURITY_TLS)
         rc = tls_accept(sec->tls, s, err);
     if (rc == 0)
-        rc = greet(sec, *s, &g, why, err);
-    if (rc == 0 && g.hello.shares && stream_shares_memory(*s))
-        rc = shared_ring_open(*s, false, ring, err);
+        rc = greet(sec, *s, &g, sharing, why, err);
     if (rc) {
         stream_close(*s);
         *s = NULL;
@@ -353,7 +380,7 @@ static int introduce(const struct rpc_security *sec,
                      const char *address,
                      struct stream *s,
                      const struct buf *hello,
-                     struct shared_ring **ring,
+                     bool *shares,
                      struct err *err)
 {
     char answer[HANDSHAKE_WELCOME_BYTES];
@@ -368,8 +395,28 @@ static int introduce(const struct rpc_security *sec,
     if (rc == 0 && !security_same(owed, answer + ANSWER_AT_BYTES, sizeof(owed)))
         rc = err_set(err, ERR_DENIED, "%s does not know the cluster's key",
                      address);
-    if (rc == 0 && answer[ANSWER_AT_SHARES] == 1 && stream_shares_memory(s))
-        rc = shared_ring_open(s, true, ring, err);
+    *shares = rc == 0 && answer[ANSWER_AT_SHARES] == 1;
+    return rc;
+}
+
+/* Say what we are, and share what both sides can. */
+static int meet(const struct rpc_security *sec,
+                const char *address,
+                struct stream *s,
+                struct sharing *sharing,
+                struct err *err)
+{
+    struct shared_memory *own = make_segment(s, sharing);
+    struct buf hello = BUF_INIT;
+    bool shares;
+    int rc;
+    put_hello(sec, own != NULL, &hello);
+    rc = introduce(sec, address, s, &hello, &shares, err);
+    buf_close(&hello);
+    if (shares && own)
+        return shared_ring_open(s, true, own, &sharing->ring, &sharing->refused,
+                                err);
+    shared_memory_free(own);
     return rc;
 }
 
@@ -392,12 +439,11 @@ static int encrypt(const struct rpc_security *sec,
 int handshake_connect(const struct rpc_security *sec,
                       const char *address,
                       struct stream **s,
-                      struct shared_ring **ring,
+                      struct sharing *sharing,
                       struct err *err)
 {
-    struct buf hello = BUF_INIT;
     int rc = 0;
-    *ring = NULL;
+    *sharing = (struct sharing){.refused = ERR_INIT};
     sec = or_default(sec);
     if (sec->kind == RPC_SECURITY_NONE && !stream_is_local(*s)) {
         rc =
@@ -407,12 +453,8 @@ int handshake_connect(const struct rpc_security *sec,
     }
     if (rc == 0 && sec->kind == RPC_SECURITY_TLS)
         rc = encrypt(sec, address, s, err);
-    if (rc == 0) {
-        put_hello(sec, stream_shares_memory(*s), &hello);
-        rc = hung_up(introduce(sec, address, *s, &hello, ring, err), address,
-                     err);
-    }
-    buf_close(&hello);
+    if (rc == 0)
+        rc = hung_up(meet(sec, address, *s, sharing, err), address, err);
     if (rc) {
         stream_close(*s);
         *s = NULL;

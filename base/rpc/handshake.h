@@ -45,6 +45,12 @@ enum handshake_refusal {
 
 const char *handshake_refusal_name(enum handshake_refusal r);
 
+/* What came of sharing memory. */
+struct sharing {
+    struct shared_ring *ring; /* Owned; NULL: attachments go the frames' way. */
+    struct err refused;       /* Why this side could not; code 0: it could. */
+};
+
 /* A hello, decoded. */
 struct hello {
     unsigned version_min;
@@ -63,15 +69,15 @@ MUST_CHECK int hello_decode(const char fixed[HANDSHAKE_HELLO_BYTES],
                             struct err *err);
 
 /* Prove ourselves over the new connection *@s, which may be replaced by an
- * encrypted one over it. @sec may be NULL. *@ring is owned; NULL where the two
- * sides do not share memory. On failure *@s is closed, and both are NULL.
+ * encrypted one over it. @sec may be NULL. Memory that cannot be shared is no
+ * failure. On failure *@s is closed, and it and the ring are NULL.
  * Parks, until the fiber's deadline. Errors: ERR_DENIED (it says why, or could
  * not prove itself), ERR_UNAVAILABLE (it hung up), ERR_UNSUPPORTED (version),
  * those of the stream. */
 MUST_CHECK int handshake_connect(const struct rpc_security *sec,
                                  const char *address,
                                  struct stream **s,
-                                 struct shared_ring **ring,
+                                 struct sharing *sharing,
                                  struct err *err);
 
 /* Let the client at *@s prove itself; who it is goes to @principal. As above;
@@ -79,7 +85,7 @@ MUST_CHECK int handshake_connect(const struct rpc_security *sec,
 MUST_CHECK int handshake_accept(const struct rpc_security *sec,
                                 struct stream **s,
                                 char principal[RPC_NAME_BYTES_MAX + 1],
-                                struct shared_ring **ring,
+                                struct sharing *sharing,
                                 enum handshake_refusal *why,
                                 struct err *err);
 

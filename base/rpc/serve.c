@@ -387,6 +387,7 @@ static bool admit(struct connection *c)
 {
     struct rpc_listener *l = c->listener;
     struct err err = ERR_INIT;
+    struct sharing sharing;
     enum handshake_refusal why;
     char peer[256];
     int rc;
@@ -394,8 +395,11 @@ static bool admit(struct connection *c)
     fiber_set_deadline(world_mono_ns(world_of(c)) +
                        l->options.handshake_us * 1000);
     rc = handshake_accept(l->options.security, &c->stream, c->principal,
-                          &c->ring, &why, &err);
+                          &sharing, &why, &err);
     fiber_set_deadline(0);
+    c->ring = sharing.ring;
+    if (sharing.refused.code)
+        serve_complain(l, "no shared memory", peer, sharing.refused.text);
     if (rc == 0) {
         serve_count(l->vars.connections, 1);
         return true;

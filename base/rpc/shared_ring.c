@@ -43,24 +43,46 @@ void shared_ring_free(struct shared_ring *r)
     mem_free(r);
 }
 
+/* What the owner of a segment has taken of the other's. */
+static atomic_uint_least64_t *count_in(struct shared_memory *own)
+{
+    return (atomic_uint_least64_t *)(void *)shared_memory_own(own);
+}
+
+/* A server's client puts nothing before it has the server's segment, and a
+ * client's server nothing before it is asked: both see the mark in time. */
+static int take_others(struct stream *s,
+                       struct shared_memory *own,
+                       struct shared_memory **others,
+                       struct err *refused,
+                       struct err *err)
+{
+    struct err why = ERR_INIT;
+    int rc = shared_memory_receive(s, SEGMENT_BYTES, others, &why);
+    if (rc != ERR_EXHAUSTED)
+        return rc ? err_copy(err, &why) : 0;
+    err_copy(refused, &why);
+    atomic_store_explicit(count_in(own), UINT64_MAX, memory_order_release);
+    return 0;
+}
+
 int shared_ring_open(struct stream *s,
                      bool is_client,
+                     struct shared_memory *own,
                      struct shared_ring **out,
+                     struct err *refused,
                      struct err *err)
 {
-    struct shared_memory *own;
     struct shared_memory *others = NULL;
-    int rc = shared_memory_new(SEGMENT_BYTES, &own, err);
+    int rc = 0;
     *out = NULL;
-    if (rc)
-        return rc;
     if (is_client)
         rc = shared_memory_send(own, s, err);
     if (rc == 0)
-        rc = shared_memory_receive(s, SEGMENT_BYTES, &others, err);
+        rc = take_others(s, own, &others, refused, err);
     if (rc == 0 && !is_client)
         rc = shared_memory_send(own, s, err);
-    if (rc == 0) {
+    if (rc == 0 && others) {
         *out = shared_ring_over(own, others);
     } else {
         shared_memory_free(own);
@@ -70,12 +92,6 @@ int shared_ring_open(struct stream *s,
 }
 
 /* --- putting ----------------------------------------------------------- */
-
-/* What this side has taken: the other reads it. */
-static atomic_uint_least64_t *own_count(struct shared_ring *r)
-{
-    return (atomic_uint_least64_t *)(void *)shared_memory_own(r->own);
-}
 
 /* What the other side says that it has taken. */
 static uint64_t others_count(const struct shared_ring *r)
@@ -124,5 +140,5 @@ int shared_ring_find(const struct shared_ring *r,
 
 void shared_ring_taken(struct shared_ring *r, uint64_t place, size_t len)
 {
-    atomic_store_explicit(own_count(r), place + len, memory_order_release);
+    atomic_store_explicit(count_in(r->own), place + len, memory_order_release);
 }

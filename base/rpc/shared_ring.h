@@ -14,7 +14,8 @@
  * Nothing the other side writes is believed: a place is checked, bytes are
  * copied before they are looked at, and a count that cannot be makes the ring
  * look full, which it then is for good. An attachment for which there is no
- * room travels behind its frame.
+ * room travels behind its frame. So do all where a side could not take the
+ * other's segment: it makes the other's ring look full, and uses none itself.
  *
  * One loop.
  */
@@ -35,12 +36,15 @@ struct stream;
 /* Smaller attachments are not worth it. */
 #define SHARED_ATTACHMENT_BYTES_MIN ((size_t)8 << 10)
 
-/* The segments of a connection whose sides have both agreed over @s: the client
- * passes its own first. *@out is owned. Parks. Errors: those of the stream;
- * ERR_CORRUPT, ERR_EXHAUSTED. */
+/* Exchange the segments of a connection whose sides have both agreed over @s:
+ * the client passes its own first. @own is taken over. *@out is owned; NULL,
+ * and why in @refused, if the other's segment could not be taken. Parks.
+ * Errors: those of the stream; ERR_CORRUPT. */
 MUST_CHECK int shared_ring_open(struct stream *s,
                                 bool is_client,
+                                struct shared_memory *own,
                                 struct shared_ring **out,
+                                struct err *refused,
                                 struct err *err);
 /* Over two segments (owned): for tests. */
 struct shared_ring *shared_ring_over(struct shared_memory *own,

@@ -23,7 +23,7 @@
 struct shared_memory {
     void *bytes;
     size_t len;
-    int fd;   /* -1: it came from elsewhere. */
+    int fd;   /* -1: it came from elsewhere, or was passed on. */
     bool own; /* May be written. */
 };
 
@@ -32,13 +32,21 @@ bool stream_shares_memory(const struct stream *s)
     return s->ops->passes_files && s->ops->passes_files(s);
 }
 
+static int exhausted(int errnum, size_t bytes, struct err *err)
+{
+    err_set_errno(err, errnum, "%zu bytes of shared memory", bytes);
+    if (err)
+        err->code = ERR_EXHAUSTED;
+    return ERR_EXHAUSTED;
+}
+
 static int
 map(int fd, size_t bytes, bool own, struct shared_memory **out, struct err *err)
 {
     int protection = own ? PROT_READ | PROT_WRITE : PROT_READ;
     void *p = mmap(NULL, bytes, protection, MAP_SHARED, fd, 0);
     if (p == MAP_FAILED)
-        return err_set_errno(err, errno, "map %zu shared bytes", bytes);
+        return exhausted(errno, bytes, err);
     *out = mem_zalloc(1, sizeof(**out));
     **out = (struct shared_memory){p, bytes, -1, own};
     return 0;
@@ -51,7 +59,7 @@ int shared_memory_new(size_t bytes, struct shared_memory **out, struct err *err)
     *out = NULL;
     if (fd < 0 || ftruncate(fd, (off_t)bytes) < 0 ||
         fcntl(fd, F_ADD_SEALS, SEALS) < 0)
-        rc = err_set_errno(err, errno, "%zu bytes of shared memory", bytes);
+        rc = exhausted(errno, bytes, err);
     else
         rc = map(fd, bytes, true, out, err);
     if (rc == 0)
@@ -61,16 +69,16 @@ int shared_memory_new(size_t bytes, struct shared_memory **out, struct err *err)
     return rc;
 }
 
-int shared_memory_send(const struct shared_memory *m,
+/* What is mapped stays without its descriptor. */
+int shared_memory_send(struct shared_memory *m,
                        struct stream *s,
                        struct err *err)
 {
-    int fd = dup(m->fd);
     struct file *f;
     int rc;
-    if (fd < 0)
-        return err_set_errno(err, errno, "pass shared memory");
-    f = real_file_adopt(loop_world(s->loop), fd, "shared memory");
+    PRE(m->fd >= 0);
+    f = real_file_adopt(loop_world(s->loop), m->fd, "shared memory");
+    m->fd = -1;
     rc = stream_send_file(s, f, err);
     file_close(f);
     return rc;

@@ -25,13 +25,13 @@ bool stream_shares_memory(const struct stream *s);
 MUST_CHECK int
 shared_memory_new(size_t bytes, struct shared_memory **out, struct err *err);
 /* Pass @m to the process at the other end of @s, which takes it with
- * shared_memory_receive() at the same place of the stream. Parks. Errors: those
- * of stream_send_file(). */
-MUST_CHECK int shared_memory_send(const struct shared_memory *m,
-                                  struct stream *s,
-                                  struct err *err);
+ * shared_memory_receive() at the same place of the stream. Once: PRE: it was
+ * made here and not passed. Parks. Errors: those of stream_send_file(). */
+MUST_CHECK int
+shared_memory_send(struct shared_memory *m, struct stream *s, struct err *err);
 /* Memory of @bytes, to read. *@out is owned. Parks. Errors: ERR_CORRUPT (what
- * came is something else), those of stream_receive_file(). */
+ * came is something else), ERR_EXHAUSTED (it came, and could not be taken: the
+ * stream goes on behind it), those of stream_receive_file(). */
 MUST_CHECK int shared_memory_receive(struct stream *s,
                                      size_t bytes,
                                      struct shared_memory **out,

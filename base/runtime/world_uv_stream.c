@@ -308,6 +308,9 @@ static int receive_file(struct stream *s, struct file **out, struct err *err)
         return errno == EAGAIN ? 0 : io_error(s, "take a file from", err);
     if (n == 0)
         return err_set(err, ERR_CLOSED, "%s: the connection ended", s->peer);
+    if (msg.msg_flags & MSG_CTRUNC) /* This process has too many. */
+        return err_set(err, ERR_EXHAUSTED, "%s: no descriptor for a file",
+                       s->peer);
     h = CMSG_FIRSTHDR(&msg);
     if (!h || h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS ||
         h->cmsg_len != CMSG_LEN(sizeof(fd)))

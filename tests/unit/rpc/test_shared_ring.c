@@ -2,9 +2,11 @@
  * of sizes; no place, count or segment that the other side makes up leads out
  * of the memory, and a connection falls back to its stream when there is no
  * room. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/core/buf.h"
 #include "base/core/coding.h"
@@ -15,6 +17,7 @@
 #include "base/rpc/remote.h"
 #include "base/rpc/shared_ring.h"
 #include "base/runtime/fiber.h"
+#include "base/runtime/log.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/shared_memory.h"
 #include "base/runtime/stream.h"
@@ -350,7 +353,7 @@ static bool is_answered(uint64_t place, size_t len, bool share)
     char *zeros = calloc(1, len + 1);
     char address[300];
     struct slice part = slice_make(bytes, sizeof(bytes));
-    struct shared_ring *ring;
+    struct sharing sharing;
     struct stream *s;
     size_t got = 0;
     f.attachment = slice_make(zeros, len);
@@ -360,13 +363,13 @@ static bool is_answered(uint64_t place, size_t len, bool share)
     snprintf(address, sizeof(address), "%s%s", share ? "unix:@quarry/" : "",
              rpc_listener_address(listener));
     ck_assert_int_eq(stream_connect(address, &s, NULL), 0);
-    ck_assert_int_eq(handshake_connect(NULL, address, &s, &ring, NULL), 0);
-    ck_assert(share == (ring != NULL));
+    ck_assert_int_eq(handshake_connect(NULL, address, &s, &sharing, NULL), 0);
+    ck_assert(share == (sharing.ring != NULL));
     ck_assert_int_eq(stream_write(s, &part, 1, NULL), 0);
     if (stream_read(s, bytes, sizeof(bytes), &got, NULL))
         got = 0;
     stream_close(s);
-    shared_ring_free(ring);
+    shared_ring_free(sharing.ring);
     free(zeros);
     return got > 0;
 }
@@ -393,10 +396,176 @@ START_TEST(test_hostile_frames)
 
 END_TEST
 
+/* --- Without memory to share ------------------------------------------- */
+
+/* Files may have @bytes; -1: as many as they like. */
+static void limit_files(long bytes)
+{
+    struct rlimit r;
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &r), 0);
+    r.rlim_cur = bytes < 0 ? r.rlim_max : (rlim_t)bytes;
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &r), 0);
+}
+
+static void run_limit(void *arg)
+{
+    limit_files(*(const long *)arg);
+}
+
+/* The client makes its segment before it parks, the server when it has heard
+ * of that: each under its own limit. */
+static void meet_under(long client, long server_limit)
+{
+    struct sharing sharing;
+    struct fiber *other;
+    struct stream *s;
+    char address[300];
+    snprintf(address, sizeof(address), "unix:@quarry/%s",
+             rpc_listener_address(listener));
+    ck_assert_int_eq(stream_connect(address, &s, NULL), 0);
+    limit_files(client);
+    other = fiber_start(loop_self(), "limit", run_limit, &server_limit);
+    ck_assert_int_eq(handshake_connect(NULL, address, &s, &sharing, NULL), 0);
+    limit_files(-1);
+    fiber_join(other);
+    ck_assert((client < 0 && server_limit < 0) == (sharing.ring != NULL));
+    ck_assert_int_eq(sharing.refused.code, client < 0 ? 0 : ERR_EXHAUSTED);
+    stream_close(s);
+    shared_ring_free(sharing.ring);
+}
+
+static unsigned lines_of(const char *path)
+{
+    char line[2 * LOG_LINE_BYTES];
+    FILE *f = fopen(path, "r");
+    unsigned n = 0;
+    ck_assert_ptr_nonnull(f);
+    while (fgets(line, sizeof(line), f)) {
+        ck_assert_ptr_nonnull(strstr(line, "no shared memory peer="));
+        n++;
+    }
+    fclose(f);
+    return n;
+}
+
+static void no_memory(void *arg)
+{
+    struct rpc_channel *c;
+    struct logger *logger;
+    char path[300];
+    (void)arg;
+    signal(SIGXFSZ, SIG_IGN);
+    snprintf(path, sizeof(path), "%s/log", test_tmpdir());
+    ck_assert_int_eq(logger_open(path, LOG_LEVEL_INFO, &logger, NULL), 0);
+    world_set_logger(world, logger);
+    start();
+    meet_under(-1, -1);
+    meet_under(4096, -1);
+    meet_under(-1, 4096);
+    limit_files(4096);
+    c = rpc_channel_new(rpc_listener_address(listener), NULL);
+    call_often(c);
+    rpc_channel_free(c);
+    stop();
+    ck_assert_uint_eq(lines_of(path), 2); /* The server's, the channel's. */
+    world_set_logger(world, NULL);
+    logger_close(logger);
+}
+
+/* Where one side or the other cannot make what is to be shared, all goes over
+ * the socket, and its log says so once. */
+START_TEST(test_no_memory)
+{
+    in_real_world(no_memory);
+}
+
+END_TEST
+
+struct side {
+    struct shared_memory *own;
+    struct shared_ring *ring;
+    struct err refused;
+};
+
+/* May this process open descriptors? */
+static void allow_descriptors(bool may)
+{
+    struct rlimit r;
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &r), 0);
+    r.rlim_cur = may ? r.rlim_max : 0;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &r), 0);
+}
+
+static void open_side(struct side *side, bool is_client)
+{
+    ck_assert_int_eq(shared_ring_open(ends[is_client], is_client, side->own,
+                                      &side->ring, &side->refused, NULL),
+                     0);
+}
+
+static void run_client(void *arg)
+{
+    open_side(arg, true);
+}
+
+/* The client takes the server's segment when the server is done. */
+static void exchange(struct side *server_side,
+                     bool server_may,
+                     struct side *client,
+                     bool client_may)
+{
+    size_t bytes = shared_ring_segment_bytes();
+    struct fiber *f;
+    *server_side = *client = (struct side){.refused = ERR_INIT};
+    connect_ends();
+    ck_assert_int_eq(shared_memory_new(bytes, &server_side->own, NULL), 0);
+    ck_assert_int_eq(shared_memory_new(bytes, &client->own, NULL), 0);
+    f = fiber_start(loop_self(), "client", run_client, client);
+    allow_descriptors(server_may);
+    open_side(server_side, false);
+    allow_descriptors(client_may);
+    fiber_join(f);
+    allow_descriptors(true);
+    close_ends();
+}
+
+static void check_refused(struct side *by, struct side *other)
+{
+    uint64_t place;
+    ck_assert_ptr_null(by->ring);
+    ck_assert_int_eq(by->refused.code, ERR_EXHAUSTED);
+    ck_assert_int_eq(other->refused.code, 0);
+    ck_assert_ptr_nonnull(other->ring);
+    ck_assert_ptr_null(shared_ring_put(other->ring, 1, &place));
+    shared_ring_free(other->ring);
+}
+
+static void no_descriptors(void *arg)
+{
+    struct side server_side;
+    struct side client;
+    (void)arg;
+    exchange(&server_side, false, &client, true);
+    check_refused(&server_side, &client);
+    exchange(&server_side, true, &client, false);
+    check_refused(&client, &server_side);
+}
+
+/* A side that cannot take the other's segment says so, and the other puts
+ * nothing there. */
+START_TEST(test_no_descriptors)
+{
+    in_real_world(no_descriptors);
+}
+
+END_TEST
+
 TEST_MAIN("shared_ring",
           test_any_order,
           test_fills_up,
           test_wild_places,
           test_other_files,
           test_many_calls,
-          test_hostile_frames)
+          test_hostile_frames,
+          test_no_memory,
+          test_no_descriptors)
