@@ -43,6 +43,23 @@ static struct gfs_reader *reader_of(struct fs_reader *base)
 
 /* --- opening ----------------------------------------------------------- */
 
+static int ask_length(struct gfs_reader *r,
+                      const struct gfs_chunk *c,
+                      uint64_t *length,
+                      struct err *err)
+{
+    int rc = gfs__open_length(r->gfs, c, length, err);
+    if (rc) {
+        err_wrap(err,
+                 "%s: chunk %llu, which was being written, has no server that "
+                 "says how long it is",
+                 r->path, (unsigned long long)c->handle);
+        err_hint(err, "start the chunk servers that have it; of one that will "
+                      "not return: quarry fs leave --gone");
+    }
+    return rc;
+}
+
 static int
 add_chunks(struct gfs_reader *r, const struct gfs_layout *l, struct err *err)
 {
@@ -56,7 +73,7 @@ add_chunks(struct gfs_reader *r, const struct gfs_layout *l, struct err *err)
         if (!l->chunks[i].sealed && i + 1 == GFS_LAYOUT_MAX)
             continue;
         if (!l->chunks[i].sealed && !length)
-            rc = gfs__open_length(r->gfs, &l->chunks[i], &length, err);
+            rc = ask_length(r, &l->chunks[i], &length, err);
         memset(c, 0, sizeof(*c));
         c->chunk = l->chunks[i];
         c->length = (uint32_t)length;

@@ -90,6 +90,7 @@ struct layout_builder {
     const struct namenode *nn;
     struct arena arena;
     struct gfs_layout layout;
+    uint64_t lost; /* An open chunk whose length nobody will say; 0: none. */
 };
 
 static void add_server(struct layout_builder *b, uint16_t number)
@@ -136,6 +137,15 @@ static uint32_t length_of(const struct chunk *c, const struct open_file *open)
     return c->sealed ? c->length : 0;
 }
 
+/* Its servers alone know its length, and none of them will return. */
+static bool is_lost(const struct namenode *nn, const struct gfs_chunk *c)
+{
+    for (unsigned i = 0; i < c->servers.count; i++)
+        if (nn->catalog.servers[c->servers.numbers[i]].state != GFS_SERVER_GONE)
+            return false;
+    return c->servers.count > 0 && c->length == 0 && !c->sealed;
+}
+
 static void add_chunk(struct layout_builder *b,
                       const struct chunk *c,
                       const struct open_file *open,
@@ -150,6 +160,8 @@ static void add_chunk(struct layout_builder *b,
                               .servers = locate(b->nn, c, open)};
     for (unsigned i = 0; i < out->servers.count; i++)
         add_server(b, out->servers.numbers[i]);
+    if (is_lost(b->nn, out))
+        b->lost = out->handle;
 }
 
 static void build_layout(struct layout_builder *b,
@@ -182,6 +194,16 @@ static void build_layout(struct layout_builder *b,
         add_chunk(b, open->next, open, offset);
 }
 
+static int lost_chunk(struct slice path, uint64_t handle, struct err *err)
+{
+    err_set(err, ERR_CORRUPT,
+            "/%.*s: chunk %llu, which was being written, is lost: all chunk "
+            "servers that had it are gone",
+            SLICE_ARG(path), (unsigned long long)handle);
+    err_hint(err, "start one that is not, or remove the file");
+    return ERR_CORRUPT;
+}
+
 int namenode_handle_layout(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct namenode *nn = ctx;
@@ -205,7 +227,8 @@ int namenode_handle_layout(void *ctx, struct rpc_call *call, struct err *err)
     build_layout(&b, n, &q);
     gfs_layout_put(&b.layout, call->reply_body);
     arena_close(&b.arena);
-    return 0;
+    /* Who has the file open asks for its other chunks without a path. */
+    return b.lost && q.path.len ? lost_chunk(q.path, b.lost, err) : 0;
 }
 
 /* --- state

@@ -296,7 +296,72 @@ START_TEST(test_taking_what_nobody_writes)
 
 END_TEST
 
+/* Opening "log" fails with @want after @from_s to @to_s seconds, and the
+ * message says what was lost. */
+static void
+check_unopened(struct fs *fs, int want, uint64_t from_s, uint64_t to_s)
+{
+    struct world *w = fs_world(fs);
+    uint64_t before = world_mono_ns(w);
+    struct err why = ERR_INIT;
+    struct fs_reader *r;
+    uint64_t took_s;
+    ck_assert_int_eq(fs_open(fs, "log", &r, &why), want);
+    took_s = (world_mono_ns(w) - before) / 1000000000;
+    ck_assert_uint_ge(took_s, from_s);
+    ck_assert_uint_le(took_s, to_s);
+    ck_assert_msg(strstr(why.text, "log: chunk ") && why.hint[0], "%s",
+                  why.text);
+}
+
+static void set_servers(struct cell *c, struct fs *fs, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        OK(gfs_set_server_state(fs, c->chunks[i].address, GFS_SERVER_GONE,
+                                err));
+}
+
+static void open_without_servers(struct cell *c)
+{
+    struct world *director = sim_director(c->sim);
+    struct fs *fs = cell_client(c, director, "reader");
+    struct buf got = BUF_INIT;
+    struct logger l;
+    start_logger(c, &l, c->chunks[3].world, 100000);
+    world_sleep_us(director, 2000000);
+    for (unsigned i = 0; i < 4; i++)
+        sim_crash(c->chunks[i].world, SIM_CRASH_KILL);
+    world_sleep_us(director, 10000000);
+    check_unopened(fs, ERR_UNAVAILABLE, 39, 60);
+    set_servers(c, fs, 2);
+    check_unopened(fs, ERR_UNAVAILABLE, 39, 60);
+    set_servers(c, fs, 3);
+    check_unopened(fs, ERR_CORRUPT, 0, 1);
+    /* And yet one comes back. */
+    sim_boot(c->chunks[1].world, cell_run_chunkserver, &c->chunks[1]);
+    world_sleep_us(director, 10000000);
+    OK(fs_read_all(fs, "log", 1 << 28, &got, err));
+    check_taken(fs, &l, got.len);
+    buf_close(&got);
+    buf_close(&l.data);
+    fs_close(fs);
+}
+
+/* A file whose last chunk is on dead servers alone is waited for, until all of
+ * them are said to be gone: then whoever opens it is told at once. */
+START_TEST(test_servers_that_are_gone)
+{
+    struct cell *c = cell_new(test_seed(), 1, 3);
+    /* One machine is the writer's alone. */
+    cell_add_node(c, &c->chunks[3], "c", 3);
+    cell_run(c, open_without_servers);
+    cell_free(c);
+}
+
+END_TEST
+
 TEST_MAIN("gfs_take_over",
+          test_servers_that_are_gone,
           test_living_writer_is_fenced,
           test_writer_that_was_cut_off_is_fenced,
           test_log_of_a_dead_machine,
