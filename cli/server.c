@@ -141,27 +141,10 @@ static void stop_in_time(const sigset_t *set)
 
 /* --- the data directory ---------------------------------------------- */
 
-/* One that is there may have been made by a process that was killed before its
- * name was on the disk. */
-static int make_directory(struct world *w, const char *path, struct err *err)
-{
-    struct file_info info;
-    const char *slash = strrchr(path, '/');
-    char *above = slash == path ? mem_strdup("/")
-                  : slash       ? mem_strndup(path, (size_t)(slash - path))
-                                : mem_strdup(".");
-    int rc =
-        world_stat(w, path, &info, NULL) == 0 ? 0 : world_mkdir(w, path, err);
-    if (rc == 0)
-        rc = world_sync_dir(w, above, err);
-    mem_free(above);
-    return rc;
-}
-
 static int take_directory(struct server *s, struct err *err)
 {
     struct buf path = BUF_INIT;
-    int rc = make_directory(s->world, s->settings.data, err);
+    int rc = world_make_dir(s->world, s->settings.data, err);
     buf_printf(&path, "%s/LOCK", s->settings.data);
     if (rc == 0)
         rc = file_lock(s->world, buf_cstr(&path), &s->lock, err);

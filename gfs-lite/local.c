@@ -7,8 +7,12 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 
-/* Deepest tree that is made or removed: the recursions' bound. */
+/* Deepest tree that is removed: the recursion's bound. */
 #define TREE_DEPTH_MAX 32
+
+/* Directories whose names are known to be on the disk; beyond, all are looked
+ * after again. */
+#define KEPT_MAX 4096
 
 struct local_lock {
     struct fs_lock base;
@@ -45,66 +49,6 @@ char *local_parent(const char *path)
 
 /* --- the file system --------------------------------------------------- */
 
-/* The directory that holds the name @path (full name). Owned. */
-static char *directory_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    if (!slash)
-        return mem_strdup(".");
-    return mem_strndup(path, slash == path ? 1 : (size_t)(slash - path));
-}
-
-static int
-make_dirs(struct world *w, const char *path, int depth, struct err *err);
-
-/* Make one directory, whose parent is there, and make its name durable: files
- * synced in it later promise to survive. */
-static int make_dir(struct world *w, const char *path, struct err *err)
-{
-    int rc = world_mkdir(w, path, err);
-    char *up;
-
-    if (rc == ERR_EXISTS)
-        return 0; /* Another was faster. */
-    if (rc)
-        return rc;
-    up = directory_of(path);
-    rc = world_sync_dir(w, up, err);
-    mem_free(up);
-    return rc;
-}
-
-static int
-make_parent(struct world *w, const char *path, int depth, struct err *err)
-{
-    char *up = directory_of(path);
-    int rc = make_dirs(w, up, depth + 1, err);
-
-    mem_free(up);
-    return rc;
-}
-
-/* Make the directory @path (full name) and what is missing above it. */
-static int
-make_dirs(struct world *w, const char *path, int depth, struct err *err)
-{
-    struct file_info info;
-    int rc = world_stat(w, path, &info, NULL);
-
-    if (rc == 0 && info.kind == FILE_KIND_DIRECTORY)
-        return 0;
-    if (rc == 0)
-        return err_set(err, ERR_INVALID, "%s is not a directory", path);
-    if (depth == TREE_DEPTH_MAX)
-        return err_set(err, ERR_TOOBIG, "%s: directories too deep", path);
-    rc = make_dir(w, path, err);
-    if (rc != ERR_NOTFOUND || !strchr(path, '/'))
-        return rc;
-    rc = make_parent(w, path, depth, err);
-    return rc ? rc : make_dir(w, path, err);
-}
-
 static void local_close(struct fs *base)
 {
     struct local_fs *fs = local_fs(base);
@@ -114,6 +58,7 @@ static void local_close(struct fs *base)
         mem_free(b);
     }
     mutex_close(&fs->mutex);
+    hash_map_close(&fs->kept);
     mem_free(fs->root);
     mem_free(fs);
 }
@@ -153,6 +98,56 @@ void stream_buffer_give(struct local_fs *fs, struct stream_buffer *b)
 
 /* --- names ------------------------------------------------------------- */
 
+static bool is_kept(struct local_fs *fs, const char *directory)
+{
+    bool kept;
+    mutex_lock(&fs->mutex);
+    kept = hash_map_get(&fs->kept, slice_str(directory)) != NULL;
+    mutex_unlock(&fs->mutex);
+    return kept;
+}
+
+/* Under the mutex. The root's was looked after when it was opened. */
+static void forget_all(struct local_fs *fs)
+{
+    hash_map_clear(&fs->kept);
+    hash_map_put(&fs->kept, SLICE_EMPTY, NULL);
+}
+
+static void note_kept(struct local_fs *fs, const char *directory)
+{
+    mutex_lock(&fs->mutex);
+    if (fs->kept.count >= KEPT_MAX)
+        forget_all(fs);
+    hash_map_put(&fs->kept, slice_str(directory), NULL);
+    mutex_unlock(&fs->mutex);
+}
+
+int local_sync_name(struct local_fs *fs, const char *path, struct err *err)
+{
+    char *directory = local_parent(path);
+    int rc = fs_sync_dir(&fs->base, directory, err);
+    if (rc == 0 && !is_kept(fs, directory)) {
+        char *above = local_parent(directory);
+        rc = fs_sync_dir(&fs->base, above, err);
+        mem_free(above);
+        if (rc == 0)
+            note_kept(fs, directory);
+    }
+    mem_free(directory);
+    return rc;
+}
+
+/* A directory that was moved has a name that is not kept, though another may
+ * have had it that was. */
+static void forget_kept(struct local_fs *fs, const char *to)
+{
+    mutex_lock(&fs->mutex);
+    if (hash_map_get(&fs->kept, slice_str(to)))
+        forget_all(fs);
+    mutex_unlock(&fs->mutex);
+}
+
 static int
 local_rename(struct fs *fs, const char *from, const char *to, struct err *err)
 {
@@ -164,6 +159,8 @@ local_rename(struct fs *fs, const char *from, const char *to, struct err *err)
         rc = local_path(local_fs(fs), to, &full_to, err);
     if (!rc)
         rc = world_rename(fs->world, full_from, full_to, err);
+    if (!rc)
+        forget_kept(local_fs(fs), to);
     mem_free(full_from);
     mem_free(full_to);
     return rc;
@@ -180,13 +177,23 @@ static int local_remove(struct fs *fs, const char *path, struct err *err)
     return rc;
 }
 
-static int local_mkdirs(struct fs *fs, const char *path, struct err *err)
+static int local_mkdirs(struct fs *base, const char *path, struct err *err)
 {
+    struct local_fs *fs = local_fs(base);
+    char *above = local_parent(path);
     char *full;
-    int rc = local_path(local_fs(fs), path, &full, err);
+    int rc = local_path(fs, path, &full, err);
+    bool made = false;
 
-    if (!rc)
-        rc = make_dirs(fs->world, full, 0, err);
+    if (!rc && is_kept(fs, above))
+        made = world_make_dir(base->world, full, NULL) == 0;
+    if (!rc && !made)
+        rc = world_make_dirs(base->world, full, err);
+    if (!rc) {
+        note_kept(fs, above);
+        note_kept(fs, path);
+    }
+    mem_free(above);
     mem_free(full);
     return rc;
 }
@@ -380,13 +387,15 @@ int fs_local_open(struct world *w,
     fs->base.ops = &local_ops;
     fs->base.world = w;
     fs->root = mem_strndup(root, len);
-    rc = make_dirs(w, fs->root, 0, err);
+    rc = world_make_dirs(w, fs->root, err);
     if (rc) {
         mem_free(fs->root);
         mem_free(fs);
         return rc;
     }
     mutex_init(&fs->mutex);
+    hash_map_init(&fs->kept, HASH_KEYS_COPIED);
+    forget_all(fs);
     *out = &fs->base;
     return 0;
 }

@@ -4,6 +4,7 @@
 #ifndef GFS_LITE_LOCAL_H
 #define GFS_LITE_LOCAL_H
 
+#include "base/core/hash_map.h"
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/fs_ops.h"
@@ -20,9 +21,10 @@ struct stream_buffer;
 struct local_fs {
     struct fs base;
     char *root;         /* Owned, without a final '/'. */
-    struct mutex mutex; /* Of the idle list: writers are on any thread. */
+    struct mutex mutex; /* Of what follows: writers are on any thread. */
     struct stream_buffer *idle;
     size_t idle_count;
+    struct hash_map kept; /* local_sync_name(): directories. The mutex's. */
 };
 
 /* Memory aligned for direct I/O. */
@@ -38,6 +40,12 @@ void stream_buffer_give(struct local_fs *fs, struct stream_buffer *b);
  * ".." or is too long. */
 MUST_CHECK int
 local_path(struct local_fs *fs, const char *path, char **out, struct err *err);
+
+/* Have the name of the file @path on the disk, and that of its directory: a
+ * process that made it may have been killed before it had synced that. Whoever
+ * makes a directory has synced those above it. */
+MUST_CHECK int
+local_sync_name(struct local_fs *fs, const char *path, struct err *err);
 
 static inline struct local_fs *local_fs(struct fs *fs)
 {

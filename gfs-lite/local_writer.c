@@ -191,9 +191,7 @@ int local_sync(struct fs_writer *base, struct err *err)
     if (rc)
         return fail(w, rc);
     if (!w->name_synced) {
-        char *parent = local_parent(w->path);
-        rc = fs_sync_dir(base->fs, parent, err);
-        mem_free(parent);
+        rc = local_sync_name(w->fs, w->path, err);
         if (rc)
             return fail(w, rc);
         w->name_synced = true;

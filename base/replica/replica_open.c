@@ -30,32 +30,6 @@ static void path_in(const struct replica *r, const char *name, struct buf *out)
     buf_printf(out, "%s/%s", r->directory, name);
 }
 
-/* --- directories ---------------------------------------------------------- */
-
-/* Make @path and what is above it. One that is there may have been made by a
- * process that was killed before its name was on the disk. */
-static int make_path(struct world *w, const char *path, struct err *err)
-{
-    struct file_info info;
-    const char *slash = strrchr(path, '/');
-    char *above = slash && slash != path
-                      ? mem_strndup(path, (size_t)(slash - path))
-                      : mem_strdup(slash ? "/" : ".");
-    int rc = 0;
-    if (world_stat(w, path, &info, NULL) != 0) {
-        if (slash && slash != path)
-            rc = make_path(w, above, err);
-        if (rc == 0)
-            rc = world_mkdir(w, path, err);
-        if (rc == ERR_EXISTS)
-            rc = 0;
-    }
-    if (rc == 0)
-        rc = world_sync_dir(w, above, err);
-    mem_free(above);
-    return rc;
-}
-
 /* --- whose it is ---------------------------------------------------------- */
 
 static int write_member(struct replica *r, struct err *err)
@@ -216,7 +190,7 @@ make_member(struct replica *r, const struct raft_config *first, struct err *err)
     struct replica_log_options log = {.world = r->world,
                                       .directory = r->log_directory};
     struct snapshot_info info = {.config = *first};
-    int rc = make_path(r->world, r->log_directory, err);
+    int rc = world_make_dirs(r->world, r->log_directory, err);
     info.index = info.term = first->count ? 1 : 0;
     if (rc == 0)
         rc = replica_log_create(&log, info.index, info.term, err);
@@ -386,7 +360,7 @@ static int make_or_wait(struct replica *r, struct err *err)
 static int lock_directory(struct replica *r, struct err *err)
 {
     struct buf path = BUF_INIT;
-    int rc = make_path(r->world, r->directory, err);
+    int rc = world_make_dirs(r->world, r->directory, err);
     path_in(r, "LOCK", &path);
     if (rc == 0)
         rc = file_lock(r->world, buf_cstr(&path), &r->lock, err);

@@ -186,6 +186,66 @@ int world_sync_dir(struct world *w, const char *path, struct err *err)
     return w->ops->sync_dir(w, path, err);
 }
 
+/* Most directories that are made at once: the recursion's bound. */
+#define MAKE_DIRS_MAX 32
+
+char *world_directory_of(const char *path)
+{
+    size_t len = strlen(path);
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    while (len > 0 && path[len - 1] != '/')
+        len--;
+    if (len == 0)
+        return mem_strdup(".");
+    return mem_strndup(path, len > 1 ? len - 1 : 1);
+}
+
+/* Where we may not look, what is there was made by somebody else. */
+static int
+sync_name(struct world *w, const char *path, bool made, struct err *err)
+{
+    char *above = world_directory_of(path);
+    int rc = world_sync_dir(w, above, err);
+    mem_free(above);
+    return rc == ERR_DENIED && !made ? 0 : rc;
+}
+
+int world_make_dir(struct world *w, const char *path, struct err *err)
+{
+    struct file_info info;
+    int rc = world_stat(w, path, &info, NULL);
+    if (rc == 0 && info.kind != FILE_KIND_DIRECTORY)
+        return err_set(err, ERR_INVALID, "%s is not a directory", path);
+    if (rc == 0)
+        return sync_name(w, path, false, err);
+    rc = world_mkdir(w, path, err);
+    if (rc && rc != ERR_EXISTS) /* Another was faster. */
+        return rc;
+    return sync_name(w, path, true, err);
+}
+
+static int
+make_dirs(struct world *w, const char *path, int depth, struct err *err)
+{
+    struct file_info info;
+    int rc = 0;
+    if (world_stat(w, path, &info, NULL) != 0) {
+        char *above = world_directory_of(path);
+        if (depth == MAKE_DIRS_MAX)
+            rc = err_set(err, ERR_TOOBIG, "%s: directories too deep", path);
+        else if (strcmp(above, path) != 0)
+            rc = make_dirs(w, above, depth + 1, err);
+        mem_free(above);
+    }
+    return rc ? rc : world_make_dir(w, path, err);
+}
+
+int world_make_dirs(struct world *w, const char *path, struct err *err)
+{
+    return make_dirs(w, path, 0, err);
+}
+
 int world_space(struct world *w,
                 const char *path,
                 uint64_t *capacity_bytes,

@@ -157,6 +157,18 @@ MUST_CHECK int world_stat(struct world *w,
 MUST_CHECK int
 world_sync_dir(struct world *w, const char *path, struct err *err);
 
+/* The directory that has the name @path in it; "." if none is said. Owned:
+ * mem_free(). */
+char *world_directory_of(const char *path);
+/* Make the directory @path, if it is not there, and have its name on the disk:
+ * one that is there may have been made by a process that was killed before it
+ * was. ERR_INVALID: it is something else. Parks. */
+MUST_CHECK int
+world_make_dir(struct world *w, const char *path, struct err *err);
+/* The same, with what is missing above it. ERR_TOOBIG: that is too much. */
+MUST_CHECK int
+world_make_dirs(struct world *w, const char *path, struct err *err);
+
 /* How large the disk that holds @path is, and how much of it a file could still
  * take. Parks. */
 MUST_CHECK int world_space(struct world *w,

@@ -344,6 +344,68 @@ START_TEST(test_power_loss_at_every_operation)
 
 END_TEST
 
+/* What another process made, and was killed before it synced anything. */
+static void make_unsynced(struct world *w)
+{
+    ck_assert_int_eq(world_mkdir(w, "/srv", NULL), 0);
+    ck_assert_int_eq(world_mkdir(w, "/srv/store", NULL), 0);
+    ck_assert_int_eq(world_sync_dir(w, "/srv", NULL), 0);
+    ck_assert_int_eq(world_sync_dir(w, "/", NULL), 0);
+    ck_assert_int_eq(world_mkdir(w, "/srv/store/made", NULL), 0);
+}
+
+static void write_where_others_made(void *arg)
+{
+    struct world *w = arg;
+    struct fs *f;
+    make_unsynced(w);
+    ck_assert_int_eq(fs_local_open(w, "/srv/store", &f, NULL), 0);
+    ck_assert_int_eq(fs_replace(f, "made/file", SLICE_LIT("1"), NULL), 0);
+    ck_assert_int_eq(world_mkdir(w, "/srv/store/made/below", NULL), 0);
+    ck_assert_int_eq(fs_mkdirs(f, "made/below", NULL), 0);
+    ck_assert_int_eq(world_mkdir(w, "/srv/store/other", NULL), 0);
+    ck_assert_int_eq(fs_replace(f, "other/one/file", SLICE_LIT("2"), NULL), 0);
+    ck_assert_int_eq(world_mkdir(w, "/srv/store/moved", NULL), 0);
+    ck_assert_int_eq(world_mkdir(w, "/srv/store/moved/in", NULL), 0);
+    ck_assert_int_eq(fs_replace(f, "made/below/g", SLICE_LIT("0"), NULL), 0);
+    ck_assert_int_eq(fs_remove_tree(f, "made/below", NULL), 0);
+    ck_assert_int_eq(fs_rename(f, "moved", "made/below", NULL), 0);
+    ck_assert_int_eq(fs_replace(f, "made/below/f", SLICE_LIT("3"), NULL), 0);
+    fs_close(f);
+}
+
+static void read_where_others_made(void *arg)
+{
+    static const char *const names[] = {"made/file", "other/one/file",
+                                        "made/below/f"};
+    struct buf got = BUF_INIT;
+    struct fs *f;
+    ck_assert_int_eq(fs_local_open(arg, "/srv/store", &f, NULL), 0);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        ck_assert_msg(fs_read_all(f, names[i], 10, &got, NULL) == 0, "%s",
+                      names[i]);
+    ck_assert(slice_eq_str(buf_slice(&got), "123"));
+    buf_close(&got);
+    fs_close(f);
+}
+
+/* What was synced in a directory survives, whoever made that: also a process
+ * that was killed before it was on the disk. */
+START_TEST(test_directories_others_made)
+{
+    for (unsigned i = 0; i < 60; i++) {
+        struct world *w =
+            sim_world_new(&(struct sim_options){.seed = test_seed() + i});
+        sim_run(w, write_where_others_made, w);
+        sim_power_off(w);
+        sim_power_on(w);
+        sim_run(w, read_where_others_made, w);
+        world_free(w);
+    }
+}
+
+END_TEST
+
 static void recover_log(void *arg)
 {
     struct world *w = arg;
@@ -382,4 +444,5 @@ TEST_MAIN("local",
           test_open_root,
           test_read_all_is_bounded,
           test_power_loss_at_every_operation,
+          test_directories_others_made,
           test_take_over)
