@@ -15,8 +15,10 @@
 /* Steps of emptying the trash, of freeing what was removed, and of a snapshot
  * whose client is gone, in one turn. */
 #define STEPS_MAX 64
-/* Files closed for their silent writers in one turn. */
+/* Files closed for their silent writers in one turn, and open ones that are
+ * looked at: of more, others each turn. */
 #define CLOSINGS_MAX 16
+#define LOOKS_MAX    2048
 
 /* --- servers ----------------------------------------------------------- */
 
@@ -130,24 +132,36 @@ static void run_closing(void *arg)
     namenode_end_helper(nn);
 }
 
+static bool care_for_open_file(struct namenode *nn, const struct open_file *o)
+{
+    enum wish wish = wish_for(nn, o);
+    struct closing *k;
+    if (wish == LEAVE || id_map_get(&nn->recoveries, o->id))
+        return false;
+    k = mem_zalloc(1, sizeof(*k));
+    k->nn = nn;
+    k->id = o->id;
+    k->close = wish == CLOSE;
+    nn->helpers++;
+    fiber_detach(fiber_start(loop_self(), "close file", run_closing, k));
+    return true;
+}
+
+/* Goes on where the last turn ended: there may be many that cannot be closed
+ * now, and they keep no other waiting. */
 static void care_for_open_files(struct namenode *nn)
 {
-    size_t at = 0;
     size_t count = 0;
-    const struct open_file *o;
-    while (count < CLOSINGS_MAX && nn->helpers < CLOSINGS_MAX &&
-           (o = id_map_next(&nn->catalog.names.open_files, &at))) {
-        enum wish wish = wish_for(nn, o);
-        struct closing *k;
-        if (wish == LEAVE || id_map_get(&nn->recoveries, o->id))
-            continue;
-        k = mem_zalloc(1, sizeof(*k));
-        k->nn = nn;
-        k->id = o->id;
-        k->close = wish == CLOSE;
-        nn->helpers++;
-        count++;
-        fiber_detach(fiber_start(loop_self(), "close file", run_closing, k));
+    for (size_t i = 0;
+         i < LOOKS_MAX && count < CLOSINGS_MAX && nn->helpers < CLOSINGS_MAX;
+         i++) {
+        const struct open_file *o =
+            id_map_walk(&nn->catalog.names.open_files, &nn->open_walk);
+        if (!o || nn->open_walk.again) {
+            nn->open_walk = (struct id_map_walk){.cap = 0};
+            return; /* All; from the beginning with the next turn. */
+        }
+        count += care_for_open_file(nn, o);
     }
 }
 

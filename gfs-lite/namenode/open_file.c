@@ -173,12 +173,11 @@ int names_unlock(struct names *ns,
 
 void names_unlock_all(struct names *ns, uint64_t session)
 {
-    size_t at = 0;
+    struct id_map_walk walk = {0};
     struct lock_entry *l;
-    while ((l = id_map_next(&ns->locks, &at)))
+    while ((l = id_map_walk(&ns->locks, &walk)))
         if (l->session == session) {
             id_map_remove(&ns->locks, l->id);
             mem_free(l);
-            at = 0; /* Removing moves others. */
         }
 }

@@ -43,7 +43,8 @@ struct namenode {
     struct id_map shared;     /* struct last_use of shared open files. */
     struct id_map copies;     /* struct copy_task, owned. */
     struct id_map recoveries; /* struct recovery, on their fibers' stacks. */
-    struct mutex lock;        /* Of waiting for a recovery's end. */
+    struct id_map_walk open_walk; /* Over the open files, by the keeper. */
+    struct mutex lock;            /* Of waiting for a recovery's end. */
     struct cond recovered;
     struct repair_queue repairs;
     uint64_t scan_due_ns;

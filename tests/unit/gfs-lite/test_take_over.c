@@ -360,8 +360,93 @@ START_TEST(test_servers_that_are_gone)
 
 END_TEST
 
+/* --- Files left open ---------------------------------------------------- */
+
+#define LEFT_FILES 120
+
+/* Leaves files open, with a copy each. */
+static void run_leaver(void *arg)
+{
+    struct logger *l = arg;
+    struct fs *fs = cell_client(l->cell, l->world, "leaver");
+    struct fs_write_options o = {.mode = FS_WRITE_LOG, .replication = 1};
+    struct fs_writer *w[LEFT_FILES];
+    for (unsigned i = 0; i < LEFT_FILES; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "f%u", i);
+        OK(fs_create(fs, name, &o, &w[i], err));
+        OK(fs_writer_append_sync(w[i], "some", 4, err));
+    }
+    l->done = true;
+    cell_serve_until_cancelled(l->world);
+    for (unsigned i = 0; i < LEFT_FILES; i++)
+        fs_writer_close(w[i]);
+    fs_close(fs);
+}
+
+/* Is the copy of file @i on machine @name? */
+static bool is_on(struct fs *fs, unsigned i, const char *name)
+{
+    struct fs_reader *r;
+    const char *machine;
+    char path[16];
+    bool is;
+    snprintf(path, sizeof(path), "f%u", i);
+    OK(fs_open(fs, path, &r, err));
+    ck_assert_uint_eq(fs_locality(r, 0, 4, &machine, 1), 1);
+    is = strcmp(machine, name) == 0;
+    fs_reader_close(r);
+    return is;
+}
+
+static bool is_left_open(struct fs *fs, unsigned i)
+{
+    struct gfs_stat s;
+    char path[16];
+    snprintf(path, sizeof(path), "f%u", i);
+    OK(gfs_stat(fs, path, &s, err));
+    return s.is_open;
+}
+
+static void close_what_can_be(struct cell *c)
+{
+    struct world *director = sim_director(c->sim);
+    struct fs *fs = cell_client(c, director, "watcher");
+    struct logger l = {.cell = c, .world = c->chunks[3].world};
+    bool hopeless[LEFT_FILES];
+    unsigned count = 0;
+    sim_spawn(l.world, "leaver", run_leaver, &l);
+    await_logger(c, &l);
+    for (unsigned i = 0; i < LEFT_FILES; i++) {
+        hopeless[i] = !is_on(fs, i, "c0");
+        count += hopeless[i];
+    }
+    ck_assert_uint_gt(count, 30);
+    ck_assert_uint_lt(count, LEFT_FILES - 10);
+    for (unsigned i = 1; i < 4; i++)
+        sim_crash(c->chunks[i].world, SIM_CRASH_KILL);
+    world_sleep_us(director, 120000000);
+    for (unsigned i = 0; i < LEFT_FILES; i++)
+        ck_assert_msg(is_left_open(fs, i) == hopeless[i], "f%u", i);
+    fs_close(fs);
+}
+
+/* A client dies, and servers with it: what can be closed of what it wrote is
+ * closed, however many files wait for a server that does not come back. */
+START_TEST(test_hopeless_files_keep_nobody_waiting)
+{
+    struct cell *c = cell_new(test_seed(), 1, 3);
+    /* One machine is the writer's alone. */
+    cell_add_node(c, &c->chunks[3], "c", 3);
+    cell_run(c, close_what_can_be);
+    cell_free(c);
+}
+
+END_TEST
+
 TEST_MAIN("gfs_take_over",
           test_servers_that_are_gone,
+          test_hopeless_files_keep_nobody_waiting,
           test_living_writer_is_fenced,
           test_writer_that_was_cut_off_is_fenced,
           test_log_of_a_dead_machine,
