@@ -2,6 +2,7 @@
 #include "gfs-lite/namenode/chain_members.h"
 
 #include "base/core/panic.h"
+#include "base/rpc/rpc.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 
@@ -30,6 +31,27 @@ void chain_members_free(struct chain_members *all)
 
 /* --- calling ----------------------------------------------------------- */
 
+static int call_once(struct chain_member *m,
+                     uint32_t method,
+                     struct slice body,
+                     struct slice data,
+                     bool *sent)
+{
+    struct rpc_call_options o = {.timeout_us = m->timeout_us, .sent = sent};
+    /* The table of servers may move while the call is under way. */
+    char *address = mem_strdup(m->nn->catalog.servers[m->server].address);
+    int rc;
+    buf_clear(&m->reply);
+    buf_clear(&m->data);
+    rc = peers_call_with(m->nn->peers, slice_str(address), method, &o, body,
+                         data, &m->reply, &m->data, &m->err);
+    mem_free(address);
+    return rc;
+}
+
+/* A connection that is lost with the call is often one of a life before: only
+ * who was called learns that the server has been away. What is asked for here
+ * may be asked for twice, and a server that is there must not be left out. */
 static int call_member(struct chain_member *m,
                        uint32_t method,
                        const struct chunk_call *call,
@@ -37,17 +59,14 @@ static int call_member(struct chain_member *m,
                        struct chunk_answer *answer)
 {
     struct buf body = BUF_INIT;
-    /* The table of servers may move while the call is under way. */
-    char *address = mem_strdup(m->nn->catalog.servers[m->server].address);
+    bool sent = false;
     int rc;
     chunk_call_put(call, &body);
-    buf_clear(&m->reply);
-    buf_clear(&m->data);
-    rc = peers_call(m->nn->peers, slice_str(address), method, m->timeout_us,
-                    buf_slice(&body), data, &m->reply, &m->data, &m->err);
+    rc = call_once(m, method, buf_slice(&body), data, &sent);
+    if (rc == ERR_UNAVAILABLE && sent)
+        rc = call_once(m, method, buf_slice(&body), data, &sent);
     if (rc == 0)
         rc = chunk_answer_get(buf_slice(&m->reply), answer, &m->err);
-    mem_free(address);
     buf_close(&body);
     return rc;
 }

@@ -2,6 +2,7 @@
 #ifndef TESTS_UNIT_GFS_LITE_CELL_FILES_H
 #define TESTS_UNIT_GFS_LITE_CELL_FILES_H
 
+#include "base/core/arena.h"
 #include "tests/lib/check_main.h"
 #include "tests/unit/gfs-lite/cell.h"
 
@@ -34,6 +35,25 @@ check_file(struct fs *fs, const char *path, struct slice want)
     ck_assert_uint_eq(got.len, want.len);
     ck_assert(slice_eq(buf_slice(&got), want));
     buf_close(&got);
+}
+
+/* Wait until the namenode has heard of all servers: what is begun earlier has
+ * fewer copies. */
+static inline void await_servers(struct cell *c, struct fs *fs)
+{
+    size_t alive = 0;
+    for (unsigned i = 0; alive < c->chunk_count; i++) {
+        struct gfs_status s;
+        struct arena a;
+        ck_assert_uint_lt(i, 300);
+        world_sleep_us(sim_director(c->sim), 100000);
+        arena_init(&a);
+        OK(gfs_get_status(fs, &a, &s, err));
+        alive = 0;
+        for (size_t n = 0; n < s.server_count; n++)
+            alive += s.servers[n].alive;
+        arena_close(&a);
+    }
 }
 
 static inline void

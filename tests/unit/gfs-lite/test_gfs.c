@@ -76,6 +76,7 @@ static void write_through_crashes(struct cell *c)
     struct gfs_client_stats stats;
     struct buf data = BUF_INIT;
     struct fs_writer *w;
+    await_servers(c, fs);
     OK(fs_create(fs, "log", &o, &w, err));
     for (unsigned i = 0; i < 40; i++) {
         size_t at = data.len;
