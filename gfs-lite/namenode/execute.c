@@ -176,6 +176,13 @@ seal_shared(struct namenode *nn, const struct gfs_command *c, struct err *err)
     return namenode_recover(nn, c->file, c->chunk, &gone, false, &length, err);
 }
 
+bool namenode_is_answered(const struct namenode *nn,
+                          const struct gfs_command *c)
+{
+    const struct catalog_session *s = catalog_session(&nn->catalog, c->session);
+    return s && catalog_answer(s, c->sequence);
+}
+
 static int
 prepare_allocate(struct namenode *nn, struct gfs_command *c, struct err *err)
 {
@@ -184,6 +191,10 @@ prepare_allocate(struct namenode *nn, struct gfs_command *c, struct err *err)
     rc = seal_shared(nn, c, err);
     if (rc == 0)
         rc = choose_servers(nn, c, err);
+    /* Of a chunk that has begun its writer must hear, however few servers a new
+     * leader knows: it cannot ask for another. */
+    if (rc && namenode_lead_now(nn, NULL) == 0 && namenode_is_answered(nn, c))
+        rc = 0;
     return rc;
 }
 

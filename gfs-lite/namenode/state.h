@@ -95,6 +95,9 @@ namenode_silent_us(struct namenode *nn, const struct id_map *m, uint64_t id);
 /* --- execute.c: changes
  * ---------------------------------------------------------- */
 
+/* Was @c executed already? It comes again then for its answer. */
+bool namenode_is_answered(const struct namenode *nn,
+                          const struct gfs_command *c);
 int namenode_handle_execute(void *ctx, struct rpc_call *call, struct err *err);
 int namenode_handle_renew(void *ctx, struct rpc_call *call, struct err *err);
 int namenode_handle_recover(void *ctx, struct rpc_call *call, struct err *err);

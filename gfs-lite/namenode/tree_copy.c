@@ -10,13 +10,6 @@
 /* Between looks at what another fiber copies. */
 #define WAIT_US UINT64_C(10000)
 
-/* Was @c executed already? It comes again then for its answer. */
-static bool is_answered(const struct namenode *nn, const struct gfs_command *c)
-{
-    const struct catalog_session *s = catalog_session(&nn->catalog, c->session);
-    return s && catalog_answer(s, c->sequence);
-}
-
 int namenode_prepare_snapshot(struct namenode *nn,
                               struct gfs_command *c,
                               struct err *err)
@@ -25,7 +18,7 @@ int namenode_prepare_snapshot(struct namenode *nn,
     struct writer_view gone = {.present = false};
     int rc = namenode_lead_now(nn, err);
     c->length = nn->options.copy_step;
-    while (rc == 0 && !names_is_copying(ns) && !is_answered(nn, c)) {
+    while (rc == 0 && !names_is_copying(ns) && !namenode_is_answered(nn, c)) {
         struct inode *top;
         const struct inode *open;
         uint64_t length;

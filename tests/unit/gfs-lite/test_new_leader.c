@@ -1,6 +1,9 @@
 /* A namenode that has just begun to lead hears of the chunk servers one by one:
  * what it does not know yet does no harm. */
 #include "base/core/arena.h"
+#include "gfs-lite/command.h"
+#include "gfs-lite/leader.h"
+#include "gfs-lite/wire.h"
 #include "tests/unit/gfs-lite/cell_files.h"
 
 #define DEAD_US UINT64_C(9000000)
@@ -177,7 +180,87 @@ START_TEST(test_one_server_is_better_than_none)
 
 END_TEST
 
+/* --- Answers that were lost -------------------------------------------- */
+
+/* A client that does not hear some of the answers. */
+struct caller {
+    struct cell *cell;
+    struct peers *peers;
+    struct leader *leader;
+    uint64_t session;
+    uint64_t sequence;
+};
+
+static struct gfs_result say(struct caller *k, struct gfs_command c)
+{
+    struct buf body = BUF_INIT;
+    struct buf reply = BUF_INIT;
+    struct gfs_result r;
+    c.session = k->session;
+    c.sequence = k->sequence;
+    gfs_command_put(&c, &body);
+    OK(leader_call(k->leader, GFS_EXECUTE, 10000000, buf_slice(&body),
+                   SLICE_EMPTY, &reply, NULL, err));
+    OK(gfs_result_get(buf_slice(&reply), &r, err));
+    ck_assert_int_eq(r.code, 0);
+    buf_close(&body);
+    buf_close(&reply);
+    return r; /* Its texts are gone. */
+}
+
+static void caller_open(struct caller *k, struct cell *c)
+{
+    *k = (struct caller){.cell = c, .peers = peers_new(NULL)};
+    OK(leader_new(sim_director(c->sim), k->peers, c->addresses, &k->leader,
+                  err));
+    k->session =
+        say(k, (struct gfs_command){.op = GFS_OP_SESSION_OPEN}).session;
+}
+
+static void caller_close(struct caller *k)
+{
+    leader_free(k->leader);
+    peers_close(k->peers);
+}
+
+static void allocate_again(struct cell *c)
+{
+    struct fs *fs = cell_client(c, sim_director(c->sim), "other");
+    struct gfs_command allocate = {.op = GFS_OP_ALLOCATE};
+    struct gfs_result first;
+    struct gfs_result again;
+    struct caller k;
+    await_servers(c, fs);
+    caller_open(&k, c);
+    k.sequence = 1;
+    first = say(&k, (struct gfs_command){.op = GFS_OP_CREATE,
+                                         .path = SLICE_LIT("f"),
+                                         .replication = 3});
+    allocate.file = first.file;
+    allocate.epoch = first.epoch;
+    k.sequence = 2;
+    first = say(&k, allocate);
+    begin_anew(c, fs);
+    again = say(&k, allocate);
+    ck_assert_uint_ne(first.chunk, 0);
+    ck_assert_uint_eq(again.chunk, first.chunk);
+    ck_assert_uint_eq(again.servers.count, first.servers.count);
+    resume(c);
+    caller_close(&k);
+    fs_close(fs);
+}
+
+/* A writer whose chunk was begun, but that did not hear so, is told when it
+ * asks the new leader, which could not begin one yet. */
+START_TEST(test_a_chunk_whose_answer_was_lost)
+{
+    run(allocate_again);
+}
+
+END_TEST
+
 TEST_MAIN("gfs_new_leader",
+          test_a_chunk_whose_answer_was_lost,
           test_chunks_wait_for_servers,
           test_chunks_do_not_wait_long,
           test_one_server_is_too_few,
