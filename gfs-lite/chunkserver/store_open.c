@@ -42,14 +42,25 @@ static int write_server(struct chunk_store *s, struct err *err)
     return fs_replace(s->fs, SERVER_NAME, slice_make(b, sizeof(b)), err);
 }
 
+/* One sync for all of them: where the disk is busy, a new server that waited
+ * for each would not be there for many seconds. */
 static int make_dirs(struct chunk_store *s, struct err *err)
 {
-    int rc = 0;
+    struct buf path = BUF_INIT;
+    int rc = fs_mkdirs(s->fs, CHUNKS_DIR, err);
     for (unsigned i = 0; i < CHUNK_DIRS && rc == 0; i++) {
-        char name[32];
-        snprintf(name, sizeof(name), "%s/%02x", CHUNKS_DIR, i);
-        rc = fs_mkdirs(s->fs, name, err);
+        buf_clear(&path);
+        buf_printf(&path, "%s/%s/%02x", s->dir, CHUNKS_DIR, i);
+        rc = world_mkdir(s->world, buf_cstr(&path), err);
+        if (rc == ERR_EXISTS) /* By one who did not come to its end. */
+            rc = 0;
     }
+    if (rc == 0) {
+        buf_clear(&path);
+        buf_printf(&path, "%s/%s", s->dir, CHUNKS_DIR);
+        rc = world_sync_dir(s->world, buf_cstr(&path), err);
+    }
+    buf_close(&path);
     return rc;
 }
 

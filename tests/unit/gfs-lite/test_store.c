@@ -282,7 +282,78 @@ START_TEST(test_a_copy_and_a_writer_at_once)
 
 END_TEST
 
+/* --- A new store ------------------------------------------------------- */
+
+static void count_syncs(void *arg)
+{
+    (void)arg;
+    chunk_store_close(open_store());
+    ck_assert_uint_lt(sim_sync_count(w), 10);
+}
+
+/* A new server is there after a few syncs, however slow the disk. */
+START_TEST(test_a_new_store_waits_for_few_syncs)
+{
+    run(count_syncs);
+}
+
+END_TEST
+
+/* The power goes in the @n-th sync, and once more after a store that was made
+ * whole has a chunk. Returns whether there were so many syncs. */
+static bool cut_while_made(uint64_t n)
+{
+    struct chunk_store *s = NULL;
+    struct stored_chunk *c;
+    bool cut;
+    sim_power_off_at_sync(w, n);
+    cut = chunk_store_open(w, "/store", &s, NULL) != 0;
+    if (!cut)
+        chunk_store_close(s);
+    sim_power_off_at_sync(w, 0);
+    sim_power_on(w);
+    s = open_store();
+    make_chunk(s);
+    chunk_store_close(s);
+    sim_power_on(w);
+    s = open_store();
+    c = chunk_store_get(s, HANDLE);
+    ck_assert_ptr_nonnull(c);
+    chunk_store_put(s, c);
+    chunk_store_close(s);
+    return cut;
+}
+
+struct cut {
+    uint64_t at_sync;
+    bool happened;
+};
+
+static void cut_and_look(void *arg)
+{
+    struct cut *c = arg;
+    c->happened = cut_while_made(c->at_sync);
+}
+
+/* A store whose making the power ended is made by the next who opens it, and
+ * holds what it takes in. */
+START_TEST(test_power_goes_while_a_store_is_made)
+{
+    struct cut c = {.happened = true};
+    while (c.happened) {
+        c.at_sync++;
+        w = sim_world_new(&(struct sim_options){.seed = test_seed()});
+        sim_run(w, cut_and_look, &c);
+        world_free(w);
+    }
+    ck_assert_uint_gt(c.at_sync, 3);
+}
+
+END_TEST
+
 TEST_MAIN("store",
+          test_a_new_store_waits_for_few_syncs,
+          test_power_goes_while_a_store_is_made,
           test_a_copy_and_a_writer_at_once,
           test_copies_that_fail_leave_nothing,
           test_bytes_that_came_damaged_are_refused,
