@@ -128,7 +128,7 @@ class CliTest(unittest.TestCase):
 
     def has_failed(self):
         """In a clean-up: has the test come to no good?"""
-        return any(test is self for test, _ in
+        return any(getattr(test, "test_case", test) is self for test, _ in
                    self.outcome.failures + self.outcome.errors)
 
     def json(self, *args, stdin=None):

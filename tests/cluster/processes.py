@@ -195,16 +195,15 @@ class Loopback(Cluster):
 
     data = "quarry-cluster"
 
-    def __init__(self, test, count, roles):
-        super().__init__(test, count)
-        test.ok("cluster", "start", "-n", str(count))
+    def begin(self, roles):
+        self.test.ok("cluster", "start", "-n", str(len(self.names)))
         if roles:
             # Only the configuration is kept: as if it had been so at first.
             for name in self.names:
                 self.kill(name)
                 self.forget(name)
                 self.set_roles(name, roles)
-            test.ok("cluster", "start")
+            self.test.ok("cluster", "start")
 
     def forget(self, name):
         for entry in os.scandir(self.dir(name)):
@@ -235,9 +234,8 @@ class Network(Cluster):
     data = "net"
     serial = 0
 
-    def __init__(self, test, count, roles):
+    def __init__(self, test, count):
         super().__init__(test, count)
-        self.roles_line = "roles = %s\n" % roles if roles else ""
         Network.serial += 1
         self.tag = "q%d_%d" % (os.getpid() % 10000, Network.serial)
         self.bridge = self.tag + "br"
@@ -246,8 +244,12 @@ class Network(Cluster):
                                     Network.serial % 250)
         self.processes = {}
         self.blackholes = []
+        # Behind end(), which stops them in order.
+        test.addCleanup(self.remove_network)
+
+    def begin(self, roles):
         self.make_network()
-        self.make_config()
+        self.make_config("roles = %s\n" % roles if roles else "")
         for name in self.names:
             self.start(name, wait=False)
         self.await_answers(self.names)
@@ -269,7 +271,6 @@ class Network(Cluster):
         return self.tag + name + "v"
 
     def make_network(self):
-        self.test.addCleanup(self.remove_network)
         self.ip("link", "add", self.bridge, "type", "bridge")
         self.ip("addr", "add", self.subnet + ".1/24", "dev",
                 self.bridge)
@@ -319,7 +320,7 @@ class Network(Cluster):
     def address(self, name):
         return self.host(name) + ":7400"
 
-    def make_config(self):
+    def make_config(self, roles_line):
         top = os.path.join(self.test.dir, self.data)
         cell = ",".join(self.address(n) for n in self.names)
         os.makedirs(top)
@@ -331,7 +332,7 @@ class Network(Cluster):
             where = self.dir(name)
             os.mkdir(where)
             with open(os.path.join(where, "server.conf"), "w") as f:
-                f.write("[server]\n" + self.roles_line +
+                f.write("[server]\n" + roles_line +
                         "name = %s\ndata = \"%s\"\nlisten = %s\n"
                         "cell = %s\nrack = r%d\nkey = \"%s\"\n"
                         "log = \"%s/log\"\npid-file = \"%s/pid\"\n" % (
@@ -375,16 +376,18 @@ class ClusterTest(CliTest):
         # A command of a user would give up sooner.
         self.env["QUARRY_TIMEOUT"] = "%ds" % SECONDS
 
+    def begun(self, cluster, roles):
+        """It is started; one that does not come up tells of itself, too."""
+        self.addCleanup(cluster.end)
+        cluster.begin(roles)
+        return cluster
+
     def loopback(self, count, roles=None):
-        c = Loopback(self, count, roles)
-        self.addCleanup(c.end)
-        return c
+        return self.begun(Loopback(self, count), roles)
 
     def network(self, count, roles=None):
         why = network_missing()
         if why:
             print("SKIPPED: %s: %s" % (self.id(), why), flush=True)
             raise unittest.SkipTest(why)
-        c = Network(self, count, roles)
-        self.addCleanup(c.end)
-        return c
+        return self.begun(Network(self, count), roles)

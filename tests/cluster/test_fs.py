@@ -160,19 +160,18 @@ class ThreeNodes(FsTest):
                       ["up"] * 3)
         self.write("f", "x" * 100000)
         self.fs("put", "f", "/f")
-        facts = self.facts("/f")
-        chunk = next(v for k, v in facts.items() if k.startswith("chunk"))
-        self.assertEqual(facts["copies"], "3")
-        self.assertEqual(chunk.count("127.0.0.1:"), 3, chunk)
+        self.assertEqual(self.facts("/f")["copies"], "3")
+
+        def there():
+            """Where it is; a namenode that has just begun to lead hears so."""
+            chunk = next(v for k, v in self.facts("/f").items()
+                         if k.startswith("chunk"))
+            return chunk.count("127.0.0.1:")
+        self.wait_for(lambda: there() == 3)
         self.fs("setrep", "2", "/f")
         self.assertEqual(self.facts("/f")["copies"], "2")
         self.assertEqual(self.fs("fsck", "/"), "")
-
-        def two():
-            chunk = next(v for k, v in self.facts("/f").items()
-                         if k.startswith("chunk"))
-            return chunk.count("127.0.0.1:") == 2
-        self.wait_for(two)
+        self.wait_for(lambda: there() == 2)
         self.assertEqual(sorted((r["state"], r["rack"])
                                 for r in self.json("fs", "df")),
                          [("up", "r1"), ("up", "r2"), ("up", "r3")])
