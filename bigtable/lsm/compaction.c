@@ -314,7 +314,7 @@ static bool reaches_bottom(const struct runs_view *view,
 }
 
 static int merge_runs(struct lsm *l,
-                      const struct lsm_snapshot *s,
+                      const struct version *v,
                       const struct compaction_choice *c,
                       bool to_bottom,
                       struct output *o,
@@ -330,7 +330,7 @@ static int merge_runs(struct lsm *l,
     int rc;
 
     for (size_t i = 0; i < c->count; i++) {
-        const struct run *r = &s->version->runs[c->first + i];
+        const struct run *r = &v->runs[c->first + i];
         run_source_init(&runs[i], r->tables, r->table_count, &bounds,
                         TABLE_READ_ONCE);
         pointers[i] = &runs[i].base;
@@ -345,15 +345,15 @@ static int merge_runs(struct lsm *l,
     return rc;
 }
 
-/* Commit that @o stands for the chosen runs of @s. */
+/* Commit that @o stands for the chosen runs of @v. */
 static int replace_runs(struct lsm *l,
-                        const struct lsm_snapshot *s,
+                        const struct version *v,
                         const struct compaction_choice *c,
                         struct output *o,
                         struct err *err)
 {
-    const struct run *first = &s->version->runs[c->first];
-    const struct run *last = &s->version->runs[c->first + c->count - 1];
+    const struct run *first = &v->runs[c->first];
+    const struct run *last = &v->runs[c->first + c->count - 1];
     struct lsm_change change = {
         .added = o->files,
         .added_count = o->file_count,
@@ -375,20 +375,20 @@ static void set_busy(struct lsm *l, uint32_t min, uint32_t max)
     mutex_unlock(&l->edit_mutex);
 }
 
-/* Compact the runs @c of @s, which are marked busy. */
+/* Compact the runs @c of @v, which are marked busy. */
 static int compact_runs(struct lsm *l,
-                        const struct lsm_snapshot *s,
+                        const struct version *v,
                         const struct compaction_choice *c,
                         bool to_bottom,
                         struct err *err)
 {
     struct output o;
-    int rc = merge_runs(l, s, c, to_bottom, &o, err);
+    int rc = merge_runs(l, v, c, to_bottom, &o, err);
     bool keep = !rc && l->options.commits_are_shared;
 
     if (!rc) {
         mutex_lock(&l->edit_mutex);
-        rc = replace_runs(l, s, c, &o, err);
+        rc = replace_runs(l, v, c, &o, err);
         l->busy_run_min = 1;
         l->busy_run_max = 0;
         mutex_unlock(&l->edit_mutex);
@@ -413,20 +413,30 @@ choose(const struct lsm *l, const struct runs_view *view, bool all)
     return c;
 }
 
+/* The tables there are now, without the memtables: these hold memory that the
+ * next ones wait for. */
+static struct version *pin_version(struct lsm *l)
+{
+    struct lsm_snapshot *s = state_pin(&l->slot);
+    struct version *v = version_ref(s->version);
+    state_unpin(s);
+    return v;
+}
+
 /* PRE: compaction_mutex is held. */
 static int compact_once(struct lsm *l, bool all, bool *did, struct err *err)
 {
     struct compaction_choice c;
     struct runs_view view;
-    struct lsm_snapshot *s;
+    struct version *v;
     bool to_bottom;
     int rc = check_cancelled(l, err);
 
     if (rc)
         return rc;
     mutex_lock(&l->edit_mutex);
-    s = state_pin(&l->slot);
-    runs_view_open(&view, s->version);
+    v = pin_version(l);
+    runs_view_open(&view, v);
     c = choose(l, &view, all);
     to_bottom = reaches_bottom(&view, &c);
     if (c.count > 0) {
@@ -436,10 +446,10 @@ static int compact_once(struct lsm *l, bool all, bool *did, struct err *err)
     runs_view_close(&view);
     mutex_unlock(&l->edit_mutex);
     if (c.count > 0) {
-        rc = compact_runs(l, s, &c, to_bottom, err);
+        rc = compact_runs(l, v, &c, to_bottom, err);
         *did = rc == 0;
     }
-    state_unpin(s);
+    version_unref(v);
     return rc;
 }
 

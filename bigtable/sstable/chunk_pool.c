@@ -142,3 +142,12 @@ void chunk_pool_give(struct chunk_pool *p, void *chunk)
     mutex_unlock(&p->mutex);
     free(unneeded);
 }
+
+size_t chunk_pool_out(struct chunk_pool *p)
+{
+    size_t count;
+    mutex_lock(&p->mutex);
+    count = p->out_count;
+    mutex_unlock(&p->mutex);
+    return count;
+}

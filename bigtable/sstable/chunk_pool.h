@@ -25,4 +25,7 @@ void chunk_pool_free(struct chunk_pool *p); /* PRE: every chunk came back. */
 void *chunk_pool_take(struct chunk_pool *p);
 void chunk_pool_give(struct chunk_pool *p, void *chunk);
 
+/* Chunks that are taken. */
+size_t chunk_pool_out(struct chunk_pool *p);
+
 #endif /* BIGTABLE_SSTABLE_CHUNK_POOL_H */

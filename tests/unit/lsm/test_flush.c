@@ -1,7 +1,8 @@
-/* How tables are written by minor compactions. */
+/* How tables are written by minor compactions, and when memory comes back. */
 #include <string.h>
 
 #include "base/core/rand.h"
+#include "bigtable/sstable/chunk_pool.h"
 #include "tests/unit/lsm/group_fixture.h"
 
 enum {
@@ -9,29 +10,52 @@ enum {
     VALUE_BYTES = 500
 };
 
-/* Rows of random letters, which only the usual compression makes smaller, from
- * the @first on; flushed. Returns the bytes that took. */
-static uint64_t flush_rows(struct fixture *f, int first, struct rand_gen *r)
+static uint64_t sequence;
+
+/* Rows from the @first on, of letters of which @same are one and the rest
+ * random, which only the usual compression makes smaller. */
+static void
+insert_rows(struct fixture *f, int first, size_t same, struct rand_gen *r)
 {
-    static uint64_t sequence;
-    struct lsm_stats before;
-    struct lsm_stats after;
     struct buf key = BUF_INIT;
     char value[VALUE_BYTES];
-    lsm_stats(f->lsm, &before);
     for (int i = first; i < first + ROWS; i++) {
         char row[16];
         snprintf(row, sizeof(row), "row%06d", i);
         for (size_t b = 0; b < sizeof(value); b++)
-            value[b] = (char)('a' + rand_below(r, 8));
+            value[b] = b < same ? 'z' : (char)('a' + rand_below(r, 8));
         fixture_key(&key, row, "c", 7, ++sequence, ENTRY_PUT);
         lsm_insert(f->lsm, buf_slice(&key), slice_make(value, sizeof(value)));
     }
     buf_close(&key);
+}
+
+/* The same, flushed. Returns the bytes that took. */
+static uint64_t
+flush_alike(struct fixture *f, int first, size_t same, struct rand_gen *r)
+{
+    struct lsm_stats before;
+    struct lsm_stats after;
+    lsm_stats(f->lsm, &before);
+    insert_rows(f, first, same, r);
     lsm_freeze(f->lsm, sequence);
     OK(lsm_flush(f->lsm, err));
     lsm_stats(f->lsm, &after);
     return after.flushed_bytes - before.flushed_bytes;
+}
+
+static uint64_t flush_rows(struct fixture *f, int first, struct rand_gen *r)
+{
+    return flush_alike(f, first, 0, r);
+}
+
+static void open_compressed(struct fixture *f)
+{
+    fixture_init(f);
+    f->options.group.compression = COMPRESSION_ZSTD;
+    f->options.group.level = 3;
+    f->options.group.block_bytes = 8192;
+    fixture_open(f);
 }
 
 /* Tables of rows in order, which stay, are compressed as well as the group
@@ -42,11 +66,7 @@ START_TEST(test_what_stays_is_compressed_well)
     struct fixture *f = malloc(sizeof(*f));
     struct lsm_stats stats;
     struct rand_gen r;
-    fixture_init(f);
-    f->options.group.compression = COMPRESSION_ZSTD;
-    f->options.group.level = 3;
-    f->options.group.block_bytes = 8192;
-    fixture_open(f);
+    open_compressed(f);
     rand_init(&r, test_seed());
     ck_assert_uint_lt(flush_rows(f, 0, &r), raw / 2);
     ck_assert_uint_lt(flush_rows(f, ROWS, &r), raw / 2);
@@ -61,4 +81,72 @@ START_TEST(test_what_stays_is_compressed_well)
 
 END_TEST
 
-TEST_MAIN("flush", test_what_stays_is_compressed_well)
+/* A filter that flushes what the memtable has when a merge begins. */
+struct flusher {
+    struct lsm_filter base;
+    struct fixture *f;
+    bool ready;
+    size_t before; /* Chunks that were out before it, */
+    size_t after;  /* and then. */
+};
+
+static void begin_by_flush(void *ctx, bool to_bottom)
+{
+    struct flusher *x = ctx;
+    struct chunk_pool *pool = block_cache_chunks(x->f->cache);
+    (void)to_bottom;
+    if (!x->ready)
+        return;
+    x->ready = false; /* The flush begins, too. */
+    x->before = chunk_pool_out(pool);
+    lsm_freeze(x->f->lsm, sequence);
+    OK(lsm_flush(x->f->lsm, err));
+    x->after = chunk_pool_out(pool);
+}
+
+static bool keep_all(void *ctx, struct slice key, struct slice value)
+{
+    (void)ctx;
+    (void)key;
+    (void)value;
+    return true;
+}
+
+static struct flusher *flusher;
+
+static struct lsm_filter *new_flusher(void *ctx, struct lsm *l)
+{
+    (void)l;
+    (void)ctx;
+    return &flusher->base;
+}
+
+/* While tables are merged, memtables that are flushed give their memory back:
+ * those that fill meanwhile would take new. */
+START_TEST(test_a_merge_keeps_no_memtable)
+{
+    struct fixture *f = malloc(sizeof(*f));
+    struct flusher x = {
+        .base = {.ctx = &x, .begin = begin_by_flush, .keep = keep_all}, .f = f};
+    struct rand_gen r;
+    fixture_init(f);
+    f->options.hooks.new_filter = new_flusher;
+    flusher = &x;
+    fixture_open(f);
+    rand_init(&r, test_seed());
+    flush_rows(f, 0, &r);
+    flush_rows(f, 0, &r);
+    insert_rows(f, 0, 0, &r);
+    x.ready = true;
+    OK(lsm_compact_major(f->lsm, err));
+    ck_assert(!x.ready);
+    ck_assert_uint_gt(x.before, 0);
+    ck_assert_uint_eq(x.after, 0);
+    fixture_free(f);
+}
+
+END_TEST
+
+TEST_MAIN("flush",
+          test_what_stays_is_compressed_well,
+          test_a_merge_keeps_no_memtable)
