@@ -8,10 +8,6 @@
 #include "bigtable/sstable/writer.h"
 #include "gfs-lite/fs.h"
 
-/* Of tables that do not last: a third of the time of the usual one, for tables
- * larger by a quarter. */
-#define HURRIED_LEVEL (-1)
-
 void output_init(struct output *o, struct lsm *l, uint64_t expected_bytes)
 {
     *o = (struct output){.lsm = l, .expected_bytes = expected_bytes};
@@ -24,10 +20,6 @@ static int start_table(struct output *o, struct err *err)
     struct buf path = BUF_INIT;
     int rc;
 
-    if (o->hurried) {
-        group.level = MIN_OF(group.level, HURRIED_LEVEL);
-        group.dictionary = false;
-    }
     buf_clear(&o->row);
     o->number = opts->hooks.new_number(opts->hooks.ctx);
     lsm__table_path(o->lsm, o->number, &path);
@@ -35,6 +27,8 @@ static int start_table(struct output *o, struct err *err)
                            MIN_OF(o->expected_bytes, OUTPUT_BYTES_TARGET),
                            &o->writer, err);
     buf_close(&path);
+    if (!rc && o->hurried)
+        table_writer_hurry(o->writer);
     return rc;
 }
 

@@ -17,7 +17,7 @@ struct table_writer;
 struct output {
     struct lsm *lsm;
     uint64_t expected_bytes;
-    bool hurried; /* Its tables do not last: they are compressed quickly. */
+    bool hurried; /* Its tables do not last, see table_writer_hurry(). */
     struct table_writer *writer; /* NULL between tables. */
     uint64_t number; /* Of the table being written; 0 between tables. */
     size_t row_len;  /* Of the last key, */

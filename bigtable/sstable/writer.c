@@ -34,8 +34,14 @@
 #define LARGE_ENTRY_BYTES  ((size_t)16 << 10)
 #define LARGE_TARGET_BYTES ((size_t)64 << 10)
 
-/* Compression must save an eighth, or reads pay for nothing. */
-#define COMPRESSED_ENOUGH(stored, raw) ((stored) <= (raw) - (raw) / 8)
+/* Compression must save this part of a block, or reads pay for nothing; more of
+ * a table that does not last: what it saves, it saves for one write and one
+ * read, and these cost less than to compress and expand again. */
+#define SAVED_PART         (1.0 / 8)
+#define SAVED_PART_HURRIED (2.0 / 5)
+/* Of such tables: a third of the time of the usual one, for tables larger by a
+ * quarter. */
+#define HURRIED_LEVEL (-1)
 /* After so many blocks in a row for which it did not pay, most are not tried
  * any more: finding out costs as much as compressing, */
 #define HARD_BLOCKS_MAX 4
@@ -65,6 +71,7 @@ struct table_writer {
     struct raw_block *spare; /* For reuse. */
     size_t queued_bytes;
     bool sampling;              /* Blocks wait for a dictionary. */
+    double saved_part;          /* That compression must save. */
     struct block_builder index; /* Of the current partition. */
     struct bloom_builder filter;
     uint32_t partition_blocks;
@@ -133,9 +140,18 @@ int table_writer_open(struct fs *fs,
     w->file = file;
     w->path = mem_strdup(path);
     w->group = *group;
+    w->saved_part = SAVED_PART;
     init_parts(w);
     *out = w;
     return 0;
+}
+
+void table_writer_hurry(struct table_writer *w)
+{
+    PRE(w->properties.entry_count == 0);
+    w->group.level = MIN_OF(w->group.level, HURRIED_LEVEL);
+    w->saved_part = SAVED_PART_HURRIED;
+    w->sampling = false;
 }
 
 static void free_blocks(struct raw_block *b)
@@ -214,7 +230,7 @@ compress(struct table_writer *w, struct slice raw, bool with_dictionary)
                                        w->dictionary->encode)
             : ZSTD_compressCCtx(w->zstd, to, bound, raw.data, raw.len,
                                 w->group.level);
-    if (ZSTD_isError(n) || !COMPRESSED_ENOUGH(n, raw.len))
+    if (ZSTD_isError(n) || (double)n > (double)raw.len * (1.0 - w->saved_part))
         return false;
     w->packed.len = n;
     return true;

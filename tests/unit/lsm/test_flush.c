@@ -81,6 +81,23 @@ START_TEST(test_what_stays_is_compressed_well)
 
 END_TEST
 
+/* Of what is soon merged a quarter is not worth the time, half of it is. */
+START_TEST(test_what_does_not_stay_must_shrink_much)
+{
+    const uint64_t raw = (uint64_t)ROWS * VALUE_BYTES;
+    struct fixture *f = malloc(sizeof(*f));
+    struct rand_gen r;
+    open_compressed(f);
+    rand_init(&r, test_seed());
+    ck_assert_uint_lt(flush_alike(f, 0, VALUE_BYTES / 4, &r), raw / 2);
+    ck_assert_uint_gt(flush_alike(f, 0, VALUE_BYTES / 4, &r), raw);
+    ck_assert_uint_lt(flush_alike(f, 0, VALUE_BYTES / 2, &r), raw * 3 / 5);
+    OK(lsm_compact_major(f->lsm, err));
+    fixture_free(f);
+}
+
+END_TEST
+
 /* A filter that flushes what the memtable has when a merge begins. */
 struct flusher {
     struct lsm_filter base;
@@ -149,4 +166,5 @@ END_TEST
 
 TEST_MAIN("flush",
           test_what_stays_is_compressed_well,
+          test_what_does_not_stay_must_shrink_much,
           test_a_merge_keeps_no_memtable)
