@@ -8,6 +8,7 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "bigtable/lsm/chain_scouts.h"
 #include "bigtable/lsm/compaction_choice.h"
 #include "bigtable/lsm/group.h"
 #include "bigtable/lsm/memtable.h"
@@ -224,6 +225,7 @@ static int flush_mems(struct lsm *l,
 {
     size_t count = s->mem_count - 1;
     struct mem_source *mems = mem_zalloc(count, sizeof(*mems));
+    struct chain_scouts *scouts = mem_zalloc(count, sizeof(*scouts));
     struct merge_source **pointers =
         mem_zalloc(2 * count, sizeof(struct merge_source *));
     struct job j = {.lsm = l};
@@ -232,7 +234,7 @@ static int flush_mems(struct lsm *l,
 
     for (size_t i = 0; i < count; i++) {
         mem_source_init(&mems[i], s->mems[i + 1], UINT64_MAX);
-        mem_source_read_whole(&mems[i]);
+        mem_source_read_whole(&mems[i], &scouts[i]);
         pointers[i] = &mems[i].base;
         bytes += memtable_bytes(s->mems[i + 1]);
     }
@@ -242,6 +244,7 @@ static int flush_mems(struct lsm *l,
                  s->version->table_count == 0, err);
     *o = j.output;
     mem_free(mems);
+    mem_free(scouts);
     mem_free(pointers);
     return rc;
 }

@@ -1,35 +1,16 @@
 /* Memtables and runs as sources of a merge. */
 #include "bigtable/lsm/source.h"
 
+#include "bigtable/lsm/chain_scouts.h"
 #include "bigtable/lsm/memtable.h"
 #include "bigtable/row/cell_key.h"
 #include "bigtable/sstable/properties.h"
-
-/* Nodes of a memtable that lie in no order are fetched so many ahead, where all
- * are read; and this much of the value of the next one, which lies apart. */
-#define AHEAD_COUNT       8
-#define AHEAD_VALUE_BYTES ((size_t)512)
 
 /* --- memtables ---------------------------------------------------------- */
 
 static struct mem_source *as_mem(struct merge_source *s)
 {
     return CONTAINER_OF(s, struct mem_source, base);
-}
-
-/* Let the CPU fetch the next node that it has not been told of. */
-static void fetch_node(struct mem_source *s)
-{
-    const struct skip_node *n = skip_node_next(s->ahead);
-    s->ahead = n;
-    skip_node_ask_for(n);
-}
-
-static void fetch_value(const struct skip_node *n)
-{
-    size_t bytes = MIN_OF((size_t)n->value_len, AHEAD_VALUE_BYTES);
-    for (size_t at = 0; at < bytes; at += SKIP_LINE_BYTES)
-        __builtin_prefetch(n->value + at);
 }
 
 /* Stand at @n or the first entry behind it that may be seen. */
@@ -51,10 +32,9 @@ mem_seek(struct merge_source *base, struct slice target, struct err *err)
     struct mem_source *s = as_mem(base);
 
     (void)err;
+    if (s->scouts)
+        chain_scouts_start(s->scouts, &s->mem->list);
     mem_show(s, skip_list_seek(&s->mem->list, target));
-    s->ahead = s->whole ? s->node : NULL;
-    for (int i = 0; i < AHEAD_COUNT && s->ahead; i++)
-        fetch_node(s);
     return 0;
 }
 
@@ -64,10 +44,8 @@ static int mem_next(struct merge_source *base, struct err *err)
 
     (void)err;
     mem_show(s, skip_node_next(s->node));
-    if (s->ahead)
-        fetch_node(s);
-    if (s->whole && s->node && skip_node_next(s->node))
-        fetch_value(skip_node_next(s->node));
+    if (s->scouts)
+        chain_scouts_step(s->scouts);
     return 0;
 }
 
@@ -80,9 +58,9 @@ void mem_source_init(struct mem_source *s,
     s->base.next = mem_next;
 }
 
-void mem_source_read_whole(struct mem_source *s)
+void mem_source_read_whole(struct mem_source *s, struct chain_scouts *scouts)
 {
-    s->whole = true;
+    s->scouts = scouts;
 }
 
 /* --- runs --------------------------------------------------------------- */

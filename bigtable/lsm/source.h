@@ -10,22 +10,24 @@
 #include "bigtable/lsm/version.h"
 #include "bigtable/sstable/reader.h"
 
+struct chain_scouts;
+
 struct mem_source {
     struct merge_source base;
     const struct memtable *mem; /* Borrowed. */
     const struct skip_node *node;
     uint64_t sequence_max; /* Entries with higher numbers are passed over. */
-    const struct skip_node *ahead; /* Being fetched; NULL: none is. */
-    bool whole;                    /* All of it will be read: see below. */
+    struct chain_scouts *scouts; /* Borrowed; NULL: none, see below. */
 };
 
 void mem_source_init(struct mem_source *s,
                      const struct memtable *mem,
                      uint64_t sequence_max);
 
-/* All of @s will be read, entry by entry: what comes is fetched from memory
- * meanwhile. */
-void mem_source_read_whole(struct mem_source *s);
+/* All of @s, which is frozen, will be read, entry by entry: what comes is
+ * fetched from memory meanwhile. @scouts is the source's own until it is not
+ * used any more. */
+void mem_source_read_whole(struct mem_source *s, struct chain_scouts *scouts);
 
 /* What a run source leaves out. */
 struct source_bounds {
