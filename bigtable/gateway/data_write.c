@@ -158,14 +158,15 @@ static int build_row(struct rows_request *r,
     return rc;
 }
 
-/* Errors: of the whole request. */
+/* @own, which is empty, is room for what is wrong with this entry. Errors: of
+ * the whole request. */
 static int build_entry(struct rows_request *r,
                        size_t index,
                        struct slice bytes,
                        int64_t now_us,
+                       struct err *own,
                        struct err *err)
 {
-    struct err own = ERR_INIT;
     struct entry e;
     size_t good_count = row_batch_count(r->batch);
     int rc = parse_entry(bytes, &e, err);
@@ -174,11 +175,13 @@ static int build_entry(struct rows_request *r,
     r->mutation_count += e.mutation_count;
     if (r->mutation_count > REQUEST_MUTATIONS_MAX)
         return request_too_many(err);
-    rc = build_row(r, &e, bytes, now_us, &own);
-    if (rc)
-        set_outcome(r, index, rc, &own);
-    else
+    rc = build_row(r, &e, bytes, now_us, own);
+    if (rc) {
+        set_outcome(r, index, rc, own);
+        *own = ERR_INIT;
+    } else {
         r->indexes[good_count] = index;
+    }
     return 0;
 }
 
@@ -186,6 +189,7 @@ static int build_rows(struct rows_request *r, struct err *err)
 {
     struct cursor c = cursor_make(r->message);
     int64_t now_us = service_now_us(r->gateway);
+    struct err own = ERR_INIT;
     struct pb_field f;
     size_t index = 0;
     int rc = 0;
@@ -193,7 +197,7 @@ static int build_rows(struct rows_request *r, struct err *err)
     r->batch = row_batch_take(r->gateway->batches, r->entry_count);
     while (rc == 0 && pb_next(&c, &f))
         if (pb_is_bytes(&f, 2))
-            rc = build_entry(r, index++, f.bytes, now_us, err);
+            rc = build_entry(r, index++, f.bytes, now_us, &own, err);
     return rc;
 }
 
