@@ -91,17 +91,18 @@ struct entry {
 
 static int parse_entry(struct slice bytes, struct entry *out, struct err *err)
 {
+    struct entry e = {.row = SLICE_EMPTY, .last = SLICE_EMPTY};
     struct cursor c = cursor_make(bytes);
     struct pb_field f;
-    *out = (struct entry){.row = SLICE_EMPTY, .last = SLICE_EMPTY};
     while (pb_next(&c, &f)) {
         if (pb_is_bytes(&f, 1)) {
-            out->row = f.bytes;
+            e.row = f.bytes;
         } else if (pb_is_bytes(&f, 2)) {
-            out->last = f.bytes;
-            out->mutation_count++;
+            e.last = f.bytes;
+            e.mutation_count++;
         }
     }
+    *out = e;
     return c.bad ? service_bad_request(err) : 0;
 }
 
@@ -119,6 +120,9 @@ static int parse_rows(struct rows_request *r, struct err *err)
             rc = request_no_views(err);
         else if (pb_is_bytes(&f, 2) && ++r->entry_count > REQUEST_MUTATIONS_MAX)
             rc = request_too_many(err);
+        /* The next entry is often as long as this one: the CPU may get what
+         * comes behind it. */
+        __builtin_prefetch((const void *)((uintptr_t)c.p + f.bytes.len));
     }
     if (rc == 0 && c.bad)
         rc = service_bad_request(err);

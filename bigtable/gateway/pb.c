@@ -6,14 +6,14 @@
 /* A length left open takes so many bytes, whatever it will be. */
 #define OPEN_LENGTH_BYTES 4
 
-void pb_take_other(struct cursor *c, struct pb_field *f)
+uint64_t pb_take_integer(struct cursor *c, enum pb_wire wire)
 {
-    switch (f->wire) {
-    case PB_VARINT: f->integer = cursor_short_varint(c); break;
-    case PB_FIXED64: f->integer = cursor_le64(c); break;
-    case PB_FIXED32: f->integer = cursor_le32(c); break;
+    switch (wire) {
+    case PB_VARINT: return cursor_short_varint(c);
+    case PB_FIXED64: return cursor_le64(c);
+    case PB_FIXED32: return cursor_le32(c);
     case PB_BYTES:
-    default: c->bad = true;
+    default: c->bad = true; return 0;
     }
 }
 

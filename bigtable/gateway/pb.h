@@ -29,11 +29,13 @@ struct pb_field {
     struct slice bytes; /* PB_BYTES; borrowed from the message. */
 };
 
-/* What follows the tag of a field of another kind than bytes. */
-void pb_take_other(struct cursor *c, struct pb_field *f);
+/* The integer of a field of another kind than bytes. */
+uint64_t pb_take_integer(struct cursor *c, enum pb_wire wire);
 
 /* The next field; false at the end, or when @c is bad. Nearly all tags and most
- * lengths have one byte or two. */
+ * lengths have one byte or two. Nobody is given the address of @f, so that it
+ * may lie in registers: one who copies a slice that was just put into memory in
+ * halves would wait until both are there. */
 static inline bool pb_next(struct cursor *c, struct pb_field *f)
 {
     uint64_t tag;
@@ -50,7 +52,7 @@ static inline bool pb_next(struct cursor *c, struct pb_field *f)
             c->bad = true;
         }
     } else {
-        pb_take_other(c, f);
+        f->integer = pb_take_integer(c, f->wire);
     }
     c->bad |= f->number == 0;
     return !c->bad;

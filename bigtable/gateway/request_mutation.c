@@ -33,24 +33,25 @@ struct fields {
  * timestamp's, of bytes 3 the range's. */
 static int parse(struct slice bytes, struct fields *out, struct err *err)
 {
+    struct fields is = {.family = SLICE_EMPTY,
+                        .qualifier = SLICE_EMPTY,
+                        .value = SLICE_EMPTY,
+                        .times = SLICE_EMPTY};
     struct cursor c = cursor_make(bytes);
     struct pb_field f;
-    *out = (struct fields){.family = SLICE_EMPTY,
-                           .qualifier = SLICE_EMPTY,
-                           .value = SLICE_EMPTY,
-                           .times = SLICE_EMPTY};
     while (pb_next(&c, &f)) {
         if (pb_is_bytes(&f, 1))
-            out->family = f.bytes;
+            is.family = f.bytes;
         else if (pb_is_bytes(&f, 2))
-            out->qualifier = f.bytes;
+            is.qualifier = f.bytes;
         else if (pb_is_integer(&f, 3))
-            out->timestamp = (int64_t)f.integer;
+            is.timestamp = (int64_t)f.integer;
         else if (pb_is_bytes(&f, 3))
-            out->times = f.bytes;
+            is.times = f.bytes;
         else if (pb_is_bytes(&f, 4))
-            out->value = f.bytes;
+            is.value = f.bytes;
     }
+    *out = is;
     return c.bad ? err_set(err, ERR_INVALID, "not a Mutation") : 0;
 }
 

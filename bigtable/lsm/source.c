@@ -44,8 +44,10 @@ static int mem_next(struct merge_source *base, struct err *err)
 
     (void)err;
     mem_show(s, skip_node_next(s->node));
-    if (s->scouts)
+    if (s->scouts && s->node) {
+        skip_node_ask_for(skip_node_next(s->node)); /* It may be gone again. */
         chain_scouts_step(s->scouts);
+    }
     return 0;
 }
 

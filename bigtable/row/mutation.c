@@ -302,7 +302,9 @@ bool mutation_next(struct cursor *c, struct mutation_op *op)
         return false;
     op->kind = (enum mutation_kind)(unsigned char)*c->p++;
     op->family = next_slice(c);
-    op->qualifier = op->value = SLICE_EMPTY;
+    op->qualifier =
+        SLICE_EMPTY;         /* Copied from each other, they would have to */
+    op->value = SLICE_EMPTY; /* be in memory first. */
     op->timestamp_us = op->max_us = 0;
     switch (op->kind) {
     case MUTATION_SET:
