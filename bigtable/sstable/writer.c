@@ -46,7 +46,8 @@
  * any more: finding out costs as much as compressing, */
 #define HARD_BLOCKS_MAX 4
 /* but one of so many is, lest what comes later be kept as it is. */
-#define HARD_TRY_EVERY 16
+#define HARD_TRY_EVERY         16
+#define HARD_TRY_EVERY_HURRIED 64
 
 /* A sealed block on its way to the file. */
 struct raw_block {
@@ -72,6 +73,7 @@ struct table_writer {
     size_t queued_bytes;
     bool sampling;              /* Blocks wait for a dictionary. */
     double saved_part;          /* That compression must save. */
+    uint32_t try_every;         /* Of blocks behind hard ones. */
     struct block_builder index; /* Of the current partition. */
     struct bloom_builder filter;
     uint32_t partition_blocks;
@@ -141,6 +143,7 @@ int table_writer_open(struct fs *fs,
     w->path = mem_strdup(path);
     w->group = *group;
     w->saved_part = SAVED_PART;
+    w->try_every = HARD_TRY_EVERY;
     init_parts(w);
     *out = w;
     return 0;
@@ -151,6 +154,7 @@ void table_writer_hurry(struct table_writer *w)
     PRE(w->properties.entry_count == 0);
     w->group.level = MIN_OF(w->group.level, HURRIED_LEVEL);
     w->saved_part = SAVED_PART_HURRIED;
+    w->try_every = HARD_TRY_EVERY_HURRIED;
     w->sampling = false;
 }
 
@@ -241,8 +245,7 @@ static bool compress_data(struct table_writer *w, struct slice raw)
 {
     bool pays = false;
 
-    if (w->hard_blocks < HARD_BLOCKS_MAX ||
-        w->hard_blocks % HARD_TRY_EVERY == 0)
+    if (w->hard_blocks < HARD_BLOCKS_MAX || w->hard_blocks % w->try_every == 0)
         pays = compress(w, raw, w->dictionary != NULL);
     w->hard_blocks = pays ? 0 : w->hard_blocks + 1;
     return pays;
