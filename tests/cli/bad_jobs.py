@@ -117,9 +117,10 @@ class BadJobs:
         self.assertIn("skipped after the only task, attempt 1", said)
 
     def hang(self):
-        """Code that does nothing for long enough is stopped."""
+        """Code that does nothing for long enough is stopped. (So long that a
+        busy machine has brought an attempt to its record.)"""
         self.check_death("hang", "no record in time", options=(
-            "--no-skip", "--timeout", "1s", "--no-backups"))
+            "--no-skip", "--timeout", "3s", "--no-backups"))
 
     def leak(self):
         """Memory has a limit; nothing else dies of it."""

@@ -117,9 +117,14 @@ class CliTest(unittest.TestCase):
 
     def wait_for(self, condition, seconds=SECONDS_MAX):
         """Until @condition() holds."""
+        self.wait_to_see(condition, bool, seconds)
+
+    def wait_to_see(self, look, fits, seconds=SECONDS_MAX):
+        """Until fits(look())."""
         deadline = time.monotonic() + seconds
-        while not condition():
-            self.assertLess(time.monotonic(), deadline)
+        while not fits(seen := look()):
+            if time.monotonic() > deadline:
+                self.fail("seen for %d s: %s" % (seconds, seen))
             time.sleep(0.05)
 
     def run(self, result=None):

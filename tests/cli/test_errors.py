@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 
 import harness
 from harness import CliTest, main
@@ -200,17 +199,26 @@ class BadInput(CliTest):
     def test_interrupted_import(self):
         """An import that is killed half-way can be run again, and the result is
         what one undisturbed run gives."""
-        lines = "".join("k%06d,%d\n" % (i, i) for i in range(200000))
-        self.write("in.csv", "key,n\n" + lines)
-        with subprocess.Popen([harness.QUARRY, "import", "csv", "in.csv",
-                               "--into", "t"], cwd=self.dir, env=self.env,
-                              stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL) as run:
-            time.sleep(0.4)
-            run.send_signal(signal.SIGKILL)
-        self.ok("import", "csv", "in.csv", "--into", "t")
+        command = ("import", "csv", "in.csv", "--into", "t")
+
+        def killed(count):
+            """As it writes its first table file; False: it was too fast."""
+            lines = "".join("k%07d,%d\n" % (i, i) for i in range(count))
+            self.write("in.csv", "key,n\n" + lines)
+            self.table("t", "data")
+            run = self.start(*command)
+            while (not self.files_below("quarry-data/tables") and
+                   run.poll() is None):
+                pass
+            run.kill()
+            return run.wait() == -signal.SIGKILL
+        count = 200000
+        while not killed(count):
+            self.ok("table", "drop", "t")
+            count *= 4
+        self.ok(*command)
         self.assertEqual(self.json("count", "t"),
-                         [{"rows": 200000, "cells": 200000}])
+                         [{"rows": count, "cells": count}])
 
     def test_closed_pipe(self):
         """A reader that has seen enough ends the scan, without noise."""

@@ -5,7 +5,7 @@ import gzip
 import os
 import signal
 
-from harness import CliTest, main
+from harness import SECONDS_MAX, CliTest, main
 
 
 class Jobs(CliTest):
@@ -105,14 +105,14 @@ class Jobs(CliTest):
     def test_running_job_is_listed(self):
         """A job at work is in the list as running, whatever has ended."""
         self.write("in", "x\n")
-        job = self.start("job", "run", "--mapper", "sleep 30", "-i", "file:in",
+        job = self.start("job", "run", "--mapper", "sleep 900", "-i", "file:in",
                          "-o", "file:out")
         try:
-            self.wait_for(lambda: [j["state"] for j in self.json(
-                "job", "list", "--ended", "0")] == ["running"])
+            self.wait_to_see(lambda: [j["state"] for j in self.json(
+                "job", "list", "--ended", "0")], lambda s: s == ["running"])
             one, = self.json("job", "list")
             self.ok("job", "kill", one["job"])
-            self.assertEqual(job.wait(timeout=180), 1)
+            self.assertEqual(job.wait(timeout=SECONDS_MAX), 1)
         finally:
             job.kill()
             job.wait()
@@ -132,11 +132,12 @@ class Jobs(CliTest):
 
         def start():
             before = len(leftovers())
-            job = self.start("job", "run", "--mapper", "sleep 60", "-i",
+            job = self.start("job", "run", "--mapper", "sleep 900", "-i",
                              "file:in", "-o", "file:out")
-            self.wait_for(lambda: len(leftovers()) == before + 2 and
-                          not any(n.endswith(".new") for n in leftovers()) and
-                          len(self.json("job", "list")) == before // 2 + 1)
+            self.wait_to_see(leftovers, lambda s: len(s) == before + 2 and
+                             not any(n.endswith(".new") for n in s))
+            self.wait_to_see(lambda: self.json("job", "list"),
+                             lambda s: len(s) == before // 2 + 1)
             return job
 
         alive = start()
@@ -167,12 +168,12 @@ class Jobs(CliTest):
         self.write("in", "".join("line %d\n" % i for i in range(40)))
         job = self.start("job", "run", "--mapper",
                          "cat; touch $QUARRY_TASK.seen; "
-                         "test -e go || sleep 60", "--reducer", "cut -f1",
+                         "test -e go || sleep 900", "--reducer", "cut -f1",
                          "-i", "file:in", "-o", "file:out", "--split", "100",
                          "--workers", "2")
         try:
-            self.wait_for(lambda: b"all slots are taken" in
-                          self.run_quarry("job", "status").stdout)
+            self.wait_to_see(lambda: self.run_quarry("job", "status").stdout,
+                             lambda s: b"all slots are taken" in s)
         finally:
             job.kill()
             job.wait()
@@ -180,8 +181,8 @@ class Jobs(CliTest):
         self.assertIn("quarry job resume", self.ok("job", "status"))
         self.assertIn("no job", self.fails(1, "job", "resume", "1999"))
         # The processes of the dead one end a moment later.
-        self.wait_for(lambda: self.run_quarry(
-            "job", "resume", "last").returncode == 0)
+        self.wait_to_see(lambda: self.run_quarry("job", "resume", "last"),
+                         lambda done: done.returncode == 0)
         self.assertEqual(len(self.result("out")), 40)
         status = self.ok("job", "status")
         self.assertIn("succeeded", status)
