@@ -183,12 +183,13 @@ static int local_mkdirs(struct fs *base, const char *path, struct err *err)
     char *above = local_parent(path);
     char *full;
     int rc = local_path(fs, path, &full, err);
-    bool made = false;
 
-    if (!rc && is_kept(fs, above))
-        made = world_make_dir(base->world, full, NULL) == 0;
-    if (!rc && !made)
-        rc = world_make_dirs(base->world, full, err);
+    if (!rc) {
+        rc = is_kept(fs, above) ? world_make_dir(base->world, full, err)
+                                : ERR_NOTFOUND;
+        if (rc == ERR_NOTFOUND)
+            rc = world_make_dirs(base->world, full, err);
+    }
     if (!rc) {
         note_kept(fs, above);
         note_kept(fs, path);
