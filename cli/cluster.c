@@ -75,7 +75,23 @@ static int await_ready(struct cli *cli,
     return err_set(err, ERR_DEADLINE, "node %s does not answer", n->name);
 }
 
-/* Start those of @nodes that do not run, all at once, and wait for them. */
+static int await_gone(struct cli *cli,
+                      const struct cluster_node *n,
+                      pid_t pid,
+                      struct err *err)
+{
+    for (int i = 0; i < STOP_POLLS_MAX; i++) {
+        waitpid(pid, NULL, WNOHANG); /* Where it is our child. */
+        if (cluster_node_pid(n) != pid)
+            return 0;
+        world_sleep_us(cli->world, POLL_US);
+    }
+    return err_set(err, ERR_DEADLINE, "node %s, process %ld, does not end",
+                   n->name, (long)pid);
+}
+
+/* Start those of @nodes that do not run, or not any more, all at once, and wait
+ * for them. */
 static int start_nodes(struct cli *cli,
                        struct cluster *c,
                        struct cluster_node *nodes,
@@ -84,9 +100,15 @@ static int start_nodes(struct cli *cli,
 {
     pid_t pids[CLUSTER_NODES_MAX] = {0};
     int rc = 0;
-    for (size_t i = 0; i < count && rc == 0; i++)
-        if (cluster_node_pid(&nodes[i]) == 0)
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        pid_t pid = cluster_node_pid(&nodes[i]);
+        if (pid && !cluster_process_is_dying(pid))
+            continue;
+        if (pid)
+            rc = await_gone(cli, &nodes[i], pid, err);
+        if (rc == 0)
             rc = cluster_node_start(&nodes[i], &pids[i], err);
+    }
     for (size_t i = 0; i < count && rc == 0; i++)
         if (pids[i])
             rc = await_ready(cli, c, &nodes[i], pids[i], err);
@@ -115,21 +137,6 @@ static int run_start(struct cli *cli, const struct args *args, struct err *err)
 }
 
 /* --- stop, kill, restart --------------------------------------------- */
-
-static int await_gone(struct cli *cli,
-                      const struct cluster_node *n,
-                      pid_t pid,
-                      struct err *err)
-{
-    for (int i = 0; i < STOP_POLLS_MAX; i++) {
-        waitpid(pid, NULL, WNOHANG); /* Where it is our child. */
-        if (cluster_node_pid(n) != pid)
-            return 0;
-        world_sleep_us(cli->world, POLL_US);
-    }
-    return err_set(err, ERR_DEADLINE, "node %s, process %ld, does not end",
-                   n->name, (long)pid);
-}
 
 static int signal_node(const struct cluster_node *n, int number, pid_t *pid)
 {

@@ -316,6 +316,22 @@ pid_t cluster_node_pid(const struct cluster_node *n)
     return pid;
 }
 
+bool cluster_process_is_dying(pid_t pid)
+{
+    char path[64];
+    char state = 0;
+    FILE *f;
+    snprintf(path, sizeof(path), "/proc/%ld/status", (long)pid);
+    f = fopen(path, "re");
+    if (!f)
+        return true;
+    while (fgets(path, sizeof(path), f))
+        if (sscanf(path, "State: %c", &state) == 1)
+            break;
+    fclose(f);
+    return state == 'Z' || state == 'X';
+}
+
 static int prepare_files(const struct cluster_node *n,
                          posix_spawn_file_actions_t *files)
 {

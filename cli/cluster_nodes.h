@@ -57,6 +57,9 @@ char *cluster_key_path(const struct cluster *c);
 
 /* The process that serves the node; 0: none. */
 pid_t cluster_node_pid(const struct cluster_node *n);
+/* Was @pid killed, and holds what is its own until the last of its threads is
+ * back from the disk? */
+bool cluster_process_is_dying(pid_t pid);
 /* Start its process, a daemon whose output goes to DIR/nK/out. *@pid is its
  * number; the caller waits for it if it ends. */
 MUST_CHECK int

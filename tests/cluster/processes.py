@@ -53,9 +53,12 @@ class Cluster:
             with open(os.path.join(self.dir(name), "pid")) as f:
                 pid = int(f.read())
             with open("/proc/%d/stat" % pid) as f:
-                return None if f.read().split(") ")[1][0] == "Z" else pid
+                said = f.read().split(") ")[1].split()
         except (OSError, ValueError):
             return None
+        # What a killed one holds it holds until all its threads, of which one
+        # may wait for the disk, have ended.
+        return None if said[0] == "Z" and said[17] == "1" else pid
 
     def signal(self, name, number):
         pid = self.pid(name)

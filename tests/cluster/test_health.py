@@ -7,11 +7,23 @@ import re
 import resource
 import shutil
 import subprocess
+import sys
 import unittest
 
 from processes import CELL, QUARRY, SECONDS, ClusterTest, free_ports, main
 
 TARGET = "cluster:quarry-cluster"
+# Holds the lock on the file it is given, for a while with one thread alone that
+# is not the first: so a process looks whose others a kill has ended.
+LAST_THREAD = """
+import ctypes, fcntl, os, sys, threading, time
+file = open(sys.argv[1], "r+")
+fcntl.lockf(file, fcntl.LOCK_EX)
+threading.Thread(target=lambda: (time.sleep(4), os._exit(0))).start()
+libc = ctypes.CDLL(None)
+SYS_EXIT = {"x86_64": 60}.get(os.uname().machine, 93)
+libc.syscall(SYS_EXIT, 0)
+"""
 
 
 def tmpfs_missing(where):
@@ -137,6 +149,24 @@ class HealthTest(ClusterTest):
         out, _ = server.communicate(timeout=SECONDS)
         self.assertEqual((server.returncode, out), (0, ""), text())
         self.assertFalse(os.path.exists(pid_file))
+
+    def test_start_after_kill(self):
+        """A node whose process was killed, and is kept from its end by the
+        disk, is started as soon as that has ended."""
+        c = self.loopback(1, CELL)
+        c.kill("n1")
+        dying = subprocess.Popen(
+            [sys.executable, "-c", LAST_THREAD, os.path.join(c.dir("n1"),
+                                                             "LOCK")])
+        self.addCleanup(dying.wait)
+        self.wait_for(lambda: self.state(dying.pid) == "Z")
+        self.ok("cluster", "start")
+        self.assertIsNotNone(c.pid("n1"))
+
+    @staticmethod
+    def state(pid):
+        with open("/proc/%d/stat" % pid) as f:
+            return f.read().split(") ")[1][0]
 
     def test_disk_full(self):
         """A server whose disk is full says so and stays; with space again it
