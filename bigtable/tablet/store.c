@@ -252,6 +252,7 @@ static int open_log(struct store *s, struct err *err)
     buf_printf(&dir, "%s/log", s->dir);
     opts.dir = buf_cstr(&dir);
     rc = log_read(&opts, s->options.repair, replay, s, &end, err);
+    write_replay_end(s);
     atomic_store(&s->visible, s->queue.last_sequence);
     if (rc == 0)
         rc = commit_log_open(&opts, &end, &log, err);

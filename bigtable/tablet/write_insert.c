@@ -3,6 +3,7 @@
 
 #include "base/core/buf.h"
 #include "bigtable/lsm/lsm.h"
+#include "bigtable/lsm/skip_batch.h"
 #include "bigtable/row/cell_key.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/tablet/store.h"
@@ -46,6 +47,7 @@ void write_freeze_full(struct store *s, const struct tablet *t)
         struct tablet_group *g = t->groups[i];
         if (lsm_active_bytes(g->lsm) < g->memtable_bytes)
             continue;
+        skip_batch_end(s->queue.batch); /* A replay's goes on. */
         tablet_group_freeze(g, atomic_load(&g->last_sequence));
         any = true;
     }

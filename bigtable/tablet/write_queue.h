@@ -152,13 +152,16 @@ void write_turn_open_table(struct store *s,
  * turn is held. */
 void write_turn_freeze(struct store *s, struct table *t);
 
-/* Put one mutation of the log into the memtables, where it is not in tables
- * already. For recovery, before anybody writes. */
+/* Put one record of the log into the memtables, where it is not in tables
+ * already, by write_replay_end() at the latest. For recovery, before anybody
+ * writes. */
 MUST_CHECK int write_replay(struct store *s,
                             uint64_t sequence,
                             uint32_t count,
                             struct slice payload,
                             struct err *err);
+/* All records are in the memtables. */
+void write_replay_end(struct store *s);
 
 struct logged_mutation;
 struct tablet;
@@ -166,11 +169,13 @@ struct tablet;
 /* Put the operations of @m, a mutation of @t that a log holds, numbered from
  * @sequence on, into the memtables of those groups that do not have them in
  * tables yet. @v's schema says where families are. Returns about how many bytes
- * these are. PRE: nobody else writes to @t. */
+ * these are. @batch: as of tablet_group_insert(); NULL is best for rows that
+ * come in order. PRE: nobody else writes to @t. */
 uint64_t write_replay_mutation(const struct table_view *v,
                                const struct tablet *t,
                                const struct logged_mutation *m,
                                uint64_t sequence,
+                               struct skip_batch *batch,
                                struct buf *scratch);
 
 #endif /* BIGTABLE_TABLET_WRITE_QUEUE_H */

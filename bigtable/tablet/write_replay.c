@@ -1,6 +1,7 @@
 /* What a log holds, put into memtables again: see write_queue.h. */
 #include "base/core/coding.h"
 #include "base/core/macros.h"
+#include "bigtable/lsm/skip_batch.h"
 #include "bigtable/row/cell_key.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/row/schema.h"
@@ -15,6 +16,7 @@ uint64_t write_replay_mutation(const struct table_view *v,
                                const struct tablet *t,
                                const struct logged_mutation *m,
                                uint64_t sequence,
+                               struct skip_batch *batch,
                                struct buf *scratch)
 {
     struct cursor c = cursor_make(m->ops);
@@ -32,7 +34,7 @@ uint64_t write_replay_mutation(const struct table_view *v,
             continue; /* Of a family that was dropped since. */
         if (!whole_row)
             r.group = (uint16_t)table_view_group(v, f->group);
-        bytes += write_insert_op(NULL, scratch, t, row_length, &op, &r,
+        bytes += write_insert_op(batch, scratch, t, row_length, &op, &r,
                                  m->now_us, sequence + i);
     }
     return bytes;
@@ -49,14 +51,19 @@ static int replay_mutation(struct store *s,
             continue;
         v = table_get_view(s->tables[i]);
         t = table_view_find(v, m->row, NULL);
-        atomic_fetch_add(
-            &s->memory_bytes,
-            write_replay_mutation(v, t, m, sequence, &s->queue.key));
+        atomic_fetch_add(&s->memory_bytes,
+                         write_replay_mutation(v, t, m, sequence,
+                                               s->queue.batch, &s->queue.key));
         write_freeze_full(s, t);
         table_view_unref(v);
         break; /* Not found: the table was dropped. */
     }
     return 0;
+}
+
+void write_replay_end(struct store *s)
+{
+    skip_batch_end(s->queue.batch);
 }
 
 int write_replay(struct store *s,

@@ -81,8 +81,8 @@ static int replay(void *ctx,
                   struct err *err)
 {
     struct load *l = ctx;
-    l->bytes +=
-        write_replay_mutation(l->view, l->tablet, m, sequence, &l->scratch);
+    l->bytes += write_replay_mutation(l->view, l->tablet, m, sequence, NULL,
+                                      &l->scratch);
     l->sequence = MAX_OF(l->sequence, sequence + m->count - 1);
     return l->bytes < REPLAY_BYTES_MAX ? 0 : flush(l, err);
 }
