@@ -39,6 +39,8 @@ int job_commit(struct job_run *r, struct err *err)
                 continue;
             code = commit_output(&r->setup.files, s, r->setup.staging[i],
                                  r->opts->overwrite, r->store, &rows, err);
+            if (code && is_published(r, i))
+                code = 0; /* By a master that came to itself meanwhile. */
             if (code)
                 err_wrap(err, "commit output %s", s->path);
             r->progress.tasks_done++;
@@ -68,6 +70,17 @@ static void remove_tree(struct job_run *r, const char *path)
 {
     struct err err = ERR_INIT;
     if (dirs_remove(&r->setup.files, path, &err))
+        job_note(r, "left behind: %s", err.text);
+}
+
+static void remove_staging(struct job_run *r, size_t output)
+{
+    const struct mr_spec *s = &r->setup.outputs[output];
+    struct err err = ERR_INIT;
+    if (s->kind == MR_SPEC_TABLE)
+        remove_tree(r, r->setup.staging[output]);
+    else if (commit_abandon(&r->setup.files, r->setup.staging[output], s->path,
+                            &err))
         job_note(r, "left behind: %s", err.text);
 }
 
@@ -114,7 +127,7 @@ void job_cleanup(struct job_run *r)
     journal_close(&r->journal);
     if (r->staging_made && !r->opts->keep_work && !r->given_up) {
         for (size_t i = 0; i < r->setup.output_count; i++)
-            remove_tree(r, r->setup.staging[i]);
+            remove_staging(r, i);
         remove_tree(r, r->dir_is_temporary ? r->job_dir : r->keep_dir);
     }
     give_up_directories(r);

@@ -13,6 +13,8 @@
 #include "mapreduce/output/output.h"
 #include "mapreduce/output/table_changes.h"
 
+#define OLD_NAME ".old"
+
 void commit_staging_path(const struct mr_spec *spec,
                          unsigned index,
                          const char *job_id,
@@ -102,7 +104,7 @@ static int remove_losers(const struct job_files *files,
     struct buf path = BUF_INIT;
     int code = files_list(files, staging, &names, &count, err);
     for (size_t i = 0; i < count && code == 0; i++) {
-        if (names[i][0] != '.')
+        if (names[i][0] != '.' || strcmp(names[i], OLD_NAME) == 0)
             continue;
         buf_clear(&path);
         buf_printf(&path, "%s/%s", staging, names[i]);
@@ -125,8 +127,33 @@ static int write_success(const struct job_files *files,
     return code;
 }
 
+/* Where what @staging takes the place of is meanwhile. */
+static void old_path(const char *dir, struct buf *out)
+{
+    buf_clear(out);
+    buf_printf(out, "%s/" OLD_NAME, dir);
+}
+
+/* Move the old output at @path into @staging: whoever else publishes that, or
+ * has, publishes or has moved this, too. A master that comes to itself late
+ * finds no directory to move the new output to. */
+static int move_away(const struct job_files *files,
+                     const char *staging,
+                     const char *path,
+                     struct err *err)
+{
+    struct buf old = BUF_INIT;
+    int code;
+    old_path(staging, &old);
+    code = files_rename(files, path, buf_cstr(&old), err);
+    if (code == 0)
+        code = files_sync_dir(files, staging, err);
+    buf_close(&old);
+    return code;
+}
+
 /* Put @staging in the place of @path. Between the two renames of an overwrite
- * the old output has its other name, from where a person can fetch it. */
+ * the old output is in the staging directory. */
 static int swap_in(const struct job_files *files,
                    const char *staging,
                    const char *path,
@@ -137,17 +164,41 @@ static int swap_in(const struct job_files *files,
     bool exists;
     bool empty;
     int code = dirs_probe(files, path, &exists, &empty, err);
-    buf_printf(&old, "%s.old", staging);
     if (code == 0 && exists && !empty && !overwrite)
         code = err_set(err, ERR_EXISTS, "output %s appeared while the job ran",
                        path);
     if (code == 0 && exists)
-        code = files_rename(files, path, buf_cstr(&old), err);
+        code = move_away(files, staging, path, err);
     if (code == 0)
         code = files_rename(files, staging, path, err);
-    /* Also one that a process which died here has left. */
+    old_path(path, &old);
     if (code == 0)
         code = dirs_remove(files, buf_cstr(&old), err);
+    buf_close(&old);
+    return code;
+}
+
+int commit_abandon(const struct job_files *files,
+                   const char *staging,
+                   const char *path,
+                   struct err *err)
+{
+    struct buf old = BUF_INIT;
+    struct files_info info;
+    bool exists;
+    bool empty;
+    int code;
+    old_path(staging, &old);
+    code = files_stat(files, buf_cstr(&old), &info, err);
+    if (code == 0)
+        code = dirs_probe(files, path, &exists, &empty, err);
+    if (code == 0 && exists)
+        code = err_set(err, ERR_EXISTS, "%s, which was at %s before",
+                       buf_cstr(&old), path);
+    else if (code == 0)
+        code = files_rename(files, buf_cstr(&old), path, err);
+    if (code == 0 || code == ERR_NOTFOUND)
+        code = dirs_remove(files, staging, err);
     buf_close(&old);
     return code;
 }

@@ -4,7 +4,8 @@
  *
  *     out/                      the output the user named
  *     .out.JOB/                 its staging directory, until the commit
- *     .out.JOB.old/             what --overwrite replaced, for a moment
+ *     .out.JOB/.old/            what --overwrite replaces, and then for a
+ *     out/.old/                 moment here
  *
  * A table's staging directory holds its changes and lies in the work directory.
  *
@@ -57,5 +58,12 @@ MUST_CHECK int commit_output(const struct job_files *files,
                              struct quarry *store,
                              uint64_t *rows,
                              struct err *err);
+
+/* Remove @staging, which has not been published; what it may have taken from
+ * @path goes back. ERR_EXISTS: there is something again, nothing is removed. */
+MUST_CHECK int commit_abandon(const struct job_files *files,
+                              const char *staging,
+                              const char *path,
+                              struct err *err);
 
 #endif /* MAPREDUCE_OUTPUT_COMMIT_H */

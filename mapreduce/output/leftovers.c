@@ -6,6 +6,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "mapreduce/files.h"
+#include "mapreduce/output/commit.h"
 #include "mapreduce/output/dirs.h"
 
 /* "20261121-030500-1a2b" */
@@ -101,9 +102,11 @@ static bool is_job_id(struct slice s)
     return true;
 }
 
-/* Remove directory @path if its owner is dead. */
+/* Remove directory @path if its owner is dead; @output is what it is to take
+ * the place of, or NULL. */
 static void remove_if_dead(const struct job_files *files,
                            const char *path,
+                           const char *output,
                            struct buf *removed)
 {
     char *owner = join(path, ".owner", "");
@@ -112,7 +115,9 @@ static void remove_if_dead(const struct job_files *files,
     /* Only one that is there: locking would make it. */
     if (files_stat(files, owner, &info, NULL) == 0 &&
         file_lock(files->world, owner, &lock, NULL) == 0) {
-        if (dirs_remove(files, path, NULL) == 0)
+        int code = output ? commit_abandon(files, path, output, NULL)
+                          : dirs_remove(files, path, NULL);
+        if (code == 0)
             buf_printf(removed, "%s\n", path);
         file_unlock(lock);
     }
@@ -137,7 +142,7 @@ void leftovers_remove_staging(const struct job_files *files,
             s.data[base.len + 1] == '.' &&
             is_job_id(slice_sub(s, base.len + 2, s.len))) {
             char *found = join(dir, names[i], "");
-            remove_if_dead(files, found, removed);
+            remove_if_dead(files, found, path, removed);
             mem_free(found);
         }
     }
@@ -160,7 +165,7 @@ void leftovers_remove_work(const struct job_files *files,
         if (!is_job_id(slice_str(names[i])) || !unwanted(ctx, names[i]))
             continue;
         found = join(history_dir, names[i], "/work");
-        remove_if_dead(files, found, removed);
+        remove_if_dead(files, found, NULL, removed);
         mem_free(found);
     }
     files_names_free(names, count);

@@ -203,6 +203,7 @@ static int submit(struct jobs_cell *j, struct job_client *c, struct err *err)
                                  .input_count = 1,
                                  .outputs = outputs,
                                  .output_count = 1,
+                                 .overwrite = j->overwrite,
                                  .reducers = 3,
                                  .memory_bytes = (uint64_t)j->worker_count
                                                  << 20,

@@ -61,8 +61,9 @@ struct jobs_cell {
     struct fiber *customer; /* While the cell runs. */
     /* The job: the tests' memory, which no crash takes. */
     unsigned number;
-    bool wanted; /* There is one. */
-    bool done;   /* It has ended: as these say. */
+    bool overwrite; /* What is there of its output's name. */
+    bool wanted;    /* There is one. */
+    bool done;      /* It has ended: as these say. */
     int code;
     struct err err;
     uint64_t records;

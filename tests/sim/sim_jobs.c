@@ -425,12 +425,26 @@ static void pause_it_briefly(uint64_t at)
 
 static void (*hurt)(uint64_t at);
 
+/* What job @number replaces: a count that is not its own. */
+static void write_old_output(struct fs *fs, unsigned number)
+{
+    static const char old[] = "word00001\t5\n";
+    char path[32];
+    int code;
+    struct err err = ERR_INIT;
+    snprintf(path, sizeof(path), "out-%u/part-old", number);
+    code = fs_replace(fs, path, slice_str(old), &err);
+    ck_assert_msg(code == 0, "%s", err.text);
+}
+
 /* One job, cut there; false: it has fewer steps. */
 static bool cut_job_at(struct fs *fs, uint64_t at, bool after)
 {
     unsigned number;
     bool fails = hurt == refuse_it;
     cut = (struct cut){.at = at, .after = after, .fails = fails};
+    if (jobs->overwrite)
+        write_old_output(fs, jobs->number + jobs->wanted);
     number = jobs_begin(jobs);
     while (!jobs->done && !cut.reached)
         sleep_us(SECOND_US / 1000);
@@ -465,7 +479,8 @@ static void sweep(void *arg)
     sim_cell_stop(cell);
 }
 
-static void play_sweep(void (*what)(uint64_t at), unsigned masters)
+static void
+play_sweep(void (*what)(uint64_t at), unsigned masters, bool overwrite)
 {
     hurt = what;
     cut = (struct cut){.at = 0};
@@ -476,6 +491,7 @@ static void play_sweep(void (*what)(uint64_t at), unsigned masters)
                                                         .chunk_servers = 3});
     jobs = jobs_cell_new(cell, WORKERS, masters);
     jobs->cut = &cut;
+    jobs->overwrite = overwrite;
     sim_cluster_run(sim, sweep, NULL);
     jobs_cell_free(jobs);
     sim_cell_free(cell);
@@ -486,7 +502,15 @@ static void play_sweep(void (*what)(uint64_t at), unsigned masters)
  * on: the same submission is one job, which succeeds once. */
 START_TEST(test_the_master_dies_at_every_step)
 {
-    play_sweep(crash_it, 1);
+    play_sweep(crash_it, 1, false);
+}
+
+END_TEST
+
+/* Also where the output takes the place of an older one. */
+START_TEST(test_the_master_dies_as_it_overwrites)
+{
+    play_sweep(crash_it, 1, true);
 }
 
 END_TEST
@@ -494,14 +518,14 @@ END_TEST
 /* So it is where it only stood still, and goes on beside the next one. */
 START_TEST(test_the_master_hangs_at_every_step)
 {
-    play_sweep(pause_it, 2);
+    play_sweep(pause_it, 2, false);
 }
 
 END_TEST
 
 START_TEST(test_files_fail_from_every_step_on)
 {
-    play_sweep(refuse_it, 1);
+    play_sweep(refuse_it, 1, false);
 }
 
 END_TEST
@@ -509,13 +533,14 @@ END_TEST
 /* And in the midst of what the next one does. */
 START_TEST(test_masters_work_side_by_side)
 {
-    play_sweep(pause_it_briefly, 2);
+    play_sweep(pause_it_briefly, 2, true);
 }
 
 END_TEST
 
 TEST_MAIN("jobs",
           test_the_master_dies_at_every_step,
+          test_the_master_dies_as_it_overwrites,
           test_the_master_hangs_at_every_step,
           test_masters_work_side_by_side,
           test_files_fail_from_every_step_on,

@@ -22,6 +22,8 @@
 #include "mapreduce/mapreduce.h"
 #include "mapreduce/master/journal.h"
 #include "mapreduce/master/replay.h"
+#include "mapreduce/output/commit.h"
+#include "mapreduce/output/dirs.h"
 #include "tests/lib/check_main.h"
 
 #define LINES 120
@@ -311,7 +313,56 @@ START_TEST(test_damaged_journal)
 
 END_TEST
 
+static void put_file(const char *path)
+{
+    const struct job_files files = {.world = world};
+    char *parent;
+    const char *name;
+    parent = dirs_parent(path, &name);
+    ck_assert_int_eq(dirs_make(&files, parent, NULL), 0);
+    ck_assert_int_eq(files_replace(&files, path, SLICE_LIT("old\n"), NULL), 0);
+    mem_free(parent);
+}
+
+static bool is_there(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+/* What an overwrite had taken out of its place goes back when the job does not
+ * end, and is not lost where it cannot. */
+START_TEST(test_half_overwritten)
+{
+    struct job_files files = {.world = NULL};
+    char staging[320];
+    char taken[330];
+    char output[320];
+    char part[330];
+    struct err err = ERR_INIT;
+    setup();
+    files.world = world;
+    snprintf(staging, sizeof(staging), "%s/.o.20260101-000000-0001", dir);
+    snprintf(taken, sizeof(taken), "%s/.old/part", staging);
+    snprintf(output, sizeof(output), "%s/o", dir);
+    snprintf(part, sizeof(part), "%s/part", output);
+    put_file(taken);
+    ck_assert_int_eq(commit_abandon(&files, staging, output, &err), 0);
+    ck_assert(is_there(part));
+    ck_assert(!is_there(staging));
+    put_file(taken);
+    ck_assert_int_eq(commit_abandon(&files, staging, output, &err), ERR_EXISTS);
+    ck_assert_ptr_nonnull(strstr(err.text, ".old"));
+    ck_assert(is_there(taken));
+    ck_assert(is_there(part));
+    /* Nothing to give back. */
+    ck_assert_int_eq(dirs_remove(&files, staging, NULL), 0);
+    ck_assert_int_eq(commit_abandon(&files, staging, output, &err), 0);
+}
+
+END_TEST
+
 TEST_MAIN("resume",
+          test_half_overwritten,
           test_killed_in_each_phase,
           test_killed_again_and_again,
           test_refused,
