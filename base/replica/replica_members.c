@@ -210,16 +210,21 @@ join(struct replica *r, const struct cell_request *q, struct err *err)
     return rc == ERR_EXISTS ? 0 : rc;
 }
 
-/* Would those that answer be a majority without @gone? */
+/* Are those of @c that answer a majority of it? */
+static bool is_served(const struct replica *r, const struct raft_config *c)
+{
+    size_t well = 0;
+    for (size_t i = 0; i < c->count; i++)
+        well += c->members[i].voting && answers(r, &c->members[i]);
+    return well >= raft_config_majority(c);
+}
+
 static bool is_served_without(const struct replica *r,
                               const struct raft_member *gone)
 {
     struct raft_config c = *raft_members(r->raft);
-    size_t well = 0;
     raft_config_drop(&c, gone->id);
-    for (size_t i = 0; i < c.count; i++)
-        well += c.members[i].voting && answers(r, &c.members[i]);
-    return well >= raft_config_majority(&c);
+    return is_served(r, &c);
 }
 
 /* Whom @q means. */
@@ -253,6 +258,11 @@ remove_meant(struct replica *r, const struct cell_request *q, struct err *err)
     rc = find_meant(r, q, &m, err);
     if (rc)
         return rc;
+    /* It stood still itself, say, and will hear of them, or lead no more. */
+    if (!is_served(r, raft_members(r->raft)))
+        return err_set(err, ERR_BUSY,
+                       "too few members of cell %s have answered lately",
+                       r->name);
     if (!is_served_without(r, m))
         return err_set(err, ERR_INVALID,
                        "without member %" PRIu64 " at %s those that answer "

@@ -8,7 +8,10 @@
 #include <string.h>
 
 #include "base/core/buf.h"
+#include "base/replica/cell_call.h"
+#include "base/rpc/security.h"
 #include "base/runtime/fiber.h"
+#include "base/runtime/loop.h"
 #include "tests/lib/check_main.h"
 #include "tests/sim/register_cell.h"
 #include "tests/sim/storm.h"
@@ -315,6 +318,66 @@ START_TEST(test_a_member_tells_its_new_address)
 
 END_TEST
 
+/* --- all stand still --------------------------------------------------- */
+
+struct removal {
+    const char *from;
+    struct cell_request request;
+    int rc;
+    struct err err;
+};
+
+static void ask_for_removal(void *arg)
+{
+    struct removal *q = arg;
+    struct rpc_security *security = rpc_security_none("test", "director");
+    q->rc = cell_call(q->from, security, REPLICA_METHOD, 10 * SECOND_US,
+                      &q->request, NULL, &q->err);
+    rpc_security_free(security);
+}
+
+/* All but the one that is dead stand still while the leader listens. */
+static void remove_while_all_stand_still(void *arg)
+{
+    struct removal q = {.request = {.verb = CELL_REMOVE}};
+    struct register_member *m;
+    struct register_member *dead;
+    struct fiber *f;
+    (void)arg;
+    register_cell_boot();
+    m = register_await_leader(20 * SECOND_US);
+    dead = &register_cell.members[m == &register_cell.members[0]];
+    sim_crash(dead->world, SIM_CRASH_KILL);
+    sim_await_end(dead->world);
+    register_sleep_us(2 * SECOND_US);
+    m = register_await_leader(SECOND_US);
+    q.from = m->address;
+    q.request.id = dead->id;
+    f = fiber_start(loop_self(), "removal", ask_for_removal, &q);
+    register_sleep_us(SECOND_US / 10);
+    for (size_t i = 0; i < register_cell.member_count; i++)
+        if (&register_cell.members[i] != dead)
+            sim_pause(register_cell.members[i].world);
+    register_sleep_us(2 * SECOND_US);
+    for (size_t i = 0; i < register_cell.member_count; i++)
+        if (&register_cell.members[i] != dead)
+            sim_resume(register_cell.members[i].world);
+    fiber_join(f);
+    ck_assert_msg(q.rc == 0 || q.rc == ERR_BUSY || q.rc == ERR_UNAVAILABLE,
+                  "%d %s", q.rc, q.err.text);
+    register_cell_stop();
+}
+
+/* Who has heard nobody because it stood still itself does not take the others
+ * for dead. */
+START_TEST(test_who_stood_still_does_not_judge)
+{
+    for (uint64_t seed = 0; seed < 5; seed++)
+        play(test_seed() + seed, 3, 0, remove_while_all_stand_still);
+}
+
+END_TEST
+
 TEST_MAIN("replica",
           test_a_dead_leader_is_replaced_within_a_second,
           test_slow_disks_get_a_leader_too,
@@ -322,4 +385,5 @@ TEST_MAIN("replica",
           test_a_cell_moves_to_other_machines,
           test_all_are_there_when_a_cell_is_founded,
           test_nobody_founds_a_cell_again,
-          test_a_member_tells_its_new_address)
+          test_a_member_tells_its_new_address,
+          test_who_stood_still_does_not_judge)
