@@ -28,7 +28,10 @@
 /* Leaving the cluster: tablets at once, and for how long at most. */
 #define UNLOADS  8
 #define LEAVE_US UINT64_C(10000000)
-#define LOOK_US  UINT64_C(20000)
+/* Looks for a master meanwhile: after so many in vain the cluster has ended. */
+#define MASTER_LOOK_US UINT64_C(1000000)
+#define MISSES_MAX     2
+#define LOOK_US        UINT64_C(20000)
 /* Threads that answer scans and programs. */
 #define READERS_PER_CPU   2
 #define READERS_MIN       4
@@ -387,6 +390,7 @@ struct leaving {
     bool system; /* METADATA's, after the others, whose records are there. */
     bool alone;  /* There is no master. */
     bool done;
+    unsigned misses; /* Looks in a row that found no master. */
 };
 
 static void unload_some(void *arg)
@@ -412,15 +416,31 @@ static void run_unloads(void *arg)
     errand_do(&l->server->errands, unload_some, l);
 }
 
+/* A cluster may end while we hand over. */
+static void look_for_master(void *arg)
+{
+    struct leaving *l = arg;
+    while (fiber_check(NULL) == 0) {
+        l->misses = has_master(l->server) ? 0 : l->misses + 1;
+        world_sleep_us(l->server->world, MASTER_LOOK_US);
+    }
+}
+
 /* What cannot be written down in time is recovered from the log. */
 static void watch_leaving(void *arg)
 {
     struct leaving *l = arg;
     struct tablet_server *s = l->server;
     uint64_t end_ns = world_mono_ns(s->world) + LEAVE_US * 1000;
-    while (!l->done && world_mono_ns(s->world) < end_ns)
+    struct fiber *look =
+        fiber_start(s->loop, "tablet-leave", look_for_master, l);
+    while (!l->done && l->misses < MISSES_MAX &&
+           world_mono_ns(s->world) < end_ns)
         world_sleep_us(s->world, LOOK_US);
+    fiber_cancel(look);
+    fiber_join(look);
     atomic_store(&s->over, true);
+    fs_hurry(s->fs);
     errands_end(&s->errands);
 }
 
