@@ -26,6 +26,9 @@
  * runs count as so large. */
 #define BASE_SHARE_RAW  2
 #define BASE_SHARE_ZSTD 4
+/* When a merge kept so much it is seen what becomes of the rest: before a
+ * dictionary is made of it. */
+#define JUDGED_BYTES ((uint64_t)1 << 20)
 
 /* --- the work ----------------------------------------------------------- */
 
@@ -36,6 +39,8 @@ struct job {
     struct lsm_filter *filter; /* NULL keeps everything. */
     struct buf last_key;       /* To drop entries that came twice. */
     uint64_t bytes_in;
+    uint64_t bytes_kept;
+    uint64_t to_judge_bytes; /* Of a merge's tables; 0: judged, or a flush. */
     uint64_t started_ns;
     uint64_t bytes_per_s; /* Rate limit; 0 for none. */
 };
@@ -75,6 +80,30 @@ static bool is_repeated(struct job *j, struct slice key)
     return false;
 }
 
+/* Where rows are written over and over, a merge keeps little, and what it makes
+ * is of the size of a flush: it is merged again with the next ones, and is
+ * written like one. Guessed for one table: if it becomes larger, others follow
+ * that last. */
+static void judge(struct job *j)
+{
+    const struct group_options g = lsm__group_options(j->lsm);
+    double kept = (double)j->bytes_kept / (double)j->bytes_in;
+
+    if (kept <= 0.5 &&
+        (double)j->to_judge_bytes * kept <= (double)g.memtable_bytes)
+        output_hurry(&j->output);
+    j->to_judge_bytes = 0;
+}
+
+static int
+keep_entry(struct job *j, const struct merge_source *top, struct err *err)
+{
+    j->bytes_kept += top->key.len + top->value.len;
+    if (j->bytes_kept >= JUDGED_BYTES && j->to_judge_bytes > 0)
+        judge(j);
+    return output_add(&j->output, top->key, top->value, err);
+}
+
 static int merge_all(struct job *j, struct err *err)
 {
     const struct merge_source *top;
@@ -88,7 +117,7 @@ static int merge_all(struct job *j, struct err *err)
         if (!rc && !is_repeated(j, top->key) &&
             (!j->filter ||
              j->filter->keep(j->filter->ctx, top->key, top->value)))
-            rc = output_add(&j->output, top->key, top->value, err);
+            rc = keep_entry(j, top, err);
         if (!rc)
             rc = merge_next(&j->merge, err);
     }
@@ -320,6 +349,7 @@ static int merge_runs(struct lsm *l,
                       const struct version *v,
                       const struct compaction_choice *c,
                       bool to_bottom,
+                      bool all,
                       struct output *o,
                       struct err *err)
 {
@@ -329,7 +359,9 @@ static int merge_runs(struct lsm *l,
     struct run_source *runs = mem_alloc(c->count * sizeof(*runs));
     struct merge_source **pointers =
         mem_zalloc(2 * c->count, sizeof(struct merge_source *));
-    struct job j = {.lsm = l, .bytes_per_s = l->options.compaction_bytes_per_s};
+    struct job j = {.lsm = l,
+                    .to_judge_bytes = all ? 0 : c->bytes,
+                    .bytes_per_s = l->options.compaction_bytes_per_s};
     int rc;
 
     for (size_t i = 0; i < c->count; i++) {
@@ -383,10 +415,11 @@ static int compact_runs(struct lsm *l,
                         const struct version *v,
                         const struct compaction_choice *c,
                         bool to_bottom,
+                        bool all,
                         struct err *err)
 {
     struct output o;
-    int rc = merge_runs(l, v, c, to_bottom, &o, err);
+    int rc = merge_runs(l, v, c, to_bottom, all, &o, err);
     bool keep = !rc && l->options.commits_are_shared;
 
     if (!rc) {
@@ -449,7 +482,7 @@ static int compact_once(struct lsm *l, bool all, bool *did, struct err *err)
     runs_view_close(&view);
     mutex_unlock(&l->edit_mutex);
     if (c.count > 0) {
-        rc = compact_runs(l, v, &c, to_bottom, err);
+        rc = compact_runs(l, v, &c, to_bottom, all, err);
         *did = rc == 0;
     }
     version_unref(v);

@@ -98,6 +98,12 @@ int output_add(struct output *o,
     return table_writer_add(o->writer, key, value, err);
 }
 
+void output_hurry(struct output *o)
+{
+    if (o->writer)
+        table_writer_hurry(o->writer);
+}
+
 int output_finish(struct output *o, struct err *err)
 {
     return o->writer ? finish_table(o, err) : 0;

@@ -34,6 +34,8 @@ MUST_CHECK int output_add(struct output *o,
                           struct slice key,
                           struct slice value,
                           struct err *err);
+/* The table being written does not last, see table_writer_hurry(). */
+void output_hurry(struct output *o);
 /* Finish the last table. Parks. */
 MUST_CHECK int output_finish(struct output *o, struct err *err);
 /* Drop what is left: an unfinished table is removed; with @keep false, the

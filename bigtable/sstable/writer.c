@@ -151,7 +151,7 @@ int table_writer_open(struct fs *fs,
 
 void table_writer_hurry(struct table_writer *w)
 {
-    PRE(w->properties.entry_count == 0);
+    PRE(!w->finished);
     w->group.level = MIN_OF(w->group.level, HURRIED_LEVEL);
     w->saved_part = SAVED_PART_HURRIED;
     w->try_every = HARD_TRY_EVERY_HURRIED;

@@ -31,8 +31,8 @@ MUST_CHECK int table_writer_open(struct fs *fs,
                                  struct table_writer **out,
                                  struct err *err);
 
-/* The table does not last: what costs more than to write it and to read it once
- * is left out. PRE: no entry was added. */
+/* The table does not last: from here on, what costs more than to write it and
+ * to read it once is left out. */
 void table_writer_hurry(struct table_writer *w);
 
 /* Add an entry, copied. PRE: @key is well formed and greater than the one

@@ -49,12 +49,17 @@ static uint64_t flush_rows(struct fixture *f, int first, struct rand_gen *r)
     return flush_alike(f, first, 0, r);
 }
 
-static void open_compressed(struct fixture *f)
+static void init_compressed(struct fixture *f)
 {
     fixture_init(f);
     f->options.group.compression = COMPRESSION_ZSTD;
     f->options.group.level = 3;
     f->options.group.block_bytes = 8192;
+}
+
+static void open_compressed(struct fixture *f)
+{
+    init_compressed(f);
     fixture_open(f);
 }
 
@@ -164,7 +169,89 @@ START_TEST(test_a_merge_keeps_no_memtable)
 
 END_TEST
 
+/* A filter that keeps the newest entry of each row. */
+static struct buf kept_row;
+
+static void begin_with_no_row(void *ctx, bool to_bottom)
+{
+    (void)ctx;
+    (void)to_bottom;
+    buf_clear(&kept_row);
+}
+
+static bool keep_newest(void *ctx, struct slice key, struct slice value)
+{
+    struct slice row = slice_sub(key, 0, cell_key_row_length(key));
+    (void)ctx;
+    (void)value;
+    if (slice_eq(row, buf_slice(&kept_row)))
+        return false;
+    buf_clear(&kept_row);
+    buf_append_slice(&kept_row, row);
+    return true;
+}
+
+static struct lsm_filter newest = {.begin = begin_with_no_row,
+                                   .keep = keep_newest};
+
+static struct lsm_filter *new_newest(void *ctx, struct lsm *l)
+{
+    (void)ctx;
+    (void)l;
+    return &newest;
+}
+
+/* Nine flushes, each of the same 3,200 rows, merged; returns the bytes of the
+ * table they become, for each row. @memtable_rows: that a memtable may hold. */
+static uint64_t
+merge_the_same(bool newest_only, uint64_t memtable_rows, bool major)
+{
+    const int parts = 8;
+    struct fixture *f = malloc(sizeof(*f));
+    struct lsm_stats stats;
+    struct rand_gen r;
+    bool did = true;
+    init_compressed(f);
+    f->options.group.dictionary = true;
+    f->options.group.memtable_bytes = memtable_rows * VALUE_BYTES;
+    if (newest_only)
+        f->options.hooks.new_filter = new_newest;
+    fixture_open(f);
+    rand_init(&r, test_seed());
+    for (int i = 0; i < 9; i++) {
+        for (int part = 0; part < parts; part++)
+            insert_rows(f, part * ROWS, 0, &r);
+        lsm_freeze(f->lsm, sequence);
+        OK(lsm_flush(f->lsm, err));
+    }
+    if (major)
+        OK(lsm_compact_major(f->lsm, err));
+    else
+        OK(lsm_compact(f->lsm, &did, err));
+    ck_assert(did);
+    lsm_stats(f->lsm, &stats);
+    ck_assert_uint_eq(stats.run_count, 1);
+    fixture_free(f);
+    buf_close(&kept_row);
+    return stats.table_bytes / (ROWS * (uint64_t)parts);
+}
+
+/* A merge that keeps a ninth makes what a flush does, and is merged again with
+ * the next ones: it is written like them. One that keeps all, makes more than a
+ * memtable holds, or is to last, is compressed well. */
+START_TEST(test_merges_that_keep_little_are_hurried)
+{
+    const uint64_t well = VALUE_BYTES / 2;
+    ck_assert_uint_gt(merge_the_same(true, 6400, false), VALUE_BYTES * 3 / 4);
+    ck_assert_uint_lt(merge_the_same(true, 1600, false), well);
+    ck_assert_uint_lt(merge_the_same(true, 6400, true), well);
+    ck_assert_uint_lt(merge_the_same(false, 64000, false), 9 * well);
+}
+
+END_TEST
+
 TEST_MAIN("flush",
           test_what_stays_is_compressed_well,
           test_what_does_not_stay_must_shrink_much,
+          test_merges_that_keep_little_are_hurried,
           test_a_merge_keeps_no_memtable)
