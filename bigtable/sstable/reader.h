@@ -97,13 +97,13 @@ struct table_iter {
     uint32_t partition;               /* Of `index`. */
     struct cached_block *index_block; /* Held unless it is pinned. */
     struct cached_block *data_block;  /* Held; NULL for blocks elsewhere. */
-    char *window;                     /* Read-ahead: a chunk of the pool, */
+    char *window;                     /* Read-ahead: owned, or a chunk; */
     uint64_t window_offset;           /* the file's bytes from here on, */
     size_t window_len;                /* that many. */
     size_t window_want;               /* Grows while the scan goes on. */
     char *expanded;                   /* A decoded block of a scan; owned. */
     size_t expanded_cap;
-    struct block_cache *cache; /* Where `window` came from. */
+    struct block_cache *cache; /* `window` is a chunk of its pool, or NULL. */
     bool valid;
     struct block_iter index;
     struct block_iter data;

@@ -6,6 +6,7 @@
  * that is used again and again.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/core/panic.h"
@@ -17,6 +18,8 @@
 
 /* The first window of a scan: it may stop soon. */
 #define WINDOW_BYTES_MIN ((size_t)32 << 10)
+/* All of what reads a table once: each wakes the disk, and then its reader. */
+#define WINDOW_BYTES_ONCE ((size_t)1 << 20)
 
 STATIC_ASSERT(CHUNK_BYTES >= WINDOW_BYTES_MIN, "windows are chunks");
 
@@ -36,11 +39,21 @@ static void drop_blocks(struct table_iter *it)
     it->valid = false;
 }
 
+static void drop_window(struct table_iter *it)
+{
+    if (it->cache)
+        chunk_pool_give(block_cache_chunks(it->cache), it->window);
+    else
+        free(it->window);
+    it->cache = NULL;
+    it->window = NULL;
+    it->window_want = 0;
+}
+
 void table_iter_close(struct table_iter *it)
 {
     drop_blocks(it);
-    if (it->window)
-        chunk_pool_give(block_cache_chunks(it->cache), it->window);
+    drop_window(it);
     mem_free(it->expanded);
     block_iter_close(&it->index);
     block_iter_close(&it->data);
@@ -52,11 +65,13 @@ void table_iter_open(struct table_iter *it,
                      enum table_read_mode mode)
 {
     drop_blocks(it);
+    if (it->mode != mode)
+        drop_window(it);
     it->reader = r;
     it->mode = mode;
     it->window_len = 0;
     if (mode == TABLE_READ_ONCE)
-        it->window_want = CHUNK_BYTES;
+        it->window_want = WINDOW_BYTES_ONCE;
     else if (it->window_want < WINDOW_BYTES_MIN)
         it->window_want = WINDOW_BYTES_MIN;
 }
@@ -70,6 +85,17 @@ static bool in_window(const struct table_iter *it, const struct block_handle *h)
            end <= it->window_offset + it->window_len;
 }
 
+static int take_window(struct table_iter *it, struct err *err)
+{
+    if (it->mode == TABLE_READ_ONCE) {
+        it->window = aligned_alloc(CHUNK_ALIGN, WINDOW_BYTES_ONCE);
+        return it->window ? 0 : err_set(err, ERR_NOMEM, "no room for a window");
+    }
+    it->cache = it->reader->cache;
+    it->window = chunk_pool_take(block_cache_chunks(it->cache));
+    return 0;
+}
+
 /* Read the window that starts with the block @h. */
 static int fill_window(struct table_iter *it,
                        const struct block_handle *h,
@@ -79,12 +105,10 @@ static int fill_window(struct table_iter *it,
     uint64_t start = h->offset / CHUNK_ALIGN * CHUNK_ALIGN;
     uint64_t end = h->offset + h->stored_bytes + BLOCK_TRAILER_BYTES;
     size_t want = it->window_want;
-    int rc;
+    int rc = it->window ? 0 : take_window(it, err);
 
-    if (!it->window) {
-        it->cache = r->cache;
-        it->window = chunk_pool_take(block_cache_chunks(r->cache));
-    }
+    if (rc)
+        return rc;
     it->window_len = 0;
     it->window_offset = start;
     if (want < end - start)
@@ -99,7 +123,8 @@ static int fill_window(struct table_iter *it,
     } else {
         rc = fs_read_at(r->file, start, it->window, want, &it->window_len, err);
     }
-    it->window_want = MIN_OF(it->window_want * 2, CHUNK_BYTES);
+    if (it->mode == TABLE_READ_SCAN)
+        it->window_want = MIN_OF(it->window_want * 2, CHUNK_BYTES);
     if (!rc && !in_window(it, h))
         rc = err_set(err, ERR_CORRUPT, "the file ends inside it");
     return rc;
