@@ -238,24 +238,42 @@ static void run_rows(void *arg)
     quarry_table_close(t);
 }
 
+/* An entry that is good: its index, and a status of no bytes. */
+static void put_good(struct buf *b, size_t index)
+{
+    char room[3 + VARINT64_BYTES_MAX + 2];
+    char *p = room;
+    *p++ = 1 << 3 | PB_BYTES;
+    *p++ = (char)(1 + varint_bytes(index) + 2);
+    *p++ = 1 << 3 | PB_VARINT;
+    p = put_varint(p, index);
+    *p++ = 2 << 3 | PB_BYTES;
+    *p++ = 0;
+    buf_append(b, room, (size_t)(p - room));
+}
+
+static void put_bad(struct buf *b, size_t index, const struct outcome *o)
+{
+    size_t entry = pb_open(b, 1);
+    size_t status;
+    pb_put_integer(b, 1, (int64_t)index);
+    status = pb_open(b, 2);
+    pb_put_integer(b, 1, (int64_t)o->code);
+    if (o->text)
+        pb_put_bytes(b, 2, slice_str(o->text));
+    pb_close(b, status);
+    pb_close(b, entry);
+}
+
 static int
 reply_rows(struct rows_request *r, struct grpc_call *call, struct err *err)
 {
     struct buf *b = grpc_scratch(call);
-    for (size_t i = 0; i < r->entry_count; i++) {
-        static const struct outcome good = {.code = GRPC_OK};
-        const struct outcome *o = r->outcomes ? &r->outcomes[i] : &good;
-        size_t entry = pb_open(b, 1);
-        size_t status;
-        pb_put_integer(b, 1, (int64_t)i);
-        status = pb_open(b, 2);
-        if (o->code)
-            pb_put_integer(b, 1, (int64_t)o->code);
-        if (o->text)
-            pb_put_bytes(b, 2, slice_str(o->text));
-        pb_close(b, status);
-        pb_close(b, entry);
-    }
+    for (size_t i = 0; i < r->entry_count; i++)
+        if (r->outcomes && r->outcomes[i].code)
+            put_bad(b, i, &r->outcomes[i]);
+        else
+            put_good(b, i);
     return grpc_send(call, b, err);
 }
 

@@ -145,6 +145,56 @@ START_TEST(test_each_row_of_a_batch_has_its_outcome)
 
 END_TEST
 
+/* Whole outcomes, of indexes of one byte and of two. */
+static void run_good_bulk(void *arg)
+{
+    const int count = 300;
+    struct buf b = BUF_INIT;
+    struct slice message;
+    struct cursor c;
+    struct pb_field f;
+    size_t at = 0;
+    (void)arg;
+    open_all();
+    ck_assert_int_eq(create_table("t"), GRPC_OK);
+    pb_put_bytes(&b, 1, SLICE_LIT(TABLE));
+    for (int i = 0; i < count; i++) {
+        size_t entry = pb_open(&b, 2);
+        pb_put_bytes(&b, 1, SLICE_LIT("r"));
+        put_set(&b, 2, "f", "q", 1000, SLICE_LIT("v"));
+        pb_close(&b, entry);
+    }
+    ck_assert_int_eq(call(DATA "MutateRows", &b), GRPC_OK);
+    ck_assert(grpc_reply_next(&reply, &at, &message));
+    c = cursor_make(message);
+    for (int i = 0; i < count; i++) {
+        struct cursor entry;
+        ck_assert(pb_next(&c, &f));
+        ck_assert(pb_is_bytes(&f, 1));
+        entry = cursor_make(f.bytes);
+        ck_assert(pb_next(&entry, &f));
+        ck_assert(pb_is_integer(&f, 1));
+        ck_assert_uint_eq(f.integer, (uint64_t)i);
+        ck_assert(pb_next(&entry, &f));
+        ck_assert(pb_is_bytes(&f, 2));
+        ck_assert_uint_eq(f.bytes.len, 0);
+        ck_assert(!pb_next(&entry, &f));
+        ck_assert(!entry.bad);
+    }
+    ck_assert(!pb_next(&c, &f));
+    ck_assert(!c.bad);
+    ck_assert(!grpc_reply_next(&reply, &at, &message));
+    close_all();
+}
+
+START_TEST(test_good_rows_have_their_index)
+{
+    /* Each of a bulk write's rows is answered, in order, with no error. */
+    run(run_good_bulk);
+}
+
+END_TEST
+
 static void run_updates(void *arg)
 {
     struct buf b = BUF_INIT;
@@ -493,6 +543,7 @@ TEST_MAIN("gateway",
           test_rows_are_kept,
           test_sets_of_rows,
           test_each_row_of_a_batch_has_its_outcome,
+          test_good_rows_have_their_index,
           test_conditions_and_counters,
           test_mistakes_have_their_codes,
           test_large_rows,
