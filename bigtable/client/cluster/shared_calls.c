@@ -183,6 +183,21 @@ take_own(struct shared_calls *s, struct shared_parcel *p, struct answer *a)
         buf_append_slice(&p->answers, take_answers(a, p->count));
 }
 
+/* There is one text, of one failure. Where not all failed alike, an item that
+ * was not found may be one whose tablet is elsewhere: another try tells. */
+static void doubt_codes(struct shared_parcel *p)
+{
+    bool alike = true;
+    int32_t first = 0;
+    for (uint32_t i = 0; i < p->count; i++) {
+        first = first ? first : p->codes[i];
+        alike &= p->codes[i] == 0 || p->codes[i] == first;
+    }
+    for (uint32_t i = 0; i < p->count && !alike; i++)
+        if (p->codes[i] == ERR_NOTFOUND)
+            p->codes[i] = ERR_UNAVAILABLE;
+}
+
 static int
 send_alone(struct shared_calls *s, struct shared_parcel *p, struct err *err)
 {
@@ -193,6 +208,7 @@ send_alone(struct shared_calls *s, struct shared_parcel *p, struct err *err)
     rc = call(s, p, p->count, buf_slice(&p->items), &a, err);
     if (rc == 0) {
         take_own(s, p, &a);
+        doubt_codes(p);
         buf_append_slice(&p->text, a.reply.text);
         buf_append_slice(&p->hint, a.reply.hint);
     }

@@ -354,6 +354,35 @@ START_TEST(test_each_has_its_outcome)
 
 END_TEST
 
+/* Of a call's rows one is refused for a moment and another one's tablet is
+ * elsewhere: one text cannot tell of both, and both are written. */
+START_TEST(test_rows_fail_for_different_reasons)
+{
+    begin(2);
+    fake_split(fake, "t", SLICE_LIT("m"));
+    fake_move(fake, "t", SLICE_LIT("z")); /* Both are where they were. */
+    for (int round = 0; round < 2; round++) {
+        struct quarry_mutation *m[2];
+        int codes[2];
+        for (int i = 0; i < 2; i++) {
+            m[i] = quarry_mutation_new(slice_make(&"az"[i], 1));
+            quarry_mutation_set(m[i], "a", SLICE_LIT("q"), 1,
+                                slice_make(&"01"[round], 1));
+        }
+        OK(quarry_apply_each(table, m, 2, NULL, codes, &err));
+        quarry_mutation_free(m[0]);
+        quarry_mutation_free(m[1]);
+        if (round == 0)
+            fake_move(fake, "t", SLICE_LIT("z"));
+        atomic_store(&fake->faults.refuse_rows, round == 0);
+    }
+    expect_value("a", "1");
+    expect_value("z", "1");
+    end();
+}
+
+END_TEST
+
 static int increment(int64_t by, int64_t *now)
 {
     const struct quarry_rmw_rule rule = {.kind = QUARRY_RMW_INCREMENT,
@@ -810,6 +839,7 @@ TEST_MAIN("cluster",
           test_batch_over_moving_tablets,
           test_now_is_chosen_once,
           test_each_has_its_outcome,
+          test_rows_fail_for_different_reasons,
           test_increments_are_made_once,
           test_checks_are_made_once,
           test_tables,

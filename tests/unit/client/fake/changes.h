@@ -28,6 +28,8 @@ fake_change(struct fake_server *s, const struct row_change *c, struct err *e)
     int rc;
     if (!t || !fake_holds(t, c->row))
         return fake_not_here(e);
+    if (fake_take(&s->fake->faults.refuse_rows))
+        return err_set(e, ERR_UNAVAILABLE, "the tablet is on its way");
     table = fake_open(s->fake, t->name);
     fake_mutation(c, &m);
     rc = quarry_apply(table, &m, &o, e);

@@ -53,6 +53,7 @@ struct fake_table {
 struct fake_faults {
     atomic_int lose_answers; /* Of changes: done, and said to be unavailable. */
     atomic_int refuse;       /* Calls answered with ERR_UNAVAILABLE. */
+    atomic_int refuse_rows;  /* Rows of them. */
     atomic_int late;         /* Reads answered after a second. */
     atomic_int move_on_read; /* Before so many reads, the tablet moves. */
     atomic_int split_on_read; /* Before so many, it is split where it stands. */
