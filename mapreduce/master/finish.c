@@ -12,11 +12,28 @@
 /* The process that died as it published outputs had renamed this one. */
 static bool is_published(const struct job_run *r, size_t output)
 {
-    struct files_info info;
     return r->replay && r->replay->committing &&
            r->setup.outputs[output].kind != MR_SPEC_TABLE &&
-           files_stat(&r->setup.files, r->setup.staging[output], &info, NULL) ==
-               ERR_NOTFOUND;
+           commit_find_staging(&r->setup.files, r->setup.staging[output],
+                               NULL) == ERR_NOTFOUND;
+}
+
+static int publish(struct job_run *r, size_t i, uint64_t *rows, struct err *err)
+{
+    const struct mr_spec *s = &r->setup.outputs[i];
+    struct err why = ERR_INIT;
+    int code = 0;
+    if (!is_published(r, i))
+        code = commit_output(&r->setup.files, s, r->setup.staging[i],
+                             r->opts->overwrite, r->store, rows, err);
+    if (code && is_published(r, i))
+        code = 0; /* By a master that came to itself meanwhile. */
+    if (code)
+        err_wrap(err, "commit output %s", s->path);
+    else if (s->kind != MR_SPEC_TABLE &&
+             commit_forget_old(&r->setup.files, s->path, &why))
+        job_note(r, "left behind: %s", why.text);
+    return code;
 }
 
 /* Tables first: applying changes again changes nothing, so that a job that is
@@ -33,16 +50,10 @@ int job_commit(struct job_run *r, struct err *err)
         code = journal_append(&r->journal, JOURNAL_COMMIT, SLICE_EMPTY, err);
     for (unsigned tables = 2; tables-- > 0 && code == 0;)
         for (size_t i = 0; i < r->setup.output_count && code == 0; i++) {
-            const struct mr_spec *s = &r->setup.outputs[i];
-            if ((s->kind == MR_SPEC_TABLE) != (tables == 1) ||
-                is_published(r, i))
+            bool is_table = r->setup.outputs[i].kind == MR_SPEC_TABLE;
+            if (is_table != (tables == 1))
                 continue;
-            code = commit_output(&r->setup.files, s, r->setup.staging[i],
-                                 r->opts->overwrite, r->store, &rows, err);
-            if (code && is_published(r, i))
-                code = 0; /* By a master that came to itself meanwhile. */
-            if (code)
-                err_wrap(err, "commit output %s", s->path);
+            code = publish(r, i, &rows, err);
             r->progress.tasks_done++;
             job_tell(r, true);
         }

@@ -414,6 +414,8 @@ static int make_directories(struct job_run *r, struct err *err)
             code = dirs_make(f, staging, err);
         else
             code = leftovers_make(f, staging, &r->locks[i], err);
+        if (code == 0 && r->setup.outputs[i].kind != MR_SPEC_TABLE)
+            code = commit_begin(f, staging, err);
     }
     return code;
 }

@@ -7,6 +7,7 @@
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "bigtable/client/quarry.h"
+#include "gfs-lite/fs.h"
 #include "mapreduce/files.h"
 #include "mapreduce/output/bulk_output.h"
 #include "mapreduce/output/dirs.h"
@@ -14,6 +15,8 @@
 #include "mapreduce/output/table_changes.h"
 
 #define OLD_NAME ".old"
+/* In there, what was at the output's path. */
+#define OLD_OUTPUT OLD_NAME "/output"
 
 void commit_staging_path(const struct mr_spec *spec,
                          unsigned index,
@@ -109,9 +112,26 @@ static int remove_losers(const struct job_files *files,
         buf_clear(&path);
         buf_printf(&path, "%s/%s", staging, names[i]);
         code = files_remove(files, buf_cstr(&path), err);
+        if (code == ERR_NOTFOUND)
+            code = 0; /* Another master does the same. */
     }
     files_names_free(names, count);
     buf_close(&path);
+    return code;
+}
+
+/* The file is empty: whoever comes first has written it. */
+static int write_empty_in_cell(struct fs *fs, const char *path, struct err *err)
+{
+    const struct fs_write_options o = {.mode = FS_WRITE_STREAM,
+                                       .exclusive = true};
+    struct fs_writer *w = NULL;
+    int code = fs_create(fs, files_fs_path(path), &o, &w, err);
+    if (code == ERR_EXISTS)
+        return 0;
+    if (code == 0)
+        code = fs_writer_sync(w, err);
+    fs_writer_close(w);
     return code;
 }
 
@@ -122,21 +142,55 @@ static int write_success(const struct job_files *files,
     struct buf path = BUF_INIT;
     int code;
     buf_printf(&path, "%s/_SUCCESS", staging);
-    code = files_replace(files, buf_cstr(&path), SLICE_EMPTY, err);
+    if (files->fs)
+        code = write_empty_in_cell(files->fs, buf_cstr(&path), err);
+    else
+        code = files_replace(files, buf_cstr(&path), SLICE_EMPTY, err);
     buf_close(&path);
     return code;
 }
 
-/* Where what @staging takes the place of is meanwhile. */
-static void old_path(const char *dir, struct buf *out)
+int commit_begin(const struct job_files *files,
+                 const char *staging,
+                 struct err *err)
 {
-    buf_clear(out);
-    buf_printf(out, "%s/" OLD_NAME, dir);
+    struct buf old = BUF_INIT;
+    int code;
+    buf_printf(&old, "%s/" OLD_NAME, staging);
+    code = dirs_make(files, buf_cstr(&old), err);
+    buf_close(&old);
+    return code;
+}
+
+int commit_find_staging(const struct job_files *files,
+                        const char *staging,
+                        struct err *err)
+{
+    struct buf old = BUF_INIT;
+    struct files_info info;
+    int code;
+    buf_printf(&old, "%s/" OLD_NAME, staging);
+    code = files_stat(files, buf_cstr(&old), &info, err);
+    buf_close(&old);
+    return code;
+}
+
+int commit_forget_old(const struct job_files *files,
+                      const char *path,
+                      struct err *err)
+{
+    struct buf old = BUF_INIT;
+    int code;
+    buf_printf(&old, "%s/" OLD_NAME, path);
+    code = dirs_remove(files, buf_cstr(&old), err);
+    buf_close(&old);
+    return code;
 }
 
 /* Move the old output at @path into @staging: whoever else publishes that, or
  * has, publishes or has moved this, too. A master that comes to itself late
- * finds no directory to move the new output to. */
+ * finds no directory to move the new output to: whoever creates a file makes
+ * @staging again, but nobody what is to be in it. */
 static int move_away(const struct job_files *files,
                      const char *staging,
                      const char *path,
@@ -144,12 +198,15 @@ static int move_away(const struct job_files *files,
 {
     struct buf old = BUF_INIT;
     int code;
-    old_path(staging, &old);
+    buf_printf(&old, "%s/" OLD_OUTPUT, staging);
     code = files_rename(files, path, buf_cstr(&old), err);
+    buf_clear(&old);
+    buf_printf(&old, "%s/" OLD_NAME, staging);
     if (code == 0)
-        code = files_sync_dir(files, staging, err);
+        code = files_sync_dir(files, buf_cstr(&old), err);
     buf_close(&old);
-    return code;
+    /* By whoever else publishes this: the next rename fails if that is done. */
+    return code == ERR_NOTFOUND ? 0 : code;
 }
 
 /* Put @staging in the place of @path. Between the two renames of an overwrite
@@ -160,7 +217,6 @@ static int swap_in(const struct job_files *files,
                    bool overwrite,
                    struct err *err)
 {
-    struct buf old = BUF_INIT;
     bool exists;
     bool empty;
     int code = dirs_probe(files, path, &exists, &empty, err);
@@ -171,10 +227,6 @@ static int swap_in(const struct job_files *files,
         code = move_away(files, staging, path, err);
     if (code == 0)
         code = files_rename(files, staging, path, err);
-    old_path(path, &old);
-    if (code == 0)
-        code = dirs_remove(files, buf_cstr(&old), err);
-    buf_close(&old);
     return code;
 }
 
@@ -188,7 +240,7 @@ int commit_abandon(const struct job_files *files,
     bool exists;
     bool empty;
     int code;
-    old_path(staging, &old);
+    buf_printf(&old, "%s/" OLD_OUTPUT, staging);
     code = files_stat(files, buf_cstr(&old), &info, err);
     if (code == 0)
         code = dirs_probe(files, path, &exists, &empty, err);
@@ -201,6 +253,19 @@ int commit_abandon(const struct job_files *files,
         code = dirs_remove(files, staging, err);
     buf_close(&old);
     return code;
+}
+
+/* What was made again behind a publication holds nothing. */
+static int check_staging(const struct job_files *files,
+                         const char *staging,
+                         struct err *err)
+{
+    int code = commit_find_staging(files, staging, err);
+    if (code != ERR_NOTFOUND)
+        return code;
+    code = dirs_remove(files, staging, err);
+    return code ? code
+                : err_set(err, ERR_NOTFOUND, "%s has been moved away", staging);
 }
 
 static int commit_directory(const struct job_files *files,
@@ -216,6 +281,8 @@ static int commit_directory(const struct job_files *files,
         code = write_success(files, staging, err);
     if (code == 0)
         code = files_sync_dir(files, staging, err);
+    if (code == 0)
+        code = check_staging(files, staging, err);
     if (code == 0)
         code = swap_in(files, staging, spec->path, overwrite, err);
     if (code == 0)

@@ -4,8 +4,16 @@
  *
  *     out/                      the output the user named
  *     .out.JOB/                 its staging directory, until the commit
- *     .out.JOB/.old/            what --overwrite replaces, and then for a
- *     out/.old/                 moment here
+ *     .out.JOB/.old/            made with it, and by nobody later: without it,
+ *                               the name stands for nothing
+ *     .out.JOB/.old/output      what --overwrite replaces, and then for a
+ *     out/.old/output           moment here
+ *
+ * Two masters may do all of this side by side, where one has lost its lock and
+ * does not know yet. Creating a file makes directories that are missing, so
+ * that the late one may make the staging directory again when the other has
+ * published it. A rename makes none: the one that would move the new output
+ * away, to .old, fails then.
  *
  * A table's staging directory holds its changes and lies in the work directory.
  *
@@ -49,6 +57,16 @@ MUST_CHECK int commit_task(const struct job_files *files,
                            struct slice sides,
                            struct err *err);
 
+/* Make what is in a new staging directory from its beginning on. */
+MUST_CHECK int commit_begin(const struct job_files *files,
+                            const char *staging,
+                            struct err *err);
+
+/* ERR_NOTFOUND: @staging has been published, or abandoned. */
+MUST_CHECK int commit_find_staging(const struct job_files *files,
+                                   const char *staging,
+                                   struct err *err);
+
 /* Publish one output: rename the directory, or apply the changes to the table
  * (counted in *@rows) and flush it. */
 MUST_CHECK int commit_output(const struct job_files *files,
@@ -58,6 +76,11 @@ MUST_CHECK int commit_output(const struct job_files *files,
                              struct quarry *store,
                              uint64_t *rows,
                              struct err *err);
+
+/* Remove what the output that was published at @path had replaced. */
+MUST_CHECK int commit_forget_old(const struct job_files *files,
+                                 const char *path,
+                                 struct err *err);
 
 /* Remove @staging, which has not been published; what it may have taken from
  * @path goes back. ERR_EXISTS: there is something again, nothing is removed. */

@@ -109,7 +109,8 @@ int dirs_probe(const struct job_files *files,
     if (!info.is_directory)
         return 0;
     code = files_list(files, path, &names, &count, err);
+    *exists = code != ERR_NOTFOUND; /* Not removed meanwhile. */
     *empty = code == 0 && count == 0;
     files_names_free(names, count);
-    return code;
+    return *exists ? code : 0;
 }

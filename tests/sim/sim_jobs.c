@@ -437,6 +437,22 @@ static void write_old_output(struct fs *fs, unsigned number)
     ck_assert_msg(code == 0, "%s", err.text);
 }
 
+/* There is nothing but results in an output, what job @number replaced least of
+ * all. */
+static void check_names(struct fs *fs, unsigned number)
+{
+    char path[32];
+    char **names;
+    size_t count;
+    snprintf(path, sizeof(path), "out-%u", number);
+    ck_assert_int_eq(fs_list(fs, path, &names, &count, NULL), 0);
+    for (size_t i = 0; i < count; i++)
+        ck_assert_msg(strncmp(names[i], "part-0", 6) == 0 ||
+                          strcmp(names[i], "_SUCCESS") == 0,
+                      "%s/%s", path, names[i]);
+    fs_names_free(names, count);
+}
+
 /* One job, cut there; false: it has fewer steps. */
 static bool cut_job_at(struct fs *fs, uint64_t at, bool after)
 {
@@ -457,6 +473,8 @@ static bool cut_job_at(struct fs *fs, uint64_t at, bool after)
                   after ? "behind" : "before", (unsigned)at, jobs->err.text);
     ck_assert_uint_eq(jobs->records, JOBS_RECORDS);
     jobs_check_output(fs, number);
+    if (!fails)
+        check_names(fs, number);
     return cut.reached;
 }
 

@@ -335,14 +335,14 @@ START_TEST(test_half_overwritten)
 {
     struct job_files files = {.world = NULL};
     char staging[320];
-    char taken[330];
+    char taken[340];
     char output[320];
     char part[330];
     struct err err = ERR_INIT;
     setup();
     files.world = world;
     snprintf(staging, sizeof(staging), "%s/.o.20260101-000000-0001", dir);
-    snprintf(taken, sizeof(taken), "%s/.old/part", staging);
+    snprintf(taken, sizeof(taken), "%s/.old/output/part", staging);
     snprintf(output, sizeof(output), "%s/o", dir);
     snprintf(part, sizeof(part), "%s/part", output);
     put_file(taken);
@@ -361,8 +361,56 @@ START_TEST(test_half_overwritten)
 
 END_TEST
 
+/* Publish a staging directory that somebody @began, or only made; what is there
+ * afterwards? */
+static void check_overwrite(bool began)
+{
+    struct job_files files = {.world = world};
+    char staging[320];
+    char output[320];
+    char path[340];
+    struct mr_spec spec = {.path = output};
+    uint64_t rows = 0;
+    struct err err = ERR_INIT;
+    snprintf(staging, sizeof(staging), "%s/.o.20260101-000000-0001", dir);
+    snprintf(output, sizeof(output), "%s/o", dir);
+    snprintf(path, sizeof(path), "%s/part-new", staging);
+    put_file(path);
+    if (began)
+        ck_assert_int_eq(commit_begin(&files, staging, &err), 0);
+    ck_assert_int_eq(
+        commit_output(&files, &spec, staging, true, NULL, &rows, &err),
+        began ? 0 : ERR_NOTFOUND);
+    ck_assert_int_eq(commit_find_staging(&files, staging, NULL), ERR_NOTFOUND);
+    ck_assert(!is_there(staging));
+    snprintf(path, sizeof(path), "%s/part-new", output);
+    ck_assert_int_eq(is_there(path), began);
+    snprintf(path, sizeof(path), "%s/.old/output/part", output);
+    ck_assert_int_eq(is_there(path), began);
+    ck_assert_int_eq(commit_forget_old(&files, output, &err), 0);
+    snprintf(path, sizeof(path), "%s/.old", output);
+    ck_assert(!is_there(path));
+}
+
+/* A staging directory that a late master has made again behind its publication
+ * takes nobody's place. */
+START_TEST(test_published_already)
+{
+    char part[330];
+    setup();
+    snprintf(part, sizeof(part), "%s/o/part", dir);
+    put_file(part);
+    check_overwrite(false);
+    ck_assert(is_there(part));
+    check_overwrite(true);
+    ck_assert(!is_there(part));
+}
+
+END_TEST
+
 TEST_MAIN("resume",
           test_half_overwritten,
+          test_published_already,
           test_killed_in_each_phase,
           test_killed_again_and_again,
           test_refused,
