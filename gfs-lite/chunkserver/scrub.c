@@ -45,11 +45,13 @@ static void fill_batch(struct chunkserver *cs, struct scrub *s)
     size_t at = 0;
     s->at = s->count = 0;
     while ((c = id_map_next(&cs->store->chunks, &at)))
-        if (c->sealed && !c->damaged && c->handle > s->last)
+        if (!c->damaged && c->handle > s->last)
             add_to_batch(s, c->handle);
 }
 
-/* A sealed chunk behind the last one. Pinned; NULL: the round is over. */
+/* A chunk behind the last one. Pinned; NULL: the round is over. Those that are
+ * open, too: a log may be for days, and each of its copies may rot meanwhile.
+ */
 static struct stored_chunk *next_chunk(struct chunkserver *cs, struct scrub *s)
 {
     for (;;) {
@@ -60,7 +62,7 @@ static struct stored_chunk *next_chunk(struct chunkserver *cs, struct scrub *s)
         while (s->at < s->count) {
             struct stored_chunk *c =
                 chunk_store_get(cs->store, s->batch[s->at++]);
-            if (c && c->sealed && !c->damaged)
+            if (c && !c->damaged)
                 return c;
             if (c)
                 chunk_store_put(cs->store, c);
