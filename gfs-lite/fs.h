@@ -42,7 +42,8 @@ MUST_CHECK int fs_local_open(struct world *w,
                              struct err *err);
 void fs_close(struct fs *fs); /* PRE: nothing of it is open. NULL allowed. */
 /* It will be closed soon: calls under way and later ones do not try again what
- * fails, so that none waits for servers that are gone. Any thread. */
+ * fails, so that none waits for servers that are gone; one try may take some
+ * seconds. There is no way back. Any thread. */
 void fs_hurry(struct fs *fs);
 struct world *fs_world(struct fs *fs);
 

@@ -26,7 +26,8 @@ void leader_free(struct leader *l); /* NULL is allowed. */
 void leader_hurry(struct leader *l);
 
 /* Parks. Errors: ERR_UNAVAILABLE when none answered within @timeout_us (0: as
- * long as the fiber's deadline lets it); those of the handler. */
+ * long as the fiber's deadline lets it), or at the first try in a hurry; those
+ * of the handler. */
 MUST_CHECK int leader_call(struct leader *l,
                            uint32_t method,
                            uint64_t timeout_us,

@@ -54,7 +54,7 @@ MUST_CHECK int worker_pool_open(struct world *w,
                                 struct worker_pool **out,
                                 struct err *err);
 /* Its job master is about to end: hosts wait for their workers a second more,
- * and then have ERR_CLOSED. */
+ * and then have ERR_CLOSED. Any thread. */
 void worker_pool_end(struct worker_pool *p);
 /* PRE: its hosts are closed. Parks. NULL is allowed. */
 void worker_pool_close(struct worker_pool *p);

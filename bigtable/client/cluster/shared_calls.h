@@ -42,7 +42,9 @@ struct shared_parcel {
     uint8_t flavor; /* Parcels of another one go in other calls. */
     uint32_t count;
     struct buf items;
-    int32_t *codes;     /* Room for `count`: 0 or why not. */
+    int32_t *codes;     /* Room for `count`: 0 or why not; ERR_UNAVAILABLE, too,
+                           for what was not found where others failed
+                           otherwise: the text may not be its own. */
     struct buf answers; /* An lslice for each item. */
     struct buf text;    /* Of the first failure among them. */
     struct buf hint;
