@@ -398,23 +398,24 @@ END_TEST
 
 /* --- Without memory to share ------------------------------------------- */
 
-/* Files may have @bytes; -1: as many as they like. */
-static void limit_files(long bytes)
+/* May files be as long as a segment? Where not, one byte less: check keeps what
+ * each assertion tells it in a file, too, and a lower limit cuts that off. */
+static void allow_segments(bool may)
 {
     struct rlimit r;
     ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &r), 0);
-    r.rlim_cur = bytes < 0 ? r.rlim_max : (rlim_t)bytes;
+    r.rlim_cur = may ? r.rlim_max : shared_ring_segment_bytes() - 1;
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &r), 0);
 }
 
-static void run_limit(void *arg)
+static void run_allow(void *arg)
 {
-    limit_files(*(const long *)arg);
+    allow_segments(*(const bool *)arg);
 }
 
 /* The client makes its segment before it parks, the server when it has heard
- * of that: each under its own limit. */
-static void meet_under(long client, long server_limit)
+ * of that: each as far as it may then. */
+static void meet_where(bool client_may, bool server_may)
 {
     struct sharing sharing;
     struct fiber *other;
@@ -423,13 +424,13 @@ static void meet_under(long client, long server_limit)
     snprintf(address, sizeof(address), "unix:@quarry/%s",
              rpc_listener_address(listener));
     ck_assert_int_eq(stream_connect(address, &s, NULL), 0);
-    limit_files(client);
-    other = fiber_start(loop_self(), "limit", run_limit, &server_limit);
+    allow_segments(client_may);
+    other = fiber_start(loop_self(), "allow", run_allow, &server_may);
     ck_assert_int_eq(handshake_connect(NULL, address, &s, &sharing, NULL), 0);
-    limit_files(-1);
+    allow_segments(true);
     fiber_join(other);
-    ck_assert((client < 0 && server_limit < 0) == (sharing.ring != NULL));
-    ck_assert_int_eq(sharing.refused.code, client < 0 ? 0 : ERR_EXHAUSTED);
+    ck_assert((client_may && server_may) == (sharing.ring != NULL));
+    ck_assert_int_eq(sharing.refused.code, client_may ? 0 : ERR_EXHAUSTED);
     stream_close(s);
     shared_ring_free(sharing.ring);
 }
@@ -459,10 +460,10 @@ static void no_memory(void *arg)
     ck_assert_int_eq(logger_open(path, LOG_LEVEL_INFO, &logger, NULL), 0);
     world_set_logger(world, logger);
     start();
-    meet_under(-1, -1);
-    meet_under(4096, -1);
-    meet_under(-1, 4096);
-    limit_files(4096);
+    meet_where(true, true);
+    meet_where(false, true);
+    meet_where(true, false);
+    allow_segments(false);
     c = rpc_channel_new(rpc_listener_address(listener), NULL);
     call_often(c);
     rpc_channel_free(c);
