@@ -1,105 +1,6 @@
 /* The C library against a cluster: what it does when tablets move, are split,
  * and answers are lost, and how many calls it takes. */
-#include "tests/unit/client/fake_cluster.h"
-
-static struct err err;
-
-#define OK(call) ck_assert_msg((call) == 0, "%s", err.text)
-
-/* --- Fixture ------------------------------------------------------------- */
-
-static struct fake *fake;
-static struct quarry *quarry;
-static struct quarry_table *table;
-
-static void begin(unsigned servers)
-{
-    static const struct quarry_family_spec families[] = {{"a", ""}, {"b", ""}};
-    const struct quarry_options o = {.timeout_us = 5000000};
-    fake = fake_new(servers);
-    OK(quarry_open(fake_target(fake), &o, &quarry, &err));
-    OK(quarry_table_create(quarry, "t", families, 2, NULL, 0, &err));
-    OK(quarry_table_open(quarry, "t", &table, &err));
-}
-
-static void end(void)
-{
-    quarry_table_close(table);
-    quarry_close(quarry);
-    fake_free(fake);
-}
-
-static uint64_t counter(struct quarry *q, const char *name)
-{
-    struct quarry_counter c[QUARRY_COUNTERS_MAX];
-    size_t n = quarry_counters(q, c);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(c[i].name, name) == 0)
-            return c[i].value;
-    ck_abort_msg("no counter %s", name);
-    return 0;
-}
-
-static int set(const char *row, const char *value)
-{
-    struct quarry_mutation *m = quarry_mutation_new(slice_str(row));
-    int rc;
-    quarry_mutation_set(m, "a", SLICE_LIT("q"), 1000, slice_str(value));
-    rc = quarry_apply(table, m, NULL, &err);
-    quarry_mutation_free(m);
-    return rc;
-}
-
-static void expect_value(const char *row, const char *value)
-{
-    struct buf got = BUF_INIT;
-    bool found;
-    OK(quarry_get(table, slice_str(row), "a", SLICE_LIT("q"), &got, &found,
-                  &err));
-    ck_assert(found == (value != NULL));
-    if (value)
-        ck_assert_str_eq(buf_cstr(&got), value);
-    buf_close(&got);
-}
-
-/* Rows "r000".. with their number as the value. */
-static void fill(int count)
-{
-    struct quarry_mutation **m = mem_zalloc((size_t)count, sizeof(*m));
-    char row[16];
-    for (int i = 0; i < count; i++) {
-        snprintf(row, sizeof(row), "r%03d", i);
-        m[i] = quarry_mutation_new(slice_str(row));
-        quarry_mutation_set(m[i], "a", SLICE_LIT("q"), 1000,
-                            slice_str(row + 1));
-    }
-    OK(quarry_apply_batch(table, m, (size_t)count, NULL, NULL, &err));
-    for (int i = 0; i < count; i++)
-        quarry_mutation_free(m[i]);
-    mem_free(m);
-}
-
-/* A scan as @o says gives rows @first..@end, each once, in order. */
-static void
-expect_rows(const struct quarry_read_options *o, int first, int end_)
-{
-    const struct quarry_row *row;
-    struct quarry_scanner *s;
-    char want[16];
-    int i = first;
-    OK(quarry_scan(table, o, &s, &err));
-    for (;; i++) {
-        OK(quarry_scanner_next(s, &row, &err));
-        if (!row)
-            break;
-        snprintf(want, sizeof(want), "r%03d", i);
-        ck_assert_msg(slice_eq_str(row->key, want), "%.*s, not %s",
-                      SLICE_ARG(row->key), want);
-        ck_assert(slice_eq_str(row->cells[0].value, want + 1));
-    }
-    ck_assert_int_eq(i, end_);
-    quarry_scanner_close(s);
-}
+#include "tests/unit/client/fake_table.h"
 
 /* --- Tests --------------------------------------------------------------- */
 
@@ -279,29 +180,6 @@ START_TEST(test_scan_cancelled)
 
 END_TEST
 
-/* A batch goes to all servers; what one refuses because tablets moved or split,
- * or whose answer is lost, is made again, and every row is there once. */
-START_TEST(test_batch_over_moving_tablets)
-{
-    begin(3);
-    fill(10);
-    fake_split(fake, "t", SLICE_LIT("r050"));
-    fake_split(fake, "t", SLICE_LIT("r100"));
-    fake_move(fake, "t", SLICE_LIT("r100"));
-    fill(200);
-    expect_rows(NULL, 0, 200);
-    fake_move(fake, "t", SLICE_LIT("r000"));
-    fake_split(fake, "t", SLICE_LIT("r020"));
-    atomic_store(&fake->faults.lose_answers, 2);
-    atomic_store(&fake->faults.refuse, 2);
-    fill(200);
-    expect_rows(NULL, 0, 200);
-    ck_assert_uint_ge(counter(quarry, "server_retries"), 1);
-    end();
-}
-
-END_TEST
-
 /* A cell set "now" whose answer was lost has one version: its time was chosen
  * before the first try. */
 START_TEST(test_now_is_chosen_once)
@@ -322,62 +200,6 @@ START_TEST(test_now_is_chosen_once)
     ck_assert_int_eq(row->cells[2].timestamp_us, 5);
     quarry_row_free(row);
     quarry_mutation_free(m);
-    end();
-}
-
-END_TEST
-
-/* Each row of a batch has its outcome; one that is refused for what it says
- * does not keep the others from being written. */
-START_TEST(test_each_has_its_outcome)
-{
-    struct quarry_mutation *m[3];
-    int codes[3];
-    begin(2);
-    for (int i = 0; i < 3; i++) {
-        m[i] = quarry_mutation_new(slice_make(&"xyz"[i], 1));
-        quarry_mutation_set(m[i], i == 1 ? "none" : "a", SLICE_LIT("q"), 1,
-                            SLICE_LIT("v"));
-    }
-    ck_assert_int_eq(quarry_apply_each(table, m, 3, NULL, codes, &err),
-                     ERR_NOTFOUND);
-    ck_assert_ptr_nonnull(strstr(err.text, "none"));
-    ck_assert_int_eq(codes[0], 0);
-    ck_assert_int_eq(codes[1], ERR_NOTFOUND);
-    ck_assert_int_eq(codes[2], 0);
-    expect_value("x", "v");
-    expect_value("z", "v");
-    for (int i = 0; i < 3; i++)
-        quarry_mutation_free(m[i]);
-    end();
-}
-
-END_TEST
-
-/* Of a call's rows one is refused for a moment and another one's tablet is
- * elsewhere: one text cannot tell of both, and both are written. */
-START_TEST(test_rows_fail_for_different_reasons)
-{
-    begin(2);
-    fake_split(fake, "t", SLICE_LIT("m"));
-    fake_move(fake, "t", SLICE_LIT("z")); /* Both are where they were. */
-    for (int round = 0; round < 2; round++) {
-        struct quarry_mutation *m[2];
-        int codes[2];
-        for (int i = 0; i < 2; i++) {
-            m[i] = quarry_mutation_new(slice_make(&"az"[i], 1));
-            quarry_mutation_set(m[i], "a", SLICE_LIT("q"), 1,
-                                slice_make(&"01"[round], 1));
-        }
-        OK(quarry_apply_each(table, m, 2, NULL, codes, &err));
-        quarry_mutation_free(m[0]);
-        quarry_mutation_free(m[1]);
-        if (round == 0)
-            fake_move(fake, "t", SLICE_LIT("z"));
-        atomic_store(&fake->faults.refuse_rows, round == 0);
-    }
-    expect_value("a", "1");
-    expect_value("z", "1");
     end();
 }
 
@@ -728,52 +550,6 @@ START_TEST(test_asynchronous_calls)
 
 END_TEST
 
-static void on_outcome(void *arg, int code, const struct err *e)
-{
-    (void)e;
-    *(int *)arg = code;
-}
-
-/* Changes of many that are under way at once go together: while answers are
- * lost and tablets move, each has its own outcome, those of families that do
- * not exist among them, and what succeeded is there. */
-START_TEST(test_writes_share_calls)
-{
-    enum {
-        COUNT = 600
-    };
-
-    static int codes[COUNT];
-    char row[16];
-    begin(3);
-    atomic_store(&fake->faults.lose_answers, 5);
-    atomic_store(&fake->faults.refuse, 5);
-    for (int i = 0; i < COUNT; i++) {
-        struct quarry_mutation *m;
-        bool bad = i % 50 == 7;
-        snprintf(row, sizeof(row), "r%03d", i);
-        if (i == COUNT / 3 || i == COUNT / 2)
-            fake_move(fake, "t", SLICE_LIT("r000"));
-        m = quarry_mutation_new(slice_str(row));
-        quarry_mutation_set(m, bad ? "none" : "a", SLICE_LIT("q"), 1000,
-                            slice_str(row + 1));
-        codes[i] = 1;
-        quarry_apply_async(table, m, NULL, on_outcome, &codes[i]);
-        quarry_mutation_free(m);
-    }
-    quarry_drain(quarry);
-    ck_assert_uint_gt(counter(quarry, "writes_shared"), 0);
-    for (int i = 0; i < COUNT; i++) {
-        bool bad = i % 50 == 7;
-        snprintf(row, sizeof(row), "r%03d", i);
-        ck_assert_int_eq(codes[i], bad ? ERR_NOTFOUND : 0);
-        expect_value(row, bad ? NULL : row + 1);
-    }
-    end();
-}
-
-END_TEST
-
 /* What cannot be reached says so in time, and what to do. */
 START_TEST(test_failures_say_what_to_do)
 {
@@ -836,10 +612,7 @@ TEST_MAIN("cluster",
           test_scan_goes_on_where_it_was,
           test_scan_closed_early,
           test_scan_cancelled,
-          test_batch_over_moving_tablets,
           test_now_is_chosen_once,
-          test_each_has_its_outcome,
-          test_rows_fail_for_different_reasons,
           test_increments_are_made_once,
           test_checks_are_made_once,
           test_tables,
@@ -850,6 +623,5 @@ TEST_MAIN("cluster",
           test_programs_run_in_the_servers,
           test_cuts,
           test_asynchronous_calls,
-          test_writes_share_calls,
           test_failures_say_what_to_do,
           test_late_says_what_was_before)
