@@ -15,13 +15,15 @@
 #include "cli/cluster_nodes.h"
 #include "cli/cluster_status.h"
 #include "cli/command.h"
+#include "cli/remote.h"
 
 #define NODES_DEFAULT 3
 #define DIR_DEFAULT   "quarry-cluster"
 #define POLL_US       20000
-/* Looks before a start, or an orderly stop, has failed. */
-#define START_POLLS_MAX 3000
-#define STOP_POLLS_MAX  1750
+/* How long nodes have to start, all together, if nothing else is said, and each
+ * to stop in order. */
+#define START_US UINT64_C(60000000)
+#define STOP_US  UINT64_C(35000000)
 /* To leave the cluster, before all stop. */
 #define LEAVE_NS UINT64_C(5000000000)
 
@@ -49,14 +51,31 @@ static const char *dir_of(const struct args *args)
 
 /* --- start ----------------------------------------------------------- */
 
+/* Something is waited for. */
+struct patience {
+    uint64_t since_ns;
+    uint64_t us;
+};
+
+static struct patience patience_begin(struct cli *cli, uint64_t us)
+{
+    return (struct patience){world_mono_ns(cli->world), us};
+}
+
+static bool has_patience(struct cli *cli, const struct patience *p)
+{
+    return (world_mono_ns(cli->world) - p->since_ns) / 1000 < p->us;
+}
+
 /* Wait until @n answers, or its process @pid has ended. */
 static int await_ready(struct cli *cli,
                        const struct cluster *c,
                        const struct cluster_node *n,
                        pid_t pid,
+                       const struct patience *p,
                        struct err *err)
 {
-    for (int i = 0; i < START_POLLS_MAX; i++) {
+    do {
         struct buf ignored = BUF_INIT;
         int rc = cluster_node_pid(n) == pid
                      ? cluster_ask_node(cli, c, n, &ignored, NULL)
@@ -71,21 +90,27 @@ static int await_ready(struct cli *cli,
             return ERR_UNAVAILABLE;
         }
         world_sleep_us(cli->world, POLL_US);
-    }
-    return err_set(err, ERR_DEADLINE, "node %s does not answer", n->name);
+    } while (has_patience(cli, p));
+    err_set(err, ERR_DEADLINE, "node %s does not answer yet", n->name);
+    err_hint(err,
+             "see %s/log and quarry cluster status; $QUARRY_TIMEOUT says "
+             "how long to wait",
+             n->dir);
+    return ERR_DEADLINE;
 }
 
 static int await_gone(struct cli *cli,
                       const struct cluster_node *n,
                       pid_t pid,
+                      const struct patience *p,
                       struct err *err)
 {
-    for (int i = 0; i < STOP_POLLS_MAX; i++) {
+    do {
         waitpid(pid, NULL, WNOHANG); /* Where it is our child. */
         if (cluster_node_pid(n) != pid)
             return 0;
         world_sleep_us(cli->world, POLL_US);
-    }
+    } while (has_patience(cli, p));
     return err_set(err, ERR_DEADLINE, "node %s, process %ld, does not end",
                    n->name, (long)pid);
 }
@@ -99,19 +124,21 @@ static int start_nodes(struct cli *cli,
                        struct err *err)
 {
     pid_t pids[CLUSTER_NODES_MAX] = {0};
-    int rc = 0;
+    uint64_t us;
+    int rc = remote_timeout(START_US, &us, err);
+    struct patience p = patience_begin(cli, us);
     for (size_t i = 0; i < count && rc == 0; i++) {
         pid_t pid = cluster_node_pid(&nodes[i]);
         if (pid && !cluster_process_is_dying(pid))
             continue;
         if (pid)
-            rc = await_gone(cli, &nodes[i], pid, err);
+            rc = await_gone(cli, &nodes[i], pid, &p, err);
         if (rc == 0)
             rc = cluster_node_start(&nodes[i], &pids[i], err);
     }
     for (size_t i = 0; i < count && rc == 0; i++)
         if (pids[i])
-            rc = await_ready(cli, c, &nodes[i], pids[i], err);
+            rc = await_ready(cli, c, &nodes[i], pids[i], &p, err);
     return rc;
 }
 
@@ -160,8 +187,10 @@ static int end_nodes(struct cli *cli,
             rc = err_set_errno(err, errnum, "end node %s", nodes[i].name);
     }
     for (size_t i = 0; i < count && rc == 0; i++)
-        if (pids[i])
-            rc = await_gone(cli, &nodes[i], pids[i], err);
+        if (pids[i]) {
+            struct patience p = patience_begin(cli, STOP_US);
+            rc = await_gone(cli, &nodes[i], pids[i], &p, err);
+        }
     return rc;
 }
 
@@ -259,10 +288,10 @@ const struct command cluster_commands[] = {
      .arguments = "",
      .summary = "Start a cluster of several processes on this machine",
      .details = "Makes it if it is not there, with ports that are free; starts "
-                "the nodes that do\nnot run, and waits until they answer. The "
-                "first nodes (up to five, an odd number)\nare lock servers, "
-                "namenodes and masters; all are chunk servers and tablet "
-                "servers.",
+                "the nodes that do\nnot run, and waits until they answer "
+                "($QUARRY_TIMEOUT, else 60s). The first nodes\n(up to five, "
+                "an odd number) are lock servers, namenodes and masters; all "
+                "are chunk\nservers and tablet servers.",
      .examples = "quarry cluster start -n 3",
      .options = {cluster_options},
      .run = run_start},

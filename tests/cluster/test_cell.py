@@ -237,6 +237,22 @@ class ServerTest(ClusterTest):
         with open(self.path("log")) as f:
             self.assertIn("stopped", f.read())
 
+    def test_cluster_start_timeout(self):
+        """Nodes are waited for as long as $QUARRY_TIMEOUT says, and go on
+        meanwhile; nothing is started before it was understood."""
+        self.ok("cluster", "start", "-n", "1")
+        self.addCleanup(self.ok, "cluster", "stop")
+        self.ok("cluster", "kill", "n1")
+        self.env["QUARRY_TIMEOUT"] = "soon"
+        self.assertIn("$QUARRY_TIMEOUT", self.fails(2, "cluster", "start"))
+        self.assertIn("does not run", self.fails(1, "cluster", "kill", "n1"))
+        self.env["QUARRY_TIMEOUT"] = "1ms"  # No process begins so soon.
+        message = self.fails(1, "cluster", "start")
+        self.assertIn("n1 does not answer yet", message)
+        self.assertIn("$QUARRY_TIMEOUT", message)
+        self.wait_for(lambda: {r["state"] for r in self.json(
+            "cluster", "status") if r["node"] == "n1"} == {"up"})
+
     def test_cluster_errors(self):
         """Clusters that are not there, nodes that are not there."""
         self.assertIn("there is no cluster",
