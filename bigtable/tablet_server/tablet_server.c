@@ -62,9 +62,13 @@ static void on_session_lost(void *ctx, const struct err *why)
     server_fail(ctx, why);
 }
 
+/* Others have the log, as they have what they took for dead: the place is lost,
+ * whatever of that is heard first. */
 static void on_fenced(void *ctx, const struct err *why)
 {
-    server_fail(ctx, why);
+    struct err lost = *why;
+    lost.code = ERR_CLOSED;
+    server_fail(ctx, &lost);
 }
 
 static void on_tablet_lost(void *ctx, uint64_t tablet)

@@ -27,7 +27,7 @@
 #include "bigtable/wire/data_calls.h"
 #include "bigtable/wire/log_calls.h"
 #include "chubby-lite/chubby.h"
-#include "gfs-lite/fs.h"
+#include "gfs-lite/fs_ops.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/lock_cell.h"
 
@@ -43,6 +43,7 @@ struct node {
     struct tablet_server *server; /* While it runs. */
     struct rpc_server *rpc;       /* Likewise. */
     uint64_t number;              /* Of its last life. */
+    int failure;                  /* What ended it; 0: it was told to. */
     struct rpc_channel *channel;  /* The director's, to it. */
 };
 
@@ -90,12 +91,18 @@ static const struct rpc_method status_of_master = {MASTER_STATUS, "status",
                                                    answer_status};
 static struct lock_cell lock_service;
 
+/* Others than those of the directory; NULL: none. */
+static const struct fs_ops *(*files_with)(const struct fs_ops *ops);
+
 /* Each server has its own view of the shared directory, so that closing it
  * leaves the others'. */
 static inline int open_files(void *ctx, struct fs **out, struct err *err)
 {
+    int rc = fs_local_open(director, "/fs", out, err);
     (void)ctx;
-    return fs_local_open(director, "/fs", out, err);
+    if (rc == 0 && files_with)
+        (*out)->ops = files_with((*out)->ops);
+    return rc;
 }
 
 static bool leaves; /* A server that stops ends with its whole cluster. */
@@ -121,7 +128,7 @@ static inline void node_main(void *arg)
         tablet_server_start(n->server, n->address);
         /* As the process does: it ends when the server is not well. */
         while (fiber_check(NULL) == 0 &&
-               tablet_server_health(n->server, NULL) == 0)
+               (n->failure = tablet_server_health(n->server, NULL)) == 0)
             world_sleep_us(n->world, 50000);
         if (leaves)
             tablet_server_leave(n->server);
@@ -155,6 +162,7 @@ static inline void start_cluster(uint64_t seed)
     lock_machine = sim_machine_new(cluster, "s1", &o);
     memset(nodes, 0, sizeof(nodes));
     leaves = false;
+    files_with = NULL;
     for (int i = 0; i < NODES_MAX; i++) {
         struct node *n = &nodes[i];
         snprintf(n->name, sizeof(n->name), "t%d", i + 1);

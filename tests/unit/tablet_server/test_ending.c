@@ -1,5 +1,6 @@
 /* A tablet server that is told to end does so at once, also when nobody is left
- * who would answer what it has under way: as when a whole cluster ends. */
+ * who would answer what it has under way: as when a whole cluster ends. One
+ * whose log was taken from it ends as one that lost its place. */
 #include "tests/unit/tablet_server/fixture.h"
 
 /* --- rows that nobody answers for --- */
@@ -145,4 +146,85 @@ START_TEST(test_flush_waits)
 
 END_TEST
 
-TEST_MAIN("tablet_server ending", test_load_waits, test_flush_waits)
+/* --- logs that were taken away --- */
+
+static bool taken; /* From now on. */
+static const struct fs_ops *ops_below;
+
+static int taken_append_sync(struct fs_writer *w,
+                             const void *data,
+                             size_t len,
+                             struct err *err)
+{
+    int rc = taken ? err_set(err, ERR_ABORTED, "its chunk was recovered")
+                   : ops_below->append(w, data, len, err);
+    return rc ? rc : ops_below->sync(w, err);
+}
+
+static const struct fs_ops *with_taken(const struct fs_ops *ops)
+{
+    static struct fs_ops mine;
+    ops_below = ops;
+    mine = *ops;
+    mine.append_sync = taken_append_sync;
+    return &mine;
+}
+
+static void await_failure(struct node *n)
+{
+    while (sim_is_up(n->world))
+        world_sleep_us(director, SECOND / 100);
+    ck_assert_int_eq(n->failure, ERR_CLOSED);
+}
+
+/* While it begins to write it. */
+static void log_taken_at_first(void *arg)
+{
+    struct node *n = &nodes[0];
+    (void)arg;
+    begin();
+    files_with = with_taken;
+    taken = true;
+    sim_boot(n->world, node_main, n);
+    await_failure(n);
+    end();
+}
+
+START_TEST(test_log_taken_at_first)
+{
+    run(log_taken_at_first);
+}
+
+END_TEST
+
+/* While it serves: writers are told so, too, and try elsewhere. */
+static void log_taken(void *arg)
+{
+    struct node *n = &nodes[0];
+    (void)arg;
+    begin();
+    files_with = with_taken;
+    taken = false;
+    boot(n);
+    make_table();
+    make_tablet(5, "", "m", n, 1);
+    OK(order_of(n, TABLET_LOAD, "m", err));
+    OK(put(n, 5, "b", "1", err));
+    taken = true;
+    ck_assert_int_eq(put(n, 5, "b", "2", NULL), ERR_CLOSED);
+    await_failure(n);
+    end();
+}
+
+START_TEST(test_log_taken)
+{
+    run(log_taken);
+}
+
+END_TEST
+
+TEST_MAIN("tablet_server ending",
+          test_load_waits,
+          test_flush_waits,
+          test_log_taken_at_first,
+          test_log_taken)
