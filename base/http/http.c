@@ -157,6 +157,7 @@ int http_listen(const char *address,
         rc = err_set(err, ERR_INVALID, "not an address of the internet");
     if (rc == 0)
         rc = start(s, &at, err);
+    address_release(&at);
     if (rc) {
         err_wrap(err, "http on %s", address);
         mem_free(s);

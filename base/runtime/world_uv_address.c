@@ -4,12 +4,16 @@
 #include "base/runtime/world_uv_address.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "base/runtime/loop.h"
 #include "base/runtime/stream_ops.h"
@@ -17,22 +21,62 @@
 /* Digits of a port and the NUL, with some to spare. */
 #define PORT_BYTES 8
 
-static int resolve_unix(const char *path, struct resolved *out, struct err *err)
+/* A path that is longer than an address may be, by way of its directory, which
+ * the process holds open meanwhile. */
+static int shorten(const char *path,
+                   bool passive,
+                   struct sockaddr_un *un,
+                   struct resolved *out,
+                   struct err *err)
+{
+    const char *slash = strrchr(path, '/');
+    char dir[PATH_MAX];
+    int n;
+    if (path[0] == '@' || !slash || slash == path ||
+        (size_t)(slash - path) >= sizeof(dir))
+        return err_set(err, ERR_INVALID, "unix:%s: the name is too long", path);
+    memcpy(dir, path, (size_t)(slash - path));
+    dir[slash - path] = '\0';
+    out->dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (out->dir_fd < 0 && errno == ENOENT && !passive)
+        return err_set(err, ERR_UNAVAILABLE, "unix:%s: %s", path,
+                       strerror(errno));
+    if (out->dir_fd < 0)
+        return err_set_errno(err, errno, "unix:%s", path);
+    n = snprintf(un->sun_path, sizeof(un->sun_path), "/proc/self/fd/%d%s",
+                 out->dir_fd, slash);
+    if ((size_t)n < sizeof(un->sun_path))
+        return 0;
+    address_release(out);
+    return err_set(err, ERR_INVALID, "unix:%s: the name is too long", path);
+}
+
+static int resolve_unix(const char *path,
+                        bool passive,
+                        struct resolved *out,
+                        struct err *err)
 {
     struct sockaddr_un *un = (struct sockaddr_un *)&out->addr;
-    if (strlen(path) >= sizeof(un->sun_path))
-        return err_set(err, ERR_INVALID, "unix:%s: the path is over %zu bytes",
-                       path, sizeof(un->sun_path) - 1);
-    un->sun_family = AF_UNIX;
-    memcpy(un->sun_path, path, strlen(path) + 1);
+    int rc = 0;
+    out->family = un->sun_family = AF_UNIX;
     out->len = sizeof(*un);
+    if (strlen(path) < sizeof(un->sun_path))
+        memcpy(un->sun_path, path, strlen(path) + 1);
+    else
+        rc = shorten(path, passive, un, out, err);
     if (path[0] == '@') { /* Not in the file system; without a NUL. */
         un->sun_path[0] = '\0';
         out->len =
             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
     }
-    out->family = AF_UNIX;
-    return 0;
+    return rc;
+}
+
+void address_release(struct resolved *a)
+{
+    if (a->dir_fd >= 0)
+        close(a->dir_fd);
+    a->dir_fd = -1;
 }
 
 struct lookup {
@@ -84,9 +128,9 @@ int address_resolve(const char *address,
     char port[PORT_BYTES];
     struct lookup l = {.host = host, .port = port};
     int rc;
-    *out = (struct resolved){.len = 0};
+    *out = (struct resolved){.dir_fd = -1};
     if (strncmp(address, "unix:", 5) == 0)
-        return resolve_unix(address + 5, out, err);
+        return resolve_unix(address + 5, passive, out, err);
     rc = split(address, host, sizeof(host), port, err);
     if (rc)
         return rc;

@@ -474,6 +474,7 @@ int real_listen(struct loop *loop,
     int rc = address_resolve(address, true, &a, err);
     if (rc == 0)
         rc = open_listener(address, &a, &fd, err);
+    address_release(&a);
     if (rc)
         return rc;
     l = mem_zalloc(1, sizeof(*l));
@@ -482,13 +483,16 @@ int real_listen(struct loop *loop,
     l->users = 1;
     l->base.is_local = address_is_local(&a.addr);
     address_print(&a.addr, l->base.address, sizeof(l->base.address));
+    if (a.family == AF_UNIX && !is_abstract(&a)) {
+        l->unix_path = mem_strdup(address + strlen("unix:"));
+        snprintf(l->base.address, sizeof(l->base.address), "%s", address);
+    }
     rc = init_sock(loop, &l->sock, fd, err);
     if (rc) {
+        mem_free(l->unix_path);
         mem_free(l);
         return rc;
     }
-    if (a.family == AF_UNIX && !is_abstract(&a))
-        l->unix_path = mem_strdup(address + strlen("unix:"));
     *out = &l->base;
     return 0;
 }
@@ -542,6 +546,25 @@ static int check_owner(struct stream *s, struct err *err)
     return err_set(err, ERR_DENIED, "%s is served by another user", s->peer);
 }
 
+/* Begin to connect: *@out is the socket, @a where to. */
+static int begin_connecting(const char *address,
+                            struct resolved *a,
+                            int *out,
+                            struct err *err)
+{
+    int fd = socket(a->family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return err_set_errno(err, errno, "connect to %s", address);
+    if (connect(fd, (struct sockaddr *)&a->addr, a->len) < 0 &&
+        errno != EINPROGRESS) {
+        int errnum = errno;
+        close(fd);
+        return connect_error(address, errnum, err);
+    }
+    *out = fd;
+    return 0;
+}
+
 int real_connect(struct loop *l,
                  const char *address,
                  struct stream **out,
@@ -549,22 +572,17 @@ int real_connect(struct loop *l,
 {
     struct stream *s = NULL;
     struct resolved a;
-    int fd;
+    int fd = -1;
     int rc = address_resolve(address, false, &a, err);
+    if (rc == 0)
+        rc = begin_connecting(address, &a, &fd, err);
+    address_release(&a);
+    if (rc == 0)
+        rc = new_stream(l, fd, &a.addr, &s, err);
     if (rc)
         return rc;
-    fd = socket(a.family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return err_set_errno(err, errno, "connect to %s", address);
-    if (connect(fd, (struct sockaddr *)&a.addr, a.len) < 0 &&
-        errno != EINPROGRESS) {
-        int errnum = errno;
-        close(fd);
-        return connect_error(address, errnum, err);
-    }
-    rc = new_stream(l, fd, &a.addr, &s, err);
-    if (rc)
-        return rc;
+    if (a.family == AF_UNIX && !is_abstract(&a))
+        snprintf(s->peer, sizeof(s->peer), "%s", address);
     rc = await_connected(s, address, err);
     if (rc == 0 && is_abstract(&a))
         rc = check_owner(s, err);

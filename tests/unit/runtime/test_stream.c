@@ -3,6 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/core/crc32c.h"
@@ -23,24 +26,30 @@ enum {
 static struct world *world;
 static const char *address;
 
-/* Run fn in a fiber: on a loop of the real world over TCP and over a Unix
- * socket, and in the simulated world. */
-static void everywhere(task_fn fn)
+/* Run fn in a fiber on a loop of the real world. */
+static void in_real_world(task_fn fn)
 {
     struct err err = ERR_INIT;
     struct loop *l;
-    char path[300];
+    world = world_real_new();
+    ck_assert_int_eq(loop_new(world, "net", &l, &err), 0);
+    loop_start(l);
+    loop_call(l, "test", fn, NULL);
+    loop_stop(l);
+    loop_join(l);
+    loop_free(l);
+    world_free(world);
+}
+
+/* Run fn in the real world over TCP and over a Unix socket, and in the
+ * simulated one. */
+static void everywhere(task_fn fn)
+{
+    char path[400];
     snprintf(path, sizeof(path), "unix:%s/sock", test_tmpdir());
     for (int i = 0; i < 2; i++) {
         address = i ? path : "127.0.0.1:0";
-        world = world_real_new();
-        ck_assert_int_eq(loop_new(world, "net", &l, &err), 0);
-        loop_start(l);
-        loop_call(l, "test", fn, NULL);
-        loop_stop(l);
-        loop_join(l);
-        loop_free(l);
-        world_free(world);
+        in_real_world(fn);
     }
     address = "sim:7";
     for (uint64_t seed = 0; seed < 5; seed++) {
@@ -136,6 +145,70 @@ static void echo_big(void *arg)
 START_TEST(test_echo)
 {
     everywhere(echo_big);
+}
+
+END_TEST
+
+static void echo_small(void *arg)
+{
+    struct err err = ERR_INIT;
+    struct stream_listener *l = must_listen();
+    struct fiber *server = fiber_start(loop_self(), "server", serve, l);
+    struct slice part = SLICE_LIT("word");
+    char back[4];
+    struct stream *s = must_connect(address);
+    (void)arg;
+    ck_assert_int_eq(stream_write(s, &part, 1, &err), 0);
+    ck_assert_int_eq(stream_read_full(s, back, 4, &err), 0);
+    ck_assert_mem_eq(back, "word", 4);
+    stream_close(s);
+    stream_listener_close(l);
+    fiber_join(server);
+    ck_assert_int_eq(stream_connect(address, &s, &err), ERR_UNAVAILABLE);
+}
+
+static void nowhere(void *arg)
+{
+    struct err err = ERR_INIT;
+    struct stream_listener *l;
+    struct stream *s;
+    (void)arg;
+    ck_assert_int_eq(stream_listen(address, &l, &err), ERR_NOTFOUND);
+    ck_assert_int_eq(stream_connect(address, &s, &err), ERR_UNAVAILABLE);
+    ck_assert_ptr_nonnull(strstr(err.text, "not-there"));
+}
+
+/* As of a process that was killed. */
+static void leave_socket(const char *dir)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX, .sun_path = "sock"};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    ck_assert_int_eq(chdir(dir), 0);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+    close(fd);
+    ck_assert_int_eq(access("sock", F_OK), 0);
+}
+
+/* A Unix socket's path may be longer than the system's addresses are. What a
+ * dead one left there is taken over; a directory that is missing is named. */
+START_TEST(test_long_path)
+{
+    char path[600] = "unix:";
+    char *dir = path + strlen(path);
+    char *end;
+    strcpy(dir, test_tmpdir());
+    for (int i = 0; i < 4; i++) {
+        strcat(dir, "/a-directory-with-a-long-name");
+        ck_assert_int_eq(mkdir(dir, 0700), 0);
+    }
+    end = dir + strlen(dir);
+    address = path;
+    leave_socket(dir);
+    strcpy(end, "/sock");
+    in_real_world(echo_small);
+    ck_assert_int_ne(access("sock", F_OK), 0);
+    strcpy(end, "/not-there/sock");
+    in_real_world(nowhere);
 }
 
 END_TEST
@@ -267,4 +340,9 @@ START_TEST(test_addresses)
 
 END_TEST
 
-TEST_MAIN("stream", test_echo, test_ends, test_deadlines, test_addresses)
+TEST_MAIN("stream",
+          test_echo,
+          test_long_path,
+          test_ends,
+          test_deadlines,
+          test_addresses)
