@@ -14,7 +14,15 @@
 static struct world *world;
 static struct loop *loop;
 static struct http_server *server;
-static int slow_ended;
+static bool slow_began;
+static bool slow_may_end;
+static bool slow_ended;
+
+static void await(const bool *told)
+{
+    while (!*told)
+        world_sleep_us(world, 1000);
+}
 
 static void
 answer(void *ctx, const struct http_request *request, struct http_reply *reply)
@@ -23,8 +31,9 @@ answer(void *ctx, const struct http_request *request, struct http_reply *reply)
     ck_assert_ptr_eq(ctx, &server);
     ck_assert_ptr_eq(loop_self(), loop);
     if (strcmp(http_path(request), "/slow") == 0) {
-        world_sleep_us(world, 200000);
-        slow_ended++;
+        slow_began = true;
+        await(&slow_may_end);
+        slow_ended = true;
     }
     if (strcmp(http_path(request), "/nothing") == 0)
         reply->status = 404;
@@ -160,16 +169,27 @@ static void ask_slowly(void *arg)
     exchange("GET /slow HTTP/1.1\r\n" CLOSE, out);
 }
 
+static void close_server(void *arg)
+{
+    http_close(server);
+    *(bool *)arg = true;
+}
+
 static void closed_under_way(void)
 {
     struct err err = ERR_INIT;
     struct buf out = BUF_INIT;
-    struct fiber *f = fiber_start(loop, "slow", ask_slowly, &out);
-    world_sleep_us(world, 50000); /* The request is with the handler. */
-    ck_assert_int_eq(slow_ended, 0);
-    http_close(server);
-    ck_assert_int_eq(slow_ended, 1);
-    fiber_join(f);
+    bool is_closed = false;
+    struct fiber *slow = fiber_start(loop, "slow", ask_slowly, &out);
+    struct fiber *closer;
+    await(&slow_began);
+    closer = fiber_start(loop, "closer", close_server, &is_closed);
+    world_sleep_us(world, 50000); /* It would be closed long since. */
+    ck_assert(!is_closed);
+    slow_may_end = true;
+    fiber_join(closer);
+    ck_assert(slow_ended);
+    fiber_join(slow);
     buf_close(&out);
     ck_assert_int_eq(http_listen("127.0.0.1:0", answer, &server, &server, &err),
                      0);
