@@ -158,6 +158,21 @@ static int ask(struct chubby_handle *h,
     return code;
 }
 
+static const struct cached *find_cached(const struct chubby_handle *h,
+                                        enum chubby_read_kind kind)
+{
+    struct chubby *c = h->client;
+
+    if (!client__may_use_cache(c) || h->cache_off)
+        return NULL;
+    return client_cache_get(&c->cache, h->instance, kind);
+}
+
+bool chubby_is_cached(const struct chubby_handle *h)
+{
+    return find_cached(h, CHUBBY_READ_CONTENTS) != NULL;
+}
+
 /* From the cache, or else from the leader. */
 static int look(struct chubby_handle *h,
                 enum chubby_read_kind kind,
@@ -165,11 +180,8 @@ static int look(struct chubby_handle *h,
                 struct chubby_view *v,
                 struct err *err)
 {
-    struct chubby *c = h->client;
-    const struct cached *e = NULL;
+    const struct cached *e = find_cached(h, kind);
 
-    if (client__may_use_cache(c) && !h->cache_off)
-        e = client_cache_get(&c->cache, h->instance, kind);
     if (!e)
         return ask(h, kind, reply, v, err);
     v->stat = e->stat;

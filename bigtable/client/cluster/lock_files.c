@@ -25,8 +25,8 @@ struct lock_file {
     struct lock_file *before;
     char *path;                   /* Owned. */
     struct chubby_handle *handle; /* Of the session; NULL: not open. */
-    bool fresh;                   /* `contents` is what the cell has. */
-    bool is_hint;                 /* Or had until a moment ago. */
+    bool fresh;                   /* Nothing speaks against `contents`. */
+    bool is_hint;                 /* They may have been so a moment ago. */
     uint64_t version;
     struct buf contents;
 };
@@ -127,9 +127,17 @@ static int connect_cell(struct lock_files *l, struct err *err)
 /* --- files -----------------------------------------------------------------
  */
 
+/* Is `contents` what the cell has? An event comes after who changed the file
+ * has been answered: too late for all but a hint. */
+static bool is_current(const struct lock_file *f)
+{
+    return f->fresh && (f->is_hint || chubby_is_cached(f->handle));
+}
+
 static int open_handle(struct lock_file *f, struct err *err)
 {
-    const struct chubby_open_options o = {.events = CHUBBY_EVENT_CONTENT};
+    const struct chubby_open_options o = {
+        .events = f->is_hint ? CHUBBY_EVENT_CONTENT : 0};
     unsigned flags = CHUBBY_READ | (f->is_hint ? CHUBBY_UNCACHED : 0);
     if (f->handle)
         return 0;
@@ -172,11 +180,11 @@ int lock_file_read(struct lock_file *f,
                    struct err *err)
 {
     int rc = 0;
-    if (!f->fresh) {
+    if (!is_current(f)) {
         rc = begin(f->files, err);
         if (rc)
             return rc;
-        for (int tries = 0; !f->fresh && tries < 3; tries++) {
+        for (int tries = 0; !is_current(f) && tries < 3; tries++) {
             bool had = f->handle != NULL;
             rc = read_anew(f, err);
             if (rc == ERR_CLOSED)

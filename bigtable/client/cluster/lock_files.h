@@ -1,6 +1,9 @@
 /* Files of the lock service, as a client of tables reads them: contents are
- * kept until the service says that they changed, and a session that is lost is
- * begun anew.
+ * kept for as long as its cache holds them, which ends before whoever changes
+ * a file is answered; and a session that is lost is begun anew.
+ *
+ * Who is master and where the root tablet is are kept until an event says that
+ * they changed, which may be a moment after that.
  *
  * Threads: one loop. Everything parks, and heeds the fiber's deadline.
  */
@@ -46,7 +49,7 @@ MUST_CHECK int lock_file_read(struct lock_file *f,
                               struct slice *contents,
                               uint64_t *version,
                               struct err *err);
-/* Do not believe what is kept: read it again next time. NULL is allowed. */
+/* What is kept has proved wrong: read it again next time. NULL is allowed. */
 void lock_file_forget(struct lock_file *f);
 
 /* Names in the directory @path; chubby_names_free(). */

@@ -36,8 +36,7 @@ int mutation_families_check(struct cluster_table *t,
     int rc;
     if (!find_unknown(t->schema, m, &name))
         return 0;
-    lock_file_forget(t->file);
-    rc = cluster_table_refresh(t, err);
+    rc = cluster_table_refresh(t, err); /* Is it new? */
     if (rc == 0 && find_unknown(t->schema, m, &name))
         rc = schema_no_family(t->schema, name, err);
     return rc;

@@ -50,15 +50,8 @@ int rows_reader_init(struct rows_reader *r,
         rowless = *opts;
     rowless.ranges = NULL;
     rowless.range_count = 0;
-    if (rc == 0) {
+    if (rc == 0)
         rc = check_options(t, &rowless, err);
-        if (rc == ERR_NOTFOUND) { /* A family that is new? */
-            lock_file_forget(t->file);
-            rc = cluster_table_refresh(t, err);
-            if (rc == 0)
-                rc = check_options(t, &rowless, err);
-        }
-    }
     if (rc == 0)
         rc = options_copy_init(&r->copy, opts, err);
     if (rc)
