@@ -62,11 +62,10 @@ PATCH
 
 export GO111MODULE=off GOPATH=$bigtable_work/go:/usr/share/gocode
 export GOFLAGS=
-[ -n "${HOME:-}" ] || export GOCACHE=$bigtable_work/cache
 export GATEWAY_ADDRESS=$bigtable_address
 unset BIGTABLE_EMULATOR_HOST
 cd "$copy" || exit 1
-go test -vet=off -run TestIntegration -v -timeout 300s "$@" . \
+go test -vet=off -run TestIntegration -v -timeout 900s "$@" . \
     -skip AdminCreateInstance -it.instance-to-create made-by-test \
     >"$bigtable_work/out" 2>&1
 status=$?

@@ -9,6 +9,8 @@ skip() {
 }
 
 bigtable_work=$(mktemp -d)
+# Without a home, what go and npm would keep there is gone at the end.
+[ -w "${HOME:-}" ] || export HOME=$bigtable_work
 bigtable_pid=
 
 bigtable_stop() {
@@ -20,22 +22,24 @@ bigtable_stop() {
 }
 trap bigtable_stop EXIT
 
-# A port that nobody has now.
-free_port() {
-    python3 "$(dirname "${BASH_SOURCE[0]}")/../cli/ports.py"
+# free_ports COUNT: ports that nobody has now.
+free_ports() {
+    python3 "$(dirname "${BASH_SOURCE[0]}")/../cli/ports.py" "$1"
 }
 
 # bigtable_start QUARRY
 bigtable_start() {
     : >"$bigtable_work/ready"
-    bigtable_address=127.0.0.1:$(free_port)
+    local ports
+    mapfile -t ports < <(free_ports 2)
+    bigtable_address=127.0.0.1:${ports[0]}
     local roles=(--roles gateway)
     [ "${BIGTABLE_OVER:-}" != cell ] || roles=()
     "$1" server --data "$bigtable_work/data" "${roles[@]}" \
-        --listen "127.0.0.1:$(free_port)" --bigtable-api "$bigtable_address" \
+        --listen "127.0.0.1:${ports[1]}" --bigtable-api "$bigtable_address" \
         --log "$bigtable_work/log" >"$bigtable_work/ready" &
     bigtable_pid=$!
-    for _ in $(seq 300); do
+    for _ in $(seq 1800); do
         grep -q '^ready' "$bigtable_work/ready" && return
         kill -0 "$bigtable_pid" 2>/dev/null || break
         sleep 0.1

@@ -30,4 +30,4 @@ exec 9>&-
 
 bigtable_start "$quarry"
 export BIGTABLE_EMULATOR_HOST=$bigtable_address
-NODE_PATH=$home/node_modules timeout 120 node "$here/bigtable_node.js"
+NODE_PATH=$home/node_modules timeout 900 node "$here/bigtable_node.js"
