@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/core/buf.h"
+#include "base/core/text.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
 #include "cli/remote.h"
@@ -107,7 +108,8 @@ void cli_hint_table(struct cli *cli, const char *name, struct err *err)
     char **names;
     size_t count;
     struct suggest s;
-    if (!cli->store ||
+    /* A family or a file may be what is not there. */
+    if (!cli->store || !strstr(err->text, "no table") ||
         quarry_table_list(cli->store, &names, &count, NULL) != ERR_OK)
         return;
     suggest_init(&s, name);
@@ -140,13 +142,36 @@ int cli_table(struct cli *cli,
     return r;
 }
 
+/* Names of rows and files are any bytes: a terminal must not obey them. */
+static void put_printable(struct buf *out, const char *text)
+{
+    const char *end = text + strlen(text);
+    while (text < end) {
+        uint32_t code;
+        size_t n = utf8_decode(text, end, &code);
+        bool is_utf8 = n > 1 || code < 0x80;
+        bool is_control = code < ' ' || (code >= 0x7f && code < 0xa0);
+        if (is_utf8 && (!is_control || code == '\n' || code == '\t'))
+            buf_append(out, text, n);
+        else
+            for (size_t i = 0; i < n; i++)
+                buf_printf(out, "\\x%02x", (unsigned char)text[i]);
+        text += n;
+    }
+}
+
 void cli_report(const struct err *err)
 {
+    struct buf line = BUF_INIT;
     fflush(stdout);
-    if (err->hint[0])
-        fprintf(stderr, "quarry: %s (%s)\n", err->text, err->hint);
-    else
-        fprintf(stderr, "quarry: %s\n", err->text);
+    put_printable(&line, err->text);
+    if (err->hint[0]) {
+        buf_append_str(&line, " (");
+        put_printable(&line, err->hint);
+        buf_append_str(&line, ")");
+    }
+    fprintf(stderr, "quarry: %s\n", buf_cstr(&line));
+    buf_close(&line);
 }
 
 void cli_remark(const struct cli *cli, const char *fmt, ...)

@@ -60,7 +60,8 @@ MUST_CHECK int cli_table(struct cli *cli,
                          struct quarry_table **out,
                          struct err *err);
 
-/* Add to @err, the failure of a call about table @name, what could be meant. */
+/* Add to @err, the failure of a call about table @name, what could be meant, if
+ * it says that there is no such table. */
 void cli_hint_table(struct cli *cli, const char *name, struct err *err);
 
 /* The directory of the target, without "file:". Borrowed. */

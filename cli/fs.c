@@ -30,6 +30,8 @@ static int on_cluster(struct remote *r, struct err *err)
         code = v->fn(&c, err);
         fs_close(c.fs);
     }
+    if (code)
+        remote_unreached(r, err);
     buf_close(&all);
     return code;
 }

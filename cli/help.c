@@ -7,7 +7,7 @@
 #include "cli/command.h"
 #include "cli/remote.h"
 
-#define SUMMARY_COLUMN 18
+#define SUMMARY_COLUMN 19
 #define OPTION_COLUMN  30
 
 /* What belongs together in the overview, by the first command of each part. */

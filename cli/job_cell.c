@@ -6,6 +6,7 @@
 #include "base/core/arena.h"
 #include "base/core/panic.h"
 #include "base/core/text.h"
+#include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
@@ -22,6 +23,8 @@
 
 /* How long one question waits for news; Ctrl-C is looked at between. */
 #define WATCH_US UINT64_C(500000)
+/* How long somebody who answers is looked for ($QUARRY_TIMEOUT). */
+#define ANSWER_US UINT64_C(30000000)
 
 /* --- asking --------------------------------------------------------------- */
 
@@ -43,10 +46,16 @@ static int with_client(struct remote *r, struct err *err)
     struct job_client_options o = {.cell = r->addresses,
                                    .cell_count = r->address_count,
                                    .security = r->security};
-    int code = remote_timeout(0, &o.timeout_us, err);
-    if (code == 0)
-        code = job_client_open(r->world, &o, &q->client, err);
-    if (code == 0)
+    int code = remote_timeout(ANSWER_US, &o.timeout_us, err);
+    if (code)
+        return code;
+    /* Calls have bounds of their own; what they ask may take any time. */
+    (void)fiber_set_deadline(world_mono_ns(r->world) + o.timeout_us * 1000);
+    code = job_client_open(r->world, &o, &q->client, err);
+    (void)fiber_set_deadline(0);
+    if (code)
+        remote_unreached(r, err);
+    else
         code = q->fn(q, r, err);
     job_client_close(q->client);
     return code;
@@ -434,8 +443,8 @@ static void print_workers(struct cli *cli, const struct job_workers *w)
     static const struct sheet_column columns[] = {
         {"worker", SHEET_TEXT},  {"address", SHEET_TEXT},
         {"machine", SHEET_TEXT}, {"slots", SHEET_NUMBER},
-        {"busy", SHEET_NUMBER},  {"memory", SHEET_NUMBER},
-        {"used", SHEET_NUMBER},  {"state", SHEET_TEXT},
+        {"busy", SHEET_NUMBER},  {"memory", SHEET_BYTES},
+        {"used", SHEET_BYTES},   {"state", SHEET_TEXT},
     };
     struct sheet s;
     sheet_init(&s, columns, ARRAY_LEN(columns));

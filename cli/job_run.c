@@ -180,7 +180,7 @@ static int parse_program(struct job_command *c, struct err *err)
     }
     if (!job)
         return usage_error(c->args, err,
-                           "which job? See: quarry job catalogue");
+                           "which job? quarry job catalogue lists them");
     if (ends_with(job, ".so")) {
         p->object = job;
         return ERR_OK;

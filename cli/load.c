@@ -25,6 +25,7 @@ struct load_input {
     struct line_reader lines;
     struct buf fields[FIELDS];
     char family[128];
+    bool given; /* The last line has become a cell, which may be refused. */
 };
 
 static int
@@ -95,13 +96,11 @@ take_column(struct load_input *in, struct quarry_bulk_cell *c, struct err *err)
 static int
 take_time(struct load_input *in, struct quarry_bulk_cell *c, struct err *err)
 {
-    const char *text = buf_cstr(&in->fields[2]);
-    char *end;
+    struct slice text = buf_slice(&in->fields[2]);
     c->timestamp_us = QUARRY_NOW;
-    if (!*text)
-        return 0;
-    c->timestamp_us = strtoll(text, &end, 10);
-    return *end ? bad_line(in, "its time is no number", err) : 0;
+    if (text.len > 0 && text_parse_i64(text, &c->timestamp_us, NULL))
+        return bad_line(in, "its time is no number", err);
+    return 0;
 }
 
 static int
@@ -109,7 +108,9 @@ next_cell(void *ctx, struct quarry_bulk_cell *c, bool *more, struct err *err)
 {
     struct load_input *in = ctx;
     struct slice line;
-    int r = next_line(in, &line, more, err);
+    int r;
+    in->given = false;
+    r = next_line(in, &line, more, err);
     if (r || !*more)
         return r;
     r = split_fields(in, line, err);
@@ -119,6 +120,7 @@ next_cell(void *ctx, struct quarry_bulk_cell *c, bool *more, struct err *err)
         r = take_time(in, c, err);
     c->row = buf_slice(&in->fields[0]);
     c->value = buf_slice(&in->fields[3]);
+    in->given = !r;
     return r;
 }
 
@@ -214,6 +216,8 @@ static int load_lines(struct quarry *q,
     struct load_input in = {.args = args};
     int r =
         quarry_bulk_load(q, args->words[0], id, next_cell, &in, result, err);
+    if (r && in.given)
+        err_wrap(err, "%s: line %" PRIu64, in.lines.path, in.lines.line_count);
     close_input(&in);
     return r;
 }

@@ -68,7 +68,10 @@ static int connect_cell(struct remote *r,
     if (code)
         return code;
     set_deadline(r, us);
-    return chubby_connect(r->world, &o, out, err);
+    code = chubby_connect(r->world, &o, out, err);
+    if (code)
+        remote_unreached(r, err);
+    return code;
 }
 
 /* Connect, open the first word, do @fn, close. */
@@ -359,6 +362,8 @@ static int hold(struct remote *r, struct err *err)
         if (!args_value(r->args, "timeout"))
             set_deadline(r, 0);
         code = chubby_acquire(h, mode, err);
+        if (code == ERR_DEADLINE)
+            err_hint(err, "another holds it still");
     } else if (!code) {
         code = chubby_try_acquire(h, mode, err);
     }

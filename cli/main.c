@@ -238,7 +238,7 @@ static int
 run_leading(struct cli *cli, int argc, const char *const *argv, struct err *err)
 {
     static const struct command none = {
-        .name = "quarry", .arguments = "COMMAND", .words_max = 0};
+        .name = "", .arguments = "COMMAND", .words_max = 0};
     struct args args;
     int r = args_parse(&none, argc, argv, &args, err);
     if (r)

@@ -80,6 +80,8 @@ static int look(struct remote *r,
             break;
     }
     mem_free(view);
+    if (!any)
+        remote_unreached(r, err);
     return any ? 0 : rc;
 }
 

@@ -34,8 +34,13 @@ int usage_error(const struct args *args, struct err *err, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    err_set(err, ERR_USAGE, "%s: %s", args->command->name, text);
-    err_hint(err, "see: quarry %s --help", args->command->name);
+    if (*args->command->name) {
+        err_set(err, ERR_USAGE, "%s: %s", args->command->name, text);
+        err_hint(err, "see: quarry %s --help", args->command->name);
+    } else {
+        err_set(err, ERR_USAGE, "%s", text);
+        err_hint(err, "see: quarry help");
+    }
     return ERR_USAGE;
 }
 

@@ -39,10 +39,29 @@ struct visit {
     int code;
 };
 
+static int check_port(struct slice address, struct err *err)
+{
+    size_t colon = address.len;
+    uint64_t port;
+
+    while (colon > 0 && address.data[colon - 1] != ':')
+        colon--;
+    if (!text_parse_u64(slice_sub(address, colon, address.len), &port, NULL) &&
+        port >= 1 && port <= UINT16_MAX)
+        return 0;
+    err_set(err, ERR_INVALID, "the target's address %.*s has no port",
+            SLICE_ARG(address));
+    err_hint(err, "it is HOST:PORT, with a PORT from 1 to %d", UINT16_MAX);
+    return ERR_INVALID;
+}
+
 static int add_address(struct visit *v, struct slice address, struct err *err)
 {
     size_t i = v->remote.address_count;
+    int code = check_port(address, err);
 
+    if (code)
+        return code;
     if (i == REMOTE_ADDRESSES_MAX)
         return err_set(err, ERR_INVALID,
                        "the target has more than %d addresses",
@@ -245,6 +264,20 @@ int remote_run(struct cli *cli,
     }
     forget_target(&v);
     return code;
+}
+
+void remote_unreached(const struct remote *r, struct err *err)
+{
+    bool stranger = strstr(err->text, "another protocol") != NULL;
+
+    if (!stranger && err->code != ERR_UNAVAILABLE && err->code != ERR_DEADLINE)
+        return;
+    err_wrap(err, "%s", r->cli->target);
+    if (stranger)
+        err_hint(err, "is a server of Quarry at that address?");
+    else
+        err_hint(err, "do its servers run, and is this their key? see: quarry "
+                      "cluster status; --key FILE or $QUARRY_KEY");
 }
 
 int remote_resolve(struct cli *cli,

@@ -51,6 +51,10 @@ MUST_CHECK int remote_run(struct cli *cli,
                           void *ctx,
                           struct err *err);
 
+/* Add to @err, the failure of a call of @r's cluster, which cluster it was and
+ * what to look at, if nobody answered or who did is no server of Quarry. */
+void remote_unreached(const struct remote *r, struct err *err);
+
 /* Does @target name a cluster? */
 bool remote_is_cluster(const char *target);
 /* How long a call of a cluster may take, tries included: what $QUARRY_TIMEOUT

@@ -300,6 +300,8 @@ run_explain(struct cli *cli, const struct args *args, struct err *err)
         if (!saw_explain(slice_str(args->words[i]), &text))
             r = err_set(err, ERR_NOTFOUND, "%s is not predeclared",
                         args->words[i]);
+    if (r)
+        err_hint(err, "quarry saw explain, without a name, tells of all");
     fwrite(buf_slice(&text).data, 1, text.len, stdout);
     buf_close(&text);
     return r;

@@ -5,7 +5,9 @@ import glob
 import os
 import re
 import signal
+import socket
 import subprocess
+import threading
 
 import harness
 from harness import CliTest, main
@@ -45,11 +47,17 @@ class Usage(CliTest):
         self.assertIn("has no value", self.fails(2, "put", "t", "r", "f:q"))
         self.assertIn("is no column", self.fails(2, "put", "t", "r", ":q=1"))
 
+    def test_options_before_a_command(self):
+        self.assertEqual(self.fails(2, "-t"),
+                         "quarry: --target needs a value: TARGET "
+                         "(see: quarry help)")
+
     def test_every_command_has_help(self):
         """--help works everywhere, and shows a usage and an example."""
         overview = self.ok("help")
         names = re.findall(r"^  ([a-z-]+(?: [a-z-]+)?)  ", overview, re.M)
         self.assertGreater(len(names), 25)
+        self.assertIn("import access-log", names)
         for name in names:
             text = self.ok(*name.split(), "--help")
             self.assertIn("Usage: quarry " + name, text)
@@ -82,6 +90,35 @@ class BadInput(CliTest):
         self.assertIn("beta", message)
         self.assertEqual(self.json("count", "t"), [{"rows": 0, "cells": 0}])
         self.assertIn("gamma", self.fails(1, "scan", "t", "--family", "gamma"))
+
+    def test_guesses_are_of_the_same_kind(self):
+        """What is not there is a family, or a file: no table is offered."""
+        self.table("t", "alpha")
+        for words in (["load", "t", "u"], ["table", "alter", "t",
+                                           "--drop-family", "s"]):
+            self.assertNotIn("did you mean", self.fails(1, *words))
+
+    def test_bad_load(self):
+        """A cell that is refused is named by file and line; no cell is loaded.
+        """
+        self.table("t")
+        for lines, what in (("b\tf:q\t1\tx\na\tf:q\t1\tx\n", "must ascend"),
+                            ("a\tf:q\t1\tx\nb\tz:q\t1\tx\n", "family z"),
+                            ("a\tf:q\t1\tx\nb\tf:q\t%s\tx\n" % ("9" * 20),
+                             "time is no number")):
+            self.write("rows", lines)
+            message = self.fails(1, "load", "t", "rows")
+            self.assertIn("rows: line 2: ", message)
+            self.assertIn(what, message)
+        self.assertEqual(self.json("count", "t"), [{"rows": 0, "cells": 0}])
+
+    def test_bytes_in_messages(self):
+        """A name of any bytes does nothing to a terminal."""
+        self.table()
+        done = self.run_quarry("get", "t", b"\xff\x1b[2J\xc2\x9bm\xc3\xa9")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(rb"no row \xff\x1b[2J\xc2\x9bm" + "é ".encode(),
+                      done.stderr)
 
     def test_bad_regex(self):
         self.table()
@@ -251,6 +288,53 @@ class BadInput(CliTest):
         self.assertEqual(os.listdir(self.dir).count("out.jsonl"), 1)
         self.fails(1, "export", "t", "-o", "no/such/dir/out")
         self.assertNotIn("out.jsonl.partial", os.listdir(self.dir))
+
+
+class NoCluster(CliTest):
+    """Nobody answers, or a stranger does: which cluster, and what to look at.
+    """
+
+    COMMANDS = (["lock", "ls", "/"], ["fs", "ls"], ["job", "list"],
+                ["member", "ls"])
+
+    def setUp(self):
+        super().setUp()
+        self.env["QUARRY_TIMEOUT"] = "1s"
+        self.socket = socket.socket()
+        self.addCleanup(self.socket.close)
+        self.socket.bind(("127.0.0.1", 0))
+        self.address = "127.0.0.1:%d" % self.socket.getsockname()[1]
+
+    def test_nobody_answers(self):
+        for command in self.COMMANDS:
+            message = self.fails(1, "-t", self.address, *command)
+            self.assertIn(self.address + ": ", message)
+            self.assertIn("see: quarry cluster status", message)
+
+    def test_a_stranger_answers(self):
+        def answer():
+            while True:
+                try:
+                    taken.append(self.socket.accept()[0])
+                    taken[-1].sendall(b"HTTP/1.0 400 Bad Request\r\n" * 9)
+                except OSError:
+                    return
+        taken = []
+        self.socket.listen()
+        thread = threading.Thread(target=answer)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(self.socket.shutdown, socket.SHUT_RDWR)
+        message = self.fails(1, "-t", self.address, "fs", "ls")
+        self.assertIn(self.address + " speaks another protocol (is a server "
+                      "of Quarry at that address?)", message)
+
+    def test_no_port(self):
+        for target in ("127.0.0.1:0", "127.0.0.1:65536"):
+            for command in self.COMMANDS + (["table", "list"],):
+                message = self.fails(1, "-t", target, *command)
+                self.assertIn(target + " has no port", message)
+                self.assertIn("from 1 to 65535", message)
 
 
 def read(path):
