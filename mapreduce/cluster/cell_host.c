@@ -502,6 +502,11 @@ static void cell_close(struct attempt_host *base)
     mem_free(h);
 }
 
+static void cell_keep(struct attempt_host *base)
+{
+    self(base)->keep = true;
+}
+
 static struct cell_host *new_host(struct worker_pool *p,
                                   const struct job_setup *setup,
                                   const struct cell_job *job)
@@ -512,6 +517,7 @@ static struct cell_host *new_host(struct worker_pool *p,
                                     .kill = cell_kill,
                                     .status = cell_status,
                                     .close = cell_close,
+                                    .keep = cell_keep,
                                     .look = cell_look,
                                     .worker_name = cell_worker_name,
                                     .place = cell_place,
@@ -577,11 +583,6 @@ int cell_host_open(struct worker_pool *pool,
         *out = NULL;
     }
     return code;
-}
-
-void cell_host_keep(struct attempt_host *base)
-{
-    self(base)->keep = true;
 }
 
 void cell_host_share(struct attempt_host *base, uint32_t *busy, uint32_t *quota)

@@ -34,7 +34,7 @@ struct cell_job {
  * have loaded the job's code: host->traits. @setup is borrowed. Waits while no
  * worker is up, until setup->opts->cancel. *@out is owned: host->close(), which
  * ends what runs and has the workers remove what the job left on their disks,
- * unless cell_host_keep() was called.
+ * unless host->keep() was called.
  * Errors: ERR_NOTFOUND, ERR_INVALID, ERR_UNSUPPORTED: the job's code cannot be
  * loaded; ERR_CANCELLED; ERR_CLOSED: the pool has lost its authority. */
 MUST_CHECK int cell_host_open(struct worker_pool *pool,
@@ -42,10 +42,6 @@ MUST_CHECK int cell_host_open(struct worker_pool *pool,
                               const struct cell_job *job,
                               struct attempt_host **out,
                               struct err *err);
-
-/* This job master ends, the job does not: leave on the workers what maps have
- * done there, for the master that resumes it. */
-void cell_host_keep(struct attempt_host *h);
 
 /* How many attempts run now, and how many the job's share would let run. */
 void cell_host_share(struct attempt_host *h, uint32_t *busy, uint32_t *quota);

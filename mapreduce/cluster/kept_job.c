@@ -49,8 +49,6 @@ static int check(void *ctx, struct err *err)
         world_sleep_us(r->world, LOOK_US);
     if (!atomic_load(&r->over) && fiber_check(NULL) == 0)
         return 0;
-    if (j->host)
-        cell_host_keep(j->host);
     return err_set(err, ERR_CLOSED, "another job master goes on with job %s",
                    j->id);
 }
@@ -138,9 +136,7 @@ static int open_host(void *ctx,
     const struct cell_job share = {.priority = j->priority,
                                    .weight = j->weight,
                                    .slots_max = j->slots_max};
-    int code = cell_host_open(j->reign->pool, setup, &share, out, err);
-    j->host = code ? NULL : *out;
-    return code;
+    return cell_host_open(j->reign->pool, setup, &share, out, err);
 }
 
 /* --- running ---------------------------------------------------------------
@@ -384,7 +380,6 @@ static void run(void *arg)
         code = parts ? run_parts(j, &o, &report, &err)
                      : run_one(j, &o, &report, &err);
     }
-    j->host = NULL;
     if (check(j, NULL) == 0) {
         tell(j, code, report, &err);
         save_end(j, buf_slice(&j->summary));

@@ -16,7 +16,6 @@
 #include "mapreduce/job_history.h"
 #include "mapreduce/master/replay.h"
 
-struct attempt_host;
 struct task;
 struct worker_pool;
 
@@ -54,7 +53,6 @@ struct kept_job {
     bool resumed; /* Another process had it. */
     struct task *task;
     atomic_bool cancel;
-    struct attempt_host *host; /* Of the task alone. */
     uint64_t submitted_us;
     /* Behind the mutex. */
     enum kept_state state;

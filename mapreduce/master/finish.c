@@ -128,6 +128,8 @@ static void give_up_directories(struct job_run *r)
 
 void job_cleanup(struct job_run *r)
 {
+    if (r->host && r->given_up && r->host->keep)
+        r->host->keep(r->host);
     if (r->host)
         r->host->close(r->host);
     if (r->staging_made && !r->given_up)

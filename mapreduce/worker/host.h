@@ -80,6 +80,9 @@ struct attempt_host {
     struct task_status *(*status)(struct attempt_host *h, unsigned slot);
     /* Ends what still runs. */
     void (*close)(struct attempt_host *h);
+    /* This process ends, the job does not: close() shall leave where it is what
+     * attempts have made, for whoever goes on with it. NULL: it does. */
+    void (*keep)(struct attempt_host *h);
     /* Of a cell; NULL: worker i is slot i, and nothing else. Tell the scheduler
      * which workers there are and what the job may have of them; its tasks want
      * @demand slots beyond those they have. */

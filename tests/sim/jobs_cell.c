@@ -59,6 +59,38 @@ static const struct mr_job words = {.abi_version = MR_ABI_VERSION,
                                     .reduce = reduce_words,
                                     .combine = mr_combine_sum};
 
+/* The same as the last part of two. */
+static const char words_in_parts[] = "words_in_parts";
+
+static bool is_driver(const char *name)
+{
+    return strcmp(name, words_in_parts) == 0;
+}
+
+static int run_parts(const char *name,
+                     const struct mr_options *opts,
+                     struct mr_report **report,
+                     struct err *err)
+{
+    struct mr_options o = *opts;
+    struct buf first = BUF_INIT;
+    const char *output;
+    int code;
+    (void)name;
+    buf_printf(&first, "file:%s/.first", opts->history_dir);
+    output = buf_cstr(&first);
+    o.program.job = &words;
+    o.outputs = &output;
+    o.overwrite = true;
+    code = mr_run(&o, NULL, err);
+    o.outputs = opts->outputs;
+    o.overwrite = opts->overwrite;
+    if (code == 0)
+        code = mr_run(&o, report, err);
+    buf_close(&first);
+    return code;
+}
+
 static const struct mr_job *find_job(const char *name)
 {
     return strcmp(name, words.name) == 0 ? &words : NULL;
@@ -136,12 +168,6 @@ static void worker_main(void *arg)
 
 /* --- job masters -------------------------------------------------------- */
 
-static bool is_driver(const char *name)
-{
-    (void)name;
-    return false;
-}
-
 static struct fs *open_master_fs(struct jobs_master *m)
 {
     struct fs *fs = sim_cell_fs(m->jobs->cell, m->world, "job master");
@@ -162,6 +188,7 @@ static void master_main(void *arg)
                                          .fs = fs,
                                          .find = find_job,
                                          .is_driver = is_driver,
+                                         .drive = run_parts,
                                          .lease_ms = 3000};
     struct rpc_listen_options listen = {.security = cell->security};
     struct rpc_listener *listener = NULL;
@@ -210,7 +237,8 @@ static int submit(struct jobs_cell *j, struct job_client *c, struct err *err)
                                  .split_bytes = SPLIT};
     jobs_id(id, j->number);
     snprintf(out, sizeof(out), "file:/out-%u", j->number);
-    return job_client_submit(c, &o, id, words.name, &share, err);
+    return job_client_submit(
+        c, &o, id, j->in_parts ? words_in_parts : words.name, &share, err);
 }
 
 static uint64_t counter_of(const struct job_summary *s, const char *name)

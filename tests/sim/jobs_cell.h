@@ -62,6 +62,7 @@ struct jobs_cell {
     /* The job: the tests' memory, which no crash takes. */
     unsigned number;
     bool overwrite; /* What is there of its output's name. */
+    bool in_parts;  /* It is two, one behind the other. */
     bool wanted;    /* There is one. */
     bool done;      /* It has ended: as these say. */
     int code;

@@ -490,15 +490,18 @@ static void sweep(void *arg)
     jobs_cell_boot(jobs);
     do
         at++;
-    while (cut_job_at(fs, at, false) && cut_job_at(fs, at, true));
+    while (cut_job_at(fs, at, false) &&
+           (jobs->in_parts || cut_job_at(fs, at, true)));
     ck_assert_uint_gt(at, 30);
     fs_close(fs);
     jobs_cell_stop(jobs);
     sim_cell_stop(cell);
 }
 
-static void
-play_sweep(void (*what)(uint64_t at), unsigned masters, bool overwrite)
+static void play_sweep(void (*what)(uint64_t at),
+                       unsigned masters,
+                       bool overwrite,
+                       bool in_parts)
 {
     hurt = what;
     cut = (struct cut){.at = 0};
@@ -510,6 +513,7 @@ play_sweep(void (*what)(uint64_t at), unsigned masters, bool overwrite)
     jobs = jobs_cell_new(cell, WORKERS, masters);
     jobs->cut = &cut;
     jobs->overwrite = overwrite;
+    jobs->in_parts = in_parts;
     sim_cluster_run(sim, sweep, NULL);
     jobs_cell_free(jobs);
     sim_cell_free(cell);
@@ -520,7 +524,7 @@ play_sweep(void (*what)(uint64_t at), unsigned masters, bool overwrite)
  * on: the same submission is one job, which succeeds once. */
 START_TEST(test_the_master_dies_at_every_step)
 {
-    play_sweep(crash_it, 1, false);
+    play_sweep(crash_it, 1, false, false);
 }
 
 END_TEST
@@ -528,7 +532,7 @@ END_TEST
 /* Also where the output takes the place of an older one. */
 START_TEST(test_the_master_dies_as_it_overwrites)
 {
-    play_sweep(crash_it, 1, true);
+    play_sweep(crash_it, 1, true, false);
 }
 
 END_TEST
@@ -536,14 +540,30 @@ END_TEST
 /* So it is where it only stood still, and goes on beside the next one. */
 START_TEST(test_the_master_hangs_at_every_step)
 {
-    play_sweep(pause_it, 2, false);
+    play_sweep(pause_it, 2, false, false);
+}
+
+END_TEST
+
+/* A job that is several begins anew. (It has twice the steps: it is cut before
+ * each.) */
+START_TEST(test_the_master_dies_at_every_step_of_parts)
+{
+    play_sweep(crash_it, 1, false, true);
+}
+
+END_TEST
+
+START_TEST(test_the_master_hangs_at_every_step_of_parts)
+{
+    play_sweep(pause_it, 2, false, true);
 }
 
 END_TEST
 
 START_TEST(test_files_fail_from_every_step_on)
 {
-    play_sweep(refuse_it, 1, false);
+    play_sweep(refuse_it, 1, false, false);
 }
 
 END_TEST
@@ -551,7 +571,7 @@ END_TEST
 /* And in the midst of what the next one does. */
 START_TEST(test_masters_work_side_by_side)
 {
-    play_sweep(pause_it_briefly, 2, true);
+    play_sweep(pause_it_briefly, 2, true, false);
 }
 
 END_TEST
@@ -560,6 +580,8 @@ TEST_MAIN("jobs",
           test_the_master_dies_at_every_step,
           test_the_master_dies_as_it_overwrites,
           test_the_master_hangs_at_every_step,
+          test_the_master_dies_at_every_step_of_parts,
+          test_the_master_hangs_at_every_step_of_parts,
           test_masters_work_side_by_side,
           test_files_fail_from_every_step_on,
           test_a_job_on_a_cell,
