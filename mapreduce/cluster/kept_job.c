@@ -9,10 +9,10 @@
 #include "base/runtime/log.h"
 #include "base/runtime/world.h"
 #include "mapreduce/cluster/cell_host.h"
+#include "mapreduce/cluster/kept_leftovers.h"
 #include "mapreduce/cluster/pool.h"
 #include "mapreduce/mapreduce.h"
 #include "mapreduce/master/journal.h"
-#include "mapreduce/master/tables_then.h"
 #include "mapreduce/output/dirs.h"
 
 /* Memory of an attempt for pairs, if a worker has so much for it. */
@@ -233,20 +233,6 @@ static int finish_parts(struct kept_job *j,
     return code;
 }
 
-/* What parts of a master that died have left is of no use. */
-static int
-forget_parts(struct kept_job *j, const struct mr_options *o, struct err *err)
-{
-    const struct job_files *files = &j->reign->files;
-    char **names = NULL;
-    size_t count = 0;
-    if (j->resumed && files_list(files, o->history_dir, &names, &count, NULL))
-        count = 0; /* There was none. */
-    tables_then_forget(o, names, count);
-    files_names_free(names, count);
-    return dirs_remove(files, o->history_dir, err);
-}
-
 /* A job that is several: parts keep what they need below it. Begun anew by the
  * next master, unless the part that writes its outputs was doing so. */
 static int run_parts(struct kept_job *j,
@@ -265,7 +251,7 @@ static int run_parts(struct kept_job *j,
         mem_free(parts);
         return code;
     }
-    code = forget_parts(j, o, err);
+    code = kept_parts_forget(j, o, err);
     if (code == 0)
         code = m->drive(j->submitted.job_name, o, report, err);
     mem_free(parts);
@@ -385,6 +371,8 @@ static void run(void *arg)
         save_end(j, buf_slice(&j->summary));
         if (put_away(j, &err))
             log_warn(r->world, "jobs", "job %s: history: %s", j->id, err.text);
+    } else {
+        kept_job_forget_late(j);
     }
     mr_report_free(report);
     mutex_lock(&r->mutex);

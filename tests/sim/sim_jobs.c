@@ -453,6 +453,18 @@ static void check_names(struct fs *fs, unsigned number)
     fs_names_free(names, count);
 }
 
+/* Nothing hidden is left beside the outputs, by whichever master. */
+static void check_nothing_left(struct fs *fs, bool after)
+{
+    char **names;
+    size_t count;
+    ck_assert_int_eq(fs_list(fs, "", &names, &count, NULL), 0);
+    for (size_t i = 0; i < count; i++)
+        ck_assert_msg(names[i][0] != '.', "cut %s step %u: %s is left",
+                      after ? "behind" : "before", (unsigned)cut.at, names[i]);
+    fs_names_free(names, count);
+}
+
 /* One job, cut there; false: it has fewer steps. */
 static bool cut_job_at(struct fs *fs, uint64_t at, bool after)
 {
@@ -475,6 +487,8 @@ static bool cut_job_at(struct fs *fs, uint64_t at, bool after)
     jobs_check_output(fs, number);
     if (!fails)
         check_names(fs, number);
+    if (!fails)
+        check_nothing_left(fs, after);
     return cut.reached;
 }
 
@@ -545,8 +559,8 @@ START_TEST(test_the_master_hangs_at_every_step)
 
 END_TEST
 
-/* A job that is several begins anew. (It has twice the steps: it is cut before
- * each.) */
+/* A job that is several begins anew, and nothing is left of what it was. (It
+ * has twice the steps: it is cut before each.) */
 START_TEST(test_the_master_dies_at_every_step_of_parts)
 {
     play_sweep(crash_it, 1, false, true);
