@@ -34,6 +34,7 @@ enum session_state {
 struct client_server {
     char *address; /* Owned. */
     struct rpc_channel *channel;
+    bool is_stranger; /* It said that it is no lock server. */
 };
 
 /* A command of the session under way. */

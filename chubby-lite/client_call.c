@@ -69,6 +69,17 @@ static void choose(struct chubby *c, size_t asked, const struct err *e)
     c->leader = (asked + 1) % c->server_count;
 }
 
+/* Targets name nodes of a cluster, of which not every one has each role. */
+static bool are_all_strangers(const struct chubby *c)
+{
+    size_t i;
+
+    for (i = 0; i < c->server_count; i++)
+        if (!c->servers[i].is_stranger)
+            return false;
+    return true;
+}
+
 int client__try(struct chubby *c,
                 uint32_t method,
                 uint64_t timeout_us,
@@ -85,10 +96,12 @@ int client__try(struct chubby *c,
     buf_clear(reply);
     code = rpc_call(c->servers[asked].channel, method, &opts, body, SLICE_EMPTY,
                     reply, NULL, &e);
+    c->servers[asked].is_stranger = code == ERR_UNSUPPORTED;
     /* Codes of the server's own trouble; the machine's come in answers. */
     *again = code == ERR_UNAVAILABLE || code == ERR_DEADLINE ||
              code == ERR_BUSY || code == ERR_IO || code == ERR_FULL ||
-             code == ERR_CANCELLED;
+             code == ERR_CANCELLED ||
+             (code == ERR_UNSUPPORTED && !are_all_strangers(c));
     if (code && *again)
         choose(c, asked, &e);
     if (code)

@@ -104,8 +104,26 @@ static void learn_good(struct leader *l, const char *address)
     mutex_unlock(&l->mutex);
 }
 
-static bool is_final(int rc)
+/* Targets name nodes of a cluster, of which not every one is a namenode: that
+ * @address is none. @strangers: a bit for each that has said so in this call.
+ */
+static void
+add_stranger(const struct leader *l, const char *address, uint32_t *strangers)
 {
+    for (size_t i = 0; i < l->count; i++)
+        if (strcmp(l->addresses[i], address) == 0)
+            *strangers |= UINT32_C(1) << i;
+}
+
+static bool is_final(const struct leader *l,
+                     const char *address,
+                     uint32_t *strangers,
+                     int rc)
+{
+    if (rc == ERR_UNSUPPORTED) {
+        add_stranger(l, address, strangers);
+        return *strangers == (UINT32_C(1) << l->count) - 1;
+    }
     return rc != ERR_UNAVAILABLE && rc != ERR_DEADLINE && rc != ERR_CANCELLED;
 }
 
@@ -146,6 +164,7 @@ int leader_call(struct leader *l,
         timeout_us ? world_mono_ns(l->world) + timeout_us * 1000 : 0;
     uint64_t attempt_us =
         timeout_us ? MIN_OF(timeout_us, ATTEMPT_US) : ATTEMPT_US;
+    uint32_t strangers = 0;
     for (unsigned tries = 0;; tries++) {
         struct err failure = ERR_INIT;
         char address[ADDRESS_BYTES];
@@ -157,8 +176,9 @@ int leader_call(struct leader *l,
             buf_clear(reply_attachment);
         rc = peers_call(l->peers, slice_str(address), method, attempt_us, body,
                         attachment, reply_body, reply_attachment, &failure);
-        if (is_final(rc)) {
-            learn_good(l, address);
+        if (is_final(l, address, &strangers, rc)) {
+            if (rc != ERR_UNSUPPORTED)
+                learn_good(l, address);
             err_copy(err, &failure);
             return rc;
         }

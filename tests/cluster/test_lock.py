@@ -36,8 +36,31 @@ class LockTest(ClusterTest):
                       self.fails(1, "lock", "cat", "/jobs", "-t", TARGET))
         self.assertIn("is no cluster",
                       self.fails(2, "lock", "ls", "-t", "file:x"))
-        self.assertIn("refused", self.fails(
+        self.wait_for(lambda: "refused" in self.fails(
             1, "lock", "ls", "-t", "127.0.0.1:1", "--timeout", "3s"))
+
+    def test_not_every_node(self):
+        """Of the nodes that a target names some need have no lock service and
+        no namenode: others are asked. Where none has, that is said."""
+        c = self.loopback(2)
+        nodes = [row["address"] for row in
+                 sorted(c.status(), key=lambda row: row["node"])]
+        first, second = dict.fromkeys(nodes)
+        key = ("--key", "quarry-cluster/key", "-t")
+        self.ok("lock", "put", "/f", "1", *key, second + "," + first)
+        self.ok("fs", "mkdir", "/d", *key, second + "," + first)
+        c.pause("n1")
+        late = [subprocess.Popen(
+            [QUARRY, *words, *key, first + "," + second], cwd=self.dir,
+            env=self.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            for words in (["lock", "cat", "/f"], ["fs", "ls", "/"])]
+        time.sleep(6)  # Longer than one is waited for.
+        c.resume("n1")
+        for process in late:
+            said, _ = process.communicate(timeout=SECONDS)
+            self.assertEqual(process.returncode, 0, said)
+        for words in (["lock", "cat", "/f"], ["fs", "ls", "/"]):
+            self.assertIn("unknown method", self.fails(1, *words, *key, second))
 
     def test_hold(self):
         """A command runs under its lock, with the sequencer; its failure is
