@@ -14,6 +14,7 @@
 #include "mapreduce/cluster/job_client.h"
 #include "mapreduce/cluster/job_master.h"
 #include "mapreduce/cluster/worker.h"
+#include "mapreduce/files.h"
 #include "mapreduce/job.h"
 #include "mapreduce/job_history.h"
 #include "mapreduce/mapreduce.h"
@@ -118,6 +119,32 @@ static void pass_time(void *ctx, const char *step, unsigned task, unsigned n)
         world_sleep_us(k->world, SECOND_US / 5);
 }
 
+static void make_side(struct buf *out)
+{
+    char *bytes = buf_extend(out, JOBS_SIDE_BYTES);
+    for (size_t i = 0; i < JOBS_SIDE_BYTES; i++)
+        bytes[i] = (char)(i / 251);
+}
+
+/* What a worker gives to attempts is what is in the cell. */
+static void check_side(struct world *w, const struct mr_options *o)
+{
+    const struct job_files here = {w, NULL};
+    struct buf want = BUF_INIT;
+    struct buf got = BUF_INIT;
+    struct err err = ERR_INIT;
+    int code;
+    STORM_CHECK(o->file_count == 1, "%zu side files", o->file_count);
+    code = files_read_all(&here, o->files[0].value, 2 * JOBS_SIDE_BYTES, &got,
+                          &err);
+    STORM_CHECK(code == 0, "the side file: %s", err.text);
+    make_side(&want);
+    STORM_CHECK(slice_eq(buf_slice(&got), buf_slice(&want)),
+                "the side file is another: %zu bytes", got.len);
+    buf_close(&want);
+    buf_close(&got);
+}
+
 static int open_host(void *ctx,
                      const struct job_setup *setup,
                      unsigned slots,
@@ -125,7 +152,10 @@ static int open_host(void *ctx,
                      struct err *err)
 {
     struct mr_options *o = (struct mr_options *)(uintptr_t)setup->opts;
+    const struct jobs_worker *k = ctx;
     (void)slots;
+    if (k->jobs->has_side)
+        check_side(k->world, o);
     o->step = pass_time;
     o->step_ctx = ctx;
     return inline_host_open(setup, out, err);
@@ -226,10 +256,13 @@ static int submit(struct jobs_cell *j, struct job_client *c, struct err *err)
     const char *inputs[] = {"file:/in/*"};
     const char *outputs[] = {out};
     const struct job_submission share = {.weight = 1};
+    const struct mr_setting side = {JOBS_SIDE_NAME, "/" JOBS_SIDE_NAME};
     const struct mr_options o = {.inputs = inputs,
                                  .input_count = 1,
                                  .outputs = outputs,
                                  .output_count = 1,
+                                 .files = &side,
+                                 .file_count = j->has_side,
                                  .overwrite = j->overwrite,
                                  .reducers = 3,
                                  .memory_bytes = (uint64_t)j->worker_count
@@ -352,6 +385,17 @@ void jobs_write_input(struct fs *fs)
         STORM_CHECK(rc == 0, "%s", err.text);
         fs_writer_close(w);
     }
+}
+
+void jobs_write_side(struct fs *fs)
+{
+    struct buf bytes = BUF_INIT;
+    struct err err = ERR_INIT;
+    int rc;
+    make_side(&bytes);
+    rc = fs_replace(fs, JOBS_SIDE_NAME, buf_slice(&bytes), &err);
+    STORM_CHECK(rc == 0, "%s", err.text);
+    buf_close(&bytes);
 }
 
 static void count_file(struct fs *fs, const char *path, unsigned got[WORDS])

@@ -34,6 +34,9 @@ struct worker;
 #define JOBS_MASTERS_MAX 2
 #define JOBS_RECORDS     (6 * 400) /* Of the input. */
 #define JOBS_ID_BYTES    24
+/* The side file of jobs that have one: in the cell, and on workers. */
+#define JOBS_SIDE_NAME  "side"
+#define JOBS_SIDE_BYTES ((size_t)8 << 20)
 
 struct jobs_cell;
 
@@ -63,6 +66,7 @@ struct jobs_cell {
     unsigned number;
     bool overwrite; /* What is there of its output's name. */
     bool in_parts;  /* It is two, one behind the other. */
+    bool has_side;  /* Its attempts are to find the side file whole. */
     bool wanted;    /* There is one. */
     bool done;      /* It has ended: as these say. */
     int code;
@@ -88,6 +92,8 @@ size_t jobs_cell_workers(const struct jobs_cell *j,
 size_t jobs_cell_masters(const struct jobs_cell *j,
                          struct world *out[JOBS_MASTERS_MAX]);
 
+/* Write the side file. */
+void jobs_write_side(struct fs *fs);
 /* The id of job @number. */
 void jobs_id(char id[JOBS_ID_BYTES], unsigned number);
 /* Let the customer want another job; its number, from 0. PRE: the one before

@@ -47,6 +47,8 @@ static void see_line(void *ctx, const char *line)
         fprintf(stderr, "%s\n", line);
 }
 
+static bool has_side; /* Jobs have a side file. */
+
 static void scenario(void *arg)
 {
     struct fs *fs;
@@ -55,6 +57,9 @@ static void scenario(void *arg)
     sleep_us(3 * SECOND_US);
     fs = sim_cell_fs(cell, sim_director(sim), "director");
     jobs_write_input(fs);
+    if (has_side)
+        jobs_write_side(fs);
+    jobs->has_side = has_side;
     jobs_cell_boot(jobs);
     jobs_begin(jobs);
     if (trouble)
@@ -293,6 +298,96 @@ static void stop_one(void)
 START_TEST(test_a_worker_is_stopped)
 {
     play(stop_one);
+}
+
+END_TEST
+
+/* How much of the side file is on worker @k. */
+static uint64_t copied_to(const struct jobs_worker *k)
+{
+    struct worker_stats s = {.number = 0};
+    struct file_info info;
+    char id[JOBS_ID_BYTES];
+    char path[128];
+    if (!k->worker)
+        return 0;
+    worker_get_stats(k->worker, &s);
+    jobs_id(id, 0);
+    snprintf(path, sizeof(path), "/worker/%016llx/%s/package/1/" JOBS_SIDE_NAME,
+             (unsigned long long)s.number, id);
+    return world_stat(k->world, path, &info, NULL) ? 0 : info.size_bytes;
+}
+
+/* Pause whoever has a part of the side file, up to @max workers; returns how
+ * many. */
+static int stop_who_copies(int max)
+{
+    bool stopped[WORKERS] = {false};
+    int count = 0;
+    for (int i = 0; i < 20000 && count < max && !jobs->done; i++) {
+        sleep_us(SECOND_US / 10000);
+        for (int k = 0; k < WORKERS && count < max; k++) {
+            uint64_t bytes = stopped[k] ? 0 : copied_to(&jobs->workers[k]);
+            if (bytes == 0 || bytes == JOBS_SIDE_BYTES)
+                continue;
+            sim_pause(jobs->workers[k].world);
+            stopped[k] = true;
+            count++;
+        }
+    }
+    return count;
+}
+
+static void stop_a_copy(void)
+{
+    ck_assert_int_eq(stop_who_copies(1), 1);
+}
+
+static void stop_all_copies(uint64_t us)
+{
+    ck_assert_int_eq(stop_who_copies(WORKERS), WORKERS);
+    sleep_us(us);
+    for (int k = 0; k < WORKERS; k++)
+        sim_resume(jobs->workers[k].world);
+    for (int i = 0; i < 100 && !jobs->done; i++) {
+        jobs_cell_boot_ended(jobs);
+        sleep_us(SECOND_US / 10);
+    }
+}
+
+static void stop_all_copies_briefly(void)
+{
+    stop_all_copies(SECOND_US);
+}
+
+static void stop_all_copies_for_long(void)
+{
+    stop_all_copies(SECOND_US * 10);
+}
+
+/* One that stops as it copies what belongs to a job is not waited for. */
+START_TEST(test_a_worker_is_stopped_as_it_copies)
+{
+    has_side = true;
+    play(stop_a_copy);
+}
+
+END_TEST
+
+/* Where all do, the job waits until they go on, */
+START_TEST(test_all_workers_stop_briefly_as_they_copy)
+{
+    has_side = true;
+    play(stop_all_copies_briefly);
+}
+
+END_TEST
+
+/* or are there again, as other workers since their sessions are over. */
+START_TEST(test_all_workers_stop_as_they_copy)
+{
+    has_side = true;
+    play(stop_all_copies_for_long);
 }
 
 END_TEST
@@ -606,6 +701,9 @@ TEST_MAIN("jobs",
           test_a_disk_rots_that_others_pull_from,
           test_workers_die_and_return,
           test_a_worker_is_stopped,
+          test_a_worker_is_stopped_as_it_copies,
+          test_all_workers_stop_briefly_as_they_copy,
+          test_all_workers_stop_as_they_copy,
           test_workers_stop_and_go_on,
           test_the_master_dies,
           test_a_chunk_server_dies)
