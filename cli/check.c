@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/core/buf.h"
+#include "base/core/hash_map.h"
 #include "base/runtime/world.h"
 #include "bigtable/row/cell_key.h"
 #include "bigtable/sstable/block_cache.h"
@@ -32,6 +33,7 @@ struct check {
     uint64_t bytes_done;
     uint64_t damaged;
     uint64_t log_entries;
+    struct hash_map seen; /* Paths: tables share files. */
 };
 
 /* All entries of @reader: well-formed, ascending, as many as it says. */
@@ -103,6 +105,14 @@ static void add_result(struct check *c,
     c->damaged += r != 0;
 }
 
+/* Is @path one that was checked? It is from now on. */
+static bool is_seen(struct check *c, const char *path)
+{
+    bool added;
+    (void)hash_map_put(&c->seen, slice_str(path), &added);
+    return !added;
+}
+
 static void check_group(struct check *c, const struct manifest_group *g)
 {
     char path[PATH_BYTES];
@@ -111,6 +121,8 @@ static void check_group(struct check *c, const struct manifest_group *g)
         int r;
         snprintf(path, sizeof(path), STORE_TABLES_DIR "/%06" PRIu64 ".sst",
                  g->files[i].number);
+        if (is_seen(c, path))
+            continue;
         r = check_file(c, &g->files[i], path, &err);
         add_result(c, path, g->files[i].entry_count, g->files[i].bytes, r,
                    &err);
@@ -180,6 +192,7 @@ static int check_all(struct check *c, const char *dir, struct err *err)
     int r;
     sheet_init(&c->sheet, columns, ARRAY_LEN(columns));
     c->cache = block_cache_new(CACHE_BYTES);
+    hash_map_init(&c->seen, HASH_KEYS_COPIED);
     (void)interrupt_watch();
     progress_start(&c->progress, c->cli, "check");
     r = check_manifest(c, dir, err);
@@ -194,6 +207,7 @@ static int check_all(struct check *c, const char *dir, struct err *err)
                     c->damaged);
         err_hint(err, "export what can be read, and import it again");
     }
+    hash_map_close(&c->seen);
     block_cache_free(c->cache);
     sheet_close(&c->sheet);
     return r;

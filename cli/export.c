@@ -225,6 +225,8 @@ static int parse_target(const struct args *args,
         return usage_error(args, err, "to %s or to %s?", args->words[1], *path);
     if (args->word_count > 1)
         *path = args->words[1];
+    if (*path && strcmp(*path, "-") == 0)
+        *path = NULL;
     *archive = format ? strcmp(format, "warc") == 0 : is_archive_name(*path);
     return *archive ? check_whole(args, err) : ERR_OK;
 }

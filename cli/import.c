@@ -155,7 +155,9 @@ print_summary(const struct ingest_report *r, const char *table, bool failed)
 {
     struct buf b = BUF_INIT;
     uint64_t us = MAX_OF(r->elapsed_us, UINT64_C(1));
-    double per_s = (double)r->bytes_decoded * 1e6 / (double)us;
+    /* Archives alone tell what they were unpacked to. */
+    uint64_t bytes = MAX_OF(r->bytes_read, r->bytes_decoded);
+    double per_s = (double)bytes * 1e6 / (double)us;
     put_count_of(&b, r->record_count, "records");
     put_count_of(&b, r->page_count, "pages");
     put_count_of(&b, r->revisit_count, "revisits");
@@ -170,8 +172,11 @@ print_summary(const struct ingest_report *r, const char *table, bool failed)
         buf_printf(&b, " into %s; ", table);
     text_put_bytes(&b, r->bytes_read);
     buf_append_str(&b, " read, ");
-    text_put_bytes(&b, r->bytes_decoded);
-    buf_append_str(&b, " decoded, in ");
+    if (r->bytes_decoded > 0) {
+        text_put_bytes(&b, r->bytes_decoded);
+        buf_append_str(&b, " decoded, ");
+    }
+    buf_append_str(&b, "in ");
     text_put_duration(&b, r->elapsed_us);
     buf_append_str(&b, " (");
     text_put_bytes(&b, (uint64_t)per_s);

@@ -265,6 +265,9 @@ static int run_found(struct cli *cli,
         help_command(c);
     else if (!r)
         r = c->run(cli, &args, err);
+    if (r == ERR_CORRUPT && strstr(err->text, "table tables/"))
+        err_hint(err, "quarry check tells what is damaged; rows before and "
+                      "behind can still be read: --start, --end");
     args_close(&args);
     return r;
 }

@@ -9,6 +9,8 @@
 #include "base/core/text.h"
 #include "base/runtime/world.h"
 #include "cli/cli.h"
+#include "cli/table_printer.h"
+#include "cli/text_form.h"
 
 #define NS_PER_S    1000000000.0
 #define REDRAW_NS   UINT64_C(150000000)
@@ -16,7 +18,12 @@
 #define SILENT_NS   UINT64_C(1000000000)
 #define US_PER_S    UINT64_C(1000000)
 #define BAR_CELLS   24
-#define ERASE_LINE  "\r\033[K"
+/* A shorter bar tells nothing. */
+#define BAR_CELLS_MIN 6
+#define BAR_EDGES     3
+/* Of a terminal that does not say. */
+#define COLUMNS_DEFAULT 80
+#define ERASE_LINE      "\r\033[K"
 
 void progress_start(struct progress *p, const struct cli *cli, const char *what)
 {
@@ -43,43 +50,58 @@ static bool is_due(struct progress *p)
     return true;
 }
 
-static void append_bar(struct buf *line, double share)
+static void put_bar(struct buf *line, double share, size_t cells)
 {
-    size_t full = (size_t)(share * BAR_CELLS);
+    size_t full = (size_t)(share * (double)cells);
     buf_append_byte(line, '[');
-    for (size_t i = 0; i < BAR_CELLS; i++)
+    for (size_t i = 0; i < cells; i++)
         buf_append_str(line, i < full ? "█" : "·");
-    buf_printf(line, "] %3.0f%%", share * 100);
+    buf_append_str(line, "] ");
 }
 
-/* The share with its bar or without, and the time left. */
-static void
-append_share(struct buf *line, const struct progress *p, double share)
+/* The share, and the time left. */
+static void put_share(struct buf *text, const struct progress *p, double share)
 {
     double seconds = progress_seconds(p);
-    if (share > 1)
-        share = 1;
-    if (p->terminal)
-        append_bar(line, share);
-    else
-        buf_printf(line, "%.0f%%", share * 100);
-    if (share > 0.01) {
+    buf_printf(text, "%*.0f%%", p->terminal ? 3 : 0, share * 100);
+    if (share > 0.01 && share < 1) {
         /* Whole seconds: the rest is noise. */
         double left = seconds / share * (1 - share);
-        buf_append_str(line, "  ");
-        text_put_duration(line, (uint64_t)(left + 0.5) * US_PER_S);
-        buf_append_str(line, " left");
+        buf_append_str(text, "  ");
+        text_put_duration(text, (uint64_t)(left + 0.5) * US_PER_S);
+        buf_append_str(text, " left");
     }
 }
 
-static void show(struct progress *p, struct buf *line, const char *extra)
+/* One line of the terminal, whatever its width: one that wrapped could not be
+ * erased. The bar has what room @text leaves. */
+static void
+draw(struct progress *p, double share, size_t columns, struct slice text)
 {
+    struct buf line = BUF_INIT;
+    struct buf shown = BUF_INIT;
+    size_t used = strlen(p->what) + 2 + utf8_columns(text) + BAR_EDGES;
+    buf_printf(&line, "%s  ", p->what);
+    if (share >= 0 && used + BAR_CELLS_MIN < columns)
+        put_bar(&line, share, MIN_OF(columns - 1 - used, (size_t)BAR_CELLS));
+    buf_append_slice(&line, text);
+    text_put_cut(&shown, buf_slice(&line), columns - 1);
+    fprintf(stderr, ERASE_LINE "%s", buf_cstr(&shown));
+    buf_close(&line);
+    buf_close(&shown);
+}
+
+/* @share below 0: nobody knows. */
+static void
+show(struct progress *p, double share, struct buf *text, const char *extra)
+{
+    size_t columns = terminal_columns_of(STDERR_FILENO);
     if (extra)
-        buf_printf(line, "  %s", extra);
+        buf_printf(text, "  %s", extra);
     if (p->terminal)
-        fprintf(stderr, ERASE_LINE "%s", buf_cstr(line));
+        draw(p, share, columns ? columns : COLUMNS_DEFAULT, buf_slice(text));
     else
-        fprintf(stderr, "%s\n", buf_cstr(line));
+        fprintf(stderr, "%s  %s\n", p->what, buf_cstr(text));
     fflush(stderr);
     p->drawn = p->terminal;
 }
@@ -89,30 +111,32 @@ void progress_bytes(struct progress *p,
                     uint64_t total,
                     const char *extra)
 {
-    struct buf line = BUF_INIT;
+    struct buf text = BUF_INIT;
+    double share = total > 0 ? (double)done / (double)total : -1;
     if (!is_due(p))
         return;
-    buf_printf(&line, "%s  ", p->what);
-    if (total > 0)
-        append_share(&line, p, (double)done / (double)total);
-    buf_append_str(&line, "  ");
-    text_put_bytes(&line, done);
-    buf_append_str(&line, "  ");
-    text_put_bytes(&line, (uint64_t)((double)done / progress_seconds(p)));
-    buf_append_str(&line, "/s");
-    show(p, &line, extra);
-    buf_close(&line);
+    share = MIN_OF(share, 1.0);
+    if (total > 0) {
+        put_share(&text, p, share);
+        buf_append_str(&text, "  ");
+    }
+    text_put_bytes(&text, done);
+    buf_append_str(&text, "  ");
+    text_put_bytes(&text, (uint64_t)((double)done / progress_seconds(p)));
+    buf_append_str(&text, "/s");
+    show(p, share, &text, extra);
+    buf_close(&text);
 }
 
 void progress_share(struct progress *p, unsigned permille, const char *extra)
 {
-    struct buf line = BUF_INIT;
+    struct buf text = BUF_INIT;
+    double share = MIN_OF((double)permille / 1000, 1.0);
     if (!is_due(p))
         return;
-    buf_printf(&line, "%s  ", p->what);
-    append_share(&line, p, (double)permille / 1000);
-    show(p, &line, extra);
-    buf_close(&line);
+    put_share(&text, p, share);
+    show(p, share, &text, extra);
+    buf_close(&text);
 }
 
 void progress_end(struct progress *p)

@@ -225,6 +225,10 @@ int server_settings_read(struct world *w,
         rc = read_cell(out, err);
     if (rc == 0)
         rc = check_security(out, err);
+    /* Roles ask for theirs when they are opened; a misspelt directory must not
+     * have another one made before. */
+    if (rc == 0)
+        rc = conf_check_section(out->conf, SECTION, err);
     return rc;
 }
 

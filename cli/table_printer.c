@@ -86,13 +86,15 @@ struct slice sheet_cell(const struct sheet *s, size_t row, size_t column)
     return slice_sub(buf_slice(&s->bytes), begin, end_of(s, cell));
 }
 
-size_t terminal_columns(void)
+size_t terminal_columns_of(int fd)
 {
     struct winsize size;
-    if (!isatty(STDOUT_FILENO) ||
-        ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
-        return 0;
-    return size.ws_col;
+    return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+size_t terminal_columns(void)
+{
+    return terminal_columns_of(STDOUT_FILENO);
 }
 
 /* A cell that is a decimal number; 0 for anything else. */

@@ -60,7 +60,9 @@ struct slice sheet_cell(const struct sheet *s, size_t row, size_t column);
 /* Print on standard output. PRE: no row is half full. */
 void sheet_print(const struct sheet *s, enum cli_format format);
 
-/* Columns of the terminal that standard output is, or 0 when it is none. */
+/* Columns of the terminal that standard output is, or @fd; 0 when it is none,
+ * or does not say. */
 size_t terminal_columns(void);
+size_t terminal_columns_of(int fd);
 
 #endif /* CLI_TABLE_PRINTER_H */

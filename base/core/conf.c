@@ -293,22 +293,32 @@ int conf_get_bool(struct conf *c,
              : 0;
 }
 
+static int refuse(const struct conf *c, const struct entry *e, struct err *err)
+{
+    const char *near =
+        text_nearest(slice_str(e->key), c->asked, c->asked_count);
+    err_set(err, ERR_INVALID, "%s:%u: unknown key %s%s%s%s", c->name, e->line,
+            e->key, e->section[0] ? " in section [" : "", e->section,
+            e->section[0] ? "]" : "");
+    if (near && strcmp(near, e->key) != 0)
+        err_hint(err, "did you mean %s?", near);
+    else if (near)
+        err_hint(err, "%s belongs into another section", near);
+    return ERR_INVALID;
+}
+
 int conf_check_known(struct conf *c, struct err *err)
 {
-    for (size_t i = 0; i < c->count; i++) {
-        const struct entry *e = &c->entries[i];
-        const char *near;
-        if (e->known)
-            continue;
-        err_set(err, ERR_INVALID, "%s:%u: unknown key %s%s%s%s", c->name,
-                e->line, e->key, e->section[0] ? " in section [" : "",
-                e->section, e->section[0] ? "]" : "");
-        near = text_nearest(slice_str(e->key), c->asked, c->asked_count);
-        if (near && strcmp(near, e->key) != 0)
-            err_hint(err, "did you mean %s?", near);
-        else if (near)
-            err_hint(err, "%s belongs into another section", near);
-        return ERR_INVALID;
-    }
+    for (size_t i = 0; i < c->count; i++)
+        if (!c->entries[i].known)
+            return refuse(c, &c->entries[i], err);
+    return 0;
+}
+
+int conf_check_section(struct conf *c, const char *section, struct err *err)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (!c->entries[i].known && strcmp(c->entries[i].section, section) == 0)
+            return refuse(c, &c->entries[i], err);
     return 0;
 }

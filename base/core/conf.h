@@ -61,7 +61,10 @@ MUST_CHECK int conf_get_bool(struct conf *c,
                              bool *out,
                              struct err *err);
 
-/* ERR_INVALID when the file sets something that was never asked for. */
+/* ERR_INVALID when the file sets something that was never asked for; in
+ * @section alone. */
 MUST_CHECK int conf_check_known(struct conf *c, struct err *err);
+MUST_CHECK int
+conf_check_section(struct conf *c, const char *section, struct err *err);
 
 #endif /* BASE_CORE_CONF_H */

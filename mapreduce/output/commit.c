@@ -49,7 +49,8 @@ int commit_check(const struct job_files *files,
     if (code || !exists || empty || overwrite)
         return code;
     code = err_set(err, ERR_EXISTS, "output %s exists already", spec->path);
-    err_hint(err, "name another one, remove it, or allow it to be overwritten");
+    err_hint(err, "name another one, remove it, or allow it to be overwritten: "
+                  "--overwrite");
     return code;
 }
 

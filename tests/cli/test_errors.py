@@ -120,6 +120,23 @@ class BadInput(CliTest):
         self.assertIn(rb"no row \xff\x1b[2J\xc2\x9bm" + "é ".encode(),
                       done.stderr)
 
+    def test_output_that_is_there(self):
+        """A job says how to write over what another one made."""
+        self.write("text", "a\n")
+        run = ("job", "run", "word_count", "--input", "file:text", "--output",
+               "file:out")
+        self.ok(*run)
+        self.assertIn("--overwrite", self.fails(1, *run))
+        self.ok(*run, "--overwrite")
+
+    def test_misspelt_setting(self):
+        """No directory is made for a server whose own is misspelt."""
+        self.write("conf", "[server]\nname = n1\ndate = here\n")
+        self.assertEqual(self.fails(1, "server", "--config", "conf"),
+                         "quarry: conf:3: unknown key date in section "
+                         "[server] (did you mean data?)")
+        self.assertNotIn("quarry-server", os.listdir(self.dir))
+
     def test_bad_regex(self):
         self.table()
         for option in ("--column", "--row-regex", "--value"):
@@ -201,7 +218,14 @@ class BadInput(CliTest):
             f.write(b"\xff\xff\xff\xff")
         message = self.fails(1, "scan", "t")
         self.assertIn(os.path.basename(sst), message)
-        self.assertRegex(message, r"(offset|block|at) \d+|\d+")
+        self.assertRegex(message, r"block at \d+: ")
+        self.assertIn("(quarry check tells", message)
+        # Files that tables share are read once.
+        self.ok("table", "clone", "t", "u")
+        done = self.run_quarry("check", "quarry-data")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stdout.decode().count(os.path.basename(sst)), 2)
+        self.assertIn(b"1 of its files", done.stderr)
 
     def test_full_disk(self):
         """When the disk is full the command says so and what to do, and what
@@ -286,6 +310,8 @@ class BadInput(CliTest):
         self.ok("put", "t", "r", "f:q=1")
         self.ok("export", "t", "-o", "out.jsonl")
         self.assertEqual(os.listdir(self.dir).count("out.jsonl"), 1)
+        self.assertEqual(self.ok("export", "t", "-o", "-"),
+                         read(self.path("out.jsonl")).decode())
         self.fails(1, "export", "t", "-o", "no/such/dir/out")
         self.assertNotIn("out.jsonl.partial", os.listdir(self.dir))
 

@@ -40,6 +40,13 @@ class Fields(CliTest):
             self.assertEqual(values["name"], "Ada, Countess")
             self.assertEqual(values["age"], "36")
 
+    def test_summary(self):
+        """What is unpacked nowhere is not said to be, and has a pace."""
+        self.write("in.csv", "k,v\n" + "a,1\n" * 10000)
+        shown = self.ok("import", "csv", "in.csv", "--into", "t")
+        self.assertRegex(shown, r"^10,000 records, 10,000 rows into t; "
+                         r"39\.1 KiB read, in [^ ]+ \([1-9][^ ]* [KM]iB/s\)\n$")
+
     def test_jsonl(self):
         """Nested fields become dotted columns."""
         self.write("e.jsonl", '{"id": "e1", "user": {"name": "ada"}, "n": 3}\n')

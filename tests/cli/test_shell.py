@@ -231,5 +231,26 @@ class AtTerminal(CliTest):
         self.assertIn("x" * 500, self.ok("scan", "t"))
 
 
+class Progress(CliTest):
+    def test_one_line(self):
+        """What a job shows stays on one line of a narrow terminal, so that each
+        picture replaces the one before."""
+        self.write("text", "a b\n")
+        for columns in (100, 60, 30):
+            t = Terminal(self, "job", "run", "--mapper", "sleep 2; cat",
+                         "--input", "file:text", "--output",
+                         "file:out%d" % columns, columns=columns)
+            t.wait_for("records in")
+            t.close()
+            drawn = t.shown.decode().split("\r\x1b[K")[1:-1]
+            self.assertGreater(len(drawn), 2)
+            for line in drawn:
+                self.assertLess(len(line), columns, line)
+                self.assertNotIn("0us left", line)
+            maps = [line for line in drawn if line.startswith("map ")]
+            self.assertIn(" 100% ", maps[-1])
+            self.assertEqual("█" * 24 in maps[-1], columns == 100)
+
+
 if __name__ == "__main__":
     main()

@@ -86,4 +86,21 @@ START_TEST(test_wrong_use)
 
 END_TEST
 
-TEST_MAIN("conf", test_all_forms, test_malformed, test_wrong_use)
+/* Of one section all is known, of another not yet. */
+START_TEST(test_sections_are_checked_apart)
+{
+    ck_assert_int_eq(parse("[a]\nblock = 1\n[b]\nblok = 3\n"), 0);
+    ck_assert_ptr_nonnull(conf_get(conf, "a", "block"));
+    ck_assert_int_eq(conf_check_section(conf, "a", &err), 0);
+    ck_assert_int_eq(conf_check_section(conf, "b", &err), ERR_INVALID);
+    ck_assert_str_eq(err.text, "q.conf:4: unknown key blok in section [b]");
+    conf_free(conf);
+}
+
+END_TEST
+
+TEST_MAIN("conf",
+          test_all_forms,
+          test_malformed,
+          test_wrong_use,
+          test_sections_are_checked_apart)
