@@ -16,8 +16,10 @@
 
 #define COLUMN_GAP "  "
 
-/* A last column cut shorter than this says nothing: it wraps instead. */
-#define CUT_COLUMNS_MIN 10
+#define BELOW_INDENT "    "
+
+/* The last column may wrap, if it has this room at least. */
+#define LAST_COLUMNS_MIN 10
 
 void sheet_init(struct sheet *s,
                 const struct sheet_column *columns,
@@ -153,29 +155,68 @@ static void measure(const struct sheet *s, size_t widths[SHEET_COLUMNS_MAX])
     buf_close(&shown);
 }
 
-/* On a terminal, make the last column end at its edge. */
-static void fit_terminal(const struct sheet *s,
-                         size_t widths[SHEET_COLUMNS_MAX])
+/* How many columns stand in a line: all, or, on a terminal, those that it has
+ * room for. */
+static size_t fitting_columns(const struct sheet *s, const size_t *widths)
 {
     size_t room = terminal_columns();
-    size_t last = s->column_count - 1;
     size_t used = 0;
-    for (size_t c = 0; c < last; c++)
+    for (size_t c = 0; c < s->column_count && room > 0; c++) {
+        size_t most =
+            c + 1 < s->column_count ? widths[c] : (size_t)LAST_COLUMNS_MIN;
+        if (used + MIN_OF(widths[c], most) > room)
+            return MAX_OF(c, (size_t)1);
         used += widths[c] + strlen(COLUMN_GAP);
-    if (room > 0 && used + widths[last] > room &&
-        used + CUT_COLUMNS_MIN <= room)
-        widths[last] = room - used;
+    }
+    return s->column_count;
 }
 
-static void print_header(const struct sheet *s, const size_t *widths)
+static void print_line(struct buf *line)
+{
+    fwrite(line->data, 1, line->len, stdout);
+    putchar('\n');
+    buf_clear(line);
+}
+
+/* The cells of row @r from column @c on, by their names, below the row. */
+static void print_below(const struct sheet *s, size_t r, size_t c)
+{
+    size_t room = terminal_columns();
+    struct buf line = BUF_INIT;
+    struct buf item = BUF_INIT;
+    for (; c < s->column_count; c++) {
+        struct slice cell = sheet_cell(s, r, c);
+        if (cell.len == 0)
+            continue;
+        buf_clear(&item);
+        buf_printf(&item, "%s: ", s->columns[c].name);
+        show(&item, s->columns[c].kind, cell);
+        if (line.len > 0 && utf8_columns(buf_slice(&line)) +
+                                    strlen(COLUMN_GAP) +
+                                    utf8_columns(buf_slice(&item)) >
+                                room)
+            print_line(&line);
+        buf_append_str(&line, line.len > 0 ? COLUMN_GAP : BELOW_INDENT);
+        buf_append_slice(&line, buf_slice(&item));
+    }
+    if (line.len > 0)
+        print_line(&line);
+    buf_close(&line);
+    buf_close(&item);
+}
+
+static void
+print_header(const struct sheet *s, const size_t *widths, size_t count)
 {
     struct buf line = BUF_INIT;
     struct buf rule = BUF_INIT;
-    for (size_t c = 0; c < s->column_count; c++) {
-        bool last = c + 1 == s->column_count;
+    size_t room = terminal_columns();
+    for (size_t c = 0; c < count; c++) {
+        bool last = c + 1 == count;
+        size_t used = utf8_columns(buf_slice(&rule));
         pad(&line, slice_str(s->columns[c].name), widths[c],
             is_right(s->columns[c].kind), last);
-        for (size_t i = 0; i < widths[c]; i++)
+        for (size_t i = 0; i < widths[c] && (!room || used + i < room); i++)
             buf_append_str(&rule, "─");
         if (!last)
             buf_append_str(&rule, COLUMN_GAP);
@@ -192,25 +233,19 @@ static void print_text(const struct sheet *s)
     size_t rows = sheet_row_count(s);
     struct buf line = BUF_INIT;
     struct buf shown = BUF_INIT;
+    size_t count;
     measure(s, widths);
-    fit_terminal(s, widths);
-    print_header(s, widths);
+    count = fitting_columns(s, widths);
+    print_header(s, widths, count);
     for (size_t r = 0; r < rows; r++) {
-        buf_clear(&line);
-        for (size_t c = 0; c < s->column_count; c++) {
-            bool last = c + 1 == s->column_count;
-            struct slice cell = sheet_cell(s, r, c);
+        for (size_t c = 0; c < count; c++) {
             buf_clear(&shown);
-            show(&shown, s->columns[c].kind, cell);
-            if (utf8_columns(buf_slice(&shown)) > widths[c]) {
-                buf_clear(&shown);
-                text_put_cut(&shown, cell, widths[c]);
-            }
+            show(&shown, s->columns[c].kind, sheet_cell(s, r, c));
             pad(&line, buf_slice(&shown), widths[c],
-                is_right(s->columns[c].kind), last);
+                is_right(s->columns[c].kind), c + 1 == count);
         }
-        fwrite(line.data, 1, line.len, stdout);
-        putchar('\n');
+        print_line(&line);
+        print_below(s, r, count);
     }
     buf_close(&line);
     buf_close(&shown);

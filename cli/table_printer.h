@@ -1,8 +1,9 @@
 /* A sheet of rows and columns, printed in the format the user asked for.
  *
  * As text: columns aligned by what a terminal shows (UTF-8, wide characters), a
- * rule under the header, and, on a terminal only, the last column cut at its
- * width. As JSON: one object a line. As CSV: a header line and RFC 4180 rows.
+ * rule under the header; on a terminal too narrow for all columns, those it has
+ * no room for stand below each row, by name. As JSON: one object a line. As
+ * CSV: a header line and RFC 4180 rows.
  *
  * A sheet keeps all its cells until it is printed: for answers that fit on
  * pages, not for scans.

@@ -1,6 +1,8 @@
 """The shell: scripts on standard input, and a terminal with history,
 completion and Ctrl-C."""
 
+import re
+
 from harness import CliTest, Terminal, main
 
 
@@ -229,6 +231,33 @@ class AtTerminal(CliTest):
         self.assertNotIn("x" * 100, shown)
         t.close()
         self.assertIn("x" * 500, self.ok("scan", "t"))
+
+
+class Sheets(CliTest):
+    def test_narrow_terminal(self):
+        """Columns without room stand below their row; nothing is cut."""
+        def lines(columns, *command):
+            t = Terminal(self, *command, columns=columns)
+            t.close()
+            while t.read(0.1) and not t.seen.endswith(b"\r\n"):
+                pass
+            return t.shown.decode().replace("\r", "").splitlines()
+        wide = lines(200, "job", "catalogue")
+        self.assertIn("what_it_does", wide[0])
+        narrow = lines(50, "job", "catalogue")
+        self.assertEqual(narrow[0], "job")
+        at = narrow.index("page_rank")
+        self.assertEqual(narrow[at + 1:at + 3], [
+            "    parameters: iterations=100 tolerance=0.00001 "
+            "damping=0.85 limit=0",
+            "    what_it_does: Rank pages by the links to them."])
+        self.assertEqual(narrow[narrow.index("url_frequency") + 1],
+                         "    what_it_does: Count the requests of an access "
+                         "log, or captures, by URL.")
+        self.table("t", "f")
+        shown = "\n".join(lines(60, "table", "describe", "t"))
+        self.assertIn("memory=off,memtable=64MiB", shown)
+        self.assertEqual(max(map(len, re.findall("─[─ ]*", shown))), 60)
 
 
 class Progress(CliTest):
