@@ -16,6 +16,7 @@
 #include "cli/bench_tables.h"
 #include "cli/cli.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/table_printer.h"
 #include "gfs-lite/fs.h"
@@ -61,7 +62,7 @@ static int fill(struct bench *b, struct err *err)
     char text[32];
     for (size_t i = 0; i < BATCH_ROWS; i++)
         batch[i] = quarry_mutation_new(SLICE_LIT("x"));
-    for (uint64_t i = 0; i < b->rows && !r; i += BATCH_ROWS) {
+    for (uint64_t i = 0; i < b->rows && !r && !interrupted(); i += BATCH_ROWS) {
         for (size_t j = 0; j < BATCH_ROWS; j++) {
             quarry_mutation_reset(batch[j], key_of(i + j, text));
             quarry_mutation_set(batch[j], "f", SLICE_LIT("q"), QUARRY_NOW,
@@ -85,7 +86,7 @@ static int write_synced(struct bench *b, struct err *err)
     struct quarry_mutation *m = quarry_mutation_new(SLICE_LIT("x"));
     int r = ERR_OK;
     char text[32];
-    for (uint64_t i = 0; i < SYNCED_ROWS && !r; i++) {
+    for (uint64_t i = 0; i < SYNCED_ROWS && !r && !interrupted(); i++) {
         quarry_mutation_reset(m, key_of(i, text));
         quarry_mutation_set(m, "f", SLICE_LIT("q"), QUARRY_NOW,
                             slice_make(b->value, b->value_bytes));
@@ -107,7 +108,7 @@ static int read_random(struct bench *b, struct err *err)
     int r = ERR_OK;
     char text[32];
     rand_init(&chance, 1);
-    for (uint64_t i = 0; i < count && !r; i++) {
+    for (uint64_t i = 0; i < count && !r && !interrupted(); i++) {
         bool found;
         struct slice key = key_of(rand_below(&chance, b->rows), text);
         buf_clear(&value);
@@ -131,7 +132,7 @@ static int scan_all(struct bench *b, struct err *err)
     int r = quarry_scan(b->table, NULL, &s, err);
     if (r)
         return r;
-    while (!(r = quarry_scanner_next(s, &row, err)) && row)
+    while (!interrupted() && !(r = quarry_scanner_next(s, &row, err)) && row)
         count++;
     quarry_scanner_close(s);
     if (!r)
@@ -149,8 +150,10 @@ static int run_phases(struct bench *b, struct err *err)
         quarry_table_create(b->store, BENCH_TABLE, &family, 1, NULL, 0, err);
     if (!r)
         r = quarry_table_open(b->store, BENCH_TABLE, &b->table, err);
-    for (size_t i = 0; i < ARRAY_LEN(phases) && !r; i++)
+    for (size_t i = 0; i < ARRAY_LEN(phases) && !r && !interrupted(); i++)
         r = phases[i](b, err);
+    if (!r && interrupted())
+        r = err_set(err, ERR_CANCELLED, "bench: interrupted");
     quarry_table_close(b->table);
     return r;
 }
@@ -173,6 +176,7 @@ static int with_store(struct bench *b, struct err *err)
     struct fs *fs = NULL;
     int r;
     buf_printf(&target, "file:%s.bench", cli_directory(b->cli));
+    (void)interrupt_watch();
     r = quarry_open(buf_cstr(&target), &opts, &b->store, err);
     if (r)
         goto out;

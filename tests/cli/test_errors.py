@@ -281,6 +281,15 @@ class BadInput(CliTest):
         self.assertEqual(self.json("count", "t"),
                          [{"rows": count, "cells": count}])
 
+    def test_interrupted_bench(self):
+        """The scratch store goes, also when the measuring is ended early."""
+        for wait in ("quarry-data.bench", "quarry-data.bench/tables"):
+            run = self.start("bench", "--rows", "100000000")
+            self.wait_for(lambda: os.path.exists(self.path(wait)))
+            run.send_signal(signal.SIGINT)
+            self.assertEqual(run.wait(), -signal.SIGINT)
+            self.assertEqual(os.listdir(self.dir), ["lsan"])
+
     def test_closed_pipe(self):
         """A reader that has seen enough ends the scan, without noise."""
         self.table()
