@@ -315,6 +315,56 @@ class BadInputTest(ClusterTest):
         self.assertIn("role lock", why)
         self.assertRegex(why, "damaged|checksum|corrupt")
 
+    def test_damaged_names(self):
+        """The names of files are kept as well as the locks are."""
+        server = self.keyed("[namenode]\nsnapshot-log = 8KiB\n")
+        target = ("-t", server.address, "--key", "key")
+
+        def parts(what):
+            return sorted(p for p in self.files_below("data/namenode")
+                          if what in os.path.basename(p))
+
+        first, made = parts("snap"), []
+
+        def has_image():
+            made.append("%04d" % len(made) * 50)
+            self.ok("fs", "mkdir", "/" + made[-1], *target)
+            return parts("snap") != first
+        self.wait_for(has_image)
+        for i in range(8):
+            self.ok("fs", "mkdir", "/" + "last%d" % i * 40, *target)
+        server.end()
+        image, = parts("snap")
+        segment = parts(".seg")[-1]
+        for path, at in ((image, os.path.getsize(image) // 2),
+                         (segment, self.read(segment).index(b"last2" * 40))):
+            self.flip(path, at)
+            why = server.fails_to_start()
+            self.flip(path, at)
+            self.assertIn("role namenode", why)
+            self.assertIn(os.path.basename(path), why)
+            self.assertRegex(why, "damaged|checksum|corrupt")
+        self.assertTrue(server.start())
+        names = self.ok("fs", "ls", "/", *target)
+        for name in made:
+            self.assertIn(name, names)
+
+    def test_damaged_identity(self):
+        """Nor does one go on that does not know who it is."""
+        server = self.keyed()
+        server.end()
+        for role, name in (("lock", "member"), ("namenode", "member"),
+                           ("chunk", "SERVER")):
+            path = self.path(os.path.join("data", role, name))
+            for at in range(0, os.path.getsize(path), 7):
+                self.flip(path, at)
+                why = server.fails_to_start()
+                self.flip(path, at)
+                self.assertIn("role " + role, why)
+                self.assertIn(os.path.join(role, name), why)
+        self.assertTrue(server.start())
+        self.check_serves(server)
+
     def test_damaged_chunk(self):
         """The bytes of a damaged chunk are not served, and its server counts
         it; other files are."""
