@@ -27,8 +27,10 @@ void inode_free(struct inode *n)
 {
     PRE(!n->is_directory || !n->u.directory->entries);
     PRE(n->is_directory || n->chunk_count == 0);
-    if (n->is_directory)
+    if (n->is_directory) {
+        mem_free(n->u.directory->levels);
         mem_free(n->u.directory);
+    }
     if (n->name != n->first_name)
         mem_free(n->name);
     mem_free(n);

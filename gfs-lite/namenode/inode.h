@@ -25,6 +25,9 @@ struct directory {
     uint64_t entry_count;  /* Files and directories. */
     uint64_t file_count;
     uint64_t bytes;       /* Of the files, one copy each. */
+    uint32_t *levels;     /* How many lie so many levels below it; owned, */
+    uint32_t level_count; /* up to the last that is not 0. */
+    uint32_t level_cap;
     uint64_t entry_quota; /* 0: none. */
     uint64_t byte_quota;
 };

@@ -2,18 +2,37 @@
 #include "base/core/panic.h"
 #include "gfs-lite/namenode/namespace.h"
 
+/* Of the entry @e of a directory, in what is left of its levels. */
+static void take_levels(uint32_t *left, uint32_t count, const struct inode *e)
+{
+    const struct directory *d = e->is_directory ? e->u.directory : NULL;
+    INVARIANT(count > (d ? d->level_count : 0));
+    left[0]--;
+    for (uint32_t i = 0; d && i < d->level_count; i++)
+        left[i + 1] -= d->levels[i];
+}
+
 static void check_directory(const struct inode *n)
 {
     struct directory sum = {.entries = NULL};
+    uint32_t count = n->u.directory->level_count;
+    uint32_t *left = mem_zalloc(count + 1, sizeof(*left));
+    for (uint32_t i = 0; i < count; i++)
+        left[i] = n->u.directory->levels[i];
+    INVARIANT(count == 0 || left[count - 1] > 0);
     for (struct inode *e = inode_entries_first(n->u.directory->entries); e;
          e = inode_entries_after(n->u.directory->entries, inode_name(e))) {
         INVARIANT(e->parent == n);
+        take_levels(left, count, e);
         sum.entry_count++;
         sum.file_count += !e->is_directory;
         sum.bytes += e->is_directory ? e->u.directory->bytes : inode_bytes(e);
         sum.entry_count += e->is_directory ? e->u.directory->entry_count : 0;
         sum.file_count += e->is_directory ? e->u.directory->file_count : 0;
     }
+    for (uint32_t i = 0; i < count; i++)
+        INVARIANT(left[i] == 0);
+    mem_free(left);
     INVARIANT(sum.entry_count == n->u.directory->entry_count); /* I3 */
     INVARIANT(sum.file_count == n->u.directory->file_count);
     INVARIANT(sum.bytes == n->u.directory->bytes);

@@ -2,6 +2,7 @@
 #include "gfs-lite/namenode/namespace.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
@@ -64,6 +65,58 @@ int names_check_room(const struct inode *parent,
     return check_quota(parent, names_weigh(n), NULL, err);
 }
 
+/* --- how deep ---------------------------------------------------------- */
+
+static unsigned depth_of(const struct inode *n)
+{
+    unsigned depth = 0;
+    for (; n->parent; n = n->parent)
+        depth++;
+    return depth;
+}
+
+int names_check_depth(const struct inode *n, struct slice to, struct err *err)
+{
+    unsigned depth = gfs_path_depth(to);
+    unsigned below = n->is_directory ? n->u.directory->level_count : 0;
+    if (depth + below <= GFS_DEPTH_MAX || depth <= depth_of(n))
+        return 0;
+    err_set(err, ERR_INVALID,
+            "/%.*s: too deep: names below it would have %u parts",
+            SLICE_ARG(slice_sub(to, 0, 80)), depth + below);
+    err_hint(err, "a path has at most %d", GFS_DEPTH_MAX);
+    return ERR_INVALID;
+}
+
+static void reserve_levels(struct directory *d, uint32_t count)
+{
+    uint32_t cap = d->level_cap;
+    if (count <= cap)
+        return;
+    cap = MAX_OF(count, 2 * cap);
+    d->levels = mem_realloc(d->levels, cap * sizeof(*d->levels));
+    memset(d->levels + d->level_cap, 0,
+           (cap - d->level_cap) * sizeof(*d->levels));
+    d->level_cap = cap;
+}
+
+void names_count_levels(struct inode *parent, const struct inode *n, bool in)
+{
+    const struct directory *own = n->is_directory ? n->u.directory : NULL;
+    uint32_t below = own ? own->level_count : 0;
+    uint32_t one = in ? 1 : UINT32_MAX;
+    for (uint32_t at = 0; parent; parent = parent->parent, at++) {
+        struct directory *d = parent->u.directory;
+        reserve_levels(d, at + 1 + below);
+        d->levels[at] += one;
+        for (uint32_t i = 0; i < below; i++)
+            d->levels[at + 1 + i] += one * own->levels[i];
+        d->level_count = MAX_OF(d->level_count, at + 1 + below);
+        while (d->level_count && d->levels[d->level_count - 1] == 0)
+            d->level_count--;
+    }
+}
+
 /* --- linking ----------------------------------------------------------- */
 
 void names_attach(struct names *ns, struct inode *parent, struct inode *n)
@@ -71,6 +124,7 @@ void names_attach(struct names *ns, struct inode *parent, struct inode *n)
     n->parent = parent;
     inode_entries_add(&parent->u.directory->entries, n);
     names_add_weight(parent, names_weigh(n));
+    names_count_levels(parent, n, true);
     if (!id_map_get(&ns->inodes, n->id))
         id_map_put(&ns->inodes, n);
 }
@@ -78,6 +132,7 @@ void names_attach(struct names *ns, struct inode *parent, struct inode *n)
 void names_detach(struct inode *n)
 {
     names_take_weight(n->parent, names_weigh(n));
+    names_count_levels(n->parent, n, false);
     inode_entries_remove(&n->parent->u.directory->entries, n);
     n->parent = NULL;
 }
@@ -347,6 +402,8 @@ int names_rename(struct names *ns,
     if (old == n)
         return 0;
     rc = check_replace(n, old, to, err);
+    if (rc == 0)
+        rc = names_check_depth(n, to, err);
     if (rc == 0)
         rc = names_check_still(ns, n->parent, err);
     if (rc == 0)

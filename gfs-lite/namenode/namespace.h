@@ -117,7 +117,8 @@ MUST_CHECK int names_create(struct names *ns,
                             struct inode **out,
                             struct err *err);
 /* As rename(2): a file takes the place of a file, a directory that of an empty
- * directory. Errors: ERR_NOTFOUND, ERR_INVALID (into itself, kinds differ),
+ * directory. Errors: ERR_NOTFOUND, ERR_INVALID (into itself, kinds differ,
+ * names below it would be too deep),
  * ERR_EXISTS (a directory that is not empty), ERR_EXHAUSTED. */
 MUST_CHECK int names_rename(struct names *ns,
                             struct slice from,
@@ -131,7 +132,8 @@ MUST_CHECK int names_remove(struct names *ns,
                             bool tree,
                             uint64_t time_us,
                             struct err *err);
-/* Move it to the trash instead; what is there already is removed. */
+/* Move it to the trash instead; what is there already is removed. Errors: as
+ * above; ERR_INVALID: no path would lead to it there. */
 MUST_CHECK int names_discard(struct names *ns,
                              struct slice path,
                              uint64_t time_us,
@@ -282,6 +284,13 @@ struct weight {
 };
 
 struct weight names_weigh(const struct inode *n);
+/* May @n, with all below it, be named @to? Nothing is too deep that does not
+ * get deeper: what was in the trash comes back. Errors: ERR_INVALID. */
+MUST_CHECK int
+names_check_depth(const struct inode *n, struct slice to, struct err *err);
+/* Count @n and all below it in the levels of @parent and all above, or no
+ * more. */
+void names_count_levels(struct inode *parent, const struct inode *n, bool in);
 /* To, or from, @parent and all above it. */
 void names_add_weight(struct inode *parent, struct weight w);
 void names_take_weight(struct inode *parent, struct weight w);

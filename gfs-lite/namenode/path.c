@@ -33,6 +33,14 @@ struct slice gfs_path_last(struct slice path, struct slice *parent)
     return last;
 }
 
+unsigned gfs_path_depth(struct slice path)
+{
+    unsigned depth = 0;
+    while (gfs_path_next(&path).len)
+        depth++;
+    return depth;
+}
+
 static int bad_path(struct slice path, const char *why, struct err *err)
 {
     return err_set(err, ERR_INVALID, "bad file name \"%.*s\": %s",

@@ -7,6 +7,8 @@
 
 /* Errors: ERR_INVALID: absolute, "..", a NUL, too long or too deep. */
 MUST_CHECK int gfs_path_check(struct slice path, struct err *err);
+/* Of how many parts that count? */
+unsigned gfs_path_depth(struct slice path);
 /* Cut the first part that counts off *@path; empty at the end. */
 struct slice gfs_path_next(struct slice *path);
 /* The last part that counts, and in *@parent what is before it. */

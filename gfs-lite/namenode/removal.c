@@ -194,6 +194,18 @@ static struct inode *trash_of(const struct names *ns)
     return t && t->is_directory ? t : NULL;
 }
 
+/* What is below it may be deeper, and comes back with it. */
+static int
+check_in_trash(struct slice path, struct slice there, struct err *err)
+{
+    if (gfs_path_check(there, NULL) == 0)
+        return 0;
+    err_set(err, ERR_INVALID, "/%.*s: too deep or too long for the trash",
+            SLICE_ARG(slice_sub(path, 0, 80)));
+    err_hint(err, "--skip-trash removes it for good");
+    return ERR_INVALID;
+}
+
 int names_discard(struct names *ns,
                   struct slice path,
                   uint64_t time_us,
@@ -203,6 +215,7 @@ int names_discard(struct names *ns,
     struct inode *n;
     struct inode *parent;
     struct slice above;
+    struct slice name;
     int rc = names_find(ns, path, &n, err);
     if (rc)
         return rc;
@@ -214,9 +227,13 @@ int names_discard(struct names *ns,
     /* The number makes removals of one instant differ. */
     buf_printf(&to, "%s/%020llu-%llu/", NAMESPACE_TRASH,
                (unsigned long long)time_us, (unsigned long long)n->id);
-    gfs_path_last(path, &above);
+    name = gfs_path_last(path, &above);
     buf_append_slice(&to, above);
-    rc = names_mkdirs(ns, buf_slice(&to), time_us, &parent, err);
+    buf_append_slice(&to, name);
+    rc = check_in_trash(path, buf_slice(&to), err);
+    gfs_path_last(buf_slice(&to), &above);
+    if (rc == 0)
+        rc = names_mkdirs(ns, above, time_us, &parent, err);
     if (rc == 0)
         names_move(ns, n, parent, inode_name(n), time_us);
     buf_close(&to);

@@ -75,6 +75,9 @@ static int find_place(struct names *ns,
         return err_set(err, ERR_EXISTS, "/%.*s exists", SLICE_ARG(to));
     if (rc != ERR_NOTFOUND)
         return rc;
+    rc = names_check_depth(source, to, err);
+    if (rc)
+        return rc;
     *name = gfs_path_last(to, &above);
     rc = names_mkdirs(ns, above, time_us, parent, err);
     for (const struct inode *n = *parent; rc == 0 && n; n = n->parent)
