@@ -148,7 +148,8 @@ int client__call(struct chubby *c,
                  struct buf *reply,
                  struct err *err)
 {
-    struct err e = ERR_INIT;
+    struct err told = ERR_INIT; /* By whoever has told most. */
+    struct err e;
     unsigned tries = 0;
     bool again;
     int code;
@@ -164,12 +165,13 @@ int client__call(struct chubby *c,
             return 0;
         if (!again)
             return err_copy(err, &e);
+        if (code != ERR_UNSUPPORTED || !told.code)
+            told = e;
         code = fiber_check(err);
         if (!code)
             code = pause_before(c, tries++, err);
         if (code) {
-            if (e.code)
-                err_wrap(err, "%s", e.text);
+            err_wrap(err, "%s", told.text);
             return code;
         }
     }

@@ -165,6 +165,7 @@ int leader_call(struct leader *l,
     uint64_t attempt_us =
         timeout_us ? MIN_OF(timeout_us, ATTEMPT_US) : ATTEMPT_US;
     uint32_t strangers = 0;
+    struct err told = ERR_INIT; /* By whoever has told most. */
     for (unsigned tries = 0;; tries++) {
         struct err failure = ERR_INIT;
         char address[ADDRESS_BYTES];
@@ -183,7 +184,9 @@ int leader_call(struct leader *l,
             return rc;
         }
         learn(l, address, &failure);
-        rc = wait_turn(l, tries, until_ns, &failure, err);
+        if (rc != ERR_UNSUPPORTED || !told.code)
+            told = failure;
+        rc = wait_turn(l, tries, until_ns, &told, err);
         if (rc)
             return rc;
     }

@@ -59,8 +59,12 @@ class LockTest(ClusterTest):
         for process in late:
             said, _ = process.communicate(timeout=SECONDS)
             self.assertEqual(process.returncode, 0, said)
+        c.kill("n1")
+        self.env["QUARRY_TIMEOUT"] = "3s"
         for words in (["lock", "cat", "/f"], ["fs", "ls", "/"]):
             self.assertIn("unknown method", self.fails(1, *words, *key, second))
+            self.wait_for(lambda w=words: "refused" in self.fails(
+                1, *w, *key, second + "," + first))
 
     def test_hold(self):
         """A command runs under its lock, with the sequencer; its failure is
