@@ -97,7 +97,7 @@ static void summary_end(struct job_run *r, int code, const struct err *err)
 static struct mr_report *make_report(struct job_run *r)
 {
     struct mr_report *p = mem_zalloc(1, sizeof(*p));
-    p->job_id = mem_strdup(r->setup.job_id ? r->setup.job_id : "");
+    p->job_id = r->summary.id ? mem_strdup(r->summary.id) : NULL;
     p->elapsed_us = (world_mono_ns(r->setup.world) - r->started_ns) / 1000;
     p->map_tasks = (unsigned)r->splits.count;
     if (r->host && r->host->traits.has_reduce)

@@ -222,7 +222,7 @@ struct mr_counter_value {
 };
 
 struct mr_report {
-    char *job_id;
+    char *job_id; /* NULL: it has not begun, and is in no history. */
     uint64_t elapsed_us;
     unsigned map_tasks;
     unsigned reduce_tasks;

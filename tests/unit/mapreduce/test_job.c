@@ -554,7 +554,9 @@ START_TEST(test_failed_overwrite)
 
 END_TEST
 
-static void expect_error(struct mr_options *o, int code, const char *text)
+/* One that has not @begun cannot be asked for. */
+static void
+expect_error(struct mr_options *o, bool begun, int code, const char *text)
 {
     struct err err = ERR_INIT;
     struct mr_report *report = NULL;
@@ -562,6 +564,7 @@ static void expect_error(struct mr_options *o, int code, const char *text)
     ck_assert_msg(got == code, "%d: %s", got, err.text);
     ck_assert_msg(strstr(err.text, text), "%s", err.text);
     ck_assert_ptr_nonnull(report);
+    ck_assert_int_eq(report->job_id != NULL, begun);
     mr_report_free(report);
     check_clean(false);
 }
@@ -578,24 +581,24 @@ START_TEST(test_wrong_options)
     const char *object = "/nowhere/job.so";
     write_letters(26);
     o.inputs = &none;
-    expect_error(&o, ERR_NOTFOUND, "/nowhere/at/all*");
+    expect_error(&o, true, ERR_NOTFOUND, "/nowhere/at/all*");
     o = options(&job);
     o.inputs = &table;
-    expect_error(&o, ERR_INVALID, "store");
+    expect_error(&o, false, ERR_INVALID, "store");
     o = options(&job);
     o.params = &setting;
     o.param_count = 1;
-    expect_error(&o, ERR_INVALID, "no parameter colour");
+    expect_error(&o, false, ERR_INVALID, "no parameter colour");
     o = options(&job);
     o.output_count = 0;
-    expect_error(&o, ERR_INVALID, "no output");
+    expect_error(&o, false, ERR_INVALID, "no output");
     o = options(NULL);
-    expect_error(&o, ERR_INVALID, "program");
+    expect_error(&o, false, ERR_INVALID, "program");
     o.program.object = object;
-    expect_error(&o, ERR_NOTFOUND, object);
+    expect_error(&o, false, ERR_NOTFOUND, object);
     job.abi_version = 99;
     o = options(&job);
-    expect_error(&o, ERR_UNSUPPORTED, "99");
+    expect_error(&o, false, ERR_UNSUPPORTED, "99");
 }
 
 END_TEST
@@ -638,13 +641,13 @@ START_TEST(test_misused_calls)
     struct mr_options o = options(&job);
     write_letters(26);
     job.map = misuse_map;
-    expect_error(&o, ERR_INVALID, "map functions emit");
+    expect_error(&o, true, ERR_INVALID, "map functions emit");
     job = line_count();
     job.reduce = misuse_reduce;
-    expect_error(&o, ERR_INVALID, "reducers write");
+    expect_error(&o, true, ERR_INVALID, "reducers write");
     job = line_count();
     job.reduce = table_reduce;
-    expect_error(&o, ERR_INVALID, "no table");
+    expect_error(&o, true, ERR_INVALID, "no table");
 }
 
 END_TEST
