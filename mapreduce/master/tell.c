@@ -71,7 +71,8 @@ void job_describe_wait(struct job_run *r)
     if (s->state != JOB_RUNNING || r->tasks_waiting == 0 || !r->waits_for ||
         !*r->waits_for)
         return;
-    buf_printf(&text, "%u tasks wait: %s", r->tasks_waiting, r->waits_for);
+    buf_printf(&text, "%u task%s: %s", r->tasks_waiting,
+               r->tasks_waiting == 1 ? " waits" : "s wait", r->waits_for);
     s->waits = buf_take(&text);
 }
 

@@ -269,19 +269,22 @@ class Mistakes(JobsTest):
         self.fails(1, "job", "kill", job)
 
     def test_waiting(self):
-        """What waits says why: a job its own bound, another one the slots that
-        are taken."""
+        """What waits says why: a job memory that nobody has, its own bound,
+        and the slots that are taken."""
         self.serve(1, 1)
         self.text("a.txt", 1000, 4)
         self.ok("fs", "put", "a.txt", "a.txt")
         jobs = []
-        for out, bound, why in (
-                ("one", ("--slots", "1"),
-                 "the job has all the slots it may have"),
-                ("two", (), "all slots are taken")):
+        for out, options, why in (
+                ("none", ("--memory", "10TiB"),
+                 "1 task waits: no worker has the memory an attempt needs"),
+                ("one", ("--split", "1KiB", "--slots", "1"),
+                 "tasks wait: the job has all the slots it may have"),
+                ("two", ("--split", "1KiB"),
+                 "tasks wait: all slots are taken")):
             job = self.ok("job", "run", "--detach", "--mapper", "sleep 600",
-                          "--split", "1KiB", "--no-backups", *bound, "-i",
-                          "file:a.txt", "-o", "file:" + out).split()[0]
+                          "--no-backups", *options, "-i", "file:a.txt", "-o",
+                          "file:" + out).split()[0]
             jobs.append(job)
             self.wait_for(lambda j=job, w=why: w in self.status(j))
         for job in jobs:

@@ -89,8 +89,9 @@ class WorkersTest(ClusterTest):
         return self.fail("no node is free")
 
     def test_before_its_master(self):
-        """The first job master of a cell is waited for: what is asked of a cell
-        that has just been started is not done here instead."""
+        """The first job master of a cell is waited for, and then its first
+        worker: what is asked of a cell that has just been started is not done
+        here instead."""
         c = self.loopback(3, CELL)
         self.write("in.txt", "one\ntwo\n")
         self.ok("fs", "put", "in.txt", "/in.txt")
@@ -110,9 +111,13 @@ class WorkersTest(ClusterTest):
         job = subprocess.Popen([QUARRY, *run], cwd=self.dir, env=self.env,
                                stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True)
-        c.stop("n3")
-        c.set_roles("n3", CELL + ",jobs,worker")
-        c.start("n3")
+        for roles, why in ((",jobs", b"no worker is up"),
+                           (",jobs,worker", b"succeeded")):
+            c.stop("n3")
+            c.set_roles("n3", CELL + roles)
+            c.start("n3")
+            self.wait_for(lambda w=why: w in self.run_quarry(
+                "job", "status").stdout)
         said = job.communicate(timeout=SECONDS)[0]
         self.assertEqual(job.returncode, 0, said)
         self.assertEqual(self.ok("fs", "cat", "/out/part-00000"),
