@@ -223,13 +223,16 @@ static void leave_all(struct cli *cli, struct cluster *c)
 static int run_stop(struct cli *cli, const struct args *args, struct err *err)
 {
     struct cluster c;
+    size_t running = 0;
     int rc = cluster_open(dir_of(args), &c, err);
+    for (size_t i = 0; i < c.node_count; i++)
+        running += cluster_node_pid(&c.nodes[i]) != 0;
     if (rc == 0)
         leave_all(cli, &c);
     if (rc == 0)
         rc = end_nodes(cli, c.nodes, c.node_count, SIGTERM, err);
     if (rc == 0)
-        cli_remark(cli, "%zu nodes stopped", c.node_count);
+        cli_remark(cli, "%zu of %zu nodes stopped", running, c.node_count);
     cluster_close(&c);
     return rc;
 }

@@ -283,6 +283,19 @@ make_cluster(struct world *w, struct cluster *c, size_t count, struct err *err)
     return rc;
 }
 
+/* The directory of a store is no place for nodes. */
+static int refuse_store(const char *dir, struct err *err)
+{
+    char *path = join(dir, "CURRENT");
+    int rc = 0;
+    if (access(path, F_OK) == 0) {
+        rc = err_set(err, ERR_EXISTS, "there is a store in %s", dir);
+        err_hint(err, "name another directory by --data");
+    }
+    mem_free(path);
+    return rc;
+}
+
 int cluster_create(struct world *w,
                    const char *dir,
                    size_t count,
@@ -291,6 +304,9 @@ int cluster_create(struct world *w,
 {
     int rc = cluster_open(dir, out, err);
     if (rc != ERR_NOTFOUND)
+        return rc;
+    rc = refuse_store(dir, err);
+    if (rc)
         return rc;
     cluster_close(out);
     PRE(count > 0 && count <= CLUSTER_NODES_MAX);

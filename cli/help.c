@@ -82,7 +82,8 @@ void help_overview(void)
     print_options("Options of every command", global_options);
     print_options("More of them, to be let into a cluster", remote_options);
     printf("\nquarry COMMAND --help explains one command and shows an "
-           "example.\n");
+           "example.\n"
+           "Exit status: 0 done, 1 failed, 2 used wrongly.\n");
 }
 
 static void print_indented(const char *text)

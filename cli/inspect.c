@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/dump.h"
+#include "cli/remote.h"
 #include "cli/table_printer.h"
 #include "gfs-lite/fs.h"
 
@@ -116,6 +117,10 @@ static int run_dump(struct cli *cli, const struct args *args, struct err *err)
 static int run_check(struct cli *cli, const struct args *args, struct err *err)
 {
     const char *dir = args->word_count ? args->words[0] : cli_directory(cli);
+    if (args->word_count == 0 && remote_is_cluster(cli->target)) {
+        usage_error(args, err, "the target %s is a cluster", cli->target);
+        return ERR_USAGE;
+    }
     if (strncmp(dir, "file:", 5) == 0)
         dir += 5;
     return check_store(cli, dir, err);

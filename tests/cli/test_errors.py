@@ -55,6 +55,7 @@ class Usage(CliTest):
     def test_every_command_has_help(self):
         """--help works everywhere, and shows a usage and an example."""
         overview = self.ok("help")
+        self.assertIn("Exit status: 0 done, 1 failed, 2 used", overview)
         names = re.findall(r"^  ([a-z-]+(?: [a-z-]+)?)  ", overview, re.M)
         self.assertGreater(len(names), 25)
         self.assertIn("import access-log", names)
@@ -363,6 +364,19 @@ class NoCluster(CliTest):
         message = self.fails(1, "-t", self.address, "fs", "ls")
         self.assertIn(self.address + " speaks another protocol (is a server "
                       "of Quarry at that address?)", message)
+
+    def test_no_place_for_one(self):
+        """A store's directory gets no nodes; a cluster is not checked so."""
+        self.embedded_only("a store that is a directory")
+        self.table()
+        before = self.files_below("quarry-data")
+        self.assertEqual(
+            self.fails(1, "cluster", "start", "--data", "quarry-data"),
+            "quarry: there is a store in quarry-data (name another directory "
+            "by --data)")
+        self.assertEqual(self.files_below("quarry-data"), before)
+        self.assertIn("the target 127.0.0.1:1 is a cluster", self.fails(
+            2, "check", "-t", "127.0.0.1:1"))
 
     def test_no_port(self):
         for target in ("127.0.0.1:0", "127.0.0.1:65536"):
