@@ -48,6 +48,8 @@ static void must(bool ok, const char *path)
 static void make_program_dir(void)
 {
     const char *base = getenv("TMPDIR");
+    if (program_dir[0]) /* A main of its own has asked before. */
+        return;
     snprintf(program_dir, sizeof(program_dir), "%s/quarry-test-XXXXXX",
              base ? base : "/tmp");
     must(mkdtemp(program_dir) != NULL, program_dir);
@@ -63,6 +65,7 @@ static void remove_own(void)
 const char *test_tmpdir(void)
 {
     static char path[320];
+    make_program_dir();
     if (owner != getpid()) {
         owner = getpid();
         made = 0;
