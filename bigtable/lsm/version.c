@@ -89,6 +89,16 @@ static int compare_files(const void *a, const void *b)
     return slice_cmp(x->first_key, y->first_key);
 }
 
+static void add_to_run(struct run *r, const struct table_file *f)
+{
+    const struct table_properties *p = table_reader_properties(f->reader);
+
+    r->table_count++;
+    r->has_scope_deletions |= p->scope_count > 0;
+    r->time_max_us =
+        p->tombstone_count ? INT64_MAX : MAX_OF(r->time_max_us, p->time_max_us);
+}
+
 static void group_runs(struct version *v)
 {
     for (size_t i = 0; i < v->table_count; i++) {
@@ -96,14 +106,14 @@ static void group_runs(struct version *v)
         struct run *r = v->run_count ? &v->runs[v->run_count - 1] : NULL;
         if (!r || r->number != f->info.run) {
             r = &v->runs[v->run_count++];
-            *r = (struct run){.number = f->info.run, .tables = v->tables + i};
+            *r = (struct run){.number = f->info.run,
+                              .tables = v->tables + i,
+                              .time_max_us = INT64_MIN};
         } else {
             INVARIANT(slice_cmp(v->tables[i - 1]->info.last_key,
                                 f->info.first_key) < 0);
         }
-        r->table_count++;
-        r->has_scope_deletions |=
-            table_reader_properties(f->reader)->scope_count > 0;
+        add_to_run(r, f);
     }
 }
 

@@ -44,6 +44,8 @@ struct run {
     uint32_t table_count;
     struct table_file **tables; /* By key; part of the version's memory. */
     bool has_scope_deletions;   /* Of whole rows or families. */
+    int64_t time_max_us;        /* Of its cells; INT64_MAX where there are
+                                   deletions among them. */
 };
 
 struct version {
