@@ -120,12 +120,21 @@ static void drop_torn(struct buf *out, size_t from)
     out->len = from + (size_t)offset;
 }
 
+/* A process that came late to the beginning of a job, and did not know that
+ * another had begun it, says so behind the other: it says nothing of the job.
+ */
+static bool begins(struct slice bytes)
+{
+    return bytes.len > HEAD_BYTES && bytes.data[HEAD_BYTES] == JOURNAL_BEGIN;
+}
+
 static int load_files(const struct job_files *files,
                       const char *path,
                       struct buf *out,
                       struct err *err)
 {
     struct buf name = BUF_INIT;
+    size_t first = out->len;
     int code = 0;
     for (unsigned n = 0; code == 0; n++) {
         size_t before = out->len;
@@ -141,6 +150,9 @@ static int load_files(const struct job_files *files,
                                   out, err);
         if (code == 0)
             drop_torn(out, before);
+        if (before > first &&
+            begins(slice_sub(buf_slice(out), before, out->len)))
+            out->len = before;
     }
     buf_close(&name);
     return code;

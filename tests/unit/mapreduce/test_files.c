@@ -253,6 +253,49 @@ START_TEST(test_journal_lives)
 
 END_TEST
 
+static void write_life(enum journal_type first, enum journal_type second)
+{
+    const struct job_files f = {.world = world, .fs = fs};
+    struct journal j;
+    ck_assert_int_eq(journal_open(&j, &f, "job/journal", 0, NULL), 0);
+    journal_add(&j, first, SLICE_EMPTY);
+    journal_add(&j, second, SLICE_EMPTY);
+    ck_assert_int_eq(journal_flush(&j, NULL), 0);
+    journal_close(&j);
+}
+
+/* A job begins once: what is written by a process that came late to its
+ * beginning, and knew of no other, is not read. One that another left before
+ * it had written anything has not begun. */
+START_TEST(test_journal_begins_once)
+{
+    setup();
+
+    static const enum journal_type want[] = {JOURNAL_BEGIN, JOURNAL_PLAN,
+                                             JOURNAL_RESUME, JOURNAL_END};
+    const struct job_files f = {.world = world, .fs = fs};
+    struct journal empty;
+    struct buf b = BUF_INIT;
+    uint64_t offset = 0;
+    ck_assert_int_eq(journal_open(&empty, &f, "job/journal", 0, NULL), 0);
+    journal_close(&empty);
+    write_life(JOURNAL_BEGIN, JOURNAL_PLAN);
+    write_life(JOURNAL_BEGIN, JOURNAL_PLAN);
+    write_life(JOURNAL_RESUME, JOURNAL_END);
+    ck_assert_int_eq(journal_load(&f, "job/journal", &b, NULL), 0);
+    for (size_t i = 0; i < 4; i++) {
+        enum journal_type type;
+        struct slice body;
+        ck_assert(journal_next(buf_slice(&b), &offset, &type, &body));
+        ck_assert_int_eq(type, want[i]);
+    }
+    ck_assert_uint_eq(offset, b.len);
+    buf_close(&b);
+    teardown();
+}
+
+END_TEST
+
 /* --- Jobs ------------------------------------------------------------------
  */
 
@@ -411,5 +454,6 @@ TEST_MAIN("files",
           test_names,
           test_missing,
           test_journal_lives,
+          test_journal_begins_once,
           test_job,
           test_take_over)
