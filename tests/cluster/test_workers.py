@@ -197,7 +197,10 @@ class WorkersTest(ClusterTest):
         self.assertGreater(counters["shuffle.early_bytes"], 0)
         self.assertGreaterEqual(counters["shuffle.fetched_bytes"],
                                 counters["shuffle.early_bytes"])
-        self.assertGreaterEqual(counters["shuffle.early_bytes"], before)
+        # What a worker had pulled that was taken for dead is pulled again, by
+        # then maybe from its last map, too.
+        if not any(" is silent" in c.log(name) for name in c.names):
+            self.assertGreaterEqual(counters["shuffle.early_bytes"], before)
         self.assertIn("early", self.ok("job", "status", "last"))
         self.ok("-t", "file:here", "job", "run", "--mapper", "cat", "--reducer",
                 "cat", "--input", "file:" + self.path("in.txt"), "--output",
