@@ -1,9 +1,11 @@
-/* quarry check: every table file, the manifest and the commit log. */
+/* quarry check: every table file, of snapshots too, the manifest, the records
+ * of snapshots and the commit log. */
 #include "cli/check.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/core/arena.h"
 #include "base/core/buf.h"
 #include "base/core/hash_map.h"
 #include "base/runtime/world.h"
@@ -13,6 +15,7 @@
 #include "bigtable/sstable/reader.h"
 #include "bigtable/tablet/commit_log.h"
 #include "bigtable/tablet/manifest.h"
+#include "bigtable/wire/snapshot_record.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
@@ -33,7 +36,7 @@ struct check {
     uint64_t bytes_done;
     uint64_t damaged;
     uint64_t log_entries;
-    struct hash_map seen; /* Paths: tables share files. */
+    struct hash_map seen; /* Paths of table files. */
 };
 
 /* All entries of @reader: well-formed, ascending, as many as it says. */
@@ -71,22 +74,23 @@ check_entries(struct table_reader *reader, uint64_t *count, struct err *err)
     return r;
 }
 
-static int check_file(struct check *c,
-                      const struct lsm_table *file,
-                      const char *path,
-                      struct err *err)
+/* *@count: how many entries it should have and, if that is 0, has. */
+static int
+check_file(struct check *c, const char *path, uint64_t *count, struct err *err)
 {
     struct table_reader_options opts = {.cache = c->cache};
     struct table_reader *reader;
-    uint64_t count = 0;
+    uint64_t found = 0;
     int r = table_reader_open(c->fs, path, &opts, &reader, err);
     if (r)
         return r;
-    r = check_entries(reader, &count, err);
-    if (!r && count != file->entry_count)
+    r = check_entries(reader, &found, err);
+    if (!r && *count > 0 && found != *count)
         r = err_set(err, ERR_CORRUPT,
-                    "%" PRIu64 " entries, the manifest says %" PRIu64, count,
-                    file->entry_count);
+                    "%" PRIu64 " entries, the manifest says %" PRIu64, found,
+                    *count);
+    if (*count == 0)
+        *count = found;
     table_reader_unref(reader);
     return r;
 }
@@ -105,31 +109,80 @@ static void add_result(struct check *c,
     c->damaged += r != 0;
 }
 
-/* Is @path one that was checked? It is from now on. */
-static bool is_seen(struct check *c, const char *path)
+/* Table file @number of @count entries (0: who knows) and @bytes, unless it was
+ * checked before: tables and snapshots share files. */
+static void
+check_table(struct check *c, uint64_t number, uint64_t count, uint64_t bytes)
 {
-    bool added;
-    (void)hash_map_put(&c->seen, slice_str(path), &added);
-    return !added;
+    char path[PATH_BYTES];
+    struct err err = ERR_INIT;
+    bool is_new;
+    int r;
+    snprintf(path, sizeof(path), STORE_TABLES_DIR "/%06" PRIu64 ".sst", number);
+    (void)hash_map_put(&c->seen, slice_str(path), &is_new);
+    if (!is_new || interrupted())
+        return;
+    r = check_file(c, path, &count, &err);
+    add_result(c, path, count, bytes, r, &err);
+    c->bytes_done += bytes;
+    progress_bytes(&c->progress, c->bytes_done, 0, path);
 }
 
 static void check_group(struct check *c, const struct manifest_group *g)
 {
-    char path[PATH_BYTES];
-    for (size_t i = 0; i < g->file_count && !interrupted(); i++) {
-        struct err err = ERR_INIT;
-        int r;
-        snprintf(path, sizeof(path), STORE_TABLES_DIR "/%06" PRIu64 ".sst",
-                 g->files[i].number);
-        if (is_seen(c, path))
-            continue;
-        r = check_file(c, &g->files[i], path, &err);
-        add_result(c, path, g->files[i].entry_count, g->files[i].bytes, r,
-                   &err);
-        c->bytes_done += g->files[i].bytes;
-        progress_bytes(&c->progress, c->bytes_done, 0, path);
-    }
+    for (size_t i = 0; i < g->file_count; i++)
+        check_table(c, g->files[i].number, g->files[i].entry_count,
+                    g->files[i].bytes);
 }
+
+/* --- snapshots ----------------------------------------------------------- */
+
+static void check_held(void *ctx, uint64_t number)
+{
+    struct check *c = ctx;
+    char path[PATH_BYTES];
+    struct fs_info info = {.size_bytes = 0};
+    snprintf(path, sizeof(path), STORE_TABLES_DIR "/%06" PRIu64 ".sst", number);
+    (void)!fs_stat(c->fs, path, &info, NULL);
+    check_table(c, number, 0, info.size_bytes);
+}
+
+/* The record @path, and the files that it holds. */
+static void check_snapshot(struct check *c, const char *path)
+{
+    struct snapshot_record record;
+    struct buf bytes = BUF_INIT;
+    struct arena a;
+    struct err err = ERR_INIT;
+    int r = fs_read_all(c->fs, path, SNAPSHOT_BYTES_MAX, &bytes, &err);
+    arena_init(&a);
+    if (!r)
+        r = snapshot_record_get(buf_slice(&bytes), &a, &record, &err);
+    if (!r)
+        r = snapshot_each_file(&record, check_held, c, &err);
+    add_result(c, path, 0, bytes.len, r, &err);
+    arena_close(&a);
+    buf_close(&bytes);
+}
+
+static void check_snapshots(struct check *c)
+{
+    char **names = NULL;
+    size_t count = 0;
+    struct slice name;
+    if (fs_list(c->fs, SNAPSHOTS_DIR, &names, &count, NULL))
+        return; /* There were never any. */
+    for (size_t i = 0; i < count; i++) {
+        struct buf path = BUF_INIT;
+        buf_printf(&path, SNAPSHOTS_DIR "/%s", names[i]);
+        if (snapshot_of_file(slice_str(names[i]), &name))
+            check_snapshot(c, buf_cstr(&path));
+        buf_close(&path);
+    }
+    fs_names_free(names, count);
+}
+
+/* --- the rest ------------------------------------------------------------ */
 
 static int count_record(void *ctx,
                         uint64_t sequence,
@@ -177,6 +230,8 @@ static int check_manifest(struct check *c, const char *dir, struct err *err)
     for (size_t i = 0; i < s->tablet_count; i++)
         for (size_t g = 0; g < s->tablets[i].group_count; g++)
             check_group(c, &s->tablets[i].groups[g]);
+    if (!r)
+        check_snapshots(c);
     if (!r)
         check_log(c, dir);
     manifest_close(m);

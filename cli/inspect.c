@@ -141,9 +141,10 @@ const struct command inspect_commands[] = {
     {.name = "check",
      .arguments = "[DIR]",
      .summary = "Verify every byte of a store that is not in use",
-     .details = "Reads all table files and the commit log: checksums, order, "
-                "counts. Changes\nnothing. Exit status 1 when something is "
-                "damaged.",
+     .details =
+         "Reads all table files, those of snapshots too, and the commit log: "
+         "checksums,\norder, counts. Changes nothing. Exit status 1 "
+         "when something is damaged.",
      .examples = "quarry check quarry-data",
      .words_max = 1,
      .run = run_check},

@@ -2,6 +2,7 @@
 failed, 2 for what was used wrongly; and nothing stored is lost."""
 
 import glob
+import json
 import os
 import re
 import signal
@@ -227,6 +228,27 @@ class BadInput(CliTest):
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.stdout.decode().count(os.path.basename(sst)), 2)
         self.assertIn(b"1 of its files", done.stderr)
+
+    def test_corrupt_snapshot(self):
+        """What a snapshot alone holds, and its record, are checked, too."""
+        self.embedded_only("a store that is a directory")
+        self.table()
+        self.ok("put", "t", "r", "f:q=1")
+        self.ok("table", "snapshot", "t", "monday")
+        self.ok("delete", "t", "r")
+        self.ok("table", "compact", "t")
+        states = {row["file"]: row for row in self.json("check")}
+        self.assertEqual(states["tables/000001.sst"]["entries"], 1)
+        self.assertEqual({row["state"] for row in states.values()}, {"ok"})
+        for name in ("tables/000001.sst", "snapshots/monday.snap"):
+            with open(self.path("quarry-data/" + name), "r+b") as f:
+                f.seek(20)
+                f.write(b"\xff\xff")
+            done = self.run_quarry("check", "--format", "json")
+            self.assertEqual(done.returncode, 1)
+            states = {row["file"]: row["state"] for row in map(
+                json.loads, done.stdout.splitlines())}
+            self.assertNotEqual(states[name], "ok")
 
     def test_full_disk(self):
         """When the disk is full the command says so and what to do, and what
