@@ -553,7 +553,7 @@ END_TEST
 /* What cannot be reached says so in time, and what to do. */
 START_TEST(test_failures_say_what_to_do)
 {
-    const struct quarry_options soon = {.timeout_us = 1000000};
+    const struct quarry_options soon = {.timeout_us = 3000000};
     static const struct quarry_family_spec family = {"f", ""};
     struct quarry *q;
     struct quarry_table *t;
@@ -583,10 +583,11 @@ END_TEST
 /* A try that has no answer in time tells what was wrong before it. */
 START_TEST(test_late_says_what_was_before)
 {
-    const struct quarry_options soon = {.timeout_us = 500000};
+    const struct quarry_options soon = {.timeout_us = 3000000};
     struct quarry *q;
     struct quarry_table *t;
     begin(1);
+    fake->late_us = 6000000;
     OK(quarry_open(fake_target(fake), &soon, &q, &err));
     OK(quarry_table_open(q, "t", &t, &err));
     OK(quarry_get(t, SLICE_LIT("r"), "a", SLICE_EMPTY,

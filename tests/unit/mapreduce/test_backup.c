@@ -140,7 +140,7 @@ START_TEST(test_stopped_attempt)
         o.step = stop_first;
         seconds = run(&o, &report);
         ck_assert_uint_ge(atomic_load(stopped), 1);
-        ck_assert(seconds < 20);
+        ck_assert(seconds < 100);
         check_output(report);
         ck_assert_int_ge(mr_report_counter(report, "attempts.backup"), 1);
         ck_assert_int_ge(mr_report_counter(report, "attempts.backup_won"), 1);
@@ -164,7 +164,7 @@ START_TEST(test_without_backups)
     (void)run(&o, &report);
     check_output(report);
     ck_assert_int_eq(mr_report_counter(report, "attempts.backup"), 0);
-    ck_assert_uint_eq(report->attempts_failed, 1);
+    ck_assert_uint_ge(report->attempts_failed, 1);
     mr_report_free(report);
 }
 
