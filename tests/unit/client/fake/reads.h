@@ -99,8 +99,8 @@ static inline int fake_read(void *ctx, struct rpc_call *call, struct err *e)
         rc = fake_take(&f->faults.refuse)
                  ? err_set(e, ERR_UNAVAILABLE, "refused")
                  : 0;
-    if (rc == 0 && fake_take(&f->faults.late))
-        world_sleep_us(f->world, 1000000);
+    if (rc == 0)
+        fake_be_late(f);
     if (rc == 0 && !t)
         rc = fake_not_here(e);
     if (rc == 0)
@@ -213,8 +213,7 @@ fake_read_each(void *ctx, struct rpc_call *call, struct err *e)
         return rc;
     if (fake_take(&f->faults.refuse))
         return err_set(e, ERR_UNAVAILABLE, "refused");
-    if (fake_take(&f->faults.late))
-        world_sleep_us(f->world, f->late_us ? f->late_us : 1000000);
+    fake_be_late(f);
     atomic_fetch_add(&f->each_calls, 1);
     codes = mem_zalloc(r.count + 1, sizeof(*codes));
     while ((rc = row_lookup_next(&rest, &l, &more, e)) == 0 && more) {

@@ -104,4 +104,10 @@ static inline bool fake_take(atomic_int *n)
     return have > 0 && atomic_compare_exchange_strong(n, &have, have - 1);
 }
 
+static inline void fake_be_late(struct fake *f)
+{
+    if (fake_take(&f->faults.late))
+        world_sleep_us(f->world, f->late_us ? f->late_us : 1000000);
+}
+
 #endif /* TESTS_UNIT_CLIENT_FAKE_STATE_H */
