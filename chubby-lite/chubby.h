@@ -187,7 +187,7 @@ MUST_CHECK int chubby_read(struct chubby_handle *h,
                            struct chubby_stat *stat,
                            struct err *err);
 /* Would chubby_read() be answered at once, from the cache? Then nobody has
- * changed the file and been told so since it was read. */
+ * changed the file and been told so since it was read. Does not park. */
 bool chubby_is_cached(const struct chubby_handle *h);
 MUST_CHECK int chubby_get_stat(struct chubby_handle *h,
                                struct chubby_stat *stat,

@@ -25,7 +25,8 @@ void leader_free(struct leader *l); /* NULL is allowed. */
 /* From now on each call tries once, those under way no more. Any thread. */
 void leader_hurry(struct leader *l);
 
-/* Parks. Errors: ERR_UNAVAILABLE when none answered within @timeout_us (0: as
+/* A server that does not know @method, having another role, is passed over.
+ * Parks. Errors: ERR_UNAVAILABLE when none answered within @timeout_us (0: as
  * long as the fiber's deadline lets it), or at the first try in a hurry; those
  * of the handler. */
 MUST_CHECK int leader_call(struct leader *l,

@@ -116,16 +116,17 @@ class CliTest(unittest.TestCase):
                                 stderr=subprocess.DEVNULL)
 
     def wait_for(self, condition, seconds=SECONDS_MAX):
-        """Until @condition() holds."""
-        self.wait_to_see(condition, bool, seconds)
+        """Until @condition() holds; returns what it gave."""
+        return self.wait_to_see(condition, bool, seconds)
 
     def wait_to_see(self, look, fits, seconds=SECONDS_MAX):
-        """Until fits(look())."""
+        """Until fits(look()); returns what was seen."""
         deadline = time.monotonic() + seconds
         while not fits(seen := look()):
             if time.monotonic() > deadline:
                 self.fail("seen for %d s: %s" % (seconds, seen))
             time.sleep(0.05)
+        return seen
 
     def run(self, result=None):
         self.outcome = result or self.defaultTestResult()

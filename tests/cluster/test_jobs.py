@@ -43,13 +43,7 @@ class JobsTest(ClusterTest):
 
     def reigning(self, cluster):
         """The node of the master, once it answers: it may be slow to."""
-        found = []
-
-        def told():
-            found[:] = [self.master(cluster)]
-            return found[0]
-        self.wait_for(told)
-        return found[0]
+        return self.wait_for(lambda: self.master(cluster))
 
     def text(self, name, lines, seed):
         rand = random.Random(seed)

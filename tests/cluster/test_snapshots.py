@@ -26,13 +26,7 @@ class Keeping(ClusterTest):
 
     def reigning(self, cluster):
         """The node of the master, once it answers: it may be slow to."""
-        found = []
-
-        def told():
-            found[:] = [self.master(cluster)]
-            return found[0]
-        self.wait_for(told)
-        return found[0]
+        return self.wait_for(lambda: self.master(cluster))
 
     def rows(self, table):
         return [row["row"] for row in self.json("scan", table)]

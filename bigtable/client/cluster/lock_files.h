@@ -49,7 +49,8 @@ MUST_CHECK int lock_file_read(struct lock_file *f,
                               struct slice *contents,
                               uint64_t *version,
                               struct err *err);
-/* What is kept has proved wrong: read it again next time. NULL is allowed. */
+/* Who is master, or where the root tablet is, has proved wrong: read it again
+ * next time. NULL is allowed. */
 void lock_file_forget(struct lock_file *f);
 
 /* Names in the directory @path; chubby_names_free(). */
