@@ -23,6 +23,7 @@
 
 struct buf;
 struct call_trace;
+struct cluster_roles;
 struct conf;
 struct rpc_security;
 struct rpc_server;
@@ -36,7 +37,8 @@ struct role_env {
     const struct rpc_security *security;
     const char *trusted; /* Principals that are the cluster's own, too, with
                             commas; NULL: not told. */
-    const char *key;     /* Paths of what it was made from; "": none. */
+    const struct cluster_roles *roles; /* With these: bigtable/wire/roles.h. */
+    const char *key; /* Paths of what it was made from; "": none. */
     const char *certificate;
     const char *certificate_key;
     const char *authority;

@@ -18,6 +18,7 @@
 #include "base/runtime/log.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
+#include "bigtable/wire/roles.h"
 #include "cli/console.h"
 #include "cli/old_sessions.h"
 #include "cli/role.h"
@@ -41,6 +42,7 @@ struct server_host {
     struct role_env env;
     const struct server_settings *settings;
     struct rpc_security *security; /* Owned, as all below. */
+    struct cluster_roles *cluster;
     struct rpc_server *server;
     struct rpc_listener *listener;
     struct vars *vars;
@@ -342,6 +344,15 @@ static int open_all(struct server_host *h, struct err *err)
     return rc;
 }
 
+/* Who belongs to the cluster calls for others, as workers do for those who
+ * submitted the jobs. PRE: there is security. */
+static void let_act(struct server_host *h)
+{
+    h->cluster = cluster_roles_new(h->security, h->env.trusted);
+    h->env.roles = h->cluster;
+    rpc_server_let_act(h->server, cluster_roles_may_act, h->cluster);
+}
+
 int server_host_open(struct world *w,
                      const struct server_settings *s,
                      void (*failed)(void *ctx),
@@ -361,8 +372,10 @@ int server_host_open(struct world *w,
     h->trace = call_trace_new(w, TRACE_SPANS, TRACE_ONE_IN);
     fill_env(h, w);
     add_methods(h);
-    if (rc == 0)
+    if (rc == 0) {
+        let_act(h);
         rc = open_all(h, err);
+    }
     if (rc) {
         server_host_close(h);
         h = NULL;
@@ -435,6 +448,7 @@ void server_host_close(struct server_host *h)
         r->role->close(r->self);
     }
     rpc_server_free(h->server);
+    cluster_roles_free(h->cluster);
     call_trace_free(h->trace);
     vars_free(h->vars);
     rpc_security_free(h->security);

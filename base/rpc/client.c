@@ -283,6 +283,7 @@ static int call_linked(struct client *c, struct remote_call *k)
                       .trace_id = k->context.trace_id,
                       .span_id = k->context.span_id,
                       .idempotency_key = k->opts->idempotency_key,
+                      .act_as = k->opts->act_as,
                       .body = k->body,
                       .attachment = k->attachment,
                       .parts = k->opts->parts,
@@ -340,12 +341,14 @@ static bool is_here(const struct client *c)
 
 static int check_size(const struct remote_call *k, struct err *err)
 {
-    struct frame f = {.attachment = k->attachment,
+    struct frame f = {.act_as = k->opts->act_as,
+                      .body = k->body,
+                      .attachment = k->attachment,
                       .parts = k->opts->parts,
                       .part_count = k->opts->part_count};
     size_t bytes = frame_attachment_bytes(&f);
     PRE(k->opts->part_count <= RPC_PARTS_MAX);
-    if (k->body.len > FRAME_BODY_BYTES_MAX ||
+    if (frame_head_bytes(&f) - FRAME_HEADER_BYTES > FRAME_BODY_BYTES_MAX ||
         bytes > FRAME_ATTACHMENT_BYTES_MAX)
         return err_set(err, ERR_TOOBIG, "request of %zu and %zu bytes",
                        k->body.len, bytes);

@@ -6,6 +6,8 @@
 #include "base/core/coding.h"
 #include "base/core/crc32c.h"
 #include "base/core/panic.h"
+#include "base/rpc/rpc.h"
+#include "base/rpc/security.h"
 
 /* Offsets of the header's fields; integers are little-endian. */
 enum {
@@ -48,27 +50,85 @@ static uint32_t crc_of_attachment(const struct frame *f)
     return crc;
 }
 
+/* What precedes the body: a byte and the name. */
+static size_t act_as_bytes(const struct frame *f)
+{
+    return f->act_as.len ? 1 + f->act_as.len : 0;
+}
+
+size_t frame_head_bytes(const struct frame *f)
+{
+    return FRAME_HEADER_BYTES + act_as_bytes(f) + f->body.len;
+}
+
+/* Of the body, with what precedes it. */
+static uint32_t crc_of_body(const struct frame *f)
+{
+    char len = (char)f->act_as.len;
+    uint32_t crc;
+    if (f->act_as.len == 0)
+        return crc32c(f->body.data, f->body.len);
+    crc = crc32c_extend(crc32c(&len, 1), f->act_as.data, f->act_as.len);
+    return crc32c_extend(crc, f->body.data, f->body.len);
+}
+
 void frame_encode_header(const struct frame *f, char header[FRAME_HEADER_BYTES])
 {
+    size_t body_bytes = act_as_bytes(f) + f->body.len;
     size_t attachment_bytes = frame_attachment_bytes(f);
-    PRE(f->body.len <= FRAME_BODY_BYTES_MAX);
+    PRE(f->act_as.len <= RPC_NAME_BYTES_MAX);
+    PRE(body_bytes <= FRAME_BODY_BYTES_MAX);
     PRE(attachment_bytes <= FRAME_ATTACHMENT_BYTES_MAX);
     put_le32(header + AT_MAGIC, FRAME_MAGIC);
     header[AT_VERSION] = FRAME_VERSION;
     header[AT_KIND] = (char)f->kind;
-    put_le16(header + AT_FLAGS, f->flags);
+    put_le16(header + AT_FLAGS,
+             f->act_as.len ? f->flags | FRAME_ACT_AS : f->flags);
     put_le64(header + AT_CALL_ID, f->call_id);
     put_le32(header + AT_METHOD, f->method);
     put_le32(header + AT_STATUS, (uint32_t)f->status);
     put_le64(header + AT_DEADLINE, f->deadline_us);
     put_le64(header + AT_TRACE_ID, f->trace_id);
     put_le64(header + AT_IDEMPOTENCY, f->idempotency_key);
-    put_le32(header + AT_BODY_BYTES, (uint32_t)f->body.len);
+    put_le32(header + AT_BODY_BYTES, (uint32_t)body_bytes);
     put_le32(header + AT_ATTACHMENT_BYTES, (uint32_t)attachment_bytes);
-    put_le32(header + AT_BODY_CRC, crc32c(f->body.data, f->body.len));
+    put_le32(header + AT_BODY_CRC, crc_of_body(f));
     put_le32(header + AT_ATTACHMENT_CRC, crc_of_attachment(f));
     put_le32(header + AT_SPAN_ID, f->span_id);
     put_le32(header + AT_HEADER_CRC, crc32c(header, AT_HEADER_CRC));
+}
+
+static char *put_bytes(char *to, struct slice s)
+{
+    if (s.len)
+        memcpy(to, s.data, s.len);
+    return to + s.len;
+}
+
+void frame_encode_head(const struct frame *f, char *head)
+{
+    char *to = head + FRAME_HEADER_BYTES;
+    frame_encode_header(f, head);
+    if (f->act_as.len)
+        *to++ = (char)f->act_as.len;
+    (void)put_bytes(put_bytes(to, f->act_as), f->body);
+}
+
+int frame_take_act_as(struct frame *f, struct err *err)
+{
+    size_t len;
+    if ((f->flags & FRAME_ACT_AS) == 0)
+        return 0;
+    if (f->kind != FRAME_REQUEST)
+        return err_set(err, ERR_CORRUPT, "frame: a principal, and no request");
+    len = f->body.len ? (unsigned char)f->body.data[0] : 0;
+    if (len + 1 > f->body.len)
+        return err_set(err, ERR_CORRUPT, "frame: a principal longer than it");
+    f->act_as = slice_sub(f->body, 1, len + 1);
+    f->body = slice_sub(f->body, len + 1, f->body.len);
+    if (!rpc_name_is_valid(f->act_as))
+        return err_set(err, ERR_CORRUPT, "frame: malformed principal");
+    return 0;
 }
 
 void frame_mark_shared(char header[FRAME_HEADER_BYTES])

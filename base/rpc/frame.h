@@ -42,6 +42,8 @@ enum frame_flags {
     FRAME_SAMPLED = 1, /* Collect a trace of what this call does. */
     FRAME_SHARED = 2,  /* Instead of the attachment comes its place, 8 bytes, in
                           memory that both sides see: shared_ring.h. */
+    FRAME_ACT_AS = 4,  /* Before the body: one byte, the length of a name, and
+                          the name. Requests only. */
 };
 
 struct file;
@@ -58,6 +60,7 @@ struct frame {
     uint64_t
         idempotency_key;     /* The same in all tries of a mutation; 0: none. */
     uint32_t span_id;        /* The caller's, in that tree; 0: none. */
+    struct slice act_as;     /* "": the caller itself. Borrowed. */
     struct slice body;       /* Borrowed. */
     struct slice attachment; /* Borrowed. */
     const struct slice *parts; /* To send: more of the attachment, behind it. */
@@ -71,10 +74,13 @@ struct frame {
     bool attachment_crc_known; /* To send: not to be computed. */
 };
 
-/* Write the header of @f, whose body and attachment follow it on the wire. PRE:
- * both are within their limits. */
+/* Write the header of @f, whose act_as, body and attachment follow it on the
+ * wire. PRE: body (with act_as) and attachment are within their limits. */
 void frame_encode_header(const struct frame *f,
                          char header[FRAME_HEADER_BYTES]);
+/* Its bytes with act_as and body, and all of them. PRE: as above. */
+size_t frame_head_bytes(const struct frame *f);
+void frame_encode_head(const struct frame *f, char *head);
 /* Set FRAME_SHARED in a header that was written. */
 void frame_mark_shared(char header[FRAME_HEADER_BYTES]);
 size_t frame_attachment_bytes(const struct frame *f); /* With its parts. */
@@ -85,6 +91,10 @@ size_t frame_attachment_bytes(const struct frame *f); /* With its parts. */
 MUST_CHECK int frame_decode_header(const char header[FRAME_HEADER_BYTES],
                                    struct frame *f,
                                    struct err *err);
+
+/* Take act_as off the front of a body that was received and verified. Errors:
+ * ERR_CORRUPT (no valid name, or not a request). */
+MUST_CHECK int frame_take_act_as(struct frame *f, struct err *err);
 
 /* Compare the checksums of what was received with those in the header. Errors:
  * ERR_CORRUPT names the part. */

@@ -148,8 +148,9 @@ int frame_reader_body(struct frame_reader *r,
     if (rc)
         return rc;
     f->body = buf_slice(body);
-    return frame_verify(f, crc32c(f->body.data, f->body.len), f->attachment_crc,
-                        err);
+    rc = frame_verify(f, crc32c(f->body.data, f->body.len), f->attachment_crc,
+                      err);
+    return rc ? rc : frame_take_act_as(f, err);
 }
 
 /* Read where the attachment of @f is in the shared memory, and let *@from point

@@ -289,7 +289,7 @@ enqueue(struct frame_writer *w, struct frame *f, const struct frame_hold *hold)
 {
     struct slice parts[FRAME_PARTS_MAX];
     size_t count = collect(f, parts);
-    struct frame_item *i = new_item(FRAME_HEADER_BYTES + f->body.len, count);
+    struct frame_item *i = new_item(frame_head_bytes(f), count);
     if (count)
         memcpy(i->parts, parts, count * sizeof(*parts));
     if (hold && hold->owned) {
@@ -303,9 +303,7 @@ enqueue(struct frame_writer *w, struct frame *f, const struct frame_hold *hold)
     f->parts = i->parts;
     f->part_count = count;
     i->bytes = i->head_bytes + frame_attachment_bytes(f);
-    frame_encode_header(f, i->head);
-    if (f->body.len)
-        memcpy(i->head + FRAME_HEADER_BYTES, f->body.data, f->body.len);
+    frame_encode_head(f, i->head);
     if (hold) {
         i->release = hold->release;
         i->ctx = hold->ctx;

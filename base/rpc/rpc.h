@@ -43,8 +43,11 @@ struct rpc_call {
     struct slice attachment;       /* Raw bytes. */
     struct rpc_crc attachment_crc; /* Known when it was verified, or is left to
                                       the handler: rpc_server_leave_check(). */
-    struct slice principal;        /* Who calls (security.h): "" in process. */
-    struct slice peer;         /* Its address, for messages: "" in process. */
+    struct slice principal; /* On whose behalf (security.h): its rights count.
+                               "" in process, unless the caller names one. */
+    struct slice actor;     /* Who connected: the principal itself, or one that
+                               may act for others. "" in process. */
+    struct slice peer;      /* Its address, for messages: "" in process. */
     uint64_t deadline_mono_ns; /* 0: none. */
     uint64_t trace_id;
     uint64_t idempotency_key;     /* 0: none. */
@@ -117,8 +120,16 @@ void rpc_server_add(struct rpc_server *s,
  * there is none. PRE: it was added. */
 void rpc_server_leave_check(struct rpc_server *s, uint32_t method);
 
+/* Let those whom @may_act accepts make calls on behalf of others: @connected is
+ * what the connection proved. Without it nobody may; calls in process always
+ * may. @ctx is borrowed for the server's life. PRE: no call has been made. */
+void rpc_server_let_act(struct rpc_server *s,
+                        bool (*may_act)(void *ctx, struct slice connected),
+                        void *ctx);
+
 /* Run the handler of call->method. Parks as it does. Errors: the handler's;
- * ERR_UNSUPPORTED for an unknown method; ERR_DEADLINE when it has passed. */
+ * ERR_UNSUPPORTED for an unknown method; ERR_DEADLINE when it has passed;
+ * ERR_DENIED: call->actor may not act for call->principal. */
 MUST_CHECK int rpc_server_dispatch(struct rpc_server *s,
                                    struct rpc_call *call,
                                    struct err *err);
@@ -153,6 +164,10 @@ struct rpc_call_options {
     uint64_t timeout_us; /* 0: only the fiber's deadline, if any. */
     uint64_t trace_id;   /* 0: that of the call being handled, if any. */
     uint64_t idempotency_key;
+    /* On whose behalf: the server treats the call as that principal's, if the
+     * caller may act for others. "": the caller's own. Borrowed until the call
+     * returns. ERR_INVALID: it is no name (rpc_name_is_valid()). */
+    struct slice act_as;
     /* More of the attachment, behind the one given: borrowed until the call
      * returns, sent from where they are. */
     const struct slice *parts;
@@ -180,6 +195,10 @@ MUST_CHECK int rpc_call(struct rpc_channel *c,
                         struct buf *reply_body,
                         struct buf *reply_attachment,
                         struct err *err);
+
+/* May @name be a principal: 1 to RPC_NAME_BYTES_MAX bytes, none of them a
+ * control character, a space or a comma? */
+bool rpc_name_is_valid(struct slice name);
 
 /* A channel to a server of this process. @s is borrowed and must outlive it. */
 struct rpc_channel *rpc_inproc_channel_new(struct rpc_server *s);

@@ -212,10 +212,13 @@ static void run_job(void *arg)
     struct buf attachment = BUF_INIT;
     struct rpc_reply_parts parts;
     struct rpc_call call = {.method = k->request.method,
-                            .body = buf_slice(&k->body),
+                            .body = k->request.body,
                             .attachment = buf_slice(&k->attachment),
                             .attachment_crc = {true, k->request.attachment_crc},
-                            .principal = slice_str(c->principal),
+                            .principal = k->request.act_as.len
+                                             ? k->request.act_as
+                                             : slice_str(c->principal),
+                            .actor = slice_str(c->principal),
                             .peer = slice_str(stream_peer(c->stream)),
                             .deadline_mono_ns = deadline_of(c, &k->request),
                             .trace_id = k->request.trace_id,

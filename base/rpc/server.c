@@ -22,6 +22,8 @@ struct rpc_server {
     struct world *world;    /* Borrowed: for time. */
     struct entry **entries; /* Sorted by method id; constant once calls come. */
     size_t count;
+    bool (*may_act)(void *ctx, struct slice connected); /* NULL: nobody. */
+    void *may_act_ctx;
 };
 
 struct rpc_server *rpc_server_new(struct world *w)
@@ -105,6 +107,29 @@ void rpc_server_add(struct rpc_server *s,
     }
 }
 
+void rpc_server_let_act(struct rpc_server *s,
+                        bool (*may_act)(void *ctx, struct slice connected),
+                        void *ctx)
+{
+    s->may_act = may_act;
+    s->may_act_ctx = ctx;
+}
+
+/* A call in process has no peer, and is of this program's own making. */
+static int check_actor(const struct rpc_server *s,
+                       const struct rpc_call *call,
+                       struct err *err)
+{
+    if (call->peer.len == 0 || slice_eq(call->principal, call->actor) ||
+        (s->may_act && s->may_act(s->may_act_ctx, call->actor)))
+        return 0;
+    err_set(err, ERR_DENIED, "%.*s may not act for %.*s",
+            SLICE_ARG(call->actor), SLICE_ARG(call->principal));
+    err_hint(err, "only the cluster's own processes act for others: name it in "
+                  "`trusted` of the servers' configuration if it is one");
+    return ERR_DENIED;
+}
+
 static void add(atomic_uint_fast64_t *counter, uint64_t by)
 {
     atomic_fetch_add_explicit(counter, by, memory_order_relaxed);
@@ -123,7 +148,7 @@ int rpc_server_dispatch(struct rpc_server *s,
     if (call->deadline_mono_ns && start_ns >= call->deadline_mono_ns)
         code = err_set(err, ERR_DEADLINE, "%s: deadline exceeded before it ran",
                        e->method.name);
-    else
+    else if ((code = check_actor(s, call, err)) == 0)
         code = e->method.handler(e->ctx, call, err);
     add(&e->call_count, 1);
     add(&e->error_count, code ? 1 : 0);

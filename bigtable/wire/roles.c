@@ -69,6 +69,11 @@ bool cluster_roles_may_order(const struct cluster_roles *r,
     return !cluster_roles_are_proved(r) || cluster_roles_has(r, principal);
 }
 
+bool cluster_roles_may_act(void *roles, struct slice principal)
+{
+    return cluster_roles_may_order(roles, principal);
+}
+
 void cluster_roles_put(const struct cluster_roles *r, struct buf *out)
 {
     for (size_t i = 0; r && i < r->count; i++)

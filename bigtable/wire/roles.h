@@ -35,6 +35,10 @@ bool cluster_roles_has(const struct cluster_roles *r, struct slice principal);
  * proved. */
 bool cluster_roles_may_order(const struct cluster_roles *r,
                              struct slice principal);
+/* May it make calls on behalf of others? The cluster may; where names are not
+ * proved everybody may, who could as well give himself the other name. Takes
+ * struct cluster_roles: for rpc_server_let_act(). */
+bool cluster_roles_may_act(void *roles, struct slice principal);
 /* Are names proved? */
 bool cluster_roles_are_proved(const struct cluster_roles *r);
 /* All names, a line each: a list of chubby-lite. */

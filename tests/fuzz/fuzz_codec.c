@@ -8,6 +8,7 @@
 #include "base/core/panic.h"
 #include "base/rpc/codec.h"
 #include "base/rpc/frame.h"
+#include "base/rpc/rpc.h"
 
 /* Values copied per input: enough for every path, few enough to be fast. */
 #define VALUES_MAX 100000
@@ -84,6 +85,19 @@ static void check_messages(struct slice in)
     buf_close(&twice);
 }
 
+/* A body that names whom a request acts for: what is taken off its front is a
+ * valid name, and nothing else goes. */
+static void check_act_as(struct slice body)
+{
+    struct frame f = {
+        .kind = FRAME_REQUEST, .flags = FRAME_ACT_AS, .body = body};
+    if (frame_take_act_as(&f, NULL))
+        return;
+    INVARIANT(rpc_name_is_valid(f.act_as));
+    INVARIANT(f.act_as.data == body.data + 1);
+    INVARIANT(1 + f.act_as.len + f.body.len == body.len);
+}
+
 static void check_frame(struct slice in)
 {
     struct frame f;
@@ -104,6 +118,7 @@ static void check_frame(struct slice in)
     again.body = f.body;
     INVARIANT(frame_verify(&again, crc32c(f.body.data, f.body.len), 0, NULL) ==
               0);
+    check_act_as(f.body);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -126,8 +126,64 @@ START_TEST(test_limits_and_versions_are_named)
 
 END_TEST
 
+/* Whom a request acts for comes back, and so does its body. */
+START_TEST(test_act_as)
+{
+    struct frame f = sample();
+    struct frame g;
+    struct err err = ERR_INIT;
+    char head[FRAME_HEADER_BYTES + 100];
+    f.act_as = SLICE_LIT("alice");
+    ck_assert_uint_eq(frame_head_bytes(&f), FRAME_HEADER_BYTES + 1 + 5 + 4);
+    frame_encode_head(&f, head);
+    ck_assert_int_eq(frame_decode_header(head, &g, &err), 0);
+    ck_assert_uint_eq(g.flags, FRAME_SAMPLED | FRAME_ACT_AS);
+    ck_assert_uint_eq(g.body.len, 10);
+    g.body.data = head + FRAME_HEADER_BYTES;
+    ck_assert_int_eq(frame_verify(&g, crc32c(g.body.data, g.body.len),
+                                  g.attachment_crc, &err),
+                     0);
+    ck_assert_int_eq(frame_take_act_as(&g, &err), 0);
+    ck_assert(slice_eq_str(g.act_as, "alice"));
+    ck_assert(slice_eq_str(g.body, "body"));
+}
+
+END_TEST
+
+/* What is no principal, or not in a request, ends the connection. */
+START_TEST(test_malformed_act_as)
+{
+    const struct slice bad[] = {SLICE_EMPTY,
+                                SLICE_LIT("\0rest"),
+                                SLICE_LIT("\x05"
+                                          "alic"),
+                                SLICE_LIT("\x02"
+                                          "a\n"),
+                                SLICE_LIT("\x02"
+                                          "a,"),
+                                SLICE_LIT("\x02"
+                                          "a ")};
+    struct err err = ERR_INIT;
+    struct frame f = {.kind = FRAME_RESPONSE,
+                      .flags = FRAME_ACT_AS,
+                      .body = SLICE_LIT("\x01"
+                                        "a")};
+    ck_assert_int_eq(frame_take_act_as(&f, &err), ERR_CORRUPT);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        f = (struct frame){
+            .kind = FRAME_REQUEST, .flags = FRAME_ACT_AS, .body = bad[i]};
+        ck_assert_int_eq(frame_take_act_as(&f, &err), ERR_CORRUPT);
+    }
+    f.flags = 0;
+    ck_assert_int_eq(frame_take_act_as(&f, &err), 0);
+}
+
+END_TEST
+
 TEST_MAIN("frame",
           test_header_round_trip,
           test_every_flipped_bit_is_noticed,
           test_parts,
-          test_limits_and_versions_are_named)
+          test_limits_and_versions_are_named,
+          test_act_as,
+          test_malformed_act_as)

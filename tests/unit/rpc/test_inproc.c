@@ -9,6 +9,7 @@
 enum {
     METHOD_ECHO = 7,
     METHOD_FAIL = 3,
+    METHOD_WHO = 11,
     METHOD_UNKNOWN = 99
 };
 
@@ -18,6 +19,14 @@ static int echo(void *ctx, struct rpc_call *call, struct err *err)
     *(int *)ctx += 1;
     buf_append_slice(call->reply_body, call->body);
     buf_append_slice(call->reply_attachment, call->attachment);
+    return 0;
+}
+
+static int who(void *ctx, struct rpc_call *call, struct err *err)
+{
+    (void)ctx;
+    (void)err;
+    buf_append_slice(call->reply_body, call->principal);
     return 0;
 }
 
@@ -31,6 +40,7 @@ static int refuse(void *ctx, struct rpc_call *call, struct err *err)
 static const struct rpc_method methods[] = {
     {METHOD_ECHO, "test.echo", echo},
     {METHOD_FAIL, "test.fail", refuse},
+    {METHOD_WHO, "test.who", who},
 };
 
 struct fixture {
@@ -45,7 +55,7 @@ static void setup(struct fixture *f)
     f->echo_count = 0;
     f->world = world_real_new();
     f->server = rpc_server_new(f->world);
-    rpc_server_add(f->server, methods, 2, &f->echo_count);
+    rpc_server_add(f->server, methods, ARRAY_LEN(methods), &f->echo_count);
     f->channel = rpc_inproc_channel_new(f->server);
 }
 
@@ -101,7 +111,7 @@ START_TEST(test_errors_arrive_and_are_counted)
                               SLICE_EMPTY, NULL, NULL, &err),
                      ERR_UNSUPPORTED);
     ck_assert_str_eq(err.text, "unknown method 99");
-    ck_assert_uint_eq(rpc_server_stats(f.server, stats, 2), 2);
+    ck_assert_uint_eq(rpc_server_stats(f.server, stats, 2), 3);
     ck_assert_str_eq(stats[0].name, "test.fail");
     ck_assert_uint_eq(stats[0].call_count, 1);
     ck_assert_uint_eq(stats[0].error_count, 1);
@@ -112,4 +122,28 @@ START_TEST(test_errors_arrive_and_are_counted)
 
 END_TEST
 
-TEST_MAIN("inproc", test_call_and_answer, test_errors_arrive_and_are_counted)
+/* A call inside a process is its own, or that of whom it names. */
+START_TEST(test_act_as)
+{
+    struct fixture f;
+    struct buf reply = BUF_INIT;
+    struct rpc_call_options o = {.act_as = SLICE_LIT("alice")};
+    setup(&f);
+    ck_assert_int_eq(rpc_call(f.channel, METHOD_WHO, NULL, SLICE_EMPTY,
+                              SLICE_EMPTY, &reply, NULL, NULL),
+                     0);
+    ck_assert_uint_eq(reply.len, 0);
+    ck_assert_int_eq(rpc_call(f.channel, METHOD_WHO, &o, SLICE_EMPTY,
+                              SLICE_EMPTY, &reply, NULL, NULL),
+                     0);
+    ck_assert(slice_eq_str(buf_slice(&reply), "alice"));
+    buf_close(&reply);
+    teardown(&f);
+}
+
+END_TEST
+
+TEST_MAIN("inproc",
+          test_call_and_answer,
+          test_errors_arrive_and_are_counted,
+          test_act_as)

@@ -201,8 +201,16 @@ static int who(void *ctx, struct rpc_call *call, struct err *err)
     (void)ctx;
     (void)err;
     buf_append_slice(call->reply_body, call->principal);
+    if (!slice_eq(call->actor, call->principal))
+        buf_printf(call->reply_body, " by %.*s", SLICE_ARG(call->actor));
     buf_append_slice(call->reply_attachment, call->attachment);
     return 0;
+}
+
+static bool is_gateway(void *ctx, struct slice connected)
+{
+    (void)ctx;
+    return slice_eq_str(connected, "gateway");
 }
 
 static uint64_t patience_us = 20000000; /* With a handshake. */
@@ -215,6 +223,7 @@ static void start(const struct rpc_security *s)
     struct err err = ERR_INIT;
     server = rpc_server_new(world);
     rpc_server_add(server, methods, 1, NULL);
+    rpc_server_let_act(server, is_gateway, NULL);
     ck_assert_msg(rpc_listen(server, address, &o, &listener, &err) == 0, "%s",
                   err.text);
 }
@@ -225,21 +234,28 @@ static void stop(void)
     rpc_server_free(server);
 }
 
-/* Who the server says that calls with @s is; "" when it does not get in, with
- * the reason in @err. */
-static const char *name_of(const struct rpc_security *s, struct err *err)
+/* Who the server says that calls with @s, on behalf of @act_as, is; "" when it
+ * does not get in, with the reason in @err. */
+static const char *
+name_acting(const struct rpc_security *s, const char *act_as, struct err *err)
 {
+    struct rpc_call_options o = {.act_as = slice_str(act_as)};
     static char name[200];
     struct rpc_channel *c =
         rpc_channel_new(rpc_listener_address(listener),
                         &(struct rpc_channel_options){
                             .security = s, .connect_timeout_us = 20000000});
     struct buf body = BUF_INIT;
-    int rc = rpc_call(c, WHO, NULL, SLICE_EMPTY, SLICE_EMPTY, &body, NULL, err);
+    int rc = rpc_call(c, WHO, &o, SLICE_EMPTY, SLICE_EMPTY, &body, NULL, err);
     snprintf(name, sizeof(name), "%s", rc ? "" : buf_cstr(&body));
     buf_close(&body);
     rpc_channel_free(c);
     return name;
+}
+
+static const char *name_of(const struct rpc_security *s, struct err *err)
+{
+    return name_acting(s, "", err);
 }
 
 static uint64_t refused(const char *why)
@@ -281,6 +297,38 @@ static void none(void *arg)
 START_TEST(test_none)
 {
     in_real_world(none);
+}
+
+END_TEST
+
+/* --- On behalf of others --------------------------------------------- */
+
+static void acting(void *arg)
+{
+    struct rpc_security *ours = rpc_security_none("blue", "server");
+    struct rpc_security *gateway = rpc_security_none("blue", "gateway");
+    struct rpc_security *mallory = rpc_security_none("blue", "mallory");
+    struct err err = ERR_INIT;
+    (void)arg;
+    start(ours);
+    ck_assert_str_eq(name_acting(gateway, "alice", &err), "alice by gateway");
+    ck_assert_str_eq(name_acting(gateway, "", &err), "gateway");
+    ck_assert_str_eq(name_acting(mallory, "mallory", &err), "mallory");
+    ck_assert_str_eq(name_acting(mallory, "alice", &err), "");
+    ck_assert_int_eq(err.code, ERR_DENIED);
+    ck_assert_str_eq(err.text, "mallory may not act for alice");
+    ck_assert_str_eq(name_acting(gateway, "no name", &err), "");
+    ck_assert_int_eq(err.code, ERR_INVALID);
+    stop();
+    rpc_security_free(ours);
+    rpc_security_free(gateway);
+    rpc_security_free(mallory);
+}
+
+/* Who may call for others is treated as they are, and known; nobody else is. */
+START_TEST(test_act_as)
+{
+    in_real_world(acting);
 }
 
 END_TEST
@@ -708,9 +756,9 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {test_none,      test_keys,      test_impostor,
-                                  test_tls,       test_tls_names, test_tls_bulk,
-                                  test_strangers, test_simulated};
+    const TTest *const tests[] = {
+        test_none,      test_act_as,   test_keys,      test_impostor, test_tls,
+        test_tls_names, test_tls_bulk, test_strangers, test_simulated};
     snprintf(dir, sizeof(dir), "%s", test_tmpdir());
     return check_main("security", tests, ARRAY_LEN(tests));
 }
