@@ -37,7 +37,7 @@ struct role_env {
     const struct rpc_security *security;
     const char *trusted; /* Principals that are the cluster's own, too, with
                             commas; NULL: not told. */
-    const struct cluster_roles *roles; /* With these: bigtable/wire/roles.h. */
+    const struct cluster_roles *roles; /* With these: base/rpc/roles.h. */
     const char *key; /* Paths of what it was made from; "": none. */
     const char *certificate;
     const char *certificate_key;

@@ -2,12 +2,12 @@
 #include "base/core/buf.h"
 #include "base/core/conf.h"
 #include "base/core/panic.h"
+#include "base/rpc/roles.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
 #include "bigtable/tablet_server/tablet_server.h"
 #include "bigtable/wire/metadata.h"
-#include "bigtable/wire/roles.h"
 #include "cli/role.h"
 #include "gfs-lite/gfs.h"
 

@@ -4,12 +4,12 @@
 #include <stdio.h>
 
 #include "base/core/panic.h"
+#include "base/rpc/roles.h"
 #include "base/rpc/rpc.h"
 #include "bigtable/master/lock_state.h"
 #include "bigtable/master/policy_file.h"
 #include "bigtable/master/reign.h"
 #include "bigtable/row/schema.h"
-#include "bigtable/wire/roles.h"
 #include "bigtable/wire/snapshot_calls.h"
 
 #define EVERY SLICE_LIT("*")

@@ -1,10 +1,10 @@
 /* Files of policies in the lock service, and the guard over its directory. */
 #include "bigtable/master/policy_file.h"
 
+#include "base/rpc/roles.h"
 #include "bigtable/master/lock_state.h"
 #include "bigtable/master/policies.h"
 #include "bigtable/master/reign.h"
-#include "bigtable/wire/roles.h"
 
 /* Name of the list, in /acl, of those who may change what is below /bigtable.
  */

@@ -2,6 +2,7 @@
 
 #include "base/core/arena.h"
 #include "base/core/panic.h"
+#include "base/rpc/roles.h"
 #include "base/runtime/log.h"
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/row/schema.h"
@@ -14,7 +15,6 @@
 #include "bigtable/tablet/write_log.h"
 #include "bigtable/tablet_server/replay.h"
 #include "bigtable/tablet_server/server.h"
-#include "bigtable/wire/roles.h"
 
 /* Segments of dead servers' logs that nobody has read for so long are not kept.
  */

@@ -1,12 +1,12 @@
 /* Checks of calls against lists of rights. */
 #include "base/core/coding.h"
+#include "base/rpc/roles.h"
 #include "bigtable/row/filter.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/rules_state.h"
 #include "bigtable/tablet_server/server.h"
-#include "bigtable/wire/roles.h"
 
 /* Is there nothing to check? */
 static bool

@@ -2,12 +2,12 @@
 #include "bigtable/tablet_server/rules.h"
 
 #include "base/core/panic.h"
+#include "base/rpc/roles.h"
 #include "base/runtime/log.h"
 #include "base/runtime/world.h"
 #include "bigtable/tablet/table.h"
 #include "bigtable/tablet_server/rules_state.h"
 #include "bigtable/tablet_server/server.h"
-#include "bigtable/wire/roles.h"
 #include "chubby-lite/chubby.h"
 
 /* Principals whose rights are kept, of a table. */

@@ -77,7 +77,6 @@ ALLOWED = {
     "cli/role": ["base/", "chubby-lite/server.h", "gfs-lite/namenode/namenode.h",
                  "gfs-lite/chunkserver/chunkserver.h", "gfs-lite/gfs.h",
                  "gfs-lite/fs.h", "bigtable/wire/metadata.h",
-                 "bigtable/wire/roles.h",
                  "bigtable/tablet_server/tablet_server.h",
                  "bigtable/master/master.h", "bigtable/gateway/gateway.h",
                  "bigtable/client/quarry.h", "cli/"],

@@ -1,7 +1,7 @@
 /* Tablet servers let principals do what the lists of rights say, as they are
  * now, and tables be asked for no more than their quotas. */
+#include "base/rpc/roles.h"
 #include "bigtable/wire/policy.h"
-#include "bigtable/wire/roles.h"
 #include "tests/unit/tablet_server/look_ups.h"
 
 static struct rpc_security *bob_security;

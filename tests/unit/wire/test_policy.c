@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/core/rand.h"
+#include "base/rpc/roles.h"
 #include "base/rpc/security.h"
 #include "bigtable/wire/policy.h"
-#include "bigtable/wire/roles.h"
 #include "tests/lib/check_main.h"
 
 static struct quarry_quota drawn_quota(struct rand_gen *r)

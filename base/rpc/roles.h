@@ -10,8 +10,8 @@
  *
  * Threads: immutable once made; any.
  */
-#ifndef BIGTABLE_WIRE_ROLES_H
-#define BIGTABLE_WIRE_ROLES_H
+#ifndef BASE_RPC_ROLES_H
+#define BASE_RPC_ROLES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,4 +44,4 @@ bool cluster_roles_are_proved(const struct cluster_roles *r);
 /* All names, a line each: a list of chubby-lite. */
 void cluster_roles_put(const struct cluster_roles *r, struct buf *out);
 
-#endif /* BIGTABLE_WIRE_ROLES_H */
+#endif /* BASE_RPC_ROLES_H */

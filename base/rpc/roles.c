@@ -1,5 +1,5 @@
 /* The principals of the cluster itself. */
-#include "bigtable/wire/roles.h"
+#include "base/rpc/roles.h"
 
 #include <string.h>
 
