@@ -86,7 +86,7 @@ static int open_store(struct reign *r, struct err *err)
         return o->open_store(o->ctx, &r->store, err);
     code = o->open_client(o->ctx, &r->quarry, err);
     if (code == 0)
-        r->store = metadata_table_new(r->quarry);
+        r->store = metadata_table_new(r->world, r->quarry);
     return code;
 }
 

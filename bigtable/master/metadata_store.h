@@ -18,6 +18,7 @@
 
 struct metadata_store;
 struct quarry;
+struct world;
 
 /* The newest cells of a tablet's row; an absent one is empty. Borrowed until
  * the function that got it returns. */
@@ -98,8 +99,9 @@ static inline void metadata_store_free(struct metadata_store *s)
         s->ops->free(s);
 }
 
-/* The table METADATA of @q, which is borrowed. It is opened with the first
- * call. Owned. */
-struct metadata_store *metadata_table_new(struct quarry *q);
+/* The table METADATA of @q, which is borrowed, as @world is. It is opened with
+ * the first call. Owned. */
+struct metadata_store *metadata_table_new(struct world *world,
+                                          struct quarry *q);
 
 #endif /* BIGTABLE_MASTER_METADATA_STORE_H */

@@ -1,11 +1,23 @@
-/* METADATA through the client library. */
+/* METADATA through the client library.
+ *
+ * No clock orders its records. Each write of a column removes what the column
+ * had, in the same mutation, and the later write of a row's tablet is the one
+ * with the higher sequence number. Clusters of older versions have rows whose
+ * columns have several cells, stamped by the clocks of masters, the wrong one
+ * of which may be the newest; epochs of locations and ids of tablets tell which
+ * was written last. Such rows are repaired when they are read.
+ */
+#include "base/core/fault.h"
 #include "base/core/panic.h"
+#include "base/runtime/log.h"
+#include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
 #include "bigtable/master/metadata_store.h"
 #include "bigtable/wire/metadata.h"
 
 struct metadata_table {
     struct metadata_store store; /* First. */
+    struct world *world;         /* Borrowed. */
     struct quarry *quarry;       /* Borrowed. */
     struct quarry_table *table;  /* NULL until the first call. */
 };
@@ -32,48 +44,164 @@ static int open_table(struct metadata_table *t, struct err *err)
     return 0;
 }
 
-static void take_cell(struct metadata_row *row, const struct quarry_cell *c)
+/* A row as it was read. */
+struct row_read {
+    struct metadata_row row;
+    struct slice first_location; /* Of the cells, the one with the newest */
+    struct slice first_tablet;   /* stamp. */
+};
+
+/* Of two cells of t:location: was @b written after @a? */
+static bool is_later_location(struct slice a, struct slice b)
 {
-    static const char *const names[] = {"tablet", "location", "state", "split"};
-    struct slice *const fields[] = {&row->tablet, &row->location, &row->state,
-                                    &row->split};
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        if (slice_eq_str(c->qualifier, names[i]))
-            *fields[i] = c->value;
+    struct tablet_location old;
+    struct tablet_location new;
+    return tablet_location_get(a, &old, NULL) == 0 &&
+           tablet_location_get(b, &new, NULL) == 0 && new.epoch > old.epoch;
 }
 
-static struct metadata_row row_of(const struct quarry_row *from)
+/* Several cells of t:tablet were all written by masters, whose ids grow. */
+static bool is_later_tablet(struct slice a, struct slice b)
 {
-    struct metadata_row row = {from->key, SLICE_EMPTY, SLICE_EMPTY, SLICE_EMPTY,
-                               SLICE_EMPTY};
+    struct tablet_bounds old;
+    struct tablet_bounds new;
+    return tablet_bounds_get(a, &old, NULL) == 0 &&
+           tablet_bounds_get(b, &new, NULL) == 0 && new.id > old.id;
+}
+
+/* Cells of a column come with the newest stamp first. */
+static void take_ordered(struct slice *first,
+                         struct slice *last_written,
+                         bool (*is_later)(struct slice a, struct slice b),
+                         struct slice value)
+{
+    if (first->len == 0)
+        *first = *last_written = value;
+    else if (is_later(*last_written, value))
+        *last_written = value;
+}
+
+static void take_cell(struct row_read *r, const struct quarry_cell *c)
+{
+    if (slice_eq_str(c->qualifier, "location"))
+        take_ordered(&r->first_location, &r->row.location, is_later_location,
+                     c->value);
+    else if (slice_eq_str(c->qualifier, "tablet"))
+        take_ordered(&r->first_tablet, &r->row.tablet, is_later_tablet,
+                     c->value);
+    else if (slice_eq_str(c->qualifier, "state"))
+        r->row.state = c->value;
+    else if (slice_eq_str(c->qualifier, "split"))
+        r->row.split = c->value;
+}
+
+static struct row_read row_of(const struct quarry_row *from)
+{
+    struct row_read r = {
+        .row = {from->key, SLICE_EMPTY, SLICE_EMPTY, SLICE_EMPTY, SLICE_EMPTY},
+        .first_location = SLICE_EMPTY,
+        .first_tablet = SLICE_EMPTY};
     for (size_t i = 0; i < from->cell_count; i++)
-        take_cell(&row, &from->cells[i]);
-    return row;
+        take_cell(&r, &from->cells[i]);
+    return r;
+}
+
+static struct quarry_filter *columns(const char *regex)
+{
+    return quarry_filter_qualifier_regex(slice_str(regex));
 }
 
 /* All that is known of a tablet but its history. */
-static struct quarry_filter *newest_filter(void)
+static struct quarry_filter *record_filter(void)
+{
+    struct quarry_filter *newest[] = {columns("state|split"),
+                                      quarry_filter_cells_per_column_limit(1)};
+    struct quarry_filter *parts[] = {
+        columns("tablet|location"),
+        quarry_filter_chain(newest, ARRAY_LEN(newest))};
+    return quarry_filter_interleave(parts, ARRAY_LEN(parts));
+}
+
+/* Does the newest t:location hold exactly @bytes? */
+static struct quarry_filter *location_filter(struct slice bytes)
 {
     struct quarry_filter *parts[] = {
-        quarry_filter_qualifier_regex(SLICE_LIT("tablet|location|state|split")),
-        quarry_filter_cells_per_column_limit(1)};
+        columns("location"), quarry_filter_cells_per_column_limit(1),
+        quarry_filter_value_range(QUARRY_CLOSED, bytes, QUARRY_CLOSED, bytes)};
     return quarry_filter_chain(parts, ARRAY_LEN(parts));
 }
 
-static int run_scan(struct quarry_scanner *s,
+/* Put @v in the place of all that the column has. */
+static void replace_column(const struct metadata_table *t,
+                           struct quarry_mutation *m,
+                           const char *column,
+                           struct slice v)
+{
+    bool bug = fault_hit("master.order_by_clock");
+    int64_t stamp_us =
+        bug ? (int64_t)world_now_us(t->world) : METADATA_STAMP_US;
+    if (v.len == 0)
+        return;
+    if (!bug)
+        quarry_mutation_delete_cells(m, METADATA_FAMILY, slice_str(column), 0,
+                                     0);
+    quarry_mutation_set(m, METADATA_FAMILY, slice_str(column), stamp_us, v);
+}
+
+/* The stamps of a row's cells do not tell which was written last: leave that
+ * one alone. */
+static int
+repair_row(struct metadata_table *t, const struct row_read *r, struct err *err)
+{
+    struct quarry_filter *filter = location_filter(r->first_location);
+    struct quarry_mutation *m = quarry_mutation_new(r->row.key);
+    bool matched = false;
+    int code;
+    replace_column(t, m, "location", r->row.location);
+    replace_column(t, m, "tablet", r->row.tablet);
+    code = quarry_check_and_mutate(t->table, r->row.key, filter, m, NULL, NULL,
+                                   &matched, err);
+    quarry_mutation_free(m);
+    quarry_filter_free(filter);
+    if (code == 0 && !matched)
+        code = err_set(err, ERR_UNAVAILABLE, "a row changed while it was read");
+    if (code == 0)
+        log_warn(t->world, "master",
+                 "a row of METADATA had cells stamped in the future: repaired");
+    return code;
+}
+
+static int take_row(struct metadata_table *t,
+                    const struct quarry_row *row,
+                    metadata_row_fn fn,
+                    void *ctx,
+                    struct err *err)
+{
+    struct row_read r = row_of(row);
+    bool in_order = slice_eq(r.first_location, r.row.location) &&
+                    slice_eq(r.first_tablet, r.row.tablet);
+    int code = 0;
+    if (!in_order && !fault_hit("master.order_by_clock"))
+        code = repair_row(t, &r, err);
+    else if (!in_order) {
+        r.row.location = r.first_location;
+        r.row.tablet = r.first_tablet;
+    }
+    return code ? code : fn(ctx, &r.row, err);
+}
+
+static int run_scan(struct metadata_table *t,
+                    struct quarry_scanner *s,
                     metadata_row_fn fn,
                     void *ctx,
                     struct err *err)
 {
     const struct quarry_row *row;
     for (;;) {
-        struct metadata_row m;
         int code = quarry_scanner_next(s, &row, err);
+        if (code == 0 && row)
+            code = take_row(t, row, fn, ctx, err);
         if (code || !row)
-            return code;
-        m = row_of(row);
-        code = fn(ctx, &m, err);
-        if (code)
             return code;
     }
 }
@@ -94,11 +222,11 @@ static int table_scan(struct metadata_store *s,
 
     if (code)
         return code;
-    filter = newest_filter();
+    filter = record_filter();
     o.filter = filter;
     code = quarry_scan(t->table, &o, &scanner, err);
     if (code == 0)
-        code = run_scan(scanner, fn, ctx, err);
+        code = run_scan(t, scanner, fn, ctx, err);
     quarry_scanner_close(scanner);
     quarry_filter_free(filter);
     if (code)
@@ -106,34 +234,21 @@ static int table_scan(struct metadata_store *s,
     return code;
 }
 
-/* Does the newest t:location hold exactly @bytes? */
-static struct quarry_filter *location_filter(struct slice bytes)
-{
-    struct quarry_filter *parts[] = {
-        quarry_filter_qualifier_regex(SLICE_LIT("location")),
-        quarry_filter_cells_per_column_limit(1),
-        quarry_filter_value_range(QUARRY_CLOSED, bytes, QUARRY_CLOSED, bytes)};
-    return quarry_filter_chain(parts, ARRAY_LEN(parts));
-}
-
-static void set(struct quarry_mutation *m, const char *column, struct slice v)
-{
-    if (v.len)
-        quarry_mutation_set(m, METADATA_FAMILY, slice_str(column), QUARRY_NOW,
-                            v);
-}
-
-static struct quarry_mutation *mutation_of(const struct metadata_change *c)
+static struct quarry_mutation *mutation_of(const struct metadata_table *t,
+                                           const struct metadata_change *c)
 {
     struct quarry_mutation *m = quarry_mutation_new(c->key);
     if (c->remove) {
         quarry_mutation_delete_row(m);
         return m;
     }
-    set(m, "tablet", c->tablet);
-    set(m, "location", c->location);
-    set(m, "state", c->state);
-    set(m, "event", c->event);
+    replace_column(t, m, "tablet", c->tablet);
+    replace_column(t, m, "location", c->location);
+    replace_column(t, m, "state", c->state);
+    /* Its versions are the history; the tablet stamps them. */
+    if (c->event.len)
+        quarry_mutation_set(m, METADATA_FAMILY, SLICE_LIT("event"), QUARRY_NOW,
+                            c->event);
     return m;
 }
 
@@ -154,7 +269,7 @@ static int table_change(struct metadata_store *s,
         return code;
     if (!if_absent)
         filter = location_filter(c->if_location);
-    m = mutation_of(c);
+    m = mutation_of(t, c);
     code =
         quarry_check_and_mutate(t->table, c->key, filter, if_absent ? NULL : m,
                                 if_absent ? m : NULL, NULL, &matched, err);
@@ -174,12 +289,13 @@ static void table_free(struct metadata_store *s)
     mem_free(t);
 }
 
-struct metadata_store *metadata_table_new(struct quarry *q)
+struct metadata_store *metadata_table_new(struct world *world, struct quarry *q)
 {
     static const struct metadata_store_ops ops = {table_scan, table_change,
                                                   table_free};
     struct metadata_table *t = mem_zalloc(1, sizeof(*t));
     t->store.ops = &ops;
+    t->world = world;
     t->quarry = q;
     return &t->store;
 }

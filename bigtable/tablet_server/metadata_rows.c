@@ -106,16 +106,15 @@ static void forget(struct quarry_mutation *m, const char *qualifier)
                                  0);
 }
 
-/* The old value goes: whatever the clocks of servers say, the new one counts.
- */
+/* The old value goes, whatever its stamp is: the later write counts. */
 static void
 replace(struct quarry_mutation *m, const char *qualifier, struct slice value)
 {
     if (value.len == 0)
         return;
     forget(m, qualifier);
-    quarry_mutation_set(m, METADATA_FAMILY, slice_str(qualifier), QUARRY_NOW,
-                        value);
+    quarry_mutation_set(m, METADATA_FAMILY, slice_str(qualifier),
+                        METADATA_STAMP_US, value);
 }
 
 static struct quarry_mutation *mutation_of(const struct tablet_row_change *c)

@@ -71,6 +71,9 @@ struct schema;
 #define METADATA_TABLE_ID UINT64_C(1)
 #define METADATA_FAMILY   "t"
 #define METADATA_GROUP    "metadata"
+/* The stamp of every cell but those of t:event and t:state: no clock orders
+ * records. Who writes a column removes what it had in the same mutation. */
+#define METADATA_STAMP_US INT64_C(1)
 /* User tables have numbers from here on. */
 #define FIRST_USER_TABLE_ID UINT64_C(2)
 /* So that the key of a tablet is a row: ends beyond it are never chosen. */

@@ -51,6 +51,8 @@ static const struct {
     {"tablet.skip_last_segment", "a recovery leaves out a log's last segment"},
     {"master.trust_silence",
      "a silent tablet server is taken for dead, its lock untouched"},
+    {"master.order_by_clock",
+     "the master's clock orders what it writes into METADATA"},
 };
 
 struct choice {

@@ -26,6 +26,9 @@ struct strike_group *strike_add(struct strike *s,
     return g;
 }
 
+/* Clocks jump by seconds, in some seeds by most of a day. */
+#define FAR_US ((int64_t)20 * 3600 * 1000000)
+
 /* Most seeds have a few kinds of faults, some have all. */
 static void draw_weights(struct nemesis_options *o, struct rand_gen *r)
 {
@@ -62,6 +65,8 @@ static void prepare(struct nemesis_run *n,
         .rot_prefix = g->rot_prefix,
         .allow = g->allow,
         .ctx = g->ctx};
+    if (rand_one_in(r, 3))
+        n->options.offset_us_max = FAR_US;
     draw_weights(&n->options, r);
 }
 

@@ -60,7 +60,7 @@ static void open_look(struct look *l, struct tables_cell *t)
         STORM_CHECK(storm_now_us() < until, "%s", err.text);
         storm_sleep_us(LOOK_US);
     }
-    l->store = metadata_table_new(l->quarry);
+    l->store = metadata_table_new(sim_director(storm_running->sim), l->quarry);
 }
 
 static void close_look(struct look *l)
