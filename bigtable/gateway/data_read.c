@@ -61,7 +61,9 @@ struct read {
     struct quarry_scanner *scanner;
     struct reverse_scan *reverse; /* Instead of the scanner. */
     struct row_chunks chunks;     /* The row being written. */
-    struct buf message;           /* Begun. */
+    struct buf message;           /* Begun; holds chunks and nothing else. */
+    struct buf scanned;           /* Key of the last row looked at, when there
+                                     was nothing to return for a while. */
     bool ended;                   /* The scanner has no more rows. */
     int rc;                       /* Of the piece. */
     struct err *err;
@@ -160,7 +162,7 @@ static bool take_row(struct read *r)
     if (!row)
         return false;
     if (row->cell_count == 0) { /* So far nothing was found. */
-        pb_put_bytes(&r->message, 2, row->key);
+        buf_append_slice(&r->scanned, row->key);
         return false;
     }
     r->row_count++;
@@ -200,6 +202,17 @@ static void run_piece(void *arg)
     }
 }
 
+/* Send last_scanned_row_key. It has a message of its own, behind the chunks of
+ * smaller rows: clients look at it before they look at the chunks beside it,
+ * and refuse these when their keys are not greater. */
+static int send_scanned(struct read *r, struct err *err)
+{
+    struct buf *b = grpc_scratch(r->call);
+    pb_put_bytes(b, 2, buf_slice(&r->scanned));
+    buf_clear(&r->scanned);
+    return grpc_send(r->call, b, err);
+}
+
 static int run_scan(struct read *r, struct err *err)
 {
     size_t empty;
@@ -212,6 +225,8 @@ static int run_scan(struct read *r, struct err *err)
         rc = r->rc ? r->rc : fiber_check(err);
         if (rc == 0 && r->message.len > empty)
             rc = grpc_send(r->call, &r->message, err);
+        if (rc == 0 && r->scanned.len)
+            rc = send_scanned(r, err);
     }
     return rc;
 }
@@ -294,6 +309,7 @@ static void close_read(struct read *r)
     quarry_table_close(r->table);
     request_rows_close(&r->rows);
     buf_close(&r->message);
+    buf_close(&r->scanned);
 }
 
 int data_read_rows(void *ctx, struct grpc_call *call, struct err *err)

@@ -34,6 +34,9 @@ struct reverse_scan {
     size_t row_count;               /* Those not yet handed out. */
     size_t row_cap;
     uint64_t handed_out;
+    uint64_t silent_rows; /* Those with nothing to return since one was handed
+                             out. */
+    struct quarry_row progress;
 };
 
 /* --- windows ---------------------------------------------------------------
@@ -128,7 +131,6 @@ int reverse_scan_open(struct quarry_table *t,
     s = mem_zalloc(1, sizeof(*s));
     s->table = t;
     s->options = *opts;
-    s->options.progress_rows = 0;
     s->options.read_ahead_off = false;
     arena_init(&s->keys);
     arena_init(&s->bytes);
@@ -179,9 +181,12 @@ static void keep_row(struct reverse_scan *s, const struct quarry_row *row)
     s->rows[s->row_count++] = copy;
 }
 
-/* Read @w into memory. When that is too much, @w is put back as two windows and
- * nothing is kept. */
-static int fill(struct reverse_scan *s, const struct window *w, struct err *err)
+/* Read @w into memory. When that is too much, @w is put back as two windows,
+ * *@was_cut is true and nothing is kept. */
+static int fill(struct reverse_scan *s,
+                const struct window *w,
+                bool *was_cut,
+                struct err *err)
 {
     const struct quarry_range range = {w->start, w->end};
     struct quarry_read_options o = s->options;
@@ -192,21 +197,34 @@ static int fill(struct reverse_scan *s, const struct window *w, struct err *err)
     o.range_count = 1;
     o.key_count = 0;
     o.row_limit = 0;
+    o.progress_rows = o.progress_rows ? 1 : 0; /* To count them. */
+    *was_cut = false;
     rc = quarry_scan(s->table, &o, &scanner, err);
     if (rc)
         return rc;
     while ((rc = quarry_scanner_next(scanner, &row, err)) == 0 && row) {
+        if (row->cell_count == 0) {
+            s->silent_rows++;
+            continue;
+        }
         if (s->bytes.bytes > WINDOW_BYTES_MAX && s->row_count) {
             struct slice at = arena_dup(&s->keys, row->key);
             push(&s->windows, w->start, at);
             push(&s->windows, at, w->end);
             s->row_count = 0;
+            *was_cut = true;
             break;
         }
         keep_row(s, row);
     }
     quarry_scanner_close(scanner);
     return rc;
+}
+
+static bool is_progress_due(const struct reverse_scan *s)
+{
+    return s->options.progress_rows &&
+           s->silent_rows >= s->options.progress_rows;
 }
 
 int reverse_scan_next(struct reverse_scan *s,
@@ -218,13 +236,23 @@ int reverse_scan_next(struct reverse_scan *s,
         return 0;
     while (s->row_count == 0 && s->windows.count) {
         struct window w = s->windows.items[--s->windows.count];
+        bool was_cut;
         int rc;
         arena_reset(&s->bytes);
-        rc = fill(s, &w, err);
+        rc = fill(s, &w, &was_cut, err);
         if (rc)
             return rc;
+        /* All rows handed out so far are behind the window's end. */
+        if (s->row_count == 0 && !was_cut && w.start.len &&
+            is_progress_due(s)) {
+            s->silent_rows = 0;
+            s->progress = (struct quarry_row){.key = w.start};
+            *row = &s->progress;
+            return 0;
+        }
     }
     if (s->row_count) {
+        s->silent_rows = 0;
         *row = s->rows[--s->row_count];
         s->handed_out++;
     }

@@ -23,7 +23,9 @@ MUST_CHECK int reverse_scan_open(struct quarry_table *t,
                                  const struct quarry_read_options *opts,
                                  struct reverse_scan **out,
                                  struct err *err);
-/* *@row is borrowed until the next call, and NULL at the end. */
+/* *@row is borrowed until the next call, and NULL at the end. With
+ * progress_rows, a row without cells says that the scan has reached its key;
+ * rows to come are before it. */
 MUST_CHECK int reverse_scan_next(struct reverse_scan *s,
                                  const struct quarry_row **row,
                                  struct err *err);
