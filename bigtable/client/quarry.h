@@ -433,8 +433,10 @@ struct quarry_rmw_rule {
 };
 
 /* Read the newest cells, change and write them, atomically, rule after rule.
- * The new cells are handed to *@out (owned, quarry_row_free()) when @out is not
- * NULL. Errors: ERR_INVALID, an increment of a cell that is not 8 bytes. */
+ * New cells have the current time in whole milliseconds, or the time of the
+ * cell they replace when that is later. The new cells are handed to *@out
+ * (owned, quarry_row_free()) when @out is not NULL. Errors: ERR_INVALID, an
+ * increment of a cell that is not 8 bytes. */
 QUARRY_EXPORT MUST_CHECK int
 quarry_read_modify_write(struct quarry_table *t,
                          struct slice row,

@@ -96,6 +96,9 @@ int store_check_and_mutate(struct store *s,
 /* --- read, modify, write -------------------------------------------------- */
 
 #define COUNTER_BYTES 8
+/* New cells have times in whole milliseconds, the granularity of tables in the
+ * public API: clients there refuse to write a cell back at any other time. */
+#define STAMP_US 1000
 
 struct modify {
     const struct quarry_rmw_rule *rules;
@@ -215,7 +218,7 @@ int store_read_modify_write(struct store *s,
     int rc;
     if (rule_count == 0)
         return err_set(err, ERR_INVALID, "read, modify, write: no rules");
-    m.now_us = (int64_t)world_now_us(s->world);
+    m.now_us = (int64_t)(world_now_us(s->world) / STAMP_US * STAMP_US);
     m.values = mem_zalloc(rule_count, sizeof(*m.values));
     mutation_init(&m.mutation, row);
     rc = m.mutation.error ? err_copy(err, m.mutation.error) : 0;

@@ -249,6 +249,76 @@ START_TEST(test_conditions_and_counters)
 
 END_TEST
 
+/* Times of all cells in the reply of ReadRows are whole milliseconds. */
+static void expect_whole_milliseconds(size_t cells)
+{
+    struct slice message;
+    size_t seen = 0;
+    size_t at = 0;
+    while (grpc_reply_next(&reply, &at, &message)) {
+        struct cursor c = cursor_make(message);
+        struct pb_field f;
+        while (pb_next(&c, &f)) {
+            if (!pb_is_bytes(&f, 1))
+                continue;
+            ck_assert_uint_gt(pb_find_integer(f.bytes, 4), 0);
+            ck_assert_uint_eq(pb_find_integer(f.bytes, 4) % 1000, 0);
+            seen++;
+        }
+    }
+    ck_assert_uint_eq(seen, cells);
+}
+
+static void put_rule(struct buf *b, const char *qualifier, bool append)
+{
+    size_t rule = pb_open(b, 3);
+    pb_put_bytes(b, 1, SLICE_LIT("f"));
+    pb_put_bytes(b, 2, slice_str(qualifier));
+    if (append)
+        pb_put_bytes(b, 3, SLICE_LIT("x"));
+    else
+        pb_put_integer(b, 4, 1);
+    pb_close(b, rule);
+}
+
+static void run_stamps(void *arg)
+{
+    struct buf b = BUF_INIT;
+    size_t entry;
+    (void)arg;
+    open_all();
+    ck_assert_int_eq(create_table("t"), GRPC_OK);
+    world_sleep_us(world, 1234567); /* Not on a millisecond. */
+    ck_assert_int_eq(write_cell("r", "f", "set", -1, SLICE_LIT("v")), GRPC_OK);
+    pb_put_bytes(&b, 1, SLICE_LIT(TABLE));
+    entry = pb_open(&b, 2);
+    pb_put_bytes(&b, 1, SLICE_LIT("r"));
+    put_set(&b, 2, "f", "batch", -1, SLICE_LIT("v"));
+    pb_close(&b, entry);
+    ck_assert_int_eq(call(DATA "MutateRows", &b), GRPC_OK);
+    pb_put_bytes(&b, 1, SLICE_LIT(TABLE));
+    pb_put_bytes(&b, 2, SLICE_LIT("r"));
+    put_set(&b, 4, "f", "check", -1, SLICE_LIT("v"));
+    ck_assert_int_eq(call(DATA "CheckAndMutateRow", &b), GRPC_OK);
+    pb_put_bytes(&b, 1, SLICE_LIT(TABLE));
+    pb_put_bytes(&b, 2, SLICE_LIT("r"));
+    put_rule(&b, "append", true);
+    put_rule(&b, "count", false);
+    ck_assert_int_eq(call(DATA "ReadModifyWriteRow", &b), GRPC_OK);
+    read_all();
+    expect_whole_milliseconds(5);
+    close_all();
+}
+
+START_TEST(test_stamps_of_the_server)
+{
+    /* Whatever the server stamps, it stamps in whole milliseconds: the
+     * granularity that it demands of clients. */
+    run(run_stamps);
+}
+
+END_TEST
+
 static void run_mistakes(void *arg)
 {
     struct buf b;
@@ -545,6 +615,7 @@ TEST_MAIN("gateway",
           test_each_row_of_a_batch_has_its_outcome,
           test_good_rows_have_their_index,
           test_conditions_and_counters,
+          test_stamps_of_the_server,
           test_mistakes_have_their_codes,
           test_large_rows,
           test_scans_that_find_nothing_tell_how_far_they_are,
