@@ -11,7 +11,7 @@ hosts of their own in network namespaces, where links can be cut.
         def test_y(self):
             c = self.network(3)               # skips where it cannot be had
             c.cut("n1", "n2")                 # n1's packets to n2 are lost
-            c.isolate("n3"); c.heal()
+            c.isolate("n3"); c.heal()         # network.py has more of these
 """
 
 import json
@@ -34,6 +34,14 @@ SECONDS = 180
 TOLD_LINES = 40
 # A cell alone: nodes that serve no tables, whose logs would be files, too.
 CELL = "lock,namenode,chunk"
+
+
+def voters_of(members, service):
+    """{address: id} of those that the leader hears; @members: the rows of
+    `quarry member ls`."""
+    return {r["address"]: int(r["member"]) for r in members
+            if r["service"] == service and r["answers"] == "yes" and
+            r["role"] in ("leader", "voter") and int(r["behind"]) < 100}
 
 
 class Cluster:
@@ -231,148 +239,6 @@ class Loopback(Cluster):
             self.test.addCleanup(process.wait)
 
 
-class Network(Cluster):
-    """Each node in a network namespace of its own, joined by a bridge."""
-
-    data = "net"
-    serial = 0
-
-    def __init__(self, test, count):
-        super().__init__(test, count)
-        Network.serial += 1
-        self.tag = "q%d_%d" % (os.getpid() % 10000, Network.serial)
-        self.bridge = self.tag + "br"
-        # Of other tests under way neither the addresses nor the key.
-        self.subnet = "10.%d.%d" % (100 + os.getpid() % 100,
-                                    Network.serial % 250)
-        self.processes = {}
-        self.blackholes = []
-        # Behind end(), which stops them in order.
-        test.addCleanup(self.remove_network)
-
-    def begin(self, roles):
-        self.make_network()
-        self.make_config("roles = %s\n" % roles if roles else "")
-        for name in self.names:
-            self.start(name, wait=False)
-        self.await_answers(self.names)
-
-    # --- the network
-
-    @staticmethod
-    def ip(*words):
-        subprocess.run(["ip", *words], check=True, stdout=subprocess.PIPE,
-                       stderr=subprocess.PIPE)
-
-    def ns(self, name):
-        return self.tag + name
-
-    def host(self, name):
-        return "%s.%d" % (self.subnet, 10 + self.names.index(name))
-
-    def link(self, name):
-        return self.tag + name + "v"
-
-    def make_network(self):
-        self.ip("link", "add", self.bridge, "type", "bridge")
-        self.ip("addr", "add", self.subnet + ".1/24", "dev",
-                self.bridge)
-        self.ip("link", "set", self.bridge, "up")
-        for name in self.names:
-            ns, outer, inner = self.ns(name), self.link(name), "eth0"
-            self.ip("netns", "add", ns)
-            self.ip("link", "add", outer, "type", "veth", "peer", "name",
-                    inner, "netns", ns)
-            self.ip("link", "set", outer, "master", self.bridge, "up")
-            self.ip("-n", ns, "addr", "add", self.host(name) + "/24", "dev",
-                    inner)
-            self.ip("-n", ns, "link", "set", inner, "up")
-            self.ip("-n", ns, "link", "set", "lo", "up")
-
-    def remove_network(self):
-        for process in self.processes.values():
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-        for name in self.names:
-            subprocess.run(["ip", "netns", "del", self.ns(name)], check=False,
-                           stderr=subprocess.DEVNULL)
-        subprocess.run(["ip", "link", "del", self.bridge], check=False,
-                       stderr=subprocess.DEVNULL)
-
-    def cut(self, sender, receiver):
-        """What @sender sends to @receiver is lost; not the other way."""
-        where = ["-n", self.ns(sender), "route", "add", "blackhole",
-                 self.host(receiver) + "/32"]
-        self.ip(*where)
-        self.blackholes.append((sender, receiver))
-
-    def isolate(self, name):
-        self.ip("link", "set", self.link(name), "down")
-
-    def heal(self):
-        for sender, receiver in self.blackholes:
-            self.ip("-n", self.ns(sender), "route", "del", "blackhole",
-                    self.host(receiver) + "/32")
-        self.blackholes = []
-        for name in self.names:
-            self.ip("link", "set", self.link(name), "up")
-
-    # --- processes
-
-    def address(self, name):
-        return self.host(name) + ":7400"
-
-    def make_config(self, roles_line):
-        top = os.path.join(self.test.dir, self.data)
-        cell = ",".join(self.address(n) for n in self.names)
-        os.makedirs(top)
-        key = os.path.join(top, "key")
-        with open(key, "w") as f:
-            f.write(os.urandom(16).hex() + "\n")
-        os.chmod(key, 0o600)
-        for i, name in enumerate(self.names):
-            where = self.dir(name)
-            os.mkdir(where)
-            with open(os.path.join(where, "server.conf"), "w") as f:
-                f.write("[server]\n" + roles_line +
-                        "name = %s\ndata = \"%s\"\nlisten = %s\n"
-                        "cell = %s\nrack = r%d\nkey = \"%s\"\n"
-                        "log = \"%s/log\"\npid-file = \"%s/pid\"\n" % (
-                            name, where, self.address(name), cell, i, key,
-                            where, where))
-
-    def start(self, name, wait=True):
-        with open(os.path.join(self.dir(name), "out"), "ab") as out:
-            self.processes[name] = subprocess.Popen(
-                ["ip", "netns", "exec", self.ns(name), QUARRY, "server",
-                 "--config", os.path.join(self.dir(name), "server.conf")],
-                env=self.test.env, stdin=subprocess.DEVNULL, stdout=out,
-                stderr=out, start_new_session=True)
-        if wait:
-            self.await_answers([name])
-
-    def await_gone(self, name, pid, seconds=SECONDS):
-        self.processes[name].wait(timeout=seconds)
-
-    def whole_status(self):
-        return self.test.json("cluster", "status", "--data",
-                              os.path.join(self.test.dir, self.data))
-
-
-def network_missing():
-    """Why there can be no namespaces here; None if there can."""
-    if not shutil.which("ip"):
-        return "there is no ip (iproute2)"
-    probe = "quarryprobe%d" % os.getpid()
-    done = subprocess.run(["ip", "netns", "add", probe], check=False,
-                          stderr=subprocess.PIPE)
-    if done.returncode:
-        return "no network namespaces: " + done.stderr.decode().strip()
-    subprocess.run(["ip", "netns", "del", probe], check=False)
-    return None
-
-
 class ClusterTest(CliTest):
     def setUp(self):
         super().setUp()
@@ -388,9 +254,14 @@ class ClusterTest(CliTest):
     def loopback(self, count, roles=None):
         return self.begun(Loopback(self, count), roles)
 
-    def network(self, count, roles=None):
-        why = network_missing()
+    def skip(self, why):
+        print("SKIPPED: %s: %s" % (self.id(), why), flush=True)
+        raise unittest.SkipTest(why)
+
+    def network(self, count, roles=None, **faults):
+        """@faults: disks=BYTES, clocks=True, options=TEXT; see network.py."""
+        from network import Network, missing  # It needs Cluster.
+        why = missing(**faults)
         if why:
-            print("SKIPPED: %s: %s" % (self.id(), why), flush=True)
-            raise unittest.SkipTest(why)
-        return self.begun(Network(self, count), roles)
+            self.skip(why)
+        return self.begun(Network(self, count, **faults), roles)

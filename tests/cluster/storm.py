@@ -8,6 +8,7 @@ The seed of each run is printed, and chooses the faults and what clients do; not
 how the machine interleaves them.
 """
 
+import json
 import os
 import random
 import shutil
@@ -15,6 +16,8 @@ import statistics
 import subprocess
 import threading
 import time
+
+from processes import voters_of
 
 STORM = os.environ.get("QUARRY_STORM", "quarry-storm")
 CLIENT_PROCESSES = 2
@@ -244,7 +247,7 @@ class Storm:
         self.some_seconds(4)
         self.cluster.heal()
 
-    def split(self):
+    def scatter(self):
         """Every node alone, among nodes; clients reach all of them."""
         for a in self.cluster.names:
             for b in self.cluster.names:
@@ -253,10 +256,79 @@ class Storm:
         self.some_seconds(2)
         self.cluster.heal()
 
+    def degrade(self):
+        """A bad cable: frames are lost and late, in both directions."""
+        self.cluster.degrade(self.rand.choice(self.cluster.names),
+                             self.rand.uniform(0.01, 0.2),
+                             self.rand.randrange(1000, 50000))
+        self.some_seconds(4)
+        self.cluster.heal()
+
+    def fill_disk(self):
+        """A node whose disk is full may end; its supervisor starts it."""
+        name = self.rand.choice(self.cluster.names)
+        self.cluster.fill(name)
+        self.some_seconds(6)
+        self.cluster.free(name)
+        self.cluster.start_ended()
+
+    def wipe_disk(self):
+        """A node comes back with an empty disk, as another member of the
+        lock service and the namenodes. Before the next one may, all that it had
+        has been copied to it."""
+        self.wipe_disk_of(self.rand.choice(self.cluster.names))
+
+    def wipe_disk_of(self, name):
+        self.await_members({})
+        old = self.members()
+        self.cluster.kill(name)
+        self.cluster.wipe(name)
+        self.cluster.start(name)
+        self.await_members({s: m[self.addresses[name]]
+                            for s, m in old.items()})
+        self.await_copies()
+
+    def members(self):
+        """{service: {address: id}}, or {} while nobody says."""
+        done = self.test.run_quarry("member", "ls", "-t", self.target,
+                                    "--format", "json")
+        if done.returncode:
+            return {}
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        return {s: voters_of(rows, s) for s in ("lock", "namenode")}
+
+    def await_members(self, gone):
+        """All nodes are members, none of them with its id in @gone."""
+        def all_there():
+            now = self.members()
+            return now and all(
+                set(ids) == set(self.addresses.values()) and
+                gone.get(service) not in ids.values()
+                for service, ids in now.items())
+        self.test.wait_for(all_there, COPIES_SECONDS)
+
+    def await_copies(self):
+        """Servers that came back a moment ago have not told all they have."""
+        self.test.wait_for(
+            lambda: self.test.run_quarry("fs", "fsck", "-t",
+                                         self.target).returncode == 0,
+            COPIES_SECONDS)
+
+    def step_clock(self):
+        """By seconds, or by as much as a day, either way, and back."""
+        name = self.rand.choice(self.cluster.names)
+        most = self.rand.choice((5, 3600, 86400))
+        self.cluster.step_clock(name, self.rand.randint(-most, most))
+        self.some_seconds(6)
+        self.cluster.step_clock(name, 0)
+
     PROCESS_FAULTS = ("kill_leader", "kill_leader", "kill", "kill_two",
                       "kill_all", "pause", "pause", "kill_paused", "restart",
                       "replace_client")
-    NETWORK_FAULTS = ("isolate", "isolate", "cut", "cut", "mute", "split")
+    NETWORK_FAULTS = ("isolate", "isolate", "cut", "cut", "mute", "scatter",
+                      "degrade", "degrade")
+    DISK_FAULTS = ("fill_disk", "wipe_disk")
+    CLOCK_FAULTS = ("step_clock", "step_clock")
 
     # --- the whole
 
@@ -323,11 +395,7 @@ class Storm:
         for path, data in self.user.files.items():
             done = self.test.run_quarry("fs", "cat", path, "-t", self.target)
             self.test.assertEqual(done.stdout, data, path)
-        # Servers that came back a moment ago have not told all they have.
-        self.test.wait_for(
-            lambda: self.test.run_quarry("fs", "fsck", "-t",
-                                         self.target).returncode == 0,
-            COPIES_SECONDS)
+        self.await_copies()
         print("  faults: %s" % " ".join(
             "%s=%d" % f for f in sorted(self.faults.items())))
         print("  judged: %s commands=%d" % (" ".join(said), self.user.done))

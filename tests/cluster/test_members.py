@@ -6,7 +6,8 @@ import re
 import shutil
 import subprocess
 
-from processes import CELL, QUARRY, SECONDS, ClusterTest, free_ports, main
+from processes import CELL, QUARRY, SECONDS, ClusterTest, free_ports, main, \
+    voters_of
 
 SERVICES = ("lock", "namenode")
 
@@ -16,10 +17,7 @@ class MembersTest(ClusterTest):
         return self.json("member", "ls", "-t", target)
 
     def voters(self, service, target="cluster:quarry-cluster"):
-        """{address: id} of those that the leader hears."""
-        return {r["address"]: int(r["member"]) for r in self.members(target)
-                if r["service"] == service and r["answers"] == "yes" and
-                r["role"] in ("leader", "voter") and int(r["behind"]) < 100}
+        return voters_of(self.members(target), service)
 
     def await_voters(self, addresses, target="cluster:quarry-cluster",
                      other_than=()):
