@@ -29,6 +29,7 @@ struct quarry {
     struct store *store;      /* Of a directory; else NULL. */
     struct cluster *cluster;  /* Of a cluster; else NULL. */
     struct async_pool *async; /* Started by the first asynchronous call. */
+    bool is_view;             /* See quarry_as(): the rest is another's. */
 };
 
 struct quarry_table {
@@ -53,6 +54,8 @@ struct any_read;
 struct target_ops {
     /* Frees all but the struct quarry; also after an open that failed. */
     void (*close)(struct quarry *q);
+    /* Let @view, a copy of @q, make calls on behalf of @as. */
+    void (*view)(struct quarry *q, struct quarry *view, const char *as);
     int (*flush)(struct quarry *q, struct err *err);
     int (*pin)(struct quarry *q, struct err *err);
     void (*unpin)(struct quarry *q);

@@ -2,11 +2,13 @@
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "base/rpc/rpc.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/async.h"
 #include "bigtable/client/client.h"
 #include "bigtable/client/cluster/cluster.h"
 #include "bigtable/client/embedded/embedded.h"
+#include "bigtable/client/quarry_access.h"
 #include "bigtable/row/schema.h"
 
 #define FILE_SCHEME "file:"
@@ -67,6 +69,24 @@ void quarry_close(struct quarry *q)
     if (q->owns_world)
         world_free(q->world);
     mem_free(q);
+}
+
+int quarry_as(struct quarry *q,
+              const char *principal,
+              struct quarry **out,
+              struct err *err)
+{
+    struct quarry *view;
+    *out = NULL;
+    if (!rpc_name_is_valid(slice_str(principal)))
+        return err_set(err, ERR_INVALID, "'%s' is no principal", principal);
+    view = mem_zalloc(1, sizeof(*view));
+    *view = *q;
+    view->owns_world = false;
+    view->is_view = true;
+    view->ops->view(q, view, principal);
+    *out = view;
+    return 0;
 }
 
 /* --- the store as a whole --------------------------------------------------

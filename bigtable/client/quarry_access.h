@@ -58,6 +58,23 @@ QUARRY_EXPORT MUST_CHECK int quarry_acl_revoke(struct quarry *q,
                                                const char *principals,
                                                struct err *err);
 
+/* A view of @q, whose calls are made on behalf of @principal: its rights count,
+ * and what it may not see it is refused. Connections, sessions and locations
+ * are those of @q; tables and scanners must be opened from the view. For those
+ * whom the cluster's servers let act for others (a gateway; docs/operating.md):
+ * the calls of anybody else are ERR_DENIED. What it asks of the lock service
+ * (names and schemas of tables, where they are) it asks as @q. Of a directory,
+ * which knows no rights, it is the same as @q.
+ *
+ * Owned: quarry_close(), before that of @q; it waits for the asynchronous calls
+ * of its tables. Cheap: no connection is made. ERR_INVALID: it is
+ * no name of a principal (up to 128 bytes without spaces, commas and control
+ * characters). */
+QUARRY_EXPORT MUST_CHECK int quarry_as(struct quarry *q,
+                                       const char *principal,
+                                       struct quarry **out,
+                                       struct err *err);
+
 /* What a table has now. */
 struct quarry_use {
     uint64_t tablets;

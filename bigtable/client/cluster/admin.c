@@ -36,11 +36,13 @@ static int call_master(struct order *o, struct slice body, struct err *err)
 {
     struct cluster *c = o->cluster;
     bool sent = false;
-    struct rpc_call_options opts = {.idempotency_key = o->key, .sent = &sent};
+    struct rpc_call_options opts = {.idempotency_key = o->key,
+                                    .act_as = slice_str(c->as ? c->as : ""),
+                                    .sent = &sent};
     struct buf address = BUF_INIT;
     int rc = find_master(c, &address, err);
     if (rc == 0) {
-        c->counts.master_calls++;
+        c->counts->master_calls++;
         rc = channel_set_call(c->channels, buf_slice(&address), o->method,
                               &opts, body, SLICE_EMPTY, o->reply, NULL, err);
         if (rc == ERR_UNAVAILABLE || rc == ERR_CLOSED || rc == ERR_DEADLINE) {

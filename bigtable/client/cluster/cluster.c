@@ -139,7 +139,7 @@ bool retry_again(struct retry *r, int *rc, struct err *err)
         deadline = r->until_ns;
     if (r->tries++ == 0 && moved)
         return true;
-    r->cluster->counts.retries++;
+    r->cluster->counts->retries++;
     if (now + pause_us * 1000 >= deadline) {
         give_up(r, rc, err);
         return false;
@@ -165,13 +165,18 @@ int tablet_call(struct cluster *c,
                 struct buf *reply_attachment,
                 struct err *err)
 {
+    struct rpc_call_options o = {.act_as = SLICE_EMPTY};
     int rc;
-    c->counts.calls++;
-    c->counts.bytes_sent += body.len + attachment.len;
-    rc = channel_set_call(c->channels, l->address, method, opts, body,
-                          attachment, reply, reply_attachment, err);
+    if (opts)
+        o = *opts;
+    if (c->as)
+        o.act_as = slice_str(c->as);
+    c->counts->calls++;
+    c->counts->bytes_sent += body.len + attachment.len;
+    rc = channel_set_call(c->channels, l->address, method, &o, body, attachment,
+                          reply, reply_attachment, err);
     if (rc == 0) {
-        c->counts.bytes_received +=
+        c->counts->bytes_received +=
             (reply ? reply->len : 0) +
             (reply_attachment ? reply_attachment->len : 0);
         return 0;
@@ -212,12 +217,50 @@ static void free_cluster(struct cluster *c)
         loop_free(c->loop);
     }
     rpc_security_free(c->own_security);
+    mem_free(c->counts);
     mem_free(c->target);
+    mem_free(c);
+}
+
+/* --- views -----------------------------------------------------------------
+ */
+
+static void open_view(struct quarry *q, struct quarry *view, const char *as)
+{
+    struct cluster *c = mem_zalloc(1, sizeof(*c));
+    *c = *q->cluster;
+    c->quarry = view;
+    c->as = mem_strdup(as);
+    c->main = q->cluster->main ? q->cluster->main : q->cluster;
+    c->held = 0;
+    c->closer = NULL;
+    open_tables_init(&c->tables);
+    view->cluster = c;
+}
+
+static int close_view_on_loop(void *arg, struct err *err)
+{
+    (void)err;
+    cluster_tables_close(arg);
+    return 0;
+}
+
+static void close_view(struct quarry *q)
+{
+    struct cluster *c = q->cluster;
+    if (cluster_do(c, "view close", CLUSTER_NO_TIMEOUT, close_view_on_loop, c,
+                   NULL))
+        PANIC("closing does not fail");
+    mem_free(c->as);
     mem_free(c);
 }
 
 static void close_cluster(struct quarry *q)
 {
+    if (q->cluster && q->cluster->main) {
+        close_view(q);
+        return;
+    }
     async_pool_free(q->async);
     if (q->cluster)
         free_cluster(q->cluster);
@@ -242,6 +285,7 @@ static void unpin(struct quarry *q)
 
 static const struct target_ops cluster_ops = {
     .close = close_cluster,
+    .view = open_view,
     .flush = cluster_flush,
     .pin = pin,
     .unpin = unpin,
@@ -392,6 +436,7 @@ int cluster_target_open(struct quarry *q,
     q->cluster = c;
     c->quarry = q;
     c->target = mem_strdup(target);
+    c->counts = mem_zalloc(1, sizeof(*c->counts));
     open_tables_init(&c->tables);
     c->world = q->world;
     c->timeout_us = opts->timeout_us ? opts->timeout_us : TIMEOUT_US_DEFAULT;

@@ -44,8 +44,16 @@ struct cluster_counts {
     uint64_t master_calls;
 };
 
+/* A client, or a view of one (quarry_as()): that has all but the first
+ * fields in common with it, and makes calls of its own. */
 struct cluster {
     struct quarry *quarry; /* Whose it is. */
+    char *as; /* Owned. On whose behalf; NULL: the client itself. */
+    struct open_tables tables;
+    size_t held;          /* References to tables of it. */
+    struct fiber *closer; /* Waits for those of asynchronous calls. */
+    struct cluster *main; /* Of a view: the client. */
+
     struct world *world;
     struct loop *loop;
     bool own_loop;
@@ -58,10 +66,9 @@ struct cluster {
     struct lock_file *root;   /* BIGTABLE_LOCK_ROOT_TAB */
     struct lock_file *master; /* BIGTABLE_LOCK_MASTER */
     struct locator *locator;
-    struct open_tables tables;
     struct shared_calls *reads;
     struct shared_calls *writes;
-    struct cluster_counts counts;
+    struct cluster_counts *counts; /* Owned by the client. */
 };
 
 /* A table as its record in the lock service says. Shared by all that have it
@@ -121,7 +128,8 @@ bool retry_again(struct retry *r, int *rc, struct err *err);
 /* --- tablet servers --------------------------------------------------------
  */
 
-/* One call of the server of @l; the answer is appended. @opts may be NULL.
+/* One call of the server of @l, on behalf of the view @c; the answer is
+ * appended. @opts may be NULL.
  * Parks. When it fails in a way that says so, @l is forgotten. */
 MUST_CHECK int tablet_call(struct cluster *c,
                            struct location *l,
@@ -151,7 +159,8 @@ MUST_CHECK int cluster_table_new(struct cluster *c,
                                  const char *name,
                                  struct cluster_table **out,
                                  struct err *err);
-/* Free those that nobody uses. On the loop. Parks. PRE: nobody uses any. */
+/* Free all, once asynchronous calls have released theirs. On the loop. Parks.
+ * PRE: nobody opens any. */
 void cluster_tables_close(struct cluster *c);
 
 int cluster_table_list(struct quarry *q,

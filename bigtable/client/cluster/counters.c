@@ -23,7 +23,7 @@ static int count_on_loop(void *arg, struct err *err)
 {
     struct list *l = arg;
     const struct cluster *c = l->cluster;
-    const struct cluster_counts *n = &c->counts;
+    const struct cluster_counts *n = c->counts;
     struct locator_counts where;
     size_t known;
     (void)err;

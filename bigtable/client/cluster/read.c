@@ -132,7 +132,7 @@ send_parcel(struct reading *r, size_t first, size_t end, struct err *err)
 {
     struct cluster *c = r->of->cluster;
     struct location *server = r->wanted[first].where;
-    struct shared_parcel p = {.where = location_ref(server)};
+    struct shared_parcel p = {.cluster = c, .where = location_ref(server)};
     size_t indexes[CHUNK_ROWS];
     int32_t codes[CHUNK_ROWS];
     int rc;

@@ -6,6 +6,9 @@
  * call's items fail, those it belongs to send theirs again alone: an answer
  * explains its first failure only.
  *
+ * A call has one principal, whose rights count: what is sent on behalf of
+ * different ones goes in different lines.
+ *
  * Who is about to make a call lets the other fibers of the loop run once, so
  * that those that are ready to send, too, go along: answers come in crowds.
  */
@@ -49,7 +52,7 @@ struct seat {
 };
 
 struct line {
-    struct buf key; /* Flavor and address. */
+    struct buf key; /* Flavor, principal and address. */
     unsigned calls;
     bool gathers; /* One of them is about to be made. */
     struct seat *head;
@@ -164,7 +167,7 @@ static int call(struct shared_calls *s,
     struct buf request = BUF_INIT;
     int rc;
     s->kind->put(p->flavor, count, &request);
-    rc = tablet_call(s->cluster, p->where, s->kind->method, NULL,
+    rc = tablet_call(p->cluster, p->where, s->kind->method, NULL,
                      buf_slice(&request), items, &a->body, &a->attachment, err);
     if (rc == 0)
         rc = apply_reply_get(buf_slice(&a->body), &a->arena, &a->reply, err);
@@ -226,6 +229,8 @@ static struct line *find_line(struct shared_calls *s,
     struct line *l;
     buf_clear(&s->key);
     buf_append_byte(&s->key, (char)p->flavor);
+    if (p->cluster->as) /* No name begins as an address ends. */
+        buf_printf(&s->key, "%s ", p->cluster->as);
     buf_append_slice(&s->key, p->where->address);
     v = hash_map_get(&s->lines, buf_slice(&s->key));
     if (v)

@@ -38,6 +38,7 @@ void shared_calls_free(struct shared_calls *s); /* PRE: nobody calls. */
 
 /* Items for one server, and what became of each. */
 struct shared_parcel {
+    struct cluster *cluster; /* Who sends it: those of one view go together. */
     struct location *where;
     uint8_t flavor; /* Parcels of another one go in other calls. */
     uint32_t count;

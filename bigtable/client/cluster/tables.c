@@ -73,6 +73,7 @@ int cluster_table_refresh(struct cluster_table *t, struct err *err)
 struct cluster_table *cluster_table_ref(struct cluster_table *t)
 {
     t->references++;
+    t->cluster->held++;
     return t;
 }
 
@@ -88,14 +89,22 @@ static void free_table(struct cluster_table *t)
 
 void cluster_table_unref(struct cluster_table *t)
 {
-    if (!t || --t->references > 0)
+    struct cluster *c;
+    if (!t)
         return;
-    free_table(t->listed ? open_tables_rest(&t->cluster->tables, t) : t);
+    c = t->cluster;
+    if (--t->references == 0)
+        free_table(t->listed ? open_tables_rest(&c->tables, t) : t);
+    if (--c->held == 0 && c->closer)
+        fiber_wake(c->closer);
 }
 
 void cluster_tables_close(struct cluster *c)
 {
     struct cluster_table *t;
+    c->closer = fiber_self();
+    while (c->held > 0)
+        fiber_park();
     while ((t = open_tables_take_idle(&c->tables)) != NULL)
         free_table(t);
     open_tables_close(&c->tables);
@@ -106,6 +115,7 @@ static struct cluster_table *new_table(struct cluster *c, const char *name)
     struct cluster_table *t = mem_zalloc(1, sizeof(*t));
     t->cluster = c;
     t->references = 1;
+    c->held++;
     t->name = mem_strdup(name);
     return t;
 }
@@ -123,8 +133,10 @@ static struct cluster_table *find_table(struct cluster *c, const char *name)
 {
     struct cluster_table *t = open_tables_find(&c->tables, name);
     struct buf path = BUF_INIT;
-    if (t)
+    if (t) {
+        c->held++;
         return t;
+    }
     t = new_table(c, name);
     buf_printf(&path, BIGTABLE_LOCK_TABLES "/%s", name);
     t->file = lock_file_new(c->files, buf_cstr(&path));

@@ -182,7 +182,8 @@ static void fail_changes(struct group *g,
 static size_t send_some(struct group *g, size_t begin)
 {
     struct writing *w = g->writing;
-    struct shared_parcel p = {.where = g->server, .flavor = w->durability};
+    struct shared_parcel p = {
+        .cluster = w->cluster, .where = g->server, .flavor = w->durability};
     struct err err = ERR_INIT;
     int32_t one;
     size_t end = fill(g, begin, &p.items);

@@ -21,8 +21,18 @@ static struct store_options store_options_of(const struct quarry_options *o)
 
 static void close_store(struct quarry *q)
 {
+    if (q->is_view)
+        return;
     async_pool_free(q->async);
     store_close(q->store);
+}
+
+/* A directory knows no rights. */
+static void open_view(struct quarry *q, struct quarry *view, const char *as)
+{
+    (void)q;
+    (void)view;
+    (void)as;
 }
 
 static int flush(struct quarry *q, struct err *err)
@@ -42,6 +52,7 @@ static void unpin(struct quarry *q)
 
 static const struct target_ops embedded_ops = {
     .close = close_store,
+    .view = open_view,
     .flush = flush,
     .pin = pin,
     .unpin = unpin,

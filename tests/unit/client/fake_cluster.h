@@ -26,26 +26,63 @@
 /* --- life ------------------------------------------------------------------
  */
 
+static const struct rpc_method fake_methods[] = {
+    {TABLET_READ, "tablet.read", fake_read},
+    {TABLET_READ_EACH, "tablet.read_each", fake_read_each},
+    {TABLET_APPLY, "tablet.apply", fake_apply},
+    {TABLET_CHECK, "tablet.check", fake_check},
+    {TABLET_MODIFY, "tablet.modify", fake_modify},
+    {TABLET_RUN, "tablet.run", fake_run},
+    {TABLET_CUTS, "tablet.cuts", fake_cuts},
+    {TABLET_DESCRIBE, "tablet.describe", fake_describe},
+};
+
+static inline bool fake_lets_act(void *ctx, struct slice connected)
+{
+    (void)ctx;
+    (void)connected;
+    return true;
+}
+
+/* Whatever he asks for, FAKE_REFUSED is refused it. */
+static inline int fake_admit(const struct rpc_call *call, struct err *e)
+{
+    if (slice_eq_str(call->principal, FAKE_REFUSED))
+        return err_set(e, ERR_DENIED, FAKE_REFUSED " may not");
+    return 0;
+}
+
+static inline int fake_gate(void *ctx, struct rpc_call *call, struct err *e)
+{
+    int rc = fake_admit(call, e);
+    for (size_t i = 0; i < ARRAY_LEN(fake_methods) && rc == 0; i++)
+        if (fake_methods[i].id == call->method)
+            return fake_methods[i].handler(ctx, call, e);
+    return rc;
+}
+
+static inline int
+fake_order_gate(void *ctx, struct rpc_call *call, struct err *e)
+{
+    int rc = fake_admit(call, e);
+    return rc ? rc : fake_order(ctx, call, e);
+}
+
 static inline void fake_serve(struct fake *f)
 {
-    static const struct rpc_method methods[] = {
-        {TABLET_READ, "tablet.read", fake_read},
-        {TABLET_READ_EACH, "tablet.read_each", fake_read_each},
-        {TABLET_APPLY, "tablet.apply", fake_apply},
-        {TABLET_CHECK, "tablet.check", fake_check},
-        {TABLET_MODIFY, "tablet.modify", fake_modify},
-        {TABLET_RUN, "tablet.run", fake_run},
-        {TABLET_CUTS, "tablet.cuts", fake_cuts},
-        {TABLET_DESCRIBE, "tablet.describe", fake_describe},
-    };
+    struct rpc_method methods[ARRAY_LEN(fake_methods)];
     const struct rpc_listen_options listen = {.security = f->security};
     struct err e = ERR_INIT;
+    for (size_t i = 0; i < ARRAY_LEN(methods); i++)
+        methods[i] = (struct rpc_method){fake_methods[i].id,
+                                         fake_methods[i].name, fake_gate};
     for (unsigned i = 0; i < f->server_count; i++) {
         struct fake_server *s = &f->servers[i];
         s->fake = f;
         s->index = i;
         s->rpc = rpc_server_new(f->world);
         rpc_server_add(s->rpc, methods, ARRAY_LEN(methods), s);
+        rpc_server_let_act(s->rpc, fake_lets_act, NULL);
         fake_must(rpc_listen(s->rpc, "127.0.0.1:0", &listen, &s->listener, &e),
                   &e);
     }
@@ -55,13 +92,13 @@ static inline void fake_serve(struct fake *f)
 static inline void fake_lock(struct fake *f, const char *dir)
 {
     static const struct rpc_method orders[] = {
-        {MASTER_CREATE_TABLE, "master.create", fake_order},
-        {MASTER_DROP_TABLE, "master.drop", fake_order},
-        {MASTER_ALTER_TABLE, "master.alter", fake_order},
-        {MASTER_SPLIT, "master.split", fake_order},
-        {MASTER_COMPACT, "master.compact", fake_order},
-        {MASTER_FLUSH, "master.flush", fake_order},
-        {MASTER_DROP_ROWS, "master.drop_rows", fake_order},
+        {MASTER_CREATE_TABLE, "master.create", fake_order_gate},
+        {MASTER_DROP_TABLE, "master.drop", fake_order_gate},
+        {MASTER_ALTER_TABLE, "master.alter", fake_order_gate},
+        {MASTER_SPLIT, "master.split", fake_order_gate},
+        {MASTER_COMPACT, "master.compact", fake_order_gate},
+        {MASTER_FLUSH, "master.flush", fake_order_gate},
+        {MASTER_DROP_ROWS, "master.drop_rows", fake_order_gate},
     };
     struct replica_member member = {1, "127.0.0.1:1", true};
     struct chubby_server_options o = {.replica = {.name = "fake",
@@ -80,6 +117,7 @@ static inline void fake_lock(struct fake *f, const char *dir)
     fake_must(
         chubby_server_open(f->world, f->lock_rpc, &o, &f->lock_server, &e), &e);
     rpc_server_add(f->lock_rpc, orders, ARRAY_LEN(orders), f);
+    rpc_server_let_act(f->lock_rpc, fake_lets_act, NULL);
     fake_must(
         rpc_listen(f->lock_rpc, "127.0.0.1:0", &listen, &f->lock_listener, &e),
         &e);

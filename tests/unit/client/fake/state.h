@@ -23,6 +23,9 @@
 #define FAKE_TABLES_MAX  128
 #define FAKE_NAME_BYTES  64
 
+/* A principal whose calls are all refused. */
+#define FAKE_REFUSED "mallory"
+
 struct fake;
 
 struct fake_tablet {
