@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/core/coding.h"
+#include "base/core/key_range.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
@@ -134,10 +135,15 @@ static const struct option delete_options[] = {
     {"prefix", 0, "PREFIX", "all rows that begin with PREFIX"},
     {"start", 0, "ROW", "all rows from ROW on"},
     {"end", 0, "ROW", "all rows before ROW"},
-    {"since", 0, "TIME", "of the column: only cells of TIME or newer"},
-    {"until", 0, "TIME", "of the column: only cells older than TIME"},
+    {"since", 0, "TIME", "of columns: only cells of TIME or newer"},
+    {"until", 0, "TIME", "of columns: only cells older than TIME"},
     {NULL, 0, NULL, NULL},
 };
+
+static bool is_empty_range(const struct quarry_range *r)
+{
+    return key_range_is_empty((struct key_range){r->start, r->end});
+}
 
 static int
 delete_rows(struct cli *cli, const struct args *args, struct err *err)
@@ -149,8 +155,9 @@ delete_rows(struct cli *cli, const struct args *args, struct err *err)
         return r;
     r = cli_store(cli, CLI_EXISTING, &q, err);
     for (size_t i = 0; i < spec.options.range_count && !r; i++)
-        r = quarry_table_drop_rows(q, args->words[0], spec.ranges[i].start,
-                                   spec.ranges[i].end, err);
+        if (!is_empty_range(&spec.ranges[i]))
+            r = quarry_table_drop_rows(q, args->words[0], spec.ranges[i].start,
+                                       spec.ranges[i].end, err);
     if (r == ERR_NOTFOUND)
         cli_hint_table(cli, args->words[0], err);
     scan_args_close(&spec);
@@ -198,12 +205,39 @@ out_mutation:
     return r;
 }
 
+/* An option that would be ignored deletes more than what was asked for. */
+static int check_delete(const struct args *args, bool rows, struct err *err)
+{
+    const char *end = args_value(args, "end");
+    bool times = args_flag(args, "since") || args_flag(args, "until");
+    if (rows && args->word_count > 1)
+        return usage_error(args, err, "either a row or a range of rows");
+    if (end && !*end)
+        return usage_error(args, err,
+                           "--end: nothing is before the empty row; leave it "
+                           "out to delete up to the last one");
+    if (rows && times)
+        return usage_error(args, err,
+                           "--since and --until are for columns of one row");
+    if (times && args->word_count == 2)
+        return usage_error(args, err,
+                           "--since and --until are for columns: of which?");
+    for (size_t i = 2; i < args->word_count && times; i++)
+        if (!strchr(args->words[i], ':'))
+            return usage_error(args, err,
+                               "--since and --until are for columns, not for "
+                               "the whole family '%s'",
+                               args->words[i]);
+    return ERR_OK;
+}
+
 static int run_delete(struct cli *cli, const struct args *args, struct err *err)
 {
     bool rows = args_flag(args, "prefix") || args_flag(args, "start") ||
                 args_flag(args, "end");
-    if (rows && args->word_count > 1)
-        return usage_error(args, err, "either a row or a range of rows");
+    int r = check_delete(args, rows, err);
+    if (r)
+        return r;
     if (rows)
         return delete_rows(cli, args, err);
     if (args->word_count < 2)
@@ -459,7 +493,9 @@ const struct command cell_commands[] = {
     {.name = "delete",
      .arguments = "TABLE ROW [COLUMN…]",
      .summary = "Delete a row, its columns, or ranges of rows",
-     .details = "FAMILY without a colon deletes the row's whole family.",
+     .details = "FAMILY without a colon deletes the row's whole family. With "
+                "several of --prefix,\n--start and --end, rows that satisfy "
+                "all of them are deleted.",
      .examples = "quarry delete webtable com.cnn.www anchor:com.c-span.www\n"
                  "quarry delete webtable --prefix com.cnn.",
      .words_min = 1,

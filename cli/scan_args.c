@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/core/key_range.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "cli/column.h"
@@ -16,7 +17,9 @@
 const struct option read_options[] = {
     {"start", 0, "ROW", "rows from ROW on"},
     {"end", 0, "ROW", "rows before ROW"},
-    {"prefix", 0, "PREFIX", "rows that begin with PREFIX; may be repeated"},
+    {"prefix", 0, "PREFIX",
+     "rows that begin with PREFIX; may be repeated; with\n"
+     "--start, --end or --row: those of them"},
     {"row", 0, "ROW", "just this row; may be repeated"},
     {"family", 0, "FAMILY", "only this family; may be repeated"},
     {"column", 0, "REGEX", "only columns whose FAMILY:QUALIFIER matches"},
@@ -33,61 +36,91 @@ const struct option read_options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-static struct slice unescaped(const char *text)
+static struct slice unescaped(struct scan_args *spec, const char *text)
 {
     struct buf b = BUF_INIT;
-    size_t len;
+    struct slice s;
     argument_unescape(&b, slice_str(text));
-    len = b.len;
-    return slice_make(buf_take(&b), len);
+    s = arena_dup(&spec->arena, buf_slice(&b));
+    buf_close(&b);
+    return s;
 }
 
-/* The first row behind all that begin with @prefix; empty when none is. */
-static struct slice after_prefix(struct slice prefix)
+/* The rows of --start and --end. */
+static struct key_range bounds_of(const struct args *args,
+                                  struct scan_args *spec)
 {
-    size_t n = prefix.len;
-    char *end;
-    while (n > 0 && (unsigned char)prefix.data[n - 1] == 0xff)
-        n--;
-    if (n == 0)
-        return slice_make(mem_strdup(""), 0);
-    end = mem_strndup(prefix.data, n);
-    end[n - 1] = (char)((unsigned char)end[n - 1] + 1);
-    return slice_make(end, n);
+    const char *start = args_value(args, "start");
+    const char *end = args_value(args, "end");
+    return (struct key_range){unescaped(spec, start ? start : ""),
+                              unescaped(spec, end ? end : "")};
+}
+
+static void add_range(struct scan_args *spec, struct key_range r)
+{
+    if (!key_range_is_empty(r))
+        spec->ranges[spec->options.range_count++] = (struct quarry_range){
+            arena_dup(&spec->arena, r.start), arena_dup(&spec->arena, r.end)};
 }
 
 static void parse_ranges(const struct args *args, struct scan_args *spec)
 {
     size_t prefixes = args_count(args, "prefix");
-    const char *start = args_value(args, "start");
-    const char *end = args_value(args, "end");
-    size_t n = 0;
+    struct key_range bounds = bounds_of(args, spec);
+    struct buf end = BUF_INIT;
     spec->ranges = mem_zalloc(prefixes + 1, sizeof(*spec->ranges));
-    for (size_t i = 0; i < prefixes; i++) {
-        struct slice p = unescaped(args_nth(args, "prefix", i));
-        spec->ranges[n++] = (struct quarry_range){p, after_prefix(p)};
-    }
-    if (start || end)
-        spec->ranges[n++] = (struct quarry_range){unescaped(start ? start : ""),
-                                                  unescaped(end ? end : "")};
     spec->options.ranges = spec->ranges;
-    spec->options.range_count = n;
+    for (size_t i = 0; i < prefixes; i++) {
+        struct slice p = unescaped(spec, args_nth(args, "prefix", i));
+        add_range(spec,
+                  key_range_intersect(bounds, key_range_of_prefix(p, &end)));
+    }
+    if (prefixes == 0 && (args_flag(args, "start") || args_flag(args, "end")))
+        add_range(spec, bounds);
+    buf_close(&end);
+}
+
+static bool
+is_row_asked(const struct scan_args *spec, bool restricted, struct slice row)
+{
+    const struct quarry_range *r = spec->ranges;
+    for (size_t i = 0; i < spec->options.range_count; i++)
+        if (key_range_has((struct key_range){r[i].start, r[i].end}, row))
+            return true;
+    return !restricted;
+}
+
+/* Ranges and single rows are both conditions, while the library would return
+ * what either names: the rows in ranges stand for both. */
+static void parse_rows(const struct args *args, struct scan_args *spec)
+{
+    size_t rows = args_count(args, "row");
+    bool restricted = args_flag(args, "prefix") || args_flag(args, "start") ||
+                      args_flag(args, "end");
+    spec->keys = mem_zalloc(rows + 1, sizeof(*spec->keys));
+    spec->options.keys = spec->keys;
+    for (size_t i = 0; i < rows; i++) {
+        struct slice row = unescaped(spec, args_nth(args, "row", i));
+        if (is_row_asked(spec, restricted, row))
+            spec->keys[spec->options.key_count++] = row;
+    }
+    if (rows > 0)
+        spec->options.range_count = 0;
+    /* Neither ranges nor keys would stand for all rows. */
+    if ((rows > 0 || restricted) && spec->options.key_count == 0 &&
+        spec->options.range_count == 0)
+        spec->ranges[spec->options.range_count++] =
+            (struct quarry_range){KEY_RANGE_NONE.start, KEY_RANGE_NONE.end};
 }
 
 static void parse_names(const struct args *args, struct scan_args *spec)
 {
     size_t families = args_count(args, "family");
-    size_t keys = args_count(args, "row");
     spec->families = mem_zalloc(families + 1, sizeof(*spec->families));
     for (size_t i = 0; i < families; i++)
         spec->families[i] = args_nth(args, "family", i);
     spec->options.families = spec->families;
     spec->options.family_count = families;
-    spec->keys = mem_zalloc(keys + 1, sizeof(*spec->keys));
-    for (size_t i = 0; i < keys; i++)
-        spec->keys[i] = unescaped(args_nth(args, "row", i));
-    spec->options.keys = spec->keys;
-    spec->options.key_count = keys;
     spec->options.column_regex = args_value(args, "column");
     spec->options.keys_only = args_flag(args, "keys-only");
 }
@@ -194,7 +227,9 @@ int scan_args_parse(struct cli *cli,
 {
     int r;
     memset(out, 0, sizeof(*out));
+    arena_init(&out->arena);
     parse_ranges(args, out);
+    parse_rows(args, out);
     parse_names(args, out);
     r = parse_numbers(cli, args, &out->options, err);
     if (!r)
@@ -208,17 +243,12 @@ int scan_args_parse(struct cli *cli,
 
 void scan_args_close(struct scan_args *spec)
 {
-    for (size_t i = 0; spec->ranges && i < spec->options.range_count; i++) {
-        mem_free((void *)(uintptr_t)spec->ranges[i].start.data);
-        mem_free((void *)(uintptr_t)spec->ranges[i].end.data);
-    }
-    for (size_t i = 0; spec->keys && i < spec->options.key_count; i++)
-        mem_free((void *)(uintptr_t)spec->keys[i].data);
     mem_free(spec->ranges);
     mem_free(spec->families);
     mem_free(spec->keys);
     buf_close(&spec->program);
     quarry_filter_free(spec->filter);
+    arena_close(&spec->arena);
     memset(spec, 0, sizeof(*spec));
 }
 

@@ -3,6 +3,7 @@
 #ifndef CLI_SCAN_ARGS_H
 #define CLI_SCAN_ARGS_H
 
+#include "base/core/arena.h"
 #include "base/core/buf.h"
 #include "bigtable/client/quarry.h"
 #include "cli/cli.h"
@@ -14,15 +15,17 @@ extern const struct option read_options[];
 /* The options as the library takes them, with the memory they borrow. */
 struct scan_args {
     struct quarry_read_options options;
+    struct arena arena;           /* Of all bytes of rows. */
     struct buf program;           /* Of --saw. */
-    struct quarry_range *ranges;  /* Owned, and the bytes of their ends. */
+    struct quarry_range *ranges;  /* Owned array; none empty but a lone one. */
     const char **families;        /* Owned array. */
-    struct slice *keys;           /* Owned array and bytes. */
+    struct slice *keys;           /* Owned array; all in a range, if any. */
     struct quarry_filter *filter; /* Owned. */
 };
 
-/* Read the options in @args. On success scan_args_close(). Errors: ERR_USAGE.
- */
+/* Read the options in @args. Rows must satisfy all of --prefix, --row and
+ * --start with --end that are given; of a repeated option, one will do.
+ * On success scan_args_close(). Errors: ERR_USAGE. */
 MUST_CHECK int scan_args_parse(struct cli *cli,
                                const struct args *args,
                                struct scan_args *out,

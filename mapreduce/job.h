@@ -73,8 +73,9 @@ struct mr_spec {
     /* Of a table that is read; NULL, 0: not given. */
     char **columns; /* "family:qualifier" or "family:". */
     size_t column_count;
-    struct slice start; /* Row range; prefix= is turned into one. */
-    struct slice end;
+    struct slice start;   /* Row range: what prefix=, start= and end= have in */
+    struct slice end;     /* common. */
+    unsigned row_options; /* Which of these were given, one bit each. */
     uint32_t versions;
     int64_t since_us;
     int64_t until_us;

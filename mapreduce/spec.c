@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/core/buf.h"
+#include "base/core/key_range.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "mapreduce/job.h"
@@ -118,16 +119,43 @@ static bool take_number(struct slice v, int64_t max, int64_t *out)
     return v.len > 0 && *end == '\0' && errno == 0 && *out >= 0 && *out <= max;
 }
 
-/* The smallest row above all that start with @prefix; empty: no bound. */
-static struct slice prefix_end(struct slice prefix)
+static struct slice copy_of(struct slice s)
 {
-    char *copy;
-    while (prefix.len > 0 && (unsigned char)prefix.data[prefix.len - 1] == 255)
-        prefix.len--;
-    copy = mem_strndup(prefix.data, prefix.len);
-    if (prefix.len > 0)
-        copy[prefix.len - 1]++;
-    return slice_make(copy, prefix.len);
+    return slice_make(mem_strndup(s.len ? s.data : "", s.len), s.len);
+}
+
+/* Rows must be in @r, too. */
+static void narrow(struct mr_spec *s, struct key_range r)
+{
+    struct key_range both =
+        key_range_intersect((struct key_range){s->start, s->end}, r);
+    struct slice start = copy_of(both.start);
+    struct slice end = copy_of(both.end);
+    free_slice(s->start);
+    free_slice(s->end);
+    s->start = start;
+    s->end = end;
+}
+
+/* One of the options that say which rows. *@ok is false where it is repeated;
+ * the result, when @name is none of them. */
+static bool
+take_rows(struct mr_spec *s, struct slice name, struct slice v, bool *ok)
+{
+    static const char *const names[] = {"prefix", "start", "end"};
+    struct buf end = BUF_INIT;
+    const struct key_range ranges[] = {
+        key_range_of_prefix(v, &end), {v, SLICE_EMPTY}, {SLICE_EMPTY, v}};
+    size_t i = 0;
+    while (i < ARRAY_LEN(names) && !slice_eq_str(name, names[i]))
+        i++;
+    if (i < ARRAY_LEN(names)) {
+        *ok = !(s->row_options & (1u << i));
+        s->row_options |= 1u << i;
+        narrow(s, ranges[i]);
+    }
+    buf_close(&end);
+    return i < ARRAY_LEN(names);
 }
 
 static int read_program(struct mr_spec *s,
@@ -164,16 +192,9 @@ static bool take_option(struct mr_spec *s,
 {
     int64_t n = 0;
     bool ok = true;
-    if (slice_eq_str(name, "prefix") && !s->start.data) {
-        s->start = v;
-        s->end = prefix_end(v);
-        return true;
-    } else if (slice_eq_str(name, "start") && !s->start.data) {
-        s->start = v;
-        return true;
-    } else if (slice_eq_str(name, "end") && !s->end.data) {
-        s->end = v;
-        return true;
+    if (take_rows(s, name, v, &ok)) {
+        free_slice(v);
+        return ok;
     } else if (slice_eq_str(name, "versions")) {
         ok = take_number(v, UINT32_MAX, &n) && n > 0;
         s->versions = (uint32_t)n;

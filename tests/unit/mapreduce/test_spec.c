@@ -81,6 +81,27 @@ START_TEST(test_table_options)
 
 END_TEST
 
+static void check_rows(const char *text, const char *start, const char *end)
+{
+    struct mr_spec s = parse(text, false, 0);
+    ck_assert_msg(slice_eq_str(s.start, start), "%s: %.*s", text,
+                  SLICE_ARG(s.start));
+    ck_assert_msg(slice_eq_str(s.end, end), "%s: %.*s", text, SLICE_ARG(s.end));
+    mr_spec_close(&s);
+}
+
+/* Options that say which rows must all hold, in any order. */
+START_TEST(test_rows)
+{
+    check_rows("table:t?prefix=a&start=a2", "a2", "b");
+    check_rows("table:t?start=a2&prefix=a", "a2", "b");
+    check_rows("table:t?end=a5&prefix=a", "a", "a5");
+    check_rows("table:t?prefix=a&end=a5&start=a3", "a3", "a5");
+    check_rows("table:t?start=A&end=z&prefix=a", "a", "b");
+}
+
+END_TEST
+
 /* Nonsense is refused, and says why. */
 START_TEST(test_nonsense)
 {
@@ -94,6 +115,8 @@ START_TEST(test_nonsense)
     parse_bad("table:t?colour=red", false);
     parse_bad("table:t?prefix", false);
     parse_bad("table:t?prefix=a&prefix=b", false);
+    parse_bad("table:t?start=a&prefix=b&start=b", false);
+    parse_bad("table:t?end=a&end=b", false);
     parse_bad("table:t?prefix=%4", false);
     parse_bad("table:t?columns=,", false);
     parse_bad("table:t?columns=nocolon", false);
@@ -130,8 +153,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {test_kinds, test_table_options, test_nonsense,
-                                  test_random_text};
+    const TTest *const tests[] = {test_kinds, test_table_options, test_rows,
+                                  test_nonsense, test_random_text};
     world = world_real_new();
-    return check_main("spec", tests, 4);
+    return check_main("spec", tests, 5);
 }
