@@ -1,4 +1,5 @@
 /* quarry import warc|csv|jsonl|access-log: the outside's files into tables. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,12 +24,15 @@ static const struct option common_options[] = {
     {"into", 0, "TABLE", "the table; made if it is not there"},
     {"tasks", 0, "N", "files read at a time; one per processor if not given"},
     {"no-create", 0, NULL, "fail if the table is not there"},
+    {"damage-to", 0, "FILE",
+     "list all places of damage there, as JSON lines\n"
+     "(100,000 at most; 20 are printed)"},
     {NULL, 0, NULL, NULL},
 };
 
 static const struct option warc_options[] = {
     {"no-links", 0, NULL, "write no anchor cells"},
-    {"verify", 0, NULL, "compare the records' digests, report differences"},
+    {"verify", 0, NULL, "skip and report records whose digests differ"},
     {"page-max", 0, "SIZE", "cut longer bodies (64MiB)"},
     {NULL, 0, NULL, NULL},
 };
@@ -79,6 +83,8 @@ static int parse_options(const struct args *args,
     if (r)
         return r;
     o->tasks = (unsigned)tasks;
+    if (args_flag(args, "damage-to"))
+        o->damage_kept_max = INGEST_DAMAGE_KEPT_MAX;
     o->create_table = !args_flag(args, "no-create");
     o->links = !args_flag(args, "no-links");
     o->verify_digests = args_flag(args, "verify");
@@ -109,6 +115,30 @@ static void print_damage(const struct ingest_report *r)
     if (r->damage_count > shown)
         fprintf(stderr, "quarry: … and %" PRIu64 " more places of damage\n",
                 r->damage_count - shown);
+}
+
+/* All that the report keeps, a JSON object a line. */
+static int
+write_damage(const struct ingest_report *r, const char *path, struct err *err)
+{
+    struct buf b = BUF_INIT;
+    FILE *f = fopen(path, "w");
+    if (!f)
+        return err_set_errno(err, errno, "--damage-to %s", path);
+    for (size_t i = 0; i < r->damage_kept; i++) {
+        const struct ingest_damage *d = &r->damage[i];
+        buf_append_str(&b, "{\"file\":");
+        text_put_json(&b, slice_str(d->file));
+        buf_printf(&b, ",\"offset\":%" PRIu64 ",\"reason\":", d->offset);
+        text_put_json(&b, slice_str(d->reason));
+        buf_printf(&b, ",\"lost\":%s}\n", d->lost ? "true" : "false");
+        fwrite(b.data, 1, b.len, f);
+        buf_clear(&b);
+    }
+    buf_close(&b);
+    if (fclose(f))
+        return err_set_errno(err, errno, "--damage-to %s", path);
+    return 0;
 }
 
 static const struct sheet_column report_columns[] = {
@@ -219,6 +249,7 @@ static int run_import(struct cli *cli,
                       struct err *err)
 {
     const char *table = args_value(args, "into");
+    const char *damage_to = args_value(args, "damage-to");
     struct ingest_options opts;
     struct ingest_job job = {
         .table = table,
@@ -247,7 +278,13 @@ static int run_import(struct cli *cli,
     r = ingest(&job, &report, err);
     progress_end(&progress);
     if (!r || report.record_count > 0)
-        print_report(cli, &report, table, r != 0);
+        print_report(cli, &report, table, r != 0 && !report.refused_count);
+    if (damage_to) {
+        struct err why = ERR_INIT;
+        int w = write_damage(&report, damage_to, &why);
+        if (w && !r)
+            r = err_copy(err, &why);
+    }
     if (r == ERR_NOTFOUND && args_flag(args, "no-create"))
         cli_hint_table(cli, table, err);
     if (r == ERR_FULL)

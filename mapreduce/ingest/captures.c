@@ -92,17 +92,24 @@ decode(struct pages *p, struct slice *payload, struct slice *body)
 }
 
 /* The payload's digest is of the bytes before content decoding; many writers
- * took it before dechunking. */
-static void verify(struct pages *p,
+ * took it before dechunking. Does the page agree with it? One that differs is
+ * reported: skipped, unless the block's own digest is right, so that the writer
+ * hashed something else. */
+static bool verify(struct pages *p,
                    const struct warc_record *rec,
                    struct slice payload,
                    struct slice raw)
 {
-    if (!p->run->opts.verify_digests || !rec->whole)
-        return;
-    if (digest_check(rec->payload_digest, payload) == DIGEST_DIFFERENT &&
-        digest_check(rec->payload_digest, raw) == DIGEST_DIFFERENT)
-        pages__damage(p, rec, false, "payload digest differs");
+    bool proven;
+    if (!p->run->opts.verify_digests || !rec->whole ||
+        digest_check(rec->payload_digest, payload) != DIGEST_DIFFERENT ||
+        digest_check(rec->payload_digest, raw) != DIGEST_DIFFERENT)
+        return true;
+    proven = digest_check(rec->block_digest, rec->block) == DIGEST_SAME;
+    pages__damage(p, rec, !proven,
+                  proven ? "payload digest differs, block digest does not"
+                         : "payload digest differs, page skipped");
+    return proven;
 }
 
 /* --- HTML ---------------------------------------------------------------- */
@@ -225,16 +232,18 @@ int pages__put_response(struct pages *p,
                    ? rec->content_type
                    : SLICE_EMPTY;
     }
-    if (!pages__place(p, rec, rec->uri, time_of(rec, m)))
-        return 0;
     if (!is_http) {
         flags = 0;
+        if (!verify(p, rec, rec->block, rec->block) ||
+            !pages__place(p, rec, rec->uri, time_of(rec, m)))
+            return 0;
         body = limit_body(p, rec, rec->block, &flags);
-        verify(p, rec, body, body);
         return put_contents(p, rec, NULL, type, body, flags, err);
     }
     flags = decode(p, &payload, &body);
-    verify(p, rec, payload, m->raw_body);
+    if (!verify(p, rec, payload, m->raw_body) ||
+        !pages__place(p, rec, rec->uri, time_of(rec, m)))
+        return 0;
     body = limit_body(p, rec, body, &flags);
     http_header(m, "content-type", &type);
     return put_contents(p, rec, m, type, body, flags, err);
@@ -246,10 +255,10 @@ int pages__put_resource(struct pages *p,
 {
     unsigned flags = 0;
     struct slice body;
-    if (!pages__place(p, rec, rec->uri, rec->time_us))
+    if (!verify(p, rec, rec->block, rec->block) ||
+        !pages__place(p, rec, rec->uri, rec->time_us))
         return 0;
     body = limit_body(p, rec, rec->block, &flags);
-    verify(p, rec, body, body);
     return put_contents(p, rec, NULL, rec->content_type, body, flags, err);
 }
 

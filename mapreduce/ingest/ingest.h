@@ -14,9 +14,12 @@
  *       alone, so a second run writes the same cells.
  *     - Damage in the input never stops it: what can't be read is skipped, up
  *       to the next thing that can, and is in the report with file, offset and
- *       reason. An error is returned only for what makes going on pointless: a
- *       file that can't be opened, a table of another shape, a full disk.
- *     - When it returns 0, everything it wrote is in table files on the disk.
+ *       reason. So is a whole file of another kind, for which the import
+ *       returns ERR_CORRUPT in the end. An error ends it only when continuing
+ * is pointless: a file that can't be opened, a table of another shape, a full
+ * disk.
+ *     - When it returns 0, or ERR_CORRUPT for files of another kind, everything
+ *       it wrote is in table files on the disk.
  *
  * The rows of each kind are described in docs/crawl.md. Tables that do not
  * exist are created with families and locality groups that suit the kind.
@@ -60,8 +63,10 @@ struct ingest_damage {
     bool lost;       /* False: everything was read all the same. */
 };
 
-/* The list is cut here; damage_count goes on counting. */
-#define INGEST_DAMAGE_KEPT_MAX 1000
+/* The list is cut here unless the options say otherwise; damage_count counts
+ * all. */
+#define INGEST_DAMAGE_KEPT_DEFAULT 1000
+#define INGEST_DAMAGE_KEPT_MAX     100000
 
 struct ingest_report {
     uint64_t record_count;   /* Records, lines or objects read. */
@@ -78,6 +83,7 @@ struct ingest_report {
     uint64_t elapsed_us;
     uint64_t damage_count;        /* Places of damage; of these */
     uint64_t lost_count;          /* where something could not be read. */
+    size_t refused_count;         /* Files of another kind, skipped. */
     struct ingest_damage *damage; /* Sorted by file and offset. */
     size_t damage_kept;
 };
@@ -91,13 +97,15 @@ struct ingest_options {
     struct world *world;         /* For files and tasks; NULL: the real one. */
     ingest_progress_cb progress; /* May be NULL. */
     void *progress_ctx;
-    unsigned tasks;    /* Files read at a time; 0: one per CPU. */
+    unsigned tasks;         /* Files read at a time; 0: one per CPU. */
+    size_t damage_kept_max; /* Places of damage listed in the report. */
     bool create_table; /* Make the table if it is not there. Default true. */
 
     /* WARC */
     bool links;              /* Write anchor cells. Default true. */
     bool verify_digests;     /* Compare WARC-Block-Digest and -Payload-Digest; a
-                                difference is reported, the page kept. */
+                                record that differs is lost: skipped, reported
+                                and counted so. */
     uint64_t page_bytes_max; /* Longer bodies are cut, and marked so in
                                 meta:truncated. Default 64 MiB. */
     uint64_t revisit_bytes_max; /* Memory for revisits that wait for their
@@ -150,8 +158,8 @@ typedef int (*ingest_fn)(const struct ingest_job *job,
                          struct err *err);
 
 /* WARC or ARC in any packing, told by content, not name, into a Webtable. Also
- * ERR_CORRUPT: a file is nothing that could be a WARC or ARC; others have been
- * read. */
+ * ERR_CORRUPT: some files are neither WARC nor ARC; the others have been read.
+ */
 MUST_CHECK int ingest_warc(const struct ingest_job *job,
                            struct ingest_report *report,
                            struct err *err);

@@ -197,6 +197,8 @@ put_one(struct pages *p, const struct warc_record *rec, struct err *err)
     case WARC_REVISIT: return pages__put_revisit(p, rec, err);
     case WARC_METADATA: return pages__put_metadata(p, rec, err);
     case WARC_OTHER:
+        pages__damage(p, rec, true, "record of an unknown type, skipped");
+        break;
     case WARC_INFO:
     case WARC_REQUEST:
     case WARC_CONTINUATION: break;
@@ -207,9 +209,6 @@ put_one(struct pages *p, const struct warc_record *rec, struct err *err)
 
 int pages_put(struct pages *p, const struct warc_record *rec, struct err *err)
 {
-    if (p->run->opts.verify_digests && rec->whole &&
-        digest_check(rec->block_digest, rec->block) == DIGEST_DIFFERENT)
-        pages__damage(p, rec, false, "block digest differs");
     exported_read(rec, &p->exported);
     return put_one(p, rec, err);
 }

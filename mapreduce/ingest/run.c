@@ -14,6 +14,7 @@
 void ingest_options_init(struct ingest_options *o)
 {
     *o = (struct ingest_options){
+        .damage_kept_max = INGEST_DAMAGE_KEPT_DEFAULT,
         .create_table = true,
         .links = true,
         .page_bytes_max = (uint64_t)64 << 20,
@@ -149,6 +150,11 @@ int run_close(struct run *run, int code, struct err *err)
     struct ingest_report *r = run->report;
     if (code == 0)
         code = quarry_flush(run->q, err);
+    if (code == 0 && r->refused_count)
+        code = err_set(err, ERR_CORRUPT,
+                       "import: %zu of %zu files skipped, they are of another "
+                       "kind",
+                       r->refused_count, run->path_count);
     if (run->table)
         quarry_table_close(run->table);
     if (r->damage_kept)
@@ -185,6 +191,15 @@ static void file_done(struct run *run, int code, const struct err *err)
     mutex_unlock(&run->lock);
 }
 
+/* A file of another kind does not stop the others. */
+static void refuse_file(struct run *run, size_t index, struct err *err)
+{
+    run_damage(run, index, 0, true, err->text);
+    mutex_lock(&run->lock);
+    run->report->refused_count++;
+    mutex_unlock(&run->lock);
+}
+
 static void read_files(void *arg)
 {
     struct run *run = arg;
@@ -192,6 +207,10 @@ static void read_files(void *arg)
     while (take_path(run, &index)) {
         struct err err = ERR_INIT;
         int code = run->read_file(run, index, &err);
+        if (code == ERR_CORRUPT && run->skips_other_kinds) {
+            refuse_file(run, index, &err);
+            code = 0;
+        }
         if (code)
             err_wrap(&err, "import %s", run->paths[index]);
         file_done(run, code, &err);
@@ -267,7 +286,8 @@ void run_damage(struct run *run,
     mutex_lock(&run->lock);
     r->damage_count++;
     r->lost_count += lost;
-    if (r->damage_kept < INGEST_DAMAGE_KEPT_MAX) {
+    if (r->damage_kept <
+        MIN_OF(run->opts.damage_kept_max, (size_t)INGEST_DAMAGE_KEPT_MAX)) {
         if (r->damage_kept == run->damage_cap) {
             run->damage_cap = run->damage_cap ? run->damage_cap * 2 : 16;
             r->damage =

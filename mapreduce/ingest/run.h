@@ -30,7 +30,8 @@ struct run {
     const char *const *paths;
     size_t path_count;
     run_file_fn read_file;
-    void *kind; /* Of read_file. */
+    void *kind;             /* Of read_file. */
+    bool skips_other_kinds; /* ERR_CORRUPT from read_file skips the file. */
     uint64_t started_ns;
 
     struct mutex lock; /* Of everything below: several tasks report. */

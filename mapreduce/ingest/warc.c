@@ -108,6 +108,7 @@ static int read_file(struct run *run, size_t index, struct err *err)
         .ctx = &f,
         .on_damage = on_damage,
         .block_bytes_max = run->opts.page_bytes_max + ((uint64_t)1 << 20),
+        .verify = run->opts.verify_digests,
     };
     int code = run_input_open(run, index, &f.input, err);
     if (code)
@@ -165,6 +166,7 @@ int ingest_warc(const struct ingest_job *job,
         mutex_init(&import.lock);
         run.kind = &import;
         run.read_file = read_file;
+        run.skips_other_kinds = true;
         code = run_files(&run, err);
         if (code == 0)
             code = put_incomplete(&run, &import, err);

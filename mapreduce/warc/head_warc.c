@@ -4,6 +4,7 @@
 #include "mapreduce/warc/date.h"
 #include "mapreduce/warc/head.h"
 #include "mapreduce/warc/http.h"
+#include "mapreduce/warc/unpack.h"
 
 /* Cut the first line off *@s, without its CR LF (some write CR CR LF). False
  * when none ends. */
@@ -22,8 +23,8 @@ static bool take_line(struct slice *s, struct slice *line)
 
 static bool is_version_line(struct slice line)
 {
-    return slice_starts_with(line, SLICE_LIT("WARC/")) && line.len <= 32 &&
-           line.len > 5 && line.data[5] >= '0' && line.data[5] <= '9';
+    return unpack__is_warc(line) && line.len <= 32 && line.len > 5 &&
+           line.data[5] >= '0' && line.data[5] <= '9';
 }
 
 size_t head_warc_length(struct slice s, bool at_end, bool *bad)

@@ -6,6 +6,7 @@
 #include "base/core/panic.h"
 #include "mapreduce/warc/digest.h"
 #include "mapreduce/warc/http.h"
+#include "mapreduce/warc/not_archive.h"
 #include "mapreduce/warc/reader_internal.h"
 
 #define BLOCK_BYTES_DEFAULT ((uint64_t)64 << 20)
@@ -24,6 +25,9 @@ void warc_reader_reset(struct warc_reader *r,
     r->hold = 0;
     r->left = 0;
     r->bytes_out = 0;
+    r->told_until = 0;
+    r->looked_at = false;
+    r->judged_bytes = 0;
 }
 
 struct warc_reader *warc_reader_new(const struct warc_reader_options *opts)
@@ -99,7 +103,23 @@ static bool is_trusted(struct warc_reader *r, const struct layout *l)
         return true;
     unpack_report(&r->u, r->offset, true, "record in a bad member, skipped: %s",
                   reader__uri_text(r, uri, sizeof(uri)));
+    reader__told(r);
     return false;
+}
+
+/* Told to verify: does the digest deny the block? Reported if so. */
+static bool is_denied(struct warc_reader *r, const struct layout *l)
+{
+    char uri[128];
+    if (!r->u.opts.verify || l->cut || l->block > r->u.opts.block_bytes_max ||
+        digest_check(r->head.record.block_digest,
+                     slice_make(unpack_data(&r->u) + l->head,
+                                (size_t)l->block)) != DIGEST_DIFFERENT)
+        return false;
+    unpack_report(&r->u, r->offset, true,
+                  "block digest differs, record skipped: %s",
+                  reader__uri_text(r, uri, sizeof(uri)));
+    return true;
 }
 
 /* Parse the head at the position, all of which is at hand: @n bytes. */
@@ -200,7 +220,7 @@ static int read_record(struct warc_reader *r, bool *got, struct err *err)
     code = reader__lay_out(r, &l, err);
     if (code)
         return code;
-    if (l.drop || !is_trusted(r, &l)) {
+    if (l.drop || !is_trusted(r, &l) || is_denied(r, &l)) {
         unpack_consume(&r->u, MIN_OF(l.end, unpack_avail(&r->u)));
         return 0;
     }
@@ -245,7 +265,7 @@ static int skip_separators(struct warc_reader *r, struct err *err)
 static bool at_record(struct warc_reader *r)
 {
     struct slice s = slice_make(unpack_data(&r->u), unpack_avail(&r->u));
-    if (slice_starts_with(s, SLICE_LIT("WARC/"))) {
+    if (unpack__is_warc(s)) {
         r->format = FORMAT_WARC;
         return true;
     }
@@ -280,6 +300,21 @@ static int finish_record(struct warc_reader *r, struct err *err)
     return 0;
 }
 
+/* Is the input something else that its first bytes tell? Damage is not looked
+ * for in that: what is packed inside is not what was given. */
+static int refuse_other(struct warc_reader *r, struct err *err)
+{
+    const char *kind;
+    if (r->format != FORMAT_UNKNOWN || r->looked_at)
+        return 0;
+    r->looked_at = true;
+    kind =
+        not_archive_kind(slice_make(unpack_data(&r->u), unpack_avail(&r->u)));
+    return kind
+               ? err_set(err, ERR_CORRUPT, "neither WARC nor ARC, but %s", kind)
+               : 0;
+}
+
 int warc_reader_next(struct warc_reader *r,
                      const struct warc_record **rec,
                      struct err *err)
@@ -289,14 +324,18 @@ int warc_reader_next(struct warc_reader *r,
     *rec = NULL;
     while (code == 0 && !got) {
         code = skip_separators(r, err);
-        if (code || unpack_avail(&r->u) == 0)
+        if (code)
+            break;
+        if (unpack_avail(&r->u) == 0 || unpack_pos(&r->u) >= r->u.loss_pos)
+            unpack_report_open_loss(&r->u, r->told_until > r->u.loss_pos);
+        if (unpack_avail(&r->u) == 0)
             break;
         code = unpack_need(&r->u, START_BYTES, err);
         if (code)
             break;
         if (at_record(r))
             code = read_record(r, &got, err);
-        else
+        else if ((code = refuse_other(r, err)) == 0)
             code = reader__resync(r, "no record here", err);
     }
     if (code)
@@ -306,7 +345,7 @@ int warc_reader_next(struct warc_reader *r,
     else if (r->format == FORMAT_UNKNOWN &&
              warc_reader_bytes_in(r) + unpack_pos(&r->u) > 0)
         return err_set(err, ERR_CORRUPT,
-                       "nothing in it is a WARC or ARC record");
+                       "neither WARC nor ARC: no record in it");
     return 0;
 }
 

@@ -10,9 +10,11 @@
  *
  * Damage (a corrupt member, a wrong Content-Length, a cut file) is told to the
  * caller's on_damage with the place in the file as it lies on the disk; the
- * reader then finds the next member or record that makes sense and goes on. The
- * work is linear in the input whatever it holds, and every byte is either part
- * of a record, a separator, or reported.
+ * reader then continues with the next member or record that makes sense. A
+ * damaged record costs no other: its length as declared is believed unless its
+ * digest or the bytes behind it say that it is wrong. The work is linear in the
+ * input whatever it holds, and every byte is either part of a record, a
+ * separator, or reported.
  *
  * Records come whole while their block is at most block_bytes_max; of a longer
  * one the first part is there, and the rest can be pulled with
@@ -88,7 +90,8 @@ struct warc_record {
 };
 
 /* One place of damage. @reason is borrowed for the call. @lost is false when
- * everything could be read in spite of it. */
+ * everything could be read in spite of it, or when the records lost with it are
+ * reported one by one. */
 typedef void (*warc_damage_cb)(void *ctx,
                                uint64_t offset,
                                const char *reason,
@@ -102,6 +105,8 @@ struct warc_reader_options {
     warc_damage_cb on_damage; /* May be NULL. */
     uint64_t size_bytes;      /* Of the whole input, if known; else 0. */
     uint64_t block_bytes_max; /* Whole records; 0: 64 MiB. */
+    bool verify; /* Skip, and report as lost, records whose block is at hand and
+                    differs from its WARC-Block-Digest. */
 };
 
 /* Owned. @opts is copied, what it points to borrowed until the reader is freed.
@@ -115,8 +120,9 @@ void warc_reader_reset(struct warc_reader *r,
 
 /* The next record, borrowed until the next call; *@rec is NULL at the end.
  *
- * Errors: those of options.read; ERR_CORRUPT when nothing in the whole input is
- * a record; ERR_NOMEM. */
+ * Errors: those of options.read; ERR_CORRUPT when the first bytes are those of
+ * another kind of file, or nothing in the whole input is a record; ERR_NOMEM.
+ */
 MUST_CHECK int warc_reader_next(struct warc_reader *r,
                                 const struct warc_record **rec,
                                 struct err *err);

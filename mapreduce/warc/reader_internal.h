@@ -1,5 +1,6 @@
 /* Between the files of the reader: reader.c hands out records, record_start.c
- * finds where they start, record_layout.c where they end.
+ * finds where they start, record_layout.c where they end, with record_judge.c
+ * to tell whether a block is whole.
  *
  * A record is first laid out over the bytes at hand (struct layout: offsets
  * from its first byte), because having more of them moves the buffer; slices
@@ -8,11 +9,16 @@
 #ifndef MAPREDUCE_WARC_READER_INTERNAL_H
 #define MAPREDUCE_WARC_READER_INTERNAL_H
 
+#include "mapreduce/warc/digest.h"
 #include "mapreduce/warc/head.h"
+#include "mapreduce/warc/http.h"
 #include "mapreduce/warc/unpack.h"
 
 /* Bytes of a record's start that tell it from text. */
 #define START_BYTES ((size_t)128)
+
+/* CR LF CR LF behind each block. */
+#define RECORD_SEPARATOR_BYTES 4
 
 enum format {
     FORMAT_UNKNOWN,
@@ -27,11 +33,15 @@ struct warc_reader {
     struct arena arena;
     enum format format;
     uint64_t record_count;
+    bool looked_at;     /* The first bytes, for what is no archive. */
     size_t hold;        /* Bytes of the record handed out, still unconsumed. */
     uint64_t left;      /* Of its block, not handed out yet. */
     bool starts_member; /* It started where a member starts. */
     uint64_t offset;    /* In the file, of the record being read. */
     uint64_t bytes_out;
+    uint64_t told_until;   /* What is lost before this position was reported. */
+    uint64_t judged_bytes; /* Hashed so far to find lengths. */
+    struct http_message message; /* Scratch of record_judge.c. */
 };
 
 struct layout {
@@ -66,10 +76,20 @@ size_t reader__find_start(struct warc_reader *r,
                           struct slice all,
                           size_t from,
                           bool blank);
-/* Nothing at the position starts a record: pass over bytes until something
- * does, and say what was lost. */
+/* A record of the member at the position is reported as lost: what else is
+ * unreadable of it is not reported again. */
+void reader__told(struct warc_reader *r);
+/* Nothing at the position starts a record: skip bytes until something does, and
+ * report what was lost. */
 MUST_CHECK int
 reader__resync(struct warc_reader *r, const char *why, struct err *err);
+
+/* --- record_judge.c ------------------------------------------------------ */
+
+/* Does the record whose head is in r->head have a digest? */
+bool reader__has_digest(const struct warc_reader *r);
+/* Is @block its block? UNKNOWN: nothing says so or otherwise. */
+enum digest_answer reader__judge(struct warc_reader *r, struct slice block);
 
 /* --- record_layout.c ----------------------------------------------------- */
 

@@ -11,6 +11,8 @@
 #define BLOCK_BYTES_ABSURD ((uint64_t)1 << 40)
 /* So many are looked at behind a block; the rest is for the next call. */
 #define SEPARATOR_BYTES_MAX ((size_t)4096)
+/* So many starts of records are tried as the end of a block. */
+#define STARTS_TRIED_MAX 32
 
 /* --- the end of a block --------------------------------------------------- */
 
@@ -28,6 +30,28 @@ static bool can_tell(const struct warc_reader *r, struct slice all, size_t i)
         return all.len - i >= 5;
     all = slice_sub(all, i, all.len);
     return slice_find_byte(all, '\n') < all.len;
+}
+
+static bool starts_record(struct warc_reader *r, struct slice s)
+{
+    return r->format == FORMAT_ARC ? reader__arc_starts(r, s)
+                                   : head_warc_starts(s);
+}
+
+/* Does a record start where one does behind the block that ends at @q, but for
+ * one byte of the separator that is none? Returns where; 0: no. */
+static size_t
+start_near(struct warc_reader *r, struct slice all, size_t q, bool *damaged)
+{
+    size_t wrong = 0;
+    for (size_t i = 1; i <= RECORD_SEPARATOR_BYTES && q + i < all.len; i++) {
+        wrong += !reader__is_separator(all.data[q + i - 1]);
+        if (wrong <= 1 && starts_record(r, slice_sub(all, q + i, all.len))) {
+            *damaged = wrong > 0;
+            return q + i;
+        }
+    }
+    return 0;
 }
 
 /* What is behind the block that ends at @q? *@end: behind its separators. */
@@ -58,13 +82,96 @@ static int check_tail(struct warc_reader *r,
         }
         if (i == all.len || reader__is_member_start(r, i))
             return 0;
-        all = slice_sub(all, i, all.len);
         if (r->format == FORMAT_ARC
-                ? !reader__arc_starts(r, all)
-                : !slice_starts_with(all, SLICE_LIT("WARC/")))
+                ? !reader__arc_starts(r, slice_sub(all, i, all.len))
+                : !unpack__is_warc(slice_sub(all, i, all.len)))
             *tail = TAIL_BAD;
         return 0;
     }
+}
+
+/* --- other ends ----------------------------------------------------------- */
+
+/* The next place from *@at on where a record starts, or the input ends; *@found
+ * is false when none is near. @most: how far to look. */
+static int next_start(struct warc_reader *r,
+                      size_t most,
+                      size_t *at,
+                      bool *found,
+                      struct err *err)
+{
+    size_t from = *at;
+    *found = true;
+    for (;;) {
+        bool gap;
+        int code;
+        size_t n = reader__joined(r, &gap);
+        struct slice all = slice_make(unpack_data(&r->u), n);
+        *at = reader__find_start(r, all, MIN_OF(from, n), true);
+        if (*at < n)
+            return 0;
+        *found = r->u.done && !gap;
+        if (gap || r->u.done || n >= most)
+            return 0;
+        if (n > from + HEAD_ARC_LINE_BYTES_MAX)
+            from = n - HEAD_ARC_LINE_BYTES_MAX;
+        code = unpack_need(&r->u, n + UNPACK_READ_BYTES, err);
+        if (code)
+            return code;
+    }
+}
+
+static size_t search_bytes(const struct warc_reader *r, const struct layout *l)
+{
+    size_t most = l->head + EXTEND_BYTES_MAX;
+    if (l->block < r->u.opts.block_bytes_max)
+        most += (size_t)l->block;
+    return most;
+}
+
+/* Is the block of those that end at @at or a separator before it proven to be
+ * the record's? Then it is laid out so. */
+static bool take_proven(struct warc_reader *r, struct layout *l, size_t at)
+{
+    /* Longest separators first: they are what writers write. */
+    static const size_t separators[] = {4, 2, 1, 0, 3};
+    const char *p = unpack_data(&r->u);
+    for (size_t k = 0; k < ARRAY_LEN(separators); k++) {
+        size_t e = at - MIN_OF(separators[k], at - l->head);
+        size_t i = e;
+        while (i < at && reader__is_separator(p[i]))
+            i++;
+        if (i < at || at - e != separators[k] ||
+            reader__judge(r, slice_make(p + l->head, e - l->head)) !=
+                DIGEST_SAME)
+            continue;
+        l->block = e - l->head;
+        l->end = at;
+        return true;
+    }
+    return false;
+}
+
+/* Find the end that a digest proves. */
+static int find_proven_end(struct warc_reader *r,
+                           struct layout *l,
+                           bool *found,
+                           struct err *err)
+{
+    size_t most = search_bytes(r, l);
+    size_t at = l->head;
+    *found = false;
+    for (int i = 0; i < STARTS_TRIED_MAX; i++) {
+        bool more;
+        int code = next_start(r, most, &at, &more, err);
+        if (code || !more)
+            return code;
+        *found = take_proven(r, l, at);
+        if (*found || at >= unpack_avail(&r->u))
+            return 0;
+        at++;
+    }
+    return 0;
 }
 
 /* The length of the block is not what the head says: it ends before the next
@@ -72,37 +179,20 @@ static int check_tail(struct warc_reader *r,
 static int
 find_end(struct warc_reader *r, struct layout *l, bool *found, struct err *err)
 {
-    size_t from = l->head;
-    size_t most = l->head + EXTEND_BYTES_MAX;
-    *found = false;
-    if (l->block < r->u.opts.block_bytes_max)
-        most += (size_t)l->block;
-    for (;;) {
-        bool gap;
-        size_t n = reader__joined(r, &gap);
-        struct slice all = slice_make(unpack_data(&r->u), n);
-        size_t at = reader__find_start(r, all, from, true);
-        if (at < n) {
-            size_t e = at;
-            while (e > l->head && at - e < 4 &&
-                   reader__is_separator(all.data[e - 1]))
-                e--;
-            l->block = e - l->head;
-            l->end = at;
-            *found = true;
-            return 0;
-        }
-        if (gap || r->u.done || n >= most)
-            return 0;
-        from = n > l->head + HEAD_ARC_LINE_BYTES_MAX
-                   ? n - HEAD_ARC_LINE_BYTES_MAX
-                   : l->head;
-        {
-            int code = unpack_need(&r->u, n + UNPACK_READ_BYTES, err);
-            if (code)
-                return code;
-        }
-    }
+    size_t at = l->head;
+    size_t e;
+    const char *p;
+    int code = next_start(r, search_bytes(r, l), &at, found, err);
+    p = unpack_data(&r->u);
+    *found = code == 0 && *found && at < unpack_avail(&r->u);
+    if (!*found)
+        return code;
+    for (e = at; e > l->head && at - e < RECORD_SEPARATOR_BYTES; e--)
+        if (!reader__is_separator(p[e - 1]))
+            break;
+    l->block = e - l->head;
+    l->end = at;
+    return 0;
 }
 
 /* Where the block ends before the declared end because a member with another
@@ -135,35 +225,63 @@ const char *reader__uri_text(const struct warc_reader *r, char *out, size_t n)
     return out;
 }
 
+static void report_length(struct warc_reader *r, const struct layout *l)
+{
+    char uri[128];
+    reader__uri_text(r, uri, sizeof(uri));
+    if (r->head.has_length)
+        unpack_report(&r->u, r->offset, false,
+                      "Content-Length %llu is wrong, the block has %llu "
+                      "bytes: %s",
+                      (unsigned long long)r->head.record.content_length,
+                      (unsigned long long)l->block, uri);
+    else
+        unpack_report(&r->u, r->offset, false,
+                      "no usable Content-Length, taken up to the next "
+                      "record: %s",
+                      uri);
+}
+
+/* Is the block that reaches to the next record still not what its digest says?
+ * Then what belongs to it can't be told, and the record is lost. */
+static bool drop_denied(struct warc_reader *r, struct layout *l)
+{
+    char uri[128];
+    if (reader__judge(r, slice_make(unpack_data(&r->u) + l->head,
+                                    (size_t)l->block)) != DIGEST_DIFFERENT)
+        return false;
+    l->drop = true;
+    unpack_report(&r->u, r->offset, true,
+                  "neither the length nor the digest is right, record "
+                  "skipped: %s",
+                  reader__uri_text(r, uri, sizeof(uri)));
+    return true;
+}
+
 /* A wrong length was told apart; put it right and say so. */
 static int mend(struct warc_reader *r, struct layout *l, struct err *err)
 {
-    uint64_t declared = r->head.record.content_length;
-    bool known = r->head.has_length;
     bool found;
     char uri[128];
-    int code;
-    reader__uri_text(r, uri, sizeof(uri));
-    code = find_end(r, l, &found, err);
+    int code = find_proven_end(r, l, &found, err);
+    if (code == 0 && found) {
+        report_length(r, l);
+        return 0;
+    }
+    if (code == 0)
+        code = find_end(r, l, &found, err);
     if (code)
         return code;
-    if (found && (l->block > 0 || known)) {
-        if (known)
-            unpack_report(&r->u, r->offset, false,
-                          "Content-Length %llu is wrong, the block has %llu "
-                          "bytes: %s",
-                          (unsigned long long)declared,
-                          (unsigned long long)l->block, uri);
-        else
-            unpack_report(&r->u, r->offset, false,
-                          "no usable Content-Length, taken up to the next "
-                          "record: %s",
-                          uri);
-    } else if (!known) {
+    if (found && (l->block > 0 || r->head.has_length)) {
+        if (!drop_denied(r, l))
+            report_length(r, l);
+    } else if (!r->head.has_length) {
         l->drop = true;
         l->end = found ? l->end : l->head;
+        r->told_until = unpack_pos(&r->u) + l->end + 1;
         unpack_report(&r->u, r->offset, true,
-                      "no usable Content-Length, record skipped: %s", uri);
+                      "no usable Content-Length, record skipped: %s",
+                      reader__uri_text(r, uri, sizeof(uri)));
     }
     return 0;
 }
@@ -179,36 +297,129 @@ static int run_over(struct warc_reader *r,
     uint64_t declared = l->block;
     bool found;
     bool at_end = r->u.done && n == unpack_avail(&r->u);
-    int code = find_end(r, l, &found, err);
+    int code = find_proven_end(r, l, &found, err);
+    if (code == 0 && !found) {
+        code = find_end(r, l, &found, err);
+        if (code == 0 && found && drop_denied(r, l))
+            return 0;
+    }
     if (code)
         return code;
-    reader__uri_text(r, uri, sizeof(uri));
     if (found) {
-        unpack_report(&r->u, r->offset, false,
-                      "Content-Length %llu is wrong, the block has %llu "
-                      "bytes: %s",
-                      (unsigned long long)declared,
-                      (unsigned long long)l->block, uri);
+        report_length(r, l);
         return 0;
     }
+    reader__uri_text(r, uri, sizeof(uri));
     n = n > l->head ? n - l->head : 0;
     l->block = n;
     l->end = l->head + n;
     l->cut = true;
     l->drop = !at_end;
-    if (!at_end)
+    if (!at_end) {
         unpack_report(&r->u, r->offset, true, "record lost with it: %s", uri);
-    else if (!gap)
+        reader__told(r);
+    } else if (!gap) {
         unpack_report(&r->u, r->offset, true,
                       "record cut short by the end, %zu of %llu bytes: %s", n,
                       (unsigned long long)declared, uri);
+    }
     return 0;
+}
+
+/* Do separators as a writer puts them follow the block that ends at @q? */
+static bool is_separated(const struct warc_reader *r, size_t q)
+{
+    struct slice s = slice_make(unpack_data(&r->u), unpack_avail(&r->u));
+    s = slice_sub(s, q, s.len);
+    return slice_starts_with(s, SLICE_LIT("\r\n\r\n")) ||
+           slice_starts_with(s, SLICE_LIT("\n\n")) ||
+           (r->format == FORMAT_ARC && slice_starts_with(s, SLICE_LIT("\n")));
+}
+
+/* No record starts behind the block that ends at @q. The declared length is
+ * believed if the block is proven or a separator follows: then what follows is
+ * damaged. */
+static int
+settle(struct warc_reader *r, struct layout *l, size_t q, struct err *err)
+{
+    struct slice all = slice_make(unpack_data(&r->u), unpack_avail(&r->u));
+    bool damaged = false;
+    bool found = false;
+    size_t near = start_near(r, all, q, &damaged);
+    enum digest_answer answer = reader__judge(r, slice_sub(all, l->head, q));
+    char uri[128];
+    int code = 0;
+    if (answer != DIGEST_SAME && !is_separated(r, q))
+        code = find_proven_end(r, l, &found, err);
+    else if (answer == DIGEST_DIFFERENT)
+        code = find_proven_end(r, l, &found, err);
+    if (code)
+        return code;
+    if (found) {
+        report_length(r, l);
+        return 0;
+    }
+    if (near) {
+        l->end = near;
+        if (damaged)
+            unpack_report(&r->u, r->offset, false,
+                          "the separator behind the record is damaged: %s",
+                          reader__uri_text(r, uri, sizeof(uri)));
+        return 0;
+    }
+    if (answer == DIGEST_SAME || is_separated(r, q))
+        return 0;
+    return mend(r, l, err);
+}
+
+/* A record follows, but others start inside the block: the digest decides
+ * whether they are part of it or the length is wrong. */
+static int
+check_inside(struct warc_reader *r, struct layout *l, size_t q, struct err *err)
+{
+    struct slice all = slice_make(unpack_data(&r->u), q);
+    const struct layout declared = *l;
+    bool found;
+    int code;
+    if (!reader__has_digest(r) ||
+        (r->starts_member && reader__is_member_start(r, l->end)) ||
+        reader__find_start(r, all, l->head, true) >= q ||
+        reader__judge(r, slice_sub(all, l->head, q)) == DIGEST_SAME)
+        return 0;
+    code = find_proven_end(r, l, &found, err);
+    if (code == 0 && found)
+        report_length(r, l);
+    else
+        *l = declared;
+    return code;
+}
+
+/* A block too long to come whole: the digest may prove that it is not. */
+static int
+lay_out_long(struct warc_reader *r, struct layout *l, struct err *err)
+{
+    const struct layout declared = *l;
+    size_t q = l->head + (size_t)r->u.opts.block_bytes_max;
+    bool found;
+    bool gap;
+    size_t n;
+    int code = unpack_need(&r->u, q, err);
+    n = code ? 0 : reader__joined(r, &gap);
+    if (code || n < q)
+        return code ? code : run_over(r, l, n, gap, err);
+    code = find_proven_end(r, l, &found, err);
+    if (code == 0 && found && l->end <= q) {
+        report_length(r, l);
+        return 0;
+    }
+    *l = declared;
+    l->end = q;
+    return code;
 }
 
 int reader__lay_out(struct warc_reader *r, struct layout *l, struct err *err)
 {
     enum tail tail;
-    size_t inside;
     size_t n;
     size_t q;
     bool gap;
@@ -218,15 +429,8 @@ int reader__lay_out(struct warc_reader *r, struct layout *l, struct err *err)
         l->block = 0;
         return mend(r, l, err);
     }
-    if (l->block > r->u.opts.block_bytes_max) {
-        q = l->head + (size_t)r->u.opts.block_bytes_max;
-        code = unpack_need(&r->u, q, err);
-        n = code ? 0 : reader__joined(r, &gap);
-        if (code || n < q)
-            return code ? code : run_over(r, l, n, gap, err);
-        l->end = q;
-        return 0;
-    }
+    if (l->block > r->u.opts.block_bytes_max)
+        return lay_out_long(r, l, err);
     q = l->head + (size_t)l->block;
     code = unpack_need(&r->u, q, err);
     if (code)
@@ -234,11 +438,10 @@ int reader__lay_out(struct warc_reader *r, struct layout *l, struct err *err)
     n = reader__joined(r, &gap);
     if (n < q)
         return run_over(r, l, n, gap, err);
-    inside = member_inside(r, l->head, q);
-    if (inside)
+    if (member_inside(r, l->head, q))
         return mend(r, l, err);
     code = check_tail(r, q, &tail, &l->end, err);
-    if (code == 0 && tail == TAIL_BAD)
-        code = mend(r, l, err);
-    return code;
+    if (code)
+        return code;
+    return tail == TAIL_BAD ? settle(r, l, q, err) : check_inside(r, l, q, err);
 }

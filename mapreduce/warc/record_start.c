@@ -56,15 +56,11 @@ size_t reader__find_start(struct warc_reader *r,
 {
     size_t i = from;
     while (i < all.len) {
-        const char *p;
-        if ((r->format == FORMAT_WARC) ||
-            (r->format == FORMAT_UNKNOWN && all.data[i] == 'W'))
-            p = memchr(all.data + i, 'W', all.len - i);
-        else
-            p = all.data + i;
-        if (!p)
+        while (r->format == FORMAT_WARC && i < all.len &&
+               (all.data[i] | 0x20) != 'w')
+            i++;
+        if (i == all.len)
             return all.len;
-        i = (size_t)(p - all.data);
         if (i > 0 && reader__is_separator(all.data[i - 1]) &&
             (!blank || r->format == FORMAT_ARC || i < 2 ||
              all.data[i - 1] == '\0' || all.data[i - 2] == '\n' ||
@@ -98,12 +94,39 @@ static bool is_known_damage(const struct warc_reader *r)
     return gap || (m->pos <= pos && m->flags);
 }
 
+void reader__told(struct warc_reader *r)
+{
+    uint64_t pos = unpack_pos(&r->u);
+    const struct unpack_mark *m = unpack_mark_from(&r->u, pos + 1, 0);
+    r->told_until = (m ? m->pos : pos + unpack_avail(&r->u)) + 1;
+}
+
+/* Is @s, which stands behind a record, what is left of its separator when one
+ * byte of that is damaged? The first byte of another record is not. */
+static bool is_bad_separator(const struct warc_reader *r,
+                             struct slice s,
+                             bool starts_member)
+{
+    size_t wrong = 0;
+    char c = s.len ? s.data[0] : '\0';
+    bool letter = (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
+    for (size_t i = 0; i < s.len; i++)
+        wrong += !reader__is_separator(s.data[i]);
+    return s.len <= RECORD_SEPARATOR_BYTES && wrong == 1 && !starts_member &&
+           r->record_count > 0 &&
+           !(r->format == FORMAT_ARC ? letter : (c | 0x20) == 'w');
+}
+
 int reader__resync(struct warc_reader *r, const char *why, struct err *err)
 {
     uint64_t offset = unpack_file_offset(&r->u, unpack_pos(&r->u));
-    bool known = is_known_damage(r);
+    bool told = unpack_pos(&r->u) < r->told_until;
+    bool starts_member = reader__is_member_start(r, 0);
+    bool lost = true;
     uint64_t skipped = 0;
     size_t from = 1;
+    if (!told && is_known_damage(r))
+        reader__told(r);
     for (;;) {
         struct slice all;
         size_t at;
@@ -114,6 +137,9 @@ int reader__resync(struct warc_reader *r, const char *why, struct err *err)
         all = slice_make(unpack_data(&r->u), unpack_avail(&r->u));
         at = reader__find_start(r, all, MIN_OF(from, all.len), false);
         if (at < all.len || r->u.done) {
+            if (skipped == 0)
+                lost =
+                    !is_bad_separator(r, slice_sub(all, 0, at), starts_member);
             skipped += at;
             unpack_consume(&r->u, at);
             break;
@@ -129,8 +155,8 @@ int reader__resync(struct warc_reader *r, const char *why, struct err *err)
             return code;
         from = 0;
     }
-    if (!known)
-        unpack_report(&r->u, offset, true, "%s; %llu bytes skipped", why,
+    if (!told)
+        unpack_report(&r->u, offset, lost, "%s; %llu bytes skipped", why,
                       (unsigned long long)skipped);
     return 0;
 }

@@ -36,6 +36,7 @@ void unpack_start(struct unpack *u, const struct warc_reader_options *opts)
     u->mark_count = 0;
     u->streaming = false;
     u->end_offset = 0;
+    u->loss_open = false;
     u->try_budget = UNPACK_WHOLE_BYTES_MAX;
     unpack__zstd_start(u);
 }
@@ -54,6 +55,14 @@ void unpack_report(struct unpack *u,
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
     u->opts.on_damage(u->opts.ctx, offset, text, lost);
+}
+
+void unpack_report_open_loss(struct unpack *u, bool told)
+{
+    if (u->loss_open && !told)
+        unpack_report(u, u->loss_offset, true,
+                      "what follows in the bad member is lost");
+    u->loss_open = false;
 }
 
 /* Double @*cap from @least until it holds @need. */
@@ -76,16 +85,25 @@ static bool grow(char **p, size_t *cap, size_t need, size_t least)
     return true;
 }
 
-/* Move what is left to the front when the window must take more. */
+/* Move what is left to the front when the window must take more. Of a member
+ * that is unpacked in steps the last bytes stay, for unpack__rewind(). */
 static void compact_input(struct unpack *u)
 {
-    size_t left = u->in_end - u->in_begin;
-    if (u->in_begin == 0)
+    size_t keep = u->streaming ? MIN_OF(u->in_begin, UNPACK_REWIND_BYTES) : 0;
+    size_t from = u->in_begin - keep;
+    if (from == 0)
         return;
-    memmove(u->in, u->in + u->in_begin, left);
-    u->in_offset += u->in_begin;
-    u->in_begin = 0;
-    u->in_end = left;
+    memmove(u->in, u->in + from, u->in_end - from);
+    u->in_offset += from;
+    u->in_begin = keep;
+    u->in_end -= from;
+}
+
+void unpack__rewind(struct unpack *u)
+{
+    uint64_t at = MAX_OF(u->member_offset, u->in_offset);
+    if (at < unpack__in_offset(u))
+        u->in_begin = (size_t)(at - u->in_offset);
 }
 
 int unpack__input(struct unpack *u, size_t count, struct err *err)
@@ -93,7 +111,7 @@ int unpack__input(struct unpack *u, size_t count, struct err *err)
     if (unpack__in_avail(u) >= count || u->in_eof)
         return 0;
     compact_input(u);
-    if (!grow(&u->in, &u->in_cap, count + UNPACK_READ_BYTES / 2,
+    if (!grow(&u->in, &u->in_cap, u->in_begin + count + UNPACK_READ_BYTES / 2,
               UNPACK_READ_BYTES + UNPACK_READ_BYTES / 2))
         return err_set(err, ERR_NOMEM, "input window");
     while (unpack__in_avail(u) < count && !u->in_eof) {
@@ -182,11 +200,20 @@ uint64_t unpack_file_offset(const struct unpack *u, uint64_t pos)
     return m->file_offset;
 }
 
+bool unpack__is_warc(struct slice s)
+{
+    static const char magic[] = "warc/";
+    for (size_t i = 0; i < 5; i++)
+        if (i >= s.len || (i < 4 ? s.data[i] | 0x20 : s.data[i]) != magic[i])
+            return false;
+    return true;
+}
+
 bool unpack__is_record(struct slice s)
 {
     while (s.len && (s.data[0] == '\r' || s.data[0] == '\n' || !s.data[0]))
         s = slice_sub(s, 1, s.len);
-    if (slice_starts_with(s, SLICE_LIT("WARC/")))
+    if (unpack__is_warc(s))
         return true;
     /* A line of an ARC: "scheme:…". */
     for (size_t i = 0; i < s.len && i < 16; i++) {
@@ -199,22 +226,51 @@ bool unpack__is_record(struct slice s)
     return false;
 }
 
+static enum unpack_kind kind_of(const char *p, size_t n)
+{
+    uint32_t magic;
+    if (n < 4)
+        return UNPACK_PLAIN;
+    magic = get_le32(p);
+    if ((magic & 0xFFFFu) == 0x8b1fu)
+        return UNPACK_GZIP;
+    if (magic == 0xFD2FB528u || (magic & 0xFFFFFFF0u) == 0x184D2A50u)
+        return UNPACK_ZSTD;
+    return UNPACK_PLAIN;
+}
+
+/* The first bytes are of no packing and no record. If they are those of a
+ * member that was damaged, a good one follows: *@kind is its packing. */
+static enum unpack_kind kind_behind_damage(struct unpack *u)
+{
+    const char *p = u->in + u->in_begin;
+    size_t n = unpack__in_avail(u);
+    for (size_t i = 1; i + 4 <= n; i++) {
+        if (unpack__is_warc(slice_make(p + i, n - i)) &&
+            (p[i - 1] == '\n' || p[i - 1] == '\r'))
+            return UNPACK_PLAIN;
+        if ((unsigned char)p[i] == 0x1f && unpack__gzip_holds_record(u, i))
+            return UNPACK_GZIP;
+        if (p[i] == 0x28 && unpack__zstd_holds_record(u, i))
+            return UNPACK_ZSTD;
+    }
+    return UNPACK_PLAIN;
+}
+
 /* Tell the packing by the first bytes of a member. */
 static int sniff(struct unpack *u, struct err *err)
 {
-    const unsigned char *p;
-    uint32_t magic;
+    struct slice s;
     int code = unpack__input(u, UNPACK_READ_BYTES / 4, err);
     if (code)
         return code;
-    p = (const unsigned char *)u->in + u->in_begin;
-    u->kind = UNPACK_PLAIN;
-    if (unpack__in_avail(u) >= 4) {
-        magic = get_le32((const char *)p);
-        if (p[0] == 0x1f && p[1] == 0x8b)
-            u->kind = UNPACK_GZIP;
-        else if (magic == 0xFD2FB528u || (magic & 0xFFFFFFF0u) == 0x184D2A50u)
-            u->kind = UNPACK_ZSTD;
+    s = slice_make(u->in + u->in_begin, unpack__in_avail(u));
+    u->kind = kind_of(s.data, s.len);
+    if (u->kind == UNPACK_PLAIN && !unpack__is_record(s)) {
+        code = unpack__input(u, UNPACK_TRY_BYTES, err);
+        if (code)
+            return code;
+        u->kind = kind_behind_damage(u);
     }
     if (u->kind == UNPACK_PLAIN)
         unpack__mark(u, unpack__in_offset(u), 0);
@@ -288,6 +344,7 @@ void unpack_consume(struct unpack *u, size_t count)
 int unpack__resync(struct unpack *u,
                    uint64_t offset,
                    const char *what,
+                   enum unpack_out out,
                    unpack_seek_fn seek,
                    struct err *err)
 {
@@ -296,10 +353,18 @@ int unpack__resync(struct unpack *u,
     if (code)
         return code;
     if (found)
-        unpack_report(u, offset, true, "%s; went on at %llu", what,
+        unpack_report(u, offset, out == UNPACK_OUT_NOTHING,
+                      "%s; continued at %llu", what,
                       (unsigned long long)unpack__in_offset(u));
     else
-        unpack_report(u, offset, true, "%s; nothing readable behind it", what);
+        unpack_report(u, offset, out == UNPACK_OUT_NOTHING,
+                      "%s; nothing readable behind it", what);
+    if (out == UNPACK_OUT_PART) {
+        unpack_report_open_loss(u, false);
+        u->loss_open = true;
+        u->loss_pos = u->out_pos + u->out_end;
+        u->loss_offset = offset;
+    }
     unpack__mark(u, unpack__in_offset(u), UNPACK_GAP);
     u->done = !found;
     return 0;

@@ -28,6 +28,8 @@
 #define UNPACK_STEP_BYTES ((size_t)256 << 10)
 /* Input is read this much at a time, */
 #define UNPACK_READ_BYTES ((size_t)1 << 20)
+/* so much of it stays behind the place in a large member, */
+#define UNPACK_REWIND_BYTES ((size_t)512 << 10)
 /* and a member is tried in one piece when so much of it is at hand. */
 #define UNPACK_TRY_BYTES ((size_t)4 << 20)
 
@@ -74,7 +76,11 @@ struct unpack {
     uint64_t member_offset; /* Of the member being unpacked in steps. */
     bool streaming;         /* There is one. */
     uint64_t end_offset;    /* File offset behind the last member made. */
-    uint64_t try_budget;    /* Bytes that seeking a member may still unpack. */
+    bool loss_open; /* A bad member before loss_pos is reported, not yet what is
+                       lost with it. */
+    uint64_t loss_pos;
+    uint64_t loss_offset; /* File offset of that member. */
+    uint64_t try_budget;  /* Bytes that seeking a member may still unpack. */
 
     void
         *deflate; /* libdeflate_decompressor, z_stream, ZSTD_DCtx, ZSTD_DDict */
@@ -125,10 +131,17 @@ void unpack_report(struct unpack *u,
                    const char *fmt,
                    ...) PRINTF_LIKE(4, 5);
 
+/* What is lost with a bad member becomes due at the position: report it unless
+ * @told. */
+void unpack_report_open_loss(struct unpack *u, bool told);
+
 /* --- between unpack.c and its kinds ------------------------------------- */
 
 /* Have @count bytes of input from in_begin on; fewer at its end. */
 MUST_CHECK int unpack__input(struct unpack *u, size_t count, struct err *err);
+/* A member unpacked in steps is bad: go back to its start, or as far as the
+ * window reaches, since what was read of it may be another's. */
+void unpack__rewind(struct unpack *u);
 /* Room for @count more bytes of output; NULL when memory is short. */
 char *unpack__room(struct unpack *u, size_t count);
 void unpack__mark(struct unpack *u, uint64_t file_offset, unsigned flags);
@@ -143,23 +156,38 @@ static inline uint64_t unpack__in_offset(const struct unpack *u)
     return u->in_offset + u->in_begin;
 }
 
+/* "WARC/" in any case: ABNF, which WARC's grammar is in, knows none. */
+bool unpack__is_warc(struct slice s);
 /* Could @s be the start of a record? */
 bool unpack__is_record(struct slice s);
 
 /* Move in_begin to the next member that is good; *@found tells whether there is
  * one. */
 typedef int (*unpack_seek_fn)(struct unpack *u, bool *found, struct err *err);
+
+/* How much of a bad member is in the buffer. Unless it is nothing, reader.c
+ * reports what is lost with it, by record. */
+enum unpack_out {
+    UNPACK_OUT_NOTHING,
+    UNPACK_OUT_PART,
+    UNPACK_OUT_ALL /* But its checksum is wrong. */
+};
+
 /* What stands at in_begin is no good member: report @what at @offset of the
  * file, and find the next. */
 MUST_CHECK int unpack__resync(struct unpack *u,
                               uint64_t offset,
                               const char *what,
+                              enum unpack_out out,
                               unpack_seek_fn seek,
                               struct err *err);
 
 /* Make some more bytes, or set u->done. */
 MUST_CHECK int unpack__gzip(struct unpack *u, struct err *err);
 MUST_CHECK int unpack__zstd(struct unpack *u, struct err *err);
+/* Do the bytes @at behind in_begin unpack to the start of a record? */
+bool unpack__gzip_holds_record(struct unpack *u, size_t at);
+bool unpack__zstd_holds_record(struct unpack *u, size_t at);
 void unpack__gzip_close(struct unpack *u);
 void unpack__zstd_close(struct unpack *u);
 void unpack__zstd_start(struct unpack *u);

@@ -49,25 +49,44 @@ static bool is_member(const char *p, size_t n)
 
 /* --- seeking ------------------------------------------------------------ */
 
+/* Unpack the first @n bytes of the member at in[@at], fewer if it has not so
+ * many. Returns what zlib did. */
+static int first_bytes(struct unpack *u, size_t at, char *first, size_t *n)
+{
+    z_stream *z = inflate_of(u);
+    int zr;
+    z->next_in = (const unsigned char *)u->in + at;
+    z->avail_in = (unsigned)MIN_OF(u->in_end - at, (size_t)PROBE_BYTES * 8);
+    z->next_out = (unsigned char *)first;
+    z->avail_out = (unsigned)*n;
+    zr = inflate(z, Z_SYNC_FLUSH);
+    *n -= z->avail_out;
+    return zr;
+}
+
+bool unpack__gzip_holds_record(struct unpack *u, size_t at)
+{
+    char first[PROBE_BYTES];
+    size_t n = sizeof(first);
+    at += u->in_begin;
+    if (!is_member(u->in + at, u->in_end - at))
+        return false;
+    first_bytes(u, at, first, &n);
+    return unpack__is_record(slice_make(first, n));
+}
+
 /* Do the bytes at in[@at] unpack to a record's start, or to a whole sound
  * member? The second question costs more, and so has a budget that grows with
  * the input passed over: the search stays linear. */
 static bool probe(struct unpack *u, size_t at)
 {
     char first[PROBE_BYTES];
-    z_stream *z = inflate_of(u);
     size_t in_used;
     size_t out_used;
-    size_t n;
-    int zr;
+    size_t n = sizeof(first);
+    int zr = first_bytes(u, at, first, &n);
     char *to;
 
-    z->next_in = (const unsigned char *)u->in + at;
-    z->avail_in = (unsigned)MIN_OF(u->in_end - at, (size_t)PROBE_BYTES * 8);
-    z->next_out = (unsigned char *)first;
-    z->avail_out = sizeof(first);
-    zr = inflate(z, Z_SYNC_FLUSH);
-    n = sizeof(first) - z->avail_out;
     if (zr == Z_STREAM_END)
         return true; /* Small, and its checksum is right. */
     if ((zr != Z_OK && zr != Z_BUF_ERROR) || n == 0)
@@ -154,6 +173,25 @@ static enum whole try_whole(struct unpack *u, size_t *in_used, size_t *out_used)
     }
 }
 
+/* The member at in_begin takes all the input there is. Does another with a
+ * record start inside, so that it is damaged and not cut? */
+static bool holds_another(struct unpack *u)
+{
+    size_t n = unpack__in_avail(u);
+    const char *p = u->in + u->in_begin;
+    size_t at = 1;
+    while (at < n) {
+        const char *hit = memchr(p + at, 0x1f, n - at);
+        if (!hit)
+            return false;
+        at = (size_t)(hit - p);
+        if (unpack__gzip_holds_record(u, at))
+            return true;
+        at++;
+    }
+    return false;
+}
+
 /* The member failed as a whole: keep what comes out of it up to the fault. What
  * a failed checksum covers is suspect, what was merely cut is not. One that
  * proves to be just large goes on in steps. */
@@ -161,7 +199,8 @@ static int salvage(struct unpack *u, struct err *err)
 {
     uint64_t offset = unpack__in_offset(u);
     z_stream *z = inflate_of(u);
-    const char *what;
+    enum unpack_out out = UNPACK_OUT_NOTHING;
+    const char *what = "gzip member: bad data";
     size_t made = 0;
     int zr = Z_OK;
     z->next_in = (const unsigned char *)u->in + u->in_begin;
@@ -182,17 +221,21 @@ static int salvage(struct unpack *u, struct err *err)
         u->streaming = true;
         return 0;
     }
-    if (zr == Z_BUF_ERROR) {
+    if (zr == Z_BUF_ERROR && !holds_another(u)) {
         unpack_report(u, offset, true, "gzip member: cut short by the end");
         u->in_begin = u->in_end;
         unpack__mark(u, unpack__in_offset(u), UNPACK_GAP);
         u->done = true;
         return 0;
     }
-    what = z->msg && strstr(z->msg, "check") ? "gzip member: bad checksum"
-                                             : "gzip member: bad data";
+    if (made)
+        out = UNPACK_OUT_PART;
+    if (z->msg && strstr(z->msg, "check")) {
+        what = "gzip member: bad checksum";
+        out = UNPACK_OUT_ALL;
+    }
     u->marks[u->mark_count - 1].flags |= UNPACK_SUSPECT;
-    return unpack__resync(u, offset, what, seek_member, err);
+    return unpack__resync(u, offset, what, out, seek_member, err);
 }
 
 static void stream_start(struct unpack *u)
@@ -234,9 +277,10 @@ static int stream_step(struct unpack *u, struct err *err)
         u->done = true;
         return 0;
     }
+    unpack__rewind(u);
     return unpack__resync(u, u->member_offset,
-                          "gzip member: bad data or checksum", seek_member,
-                          err);
+                          "gzip member: bad data or checksum", UNPACK_OUT_PART,
+                          seek_member, err);
 }
 
 /* Bytes between members: padding is passed over, garbage reported. */
@@ -261,12 +305,11 @@ static int between(struct unpack *u, struct err *err)
     p = u->in + u->in_begin;
     if (u->in_begin == u->in_end)
         u->done = true;
-    else if (slice_starts_with(slice_make(p, unpack__in_avail(u)),
-                               SLICE_LIT("WARC/")))
-        u->kind = UNPACK_UNKNOWN; /* Goes on uncompressed. */
+    else if (unpack__is_warc(slice_make(p, unpack__in_avail(u))))
+        u->kind = UNPACK_UNKNOWN; /* The rest is not compressed. */
     else if (!is_member(p, unpack__in_avail(u)))
         return unpack__resync(u, unpack__in_offset(u), "no gzip member here",
-                              seek_member, err);
+                              UNPACK_OUT_NOTHING, seek_member, err);
     return 0;
 }
 

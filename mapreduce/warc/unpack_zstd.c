@@ -41,11 +41,13 @@ void unpack__zstd_start(struct unpack *u)
 
 /* --- seeking ------------------------------------------------------------ */
 
-static bool probe(struct unpack *u, size_t at)
+/* Unpack the first @n bytes of the frame at in[@at], fewer if it has not so
+ * many. *@all: the frame has no more. False when it is bad. */
+static bool
+first_bytes(struct unpack *u, size_t at, char *first, size_t *n, bool *all)
 {
-    char first[PROBE_BYTES];
     ZSTD_inBuffer in = {u->in + at, MIN_OF(u->in_end - at, (size_t)131075), 0};
-    ZSTD_outBuffer out = {first, sizeof(first), 0};
+    ZSTD_outBuffer out = {first, *n, 0};
     ZSTD_DCtx *z = context_of(u);
     size_t r = 1;
     ZSTD_DCtx_reset(z, ZSTD_reset_session_only);
@@ -54,8 +56,29 @@ static bool probe(struct unpack *u, size_t at)
         if (ZSTD_isError(r))
             return false;
     }
-    return r == 0 ||
-           (out.pos > 0 && unpack__is_record(slice_make(first, out.pos)));
+    *n = out.pos;
+    *all = r == 0;
+    return true;
+}
+
+bool unpack__zstd_holds_record(struct unpack *u, size_t at)
+{
+    char first[PROBE_BYTES];
+    size_t n = sizeof(first);
+    bool all;
+    at += u->in_begin;
+    return u->in_end - at >= 4 && get_le32(u->in + at) == ZSTD_FRAME &&
+           first_bytes(u, at, first, &n, &all) &&
+           unpack__is_record(slice_make(first, n));
+}
+
+static bool probe(struct unpack *u, size_t at)
+{
+    char first[PROBE_BYTES];
+    size_t n = sizeof(first);
+    bool all;
+    return first_bytes(u, at, first, &n, &all) &&
+           (all || unpack__is_record(slice_make(first, n)));
 }
 
 static int seek_frame(struct unpack *u, bool *found, struct err *err)
@@ -147,7 +170,7 @@ static int skippable(struct unpack *u, uint32_t magic, struct err *err)
     int code;
     if (unpack__in_avail(u) < 8)
         return unpack__resync(u, offset, "zstd: cut short by the end",
-                              seek_frame, err);
+                              UNPACK_OUT_NOTHING, seek_frame, err);
     n = get_le32(u->in + u->in_begin + 4);
     if (magic != DICTIONARY_FRAME || n > DICTIONARY_BYTES_MAX)
         return skip_input(u, (uint64_t)n + 8, err);
@@ -157,8 +180,26 @@ static int skippable(struct unpack *u, uint32_t magic, struct err *err)
     if (unpack__in_avail(u) < (size_t)n + 8 ||
         !load_dictionary(u, slice_make(u->in + u->in_begin + 8, n)))
         return unpack__resync(u, offset, "zstd: bad dictionary frame",
-                              seek_frame, err);
+                              UNPACK_OUT_NOTHING, seek_frame, err);
     return skip_input(u, (uint64_t)n + 8, err);
+}
+
+/* The frame being unpacked is @why; the next may have been taken for a part of
+ * it. */
+static int
+bad_frame(struct unpack *u, const char *why, bool cut, struct err *err)
+{
+    char what[160] = "zstd frame: ";
+    struct unpack_mark *m = &u->marks[u->mark_count - 1];
+    enum unpack_out out =
+        m->pos < u->out_pos + u->out_end ? UNPACK_OUT_PART : UNPACK_OUT_NOTHING;
+    if (!cut)
+        m->flags |= UNPACK_SUSPECT;
+    strncat(what, why, 100);
+    unpack__rewind(u);
+    u->streaming = false;
+    unpack__mark(u, unpack__in_offset(u), UNPACK_GAP);
+    return unpack__resync(u, u->member_offset, what, out, seek_frame, err);
 }
 
 static int frame_step(struct unpack *u, struct err *err)
@@ -178,22 +219,12 @@ static int frame_step(struct unpack *u, struct err *err)
     u->in_begin += in.pos;
     u->out_end += out.pos;
     u->end_offset = unpack__in_offset(u);
-    if (ZSTD_isError(r)) {
-        char what[160] = "zstd frame: ";
-        strncat(what, ZSTD_getErrorName(r), 100);
+    if (ZSTD_isError(r))
+        return bad_frame(u, ZSTD_getErrorName(r), false, err);
+    if (r == 0)
         u->streaming = false;
-        unpack__mark(u, unpack__in_offset(u), UNPACK_GAP);
-        return unpack__resync(u, u->member_offset, what, seek_frame, err);
-    }
-    if (r == 0) {
-        u->streaming = false;
-    } else if (in.size == 0 && u->in_eof && out.pos == 0) {
-        u->streaming = false;
-        unpack_report(u, u->member_offset, true,
-                      "zstd frame: cut short by the end");
-        unpack__mark(u, unpack__in_offset(u), UNPACK_GAP);
-        u->done = true;
-    }
+    else if (in.size == 0 && u->in_eof && out.pos == 0)
+        return bad_frame(u, "cut short by the end", true, err);
     return 0;
 }
 
@@ -218,7 +249,7 @@ int unpack__zstd(struct unpack *u, struct err *err)
         return skippable(u, magic, err);
     if (magic != ZSTD_FRAME)
         return unpack__resync(u, unpack__in_offset(u), "no zstd frame here",
-                              seek_frame, err);
+                              false, seek_frame, err);
     ZSTD_DCtx_reset(context_of(u), ZSTD_reset_session_only);
     u->member_offset = unpack__in_offset(u);
     u->streaming = true;

@@ -1,8 +1,10 @@
 """import and export: csv, jsonl, access logs and web archives."""
 
 import gzip
+import hashlib
 import json
 import os
+import zipfile
 
 from harness import CliTest, main, shared
 
@@ -121,6 +123,70 @@ class Archives(CliTest):
     def test_no_archive(self):
         self.write("x.warc", "This is no archive.\n" * 100)
         self.fails(1, "import", "warc", "x.warc", "--into", "web")
+
+    def test_other_kinds_are_skipped(self):
+        """A file of another kind is told by name and skipped; the others come
+        in, and the status says that something was left out."""
+        page = response("http://a.example/", "2024-01-01T00:00:00Z")
+        with zipfile.ZipFile(self.path("c.wacz"), "w") as wacz:
+            wacz.writestr("archive/data.warc", page)
+        self.write("e.html", "<!DOCTYPE html>\n<title>404</title>" + PAGE)
+        self.write("e.warc.gz", gzip.compress(b" <html>503</html>"))
+        self.write("empty.warc", "")
+        self.write("good.warc", page)
+        done = self.run_quarry("import", "warc", "e.html", "c.wacz",
+                               "e.warc.gz", "empty.warc", "good.warc",
+                               "--into", "web")
+        self.assertEqual(done.returncode, 1)
+        text = done.stderr.decode()
+        self.assertRegex(text, r"e\.html: .*an HTML page")
+        self.assertRegex(text, r"c\.wacz: .*ZIP.*WACZ")
+        self.assertRegex(text, r"e\.warc\.gz: .*an HTML page")
+        self.assertIn("3 of 5 files skipped", text)
+        row, = self.json("scan", "web", "--family", "contents")
+        self.assertEqual(row["row"], "example.a/")
+        self.assertEqual(row["cells"][0]["value"], PAGE)
+
+    def digests(self, page, **wrong):
+        """A record with digests, of which some are wrong."""
+        block = ("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n" + page)
+        out = ("WARC/1.0\r\nWARC-Type: response\r\n"
+               "WARC-Target-URI: http://a.example/\r\n"
+               "WARC-Date: 2024-01-01T00:00:00Z\r\n"
+               "Content-Type: application/http\r\n"
+               "Content-Length: %d\r\n" % len(block))
+        for name, value in (("block", block), ("payload", page)):
+            if name in wrong:
+                value = wrong[name]
+            if value is not None:
+                out += "WARC-%s-Digest: sha1:%s\r\n" % (
+                    name.capitalize(), hashlib.sha1(value.encode()).hexdigest())
+        return out + "\r\n" + block + "\r\n\r\n"
+
+    def test_verify(self):
+        """A page whose digest differs is lost, not stored; one whose writer
+        hashed something else as payload is stored."""
+        for wrong, pages, lost in (({}, 1, 0), ({"block": "x"}, 0, 1),
+                                   ({"payload": "x"}, 1, 0),
+                                   ({"payload": "x", "block": None}, 0, 1)):
+            self.write("v.warc", self.digests(PAGE, **wrong))
+            report, = self.json("import", "warc", "v.warc", "--into", "web",
+                                "--verify")
+            self.assertEqual((report["pages"], report["lost"]), (pages, lost),
+                             wrong)
+
+    def test_all_damage_is_listed(self):
+        """--damage-to has what is too much to print."""
+        page = response("http://a.example/", "2024-01-01T00:00:00Z")
+        self.write("d.warc", (page + b"rubbish between records\n") * 50)
+        self.ok("import", "warc", "d.warc", "--into", "web", "--damage-to",
+                "d.json")
+        with open(self.path("d.json")) as f:
+            places = [json.loads(line) for line in f]
+        self.assertEqual(len(places), 50)
+        self.assertEqual(places[0]["offset"], len(page))
+        self.assertEqual({p["file"] for p in places}, {"d.warc"})
+        self.assertTrue(all(p["lost"] for p in places))
 
     def test_real_crawl(self):
         """Real archives of the shared data go in without a loss being hidden.

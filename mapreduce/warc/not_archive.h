@@ -1,0 +1,12 @@
+/* What a file is that is no archive, told by its first bytes, unpacked. Pure.
+ */
+#ifndef MAPREDUCE_WARC_NOT_ARCHIVE_H
+#define MAPREDUCE_WARC_NOT_ARCHIVE_H
+
+#include "base/core/slice.h"
+
+/* "an HTML page"; NULL when @first may still be an archive, damaged at its
+ * start. Static. */
+const char *not_archive_kind(struct slice first);
+
+#endif /* MAPREDUCE_WARC_NOT_ARCHIVE_H */
