@@ -2,8 +2,8 @@
  * they answer with, which are always done.
  *
  * What is kept of instances, clusters, app profiles and tables' extras are the
- * clients' own messages, without their names: fields that this gateway knows
- * nothing of come back as they were sent.
+ * clients' own messages, without their names, field by field as the tables of
+ * message_fields.h say.
  */
 #ifndef BIGTABLE_GATEWAY_ADMIN_H
 #define BIGTABLE_GATEWAY_ADMIN_H
@@ -25,28 +25,14 @@ void admin_key(struct buf *out,
                struct slice id);
 
 /* Answer with an Operation that is done, with @message (of @type, a short name
- * like "Instance") as its response. */
-MUST_CHECK int admin_reply_operation(struct grpc_call *call,
+ * like "Instance", with its name in field 1) as its response. It is kept for a
+ * day. Parks. */
+MUST_CHECK int admin_reply_operation(struct gateway *g,
+                                     struct grpc_call *call,
                                      const char *type,
                                      const char *metadata_type,
                                      struct slice message,
                                      struct err *err);
-
-/* A field of a resource that an update mask can name. */
-struct admin_field {
-    const char *path; /* "display_name"; also accepted as "displayName". */
-    unsigned number;
-};
-
-/* @out: @old with the fields that @mask (a FieldMask) names taken from @update.
- * Other paths: ERR_INVALID. An empty mask takes all that @update has. */
-MUST_CHECK int admin_merge(struct slice old,
-                           struct slice update,
-                           struct slice mask,
-                           const struct admin_field *fields,
-                           size_t field_count,
-                           struct buf *out,
-                           struct err *err);
 
 /* Clusters of the instance @name, for ListClusters and a table's states: called
  * for each, at least once. */
@@ -105,7 +91,10 @@ MUST_CHECK int admin_each_cluster(struct gateway *g,
     X(delete_snapshot)                                                         \
     X(create_table_from_snapshot)                                              \
     X(list_nothing)                                                            \
-    X(get_operation)
+    X(get_operation)                                                           \
+    X(list_operations)                                                         \
+    X(cancel_operation)                                                        \
+    X(delete_operation)
 
 #define X(name)                                                                \
     int admin_##name(void *ctx, struct grpc_call *call, struct err *err);

@@ -4,7 +4,8 @@
  *
  *     CreateBackupRequest   parent 1 (a cluster), backup_id 2, backup 3
  *     Backup                name 1, source_table 2, expire_time 3, start_time
- * 4, end_time 5, size_bytes 6, state 7, source_backup 10, backup_type 11
+ * 4, end_time 5, size_bytes 6, state 7, encryption_info 9, source_backup 10,
+ *                           backup_type 11, hot_to_standard_time 12
  *     CopyBackupRequest     parent 1, backup_id 2, source_backup 3,
  *                           expire_time 4
  *     RestoreTableRequest   parent 1 (an instance), table_id 2, backup 3
@@ -15,7 +16,10 @@
  *                           description 7
  *     CreateTableFromSnapshotRequest   parent 1, table_id 2, source_snapshot 3
  *
- * One whose time is over goes with the next request about any.
+ * One whose time is over goes with the next request about any. What the
+ * registry has of one also holds, in a field that is not the API's, what the
+ * store does not know of the table's schema, so that a table made of it has the
+ * same.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,6 +30,7 @@
 #include "bigtable/gateway/admin.h"
 #include "bigtable/gateway/backup_name.h"
 #include "bigtable/gateway/gateway.h"
+#include "bigtable/gateway/message_fields.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/registry.h"
 #include "bigtable/gateway/table_message.h"
@@ -33,20 +38,15 @@
 #define STATE_READY    2 /* Of backups, */
 #define SNAPSHOT_READY 1 /* and of snapshots. */
 #define TYPE_STANDARD  1
+#define SOURCE_BACKUP  1 /* RestoreSourceType. */
 #define US_PER_S       INT64_C(1000000)
+/* Of what is kept: extras of the table (table_message.h). Never sent. */
+#define FIELD_SCHEMA 1000
 
 /* --- messages ---------------------------------------------------------------
  */
 
-/* Timestamp: seconds 1, nanos 2. */
-static void put_time(struct buf *out, unsigned number, int64_t us)
-{
-    size_t opened = pb_open(out, number);
-    pb_put_integer(out, 1, us / US_PER_S);
-    pb_put_integer(out, 2, us % US_PER_S * 1000);
-    pb_close(out, opened);
-}
-
+/* Of a Timestamp; 0: none. */
 static int64_t time_of(struct slice message)
 {
     uint64_t s = pb_find_integer(message, 1);
@@ -68,6 +68,30 @@ static uint64_t bytes_of(struct gateway *g, const char *name)
             bytes = l->list[i].bytes;
     quarry_snapshots_free(l);
     return bytes;
+}
+
+static const struct message_field backup_fields[] = {
+    {"name", 1, PB_BYTES, FIELD_OUTPUT, NULL, 0},
+    {"source_table", 2, PB_BYTES, FIELD_FIXED, NULL, 0},
+    {"expire_time", 3, PB_BYTES, FIELD_KEPT, NULL, 0},
+    {"start_time", 4, PB_BYTES, FIELD_OUTPUT, NULL, 0},
+    {"end_time", 5, PB_BYTES, FIELD_OUTPUT, NULL, 0},
+    {"size_bytes", 6, PB_VARINT, FIELD_OUTPUT, NULL, 0},
+    {"state", 7, PB_VARINT, FIELD_OUTPUT, NULL, 0},
+    {"encryption_info", 9, PB_BYTES, FIELD_OUTPUT, NULL, 0},
+    {"source_backup", 10, PB_BYTES, FIELD_OUTPUT, NULL, 0},
+    /* A hot one is one that is restored fast: all are. */
+    {"backup_type", 11, PB_VARINT, FIELD_FIXED, NULL, 0},
+    {"hot_to_standard_time", 12, PB_BYTES, FIELD_REFUSED, NULL, 0},
+};
+
+static const struct message_type backup_type = {"Backup", backup_fields,
+                                                ARRAY_LEN(backup_fields)};
+
+/* What is kept of one, as the client sees it. */
+static void put_kept(struct slice kept, struct buf *out)
+{
+    pb_copy_fields(out, kept, FIELD_SCHEMA, false);
 }
 
 /* --- time that is over ------------------------------------------------------
@@ -145,15 +169,23 @@ static int expire(struct gateway *g,
 /* --- making -----------------------------------------------------------------
  */
 
-/* Take the snapshot and keep @message of it. */
+/* Take the snapshot and keep @message of it, with the schema of @source (NULL:
+ * @message has it already). */
 static int make(struct gateway *g,
                 const struct backup_kind *k,
                 const struct backup_name *b,
                 const char *table,
+                const struct resource_name *source,
                 struct buf *message,
                 struct err *err)
 {
+    struct buf schema = BUF_INIT;
     int rc = expire(g, k, b->name.instance, err);
+    if (rc == 0 && source)
+        rc = table_schema_extras(g, source, &schema, err);
+    if (schema.len)
+        pb_put_bytes(message, FIELD_SCHEMA, buf_slice(&schema));
+    buf_close(&schema);
     if (rc == 0)
         rc = quarry_table_snapshot(g->quarry, table, b->store, 0, err);
     if (rc)
@@ -166,7 +198,8 @@ static int make(struct gateway *g,
     return rc;
 }
 
-static int reply_made(struct grpc_call *call,
+static int reply_made(struct gateway *g,
+                      struct grpc_call *call,
                       const struct backup_kind *k,
                       const struct backup_name *b,
                       const char *type,
@@ -177,8 +210,8 @@ static int reply_made(struct grpc_call *call,
     struct buf whole = BUF_INIT;
     int rc;
     backup_name_put(k, &b->name, &whole);
-    buf_append_slice(&whole, buf_slice(message));
-    rc = admin_reply_operation(call, type, metadata, buf_slice(&whole), err);
+    put_kept(buf_slice(message), &whole);
+    rc = admin_reply_operation(g, call, type, metadata, buf_slice(&whole), err);
     buf_close(&whole);
     return rc;
 }
@@ -194,17 +227,18 @@ static void put_backup(struct gateway *g,
                        struct slice source_table,
                        struct slice source_backup,
                        struct slice expires,
+                       uint64_t type,
                        struct buf *out)
 {
     int64_t now_us = service_now_us(g);
     pb_put_bytes(out, 2, source_table);
     pb_put_bytes(out, 3, expires);
-    put_time(out, 4, now_us);
-    put_time(out, 5, now_us);
+    service_put_time(out, 4, now_us);
+    service_put_time(out, 5, now_us);
     pb_put_integer(out, 7, STATE_READY);
     if (source_backup.len)
         pb_put_bytes(out, 10, source_backup);
-    pb_put_integer(out, 11, TYPE_STANDARD);
+    pb_put_integer(out, 11, (int64_t)(type ? type : TYPE_STANDARD));
 }
 
 int admin_create_backup(void *ctx, struct grpc_call *call, struct err *err)
@@ -213,21 +247,30 @@ int admin_create_backup(void *ctx, struct grpc_call *call, struct err *err)
     struct slice request = grpc_request(call);
     struct slice backup = pb_find(request, 3);
     struct slice source = pb_find(backup, 2);
+    struct resource_name source_name;
     char table[STORE_NAME_BYTES];
     struct backup_name b;
     struct buf message = BUF_INIT;
+    struct buf ignored = BUF_INIT;
     int rc = backup_name_child(&backup_kind_backup, pb_find(request, 1),
                                pb_find(request, 2), &b, err);
     if (rc == 0)
+        rc = message_settle(&backup_type, backup, &ignored, err);
+    buf_close(&ignored);
+    if (rc == 0)
         rc = check_expiry(g, pb_find(backup, 3), err);
+    if (rc == 0)
+        rc = resource_name_parse_kind(source, "tables", &source_name, err);
     if (rc == 0)
         rc = service_store_name(g, source, table, err);
     if (rc == 0) {
-        put_backup(g, source, SLICE_EMPTY, pb_find(backup, 3), &message);
-        rc = make(g, &backup_kind_backup, &b, table, &message, err);
+        put_backup(g, source, SLICE_EMPTY, pb_find(backup, 3),
+                   pb_find_integer(backup, 11), &message);
+        rc = make(g, &backup_kind_backup, &b, table, &source_name, &message,
+                  err);
     }
     if (rc == 0)
-        rc = reply_made(call, &backup_kind_backup, &b, "Backup",
+        rc = reply_made(g, call, &backup_kind_backup, &b, "Backup",
                         "CreateBackupMetadata", &message, err);
     buf_close(&message);
     buf_close(&b.key);
@@ -240,26 +283,30 @@ int admin_snapshot_table(void *ctx, struct grpc_call *call, struct err *err)
     struct slice request = grpc_request(call);
     int64_t ttl_us = time_of(pb_find(request, 4));
     int64_t now_us = service_now_us(g);
+    struct resource_name source;
     char table[STORE_NAME_BYTES];
     struct backup_name b;
     struct buf message = BUF_INIT;
     int rc = backup_name_child(&backup_kind_snapshot, pb_find(request, 2),
                                pb_find(request, 3), &b, err);
     if (rc == 0)
+        rc = resource_name_parse_kind(pb_find(request, 1), "tables", &source,
+                                      err);
+    if (rc == 0)
         rc = service_store_name(g, pb_find(request, 1), table, err);
     if (rc == 0) {
         size_t opened = pb_open(&message, 2);
         pb_put_bytes(&message, 1, pb_find(request, 1));
         pb_close(&message, opened);
-        put_time(&message, 4, now_us);
+        service_put_time(&message, 4, now_us);
         if (ttl_us)
-            put_time(&message, 5, now_us + ttl_us);
+            service_put_time(&message, 5, now_us + ttl_us);
         pb_put_integer(&message, 6, SNAPSHOT_READY);
         pb_put_bytes(&message, 7, pb_find(request, 5));
-        rc = make(g, &backup_kind_snapshot, &b, table, &message, err);
+        rc = make(g, &backup_kind_snapshot, &b, table, &source, &message, err);
     }
     if (rc == 0)
-        rc = reply_made(call, &backup_kind_snapshot, &b, "Snapshot",
+        rc = reply_made(g, call, &backup_kind_snapshot, &b, "Snapshot",
                         "SnapshotTableMetadata", &message, err);
     buf_close(&message);
     buf_close(&b.key);
@@ -289,12 +336,16 @@ static int get(struct gateway *g,
                struct err *err)
 {
     struct buf *out = grpc_scratch(call);
+    struct buf kept = BUF_INIT;
     struct backup_name b;
     int rc = backup_name_parse(k, pb_find(grpc_request(call), 1), &b, err);
+    if (rc == 0)
+        rc = find(g, k, &b, &kept, err);
     if (rc == 0) {
         backup_name_put(k, &b.name, out);
-        rc = find(g, k, &b, out, err);
+        put_kept(buf_slice(&kept), out);
     }
+    buf_close(&kept);
     buf_close(&b.key);
     return rc ? rc : grpc_send(call, out, err);
 }
@@ -322,7 +373,7 @@ visit(void *ctx, struct slice key, struct slice message, struct err *err)
         return 0;
     opened = pb_open(l->out, 1);
     backup_name_put(l->kind, &n, l->out);
-    buf_append_slice(l->out, message);
+    put_kept(message, l->out);
     pb_close(l->out, opened);
     return 0;
 }
@@ -333,9 +384,14 @@ static int list(struct gateway *g,
                 struct err *err)
 {
     struct listing l = {.kind = k, .out = grpc_scratch(call)};
+    struct slice request = grpc_request(call);
     struct buf prefix = BUF_INIT;
-    int rc = resource_name_parse_kind(pb_find(grpc_request(call), 1),
-                                      "clusters", &l.name, err);
+    int rc =
+        resource_name_parse_kind(pb_find(request, 1), "clusters", &l.name, err);
+    if (rc == 0 && k == &backup_kind_backup && pb_find(request, 2).len)
+        rc = err_set(err, ERR_UNSUPPORTED, "ListBackupsRequest.filter");
+    if (rc == 0 && k == &backup_kind_backup && pb_find(request, 3).len)
+        rc = err_set(err, ERR_UNSUPPORTED, "ListBackupsRequest.order_by");
     if (rc == 0)
         rc = expire(g, k, l.name.instance, err);
     if (rc == 0) {
@@ -371,7 +427,6 @@ static int drop(struct gateway *g,
 
 int admin_update_backup(void *ctx, struct grpc_call *call, struct err *err)
 {
-    static const struct admin_field fields[] = {{"expire_time", 3}};
     struct gateway *g = ctx;
     struct slice request = grpc_request(call);
     struct slice backup = pb_find(request, 1);
@@ -384,15 +439,16 @@ int admin_update_backup(void *ctx, struct grpc_call *call, struct err *err)
     if (rc == 0)
         rc = find(g, &backup_kind_backup, &b, &old, err);
     if (rc == 0)
-        rc = admin_merge(buf_slice(&old), backup, pb_find(request, 2), fields,
-                         ARRAY_LEN(fields), &fresh, err);
+        rc = message_merge(&backup_type, buf_slice(&old), backup,
+                           pb_find(request, 2), &fresh, err);
     if (rc == 0)
         rc = check_expiry(g, pb_find(buf_slice(&fresh), 3), err);
     if (rc == 0)
-        rc = registry_put(g->quarry, buf_slice(&b.key), buf_slice(&fresh), err);
+        rc = registry_replace(g->quarry, buf_slice(&b.key), buf_slice(&old),
+                              true, buf_slice(&fresh), err);
     if (rc == 0) {
         backup_name_put(&backup_kind_backup, &b.name, out);
-        buf_append_slice(out, buf_slice(&fresh));
+        put_kept(buf_slice(&fresh), out);
     }
     buf_close(&old);
     buf_close(&fresh);
@@ -402,6 +458,43 @@ int admin_update_backup(void *ctx, struct grpc_call *call, struct err *err)
 
 /* --- tables of them ---------------------------------------------------------
  */
+
+/* What is known of a table that was made of a backup: RestoreInfo {source_type
+ * 1, backup_info 2 {backup 1, start_time 2, end_time 3, source_table 4,
+ * source_backup 10}}. */
+static void
+put_restore_info(struct slice backup, struct slice kept, struct buf *out)
+{
+    size_t opened = pb_open(out, TABLE_RESTORE_INFO);
+    size_t info;
+    pb_put_integer(out, 1, SOURCE_BACKUP);
+    info = pb_open(out, 2);
+    pb_put_bytes(out, 1, backup);
+    pb_put_bytes(out, 2, pb_find(kept, 4));
+    pb_put_bytes(out, 3, pb_find(kept, 5));
+    pb_put_bytes(out, 4, pb_find(kept, 2));
+    if (pb_find(kept, 10).len)
+        pb_put_bytes(out, 10, pb_find(kept, 10));
+    pb_close(out, info);
+    pb_close(out, opened);
+}
+
+static int keep_restored(struct gateway *g,
+                         const struct backup_kind *k,
+                         const struct resource_name *table,
+                         struct slice backup,
+                         struct slice kept,
+                         struct err *err)
+{
+    struct buf extras = BUF_INIT;
+    int rc;
+    buf_append_slice(&extras, pb_find(kept, FIELD_SCHEMA));
+    if (k == &backup_kind_backup)
+        put_restore_info(backup, kept, &extras);
+    rc = table_extras_put(g, table, buf_slice(&extras), err);
+    buf_close(&extras);
+    return rc;
+}
 
 static int restore(struct gateway *g,
                    const struct backup_kind *k,
@@ -425,12 +518,15 @@ static int restore(struct gateway *g,
         rc = find(g, k, &b, &message, err);
     if (rc == 0)
         rc = quarry_snapshot_restore(g->quarry, b.store, table, err);
+    if (rc == 0)
+        rc = keep_restored(g, k, &name, pb_find(request, 3),
+                           buf_slice(&message), err);
     buf_clear(&message);
     if (rc == 0)
         rc = table_message_put(g, &name, table, 0, &message, err);
     if (rc == 0)
-        rc = admin_reply_operation(call, "Table", metadata, buf_slice(&message),
-                                   err);
+        rc = admin_reply_operation(g, call, "Table", metadata,
+                                   buf_slice(&message), err);
     buf_close(&message);
     buf_close(&b.key);
     return rc;
@@ -451,7 +547,7 @@ static int copy_snapshot(struct gateway *g,
     rc = quarry_snapshot_restore(g->quarry, from->store, table, err);
     if (rc)
         return rc;
-    rc = make(g, &backup_kind_backup, to, table, message, err);
+    rc = make(g, &backup_kind_backup, to, table, NULL, message, err);
     if (quarry_table_drop(g->quarry, table, rc ? NULL : err) && rc == 0)
         rc = ERR_UNAVAILABLE;
     return rc;
@@ -475,17 +571,58 @@ int admin_copy_backup(void *ctx, struct grpc_call *call, struct err *err)
     if (rc == 0)
         rc = find(g, &backup_kind_backup, &from, &old, err);
     if (rc == 0) {
+        struct slice schema = pb_find(buf_slice(&old), FIELD_SCHEMA);
         put_backup(g, pb_find(buf_slice(&old), 2), pb_find(request, 3),
-                   pb_find(request, 4), &message);
+                   pb_find(request, 4), TYPE_STANDARD, &message);
+        if (schema.len)
+            pb_put_bytes(&message, FIELD_SCHEMA, schema);
         rc = copy_snapshot(g, &from, &to, &message, err);
     }
     if (rc == 0)
-        rc = reply_made(call, &backup_kind_backup, &to, "Backup",
+        rc = reply_made(g, call, &backup_kind_backup, &to, "Backup",
                         "CopyBackupMetadata", &message, err);
     buf_close(&old);
     buf_close(&message);
     buf_close(&from.key);
     buf_close(&to.key);
+    return rc;
+}
+
+/* --- what is there ----------------------------------------------------------
+ */
+
+static int
+see_any(void *ctx, struct slice key, struct slice message, struct err *err)
+{
+    bool *any = ctx;
+    (void)key;
+    (void)message;
+    (void)err;
+    *any = true;
+    return 0;
+}
+
+int backup_exists(struct gateway *g,
+                  struct slice instance,
+                  struct slice cluster,
+                  bool *exists,
+                  struct err *err)
+{
+    static const struct backup_kind *const kinds[] = {&backup_kind_backup,
+                                                      &backup_kind_snapshot};
+    int rc = 0;
+    *exists = false;
+    for (size_t i = 0; i < ARRAY_LEN(kinds) && rc == 0; i++) {
+        struct buf prefix = BUF_INIT;
+        rc = expire(g, kinds[i], instance, err);
+        admin_key(&prefix, instance, kinds[i]->word, cluster);
+        if (cluster.len)
+            buf_append_byte(&prefix, '/');
+        if (rc == 0)
+            rc = registry_each(g->quarry, buf_slice(&prefix), see_any, exists,
+                               err);
+        buf_close(&prefix);
+    }
     return rc;
 }
 

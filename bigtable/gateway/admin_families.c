@@ -1,14 +1,21 @@
 /* ModifyColumnFamilies.
  *
  *     ModifyColumnFamiliesRequest   name 1, modifications 2
- *     Modification                  id 1, create 2, update 3, drop 4
+ *     Modification                  id 1, create 2, update 3, drop 4,
+ *                                   update_mask 6
  *
- * All modifications are made, in order, or none.
+ * All modifications are made, in order, or none. The store knows the rules of
+ * garbage collection; types of values are extras of the table, and are written
+ * first, so that a failure between the two leaves a type without a family,
+ * which nobody sees.
  */
+#include <string.h>
+
 #include "base/core/panic.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/request_mutation.h"
 #include "bigtable/gateway/table_message.h"
+#include "bigtable/gateway/type_message.h"
 
 /* More families than a table can have. */
 #define MODIFICATIONS_MAX 4096
@@ -17,7 +24,10 @@ struct changes {
     struct quarry_alter *items; /* Owned, with their texts. */
     char **names;               /* Owned, each too. */
     char **options;
-    size_t count;
+    size_t count;                         /* Of those for the store. */
+    bool any_drop;                        /* A family goes, and its cells. */
+    const struct quarry_table_info *info; /* Borrowed: the table before. */
+    struct buf extras; /* Of the table, with the changes so far. */
 };
 
 static void close_changes(struct changes *c)
@@ -29,6 +39,7 @@ static void close_changes(struct changes *c)
     mem_free(c->names);
     mem_free(c->options);
     mem_free(c->items);
+    buf_close(&c->extras);
 }
 
 static size_t count_changes(struct slice request)
@@ -48,45 +59,147 @@ static void open_changes(struct changes *c, size_t count)
     c->options = mem_zalloc(count, sizeof(char *));
 }
 
-/* What the last field of the oneof says. */
-static int read_kind(struct changes *c, struct slice bytes, struct err *err)
+/* A message Modification. */
+struct modification {
+    struct slice id;
+    enum quarry_alter_kind kind;
+    struct slice family; /* ColumnFamily, unless it is dropped. */
+    struct slice mask;
+};
+
+static int
+read_modification(struct slice bytes, struct modification *m, struct err *err)
 {
-    struct quarry_alter *item = &c->items[c->count];
     struct cursor cursor = cursor_make(bytes);
-    struct slice family = SLICE_EMPTY;
     struct pb_field f;
     bool any = false;
-    while (pb_next(&cursor, &f)) {
+    *m = (struct modification){.id = pb_find(bytes, 1),
+                               .family = SLICE_EMPTY,
+                               .mask = pb_find(bytes, 6)};
+    while (pb_next(&cursor, &f)) { /* Of the oneof the last counts. */
         if (pb_is_bytes(&f, 2) || pb_is_bytes(&f, 3)) {
-            item->kind =
-                f.number == 2 ? QUARRY_ADD_FAMILY : QUARRY_UPDATE_FAMILY;
-            family = f.bytes;
+            m->kind = f.number == 2 ? QUARRY_ADD_FAMILY : QUARRY_UPDATE_FAMILY;
+            m->family = f.bytes;
             any = true;
         } else if (pb_is_integer(&f, 4) && f.integer) {
-            item->kind = QUARRY_DROP_FAMILY;
+            m->kind = QUARRY_DROP_FAMILY;
             any = true;
         }
     }
     if (cursor.bad)
         return service_bad_request(err);
-    if (!any)
-        return err_set(err, ERR_INVALID, "a modification that says nothing");
-    if (item->kind == QUARRY_DROP_FAMILY)
+    return any ? 0
+               : err_set(err, ERR_INVALID, "a modification that says nothing");
+}
+
+static void set_type(struct changes *c, struct slice name, struct slice type)
+{
+    struct buf next = BUF_INIT;
+    table_extras_set_type(buf_slice(&c->extras), name, type, &next);
+    buf_close(&c->extras);
+    c->extras = next;
+}
+
+/* What an update changes. Without a mask it is the rule alone, as the API says;
+ * a type that it would change is refused then rather than dropped. */
+static int read_mask(const struct changes *c,
+                     const struct modification *m,
+                     bool *gc_rule,
+                     bool *value_type,
+                     struct err *err)
+{
+    struct slice type = pb_find(m->family, 3);
+    struct cursor cursor = cursor_make(m->mask);
+    struct pb_field f;
+    bool any = false;
+    *gc_rule = *value_type = false;
+    while (pb_next(&cursor, &f)) {
+        if (!pb_is_bytes(&f, 1))
+            continue;
+        any = true;
+        if (slice_eq_str(f.bytes, "gc_rule") || slice_eq_str(f.bytes, "gcRule"))
+            *gc_rule = true;
+        else if (slice_eq_str(f.bytes, "value_type") ||
+                 slice_eq_str(f.bytes, "valueType"))
+            *value_type = true;
+        else
+            return err_set(err, ERR_INVALID,
+                           "ColumnFamily: \"%.*s\" cannot be updated",
+                           SLICE_ARG(slice_sub(f.bytes, 0, 100)));
+    }
+    if (cursor.bad)
+        return service_bad_request(err);
+    *gc_rule |= !any;
+    if (!any && type.len &&
+        !slice_eq(type, table_extras_type(buf_slice(&c->extras), m->id)))
+        return err_set(err, ERR_INVALID,
+                       "ColumnFamily.value_type: to change it, name it in the "
+                       "update mask");
+    return 0;
+}
+
+/* The row key's schema and families share their names. */
+static int
+check_new_name(const struct changes *c, struct slice name, struct err *err)
+{
+    struct slice schema = pb_find(buf_slice(&c->extras), TABLE_ROW_KEY_SCHEMA);
+    if (!row_key_schema_has(schema, name))
         return 0;
-    return family_options(family, &c->options[c->count], err);
+    return err_set(err, ERR_INVALID,
+                   "\"%.*s\" is a field of the table's row_key_schema",
+                   SLICE_ARG(name));
+}
+
+static void add_item(struct changes *c,
+                     const char *name,
+                     const struct modification *m,
+                     char *options)
+{
+    c->names[c->count] = mem_strdup(name);
+    c->options[c->count] = options;
+    c->items[c->count] = (struct quarry_alter){
+        .kind = m->kind, .name = c->names[c->count], .options = options};
+    c->any_drop |= m->kind == QUARRY_DROP_FAMILY;
+    c->count++;
+}
+
+/* Is there a family @name, as far as the changes go? */
+static int
+check_family(const struct changes *c, const char *name, struct err *err)
+{
+    for (size_t i = 0; i < c->info->family_count; i++)
+        if (strcmp(c->info->families[i].name, name) == 0)
+            return 0;
+    for (size_t i = 0; i < c->count; i++)
+        if (strcmp(c->names[i], name) == 0)
+            return 0;
+    return err_set(err, ERR_NOTFOUND, "there is no column family \"%s\"", name);
 }
 
 static int add_change(struct changes *c, struct slice bytes, struct err *err)
 {
     char name[REQUEST_FAMILY_BYTES_MAX + 1];
-    int rc = request_family(pb_find(bytes, 1), name, err);
-    if (rc)
-        return rc;
-    rc = read_kind(c, bytes, err);
-    c->names[c->count] = mem_strdup(name);
-    c->items[c->count].name = c->names[c->count];
-    c->items[c->count].options = c->options[c->count];
-    c->count++;
+    struct modification m;
+    char *options = NULL;
+    bool gc_rule = true;
+    bool value_type = true;
+    int rc = read_modification(bytes, &m, err);
+    if (rc == 0)
+        rc = request_family(m.id, name, err);
+    if (rc == 0 && m.kind != QUARRY_DROP_FAMILY)
+        rc = family_options(m.family, &options, err);
+    if (rc == 0 && m.kind == QUARRY_ADD_FAMILY)
+        rc = check_new_name(c, m.id, err);
+    if (rc == 0 && m.kind == QUARRY_UPDATE_FAMILY)
+        rc = read_mask(c, &m, &gc_rule, &value_type, err);
+    if (rc == 0 && !gc_rule)
+        rc = check_family(c, name, err);
+    if (rc == 0 && value_type)
+        set_type(c, m.id, pb_find(m.family, 3));
+    if (rc == 0 && gc_rule)
+        add_item(c, name, &m, options);
+    else
+        mem_free(options);
     return rc;
 }
 
@@ -108,14 +221,66 @@ static int parse(struct changes *c, struct slice request, struct err *err)
     return rc;
 }
 
+/* Make the changes: the extras first, which are put back when the store will
+ * not have the rest. */
+static int make_changes(struct gateway *g,
+                        const struct resource_name *name,
+                        const char *store_name,
+                        const struct changes *c,
+                        struct slice old,
+                        bool had,
+                        struct err *err)
+{
+    bool same = slice_eq(old, buf_slice(&c->extras));
+    int rc = same ? 0
+                  : table_extras_replace(g, name, old, had,
+                                         buf_slice(&c->extras), err);
+    if (rc || c->count == 0)
+        return rc;
+    rc = quarry_table_alter(g->quarry, store_name, c->items, c->count, err);
+    if (rc && !same &&
+        table_extras_replace(g, name, buf_slice(&c->extras), true, old, NULL)) {
+        /* Types of families that are not there, or are as they were. */
+    }
+    return rc;
+}
+
+static int modify_families(struct gateway *g,
+                           struct grpc_call *call,
+                           const struct resource_name *name,
+                           const char *store_name,
+                           struct err *err)
+{
+    struct slice request = grpc_request(call);
+    struct changes c = {.items = NULL, .extras = BUF_INIT};
+    struct quarry_table_info *info;
+    struct buf old = BUF_INIT;
+    bool had;
+    int rc = service_describe(g, store_name, &info, err);
+    if (rc)
+        return rc;
+    c.info = info;
+    rc = table_extras_get(g, name, &old, &had, err);
+    buf_append_slice(&c.extras, buf_slice(&old));
+    if (rc == 0)
+        rc = parse(&c, request, err);
+    if (rc == 0 && c.any_drop)
+        rc =
+            table_check_unprotected(g, call, name, "drop a column family", err);
+    if (rc == 0)
+        rc = make_changes(g, name, store_name, &c, buf_slice(&old), had, err);
+    close_changes(&c);
+    quarry_table_info_free(info);
+    buf_close(&old);
+    return rc;
+}
+
 int admin_modify_column_families(void *ctx,
                                  struct grpc_call *call,
                                  struct err *err)
 {
     struct gateway *g = ctx;
-    struct slice request = grpc_request(call);
-    struct slice text = pb_find(request, 1);
-    struct changes c = {.items = NULL};
+    struct slice text = pb_find(grpc_request(call), 1);
     struct resource_name name;
     char store_name[STORE_NAME_BYTES];
     struct buf *b = grpc_scratch(call);
@@ -126,10 +291,7 @@ int admin_modify_column_families(void *ctx,
         rc = table_message_put(g, &name, store_name, TABLE_VIEW_NAME_ONLY, b,
                                err);
     if (rc == 0)
-        rc = parse(&c, request, err);
-    if (rc == 0)
-        rc = quarry_table_alter(g->quarry, store_name, c.items, c.count, err);
-    close_changes(&c);
+        rc = modify_families(g, call, &name, store_name, err);
     if (rc)
         return rc;
     b = grpc_scratch(call);

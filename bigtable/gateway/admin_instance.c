@@ -3,7 +3,8 @@
  *     CreateInstanceRequest    parent 1, instance_id 2, instance 3, clusters 4
  *     ListInstancesResponse    instances 1
  *     Instance                 name 1, display_name 2, state 3, type 4,
- *                              labels 5
+ *                              labels 5, create_time 7, satisfies_pzs 8,
+ *                              satisfies_pzi 11, tags 12, edition 14
  *
  * An instance is there once it was created, and while it has tables: whoever
  * never speaks of instances gets along, as with an emulator. The instance of
@@ -13,9 +14,11 @@
 
 #include "base/core/panic.h"
 #include "bigtable/gateway/admin_resource.h"
+#include "bigtable/gateway/backup_name.h"
 #include "bigtable/gateway/gateway.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/registry.h"
+#include "bigtable/gateway/table_message.h"
 #include "bigtable/gateway/workers.h"
 
 enum instance_field {
@@ -23,6 +26,7 @@ enum instance_field {
     INSTANCE_STATE = 3,
     INSTANCE_TYPE = 4,
     INSTANCE_LABELS = 5,
+    INSTANCE_CREATE_TIME = 7,
 };
 
 #define STATE_READY     1
@@ -55,19 +59,45 @@ static bool implied_instance(struct gateway *g,
     return true;
 }
 
-static const struct admin_field instance_fields[] = {
-    {"display_name", INSTANCE_DISPLAY_NAME},
-    {"type", INSTANCE_TYPE},
-    {"labels", INSTANCE_LABELS},
+static const struct message_field instance_fields[] = {
+    {"name", 1, PB_BYTES, FIELD_OUTPUT, NULL, 0},
+    {"display_name", INSTANCE_DISPLAY_NAME, PB_BYTES, FIELD_KEPT, NULL, 0},
+    {"state", INSTANCE_STATE, PB_VARINT, FIELD_OUTPUT, NULL, 0},
+    {"type", INSTANCE_TYPE, PB_VARINT, FIELD_KEPT, NULL, 0},
+    {"labels", INSTANCE_LABELS, PB_BYTES, FIELD_KEPT, NULL, 0},
+    {"create_time", INSTANCE_CREATE_TIME, PB_BYTES, FIELD_OUTPUT, NULL, 0},
+    {"satisfies_pzs", 8, PB_VARINT, FIELD_OUTPUT, NULL, 0},
+    {"satisfies_pzi", 11, PB_VARINT, FIELD_OUTPUT, NULL, 0},
+    {"tags", 12, PB_BYTES, FIELD_REFUSED, NULL, 0},
+    {"edition", 14, PB_VARINT, FIELD_KEPT, NULL, 0},
 };
+
+static const struct message_type instance_type = {"Instance", instance_fields,
+                                                  ARRAY_LEN(instance_fields)};
+
+static int complete_instance(struct gateway *g,
+                             struct slice message,
+                             bool is_new,
+                             struct buf *out,
+                             struct err *err)
+{
+    (void)err;
+    pb_copy_fields(out, message, INSTANCE_STATE, false);
+    if (pb_find_integer(message, INSTANCE_TYPE) == 0)
+        pb_put_integer(out, INSTANCE_TYPE, TYPE_PRODUCTION);
+    pb_put_integer(out, INSTANCE_STATE, STATE_READY);
+    if (is_new)
+        service_put_time(out, INSTANCE_CREATE_TIME, service_now_us(g));
+    return 0;
+}
 
 const struct resource_kind instance_kind = {
     .type = "Instance",
     .word = "",
     .update_metadata = "UpdateInstanceMetadata",
-    .fields = instance_fields,
-    .field_count = ARRAY_LEN(instance_fields),
+    .fields = &instance_type,
     .implied = implied_instance,
+    .complete = complete_instance,
 };
 
 /* "projects/P". */
@@ -85,19 +115,38 @@ static int parse_project(struct slice text, struct slice *out, struct err *err)
 /* --- create -----------------------------------------------------------------
  */
 
-/* The client's message with what the service adds. */
-static void complete(struct slice given, struct buf *out)
+/* Called for each of the clusters that come with an instance. */
+typedef int (*given_cluster_cb)(struct gateway *g,
+                                const struct resource_name *name,
+                                struct slice message,
+                                struct err *err);
+
+static int check_cluster(struct gateway *g,
+                         const struct resource_name *name,
+                         struct slice message,
+                         struct err *err)
 {
-    pb_copy_fields(out, given, INSTANCE_STATE, false);
-    if (pb_find_integer(given, INSTANCE_TYPE) == 0)
-        pb_put_integer(out, INSTANCE_TYPE, TYPE_PRODUCTION);
-    pb_put_integer(out, INSTANCE_STATE, STATE_READY);
+    struct buf ignored = BUF_INIT;
+    int rc = instance_id_check(name->id, err);
+    if (rc == 0)
+        rc = resource_settle(g, &cluster_kind, message, &ignored, err);
+    buf_close(&ignored);
+    return rc;
 }
 
-static int create_clusters(struct gateway *g,
-                           const struct resource_name *instance,
-                           struct slice request,
-                           struct err *err)
+static int make_cluster(struct gateway *g,
+                        const struct resource_name *name,
+                        struct slice message,
+                        struct err *err)
+{
+    return resource_create(g, &cluster_kind, name, message, err);
+}
+
+static int each_cluster(struct gateway *g,
+                        const struct resource_name *instance,
+                        struct slice request,
+                        given_cluster_cb fn,
+                        struct err *err)
 {
     struct cursor c = cursor_make(request);
     struct pb_field f;
@@ -107,30 +156,34 @@ static int create_clusters(struct gateway *g,
         if (!pb_is_bytes(&f, 4))
             continue;
         name.id = pb_find(f.bytes, 1);
-        rc = resource_create_cluster(g, &name, pb_find(f.bytes, 2), err);
+        rc = fn(g, &name, pb_find(f.bytes, 2), err);
     }
     return rc;
 }
 
+/* The clusters are looked at first: a bad one leaves no instance behind. */
 static int create(struct gateway *g,
                   struct slice request,
                   struct buf *out,
                   struct err *err)
 {
     struct resource_name name = {.instance = pb_find(request, 2)};
-    struct buf message = BUF_INIT;
+    struct buf kept = BUF_INIT;
     int rc = pb_is_message(request) ? 0 : service_bad_request(err);
     if (rc == 0)
         rc = parse_project(pb_find(request, 1), &name.project, err);
-    complete(pb_find(request, 3), &message);
+    if (rc == 0)
+        rc = each_cluster(g, &name, request, check_cluster, err);
     if (rc == 0)
         rc =
-            resource_create(g, &instance_kind, &name, buf_slice(&message), err);
+            resource_create(g, &instance_kind, &name, pb_find(request, 3), err);
     if (rc == 0)
-        rc = create_clusters(g, &name, request, err);
+        rc = each_cluster(g, &name, request, make_cluster, err);
     if (rc == 0)
-        resource_put(out, &instance_kind, &name, buf_slice(&message));
-    buf_close(&message);
+        rc = resource_get(g, &instance_kind, &name, &kept, err);
+    if (rc == 0)
+        resource_put(out, &instance_kind, &name, buf_slice(&kept));
+    buf_close(&kept);
     return rc;
 }
 
@@ -139,7 +192,8 @@ int admin_create_instance(void *ctx, struct grpc_call *call, struct err *err)
     struct buf message = BUF_INIT;
     int rc = create(ctx, grpc_request(call), &message, err);
     if (rc == 0)
-        rc = admin_reply_operation(call, "Instance", "CreateInstanceMetadata",
+        rc = admin_reply_operation(ctx, call, "Instance",
+                                   "CreateInstanceMetadata",
                                    buf_slice(&message), err);
     buf_close(&message);
     return rc;
@@ -258,11 +312,18 @@ int admin_list_instances(void *ctx, struct grpc_call *call, struct err *err)
 struct removal {
     struct gateway *gateway;
     struct resource_name name;
+    bool is_refused; /* Something in it must not be deleted. */
     int rc;
     struct err *err;
 };
 
-static int drop_tables(struct removal *r)
+/* Called for the tables of the instance: what it returns ends the walk unless
+ * 0. */
+typedef int (*own_table_cb)(struct removal *r,
+                            struct slice id,
+                            const char *store_name);
+
+static int each_table(struct removal *r, own_table_cb fn)
 {
     char **names;
     size_t count;
@@ -271,22 +332,62 @@ static int drop_tables(struct removal *r)
         return rc;
     for (size_t i = 0; i < count && rc == 0; i++) {
         struct slice id;
-        if (strcmp(names[i], GATEWAY_TABLE) == 0 ||
-            !store_name_id(r->gateway->home, r->name.instance, names[i], &id))
-            continue;
-        rc = quarry_table_drop(r->gateway->quarry, names[i], r->err);
-        if (rc == ERR_NOTFOUND)
-            rc = 0;
+        if (strcmp(names[i], GATEWAY_TABLE) != 0 &&
+            store_name_id(r->gateway->home, r->name.instance, names[i], &id))
+            rc = fn(r, id, names[i]);
     }
     quarry_names_free(names, count);
     return rc;
+}
+
+static int
+check_table(struct removal *r, struct slice id, const char *store_name)
+{
+    struct resource_name name = r->name;
+    bool is_protected;
+    int rc;
+    (void)store_name;
+    name.id = id;
+    rc = table_is_protected(r->gateway, &name, &is_protected, r->err);
+    if (rc || !is_protected)
+        return rc;
+    r->is_refused = true;
+    return err_set(r->err, ERR_DENIED,
+                   "instance %.*s: its table %.*s is protected from deletion",
+                   SLICE_ARG(r->name.instance), SLICE_ARG(id));
+}
+
+static int
+drop_table(struct removal *r, struct slice id, const char *store_name)
+{
+    int rc = quarry_table_drop(r->gateway->quarry, store_name, r->err);
+    (void)id;
+    return rc == ERR_NOTFOUND ? 0 : rc;
+}
+
+/* Nothing is deleted before all of it may be. */
+static int check_removal(struct removal *r)
+{
+    bool any = false;
+    int rc = each_table(r, check_table);
+    if (rc == 0)
+        rc = backup_exists(r->gateway, r->name.instance, SLICE_EMPTY, &any,
+                           r->err);
+    if (rc || !any)
+        return rc;
+    r->is_refused = true;
+    return err_set(r->err, ERR_DENIED,
+                   "instance %.*s has backups (delete them first)",
+                   SLICE_ARG(r->name.instance));
 }
 
 static void run_removal(void *arg)
 {
     struct removal *r = arg;
     struct buf key = BUF_INIT;
-    r->rc = drop_tables(r);
+    r->rc = check_removal(r);
+    if (r->rc == 0)
+        r->rc = each_table(r, drop_table);
     admin_key(&key, r->name.instance, "", SLICE_EMPTY);
     buf_append_byte(&key, '/');
     if (r->rc == 0)
@@ -316,5 +417,7 @@ int admin_delete_instance(void *ctx, struct grpc_call *call, struct err *err)
     if (rc)
         return rc;
     workers_run(g->workers, run_removal, &r);
+    if (r.is_refused)
+        grpc_set_code(call, GRPC_FAILED_PRECONDITION);
     return r.rc ? r.rc : service_reply_empty(call, err);
 }

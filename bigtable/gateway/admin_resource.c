@@ -1,16 +1,25 @@
 /* Messages under names: make, get, update, delete. */
 #include "bigtable/gateway/admin_resource.h"
 
+#include <inttypes.h>
+
+#include "base/core/hash.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/registry.h"
 
 #define FIELD_NAME 1
+#define FIELD_ETAG 2
 
 static void key_of(const struct resource_kind *k,
                    const struct resource_name *name,
                    struct buf *out)
 {
     admin_key(out, name->instance, k->word, name->id);
+}
+
+static void put_etag(struct slice kept, struct buf *out)
+{
+    buf_printf(out, "%016" PRIx64, hash64_slice(kept));
 }
 
 void resource_put(struct buf *out,
@@ -20,6 +29,12 @@ void resource_put(struct buf *out,
 {
     admin_put_name(out, FIELD_NAME, name->project, name->instance, k->word,
                    name->id);
+    if (k->has_etag) {
+        struct buf etag = BUF_INIT;
+        put_etag(message, &etag);
+        pb_put_bytes(out, FIELD_ETAG, buf_slice(&etag));
+        buf_close(&etag);
+    }
     buf_append_slice(out, message);
 }
 
@@ -41,10 +56,32 @@ int resource_get(struct gateway *g,
     return rc;
 }
 
+int resource_settle(struct gateway *g,
+                    const struct resource_kind *k,
+                    struct slice given,
+                    struct buf *out,
+                    struct err *err)
+{
+    struct buf translated = BUF_INIT;
+    struct buf settled = BUF_INIT;
+    int rc = pb_is_message(given) ? 0 : service_bad_request(err);
+    if (rc == 0 && k->translate)
+        k->translate(given, &translated);
+    if (rc == 0)
+        rc = message_settle(k->fields,
+                            k->translate ? buf_slice(&translated) : given,
+                            &settled, err);
+    if (rc == 0)
+        rc = k->complete(g, buf_slice(&settled), true, out, err);
+    buf_close(&translated);
+    buf_close(&settled);
+    return rc;
+}
+
 int resource_create(struct gateway *g,
                     const struct resource_kind *k,
                     const struct resource_name *name,
-                    struct slice message,
+                    struct slice given,
                     struct err *err)
 {
     struct buf key = BUF_INIT;
@@ -52,28 +89,13 @@ int resource_create(struct gateway *g,
     int rc = instance_id_check(name->instance, err);
     if (rc == 0 && *k->word)
         rc = instance_id_check(name->id, err);
-    if (rc == 0 && !pb_is_message(message))
-        rc = service_bad_request(err);
-    pb_copy_fields(&kept, message, FIELD_NAME, false);
+    if (rc == 0)
+        rc = resource_settle(g, k, given, &kept, err);
     key_of(k, name, &key);
     if (rc == 0)
         rc = registry_add(g->quarry, buf_slice(&key), buf_slice(&kept), err);
     buf_close(&key);
     buf_close(&kept);
-    return rc;
-}
-
-static int put_kept(struct gateway *g,
-                    const struct resource_kind *k,
-                    const struct resource_name *name,
-                    struct slice message,
-                    struct err *err)
-{
-    struct buf key = BUF_INIT;
-    int rc;
-    key_of(k, name, &key);
-    rc = registry_put(g->quarry, buf_slice(&key), message, err);
-    buf_close(&key);
     return rc;
 }
 
@@ -95,7 +117,82 @@ int resource_handle_get(struct gateway *g,
     return rc ? rc : grpc_send(call, b, err);
 }
 
-/* Merge into what is kept; @out is the whole message, with its name. */
+/* The update was made to what is there? ERR_ABORTED. */
+static int check_etag(const struct resource_kind *k,
+                      struct slice old,
+                      struct slice update,
+                      struct err *err)
+{
+    struct slice given =
+        k->has_etag ? pb_find(update, FIELD_ETAG) : SLICE_EMPTY;
+    struct buf etag = BUF_INIT;
+    bool same;
+    put_etag(old, &etag);
+    same = given.len == 0 || slice_eq(given, buf_slice(&etag));
+    buf_close(&etag);
+    return same ? 0
+                : err_set(err, ERR_ABORTED,
+                          "etag mismatch: the %s was changed meanwhile (get it "
+                          "and try again)",
+                          k->type);
+}
+
+/* What @old becomes by @update. */
+static int merge(struct gateway *g,
+                 const struct resource_kind *k,
+                 struct slice old,
+                 struct slice update,
+                 struct slice mask,
+                 struct buf *out,
+                 struct err *err)
+{
+    struct buf translated = BUF_INIT;
+    struct buf merged = BUF_INIT;
+    int rc = pb_is_message(update) ? 0 : service_bad_request(err);
+    if (rc == 0 && k->translate)
+        k->translate(update, &translated);
+    if (rc == 0)
+        rc = message_merge(k->fields, old,
+                           k->translate ? buf_slice(&translated) : update, mask,
+                           &merged, err);
+    if (rc == 0)
+        rc = k->complete(g, buf_slice(&merged), false, out, err);
+    buf_close(&translated);
+    buf_close(&merged);
+    return rc;
+}
+
+/* Merge into what is kept, or implied; @out is what is kept then. ERR_ABORTED:
+ * it was changed meanwhile. */
+static int merge_kept(struct gateway *g,
+                      const struct resource_kind *k,
+                      const struct resource_name *name,
+                      struct slice update,
+                      struct slice mask,
+                      struct buf *out,
+                      struct err *err)
+{
+    struct buf key = BUF_INIT;
+    struct buf old = BUF_INIT;
+    bool found;
+    int rc;
+    key_of(k, name, &key);
+    rc = registry_get(g->quarry, buf_slice(&key), &old, &found, err);
+    if (rc == 0 && !found)
+        rc = resource_get(g, k, name, &old, err);
+    if (rc == 0)
+        rc = check_etag(k, buf_slice(&old), update, err);
+    if (rc == 0)
+        rc = merge(g, k, buf_slice(&old), update, mask, out, err);
+    if (rc == 0)
+        rc = registry_replace(g->quarry, buf_slice(&key), buf_slice(&old),
+                              found, buf_slice(out), err);
+    buf_close(&key);
+    buf_close(&old);
+    return rc;
+}
+
+/* @out is the whole message, with its name. */
 static int update(struct gateway *g,
                   const struct resource_kind *k,
                   struct slice resource,
@@ -104,21 +201,14 @@ static int update(struct gateway *g,
                   struct err *err)
 {
     struct resource_name name;
-    struct buf old = BUF_INIT;
-    struct buf merged = BUF_INIT;
+    struct buf kept = BUF_INIT;
     int rc = resource_name_parse_kind(pb_find(resource, FIELD_NAME), k->word,
                                       &name, err);
     if (rc == 0)
-        rc = resource_get(g, k, &name, &old, err);
+        rc = merge_kept(g, k, &name, resource, mask, &kept, err);
     if (rc == 0)
-        rc = admin_merge(buf_slice(&old), resource, mask, k->fields,
-                         k->field_count, &merged, err);
-    if (rc == 0)
-        rc = put_kept(g, k, &name, buf_slice(&merged), err);
-    if (rc == 0)
-        resource_put(out, k, &name, buf_slice(&merged));
-    buf_close(&old);
-    buf_close(&merged);
+        resource_put(out, k, &name, buf_slice(&kept));
+    buf_close(&kept);
     return rc;
 }
 
@@ -133,7 +223,7 @@ int resource_handle_update(struct gateway *g,
     int rc = mask.len ? update(g, k, pb_find(request, 1), mask, &message, err)
                       : err_set(err, ERR_INVALID, "the update mask is empty");
     if (rc == 0)
-        rc = admin_reply_operation(call, k->type, k->update_metadata,
+        rc = admin_reply_operation(g, call, k->type, k->update_metadata,
                                    buf_slice(&message), err);
     buf_close(&message);
     return rc;

@@ -3,19 +3,33 @@
 #define BIGTABLE_GATEWAY_ADMIN_RESOURCE_H
 
 #include "bigtable/gateway/admin.h"
+#include "bigtable/gateway/message_fields.h"
+
+/* The app profile that every instance has. */
+#define APP_PROFILE_DEFAULT "default"
 
 /* A kind of resource. Its message has its name as field 1. */
 struct resource_kind {
-    const char *type;                 /* "Cluster". */
-    const char *word;                 /* "clusters"; "": the instance itself. */
-    const char *update_metadata;      /* "UpdateClusterMetadata". */
-    const struct admin_field *fields; /* What can be updated. */
-    size_t field_count;
+    const char *type;            /* "Cluster". */
+    const char *word;            /* "clusters"; "": the instance itself. */
+    const char *update_metadata; /* "UpdateClusterMetadata". */
+    const struct message_type *fields;
+    bool has_etag; /* In field 2: made of what is kept. */
     /* Append what a resource that nobody made has, if @id could be one; false:
      * there is none. */
     bool (*implied)(struct gateway *g,
                     const struct resource_name *name,
                     struct buf *out);
+    /* Append @given, as a client says it, in the words that are kept. NULL:
+     * they are the same. */
+    void (*translate)(struct slice given, struct buf *out);
+    /* Append @message, which has the fields a client may set, with what the
+     * service adds; @is_new: it is being made. ERR_INVALID: it cannot be so. */
+    int (*complete)(struct gateway *g,
+                    struct slice message,
+                    bool is_new,
+                    struct buf *out,
+                    struct err *err);
 };
 
 extern const struct resource_kind instance_kind;
@@ -33,17 +47,20 @@ MUST_CHECK int resource_get(struct gateway *g,
                             const struct resource_name *name,
                             struct buf *out,
                             struct err *err);
-/* Make it. ERR_EXISTS. */
+/* What would be kept of @given, a client's message. Errors: ERR_INVALID,
+ * ERR_UNSUPPORTED. */
+MUST_CHECK int resource_settle(struct gateway *g,
+                               const struct resource_kind *k,
+                               struct slice given,
+                               struct buf *out,
+                               struct err *err);
+/* Make it as @given says. Errors: ERR_EXISTS, and those of resource_settle().
+ */
 MUST_CHECK int resource_create(struct gateway *g,
                                const struct resource_kind *k,
                                const struct resource_name *name,
-                               struct slice message,
+                               struct slice given,
                                struct err *err);
-/* The cluster @name of an instance, as the client describes it. */
-MUST_CHECK int resource_create_cluster(struct gateway *g,
-                                       const struct resource_name *name,
-                                       struct slice message,
-                                       struct err *err);
 /* Handlers. GetX: name 1. */
 int resource_handle_get(struct gateway *g,
                         const struct resource_kind *k,

@@ -5,7 +5,7 @@
  *     ListTablesRequest     parent 1, view 2, page_size 4, page_token 3
  *     ListTablesResponse    tables 1, next_page_token 2
  *     GetTableRequest       name 1, view 2
- *     UpdateTableRequest    table 1, update_mask 2
+ *     UpdateTableRequest    table 1, update_mask 2, ignore_warnings 3
  *     DeleteTableRequest    name 1
  *     DropRowRangeRequest   name 1, row_key_prefix 2, delete_all 3
  *     GenerateConsistencyToken   name 1 → consistency_token 1
@@ -18,24 +18,32 @@
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/registry.h"
 #include "bigtable/gateway/table_message.h"
+#include "bigtable/gateway/type_message.h"
 #include "bigtable/gateway/workers.h"
 
 /* As the real service. */
 #define SPLITS_MAX 100
 
-/* Field of Table. */
-enum table_field {
-    TABLE_NAME = 1,
-    TABLE_FAMILIES = 3,
-    TABLE_DELETION_PROTECTION = 9,
+static const struct message_field table_fields[] = {
+    {"name", TABLE_NAME, PB_BYTES, FIELD_OUTPUT, NULL, 0},
+    {"cluster_states", 2, PB_BYTES, FIELD_OUTPUT, NULL, 0},
+    /* When a table is made they are taken out first. */
+    {"column_families", TABLE_FAMILIES, PB_BYTES, FIELD_REFUSED, NULL, 0},
+    {"granularity", TABLE_GRANULARITY, PB_VARINT, FIELD_OUTPUT, NULL, 0},
+    {"restore_info", TABLE_RESTORE_INFO, PB_BYTES, FIELD_OUTPUT, NULL, 0},
+    {"change_stream_config", 8, PB_BYTES, FIELD_REFUSED, NULL, 0},
+    {"deletion_protection", TABLE_DELETION_PROTECTION, PB_VARINT, FIELD_KEPT,
+     NULL, 0},
+    {"stats", 12, PB_BYTES, FIELD_OUTPUT, NULL, 0},
+    {"automated_backup_policy", 13, PB_BYTES, FIELD_REFUSED, NULL, 0},
+    {"tiered_storage_config", 14, PB_BYTES, FIELD_REFUSED, NULL, 0},
+    {"row_key_schema", TABLE_ROW_KEY_SCHEMA, PB_BYTES, FIELD_KEPT, NULL, 0},
 };
 
-static const struct admin_field table_fields[] = {
-    {"change_stream_config", 8},
-    {"deletion_protection", TABLE_DELETION_PROTECTION},
-    {"automated_backup_policy", 13},
-    {"row_key_schema", 15},
-};
+static const struct message_type table_type = {"Table", table_fields,
+                                               ARRAY_LEN(table_fields)};
+
+#define GRANULARITY_MILLIS 1
 
 /* --- names ------------------------------------------------------------------
  */
@@ -103,22 +111,49 @@ static int check_splits(struct slice request, struct err *err)
     return err_set(err, ERR_INVALID, "more than %d initial splits", SPLITS_MAX);
 }
 
-/* What the store does not know of a table. */
-static int keep_extras(struct gateway *g,
-                       const struct resource_name *name,
-                       struct slice table,
+static bool is_new_family(void *ctx, struct slice name)
+{
+    const struct table_families *families = ctx;
+    for (size_t i = 0; i < families->count; i++)
+        if (slice_eq_str(name, families->specs[i].name))
+            return true;
+    return false;
+}
+
+static void add_types(struct slice table, struct buf *extras)
+{
+    struct cursor c = cursor_make(table);
+    struct pb_field f;
+    while (pb_next(&c, &f)) {
+        struct buf next = BUF_INIT;
+        if (!pb_is_bytes(&f, TABLE_FAMILIES))
+            continue;
+        table_extras_set_type(buf_slice(extras), pb_find(f.bytes, 1),
+                              pb_find(pb_find(f.bytes, 2), 3), &next);
+        buf_close(extras);
+        *extras = next;
+    }
+}
+
+/* What the store will not know of the table: @out. */
+static int read_extras(struct slice table,
+                       struct table_families *families,
+                       struct buf *out,
                        struct err *err)
 {
-    struct buf extras = BUF_INIT;
-    struct buf key = BUF_INIT;
-    int rc = 0;
-    for (size_t i = 0; i < ARRAY_LEN(table_fields); i++)
-        pb_copy_fields(&extras, table, table_fields[i].number, true);
-    admin_key(&key, name->instance, "tables", name->id);
-    if (extras.len)
-        rc = registry_put(g->quarry, buf_slice(&key), buf_slice(&extras), err);
-    buf_close(&key);
-    buf_close(&extras);
+    struct buf rest = BUF_INIT;
+    struct slice schema = pb_find(table, TABLE_ROW_KEY_SCHEMA);
+    int rc;
+    pb_copy_fields(&rest, table, TABLE_FAMILIES, false);
+    rc = message_settle(&table_type, buf_slice(&rest), out, err);
+    buf_close(&rest);
+    if (rc == 0 &&
+        pb_find_integer(table, TABLE_GRANULARITY) > GRANULARITY_MILLIS)
+        rc = err_set(err, ERR_INVALID,
+                     "Table.granularity: timestamps are in MILLIS here");
+    if (rc == 0 && schema.len)
+        rc = row_key_schema_check(schema, is_new_family, families, err);
+    add_types(table, out);
     return rc;
 }
 
@@ -130,20 +165,25 @@ static int make_table(struct gateway *g,
 {
     struct slice table = pb_find(request, 3);
     struct table_families families;
+    struct buf extras = BUF_INIT;
     int rc = table_families_parse(table, &families, err);
     if (rc == 0)
         rc = check_splits(request, err);
+    if (rc == 0)
+        rc = read_extras(table, &families, &extras, err);
     if (rc == 0)
         rc = quarry_table_create(g->quarry, store_name, families.specs,
                                  families.count, NULL, 0, err);
     table_families_close(&families);
     if (rc)
-        return rc;
+        goto out;
     rc = split(g, store_name, request, err);
     if (rc == 0)
-        rc = keep_extras(g, name, table, err);
+        rc = table_extras_put(g, name, buf_slice(&extras), err);
     if (rc) /* All or nothing. */
         (void)!quarry_table_drop(g->quarry, store_name, NULL);
+out:
+    buf_close(&extras);
     return rc;
 }
 
@@ -184,7 +224,7 @@ static int put_tables(struct gateway *g,
     int rc = quarry_table_list(g->quarry, &names, &count, err);
     if (rc)
         return rc;
-    left = left == 0 || left > INT32_MAX ? UINT64_MAX : left;
+    left = left == 0 ? UINT64_MAX : left;
     for (size_t i = 0; i < count && rc == 0; i++) {
         struct resource_name name = *parent;
         size_t opened;
@@ -217,6 +257,8 @@ int admin_list_tables(void *ctx, struct grpc_call *call, struct err *err)
     struct buf *b = grpc_scratch(call);
     struct resource_name parent;
     int rc = resource_name_parse_kind(pb_find(request, 1), "", &parent, err);
+    if (rc == 0 && pb_find_integer(request, 4) > INT32_MAX)
+        rc = err_set(err, ERR_INVALID, "page_size must not be negative");
     if (rc == 0)
         rc = put_tables(g, &parent, request, b, err);
     return rc ? rc : grpc_send(call, b, err);
@@ -237,23 +279,66 @@ int admin_get_table(void *ctx, struct grpc_call *call, struct err *err)
 /* --- update and delete ------------------------------------------------------
  */
 
+static bool is_family(void *ctx, struct slice name)
+{
+    const struct quarry_table_info *info = ctx;
+    for (size_t i = 0; i < info->family_count; i++)
+        if (slice_eq_str(name, info->families[i].name))
+            return true;
+    return false;
+}
+
+/* May the schema of row keys become @fresh? It may be set once, and taken away
+ * by who is told not to care (@ignore_warnings). */
+static int check_row_key_schema(struct gateway *g,
+                                const char *store_name,
+                                struct slice old,
+                                struct slice fresh,
+                                bool ignore_warnings,
+                                struct err *err)
+{
+    struct quarry_table_info *info;
+    int rc;
+    if (slice_eq(old, fresh))
+        return 0;
+    if (fresh.len == 0 && ignore_warnings)
+        return 0;
+    if (fresh.len == 0)
+        return err_set(err, ERR_INVALID,
+                       "row_key_schema: removing it needs ignore_warnings");
+    if (old.len)
+        return err_set(err, ERR_INVALID,
+                       "row_key_schema: it cannot be changed (remove it "
+                       "first)");
+    rc = service_describe(g, store_name, &info, err);
+    if (rc)
+        return rc;
+    rc = row_key_schema_check(fresh, is_family, info, err);
+    quarry_table_info_free(info);
+    return rc;
+}
+
 static int update_extras(struct gateway *g,
                          const struct resource_name *name,
-                         struct slice table,
-                         struct slice mask,
+                         const char *store_name,
+                         struct slice request,
                          struct err *err)
 {
     struct buf old = BUF_INIT;
     struct buf merged = BUF_INIT;
-    struct buf key = BUF_INIT;
-    int rc = table_extras_get(g, name, &old, err);
+    bool found;
+    int rc = table_extras_get(g, name, &old, &found, err);
     if (rc == 0)
-        rc = admin_merge(buf_slice(&old), table, mask, table_fields,
-                         ARRAY_LEN(table_fields), &merged, err);
-    admin_key(&key, name->instance, "tables", name->id);
+        rc = message_merge(&table_type, buf_slice(&old), pb_find(request, 1),
+                           pb_find(request, 2), &merged, err);
     if (rc == 0)
-        rc = registry_put(g->quarry, buf_slice(&key), buf_slice(&merged), err);
-    buf_close(&key);
+        rc = check_row_key_schema(
+            g, store_name, pb_find(buf_slice(&old), TABLE_ROW_KEY_SCHEMA),
+            pb_find(buf_slice(&merged), TABLE_ROW_KEY_SCHEMA),
+            pb_find_integer(request, 3) != 0, err);
+    if (rc == 0)
+        rc = table_extras_replace(g, name, buf_slice(&old), found,
+                                  buf_slice(&merged), err);
     buf_close(&merged);
     buf_close(&old);
     return rc;
@@ -273,32 +358,16 @@ int admin_update_table(void *ctx, struct grpc_call *call, struct err *err)
     rc = table_message_put(g, &name, store_name, TABLE_VIEW_NAME_ONLY, &message,
                            err);
     if (rc == 0)
-        rc = update_extras(g, &name, table, pb_find(request, 2), err);
+        rc = update_extras(g, &name, store_name, request, err);
     buf_clear(&message);
     if (rc == 0)
         rc = table_message_put(g, &name, store_name, TABLE_VIEW_SCHEMA,
                                &message, err);
     if (rc == 0)
-        rc = admin_reply_operation(call, "Table", "UpdateTableMetadata",
+        rc = admin_reply_operation(g, call, "Table", "UpdateTableMetadata",
                                    buf_slice(&message), err);
     buf_close(&message);
     return rc;
-}
-
-static int check_unprotected(struct gateway *g,
-                             struct grpc_call *call,
-                             const struct resource_name *name,
-                             struct err *err)
-{
-    struct buf extras = BUF_INIT;
-    int rc = table_extras_get(g, name, &extras, err);
-    bool is_protected =
-        pb_find_integer(buf_slice(&extras), TABLE_DELETION_PROTECTION) != 0;
-    buf_close(&extras);
-    if (rc || !is_protected)
-        return rc;
-    grpc_set_code(call, GRPC_FAILED_PRECONDITION);
-    return err_set(err, ERR_DENIED, "the table is protected from deletion");
 }
 
 int admin_delete_table(void *ctx, struct grpc_call *call, struct err *err)
@@ -310,7 +379,7 @@ int admin_delete_table(void *ctx, struct grpc_call *call, struct err *err)
     struct buf key = BUF_INIT;
     int rc = parse_table(g, text, &name, store_name, err);
     if (rc == 0)
-        rc = check_unprotected(g, call, &name, err);
+        rc = table_check_unprotected(g, call, &name, "delete the table", err);
     if (rc)
         return rc;
     rc = quarry_table_drop(g->quarry, store_name, err);
@@ -327,6 +396,9 @@ int admin_delete_table(void *ctx, struct grpc_call *call, struct err *err)
 
 /* --- rows -------------------------------------------------------------------
  */
+
+/* Rows of a protected table may be dropped: protection is of the table, its
+ * families and its instance, and not of the data. */
 
 /* The first key behind all that begin with @prefix; empty: there is none. */
 static void prefix_end(struct slice prefix, struct buf *out)

@@ -7,6 +7,8 @@
 #ifndef BIGTABLE_GATEWAY_BACKUP_NAME_H
 #define BIGTABLE_GATEWAY_BACKUP_NAME_H
 
+#include <stdbool.h>
+
 #include "base/core/buf.h"
 #include "base/core/err.h"
 #include "base/core/macros.h"
@@ -47,6 +49,16 @@ MUST_CHECK int backup_name_parse(const struct backup_kind *k,
                                  struct slice text,
                                  struct backup_name *b,
                                  struct err *err);
+
+struct gateway;
+
+/* Has the instance backups, or snapshots: in the cluster @cluster, or (empty)
+ * in any? Those whose time is over do not count. Parks. */
+MUST_CHECK int backup_exists(struct gateway *g,
+                             struct slice instance,
+                             struct slice cluster,
+                             bool *exists,
+                             struct err *err);
 
 /* b->name is set: the rest follows. ERR_INVALID. */
 MUST_CHECK int backup_name_fill(const struct backup_kind *k,

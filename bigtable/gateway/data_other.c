@@ -1,10 +1,12 @@
 /* SampleRowKeys and PingAndWarm.
  *
- *     SampleRowKeysRequest    table_name 1, authorized_view_name 4
+ *     SampleRowKeysRequest    table_name 1, app_profile_id 2,
+ *                             authorized_view_name 4
  *     SampleRowKeysResponse   row_key 1, offset_bytes 2
- *     PingAndWarmRequest      name 1 (of the instance)
+ *     PingAndWarmRequest      name 1 (of the instance), app_profile_id 2
  */
 #include "base/core/panic.h"
+#include "bigtable/gateway/app_profile.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/service.h"
 
@@ -12,15 +14,17 @@
 #define SAMPLE_BYTES (UINT64_C(64) << 20)
 #define SAMPLES_MAX  1000
 
-static int first_text(struct slice message, struct slice *out, struct err *err)
+/* What both requests begin with: a resource, and an app profile. */
+static int read_head(struct gateway *g,
+                     struct slice message,
+                     struct slice *resource,
+                     struct err *err)
 {
-    struct cursor c = cursor_make(message);
-    struct pb_field f;
-    *out = SLICE_EMPTY;
-    while (pb_next(&c, &f))
-        if (pb_is_bytes(&f, 1))
-            *out = f.bytes;
-    return c.bad ? service_bad_request(err) : 0;
+    struct slice profile = pb_find(message, 2);
+    *resource = pb_find(message, 1);
+    if (!pb_is_message(message))
+        return service_bad_request(err);
+    return app_profile_check(g, *resource, profile, APP_PROFILE_READ, err);
 }
 
 static int send_sample(struct grpc_call *call,
@@ -123,7 +127,7 @@ int data_sample_row_keys(void *ctx, struct grpc_call *call, struct err *err)
     struct samples s = {.table = NULL};
     char store_name[STORE_NAME_BYTES];
     struct slice name;
-    int rc = first_text(grpc_request(call), &name, err);
+    int rc = read_head(g, grpc_request(call), &name, err);
     if (rc == 0)
         rc = service_store_name(g, name, store_name, err);
     if (rc == 0)
@@ -147,8 +151,7 @@ int data_ping_and_warm(void *ctx, struct grpc_call *call, struct err *err)
 {
     struct resource_name name;
     struct slice text;
-    int rc = first_text(grpc_request(call), &text, err);
-    (void)ctx;
+    int rc = read_head(ctx, grpc_request(call), &text, err);
     if (rc == 0)
         rc = resource_name_parse_kind(text, "", &name, err);
     return rc ? rc : service_reply_empty(call, err);

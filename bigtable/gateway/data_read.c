@@ -1,7 +1,7 @@
 /* ReadRows.
  *
  *     ReadRowsRequest    table_name 1, rows 2, filter 3, rows_limit 4,
- *                        request_stats_view 6, reversed 7,
+ *                        app_profile_id 5, request_stats_view 6, reversed 7,
  *                        authorized_view_name 9, materialized_view_name 11
  *     ReadRowsResponse   chunks 1, last_scanned_row_key 2, request_stats 3
  *
@@ -13,6 +13,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
+#include "bigtable/gateway/app_profile.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/request_filter.h"
 #include "bigtable/gateway/request_rows.h"
@@ -43,6 +44,7 @@ struct read_request {
     struct slice table;
     struct slice filter;
     struct slice rows;
+    struct slice profile;
     int64_t limit;
     uint64_t stats;
     bool reversed;
@@ -78,7 +80,8 @@ static int parse(struct slice bytes, struct read_request *out, struct err *err)
 {
     struct cursor c = cursor_make(bytes);
     struct pb_field f;
-    *out = (struct read_request){.table = SLICE_EMPTY, .rows = SLICE_EMPTY};
+    *out = (struct read_request){
+        .table = SLICE_EMPTY, .rows = SLICE_EMPTY, .profile = SLICE_EMPTY};
     while (pb_next(&c, &f)) {
         if (pb_is_bytes(&f, 1)) {
             out->table = f.bytes;
@@ -89,6 +92,8 @@ static int parse(struct slice bytes, struct read_request *out, struct err *err)
             out->has_filter = true;
         } else if (pb_is_integer(&f, 4)) {
             out->limit = (int64_t)f.integer;
+        } else if (pb_is_bytes(&f, 5)) {
+            out->profile = f.bytes;
         } else if (pb_is_integer(&f, 6)) {
             out->stats = f.integer;
         } else if (pb_is_integer(&f, 7)) {
@@ -132,6 +137,9 @@ static int prepare(struct read *r, struct err *err)
     int rc = parse(grpc_request(r->call), &r->request, err);
     if (rc == 0)
         rc = check(&r->request, err);
+    if (rc == 0)
+        rc = app_profile_check(r->gateway, r->request.table, r->request.profile,
+                               APP_PROFILE_READ, err);
     if (rc == 0)
         rc = service_open_table(r->gateway, r->request.table, &r->table, err);
     if (rc == 0)

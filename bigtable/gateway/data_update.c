@@ -2,10 +2,10 @@
  *
  *     CheckAndMutateRowRequest   table_name 1, row_key 2, true_mutations 4,
  *                                false_mutations 5, predicate_filter 6,
- *                                authorized_view_name 9
+ *                                app_profile_id 7, authorized_view_name 9
  *     CheckAndMutateRowResponse  predicate_matched 1
  *     ReadModifyWriteRowRequest  table_name 1, row_key 2, rules 3,
- *                                authorized_view_name 6
+ *                                app_profile_id 4, authorized_view_name 6
  *     ReadModifyWriteRule        family_name 1, column_qualifier 2,
  *                                append_value 3, increment_amount 4
  *     ReadModifyWriteRowResponse row 1 {key 1, families 2 {name 1, columns 2
@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "bigtable/gateway/app_profile.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/request_filter.h"
 #include "bigtable/gateway/request_mutation.h"
@@ -26,7 +27,8 @@
 
 static const struct request_row_fields check_fields = {.lists = {4, 5},
                                                        .filter = 6,
-                                                       .view = 9};
+                                                       .view = 9,
+                                                       .profile = 7};
 
 struct check_request {
     struct gateway *gateway;
@@ -78,6 +80,9 @@ static void run_check(void *arg)
     struct quarry_table *t;
     r->rc = request_row_parse(&r->q, r->message, &check_fields, r->err);
     if (r->rc == 0)
+        r->rc = app_profile_check(r->gateway, r->q.table, r->q.profile,
+                                  APP_PROFILE_TRANSACTION, r->err);
+    if (r->rc == 0)
         r->rc = service_open_table(r->gateway, r->q.table, &t, r->err);
     if (r->rc)
         return;
@@ -103,7 +108,8 @@ int data_check_and_mutate(void *ctx, struct grpc_call *call, struct err *err)
  */
 
 static const struct request_row_fields modify_fields = {.lists = {3, 0},
-                                                        .view = 6};
+                                                        .view = 6,
+                                                        .profile = 4};
 
 /* A rule and the name of its family. */
 struct rule_names {
@@ -175,6 +181,9 @@ static void run_modify(void *arg)
     struct modify_request *r = arg;
     struct quarry_table *t;
     r->rc = request_row_parse(&r->q, r->message, &modify_fields, r->err);
+    if (r->rc == 0)
+        r->rc = app_profile_check(r->gateway, r->q.table, r->q.profile,
+                                  APP_PROFILE_TRANSACTION, r->err);
     if (r->rc == 0)
         r->rc = parse_rules(r, r->err);
     if (r->rc == 0)

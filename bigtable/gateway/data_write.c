@@ -1,14 +1,15 @@
 /* MutateRow and MutateRows.
  *
  *     MutateRowRequest    table_name 1, row_key 2, mutations 3,
- *                         authorized_view_name 6
+ *                         app_profile_id 4, authorized_view_name 6
  *     MutateRowsRequest   table_name 1, entries 2 {row_key 1, mutations 2},
- *                         authorized_view_name 5
+ *                         app_profile_id 3, authorized_view_name 5
  *     MutateRowsResponse  entries 1 {index 1, status 2 {code 1, message 2}}
  *
  * Every row is written and synced before its answer is sent.
  */
 #include "base/core/panic.h"
+#include "bigtable/gateway/app_profile.h"
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/request_mutation.h"
 #include "bigtable/gateway/request_row.h"
@@ -32,6 +33,9 @@ static int apply_row(struct row_request *r, struct err *err)
     struct quarry_table *t;
     struct request_row q;
     int rc = request_row_parse(&q, r->message, &request_row_write, err);
+    if (rc == 0)
+        rc = app_profile_check(r->gateway, q.table, q.profile,
+                               APP_PROFILE_WRITE, err);
     if (rc == 0)
         rc = service_open_table(r->gateway, q.table, &t, err);
     if (rc)
@@ -74,6 +78,7 @@ struct rows_request {
     struct gateway *gateway;
     struct slice message;
     struct slice table;
+    struct slice profile;
     size_t entry_count;
     size_t mutation_count;    /* Of the entries that were built. */
     struct row_batch *batch;  /* The good ones; */
@@ -116,6 +121,8 @@ static int parse_rows(struct rows_request *r, struct err *err)
     while (rc == 0 && pb_next(&c, &f)) {
         if (pb_is_bytes(&f, 1))
             r->table = f.bytes;
+        else if (pb_is_bytes(&f, 3))
+            r->profile = f.bytes;
         else if (pb_is_bytes(&f, 5) && f.bytes.len)
             rc = request_no_views(err);
         else if (pb_is_bytes(&f, 2) && ++r->entry_count > REQUEST_MUTATIONS_MAX)
@@ -229,6 +236,9 @@ static void run_rows(void *arg)
     struct quarry_table *t;
     r->rc = parse_rows(r, r->err);
     if (r->rc == 0)
+        r->rc = app_profile_check(r->gateway, r->table, r->profile,
+                                  APP_PROFILE_WRITE, r->err);
+    if (r->rc == 0)
         r->rc = build_rows(r, r->err);
     if (r->rc == 0)
         r->rc = service_open_table(r->gateway, r->table, &t, r->err);
@@ -292,6 +302,7 @@ int data_mutate_rows(void *ctx, struct grpc_call *call, struct err *err)
     struct rows_request r = {.gateway = ctx,
                              .message = grpc_request(call),
                              .table = SLICE_EMPTY,
+                             .profile = SLICE_EMPTY,
                              .err = err};
     int rc;
     service_run(r.gateway, call, run_rows, &r);

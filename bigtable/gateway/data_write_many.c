@@ -1,6 +1,7 @@
 /* MutateRow, of several calls that came together: their rows are written as one
  * batch, which costs little more than one of them. Each has its own outcome.
  */
+#include "bigtable/gateway/app_profile.h"
 #include "bigtable/gateway/request_mutation.h"
 #include "bigtable/gateway/request_row.h"
 #include "bigtable/gateway/row_batch.h"
@@ -23,6 +24,9 @@ take(struct row_writes *w, const struct grpc_call *call, struct err *err)
     struct quarry_mutation *m;
     struct request_row q;
     int rc = request_row_parse(&q, grpc_request(call), &request_row_write, err);
+    if (rc == 0)
+        rc = app_profile_check(w->gateway, q.table, q.profile,
+                               APP_PROFILE_WRITE, err);
     if (rc)
         return rc;
     w->tables[w->count] = q.table;

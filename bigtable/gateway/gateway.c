@@ -4,6 +4,7 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "bigtable/gateway/admin.h"
+#include "bigtable/gateway/app_profile.h"
 #include "bigtable/gateway/row_batch.h"
 #include "bigtable/gateway/service.h"
 #include "bigtable/gateway/workers.h"
@@ -71,7 +72,11 @@ static const struct grpc_method methods[] = {
     {DATA "ReadModifyWriteRow", data_read_modify_write},
     {DATA "ReadRows", data_read_rows},
     {DATA "SampleRowKeys", data_sample_row_keys},
+    {OPERATIONS "CancelOperation", admin_cancel_operation},
+    {OPERATIONS "DeleteOperation", admin_delete_operation},
     {OPERATIONS "GetOperation", admin_get_operation},
+    {OPERATIONS "ListOperations", admin_list_operations},
+    {OPERATIONS "WaitOperation", admin_get_operation},
 };
 
 int gateway_open(struct world *w,
@@ -97,6 +102,7 @@ int gateway_open(struct world *w,
     g->workers =
         workers_new(w, opts->workers ? opts->workers : WORKERS_DEFAULT);
     g->batches = row_batch_pool_new();
+    g->profiles = app_profile_cache_new();
     rc = instance_id_check(slice_str(g->home), err);
     if (rc == 0)
         rc = grpc_server_open(w, opts->address, &grpc, &g->server, err);
@@ -127,6 +133,7 @@ void gateway_close(struct gateway *g)
     grpc_server_close(g->server);
     workers_free(g->workers);
     row_batch_pool_free(g->batches);
+    app_profile_cache_free(g->profiles);
     mem_free(g->home);
     mem_free(g);
 }

@@ -56,24 +56,59 @@ int registry_get(struct quarry *q,
     return rc;
 }
 
-int registry_add(struct quarry *q,
-                 struct slice key,
-                 struct slice message,
-                 struct err *err)
+/* Put @message if @expected holds for the row (NULL: if there is none). */
+static int put_if(struct quarry *q,
+                  struct slice key,
+                  const struct quarry_filter *expected,
+                  struct slice message,
+                  bool *done,
+                  struct err *err)
 {
     struct quarry_table *t;
     struct quarry_mutation *m;
-    bool exists = false;
+    bool matched = false;
     int rc = open_table(q, &t, err);
     if (rc)
         return rc;
     m = quarry_mutation_new(key);
     quarry_mutation_set(m, FAMILY, QUALIFIER, QUARRY_NOW, message);
-    rc = quarry_check_and_mutate(t, key, NULL, NULL, m, NULL, &exists, err);
+    rc = quarry_check_and_mutate(t, key, expected, expected ? m : NULL,
+                                 expected ? NULL : m, NULL, &matched, err);
     quarry_mutation_free(m);
     quarry_table_close(t);
-    if (rc == 0 && exists)
+    *done = matched == (expected != NULL);
+    return rc;
+}
+
+int registry_add(struct quarry *q,
+                 struct slice key,
+                 struct slice message,
+                 struct err *err)
+{
+    bool done = false;
+    int rc = put_if(q, key, NULL, message, &done, err);
+    if (rc == 0 && !done)
         rc = err_set(err, ERR_EXISTS, "%.*s exists already", SLICE_ARG(key));
+    return rc;
+}
+
+int registry_replace(struct quarry *q,
+                     struct slice key,
+                     struct slice old,
+                     bool had,
+                     struct slice message,
+                     struct err *err)
+{
+    struct quarry_filter *is_old =
+        had ? quarry_filter_value_range(QUARRY_CLOSED, old, QUARRY_CLOSED, old)
+            : NULL;
+    bool done = false;
+    int rc = put_if(q, key, is_old, message, &done, err);
+    quarry_filter_free(is_old);
+    if (rc == 0 && !done)
+        rc = err_set(err, ERR_ABORTED,
+                     "%.*s was changed at the same time (try again)",
+                     SLICE_ARG(key));
     return rc;
 }
 

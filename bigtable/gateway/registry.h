@@ -33,6 +33,14 @@ MUST_CHECK int registry_put(struct quarry *q,
                             struct slice key,
                             struct slice message,
                             struct err *err);
+/* Put @message where @old is (@had: false, where nothing is), or nothing at
+ * all: ERR_ABORTED, something else is there. */
+MUST_CHECK int registry_replace(struct quarry *q,
+                                struct slice key,
+                                struct slice old,
+                                bool had,
+                                struct slice message,
+                                struct err *err);
 /* No error when there is none. */
 MUST_CHECK int
 registry_remove(struct quarry *q, struct slice key, struct err *err);

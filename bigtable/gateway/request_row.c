@@ -6,7 +6,8 @@
 #include "bigtable/gateway/service.h"
 
 const struct request_row_fields request_row_write = {.lists = {3, 0},
-                                                     .view = 6};
+                                                     .view = 6,
+                                                     .profile = 4};
 
 int request_too_many(struct err *err)
 {
@@ -47,6 +48,8 @@ static int take(struct request_row *r,
     } else if (f->number == fields->filter) {
         r->filter = f->bytes;
         r->has_filter = true;
+    } else if (f->number == fields->profile) {
+        r->profile = f->bytes;
     } else if (f->number == fields->view && f->bytes.len) {
         return request_no_views(err);
     }
@@ -65,6 +68,7 @@ int request_row_parse(struct request_row *out,
                                 .table = SLICE_EMPTY,
                                 .row = SLICE_EMPTY,
                                 .filter = SLICE_EMPTY,
+                                .profile = SLICE_EMPTY,
                                 .last = SLICE_EMPTY};
     while (rc == 0 && pb_next(&c, &f))
         rc = take(out, fields, &f, err);

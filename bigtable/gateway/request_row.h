@@ -17,7 +17,8 @@ struct quarry_mutation;
 struct request_row_fields {
     unsigned lists[2]; /* Repeated messages: what is to be done. */
     unsigned filter;
-    unsigned view; /* An authorized view's name. */
+    unsigned view;    /* An authorized view's name. */
+    unsigned profile; /* An app profile's id. */
 };
 
 /* MutateRow's. */
@@ -28,6 +29,7 @@ struct request_row {
     struct slice table;
     struct slice row;
     struct slice filter;
+    struct slice profile; /* The app profile's id; empty: the default. */
     bool has_filter;
     size_t counts[2];  /* Of each list. */
     struct slice last; /* The last message of the first list. */

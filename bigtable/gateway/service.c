@@ -2,7 +2,10 @@
 #include "bigtable/gateway/service.h"
 
 #include "base/runtime/world.h"
+#include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/workers.h"
+
+#define US_PER_S INT64_C(1000000)
 
 int service_store_name(struct gateway *g,
                        struct slice name,
@@ -71,6 +74,14 @@ int service_bad_request(struct err *err)
 int service_reply_empty(struct grpc_call *call, struct err *err)
 {
     return grpc_send(call, grpc_scratch(call), err);
+}
+
+void service_put_time(struct buf *out, unsigned number, int64_t us)
+{
+    size_t opened = pb_open(out, number);
+    pb_put_integer(out, 1, us / US_PER_S);
+    pb_put_integer(out, 2, us % US_PER_S * 1000);
+    pb_close(out, opened);
 }
 
 int64_t service_now_us(struct gateway *g)

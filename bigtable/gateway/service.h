@@ -11,6 +11,7 @@
 #include "bigtable/gateway/grpc.h"
 #include "bigtable/gateway/names.h"
 
+struct app_profile_cache;
 struct row_batch_pool;
 struct workers;
 
@@ -20,6 +21,7 @@ struct gateway {
     char *home;            /* Owned, as all below. */
     struct workers *workers;
     struct row_batch_pool *batches;
+    struct app_profile_cache *profiles;
     struct grpc_server *server;
 };
 
@@ -55,6 +57,9 @@ void service_run(struct gateway *g,
 MUST_CHECK int service_bad_request(struct err *err);
 /* Send one message whose bytes are those of @b behind its header, and end. */
 MUST_CHECK int service_reply_empty(struct grpc_call *call, struct err *err);
+
+/* The message Timestamp {seconds 1, nanos 2} as field @number. */
+void service_put_time(struct buf *out, unsigned number, int64_t us);
 
 /* Milliseconds of the wall clock, in µs: the API's clock. */
 int64_t service_now_us(struct gateway *g);

@@ -1,8 +1,9 @@
 /* The messages Table and ColumnFamily.
  *
  *     Table          name 1, cluster_states 2 (map), column_families 3 (map),
- *                    granularity 4; what else was sent is kept as it is
- *     ColumnFamily   gc_rule 1, value_type 3
+ *                    granularity 4, restore_info 6, deletion_protection 9,
+ *                    row_key_schema 15
+ *     ColumnFamily   gc_rule 1, stats 2, value_type 3
  *     ClusterState   replication_state 1
  *     map entry      key 1, value 2
  */
@@ -15,17 +16,32 @@
 #include "bigtable/gateway/pb.h"
 #include "bigtable/gateway/registry.h"
 #include "bigtable/gateway/request_mutation.h"
+#include "bigtable/gateway/type_message.h"
 
 #define GRANULARITY_MILLIS 1
 #define REPLICATION_READY  4
-/* Of Type: what a family that adds up its cells has. */
-#define TYPE_AGGREGATE 6
+
+enum family_field {
+    FAMILY_GC_RULE = 1,
+    FAMILY_STATS = 2,
+    FAMILY_VALUE_TYPE = 3,
+};
+
+static const struct message_field family_fields[] = {
+    {"gc_rule", FAMILY_GC_RULE, PB_BYTES, FIELD_KEPT, NULL, 0},
+    {"stats", FAMILY_STATS, PB_BYTES, FIELD_OUTPUT, NULL, 0},
+    {"value_type", FAMILY_VALUE_TYPE, PB_BYTES, FIELD_KEPT, NULL, 0},
+};
+
+const struct message_type table_family_type = {"ColumnFamily", family_fields,
+                                               ARRAY_LEN(family_fields)};
 
 /* --- to the message --------------------------------------------------------
  */
 
 static int put_family(struct buf *out,
                       const struct quarry_family_info *family,
+                      struct slice type,
                       struct err *err)
 {
     size_t entry = pb_open(out, 3);
@@ -39,24 +55,36 @@ static int put_family(struct buf *out,
         rc = gc_message_from_text(slice_str(family->gc), out, err);
         pb_close(out, rule);
     }
+    if (type.len)
+        pb_put_bytes(out, FAMILY_VALUE_TYPE, type);
     pb_close(out, value);
     pb_close(out, entry);
     return rc;
 }
 
 static int put_schema(struct gateway *g,
+                      const struct resource_name *name,
                       const char *store_name,
                       struct buf *out,
                       struct err *err)
 {
     struct quarry_table_info *info;
+    struct buf extras = BUF_INIT;
     int rc = service_describe(g, store_name, &info, err);
     if (rc)
         return rc;
+    rc = table_extras_get(g, name, &extras, NULL, err);
     for (size_t i = 0; i < info->family_count && rc == 0; i++)
-        rc = put_family(out, &info->families[i], err);
-    pb_put_integer(out, 4, GRANULARITY_MILLIS);
+        rc = put_family(out, &info->families[i],
+                        table_extras_type(buf_slice(&extras),
+                                          slice_str(info->families[i].name)),
+                        err);
+    pb_put_integer(out, TABLE_GRANULARITY, GRANULARITY_MILLIS);
+    pb_copy_fields(out, buf_slice(&extras), TABLE_RESTORE_INFO, true);
+    pb_copy_fields(out, buf_slice(&extras), TABLE_DELETION_PROTECTION, true);
+    pb_copy_fields(out, buf_slice(&extras), TABLE_ROW_KEY_SCHEMA, true);
     quarry_table_info_free(info);
+    buf_close(&extras);
     return rc;
 }
 
@@ -71,20 +99,6 @@ static void put_state(void *ctx, struct slice id, struct slice message)
     pb_put_integer(out, 1, REPLICATION_READY);
     pb_close(out, state);
     pb_close(out, entry);
-}
-
-int table_extras_get(struct gateway *g,
-                     const struct resource_name *name,
-                     struct buf *out,
-                     struct err *err)
-{
-    struct buf key = BUF_INIT;
-    bool found;
-    int rc;
-    admin_key(&key, name->instance, "tables", name->id);
-    rc = registry_get(g->quarry, buf_slice(&key), out, &found, err);
-    buf_close(&key);
-    return rc;
 }
 
 static int
@@ -112,12 +126,10 @@ int table_message_put(struct gateway *g,
     admin_put_name(out, 1, name->project, name->instance, "tables", name->id);
     if (view == TABLE_VIEW_NAME_ONLY)
         return check_exists(g, store_name, err);
-    rc = schema ? put_schema(g, store_name, out, err)
+    rc = schema ? put_schema(g, name, store_name, out, err)
                 : check_exists(g, store_name, err);
     if (rc == 0 && states)
         rc = admin_each_cluster(g, name->instance, put_state, out, err);
-    if (rc == 0 && schema)
-        rc = table_extras_get(g, name, out, err);
     return rc;
 }
 
@@ -127,21 +139,19 @@ int table_message_put(struct gateway *g,
 int family_options(struct slice family, char **out, struct err *err)
 {
     struct buf text = BUF_INIT;
-    struct slice type = pb_find(family, 3);
-    struct cursor c = cursor_make(type);
-    struct pb_field f;
+    struct buf settled = BUF_INIT;
+    struct slice type = pb_find(family, FAMILY_VALUE_TYPE);
     size_t empty;
-    int rc;
+    int rc = message_settle(&table_family_type, family, &settled, err);
     *out = NULL;
-    while (pb_next(&c, &f))
-        if (f.number == TYPE_AGGREGATE)
-            return err_set(err, ERR_UNSUPPORTED,
-                           "families whose cells are added up (aggregates)");
-    if (!pb_is_message(family) || c.bad)
-        return service_bad_request(err);
+    buf_close(&settled);
+    if (rc == 0 && type.len)
+        rc = type_message_check(type, "ColumnFamily.value_type", err);
+    if (rc)
+        return rc;
     buf_append_str(&text, "gc=");
     empty = text.len;
-    rc = gc_message_to_text(pb_find(family, 1), &text, err);
+    rc = gc_message_to_text(pb_find(family, FAMILY_GC_RULE), &text, err);
     if (text.len == empty)
         buf_append_str(&text, "none");
     *out = buf_take(&text);

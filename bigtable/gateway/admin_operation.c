@@ -1,0 +1,250 @@
+/* Long-running operations: google.longrunning.Operations. All are done when
+ * they are answered with; the newest are kept for whoever asks again, at this
+ * gateway or another.
+ *
+ *     Operation               name 1, metadata 2, done 3, error 4, response 5
+ *     ListOperationsRequest   name 4, filter 1, page_size 2, page_token 3
+ *     ListOperationsResponse  operations 1, next_page_token 2
+ *     Get-, Cancel-, Delete-, WaitOperationRequest   name 1
+ *
+ * The name of one is "operations/NAME OF THE RESOURCE/operations/ID"; the
+ * registry has it under "operations/ID", and ids are in the order of time.
+ */
+#include <inttypes.h>
+
+#include "base/runtime/world.h"
+#include "bigtable/gateway/admin.h"
+#include "bigtable/gateway/pb.h"
+#include "bigtable/gateway/registry.h"
+
+#define TYPE_PREFIX "type.googleapis.com/google.bigtable.admin.v2."
+#define KEY_PREFIX  "operations/"
+#define NAME_MIDDLE "/operations/"
+
+/* Kept for so long, and so many. */
+#define KEPT_US  (INT64_C(24) * 3600 * 1000000)
+#define KEPT_MAX 1000
+
+/* Digits of an id: µs since 1970, then random ones. */
+#define ID_TIME_DIGITS   16
+#define ID_RANDOM_DIGITS 8
+
+/* --- kept ones --------------------------------------------------------------
+ */
+
+/* The registry's key for the operation @name; empty: it cannot be one. */
+static void key_of(struct slice name, struct buf *out)
+{
+    size_t id_bytes = ID_TIME_DIGITS + ID_RANDOM_DIGITS;
+    struct slice id;
+    if (name.len <= id_bytes)
+        return;
+    id = slice_sub(name, name.len - id_bytes, name.len);
+    buf_append_str(out, KEY_PREFIX);
+    buf_append_slice(out, id);
+}
+
+/* Append the operation @name, as it is kept. ERR_NOTFOUND. */
+static int find_operation(struct gateway *g,
+                          struct slice name,
+                          struct buf *out,
+                          struct err *err)
+{
+    struct buf key = BUF_INIT;
+    bool found = false;
+    size_t before = out->len;
+    int rc = 0;
+    key_of(name, &key);
+    if (key.len)
+        rc = registry_get(g->quarry, buf_slice(&key), out, &found, err);
+    buf_close(&key);
+    if (rc == 0 && found &&
+        slice_eq(pb_find(slice_sub(buf_slice(out), before, out->len), 1), name))
+        return 0;
+    buf_truncate(out, before);
+    return rc ? rc
+              : err_set(err, ERR_NOTFOUND, "operation not found: \"%.*s\"",
+                        SLICE_ARG(slice_sub(name, 0, 200)));
+}
+
+struct trimming {
+    struct buf keys; /* Of all, each with a NUL behind it. */
+    size_t count;
+};
+
+static int
+note_key(void *ctx, struct slice key, struct slice message, struct err *err)
+{
+    struct trimming *t = ctx;
+    (void)message;
+    (void)err;
+    buf_append_slice(&t->keys, key);
+    buf_append_byte(&t->keys, '\0');
+    t->count++;
+    return 0;
+}
+
+/* Remove those that are too old or too many, the oldest first. */
+static int trim_operations(struct gateway *g, struct err *err)
+{
+    struct trimming t = {.count = 0};
+    struct buf oldest = BUF_INIT;
+    int rc = registry_each(g->quarry, SLICE_LIT(KEY_PREFIX), note_key, &t, err);
+    buf_printf(&oldest, KEY_PREFIX "%016" PRIx64,
+               (uint64_t)MAX_OF(service_now_us(g) - KEPT_US, 0));
+    for (size_t at = 0; rc == 0 && at < t.keys.len; t.count--) {
+        struct slice key = slice_str(t.keys.data + at);
+        if (t.count <= KEPT_MAX && slice_cmp(key, buf_slice(&oldest)) >= 0)
+            break;
+        rc = registry_remove(g->quarry, key, err);
+        at += key.len + 1;
+    }
+    buf_close(&oldest);
+    buf_close(&t.keys);
+    return rc;
+}
+
+/* --- answering with one -----------------------------------------------------
+ */
+
+/* Any: type_url 1, value 2. */
+static void
+put_any(struct buf *out, unsigned number, const char *type, struct slice value)
+{
+    size_t opened = pb_open(out, number);
+    struct buf url = BUF_INIT;
+    buf_printf(&url, TYPE_PREFIX "%s", type);
+    pb_put_bytes(out, 1, buf_slice(&url));
+    pb_put_bytes(out, 2, value);
+    pb_close(out, opened);
+    buf_close(&url);
+}
+
+int admin_reply_operation(struct gateway *g,
+                          struct grpc_call *call,
+                          const char *type,
+                          const char *metadata_type,
+                          struct slice message,
+                          struct err *err)
+{
+    struct buf *b = grpc_scratch(call);
+    size_t empty = b->len;
+    struct buf name = BUF_INIT;
+    struct buf key = BUF_INIT;
+    struct err ignored = ERR_INIT;
+    buf_printf(&name, KEY_PREFIX "%.*s" NAME_MIDDLE "%016" PRIx64 "%08" PRIx32,
+               SLICE_ARG(pb_find(message, 1)), (uint64_t)world_now_us(g->world),
+               (uint32_t)world_random(g->world));
+    pb_put_bytes(b, 1, buf_slice(&name));
+    put_any(b, 2, metadata_type, SLICE_EMPTY);
+    pb_put_integer(b, 3, 1);
+    put_any(b, 5, type, message);
+    key_of(buf_slice(&name), &key);
+    /* What was asked for is done, and the client is told so: that nobody can
+     * ask again is no reason to say that it failed. */
+    if (registry_put(g->quarry, buf_slice(&key),
+                     slice_sub(buf_slice(b), empty, b->len), &ignored) == 0)
+        (void)!trim_operations(g, &ignored);
+    buf_close(&key);
+    buf_close(&name);
+    return grpc_send(call, b, err);
+}
+
+/* --- methods ----------------------------------------------------------------
+ */
+
+int admin_get_operation(void *ctx, struct grpc_call *call, struct err *err)
+{
+    struct buf *b = grpc_scratch(call);
+    int rc = find_operation(ctx, pb_find(grpc_request(call), 1), b, err);
+    return rc ? rc : grpc_send(call, b, err);
+}
+
+/* It is too late for that: done, and so without effect, as the API allows. */
+int admin_cancel_operation(void *ctx, struct grpc_call *call, struct err *err)
+{
+    struct buf ignored = BUF_INIT;
+    int rc = find_operation(ctx, pb_find(grpc_request(call), 1), &ignored, err);
+    buf_close(&ignored);
+    return rc ? rc : service_reply_empty(call, err);
+}
+
+int admin_delete_operation(void *ctx, struct grpc_call *call, struct err *err)
+{
+    struct gateway *g = ctx;
+    struct slice name = pb_find(grpc_request(call), 1);
+    struct buf ignored = BUF_INIT;
+    struct buf key = BUF_INIT;
+    int rc = find_operation(g, name, &ignored, err);
+    key_of(name, &key);
+    if (rc == 0)
+        rc = registry_remove(g->quarry, buf_slice(&key), err);
+    buf_close(&ignored);
+    buf_close(&key);
+    return rc ? rc : service_reply_empty(call, err);
+}
+
+/* A page of them. */
+struct operation_list {
+    struct slice prefix; /* Of names. */
+    struct slice after;  /* Key of the last one of the page before. */
+    uint64_t left;
+    struct buf *out;
+    struct buf last; /* Key of the last one in the page. */
+    bool is_cut;     /* There are more. */
+};
+
+static int
+list_one(void *ctx, struct slice key, struct slice message, struct err *err)
+{
+    struct operation_list *l = ctx;
+    (void)err;
+    if (slice_cmp(key, l->after) <= 0 ||
+        !slice_starts_with(pb_find(message, 1), l->prefix))
+        return 0;
+    if (l->left == 0) {
+        l->is_cut = true;
+        return 0;
+    }
+    l->left--;
+    pb_put_bytes(l->out, 1, message);
+    buf_clear(&l->last);
+    buf_append_slice(&l->last, key);
+    return 0;
+}
+
+/* "operations", "projects/P" and "operations/projects/P/…" are all said. */
+static void prefix_of(struct slice name, struct buf *out)
+{
+    if (!slice_starts_with(name, SLICE_LIT(KEY_PREFIX)))
+        buf_append_str(out, KEY_PREFIX);
+    if (!slice_eq_str(name, "operations"))
+        buf_append_slice(out, name);
+}
+
+int admin_list_operations(void *ctx, struct grpc_call *call, struct err *err)
+{
+    struct gateway *g = ctx;
+    struct slice request = grpc_request(call);
+    uint64_t size = pb_find_integer(request, 2);
+    struct buf prefix = BUF_INIT;
+    struct operation_list l = {.after = pb_find(request, 3),
+                               .out = grpc_scratch(call)};
+    int rc = 0;
+    if (pb_find(request, 1).len)
+        rc = err_set(err, ERR_UNSUPPORTED,
+                     "ListOperationsRequest.filter: nothing here does what it "
+                     "says (leave it unset)");
+    else if (size > INT32_MAX)
+        rc = err_set(err, ERR_INVALID, "page_size must not be negative");
+    prefix_of(pb_find(request, 4), &prefix);
+    l.prefix = buf_slice(&prefix);
+    l.left = size ? size : KEPT_MAX;
+    if (rc == 0)
+        rc = registry_each(g->quarry, SLICE_LIT(KEY_PREFIX), list_one, &l, err);
+    if (rc == 0 && l.is_cut)
+        pb_put_bytes(l.out, 2, buf_slice(&l.last));
+    buf_close(&prefix);
+    buf_close(&l.last);
+    return rc ? rc : grpc_send(call, l.out, err);
+}

@@ -1,0 +1,279 @@
+/* Settings messages, field by field. */
+#include "bigtable/gateway/message_fields.h"
+
+/* Of a name that is quoted in an error. */
+#define QUOTED_BYTES_MAX 100
+
+/* --- looking up -------------------------------------------------------------
+ */
+
+static const struct message_field *field_of_number(const struct message_type *t,
+                                                   uint64_t number)
+{
+    for (size_t i = 0; i < t->field_count; i++)
+        if (t->fields[i].number == number)
+            return &t->fields[i];
+    return NULL;
+}
+
+/* Is @path "display_name", or "displayName" as some clients say it? */
+static bool is_same_name(struct slice path, const char *name)
+{
+    size_t i = 0;
+    for (const char *p = name; *p; p++, i++) {
+        char c = *p;
+        if (i >= path.len)
+            return false;
+        if (c == '_' && path.data[i] != '_') {
+            p++;
+            c = (char)(*p - 'a' + 'A');
+        }
+        if (path.data[i] != c)
+            return false;
+    }
+    return i == path.len;
+}
+
+static const struct message_field *field_of_name(const struct message_type *t,
+                                                 struct slice name)
+{
+    for (size_t i = 0; i < t->field_count; i++)
+        if (is_same_name(name, t->fields[i].name))
+            return &t->fields[i];
+    return NULL;
+}
+
+/* --- making -----------------------------------------------------------------
+ */
+
+static int field_refused(const struct message_type *t,
+                         const struct message_field *f,
+                         struct err *err)
+{
+    return err_set(err, ERR_UNSUPPORTED,
+                   "%s.%s: nothing here does what it says (leave it unset)",
+                   t->name, f->name);
+}
+
+/* May a client send @f as field @field of @t? */
+static int check_field(const struct message_type *t,
+                       const struct message_field *field,
+                       const struct pb_field *f,
+                       struct err *err)
+{
+    if (!field)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "%s: field %llu is not known here (leave it unset)",
+                       t->name, (unsigned long long)f->number);
+    if (field->wire != f->wire)
+        return err_set(err, ERR_INVALID, "%s.%s: not of its type", t->name,
+                       field->name);
+    return field->rule == FIELD_REFUSED ? field_refused(t, field, err) : 0;
+}
+
+static int settle_message(const struct message_type *t,
+                          struct slice given,
+                          bool is_lenient,
+                          struct buf *out,
+                          struct err *err);
+
+static int settle_field(const struct message_field *field,
+                        const struct pb_field *f,
+                        struct slice raw,
+                        struct buf *out,
+                        struct err *err)
+{
+    struct buf inner = BUF_INIT;
+    int rc;
+    if (field->rule == FIELD_OUTPUT)
+        return 0;
+    if (!field->type || field->rule == FIELD_REFUSED) {
+        buf_append_slice(out, raw);
+        return 0;
+    }
+    rc = settle_message(field->type, f->bytes, false, &inner, err);
+    if (rc == 0)
+        pb_put_bytes(out, field->number, buf_slice(&inner));
+    buf_close(&inner);
+    return rc;
+}
+
+/* As deep as the tables are, whatever is sent. @is_lenient: what is refused
+ * stays, and what is not known goes; whether it matters is to be seen. */
+static int settle_message(const struct message_type *t,
+                          struct slice given,
+                          bool is_lenient,
+                          struct buf *out,
+                          struct err *err)
+{
+    struct cursor c = cursor_make(given);
+    const char *begin = c.p;
+    struct pb_field f;
+    int rc = 0;
+    while (rc == 0 && pb_next(&c, &f)) {
+        struct slice raw = slice_make(begin, (size_t)(c.p - begin));
+        const struct message_field *field = field_of_number(t, f.number);
+        begin = c.p;
+        if (is_lenient && !field)
+            continue;
+        if (!is_lenient || field->rule != FIELD_REFUSED)
+            rc = check_field(t, field, &f, err);
+        if (rc == 0)
+            rc = settle_field(field, &f, raw, out, err);
+    }
+    if (rc == 0 && c.bad)
+        rc =
+            err_set(err, ERR_INVALID, "%s: not a message of its kind", t->name);
+    return rc;
+}
+
+int message_settle(const struct message_type *t,
+                   struct slice given,
+                   struct buf *out,
+                   struct err *err)
+{
+    return settle_message(t, given, false, out, err);
+}
+
+/* --- updating ---------------------------------------------------------------
+ */
+
+static bool has_field(struct slice message, unsigned number)
+{
+    struct cursor c = cursor_make(message);
+    struct pb_field f;
+    while (pb_next(&c, &f))
+        if (f.number == number)
+            return true;
+    return false;
+}
+
+/* @b without the fields that @field takes the place of: itself, and when
+ * @is_set all that are in a oneof with it. */
+static void remove_field(const struct message_type *t,
+                         const struct message_field *field,
+                         bool is_set,
+                         struct buf *b)
+{
+    for (size_t i = 0; i < t->field_count; i++) {
+        const struct message_field *other = &t->fields[i];
+        struct buf rest = BUF_INIT;
+        if (other->number != field->number &&
+            (!is_set || !field->oneof || other->oneof != field->oneof))
+            continue;
+        pb_copy_fields(&rest, buf_slice(b), other->number, false);
+        buf_close(b);
+        *b = rest;
+    }
+}
+
+/* Exchange @field of the message in @b for what @update has of it. */
+static void replace_field(const struct message_type *t,
+                          const struct message_field *field,
+                          struct slice update,
+                          struct buf *b)
+{
+    remove_field(t, field, has_field(update, field->number), b);
+    pb_copy_fields(b, update, field->number, true);
+}
+
+static int
+bad_path(const struct message_type *t, struct slice path, struct err *err)
+{
+    return err_set(err, ERR_INVALID, "%s: \"%.*s\" cannot be updated", t->name,
+                   SLICE_ARG(slice_sub(path, 0, QUOTED_BYTES_MAX)));
+}
+
+static int merge_path(const struct message_type *t,
+                      struct slice path,
+                      struct slice update,
+                      struct buf *b,
+                      struct err *err);
+
+/* The same within @field, of which @path is the rest. */
+static int merge_inside(const struct message_type *t,
+                        const struct message_field *field,
+                        struct slice path,
+                        struct slice update,
+                        struct buf *b,
+                        struct err *err)
+{
+    struct buf inner = BUF_INIT;
+    int rc;
+    buf_append_slice(&inner, pb_find(buf_slice(b), field->number));
+    rc = merge_path(field->type, path, pb_find(update, field->number), &inner,
+                    err);
+    if (rc == 0) {
+        bool is_set = inner.len > 0 || has_field(update, field->number);
+        remove_field(t, field, is_set, b);
+        if (is_set)
+            pb_put_bytes(b, field->number, buf_slice(&inner));
+    }
+    buf_close(&inner);
+    return rc;
+}
+
+/* Take what @path names from @update to @b. As deep as the tables are. */
+static int merge_path(const struct message_type *t,
+                      struct slice path,
+                      struct slice update,
+                      struct buf *b,
+                      struct err *err)
+{
+    size_t dot = slice_find_byte(path, '.');
+    const struct message_field *field =
+        field_of_name(t, slice_sub(path, 0, dot));
+    if (!field || field->rule == FIELD_FIXED || field->rule == FIELD_OUTPUT)
+        return bad_path(t, path, err);
+    if (field->rule == FIELD_REFUSED)
+        return has_field(update, field->number) ? field_refused(t, field, err)
+                                                : 0;
+    if (dot == path.len) {
+        replace_field(t, field, update, b);
+        return 0;
+    }
+    if (!field->type)
+        return bad_path(t, path, err);
+    return merge_inside(t, field, slice_sub(path, dot + 1, path.len), update, b,
+                        err);
+}
+
+static void
+merge_all(const struct message_type *t, struct slice update, struct buf *b)
+{
+    for (size_t i = 0; i < t->field_count; i++)
+        if (t->fields[i].rule == FIELD_KEPT &&
+            has_field(update, t->fields[i].number))
+            replace_field(t, &t->fields[i], update, b);
+}
+
+int message_merge(const struct message_type *t,
+                  struct slice old,
+                  struct slice update,
+                  struct slice mask,
+                  struct buf *out,
+                  struct err *err)
+{
+    struct cursor c = cursor_make(mask);
+    struct buf settled = BUF_INIT;
+    struct buf merged = BUF_INIT;
+    struct pb_field f;
+    bool any = pb_find(mask, 1).len > 0;
+    /* What no path names does not count, whatever it is. */
+    int rc = settle_message(t, update, any, &settled, err);
+    buf_append_slice(&merged, old);
+    while (rc == 0 && pb_next(&c, &f)) {
+        if (!pb_is_bytes(&f, 1))
+            continue;
+        rc = merge_path(t, f.bytes, buf_slice(&settled), &merged, err);
+    }
+    if (rc == 0 && c.bad)
+        rc = err_set(err, ERR_INVALID, "the update mask is not a FieldMask");
+    if (rc == 0 && !any)
+        merge_all(t, buf_slice(&settled), &merged);
+    if (rc == 0)
+        buf_append_slice(out, buf_slice(&merged));
+    buf_close(&settled);
+    buf_close(&merged);
+    return rc;
+}

@@ -1,0 +1,136 @@
+/* What the registry has of a table beside what the store knows. */
+#include "bigtable/gateway/pb.h"
+#include "bigtable/gateway/registry.h"
+#include "bigtable/gateway/table_message.h"
+
+/* Of a map's entry, and of ColumnFamily. */
+enum {
+    ENTRY_KEY = 1,
+    ENTRY_VALUE = 2,
+    FAMILY_VALUE_TYPE = 3,
+};
+
+int table_extras_get(struct gateway *g,
+                     const struct resource_name *name,
+                     struct buf *out,
+                     bool *found,
+                     struct err *err)
+{
+    struct buf key = BUF_INIT;
+    bool any;
+    int rc;
+    admin_key(&key, name->instance, "tables", name->id);
+    rc = registry_get(g->quarry, buf_slice(&key), out, &any, err);
+    if (found)
+        *found = rc == 0 && any;
+    buf_close(&key);
+    return rc;
+}
+
+int table_extras_put(struct gateway *g,
+                     const struct resource_name *name,
+                     struct slice extras,
+                     struct err *err)
+{
+    struct buf key = BUF_INIT;
+    int rc;
+    admin_key(&key, name->instance, "tables", name->id);
+    rc = extras.len ? registry_put(g->quarry, buf_slice(&key), extras, err)
+                    : registry_remove(g->quarry, buf_slice(&key), err);
+    buf_close(&key);
+    return rc;
+}
+
+int table_extras_replace(struct gateway *g,
+                         const struct resource_name *name,
+                         struct slice old,
+                         bool had,
+                         struct slice extras,
+                         struct err *err)
+{
+    struct buf key = BUF_INIT;
+    int rc;
+    admin_key(&key, name->instance, "tables", name->id);
+    rc = registry_replace(g->quarry, buf_slice(&key), old, had, extras, err);
+    buf_close(&key);
+    return rc;
+}
+
+int table_schema_extras(struct gateway *g,
+                        const struct resource_name *name,
+                        struct buf *out,
+                        struct err *err)
+{
+    struct buf all = BUF_INIT;
+    int rc = table_extras_get(g, name, &all, NULL, err);
+    pb_copy_fields(out, buf_slice(&all), TABLE_FAMILIES, true);
+    pb_copy_fields(out, buf_slice(&all), TABLE_ROW_KEY_SCHEMA, true);
+    buf_close(&all);
+    return rc;
+}
+
+int table_is_protected(struct gateway *g,
+                       const struct resource_name *name,
+                       bool *is_protected,
+                       struct err *err)
+{
+    struct buf extras = BUF_INIT;
+    int rc = table_extras_get(g, name, &extras, NULL, err);
+    *is_protected =
+        pb_find_integer(buf_slice(&extras), TABLE_DELETION_PROTECTION) != 0;
+    buf_close(&extras);
+    return rc;
+}
+
+int table_check_unprotected(struct gateway *g,
+                            struct grpc_call *call,
+                            const struct resource_name *name,
+                            const char *what,
+                            struct err *err)
+{
+    bool is_protected;
+    int rc = table_is_protected(g, name, &is_protected, err);
+    if (rc || !is_protected)
+        return rc;
+    grpc_set_code(call, GRPC_FAILED_PRECONDITION);
+    return err_set(err, ERR_DENIED,
+                   "%s: table %.*s is protected from deletion (unset its "
+                   "deletion_protection first)",
+                   what, SLICE_ARG(name->id));
+}
+
+struct slice table_extras_type(struct slice extras, struct slice name)
+{
+    struct cursor c = cursor_make(extras);
+    struct pb_field f;
+    while (pb_next(&c, &f))
+        if (pb_is_bytes(&f, TABLE_FAMILIES) &&
+            slice_eq(pb_find(f.bytes, ENTRY_KEY), name))
+            return pb_find(pb_find(f.bytes, ENTRY_VALUE), FAMILY_VALUE_TYPE);
+    return SLICE_EMPTY;
+}
+
+void table_extras_set_type(struct slice extras,
+                           struct slice name,
+                           struct slice type,
+                           struct buf *out)
+{
+    struct cursor c = cursor_make(extras);
+    const char *begin = c.p;
+    struct pb_field f;
+    while (pb_next(&c, &f)) {
+        if (!pb_is_bytes(&f, TABLE_FAMILIES) ||
+            !slice_eq(pb_find(f.bytes, ENTRY_KEY), name))
+            buf_append(out, begin, (size_t)(c.p - begin));
+        begin = c.p;
+    }
+    if (type.len) {
+        size_t entry = pb_open(out, TABLE_FAMILIES);
+        size_t family;
+        pb_put_bytes(out, ENTRY_KEY, name);
+        family = pb_open(out, ENTRY_VALUE);
+        pb_put_bytes(out, FAMILY_VALUE_TYPE, type);
+        pb_close(out, family);
+        pb_close(out, entry);
+    }
+}
