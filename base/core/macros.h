@@ -14,6 +14,20 @@
 /* Symbols of the installed C libraries; everything else stays hidden. */
 #define QUARRY_EXPORT __attribute__((visibility("default")))
 
+/* 1 where AddressSanitizer watches: memory is not kept for reuse there, so that
+ * use after release is noticed. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define BUILT_WITH_ASAN 1
+#endif
+#endif
+#if !defined(BUILT_WITH_ASAN) && defined(__SANITIZE_ADDRESS__)
+#define BUILT_WITH_ASAN 1
+#endif
+#ifndef BUILT_WITH_ASAN
+#define BUILT_WITH_ASAN 0
+#endif
+
 #define ARRAY_LEN(a)        (sizeof(a) / sizeof((a)[0]))
 #define STATIC_ASSERT(c, m) _Static_assert(c, m)
 

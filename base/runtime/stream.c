@@ -239,6 +239,13 @@ int stream_receive_file(struct stream *s, struct file **out, struct err *err)
     return rc;
 }
 
+void stream_end_writing(struct stream *s)
+{
+    PRE(s->loop == loop_self());
+    if (!s->closed)
+        s->ops->end_writing(s);
+}
+
 const char *stream_peer(const struct stream *s)
 {
     return s->peer;

@@ -103,6 +103,10 @@ stream_send_file(struct stream *s, struct file *f, struct err *err);
 MUST_CHECK int
 stream_receive_file(struct stream *s, struct file **out, struct err *err);
 
+/* No more is written: behind what was, the other side reads the stream's end.
+ * Reading goes on. Does not park. */
+void stream_end_writing(struct stream *s);
+
 /* The other side, for messages. Borrowed. */
 const char *stream_peer(const struct stream *s);
 /* Does it stay within this machine: loopback, a Unix socket, the simulation? */

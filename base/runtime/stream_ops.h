@@ -55,6 +55,7 @@ struct stream_ops {
     /* Park until reading or writing may do something, or the stream is closed.
      * Wakes may be spurious. */
     int (*wait)(struct stream *s, enum stream_side side, struct err *err);
+    void (*end_writing)(struct stream *s);
     void (*close)(struct stream *s); /* Wakes who waits. Once. */
     void (*free)(struct stream *s);  /* Closed, and nobody is inside. */
     bool (*is_local)(const struct stream *s);

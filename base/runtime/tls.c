@@ -349,6 +349,17 @@ static int wait_tls(struct stream *base, enum stream_side side, struct err *err)
     return stream__wait(tls_stream(base)->lower, side, err);
 }
 
+/* The alert that says so goes first. */
+static void end_writing(struct stream *base)
+{
+    struct tls_stream *t = tls_stream(base);
+    ERR_clear_error();
+    SSL_shutdown(t->ssl);
+    (void)flush(t, NULL);
+    ERR_clear_error();
+    stream_end_writing(t->lower);
+}
+
 static void close_tls(struct stream *base)
 {
     struct tls_stream *t = tls_stream(base);
@@ -378,6 +389,7 @@ static const struct stream_ops tls_ops = {
     .read = read_tls,
     .write = write_tls,
     .wait = wait_tls,
+    .end_writing = end_writing,
     .close = close_tls,
     .free = free_tls,
     .is_local = is_local,

@@ -162,6 +162,13 @@ static int write_pipe(struct stream *base,
 
 /* --- the end --------------------------------------------------------- */
 
+static void end_writing(struct stream *base)
+{
+    struct sim_stream *s = sim_stream(base);
+    if (!s->gone && s->reset_ns > machine_of(base->loop)->cluster->now_ns)
+        sim__pipe_send(s->out, NULL, 0, true);
+}
+
 static void close_pipes(struct stream *base)
 {
     struct sim_stream *s = sim_stream(base);
@@ -243,6 +250,7 @@ static const struct stream_ops sim_stream_ops = {
     .read = read_pipe,
     .write = write_pipe,
     .wait = wait_pipe,
+    .end_writing = end_writing,
     .close = close_pipes,
     .free = free_stream,
     .is_local = is_local,

@@ -240,6 +240,11 @@ static void free_stream(struct stream *s)
     mem_free(s);
 }
 
+static void end_writing(struct stream *s)
+{
+    (void)!shutdown(((struct uv_sock_stream *)s)->sock.fd, SHUT_WR);
+}
+
 static bool is_local_stream(const struct stream *s)
 {
     return ((const struct uv_sock_stream *)s)->is_local;
@@ -334,6 +339,7 @@ static const struct stream_ops uv_stream_ops = {
     .send_file = send_file,
     .receive_file = receive_file,
     .wait = wait_sock,
+    .end_writing = end_writing,
     .close = close_stream,
     .free = free_stream,
     .is_local = is_local_stream,

@@ -80,6 +80,8 @@ void grpc_server_close(struct grpc_server *s);
 /* Connections and running calls now. */
 size_t grpc_server_connection_count(const struct grpc_server *s);
 size_t grpc_server_call_count(const struct grpc_server *s);
+/* Bytes of its budget that are charged now. */
+size_t grpc_server_buffered_bytes(const struct grpc_server *s);
 
 /* --- inside a handler -------------------------------------------------- */
 

@@ -13,17 +13,21 @@
 /* A message is given room for so much at first, whatever its length is said to
  * be: who claims much must send much. */
 #define FIRST_ROOM_BYTES ((size_t)64 << 10)
-/* Calls kept for reuse, with buffers up to this. */
+/* Calls kept for reuse, with buffers up to this. None where the allocator is to
+ * notice what is used after it was released. */
+#if BUILT_WITH_ASAN
+#define SPARE_CALLS_MAX 0
+#else
 #define SPARE_CALLS_MAX 256
+#endif
 #define SPARE_BYTES_MAX ((size_t)256 << 10)
 /* A handler waits while more than this waits for its client. */
 #define UNSENT_BYTES_MAX ((size_t)256 << 10)
-/* From here on compression is work for another thread. */
-#define OFFLOAD_BYTES ((size_t)128 << 10)
 
 /* --- life -------------------------------------------------------------- */
 
-struct grpc_call *grpc_call_new(struct grpc_server *server)
+struct grpc_call *grpc_call_new(struct grpc_server *server,
+                                struct grpc_connection *connection)
 {
     struct grpc_call *call = server->spare;
     if (++server->call_count == GRPC_BUSY_CALLS)
@@ -35,7 +39,10 @@ struct grpc_call *grpc_call_new(struct grpc_server *server)
     } else {
         call = mem_zalloc(1, sizeof(*call));
     }
+    INVARIANT(call->holders == 0 && call->charged == 0); /* INV-4 */
     call->server = server;
+    call->connection = connection;
+    call->budget = grpc_connection_budget(connection);
     return call;
 }
 
@@ -53,17 +60,6 @@ static void release(struct grpc_call *call)
     buf_close(&call->out);
     buf_close(&call->text);
     mem_free(call);
-}
-
-static void charge(struct grpc_server *server, size_t bytes)
-{
-    server->buffered_bytes += bytes;
-}
-
-static void give_back(struct grpc_server *server, size_t bytes)
-{
-    INVARIANT(server->buffered_bytes >= bytes);
-    server->buffered_bytes -= bytes;
 }
 
 /* Everything but its memory is as new. */
@@ -88,18 +84,24 @@ static void reset(struct grpc_call *call)
 void grpc_call_free(struct grpc_call *call)
 {
     struct grpc_server *server = call->server;
-    PRE(call->stream == 0 && !call->fiber);
-    give_back(server, call->charged + grpc_call_unsent(call));
+    PRE(call->holders == 0 && !call->fiber);
+    grpc_budget_refund(call->budget, call->charged + grpc_call_unsent(call));
     if (server->call_count-- == GRPC_BUSY_CALLS)
         busy_poll_resume();
     reset(call);
-    if (server->spare_count >= SPARE_CALLS_MAX) {
+    if (server->spare_count + 1 > SPARE_CALLS_MAX) {
         release(call);
         return;
     }
     call->next = server->spare;
     server->spare = call;
     server->spare_count++;
+}
+
+void grpc_call_hold(struct grpc_call *call, enum grpc_holder holder)
+{
+    PRE(!(call->holders & holder));
+    call->holders |= holder;
 }
 
 void grpc_call_free_spares(struct grpc_server *server)
@@ -176,42 +178,61 @@ static int check_prefix(struct grpc_call *call, struct err *err)
     return 0;
 }
 
-/* Room for @more bytes of the message; not more than it has. */
+static int over_budget(struct err *err)
+{
+    return err_set(err, ERR_EXHAUSTED, "too many bytes in flight");
+}
+
+/* Let the message have room for @cap bytes, charged first. */
+static int move_message(struct grpc_call *call, size_t cap, struct err *err)
+{
+    size_t old = call->charged;
+    char *moved;
+    if (!grpc_budget_charge(call->budget, cap))
+        return over_budget(err);
+    moved = mem_try_alloc(cap);
+    if (!moved) {
+        grpc_budget_refund(call->budget, cap);
+        return err_set(err, ERR_EXHAUSTED, "no memory for the message");
+    }
+    if (call->message_len)
+        memcpy(moved, call->message, call->message_len);
+    mem_free(call->message);
+    call->message = moved;
+    call->message_cap = cap;
+    call->charged = cap;
+    grpc_budget_refund(call->budget, old);
+    return 0;
+}
+
+/* Room for @more bytes of the message; not more than it has. Memory of an
+ * earlier call is charged as it is used. */
 static int grow(struct grpc_call *call, size_t more, struct err *err)
 {
     size_t need = call->message_len + more;
-    size_t cap = MAX_OF(call->message_cap * 2, FIRST_ROOM_BYTES);
-    char *grown;
-    if (need <= call->message_cap)
+    size_t cap = MAX_OF(call->charged * 2, FIRST_ROOM_BYTES);
+    if (need <= call->charged)
         return 0;
     cap = MIN_OF(MAX_OF(cap, need), call->message_size);
-    grown = mem_try_alloc(cap);
-    if (!grown)
-        return err_set(err, ERR_EXHAUSTED, "no memory for the message");
-    if (call->message_len)
-        memcpy(grown, call->message, call->message_len);
-    mem_free(call->message);
-    call->message = grown;
-    call->message_cap = cap;
+    if (cap > call->message_cap)
+        return move_message(call, cap, err);
+    if (!grpc_budget_charge(call->budget, cap - call->charged))
+        return over_budget(err);
+    call->charged = cap;
     return 0;
 }
 
 static int
 take_message(struct grpc_call *call, struct slice bytes, struct err *err)
 {
-    struct grpc_server *server = call->server;
     int rc;
     if (bytes.len > call->message_size - call->message_len)
         return err_set(err, ERR_INVALID, "more than one message");
-    if (server->buffered_bytes + bytes.len > server->options.buffered_bytes_max)
-        return err_set(err, ERR_EXHAUSTED, "too many bytes in flight");
     rc = grow(call, bytes.len, err);
     if (rc)
         return rc;
     memcpy(call->message + call->message_len, bytes.data, bytes.len);
     call->message_len += bytes.len;
-    call->charged += bytes.len;
-    charge(server, bytes.len);
     return 0;
 }
 
@@ -237,46 +258,13 @@ int grpc_call_complete(const struct grpc_call *call, struct err *err)
     return err_set(err, ERR_INVALID, "the request ended before its message");
 }
 
-/* Uncompressing, for a thread beside the loop. */
-struct uncompression {
-    struct slice in;
-    size_t bytes_max;
-    struct buf out;
-    int rc;
-    struct err *err;
-};
-
-static void run_uncompression(void *arg)
+void grpc_call_drop_message(struct grpc_call *call)
 {
-    struct uncompression *u = arg;
-    u->rc = gzip_uncompress(u->in, u->bytes_max, &u->out, u->err);
-}
-
-int grpc_call_uncompress(struct grpc_call *call, struct err *err)
-{
-    struct grpc_server *server = call->server;
-    struct uncompression u = {.in =
-                                  slice_make(call->message, call->message_len),
-                              .bytes_max = server->options.message_bytes_max,
-                              .out = BUF_INIT,
-                              .err = err};
-    if (call->prefix[0] == 0)
-        return 0;
-    if (u.in.len > OFFLOAD_BYTES)
-        offload(run_uncompression, &u);
-    else
-        run_uncompression(&u);
-    if (u.rc) {
-        buf_close(&u.out);
-        return u.rc;
-    }
     mem_free(call->message);
-    call->message = u.out.data;
-    call->message_len = u.out.len;
-    call->message_cap = u.out.cap;
-    call->charged += u.out.len;
-    charge(server, u.out.len);
-    return 0;
+    call->message = NULL;
+    call->message_len = call->message_cap = 0;
+    grpc_budget_refund(call->budget, call->charged);
+    call->charged = 0;
 }
 
 struct slice grpc_request(const struct grpc_call *call)
@@ -295,7 +283,7 @@ size_t grpc_call_unsent(const struct grpc_call *call)
 void grpc_call_sent(struct grpc_call *call, size_t count)
 {
     call->out_sent += count;
-    give_back(call->server, count);
+    grpc_budget_refund(call->budget, count);
     if (call->out_sent == call->out.len) {
         buf_clear(&call->out);
         call->out_sent = 0;
@@ -331,15 +319,14 @@ static void compress(struct buf *b)
  * call waits until its own has gone. */
 static bool has_room(const struct grpc_call *call)
 {
-    const struct grpc_server *server = call->server;
-    bool tight =
-        server->buffered_bytes > server->options.buffered_bytes_max / 2;
+    const struct grpc_budget *all = &call->server->budget;
+    bool tight = all->used > all->max / 2;
     return grpc_call_unsent(call) <= (tight ? 0 : UNSENT_BYTES_MAX);
 }
 
 int grpc_call_check(const struct grpc_call *call, struct err *err)
 {
-    if (!call->stream)
+    if (call->abandoned)
         return err_set(err, ERR_CANCELLED, "the client gave up");
     if (call->until_ns && world_mono_ns(call->server->world) >= call->until_ns)
         return err_set(err, ERR_DEADLINE, "the deadline has passed");
@@ -349,19 +336,20 @@ int grpc_call_check(const struct grpc_call *call, struct err *err)
 static int await_room(struct grpc_call *call, struct err *err)
 {
     int rc = grpc_call_check(call, err);
-    while (rc == 0 && call->stream && !has_room(call)) {
+    while (rc == 0 && !call->abandoned && !has_room(call)) {
         call->waiting = true;
         rc = fiber_park_checked(err);
         call->waiting = false;
     }
-    if (rc == 0 && !call->stream)
+    if (rc == 0 && call->abandoned)
         rc = err_set(err, ERR_CANCELLED, "the client gave up");
     return rc;
 }
 
-static void queue(struct grpc_call *call, struct buf *b)
+static int queue(struct grpc_call *call, struct buf *b, struct err *err)
 {
-    charge(call->server, b->len);
+    if (!grpc_budget_charge(call->budget, b->len))
+        return over_budget(err);
     if (call->out.len == 0) {
         struct buf empty = call->out;
         call->out = *b;
@@ -371,6 +359,7 @@ static void queue(struct grpc_call *call, struct buf *b)
     }
     buf_clear(b);
     grpc_message_begin(b);
+    return 0;
 }
 
 int grpc_send(struct grpc_call *call, struct buf *b, struct err *err)
@@ -384,9 +373,10 @@ int grpc_send(struct grpc_call *call, struct buf *b, struct err *err)
     if (b->len - GRPC_PREFIX_BYTES > UINT32_MAX)
         return err_set(err, ERR_EXHAUSTED, "a message of more than 4 GiB");
     put_be32(b->data + 1, (uint32_t)(b->len - GRPC_PREFIX_BYTES));
-    queue(call, b);
-    grpc_connection_resume(call);
-    return 0;
+    rc = queue(call, b, err);
+    if (rc == 0)
+        grpc_connection_resume(call);
+    return rc;
 }
 
 void grpc_set_code(struct grpc_call *call, enum grpc_code code)

@@ -1,12 +1,25 @@
 /* One call, between the stream it came on and the fiber that handles it.
  * Private to the gRPC server.
  *
- * A call is held by its stream, while that is open, and by its fiber, while
- * that runs, or by the crowd it goes with; who lets go last recycles it. The
- * connection outlives its calls.
+ * Two may point to a call, and `holders` says which of them do: the HTTP/2
+ * session, from the headers of the stream on, and the fiber that handles the
+ * request, alone or with others that came together. The last one to release it
+ * recycles it. A client that gives up changes nothing about that: the call is
+ * abandoned, and its holders release it in their own time.
  *
  * The bytes of a call, of its request and of replies that wait to be sent, are
- * charged to the server's budget.
+ * charged to the connection's budget before memory is taken for them.
+ *
+ * Invariants
+ *     INV-1. A call is on its connection's list exactly while it has holders.
+ *     INV-2. The session releases a call when it says that the stream is
+ *            closed, or after it was deleted, and never before: until then it
+ *            may call back with the call.
+ *     INV-3. The fiber releases a call when the handler has returned and the
+ *            status is with the session, if that still holds it.
+ *     INV-4. A call without holders has no bytes charged to any budget.
+ *     INV-5. An abandoned call sends nothing more, in particular no status.
+ *     INV-6. The connection outlives its calls.
  */
 #ifndef BIGTABLE_GATEWAY_GRPC_CALL_H
 #define BIGTABLE_GATEWAY_GRPC_CALL_H
@@ -14,6 +27,7 @@
 #include <stdatomic.h>
 
 #include "bigtable/gateway/grpc.h"
+#include "bigtable/gateway/grpc_budget.h"
 
 /* In front of each message: a flag (1: compressed) and the length. */
 #define GRPC_PREFIX_BYTES 5
@@ -27,12 +41,21 @@ struct stream;
 struct stream_listener;
 struct var;
 
+/* Who points to a call. */
+enum grpc_holder {
+    GRPC_HOLDER_SESSION = 1,
+    GRPC_HOLDER_FIBER = 2, /* Also while it waits to be started. */
+};
+
 struct grpc_call {
     struct grpc_server *server;
     struct grpc_connection *connection;
+    struct grpc_budget *budget; /* The connection's. */
     struct grpc_call *next; /* On the connection's list, or the spare one. */
     struct grpc_call *prev;
-    int32_t stream;      /* 0: closed; nobody waits for the answer. */
+    unsigned holders;    /* Of enum grpc_holder. */
+    int32_t stream;      /* Its number. */
+    bool abandoned;      /* Nobody waits for the answer. */
     struct fiber *fiber; /* NULL: does not run. */
     bool together;       /* With others on one fiber, or about to be. */
     uint64_t until_ns;   /* Then, its deadline; 0: none. */
@@ -53,19 +76,19 @@ struct grpc_call {
     size_t message_cap;
     size_t message_size; /* As the prefix says. */
     size_t header_bytes;
-    size_t charged; /* Of the budget, for the request. */
+    size_t charged; /* Of the budget, for the request: its capacity. */
     bool receiving; /* More of it comes. */
     bool refused;   /* The rest of the request is thrown away. */
 
     /* The reply. */
     struct buf scratch; /* The handler's. */
     struct buf out;     /* Messages, from out_sent on not yet sent. */
-    size_t out_sent;
-    bool responded; /* Headers were handed to the stream, */
-    bool replying;  /* with messages behind them. */
-    bool deferred;  /* The stream waits for more of the reply. */
-    bool finished;  /* The handler has returned. */
-    bool waiting;   /* The fiber waits for room. */
+    size_t out_sent;    /* The rest is charged. */
+    bool responded;     /* Headers were handed to the stream, */
+    bool replying;      /* with messages behind them. */
+    bool deferred;      /* The stream waits for more of the reply. */
+    bool finished;      /* The handler has returned. */
+    bool waiting;       /* The fiber waits for room. */
     bool code_set;
     enum grpc_code code;
     struct buf text; /* Of the status; empty: none. */
@@ -86,8 +109,8 @@ struct grpc_server {
     struct grpc_connection *connections;
     atomic_size_t connection_count; /* Read by others, too. */
     atomic_size_t call_count;
-    size_t buffered_bytes;   /* Charged now. */
-    struct grpc_call *spare; /* For reuse. */
+    struct grpc_budget budget; /* Connections' are within it. */
+    struct grpc_call *spare;   /* For reuse. */
     size_t spare_count;
     struct var *calls_var;
     struct var *failed_var;
@@ -96,11 +119,14 @@ struct grpc_server {
 
 /* --- grpc_call.c ------------------------------------------------------- */
 
-/* A call of @server without a stream. Owned by its stream and its fiber. */
-struct grpc_call *grpc_call_new(struct grpc_server *server);
-/* Recycle it. PRE: neither stream nor fiber. */
+/* A call of @connection, which has nobody that holds it yet. Owned. */
+struct grpc_call *grpc_call_new(struct grpc_server *server,
+                                struct grpc_connection *connection);
+/* Recycle it. PRE: nobody holds it. */
 void grpc_call_free(struct grpc_call *call);
 void grpc_call_free_spares(struct grpc_server *server);
+/* @holder points to it from now on. PRE: it did not. */
+void grpc_call_hold(struct grpc_call *call, enum grpc_holder holder);
 
 /* Take a header of the request. */
 void grpc_call_take_header(struct grpc_call *call,
@@ -114,7 +140,11 @@ grpc_call_take(struct grpc_call *call, struct slice bytes, struct err *err);
 /* The body has ended: is there one whole message? */
 MUST_CHECK int grpc_call_complete(const struct grpc_call *call,
                                   struct err *err);
-/* Uncompress the request if it is compressed. Parks when it is long. */
+/* Give the request's memory back. */
+void grpc_call_drop_message(struct grpc_call *call);
+/* --- grpc_inflate.c */
+/* Uncompress the request if it is compressed. Parks when it is long. Errors:
+ * ERR_INVALID, ERR_TOOBIG, ERR_EXHAUSTED (the budget). */
 MUST_CHECK int grpc_call_uncompress(struct grpc_call *call, struct err *err);
 /* May it go on? Errors: ERR_CANCELLED, ERR_DEADLINE. */
 MUST_CHECK int grpc_call_check(const struct grpc_call *call, struct err *err);
@@ -127,7 +157,7 @@ void grpc_call_set_status(struct grpc_call *call,
                           int rc,
                           const struct err *err);
 
-/* --- grpc.c: with grpc_reply.c, all that knows HTTP/2 ------------------- */
+/* --- grpc.c: connections ------------------------------------------------- */
 
 /* Serve @s (owned from now on) on a fiber of its own until it ends; the
  * connection is on the server's list meanwhile. */
@@ -137,10 +167,15 @@ struct grpc_connection *grpc_connection_next(const struct grpc_connection *c);
 void grpc_connection_drain(struct grpc_connection *c);
 /* End it. */
 void grpc_connection_cancel(struct grpc_connection *c);
+struct grpc_budget *grpc_connection_budget(struct grpc_connection *c);
 /* The writer looks again what there is to send. */
 void grpc_connection_kick(struct grpc_connection *c);
-/* Take @call, which nobody holds any more, off its connection. */
-void grpc_connection_drop(struct grpc_call *call);
+/* @holder no longer points to @call, which goes with its last one. PRE: it
+ * held it. */
+void grpc_call_release(struct grpc_call *call, enum grpc_holder holder);
+/* Nobody waits for the answer any more: its handler is cancelled, unless it
+ * works for others, too. */
+void grpc_call_abandon(struct grpc_call *call);
 /* More of @call's reply is there, or its end. */
 void grpc_connection_resume(struct grpc_call *call);
 

@@ -20,16 +20,17 @@ struct grpc_connection {
     struct stream *io;
     nghttp2_session *session;
     struct session_memory memory; /* The session's. */
+    struct grpc_budget budget;    /* Of calls, within the server's. */
     struct grpc_call *calls;
     struct grpc_crowd *crowd; /* Calls that are about to start; NULL: none. */
-    size_t call_count;        /* With the ones whose stream is closed. */
+    size_t call_count;        /* With the abandoned ones. */
     size_t receiving_count;   /* Of them: requests that have not ended, */
     size_t replying_count;    /* and replies that were begun. */
     uint64_t read_ns;         /* The clock at the last read, */
     size_t read_bytes;        /* which gave so much. */
     struct fiber *fiber;
     struct fiber *writer;
-    struct buf out; /* To be written. */
+    struct buf out; /* To be written; filled by the writer alone. */
     bool kicked;    /* The writer has something to do. */
     bool ending;    /* No more is read. */
     bool broken;    /* Nothing can be written any more. */
@@ -38,6 +39,21 @@ struct grpc_connection {
     uint8_t ping[8];
     uint64_t ping_until_ns; /* No longer than until then. */
 };
+
+/* --- grpc.c -------------------------------------------------------------- */
+
+/* The session opened @stream: a call that it holds. */
+struct grpc_call *grpc_connection_add_call(struct grpc_connection *c,
+                                           int32_t stream);
+/* No more of the request comes. */
+void grpc_connection_end_request(struct grpc_call *call);
+
+/* --- grpc_session.c: what nghttp2 calls back with ------------------------- */
+
+/* Open c->session, which reads and writes nothing by itself. */
+void grpc_session_open(struct grpc_connection *c);
+/* PRE: a ping waits for its answer. Returns 0 or nghttp2's error. */
+int grpc_session_answer_ping(struct grpc_connection *c);
 
 /* --- grpc_run.c: the fibers of calls ------------------------------------ */
 

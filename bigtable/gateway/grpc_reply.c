@@ -67,7 +67,12 @@ static ssize_t on_read_reply(nghttp2_session *session,
     (void)stream;
     (void)to;
     (void)user;
+    PRE(call->holders & GRPC_HOLDER_SESSION);
     *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
+    if (call->abandoned) {
+        call->deferred = true; /* INV-5: a cut reply has no good end. */
+        return NGHTTP2_ERR_DEFERRED;
+    }
     if (call->finished && count == grpc_call_unsent(call)) {
         *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
         if (submit_trailers(call))
@@ -91,6 +96,7 @@ int grpc_reply_put_frame(nghttp2_session *session,
     struct grpc_call *call = source->ptr;
     (void)session;
     (void)frame;
+    PRE(call->holders & GRPC_HOLDER_SESSION);
     if (c->out.len >= GRPC_WRITE_BYTES)
         return NGHTTP2_ERR_WOULDBLOCK;
     buf_append(&c->out, head, 9);
@@ -99,6 +105,18 @@ int grpc_reply_put_frame(nghttp2_session *session,
         grpc_call_sent(call, len);
     }
     return 0;
+}
+
+/* What cannot be submitted for want of memory ends the connection. */
+static void submit_response(struct grpc_call *call,
+                            const nghttp2_nv *nv,
+                            size_t count,
+                            const nghttp2_data_provider *source)
+{
+    struct grpc_connection *c = call->connection;
+    PRE(call->holders & GRPC_HOLDER_SESSION);
+    if (nghttp2_submit_response(c->session, call->stream, nv, count, source))
+        grpc_connection_cancel(c);
 }
 
 /* The first headers of a reply with messages. */
@@ -114,8 +132,7 @@ void grpc_reply_begin(struct grpc_call *call)
     call->responded = true;
     call->replying = true;
     call->connection->replying_count++;
-    (void)!nghttp2_submit_response(call->connection->session, call->stream, nv,
-                                   call->gzip ? 3 : 2, &source);
+    submit_response(call, nv, call->gzip ? 3 : 2, &source);
 }
 
 /* A reply that is its status alone. */
@@ -129,8 +146,7 @@ void grpc_reply_status(struct grpc_call *call)
     struct buf text = BUF_INIT;
     size_t count = 3 + status_headers(call, nv + 3, &text);
     call->responded = true;
-    (void)!nghttp2_submit_response(call->connection->session, call->stream, nv,
-                                   count, NULL);
+    submit_response(call, nv, count, NULL);
     buf_close(&text);
 }
 
@@ -140,6 +156,5 @@ void grpc_reply_http_error(struct grpc_call *call, const char *status)
     nghttp2_nv nv[1] = {fixed_header(":status", status)};
     call->responded = true;
     call->refused = true;
-    (void)!nghttp2_submit_response(call->connection->session, call->stream, nv,
-                                   1, NULL);
+    submit_response(call, nv, 1, NULL);
 }

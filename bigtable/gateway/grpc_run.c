@@ -18,13 +18,15 @@ struct grpc_crowd {
 
 /* --- the end of a call --------------------------------------------------- */
 
+/* Its status is known: the session sends it, if somebody waits for it. */
 static void finish(struct grpc_call *call)
 {
     call->finished = true;
     if (call->server->failed_var && call->code != GRPC_OK)
         var_add(call->server->failed_var, 1);
-    if (!call->stream)
-        return;
+    if (call->abandoned)
+        return; /* INV-5 */
+    INVARIANT(call->holders & GRPC_HOLDER_SESSION);
     if (call->responded)
         grpc_connection_resume(call);
     else
@@ -32,14 +34,13 @@ static void finish(struct grpc_call *call)
     grpc_connection_kick(call->connection);
 }
 
-/* Its status is known. Its connection may go with it, and the server. */
+/* Its connection may go with it, and the server. */
 static void end(struct grpc_call *call)
 {
     call->fiber = NULL;
     call->together = false;
     finish(call);
-    if (!call->stream)
-        grpc_connection_drop(call);
+    grpc_call_release(call, GRPC_HOLDER_FIBER);
 }
 
 /* --- one by itself ------------------------------------------------------- */
@@ -108,10 +109,10 @@ void grpc_crowd_start(struct grpc_connection *c)
     if (crowd->count == 1) {
         crowd->calls[0]->together = false;
         crowd->count = crowd->bytes = 0;
-        if (crowd->calls[0]->stream)
-            start_alone(crowd->calls[0]);
+        if (crowd->calls[0]->abandoned)
+            grpc_call_release(crowd->calls[0], GRPC_HOLDER_FIBER);
         else
-            grpc_connection_drop(crowd->calls[0]);
+            start_alone(crowd->calls[0]);
         return;
     }
     c->crowd = NULL;
@@ -153,6 +154,7 @@ void grpc_call_start(struct grpc_call *call)
 {
     if (call->server->calls_var)
         var_add(call->server->calls_var, 1);
+    grpc_call_hold(call, GRPC_HOLDER_FIBER);
     if (goes_together(call))
         add_to_crowd(call->connection, call);
     else

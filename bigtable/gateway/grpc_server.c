@@ -77,6 +77,7 @@ int grpc_server_open(struct world *w,
     s->options = *opts;
     s->listener = listener;
     set_defaults(&s->options);
+    s->budget.max = s->options.buffered_bytes_max;
     open_vars(s);
     s->accepting = fiber_start(s->loop, "grpc accept", run_accepting, s);
     *out = s;
@@ -96,6 +97,11 @@ size_t grpc_server_connection_count(const struct grpc_server *s)
 size_t grpc_server_call_count(const struct grpc_server *s)
 {
     return s->call_count;
+}
+
+size_t grpc_server_buffered_bytes(const struct grpc_server *s)
+{
+    return s->budget.used;
 }
 
 /* Until no call runs, or patience ends. */

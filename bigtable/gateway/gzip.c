@@ -13,34 +13,73 @@
 /* Growth of the output at first; doubled from there. */
 #define STEP_BYTES ((size_t)16 << 10)
 
-/* One round of inflate() into new room of @out. */
-static int inflate_some(z_stream *z, size_t room, struct buf *out)
+struct gzip_reader {
+    z_stream z;
+};
+
+struct gzip_reader *gzip_reader_new(struct slice in)
 {
-    size_t before = out->len;
-    int rc;
-    z->next_out = (Bytef *)buf_extend(out, room);
-    z->avail_out = (uInt)room;
-    rc = inflate(z, Z_NO_FLUSH);
-    buf_truncate(out, before + room - z->avail_out);
-    return rc;
+    struct gzip_reader *r = mem_zalloc(1, sizeof(*r));
+    PRE(in.len < UINT32_MAX);
+    if (inflateInit2(&r->z, GZIP_WINDOW) != Z_OK) {
+        mem_free(r);
+        return NULL;
+    }
+    /* zlib reads and never writes there; its type says otherwise. */
+    r->z.next_in = (Bytef *)(uintptr_t)in.data;
+    r->z.avail_in = (uInt)in.len;
+    return r;
 }
 
-static int
-run_inflate(z_stream *z, size_t bytes_max, struct buf *out, struct err *err)
+void gzip_reader_free(struct gzip_reader *r)
+{
+    if (!r)
+        return;
+    inflateEnd(&r->z);
+    mem_free(r);
+}
+
+int gzip_reader_next(struct gzip_reader *r,
+                     char *to,
+                     size_t room,
+                     size_t *made,
+                     bool *end,
+                     struct err *err)
+{
+    int rc;
+    PRE(room < UINT32_MAX);
+    r->z.next_out = (Bytef *)to;
+    r->z.avail_out = (uInt)room;
+    rc = inflate(&r->z, Z_NO_FLUSH);
+    *made = room - r->z.avail_out;
+    *end = rc == Z_STREAM_END;
+    if (*end || (rc == Z_OK && r->z.avail_out == 0) ||
+        (rc == Z_BUF_ERROR && room == 0 && r->z.avail_in > 0))
+        return 0;
+    return err_set(err, ERR_INVALID, "the message is not gzip");
+}
+
+static int read_all(struct gzip_reader *r,
+                    size_t bytes_max,
+                    struct buf *out,
+                    struct err *err)
 {
     size_t begin = out->len;
-    for (;;) {
-        size_t made = out->len - begin;
-        size_t room = MIN_OF(MAX_OF(made, STEP_BYTES), bytes_max + 1 - made);
-        int rc = inflate_some(z, room, out);
+    bool end = false;
+    int rc = 0;
+    while (rc == 0 && !end) {
+        size_t had = out->len;
+        size_t room = MIN_OF(MAX_OF(had - begin, STEP_BYTES),
+                             bytes_max + 1 - (had - begin));
+        size_t made;
+        char *to = buf_extend(out, room);
+        rc = gzip_reader_next(r, to, room, &made, &end, err);
+        buf_truncate(out, had + made);
         if (out->len - begin > bytes_max)
-            return err_set(err, ERR_TOOBIG,
-                           "the message is larger than %zu bytes", bytes_max);
-        if (rc == Z_STREAM_END)
-            return 0;
-        if (rc != Z_OK || (z->avail_in == 0 && z->avail_out > 0))
-            return err_set(err, ERR_INVALID, "the message is not gzip");
+            rc = err_set(err, ERR_TOOBIG,
+                         "the message is larger than %zu bytes", bytes_max);
     }
+    return rc;
 }
 
 int gzip_uncompress(struct slice in,
@@ -48,16 +87,12 @@ int gzip_uncompress(struct slice in,
                     struct buf *out,
                     struct err *err)
 {
-    z_stream z = {.next_in = NULL};
+    struct gzip_reader *r = gzip_reader_new(in);
     int rc;
-    PRE(bytes_max < UINT32_MAX && in.len < UINT32_MAX);
-    if (inflateInit2(&z, GZIP_WINDOW) != Z_OK)
+    if (!r)
         return err_set(err, ERR_NOMEM, "no memory to uncompress");
-    /* zlib reads and never writes there; its type says otherwise. */
-    z.next_in = (Bytef *)(uintptr_t)in.data;
-    z.avail_in = (uInt)in.len;
-    rc = run_inflate(&z, bytes_max, out, err);
-    inflateEnd(&z);
+    rc = read_all(r, bytes_max, out, err);
+    gzip_reader_free(r);
     return rc;
 }
 

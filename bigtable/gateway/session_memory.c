@@ -10,7 +10,7 @@
 
 /* Kept at most: what a few hundred calls at once have. Nothing where the
  * allocator is to notice what is used after it was given back. */
-#ifdef __SANITIZE_ADDRESS__
+#if BUILT_WITH_ASAN
 #define IDLE_BYTES_MAX ((size_t)0)
 #else
 #define IDLE_BYTES_MAX ((size_t)512 << 10)

@@ -2,11 +2,13 @@
  * and nothing of it stays behind.
  *
  * The input is what the client sends behind the preface, cut where the first
- * byte says.
+ * byte says. The last byte says how the connection ends: closed at once, after
+ * a while, half-closed, or half-closed and read.
  */
 #include <stdlib.h>
 
 #include "base/core/panic.h"
+#include "base/runtime/fiber.h"
 #include "base/runtime/sim.h"
 #include "base/runtime/stream.h"
 #include "base/runtime/world.h"
@@ -27,6 +29,48 @@ static int echo(void *ctx, struct grpc_call *call, struct err *err)
     return grpc_send(call, b, err);
 }
 
+/* Parks before and between its messages. */
+static int repeat(void *ctx, struct grpc_call *call, struct err *err)
+{
+    struct world *world = *(struct world **)ctx;
+    struct buf *b = grpc_scratch(call);
+    int rc = 0;
+    world_sleep_us(world, 20);
+    for (int i = 0; i < 20 && rc == 0; i++) {
+        buf_append_fill(b, 'r', 30000);
+        rc = grpc_send(call, b, err);
+    }
+    return rc;
+}
+
+static void echo_many(void *ctx, struct grpc_call *const *calls, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct err err = ERR_INIT;
+        int rc = echo(ctx, calls[i], &err);
+        world_sleep_us(*(struct world **)ctx, 10);
+        grpc_set_outcome(calls[i], rc, &err);
+    }
+}
+
+static void end_connection(struct world *w, struct stream *s, unsigned how)
+{
+    char room[4096];
+    size_t got = 1;
+    if (how & 1)
+        world_sleep_us(w, how & 2 ? 1000 : 40);
+    if (how & 4) {
+        stream_end_writing(s);
+        world_sleep_us(w, how & 2 ? 30 : 1);
+    }
+    fiber_set_deadline(world_mono_ns(w) + 2000000);
+    while ((how & 8) && got &&
+           stream_read(s, room, sizeof(room), &got, NULL) == 0)
+        ;
+    fiber_set_deadline(0);
+    stream_close(s);
+}
+
 static void write_all(struct stream *s, struct slice bytes)
 {
     (void)!stream_write(s, &bytes, 1, NULL);
@@ -34,10 +78,13 @@ static void write_all(struct stream *s, struct slice bytes)
 
 static void run(void *arg)
 {
-    static const struct grpc_method methods[] = {{"/e", echo}};
-    const struct input *in = arg;
+    static const struct grpc_method methods[] = {{"/e", echo}, {"/r", repeat}};
+    struct input *in = arg;
     const struct grpc_options o = {.methods = methods,
-                                   .method_count = 1,
+                                   .method_count = ARRAY_LEN(methods),
+                                   .ctx = &in->world,
+                                   .together = echo,
+                                   .handle_many = echo_many,
                                    .message_bytes_max = 1 << 20,
                                    .drain_us = 1000};
     struct grpc_server *server;
@@ -51,11 +98,13 @@ static void run(void *arg)
     write_all(s, slice_sub(in->bytes, 1, cut));
     world_sleep_us(in->world, 10);
     write_all(s, slice_sub(in->bytes, MAX_OF(cut, 1), in->bytes.len));
-    world_sleep_us(in->world, 1000);
-    stream_close(s);
-    world_sleep_us(in->world, 1000);
+    end_connection(
+        in->world, s,
+        in->bytes.len ? (unsigned char)in->bytes.data[in->bytes.len - 1] : 1);
+    world_sleep_us(in->world, 5000000);
     PRE(grpc_server_call_count(server) == 0);
     PRE(grpc_server_connection_count(server) == 0);
+    PRE(grpc_server_buffered_bytes(server) == 0);
     grpc_server_close(server);
 }
 

@@ -127,8 +127,7 @@ HOMES = [
     (r"(rocksdb|leveldb)/.*", ["tests/bench/"]),
     (r"check\.h", ["tests/"]),
     (r"microhttpd\.h", ["base/http/http.c"]),
-    (r"nghttp2/.*", ["bigtable/gateway/grpc.c",
-                     "bigtable/gateway/grpc_connection.h",
+    (r"nghttp2/.*", ["bigtable/gateway/grpc_connection.h",
                      "bigtable/gateway/session_memory.h"]),
 ]
 

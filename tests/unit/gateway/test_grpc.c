@@ -269,7 +269,7 @@ static void run_budget(void *arg)
     struct buf big = BUF_INIT;
     struct grpc_reply r;
     (void)arg;
-    start(1 << 20);
+    start(4 << 20);
     buf_append_fill(&big, 'b', 3 << 20);
     grpc_client_open(&c, "server:80");
     ck_assert_int_eq(grpc_client_call(&c, "/t/echo", buf_slice(&big), &r), 0);
@@ -447,7 +447,7 @@ static void run_gzip(void *arg)
     gzip_compress(buf_slice(&plain), &body);
     put_be32(body.data + 1, (uint32_t)(body.len - 5));
     ck_assert_int_eq(grpc_client_send(&c, "/t/echo", buf_slice(&body), &r), 0);
-    ck_assert_int_eq(r.code, GRPC_INVALID_ARGUMENT);
+    ck_assert_int_eq(r.code, GRPC_RESOURCE_EXHAUSTED);
     grpc_reply_close(&r);
     /* Not gzip at all. */
     ck_assert_int_eq(
@@ -466,6 +466,91 @@ START_TEST(test_gzip)
     /* A compressed request is answered in kind; bombs and rubbish are not
      * unpacked. */
     run(run_gzip);
+}
+
+END_TEST
+
+static int gzip_call(struct grpc_client *c, struct slice message)
+{
+    struct buf body = BUF_INIT;
+    struct grpc_reply r;
+    int code;
+    buf_append_fill(&body, 1, 1);
+    buf_append_fill(&body, 0, 4);
+    gzip_compress(message, &body);
+    put_be32(body.data + 1, (uint32_t)(body.len - 5));
+    ck_assert_int_eq(grpc_client_send(c, "/t/sleep", buf_slice(&body), &r), 0);
+    code = r.code;
+    grpc_reply_close(&r);
+    buf_close(&body);
+    return code;
+}
+
+static void run_gzip_budget(void *arg)
+{
+    struct grpc_client c = {.gzip = true, .timeout = "1S"};
+    struct grpc_client other = {.stream = 0};
+    struct buf plain = BUF_INIT;
+    (void)arg;
+    start(4 << 20);
+    grpc_client_open(&c, "server:80");
+    grpc_client_open(&other, "server:80");
+    buf_append_fill(&plain, 'z', 3 << 20);
+    ck_assert_int_eq(gzip_call(&c, buf_slice(&plain)), GRPC_RESOURCE_EXHAUSTED);
+    ck_assert_uint_eq(grpc_server_buffered_bytes(server), 0);
+    /* Less than a connection may have is taken, and given back. */
+    buf_truncate(&plain, 1 << 20);
+    ck_assert_int_eq(gzip_call(&c, buf_slice(&plain)), GRPC_DEADLINE_EXCEEDED);
+    ck_assert_uint_eq(grpc_server_buffered_bytes(server), 0);
+    expect_echo(&other, 100000);
+    grpc_client_close(&c);
+    grpc_client_close(&other);
+    grpc_server_close(server);
+    buf_close(&plain);
+}
+
+START_TEST(test_gzip_within_the_budget)
+{
+    /* What a message becomes is charged before memory is taken for it; what is
+     * over ends its call alone. */
+    run(run_gzip_budget);
+}
+
+END_TEST
+
+START_TEST(test_gzip_by_steps)
+{
+    /* Any steps give the same bytes, and a cut message is told at its cut. */
+    struct buf plain = BUF_INIT;
+    struct buf packed = BUF_INIT;
+    for (unsigned i = 0; i < 100000; i++)
+        buf_append_byte(&plain, (char)(i * i >> 7));
+    gzip_compress(buf_slice(&plain), &packed);
+    for (size_t room = 1; room < 200000; room = room * 7 + 1) {
+        struct gzip_reader *r = gzip_reader_new(buf_slice(&packed));
+        char *to = mem_alloc(room);
+        size_t done = 0;
+        bool end = false;
+        while (!end) {
+            size_t made;
+            ck_assert_int_eq(gzip_reader_next(r, to, room, &made, &end, NULL),
+                             0);
+            ck_assert_int_eq(memcmp(to, plain.data + done, made), 0);
+            done += made;
+        }
+        ck_assert_uint_eq(done, plain.len);
+        gzip_reader_free(r);
+        mem_free(to);
+    }
+    for (size_t cut = 0; cut < packed.len; cut += 97) {
+        struct buf out = BUF_INIT;
+        ck_assert_int_eq(
+            gzip_uncompress(slice_make(packed.data, cut), 1 << 20, &out, NULL),
+            ERR_INVALID);
+        buf_close(&out);
+    }
+    buf_close(&plain);
+    buf_close(&packed);
 }
 
 END_TEST
@@ -616,6 +701,8 @@ TEST_MAIN("grpc",
           test_connection_lost,
           test_many_calls_at_once,
           test_gzip,
+          test_gzip_within_the_budget,
+          test_gzip_by_steps,
           test_goodbye,
           test_rubbish,
           test_silence,

@@ -1,0 +1,285 @@
+/* What the HTTP/2 session of a connection calls back with, and how it is set
+ * up.
+ *
+ * The session points to a call from the headers of its stream on: as the
+ * stream's data, and as the source of the reply's frames. It holds the call as
+ * long (grpc_call.h, INV-2).
+ */
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/runtime/world.h"
+#include "bigtable/gateway/grpc_connection.h"
+
+/* What a peer may send unasked: of one stream, and of all of them. */
+#define STREAM_WINDOW_BYTES     (1 << 20)
+#define CONNECTION_WINDOW_BYTES (16 << 20)
+#define HEADER_LIST_BYTES_MAX   (64 << 10)
+#define HEADER_COUNT_MAX        128
+/* Frames of replies: larger ones save little and delay other streams. */
+#define DATA_FRAME_BYTES ((size_t)64 << 10)
+/* Streams that clients give up, at once and each second: scans that stop early
+ * are among them. More is an attack. */
+#define RESETS_BURST      10000
+#define RESETS_PER_SECOND 5000
+/* The answer to a ping waits so long for a reply to go out with, if calls are
+ * under way: clients ping with every reply they get. */
+#define PING_WAIT_NS UINT64_C(10000000)
+
+/* --- answers ------------------------------------------------------------ */
+
+/* Answer with a status before any message. */
+static void refuse(struct grpc_call *call, int rc, const struct err *err)
+{
+    call->refused = true;
+    grpc_call_set_status(call, rc, err);
+    grpc_reply_status(call);
+    grpc_connection_kick(call->connection);
+}
+
+/* The request is complete: handle it. */
+static void start_call(struct grpc_call *call)
+{
+    struct err err = ERR_INIT;
+    int rc = grpc_call_complete(call, &err);
+    if (rc) {
+        refuse(call, rc, &err);
+        return;
+    }
+    grpc_call_start(call);
+}
+
+/* --- what comes in ------------------------------------------------------ */
+
+static struct grpc_call *call_of(nghttp2_session *session, int32_t stream)
+{
+    return nghttp2_session_get_stream_user_data(session, stream);
+}
+
+static int on_begin_headers(nghttp2_session *session,
+                            const nghttp2_frame *frame,
+                            void *user)
+{
+    struct grpc_connection *c = user;
+    struct grpc_call *call;
+    if (frame->hd.type != NGHTTP2_HEADERS ||
+        frame->headers.cat != NGHTTP2_HCAT_REQUEST)
+        return 0;
+    /* Calls whose stream is closed but which still run count as well. */
+    if (c->call_count >= (size_t)c->server->options.calls_max * 2) {
+        (void)!nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE,
+                                         frame->hd.stream_id,
+                                         NGHTTP2_REFUSED_STREAM);
+        return 0;
+    }
+    call = grpc_connection_add_call(c, frame->hd.stream_id);
+    if (nghttp2_session_set_stream_user_data(session, frame->hd.stream_id,
+                                             call))
+        return NGHTTP2_ERR_CALLBACK_FAILURE;
+    INVARIANT(call->holders == GRPC_HOLDER_SESSION); /* INV-2 */
+    return 0;
+}
+
+static int on_header(nghttp2_session *session,
+                     const nghttp2_frame *frame,
+                     const uint8_t *name,
+                     size_t name_len,
+                     const uint8_t *value,
+                     size_t value_len,
+                     uint8_t flags,
+                     void *user)
+{
+    struct grpc_call *call = call_of(session, frame->hd.stream_id);
+    (void)flags;
+    (void)user;
+    if (frame->hd.type != NGHTTP2_HEADERS ||
+        frame->headers.cat != NGHTTP2_HCAT_REQUEST || !call)
+        return 0;
+    call->header_bytes += name_len + value_len + 32;
+    if (call->header_bytes > HEADER_LIST_BYTES_MAX)
+        return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE; /* Resets the stream. */
+    grpc_call_take_header(call, slice_make(name, name_len),
+                          slice_make(value, value_len));
+    return 0;
+}
+
+/* All headers of a request are there. */
+static void begin_request(struct grpc_call *call)
+{
+    struct err err = ERR_INIT;
+    if (!call->is_post) {
+        grpc_reply_http_error(call, "405");
+    } else if (!call->is_grpc) {
+        grpc_reply_http_error(call, "415");
+    } else if (!call->method) {
+        err_set(&err, ERR_UNSUPPORTED, "unknown method %.*s",
+                SLICE_ARG(buf_slice(&call->text)));
+        refuse(call, ERR_UNSUPPORTED, &err);
+    } else if (call->refused) {
+        err_set(&err, ERR_UNSUPPORTED, "the encoding of the message");
+        err_hint(&err, "identity or gzip");
+        refuse(call, ERR_UNSUPPORTED, &err);
+    }
+}
+
+int grpc_session_answer_ping(struct grpc_connection *c)
+{
+    c->has_ping = false;
+    return nghttp2_submit_ping(c->session, NGHTTP2_FLAG_ACK, c->ping);
+}
+
+static int take_ping(struct grpc_connection *c, const nghttp2_ping *ping)
+{
+    if (ping->hd.flags & NGHTTP2_FLAG_ACK)
+        return 0;
+    if (c->has_ping && grpc_session_answer_ping(c))
+        return NGHTTP2_ERR_CALLBACK_FAILURE; /* Nothing but pings. */
+    c->has_ping = true;
+    memcpy(c->ping, ping->opaque_data, sizeof(c->ping));
+    c->ping_until_ns = world_mono_ns(c->server->world) + PING_WAIT_NS;
+    return 0;
+}
+
+static int
+on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
+{
+    struct grpc_connection *c = user;
+    struct grpc_call *call = NULL;
+    c->spoke = true;
+    if (frame->hd.type == NGHTTP2_PING)
+        return take_ping(c, &frame->ping);
+    if (frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA)
+        call = call_of(session, frame->hd.stream_id);
+    if (!call)
+        return 0;
+    if (frame->hd.type == NGHTTP2_HEADERS &&
+        frame->headers.cat == NGHTTP2_HCAT_REQUEST)
+        begin_request(call);
+    if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) {
+        grpc_connection_end_request(call);
+        if (!call->refused)
+            start_call(call);
+    }
+    return 0;
+}
+
+static int on_data(nghttp2_session *session,
+                   uint8_t flags,
+                   int32_t stream,
+                   const uint8_t *data,
+                   size_t len,
+                   void *user)
+{
+    struct grpc_call *call = call_of(session, stream);
+    struct err err = ERR_INIT;
+    int rc;
+    (void)flags;
+    (void)user;
+    if (!call || call->refused)
+        return 0;
+    rc = grpc_call_take(call, slice_make(data, len), &err);
+    if (rc)
+        refuse(call, rc, &err);
+    return 0;
+}
+
+static int on_stream_close(nghttp2_session *session,
+                           int32_t stream,
+                           uint32_t code,
+                           void *user)
+{
+    struct grpc_call *call = call_of(session, stream);
+    (void)code;
+    (void)user;
+    if (!call)
+        return 0;
+    grpc_call_abandon(call);
+    grpc_call_release(call, GRPC_HOLDER_SESSION); /* INV-2 */
+    return 0;
+}
+
+/* A call answered before its request had ended: the client is told to stop. */
+static int
+on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user)
+{
+    int32_t stream = frame->hd.stream_id;
+    (void)user;
+    if (frame->hd.type != NGHTTP2_HEADERS ||
+        !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM) ||
+        nghttp2_session_get_stream_remote_close(session, stream) != 0)
+        return 0;
+    (void)!nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, stream,
+                                     NGHTTP2_NO_ERROR);
+    return 0;
+}
+
+static ssize_t frame_bytes(nghttp2_session *session,
+                           uint8_t type,
+                           int32_t stream,
+                           int32_t connection_window,
+                           int32_t stream_window,
+                           uint32_t frame_bytes_max,
+                           void *user)
+{
+    size_t n = MIN_OF(DATA_FRAME_BYTES, (size_t)frame_bytes_max);
+    (void)session;
+    (void)type;
+    (void)stream;
+    (void)user;
+    n = MIN_OF(n, (size_t)connection_window);
+    return (ssize_t)MIN_OF(n, (size_t)stream_window);
+}
+
+/* --- the session -------------------------------------------------------- */
+
+static nghttp2_session_callbacks *make_callbacks(void)
+{
+    nghttp2_session_callbacks *k;
+    if (nghttp2_session_callbacks_new(&k))
+        PANIC("out of memory");
+    nghttp2_session_callbacks_set_on_begin_headers_callback(k,
+                                                            on_begin_headers);
+    nghttp2_session_callbacks_set_on_header_callback(k, on_header);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(k, on_frame);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(k, on_data);
+    nghttp2_session_callbacks_set_on_stream_close_callback(k, on_stream_close);
+    nghttp2_session_callbacks_set_on_frame_send_callback(k, on_frame_sent);
+    nghttp2_session_callbacks_set_send_data_callback(k, grpc_reply_put_frame);
+    nghttp2_session_callbacks_set_data_source_read_length_callback(k,
+                                                                   frame_bytes);
+    return k;
+}
+
+static void submit_settings(struct grpc_connection *c)
+{
+    const nghttp2_settings_entry settings[] = {
+        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, c->server->options.calls_max},
+        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, STREAM_WINDOW_BYTES},
+        {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, HEADER_LIST_BYTES_MAX},
+        {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
+    };
+    int rc = nghttp2_submit_settings(c->session, NGHTTP2_FLAG_NONE, settings,
+                                     ARRAY_LEN(settings));
+    if (rc == 0)
+        rc = nghttp2_session_set_local_window_size(
+            c->session, NGHTTP2_FLAG_NONE, 0, CONNECTION_WINDOW_BYTES);
+    INVARIANT(rc == 0);
+}
+
+void grpc_session_open(struct grpc_connection *c)
+{
+    nghttp2_session_callbacks *callbacks = make_callbacks();
+    nghttp2_mem memory = session_memory_of(&c->memory);
+    nghttp2_option *option;
+    if (nghttp2_option_new(&option))
+        PANIC("out of memory");
+    nghttp2_option_set_no_closed_streams(option, 1);
+    nghttp2_option_set_no_auto_ping_ack(option, 1);
+    nghttp2_option_set_stream_reset_rate_limit(option, RESETS_BURST,
+                                               RESETS_PER_SECOND);
+    if (nghttp2_session_server_new3(&c->session, callbacks, c, option, &memory))
+        PANIC("out of memory");
+    nghttp2_option_del(option);
+    nghttp2_session_callbacks_del(callbacks);
+    submit_settings(c);
+}
