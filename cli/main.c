@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/runtime/descriptors.h"
 #include "cli/attempts.h"
 #include "cli/cli.h"
 #include "cli/command.h"
@@ -337,6 +338,7 @@ int main(int argc, char **argv)
     bool stopped;
     int r;
     attempts_command(argc, argv);
+    descriptors_raise();
     choose_locale();
     cli_init(&cli);
     r = command_run(&cli, argc - 1, (const char *const *)argv + 1, &err);

@@ -15,6 +15,7 @@
 #include "base/rpc/roles.h"
 #include "base/rpc/security.h"
 #include "base/rpc/vars.h"
+#include "base/runtime/descriptors.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
 #include "base/runtime/loop.h"
@@ -22,6 +23,7 @@
 #include "cli/console.h"
 #include "cli/old_sessions.h"
 #include "cli/role.h"
+#include "cli/server_limits.h"
 #include "cli/server_settings.h"
 
 /* Spans of sampled calls that are kept; one call tree in so many is. */
@@ -41,7 +43,8 @@ struct running_role {
 struct server_host {
     struct role_env env;
     const struct server_settings *settings;
-    struct rpc_security *security; /* Owned, as all below. */
+    struct rpc_listen_options limits; /* What [limits] says. */
+    struct rpc_security *security;    /* Owned, as all below. */
     struct cluster_roles *cluster;
     struct rpc_server *server;
     struct rpc_listener *listener;
@@ -85,6 +88,10 @@ static void put_status(struct server_host *h, struct buf *out)
                h->address, h->env.cluster, rpc_security_kind_name(h->security),
                (long)getpid());
     text_put_duration(out, up_us);
+    buf_append_byte(out, ' ');
+    if (h->listener)
+        rpc_listener_status(h->listener, out);
+    buf_printf(out, " descriptors=%zu", descriptors_limit());
     buf_append_str(out, h->has_left ? " left=yes\n" : "\n");
     for (size_t i = 0; i < h->role_count; i++) {
         buf_printf(out, "%s: ", h->roles[i].role->name);
@@ -97,9 +104,20 @@ static void put_status(struct server_host *h, struct buf *out)
     }
 }
 
+/* Names in these texts come from everywhere, and go to terminals. */
+static void make_printable(struct buf *out, size_t from)
+{
+    for (size_t i = from; i < out->len; i++) {
+        unsigned char c = (unsigned char)out->data[i];
+        if ((c < 0x20 && c != '\n') || c == 0x7f)
+            out->data[i] = '?';
+    }
+}
+
 static void put_text(void *ctx, enum server_method what, struct buf *out)
 {
     struct server_host *h = ctx;
+    size_t from = out->len;
     switch (what) {
     case SERVER_STATUS: put_status(h, out); break;
     case SERVER_VARS: vars_print(h->vars, out); break;
@@ -107,6 +125,7 @@ static void put_text(void *ctx, enum server_method what, struct buf *out)
     case SERVER_PEERS: rpc_listener_print(h->listener, out); break;
     case SERVER_CALLS: call_trace_print(h->trace, 0, out); break;
     }
+    make_printable(out, from);
 }
 
 static int handle(void *ctx, struct rpc_call *call, struct err *err)
@@ -219,10 +238,20 @@ static void end_doctor(struct server_host *h)
 
 /* --- the port -------------------------------------------------------- */
 
+static bool is_member(void *ctx, const char *principal, const char *peer)
+{
+    const struct server_host *h = ctx;
+    return server_is_member(&h->env, principal, peer);
+}
+
 static int listen_on(struct server_host *h, struct err *err)
 {
-    struct rpc_listen_options o = {
-        .security = h->security, .vars = h->vars, .trace = h->trace};
+    struct rpc_listen_options o = h->limits;
+    o.security = h->security;
+    o.vars = h->vars;
+    o.trace = h->trace;
+    o.is_member = is_member;
+    o.ctx = h;
     return rpc_listen(h->server, h->settings->listen, &o, &h->listener, err);
 }
 
@@ -328,6 +357,8 @@ static int open_console(struct server_host *h, struct err *err)
 static int open_all(struct server_host *h, struct err *err)
 {
     int rc = check_listen(h->settings->listen, err);
+    if (rc == 0)
+        rc = server_limits_read(h->settings->conf, &h->limits, err);
     h->old_sessions = old_sessions_find(&h->env);
     if (rc == 0)
         rc = open_roles(h, err);

@@ -34,7 +34,9 @@ static int code_of_errno(int errnum)
 {
     switch (errnum) {
     case ENOSPC:
-    case EDQUOT: return ERR_FULL;
+    case EDQUOT:
+    case EMFILE:
+    case ENFILE: return ERR_FULL;
     case ENOENT: return ERR_NOTFOUND;
     case EEXIST: return ERR_EXISTS;
     case EACCES:

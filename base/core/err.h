@@ -57,9 +57,10 @@ struct err {
 QUARRY_EXPORT int err_set(struct err *e, int code, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
-/* As err_set, from an errno value: "<fmt>: <strerror>". ENOSPC and EDQUOT give
- * ERR_FULL, ENOENT ERR_NOTFOUND, EEXIST ERR_EXISTS, EACCES and EPERM
- * ERR_DENIED, ENOMEM ERR_NOMEM, anything else ERR_IO. Returns the code. */
+/* As err_set, from an errno value: "<fmt>: <strerror>". ENOSPC, EDQUOT, EMFILE
+ * and ENFILE give ERR_FULL (no space on the disk, no descriptor left: both
+ * pass), ENOENT ERR_NOTFOUND, EEXIST ERR_EXISTS, EACCES and EPERM ERR_DENIED,
+ * ENOMEM ERR_NOMEM, anything else ERR_IO. Returns the code. */
 QUARRY_EXPORT int err_set_errno(struct err *e, int errnum, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 

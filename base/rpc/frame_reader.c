@@ -96,6 +96,11 @@ static int fill(struct frame_reader *r, size_t want, bool *end, struct err *err)
     return 0;
 }
 
+static int charge(struct frame_reader *r, size_t bytes, struct err *err)
+{
+    return r->charge && bytes ? r->charge(r->ctx, bytes, err) : 0;
+}
+
 /* Replace @out by the next @len bytes. */
 static int read_payload(struct frame_reader *r,
                         size_t len,
@@ -103,22 +108,25 @@ static int read_payload(struct frame_reader *r,
                         struct err *err)
 {
     size_t have = MIN_OF(len, r->end - r->begin);
+    int rc;
     buf_clear(out);
     if (len)
         buf_reserve(out, MIN_OF(len, PAYLOAD_STEP_BYTES));
     buf_append(out, r->buffer + r->begin, have);
     r->begin += have;
-    while (out->len < len) {
+    rc = charge(r, have, err);
+    while (rc == 0 && out->len < len) {
         size_t step = MIN_OF(len - out->len, PAYLOAD_STEP_BYTES);
         size_t got;
-        int rc = read_some(r, buf_reserve(out, step), step, &got, err);
+        rc = read_some(r, buf_reserve(out, step), step, &got, err);
         if (rc)
             return rc;
         if (got == 0)
             return ended(r, err);
         buf_extend(out, got);
+        rc = charge(r, got, err);
     }
-    return 0;
+    return rc;
 }
 
 /* --- frames ---------------------------------------------------------- */
@@ -189,7 +197,7 @@ static int take_shared(struct frame_reader *r,
     buf_clear(out);
     buf_append(out, from, f->attachment.len);
     shared_ring_taken(r->ring, place, f->attachment.len);
-    return 0;
+    return charge(r, f->attachment.len, err);
 }
 
 int frame_reader_attachment(struct frame_reader *r,

@@ -32,6 +32,9 @@ struct frame_reader {
      * next one and returns 0, or ends the reading with an error. NULL: the
      * deadline is an error. */
     int (*idle)(void *ctx, struct err *err);
+    /* Called with the bytes of payloads as they come, before memory is taken
+     * for more; may end the reading with an error. NULL: nobody counts. */
+    int (*charge)(void *ctx, size_t bytes, struct err *err);
     void *ctx;
 };
 
@@ -84,6 +87,7 @@ struct frame_writer {
     struct frame_item *first; /* Waiting to be written, oldest first. */
     struct frame_item **last;
     size_t bytes;                 /* Of these and of those being written. */
+    size_t *total;                /* NULL, or has them added, too; borrowed. */
     struct frame_sender *senders; /* Wait for room. */
     struct slice batch[FRAME_BATCH_PARTS_MAX]; /* Being written. */
     uint64_t bytes_out;                        /* Ever written. */
@@ -103,7 +107,8 @@ struct frame_hold {
     struct frame_item **handle;
 };
 
-/* Start the writing fiber on the running loop. */
+/* Start the writing fiber on the running loop. w->total may be set behind it,
+ * before the first frame. */
 void frame_writer_start(struct frame_writer *w,
                         struct stream *s,
                         struct shared_ring *ring);
@@ -122,7 +127,12 @@ MUST_CHECK int frame_writer_send(struct frame_writer *w,
                                  struct frame *f,
                                  const struct frame_hold *hold,
                                  struct err *err);
-/* A frame without payload, queued whatever the room; silently dropped when
+/* Is so much queued that senders wait? */
+bool frame_writer_is_full(const struct frame_writer *w);
+/* Wait until it is not. Parks. Errors: as frame_writer_send(). */
+MUST_CHECK int frame_writer_await_room(struct frame_writer *w, struct err *err);
+/* A frame without payload, queued whatever the room: whoever lets the other
+ * side choose how many there are looks for room first. Silently dropped when
  * broken. */
 void frame_writer_post(struct frame_writer *w, struct frame *f);
 /* The borrowed slices of @i go away now. True when nothing of it was sent, and

@@ -71,6 +71,8 @@ static void let_go(struct frame_item *i)
 static void free_item(struct frame_writer *w, struct frame_item *i)
 {
     w->bytes -= i->bytes;
+    if (w->total)
+        *w->total -= i->bytes;
     let_go(i);
     buf_close(&i->owned);
     mem_free(i->copy);
@@ -197,7 +199,7 @@ static void write_batch(struct frame_writer *w)
         free_item(w, items[i]);
     if (rc)
         frame_writer_abandon(w);
-    else if (w->senders && w->bytes < QUEUE_BYTES_MAX)
+    else if (w->senders && !frame_writer_is_full(w))
         wake_senders(w);
 }
 
@@ -256,14 +258,19 @@ static void leave_senders(struct frame_writer *w, struct frame_sender *s)
         s->next->prev = s->prev;
 }
 
-static int wait_for_room(struct frame_writer *w, struct err *err)
+bool frame_writer_is_full(const struct frame_writer *w)
+{
+    return w->bytes >= QUEUE_BYTES_MAX;
+}
+
+int frame_writer_await_room(struct frame_writer *w, struct err *err)
 {
     struct frame_sender self = {.fiber = fiber_self()};
     int rc = unusable(w, err);
-    if (rc || w->bytes < QUEUE_BYTES_MAX)
+    if (rc || !frame_writer_is_full(w))
         return rc;
     join_senders(w, &self);
-    while (rc == 0 && w->bytes >= QUEUE_BYTES_MAX) {
+    while (rc == 0 && frame_writer_is_full(w)) {
         rc = fiber_park_checked(err);
         if (rc == 0)
             rc = unusable(w, err);
@@ -314,6 +321,8 @@ enqueue(struct frame_writer *w, struct frame *f, const struct frame_hold *hold)
     *w->last = i;
     w->last = &i->next;
     w->bytes += i->bytes;
+    if (w->total)
+        *w->total += i->bytes;
     fiber_wake(w->fiber);
 }
 
@@ -322,7 +331,7 @@ int frame_writer_send(struct frame_writer *w,
                       const struct frame_hold *hold,
                       struct err *err)
 {
-    int rc = wait_for_room(w, err);
+    int rc = frame_writer_await_room(w, err);
     PRE(f->part_count <= FRAME_PARTS_MAX - 2);
     if (rc == 0)
         enqueue(w, f, hold);

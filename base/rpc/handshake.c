@@ -5,6 +5,7 @@
 
 #include "base/core/coding.h"
 #include "base/core/panic.h"
+#include "base/core/text.h"
 #include "base/rpc/frame.h"
 #include "base/rpc/security_internal.h"
 #include "base/rpc/shared_ring.h"
@@ -171,6 +172,17 @@ static int read_hello(struct stream *s,
                 : 0;
 }
 
+/* Names go to logs, lists of rights and terminals as they are. */
+static bool is_printable_name(struct slice name)
+{
+    struct buf shown = BUF_INIT;
+    bool same;
+    text_put_escaped(&shown, name, 0);
+    same = slice_eq(buf_slice(&shown), name);
+    buf_close(&shown);
+    return same;
+}
+
 static int check_hello(const struct rpc_security *sec,
                        const struct hello *h,
                        enum handshake_refusal *why,
@@ -189,6 +201,10 @@ static int check_hello(const struct rpc_security *sec,
     if (!slice_eq_str(h->cluster, sec->cluster))
         return err_set(err, ERR_DENIED, "it belongs to cluster \"%.*s\"",
                        SLICE_ARG(h->cluster));
+    *why = HANDSHAKE_NAME;
+    if (!is_printable_name(h->principal))
+        return err_set(err, ERR_DENIED,
+                       "its principal has characters that cannot be printed");
     return 0;
 }
 
@@ -261,9 +277,31 @@ static int welcome(struct stream *s,
     return rc;
 }
 
+/* Errors: ERR_DENIED (a certificate's name that cannot be printed). */
+static int name_client(const struct rpc_security *sec,
+                       const struct stream *s,
+                       const struct hello *h,
+                       char principal[RPC_NAME_BYTES_MAX + 1],
+                       struct err *err)
+{
+    if (sec->kind == RPC_SECURITY_TLS) {
+        tls_peer_name(s, principal, RPC_NAME_BYTES_MAX + 1);
+        return is_printable_name(slice_str(principal))
+                   ? 0
+                   : err_set(err, ERR_DENIED,
+                             "its certificate's name cannot be printed");
+    }
+    memcpy(principal, h->principal.data, h->principal.len);
+    principal[h->principal.len] = '\0';
+    if (h->principal.len == 0)
+        memcpy(principal, "anonymous", sizeof("anonymous"));
+    return 0;
+}
+
 static int greet(const struct rpc_security *sec,
                  struct stream *s,
                  struct greeting *g,
+                 char principal[RPC_NAME_BYTES_MAX + 1],
                  struct sharing *sharing,
                  enum handshake_refusal *why,
                  struct err *err)
@@ -274,6 +312,8 @@ static int greet(const struct rpc_security *sec,
         return rc;
     start_answer(answer, WELCOME_MAGIC, 0);
     rc = check_hello(sec, &g->hello, why, err);
+    if (rc == 0)
+        rc = name_client(sec, s, &g->hello, principal, err);
     if (rc)
         refuse(sec, s, *why);
     else if (sec->kind == RPC_SECURITY_KEY)
@@ -283,21 +323,6 @@ static int greet(const struct rpc_security *sec,
         return rc;
     *why = HANDSHAKE_SILENT;
     return welcome(s, g->hello.shares, answer, sharing, err);
-}
-
-static void name_client(const struct rpc_security *sec,
-                        const struct stream *s,
-                        const struct hello *h,
-                        char principal[RPC_NAME_BYTES_MAX + 1])
-{
-    if (sec->kind == RPC_SECURITY_TLS) {
-        tls_peer_name(s, principal, RPC_NAME_BYTES_MAX + 1);
-        return;
-    }
-    memcpy(principal, h->principal.data, h->principal.len);
-    principal[h->principal.len] = '\0';
-    if (h->principal.len == 0)
-        memcpy(principal, "anonymous", sizeof("anonymous"));
 }
 
 int handshake_accept(const struct rpc_security *sec,
@@ -315,14 +340,12 @@ int handshake_accept(const struct rpc_security *sec,
     if (sec->kind == RPC_SECURITY_TLS)
         rc = tls_accept(sec->tls, s, err);
     if (rc == 0)
-        rc = greet(sec, *s, &g, sharing, why, err);
+        rc = greet(sec, *s, &g, principal, sharing, why, err);
     if (rc) {
         stream_close(*s);
         *s = NULL;
-        return rc;
     }
-    name_client(sec, *s, &g.hello, principal);
-    return 0;
+    return rc;
 }
 
 /* --- the client ------------------------------------------------------ */

@@ -34,7 +34,8 @@ struct stream;
     X(CLUSTER, "cluster")                                                      \
     X(KIND, "kind")     /* Of security. */                                     \
     X(PROOF, "proof")   /* Wrong key, or a certificate that is not ours. */    \
-    X(SILENT, "silent") /* It went away or took too long. */
+    X(SILENT, "silent") /* It went away or took too long. */                   \
+    X(NAME, "name")     /* Its principal cannot be printed. */
 
 enum handshake_refusal {
 #define X(name, text) HANDSHAKE_##name,

@@ -125,8 +125,11 @@ static void deliver(struct link *l,
     finish(k, 0);
 }
 
+/* A server that does not read what it asks for gets no more of it. */
 static void pong(struct link *l, const struct frame *f)
 {
+    if (frame_writer_is_full(&l->writer))
+        return;
     frame_writer_post(
         &l->writer, &(struct frame){.kind = FRAME_PONG, .call_id = f->call_id});
 }

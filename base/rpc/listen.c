@@ -8,20 +8,20 @@
 #include "base/rpc/security_internal.h"
 #include "base/rpc/serve.h"
 #include "base/rpc/vars.h"
+#include "base/runtime/descriptors.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/stream.h"
 #include "base/runtime/world.h"
 
-#define CALLS_MAX_DEFAULT       1024
-#define IN_BYTES_MAX_DEFAULT    ((size_t)64 << 20)
-#define CONNECTIONS_MAX_DEFAULT 4096
-#define IDLE_US_DEFAULT         UINT64_C(60000000)
-#define HANDSHAKE_US_DEFAULT    UINT64_C(5000000)
-/* Pause after accept failed for want of descriptors: others may close some. */
-#define ACCEPT_RETRY_US 50000
-#define COMPLAIN_US     UINT64_C(60000000)
+#define CALLS_MAX_DEFAULT     1024
+#define IN_BYTES_MAX_DEFAULT  ((size_t)64 << 20)
+#define ALL_BYTES_MAX_DEFAULT ((size_t)1 << 30)
+#define IDLE_US_DEFAULT       UINT64_C(60000000)
+#define SLOW_US_DEFAULT       UINT64_C(30000000)
+#define HANDSHAKE_US_DEFAULT  UINT64_C(5000000)
+#define COMPLAIN_US           UINT64_C(60000000)
 
 void serve_count(struct var *v, uint64_t by)
 {
@@ -52,41 +52,25 @@ void serve_complain(struct rpc_listener *l,
 
 /* --- accepting ------------------------------------------------------- */
 
-static void take(struct rpc_listener *l, struct stream *s)
-{
-    if (l->connection_count >= l->options.connections_max) {
-        serve_count(l->vars.too_many, 1);
-        serve_complain(l, "turned away", stream_peer(s),
-                       "too many connections");
-        stream_close(s);
-        return;
-    }
-    serve_connection(l, s);
-}
-
-static void accept_from(struct rpc_listener *l, struct stream_listener *from)
-{
-    int rc = 0;
-    while (rc == 0 || rc == ERR_IO) {
-        struct stream *s;
-        rc = stream_accept(from, &s, NULL);
-        if (rc == 0)
-            take(l, s);
-        else if (rc == ERR_IO)
-            world_sleep_us(loop_world(loop_self()), ACCEPT_RETRY_US);
-    }
-}
-
 static void run_accepting(void *arg)
 {
     struct rpc_listener *l = arg;
-    accept_from(l, l->listener);
+    struct stream *s;
+    while (stream_accept(l->listener, &s, NULL) == 0)
+        serve_connection(l, s, false);
 }
 
 static void run_accepting_nearby(void *arg)
 {
     struct rpc_listener *l = arg;
-    accept_from(l, l->nearby);
+    struct stream *s;
+    while (stream_accept(l->nearby, &s, NULL) == 0)
+        serve_connection(l, s, true);
+}
+
+static void run_sweeping(void *arg)
+{
+    serve_sweep(arg);
 }
 
 /* What cannot be had is done without. */
@@ -107,12 +91,18 @@ static void set_defaults(struct rpc_listen_options *o)
         o->calls_max = CALLS_MAX_DEFAULT;
     if (o->in_bytes_max == 0)
         o->in_bytes_max = IN_BYTES_MAX_DEFAULT;
-    if (o->connections_max == 0)
-        o->connections_max = CONNECTIONS_MAX_DEFAULT;
+    if (o->in_all_bytes_max == 0)
+        o->in_all_bytes_max = ALL_BYTES_MAX_DEFAULT;
+    if (o->out_all_bytes_max == 0)
+        o->out_all_bytes_max = ALL_BYTES_MAX_DEFAULT;
     if (o->idle_us == 0)
         o->idle_us = IDLE_US_DEFAULT;
+    if (o->slow_us == 0)
+        o->slow_us = SLOW_US_DEFAULT;
     if (o->handshake_us == 0)
         o->handshake_us = HANDSHAKE_US_DEFAULT;
+    o->admission = admission_limits_default(
+        &o->admission, descriptors_for_connections(descriptors_limit()));
 }
 
 static void open_vars(struct serve_vars *out, struct vars *v)
@@ -122,6 +112,8 @@ static void open_vars(struct serve_vars *out, struct vars *v)
     *out = (struct serve_vars){
         .connections = vars_get(v, "rpc.server.connections"),
         .too_many = vars_get(v, "rpc.server.turned_away"),
+        .evicted = vars_get(v, "rpc.server.evicted"),
+        .slow = vars_get(v, "rpc.server.slow"),
         .calls = vars_get(v, "rpc.server.calls"),
         .failed = vars_get(v, "rpc.server.failed"),
         .unknown = vars_get(v, "rpc.server.unknown_methods"),
@@ -175,9 +167,11 @@ int rpc_listen(struct rpc_server *server,
     if (opts)
         l->options = *opts;
     set_defaults(&l->options);
+    admission_init(&l->admission, &l->options.admission);
     open_vars(&l->vars, l->options.vars);
     l->limit = log_limiter_new(rpc_server_world(server), COMPLAIN_US);
     l->accepting = fiber_start(loop_self(), "rpc accept", run_accepting, l);
+    l->sweeping = fiber_start(loop_self(), "rpc sweep", run_sweeping, l);
     listen_nearby(l);
     *out = l;
     return 0;
@@ -194,10 +188,24 @@ void rpc_listener_print(const struct rpc_listener *l, struct buf *out)
         serve_print(c, out);
 }
 
+void rpc_listener_status(const struct rpc_listener *l, struct buf *out)
+{
+    const struct admission *a = &l->admission;
+    buf_printf(out,
+               "connections=%zu/%zu strangers=%zu/%zu requests=%zu/%zu "
+               "answers=%zu/%zu",
+               a->peer_count, a->limits.peers_max, a->stranger_count,
+               a->limits.strangers_max, l->in_bytes,
+               l->options.in_all_bytes_max, l->out_bytes,
+               l->options.out_all_bytes_max);
+}
+
 void rpc_listener_close(struct rpc_listener *l)
 {
     if (!l)
         return;
+    fiber_cancel(l->sweeping);
+    fiber_join(l->sweeping);
     fiber_cancel(l->accepting);
     fiber_join(l->accepting);
     stream_listener_close(l->listener);

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/rpc/admission.h"
 #include "base/rpc/rpc.h"
 
 struct call_trace;
@@ -61,9 +62,21 @@ struct rpc_listen_options {
     size_t calls_max;    /* At once per connection; default 1024. */
     size_t in_bytes_max; /* Of requests being handled, per connection; default
                             64 MiB. One request is always taken. */
-    size_t connections_max; /* At once; default 4096. */
-    uint64_t idle_us;       /* A client this long silent, pings included, is
-                               gone; default 60 s. */
+    size_t in_all_bytes_max;  /* Of requests coming or being handled, in all;
+                                 default 1 GiB. Members may have more. */
+    size_t out_all_bytes_max; /* Of answers that wait for their readers, in all;
+                                 default 1 GiB. Beyond it the connection with
+                                 most of them is closed. */
+    struct admission_limits admission; /* Of connections. */
+    /* Is it a member of the cluster, for which connections are kept? NULL: no.
+     */
+    bool (*is_member)(void *ctx, const char *principal, const char *peer);
+    void *ctx;
+    uint64_t idle_us;      /* A client this long silent, pings included, is
+                              gone; default 60 s. */
+    uint64_t slow_us;      /* One that for so long takes nothing of what waits
+                              for it, or does not end its request, is gone;
+                              default 30 s. */
     uint64_t handshake_us; /* Time a client has to prove itself; default 5 s. */
     const struct rpc_security *security; /* NULL: none, of no cluster. */
     struct vars *vars;        /* Counters "rpc.server.*"; NULL: none. */
@@ -79,8 +92,11 @@ MUST_CHECK int rpc_listen(struct rpc_server *s,
                           const struct rpc_listen_options *opts,
                           struct rpc_listener **out,
                           struct err *err);
-/* One line per connection: peer, principal, age, calls, bytes. */
+/* One line per connection: peer, principal, age, calls, bytes. What peers say
+ * of themselves is printable. */
 void rpc_listener_print(const struct rpc_listener *l, struct buf *out);
+/* Connections and bytes, and their limits, as "key=value" pairs. */
+void rpc_listener_status(const struct rpc_listener *l, struct buf *out);
 /* With the port that was chosen. Borrowed. */
 const char *rpc_listener_address(const struct rpc_listener *l);
 /* Take no more connections, cancel the running calls, wait for their end.

@@ -24,6 +24,15 @@
 /* Looks for signs of life within the time a client may be silent. */
 #define IDLE_LOOKS 4
 
+/* Looks for slow peers, within the time they have. */
+#define SLOW_LOOKS 4
+/* A request may take longer than that by a second for so many bytes. */
+#define SLOWEST_BYTES_PER_S ((uint64_t)16 << 10)
+/* Between looks for room for requests. */
+#define ROOM_US 5000
+/* Requests that are not worth waiting for. */
+#define SMALL_BYTES ((size_t)64 << 10)
+
 /* Memory of attachments kept for the next ones, per connection: touching fresh
  * memory costs more than copying it. */
 #define SPARES_MAX      8
@@ -53,12 +62,21 @@ struct connection {
     struct job *jobs;
     size_t job_count;
     size_t in_bytes;               /* Of their requests. */
+    size_t coming_bytes;           /* Of the one that is being read. */
+    size_t held_bytes;             /* Of answers that wait for the writer. */
     struct buf spares[SPARES_MAX]; /* Empty, with memory. */
     size_t spare_count;
     uint64_t call_count;
     uint64_t since_us;
     uint64_t bytes_seen; /* Of the reader, at the last look. */
     unsigned silent_looks;
+    uint64_t written_seen; /* Of the stream, at the last sweep. */
+    unsigned stuck_sweeps;
+    uint64_t frame_since_us; /* A frame's payload is being read; 0: none. */
+    uint64_t frame_bytes;
+    struct admission_guest guest;
+    bool is_serving; /* Its handshake is over. */
+    bool is_ending;
     char principal[RPC_NAME_BYTES_MAX + 1]; /* "" before the handshake. */
 };
 
@@ -77,6 +95,7 @@ static void link_job(struct connection *c, struct job *k)
     c->jobs = k;
     c->job_count++;
     c->in_bytes += k->bytes;
+    c->listener->in_bytes += k->bytes;
     c->call_count++;
 }
 
@@ -98,6 +117,7 @@ static void end_job(struct connection *c, struct job *k)
         k->next->prev = k->prev;
     c->job_count--;
     c->in_bytes -= k->bytes;
+    c->listener->in_bytes -= k->bytes;
     buf_close(&k->body);
     keep_spare(c, &k->attachment);
     mem_free(k);
@@ -116,6 +136,62 @@ static int check_size(const struct rpc_call *call,
                    call->reply_body->len, bytes);
 }
 
+/* --- answers that wait for their readers ----------------------------- */
+
+static size_t waiting_bytes(const struct connection *c)
+{
+    return c->held_bytes + c->writer.bytes;
+}
+
+static void end_slow(struct connection *c, const char *why)
+{
+    c->is_ending = true;
+    serve_count(c->listener->vars.slow, 1);
+    serve_complain(c->listener, "closed", stream_peer(c->stream), why);
+    fiber_cancel(c->fiber);
+}
+
+/* Beyond the limit for all, the one that most waits for is ended. */
+static void limit_answers(struct rpc_listener *l)
+{
+    struct connection *most = NULL;
+    size_t sum = 0;
+    if (l->out_bytes <= l->options.out_all_bytes_max)
+        return;
+    for (struct connection *c = l->connections; c; c = c->next) {
+        if (!c->is_serving || c->is_ending)
+            continue;
+        sum += waiting_bytes(c);
+        if (!most || waiting_bytes(c) > waiting_bytes(most))
+            most = c;
+    }
+    if (most && sum > l->options.out_all_bytes_max)
+        end_slow(most, "it reads too slowly, and answers take all the memory "
+                       "there is for them");
+}
+
+/* An answer of @bytes waits for room in the writer's queue. */
+static void hold_answer(struct connection *c, size_t bytes)
+{
+    c->held_bytes += bytes;
+    c->listener->out_bytes += bytes;
+    limit_answers(c->listener);
+}
+
+static void release_answer(struct connection *c, size_t bytes)
+{
+    INVARIANT(c->held_bytes >= bytes);
+    c->held_bytes -= bytes;
+    c->listener->out_bytes -= bytes;
+}
+
+/* What lies in a file takes no memory. */
+static size_t answer_bytes(const struct rpc_call *call)
+{
+    return call->reply_body->len + call->reply_attachment->len +
+           call->reply_parts->bytes;
+}
+
 static void respond(struct connection *c,
                     const struct job *k,
                     struct rpc_call *call,
@@ -123,6 +199,7 @@ static void respond(struct connection *c,
                     const struct err *failure)
 {
     struct rpc_reply_parts *parts = call->reply_parts;
+    size_t bytes;
     struct frame_hold hold = {.owned = call->reply_attachment};
     struct frame f = {.kind = FRAME_RESPONSE,
                       .call_id = k->request.call_id,
@@ -144,12 +221,15 @@ static void respond(struct connection *c,
     f.file = parts->file;
     f.file_offset = parts->file_offset;
     f.file_bytes = parts->file_bytes;
+    bytes = answer_bytes(call) - parts->file_bytes;
     hold.release = parts->release;
     hold.ctx = parts->ctx;
     /* The deadline was for the work; that it has passed is worth telling. */
     fiber_set_deadline(0);
+    hold_answer(c, bytes);
     if (frame_writer_send(&c->writer, &f, &hold, NULL))
         reply_parts_release(parts); /* Nobody is there to be told. */
+    release_answer(c, bytes);
 }
 
 static uint64_t deadline_of(const struct connection *c, const struct frame *f)
@@ -182,6 +262,9 @@ static int handle(struct connection *c,
     fiber_set_context(&context); /* Unsampled too: its calls are no roots. */
     fiber_set_deadline(call->deadline_mono_ns);
     rc = fiber_check(err);
+    /* Who does not read gets no more answers made. */
+    if (rc == 0)
+        rc = frame_writer_await_room(&c->writer, err);
     if (rc == 0)
         rc = rpc_server_dispatch(c->listener->server, call, err);
     if (rc == 0)
@@ -303,19 +386,89 @@ static int wait_for_room(struct connection *c, struct err *err)
     return rc;
 }
 
+/* Nothing more is read from one that does not read: the sweep ends what lasts.
+ */
+static int await_output(struct connection *c, struct err *err)
+{
+    int rc = 0;
+    if (!frame_writer_is_full(&c->writer))
+        return 0;
+    fiber_set_deadline(0);
+    rc = frame_writer_await_room(&c->writer, err);
+    set_alarm(c);
+    return rc;
+}
+
+static bool memory_is_short(const struct connection *c)
+{
+    const struct rpc_listener *l = c->listener;
+    return l->in_bytes > l->options.in_all_bytes_max && !c->guest.is_privileged;
+}
+
+/* A large request waits while those of all connections have all the memory.
+ * Those of members do not: others' may wait for them. */
+static int await_memory(struct connection *c, size_t bytes, struct err *err)
+{
+    int rc = 0;
+    if (bytes <= SMALL_BYTES || !memory_is_short(c))
+        return 0;
+    fiber_set_deadline(0);
+    while (rc == 0 && memory_is_short(c)) {
+        world_sleep_us(world_of(c), ROOM_US);
+        rc = fiber_check(err);
+    }
+    set_alarm(c);
+    return rc;
+}
+
+/* As payloads come. Many that began together may be too much together. */
+static int charge_request(void *ctx, size_t bytes, struct err *err)
+{
+    struct connection *c = ctx;
+    size_t most = c->listener->options.in_all_bytes_max;
+    c->coming_bytes += bytes;
+    c->listener->in_bytes += bytes;
+    if (c->coming_bytes > SMALL_BYTES && !c->guest.is_privileged &&
+        c->listener->in_bytes > most + most / 4)
+        return err_set(err, ERR_EXHAUSTED,
+                       "requests of all connections take %zu bytes",
+                       c->listener->in_bytes);
+    return 0;
+}
+
+static int read_payload(struct connection *c,
+                        struct frame *f,
+                        bool check,
+                        struct buf *body,
+                        struct buf *attachment,
+                        struct err *err)
+{
+    int rc;
+    c->frame_since_us = world_mono_ns(world_of(c)) / 1000 + 1;
+    c->frame_bytes = f->body.len + f->attachment.len;
+    rc = frame_reader_body(&c->reader, f, body, err);
+    if (rc == 0)
+        rc = frame_reader_attachment(&c->reader, f, check, attachment, err);
+    c->frame_since_us = 0;
+    /* From now on the job is charged, or nobody. */
+    c->listener->in_bytes -= c->coming_bytes;
+    c->coming_bytes = 0;
+    return rc;
+}
+
 static int take_frame(struct connection *c,
                       struct frame *f,
                       struct buf *body,
                       struct buf *attachment,
                       struct err *err)
 {
-    int rc = frame_reader_body(&c->reader, f, body, err);
+    int rc = await_memory(c, f->body.len + f->attachment.len, err);
     bool check = f->kind != FRAME_REQUEST ||
                  !rpc_server_leaves_check(c->listener->server, f->method);
     if (f->attachment.len && attachment->cap == 0 && c->spare_count)
         *attachment = c->spares[--c->spare_count];
     if (rc == 0)
-        rc = frame_reader_attachment(&c->reader, f, check, attachment, err);
+        rc = read_payload(c, f, check, body, attachment, err);
     if (rc)
         return rc;
     switch (f->kind) {
@@ -324,6 +477,9 @@ static int take_frame(struct connection *c,
         return wait_for_room(c, err);
     case FRAME_CANCEL: cancel_job(c, f->call_id); return 0;
     case FRAME_PING:
+        rc = await_output(c, err);
+        if (rc)
+            return rc;
         frame_writer_post(&c->writer, &(struct frame){.kind = FRAME_PONG,
                                                       .call_id = f->call_id});
         return 0;
@@ -336,6 +492,11 @@ static int take_frame(struct connection *c,
 /* Frames that are none are worth a line; a connection that ends is not. */
 static void note_end(struct connection *c, int rc, const struct err *err)
 {
+    if (rc == ERR_EXHAUSTED) {
+        serve_complain(c->listener, "closed", stream_peer(c->stream),
+                       err->text);
+        return;
+    }
     if (rc != ERR_CORRUPT && rc != ERR_TOOBIG && rc != ERR_UNSUPPORTED)
         return;
     serve_count(c->listener->vars.bad_frames, 1);
@@ -367,9 +528,13 @@ static void serve_frames(struct connection *c)
     struct rpc_listener *l = c->listener;
     frame_reader_init(&c->reader, c->stream, c->ring);
     c->reader.idle = look;
+    c->reader.charge = charge_request;
     c->reader.ctx = c;
     frame_writer_start(&c->writer, c->stream, c->ring);
+    c->writer.total = &l->out_bytes;
+    c->is_serving = true;
     read_frames(c);
+    c->is_ending = true;
     for (struct job *k = c->jobs; k; k = k->next)
         fiber_cancel(k->fiber);
     frame_writer_abandon(&c->writer);
@@ -383,6 +548,36 @@ static void serve_frames(struct connection *c)
     shared_ring_free(c->ring);
     while (c->spare_count)
         buf_close(&c->spares[--c->spare_count]);
+}
+
+static void
+turn_away(struct rpc_listener *l, const char *peer, enum admission_verdict v)
+{
+    serve_count(l->vars.too_many, 1);
+    serve_complain(l, "turned away", peer, admission_verdict_text(v));
+}
+
+/* It has proved who it is: is there a place for it? */
+static bool admit_peer(struct connection *c, const char *peer)
+{
+    struct rpc_listener *l = c->listener;
+    const struct rpc_listen_options *o = &l->options;
+    bool is_member = o->is_member && o->is_member(o->ctx, c->principal, peer);
+    enum admission_verdict v;
+    /* Evicted in the moment in which it had proved itself. */
+    if (c->guest.state == ADMISSION_OUTSIDE)
+        v = ADMISSION_FULL;
+    else
+        v = admission_prove(&l->admission, &c->guest, is_member);
+    if (v == ADMISSION_GRANTED) {
+        serve_count(l->vars.connections, 1);
+        return true;
+    }
+    turn_away(l, peer, v);
+    shared_ring_free(c->ring);
+    stream_close(c->stream);
+    c->stream = NULL;
+    return false;
 }
 
 /* Let the client prove itself; false when it is refused. */
@@ -403,11 +598,9 @@ static bool admit(struct connection *c)
     c->ring = sharing.ring;
     if (sharing.refused.code)
         serve_complain(l, "no shared memory", peer, sharing.refused.text);
-    if (rc == 0) {
-        serve_count(l->vars.connections, 1);
-        return true;
-    }
-    if (rc == ERR_CANCELLED) /* The listener closes. */
+    if (rc == 0)
+        return admit_peer(c, peer);
+    if (rc == ERR_CANCELLED) /* The listener closes, or another came. */
         return false;
     serve_count(l->vars.refused[why], 1);
     serve_complain(l, "refused", peer, err.text);
@@ -422,7 +615,7 @@ static void unlink_connection(struct rpc_listener *l, struct connection *c)
         l->connections = c->next;
     if (c->next)
         c->next->prev = c->prev;
-    l->connection_count--;
+    admission_leave(&l->admission, &c->guest);
     if (l->closer && !l->connections)
         fiber_wake(l->closer);
 }
@@ -436,9 +629,30 @@ static void run_connection(void *arg)
     mem_free(c);
 }
 
-void serve_connection(struct rpc_listener *l, struct stream *s)
+static void evict(struct rpc_listener *l, struct admission_guest *g)
+{
+    struct connection *c;
+    if (!g)
+        return;
+    c = CONTAINER_OF(g, struct connection, guest);
+    serve_count(l->vars.evicted, 1);
+    fiber_cancel(c->fiber);
+}
+
+void serve_connection(struct rpc_listener *l, struct stream *s, bool is_nearby)
 {
     struct connection *c = mem_zalloc(1, sizeof(*c));
+    struct admission_guest *evicted;
+    enum admission_verdict v;
+    admission_guest_init(&c->guest, stream_peer(s), is_nearby);
+    v = admission_enter(&l->admission, &c->guest, &evicted);
+    if (v != ADMISSION_GRANTED) {
+        turn_away(l, stream_peer(s), v);
+        stream_close(s);
+        mem_free(c);
+        return;
+    }
+    evict(l, evicted);
     c->listener = l;
     c->stream = s;
     c->since_us = world_mono_ns(rpc_server_world(l->server)) / 1000;
@@ -446,9 +660,45 @@ void serve_connection(struct rpc_listener *l, struct stream *s)
     if (c->next)
         c->next->prev = c;
     l->connections = c;
-    l->connection_count++;
     c->fiber = fiber_start(loop_self(), "rpc connection", run_connection, c);
     fiber_detach(c->fiber);
+}
+
+/* --- slow peers ------------------------------------------------------- */
+
+/* Has it taken nothing, though something waits for it, for all of the time? */
+static bool is_stuck(struct connection *c)
+{
+    uint64_t written = stream_written(c->stream);
+    bool moves = c->writer.bytes == 0 || written != c->written_seen;
+    c->written_seen = written;
+    c->stuck_sweeps = moves ? 0 : c->stuck_sweeps + 1;
+    return c->stuck_sweeps >= SLOW_LOOKS;
+}
+
+/* A request that was begun comes more slowly than any network is. */
+static bool is_dawdling(const struct connection *c, uint64_t now_us)
+{
+    uint64_t patience = c->listener->options.slow_us +
+                        c->frame_bytes / SLOWEST_BYTES_PER_S * 1000000;
+    return c->frame_since_us && now_us > c->frame_since_us + patience;
+}
+
+void serve_sweep(struct rpc_listener *l)
+{
+    struct world *w = rpc_server_world(l->server);
+    while (fiber_check(NULL) == 0) {
+        uint64_t now_us = world_mono_ns(w) / 1000;
+        for (struct connection *c = l->connections; c; c = c->next) {
+            if (!c->is_serving || c->is_ending)
+                continue;
+            if (is_stuck(c))
+                end_slow(c, "it does not read its answers");
+            else if (is_dawdling(c, now_us))
+                end_slow(c, "its request does not come to an end");
+        }
+        world_sleep_us(w, l->options.slow_us / SLOW_LOOKS);
+    }
 }
 
 void serve_cancel(struct connection *c)
@@ -464,12 +714,12 @@ struct connection *serve_next(struct connection *c)
 void serve_print(const struct connection *c, struct buf *out)
 {
     uint64_t now_us = world_mono_ns(world_of(c)) / 1000;
-    buf_printf(
-        out, "%s principal=%s calls=%llu running=%zu in=%llu out=%llu age=",
-        c->stream ? stream_peer(c->stream) : "-",
-        c->principal[0] ? c->principal : "-", (unsigned long long)c->call_count,
-        c->job_count, (unsigned long long)c->reader.bytes_in,
-        (unsigned long long)c->writer.bytes_out);
+    buf_printf(out, "%s principal=", c->stream ? stream_peer(c->stream) : "-");
+    text_put_escaped(out, slice_str(c->principal[0] ? c->principal : "-"), ' ');
+    buf_printf(out, " calls=%llu running=%zu in=%llu out=%llu age=",
+               (unsigned long long)c->call_count, c->job_count,
+               (unsigned long long)c->reader.bytes_in,
+               (unsigned long long)c->writer.bytes_out);
     text_put_duration(out, now_us - c->since_us);
     buf_append_byte(out, '\n');
 }

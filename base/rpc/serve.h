@@ -17,6 +17,8 @@ struct serve_vars {
     struct var *connections; /* Accepted. */
     struct var *refused[HANDSHAKE_REFUSAL_COUNT];
     struct var *too_many; /* Connections turned away. */
+    struct var *evicted;  /* Strangers that made room for others. */
+    struct var *slow;     /* Connections closed for it. */
     struct var *calls;
     struct var *failed;
     struct var *unknown; /* Methods. */
@@ -32,15 +34,22 @@ struct rpc_listener {
     struct stream_listener *nearby; /* For this machine (nearby.h), or NULL. */
     struct fiber *accepting;
     struct fiber *accepting_nearby; /* NULL: as above. */
+    struct fiber *sweeping;         /* Looks for slow peers. */
     struct connection *connections;
-    size_t connection_count;
+    struct admission admission;
+    size_t in_bytes;           /* Of requests coming or being handled. */
+    size_t out_bytes;          /* Of answers that wait or are being written. */
     struct fiber *closer;      /* Waits for the last connection to go. */
     struct log_limiter *limit; /* One line per peer and reason a minute. */
     struct serve_vars vars;    /* NULL ones: not counted. */
 };
 
-/* Serve the new connection @s in fibers of its own. */
-void serve_connection(struct rpc_listener *l, struct stream *s);
+/* Serve the new connection @s in fibers of its own, or turn it away.
+ * @is_nearby: it came over a socket of this machine alone. */
+void serve_connection(struct rpc_listener *l, struct stream *s, bool is_nearby);
+/* End connections whose peers do not read, or do not end what they began.
+ * Parks; until the fiber is cancelled. */
+void serve_sweep(struct rpc_listener *l);
 void serve_cancel(struct connection *c);
 struct connection *serve_next(struct connection *c);
 void serve_print(const struct connection *c, struct buf *out);

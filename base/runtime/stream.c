@@ -169,6 +169,7 @@ int stream_write(struct stream *s,
                 s->ops->write(s, parts + at, part_count - at, skip, &done, err);
         if (rc == 0 && done == 0)
             rc = s->ops->wait(s, STREAM_WRITING, err);
+        s->written += done;
         skip = advance(parts, part_count, &at, skip, done);
     }
     stream__drop(s);
@@ -195,6 +196,7 @@ int stream_write_file(struct stream *s,
                        : s->ops->write_file(s, f, offset, len, &done, err);
         if (rc == 0 && done == 0)
             rc = s->ops->wait(s, STREAM_WRITING, err);
+        s->written += done;
         offset += done;
         len -= done;
     }
@@ -249,6 +251,11 @@ void stream_end_writing(struct stream *s)
 const char *stream_peer(const struct stream *s)
 {
     return s->peer;
+}
+
+uint64_t stream_written(const struct stream *s)
+{
+    return s->written;
 }
 
 bool stream_is_local(const struct stream *s)

@@ -36,7 +36,9 @@ MUST_CHECK int stream_listen(const char *address,
                              struct err *err);
 /* The address with the port that was chosen. Borrowed. */
 const char *stream_listener_address(const struct stream_listener *l);
-/* The next connection. Parks. ERR_CLOSED once the listener is closed. */
+/* The next connection. Parks. ERR_CLOSED once the listener is closed. While the
+ * process has no descriptor left it waits; one beyond those for connections
+ * (descriptors.h) is closed at once. */
 MUST_CHECK int
 stream_accept(struct stream_listener *l, struct stream **out, struct err *err);
 /* NULL is allowed. A fiber inside stream_accept() gets ERR_CLOSED. */
@@ -109,6 +111,8 @@ void stream_end_writing(struct stream *s);
 
 /* The other side, for messages. Borrowed. */
 const char *stream_peer(const struct stream *s);
+/* Bytes taken by the system, ever: does the other side read? */
+uint64_t stream_written(const struct stream *s);
 /* Does it stay within this machine: loopback, a Unix socket, the simulation? */
 bool stream_is_local(const struct stream *s);
 bool stream_listener_is_local(const struct stream_listener *l);

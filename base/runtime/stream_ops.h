@@ -70,6 +70,7 @@ struct stream {
     struct loop *loop;
     unsigned users; /* The owner, fibers inside calls, the implementation. */
     bool closed;
+    uint64_t written; /* Bytes that the implementation took, ever. */
     char peer[STREAM_ADDRESS_BYTES];
 };
 

@@ -22,12 +22,17 @@
 #include <unistd.h>
 
 #include "base/core/panic.h"
+#include "base/runtime/descriptors.h"
+#include "base/runtime/log.h"
 #include "base/runtime/stream_ops.h"
 #include "base/runtime/world_uv_address.h"
 #include "base/runtime/world_uv_loop.h"
 
 #define LISTEN_BACKLOG  512
 #define WRITE_PARTS_MAX 64
+/* Pause after accept failed for want of descriptors: others may close some. */
+#define ACCEPT_RETRY_US 50000
+#define TELL_NS         UINT64_C(60000000000)
 
 /* A socket: a stream's or a listener's. */
 struct sock {
@@ -48,8 +53,11 @@ struct uv_sock_stream {
 struct uv_sock_listener {
     struct stream_listener base;
     struct sock sock;
-    unsigned users;  /* The owner, uv, a fiber in accept. */
-    char *unix_path; /* To remove at the end; NULL for TCP. Owned. */
+    unsigned users; /* The owner, uv, a fiber in accept. */
+    bool is_unix;
+    uint64_t turned_away; /* Connections, for want of descriptors, */
+    uint64_t told_ns;     /* as the log was told then. */
+    char *unix_path;      /* To remove at the end; NULL for TCP. Owned. */
 };
 
 static struct sock *stream_sock(struct stream *s)
@@ -379,29 +387,79 @@ static void drop_listener(struct uv_sock_listener *l)
         mem_free(l);
 }
 
+/* Tell that connections are turned away, once a minute. */
+static void note_shortage(struct uv_sock_listener *l, const char *why)
+{
+    uint64_t now_ns = world_mono_ns(loop_world(l->base.loop));
+    l->turned_away++;
+    if (l->told_ns && now_ns - l->told_ns < TELL_NS)
+        return;
+    log_warn(loop_world(l->base.loop), "stream",
+             "connections wait or are closed on=%s why=\"%s\" limit=%zu "
+             "count=%llu",
+             l->base.address, why, descriptors_limit(),
+             (unsigned long long)l->turned_away);
+    l->told_ns = now_ns;
+}
+
+/* Accept failed: connections that are gone already are no matter, the want of
+ * descriptors or memory passes. Parks. */
+static int pass_failure(struct uv_sock_listener *l, int errnum, struct err *err)
+{
+    switch (errnum) {
+    case EAGAIN: return wait_ready(&l->sock, &l->sock.reader, UV_READABLE, err);
+    case EBADF:
+    case EINVAL:
+    case ENOTSOCK:
+    case EOPNOTSUPP:
+    case EFAULT:
+        return err_set_errno(err, errnum, "accept on %s", l->base.address);
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOMEM:
+        note_shortage(l, strerror(errnum));
+        world_sleep_us(loop_world(l->base.loop), ACCEPT_RETRY_US);
+        break;
+    default: break;
+    }
+    return fiber_check(err);
+}
+
+/* One try: *@out stays -1 when there is nothing yet. Parks. */
+static int accept_once(struct uv_sock_listener *l,
+                       struct sockaddr_storage *peer,
+                       int *out,
+                       struct err *err)
+{
+    socklen_t len = sizeof(*peer);
+    int fd;
+    if (l->sock.closed)
+        return err_set(err, ERR_CLOSED, "%s: closed", l->base.address);
+    fd = accept4(l->sock.fd, (struct sockaddr *)peer, &len,
+                 SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0)
+        return pass_failure(l, errno, err);
+    if (descriptors_admit(fd, l->is_unix)) {
+        *out = fd;
+        return 0;
+    }
+    close(fd);
+    note_shortage(l, "the other descriptors are for files");
+    return fiber_check(err);
+}
+
 static int
 accept_sock(struct stream_listener *base, struct stream **out, struct err *err)
 {
     struct uv_sock_listener *listener = (struct uv_sock_listener *)base;
-    struct sock *k = &listener->sock;
     struct loop *l = base->loop;
     struct sockaddr_storage peer = {.ss_family = AF_UNIX};
     int fd = -1;
     int rc = 0;
     listener->users++;
-    while (rc == 0 && fd < 0) {
-        socklen_t len = sizeof(peer);
-        if (k->closed) {
-            rc = err_set(err, ERR_CLOSED, "%s: closed", base->address);
-            break;
-        }
-        fd = accept4(k->fd, (struct sockaddr *)&peer, &len,
-                     SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd < 0 && errno == EAGAIN)
-            rc = wait_ready(k, &k->reader, UV_READABLE, err);
-        else if (fd < 0 && errno != EINTR && errno != ECONNABORTED)
-            rc = err_set_errno(err, errno, "accept on %s", base->address);
-    }
+    while (rc == 0 && fd < 0)
+        rc = accept_once(listener, &peer, &fd, err);
     drop_listener(listener);
     return rc ? rc : new_stream(l, fd, &peer, out, err);
 }
@@ -488,6 +546,7 @@ int real_listen(struct loop *loop,
     l->base.loop = loop;
     l->users = 1;
     l->base.is_local = address_is_local(&a.addr);
+    l->is_unix = a.family == AF_UNIX;
     address_print(&a.addr, l->base.address, sizeof(l->base.address));
     if (a.family == AF_UNIX && !is_abstract(&a)) {
         l->unix_path = mem_strdup(address + strlen("unix:"));

@@ -65,19 +65,31 @@ static int make_dirs(struct chunk_store *s, struct err *err)
 }
 
 /* Note the chunk in the file @name of directory @dir. One that does not say
- * what it is is damaged: the namenode has it deleted when there are others. */
-static void scan_file(struct chunk_store *s, const char *dir, const char *name)
+ * what it is is damaged: the namenode has it deleted when there are others. One
+ * that cannot be looked at for want of descriptors is not: ERR_FULL. */
+static int scan_file(struct chunk_store *s,
+                     const char *dir,
+                     const char *name,
+                     struct err *err)
 {
     struct buf path = BUF_INIT;
     struct chunk_identity id = {.handle = 0};
     struct err why = ERR_INIT;
     struct stored_chunk *c;
     uint64_t handle;
+    int rc = 0;
     buf_printf(&path, "%s/%s/%s", s->dir, dir, name);
     if (!chunk_store__parse_name(name, &handle)) {
         log_error(s->world, "chunk", "%s is no chunk", buf_cstr(&path));
-    } else if (chunk_file_identify(s->world, buf_cstr(&path), &id, &why) ||
-               id.handle != handle) {
+        goto out;
+    }
+    rc = chunk_file_identify(s->world, buf_cstr(&path), &id, &why);
+    if (rc == ERR_FULL || rc == ERR_NOMEM) { /* It may be whole. */
+        err_copy(err, &why);
+        goto out;
+    }
+    if (rc || id.handle != handle) {
+        rc = 0;
         id = (struct chunk_identity){.handle = handle};
         chunk_store_note_damage(s, chunk_store__add(s, &id), &why);
     } else if (!id_map_get(&s->chunks, id.handle)) {
@@ -87,7 +99,9 @@ static void scan_file(struct chunk_store *s, const char *dir, const char *name)
         if (!c->sealed && chunk_store_file(s, c, &why) && !c->damaged)
             log_error(s->world, "chunk", "%s", why.text);
     }
+out:
     buf_close(&path);
+    return rc;
 }
 
 static int scan_dir(struct chunk_store *s, unsigned number, struct err *err)
@@ -100,11 +114,11 @@ static int scan_dir(struct chunk_store *s, unsigned number, struct err *err)
     rc = fs_list(s->fs, dir, &names, &count, err);
     if (rc)
         return rc;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count && rc == 0; i++)
         if (slice_ends_with(slice_str(names[i]), SLICE_LIT(CHUNK_SUFFIX)))
-            scan_file(s, dir, names[i]);
+            rc = scan_file(s, dir, names[i], err);
     fs_names_free(names, count);
-    return 0;
+    return rc;
 }
 
 static int open_parts(struct chunk_store *s, struct err *err)

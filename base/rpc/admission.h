@@ -1,0 +1,94 @@
+/* Who may have a connection: strangers that have proved nothing yet, and peers
+ * that have.
+ *
+ * The two are counted apart, so that strangers, however many, take nothing from
+ * those who are let in. Of strangers each address may have a few; where all
+ * places are taken the oldest one goes, since a client needs less time to prove
+ * itself than a flood needs to come round. Of the places for peers some are
+ * kept for members of the cluster and for clients of this machine, and each
+ * other address may have a part only.
+ *
+ * Pure: no clock, no I/O. Threads: none of its own.
+ *
+ * Invariants
+ *     INV-1. A guest is in the list of strangers exactly while its state is
+ *            ADMISSION_STRANGER, the oldest first.
+ *     INV-2. stranger_count <= strangers_max, peer_count <= peers_max, and
+ *            peers without privilege are at most peers_max - peers_reserved.
+ */
+#ifndef BASE_RPC_ADMISSION_H
+#define BASE_RPC_ADMISSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct admission_limits {
+    size_t strangers_max;
+    size_t strangers_per_address_max;
+    size_t peers_max;
+    size_t peers_per_address_max;
+    size_t peers_reserved; /* Of peers_max. */
+};
+
+enum admission_state {
+    ADMISSION_OUTSIDE,
+    ADMISSION_STRANGER,
+    ADMISSION_PEER,
+};
+
+/* In a connection; only admission.c changes it after admission_guest_init(). */
+struct admission_guest {
+    struct admission_guest *next; /* Among strangers, or among peers. */
+    struct admission_guest *prev;
+    uint64_t address; /* Hashed; equal for those that are counted together. */
+    enum admission_state state;
+    bool is_nearby;     /* Over a socket of this machine alone. */
+    bool is_privileged; /* A peer of the cluster, or nearby. */
+};
+
+struct admission {
+    struct admission_limits limits;
+    struct admission_guest *oldest; /* Strangers. */
+    struct admission_guest *newest;
+    struct admission_guest *peers;
+    size_t stranger_count;
+    size_t peer_count;
+    size_t plain_count; /* Of these without privilege. */
+};
+
+enum admission_verdict {
+    ADMISSION_GRANTED,
+    ADMISSION_ADDRESS_FULL, /* Its address has too many. */
+    ADMISSION_FULL,         /* All addresses together have. */
+};
+
+/* "too many connections of its address" and so on. */
+const char *admission_verdict_text(enum admission_verdict v);
+
+/* @limits with its zeros replaced by defaults, for a process of which
+ * connections may have @descriptors (descriptors.h). */
+struct admission_limits
+admission_limits_default(const struct admission_limits *limits,
+                         size_t descriptors);
+void admission_init(struct admission *a, const struct admission_limits *limits);
+
+/* The guest of a connection from @peer ("10.0.0.7:4711", "[::1]:99", "unix:"):
+ * an IPv6 network of 64 bits counts as one address. */
+void admission_guest_init(struct admission_guest *g,
+                          const char *peer,
+                          bool is_nearby);
+
+/* A stranger came. When it is granted a place of another, that one is *@evicted
+ * (else NULL), outside from now on: end its connection. */
+enum admission_verdict admission_enter(struct admission *a,
+                                       struct admission_guest *g,
+                                       struct admission_guest **evicted);
+/* The stranger has proved who it is; @is_member: of the cluster itself. When
+ * that is not granted it is outside. PRE: a stranger. */
+enum admission_verdict
+admission_prove(struct admission *a, struct admission_guest *g, bool is_member);
+/* Its connection ends. Nothing happens when it is outside. */
+void admission_leave(struct admission *a, struct admission_guest *g);
+
+#endif /* BASE_RPC_ADMISSION_H */
