@@ -21,6 +21,8 @@
 
 /* Of the server's budget, a connection may use one part in so many. */
 #define CONNECTION_SHARE 2
+/* What the HTTP/2 session of a connection may take. */
+#define SESSION_BYTES_MAX ((size_t)16 << 20)
 /* One read. */
 #define READ_BYTES ((size_t)128 << 10)
 /* Waking up costs about as much as a call. So what a client with many calls
@@ -33,8 +35,8 @@
 
 void grpc_connection_kick(struct grpc_connection *c)
 {
-    if (c->kicked || !c->writer)
-        return;
+    if (c->kicked || !c->writer || c->broken || c->leaving)
+        return; /* The writer is awake, or has ended. */
     c->kicked = true;
     fiber_wake(c->writer);
 }
@@ -57,6 +59,7 @@ struct grpc_call *grpc_connection_add_call(struct grpc_connection *c,
         c->calls->prev = call;
     c->calls = call;
     c->call_count++;
+    call->begun_ns = c->read_ns;
     call->receiving = true;
     c->receiving_count++;
     grpc_call_hold(call, GRPC_HOLDER_SESSION);
@@ -80,7 +83,8 @@ static void remove_call(struct grpc_call *call)
     if (call->next)
         call->next->prev = call->prev;
     INVARIANT(c->call_count > 0);
-    c->call_count--;
+    if (--c->call_count == 0)
+        c->idle_ns = world_mono_ns(c->server->world);
     grpc_call_free(call);
 }
 
@@ -162,7 +166,9 @@ static bool flush(struct grpc_connection *c)
         if (c->out.len == 0)
             return true;
         part = buf_slice(&c->out);
+        c->writing_ns = world_mono_ns(c->server->world);
         rc = stream_write(c->io, &part, 1, NULL);
+        c->writing_ns = 0;
         buf_clear(&c->out);
         if (rc)
             return false;
@@ -178,6 +184,23 @@ static void await_kick(struct grpc_connection *c)
         c->kicked = true;
 }
 
+/* The session has nothing more to say or to hear: the peer is told by the end
+ * of the stream, and has a moment to end it, too. Closed at once, what it still
+ * sends would reset the connection before it reads why. */
+static void begin_leaving(struct grpc_connection *c)
+{
+    if (c->leaving_ns == 0)
+        c->leaving_ns = world_mono_ns(c->server->world);
+    c->leaving = true;
+    stream_end_writing(c->io);
+}
+
+static bool is_done(const struct grpc_connection *c)
+{
+    return !nghttp2_session_want_read(c->session) &&
+           !nghttp2_session_want_write(c->session) && c->out.len == 0;
+}
+
 static void run_writer(void *arg)
 {
     struct grpc_connection *c = arg;
@@ -188,6 +211,10 @@ static void run_writer(void *arg)
         }
         c->kicked = false;
         c->broken = !flush(c);
+        if (!c->broken && is_done(c)) {
+            begin_leaving(c);
+            return;
+        }
     }
     if (c->broken && !c->ending)
         fiber_cancel(c->fiber);
@@ -221,7 +248,7 @@ static int let_gather(struct grpc_connection *c, uint64_t ns)
 static int read_some(struct grpc_connection *c, char *room)
 {
     uint64_t ns = gather_ns(c);
-    ssize_t taken;
+    int taken;
     int rc = ns ? let_gather(c, ns) : 0;
     if (rc == 0)
         rc = stream_read(c->io, room, READ_BYTES, &c->read_bytes, NULL);
@@ -230,13 +257,18 @@ static int read_some(struct grpc_connection *c, char *room)
     if (c->read_bytes == 0)
         return ERR_CLOSED;
     c->read_ns = world_mono_ns(c->server->world);
-    taken = nghttp2_session_mem_recv(c->session, (const uint8_t *)room,
-                                     c->read_bytes);
+    c->pinged_ns = 0;
+    if (c->leaving)
+        return 0; /* Read to its end, and not believed. */
+    taken = grpc_session_receive(c, slice_make(room, c->read_bytes));
     grpc_crowd_start(c);
     grpc_connection_kick(c);
-    if (taken < 0 || !nghttp2_session_want_read(c->session))
+    if (taken < 0) {
+        c->failed = true;
+        grpc_connection_log(c, "ended", nghttp2_strerror(taken));
         return ERR_CLOSED;
-    if (c->spoke)
+    }
+    if (c->spoke && !c->turned_away)
         fiber_set_deadline(0);
     return 0;
 }
@@ -302,13 +334,26 @@ static void delete_session(struct grpc_connection *c)
     session_memory_close(&c->memory);
 }
 
+/* The session has failed and cannot say it: ENHANCE_YOUR_CALM. */
+static void put_goaway(struct grpc_connection *c)
+{
+    static const char frame[] = {
+        0, 0, 8, NGHTTP2_GOAWAY,           0, 0, 0, 0, 0, 0, 0, 0, 0,
+        0, 0, 0, NGHTTP2_ENHANCE_YOUR_CALM};
+    struct slice part = slice_make(frame, sizeof(frame));
+    (void)!stream_write(c->io, &part, 1, NULL);
+}
+
 /* The writer has ended; say what the session still has to say (GOAWAY). */
 static void say_goodbye(struct grpc_connection *c)
 {
-    if (c->broken)
+    if (c->broken || c->leaving)
         return;
     fiber_set_deadline(world_mono_ns(c->server->world) + LAST_WRITE_US * 1000);
-    (void)!flush(c);
+    if (c->failed)
+        put_goaway(c);
+    else
+        (void)!flush(c);
 }
 
 static void run_connection(void *arg)
@@ -328,19 +373,30 @@ static void run_connection(void *arg)
     stream_close(c->io);
     leave_list(c);
     buf_close(&c->out);
-    INVARIANT(c->budget.used == 0);
+    INVARIANT(c->budget.used == 0 && c->session_budget.used == 0);
     mem_free(c);
 }
 
-void grpc_connection_start(struct grpc_server *server, struct stream *s)
+void grpc_connection_start(struct grpc_server *server,
+                           struct stream *s,
+                           const struct err *why)
 {
     struct grpc_connection *c = mem_zalloc(1, sizeof(*c));
+    int rc;
     c->server = server;
     c->io = s;
     c->budget = (struct grpc_budget){.max = server->options.buffered_bytes_max /
                                             CONNECTION_SHARE,
                                      .within = &server->budget};
-    grpc_session_open(c);
+    c->session_budget = (struct grpc_budget){.max = SESSION_BYTES_MAX,
+                                             .within = &server->session_budget};
+    c->memory.budget = &c->session_budget;
+    rc = grpc_session_open(c);
+    if (rc) {
+        stream_close(s);
+        mem_free(c);
+        return;
+    }
     c->next = server->connections;
     if (c->next)
         c->next->prev = c;
@@ -348,6 +404,13 @@ void grpc_connection_start(struct grpc_server *server, struct stream *s)
     server->connection_count++;
     if (server->connections_var)
         var_add(server->connections_var, 1);
+    c->local = stream_is_local(s);
+    c->read_ns = c->idle_ns = world_mono_ns(server->world);
+    if (why) {
+        c->turned_away = true;
+        err_copy(&c->why, why);
+    }
+    fiber_wake(server->sweeping);
     c->fiber = fiber_start(server->loop, "grpc connection", run_connection, c);
     fiber_detach(c->fiber);
 }
@@ -355,6 +418,25 @@ void grpc_connection_start(struct grpc_server *server, struct stream *s)
 struct grpc_connection *grpc_connection_next(const struct grpc_connection *c)
 {
     return c->next;
+}
+
+void grpc_connection_log(struct grpc_connection *c,
+                         const char *what,
+                         const char *why)
+{
+    uint64_t held_back;
+    if (log_limiter_pass(c->server->limit, slice_str(why), &held_back))
+        log_warn(c->server->world, "gateway",
+                 "%s peer=%s why=\"%s\" held_back=%llu", what,
+                 stream_peer(c->io), why, (unsigned long long)held_back);
+}
+
+void grpc_connection_leave(struct grpc_connection *c, const char *why)
+{
+    if (why)
+        grpc_connection_log(c, "ended", why);
+    c->leaving_ns = world_mono_ns(c->server->world);
+    grpc_connection_drain(c);
 }
 
 void grpc_connection_drain(struct grpc_connection *c)

@@ -5,9 +5,11 @@
  * becomes the call's status. HTTP/2 is spoken without TLS, from the first byte
  * (h2c with prior knowledge), as the clients of an emulator do.
  *
- * Hostile peers: messages, header lists, streams of a connection and bytes
- * buffered in all are bounded; what is over is refused with RESOURCE_EXHAUSTED,
- * what is malformed ends its stream or its connection and nothing else.
+ * Hostile peers: messages, header lists, streams of a connection, connections
+ * of an address, bytes buffered by a connection and in all are bounded; what is
+ * over is refused with RESOURCE_EXHAUSTED, what is malformed ends its stream or
+ * its connection and nothing else. A peer that is slow or silent for too long
+ * is left.
  *
  * Threads: one loop, that of the fiber that opened the server.
  */
@@ -62,8 +64,20 @@ struct grpc_options {
                                   server; 0: 1 GiB. */
     unsigned calls_max;        /* At once on a connection; 0: 1,000. */
     unsigned connections_max;  /* 0: 1,000. */
-    uint64_t handshake_us;     /* For the first bytes; 0: 10 seconds. */
-    uint64_t drain_us;         /* For running calls at the end; 0: 2 seconds. */
+    unsigned connections_per_address_max; /* 0: a quarter of them. From this
+                                             machine half of them, if that is
+                                             more. */
+    uint64_t handshake_us; /* For the first bytes; 0: 10 seconds. */
+    uint64_t request_us;   /* For a request, and more for its bytes; 0: a
+                              minute. */
+    uint64_t reply_us;     /* For a reply that its client does not take; 0: 5
+                              minutes. */
+    uint64_t write_us;     /* For a connection that takes no bytes; 0: a
+                              minute. */
+    uint64_t idle_us;      /* For a connection without calls; 0: 30 minutes. */
+    uint64_t keepalive_us; /* Silence before a ping; 0: 2 minutes. */
+    uint64_t keepalive_wait_us; /* For its answer; 0: 20 seconds. */
+    uint64_t drain_us; /* For running calls at the end; 0: 2 seconds. */
 };
 
 /* Listen on @address ("host:port"; port 0: any). Errors: as stream_listen. */

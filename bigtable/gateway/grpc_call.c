@@ -283,6 +283,7 @@ size_t grpc_call_unsent(const struct grpc_call *call)
 void grpc_call_sent(struct grpc_call *call, size_t count)
 {
     call->out_sent += count;
+    call->progress_ns = world_mono_ns(call->server->world);
     grpc_budget_refund(call->budget, count);
     if (call->out_sent == call->out.len) {
         buf_clear(&call->out);

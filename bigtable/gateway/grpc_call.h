@@ -53,12 +53,14 @@ struct grpc_call {
     struct grpc_budget *budget; /* The connection's. */
     struct grpc_call *next; /* On the connection's list, or the spare one. */
     struct grpc_call *prev;
-    unsigned holders;    /* Of enum grpc_holder. */
-    int32_t stream;      /* Its number. */
-    bool abandoned;      /* Nobody waits for the answer. */
-    struct fiber *fiber; /* NULL: does not run. */
-    bool together;       /* With others on one fiber, or about to be. */
-    uint64_t until_ns;   /* Then, its deadline; 0: none. */
+    unsigned holders;     /* Of enum grpc_holder. */
+    int32_t stream;       /* Its number. */
+    uint64_t begun_ns;    /* When its stream was opened, */
+    uint64_t progress_ns; /* and when some of its reply was last taken. */
+    bool abandoned;       /* Nobody waits for the answer. */
+    struct fiber *fiber;  /* NULL: does not run. */
+    bool together;        /* With others on one fiber, or about to be. */
+    uint64_t until_ns;    /* Then, its deadline; 0: none. */
     const struct grpc_method *method;
 
     /* What the headers said. */
@@ -86,6 +88,7 @@ struct grpc_call {
     size_t out_sent;    /* The rest is charged. */
     bool responded;     /* Headers were handed to the stream, */
     bool replying;      /* with messages behind them. */
+    bool plain;         /* It is a text, without a status of gRPC. */
     bool deferred;      /* The stream waits for more of the reply. */
     bool finished;      /* The handler has returned. */
     bool waiting;       /* The fiber waits for room. */
@@ -105,16 +108,20 @@ struct grpc_server {
     struct grpc_options options; /* Defaults filled in. */
     struct stream_listener *listener;
     struct fiber *accepting;
-    struct fiber *closer; /* Waits in grpc_server_close(), or NULL. */
+    struct fiber *sweeping;
+    struct log_limiter *limit; /* For lines about peers. */
+    struct fiber *closer;      /* Waits in grpc_server_close(), or NULL. */
     struct grpc_connection *connections;
     atomic_size_t connection_count; /* Read by others, too. */
     atomic_size_t call_count;
-    struct grpc_budget budget; /* Connections' are within it. */
-    struct grpc_call *spare;   /* For reuse. */
+    struct grpc_budget budget;         /* Connections' are within it. */
+    struct grpc_budget session_budget; /* The same for HTTP/2 itself. */
+    struct grpc_call *spare;           /* For reuse. */
     size_t spare_count;
     struct var *calls_var;
     struct var *failed_var;
     struct var *connections_var;
+    struct var *turned_away_var;
 };
 
 /* --- grpc_call.c ------------------------------------------------------- */
@@ -160,8 +167,11 @@ void grpc_call_set_status(struct grpc_call *call,
 /* --- grpc.c: connections ------------------------------------------------- */
 
 /* Serve @s (owned from now on) on a fiber of its own until it ends; the
- * connection is on the server's list meanwhile. */
-void grpc_connection_start(struct grpc_server *server, struct stream *s);
+ * connection is on the server's list meanwhile. @why: it is turned away, all of
+ * its calls are answered so; NULL: it is not. */
+void grpc_connection_start(struct grpc_server *server,
+                           struct stream *s,
+                           const struct err *why);
 struct grpc_connection *grpc_connection_next(const struct grpc_connection *c);
 /* Tell the peer to open no more streams. */
 void grpc_connection_drain(struct grpc_connection *c);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "base/runtime/world.h"
 #include "bigtable/gateway/grpc_connection.h"
 #include "bigtable/gateway/grpc_status.h"
 
@@ -73,7 +74,9 @@ static ssize_t on_read_reply(nghttp2_session *session,
         call->deferred = true; /* INV-5: a cut reply has no good end. */
         return NGHTTP2_ERR_DEFERRED;
     }
-    if (call->finished && count == grpc_call_unsent(call)) {
+    if (call->plain && count == grpc_call_unsent(call)) {
+        *flags |= NGHTTP2_DATA_FLAG_EOF;
+    } else if (call->finished && count == grpc_call_unsent(call)) {
         *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
         if (submit_trailers(call))
             return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
@@ -119,6 +122,14 @@ static void submit_response(struct grpc_call *call,
         grpc_connection_cancel(c);
 }
 
+static void begin_replying(struct grpc_call *call)
+{
+    call->responded = true;
+    call->replying = true;
+    call->progress_ns = world_mono_ns(call->server->world);
+    call->connection->replying_count++;
+}
+
 /* The first headers of a reply with messages. */
 void grpc_reply_begin(struct grpc_call *call)
 {
@@ -129,9 +140,7 @@ void grpc_reply_begin(struct grpc_call *call)
         fixed_header("content-type", GRPC_CONTENT_TYPE),
         fixed_header("grpc-encoding", "gzip"),
     };
-    call->responded = true;
-    call->replying = true;
-    call->connection->replying_count++;
+    begin_replying(call);
     submit_response(call, nv, call->gzip ? 3 : 2, &source);
 }
 
@@ -153,8 +162,14 @@ void grpc_reply_status(struct grpc_call *call)
 /* For a peer that does not speak gRPC. */
 void grpc_reply_http_error(struct grpc_call *call, const char *status)
 {
-    nghttp2_nv nv[1] = {fixed_header(":status", status)};
-    call->responded = true;
-    call->refused = true;
-    submit_response(call, nv, 1, NULL);
+    const struct slice text = SLICE_LIT("This server speaks gRPC.\n");
+    nghttp2_data_provider source = {.source = {.ptr = call},
+                                    .read_callback = on_read_reply};
+    nghttp2_nv nv[2] = {fixed_header(":status", status),
+                        fixed_header("content-type", "text/plain")};
+    call->plain = call->finished = true;
+    if (grpc_budget_charge(call->budget, text.len))
+        buf_append_slice(&call->out, text);
+    begin_replying(call);
+    submit_response(call, nv, 2, &source);
 }

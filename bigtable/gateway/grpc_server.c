@@ -2,19 +2,39 @@
 #include "base/core/panic.h"
 #include "base/rpc/vars.h"
 #include "base/runtime/fiber.h"
+#include "base/runtime/log.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/stream.h"
 #include "base/runtime/world.h"
 #include "bigtable/gateway/grpc_call.h"
+#include "bigtable/gateway/grpc_limits.h"
 
-#define MESSAGE_BYTES_MAX    ((size_t)256 << 20)
-#define BUFFERED_BYTES_MAX   ((size_t)1 << 30)
+#define MESSAGE_BYTES_MAX  ((size_t)256 << 20)
+#define BUFFERED_BYTES_MAX ((size_t)1 << 30)
+/* For the sessions of all connections: streams, headers, frames. */
+#define SESSION_BYTES_MAX    ((size_t)256 << 20)
 #define CALLS_MAX_DEFAULT    1000
 #define CONNECTIONS_DEFAULT  1000
 #define HANDSHAKE_US_DEFAULT UINT64_C(10000000)
 #define DRAIN_US_DEFAULT     UINT64_C(2000000)
+#define REQUEST_US_DEFAULT   UINT64_C(60000000)
+#define REPLY_US_DEFAULT     UINT64_C(300000000)
+#define WRITE_US_DEFAULT     UINT64_C(60000000)
+#define IDLE_US_DEFAULT      UINT64_C(1800000000)
+#define KEEPALIVE_US_DEFAULT UINT64_C(120000000)
+#define PING_US_DEFAULT      UINT64_C(20000000)
+/* One address may have one connection in so many. */
+#define ADDRESS_SHARE 4
+/* A line about one peer, at most so often. */
+#define COMPLAIN_US UINT64_C(60000000)
 /* Pause after accept failed for want of descriptors: others may close some. */
 #define ACCEPT_RETRY_US 50000
+
+static void set_default_us(uint64_t *us, uint64_t otherwise)
+{
+    if (*us == 0)
+        *us = otherwise;
+}
 
 static void set_defaults(struct grpc_options *o)
 {
@@ -26,10 +46,17 @@ static void set_defaults(struct grpc_options *o)
         o->calls_max = CALLS_MAX_DEFAULT;
     if (o->connections_max == 0)
         o->connections_max = CONNECTIONS_DEFAULT;
-    if (o->handshake_us == 0)
-        o->handshake_us = HANDSHAKE_US_DEFAULT;
-    if (o->drain_us == 0)
-        o->drain_us = DRAIN_US_DEFAULT;
+    if (o->connections_per_address_max == 0)
+        o->connections_per_address_max =
+            (o->connections_max + ADDRESS_SHARE - 1) / ADDRESS_SHARE;
+    set_default_us(&o->handshake_us, HANDSHAKE_US_DEFAULT);
+    set_default_us(&o->drain_us, DRAIN_US_DEFAULT);
+    set_default_us(&o->request_us, REQUEST_US_DEFAULT);
+    set_default_us(&o->reply_us, REPLY_US_DEFAULT);
+    set_default_us(&o->write_us, WRITE_US_DEFAULT);
+    set_default_us(&o->idle_us, IDLE_US_DEFAULT);
+    set_default_us(&o->keepalive_us, KEEPALIVE_US_DEFAULT);
+    set_default_us(&o->keepalive_wait_us, PING_US_DEFAULT);
 }
 
 static void open_vars(struct grpc_server *s)
@@ -40,6 +67,35 @@ static void open_vars(struct grpc_server *s)
     s->calls_var = vars_get(v, "gateway.calls");
     s->failed_var = vars_get(v, "gateway.failed");
     s->connections_var = vars_get(v, "gateway.connections");
+    s->turned_away_var = vars_get(v, "gateway.turned_away");
+}
+
+static void complain(struct grpc_server *s, const char *peer, const char *why)
+{
+    uint64_t held_back;
+    if (s->turned_away_var)
+        var_add(s->turned_away_var, 1);
+    if (log_limiter_pass(s->limit, slice_str(why), &held_back))
+        log_warn(s->world, "gateway",
+                 "turned away peer=%s why=\"%s\" held_back=%llu", peer, why,
+                 (unsigned long long)held_back);
+}
+
+/* @stream is owned. */
+static void take_connection(struct grpc_server *s, struct stream *stream)
+{
+    struct err why = ERR_INIT;
+    switch (grpc_admit(s, stream_peer(stream), stream_is_local(stream), &why)) {
+    case GRPC_SERVED: grpc_connection_start(s, stream, NULL); break;
+    case GRPC_TURNED_AWAY:
+        complain(s, stream_peer(stream), why.text);
+        grpc_connection_start(s, stream, &why);
+        break;
+    case GRPC_DROPPED:
+        complain(s, stream_peer(stream), why.text);
+        stream_close(stream);
+        break;
+    }
 }
 
 static void run_accepting(void *arg)
@@ -51,11 +107,8 @@ static void run_accepting(void *arg)
         rc = stream_accept(server->listener, &s, NULL);
         if (rc == ERR_IO)
             world_sleep_us(server->world, ACCEPT_RETRY_US);
-        else if (rc == 0 &&
-                 server->connection_count >= server->options.connections_max)
-            stream_close(s);
         else if (rc == 0)
-            grpc_connection_start(server, s);
+            take_connection(server, s);
     }
 }
 
@@ -78,8 +131,11 @@ int grpc_server_open(struct world *w,
     s->listener = listener;
     set_defaults(&s->options);
     s->budget.max = s->options.buffered_bytes_max;
+    s->session_budget.max = SESSION_BYTES_MAX;
     open_vars(s);
+    s->limit = log_limiter_new(w, COMPLAIN_US);
     s->accepting = fiber_start(s->loop, "grpc accept", run_accepting, s);
+    s->sweeping = fiber_start(s->loop, "grpc sweep", grpc_run_sweep, s);
     *out = s;
     return 0;
 }
@@ -129,6 +185,9 @@ void grpc_server_close(struct grpc_server *s)
         grpc_connection_cancel(c);
     while (s->connections)
         fiber_park();
+    fiber_cancel(s->sweeping);
+    fiber_join(s->sweeping);
+    log_limiter_free(s->limit);
     grpc_call_free_spares(s);
     mem_free(s);
 }

@@ -15,7 +15,10 @@
 #define STREAM_WINDOW_BYTES     (1 << 20)
 #define CONNECTION_WINDOW_BYTES (16 << 20)
 #define HEADER_LIST_BYTES_MAX   (64 << 10)
-#define HEADER_COUNT_MAX        128
+/* Metadata over the limit ends its call; over this, decoded, or in more frames,
+ * its connection. */
+#define HEADER_BYTES_READ_MAX (16 << 20)
+#define HEADER_FRAMES_MAX     256
 /* Frames of replies: larger ones save little and delay other streams. */
 #define DATA_FRAME_BYTES ((size_t)64 << 10)
 /* Streams that clients give up, at once and each second: scans that stop early
@@ -56,6 +59,54 @@ static struct grpc_call *call_of(nghttp2_session *session, int32_t stream)
     return nghttp2_session_get_stream_user_data(session, stream);
 }
 
+static bool was_closed_by_peer(const struct grpc_connection *c, int32_t stream)
+{
+    for (size_t i = 0; i < ARRAY_LEN(c->closed); i++)
+        if (c->closed[i] == stream)
+            return true;
+    return false;
+}
+
+/* A stream that the peer has closed, or skipped, is not used any more. One that
+ * this side has closed may be: the peer did not know. */
+static int check_stream(const struct grpc_connection *c, int32_t stream)
+{
+    uint32_t code = NGHTTP2_NO_ERROR;
+    if (stream > c->last_stream ||
+        nghttp2_session_find_stream(c->session, stream))
+        return 0;
+    if (was_closed_by_peer(c, stream))
+        code = NGHTTP2_STREAM_CLOSED;
+    else if (stream >= c->skipped_first && stream < c->skipped_end)
+        code = NGHTTP2_PROTOCOL_ERROR;
+    return code ? nghttp2_session_terminate_session(c->session, code) : 0;
+}
+
+static int
+on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *hd, void *user)
+{
+    (void)session;
+    return hd->type == NGHTTP2_HEADERS ? check_stream(user, hd->stream_id) : 0;
+}
+
+static void note_stream(struct grpc_connection *c, int32_t stream)
+{
+    if (stream > c->last_stream + 2) {
+        c->skipped_first = c->last_stream + 1;
+        c->skipped_end = stream;
+    }
+    c->last_stream = stream;
+}
+
+/* Who closed it? */
+static void note_closed(struct grpc_connection *c, int32_t stream)
+{
+    if (c->reset_stream != stream &&
+        nghttp2_session_get_stream_remote_close(c->session, stream) != 1)
+        return;
+    c->closed[c->closed_at++ % ARRAY_LEN(c->closed)] = stream;
+}
+
 static int on_begin_headers(nghttp2_session *session,
                             const nghttp2_frame *frame,
                             void *user)
@@ -65,6 +116,7 @@ static int on_begin_headers(nghttp2_session *session,
     if (frame->hd.type != NGHTTP2_HEADERS ||
         frame->headers.cat != NGHTTP2_HCAT_REQUEST)
         return 0;
+    note_stream(c, frame->hd.stream_id);
     /* Calls whose stream is closed but which still run count as well. */
     if (c->call_count >= (size_t)c->server->options.calls_max * 2) {
         (void)!nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE,
@@ -96,8 +148,10 @@ static int on_header(nghttp2_session *session,
         frame->headers.cat != NGHTTP2_HCAT_REQUEST || !call)
         return 0;
     call->header_bytes += name_len + value_len + 32;
+    if (call->header_bytes > HEADER_BYTES_READ_MAX)
+        return NGHTTP2_ERR_CALLBACK_FAILURE; /* Ends the connection. */
     if (call->header_bytes > HEADER_LIST_BYTES_MAX)
-        return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE; /* Resets the stream. */
+        return 0; /* Decoded, as the next ones need it, and not kept. */
     grpc_call_take_header(call, slice_make(name, name_len),
                           slice_make(value, value_len));
     return 0;
@@ -107,10 +161,15 @@ static int on_header(nghttp2_session *session,
 static void begin_request(struct grpc_call *call)
 {
     struct err err = ERR_INIT;
-    if (!call->is_post) {
-        grpc_reply_http_error(call, "405");
-    } else if (!call->is_grpc) {
-        grpc_reply_http_error(call, "415");
+    if (call->connection->turned_away) {
+        refuse(call, ERR_EXHAUSTED, &call->connection->why);
+        grpc_connection_leave(call->connection, NULL);
+    } else if (call->header_bytes > HEADER_LIST_BYTES_MAX) {
+        err_set(&err, ERR_EXHAUSTED, "the metadata has more than %d bytes",
+                HEADER_LIST_BYTES_MAX);
+        refuse(call, ERR_EXHAUSTED, &err);
+    } else if (!call->is_post || !call->is_grpc) {
+        call->refused = true; /* Told once the request has ended. */
     } else if (!call->method) {
         err_set(&err, ERR_UNSUPPORTED, "unknown method %.*s",
                 SLICE_ARG(buf_slice(&call->text)));
@@ -146,6 +205,8 @@ on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
     struct grpc_connection *c = user;
     struct grpc_call *call = NULL;
     c->spoke = true;
+    if (frame->hd.type == NGHTTP2_RST_STREAM)
+        c->reset_stream = frame->hd.stream_id;
     if (frame->hd.type == NGHTTP2_PING)
         return take_ping(c, &frame->ping);
     if (frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA)
@@ -159,6 +220,8 @@ on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
         grpc_connection_end_request(call);
         if (!call->refused)
             start_call(call);
+        else if (!call->responded)
+            grpc_reply_http_error(call, call->is_post ? "415" : "405");
     }
     return 0;
 }
@@ -190,7 +253,7 @@ static int on_stream_close(nghttp2_session *session,
 {
     struct grpc_call *call = call_of(session, stream);
     (void)code;
-    (void)user;
+    note_closed(user, stream);
     if (!call)
         return 0;
     grpc_call_abandon(call);
@@ -237,6 +300,7 @@ static nghttp2_session_callbacks *make_callbacks(void)
     nghttp2_session_callbacks *k;
     if (nghttp2_session_callbacks_new(&k))
         PANIC("out of memory");
+    nghttp2_session_callbacks_set_on_begin_frame_callback(k, on_begin_frame);
     nghttp2_session_callbacks_set_on_begin_headers_callback(k,
                                                             on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback(k, on_header);
@@ -250,7 +314,67 @@ static nghttp2_session_callbacks *make_callbacks(void)
     return k;
 }
 
-static void submit_settings(struct grpc_connection *c)
+/* --- bytes -----------------------------------------------------------------
+ */
+
+static int receive(struct grpc_connection *c, struct slice bytes)
+{
+    ssize_t n = nghttp2_session_mem_recv(
+        c->session, (const uint8_t *)bytes.data, bytes.len);
+    return n < 0 ? (int)n : 0;
+}
+
+/* What comes before a DATA frame is received first: it may have closed the
+ * frame's stream. */
+int grpc_session_receive(struct grpc_connection *c, struct slice bytes)
+{
+    int rc = 0;
+    while (rc == 0 && bytes.len) {
+        enum grpc_frame_event event;
+        size_t n = grpc_frames_watch(&c->frames, bytes, &event);
+        size_t at = event == GRPC_FRAME_DATA ? c->frames.event_at : 0;
+        if (event == GRPC_FRAME_BAD_PRIORITY)
+            rc = nghttp2_session_terminate_session(c->session,
+                                                   NGHTTP2_PROTOCOL_ERROR);
+        if (at)
+            rc = receive(c, slice_sub(bytes, 0, at));
+        if (rc == 0 && event == GRPC_FRAME_DATA)
+            rc = check_stream(c, c->frames.stream);
+        if (rc == 0)
+            rc = receive(c, slice_sub(bytes, at, n));
+        bytes = slice_sub(bytes, n, bytes.len);
+    }
+    return rc;
+}
+
+/* --- slow and silent peers -------------------------------------------------
+ */
+
+void grpc_session_ping(struct grpc_connection *c, uint64_t now_ns)
+{
+    if (nghttp2_submit_ping(c->session, NGHTTP2_FLAG_NONE, NULL))
+        return;
+    c->pinged_ns = now_ns;
+    grpc_connection_kick(c);
+}
+
+void grpc_session_refuse_slow(struct grpc_call *call)
+{
+    struct err err = ERR_INIT;
+    int rc = err_set(&err, ERR_DEADLINE, "the request did not come in time");
+    refuse(call, rc, &err);
+}
+
+void grpc_session_reset_slow(struct grpc_call *call)
+{
+    struct grpc_connection *c = call->connection;
+    grpc_connection_log(c, "call ended", "its client does not take the reply");
+    (void)!nghttp2_submit_rst_stream(c->session, NGHTTP2_FLAG_NONE,
+                                     call->stream, NGHTTP2_CANCEL);
+    grpc_connection_kick(c);
+}
+
+static int submit_settings(struct grpc_connection *c)
 {
     const nghttp2_settings_entry settings[] = {
         {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, c->server->options.calls_max},
@@ -263,23 +387,31 @@ static void submit_settings(struct grpc_connection *c)
     if (rc == 0)
         rc = nghttp2_session_set_local_window_size(
             c->session, NGHTTP2_FLAG_NONE, 0, CONNECTION_WINDOW_BYTES);
-    INVARIANT(rc == 0);
+    return rc;
 }
 
-void grpc_session_open(struct grpc_connection *c)
+int grpc_session_open(struct grpc_connection *c)
 {
     nghttp2_session_callbacks *callbacks = make_callbacks();
     nghttp2_mem memory = session_memory_of(&c->memory);
     nghttp2_option *option;
+    int rc;
     if (nghttp2_option_new(&option))
         PANIC("out of memory");
     nghttp2_option_set_no_closed_streams(option, 1);
+    nghttp2_option_set_max_continuations(option, HEADER_FRAMES_MAX);
     nghttp2_option_set_no_auto_ping_ack(option, 1);
     nghttp2_option_set_stream_reset_rate_limit(option, RESETS_BURST,
                                                RESETS_PER_SECOND);
-    if (nghttp2_session_server_new3(&c->session, callbacks, c, option, &memory))
-        PANIC("out of memory");
+    rc =
+        nghttp2_session_server_new3(&c->session, callbacks, c, option, &memory);
     nghttp2_option_del(option);
     nghttp2_session_callbacks_del(callbacks);
-    submit_settings(c);
+    if (rc == 0)
+        rc = submit_settings(c);
+    if (rc == 0)
+        return 0;
+    nghttp2_session_del(c->session);
+    session_memory_close(&c->memory);
+    return ERR_EXHAUSTED;
 }

@@ -7,6 +7,7 @@
 
 #include "base/core/macros.h"
 #include "base/core/panic.h"
+#include "bigtable/gateway/grpc_budget.h"
 
 /* Kept at most: what a few hundred calls at once have. Nothing where the
  * allocator is to notice what is used after it was given back. */
@@ -29,6 +30,26 @@ struct session_piece {
 static struct session_piece *piece_of(void *data)
 {
     return CONTAINER_OF(data, struct session_piece, data);
+}
+
+static struct session_piece *charge_and_alloc(struct session_memory *m,
+                                              size_t bytes)
+{
+    struct session_piece *p;
+    if (m->budget && !grpc_budget_charge(m->budget, bytes))
+        return NULL;
+    p = mem_try_alloc(bytes);
+    if (!p && m->budget)
+        grpc_budget_refund(m->budget, bytes);
+    return p;
+}
+
+static void
+free_and_refund(struct session_memory *m, struct session_piece *p, size_t bytes)
+{
+    mem_free(p);
+    if (m->budget)
+        grpc_budget_refund(m->budget, bytes);
 }
 
 /* Its list, or 0 for a large one. */
@@ -54,7 +75,7 @@ static void *take(size_t size, void *user)
         m->idle[class] = p->next;
         m->idle_bytes -= bytes;
     } else {
-        p = mem_try_alloc(bytes);
+        p = charge_and_alloc(m, bytes);
         if (!p)
             return NULL;
     }
@@ -72,7 +93,7 @@ static void give(void *data, void *user)
     p = piece_of(data);
     class = class_of(p->bytes);
     if (class == 0 || m->idle_bytes + p->bytes > IDLE_BYTES_MAX) {
-        mem_free(p);
+        free_and_refund(m, p, p->bytes);
         return;
     }
     m->idle_bytes += p->bytes;
@@ -121,7 +142,7 @@ void session_memory_close(struct session_memory *m)
         while (m->idle[i]) {
             struct session_piece *p = m->idle[i];
             m->idle[i] = p->next;
-            mem_free(p);
+            free_and_refund(m, p, i * SESSION_MEMORY_STEP);
         }
     m->idle_bytes = 0;
 }

@@ -1,5 +1,8 @@
 /* Memory of one HTTP/2 session.
  *
+ * What the session takes is charged to a budget; over it, it gets nothing and
+ * ends.
+ *
  * A session takes and gives back a dozen small pieces for every call, more of
  * them at a time than an allocator for all threads keeps at hand for one. They
  * are kept here, by size, for the next call.
@@ -19,12 +22,16 @@ struct session_piece;
 /* up to so many steps; larger ones go straight back. */
 #define SESSION_MEMORY_CLASSES 16
 
+struct grpc_budget;
+
 struct session_memory {
+    struct grpc_budget *budget; /* Charged first; borrowed, NULL: none. */
     struct session_piece *idle[SESSION_MEMORY_CLASSES + 1]; /* By steps. */
     size_t idle_bytes;
 };
 
-/* What a session is opened with; @m (zeros at first) outlives it. */
+/* What a session is opened with; @m (zeros but for the budget at first)
+ * outlives it. */
 nghttp2_mem session_memory_of(struct session_memory *m);
 
 /* Give back what is kept. PRE: the session is deleted. */

@@ -16,6 +16,8 @@
 #include "base/core/panic.h"
 #include "base/runtime/stream.h"
 
+#define CLIENT_PADDING_MAX 150
+
 /* What came back. */
 struct grpc_reply {
     int http;        /* :status. */
@@ -40,6 +42,9 @@ struct grpc_client {
     const char *timeout; /* grpc-timeout; NULL: none. */
     bool gzip;           /* The request is compressed. */
     const char *content_type;
+    const char *padding;       /* One more header's value, */
+    size_t padding_count;      /* so many times. */
+    const char *authorization; /* NULL: none. */
     uint32_t window;   /* SETTINGS_INITIAL_WINDOW_SIZE; 0: the default. */
     size_t stop_after; /* RST_STREAM once so many bytes came; 0: never. */
 };
@@ -175,6 +180,7 @@ static int client__pump(struct grpc_client *c)
 static inline void grpc_client_open(struct grpc_client *c, const char *address)
 {
     nghttp2_session_callbacks *k;
+    nghttp2_option *option;
     nghttp2_settings_entry window = {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE,
                                      c->window};
     int rc = stream_connect(address, &c->io, NULL);
@@ -185,7 +191,10 @@ static inline void grpc_client_open(struct grpc_client *c, const char *address)
                                                               client__on_data);
     nghttp2_session_callbacks_set_on_stream_close_callback(k, client__on_close);
     nghttp2_session_callbacks_set_on_frame_recv_callback(k, client__on_frame);
-    nghttp2_session_client_new(&c->session, k, c);
+    nghttp2_option_new(&option);
+    nghttp2_option_set_max_send_header_block_length(option, 4 << 20);
+    nghttp2_session_client_new2(&c->session, k, c, option);
+    nghttp2_option_del(option);
     nghttp2_session_callbacks_del(k);
     nghttp2_submit_settings(c->session, NGHTTP2_FLAG_NONE, &window,
                             c->window ? 1 : 0);
@@ -217,7 +226,7 @@ static inline int grpc_client_send(struct grpc_client *c,
                                    struct grpc_reply *reply)
 {
     nghttp2_data_provider source = {.read_callback = client__read_body};
-    nghttp2_nv nv[8];
+    nghttp2_nv nv[9 + CLIENT_PADDING_MAX];
     size_t count = 0;
     *reply = (struct grpc_reply){.code = -1};
     nv[count++] = client__header(":method", "POST");
@@ -231,6 +240,10 @@ static inline int grpc_client_send(struct grpc_client *c,
         nv[count++] = client__header("grpc-timeout", c->timeout);
     if (c->gzip)
         nv[count++] = client__header("grpc-encoding", "gzip");
+    if (c->authorization)
+        nv[count++] = client__header("authorization", c->authorization);
+    for (size_t i = 0; i < MIN_OF(c->padding_count, CLIENT_PADDING_MAX); i++)
+        nv[count++] = client__header("x-padding", c->padding);
     c->body = body;
     c->reply = reply;
     c->stream =
