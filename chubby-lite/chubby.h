@@ -181,7 +181,8 @@ const char *chubby_path(const struct chubby_handle *h);
  * ERR_NOTFOUND (the node is gone), ERR_DENIED (not opened for it), ERR_CLOSED,
  * ERR_DEADLINE, ERR_CANCELLED. */
 
-/* Append the file's contents to @out. @stat may be NULL. */
+/* Append the file's contents to @out. @stat may be NULL; with it, the leader is
+ * asked. */
 MUST_CHECK int chubby_read(struct chubby_handle *h,
                            struct buf *out,
                            struct chubby_stat *stat,

@@ -196,7 +196,10 @@ int chubby_read(struct chubby_handle *h,
 {
     struct buf reply = BUF_INIT;
     struct chubby_view v;
-    int code = look(h, CHUBBY_READ_CONTENTS, &reply, &v, err);
+    /* A cached stat would be old: nobody is told that a lock was taken, or a
+     * list changed. */
+    int code = stat ? ask(h, CHUBBY_READ_CONTENTS, &reply, &v, err)
+                    : look(h, CHUBBY_READ_CONTENTS, &reply, &v, err);
 
     if (!code) {
         buf_append_slice(out, v.bytes);

@@ -268,6 +268,7 @@ int chubby_server_open(struct world *w,
     s->cell = cell_new(on_event, s);
     lease_table_init(&s->leases);
     hash_map_init(&s->changing, HASH_KEYS_COPIED);
+    TAILQ_INIT(&s->claims);
     TAILQ_INIT(&s->waits);
     LIST_INIT(&s->tick);
     LIST_INIT(&s->idle);

@@ -4,7 +4,8 @@
  * Consistency of caches. What the leader tells a session it may cache, it
  * remembers (lease.h). Before a command that would change it is proposed, the
  * sessions that have it are told to drop it, and the command waits until each
- * has said so or its lease has run out; meanwhile nobody is given it to cache.
+ * has said so or its lease has run out; meanwhile nobody is given it to cache,
+ * and nobody else makes or removes the names that the command counts on.
  * A new leader does not know what was cached: a session counts as having
  * everything it has open until it has heard of the new leader, on which clients
  * empty their caches.

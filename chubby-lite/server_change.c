@@ -1,14 +1,29 @@
 /* Executing a command: first the caches that know what it will change, then the
- * cell. See server.h. */
+ * cell. See server.h.
+ *
+ * What a command will change is worked out before caches are told of it, which
+ * parks, as does the proposal; names may come and go meanwhile. So a command
+ * claims the names it counts on (claim.h) until it has been applied, and those
+ * that would make or remove them wait.
+ */
+#include "base/core/fault.h"
 #include "base/core/panic.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/world.h"
 #include "chubby-lite/path.h"
 #include "chubby-lite/server_state.h"
 
-/* Instances of the nodes a command will change. */
+/* An attempt to learn what became of a command waits so long at most. */
+#define SETTLE_NS UINT64_C(1000000000)
+#define RETRY_US  UINT64_C(10000)
+
+/* Instances of the nodes a command will change, and what that counts on. */
 struct touched {
     uint64_t *instances; /* Owned. */
     size_t count;
     size_t cap;
+    struct claim claim;
 };
 
 static void touch(struct touched *t, const struct node *n)
@@ -20,13 +35,24 @@ static void touch(struct touched *t, const struct node *n)
     t->instances[t->count++] = n->instance;
 }
 
+static void claim_node(struct touched *t, const struct node *n, bool exclusive)
+{
+    struct buf path = BUF_INIT;
+
+    node_put_path(n, &path);
+    claim_path(&t->claim, buf_slice(&path), exclusive);
+    buf_close(&path);
+}
+
 /* @n may go, and with it what is ephemeral above; a parent loses a child. */
 static void touch_chain(struct touched *t, const struct node *n)
 {
     touch(t, n);
+    claim_node(t, n, true);
     while (n->parent) {
         n = n->parent;
         touch(t, n);
+        claim_node(t, n, n->is_ephemeral);
         if (!n->is_ephemeral)
             break;
     }
@@ -39,11 +65,17 @@ static void touch_created(struct chubby_server *s,
     struct slice above;
     struct slice name;
     const struct node *n;
+    bool exists;
 
     if (!(c->flags & CHUBBY_CREATE) || path_check(c->path, NULL) ||
-        c->path.len == 1 || node_find(cell_root(s->cell), c->path))
+        c->path.len == 1)
+        return;
+    exists = node_find(cell_root(s->cell), c->path) != NULL;
+    claim_path(&t->claim, c->path, !exists);
+    if (exists)
         return;
     path_split(c->path, &above, &name);
+    claim_path(&t->claim, above, false);
     n = node_find(cell_root(s->cell), above);
     if (n)
         touch(t, n);
@@ -68,11 +100,15 @@ static void find_touched(struct chubby_server *s,
 {
     const struct handle *h;
 
-    if (c->operation == CHUBBY_OP_OPEN)
+    if (c->operation == CHUBBY_OP_OPEN) {
+        claim_session(&t->claim, c->session, false);
         touch_created(s, c, t);
+    }
     if (c->operation == CHUBBY_OP_SESSION_CLOSE ||
-        c->operation == CHUBBY_OP_SESSION_EXPIRE)
+        c->operation == CHUBBY_OP_SESSION_EXPIRE) {
+        claim_session(&t->claim, c->session, true);
         touch_session(s, c->session, t);
+    }
     h = handle_find(cell_sessions(s->cell), c->handle);
     if (!h || !h->node || h->session->id != c->session)
         return;
@@ -234,30 +270,135 @@ static void note_closing(struct chubby_server *s, uint64_t session)
     bell_ring(&l->bell);
 }
 
+/* Work out what @c will change, and see to it that this stays so. Parks. */
+static int claim_touched(struct chubby_server *s,
+                         const struct chubby_command *c,
+                         struct touched *t,
+                         struct err *err)
+{
+    int code = 0;
+
+    for (;;) {
+        t->count = 0;
+        claim_clear(&t->claim);
+        find_touched(s, c, t);
+        if (claim_take(&s->claims, &t->claim) ||
+            fault_hit("chubby.touch_early"))
+            return 0;
+        code = bell_wait(&t->claim.bell, 0, err);
+        if (!code)
+            code = server__check_leader(s, err);
+        if (code)
+            return code;
+    }
+}
+
+static void release_touched(struct chubby_server *s, struct touched *t)
+{
+    unmark(s, t);
+    claim_leave(&s->claims, &t->claim);
+    mem_free(t->instances);
+    mem_free(t);
+}
+
+/* A command whose proposer was told to wait no longer. */
+struct unsettled {
+    struct chubby_server *server;
+    struct touched *touched;
+    uint64_t term;
+};
+
+/* A command that changes nothing: when it has been applied, all that were
+ * proposed before have been, or never will be. */
+static int propose_nothing(struct chubby_server *s)
+{
+    struct chubby_command c = {.operation = CHUBBY_OP_SESSION_CLOSE};
+    struct buf bytes = BUF_INIT;
+    int code;
+
+    c.now_us = server__now_us(s);
+    chubby_command_put(&c, &bytes);
+    (void)fiber_set_deadline(world_mono_ns(s->world) + SETTLE_NS);
+    code = replica_propose(s->replica, buf_slice(&bytes), NULL, NULL);
+    (void)fiber_set_deadline(0);
+    buf_close(&bytes);
+    return code;
+}
+
+/* Another term begins with no caches: what was under way does not matter to it
+ * (server.h). */
+static void settle(void *arg)
+{
+    struct unsettled *u = arg;
+    struct chubby_server *s = u->server;
+
+    while (s->term == u->term && !s->closing && propose_nothing(s))
+        world_sleep_us(s->world, RETRY_US);
+    release_touched(s, u->touched);
+    mem_free(u);
+    if (--s->busy_count == 0)
+        bell_ring(&s->idle);
+}
+
+static void start_settling(struct chubby_server *s, struct touched *t)
+{
+    struct unsettled *u = mem_alloc(sizeof(*u));
+
+    *u = (struct unsettled){s, t, s->term};
+    s->busy_count++;
+    fiber_detach(fiber_start(loop_self(), "lock-settle", settle, u));
+}
+
+/* May a proposal that ended with @code yet be applied? Not if it was refused
+ * where it was made. */
+static bool may_be_applied(int code)
+{
+    return code && code != ERR_TOOBIG && code != ERR_BUSY;
+}
+
+static int propose(struct chubby_server *s,
+                   struct chubby_command *c,
+                   struct buf *answer,
+                   struct err *err)
+{
+    struct buf bytes = BUF_INIT;
+    int code;
+
+    c->now_us = server__now_us(s);
+    chubby_command_put(c, &bytes);
+    code = replica_propose(s->replica, buf_slice(&bytes), answer, err);
+    buf_close(&bytes);
+    return code;
+}
+
 int server__execute(struct chubby_server *s,
                     struct chubby_command *c,
                     struct buf *answer,
                     struct err *err)
 {
-    struct touched t = {NULL, 0, 0};
-    struct buf bytes = BUF_INIT;
+    struct touched *t = mem_zalloc(1, sizeof(*t));
     uint64_t term = s->term;
+    bool proposed = false;
     int code;
 
     if (c->operation == CHUBBY_OP_SESSION_CLOSE)
         note_closing(s, c->session);
-    find_touched(s, c, &t);
-    mark(s, &t);
-    code = invalidate(s, c->session, &t, err);
+    claim_enter(&s->claims, &t->claim);
+    code = claim_touched(s, c, t, err);
+    if (code)
+        t->count = 0;
+    mark(s, t);
+    if (!code)
+        code = invalidate(s, c->session, t, err);
     if (!code && s->term != term)
         code = replica_not_leader(s->replica, err);
     if (!code) {
-        c->now_us = server__now_us(s);
-        chubby_command_put(c, &bytes);
-        code = replica_propose(s->replica, buf_slice(&bytes), answer, err);
+        proposed = true;
+        code = propose(s, c, answer, err);
     }
-    unmark(s, &t);
-    mem_free(t.instances);
-    buf_close(&bytes);
+    if (proposed && may_be_applied(code) && s->term == term && !s->closing)
+        start_settling(s, t);
+    else
+        release_touched(s, t);
     return code;
 }

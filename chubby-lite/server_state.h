@@ -9,6 +9,7 @@
 
 #include "base/core/hash_map.h"
 #include "chubby-lite/cell_state.h"
+#include "chubby-lite/claim.h"
 #include "chubby-lite/lease.h"
 #include "chubby-lite/server.h"
 
@@ -30,6 +31,7 @@ struct chubby_server {
     struct lease_table leases;
     struct hash_map changing; /* Instances of nodes that nobody may cache now:
                                  how many changes are under way. */
+    struct claim_list claims; /* Of commands under way. */
     struct lock_waits waits;  /* Oldest first. */
     uint64_t wait_count;
     /* Expiry of sessions. */

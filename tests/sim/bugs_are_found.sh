@@ -14,6 +14,7 @@ found() {
     exit 1
 }
 found chubby.ignore_sequencer lock 5
+found chubby.touch_early lock 5
 found replica.skip_sync lock 5
 found raft.count_old_term replica 5
 found gfs.answer_early files 3

@@ -11,10 +11,12 @@
 #include "base/runtime/fiber.h"
 #include "tests/lib/history_lock.h"
 #include "tests/sim/fenced_store.h"
+#include "tests/sim/listing_storm.h"
 
 enum {
     FILES = 3,
     LOCKS = 2,
+    LISTERS = 3,
     LOCK_DELAY_MS = 500,
     MAKE = CHUBBY_READ | CHUBBY_WRITE | CHUBBY_CREATE
 };
@@ -32,6 +34,7 @@ struct lock_storm {
     struct sim_cell *cell;
     struct history_lock *history;
     struct fenced_store *store;
+    struct listing_storm *listings;
     uint64_t session_count; /* Numbers for the history; 0 is the store's. */
     uint64_t contents;      /* The last that was written: all are different. */
     uint64_t newest[LOCKS]; /* Generations that exclusive holders saw. */
@@ -58,6 +61,7 @@ struct session {
     struct doubt doubts[DOUBTS_MAX];
     size_t doubt_count;
     uint64_t safe_us; /* When it surely held whatever it held. */
+    struct listing_session listing;
 };
 
 static bool lives(struct session *s)
@@ -362,6 +366,15 @@ static void use_lock(struct session *s)
     chubby_close(h.handle);
 }
 
+/* --- names ------------------------------------------------------------ */
+
+static void use_names(struct session *s)
+{
+    begin_call(s);
+    listing_session_step(&s->listing);
+    fiber_set_deadline(0);
+}
+
 /* --- sessions --------------------------------------------------------- */
 
 static void
@@ -380,7 +393,9 @@ static void note_expiry(struct session *s)
                           LOCK_EXPIRE, lock_paths[s->doubts[i].lock], NULL);
 }
 
-static void run_session(struct lock_storm *l, struct storm_client *c)
+static void run_session(struct lock_storm *l,
+                        struct storm_client *c,
+                        void (*use)(struct session *s))
 {
     struct session s = {.l = l,
                         .client = c,
@@ -390,23 +405,44 @@ static void run_session(struct lock_storm *l, struct storm_client *c)
         s.holder[i] = s.number;
     if (sim_cell_chubby(l->cell, c->world, on_event, &s, &s.chubby, NULL))
         return;
+    s.listing = (struct listing_session){.storm = l->listings,
+                                         .chubby = s.chubby,
+                                         .number = s.number,
+                                         .rand = &c->rand};
     while (lives(&s)) {
-        if (rand_one_in(&c->rand, 2))
-            use_file(&s);
-        else
-            use_lock(&s);
-        storm_sleep_us(rand_below(&c->rand, SECOND_US / 10));
+        use(&s);
+        if (use != use_names)
+            storm_sleep_us(rand_below(&c->rand, SECOND_US / 10));
     }
     note_expiry(&s);
+    listing_session_close(&s.listing);
     chubby_disconnect(s.chubby);
+}
+
+static void use_files_and_locks(struct session *s)
+{
+    if (rand_one_in(&s->client->rand, 2))
+        use_file(s);
+    else
+        use_lock(s);
+}
+
+static void work_with(struct storm_client *c, void (*use)(struct session *s))
+{
+    while (storm_goes_on(c)) {
+        run_session(c->ctx, c, use);
+        storm_sleep_us(rand_below(&c->rand, SECOND_US / 2));
+    }
 }
 
 static void work(struct storm_client *c)
 {
-    while (storm_goes_on(c)) {
-        run_session(c->ctx, c);
-        storm_sleep_us(rand_below(&c->rand, SECOND_US / 2));
-    }
+    work_with(c, use_files_and_locks);
+}
+
+static void work_on_names(struct storm_client *c)
+{
+    work_with(c, use_names);
 }
 
 /* --- the whole -------------------------------------------------------- */
@@ -419,10 +455,16 @@ lock_storm_new(struct storm *s, struct sim_cell *cell, unsigned clients)
     l->cell = cell;
     l->history = history_lock_new();
     l->store = fenced_store_new(cell, l->history);
+    l->listings = listing_storm_new();
     for (unsigned i = 0; i < clients; i++) {
         char name[16];
         snprintf(name, sizeof(name), "locker%u", i % 100);
         storm_add_client(s, name, work, l);
+    }
+    for (unsigned i = 0; i < LISTERS; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "lister%u", i % 100);
+        storm_add_client(s, name, work_on_names, l);
     }
     return l;
 }
@@ -452,6 +494,12 @@ void lock_storm_finish(struct lock_storm *l)
             chubby_close(f.handle);
         }
     }
+    s.listing = (struct listing_session){.storm = l->listings,
+                                         .chubby = s.chubby,
+                                         .number = s.number,
+                                         .rand = &me.rand};
+    listing_session_finish(&s.listing);
+    listing_session_close(&s.listing);
     chubby_disconnect(s.chubby);
     sim_stop(fenced_store_machine(l->store));
     STORM_CHECK(l->held_count > 5, "only %" PRIu64 " locks were held",
@@ -467,11 +515,13 @@ void lock_storm_check(const struct lock_storm *l)
     STORM_CHECK(v != HISTORY_TOO_HARD, "the lock service's history is too hard "
                                        "to judge");
     buf_close(&why);
+    listing_storm_check(l->listings);
 }
 
 void lock_storm_free(struct lock_storm *l)
 {
     fenced_store_free(l->store);
+    listing_storm_free(l->listings);
     history_lock_free(l->history);
     mem_free(l);
 }

@@ -42,6 +42,8 @@ static const struct {
     {"raft.count_old_term",
      "a leader commits entries of old terms by counting"},
     {"chubby.ignore_sequencer", "any sequencer is taken for a valid one"},
+    {"chubby.touch_early",
+     "what a command changes is worked out once, and nothing keeps it so"},
     {"gfs.keep_version", "a recovery does not raise the chunk's version"},
     {"gfs.answer_early", "a write is acknowledged before the last replica"},
     {"tablet.skip_log_sync", "a change is acknowledged before it is logged"},

@@ -726,6 +726,155 @@ START_TEST(test_two_writes)
 
 END_TEST
 
+/* --- what is computed before a wait -----------------------------------------
+ */
+
+static size_t must_list(struct chubby_handle *h)
+{
+    char **names;
+    size_t count;
+    struct err err = ERR_INIT;
+
+    ck_assert_msg(chubby_list(h, &names, &count, &err) == 0, "%s", err.text);
+    chubby_names_free(names, count);
+    return count;
+}
+
+static void delete_file(void *handle)
+{
+    ck_assert_int_eq(chubby_delete(handle, NULL), 0);
+}
+
+struct creation {
+    struct client *client;
+    struct chubby_handle *handle;
+};
+
+static void create_file(void *arg)
+{
+    struct creation *c = arg;
+
+    c->handle = must_open(c->client, "/d/a", MAKE, 0);
+}
+
+struct listing {
+    struct chubby_handle *handle;
+    bool over;
+};
+
+static void list_on(void *arg)
+{
+    struct listing *l = arg;
+
+    while (!l->over) {
+        (void)must_list(l->handle);
+        sleep_us(20);
+    }
+}
+
+/* /d/a is deleted, and @delay_us later created by another, while a third lists
+ * /d from its cache. */
+static void delete_and_create(void *delay_us)
+{
+    struct world *w = sim_director(cluster);
+    struct client a;
+    struct client b;
+    struct client c;
+    struct chubby_handle *victim;
+    struct chubby_handle *uncached;
+    struct creation creation = {&c, NULL};
+    struct listing listing = {NULL, false};
+    struct fiber *fibers[3];
+
+    boot_all();
+    join_cell(&a, w, 12000);
+    join_cell(&b, w, 12000);
+    join_cell(&c, w, 12000);
+    listing.handle =
+        must_open(&a, "/d", CHUBBY_READ | CHUBBY_CREATE | CHUBBY_DIRECTORY, 0);
+    victim = must_open(&b, "/d/a", MAKE, 0);
+    uncached = must_open(&b, "/d",
+                         CHUBBY_READ | CHUBBY_UNCACHED | CHUBBY_DIRECTORY, 0);
+    (void)must_list(listing.handle);
+    fibers[0] = fiber_start(loop_self(), "list", list_on, &listing);
+    fibers[1] = fiber_start(loop_self(), "delete", delete_file, victim);
+    sleep_us(*(uint64_t *)delay_us);
+    fibers[2] = fiber_start(loop_self(), "create", create_file, &creation);
+    fiber_join(fibers[1]);
+    fiber_join(fibers[2]);
+    sleep_us(SECOND / 20);
+    listing.over = true;
+    fiber_join(fibers[0]);
+    ck_assert_uint_eq(must_list(listing.handle), must_list(uncached));
+    chubby_close(listing.handle);
+    chubby_close(victim);
+    chubby_close(uncached);
+    chubby_close(creation.handle);
+    chubby_disconnect(a.chubby);
+    chubby_disconnect(b.chubby);
+    chubby_disconnect(c.chubby);
+    stop_all();
+}
+
+/* A name that comes and goes at once does not leave an old listing in a cache,
+ * whenever the one is asked for while the other is under way. */
+START_TEST(test_create_beside_delete)
+{
+    for (uint64_t delay_us = 0; delay_us < 4000; delay_us += 100) {
+        start(test_seed() + delay_us, 3);
+        sim_cluster_run(cluster, delete_and_create, &delay_us);
+        finish();
+    }
+}
+
+END_TEST
+
+static void change_and_stat(void *arg)
+{
+    struct world *w = sim_director(cluster);
+    struct client a;
+    struct client b;
+    struct chubby_handle *mine;
+    struct chubby_handle *other;
+    struct chubby_stat before;
+    struct chubby_stat after;
+    struct chubby_stat asked;
+    struct buf bytes = BUF_INIT;
+
+    (void)arg;
+    boot_all();
+    join_cell(&a, w, 12000);
+    join_cell(&b, w, 12000);
+    other = must_open(&b, "/f", MAKE | CHUBBY_CHANGE_ACL, 0);
+    mine = must_open(&a, "/f", CHUBBY_READ, 0);
+    ck_assert_int_eq(chubby_read(mine, &bytes, &before, NULL), 0);
+    ck_assert_int_eq(chubby_acquire(other, CHUBBY_EXCLUSIVE, NULL), 0);
+    ck_assert_int_eq(chubby_set_acl(other, "", "", "", NULL), 0);
+    ck_assert_int_eq(chubby_read(mine, &bytes, &after, NULL), 0);
+    ck_assert_int_eq(chubby_get_stat(mine, &asked, NULL), 0);
+    ck_assert_uint_eq(after.lock_generation, before.lock_generation + 1);
+    ck_assert_uint_eq(after.acl_generation, before.acl_generation + 1);
+    ck_assert_uint_eq(after.lock_generation, asked.lock_generation);
+    ck_assert_uint_eq(after.acl_generation, asked.acl_generation);
+    buf_close(&bytes);
+    chubby_close(mine);
+    chubby_close(other);
+    chubby_disconnect(a.chubby);
+    chubby_disconnect(b.chubby);
+    stop_all();
+}
+
+/* What is read with a file's contents is not older than what others were told
+ * is done: the generations of its lock and its lists. */
+START_TEST(test_stat_is_not_old)
+{
+    start(test_seed(), 3);
+    sim_cluster_run(cluster, change_and_stat, NULL);
+    finish();
+}
+
+END_TEST
+
 TEST_MAIN("lock",
           test_files,
           test_fail_over,
@@ -735,4 +884,6 @@ TEST_MAIN("lock",
           test_stop_while_one_expires,
           test_cancelled_goodbye,
           test_goodbye_at_news,
-          test_two_writes)
+          test_two_writes,
+          test_create_beside_delete,
+          test_stat_is_not_old)
