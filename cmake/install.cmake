@@ -1,16 +1,18 @@
 # What is installed beside the binary: the C library, its headers, pkg-config.
 #
 # libquarry.so holds the embedded engine and the client; only what is marked
-# QUARRY_EXPORT can be seen. Headers keep their paths below include/quarry, so
+# QUARRY_EXPORT can be seen, and of that what begins with quarry_. Headers keep their paths below include/quarry, so
 # that they include each other as in the source tree.
 
 if(TARGET quarry_client)
     add_library(quarry_shared SHARED cmake/libquarry.c)
     target_link_libraries(quarry_shared PRIVATE
         -Wl,--whole-archive quarry_core quarry_client -Wl,--no-whole-archive
-        quarry_client)
+        quarry_client
+        -Wl,--version-script=${CMAKE_CURRENT_LIST_DIR}/libquarry.map)
     set_target_properties(quarry_shared PROPERTIES
         OUTPUT_NAME quarry
+        LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/libquarry.map
         VERSION ${PROJECT_VERSION}
         SOVERSION ${PROJECT_VERSION_MAJOR})
     install(TARGETS quarry_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -22,7 +24,8 @@ endif()
 
 foreach(header
         base/core/buf.h base/core/err.h base/core/macros.h base/core/slice.h
-        bigtable/client/quarry.h bigtable/client/quarry_access.h
+        bigtable/client/bulk_load.h bigtable/client/quarry.h
+        bigtable/client/quarry_access.h
         bigtable/row/cells.h bigtable/row/quota.h mapreduce/mapreduce.h)
     get_filename_component(dir ${header} DIRECTORY)
     install(FILES ${header}
@@ -30,6 +33,7 @@ foreach(header
             COMPONENT headers)
 endforeach()
 foreach(door quarry.h:bigtable/client/quarry.h
+             bulk_load.h:bigtable/client/bulk_load.h
              quarry_access.h:bigtable/client/quarry_access.h
              mapreduce.h:mapreduce/mapreduce.h)
     string(REPLACE ":" ";" pair ${door})

@@ -49,6 +49,10 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct mr_output;
 struct mr_task;
 struct mr_values;
@@ -57,7 +61,7 @@ struct warc_record;
 
 /* Grows whenever a struct below changes; a shared object built for another
  * number is refused with both numbers in the message. */
-#define MR_ABI_VERSION 2
+#define MR_ABI_VERSION 3
 
 /* Longest key, as a row name of a table. */
 #define MR_KEY_BYTES_MAX ((size_t)64 << 10)
@@ -155,9 +159,14 @@ struct mr_job {
 };
 
 /* The symbol by which the runtime finds the job of a shared object. */
+#ifdef __cplusplus
+#define MR_C_SYMBOL extern "C"
+#else
+#define MR_C_SYMBOL extern
+#endif
 #define MAPREDUCE_JOB(job)                                                     \
-    extern const struct mr_job *const quarry_mapreduce_job;                    \
-    QUARRY_EXPORT const struct mr_job *const quarry_mapreduce_job = &(job)
+    MR_C_SYMBOL QUARRY_EXPORT const struct mr_job *const quarry_mapreduce_job; \
+    const struct mr_job *const quarry_mapreduce_job = &(job)
 
 #define MR_JOB_SYMBOL "quarry_mapreduce_job"
 
@@ -276,5 +285,9 @@ QUARRY_EXPORT void mr_delete_row(struct mr_output *out, struct slice row);
 /* What is written to: a table, record files, or (neither) text. */
 QUARRY_EXPORT bool mr_output_is_table(const struct mr_output *out);
 QUARRY_EXPORT bool mr_output_is_records(const struct mr_output *out);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* MAPREDUCE_MAPREDUCE_H */

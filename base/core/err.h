@@ -14,6 +14,10 @@
 
 #include "base/core/macros.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* name, value, text. Values are part of the wire protocol: never renumber. */
 #define ERR_CODES(X)                                                           \
     X(IO, -1, "input/output error")                                            \
@@ -50,34 +54,45 @@ struct err {
     char hint[ERR_HINT_BYTES]; /* What to do about it, or "". */
 };
 
+#ifdef __cplusplus
+#define ERR_INIT                                                               \
+    {                                                                          \
+    }
+#else
 #define ERR_INIT ((struct err){.code = 0})
+#endif
 
 /* Fill @e (NULL allowed) at the leaf. Returns @code, so that
  * `return err_set(err, ERR_CORRUPT, "bad magic");` is the usual line. */
 QUARRY_EXPORT int err_set(struct err *e, int code, const char *fmt, ...)
-    PRINTF_LIKE(3, 4);
+    QUARRY_SYMBOL(err_set) PRINTF_LIKE(3, 4);
 
 /* As err_set, from an errno value: "<fmt>: <strerror>". ENOSPC, EDQUOT, EMFILE
  * and ENFILE give ERR_FULL (no space on the disk, no descriptor left: both
  * pass), ENOENT ERR_NOTFOUND, EEXIST ERR_EXISTS, EACCES and EPERM ERR_DENIED,
  * ENOMEM ERR_NOMEM, anything else ERR_IO. Returns the code. */
 QUARRY_EXPORT int err_set_errno(struct err *e, int errnum, const char *fmt, ...)
-    PRINTF_LIKE(3, 4);
+    QUARRY_SYMBOL(err_set_errno) PRINTF_LIKE(3, 4);
 
 /* Put "<fmt>: " before the text of @e. Returns nothing on purpose: the code to
  * return is the one the failed call gave, also where @e is NULL. */
 QUARRY_EXPORT void err_wrap(struct err *e, const char *fmt, ...)
-    PRINTF_LIKE(2, 3);
+    QUARRY_SYMBOL(err_wrap) PRINTF_LIKE(2, 3);
 
 /* Say what the user can do: printed in parentheses behind the text. The first
  * hint, the one nearest to the cause, stays. */
 QUARRY_EXPORT void err_hint(struct err *e, const char *fmt, ...)
-    PRINTF_LIKE(2, 3);
+    QUARRY_SYMBOL(err_hint) PRINTF_LIKE(2, 3);
 
 /* "not found" for ERR_NOTFOUND, and so on; never NULL. */
-QUARRY_EXPORT const char *err_name(int code);
+QUARRY_EXPORT const char *err_name(int code) QUARRY_SYMBOL(err_name);
 
 /* Copy @from into @to (both may be NULL). Returns from's code. */
-QUARRY_EXPORT int err_copy(struct err *to, const struct err *from);
+QUARRY_EXPORT int err_copy(struct err *to, const struct err *from)
+    QUARRY_SYMBOL(err_copy);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* BASE_CORE_ERR_H */

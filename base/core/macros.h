@@ -13,6 +13,9 @@
 
 /* Symbols of the installed C libraries; everything else stays hidden. */
 #define QUARRY_EXPORT __attribute__((visibility("default")))
+/* Behind the declarator of what is exported and has no prefix in C: the symbol
+ * of buf_append is quarry_buf_append, and so meets no other library's. */
+#define QUARRY_SYMBOL(name) __asm__("quarry_" #name)
 
 /* 1 where AddressSanitizer watches: memory is not kept for reuse there, so that
  * use after release is noticed. */
@@ -28,8 +31,12 @@
 #define BUILT_WITH_ASAN 0
 #endif
 
-#define ARRAY_LEN(a)        (sizeof(a) / sizeof((a)[0]))
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#ifdef __cplusplus
+#define STATIC_ASSERT(c, m) static_assert(c, m)
+#else
 #define STATIC_ASSERT(c, m) _Static_assert(c, m)
+#endif
 
 /* The struct of @type that holds @member at address @ptr. */
 #define CONTAINER_OF(ptr, type, member)                                        \

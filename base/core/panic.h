@@ -55,6 +55,6 @@ char *mem_strndup(const char *p, size_t len);
 char *mem_strdup(const char *s);
 
 /* Give back what any of the above returned; NULL is allowed. */
-QUARRY_EXPORT void mem_free(void *p);
+QUARRY_EXPORT void mem_free(void *p) QUARRY_SYMBOL(mem_free);
 
 #endif /* BASE_CORE_PANIC_H */

@@ -18,19 +18,24 @@ struct slice {
 /* For printf: "%.*s", SLICE_ARG(s). */
 #define SLICE_ARG(s) ((int)(s).len), ((s).data ? (s).data : "")
 
-/* A slice over a string literal, without its NUL. */
+/* A slice over a string literal, without its NUL; and one of nothing. */
+#ifdef __cplusplus
+#define SLICE_LIT(s) (slice_make("" s, sizeof(s) - 1))
+#define SLICE_EMPTY  (slice_make("", 0))
+#else
 #define SLICE_LIT(s) ((struct slice){"" s, sizeof(s) - 1})
-
-#define SLICE_EMPTY ((struct slice){"", 0})
+#define SLICE_EMPTY  ((struct slice){"", 0})
+#endif
 
 static inline struct slice slice_make(const void *data, size_t len)
 {
-    return (struct slice){(const char *)data, len};
+    struct slice s = {(const char *)data, len};
+    return s;
 }
 
 static inline struct slice slice_str(const char *s)
 {
-    return (struct slice){s, strlen(s)};
+    return slice_make(s, strlen(s));
 }
 
 static inline bool slice_eq(struct slice a, struct slice b)
@@ -71,7 +76,7 @@ static inline struct slice slice_sub(struct slice s, size_t begin, size_t end)
         end = s.len;
     if (begin > end)
         begin = end;
-    return (struct slice){s.data ? s.data + begin : s.data, end - begin};
+    return slice_make(s.data ? s.data + begin : s.data, end - begin);
 }
 
 /* Index of the first @c in @s, or s.len. */

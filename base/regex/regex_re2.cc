@@ -153,8 +153,10 @@ extern "C" int regex_new(struct slice pattern,
     options.set_max_mem(REGEX_BYTES_MAX);
     if (encoding == REGEX_BYTES)
         options.set_encoding(re2::RE2::Options::EncodingLatin1);
-    std::call_once(hook_once,
-                   [] { re2::hooks::SetDFASearchFailureHook(on_dfa_failure); });
+    if (re2::hooks::SetDFASearchFailureHook)
+        std::call_once(hook_once, [] {
+            re2::hooks::SetDFASearchFailureHook(on_dfa_failure);
+        });
     *out = new (std::nothrow) struct regex(piece(pattern), options);
     if (!*out)
         return err_set(err, ERR_NOMEM, "regular expression: out of memory");

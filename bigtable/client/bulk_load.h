@@ -55,6 +55,10 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct quarry;
 struct quarry_bulk_writer;
 struct quarry_mutation;
@@ -182,5 +186,9 @@ QUARRY_EXPORT MUST_CHECK int quarry_bulk_load(struct quarry *q,
                                               void *ctx,
                                               struct quarry_bulk_result *result,
                                               struct err *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* BIGTABLE_CLIENT_BULK_LOAD_H */

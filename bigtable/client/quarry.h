@@ -1,15 +1,45 @@
 /* The C library of Quarry: tables of rows, columns and timed cells.
  *
- *     struct quarry *q;
- *     struct quarry_table *t;
- *     struct err err = ERR_INIT;
- *     if (quarry_open("file:./quarry-data", NULL, &q, &err) ||
- *         quarry_table_open(q, "webtable", &t, &err))
- *         die(err.text);
- *     struct quarry_mutation *m =
- * quarry_mutation_new(SLICE_LIT("com.cnn.www")); quarry_mutation_set(m,
- * "anchor", SLICE_LIT("com.c-span.www"), QUARRY_NOW, SLICE_LIT("CNN")); if
- * (quarry_apply(t, m, NULL, &err)) ...
+ * A program that writes a row and prints a table's rows:
+ *
+ *     #include <quarry.h>
+ *     #include <stdio.h>
+ *
+ *     int main(void)
+ *     {
+ *         struct err err = ERR_INIT;
+ *         struct quarry *q = NULL;
+ *         struct quarry_table *t = NULL;
+ *         struct quarry_scanner *rows = NULL;
+ *         const struct quarry_row *row = NULL;
+ *         struct quarry_mutation *m;
+ *
+ *         if (quarry_open("file:./quarry-data", NULL, &q, &err) ||
+ *             quarry_table_open(q, "webtable", &t, &err))
+ *             goto out;
+ *
+ *         m = quarry_mutation_new(SLICE_LIT("com.cnn.www"));
+ *         quarry_mutation_set(m, "anchor", SLICE_LIT("com.c-span.www"),
+ *                             QUARRY_NOW, SLICE_LIT("CNN"));
+ *         err.code = quarry_apply(t, m, NULL, &err);
+ *         quarry_mutation_free(m);
+ *         if (err.code || quarry_scan(t, NULL, &rows, &err))
+ *             goto out;
+ *         while (quarry_scanner_next(rows, &row, &err) == 0 && row)
+ *             printf("%.*s: %zu cells\n", SLICE_ARG(row->key),
+ *                    row->cell_count);
+ *         quarry_scanner_close(rows);
+ *     out:
+ *         if (err.code)
+ *             fprintf(stderr, "%s\n", err.text);
+ *         if (t)
+ *             quarry_table_close(t);
+ *         quarry_close(q);
+ *         return err.code != 0;
+ *     }
+ *
+ * It is built with `cc example.c $(pkg-config --cflags --libs quarry)`. In C++
+ * (11 or later) it is the same.
  *
  * The shape is that of the Bigtable paper's section 3; where the paper is
  * silent, Cloud Bigtable's semantics hold. Timestamps are µs since 1970.
@@ -32,12 +62,26 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#ifdef __cplusplus
+#include <atomic>
+#endif
 
 #include "base/core/buf.h" /* struct buf, for quarry_get */
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 #include "bigtable/row/cells.h" /* struct quarry_row and quarry_cell */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Set by one thread while others look at it. */
+#ifdef __cplusplus
+typedef std::atomic<bool> quarry_flag;
+#else
+typedef _Atomic(bool) quarry_flag;
+#endif
 
 struct quarry;
 struct quarry_filter;
@@ -488,7 +532,7 @@ struct quarry_read_options {
     bool ordered;
     /* quarry_run_program: stop with ERR_CANCELLED when it becomes true. NULL:
      * never. Borrowed until the call returns. */
-    const _Atomic(bool) *cancel;
+    const quarry_flag *cancel;
 };
 
 /* One row. *@out is NULL when it has no visible cell; else owned. */
@@ -641,5 +685,9 @@ QUARRY_EXPORT void quarry_read_row_async(struct quarry_table *t,
                                          void *arg);
 /* Wait until every asynchronous operation of @q has called back. */
 QUARRY_EXPORT void quarry_drain(struct quarry *q);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* BIGTABLE_CLIENT_QUARRY_H */

@@ -25,6 +25,10 @@
 #include "base/core/macros.h"
 #include "bigtable/row/quota.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct quarry;
 
 /* The list of rights of @table: lines of family, right and principals with
@@ -94,5 +98,9 @@ QUARRY_EXPORT MUST_CHECK int quarry_quota_set(struct quarry *q,
                                               const char *table,
                                               const struct quarry_quota *quota,
                                               struct err *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* BIGTABLE_CLIENT_QUARRY_ACCESS_H */

@@ -15,6 +15,10 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct buf;
 
 struct quarry_quota {
@@ -30,21 +34,30 @@ struct quarry_quota {
 #define QUOTA_COUNT 5
 
 /* "stored", "memory", "reads", "writes", "bytes". PRE: @i < QUOTA_COUNT. */
-QUARRY_EXPORT const char *quota_name(size_t i);
+QUARRY_EXPORT const char *quota_name(size_t i) QUARRY_SYMBOL(quota_name);
 /* Is it of bytes? */
-QUARRY_EXPORT bool quota_is_bytes(size_t i);
+QUARRY_EXPORT bool quota_is_bytes(size_t i) QUARRY_SYMBOL(quota_is_bytes);
 /* The field of that name. Borrowed from @q. */
-QUARRY_EXPORT uint64_t *quota_field(struct quarry_quota *q, size_t i);
-QUARRY_EXPORT bool quota_is_none(const struct quarry_quota *q);
+QUARRY_EXPORT uint64_t *quota_field(struct quarry_quota *q, size_t i)
+    QUARRY_SYMBOL(quota_field);
+QUARRY_EXPORT bool quota_is_none(const struct quarry_quota *q)
+    QUARRY_SYMBOL(quota_is_none);
 /* Of reads, writes or bytes a second. */
-QUARRY_EXPORT bool quota_has_rate(const struct quarry_quota *q);
+QUARRY_EXPORT bool quota_has_rate(const struct quarry_quota *q)
+    QUARRY_SYMBOL(quota_has_rate);
 
 /* Change @q by "NAME=VALUE": a size ("10GiB"), or a number a second ("500",
  * "500/s", "10MiB/s"); "none" takes it away. Errors: ERR_INVALID, @q is as it
  * was. */
 QUARRY_EXPORT MUST_CHECK int
-quota_parse(struct slice word, struct quarry_quota *q, struct err *err);
+quota_parse(struct slice word, struct quarry_quota *q, struct err *err)
+    QUARRY_SYMBOL(quota_parse);
 /* As quota_parse() reads it: "10 GiB", "500/s", "none". */
-QUARRY_EXPORT void quota_put_value(size_t i, uint64_t value, struct buf *out);
+QUARRY_EXPORT void quota_put_value(size_t i, uint64_t value, struct buf *out)
+    QUARRY_SYMBOL(quota_put_value);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* BIGTABLE_ROW_QUOTA_H */
