@@ -61,6 +61,7 @@ void attempts_command(int argc, char *const *argv)
         exit(EXIT_FAILURE);
     }
     store.security = a.security;
+    o.weak_sandbox = strcmp(a.words[ATTEMPTS_WEAK], "weak") == 0;
     o.slots = (unsigned)strtoul(a.words[ATTEMPTS_SLOTS], NULL, 10);
     attempts_main(&o);
 }

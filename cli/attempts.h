@@ -13,6 +13,7 @@ enum attempts_word {
     ATTEMPTS_CERTIFICATE,
     ATTEMPTS_CERTIFICATE_KEY,
     ATTEMPTS_AUTHORITY,
+    ATTEMPTS_WEAK,  /* "weak": user code runs where it cannot be confined. */
     ATTEMPTS_SLOTS, /* Put behind the others by exec_zygote(). */
     ATTEMPTS_WORDS
 };

@@ -30,6 +30,7 @@ struct job_command {
     struct quarry_options store_options; /* Of a cell. */
     char *target;                        /* The same; owned. */
     char *key_file;
+    const char *hidden[1]; /* For options.hidden. */
     struct progress progress;
 };
 

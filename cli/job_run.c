@@ -49,6 +49,8 @@ const struct option job_run_options[] = {
     {"processes", 0, "N", "an attempt may start (256)"},
     {"network", 0, NULL, "the job's code may open connections"},
     {"no-sandbox", 0, NULL, "it may do whatever you may"},
+    {"weak-sandbox", 0, NULL,
+     "run it where this machine's kernel cannot confine it"},
     {"here", 0, NULL,
      "of a cluster: the tasks run on this machine, over its files"},
     {"detach", 0, NULL, "of a cluster: do not wait for the job's end"},
@@ -227,6 +229,7 @@ static int parse_run(struct job_command *c, struct err *err)
     o->skip_none = args_flag(args, "no-skip");
     o->network = args_flag(args, "network");
     o->no_sandbox = args_flag(args, "no-sandbox");
+    o->weak_sandbox = args_flag(args, "weak-sandbox");
     o->no_backups = args_flag(args, "no-backups");
     if (o->input_count == 0)
         return usage_error(args, err, "from where? --input SPEC");
@@ -373,6 +376,14 @@ static int open_store(struct job_command *c, struct err *err)
     return cli_store(c->cli, CLI_EXISTING, &o->store, err);
 }
 
+/* The cluster's key is nothing that the job's code should read. */
+static void hide_key(struct job_command *c)
+{
+    c->hidden[0] = c->key_file;
+    c->options.hidden = c->hidden;
+    c->options.hidden_count = c->key_file != NULL;
+}
+
 static int run_job(struct job_command *c, struct err *err)
 {
     struct mr_report *report = NULL;
@@ -384,6 +395,7 @@ static int run_job(struct job_command *c, struct err *err)
         return job_cell_run(c, err);
     c->history = job_history_dir(c->cli);
     o->history_dir = c->history;
+    hide_key(c);
     o->world = c->cli->world;
     o->cancel = interrupt_watch();
     o->progress = job_run_progress;

@@ -29,6 +29,7 @@ struct worker_role_state {
     char *memo;
     char *directory;
     const char *command[2 + ATTEMPTS_WORDS];
+    bool weak_sandbox;
     struct worker *worker; /* Owned. */
 };
 
@@ -83,6 +84,7 @@ static void fill_command(struct worker_role_state *h,
     c[ATTEMPTS_CERTIFICATE_KEY] =
         env->certificate_key ? env->certificate_key : nothing;
     c[ATTEMPTS_AUTHORITY] = env->authority ? env->authority : nothing;
+    c[ATTEMPTS_WEAK] = h->weak_sandbox ? "weak" : nothing;
     c[ATTEMPTS_SLOTS] = NULL;
 }
 
@@ -127,6 +129,9 @@ worker_role_open(const struct role_env *env, void **out, struct err *err)
     h->address = mem_strdup(env->address);
     h->directory = find_directory(env);
     h->memo = role_memo(env, "worker");
+    if (rc == 0)
+        rc = conf_get_bool(env->conf, SECTION, "weak-sandbox", &h->weak_sandbox,
+                           err);
     o.memo = h->memo;
     o.directory = h->directory;
     fill_command(h, env);

@@ -17,14 +17,19 @@ int mr_scratch_make(const struct mr_options *opts,
     const char *tmp = getenv("TMPDIR");
     const struct job_files files = {world, opts->fs};
     struct buf b = BUF_INIT;
+    uint64_t name[2];
     int code;
     if (opts->history_dir)
         buf_printf(&b, "%s/.", opts->history_dir);
     else
         buf_printf(&b, "%s/quarry-", tmp ? tmp : "/tmp");
-    buf_printf(&b, "chain-%016llx", (unsigned long long)world_random(world));
+    world_random_bytes(world, name, sizeof(name));
+    buf_printf(&b, "chain-%016llx%016llx", (unsigned long long)name[0],
+               (unsigned long long)name[1]);
     *dir = buf_take(&b);
-    code = dirs_make(&files, *dir, err);
+    code = opts->history_dir || opts->fs
+               ? dirs_make(&files, *dir, err)
+               : world_mkdir_private(world, *dir, err);
     if (code) {
         mem_free(*dir);
         *dir = NULL;

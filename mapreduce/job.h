@@ -169,6 +169,8 @@ struct mr_options {
     unsigned processes_max; /* That an attempt starts; 0: 256. */
     bool network;           /* Attempts may open sockets. */
     bool no_sandbox;        /* Attempts may do whatever the user may. */
+    bool weak_sandbox;      /* User code may run where the kernel cannot confine
+                               it: with fewer walls around it. */
     uint64_t split_bytes;   /* Of file inputs; 0: 64 MiB, or up to 256 MiB where
                                the job combines. */
     uint64_t timeout_us;    /* Kill an attempt that finishes no record for so
@@ -209,6 +211,8 @@ struct mr_options {
     void *progress_ctx;
     const atomic_bool *cancel; /* ERR_CANCELLED soon after it is set. */
     struct world *world;       /* Borrowed; NULL: the real one. */
+    const char *const *hidden; /* Paths user code must not see: keys. */
+    size_t hidden_count;
 
     /* For tests: called inside attempts at named steps. */
     void (*step)(void *ctx, const char *step, unsigned task, unsigned attempt);

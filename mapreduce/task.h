@@ -14,6 +14,7 @@
 #include "mapreduce/worker/counters.h"
 #include "mapreduce/worker/status.h"
 
+struct cage_rules;
 struct output_set;
 
 /* All a worker must know of a job besides its tasks. Built by the job master
@@ -39,8 +40,13 @@ struct job_setup {
     bool reads_tables;
     bool remote;         /* The store is a cell's: reached by connections. */
     bool threads_before; /* The store is open in this process. */
-    bool cell_files;     /* Of a package: files are those of a cell, which
-                            whoever runs attempts opens. */
+    bool user_files;     /* Its user runs it on this machine: his code may see
+                            the directory where he is. */
+    bool weak_sandbox;   /* The administrator lets user code run where the
+                            kernel cannot confine it. */
+    const struct cage_rules *cage; /* For what an attempt starts; NULL: none. */
+    bool cell_files; /* Of a package: files are those of a cell, which
+                        whoever runs attempts opens. */
 };
 
 /* Are tables written as table files? */

@@ -168,6 +168,12 @@ int world_mkdir(struct world *w, const char *path, struct err *err)
     return w->ops->mkdir(w, path, err);
 }
 
+int world_mkdir_private(struct world *w, const char *path, struct err *err)
+{
+    return w->ops->mkdir_private ? w->ops->mkdir_private(w, path, err)
+                                 : w->ops->mkdir(w, path, err);
+}
+
 int world_rmdir(struct world *w, const char *path, struct err *err)
 {
     return w->ops->rmdir(w, path, err);

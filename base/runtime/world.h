@@ -148,6 +148,9 @@ MUST_CHECK int world_rename(struct world *w,
                             struct err *err);
 MUST_CHECK int world_remove(struct world *w, const char *path, struct err *err);
 MUST_CHECK int world_mkdir(struct world *w, const char *path, struct err *err);
+/* The same, for this user alone. ERR_EXISTS also if it is his already. */
+MUST_CHECK int
+world_mkdir_private(struct world *w, const char *path, struct err *err);
 MUST_CHECK int world_rmdir(struct world *w, const char *path, struct err *err);
 MUST_CHECK int world_stat(struct world *w,
                           const char *path,

@@ -68,6 +68,8 @@ struct world_ops {
                   struct err *err);
     int (*remove)(struct world *w, const char *path, struct err *err);
     int (*mkdir)(struct world *w, const char *path, struct err *err);
+    /* NULL: there is one user. */
+    int (*mkdir_private)(struct world *w, const char *path, struct err *err);
     int (*rmdir)(struct world *w, const char *path, struct err *err);
     int (*stat)(struct world *w,
                 const char *path,

@@ -108,6 +108,7 @@ static const struct world_ops real_ops = {
     .rename = real_rename,
     .remove = real_remove,
     .mkdir = real_mkdir,
+    .mkdir_private = real_mkdir_private,
     .rmdir = real_rmdir,
     .stat = real_stat,
     .sync_dir = real_sync_dir,

@@ -76,6 +76,21 @@ int real_mkdir(struct world *w, const char *path, struct err *err)
                     : 0;
 }
 
+static void do_mkdir_private(void *arg)
+{
+    struct name_call *c = arg;
+    c->errnum = outcome(mkdir(c->path, 0700));
+}
+
+int real_mkdir_private(struct world *w, const char *path, struct err *err)
+{
+    struct name_call c = {.path = path};
+    (void)w;
+    offload(do_mkdir_private, &c);
+    return c.errnum ? err_set_errno(err, c.errnum, "make directory %s", path)
+                    : 0;
+}
+
 static void do_rmdir(void *arg)
 {
     struct name_call *c = arg;

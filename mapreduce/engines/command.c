@@ -15,6 +15,7 @@
 
 #include "base/core/panic.h"
 #include "mapreduce/task.h"
+#include "mapreduce/worker/cage.h"
 
 #define PIPE_BYTES ((size_t)64 << 10)
 /* A line the command does not end cannot be kept for ever. */
@@ -64,7 +65,12 @@ static char **make_environment(struct mr_task *t)
     struct string_list l = {NULL, 0, 0};
     const struct mr_options *o = t->setup->opts;
     for (char **e = environ; *e; e++)
-        list_add(&l, mem_strdup(*e));
+        if (!t->setup->cage || cage_may_know(*e))
+            list_add(&l, mem_strdup(*e));
+    if (t->setup->cage) {
+        list_format(&l, "HOME=%s", CAGE_SCRATCH);
+        list_format(&l, "TMPDIR=%s", CAGE_SCRATCH);
+    }
     list_format(&l, "QUARRY_STAGE=%s", mr_is_map(t) ? "map" : "reduce");
     list_format(&l, "QUARRY_JOB=%s", t->setup->job_id);
     list_format(&l, "QUARRY_TASK=%u", t->index);
@@ -87,6 +93,48 @@ static void free_environment(char **list)
     for (char **s = list; *s; s++)
         mem_free(*s);
     mem_free(list);
+}
+
+/* In the new process. Its ends of the pipes are above CONTROL_FD. */
+NORETURN static void be_shell(const struct command *c, const int *ends)
+{
+    char shell[] = "sh";
+    char flag[] = "-c";
+    char *argv[] = {shell, flag, (char *)(uintptr_t)c->text, NULL};
+    char **env = make_environment(c->task);
+    dup2(ends[0], STDIN_FILENO);
+    dup2(ends[1], STDOUT_FILENO);
+    dup2(ends[2], CONTROL_FD);
+    signal(SIGPIPE, SIG_IGN);
+    execve("/bin/sh", argv, env);
+    _exit(127);
+}
+
+static int start_caged(struct command *c, const int *given, struct err *err)
+{
+    int ends[3];
+    int code = 0;
+    c->end = cage_end_new();
+    if (!c->end)
+        return err_set(err, ERR_NOMEM, "no shared memory for a command");
+    for (int i = 0; i < 3; i++) {
+        ends[i] = fcntl(given[i], F_DUPFD_CLOEXEC, CONTROL_FD + 1);
+        if (ends[i] < 0)
+            code = err_set_errno(err, errno, "pass on a pipe");
+    }
+    if (code == 0) {
+        c->pid = cage_fork(c->task->setup->cage, ends, 3, c->end, err);
+        if (c->pid == 0)
+            be_shell(c, ends);
+    }
+    for (int i = 0; i < 3; i++)
+        if (ends[i] >= 0)
+            close(ends[i]);
+    if (c->pid < 0) {
+        c->pid = 0;
+        code = err->code;
+    }
+    return code;
 }
 
 static int
@@ -126,7 +174,11 @@ int command_start(struct command *c, struct err *err)
             }
             return code;
         }
-    code = spawn_shell(c, pipes[0][0], pipes[1][1], pipes[2][1], err);
+    if (c->task->setup->cage)
+        code =
+            start_caged(c, (int[]){pipes[0][0], pipes[1][1], pipes[2][1]}, err);
+    else
+        code = spawn_shell(c, pipes[0][0], pipes[1][1], pipes[2][1], err);
     close(pipes[0][0]);
     close(pipes[1][1]);
     close(pipes[2][1]);
@@ -256,6 +308,10 @@ static int wait_end(struct command *c, struct err *err)
         if (errno != EINTR)
             return err_set_errno(err, errno, "wait for \"%s\"", c->text);
     c->pid = 0;
+    if (c->end && cage_error(c->end, err))
+        return err->code;
+    if (c->end)
+        status = cage_status(c->end, status);
     if (WIFSIGNALED(status))
         return err_set(err, ERR_ABORTED, "\"%s\" was killed by signal %d (%s)",
                        c->text, WTERMSIG(status), strsignal(WTERMSIG(status)));
@@ -299,6 +355,7 @@ void command_close(struct command *c)
         kill(c->pid, SIGKILL);
         waitpid(c->pid, NULL, 0);
     }
+    cage_end_free(c->end);
     buf_close(&c->input);
     buf_close(&c->output);
     buf_close(&c->said);

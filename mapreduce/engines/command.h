@@ -18,6 +18,7 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 
+struct cage_end;
 struct mr_task;
 
 struct command {
@@ -27,10 +28,11 @@ struct command {
      * line break, borrowed. */
     void (*line)(struct command *c, struct slice line);
     void (*word)(struct command *c, struct slice line);
-    pid_t pid;
-    int in;            /* Its stdin: we write. -1 when closed. */
-    int out;           /* Its stdout: we read. -1 at its end. */
-    int control;       /* What it says beside that: we read. */
+    pid_t pid;            /* Its own or, in a cage, its keeper's; 0: none. */
+    struct cage_end *end; /* In a cage: how it ended. Owned. */
+    int in;               /* Its stdin: we write. -1 when closed. */
+    int out;              /* Its stdout: we read. -1 at its end. */
+    int control;          /* What it says beside that: we read. */
     struct buf input;  /* Not written yet: gathered here by whoever has some. */
     struct buf output; /* Read, its last line not whole yet. */
     struct buf said;   /* The same of what it says. */

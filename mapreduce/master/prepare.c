@@ -75,16 +75,26 @@ static char *format(const char *fmt, ...)
     return buf_take(&b);
 }
 
-static void name_directories(struct job_run *r)
+/* A place among those of others, of a name that nobody can take before. */
+static char *temporary(const struct job_run *r)
 {
     const char *tmp = getenv("TMPDIR");
+    uint64_t name[2];
+    world_random_bytes(r->setup.world, name, sizeof(name));
+    return format("%s/quarry-job-%s-%016llx%016llx", tmp ? tmp : "/tmp",
+                  r->setup.job_id, (unsigned long long)name[0],
+                  (unsigned long long)name[1]);
+}
+
+static void name_directories(struct job_run *r)
+{
     const struct mr_options *o = r->opts;
+    const char *tmp = getenv("TMPDIR");
     r->dir_is_temporary = o->history_dir == NULL;
     if (o->history_dir)
         r->job_dir = format("%s/%s", o->history_dir, r->setup.job_id);
     else
-        r->job_dir =
-            format("%s/quarry-job-%s", tmp ? tmp : "/tmp", r->setup.job_id);
+        r->job_dir = temporary(r);
     r->keep_dir = format("%s/work", r->job_dir);
     /* Spills are files of the machine that runs the attempts. */
     if (o->fs)
@@ -217,6 +227,7 @@ static void fill_setup(struct job_run *r)
     s->target = o->target;
     s->remote = o->target && strncmp(o->target, "file:", 5) != 0;
     s->output_count = o->output_count;
+    s->user_files = !o->open_host;
     if (r->replay)
         s->job_id = mem_strdup(r->replay->job_id);
     else
@@ -509,16 +520,27 @@ static int begin_journal(struct job_run *r, struct err *err)
     return code;
 }
 
+/* Where others have directories, too, ours is closed to them. */
+static int make_temporary(struct job_run *r, struct err *err)
+{
+    int code = 0;
+    if (r->dir_is_temporary && !r->setup.files.fs)
+        code = world_mkdir_private(r->setup.world, r->job_dir, err);
+    if (code == 0 && r->opts->fs && !r->opts->open_host)
+        code = dirs_make(&(struct job_files){r->setup.world, NULL},
+                         r->setup.work_dir, err);
+    return code;
+}
+
 int job_plan(struct job_run *r, struct err *err)
 {
     int code;
     /* The master of a cell ends what it began. */
     if (!r->replay && !r->setup.files.fs)
         remove_leftovers(r);
-    code = r->replay ? take_directories(r, err) : make_directories(r, err);
-    if (code == 0 && r->opts->fs && !r->opts->open_host)
-        code = dirs_make(&(struct job_files){r->setup.world, NULL},
-                         r->setup.work_dir, err);
+    code = make_temporary(r, err);
+    if (code == 0)
+        code = r->replay ? take_directories(r, err) : make_directories(r, err);
     if (code == 0)
         code = begin_journal(r, err);
     if (code == 0)

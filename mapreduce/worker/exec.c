@@ -144,6 +144,7 @@ static void take_package(struct buf *out)
 static void complete(struct job_package *p, const struct attempts_options *o)
 {
     p->options.options.store_options = o->store;
+    p->setup.weak_sandbox = o->weak_sandbox;
     if (p->job_name && o->find)
         p->options.options.program.job = o->find(p->job_name);
 }

@@ -8,6 +8,7 @@
 #ifndef MAPREDUCE_WORKER_EXEC_H
 #define MAPREDUCE_WORKER_EXEC_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/core/err.h"
@@ -48,6 +49,7 @@ struct attempts_options {
                    struct fs **out,
                    struct err *err);
     void *ctx;
+    bool weak_sandbox; /* See job_setup. */
 };
 
 /* Be that process until its master closes the socket. Only from main(). */

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/core/macros.h"
@@ -42,22 +43,22 @@ unsigned process_tree_children(pid_t parent, pid_t *children, unsigned max)
     }
 }
 
-/* Resident memory that is not of files. */
+/* The kilobytes that the line @name of @text says; 0: there is none. */
+static uint64_t line_bytes(const char *text, const char *name)
+{
+    const char *at = strstr(text, name);
+    return at ? strtoull(at + strlen(name), NULL, 10) * 1024 : 0;
+}
+
+/* Resident memory that is not of files: of its own, and what it shares with
+ * others of its kind, which no limit of the kernel counts. */
 static uint64_t own_bytes(pid_t pid)
 {
     char path[64];
-    char text[256];
-    char *at;
-    unsigned long long resident;
-    unsigned long long shared;
-    snprintf(path, sizeof(path), "/proc/%ld/statm", (long)pid);
+    char text[4096];
+    snprintf(path, sizeof(path), "/proc/%ld/status", (long)pid);
     read_text(path, text, sizeof(text));
-    (void)strtoull(text, &at, 10);
-    resident = strtoull(at, &at, 10);
-    shared = strtoull(at, &at, 10);
-    return resident > shared
-               ? (resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE)
-               : 0;
+    return line_bytes(text, "\nRssAnon:") + line_bytes(text, "\nRssShmem:");
 }
 
 void process_tree_look(pid_t root, unsigned max, struct process_tree *t)

@@ -9,8 +9,10 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #include "base/core/panic.h"
 
@@ -77,6 +79,15 @@ static const int refused_machine[] = {
     CALL(mknod),
     CALL(mknodat),
     CALL(vhangup),
+    CALL(quotactl_fd),
+    CALL(modify_ldt),
+};
+
+/* Memory that no limit counts; libraries know another way. */
+static const int refused_memory[] = {
+    CALL(memfd_create),
+    CALL(memfd_secret),
+    CALL(shmget),
 };
 
 /* Flags of clone() that make a namespace. */
@@ -146,11 +157,66 @@ static int refuse_new_limits(scmp_filter_ctx f)
                             SCMP_A2(SCMP_CMP_NE, 0));
 }
 
-/* Pairs of sockets between a program's own processes are no network. */
+/* Pairs of sockets between a program's own processes are no network, unless
+ * they are of a kind that can be sent to others. */
+static int refuse_pairs(scmp_filter_ctx f)
+{
+    static const uint64_t types[] = {SOCK_DGRAM, SOCK_RAW, SOCK_RDM};
+    int r = seccomp_rule_add(f, SCMP_ACT_ERRNO(EACCES), CALL(socketpair), 1,
+                             SCMP_A0_32(SCMP_CMP_NE, AF_UNIX));
+    for (size_t i = 0; i < ARRAY_LEN(types) && r == 0; i++)
+        r = seccomp_rule_add(f, SCMP_ACT_ERRNO(EACCES), CALL(socketpair), 1,
+                             SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, types[i]));
+    return r;
+}
+
+/* With the host's network come its abstract sockets and its routing; they stay
+ * closed. */
+static int refuse_families(scmp_filter_ctx f)
+{
+    int r = seccomp_rule_add(f, SCMP_ACT_ERRNO(EACCES), CALL(socket), 1,
+                             SCMP_A0_32(SCMP_CMP_LT, AF_INET));
+    if (r == 0)
+        r = seccomp_rule_add(f, SCMP_ACT_ERRNO(EACCES), CALL(socket), 1,
+                             SCMP_A0_32(SCMP_CMP_GT, AF_INET6));
+    for (uint32_t family = AF_INET + 1; family < AF_INET6 && r == 0; family++)
+        r = seccomp_rule_add(f, SCMP_ACT_ERRNO(EACCES), CALL(socket), 1,
+                             SCMP_A0_32(SCMP_CMP_EQ, family));
+    return r;
+}
+
 static int refuse_network(scmp_filter_ctx f)
 {
     int r = refuse(f, CALL(socket), EACCES);
     return r ? r : refuse(f, CALL(connect), EACCES);
+}
+
+/* Typing for others on a terminal, and programs that run as other systems. */
+static int refuse_requests(scmp_filter_ctx f)
+{
+    static const uint64_t ioctls[] = {TIOCSTI, TIOCLINUX};
+    int r = 0;
+    for (size_t i = 0; i < ARRAY_LEN(ioctls) && r == 0; i++)
+        r = seccomp_rule_add(f, SCMP_ACT_ERRNO(EPERM), CALL(ioctl), 1,
+                             SCMP_A1_32(SCMP_CMP_EQ, (uint32_t)ioctls[i]));
+    return r ? r
+             : seccomp_rule_add(f, SCMP_ACT_ERRNO(EPERM), CALL(personality), 1,
+                                SCMP_A0_32(SCMP_CMP_NE, UINT32_MAX));
+}
+
+/* What the runtime itself does, and user code does not. */
+static int refuse_more(scmp_filter_ctx f, const struct sandbox_rules *rules)
+{
+    int r = 0;
+    for (size_t i = 0; i < ARRAY_LEN(refused_memory) && r == 0; i++)
+        r = refuse(f, refused_memory[i], ENOSYS);
+    if (r == 0)
+        r = refuse_requests(f);
+    if (r == 0)
+        r = refuse_pairs(f);
+    if (r == 0 && rules->network)
+        r = refuse_families(f);
+    return r;
 }
 
 static int fill(scmp_filter_ctx f, const struct sandbox_rules *rules)
@@ -167,6 +233,8 @@ static int fill(scmp_filter_ctx f, const struct sandbox_rules *rules)
         r = refuse_signals(f, rules->keepers, ARRAY_LEN(rules->keepers));
     if (r == 0)
         r = refuse_new_limits(f);
+    if (r == 0 && rules->user_code)
+        r = refuse_more(f, rules);
     if (r == 0 && !rules->network)
         r = refuse_network(f);
     return r;
@@ -214,7 +282,8 @@ static void limit(int what, uint64_t value, uint64_t grace)
 
 static void set_limits(const struct sandbox_rules *rules)
 {
-    limit(RLIMIT_CORE, 0, 0);
+    /* With 0 the system would still start a program that takes cores. */
+    limit(RLIMIT_CORE, 1, 0);
     limit(RLIMIT_FSIZE, rules->file_bytes, 0);
     if (rules->cpu_us > 0)
         limit(RLIMIT_CPU, (rules->cpu_us + 999999) / 1000000, 2);

@@ -13,8 +13,8 @@
  *                           and kernel interfaces known for their holes
  *
  * A call of these fails with EPERM (sockets: EACCES), or ENOSYS where programs
- * know another way; nothing is killed for trying. Files are not in it: a job
- * reads and writes with the rights of whom it runs for.
+ * know another way; nothing is killed for trying. Files are not in it: of those
+ * a cage (cage.h) shows some.
  *
  * One thread: of the zygote, then of the attempt.
  */
@@ -36,7 +36,9 @@ struct sandbox_rules {
     uint64_t cpu_us;     /* Of one process; 0: any. */
     bool network;        /* Sockets are allowed. */
     bool open;           /* No filter of system calls. */
-    pid_t keepers[2];    /* May not be sent signals. */
+    bool user_code;      /* Somebody's, and not the runtime's, which may need
+                            connections of its own and memory to share. */
+    pid_t keepers[2];    /* May not be sent signals; 0: none. */
 };
 
 /* Build the filter, once for many attempts. *@out is owned. */

@@ -22,6 +22,7 @@
 #include "gfs-lite/lent.h"
 #include "mapreduce/engines/engine.h"
 #include "mapreduce/worker/attempt.h"
+#include "mapreduce/worker/job_cage.h"
 #include "mapreduce/worker/process_tree.h"
 #include "mapreduce/worker/sandbox.h"
 
@@ -41,6 +42,8 @@ struct zygote {
     pid_t *pids;                 /* One a slot; 0: free. */
     enum zygote_reason *reasons; /* One a slot. */
     struct sandbox *sandbox;
+    enum job_trust trust;
+    struct job_cage *cage; /* Of user code; NULL: none is needed. */
     uint64_t looked_ns;
     zygote_open_fs open_fs; /* NULL: none. */
     void *fs_ctx;
@@ -211,6 +214,12 @@ static int run_attempt(const struct zygote *z, unsigned slot, struct slice body)
     int code = task_spec_decode(&spec, body, &err);
     res.memory = map_pairs(z->setup->slot_bytes, is_large(&spec));
     setup.job = z->job;
+    if (z->trust == JOB_COMMANDS) {
+        setup.cage = job_cage_rules(z->cage);
+        /* A keeper has no use for them, and would be taken for large. */
+        if (res.memory)
+            madvise(res.memory, res.memory_bytes, MADV_DONTFORK);
+    }
     /* The parent's world may have had threads, which a fork does not copy. */
     setup.world = setup.files.world = world_real_new();
     task_report_init(&report);
@@ -351,6 +360,9 @@ static void look_at(struct zygote *z, unsigned slot)
     unsigned max = s->opts->processes_max;
     uint64_t bytes_max = s->heap_bytes + s->slot_bytes + HUGE_PAGE_BYTES;
     struct process_tree tree;
+    /* A command in a cage has a keeper beside it. */
+    if (z->trust == JOB_COMMANDS)
+        max++;
     process_tree_look(z->pids[slot], max + 1, &tree);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     tree.bytes += tree.root_bytes;
@@ -432,6 +444,17 @@ static bool needs_cell(const struct job_setup *s)
            (s->remote && (s->reads_tables || job_setup_loads(s)));
 }
 
+/* PRE: the job's code is known. */
+static int make_cage(struct zygote *z, struct err *err)
+{
+    const struct job_setup *s = z->setup;
+    z->trust =
+        s->opts->no_sandbox ? JOB_TRUSTED : job_trust_of(&s->opts->program);
+    if (z->trust == JOB_TRUSTED)
+        return 0;
+    return job_cage_new(s, &z->cage, err);
+}
+
 static int make_sandbox(struct zygote *z, struct err *err)
 {
     const struct job_setup *s = z->setup;
@@ -441,7 +464,9 @@ static int make_sandbox(struct zygote *z, struct err *err)
         .file_bytes = o->file_bytes,
         .cpu_us = o->cpu_us,
         .network = o->network || needs_cell(s),
-        .open = o->no_sandbox,
+        /* It starts commands in cages, which the filter would refuse; the code
+         * of this process is our own. */
+        .open = o->no_sandbox || z->cage != NULL,
         .keepers = {getpid(), getppid()},
     };
     return sandbox_new(&rules, &z->sandbox, err);
@@ -460,7 +485,10 @@ static void greet(struct zygote *z)
     struct task_report report;
     struct buf body = BUF_INIT;
     task_report_init(&report);
-    report.code = engine_load(&z->setup->opts->program, &engine, &report.err);
+    report.code = make_cage(z, &report.err);
+    if (report.code == 0)
+        report.code =
+            engine_load(&z->setup->opts->program, &engine, &report.err);
     if (report.code == 0)
         report.code = make_sandbox(z, &report.err);
     if (report.code) {
