@@ -41,7 +41,7 @@ struct command {
     const char *examples;  /* Lines for --help, without indentation. */
     size_t words_min;      /* Positional arguments. */
     size_t words_max;
-    const char *own_format; /* A --format that only it takes, or NULL. */
+    bool own_format; /* It reads --format itself. */
     const struct option *options[COMMAND_OPTION_SETS]; /* NULL ends. */
     /* Do it. ERR_USAGE for a wrong use; other codes as usual. */
     int (*run)(struct cli *cli, const struct args *args, struct err *err);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/core/buf.h"
 #include "base/core/text.h"
@@ -13,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/row_printer.h"
 #include "cli/scan_args.h"
@@ -20,13 +20,6 @@
 static const struct option export_options[] = {
     {"output", 'o', "FILE", "instead of standard output"},
     {NULL, 0, NULL, NULL},
-};
-
-/* Where the export goes. */
-struct target {
-    FILE *out;
-    const char *path;   /* Borrowed; NULL: standard output. */
-    struct buf partial; /* Its name until it is whole. */
 };
 
 static int check_interrupt(uint64_t rows, struct err *err)
@@ -37,43 +30,14 @@ static int check_interrupt(uint64_t rows, struct err *err)
                    (unsigned long long)rows);
 }
 
-/* --- the file ---------------------------------------------------------- */
+/* --- JSON, CSV and TSV --------------------------------------------------- */
 
-static int open_target(struct target *t, const char *path, struct err *err)
-{
-    *t = (struct target){.out = stdout, .path = path};
-    if (!path)
-        return ERR_OK;
-    buf_printf(&t->partial, "%s.partial", path);
-    t->out = fopen(buf_cstr(&t->partial), "wb");
-    if (t->out)
-        return ERR_OK;
-    buf_close(&t->partial);
-    return err_set_errno(err, errno, "%s", path);
-}
-
-/* The file appears under its name only when it is whole. */
-static int close_target(struct target *t, int r, struct err *err)
-{
-    const char *partial;
-    bool synced;
-    int closed;
-    if (!t->path)
-        return r;
-    partial = buf_cstr(&t->partial);
-    synced = fflush(t->out) == 0 && fsync(fileno(t->out)) == 0;
-    closed = fclose(t->out);
-    if (!r && (!synced || closed))
-        r = err_set_errno(err, errno, "%s", t->path);
-    if (!r && rename(partial, t->path) != 0)
-        r = err_set_errno(err, errno, "%s", t->path);
-    if (r)
-        remove(partial);
-    buf_close(&t->partial);
-    return r;
-}
-
-/* --- JSON and CSV ------------------------------------------------------ */
+enum export_form {
+    EXPORT_JSON,
+    EXPORT_CSV,
+    EXPORT_TSV,
+    EXPORT_WARC
+};
 
 static int export_rows(struct cli *cli,
                        struct quarry_table *t,
@@ -108,17 +72,19 @@ static int export_rows(struct cli *cli,
 static int export_lines(struct cli *cli,
                         struct quarry_table *t,
                         const struct quarry_read_options *opts,
-                        struct target *to,
+                        enum export_form form,
+                        struct output_file *to,
                         struct err *err)
 {
     struct row_printer p;
     int r;
-    row_printer_init(&p, cli->format == FORMAT_CSV ? FORMAT_CSV : FORMAT_JSON,
+    row_printer_init(&p, form == EXPORT_JSON ? FORMAT_JSON : FORMAT_CSV,
                      opts->keys_only, 0);
+    p.tsv = form == EXPORT_TSV;
     p.out = to->out;
     r = export_rows(cli, t, opts, &p, err);
     row_printer_close(&p);
-    r = close_target(to, r, err);
+    r = output_file_close(to, r, err);
     if (!r && to->path)
         cli_remark(cli, "%llu rows in %s", (unsigned long long)p.row_count,
                    to->path);
@@ -128,7 +94,7 @@ static int export_lines(struct cli *cli,
 /* --- WARC -------------------------------------------------------------- */
 
 struct warc_export {
-    struct target *to;
+    struct output_file *to;
     struct progress progress;
 };
 
@@ -165,7 +131,7 @@ remark_warc(struct cli *cli, const struct export_report *r, const char *path)
 static int export_archive(struct cli *cli,
                           struct quarry_table *t,
                           const struct quarry_read_options *opts,
-                          struct target *to,
+                          struct output_file *to,
                           struct err *err)
 {
     struct warc_export x = {.to = to};
@@ -183,7 +149,7 @@ static int export_archive(struct cli *cli,
     progress_start(&x.progress, cli, "export");
     r = export_warc(t, opts, &o, &report, err);
     progress_end(&x.progress);
-    r = close_target(to, r, err);
+    r = output_file_close(to, r, err);
     if (!r)
         remark_warc(cli, &report, to->path);
     return r;
@@ -191,12 +157,63 @@ static int export_archive(struct cli *cli,
 
 /* --- the command ------------------------------------------------------- */
 
-static bool is_archive_name(const char *path)
+static bool has_suffix(const char *path, const char *suffix)
 {
-    struct slice s = slice_str(path ? path : "");
-    return slice_ends_with(s, SLICE_LIT(".warc")) ||
-           slice_ends_with(s, SLICE_LIT(".warc.gz")) ||
-           slice_ends_with(s, SLICE_LIT(".warc.zst"));
+    return slice_ends_with(slice_str(path), slice_str(suffix));
+}
+
+/* The format that the name of the file asks for. */
+static int form_of_name(const struct args *args,
+                        const char *path,
+                        enum export_form *out,
+                        struct err *err)
+{
+    static const struct {
+        const char *suffix;
+        enum export_form form;
+    } known[] = {{".csv", EXPORT_CSV},      {".tsv", EXPORT_TSV},
+                 {".jsonl", EXPORT_JSON},   {".json", EXPORT_JSON},
+                 {".ndjson", EXPORT_JSON},  {".warc", EXPORT_WARC},
+                 {".warc.gz", EXPORT_WARC}, {".warc.zst", EXPORT_WARC}};
+
+    static const char *const foreign[] = {".parquet", ".gz",  ".zst", ".bz2",
+                                          ".xz",      ".zip", ".orc", ".avro"};
+    *out = EXPORT_JSON;
+    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+        if (has_suffix(path, known[i].suffix)) {
+            *out = known[i].form;
+            return ERR_OK;
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(foreign); i++)
+        if (has_suffix(path, foreign[i]))
+            return usage_error(args, err,
+                               "%s: files of this kind are not written; "
+                               "name a .jsonl, .csv, .tsv or .warc.gz, or a "
+                               "--format",
+                               path);
+    return ERR_OK;
+}
+
+static int form_of_option(const struct args *args,
+                          const char *format,
+                          enum export_form *out,
+                          struct err *err)
+{
+    static const char *const names[] = {"json", "csv", "tsv", "warc"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (strcmp(format, names[i]) == 0) {
+            *out = (enum export_form)i;
+            return ERR_OK;
+        }
+    }
+    *out = EXPORT_JSON;
+    if (strcmp(format, "jsonl") == 0 || strcmp(format, "text") == 0)
+        return ERR_OK;
+    return usage_error(args, err,
+                       "--format: '%s' is none of json, jsonl, csv, tsv and "
+                       "warc",
+                       format);
 }
 
 /* Captures go whole or not at all. */
@@ -213,13 +230,16 @@ static int check_whole(const struct args *args, struct err *err)
     return ERR_OK;
 }
 
-/* Where to, and as what? */
-static int parse_target(const struct args *args,
+/* Where to, and as what? An option comes before a file's name, and that
+ * before the format of the shell. */
+static int parse_target(const struct cli *cli,
+                        const struct args *args,
                         const char **path,
-                        bool *archive,
+                        enum export_form *form,
                         struct err *err)
 {
     const char *format = args_value(args, "format");
+    int r = ERR_OK;
     *path = args_value(args, "output");
     if (*path && args->word_count > 1)
         return usage_error(args, err, "to %s or to %s?", args->words[1], *path);
@@ -227,8 +247,16 @@ static int parse_target(const struct args *args,
         *path = args->words[1];
     if (*path && strcmp(*path, "-") == 0)
         *path = NULL;
-    *archive = format ? strcmp(format, "warc") == 0 : is_archive_name(*path);
-    return *archive ? check_whole(args, err) : ERR_OK;
+    *form = cli->format == FORMAT_CSV ? EXPORT_CSV : EXPORT_JSON;
+    if (format)
+        r = form_of_option(args, format, form, err);
+    else if (*path)
+        r = form_of_name(args, *path, form, err);
+    if (!r && *form == EXPORT_WARC)
+        r = check_whole(args, err);
+    if (!r && *form == EXPORT_TSV && args_flag(args, "keys-only"))
+        r = usage_error(args, err, "--keys-only: TSV is a line a cell");
+    return r;
 }
 
 static int export_table(struct cli *cli,
@@ -237,19 +265,19 @@ static int export_table(struct cli *cli,
                         struct err *err)
 {
     struct quarry_table *t;
-    struct target to;
+    struct output_file to;
     const char *path;
-    bool archive;
-    int r = parse_target(args, &path, &archive, err);
+    enum export_form form;
+    int r = parse_target(cli, args, &path, &form, err);
     if (!r)
         r = cli_table(cli, args->words[0], &t, err);
     if (r)
         return r;
     (void)interrupt_watch();
-    r = open_target(&to, path, err);
+    r = output_file_open(&to, path, err);
     if (!r)
-        r = archive ? export_archive(cli, t, opts, &to, err)
-                    : export_lines(cli, t, opts, &to, err);
+        r = form == EXPORT_WARC ? export_archive(cli, t, opts, &to, err)
+                                : export_lines(cli, t, opts, form, &to, err);
     quarry_table_close(t);
     return r;
 }
@@ -268,20 +296,27 @@ static int run_export(struct cli *cli, const struct args *args, struct err *err)
 const struct command export_commands[] = {
     {.name = "export",
      .arguments = "TABLE [FILE] [OPTION…]",
-     .summary = "Write rows to a file: JSON lines, CSV, or a web archive",
+     .summary = "Write rows to a file: JSON lines, CSV, TSV, a web archive",
      .details =
-         "One JSON object a row, with all cells and times (--format csv: "
-         "one line a\ncell). Bytes that are not UTF-8 come in base64, in "
-         "a field …_base64.\n\n"
-         "--format warc, or a FILE named .warc, .warc.gz or .warc.zst, writes "
-         "the\ncaptures of a table that `import warc` made; importing the "
-         "archive gives the\nsame rows again.",
+         "The suffix of FILE says the format: .jsonl, .csv, .tsv, .warc, "
+         ".warc.gz,\n.warc.zst; --format (json, csv, tsv, warc) overrides it; "
+         "without either, JSON.\n\n"
+         "JSON has one object a row, with all cells and times; CSV and TSV "
+         "have one\nline a cell. `quarry load` reads all three and gives the "
+         "same cells again.\nBytes that are not UTF-8 are in base64 in JSON "
+         "(a field …_base64) and CSV\n(base64:…), and \\xNN in TSV.\n\n"
+         "A web archive has the captures of a table that `import warc` made; "
+         "importing\nit gives the same rows again.\n\n"
+         "A file appears when it is whole, and keeps the mode of the one that "
+         "it\nreplaces; devices, pipes and what links lead to are written in "
+         "place.",
      .examples = "quarry export webtable anchors.jsonl --family anchor\n"
+                 "quarry export webtable backup.tsv\n"
                  "quarry export webtable --format warc gnu.warc.gz "
                  "--prefix org.gnu.",
      .words_min = 1,
      .words_max = 2,
-     .own_format = "warc",
+     .own_format = true,
      .options = {export_options, read_options},
      .run = run_export},
     {.name = NULL},

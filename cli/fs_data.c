@@ -8,6 +8,7 @@
 #include "base/core/panic.h"
 #include "cli/fs.h"
 #include "cli/interrupt.h"
+#include "cli/output_file.h"
 
 #define COPY_BYTES     ((size_t)1 << 20)
 #define TAIL_BYTES     1024
@@ -89,26 +90,30 @@ static bool is_directory(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+static bool is_regular(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 /* Make the file @to of this machine out of @r; half of it is not left there. */
 static int get_into(const struct fs_command *c,
                     struct fs_reader *r,
                     const char *to,
                     struct err *err)
 {
-    FILE *out = fopen(to, args_flag(c->args, "force") ? "wb" : "wbx");
+    struct output_file f;
     int code;
-    if (!out) {
-        code = err_set_errno(err, errno, "%s", to);
-        if (code == ERR_EXISTS)
-            err_hint(err, "--force replaces it");
-        return code;
+    if (is_regular(to) && !args_flag(c->args, "force")) {
+        err_set_errno(err, EEXIST, "%s", to);
+        err_hint(err, "--force replaces it");
+        return ERR_EXISTS;
     }
-    code = copy_from(r, UINT64_MAX, out, err);
-    if (fclose(out) != 0 && !code)
-        code = err_set_errno(err, errno, "%s", to);
+    code = output_file_open(&f, to, err);
     if (code)
-        (void)remove(to);
-    return code;
+        return code;
+    code = copy_from(r, UINT64_MAX, f.out, err);
+    return output_file_close(&f, code, err);
 }
 
 static int get(const struct fs_command *c, struct err *err)

@@ -10,6 +10,7 @@
 #include "bigtable/client/quarry.h"
 #include "cli/cli.h"
 #include "cli/command.h"
+#include "cli/import_input.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/table_printer.h"
@@ -24,6 +25,8 @@ static const struct option common_options[] = {
     {"into", 0, "TABLE", "the table; made if it is not there"},
     {"tasks", 0, "N", "files read at a time; one per processor if not given"},
     {"no-create", 0, NULL, "fail if the table is not there"},
+    {"strict", 0, NULL, "fail at the first place of damage"},
+    {"max-bad", 0, "N", "fail when there are more than N places of damage"},
     {"damage-to", 0, "FILE",
      "list all places of damage there, as JSON lines\n"
      "(100,000 at most; 20 are printed)"},
@@ -82,6 +85,12 @@ static int parse_options(const struct args *args,
     int r = args_number(args, "tasks", 1, 1024, &tasks, err);
     if (r)
         return r;
+    if (args_flag(args, "strict") && args_flag(args, "max-bad"))
+        return usage_error(args, err, "either --strict or --max-bad");
+    o->bad_limited = args_flag(args, "strict") || args_flag(args, "max-bad");
+    r = args_number(args, "max-bad", 0, UINT64_MAX, &o->bad_max, err);
+    if (r)
+        return r;
     o->tasks = (unsigned)tasks;
     if (args_flag(args, "damage-to"))
         o->damage_kept_max = INGEST_DAMAGE_KEPT_MAX;
@@ -105,12 +114,14 @@ static int parse_options(const struct args *args,
 
 /* --- report ------------------------------------------------------------ */
 
-static void print_damage(const struct ingest_report *r)
+static void print_damage(const struct ingest_report *r,
+                         const struct import_input *in)
 {
     size_t shown = MIN_OF(r->damage_kept, (size_t)DAMAGE_SHOWN_MAX);
     for (size_t i = 0; i < shown; i++)
         fprintf(stderr, "quarry: %s: byte %" PRIu64 ": %s%s\n",
-                r->damage[i].file, r->damage[i].offset, r->damage[i].reason,
+                import_input_name(in, r->damage[i].file), r->damage[i].offset,
+                r->damage[i].reason,
                 r->damage[i].lost ? "" : " (read all the same)");
     if (r->damage_count > shown)
         fprintf(stderr, "quarry: … and %" PRIu64 " more places of damage\n",
@@ -150,6 +161,12 @@ static const struct sheet_column report_columns[] = {
     {"bytes_decoded", SHEET_BYTES},
 };
 
+/* Rows that were written, each counted once where they were told apart. */
+static uint64_t rows_there(const struct ingest_report *r)
+{
+    return r->distinct_count ? r->distinct_count : r->row_count;
+}
+
 static void print_report_sheet(struct cli *cli, const struct ingest_report *r)
 {
     struct sheet s;
@@ -159,7 +176,7 @@ static void print_report_sheet(struct cli *cli, const struct ingest_report *r)
     sheet_add_u64(&s, r->revisit_count);
     sheet_add_u64(&s, r->link_count);
     sheet_add_u64(&s, r->skipped_count);
-    sheet_add_u64(&s, r->row_count);
+    sheet_add_u64(&s, rows_there(r));
     sheet_add_u64(&s, r->cell_count);
     sheet_add_u64(&s, r->damage_count);
     sheet_add_u64(&s, r->lost_count);
@@ -192,7 +209,7 @@ print_summary(const struct ingest_report *r, const char *table, bool failed)
     put_count_of(&b, r->page_count, "pages");
     put_count_of(&b, r->revisit_count, "revisits");
     put_count_of(&b, r->link_count, "links");
-    put_count_of(&b, r->row_count, "rows");
+    put_count_of(&b, rows_there(r), rows_there(r) == 1 ? "row" : "rows");
     if (b.len == 0)
         buf_append_str(&b, "nothing");
     /* What was read and not flushed is lost with the failure. */
@@ -215,12 +232,55 @@ print_summary(const struct ingest_report *r, const char *table, bool failed)
     buf_close(&b);
 }
 
+/* Of several records with one key, a row has the cells of the last. */
+static void remark_same_keys(struct cli *cli,
+                             const struct args *args,
+                             const struct ingest_report *r)
+{
+    struct buf b = BUF_INIT;
+    if (r->distinct_count == 0 || r->distinct_count >= r->row_count)
+        return;
+    text_put_count(&b, r->row_count - r->distinct_count);
+    buf_append_str(&b, " records have the key of an earlier one and share its "
+                       "row");
+    if (strcmp(args->command->name, "import csv") == 0 &&
+        !args_flag(args, "key"))
+        buf_append_str(&b, "; the key is the first column: --key COLUMN,COLUMN "
+                           "makes one of several, --key '#' numbers the lines");
+    cli_remark(cli, "%s", buf_cstr(&b));
+    buf_close(&b);
+}
+
+/* Cells at time 0 are older than any age. */
+static void warn_of_ages(struct quarry *q,
+                         const struct args *args,
+                         const char *table,
+                         const char *family)
+{
+    struct quarry_table_info *info;
+    if (args_flag(args, "time") || quarry_table_describe(q, table, &info, NULL))
+        return;
+    for (size_t i = 0; i < info->family_count; i++)
+        if (strcmp(info->families[i].name, family) == 0 &&
+            (strstr(info->families[i].gc, "ttl") ||
+             strstr(info->families[i].gc, "age")))
+            fprintf(stderr,
+                    "quarry: warning: family %s of %s drops cells by age (%s), "
+                    "and these have the time 0, so that none is kept (--time "
+                    "COLUMN says where their time is)\n",
+                    family, table, info->families[i].gc);
+    quarry_table_info_free(info);
+}
+
 static void print_report(struct cli *cli,
+                         const struct args *args,
+                         const struct import_input *in,
                          const struct ingest_report *r,
                          const char *table,
                          bool failed)
 {
-    print_damage(r);
+    print_damage(r, in);
+    remark_same_keys(cli, args, r);
     if (cli->format == FORMAT_TEXT)
         print_summary(r, table, failed);
     else
@@ -243,6 +303,12 @@ static void on_progress(void *ctx, const struct ingest_progress *p)
     buf_close(&extra);
 }
 
+/* What was read until then is in the table all the same. */
+static bool is_stored(int code, const struct ingest_report *r)
+{
+    return code == ERR_CANCELLED || code == ERR_CORRUPT || r->refused_count;
+}
+
 static int run_import(struct cli *cli,
                       const struct args *args,
                       ingest_fn ingest,
@@ -253,10 +319,9 @@ static int run_import(struct cli *cli,
     struct ingest_options opts;
     struct ingest_job job = {
         .table = table,
-        .paths = args->words,
-        .path_count = args->word_count,
         .opts = &opts,
     };
+    struct import_input in;
     struct ingest_report report;
     struct progress progress;
     struct quarry *q;
@@ -266,19 +331,31 @@ static int run_import(struct cli *cli,
     if (!table)
         return usage_error(args, err, "into which table? --into TABLE");
     r = parse_options(args, &opts, err);
+    if (r)
+        return r;
+    r = import_input_open(cli, args, &in, err);
     if (!r)
         r = cli_store(cli, CLI_CREATE, &q, err);
     if (r)
-        return r;
+        goto out_input;
+    job.paths = in.paths;
+    job.path_count = in.count;
     job.q = q;
     opts.world = cli->world;
     opts.progress = on_progress;
     opts.progress_ctx = &progress;
+    opts.cancel = interrupt_watch();
+    if (ingest == ingest_csv || ingest == ingest_jsonl)
+        warn_of_ages(q, args, table, opts.family);
     progress_start(&progress, cli, "import");
     r = ingest(&job, &report, err);
     progress_end(&progress);
     if (!r || report.record_count > 0)
-        print_report(cli, &report, table, r != 0 && !report.refused_count);
+        print_report(cli, args, &in, &report, table,
+                     r != 0 && !is_stored(r, &report));
+    if (r == ERR_CANCELLED)
+        err_hint(err, "%" PRIu64 " rows are stored; run it again for the rest",
+                 rows_there(&report));
     if (damage_to) {
         struct err why = ERR_INIT;
         int w = write_damage(&report, damage_to, &why);
@@ -291,6 +368,8 @@ static int run_import(struct cli *cli,
         err_hint(err, "free some space and run it again: what is there stays, "
                       "and is not written twice");
     ingest_report_free(&report);
+out_input:
+    import_input_close(&in);
     return r;
 }
 
@@ -315,7 +394,12 @@ static int run_log(struct cli *cli, const struct args *args, struct err *err)
 }
 
 #define RERUN_DETAILS                                                          \
-    "Damage is skipped and reported with its file and place. Running an\n"     \
+    "A FILE \"-\" is standard input, and fs:PATH a file of the target's own\n" \
+    "file system (quarry fs). Files that are no text, or packed otherwise\n"   \
+    "than by gzip or zstd, are refused.\n\n"                                   \
+    "Damage is skipped and reported with its file and place; the status is\n"  \
+    "1 when most of the lines could not be read, with --strict when one\n"     \
+    "could not. Running an\n"                                                  \
     "import again, after an interruption or for nothing, changes nothing."
 
 const struct command import_commands[] = {

@@ -9,119 +9,46 @@
 #include "base/runtime/world.h"
 #include "bigtable/client/bulk_load.h"
 #include "bigtable/client/quarry.h"
+#include "cli/cell_file.h"
 #include "cli/cli.h"
 #include "cli/command.h"
-#include "cli/line_reader.h"
 #include "cli/text_form.h"
 #include "mapreduce/files.h"
 #include "mapreduce/input/record_reader.h"
 
-#define FIELDS 4 /* Row, column, time, value. */
-
-/* The lines of all files, one cell each. */
+/* The cells of all files. */
 struct load_input {
     const struct args *args;
     size_t file; /* Of the words, from 1; 0: none is open. */
-    struct line_reader lines;
-    struct buf fields[FIELDS];
-    char family[128];
-    bool given; /* The last line has become a cell, which may be refused. */
+    struct cell_file cells;
+    bool given; /* A cell was handed out, which may be refused. */
 };
 
 static int
-bad_line(const struct load_input *in, const char *what, struct err *err)
+next_cell(void *ctx, struct quarry_bulk_cell *c, bool *more, struct err *err)
 {
-    err_set(err, ERR_INVALID, "%s: line %" PRIu64 ": %s", in->lines.path,
-            in->lines.line_count, what);
-    err_hint(err, "a line is ROW, FAMILY:QUALIFIER, TIME in µs or nothing, and "
-                  "VALUE, with tabs between them");
-    return ERR_INVALID;
-}
-
-/* The next line of the files that there are. */
-static int next_line(struct load_input *in,
-                     struct slice *line,
-                     bool *more,
-                     struct err *err)
-{
+    struct load_input *in = ctx;
+    in->given = false;
     for (;;) {
         int r = 0;
         if (in->file) {
-            r = line_reader_next(&in->lines, line, more, err);
+            r = cell_file_next(&in->cells, c, more, err);
+            in->given = !r && *more;
             if (r || *more)
                 return r;
-            line_reader_close(&in->lines);
+            cell_file_close(&in->cells);
         }
         if (in->file + 1 >= in->args->word_count) {
             in->file = 0;
             *more = false;
             return 0;
         }
-        r = line_reader_open(&in->lines, in->args->words[++in->file], err);
+        r = cell_file_open(&in->cells, in->args->words[++in->file], err);
         if (r) {
             in->file = 0;
             return r;
         }
     }
-}
-
-static int
-split_fields(struct load_input *in, struct slice line, struct err *err)
-{
-    for (size_t i = 0; i < FIELDS; i++) {
-        size_t n = i + 1 < FIELDS ? slice_find_byte(line, '\t') : line.len;
-        if (i + 1 < FIELDS && n == line.len)
-            return bad_line(in, "fewer than four fields", err);
-        buf_clear(&in->fields[i]);
-        argument_unescape(&in->fields[i], slice_sub(line, 0, n));
-        line = slice_sub(line, MIN_OF(n + 1, line.len), line.len);
-    }
-    return 0;
-}
-
-static int
-take_column(struct load_input *in, struct quarry_bulk_cell *c, struct err *err)
-{
-    struct slice column = buf_slice(&in->fields[1]);
-    size_t n = slice_find_byte(column, ':');
-    if (n == column.len || n >= sizeof(in->family))
-        return bad_line(in, "its column is not FAMILY:QUALIFIER", err);
-    memcpy(in->family, column.data, n);
-    in->family[n] = '\0';
-    c->family = in->family;
-    c->qualifier = slice_sub(column, n + 1, column.len);
-    return 0;
-}
-
-static int
-take_time(struct load_input *in, struct quarry_bulk_cell *c, struct err *err)
-{
-    struct slice text = buf_slice(&in->fields[2]);
-    c->timestamp_us = QUARRY_NOW;
-    if (text.len > 0 && text_parse_i64(text, &c->timestamp_us, NULL))
-        return bad_line(in, "its time is no number", err);
-    return 0;
-}
-
-static int
-next_cell(void *ctx, struct quarry_bulk_cell *c, bool *more, struct err *err)
-{
-    struct load_input *in = ctx;
-    struct slice line;
-    int r;
-    in->given = false;
-    r = next_line(in, &line, more, err);
-    if (r || !*more)
-        return r;
-    r = split_fields(in, line, err);
-    if (!r)
-        r = take_column(in, c, err);
-    if (!r)
-        r = take_time(in, c, err);
-    c->row = buf_slice(&in->fields[0]);
-    c->value = buf_slice(&in->fields[3]);
-    in->given = !r;
-    return r;
 }
 
 /* --- record files -------------------------------------------------------- */
@@ -132,20 +59,20 @@ struct record_input {
     const struct args *args;
     size_t file; /* Of the words, from 1; 0: none is open. */
     struct record_reader reader;
-    struct load_input column; /* Its family, and the qualifier. */
+    struct buf column; /* FAMILY, NUL, QUALIFIER. */
     struct slice qualifier;
 };
 
 static int
 take_record_column(struct record_input *in, const char *column, struct err *err)
 {
-    struct buf *text = &in->column.fields[1];
+    struct buf *text = &in->column;
     size_t n;
     argument_unescape(text, slice_str(column));
     n = slice_find_byte(buf_slice(text), ':');
-    if (n == 0 || n == text->len || n >= sizeof(in->column.family))
+    if (n == 0 || n == text->len)
         return usage_error(in->args, err, "--records is FAMILY:QUALIFIER");
-    memcpy(in->column.family, text->data, n);
+    text->data[n] = '\0';
     in->qualifier = slice_sub(buf_slice(text), n + 1, text->len);
     return 0;
 }
@@ -154,7 +81,7 @@ static int
 next_record(void *ctx, struct quarry_bulk_cell *c, bool *more, struct err *err)
 {
     struct record_input *in = ctx;
-    c->family = in->column.family;
+    c->family = in->column.data;
     c->qualifier = in->qualifier;
     c->timestamp_us = QUARRY_NOW;
     for (;;) {
@@ -181,14 +108,6 @@ next_record(void *ctx, struct quarry_bulk_cell *c, bool *more, struct err *err)
     }
 }
 
-static void close_input(struct load_input *in)
-{
-    if (in->file)
-        line_reader_close(&in->lines);
-    for (size_t i = 0; i < FIELDS; i++)
-        buf_close(&in->fields[i]);
-}
-
 static int load_records(struct cli *cli,
                         struct quarry *q,
                         const struct args *args,
@@ -203,7 +122,7 @@ static int load_records(struct cli *cli,
                              err);
     if (in.file)
         record_reader_close(&in.reader);
-    close_input(&in.column);
+    buf_close(&in.column);
     return r;
 }
 
@@ -217,8 +136,10 @@ static int load_lines(struct quarry *q,
     int r =
         quarry_bulk_load(q, args->words[0], id, next_cell, &in, result, err);
     if (r && in.given)
-        err_wrap(err, "%s: line %" PRIu64, in.lines.path, in.lines.line_count);
-    close_input(&in);
+        err_wrap(err, "%s: line %" PRIu64, in.cells.lines.path,
+                 in.cells.lines.line_count);
+    if (in.file)
+        cell_file_close(&in.cells);
     return r;
 }
 
@@ -270,10 +191,15 @@ const struct command load_commands[] = {
          "is in µs since 1970; empty, it is the time of the load. Rows must\n"
          "ascend, over all files in their order (LC_ALL=C sort). \"-\" is\n"
          "standard input.\n\n"
+         "What `quarry export` writes is read too, in each of its formats,\n"
+         "told by the first line: TSV, JSON lines, CSV. It gives the same\n"
+         "cells: a table is restored by making it again and loading its\n"
+         "export.\n\n"
          "Nothing goes through the log: this is the fastest way to fill a\n"
          "table. Cells are ordered by their times as all are; deletions from\n"
          "before do not hide them. All rows of a tablet appear at once.",
-     .examples = "quarry load webtable anchors.tsv --id crawl-2026-11\n"
+     .examples = "quarry load webtable backup.tsv\n"
+                 "quarry load webtable anchors.tsv --id crawl-2026-11\n"
                  "quarry load ranks --records rank:now out/part-*",
      .words_min = 2,
      .words_max = WORDS_ANY,

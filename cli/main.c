@@ -206,8 +206,7 @@ apply_globals(struct cli *cli, const struct args *args, struct err *err)
     remote_take(cli, args);
     if (args_flag(args, "quiet"))
         cli->quiet = true;
-    if (format && args->command->own_format &&
-        strcmp(format, args->command->own_format) == 0)
+    if (args->command->own_format)
         return ERR_OK;
     return format ? parse_format(format, &cli->format, err) : ERR_OK;
 }

@@ -138,7 +138,7 @@ static void json_row(struct row_printer *p, const struct quarry_row *row)
 
 static void csv_header(struct row_printer *p)
 {
-    if (p->format == FORMAT_CSV && !p->header_done)
+    if (p->format == FORMAT_CSV && !p->tsv && !p->header_done)
         fputs(p->keys_only ? "row\n"
                            : "row,family,qualifier,timestamp_us,value\n",
               p->out);
@@ -149,18 +149,34 @@ static void csv_row(struct row_printer *p, const struct quarry_row *row)
 {
     buf_clear(&p->line);
     if (p->keys_only) {
-        text_put_csv(&p->line, row->key);
+        csv_put_bytes(&p->line, row->key);
         buf_append_byte(&p->line, '\n');
     }
     for (size_t i = 0; i < row->cell_count && !p->keys_only; i++) {
         const struct quarry_cell *cell = &row->cells[i];
-        text_put_csv(&p->line, row->key);
+        csv_put_bytes(&p->line, row->key);
         buf_append_byte(&p->line, ',');
-        text_put_csv(&p->line, cell->family);
+        csv_put_bytes(&p->line, cell->family);
         buf_append_byte(&p->line, ',');
-        text_put_csv(&p->line, cell->qualifier);
+        csv_put_bytes(&p->line, cell->qualifier);
         buf_printf(&p->line, ",%lld,", (long long)cell->timestamp_us);
-        text_put_csv(&p->line, cell->value);
+        csv_put_bytes(&p->line, cell->value);
+        buf_append_byte(&p->line, '\n');
+    }
+    put_line(p);
+}
+
+/* As `quarry load` reads it. */
+static void tsv_row(struct row_printer *p, const struct quarry_row *row)
+{
+    buf_clear(&p->line);
+    for (size_t i = 0; i < row->cell_count; i++) {
+        const struct quarry_cell *cell = &row->cells[i];
+        text_put_escaped(&p->line, row->key, 0);
+        buf_append_byte(&p->line, '\t');
+        append_column(&p->line, cell);
+        buf_printf(&p->line, "\t%lld\t", (long long)cell->timestamp_us);
+        text_put_escaped(&p->line, cell->value, 0);
         buf_append_byte(&p->line, '\n');
     }
     put_line(p);
@@ -172,7 +188,7 @@ void row_printer_row(struct row_printer *p, const struct quarry_row *row)
     switch (p->format) {
     case FORMAT_TEXT: text_row(p, row); break;
     case FORMAT_JSON: json_row(p, row); break;
-    case FORMAT_CSV: csv_row(p, row); break;
+    case FORMAT_CSV: p->tsv ? tsv_row(p, row) : csv_row(p, row); break;
     }
     p->row_count++;
 }

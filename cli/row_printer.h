@@ -19,6 +19,7 @@ struct row_printer {
     enum cli_format format;
     bool keys_only;
     size_t value_columns; /* Values are cut there as text; 0: never. */
+    bool tsv; /* With FORMAT_CSV: tabs and escapes, as quarry load reads. */
     bool header_done;
     uint64_t row_count;
     uint64_t byte_count;

@@ -5,13 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "cli/cli.h"
 #include "cli/command.h"
+#include "cli/output_file.h"
 #include "sawzall-lite/sawzall.h"
 
 const struct option saw_fmt_options[] = {
@@ -23,26 +22,13 @@ const struct option saw_fmt_options[] = {
 /* Replace @path whole: a crash leaves the old text or the new one. */
 static int replace(const char *path, struct slice text, struct err *err)
 {
-    struct buf temporary = BUF_INIT;
-    struct stat st;
-    const char *name;
-    FILE *f;
-    int r = ERR_OK;
-    buf_printf(&temporary, "%s.fmt-%ld", path, (long)getpid());
-    name = buf_cstr(&temporary);
-    f = fopen(name, "wb");
-    if (!f || fwrite(text.data, 1, text.len, f) != text.len)
-        r = err_set_errno(err, errno, "%s", name);
-    if (f && fclose(f) != 0 && !r)
-        r = err_set_errno(err, errno, "%s", name);
-    if (!r && stat(path, &st) == 0 && chmod(name, st.st_mode & 07777) != 0)
-        r = err_set_errno(err, errno, "%s", name);
-    if (!r && rename(name, path) != 0)
-        r = err_set_errno(err, errno, "%s", path);
+    struct output_file f;
+    int r = output_file_open(&f, path, err);
     if (r)
-        (void)unlink(name);
-    buf_close(&temporary);
-    return r;
+        return r;
+    if (fwrite(text.data, 1, text.len, f.out) != text.len)
+        r = err_set_errno(err, errno, "%s", path);
+    return output_file_close(&f, r, err);
 }
 
 static int format_file(const struct args *args,

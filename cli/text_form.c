@@ -87,6 +87,52 @@ static void put_base64(struct buf *out, struct slice s)
     }
 }
 
+static int base64_digit(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+bool base64_decode(struct slice text, struct buf *out)
+{
+    uint32_t bits = 0;
+    if (text.len % 4 != 0)
+        return false;
+    while (text.len > 0 && text.data[text.len - 1] == '=')
+        text.len--;
+    if (text.len % 4 == 1)
+        return false;
+    for (size_t i = 0; i < text.len; i++) {
+        int digit = base64_digit(text.data[i]);
+        if (digit < 0)
+            return false;
+        bits = bits << 6 | (uint32_t)digit;
+        if (i % 4 == 1)
+            buf_append_byte(out, (char)(bits >> 4 & 0xff));
+        else if (i % 4 == 2)
+            buf_append_byte(out, (char)(bits >> 2 & 0xff));
+        else if (i % 4 == 3)
+            buf_append_byte(out, (char)(bits & 0xff));
+    }
+    return true;
+}
+
+void csv_put_bytes(struct buf *out, struct slice s)
+{
+    if (utf8_valid(s) && slice_find_byte(s, '\0') == s.len &&
+        !slice_starts_with(s, SLICE_LIT(CSV_BASE64_MARK))) {
+        text_put_csv(out, s);
+        return;
+    }
+    buf_append_str(out, CSV_BASE64_MARK);
+    put_base64(out, s);
+}
+
 void json_put_bytes(struct buf *out, const char *name, struct slice s)
 {
     if (utf8_valid(s)) {

@@ -8,6 +8,7 @@
 #ifndef CLI_TEXT_FORM_H
 #define CLI_TEXT_FORM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/core/slice.h"
@@ -21,6 +22,14 @@ void argument_unescape(struct buf *out, struct slice text);
 /* Append @s escaped on one line, at most @columns wide on a terminal; a "…" at
  * the end tells that there was more. */
 void text_put_cut(struct buf *out, struct slice s, size_t columns);
+
+/* A field of CSV. Bytes that are not UTF-8, or hold a NUL, are written as the
+ * mark and base64, and so is text that begins with the mark. */
+#define CSV_BASE64_MARK "base64:"
+void csv_put_bytes(struct buf *out, struct slice s);
+
+/* Append what base64 @text stands for; false when it is none. */
+bool base64_decode(struct slice text, struct buf *out);
 
 /* `"NAME": "…"`, or `"NAME_base64": "…"` when @s is not UTF-8. */
 void json_put_bytes(struct buf *out, const char *name, struct slice s);

@@ -2,8 +2,10 @@
  *
  * Row keys must differ for each request and be the same in a rerun. They are
  * "host/time/client/hash": the host's labels reversed, the time to the second,
- * and a hash of the whole line; equal lines of one file are told apart by a
- * count behind it. */
+ * and a hash of the whole line. Equal lines of one second are told apart by a
+ * count behind it; those of a second that has passed when they come, and whose
+ * lines are forgotten, by their number in the file. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,8 +25,9 @@ struct access_log {
     struct buf host; /* Reversed, for lines without one. */
     struct buf key;
     struct buf value;
-    struct time_set lines; /* Those of the second at hand. */
+    struct time_set lines; /* Those of the latest second so far. */
     int64_t second_us;
+    uint64_t number; /* Of the line at hand. */
 };
 
 static int hex(char c)
@@ -63,11 +66,12 @@ make_key(struct access_log *a, const struct log_line *l, struct slice line)
     uint64_t hash = hash64_slice(line);
     int repeat = 0;
     size_t colon = slice_find_byte(l->vhost, ':');
-    if (l->time_us != a->second_us) {
+    if (l->time_us > a->second_us) {
         time_set_clear(&a->lines);
         a->second_us = l->time_us;
     }
-    while (!time_set_add(&a->lines, hash + (uint64_t)repeat))
+    while (l->time_us == a->second_us &&
+           !time_set_add(&a->lines, hash + (uint64_t)repeat))
         repeat++;
     date_format(l->time_us, time);
     buf_clear(&a->key);
@@ -79,6 +83,8 @@ make_key(struct access_log *a, const struct log_line *l, struct slice line)
                (unsigned long long)hash);
     if (repeat)
         buf_printf(&a->key, ".%d", repeat);
+    if (l->time_us < a->second_us)
+        buf_printf(&a->key, "+%" PRIu64, a->number);
 }
 
 static int put_row(struct access_log *a,
@@ -123,6 +129,7 @@ static int take_line(void *ctx,
 {
     struct access_log *a = ctx;
     struct log_line l;
+    a->number++;
     if (slice_trim(line).len == 0)
         return 0;
     if (line.data[0] == '#') {

@@ -2,6 +2,7 @@
  * memory is touched once an import, not once a page. */
 #include <string.h>
 
+#include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "mapreduce/ingest/run.h"
 
@@ -9,6 +10,7 @@ void run_batch_init(struct run_batch *b, struct run *run)
 {
     memset(b, 0, sizeof(*b));
     b->run = run;
+    b->hashes = mem_zalloc(RUN_BATCH_ROWS, sizeof(*b->hashes));
     b->rows = mem_zalloc(RUN_BATCH_ROWS, sizeof(struct quarry_mutation *));
 }
 
@@ -17,6 +19,7 @@ void run_batch_close(struct run_batch *b)
     for (size_t i = 0; i < b->made; i++)
         quarry_mutation_free(b->rows[i]);
     mem_free(b->rows);
+    mem_free(b->hashes);
 }
 
 int run_batch_flush(struct run_batch *b, struct err *err)
@@ -26,6 +29,8 @@ int run_batch_flush(struct run_batch *b, struct err *err)
     if (b->count)
         code = quarry_apply_batch(b->run->table, b->rows, b->count, &opts, NULL,
                                   err);
+    if (code == 0)
+        run_rows(b->run, b->hashes, b->count);
     b->counts.rows += b->count;
     b->count = 0;
     b->bytes = 0;
@@ -46,6 +51,7 @@ int run_batch_row(struct run_batch *b,
         b->rows[b->made++] = quarry_mutation_new(row);
     else
         quarry_mutation_reset(b->rows[b->count], row);
+    b->hashes[b->count] = hash64_slice(row);
     *m = b->rows[b->count++];
     return 0;
 }

@@ -11,6 +11,9 @@
 /* A quoted field that is open for longer was never closed. */
 #define RECORD_BYTES_MAX ((size_t)4 << 20)
 
+/* The first line of what `quarry export` writes. */
+#define EXPORT_HEADER "row,family,qualifier,timestamp_us,value"
+
 /* Columns that a key may be made of. */
 #define KEY_COUNT_MAX 16
 
@@ -21,7 +24,8 @@ struct csv {
     bool started;
     struct buf record; /* A record over several lines, so far. */
     uint64_t record_offset;
-    bool open; /* It waits for a closing quote. */
+    uint64_t open_lines; /* Lines of it behind the first. */
+    bool open;           /* It waits for a closing quote. */
 
     struct csv_fields fields;
     struct arena names_arena;
@@ -35,6 +39,16 @@ struct csv {
     struct buf key;
     size_t time; /* Column of the time; SIZE_MAX: none. */
 };
+
+/* A quote that nobody closed has swallowed lines, which are lost, too. */
+static void
+lose_record(struct csv *c, const char *what, struct run_counts *counts)
+{
+    run_damage(c->run, c->index, c->record_offset, true, what);
+    run_lost(c->run, c->open_lines);
+    counts->records += c->open_lines + 1;
+    c->open = false;
+}
 
 static void damage(struct csv *c, uint64_t offset, bool lost, const char *what)
 {
@@ -132,6 +146,12 @@ static int start(struct csv *c, struct slice record, struct err *err)
     c->started = true;
     c->separator = o->separator ? o->separator : csv_guess_separator(record);
     csv_split(&c->fields, record, c->separator);
+    if (o->header && !o->key && slice_eq_str(record, EXPORT_HEADER)) {
+        err_set(err, ERR_INVALID, "an export of cells, a line each");
+        err_hint(err, "quarry load brings it back; with --key row, lines "
+                      "become rows");
+        return ERR_INVALID;
+    }
     if (o->header)
         take_header(c);
     else
@@ -226,7 +246,10 @@ static int take_line(void *ctx,
         if (!odd && line.len == 0)
             return 0;
         c->record_offset = offset;
+        c->open_lines = 0;
         buf_clear(&c->record);
+    } else {
+        c->open_lines++;
     }
     if (odd || c->open) {
         buf_append_slice(&c->record, line);
@@ -238,9 +261,8 @@ static int take_line(void *ctx,
         }
     }
     if (c->open) {
-        c->open = false;
-        damage(c, c->record_offset, true,
-               "quote never closed; what follows up to 4 MiB skipped");
+        lose_record(c, "quote never closed; what follows up to 4 MiB skipped",
+                    &batch->counts);
         return 0;
     }
     return put_record(c, record, c->record_offset, batch, err);
@@ -249,12 +271,15 @@ static int take_line(void *ctx,
 static int read_file(struct run *run, size_t index, struct err *err)
 {
     struct csv c = {.run = run, .index = index};
+    struct run_counts rest = {.records = 0};
     int code;
     arena_init(&c.names_arena);
     code = import_lines(run, index, take_line, &c, err);
-    if (code == 0 && c.open)
-        damage(&c, c.record_offset, true,
-               "quote never closed; the rest of the file skipped");
+    if (code == 0 && c.open) {
+        lose_record(&c, "quote never closed; the rest of the file skipped",
+                    &rest);
+        code = run_count(run, &rest, err);
+    }
     csv_fields_close(&c.fields);
     arena_close(&c.names_arena);
     buf_close(&c.record);

@@ -68,6 +68,9 @@ struct ingest_damage {
 #define INGEST_DAMAGE_KEPT_DEFAULT 1000
 #define INGEST_DAMAGE_KEPT_MAX     100000
 
+/* Rows are told apart up to here. */
+#define INGEST_DISTINCT_MAX ((uint64_t)4 << 20)
+
 struct ingest_report {
     uint64_t record_count;   /* Records, lines or objects read. */
     uint64_t page_count;     /* WARC: captures written to rows. */
@@ -76,7 +79,10 @@ struct ingest_report {
     uint64_t link_count;     /* WARC: anchor cells written. */
     uint64_t skipped_count;  /* Records with nothing for a row (requests,
                                 warcinfo), and lines that are comments. */
-    uint64_t row_count;      /* Row mutations applied. */
+    uint64_t row_count;      /* Row mutations applied, */
+    uint64_t distinct_count; /* of so many different rows, counted for csv,
+                                jsonl and access-log; 0: not counted, they
+                                are more than INGEST_DISTINCT_MAX. */
     uint64_t cell_count;
     uint64_t bytes_read;    /* From the files. */
     uint64_t bytes_decoded; /* After decompression of the container. */
@@ -100,6 +106,12 @@ struct ingest_options {
     unsigned tasks;         /* Files read at a time; 0: one per CPU. */
     size_t damage_kept_max; /* Places of damage listed in the report. */
     bool create_table; /* Make the table if it is not there. Default true. */
+
+    bool bad_limited; /* More places of damage than bad_max end the import, */
+    uint64_t bad_max; /* with ERR_CORRUPT. */
+    /* Stop with ERR_CANCELLED when it becomes true; what was read until then is
+     * stored. NULL: never. Borrowed. */
+    const _Atomic(bool) *cancel;
 
     /* WARC */
     bool links;              /* Write anchor cells. Default true. */
@@ -148,10 +160,14 @@ struct ingest_job {
     const struct ingest_options *opts; /* NULL: the defaults. */
 };
 
-/* Each fills @report also on error; free it with ingest_report_free().
+/* Each fills @report also on error; free it with ingest_report_free(). A table
+ * that the import made, and wrote nothing to, is gone again after an error.
  *
- * Errors: ERR_NOTFOUND (a file, or the table with create_table off),
- * ERR_INVALID (the table lacks a family; a path is a directory), and those of
+ * Errors: ERR_CORRUPT (more damage than bad_max allows; csv, jsonl, access-log:
+ * most of the input could not be read; what could is stored), ERR_CANCELLED,
+ * ERR_NOTFOUND (a file, or the table with create_table off),
+ * ERR_INVALID (the table lacks a family; a path is a directory, or of csv,
+ * jsonl and access-log no text), and those of
  * quarry.h. */
 typedef int (*ingest_fn)(const struct ingest_job *job,
                          struct ingest_report *report,

@@ -3,6 +3,7 @@
 
 #include "base/core/panic.h"
 #include "mapreduce/ingest/run.h"
+#include "mapreduce/ingest/text_check.h"
 #include "mapreduce/warc/unpack.h"
 
 #define LINE_BYTES_MAX ((size_t)64 << 20)
@@ -62,6 +63,14 @@ void run_lines_close(struct run_lines *l)
 uint64_t run_lines_bytes_in(const struct run_lines *l)
 {
     return l->unpack.in_offset + l->unpack.in_begin;
+}
+
+int run_lines_head(struct run_lines *l, struct slice *head, struct err *err)
+{
+    int code = unpack_need(&l->unpack, TEXT_CHECK_BYTES, err);
+    *head = slice_make(unpack_data(&l->unpack),
+                       MIN_OF(unpack_avail(&l->unpack), TEXT_CHECK_BYTES));
+    return code;
 }
 
 /* The line is too long: drop what is at hand of it, up to its end. */

@@ -2,11 +2,14 @@
  * failures gathered, everything flushed at the end. */
 #include "mapreduce/ingest/run.h"
 
+#include <inttypes.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "mapreduce/ingest/text_check.h"
 
 #define PROGRESS_NS ((uint64_t)100000000)
 #define TASKS_MAX   64u
@@ -61,6 +64,24 @@ static int check_paths(struct run *run, struct err *err)
     return 0;
 }
 
+/* The same of what the files are, by their first bytes. */
+static int check_text(struct run *run, size_t index, struct err *err)
+{
+    char head[TEXT_CHECK_BYTES];
+    struct run_input in;
+    size_t got = 0;
+    int code = run_input_open(run, index, &in, err);
+    if (code == 0) {
+        code = run_input_read(&in, head, sizeof(head), &got, err);
+        run_input_close(&in);
+    }
+    if (code == 0)
+        code = text_check(slice_make(head, got), err);
+    if (code)
+        err_wrap(err, "import %s", run->paths[index]);
+    return code;
+}
+
 static int check_families(const struct ingest_job *job,
                           const struct run_shape *shape,
                           struct err *err)
@@ -103,6 +124,7 @@ static int open_table(struct run *run,
     code = quarry_table_create(job->q, job->table, shape->families,
                                shape->family_count, shape->groups,
                                shape->group_count, err);
+    run->made_table = code == 0;
     if (code == 0)
         code = quarry_table_open(job->q, job->table, &run->table, err);
     return code;
@@ -120,6 +142,7 @@ int run_open(struct run *run,
     mutex_init(&run->lock);
     run->q = job->q;
     run->report = report;
+    run->table_name = job->table;
     run->paths = job->paths;
     run->path_count = job->path_count;
     if (job->opts)
@@ -129,7 +152,10 @@ int run_open(struct run *run,
     run->owns_world = run->opts.world == NULL;
     run->world = run->owns_world ? world_real_new() : run->opts.world;
     run->started_ns = world_mono_ns(run->world);
+    run->text = shape->text;
     code = check_paths(run, err);
+    for (size_t i = 0; i < run->path_count && run->text && !code; i++)
+        code = check_text(run, i, err);
     return code ? code : open_table(run, job, shape, err);
 }
 
@@ -150,6 +176,9 @@ int run_close(struct run *run, int code, struct err *err)
     struct ingest_report *r = run->report;
     if (code == 0)
         code = quarry_flush(run->q, err);
+    else if ((code == ERR_CANCELLED || code == ERR_CORRUPT) && r->row_count &&
+             quarry_flush(run->q, NULL))
+        err_wrap(err, "what was read could not be stored");
     if (code == 0 && r->refused_count)
         code = err_set(err, ERR_CORRUPT,
                        "import: %zu of %zu files skipped, they are of another "
@@ -157,6 +186,11 @@ int run_close(struct run *run, int code, struct err *err)
                        r->refused_count, run->path_count);
     if (run->table)
         quarry_table_close(run->table);
+    /* Nobody asked for an empty table. */
+    if (code && run->made_table && r->row_count == 0 &&
+        quarry_table_drop(run->q, run->table_name, NULL))
+        err_hint(err, "the table %s was made, and is empty", run->table_name);
+    time_set_close(&run->rows);
     if (r->damage_kept)
         qsort(r->damage, r->damage_kept, sizeof(*r->damage), by_place);
     r->elapsed_us = (world_mono_ns(run->world) - run->started_ns) / 1000;
@@ -270,10 +304,49 @@ int run_count(struct run *run, struct run_counts *c, struct err *err)
     r->bytes_decoded += c->bytes_decoded;
     if (run->opts.progress)
         tell_progress(run);
+    if (run->opts.cancel && atomic_load(run->opts.cancel) && !run->err.code)
+        err_set(&run->err, ERR_CANCELLED, "interrupted");
     code = err_copy(err, &run->err);
     mutex_unlock(&run->lock);
     memset(c, 0, sizeof(*c));
     return code;
+}
+
+void run_rows(struct run *run, const uint64_t *hashes, size_t count)
+{
+    struct ingest_report *r = run->report;
+    if (!run->text)
+        return;
+    mutex_lock(&run->lock);
+    for (size_t i = 0; i < count && run->rows.count <= INGEST_DISTINCT_MAX; i++)
+        (void)time_set_add(&run->rows, hashes[i]);
+    r->distinct_count =
+        run->rows.count <= INGEST_DISTINCT_MAX ? run->rows.count : 0;
+    mutex_unlock(&run->lock);
+}
+
+void run_lost(struct run *run, uint64_t lines)
+{
+    mutex_lock(&run->lock);
+    run->report->lost_count += lines;
+    mutex_unlock(&run->lock);
+}
+
+/* PRE: the lock is held. */
+static void limit_damage(struct run *run, size_t path_index, uint64_t offset)
+{
+    const struct ingest_options *o = &run->opts;
+    if (!o->bad_limited || run->report->damage_count <= o->bad_max ||
+        run->err.code)
+        return;
+    if (o->bad_max == 0)
+        err_set(&run->err, ERR_CORRUPT, "%s: damaged at byte %" PRIu64,
+                run->paths[path_index], offset);
+    else
+        err_set(&run->err, ERR_CORRUPT,
+                "%s: damaged at byte %" PRIu64 ", and at more than %" PRIu64
+                " places in all",
+                run->paths[path_index], offset, o->bad_max);
 }
 
 void run_damage(struct run *run,
@@ -286,6 +359,7 @@ void run_damage(struct run *run,
     mutex_lock(&run->lock);
     r->damage_count++;
     r->lost_count += lost;
+    limit_damage(run, path_index, offset);
     if (r->damage_kept <
         MIN_OF(run->opts.damage_kept_max, (size_t)INGEST_DAMAGE_KEPT_MAX)) {
         if (r->damage_kept == run->damage_cap) {

@@ -12,6 +12,7 @@
 #include "base/runtime/sync.h"
 #include "bigtable/client/quarry.h"
 #include "mapreduce/ingest/ingest.h"
+#include "mapreduce/ingest/time_set.h"
 
 struct file;
 struct run;
@@ -24,6 +25,7 @@ typedef int (*run_file_fn)(struct run *run, size_t index, struct err *err);
 struct run {
     struct quarry *q;
     struct quarry_table *table;
+    const char *table_name; /* Borrowed. */
     struct ingest_options opts;
     struct world *world;
     bool owns_world;
@@ -32,11 +34,14 @@ struct run {
     run_file_fn read_file;
     void *kind;             /* Of read_file. */
     bool skips_other_kinds; /* ERR_CORRUPT from read_file skips the file. */
+    bool made_table;        /* It was not there. */
+    bool text;              /* Files are text, and rows are told apart. */
     uint64_t started_ns;
 
     struct mutex lock; /* Of everything below: several tasks report. */
     struct ingest_report *report;
     size_t damage_cap;
+    struct time_set rows; /* Hashes of the rows written, if @text. */
     size_t next_path;
     size_t paths_done;
     uint64_t bytes_total;
@@ -50,6 +55,7 @@ struct run_shape {
     size_t family_count;
     const struct quarry_group_spec *groups;
     size_t group_count;
+    bool text; /* See run.text. */
 };
 
 /* Check the paths and open the table. run_close() in any case. */
@@ -63,6 +69,9 @@ MUST_CHECK int run_files(struct run *run, struct err *err);
 /* Make what was written durable if @code is 0, and give everything back.
  * Returns @code or the flush's. */
 int run_close(struct run *run, int code, struct err *err);
+
+/* Count @lines that a place of damage, which was told, has swallowed. */
+void run_lost(struct run *run, uint64_t lines);
 
 /* Put a place of damage into the report. @reason is copied. */
 void run_damage(struct run *run,
@@ -83,6 +92,9 @@ struct run_counts {
     uint64_t bytes_read;
     uint64_t bytes_decoded;
 };
+
+/* @count rows of these hashes are applied. */
+void run_rows(struct run *run, const uint64_t *hashes, size_t count);
 
 /* Add @c to the report, zero it, and tell progress when it is time. Returns an
  * error when another task failed. */
@@ -116,6 +128,7 @@ void run_input_close(struct run_input *in);
 
 struct run_batch {
     struct run *run;
+    uint64_t *hashes;              /* Of the rows' keys. */
     struct quarry_mutation **rows; /* Reused: the first `count` are in use. */
     size_t count;
     size_t made;
@@ -152,6 +165,10 @@ MUST_CHECK int run_lines_open(struct run *run,
                               struct run_lines **out,
                               struct err *err);
 void run_lines_close(struct run_lines *l);
+/* The first bytes of the unpacked text, borrowed until a line is asked for.
+ * PRE: none was. */
+MUST_CHECK int
+run_lines_head(struct run_lines *l, struct slice *head, struct err *err);
 /* The next line without its end; *@found is false behind the last. Borrowed
  * until the next call. *@offset is its place in the unpacked text. A line of
  * more than 64 MiB is damage and is passed over. */

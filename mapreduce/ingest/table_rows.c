@@ -1,8 +1,10 @@
 /* What csv, jsonl and access-log imports share. */
 #include "mapreduce/ingest/table_rows.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
+#include "mapreduce/ingest/text_check.h"
 #include "mapreduce/warc/date.h"
 
 #define COUNT_EVERY 1024
@@ -33,6 +35,19 @@ bool field_time(struct slice s, int64_t *us)
     return true;
 }
 
+/* What is not of this kind must not look like success. */
+static int check_most(const struct ingest_report *r, int code, struct err *err)
+{
+    if (code || r->lost_count * 2 <= r->record_count)
+        return code;
+    err_set(err, ERR_CORRUPT,
+            "most of the input could not be read: %" PRIu64 " of %" PRIu64
+            " lines",
+            r->lost_count, r->record_count);
+    err_hint(err, "is it of another kind? quarry load reads exports");
+    return ERR_CORRUPT;
+}
+
 int import_rows(const struct ingest_job *job,
                 const char *family,
                 run_file_fn read_file,
@@ -42,7 +57,7 @@ int import_rows(const struct ingest_job *job,
     static const struct quarry_group_spec group = {
         "data", "compression=zstd,level=1,block=64KiB,dictionary=off"};
     struct quarry_family_spec data = {.options = "group=data"};
-    const struct run_shape shape = {&data, 1, &group, 1};
+    const struct run_shape shape = {&data, 1, &group, 1, .text = true};
     struct ingest_options defaults;
     struct run run;
     int code;
@@ -55,7 +70,7 @@ int import_rows(const struct ingest_job *job,
         run.read_file = read_file;
         code = run_files(&run, err);
     }
-    return run_close(&run, code, err);
+    return run_close(&run, check_most(report, code, err), err);
 }
 
 static int each_line(struct run *run,
@@ -94,13 +109,20 @@ int import_lines(struct run *run,
 {
     struct run_batch batch;
     struct run_lines *lines;
+    struct slice head;
     int code = run_lines_open(run, index, &lines, err);
     if (code)
         return code;
     run_batch_init(&batch, run);
-    code = each_line(run, lines, &batch, fn, ctx, err);
+    code = run_lines_head(lines, &head, err);
     if (code == 0)
-        code = run_batch_flush(&batch, err);
+        code = text_check(head, err);
+    if (code == 0)
+        code = each_line(run, lines, &batch, fn, ctx, err);
+    if (code == 0 || code == ERR_CANCELLED || code == ERR_CORRUPT) {
+        int flushed = run_batch_flush(&batch, code ? NULL : err);
+        code = code ? code : flushed;
+    }
     run_batch_close(&batch);
     run_lines_close(lines);
     return code;

@@ -5,6 +5,7 @@
 #ifndef MAPREDUCE_INGEST_TIME_SET_H
 #define MAPREDUCE_INGEST_TIME_SET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -25,4 +25,4 @@ static const struct quarry_group_spec groups[] = {
 };
 
 const struct run_shape webtable_shape = {families, ARRAY_LEN(families), groups,
-                                         ARRAY_LEN(groups)};
+                                         ARRAY_LEN(groups), false};

@@ -1,12 +1,19 @@
 """import and export: csv, jsonl, access logs and web archives."""
 
+import bz2
 import gzip
 import hashlib
 import json
+import lzma
 import os
+import re
+import signal
+import subprocess
+import threading
+import time
 import zipfile
 
-from harness import CliTest, main, shared
+from harness import QUARRY, SECONDS_MAX, CliTest, main, shared
 
 PAGE = ("<html><head><title>Hello</title></head><body>"
         "<a href='http://other.example/x'>over there</a></body></html>")
@@ -45,9 +52,12 @@ class Fields(CliTest):
     def test_summary(self):
         """What is unpacked nowhere is not said to be, and has a pace."""
         self.write("in.csv", "k,v\n" + "a,1\n" * 10000)
-        shown = self.ok("import", "csv", "in.csv", "--into", "t")
-        self.assertRegex(shown, r"^10,000 records, 10,000 rows into t; "
+        done = self.run_quarry("import", "csv", "in.csv", "--into", "t")
+        self.assertRegex(done.stdout.decode(), r"^10,000 records, 1 row into t; "
                          r"39\.1 KiB read, in [^ ]+ \([1-9][^ ]* [KM]iB/s\)\n$")
+        self.assertIn(b"9,999 records have the key of an earlier one",
+                      done.stderr)
+        self.assertIn(b"--key '#'", done.stderr)
 
     def test_jsonl(self):
         """Nested fields become dotted columns."""
@@ -63,6 +73,134 @@ class Fields(CliTest):
                    '"GET /x.html HTTP/1.0" 200 2326 "-" "Mozilla"\n')
         self.ok("import", "access-log", "a.log", "--into", "log")
         self.assertEqual(self.json("count", "log")[0]["rows"], 1)
+
+    def test_equal_lines_of_a_log(self):
+        """Every line is a row, also where equal ones are not neighbours, and a
+        rerun adds none; what is said is what is there."""
+        def line(second, path):
+            return ('1.2.3.4 - - [10/Oct/2000:13:55:%02d -0700] "GET /%s '
+                    'HTTP/1.0" 200 1 "-" "x"\n' % (second, path))
+        text = "".join([line(1, "a"), line(2, "a"), line(1, "a"), line(1, "a"),
+                        line(2, "a"), line(2, "a"), line(0, "a"), line(0, "a"),
+                        line(3, "b"), line(3, "b"), line(1, "a")])
+        self.write("a.log", text)
+        for _ in range(2):
+            report, = self.json("import", "access-log", "a.log", "--into",
+                                "log")
+            self.assertEqual(report["rows"], 11)
+            self.assertEqual(self.json("count", "log")[0]["rows"], 11)
+
+    def test_no_text(self):
+        """What is no text is refused before a table is made of it, and is
+        called what it is."""
+        rows = "k,v\n" + "".join("r%d,\u00fc\n" % i for i in range(100))
+        kinds = {
+            "bzip2": bz2.compress(rows.encode()),
+            "xz": lzma.compress(rows.encode()),
+            "UTF-16": rows.encode("utf-16"),
+            "Parquet": b"PAR1" + bytes(200) + b"PAR1",
+            "ZIP": b"PK\x03\x04" + bytes(100),
+            "binary": bytes(range(256)) * 4,
+        }
+        kinds["UTF-16 "] = "k,v\nabc,def\n".encode("utf-16-le")
+        for word, data in kinds.items():
+            self.write("in", data)
+            self.assertIn("no text, but", self.fails(
+                1, "import", "csv", "in", "--into", "t"))
+            self.assertIn(word.strip(), self.fails(
+                1, "import", "jsonl", "in", "--into", "t"))
+            self.write("in", gzip.compress(data))
+            self.assertIn(word.strip(), self.fails(
+                1, "import", "access-log", "in", "--into", "t"))
+        self.assertEqual(self.json("table", "list"), [])
+        self.write("in", gzip.compress(rows.encode()))
+        self.ok("import", "csv", "in", "--into", "t")
+        self.write("in", rows.encode("latin-1"))
+        self.ok("import", "csv", "in", "--into", "latin")
+
+    def test_mostly_bad(self):
+        """An import of the wrong kind fails, a few bad lines do not; --strict
+        and --max-bad say otherwise."""
+        self.write("people.csv", "name,age\nada,36\nbob,40\n")
+        self.assertIn("3 of 3 lines", self.fails(
+            1, "import", "jsonl", "people.csv", "--into", "t"))
+        self.assertEqual(self.json("table", "list"), [])
+        self.write("open.csv", 'k,v\na,1\nb,"2\n' + "c,3\n" * 100)
+        self.assertIn("most of the input", self.fails(
+            1, "import", "csv", "open.csv", "--into", "open"))
+        self.write("e.jsonl", "".join(
+            '{"id": "%d", "n": 1}\n' % i if i % 10 else "x\n"
+            for i in range(50)))
+        self.ok("import", "jsonl", "e.jsonl", "--into", "t")
+        self.ok("import", "jsonl", "e.jsonl", "--into", "t", "--max-bad", "5")
+        self.assertIn("more than 4 places", self.fails(
+            1, "import", "jsonl", "e.jsonl", "--into", "t", "--max-bad", "4"))
+        self.assertIn("damaged at byte 0", self.fails(
+            1, "import", "jsonl", "e.jsonl", "--into", "t", "--strict"))
+        self.fails(2, "import", "jsonl", "e.jsonl", "--into", "t", "--strict",
+                   "--max-bad", "4")
+
+    def test_exports(self):
+        """What export wrote is not taken for rows of its own."""
+        self.table()
+        self.ok("put", "t", "r", "f:q=v")
+        self.ok("export", "t", "t.csv")
+        self.ok("export", "t", "t.jsonl")
+        for kind in ("csv", "jsonl"):
+            self.assertIn("quarry load", self.fails(
+                1, "import", kind, "t." + kind, "--into", "u"))
+
+    def test_family_with_an_age(self):
+        """Cells without a time would be dropped by age: that is said."""
+        self.write("x.csv", "k,v\na,1\n")
+        self.table("t", "data,ttl=7d")
+        done = self.run_quarry("import", "csv", "x.csv", "--into", "t")
+        self.assertIn(b"drops cells by age", done.stderr)
+        self.table("u", "data")
+        done = self.run_quarry("import", "csv", "x.csv", "--into", "u")
+        self.assertNotIn(b"drops cells", done.stderr)
+
+    def test_streams(self):
+        """Standard input, pipes and files of the file system are read."""
+        self.ok("import", "csv", "-", "--into", "t", stdin="k,v\na,1\nb,2\n")
+        self.assertEqual(self.json("count", "t")[0]["rows"], 2)
+        os.mkfifo(self.path("pipe"))
+        writer = threading.Thread(target=self.write, args=(
+            "pipe", '{"id": "x", "n": 1}\nbad\n{"id": "y"}\n'))
+        writer.start()
+        done = self.run_quarry("import", "jsonl", "pipe", "--into", "t")
+        writer.join()
+        self.assertEqual(done.returncode, 0)
+        self.assertIn(b"quarry: pipe: byte 20", done.stderr)
+        self.write("in.csv", "k,v\nz,1\n")
+        self.ok("fs", "put", "in.csv", "/data/in.csv")
+        self.ok("import", "csv", "fs:/data/in.csv", "--into", "t")
+        self.assertEqual(self.ok("scan", "t", "--keys-only").split(),
+                         ["a", "b", "x", "y", "z"])
+
+    def test_interrupted(self):
+        """Ctrl-C says what is stored, and that is there."""
+        with open(self.path("big.csv"), "w") as f:
+            f.write("k,v\n")
+            f.writelines("row%09d,%s\n" % (i, "x" * 100)
+                         for i in range(300000))
+        p = subprocess.Popen(
+            [QUARRY, "import", "csv", "big.csv", "--into", "t"], cwd=self.dir,
+            env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.wait_for(lambda: os.path.exists(self.path("quarry-data/LOCK")))
+        time.sleep(0.4)
+        p.send_signal(signal.SIGINT)
+        _, said = p.communicate(timeout=SECONDS_MAX)
+        if p.returncode == 0:
+            return  # It was faster.
+        if p.returncode == -signal.SIGINT:
+            return  # It had not begun.
+        stored = re.search(r"([0-9]+) rows are stored", said.decode())
+        self.assertTrue(stored, said)
+        rows = 0
+        if self.json("table", "list"):
+            rows = self.json("count", "t")[0]["rows"]
+        self.assertEqual(rows, int(stored.group(1)))
 
     def test_damage_is_reported(self):
         """A line that cannot be read is skipped, named with its place."""

@@ -1,0 +1,120 @@
+/* Files that appear whole, and places that are written in place. */
+#define _XOPEN_SOURCE 700
+
+#include "cli/output_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Where @path leads, into @f->target; *@there: it exists, and is as @st says.
+ */
+static int find_target(struct output_file *f,
+                       const char *path,
+                       struct stat *st,
+                       bool *there,
+                       struct err *err)
+{
+    char *real;
+    *there = stat(path, st) == 0;
+    if (!*there && errno != ENOENT)
+        return err_set_errno(err, errno, "%s", path);
+    if (!*there) {
+        if (lstat(path, st) == 0) {
+            err_set(err, ERR_INVALID, "%s: a symbolic link to nothing", path);
+            err_hint(err, "remove the link, or make what it leads to");
+            return ERR_INVALID;
+        }
+        buf_append_str(&f->target, path);
+        return ERR_OK;
+    }
+    if (S_ISDIR(st->st_mode))
+        return err_set(err, ERR_INVALID, "%s: a directory", path);
+    real = realpath(path, NULL);
+    if (!real)
+        return err_set_errno(err, errno, "%s", path);
+    buf_append_str(&f->target, real);
+    free(real);
+    return ERR_OK;
+}
+
+/* A new file takes the mode of the one that it replaces, and its owner where
+ * that is allowed; nobody may read it before who could not read that. */
+static int
+open_partial(struct output_file *f, const struct stat *old, struct err *err)
+{
+    int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    int fd;
+    buf_printf(&f->partial, "%s.partial", buf_cstr(&f->target));
+    (void)unlink(buf_cstr(&f->partial));
+    fd = open(buf_cstr(&f->partial), flags, old ? 0600 : 0666);
+    if (fd >= 0 && old) {
+        if (fchown(fd, old->st_uid, old->st_gid) != 0)
+            errno = 0;
+        if (fchmod(fd, old->st_mode & 07777) != 0)
+            errno = 0;
+    }
+    if (fd < 0)
+        return err_set_errno(err, errno, "%s", f->path);
+    f->out = fdopen(fd, "wb");
+    if (f->out)
+        return ERR_OK;
+    close(fd);
+    (void)unlink(buf_cstr(&f->partial));
+    return err_set_errno(err, errno, "%s", f->path);
+}
+
+static int open_in_place(struct output_file *f, struct err *err)
+{
+    int fd = open(buf_cstr(&f->target), O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    f->out = fd >= 0 ? fdopen(fd, "wb") : NULL;
+    if (f->out)
+        return ERR_OK;
+    if (fd >= 0)
+        close(fd);
+    return err_set_errno(err, errno, "%s", f->path);
+}
+
+int output_file_open(struct output_file *f, const char *path, struct err *err)
+{
+    struct stat st;
+    bool there;
+    int r;
+    *f = (struct output_file){.out = stdout, .path = path};
+    if (!path)
+        return ERR_OK;
+    r = find_target(f, path, &st, &there, err);
+    if (!r && there && !S_ISREG(st.st_mode))
+        r = open_in_place(f, err);
+    else if (!r)
+        r = open_partial(f, there ? &st : NULL, err);
+    if (r) {
+        buf_close(&f->target);
+        buf_close(&f->partial);
+    }
+    return r;
+}
+
+int output_file_close(struct output_file *f, int code, struct err *err)
+{
+    bool whole = f->partial.len > 0;
+    bool written;
+    if (!f->path)
+        return code;
+    written = fflush(f->out) == 0 && (!whole || fsync(fileno(f->out)) == 0);
+    if (!code && !written)
+        code = err_set_errno(err, errno, "%s", f->path);
+    if (fclose(f->out) != 0 && !code)
+        code = err_set_errno(err, errno, "%s", f->path);
+    if (!code && whole &&
+        rename(buf_cstr(&f->partial), buf_cstr(&f->target)) != 0)
+        code = err_set_errno(err, errno, "%s", f->path);
+    if (code && whole)
+        (void)unlink(buf_cstr(&f->partial));
+    buf_close(&f->target);
+    buf_close(&f->partial);
+    return code;
+}
