@@ -104,6 +104,7 @@ int usage_error(const struct args *args, struct err *err, const char *fmt, ...)
 extern const struct command table_commands[];
 extern const struct command acl_commands[];
 extern const struct command quota_commands[];
+extern const struct command token_commands[];
 extern const struct command snapshot_commands[];
 extern const struct command load_commands[];
 extern const struct command cell_commands[];

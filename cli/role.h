@@ -59,6 +59,11 @@ struct role_env {
     const char *rack;         /* "" when not told. */
     bool has_tablets;         /* This process has the role `tablet`. */
     const char *bigtable_api; /* Where to serve the public API; "": nowhere. */
+    const char *api_certificate; /* Paths; "": none. Of its TLS, */
+    const char *api_certificate_key;
+    const char *api_authority; /* of who signed its clients' certificates, */
+    const char *api_tokens;    /* of its clients' tokens, */
+    const char *api_jwt_key;   /* of the key that JWTs are verified with. */
 };
 
 struct role {

@@ -14,9 +14,11 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
 #include "base/runtime/loop.h"
+#include "base/runtime/tls.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
 #include "bigtable/gateway/gateway.h"
+#include "cli/cli.h"
 #include "cli/role.h"
 
 #define SECTION "gateway"
@@ -35,6 +37,7 @@ struct gateway_host {
     struct gateway_options options;
     const struct rpc_security *security;
     struct rpc_security *own_security; /* Owned; NULL: the process's. */
+    struct tls_context *tls;           /* Owned; NULL: without. */
     char *target;
     char *memo;
     struct fiber *opening; /* Waits for a cluster; NULL: does not. */
@@ -150,6 +153,7 @@ static void gateway_role_close(void *role)
         loop_free(h->loop);
     }
     rpc_security_free(h->own_security);
+    tls_context_free(h->tls);
     mem_free(h->target);
     mem_free(h->memo);
     mem_free(h);
@@ -166,8 +170,8 @@ static int open_there(struct gateway_host *h, struct err *err)
     return h->rc ? err_copy(err, &h->err) : 0;
 }
 
-/* Its callers have no certificates: they may do what the gateway may, which is
- * what the process may, or who the section says. */
+/* Where nobody has to say who calls, callers may do what the gateway may, which
+ * is what the process may, or who the section says. */
 static int choose_principal(struct gateway_host *h,
                             const struct role_env *env,
                             struct err *err)
@@ -197,6 +201,60 @@ static int choose_principal(struct gateway_host *h,
     return rc;
 }
 
+static int check_secret(struct world *w, const char *path, struct err *err)
+{
+    struct file_info info;
+    int rc = world_stat(w, path, &info, err);
+    if (rc == 0 && (info.mode & 077)) {
+        rc = err_set(err, ERR_DENIED, "%s: others may read this secret", path);
+        err_hint(err, "chmod 600 %s", path);
+    }
+    return rc;
+}
+
+/* TLS of the public API. With tokens beside certificates a client may have
+ * either. */
+static int
+open_tls(struct gateway_host *h, const struct role_env *env, struct err *err)
+{
+    struct buf certificate = BUF_INIT;
+    struct buf key = BUF_INIT;
+    struct buf authority = BUF_INIT;
+    bool optional = *env->api_tokens || *env->api_jwt_key;
+    int rc = 0;
+    if (!*env->api_certificate)
+        return 0;
+    rc = cli_read_file(env->api_certificate, &certificate, err);
+    if (rc == 0)
+        rc = check_secret(env->world, env->api_certificate_key, err);
+    if (rc == 0)
+        rc = cli_read_file(env->api_certificate_key, &key, err);
+    if (rc == 0 && *env->api_authority)
+        rc = cli_read_file(env->api_authority, &authority, err);
+    if (rc == 0)
+        rc = tls_public_context_new(buf_slice(&certificate), buf_slice(&key),
+                                    buf_slice(&authority), optional, "h2",
+                                    &h->tls, err);
+    if (rc)
+        err_wrap(err, "TLS of the public API");
+    buf_close(&certificate);
+    buf_close(&key);
+    buf_close(&authority);
+    return rc;
+}
+
+/* Who calls, and what it proves it with. */
+static void take_proofs(struct gateway_host *h, const struct role_env *env)
+{
+    struct gateway_options *o = &h->options;
+    o->tls = h->tls;
+    o->certificates = h->tls && *env->api_authority;
+    o->tokens = *env->api_tokens ? env->api_tokens : NULL;
+    o->jwt_key = *env->api_jwt_key ? env->api_jwt_key : NULL;
+    o->jwt_issuer = conf_get(env->conf, SECTION, "jwt-issuer");
+    o->jwt_audience = conf_get(env->conf, SECTION, "jwt-audience");
+}
+
 static int
 gateway_role_open(const struct role_env *env, void **out, struct err *err)
 {
@@ -212,6 +270,9 @@ gateway_role_open(const struct role_env *env, void **out, struct err *err)
         .vars = env->vars,
     };
     rc = choose_principal(h, env, err);
+    if (rc == 0)
+        rc = open_tls(h, env, err);
+    take_proofs(h, env);
     if (rc == 0 && *env->bigtable_api)
         rc = open_there(h, err);
     if (rc) {

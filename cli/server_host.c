@@ -316,6 +316,11 @@ static void fill_env(struct server_host *h, struct world *w)
         .rack = s->rack,
         .has_tablets = has_role(s, "tablet"),
         .bigtable_api = s->bigtable_api,
+        .api_certificate = s->api_certificate,
+        .api_certificate_key = s->api_certificate_key,
+        .api_authority = s->api_authority,
+        .api_tokens = s->api_tokens,
+        .api_jwt_key = s->api_jwt_key,
     };
     if (s->cell_count == 0) { /* Alone: the cell is this node. */
         h->env.cell = h->address;

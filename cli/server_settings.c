@@ -43,6 +43,12 @@ const struct option server_security_options[] = {
     {"certificate", 0, "FILE", "instead of a key, TLS: our certificate,"},
     {"certificate-key", 0, "FILE", "its key,"},
     {"authority", 0, "FILE", "and who signed those of the others"},
+    {"api-certificate", 0, "FILE", "TLS of the public API: its certificate,"},
+    {"api-certificate-key", 0, "FILE", "its key,"},
+    {"api-authority", 0, "FILE", "and who signed its clients' certificates"},
+    {"api-tokens", 0, "FILE", "who may call it (quarry token new)"},
+    {"api-jwt-key", 0, "FILE",
+     "a public key: who has a JWT signed with it may"},
     {"log", 0, "FILE", "instead of standard error"},
     {"log-level", 0, "LEVEL", "debug, info (default), warn or error"},
     {"pid-file", 0, "FILE", "holds the process's number while it runs"},
@@ -159,6 +165,14 @@ static int check_security(const struct server_settings *s, struct err *err)
     if (any && !all)
         return err_set(err, ERR_INVALID,
                        "TLS needs certificate, certificate-key and authority");
+    if (!*s->api_certificate != !*s->api_certificate_key)
+        return err_set(err, ERR_INVALID,
+                       "api-certificate and api-certificate-key belong "
+                       "together");
+    if (*s->api_authority && !*s->api_certificate)
+        return err_set(err, ERR_INVALID,
+                       "api-authority needs api-certificate: clients show "
+                       "certificates with TLS alone");
     if (any && *s->key)
         return err_set(err, ERR_INVALID, "a key or certificates, not both");
     return 0;
@@ -198,6 +212,11 @@ take_texts(struct server_settings *s, const struct args *args, struct err *err)
     s->pid_file = setting(args, c, "pid-file", "");
     s->bigtable_api = setting(args, c, "bigtable-api", "");
     s->console = setting(args, c, "console", "");
+    s->api_certificate = setting(args, c, "api-certificate", "");
+    s->api_certificate_key = setting(args, c, "api-certificate-key", "");
+    s->api_authority = setting(args, c, "api-authority", "");
+    s->api_tokens = setting(args, c, "api-tokens", "");
+    s->api_jwt_key = setting(args, c, "api-jwt-key", "");
     if (!log_level_parse(slice_str(level), &s->log_level))
         rc = err_set(err, ERR_INVALID, "log level \"%s\": %s", level,
                      "debug, info, warn or error");
@@ -248,6 +267,11 @@ void server_settings_close(struct server_settings *s)
                            s->authority,
                            s->certificate_key,
                            s->bigtable_api,
+                           s->api_certificate,
+                           s->api_certificate_key,
+                           s->api_authority,
+                           s->api_tokens,
+                           s->api_jwt_key,
                            s->console};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         mem_free(texts[i]);

@@ -39,8 +39,13 @@ struct server_settings {
     char *authority;
     char *log;
     char *pid_file;
-    char *bigtable_api; /* Address; "": none. */
-    char *console;      /* The same. */
+    char *bigtable_api;    /* Address; "": none. */
+    char *console;         /* The same. */
+    char *api_certificate; /* Paths; "": none. */
+    char *api_certificate_key;
+    char *api_authority;
+    char *api_tokens;
+    char *api_jwt_key;
     enum log_level log_level;
 };
 

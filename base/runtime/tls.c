@@ -28,6 +28,8 @@
 
 struct tls_context {
     SSL_CTX *ssl;
+    bool nameless;        /* Peers may show no certificate. */
+    const char *protocol; /* By ALPN; NULL: any. */
     char name[NAME_BYTES];
 };
 
@@ -166,34 +168,90 @@ static int with_pem(struct tls_context *c,
     return rc;
 }
 
+static struct tls_context *new_context(int verify)
+{
+    struct tls_context *c = mem_zalloc(1, sizeof(*c));
+    c->ssl = SSL_CTX_new(TLS_method());
+    if (!c->ssl || !SSL_CTX_set_min_proto_version(c->ssl, TLS1_3_VERSION))
+        PANIC("TLS 1.3: %s", take_reason());
+    SSL_CTX_set_verify(c->ssl, verify, NULL);
+    SSL_CTX_set_num_tickets(c->ssl, 0);
+    SSL_CTX_set_mode(c->ssl, SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                 SSL_MODE_RELEASE_BUFFERS);
+    return c;
+}
+
+/* @authority may be empty. *@c goes on error. */
+static int fill_context(struct tls_context **c,
+                        struct slice certificate,
+                        struct slice key,
+                        struct slice authority,
+                        struct err *err)
+{
+    int rc = with_pem(*c, certificate, use_certificates, err);
+    if (rc == 0)
+        rc = with_pem(*c, key, use_key, err);
+    if (rc == 0 && authority.len)
+        rc = with_pem(*c, authority, use_authority, err);
+    if (rc) {
+        tls_context_free(*c);
+        *c = NULL;
+    }
+    return rc;
+}
+
 int tls_context_new(struct slice certificate,
                     struct slice key,
                     struct slice authority,
                     struct tls_context **out,
                     struct err *err)
 {
-    struct tls_context *c = mem_zalloc(1, sizeof(*c));
-    int rc;
-    c->ssl = SSL_CTX_new(TLS_method());
-    if (!c->ssl || !SSL_CTX_set_min_proto_version(c->ssl, TLS1_3_VERSION))
-        PANIC("TLS 1.3: %s", take_reason());
-    SSL_CTX_set_verify(c->ssl,
-                       SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
-    SSL_CTX_set_num_tickets(c->ssl, 0);
-    SSL_CTX_set_mode(c->ssl, SSL_MODE_ENABLE_PARTIAL_WRITE |
-                                 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-                                 SSL_MODE_RELEASE_BUFFERS);
-    rc = with_pem(c, certificate, use_certificates, err);
-    if (rc == 0)
-        rc = with_pem(c, key, use_key, err);
-    if (rc == 0)
-        rc = with_pem(c, authority, use_authority, err);
-    if (rc) {
-        tls_context_free(c);
-        c = NULL;
-    }
-    *out = c;
-    return rc;
+    *out = NULL;
+    if (authority.len == 0)
+        return err_set(err, ERR_INVALID, "authority: an empty file");
+    *out = new_context(SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT);
+    return fill_context(out, certificate, key, authority, err);
+}
+
+/* Choose c->protocol, if it is among those offered. */
+static int on_protocols(SSL *ssl,
+                        const unsigned char **out,
+                        unsigned char *out_len,
+                        const unsigned char *in,
+                        unsigned in_len,
+                        void *arg)
+{
+    const struct tls_context *c = arg;
+    size_t wanted = strlen(c->protocol);
+    (void)ssl;
+    for (size_t at = 0; at < in_len && at + 1 + in[at] <= in_len;
+         at += 1 + (size_t)in[at])
+        if (in[at] == wanted && memcmp(in + at + 1, c->protocol, wanted) == 0) {
+            *out = in + at + 1;
+            *out_len = in[at];
+            return SSL_TLSEXT_ERR_OK;
+        }
+    return SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+int tls_public_context_new(struct slice certificate,
+                           struct slice key,
+                           struct slice authority,
+                           bool optional,
+                           const char *protocol,
+                           struct tls_context **out,
+                           struct err *err)
+{
+    int verify = SSL_VERIFY_NONE;
+    if (authority.len)
+        verify =
+            SSL_VERIFY_PEER | (optional ? 0 : SSL_VERIFY_FAIL_IF_NO_PEER_CERT);
+    *out = new_context(verify);
+    (*out)->nameless = authority.len == 0 || optional;
+    (*out)->protocol = protocol;
+    SSL_CTX_set_alpn_select_cb((*out)->ssl, on_protocols, *out);
+    return fill_context(out, certificate, key, authority, err);
 }
 
 void tls_context_free(struct tls_context *c)
@@ -527,7 +585,7 @@ int tls_accept(const struct tls_context *c, struct stream **s, struct err *err)
     int rc;
     SSL_set_accept_state(t->ssl);
     rc = shake_hands(t, err);
-    if (rc == 0)
+    if (rc == 0 && !(c->nameless && !SSL_get0_peer_certificate(t->ssl)))
         rc = check_peer(t, err);
     return secured(t, s, rc);
 }

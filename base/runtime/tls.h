@@ -8,6 +8,7 @@
 #ifndef BASE_RUNTIME_TLS_H
 #define BASE_RUNTIME_TLS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/core/err.h"
@@ -23,6 +24,17 @@ MUST_CHECK int tls_context_new(struct slice certificate,
                                struct slice authority,
                                struct tls_context **out,
                                struct err *err);
+/* The same for servers of a public protocol: clients need no certificate where
+ * @authority is empty, and may do without one where @optional. @protocol (a
+ * literal, such as "h2") is what both sides must speak if the client says what
+ * it speaks (ALPN). For tls_accept() alone. */
+MUST_CHECK int tls_public_context_new(struct slice certificate,
+                                      struct slice key,
+                                      struct slice authority,
+                                      bool optional,
+                                      const char *protocol,
+                                      struct tls_context **out,
+                                      struct err *err);
 void tls_context_free(struct tls_context *c); /* NULL is allowed. */
 
 /* The first DNS name of our certificate, or its common name. Borrowed. */
@@ -44,7 +56,8 @@ MUST_CHECK int
 tls_accept(const struct tls_context *c, struct stream **s, struct err *err);
 
 /* The first DNS name of the peer's certificate, or its common name; cut to
- * @bytes. PRE: @s is such a stream. */
+ * @bytes; "" for a client of a public protocol that showed none. PRE: @s is
+ * such a stream. */
 void tls_peer_name(const struct stream *s, char *out, size_t bytes);
 
 #endif /* BASE_RUNTIME_TLS_H */

@@ -155,7 +155,7 @@ static int expire(struct gateway *g,
     struct buf prefix = BUF_INIT;
     int rc;
     admin_key(&prefix, instance, k->word, SLICE_EMPTY);
-    rc = registry_each(g->quarry, buf_slice(&prefix), see_expired, &e, err);
+    rc = registry_each(g->own, buf_slice(&prefix), see_expired, &e, err);
     for (size_t at = 0; rc == 0 && at < e.keys.len;) {
         size_t n = strlen(e.keys.data + at);
         drop_by_key(g, k, slice_make(e.keys.data + at, n));
@@ -326,7 +326,7 @@ static int find(struct gateway *g,
     bool found = false;
     int rc = expire(g, k, b->name.instance, err);
     if (rc == 0)
-        rc = registry_get(g->quarry, buf_slice(&b->key), out, &found, err);
+        rc = registry_get(g->own, buf_slice(&b->key), out, &found, err);
     return rc || found ? rc : backup_not_found(k, b, err);
 }
 
@@ -398,7 +398,7 @@ static int list(struct gateway *g,
         l.all = slice_eq_str(l.name.id, "-");
         admin_key(&prefix, l.name.instance, k->word, SLICE_EMPTY);
         l.prefix_bytes = prefix.len;
-        rc = registry_each(g->quarry, buf_slice(&prefix), visit, &l, err);
+        rc = registry_each(g->own, buf_slice(&prefix), visit, &l, err);
     }
     buf_close(&prefix);
     return rc ? rc : grpc_send(call, l.out, err);
@@ -619,8 +619,8 @@ int backup_exists(struct gateway *g,
         if (cluster.len)
             buf_append_byte(&prefix, '/');
         if (rc == 0)
-            rc = registry_each(g->quarry, buf_slice(&prefix), see_any, exists,
-                               err);
+            rc =
+                registry_each(g->own, buf_slice(&prefix), see_any, exists, err);
         buf_close(&prefix);
     }
     return rc;

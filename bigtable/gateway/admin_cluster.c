@@ -228,7 +228,7 @@ int admin_each_cluster(struct gateway *g,
     int rc;
     admin_key(&text, instance, "clusters", SLICE_EMPTY);
     w.prefix_bytes = text.len;
-    rc = registry_each(g->quarry, buf_slice(&text), visit_cluster, &w, err);
+    rc = registry_each(g->own, buf_slice(&text), visit_cluster, &w, err);
     buf_clear(&text);
     if (rc == 0 && w.count == 0) {
         struct buf message = BUF_INIT;
@@ -319,8 +319,7 @@ int admin_list_clusters(void *ctx, struct grpc_call *call, struct err *err)
     int rc = resource_name_parse_kind(pb_find(grpc_request(call), 1), "",
                                       &l.name, err);
     if (rc == 0 && slice_eq_str(l.name.instance, "-")) {
-        rc = registry_each(g->quarry, SLICE_LIT("instances/"), visit_any, &l,
-                           err);
+        rc = registry_each(g->own, SLICE_LIT("instances/"), visit_any, &l, err);
     } else if (rc == 0) {
         rc = resource_get(g, &instance_kind, &l.name, &ignored, err);
         if (rc == 0)

@@ -37,7 +37,7 @@ int admin_get_iam_policy(void *ctx, struct grpc_call *call, struct err *err)
     bool found = false;
     int rc = policy_key(pb_find(grpc_request(call), 1), &key, err);
     if (rc == 0)
-        rc = registry_get(g->quarry, buf_slice(&key), b, &found, err);
+        rc = registry_get(g->own, buf_slice(&key), b, &found, err);
     if (rc == 0 && !found)
         pb_put_bytes(b, POLICY_ETAG, SLICE_LIT("none"));
     buf_close(&key);

@@ -298,8 +298,8 @@ int admin_list_instances(void *ctx, struct grpc_call *call, struct err *err)
     struct listing l = {.gateway = g, .out = grpc_scratch(call)};
     int rc = parse_project(pb_find(grpc_request(call), 1), &l.project, err);
     if (rc == 0)
-        rc = registry_each(g->quarry, SLICE_LIT("instances/"), visit_instance,
-                           &l, err);
+        rc = registry_each(g->own, SLICE_LIT("instances/"), visit_instance, &l,
+                           err);
     if (rc == 0)
         rc = list_implied(&l, err);
     buf_close(&l.seen);

@@ -56,7 +56,7 @@ static int find_operation(struct gateway *g,
     int rc = 0;
     key_of(name, &key);
     if (key.len)
-        rc = registry_get(g->quarry, buf_slice(&key), out, &found, err);
+        rc = registry_get(g->own, buf_slice(&key), out, &found, err);
     buf_close(&key);
     if (rc == 0 && found &&
         slice_eq(pb_find(slice_sub(buf_slice(out), before, out->len), 1), name))
@@ -89,14 +89,14 @@ static int trim_operations(struct gateway *g, struct err *err)
 {
     struct trimming t = {.count = 0};
     struct buf oldest = BUF_INIT;
-    int rc = registry_each(g->quarry, SLICE_LIT(KEY_PREFIX), note_key, &t, err);
+    int rc = registry_each(g->own, SLICE_LIT(KEY_PREFIX), note_key, &t, err);
     buf_printf(&oldest, KEY_PREFIX "%016" PRIx64,
                (uint64_t)MAX_OF(service_now_us(g) - KEPT_US, 0));
     for (size_t at = 0; rc == 0 && at < t.keys.len; t.count--) {
         struct slice key = slice_str(t.keys.data + at);
         if (t.count <= KEPT_MAX && slice_cmp(key, buf_slice(&oldest)) >= 0)
             break;
-        rc = registry_remove(g->quarry, key, err);
+        rc = registry_remove(g->own, key, err);
         at += key.len + 1;
     }
     buf_close(&oldest);
@@ -142,7 +142,7 @@ int admin_reply_operation(struct gateway *g,
     key_of(buf_slice(&name), &key);
     /* What was asked for is done, and the client is told so: that nobody can
      * ask again is no reason to say that it failed. */
-    if (registry_put(g->quarry, buf_slice(&key),
+    if (registry_put(g->own, buf_slice(&key),
                      slice_sub(buf_slice(b), empty, b->len), &ignored) == 0)
         (void)!trim_operations(g, &ignored);
     buf_close(&key);
@@ -178,7 +178,7 @@ int admin_delete_operation(void *ctx, struct grpc_call *call, struct err *err)
     int rc = find_operation(g, name, &ignored, err);
     key_of(name, &key);
     if (rc == 0)
-        rc = registry_remove(g->quarry, buf_slice(&key), err);
+        rc = registry_remove(g->own, buf_slice(&key), err);
     buf_close(&ignored);
     buf_close(&key);
     return rc ? rc : service_reply_empty(call, err);
@@ -241,7 +241,7 @@ int admin_list_operations(void *ctx, struct grpc_call *call, struct err *err)
     l.prefix = buf_slice(&prefix);
     l.left = size ? size : KEPT_MAX;
     if (rc == 0)
-        rc = registry_each(g->quarry, SLICE_LIT(KEY_PREFIX), list_one, &l, err);
+        rc = registry_each(g->own, SLICE_LIT(KEY_PREFIX), list_one, &l, err);
     if (rc == 0 && l.is_cut)
         pb_put_bytes(l.out, 2, buf_slice(&l.last));
     buf_close(&prefix);

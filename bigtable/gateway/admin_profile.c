@@ -224,7 +224,7 @@ int admin_list_app_profiles(void *ctx, struct grpc_call *call, struct err *err)
     if (rc == 0) {
         admin_key(&text, l.name.instance, "appProfiles", SLICE_EMPTY);
         l.prefix_bytes = text.len;
-        rc = registry_each(g->quarry, buf_slice(&text), visit_profile, &l, err);
+        rc = registry_each(g->own, buf_slice(&text), visit_profile, &l, err);
     }
     buf_clear(&text);
     if (rc == 0 && l.count == 0) {

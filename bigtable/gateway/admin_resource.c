@@ -48,7 +48,7 @@ int resource_get(struct gateway *g,
     bool found;
     int rc;
     key_of(k, name, &key);
-    rc = registry_get(g->quarry, buf_slice(&key), out, &found, err);
+    rc = registry_get(g->own, buf_slice(&key), out, &found, err);
     if (rc == 0 && !found && !k->implied(g, name, out))
         rc = err_set(err, ERR_NOTFOUND, "%s not found: %s", k->type,
                      buf_cstr(&key));
@@ -177,7 +177,7 @@ static int merge_kept(struct gateway *g,
     bool found;
     int rc;
     key_of(k, name, &key);
-    rc = registry_get(g->quarry, buf_slice(&key), &old, &found, err);
+    rc = registry_get(g->own, buf_slice(&key), &old, &found, err);
     if (rc == 0 && !found)
         rc = resource_get(g, k, name, &old, err);
     if (rc == 0)

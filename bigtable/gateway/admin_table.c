@@ -389,7 +389,7 @@ int admin_delete_table(void *ctx, struct grpc_call *call, struct err *err)
     }
     admin_key(&key, name.instance, "tables", name.id);
     if (rc == 0)
-        rc = registry_remove(g->quarry, buf_slice(&key), err);
+        rc = registry_remove(g->own, buf_slice(&key), err);
     buf_close(&key);
     return rc ? rc : service_reply_empty(call, err);
 }

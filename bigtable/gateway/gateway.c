@@ -3,14 +3,22 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/log.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/world.h"
 #include "bigtable/gateway/admin.h"
+#include "bigtable/gateway/api_auth.h"
 #include "bigtable/gateway/app_profile.h"
+#include "bigtable/gateway/principal_views.h"
 #include "bigtable/gateway/row_batch.h"
 #include "bigtable/gateway/service.h"
 #include "bigtable/gateway/workers.h"
 
 #define WORKERS_DEFAULT 16
-#define HOME_DEFAULT    "quarry"
+/* Between two readings of the file of tokens. */
+#define RELOAD_US    UINT64_C(5000000)
+#define HOME_DEFAULT "quarry"
 
 #define DATA       "/google.bigtable.v2.Bigtable/"
 #define TABLES     "/google.bigtable.admin.v2.BigtableTableAdmin/"
@@ -79,6 +87,67 @@ static const struct grpc_method methods[] = {
     {OPERATIONS "WaitOperation", admin_get_operation},
 };
 
+/* --- who calls ------------------------------------------------------------ */
+
+static int authenticate(void *ctx,
+                        struct slice certificate,
+                        struct slice authorization,
+                        char principal[GRPC_PRINCIPAL_BYTES],
+                        struct err *err)
+{
+    const struct gateway *g = ctx;
+    STATIC_ASSERT(GRPC_PRINCIPAL_BYTES == API_PRINCIPAL_BYTES, "names");
+    return api_auth_check(g->auth, certificate, authorization, principal, err);
+}
+
+static int
+enter(void *ctx, const char *principal, void **entered, struct err *err)
+{
+    struct gateway *g = ctx;
+    struct gateway *view;
+    int rc = principal_views_hold(g->views, principal, &view, err);
+    if (rc == 0)
+        *entered = view;
+    return rc;
+}
+
+static void leave(void *ctx, void *entered)
+{
+    struct gateway *g = ctx;
+    principal_views_release(g->views, entered);
+}
+
+/* Tokens are read again now and then: who was taken off the file is out. */
+static void run_reloading(void *arg)
+{
+    struct gateway *g = arg;
+    while (fiber_check(NULL) == 0) {
+        struct err err = ERR_INIT;
+        world_sleep_us(g->world, RELOAD_US);
+        if (fiber_check(NULL) == 0 && api_auth_reload(g->auth, &err))
+            log_warn(g->world, "gateway", "tokens not read why=\"%s\"",
+                     err.text);
+    }
+}
+
+static int open_auth(struct gateway *g,
+                     const struct gateway_options *opts,
+                     struct err *err)
+{
+    const struct api_auth_options o = {.tokens = opts->tokens,
+                                       .jwt_key = opts->jwt_key,
+                                       .jwt_issuer = opts->jwt_issuer,
+                                       .jwt_audience = opts->jwt_audience};
+    int rc;
+    if (!opts->tokens && !opts->jwt_key && !opts->certificates)
+        return 0;
+    rc = api_auth_open(g->world, &o, &g->auth, err);
+    if (rc == 0 && opts->tokens)
+        g->reloading =
+            fiber_start(loop_self(), "gateway tokens", run_reloading, g);
+    return rc;
+}
+
 int gateway_open(struct world *w,
                  struct quarry *q,
                  const struct gateway_options *opts,
@@ -86,7 +155,7 @@ int gateway_open(struct world *w,
                  struct err *err)
 {
     struct gateway *g = mem_zalloc(1, sizeof(*g));
-    const struct grpc_options grpc = {
+    struct grpc_options grpc = {
         .methods = methods,
         .method_count = ARRAY_LEN(methods),
         .ctx = g,
@@ -94,16 +163,26 @@ int gateway_open(struct world *w,
         .together = opts->together ? data_mutate_row : NULL,
         .handle_many = data_mutate_row_many,
         .buffered_bytes_max = opts->buffered_bytes_max,
+        .tls = opts->tls,
     };
     int rc;
     g->world = w;
     g->quarry = q;
+    g->own = q;
     g->home = mem_strdup(opts->home ? opts->home : HOME_DEFAULT);
     g->workers =
         workers_new(w, opts->workers ? opts->workers : WORKERS_DEFAULT);
     g->batches = row_batch_pool_new();
     g->profiles = app_profile_cache_new();
     rc = instance_id_check(slice_str(g->home), err);
+    if (rc == 0)
+        rc = open_auth(g, opts, err);
+    if (g->auth) {
+        g->views = principal_views_new(g);
+        grpc.authenticate = authenticate;
+        grpc.enter = enter;
+        grpc.leave = leave;
+    }
     if (rc == 0)
         rc = grpc_server_open(w, opts->address, &grpc, &g->server, err);
     if (rc) {
@@ -131,6 +210,12 @@ void gateway_close(struct gateway *g)
     if (!g)
         return;
     grpc_server_close(g->server);
+    if (g->reloading) {
+        fiber_cancel(g->reloading);
+        fiber_join(g->reloading);
+    }
+    principal_views_free(g->views);
+    api_auth_close(g->auth);
     workers_free(g->workers);
     row_batch_pool_free(g->batches);
     app_profile_cache_free(g->profiles);

@@ -20,6 +20,7 @@
 struct buf;
 struct gateway;
 struct quarry;
+struct tls_context;
 struct vars;
 struct world;
 
@@ -35,10 +36,20 @@ struct gateway_options {
                             once: for a store in this process, where none of
                             them waits for another's server. */
     unsigned workers;    /* Threads for long calls, at most; 0: 16. */
+    const struct tls_context *tls; /* Borrowed; NULL: no TLS. */
+    bool certificates;             /* Clients' certificates say who calls. */
+    const char *tokens;       /* File of tokens (api_auth.h), read again when it
+                                 changes; NULL: none. */
+    const char *jwt_key;      /* File of a public key for JWTs; NULL: none. */
+    const char *jwt_issuer;   /* NULL: any. */
+    const char *jwt_audience; /* NULL: any. */
     size_t buffered_bytes_max; /* Of requests and replies; 0: 1 GiB. */
 };
 
-/* Serve @q (borrowed) on @opts->address. Parks. Errors: as stream_listen(). */
+/* Serve @q (borrowed) on @opts->address. Callers who have to say who they are
+ * have the rights of that principal (quarry_as()), where the store knows
+ * rights; where nobody has to, only this machine's own addresses are served.
+ * Parks. Errors: as grpc_server_open() and api_auth_open(). */
 MUST_CHECK int gateway_open(struct world *w,
                             struct quarry *q,
                             const struct gateway_options *opts,

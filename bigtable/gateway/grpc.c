@@ -16,6 +16,7 @@
 #include "base/runtime/log.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/stream.h"
+#include "base/runtime/tls.h"
 #include "base/runtime/world.h"
 #include "bigtable/gateway/grpc_connection.h"
 
@@ -277,8 +278,6 @@ static void read_all(struct grpc_connection *c)
 {
     char *room = mem_alloc(READ_BYTES);
     int rc = 0;
-    fiber_set_deadline(world_mono_ns(c->server->world) +
-                       c->server->options.handshake_us * 1000);
     while (rc == 0 && !c->broken)
         rc = read_some(c, room);
     mem_free(room);
@@ -356,9 +355,27 @@ static void say_goodbye(struct grpc_connection *c)
         (void)!flush(c);
 }
 
-static void run_connection(void *arg)
+/* With TLS the peer's name comes from there. On error there is no stream. */
+static int shake_hands(struct grpc_connection *c)
 {
-    struct grpc_connection *c = arg;
+    const struct tls_context *tls = c->server->options.tls;
+    struct stream *io = c->io;
+    struct err err = ERR_INIT;
+    int rc = 0;
+    fiber_set_deadline(world_mono_ns(c->server->world) +
+                       c->server->options.handshake_us * 1000);
+    if (tls)
+        rc = tls_accept(tls, &io, &err);
+    c->io = io;
+    if (rc == 0 && tls)
+        tls_peer_name(io, c->certificate, sizeof(c->certificate));
+    else if (rc)
+        grpc_log(c->server, "refused", "a TLS handshake failed", err.text);
+    return rc;
+}
+
+static void serve(struct grpc_connection *c)
+{
     c->writer = fiber_start(c->server->loop, "grpc writer", run_writer, c);
     grpc_connection_kick(c);
     read_all(c);
@@ -369,10 +386,18 @@ static void run_connection(void *arg)
     end_running_calls(c);
     say_goodbye(c);
     grpc_crowd_free(c->crowd);
+}
+
+static void run_connection(void *arg)
+{
+    struct grpc_connection *c = arg;
+    if (shake_hands(c) == 0)
+        serve(c);
     delete_session(c);
     stream_close(c->io);
     leave_list(c);
     buf_close(&c->out);
+    buf_close(&c->authorization);
     INVARIANT(c->budget.used == 0 && c->session_budget.used == 0);
     mem_free(c);
 }
@@ -424,11 +449,10 @@ void grpc_connection_log(struct grpc_connection *c,
                          const char *what,
                          const char *why)
 {
-    uint64_t held_back;
-    if (log_limiter_pass(c->server->limit, slice_str(why), &held_back))
-        log_warn(c->server->world, "gateway",
-                 "%s peer=%s why=\"%s\" held_back=%llu", what,
-                 stream_peer(c->io), why, (unsigned long long)held_back);
+    struct buf text = BUF_INIT;
+    buf_printf(&text, "%s: %s", stream_peer(c->io), why);
+    grpc_log(c->server, what, why, buf_cstr(&text));
+    buf_close(&text);
 }
 
 void grpc_connection_leave(struct grpc_connection *c, const char *why)

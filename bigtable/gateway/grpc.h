@@ -2,8 +2,8 @@
  *
  * A method takes one message and answers with one or many. Its handler reads
  * the request, sends messages as it makes them and returns 0 or an error, which
- * becomes the call's status. HTTP/2 is spoken without TLS, from the first byte
- * (h2c with prior knowledge), as the clients of an emulator do.
+ * becomes the call's status. HTTP/2 is spoken from the first byte, with TLS or
+ * without (h2c with prior knowledge), as the clients of an emulator do.
  *
  * Hostile peers: messages, header lists, streams of a connection, connections
  * of an address, bytes buffered by a connection and in all are bounded; what is
@@ -28,6 +28,7 @@
 
 struct grpc_call;
 struct grpc_server;
+struct tls_context;
 struct vars;
 struct world;
 
@@ -45,6 +46,25 @@ typedef void (*grpc_many_handler)(void *ctx,
                                   struct grpc_call *const *calls,
                                   size_t count);
 
+/* Longest name of who calls, its NUL included. */
+#define GRPC_PRINCIPAL_BYTES 129
+
+/* Who makes a call: @certificate is the name in the client's certificate, ""
+ * without one, @authorization the header of that name, "" without it. Does not
+ * park. ERR_DENIED: UNAUTHENTICATED. */
+typedef int (*grpc_authenticate)(void *ctx,
+                                 struct slice certificate,
+                                 struct slice authorization,
+                                 char principal[GRPC_PRINCIPAL_BYTES],
+                                 struct err *err);
+/* The handler's context for a call of @principal. Parks. */
+typedef int (*grpc_enter)(void *ctx,
+                          const char *principal,
+                          void **entered,
+                          struct err *err);
+/* The call has ended. */
+typedef void (*grpc_leave)(void *ctx, void *entered);
+
 struct grpc_method {
     const char *path; /* "/package.Service/Method"; lives as the server. */
     grpc_handler handle;
@@ -54,7 +74,12 @@ struct grpc_options {
     const struct grpc_method *methods; /* Sorted by path; borrowed. */
     size_t method_count;
     void *ctx;
-    struct vars *vars; /* NULL: counts nothing. */
+    struct vars *vars;             /* NULL: counts nothing. */
+    const struct tls_context *tls; /* Borrowed; NULL: no TLS. */
+    /* NULL: everybody may call, on this machine's own addresses alone. */
+    grpc_authenticate authenticate;
+    grpc_enter enter; /* NULL: the context is ctx; not of those that go */
+    grpc_leave leave; /* together. Both or none. */
     /* The method whose calls go together when they come at once, by its
      * handler; NULL: none. */
     grpc_handler together;
@@ -80,7 +105,9 @@ struct grpc_options {
     uint64_t drain_us; /* For running calls at the end; 0: 2 seconds. */
 };
 
-/* Listen on @address ("host:port"; port 0: any). Errors: as stream_listen. */
+/* Listen on @address ("host:port"; port 0: any). Errors: as stream_listen;
+ * ERR_DENIED: an address of others than this machine, and nobody has to say who
+ * it is. */
 MUST_CHECK int grpc_server_open(struct world *w,
                                 const char *address,
                                 const struct grpc_options *opts,

@@ -59,6 +59,7 @@ static void release(struct grpc_call *call)
     buf_close(&call->scratch);
     buf_close(&call->out);
     buf_close(&call->text);
+    buf_close(&call->authorization);
     mem_free(call);
 }
 
@@ -69,7 +70,8 @@ static void reset(struct grpc_call *call)
                               .message_cap = call->message_cap,
                               .scratch = call->scratch,
                               .out = call->out,
-                              .text = call->text};
+                              .text = call->text,
+                              .authorization = call->authorization};
     if (clean.message_cap > SPARE_BYTES_MAX) {
         mem_free(clean.message);
         clean.message = NULL;
@@ -78,6 +80,7 @@ static void reset(struct grpc_call *call)
     keep_or_close(&clean.scratch);
     keep_or_close(&clean.out);
     keep_or_close(&clean.text);
+    keep_or_close(&clean.authorization);
     *call = clean;
 }
 
@@ -151,6 +154,9 @@ void grpc_call_take_header(struct grpc_call *call,
     } else if (slice_eq_str(name, "grpc-encoding")) {
         call->gzip = slice_eq_str(value, "gzip");
         call->refused = !call->gzip && !slice_eq_str(value, "identity");
+    } else if (slice_eq_str(name, "authorization")) {
+        buf_clear(&call->authorization);
+        buf_append_slice(&call->authorization, value);
     } else if (slice_eq_str(name, "grpc-timeout")) {
         if (!grpc_parse_timeout(value, &call->timeout_ns))
             call->timeout_ns = 0;

@@ -67,8 +67,10 @@ struct grpc_call {
     bool is_post;
     bool is_grpc;
     bool has_path;
-    bool gzip;           /* Of the request, and so of the reply. */
-    uint64_t timeout_ns; /* 0: none. */
+    bool gzip;                /* Of the request, and so of the reply. */
+    uint64_t timeout_ns;      /* 0: none. */
+    struct buf authorization; /* Empty: it said nothing. */
+    char principal[GRPC_PRINCIPAL_BYTES]; /* Who calls; "": nobody asked. */
 
     /* The request: its prefix, then its bytes. */
     char prefix[GRPC_PREFIX_BYTES];
@@ -122,6 +124,7 @@ struct grpc_server {
     struct var *failed_var;
     struct var *connections_var;
     struct var *turned_away_var;
+    struct var *refused_var;
 };
 
 /* --- grpc_call.c ------------------------------------------------------- */
@@ -163,6 +166,14 @@ void grpc_call_sent(struct grpc_call *call, size_t count);
 void grpc_call_set_status(struct grpc_call *call,
                           int rc,
                           const struct err *err);
+
+/* --- grpc_server.c */
+
+/* Log @what about a peer, and @text, once a minute for each @key. */
+void grpc_log(struct grpc_server *s,
+              const char *what,
+              const char *key,
+              const char *text);
 
 /* --- grpc.c: connections ------------------------------------------------- */
 

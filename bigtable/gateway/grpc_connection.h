@@ -55,7 +55,12 @@ struct grpc_connection {
     bool local;  /* The peer is on this machine. */
     bool failed; /* The session gave the peer up, without a word to it. */
     bool turned_away;
-    struct err why;      /* Then. */
+    char certificate[GRPC_PRINCIPAL_BYTES]; /* The peer's name in it; "": it
+                                               showed none. */
+    struct buf authorization;             /* Of the last call; it was that of */
+    char principal[GRPC_PRINCIPAL_BYTES]; /* this caller, */
+    uint64_t principal_ns;                /* as was found then. */
+    struct err why;                       /* Then. */
     bool leaving;        /* The session has said GOAWAY and is done. */
     uint64_t leaving_ns; /* Since when. */
     uint64_t idle_ns;    /* Since when no call is under way. */

@@ -45,6 +45,21 @@ static void end(struct grpc_call *call)
 
 /* --- one by itself ------------------------------------------------------- */
 
+static int handle(struct grpc_call *call, struct err *err)
+{
+    const struct grpc_options *o = &call->server->options;
+    void *ctx = o->ctx;
+    int rc;
+    if (!o->enter || !*call->principal)
+        return call->method->handle(ctx, call, err);
+    rc = o->enter(o->ctx, call->principal, &ctx, err);
+    if (rc)
+        return rc;
+    rc = call->method->handle(ctx, call, err);
+    o->leave(o->ctx, ctx);
+    return rc;
+}
+
 static void run_call(void *arg)
 {
     struct grpc_call *call = arg;
@@ -57,7 +72,7 @@ static void run_call(void *arg)
     if (rc == 0)
         rc = grpc_call_uncompress(call, &err);
     if (rc == 0)
-        rc = call->method->handle(server->options.ctx, call, &err);
+        rc = handle(call, &err);
     grpc_call_set_status(call, rc, &err);
     end(call);
 }

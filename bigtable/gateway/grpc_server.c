@@ -68,17 +68,29 @@ static void open_vars(struct grpc_server *s)
     s->failed_var = vars_get(v, "gateway.failed");
     s->connections_var = vars_get(v, "gateway.connections");
     s->turned_away_var = vars_get(v, "gateway.turned_away");
+    s->refused_var = vars_get(v, "gateway.unauthenticated");
 }
 
-static void complain(struct grpc_server *s, const char *peer, const char *why)
+void grpc_log(struct grpc_server *s,
+              const char *what,
+              const char *key,
+              const char *text)
 {
     uint64_t held_back;
+    if (log_limiter_pass(s->limit, slice_str(key), &held_back))
+        log_warn(s->world, "gateway", "%s why=\"%s\" held_back=%llu", what,
+                 text, (unsigned long long)held_back);
+}
+
+static void
+complain(struct grpc_server *s, const struct stream *peer, const char *why)
+{
+    struct buf text = BUF_INIT;
+    buf_printf(&text, "%s: %s", stream_peer(peer), why);
     if (s->turned_away_var)
         var_add(s->turned_away_var, 1);
-    if (log_limiter_pass(s->limit, slice_str(why), &held_back))
-        log_warn(s->world, "gateway",
-                 "turned away peer=%s why=\"%s\" held_back=%llu", peer, why,
-                 (unsigned long long)held_back);
+    grpc_log(s, "turned away", why, buf_cstr(&text));
+    buf_close(&text);
 }
 
 /* @stream is owned. */
@@ -88,11 +100,11 @@ static void take_connection(struct grpc_server *s, struct stream *stream)
     switch (grpc_admit(s, stream_peer(stream), stream_is_local(stream), &why)) {
     case GRPC_SERVED: grpc_connection_start(s, stream, NULL); break;
     case GRPC_TURNED_AWAY:
-        complain(s, stream_peer(stream), why.text);
+        complain(s, stream, why.text);
         grpc_connection_start(s, stream, &why);
         break;
     case GRPC_DROPPED:
-        complain(s, stream_peer(stream), why.text);
+        complain(s, stream, why.text);
         stream_close(stream);
         break;
     }
@@ -112,6 +124,22 @@ static void run_accepting(void *arg)
     }
 }
 
+/* Where nobody has to say who it is, nobody but this machine may come. */
+static int check_address(const struct stream_listener *l,
+                         const struct grpc_options *opts,
+                         struct err *err)
+{
+    if (opts->authenticate || stream_listener_is_local(l))
+        return 0;
+    err_set(err, ERR_DENIED,
+            "listen on %s: without tokens or clients' certificates only on "
+            "this machine's own addresses",
+            stream_listener_address(l));
+    err_hint(err, "set api-tokens, or api-certificate and api-authority, or "
+                  "listen on 127.0.0.1");
+    return ERR_DENIED;
+}
+
 int grpc_server_open(struct world *w,
                      const char *address,
                      const struct grpc_options *opts,
@@ -124,6 +152,11 @@ int grpc_server_open(struct world *w,
     *out = NULL;
     if (rc)
         return rc;
+    rc = check_address(listener, opts, err);
+    if (rc) {
+        stream_listener_close(listener);
+        return rc;
+    }
     s = mem_zalloc(1, sizeof(*s));
     s->world = w;
     s->loop = loop_self();

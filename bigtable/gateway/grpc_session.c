@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "base/rpc/vars.h"
 #include "base/runtime/world.h"
 #include "bigtable/gateway/grpc_connection.h"
 
@@ -21,6 +22,8 @@
 #define HEADER_FRAMES_MAX     256
 /* Frames of replies: larger ones save little and delay other streams. */
 #define DATA_FRAME_BYTES ((size_t)64 << 10)
+/* Who makes the calls of a connection is looked up as often, at least. */
+#define AUTHENTICATED_NS UINT64_C(10000000000)
 /* Streams that clients give up, at once and each second: scans that stop early
  * are among them. More is an attack. */
 #define RESETS_BURST      10000
@@ -157,10 +160,54 @@ static int on_header(nghttp2_session *session,
     return 0;
 }
 
+/* Clients say the same with each call: what was found is good for a while. */
+static bool is_same_caller(const struct grpc_connection *c,
+                           const struct grpc_call *call)
+{
+    return *c->principal &&
+           slice_eq(buf_slice(&c->authorization),
+                    buf_slice(&call->authorization)) &&
+           c->read_ns - c->principal_ns < AUTHENTICATED_NS;
+}
+
+static int authenticate(struct grpc_call *call, struct err *err)
+{
+    const struct grpc_options *o = &call->server->options;
+    struct grpc_connection *c = call->connection;
+    int rc = 0;
+    if (!o->authenticate)
+        return 0;
+    if (!is_same_caller(c, call)) {
+        *c->principal = '\0';
+        rc =
+            o->authenticate(o->ctx, slice_str(c->certificate),
+                            buf_slice(&call->authorization), c->principal, err);
+        buf_clear(&c->authorization);
+        buf_append_slice(&c->authorization, buf_slice(&call->authorization));
+        c->principal_ns = c->read_ns;
+    }
+    if (rc)
+        *c->principal = '\0';
+    memcpy(call->principal, c->principal, sizeof(call->principal));
+    return rc;
+}
+
+static void
+refuse_stranger(struct grpc_call *call, int rc, const struct err *err)
+{
+    struct grpc_connection *c = call->connection;
+    if (call->server->refused_var)
+        var_add(call->server->refused_var, 1);
+    grpc_connection_log(c, "refused", err->text);
+    grpc_set_code(call, GRPC_UNAUTHENTICATED);
+    refuse(call, rc, err);
+}
+
 /* All headers of a request are there. */
 static void begin_request(struct grpc_call *call)
 {
     struct err err = ERR_INIT;
+    int rc;
     if (call->connection->turned_away) {
         refuse(call, ERR_EXHAUSTED, &call->connection->why);
         grpc_connection_leave(call->connection, NULL);
@@ -170,6 +217,8 @@ static void begin_request(struct grpc_call *call)
         refuse(call, ERR_EXHAUSTED, &err);
     } else if (!call->is_post || !call->is_grpc) {
         call->refused = true; /* Told once the request has ended. */
+    } else if ((rc = authenticate(call, &err))) {
+        refuse_stranger(call, rc, &err);
     } else if (!call->method) {
         err_set(&err, ERR_UNSUPPORTED, "unknown method %.*s",
                 SLICE_ARG(buf_slice(&call->text)));

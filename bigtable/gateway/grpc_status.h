@@ -27,6 +27,7 @@ enum grpc_code {
     GRPC_INTERNAL = 13,
     GRPC_UNAVAILABLE = 14,
     GRPC_DATA_LOSS = 15,
+    GRPC_UNAUTHENTICATED = 16,
 };
 
 /* The code for an ERR_* (0: GRPC_OK). */

@@ -12,17 +12,25 @@
 #include "bigtable/gateway/names.h"
 
 struct app_profile_cache;
+struct api_auth;
+struct fiber;
+struct principal_views;
 struct row_batch_pool;
 struct workers;
 
 struct gateway {
     struct world *world;   /* Borrowed. */
-    struct quarry *quarry; /* Borrowed. */
+    struct quarry *quarry; /* Borrowed; acts for who calls. */
+    struct quarry *own;    /* Borrowed; acts for the gateway itself: what the
+                              API keeps beside tables is read so. */
     char *home;            /* Owned, as all below. */
     struct workers *workers;
     struct row_batch_pool *batches;
     struct app_profile_cache *profiles;
     struct grpc_server *server;
+    struct api_auth *auth;         /* NULL: nobody has to say who it is. */
+    struct principal_views *views; /* Of callers. */
+    struct fiber *reloading;       /* Of tokens; NULL: none. */
 };
 
 /* From this size on, a request is work for another thread. */

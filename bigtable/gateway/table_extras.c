@@ -20,7 +20,7 @@ int table_extras_get(struct gateway *g,
     bool any;
     int rc;
     admin_key(&key, name->instance, "tables", name->id);
-    rc = registry_get(g->quarry, buf_slice(&key), out, &any, err);
+    rc = registry_get(g->own, buf_slice(&key), out, &any, err);
     if (found)
         *found = rc == 0 && any;
     buf_close(&key);

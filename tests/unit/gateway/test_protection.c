@@ -253,7 +253,10 @@ static void run_operations(void *arg)
                      GRPC_OK);
     ck_assert_int_eq(call_named(OPERATIONS "GetOperation", buf_cstr(&name)),
                      GRPC_NOT_FOUND);
+    grpc_client_close(&client); /* It would be left meanwhile. */
     world_sleep_us(world, UINT64_C(25) * 3600 * 1000000);
+    client = (struct grpc_client){.stream = 0};
+    grpc_client_open(&client, gateway_address(gateway));
     ck_assert_int_eq(protect(false), GRPC_OK);
     ck_assert_uint_eq(list_operations("operations", 0, &token), 1);
     buf_close(&name);
