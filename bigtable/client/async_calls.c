@@ -19,8 +19,8 @@ static void hold_table(struct quarry_table *mine, const struct quarry_table *t)
 
 struct apply_call {
     struct async_call base;
-    struct quarry_table table; /* Its own handle. */
-    int64_t now_us;            /* Of times to be chosen; 0: not run yet. */
+    struct quarry_table table;       /* Its own handle. */
+    struct change_block *block;      /* Its number, if it is made again. */
     struct quarry_mutation mutation; /* Over `bytes`. */
     struct quarry_write_options opts;
     int rc;
@@ -47,11 +47,10 @@ static void run_apply_alone(struct apply_call *c)
  * of others' failures only one is explained, and because it is not to wait with
  * them for a server that is away. */
 static void
-take_code(struct apply_call *c, int code, bool alone, const struct err *why)
+take_code(struct apply_call *c, int code, size_t count, const struct err *why)
 {
     c->rc = code;
-    c->base.again =
-        !alone && code && code != ERR_DEADLINE && code != ERR_CANCELLED;
+    c->base.again = apply_is_again(code, count);
     if (c->base.again)
         return;
     if (code) {
@@ -66,8 +65,9 @@ static void run_apply(struct async_call *first)
 {
     struct apply_call *c = apply_of(first);
     struct quarry_table *t = &c->table;
-    const struct quarry_mutation *list[ASYNC_TOGETHER_MAX];
+    const struct quarry_mutation *list[ASYNC_TOGETHER_MAX] = {NULL};
     struct err err = ERR_INIT;
+    struct change_block *blocks[ASYNC_TOGETHER_MAX];
     int codes[ASYNC_TOGETHER_MAX];
     size_t count = 0;
     size_t done = 0;
@@ -75,15 +75,17 @@ static void run_apply(struct async_call *first)
         run_apply_alone(c);
         return;
     }
-    if (!c->now_us)
-        c->now_us = (int64_t)world_now_us(t->quarry->world);
     for (struct async_call *call = first; call; call = call->next) {
-        apply_of(call)->now_us = c->now_us;
+        blocks[count] = apply_of(call)->block;
         list[count++] = &apply_of(call)->mutation;
     }
-    t->ops->apply_some(t, list, count, &c->opts, c->now_us, codes, &err);
-    for (struct async_call *call = first; call; call = call->next)
-        take_code(apply_of(call), codes[done++], count == 1, &err);
+    for (size_t i = 0; i < count; i++)
+        codes[i] = 0;
+    t->ops->apply_some(t, list, count, &c->opts, blocks, codes, &err);
+    for (struct async_call *call = first; call; call = call->next, done++) {
+        apply_of(call)->block = blocks[done];
+        take_code(apply_of(call), codes[done], count, &err);
+    }
 }
 
 static void finish_apply(struct async_call *base)

@@ -50,6 +50,15 @@ struct quarry_scanner {
 /* A read whose options have been taken: it may outlive them. */
 struct any_read;
 
+struct change_block;
+
+/* One of @count changes that were made together ended with @code: is it to be
+ * made by itself? */
+static inline bool apply_is_again(int code, size_t count)
+{
+    return count > 1 && code && code != ERR_DEADLINE && code != ERR_CANCELLED;
+}
+
 /* What a target does, as quarry.h says of the functions with these names. */
 struct target_ops {
     /* Frees all but the struct quarry; also after an open that failed. */
@@ -162,14 +171,15 @@ struct target_ops {
                       int *codes,
                       struct err *err);
     /* For asynchronous writes that go together, in no order; NULL: they do not.
-     * Times to be chosen are @now_us. One by itself is tried until it is made
-     * or cannot be; of several, those that fail once are told of. @err explains
-     * one of the failures. */
+     * One by itself is tried until it is made or cannot be; of several, those
+     * that fail once are told of. @err explains one of the failures. @blocks,
+     * NULL at first, keep the numbers of those that are called with again
+     * (apply_is_again()). */
     void (*apply_some)(struct quarry_table *t,
                        const struct quarry_mutation *const *mutations,
                        size_t count,
                        const struct quarry_write_options *opts,
-                       int64_t now_us,
+                       struct change_block **blocks,
                        int *codes,
                        struct err *err);
     int (*check_and_mutate)(struct quarry_table *t,

@@ -91,7 +91,11 @@ struct quarry_table;
 struct rpc_security;
 struct world;
 
-/* "The server's clock": one time for a whole mutation. */
+/* "The server's clock": one time for a whole mutation, which is never before
+ * one that the tablet gave earlier, whatever clocks do. A cell that somebody
+ * has put at a later time of his own choice stays the newest of its column
+ * until then.
+ */
 #define QUARRY_NOW INT64_MIN
 
 /* --- the store --------------------------------------------------------- */

@@ -6,8 +6,9 @@
  * a row before it. What two whole readings in a row did not meet is named by
  * nobody: a file's name moves between tablets only by a split or a merge, and
  * stays in the row it went to for the rest of the second reading or is dropped.
- * Files also have an age before they go. Who may yet name a table file that it
- * has written is known by makers.h.
+ * Files also wait for some time before they go, which is the master's own: the
+ * clocks of those that wrote them may differ. Who may yet name a table file
+ * that it has written is known by makers.h.
  *
  *     garbage_begin(&g)            a reading begins
  *     garbage_mark(&g, number)     …
@@ -25,6 +26,7 @@
 struct garbage {
     struct hash_map marks[2]; /* Of the reading before, and of the newest. */
     struct hash_map reading;  /* Of the one that goes on. */
+    struct hash_map since;    /* Found to be due for any age: first, in ns. */
     unsigned whole;           /* Readings in a row, up to 2. */
 };
 
@@ -44,5 +46,9 @@ bool garbage_is_due(const struct garbage *g,
                     uint64_t number,
                     uint64_t age_us,
                     uint64_t safe_age_us);
+
+/* For how long, as of @now_ns, @number has been due for any age, whenever that
+ * was looked at; 0 when it is not. */
+uint64_t garbage_waits_us(struct garbage *g, uint64_t number, uint64_t now_ns);
 
 #endif /* BIGTABLE_MASTER_GARBAGE_H */

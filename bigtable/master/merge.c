@@ -103,6 +103,7 @@ static int join_states(const struct pair *p,
                        const struct merging *m,
                        struct tablet_state *merged,
                        struct buf *groups,
+                       struct buf *done,
                        struct err *err)
 {
     bool a = false;
@@ -118,6 +119,10 @@ static int join_states(const struct pair *p,
         code = tablet_files_join(p->lower.groups, p->upper.groups, groups, err);
     merged->groups = buf_slice(groups);
     merged->sequence = MAX_OF(p->lower.sequence, p->upper.sequence);
+    buf_append_slice(done, p->lower.done);
+    buf_append_slice(done, p->upper.done);
+    merged->done = buf_slice(done);
+    merged->stamped_us = MAX_OF(p->lower.stamped_us, p->upper.stamped_us);
     merged->log_count = 0;
     join_loads(p, merged);
     merged->bytes = p->lower.bytes + p->upper.bytes;
@@ -213,14 +218,16 @@ write_merged(struct reign *r, const struct merging *m, struct err *err)
     struct pair *p = mem_zalloc(1, sizeof(*p));
     struct tablet_state *merged = mem_zalloc(1, sizeof(*merged));
     struct buf groups = BUF_INIT;
+    struct buf done = BUF_INIT;
     int code = read_state(r, m->lower, &p->lower_bytes, &p->lower, err);
     if (code == 0)
         code = read_state(r, m->upper, &p->upper_bytes, &p->upper, err);
     if (code == 0)
-        code = join_states(p, m, merged, &groups, err);
+        code = join_states(p, m, merged, &groups, &done, err);
     if (code == 0)
         code = write_both(r, m, merged, err);
     buf_close(&groups);
+    buf_close(&done);
     buf_close(&p->lower_bytes);
     buf_close(&p->upper_bytes);
     mem_free(merged);

@@ -23,6 +23,7 @@ static int put_tablets(struct reign *r,
         state->groups = t->groups;
         state->sequence = t->sequence;
         state->bytes = t->bytes;
+        state->stamped_us = t->stamped_us;
         code = reign_put_tablet(r, table, t->start, t->end, state, "restored",
                                 &done, err);
         /* Rows of a table that nobody has used are ours alone. */

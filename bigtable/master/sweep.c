@@ -68,16 +68,6 @@ int sweep_mark(struct reign *r, const struct metadata_row *row, struct err *err)
 
 /* --- sweep -------------------------------------------------------------- */
 
-/* Time since @path was written last; 0 when that is unknown. */
-static uint64_t age_us(struct reign *r, const char *path)
-{
-    struct fs_info info;
-    uint64_t now = world_now_us(r->world);
-    if (fs_stat(r->options->fs, path, &info, NULL) || info.modified_us > now)
-        return 0;
-    return now - info.modified_us;
-}
-
 /* The number that @name is, before @suffix. */
 static bool parse_name(const char *name, const char *suffix, uint64_t *number)
 {
@@ -98,7 +88,8 @@ static void sweep_file(struct reign *r, const char *name, uint64_t *removed)
         !makers_are_done(&r->makers, number))
         return;
     snprintf(path, sizeof(path), TABLES_DIR "/%s", name);
-    if (!garbage_is_due(&r->files, number, age_us(r, path),
+    if (!garbage_is_due(&r->files, number,
+                        garbage_waits_us(&r->files, number, reign_now_ns(r)),
                         r->options->garbage_age_us) ||
         !chubby_is_safe(r->chubby))
         return;
@@ -118,7 +109,8 @@ static void sweep_log(struct reign *r, const char *name, uint64_t *removed)
         !garbage_is_due(&r->logs, number, UINT64_MAX, 0))
         return;
     snprintf(path, sizeof(path), BIGTABLE_FS_LOGS "/%s", name);
-    if (!garbage_is_due(&r->logs, number, age_us(r, path),
+    if (!garbage_is_due(&r->logs, number,
+                        garbage_waits_us(&r->logs, number, reign_now_ns(r)),
                         r->options->garbage_age_us) ||
         !chubby_is_safe(r->chubby))
         return;

@@ -129,6 +129,8 @@ static void put_loads(struct adding *a, const struct manifest_tablet *old)
     memcpy(loads, old->loads + skip, n * sizeof(*loads));
     loads[n++] = a->load;
     edit_put_loads(&a->fresh, old->id, loads, n);
+    edit_put_stamp(&a->fresh, old->id, old->stamped_us);
+    edit_put_done(&a->fresh, old->id, buf_slice(&old->done), true);
 }
 
 static void put_taker(struct adding *a,

@@ -37,7 +37,8 @@ static void take_tablet(struct taking *k,
     c->tablets =
         mem_realloc(c->tablets, (c->tablet_count + 1) * sizeof(*c->tablets));
     to = &c->tablets[c->tablet_count++];
-    *to = (struct captured_tablet){.sequence = state->sequence};
+    *to = (struct captured_tablet){.sequence = state->sequence,
+                                   .stamped_us = t->stamped_us};
     buf_append_slice(&to->start, buf_slice(&t->start));
     buf_append_slice(&to->end, buf_slice(&t->end));
     edit_put_groups(&to->groups, t->groups, t->group_count);

@@ -23,6 +23,7 @@ struct captured_tablet {
     struct buf groups; /* edit_put_groups() */
     uint64_t sequence; /* At least that of every entry in the files. */
     uint64_t bytes;
+    int64_t stamped_us; /* manifest_tablet's. */
 };
 
 struct capture {

@@ -167,8 +167,9 @@ static void put_tablets(struct store *s,
     edit_put_table(edit, id, name, schema);
     for (size_t i = 0; i < r->tablet_count; i++) {
         const struct snapshot_tablet *t = &r->tablets[i];
-        edit_put_tablet_of(edit, atomic_fetch_add(&s->next_tablet, 1), id,
-                           t->start, t->end, t->groups);
+        uint64_t tablet = atomic_fetch_add(&s->next_tablet, 1);
+        edit_put_tablet_of(edit, tablet, id, t->start, t->end, t->groups);
+        edit_put_stamp(edit, tablet, t->stamped_us);
     }
 }
 
@@ -182,6 +183,7 @@ static int open_tablets(struct store *s,
     int rc = 0;
     while (rc == 0 && opened < state->tablet_count) {
         const struct manifest_tablet *from = &state->tablets[opened];
+        table_note_stamp(t, from->stamped_us);
         rc = tablet_open(s, t, from->id, buf_slice(&from->start),
                          buf_slice(&from->end), state->tables[0].schema,
                          from->groups, from->group_count, &out[opened], err);

@@ -63,7 +63,7 @@ static void put_value(struct buf *out, const struct logged_mutation *m)
 {
     buf_clear(out);
     buf_put_le64(out, (uint64_t)m->now_us);
-    buf_put_varint(out, m->count);
+    logged_count_put(out, m);
     buf_append(out, m->families, 2 * m->count);
     buf_append_slice(out, m->ops);
 }
@@ -153,7 +153,7 @@ int log_sorted_decode(const struct table_iter *it,
     struct cursor c = cursor_make(table_iter_value(it));
     struct slice row = cell_key_plain_row(key, scratch);
     *m = (struct logged_mutation){.now_us = (int64_t)cursor_le64(&c)};
-    m->count = cursor_count(&c, 2);
+    m->count = logged_count_read(&c, m);
     if (row.len <= 8 || m->count == 0 || m->count > cursor_left(&c) / 2)
         c.bad = true;
     m->families = cursor_bytes(&c, c.bad ? 0 : 2 * m->count).data;

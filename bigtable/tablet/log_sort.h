@@ -4,7 +4,7 @@
  *     log/00000012/sorted/00000003.sst   of segment 3: a table file (sstable/)
  *     key   = that of a cell: row table:be64 row, family 1, no qualifier, time
  *             0, the sequence number of the mutation's first operation
- *     value = now:le64 count:varint family:le16 × count, ops
+ *     value = now:le64 count family:le16 × count, ops   (count: writer.h)
  *
  * so in order of table and row, and of each row the newest mutation first. A
  * segment without mutations becomes an empty file.

@@ -14,6 +14,8 @@ enum op {
     OP_DROP_TABLET = 5,
     OP_CHANGE_GROUP = 6,
     OP_PUT_LOADS = 7,
+    OP_PUT_STAMP = 8,
+    OP_PUT_DONE = 9,
 };
 
 #define FILE_ENCODED_MIN  8 /* Bytes of the smallest file, */
@@ -44,6 +46,7 @@ static void tablet_close(struct manifest_tablet *t)
     mem_free(t->groups);
     buf_close(&t->start);
     buf_close(&t->end);
+    buf_close(&t->done);
 }
 
 void manifest_state_close(struct manifest_state *s)
@@ -192,6 +195,27 @@ void edit_put_loads(struct buf *edit,
         buf_put_varint(edit, loads[i]);
 }
 
+void edit_put_stamp(struct buf *edit, uint64_t tablet, int64_t stamped_us)
+{
+    if (stamped_us <= 0)
+        return;
+    buf_put_u8(edit, OP_PUT_STAMP);
+    buf_put_varint(edit, tablet);
+    buf_put_varint(edit, (uint64_t)stamped_us);
+}
+
+void edit_put_done(struct buf *edit,
+                   uint64_t tablet,
+                   struct slice done,
+                   bool fresh)
+{
+    if (fresh && done.len == 0)
+        return;
+    buf_put_u8(edit, OP_PUT_DONE);
+    buf_put_varint(edit, tablet);
+    buf_put_lslice(edit, done);
+}
+
 void edit_drop_tablet(struct buf *edit, uint64_t id)
 {
     buf_put_u8(edit, OP_DROP_TABLET);
@@ -225,6 +249,8 @@ void manifest_state_encode(const struct manifest_state *s, struct buf *out)
         edit_put_tablet(out, t->id, t->table, buf_slice(&t->start),
                         buf_slice(&t->end), t->groups, t->group_count);
         edit_put_loads(out, t->id, t->loads, t->load_count);
+        edit_put_stamp(out, t->id, t->stamped_us);
+        edit_put_done(out, t->id, buf_slice(&t->done), true);
     }
 }
 
@@ -389,6 +415,26 @@ static void apply_put_loads(struct manifest_state *s, struct cursor *c)
     t->load_count = count;
 }
 
+static void apply_put_stamp(struct manifest_state *s, struct cursor *c)
+{
+    struct manifest_tablet *t = manifest_state_tablet(s, cursor_varint(c));
+    uint64_t us = cursor_varint(c);
+    c->bad |= !t || us > INT64_MAX;
+    if (!c->bad)
+        t->stamped_us = MAX_OF(t->stamped_us, (int64_t)us);
+}
+
+static void apply_put_done(struct manifest_state *s, struct cursor *c)
+{
+    struct manifest_tablet *t = manifest_state_tablet(s, cursor_varint(c));
+    struct slice done = cursor_lslice(c);
+    c->bad |= !t;
+    if (c->bad)
+        return;
+    buf_clear(&t->done);
+    buf_append_slice(&t->done, done);
+}
+
 static void apply_drop_tablet(struct manifest_state *s, struct cursor *c)
 {
     struct manifest_tablet *t = manifest_state_tablet(s, cursor_varint(c));
@@ -476,6 +522,8 @@ int manifest_state_apply(struct manifest_state *s,
         case OP_DROP_TABLET: apply_drop_tablet(s, &c); break;
         case OP_CHANGE_GROUP: apply_change_group(s, &c); break;
         case OP_PUT_LOADS: apply_put_loads(s, &c); break;
+        case OP_PUT_STAMP: apply_put_stamp(s, &c); break;
+        case OP_PUT_DONE: apply_put_done(s, &c); break;
         default: c.bad = true;
         }
     }
@@ -547,6 +595,11 @@ void edit_added_files(struct slice edit,
         case OP_PUT_LOADS:
             skip_varints(&c, 1);
             skip_varints(&c, cursor_count(&c, 1));
+            break;
+        case OP_PUT_STAMP: skip_varints(&c, 2); break;
+        case OP_PUT_DONE:
+            skip_varints(&c, 1);
+            cursor_lslice(&c);
             break;
         default: return;
         }

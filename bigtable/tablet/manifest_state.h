@@ -11,9 +11,11 @@
  *           | 6 tablet id, group id, flushed sequence,
  *               removed count, number…, added count, file…       change a group
  *           | 7 tablet id, count, load id…                       loads it has
- *     group = id, flushed sequence, file count, file…
- *     file  = number, bytes, entries, sequence min, sequence max, run,
- *             first key:lslice, last key:lslice
+ *           | 8 tablet id, time                                  newest stamp
+ *           | 9 tablet id, changes:lslice                        made for
+ * clients group = id, flushed sequence, file count, file… file  = number,
+ * bytes, entries, sequence min, sequence max, run, first key:lslice, last
+ * key:lslice
  *
  * The same operations describe a change and, all in one edit, a whole state.
  * Applying is checked: an edit that refers to what is not there is corrupt.
@@ -52,6 +54,9 @@ struct manifest_tablet {
     size_t group_count;
     uint64_t loads[TABLET_LOADS_MAX]; /* Oldest first. */
     size_t load_count;
+    struct buf done;    /* Changes that clients may ask for again: as
+                           done_changes.h encodes them. */
+    int64_t stamped_us; /* Newest stamp it gave a cell, or later; 0: none. */
 };
 
 struct manifest_table {
@@ -124,6 +129,16 @@ void edit_put_loads(struct buf *edit,
                     uint64_t tablet,
                     const uint64_t *loads,
                     size_t count);
+/* The newest stamp that @tablet, which is there, gave (table_stamp_us()); 0:
+ * nothing is appended. */
+void edit_put_stamp(struct buf *edit, uint64_t tablet, int64_t stamped_us);
+/* All changes that @tablet, which is there, remembers, in the place of those
+ * before (done_changes_encode()); none: nothing is appended if @fresh, because
+ * it has none yet. */
+void edit_put_done(struct buf *edit,
+                   uint64_t tablet,
+                   struct slice done,
+                   bool fresh);
 void edit_drop_tablet(struct buf *edit, uint64_t id);
 void edit_change_group(struct buf *edit,
                        uint64_t tablet,

@@ -7,6 +7,7 @@
 #include "bigtable/client/quarry.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/row/row_copy.h"
+#include "bigtable/tablet/done_changes.h"
 #include "bigtable/tablet/read_options.h"
 #include "bigtable/tablet/row_update.h"
 #include "bigtable/tablet/store.h"
@@ -21,10 +22,12 @@ struct check {
 
 static int decide(void *ctx,
                   const struct quarry_row *row,
+                  int64_t now_us,
                   const struct quarry_mutation **m,
                   struct err *err)
 {
     struct check *c = ctx;
+    (void)now_us;
     (void)err;
     c->matched = row != NULL;
     *m = c->branches[c->matched];
@@ -96,16 +99,15 @@ int store_check_and_mutate(struct store *s,
 /* --- read, modify, write -------------------------------------------------- */
 
 #define COUNTER_BYTES 8
-/* New cells have times in whole milliseconds, the granularity of tables in the
- * public API: clients there refuse to write a cell back at any other time. */
-#define STAMP_US 1000
 
 struct modify {
     const struct quarry_rmw_rule *rules;
     size_t rule_count;
     int64_t now_us;
     struct quarry_mutation mutation;
-    struct buf cells;   /* struct quarry_cell: the new ones, by column. */
+    struct buf cells; /* struct quarry_cell: the new ones, by column. */
+    const struct row_change_id *id; /* NULL: none. */
+    struct buf answer;
     struct buf *values; /* Of `cells`, by index; owned. */
     size_t cell_count;
 };
@@ -173,13 +175,31 @@ static void forget(struct modify *m)
     m->cell_count = 0;
 }
 
+/* Say whose change it is, and what is answered. */
+static void identify(struct modify *m)
+{
+    const struct quarry_row row = {buf_slice(&m->mutation.row), cell_at(m, 0),
+                                   m->cell_count};
+    if (!m->id || m->id->session == 0)
+        return;
+    buf_clear(&m->answer);
+    m->id->encode(&row, &m->answer);
+    m->mutation.session = m->id->session;
+    m->mutation.sequence = m->id->sequence;
+    m->mutation.answer = SLICE_EMPTY;
+    if (m->answer.len <= DONE_ANSWER_BYTES_MAX)
+        m->mutation.answer = buf_slice(&m->answer);
+}
+
 static int modify(void *ctx,
                   const struct quarry_row *row,
+                  int64_t now_us,
                   const struct quarry_mutation **out,
                   struct err *err)
 {
     struct modify *m = ctx;
     forget(m);
+    m->now_us = now_us / TABLE_COARSE_US * TABLE_COARSE_US;
     for (size_t i = 0; i < m->rule_count; i++) {
         const struct quarry_rmw_rule *rule = &m->rules[i];
         size_t k = find_new(m, row, rule);
@@ -200,6 +220,7 @@ static int modify(void *ctx,
         mutation_set(&m->mutation, c->family, c->qualifier, c->timestamp_us,
                      c->value);
     }
+    identify(m);
     *out = &m->mutation;
     return 0;
 }
@@ -210,15 +231,15 @@ int store_read_modify_write(struct store *s,
                             const struct quarry_rmw_rule *rules,
                             size_t rule_count,
                             enum write_durability durability,
+                            const struct row_change_id *id,
                             struct quarry_row **out,
                             struct err *err)
 {
     const struct quarry_read_options read = {.versions = 1};
-    struct modify m = {.rules = rules, .rule_count = rule_count};
+    struct modify m = {.rules = rules, .rule_count = rule_count, .id = id};
     int rc;
     if (rule_count == 0)
         return err_set(err, ERR_INVALID, "read, modify, write: no rules");
-    m.now_us = (int64_t)(world_now_us(s->world) / STAMP_US * STAMP_US);
     m.values = mem_zalloc(rule_count, sizeof(*m.values));
     mutation_init(&m.mutation, row);
     rc = m.mutation.error ? err_copy(err, m.mutation.error) : 0;
@@ -232,5 +253,6 @@ int store_read_modify_write(struct store *s,
         buf_close(&m.values[i]);
     mem_free(m.values);
     buf_close(&m.cells);
+    buf_close(&m.answer);
     return rc;
 }

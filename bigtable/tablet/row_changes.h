@@ -32,14 +32,23 @@ MUST_CHECK int store_check_and_mutate(struct store *s,
                                       bool *matched,
                                       struct err *err);
 
-/* As quarry_read_modify_write(). *@out (@out may be NULL) is owned, one
- * allocation: mem_free(). */
+/* Which change of a client a modification is, and how the row that it makes is
+ * answered (struct quarry_mutation). */
+struct row_change_id {
+    uint64_t session; /* 0: none. */
+    uint64_t sequence;
+    void (*encode)(const struct quarry_row *row, struct buf *out);
+};
+
+/* As quarry_read_modify_write(). @id may be NULL. *@out (@out may be NULL) is
+ * owned, one allocation: mem_free(). */
 MUST_CHECK int store_read_modify_write(struct store *s,
                                        struct table *t,
                                        struct slice row,
                                        const struct quarry_rmw_rule *rules,
                                        size_t rule_count,
                                        enum write_durability durability,
+                                       const struct row_change_id *id,
                                        struct quarry_row **out,
                                        struct err *err);
 

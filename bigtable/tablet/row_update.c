@@ -32,12 +32,13 @@ static int try_once(struct store *s,
     struct table_view *view = table_get_view(t);
     const struct quarry_mutation *m = NULL;
     const struct quarry_row *found;
-    int64_t now_us = (int64_t)world_now_us(s->world);
+    int64_t wall_us = (int64_t)world_now_us(s->world);
+    int64_t now_us = table_stamp_us(t, wall_us);
     struct scan *scan;
     int rc;
     if (!view)
         return table_gone(t, err);
-    rc = scan_new(view, spec, now_us, &scan, err);
+    rc = scan_new(view, spec, wall_us, &scan, err);
     if (rc) {
         table_view_unref(view);
         return rc;
@@ -48,7 +49,7 @@ static int try_once(struct store *s,
     if (rc == 0)
         rc = scan_next(scan, &found, err);
     if (rc == 0)
-        rc = decide(ctx, found, &m, err);
+        rc = decide(ctx, found, now_us, &m, err);
     scan_free(scan);
     if (rc == 0 && m)
         rc =

@@ -22,9 +22,11 @@ struct store;
 struct table;
 
 /* Decide by @row (NULL: nothing is there) what to write: *@m is borrowed until
- * the next call, NULL for nothing. Called again for each try. */
+ * the next call, NULL for nothing. @now_us: the stamp for its cells. Called
+ * again for each try. */
 typedef int (*row_decide_fn)(void *ctx,
                              const struct quarry_row *row,
+                             int64_t now_us,
                              const struct quarry_mutation **m,
                              struct err *err);
 

@@ -195,7 +195,7 @@ static void make_record(struct store *s,
         const struct captured_tablet *t = &c->tablets[i];
         out->tablets[i] = (struct snapshot_tablet){
             buf_slice(&t->start), buf_slice(&t->end), buf_slice(&t->groups),
-            t->sequence, t->bytes};
+            t->sequence,          t->bytes,           t->stamped_us};
     }
 }
 

@@ -7,6 +7,7 @@
 #include "base/core/panic.h"
 #include "bigtable/row/cell_key.h"
 #include "bigtable/row/mutation.h"
+#include "bigtable/tablet/done_changes.h"
 #include "bigtable/tablet/maintain.h"
 #include "bigtable/tablet/manifest_state.h"
 #include "bigtable/tablet/registry.h"
@@ -110,8 +111,12 @@ static void build_edit(void *ctx, const struct manifest_state *state)
 {
     struct replacement *r = ctx;
     size_t head;
+    int64_t stamped_us = (int64_t)atomic_load(&r->table->stamped_us);
+    struct buf done = BUF_INIT;
     edit_put_table(&r->fresh, r->table->id, r->table->name, r->view->schema);
     head = r->fresh.len;
+    if (r->table->done)
+        done_changes_encode(r->table->done, &done);
     for (size_t i = r->first; i < r->end; i++)
         edit_drop_tablet(&r->edit, r->view->tablets[i]->id);
     for (size_t i = 0; i < r->piece_count; i++) {
@@ -122,8 +127,11 @@ static void build_edit(void *ctx, const struct manifest_state *state)
             put_filled_piece(
                 r, &r->pieces[i], id,
                 manifest_state_tablet(state, r->view->tablets[r->first]->id));
+        edit_put_stamp(&r->fresh, id, stamped_us);
+        edit_put_done(&r->fresh, id, buf_slice(&done), true);
     }
     buf_append(&r->edit, r->fresh.data + head, r->fresh.len - head);
+    buf_close(&done);
 }
 
 /* --- the tablets --------------------------------------------------------- */
@@ -191,6 +199,9 @@ static void put_apart(struct replacement *r, struct tablet *const *pieces)
     const struct store_sharing *sharing = r->store->sharing;
     for (size_t i = 0; i < r->piece_count; i++) {
         r->owners[i]->is_system = r->table->is_system;
+        done_changes_copy(r->owners[i]->done, r->table->done);
+        table_note_stamp(r->owners[i],
+                         (int64_t)atomic_load(&r->table->stamped_us));
         table_set_view(r->owners[i],
                        table_view_new(r->view->schema, r->view->generation,
                                       &pieces[i], 1));

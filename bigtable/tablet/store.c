@@ -147,6 +147,7 @@ static int open_tablet(struct store *s,
                        struct tablet **out,
                        struct err *err)
 {
+    table_note_stamp(t, from->stamped_us);
     return tablet_open(s, t, from->id, buf_slice(&from->start),
                        buf_slice(&from->end), schema, from->groups,
                        from->group_count, out, err);

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "bigtable/tablet/done_changes.h"
+#include "bigtable/tablet/store.h"
 #include "bigtable/tablet/tablet.h"
 
 struct table_view *table_view_new(const struct schema *schema,
@@ -58,6 +60,18 @@ size_t table_view_group(const struct table_view *v, uint32_t id)
     return (size_t)(g - v->schema->groups);
 }
 
+int64_t table_stamp_us(const struct table *t, int64_t wall_us)
+{
+    return MAX_OF(wall_us, (int64_t)atomic_load(&t->stamped_us));
+}
+
+void table_note_stamp(struct table *t, int64_t us)
+{
+    long long old = atomic_load_explicit(&t->stamped_us, memory_order_relaxed);
+    while (old < us && !atomic_compare_exchange_weak(&t->stamped_us, &old, us))
+        continue;
+}
+
 struct table *table_new(struct store *store, uint64_t id, const char *name)
 {
     struct table *t = mem_zalloc(1, sizeof(*t));
@@ -68,6 +82,8 @@ struct table *table_new(struct store *store, uint64_t id, const char *name)
     mutex_init(&t->change_lock);
     mutex_init(&t->lock);
     cond_init(&t->opened);
+    if (store && store->sharing)
+        t->done = done_changes_new(store->world);
     return t;
 }
 
@@ -82,6 +98,7 @@ void table_unref(struct table *t)
     if (!t || atomic_fetch_sub(&t->references, 1) != 1)
         return;
     INVARIANT(t->view == NULL);
+    done_changes_free(t->done);
     cond_close(&t->opened);
     mutex_close(&t->lock);
     mutex_close(&t->change_lock);

@@ -25,6 +25,7 @@
 #include "bigtable/row/schema.h"
 #include "bigtable/tablet/manifest_state.h" /* TABLE_NAME_BYTES_MAX */
 
+struct done_changes;
 struct store;
 struct tablet;
 
@@ -36,18 +37,24 @@ struct table_view {
     struct tablet *tablets[]; /* Referenced; ascending, without gaps. */
 };
 
+/* Invariants
+ *     INV-1  stamped_us never goes down, and is at least the stamp of every
+ *            cell that the table gave one. */
 struct table {
     atomic_uint references;
     struct store *store; /* Borrowed. */
     uint64_t id;
     char name[TABLE_NAME_BYTES_MAX + 1];
-    bool is_system;           /* Others wait for writes to it: these never
-                                 wait for memory. */
-    struct mutex change_lock; /* One change at a time. */
-    struct mutex lock;        /* Of what follows; */
-    struct cond opened;       /* both change under the write turn, too. */
-    struct table_view *view;  /* NULL: the table was dropped. */
-    bool closed;              /* Writers wait. */
+    bool is_system;            /* Others wait for writes to it: these never
+                                  wait for memory. */
+    struct mutex change_lock;  /* One change at a time. */
+    struct mutex lock;         /* Of what follows; */
+    struct cond opened;        /* both change under the write turn, too. */
+    struct table_view *view;   /* NULL: the table was dropped. */
+    bool closed;               /* Writers wait. */
+    struct done_changes *done; /* Of a tablet server; NULL: nobody asks again.
+                                */
+    atomic_llong stamped_us;   /* Newest stamp given, see table_stamp_us(). */
 };
 
 /* @tablets' references move in; @schema is copied. One reference. */
@@ -61,6 +68,19 @@ struct tablet *
 table_view_find(const struct table_view *v, struct slice row, size_t *index);
 /* Index of the schema's group with @id. PRE: it has it. */
 size_t table_view_group(const struct table_view *v, uint32_t id);
+
+/* Read-modify-write stamps in whole milliseconds, the granularity of tables in
+ * the public API: clients there refuse to write a cell back at any other time.
+ */
+#define TABLE_COARSE_US INT64_C(1000)
+
+/* The stamp of what is written now, when the machine's clock says @wall_us: a
+ * hybrid logical clock, which follows the machine's but never goes back. It is
+ * kept in the log and in the manifest, or in METADATA, and so over restarts,
+ * moves, splits, merges and recoveries. */
+int64_t table_stamp_us(const struct table *t, int64_t wall_us);
+/* @us was given as a stamp. Any thread. */
+void table_note_stamp(struct table *t, int64_t us);
 
 struct table *table_new(struct store *store, uint64_t id, const char *name);
 struct table *table_ref(struct table *t);

@@ -6,6 +6,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/row/cell_key.h"
+#include "bigtable/tablet/done_changes.h"
 #include "bigtable/tablet/gc_filter.h"
 #include "bigtable/tablet/manifest.h"
 #include "bigtable/tablet/store.h"
@@ -65,6 +66,19 @@ secure_other_groups(struct tablet_group *g, uint64_t sequence, struct err *err)
     return write_log_sync(s->log, err);
 }
 
+/* What the log would tell of clients and of time, if it had to keep what is in
+ * table files. */
+static void put_memory(const struct tablet *t, struct buf *edit)
+{
+    struct buf done = BUF_INIT;
+    edit_put_stamp(edit, t->id, (int64_t)atomic_load(&t->table->stamped_us));
+    if (t->table->done) {
+        done_changes_encode(t->table->done, &done);
+        edit_put_done(edit, t->id, buf_slice(&done), false);
+    }
+    buf_close(&done);
+}
+
 static int commit_edit(struct tablet_group *g,
                        const struct lsm_edit *edit,
                        struct err *err)
@@ -79,6 +93,8 @@ static int commit_edit(struct tablet_group *g,
     if (rc)
         return rc;
     edit_change_group(&bytes, g->tablet->id, g->id, edit);
+    if (edit->flushed_sequence)
+        put_memory(g->tablet, &bytes);
     rc = store_commit(s, g->tablet->id, &bytes, err);
     buf_close(&bytes);
     if (rc == ERR_CANCELLED || rc == ERR_CLOSED)

@@ -8,6 +8,7 @@
 #include "bigtable/lsm/skip_batch.h"
 #include "bigtable/lsm/skip_list.h" /* SKIP_LINE_BYTES */
 #include "bigtable/row/mutation.h"
+#include "bigtable/tablet/done_changes.h"
 #include "bigtable/tablet/store.h"
 #include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet/write_insert.h"
@@ -109,6 +110,7 @@ static void number_group(struct store *s, struct write_group *g)
         w->rc = check_writer(s, w);
         if (w->rc)
             continue;
+        writer_stamp(w);
         w->sequence = q->last_sequence + 1;
         q->last_sequence += w->op_count;
         for (size_t i = 0; i < w->count; i++)
@@ -219,6 +221,8 @@ static void insert_writer(struct store *s, const struct writer *w)
                                  w->now_us, &sequence);
         resolved += m->count;
     }
+    if (w->table->done)
+        done_changes_note(w->table->done, w->mutations, w->count);
     atomic_fetch_add(&s->memory_bytes, bytes);
     if (w->durability == WRITE_DEFERRED)
         atomic_store(&s->deferred, true);

@@ -88,10 +88,11 @@ struct write_condition {
     uint64_t sequence;
 };
 
-/* Apply @mutations, in order, each atomically. @now_us is what QUARRY_NOW
- * becomes. Parks. With @condition (NULL: none) ERR_ABORTED means that it did
- * not hold. On error *@failed_index (may be NULL) is the first that was not
- * applied.
+/* Apply @mutations, in order, each atomically. @now_us is what the machine's
+ * clock says: QUARRY_NOW becomes it, or the newest stamp that the table gave
+ * before, if that is later. Parks. With @condition (NULL: none) ERR_ABORTED
+ * means that it did not hold. On error *@failed_index (may be NULL) is the
+ * first that was not applied.
  */
 MUST_CHECK int store_write(struct store *s,
                            struct table *t,

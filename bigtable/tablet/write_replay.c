@@ -5,6 +5,7 @@
 #include "bigtable/row/cell_key.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/row/schema.h"
+#include "bigtable/tablet/done_changes.h"
 #include "bigtable/tablet/store.h"
 #include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet/write_insert.h"
@@ -23,6 +24,10 @@ uint64_t write_replay_mutation(const struct table_view *v,
     struct mutation_op op;
     uint64_t bytes = 0;
     size_t row_length;
+    table_note_stamp(t->table, m->now_us);
+    if (m->session && t->table->done)
+        done_changes_note_one(t->table->done, m->session, m->sequence,
+                              m->answer);
     buf_clear(scratch);
     cell_key_append_row(scratch, m->row);
     row_length = scratch->len;

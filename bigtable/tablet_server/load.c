@@ -6,6 +6,7 @@
 #include "base/runtime/log.h"
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/tablet/background.h"
+#include "bigtable/tablet/done_changes.h"
 #include "bigtable/tablet/manifest_state.h"
 #include "bigtable/tablet/shared.h"
 #include "bigtable/tablet/tablet.h"
@@ -45,6 +46,10 @@ static void open_files(void *ctx, const struct manifest_state *state)
         l->rc = err_set(&l->err, ERR_CANCELLED, "it was given up");
         return;
     }
+    table_note_stamp(l->table, t->stamped_us);
+    l->rc = done_changes_decode(l->table->done, buf_slice(&t->done), &l->err);
+    if (l->rc)
+        return;
     l->rc = tablet_open(l->server->store, l->table, t->id, buf_slice(&t->start),
                         buf_slice(&t->end), l->view->schema, t->groups,
                         t->group_count, &l->tablet, &l->err);

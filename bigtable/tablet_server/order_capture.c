@@ -20,9 +20,9 @@ static void run_capture(void *arg)
 
 static void put_tablet(const struct captured_tablet *t, struct buf *out)
 {
-    const struct snapshot_tablet s = {buf_slice(&t->start), buf_slice(&t->end),
-                                      buf_slice(&t->groups), t->sequence,
-                                      t->bytes};
+    const struct snapshot_tablet s = {
+        buf_slice(&t->start), buf_slice(&t->end), buf_slice(&t->groups),
+        t->sequence,          t->bytes,           t->stamped_us};
     snapshot_tablet_put(&s, out);
 }
 

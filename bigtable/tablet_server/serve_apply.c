@@ -5,6 +5,7 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
 #include "bigtable/row/mutation.h"
+#include "bigtable/tablet/done_changes.h"
 #include "bigtable/tablet/store.h"
 #include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet_server/rules.h"
@@ -20,13 +21,16 @@ struct part {
     struct table_view *view;
     const struct quarry_mutation **list; /* In the arena. */
     uint32_t *index;                     /* Of each among all changes. */
+    uint64_t *sequences;                 /* Of those that were begun. */
     size_t count;
     size_t done; /* The first ones: decided. */
+    bool begun;
 };
 
 struct apply {
     struct tablet_server *server;
     struct slice principal;
+    struct change_origin origin;
     struct arena arena;
     enum write_durability durability;
     size_t count;
@@ -67,6 +71,10 @@ static int take_changes(struct apply *a, struct slice bytes, struct err *err)
         a->tablets[i] = c.tablet;
         a->codes[i] = OPEN;
         rc = mutation_borrow(c.row, c.ops, c.count, &a->mutations[i], &mistake);
+        if (rc == 0 && a->origin.session) {
+            a->mutations[i].session = a->origin.session;
+            a->mutations[i].sequence = c.sequence;
+        }
         if (rc)
             fail(a, i, rc, &mistake);
     }
@@ -151,6 +159,41 @@ static int may_change(struct apply *a,
     return rc;
 }
 
+/* Begin those of its changes that were not made before; these leave the part.
+ */
+static int begin_changes(struct apply *a, struct part *p, struct err *err)
+{
+    enum change_state *states;
+    size_t kept = 0;
+    int rc;
+    if (a->origin.session == 0 || p->count == 0)
+        return 0;
+    states = mem_alloc(p->count * sizeof(*states));
+    p->sequences = arena_alloc(&a->arena, p->count * sizeof(*p->sequences));
+    for (size_t i = 0; i < p->count; i++)
+        p->sequences[i] = p->list[i]->sequence;
+    rc = done_changes_begin(p->served->table->done, a->origin.session,
+                            a->origin.floor, p->sequences, p->count, states,
+                            err);
+    p->begun = rc == 0;
+    for (size_t i = 0; i < p->count && rc == 0; i++) {
+        struct err over = ERR_INIT;
+        if (states[i] == CHANGE_DONE)
+            a->codes[p->index[i]] = 0;
+        else if (states[i] == CHANGE_OVER)
+            fail(a, p->index[i], change_is_over(&over), &over);
+        if (states[i] != CHANGE_BEGUN)
+            continue;
+        p->sequences[kept] = p->sequences[i];
+        p->list[kept] = p->list[i];
+        p->index[kept++] = p->index[i];
+    }
+    if (rc == 0)
+        p->count = kept;
+    mem_free(states);
+    return rc;
+}
+
 /* Find the tablet; rows that it does not have leave the part, and so does what
  * may not be changed. */
 static void open_part(struct apply *a, struct part *p)
@@ -182,8 +225,20 @@ static void open_part(struct apply *a, struct part *p)
         p->index[kept++] = p->index[i];
     }
     p->count = kept;
-    if (kept)
-        rules_pay(a->server, p->served, RATE_WRITES, kept, bytes);
+    rc = begin_changes(a, p, &err);
+    if (rc)
+        fail_part(a, p, rc, &err);
+    else if (p->count)
+        rules_pay(a->server, p->served, RATE_WRITES, p->count, bytes);
+}
+
+static void close_part(struct apply *a, struct part *p)
+{
+    if (p->begun)
+        done_changes_end(p->served->table->done, a->origin.session,
+                         p->sequences, p->count);
+    table_view_unref(p->view);
+    served_unref(p->served);
 }
 
 static bool is_gone(struct table *t)
@@ -259,10 +314,8 @@ static int apply(struct apply *a, struct slice changes, struct err *err)
         open_part(a, &a->parts[i]);
     while (rc == 0 && apply_open(a, now_us))
         rc = fiber_check(err); /* Rounds are as many as mistakes. */
-    for (size_t i = 0; i < a->part_count; i++) {
-        table_view_unref(a->parts[i].view);
-        served_unref(a->parts[i].served);
-    }
+    for (size_t i = 0; i < a->part_count; i++)
+        close_part(a, &a->parts[i]);
     return rc ? rc : check_answer(a->server, err);
 }
 
@@ -286,6 +339,7 @@ int handle_apply(void *ctx, struct rpc_call *call, struct err *err)
     arena_init(&a.arena);
     a.durability = durability_of(r.durability);
     a.count = r.count;
+    a.origin = r.origin;
     a.mutations = arena_alloc(&a.arena, a.count * sizeof(*a.mutations));
     a.tablets = arena_alloc(&a.arena, a.count * sizeof(*a.tablets));
     a.codes = arena_alloc(&a.arena, a.count * sizeof(*a.codes));

@@ -4,10 +4,10 @@
 #include "bigtable/client/quarry.h"
 #include "bigtable/row/filter.h"
 #include "bigtable/row/mutation.h"
+#include "bigtable/tablet/done_changes.h"
 #include "bigtable/tablet/row_changes.h"
 #include "bigtable/tablet/table.h"
 #include "bigtable/tablet/tablet.h"
-#include "bigtable/tablet_server/answers.h"
 #include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/server.h"
 #include "bigtable/tablet_server/serving.h"
@@ -18,22 +18,57 @@ static enum write_durability durability_of(uint8_t d)
                                                     : WRITE_SYNCED;
 }
 
-/* The tablet, if it has @row. A call that means @meant may have been made there
- * before, so another one, which began at the same address after it, does not
- * make it. End @out in any case. */
+int change_is_over(struct err *err)
+{
+    return err_set(err, ERR_ABORTED,
+                   "the client was told already what became of the change");
+}
+
+/* The tablet, if it has @row. End @out in any case. */
 static int begin(struct tablet_server *s,
                  struct serving *out,
                  uint64_t tablet,
-                 uint64_t meant,
                  struct slice row,
                  struct err *err)
 {
     int rc = serving_begin(s, out, tablet, 0, err);
-    if (rc == 0 && meant && meant != s->number)
-        rc = not_here(tablet, err);
     if (rc == 0 && !tablet_contains(out->view->tablets[0], row))
         rc = not_here(tablet, err);
     return rc;
+}
+
+/* Begin the change, unless it was made before: *@done, and @answer gets what
+ * was answered then. */
+static int begin_change(const struct serving *v,
+                        const struct change_origin *o,
+                        uint64_t sequence,
+                        bool *done,
+                        struct buf *answer,
+                        struct err *err)
+{
+    struct done_changes *d = v->served->table->done;
+    enum change_state state = CHANGE_BEGUN;
+    int rc = 0;
+    if (o->session)
+        rc = done_changes_begin(d, o->session, o->floor, &sequence, 1, &state,
+                                err);
+    *done = state == CHANGE_DONE;
+    if (rc == 0 && state == CHANGE_OVER)
+        rc = change_is_over(err);
+    if (rc == 0 && *done &&
+        !done_changes_answer(d, o->session, sequence, answer))
+        rc = err_set(err, ERR_ABORTED,
+                     "the change was made before, and its answer was too "
+                     "long to be kept");
+    return rc;
+}
+
+static void end_change(const struct serving *v,
+                       const struct change_origin *o,
+                       uint64_t sequence)
+{
+    if (o->session)
+        done_changes_end(v->served->table->done, o->session, &sequence, 1);
 }
 
 /* The outcome of a transaction on the tablet of @v, as clients know it. */
@@ -63,7 +98,13 @@ static int take_branch(struct slice *bytes,
     int rc = row_change_next(bytes, &c, &more, err);
     if (rc == 0 && (!more || !slice_eq(c.row, r->row)))
         rc = err_set(err, ERR_CORRUPT, "malformed check of a row");
-    return rc ? rc : mutation_borrow(c.row, c.ops, c.count, out, err);
+    if (rc == 0)
+        rc = mutation_borrow(c.row, c.ops, c.count, out, err);
+    if (rc == 0) {
+        out->session = r->origin.session;
+        out->sequence = r->sequence;
+    }
+    return rc;
 }
 
 /* May it read what the filter looks at, and make these changes? */
@@ -89,6 +130,28 @@ static int may_check(struct tablet_server *s,
     return rc;
 }
 
+/* Do it, and answer. PRE: it was begun. */
+static int do_check(struct tablet_server *s,
+                    struct rpc_call *call,
+                    const struct check_request *r,
+                    const struct serving *v,
+                    const struct quarry_filter *filter,
+                    const struct quarry_mutation *const branches[2],
+                    struct err *err)
+{
+    struct check_reply reply = {.matched = false};
+    int rc;
+    rules_pay(s, v->served, RATE_WRITES, 1, call->attachment.len);
+    rc = store_check_and_mutate(
+        s->store, v->served->table, r->row, filter, branches[0], branches[1],
+        durability_of(r->durability), &reply.matched, err);
+    rc = settle(v, r->tablet, rc, err);
+    end_change(v, &r->origin, r->sequence);
+    if (rc == 0)
+        check_reply_put(&reply, call->reply_body);
+    return rc;
+}
+
 static int check(struct tablet_server *s,
                  struct rpc_call *call,
                  const struct check_request *r,
@@ -97,32 +160,31 @@ static int check(struct tablet_server *s,
     struct quarry_mutation branches[2]; /* If true, if false. */
     struct slice bytes = call->attachment;
     struct quarry_filter *filter = NULL;
-    struct check_reply reply = {.matched = false};
+    const struct quarry_mutation *const both[2] = {
+        r->has_true ? &branches[0] : NULL, r->has_false ? &branches[1] : NULL};
+    struct buf answers[2] = {BUF_INIT, BUF_INIT}; /* Of the branches. */
     struct serving v;
-    int rc = begin(s, &v, r->tablet, r->server, r->row, err);
+    bool done = false;
+    int rc = begin(s, &v, r->tablet, r->row, err);
     if (rc == 0 && r->has_filter)
         rc = filter_decode(r->filter, &filter, err);
     if (rc == 0 && r->has_true)
         rc = take_branch(&bytes, r, &branches[0], err);
     if (rc == 0 && r->has_false)
         rc = take_branch(&bytes, r, &branches[1], err);
-    if (rc == 0) {
-        const struct quarry_mutation *const both[2] = {
-            r->has_true ? &branches[0] : NULL,
-            r->has_false ? &branches[1] : NULL};
-        rc = may_check(s, &v, call->principal, filter, both, err);
-    }
-    if (rc == 0) {
-        rules_pay(s, v.served, RATE_WRITES, 1, call->attachment.len);
-        rc = store_check_and_mutate(s->store, v.served->table, r->row, filter,
-                                    r->has_true ? &branches[0] : NULL,
-                                    r->has_false ? &branches[1] : NULL,
-                                    durability_of(r->durability),
-                                    &reply.matched, err);
-        rc = settle(&v, r->tablet, rc, err);
+    for (int i = 0; i < 2; i++) {
+        check_reply_put(&(struct check_reply){.matched = i == 0}, &answers[i]);
+        branches[i].answer = buf_slice(&answers[i]);
     }
     if (rc == 0)
-        check_reply_put(&reply, call->reply_body);
+        rc = may_check(s, &v, call->principal, filter, both, err);
+    if (rc == 0)
+        rc = begin_change(&v, &r->origin, r->sequence, &done, call->reply_body,
+                          err);
+    if (rc == 0 && !done)
+        rc = do_check(s, call, r, &v, filter, both, err);
+    buf_close(&answers[0]);
+    buf_close(&answers[1]);
     filter_unref(filter);
     serving_end(&v);
     return rc;
@@ -132,18 +194,11 @@ int handle_check(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct tablet_server *s = ctx;
     struct check_request r;
-    bool known;
     int rc = check_request_get(call->body, &r, err);
     if (rc == 0)
         rc = check_ready(s, err);
-    if (rc)
-        return rc;
-    /* What was done is remembered, also when its answer must not go out now. */
-    rc = answers_begin(s->answers, call, &known, err);
-    if (rc == 0 && !known) {
+    if (rc == 0)
         rc = check(s, call, &r, err);
-        answers_end(s->answers, call, rc == 0);
-    }
     return rc ? rc : check_answer(s, err);
 }
 
@@ -171,20 +226,26 @@ static int modify(struct tablet_server *s,
                   const struct modify_request *r,
                   struct err *err)
 {
+    const struct row_change_id id = {r->origin.session, r->sequence, row_put};
     struct quarry_row *row = NULL;
     struct serving v;
-    int rc = begin(s, &v, r->tablet, r->server, r->row, err);
+    bool done = false;
+    int rc = begin(s, &v, r->tablet, r->row, err);
     if (rc == 0)
         rc = may_modify(s, &v, call->principal, r, err);
-    if (rc == 0) {
-        rules_pay(s, v.served, RATE_WRITES, 1, call->body.len);
-        rc = store_read_modify_write(s->store, v.served->table, r->row,
-                                     r->rules, r->rule_count,
-                                     durability_of(r->durability), &row, err);
-        rc = settle(&v, r->tablet, rc, err);
-    }
     if (rc == 0)
-        row_put(row, call->reply_attachment);
+        rc = begin_change(&v, &r->origin, r->sequence, &done,
+                          call->reply_attachment, err);
+    if (rc == 0 && !done) {
+        rules_pay(s, v.served, RATE_WRITES, 1, call->body.len);
+        rc = store_read_modify_write(
+            s->store, v.served->table, r->row, r->rules, r->rule_count,
+            durability_of(r->durability), &id, &row, err);
+        rc = settle(&v, r->tablet, rc, err);
+        end_change(&v, &r->origin, r->sequence);
+        if (rc == 0)
+            row_put(row, call->reply_attachment);
+    }
     mem_free(row);
     serving_end(&v);
     return rc;
@@ -195,18 +256,13 @@ int handle_modify(void *ctx, struct rpc_call *call, struct err *err)
     struct tablet_server *s = ctx;
     struct modify_request r;
     struct arena a;
-    bool known;
     int rc;
     arena_init(&a);
     rc = modify_request_get(call->body, &a, &r, err);
     if (rc == 0)
         rc = check_ready(s, err);
     if (rc == 0)
-        rc = answers_begin(s->answers, call, &known, err);
-    if (rc == 0 && !known) {
         rc = modify(s, call, &r, err);
-        answers_end(s->answers, call, rc == 0);
-    }
     if (rc == 0)
         rc = check_answer(s, err);
     arena_close(&a);

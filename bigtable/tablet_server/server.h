@@ -22,7 +22,6 @@
 #include "bigtable/wire/control_calls.h"
 #include "bigtable/wire/data_calls.h"
 
-struct answers;
 struct channel_set;
 struct fiber;
 struct loop;
@@ -111,7 +110,6 @@ struct tablet_server {
     struct hash_map schemas;  /* By table id: struct table_schema. */
     struct mutex schema_lock; /* Over a reading of them. */
     struct channel_set *channels;
-    struct answers *answers;
     struct program_cache *programs;
     struct reader_pool *readers;
     struct rule_book *rules;
@@ -209,6 +207,9 @@ MUST_CHECK int find_tablet(struct tablet_server *s,
 MUST_CHECK int check_answer(struct tablet_server *s, struct err *err);
 /* What the store says of a table that is gone, as clients know it. */
 int not_here(uint64_t id, struct err *err);
+/* A try of a change whose client has been told what became of it. Returns
+ * ERR_ABORTED. */
+int change_is_over(struct err *err);
 /* Account for a request in memory; ERR_UNAVAILABLE when there is no room. Ends
  * with release_request(). */
 MUST_CHECK int

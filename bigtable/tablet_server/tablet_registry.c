@@ -140,6 +140,8 @@ static void put_tablet(const struct manifest_tablet *t, struct buf *out)
     edit_put_tablet(out, t->id, t->table, buf_slice(&t->start),
                     buf_slice(&t->end), t->groups, t->group_count);
     edit_put_loads(out, t->id, t->loads, t->load_count);
+    edit_put_stamp(out, t->id, t->stamped_us);
+    edit_put_done(out, t->id, buf_slice(&t->done), true);
 }
 
 static uint64_t file_bytes(const struct manifest_tablet *t)
@@ -177,6 +179,8 @@ static void put_state(const struct tablet_registry *r,
     s->bytes = file_bytes(t);
     if (is_logged)
         put_logs(r, of, s);
+    s->stamped_us = t->stamped_us;
+    s->done = buf_slice(&t->done);
     s->load_count = t->load_count;
     memcpy(s->loads, t->loads, t->load_count * sizeof(*s->loads));
     tablet_state_put(s, out);
@@ -422,6 +426,8 @@ static int take_state(struct registered *t,
     edit_put_table(&edit, b->table, table, schema);
     edit_put_tablet_of(&edit, b->id, b->table, b->start, b->end, s->groups);
     edit_put_loads(&edit, b->id, s->loads, s->load_count);
+    edit_put_stamp(&edit, b->id, s->stamped_us);
+    edit_put_done(&edit, b->id, s->done, true);
     rc = manifest_state_apply(&t->state, buf_slice(&edit), err);
     buf_close(&edit);
     if (rc == 0 &&

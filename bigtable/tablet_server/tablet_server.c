@@ -12,7 +12,6 @@
 #include "bigtable/tablet/shared.h"
 #include "bigtable/tablet/shared_log.h"
 #include "bigtable/tablet/write_log.h"
-#include "bigtable/tablet_server/answers.h"
 #include "bigtable/tablet_server/programs.h"
 #include "bigtable/tablet_server/reader_pool.h"
 #include "bigtable/tablet_server/replay.h"
@@ -336,7 +335,6 @@ int tablet_server_open(struct world *w,
     served_set_init(&s->served);
     hash_map_init(&s->schemas, HASH_KEYS_BORROWED);
     s->channels = channel_set_new(&channels);
-    s->answers = answers_new();
     s->programs = program_cache_new();
     s->rules = rule_book_new(s);
     /* The survivors together have room for the log of one that died. */
@@ -516,7 +514,6 @@ static void close_parts(struct tablet_server *s)
     session_leave(s->session);
     fs_close(s->fs);
     channel_set_close(s->channels);
-    answers_free(s->answers);
     program_cache_free(s->programs);
     reader_pool_free(s->readers);
     segment_shelf_free(s->shelf);

@@ -8,11 +8,11 @@
 #define READ_FIELDS           6
 #define READ_REPLY_FIELDS     3
 #define EACH_FIELDS           1
-#define APPLY_FIELDS          2
+#define APPLY_FIELDS          4
 #define APPLY_REPLY_FIELDS    3
-#define CHECK_FIELDS          7
+#define CHECK_FIELDS          9
 #define CHECK_REPLY_FIELDS    1
-#define MODIFY_FIELDS         5
+#define MODIFY_FIELDS         7
 #define RULE_FIELDS           5
 #define RUN_FIELDS            13
 #define RUN_REPLY_FIELDS      4
@@ -82,11 +82,24 @@ int each_request_get(struct slice in, struct each_request *r, struct err *err)
 /* --- writing rows -----------------------------------------------------------
  */
 
+static void put_origin(const struct change_origin *o, struct buf *out)
+{
+    codec_put_u64(out, o->session);
+    codec_put_u64(out, o->floor);
+}
+
+static void get_origin(struct codec_reader *r, struct change_origin *o)
+{
+    o->session = codec_get_u64(r);
+    o->floor = codec_get_u64(r);
+}
+
 void apply_request_put(const struct apply_request *r, struct buf *out)
 {
     codec_put_array(out, APPLY_FIELDS);
     codec_put_u64(out, r->durability);
     codec_put_u64(out, r->count);
+    put_origin(&r->origin, out);
 }
 
 int apply_request_get(struct slice in, struct apply_request *r, struct err *err)
@@ -94,6 +107,7 @@ int apply_request_get(struct slice in, struct apply_request *r, struct err *err)
     struct message_reader b = message_begin(in, APPLY_FIELDS);
     r->durability = message_u8(&b.r);
     r->count = message_u32(&b.r);
+    get_origin(&b.r, &r->origin);
     return message_end(&b, "request to change rows", err);
 }
 
@@ -139,7 +153,8 @@ void check_request_put(const struct check_request *r, struct buf *out)
     message_put_maybe(out, r->has_filter, r->filter);
     codec_put_bool(out, r->has_true);
     codec_put_bool(out, r->has_false);
-    codec_put_u64(out, r->server);
+    put_origin(&r->origin, out);
+    codec_put_u64(out, r->sequence);
 }
 
 int check_request_get(struct slice in, struct check_request *r, struct err *err)
@@ -151,7 +166,8 @@ int check_request_get(struct slice in, struct check_request *r, struct err *err)
     r->filter = message_maybe(&b.r, &r->has_filter);
     r->has_true = codec_get_bool(&b.r);
     r->has_false = codec_get_bool(&b.r);
-    r->server = codec_get_u64(&b.r);
+    get_origin(&b.r, &r->origin);
+    r->sequence = codec_get_u64(&b.r);
     return message_end(&b, "request to check a row", err);
 }
 
@@ -184,7 +200,8 @@ void modify_request_put(const struct modify_request *r, struct buf *out)
         codec_put_bin(out, rule->append);
         codec_put_i64(out, rule->increment);
     }
-    codec_put_u64(out, r->server);
+    put_origin(&r->origin, out);
+    codec_put_u64(out, r->sequence);
 }
 
 static void
@@ -216,7 +233,8 @@ int modify_request_get(struct slice in,
     for (size_t i = 0; i < r->rule_count && !b.r.bad; i++)
         get_rule(&b.r, a, &rules[i]);
     r->rules = rules;
-    r->server = codec_get_u64(&b.r);
+    get_origin(&b.r, &r->origin);
+    r->sequence = codec_get_u64(&b.r);
     return message_end(&b, "request to modify a row", err);
 }
 

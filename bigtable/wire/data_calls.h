@@ -145,18 +145,30 @@ cell_answer_get(struct slice in, struct cell_answer *c, struct err *err);
 /* --- what to write -----------------------------------------------------------
  */
 
+/* What a change is to its client, the same in each of its tries: so it is made
+ * once (tablet/done_changes.h). A client tries for CHANGE_RETRY_US at most, and
+ * servers remember for two times that, as long as they hear nothing of it. */
+#define CHANGE_RETRY_US (UINT64_C(300) * 1000000)
+
+struct change_origin {
+    uint64_t session; /* A random number; 0: it is not asked for again. */
+    uint64_t floor;   /* Nothing below it is asked for again. */
+};
+
 /* Changes of one row, for one tablet. The attachment of TABLET_APPLY is a
  * sequence of them; those of one tablet are applied in their order. */
 struct row_change {
     uint64_t tablet;
+    uint64_t sequence; /* Its number in the session. */
     struct slice row;
     struct slice ops; /* As struct quarry_mutation holds them. */
     uint32_t count;
 };
 
 struct apply_request {
-    uint8_t durability; /* enum write_durability */
-    uint32_t count;     /* Of row changes in the attachment. */
+    uint8_t durability;          /* enum write_durability */
+    uint32_t count;              /* Of row changes in the attachment. */
+    struct change_origin origin; /* Of all of them. */
 };
 
 /* What became of each change: 0 or an error code, and the text of the first
@@ -187,7 +199,8 @@ struct check_request {
     bool has_filter;     /* false: does the row exist? */
     bool has_true;
     bool has_false;
-    uint64_t server; /* As of struct modify_request. */
+    struct change_origin origin;
+    uint64_t sequence;
 };
 
 struct check_reply {
@@ -207,16 +220,12 @@ struct modify_request {
     size_t rule_count;
     const struct quarry_rmw_rule *rules; /* In the arena; families
                                             0-terminated. */
-    uint64_t server; /* The number of the one that is meant; 0: whoever has the
-                        tablet. Another one at its address knows nothing of what
-                        was answered. */
+    struct change_origin origin;
+    uint64_t sequence;
 };
 
-/* Check and modify carry an idempotency key (rpc_call_options) that is the same
- * in every try. The server remembers the answers of its last such calls, as far
- * as it lived through them, by number and by bytes (tablet_server/answers.h): a
- * try whose answer was too long to be kept ends with ERR_ABORTED, as does, at
- * the client, one that a server which died may have made. */
+/* A check or a modification that was made before is answered as it was then;
+ * ERR_ABORTED when that answer was too long to be kept. */
 
 /* --- programs ----------------------------------------------------------------
  */

@@ -8,8 +8,10 @@
 
 #define BOUNDS_FIELDS      4
 #define LOCATION_FIELDS    3
-#define STATE_FIELDS       5
-#define STATE_FIELDS_FIRST 4 /* Of those who know of no loads. */
+#define STATE_FIELDS       7
+#define STATE_FIELDS_FIRST 4 /* Of those who know of no loads, */
+#define STATE_FIELDS_LOADS 5 /* and of those who know of no stamps, */
+#define STATE_FIELDS_STAMP 6 /* and of no changes. */
 #define RECORD_FIELDS      4
 #define TABLE_FIELDS       4
 #define SERVER_FIELDS      2
@@ -17,6 +19,8 @@
 
 /* Opaque groups of a tablet, at most: thousands of files. */
 #define GROUPS_BYTES_MAX ((size_t)16 << 20)
+/* Of changes for clients, opaque too. */
+#define DONE_BYTES_MAX   ((size_t)64 << 20)
 #define SCHEMA_BYTES_MAX ((size_t)256 << 10)
 
 /* Behind the table's number: a tablet with an end, and the last one. */
@@ -163,6 +167,8 @@ static void put_state(const struct tablet_state *s, struct buf *out)
     codec_put_array(out, (uint32_t)s->load_count);
     for (size_t i = 0; i < s->load_count; i++)
         codec_put_u64(out, s->loads[i]);
+    codec_put_u64(out, (uint64_t)s->stamped_us);
+    codec_put_bin(out, s->done);
 }
 
 static void get_state(struct codec_reader *r, struct tablet_state *s)
@@ -182,6 +188,13 @@ static void get_loads(struct codec_reader *r, struct tablet_state *s)
         s->loads[i] = codec_get_u64(r);
 }
 
+static void get_stamp(struct codec_reader *r, struct tablet_state *s)
+{
+    uint64_t us = codec_get_u64(r);
+    r->bad |= us > INT64_MAX;
+    s->stamped_us = r->bad ? 0 : (int64_t)us;
+}
+
 void tablet_state_put(const struct tablet_state *s, struct buf *out)
 {
     put_state(s, out);
@@ -192,8 +205,18 @@ int tablet_state_get(struct slice in, struct tablet_state *s, struct err *err)
     struct message_reader m = message_begin(in, STATE_FIELDS_FIRST);
     get_state(&m.r, s);
     s->load_count = 0;
-    if (m.count > STATE_FIELDS_FIRST) {
+    s->stamped_us = 0;
+    s->done = SLICE_EMPTY;
+    if (m.count >= STATE_FIELDS_LOADS) {
         get_loads(&m.r, s);
+        m.known = STATE_FIELDS_LOADS;
+    }
+    if (m.count >= STATE_FIELDS_STAMP) {
+        get_stamp(&m.r, s);
+        m.known = STATE_FIELDS_STAMP;
+    }
+    if (m.count >= STATE_FIELDS) {
+        s->done = message_bytes(&m.r, DONE_BYTES_MAX);
         m.known = STATE_FIELDS;
     }
     return message_end(&m, "state of a tablet", err);

@@ -133,6 +133,9 @@ struct tablet_state {
     /* Bulk loads that it has taken, the newest ones, oldest first. */
     uint64_t loads[STATE_LOADS_MAX];
     size_t load_count;
+    int64_t stamped_us; /* Newest stamp it gave a cell, or later; 0: none. */
+    struct slice done;  /* Changes that clients may ask for again; opaque but
+                           that two behind each other are those of both. */
 };
 
 /* The four columns together: the root tablet's file, and t:split. */

@@ -123,6 +123,7 @@ void row_decoder_close(struct row_decoder *r)
 void row_change_put(const struct row_change *c, struct buf *out)
 {
     buf_put_varint(out, c->tablet);
+    buf_put_varint(out, c->sequence);
     buf_put_lslice(out, c->row);
     buf_put_varint(out, c->count);
     buf_put_lslice(out, c->ops);
@@ -139,6 +140,7 @@ int row_change_next(struct slice *rest,
     if (!*more)
         return 0;
     c->tablet = cursor_varint(&in);
+    c->sequence = cursor_varint(&in);
     c->row = cursor_lslice(&in);
     count = cursor_varint(&in);
     c->ops = cursor_lslice(&in);

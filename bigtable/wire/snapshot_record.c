@@ -10,13 +10,14 @@
 #include "bigtable/wire/message.h"
 #include "bigtable/wire/tablet_files.h"
 
-#define MAGIC         "QRYSNAP1"
-#define MAGIC_BYTES   ((size_t)8)
-#define HEAD_BYTES    (MAGIC_BYTES + 4)
-#define RECORD_FIELDS 6
-#define TABLET_FIELDS 5
-#define SCHEMA_BYTES  ((size_t)256 << 10)
-#define GROUPS_BYTES  ((size_t)16 << 20)
+#define MAGIC               "QRYSNAP1"
+#define MAGIC_BYTES         ((size_t)8)
+#define HEAD_BYTES          (MAGIC_BYTES + 4)
+#define RECORD_FIELDS       6
+#define TABLET_FIELDS       6
+#define TABLET_FIELDS_FIRST 5 /* Of those who know of no stamps. */
+#define SCHEMA_BYTES        ((size_t)256 << 10)
+#define GROUPS_BYTES        ((size_t)16 << 20)
 
 /* --- tablets ------------------------------------------------------------ */
 
@@ -28,6 +29,14 @@ void snapshot_tablet_put(const struct snapshot_tablet *t, struct buf *out)
     codec_put_bin(out, t->groups);
     codec_put_u64(out, t->sequence);
     codec_put_u64(out, t->bytes);
+    codec_put_u64(out, (uint64_t)t->stamped_us);
+}
+
+static void get_stamp(struct codec_reader *r, struct snapshot_tablet *t)
+{
+    uint64_t us = codec_get_u64(r);
+    r->bad |= us > INT64_MAX;
+    t->stamped_us = r->bad ? 0 : (int64_t)us;
 }
 
 static void get_tablet(struct codec_reader *r, struct snapshot_tablet *t)
@@ -37,14 +46,19 @@ static void get_tablet(struct codec_reader *r, struct snapshot_tablet *t)
     t->groups = message_bytes(r, GROUPS_BYTES);
     t->sequence = codec_get_u64(r);
     t->bytes = codec_get_u64(r);
+    t->stamped_us = 0;
 }
 
 int snapshot_tablet_get(struct slice in,
                         struct snapshot_tablet *t,
                         struct err *err)
 {
-    struct message_reader m = message_begin(in, TABLET_FIELDS);
+    struct message_reader m = message_begin(in, TABLET_FIELDS_FIRST);
     get_tablet(&m.r, t);
+    if (m.count >= TABLET_FIELDS) {
+        get_stamp(&m.r, t);
+        m.known = TABLET_FIELDS;
+    }
     return message_end(&m, "state of a tablet in a snapshot", err);
 }
 
@@ -96,6 +110,16 @@ static bool covers(const struct snapshot_record *r)
     return good;
 }
 
+/* A tablet inside of a record. */
+static void get_tablet_part(struct codec_reader *r, struct snapshot_tablet *t)
+{
+    uint32_t fields = codec_get_array(r);
+    r->bad |= fields != TABLET_FIELDS && fields != TABLET_FIELDS_FIRST;
+    get_tablet(r, t);
+    if (fields == TABLET_FIELDS)
+        get_stamp(r, t);
+}
+
 static int get_body(struct slice in,
                     struct arena *a,
                     struct snapshot_record *r,
@@ -109,13 +133,12 @@ static int get_body(struct slice in,
     r->expires_us = codec_get_u64(&m.r);
     r->schema = message_bytes(&m.r, SCHEMA_BYTES);
     /* Each has a byte for each field and one before. */
-    max = MIN_OF(SNAPSHOT_TABLETS_MAX, in.len / (TABLET_FIELDS + 1));
+    max = MIN_OF(SNAPSHOT_TABLETS_MAX, in.len / (TABLET_FIELDS_FIRST + 1));
     r->tablet_count = message_count(&m.r, max);
     r->tablets = (struct snapshot_tablet *)arena_alloc(
         a, (r->tablet_count + 1) * sizeof(*r->tablets));
     for (size_t i = 0; i < r->tablet_count && !m.r.bad; i++) {
-        message_part(&m.r, TABLET_FIELDS);
-        get_tablet(&m.r, &r->tablets[i]);
+        get_tablet_part(&m.r, &r->tablets[i]);
     }
     return message_end(&m, "snapshot", err);
 }

@@ -34,8 +34,9 @@ struct snapshot_tablet {
     struct slice start; /* Rows [start, end); an empty end: no bound. */
     struct slice end;
     struct slice groups;
-    uint64_t sequence; /* At least that of every entry in the files. */
-    uint64_t bytes;    /* Of its files, about. */
+    uint64_t sequence;  /* At least that of every entry in the files. */
+    uint64_t bytes;     /* Of its files, about. */
+    int64_t stamped_us; /* As in struct tablet_state. */
 };
 
 struct snapshot_record {

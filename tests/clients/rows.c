@@ -66,20 +66,7 @@ struct call {
     struct rows_input input;
     struct rows_answer answer;
     size_t op;
-    uint64_t tries; /* Again, that the library had made before. */
 };
-
-/* How often the library tried again so far: what it does so may be done
- * twice. */
-static uint64_t count_tries(struct row_client *c)
-{
-    struct quarry_counter all[QUARRY_COUNTERS_MAX];
-    size_t count = quarry_counters(c->quarry, all);
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(all[i].name, "server_retries") == 0)
-            return all[i].value;
-    return 0;
-}
 
 static void call_begin(struct call *c, uint32_t row)
 {
@@ -87,7 +74,6 @@ static void call_begin(struct call *c, uint32_t row)
     char name[NAME_MAX];
     row_key(row, c->key);
     snprintf(name, sizeof(name), "%s/%s", client->table_name, c->key);
-    c->tries = count_tries(client);
     c->op = history_rows_call(client->history, client->clock(client->ctx),
                               client->number, c->kind, name, &c->input);
     if (client->note)
@@ -98,7 +84,7 @@ static int call_end(struct call *c, int rc)
 {
     struct row_client *client = c->client;
     history_rows_return(client->history, c->op, client->clock(client->ctx), rc,
-                        &c->answer, count_tries(client) > c->tries);
+                        &c->answer);
     if (client->note)
         client->note(client->ctx, c->op);
     return rc;

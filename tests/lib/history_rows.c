@@ -20,7 +20,6 @@ struct rows_op {
     struct rows_input input;
     uint64_t answer[3];
     bool failed;
-    bool repeated;
 };
 
 struct history_rows {
@@ -61,11 +60,6 @@ uint64_t rows_fold(uint64_t log, uint64_t number)
 
 /* --- recording -------------------------------------------------------- */
 
-static bool may_repeat(enum rows_kind kind)
-{
-    return kind == ROWS_PUT || kind == ROWS_DELETE || kind == ROWS_DELETE_ROW;
-}
-
 size_t history_rows_call(struct history_rows *h,
                          uint64_t now,
                          uint64_t client,
@@ -77,8 +71,6 @@ size_t history_rows_call(struct history_rows *h,
                          .called = now,
                          .returned = UNKNOWN,
                          .kind = kind,
-                         /* Until it is known how often it was tried. */
-                         .repeated = may_repeat(kind),
                          .row = name_list_find(&h->rows, row)};
     if (input)
         op.input = *input;
@@ -110,12 +102,10 @@ void history_rows_return(struct history_rows *h,
                          size_t op,
                          uint64_t now,
                          int rc,
-                         const struct rows_answer *answer,
-                         bool repeated)
+                         const struct rows_answer *answer)
 {
     struct rows_op *o = &h->ops[op];
     PRE(o->returned == UNKNOWN && !o->failed);
-    o->repeated = repeated && may_repeat(o->kind);
     if (rc) {
         o->failed = o->kind == ROWS_READ;
         return;
@@ -231,8 +221,6 @@ static void add_call(struct history *all, const struct rows_op *o)
     size_t op = history_call(all, o->called, o->client, o->row, &input);
     if (o->returned != UNKNOWN)
         history_return(all, op, o->returned, &output);
-    if (o->repeated)
-        history_repeats(all, op);
 }
 
 enum history_verdict
@@ -268,16 +256,16 @@ void history_rows_print(const struct history_rows *h,
         buf_append_byte(out, '?');
     else
         buf_printf(out, "%" PRIu64, o->returned);
-    buf_printf(out, "\t%" PRIu64 "\t%s\t%s\t%u\t%u\t%u\t%s", o->client,
+    buf_printf(out, "\t%" PRIu64 "\t%s\t%s\t%u\t%u\t%u", o->client,
                kind_names[o->kind], h->rows.names[o->row], o->input.columns,
-               o->input.value, o->input.then, o->repeated ? "again" : "once");
+               o->input.value, o->input.then);
     for (size_t i = 0; i < ARRAY_LEN(o->answer); i++)
         buf_printf(out, "\t%" PRIu64, o->answer[i]);
     buf_append_byte(out, '\n');
 }
 
 enum {
-    FIELDS = 13
+    FIELDS = 12
 };
 
 static bool parse_kind(const char *s, enum rows_kind *out)
@@ -293,7 +281,7 @@ static bool parse_kind(const char *s, enum rows_kind *out)
 /* @field: the parts of a line, each a text of its own. */
 static bool read_fields(struct history_rows *h, char *field[FIELDS])
 {
-    static const size_t numbers[] = {1, 3, 6, 7, 8, 10, 11, 12};
+    static const size_t numbers[] = {1, 3, 6, 7, 8, 9, 10, 11};
     uint64_t n[FIELDS] = {0};
     struct rows_input input;
     enum rows_kind kind;
@@ -312,8 +300,7 @@ static bool read_fields(struct history_rows *h, char *field[FIELDS])
     op = history_rows_call(h, n[1], n[3], kind, field[5], &input);
     o = &h->ops[op];
     o->returned = returned;
-    o->repeated = strcmp(field[9], "again") == 0;
-    memcpy(o->answer, &n[10], sizeof(o->answer));
+    memcpy(o->answer, &n[9], sizeof(o->answer));
     return true;
 }
 

@@ -9,7 +9,7 @@
  *                                   &(struct rows_input){.columns = 1 | 4,
  *                                                        .value = 17});
  *     rc = quarry_apply(…);
- *     history_rows_return(h, op, now, rc, NULL, retries > 0);
+ *     history_rows_return(h, op, now, rc, NULL);
  *     …
  *     if (history_rows_check(h, 0, &why) != HISTORY_LINEARIZABLE) …
  *
@@ -17,9 +17,7 @@
  * order of writes is the servers' then, whatever clocks say. Values are
  * numbers above 0; 0 is a column without a cell.
  *
- * Plain mutations that are tried again may be made more than once, whoever else
- * changes the row in between: that is allowed of calls that say so. What is
- * counted or appended, and what depends on a check, is done once at most.
+ * Every change is made once at most, however often the library tries it.
  *
  * Threads: any, one at a time.
  */
@@ -94,14 +92,12 @@ size_t history_rows_call(struct history_rows *h,
                          const char *row,
                          const struct rows_input *input);
 /* It ended with @rc. After an error it is not known whether a change was made.
- * @answer: after READ, ADD, APPEND, CHECK, else NULL. @repeated: it was tried
- * more than once. */
+ * @answer: after READ, ADD, APPEND, CHECK, else NULL. */
 void history_rows_return(struct history_rows *h,
                          size_t op,
                          uint64_t now,
                          int rc,
-                         const struct rows_answer *answer,
-                         bool repeated);
+                         const struct rows_answer *answer);
 
 /* As history_check(). */
 enum history_verdict history_rows_check(const struct history_rows *h,
@@ -111,7 +107,7 @@ enum history_verdict history_rows_check(const struct history_rows *h,
 /* --- as text ---------------------------------------------------------- */
 
 /* Append call @op as one line, tab-separated:
- *     rows CALLED RETURNED|? CLIENT KIND ROW COLUMNS VALUE THEN once|again
+ *     rows CALLED RETURNED|? CLIENT KIND ROW COLUMNS VALUE THEN
  *         A B C                   the answer, as numbers; 0 where there is none
  * A read that failed has no line. */
 void history_rows_print(const struct history_rows *h,

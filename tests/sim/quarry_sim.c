@@ -51,6 +51,7 @@ static const struct {
      "a tablet server answers although its lock may be lost"},
     {"tablet.hide_split", "a split is not written down"},
     {"tablet.skip_last_segment", "a recovery leaves out a log's last segment"},
+    {"tablet.forget_done", "a change that is tried again is made again"},
     {"master.trust_silence",
      "a silent tablet server is taken for dead, its lock untouched"},
     {"master.order_by_clock",

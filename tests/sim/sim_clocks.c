@@ -1,136 +1,16 @@
 /* A clock that was hours ahead for a while, and is right again, costs nothing
  * but the stamps of cells that were written meanwhile. */
-#include <string.h>
-
 #include "base/core/fault.h"
-#include "base/core/panic.h"
-#include "base/replica/replica.h" /* Links what the cell needs. */
-#include "base/runtime/fiber.h"
-#include "bigtable/client/quarry.h"
-#include "bigtable/master/master.h"
-#include "chubby-lite/chubby.h"
-#include "gfs-lite/gfs.h"
-#include "tests/lib/check_main.h"
-#include "tests/sim/cell.h"
-#include "tests/sim/storm.h"
-#include "tests/sim/tables_cell.h"
-#include "tests/sim/tables_health.h"
+#include "tests/sim/tables_story.h"
 
-#define AHEAD_US   (INT64_C(5) * 3600 * 1000000)
-#define CALL_US    (60 * SECOND_US)
-#define SERVICE_US (60 * SECOND_US)
+#define AHEAD_US (INT64_C(5) * 3600 * 1000000)
 
 #define BUG_BY_CLOCK "master.order_by_clock"
-
-enum {
-    TABLET_SERVERS = 3
-};
-
-/* --- fixture ------------------------------------------------------------- */
-
-static struct storm storm;
-static struct sim_cell *cell;
-static struct tables_cell *tables;
-static struct quarry *quarry;
-static struct quarry_table *table;
-
-static void open_table(void)
-{
-    struct err err = ERR_INIT;
-    ck_assert_msg(tables_cell_open(tables, sim_director(storm.sim), CALL_US,
-                                   &quarry, &err) == 0,
-                  "%s", err.text);
-    ck_assert_msg(quarry_table_open(quarry, "t", &table, &err) == 0, "%s",
-                  err.text);
-}
-
-static void close_table(void)
-{
-    quarry_table_close(table);
-    quarry_close(quarry);
-}
-
-static void make_table(void)
-{
-    struct err err = ERR_INIT;
-    const struct quarry_family_spec families[] = {{"a", "versions=1"}};
-    ck_assert_int_eq(tables_cell_open(tables, sim_director(storm.sim), CALL_US,
-                                      &quarry, &err),
-                     0);
-    ck_assert_msg(
-        quarry_table_create(quarry, "t", families, 1, NULL, 0, &err) == 0, "%s",
-        err.text);
-    quarry_close(quarry);
-}
-
-static void begin_cell(void)
-{
-    const struct sim_cell_options o = {
-        .lock_servers = 1, .namenodes = 1, .chunk_servers = 3};
-    cell = sim_cell_new(storm.sim, &o);
-    tables = tables_cell_new(cell, 1, TABLET_SERVERS);
-    sim_cell_boot(cell);
-    storm_sleep_us(3 * SECOND_US);
-    tables_cell_boot(tables);
-    (void)tables_await_true(tables, SERVICE_US);
-    make_table();
-    open_table();
-}
-
-static void end_cell(void)
-{
-    close_table();
-    tables_cell_stop(tables);
-    sim_cell_stop(cell);
-}
-
-static void play(void (*story)(void *))
-{
-    storm = (struct storm){.scenario = "clocks", .seed = test_seed()};
-    storm.sim = sim_cluster_new(storm.seed);
-    storm_running = &storm;
-    sim_cluster_run(storm.sim, story, NULL);
-    tables_cell_free(tables);
-    sim_cell_free(cell);
-    sim_cluster_free(storm.sim);
-    storm_running = NULL;
-}
-
-/* --- helpers ------------------------------------------------------------- */
 
 static void set_clocks(struct tables_server *all, unsigned count, int64_t us)
 {
     for (unsigned i = 0; i < count; i++)
         sim_set_clock(all[i].world, us, 0);
-}
-
-static void crash(struct tables_server *s)
-{
-    sim_crash(s->world, SIM_CRASH_POWER);
-    sim_await_end(s->world);
-}
-
-static void put(const char *row, const char *value)
-{
-    struct quarry_mutation *m = quarry_mutation_new(slice_str(row));
-    struct err err = ERR_INIT;
-    quarry_mutation_set(m, "a", SLICE_LIT("q"), QUARRY_NOW, slice_str(value));
-    ck_assert_msg(quarry_apply(table, m, NULL, &err) == 0, "%s", err.text);
-    quarry_mutation_free(m);
-}
-
-static void expect(const char *row, const char *value)
-{
-    const struct quarry_read_options o = {.versions = 1};
-    struct quarry_row *r;
-    struct err err = ERR_INIT;
-    ck_assert_msg(quarry_read_row(table, slice_str(row), &o, &r, &err) == 0,
-                  "%s", err.text);
-    ck_assert_ptr_nonnull(r);
-    ck_assert_uint_eq(r->cell_count, 1);
-    ck_assert_msg(slice_eq_str(r->cells[0].value, value), "%s: %.*s, not %s",
-                  row, SLICE_ARG(r->cells[0].value), value);
-    quarry_row_free(r);
 }
 
 /* --- METADATA ------------------------------------------------------------ */
@@ -147,18 +27,6 @@ static void move_ahead_and_back(void)
         if (!sim_is_up(tables->tablets[i].world))
             sim_boot_again(tables->tablets[i].world);
         storm_sleep_us(30 * SECOND_US);
-    }
-}
-
-static void restart_all(void)
-{
-    if (sim_is_up(tables->masters[0].world))
-        crash(&tables->masters[0]);
-    sim_boot_again(tables->masters[0].world);
-    for (unsigned i = 0; i < TABLET_SERVERS; i++) {
-        if (sim_is_up(tables->tablets[i].world))
-            crash(&tables->tablets[i]);
-        sim_boot_again(tables->tablets[i].world);
     }
 }
 
@@ -203,6 +71,72 @@ START_TEST(test_records_stamped_in_the_future_are_repaired)
 
 END_TEST
 
+/* --- rows ---------------------------------------------------------------- */
+
+static void check_and_put(const char *row, const char *value)
+{
+    struct quarry_mutation *m = quarry_mutation_new(slice_str(row));
+    struct err err = ERR_INIT;
+    bool matched = false;
+    quarry_mutation_set(m, "a", SLICE_LIT("q"), QUARRY_NOW, slice_str(value));
+    ck_assert_msg(quarry_check_and_mutate(table, slice_str(row), NULL, m, NULL,
+                                          NULL, &matched, &err) == 0,
+                  "%s", err.text);
+    ck_assert(matched);
+    quarry_mutation_free(m);
+}
+
+static void append(const char *row, const char *value)
+{
+    const struct quarry_rmw_rule rule = {.kind = QUARRY_RMW_APPEND,
+                                         .family = "a",
+                                         .qualifier = SLICE_LIT("q"),
+                                         .append = slice_str(value)};
+    struct err err = ERR_INIT;
+    ck_assert_msg(quarry_read_modify_write(table, slice_str(row), &rule, 1,
+                                           NULL, NULL, &err) == 0,
+                  "%s", err.text);
+}
+
+static void (*const upheavals[])(void) = {nothing, split, leave_in_order,
+                                          wait_for_merge, lose_power};
+
+static void write_ahead_and_back(void *arg)
+{
+    (void)arg;
+    begin_cell();
+    set_clocks(tables->tablets, TABLET_SERVERS, AHEAD_US);
+    put("a", "ahead");
+    put("b", "ahead");
+    put("z", "ahead");
+    append("n", "ahead");
+    set_clocks(tables->tablets, TABLET_SERVERS, 0);
+    for (size_t i = 0; i < ARRAY_LEN(upheavals); i++) {
+        char value[16];
+        snprintf(value, sizeof(value), "after %zu", i);
+        upheavals[i]();
+        put("a", value);
+        expect("a", value);
+        check_and_put("b", value);
+        expect("b", value);
+        put("z", value);
+        expect("z", value);
+        put("n", value);
+        expect("n", value);
+    }
+    end_cell();
+}
+
+/* What was stamped while a server's clock was ahead does not hide what is
+ * written later, whoever serves the tablet then. */
+START_TEST(test_stamps_of_a_tablet_never_go_back)
+{
+    play(write_ahead_and_back);
+}
+
+END_TEST
+
 TEST_MAIN("clocks",
+          test_stamps_of_a_tablet_never_go_back,
           test_a_masters_clock_takes_no_tablet_away,
           test_records_stamped_in_the_future_are_repaired)

@@ -121,6 +121,12 @@ static void give_up(const struct retry *r, int *rc, struct err *err)
     err_wrap(err, "given up after %u tries", r->tries);
 }
 
+static uint64_t limit_us(const struct retry *r)
+{
+    uint64_t us = r->cluster->timeout_us;
+    return r->is_change ? MIN_OF(us, CHANGE_RETRY_US) : us;
+}
+
 bool retry_again(struct retry *r, int *rc, struct err *err)
 {
     struct world *w = r->cluster->world;
@@ -134,7 +140,7 @@ bool retry_again(struct retry *r, int *rc, struct err *err)
     }
     snprintf(r->why, sizeof(r->why), "%.199s", err ? err->text : "");
     if (r->tries == 0)
-        r->until_ns = now + r->cluster->timeout_us * 1000;
+        r->until_ns = now + limit_us(r) * 1000;
     if (deadline == 0 || r->until_ns < deadline)
         deadline = r->until_ns;
     if (r->tries++ == 0 && moved)
@@ -358,6 +364,7 @@ static int open_on_loop(void *arg, struct err *err)
     c->channels = channel_set_new(&channels);
     c->reads = shared_calls_new(c, &cluster_read_kind);
     c->writes = shared_calls_new(c, &cluster_write_kind);
+    change_ids_init(&c->changes, c->world);
     c->locator = locator_new(c, o->opts->location_count);
     rc = lock_files_open(c->world, &files, &c->files, err);
     if (rc)

@@ -13,6 +13,7 @@
 
 #include "base/rpc/rpc.h"
 #include "bigtable/client/client.h"
+#include "bigtable/client/cluster/change_ids.h"
 #include "bigtable/client/cluster/location_map.h"
 #include "bigtable/client/cluster/open_tables.h"
 #include "bigtable/wire/data_calls.h"
@@ -68,6 +69,7 @@ struct cluster {
     struct locator *locator;
     struct shared_calls *reads;
     struct shared_calls *writes;
+    struct change_ids changes;
     struct cluster_counts *counts; /* Owned by the client. */
 };
 
@@ -109,6 +111,7 @@ MUST_CHECK int cluster_do(struct cluster *c,
 /* Begins with `cluster` alone; what succeeds in between sets `tries` to 0. */
 struct retry {
     struct cluster *cluster;
+    bool is_change; /* Not tried for longer than CHANGE_RETRY_US. */
     unsigned tries;
     uint64_t until_ns; /* Given up then, also without a deadline. */
     char why[200];     /* What failed last: told when a later try is late. */
@@ -297,7 +300,7 @@ void cluster_apply_some(struct quarry_table *t,
                         const struct quarry_mutation *const *mutations,
                         size_t count,
                         const struct quarry_write_options *opts,
-                        int64_t now_us,
+                        struct change_block **blocks,
                         int *codes,
                         struct err *err);
 int cluster_check_and_mutate(struct quarry_table *t,

@@ -60,6 +60,11 @@ void locator_free(struct locator *l)
     mem_free(l);
 }
 
+uint64_t locator_wait_count(const struct locator *l)
+{
+    return l->counts.misses + l->counts.shared;
+}
+
 void locator_get_counts(const struct locator *l,
                         struct locator_counts *out,
                         size_t *known)

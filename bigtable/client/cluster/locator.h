@@ -69,6 +69,9 @@ MUST_CHECK int locator_walk(struct locator *l,
                             void *ctx,
                             struct err *err);
 
+/* How often others were asked, or waited for: while it stays the same, all
+ * look-ups are of one moment. */
+uint64_t locator_wait_count(const struct locator *l);
 void locator_get_counts(const struct locator *l,
                         struct locator_counts *out,
                         size_t *known);

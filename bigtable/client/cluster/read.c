@@ -19,8 +19,12 @@
 #define CHUNK_ROWS 256
 #define CHUNKS_MAX 8
 
-static void put_request(uint8_t flavor, uint32_t count, struct buf *body)
+static void put_request(const struct cluster *c,
+                        uint8_t flavor,
+                        uint32_t count,
+                        struct buf *body)
 {
+    (void)c;
     const struct each_request r = {.count = count};
     (void)flavor;
     each_request_put(&r, body);

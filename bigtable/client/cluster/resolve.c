@@ -42,28 +42,15 @@ int mutation_families_check(struct cluster_table *t,
     return rc;
 }
 
-/* Where the time of the set that ends at @p is: before its value. */
-static char *time_of(char *p, const struct mutation_op *op)
-{
-    return p - op->value.len - varint_bytes(op->value.len) - sizeof(int64_t);
-}
-
-void row_change_resolved_put(uint64_t tablet,
+void row_change_mutation_put(uint64_t tablet,
+                             uint64_t sequence,
                              const struct quarry_mutation *m,
-                             int64_t now_us,
                              struct buf *out)
 {
-    struct slice ops = buf_slice(&m->ops);
-    struct row_change change = {.tablet = tablet,
-                                .row = buf_slice(&m->row),
-                                .ops = ops,
-                                .count = (uint32_t)m->count};
-    struct cursor c = cursor_make(ops);
-    struct mutation_op op;
-    char *copy;
+    const struct row_change change = {.tablet = tablet,
+                                      .sequence = sequence,
+                                      .row = buf_slice(&m->row),
+                                      .ops = buf_slice(&m->ops),
+                                      .count = (uint32_t)m->count};
     row_change_put(&change, out);
-    copy = out->data + out->len - ops.len;
-    while (mutation_next(&c, &op))
-        if (op.kind == MUTATION_SET && op.timestamp_us == MUTATION_NOW)
-            put_le64(time_of(copy + (c.p - ops.data), &op), (uint64_t)now_us);
 }

@@ -19,10 +19,10 @@ MUST_CHECK int mutation_families_check(struct cluster_table *t,
                                        const struct quarry_mutation *m,
                                        struct err *err);
 
-/* Append @m for @tablet (row_change_put()), QUARRY_NOW being @now_us. */
-void row_change_resolved_put(uint64_t tablet,
+/* Append @m for @tablet (row_change_put()). */
+void row_change_mutation_put(uint64_t tablet,
+                             uint64_t sequence,
                              const struct quarry_mutation *m,
-                             int64_t now_us,
                              struct buf *out);
 
 #endif /* BIGTABLE_CLIENT_CLUSTER_RESOLVE_H */

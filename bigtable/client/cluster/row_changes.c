@@ -1,7 +1,5 @@
-/* Changes of a row that depend on what is in it. They must not be made twice:
- * every try carries the same key, under which the server remembers its answer.
- * A try that may have been done, and whose server cannot be asked any more,
- * ends the call: ERR_ABORTED. */
+/* Changes of a row that depend on what is in it: every try carries the same
+ * numbers, under which the tablet remembers what it answered. */
 #include "base/core/arena.h"
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
@@ -18,8 +16,7 @@ struct once {
     struct cluster_table *table;
     struct slice row;
     uint32_t method;
-    uint64_t key;
-    uint64_t unsure; /* Number of the server that may have done it; 0: none. */
+    struct change_block id; /* One number. */
     /* Writes the body and the attachment for the tablet @where. */
     void (*put)(const struct once *o,
                 const struct location *where,
@@ -32,21 +29,15 @@ struct once {
 
 static int try_at(struct once *o, struct location *where, struct err *err)
 {
-    bool sent = false;
-    struct rpc_call_options opts = {.idempotency_key = o->key, .sent = &sent};
     struct buf body = BUF_INIT;
     struct buf attachment = BUF_INIT;
     int rc;
     o->put(o, where, &body, &attachment);
     buf_clear(&o->reply);
     buf_clear(&o->reply_attachment);
-    rc = tablet_call(o->cluster, where, o->method, &opts, buf_slice(&body),
+    rc = tablet_call(o->cluster, where, o->method, NULL, buf_slice(&body),
                      buf_slice(&attachment), &o->reply, &o->reply_attachment,
                      err);
-    /* ERR_CLOSED: it lost its session, perhaps after the change. */
-    if (sent &&
-        (rc == ERR_UNAVAILABLE || rc == ERR_CLOSED || rc == ERR_DEADLINE))
-        o->unsure = where->server;
     buf_close(&body);
     buf_close(&attachment);
     return rc;
@@ -61,24 +52,20 @@ static int try_once(struct once *o, struct err *err)
                           err);
     if (rc)
         return rc;
-    if (o->unsure && where->server != o->unsure)
-        rc = err_set(err, ERR_ABORTED,
-                     "the tablet's server was lost: it is not known whether "
-                     "the change was made");
-    else
-        rc = try_at(o, where, err);
+    rc = try_at(o, where, err);
     location_unref(where);
     return rc;
 }
 
 static int do_once(struct once *o, struct err *err)
 {
-    struct retry retry = {.cluster = o->cluster};
+    struct retry retry = {.cluster = o->cluster, .is_change = true};
     int rc;
-    o->key = world_random(o->cluster->world) | 1;
+    change_ids_open(&o->cluster->changes, &o->id, 1);
     do
         rc = try_once(o, err);
     while (rc && retry_again(&retry, &rc, err));
+    change_ids_close(&o->cluster->changes, &o->id);
     return rc;
 }
 
@@ -98,7 +85,6 @@ struct check {
     const struct quarry_mutation *if_true;
     const struct quarry_mutation *if_false;
     uint8_t durability;
-    int64_t now_us;
     bool matched;
 };
 
@@ -110,7 +96,8 @@ static void put_check(const struct once *o,
     const struct check *c = o->ctx;
     uint64_t tablet = where->tablet;
     struct check_request r = {.tablet = tablet,
-                              .server = where->server,
+                              .origin = change_ids_origin(&o->cluster->changes),
+                              .sequence = o->id.first,
                               .durability = c->durability,
                               .row = c->row,
                               .has_filter = c->predicate != NULL,
@@ -122,9 +109,9 @@ static void put_check(const struct once *o,
     r.filter = buf_slice(&filter);
     check_request_put(&r, body);
     if (c->if_true)
-        row_change_resolved_put(tablet, c->if_true, c->now_us, attachment);
+        row_change_mutation_put(tablet, 0, c->if_true, attachment);
     if (c->if_false)
-        row_change_resolved_put(tablet, c->if_false, c->now_us, attachment);
+        row_change_mutation_put(tablet, 0, c->if_false, attachment);
     buf_close(&filter);
 }
 
@@ -197,8 +184,7 @@ int cluster_check_and_mutate(struct quarry_table *t,
                       .predicate = predicate,
                       .if_true = if_true,
                       .if_false = if_false,
-                      .durability = cluster_durability(opts),
-                      .now_us = (int64_t)world_now_us(t->quarry->world)};
+                      .durability = cluster_durability(opts)};
     int rc = cluster_do(t->quarry->cluster, "tables check", 0, check_on_loop,
                         &c, err);
     if (rc == 0 && matched)
@@ -224,7 +210,8 @@ static void put_modify(const struct once *o,
     struct modify_request r = m->request;
     (void)attachment;
     r.tablet = where->tablet;
-    r.server = where->server;
+    r.origin = change_ids_origin(&o->cluster->changes);
+    r.sequence = o->id.first;
     modify_request_put(&r, body);
 }
 

@@ -166,7 +166,7 @@ static int call(struct shared_calls *s,
 {
     struct buf request = BUF_INIT;
     int rc;
-    s->kind->put(p->flavor, count, &request);
+    s->kind->put(s->cluster, p->flavor, count, &request);
     rc = tablet_call(p->cluster, p->where, s->kind->method, NULL,
                      buf_slice(&request), items, &a->body, &a->attachment, err);
     if (rc == 0)

@@ -28,7 +28,10 @@ struct shared_kind {
     size_t bytes_max;   /* Theirs. */
     size_t small_bytes; /* A parcel of more goes in a call of its own. */
     bool has_answers;   /* The answer's attachment has one for each item. */
-    void (*put)(uint8_t flavor, uint32_t count, struct buf *body);
+    void (*put)(const struct cluster *c,
+                uint8_t flavor,
+                uint32_t count,
+                struct buf *body);
 };
 
 /* @kind is borrowed. Owned. */

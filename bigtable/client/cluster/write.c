@@ -1,10 +1,10 @@
 /* Writing rows: grouped by the server of each, one call a server at a time, all
  * servers at once; what may succeed elsewhere or later is tried again.
  *
- * A change may so be made twice. Times of cells are chosen here, before the
- * first try, and a set or a deletion made again changes nothing then; changes
- * of one row that come behind one that is tried again are made again, too, so
- * that the last word is the last one's.
+ * Every try of a change carries its number, by which the tablet knows that it
+ * has made it: each is made once. Changes of one row are made in order: all
+ * servers are looked up at one moment, and behind a call that failed a server
+ * gets no other before that one was tried again.
  */
 #include <stdlib.h>
 
@@ -24,12 +24,19 @@
 /* Of one call: more goes into the next. */
 #define CALL_BYTES   ((size_t)8 << 20)
 #define CALL_CHANGES ((size_t)100000)
+/* Rarely more than two are needed. */
+#define LOOK_UP_PASSES_MAX 8
 /* What a change has besides its row and its operations, about. */
 #define CHANGE_EXTRA_BYTES ((size_t)48)
 
-static void put_request(uint8_t flavor, uint32_t count, struct buf *body)
+static void put_request(const struct cluster *c,
+                        uint8_t flavor,
+                        uint32_t count,
+                        struct buf *body)
 {
-    const struct apply_request r = {.durability = flavor, .count = count};
+    const struct apply_request r = {.durability = flavor,
+                                    .count = count,
+                                    .origin = change_ids_origin(&c->changes)};
     apply_request_put(&r, body);
 }
 
@@ -47,11 +54,20 @@ const struct shared_kind cluster_write_kind = {
 struct change {
     const struct quarry_mutation *mutation;
     struct location *where; /* Reference, while it is being sent. */
+    uint64_t sequence;
+    int look_up_code;
+    bool look_up_again; /* It may succeed later. */
     bool pending;
     int code;
 };
 
 struct group;
+
+/* A change that must be made again, under another number. */
+struct change_again {
+    struct change_again *next;
+    struct change_block block;
+};
 
 /* Mutations of one call of the library. */
 struct writing {
@@ -61,13 +77,15 @@ struct writing {
     size_t count;
     uint8_t durability;
     bool once; /* Nothing is tried again. */
-    int64_t now_us;
     struct change *changes;
+    struct change_block block;  /* Of the changes' numbers. */
+    struct change_again *again; /* Numbers given later. */
     struct group *groups;
     struct fiber *waiter;
     size_t running;     /* Groups whose fibers have not ended. */
     size_t failed;      /* Least index that failed; count: none. */
     struct err failure; /* Why it did. */
+    struct err look_up_failure;
 };
 
 /* What goes to one server, in the order of the mutations. */
@@ -124,7 +142,7 @@ static size_t fill(const struct group *g, size_t begin, struct buf *out)
         const struct quarry_mutation *m = c->mutation;
         if (i > begin && out->len + m->ops.len > CALL_BYTES)
             break;
-        row_change_resolved_put(c->where->tablet, m, w->now_us, out);
+        row_change_mutation_put(c->where->tablet, c->sequence, m, out);
     }
     return i;
 }
@@ -204,8 +222,13 @@ static size_t send_some(struct group *g, size_t begin)
 static void send_group(void *arg)
 {
     struct group *g = arg;
-    for (size_t i = 0; i < g->count;)
+    bool stopped = false; /* What is behind may be of the same rows. */
+    for (size_t i = 0; i < g->count && !stopped;) {
+        size_t begin = i;
         i = send_some(g, i);
+        for (; begin < i; begin++)
+            stopped |= g->writing->changes[g->indexes[begin]].pending;
+    }
     g->writing->running--;
     fiber_wake(g->writing->waiter);
 }
@@ -252,24 +275,52 @@ static void free_groups(struct writing *w)
     }
 }
 
-/* Find the server of each pending change. What cannot be found now fails as its
- * look-up did. */
+/* Find the server of @i, which is pending. */
+static void find_server(struct writing *w, size_t i)
+{
+    struct change *c = &w->changes[i];
+    struct err err = ERR_INIT;
+    location_unref(c->where);
+    c->where = NULL;
+    c->look_up_code =
+        locator_find(w->cluster->locator, w->table->id,
+                     buf_slice(&c->mutation->row), &c->where, &err);
+    c->look_up_again = retry_is_of_use(c->look_up_code, &err);
+    if (c->look_up_code)
+        w->look_up_failure = err;
+}
+
+/* Of all pending changes, at one moment if that can be had: changes of one row
+ * must not go to several servers. What cannot be found now fails as its look-up
+ * did. */
+static void find_servers(struct writing *w)
+{
+    uint64_t waits;
+    unsigned passes = 0;
+    do {
+        waits = locator_wait_count(w->cluster->locator);
+        for (size_t i = 0; i < w->count; i++)
+            if (w->changes[i].pending)
+                find_server(w, i);
+    } while (w->count > 1 && ++passes < LOOK_UP_PASSES_MAX &&
+             waits != locator_wait_count(w->cluster->locator));
+    for (size_t i = 0; i < w->count; i++) {
+        struct change *c = &w->changes[i];
+        if (!c->pending || c->where)
+            continue;
+        c->pending = c->look_up_again;
+        note(w, i, c->look_up_code, &w->look_up_failure);
+    }
+}
+
 static void make_groups(struct writing *w)
 {
     struct group *last = NULL;
+    find_servers(w);
     for (size_t i = 0; i < w->count; i++) {
         struct change *c = &w->changes[i];
-        struct err err = ERR_INIT;
-        int rc;
-        if (!c->pending)
+        if (!c->pending || !c->where)
             continue;
-        rc = locator_find(w->cluster->locator, w->table->id,
-                          buf_slice(&c->mutation->row), &c->where, &err);
-        if (rc) {
-            c->pending = retry_is_of_use(rc, &err);
-            note(w, i, rc, &err);
-            continue;
-        }
         if (!last || last->server->server != c->where->server)
             last = find_group(w, c->where);
         group_add(last, i);
@@ -294,7 +345,18 @@ static void send_groups(struct writing *w)
 /* --- tries -----------------------------------------------------------------
  */
 
-/* Changes of rows of which an earlier one is pending are to be made again. */
+static void number_again(struct writing *w, struct change *c)
+{
+    struct change_again *a = mem_zalloc(1, sizeof(*a));
+    change_ids_open(&w->cluster->changes, &a->block, 1);
+    c->sequence = a->block.first;
+    a->next = w->again;
+    w->again = a;
+}
+
+/* Changes of rows of which an earlier one is pending are to be made again: so
+ * the last word is the last one's. It needs a tablet that moved between two
+ * look-ups. */
 static size_t keep_order(struct writing *w)
 {
     struct hash_map rows;
@@ -309,8 +371,10 @@ static size_t keep_order(struct writing *w)
         struct slice row = buf_slice(&c->mutation->row);
         if (c->pending)
             (void)hash_map_put(&rows, row, NULL);
-        else if (c->code == 0 && hash_map_get(&rows, row))
+        else if (c->code == 0 && hash_map_get(&rows, row)) {
             c->pending = true;
+            number_again(w, c);
+        }
     }
     hash_map_close(&rows);
     return pending;
@@ -326,7 +390,7 @@ static void begin_try(struct writing *w)
 
 static int try_all(struct writing *w, struct err *err)
 {
-    struct retry retry = {.cluster = w->cluster};
+    struct retry retry = {.cluster = w->cluster, .is_change = true};
     for (;;) {
         struct err kept = w->failure;
         size_t kept_index;
@@ -355,6 +419,10 @@ static int try_all(struct writing *w, struct err *err)
             break;
         }
     }
+    /* What was not sent, because of others. */
+    for (size_t i = 0; i < w->count; i++)
+        if (w->changes[i].pending && w->changes[i].code == 0)
+            note(w, i, ERR_UNAVAILABLE, &w->failure);
     return w->failed < w->count ? err_copy(err, &w->failure) : 0;
 }
 
@@ -383,12 +451,53 @@ struct request {
     const struct quarry_mutation *const *mutations;
     size_t count;
     const struct quarry_write_options *opts;
-    bool in_order;  /* Nothing behind a mistake is to be made. */
-    bool once;      /* As of a writing. */
-    int64_t now_us; /* 0: that of the call. */
-    int *codes;     /* May be NULL. */
+    bool in_order;                /* Nothing behind a mistake is to be made. */
+    bool once;                    /* As of a writing. */
+    int *codes;                   /* May be NULL. */
+    struct change_block **blocks; /* As of apply_some; NULL: none. */
     size_t failed;
 };
+
+/* Give each change its number: the one that it had in a try before. */
+static void number_changes(struct writing *w, struct change_block **blocks)
+{
+    if (!blocks)
+        change_ids_open(&w->cluster->changes, &w->block, w->count);
+    for (size_t i = 0; i < w->count; i++) {
+        if (blocks && !blocks[i]) {
+            blocks[i] = mem_zalloc(1, sizeof(*blocks[i]));
+            change_ids_open(&w->cluster->changes, blocks[i], 1);
+        }
+        w->changes[i].sequence = blocks ? blocks[i]->first : w->block.first + i;
+    }
+}
+
+/* Those of changes that are not called with again. */
+static void end_blocks(struct cluster *c,
+                       struct change_block **blocks,
+                       const int *codes,
+                       size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!blocks[i] || apply_is_again(codes[i], count))
+            continue;
+        change_ids_close(&c->changes, blocks[i]);
+        mem_free(blocks[i]);
+        blocks[i] = NULL;
+    }
+}
+
+static void end_numbers(struct writing *w, bool has_blocks)
+{
+    while (w->again) {
+        struct change_again *a = w->again;
+        w->again = a->next;
+        change_ids_close(&w->cluster->changes, &a->block);
+        mem_free(a);
+    }
+    if (!has_blocks)
+        change_ids_close(&w->cluster->changes, &w->block);
+}
 
 static int write_on_loop(void *arg, struct err *err)
 {
@@ -400,14 +509,12 @@ static int write_on_loop(void *arg, struct err *err)
                         .count = r->count,
                         .durability = cluster_durability(r->opts),
                         .once = r->once,
-                        .now_us = r->now_us,
                         .failed = r->count};
     int rc = cluster_table_refresh(t, err);
     r->failed = 0;
-    if (!w.now_us)
-        w.now_us = (int64_t)world_now_us(t->cluster->world);
     if (rc == 0) {
         w.changes = mem_zalloc(r->count + 1, sizeof(*w.changes));
+        number_changes(&w, r->blocks);
         check_changes(&w);
         for (size_t i = w.failed; r->in_order && i < w.count; i++)
             w.changes[i].pending = false;
@@ -415,11 +522,14 @@ static int write_on_loop(void *arg, struct err *err)
         r->failed = w.failed;
         for (size_t i = 0; r->codes && i < r->count; i++)
             r->codes[i] = w.changes[i].code;
+        end_numbers(&w, r->blocks != NULL);
         mem_free(w.changes);
     } else {
         for (size_t i = 0; r->codes && i < r->count; i++)
             r->codes[i] = rc;
     }
+    if (r->blocks)
+        end_blocks(t->cluster, r->blocks, r->codes, r->count);
     cluster_table_unref(t);
     return rc;
 }
@@ -480,16 +590,16 @@ void cluster_apply_some(struct quarry_table *t,
                         const struct quarry_mutation *const *mutations,
                         size_t count,
                         const struct quarry_write_options *opts,
-                        int64_t now_us,
+                        struct change_block **blocks,
                         int *codes,
                         struct err *err)
 {
     struct request r = {.table = t,
                         .mutations = mutations,
+                        .blocks = blocks,
                         .count = count,
                         .opts = opts,
                         .once = count > 1,
-                        .now_us = now_us,
                         .codes = codes};
     if (write_rows(&r, err)) {
         /* The codes say which. */

@@ -79,5 +79,6 @@ int embedded_read_modify_write(struct quarry_table *t,
                                struct err *err)
 {
     return store_read_modify_write(t->quarry->store, t->table, row, rules,
-                                   rule_count, durability_of(opts), out, err);
+                                   rule_count, durability_of(opts), NULL, out,
+                                   err);
 }

@@ -180,8 +180,7 @@ START_TEST(test_scan_cancelled)
 
 END_TEST
 
-/* A cell set "now" whose answer was lost has one version: its time was chosen
- * before the first try. */
+/* A cell set "now" whose answer was lost has one version: it is made once. */
 START_TEST(test_now_is_chosen_once)
 {
     struct quarry_mutation *m;

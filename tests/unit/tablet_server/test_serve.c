@@ -219,10 +219,11 @@ START_TEST(test_moves_under_writes)
 
 END_TEST
 
-/* The counter's value; -1: the server does not have the tablet, or is not the
- * one that is @meant. */
-static int
-increment_at(struct node *n, uint64_t tablet, uint64_t key, uint64_t meant)
+/* The counter's value; -1: the client was told before what became of it. */
+static int increment(struct node *n,
+                     uint64_t tablet,
+                     struct change_origin origin,
+                     uint64_t sequence)
 {
     const struct quarry_rmw_rule rule = {.kind = QUARRY_RMW_INCREMENT,
                                          .family = "t",
@@ -232,8 +233,9 @@ increment_at(struct node *n, uint64_t tablet, uint64_t key, uint64_t meant)
                                .row = SLICE_LIT("counter"),
                                .rules = &rule,
                                .rule_count = 1,
-                               .server = meant};
-    struct rpc_call_options o = {.timeout_us = SECOND, .idempotency_key = key};
+                               .origin = origin,
+                               .sequence = sequence};
+    struct rpc_call_options o = {.timeout_us = SECOND};
     struct buf body = BUF_INIT;
     struct buf rows = BUF_INIT;
     struct row_decoder d;
@@ -243,7 +245,7 @@ increment_at(struct node *n, uint64_t tablet, uint64_t key, uint64_t meant)
     modify_request_put(&r, &body);
     rc = rpc_call(n->channel, TABLET_MODIFY, &o, buf_slice(&body), SLICE_EMPTY,
                   NULL, &rows, NULL);
-    ck_assert(rc == 0 || rc == ERR_NOTFOUND);
+    ck_assert(rc == 0 || rc == ERR_ABORTED);
     row_decoder_init(&d, buf_slice(&rows));
     if (rc == 0) {
         OK(row_decoder_next(&d, &row, err));
@@ -255,30 +257,28 @@ increment_at(struct node *n, uint64_t tablet, uint64_t key, uint64_t meant)
     return value;
 }
 
-static int increment(struct node *n, uint64_t tablet, uint64_t key)
-{
-    return increment_at(n, tablet, key, 0);
-}
-
 /* A counter's increment that is asked for twice, because the answer was lost,
- * is done once, and answered alike; and not at all by a server that has come in
- * the place of the one that is meant. */
+ * is done once, and answered alike; and not at all when its client has said
+ * that it knows what became of it. */
 static void increments(void *arg)
 {
+    const struct change_origin none = {.session = 0};
+    const struct change_origin first = {.session = 9, .floor = 1};
+    const struct change_origin later = {.session = 9, .floor = 3};
     struct node *a = &nodes[0];
     (void)arg;
     begin();
     boot(a);
     load_first(a, 5);
-    ck_assert_int_eq(increment(a, 5, 100), 1);
-    ck_assert_int_eq(increment(a, 5, 100), 1);
-    ck_assert_int_eq(increment(a, 5, 101), 2);
-    ck_assert_int_eq(increment(a, 5, 0), 3);
-    ck_assert_int_eq(increment(a, 5, 0), 4);
-    /* One that had another number would have forgotten what it answered. */
-    ck_assert_int_eq(increment_at(a, 5, 102, a->number + 1), -1);
-    ck_assert_int_eq(increment_at(a, 5, 102, a->number), 5);
-    ck_assert_int_eq(increment_at(a, 5, 102, a->number), 5);
+    ck_assert_int_eq(increment(a, 5, first, 1), 1);
+    ck_assert_int_eq(increment(a, 5, first, 1), 1);
+    ck_assert_int_eq(increment(a, 5, first, 2), 2);
+    ck_assert_int_eq(increment(a, 5, none, 0), 3);
+    ck_assert_int_eq(increment(a, 5, none, 0), 4);
+    ck_assert_int_eq(increment(a, 5, first, 2), 2);
+    ck_assert_int_eq(increment(a, 5, later, 3), 5);
+    ck_assert_int_eq(increment(a, 5, first, 2), -1);
+    ck_assert_int_eq(increment(a, 5, later, 3), 5);
     end();
 }
 

@@ -201,7 +201,8 @@ static int copy_each(struct slice in, struct arena *a, struct buf *out)
 
 static void make_apply(struct maker *m, struct buf *out)
 {
-    struct apply_request r = {(uint8_t)any_u64(m), (uint32_t)any_u64(m)};
+    struct apply_request r = {
+        (uint8_t)any_u64(m), (uint32_t)any_u64(m), {any_u64(m), any_u64(m)}};
     apply_request_put(&r, out);
 }
 
@@ -240,7 +241,8 @@ static void make_check(struct maker *m, struct buf *out)
                               .has_filter = any_bool(m),
                               .has_true = any_bool(m),
                               .has_false = any_bool(m),
-                              .server = any_u64(m)};
+                              .origin = {any_u64(m), any_u64(m)},
+                              .sequence = any_u64(m)};
     r.filter = r.has_filter ? any_bytes(m, 20) : SLICE_EMPTY;
     check_request_put(&r, out);
 }
@@ -279,6 +281,7 @@ static void make_modify(struct maker *m, struct buf *out)
                                any_bytes(m, 50),
                                rand_below(&m->rand, 5),
                                rules,
+                               {any_u64(m), any_u64(m)},
                                any_u64(m)};
     for (size_t i = 0; i < 4; i++)
         rules[i] = (struct quarry_rmw_rule){
@@ -612,8 +615,9 @@ START_TEST(test_changes_come_back)
     for (int round = 0; round < ROUNDS; round++) {
         buf_clear(&bytes);
         for (size_t i = 0; i < 3; i++) {
-            in[i] = (struct row_change){any_u64(&m), any_bytes(&m, 40),
-                                        any_bytes(&m, 40), 0};
+            in[i] =
+                (struct row_change){any_u64(&m), any_u64(&m), any_bytes(&m, 40),
+                                    any_bytes(&m, 40), 0};
             in[i].count = (uint32_t)in[i].ops.len;
             row_change_put(&in[i], &bytes);
         }
@@ -621,6 +625,7 @@ START_TEST(test_changes_come_back)
         for (size_t i = 0; i < 3; i++) {
             ck_assert_int_eq(row_change_next(&rest, &got, &more, NULL), 0);
             ck_assert(more && got.tablet == in[i].tablet);
+            ck_assert_uint_eq(got.sequence, in[i].sequence);
             ck_assert(slice_eq(got.row, in[i].row));
             ck_assert(slice_eq(got.ops, in[i].ops));
             ck_assert_uint_eq(got.count, in[i].count);
