@@ -34,7 +34,7 @@ char *job_history_dir(const struct cli *cli)
 static const struct sheet_column list_columns[] = {
     {"job", SHEET_TEXT},     {"name", SHEET_TEXT},      {"state", SHEET_TEXT},
     {"started", SHEET_TIME}, {"seconds", SHEET_NUMBER}, {"done", SHEET_NUMBER},
-    {"tasks", SHEET_NUMBER}, {"failed", SHEET_NUMBER},
+    {"tasks", SHEET_NUMBER}, {"failed", SHEET_NUMBER},  {"by", SHEET_TEXT},
 };
 
 static double seconds_of(struct cli *cli, const struct job_summary *j)
@@ -54,6 +54,7 @@ add_summary(struct cli *cli, struct sheet *s, const struct job_summary *j)
     sheet_add_u64(s, j->tasks_done);
     sheet_add_u64(s, j->tasks_total);
     sheet_add_u64(s, j->attempts_failed);
+    sheet_add_str(s, j->principal ? j->principal : "");
 }
 
 /* Those that the job master of a cell knows, or those of the history here. */

@@ -3,9 +3,12 @@
 #include "base/core/buf.h"
 #include "base/core/conf.h"
 #include "base/core/panic.h"
+#include "base/rpc/roles.h"
 #include "bigtable/client/quarry.h"
+#include "bigtable/client/quarry_access.h"
 #include "cli/job.h"
 #include "cli/role.h"
+#include "cli/role_caps.h"
 #include "gfs-lite/gfs.h"
 #include "jobs/jobs.h"
 #include "mapreduce/cluster/job_master.h"
@@ -15,9 +18,12 @@
 extern const struct role jobs_role;
 
 struct jobs_host {
+    struct world *world;
     struct fs *fs; /* Owned. */
     char *cell;    /* Owned. */
     struct quarry_options store;
+    const struct cluster_roles *roles; /* Borrowed. */
+    struct quarry *tables; /* For lists of rights; NULL: not opened yet. */
     char *memo;
     struct job_master *master; /* Owned. */
 };
@@ -39,9 +45,26 @@ read_options(struct conf *c, struct job_master_options *o, struct err *err)
     return code;
 }
 
+/* Administrators are those whom the list of the cluster names; while it cannot
+ * be asked, the cluster itself. Parks. */
+static bool is_administrator(void *ctx, struct slice who)
+{
+    struct jobs_host *h = ctx;
+    struct quarry_options o = h->store;
+    bool is = false;
+    if (cluster_roles_has(h->roles, who))
+        return true;
+    o.world = h->world;
+    if (!h->tables && quarry_open(h->cell, &o, &h->tables, NULL))
+        h->tables = NULL;
+    return h->tables &&
+           quarry_acl_is_administrator(h->tables, who, &is, NULL) == 0 && is;
+}
+
 static void host_free(struct jobs_host *h)
 {
     job_master_close(h->master);
+    quarry_close(h->tables);
     fs_close(h->fs);
     mem_free(h->cell);
     mem_free(h->memo);
@@ -62,9 +85,15 @@ jobs_role_open(const struct role_env *env, void **out, struct err *err)
                                    .security = env->security,
                                    .store_options = &h->store,
                                    .find = jobs_find_job,
+                                   .is_administrator = is_administrator,
+                                   .ctx = h,
                                    .is_driver = job_run_is_driver,
                                    .drive = job_run_drive};
     int code = read_options(env->conf, &o, err);
+    if (code == 0)
+        code = role_caps_read(env, &o.caps, err);
+    h->roles = env->roles;
+    h->world = env->world;
     h->store =
         (struct quarry_options){.security = env->security, .must_exist = true};
     h->cell = mem_strdup(env->cell);

@@ -10,6 +10,7 @@
 #include "base/runtime/world.h"
 #include "cli/attempts.h"
 #include "cli/role.h"
+#include "cli/role_caps.h"
 #include "cli/role_cell.h"
 #include "gfs-lite/gfs.h"
 #include "jobs/jobs.h"
@@ -123,6 +124,8 @@ worker_role_open(const struct role_env *env, void **out, struct err *err)
                                .command = h->command,
                                .find = jobs_find_job};
     int rc = read_options(env->conf, &o, err);
+    if (rc == 0)
+        rc = role_caps_read(env, &o.caps, err);
     h->world = env->world;
     h->security = env->security;
     h->cell = mem_strdup(env->cell);

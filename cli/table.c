@@ -190,6 +190,23 @@ static void add_list_row(struct sheet *s, const struct quarry_table_info *info)
     buf_close(&families);
 }
 
+/* One that may not be looked into: it is there, and no more is known of it. */
+static void add_closed_row(struct sheet *s, const char *name)
+{
+    sheet_add_str(s, name);
+    for (int i = 0; i < 3; i++)
+        sheet_add(s, SLICE_EMPTY);
+}
+
+static void tell_closed(struct cli *cli, size_t closed)
+{
+    if (closed)
+        cli_remark(cli,
+                   "%zu of them you have no right to: their sizes and "
+                   "families are not shown",
+                   closed);
+}
+
 static int run_list(struct cli *cli, const struct args *args, struct err *err)
 {
     static const struct sheet_column columns[] = {{"table", SHEET_TEXT},
@@ -199,6 +216,7 @@ static int run_list(struct cli *cli, const struct args *args, struct err *err)
     struct quarry *q;
     struct sheet s;
     char **names;
+    size_t closed = 0;
     size_t count;
     int r = cli_store(cli, CLI_EXISTING, &q, err);
     (void)args;
@@ -211,8 +229,11 @@ static int run_list(struct cli *cli, const struct args *args, struct err *err)
     for (size_t i = 0; i < count && !r; i++) {
         struct quarry_table_info *info;
         r = quarry_table_describe(q, names[i], &info, err);
-        if (r == ERR_NOTFOUND) { /* Dropped meanwhile. */
-            r = 0;
+        if (r == ERR_NOTFOUND || r == ERR_DENIED) {
+            if (r == ERR_DENIED)
+                add_closed_row(&s, names[i]);
+            closed += r == ERR_DENIED;
+            r = 0; /* Else it was dropped meanwhile. */
             continue;
         }
         if (r)
@@ -220,8 +241,10 @@ static int run_list(struct cli *cli, const struct args *args, struct err *err)
         add_list_row(&s, info);
         quarry_table_info_free(info);
     }
-    if (!r)
+    if (!r) {
         sheet_print(&s, cli->format);
+        tell_closed(cli, closed);
+    }
     sheet_close(&s);
     quarry_names_free(names, count);
     return r;

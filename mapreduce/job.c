@@ -289,6 +289,8 @@ static int resume(const struct mr_options *base,
     }
     o.store = base->store;
     o.store_options = base->store_options;
+    if (base->principal) /* Who knows for sure. */
+        o.principal = base->principal;
     o.progress = base->progress;
     o.progress_ctx = base->progress_ctx;
     o.cancel = base->cancel;

@@ -145,9 +145,12 @@ struct mr_progress {
 
 struct mr_options {
     struct mr_program program;
-    const char *label;    /* For the history; NULL: the job's name. */
-    const char *target;   /* Store of table SPECs: "file:DIR"; NULL: none. */
-    struct quarry *store; /* The same, already open. Borrowed. */
+    const char *label;     /* For the history; NULL: the job's name. */
+    const char *target;    /* Store of table SPECs: "file:DIR"; NULL: none. */
+    struct quarry *store;  /* The same, already open. Borrowed. */
+    const char *principal; /* Of a cell's job, who submitted it: tables and
+                              files of SPECs are reached on its behalf; NULL: as
+                              the process itself. */
     /* How @target is opened, here and by attempts; NULL: as it is. Borrowed. */
     const struct quarry_options *store_options;
     const char *const *inputs;

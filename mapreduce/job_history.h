@@ -43,7 +43,8 @@ struct job_phase {
 
 struct job_summary {
     char *id;
-    char *name; /* Label or the job's name. */
+    char *name;      /* Label or the job's name. */
+    char *principal; /* Who submitted it; NULL, "": not known. */
     enum job_state state;
     char *phase;         /* "map", "reduce", … */
     uint64_t started_us; /* Wall clock. */

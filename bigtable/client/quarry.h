@@ -134,8 +134,10 @@ struct quarry_options {
     const char *authority_file;
     const struct rpc_security *security; /* Borrowed, instead of all these:
                                             base/rpc/security.h. */
-    uint64_t timeout_us;   /* Of each call, tries included; 0: 60 s. A fiber's
-                              deadline holds, too. Maintenance has none. */
+    const char *act_as;  /* On whose behalf, as a view of quarry_as() is, which
+                            says who may; NULL: on its own. */
+    uint64_t timeout_us; /* Of each call, tries included; 0: 60 s. A fiber's
+                            deadline holds, too. Maintenance has none. */
     size_t location_count; /* Tablets whose server is remembered; 0: 65,536. */
 };
 

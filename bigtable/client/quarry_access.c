@@ -3,6 +3,7 @@
 
 #include "bigtable/client/client.h"
 #include "bigtable/client/cluster/cluster.h"
+#include "bigtable/row/access.h"
 #include "bigtable/wire/policy.h"
 
 static int check_cluster(const struct quarry *q, struct err *err)
@@ -68,6 +69,23 @@ int quarry_acl_get(struct quarry *q,
         buf_append_slice(list, p.access);
     }
     buf_close(&reply);
+    return rc;
+}
+
+int quarry_acl_is_administrator(struct quarry *q,
+                                struct slice principal,
+                                bool *is,
+                                struct err *err)
+{
+    struct access_list *l = NULL;
+    struct buf text = BUF_INIT;
+    bool any = false;
+    int rc = quarry_acl_get(q, "", &text, &any, err);
+    if (rc == 0 && any)
+        rc = access_parse(buf_slice(&text), &l, err);
+    *is = l && (access_rights(l, principal, SLICE_LIT("*")) & ACCESS_OWN);
+    access_free(l);
+    buf_close(&text);
     return rc;
 }
 

@@ -23,6 +23,7 @@
 #include "base/core/buf.h"
 #include "base/core/err.h"
 #include "base/core/macros.h"
+#include "base/core/slice.h"
 #include "bigtable/row/quota.h"
 
 #ifdef __cplusplus
@@ -61,6 +62,13 @@ QUARRY_EXPORT MUST_CHECK int quarry_acl_revoke(struct quarry *q,
                                                const char *right,
                                                const char *principals,
                                                struct err *err);
+
+/* Is @principal one of those whom the list of the cluster names as its owners,
+ * its administrators? False: also when there is no list. */
+QUARRY_EXPORT MUST_CHECK int quarry_acl_is_administrator(struct quarry *q,
+                                                         struct slice principal,
+                                                         bool *is,
+                                                         struct err *err);
 
 /* A view of @q, whose calls are made on behalf of @principal: its rights count,
  * and what it may not see it is refused. Connections, sessions and locations

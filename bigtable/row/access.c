@@ -244,7 +244,8 @@ int access_deny(struct slice principal,
                 names[right]);
     err_hint(err,
              table.len ? "its owners can: quarry acl grant %.*s …"
-                       : "administrators can: quarry acl grant --cluster",
+                       : "administrators can: quarry acl grant --whole-cluster "
+                         "RIGHT PRINCIPAL",
              SLICE_ARG(table));
     return ERR_DENIED;
 }

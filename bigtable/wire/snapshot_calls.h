@@ -21,6 +21,10 @@ enum snapshot_method {
                                         `name` to a new one, `table` */
 };
 
+/* Tables that jobs read instead of those they are of, as they were when the job
+ * began, are called so (mapreduce/job.h). */
+#define TABLE_OF_JOB_PREFIX ".job-"
+
 struct snapshot_order {
     struct slice name;
     struct slice table;

@@ -8,6 +8,7 @@
 #include "mapreduce/cluster/job_master_state.h"
 #include "mapreduce/cluster/pool.h"
 #include "mapreduce/cluster/wire.h"
+#include "mapreduce/job_history.h"
 
 /* A client waits for news so long, at most. */
 #define WATCH_US_MAX       UINT64_C(30000000)
@@ -73,28 +74,66 @@ static int still_reigns(struct jobs_reign *r, struct err *err)
     return err_set(err, ERR_UNAVAILABLE, "this is not the job master any more");
 }
 
-static int submit(struct jobs_reign *r, struct slice bytes, struct err *err)
+/* What the file says of the submission @s. */
+static int add_submitted(struct jobs_reign *r,
+                         const struct job_submission *s,
+                         struct err *err)
+{
+    struct buf bytes = BUF_INIT;
+    struct kept_job *j;
+    int code;
+    job_submission_put(s, &bytes);
+    code = write_down(r, s, buf_slice(&bytes), err);
+    buf_close(&bytes);
+    if (code == 0)
+        code = still_reigns(r, err);
+    if (code == ERR_EXISTS || (code == 0 && find_kept(r, s->id)))
+        return 0; /* It was submitted before, or meanwhile. */
+    return code ? code : kept_job_add(r, s, false, &j, err);
+}
+
+static int submit(struct jobs_reign *r, struct rpc_call *call, struct err *err)
 {
     struct job_submission s;
     struct replay options = {.job_id = NULL};
-    struct kept_job *j;
-    int code = job_submission_get(bytes, &s, err);
+    int code = job_submission_get(call->body, &s, err);
     if (code)
         return code;
+    s.principal = call->principal;
     if (!worker_job_id_ok(s.id))
         return err_set(err, ERR_INVALID, "\"%.*s\" cannot name a job",
                        SLICE_ARG(s.id));
     if (find_kept(r, s.id))
         return 0;
     code = replay_decode_begin(&options, s.options, err);
+    if (code == 0)
+        code = job_caps_check(&r->options->caps, &options.options, err);
     replay_close(&options);
-    if (code == 0)
-        code = write_down(r, &s, bytes, err);
-    if (code == 0)
-        code = still_reigns(r, err);
-    if (code == ERR_EXISTS || (code == 0 && find_kept(r, s.id)))
-        return 0; /* It was submitted before, or meanwhile. */
-    return code ? code : kept_job_add(r, &s, false, &j, err);
+    return code ? code : add_submitted(r, &s, err);
+}
+
+/* --- rights -------------------------------------------------------------- */
+
+/* May @who see and end the jobs of @owner? Its own, of nobody known, and, for
+ * those who look after the cluster, all. Parks. */
+static bool is_theirs(struct jobs_reign *r, struct slice who, const char *owner)
+{
+    const struct job_master_options *o = r->options;
+    return !owner || !*owner || slice_eq_str(who, owner) ||
+           !o->is_administrator || o->is_administrator(o->ctx, who);
+}
+
+static int refuse(struct slice who,
+                  const char *what,
+                  const char *id,
+                  const char *owner,
+                  struct err *err)
+{
+    err_set(err, ERR_DENIED, "%.*s may not %s job %s, which is %s's",
+            SLICE_ARG(who), what, id, owner);
+    err_hint(err, "who submitted it may, and administrators: quarry acl grant "
+                  "--whole-cluster own NAME");
+    return ERR_DENIED;
 }
 
 /* --- asking --------------------------------------------------------------- */
@@ -153,6 +192,44 @@ resolve(struct jobs_reign *r, struct slice id, char **name, struct err *err)
     return 0;
 }
 
+/* May @who see all that the history says in @json? */
+static int check_ended(struct jobs_reign *r,
+                       struct slice who,
+                       struct slice json,
+                       struct err *err)
+{
+    struct job_summary *s = mem_zalloc(1, sizeof(*s));
+    int code = job_summary_decode(json, s, err);
+    if (code == 0 && !is_theirs(r, who, s->principal))
+        code = refuse(who, "look into", s->id, s->principal, err);
+    job_summaries_free(s, 1);
+    return code;
+}
+
+/* What everybody may know of a job: @json becomes less where it is not @who's.
+ */
+static void
+show_others(struct jobs_reign *r, struct slice who, struct buf *json)
+{
+    struct job_summary *s = mem_zalloc(1, sizeof(*s));
+    if (job_summary_decode(buf_slice(json), s, NULL)) {
+        buf_clear(json);
+    } else if (!is_theirs(r, who, s->principal)) {
+        const struct job_summary public = {.id = s->id,
+                                           .name = s->name,
+                                           .principal = s->principal,
+                                           .state = s->state,
+                                           .phase = s->phase,
+                                           .started_us = s->started_us,
+                                           .ended_us = s->ended_us,
+                                           .tasks_total = s->tasks_total,
+                                           .tasks_done = s->tasks_done};
+        buf_clear(json);
+        job_summary_encode(&public, json);
+    }
+    job_summaries_free(s, 1);
+}
+
 /* Wait until news of @j are newer than @w->seen. */
 static void await(struct jobs_reign *r,
                   struct kept_job *j,
@@ -186,12 +263,16 @@ static int watch(struct jobs_reign *r, struct rpc_call *call, struct err *err)
         code = resolve(r, w.id, &name, err);
         j = code == 0 ? find_kept(r, slice_str(name)) : NULL;
     }
+    if (code == 0 && j && !is_theirs(r, call->principal, j->principal))
+        code = refuse(call->principal, "look into", j->id, j->principal, err);
     if (code == 0 && j) {
         await(r, j, &w,
               world_mono_ns(r->world) + MIN_OF(w.wait_us, WATCH_US_MAX) * 1000);
         kept_job_news(j, &n, &json);
     } else if (code == 0) {
         code = read_history(r, name, &json, err);
+        if (code == 0)
+            code = check_ended(r, call->principal, buf_slice(&json), err);
         n.summary = buf_slice(&json);
         n.progress.phase = MR_PHASE_DONE;
     }
@@ -216,8 +297,12 @@ kill_job(struct jobs_reign *r, struct rpc_call *call, struct err *err)
     if (code)
         return code;
     j = find_kept(r, slice_str(name));
-    code = j ? kept_job_kill(j, err)
-             : err_set(err, ERR_INVALID, "job %s does not run", name);
+    if (!j)
+        code = err_set(err, ERR_INVALID, "job %s does not run", name);
+    else if (!is_theirs(r, call->principal, j->principal))
+        code = refuse(call->principal, "end", j->id, j->principal, err);
+    else
+        code = kept_job_kill(j, err);
     mem_free(name);
     return code;
 }
@@ -240,14 +325,16 @@ list_jobs(struct jobs_reign *r, struct rpc_call *call, struct err *err)
     max = (size_t)MIN_OF(l.ended_max, (uint64_t)JOB_TEXTS_MAX / 2);
     texts = mem_zalloc(JOB_TEXTS_MAX, sizeof(*texts));
     for (size_t i = count - MIN_OF(count, max); i < count; i++)
-        if (read_history(r, names[i], &texts[t.count], NULL) == 0)
+        if (read_history(r, names[i], &texts[t.count], NULL) == 0) {
+            show_others(r, call->principal, &texts[t.count]);
             t.count++;
+        }
     for (struct kept_job *j = r->jobs; j && t.count < JOB_TEXTS_MAX;
          j = j->next) {
         struct job_news n;
         kept_job_news(j, &n, &texts[t.count]);
         if (!n.ended)
-            t.count++;
+            show_others(r, call->principal, &texts[t.count++]);
         else
             buf_clear(&texts[t.count]);
     }
@@ -294,7 +381,7 @@ static int answer(void *ctx, struct rpc_call *call, struct err *err)
     if (!r)
         return ERR_UNAVAILABLE;
     switch (call->method) {
-    case JOB_SUBMIT: code = submit(r, call->body, err); break;
+    case JOB_SUBMIT: code = submit(r, call, err); break;
     case JOB_WATCH: code = watch(r, call, err); break;
     case JOB_LIST: code = list_jobs(r, call, err); break;
     case JOB_KILL: code = kill_job(r, call, err); break;

@@ -4,8 +4,9 @@
 #include "base/core/panic.h"
 #include "base/rpc/codec.h"
 #include "base/rpc/message.h"
+#include "base/rpc/security.h"
 
-#define SUBMISSION_FIELDS 5
+#define SUBMISSION_FIELDS 5 /* Without the principal: of earlier versions. */
 #define WATCH_FIELDS      3
 #define NEWS_FIELDS       13
 #define LIST_FIELDS       1
@@ -21,12 +22,13 @@
 
 void job_submission_put(const struct job_submission *s, struct buf *out)
 {
-    codec_put_array(out, SUBMISSION_FIELDS);
+    codec_put_array(out, SUBMISSION_FIELDS + 1);
     codec_put_bin(out, s->id);
     codec_put_bin(out, s->options);
     codec_put_i64(out, s->priority);
     codec_put_u64(out, s->weight);
     codec_put_u64(out, s->slots_max);
+    codec_put_bin(out, s->principal);
 }
 
 int job_submission_get(struct slice in,
@@ -39,6 +41,11 @@ int job_submission_get(struct slice in,
     s->priority = codec_get_i64(&m.r);
     s->weight = message_u32(&m.r);
     s->slots_max = message_u32(&m.r);
+    s->principal = SLICE_EMPTY;
+    if (m.count > m.known) {
+        s->principal = message_bytes(&m.r, RPC_NAME_BYTES_MAX);
+        m.known++;
+    }
     return message_end(&m, "submission of a job", err);
 }
 

@@ -45,10 +45,13 @@ enum job_method {
 
 struct job_submission {
     struct slice id;
-    struct slice options; /* replay_encode_begin() */
-    int64_t priority;     /* Higher goes first. */
-    uint32_t weight;      /* Of its share; 0: 1. */
-    uint32_t slots_max;   /* Attempts at a time; 0: any number. */
+    struct slice options;   /* replay_encode_begin() */
+    int64_t priority;       /* Higher goes first. */
+    uint32_t weight;        /* Of its share; 0: 1. */
+    uint32_t slots_max;     /* Attempts at a time; 0: any number. */
+    struct slice principal; /* Who submitted it: in the file, written by the job
+                               master. What a client says of it is not
+                               believed. */
 };
 
 void job_submission_put(const struct job_submission *s, struct buf *out);

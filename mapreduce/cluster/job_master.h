@@ -23,6 +23,7 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "mapreduce/job.h"
+#include "mapreduce/worker/caps.h"
 
 struct buf;
 struct fs;
@@ -48,6 +49,11 @@ struct job_master_options {
                  const struct mr_options *opts,
                  struct mr_report **report,
                  struct err *err);
+    /* Does @who look after the cluster: may it end the jobs of others, and see
+     * all of them? Parks. NULL: everybody does. */
+    bool (*is_administrator)(void *ctx, struct slice who);
+    void *ctx;
+    struct job_caps caps; /* What a job may ask for. */
     uint32_t lease_ms;    /* Of its session; 0: chubby's. */
     const char *memo;     /* Likewise: see chubby.h; NULL: none. */
     uint32_t running_max; /* Jobs at a time; default 64. */

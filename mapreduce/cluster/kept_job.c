@@ -17,6 +17,9 @@
 
 /* Memory of an attempt for pairs, if a worker has so much for it. */
 #define PAIR_BYTES ((uint64_t)192 << 20)
+/* As job.h says. */
+#define HEAP_BYTES ((uint64_t)1 << 30)
+#define PROCESSES  256u
 /* Slots that the plan of a job counts on. */
 #define SLOTS_MAX 256u
 #define LOOK_US   UINT64_C(100000)
@@ -103,6 +106,7 @@ static void on_told(void *ctx, const struct job_summary *s)
     struct replay *o = &j->submitted;
     struct buf json = BUF_INIT;
     one.id = j->id;
+    one.principal = j->principal;
     if (o->job_name && !o->options.label)
         one.name = o->job_name;
     one.started_us = j->submitted_us;
@@ -178,6 +182,7 @@ static void fill_options(struct kept_job *j, struct mr_options *o)
     o->history_dir = JOBS_ROOT;
     o->target = m->target;
     o->store_options = m->store_options;
+    o->principal = *j->principal ? j->principal : NULL;
     o->progress = on_progress;
     o->progress_ctx = j;
     o->cancel = &j->cancel;
@@ -188,6 +193,15 @@ static void fill_options(struct kept_job *j, struct mr_options *o)
     o->told = on_told;
     o->told_ctx = j;
     o->in_process = false;
+}
+
+/* What a job does not ask for is no more than it may. */
+static void fill_defaults(const struct job_caps *caps, struct mr_options *o)
+{
+    if (o->heap_bytes == 0 && caps->memory_max)
+        o->heap_bytes = MIN_OF(caps->memory_max, HEAP_BYTES);
+    if (o->processes_max == 0 && caps->processes_max)
+        o->processes_max = MIN_OF(caps->processes_max, PROCESSES);
 }
 
 /* Go on with part @name if it was publishing the job's outputs when its master
@@ -359,6 +373,7 @@ static void run(void *arg)
     struct err err = ERR_INIT;
     int code;
     fill_options(j, &o);
+    fill_defaults(&r->options->caps, &o);
     code = size_job(j, &o, &err);
     if (code == 0) {
         const char *name = j->submitted.job_name;
@@ -392,14 +407,15 @@ int kept_job_add(struct jobs_reign *r,
 {
     struct kept_job *j = mem_zalloc(1, sizeof(*j));
     int code = replay_decode_begin(&j->submitted, s->options, err);
-    *j = (struct kept_job){.reign = r,
-                           .submitted = j->submitted,
-                           .id = mem_strndup(s->id.data, s->id.len),
-                           .priority =
-                               (int)MAX_OF(MIN_OF(s->priority, 1000), -1000),
-                           .weight = s->weight,
-                           .slots_max = s->slots_max,
-                           .resumed = resumed};
+    *j = (struct kept_job){
+        .reign = r,
+        .submitted = j->submitted,
+        .id = mem_strndup(s->id.data, s->id.len),
+        .principal = mem_strndup(s->principal.data, s->principal.len),
+        .priority = (int)MAX_OF(MIN_OF(s->priority, 1000), -1000),
+        .weight = s->weight,
+        .slots_max = s->slots_max,
+        .resumed = resumed};
     if (code) {
         kept_job_free(j);
         return code;
@@ -421,6 +437,7 @@ void kept_job_free(struct kept_job *j)
     replay_close(&j->submitted);
     buf_close(&j->summary);
     mem_free(j->id);
+    mem_free(j->principal);
     mem_free(j);
 }
 
@@ -501,6 +518,7 @@ void kept_job_news(struct kept_job *j, struct job_news *out, struct buf *json)
     } else {
         const struct mr_options *o = &j->submitted.options;
         struct job_summary s = {.id = j->id,
+                                .principal = j->principal,
                                 .name = (char *)(uintptr_t)name_of(j),
                                 .state = JOB_RUNNING,
                                 .phase = (char *)(uintptr_t) "plan",

@@ -47,6 +47,7 @@ struct kept_job {
     struct kept_job *next;
     struct replay submitted; /* Options. Owned. */
     char *id;                /* Owned. */
+    char *principal;         /* Who submitted it. Owned; "": not known. */
     int priority;
     uint32_t weight;
     uint32_t slots_max;

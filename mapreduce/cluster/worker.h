@@ -19,6 +19,7 @@
 
 #include "base/core/err.h"
 #include "base/core/macros.h"
+#include "mapreduce/worker/caps.h"
 
 struct attempt_host;
 struct fs;
@@ -51,6 +52,7 @@ struct worker_options {
     bool no_early;         /* Bring nothing here while maps still run, */
     uint64_t early_bytes;  /* or no more than this at a time; 0: 8 GiB. Also, a
                               tenth of the disk stays free. */
+    struct job_caps caps;  /* What a job may ask for here. */
     uint32_t lease_ms;     /* Of its session; 0: chubby's. */
     const char *memo;      /* Likewise: see chubby.h; borrowed. NULL: none. */
     /* Open the cell's file system; *@out is owned. NULL: there is none, and

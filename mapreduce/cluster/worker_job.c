@@ -112,6 +112,8 @@ static int unpack(struct worker_job *j, struct slice package, struct err *err)
     struct job_setup *s = &j->package.setup;
     struct buf work = BUF_INIT;
     int code = job_package_decode(&j->package, package, k->world, err);
+    if (code == 0)
+        code = job_caps_check(&k->options.caps, s->opts, err);
     if (code)
         return code;
     buf_printf(&work, "%s/work", j->directory);

@@ -77,6 +77,8 @@ static json_t *summary_to_json(const struct job_summary *s)
     json_t *counters = json_object();
     json_object_set_new(j, "id", text(s->id));
     json_object_set_new(j, "name", text(s->name));
+    if (s->principal && *s->principal)
+        json_object_set_new(j, "principal", text(s->principal));
     json_object_set_new(j, "state", text(job_state_name(s->state)));
     json_object_set_new(j, "phase", text(s->phase));
     put_number(j, "started_us", s->started_us);
@@ -191,6 +193,7 @@ int job_summary_decode(struct slice bytes,
                        at.text);
     s->id = get_text(j, "id");
     s->name = get_text(j, "name");
+    s->principal = get_text(j, "principal");
     s->phase = get_text(j, "phase");
     s->waits = get_text(j, "waits");
     s->error = get_text(j, "error");
@@ -224,6 +227,7 @@ static void summary_close(struct job_summary *s)
 {
     mem_free(s->id);
     mem_free(s->name);
+    mem_free(s->principal);
     mem_free(s->phase);
     mem_free(s->waits);
     mem_free(s->error);

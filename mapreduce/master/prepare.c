@@ -329,6 +329,7 @@ static int open_store(struct job_run *r, struct err *err)
         return 0;
     if (r->opts->store_options)
         o = *r->opts->store_options;
+    o.act_as = r->opts->principal;
     o.world = r->setup.world;
     r->store = r->opts->store;
     if (!r->store) {

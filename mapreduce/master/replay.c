@@ -76,6 +76,7 @@ void replay_encode_begin(const struct mr_options *o,
 #define PUT(name) buf_put_u8(out, o->name);
     FLAGS(PUT)
 #undef PUT
+    buf_put_text(out, o->principal);
 }
 
 static char *get_some_text(struct cursor *in)
@@ -132,6 +133,8 @@ int replay_decode_begin(struct replay *r, struct slice body, struct err *err)
 #define GET(name) o->name = cursor_u8(&in) != 0;
     FLAGS(GET)
 #undef GET
+    if (cursor_left(&in) > 0) /* Before there were principals it ended here. */
+        o->principal = cursor_text(&in);
     if (in.bad || cursor_left(&in) > 0)
         return err_set(err, ERR_CORRUPT, "malformed beginning of a journal");
     return 0;
@@ -225,6 +228,7 @@ void replay_close(struct replay *r)
     free_text(o->program.saw);
     free_text(o->program.saw_name);
     free_text(o->label);
+    free_text(o->principal);
     free_text(o->target);
     free_texts(o->inputs, o->input_count);
     free_texts(o->outputs, o->output_count);

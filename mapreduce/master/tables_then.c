@@ -106,6 +106,7 @@ void tables_then_forget(const struct mr_options *o,
         return;
     if (o->store_options)
         opts = *o->store_options;
+    opts.act_as = o->principal;
     opts.world = o->world;
     if (quarry_open(o->target, &opts, &store, NULL) == 0)
         forget(store, job_ids, count);

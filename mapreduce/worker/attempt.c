@@ -97,6 +97,7 @@ static int open_store(struct attempt *a, struct err *err)
     o.cache_bytes = TABLE_CACHE_BYTES;
     o.read_only = !a->setup->remote;
     o.background_tasks = 1;
+    o.act_as = a->setup->opts->principal;
     o.world = a->setup->world;
     a->input = (struct input_context){
         .files = a->setup->files,

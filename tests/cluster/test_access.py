@@ -204,6 +204,25 @@ class AccessTest(CertifiedTest):
         self.become("quarry")
         self.ok("table", "drop", "web")
 
+    def test_lists_of_tables(self):
+        """A table that is closed to somebody hides its own contents from his list,
+        and no other table; what he may do next, a refusal tells him."""
+        self.make_table()
+        self.become("quarry")
+        self.ok("acl", "grant", "--whole-cluster", "create", "ann,reader")
+        self.become("reader")
+        self.ok("table", "create", "mine", "--family", "f")
+        rows = {r["table"]: r for r in self.json("table", "list")}
+        self.assertEqual(sorted(rows), ["mine", "web"])
+        self.assertEqual(rows["mine"]["families"], "f")
+        self.assertIsNone(rows["web"]["tablets"])
+        self.assertFalse(rows["web"]["families"])
+        self.assertIn("you have no right to",
+                      self.run_quarry("table", "list").stderr.decode())
+        self.become("stranger")
+        said = self.fails(1, "table", "create", "t", "--family", "f")
+        self.assertIn("quarry acl grant --whole-cluster", said)
+
     def test_quotas(self):
         """A table over its quota of bytes takes nothing in until there is room,
         and says so; one over a rate makes its clients wait."""

@@ -224,6 +224,7 @@ static void free_cluster(struct cluster *c)
     }
     rpc_security_free(c->own_security);
     mem_free(c->counts);
+    mem_free(c->as);
     mem_free(c->target);
     mem_free(c);
 }
@@ -442,6 +443,8 @@ int cluster_target_open(struct quarry *q,
     q->ops = &cluster_ops;
     q->cluster = c;
     c->quarry = q;
+    if (opts->act_as)
+        c->as = mem_strdup(opts->act_as);
     c->target = mem_strdup(target);
     c->counts = mem_zalloc(1, sizeof(*c->counts));
     open_tables_init(&c->tables);

@@ -21,7 +21,11 @@ static struct slice said(void)
 START_TEST(test_submission)
 {
     const struct job_submission in = {SLICE_LIT("20260101-000000-0001"),
-                                      SLICE_LIT("options"), -3, 7, 9};
+                                      SLICE_LIT("options"),
+                                      -3,
+                                      7,
+                                      9,
+                                      SLICE_LIT("alice")};
     struct job_submission out;
     buf_clear(&b);
     job_submission_put(&in, &b);
@@ -30,6 +34,7 @@ START_TEST(test_submission)
     ck_assert_int_eq(out.priority, -3);
     ck_assert_uint_eq(out.weight, 7);
     ck_assert_uint_eq(out.slots_max, 9);
+    ck_assert(slice_eq(out.principal, in.principal));
     EXPECT_CUT(job_submission_get, &out);
     buf_close(&b);
 }

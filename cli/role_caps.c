@@ -1,0 +1,37 @@
+/* What jobs may ask for, as the configuration says. */
+#include "cli/role_caps.h"
+
+#include "base/core/conf.h"
+#include "base/rpc/roles.h"
+#include "cli/role.h"
+#include "mapreduce/worker/caps.h"
+
+#define SECTION "worker"
+
+int role_caps_read(const struct role_env *env,
+                   struct job_caps *caps,
+                   struct err *err)
+{
+    bool proved = cluster_roles_are_proved(env->roles);
+    bool network = true;
+    bool no_sandbox = !proved;
+    bool objects = !proved;
+    uint64_t processes = 0;
+    int rc = conf_get_bytes(env->conf, SECTION, "max-memory", &caps->memory_max,
+                            err);
+    if (rc == 0)
+        rc = conf_get_u64(env->conf, SECTION, "max-processes", &processes, err);
+    if (rc == 0)
+        rc = conf_get_bool(env->conf, SECTION, "network", &network, err);
+    if (rc == 0)
+        rc = conf_get_bool(env->conf, SECTION, "no-sandbox", &no_sandbox, err);
+    if (rc == 0)
+        rc = conf_get_bool(env->conf, SECTION, "objects", &objects, err);
+    if (rc == 0 && processes > UINT32_MAX)
+        rc = err_set(err, ERR_INVALID, "[worker] max-processes: too many");
+    caps->processes_max = (unsigned)processes;
+    caps->no_network = !network;
+    caps->sandbox_always = !no_sandbox;
+    caps->no_objects = !objects;
+    return rc;
+}

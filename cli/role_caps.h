@@ -1,0 +1,20 @@
+/* Section [worker] of the configuration as far as it says what jobs may ask
+ * for: the roles `jobs` and `worker` look at it.
+ */
+#ifndef CLI_ROLE_CAPS_H
+#define CLI_ROLE_CAPS_H
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+
+struct job_caps;
+struct role_env;
+
+/* max-memory, max-processes, network, no-sandbox, objects. What is not told: a
+ * cluster whose principals are proved refuses what lets a job's code reach
+ * others than its user could (no-sandbox, objects), any other allows it. */
+MUST_CHECK int role_caps_read(const struct role_env *env,
+                              struct job_caps *caps,
+                              struct err *err);
+
+#endif /* CLI_ROLE_CAPS_H */
