@@ -93,6 +93,7 @@ jobs_role_open(const struct role_env *env, void **out, struct err *err)
     if (code == 0)
         code = role_caps_read(env, &o.caps, err);
     h->roles = env->roles;
+    o.roles = env->roles;
     h->world = env->world;
     h->store =
         (struct quarry_options){.security = env->security, .must_exist = true};

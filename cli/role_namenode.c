@@ -24,7 +24,11 @@ static int
 namenode_role_open(const struct role_env *env, void **out, struct err *err)
 {
     struct role_cell cell;
-    struct namenode_options o = {.replica = NULL};
+    static const char *const trees[] = {"bigtable", "mapreduce", NULL};
+    /* What jobs bring along, and loads of tables. */
+    static const char *const boxes[] = {"mapreduce/jobs/*/files",
+                                        "bigtable/load/*", NULL};
+    struct namenode_options o = {.rights = {env->roles, trees, boxes}};
     struct namenode *nn = NULL;
     int rc = role_cell_read(env, "namenode", &cell, err);
     if (rc == 0)

@@ -224,6 +224,8 @@ static void add_methods(struct replica *r, struct rpc_server *server)
         {r->method, "replica.step", replica__serve},
         {REPLICA_CELL_METHOD(r->method), "replica.cell", replica__serve_cell}};
     rpc_server_add(server, methods, ARRAY_LEN(methods), r);
+    rpc_server_guard(server, r->method);
+    r->server = server;
 }
 
 int replica_open(struct world *w,

@@ -297,6 +297,12 @@ int replica__serve_cell(void *ctx, struct rpc_call *call, struct err *err)
         rc = err_set(err, ERR_UNAVAILABLE, "closing");
     if (rc)
         return rc;
+    if (q.verb != CELL_ASK && !rpc_server_trusts(r->server, call)) {
+        err_set(err, ERR_DENIED, "%.*s may not change who is in the cell",
+                SLICE_ARG(call->principal));
+        err_hint(err, "those may who have a certificate of the cluster itself");
+        return ERR_DENIED;
+    }
     switch (q.verb) {
     case CELL_ASK: return tell(r, call, err);
     case CELL_JOIN: return join(r, &q, err);

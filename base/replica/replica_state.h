@@ -80,6 +80,7 @@ struct replica {
     uint64_t election_us;
     uint64_t snapshot_log_bytes;
     uint32_t method;
+    struct rpc_server *server; /* Borrowed: it was given the methods. */
     const struct rpc_security *security; /* Borrowed; may be NULL. */
     struct file_lock *lock;
     struct raft *raft;

@@ -127,9 +127,16 @@ void rpc_server_let_act(struct rpc_server *s,
                         bool (*may_act)(void *ctx, struct slice connected),
                         void *ctx);
 
+/* Only those who may act for others call @method, which is between processes of
+ * the cluster; where nobody may, everybody does. PRE: it was added. */
+void rpc_server_guard(struct rpc_server *s, uint32_t method);
+/* Does that hold for who makes @call, whatever its method is? */
+bool rpc_server_trusts(const struct rpc_server *s, const struct rpc_call *call);
+
 /* Run the handler of call->method. Parks as it does. Errors: the handler's;
  * ERR_UNSUPPORTED for an unknown method; ERR_DEADLINE when it has passed;
- * ERR_DENIED: call->actor may not act for call->principal. */
+ * ERR_DENIED: call->actor may not act for call->principal, or calls what is
+ * guarded. */
 MUST_CHECK int rpc_server_dispatch(struct rpc_server *s,
                                    struct rpc_call *call,
                                    struct err *err);

@@ -11,6 +11,7 @@ struct entry {
     struct rpc_method method;
     void *ctx;
     bool leaves_check;
+    bool guarded;
     atomic_uint_fast64_t call_count;
     atomic_uint_fast64_t error_count;
     atomic_uint_fast64_t bytes_in;
@@ -130,6 +131,35 @@ static int check_actor(const struct rpc_server *s,
     return ERR_DENIED;
 }
 
+void rpc_server_guard(struct rpc_server *s, uint32_t method)
+{
+    struct entry *e = find(s, method);
+    PRE(e);
+    e->guarded = true;
+}
+
+bool rpc_server_trusts(const struct rpc_server *s, const struct rpc_call *call)
+{
+    return call->peer.len == 0 || !s->may_act ||
+           (slice_eq(call->principal, call->actor) &&
+            s->may_act(s->may_act_ctx, call->actor));
+}
+
+/* Who makes @call, and may it? */
+static int check_caller(const struct rpc_server *s,
+                        const struct entry *e,
+                        const struct rpc_call *call,
+                        struct err *err)
+{
+    int code = check_actor(s, call, err);
+    if (code || !e->guarded || rpc_server_trusts(s, call))
+        return code;
+    return err_set(err, ERR_DENIED,
+                   "%.*s may not call %s, which is between the cluster's own "
+                   "processes",
+                   SLICE_ARG(call->principal), e->method.name);
+}
+
 static void add(atomic_uint_fast64_t *counter, uint64_t by)
 {
     atomic_fetch_add_explicit(counter, by, memory_order_relaxed);
@@ -148,7 +178,7 @@ int rpc_server_dispatch(struct rpc_server *s,
     if (call->deadline_mono_ns && start_ns >= call->deadline_mono_ns)
         code = err_set(err, ERR_DEADLINE, "%s: deadline exceeded before it ran",
                        e->method.name);
-    else if ((code = check_actor(s, call, err)) == 0)
+    else if ((code = check_caller(s, e, call, err)) == 0)
         code = e->method.handler(e->ctx, call, err);
     add(&e->call_count, 1);
     add(&e->error_count, code ? 1 : 0);

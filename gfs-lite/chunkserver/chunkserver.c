@@ -48,6 +48,7 @@ static void add_methods(struct chunkserver *cs, struct rpc_server *server)
     };
     rpc_server_add(server, methods, ARRAY_LEN(methods), cs);
     rpc_server_leave_check(server, CHUNK_WRITE);
+    rpc_server_guard(server, CHUNK_FENCE); /* Namenodes' alone. */
 }
 
 int chunkserver_open(struct world *w,

@@ -303,6 +303,9 @@ int namenode_handle_execute(void *ctx, struct rpc_call *call, struct err *err)
     struct namenode *nn = ctx;
     struct gfs_command c;
     int rc = gfs_command_get(call->body, &c, err);
+    if (rc == 0)
+        rc =
+            rights_check_command(&nn->options.rights, call->principal, &c, err);
     while (rc == 0) {
         struct gfs_result r = {.code = 0};
         buf_clear(call->reply_body);
@@ -403,6 +406,9 @@ int namenode_handle_take_over(void *ctx, struct rpc_call *call, struct err *err)
     if (rc == 0 && file->is_directory)
         rc = err_set(err, ERR_INVALID, "/%.*s: is a directory",
                      SLICE_ARG(q.path));
+    if (rc == 0)
+        rc = rights_check(&nn->options.rights, call->principal, q.path,
+                          RIGHTS_CHANGE, err);
     if (rc)
         return rc;
     r.file = file->id;
@@ -431,6 +437,9 @@ int namenode_handle_set_server(void *ctx,
     struct gfs_command c = {.op = GFS_OP_SERVER_STATE};
     struct buf reply = BUF_INIT;
     int rc = gfs_query_get(call->body, &q, err);
+    if (rc == 0)
+        rc = rights_check_order(&nn->options.rights, call->principal,
+                                "say what chunk servers are for", err);
     if (rc == 0)
         rc = namenode_lead_now(nn, err);
     for (size_t i = 0; i < nn->catalog.server_count && rc == 0; i++)

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/core/err.h"
+#include "gfs-lite/namenode/rights.h"
 
 struct namenode;
 struct replica_options;
@@ -34,8 +35,9 @@ struct namenode_options {
     uint64_t full_report_us;  /* Between full reports; default 10 min. */
     uint64_t shared_idle_us;  /* A file of record appends is closed after so
                                  long; default 10 min. */
-    uint64_t copy_step;       /* Inodes and chunks that one command of a
-                                 snapshot copies; default 1,024. */
+    struct rights_rules rights; /* Who may use which paths: rights.h. */
+    uint64_t copy_step;         /* Inodes and chunks that one command of a
+                                   snapshot copies; default 1,024. */
 };
 
 /* Open the member of the cell and add the methods to @server, which must not

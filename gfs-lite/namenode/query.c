@@ -29,14 +29,37 @@ static struct gfs_stat stat_of(const struct namenode *nn, const struct inode *n)
     return s;
 }
 
-/* Read the query and be sure to know everything. Parks. */
+/* Read the query, be sure to know everything, and that the caller may @use the
+ * path it names. Parks. */
 static int begin(struct namenode *nn,
                  struct rpc_call *call,
                  struct gfs_query *q,
+                 enum rights_use use,
                  struct err *err)
 {
     int rc = gfs_query_get(call->body, q, err);
+    if (rc == 0)
+        rc = rights_check(&nn->options.rights, call->principal, q->path, use,
+                          err);
     return rc ? rc : namenode_lead_now(nn, err);
+}
+
+/* A file by its number has a path, too. */
+static int check_read(struct namenode *nn,
+                      const struct rpc_call *call,
+                      const struct inode *n,
+                      struct err *err)
+{
+    const struct rights_rules *rules = &nn->options.rights;
+    struct buf path = BUF_INIT;
+    int rc = 0;
+    if (!rights_bind(rules, call->principal))
+        return 0;
+    inode_put_path(n, &path);
+    rc = rights_check(rules, call->principal, buf_slice(&path), RIGHTS_READ,
+                      err);
+    buf_close(&path);
+    return rc;
 }
 
 int namenode_handle_stat(void *ctx, struct rpc_call *call, struct err *err)
@@ -45,7 +68,7 @@ int namenode_handle_stat(void *ctx, struct rpc_call *call, struct err *err)
     struct gfs_query q;
     struct gfs_stat s;
     struct inode *n;
-    int rc = begin(nn, call, &q, err);
+    int rc = begin(nn, call, &q, RIGHTS_LOOK, err);
     if (rc == 0)
         rc = names_find(&nn->catalog.names, q.path, &n, err);
     if (rc)
@@ -62,7 +85,7 @@ int namenode_handle_list(void *ctx, struct rpc_call *call, struct err *err)
     struct gfs_query q;
     struct inode *n;
     struct inode *e;
-    int rc = begin(nn, call, &q, err);
+    int rc = begin(nn, call, &q, RIGHTS_LOOK, err);
     if (rc == 0)
         rc = names_find(&nn->catalog.names, q.path, &n, err);
     if (rc == 0 && !n->is_directory)
@@ -210,7 +233,7 @@ int namenode_handle_layout(void *ctx, struct rpc_call *call, struct err *err)
     struct layout_builder b = {.nn = nn};
     struct inode *n;
     struct gfs_query q;
-    int rc = begin(nn, call, &q, err);
+    int rc = begin(nn, call, &q, RIGHTS_READ, err);
     if (rc == 0 && q.file) {
         n = names_by_id(&nn->catalog.names, q.file);
         if (!n)
@@ -221,6 +244,8 @@ int namenode_handle_layout(void *ctx, struct rpc_call *call, struct err *err)
     if (rc == 0 && n->is_directory)
         rc = err_set(err, ERR_INVALID, "/%.*s: is a directory",
                      SLICE_ARG(q.path));
+    if (rc == 0)
+        rc = check_read(nn, call, n, err);
     if (rc)
         return rc;
     arena_init(&b.arena);
@@ -342,7 +367,7 @@ int namenode_handle_check(void *ctx, struct rpc_call *call, struct err *err)
     uint64_t looked = 0;
     struct inode *top;
     struct gfs_query q;
-    int rc = begin(nn, call, &q, err);
+    int rc = begin(nn, call, &q, RIGHTS_LOOK, err);
     if (rc == 0)
         rc = names_find(&nn->catalog.names, q.path, &top, err);
     if (rc)

@@ -272,6 +272,9 @@ int namenode_handle_heartbeat(void *ctx, struct rpc_call *call, struct err *err)
     uint64_t term = nn->term;
     int rc = gfs_heartbeat_get(call->body, &h, err);
     if (rc == 0)
+        rc = rights_check_order(&nn->options.rights, call->principal,
+                                "be a chunk server", err);
+    if (rc == 0)
         rc = namenode_lead(nn, err);
     if (rc == 0)
         rc = find_server(nn, &h, &orders.number, err);

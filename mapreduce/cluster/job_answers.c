@@ -6,6 +6,7 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
 #include "mapreduce/cluster/job_master_state.h"
+#include "mapreduce/cluster/job_paths.h"
 #include "mapreduce/cluster/pool.h"
 #include "mapreduce/cluster/wire.h"
 #include "mapreduce/job_history.h"
@@ -108,6 +109,9 @@ static int submit(struct jobs_reign *r, struct rpc_call *call, struct err *err)
     code = replay_decode_begin(&options, s.options, err);
     if (code == 0)
         code = job_caps_check(&r->options->caps, &options.options, err);
+    if (code == 0)
+        code = job_paths_check(r->options->roles, s.principal, s.id,
+                               &options.options, r->world, err);
     replay_close(&options);
     return code ? code : add_submitted(r, &s, err);
 }

@@ -26,6 +26,7 @@
 #include "mapreduce/worker/caps.h"
 
 struct buf;
+struct cluster_roles;
 struct fs;
 struct job_master;
 struct rpc_security;
@@ -53,10 +54,12 @@ struct job_master_options {
      * all of them? Parks. NULL: everybody does. */
     bool (*is_administrator)(void *ctx, struct slice who);
     void *ctx;
-    struct job_caps caps; /* What a job may ask for. */
-    uint32_t lease_ms;    /* Of its session; 0: chubby's. */
-    const char *memo;     /* Likewise: see chubby.h; NULL: none. */
-    uint32_t running_max; /* Jobs at a time; default 64. */
+    const struct cluster_roles *roles; /* Whose jobs may name all files; NULL:
+                                          everybody's. */
+    struct job_caps caps;              /* What a job may ask for. */
+    uint32_t lease_ms;                 /* Of its session; 0: chubby's. */
+    const char *memo;                  /* Likewise: see chubby.h; NULL: none. */
+    uint32_t running_max;              /* Jobs at a time; default 64. */
     uint32_t history_max; /* Jobs that have ended and are kept; default 1000. */
 };
 

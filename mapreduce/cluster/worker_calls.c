@@ -273,4 +273,6 @@ void worker_add_calls(struct worker *k, struct rpc_server *server)
         {WORKER_SPILL_READ, "worker.spill_read", worker_spill_read},
     };
     rpc_server_add(server, methods, ARRAY_LEN(methods), k);
+    for (size_t i = 0; i < ARRAY_LEN(methods); i++)
+        rpc_server_guard(server, methods[i].id);
 }

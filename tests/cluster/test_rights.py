@@ -69,6 +69,41 @@ class RightsTest(CertifiedTest):
         self.become("ann")
         self.ok(*count, "table:web")
 
+    def test_files_below(self):
+        """The files of tables, and of jobs, are the servers' own: nobody reads,
+        replaces or removes them by path, nor has a job do so; his own files
+        everybody uses as before."""
+        self.become("quarry")
+        listed = self.ok("fs", "ls", "/")
+        self.assertIn("bigtable", listed)
+        self.become("ann")
+        self.ok("table", "compact", "web")
+        self.write("mine.txt", "a 1\n")
+        self.ok("fs", "put", "mine.txt", "/mine/f.txt")
+        self.ok("fs", "mv", "/mine/f.txt", "/mine/g.txt")
+        self.assertEqual(self.ok("fs", "cat", "/mine/g.txt"), "a 1\n")
+        self.ok("fs", "rm", "/mine/g.txt")
+        for order in (("ls", "/bigtable"), ("ls", "/./bigtable//"),
+                      ("ls", "/mapreduce"), ("rm", "-r", "/mapreduce/history"),
+                      ("rm", "-r", "/bigtable"), ("mv", "/bigtable", "/b"),
+                      ("snapshot", "/bigtable", "/b"), ("snapshot", "/", "/b"),
+                      ("put", "mine.txt", "/bigtable/x"),
+                      ("put", "mine.txt", "/mapreduce/jobs/1/submitted"),
+                      ("mkdir", "/bigtable/x")):
+            with self.subTest(order=order):
+                self.assertIn('"ann" may not', self.fails(1, "fs", *order))
+        for spec in ("file:/bigtable/*", "file:bigtable/x", "file:/./bigtable",
+                     "file:/big*/*", "file:/mapreduce/history", "file:/*/x"):
+            with self.subTest(spec=spec):
+                self.assertIn("it is the servers' own", self.fails(
+                    1, "job", "run", "--mapper", "cat", "-i", spec, "-o",
+                    "file:/out"))
+        self.assertIn("it is the servers' own", self.fails(
+            1, "job", "run", "--mapper", "cat", "-i", "file:/mine", "-o",
+            "file:/bigtable/out"))
+        self.become("quarry")
+        self.ok("fs", "ls", "/bigtable")
+
     def test_jobs_of_others(self):
         """Nobody ends another's job, or reads what it counted; administrators do
         both; all see that it runs."""

@@ -24,6 +24,7 @@
 
 enum {
     WHO = 1,
+    GUARDED = 2,
     BLOB = 3000000
 };
 
@@ -217,13 +218,15 @@ static uint64_t patience_us = 20000000; /* With a handshake. */
 
 static void start(const struct rpc_security *s)
 {
-    static const struct rpc_method methods[] = {{WHO, "who", who}};
+    static const struct rpc_method methods[] = {{WHO, "who", who},
+                                                {GUARDED, "guarded", who}};
     struct rpc_listen_options o = {
         .security = s, .vars = vars, .handshake_us = patience_us};
     struct err err = ERR_INIT;
     server = rpc_server_new(world);
-    rpc_server_add(server, methods, 1, NULL);
+    rpc_server_add(server, methods, 2, NULL);
     rpc_server_let_act(server, is_gateway, NULL);
+    rpc_server_guard(server, GUARDED);
     ck_assert_msg(rpc_listen(server, address, &o, &listener, &err) == 0, "%s",
                   err.text);
 }
@@ -324,6 +327,48 @@ static void acting(void *arg)
     rpc_security_free(gateway);
     rpc_security_free(mallory);
 }
+
+static int
+call_guarded(const struct rpc_security *s, const char *act_as, struct err *err)
+{
+    struct rpc_call_options o = {.act_as = slice_str(act_as)};
+    struct rpc_channel *c =
+        rpc_channel_new(rpc_listener_address(listener),
+                        &(struct rpc_channel_options){
+                            .security = s, .connect_timeout_us = 20000000});
+    int rc =
+        rpc_call(c, GUARDED, &o, SLICE_EMPTY, SLICE_EMPTY, NULL, NULL, err);
+    rpc_channel_free(c);
+    return rc;
+}
+
+static void guarded(void *arg)
+{
+    struct rpc_security *ours = rpc_security_none("blue", "server");
+    struct rpc_security *gateway = rpc_security_none("blue", "gateway");
+    struct rpc_security *mallory = rpc_security_none("blue", "mallory");
+    struct err err = ERR_INIT;
+    (void)arg;
+    start(ours);
+    ck_assert_int_eq(call_guarded(gateway, "", &err), 0);
+    ck_assert_int_eq(call_guarded(gateway, "alice", &err), ERR_DENIED);
+    ck_assert_int_eq(call_guarded(mallory, "", &err), ERR_DENIED);
+    ck_assert_str_eq(err.text, "mallory may not call guarded, which is between "
+                               "the cluster's own processes");
+    stop();
+    rpc_security_free(ours);
+    rpc_security_free(gateway);
+    rpc_security_free(mallory);
+}
+
+/* What is between processes of the cluster nobody else calls, nor does one of
+ * them on behalf of somebody else. */
+START_TEST(test_guarded)
+{
+    in_real_world(guarded);
+}
+
+END_TEST
 
 /* Who may call for others is treated as they are, and known; nobody else is. */
 START_TEST(test_act_as)
@@ -756,9 +801,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {
-        test_none,      test_act_as,   test_keys,      test_impostor, test_tls,
-        test_tls_names, test_tls_bulk, test_strangers, test_simulated};
+    const TTest *const tests[] = {test_none,      test_guarded,  test_act_as,
+                                  test_keys,      test_impostor, test_tls,
+                                  test_tls_names, test_tls_bulk, test_strangers,
+                                  test_simulated};
     snprintf(dir, sizeof(dir), "%s", test_tmpdir());
     return check_main("security", tests, ARRAY_LEN(tests));
 }

@@ -1,0 +1,175 @@
+/* Paths of the servers, and everybody else. */
+#include "gfs-lite/namenode/rights.h"
+
+#include <stddef.h>
+
+#include "base/rpc/roles.h"
+#include "gfs-lite/command.h"
+#include "gfs-lite/namenode/namespace.h"
+#include "gfs-lite/namenode/path.h"
+
+bool rights_bind(const struct rights_rules *r, struct slice principal)
+{
+    return r->roles && cluster_roles_are_proved(r->roles) &&
+           !cluster_roles_has(r->roles, principal);
+}
+
+/* Does @path lead to what @pattern names, or below it? */
+static bool is_within(struct slice path, struct slice pattern)
+{
+    struct slice want = gfs_path_next(&pattern);
+    while (want.len > 0) {
+        struct slice have = gfs_path_next(&path);
+        if (have.len == 0 ||
+            (!slice_eq_str(want, "*") && !slice_eq(have, want)))
+            return false;
+        want = gfs_path_next(&pattern);
+    }
+    return true;
+}
+
+/* Does it lead to a directory above that? */
+static bool is_above(struct slice path, struct slice tree)
+{
+    struct slice part = gfs_path_next(&path);
+    while (part.len > 0) {
+        if (!slice_eq(part, gfs_path_next(&tree)))
+            return false;
+        part = gfs_path_next(&path);
+    }
+    return true;
+}
+
+static bool any_within(const char *const *patterns, struct slice path)
+{
+    for (; patterns && *patterns; patterns++)
+        if (is_within(path, slice_str(*patterns)))
+            return true;
+    return false;
+}
+
+static bool any_above(const char *const *trees, struct slice path)
+{
+    for (; trees && *trees; trees++)
+        if (is_above(path, slice_str(*trees)))
+            return true;
+    return false;
+}
+
+/* What was removed lies in the trash below a directory of its own, with the
+ * path it had. */
+static struct slice without_trash(struct slice path, bool *in_trash)
+{
+    struct slice rest = path;
+    *in_trash = slice_eq_str(gfs_path_next(&rest), NAMESPACE_TRASH);
+    if (!*in_trash)
+        return path;
+    (void)gfs_path_next(&rest);
+    return rest;
+}
+
+static bool
+is_allowed(const struct rights_rules *r, struct slice path, enum rights_use use)
+{
+    bool in_trash;
+    struct slice rest = without_trash(path, &in_trash);
+    bool changes = use == RIGHTS_CHANGE || use == RIGHTS_ALL_OF;
+    if (changes && any_above(r->trees, rest))
+        return false; /* It has such a tree in it. */
+    if (!any_within(r->trees, rest))
+        return true;
+    return !in_trash && (use == RIGHTS_LOOK || use == RIGHTS_ADD) &&
+           any_within(r->boxes, rest);
+}
+
+int rights_check(const struct rights_rules *r,
+                 struct slice principal,
+                 struct slice path,
+                 enum rights_use use,
+                 struct err *err)
+{
+    static const char *const verbs[] = {
+        [RIGHTS_LOOK] = "look into",    [RIGHTS_READ] = "read",
+        [RIGHTS_ADD] = "make",          [RIGHTS_CHANGE] = "change",
+        [RIGHTS_ALL_OF] = "use all of",
+    };
+    if (!rights_bind(r, principal) || is_allowed(r, path, use))
+        return 0;
+    err_set(err, ERR_DENIED,
+            "\"%.*s\" may not %s /%.*s: it is the servers' own",
+            SLICE_ARG(principal), verbs[use], SLICE_ARG(path));
+    err_hint(err, "rows of tables are read by quarry scan and quarry export, "
+                  "jobs are seen by quarry job");
+    return ERR_DENIED;
+}
+
+int rights_check_order(const struct rights_rules *r,
+                       struct slice principal,
+                       const char *what,
+                       struct err *err)
+{
+    if (!rights_bind(r, principal))
+        return 0;
+    err_set(err, ERR_DENIED, "\"%.*s\" may not %s", SLICE_ARG(principal), what);
+    err_hint(err, "those may who have a certificate of the cluster itself");
+    return ERR_DENIED;
+}
+
+static int check_create(const struct rights_rules *r,
+                        struct slice principal,
+                        struct gfs_command *c,
+                        struct err *err)
+{
+    bool in_box = any_within(r->trees, c->path);
+    if (in_box && rights_bind(r, principal))
+        c->flags |= GFS_EXCLUSIVE;
+    return rights_check(r, principal, c->path,
+                        in_box ? RIGHTS_ADD : RIGHTS_CHANGE, err);
+}
+
+static int check_both(const struct rights_rules *r,
+                      struct slice principal,
+                      const struct gfs_command *c,
+                      struct err *err)
+{
+    int rc = rights_check(r, principal, c->path, RIGHTS_ALL_OF, err);
+    return rc ? rc : rights_check(r, principal, c->to, RIGHTS_CHANGE, err);
+}
+
+int rights_check_command(const struct rights_rules *r,
+                         struct slice principal,
+                         struct gfs_command *c,
+                         struct err *err)
+{
+    switch (c->op) {
+    case GFS_OP_MKDIRS:
+        return rights_check(r, principal, c->path, RIGHTS_ADD, err);
+    case GFS_OP_CREATE: return check_create(r, principal, c, err);
+    case GFS_OP_APPEND_OPEN:
+    case GFS_OP_LOCK:
+        return rights_check(r, principal, c->path, RIGHTS_CHANGE, err);
+    case GFS_OP_RENAME:
+    case GFS_OP_SNAPSHOT: return check_both(r, principal, c, err);
+    case GFS_OP_REMOVE:
+    case GFS_OP_SET_REPLICATION:
+        return rights_check(r, principal, c->path, RIGHTS_ALL_OF, err);
+    case GFS_OP_SET_QUOTA:
+        return rights_check_order(r, principal, "set quotas", err);
+    case GFS_OP_SESSION_OPEN:
+    case GFS_OP_SESSION_CLOSE:
+    case GFS_OP_UNLOCK:
+    case GFS_OP_ALLOCATE:
+    case GFS_OP_CLOSE:
+    case GFS_OP_SETTLE: return 0; /* Of files that are open: by epoch. */
+    case GFS_OP_FENCE:
+    case GFS_OP_SEAL:
+    case GFS_OP_SESSION_EXPIRE:
+    case GFS_OP_TRASH_EXPIRE:
+    case GFS_OP_SERVER_REGISTER:
+    case GFS_OP_SERVER_STATE:
+    case GFS_OP_REAP:
+    case GFS_OP_COPY:
+    case GFS_OP_REPLICATE: break;
+    }
+    return 0; /* No client's: refused as such. */
+}
