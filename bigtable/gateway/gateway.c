@@ -24,6 +24,7 @@
 #define TABLES     "/google.bigtable.admin.v2.BigtableTableAdmin/"
 #define INSTANCES  "/google.bigtable.admin.v2.BigtableInstanceAdmin/"
 #define OPERATIONS "/google.longrunning.Operations/"
+#define HEALTH     "/grpc.health.v1.Health/"
 
 /* Sorted by path. */
 static const struct grpc_method methods[] = {
@@ -85,6 +86,8 @@ static const struct grpc_method methods[] = {
     {OPERATIONS "GetOperation", admin_get_operation},
     {OPERATIONS "ListOperations", admin_list_operations},
     {OPERATIONS "WaitOperation", admin_get_operation},
+    {HEALTH "Check", health_check},
+    {HEALTH "Watch", health_watch},
 };
 
 /* --- who calls ------------------------------------------------------------ */
@@ -180,6 +183,7 @@ int gateway_open(struct world *w,
     if (g->auth) {
         g->views = principal_views_new(g);
         grpc.authenticate = authenticate;
+        grpc.open_paths = HEALTH;
         grpc.enter = enter;
         grpc.leave = leave;
     }

@@ -78,8 +78,10 @@ struct grpc_options {
     const struct tls_context *tls; /* Borrowed; NULL: no TLS. */
     /* NULL: everybody may call, on this machine's own addresses alone. */
     grpc_authenticate authenticate;
-    grpc_enter enter; /* NULL: the context is ctx; not of those that go */
-    grpc_leave leave; /* together. Both or none. */
+    const char *open_paths; /* Callers of methods whose paths begin so need not
+                               say who they are; NULL: none. */
+    grpc_enter enter;       /* NULL: the context is ctx; not of those that go */
+    grpc_leave leave;       /* together. Both or none. */
     /* The method whose calls go together when they come at once, by its
      * handler; NULL: none. */
     grpc_handler together;

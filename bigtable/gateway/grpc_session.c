@@ -170,12 +170,19 @@ static bool is_same_caller(const struct grpc_connection *c,
            c->read_ns - c->principal_ns < AUTHENTICATED_NS;
 }
 
+static bool is_open(const struct grpc_call *call)
+{
+    const char *open = call->server->options.open_paths;
+    return open && call->method &&
+           slice_starts_with(slice_str(call->method->path), slice_str(open));
+}
+
 static int authenticate(struct grpc_call *call, struct err *err)
 {
     const struct grpc_options *o = &call->server->options;
     struct grpc_connection *c = call->connection;
     int rc = 0;
-    if (!o->authenticate)
+    if (!o->authenticate || is_open(call))
         return 0;
     if (!is_same_caller(c, call)) {
         *c->principal = '\0';

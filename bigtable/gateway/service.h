@@ -85,4 +85,9 @@ int data_read_modify_write(void *ctx, struct grpc_call *call, struct err *err);
 int data_sample_row_keys(void *ctx, struct grpc_call *call, struct err *err);
 int data_ping_and_warm(void *ctx, struct grpc_call *call, struct err *err);
 
+/* --- grpc.health.v1 ------------------------------------------------------ */
+
+int health_check(void *ctx, struct grpc_call *call, struct err *err);
+int health_watch(void *ctx, struct grpc_call *call, struct err *err);
+
 #endif /* BIGTABLE_GATEWAY_SERVICE_H */

@@ -102,6 +102,8 @@ class ApiAccessTest(CertifiedTest):
         # A token counts more.
         self.assertEqual(OK, self.status(read, read_request(), name="writer",
                                          token=self.token["reader"]))
+        # Probes need not say who they are.
+        self.assertEqual(OK, self.status("/grpc.health.v1.Health/Check", b""))
         # Nobody.
         self.assertEqual(UNAUTHENTICATED, self.status(read, read_request()))
         self.assertEqual(UNAUTHENTICATED, self.status(
