@@ -1,6 +1,10 @@
 /* The text of a node's status, taken apart. */
 #include "cli/cluster_answers.h"
 
+#include <stdlib.h>
+
+#include "base/core/text.h"
+
 const char *question_state(const struct question *q)
 {
     if (q->pid == 0)
@@ -50,6 +54,48 @@ struct slice answer_up(const struct question *q)
 {
     struct slice rest = buf_slice(&q->answer);
     return value_of(next_line(&rest), "up");
+}
+
+/* By how much its clock is ahead of the one of who asks; false: unknown. */
+static bool clock_offset(const struct question *q, int64_t *us)
+{
+    struct slice rest = buf_slice(&q->answer);
+    uint64_t time = 0;
+    if (q->pid == 0 || q->rc ||
+        text_parse_u64(value_of(next_line(&rest), "time"), &time, NULL))
+        return false;
+    *us = (int64_t)(time - (q->asked_us + q->waited_us / 2));
+    return true;
+}
+
+static int compare_offsets(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a;
+    int64_t y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The one in the middle, of whoever asks as well: so one wrong clock of two is
+ * told. */
+static int64_t middle_offset(const struct inquiry *i)
+{
+    int64_t all[CLUSTER_NODES_MAX + 1] = {0};
+    size_t count = 1;
+    for (size_t n = 0; n < i->count; n++)
+        count += clock_offset(&i->questions[n], &all[count]);
+    qsort(all, count, sizeof(*all), compare_offsets);
+    return all[count / 2];
+}
+
+int64_t answer_clock(const struct inquiry *i, size_t n)
+{
+    const struct question *q = &i->questions[n];
+    int64_t slack = CLOCKS_DIFFER_US + (int64_t)q->waited_us;
+    int64_t us;
+    if (!clock_offset(q, &us))
+        return 0;
+    us -= middle_offset(i);
+    return us > slack || us < -slack ? us : 0;
 }
 
 struct slice answer_roles(const struct question *q)

@@ -21,6 +21,8 @@ struct question {
     const struct cluster_node *node;
     pid_t pid; /* 0: it does not run. */
     struct buf answer;
+    uint64_t asked_us;  /* By the clock of who asks; */
+    uint64_t waited_us; /* for the answer. */
     struct err err;
     int rc;
 };
@@ -52,6 +54,13 @@ bool next_pair(struct slice *line, struct slice *key, struct slice *value);
 /* Empty: there is no such key. */
 struct slice value_of(struct slice pairs, const char *key);
 bool role_leads(struct slice pairs);
+
+/* Nodes whose clocks differ by more from the most are named. */
+#define CLOCKS_DIFFER_US INT64_C(1000000)
+
+/* By how much the clock of node @n is ahead of the others', in µs; 0: it agrees
+ * with them, as far as that can be told, or did not answer. */
+int64_t answer_clock(const struct inquiry *i, size_t n);
 
 /* "well", or what ails the file system; append. PRE: it was asked. */
 void put_files_health(const struct gfs_status *f, struct buf *out);

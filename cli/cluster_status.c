@@ -9,6 +9,7 @@
 #include "base/rpc/security.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
+#include "base/runtime/world.h"
 #include "cli/cluster_answers.h"
 #include "cli/server_host.h"
 
@@ -40,10 +41,15 @@ static void ask(void *arg)
     struct rpc_channel_options o = {.security = a->inquiry->security};
     struct rpc_channel *c = rpc_channel_new(q->node->address, &o);
     struct buf body = BUF_INIT;
+    struct world *w = loop_world(loop_self());
+    uint64_t asked_us = world_now_us(w);
     q->rc = rpc_call(c, SERVER_STATUS, &call, SLICE_EMPTY, SLICE_EMPTY, &body,
                      NULL, &q->err);
     if (q->rc == 0)
         q->rc = take_text(buf_slice(&body), &q->answer, &q->err);
+    /* The answer says what time it was on the way. */
+    q->asked_us = asked_us;
+    q->waited_us = world_now_us(w) - asked_us;
     rpc_channel_free(c);
     buf_close(&body);
 }

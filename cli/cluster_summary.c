@@ -46,14 +46,29 @@ look_at_role(struct glance *g, struct slice role, struct slice pairs)
     }
 }
 
-static void add_node(struct sheet *s, const struct question *q)
+/* A clock that differs from the others'. */
+static void look_at_clock(struct glance *g, int64_t ahead_us)
 {
+    struct buf text = BUF_INIT;
+    if (ahead_us == 0)
+        return;
+    buf_append_str(&text, "clock: ");
+    text_put_duration(&text, (uint64_t)(ahead_us < 0 ? -ahead_us : ahead_us));
+    buf_append_str(&text, ahead_us < 0 ? " behind" : " ahead");
+    add_word(&g->health, "; ", buf_slice(&text));
+    buf_close(&text);
+}
+
+static void add_node(struct sheet *s, const struct inquiry *i, size_t n)
+{
+    const struct question *q = &i->questions[n];
     struct glance g = {.leads = BUF_INIT, .health = BUF_INIT};
     struct slice rest = answer_roles(q);
     struct slice role;
     struct slice pairs;
     while (next_role(&rest, &role, &pairs))
         look_at_role(&g, role, pairs);
+    look_at_clock(&g, answer_clock(i, n));
     if (q->rc)
         buf_append_str(&g.health, q->err.text);
     else if (q->pid && g.health.len == 0)
@@ -172,7 +187,7 @@ void print_nodes(const struct inquiry *i)
     struct buf together = BUF_INIT;
     sheet_init(&s, columns, ARRAY_LEN(columns));
     for (size_t n = 0; n < i->count; n++)
-        add_node(&s, &i->questions[n]);
+        add_node(&s, i, n);
     sheet_print(&s, FORMAT_TEXT);
     sheet_close(&s);
     if (i->about_files) {

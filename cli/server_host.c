@@ -88,7 +88,8 @@ static void put_status(struct server_host *h, struct buf *out)
                h->address, h->env.cluster, rpc_security_kind_name(h->security),
                (long)getpid());
     text_put_duration(out, up_us);
-    buf_append_byte(out, ' ');
+    buf_printf(out, " time=%llu ",
+               (unsigned long long)world_now_us(h->env.world));
     if (h->listener)
         rpc_listener_status(h->listener, out);
     buf_printf(out, " descriptors=%zu", descriptors_limit());

@@ -13,6 +13,8 @@ import unittest
 from processes import CELL, QUARRY, SECONDS, ClusterTest, free_ports, main
 
 TARGET = "cluster:quarry-cluster"
+FAKETIME = "/usr/lib/%s-linux-gnu/faketime/libfaketimeMT.so.1" % (
+    os.uname().machine)
 # Holds the lock on the file it is given, for a while with one thread alone that
 # is not the first: so a process looks whose others a kill has ended.
 LAST_THREAD = """
@@ -87,6 +89,27 @@ class HealthTest(ClusterTest):
         _, errors = server.communicate(timeout=SECONDS)
         self.assertEqual(server.returncode, 1, errors)
         self.assertRegex(errors.splitlines()[-1], "^quarry: .*role lock: ")
+
+    def test_clock_ahead(self):
+        """A node whose clock differs from the others' is named."""
+        if not os.path.exists(FAKETIME):
+            self.skipTest("there is no libfaketime (package faketime)")
+        c = self.loopback(3, CELL)
+        c.kill("n2")
+        before = dict(self.env)
+        self.env.update(LD_PRELOAD=FAKETIME, FAKETIME="+5h",
+                        FAKETIME_DONT_FAKE_MONOTONIC="1")
+        self.env["ASAN_OPTIONS"] = ":".join(
+            filter(None, (before.get("ASAN_OPTIONS"),
+                          "verify_asan_link_order=0")))
+        self.ok("cluster", "restart", "n2")
+        self.env.clear()
+        self.env.update(before)
+
+        def told():
+            lines = self.ok("cluster", "status").splitlines()
+            return [line.split()[0] for line in lines if " ahead" in line]
+        self.wait_for(lambda: told() == ["n2"])
 
     def test_chunks_gone(self):
         """A chunk server whose directory is taken away, or replaced by another,
