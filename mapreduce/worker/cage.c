@@ -28,6 +28,8 @@
 #define NOBODY 65534U
 /* close_range(2), of Linux 5.9. */
 #define CLOSE_RANGE_NUMBER 436
+/* Rules of Landlock. */
+#define PATHS_MAX 256
 /* Lines of the maps of users and groups. */
 #define MAP_BYTES ((size_t)4096)
 /* Descriptors looked at one by one on older kernels. */
@@ -228,7 +230,7 @@ static void limit_processes(const struct cage_rules *r)
 static int
 restrict_names(const struct cage_rules *r, bool weak, struct err *err)
 {
-    struct landlock_path paths[64 + 2];
+    struct landlock_path paths[PATHS_MAX + 2];
     size_t n = 0;
     if (!weak) {
         paths[n++] = (struct landlock_path){"/", false};
@@ -238,9 +240,12 @@ restrict_names(const struct cage_rules *r, bool weak, struct err *err)
         for (size_t i = 0; cage_settings_paths[i]; i++)
             paths[n++] = (struct landlock_path){cage_settings_paths[i], false};
         paths[n++] = (struct landlock_path){"/proc", false};
-        for (size_t i = 0; i < r->visible_count && n < 64; i++)
+        for (size_t i = 0; i < r->visible_count && n < PATHS_MAX; i++)
             paths[n++] = (struct landlock_path){r->visible[i].real, false};
     }
+    for (size_t i = 0; i < r->writable_count && n < PATHS_MAX; i++)
+        paths[n++] = (struct landlock_path){
+            weak ? r->writable[i].real : r->writable[i].at, true};
     paths[n++] = (struct landlock_path){CAGE_SCRATCH, true};
     paths[n++] = (struct landlock_path){"/dev", true};
     if (landlock_version() == 0)

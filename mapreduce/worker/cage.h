@@ -51,6 +51,9 @@ struct cage_rules {
     const struct cage_path *visible; /* Files and directories. Those that do
                                         not exist are left out. */
     size_t visible_count;
+    const struct cage_path *writable; /* Directories. The filter is to refuse
+                                         links in them (sandbox_rules). */
+    size_t writable_count;
     const char *const *hidden; /* Files and directories inside of those. */
     size_t hidden_count;
     const char *directory;  /* Where it starts; NULL: the scratch directory. */

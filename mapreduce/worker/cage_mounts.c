@@ -257,6 +257,20 @@ static int make_settings(const struct cage_rules *r, struct err *err)
 /* --- what the job names ----------------------------------------------------
  */
 
+static int show_writable(const struct cage_rules *r, struct err *err)
+{
+    int code = 0;
+    for (size_t i = 0; i < r->writable_count && code == 0; i++) {
+        const struct cage_path *p = &r->writable[i];
+        struct host_path from;
+        code = make_point(p->at, true, err);
+        if (code == 0 && mount(host(&from, p->real), p->at, NULL,
+                               MS_BIND | MS_REC, NULL) != 0)
+            code = err_set_errno(err, errno, "cage: show %s", p->at);
+    }
+    return code;
+}
+
 static bool is_shown(const struct cage_rules *r, size_t count, const char *path)
 {
     for (size_t i = 0; i < count; i++)
@@ -291,14 +305,31 @@ static int hide_named(const struct cage_rules *r, struct err *err)
         if (path[0] != '/' || stat(path, &st) != 0)
             continue;
         if (S_ISDIR(st.st_mode)) {
-            if (mount("tmpfs", path, "tmpfs", BOUND_FLAGS | MS_RDONLY,
-                      "mode=0555,size=4k") != 0)
+            if (mount("tmpfs", path, "tmpfs", BOUND_FLAGS,
+                      "mode=0755,size=64k") != 0)
                 code = err_set_errno(err, errno, "cage: hide %s", path);
         } else if (mount("/dev/null", path, NULL, MS_BIND, NULL) != 0) {
             code = err_set_errno(err, errno, "cage: hide %s", path);
         }
     }
     return code;
+}
+
+/* Where hidden directories have directories for what is shown inside of them.
+ */
+static int close_hidden(const struct cage_rules *r, struct err *err)
+{
+    for (size_t i = 0; i < r->hidden_count; i++) {
+        struct stat st;
+        if (stat(r->hidden[i], &st) != 0 || !S_ISDIR(st.st_mode))
+            continue;
+        /* EINVAL: it lies in another that is hidden, and is no mount. */
+        if (mount(NULL, r->hidden[i], NULL,
+                  MS_REMOUNT | MS_BIND | MS_RDONLY | BOUND_FLAGS, NULL) != 0 &&
+            errno != EINVAL)
+            return err_set_errno(err, errno, "cage: hide %s", r->hidden[i]);
+    }
+    return 0;
 }
 
 /* --- the tree ---------------------------------------------------------------
@@ -347,5 +378,9 @@ int cage_mount(const struct cage_rules *rules, struct err *err)
         code = show_named(rules, err);
     if (code == 0)
         code = hide_named(rules, err);
+    if (code == 0)
+        code = show_writable(rules, err);
+    if (code == 0)
+        code = close_hidden(rules, err);
     return code ? code : end(err);
 }

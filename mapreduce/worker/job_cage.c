@@ -14,17 +14,25 @@
 #include "mapreduce/task.h"
 #include "mapreduce/worker/cage.h"
 #include "mapreduce/worker/sandbox.h"
+#include "mapreduce/worker/task_spec.h"
 
 /* Bounds how long a kernel mounts for a command with many words. */
-#define PATHS_MAX 48
+#define PATHS_MAX 200
+/* Of the mapping of pairs, which is rounded up. */
+#define SPARE_BYTES ((uint64_t)2 << 20)
+/* Whom attempts run as, where this is root. */
+#define NOBODY 65534U
 
 struct job_cage {
     struct cage_rules rules;
     struct sandbox *sandbox;
-    bool own;                            /* On the machine of the job's user. */
-    char directory[PATH_MAX];            /* "": not to be seen. */
-    struct cage_path visible[PATHS_MAX]; /* Both strings owned. */
-    char *hidden[PATHS_MAX];             /* Owned. */
+    bool own;                 /* On the machine of the job's user. */
+    char directory[PATH_MAX]; /* "": not to be seen. */
+    const struct job_setup *setup;
+    size_t lasting;                       /* Of visible: for all attempts. */
+    struct cage_path visible[PATHS_MAX];  /* Both strings owned. */
+    struct cage_path writable[PATHS_MAX]; /* Likewise. */
+    char *hidden[PATHS_MAX];              /* Owned. */
 };
 
 enum job_trust job_trust_of(const struct mr_program *p)
@@ -95,6 +103,11 @@ static void show_words(struct job_cage *c, const char *command)
     mem_free(text);
 }
 
+static bool is_directory(const char *target)
+{
+    return target && strncmp(target, "file:", 5) == 0;
+}
+
 /* What its user would expect his own code to find. */
 static void show_own(struct job_cage *c, const struct job_setup *s)
 {
@@ -109,22 +122,25 @@ static void show_own(struct job_cage *c, const struct job_setup *s)
     hide(c, s->opts->history_dir);
     for (size_t i = 0; i < s->opts->hidden_count; i++)
         hide(c, s->opts->hidden[i]);
-    if (s->target && strncmp(s->target, "file:", 5) == 0)
+    if (is_directory(s->target) &&
+        (job_trust_of(p) != JOB_OBJECT || !s->reads_tables))
         hide(c, s->target + 5);
 }
 
 static int make_filter(struct job_cage *c,
                        const struct job_setup *s,
+                       bool network,
                        bool weak,
                        struct err *err)
 {
     const struct mr_options *o = s->opts;
     struct sandbox_rules rules = {
         .user_code = true,
-        .data_bytes = s->heap_bytes + s->slot_bytes,
+        .runtime = job_trust_of(&o->program) == JOB_OBJECT,
+        .data_bytes = s->heap_bytes + s->slot_bytes + SPARE_BYTES,
         .file_bytes = o->file_bytes,
         .cpu_us = o->cpu_us,
-        .network = o->network,
+        .network = network,
     };
     if (weak) {
         rules.keepers[0] = getpid();
@@ -134,19 +150,21 @@ static int make_filter(struct job_cage *c,
 }
 
 int job_cage_new(const struct job_setup *s,
+                 bool network,
                  struct job_cage **out,
                  struct err *err)
 {
     struct job_cage *c = mem_zalloc(1, sizeof(*c));
     const struct mr_options *o = s->opts;
     bool weak = s->weak_sandbox || (s->user_files && o->weak_sandbox);
-    int code = make_filter(c, s, weak, err);
+    int code = make_filter(c, s, network, weak, err);
     c->rules = (struct cage_rules){
         .visible = c->visible,
+        .writable = c->writable,
         .hidden = (const char *const *)c->hidden,
         .scratch_bytes = s->heap_bytes,
         .processes_max = o->processes_max,
-        .network = o->network,
+        .network = network,
         .weak = weak,
         .sandbox = c->sandbox,
     };
@@ -157,6 +175,8 @@ int job_cage_new(const struct job_setup *s,
         show(c, o->files[i].value);
     if (s->user_files)
         show_own(c, s);
+    c->setup = s;
+    c->lasting = c->rules.visible_count;
     if (code) {
         job_cage_free(c);
         c = NULL;
@@ -165,14 +185,55 @@ int job_cage_new(const struct job_setup *s,
     return code;
 }
 
+static void drop_paths(struct cage_path *p, size_t from, size_t *count)
+{
+    for (; *count > from; --*count) {
+        mem_free((void *)(uintptr_t)p[*count - 1].real);
+        mem_free((void *)(uintptr_t)p[*count - 1].at);
+    }
+}
+
+/* A directory that attempts write to. Root's own stay root's: so does who
+ * writes there. */
+static void open_directory(struct job_cage *c, const char *path)
+{
+    struct cage_path *p = &c->writable[c->rules.writable_count];
+    char real[PATH_MAX];
+    if (c->rules.writable_count == PATHS_MAX || !realpath(path, real))
+        return;
+    if (geteuid() == 0 && c->own)
+        c->rules.stay = true;
+    else if (geteuid() == 0 && chown(real, NOBODY, NOBODY) != 0)
+        c->rules.stay = true;
+    *p = (struct cage_path){mem_strdup(real), absolute(path)};
+    c->rules.writable_count++;
+}
+
+void job_cage_aim(struct job_cage *c, const struct task_spec *spec)
+{
+    const struct job_setup *s = c->setup;
+    drop_paths(c->visible, c->lasting, &c->rules.visible_count);
+    drop_paths(c->writable, 0, &c->rules.writable_count);
+    if (!spec)
+        return;
+    open_directory(c, s->work_dir);
+    for (size_t i = 0; i < s->output_count && !s->cell_files; i++)
+        open_directory(c, s->staging[i]);
+    for (size_t i = 0; i < spec->splits.count && !s->cell_files; i++)
+        if (spec->splits.at[i].path)
+            show(c, spec->splits.at[i].path);
+    for (size_t i = 0; i < spec->file_count; i++)
+        show(c, spec->files[i]);
+    if (s->reads_tables && is_directory(s->target))
+        show(c, s->target + 5);
+}
+
 void job_cage_free(struct job_cage *c)
 {
     if (!c)
         return;
-    for (size_t i = 0; i < c->rules.visible_count; i++) {
-        mem_free((void *)(uintptr_t)c->visible[i].real);
-        mem_free((void *)(uintptr_t)c->visible[i].at);
-    }
+    drop_paths(c->visible, 0, &c->rules.visible_count);
+    drop_paths(c->writable, 0, &c->rules.writable_count);
     for (size_t i = 0; i < c->rules.hidden_count; i++)
         mem_free(c->hidden[i]);
     sandbox_free(c->sandbox);

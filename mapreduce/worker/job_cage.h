@@ -17,6 +17,7 @@
 struct cage_rules;
 struct job_setup;
 struct mr_program;
+struct task_spec;
 
 /* Whose code is it? */
 enum job_trust {
@@ -29,11 +30,17 @@ enum job_trust job_trust_of(const struct mr_program *p);
 
 struct job_cage;
 
-/* Of @setup, which must outlive it. *@out is owned. */
+/* Of @setup, which must outlive it; @network: the runtime needs the host's.
+ * *@out is owned. */
 MUST_CHECK int job_cage_new(const struct job_setup *setup,
+                            bool network,
                             struct job_cage **out,
                             struct err *err);
 void job_cage_free(struct job_cage *c); /* NULL is allowed. */
+/* What the attempt @spec of a shared object reads and writes by itself is
+ * shown, too, from now on, and no longer what the last one did. NULL: nothing.
+ */
+void job_cage_aim(struct job_cage *c, const struct task_spec *spec);
 /* Borrowed. */
 const struct cage_rules *job_cage_rules(const struct job_cage *c);
 

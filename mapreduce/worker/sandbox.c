@@ -204,6 +204,12 @@ static int refuse_requests(scmp_filter_ctx f)
                                 SCMP_A0_32(SCMP_CMP_NE, UINT32_MAX));
 }
 
+/* Those by which a file of the job could stand for another. */
+static const int refused_links[] = {
+    CALL(symlink), CALL(symlinkat), CALL(link),     CALL(linkat),
+    CALL(chmod),   CALL(fchmodat),  CALL(setxattr),
+};
+
 /* What the runtime itself does, and user code does not. */
 static int refuse_more(scmp_filter_ctx f, const struct sandbox_rules *rules)
 {
@@ -214,7 +220,9 @@ static int refuse_more(scmp_filter_ctx f, const struct sandbox_rules *rules)
         r = refuse_requests(f);
     if (r == 0)
         r = refuse_pairs(f);
-    if (r == 0 && rules->network)
+    if (r == 0 && rules->runtime)
+        r = refuse_all(f, refused_links, ARRAY_LEN(refused_links));
+    if (r == 0 && rules->network && !rules->runtime)
         r = refuse_families(f);
     return r;
 }

@@ -38,7 +38,9 @@ struct sandbox_rules {
     bool open;           /* No filter of system calls. */
     bool user_code;      /* Somebody's, and not the runtime's, which may need
                             connections of its own and memory to share. */
-    pid_t keepers[2];    /* May not be sent signals; 0: none. */
+    bool runtime; /* The runtime is in the same process, and writes files for
+                     it: links are refused; its connections are not. */
+    pid_t keepers[2]; /* May not be sent signals; 0: none. */
 };
 
 /* Build the filter, once for many attempts. *@out is owned. */

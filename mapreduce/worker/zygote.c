@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -22,6 +23,7 @@
 #include "gfs-lite/lent.h"
 #include "mapreduce/engines/engine.h"
 #include "mapreduce/worker/attempt.h"
+#include "mapreduce/worker/cage.h"
 #include "mapreduce/worker/job_cage.h"
 #include "mapreduce/worker/process_tree.h"
 #include "mapreduce/worker/sandbox.h"
@@ -29,6 +31,8 @@
 /* A task spec holds splits and keys. */
 #define MESSAGE_BYTES_MAX ((uint64_t)1 << 30)
 #define HUGE_PAGE_BYTES   ((uintptr_t)2 << 20)
+/* Of what an object says of itself. */
+#define DESCRIPTION_BYTES_MAX ((size_t)1 << 20)
 /* How often the processes below attempts are looked at. */
 #define LOOK_MS 250
 
@@ -43,7 +47,8 @@ struct zygote {
     enum zygote_reason *reasons; /* One a slot. */
     struct sandbox *sandbox;
     enum job_trust trust;
-    struct job_cage *cage; /* Of user code; NULL: none is needed. */
+    struct job_cage *cage;  /* Of user code; NULL: none is needed. */
+    struct cage_end **ends; /* One a slot, of attempts in cages. */
     uint64_t looked_ns;
     zygote_open_fs open_fs; /* NULL: none. */
     void *fs_ctx;
@@ -203,6 +208,19 @@ static int leave_report(const struct job_setup *setup,
     return code;
 }
 
+/* What was told to this program is not the job's to know. The memory is a copy
+ * of its parent's. */
+static void forget_environment(void)
+{
+    char **to = environ;
+    for (char **from = environ; *from; from++)
+        if (cage_may_know(*from))
+            *to++ = *from;
+        else
+            memset(*from, 0, strlen(*from));
+    *to = NULL;
+}
+
 static int run_attempt(const struct zygote *z, unsigned slot, struct slice body)
 {
     struct job_setup setup = *z->setup;
@@ -210,6 +228,7 @@ static int run_attempt(const struct zygote *z, unsigned slot, struct slice body)
                                     .status = &z->shared->status[slot]};
     struct task_spec spec;
     struct task_report report;
+    struct engine *engine = NULL;
     struct err err = ERR_INIT;
     int code = task_spec_decode(&spec, body, &err);
     res.memory = map_pairs(z->setup->slot_bytes, is_large(&spec));
@@ -223,10 +242,16 @@ static int run_attempt(const struct zygote *z, unsigned slot, struct slice body)
     /* The parent's world may have had threads, which a fork does not copy. */
     setup.world = setup.files.world = world_real_new();
     task_report_init(&report);
+    if (code == 0 && z->trust == JOB_OBJECT) {
+        forget_environment();
+        code = engine_load(&z->setup->opts->program, &engine, &err);
+        setup.job = code ? NULL : engine_job(engine);
+    }
     if (code == 0 && !res.memory)
         code = err_set(&err, ERR_NOMEM, "no memory for %llu bytes of pairs",
                        (unsigned long long)setup.slot_bytes);
-    if (code == 0)
+    /* In a cage it is in it already. */
+    if (code == 0 && z->trust != JOB_OBJECT)
         code = sandbox_enter(z->sandbox, &err);
     if (code == 0 && setup.cell_files && z->open_fs)
         setup.files.fs = fs_lent_open(setup.world, z->shared->files[slot],
@@ -338,9 +363,29 @@ static void take(struct zygote *z, char *p, size_t len)
     }
 }
 
+/* A shared object is called by the attempt, and so loaded in a cage only. */
+static pid_t fork_object(struct zygote *z, unsigned slot, struct slice body)
+{
+    const int keep[2] = {z->shared->pipes[slot], z->shared->files[slot]};
+    struct task_spec spec;
+    struct err err = ERR_INIT;
+    pid_t pid = -1;
+    int code = task_spec_decode(&spec, body, &err);
+    if (code == 0 && !z->ends[slot])
+        z->ends[slot] = cage_end_new();
+    if (code == 0 && z->ends[slot]) {
+        job_cage_aim(z->cage, &spec);
+        pid = cage_fork(job_cage_rules(z->cage), keep, 2, z->ends[slot], &err);
+    }
+    if (pid < 0)
+        dprintf(keep[0], "attempt: %s\n", err.text);
+    task_spec_close(&spec);
+    return pid;
+}
+
 static void start(struct zygote *z, unsigned slot, struct slice body)
 {
-    pid_t pid = fork();
+    pid_t pid = z->trust == JOB_OBJECT ? fork_object(z, slot, body) : fork();
     if (pid == 0)
         attempt_main(z, slot, body);
     if (pid < 0) {
@@ -361,11 +406,16 @@ static void look_at(struct zygote *z, unsigned slot)
     uint64_t bytes_max = s->heap_bytes + s->slot_bytes + HUGE_PAGE_BYTES;
     struct process_tree tree;
     /* A command in a cage has a keeper beside it. */
-    if (z->trust == JOB_COMMANDS)
+    if (z->trust != JOB_TRUSTED)
         max++;
     process_tree_look(z->pids[slot], max + 1, &tree);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    tree.bytes += tree.root_bytes;
+    if (z->trust != JOB_OBJECT)
+        tree.bytes += tree.root_bytes;
+#else
+    /* Below its keeper the attempt itself is counted, with shadow memory. */
+    if (z->trust == JOB_OBJECT)
+        tree.bytes = 0;
 #endif
     if (tree.processes > max)
         z->reasons[slot] = ZYGOTE_PROCESSES;
@@ -412,6 +462,17 @@ static void obey(struct zygote *z)
     buf_close(&body);
 }
 
+/* Of the attempt, where what was waited for is its keeper. */
+static int final_status(const struct zygote *z, unsigned slot, int status)
+{
+    struct err err = ERR_INIT;
+    if (z->trust != JOB_OBJECT)
+        return status;
+    if (cage_error(z->ends[slot], &err))
+        dprintf(z->shared->pipes[slot], "attempt: %s\n", err.text);
+    return cage_status(z->ends[slot], status);
+}
+
 static void reap(struct zygote *z)
 {
     struct signalfd_siginfo info;
@@ -428,6 +489,7 @@ static void reap(struct zygote *z)
             kill(-pid, SIGKILL);
             z->pids[i] = 0;
             ended = true;
+            status = final_status(z, i, status);
             answer(z, ZYGOTE_ENDED, i,
                    (uint64_t)z->reasons[i] << 32 | (unsigned)status,
                    SLICE_EMPTY);
@@ -452,7 +514,9 @@ static int make_cage(struct zygote *z, struct err *err)
         s->opts->no_sandbox ? JOB_TRUSTED : job_trust_of(&s->opts->program);
     if (z->trust == JOB_TRUSTED)
         return 0;
-    return job_cage_new(s, &z->cage, err);
+    return job_cage_new(
+        s, s->opts->network || (z->trust == JOB_OBJECT && needs_cell(s)),
+        &z->cage, err);
 }
 
 static int make_sandbox(struct zygote *z, struct err *err)
@@ -478,30 +542,114 @@ static void warm(void)
     (void)crc32c_join(0, 0, 0);
 }
 
-static void greet(struct zygote *z)
+/* Load the job's code, and say what it is or why it is none: an op and a body.
+ */
+static enum zygote_op describe(struct zygote *z, struct buf *body)
 {
     struct engine *engine = NULL;
     struct job_traits traits;
+    struct task_report report;
+    task_report_init(&report);
+    report.code = engine_load(&z->setup->opts->program, &engine, &report.err);
+    if (report.code) {
+        task_report_encode(&report, body);
+        return ZYGOTE_FAILED;
+    }
+    z->job = engine_job(engine);
+    job_traits_of(&traits, z->job);
+    job_traits_encode(&traits, body);
+    job_traits_close(&traits);
+    return ZYGOTE_READY;
+}
+
+/* The whole of what comes through @fd, at most DESCRIPTION_BYTES_MAX. */
+static void read_all(int fd, struct buf *out)
+{
+    ssize_t n;
+    do {
+        n = read(fd, buf_reserve(out, 4096), 4096);
+        if (n > 0)
+            buf_extend(out, (size_t)n);
+    } while ((n > 0 && out->len <= DESCRIPTION_BYTES_MAX) ||
+             (n < 0 && errno == EINTR));
+}
+
+/* In the process that looks at a shared object. */
+NORETURN static void describe_to(struct zygote *z, int fd)
+{
+    struct buf body = BUF_INIT;
+    char op;
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    forget_environment();
+    op = (char)describe(z, &body);
+    if (write(fd, &op, 1) == 1 && body.len > 0)
+        (void)!write(fd, body.data, body.len);
+    _exit(0);
+}
+
+/* The same of a shared object, whose code runs as soon as it is loaded: in a
+ * cage. What comes back is to be looked at as what it is, somebody's bytes. */
+static int describe_object(struct zygote *z,
+                           enum zygote_op *op,
+                           struct buf *body,
+                           struct err *err)
+{
+    struct cage_end *end = cage_end_new();
+    int ends[2];
+    int code = 0;
+    pid_t pid;
+    if (!end || pipe2(ends, O_CLOEXEC) != 0) {
+        cage_end_free(end);
+        return err_set_errno(err, errno, "look at the job's code");
+    }
+    job_cage_aim(z->cage, NULL);
+    pid = cage_fork(job_cage_rules(z->cage), &ends[1], 1, end, err);
+    if (pid == 0)
+        describe_to(z, ends[1]);
+    close(ends[1]);
+    if (pid < 0) {
+        code = err->code;
+    } else {
+        read_all(ends[0], body);
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+        }
+        code = cage_error(end, err);
+    }
+    close(ends[0]);
+    if (code == 0 && (body->len < 1 || body->len > DESCRIPTION_BYTES_MAX))
+        code = err_set(err, ERR_ABORTED,
+                       "the process that loads the job's code died of it");
+    if (code == 0) {
+        *op = body->data[0] == ZYGOTE_READY ? ZYGOTE_READY : ZYGOTE_FAILED;
+        buf_consume(body, 1);
+    }
+    cage_end_free(end);
+    return code;
+}
+
+static void greet(struct zygote *z)
+{
+    enum zygote_op op = ZYGOTE_FAILED;
     struct task_report report;
     struct buf body = BUF_INIT;
     task_report_init(&report);
     report.code = make_cage(z, &report.err);
     if (report.code == 0)
-        report.code =
-            engine_load(&z->setup->opts->program, &engine, &report.err);
-    if (report.code == 0)
         report.code = make_sandbox(z, &report.err);
+    if (report.code == 0 && z->trust == JOB_OBJECT)
+        report.code = describe_object(z, &op, &body, &report.err);
+    else if (report.code == 0)
+        op = describe(z, &body);
     if (report.code) {
+        buf_clear(&body);
         task_report_encode(&report, &body);
-        answer(z, ZYGOTE_FAILED, 0, body.len, buf_slice(&body));
-        leave(z);
     }
-    z->job = engine_job(engine);
+    answer(z, op, 0, body.len, buf_slice(&body));
+    if (op == ZYGOTE_FAILED)
+        leave(z);
     warm();
-    job_traits_of(&traits, z->job);
-    job_traits_encode(&traits, &body);
-    answer(z, ZYGOTE_READY, 0, body.len, buf_slice(&body));
-    job_traits_close(&traits);
     buf_close(&body);
 }
 
@@ -534,6 +682,7 @@ NORETURN void zygote_main(const struct job_setup *setup,
     z.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
     z.pids = mem_zalloc(slots, sizeof(*z.pids));
     z.reasons = mem_zalloc(slots, sizeof(*z.reasons));
+    z.ends = mem_zalloc(slots, sizeof(struct cage_end *));
     greet(&z);
     prctl(PR_SET_PDEATHSIG, 0);
     fds[0] = (struct pollfd){.fd = socket, .events = POLLIN};

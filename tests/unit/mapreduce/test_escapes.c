@@ -59,6 +59,7 @@ be_command(int argc, char **argv, char **envp)
 
 static char dir[PATH_BYTES];     /* Where the job starts. */
 static char outside[PATH_BYTES]; /* Of others. */
+static char home[PATH_BYTES];
 static char program[PATH_BYTES];
 static char command[2 * PATH_BYTES];
 static char in_spec[2 * PATH_BYTES];
@@ -196,12 +197,14 @@ static void setup_as(uid_t user)
     ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
     ck_assert_int_gt(n, 0);
     snprintf(outside, sizeof(outside), "%s", test_tmpdir());
+    snprintf(home, sizeof(home), "%s", test_tmpdir());
     snprintf(dir, sizeof(dir), "%s", test_tmpdir());
     setenv("TMPDIR", outside, 1);
     ck_assert_int_eq(chmod(dir, 0755), 0);
     if (user && geteuid() == 0) {
         give_directory(outside, user);
         give_directory(dir, user);
+        give_directory(home, user);
         ck_assert_int_eq(setgid(user), 0);
         ck_assert_int_eq(setuid(user), 0);
         prctl(PR_SET_DUMPABLE, 1); /* As a login would leave it. */
@@ -217,7 +220,7 @@ static void setup_as(uid_t user)
     snprintf(key_path, sizeof(key_path), "%s/cluster.key", dir);
     write_file(key_path, "0123456789abcdef0123456789abcdef\n", 0644);
     set_aim("key", "%.500s", key_path);
-    set_aim("home", "%s", outside);
+    set_aim("home", "%s", home);
     snprintf(path, sizeof(path), "%s/other", outside);
     write_file(path, "of another job\n", 0644);
     set_aim("other_job", "%.500s", path);
@@ -383,6 +386,64 @@ START_TEST(test_command_of_user)
 
 END_TEST
 
+/* Code of a shared object is in the attempt's own process, which is in a cage:
+ * what it inherits there is the runtime's. */
+START_TEST(test_object)
+{
+    static char text[TEXT_BYTES];
+    static char object[2 * PATH_BYTES];
+    struct err err = ERR_INIT;
+    setup_as(ORDINARY_USER);
+    snprintf(object, sizeof(object), "%.*s/libescape_job.so",
+             (int)(strrchr(program, '/') - program), program);
+    struct mr_options o = options((struct mr_program){.object = object});
+    int code = mr_run(&o, NULL, &err);
+    if (!can_confine()) {
+        ck_assert_int_eq(code, ERR_UNSUPPORTED);
+    } else {
+        ck_assert_msg(code == 0, "%s", err.text);
+        read_output(text);
+        for (size_t i = 0; i < escape_count; i++)
+            ck_assert_msg(strcmp(escapes[i].name, "inherited descriptors") ==
+                                  0 ||
+                              was_refused(text, escapes[i].name),
+                          "%s: it escaped\n%s", escapes[i].name, text);
+    }
+    teardown();
+}
+
+END_TEST
+
+/* Whoever runs the tests may be root, and then stays it. */
+START_TEST(test_object_of_root)
+{
+    static char text[TEXT_BYTES];
+    static char object[2 * PATH_BYTES];
+    struct err err = ERR_INIT;
+    setup();
+    snprintf(object, sizeof(object), "%.*s/libescape_job.so",
+             (int)(strrchr(program, '/') - program), program);
+    struct mr_options o = options((struct mr_program){.object = object});
+    /* As the command line has it: jobs lie in the store's directory. */
+    ck_assert_int_eq(mkdir("store", 0700), 0);
+    ck_assert_int_eq(mkdir("store/jobs", 0700), 0);
+    o.target = "file:store";
+    o.history_dir = "store/jobs";
+    if (can_confine()) {
+        ck_assert_msg(mr_run(&o, NULL, &err) == 0, "%s", err.text);
+        read_output(text);
+        for (size_t i = 0; i < escape_count; i++)
+            ck_assert_msg(strcmp(escapes[i].name, "inherited descriptors") ==
+                                  0 ||
+                              strncmp(escapes[i].name, "set", 3) == 0 ||
+                              was_refused(text, escapes[i].name),
+                          "%s: it escaped\n%s", escapes[i].name, text);
+    }
+    teardown();
+}
+
+END_TEST
+
 /* A kernel that gives no namespaces: user code is refused, with the reason, and
  * runs only where the administrator has said so; what is built in always does.
  */
@@ -523,6 +584,8 @@ TEST_MAIN("escapes",
           test_command,
           test_command_controls,
           test_command_of_user,
+          test_object,
+          test_object_of_root,
           test_no_namespaces,
           test_weak,
           test_bombs,
