@@ -1,6 +1,5 @@
 /* quarry lock …: the lock service from the command line. */
 #include <inttypes.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,11 +17,11 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/remote.h"
+#include "cli/supervisor.h"
 #include "cli/table_printer.h"
 
 #define WATCH_TICK_US UINT64_C(100000)
-
-extern char **environ;
+#define GOODBYE_US    UINT64_C(1000000)
 
 /* A command under way. */
 struct lock_command {
@@ -266,49 +265,93 @@ static int run_rm(struct cli *cli, const struct args *args, struct err *err)
  */
 
 /* A command run under the lock. */
-struct child {
-    char **argv;
-    int code; /* As ours. */
-    struct err *err;
+struct held_command {
+    struct world *world;
+    const struct chubby *chubby;
+    const bool *expired; /* The session is lost. */
+    struct supervisor supervisor;
+    struct supervisor_end end;
 };
 
-static void wait_child(void *arg)
+/* Say that the lock is held while it is, until cancelled. */
+static void vouch(void *arg)
 {
-    struct child *k = arg;
-    pid_t pid;
-    int status = 0;
-    int errnum = posix_spawnp(&pid, k->argv[0], NULL, NULL, k->argv, environ);
+    struct held_command *h = arg;
 
-    if (errnum) {
-        k->code = err_set_errno(k->err, errnum, "%s", k->argv[0]);
-        return;
+    while (fiber_check(NULL) == 0) {
+        if (chubby_is_safe(h->chubby))
+            supervisor_vouch(&h->supervisor);
+        else if (*h->expired)
+            supervisor_end(&h->supervisor);
+        world_sleep_us(h->world, WATCH_TICK_US);
     }
-    while (waitpid(pid, &status, 0) < 0)
-        continue; /* EINTR: the signal is the child's too. */
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        return;
-    if (WIFEXITED(status))
-        k->code = err_set(k->err, ERR_ABORTED, "%s: exit status %d", k->argv[0],
-                          WEXITSTATUS(status));
-    else
-        k->code = err_set(k->err, ERR_ABORTED, "%s: ended by signal %d",
-                          k->argv[0], WTERMSIG(status));
 }
 
-static int run_child(struct remote *r, const char *sequencer, struct err *err)
+static void wait_command(void *arg)
 {
-    size_t n = r->args->word_count - 1;
-    struct child k = {.argv = mem_zalloc(n + 1, sizeof(char *)), .err = err};
-    size_t i;
+    struct held_command *h = arg;
 
-    for (i = 0; i < n; i++)
-        k.argv[i] = mem_strdup(r->args->words[i + 1]);
+    supervisor_wait(&h->supervisor, &h->end);
+}
+
+static int command_outcome(const struct supervisor_end *e,
+                           const char *name,
+                           struct err *err)
+{
+    if (e->silent)
+        return err_set(err, ERR_ABORTED,
+                       "%s: its supervisor was killed, and it with it", name);
+    if (e->error)
+        return err_set_errno(err, e->error, "%s", name);
+    if (e->ended)
+        return err_set(err, ERR_CLOSED,
+                       "%s: the lock may be lost, and the command was ended",
+                       name);
+    if (WIFSIGNALED(e->status))
+        return err_set(err, ERR_ABORTED, "%s: ended by signal %d", name,
+                       WTERMSIG(e->status));
+    if (WEXITSTATUS(e->status))
+        return err_set(err, ERR_ABORTED, "%s: exit status %d", name,
+                       WEXITSTATUS(e->status));
+    return 0;
+}
+
+/* The first word is the path. */
+static char **command_words(const struct args *args)
+{
+    size_t n = args->word_count - 1;
+    char **argv = mem_zalloc(n + 1, sizeof(char *));
+
+    for (size_t i = 0; i < n; i++)
+        argv[i] = mem_strdup(args->words[i + 1]);
+    return argv;
+}
+
+static int run_command(struct remote *r,
+                       const struct chubby *c,
+                       const bool *expired,
+                       const char *sequencer,
+                       struct err *err)
+{
+    struct held_command h = {
+        .world = r->world, .chubby = c, .expired = expired};
+    char **argv = command_words(r->args);
+    struct fiber *voucher;
+    int code;
+
     setenv("QUARRY_SEQUENCER", sequencer, 1);
-    offload(wait_child, &k);
-    for (i = 0; i < n; i++)
-        mem_free(k.argv[i]);
-    mem_free(k.argv);
-    return k.code;
+    code = supervisor_start(&h.supervisor, argv, err);
+    if (!code) {
+        voucher = fiber_start(loop_self(), "vouch", vouch, &h);
+        offload(wait_command, &h);
+        fiber_cancel(voucher);
+        fiber_join(voucher);
+        code = command_outcome(&h.end, argv[0], err);
+    }
+    for (char **word = argv; *word; word++)
+        mem_free(*word);
+    mem_free(argv);
+    return code;
 }
 
 /* Until Ctrl-C, or the session is lost. */
@@ -330,6 +373,7 @@ static int wait_here(struct remote *r, struct chubby *c, struct err *err)
 static int hold_locked(struct remote *r,
                        struct chubby *c,
                        struct chubby_handle *h,
+                       const bool *expired,
                        struct err *err)
 {
     char sequencer[CHUBBY_SEQUENCER_BYTES_MAX];
@@ -339,20 +383,32 @@ static int hold_locked(struct remote *r,
         return code;
     set_deadline(r, 0);
     if (r->args->word_count > 1)
-        return run_child(r, sequencer, err);
+        return run_command(r, c, expired, sequencer, err);
     printf("%s\n", sequencer);
     fflush(stdout);
     return wait_here(r, c, err);
 }
 
+static void note_expiry(void *ctx, struct chubby_handle *h, enum chubby_event e)
+{
+    bool *expired = ctx;
+
+    (void)h;
+    *expired |= e == CHUBBY_EVENT_EXPIRED;
+}
+
 static int hold(struct remote *r, struct err *err)
 {
-    struct chubby_open_options o = {.lock_delay_ms = 1000};
+    bool expired = false;
+    /* When the session is lost nobody else has the lock before the command is
+     * gone. */
+    struct chubby_open_options o = {
+        .lock_delay_ms = r->args->word_count > 1 ? SUPERVISOR_OVER_MS : 1000};
     enum chubby_lock mode =
         args_flag(r->args, "shared") ? CHUBBY_SHARED : CHUBBY_EXCLUSIVE;
     struct chubby *c;
     struct chubby_handle *h = NULL;
-    int code = connect_cell(r, NULL, NULL, &c, err);
+    int code = connect_cell(r, note_expiry, &expired, &c, err);
 
     if (code)
         return code;
@@ -368,7 +424,9 @@ static int hold(struct remote *r, struct err *err)
         code = chubby_try_acquire(h, mode, err);
     }
     if (!code)
-        code = hold_locked(r, c, h, err);
+        code = hold_locked(r, c, h, &expired, err);
+    if (code == ERR_CLOSED) /* Whoever does not answer is not waited for. */
+        set_deadline(r, GOODBYE_US);
     chubby_close(h);
     chubby_disconnect(c);
     return code;
@@ -505,8 +563,12 @@ const struct command lock_commands[] = {
      .arguments = "PATH [-- COMMAND...]",
      .summary = "Hold a lock while a command runs",
      .details = "The file is made when it is not there. COMMAND finds the "
-                "lock's sequencer in\n$QUARRY_SEQUENCER. Without COMMAND, the "
-                "sequencer is printed and the lock held\nuntil Ctrl-C.",
+                "lock's sequencer in\n$QUARRY_SEQUENCER. When the lock may be "
+                "lost, or this process ends, COMMAND and all\nthat it started "
+                "are ended (SIGTERM, 2 seconds later SIGKILL), and the status\n"
+                "is 1; the next holder waits 10 seconds longer. Without "
+                "COMMAND, the sequencer is\nprinted and the lock held until "
+                "Ctrl-C.",
      .examples = "quarry lock hold /nightly -t cluster:./quarry-cluster -- "
                  "./nightly.sh",
      .words_min = 1,

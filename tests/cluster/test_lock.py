@@ -151,6 +151,97 @@ class LockTest(ClusterTest):
                       for s in (first, out)]
         self.assertEqual(generation[1], generation[0] + 1)
 
+    def hold_forever(self, name):
+        """A holder whose command, and what that started, write the time into
+        files, ten times a second."""
+        tick = "while :; do date +%s.%N >{0}/" + name + "-$1; sleep 0.1; done"
+        script = ("trap '' TERM; (set -- child; {t}) & set -- parent; {t}"
+                  .format(t=tick.format(self.dir)))
+        holder = subprocess.Popen(
+            [QUARRY, "lock", "hold", "/" + name, "-t", TARGET, "--", "sh", "-c",
+             script], cwd=self.dir, env=self.env, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: holder.poll() is None and holder.kill())
+        for part in ("child", "parent"):
+            self.wait_for(lambda p=part: self.last_tick(name, p) > 0)
+        return holder
+
+    def last_tick(self, name, part):
+        """When it last wrote."""
+        try:
+            with open(os.path.join(self.dir, f"{name}-{part}")) as f:
+                return float(f.read().strip() or 0)
+        except FileNotFoundError:
+            return 0
+
+    def start_next_holder(self, name):
+        """It says when it has the lock."""
+        return subprocess.Popen(
+            [QUARRY, "lock", "hold", "/" + name, "-t", TARGET, "--timeout",
+             "120s", "--", "date", "+%s.%N"], cwd=self.dir, env=self.env,
+            stdout=subprocess.PIPE, text=True)
+
+    def expect_over(self, name, since):
+        """Command and child have ended, and did before @since."""
+        for part in ("child", "parent"):
+            self.assertLess(self.last_tick(name, part), since)
+        time.sleep(1)
+        for part in ("child", "parent"):
+            self.assertLess(self.last_tick(name, part), since)
+
+    def test_silent_holders(self):
+        """The command of a holder that was killed, or hangs, ends with all it
+        started, also what ignores SIGTERM, before another has the lock. One
+        that goes on then says that the lock may be lost, and fails."""
+        self.loopback(1, CELL)
+        killed = self.hold_forever("killed")
+        stopped = self.hold_forever("stopped")
+        killed.send_signal(signal.SIGKILL)
+        stopped.send_signal(signal.SIGSTOP)
+        killed.communicate(timeout=SECONDS)
+        following = [(name, self.start_next_holder(name))
+                     for name in ("killed", "stopped")]
+        for name, process in following:
+            out, _ = process.communicate(timeout=120)
+            self.assertEqual(process.returncode, 0)
+            self.expect_over(name, float(out))
+        stopped.send_signal(signal.SIGCONT)
+        _, said = stopped.communicate(timeout=SECONDS)
+        self.assertEqual(stopped.returncode, 1)
+        self.assertIn("the lock may be lost", said)
+
+    def test_lost_lock(self):
+        """So does the command of a holder who does not reach the cell, and the
+        holder says so soon."""
+        c = self.loopback(1, CELL)
+        holder = self.hold_forever("lost")
+        c.kill("n1")
+        _, said = holder.communicate(timeout=SECONDS)
+        self.assertEqual(holder.returncode, 1)
+        self.assertIn("the lock may be lost", said)
+        self.expect_over("lost", time.time())
+
+    def test_status_of_the_command(self):
+        """What the command says comes through: its status, its signal, its
+        absence, and the terminal's Ctrl-C is its own."""
+        self.loopback(1, CELL)
+        hold = ("lock", "hold", "/l", "-t", TARGET, "--")
+        self.assertEqual(self.ok(*hold, "echo", "out").strip(), "out")
+        self.assertIn("exit status 3", self.fails(1, *hold, "sh", "-c",
+                                                  "exit 3"))
+        self.assertIn("ended by signal 15",
+                      self.fails(1, *hold, "sh", "-c", "kill $$"))
+        self.assertIn("No such file", self.fails(1, *hold, "./absent"))
+        holder = subprocess.Popen(
+            [QUARRY, *hold, "sh", "-c", "trap 'exit 0' INT; echo; "
+             "while :; do sleep 0.1; done"], cwd=self.dir, env=self.env,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            start_new_session=True)
+        holder.stdout.readline()
+        os.killpg(holder.pid, signal.SIGINT)
+        holder.communicate(timeout=SECONDS)
+        self.assertEqual(holder.returncode, 0)
+
 
 if __name__ == "__main__":
     os.environ.setdefault("LC_ALL", "C.UTF-8")

@@ -34,7 +34,7 @@ BANNED = [
     ("sleep usleep nanosleep", ["base/runtime/"], "world_sleep_us"),
     ("fork vfork execv execve execvp execl execlp posix_spawn",
      ["mapreduce/worker/", "mapreduce/engines/", "cli/cluster",
-      "cli/server_anew.c"],
+      "cli/server_anew.c", "cli/supervisor.c"],
      "task attempts"),
     ("printf puts putchar vprintf perror", ["cli/"],
      "an error to the caller, or a struct buf"),
@@ -52,7 +52,7 @@ BANNED = [
      "the command line's or the worker's handlers"),
     # Attempts are processes and talk to who started them.
     ("socket socketpair", ["base/runtime/", "mapreduce/worker/",
-                           "cli/cluster"], "world.h"),
+                           "cli/cluster", "cli/supervisor.c"], "world.h"),
 ]
 
 # Tests and examples are not the product.
