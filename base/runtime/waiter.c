@@ -26,11 +26,28 @@ enum {
 
 static _Thread_local struct busy_poll thread_busy_poll;
 
-uint64_t real_mono_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
     struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
+    clock_gettime(clock, &ts);
     return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* CLOCK_MONOTONIC stops while the machine is suspended: a lease would be valid
+ * there when it had long run out for everybody else. */
+uint64_t real_mono_ns(void)
+{
+    return clock_ns(CLOCK_BOOTTIME);
+}
+
+/* The same moment on the clock that a futex waits by. */
+static struct timespec futex_time(uint64_t mono_ns)
+{
+    uint64_t now = real_mono_ns();
+    uint64_t ns =
+        clock_ns(CLOCK_MONOTONIC) + (mono_ns > now ? mono_ns - now : 0);
+    return (struct timespec){.tv_sec = (time_t)(ns / 1000000000),
+                             .tv_nsec = (long)(ns % 1000000000)};
 }
 
 void waiter_init(struct sync_waiter *w)
@@ -111,14 +128,14 @@ void waiter_wait(struct sync_waiter *w)
 
 bool waiter_wait_until(struct sync_waiter *w, uint64_t mono_ns)
 {
-    struct timespec ts = {.tv_sec = (time_t)(mono_ns / 1000000000),
-                          .tv_nsec = (long)(mono_ns % 1000000000)};
     if (mono_ns == UINT64_MAX) {
         waiter_wait(w);
         return true;
     }
-    if (!w->fiber)
-        return thread_wait(w, &ts);
+    if (!w->fiber) {
+        struct timespec until = futex_time(mono_ns);
+        return thread_wait(w, &until);
+    }
     while (!is_woken(w))
         if (!fiber_park_until(mono_ns))
             return is_woken(w);

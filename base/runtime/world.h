@@ -40,9 +40,12 @@ void world_free(struct world *w); /* PRE: no file or task of it is open. */
 
 /* --- time and chance -------------------------------------------------- */
 
-uint64_t world_now_us(struct world *w);  /* Wall clock, µs since 1970. */
-uint64_t world_mono_ns(struct world *w); /* Never goes back. */
-uint64_t world_random(struct world *w);  /* 64 random bits; no secret. */
+uint64_t world_now_us(struct world *w); /* Wall clock, µs since 1970. */
+/* Never goes back, and counts the time that the machine is suspended: leases
+ * are measured by it. How far two machines' may drift apart is said where a
+ * lease counts on it (replica.h). */
+uint64_t world_mono_ns(struct world *w);
+uint64_t world_random(struct world *w); /* 64 random bits; no secret. */
 /* Random bytes that nobody can guess: for keys and challenges. */
 void world_random_bytes(struct world *w, void *dst, size_t len);
 unsigned world_cpu_count(struct world *w);

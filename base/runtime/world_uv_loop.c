@@ -235,7 +235,7 @@ int real_loop_new(struct world *w,
     l->ready_end = &l->ready;
     l->armed_ns = UINT64_MAX;
     atomic_init(&l->asleep, false);
-    l->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    l->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
     if (l->timer_fd < 0) {
         err_set_errno(err, errno, "loop %s: timer", name);
         goto fail;
