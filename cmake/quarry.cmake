@@ -32,6 +32,20 @@ add_compile_options(-fno-omit-frame-pointer -fstack-protector-strong
 add_compile_options($<$<COMPILE_LANGUAGE:C>:-fno-common>)
 include_directories(${CMAKE_SOURCE_DIR})
 
+# What makes a mistake harder to use: addresses of library functions are
+# resolved at the start and then read-only, calls of the C library that can know
+# the size of a buffer check it, and indirect jumps end where functions begin.
+add_link_options(-Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
+string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
+if(NOT QUARRY_SANITIZE AND NOT QUARRY_FUZZ AND
+   "${CMAKE_C_FLAGS} ${CMAKE_C_FLAGS_${build_type}}" MATCHES "-O[123s]")
+    add_compile_options(-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+    check_c_compiler_flag(-fcf-protection=full QUARRY_HAS_CF_PROTECTION)
+    if(QUARRY_HAS_CF_PROTECTION)
+        add_compile_options(-fcf-protection=full)
+    endif()
+endif()
+
 if(QUARRY_SANITIZE)
     add_compile_options(-fsanitize=${QUARRY_SANITIZE} -fno-sanitize-recover=all)
     add_link_options(-fsanitize=${QUARRY_SANITIZE})
