@@ -122,7 +122,7 @@ int cluster_find(struct cluster *c,
 
 static int make_dir(const char *path, struct err *err)
 {
-    if (mkdir(path, 0755) < 0 && errno != EEXIST)
+    if (mkdir(path, 0700) < 0 && errno != EEXIST)
         return err_set_errno(err, errno, "make directory %s", path);
     return 0;
 }
@@ -256,7 +256,7 @@ static int write_conf(const struct cluster *c,
     free(real);
     rc = make_dir(n->dir, err);
     if (rc == 0)
-        rc = write_text(n->conf, 0644, &text, err);
+        rc = write_text(n->conf, 0600, &text, err);
     buf_close(&cell);
     buf_close(&text);
     return rc;
@@ -356,7 +356,7 @@ static int prepare_files(const struct cluster_node *n,
                                               O_RDONLY, 0);
     if (rc == 0)
         rc = posix_spawn_file_actions_addopen(
-            files, STDOUT_FILENO, out, O_WRONLY | O_CREAT | O_APPEND, 0644);
+            files, STDOUT_FILENO, out, O_WRONLY | O_CREAT | O_APPEND, 0600);
     if (rc == 0)
         rc = posix_spawn_file_actions_adddup2(files, STDOUT_FILENO,
                                               STDERR_FILENO);

@@ -8,6 +8,7 @@
 #include "base/http/http.h"
 #include "base/rpc/codec.h"
 #include "base/rpc/remote.h"
+#include "base/runtime/audit.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 
@@ -124,11 +125,22 @@ put_text(const struct console_source *s, const char *path, struct buf *out)
     return false;
 }
 
+/* Nobody says who he is. Health and metrics are asked for all the time. */
+static void note_access(const struct http_request *request)
+{
+    const struct audit_event e = {.from = slice_str(http_peer(request)),
+                                  .what = SLICE_LIT("console.get"),
+                                  .on = slice_str(http_path(request))};
+    if (!slice_eq_str(e.on, "/health") && !slice_eq_str(e.on, "/metrics"))
+        audit_note(loop_world(loop_self()), &e);
+}
+
 static void
 answer(void *ctx, const struct http_request *request, struct http_reply *reply)
 {
     struct console *c = ctx;
     const char *path = http_path(request);
+    note_access(request);
     if (strcmp(path, "/") == 0) {
         reply->content_type = "text/html; charset=utf-8";
         put_page(c, &reply->body);
@@ -160,7 +172,7 @@ int console_open(const char *address,
     c->channels = mem_zalloc(source->cell_count, sizeof(struct rpc_channel *));
     for (size_t i = 0; i < source->cell_count; i++)
         c->channels[i] = rpc_channel_new(source->cell[i], &o);
-    rc = http_listen(address, answer, c, &c->http, err);
+    rc = http_listen(address, source->names, answer, c, &c->http, err);
     if (rc) {
         err_wrap(err, "console");
         console_close(c);

@@ -33,6 +33,7 @@ struct console_source {
     void (*text)(void *ctx, enum server_method what, struct buf *out);
     /* 0, or why the process is not well. Does not park. */
     int (*health)(void *ctx, struct err *err);
+    const char *names; /* The console's own, with commas. */
     const char *name;
     const char *address;
     const char *cluster;

@@ -84,6 +84,9 @@ struct role {
      * process stops in order and ends with status 1, for whoever watches it.
      * Does not park. NULL: always well. */
     int (*health)(void *role, struct err *err);
+    /* SIGHUP: read certificates, tokens and the like again; on error all stays
+     * as it was. Parks. NULL: nothing. */
+    int (*reload)(void *role, struct err *err);
     /* The process will end: hand over, take no new work. Parks. NULL: nothing.
      */
     void (*stopping)(void *role);

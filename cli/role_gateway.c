@@ -299,6 +299,13 @@ static int gateway_role_health(void *role, struct err *err)
     return h->rc ? err_copy(err, &h->err) : 0;
 }
 
+static int gateway_role_reload(void *role, struct err *err)
+{
+    struct gateway_host *h = role;
+    return h->own_security ? rpc_security_reload(h->own_security, h->world, err)
+                           : 0;
+}
+
 static void gateway_role_status(void *role, struct buf *out)
 {
     struct gateway_host *h = role;
@@ -315,6 +322,7 @@ const struct role gateway_role = {
     .open = gateway_role_open,
     .started = gateway_role_started,
     .health = gateway_role_health,
+    .reload = gateway_role_reload,
     .status = gateway_role_status,
     .stopping = gateway_role_stopping,
     .close = gateway_role_close,

@@ -11,6 +11,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
+#include "base/runtime/audit.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
 #include "base/runtime/loop.h"
@@ -30,6 +31,8 @@
 #define CLOSE_NS UINT64_C(3000000000)
 /* One that is to begin anew has less: nobody serves meanwhile. */
 #define AGAIN_SECONDS_MAX 3
+/* What a server makes is its user's alone. */
+#define OTHERS_MODE 077
 /* Allocations below this come from memory that the process keeps. */
 #define KEEP_BYTES (32 << 20)
 
@@ -38,6 +41,7 @@ struct server {
     struct world *world;
     struct server_settings settings;
     struct logger *logger;
+    struct audit *audit;    /* NULL: none. */
     struct file_lock *lock; /* On the data directory. */
     struct loop *loop;
     struct server_host *host;
@@ -97,6 +101,12 @@ static void leave_host(void *arg)
     server_host_leave(s->host);
 }
 
+static void reload_host(void *arg)
+{
+    struct server *s = arg;
+    server_host_reload(s->host);
+}
+
 /* One that cannot leave must not stay for ever. */
 static void leave_in_time(struct server *s)
 {
@@ -112,11 +122,15 @@ static void leave_in_time(struct server *s)
 /* Why it is over: one of the signals that end it. */
 static int await_end(struct server *s, const sigset_t *set)
 {
+    struct err err = ERR_INIT;
     int number = 0;
     while (number != SIGTERM && number != SIGINT && number != SIGUSR1) {
         number = sigwaitinfo(set, NULL);
         if (number == SIGHUP) {
             logger_reopen(s->logger);
+            if (audit_reopen(s->audit, &err))
+                log_error(s->world, "server", "%s", err.text);
+            loop_call(s->loop, "reload", reload_host, s);
         } else if (number == SIGUSR2) {
             log_info(s->world, "server", "leaving");
             leave_in_time(s);
@@ -147,6 +161,8 @@ static int take_directory(struct server *s, struct err *err)
     int rc = world_make_dir(s->world, s->settings.data, err);
     buf_printf(&path, "%s/LOCK", s->settings.data);
     if (rc == 0)
+        rc = world_make_private(s->world, s->settings.data, err);
+    if (rc == 0)
         rc = file_lock(s->world, buf_cstr(&path), &s->lock, err);
     if (rc)
         err_wrap(err, "data directory %s", s->settings.data);
@@ -163,6 +179,7 @@ static int write_pid_file(struct server *s, struct err *err)
     f = fopen(path, "w");
     if (!f || fprintf(f, "%ld\n", (long)getpid()) < 0 || fclose(f) != 0)
         return err_set_errno(err, errno, "pid file %s", path);
+    (void)chmod(path, 0644); /* It is for others. */
     s->has_pid_file = true;
     return 0;
 }
@@ -273,6 +290,19 @@ static int serve_loop(struct server *s, const sigset_t *set, struct err *err)
     return s->rc;
 }
 
+/* Its thread takes no signals: they are blocked by now. */
+static int open_audit(struct server *s, struct err *err)
+{
+    const struct server_settings *t = &s->settings;
+    int rc;
+    if (!*t->audit_log)
+        return 0;
+    rc = audit_open(s->world, t->audit_log, *t->name ? t->name : t->listen,
+                    &s->audit, err);
+    world_set_audit(s->world, s->audit);
+    return rc;
+}
+
 static int serve(struct server *s, struct err *err)
 {
     sigset_t set;
@@ -284,7 +314,8 @@ static int serve(struct server *s, struct err *err)
     sigaddset(&ends, SIGINT);
     /* The life before left its file. */
     s->has_pid_file = server_anew_is() && *s->settings.pid_file;
-    if (server_anew_wait(s->world, &ends))
+    rc = open_audit(s, err);
+    if (rc == 0 && server_anew_wait(s->world, &ends))
         rc = serve_loop(s, &set, err);
     if (s->has_pid_file && !is_again)
         unlink(s->settings.pid_file);
@@ -334,6 +365,7 @@ static int run_server(struct cli *cli, const struct args *args, struct err *err)
 {
     struct server s = {.cli = cli, .world = world_real_new()};
     int rc;
+    umask(OTHERS_MODE);
     mutex_init(&s.closing);
     cond_init(&s.closed);
     server_anew_note(s.world);
@@ -344,6 +376,8 @@ static int run_server(struct cli *cli, const struct args *args, struct err *err)
     mutex_close(&s.closing);
     cond_close(&s.closed);
     file_unlock(s.lock);
+    world_set_audit(s.world, NULL);
+    audit_close(s.audit);
     world_set_logger(s.world, NULL);
     logger_close(s.logger);
     server_settings_close(&s.settings);
@@ -362,9 +396,10 @@ const struct command server_commands[] = {
          "is all of\nthem, on loopback. Nodes of one cluster are given the "
          "same --cell, and a --key\nor certificates, without which they talk "
          "only within a machine.\n\nWhen it is ready it prints a line 'ready "
-         "NAME ADDRESS ROLES'. SIGTERM stops it in\norder, SIGHUP opens the "
-         "log file anew; SIGUSR2, before the SIGTERM that ends a\nwhole "
-         "cluster, has its roles leave while the cell goes on.\n\nThe file "
+         "NAME ADDRESS ROLES'. SIGTERM stops it in\norder; SIGHUP opens its "
+         "log files again, and reads keys, certificates and\ntokens again; "
+         "SIGUSR2, before the SIGTERM that ends a whole cluster, has its\n"
+         "roles leave while the cell goes on.\n\nThe file "
          "of --config has the same settings by their names, in section "
          "[server].",
      .examples = "quarry server --data /var/lib/quarry\n"

@@ -15,6 +15,7 @@
 #include "base/rpc/roles.h"
 #include "base/rpc/security.h"
 #include "base/rpc/vars.h"
+#include "base/runtime/audit.h"
 #include "base/runtime/descriptors.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
@@ -140,6 +141,29 @@ static int handle(void *ctx, struct rpc_call *call, struct err *err)
     return 0;
 }
 
+/* What changes something for others than its caller. Roles that this process
+ * does not have have no methods here. */
+static void audit_methods(struct server_host *h)
+{
+    static const char *const names[] = {"master.create_table",
+                                        "master.alter_table",
+                                        "master.drop_table",
+                                        "master.split",
+                                        "master.compact",
+                                        "master.drop_rows",
+                                        "master.move",
+                                        "master.set_policy",
+                                        "master.snapshot",
+                                        "master.snapshot_drop",
+                                        "master.snapshot_restore",
+                                        "master.clone",
+                                        "job.submit",
+                                        "job.kill",
+                                        "namenode.set_server"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        (void)rpc_server_audit(h->server, names[i]);
+}
+
 static void add_methods(struct server_host *h)
 {
     static const struct rpc_method methods[] = {
@@ -173,6 +197,7 @@ static int open_roles(struct server_host *h, struct err *err)
     int rc = 0;
     for (size_t i = 0; i < h->settings->role_count && rc == 0; i++)
         rc = open_role(h, h->settings->roles[i], err);
+    audit_methods(h);
     /* By now every role has asked for the keys it knows. */
     return rc ? rc : conf_check_known(h->settings->conf, err);
 }
@@ -349,6 +374,7 @@ static int open_console(struct server_host *h, struct err *err)
     const struct console_source source = {.ctx = h,
                                           .text = put_text,
                                           .health = tell_health,
+                                          .names = h->settings->console_names,
                                           .name = h->name,
                                           .address = h->address,
                                           .cluster = h->env.cluster,
@@ -419,6 +445,37 @@ int server_host_open(struct world *w,
     }
     *out = h;
     return rc;
+}
+
+/* --- reading again --------------------------------------------------- */
+
+static void
+note_reload(struct server_host *h, const char *what, int rc, struct err *err)
+{
+    const struct audit_event e = {.what = SLICE_LIT("server.reload"),
+                                  .on = slice_str(what),
+                                  .code = rc,
+                                  .why = slice_str(rc ? err->text : "")};
+    audit_note(h->env.world, &e);
+    if (rc)
+        log_error(h->env.world, "server", "not read again what=%s why=\"%s\"",
+                  what, err->text);
+    else
+        log_info(h->env.world, "server", "read again what=%s", what);
+}
+
+void server_host_reload(struct server_host *h)
+{
+    struct err err = ERR_INIT;
+    int rc = rpc_security_reload(h->security, h->env.world, &err);
+    note_reload(h, "security", rc, &err);
+    for (size_t i = 0; i < h->role_count; i++) {
+        const struct role *r = h->roles[i].role;
+        if (!r->reload)
+            continue;
+        rc = r->reload(h->roles[i].self, &err);
+        note_reload(h, r->name, rc, &err);
+    }
 }
 
 struct role_stop {

@@ -33,6 +33,9 @@ MUST_CHECK int server_host_open(struct world *w,
                                 void *ctx,
                                 struct server_host **out,
                                 struct err *err);
+/* Read keys, certificates and what roles have of the kind again. What cannot be
+ * read stays as it was, and is logged. Parks. */
+void server_host_reload(struct server_host *h);
 /* The whole cluster will end: the roles take no new work and say goodbye. The
  * port stays open, and the cell is served on: nodes that stop together leave
  * first, while all can still reach it. */

@@ -50,6 +50,7 @@ const struct option server_security_options[] = {
     {"api-jwt-key", 0, "FILE",
      "a public key: who has a JWT signed with it may"},
     {"log", 0, "FILE", "instead of standard error"},
+    {"audit-log", 0, "FILE", "who did what, as JSON lines: changes, refusals"},
     {"log-level", 0, "LEVEL", "debug, info (default), warn or error"},
     {"pid-file", 0, "FILE", "holds the process's number while it runs"},
     {NULL, 0, NULL, NULL},
@@ -189,6 +190,16 @@ static int set_busy_poll(const char *text, struct err *err)
     return 0;
 }
 
+/* What the file says, and the names that the addresses have. */
+static char *
+console_names(struct conf *conf, const char *console, const char *address)
+{
+    const char *told = conf_get(conf, SECTION, "console-names");
+    struct buf b = BUF_INIT;
+    buf_printf(&b, "%s,%s,%s", console, address, told ? told : "");
+    return buf_take(&b);
+}
+
 static int
 take_texts(struct server_settings *s, const struct args *args, struct err *err)
 {
@@ -209,6 +220,7 @@ take_texts(struct server_settings *s, const struct args *args, struct err *err)
     s->certificate_key = setting(args, c, "certificate-key", "");
     s->authority = setting(args, c, "authority", "");
     s->log = setting(args, c, "log", "");
+    s->audit_log = setting(args, c, "audit-log", "");
     s->pid_file = setting(args, c, "pid-file", "");
     s->bigtable_api = setting(args, c, "bigtable-api", "");
     s->console = setting(args, c, "console", "");
@@ -217,6 +229,7 @@ take_texts(struct server_settings *s, const struct args *args, struct err *err)
     s->api_authority = setting(args, c, "api-authority", "");
     s->api_tokens = setting(args, c, "api-tokens", "");
     s->api_jwt_key = setting(args, c, "api-jwt-key", "");
+    s->console_names = console_names(c, s->console, s->address);
     if (!log_level_parse(slice_str(level), &s->log_level))
         rc = err_set(err, ERR_INVALID, "log level \"%s\": %s", level,
                      "debug, info, warn or error");
@@ -272,7 +285,9 @@ void server_settings_close(struct server_settings *s)
                            s->api_authority,
                            s->api_tokens,
                            s->api_jwt_key,
-                           s->console};
+                           s->audit_log,
+                           s->console,
+                           s->console_names};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         mem_free(texts[i]);
     for (size_t i = 0; i < s->cell_count; i++)

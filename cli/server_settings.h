@@ -38,6 +38,7 @@ struct server_settings {
     char *certificate_key;
     char *authority;
     char *log;
+    char *audit_log; /* "": none. */
     char *pid_file;
     char *bigtable_api;    /* Address; "": none. */
     char *console;         /* The same. */
@@ -46,6 +47,7 @@ struct server_settings {
     char *api_authority;
     char *api_tokens;
     char *api_jwt_key;
+    char *console_names; /* What it may be called by, with commas. */
     enum log_level log_level;
 };
 

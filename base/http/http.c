@@ -8,17 +8,28 @@
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "base/http/guests.h"
+#include "base/http/host.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
+#include "base/runtime/world.h"
 #include "base/runtime/world_uv_address.h"
 
 #define ADDRESS_BYTES 300
+/* More than the guests that are let in: some of them are just ending. */
+#define LIBRARY_CONNECTIONS_MAX (2 * HTTP_CONNECTIONS_MAX)
+/* Without a byte from the client, or one that it takes. */
+#define IDLE_S   30
+#define SWEEP_US 1000000
 
 struct http_server {
     struct MHD_Daemon *daemon;
     struct loop *loop; /* Where handlers run. */
     http_handler handler;
     void *ctx;
+    char *names; /* Owned. */
+    struct http_guests *guests;
+    struct fiber *sweeping;
     char address[ADDRESS_BYTES];
 };
 
@@ -26,8 +37,14 @@ struct http_request {
     struct http_server *server;
     struct MHD_Connection *connection;
     const char *path;
+    char peer[ADDRESS_BYTES];
     struct http_reply reply;
 };
+
+const char *http_peer(const struct http_request *r)
+{
+    return r->peer;
+}
 
 const char *http_path(const struct http_request *r)
 {
@@ -40,7 +57,74 @@ const char *http_parameter(const struct http_request *r, const char *name)
                                        name);
 }
 
+/* --- connections, on the library's thread --------------------------------- */
+
+static uint64_t now_s(const struct http_server *s)
+{
+    return world_mono_ns(loop_world(s->loop)) / 1000000000;
+}
+
+static enum MHD_Result
+on_accept(void *cls, const struct sockaddr *from, socklen_t bytes)
+{
+    struct http_server *s = cls;
+    (void)bytes;
+    return http_guests_admit(s->guests, from) ? MHD_YES : MHD_NO;
+}
+
+static const struct sockaddr *address_of(struct MHD_Connection *c)
+{
+    return MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS)
+        ->client_addr;
+}
+
+static void on_connection(void *cls,
+                          struct MHD_Connection *c,
+                          void **guest,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    struct http_server *s = cls;
+    const union MHD_ConnectionInfo *fd =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+    if (what == MHD_CONNECTION_NOTIFY_STARTED)
+        *guest = http_guests_enter(s->guests, fd->connect_fd, address_of(c),
+                                   now_s(s));
+    else
+        http_guests_leave(s->guests, *guest);
+}
+
+static void *guest_of(struct MHD_Connection *c)
+{
+    return MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+        ->socket_context;
+}
+
+static void run_sweeping(void *arg)
+{
+    struct http_server *s = arg;
+    struct world *w = loop_world(s->loop);
+    while (fiber_check(NULL) == 0) {
+        http_guests_sweep(s->guests, now_s(s));
+        world_sleep_us(w, SWEEP_US);
+    }
+}
+
 /* --- requests, on the library's thread ------------------------------------ */
+
+/* Pages have no scripts, load nothing, and send nothing anywhere. */
+static const struct {
+    const char *name;
+    const char *value;
+} headers[] = {
+    {"X-Content-Type-Options", "nosniff"},
+    {"X-Frame-Options", "DENY"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+    {"Cross-Origin-Opener-Policy", "same-origin"},
+    {"Content-Security-Policy",
+     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
+     "form-action 'none'; frame-ancestors 'none'"},
+};
 
 static enum MHD_Result send_reply(struct MHD_Connection *c,
                                   const struct http_reply *reply)
@@ -52,7 +136,8 @@ static enum MHD_Result send_reply(struct MHD_Connection *c,
         return MHD_NO;
     (void)MHD_add_response_header(out, "Content-Type", reply->content_type);
     (void)MHD_add_response_header(out, "Cache-Control", "no-store");
-    (void)MHD_add_response_header(out, "X-Content-Type-Options", "nosniff");
+    for (size_t i = 0; i < ARRAY_LEN(headers); i++)
+        (void)MHD_add_response_header(out, headers[i].name, headers[i].value);
     rc = MHD_queue_response(c, reply->status, out);
     MHD_destroy_response(out);
     return rc;
@@ -62,6 +147,39 @@ static void run_handler(void *arg)
 {
     struct http_request *r = arg;
     r->server->handler(r->server->ctx, r, &r->reply);
+}
+
+static void refuse_host(struct http_reply *reply)
+{
+    reply->status = MHD_HTTP_MISDIRECTED_REQUEST;
+    buf_printf(&reply->body,
+               "this server does not go by that name: use its address, or tell "
+               "it the name (console-names)\n");
+}
+
+static bool is_called_right(const struct http_request *r)
+{
+    return http_host_is_ours(
+        MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "Host"),
+        r->server->names);
+}
+
+static void answer(struct http_request *r)
+{
+    void *guest = guest_of(r->connection);
+    http_guests_busy(r->server->guests, guest, true);
+    loop_call(r->server->loop, "http", run_handler, r);
+    http_guests_busy(r->server->guests, guest, false);
+}
+
+static void note_peer(struct http_request *r)
+{
+    const struct sockaddr *from = address_of(r->connection);
+    struct sockaddr_storage a = {.ss_family = from->sa_family};
+    memcpy(&a, from,
+           from->sa_family == AF_INET ? sizeof(struct sockaddr_in)
+                                      : sizeof(struct sockaddr_in6));
+    address_print(&a, r->peer, sizeof(r->peer));
 }
 
 static void refuse(struct http_reply *reply)
@@ -96,10 +214,14 @@ static enum MHD_Result on_request(void *cls,
         *upload_bytes = 0;
         return MHD_YES;
     }
-    if (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0)
-        loop_call(r.server->loop, "http", run_handler, &r);
+    note_peer(&r);
+    if (!is_called_right(&r))
+        refuse_host(&r.reply);
+    else if (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0)
+        answer(&r);
     else
         refuse(&r.reply);
+    http_guests_answered(r.server->guests, guest_of(c), now_s(r.server));
     rc = send_reply(c, &r.reply);
     buf_close(&r.reply.body);
     return rc;
@@ -128,9 +250,10 @@ static int start(struct http_server *s, struct resolved *at, struct err *err)
         flags |= MHD_USE_IPv6;
     errno = 0;
     s->daemon = MHD_start_daemon(
-        flags, 0, NULL, NULL, on_request, s, MHD_OPTION_SOCK_ADDR, &at->addr,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_IDLE_S,
+        flags, 0, on_accept, s, on_request, s, MHD_OPTION_SOCK_ADDR, &at->addr,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)LIBRARY_CONNECTIONS_MAX,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, HTTP_CONNECTION_BYTES,
         MHD_OPTION_END);
     if (!s->daemon && errno == EADDRINUSE)
@@ -141,7 +264,15 @@ static int start(struct http_server *s, struct resolved *at, struct err *err)
     return 0;
 }
 
+static void free_server(struct http_server *s)
+{
+    http_guests_free(s->guests);
+    mem_free(s->names);
+    mem_free(s);
+}
+
 int http_listen(const char *address,
+                const char *names,
                 http_handler handler,
                 void *ctx,
                 struct http_server **out,
@@ -153,6 +284,8 @@ int http_listen(const char *address,
     PRE(fiber_self() != NULL);
     *s = (struct http_server){
         .loop = loop_self(), .handler = handler, .ctx = ctx};
+    s->names = mem_strdup(names ? names : "");
+    s->guests = http_guests_new();
     if (rc == 0 && at.family != AF_INET && at.family != AF_INET6)
         rc = err_set(err, ERR_INVALID, "not an address of the internet");
     if (rc == 0)
@@ -160,8 +293,10 @@ int http_listen(const char *address,
     address_release(&at);
     if (rc) {
         err_wrap(err, "http on %s", address);
-        mem_free(s);
+        free_server(s);
         s = NULL;
+    } else {
+        s->sweeping = fiber_start(s->loop, "http sweep", run_sweeping, s);
     }
     *out = s;
     return rc;
@@ -184,5 +319,7 @@ void http_close(struct http_server *s)
         return;
     /* A request under way needs the loop: it must go on meanwhile. */
     offload(stop, s);
-    mem_free(s);
+    fiber_cancel(s->sweeping);
+    fiber_join(s->sweeping);
+    free_server(s);
 }

@@ -2,6 +2,9 @@
  *
  * It answers GET and HEAD and nothing else, keeps no state between requests and
  * knows no users: whoever opens it to more than this machine does so knowingly.
+ * Connections that only wait make room for others (guests.h), requests by a
+ * name that is not the server's are refused (host.h), and every answer tells
+ * browsers to load nothing from elsewhere and to be in no frame.
  * The protocol is libmicrohttpd's, whose calls are all in http.c.
  *
  * Threads: requests arrive on a thread of the library, one at a time, and are
@@ -21,9 +24,6 @@
 struct http_request;
 struct http_server;
 
-/* Connections at once, and how long an idle one lives. */
-#define HTTP_CONNECTIONS_MAX 64
-#define HTTP_IDLE_S          30
 /* Of one connection: its request line and headers must fit. */
 #define HTTP_CONNECTION_BYTES ((size_t)32 << 10)
 
@@ -39,15 +39,20 @@ typedef void (*http_handler)(void *ctx,
                              const struct http_request *request,
                              struct http_reply *reply);
 
+/* Who asks: "10.0.0.7:4711". Borrowed from @r. */
+const char *http_peer(const struct http_request *r);
 /* The path without the query: "/vars". */
 const char *http_path(const struct http_request *r);
 /* The value of the query's parameter @name, decoded; NULL: not there. */
 const char *http_parameter(const struct http_request *r, const char *name);
 
 /* Listen on @address ("127.0.0.1:7480", "[::1]:0") and answer by @handler on
- * fibers of this loop. PRE: on a fiber. *@out is owned. Errors: ERR_INVALID
+ * fibers of this loop. @names (with commas, copied; may be NULL): what it may
+ * be called besides localhost and by its address. PRE: on a fiber. *@out is
+ * owned. Errors: ERR_INVALID
  * (the address), ERR_BUSY (is in use), ERR_DENIED, ERR_IO. */
 MUST_CHECK int http_listen(const char *address,
+                           const char *names,
                            http_handler handler,
                            void *ctx,
                            struct http_server **out,

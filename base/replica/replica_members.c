@@ -297,6 +297,7 @@ int replica__serve_cell(void *ctx, struct rpc_call *call, struct err *err)
         rc = err_set(err, ERR_UNAVAILABLE, "closing");
     if (rc)
         return rc;
+    call->is_audited = q.verb != CELL_ASK;
     if (q.verb != CELL_ASK && !rpc_server_trusts(r->server, call)) {
         err_set(err, ERR_DENIED, "%.*s may not change who is in the cell",
                 SLICE_ARG(call->principal));

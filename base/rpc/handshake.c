@@ -216,6 +216,24 @@ static void start_answer(char *p, uint32_t magic, unsigned status)
     p[ANSWER_AT_STATUS] = (char)status;
 }
 
+/* Did the client make @got with one of the keys? Ours is made with the same. */
+static bool check_proof(const struct rpc_security *sec,
+                        const struct slice parts[2],
+                        const unsigned char got[HANDSHAKE_PROOF_BYTES],
+                        unsigned char proof[HANDSHAKE_PROOF_BYTES])
+{
+    struct security_secrets *x = security_secrets_ref(sec);
+    bool right = false;
+    for (size_t i = 0; i < security_key_count(x) && !right; i++) {
+        unsigned char want[HANDSHAKE_PROOF_BYTES];
+        security_mac(x, i, CLIENT_LABEL, parts, 2, want);
+        security_mac(x, i, SERVER_LABEL, parts, 2, proof);
+        right = security_same(want, got, sizeof(want));
+    }
+    security_secrets_unref(x);
+    return right;
+}
+
 /* Challenge the client and check its proof; ours goes to @proof. */
 static int challenge(const struct rpc_security *sec,
                      struct stream *s,
@@ -225,7 +243,6 @@ static int challenge(const struct rpc_security *sec,
                      struct err *err)
 {
     char question[HANDSHAKE_CHALLENGE_BYTES];
-    unsigned char want[HANDSHAKE_PROOF_BYTES];
     unsigned char got[HANDSHAKE_PROOF_BYTES];
     struct slice parts[2] = {{g->bytes, g->len}, {question, sizeof(question)}};
     int rc;
@@ -238,10 +255,8 @@ static int challenge(const struct rpc_security *sec,
         rc = stream_read_full(s, got, sizeof(got), err);
     if (rc)
         return rc;
-    security_mac(sec, CLIENT_LABEL, parts, 2, want);
-    security_mac(sec, SERVER_LABEL, parts, 2, proof);
     *why = HANDSHAKE_PROOF;
-    if (!security_same(want, got, sizeof(want)))
+    if (!check_proof(sec, parts, got, proof))
         return err_set(err, ERR_DENIED, "it does not know the cluster's key");
     return 0;
 }
@@ -337,8 +352,11 @@ int handshake_accept(const struct rpc_security *sec,
     sec = or_default(sec);
     *sharing = (struct sharing){.refused = ERR_INIT};
     *why = HANDSHAKE_PROOF;
-    if (sec->kind == RPC_SECURITY_TLS)
-        rc = tls_accept(sec->tls, s, err);
+    if (sec->kind == RPC_SECURITY_TLS) {
+        struct security_secrets *x = security_secrets_ref(sec);
+        rc = tls_accept(security_tls(x), s, err);
+        security_secrets_unref(x);
+    }
     if (rc == 0)
         rc = greet(sec, *s, &g, principal, sharing, why, err);
     if (rc) {
@@ -389,13 +407,16 @@ static int prove(const struct rpc_security *sec,
     char question[HANDSHAKE_CHALLENGE_BYTES];
     unsigned char proof[HANDSHAKE_PROOF_BYTES];
     struct slice parts[2] = {buf_slice(hello), {question, sizeof(question)}};
+    struct security_secrets *x;
     int rc = stream_read_full(s, question, sizeof(question), err);
     if (rc == 0)
         rc = check_answer(question, CHALLENGE_MAGIC, address, err);
     if (rc)
         return rc;
-    security_mac(sec, CLIENT_LABEL, parts, 2, proof);
-    security_mac(sec, SERVER_LABEL, parts, 2, owed);
+    x = security_secrets_ref(sec);
+    security_mac(x, 0, CLIENT_LABEL, parts, 2, proof);
+    security_mac(x, 0, SERVER_LABEL, parts, 2, owed);
+    security_secrets_unref(x);
     return write_bytes(s, slice_make(proof, sizeof(proof)), err);
 }
 
@@ -454,7 +475,9 @@ static int encrypt(const struct rpc_security *sec,
     const char *end = strrchr(address, skip ? ']' : ':');
     size_t len = end ? (size_t)(end - address) : strlen(address);
     char *host = mem_strndup(address + skip, len - skip);
-    int rc = tls_connect(sec->tls, host, sec->cluster, s, err);
+    struct security_secrets *x = security_secrets_ref(sec);
+    int rc = tls_connect(security_tls(x), host, sec->cluster, s, err);
+    security_secrets_unref(x);
     mem_free(host);
     return hung_up(rc, address, err);
 }

@@ -58,6 +58,7 @@ struct rpc_call {
                                      lends no parts: the caller verifies it. */
     struct rpc_reply_parts *reply_parts; /* See rpc_reply_borrowed(). */
     struct buf *taken;                   /* See rpc_take_attachment(). */
+    bool is_audited; /* Set by a handler: this call goes to the audit log. */
 };
 
 /* Let the attachment of the answer be @parts (copied; at most
@@ -132,6 +133,11 @@ void rpc_server_let_act(struct rpc_server *s,
 void rpc_server_guard(struct rpc_server *s, uint32_t method);
 /* Does that hold for who makes @call, whatever its method is? */
 bool rpc_server_trusts(const struct rpc_server *s, const struct rpc_call *call);
+
+/* Each call of the method @name goes to the audit log of the server's world
+ * (audit.h), as calls that are denied do. False: there is no such method. PRE:
+ * no call has been made yet. */
+bool rpc_server_audit(struct rpc_server *s, const char *name);
 
 /* Run the handler of call->method. Parks as it does. Errors: the handler's;
  * ERR_UNSUPPORTED for an unknown method; ERR_DEADLINE when it has passed;

@@ -15,7 +15,11 @@
  * of the cluster. An unproved peer gets nothing but a closed connection, and
  * the log a line.
  *
- * Threads: immutable once made; any.
+ * What was read from files is read again by rpc_security_reload(): a key is
+ * changed, a certificate renewed, without a stop. A key file has one or two
+ * keys, a line each: both are accepted, the first one is shown to others.
+ *
+ * Threads: any.
  */
 #ifndef BASE_RPC_SECURITY_H
 #define BASE_RPC_SECURITY_H
@@ -35,9 +39,9 @@ struct world;
 struct rpc_security *rpc_security_none(const char *cluster,
                                        const char *principal);
 
-/* The key is the contents of @key_path without white space at its ends. Parks.
+/* The keys are the lines of @key_path without white space at their ends. Parks.
  * Errors: ERR_DENIED (others than the owner may read the file), ERR_INVALID
- * (too short), those of opening it. */
+ * (too short, too many), those of opening it. */
 MUST_CHECK int rpc_security_key(struct world *w,
                                 const char *cluster,
                                 const char *principal,
@@ -55,6 +59,14 @@ MUST_CHECK int rpc_security_tls(struct world *w,
                                 const char *authority_path,
                                 struct rpc_security **out,
                                 struct err *err);
+
+/* Read the files again: connections that are made from now on prove, and must
+ * prove, what is in them. On error everything stays as it was. Nothing happens
+ * where there are no files. Also for those that rpc_security_as() made of @s.
+ * Parks. Errors: as above; ERR_INVALID also for a certificate of another name.
+ */
+MUST_CHECK int
+rpc_security_reload(struct rpc_security *s, struct world *w, struct err *err);
 
 /* The same proof for another name. PRE: not of certificates, which say the
  * name. Owned. */

@@ -5,7 +5,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/core/buf.h"
+struct security_files;
+struct security_secrets;
+
+#include "base/core/slice.h"
 #include "base/rpc/security.h"
 
 struct tls_context;
@@ -21,8 +24,7 @@ struct rpc_security {
     enum rpc_security_kind kind;
     char cluster[RPC_NAME_BYTES_MAX + 1];
     char principal[RPC_NAME_BYTES_MAX + 1];
-    struct buf key;          /* RPC_SECURITY_KEY. Owned. */
-    struct tls_context *tls; /* RPC_SECURITY_TLS. Owned. */
+    struct security_files *files; /* Shared by rpc_security_as(); NULL: none. */
 };
 
 /* What NULL stands for. */
@@ -30,8 +32,21 @@ extern const struct rpc_security rpc_security_default;
 
 #define SECURITY_MAC_BYTES 32
 
-/* HMAC-SHA256 with the key over @label and the parts. PRE: it has a key. */
-void security_mac(const struct rpc_security *s,
+/* Keys that are accepted at a time; the first one is shown to others. */
+#define SECURITY_KEYS_MAX 2
+
+/* What the files held when they were last read: immutable, and kept while
+ * somebody is in a handshake with it. One more reference. PRE: the kind is not
+ * RPC_SECURITY_NONE. Parks. */
+struct security_secrets *security_secrets_ref(const struct rpc_security *s);
+void security_secrets_unref(struct security_secrets *x);
+size_t security_key_count(const struct security_secrets *x);
+/* Borrowed from @x. */
+const struct tls_context *security_tls(const struct security_secrets *x);
+
+/* HMAC-SHA256 with the key @index over @label and the parts. */
+void security_mac(const struct security_secrets *x,
+                  size_t index,
                   const char *label,
                   const struct slice *parts,
                   size_t part_count,

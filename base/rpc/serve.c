@@ -16,6 +16,7 @@
 #include "base/rpc/frame_stream.h"
 #include "base/rpc/reply_parts.h"
 #include "base/rpc/shared_ring.h"
+#include "base/runtime/audit.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/stream.h"
@@ -550,6 +551,22 @@ static void serve_frames(struct connection *c)
         buf_close(&c->spares[--c->spare_count]);
 }
 
+/* One that went away without a word did nothing. */
+static void note_refusal(const struct connection *c,
+                         const char *peer,
+                         enum handshake_refusal why,
+                         const struct err *err)
+{
+    const struct audit_event e = {.who = slice_str(c->principal),
+                                  .from = slice_str(peer),
+                                  .what = SLICE_LIT("rpc.handshake"),
+                                  .on = slice_str(handshake_refusal_name(why)),
+                                  .code = ERR_DENIED,
+                                  .why = slice_str(err->text)};
+    if (why != HANDSHAKE_SILENT && why != HANDSHAKE_PROTOCOL)
+        audit_note(world_of(c), &e);
+}
+
 static void
 turn_away(struct rpc_listener *l, const char *peer, enum admission_verdict v)
 {
@@ -604,6 +621,7 @@ static bool admit(struct connection *c)
         return false;
     serve_count(l->vars.refused[why], 1);
     serve_complain(l, "refused", peer, err.text);
+    note_refusal(c, peer, why, &err);
     return false;
 }
 

@@ -1,8 +1,10 @@
 /* The table of methods of a process, and the counters of their calls. */
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/core/panic.h"
+#include "base/rpc/call_audit.h"
 #include "base/rpc/channel.h"
 #include "base/rpc/reply_parts.h"
 #include "base/runtime/world.h"
@@ -12,6 +14,7 @@ struct entry {
     void *ctx;
     bool leaves_check;
     bool guarded;
+    bool is_audited;
     atomic_uint_fast64_t call_count;
     atomic_uint_fast64_t error_count;
     atomic_uint_fast64_t bytes_in;
@@ -108,6 +111,16 @@ void rpc_server_add(struct rpc_server *s,
     }
 }
 
+bool rpc_server_audit(struct rpc_server *s, const char *name)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (strcmp(s->entries[i]->method.name, name) == 0) {
+            s->entries[i]->is_audited = true;
+            return true;
+        }
+    return false;
+}
+
 void rpc_server_let_act(struct rpc_server *s,
                         bool (*may_act)(void *ctx, struct slice connected),
                         void *ctx)
@@ -180,6 +193,10 @@ int rpc_server_dispatch(struct rpc_server *s,
                        e->method.name);
     else if ((code = check_caller(s, e, call, err)) == 0)
         code = e->method.handler(e->ctx, call, err);
+    /* Calls in process are this program's own, but for somebody. */
+    if (e->is_audited || call->is_audited ||
+        (code == ERR_DENIED && call->principal.len))
+        call_audit(s->world, e->method.name, call, code, err);
     add(&e->call_count, 1);
     add(&e->error_count, code ? 1 : 0);
     add(&e->bytes_in, call->body.len + call->attachment.len);

@@ -174,6 +174,17 @@ int world_mkdir_private(struct world *w, const char *path, struct err *err)
                                  : w->ops->mkdir(w, path, err);
 }
 
+int world_mkdir_shared(struct world *w, const char *path, struct err *err)
+{
+    return w->ops->mkdir_shared ? w->ops->mkdir_shared(w, path, err)
+                                : w->ops->mkdir(w, path, err);
+}
+
+int world_make_private(struct world *w, const char *path, struct err *err)
+{
+    return w->ops->make_private ? w->ops->make_private(w, path, err) : 0;
+}
+
 int world_rmdir(struct world *w, const char *path, struct err *err)
 {
     return w->ops->rmdir(w, path, err);

@@ -61,6 +61,8 @@ enum file_flags {
     FILE_TRUNCATE = 16, /* Start empty. */
     FILE_DIRECT = 32,   /* Past the page cache where the file system can;
                            buffers, offsets and lengths in FILE_DIRECT_ALIGN. */
+    FILE_SHARED = 64,   /* With FILE_CREATE: others may have it, as the umask
+                           says. Else a new file is its owner's alone. */
 };
 
 #define FILE_DIRECT_ALIGN ((size_t)4096)
@@ -150,10 +152,19 @@ MUST_CHECK int world_rename(struct world *w,
                             const char *to,
                             struct err *err);
 MUST_CHECK int world_remove(struct world *w, const char *path, struct err *err);
+/* The new directory is its owner's alone. */
 MUST_CHECK int world_mkdir(struct world *w, const char *path, struct err *err);
 /* The same, for this user alone. ERR_EXISTS also if it is his already. */
 MUST_CHECK int
 world_mkdir_private(struct world *w, const char *path, struct err *err);
+/* Others may have it, as the umask says. */
+MUST_CHECK int
+world_mkdir_shared(struct world *w, const char *path, struct err *err);
+/* See to it that nobody but its owner gets into directory @path, which may be
+ * one that an older program made. ERR_DENIED: it is another's, and others get
+ * in. */
+MUST_CHECK int
+world_make_private(struct world *w, const char *path, struct err *err);
 MUST_CHECK int world_rmdir(struct world *w, const char *path, struct err *err);
 MUST_CHECK int world_stat(struct world *w,
                           const char *path,

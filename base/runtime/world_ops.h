@@ -70,6 +70,9 @@ struct world_ops {
     int (*mkdir)(struct world *w, const char *path, struct err *err);
     /* NULL: there is one user. */
     int (*mkdir_private)(struct world *w, const char *path, struct err *err);
+    /* NULL, where there are no other users: mkdir, and nothing. */
+    int (*mkdir_shared)(struct world *w, const char *path, struct err *err);
+    int (*make_private)(struct world *w, const char *path, struct err *err);
     int (*rmdir)(struct world *w, const char *path, struct err *err);
     int (*stat)(struct world *w,
                 const char *path,
@@ -117,6 +120,7 @@ struct world_ops {
 struct world {
     const struct world_ops *ops;
     struct logger *logger; /* Borrowed; NULL: none. See log.h. */
+    struct audit *audit;   /* The same. See audit.h. */
 };
 
 struct file {

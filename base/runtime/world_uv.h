@@ -65,6 +65,8 @@ int real_rename(struct world *w,
 int real_remove(struct world *w, const char *path, struct err *err);
 int real_mkdir(struct world *w, const char *path, struct err *err);
 int real_mkdir_private(struct world *w, const char *path, struct err *err);
+int real_mkdir_shared(struct world *w, const char *path, struct err *err);
+int real_make_private(struct world *w, const char *path, struct err *err);
 int real_rmdir(struct world *w, const char *path, struct err *err);
 int real_stat(struct world *w,
               const char *path,

@@ -69,15 +69,16 @@ static int open_flags(unsigned flags)
 struct open_call {
     const char *path;
     int flags; /* O_*; O_DIRECT is cleared when refused. */
+    mode_t mode;
     int fd;
     int errnum;
 };
 
-static int open_retry(const char *path, int flags)
+static int open_retry(const char *path, int flags, mode_t mode)
 {
     int fd;
     do {
-        fd = open(path, flags, 0666);
+        fd = open(path, flags, mode);
     } while (fd < 0 && errno == EINTR);
     return fd;
 }
@@ -85,11 +86,11 @@ static int open_retry(const char *path, int flags)
 static void do_open(void *arg)
 {
     struct open_call *c = arg;
-    c->fd = open_retry(c->path, c->flags);
+    c->fd = open_retry(c->path, c->flags, c->mode);
     if (c->fd < 0 && errno == EINVAL && (c->flags & O_DIRECT)) {
         /* An exclusive open that was refused may have left the new file. */
         c->flags &= ~(O_DIRECT | O_EXCL);
-        c->fd = open_retry(c->path, c->flags);
+        c->fd = open_retry(c->path, c->flags, c->mode);
     }
     c->errnum = errno;
 }
@@ -100,7 +101,9 @@ int real_file_open(struct world *w,
                    struct file **out,
                    struct err *err)
 {
-    struct open_call c = {.path = path, .flags = open_flags(flags)};
+    struct open_call c = {.path = path,
+                          .flags = open_flags(flags),
+                          .mode = flags & FILE_SHARED ? 0666 : 0600};
     struct real_file *f;
     struct stat st;
     offload(do_open, &c);

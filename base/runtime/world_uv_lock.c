@@ -104,7 +104,7 @@ lock_guarded(const char *path, struct real_lock **out, struct err *err)
                 (long)getpid());
         return ERR_BUSY;
     }
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
         return err_set_errno(err, errno, "%s", path);
     rc = take(fd, path, &st, err);

@@ -14,10 +14,15 @@
 #include "base/runtime/fiber_loop.h"
 #include "base/runtime/world_uv.h"
 
+/* A directory that only its owner gets into, and what it must not have. */
+#define PRIVATE_DIR 0700
+#define OTHERS_MODE 077
+
 /* One call for the thread pool; which fields count depends on it. */
 struct name_call {
     const char *path;
     const char *to;
+    mode_t mode;
     struct stat st;
     struct statvfs space;
     struct name_list names;
@@ -64,16 +69,51 @@ int real_remove(struct world *w, const char *path, struct err *err)
 static void do_mkdir(void *arg)
 {
     struct name_call *c = arg;
-    c->errnum = outcome(mkdir(c->path, 0777));
+    c->errnum = outcome(mkdir(c->path, c->mode));
+}
+
+static int make_dir(const char *path, mode_t mode, struct err *err)
+{
+    struct name_call c = {.path = path, .mode = mode};
+    offload(do_mkdir, &c);
+    return c.errnum ? err_set_errno(err, c.errnum, "make directory %s", path)
+                    : 0;
 }
 
 int real_mkdir(struct world *w, const char *path, struct err *err)
 {
+    (void)w;
+    return make_dir(path, PRIVATE_DIR, err);
+}
+
+int real_mkdir_shared(struct world *w, const char *path, struct err *err)
+{
+    (void)w;
+    return make_dir(path, 0777, err);
+}
+
+static void do_make_private(void *arg)
+{
+    struct name_call *c = arg;
+    c->errnum = outcome(stat(c->path, &c->st));
+    if (c->errnum == 0 && (c->st.st_mode & OTHERS_MODE))
+        c->errnum = outcome(chmod(c->path, c->st.st_mode & PRIVATE_DIR));
+}
+
+int real_make_private(struct world *w, const char *path, struct err *err)
+{
     struct name_call c = {.path = path};
     (void)w;
-    offload(do_mkdir, &c);
-    return c.errnum ? err_set_errno(err, c.errnum, "make directory %s", path)
-                    : 0;
+    offload(do_make_private, &c);
+    if (c.errnum == 0)
+        return 0;
+    if (c.errnum != EPERM && c.errnum != EROFS && c.errnum != EACCES)
+        return err_set_errno(err, c.errnum, "%s", path);
+    err_set(err, ERR_DENIED,
+            "%s is another user's, and others may look into it (mode %04o)",
+            path, (unsigned)c.st.st_mode & 07777);
+    err_hint(err, "have its owner chmod 700 it, or use a directory below it");
+    return ERR_DENIED;
 }
 
 static void do_mkdir_private(void *arg)

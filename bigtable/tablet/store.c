@@ -289,6 +289,8 @@ static int take_directory(struct store *s, struct err *err)
     }
     rc = fs_local_open(s->world, s->dir, &s->fs, err);
     if (rc == 0 && !s->options.read_only)
+        rc = world_make_private(s->world, s->dir, err);
+    if (rc == 0 && !s->options.read_only)
         rc = fs_lock(s->fs, LOCK_NAME, &s->file_lock, err);
     return rc;
 }

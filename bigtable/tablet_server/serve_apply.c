@@ -10,6 +10,7 @@
 #include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/server.h"
+#include "bigtable/tablet_server/serving.h"
 
 /* Of a change that was not decided yet. */
 #define OPEN INT32_MAX
@@ -346,6 +347,7 @@ int handle_apply(void *ctx, struct rpc_call *call, struct err *err)
     rc = apply(&a, call->attachment, err);
     if (rc == 0)
         put_reply(&a, call->reply_body);
+    serving_audit(a.server, call, "tablet.apply", &a.first);
     arena_close(&a.arena);
     release_request(a.server, held);
     return rc;

@@ -387,6 +387,7 @@ int handle_read_each(void *ctx, struct rpc_call *call, struct err *err)
     }
     if (rc == 0)
         put_answers(&e, call);
+    serving_audit(e.server, call, "tablet.read_each", &e.first);
     for (size_t i = 0; i < e.batch_count; i++)
         buf_close(&e.batches[i].bytes);
     arena_close(&e.arena);

@@ -2,6 +2,8 @@
 #include "bigtable/tablet_server/serving.h"
 
 #include "base/core/panic.h"
+#include "base/rpc/rpc.h"
+#include "base/runtime/audit.h"
 #include "bigtable/client/quarry.h"
 #include "bigtable/tablet/read_options.h"
 #include "bigtable/tablet/table.h"
@@ -135,4 +137,21 @@ void serving_end(struct serving *v)
     read_spec_close(&v->spec);
     table_view_unref(v->view);
     served_unref(v->served);
+}
+
+void serving_audit(struct tablet_server *s,
+                   const struct rpc_call *call,
+                   const char *what,
+                   const struct err *first)
+{
+    const struct audit_event e = {.who = call->principal,
+                                  .by = slice_eq(call->actor, call->principal)
+                                            ? SLICE_EMPTY
+                                            : call->actor,
+                                  .from = call->peer,
+                                  .what = slice_str(what),
+                                  .code = first->code,
+                                  .why = slice_str(first->text)};
+    if (first->code == ERR_DENIED)
+        audit_note(s->world, &e);
 }

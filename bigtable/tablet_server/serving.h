@@ -12,6 +12,7 @@
 struct quarry_read_options;
 struct served;
 struct table_view;
+struct rpc_call;
 struct tablet_server;
 
 struct serving {
@@ -40,5 +41,12 @@ MUST_CHECK int serving_may_read(struct tablet_server *s,
                                 struct slice principal,
                                 struct err *err);
 void serving_end(struct serving *v);
+
+/* A call whose rows have outcomes of their own: if @first, that of the first
+ * that failed, is a denial, the audit log has it. */
+void serving_audit(struct tablet_server *s,
+                   const struct rpc_call *call,
+                   const char *what,
+                   const struct err *first);
 
 #endif /* BIGTABLE_TABLET_SERVER_SERVING_H */

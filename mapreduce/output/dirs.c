@@ -25,7 +25,7 @@ char *dirs_parent(const char *path, const char **name)
 static int
 make_one(const struct job_files *files, const char *path, struct err *err)
 {
-    int code = world_mkdir(files->world, path, err);
+    int code = world_mkdir_shared(files->world, path, err);
     return code == ERR_EXISTS ? 0 : code;
 }
 

@@ -25,7 +25,8 @@ int stream_writer_open(struct stream_writer *s,
                          err);
     else
         code = file_open(files->world, path,
-                         FILE_WRITE | FILE_CREATE | FILE_TRUNCATE | FILE_DIRECT,
+                         FILE_WRITE | FILE_CREATE | FILE_TRUNCATE |
+                             FILE_DIRECT | FILE_SHARED,
                          &s->file, err);
     if (code)
         return code;

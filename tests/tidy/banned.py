@@ -21,7 +21,8 @@ BANNED = [
      "base/runtime/sync.h and tasks"),
     ("thrd_create mtx_lock cnd_wait", [], "base/runtime/sync.h and tasks"),
     ("open openat fopen freopen creat pread pwrite preadv pwritev",
-     ["base/runtime/world_", "base/runtime/log.c", "cli/",
+     ["base/runtime/world_", "base/runtime/log.c",
+      "base/runtime/audit.c", "cli/",
       "mapreduce/worker/zygote.c", "mapreduce/worker/process_tree.c",
       # What the kernel is asked for by name, and the files of a cage.
       "mapreduce/worker/cage", "mapreduce/worker/landlock.c"],

@@ -1,15 +1,21 @@
 /* The HTTP server answers pages from fibers, refuses what it does not know, and
  * ends while requests are under way. */
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/core/buf.h"
+#include "base/http/guests.h"
 #include "base/http/http.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/stream.h"
 #include "base/runtime/world.h"
 #include "tests/lib/check_main.h"
+
+#define NAMES "n1:7480, console.example"
 
 static struct world *world;
 static struct loop *loop;
@@ -72,9 +78,9 @@ static void expect(const char *request, const char *status, const char *body)
 static void with_server(void (*fn)(void))
 {
     struct err err = ERR_INIT;
-    ck_assert_msg(http_listen("127.0.0.1:0", answer, &server, &server, &err) ==
-                      0,
-                  "%s", err.text);
+    ck_assert_msg(
+        http_listen("127.0.0.1:0", NAMES, answer, &server, &server, &err) == 0,
+        "%s", err.text);
     fn();
     http_close(server);
 }
@@ -98,7 +104,7 @@ static void run(void (*fn)(void))
     world_free(world);
 }
 
-#define CLOSE "Host: x\r\nConnection: close\r\n\r\n"
+#define CLOSE "Host: localhost\r\nConnection: close\r\n\r\n"
 
 static void pages(void)
 {
@@ -146,12 +152,12 @@ static void in_use(void)
     struct http_server *second;
     struct err err = ERR_INIT;
     ck_assert_int_eq(
-        http_listen(http_address(server), answer, NULL, &second, &err),
+        http_listen(http_address(server), NULL, answer, NULL, &second, &err),
         ERR_BUSY);
     ck_assert_ptr_nonnull(strstr(err.text, http_address(server)));
-    ck_assert_int_eq(http_listen("nonsense", answer, NULL, &second, &err),
+    ck_assert_int_eq(http_listen("nonsense", NULL, answer, NULL, &second, &err),
                      ERR_INVALID);
-    ck_assert_int_eq(http_listen("unix:/x", answer, NULL, &second, &err),
+    ck_assert_int_eq(http_listen("unix:/x", NULL, answer, NULL, &second, &err),
                      ERR_INVALID);
 }
 
@@ -191,8 +197,8 @@ static void closed_under_way(void)
     ck_assert(slow_ended);
     fiber_join(slow);
     buf_close(&out);
-    ck_assert_int_eq(http_listen("127.0.0.1:0", answer, &server, &server, &err),
-                     0);
+    ck_assert_int_eq(
+        http_listen("127.0.0.1:0", NAMES, answer, &server, &server, &err), 0);
 }
 
 /* Closing waits for a handler under way, whose fiber goes on meanwhile. */
@@ -203,4 +209,183 @@ START_TEST(test_closed_under_way)
 
 END_TEST
 
-TEST_MAIN("http", test_pages, test_refusals, test_in_use, test_closed_under_way)
+static void asked_as(const char *host, const char *status)
+{
+    struct buf b = BUF_INIT;
+    buf_printf(&b, "GET / HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n",
+               host);
+    expect(buf_cstr(&b), status, "");
+    buf_close(&b);
+}
+
+static void hosts(void)
+{
+    static const char *const good[] = {
+        "localhost",     "LocalHost:7480", "127.0.0.1:7480",    "[::1]:80",
+        "[2001:db8::1]", "10.0.0.7",       "Console.Example:1", "n1"};
+    static const char *const bad[] = {"evil.example",
+                                      "localhost.evil.example",
+                                      "127.0.0.1.evil.example",
+                                      "n1.evil.example",
+                                      "[::1].evil.example:80x",
+                                      ":80",
+                                      "1"};
+    for (size_t i = 0; i < ARRAY_LEN(good); i++)
+        asked_as(good[i], "HTTP/1.1 200 ");
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        asked_as(bad[i], "HTTP/1.1 421 ");
+    expect("GET / HTTP/1.0\r\n\r\n", "HTTP/1.", "/ -");
+}
+
+/* A name that leads here without being ours gets nothing: a browser that was
+ * lured would show it to others. */
+START_TEST(test_hosts)
+{
+    run(hosts);
+}
+
+END_TEST
+
+static void headers(void)
+{
+    static const char *const lines[] = {
+        "Content-Security-Policy: default-src 'none';", "X-Frame-Options: DENY",
+        "X-Content-Type-Options: nosniff", "Referrer-Policy: no-referrer",
+        "Cross-Origin-Resource-Policy: same-origin"};
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        expect("GET / HTTP/1.1\r\n" CLOSE, "HTTP/1.1 200 ", lines[i]);
+        expect("GET /nothing HTTP/1.1\r\n" CLOSE, "HTTP/1.1 404 ", lines[i]);
+        expect("PUT / HTTP/1.1\r\n" CLOSE, "HTTP/1.1 405 ", lines[i]);
+    }
+}
+
+/* Every answer tells browsers what they may do with it. */
+START_TEST(test_headers)
+{
+    run(headers);
+}
+
+END_TEST
+
+/* --- those that only wait --------------------------------------------------
+ */
+
+#define DRIPPERS 300
+
+static struct stream *drippers[DRIPPERS];
+
+static void crowd(void)
+{
+    struct slice part = SLICE_LIT("GET / HTTP/1.1\r\nX-Drip: ");
+    struct err err = ERR_INIT;
+    for (size_t i = 0; i < DRIPPERS; i++) {
+        ck_assert_msg(
+            stream_connect(http_address(server), &drippers[i], &err) == 0, "%s",
+            err.text);
+        (void)!stream_write(drippers[i], &part, 1, NULL);
+        if (i % 50 == 0)
+            expect("GET / HTTP/1.1\r\n" CLOSE, "HTTP/1.1 200 ", "/ -");
+    }
+    for (int i = 0; i < 20; i++)
+        expect("GET / HTTP/1.1\r\n" CLOSE, "HTTP/1.1 200 ", "/ -");
+    for (size_t i = 0; i < DRIPPERS; i++)
+        stream_close(drippers[i]);
+}
+
+/* Three hundred connections with half a request keep nobody waiting. */
+START_TEST(test_crowd)
+{
+    run(crowd);
+}
+
+END_TEST
+
+static void guests_of(struct http_guests *g, const int *fds)
+{
+    struct sockaddr_in here = {.sin_family = AF_INET};
+    struct sockaddr_in there = {.sin_family = AF_INET};
+    void *guest[4];
+    char byte;
+    here.sin_addr.s_addr = htonl(0x7f000001);
+    there.sin_addr.s_addr = htonl(0x0a000001);
+    guest[0] = http_guests_enter(g, fds[0], (struct sockaddr *)&here, 1);
+    guest[1] = http_guests_enter(g, fds[1], (struct sockaddr *)&there, 1);
+    guest[2] = http_guests_enter(g, fds[2], (struct sockaddr *)&there, 1);
+    http_guests_busy(g, guest[1], true);
+    ck_assert_uint_eq(http_guests_count(g), 3);
+    http_guests_sweep(g, UINT64_MAX); /* All but the one that is answered. */
+    ck_assert_uint_eq(http_guests_count(g), 1);
+    ck_assert_int_eq(recv(fds[0], &byte, 1, MSG_DONTWAIT), 0);
+    ck_assert_int_eq(recv(fds[1], &byte, 1, MSG_DONTWAIT), -1);
+    ck_assert_int_eq(recv(fds[2], &byte, 1, MSG_DONTWAIT), 0);
+    for (int i = 0; i < 3; i++)
+        http_guests_leave(g, guest[i]);
+    ck_assert_uint_eq(http_guests_count(g), 0);
+}
+
+/* Those whose time is over are shut down; one that waits for its answer is
+ * not. */
+START_TEST(test_sweep)
+{
+    struct http_guests *g = http_guests_new();
+    int fds[3];
+    int others[3];
+    for (int i = 0; i < 3; i++) {
+        int pair[2];
+        ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+        fds[i] = pair[0];
+        others[i] = pair[1];
+    }
+    guests_of(g, fds);
+    http_guests_free(g);
+    for (int i = 0; i < 3; i++) {
+        close(fds[i]);
+        close(others[i]);
+    }
+}
+
+END_TEST
+
+/* This machine's clients keep their places, whoever comes from elsewhere. */
+START_TEST(test_places)
+{
+    struct http_guests *g = http_guests_new();
+    struct sockaddr_in here = {.sin_family = AF_INET};
+    struct sockaddr_in there = {.sin_family = AF_INET};
+    void *guests[HTTP_CONNECTIONS_MAX];
+    int pair[2];
+    here.sin_addr.s_addr = htonl(0x7f000001);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    for (unsigned i = 0; i < HTTP_CONNECTIONS_MAX; i++) {
+        there.sin_addr.s_addr = htonl(0x0a000000 + i / 16);
+        ck_assert(http_guests_admit(g, (struct sockaddr *)&there));
+        guests[i] = http_guests_enter(g, pair[0], (struct sockaddr *)&there, 1);
+    }
+    ck_assert(http_guests_admit(g, (struct sockaddr *)&here));
+    ck_assert_uint_eq(http_guests_count(g), HTTP_CONNECTIONS_MAX - 1);
+    for (unsigned i = 0; i < HTTP_CONNECTIONS_MAX; i++)
+        http_guests_leave(g, guests[i]);
+    for (unsigned i = 0; i < HTTP_ADDRESS_MAX; i++)
+        guests[i] = http_guests_enter(g, pair[0], (struct sockaddr *)&here, 1);
+    there.sin_addr.s_addr = htonl(0x0a000000);
+    ck_assert(http_guests_admit(g, (struct sockaddr *)&there));
+    ck_assert_uint_eq(http_guests_count(g), HTTP_ADDRESS_MAX);
+    for (unsigned i = 0; i < HTTP_ADDRESS_MAX; i++)
+        http_guests_leave(g, guests[i]);
+    http_guests_free(g);
+    close(pair[0]);
+    close(pair[1]);
+}
+
+END_TEST
+
+TEST_MAIN("http",
+          test_hosts,
+          test_headers,
+          test_crowd,
+          test_sweep,
+          test_places,
+          test_pages,
+          test_refusals,
+          test_in_use,
+          test_closed_under_way)

@@ -438,6 +438,69 @@ START_TEST(test_keys)
 
 END_TEST
 
+static void rotation(void *arg)
+{
+    struct rpc_security *ours;
+    struct rpc_security *as;
+    struct rpc_security *old;
+    struct rpc_security *fresh;
+    struct err err = ERR_INIT;
+    (void)arg;
+    put_file("old", "0123456789abcdef-old\n", 0600);
+    put_file("fresh", "0123456789abcdef-fresh\n", 0600);
+    put_file("cluster", "0123456789abcdef-old\n", 0600);
+    ours = must_key("blue", "server", "cluster");
+    as = rpc_security_as(ours, "n1");
+    old = must_key("blue", "old", "old");
+    fresh = must_key("blue", "fresh", "fresh");
+    start(ours);
+    ck_assert_str_eq(name_of(old, &err), "old");
+    ck_assert_str_eq(name_of(fresh, &err), "");
+    /* Both are let in; the old one is shown. */
+    put_file("cluster", "0123456789abcdef-old\n\n  0123456789abcdef-fresh ",
+             0600);
+    ck_assert_int_eq(rpc_security_reload(ours, world, &err), 0);
+    ck_assert_str_eq(name_of(old, &err), "old");
+    ck_assert_str_eq(name_of(fresh, &err), "fresh");
+    ck_assert_str_eq(name_of(as, &err), "n1");
+    /* The new one is shown, by those of the same files too. */
+    put_file("cluster", "0123456789abcdef-fresh\n0123456789abcdef-old\n", 0600);
+    ck_assert_int_eq(rpc_security_reload(ours, world, &err), 0);
+    ck_assert_str_eq(name_of(old, &err), "old");
+    ck_assert_str_eq(name_of(as, &err), "n1");
+    /* The old one is out. */
+    put_file("cluster", "0123456789abcdef-fresh\n", 0600);
+    ck_assert_int_eq(rpc_security_reload(ours, world, &err), 0);
+    ck_assert_str_eq(name_of(old, &err), "");
+    ck_assert_str_eq(name_of(fresh, &err), "fresh");
+    ck_assert_str_eq(name_of(as, &err), "n1");
+    /* What cannot be read changes nothing. */
+    put_file("cluster", "short\n", 0600);
+    ck_assert_int_eq(rpc_security_reload(ours, world, &err), ERR_INVALID);
+    put_file("cluster",
+             "0123456789abcdef-1\n0123456789abcdef-2\n0123456789abcdef-3\n",
+             0600);
+    ck_assert_int_eq(rpc_security_reload(ours, world, &err), ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.text, "more than 2 keys"));
+    put_file("cluster", "0123456789abcdef-old\n", 0644);
+    ck_assert_int_eq(rpc_security_reload(ours, world, &err), ERR_DENIED);
+    ck_assert_str_eq(name_of(fresh, &err), "fresh");
+    stop();
+    rpc_security_free(ours); /* What was made of it has its own share. */
+    ck_assert_int_eq(rpc_security_reload(as, world, &err), ERR_DENIED);
+    rpc_security_free(as);
+    rpc_security_free(old);
+    rpc_security_free(fresh);
+}
+
+/* A key is changed while the server serves: two are accepted meanwhile. */
+START_TEST(test_rotation)
+{
+    in_real_world(rotation);
+}
+
+END_TEST
+
 struct caller {
     struct rpc_channel *channel;
     struct err err;
@@ -494,6 +557,14 @@ START_TEST(test_impostor)
 END_TEST
 
 /* --- TLS ------------------------------------------------------------- */
+
+static void copy_file(const char *from, const char *to)
+{
+    char command[900];
+    snprintf(command, sizeof(command), "cp -p '%s' '%s'", path_of(from),
+             path_of(to));
+    ck_assert_int_eq(system(command), 0);
+}
 
 static void make_certificates(void)
 {
@@ -799,12 +870,55 @@ START_TEST(test_simulated)
 
 END_TEST
 
+static void renewed(void *arg)
+{
+    struct rpc_security *ours;
+    struct rpc_security *n1;
+    struct rpc_security *foreign;
+    struct err err = ERR_INIT;
+    (void)arg;
+    make_certificates();
+    copy_file("server.crt", "live.crt");
+    copy_file("server.key", "live.key");
+    copy_file("ca.crt", "live-ca.crt");
+    ours = must_tls("blue", "live", "live-ca.crt");
+    n1 = must_tls("blue", "n1", "ca.crt");
+    foreign = must_tls("blue", "foreign", "ca.crt");
+    start(ours);
+    ck_assert_str_eq(name_of(n1, &err), "n1.cell");
+    ck_assert_str_eq(name_of(foreign, &err), "");
+    /* Another name is refused, and everything stays. */
+    copy_file("n1.crt", "live.crt");
+    copy_file("n1.key", "live.key");
+    ck_assert_int_eq(rpc_security_reload(ours, world, &err), ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.text, "is for n1.cell"));
+    ck_assert_str_eq(name_of(n1, &err), "n1.cell");
+    /* Another authority: who it did not sign is out. */
+    copy_file("server.crt", "live.crt");
+    copy_file("server.key", "live.key");
+    copy_file("ca2.crt", "live-ca.crt");
+    ck_assert_int_eq(rpc_security_reload(ours, world, &err), 0);
+    ck_assert_str_eq(name_of(n1, &err), "");
+    stop();
+    rpc_security_free(ours);
+    rpc_security_free(n1);
+    rpc_security_free(foreign);
+}
+
+/* Certificates and authorities are replaced while the server serves. */
+START_TEST(test_renewed)
+{
+    in_real_world(renewed);
+}
+
+END_TEST
+
 int main(void)
 {
-    const TTest *const tests[] = {test_none,      test_guarded,  test_act_as,
-                                  test_keys,      test_impostor, test_tls,
-                                  test_tls_names, test_tls_bulk, test_strangers,
-                                  test_simulated};
+    const TTest *const tests[] = {
+        test_none,      test_guarded,  test_act_as,    test_keys,
+        test_rotation,  test_renewed,  test_impostor,  test_tls,
+        test_tls_names, test_tls_bulk, test_strangers, test_simulated};
     snprintf(dir, sizeof(dir), "%s", test_tmpdir());
     return check_main("security", tests, ARRAY_LEN(tests));
 }
