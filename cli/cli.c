@@ -10,9 +10,13 @@
 #include "base/core/text.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
+#include "cli/interrupt.h"
 #include "cli/remote.h"
 #include "cli/suggest.h"
 #include "sawzall-lite/sawzall.h"
+
+/* Between tries to open a directory that another process has. */
+#define WAIT_STEP_US 100000
 
 #define TARGET_DEFAULT "file:./quarry-data"
 
@@ -51,6 +55,16 @@ const char *cli_directory(const struct cli *cli)
                                                  : cli->target;
 }
 
+/* In place of the hint of the lock, which knows of no waiting. */
+static void hint_busy(struct err *err)
+{
+    if (err)
+        err->hint[0] = '\0';
+    err_hint(err, "a directory serves one process, which may be writing: wait "
+                  "for it (--wait SECONDS) or end that process, or choose "
+                  "another store with -t file:DIR, or a cluster");
+}
+
 /* Some codes ask for the same of every user. */
 static void hint_store(const struct cli *cli, int code, struct err *err)
 {
@@ -58,8 +72,7 @@ static void hint_store(const struct cli *cli, int code, struct err *err)
         err_hint(err, "make a table first: quarry table create NAME --family "
                       "FAMILY; or choose another store with -t file:DIR");
     else if (code == ERR_BUSY)
-        err_hint(err, "wait for that process or end it, or choose another "
-                      "store with -t file:DIR");
+        hint_busy(err);
     else if (code == ERR_UNSUPPORTED)
         err_hint(err, "open it with the newer version of quarry");
     else if (code == ERR_INVALID)
@@ -80,6 +93,30 @@ static int open_cluster(struct cli *cli,
     return r;
 }
 
+/* Open the directory, and while another process has it try again, as long as
+ * the user waits. */
+static int open_directory(struct cli *cli,
+                          const struct quarry_options *opts,
+                          struct err *err)
+{
+    uint64_t begin_ns = world_mono_ns(cli->world);
+    bool said = false;
+    for (;;) {
+        struct err why = ERR_INIT;
+        int r = quarry_open(cli->target, opts, &cli->store, &why);
+        uint64_t waited_us = (world_mono_ns(cli->world) - begin_ns) / 1000;
+        if (r != ERR_BUSY || waited_us >= cli->wait_us || interrupted()) {
+            if (r)
+                (void)err_copy(err, &why);
+            return r;
+        }
+        if (!said)
+            cli_remark(cli, "waiting: %s", why.text);
+        said = true;
+        world_sleep_us(cli->world, WAIT_STEP_US);
+    }
+}
+
 int cli_store(struct cli *cli,
               enum cli_access access,
               struct quarry **out,
@@ -93,7 +130,7 @@ int cli_store(struct cli *cli,
     opts.must_exist = access == CLI_EXISTING;
     if (remote_is_cluster(cli->target))
         return open_cluster(cli, &opts, out, err);
-    r = quarry_open(cli->target, &opts, &cli->store, err);
+    r = open_directory(cli, &opts, err);
     if (r) {
         cli->store = NULL;
         hint_store(cli, r, err);

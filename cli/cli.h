@@ -7,6 +7,7 @@
 #define CLI_CLI_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "base/core/err.h"
@@ -32,6 +33,7 @@ struct cli {
     const char *certificate;
     const char *certificate_key;
     const char *authority;
+    uint64_t wait_us;       /* For a directory that another process has. */
     enum cli_format format; /* Of what is printed on standard output. */
     bool quiet;             /* No progress, no remarks. */
     bool in_shell;

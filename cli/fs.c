@@ -212,7 +212,9 @@ const struct command fs_commands[] = {
      .run = fs_run_setrep},
     {.name = "fs quota",
      .arguments = "PATH",
-     .summary = "Bound what may be below a directory",
+     .summary = "Bound what may be below a directory, or show the bounds",
+     .details = "A bound that is not given stays as it is; without any, both "
+                "are shown, with what\nis used of them.",
      .examples = "quarry fs quota --bytes 10GiB /users/ann",
      .words_min = 1,
      .words_max = 1,

@@ -424,11 +424,34 @@ int fs_run_setrep(struct cli *cli, const struct args *args, struct err *err)
     return fs_command_run(cli, args, setrep, err);
 }
 
+static int print_quota(const struct fs_command *c,
+                       const struct gfs_stat *g,
+                       struct err *err)
+{
+    static const struct sheet_column columns[] = {{"entries", SHEET_NUMBER},
+                                                  {"entry_quota", SHEET_NUMBER},
+                                                  {"bytes", SHEET_BYTES},
+                                                  {"byte_quota", SHEET_BYTES}};
+    struct sheet s;
+    (void)err;
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    sheet_add_u64(&s, g->file_count);
+    sheet_add_u64(&s, g->entry_quota);
+    sheet_add_u64(&s, g->bytes);
+    sheet_add_u64(&s, g->byte_quota);
+    sheet_print(&s, c->cli->format);
+    sheet_close(&s);
+    return 0;
+}
+
+/* What is not given stays as it is; nothing given shows both. */
 static int quota(const struct fs_command *c, struct err *err)
 {
     const char *bytes_text = args_value(c->args, "bytes");
+    const char *path = fs_command_path(c, 0);
     uint64_t entries = 0;
     uint64_t bytes = 0;
+    struct gfs_stat g;
     int code = args_number(c->args, "entries", 0, UINT64_MAX, &entries, err);
     if (!code && bytes_text &&
         text_parse_bytes(slice_str(bytes_text), &bytes, err))
@@ -436,9 +459,15 @@ static int quota(const struct fs_command *c, struct err *err)
             usage_error(c->args, err, "--bytes: '%s' is no size", bytes_text);
     if (!code)
         code = fs_command_needs_cluster(c, err);
-    return code ? code
-                : gfs_set_quota(c->fs, fs_command_path(c, 0), entries, bytes,
-                                err);
+    if (!code)
+        code = gfs_stat(c->fs, path, &g, err);
+    if (code)
+        return code;
+    if (!bytes_text && !args_flag(c->args, "entries"))
+        return print_quota(c, &g, err);
+    return gfs_set_quota(
+        c->fs, path, args_flag(c->args, "entries") ? entries : g.entry_quota,
+        bytes_text ? bytes : g.byte_quota, err);
 }
 
 int fs_run_quota(struct cli *cli, const struct args *args, struct err *err)

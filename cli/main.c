@@ -23,6 +23,7 @@
 #define QUARRY_VERSION "0.1.0"
 
 #define COMMAND_NAME_BYTES_MAX 64
+#define WAIT_SECONDS_MAX       (7 * 24 * 3600)
 
 enum {
     EXIT_WRONG_USE = 2
@@ -207,6 +208,13 @@ apply_globals(struct cli *cli, const struct args *args, struct err *err)
     remote_take(cli, args);
     if (args_flag(args, "quiet"))
         cli->quiet = true;
+    if (args_global(args, "wait")) {
+        uint64_t seconds = 0;
+        int r = args_number(args, "wait", 0, WAIT_SECONDS_MAX, &seconds, err);
+        if (r)
+            return r;
+        cli->wait_us = seconds * 1000000;
+    }
     if (args->command->own_format)
         return ERR_OK;
     return format ? parse_format(format, &cli->format, err) : ERR_OK;
@@ -286,10 +294,21 @@ int command_run(struct cli *cli,
                 const char *const *argv,
                 struct err *err)
 {
+    static const char *const version[] = {"version"};
     const struct command *c;
-    int lead = leading_options(argc, argv);
+    int lead;
     int used;
-    int r = lead ? run_leading(cli, lead, argv, err) : ERR_OK;
+    int r;
+    /* What was pasted into the shell. */
+    if (cli->in_shell && argc > 1 && strcmp(argv[0], "quarry") == 0) {
+        argc--;
+        argv++;
+    }
+    if (argc == 1 &&
+        (strcmp(argv[0], "--version") == 0 || strcmp(argv[0], "-V") == 0))
+        argv = version;
+    lead = leading_options(argc, argv);
+    r = lead ? run_leading(cli, lead, argv, err) : ERR_OK;
     if (r)
         return r;
     argc -= lead;

@@ -22,6 +22,9 @@ const struct option global_options[] = {
      "of a cluster, its key; if not given $QUARRY_KEY, and\n"
      "with the target cluster:DIR its own"},
     {"format", 0, "FORMAT", "text (default), json (one object a line) or csv"},
+    {"wait", 0, "SECONDS",
+     "wait so long for a directory that another process\n"
+     "has, which serves one at a time"},
     {"quiet", 'q', NULL, "no progress and no remarks on standard error"},
     {"help", 'h', NULL, "this page"},
     {NULL, 0, NULL, NULL},

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/core/coding.h"
 #include "base/core/text.h"
 #include "bigtable/client/quarry.h"
 #include "cli/table_printer.h"
@@ -66,6 +67,18 @@ static size_t value_room(const struct row_printer *p)
     return used + 10 < terminal ? terminal - used : SIZE_MAX;
 }
 
+/* Of eight bytes that are a small number, such as counters are, the number in
+ * front of the bytes: "5 = \\x00…\\x05". */
+static void put_counter(struct buf *line, struct slice value)
+{
+    int64_t v;
+    if (value.len != sizeof(v) ||
+        (value.data[0] != '\0' && value.data[0] != '\xff'))
+        return;
+    v = (int64_t)get_be64(value.data);
+    buf_printf(line, "%lld = ", (long long)v);
+}
+
 static void
 text_cell(struct row_printer *p, const struct quarry_cell *cell, size_t width)
 {
@@ -84,6 +97,7 @@ text_cell(struct row_printer *p, const struct quarry_cell *cell, size_t width)
         text_put_escaped(&p->line, cell->label, 0);
         buf_append_str(&p->line, "]  ");
     }
+    put_counter(&p->line, cell->value);
     text_put_cut(&p->line, cell->value, value_room(p));
     buf_append_byte(&p->line, '\n');
     put_line(p);

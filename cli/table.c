@@ -12,6 +12,7 @@
 #include "cli/remote.h"
 #include "cli/table_info_printer.h"
 #include "cli/table_printer.h"
+#include "cli/table_tablets.h"
 #include "cli/text_form.h"
 
 /* "NAME,key=value,…" cut behind the name. */
@@ -592,5 +593,16 @@ const struct command table_commands[] = {
      .words_max = 1,
      .options = {stats_options},
      .run = run_stats},
+    {.name = "table tablets",
+     .arguments = "[NAME]",
+     .summary = "Show which server has which tablet, or what each server has",
+     .details = "With a name, the table's tablets, where each is served, and "
+                "its bytes; without,\nthe servers, and how many tablets and "
+                "bytes of all tables each has. A directory\nhas no servers.",
+     .examples = "quarry table tablets webtable -t cluster:quarry-cluster\n"
+                 "quarry table tablets",
+     .words_min = 0,
+     .words_max = 1,
+     .run = table_tablets_run},
     {.name = NULL},
 };

@@ -58,6 +58,7 @@ static const struct mr_param params[] = {
 
 const struct mr_job job_tera_sort = {
     .abi_version = MR_ABI_VERSION,
+    .no_table_output = true,
     .name = "tera_sort",
     .help = "Sort lines by their first bytes, or records by their keys.",
     .params = params,

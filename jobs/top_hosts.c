@@ -170,6 +170,7 @@ static const struct mr_param params[] = {
 
 const struct mr_job job_top_hosts = {
     .abi_version = MR_ABI_VERSION,
+    .no_table_output = true,
     .name = "top_hosts",
     .help = "List the hosts with the most pages.",
     .params = params,

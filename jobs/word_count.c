@@ -105,6 +105,7 @@ static int reduce(struct mr_task *t,
 
 const struct mr_job job_word_count = {
     .abi_version = MR_ABI_VERSION,
+    .no_table_output = true,
     .name = "word_count",
     .help = "Count the words of a text.",
     .map = map,

@@ -153,6 +153,9 @@ struct mr_job {
     /* Families a table output needs, NULL at the end: a table that does not
      * exist is created with them. NULL: it must exist. */
     const char *const *output_families;
+    /* It writes lines or records alone: an output that is a table is refused
+     * when the job is submitted. */
+    bool no_table_output;
     /* For the engines of the runtime; NULL and false in a job of your own. */
     const void *engine;
     bool any_params;

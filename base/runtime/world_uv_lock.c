@@ -2,9 +2,12 @@
  *
  * A lock is a POSIX record lock on the whole file: it belongs to the process
  * alone, so a forked child neither holds it nor can release it, and the kernel
- * tells who has it. Its two weak points are met here: a process never conflicts
+ * tells who has it. Its weak points are met here: a process never conflicts
  * with itself, and closing any descriptor of the file drops the lock. A table
  * of this process's locks refuses the second open before a descriptor exists.
+ * And a file that somebody removed while it was locked is made again, and would
+ * lock nothing: so the directory is locked, too (flock, which needs no write
+ * access), and released in forked children.
  * That table is per process because the locks are; it is the one such global.
  */
 #define _GNU_SOURCE
@@ -13,6 +16,8 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,6 +31,9 @@ struct real_lock {
     pid_t owner; /* A forked child inherits the table but not the lock. */
     dev_t device;
     ino_t inode;
+    int dir_fd; /* Locked; -1: the file system cannot do that. */
+    dev_t dir_device;
+    ino_t dir_inode;
 };
 
 static pthread_mutex_t held_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -38,6 +46,73 @@ static bool held_here(const struct stat *st)
             l->inode == st->st_ino)
             return true;
     return false;
+}
+
+/* An earlier lock of this process in the same directory, or NULL. */
+static struct real_lock *held_beside(const struct stat *dir)
+{
+    for (struct real_lock *l = held; l; l = l->next)
+        if (l->owner == getpid() && l->dir_fd >= 0 &&
+            l->dir_device == dir->st_dev && l->dir_inode == dir->st_ino)
+            return l;
+    return NULL;
+}
+
+/* The lock of a directory lives as long as any descriptor of it. */
+static void release_in_child(void)
+{
+    for (struct real_lock *l = held; l; l = l->next)
+        if (l->dir_fd >= 0) {
+            close(l->dir_fd);
+            l->dir_fd = -1;
+        }
+}
+
+static void release_in_children(void)
+{
+    (void)pthread_atfork(NULL, NULL, release_in_child);
+}
+
+static int open_parent(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *dir =
+        slash ? mem_strndup(path, (size_t)(slash - path) + 1) : mem_strdup(".");
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    mem_free(dir);
+    return fd;
+}
+
+/* Lock the directory of @path for @l, unless a lock beside it has done so.
+ * ERR_BUSY: another process has it, whose lock file is gone. */
+static int lock_parent(const char *path, struct real_lock *l, struct err *err)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct stat st;
+    int fd = open_parent(path);
+    l->dir_fd = -1;
+    if (fd < 0)
+        return 0;
+    if (fstat(fd, &st) == 0 && !held_beside(&st)) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+            (void)pthread_once(&once, release_in_children);
+            l->dir_fd = fd;
+            l->dir_device = st.st_dev;
+            l->dir_inode = st.st_ino;
+            return 0;
+        }
+        if (errno == EWOULDBLOCK) {
+            close(fd);
+            err_set(err, ERR_BUSY,
+                    "%s: its directory is in use by another process, whose "
+                    "lock file was removed",
+                    path);
+            err_hint(err, "end that process first");
+            return ERR_BUSY;
+        }
+    }
+    close(fd);
+    return 0;
 }
 
 static int set_lock(int fd, int command, struct flock *fl)
@@ -113,6 +188,12 @@ lock_guarded(const char *path, struct real_lock **out, struct err *err)
         return rc;
     }
     l = mem_zalloc(1, sizeof(*l));
+    rc = lock_parent(path, l, err);
+    if (rc) {
+        close(fd);
+        mem_free(l);
+        return rc;
+    }
     l->fd = fd;
     l->owner = getpid();
     l->device = st.st_dev;
@@ -150,6 +231,8 @@ void real_unlock(struct file_lock *base)
     INVARIANT(*at);
     *at = l->next;
     close(l->fd);
+    if (l->dir_fd >= 0)
+        close(l->dir_fd);
     pthread_mutex_unlock(&held_mutex);
     mem_free(l);
 }

@@ -296,6 +296,14 @@ static int check_tables(struct job_run *r, struct err *err)
         int code;
         if (s->kind != MR_SPEC_TABLE)
             continue;
+        if (r->host->traits.no_table_output) {
+            err_set(err, ERR_INVALID,
+                    "output table %s: job %s writes lines, no rows", s->path,
+                    r->host->traits.name);
+            err_hint(err, "give it file:DIR or records:DIR; quarry load brings "
+                          "record files into a table");
+            return ERR_INVALID;
+        }
         code = quarry_table_open(r->store, s->path, &t, err);
         if (t)
             quarry_table_close(t);

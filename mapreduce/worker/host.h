@@ -28,6 +28,7 @@ struct job_traits {
     bool partitions; /* By a function of its own. */
     bool single_reducer;
     bool descending;
+    bool no_table_output;
     bool any_params;         /* Takes parameters it does not declare. */
     struct mr_param *params; /* Strings owned. */
     size_t param_count;

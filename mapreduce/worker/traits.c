@@ -18,6 +18,7 @@ void job_traits_of(struct job_traits *t, const struct mr_job *job)
         .partitions = job->partition != NULL,
         .single_reducer = job->single_reducer,
         .descending = job->sort == MR_SORT_DESCENDING,
+        .no_table_output = job->no_table_output,
         .any_params = job->any_params,
     };
     t->params = mem_zalloc(job->param_count + 1, sizeof(*t->params));
@@ -63,6 +64,7 @@ void job_traits_encode(const struct job_traits *t, struct buf *out)
     buf_put_u8(out, t->single_reducer);
     buf_put_u8(out, t->descending);
     buf_put_u8(out, t->any_params);
+    buf_put_u8(out, t->no_table_output);
     buf_put_varint(out, t->param_count);
     for (size_t i = 0; i < t->param_count; i++) {
         buf_put_text(out, t->params[i].name);
@@ -86,6 +88,7 @@ int job_traits_decode(struct job_traits *t, struct slice bytes, struct err *err)
     t->single_reducer = cursor_u8(&in) != 0;
     t->descending = cursor_u8(&in) != 0;
     t->any_params = cursor_u8(&in) != 0;
+    t->no_table_output = cursor_u8(&in) != 0;
     count = cursor_count(&in, 3);
     t->params = mem_zalloc(count + 1, sizeof(*t->params));
     for (; t->param_count < count; t->param_count++) {

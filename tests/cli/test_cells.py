@@ -52,6 +52,26 @@ class Cells(CliTest):
         self.assertEqual(row["row_base64"], "cgD/")
         self.assertEqual(row["cells"][0]["value_base64"], "YQpiXGP+")
 
+    def test_counters_are_shown_as_numbers(self):
+        """In text a counter's number stands before its bytes."""
+        self.table()
+        self.ok("incr", "t", "r", "f:n", "5")
+        self.ok("incr", "t", "r", "f:m", "-2")
+        self.assertIn(r"  5 = \x00\x00\x00\x00\x00\x00\x00\x05",
+                      self.ok("get", "t", "r"))
+        self.assertIn(r"  -2 = \xff\xff", self.ok("scan", "t"))
+
+    def test_seconds_are_not_microseconds(self):
+        """A count of seconds or ms is refused, unless it says what it is."""
+        self.table()
+        for time in ("1714558830", "1714558830123"):
+            self.assertIn("since 1970", self.fails(
+                2, "put", "t", "r", "f:q=v", "--time", time))
+            self.fails(2, "scan", "t", "--since", time)
+        self.ok("put", "t", "r", "f:q=v", "--time", "@1714558830")
+        row, = self.json("get", "t", "r")
+        self.assertEqual(row["cells"][0]["time"], "2024-05-01T10:20:30Z")
+
     def test_value_from_file(self):
         """--file takes a file's bytes as they are, and - standard input."""
         self.table()

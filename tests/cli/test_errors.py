@@ -422,5 +422,14 @@ def crc32c(data):
     return crc ^ 0xffffffff
 
 
+class Version(CliTest):
+    def test_version(self):
+        """The version is told in every way that is usual."""
+        said = self.ok("version")
+        self.assertRegex(said, r"^quarry [0-9.]+\n$")
+        for word in ("--version", "-V"):
+            self.assertEqual(self.ok(word), said)
+
+
 if __name__ == "__main__":
     main()

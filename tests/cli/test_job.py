@@ -275,5 +275,16 @@ class Jobs(CliTest):
 
 
 
+class Outputs(CliTest):
+    def test_lines_into_a_table(self):
+        """A job that writes lines is refused a table before it runs."""
+        self.table()
+        self.write("in", "a b\n")
+        said = self.fails(1, "job", "run", "word_count", "-i", "file:in", "-o",
+                          "table:t")
+        self.assertIn("job word_count writes lines", said)
+        self.assertNotIn("reduce", said)
+
+
 if __name__ == "__main__":
     main()

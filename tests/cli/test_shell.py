@@ -7,6 +7,16 @@ from harness import CliTest, Terminal, main
 
 
 class Scripts(CliTest):
+    def test_pasted_command(self):
+        """A line that was copied from the documentation is taken as it is."""
+        self.table()
+        t = Terminal(self, "shell")
+        t.prompt()
+        t.line("quarry count t --format json")
+        self.assertIn('"rows": 0', t.prompt())
+        t.type("\x04")
+        t.close()
+
     def test_script(self):
         """Commands from standard input run one after the other in one process.
         """

@@ -2,6 +2,7 @@
 check of the files below them."""
 
 import glob
+import os
 
 from harness import CliTest, main
 
@@ -133,6 +134,25 @@ class Tables(CliTest):
             f.write(bytes([byte[0] ^ 1]))
         message = self.fails(1, "check", "quarry-data")
         self.assertIn("damaged", message)
+
+
+class Tablets(CliTest):
+    def test_tablets(self):
+        """Tablets with their ranges, and what each server has."""
+        self.table()
+        for row in "amz":
+            self.ok("put", "t", row, "f:q=v")
+        self.ok("table", "split", "t", "m")
+        first, second = self.json("table", "tablets", "t")
+        self.assertEqual([first["start"], first["end"], second["start"]],
+                         ["", "m", "m"])
+        self.table("u")
+        held = self.json("table", "tablets")
+        self.assertEqual(sum(h["tablets"] for h in held), 3)
+        if os.environ.get("QUARRY_TEST_TARGET"):
+            self.assertIn(":", first["server"])
+        self.assertIn("did you mean t?", self.fails(1, "table", "tablets",
+                                                    "tt"))
 
 
 if __name__ == "__main__":

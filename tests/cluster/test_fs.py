@@ -127,7 +127,11 @@ class OneNode(FsTest):
                       self.error("get", "/d/f", "f"))
         self.assertIn("no chunk server has the address 1.2.3.4:5",
                       self.error("leave", "1.2.3.4:5"))
+        self.fs("quota", "/d", "--bytes", "1GiB")
         self.fs("quota", "/d", "--entries", "1")
+        shown = self.fs("quota", "/d")
+        self.assertIn("entry_quota", shown)
+        self.assertIn("1 GiB", shown)  # One bound does not undo the other.
         self.assertIn("/d: quota of 1 files", self.error("put", "f", "/d/g"))
         self.assertEqual(self.paths("-R"), ["/d", "/d/f"])
 

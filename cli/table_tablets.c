@@ -1,0 +1,165 @@
+/* quarry table tablets: where tablets are served, and what servers hold. */
+#include "cli/table_tablets.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "bigtable/client/place.h"
+#include "bigtable/client/quarry.h"
+#include "cli/table_printer.h"
+
+#define NO_SERVER "nobody"
+
+/* What one server holds. */
+struct holder {
+    char *server; /* Owned. */
+    uint64_t tablets;
+    uint64_t bytes;
+};
+
+struct holders {
+    struct holder *at;
+    size_t count;
+};
+
+/* The server of the tablet that begins at @row; "" of a directory. */
+static void
+find_server(struct quarry_table *t, struct slice row, struct buf *out)
+{
+    buf_clear(out);
+    if (quarry_table_locate(t, row, out, NULL)) {
+        buf_clear(out);
+        buf_append_str(out, NO_SERVER);
+    }
+}
+
+static struct holder *holder_of(struct holders *h, const char *server)
+{
+    for (size_t i = 0; i < h->count; i++)
+        if (strcmp(h->at[i].server, server) == 0)
+            return &h->at[i];
+    h->at = mem_realloc(h->at, (h->count + 1) * sizeof(*h->at));
+    h->at[h->count] = (struct holder){.server = mem_strdup(server)};
+    return &h->at[h->count++];
+}
+
+/* The tablets of @name, into @s if it is given and into @h. */
+static int visit_table(struct quarry *q,
+                       const char *name,
+                       struct sheet *s,
+                       struct holders *h,
+                       struct err *err)
+{
+    struct quarry_table_info *info;
+    struct quarry_table *t;
+    struct buf server = BUF_INIT;
+    int r = quarry_table_open(q, name, &t, err);
+    if (r)
+        return r;
+    r = quarry_table_describe(q, name, &info, err);
+    for (size_t i = 0; !r && i < info->tablet_count; i++) {
+        const struct quarry_tablet_info *tablet = &info->tablets[i];
+        struct holder *holder;
+        find_server(t, tablet->start, &server);
+        holder = holder_of(h, buf_cstr(&server));
+        holder->tablets++;
+        holder->bytes += tablet->bytes;
+        if (!s)
+            continue;
+        sheet_add_u64(s, i + 1);
+        sheet_add(s, buf_slice(&server));
+        sheet_add_u64(s, tablet->bytes);
+        sheet_add(s, tablet->start);
+        sheet_add(s, tablet->end);
+    }
+    if (!r)
+        quarry_table_info_free(info);
+    quarry_table_close(t);
+    buf_close(&server);
+    return r;
+}
+
+static int by_server(const void *a, const void *b)
+{
+    return strcmp(((const struct holder *)a)->server,
+                  ((const struct holder *)b)->server);
+}
+
+static void print_holders(struct cli *cli, struct holders *h)
+{
+    static const struct sheet_column columns[] = {{"server", SHEET_TEXT},
+                                                  {"tablets", SHEET_NUMBER},
+                                                  {"bytes", SHEET_BYTES}};
+    struct sheet s;
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    if (h->count)
+        qsort(h->at, h->count, sizeof(*h->at), by_server);
+    for (size_t i = 0; i < h->count; i++) {
+        sheet_add_str(&s, h->at[i].server);
+        sheet_add_u64(&s, h->at[i].tablets);
+        sheet_add_u64(&s, h->at[i].bytes);
+    }
+    sheet_print(&s, cli->format);
+    sheet_close(&s);
+}
+
+static int all_tables(struct quarry *q, struct holders *h, struct err *err)
+{
+    char **names;
+    size_t count;
+    int r = quarry_table_list(q, &names, &count, err);
+    if (r)
+        return r;
+    for (size_t i = 0; i < count && !r; i++) {
+        r = visit_table(q, names[i], NULL, h, err);
+        if (r == ERR_NOTFOUND) /* Dropped meanwhile. */
+            r = 0;
+    }
+    quarry_names_free(names, count);
+    return r;
+}
+
+static int one_table(struct cli *cli,
+                     struct quarry *q,
+                     const char *name,
+                     struct holders *h,
+                     struct err *err)
+{
+    static const struct sheet_column columns[] = {{"tablet", SHEET_NUMBER},
+                                                  {"server", SHEET_TEXT},
+                                                  {"bytes", SHEET_BYTES},
+                                                  {"start", SHEET_TEXT},
+                                                  {"end", SHEET_TEXT}};
+    struct sheet s;
+    int r;
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    r = visit_table(q, name, &s, h, err);
+    if (!r)
+        sheet_print(&s, cli->format);
+    else
+        cli_hint_table(cli, name, err);
+    sheet_close(&s);
+    return r;
+}
+
+int table_tablets_run(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct holders h = {NULL, 0};
+    struct quarry *q;
+    int r = cli_store(cli, CLI_EXISTING, &q, err);
+    if (r)
+        return r;
+    if (args->word_count > 0) {
+        r = one_table(cli, q, args->words[0], &h, err);
+    } else {
+        r = all_tables(q, &h, err);
+        if (!r)
+            print_holders(cli, &h);
+    }
+    for (size_t i = 0; i < h.count; i++)
+        mem_free(h.at[i].server);
+    mem_free(h.at);
+    return r;
+}
