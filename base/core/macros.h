@@ -7,6 +7,7 @@
 #define MUST_CHECK              __attribute__((warn_unused_result))
 #define PRINTF_LIKE(fmt, first) __attribute__((format(printf, fmt, first)))
 #define NORETURN                __attribute__((noreturn))
+#define NOINLINE                __attribute__((noinline))
 #define UNUSED                  __attribute__((unused))
 #define LIKELY(x)               __builtin_expect(!!(x), 1)
 #define UNLIKELY(x)             __builtin_expect(!!(x), 0)

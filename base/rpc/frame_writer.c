@@ -240,7 +240,10 @@ static int unusable(const struct frame_writer *w, struct err *err)
     return 0;
 }
 
-static void join_senders(struct frame_writer *w, struct frame_sender *s)
+/* Not inlined: gcc 12 would take @s, which leave_senders() removes, for a
+ * pointer that outlives its variable. */
+NOINLINE static void join_senders(struct frame_writer *w,
+                                  struct frame_sender *s)
 {
     s->next = w->senders;
     if (s->next)
