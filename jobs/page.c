@@ -4,6 +4,7 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "bigtable/client/quarry.h"
+#include "mapreduce/warc/charset.h"
 #include "mapreduce/warc/http.h"
 #include "mapreduce/warc/links.h"
 #include "mapreduce/warc/reader.h"
@@ -15,12 +16,14 @@
 struct page_reader {
     struct http_decoder *decoder;
     struct html_scanner *scanner;
+    struct charset_decoder *charsets;
     struct http_message message;
     struct buf uri;
     struct buf key;
     /* Of page_links: links wait for the end of the page, where <base> is
      * known. hrefs, each with its length before it. */
     struct buf hrefs;
+    struct buf link;
     struct buf base;
     struct buf target_uri;
     struct buf target_key;
@@ -31,6 +34,7 @@ struct page_reader *page_reader_new(void)
     struct page_reader *r = mem_zalloc(1, sizeof(*r));
     r->decoder = http_decoder_new();
     r->scanner = html_scanner_new();
+    r->charsets = charset_decoder_new();
     return r;
 }
 
@@ -40,6 +44,8 @@ void page_reader_free(struct page_reader *r)
         return;
     http_decoder_free(r->decoder);
     html_scanner_free(r->scanner);
+    charset_decoder_free(r->charsets);
+    buf_close(&r->link);
     buf_close(&r->uri);
     buf_close(&r->key);
     buf_close(&r->hrefs);
@@ -65,15 +71,21 @@ bool row_column(const struct quarry_row *row,
     return false;
 }
 
-static void tell_kind(struct page *p, struct slice content_type)
+/* Tell what the body is, and make it UTF-8 if it is text. */
+static void
+tell_kind(struct page_reader *r, struct page *p, struct slice content_type)
 {
     struct slice type = http_media_type(content_type);
     p->html = html_is(type, p->body);
     p->text = p->html || http_slice_is(type, "text/plain");
+    if (p->text)
+        p->body = charset_decode(r->charsets, http_charset(content_type),
+                                 p->html, p->body);
 }
 
 /* A row counts as a page if it was captured, not if it is only linked to. */
-static bool read_row(const struct quarry_row *row, struct page *out)
+static bool
+read_row(struct page_reader *r, const struct quarry_row *row, struct page *out)
 {
     struct slice type = SLICE_EMPTY;
     bool has_uri = row_column(row, "http", "url", &out->uri);
@@ -81,7 +93,7 @@ static bool read_row(const struct quarry_row *row, struct page *out)
     out->key = row->key;
     (void)row_column(row, "http", "content-type", &type);
     if (has_body)
-        tell_kind(out, type);
+        tell_kind(r, out, type);
     return has_uri || has_body;
 }
 
@@ -95,7 +107,7 @@ static bool read_response(struct page_reader *r,
         return false;
     http_decode(r->decoder, &r->message, BODY_BYTES_MAX, &payload, &out->body);
     (void)http_header(&r->message, "content-type", &type);
-    tell_kind(out, type);
+    tell_kind(r, out, type);
     return true;
 }
 
@@ -115,7 +127,7 @@ static bool read_archive(struct page_reader *r,
     case WARC_RESOURCE:
     case WARC_CONVERSION:
         out->body = w->block;
-        tell_kind(out, w->content_type);
+        tell_kind(r, out, w->content_type);
         return true;
     case WARC_OTHER:
     case WARC_INFO:
@@ -134,7 +146,7 @@ bool page_read(struct page_reader *r,
     *out = (struct page){
         .key = SLICE_EMPTY, .uri = SLICE_EMPTY, .body = SLICE_EMPTY};
     if (record->row)
-        return read_row(record->row, out);
+        return read_row(r, record->row, out);
     if (record->warc)
         return read_archive(r, record->warc, out);
     return false;
@@ -145,9 +157,10 @@ bool page_read(struct page_reader *r,
 static void keep_link(void *ctx, const struct html_link *link)
 {
     struct page_reader *r = ctx;
-    uint32_t len = (uint32_t)link->href.len;
+    struct slice href = charset_link(r->charsets, link->href, &r->link);
+    uint32_t len = (uint32_t)href.len;
     buf_append(&r->hrefs, &len, sizeof(len));
-    buf_append_slice(&r->hrefs, link->href);
+    buf_append_slice(&r->hrefs, href);
 }
 
 /* What links are relative to: the page's URI, moved by its <base>. */

@@ -13,7 +13,7 @@ struct page_reader;
 struct page {
     struct slice key;  /* Row key: "com.cnn.www/path". */
     struct slice uri;  /* Absolute; "" if not known. */
-    struct slice body; /* Decoded; "" if the row holds no contents. */
+    struct slice body; /* Decoded, text as UTF-8; "" if there is none. */
     bool html;
     bool text; /* HTML or plain text: what has words. */
 };

@@ -5,6 +5,7 @@
 #include "base/core/coding.h"
 #include "base/core/hash.h"
 #include "mapreduce/ingest/pages.h"
+#include "mapreduce/warc/charset.h"
 
 /* A source's row is a qualifier there. */
 #define SOURCE_BYTES_MAX ((size_t)16 << 10)
@@ -14,7 +15,7 @@ void pages__add_link(void *ctx, const struct html_link *link)
     struct pages *p = ctx;
     if (link->href.len == 0 || link->href.data[0] == '#')
         return;
-    buf_put_lslice(&p->links, link->href);
+    buf_put_lslice(&p->links, charset_link(p->charsets, link->href, &p->text));
     buf_put_lslice(&p->links, link->text);
 }
 

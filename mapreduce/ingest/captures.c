@@ -4,6 +4,7 @@
 
 #include "base/core/panic.h"
 #include "mapreduce/ingest/pages.h"
+#include "mapreduce/warc/charset.h"
 #include "mapreduce/warc/date.h"
 #include "mapreduce/warc/digest.h"
 
@@ -164,8 +165,8 @@ static int put_contents(struct pages *p,
     int code;
     buf_clear(&p->links);
     if (is_html)
-        html_scan(p->scanner, body, p->run->opts.links ? pages__add_link : NULL,
-                  p, &page);
+        html_scan(p->scanner, charset_decode(p->charsets, charset, true, body),
+                  p->run->opts.links ? pages__add_link : NULL, p, &page);
     code = run_batch_row(&p->batch, buf_slice(&p->row), &p->mutation, err);
     if (code)
         return code;
@@ -181,6 +182,8 @@ static int put_contents(struct pages *p,
         put_html(p, &page);
         language = page.lang.len ? page.lang : language;
         charset = charset.len ? charset : page.charset;
+        if (charset.len == 0 && charset_was_detected(p->charsets))
+            charset = slice_str(charset_name(p->charsets));
     }
     put_language(p, language);
     pages__set(p, "meta", "charset", charset);

@@ -60,7 +60,7 @@ struct ingest_damage {
     uint64_t offset; /* Byte in the file as it lies on the disk (of the member
                         that holds the place, when it is compressed). */
     char *reason;    /* "gzip member: bad checksum; 1 record skipped". */
-    bool lost;       /* False: everything was read all the same. */
+    bool lost;       /* A record, line or file could not be read. */
 };
 
 /* The list is cut here unless the options say otherwise; damage_count counts

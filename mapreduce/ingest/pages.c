@@ -7,6 +7,7 @@
 
 #include "base/core/hash.h"
 #include "base/core/panic.h"
+#include "mapreduce/warc/charset.h"
 #include "mapreduce/warc/date.h"
 #include "mapreduce/warc/digest.h"
 
@@ -19,6 +20,7 @@ struct pages *pages_new(struct run *run, struct revisits *revisits)
     p->revisits = revisits;
     p->decoder = http_decoder_new();
     p->scanner = html_scanner_new();
+    p->charsets = charset_decoder_new();
     run_batch_init(&p->batch, run);
     return p;
 }
@@ -29,6 +31,7 @@ void pages_free(struct pages *p)
         return;
     http_decoder_free(p->decoder);
     html_scanner_free(p->scanner);
+    charset_decoder_free(p->charsets);
     run_batch_close(&p->batch);
     time_set_close(&p->times);
     time_set_close(&p->targets);
@@ -106,6 +109,13 @@ find_row(struct pages *p, const struct warc_record *rec, struct slice uri)
     buf_clear(&p->row);
     if (url_normalise(uri, &p->uri) && url_row_key(buf_slice(&p->uri), &p->row))
         return true;
+    buf_clear(&p->uri);
+    buf_clear(&p->row);
+    if (url_escape_whole(uri, &p->uri)) {
+        buf_append_slice(&p->row, buf_slice(&p->uri));
+        pages__damage(p, rec, false, "odd host in the URI, kept as it is");
+        return true;
+    }
     pages__damage(p, rec, true,
                   uri.len ? "no usable URI, record skipped"
                           : "no URI, record skipped");

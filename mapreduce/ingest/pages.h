@@ -42,6 +42,7 @@ struct pages {
     struct buf target_uri;
     struct buf target_row;
     struct buf text;
+    struct charset_decoder *charsets;
     struct time_set targets;
 };
 
@@ -104,7 +105,7 @@ bool pages__is_wat(const struct warc_record *rec);
 MUST_CHECK int
 pages__put_wat(struct pages *p, const struct warc_record *rec, struct err *err);
 
-/* Gather a link of the capture. */
+/* Gather a link of the capture, which p->charsets has decoded. */
 void pages__add_link(void *ctx, const struct html_link *link);
 /* Write an anchor cell on the row of each page linked to. @base is what links
  * are relative to besides the capture's URI, or "". */

@@ -181,9 +181,11 @@ int run_close(struct run *run, int code, struct err *err)
         err_wrap(err, "what was read could not be stored");
     if (code == 0 && r->refused_count)
         code = err_set(err, ERR_CORRUPT,
-                       "import: %zu of %zu files skipped, they are of another "
-                       "kind",
-                       r->refused_count, run->path_count);
+                       "import: %zu of %zu files skipped as they are of "
+                       "another kind: %s%s",
+                       r->refused_count, run->path_count,
+                       run->paths[run->first_refused],
+                       r->refused_count > 1 ? " and others" : "");
     if (run->table)
         quarry_table_close(run->table);
     /* Nobody asked for an empty table. */
@@ -230,7 +232,8 @@ static void refuse_file(struct run *run, size_t index, struct err *err)
 {
     run_damage(run, index, 0, true, err->text);
     mutex_lock(&run->lock);
-    run->report->refused_count++;
+    if (run->report->refused_count++ == 0)
+        run->first_refused = index;
     mutex_unlock(&run->lock);
 }
 

@@ -46,6 +46,7 @@ struct run {
     size_t paths_done;
     uint64_t bytes_total;
     uint64_t progress_ns; /* When progress was told last. */
+    size_t first_refused; /* Index of a file of another kind. */
     struct err err;       /* The first failure; others stop then. */
 };
 

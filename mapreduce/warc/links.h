@@ -7,7 +7,8 @@
  * whatever it holds.
  *
  * Text and attribute values come with character references decoded, blanks
- * collapsed, and in UTF-8: bytes that are not are taken as windows-1252.
+ * collapsed, and in UTF-8: bytes that are not are taken as windows-1252. Pages
+ * in other charsets are to be decoded first (charset.h).
  *
  * Threads: one scanner, one thread. Nothing waits.
  */

@@ -81,55 +81,65 @@ static size_t run_of(struct slice s, size_t at, bool letters_only)
     return n - at;
 }
 
-/* Length of the session argument at the start of @s ("sid=" and 32 characters,
- * …), 0 when there is none. */
-static size_t session_length(struct slice s)
-{
-    static const char *const names[] = {"jsessionid=", "phpsessid=", "sid="};
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        size_t n = strlen(names[i]);
-        if (http_slice_is(slice_sub(s, 0, n), names[i]) &&
-            run_of(s, n, false) >= 32)
-            return n + 32;
-    }
-    if (http_slice_is(slice_sub(s, 0, 12), "aspsessionid") &&
-        run_of(s, 12, true) == 8 && s.len > 20 && s.data[20] == '=' &&
-        run_of(s, 21, true) >= 24)
-        return 21 + 24;
-    return 0;
-}
+enum session {
+    SESSION_JAVA,
+    SESSION_PHP,
+    SESSION_SID,
+    SESSION_ASP,
+    SESSION_COLDFUSION,
+    SESSION_COUNT
+};
 
 /* "cfid=…&cftoken=…" at the start of @s. */
 static size_t coldfusion_length(struct slice s)
 {
-    size_t n = 0;
+    size_t n;
+    size_t value;
     if (!http_slice_is(slice_sub(s, 0, 5), "cfid="))
         return 0;
     n = slice_find_byte(s, '&');
-    if (n == s.len || !http_slice_is(slice_sub(s, n + 1, n + 9), "cftoken="))
+    if (n == 5 || !http_slice_is(slice_sub(s, n + 1, n + 9), "cftoken="))
         return 0;
-    n += 9;
-    while (n < s.len && s.data[n] != '&')
-        n++;
-    return n;
+    value = n + 9;
+    n = value + slice_find_byte(slice_sub(s, value, s.len), '&');
+    return n > value ? n : 0;
 }
 
-/* Drop the first session argument of the query @b[from..]. */
+/* Length of the session argument of @kind at the start of @s ("sid=" and 32
+ * characters, …), 0 when there is none. */
+static size_t session_length(struct slice s, enum session kind)
+{
+    static const char *const names[] = {"jsessionid=", "phpsessid=", "sid="};
+    size_t n;
+    if (kind == SESSION_COLDFUSION)
+        return coldfusion_length(s);
+    if (kind == SESSION_ASP)
+        return http_slice_is(slice_sub(s, 0, 12), "aspsessionid") &&
+                       run_of(s, 12, true) == 8 && s.len > 20 &&
+                       s.data[20] == '=' && run_of(s, 21, true) >= 24
+                   ? 21 + 24
+                   : 0;
+    n = strlen(names[kind]);
+    return http_slice_is(slice_sub(s, 0, n), names[kind]) &&
+                   run_of(s, n, false) >= 32
+               ? n + 32
+               : 0;
+}
+
+/* Drop the last session argument of each kind from the query @b[from..]. */
 static void strip_query_session(struct buf *b, size_t from)
 {
-    for (size_t i = from; i < b->len; i++) {
-        struct slice s = slice_sub(buf_slice(b), i, b->len);
-        size_t n = session_length(s);
-        if (n && n < s.len && s.data[n] != '&')
-            n = 0;
-        if (n == 0 && (i == from || b->data[i - 1] == '&'))
-            n = coldfusion_length(s);
-        if (n == 0)
-            continue;
-        n += n < s.len; /* The '&' behind it. */
-        memmove(b->data + i, b->data + i + n, b->len - i - n);
-        b->len -= n;
-        return;
+    for (int kind = 0; kind < SESSION_COUNT; kind++) {
+        for (size_t i = b->len; i-- > from;) {
+            struct slice s = slice_sub(buf_slice(b), i, b->len);
+            size_t n = session_length(s, (enum session)kind);
+            if (n == 0 || (n < s.len && s.data[n] != '&'))
+                continue;
+            n += n < s.len; /* The '&' behind it. */
+            memmove(b->data + i, b->data + i + n, b->len - i - n);
+            b->len -= n;
+            break;
+        }
     }
 }
 
@@ -143,7 +153,7 @@ static void strip_path_session(struct buf *b, size_t from)
             continue;
         s = slice_sub(s, 1, s.len);
         n = http_slice_is(slice_sub(s, 0, 11), "jsessionid=")
-                ? session_length(s)
+                ? session_length(s, SESSION_JAVA)
                 : 0;
         if (n == 0 || n != s.len)
             continue;
@@ -263,9 +273,16 @@ static void put_path(struct slice path, struct buf *out)
         out->len--;
 }
 
-static int by_bytes(const void *a, const void *b)
+/* By name, then value; an argument without '=' before one with an empty value.
+ */
+static int by_argument(const void *a, const void *b)
 {
-    return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
+    struct slice x = *(const struct slice *)a;
+    struct slice y = *(const struct slice *)b;
+    size_t m = slice_find_byte(x, '=');
+    size_t n = slice_find_byte(y, '=');
+    int c = slice_cmp(slice_sub(x, 0, m), slice_sub(y, 0, n));
+    return c ? c : slice_cmp(slice_sub(x, m, x.len), slice_sub(y, n, y.len));
 }
 
 static void put_query(struct slice query, struct buf *out)
@@ -279,8 +296,6 @@ static void put_query(struct slice query, struct buf *out)
     escape(&q, 0);
     lower(&q, 0);
     strip_query_session(&q, 0);
-    while (q.len && q.data[q.len - 1] == '&')
-        q.len--;
     for (size_t i = 0; i < q.len; i++)
         count += q.data[i] == '&';
     args = mem_alloc(count * sizeof(*args));
@@ -290,7 +305,7 @@ static void put_query(struct slice query, struct buf *out)
         args[i] = slice_sub(rest, 0, n);
         rest = slice_sub(rest, n + 1, rest.len);
     }
-    qsort(args, count, sizeof(*args), by_bytes);
+    qsort(args, count, sizeof(*args), by_argument);
     for (size_t i = 0; i < count && q.len; i++) {
         buf_append_byte(out, i ? '&' : '?');
         buf_append_slice(out, args[i]);
@@ -333,8 +348,10 @@ void surt_key(struct slice uri, struct buf *out)
         url_split(buf_slice(&clean), &u);
     }
     put_host(u.host, out);
-    if (u.port.len && !slice_eq_str(u.port, "80") &&
-        !slice_eq_str(u.port, "443")) {
+    if (u.port.len &&
+        !slice_eq_str(u.port, http_slice_is(u.scheme, "https")  ? "443"
+                              : http_slice_is(u.scheme, "http") ? "80"
+                                                                : "")) {
         buf_append_byte(out, ':');
         buf_append_slice(out, u.port);
     }

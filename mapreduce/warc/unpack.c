@@ -8,6 +8,7 @@
 
 #include "base/core/coding.h"
 #include "base/core/panic.h"
+#include "mapreduce/warc/not_archive.h"
 
 void unpack_init(struct unpack *u)
 {
@@ -266,7 +267,8 @@ static int sniff(struct unpack *u, struct err *err)
         return code;
     s = slice_make(u->in + u->in_begin, unpack__in_avail(u));
     u->kind = kind_of(s.data, s.len);
-    if (u->kind == UNPACK_PLAIN && !unpack__is_record(s)) {
+    if (u->kind == UNPACK_PLAIN && !unpack__is_record(s) &&
+        !not_archive_kind(s)) {
         code = unpack__input(u, UNPACK_TRY_BYTES, err);
         if (code)
             return code;

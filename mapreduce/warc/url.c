@@ -300,6 +300,13 @@ static bool is_good_host(struct slice h)
     return h.len > 0;
 }
 
+/* "file:///path": a URI with an authority that may be empty. */
+static bool has_no_host(const struct url *u)
+{
+    return u->has_authority && u->host.len == 0 && u->userinfo.len == 0 &&
+           u->port.len == 0 && http_slice_is(u->scheme, "file");
+}
+
 static void append_authority(const struct url *u, struct buf *out)
 {
     struct slice host = u->host;
@@ -326,7 +333,7 @@ bool url_normalise(struct slice s, struct buf *out)
     s = without_breaks(trim_controls(s), &clean);
     url_split(s, &u);
     ok = u.scheme.len && s.len <= URL_BYTES_MAX &&
-         (!u.has_authority || is_good_host(u.host));
+         (!u.has_authority || is_good_host(u.host) || has_no_host(&u));
     if (ok) {
         append_lower(out, u.scheme);
         buf_append_byte(out, ':');
@@ -357,6 +364,25 @@ bool url_normalise(struct slice s, struct buf *out)
 
 /* --- row keys --------------------------------------------------------------
  */
+
+bool url_escape_whole(struct slice s, struct buf *out)
+{
+    struct buf clean = BUF_INIT;
+    size_t start = out->len;
+    struct url u;
+    bool ok;
+    s = without_breaks(trim_controls(s), &clean);
+    url_split(s, &u);
+    ok = u.scheme.len && s.len > u.scheme.len + 1 && s.len <= URL_BYTES_MAX;
+    if (ok)
+        append_escaped(out, s);
+    if (out->len - start > URL_BYTES_MAX) {
+        out->len = start;
+        ok = false;
+    }
+    buf_close(&clean);
+    return ok;
+}
 
 bool url_is_ip(struct slice host)
 {
@@ -397,7 +423,7 @@ bool url_row_key(struct slice normalised, struct buf *out)
     url_split(normalised, &u);
     if (!u.scheme.len)
         return false;
-    if (!u.has_authority) {
+    if (!u.has_authority || has_no_host(&u)) {
         if (!slice_eq_str(u.scheme, "dns") || !is_good_host(u.path)) {
             buf_append_slice(out, normalised);
             return true;

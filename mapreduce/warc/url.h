@@ -5,9 +5,9 @@
  * host's labels reversed, so that pages of a domain lie together; then the port
  * unless it is the scheme's own; then path and query. http and https share a
  * row. Another scheme follows the host: "org.gnu.ftp:ftp/pub". IP addresses are
- * not reversed. Users, passwords and fragments are left out. A URI without an
- * authority ("urn:…", "mailto:…") is its own key, except dns:HOST, which is
- * HOST reversed and ":dns". docs/crawl.md tells why.
+ * not reversed. Users, passwords and fragments are left out. A URI without a
+ * host ("urn:…", "mailto:…", "file:///…") is its own key, except dns:HOST,
+ * which is HOST reversed and ":dns". docs/crawl.md tells why.
  *
  * Case of path and query, "www." and percent escapes stay as they are: two
  * pages a server may tell apart are never merged. Pure; nothing waits.
@@ -52,6 +52,12 @@ void url_resolve(const struct url *base, struct slice ref, struct buf *out);
  * percent-escaped. False when it is no absolute URI or too long: nothing is
  * appended then. */
 bool url_normalise(struct slice s, struct buf *out);
+
+/* For an absolute URI that url_normalise() refuses because its host can't be
+ * one: the whole of it with blanks, controls and the like percent-escaped,
+ * appended to @out. It is its own row key. False when it has no scheme or is
+ * too long. */
+bool url_escape_whole(struct slice s, struct buf *out);
 
 /* The row key of a normalised URI, appended to @out. */
 bool url_row_key(struct slice normalised, struct buf *out);

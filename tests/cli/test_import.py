@@ -267,7 +267,7 @@ class Archives(CliTest):
         in, and the status says that something was left out."""
         page = response("http://a.example/", "2024-01-01T00:00:00Z")
         with zipfile.ZipFile(self.path("c.wacz"), "w") as wacz:
-            wacz.writestr("archive/data.warc", page)
+            wacz.writestr("archive/data.warc.gz", gzip.compress(page))
         self.write("e.html", "<!DOCTYPE html>\n<title>404</title>" + PAGE)
         self.write("e.warc.gz", gzip.compress(b" <html>503</html>"))
         self.write("empty.warc", "")
@@ -284,6 +284,19 @@ class Archives(CliTest):
         row, = self.json("scan", "web", "--family", "contents")
         self.assertEqual(row["row"], "example.a/")
         self.assertEqual(row["cells"][0]["value"], PAGE)
+
+    def test_uris_of_files(self):
+        """Local files and blanks in URIs are kept."""
+        date = "2024-01-01T00:00:00Z"
+        self.write("f.warc", response("file:///an example.html", date) +
+                   response("http://a.example/b c", date) +
+                   response("http://odd host/x", date))
+        report, = self.json("import", "warc", "f.warc", "--into", "web")
+        self.assertEqual((report["pages"], report["lost"]), (3, 0))
+        rows = [r["row"] for r in self.json("scan", "web", "--family",
+                                            "contents")]
+        self.assertEqual(rows, ["example.a/b%20c", "file:///an%20example.html",
+                                "http://odd%20host/x"])
 
     def digests(self, page, **wrong):
         """A record with digests, of which some are wrong."""

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/core/macros.h"
 #include "base/core/rand.h"
+#include "mapreduce/warc/surt.h"
 #include "mapreduce/warc/url.h"
 #include "tests/lib/check_main.h"
 
@@ -213,10 +215,70 @@ START_TEST(test_normalising_is_idempotent)
 
 END_TEST
 
+/* As the Python package of that name makes them: arguments in order of name and
+ * value, empty ones kept, of each kind of session the last dropped. */
+START_TEST(test_surt_arguments)
+{
+    static const char *const cases[][2] = {
+        {"http://a.com/?a=1&", "com,a)/?&a=1"},
+        {"http://a.com/?&a=1", "com,a)/?&a=1"},
+        {"http://a.com/?a&&b", "com,a)/?&a&b"},
+        {"http://a.com/?&", "com,a)/?&"},
+        {"http://a.com/?", "com,a)/"},
+        {"http://a.com/?aff_sub4=1&aff_sub=2", "com,a)/?aff_sub=2&aff_sub4=1"},
+        {"http://a.com/?b&a=", "com,a)/?a=&b"},
+        {"http://a.com/?b=&b", "com,a)/?b&b="},
+        {"http://a.com/?x=1&sid=0123456789abcdef0123456789ABCDEF",
+         "com,a)/?&x=1"},
+        {"http://a.com/?phpsessid=0123456789abcdef0123456789ABCDEF&"
+         "cfid=1&cftoken=2&z",
+         "com,a)/?z"},
+        {"http://www2.A.com:80/X", "com,a)/x"},
+        {"https://a.com:80/", "com,a:80)/"},
+        {"https://a.com:443/", "com,a)/"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct buf out = BUF_INIT;
+        surt_key(slice_str(cases[i][0]), &out);
+        ck_assert_msg(strcmp(buf_cstr(&out), cases[i][1]) == 0, "%s: %s",
+                      cases[i][0], buf_cstr(&out));
+        buf_close(&out);
+    }
+}
+
+END_TEST
+
+/* Local files are their own keys, with blanks escaped; so is what has a host
+ * that can't be one. */
+START_TEST(test_files_and_odd_hosts)
+{
+    struct buf key = BUF_INIT;
+    struct buf back = BUF_INIT;
+    ck_assert(url_key(SLICE_LIT("file:///an example.png"), &key));
+    ck_assert_str_eq(buf_cstr(&key), "file:///an%20example.png");
+    url_of_row_key(buf_slice(&key), &back);
+    ck_assert_str_eq(buf_cstr(&back), "file:///an%20example.png");
+    buf_clear(&key);
+    ck_assert(url_key(SLICE_LIT("FILE:///C:/a/../b"), &key));
+    ck_assert_str_eq(buf_cstr(&key), "file:///C:/b");
+    buf_clear(&key);
+    ck_assert(!url_key(SLICE_LIT("http:///x"), &key));
+    ck_assert(!url_key(SLICE_LIT("http://a b.example/x"), &key));
+    ck_assert(url_escape_whole(SLICE_LIT("http://a b.example/x"), &key));
+    ck_assert_str_eq(buf_cstr(&key), "http://a%20b.example/x");
+    ck_assert(!url_escape_whole(SLICE_LIT("no scheme"), &key));
+    buf_close(&key);
+    buf_close(&back);
+}
+
+END_TEST
+
 TEST_MAIN("url",
           test_resolves_the_examples_of_the_rfc,
           test_row_keys,
           test_uri_of_a_key,
           test_host_of_a_key,
           test_reversing_twice_is_the_identity,
-          test_normalising_is_idempotent)
+          test_normalising_is_idempotent,
+          test_surt_arguments,
+          test_files_and_odd_hosts)
