@@ -257,6 +257,13 @@ int saw_run_record_at(struct saw_run *r,
     struct saw_str k = {key.data ? key.data : "", key.len, key.len};
     union saw_slot none = {.u = 0};
 
+    if (saw_program_wants_rows(r->program)) {
+        err_set(err, ERR_INVALID,
+                "the program reads rows of a table (r: Row = input), and this "
+                "is none");
+        err_hint(err, "run it over a table: quarry saw … --table NAME");
+        return ERR_INVALID;
+    }
     begin_record(r, input, place);
     r->vm.row = NULL;
     return run_program(r, (union saw_slot){.s = &in}, (union saw_slot){.s = &k},

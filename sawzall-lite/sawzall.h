@@ -183,10 +183,11 @@ struct saw_program *saw_run_program(const struct saw_run *r);
 /* As they were given; for runs that do a part of the work of @r. Borrowed. */
 const struct saw_run_options *saw_run_options(const struct saw_run *r);
 
-/* Run once over @input with @key (`input`, `input_key`). Errors: ERR_INVALID an
- * undefined value, a failed assert, a run-time error (with a trace of the
- * program in the text); ERR_EXHAUSTED fuel, memory or depth; ERR_CANCELLED. The
- * run may go on with the next record after any of them. */
+/* Run once over @input with @key (`input`, `input_key`). Errors: ERR_INVALID a
+ * program that wants rows, an undefined value, a failed assert, a run-time
+ * error (with a trace of the program in the text); ERR_EXHAUSTED fuel, memory
+ * or depth; ERR_CANCELLED. The run may go on with the next record after any of
+ * them. */
 MUST_CHECK int saw_run_record(struct saw_run *r,
                               struct slice input,
                               struct slice key,

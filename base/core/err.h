@@ -36,7 +36,9 @@ extern "C" {
     X(EXHAUSTED, -14, "resource exhausted")                                    \
     X(UNAVAILABLE, -15, "unavailable")                                         \
     X(CLOSED, -16, "closed")                                                   \
-    X(ABORTED, -17, "aborted")
+    X(ABORTED, -17, "aborted")                                                 \
+    /* It may or may not be there after the next open. */                      \
+    X(UNKNOWN_OUTCOME, -18, "outcome unknown")
 
 enum err_code {
     ERR_OK = 0,

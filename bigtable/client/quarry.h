@@ -427,8 +427,13 @@ struct quarry_write_options {
 
 /* @opts may be NULL everywhere. Errors: ERR_NOTFOUND (family; the text lists
  * those there are), ERR_TOOBIG, ERR_INVALID, ERR_FULL, ERR_IO. After an error
- * nothing of the mutation is visible; on a cluster it may be after
- * ERR_UNAVAILABLE and ERR_DEADLINE. */
+ * nothing of the mutation is there, now or after the next open, with these
+ * exceptions: after ERR_UNKNOWN_OUTCOME (the disk failed while the change was
+ * on its way there) it is not visible now and may be there after the next open;
+ * on a cluster it may be there after ERR_UNAVAILABLE and ERR_DEADLINE as well.
+ * The same holds for every call that changes rows. After an error of the disk
+ * the store takes no more writes until it is opened again; after ERR_FULL it
+ * does as soon as there is room. */
 QUARRY_EXPORT MUST_CHECK int
 quarry_apply(struct quarry_table *t,
              const struct quarry_mutation *m,
@@ -436,7 +441,8 @@ quarry_apply(struct quarry_table *t,
              struct err *err);
 /* Many rows in one call: each row atomically, not the batch. Rows are committed
  * to the log together. On error *@failed_index (may be NULL) is the first row
- * that was not applied, and rows from it on were not. */
+ * that was not applied, and rows from it on were not; after
+ * ERR_UNKNOWN_OUTCOME any of them may be there after the next open. */
 QUARRY_EXPORT MUST_CHECK int
 quarry_apply_batch(struct quarry_table *t,
                    struct quarry_mutation *const *mutations,

@@ -25,6 +25,7 @@ enum grpc_code grpc_code_of(int rc)
     case ERR_CLOSED: return GRPC_UNAVAILABLE;
     case ERR_CORRUPT: return GRPC_DATA_LOSS;
     case ERR_IO: return GRPC_INTERNAL;
+    case ERR_UNKNOWN_OUTCOME: break;
     }
     return GRPC_UNKNOWN;
 }

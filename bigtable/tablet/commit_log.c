@@ -363,9 +363,11 @@ static int make_room(struct commit_log *l, size_t bytes, struct err *err)
     return rc;
 }
 
-/* After an input/output error nothing that is written can be trusted. A full
- * disk is different: what failed is written again when there is room. */
-static int note_failure(struct commit_log *l, int rc, struct err *err)
+/* After an input/output error nothing that is written can be trusted, nor after
+ * a sync that failed for whatever reason. A write to a full disk is different:
+ * what failed is written again when there is room. */
+static int
+note_failure(struct commit_log *l, int rc, bool goes_on, struct err *err)
 {
     struct err here = ERR_INIT;
     if (err)
@@ -373,7 +375,7 @@ static int note_failure(struct commit_log *l, int rc, struct err *err)
     else
         err_set(&here, rc, "%s", err_name(rc));
     err_wrap(&here, "commit log %s", l->dir);
-    if (rc != ERR_FULL) {
+    if (!goes_on) {
         err_hint(&here,
                  "close the store and open it again when the disk works");
         mutex_lock(&l->lock);
@@ -403,6 +405,31 @@ advance(struct commit_log *l, const struct log_record *last, size_t bytes)
     atomic_fetch_add(&l->bytes, bytes);
 }
 
+/* The append of records failed: make sure that the next open finds none of
+ * them. */
+static int take_back(struct commit_log *l, int rc, struct err *err)
+{
+    struct segment *s = l->current;
+    uint64_t end = commit_log__end(s);
+    uint64_t size = 0;
+    int back = file_size(s->file, &size, NULL);
+    if (back == 0 && size > end)
+        back = file_truncate(s->file, end, NULL);
+    if (back == 0)
+        back = file_sync(s->file, NULL);
+    if (back) {
+        err_wrap(err, "the write failed, and so did taking it back");
+        if (err)
+            err->code = ERR_UNKNOWN_OUTCOME;
+        return note_failure(l, ERR_UNKNOWN_OUTCOME, false, err);
+    }
+    mutex_lock(&l->lock);
+    s->whole = MIN_OF(s->whole, end - end % LOG_PAGE_BYTES);
+    s->is_new = true;
+    mutex_unlock(&l->lock);
+    return note_failure(l, rc, rc == ERR_FULL, err);
+}
+
 /* Append @records: @direct, and thereby synced, or through the page cache.
  * PRE: there is room. */
 static int append(struct commit_log *l,
@@ -415,7 +442,7 @@ static int append(struct commit_log *l,
     int rc = direct ? commit_log__write_direct(l, records, count, err)
                     : commit_log__write(l, records, count, bytes, err);
     if (rc)
-        return note_failure(l, rc, err);
+        return take_back(l, rc, err);
     advance(l, &records[count - 1], bytes);
     return 0;
 }
@@ -427,7 +454,7 @@ static int begin_append(struct commit_log *l, size_t bytes, struct err *err)
     if (atomic_load(&l->broken))
         return err_copy(err, &l->error);
     rc = make_room(l, bytes, err);
-    return rc ? note_failure(l, rc, err) : 0;
+    return rc ? note_failure(l, rc, rc == ERR_FULL, err) : 0;
 }
 
 int commit_log_append(struct commit_log *l,
@@ -507,7 +534,7 @@ int commit_log_sync(struct commit_log *l, struct err *err)
             rc = world_sync_dir(l->world, l->dir, err);
         finish_work(l, &w, rc == 0);
         if (rc)
-            return note_failure(l, rc, err);
+            return note_failure(l, rc, false, err);
     }
     return 0;
 }
@@ -538,8 +565,14 @@ int commit_log_append_synced(struct commit_log *l,
         return rc;
     direct = is_next_to_sync(l, bytes);
     rc = append(l, records, count, bytes, direct, err);
-    if (rc || !direct)
-        return rc ? rc : commit_log_sync(l, err);
+    if (rc)
+        return rc;
+    if (!direct) {
+        rc = commit_log_sync(l, err);
+        if (rc && err)
+            err->code = ERR_UNKNOWN_OUTCOME;
+        return rc ? ERR_UNKNOWN_OUTCOME : 0;
+    }
     raise(&l->synced, atomic_load(&l->position));
     raise(&l->synced_sequence, l->last_sequence);
     return 0;

@@ -103,7 +103,9 @@ void commit_log_close(struct commit_log *l);
 size_t commit_log_segment_count(struct commit_log *l);
 
 /* Write @records behind each other, at once. They survive the process. Parks.
- * On error none of them counts, and the next append takes their place. */
+ * On error none of them counts, and the next append takes their place. After
+ * ERR_UNKNOWN_OUTCOME they may be read all the same by the next open; after
+ * another error they are not, and after ERR_FULL the log still works. */
 MUST_CHECK int commit_log_append(struct commit_log *l,
                                  const struct log_record *records,
                                  size_t count,
@@ -114,7 +116,9 @@ MUST_CHECK int commit_log_append_synced(struct commit_log *l,
                                         size_t count,
                                         struct err *err);
 /* Everything appended before the call survives the machine. Parks. After an
- * error nothing is known about what was appended since the last sync. */
+ * error nothing is known about what was appended since the last sync, and
+ * nothing more can be appended until the log is opened again: a later sync that
+ * succeeds would prove nothing. */
 MUST_CHECK int commit_log_sync(struct commit_log *l, struct err *err);
 
 /* Every entry up to this sequence number survives the machine. */

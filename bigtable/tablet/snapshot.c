@@ -213,12 +213,34 @@ static int capture_named(struct store *s,
     return rc;
 }
 
-/* The bytes of the record, and its files held. PRE: the catalog is locked. */
+/* A record could not be written, at least not durably. Is it certain that no
+ * open will find it? Its files may be released only then. */
+static bool take_back(struct store *s, const char *path)
+{
+    int rc = fs_remove(s->fs, path, NULL);
+    if (rc && rc != ERR_NOTFOUND)
+        return false;
+    return fs_sync_dir(s->fs, SNAPSHOTS_DIR, NULL) == 0;
+}
+
+static int outcome_unknown(const char *name, struct err *err)
+{
+    err_wrap(err, "snapshot %s is there now, and may not be after a crash",
+             name);
+    err_hint(err, "drop it and take it again when the disk works");
+    if (err)
+        err->code = ERR_UNKNOWN_OUTCOME;
+    return ERR_UNKNOWN_OUTCOME;
+}
+
+/* The bytes of the record, and its files held: also when the record only
+ * @*may_be_there. PRE: the catalog is locked. */
 static int write_record(struct store *s,
                         const struct capture *c,
                         const char *table,
                         const char *name,
                         uint64_t ttl_us,
+                        bool *may_be_there,
                         struct err *err)
 {
     char path[PATH_BYTES];
@@ -229,10 +251,14 @@ static int write_record(struct store *s,
     snapshot_record_put(&r, &bytes);
     path_of(path, name);
     rc = fs_mkdirs(s->fs, SNAPSHOTS_DIR, err);
-    if (rc == 0)
+    if (rc == 0) {
         rc = fs_replace(s->fs, path, buf_slice(&bytes), err);
-    if (rc == 0)
+        *may_be_there = rc && !take_back(s, path);
+    }
+    if (rc == 0 || *may_be_there)
         insert(&s->snapshots, name, &bytes, r.expires_us);
+    if (*may_be_there)
+        rc = outcome_unknown(name, err);
     mem_free(r.tablets);
     buf_close(&bytes);
     return rc;
@@ -245,6 +271,7 @@ int store_snapshot(struct store *s,
                    struct err *err)
 {
     struct capture c;
+    bool may_be_there = false;
     bool found;
     int rc = store_check_writable(s, err);
     if (rc == 0)
@@ -259,8 +286,8 @@ int store_snapshot(struct store *s,
     if (rc == 0)
         rc = capture_named(s, table, &c, err);
     if (rc == 0) {
-        rc = write_record(s, &c, table, name, ttl_us, err);
-        if (rc)
+        rc = write_record(s, &c, table, name, ttl_us, &may_be_there, err);
+        if (rc && !may_be_there)
             capture_release(s, &c);
         else
             capture_keep(&c);

@@ -52,6 +52,18 @@ class Saw(CliTest):
         self.assertEqual(self.ok("saw", "-a", "-e", program, "a"),
                          "t\nword  n\n────  ─\nx     2\ny     1\n")
 
+    def test_rows_of_no_table(self):
+        """A program that reads rows is refused over lines, by every command."""
+        self.write("l.txt", "one\ntwo\n")
+        program = "r: Row = input; emit stdout <- string(r.key);"
+        self.write("p.szl", program)
+        for command in (["saw", "-e", program, "l.txt"],
+                        ["saw", "-e", program],
+                        ["szl", "p.szl", "l.txt"]):
+            done = self.run_quarry(*command)
+            self.assertIn(done.returncode, (1, 2), command)
+            self.assertIn(b"rows of a table", done.stderr)
+
     def test_over_table(self):
         """A program for rows runs in the engine, over the rows chosen."""
         self.table()
