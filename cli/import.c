@@ -121,8 +121,7 @@ static void print_damage(const struct ingest_report *r,
     for (size_t i = 0; i < shown; i++)
         fprintf(stderr, "quarry: %s: byte %" PRIu64 ": %s%s\n",
                 import_input_name(in, r->damage[i].file), r->damage[i].offset,
-                r->damage[i].reason,
-                r->damage[i].lost ? " (lost)" : "");
+                r->damage[i].reason, r->damage[i].lost ? " (lost)" : "");
     if (r->damage_count > shown)
         fprintf(stderr, "quarry: … and %" PRIu64 " more places of damage\n",
                 r->damage_count - shown);

@@ -82,7 +82,8 @@ static const struct {
 };
 
 static const char utf8_labels[] =
-    " unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf-8 utf8 x-unicode20utf8 ";
+    " unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf-8 utf8 "
+    "x-unicode20utf8 ";
 static const char utf16le_labels[] =
     " csunicode iso-10646-ucs-2 ucs-2 unicode unicodefeff utf-16 utf-16le ";
 static const char utf16be_labels[] = " unicodefffe utf-16be ";
