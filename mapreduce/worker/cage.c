@@ -267,7 +267,7 @@ settle(const struct cage_rules *r, bool weak, bool root, struct err *err)
 {
     int code = 0;
     setsid();
-    umask(022);
+    umask(022); /* Weak: there was no keeper. */
     enter_directory(r);
     if (root || !weak)
         forbid_capabilities();
@@ -327,6 +327,9 @@ static void be_keeper(const struct cage_rules *r,
     if (read(go, &byte, 1) != 1)
         _exit(126);
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    /* Nobody must find his way to what is shown, whatever the server's files
+     * are closed to. */
+    umask(022);
     if (cage_mount(r, &err)) {
         err_wrap(&err, "this system does not let user code be confined");
         err.code = ERR_UNSUPPORTED;
