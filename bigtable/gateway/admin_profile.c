@@ -31,8 +31,7 @@ enum profile_oneof {
     ONEOF_ISOLATION,
 };
 
-#define DEFAULT_ID    APP_PROFILE_DEFAULT
-#define PRIORITY_HIGH 3
+#define DEFAULT_ID APP_PROFILE_DEFAULT
 
 /* Every instance has the profile "default"; it is listed where it is alone. */
 static bool implied_profile(struct gateway *g,
@@ -143,9 +142,6 @@ static int complete_profile(struct gateway *g,
         return err_set(err, ERR_INVALID,
                        "AppProfile.single_cluster_routing: no cluster_id");
     buf_append_slice(out, message);
-    if (!has_field(message, PROFILE_STANDARD) &&
-        !has_field(message, PROFILE_DATA_BOOST))
-        put_priority(out, PRIORITY_HIGH);
     return 0;
 }
 
