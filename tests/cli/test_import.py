@@ -180,6 +180,7 @@ class Fields(CliTest):
 
     def test_interrupted(self):
         """Ctrl-C says what is stored, and that is there."""
+        self.embedded_only("a store whose LOCK says when it began")
         with open(self.path("big.csv"), "w") as f:
             f.write("k,v\n")
             f.writelines("row%09d,%s\n" % (i, "x" * 100)

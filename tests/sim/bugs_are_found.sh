@@ -15,8 +15,8 @@ found() {
 }
 found chubby.ignore_sequencer lock 5
 found chubby.touch_early lock 5
-found replica.skip_sync lock 5
+found replica.skip_sync lock 10
 found raft.count_old_term replica 5
 found gfs.answer_early files 3
-found master.order_by_clock tables 4
+found master.order_by_clock tables 20
 "$sim" --scenario lock --seed 1 --count 5
