@@ -233,6 +233,7 @@ int sawzall_load(struct engine *e, struct err *err)
     buf_close(&diagnostics);
     e->made = (struct mr_job){
         .abi_version = MR_ABI_VERSION,
+        .no_table_output = true,
         .name = "sawzall",
         .help = "Run a Sawzall program.",
         .params = params,

@@ -280,10 +280,12 @@ class Outputs(CliTest):
         """A job that writes lines is refused a table before it runs."""
         self.table()
         self.write("in", "a b\n")
-        said = self.fails(1, "job", "run", "word_count", "-i", "file:in", "-o",
-                          "table:t")
-        self.assertIn("job word_count writes lines", said)
-        self.assertNotIn("reduce", said)
+        self.write("sum.szl", "o: table sum of int;\nemit o <- 1;\n")
+        for job, name in (("word_count", "word_count"), ("sum.szl", "sawzall")):
+            said = self.fails(1, "job", "run", job, "-i", "file:in", "-o",
+                              "table:t")
+            self.assertIn("job " + name + " writes lines", said)
+            self.assertNotIn("reduce", said)
 
 
 if __name__ == "__main__":

@@ -50,6 +50,7 @@ static const struct {
     {"tablet.serve_without_lock",
      "a tablet server answers although its lock may be lost"},
     {"tablet.hide_split", "a split is not written down"},
+    {"tablet.keep_rights", "a right that was taken away is kept"},
     {"tablet.skip_last_segment", "a recovery leaves out a log's last segment"},
     {"tablet.forget_done", "a change that is tried again is made again"},
     {"master.trust_silence",

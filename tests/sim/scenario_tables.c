@@ -141,5 +141,5 @@ static void run_tables(struct storm *s, struct buf *figures)
 const struct scenario scenario_tables = {
     "tables",
     "3 or 5 lock servers, 3 namenodes, 6 chunk servers, 2 masters, 8 tablet "
-    "servers, 7 clients",
+    "servers, 8 clients",
     run_tables};

@@ -7,6 +7,7 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "base/rpc/remote.h"
+#include "base/rpc/roles.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "bigtable/client/quarry.h"
@@ -91,6 +92,7 @@ run_tablet(struct tables_server *s, struct rpc_server *rpc, struct err *err)
                                             .cell_count =
                                                 cell->options.lock_servers,
                                             .security = cell->security,
+                                            .roles = s->tables->roles,
                                             .open_fs = open_files,
                                             .open_client = open_client,
                                             .ctx = s,
@@ -126,6 +128,7 @@ static struct master_options master_options(struct tables_server *s,
                                    .cell = cell->lock_addresses,
                                    .cell_count = cell->options.lock_servers,
                                    .security = cell->security,
+                                   .roles = s->tables->roles,
                                    .fs = fs,
                                    .open_client = open_client,
                                    .ctx = s,
@@ -175,7 +178,9 @@ static void run_server(void *arg)
     struct tables_server *s = arg;
     struct rpc_server *rpc = rpc_server_new(s->world);
     struct err err = ERR_INIT;
-    int rc = is_master(s) ? run_master(s, rpc, &err) : run_tablet(s, rpc, &err);
+    int rc;
+    rpc_server_let_act(rpc, cluster_roles_may_act, s->tables->roles);
+    rc = is_master(s) ? run_master(s, rpc, &err) : run_tablet(s, rpc, &err);
     if (rc)
         sim_note(s->tables->cell->sim, "%s ends: %s", s->name, err.text);
     if (rc == ERR_CORRUPT || rc == ERR_INVALID)
@@ -204,6 +209,7 @@ tables_cell_new(struct sim_cell *cell, unsigned masters, unsigned tablets)
     struct buf all = BUF_INIT;
     PRE(masters <= TABLES_MASTERS_MAX && tablets <= TABLES_TABLETS_MAX);
     t->cell = cell;
+    t->roles = cluster_roles_new(cell->security, NULL);
     t->master_count = masters;
     t->tablet_count = tablets;
     for (unsigned i = 0; i < cell->options.lock_servers; i++)
@@ -220,6 +226,7 @@ tables_cell_new(struct sim_cell *cell, unsigned masters, unsigned tablets)
 
 void tables_cell_free(struct tables_cell *t)
 {
+    cluster_roles_free(t->roles);
     mem_free(t);
 }
 

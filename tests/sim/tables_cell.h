@@ -40,8 +40,9 @@ struct tables_server {
 };
 
 struct tables_cell {
-    struct sim_cell *cell; /* Borrowed. */
-    char targets[256];     /* Of all lock servers, with commas. */
+    struct sim_cell *cell;       /* Borrowed. */
+    struct cluster_roles *roles; /* All servers have the same name. Owned. */
+    char targets[256];           /* Of all lock servers, with commas. */
     struct tables_server masters[TABLES_MASTERS_MAX];
     struct tables_server tablets[TABLES_TABLETS_MAX];
     unsigned master_count;

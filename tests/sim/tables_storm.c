@@ -12,6 +12,7 @@
 #include "tests/clients/rows.h"
 #include "tests/sim/tables_admin.h"
 #include "tests/sim/tables_load.h"
+#include "tests/sim/tables_spy.h"
 
 enum {
     TABLES = 2,
@@ -32,6 +33,7 @@ struct tables_storm {
     struct history_rows *history;
     struct tables_admin *admin;
     struct tables_load *load;
+    struct tables_spy *spy;
     uint32_t last_value;
     uint64_t client_count; /* Numbers for the history: one for each life. */
     uint64_t done[2];      /* Calls that failed, and that did not. */
@@ -108,6 +110,7 @@ static void make_tables(struct tables_storm *t)
         rc = row_table_create(q, table_names[i], &err);
     STORM_CHECK(rc == 0, "%s", err.text);
     tables_load_prepare(t->load, q);
+    tables_spy_prepare(t->spy, q);
     quarry_close(q);
 }
 
@@ -119,6 +122,7 @@ tables_storm_new(struct storm *s, struct tables_cell *tables, unsigned users)
     t->tables = tables;
     t->history = history_rows_new();
     t->load = tables_load_new(tables);
+    t->spy = tables_spy_new(tables);
     t->admin = tables_admin_new(tables, table_names, TABLES);
     make_tables(t);
     for (unsigned i = 0; i < users; i++) {
@@ -127,6 +131,7 @@ tables_storm_new(struct storm *s, struct tables_cell *tables, unsigned users)
         storm_add_client(s, name, work, t);
     }
     storm_add_client(s, "loader", tables_load_work, t->load);
+    storm_add_client(s, "spy", tables_spy_work, t->spy);
     storm_add_client(s, "admin", tables_admin_work, t->admin);
     return t;
 }
@@ -160,6 +165,7 @@ void tables_storm_finish(struct tables_storm *t)
     for (size_t i = 0; i < TABLES; i++)
         read_table(t, q, table_names[i]);
     tables_load_finish(t->load, q);
+    tables_spy_finish(t->spy, q);
     tables_admin_finish(t->admin, q);
     quarry_close(q);
     STORM_CHECK(t->done[1] > 50, "only %" PRIu64 " calls succeeded",
@@ -185,6 +191,7 @@ void tables_storm_free(struct tables_storm *t)
 {
     tables_admin_free(t->admin);
     tables_load_free(t->load);
+    tables_spy_free(t->spy);
     history_rows_free(t->history);
     mem_free(t);
 }
