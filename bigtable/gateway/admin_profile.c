@@ -151,6 +151,7 @@ const struct resource_kind app_profile_kind = {
     .update_metadata = "UpdateAppProfileMetadata",
     .fields = &profile_type,
     .has_etag = true,
+    .field_description = 3,
     .implied = implied_profile,
     .translate = translate_profile,
     .complete = complete_profile,

@@ -17,9 +17,15 @@ static void key_of(const struct resource_kind *k,
     admin_key(out, name->instance, k->word, name->id);
 }
 
-static void put_etag(struct slice kept, struct buf *out)
+/* Another description is no change that an update could spoil: official clients
+ * expect the etag to stay then. */
+static void
+put_etag(const struct resource_kind *k, struct slice kept, struct buf *out)
 {
-    buf_printf(out, "%016" PRIx64, hash64_slice(kept));
+    struct buf compared = BUF_INIT;
+    pb_copy_fields(&compared, kept, k->field_description, false);
+    buf_printf(out, "%016" PRIx64, hash64_slice(buf_slice(&compared)));
+    buf_close(&compared);
 }
 
 void resource_put(struct buf *out,
@@ -31,7 +37,7 @@ void resource_put(struct buf *out,
                    name->id);
     if (k->has_etag) {
         struct buf etag = BUF_INIT;
-        put_etag(message, &etag);
+        put_etag(k, message, &etag);
         pb_put_bytes(out, FIELD_ETAG, buf_slice(&etag));
         buf_close(&etag);
     }
@@ -127,7 +133,7 @@ static int check_etag(const struct resource_kind *k,
         k->has_etag ? pb_find(update, FIELD_ETAG) : SLICE_EMPTY;
     struct buf etag = BUF_INIT;
     bool same;
-    put_etag(old, &etag);
+    put_etag(k, old, &etag);
     same = given.len == 0 || slice_eq(given, buf_slice(&etag));
     buf_close(&etag);
     return same ? 0

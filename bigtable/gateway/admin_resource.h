@@ -14,7 +14,8 @@ struct resource_kind {
     const char *word;            /* "clusters"; "": the instance itself. */
     const char *update_metadata; /* "UpdateClusterMetadata". */
     const struct message_type *fields;
-    bool has_etag; /* In field 2: made of what is kept. */
+    bool has_etag; /* In field 2: made of what is kept but the description. */
+    unsigned field_description; /* 0: it has none. */
     /* Append what a resource that nobody made has, if @id could be one; false:
      * there is none. */
     bool (*implied)(struct gateway *g,
