@@ -113,26 +113,16 @@ static void translate_profile(struct slice given, struct buf *out)
         put_priority(out, priority);
 }
 
-static bool has_field(struct slice message, unsigned number)
-{
-    struct cursor c = cursor_make(message);
-    struct pb_field f;
-    while (pb_next(&c, &f))
-        if (f.number == number)
-            return true;
-    return false;
-}
-
 static int complete_profile(struct gateway *g,
                             struct slice message,
                             bool is_new,
                             struct buf *out,
                             struct err *err)
 {
-    bool has_single = has_field(message, PROFILE_SINGLE_CLUSTER);
+    bool has_single = pb_has_field(message, PROFILE_SINGLE_CLUSTER);
     (void)g;
     (void)is_new;
-    if (!has_single && !has_field(message, PROFILE_MULTI_CLUSTER))
+    if (!has_single && !pb_has_field(message, PROFILE_MULTI_CLUSTER))
         return err_set(err, ERR_INVALID,
                        "AppProfile: no routing policy (set "
                        "multi_cluster_routing_use_any or "

@@ -81,21 +81,11 @@ static void remember(struct app_profile_cache *c, const struct entry *e)
     mutex_unlock(&c->lock);
 }
 
-static bool has_field(struct slice message, unsigned number)
-{
-    struct cursor c = cursor_make(message);
-    struct pb_field f;
-    while (pb_next(&c, &f))
-        if (f.number == number)
-            return true;
-    return false;
-}
-
 /* What the message AppProfile allows. SingleClusterRouting:
  * allow_transactional_writes 2. */
 static void read_profile(struct slice message, struct entry *e)
 {
-    e->is_read_only = has_field(message, PROFILE_DATA_BOOST);
+    e->is_read_only = pb_has_field(message, PROFILE_DATA_BOOST);
     e->has_transactions =
         pb_find_integer(pb_find(message, PROFILE_SINGLE_CLUSTER), 2) != 0;
 }

@@ -138,16 +138,6 @@ int message_settle(const struct message_type *t,
 /* --- updating ---------------------------------------------------------------
  */
 
-static bool has_field(struct slice message, unsigned number)
-{
-    struct cursor c = cursor_make(message);
-    struct pb_field f;
-    while (pb_next(&c, &f))
-        if (f.number == number)
-            return true;
-    return false;
-}
-
 /* @b without the fields that @field takes the place of: itself, and when
  * @is_set all that are in a oneof with it. */
 static void remove_field(const struct message_type *t,
@@ -173,7 +163,7 @@ static void replace_field(const struct message_type *t,
                           struct slice update,
                           struct buf *b)
 {
-    remove_field(t, field, has_field(update, field->number), b);
+    remove_field(t, field, pb_has_field(update, field->number), b);
     pb_copy_fields(b, update, field->number, true);
 }
 
@@ -204,7 +194,7 @@ static int merge_inside(const struct message_type *t,
     rc = merge_path(field->type, path, pb_find(update, field->number), &inner,
                     err);
     if (rc == 0) {
-        bool is_set = inner.len > 0 || has_field(update, field->number);
+        bool is_set = inner.len > 0 || pb_has_field(update, field->number);
         remove_field(t, field, is_set, b);
         if (is_set)
             pb_put_bytes(b, field->number, buf_slice(&inner));
@@ -226,8 +216,9 @@ static int merge_path(const struct message_type *t,
     if (!field || field->rule == FIELD_FIXED || field->rule == FIELD_OUTPUT)
         return bad_path(t, path, err);
     if (field->rule == FIELD_REFUSED)
-        return has_field(update, field->number) ? field_refused(t, field, err)
-                                                : 0;
+        return pb_has_field(update, field->number)
+                   ? field_refused(t, field, err)
+                   : 0;
     if (dot == path.len) {
         replace_field(t, field, update, b);
         return 0;
@@ -243,7 +234,7 @@ merge_all(const struct message_type *t, struct slice update, struct buf *b)
 {
     for (size_t i = 0; i < t->field_count; i++)
         if (t->fields[i].rule == FIELD_KEPT &&
-            has_field(update, t->fields[i].number))
+            pb_has_field(update, t->fields[i].number))
             replace_field(t, &t->fields[i], update, b);
 }
 

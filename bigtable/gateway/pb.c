@@ -48,6 +48,16 @@ bool pb_is_message(struct slice message)
     return !c.bad;
 }
 
+bool pb_has_field(struct slice message, unsigned number)
+{
+    struct cursor c = cursor_make(message);
+    struct pb_field f;
+    while (pb_next(&c, &f))
+        if (f.number == number)
+            return true;
+    return false;
+}
+
 void pb_copy_fields(struct buf *out,
                     struct slice message,
                     unsigned number,

@@ -72,6 +72,8 @@ static inline bool pb_is_integer(const struct pb_field *f, unsigned number)
 /* Field @number of @message, its last one; empty when there is none. */
 struct slice pb_find(struct slice message, unsigned number);
 uint64_t pb_find_integer(struct slice message, unsigned number);
+/* Is field @number there, if only empty? */
+bool pb_has_field(struct slice message, unsigned number);
 /* Is @message well-formed, as far as its own fields go? */
 bool pb_is_message(struct slice message);
 /* Append all fields of @message whose number is @number (@keep), or is not. */
