@@ -75,8 +75,8 @@ static int compare_offsets(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The one in the middle, of whoever asks as well: so one wrong clock of two is
- * told. */
+/* The median of the nodes' offsets and of this machine's own, which is 0: with
+ * two nodes it tells which of their clocks is wrong. */
 static int64_t middle_offset(const struct inquiry *i)
 {
     int64_t all[CLUSTER_NODES_MAX + 1] = {0};

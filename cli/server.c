@@ -399,7 +399,7 @@ const struct command server_commands[] = {
          "NAME ADDRESS ROLES'. SIGTERM stops it in\norder; SIGHUP opens its "
          "log files again, and reads keys, certificates and\ntokens again; "
          "SIGUSR2, before the SIGTERM that ends a whole cluster, has its\n"
-         "roles leave while the cell goes on.\n\nThe file "
+         "roles leave while the cell still runs.\n\nThe file "
          "of --config has the same settings by their names, in section "
          "[server].",
      .examples = "quarry server --data /var/lib/quarry\n"

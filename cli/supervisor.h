@@ -1,9 +1,8 @@
-/* A command that runs no longer than somebody vouches for it: a small process
- * between `quarry lock hold` and its command. It ends the command, with all
- * that descends from it, when it has not heard that the lock is held for
- * SUPERVISOR_SILENCE_MS, by a clock that counts time asleep, or when whoever
- * should say so is gone, however that one ended. When the supervisor itself is
- * killed, the command is killed by the kernel.
+/* A small process between `quarry lock hold` and its command, which ends the
+ * command and its descendants when the lock may be lost: when `lock hold` has
+ * not confirmed for SUPERVISOR_SILENCE_MS that it holds the lock, by a clock
+ * that counts time in suspend, or when `lock hold` has ended, however it did.
+ * When the supervisor itself is killed, the kernel kills the command.
  *
  * Threads: one at a time. Nothing parks; supervisor_wait() blocks.
  */

@@ -131,8 +131,8 @@ MUST_CHECK int frame_writer_send(struct frame_writer *w,
 bool frame_writer_is_full(const struct frame_writer *w);
 /* Wait until it is not. Parks. Errors: as frame_writer_send(). */
 MUST_CHECK int frame_writer_await_room(struct frame_writer *w, struct err *err);
-/* A frame without payload, queued whatever the room: whoever lets the other
- * side choose how many there are looks for room first. Silently dropped when
+/* Queue a frame without payload even when the queue is full. A caller whose
+ * peer decides how many there are checks for room first. Silently dropped when
  * broken. */
 void frame_writer_post(struct frame_writer *w, struct frame *f);
 /* The borrowed slices of @i go away now. True when nothing of it was sent, and

@@ -105,8 +105,8 @@ stream_send_file(struct stream *s, struct file *f, struct err *err);
 MUST_CHECK int
 stream_receive_file(struct stream *s, struct file **out, struct err *err);
 
-/* No more is written: behind what was, the other side reads the stream's end.
- * Reading goes on. Does not park. */
+/* End the writing side: after the bytes written so far, the other side reads
+ * the end of the stream. Reading continues. Does not park. */
 void stream_end_writing(struct stream *s);
 
 /* The other side, for messages. Borrowed. */

@@ -182,7 +182,7 @@ static struct tls_context *new_context(int verify)
     return c;
 }
 
-/* @authority may be empty. *@c goes on error. */
+/* @authority may be empty. *@c is freed on error. */
 static int fill_context(struct tls_context **c,
                         struct slice certificate,
                         struct slice key,

@@ -1,6 +1,6 @@
-/* Long-running operations: google.longrunning.Operations. All are done when
- * they are answered with; the newest are kept for whoever asks again, at this
- * gateway or another.
+/* Long-running operations: google.longrunning.Operations. Each is
+ * done when it is first returned; the newest are kept, so that a client can ask
+ * for them again at this gateway or another.
  *
  *     Operation               name 1, metadata 2, done 3, error 4, response 5
  *     ListOperationsRequest   name 4, filter 1, page_size 2, page_token 3
