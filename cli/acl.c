@@ -49,7 +49,7 @@ static int run_show(struct cli *cli, const struct args *args, struct err *err)
     struct quarry *q;
     int r = take_words(args, 0, &table, &rest, err);
     if (!r)
-        r = cli_store(cli, CLI_EXISTING, &q, err);
+        r = cli_store(cli, CLI_READ, &q, err);
     if (!r)
         r = finish(cli, table, policy_print_rights(q, table, cli->format, err),
                    err);

@@ -105,7 +105,7 @@ static int apply(struct cli *cli,
                  struct err *err)
 {
     struct quarry_table *t;
-    int r = cli_table(cli, table, &t, err);
+    int r = cli_table(cli, table, CLI_EXISTING, &t, err);
     if (r)
         return r;
     r = quarry_apply(t, m, NULL, err);
@@ -289,7 +289,7 @@ static int read_row(struct cli *cli,
     struct quarry_table *t;
     struct quarry_row *row = NULL;
     struct buf key = BUF_INIT;
-    int r = cli_table(cli, args->words[0], &t, err);
+    int r = cli_table(cli, args->words[0], CLI_READ, &t, err);
     if (r)
         return r;
     argument_unescape(&key, slice_str(args->words[1]));
@@ -366,7 +366,7 @@ static int run_incr(struct cli *cli, const struct args *args, struct err *err)
     r = column_parse(slice_str(args->words[2]), &c, err);
     if (r)
         return usage_error(args, err, "%s", err ? err->text : "");
-    r = cli_table(cli, args->words[0], &t, err);
+    r = cli_table(cli, args->words[0], CLI_EXISTING, &t, err);
     if (r)
         goto out_column;
     argument_unescape(&key, slice_str(args->words[1]));
@@ -430,7 +430,7 @@ static int check_and_put(struct cli *cli,
     struct buf key = BUF_INIT;
     struct quarry_table *t;
     bool matched = false;
-    int r = cli_table(cli, args->words[0], &t, err);
+    int r = cli_table(cli, args->words[0], CLI_EXISTING, &t, err);
     if (r)
         return r;
     argument_unescape(&key, slice_str(args->words[1]));

@@ -60,9 +60,9 @@ static void hint_busy(struct err *err)
 {
     if (err)
         err->hint[0] = '\0';
-    err_hint(err, "a directory serves one process, which may be writing: wait "
-                  "for it (--wait SECONDS) or end that process, or choose "
-                  "another store with -t file:DIR, or a cluster");
+    err_hint(err, "one process at a time writes a directory, while others "
+                  "read: wait for it (--wait SECONDS) or end that process, or "
+                  "choose another store with -t file:DIR, or a cluster");
 }
 
 /* Some codes ask for the same of every user. */
@@ -127,7 +127,9 @@ int cli_store(struct cli *cli,
     *out = cli->store;
     if (*out)
         return ERR_OK;
-    opts.must_exist = access == CLI_EXISTING;
+    opts.must_exist = access != CLI_CREATE;
+    /* A shell would not see what is written later, and may write itself. */
+    opts.read_only = access == CLI_READ && !cli->in_shell;
     if (remote_is_cluster(cli->target))
         return open_cluster(cli, &opts, out, err);
     r = open_directory(cli, &opts, err);
@@ -166,11 +168,12 @@ void cli_hint_table(struct cli *cli, const char *name, struct err *err)
 
 int cli_table(struct cli *cli,
               const char *name,
+              enum cli_access access,
               struct quarry_table **out,
               struct err *err)
 {
     struct quarry *q;
-    int r = cli_store(cli, CLI_EXISTING, &q, err);
+    int r = cli_store(cli, access, &q, err);
     if (r)
         return r;
     r = quarry_table_open(q, name, out, err);

@@ -43,6 +43,7 @@ struct cli {
 
 /* How a command uses the store. */
 enum cli_access {
+    CLI_READ,     /* It must be there, and is not changed: others may write. */
     CLI_EXISTING, /* It must be there. */
     CLI_CREATE,   /* It is made when it is not. */
 };
@@ -59,6 +60,7 @@ MUST_CHECK int cli_store(struct cli *cli,
 /* Open table @name; a misspelt name gets a suggestion. The caller closes it. */
 MUST_CHECK int cli_table(struct cli *cli,
                          const char *name,
+                         enum cli_access access,
                          struct quarry_table **out,
                          struct err *err);
 

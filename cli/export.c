@@ -270,7 +270,7 @@ static int export_table(struct cli *cli,
     enum export_form form;
     int r = parse_target(cli, args, &path, &form, err);
     if (!r)
-        r = cli_table(cli, args->words[0], &t, err);
+        r = cli_table(cli, args->words[0], CLI_READ, &t, err);
     if (r)
         return r;
     (void)interrupt_watch();

@@ -24,7 +24,7 @@ const struct option global_options[] = {
     {"format", 0, "FORMAT", "text (default), json (one object a line) or csv"},
     {"wait", 0, "SECONDS",
      "wait so long for a directory that another process\n"
-     "has, which serves one at a time"},
+     "writes: one at a time does, any number read"},
     {"quiet", 'q', NULL, "no progress and no remarks on standard error"},
     {"help", 'h', NULL, "this page"},
     {NULL, 0, NULL, NULL},

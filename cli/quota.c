@@ -18,7 +18,7 @@ static int run_show(struct cli *cli, const struct args *args, struct err *err)
 {
     const char *table = args->words[0];
     struct quarry *q;
-    int r = cli_store(cli, CLI_EXISTING, &q, err);
+    int r = cli_store(cli, CLI_READ, &q, err);
     if (!r)
         r = finish(cli, table, policy_print_quotas(q, table, cli->format, err),
                    err);

@@ -117,7 +117,7 @@ static int run_table(struct saw_command *c, struct err *err)
     if (r)
         return r;
     spec.options.cancel = interrupt_watch();
-    r = cli_table(c->cli, name, &t, err);
+    r = cli_table(c->cli, name, CLI_READ, &t, err);
     if (!r) {
         r = quarry_run_program(t, &spec.options, c->run, &c->record_count, err);
         quarry_table_close(t);

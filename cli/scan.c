@@ -42,7 +42,7 @@ static int scan_table(struct cli *cli,
     int r = scan_args_parse(cli, args, &spec, err);
     if (r)
         return r;
-    r = cli_table(cli, args->words[0], &t, err);
+    r = cli_table(cli, args->words[0], CLI_READ, &t, err);
     if (!r) {
         spec.options.keys_only |= keys_only;
         r = scan_rows(t, &spec.options, each, ctx, err);

@@ -81,7 +81,7 @@ static int run_list(struct cli *cli, const struct args *args, struct err *err)
 {
     struct quarry_snapshots *l;
     struct quarry *q;
-    int r = cli_store(cli, CLI_EXISTING, &q, err);
+    int r = cli_store(cli, CLI_READ, &q, err);
     (void)args;
     if (!r)
         r = quarry_snapshot_list(q, &l, err);
@@ -101,7 +101,7 @@ static int run_show(struct cli *cli, const struct args *args, struct err *err)
 {
     struct quarry_table_info *info;
     struct quarry *q;
-    int r = cli_store(cli, CLI_EXISTING, &q, err);
+    int r = cli_store(cli, CLI_READ, &q, err);
     if (!r)
         r = quarry_snapshot_describe(q, args->words[0], &info, err);
     if (r)

@@ -167,7 +167,7 @@ static int describe(struct cli *cli,
                     struct err *err)
 {
     struct quarry *q;
-    int r = cli_store(cli, CLI_EXISTING, &q, err);
+    int r = cli_store(cli, CLI_READ, &q, err);
     if (r)
         return r;
     r = quarry_table_describe(q, name, out, err);
@@ -219,7 +219,7 @@ static int run_list(struct cli *cli, const struct args *args, struct err *err)
     char **names;
     size_t closed = 0;
     size_t count;
-    int r = cli_store(cli, CLI_EXISTING, &q, err);
+    int r = cli_store(cli, CLI_READ, &q, err);
     (void)args;
     if (r)
         return r;
@@ -413,7 +413,7 @@ static int print_counters(struct cli *cli, struct err *err)
     struct quarry *q;
     struct sheet s;
     size_t count;
-    int r = cli_store(cli, CLI_EXISTING, &q, err);
+    int r = cli_store(cli, CLI_READ, &q, err);
     if (r)
         return r;
     count = quarry_counters(q, counters);

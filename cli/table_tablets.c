@@ -148,7 +148,7 @@ int table_tablets_run(struct cli *cli, const struct args *args, struct err *err)
 {
     struct holders h = {NULL, 0};
     struct quarry *q;
-    int r = cli_store(cli, CLI_EXISTING, &q, err);
+    int r = cli_store(cli, CLI_READ, &q, err);
     if (r)
         return r;
     if (args->word_count > 0) {

@@ -44,10 +44,11 @@
  * The shape is that of the Bigtable paper's section 3; where the paper is
  * silent, Cloud Bigtable's semantics hold. Timestamps are µs since 1970.
  *
- * Targets: "file:DIR" opens the embedded engine on a directory, which belongs
- * to one process at a time (ERR_BUSY otherwise). "host:port,host:port,…" is a
- * cluster, by servers of it that have the lock service; any of them do. Calls
- * mean the same on both; what differs is said at each.
+ * Targets: "file:DIR" opens the embedded engine on a directory, which one
+ * process writes at a time (ERR_BUSY otherwise), and any number read.
+ * "host:port,host:port,…" is a cluster, by servers of it that have the lock
+ * service; any of them do. Calls mean the same on both; what differs is said at
+ * each.
  *
  * Threads: everything may be called from any thread; a scanner, a mutation or a
  * filter is used by one thread at a time. Calls that reach the store park a
@@ -103,9 +104,13 @@ struct world;
 struct quarry_options {
     uint64_t cache_bytes;    /* Block and scan cache; 0: 256 MiB. */
     uint64_t memtable_bytes; /* All memtables together; 0: 256 MiB. */
-    bool read_only;          /* Open beside the owning process: sees what was
-                                flushed when it opened, writes nothing. The
-                                owner must hold quarry_pin() meanwhile. */
+    bool read_only;          /* Open beside other readers and the process that
+                                writes: sees all that was acknowledged when it
+                                opened, unless deferred, and nothing later.
+                                Writes nothing, nor needs to be able to. */
+    bool pinned;             /* The same, and of the state that the writer has
+                                kept by quarry_pin(), which it holds meanwhile.
+                              */
     bool must_exist;         /* ERR_NOTFOUND instead of making the directory. */
     struct world *world;     /* Borrowed; NULL: the real one, owned. */
     unsigned background_tasks; /* Flushes and compactions; 0: one per CPU. */
@@ -156,8 +161,8 @@ QUARRY_EXPORT void quarry_close(struct quarry *q);
  * when this returns: minor compactions of all tables. */
 QUARRY_EXPORT MUST_CHECK int quarry_flush(struct quarry *q, struct err *err);
 
-/* Flush, and keep the present files until quarry_unpin(): read-only opens of
- * the directory, by other processes too, see exactly this state.
+/* Flush, and keep the present files until quarry_unpin(): `pinned` opens of the
+ * directory, by other processes too, see exactly this state.
  * ERR_UNSUPPORTED on a cluster. */
 QUARRY_EXPORT MUST_CHECK int quarry_pin(struct quarry *q, struct err *err);
 QUARRY_EXPORT void quarry_unpin(struct quarry *q);

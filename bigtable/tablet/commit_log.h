@@ -88,6 +88,13 @@ MUST_CHECK int log_read(const struct commit_log_options *opts,
                         struct log_end *end,
                         struct err *err);
 
+/* The lowest number of a segment in @dir; 0: there is none. It grows when
+ * segments are released. Parks. */
+MUST_CHECK int log_oldest_segment(struct world *world,
+                                  const char *dir,
+                                  uint64_t *number,
+                                  struct err *err);
+
 /* Open for writing behind @end; the first append begins a segment, so that who
  * only reads leaves no trace. The segments there are stay until they are
  * released; those that lie behind @end are removed. Parks. */

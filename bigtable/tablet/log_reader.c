@@ -274,6 +274,26 @@ static int read_segments(struct log_reader *r,
     return 0;
 }
 
+int log_oldest_segment(struct world *world,
+                       const char *dir,
+                       uint64_t *number,
+                       struct err *err)
+{
+    char **names = NULL;
+    size_t count = 0;
+    int rc = world_list(world, dir, &names, &count, err);
+    *number = 0;
+    if (rc)
+        return rc == ERR_NOTFOUND ? 0 : rc;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t n;
+        if (log_segment_number(names[i], &n) && (*number == 0 || n < *number))
+            *number = n;
+    }
+    world_names_free(names, count);
+    return 0;
+}
+
 int log_read(const struct commit_log_options *opts,
              bool repair,
              log_record_fn fn,

@@ -39,6 +39,8 @@ struct manifest {
     uint64_t number;         /* Of the manifest in force; 0: none yet. */
     struct fs_writer *file;  /* NULL: the next edit starts a new one. */
     uint64_t snapshot_bytes; /* Of its first record. */
+    uint64_t read_bytes;     /* Of the file, when it was opened, */
+    uint32_t read_crc;       /* and of its contents. */
 };
 
 static void manifest_name(char name[NAME_BYTES], uint64_t number)
@@ -220,6 +222,8 @@ static int load(struct manifest *m, const char *name, struct err *err)
 {
     struct buf bytes = BUF_INIT;
     int rc = fs_read_all(m->fs, name, MANIFEST_BYTES_MAX, &bytes, err);
+    m->read_bytes = bytes.len;
+    m->read_crc = crc32c(bytes.data, bytes.len);
     if (rc == 0)
         rc = check_header(buf_slice(&bytes), name, err);
     if (rc == 0)
@@ -304,6 +308,24 @@ void manifest_close(struct manifest *m)
     manifest_state_close(&m->state);
     mutex_close(&m->lock);
     mem_free(m);
+}
+
+bool manifest_is_unchanged(struct manifest *m)
+{
+    uint64_t number = m->number;
+    struct buf bytes = BUF_INIT;
+    char name[NAME_BYTES];
+    int rc = read_current(m, name, NULL);
+    bool same =
+        rc == 0 ? m->number == number : rc == ERR_NOTFOUND && number == 0;
+    if (same && rc == 0)
+        rc = fs_read_all(m->fs, name, MANIFEST_BYTES_MAX, &bytes, NULL);
+    if (same && number)
+        same = rc == 0 && bytes.len == m->read_bytes &&
+               crc32c(bytes.data, bytes.len) == m->read_crc;
+    m->number = number;
+    buf_close(&bytes);
+    return same;
 }
 
 const struct manifest_state *manifest_state(const struct manifest *m)

@@ -63,6 +63,11 @@ void manifest_close(struct manifest *m); /* NULL is allowed. Parks. */
 MUST_CHECK int
 manifest_commit(struct manifest *m, struct slice edit, struct err *err);
 
+/* Is the manifest in force still what manifest_open() read, byte for byte? For
+ * who reads beside the process that writes the store. PRE: @m has committed
+ * nothing, and is not pinned. Parks. */
+bool manifest_is_unchanged(struct manifest *m);
+
 /* The state; not to be used beside commits of other threads. */
 const struct manifest_state *manifest_state(const struct manifest *m);
 

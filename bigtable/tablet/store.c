@@ -11,6 +11,7 @@
 #include "bigtable/sstable/block_cache.h"
 #include "bigtable/tablet/commit_log.h"
 #include "bigtable/tablet/manifest.h"
+#include "bigtable/tablet/read_beside.h"
 #include "bigtable/tablet/registry.h"
 #include "bigtable/tablet/scan_cache.h"
 #include "bigtable/tablet/shared.h"
@@ -241,7 +242,7 @@ static uint64_t segment_bytes(const struct store *s)
     return MIN_OF(MAX_OF(bytes, LOG_SEGMENT_BYTES_MIN), LOG_SEGMENT_BYTES);
 }
 
-/* Read the log into memtables, and go on behind its end. */
+/* Read the log into memtables, and, to write, continue behind its end. */
 static int open_log(struct store *s, struct err *err)
 {
     struct buf dir = BUF_INIT;
@@ -255,10 +256,11 @@ static int open_log(struct store *s, struct err *err)
     rc = log_read(&opts, s->options.repair, replay, s, &end, err);
     write_replay_end(s);
     atomic_store(&s->visible, s->queue.last_sequence);
-    if (rc == 0)
+    if (rc == 0 && !s->options.read_only) {
         rc = commit_log_open(&opts, &end, &log, err);
-    if (rc == 0)
-        s->log = commit_log_writer(log);
+        if (rc == 0)
+            s->log = commit_log_writer(log);
+    }
     buf_close(&dir);
     if (rc == 0)
         store_release_log(s);
@@ -307,15 +309,13 @@ static int remove_orphans(struct store *s, struct err *err)
 static int open_parts(struct store *s, struct err *err)
 {
     bool fresh = false;
-    int rc = take_directory(s, err);
-    if (rc)
-        return rc;
-    rc = manifest_open(s->fs, s->options.read_only, s->options.repair,
+    int rc;
+    rc = manifest_open(s->fs, s->options.pinned, s->options.repair,
                        &s->manifest, &fresh, err);
     if (rc)
         return rc;
     s->registry = registry_of_manifest(s->manifest);
-    if (fresh && s->options.must_exist)
+    if (fresh && (s->options.must_exist || s->options.read_only))
         return err_set(err, ERR_NOTFOUND, "there is no store in %s", s->dir);
     store__make_caches(s);
     take_counters(s);
@@ -324,9 +324,22 @@ static int open_parts(struct store *s, struct err *err)
         rc = remove_orphans(s, err);
     if (rc == 0)
         rc = open_tables(s, err);
-    if (rc == 0 && !s->options.read_only)
+    if (rc == 0 && !s->options.pinned)
         rc = open_log(s, err);
     return rc;
+}
+
+static int open_directory(struct store *s, struct err *err)
+{
+    uint64_t oldest_segment;
+    int rc = take_directory(s, err);
+    if (rc == 0)
+        rc = read_beside_begin(s, &oldest_segment, err);
+    if (rc)
+        return rc;
+    rc = open_parts(s, err);
+    return rc == ERR_UNSUPPORTED ? rc
+                                 : read_beside_end(s, oldest_segment, rc, err);
 }
 
 static unsigned task_count(const struct store *s)
@@ -377,29 +390,58 @@ void store__make_caches(struct store *s)
         s->scan_cache = scan_cache_new(s->options.scan_cache_bytes);
 }
 
+static int try_to_open(struct world *world,
+                       const char *dir,
+                       const struct store_options *opts,
+                       struct store **out,
+                       struct err *err)
+{
+    struct store *s = store__new(world, opts);
+    int rc;
+    s->dir = mem_strdup(dir);
+    rc = open_directory(s, err);
+    if (rc) {
+        s->closing = true;
+        store_close(s);
+        return rc;
+    }
+    *out = s;
+    return 0;
+}
+
+/* Background work writes: a reader has none. */
+static void start_work(struct store *s)
+{
+    if (s->options.read_only)
+        return;
+    background_start(s);
+    background_wake(s);
+    snapshots_expire(s);
+    remove_stale_loads(s->fs, world_now_us(s->world));
+}
+
 int store_open(struct world *world,
                const char *dir,
                const struct store_options *opts,
                struct store **out,
                struct err *err)
 {
-    struct store *s = store__new(world, opts);
+    uint64_t begin_ns = world_mono_ns(world);
+    unsigned tries = 0;
+    struct err why;
     int rc;
-    s->dir = mem_strdup(dir);
     *out = NULL;
-    rc = open_parts(s, err);
+    do {
+        why = ERR_INIT;
+        rc = try_to_open(world, dir, opts, out, &why);
+    } while (rc && opts->read_only && !opts->pinned &&
+             read_beside_again(world, rc, begin_ns, &tries));
     if (rc) {
+        (void)err_copy(err, &why);
         err_wrap(err, "open %s", dir);
-        s->closing = true;
-        store_close(s);
         return rc;
     }
-    background_start(s);
-    background_wake(s);
-    snapshots_expire(s);
-    if (!s->options.read_only)
-        remove_stale_loads(s->fs, world_now_us(world));
-    *out = s;
+    start_work(*out);
     return 0;
 }
 

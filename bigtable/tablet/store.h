@@ -7,7 +7,7 @@
  *     DIR/tables/     table files (sstable/)
  *     DIR/snapshots/  records of snapshots (snapshot.h)
  *     DIR/load/       files of bulk loads that are not committed yet
- *     DIR/PINNED      a state for readers in other processes (store_pin)
+ *     DIR/PINNED      a state for the tasks of a job (store_pin)
  *
  * or, in a tablet server, over a file system that many share: the log and the
  * registry come from outside, tablets come and go (shared.h), and table files
@@ -73,7 +73,8 @@ struct store_options {
     uint64_t memtable_bytes;   /* All memtables together; 0: the default. */
     uint64_t split_bytes;      /* 0: STORE_SPLIT_BYTES. */
     unsigned background_tasks; /* 0: one per CPU, at least two. */
-    bool read_only;
+    bool read_only; /* Beside the process that writes it: read_beside.h. */
+    bool pinned;    /* The state of store_pin(), if there is one; read-only. */
     bool must_exist;
     bool repair; /* Accept a damaged commit log: it ends at the damage. */
 };

@@ -95,7 +95,7 @@ static int open_store(struct attempt *a, struct err *err)
     if (a->setup->opts->store_options)
         o = *a->setup->opts->store_options;
     o.cache_bytes = TABLE_CACHE_BYTES;
-    o.read_only = !a->setup->remote;
+    o.pinned = !a->setup->remote;
     o.background_tasks = 1;
     o.act_as = a->setup->opts->principal;
     o.world = a->setup->world;

@@ -1,11 +1,13 @@
-"""A directory serves one process: others are refused or wait, also when its
-lock file was removed."""
+"""One process writes a directory: others that would write are refused or wait,
+also when its lock file was removed. Any number read it, meanwhile and later."""
 
 import os
+import stat
+import subprocess
 import threading
 import time
 
-from harness import CliTest, Terminal, main
+from harness import QUARRY, CliTest, Terminal, main
 
 
 class OneProcess(CliTest):
@@ -26,39 +28,81 @@ class OneProcess(CliTest):
     def test_refused(self):
         """The message says who has it, and what can be done."""
         t = self.shell()
-        said = self.fails(1, "count", "t")
+        write = ["put", "t", "s", "f:q=v"]
+        said = self.fails(1, *write)
         self.assertIn("process %d" % t.pid, said)
         self.assertIn("--wait", said)
-        self.fails(2, "count", "t", "--wait", "soon")
+        self.fails(2, *write, "--wait", "soon")
         begin = time.monotonic()
-        self.fails(1, "count", "t", "--wait", "1")
+        self.fails(1, *write, "--wait", "1")
         self.assertGreaterEqual(time.monotonic() - begin, 1)
 
     def test_waits(self):
         """With --wait a command takes its turn."""
         t = self.shell()
-        counted = []
-        waiting = threading.Thread(target=lambda: counted.append(
-            self.run_quarry("count", "t", "--wait", "120")))
+        put = []
+        waiting = threading.Thread(target=lambda: put.append(
+            self.run_quarry("put", "t", "s", "f:q=v", "--wait", "120")))
         waiting.start()
         time.sleep(0.5)
-        self.assertEqual(counted, [])
+        self.assertEqual(put, [])
         t.type("\x04")
         t.close()
         waiting.join()
-        self.assertEqual(counted[0].returncode, 0, counted[0].stderr)
-        self.assertIn(b"waiting: ", counted[0].stderr)
+        self.assertEqual(put[0].returncode, 0, put[0].stderr)
+        self.assertIn(b"waiting: ", put[0].stderr)
 
-    def test_many_at_once(self):
-        done = []
-        threads = [threading.Thread(target=lambda: done.append(
-            self.run_quarry("count", "t", "--wait", "120", "-q")))
-            for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        self.assertEqual([d.returncode for d in done], [0] * 4)
+    def many_at_once(self):
+        """Several readers at once, of every kind; each sees the row."""
+        commands = [["count", "t"], ["scan", "t"], ["get", "t", "r"],
+                    ["export", "t", "-"], ["table", "describe", "t"],
+                    ["count", "t"]]
+        running = [subprocess.Popen([QUARRY, *c], cwd=self.dir, env=self.env,
+                                    stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE) for c in commands]
+        for c, p in zip(commands, running):
+            out, said = p.communicate(timeout=300)
+            self.assertEqual(p.returncode, 0, "%s: %s" % (c, said))
+            self.assertTrue(out)
+
+    def test_readers_share(self):
+        self.many_at_once()
+
+    def test_readers_beside_writer(self):
+        """A reader sees what was put a moment ago, and does not wait."""
+        t = self.shell()
+        t.line("put t s f:q=v")
+        t.prompt()
+        self.assertEqual(self.json("count", "t")[0]["rows"], 2)
+        self.many_at_once()
+        t.type("\x04")
+        t.close()
+
+    def everything(self):
+        """Names, sizes and times of what the directory holds."""
+        seen = {}
+        for where, _, files in os.walk(self.path("quarry-data")):
+            for name in files + ["."]:
+                s = os.stat(os.path.join(where, name))
+                seen[where, name] = (s.st_size, s.st_mtime_ns)
+        return seen
+
+    def test_read_only_directory(self):
+        """Reading needs no right to write, and leaves no trace."""
+        user = {"user": 65534} if os.geteuid() == 0 else {}
+        for where, _, files in os.walk(self.dir):
+            os.chmod(where, 0o555)
+            for name in files:
+                os.chmod(os.path.join(where, name), 0o444)
+        before = self.everything()
+        done = subprocess.run([QUARRY, "count", "t", "--format", "json"],
+                              cwd=self.dir, env=self.env, **user, timeout=300,
+                              check=False, capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b'"rows": 1', done.stdout)
+        self.assertEqual(self.everything(), before)
+        for where, _, _ in os.walk(self.dir):
+            os.chmod(where, stat.S_IRWXU)
 
     def test_lock_file_removed(self):
         """Whoever removes LOCK does not get a second process in."""

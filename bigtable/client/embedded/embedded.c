@@ -13,7 +13,8 @@ static struct store_options store_options_of(const struct quarry_options *o)
         .memtable_bytes = o->memtable_bytes,
         .split_bytes = o->split_bytes,
         .background_tasks = o->background_tasks,
-        .read_only = o->read_only,
+        .read_only = o->read_only || o->pinned,
+        .pinned = o->pinned,
         .must_exist = o->must_exist,
         .repair = o->repair,
     };

@@ -238,11 +238,11 @@ START_TEST(test_must_exist)
 
 END_TEST
 
-/* Readers beside the owner see the pinned state, and cannot write. */
+/* Who asks for the pinned state sees it, and cannot write. */
 START_TEST(test_pinned_readers)
 {
     SKIP_ON_CLUSTER("it has no directory to be pinned");
-    const struct quarry_options o = {.read_only = true};
+    const struct quarry_options o = {.pinned = true};
     struct quarry_table *t;
     struct quarry_table *rt;
     struct quarry *q = new_store(&t);
