@@ -1,0 +1,120 @@
+/* Data keys, and the KEYS file that holds them.
+ *
+ *     KEYS   = "QRYKEYS1" crc le32 of the rest, count le32, master le64,
+ *              { key } × count, nonce (12 bytes), tag (16 bytes)
+ *     key    = id le64, created le64 (µs since 1970), nonce (12 bytes),
+ *              the key sealed with the master key (32 + 16 bytes), of which
+ *              "QRYKEYS1", id and created are the associated data
+ *
+ * `master` names the master key that all are sealed with. The tag at the end
+ * is that of an empty text with all before it as associated data: nobody
+ * without the master key adds, drops or reorders keys. The last key seals what
+ * is written from now on, the others open what was written before.
+ *
+ * Nothing is sealed with a data key itself: each file, and each writer of a
+ * log, has a key that is derived from it and 16 random bytes (HKDF-SHA256).
+ *
+ * KEYS is replaced as a whole, atomically. Another process may do so (`quarry
+ * encryption rotate` beside a server): it is read again before a new file is
+ * begun, at most once a second, and when a key is asked for that is not there.
+ *
+ * Threads: any. What reads or writes KEYS parks.
+ *
+ * Invariants
+ *     INV-1. A key that was in KEYS once stays there: what it sealed may exist.
+ *     INV-2. A key is used only after the KEYS that has it is on the disk.
+ *     INV-3. Keys in memory lie in a secret_slab.
+ */
+#ifndef BASE_CRYPT_KEYRING_H
+#define BASE_CRYPT_KEYRING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/err.h"
+#include "base/core/macros.h"
+#include "base/core/slice.h"
+
+struct aead_key;
+struct buf;
+struct keyring;
+struct master_keys;
+struct world;
+
+#define KEYRING_SALT_BYTES ((size_t)16)
+/* Data keys of a KEYS file: a rotation a day for two years. */
+#define KEYRING_KEYS_MAX ((size_t)1024)
+/* The largest KEYS file. */
+#define KEYRING_FILE_BYTES_MAX ((size_t)128 << 10)
+
+/* Where KEYS is kept. All three park; `read` appends to @out and says
+ * ERR_NOTFOUND where there is none. */
+struct keyring_place {
+    void *ctx; /* Owned: `close` frees it. */
+    int (*read)(void *ctx, struct buf *out, struct err *err);
+    int (*replace)(void *ctx, struct slice contents, struct err *err);
+    void (*close)(void *ctx);
+};
+
+/* The file @path of @w, as a place. */
+struct keyring_place keyring_world_place(struct world *w, const char *path);
+
+/* Open KEYS in @place, which is taken over. @masters is shared; NULL: no master
+ * key is given. With @create, a KEYS with one fresh key is made where there is
+ * none and a master key is given. *@out is owned; NULL, without an error, where
+ * nothing is encrypted: no KEYS, and none made.
+ *
+ * Errors: ERR_DENIED (there are KEYS, and no master key, or another one than
+ * they are sealed with), ERR_CORRUPT, those of the place. */
+MUST_CHECK int keyring_open(struct world *w,
+                            struct keyring_place place,
+                            struct master_keys *masters,
+                            bool create,
+                            struct keyring **out,
+                            struct err *err);
+/* A keyring in memory alone, with one fresh key: for what does not outlive the
+ * process. Owned. */
+struct keyring *keyring_new_ephemeral(struct world *w);
+struct keyring *keyring_ref(struct keyring *k); /* NULL is allowed. */
+void keyring_unref(struct keyring *k);          /* NULL is allowed. */
+struct world *keyring_world(const struct keyring *k);
+
+/* Make a new data key, which seals what is begun from now on. Parks. */
+MUST_CHECK int keyring_rotate(struct keyring *k, struct err *err);
+/* Seal all data keys with the present master key, if they are sealed with the
+ * previous one; *@done says whether that was so. No data is touched. Parks. */
+MUST_CHECK int keyring_rewrap(struct keyring *k, bool *done, struct err *err);
+
+/* See whether another process changed KEYS. What fails is tried again later:
+ * the keys that are known go on to serve. Parks. */
+void keyring_refresh(struct keyring *k);
+
+struct keyring_status {
+    size_t key_count;
+    uint64_t current_id;
+    uint64_t current_created_us;
+    uint64_t master; /* Name of the master key. */
+};
+
+void keyring_get_status(struct keyring *k, struct keyring_status *out);
+
+/* --- keys of files ------------------------------------------------------- */
+
+/* The id of the key that seals what is begun now. */
+uint64_t keyring_current_id(struct keyring *k);
+/* 16 fresh random bytes. */
+void keyring_salt(struct keyring *k, unsigned char salt[KEYRING_SALT_BYTES]);
+
+/* The key of data key @id, @salt and @purpose (a literal). *@out is owned:
+ * keyring_key_free(). Parks where KEYS must be read again. Errors:
+ * ERR_NOTFOUND: KEYS has no key @id. */
+MUST_CHECK int keyring_derive(struct keyring *k,
+                              uint64_t id,
+                              const unsigned char salt[KEYRING_SALT_BYTES],
+                              const char *purpose,
+                              struct aead_key **out,
+                              struct err *err);
+void keyring_key_free(struct keyring *k, struct aead_key *key); /* NULL ok. */
+
+#endif /* BASE_CRYPT_KEYRING_H */

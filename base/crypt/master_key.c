@@ -1,0 +1,247 @@
+/* Master keys out of files, and their text. */
+#include "base/crypt/master_key.h"
+
+#include <openssl/evp.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/core/panic.h"
+#include "base/crypt/master_command.h"
+#include "base/crypt/secret.h"
+#include "base/runtime/world.h"
+
+#define MASTER_KEY_LABEL "quarry master key"
+/* Mode bits of group and others. */
+#define OTHERS_MODE 077
+
+enum {
+    MASTER_CURRENT,
+    MASTER_PREVIOUS,
+    MASTER_COUNT,
+};
+
+struct master_keys {
+    atomic_uint refs;
+    struct secret_slab *slab;
+    struct aead_key *keys[MASTER_COUNT]; /* NULL: not given. */
+};
+
+/* --- text ---------------------------------------------------------------- */
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+static bool parse_hex_key(struct slice text, unsigned char *out)
+{
+    if (text.len != 2 * AEAD_KEY_BYTES)
+        return false;
+    for (size_t i = 0; i < AEAD_KEY_BYTES; i++) {
+        int high = hex_digit(text.data[2 * i]);
+        int low = hex_digit(text.data[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        out[i] = (unsigned char)(high << 4 | low);
+    }
+    return true;
+}
+
+/* 44 digits, of which the last is padding, and may be missing. */
+static bool parse_base64_key(struct slice text, unsigned char *out)
+{
+    unsigned char padded[44];
+    unsigned char decoded[33];
+    bool good;
+
+    if (text.len != 43 && !(text.len == 44 && text.data[43] == '='))
+        return false;
+    memcpy(padded, text.data, 43);
+    padded[43] = '=';
+    good = EVP_DecodeBlock(decoded, padded, sizeof(padded)) == 33;
+    if (good)
+        memcpy(out, decoded, AEAD_KEY_BYTES);
+    secret_wipe(padded, sizeof(padded));
+    secret_wipe(decoded, sizeof(decoded));
+    return good;
+}
+
+int master_key_parse(struct slice text,
+                     const char *where,
+                     unsigned char *out,
+                     struct err *err)
+{
+    text = slice_trim(text);
+    if (parse_hex_key(text, out) || parse_base64_key(text, out))
+        return 0;
+    err_set(err, ERR_INVALID,
+            "%s: no master key: %zu characters, it must be 32 bytes as 64 "
+            "hexadecimal digits or in base64",
+            where, text.len);
+    err_hint(err, "make one with: openssl rand -hex 32");
+    return ERR_INVALID;
+}
+
+/* --- files --------------------------------------------------------------- */
+
+static int check_key_mode(struct world *w, const char *path, struct err *err)
+{
+    struct file_info info;
+    int rc = world_stat(w, path, &info, err);
+    if (rc == 0 && (info.mode & OTHERS_MODE)) {
+        err_set(err, ERR_DENIED,
+                "%s: others than its owner may read this master key", path);
+        err_hint(err, "chmod 600 %s", path);
+        return ERR_DENIED;
+    }
+    return rc;
+}
+
+static int read_key_file(struct world *w,
+                         const char *path,
+                         struct aead_key *out,
+                         struct err *err)
+{
+    char text[MASTER_TEXT_BYTES_MAX];
+    struct file *f;
+    size_t got = 0;
+    int rc = check_key_mode(w, path, err);
+
+    if (rc == 0)
+        rc = file_open(w, path, FILE_READ, &f, err);
+    if (rc)
+        return rc;
+    rc = file_read_at(f, 0, text, sizeof(text), &got, err);
+    file_close(f);
+    if (rc == 0)
+        rc = master_key_parse(slice_make(text, got), path, out->bytes, err);
+    secret_wipe(text, sizeof(text));
+    return rc;
+}
+
+static int
+read_key_command(const char *command, struct aead_key *out, struct err *err)
+{
+    char text[MASTER_TEXT_BYTES_MAX];
+    size_t got;
+    int rc = master_command_run(command, text, &got, err);
+
+    if (rc == 0)
+        rc = master_key_parse(slice_make(text, got), command, out->bytes, err);
+    secret_wipe(text, sizeof(text));
+    return rc;
+}
+
+static int add_master_key(struct master_keys *m,
+                          size_t i,
+                          struct world *w,
+                          const char *file,
+                          const char *command,
+                          struct err *err)
+{
+    int rc;
+
+    if (!file && !command)
+        return 0;
+    if (file && command)
+        return err_set(err, ERR_INVALID,
+                       "both a file and a command are given for one key");
+    m->keys[i] = secret_key_new(m->slab);
+    rc = file ? read_key_file(w, file, m->keys[i], err)
+              : read_key_command(command, m->keys[i], err);
+    if (rc)
+        err_wrap(err,
+                 i == MASTER_CURRENT ? "master key" : "previous master key");
+    return rc;
+}
+
+/* --- life ---------------------------------------------------------------- */
+
+static struct master_keys *master_keys_new(void)
+{
+    struct master_keys *m = mem_zalloc(1, sizeof(*m));
+    atomic_init(&m->refs, 1);
+    m->slab = secret_slab_new();
+    return m;
+}
+
+bool master_key_is_given(const struct master_key_source *s)
+{
+    return s->key_file || s->key_command || s->previous_key_file ||
+           s->previous_key_command;
+}
+
+int master_keys_read(struct world *w,
+                     const struct master_key_source *s,
+                     struct master_keys **out,
+                     struct err *err)
+{
+    struct master_keys *m;
+    int rc;
+
+    *out = NULL;
+    if (!master_key_is_given(s))
+        return 0;
+    if (!s->key_file && !s->key_command)
+        return err_set(err, ERR_INVALID,
+                       "a previous master key is given, and no present one");
+    m = master_keys_new();
+    rc = add_master_key(m, MASTER_CURRENT, w, s->key_file, s->key_command, err);
+    if (rc == 0)
+        rc = add_master_key(m, MASTER_PREVIOUS, w, s->previous_key_file,
+                            s->previous_key_command, err);
+    if (rc) {
+        master_keys_unref(m);
+        return rc;
+    }
+    *out = m;
+    return 0;
+}
+
+struct master_keys *master_keys_of(const unsigned char bytes[32])
+{
+    struct master_keys *m = master_keys_new();
+    m->keys[MASTER_CURRENT] = secret_key_new(m->slab);
+    memcpy(m->keys[MASTER_CURRENT]->bytes, bytes, AEAD_KEY_BYTES);
+    return m;
+}
+
+struct master_keys *master_keys_ref(struct master_keys *m)
+{
+    if (m)
+        atomic_fetch_add(&m->refs, 1);
+    return m;
+}
+
+void master_keys_unref(struct master_keys *m)
+{
+    if (!m || atomic_fetch_sub(&m->refs, 1) != 1)
+        return;
+    for (size_t i = 0; i < MASTER_COUNT; i++)
+        secret_key_free(m->slab, m->keys[i]);
+    secret_slab_free(m->slab);
+    mem_free(m);
+}
+
+const struct aead_key *master_keys_current(const struct master_keys *m)
+{
+    return m->keys[MASTER_CURRENT];
+}
+
+const struct aead_key *master_keys_find(const struct master_keys *m,
+                                        uint64_t name)
+{
+    for (size_t i = 0; i < MASTER_COUNT; i++)
+        if (m->keys[i] && master_key_name(m->keys[i]) == name)
+            return m->keys[i];
+    return NULL;
+}
+
+uint64_t master_key_name(const struct aead_key *k)
+{
+    return aead_key_name(k, MASTER_KEY_LABEL);
+}

@@ -1,0 +1,439 @@
+/* Data keys survive in KEYS, by the right master key alone. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "base/crypt/aead.h"
+#include "base/crypt/keyring.h"
+#include "base/crypt/master_key.h"
+#include "base/crypt/sealer.h"
+#include "base/runtime/world.h"
+#include "tests/lib/check_main.h"
+
+/* --- Fixture ------------------------------------------------------------- */
+
+static struct world *world;
+static char directory[512];
+
+static void setup(void)
+{
+    world = world_real_new();
+    snprintf(directory, sizeof(directory), "%s", test_tmpdir());
+}
+
+static const char *path_of(const char *name)
+{
+    static char path[600];
+    snprintf(path, sizeof(path), "%s/%s", directory, name);
+    return path;
+}
+
+static void put_file(const char *name, const char *text, mode_t mode)
+{
+    FILE *f = fopen(path_of(name), "w");
+    ck_assert_ptr_nonnull(f);
+    fputs(text, f);
+    fclose(f);
+    ck_assert_int_eq(chmod(path_of(name), mode), 0);
+}
+
+static struct master_keys *master(unsigned char first)
+{
+    unsigned char bytes[32] = {first};
+    return master_keys_of(bytes);
+}
+
+static int open_keys(struct master_keys *m,
+                     bool create,
+                     struct keyring **out,
+                     struct err *err)
+{
+    int rc = keyring_open(world, keyring_world_place(world, path_of("KEYS")), m,
+                          create, out, err);
+    master_keys_unref(m);
+    return rc;
+}
+
+static struct keyring *must_open(unsigned char first)
+{
+    struct keyring *k;
+    struct err err = ERR_INIT;
+    ck_assert_msg(open_keys(master(first), true, &k, &err) == 0, "%s",
+                  err.text);
+    ck_assert_ptr_nonnull(k);
+    return k;
+}
+
+/* A unit of @text, sealed by a sealer of its own. */
+static void seal_text(struct keyring *k, const char *text, struct buf *unit)
+{
+    struct unit_sealer *s;
+    struct err err = ERR_INIT;
+    ck_assert_int_eq(unit_sealer_new(k, "test", &s, &err), 0);
+    buf_clear(unit);
+    unit_seal(s, SLICE_LIT("here"), slice_str(text),
+              buf_extend(unit, strlen(text) + UNIT_BYTES_MORE));
+    unit_sealer_free(s);
+}
+
+static int
+open_text(struct keyring *k, const struct buf *unit, const char *want)
+{
+    struct unit_opener *o = unit_opener_new(k, "test");
+    struct err err = ERR_INIT;
+    char *out = mem_alloc(unit->len);
+    int rc = unit_open(o, SLICE_LIT("here"), buf_slice(unit), out, &err);
+    if (rc == 0) {
+        ck_assert_uint_eq(unit->len, strlen(want) + UNIT_BYTES_MORE);
+        ck_assert_mem_eq(out, want, strlen(want));
+    }
+    mem_free(out);
+    unit_opener_free(o);
+    return rc;
+}
+
+static void read_keys_bytes(struct buf *out)
+{
+    FILE *f = fopen(path_of("KEYS"), "r");
+    ck_assert_ptr_nonnull(f);
+    buf_clear(out);
+    out->len = fread(buf_reserve(out, 1 << 16), 1, 1 << 16, f);
+    fclose(f);
+}
+
+static void write_keys_bytes(const struct buf *b)
+{
+    FILE *f = fopen(path_of("KEYS"), "w");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_uint_eq(fwrite(b->data, 1, b->len, f), b->len);
+    fclose(f);
+}
+
+/* --- Tests --------------------------------------------------------------- */
+
+/* Without KEYS and without a master key nothing is encrypted, and no KEYS is
+ * made by who may not. */
+START_TEST(test_nothing_is_encrypted_unasked)
+{
+    struct keyring *k;
+    struct err err = ERR_INIT;
+    setup();
+    ck_assert_int_eq(open_keys(NULL, true, &k, &err), 0);
+    ck_assert_ptr_null(k);
+    ck_assert_int_eq(open_keys(master(1), false, &k, &err), 0);
+    ck_assert_ptr_null(k);
+    world_free(world);
+}
+
+END_TEST
+
+/* What was sealed is opened after the keys were read again; data keys of before
+ * a rotation go on to open, and the new one seals. */
+START_TEST(test_rotation)
+{
+    struct buf first = BUF_INIT, second = BUF_INIT;
+    struct keyring_status status;
+    struct keyring *k;
+    struct err err = ERR_INIT;
+
+    setup();
+    k = must_open(1);
+    seal_text(k, "before", &first);
+    ck_assert_int_eq(keyring_rotate(k, &err), 0);
+    seal_text(k, "after", &second);
+    ck_assert(unit_key_id(buf_slice(&first)) !=
+              unit_key_id(buf_slice(&second)));
+    keyring_unref(k);
+    k = must_open(1);
+    keyring_get_status(k, &status);
+    ck_assert_uint_eq(status.key_count, 2);
+    ck_assert_uint_eq(status.current_id, unit_key_id(buf_slice(&second)));
+    ck_assert_int_eq(open_text(k, &first, "before"), 0);
+    ck_assert_int_eq(open_text(k, &second, "after"), 0);
+    keyring_unref(k);
+    buf_close(&first);
+    buf_close(&second);
+    world_free(world);
+}
+
+END_TEST
+
+/* A process that has the keyring open opens what another sealed with a key that
+ * was made meanwhile. */
+START_TEST(test_rotation_by_another)
+{
+    struct buf unit = BUF_INIT;
+    struct keyring *here, *there;
+    struct err err = ERR_INIT;
+
+    setup();
+    here = must_open(1);
+    there = must_open(1);
+    ck_assert_int_eq(keyring_rotate(there, &err), 0);
+    seal_text(there, "by another", &unit);
+    ck_assert_int_eq(open_text(here, &unit, "by another"), 0);
+    ck_assert_uint_eq(keyring_current_id(here), keyring_current_id(there));
+    keyring_unref(here);
+    keyring_unref(there);
+    buf_close(&unit);
+    world_free(world);
+}
+
+END_TEST
+
+/* No key, and the wrong one, are told in so many words. */
+START_TEST(test_wrong_master_key)
+{
+    struct keyring *k;
+    struct err err = ERR_INIT;
+
+    setup();
+    keyring_unref(must_open(1));
+    ck_assert_int_eq(open_keys(NULL, true, &k, &err), ERR_DENIED);
+    ck_assert_ptr_nonnull(strstr(err.text, "no master key was given"));
+    ck_assert_int_eq(open_keys(master(2), true, &k, &err), ERR_DENIED);
+    ck_assert_ptr_nonnull(strstr(err.text, "the one given is"));
+    world_free(world);
+}
+
+END_TEST
+
+/* Any changed byte of KEYS is told; with the checksum made good, too, by the
+ * tags. */
+START_TEST(test_tampered_keys)
+{
+    struct buf good = BUF_INIT, bad = BUF_INIT;
+    struct keyring *k;
+    struct err err = ERR_INIT;
+
+    setup();
+    k = must_open(1);
+    ck_assert_int_eq(keyring_rotate(k, &err), 0);
+    keyring_unref(k);
+    read_keys_bytes(&good);
+    for (size_t at = 0; at < good.len; at++) {
+        int rc;
+        buf_clear(&bad);
+        buf_append_slice(&bad, buf_slice(&good));
+        bad.data[at] ^= 1;
+        write_keys_bytes(&bad);
+        rc = open_keys(master(1), true, &k, &err);
+        ck_assert_int_eq(rc, ERR_CORRUPT);
+    }
+    buf_close(&good);
+    buf_close(&bad);
+    world_free(world);
+}
+
+END_TEST
+
+static int read_masters(const struct master_key_source *s, struct err *err)
+{
+    struct master_keys *m;
+    int rc = master_keys_read(world, s, &m, err);
+    master_keys_unref(m);
+    return rc;
+}
+
+#define HEX_KEY                                                                \
+    "00112233445566778899aabbccddeeff00112233445566778899AABBCCDDEEFF"
+
+/* Keys are read as hexadecimal digits or base64, from a file that nobody else
+ * may read or from a command. */
+START_TEST(test_master_key_sources)
+{
+    unsigned char hex[32], base64[32];
+    struct err err = ERR_INIT;
+    char path[600];
+
+    setup();
+    ck_assert_int_eq(
+        master_key_parse(SLICE_LIT(" " HEX_KEY "\n"), "t", hex, &err), 0);
+    ck_assert_int_eq(
+        master_key_parse(
+            SLICE_LIT("ABEiM0RVZneImaq7zN3u/wARIjNEVWZ3iJmqu8zd7v8="), "t",
+            base64, &err),
+        0);
+    ck_assert_mem_eq(hex, base64, 32);
+    put_file("key", HEX_KEY "\n", 0600);
+    snprintf(path, sizeof(path), "%s", path_of("key"));
+    ck_assert_int_eq(
+        read_masters(&(struct master_key_source){.key_file = path}, &err), 0);
+    put_file("key", HEX_KEY "\n", 0640);
+    ck_assert_int_eq(
+        read_masters(&(struct master_key_source){.key_file = path}, &err),
+        ERR_DENIED);
+    put_file("key", "too short", 0400);
+    ck_assert_int_eq(
+        read_masters(&(struct master_key_source){.key_file = path}, &err),
+        ERR_INVALID);
+    ck_assert_int_eq(
+        read_masters(
+            &(struct master_key_source){.key_command = "echo " HEX_KEY}, &err),
+        0);
+    ck_assert_int_eq(
+        read_masters(&(struct master_key_source){.key_command = "exit 3"},
+                     &err),
+        ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.text, "status 3"));
+    ck_assert_int_eq(read_masters(
+                         &(struct master_key_source){
+                             .key_command = "head -c 100000 /dev/zero"},
+                         &err),
+                     ERR_INVALID);
+    ck_assert_int_eq(
+        read_masters(&(struct master_key_source){.key_file = path,
+                                                 .key_command = "true"},
+                     &err),
+        ERR_INVALID);
+    world_free(world);
+}
+
+END_TEST
+
+/* With a new master key and the one before, KEYS is sealed again and nothing
+ * else changes; then the one before is of no use. */
+START_TEST(test_new_master_key)
+{
+    static const char new_key[] =
+        "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff";
+    struct master_key_source both;
+    struct buf unit = BUF_INIT;
+    struct master_keys *m;
+    struct keyring *k;
+    struct err err = ERR_INIT;
+    char old_path[600], new_path[600];
+    bool done;
+
+    setup();
+    put_file("old", HEX_KEY, 0600);
+    snprintf(old_path, sizeof(old_path), "%s", path_of("old"));
+    put_file("new", new_key, 0600);
+    snprintf(new_path, sizeof(new_path), "%s", path_of("new"));
+    ck_assert_int_eq(
+        master_keys_read(
+            world, &(struct master_key_source){.key_file = old_path}, &m, &err),
+        0);
+    ck_assert_int_eq(open_keys(m, true, &k, &err), 0);
+    seal_text(k, "kept", &unit);
+    keyring_unref(k);
+
+    both = (struct master_key_source){.key_file = new_path,
+                                      .previous_key_file = old_path};
+    ck_assert_int_eq(master_keys_read(world, &both, &m, &err), 0);
+    ck_assert_int_eq(open_keys(m, true, &k, &err), 0);
+    ck_assert_int_eq(open_text(k, &unit, "kept"), 0);
+    ck_assert_int_eq(keyring_rewrap(k, &done, &err), 0);
+    ck_assert(done);
+    ck_assert_int_eq(keyring_rewrap(k, &done, &err), 0);
+    ck_assert(!done);
+    keyring_unref(k);
+
+    both.previous_key_file = NULL;
+    ck_assert_int_eq(master_keys_read(world, &both, &m, &err), 0);
+    ck_assert_int_eq(open_keys(m, true, &k, &err), 0);
+    ck_assert_int_eq(open_text(k, &unit, "kept"), 0);
+    keyring_unref(k);
+    both.key_file = old_path;
+    ck_assert_int_eq(master_keys_read(world, &both, &m, &err), 0);
+    ck_assert_int_eq(open_keys(m, true, &k, &err), ERR_DENIED);
+    buf_close(&unit);
+    world_free(world);
+}
+
+END_TEST
+
+/* Units of another place, another purpose, or with any byte changed are
+ * refused; those of many sealers are opened by one opener. */
+START_TEST(test_units)
+{
+    struct keyring *k;
+    struct buf unit = BUF_INIT;
+    struct unit_opener *o;
+    struct err err = ERR_INIT;
+    char out[64];
+
+    setup();
+    k = keyring_new_ephemeral(world);
+    o = unit_opener_new(k, "test");
+    for (int i = 0; i < 20; i++) {
+        seal_text(k, "some text", &unit);
+        ck_assert_int_eq(
+            unit_open(o, SLICE_LIT("here"), buf_slice(&unit), out, &err), 0);
+        ck_assert_mem_eq(out, "some text", 9);
+    }
+    ck_assert_int_eq(
+        unit_open(o, SLICE_LIT("there"), buf_slice(&unit), out, &err),
+        ERR_CORRUPT);
+    for (size_t at = 0; at < unit.len; at++) {
+        unit.data[at] ^= 4;
+        ck_assert_int_ne(
+            unit_open(o, SLICE_LIT("here"), buf_slice(&unit), out, &err), 0);
+        unit.data[at] ^= 4;
+    }
+    unit_opener_free(o);
+    o = unit_opener_new(k, "test2");
+    ck_assert_int_eq(
+        unit_open(o, SLICE_LIT("here"), buf_slice(&unit), out, &err),
+        ERR_CORRUPT);
+    unit_opener_free(o);
+    o = unit_opener_new(NULL, "test");
+    ck_assert_int_eq(
+        unit_open(o, SLICE_LIT("here"), buf_slice(&unit), out, &err),
+        ERR_DENIED);
+    unit_opener_free(o);
+    keyring_unref(k);
+    buf_close(&unit);
+    world_free(world);
+}
+
+END_TEST
+
+/* No key and nonce come twice, whatever sealers come and go, and however often
+ * the same text is sealed. */
+START_TEST(test_no_nonce_comes_twice)
+{
+    enum {
+        SEALERS = 40,
+        UNITS = 50,
+    };
+
+    static char heads[SEALERS * UNITS][UNIT_HEAD_BYTES];
+    struct keyring *k;
+    size_t same = 0;
+    size_t n = 0;
+
+    setup();
+    k = keyring_new_ephemeral(world);
+    for (int i = 0; i < SEALERS; i++) {
+        struct unit_sealer *s;
+        char unit[UNIT_BYTES_MORE + 4];
+        ck_assert_int_eq(unit_sealer_new(k, "test", &s, NULL), 0);
+        for (int j = 0; j < UNITS; j++) {
+            unit_seal(s, SLICE_EMPTY, SLICE_LIT("same"), unit);
+            memcpy(heads[n++], unit, UNIT_HEAD_BYTES);
+        }
+        unit_sealer_free(s);
+    }
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < i; j++)
+            same += memcmp(heads[i], heads[j], UNIT_HEAD_BYTES) == 0;
+    ck_assert_uint_eq(same, 0);
+    keyring_unref(k);
+    world_free(world);
+}
+
+END_TEST
+
+TEST_MAIN("keyring",
+          test_nothing_is_encrypted_unasked,
+          test_rotation,
+          test_rotation_by_another,
+          test_wrong_master_key,
+          test_tampered_keys,
+          test_master_key_sources,
+          test_new_master_key,
+          test_units,
+          test_no_nonce_comes_twice)
