@@ -165,11 +165,32 @@ static void check_snapshot(struct check *c, const char *path)
     buf_close(&bytes);
 }
 
-static void check_snapshots(struct check *c)
+/* The records that the manifest names are there. */
+static void check_named_snapshots(struct check *c,
+                                  const struct manifest_state *state)
+{
+    for (size_t i = 0; i < state->snapshot_count; i++) {
+        struct buf path = BUF_INIT;
+        struct fs_info info;
+        struct err err = ERR_INIT;
+        int r;
+        buf_printf(&path, SNAPSHOTS_DIR "/%s" SNAPSHOT_SUFFIX,
+                   state->snapshots[i]);
+        r = fs_stat(c->fs, buf_cstr(&path), &info, &err);
+        if (r == ERR_NOTFOUND)
+            err_set(&err, r, "the record is missing");
+        if (r)
+            add_result(c, buf_cstr(&path), 0, 0, r, &err);
+        buf_close(&path);
+    }
+}
+
+static void check_snapshots(struct check *c, const struct manifest_state *state)
 {
     char **names = NULL;
     size_t count = 0;
     struct slice name;
+    check_named_snapshots(c, state);
     if (fs_list(c->fs, SNAPSHOTS_DIR, &names, &count, NULL))
         return; /* There were never any. */
     for (size_t i = 0; i < count; i++) {
@@ -198,10 +219,14 @@ static int count_record(void *ctx,
     return ERR_OK;
 }
 
-static void check_log(struct check *c, const char *dir)
+static void
+check_log(struct check *c, const struct manifest_state *state, const char *dir)
 {
     struct buf path = BUF_INIT;
-    struct commit_log_options opts = {.world = c->cli->world};
+    struct commit_log_options opts = {.world = c->cli->world,
+                                      .named = {state->log_segments,
+                                                state->log_segment_count,
+                                                state->log_position}};
     struct log_end end;
     struct err err = ERR_INIT;
     int r;
@@ -231,9 +256,9 @@ static int check_manifest(struct check *c, const char *dir, struct err *err)
         for (size_t g = 0; g < s->tablets[i].group_count; g++)
             check_group(c, &s->tablets[i].groups[g]);
     if (!r)
-        check_snapshots(c);
+        check_snapshots(c, s);
     if (!r)
-        check_log(c, dir);
+        check_log(c, s, dir);
     manifest_close(m);
     return r;
 }

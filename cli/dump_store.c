@@ -6,6 +6,7 @@
 #include "base/core/buf.h"
 #include "base/core/coding.h"
 #include "base/core/crc32c.h"
+#include "base/core/text.h"
 #include "bigtable/tablet/log_format.h"
 #include "bigtable/tablet/manifest_state.h"
 #include "cli/cli.h"
@@ -33,12 +34,53 @@ bool is_log_segment(struct slice head)
 
 /* --- manifests --------------------------------------------------------- */
 
-static void print_edit(struct cli *cli, size_t offset, size_t bytes)
+/* The log's segments and the snapshots that @state lists. */
+static void put_named(struct buf *out,
+                      const struct cli *cli,
+                      const struct manifest_state *state)
 {
+    bool json = cli->format == FORMAT_JSON;
+    buf_printf(out,
+               json ? ", \"log\": {\"position\": %" PRIu64 ", \"segments\": ["
+                    : ", log synced to %" PRIu64 ", segments:",
+               state->log_position);
+    for (size_t i = 0; i < state->log_segment_count; i++)
+        buf_printf(out,
+                   json && i ? ", %" PRIu64
+                   : json    ? "%" PRIu64
+                             : " %" PRIu64,
+                   state->log_segments[i]);
+    buf_append_str(out, json ? "]}, \"snapshots\": [" : "; snapshots:");
+    for (size_t i = 0; i < state->snapshot_count; i++) {
+        struct slice name = slice_str(state->snapshots[i]);
+        if (json) {
+            buf_append_str(out, i ? ", " : "");
+            text_put_json(out, name);
+        } else {
+            buf_append_byte(out, ' ');
+            text_put_escaped(out, name, 0);
+        }
+    }
+    if (json)
+        buf_append_str(out, "]}");
+    else if (state->snapshot_count == 0)
+        buf_append_str(out, " none");
+}
+
+/* One edit, and what it left in force. */
+static void print_edit(const struct cli *cli,
+                       const struct manifest_state *state,
+                       size_t offset,
+                       size_t bytes)
+{
+    struct buf line = BUF_INIT;
     if (cli->format == FORMAT_JSON)
-        printf("{\"offset\": %zu, \"bytes\": %zu}\n", offset, bytes);
+        buf_printf(&line, "{\"offset\": %zu, \"bytes\": %zu", offset, bytes);
     else
-        printf("edit at %zu, %zu bytes\n", offset, bytes);
+        buf_printf(&line, "edit at %zu, %zu bytes", offset, bytes);
+    put_named(&line, cli, state);
+    puts(buf_cstr(&line));
+    buf_close(&line);
 }
 
 /* The edits of a manifest, applied one after the other to @state. */
@@ -56,14 +98,14 @@ static int read_edits(struct cli *cli,
         if (len > bytes.len - at - MANIFEST_RECORD_BYTES ||
             get_le32(p) != crc32c(p + 4, len + 4))
             return err_set(err, ERR_CORRUPT, "offset %zu: bad record", at);
-        if (print)
-            print_edit(cli, at, len);
         r = manifest_state_apply(
             state, slice_make(p + MANIFEST_RECORD_BYTES, len), err);
         if (r) {
             err_wrap(err, "offset %zu", at);
             return r;
         }
+        if (print)
+            print_edit(cli, state, at, len);
         at += MANIFEST_RECORD_BYTES + len;
     }
     return ERR_OK;

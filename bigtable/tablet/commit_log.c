@@ -72,7 +72,55 @@ static int open_segment_file(struct commit_log *l,
     return rc;
 }
 
-/* Begin a segment at the present position. PRE: l->lock is held. */
+/* The segments from @s on into @list. PRE: l->lock is held. */
+static void list_segments(const struct segment *s, struct buf *list)
+{
+    for (; s; s = s->newer)
+        buf_append(list, &s->number, sizeof(s->number));
+}
+
+/* Record @list, which moves in, and @position. PRE: l->name_lock is held. */
+static int record_extent(struct commit_log *l,
+                         struct buf *list,
+                         uint64_t position,
+                         struct err *err)
+{
+    const struct log_extent e = {(const uint64_t *)(const void *)list->data,
+                                 list->len / sizeof(uint64_t), position};
+    int rc = l->name ? l->name(l->name_ctx, &e, err) : 0;
+    if (rc) {
+        buf_close(list);
+        return rc;
+    }
+    buf_close(&l->recorded);
+    l->recorded = *list;
+    l->recorded_to = position;
+    return 0;
+}
+
+/* Make the name and header of a new segment durable, and record it. PRE: both
+ * locks are held. */
+static int name_segment(struct commit_log *l,
+                        uint64_t number,
+                        struct file *f,
+                        struct err *err)
+{
+    struct buf list = BUF_INIT;
+    int rc;
+    if (!l->name)
+        return 0;
+    rc = file_sync(f, err);
+    if (rc == 0)
+        rc = world_sync_dir(l->world, l->dir, err);
+    if (rc)
+        return rc;
+    l->named = number + 1;
+    list_segments(l->oldest, &list);
+    buf_append(&list, &number, sizeof(number));
+    return record_extent(l, &list, atomic_load(&l->synced), err);
+}
+
+/* Begin a segment at the present position. PRE: both locks are held. */
 static int start_segment(struct commit_log *l, struct err *err)
 {
     uint64_t position = atomic_load(&l->position);
@@ -92,6 +140,12 @@ static int start_segment(struct commit_log *l, struct err *err)
         file_close(f);
         if (rename_to_spare(l, h.number, spare, sizeof(spare)) == 0)
             add_spare(l, spare);
+        return rc;
+    }
+    rc = name_segment(l, h.number, f, err);
+    if (rc) { /* It may have been recorded: the file stays, empty. */
+        file_close(f);
+        l->next_number++;
         return rc;
     }
     s = mem_zalloc(1, sizeof(*s));
@@ -136,6 +190,20 @@ static int sync_names(struct commit_log *l, struct err *err)
     return rc;
 }
 
+/* Does any segment hold nothing above @sequence? Then the others, which stay,
+ * are added to @rest. PRE: l->lock is held. */
+static bool
+can_release(const struct commit_log *l, uint64_t sequence, struct buf *rest)
+{
+    const struct segment *s = l->oldest;
+    while (is_full(l, s) && s->last_sequence <= sequence)
+        s = s == l->current ? NULL : s->newer;
+    if (s == l->oldest)
+        return false;
+    list_segments(s, rest);
+    return true;
+}
+
 /* Take the segments out of the list that hold nothing above @sequence, chained
  * by `newer`. PRE: l->lock is held. */
 static struct segment *take_released(struct commit_log *l, uint64_t sequence)
@@ -161,13 +229,21 @@ static struct segment *take_released(struct commit_log *l, uint64_t sequence)
 void commit_log_release(struct commit_log *l, uint64_t sequence)
 {
     struct buf spares = BUF_INIT; /* char[SPARE_PATH_BYTES] each. */
+    struct buf rest = BUF_INIT;
     struct segment *released;
     uint64_t named;
     bool good;
+    mutex_lock(&l->name_lock);
     mutex_lock(&l->lock);
-    released = take_released(l, sequence);
+    good = can_release(l, sequence, &rest);
+    mutex_unlock(&l->lock);
+    /* Recorded first: what is released must not be missed. */
+    good = good && record_extent(l, &rest, atomic_load(&l->synced), NULL) == 0;
+    mutex_lock(&l->lock);
+    released = good ? take_released(l, sequence) : NULL;
     named = l->next_number;
     mutex_unlock(&l->lock);
+    mutex_unlock(&l->name_lock);
     if (!released)
         return;
     for (const struct segment *s = released; s; s = s->newer) {
@@ -236,6 +312,13 @@ static int keep_segment(struct commit_log *l,
     return 0;
 }
 
+/* 0: none is. */
+static uint64_t first_recorded(const struct commit_log *l)
+{
+    return l->recorded.len ? *(const uint64_t *)(const void *)l->recorded.data
+                           : 0;
+}
+
 /* One name in the directory: an old segment, one behind the end, or a spare. */
 static int take_name(struct commit_log *l,
                      const char *name,
@@ -251,7 +334,7 @@ static int take_name(struct commit_log *l,
     }
     if (!log_segment_number(name, &number))
         return 0;
-    if (number > end->segment)
+    if (number > end->segment || number < first_recorded(l))
         return world_remove(l->world, path, err);
     return keep_segment(l, number, end, err);
 }
@@ -275,6 +358,42 @@ take_directory(struct commit_log *l, const struct log_end *end, struct err *err)
     return rc ? rc : world_sync_dir(l->world, l->dir, err);
 }
 
+/* The recorded segments up to number @last into @list. */
+static void
+list_kept(const struct commit_log *l, uint64_t last, struct buf *list)
+{
+    const uint64_t *numbers = (const uint64_t *)(const void *)l->recorded.data;
+    size_t count = l->recorded.len / sizeof(*numbers);
+    for (size_t i = 0; i < count && numbers[i] <= last; i++)
+        buf_append(list, &numbers[i], sizeof(*numbers));
+}
+
+/* Take the segments there are, and record what the log is now if that is not
+ * what was recorded: after a repair, or in a store of format 1. */
+static int
+open_segments(struct commit_log *l, const struct log_end *end, struct err *err)
+{
+    struct buf list = BUF_INIT;
+    uint64_t position = MIN_OF(l->recorded_to, end->position);
+    int rc = 0;
+    list_kept(l, end->segment, &list);
+    /* Recorded first: take_directory() removes what is behind the end. */
+    if (list.len != l->recorded.len || position != l->recorded_to)
+        rc = record_extent(l, &list, position, err);
+    else
+        buf_close(&list);
+    if (rc == 0)
+        rc = take_directory(l, end, err);
+    if (rc)
+        return rc;
+    list = BUF_INIT;
+    list_segments(l->oldest, &list);
+    if (list.len != l->recorded.len)
+        return record_extent(l, &list, end->position, err);
+    buf_close(&list);
+    return 0;
+}
+
 int commit_log_open(const struct commit_log_options *opts,
                     const struct log_end *end,
                     struct commit_log **out,
@@ -293,9 +412,16 @@ int commit_log_open(const struct commit_log_options *opts,
     atomic_init(&l->synced_sequence, end->last_sequence);
     l->named = end->next_segment;
     l->last_sequence = end->last_sequence;
+    l->name = opts->name;
+    l->name_ctx = opts->name_ctx;
+    if (opts->named.count)
+        buf_append(&l->recorded, opts->named.segments,
+                   opts->named.count * sizeof(uint64_t));
+    l->recorded_to = opts->named.position;
+    mutex_init(&l->name_lock);
     mutex_init(&l->lock);
     *out = NULL;
-    rc = take_directory(l, end, err);
+    rc = open_segments(l, end, err);
     if (rc) {
         err_wrap(err, "commit log %s", opts->dir);
         commit_log_close(l);
@@ -324,10 +450,25 @@ static void trim(struct segment *s)
     }
 }
 
+/* Record where the log ends, so that a cut is noticed. */
+static void record_end(struct commit_log *l)
+{
+    struct buf list = BUF_INIT;
+    uint64_t end = atomic_load(&l->position);
+    if (!l->name || !l->oldest || atomic_load(&l->broken) ||
+        end <= l->recorded_to || commit_log_sync(l, NULL) != 0)
+        return;
+    list_segments(l->oldest, &list);
+    if (record_extent(l, &list, end, NULL)) {
+        /* What was recorded before holds. */
+    }
+}
+
 void commit_log_close(struct commit_log *l)
 {
     if (!l)
         return;
+    record_end(l);
     if (l->current)
         trim(l->current);
     while (l->oldest) {
@@ -338,15 +479,17 @@ void commit_log_close(struct commit_log *l)
     for (size_t i = 0; i < l->spare_count; i++)
         mem_free(l->spares[i]);
     log_block_close(&l->block);
+    buf_close(&l->recorded);
     mutex_close(&l->lock);
+    mutex_close(&l->name_lock);
     mem_free(l);
 }
 
 /* --- appending --------------------------------------------------------- */
 
-/* The name of a segment is on the disk before the next is made, so that a crash
- * leaves no gap that is not one of released segments. Mostly a release has seen
- * to it meanwhile. */
+/* The name of a segment is on the disk before the next is made: its records may
+ * be synced before a sync of the directory. Mostly a release has seen to it
+ * meanwhile. */
 static int make_room(struct commit_log *l, size_t bytes, struct err *err)
 {
     const struct segment *s = l->current;
@@ -354,12 +497,14 @@ static int make_room(struct commit_log *l, size_t bytes, struct err *err)
     if (s && s->file &&
         (s->end == s->base || s->end - s->base + bytes <= l->segment_bytes))
         return 0;
+    mutex_lock(&l->name_lock);
     mutex_lock(&l->lock);
     if (l->named < l->next_number)
         rc = sync_names(l, err);
     if (rc == 0)
         rc = start_segment(l, err);
     mutex_unlock(&l->lock);
+    mutex_unlock(&l->name_lock);
     return rc;
 }
 

@@ -21,8 +21,12 @@
  * safe, and the log ends there. A new segment then takes over at exactly that
  * position, so that what lies behind is never read.
  *
- * Segments are numbered without gaps and let go of from the oldest; what lies
- * before a gap has been let go of.
+ * Segments have ascending numbers and are released from the oldest. The
+ * manifest lists those there are (struct log_extent). It is told before a
+ * segment takes records, before one is released, and when the log is closed: a
+ * segment that is missing, or shorter than it was when it was synced, is
+ * refused by name. In stores of format 1 nothing is listed; there, what lies
+ * before a gap in the numbers has been released.
  *
  * Segments whose entries are all in table files are kept as spares and written
  * again from the start: overwriting blocks that a file has already costs
@@ -56,10 +60,27 @@ struct world;
 #define LOG_SEGMENT_BYTES        ((uint64_t)64 << 20)
 #define LOG_SEGMENT_BYTES_MIN    ((uint64_t)64 << 10)
 
+/* What the log consists of at least. INV-1: the name and the header of every
+ * segment listed are on the disk. INV-2: all records before `position` that are
+ * not released are on the disk. */
+struct log_extent {
+    const uint64_t *segments; /* Their numbers, ascending. */
+    size_t count;             /* 0: there is none, or nobody knows. */
+    uint64_t position;
+};
+
+/* Record @e durably in the place of what was recorded before. Parks. */
+typedef int (*log_name_fn)(void *ctx,
+                           const struct log_extent *e,
+                           struct err *err);
+
 struct commit_log_options {
-    struct world *world;    /* Borrowed. */
-    const char *dir;        /* Of the segments; copied. Made if missing. */
-    uint64_t segment_bytes; /* 0: LOG_SEGMENT_BYTES. */
+    struct world *world;     /* Borrowed. */
+    const char *dir;         /* Of the segments; copied. Made if missing. */
+    uint64_t segment_bytes;  /* 0: LOG_SEGMENT_BYTES. */
+    struct log_extent named; /* As recorded last; borrowed. */
+    log_name_fn name;        /* NULL: it is recorded nowhere. */
+    void *name_ctx;
 };
 
 /* Where a log goes on: what log_read() found. */

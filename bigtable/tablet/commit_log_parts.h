@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 
+#include "base/core/buf.h"
 #include "base/runtime/sync.h"
 #include "bigtable/tablet/commit_log.h"
 #include "bigtable/tablet/log_block.h"
@@ -38,7 +39,12 @@ struct commit_log {
     struct world *world;
     char dir[LOG_PATH_BYTES];
     uint64_t segment_bytes;
-    struct mutex lock; /* Of the list and the spares. */
+    log_name_fn name; /* NULL: nothing is recorded. */
+    void *name_ctx;
+    struct mutex name_lock; /* Of the next two; taken before `lock`. */
+    struct buf recorded;    /* Segments recorded: uint64_t each. */
+    uint64_t recorded_to;   /* Position recorded. */
+    struct mutex lock;      /* Of the list and the spares. */
     struct segment *oldest;
     struct segment *current; /* The newest; NULL: there is none. */
     uint64_t next_number;

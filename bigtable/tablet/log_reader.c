@@ -79,8 +79,12 @@ static int read_header(struct log_reader *r, struct segment *s, struct err *err)
  * about otherwise: a log that is opened goes on with the next number.) */
 static void skip_released(struct log_reader *r)
 {
+    const struct log_extent *e = &r->opts->named;
+    uint64_t named = e->count ? e->segments[0] : 0;
     size_t first = 0;
-    for (size_t i = 1; i < r->count; i++)
+    while (named && first < r->count && r->segments[first].number < named)
+        first++;
+    for (size_t i = 1; i < r->count && !named; i++)
         if (r->segments[i].number != r->segments[i - 1].number + 1)
             first = i;
     r->count -= first;
@@ -111,6 +115,51 @@ static int list_segments(struct log_reader *r, struct err *err)
     qsort(r->segments, r->count, sizeof(*r->segments), compare_segments);
     skip_released(r);
     return rc;
+}
+
+static int refuse(struct err *err)
+{
+    err_hint(err, "restore the file, or open with repair to give up what was "
+                  "logged in it and behind it");
+    return ERR_CORRUPT;
+}
+
+/* Are all segments there that were recorded? */
+static int check_names(const struct log_reader *r, struct err *err)
+{
+    const struct log_extent *e = &r->opts->named;
+    size_t at = 0;
+    for (size_t i = 0; i < e->count; i++) {
+        bool there;
+        while (at < r->count && r->segments[at].number < e->segments[i])
+            at++;
+        there = at < r->count && r->segments[at].number == e->segments[i];
+        if (there && r->segments[at].whole)
+            continue;
+        err_set(err, ERR_CORRUPT, "commit log %s/%08llu.log %s", r->opts->dir,
+                (unsigned long long)e->segments[i],
+                there ? "has lost its header" : "is missing");
+        return refuse(err);
+    }
+    return 0;
+}
+
+/* Is everything there that was synced when it was recorded? */
+static int check_end(const struct log_reader *r,
+                     const struct log_end *end,
+                     struct err *err)
+{
+    const struct log_extent *e = &r->opts->named;
+    uint64_t n;
+    if (e->count == 0 || end->position >= e->position)
+        return 0;
+    n = end->segment ? end->segment : e->segments[0];
+    err_set(err, ERR_CORRUPT,
+            "commit log %s/%08llu.log is cut short: %llu bytes that were on "
+            "the disk are missing at its end",
+            r->opts->dir, (unsigned long long)n,
+            (unsigned long long)(e->position - end->position));
+    return refuse(err);
 }
 
 /* Is there a record in the bytes in hand, from @at on, that was written when
@@ -304,12 +353,19 @@ int log_read(const struct commit_log_options *opts,
     struct log_reader r = {.opts = opts};
     int rc = list_segments(&r, err);
     *end = (struct log_end){.next_segment = 1};
+    if (rc == 0 && !repair)
+        rc = check_names(&r, err);
     if (rc == 0)
         rc = read_segments(&r, repair, fn, ctx, end, err);
+    if (rc == 0 && !repair)
+        rc = check_end(&r, end, err);
     if (end->segment)
         end->next_segment = end->segment + 1;
     else if (r.count)
         end->next_segment = r.segments[r.count - 1].number + 1;
+    if (opts->named.count)
+        end->next_segment = MAX_OF(
+            end->next_segment, opts->named.segments[opts->named.count - 1] + 1);
     /* A number is never given again while a file holds records of it. */
     end->next_segment = MAX_OF(end->next_segment, r.spare_max + 1);
     end->last_sequence = r.last_sequence;

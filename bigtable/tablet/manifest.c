@@ -250,14 +250,43 @@ read_current(struct manifest *m, char name[NAME_BYTES], struct err *err)
     return rc;
 }
 
+/* Is there a file in @dir whose name ends in @suffix? */
+static bool has_file(struct fs *fs, const char *dir, const char *suffix)
+{
+    char **names;
+    size_t count;
+    size_t n = strlen(suffix);
+    bool found = false;
+    if (fs_list(fs, dir, &names, &count, NULL))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        size_t len = strlen(names[i]);
+        found |= len > n && strcmp(names[i] + len - n, suffix) == 0;
+    }
+    fs_names_free(names, count);
+    return found;
+}
+
+/* No manifest is in force. A store that was never written has no tables and no
+ * log: with them, it was lost. */
+static int take_as_fresh(struct fs *fs, bool *fresh, struct err *err)
+{
+    *fresh =
+        !has_file(fs, STORE_TABLES_DIR, ".sst") && !has_file(fs, "log", ".log");
+    if (*fresh)
+        return 0;
+    err_set(err, ERR_CORRUPT,
+            CURRENT_NAME " is missing, and there are table files or logs");
+    err_hint(err, "restore it: it holds the name of the newest manifest-*");
+    return ERR_CORRUPT;
+}
+
 static int load_in_force(struct manifest *m, bool *fresh, struct err *err)
 {
     char name[NAME_BYTES];
     int rc = read_current(m, name, err);
-    if (rc == ERR_NOTFOUND) {
-        *fresh = true;
-        return 0;
-    }
+    if (rc == ERR_NOTFOUND)
+        return take_as_fresh(m->fs, fresh, err);
     if (rc)
         return rc;
     rc = load(m, name, err);

@@ -38,7 +38,7 @@
 
 /* Of everything in the store: manifest, log and table files. A reader refuses a
  * higher one. */
-#define STORE_FORMAT_VERSION 1
+#define STORE_FORMAT_VERSION 2
 
 #define STORE_TABLES_DIR "tables" /* <number>.sst, below the root. */
 

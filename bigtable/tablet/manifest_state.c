@@ -16,6 +16,9 @@ enum op {
     OP_PUT_LOADS = 7,
     OP_PUT_STAMP = 8,
     OP_PUT_DONE = 9,
+    OP_PUT_LOG = 10,
+    OP_PUT_SNAPSHOT = 11,
+    OP_DROP_SNAPSHOT = 12,
 };
 
 #define FILE_ENCODED_MIN  8 /* Bytes of the smallest file, */
@@ -55,6 +58,10 @@ void manifest_state_close(struct manifest_state *s)
         schema_free(s->tables[i].schema);
     for (size_t i = 0; i < s->tablet_count; i++)
         tablet_close(&s->tablets[i]);
+    for (size_t i = 0; i < s->snapshot_count; i++)
+        mem_free(s->snapshots[i]);
+    mem_free(s->snapshots);
+    mem_free(s->log_segments);
     mem_free(s->tables);
     mem_free(s->tablets);
     manifest_state_init(s);
@@ -237,6 +244,30 @@ void edit_change_group(struct buf *edit,
     put_files(edit, change->added, change->added_count);
 }
 
+void edit_put_log(struct buf *edit,
+                  const uint64_t *segments,
+                  size_t count,
+                  uint64_t position)
+{
+    buf_put_u8(edit, OP_PUT_LOG);
+    buf_put_varint(edit, position);
+    buf_put_varint(edit, count);
+    for (size_t i = 0; i < count; i++)
+        buf_put_varint(edit, segments[i]);
+}
+
+void edit_put_snapshot(struct buf *edit, const char *name)
+{
+    buf_put_u8(edit, OP_PUT_SNAPSHOT);
+    buf_put_lslice(edit, slice_str(name));
+}
+
+void edit_drop_snapshot(struct buf *edit, const char *name)
+{
+    buf_put_u8(edit, OP_DROP_SNAPSHOT);
+    buf_put_lslice(edit, slice_str(name));
+}
+
 void manifest_state_encode(const struct manifest_state *s, struct buf *out)
 {
     edit_put_counters(out, s->next_number, s->next_table, s->next_tablet,
@@ -252,6 +283,11 @@ void manifest_state_encode(const struct manifest_state *s, struct buf *out)
         edit_put_stamp(out, t->id, t->stamped_us);
         edit_put_done(out, t->id, buf_slice(&t->done), true);
     }
+    if (s->log_segment_count)
+        edit_put_log(out, s->log_segments, s->log_segment_count,
+                     s->log_position);
+    for (size_t i = 0; i < s->snapshot_count; i++)
+        edit_put_snapshot(out, s->snapshots[i]);
 }
 
 /* --- applying ---------------------------------------------------------- */
@@ -506,6 +542,47 @@ static void apply_counters(struct manifest_state *s, struct cursor *c)
     s->sequence = MAX_OF(s->sequence, sequence);
 }
 
+static void apply_put_log(struct manifest_state *s, struct cursor *c)
+{
+    s->log_position = cursor_varint(c);
+    s->log_segment_count = cursor_count(c, 1);
+    s->log_segments = mem_realloc(s->log_segments, (s->log_segment_count + 1) *
+                                                       sizeof(uint64_t));
+    for (size_t i = 0; i < s->log_segment_count; i++) {
+        s->log_segments[i] = cursor_varint(c);
+        c->bad |= i > 0 && s->log_segments[i] <= s->log_segments[i - 1];
+    }
+}
+
+/* Index of snapshot @name; the count when it is not there. */
+static size_t find_snapshot(const struct manifest_state *s, struct slice name)
+{
+    size_t i = 0;
+    while (i < s->snapshot_count && !slice_eq_str(name, s->snapshots[i]))
+        i++;
+    return i;
+}
+
+static void apply_put_snapshot(struct manifest_state *s, struct cursor *c)
+{
+    struct slice name = cursor_lslice(c);
+    c->bad |= name.len == 0 || name.len > TABLE_NAME_BYTES_MAX;
+    if (c->bad || find_snapshot(s, name) < s->snapshot_count)
+        return;
+    s->snapshots = mem_realloc(s->snapshots,
+                               (s->snapshot_count + 1) * sizeof(*s->snapshots));
+    s->snapshots[s->snapshot_count++] = mem_strndup(name.data, name.len);
+}
+
+static void apply_drop_snapshot(struct manifest_state *s, struct cursor *c)
+{
+    size_t i = find_snapshot(s, cursor_lslice(c));
+    if (c->bad || i == s->snapshot_count)
+        return;
+    mem_free(s->snapshots[i]);
+    s->snapshots[i] = s->snapshots[--s->snapshot_count];
+}
+
 int manifest_state_apply(struct manifest_state *s,
                          struct slice edit,
                          struct err *err)
@@ -524,6 +601,9 @@ int manifest_state_apply(struct manifest_state *s,
         case OP_PUT_LOADS: apply_put_loads(s, &c); break;
         case OP_PUT_STAMP: apply_put_stamp(s, &c); break;
         case OP_PUT_DONE: apply_put_done(s, &c); break;
+        case OP_PUT_LOG: apply_put_log(s, &c); break;
+        case OP_PUT_SNAPSHOT: apply_put_snapshot(s, &c); break;
+        case OP_DROP_SNAPSHOT: apply_drop_snapshot(s, &c); break;
         default: c.bad = true;
         }
     }
@@ -601,6 +681,12 @@ void edit_added_files(struct slice edit,
             skip_varints(&c, 1);
             cursor_lslice(&c);
             break;
+        case OP_PUT_LOG:
+            skip_varints(&c, 1);
+            skip_varints(&c, cursor_count(&c, 1));
+            break;
+        case OP_PUT_SNAPSHOT:
+        case OP_DROP_SNAPSHOT: cursor_lslice(&c); break;
         default: return;
         }
     }

@@ -12,10 +12,13 @@
  *               removed count, number…, added count, file…       change a group
  *           | 7 tablet id, count, load id…                       loads it has
  *           | 8 tablet id, time                                  newest stamp
- *           | 9 tablet id, changes:lslice                        made for
- * clients group = id, flushed sequence, file count, file… file  = number,
- * bytes, entries, sequence min, sequence max, run, first key:lslice, last
- * key:lslice
+ *           | 9 tablet id, changes:lslice                        for clients
+ *           | 10 position, count, number…                        the commit log
+ *           | 11 name:lslice                                     a snapshot
+ *           | 12 name:lslice                                     drop it
+ *     group = id, flushed sequence, file count, file…
+ *     file  = number, bytes, entries, sequence min, sequence max, run,
+ *             first key:lslice, last key:lslice
  *
  * The same operations describe a change and, all in one edit, a whole state.
  * Applying is checked: an edit that refers to what is not there is corrupt.
@@ -74,6 +77,11 @@ struct manifest_state {
     size_t table_count;
     struct manifest_tablet *tablets; /* Owned. */
     size_t tablet_count;
+    uint64_t *log_segments; /* Of the commit log: see log_extent. Owned. */
+    size_t log_segment_count;
+    uint64_t log_position;
+    char **snapshots; /* Names whose records must be there. Owned. */
+    size_t snapshot_count;
 };
 
 void manifest_state_init(struct manifest_state *s);
@@ -103,6 +111,13 @@ void edit_put_table(struct buf *edit,
                     uint64_t id,
                     const char *name,
                     const struct schema *schema);
+/* Numbers of segments, ascending. */
+void edit_put_log(struct buf *edit,
+                  const uint64_t *segments,
+                  size_t count,
+                  uint64_t position);
+void edit_put_snapshot(struct buf *edit, const char *name);
+void edit_drop_snapshot(struct buf *edit, const char *name);
 void edit_drop_table(struct buf *edit, uint64_t id);
 /* @groups' files need not be owned. */
 void edit_put_tablet(struct buf *edit,

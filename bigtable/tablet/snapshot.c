@@ -8,6 +8,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/tablet/capture.h"
+#include "bigtable/tablet/manifest.h"
 #include "bigtable/tablet/store.h"
 #include "bigtable/wire/snapshot_record.h"
 #include "bigtable/wire/tablet_files.h"
@@ -152,17 +153,55 @@ static int open_one(struct store *s, const char *file, struct err *err)
     return rc;
 }
 
+/* Are the records there that the manifest names? */
+static int check_named(const struct store *s, struct err *err)
+{
+    const struct manifest_state *state =
+        s->manifest ? manifest_state(s->manifest) : NULL;
+    for (size_t i = 0; state && i < state->snapshot_count; i++) {
+        char path[PATH_BYTES];
+        bool found;
+        (void)find(&s->snapshots, state->snapshots[i], &found);
+        if (found || s->options.repair)
+            continue;
+        path_of(path, state->snapshots[i]);
+        err_set(err, ERR_CORRUPT, "%s is missing", path);
+        err_hint(err, "restore the file, or open with repair to give up the "
+                      "snapshot");
+        return ERR_CORRUPT;
+    }
+    return 0;
+}
+
+/* Have the manifest name the snapshot, or no more. */
+static int
+name_in_manifest(struct store *s, const char *name, bool there, struct err *err)
+{
+    struct buf edit = BUF_INIT;
+    int rc;
+    if (!s->manifest)
+        return 0;
+    if (there)
+        edit_put_snapshot(&edit, name);
+    else
+        edit_drop_snapshot(&edit, name);
+    rc = manifest_commit(s->manifest, buf_slice(&edit), err);
+    buf_close(&edit);
+    return rc;
+}
+
 int snapshots_open(struct store *s, struct err *err)
 {
     char **names = NULL;
     size_t count = 0;
     int rc = fs_list(s->fs, SNAPSHOTS_DIR, &names, &count, err);
-    if (rc == ERR_NOTFOUND)
-        return 0;
+    if (rc && rc != ERR_NOTFOUND)
+        return rc;
+    rc = 0;
     for (size_t i = 0; i < count && rc == 0; i++)
         rc = open_one(s, names[i], err);
     fs_names_free(names, count);
-    return rc;
+    return rc ? rc : check_named(s, err);
 }
 
 void snapshots_close(struct store *s)
@@ -255,6 +294,11 @@ static int write_record(struct store *s,
         rc = fs_replace(s->fs, path, buf_slice(&bytes), err);
         *may_be_there = rc && !take_back(s, path);
     }
+    /* Should this fail, a later open may find the name: the record stays. */
+    if (rc == 0) {
+        rc = name_in_manifest(s, name, true, err);
+        *may_be_there = rc != 0;
+    }
     if (rc == 0 || *may_be_there)
         insert(&s->snapshots, name, &bytes, r.expires_us);
     if (*may_be_there)
@@ -321,6 +365,9 @@ static int drop_at(struct store *s, size_t i, struct err *err)
     struct buf bytes;
     int rc;
     path_of(path, s->snapshots.list[i].name);
+    rc = name_in_manifest(s, s->snapshots.list[i].name, false, err);
+    if (rc)
+        return rc;
     rc = fs_remove(s->fs, path, err);
     if (rc == 0 || rc == ERR_NOTFOUND)
         rc = fs_sync_dir(s->fs, SNAPSHOTS_DIR, err);

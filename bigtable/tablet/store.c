@@ -242,12 +242,30 @@ static uint64_t segment_bytes(const struct store *s)
     return MIN_OF(MAX_OF(bytes, LOG_SEGMENT_BYTES_MIN), LOG_SEGMENT_BYTES);
 }
 
+/* Record in the manifest what the log consists of. */
+static int name_log(void *ctx, const struct log_extent *e, struct err *err)
+{
+    struct store *s = ctx;
+    struct buf edit = BUF_INIT;
+    int rc;
+    edit_put_log(&edit, e->segments, e->count, e->position);
+    rc = manifest_commit(s->manifest, buf_slice(&edit), err);
+    buf_close(&edit);
+    return rc;
+}
+
 /* Read the log into memtables, and, to write, continue behind its end. */
 static int open_log(struct store *s, struct err *err)
 {
     struct buf dir = BUF_INIT;
+    const struct manifest_state *state = manifest_state(s->manifest);
     struct commit_log_options opts = {.world = s->world,
-                                      .segment_bytes = segment_bytes(s)};
+                                      .segment_bytes = segment_bytes(s),
+                                      .named = {state->log_segments,
+                                                state->log_segment_count,
+                                                state->log_position},
+                                      .name = name_log,
+                                      .name_ctx = s};
     struct commit_log *log;
     struct log_end end;
     int rc;

@@ -114,6 +114,13 @@ class Tables(CliTest):
         manifest = sorted(glob.glob(self.path("quarry-data/manifest-*")))[-1]
         self.assertEqual([f["table"] for f in self.json("dump", manifest)],
                          ["t"])
+        self.ok("table", "snapshot", "t", "kept")
+        self.ok("put", "t", "last", "f:q=1")
+        manifest = sorted(glob.glob(self.path("quarry-data/manifest-*")))[-1]
+        last = self.json("dump", manifest, "--entries")[-1]
+        self.assertEqual(last["snapshots"], ["kept"])
+        self.assertEqual(len(last["log"]["segments"]), 1)
+        self.assertIn("snapshots: kept", self.ok("dump", manifest, "--entries"))
         for segment in glob.glob(self.path("quarry-data/log/*.log")):
             self.ok("dump", segment)
         checked = self.json("check", "quarry-data")
