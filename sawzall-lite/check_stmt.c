@@ -100,8 +100,14 @@ static const struct saw_type *declared_type(struct saw_checker *c,
     if (!d->type_expr)
         return NULL;
     t = check_type(c, d->type_expr, NULL, true);
-    if (t->kind == SAW_TABLE)
-        d->is_static = true;
+    if (t->kind != SAW_TABLE)
+        return t;
+    d->is_static = true;
+    if (t->table->uses_vars && d->type_expr->kind != TYPE_TABLE &&
+        check_in_static(c))
+        saw_error(c->diag, d->pos,
+                  "the format of this table type uses variables that are not "
+                  "static: it cannot be used here");
     return t;
 }
 
@@ -231,6 +237,9 @@ static bool is_target(struct saw_checker *c, struct saw_expr *e)
         saw_error(c->diag, e->pos,
                   "%s is a variable of 'when'; it cannot be changed",
                   check_expr_text(c, e));
+    else if (e->type->kind == SAW_TABLE)
+        saw_error(c->diag, e->pos, "%s is a table; it cannot be changed",
+                  check_expr_text(c, e));
     else
         return true;
     return false;
@@ -357,8 +366,8 @@ static void select_case(struct saw_checker *c, struct saw_stmt *s)
         struct saw_case *k = &s->u.select.cases[i];
         for (j = 0; j < k->labels.count; j++) {
             struct saw_expr *e = k->labels.at[j];
-            check_expr(c, e);
-            if (!saw_type_equal(e->type, tag->type))
+            check_expr_hint(c, e, tag->type);
+            if (!check_compatible(c, tag->type, e))
                 saw_error(c->diag, e->pos,
                           "label %s (type %s) should be of type %s",
                           check_expr_text(c, e), check_type_text(c, e->type),

@@ -82,6 +82,30 @@ static bool storable(const struct saw_type *t, const struct path *outer)
     return true;
 }
 
+/* Does @t contain itself? */
+static bool is_recursive(const struct saw_type *t, const struct path *outer)
+{
+    struct path here = {t, outer, outer ? outer->depth + 1 : 0};
+    const struct path *p;
+    size_t i;
+
+    for (p = outer; p; p = p->outer) {
+        if (p->type == t && !saw_kind_is_basic(t->kind))
+            return true;
+    }
+    if (here.depth > SAW_TYPE_DEPTH_MAX)
+        return true;
+    if (t->kind == SAW_ARRAY)
+        return is_recursive(t->elem, &here);
+    if (t->kind == SAW_MAP)
+        return is_recursive(t->key, &here) || is_recursive(t->elem, &here);
+    for (i = 0; t->kind == SAW_TUPLE && i < t->field_count; i++) {
+        if (is_recursive(t->fields[i].type, &here))
+            return true;
+    }
+    return false;
+}
+
 static struct saw_field
 column(struct saw_checker *c, const struct saw_field_expr *x, const char *what)
 {
@@ -120,6 +144,16 @@ static void PRINTF_LIKE(4, 5) refuse(struct saw_checker *c,
         saw_error(c->diag, pos, "%s", buf_cstr(&b));
     t->refusal = arena_dup(c->arena, buf_slice(&b)).data;
     buf_close(&b);
+}
+
+static void refuse_recursive(struct saw_checker *c,
+                             struct saw_table_type *t,
+                             struct saw_pos pos,
+                             const struct saw_type *type)
+{
+    if (type && is_recursive(type, NULL))
+        refuse(c, t, pos, "a table cannot hold values of the recursive type %s",
+               check_type_text(c, type));
 }
 
 /* --- the parts of a declaration ------------------------------------------ */
@@ -403,6 +437,7 @@ const struct saw_type *check_table_type(struct saw_checker *c,
     struct saw_table_type *t = arena_zalloc(c->arena, sizeof(*t));
     struct saw_type *type = arena_zalloc(c->arena, sizeof(*type));
     unsigned errors = c->diag->error_count;
+    size_t i;
 
     if (!traits) {
         unknown_kind(c, table);
@@ -415,6 +450,10 @@ const struct saw_type *check_table_type(struct saw_checker *c,
     indices(c, table, t);
     element(c, table, traits, t);
     weight(c, table, traits, t);
+    for (i = 0; i < t->index_count; i++)
+        refuse_recursive(c, t, table->indices.at[i].pos, t->indices[i].type);
+    refuse_recursive(c, t, table->element.pos, t->element.type);
+    refuse_recursive(c, t, table->weight.pos, t->weight.type);
     if (!traits->indexed && t->index_count > 0)
         refuse(c, t, table->indices.at[0].pos, "'%s' cannot be indexed",
                traits->name);
@@ -469,10 +508,12 @@ void check_emit(struct saw_checker *c, struct saw_stmt *s)
     struct saw_decl *d = check_lookup(c, s->u.emit.name, s->u.emit.name_pos);
     const struct saw_table_type *t = NULL;
 
-    if (d &&
-        (!d->type || (d->type->kind != SAW_TABLE && d->type->kind != SAW_BAD)))
-        saw_error(c->diag, s->u.emit.name_pos, "%.*s is not a table",
-                  SLICE_ARG(s->u.emit.name));
+    if (d && (!d->type || d->type->kind != SAW_TABLE))
+        saw_error(c->diag, s->u.emit.name_pos, "%.*s is not a table%s",
+                  SLICE_ARG(s->u.emit.name),
+                  d->type && d->type->kind == SAW_BAD
+                      ? ": its declaration has an error"
+                      : "");
     if (d && d->type && d->type->kind == SAW_TABLE) {
         t = d->type->table;
         s->u.emit.table = d;

@@ -112,6 +112,7 @@ static bool generate(struct gen_unit *u, struct saw_function *f, bool far)
     if (ok) {
         code->name = f->name;
         code->text = saw_function_text(u->arena, f);
+        code->index = (uint32_t)f->index;
         code->param_count = (uint32_t)f->params.count;
         code->fuel = g.count;
         code->uses_env = f->context_level > 0;

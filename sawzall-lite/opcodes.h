@@ -243,6 +243,7 @@ struct saw_code {
     uint32_t inlined_count;
     uint32_t reg_count;
     uint32_t param_count;
+    uint32_t index; /* Of its function in the program. */
     uint32_t fuel;  /* Of a call: what a loop of that length would burn. */
     bool uses_env;  /* Register param_count holds the frame around it. */
     bool has_value; /* Calls leave a value. */

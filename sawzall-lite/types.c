@@ -69,7 +69,8 @@ struct pair {
     const struct saw_type *b;
     const struct pair *outer;
     unsigned depth;
-    bool loose; /* Names of fields do not matter. */
+    bool loose;  /* Names of fields do not matter. */
+    bool strict; /* Proto tuples differ from others, and by their tags. */
 };
 
 static bool equal_at(const struct saw_type *a,
@@ -90,6 +91,8 @@ static bool fields_equal(const struct saw_type *a,
         const struct saw_field *y = &b->fields[i];
         if (names && !slice_eq(x->name, y->name))
             return false;
+        if (in->strict && x->tag != y->tag)
+            return false;
         if (!equal_at(x->type, y->type, in))
             return false;
     }
@@ -103,13 +106,42 @@ static bool columns_equal(const struct saw_field *a,
     return slice_eq(a->name, b->name) && equal_at(a->type, b->type, in);
 }
 
-/* The texts of formats do not matter, that there are some does. */
-static bool tables_equal(const struct saw_table_type *a,
-                         const struct saw_table_type *b,
-                         const struct pair *in)
+static bool tuple_types_equal(const struct saw_type *a,
+                              const struct saw_type *b,
+                              const struct pair *in)
+{
+    if (in->strict && (a->proto != b->proto || a->message != b->message))
+        return false;
+    return fields_equal(a, b, !in->loose, in);
+}
+
+/* The types of what file(…), proc(…) or format(…) prints. */
+static bool format_types_equal(const struct saw_exprs *a,
+                               const struct saw_exprs *b,
+                               const struct pair *in)
 {
     size_t i;
 
+    if (a->count != b->count)
+        return false;
+    for (i = 0; i < a->count; i++) {
+        if (!equal_at(a->at[i]->type, b->at[i]->type, in))
+            return false;
+    }
+    return true;
+}
+
+/* The texts of formats do not matter; what they print, and that there are some,
+ * does. */
+static bool tables_equal(const struct saw_table_type *a,
+                         const struct saw_table_type *b,
+                         const struct pair *outer)
+{
+    struct pair strict = *outer;
+    const struct pair *in = &strict;
+    size_t i;
+
+    strict.strict = true;
     if (!slice_eq(a->kind, b->kind) || a->param != b->param ||
         a->to_file != b->to_file || a->to_proc != b->to_proc ||
         a->formatted != b->formatted || a->index_count != b->index_count ||
@@ -119,6 +151,10 @@ static bool tables_equal(const struct saw_table_type *a,
         if (!columns_equal(&a->indices[i], &b->indices[i], in))
             return false;
     }
+    if (a->syntax && b->syntax &&
+        (!format_types_equal(&a->syntax->file, &b->syntax->file, in) ||
+         !format_types_equal(&a->syntax->format, &b->syntax->format, in)))
+        return false;
     return columns_equal(&a->element, &b->element, in) &&
            (!a->weight.type || equal_at(a->weight.type, b->weight.type, in));
 }
@@ -138,8 +174,12 @@ static bool equal_at(const struct saw_type *a,
                      const struct saw_type *b,
                      const struct pair *outer)
 {
-    struct pair here = {a, b, outer, outer ? outer->depth + 1 : 0,
-                        outer && outer->loose};
+    struct pair here = {a,
+                        b,
+                        outer,
+                        outer ? outer->depth + 1 : 0,
+                        outer && outer->loose,
+                        outer && outer->strict};
     const struct pair *in = &here;
 
     if (a == b || a->kind == SAW_BAD || b->kind == SAW_BAD)
@@ -154,7 +194,7 @@ static bool equal_at(const struct saw_type *a,
     case SAW_ARRAY: return equal_at(a->elem, b->elem, in);
     case SAW_MAP:
         return equal_at(a->key, b->key, in) && equal_at(a->elem, b->elem, in);
-    case SAW_TUPLE: return fields_equal(a, b, !in->loose, in);
+    case SAW_TUPLE: return tuple_types_equal(a, b, in);
     case SAW_FUNCTION:
         return equal_at(a->elem, b->elem, in) && fields_equal(a, b, false, in);
     case SAW_TABLE: return tables_equal(a->table, b->table, in);

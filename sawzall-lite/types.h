@@ -165,7 +165,8 @@ static inline uint32_t saw_type_size_add(uint32_t size,
 }
 
 /* Same structure. Names of a tuple's fields count, those of parameters and the
- * tags of proto tuples do not. SAW_BAD equals everything. */
+ * tags of proto tuples do not; inside a table's type tags do, and so does
+ * whether a tuple is a proto tuple. SAW_BAD equals everything. */
 bool saw_type_equal(const struct saw_type *a, const struct saw_type *b);
 /* The same, but the names of fields do not matter. */
 bool saw_type_same_shape(const struct saw_type *a, const struct saw_type *b);

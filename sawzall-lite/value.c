@@ -311,9 +311,11 @@ struct saw_array *saw_array_own(struct saw_ctx *ctx,
     return a;
 }
 
-struct saw_tuple *saw_tuple_new(struct saw_ctx *ctx, const struct saw_type *t)
+/* @marked: with room for which fields are present. */
+static struct saw_tuple *
+tuple_new(struct saw_ctx *ctx, const struct saw_type *t, bool marked)
 {
-    size_t words = t->proto ? (t->field_count + 63) / 64 : 0;
+    size_t words = marked ? (t->field_count + 63) / 64 : 0;
     size_t fields = t->field_count * sizeof(union saw_slot);
     struct saw_tuple *v = saw_alloc(ctx, sizeof(*v) + fields + words * 8);
 
@@ -327,21 +329,30 @@ struct saw_tuple *saw_tuple_new(struct saw_ctx *ctx, const struct saw_type *t)
     return v;
 }
 
+struct saw_tuple *saw_tuple_new(struct saw_ctx *ctx, const struct saw_type *t)
+{
+    return tuple_new(ctx, t, t->proto);
+}
+
 struct saw_tuple *saw_tuple_own(struct saw_ctx *ctx,
                                 const struct saw_type *t,
                                 struct saw_tuple *v)
 {
+    size_t marks = (t->field_count + 63) / 64 * 8;
+    bool marked = t->proto || v->present;
     struct saw_tuple *c;
     size_t i;
 
-    if (!v->shared)
+    if (!v->shared && (v->present || !marked))
         return v;
-    c = saw_tuple_new(ctx, t);
+    c = tuple_new(ctx, t, marked);
     if (!c)
         return NULL;
     memcpy(c->fields, v->fields, t->field_count * sizeof(*c->fields));
     if (c->present && v->present)
-        memcpy(c->present, v->present, (t->field_count + 63) / 64 * 8);
+        memcpy(c->present, v->present, marks);
+    else if (c->present)
+        memset(c->present, 0xff, marks);
     for (i = 0; i < t->field_count; i++)
         saw_share(t->fields[i].type, c->fields[i]);
     return c;

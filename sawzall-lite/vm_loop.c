@@ -15,7 +15,7 @@
 
 static bool present(const struct saw_tuple *t, size_t field)
 {
-    return t->present && (t->present[field / 64] >> (field % 64) & 1);
+    return !t->present || (t->present[field / 64] >> (field % 64) & 1);
 }
 
 static void

@@ -112,8 +112,7 @@ static const struct saw_type *check_fingerprintof(struct saw_check *c)
     if (c->arg_count != 1)
         return saw_check_fail(c, -1, "fingerprintof() takes one value");
     kind = c->arg_types[0]->kind;
-    if (kind == SAW_FUNCTION || kind == SAW_TABLE || kind == SAW_VOID ||
-        kind == SAW_INCOMPLETE)
+    if (kind == SAW_TABLE || kind == SAW_VOID || kind == SAW_INCOMPLETE)
         return saw_check_fail(c, 0, "this has no fingerprint");
     return &saw_type_fingerprint;
 }

@@ -3,6 +3,7 @@
 
 #include "base/core/panic.h"
 #include "sawzall-lite/builtins/private.h"
+#include "sawzall-lite/opcodes.h"
 
 static uint64_t
 fingerprint_at(const struct saw_type *t, union saw_slot v, unsigned depth);
@@ -33,6 +34,17 @@ of_map(const struct saw_type *t, const struct saw_map *m, unsigned depth)
     return fp;
 }
 
+/* The place of its code in the program and, if it uses variables of the
+ * functions around it, where the frame of those lies: the same in every run of
+ * the program on the same record. */
+static uint64_t of_function(const struct saw_closure *c)
+{
+    uint64_t fp = saw_fingerprint_word(c->code->index);
+
+    return saw_fingerprint_cat(
+        fp, saw_fingerprint_word(c->code->uses_env ? c->env + 1 : 0));
+}
+
 static uint64_t
 fingerprint_at(const struct saw_type *t, union saw_slot v, unsigned depth)
 {
@@ -50,7 +62,7 @@ fingerprint_at(const struct saw_type *t, union saw_slot v, unsigned depth)
     case SAW_ARRAY:
     case SAW_TUPLE: return of_items(t, v, depth + 1);
     case SAW_MAP: return of_map(t, v.m, depth + 1);
-    case SAW_FUNCTION:
+    case SAW_FUNCTION: return of_function(v.c);
     case SAW_TABLE:
     case SAW_VOID:
     case SAW_INCOMPLETE:

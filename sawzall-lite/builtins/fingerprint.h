@@ -4,9 +4,10 @@
  * fingerprintof(number) mixes its 64 bits; of text, XXH3 of its bytes; of an
  * array or tuple, the fingerprints of its parts put together in order,
  * beginning with fingerprintof(0); of a map, that of its entries regardless of
- * order. The
- * `+` of fingerprints is saw_fingerprint_cat(), so that
- * fingerprintof(a) == fingerprintof(0) + fingerprintof(a[0]) + …
+ * order; of a function, one of its place in the program and of the frame it
+ * belongs to, which holds within the program only. The `+` of fingerprints is
+ * saw_fingerprint_cat(), so that fingerprintof(a) == fingerprintof(0) +
+ * fingerprintof(a[0]) + …
  */
 #ifndef SAWZALL_LITE_BUILTINS_FINGERPRINT_H
 #define SAWZALL_LITE_BUILTINS_FINGERPRINT_H

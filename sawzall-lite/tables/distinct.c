@@ -6,7 +6,8 @@
  * whole is among the n smallest of each part where it occurs.
  *
  * inversehistogram prints how often each sum of weights occurs among the
- * distinct values: a line `0, number of distinct values`, then `weight,
+ * distinct values: a line `0, number of distinct values` (a 0 for each number
+ * of a weight), then `weight,
  * fraction` ascending. Exact up to n distinct values, else estimated from the
  * sample.
  */
@@ -209,17 +210,23 @@ line_of_two(struct saw_lines *out, struct slice first, struct slice second)
     out->line(out, line, 2);
 }
 
+/* @any: an item, which shows what weights look like; NULL: there is none. */
 static void histogram_head(struct saw_table *t,
                            const struct distinct *s,
+                           const struct saw_item *any,
                            struct saw_lines *out)
 {
     struct buf *b = saw_table__scratch(t);
     struct slice both;
-    saw_datum_put_int(b, 0);
+    size_t mid;
+    if (any)
+        saw_datum_zero(saw_blob_slice(any->v.blob), b);
+    else
+        saw_datum_put_int(b, 0);
+    mid = b->len;
     saw_datum_put_int(b, (int64_t)distinct_estimate(t, s));
     both = buf_slice(b);
-    line_of_two(out, slice_sub(both, 0, SAW_DATUM_WORD_BYTES),
-                slice_sub(both, SAW_DATUM_WORD_BYTES, both.len));
+    line_of_two(out, slice_sub(both, 0, mid), slice_sub(both, mid, both.len));
 }
 
 static void inversehistogram_results(struct saw_table *t,
@@ -233,7 +240,7 @@ static void inversehistogram_results(struct saw_table *t,
     thin(t, s);
     n = s->items.count;
     v = saw_items_list(&s->items, by_sum);
-    histogram_head(t, s, out);
+    histogram_head(t, s, n ? v[0] : NULL, out);
     for (size_t i = 0; i < n;) {
         struct buf *b = saw_table__scratch(t);
         size_t same = i + 1;

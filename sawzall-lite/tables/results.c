@@ -19,17 +19,24 @@ static void print_list(struct cursor *c, struct buf *out)
     }
 }
 
-static void
-text_line(struct saw_lines *l, const struct slice *data, size_t count)
+static void text_key(const struct saw_walk *w, struct buf *out)
 {
-    struct saw_walk *w = CONTAINER_OF(l, struct saw_walk, lines);
-    struct buf *out = w->ctx;
     struct cursor key = cursor_make(w->key);
 
     buf_append_str(out, w->table->decl.name);
     buf_append_byte(out, '[');
     print_list(&key, out);
     buf_append_str(out, "] = ");
+}
+
+static void
+text_line(struct saw_lines *l, const struct slice *data, size_t count)
+{
+    struct saw_walk *w = CONTAINER_OF(l, struct saw_walk, lines);
+    struct buf *out = w->ctx;
+
+    w->had_line = true;
+    text_key(w, out);
     for (size_t i = 0; i < count; i++) {
         if (i)
             buf_append_str(out, ", ");
@@ -38,9 +45,24 @@ text_line(struct saw_lines *l, const struct slice *data, size_t count)
     buf_append_byte(out, '\n');
 }
 
+/* maximum(0) and the like keep nothing of what was emitted; the published
+ * interpreter prints their keys. An overflowed set is left out. */
+static void text_none(struct saw_walk *w)
+{
+    enum saw_table_kind kind = w->table->decl.kind;
+    struct buf *out = w->ctx;
+
+    if (kind != SAW_TABLE_MAXIMUM && kind != SAW_TABLE_MINIMUM &&
+        kind != SAW_TABLE_SAMPLE && kind != SAW_TABLE_DISTINCTSAMPLE)
+        return;
+    text_key(w, out);
+    buf_append_byte(out, '\n');
+}
+
 void saw_table_print(struct saw_table *t, struct buf *out)
 {
-    struct saw_walk w = {.lines.line = text_line, .table = t, .ctx = out};
+    struct saw_walk w = {
+        .lines.line = text_line, .none = text_none, .table = t, .ctx = out};
     saw_table__walk(t, &w);
 }
 

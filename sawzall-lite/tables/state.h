@@ -37,7 +37,9 @@ struct saw_sorted {
 struct saw_walk {
     struct saw_lines lines; /* First: the kinds see only this. */
     struct saw_table *table;
-    struct slice key; /* Of the lines that come. */
+    struct slice key;                 /* Of the lines that come. */
+    bool had_line;                    /* Set by those who want `none`. */
+    void (*none)(struct saw_walk *w); /* A key without lines; may be NULL. */
     struct buf text;
     void *ctx;
 };

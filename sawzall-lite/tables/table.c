@@ -354,7 +354,10 @@ void saw_table__walk(struct saw_table *t, struct saw_walk *walk)
     struct saw_sorted *v = sorted_entries(t);
     for (size_t i = 0; i < t->count; i++) {
         walk->key = v[i].key;
+        walk->had_line = false;
         t->ops->results(t, v[i].state, &walk->lines);
+        if (!walk->had_line && walk->none)
+            walk->none(walk);
     }
     mem_free(v);
 }

@@ -12,7 +12,8 @@
  *
  * Weights that are tuples of numbers add field by field and are ordered by
  * their fields in turn. The first one takes the part of the counter above; what
- * a dropped value had in the others is lost, which E says nothing about.
+ * a dropped value had in the others is lost, so that their deviation is NaN
+ * unless nothing was dropped.
  *
  * Merging adds counters and the parts' E, then shrinks if need be; the bound
  * holds for the whole (Agarwal et al., "Mergeable summaries"). Ties between
@@ -323,10 +324,42 @@ static int by_total_tuple(const void *a, const void *b)
     return c ? c : saw_item_by_datum(a, b);
 }
 
+/* How far off the total at @c may be, in its shape: E is known of the first
+ * number; what dropped values had in the others is not, unless none was. */
+static void put_error(struct cursor *c, double error, struct buf *out)
+{
+    const char *begin = c->p;
+    uint8_t tag = cursor_u8(c);
+
+    if (tag == SAW_DATUM_END) {
+        saw_datum_put_end(out);
+    } else if (tag == SAW_DATUM_TUPLE) {
+        saw_datum_put_open(out, SAW_DATUM_TUPLE);
+    } else {
+        c->p = begin;
+        saw_datum_skip(c);
+        saw_datum_put_float(out, error);
+    }
+}
+
+static void put_errors(const struct top *s, struct slice total, struct buf *out)
+{
+    struct cursor c = cursor_make(total);
+    double error = s->error;
+    bool numbers_begun = false;
+
+    while (c.p < c.end) {
+        size_t before = out->len;
+        put_error(&c, numbers_begun && error > 0 ? (double)NAN : error, out);
+        numbers_begun |= out->len > before + 1;
+    }
+}
+
 static void top_results(struct saw_table *t, void *state, struct saw_lines *out)
 {
     const struct top *s = state;
     size_t n = saw_table__param(t);
+    struct buf total = BUF_INIT;
     struct saw_item **v =
         saw_items_list(&s->items, s->number == NUMBER_TUPLE   ? by_total_tuple
                                   : s->number == NUMBER_FLOAT ? by_total_float
@@ -335,14 +368,18 @@ static void top_results(struct saw_table *t, void *state, struct saw_lines *out)
         struct buf *b = saw_table__scratch(t);
         struct slice line[3];
         size_t mid;
-        put_total(s, v[i], b);
+
+        buf_clear(&total);
+        put_total(s, v[i], &total);
+        buf_append_slice(b, buf_slice(&total));
         mid = b->len;
-        saw_datum_put_float(b, s->error);
+        put_errors(s, buf_slice(&total), b);
         line[0] = saw_item_slice(v[i]);
         line[1] = slice_sub(buf_slice(b), 0, mid);
         line[2] = slice_sub(buf_slice(b), mid, b->len);
         out->line(out, line, 3);
     }
+    buf_close(&total);
     mem_free(v);
 }
 

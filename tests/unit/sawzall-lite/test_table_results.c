@@ -56,6 +56,45 @@ START_TEST(test_known_results)
 
 END_TEST
 
+/* A table that keeps nothing prints the keys it met. */
+START_TEST(test_tables_of_nothing_print_their_keys)
+{
+    struct saw_table_decl d;
+    values[0] = (struct value){1, 10, 5, 1};
+    values[1] = (struct value){2, 20, 7, 2};
+
+    d = declare(SAW_TABLE_MAXIMUM, 0);
+    expect(&d, 2, "t[1] = \nt[2] = \n");
+    d = declare(SAW_TABLE_MINIMUM, 0);
+    expect(&d, 2, "t[1] = \nt[2] = \n");
+    d = declare(SAW_TABLE_SAMPLE, 0);
+    expect(&d, 2, "t[1] = \nt[2] = \n");
+    d = declare(SAW_TABLE_DISTINCTSAMPLE, 0);
+    expect(&d, 2, "t[1] = \nt[2] = \n");
+    d = declare(SAW_TABLE_SET, 0);
+    expect(&d, 2, "");
+}
+
+END_TEST
+
+/* Zeros beside weights that are tuples have their shape. */
+START_TEST(test_zeros_have_the_shape_of_the_weight)
+{
+    struct saw_table_decl d;
+    values[0] = (struct value){1, 10, 5, 1};
+
+    tuple_weights = true;
+    d = declare(SAW_TABLE_TOP, 1);
+    expect(&d, 1, "t[1] = 10, 5, { 1, 0.5 }, 0, { 0, 0 }\n");
+    d = declare(SAW_TABLE_INVERSEHISTOGRAM, 2);
+    expect(&d, 1,
+           "t[1] = 0, { 0, 0 }, 1\n"
+           "t[1] = 5, { 1, 0.5 }, 1\n");
+    tuple_weights = false;
+}
+
+END_TEST
+
 /* Keys come out ascending: numbers by value, texts bytewise. */
 START_TEST(test_keys_ascend)
 {
@@ -301,6 +340,8 @@ END_TEST
 
 TEST_MAIN("table_results",
           test_known_results,
+          test_tables_of_nothing_print_their_keys,
+          test_zeros_have_the_shape_of_the_weight,
           test_keys_ascend,
           test_quantile_error_is_bounded,
           test_top_error_is_bounded,
