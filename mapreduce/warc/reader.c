@@ -122,11 +122,13 @@ static bool is_denied(struct warc_reader *r, const struct layout *l)
     return true;
 }
 
-/* Parse the head at the position, all of which is at hand: @n bytes. */
+/* Parse the head at the position, all of which is at hand: @n bytes. It is
+ * copied: having the block moves the buffer. */
 static bool parse_head(struct warc_reader *r, size_t n)
 {
-    struct slice s = slice_make(unpack_data(&r->u), n);
+    struct slice s;
     arena_reset(&r->arena);
+    s = arena_dup(&r->arena, slice_make(unpack_data(&r->u), n));
     if (r->format == FORMAT_ARC)
         return head_arc_parse(slice_sub(s, 0, n - 1), false, &r->head);
     return head_warc_parse(s, &r->head, &r->arena);
@@ -169,8 +171,6 @@ static void make_record(struct warc_reader *r, const struct layout *l)
     struct warc_record *rec = &r->head.record;
     const char *data;
     size_t have;
-    /* The buffer may have moved since the head was parsed. */
-    INVARIANT(parse_head(r, l->head));
     data = unpack_data(&r->u);
     have = (size_t)MIN_OF(l->block, r->u.opts.block_bytes_max);
     if (r->format == FORMAT_ARC && rec->type == WARC_INFO && have > 2 &&

@@ -28,7 +28,7 @@ enum format {
 
 struct warc_reader {
     struct unpack u;
-    struct head head;
+    struct head head;  /* Its text is in the arena, for one record. */
     struct head probe; /* Scratch: of lines that may be heads. */
     struct arena arena;
     enum format format;

@@ -79,6 +79,8 @@ static int check_tail(struct warc_reader *r,
                 return code;
             if (unpack_avail(&r->u) > all.len)
                 continue;
+            /* The end; looking for more may have moved the buffer. */
+            all = slice_make(unpack_data(&r->u), unpack_avail(&r->u));
         }
         if (i == all.len || reader__is_member_start(r, i))
             return 0;

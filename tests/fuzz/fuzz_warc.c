@@ -39,7 +39,10 @@ static void on_damage(void *ctx, uint64_t offset, const char *reason, bool lost)
         abort();
 }
 
-static struct warc_reader *start(struct input *in, uint64_t block_max)
+/* A reader with the buffers of the inputs before, which do not move, or with
+ * none. A fresh one is the caller's. */
+static struct warc_reader *
+start(struct input *in, uint64_t block_max, bool fresh)
 {
     static struct warc_reader *reader;
     struct warc_reader_options opts = {
@@ -48,6 +51,8 @@ static struct warc_reader *start(struct input *in, uint64_t block_max)
         .on_damage = on_damage,
         .block_bytes_max = block_max,
     };
+    if (fresh)
+        return warc_reader_new(&opts);
     if (reader)
         warc_reader_reset(reader, &opts);
     else
@@ -58,7 +63,8 @@ static struct warc_reader *start(struct input *in, uint64_t block_max)
 /* A hash of all records; touches every byte handed out. */
 static uint64_t read_all(struct input *in, uint64_t block_max)
 {
-    struct warc_reader *r = start(in, block_max);
+    bool fresh = in->piece > 0;
+    struct warc_reader *r = start(in, block_max, fresh);
     const struct warc_record *rec;
     uint64_t h = 0;
     size_t count = 0;
@@ -77,6 +83,8 @@ static uint64_t read_all(struct input *in, uint64_t block_max)
                    got)
                 h = hash64(piece, got, h);
     }
+    if (fresh)
+        warc_reader_free(r);
     return h;
 }
 

@@ -102,6 +102,7 @@ struct session {
     struct slice file;
     size_t at;
     struct rand_gen *chop; /* Reads of random sizes; NULL: as asked. */
+    bool fresh;            /* By a reader whose buffers have to grow. */
     struct seen *seen;
     size_t count;
     size_t lost;
@@ -160,7 +161,8 @@ UNUSED_HERE static void session_run(struct session *s, uint64_t block_max)
         .size_bytes = s->file.len,
         .block_bytes_max = block_max,
     };
-    struct warc_reader *r = session_reader(&opts);
+    struct warc_reader *r =
+        s->fresh ? warc_reader_new(&opts) : session_reader(&opts);
     const struct warc_record *rec;
     s->seen = NULL;
     s->at = s->count = s->lost = s->notes = 0;
@@ -191,6 +193,8 @@ UNUSED_HERE static void session_run(struct session *s, uint64_t block_max)
         v->hash = hash64(block.data, block.len, v->hash);
         buf_close(&block);
     }
+    if (s->fresh)
+        warc_reader_free(r);
 }
 
 UNUSED_HERE static void session_close(struct session *s)

@@ -1,5 +1,6 @@
 /* The same records come out of an archive however it is packed and read, and
  * damage costs no more than the member or record it is in. */
+#include "mapreduce/warc/digest.h"
 #include "mapreduce/warc/reader.h"
 #include "tests/unit/warc/archive_build.h"
 
@@ -120,6 +121,55 @@ START_TEST(test_packings_are_alike)
         buf_close(&c.text);
         session_close(&want);
     }
+}
+
+END_TEST
+
+/* A response whose block is text that looks like records, and its digest. */
+static void add_judged_record(struct buf *out, int i, size_t lines)
+{
+    struct buf block = BUF_INIT;
+    struct digest d;
+    char label[DIGEST_TEXT_MAX];
+    for (size_t k = 0; k < lines; k++)
+        buf_printf(&block, "line %zu\r\n\r\nWARC/1.0\r\n", k);
+    digest_of(DIGEST_SHA1, buf_slice(&block), &d);
+    digest_format(&d, label);
+    buf_printf(out,
+               "WARC/1.0\r\nWARC-Type: response\r\n"
+               "WARC-Target-URI: http://host.example/%d\r\n"
+               "WARC-Date: 2024-01-01T00:00:00Z\r\n"
+               "WARC-Record-ID: <urn:test:%d>\r\n"
+               "WARC-Block-Digest: %s\r\nContent-Length: %zu\r\n\r\n",
+               i, i, label, block.len);
+    buf_append_slice(out, buf_slice(&block));
+    buf_append_str(out, "\r\n\r\n");
+    buf_close(&block);
+}
+
+/* What a head says is still known when the block that comes behind it moved the
+ * buffer: the head and parts of the block are in members of their own. */
+START_TEST(test_heads_outlive_the_buffer)
+{
+    struct buf text = BUF_INIT;
+    struct buf file = BUF_INIT;
+    struct session want = {0};
+    struct session s = {.fresh = true};
+    for (int i = 0; i < 6; i++)
+        add_judged_record(&text, i, (size_t)4000 << (i % 3 * 2));
+    want.file = buf_slice(&text);
+    session_run(&want, 0);
+    ck_assert_uint_eq(want.count, 6);
+    for (size_t at = 0; at < text.len; at += 20000)
+        add_gzip(&file, slice_sub(buf_slice(&text), at, at + 20000));
+    s.file = buf_slice(&file);
+    session_run(&s, 0);
+    expect_same(&want, &s);
+    ck_assert_msg(s.lost + s.notes == 0, "%s", s.last_reason);
+    session_close(&s);
+    session_close(&want);
+    buf_close(&text);
+    buf_close(&file);
 }
 
 END_TEST
@@ -524,6 +574,7 @@ END_TEST
 
 TEST_MAIN("warc reader",
           test_packings_are_alike,
+          test_heads_outlive_the_buffer,
           test_offsets_are_those_of_members,
           test_a_bad_gzip_member_costs_its_record,
           test_a_bad_zstd_frame_costs_its_record,
