@@ -28,7 +28,7 @@ struct option {
     const char *name;     /* "limit" for --limit; NULL ends an array. */
     char letter;          /* 'n' for -n, or 0. */
     const char *argument; /* What help calls the value; NULL: it is a flag. */
-    const char *help;
+    const char *help;     /* NULL: another letter of an option that has it. */
 };
 
 #define COMMAND_OPTION_SETS 3

@@ -75,7 +75,8 @@ static void offer_options(struct position *p, const struct command *cmd)
             i < COMMAND_OPTION_SETS ? cmd->options[i] : global_options;
         for (; o && o->name; o++) {
             snprintf(text, sizeof(text), "--%s", o->name);
-            offer(p, text, " ");
+            if (o->help)
+                offer(p, text, " ");
         }
     }
 }

@@ -79,6 +79,11 @@ int fs_command_needs_cluster(const struct fs_command *c, struct err *err)
     return ERR_UNSUPPORTED;
 }
 
+#define PATTERN_DETAILS                                                        \
+    "A PATH of the target with *, ? or [ in it names all that match, which "   \
+    "the\nshell must be kept from reading: '/logs/*'. A backslash takes the "  \
+    "meaning from\nthe next character."
+
 /* --- commands ---------------------------------------------------------- */
 
 static const struct option ls_options[] = {
@@ -86,14 +91,20 @@ static const struct option ls_options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-static const struct option put_options[] = {
+static const struct option copy_options[] = {
+    {"recursive", 'R', NULL, "directories with all that is in them"},
     {"force", 'f', NULL, "replace what is there"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const struct option put_options[] = {
     {"append", 'a', NULL, "append to what is there (a cluster's files)"},
     {NULL, 0, NULL, NULL},
 };
 
 static const struct option rm_options[] = {
-    {"recursive", 'r', NULL, "directories with all that is in them"},
+    {"recursive", 'R', NULL, "directories with all that is in them; also -r"},
+    {"recursive", 'r', NULL, NULL},
     {"skip-trash", 0, NULL, "for good, not into the trash"},
     {NULL, 0, NULL, NULL},
 };
@@ -117,15 +128,18 @@ static const struct option leave_options[] = {
 
 const struct command fs_commands[] = {
     {.name = "fs ls",
-     .arguments = "[PATH]",
-     .summary = "List a directory",
-     .examples = "quarry fs ls -R /logs -t cluster:c",
-     .words_max = 1,
+     .arguments = "[PATH…]",
+     .summary = "List directories",
+     .details = PATTERN_DETAILS,
+     .examples = "quarry fs ls -R /logs -t cluster:c\n"
+                 "quarry fs ls '/logs/2024-*/part-?'",
+     .words_max = WORDS_ANY,
      .options = {ls_options, remote_options},
      .run = fs_run_ls},
     {.name = "fs cat",
      .arguments = "PATH…",
      .summary = "Write files to standard output",
+     .details = PATTERN_DETAILS,
      .examples = "quarry fs cat /logs/today | head",
      .words_min = 1,
      .words_max = WORDS_ANY,
@@ -134,33 +148,49 @@ const struct command fs_commands[] = {
     {.name = "fs put",
      .arguments = "LOCAL… PATH",
      .summary = "Copy files of this machine (- is standard input)",
-     .examples = "quarry fs put access.log /logs/",
+     .examples = "quarry fs put access.log /logs/\n"
+                 "quarry fs put -R site /backup",
      .words_min = 2,
      .words_max = WORDS_ANY,
-     .options = {put_options, remote_options},
+     .options = {copy_options, put_options, remote_options},
      .run = fs_run_put},
     {.name = "fs get",
-     .arguments = "PATH [LOCAL]",
-     .summary = "Copy a file to this machine",
-     .examples = "quarry fs get /logs/today .",
+     .arguments = "PATH… [LOCAL]",
+     .summary = "Copy files to this machine (- is standard output)",
+     .details =
+         "Without LOCAL, into the working directory.\n\n" PATTERN_DETAILS,
+     .examples = "quarry fs get /logs/today .\n"
+                 "quarry fs get '/logs/2024-*' here",
      .words_min = 1,
-     .words_max = 2,
-     .options = {put_options, remote_options},
+     .words_max = WORDS_ANY,
+     .options = {copy_options, remote_options},
      .run = fs_run_get},
     {.name = "fs rm",
      .arguments = "PATH…",
      .summary = "Remove files; a cluster keeps them in its trash for a while",
+     .details = PATTERN_DETAILS,
      .examples = "quarry fs rm -r /logs/2024",
      .words_min = 1,
      .words_max = WORDS_ANY,
      .options = {rm_options, remote_options},
      .run = fs_run_rm},
+    {.name = "fs cp",
+     .arguments = "FROM… TO",
+     .summary = "Copy files of the target within it",
+     .details = "The bytes travel through this machine; fs snapshot copies at "
+                "once, and shares\nthem.\n\n" PATTERN_DETAILS,
+     .examples = "quarry fs cp -R /logs /logs-to-keep",
+     .words_min = 2,
+     .words_max = WORDS_ANY,
+     .options = {copy_options, remote_options},
+     .run = fs_run_cp},
     {.name = "fs mv",
-     .arguments = "FROM TO",
-     .summary = "Rename a file or directory",
+     .arguments = "FROM… TO",
+     .summary = "Rename a file or directory, or move several",
+     .details = PATTERN_DETAILS,
      .examples = "quarry fs mv /logs/today /logs/yesterday",
      .words_min = 2,
-     .words_max = 2,
+     .words_max = WORDS_ANY,
      .options = {remote_options},
      .run = fs_run_mv},
     {.name = "fs mkdir",
@@ -180,10 +210,11 @@ const struct command fs_commands[] = {
      .options = {remote_options},
      .run = fs_run_stat},
     {.name = "fs du",
-     .arguments = "[PATH]",
+     .arguments = "[PATH…]",
      .summary = "Bytes and files below each entry of a directory",
+     .details = PATTERN_DETAILS,
      .examples = "quarry fs du /logs",
-     .words_max = 1,
+     .words_max = WORDS_ANY,
      .options = {remote_options},
      .run = fs_run_du},
     {.name = "fs tail",

@@ -33,6 +33,45 @@ const char *fs_command_path(const struct fs_command *c, size_t index);
 MUST_CHECK int fs_command_needs_cluster(const struct fs_command *c,
                                         struct err *err);
 
+/* Do @fn for each path that the words but the last name; what the directory
+ * @to is given keeps its last part. Parks. Errors: ERR_NOTFOUND, ERR_INVALID:
+ * several would go to what is no directory. */
+typedef int (*fs_into_fn)(const struct fs_command *c,
+                          const char *from,
+                          const char *to,
+                          struct err *err);
+MUST_CHECK int fs_each_into(const struct fs_command *c,
+                            const char *to,
+                            fs_into_fn fn,
+                            struct err *err);
+
+/* One file in, out, and across. Of one that could not be made whole nothing is
+ * left. Park. Errors: ERR_EXISTS, without --force; of both file systems. */
+MUST_CHECK int fs_put_file(const struct fs_command *c,
+                           const char *from,
+                           const char *to,
+                           struct err *err);
+MUST_CHECK int fs_get_file(const struct fs_command *c,
+                           const char *from,
+                           const char *to,
+                           struct err *err);
+MUST_CHECK int fs_copy_file(const struct fs_command *c,
+                            const char *from,
+                            const char *to,
+                            struct err *err);
+/* The same of a file, or with --recursive of a directory and all below it. */
+MUST_CHECK int fs_put_tree(const struct fs_command *c,
+                           const char *from,
+                           const char *to,
+                           struct err *err);
+MUST_CHECK int fs_get_tree(const struct fs_command *c,
+                           const char *from,
+                           const char *to,
+                           struct err *err);
+
+/* fs_tree.c */
+int fs_run_cp(struct cli *cli, const struct args *args, struct err *err);
+
 /* fs_data.c */
 int fs_run_cat(struct cli *cli, const struct args *args, struct err *err);
 int fs_run_put(struct cli *cli, const struct args *args, struct err *err);

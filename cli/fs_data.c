@@ -7,6 +7,7 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "cli/fs.h"
+#include "cli/fs_walk.h"
 #include "cli/interrupt.h"
 #include "cli/output_file.h"
 
@@ -54,9 +55,13 @@ static int copy_out(struct fs *fs,
 
 static int cat(const struct fs_command *c, struct err *err)
 {
-    int code = 0;
-    for (size_t i = 0; i < c->args->word_count && !code; i++)
-        code = copy_out(c->fs, fs_command_path(c, i), UINT64_MAX, stdout, err);
+    struct fs_paths paths;
+    int code = fs_paths_of_words(c, 0, c->args->word_count, &paths, err);
+    if (code)
+        return code;
+    for (size_t i = 0; i < paths.count && !code; i++)
+        code = copy_out(c->fs, paths.list[i], UINT64_MAX, stdout, err);
+    fs_paths_close(&paths);
     return code;
 }
 
@@ -116,23 +121,53 @@ static int get_into(const struct fs_command *c,
     return output_file_close(&f, code, err);
 }
 
-static int get(const struct fs_command *c, struct err *err)
+int fs_get_file(const struct fs_command *c,
+                const char *from,
+                const char *to,
+                struct err *err)
 {
-    const char *path = fs_command_path(c, 0);
-    const char *to = c->args->word_count > 1 ? c->args->words[1] : ".";
-    struct buf full = BUF_INIT;
     struct fs_reader *r;
-    int code = fs_open(c->fs, path, &r, err);
+    int code = fs_open(c->fs, from, &r, err);
     if (code)
         return code;
-    buf_append_str(&full, to);
-    if (is_directory(to))
-        buf_printf(&full, "/%s", last_part(path));
-    if (strcmp(to, "-") == 0)
-        code = copy_from(r, UINT64_MAX, stdout, err);
-    else
-        code = get_into(c, r, buf_cstr(&full), err);
+    code = get_into(c, r, to, err);
     fs_reader_close(r);
+    return code;
+}
+
+static const char *last_part_of(const char *path)
+{
+    const char *part = last_part(path);
+    return *part ? part : ".";
+}
+
+/* The last of several words is where to, of this machine. */
+static int get(const struct fs_command *c, struct err *err)
+{
+    size_t last = c->args->word_count - (c->args->word_count > 1);
+    const char *to = c->args->word_count > 1 ? c->args->words[last] : ".";
+    bool into = is_directory(to);
+    struct fs_paths from;
+    struct buf full = BUF_INIT;
+    int code = fs_paths_of_words(c, 0, last, &from, err);
+    if (code)
+        return code;
+    if (from.count > 1 && !into && strcmp(to, "-") != 0)
+        code = err_set(err, ERR_INVALID,
+                       "%s: no such directory, and %zu files are to go there",
+                       to, from.count);
+    for (size_t i = 0; i < from.count && !code; i++) {
+        if (strcmp(to, "-") == 0) {
+            code = copy_out(c->fs, from.list[i], UINT64_MAX, stdout, err);
+            continue;
+        }
+        buf_clear(&full);
+        buf_append_str(&full, to);
+        if (into)
+            fs_join(to, last_part_of(from.list[i]), &full);
+        code = fs_get_tree(c, from.list[i], buf_cstr(&full), err);
+    }
+    fs_paths_close(&from);
     buf_close(&full);
     return code;
 }
@@ -195,10 +230,10 @@ write_all(struct fs_writer *w, FILE *in, const char *from, struct err *err)
 }
 
 /* Of a file that could not be made whole, no half is left under its name. */
-static int copy_in(const struct fs_command *c,
-                   const char *from,
-                   const char *to,
-                   struct err *err)
+int fs_put_file(const struct fs_command *c,
+                const char *from,
+                const char *to,
+                struct err *err)
 {
     struct fs_writer *w = NULL;
     FILE *in;
@@ -217,6 +252,68 @@ static int copy_in(const struct fs_command *c,
     return code;
 }
 
+/* --- across -------------------------------------------------------------- */
+
+static int copy_into(struct fs_reader *r, struct fs_writer *w, struct err *err)
+{
+    char *piece = mem_alloc(COPY_BYTES);
+    uint64_t at = 0;
+    size_t got = 1;
+    int code = 0;
+    while (!code && got > 0) {
+        code = fs_read_at(r, at, piece, COPY_BYTES, &got, err);
+        if (!code && got > 0)
+            code = fs_writer_append(w, piece, got, err);
+        if (!code && interrupted())
+            code = err_set(err, ERR_CANCELLED, "interrupted");
+        at += got;
+    }
+    mem_free(piece);
+    return code ? code : fs_writer_sync(w, err);
+}
+
+int fs_copy_file(const struct fs_command *c,
+                 const char *from,
+                 const char *to,
+                 struct err *err)
+{
+    struct fs_writer *w;
+    struct fs_reader *r;
+    int code = fs_open(c->fs, from, &r, err);
+    if (code)
+        return code;
+    code = open_target(c, to, &w, err);
+    if (!code) {
+        code = copy_into(r, w, err);
+        fs_writer_close(w);
+        if (code)
+            (void)!fs_remove(c->fs, to, NULL);
+    }
+    fs_reader_close(r);
+    return code;
+}
+
+/* --- several in ------------------------------------------------------------
+ */
+
+/* Append to the directory @full the last part of @from, if that is a name. */
+static void append_name_of(const char *from, struct buf *full)
+{
+    struct slice name = slice_str(from);
+    while (name.len > 0 && name.data[name.len - 1] == '/')
+        name.len--;
+    for (size_t i = name.len; i > 0; i--)
+        if (name.data[i - 1] == '/') {
+            name = slice_sub(name, i, name.len);
+            break;
+        }
+    if (slice_eq_str(name, ".") || slice_eq_str(name, ".."))
+        name = SLICE_EMPTY;
+    if (name.len && full->len)
+        buf_append_byte(full, '/');
+    buf_append_slice(full, name);
+}
+
 static int put(const struct fs_command *c, struct err *err)
 {
     size_t last = c->args->word_count - 1;
@@ -230,11 +327,11 @@ static int put(const struct fs_command *c, struct err *err)
         const char *from = c->args->words[i];
         struct buf full = BUF_INIT;
         buf_append_str(&full, to);
-        if (into && full.len && full.data[full.len - 1] != '/')
-            buf_append_byte(&full, '/');
+        while (into && full.len && full.data[full.len - 1] == '/')
+            buf_truncate(&full, full.len - 1);
         if (into)
-            buf_append_str(&full, last_part(from));
-        code = copy_in(c, from, buf_cstr(&full), err);
+            append_name_of(from, &full);
+        code = fs_put_tree(c, from, buf_cstr(&full), err);
         buf_close(&full);
     }
     return code;

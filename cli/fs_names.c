@@ -7,56 +7,13 @@
 #include "base/core/panic.h"
 #include "base/core/text.h"
 #include "cli/fs.h"
+#include "cli/fs_walk.h"
 #include "cli/table_printer.h"
-
-/* Deepest tree that is walked: the recursions' bound. */
-#define TREE_DEPTH_MAX 64
-
-/* --- walking ----------------------------------------------------------- */
-
-static void join(const char *dir, const char *name, struct buf *out)
-{
-    buf_clear(out);
-    buf_append_str(out, dir);
-    if (*dir && dir[strlen(dir) - 1] != '/')
-        buf_append_byte(out, '/');
-    buf_append_str(out, name);
-}
 
 /* As users know it: from the root. */
 static void add_path(struct sheet *s, const char *path)
 {
     sheet_addf(s, "/%s", path);
-}
-
-/* Call @visit for each entry of @path. */
-static int each_entry(struct fs *fs,
-                      const char *path,
-                      int (*visit)(void *ctx,
-                                   const char *path,
-                                   const struct fs_info *info,
-                                   struct err *err),
-                      void *ctx,
-                      struct err *err)
-{
-    struct buf full = BUF_INIT;
-    char **names;
-    size_t count;
-    int code = fs_list(fs, path, &names, &count, err);
-    if (code)
-        return code;
-    for (size_t i = 0; i < count && !code; i++) {
-        struct fs_info info;
-        join(path, names[i], &full);
-        code = fs_stat(fs, buf_cstr(&full), &info, err);
-        if (!code)
-            code = visit(ctx, buf_cstr(&full), &info, err);
-        else if (code == ERR_NOTFOUND)
-            code = 0; /* It went meanwhile. */
-    }
-    fs_names_free(names, count);
-    buf_close(&full);
-    return code;
 }
 
 /* --- ls ---------------------------------------------------------------- */
@@ -68,35 +25,44 @@ struct ls {
     unsigned depth;
 };
 
-static void
-add_entry(struct ls *l, const char *path, const struct fs_info *info)
+static void add_entry(struct ls *l, const struct fs_entry *e)
 {
-    struct gfs_stat s;
-    sheet_add_str(&l->sheet, info->is_directory ? "dir" : "file");
-    if (!info->is_directory && fs_is_gfs(l->command->fs) &&
-        gfs_stat(l->command->fs, path, &s, NULL) == 0)
-        sheet_add_u64(&l->sheet, s.replication);
+    bool is_file = !e->info.is_directory;
+    sheet_add_str(&l->sheet, is_file ? "file" : "dir");
+    if (is_file && e->stat)
+        sheet_add_u64(&l->sheet, e->stat->replication);
     else
-        sheet_add_str(&l->sheet, info->is_directory ? "" : "1");
-    sheet_add_u64(&l->sheet, info->size_bytes);
-    sheet_add_u64(&l->sheet, info->modified_us);
-    add_path(&l->sheet, path);
+        sheet_add_str(&l->sheet, is_file ? "1" : "");
+    sheet_add_u64(&l->sheet, e->info.size_bytes);
+    sheet_add_u64(&l->sheet, e->info.modified_us);
+    add_path(&l->sheet, e->path);
 }
 
-static int visit_ls(void *ctx,
-                    const char *path,
-                    const struct fs_info *info,
-                    struct err *err)
+static int visit_ls(void *ctx, const struct fs_entry *e, struct err *err)
 {
     struct ls *l = ctx;
     int code = 0;
-    add_entry(l, path, info);
-    if (!l->recursive || !info->is_directory || l->depth == TREE_DEPTH_MAX)
+    add_entry(l, e);
+    if (!l->recursive || !e->info.is_directory || l->depth == FS_TREE_DEPTH_MAX)
         return 0;
     l->depth++;
-    code = each_entry(l->command->fs, path, visit_ls, l, err);
+    code = fs_each_entry(l->command->fs, e->path, visit_ls, l, err);
     l->depth--;
     return code;
+}
+
+/* A file itself, what is in a directory. */
+static int list_path(struct ls *l, const char *path, struct err *err)
+{
+    struct gfs_stat stat;
+    struct fs_entry e;
+    int code = fs_entry_of(l->command->fs, path, &stat, &e, err);
+    if (code)
+        return code;
+    if (e.info.is_directory)
+        return fs_each_entry(l->command->fs, path, visit_ls, l, err);
+    add_entry(l, &e);
+    return 0;
 }
 
 static int ls(const struct fs_command *c, struct err *err)
@@ -107,19 +73,18 @@ static int ls(const struct fs_command *c, struct err *err)
                                                   {"modified", SHEET_TIME},
                                                   {"path", SHEET_TEXT}};
     struct ls l = {.command = c, .recursive = args_flag(c->args, "recursive")};
-    const char *path = fs_command_path(c, 0);
-    struct fs_info info;
-    int code = fs_stat(c->fs, path, &info, err);
+    size_t words = MAX_OF(c->args->word_count, (size_t)1);
+    struct fs_paths paths;
+    int code = fs_paths_of_words(c, 0, words, &paths, err);
     if (code)
         return code;
     sheet_init(&l.sheet, columns, ARRAY_LEN(columns));
-    if (info.is_directory)
-        code = each_entry(c->fs, path, visit_ls, &l, err);
-    else
-        add_entry(&l, path, &info);
+    for (size_t i = 0; i < paths.count && !code; i++)
+        code = list_path(&l, paths.list[i], err);
     if (!code)
         sheet_print(&l.sheet, c->cli->format);
     sheet_close(&l.sheet);
+    fs_paths_close(&paths);
     return code;
 }
 
@@ -138,45 +103,34 @@ struct sum {
     unsigned depth;
 };
 
-static int visit_sum(void *ctx,
-                     const char *path,
-                     const struct fs_info *info,
-                     struct err *err)
+static int visit_sum(void *ctx, const struct fs_entry *e, struct err *err)
 {
     struct sum *s = ctx;
     int code;
-    if (!info->is_directory) {
+    if (!e->info.is_directory) {
         s->files++;
-        s->bytes += info->size_bytes;
+        s->bytes += e->info.size_bytes;
         return 0;
     }
     s->directories++;
-    if (s->depth == TREE_DEPTH_MAX)
+    if (s->depth == FS_TREE_DEPTH_MAX)
         return 0;
     s->depth++;
-    code = each_entry(s->fs, path, visit_sum, s, err);
+    code = fs_each_entry(s->fs, e->path, visit_sum, s, err);
     s->depth--;
     return code;
 }
 
-/* What is at and below @path: a cluster knows, a directory is walked. */
-static int sum_up(struct fs *fs,
-                  const char *path,
-                  const struct fs_info *info,
-                  struct sum *s,
-                  struct err *err)
+/* What is at and below @e: a cluster has said it, a directory is walked. */
+static int
+sum_up(struct fs *fs, const struct fs_entry *e, struct sum *s, struct err *err)
 {
-    struct gfs_stat known;
-    int code;
     *s = (struct sum){.fs = fs};
-    if (!fs_is_gfs(fs) || !info->is_directory)
-        return visit_sum(s, path, info, err);
-    code = gfs_stat(fs, path, &known, err);
-    if (code)
-        return code;
-    s->bytes = known.bytes;
-    s->files = known.file_count;
-    s->directories = known.entry_count - known.file_count + 1;
+    if (!e->stat || !e->info.is_directory)
+        return visit_sum(s, e, err);
+    s->bytes = e->stat->bytes;
+    s->files = e->stat->file_count;
+    s->directories = e->stat->entry_count - e->stat->file_count + 1;
     return 0;
 }
 
@@ -185,21 +139,28 @@ struct du {
     struct sheet sheet;
 };
 
-static int visit_du(void *ctx,
-                    const char *path,
-                    const struct fs_info *info,
-                    struct err *err)
+static int visit_du(void *ctx, const struct fs_entry *e, struct err *err)
 {
     struct du *d = ctx;
     struct sum s;
-    int code = sum_up(d->fs, path, info, &s, err);
+    int code = sum_up(d->fs, e, &s, err);
     if (code)
         return code;
     sheet_add_u64(&d->sheet, s.bytes);
     sheet_add_u64(&d->sheet, s.files);
     sheet_add_u64(&d->sheet, s.directories);
-    add_path(&d->sheet, path);
+    add_path(&d->sheet, e->path);
     return 0;
+}
+
+static int du_path(struct du *d, const char *path, struct err *err)
+{
+    struct gfs_stat stat;
+    struct fs_entry e;
+    int code = fs_entry_of(d->fs, path, &stat, &e, err);
+    if (!code && e.info.is_directory)
+        code = fs_each_entry(d->fs, path, visit_du, d, err);
+    return code ? code : visit_du(d, &e, err);
 }
 
 static int du(const struct fs_command *c, struct err *err)
@@ -209,19 +170,18 @@ static int du(const struct fs_command *c, struct err *err)
                                                   {"directories", SHEET_NUMBER},
                                                   {"path", SHEET_TEXT}};
     struct du d = {.fs = c->fs};
-    const char *path = fs_command_path(c, 0);
-    struct fs_info info;
-    int code = fs_stat(c->fs, path, &info, err);
+    size_t words = MAX_OF(c->args->word_count, (size_t)1);
+    struct fs_paths paths;
+    int code = fs_paths_of_words(c, 0, words, &paths, err);
     if (code)
         return code;
     sheet_init(&d.sheet, columns, ARRAY_LEN(columns));
-    if (info.is_directory)
-        code = each_entry(c->fs, path, visit_du, &d, err);
-    if (!code)
-        code = visit_du(&d, path, &info, err);
+    for (size_t i = 0; i < paths.count && !code; i++)
+        code = du_path(&d, paths.list[i], err);
     if (!code)
         sheet_print(&d.sheet, c->cli->format);
     sheet_close(&d.sheet);
+    fs_paths_close(&paths);
     return code;
 }
 
@@ -347,9 +307,13 @@ remove_one(const struct fs_command *c, const char *path, struct err *err)
 
 static int rm(const struct fs_command *c, struct err *err)
 {
-    int code = 0;
-    for (size_t i = 0; i < c->args->word_count && !code; i++)
-        code = remove_one(c, fs_command_path(c, i), err);
+    struct fs_paths paths;
+    int code = fs_paths_of_words(c, 0, c->args->word_count, &paths, err);
+    if (code)
+        return code;
+    for (size_t i = 0; i < paths.count && !code; i++)
+        code = remove_one(c, paths.list[i], err);
+    fs_paths_close(&paths);
     return code;
 }
 
@@ -358,21 +322,18 @@ int fs_run_rm(struct cli *cli, const struct args *args, struct err *err)
     return fs_command_run(cli, args, rm, err);
 }
 
-/* Into a directory, a name keeps its last part. */
+static int move_one(const struct fs_command *c,
+                    const char *from,
+                    const char *to,
+                    struct err *err)
+{
+    return fs_rename(c->fs, from, to, err);
+}
+
 static int mv(const struct fs_command *c, struct err *err)
 {
-    const char *from = fs_command_path(c, 0);
-    const char *to = fs_command_path(c, 1);
-    const char *slash = strrchr(from, '/');
-    struct buf full = BUF_INIT;
-    struct fs_info info;
-    int code;
-    buf_append_str(&full, to);
-    if (fs_stat(c->fs, to, &info, NULL) == 0 && info.is_directory)
-        join(to, slash ? slash + 1 : from, &full);
-    code = fs_rename(c->fs, from, buf_cstr(&full), err);
-    buf_close(&full);
-    return code;
+    return fs_each_into(c, fs_command_path(c, c->args->word_count - 1),
+                        move_one, err);
 }
 
 int fs_run_mv(struct cli *cli, const struct args *args, struct err *err)

@@ -69,7 +69,8 @@ static void print_options(const char *title, const struct option *set)
 {
     printf("\n%s:\n", title);
     for (; set->name; set++)
-        print_option(set);
+        if (set->help)
+            print_option(set);
 }
 
 void help_overview(void)

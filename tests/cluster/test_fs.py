@@ -3,8 +3,10 @@ says, mistakes are named, and a node that dies meanwhile costs nothing."""
 
 import os
 import random
+import re
 import threading
 import time
+import urllib.request
 
 from processes import CELL, ClusterTest, main
 
@@ -95,6 +97,32 @@ class OneNode(FsTest):
         self.fs("rm", "-r", "--skip-trash", "/then", "/.trash")
         self.assertEqual([p for p in self.paths("-R") if "f" in p], [])
 
+    def calls(self, cluster):
+        """What the node was asked since it started."""
+        with open(cluster.dir("n1") + "/server.conf") as f:
+            at = re.search(r"^console = (.*)$", f.read(), re.M).group(1)
+        with urllib.request.urlopen("http://%s/metrics" % at) as answer:
+            return int(re.search(r"^quarry_rpc_server_calls (\d+)",
+                                 answer.read().decode(), re.M).group(1))
+
+    def test_large_directory(self):
+        """A directory is listed by pages, not by a call an entry; so is one
+        level of bytes and files."""
+        count = 2100
+        c = self.loopback(1, CELL)
+        self.write("f", "x")
+        self.fs("mkdir", *["/many/d%04d" % i for i in range(count)])
+        self.fs("put", "f", "/many/f")
+        for words in (("ls", "/many"), ("ls", "-R", "/"), ("du", "/many")):
+            before = self.calls(c)
+            rows = self.json("fs", *words)
+            least = count if "-R" in words else 0
+            self.assertLess(self.calls(c) - before - least, count / 2)
+            self.assertGreater(len(rows), count)
+            if words[0] == "ls":
+                self.assertEqual([r["copies"] for r in rows if r["path"] ==
+                                  "/many/f"], [3])
+
     def test_mistakes(self):
         """What cannot be done is refused with the path as users know it, and
         nothing is left behind."""
@@ -110,7 +138,7 @@ class OneNode(FsTest):
             self.assertEqual(self.error(*words), gone, words)
         self.assertFalse(os.path.exists(self.path("nope")))
         self.assertIn("/d: is a directory", self.error("cat", "/d"))
-        self.assertIn("/d: is a directory", self.error("get", "/d"))
+        self.assertIn("/d is a directory (-R", self.error("get", "/d"))
         self.assertFalse(os.path.exists(self.path("d")))
         self.assertIn("/d is a directory (-r", self.error("rm", "/d"))
         self.assertIn("/d/f exists (--force", self.error("put", "f", "/d"))
@@ -142,9 +170,9 @@ class OneNode(FsTest):
                 ((), "which of its commands?"),
                 (("frobnicate",), "no such command"),
                 (("cat",), "expects PATH"),
-                (("mv", "/a"), "expects FROM TO"),
+                (("mv", "/a"), "expects FROM… TO"),
                 (("put", "f"), "expects LOCAL"),
-                (("ls", "/a", "/b"), "fs ls"),
+                (("stat", "/a", "/b"), "fs stat"),
                 (("setrep", "none", "/a"), "'none' is no number"),
                 (("setrep", "99", "/a"), "'99' is no number"),
                 (("quota", "/a", "--bytes", "lots"), "'lots' is no size"),

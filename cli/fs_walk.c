@@ -1,0 +1,227 @@
+/* Walking directories, and patterns: see fs_walk.h. */
+#include "cli/fs_walk.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/core/panic.h"
+#include "cli/fs.h"
+
+void fs_join(const char *dir, const char *name, struct buf *out)
+{
+    buf_clear(out);
+    buf_append_str(out, dir);
+    if (*dir && dir[strlen(dir) - 1] != '/')
+        buf_append_byte(out, '/');
+    buf_append_str(out, name);
+}
+
+/* --- entries ------------------------------------------------------------- */
+
+/* Entries of one directory, as they are visited. */
+struct walk {
+    struct fs *fs;
+    const char *dir;
+    struct buf path;
+    struct buf name;
+    fs_entry_fn visit;
+    void *ctx;
+};
+
+/* @stat is NULL, or says all but the size of a file that is being written. */
+static int
+visit_name(struct walk *w, const struct gfs_stat *stat, struct err *err)
+{
+    struct fs_entry e = {.stat = stat};
+    int code = 0;
+    fs_join(w->dir, buf_cstr(&w->name), &w->path);
+    e.path = buf_cstr(&w->path);
+    e.name = buf_cstr(&w->name);
+    if (stat)
+        e.info = (struct fs_info){stat->is_directory, stat->size_bytes,
+                                  stat->modified_us};
+    if (!stat || stat->is_open)
+        code = fs_stat(w->fs, e.path, &e.info, err);
+    if (code == ERR_NOTFOUND)
+        return 0; /* It went meanwhile. */
+    return code ? code : w->visit(w->ctx, &e, err);
+}
+
+static int walk_local(struct walk *w, struct err *err)
+{
+    char **names;
+    size_t count;
+    int code = fs_list(w->fs, w->dir, &names, &count, err);
+    if (code)
+        return code;
+    for (size_t i = 0; i < count && !code; i++) {
+        buf_clear(&w->name);
+        buf_append_str(&w->name, names[i]);
+        code = visit_name(w, NULL, err);
+    }
+    fs_names_free(names, count);
+    return code;
+}
+
+static int walk_cluster(struct walk *w, struct err *err)
+{
+    struct gfs_listing l = {.more = true};
+    struct buf after = BUF_INIT;
+    int code = 0;
+    while (!code && l.more) {
+        struct arena a;
+        arena_init(&a);
+        code = gfs_list(w->fs, w->dir, buf_cstr(&after), &a, &l, err);
+        for (size_t i = 0; !code && i < l.count; i++) {
+            buf_clear(&w->name);
+            buf_append_slice(&w->name, l.entries[i].name);
+            code = visit_name(w, &l.entries[i].stat, err);
+        }
+        if (!code && l.count) {
+            buf_clear(&after);
+            buf_append_slice(&after, l.entries[l.count - 1].name);
+        }
+        l.more = l.more && l.count > 0;
+        arena_close(&a);
+    }
+    buf_close(&after);
+    return code;
+}
+
+int fs_each_entry(struct fs *fs,
+                  const char *path,
+                  fs_entry_fn visit,
+                  void *ctx,
+                  struct err *err)
+{
+    struct walk w = {.fs = fs,
+                     .dir = path,
+                     .path = BUF_INIT,
+                     .name = BUF_INIT,
+                     .visit = visit,
+                     .ctx = ctx};
+    int code = fs_is_gfs(fs) ? walk_cluster(&w, err) : walk_local(&w, err);
+    buf_close(&w.path);
+    buf_close(&w.name);
+    return code;
+}
+
+int fs_entry_of(struct fs *fs,
+                const char *path,
+                struct gfs_stat *stat,
+                struct fs_entry *out,
+                struct err *err)
+{
+    const char *slash = strrchr(path, '/');
+    int code = 0;
+    *out = (struct fs_entry){.path = path, .name = slash ? slash + 1 : path};
+    if (fs_is_gfs(fs)) {
+        code = gfs_stat(fs, path, stat, err);
+        out->stat = stat;
+        if (code == 0 && !stat->is_open) {
+            out->info = (struct fs_info){stat->is_directory, stat->size_bytes,
+                                         stat->modified_us};
+            return 0;
+        }
+    }
+    return code ? code : fs_stat(fs, path, &out->info, err);
+}
+
+/* --- patterns ------------------------------------------------------------ */
+
+static void add_path(struct fs_paths *p, const char *path)
+{
+    size_t len = strlen(path);
+    while (len > 0 && path[len - 1] == '/')
+        len--;
+    p->list = mem_realloc(p->list, (p->count + 1) * sizeof(*p->list));
+    p->list[p->count++] = mem_strndup(path, len);
+}
+
+struct pattern {
+    struct fs *fs;
+    struct fs_paths *out;
+    const char *part; /* The part to match, up to @rest. */
+    const char *rest; /* Behind it; NULL: it is the last one. */
+    unsigned depth;
+};
+
+static int match_in(struct pattern *p,
+                    const char *dir,
+                    const char *parts,
+                    struct err *err);
+
+static int take_match(void *ctx, const struct fs_entry *e, struct err *err)
+{
+    struct pattern *p = ctx;
+    struct pattern below = *p;
+    if (fnmatch(p->part, e->name, FNM_PERIOD) != 0)
+        return 0;
+    if (!p->rest) {
+        add_path(p->out, e->path);
+        return 0;
+    }
+    return e->info.is_directory ? match_in(&below, e->path, p->rest, err) : 0;
+}
+
+/* All paths in @dir that match @parts. */
+static int
+match_in(struct pattern *p, const char *dir, const char *parts, struct err *err)
+{
+    const char *slash = strchr(parts, '/');
+    char *part =
+        slash ? mem_strndup(parts, (size_t)(slash - parts)) : mem_strdup(parts);
+    int code = 0;
+    while (slash && *slash == '/')
+        slash++;
+    p->part = part;
+    p->rest = slash && *slash ? slash : NULL;
+    if (p->depth++ < FS_TREE_DEPTH_MAX)
+        code = fs_each_entry(p->fs, dir, take_match, p, err);
+    mem_free(part);
+    return code;
+}
+
+static int expand(const struct fs_command *c,
+                  const char *word,
+                  struct fs_paths *out,
+                  struct err *err)
+{
+    struct pattern p = {.fs = c->fs, .out = out};
+    struct fs_info info;
+    size_t before = out->count;
+    int code;
+    if (!strpbrk(word, "*?[") || fs_stat(c->fs, word, &info, NULL) == 0) {
+        add_path(out, word);
+        return 0;
+    }
+    code = match_in(&p, "", word, err);
+    if (code == 0 && out->count == before)
+        code = err_set(err, ERR_NOTFOUND, "/%s: no file matches", word);
+    return code;
+}
+
+int fs_paths_of_words(const struct fs_command *c,
+                      size_t first,
+                      size_t end,
+                      struct fs_paths *out,
+                      struct err *err)
+{
+    int code = 0;
+    *out = (struct fs_paths){.count = 0};
+    for (size_t i = first; i < end && !code; i++)
+        code = expand(c, fs_command_path(c, i), out, err);
+    if (code)
+        fs_paths_close(out);
+    return code;
+}
+
+void fs_paths_close(struct fs_paths *p)
+{
+    for (size_t i = 0; i < p->count; i++)
+        mem_free(p->list[i]);
+    mem_free(p->list);
+    *p = (struct fs_paths){.count = 0};
+}
