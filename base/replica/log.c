@@ -20,6 +20,7 @@ static void free_log(struct replica_log *l)
     log_file_close(&l->file);
     log_file_close(&l->spare);
     log_file_close(&l->making);
+    log_synced_close(&l->synced_file);
     buf_close(&l->batch);
     buf_close(&l->commands);
     mem_free(l->segments);
@@ -85,11 +86,16 @@ continue_segment(struct replica_log *l, uint64_t synced, struct err *err)
     if (rc == 0)
         rc = log_file_sync(&l->file, err);
     if (rc == 0)
+        rc = log_synced_open(&l->synced_file, l->world, l->directory, err);
+    if (rc == 0)
         rc = world_sync_dir(l->world, l->directory, err);
     if (rc)
         err_wrap(err, "%s", buf_cstr(&path));
     buf_close(&path);
     l->synced = l->position;
+    if (rc == 0)
+        log_synced_write(&l->synced_file, replica_log__current(l)->number,
+                         l->synced);
     return rc;
 }
 

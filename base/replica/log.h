@@ -12,7 +12,9 @@
  * record behind the bad one vouches for it, bytes that had been safe are
  * damaged, which is reported and refused. If none does, the bad record was
  * being written when the power went, nobody was told of it, and the log ends
- * there.
+ * there. Beside the segments a file says up to where the log was on the disk
+ * (log_synced.h): a log that ends before that, or lacks its last segment, is
+ * refused, too.
  *
  * Threads: one at a time; calls that park may run on a pool thread.
  */
@@ -51,7 +53,8 @@ MUST_CHECK int replica_log_create(const struct replica_log_options *opts,
 
 /* Read the log and open it for writing. A torn end is cut; what was read is on
  * the disk afterwards. Parks. *@out is owned; so is state->entries. On error
- * nothing was changed. Errors: ERR_CORRUPT (segment and offset),
+ * nothing was changed. Errors: ERR_CORRUPT (segment, and offset or what is
+ * missing),
  * ERR_UNSUPPORTED, ERR_IO. */
 MUST_CHECK int replica_log_open(const struct replica_log_options *opts,
                                 struct replica_log **out,

@@ -2,9 +2,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/core/fault.h"
 #include "base/core/panic.h"
 #include "base/core/text.h"
 #include "base/replica/log_segment.h"
+#include "base/replica/log_synced.h"
 #include "base/runtime/world.h"
 
 struct reader {
@@ -108,11 +110,8 @@ static int load(struct reader *r, uint64_t number, struct err *err)
 static int
 corrupt(struct reader *r, size_t offset, const char *what, struct err *err)
 {
-    err_set(err, ERR_CORRUPT, "%s: offset %zu: %s", buf_cstr(&r->path), offset,
-            what);
-    err_hint(err, "restore this member's directory, or remove the member from "
-                  "its cell and add it anew");
-    return ERR_CORRUPT;
+    return err_set(err, ERR_CORRUPT, "%s: offset %zu: %s", buf_cstr(&r->path),
+                   offset, what);
 }
 
 static enum raft_entry_kind entry_kind(enum log_kind kind)
@@ -326,6 +325,27 @@ static int read_segment(struct reader *r, size_t i, struct err *err)
     return rc;
 }
 
+/* Is all there that was on the disk before? */
+static int check_synced(struct reader *r, struct err *err)
+{
+    const struct log_tail *t = r->tail;
+    uint64_t segment;
+    uint64_t position;
+    int rc = log_synced_read(r->opts->world, r->opts->directory, &segment,
+                             &position, err);
+    if (rc || fault_hit("replica.accept_cut_log"))
+        return rc;
+    replica_log_path(r->opts->directory, segment, &r->path);
+    if (segment > t->segments[t->count - 1].number)
+        return err_set(err, ERR_CORRUPT, "%s is missing", buf_cstr(&r->path));
+    if (position > t->position)
+        return err_set(err, ERR_CORRUPT,
+                       "%s: cut short: %" PRIu64 " bytes that were on the disk "
+                       "are missing at its end",
+                       buf_cstr(&r->path), position - t->position);
+    return 0;
+}
+
 int log_read_all(const struct replica_log_options *opts,
                  struct replica_log_state *state,
                  struct log_tail *tail,
@@ -342,6 +362,8 @@ int log_read_all(const struct replica_log_options *opts,
             err_set(err, ERR_CORRUPT, "log: no segment in %s", opts->directory);
     for (size_t i = 0; rc == 0 && i < tail->count; i++)
         rc = read_segment(&r, i, err);
+    if (rc == 0)
+        rc = check_synced(&r, err);
     mem_free(r.bytes);
     buf_close(&r.path);
     return rc;

@@ -100,6 +100,9 @@ int replica_log__begin_segment(struct replica_log *l,
         log_file_close(&l->file);
         l->file = f;
         add_segment(l, number);
+        log_synced_write(&l->synced_file, number, l->position);
+        rc = log_synced_sync(&l->synced_file, err);
+        l->failed = l->failed || rc != 0;
     }
     buf_close(&path);
     return rc;

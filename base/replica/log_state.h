@@ -8,6 +8,7 @@
 #include "base/core/buf.h"
 #include "base/replica/log_file.h"
 #include "base/replica/log_segment.h"
+#include "base/replica/log_synced.h"
 
 struct world;
 
@@ -34,14 +35,15 @@ struct replica_log {
     struct log_file file;   /* Of the last segment: zeros behind the records. */
     struct log_file spare;  /* Zeros for the next one; may be closed. */
     struct log_file making; /* The spare, while it is made beside the rest. */
-    uint64_t position;      /* Behind the last record that counts. */
-    uint64_t synced;        /* Position known to be on the disk. */
-    bool marked;            /* A record in the log says so. */
-    bool failed;            /* Nothing is known about the disk any more. */
-    atomic_bool closing;    /* No spare is made any more. */
-    struct log_ends ends;   /* The batch included. */
-    struct buf batch;       /* Records to be written at position. */
-    struct buf commands;    /* Of the record that is being made. */
+    struct log_synced synced_file; /* Told of each sync. */
+    uint64_t position;             /* Behind the last record that counts. */
+    uint64_t synced;               /* Position known to be on the disk. */
+    bool marked;                   /* A record in the log says so. */
+    bool failed;          /* Nothing is known about the disk any more. */
+    atomic_bool closing;  /* No spare is made any more. */
+    struct log_ends ends; /* The batch included. */
+    struct buf batch;     /* Records to be written at position. */
+    struct buf commands;  /* Of the record that is being made. */
     struct log_ends
         flushed;       /* As of position: a failed batch falls back to it. */
     size_t op_count;   /* Of a call: all in the batch or before it, */

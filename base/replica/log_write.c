@@ -43,6 +43,8 @@ static int flush(struct replica_log *l, struct err *err)
     }
     l->position += l->batch.len;
     l->synced = l->position;
+    log_synced_write(&l->synced_file, replica_log__current(l)->number,
+                     l->synced);
     l->marked = false;
     l->flushed = l->ends;
     l->done_count = l->op_count;

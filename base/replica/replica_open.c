@@ -8,7 +8,7 @@
  *     log/              log.h
  *
  * `member` is written last: without it, the rest is an attempt that did not
- * finish.
+ * finish. It then has no entry and no vote; what has is refused.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -211,7 +211,8 @@ read_snapshot(struct replica *r, struct snapshot_info *info, struct err *err)
     uint64_t index;
     int rc = snapshot_find(r->world, r->directory, &found, &index, err);
     if (rc == 0 && !found)
-        rc = err_set(err, ERR_CORRUPT, "%s: no snapshot", r->directory);
+        rc = err_set(err, ERR_CORRUPT, "%s: the snapshot is missing",
+                     r->directory);
     if (rc == 0)
         rc = snapshot_load(r->world, r->directory, index, info, &image, err);
     if (rc == 0)
@@ -236,9 +237,10 @@ static int align(struct replica *r,
     size_t done;
     if (l->base_index > info->index)
         return err_set(err, ERR_CORRUPT,
-                       "%s: the log begins behind %" PRIu64
-                       ", the snapshot ends at %" PRIu64,
-                       r->directory, l->base_index, info->index);
+                       "%s: segments or a snapshot are missing: the log begins "
+                       "behind entry %" PRIu64
+                       ", the snapshot ends with %" PRIu64,
+                       r->log_directory, l->base_index, info->index);
     if (raft_log_last(l) >= info->index &&
         raft_log_term(l, info->index) == info->term) {
         if (info->index > l->base_index)
@@ -386,6 +388,39 @@ int replica__reopen(struct replica *r, struct err *err)
     return rc ? rc : read_all(r, err);
 }
 
+/* Does the directory, which has no file `member`, hold what a member was told
+ * or promised? */
+static int check_no_member(struct replica *r, struct err *err)
+{
+    struct replica_log_options log = {.world = r->world,
+                                      .directory = r->log_directory};
+    struct replica_log_state state;
+    bool found;
+    uint64_t index;
+    bool had_member;
+    int rc = snapshot_find(r->world, r->directory, &found, &index, err);
+    if (rc)
+        return rc;
+    had_member = found && index > 1;
+    if (!had_member && replica_log_read(&log, &state, NULL) == 0) {
+        had_member = state.entries.count || state.vote || state.term > 1;
+        raft_log_close(&state.entries);
+    }
+    if (!had_member)
+        return 0;
+    return err_set(err, ERR_CORRUPT,
+                   "%s/member is missing, and the directory is a member's",
+                   r->directory);
+}
+
+/* What can be done about damage. */
+static void hint_at_remedy(struct err *err)
+{
+    err_hint(err, "restore the directory from a copy, or, if the others of the "
+                  "cell are a majority, move it away and start the member "
+                  "again: it joins with what they have");
+}
+
 int replica__recover(struct replica *r,
                      const struct replica_options *opts,
                      struct err *err)
@@ -405,8 +440,12 @@ int replica__recover(struct replica *r,
     rc = read_member(r, &found, err);
     if (rc == 0)
         read_joining(r);
+    if (rc == 0 && !found)
+        rc = check_no_member(r, err);
     if (rc == 0)
         rc = found ? read_all(r, err) : make_or_wait(r, err);
+    if (rc == ERR_CORRUPT)
+        hint_at_remedy(err);
     if (rc) {
         err_wrap(err, "cell %s, member %" PRIu64, r->name, r->id);
         file_unlock(r->lock);

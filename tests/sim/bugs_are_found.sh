@@ -15,8 +15,9 @@ found() {
 }
 found chubby.ignore_sequencer lock 5
 found chubby.touch_early lock 5
-found replica.skip_sync lock 8 8
-found raft.count_old_term replica 5
+found replica.skip_sync members 1
+found raft.count_old_term replica 7 7
+found replica.accept_cut_log members 1
 found gfs.answer_early files 3
 found master.order_by_clock tables 17 17
 found tablet.keep_rights tables 1

@@ -39,6 +39,8 @@ static const struct {
     const char *what;
 } bugs[] = {
     {"replica.skip_sync", "the replicated log skips its flush to the disk"},
+    {"replica.accept_cut_log",
+     "a log that lacks what was on the disk is taken as it is"},
     {"raft.count_old_term",
      "a leader commits entries of old terms by counting"},
     {"chubby.ignore_sequencer", "any sequencer is taken for a valid one"},

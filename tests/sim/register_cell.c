@@ -9,6 +9,9 @@
 #include "base/core/coding.h"
 #include "base/core/hash.h"
 #include "base/core/hash_map.h"
+#include "base/replica/log_format.h"
+#include "base/replica/log_segment.h"
+#include "base/replica/log_synced.h"
 #include "base/rpc/codec.h"
 #include "base/rpc/remote.h"
 #include "base/rpc/security.h"
@@ -154,6 +157,8 @@ serve_member(struct register_member *m, struct rpc_server *rpc, struct err *err)
     rc = replica_open(m->world, rpc, &machine, &opts, &m->replica, err);
     if (rc)
         return rc;
+    STORM_CHECK(!m->cut, "member %" PRIu64 " starts with a log that was cut",
+                m->id);
     rpc_server_add(rpc, &method, 1, m);
     rc = rpc_listen(rpc, m->address, &listen, &listener, err);
     while (rc == 0 && fiber_check(NULL) == 0) {
@@ -176,7 +181,8 @@ void register_member_main(void *arg)
     if (rc)
         sim_note(register_cell.sim, "member %d ends: %s", (int)m->id, err.text);
     /* A damaged or foreign directory would be our own doing. */
-    STORM_CHECK(rc != ERR_CORRUPT && rc != ERR_INVALID, "%s", err.text);
+    STORM_CHECK(rc != ERR_INVALID && (rc != ERR_CORRUPT || m->cut), "%s",
+                err.text);
     rpc_server_free(rpc);
 }
 
@@ -242,6 +248,58 @@ void register_lose_disk(struct register_member *m)
     if (m->dying)
         sim_await_end(m->world);
     m->dying = false;
+    m->disks++;
+}
+
+/* Cut off some of what was on the disk: the end of segment @number, or all of
+ * it. */
+static void cut_segment(struct world *w,
+                        const char *directory,
+                        uint64_t number,
+                        uint64_t position,
+                        struct rand_gen *r)
+{
+    struct buf path = BUF_INIT;
+    char head[LOG_HEADER_BYTES];
+    struct log_header h = {0};
+    struct file *f;
+    size_t got;
+    uint64_t left;
+    replica_log_path(directory, number, &path);
+    STORM_CHECK(
+        file_open(w, buf_cstr(&path), FILE_READ | FILE_WRITE, &f, NULL) == 0 &&
+            file_read_at(f, 0, head, sizeof(head), &got, NULL) == 0 &&
+            log_header_get(slice_make(head, got), &h, NULL) == 0,
+        "%s cannot be read", buf_cstr(&path));
+    left = rand_below(r, position - h.base + 1);
+    if (left < position - h.base)
+        STORM_CHECK(file_truncate(f, LOG_HEADER_BYTES + left, NULL) == 0,
+                    "%s cannot be cut", buf_cstr(&path));
+    file_close(f);
+    if (left == position - h.base)
+        STORM_CHECK(world_remove(w, buf_cstr(&path), NULL) == 0,
+                    "%s cannot be removed", buf_cstr(&path));
+    buf_close(&path);
+}
+
+void register_cut_log(struct register_member *m, struct rand_gen *r)
+{
+    char directory[48];
+    uint64_t number;
+    uint64_t position;
+    int rc;
+    register_kill(m, SIM_CRASH_KILL);
+    sim_await_end(m->world);
+    m->dying = false;
+    snprintf(directory, sizeof(directory), "/cell-%u/log", m->disks);
+    rc = log_synced_read(m->world, directory, &number, &position, NULL);
+    if (rc == 0 && number) {
+        cut_segment(m->world, directory, number, position, r);
+        m->cut = true;
+        sim_boot_again(m->world);
+        sim_await_end(m->world);
+        m->cut = false;
+    }
     m->disks++;
 }
 

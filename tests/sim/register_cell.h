@@ -45,6 +45,7 @@ struct register_member {
     uint64_t last_index;     /* Applied; 0: not known. */
     struct replica *replica; /* While it runs. */
     bool dying;              /* Killed, and not yet gone: a scenario's note. */
+    bool cut;                /* Its log lacks something: it must not start. */
 };
 
 struct register_cell {
@@ -85,6 +86,9 @@ void register_sleep_us(uint64_t us);
 void register_kill(struct register_member *m, enum sim_crash how);
 /* It has gone, or goes now; what was on its disk does not come back. Parks. */
 void register_lose_disk(struct register_member *m);
+/* It is killed, the end of its log is cut off, and it is started again: it
+ * refuses. So its directory goes the way of a disk that is lost. Parks. */
+void register_cut_log(struct register_member *m, struct rand_gen *r);
 /* If it does not run; a program that dies is waited for. Parks. */
 void register_boot(struct register_member *m);
 void register_boot_all(void);

@@ -1,6 +1,7 @@
 /* A cell of replicas whose members find into it by themselves, while machines
- * die, come late, are cut off and lose their disks, one disk at a time: whoever
- * lost its disk comes back as another, and nothing that was answered is lost.
+ * die, come late, are cut off and lose their disks or the ends of their logs,
+ * one at a time: whoever lost its disk comes back as another, and nothing that
+ * was answered is lost.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -127,7 +128,10 @@ static void lose(struct rand_gen *r)
     struct register_member *m;
     await_whole();
     m = draw(r);
-    register_lose_disk(m);
+    if (rand_one_in(r, 3))
+        register_cut_log(m, r);
+    else
+        register_lose_disk(m);
     register_sleep_us(register_moment_us(r));
     register_boot(m);
     while (!rand_one_in(r, 4)) {
