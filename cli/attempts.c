@@ -17,7 +17,8 @@
 
 struct attempts {
     char *const *words;
-    struct rpc_security *security;
+    struct rpc_security *security; /* NULL: not read. */
+    struct quarry_options store;
 };
 
 static int open_fs(void *ctx, struct world *w, struct fs **out, struct err *err)
@@ -29,8 +30,9 @@ static int open_fs(void *ctx, struct world *w, struct fs **out, struct err *err)
     return fs_gfs_open(w, &o, out, err);
 }
 
-static int open_security(struct attempts *a, struct err *err)
+static int open_security(void *ctx, struct err *err)
 {
+    struct attempts *a = ctx;
     struct world *w = world_real_new();
     char *const *v = a->words;
     int rc = 0;
@@ -44,23 +46,20 @@ static int open_security(struct attempts *a, struct err *err)
     else
         a->security = rpc_security_none(v[ATTEMPTS_CLUSTER], v[ATTEMPTS_NAME]);
     world_free(w);
+    a->store.security = a->security;
     return rc;
 }
 
 void attempts_command(int argc, char *const *argv)
 {
-    struct attempts a = {.words = argv + 2};
-    struct quarry_options store = {.must_exist = true};
-    struct attempts_options o = {
-        .find = jobs_find_job, .store = &store, .open_fs = open_fs, .ctx = &a};
-    struct err err = ERR_INIT;
+    struct attempts a = {.words = argv + 2, .store = {.must_exist = true}};
+    struct attempts_options o = {.find = jobs_find_job,
+                                 .identify = open_security,
+                                 .store = &a.store,
+                                 .open_fs = open_fs,
+                                 .ctx = &a};
     if (argc != 2 + ATTEMPTS_WORDS || strcmp(argv[1], ATTEMPTS_COMMAND) != 0)
         return;
-    if (open_security(&a, &err)) {
-        fprintf(stderr, "attempts: %s\n", err.text);
-        exit(EXIT_FAILURE);
-    }
-    store.security = a.security;
     o.weak_sandbox = strcmp(a.words[ATTEMPTS_WEAK], "weak") == 0;
     o.slots = (unsigned)strtoul(a.words[ATTEMPTS_SLOTS], NULL, 10);
     attempts_main(&o);

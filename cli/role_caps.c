@@ -15,9 +15,14 @@ int role_caps_read(const struct role_env *env,
     bool proved = cluster_roles_are_proved(env->roles);
     bool network = true;
     bool no_sandbox = !proved;
-    bool objects = !proved;
+    bool weak = false;
+    bool objects;
     uint64_t processes = 0;
-    int rc = conf_get_bytes(env->conf, SECTION, "max-memory", &caps->memory_max,
+    int rc = conf_get_bool(env->conf, SECTION, "weak-sandbox", &weak, err);
+    /* In a cage they have what they are lent and nothing else. */
+    objects = !proved || !weak;
+    if (rc == 0)
+        rc = conf_get_bytes(env->conf, SECTION, "max-memory", &caps->memory_max,
                             err);
     if (rc == 0)
         rc = conf_get_u64(env->conf, SECTION, "max-processes", &processes, err);

@@ -12,7 +12,8 @@ struct role_env;
 
 /* max-memory, max-processes, network, no-sandbox, objects. What is not told: a
  * cluster whose principals are proved refuses what lets a job's code reach
- * others than its user could (no-sandbox, objects), any other allows it. */
+ * others than its user could (no-sandbox, and objects where weak-sandbox lets
+ * them run without a cage), any other allows it. */
 MUST_CHECK int role_caps_read(const struct role_env *env,
                               struct job_caps *caps,
                               struct err *err);

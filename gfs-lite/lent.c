@@ -1,5 +1,5 @@
 /* A borrowed file system: small things through the lender, the rest through one
- * of its own. */
+ * of its own, or all through the lender. */
 #include "gfs-lite/lent.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 struct lent {
     struct fs base;
     int socket;
-    lent_open_own open_own;
+    lent_open_own open_own; /* NULL: the lender does everything. */
     void *ctx;
     struct fs *own; /* NULL: not opened. */
     bool gone;      /* The lender is. */
@@ -38,7 +38,11 @@ struct lent_writer {
     struct buf bytes; /* All of the file, until it has a writer of its own. */
     bool put;         /* They are there. */
     struct fs_writer *own;
+    bool opened; /* By the lender, as @handle. */
+    uint64_t handle;
 };
+
+static const struct fs_ops lent_ops;
 
 static struct lent *lent_of(struct fs *fs)
 {
@@ -48,21 +52,35 @@ static struct lent *lent_of(struct fs *fs)
 static int own_of(struct lent *l, struct fs **out, struct err *err)
 {
     int rc = 0;
-    if (!l->own)
+    if (!l->own && !l->open_own)
+        rc = err_set(err, ERR_UNAVAILABLE, "who lends files here is gone");
+    else if (!l->own)
         rc = l->open_own(l->ctx, l->base.world, &l->own, err);
     *out = l->own;
     return rc;
 }
 
+/* Is it left to the lender, and to nobody else? */
+static bool lender_only(const struct lent *l)
+{
+    return !l->open_own;
+}
+
 /* --- asking --------------------------------------------------------------- */
 
-static struct buf *begin(struct lent *l, enum lent_op op, const char *path)
+static struct buf *begin_any(struct lent *l, unsigned op)
 {
     buf_clear(&l->question);
     buf_put_u8(&l->question, (uint8_t)op);
     buf_put_le64(&l->question, ++l->next_id);
-    buf_put_lslice(&l->question, slice_str(path));
     return &l->question;
+}
+
+static struct buf *begin(struct lent *l, enum lent_op op, const char *path)
+{
+    struct buf *q = begin_any(l, op);
+    buf_put_lslice(q, slice_str(path));
+    return q;
 }
 
 /* The answer to the question, past those to borrowers before this one. False:
@@ -112,6 +130,30 @@ static int ask(struct lent *l, struct cursor *in, struct err *err)
     if (in->bad)
         return err_set(err, ERR_CORRUPT, "malformed answer of a lender");
     return 0;
+}
+
+/* The same where nobody else could be asked. */
+static int ask_only(struct lent *l, struct cursor *in, struct err *err)
+{
+    int rc = ask(l, in, err);
+    struct fs *none;
+    return rc == ERR_CLOSED ? own_of(l, &none, err) : rc;
+}
+
+int fs_lent_ask(struct fs *fs,
+                unsigned op,
+                struct slice body,
+                struct cursor *in,
+                struct err *err)
+{
+    struct lent *l = lent_of(fs);
+    int rc;
+    PRE(fs->ops == &lent_ops && op >= LENT_OTHER && op <= UINT8_MAX);
+    buf_append_slice(begin_any(l, op), body);
+    rc = ask(l, in, err);
+    if (rc == ERR_CLOSED)
+        err_set(err, ERR_CLOSED, "who lends files here is gone");
+    return rc;
 }
 
 /* --- reading -------------------------------------------------------------- */
@@ -190,6 +232,26 @@ static int read_own(struct lent_reader *r,
     return rc ? rc : fs_read_at(r->own, offset, dst, len, got, err);
 }
 
+/* All of @len, a message at a time. */
+static int read_lent(struct lent *l,
+                     const struct lent_reader *r,
+                     uint64_t offset,
+                     void *dst,
+                     size_t len,
+                     size_t *got,
+                     struct err *err)
+{
+    struct fs *none;
+    int rc = 0;
+    while (rc == 0 && *got < len) {
+        size_t n = MIN_OF(len - *got, LENT_BYTES_MAX);
+        rc = ask_read(l, r, offset + *got, (char *)dst + *got, n, err);
+        if (rc == 0)
+            *got += n;
+    }
+    return rc == ERR_CLOSED ? own_of(l, &none, err) : rc;
+}
+
 static int lent_read_at(struct fs_reader *base,
                         uint64_t offset,
                         void *dst,
@@ -204,6 +266,8 @@ static int lent_read_at(struct fs_reader *base,
     if (offset >= base->size_bytes)
         return 0;
     len = MIN_OF(len, base->size_bytes - offset);
+    if (lender_only(l))
+        return read_lent(l, r, offset, dst, len, got, err);
     if (!r->own && len <= LENT_BYTES_MAX &&
         l->read_bytes + len <= LENT_READ_BYTES_MAX)
         rc = ask_read(l, r, offset, dst, len, err);
@@ -214,11 +278,21 @@ static int lent_read_at(struct fs_reader *base,
     return rc;
 }
 
-static void lent_prefetch(struct fs_reader *r, uint64_t offset, uint64_t len)
+/* A hint need not travel where others read what is large. */
+static void lent_prefetch(struct fs_reader *base, uint64_t offset, uint64_t len)
 {
-    (void)r; /* A hint need not travel. */
-    (void)offset;
-    (void)len;
+    const struct lent_reader *r = (const struct lent_reader *)base;
+    struct lent *l = lent_of(base->fs);
+    struct cursor in;
+    struct buf *q;
+    if (!lender_only(l))
+        return;
+    q = begin(l, LENT_PREFETCH, r->path);
+    buf_put_varint(q, offset);
+    buf_put_varint(q, len);
+    if (ask(l, &in, NULL)) {
+        /* Reading will say what is wrong. */
+    }
 }
 
 static void lent_reader_close(struct fs_reader *base)
@@ -246,13 +320,70 @@ static size_t lent_locality(struct fs_reader *r,
 
 /* --- writing -------------------------------------------------------------- */
 
-/* The file with what was appended so far, by a writer of its own. */
+static int ask_create(struct lent_writer *w, struct err *err)
+{
+    struct lent *l = lent_of(w->base.fs);
+    struct buf *q = begin(l, LENT_CREATE, w->path);
+    struct cursor in;
+    int rc;
+    buf_put_varint(q, w->options.mode);
+    buf_put_varint(q, w->options.replication);
+    buf_put_varint(q, w->options.expected_bytes);
+    buf_put_u8(q, w->options.exclusive);
+    rc = ask_only(l, &in, err);
+    if (rc)
+        return rc;
+    w->handle = cursor_varint(&in);
+    w->opened = true;
+    return 0;
+}
+
+/* Of a file that the lender has open: append, flush, sync or close. */
+static int ask_writer(struct lent_writer *w,
+                      enum lent_op op,
+                      struct slice bytes,
+                      struct err *err)
+{
+    struct lent *l = lent_of(w->base.fs);
+    struct buf *q = begin(l, op, "");
+    struct cursor in;
+    buf_put_varint(q, w->handle);
+    if (op == LENT_APPEND)
+        buf_put_lslice(q, bytes);
+    return ask_only(l, &in, err);
+}
+
+static int
+ask_append(struct lent_writer *w, struct slice bytes, struct err *err)
+{
+    int rc = 0;
+    while (rc == 0 && bytes.len > 0) {
+        size_t n = MIN_OF(bytes.len, LENT_BYTES_MAX);
+        rc = ask_writer(w, LENT_APPEND, slice_sub(bytes, 0, n), err);
+        bytes = slice_sub(bytes, n, bytes.len);
+    }
+    return rc;
+}
+
+/* The file with what was appended so far, open at the lender. */
+static int write_lent(struct lent_writer *w, struct err *err)
+{
+    int rc = ask_create(w, err);
+    if (rc == 0)
+        rc = ask_append(w, buf_slice(&w->bytes), err);
+    buf_clear(&w->bytes);
+    return rc;
+}
+
+/* The file with what was appended so far, by a writer that stays open. */
 static int write_own(struct lent_writer *w, struct err *err)
 {
     struct fs *own = NULL;
     int rc;
-    if (w->own)
+    if (w->own || w->opened)
         return 0;
+    if (lender_only(lent_of(w->base.fs)))
+        return write_lent(w, err);
     rc = own_of(lent_of(w->base.fs), &own, err);
     if (rc == 0)
         rc = fs_create(own, w->path, &w->options, &w->own, err);
@@ -266,6 +397,9 @@ static void lent_writer_close(struct fs_writer *base)
 {
     struct lent_writer *w = (struct lent_writer *)base;
     fs_writer_close(w->own);
+    if (w->opened && ask_writer(w, LENT_CLOSE, SLICE_EMPTY, NULL)) {
+        /* The lender closes it with the session. */
+    }
     buf_close(&w->bytes);
     mem_free(w->path);
     mem_free(w);
@@ -298,10 +432,12 @@ static int lent_append(struct fs_writer *base,
 {
     struct lent_writer *w = (struct lent_writer *)base;
     int rc = 0;
-    if (!w->own && len > LENT_BYTES_MAX - w->bytes.len)
+    if (len > LENT_BYTES_MAX - w->bytes.len)
         rc = write_own(w, err);
     if (rc == 0 && w->own)
         rc = fs_writer_append(w->own, data, len, err);
+    else if (rc == 0 && w->opened)
+        rc = ask_append(w, slice_make(data, len), err);
     else if (rc == 0)
         buf_append(&w->bytes, data, len);
     if (rc == 0)
@@ -327,6 +463,8 @@ static int lent_sync(struct fs_writer *base, struct err *err)
     int rc = 0;
     if (w->put)
         return 0;
+    if (w->opened)
+        return ask_writer(w, LENT_SYNC, SLICE_EMPTY, err);
     if (!w->own) {
         rc = put(w, err);
         w->put = rc == 0;
@@ -337,14 +475,37 @@ static int lent_sync(struct fs_writer *base, struct err *err)
     return rc ? rc : fs_writer_sync(w->own, err);
 }
 
-/* --- names: with a file system of its own ----------------------------------
- */
+/* --- names ---------------------------------------------------------------- */
+
+/* What only a file system of the borrower's own does. */
+static int own_alone(struct lent *l, struct fs **out, struct err *err)
+{
+    *out = NULL;
+    if (lender_only(l))
+        return err_set(err, ERR_UNSUPPORTED, "not with files that are lent");
+    return own_of(l, out, err);
+}
+
+/* Ask about @path; @to: another, or NULL. */
+static int ask_name(struct fs *fs,
+                    enum lent_op op,
+                    const char *path,
+                    const char *to,
+                    struct cursor *in,
+                    struct err *err)
+{
+    struct lent *l = lent_of(fs);
+    struct buf *q = begin(l, op, path);
+    if (to)
+        buf_put_lslice(q, slice_str(to));
+    return ask_only(l, in, err);
+}
 
 static int
 lent_recover(struct fs *fs, const char *path, uint64_t *length, struct err *err)
 {
     struct fs *own = NULL;
-    int rc = own_of(lent_of(fs), &own, err);
+    int rc = own_alone(lent_of(fs), &own, err);
     return rc ? rc : fs_recover(own, path, length, err);
 }
 
@@ -352,28 +513,36 @@ static int
 lent_rename(struct fs *fs, const char *from, const char *to, struct err *err)
 {
     struct fs *own = NULL;
-    int rc = own_of(lent_of(fs), &own, err);
+    struct cursor in;
+    int rc;
+    if (lender_only(lent_of(fs)))
+        return ask_name(fs, LENT_RENAME, from, to, &in, err);
+    rc = own_of(lent_of(fs), &own, err);
     return rc ? rc : fs_rename(own, from, to, err);
 }
 
 static int lent_remove(struct fs *fs, const char *path, struct err *err)
 {
     struct fs *own = NULL;
-    int rc = own_of(lent_of(fs), &own, err);
+    struct cursor in;
+    int rc;
+    if (lender_only(lent_of(fs)))
+        return ask_name(fs, LENT_REMOVE, path, NULL, &in, err);
+    rc = own_of(lent_of(fs), &own, err);
     return rc ? rc : fs_remove(own, path, err);
 }
 
 static int lent_mkdirs(struct fs *fs, const char *path, struct err *err)
 {
     struct fs *own = NULL;
-    int rc = own_of(lent_of(fs), &own, err);
+    int rc = own_alone(lent_of(fs), &own, err);
     return rc ? rc : fs_mkdirs(own, path, err);
 }
 
 static int lent_remove_tree(struct fs *fs, const char *path, struct err *err)
 {
     struct fs *own = NULL;
-    int rc = own_of(lent_of(fs), &own, err);
+    int rc = own_alone(lent_of(fs), &own, err);
     return rc ? rc : fs_remove_tree(own, path, err);
 }
 
@@ -383,15 +552,49 @@ static int lent_stat(struct fs *fs,
                      struct err *err)
 {
     struct fs *own = NULL;
-    int rc = own_of(lent_of(fs), &own, err);
-    return rc ? rc : fs_stat(own, path, info, err);
+    struct cursor in;
+    int rc;
+    if (!lender_only(lent_of(fs))) {
+        rc = own_of(lent_of(fs), &own, err);
+        return rc ? rc : fs_stat(own, path, info, err);
+    }
+    rc = ask_name(fs, LENT_STAT, path, NULL, &in, err);
+    if (rc)
+        return rc;
+    *info = (struct fs_info){.is_directory = cursor_u8(&in) != 0};
+    info->size_bytes = cursor_varint(&in);
+    return 0;
 }
 
 static int lent_sync_dir(struct fs *fs, const char *path, struct err *err)
 {
     struct fs *own = NULL;
-    int rc = own_of(lent_of(fs), &own, err);
+    struct cursor in;
+    int rc;
+    if (lender_only(lent_of(fs)))
+        return ask_name(fs, LENT_SYNC_DIR, path, NULL, &in, err);
+    rc = own_of(lent_of(fs), &own, err);
     return rc ? rc : fs_sync_dir(own, path, err);
+}
+
+static int ask_list(struct fs *fs,
+                    const char *path,
+                    char ***names,
+                    size_t *count,
+                    struct err *err)
+{
+    struct cursor in;
+    int rc = ask_name(fs, LENT_LIST, path, NULL, &in, err);
+    if (rc)
+        return rc;
+    *names = mem_alloc((cursor_left(&in) + 1) * sizeof(char *));
+    *count = 0;
+    while (!in.bad && cursor_left(&in) > 0) {
+        struct slice name = cursor_lslice(&in);
+        if (!in.bad)
+            (*names)[(*count)++] = mem_strndup(name.data, name.len);
+    }
+    return 0;
 }
 
 static int lent_list(struct fs *fs,
@@ -401,18 +604,21 @@ static int lent_list(struct fs *fs,
                      struct err *err)
 {
     struct fs *own = NULL;
-    int rc = own_of(lent_of(fs), &own, err);
+    int rc;
+    if (lender_only(lent_of(fs)))
+        return ask_list(fs, path, names, count, err);
+    rc = own_of(lent_of(fs), &own, err);
     return rc ? rc : fs_list(own, path, names, count, err);
 }
 
-/* The lock is the other file system's, and let go of there. */
+/* The lock is the other file system's, and released there. */
 static int lent_lock(struct fs *fs,
                      const char *path,
                      struct fs_lock **out,
                      struct err *err)
 {
     struct fs *own = NULL;
-    int rc = own_of(lent_of(fs), &own, err);
+    int rc = own_alone(lent_of(fs), &own, err);
     return rc ? rc : fs_lock(own, path, out, err);
 }
 

@@ -45,6 +45,8 @@ struct job_setup {
     bool weak_sandbox;   /* The administrator lets user code run where the
                             kernel cannot confine it. */
     const struct cage_rules *cage; /* For what an attempt starts; NULL: none. */
+    bool relayed; /* Of an attempt that is not trusted: its worker opens for it
+                     what it reads and writes, files and rows. */
     bool cell_files; /* Of a package: files are those of a cell, which
                         whoever runs attempts opens. */
 };

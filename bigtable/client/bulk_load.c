@@ -22,7 +22,13 @@ int quarry_bulk_begin(struct quarry *q,
 
 void quarry_bulk_place_of(struct quarry *q, struct quarry_bulk_place *out)
 {
-    *out = (struct quarry_bulk_place){q->world, q->ops->bulk_security(q)};
+    *out = (struct quarry_bulk_place){.world = q->world,
+                                      .security = q->ops->bulk_security(q)};
+}
+
+int quarry_bulk_files(struct quarry *q, struct fs **out, struct err *err)
+{
+    return q->ops->bulk_files(q, out, err);
 }
 
 static void count_files(const struct load_list *l, struct quarry_bulk_result *r)

@@ -59,6 +59,7 @@
 extern "C" {
 #endif
 
+struct fs;
 struct quarry;
 struct quarry_bulk_writer;
 struct quarry_mutation;
@@ -88,7 +89,21 @@ struct quarry_bulk_place {
     struct world *world;                 /* Borrowed. */
     const struct rpc_security *security; /* Borrowed; NULL: none. Of clusters
                                             alone. */
+    struct fs *fs; /* Borrowed: the target's files, open already. NULL: the
+                      writer opens them. */
 };
+
+/* The file system that loads into @q's tables are written to, for the calling
+ * thread. Owned. */
+QUARRY_EXPORT MUST_CHECK int
+quarry_bulk_files(struct quarry *q, struct fs **out, struct err *err);
+
+/* Where the part @part of the load @id writes in it: the paths of its files
+ * begin so, appended to @out. ERR_INVALID (a name). */
+QUARRY_EXPORT MUST_CHECK int quarry_bulk_part_path(const char *id,
+                                                   const char *part,
+                                                   struct buf *out,
+                                                   struct err *err);
 
 /* How writers of this process reach what @q reaches. Lives as long as @q. */
 QUARRY_EXPORT void quarry_bulk_place_of(struct quarry *q,

@@ -41,7 +41,8 @@ struct bulk_group {
 };
 
 struct quarry_bulk_writer {
-    struct fs *fs; /* Owned. */
+    struct fs *fs;
+    bool lent_fs; /* It is the caller's. */
     struct arena arena;
     struct load_ticket ticket; /* In the arena. */
     struct schema *schema;
@@ -67,6 +68,22 @@ static void path_of(const struct quarry_bulk_writer *w,
 
 /* --- life ------------------------------------------------------------------
  */
+
+int quarry_bulk_part_path(const char *id,
+                          const char *part,
+                          struct buf *out,
+                          struct err *err)
+{
+    char path[LOAD_PATH_BYTES];
+    int rc = load_check_name("the load's id", slice_str(id), err);
+    if (rc == 0)
+        rc = load_check_name("the part", slice_str(part), err);
+    if (rc)
+        return rc;
+    load_path(slice_str(id), slice_str(part), path);
+    buf_printf(out, "%s+", path);
+    return 0;
+}
 
 /* What a part of this name has written before. */
 static int remove_earlier(struct quarry_bulk_writer *w, struct err *err)
@@ -103,6 +120,10 @@ static int open_parts(struct quarry_bulk_writer *w,
     w->groups = mem_zalloc(w->schema->group_count, sizeof(*w->groups));
     for (size_t i = 0; i < w->schema->group_count; i++)
         w->groups[i].group = &w->schema->groups[i];
+    w->fs = place->fs;
+    w->lent_fs = place->fs != NULL;
+    if (w->lent_fs)
+        return remove_earlier(w, err);
     target = mem_strndup(w->ticket.target.data, w->ticket.target.len);
     rc = fs_open_target(place->world, target, place->security, &w->fs, err);
     mem_free(target);
@@ -164,7 +185,8 @@ void quarry_bulk_writer_free(struct quarry_bulk_writer *w)
     }
     if (!w->finished && w->fs)
         remove_listed(w);
-    fs_close(w->fs);
+    if (!w->lent_fs)
+        fs_close(w->fs);
     mem_free(w->groups);
     mem_free(w->part);
     schema_free(w->schema);

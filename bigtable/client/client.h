@@ -14,6 +14,7 @@
 struct async_pool;
 struct load_list;
 struct load_ticket;
+struct fs;
 struct quarry_bulk_result;
 struct cluster;
 struct cluster_table;
@@ -120,6 +121,7 @@ struct target_ops {
 
     /* For the writers of a load: NULL: none. */
     const struct rpc_security *(*bulk_security)(struct quarry *q);
+    int (*bulk_files)(struct quarry *q, struct fs **out, struct err *err);
     int (*bulk_begin)(struct quarry *q,
                       const char *table,
                       const char *id,

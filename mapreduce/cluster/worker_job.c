@@ -126,6 +126,9 @@ static int unpack(struct worker_job *j, struct slice package, struct err *err)
         j->package.options.options.program.job =
             k->options.find(j->package.job_name);
     s->files.fs = s->cell_files ? k->fs : NULL;
+    j->store = (struct quarry_options){.must_exist = true,
+                                       .security = k->options.security};
+    j->package.options.options.store_options = &j->store;
     return code;
 }
 

@@ -19,6 +19,7 @@
 
 #include "base/core/buf.h"
 #include "base/runtime/sync.h"
+#include "bigtable/client/quarry.h"
 #include "mapreduce/cluster/pulled.h"
 #include "mapreduce/cluster/wire.h"
 #include "mapreduce/cluster/worker.h"
@@ -79,6 +80,7 @@ struct worker_job {
     char *id;              /* Owned. */
     char *directory;       /* Owned. */
     struct job_package package;
+    struct quarry_options store; /* How rows are read for its attempts. */
     enum worker_job_state state;
     struct err why;
     struct buf traits; /* job_traits_encode() */

@@ -74,6 +74,8 @@ int input_open(const struct input_context *ctx,
                struct input_reader **out,
                struct err *err)
 {
+    if (ctx->specs[split->input].kind == MR_SPEC_TABLE && ctx->open_rows)
+        return ctx->open_rows(ctx->rows_ctx, split, out, err);
     switch (ctx->specs[split->input].kind) {
     case MR_SPEC_FILE: return input_text_open(ctx, split, out, err);
     case MR_SPEC_RECORDS: return input_records_open(ctx, split, out, err);

@@ -21,6 +21,7 @@
 #include "mapreduce/mapreduce.h"
 
 struct cursor;
+struct input_reader;
 struct quarry;
 
 #define INPUT_MACHINES_MAX 3
@@ -86,6 +87,13 @@ struct input_context {
     char *const *then;     /* For a plan: split.then of each SPEC; or NULL. */
     uint64_t split_bytes;  /* About the size of a split of files. */
     unsigned worker_count; /* At least so many splits of a table. */
+    /* Opens the rows of a split where this process has no store; NULL: it has.
+     */
+    int (*open_rows)(void *ctx,
+                     const struct input_split *split,
+                     struct input_reader **out,
+                     struct err *err);
+    void *rows_ctx;
 };
 
 /* Append the splits of input @input to @splits. ERR_NOTFOUND: nothing matches;

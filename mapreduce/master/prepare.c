@@ -15,6 +15,7 @@
 #include "mapreduce/output/commit.h"
 #include "mapreduce/output/dirs.h"
 #include "mapreduce/output/leftovers.h"
+#include "mapreduce/worker/job_cage.h"
 
 /* About what one reducer should get of the input. */
 #define BYTES_PER_REDUCER ((uint64_t)256 << 20)
@@ -379,6 +380,18 @@ static bool is_unwanted(void *ctx, const char *job_id)
     return unwanted;
 }
 
+/* So that its history says how much its code could reach. */
+static void note_sandbox(struct job_run *r)
+{
+    const struct mr_options *o = r->opts;
+    if (job_trust_of(&o->program) == JOB_TRUSTED)
+        return;
+    if (o->no_sandbox)
+        job_note(r, "its code ran without a sandbox (--no-sandbox)");
+    else if (o->weak_sandbox && r->setup.user_files)
+        job_note(r, "its code could run without namespaces (--weak-sandbox)");
+}
+
 /* What dead jobs left where this one is to write. */
 static void remove_leftovers(struct job_run *r)
 {
@@ -544,6 +557,7 @@ static int make_temporary(struct job_run *r, struct err *err)
 int job_plan(struct job_run *r, struct err *err)
 {
     int code;
+    note_sandbox(r);
     /* The master of a cell ends what it began. */
     if (!r->replay && !r->setup.files.fs)
         remove_leftovers(r);

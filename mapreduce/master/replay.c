@@ -77,6 +77,7 @@ void replay_encode_begin(const struct mr_options *o,
     FLAGS(PUT)
 #undef PUT
     buf_put_text(out, o->principal);
+    buf_put_u8(out, o->weak_sandbox);
 }
 
 static char *get_some_text(struct cursor *in)
@@ -135,6 +136,8 @@ int replay_decode_begin(struct replay *r, struct slice body, struct err *err)
 #undef GET
     if (cursor_left(&in) > 0) /* Before there were principals it ended here. */
         o->principal = cursor_text(&in);
+    if (cursor_left(&in) > 0) /* Later additions likewise. */
+        o->weak_sandbox = cursor_u8(&in) != 0;
     if (in.bad || cursor_left(&in) > 0)
         return err_set(err, ERR_CORRUPT, "malformed beginning of a journal");
     return 0;

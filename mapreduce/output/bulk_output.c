@@ -14,7 +14,12 @@
 /* A list has two keys a file. */
 #define LIST_BYTES_MAX ((size_t)256 << 20)
 
-static void ticket_path(const char *staging, struct buf *out)
+static void put_load_id(const char *job_id, unsigned index, struct buf *out)
+{
+    buf_printf(out, "job-%s-%u", job_id, index);
+}
+
+void bulk_output_ticket_path(const char *staging, struct buf *out)
 {
     buf_clear(out);
     buf_printf(out, "%s/_ticket", staging);
@@ -27,7 +32,7 @@ static int read_ticket(const struct job_files *files,
 {
     struct buf path = BUF_INIT;
     int code;
-    ticket_path(staging, &path);
+    bulk_output_ticket_path(staging, &path);
     code = files_read_all(files, buf_cstr(&path), TICKET_BYTES_MAX, out, err);
     buf_close(&path);
     return code;
@@ -63,10 +68,10 @@ int bulk_output_begin(const struct job_files *files,
     struct buf id = BUF_INIT;
     struct files_info info;
     int code;
-    ticket_path(staging, &path);
+    bulk_output_ticket_path(staging, &path);
     code = files_stat(files, buf_cstr(&path), &info, err);
     if (code == ERR_NOTFOUND) {
-        buf_printf(&id, "job-%s-%u", job_id, index);
+        put_load_id(job_id, index, &id);
         code = begin(files, buf_cstr(&path), store, table, buf_cstr(&id), err);
     }
     buf_close(&id);
@@ -138,6 +143,20 @@ struct bulk_part {
     uint64_t rows;
 };
 
+int bulk_output_part_path(const char *job_id,
+                          unsigned index,
+                          const char *prefix,
+                          struct buf *out,
+                          struct err *err)
+{
+    struct buf id = BUF_INIT;
+    int code;
+    put_load_id(job_id, index, &id);
+    code = quarry_bulk_part_path(buf_cstr(&id), prefix, out, err);
+    buf_close(&id);
+    return code;
+}
+
 int bulk_part_open(const struct job_files *files,
                    const char *staging,
                    const char *prefix,
@@ -145,7 +164,7 @@ int bulk_part_open(const struct job_files *files,
                    struct bulk_part **out,
                    struct err *err)
 {
-    struct quarry_bulk_place place = {.world = files->world};
+    struct quarry_bulk_place place = {.world = files->world, .fs = files->fs};
     struct bulk_part *p = mem_zalloc(1, sizeof(*p));
     struct buf ticket = BUF_INIT;
     int code = read_ticket(files, staging, &ticket, err);

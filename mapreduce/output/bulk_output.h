@@ -21,6 +21,7 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 
+struct buf;
 struct bulk_part;
 struct job_files;
 struct quarry;
@@ -52,8 +53,18 @@ MUST_CHECK int bulk_output_abandon(const struct job_files *files,
 /* --- by an attempt ---------------------------------------------------------
  */
 
+/* How the paths of the files begin that the attempt @prefix writes for load
+ * number @index of job @job_id, appended to @out. */
+MUST_CHECK int bulk_output_part_path(const char *job_id,
+                                     unsigned index,
+                                     const char *prefix,
+                                     struct buf *out,
+                                     struct err *err);
+/* Where the ticket of the load in @staging is; @out is cleared. */
+void bulk_output_ticket_path(const char *staging, struct buf *out);
 /* The part of the attempt @prefix ("r00003.1"). @store reaches the table's
- * cell; NULL: of a directory. Owned: bulk_part_close(). */
+ * cell; NULL: of a directory, or of the file system in @files. Owned:
+ * bulk_part_close(). */
 MUST_CHECK int bulk_part_open(const struct job_files *files,
                               const char *staging,
                               const char *prefix,

@@ -6,6 +6,7 @@
 #include "bigtable/client/quarry.h"
 #include "mapreduce/output/output.h"
 #include "mapreduce/shuffle/packer.h"
+#include "mapreduce/worker/relayed_rows.h"
 #include "mapreduce/worker/spill_sources.h"
 
 /* zstd level of spills and of record files. */
@@ -18,6 +19,7 @@
 #define SAMPLE_SPLIT_BYTES ((uint64_t)256 << 10)
 
 struct attempt {
+    struct relayed_source relayed;
     const struct job_setup *setup;
     const struct task_spec *spec;
     const struct attempt_resources *res;
@@ -84,31 +86,43 @@ static int open_outputs(struct attempt *a, struct err *err)
 /* To read tables, or to reach the files of those that are loaded. */
 static bool needs_store(const struct attempt *a)
 {
+    if (a->setup->relayed)
+        return false;
     return (a->setup->reads_tables && a->spec->kind != TASK_REDUCE) ||
            (a->setup->remote && job_setup_loads(a->setup));
 }
 
-static int open_store(struct attempt *a, struct err *err)
+int attempt_store_open(const struct job_setup *setup,
+                       struct quarry **out,
+                       struct err *err)
 {
     struct quarry_options o = {.must_exist = true};
-    int code;
-    if (a->setup->opts->store_options)
-        o = *a->setup->opts->store_options;
+    if (setup->opts->store_options)
+        o = *setup->opts->store_options;
     o.cache_bytes = TABLE_CACHE_BYTES;
-    o.pinned = !a->setup->remote;
+    o.pinned = !setup->remote;
     o.background_tasks = 1;
-    o.act_as = a->setup->opts->principal;
-    o.world = a->setup->world;
+    o.act_as = setup->opts->principal;
+    o.world = setup->world;
+    return quarry_open(setup->target, &o, out, err);
+}
+
+static int open_store(struct attempt *a, struct err *err)
+{
+    int code;
+    a->relayed = (struct relayed_source){a->setup->files.fs, a->spec};
     a->input = (struct input_context){
         .files = a->setup->files,
         .specs = a->setup->inputs,
         .store = a->res->store,
         .split_bytes = a->setup->split_bytes,
         .worker_count = a->setup->worker_count,
+        .open_rows = a->setup->relayed ? relayed_rows_open : NULL,
+        .rows_ctx = &a->relayed,
     };
     if (a->res->store || !needs_store(a))
         return 0;
-    code = quarry_open(a->setup->target, &o, &a->own_store, err);
+    code = attempt_store_open(a->setup, &a->own_store, err);
     a->input.store = a->own_store;
     return code;
 }

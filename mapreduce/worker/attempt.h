@@ -26,4 +26,10 @@ void attempt_run(const struct job_setup *setup,
                  const struct attempt_resources *resources,
                  struct task_report *report);
 
+/* The store of the tables that @setup's attempts read, on behalf of the job's
+ * submitter. *@out is owned. */
+MUST_CHECK int attempt_store_open(const struct job_setup *setup,
+                                  struct quarry **out,
+                                  struct err *err);
+
 #endif /* MAPREDUCE_WORKER_ATTEMPT_H */

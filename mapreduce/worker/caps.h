@@ -21,8 +21,7 @@ struct job_caps {
     unsigned processes_max; /* That an attempt may start; 0: any number. */
     bool no_network;        /* Attempts open no sockets. */
     bool sandbox_always;    /* Attempts without a sandbox are refused, */
-    bool no_objects;        /* and so are jobs that are shared objects: their
-                               code runs beside the worker's own identity. */
+    bool no_objects;        /* and so are jobs that are shared objects. */
 };
 
 /* ERR_DENIED says what was asked for, what the bound is, and which setting

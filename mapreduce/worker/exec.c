@@ -15,6 +15,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
+#include "mapreduce/worker/job_cage.h"
 #include "mapreduce/worker/job_package.h"
 #include "mapreduce/worker/zygote.h"
 
@@ -141,12 +142,17 @@ static void take_package(struct buf *out)
 }
 
 /* What the package cannot hold. */
-static void complete(struct job_package *p, const struct attempts_options *o)
+static int complete(struct job_package *p,
+                    const struct attempts_options *o,
+                    struct err *err)
 {
     p->options.options.store_options = o->store;
     p->setup.weak_sandbox = o->weak_sandbox;
     if (p->job_name && o->find)
         p->options.options.program.job = o->find(p->job_name);
+    if (!o->identify || job_is_relayed(&p->setup))
+        return 0;
+    return o->identify(o->ctx, err);
 }
 
 void attempts_main(const struct attempts_options *opts)
@@ -163,10 +169,10 @@ void attempts_main(const struct attempts_options *opts)
     if (job_package_decode(&package, buf_slice(&bytes), world_real_new(),
                            &err) ||
         zygote_shared_join(&shared, opts->slots, EXEC_STATUS, EXEC_FIRST_PIPE,
-                           &err))
+                           &err) ||
+        complete(&package, opts, &err))
         leave(err.text);
     buf_close(&bytes);
-    complete(&package, opts);
     zygote_main(&package.setup, &shared, opts->slots, EXEC_SOCKET,
                 opts->open_fs, opts->ctx);
 }

@@ -41,6 +41,11 @@ struct attempts_options {
     unsigned slots; /* Its last argument. */
     /* The job of a name built into this program; NULL: none is. */
     const struct mr_job *(*find)(const char *name);
+    /* Read the keys by which attempts prove that they are the worker's: once,
+     * before the two below are used, and never in a process whose attempts call
+     * a user's own code, which could find them in its memory. NULL: there are
+     * none. */
+    int (*identify)(void *ctx, struct err *err);
     /* How attempts open the store of tables. Borrowed; NULL: as it is. */
     const struct quarry_options *store;
     /* How they open the file system of the cell, in a world of their own. */

@@ -42,6 +42,12 @@ enum job_trust job_trust_of(const struct mr_program *p)
     return p->mapper || p->reducer ? JOB_COMMANDS : JOB_TRUSTED;
 }
 
+bool job_is_relayed(const struct job_setup *s)
+{
+    return (s->cell_files || s->files.fs) && !s->opts->no_sandbox &&
+           job_trust_of(&s->opts->program) == JOB_OBJECT;
+}
+
 /* @path as an absolute one. Owned. */
 static char *absolute(const char *path)
 {

@@ -28,6 +28,10 @@ enum job_trust {
 
 enum job_trust job_trust_of(const struct mr_program *p);
 
+/* Do attempts get files and rows from their worker alone? Those on a worker
+ * that call a user's own code in their process. */
+bool job_is_relayed(const struct job_setup *setup);
+
 struct job_cage;
 
 /* Of @setup, which must outlive it; @network: the runtime needs the host's.

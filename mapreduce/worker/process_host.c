@@ -4,7 +4,8 @@
  * an attempt whenever it is told to and says how it ended. The status pages are
  * a shared mapping. What attempts print comes through one pipe a slot, of which
  * the last part is kept. Files of a cell are lent to them: connections of their
- * own would be most of what a small attempt costs.
+ * own would be most of what a small attempt costs, and those that run a user's
+ * own code in their process have no other way to files or rows.
  */
 #define _GNU_SOURCE
 
@@ -24,9 +25,12 @@
 #include "base/core/text.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/lent.h"
+#include "mapreduce/worker/attempt_files.h"
 #include "mapreduce/worker/death.h"
 #include "mapreduce/worker/exec.h"
+#include "mapreduce/worker/job_cage.h"
 #include "mapreduce/worker/job_package.h"
+#include "mapreduce/worker/row_relay.h"
 #include "mapreduce/worker/zygote.h"
 
 /* What is kept of an attempt's output. */
@@ -38,7 +42,9 @@ struct process_slot {
     int pipe;           /* Read end of stdout and stderr. */
     int files;          /* The lender's end of what attempts borrow; -1. */
     struct task *lends; /* Serves it. */
-    struct lender *lender;
+    struct lent_session *session;
+    struct row_relay *rows; /* NULL: attempts are trusted to read by themselves,
+                               and may open any file. */
     struct buf said;
     struct buf report_path;
 };
@@ -52,7 +58,8 @@ struct process_host {
     int socket; /* To the zygote. */
     int bell;   /* eventfd that ends a wait(); -1: none. */
     pid_t zygote;
-    struct lender *lender; /* Of the cell's files; NULL: none. */
+    struct lender *lender;     /* Of the cell's files; NULL: none. */
+    struct relay_store *store; /* Of rows; NULL: attempts are trusted. */
 };
 
 /* --- the wire ----------------------------------------------------------- */
@@ -137,7 +144,10 @@ static void close_files(struct process_host *h)
         }
         if (s->files >= 0)
             close(s->files);
+        lent_session_free(s->session);
+        row_relay_free(s->rows);
     }
+    relay_store_free(h->store);
     lender_free(h->lender);
 }
 
@@ -166,6 +176,18 @@ static void process_close(struct attempt_host *base)
     mem_free(h);
 }
 
+/* What the slot's next attempt may have, where it is not trusted. */
+static int lend_to(struct process_host *h,
+                   struct process_slot *s,
+                   const struct task_spec *spec,
+                   struct err *err)
+{
+    if (!s->rows)
+        return 0;
+    row_relay_aim(s->rows, spec);
+    return attempt_files_lend(h->setup, spec, h->store, s->session, err);
+}
+
 static int process_start(struct attempt_host *base,
                          uint32_t worker,
                          const struct task_spec *spec,
@@ -176,7 +198,9 @@ static int process_start(struct attempt_host *base,
     struct process_slot *s = &h->slots[worker];
     struct task_status *status = &h->shared.status[worker];
     struct buf body = BUF_INIT;
-    int code;
+    int code = lend_to(h, s, spec, err);
+    if (code)
+        return code;
     *slot = worker;
     *status = (struct task_status){.stage = STATUS_IDLE};
     atomic_store(&h->shared.reports[worker].bytes, 0);
@@ -369,7 +393,7 @@ static int spawn_zygote(struct process_host *h,
 static void run_lender(void *arg)
 {
     const struct process_slot *s = arg;
-    lender_serve(s->lender, s->files);
+    lent_session_serve(s->session, s->files);
 }
 
 /* A pair of sockets a slot. */
@@ -385,6 +409,16 @@ static int open_files(struct process_host *h, struct err *err)
     return 0;
 }
 
+static void open_session(struct process_host *h, struct process_slot *s)
+{
+    struct lent_other other;
+    if (h->store) {
+        s->rows = row_relay_new(h->store);
+        other = row_relay_answers(s->rows);
+    }
+    s->session = lent_session_new(h->lender, h->store ? &other : NULL);
+}
+
 /* Without a file system to lend our ends are closed: attempts open their own.
  */
 static void lend_files(struct process_host *h)
@@ -392,6 +426,8 @@ static void lend_files(struct process_host *h)
     struct fs *fs = h->setup->files.fs;
     if (fs)
         h->lender = lender_new(fs);
+    if (fs && job_is_relayed(h->setup))
+        h->store = relay_store_new(h->setup);
     for (unsigned i = 0; i < h->base.slot_count; i++) {
         struct process_slot *s = &h->slots[i];
         if (!fs) {
@@ -399,7 +435,7 @@ static void lend_files(struct process_host *h)
             s->files = -1;
             continue;
         }
-        s->lender = h->lender;
+        open_session(h, s);
         s->lends = task_start(h->setup->world, "worker-files", run_lender, s);
     }
 }

@@ -221,6 +221,12 @@ static void forget_environment(void)
     *to = NULL;
 }
 
+/* Forked from another program than a worker's, it has nobody to relay. */
+static bool is_relayed(const struct zygote *z, unsigned slot)
+{
+    return z->shared->files[slot] >= 0 && job_is_relayed(z->setup);
+}
+
 static int run_attempt(const struct zygote *z, unsigned slot, struct slice body)
 {
     struct job_setup setup = *z->setup;
@@ -253,7 +259,11 @@ static int run_attempt(const struct zygote *z, unsigned slot, struct slice body)
     /* In a cage it is in it already. */
     if (code == 0 && z->trust != JOB_OBJECT)
         code = sandbox_enter(z->sandbox, &err);
-    if (code == 0 && setup.cell_files && z->open_fs)
+    setup.relayed = is_relayed(z, slot);
+    if (code == 0 && setup.relayed)
+        setup.files.fs =
+            fs_lent_open(setup.world, z->shared->files[slot], NULL, NULL);
+    else if (code == 0 && setup.cell_files && z->open_fs)
         setup.files.fs = fs_lent_open(setup.world, z->shared->files[slot],
                                       z->open_fs, z->fs_ctx);
     if (code) {
@@ -500,8 +510,11 @@ static void reap(struct zygote *z)
 }
 
 /* What attempts themselves, not the job's code, have connections for. */
-static bool needs_cell(const struct job_setup *s)
+static bool needs_cell(const struct zygote *z)
 {
+    const struct job_setup *s = z->setup;
+    if (is_relayed(z, 0))
+        return false;
     return s->cell_files ||
            (s->remote && (s->reads_tables || job_setup_loads(s)));
 }
@@ -515,7 +528,7 @@ static int make_cage(struct zygote *z, struct err *err)
     if (z->trust == JOB_TRUSTED)
         return 0;
     return job_cage_new(
-        s, s->opts->network || (z->trust == JOB_OBJECT && needs_cell(s)),
+        s, s->opts->network || (z->trust == JOB_OBJECT && needs_cell(z)),
         &z->cage, err);
 }
 
@@ -527,7 +540,7 @@ static int make_sandbox(struct zygote *z, struct err *err)
         .data_bytes = s->heap_bytes + s->slot_bytes + HUGE_PAGE_BYTES,
         .file_bytes = o->file_bytes,
         .cpu_us = o->cpu_us,
-        .network = o->network || needs_cell(s),
+        .network = o->network || needs_cell(z),
         /* It starts commands in cages, which the filter would refuse; the code
          * of this process is our own. */
         .open = o->no_sandbox || z->cage != NULL,

@@ -1,5 +1,7 @@
 /* What a hostile process asks the lender of a file system: an answer each time,
- * and no file but those it names. The file system holds one file, in memory. */
+ * and no file but those it names, nor, in a session that is limited, any but
+ * its own. The file system holds one file, in memory. */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +15,20 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char contents[] = "what is in the one file";
+
+#define OWN "d/.m1."
+
+static bool limited;
+
+/* A limited session writes nothing else. */
+static void check_path(const char *path)
+{
+    if (strlen(path) > FS_PATH_BYTES_MAX)
+        abort();
+    if (limited && (strncmp(path, OWN, strlen(OWN)) != 0 ||
+                    strchr(path + strlen(OWN), '/')))
+        abort();
+}
 
 static int open_one(struct fs *fs,
                     const char *path,
@@ -51,7 +67,8 @@ static int create_one(struct fs *fs,
                       struct fs_writer **out,
                       struct err *err)
 {
-    if (strlen(path) > FS_PATH_BYTES_MAX || opts->mode > FS_WRITE_LOG)
+    check_path(path);
+    if (opts->mode > FS_WRITE_LOG)
         abort();
     if (path[0] == '/')
         return err_set(err, ERR_INVALID, "%s", path);
@@ -76,20 +93,90 @@ static void close_writer(struct fs_writer *w)
     mem_free(w);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static int
+append_one(struct fs_writer *w, const void *data, size_t len, struct err *err)
 {
-    static const struct fs_ops ops = {.open = open_one,
-                                      .read_at = read_one,
-                                      .reader_close = close_reader,
-                                      .create = create_one,
-                                      .append_sync = append_sync,
-                                      .writer_close = close_writer};
-    struct world *w = world_real_new();
-    struct fs fs = {&ops, w};
-    struct lender *l = lender_new(&fs);
+    return append_sync(w, data, len, err);
+}
+
+static int sync_one(struct fs_writer *w, struct err *err)
+{
+    (void)w;
+    (void)err;
+    return 0;
+}
+
+static void prefetch_one(struct fs_reader *r, uint64_t offset, uint64_t len)
+{
+    (void)r;
+    (void)offset;
+    (void)len;
+}
+
+static int
+rename_one(struct fs *fs, const char *from, const char *to, struct err *err)
+{
+    (void)fs;
+    (void)err;
+    check_path(from);
+    check_path(to);
+    return 0;
+}
+
+static int remove_one(struct fs *fs, const char *path, struct err *err)
+{
+    (void)fs;
+    (void)err;
+    check_path(path);
+    return 0;
+}
+
+static int
+stat_one(struct fs *fs, const char *path, struct fs_info *info, struct err *err)
+{
+    (void)fs;
+    (void)err;
+    if (strcmp(path, "f") != 0)
+        check_path(path);
+    *info = (struct fs_info){.size_bytes = 1};
+    return 0;
+}
+
+static int sync_dir_one(struct fs *fs, const char *path, struct err *err)
+{
+    (void)fs;
+    (void)err;
+    if (limited && strcmp(path, "d") != 0)
+        abort();
+    return 0;
+}
+
+static int list_one(struct fs *fs,
+                    const char *path,
+                    char ***names,
+                    size_t *count,
+                    struct err *err)
+{
+    if (sync_dir_one(fs, path, err))
+        return err->code;
+    *names = mem_alloc(sizeof(char *));
+    (*names)[0] = mem_strdup(".m1.part");
+    *count = 1;
+    return 0;
+}
+
+static void ask(struct fs *fs, const uint8_t *data, size_t size)
+{
+    static const char *const reads[] = {"f"};
+    static const struct lent_prefix writes[] = {{OWN, NULL}};
+    const struct lent_rules rules = {reads, 1, writes, 1};
+    struct lender *l = lender_new(fs);
+    struct lent_session *s = lent_session_new(l, NULL);
     struct buf answer = BUF_INIT;
     struct cursor in;
-    lender_answer(l, slice_make((const char *)data, size), &answer);
+    if (limited)
+        lent_session_limit(s, &rules);
+    lent_session_answer(s, slice_make((const char *)data, size), &answer);
     in = cursor_make(buf_slice(&answer));
     cursor_le64(&in);
     if (cursor_zigzag(&in) != 0) {
@@ -99,7 +186,33 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (in.bad || answer.len > LENT_MESSAGE_MAX)
         abort();
     buf_close(&answer);
+    lent_session_free(s);
     lender_free(l);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const struct fs_ops ops = {.open = open_one,
+                                      .read_at = read_one,
+                                      .prefetch = prefetch_one,
+                                      .reader_close = close_reader,
+                                      .create = create_one,
+                                      .append = append_one,
+                                      .flush = sync_one,
+                                      .sync = sync_one,
+                                      .append_sync = append_sync,
+                                      .writer_close = close_writer,
+                                      .rename = rename_one,
+                                      .remove = remove_one,
+                                      .stat = stat_one,
+                                      .sync_dir = sync_dir_one,
+                                      .list = list_one};
+    struct world *w = world_real_new();
+    struct fs fs = {&ops, w};
+    for (int i = 0; i < 2; i++) {
+        limited = i > 0;
+        ask(&fs, data, size);
+    }
     world_free(w);
     return 0;
 }

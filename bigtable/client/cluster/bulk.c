@@ -25,7 +25,7 @@ static void put_target(struct quarry *q, struct buf *out)
 }
 
 /* The file system, for the calling thread. */
-static int open_files(struct quarry *q, struct fs **out, struct err *err)
+int cluster_bulk_files(struct quarry *q, struct fs **out, struct err *err)
 {
     struct buf target = BUF_INIT;
     int rc;
@@ -89,7 +89,7 @@ static int make_directory(struct beginning *b, const char *id, struct err *err)
     char dir[LOAD_PATH_BYTES];
     struct fs_info info;
     struct fs *fs;
-    int rc = open_files(b->quarry, &fs, err);
+    int rc = cluster_bulk_files(b->quarry, &fs, err);
     if (rc)
         return rc;
     load_path(slice_str(id), SLICE_EMPTY, dir);
@@ -293,7 +293,7 @@ int cluster_bulk_abandon(struct quarry *q,
 {
     char dir[LOAD_PATH_BYTES];
     struct fs *fs;
-    int rc = open_files(q, &fs, err);
+    int rc = cluster_bulk_files(q, &fs, err);
     if (rc)
         return rc;
     load_path(ticket->id, SLICE_EMPTY, dir);

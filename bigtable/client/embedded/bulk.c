@@ -22,6 +22,11 @@ const struct rpc_security *embedded_bulk_security(struct quarry *q)
     return NULL;
 }
 
+int embedded_bulk_files(struct quarry *q, struct fs **out, struct err *err)
+{
+    return fs_local_open(q->world, q->store->dir, out, err);
+}
+
 /* --- begin -----------------------------------------------------------------
  */
 

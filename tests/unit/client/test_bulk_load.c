@@ -98,7 +98,8 @@ static void write_part(struct rand_gen *r,
                        struct buf *files,
                        unsigned out[ROWS][TIMES])
 {
-    const struct quarry_bulk_place place = {world, security};
+    const struct quarry_bulk_place place = {.world = world,
+                                            .security = security};
     struct quarry_bulk_writer *w;
     OK(quarry_bulk_writer_open(&place, ticket, part, &w, &err));
     for (size_t row = 0; row < ROWS; row++) {
@@ -301,7 +302,7 @@ START_TEST(test_mistakes_are_told)
     struct quarry_mutation *m;
     struct buf ticket = BUF_INIT;
     setup();
-    here = (struct quarry_bulk_place){world, security};
+    here = (struct quarry_bulk_place){.world = world, .security = security};
     p = &here;
     ck_assert_int_eq(quarry_bulk_begin(q, "t", "../x", &ticket, &err),
                      ERR_INVALID);
@@ -354,7 +355,7 @@ START_TEST(test_damage_is_refused_anywhere)
     char path[500];
     SKIP_ON_CLUSTER("its files are not ours to damage");
     setup();
-    place = (struct quarry_bulk_place){world, NULL};
+    place = (struct quarry_bulk_place){.world = world};
     OK(quarry_bulk_begin(q, "t", "x", &ticket, &err));
     OK(quarry_bulk_writer_open(&place, buf_slice(&ticket), "p", &w, &err));
     for (size_t row = 0; row < ROWS; row++) {

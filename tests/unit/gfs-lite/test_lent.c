@@ -1,5 +1,6 @@
 /* A borrower sees the files of the lender's file system, whatever the lender,
  * borrowers before it, and what they send do. */
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@ static struct world *world;
 static const char *root;
 static struct fs *real;
 static struct lender *lender;
+static struct lent_session *session;
 static struct task *server;
 static int ends[2];
 static unsigned opened; /* File systems of borrowers' own. */
@@ -24,7 +26,7 @@ static unsigned opened; /* File systems of borrowers' own. */
 static void run_server(void *arg)
 {
     (void)arg;
-    lender_serve(lender, ends[0]);
+    lent_session_serve(session, ends[0]);
 }
 
 static void set_up(void)
@@ -35,6 +37,7 @@ static void set_up(void)
     ck_assert_int_eq(fs_local_open(world, root, &real, NULL), 0);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
     lender = lender_new(real);
+    session = lent_session_new(lender, NULL);
     server = task_start(world, "lender", run_server, NULL);
 }
 
@@ -52,6 +55,7 @@ static void tear_down(void)
     stop_server();
     close(ends[0]);
     close(ends[1]);
+    lent_session_free(session);
     lender_free(lender);
     fs_close(real);
     world_free(world);
@@ -335,7 +339,7 @@ static int answer_code(struct slice message)
     struct buf answer = BUF_INIT;
     struct cursor in;
     int code;
-    lender_answer(lender, message, &answer);
+    lent_session_answer(session, message, &answer);
     in = cursor_make(buf_slice(&answer));
     cursor_le64(&in);
     code = (int)cursor_zigzag(&in);
@@ -379,6 +383,218 @@ START_TEST(test_questions)
 
 END_TEST
 
+/* --- a limited session -----------------------------------------------------
+ */
+
+/* A borrower without another way: in/a and in/b are its inputs, out/.m1. begins
+ * the names of what it writes. */
+static struct fs *borrow_limited(void)
+{
+    static const char *const reads[] = {"in/a", "in/b"};
+    static const struct lent_prefix writes[] = {{"out/.m1.", NULL},
+                                                {"load/m1+", NULL}};
+    lent_session_limit(session, &(struct lent_rules){reads, 2, writes, 2});
+    return fs_lent_open(world, ends[1], NULL, NULL);
+}
+
+/* Whatever the size, all of it goes through the lender. */
+START_TEST(test_limited_sizes)
+{
+    static const size_t sizes[] = {0,     1,       LENT_BYTES_MAX,
+                                   65537, 1000000, LENT_READ_BYTES_MAX + 70000};
+    struct rand_gen r;
+    struct buf bytes = BUF_INIT;
+    set_up();
+    rand_init(&r, test_seed());
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+        struct fs *fs = borrow_limited();
+        struct fs_reader *reader = NULL;
+        char *copy = mem_alloc(sizes[i] + 1);
+        size_t got = 0;
+        fill(&bytes, sizes[i], &r);
+        ck_assert_int_eq(write_file(fs, "out/.m1.part", buf_slice(&bytes)), 0);
+        expect_file(real, "out/.m1.part", buf_slice(&bytes));
+        stop_server(); /* It keeps readers of files for a second. */
+        lent_session_free(session);
+        lender_free(lender);
+        lender = lender_new(real);
+        session = lent_session_new(lender, NULL);
+        close(ends[0]);
+        close(ends[1]);
+        ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+        server = task_start(world, "lender", run_server, NULL);
+        fs_close(fs);
+        fs = borrow_limited();
+        ck_assert_int_eq(write_file(real, "in/a", buf_slice(&bytes)), 0);
+        ck_assert_int_eq(fs_open(fs, "in/a", &reader, NULL), 0);
+        fs_prefetch(reader, 0, sizes[i]);
+        ck_assert_int_eq(fs_read_at(reader, 0, copy, sizes[i] + 1, &got, NULL),
+                         0);
+        ck_assert(slice_eq(slice_make(copy, got), buf_slice(&bytes)));
+        fs_reader_close(reader);
+        mem_free(copy);
+        fs_close(fs);
+    }
+    buf_close(&bytes);
+    tear_down();
+}
+
+END_TEST
+
+/* Names of its own are replaced, renamed, listed and removed; those of others
+ * in the same directory are neither seen nor touched. */
+START_TEST(test_limited_names)
+{
+    struct fs *fs;
+    struct fs_info info;
+    char **names = NULL;
+    size_t count = 0;
+    set_up();
+    ck_assert_int_eq(write_file(real, "load/m10+1.sst", SLICE_LIT("x")), 0);
+    ck_assert_int_eq(write_file(real, "load/m1+1.sst", SLICE_LIT("xy")), 0);
+    fs = borrow_limited();
+    ck_assert_int_eq(fs_replace(fs, "out/.m1.part", SLICE_LIT("list"), NULL),
+                     0);
+    expect_file(real, "out/.m1.part", SLICE_LIT("list"));
+    ck_assert_int_eq(fs_list(fs, "load", &names, &count, NULL), 0);
+    ck_assert_uint_eq(count, 1);
+    ck_assert_str_eq(names[0], "m1+1.sst");
+    fs_names_free(names, count);
+    ck_assert_int_eq(fs_stat(fs, "load/m1+1.sst", &info, NULL), 0);
+    ck_assert_uint_eq(info.size_bytes, 2);
+    ck_assert_int_eq(fs_remove(fs, "load/m1+1.sst", NULL), 0);
+    ck_assert_int_eq(fs_stat(real, "load/m1+1.sst", &info, NULL), ERR_NOTFOUND);
+    fs_close(fs);
+    tear_down();
+}
+
+END_TEST
+
+/* Every path but its own is refused, however it is written, and nothing comes
+ * of it. */
+START_TEST(test_limited_refusals)
+{
+    static const char *const others[] = {
+        "in/c",
+        "in",
+        "in/a/",
+        "./in/a",
+        "in//a",
+        "in/../in/a",
+        "/in/a",
+        "secret",
+        "out/.m10.part",
+        "out/.m2.part",
+        "out/part",
+        "out",
+        "",
+        "out/.m1./../../secret",
+        "out/.m1.d/x",
+        "load/m10+1.sst",
+    };
+    struct fs *fs;
+    struct fs_reader *reader = NULL;
+    struct fs_writer *w = NULL;
+    const struct fs_write_options exclusive = {.exclusive = true};
+    struct fs_info info;
+    char **names = NULL;
+    size_t count = 0;
+    set_up();
+    ck_assert_int_eq(write_file(real, "secret", SLICE_LIT("s")), 0);
+    ck_assert_int_eq(write_file(real, "in/a", SLICE_LIT("a")), 0);
+    ck_assert_int_eq(write_file(real, "out/.m2.part", SLICE_LIT("2")), 0);
+    fs = borrow_limited();
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        const char *p = others[i];
+        struct err err = ERR_INIT;
+        ck_assert_int_eq(fs_open(fs, p, &reader, &err), ERR_DENIED);
+        ck_assert_ptr_nonnull(strstr(err.text, "is no file of this attempt"));
+        ck_assert_int_eq(write_file(fs, p, SLICE_LIT("x")), ERR_DENIED);
+        ck_assert_int_eq(fs_create(fs, p, &exclusive, &w, NULL), ERR_DENIED);
+        ck_assert_int_eq(fs_rename(fs, p, "out/.m1.part", NULL), ERR_DENIED);
+        ck_assert_int_eq(fs_rename(fs, "out/.m1.part", p, NULL), ERR_DENIED);
+        ck_assert_int_eq(fs_remove(fs, p, NULL), ERR_DENIED);
+        ck_assert_int_eq(fs_stat(fs, p, &info, NULL), ERR_DENIED);
+        if (strcmp(p, "out") != 0) {
+            ck_assert_int_eq(fs_list(fs, p, &names, &count, NULL), ERR_DENIED);
+            ck_assert_int_eq(fs_sync_dir(fs, p, NULL), ERR_DENIED);
+        }
+    }
+    ck_assert_int_eq(fs_remove_tree(fs, "out", NULL), ERR_UNSUPPORTED);
+    ck_assert_int_eq(fs_mkdirs(fs, "out/d", NULL), ERR_UNSUPPORTED);
+    /* Inputs are not written, nor outputs read. */
+    ck_assert_int_eq(write_file(fs, "in/a", SLICE_LIT("x")), ERR_DENIED);
+    ck_assert_int_eq(fs_remove(fs, "in/a", NULL), ERR_DENIED);
+    ck_assert_int_eq(write_file(fs, "out/.m1.part", SLICE_LIT("1")), 0);
+    ck_assert_int_eq(fs_open(fs, "out/.m1.part", &reader, NULL), ERR_DENIED);
+    fs_close(fs);
+    expect_file(real, "secret", SLICE_LIT("s"));
+    expect_file(real, "in/a", SLICE_LIT("a"));
+    expect_file(real, "out/.m2.part", SLICE_LIT("2"));
+    tear_down();
+}
+
+END_TEST
+
+/* What one borrower has open, the next one has not; and there is an end to what
+ * one may open. */
+START_TEST(test_limited_handles)
+{
+    const struct fs_write_options o = {.exclusive = true};
+    static struct fs_writer *w[LENT_WRITERS_MAX + 1];
+    struct buf q = BUF_INIT;
+    struct fs *fs;
+    set_up();
+    fs = borrow_limited();
+    for (size_t i = 0; i <= LENT_WRITERS_MAX; i++) {
+        char name[64];
+        snprintf(name, sizeof(name), "out/.m1.side.%zu", i);
+        ck_assert_int_eq(fs_create(fs, name, &o, &w[i], NULL),
+                         i < LENT_WRITERS_MAX ? 0 : ERR_FULL);
+    }
+    for (size_t i = 0; i < LENT_WRITERS_MAX; i++)
+        fs_writer_close(w[i]);
+    ck_assert_int_eq(fs_create(fs, "out/.m1.part", &o, &w[0], NULL), 0);
+    buf_put_u8(&q, LENT_APPEND);
+    buf_put_le64(&q, 1);
+    buf_put_lslice(&q, SLICE_EMPTY);
+    buf_put_varint(&q, 0);
+    buf_put_lslice(&q, SLICE_LIT("x"));
+    ck_assert_int_eq(answer_code(buf_slice(&q)), 0);
+    for (size_t n = 0; n < q.len; n++)
+        ck_assert_int_eq(answer_code(slice_make(q.data, n)), ERR_CORRUPT);
+    fs_close(borrow_limited());
+    ck_assert_int_eq(answer_code(buf_slice(&q)), ERR_CORRUPT);
+    ck_assert_int_ne(fs_writer_append(w[0], "y", 1, NULL), 0);
+    fs_writer_close(w[0]);
+    expect_file(real, "out/.m1.part", SLICE_LIT("x"));
+    buf_close(&q);
+    fs_close(fs);
+    tear_down();
+}
+
+END_TEST
+
+/* When its lender goes, a borrower without another way is told so. */
+START_TEST(test_limited_lender_gone)
+{
+    struct fs *fs;
+    struct fs_reader *reader = NULL;
+    struct err err = ERR_INIT;
+    set_up();
+    ck_assert_int_eq(write_file(real, "in/a", SLICE_LIT("a")), 0);
+    fs = borrow_limited();
+    stop_server();
+    ck_assert_int_eq(fs_open(fs, "in/a", &reader, &err), ERR_UNAVAILABLE);
+    ck_assert_ptr_nonnull(strstr(err.text, "who lends files here is gone"));
+    ck_assert_int_eq(write_file(fs, "out/.m1.part", SLICE_LIT("x")),
+                     ERR_UNAVAILABLE);
+    fs_close(fs);
+    tear_down();
+}
+
+END_TEST
+
 TEST_MAIN("lent",
           test_sizes,
           test_appending_on,
@@ -387,4 +603,9 @@ TEST_MAIN("lent",
           test_many_files,
           test_lender_gone,
           test_dead_and_hostile_borrowers,
-          test_questions)
+          test_questions,
+          test_limited_sizes,
+          test_limited_names,
+          test_limited_refusals,
+          test_limited_handles,
+          test_limited_lender_gone)

@@ -358,6 +358,19 @@ static void expect_controls(struct mr_options *o)
                           escapes[i].name, text);
 }
 
+/* The job's history says how it ran. */
+static void expect_note(struct mr_options *o, const char *note)
+{
+    struct mr_report *report = NULL;
+    struct err err = ERR_INIT;
+    bool found = false;
+    ck_assert_msg(mr_run(o, &report, &err) == 0, "%s", err.text);
+    for (size_t i = 0; i < report->note_count; i++)
+        found = found || strstr(report->notes[i], note);
+    ck_assert_msg(found, "no note %s", note);
+    mr_report_free(report);
+}
+
 /* --- Tests
  * --------------------------------------------------------------------
  */
@@ -458,10 +471,10 @@ START_TEST(test_no_namespaces)
                   err.text);
     err = ERR_INIT;
     o.weak_sandbox = true;
-    ck_assert_msg(mr_run(&o, NULL, &err) == 0, "%s", err.text);
+    expect_note(&o, "(--weak-sandbox)");
     o.weak_sandbox = false;
     o.no_sandbox = true;
-    ck_assert_msg(mr_run(&o, NULL, &err) == 0, "%s", err.text);
+    expect_note(&o, "(--no-sandbox)");
     o.no_sandbox = false;
     o.program = (struct mr_program){.job = &copies};
     o.param_count = 0;

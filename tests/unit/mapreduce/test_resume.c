@@ -408,7 +408,32 @@ START_TEST(test_published_already)
 
 END_TEST
 
+/* A job that is resumed runs as it was asked to; journals of before say less.
+ */
+START_TEST(test_options)
+{
+    struct mr_options o = {.principal = "ann", .weak_sandbox = true};
+    struct buf body = BUF_INIT;
+    for (size_t cut = 0; cut < 3; cut++) {
+        static const size_t lengths[] = {0, 1, 6}; /* Of what is cut off. */
+        struct replay r = {.job_id = NULL};
+        buf_clear(&body);
+        replay_encode_begin(&o, "id", 1, &body);
+        ck_assert_int_eq(
+            replay_decode_begin(
+                &r, slice_make(body.data, body.len - lengths[cut]), NULL),
+            0);
+        ck_assert(r.options.weak_sandbox == (cut == 0));
+        ck_assert((r.options.principal != NULL) == (cut < 2));
+        replay_close(&r);
+    }
+    buf_close(&body);
+}
+
+END_TEST
+
 TEST_MAIN("resume",
+          test_options,
           test_half_overwritten,
           test_published_already,
           test_killed_in_each_phase,
