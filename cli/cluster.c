@@ -43,10 +43,29 @@ static const struct option status_options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-static const char *dir_of(const struct args *args)
+#define SCHEME "cluster:"
+
+/* Which cluster on this machine? */
+static const char *dir_of(const struct cli *cli, const struct args *args)
 {
     const char *dir = args_value(args, "data");
+    if (!dir && strncmp(cli->target, SCHEME, strlen(SCHEME)) == 0)
+        dir = cli->target + strlen(SCHEME);
     return dir ? dir : DIR_DEFAULT;
+}
+
+/* ERR_USAGE if another kind of target was named, which has no directory. */
+static int
+check_target(const struct cli *cli, const struct args *args, struct err *err)
+{
+    const char *target = args_global(args, "target");
+    (void)cli;
+    if (!target || strncmp(target, SCHEME, strlen(SCHEME)) == 0)
+        return 0;
+    return usage_error(args, err,
+                       "the target %s is no cluster on this machine: name "
+                       "its directory, --data DIR or -t cluster:DIR",
+                       target);
 }
 
 /* --- start ----------------------------------------------------------- */
@@ -142,19 +161,46 @@ static int start_nodes(struct cli *cli,
     return rc;
 }
 
+/* Wait until each service has a leader that serves. */
+static int await_leaders(struct cli *cli, struct cluster *c, struct err *err)
+{
+    const char *role = NULL;
+    uint64_t us;
+    int rc = remote_timeout(START_US, &us, err);
+    struct patience p = patience_begin(cli, us);
+    while (rc == 0) {
+        rc = cluster_find_leaderless(cli, c, &role, err);
+        if (rc || !role || !has_patience(cli, &p))
+            break;
+        world_sleep_us(cli->world, POLL_US);
+    }
+    if (rc || !role)
+        return rc;
+    err_set(err, ERR_DEADLINE, "all nodes run, but no %s leads yet", role);
+    err_hint(err,
+             "see: quarry cluster status --roles, and %s/n1/log; "
+             "$QUARRY_TIMEOUT says how long to wait",
+             c->dir);
+    return ERR_DEADLINE;
+}
+
 static int run_start(struct cli *cli, const struct args *args, struct err *err)
 {
     struct cluster c;
     uint64_t count = NODES_DEFAULT;
     int rc = args_number(args, "nodes", 1, CLUSTER_NODES_MAX, &count, err);
+    if (rc == 0)
+        rc = check_target(cli, args, err);
     if (rc)
         return rc;
-    rc = cluster_create(cli->world, dir_of(args), (size_t)count, &c, err);
+    rc = cluster_create(cli->world, dir_of(cli, args), (size_t)count, &c, err);
     if (rc == 0 && args_flag(args, "nodes") && c.node_count != count)
         rc = usage_error(args, err, "%s has %zu nodes already", c.dir,
                          c.node_count);
     if (rc == 0)
         rc = start_nodes(cli, &c, c.nodes, c.node_count, err);
+    if (rc == 0)
+        rc = await_leaders(cli, &c, err);
     if (rc == 0)
         rc = cluster_print_status(cli, &c, cli->format != FORMAT_TEXT, err);
     if (rc == 0 && *c.nodes[0].console)
@@ -222,9 +268,11 @@ static void leave_all(struct cli *cli, struct cluster *c)
 
 static int run_stop(struct cli *cli, const struct args *args, struct err *err)
 {
-    struct cluster c;
+    struct cluster c = {.node_count = 0};
     size_t running = 0;
-    int rc = cluster_open(dir_of(args), &c, err);
+    int rc = check_target(cli, args, err);
+    if (rc == 0)
+        rc = cluster_open(dir_of(cli, args), &c, err);
     for (size_t i = 0; i < c.node_count; i++)
         running += cluster_node_pid(&c.nodes[i]) != 0;
     if (rc == 0)
@@ -237,12 +285,16 @@ static int run_stop(struct cli *cli, const struct args *args, struct err *err)
     return rc;
 }
 
-static int open_with(const struct args *args,
+static int open_with(const struct cli *cli,
+                     const struct args *args,
                      struct cluster *c,
                      struct cluster_node **n,
                      struct err *err)
 {
-    int rc = cluster_open(dir_of(args), c, err);
+    int rc = check_target(cli, args, err);
+    *c = (struct cluster){.node_count = 0};
+    if (rc == 0)
+        rc = cluster_open(dir_of(cli, args), c, err);
     return rc ? rc : cluster_find(c, args->words[0], n, err);
 }
 
@@ -250,7 +302,7 @@ static int run_kill(struct cli *cli, const struct args *args, struct err *err)
 {
     struct cluster c;
     struct cluster_node *n;
-    int rc = open_with(args, &c, &n, err);
+    int rc = open_with(cli, args, &c, &n, err);
     if (rc == 0 && cluster_node_pid(n) == 0)
         rc = err_set(err, ERR_NOTFOUND, "node %s does not run", n->name);
     if (rc == 0)
@@ -264,7 +316,7 @@ run_restart(struct cli *cli, const struct args *args, struct err *err)
 {
     struct cluster c;
     struct cluster_node *n;
-    int rc = open_with(args, &c, &n, err);
+    int rc = open_with(cli, args, &c, &n, err);
     if (rc == 0)
         rc = end_nodes(cli, n, 1, SIGTERM, err);
     if (rc == 0)
@@ -275,11 +327,28 @@ run_restart(struct cli *cli, const struct args *args, struct err *err)
 
 /* --- commands -------------------------------------------------------- */
 
+static int status_of_remote(struct remote *r, struct err *err)
+{
+    const bool *roles = r->ctx;
+    int rc = cluster_print_remote(r, *roles, err);
+    if (rc)
+        remote_unreached(r, err);
+    return rc;
+}
+
+/* By a directory, where the processes are seen as well, or by addresses. */
 static int run_status(struct cli *cli, const struct args *args, struct err *err)
 {
-    struct cluster c;
+    struct cluster c = {.node_count = 0};
     bool roles = args_flag(args, "roles") || cli->format != FORMAT_TEXT;
-    int rc = cluster_open(dir_of(args), &c, err);
+    int rc = 0;
+    if (!args_flag(args, "data") && remote_is_cluster(cli->target) &&
+        strncmp(cli->target, SCHEME, strlen(SCHEME)) != 0)
+        return remote_run(cli, args, status_of_remote, &roles, err);
+    if (!args_flag(args, "data"))
+        rc = check_target(cli, args, err);
+    if (rc == 0)
+        rc = cluster_open(dir_of(cli, args), &c, err);
     if (rc == 0)
         rc = cluster_print_status(cli, &c, roles, err);
     cluster_close(&c);
@@ -291,8 +360,9 @@ const struct command cluster_commands[] = {
      .arguments = "",
      .summary = "Start a cluster of several processes on this machine",
      .details = "Makes it if it is not there, with ports that are free; starts "
-                "the nodes that do\nnot run, and waits until they answer "
-                "($QUARRY_TIMEOUT, else 60s). The first nodes\n(up to five, "
+                "the nodes that do\nnot run, and waits until they answer and "
+                "each service has a leader\n($QUARRY_TIMEOUT, else 60s). The "
+                "first nodes (up to five, "
                 "an odd number) are lock servers, namenodes and masters; all "
                 "are chunk\nservers and tablet servers.",
      .examples = "quarry cluster start -n 3",
@@ -303,9 +373,12 @@ const struct command cluster_commands[] = {
      .summary = "Show its nodes, whether they answer, and what they do",
      .details = "A line for each node, and what they do together; --roles: all "
                 "that each of their\nroles says, a line for each, as JSON and "
-                "CSV always have it.",
-     .examples = "quarry cluster status --roles",
-     .options = {data_options, status_options},
+                "CSV always have it.\n\nOf a cluster on this machine (--data "
+                "DIR, -t cluster:DIR), or at -t HOST:PORT,…:\nthese nodes, and "
+                "all chunk servers that its namenode knows.",
+     .examples = "quarry cluster status --roles\n"
+                 "quarry cluster status -t node7:7100 --key /etc/quarry/key",
+     .options = {data_options, status_options, remote_options},
      .run = run_status},
     {.name = "cluster stop",
      .arguments = "",

@@ -50,10 +50,15 @@ struct slice value_of(struct slice pairs, const char *wanted)
     return SLICE_EMPTY;
 }
 
-struct slice answer_up(const struct question *q)
+struct slice answer_about(const struct question *q, const char *key)
 {
     struct slice rest = buf_slice(&q->answer);
-    return value_of(next_line(&rest), "up");
+    return value_of(next_line(&rest), key);
+}
+
+struct slice answer_up(const struct question *q)
+{
+    return answer_about(q, "up_us");
 }
 
 /* By how much its clock is ahead of the one of who asks; false: unknown. */
@@ -122,6 +127,35 @@ bool role_leads(struct slice pairs)
 {
     return slice_eq_str(value_of(pairs, "state"), "leader") ||
            slice_eq_str(value_of(pairs, "master"), "yes");
+}
+
+/* Do nodes have @wanted, and does none of them lead it? */
+static bool lacks_leader(const struct inquiry *i, const char *wanted)
+{
+    bool is_there = false;
+    struct slice role;
+    struct slice pairs;
+    for (size_t n = 0; n < i->count; n++) {
+        struct slice rest = answer_roles(&i->questions[n]);
+        while (next_role(&rest, &role, &pairs)) {
+            if (!slice_eq_str(role, wanted))
+                continue;
+            is_there = true;
+            if (role_leads(pairs) &&
+                !slice_eq_str(value_of(pairs, "ready"), "no"))
+                return false;
+        }
+    }
+    return is_there;
+}
+
+const char *answers_without_leader(const struct inquiry *i)
+{
+    static const char *const led[] = {"lock", "namenode", "master", "jobs"};
+    for (size_t r = 0; r < ARRAY_LEN(led); r++)
+        if (lacks_leader(i, led[r]))
+            return led[r];
+    return NULL;
 }
 
 void put_files_health(const struct gfs_status *f, struct buf *out)

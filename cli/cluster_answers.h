@@ -16,6 +16,9 @@
 #include "cli/cluster_nodes.h"
 #include "gfs-lite/gfs.h"
 
+/* It runs, as far as is known. */
+#define QUESTION_PID_UNKNOWN ((pid_t)-1)
+
 /* What is asked of a node. */
 struct question {
     const struct cluster_node *node;
@@ -27,13 +30,17 @@ struct question {
     int rc;
 };
 
+/* Nodes that are asked at most. */
+#define INQUIRY_NODES_MAX 512
+
 /* What is asked of all, and of the file system. */
 struct inquiry {
     struct cli *cli;
-    const struct cluster *cluster;
-    struct rpc_security *security;
-    struct question questions[CLUSTER_NODES_MAX];
+    const struct cluster *cluster; /* NULL: one that is known by addresses. */
+    const struct rpc_security *security;
+    struct question questions[INQUIRY_NODES_MAX];
     size_t count;
+    size_t first; /* Those before it have been asked. */
     bool about_files;
     struct gfs_status files; /* Valid without an error. */
     struct arena arena;      /* Of files. */
@@ -46,7 +53,9 @@ const char *question_state(const struct question *q);
 
 /* What was answered, piece by piece: one line about the process, then one a
  * role, "ROLE: key=value key="value with spaces" …". All borrowed. */
-struct slice answer_up(const struct question *q); /* For how long. */
+struct slice answer_up(const struct question *q); /* For how long, in µs. */
+/* What the line about the process says of @key. */
+struct slice answer_about(const struct question *q, const char *key);
 /* The next role: its name and its pairs. *@rest: answer_roles() at first. */
 struct slice answer_roles(const struct question *q);
 bool next_role(struct slice *rest, struct slice *role, struct slice *pairs);
@@ -54,6 +63,9 @@ bool next_pair(struct slice *line, struct slice *key, struct slice *value);
 /* Empty: there is no such key. */
 struct slice value_of(struct slice pairs, const char *key);
 bool role_leads(struct slice pairs);
+/* The first role that nodes have and none of them leads, or that is not ready;
+ * NULL: there is none such. */
+const char *answers_without_leader(const struct inquiry *i);
 
 /* Nodes whose clocks differ by more from the most are named. */
 #define CLOCKS_DIFFER_US INT64_C(1000000)

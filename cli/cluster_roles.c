@@ -4,15 +4,15 @@
 
 static const struct sheet_column columns[] = {
     {"node", SHEET_TEXT},  {"address", SHEET_TEXT}, {"pid", SHEET_NUMBER},
-    {"state", SHEET_TEXT}, {"up", SHEET_TEXT},      {"role", SHEET_TEXT},
-    {"leads", SHEET_TEXT}, {"health", SHEET_TEXT},  {"detail", SHEET_TEXT}};
+    {"state", SHEET_TEXT}, {"up", SHEET_AGE},       {"role", SHEET_TEXT},
+    {"leads", SHEET_TEXT}, {"health", SHEET_TEXT},  {"detail", SHEET_PAIRS}};
 
 /* Up to what its roles have to say. */
 static void add_head(struct sheet *s, const struct question *q)
 {
     sheet_add_str(s, q->node->name);
     sheet_add_str(s, q->node->address);
-    if (q->pid)
+    if (q->pid > 0)
         sheet_addf(s, "%ld", (long)q->pid);
     else
         sheet_add_str(s, "");

@@ -1,9 +1,11 @@
 /* Asking the nodes of a cluster. */
 #include "cli/cluster_status.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "base/core/text.h"
 #include "base/rpc/codec.h"
 #include "base/rpc/remote.h"
 #include "base/rpc/security.h"
@@ -11,6 +13,7 @@
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
 #include "cli/cluster_answers.h"
+#include "cli/remote.h"
 #include "cli/server_host.h"
 
 /* Who does not answer in time is told as such. */
@@ -63,8 +66,8 @@ static void ask_files(void *arg)
     struct buf all = BUF_INIT;
     struct fs *fs;
     int rc;
-    for (size_t n = 0; n < i->cluster->node_count; n++)
-        buf_printf(&all, "%s%s", n ? "," : "", i->cluster->nodes[n].address);
+    for (size_t n = 0; n < i->count; n++)
+        buf_printf(&all, "%s%s", n ? "," : "", i->questions[n].node->address);
     o.namenodes = buf_cstr(&all);
     rc = fs_gfs_open(i->cli->world, &o, &fs, &i->files_err);
     if (rc == 0) {
@@ -75,19 +78,12 @@ static void ask_files(void *arg)
 }
 
 /* On a fiber: all at once. */
-static void ask_all(void *arg)
+static void ask_all(struct inquiry *i)
 {
-    struct inquiry *i = arg;
-    struct asking askings[CLUSTER_NODES_MAX];
-    struct fiber *fibers[CLUSTER_NODES_MAX + 1];
+    struct asking *askings = mem_zalloc(i->count + 1, sizeof(*askings));
+    struct fiber **fibers = mem_zalloc(i->count + 1, sizeof(*fibers));
     size_t count = 0;
-    char *key = cluster_key_path(i->cluster);
-    int rc = rpc_security_key(i->cli->world, "quarry", "quarry cluster", key,
-                              &i->security, &i->err);
-    mem_free(key);
-    if (rc)
-        return;
-    for (size_t n = 0; n < i->count; n++) {
+    for (size_t n = i->first; n < i->count; n++) {
         askings[n] = (struct asking){i, &i->questions[n]};
         if (i->questions[n].pid)
             fibers[count++] =
@@ -97,7 +93,25 @@ static void ask_all(void *arg)
         fibers[count++] = fiber_start(loop_self(), "files", ask_files, i);
     while (count)
         fiber_join(fibers[--count]);
-    rpc_security_free(i->security);
+    mem_free(askings);
+    mem_free(fibers);
+}
+
+/* The same, by the key of a cluster on this machine. */
+static void ask_with_key(void *arg)
+{
+    struct inquiry *i = arg;
+    struct rpc_security *security;
+    char *key = cluster_key_path(i->cluster);
+    int rc = rpc_security_key(i->cli->world, "quarry", "quarry cluster", key,
+                              &security, &i->err);
+    mem_free(key);
+    if (rc)
+        return;
+    i->security = security;
+    ask_all(i);
+    i->security = NULL;
+    rpc_security_free(security);
 }
 
 static int inquire(struct inquiry *i, struct err *err)
@@ -107,7 +121,7 @@ static int inquire(struct inquiry *i, struct err *err)
     if (rc)
         return rc;
     loop_start(l);
-    loop_call(l, "status", ask_all, i);
+    loop_call(l, "status", ask_with_key, i);
     loop_stop(l);
     loop_join(l);
     loop_free(l);
@@ -137,28 +151,118 @@ int cluster_ask_node(struct cli *cli,
     return rc;
 }
 
+/* All of @c's nodes that run are to be asked. The caller frees it. */
+static struct inquiry *inquiry_of(struct cli *cli, const struct cluster *c)
+{
+    struct inquiry *i = mem_zalloc(1, sizeof(*i));
+    i->cli = cli;
+    i->cluster = c;
+    i->count = c->node_count;
+    arena_init(&i->arena);
+    for (size_t n = 0; n < i->count; n++)
+        i->questions[n] = (struct question){
+            .node = &c->nodes[n], .pid = cluster_node_pid(&c->nodes[n])};
+    return i;
+}
+
+static void inquiry_free(struct inquiry *i)
+{
+    for (size_t n = 0; n < i->count; n++)
+        buf_close(&i->questions[n].answer);
+    arena_close(&i->arena);
+    mem_free(i);
+}
+
+int cluster_find_leaderless(struct cli *cli,
+                            const struct cluster *c,
+                            const char **role,
+                            struct err *err)
+{
+    struct inquiry *i = inquiry_of(cli, c);
+    int rc = inquire(i, err);
+    *role = rc == 0 ? answers_without_leader(i) : NULL;
+    inquiry_free(i);
+    return rc;
+}
+
 int cluster_print_status(struct cli *cli,
                          const struct cluster *c,
                          bool roles,
                          struct err *err)
 {
-    struct inquiry *i = mem_zalloc(1, sizeof(*i));
+    struct inquiry *i = inquiry_of(cli, c);
     int rc;
-    i->cli = cli;
-    i->cluster = c;
-    i->count = c->node_count;
-    arena_init(&i->arena);
-    for (size_t n = 0; n < i->count; n++) {
-        i->questions[n] = (struct question){
-            .node = &c->nodes[n], .pid = cluster_node_pid(&c->nodes[n])};
+    for (size_t n = 0; n < i->count; n++)
         i->about_files |= i->questions[n].pid != 0;
-    }
     rc = inquire(i, err);
     if (rc == 0)
         (roles ? print_roles : print_nodes)(i);
+    inquiry_free(i);
+    return rc;
+}
+
+/* --- by addresses ----------------------------------------------------------
+ */
+
+/* Ask at @address, too, unless that is done. */
+static void
+add_address(struct inquiry *i, struct cluster_node *nodes, struct slice address)
+{
+    struct cluster_node *node = &nodes[i->count];
     for (size_t n = 0; n < i->count; n++)
-        buf_close(&i->questions[n].answer);
-    arena_close(&i->arena);
-    mem_free(i);
+        if (slice_eq_str(address, nodes[n].address))
+            return;
+    if (i->count == INQUIRY_NODES_MAX)
+        return;
+    node->address = mem_strndup(address.data, address.len);
+    i->questions[i->count++] =
+        (struct question){.node = node, .pid = QUESTION_PID_UNKNOWN};
+}
+
+/* What they say of themselves. */
+static size_t name_nodes(struct inquiry *i, struct cluster_node *nodes)
+{
+    size_t answered = 0;
+    for (size_t n = 0; n < i->count; n++) {
+        struct question *q = &i->questions[n];
+        struct slice name = answer_about(q, "node");
+        uint64_t pid;
+        if (q->rc)
+            continue;
+        answered++;
+        snprintf(nodes[n].name, sizeof(nodes[n].name), "%.*s", SLICE_ARG(name));
+        if (!text_parse_u64(answer_about(q, "pid"), &pid, NULL))
+            q->pid = (pid_t)pid;
+    }
+    return answered;
+}
+
+int cluster_print_remote(struct remote *r, bool roles, struct err *err)
+{
+    struct inquiry *i = mem_zalloc(1, sizeof(*i));
+    struct cluster_node *nodes = mem_zalloc(INQUIRY_NODES_MAX, sizeof(*nodes));
+    int rc = 0;
+    i->cli = r->cli;
+    i->security = r->security;
+    i->about_files = true;
+    arena_init(&i->arena);
+    for (size_t n = 0; n < r->address_count; n++)
+        add_address(i, nodes, slice_str(r->addresses[n]));
+    ask_all(i);
+    i->first = i->count;
+    for (size_t n = 0; i->files_err.code == 0 && n < i->files.server_count; n++)
+        if (i->files.servers[n].state != GFS_SERVER_GONE)
+            add_address(i, nodes, i->files.servers[n].server.address);
+    i->about_files = false;
+    ask_all(i);
+    i->about_files = true;
+    if (name_nodes(i, nodes))
+        (roles ? print_roles : print_nodes)(i);
+    else
+        rc = err_copy(err, &i->questions[0].err);
+    for (size_t n = 0; n < i->count; n++)
+        mem_free(nodes[n].address);
+    inquiry_free(i);
+    mem_free(nodes);
     return rc;
 }

@@ -22,6 +22,20 @@ MUST_CHECK int cluster_ask_node(struct cli *cli,
                                 struct buf *out,
                                 struct err *err);
 
+/* Which role that nodes of @c have does nobody lead yet? *@role: a literal;
+ * NULL: each has its leader, which is ready. Errors: those of asking at all. */
+MUST_CHECK int cluster_find_leaderless(struct cli *cli,
+                                       const struct cluster *c,
+                                       const char **role,
+                                       struct err *err);
+
+/* The same as cluster_print_status() of the cluster at the addresses of @r:
+ * its nodes are those, and the chunk servers that its namenode knows. On a
+ * fiber. Parks. Errors: none of them answers. */
+struct remote;
+MUST_CHECK int
+cluster_print_remote(struct remote *r, bool roles, struct err *err);
+
 /* Ask all nodes at once, and print a row for each, and what they do together;
  * with @roles a row for each of their roles, with all that they say, and one
  * for the file system of them all. */

@@ -7,7 +7,7 @@
 
 static const struct sheet_column columns[] = {
     {"node", SHEET_TEXT},     {"address", SHEET_TEXT}, {"state", SHEET_TEXT},
-    {"up", SHEET_TEXT},       {"tablets", SHEET_TEXT}, {"chunks", SHEET_TEXT},
+    {"up", SHEET_AGE},        {"tablets", SHEET_TEXT}, {"chunks", SHEET_TEXT},
     {"attempts", SHEET_TEXT}, {"leads", SHEET_TEXT},   {"health", SHEET_TEXT}};
 
 /* What is gathered from the roles of one node. */

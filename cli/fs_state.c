@@ -22,24 +22,24 @@ static const char *state_name(const struct gfs_server_status *s)
 static void print_servers(const struct gfs_status *st, enum cli_format format)
 {
     static const struct sheet_column columns[] = {
-        {"server", SHEET_TEXT},   {"state", SHEET_TEXT},
-        {"rack", SHEET_TEXT},     {"capacity", SHEET_BYTES},
-        {"free", SHEET_BYTES},    {"chunks", SHEET_NUMBER},
-        {"heard_ago", SHEET_TEXT}};
+        {"server", SHEET_TEXT},  {"state", SHEET_TEXT},
+        {"rack", SHEET_TEXT},    {"capacity", SHEET_BYTES},
+        {"free", SHEET_BYTES},   {"chunks", SHEET_NUMBER},
+        {"heard_ago", SHEET_AGE}};
     struct sheet s;
     sheet_init(&s, columns, ARRAY_LEN(columns));
     for (size_t i = 0; i < st->server_count; i++) {
         const struct gfs_server_status *v = &st->servers[i];
-        struct buf ago = BUF_INIT;
-        text_put_duration(&ago, v->heard_us_ago);
         sheet_add(&s, v->server.address);
         sheet_add_str(&s, state_name(v));
         sheet_add(&s, v->server.rack);
         sheet_add_u64(&s, v->capacity_bytes);
         sheet_add_u64(&s, v->free_bytes);
         sheet_add_u64(&s, v->chunk_count);
-        sheet_add(&s, v->heard_us_ago ? buf_slice(&ago) : SLICE_EMPTY);
-        buf_close(&ago);
+        if (v->heard_us_ago)
+            sheet_add_u64(&s, v->heard_us_ago);
+        else
+            sheet_add_str(&s, "");
     }
     sheet_print(&s, format);
     sheet_close(&s);

@@ -13,7 +13,10 @@
 #include "bigtable/client/quarry.h"
 #include "cli/cli.h"
 #include "cli/cluster_nodes.h"
+#include "cli/cluster_reach.h"
 
+/* A cluster where nobody listens is said to be dead after it. */
+#define REACH_US        UINT64_C(4000000)
 #define CLUSTER_DEFAULT "quarry"
 #define CLUSTER_SCHEME  "cluster:"
 
@@ -114,6 +117,22 @@ static int read_target(struct visit *v, struct err *err)
             code = add_address(v, address, err);
         rest = slice_sub(rest, end + 1, rest.len);
     }
+    return code;
+}
+
+/* Is anybody there? */
+static int reach(struct visit *v, struct err *err)
+{
+    uint64_t us;
+    int code = remote_timeout(REACH_US, &us, err);
+
+    if (!code)
+        code = cluster_reach(v->remote.cli->world, v->remote.addresses,
+                             v->remote.address_count, us, err);
+    if (code == ERR_UNAVAILABLE &&
+        strncmp(v->remote.cli->target, CLUSTER_SCHEME,
+                strlen(CLUSTER_SCHEME)) == 0)
+        err_wrap(err, "%s", v->remote.cli->target);
     return code;
 }
 
@@ -253,6 +272,8 @@ int remote_run(struct cli *cli,
         err_hint(err, "a cluster is -t HOST:PORT,… or -t cluster:DIR");
     }
     if (!code)
+        code = reach(&v, err);
+    if (!code)
         code = loop_new(cli->world, "remote", &l, err);
     if (!code) {
         loop_start(l);
@@ -307,6 +328,8 @@ int remote_resolve(struct cli *cli,
     }
     if (!code)
         code = remote_timeout(0, &opts->timeout_us, err);
+    if (!code)
+        code = reach(&v, err);
     forget_target(&v);
     return code;
 }

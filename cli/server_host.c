@@ -89,7 +89,7 @@ static void put_status(struct server_host *h, struct buf *out)
                h->address, h->env.cluster, rpc_security_kind_name(h->security),
                (long)getpid());
     text_put_duration(out, up_us);
-    buf_printf(out, " time=%llu ",
+    buf_printf(out, " up_us=%llu time=%llu ", (unsigned long long)up_us,
                (unsigned long long)world_now_us(h->env.world));
     if (h->listener)
         rpc_listener_status(h->listener, out);

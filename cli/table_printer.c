@@ -113,6 +113,8 @@ static void show(struct buf *out, enum sheet_kind kind, struct slice cell)
         text_put_bytes(out, (uint64_t)number_in(cell));
     else if (cell.len > 0 && kind == SHEET_TIME)
         text_put_time(out, number_in(cell));
+    else if (cell.len > 0 && kind == SHEET_AGE)
+        text_put_duration(out, (uint64_t)number_in(cell));
     else
         text_put_escaped(out, cell, 0);
 }
@@ -251,16 +253,53 @@ static void print_text(const struct sheet *s)
     buf_close(&shown);
 }
 
+/* Programs are told the unit. */
+static const char *unit_of(const struct sheet_column *column)
+{
+    return column->kind == SHEET_AGE ? "_us" : "";
+}
+
+/* Numbers as numbers, all else as strings. */
+static void append_json_pairs(struct buf *line, struct slice pairs)
+{
+    bool first = true;
+    buf_append_str(line, "\"facts\": {");
+    while (pairs.len > 0) {
+        size_t end = slice_find_byte(pairs, ' ');
+        struct slice pair = slice_sub(pairs, 0, end);
+        size_t equals = slice_find_byte(pair, '=');
+        char *key = mem_strndup(pair.data, equals);
+        struct slice value = slice_sub(pair, equals + 1, pair.len);
+        uint64_t number;
+        pairs = slice_sub(pairs, end + 1, pairs.len);
+        if (equals > 0 && equals < pair.len) {
+            buf_append_str(line, first ? "" : ", ");
+            first = false;
+            if (text_parse_u64(value, &number, NULL) == 0)
+                buf_printf(line, "\"%s\": %llu", key,
+                           (unsigned long long)number);
+            else
+                json_put_bytes(line, key, value);
+        }
+        mem_free(key);
+    }
+    buf_append_byte(line, '}');
+}
+
 /* Numbers go as they are; what is not there is null. */
 static void append_json_cell(struct buf *line,
                              const struct sheet_column *column,
                              struct slice cell)
 {
-    if (column->kind == SHEET_TEXT) {
+    if (column->kind == SHEET_TEXT || column->kind == SHEET_PAIRS) {
         json_put_bytes(line, column->name, cell);
+        if (column->kind == SHEET_PAIRS) {
+            buf_append_str(line, ", ");
+            append_json_pairs(line, cell);
+        }
         return;
     }
-    buf_printf(line, "\"%s\": ", column->name);
+    buf_printf(line, "\"%s%s\": ", column->name, unit_of(column));
     if (cell.len == 0)
         buf_append_str(line, "null");
     else
@@ -286,7 +325,8 @@ static void print_csv(const struct sheet *s)
 {
     struct buf line = BUF_INIT;
     for (size_t c = 0; c < s->column_count; c++)
-        printf("%s%s", c ? "," : "", s->columns[c].name);
+        printf("%s%s%s", c ? "," : "", s->columns[c].name,
+               unit_of(&s->columns[c]));
     putchar('\n');
     for (size_t r = 0; r < sheet_row_count(s); r++) {
         buf_clear(&line);

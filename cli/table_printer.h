@@ -24,6 +24,8 @@ enum sheet_kind {
     SHEET_NUMBER, /* To the right; a number in JSON. */
     SHEET_BYTES,  /* A number of bytes: "1.5 MB" as text, a number else. */
     SHEET_TIME,   /* µs since 1970: ISO as text, a number else. */
+    SHEET_AGE,    /* µs: "1m20s" as text, else a number, named NAME_us. */
+    SHEET_PAIRS,  /* "key=value …": in JSON also as the object `facts`. */
 };
 
 struct sheet_column {
