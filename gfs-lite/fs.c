@@ -6,6 +6,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
+#include "base/crypt/keyring.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/fs_ops.h"
 
@@ -27,8 +28,14 @@ bool fs__path_is_valid(const char *path)
 
 void fs_close(struct fs *fs)
 {
-    if (fs)
-        fs->ops->close(fs);
+    struct keyring *k;
+
+    if (!fs)
+        return;
+    k = fs->keyring;
+    fs->keyring = NULL;
+    keyring_unref(k); /* First: it may read its KEYS by this file system. */
+    fs->ops->close(fs);
 }
 
 void fs_hurry(struct fs *fs)

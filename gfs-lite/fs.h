@@ -47,6 +47,23 @@ void fs_close(struct fs *fs); /* PRE: nothing of it is open. NULL allowed. */
 void fs_hurry(struct fs *fs);
 struct world *fs_world(struct fs *fs);
 
+/* What those who write files here encrypt them with, before the bytes come
+ * here; NULL, as at first: they do not. A file system knows nothing of it, and
+ * files that are not encrypted stay readable. @k is shared; set before anybody
+ * else uses @fs. */
+struct keyring;
+void fs_set_keyring(struct fs *fs, struct keyring *k);
+struct keyring *fs_keyring(struct fs *fs); /* Borrowed. */
+
+struct master_keys;
+/* Open the keyring in the file @path of @fs, as keyring_open() of base/crypt
+ * does, and have it for @fs. Parks. */
+MUST_CHECK int fs_open_keyring(struct fs *fs,
+                               const char *path,
+                               struct master_keys *masters,
+                               bool create,
+                               struct err *err);
+
 /* --- writing ----------------------------------------------------------- */
 
 enum fs_write_mode {

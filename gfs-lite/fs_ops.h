@@ -90,7 +90,8 @@ struct fs_ops {
 
 struct fs {
     const struct fs_ops *ops;
-    struct world *world; /* Borrowed. */
+    struct world *world;     /* Borrowed. */
+    struct keyring *keyring; /* Shared; NULL: none. */
 };
 
 struct fs_writer {

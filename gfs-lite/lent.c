@@ -662,7 +662,7 @@ struct fs *
 fs_lent_open(struct world *w, int socket, lent_open_own own, void *ctx)
 {
     struct lent *l = mem_zalloc(1, sizeof(*l));
-    l->base = (struct fs){&lent_ops, w};
+    l->base = (struct fs){.ops = &lent_ops, .world = w};
     l->socket = socket;
     l->open_own = own;
     l->ctx = ctx;

@@ -77,7 +77,11 @@ static void show_properties(struct buf *out, const struct table_reader *r)
     static const char *const blooms[] = {"none", "row", "row+column"};
 
     buf_printf(out, "table %s: format %u, %" PRIu64 " bytes\n", r->path,
-               TABLE_VERSION, r->file_bytes);
+               r->sealing ? TABLE_VERSION_SEALED : TABLE_VERSION,
+               r->file_bytes);
+    if (r->sealing)
+        buf_printf(out, "encrypted with data key %016" PRIx64 "\n",
+                   table_sealing_key_id(r->sealing));
     buf_printf(out,
                "entries %" PRIu64 " (deletions %" PRIu64
                ", of rows or families %" PRIu64 ")\n",

@@ -6,6 +6,7 @@
 
 #include "base/core/crc32c.h"
 #include "base/core/panic.h"
+#include "bigtable/sstable/sealing.h"
 
 static bool handle_fits(const struct block_handle *h, uint64_t file_bytes)
 {
@@ -95,7 +96,8 @@ void table_footer_append(struct buf *out, const struct table_footer *f)
     footer_handle_put(p + FOOTER_PROPERTIES_AT, &f->properties);
     footer_handle_put(p + FOOTER_DICTIONARY_AT, &f->dictionary);
     put_le64(p + FOOTER_RESERVED_AT, 0);
-    put_le32(p + FOOTER_VERSION_AT, TABLE_VERSION);
+    put_le32(p + FOOTER_VERSION_AT,
+             f->is_sealed ? TABLE_VERSION_SEALED : TABLE_VERSION);
     put_le32(p + FOOTER_CRC_AT, crc32c(p, FOOTER_CRC_AT));
     put_le64(p + FOOTER_MAGIC_AT, TABLE_MAGIC);
 }
@@ -114,12 +116,18 @@ int table_footer_parse(const char *p,
         return err_set(err, ERR_CORRUPT, "footer: not a table file (magic)");
     if (get_le32(p + FOOTER_CRC_AT) != crc32c(p, FOOTER_CRC_AT))
         return err_set(err, ERR_CORRUPT, "footer: checksum mismatch");
-    if (version > TABLE_VERSION) {
+    if (version > TABLE_VERSION_SEALED) {
         rc = err_set(err, ERR_UNSUPPORTED,
                      "footer: table format %" PRIu32 ", newest known is %u",
-                     version, TABLE_VERSION);
+                     version, TABLE_VERSION_SEALED);
         err_hint(err, "open it with the newer quarry that wrote it");
         return rc;
+    }
+    f->is_sealed = version == TABLE_VERSION_SEALED;
+    if (f->is_sealed) {
+        if (body_bytes < TABLE_SEALING_BYTES)
+            return err_set(err, ERR_CORRUPT, "footer: no room for a sealing");
+        body_bytes -= TABLE_SEALING_BYTES;
     }
     rc = footer_handle_get(p + FOOTER_TOP_AT, body_bytes, "top", &f->top, err);
     if (!rc)

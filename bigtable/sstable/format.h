@@ -35,10 +35,12 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 
-#define TABLE_MAGIC         UINT64_C(0x5453537972726151) /* "QarrySST" */
-#define TABLE_VERSION       UINT32_C(1)
-#define TABLE_FOOTER_BYTES  ((size_t)72)
-#define BLOCK_TRAILER_BYTES ((size_t)5)
+#define TABLE_MAGIC   UINT64_C(0x5453537972726151) /* "QarrySST" */
+#define TABLE_VERSION UINT32_C(1)
+/* Encrypted: a sealing lies before the footer, see sealing.h. */
+#define TABLE_VERSION_SEALED UINT32_C(2)
+#define TABLE_FOOTER_BYTES   ((size_t)72)
+#define BLOCK_TRAILER_BYTES  ((size_t)5)
 
 /* Offsets inside the footer. A later version may give the handles another
  * meaning; length, version, CRC and magic stay where they are. */
@@ -104,6 +106,7 @@ struct table_footer {
     struct block_handle top;
     struct block_handle properties;
     struct block_handle dictionary;
+    bool is_sealed; /* The file is encrypted. */
 };
 
 /* Append the TABLE_FOOTER_BYTES of @f. */

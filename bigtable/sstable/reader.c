@@ -29,7 +29,7 @@ int table_reader__fail(const struct table_reader *r,
 
 /* --- blocks ------------------------------------------------------------- */
 
-/* Read the stored form of @h, trailer and all, to @to and check it. */
+/* Read the stored form of @h, trailer and all, to @to, check and unseal it. */
 static int read_stored(struct table_reader *r,
                        const struct block_handle *h,
                        char *to,
@@ -44,7 +44,11 @@ static int read_stored(struct table_reader *r,
         return rc;
     if (got < want)
         return err_set(err, ERR_CORRUPT, "the file ends inside it");
-    return block_trailer_check(to, h->stored_bytes, codec, err);
+    rc = block_trailer_check(to, h->stored_bytes, codec, err);
+    if (rc == 0 && r->sealing)
+        rc = table_sealing_unseal(r->sealing, h->offset, *codec,
+                                  slice_make(to, h->stored_bytes), to, err);
+    return rc;
 }
 
 /* A raw block is read where it will stay. */
@@ -78,8 +82,8 @@ static int load_packed(struct table_reader *r,
         rc = read_stored(r, h, room, &codec, err);
     if (!rc)
         rc = decoder_expand(d, codec, r->dictionary,
-                            slice_make(room, h->stored_bytes), b->data,
-                            h->raw_bytes, err);
+                            slice_make(room, table_reader__payload(r, h)),
+                            b->data, h->raw_bytes, err);
     decoder_give(pool, d);
     return rc;
 }
@@ -89,15 +93,16 @@ int table_reader__load(struct table_reader *r,
                        struct cached_block **out,
                        struct err *err)
 {
-    /* Room for the trailer: a raw block is read with it. */
+    /* Room for seal and trailer: a raw block is read with them. */
     struct cached_block *b =
-        block_cache_alloc(r->cache, h->raw_bytes + BLOCK_TRAILER_BYTES);
+        block_cache_alloc(r->cache, h->raw_bytes + BLOCK_TRAILER_BYTES +
+                                        (r->sealing ? BLOCK_SEAL_BYTES : 0));
     int rc;
 
     *out = NULL;
     if (!b)
         rc = err_set(err, ERR_NOMEM, "no room for %u bytes", h->raw_bytes);
-    else if (h->stored_bytes == h->raw_bytes)
+    else if (table_reader__payload(r, h) == h->raw_bytes)
         rc = load_raw(r, h, b, err);
     else
         rc = load_packed(r, h, b, err);
@@ -183,6 +188,22 @@ int table_reader__index(struct table_reader *r,
 }
 
 /* --- opening ------------------------------------------------------------ */
+
+static int
+read_sealing(struct table_reader *r, struct keyring *keys, struct err *err)
+{
+    char tail[TABLE_SEALING_BYTES + TABLE_FOOTER_BYTES];
+    uint64_t offset = r->file_bytes - sizeof(tail);
+    size_t got;
+    int rc;
+
+    if (!r->footer.is_sealed)
+        return 0;
+    rc = fs_read_at(r->file, offset, tail, sizeof(tail), &got, err);
+    if (!rc && got < sizeof(tail))
+        rc = err_set(err, ERR_CORRUPT, "footer: the file is cut");
+    return rc ? rc : table_sealing_open(keys, tail, offset, &r->sealing, err);
+}
 
 static int read_footer(struct table_reader *r, struct err *err)
 {
@@ -316,11 +337,16 @@ static int make_resident(struct table_reader *r, struct err *err)
     return rc;
 }
 
-static int open_parts(struct table_reader *r, bool in_memory, struct err *err)
+static int open_parts(struct table_reader *r,
+                      struct keyring *keys,
+                      bool in_memory,
+                      struct err *err)
 {
     const struct partition *last;
     int rc = read_footer(r, err);
 
+    if (!rc)
+        rc = read_sealing(r, keys, err);
     if (!rc)
         rc = read_properties(r, err);
     if (!rc)
@@ -349,6 +375,7 @@ static void reader_free(struct table_reader *r)
         block_cache_unreserve(r->cache, r->reserved_bytes);
     cached_block_unref(r->top);
     dictionary_free(r->dictionary);
+    table_sealing_free(r->sealing);
     table_properties_close(&r->properties);
     mem_free(r->partitions);
     mem_free(r->resident);
@@ -378,7 +405,7 @@ int table_reader_open(struct fs *fs,
         r->file_bytes = size;
         if (size > TAIL_BYTES) /* One read instead of four. */
             fs_prefetch(r->file, size - TAIL_BYTES, TAIL_BYTES);
-        rc = open_parts(r, opts->in_memory, err);
+        rc = open_parts(r, fs_keyring(fs), opts->in_memory, err);
     }
     if (rc) {
         err_wrap(err, "open table %s", path);

@@ -6,6 +6,7 @@
 
 #include "bigtable/sstable/properties.h"
 #include "bigtable/sstable/reader.h"
+#include "bigtable/sstable/sealing.h"
 
 /* A run of data blocks with an index block and a filter. */
 struct partition {
@@ -26,6 +27,7 @@ struct table_reader {
     struct table_footer footer;
     struct table_properties properties;
     struct dictionary *dictionary; /* NULL if it has none. */
+    struct table_sealing *sealing; /* Owned; NULL: it is not encrypted. */
     struct cached_block *top;      /* Keys of the partitions live in it. */
     struct partition *partitions;
     uint32_t partition_count;
@@ -40,6 +42,14 @@ int table_reader__fail(const struct table_reader *r,
                        uint64_t offset,
                        int code,
                        struct err *err);
+
+/* Bytes of the payload of @h, unsealed. */
+static inline size_t table_reader__payload(const struct table_reader *r,
+                                           const struct block_handle *h)
+{
+    size_t seal = r->sealing ? BLOCK_SEAL_BYTES : 0;
+    return h->stored_bytes > seal ? h->stored_bytes - seal : 0;
+}
 
 /* Read and decode the block at @h into a fresh block with one reference. Parks.
  */

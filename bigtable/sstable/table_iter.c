@@ -130,6 +130,42 @@ static int fill_window(struct table_iter *it,
     return rc;
 }
 
+/* Unseal @stored, of the block @h, into the room of @d. */
+static int unseal(struct table_iter *it,
+                  const struct block_handle *h,
+                  enum block_codec codec,
+                  struct decoder *d,
+                  struct slice *stored,
+                  struct err *err)
+{
+    char *room = decoder_room(d, stored->len);
+    int rc;
+
+    if (!room)
+        return err_set(err, ERR_NOMEM, "no room for %zu bytes", stored->len);
+    rc = table_sealing_unseal(it->reader->sealing, h->offset, codec, *stored,
+                              room, err);
+    *stored = slice_make(room, table_reader__payload(it->reader, h));
+    return rc;
+}
+
+/* Have room for @h decoded in `expanded`. */
+static int
+make_room(struct table_iter *it, const struct block_handle *h, struct err *err)
+{
+    size_t want = h->raw_bytes;
+
+    if (want <= it->expanded_cap)
+        return 0;
+    mem_free(it->expanded);
+    it->expanded_cap = 0;
+    it->expanded = mem_try_alloc(want + want / 4);
+    if (!it->expanded)
+        return err_set(err, ERR_NOMEM, "no room for %u bytes", h->raw_bytes);
+    it->expanded_cap = want + want / 4;
+    return 0;
+}
+
 static int expand(struct table_iter *it,
                   const struct block_handle *h,
                   enum block_codec codec,
@@ -139,21 +175,33 @@ static int expand(struct table_iter *it,
 {
     struct decoder_pool *pool = block_cache_decoders(it->reader->cache);
     struct decoder *d;
-    int rc;
+    int rc = make_room(it, h, err);
 
-    if (h->raw_bytes > it->expanded_cap) {
-        mem_free(it->expanded);
-        it->expanded_cap = 0;
-        it->expanded = mem_try_alloc(h->raw_bytes + h->raw_bytes / 4);
-        if (!it->expanded)
-            return err_set(err, ERR_NOMEM, "no room for %u bytes",
-                           h->raw_bytes);
-        it->expanded_cap = h->raw_bytes + h->raw_bytes / 4;
-    }
+    if (rc)
+        return rc;
     d = decoder_take(pool);
-    rc = decoder_expand(d, codec, it->reader->dictionary, stored, it->expanded,
-                        h->raw_bytes, err);
+    if (it->reader->sealing)
+        rc = unseal(it, h, codec, d, &stored, err);
+    if (!rc)
+        rc = decoder_expand(d, codec, it->reader->dictionary, stored,
+                            it->expanded, h->raw_bytes, err);
     decoder_give(pool, d);
+    *bytes = slice_make(it->expanded, h->raw_bytes);
+    return rc;
+}
+
+/* A raw block leaves the window, whose bytes may be wanted again, when it is
+ * unsealed. */
+static int unseal_raw(struct table_iter *it,
+                      const struct block_handle *h,
+                      struct slice *bytes,
+                      struct err *err)
+{
+    int rc = make_room(it, h, err);
+
+    if (!rc)
+        rc = table_sealing_unseal(it->reader->sealing, h->offset, BLOCK_RAW,
+                                  *bytes, it->expanded, err);
     *bytes = slice_make(it->expanded, h->raw_bytes);
     return rc;
 }
@@ -177,9 +225,9 @@ static int scan_block(struct table_iter *it,
     *bytes = slice_make(p, h->stored_bytes);
     if (codec != BLOCK_RAW)
         return expand(it, h, codec, *bytes, bytes, err);
-    if (h->stored_bytes != h->raw_bytes)
+    if (table_reader__payload(it->reader, h) != h->raw_bytes)
         return err_set(err, ERR_CORRUPT, "raw block of another length");
-    return 0;
+    return it->reader->sealing ? unseal_raw(it, h, bytes, err) : 0;
 }
 
 /* --- blocks ------------------------------------------------------------- */

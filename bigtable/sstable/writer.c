@@ -20,6 +20,7 @@
 #include "bigtable/sstable/dictionary.h"
 #include "bigtable/sstable/format.h"
 #include "bigtable/sstable/properties.h"
+#include "bigtable/sstable/sealing.h"
 #include "gfs-lite/fs.h"
 
 /* A partition of index and filter is cut at whichever comes first. */
@@ -81,8 +82,10 @@ struct table_writer {
     struct block_builder top;
     struct dictionary *dictionary;
     ZSTD_CCtx *zstd;
-    uint32_t hard_blocks; /* Since one that compressed well. */
-    struct buf packed;    /* A compressed block. */
+    uint32_t hard_blocks;          /* Since one that compressed well. */
+    struct buf packed;             /* A compressed block. */
+    struct table_sealing *sealing; /* Owned; NULL: not encrypted. */
+    struct buf sealed;             /* An encrypted block. */
     struct buf scratch;
     struct table_properties properties;
     size_t row_len;    /* Of the last key: its row part, */
@@ -128,16 +131,22 @@ int table_writer_open(struct fs *fs,
                                     .exclusive = true,
                                     .expected_bytes = expected_bytes,
                                     .replication = group->replication};
+    struct table_sealing *sealing = NULL;
     struct fs_writer *file;
     struct table_writer *w;
-    int rc = fs_create(fs, path, &opts, &file, err);
+    int rc =
+        fs_keyring(fs) ? table_sealing_new(fs_keyring(fs), &sealing, err) : 0;
 
     *out = NULL;
+    if (rc == 0)
+        rc = fs_create(fs, path, &opts, &file, err);
     if (rc) {
+        table_sealing_free(sealing);
         err_wrap(err, "table %s", path);
         return rc;
     }
     w = mem_zalloc(1, sizeof(*w));
+    w->sealing = sealing;
     w->fs = fs;
     w->file = file;
     w->path = mem_strdup(path);
@@ -187,6 +196,8 @@ void table_writer_free(struct table_writer *w)
     bloom_builder_close(&w->filter);
     buf_close(&w->partition_last_key);
     buf_close(&w->packed);
+    buf_close(&w->sealed);
+    table_sealing_free(w->sealing);
     buf_close(&w->scratch);
     table_properties_close(&w->properties);
     dictionary_free(w->dictionary);
@@ -206,9 +217,15 @@ static int write_payload(struct table_writer *w,
                          struct err *err)
 {
     char trailer[BLOCK_TRAILER_BYTES];
+    uint64_t offset = fs_writer_offset(w->file);
     int rc;
 
-    *h = (struct block_handle){fs_writer_offset(w->file), (uint32_t)payload.len,
+    if (w->sealing) {
+        buf_clear(&w->sealed);
+        table_sealing_seal(w->sealing, offset, codec, payload, &w->sealed);
+        payload = buf_slice(&w->sealed);
+    }
+    *h = (struct block_handle){offset, (uint32_t)payload.len,
                                (uint32_t)raw_bytes};
     block_trailer_put(trailer, codec, crc32c(payload.data, payload.len));
     rc = fs_writer_append(w->file, payload.data, payload.len, err);
@@ -515,8 +532,16 @@ static int write_tail(struct table_writer *w, struct err *err)
                          err);
     if (rc)
         return rc;
+    footer.is_sealed = w->sealing != NULL;
     buf_clear(&w->scratch);
     table_footer_append(&w->scratch, &footer);
+    if (w->sealing) {
+        buf_clear(&w->sealed);
+        table_sealing_append(w->sealing, fs_writer_offset(w->file),
+                             buf_slice(&w->scratch), &w->sealed);
+        buf_clear(&w->scratch);
+        buf_append_slice(&w->scratch, buf_slice(&w->sealed));
+    }
     rc = fs_writer_append(w->file, w->scratch.data, w->scratch.len, err);
     w->file_bytes = fs_writer_offset(w->file);
     if (!rc)

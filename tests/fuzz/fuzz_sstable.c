@@ -12,11 +12,16 @@
 #include "base/core/coding.h"
 #include "base/core/crc32c.h"
 #include "base/core/panic.h"
+#include "base/crypt/keyring.h"
 #include "base/runtime/sim.h"
+#include "bigtable/row/cell_key.h"
+#include "bigtable/row/schema.h"
 #include "bigtable/sstable/block.h"
 #include "bigtable/sstable/dump.h"
 #include "bigtable/sstable/format.h"
 #include "bigtable/sstable/properties.h"
+#include "bigtable/sstable/sealing.h"
+#include "bigtable/sstable/writer.h"
 #include "gfs-lite/fs.h"
 
 #define INPUT_BYTES_MAX ((size_t)64 << 10)
@@ -105,6 +110,81 @@ struct table_input {
     struct slice bytes;
 };
 
+/* An encrypted table of one small entry, with the first bytes of the input over
+ * it, at the place that the first of them says: its footer, its sealing, its
+ * blocks, behind right checksums of the outermost. */
+static void damage_sealed(struct fs *fs, struct slice with)
+{
+    const struct fs_write_options log = {.mode = FS_WRITE_LOG};
+    struct group_options group;
+    struct buf key = BUF_INIT;
+    struct buf file = BUF_INIT;
+    struct cell_key k = {.row = SLICE_LIT("row"),
+                         .qualifier = SLICE_LIT("q"),
+                         .sequence = 1,
+                         .family = 1,
+                         .kind = ENTRY_PUT};
+    struct table_writer *t;
+    struct fs_writer *w;
+    char *tail;
+
+    group_options_default(&group);
+    cell_key_append(&key, &k);
+    if (table_writer_open(fs, "s", &group, 0, &t, NULL) ||
+        table_writer_add(t, buf_slice(&key), SLICE_LIT("value"), NULL) ||
+        table_writer_finish(t, NULL) ||
+        fs_read_all(fs, "s", INPUT_BYTES_MAX, &file, NULL))
+        abort();
+    table_writer_free(t);
+    for (size_t i = 2; i < with.len; i++) {
+        size_t at = (unsigned char)with.data[0] | (size_t)with.data[1] << 8;
+        file.data[(at + i) % file.len] ^= with.data[i];
+    }
+    tail = file.data + file.len - TABLE_FOOTER_BYTES;
+    put_le64(tail + FOOTER_MAGIC_AT, TABLE_MAGIC);
+    put_le32(tail + FOOTER_CRC_AT, crc32c(tail, FOOTER_CRC_AT));
+    tail -= TABLE_SEALING_BYTES;
+    put_le32(tail + 40, crc32c(tail, 40));
+    if (fs_create(fs, "t", &log, &w, NULL) ||
+        fs_writer_append(w, file.data, file.len, NULL))
+        abort();
+    fs_writer_close(w);
+    buf_close(&key);
+    buf_close(&file);
+}
+
+/* The same where tables are encrypted. */
+static void read_sealed(void *arg)
+{
+    const struct table_input *in = arg;
+    struct keyring *k = keyring_new_ephemeral(in->world);
+    struct buf out = BUF_INIT;
+    struct fs *fs;
+    int rc;
+
+    if (fs_local_open(in->world, "/", &fs, NULL))
+        abort();
+    fs_set_keyring(fs, k);
+    damage_sealed(fs, in->bytes);
+    rc = sstable_dump(fs, "t", true, &out, NULL);
+    PRE(rc == 0 || rc == ERR_CORRUPT || rc == ERR_UNSUPPORTED ||
+        rc == ERR_NOMEM || rc == ERR_NOTFOUND);
+    buf_close(&out);
+    fs_close(fs);
+    keyring_unref(k);
+}
+
+static void try_sealed(struct slice bytes)
+{
+    struct table_input in = {
+        .world = sim_world_new(&(struct sim_options){.seed = 1}),
+        .bytes = bytes};
+
+    if (bytes.len > 2)
+        sim_run(in.world, read_sealed, &in);
+    world_free(in.world);
+}
+
 static void read_table(void *arg)
 {
     const struct table_input *in = arg;
@@ -153,6 +233,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0 || size > INPUT_BYTES_MAX)
         return 0;
     rest = slice_make(data + 1, size - 1);
+    if (data[0] >= 0xf0) {
+        try_sealed(rest);
+        return 0;
+    }
     switch (data[0] % 4) {
     case 0: walk_block(rest); break;
     case 1: read_properties(rest); break;

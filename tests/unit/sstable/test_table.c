@@ -11,6 +11,7 @@
 #include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "base/core/rand.h"
+#include "base/crypt/keyring.h"
 #include "base/runtime/world.h"
 #include "bigtable/row/cell_key.h"
 #include "bigtable/sstable/block_cache.h"
@@ -33,6 +34,15 @@ static void set_up(void)
     world = world_real_new();
     ck_assert_int_eq(fs_local_open(world, test_tmpdir(), &fs, NULL), 0);
     cache = block_cache_new(1 << 20);
+}
+
+/* From here on, files are encrypted. */
+static struct keyring *encrypt(void)
+{
+    struct keyring *k = keyring_new_ephemeral(world);
+    fs_set_keyring(fs, k);
+    keyring_unref(k);
+    return k;
 }
 
 static void tear_down(void)
@@ -236,11 +246,10 @@ static void round_trip(const struct group_options *group, size_t count)
     free_entries(e, count);
 }
 
-START_TEST(test_round_trips)
+static void all_round_trips(size_t kinds)
 {
-    static const uint32_t blocks[] = {512, 8192, 65536};
-    set_up();
-    for (size_t i = 0; i < ARRAY_LEN(blocks); i++) {
+    static const uint32_t blocks[] = {8192, 512, 65536};
+    for (size_t i = 0; i < kinds; i++) {
         struct group_options group;
         group_options_default(&group);
         group.block_bytes = blocks[i];
@@ -258,6 +267,68 @@ START_TEST(test_round_trips)
         round_trip(&group, 1000);
         round_trip(&group, 1);
     }
+}
+
+START_TEST(test_round_trips)
+{
+    set_up();
+    all_round_trips(3);
+    tear_down();
+}
+
+END_TEST
+
+START_TEST(test_round_trips_encrypted)
+{
+    set_up();
+    encrypt();
+    all_round_trips(1);
+    tear_down();
+}
+
+END_TEST
+
+/* Nothing of an encrypted table can be read in its file; what is in one that is
+ * not can. Without a key, and with another one, the reader says so. */
+START_TEST(test_encrypted_table_says_nothing)
+{
+    struct table_reader_options opts;
+    struct group_options group;
+    struct err why = ERR_INIT;
+    struct table_reader *r;
+    struct rand_gen rand;
+    struct entry *e;
+    set_up();
+    opts = (struct table_reader_options){.cache = cache};
+    rand_init(&rand, test_seed());
+    e = make_entries(&rand, 60, 30);
+    group_options_default(&group);
+    group.compression = COMPRESSION_NONE;
+    for (int encrypted = 0; encrypted < 2; encrypted++) {
+        struct buf bytes = BUF_INIT;
+        bool found = false;
+        if (encrypted)
+            encrypt();
+        write_table("a.sst", &group, e, 60);
+        ck_assert_int_eq(fs_read_all(fs, "a.sst", 1 << 20, &bytes, NULL), 0);
+        for (size_t i = 0; i + 6 < bytes.len; i++)
+            found |= memcmp(bytes.data + i, "row000", 6) == 0;
+        ck_assert_int_eq(found, !encrypted);
+        if (!encrypted)
+            ck_assert_int_eq(fs_remove(fs, "a.sst", NULL), 0);
+        buf_close(&bytes);
+    }
+    ck_assert_int_eq(table_reader_open(fs, "a.sst", &opts, &r, NULL), 0);
+    table_reader_unref(r);
+    encrypt();
+    ck_assert_int_eq(table_reader_open(fs, "a.sst", &opts, &r, &why),
+                     ERR_NOTFOUND);
+    ck_assert(strstr(why.text, "data key") != NULL);
+    fs_set_keyring(fs, NULL);
+    ck_assert_int_eq(table_reader_open(fs, "a.sst", &opts, &r, &why),
+                     ERR_DENIED);
+    ck_assert(strstr(why.text, "a.sst") != NULL);
+    free_entries(e, 60);
     tear_down();
 }
 
@@ -408,7 +479,10 @@ START_TEST(test_every_flipped_byte)
     e = make_entries(&rand, 60, 30);
     group_options_default(&group);
     group.block_bytes = 512;
-    for (int zstd = 0; zstd < 2; zstd++) {
+    for (int kind = 0; kind < 3; kind++) {
+        bool zstd = kind % 2;
+        if (kind == 2)
+            encrypt();
         group.compression = zstd ? COMPRESSION_ZSTD : COMPRESSION_NONE;
         write_table("a.sst", &group, e, 60);
         buf_clear(&bytes);
@@ -424,6 +498,36 @@ START_TEST(test_every_flipped_byte)
     }
     buf_close(&bytes);
     free_entries(e, 60);
+    tear_down();
+}
+
+END_TEST
+
+/* Damage that has a right checksum, as a forger makes it: the tags tell. */
+START_TEST(test_forged_checksum)
+{
+    struct group_options group;
+    struct buf bytes = BUF_INIT;
+    struct rand_gen rand;
+    struct entry *e;
+    char *crc;
+    set_up();
+    encrypt();
+    rand_init(&rand, test_seed());
+    e = make_entries(&rand, 5, 5);
+    group_options_default(&group);
+    write_table("a.sst", &group, e, 5);
+    ck_assert_int_eq(fs_read_all(fs, "a.sst", 1 << 20, &bytes, NULL), 0);
+    crc = bytes.data + bytes.len - TABLE_FOOTER_BYTES;
+    for (size_t bit = 0; bit < FOOTER_CRC_AT * 8; bit++) {
+        crc[bit / 8] ^= (char)(1 << bit % 8);
+        put_le32(crc + FOOTER_CRC_AT, crc32c(crc, FOOTER_CRC_AT));
+        replace_file("b.sst", buf_slice(&bytes));
+        read_damaged("b.sst", NULL, 0, TABLE_READ_POINT);
+        crc[bit / 8] ^= (char)(1 << bit % 8);
+    }
+    buf_close(&bytes);
+    free_entries(e, 5);
     tear_down();
 }
 
@@ -478,7 +582,7 @@ START_TEST(test_newer_version_is_unsupported)
     ck_assert_int_eq(fs_read_all(fs, "a.sst", 1 << 20, &bytes, NULL), 0);
     tail = bytes.data + bytes.len - TABLE_FOOTER_BYTES;
     ck_assert_int_eq(table_footer_parse(tail, bytes.len, &footer, NULL), 0);
-    put_le32(tail + FOOTER_VERSION_AT, TABLE_VERSION + 1);
+    put_le32(tail + FOOTER_VERSION_AT, TABLE_VERSION_SEALED + 1);
     put_le32(tail + FOOTER_CRC_AT, crc32c(tail, FOOTER_CRC_AT));
     replace_file("b.sst", buf_slice(&bytes));
     ck_assert_int_eq(table_reader_open(fs, "b.sst", &opts, &r, &why),
@@ -590,6 +694,9 @@ END_TEST
 
 TEST_MAIN("table",
           test_round_trips,
+          test_round_trips_encrypted,
+          test_encrypted_table_says_nothing,
+          test_forged_checksum,
           test_dictionary_pays_on_like_blocks,
           test_soft_blocks_behind_hard_ones_shrink,
           test_every_flipped_byte,
