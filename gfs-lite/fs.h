@@ -199,6 +199,18 @@ MUST_CHECK int fs_read_all(struct fs *fs,
                            size_t bytes_max,
                            struct buf *out,
                            struct err *err);
+/* The same, encrypted where the file system has a keyring: fs_sealed.c. What is
+ * not encrypted is read as it is. Errors also: ERR_DENIED (there is no key),
+ * ERR_CORRUPT. */
+MUST_CHECK int fs_replace_sealed(struct fs *fs,
+                                 const char *path,
+                                 struct slice contents,
+                                 struct err *err);
+MUST_CHECK int fs_read_all_sealed(struct fs *fs,
+                                  const char *path,
+                                  size_t bytes_max,
+                                  struct buf *out,
+                                  struct err *err);
 
 /* When the directory @path or a file in it was written last, in microseconds
  * since 1970; UINT64_MAX when that cannot be told. Parks. */

@@ -84,6 +84,7 @@ typedef std::atomic<bool> quarry_flag;
 typedef _Atomic(bool) quarry_flag;
 #endif
 
+struct master_keys;
 struct quarry;
 struct quarry_filter;
 struct quarry_mutation;
@@ -125,6 +126,18 @@ struct quarry_options {
     unsigned async_tasks; /* Threads of asynchronous calls, at most, started
                              as they are needed; 0: 16. */
     unsigned async_calls; /* Asynchronous calls in flight, at most; 0: 4,096. */
+
+    /* Of directories alone: the master key, a file of 64 hexadecimal digits or
+     * base64, or a command that prints it; NULL: none. With one, all that is
+     * written is encrypted; a store that is encrypted does not open without
+     * (ERR_DENIED). The key before, where `quarry encryption rotate-master` has
+     * not been run since it changed. */
+    const char *encryption_key_file;
+    const char *encryption_key_command;
+    const char *encryption_previous_key_file;
+    const char *encryption_previous_key_command;
+    struct master_keys *master_keys; /* Borrowed, instead of these four:
+                                        base/crypt/master_key.h. */
 
     /* Of clusters alone; of directories, all above but `world` and async_*. */
     const char *key_file;  /* The cluster's key; NULL: none is asked for. */

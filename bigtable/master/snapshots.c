@@ -55,8 +55,8 @@ static int read_file(struct reign *r,
     if (code)
         return code;
     path_of(path, name);
-    code =
-        fs_read_all(r->options->fs, path, SNAPSHOT_BYTES_MAX, &f->bytes, err);
+    code = fs_read_all_sealed(r->options->fs, path, SNAPSHOT_BYTES_MAX,
+                              &f->bytes, err);
     if (code == ERR_NOTFOUND)
         return err_set(err, code, "no snapshot %.*s", SLICE_ARG(name));
     if (code == 0)
@@ -80,7 +80,7 @@ static int write_file(struct reign *r,
     if (code == 0 && !chubby_is_safe(r->chubby))
         code = err_set(err, ERR_UNAVAILABLE, "this may not be the master");
     if (code == 0)
-        code = fs_replace(r->options->fs, path, buf_slice(&bytes), err);
+        code = fs_replace_sealed(r->options->fs, path, buf_slice(&bytes), err);
     buf_close(&bytes);
     return code;
 }

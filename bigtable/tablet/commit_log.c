@@ -11,6 +11,7 @@
 #include "base/runtime/world.h"
 #include "bigtable/tablet/commit_log_parts.h"
 #include "bigtable/tablet/log_format.h"
+#include "bigtable/tablet/log_seal.h"
 
 #define SPARE_PATH_BYTES (LOG_PATH_BYTES + 32)
 /* Files one round of a sync goes through: segments filled since the last. */
@@ -120,17 +121,36 @@ static int name_segment(struct commit_log *l,
     return record_extent(l, &list, atomic_load(&l->synced), err);
 }
 
+/* A sealer for a new segment, where records are encrypted: with the key of now,
+ * and a salt of its own. PRE: both locks are held. */
+static int take_sealer(struct commit_log *l, struct err *err)
+{
+    struct unit_sealer *s;
+    int rc;
+    if (!l->keyring)
+        return 0;
+    rc = log_sealer_new(l->keyring, &s, err);
+    if (rc)
+        return rc;
+    unit_sealer_free(l->sealer);
+    l->sealer = s;
+    return 0;
+}
+
 /* Begin a segment at the present position. PRE: both locks are held. */
 static int start_segment(struct commit_log *l, struct err *err)
 {
     uint64_t position = atomic_load(&l->position);
-    struct log_segment_header h = {l->next_number, position};
+    struct log_segment_header h = {l->next_number, position,
+                                   l->keyring != NULL};
     char bytes[LOG_SEGMENT_HEADER_BYTES];
     struct slice part = slice_make(bytes, sizeof(bytes));
     struct segment *s;
     struct file *f;
     bool is_new;
-    int rc = open_segment_file(l, h.number, &f, &is_new, err);
+    int rc = take_sealer(l, err);
+    if (rc == 0)
+        rc = open_segment_file(l, h.number, &f, &is_new, err);
     if (rc)
         return rc;
     log_put_segment_header(bytes, &h);
@@ -412,6 +432,7 @@ int commit_log_open(const struct commit_log_options *opts,
     atomic_init(&l->synced_sequence, end->last_sequence);
     l->named = end->next_segment;
     l->last_sequence = end->last_sequence;
+    l->keyring = opts->keyring;
     l->name = opts->name;
     l->name_ctx = opts->name_ctx;
     if (opts->named.count)
@@ -479,6 +500,7 @@ void commit_log_close(struct commit_log *l)
     for (size_t i = 0; i < l->spare_count; i++)
         mem_free(l->spares[i]);
     log_block_close(&l->block);
+    unit_sealer_free(l->sealer);
     buf_close(&l->recorded);
     mutex_close(&l->lock);
     mutex_close(&l->name_lock);
@@ -607,7 +629,7 @@ int commit_log_append(struct commit_log *l,
                       size_t count,
                       struct err *err)
 {
-    size_t bytes = log_records_bytes(records, count);
+    size_t bytes = commit_log__bytes(l, records, count);
     int rc = begin_append(l, bytes, err);
     return rc ? rc : append(l, records, count, bytes, false, err);
 }
@@ -703,7 +725,7 @@ int commit_log_append_synced(struct commit_log *l,
                              size_t count,
                              struct err *err)
 {
-    size_t bytes = log_records_bytes(records, count);
+    size_t bytes = commit_log__bytes(l, records, count);
     bool direct;
     int rc = begin_append(l, bytes, err);
     if (rc)

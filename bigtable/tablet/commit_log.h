@@ -53,6 +53,7 @@
 #include "bigtable/tablet/write_log.h"
 
 struct commit_log;
+struct keyring;
 struct world;
 
 #define LOG_SEGMENT_HEADER_BYTES ((size_t)32)
@@ -76,6 +77,7 @@ typedef int (*log_name_fn)(void *ctx,
 
 struct commit_log_options {
     struct world *world;     /* Borrowed. */
+    struct keyring *keyring; /* Borrowed; NULL: nothing is encrypted. */
     const char *dir;         /* Of the segments; copied. Made if missing. */
     uint64_t segment_bytes;  /* 0: LOG_SEGMENT_BYTES. */
     struct log_extent named; /* As recorded last; borrowed. */

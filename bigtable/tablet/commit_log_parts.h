@@ -13,6 +13,7 @@
 #include "bigtable/tablet/log_format.h"
 
 struct file;
+struct unit_sealer;
 
 /* Spares kept: what a burst of flushes sets free at once. */
 #define SPARES_MAX 8
@@ -37,6 +38,8 @@ struct segment {
 struct commit_log {
     struct write_log base;
     struct world *world;
+    struct keyring *keyring;    /* Borrowed; NULL: not encrypted. */
+    struct unit_sealer *sealer; /* Of the current segment; NULL likewise. */
     char dir[LOG_PATH_BYTES];
     uint64_t segment_bytes;
     log_name_fn name; /* NULL: nothing is recorded. */
@@ -66,7 +69,9 @@ struct commit_log {
 };
 
 /* Bytes of @records in the log. */
-size_t log_records_bytes(const struct log_record *records, size_t count);
+size_t commit_log__bytes(const struct commit_log *l,
+                         const struct log_record *records,
+                         size_t count);
 
 /* Where in its file a record would be appended. */
 static inline uint64_t commit_log__end(const struct segment *s)

@@ -5,6 +5,7 @@
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
 #include "bigtable/tablet/commit_log_parts.h"
+#include "bigtable/tablet/log_seal.h"
 
 /* Appends up to this size are copied together and written as one piece: through
  * the page cache. */
@@ -30,18 +31,27 @@ static size_t payload_bytes(const struct log_record *r)
     return n;
 }
 
-size_t log_records_bytes(const struct log_record *records, size_t count)
+/* Of @r as it is stored. */
+static size_t stored_bytes(const struct commit_log *l,
+                           const struct log_record *r)
+{
+    return payload_bytes(r) + (l->keyring ? LOG_SEAL_BYTES : 0);
+}
+
+size_t commit_log__bytes(const struct commit_log *l,
+                         const struct log_record *records,
+                         size_t count)
 {
     size_t n = 0;
     for (size_t i = 0; i < count; i++)
-        n += LOG_RECORD_HEADER_BYTES + payload_bytes(&records[i]);
+        n += LOG_RECORD_HEADER_BYTES + stored_bytes(l, &records[i]);
     return n;
 }
 
 static struct log_record_header header_of(const struct commit_log *l,
                                           const struct log_record *r)
 {
-    return (struct log_record_header){(uint32_t)payload_bytes(r), r->count,
+    return (struct log_record_header){(uint32_t)stored_bytes(l, r), r->count,
                                       r->sequence, atomic_load(&l->synced)};
 }
 
@@ -61,8 +71,12 @@ gather(struct commit_log *l, const struct log_record *records, size_t count)
         struct log_record_header h = header_of(l, &records[i]);
         char *to =
             log_block_extend(&l->block, LOG_RECORD_HEADER_BYTES + h.length);
-        log_put_record(to, l->current->number, &h, records[i].parts,
-                       records[i].part_count);
+        if (l->sealer)
+            log_put_sealed_record(to, l->sealer, l->current->number, &h,
+                                  records[i].parts, records[i].part_count);
+        else
+            log_put_record(to, l->current->number, &h, records[i].parts,
+                           records[i].part_count);
     }
 }
 
@@ -191,7 +205,7 @@ int commit_log__write(struct commit_log *l,
     size_t tail_len = l->block.len;
     int rc = 0;
     INVARIANT(l->block.len == offset % PAGE_BYTES);
-    if (bytes <= GATHER_BYTES_MAX)
+    if (bytes <= GATHER_BYTES_MAX || l->sealer)
         return write_gathered(l, records, count, offset, err);
     memcpy(tail, l->block.data, l->block.len);
     for (size_t i = 0; i < count && rc == 0; i++) {

@@ -50,7 +50,7 @@ void log_put_segment_header(char p[LOG_SEGMENT_HEADER_BYTES],
                             const struct log_segment_header *h)
 {
     memcpy(p, MAGIC, 8);
-    put_le32(p + 8, LOG_FORMAT_VERSION);
+    put_le32(p + 8, h->is_sealed ? LOG_FORMAT_SEALED : LOG_FORMAT_VERSION);
     put_le64(p + 16, h->number);
     put_le64(p + 24, h->base);
     put_le32(p + 12, crc32c_extend(crc32c(p, 12), p + 16, 16));
@@ -68,15 +68,16 @@ int log_get_segment_header(struct slice bytes,
         get_le32(p + 12) != crc32c_extend(crc32c(p, 12), p + 16, 16))
         return 0;
     version = get_le32(p + 8);
-    if (version > LOG_FORMAT_VERSION) {
+    if (version > LOG_FORMAT_SEALED) {
         err_set(err, ERR_UNSUPPORTED,
                 "the log has format %u, and this program knows up to %d",
-                version, LOG_FORMAT_VERSION);
+                version, LOG_FORMAT_SEALED);
         err_hint(err, "open it with a newer quarry");
         return ERR_UNSUPPORTED;
     }
     h->number = get_le64(p + 16);
     h->base = get_le64(p + 24);
+    h->is_sealed = version == LOG_FORMAT_SEALED;
     *whole = true;
     return 0;
 }

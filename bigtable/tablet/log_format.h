@@ -11,11 +11,13 @@
 #include "bigtable/tablet/commit_log.h"
 
 #define LOG_FORMAT_VERSION 1
+#define LOG_FORMAT_SEALED  2 /* Payloads are encrypted: log_seal.h. */
 #define LOG_PATH_BYTES     1024
 
 struct log_segment_header {
     uint64_t number;
     uint64_t base;
+    bool is_sealed;
 };
 
 struct log_record_header {

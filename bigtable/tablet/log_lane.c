@@ -9,6 +9,7 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
+#include "bigtable/tablet/log_seal.h"
 #include "gfs-lite/fs.h"
 
 /* --- a lane's worker ------------------------------------------------------ */
@@ -38,12 +39,28 @@ static void note_full(struct lane *n, uint64_t number)
     mutex_unlock(&l->lock);
 }
 
+int log_lane__take_sealer(struct shared_log *l, struct lane *n, struct err *err)
+{
+    struct keyring *k = fs_keyring(l->options.fs);
+    struct unit_sealer *s;
+    int rc;
+    if (!k)
+        return 0;
+    rc = log_sealer_new(k, &s, err);
+    if (rc)
+        return rc;
+    unit_sealer_free(n->sealer);
+    n->sealer = s;
+    return 0;
+}
+
 /* Begin the segment n->number. */
 static int begin_segment(struct lane *n, struct err *err)
 {
     const struct fs_write_options opts = {.mode = FS_WRITE_LOG,
                                           .exclusive = true};
-    struct log_segment_header h = {n->number, 0};
+    struct log_segment_header h = {.number = n->number,
+                                   .is_sealed = n->sealer != NULL};
     char path[LOG_PATH_BYTES];
     char bytes[LOG_SEGMENT_HEADER_BYTES];
     struct fs_writer *file;
@@ -68,7 +85,8 @@ static int begin_segment(struct lane *n, struct err *err)
     n->offset = n->synced = sizeof(bytes);
     atomic_fetch_add(&n->log->bytes, sizeof(bytes));
     n->last_sequence = 0;
-    return 0;
+    /* For the records behind those of this job, which are sealed already. */
+    return log_lane__take_sealer(n->log, n, err);
 }
 
 static int write_bytes(struct lane *n, struct err *err)
@@ -160,10 +178,17 @@ static void work(void *arg)
 static void put_record(struct lane *n, const struct log_record *r)
 {
     struct log_record_header h = {0, r->count, r->sequence, n->synced};
+    char *to;
     for (size_t i = 0; i < r->part_count; i++)
         h.length += (uint32_t)r->parts[i].len;
-    log_put_record(buf_extend(&n->bytes, LOG_RECORD_HEADER_BYTES + h.length),
-                   n->number, &h, r->parts, r->part_count);
+    if (n->sealer)
+        h.length += (uint32_t)LOG_SEAL_BYTES;
+    to = buf_extend(&n->bytes, LOG_RECORD_HEADER_BYTES + h.length);
+    if (n->sealer)
+        log_put_sealed_record(to, n->sealer, n->number, &h, r->parts,
+                              r->part_count);
+    else
+        log_put_record(to, n->number, &h, r->parts, r->part_count);
 }
 
 void log_lane__submit(struct lane *n,

@@ -23,6 +23,7 @@ struct fiber;
 struct fs_writer;
 struct shared_log;
 struct task;
+struct unit_sealer;
 
 #define LANES 2
 
@@ -62,7 +63,8 @@ struct lane {
     uint64_t number;        /* Of the file, or of the one to begin. */
     uint64_t old;           /* Of the file that is to be left. */
     uint64_t offset;
-    uint64_t synced; /* Offset known to be on the disks. */
+    struct unit_sealer *sealer; /* NULL: records are not encrypted. */
+    uint64_t synced;            /* Offset known to be on the disks. */
     uint64_t last_sequence;
 };
 
@@ -87,7 +89,11 @@ struct shared_log {
     uint64_t written_sequence; /* Of those that are retired. */
 };
 
-/* Start the worker of @n, which is zeroed, for @l. */
+/* Have a sealer for @n, with the data key of now, if records are encrypted.
+ * Parks. PRE: nobody else uses @n. */
+MUST_CHECK int
+log_lane__take_sealer(struct shared_log *l, struct lane *n, struct err *err);
+/* Start the worker of @n for @l. */
 void log_lane__start(struct shared_log *l, struct lane *n);
 /* Wait for it to end: l->stop has been told. Parks. */
 void log_lane__join(struct lane *n);

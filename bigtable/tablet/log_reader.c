@@ -8,6 +8,7 @@
 #include "base/runtime/world.h"
 #include "bigtable/tablet/commit_log.h"
 #include "bigtable/tablet/log_format.h"
+#include "bigtable/tablet/log_seal.h"
 
 /* Bytes of one segment accepted: a record of the largest mutation and more. */
 #define SEGMENT_BYTES_MAX ((uint64_t)8 << 30)
@@ -15,6 +16,7 @@
 struct segment {
     uint64_t number; /* Of its name. */
     bool whole;      /* Its header is, and says the same number. */
+    bool is_sealed;  /* Its records are encrypted. */
     uint64_t base;
 };
 
@@ -22,8 +24,9 @@ struct log_reader {
     const struct commit_log_options *opts;
     struct segment *segments; /* Ascending. Owned. */
     size_t count;
-    struct buf bytes;   /* Of the segment in hand. */
-    uint64_t spare_max; /* Highest number a spare had. */
+    struct buf bytes;           /* Of the segment in hand. */
+    struct unit_opener *opener; /* Of encrypted records. Owned. */
+    uint64_t spare_max;         /* Highest number a spare had. */
     uint64_t last_sequence;
 };
 
@@ -64,13 +67,14 @@ static int compare_segments(const void *a, const void *b)
 
 static int read_header(struct log_reader *r, struct segment *s, struct err *err)
 {
-    struct log_segment_header h = {0, 0};
+    struct log_segment_header h = {.number = 0};
     int rc = read_file(r, s->number, LOG_SEGMENT_HEADER_BYTES, err);
     if (rc == 0)
         rc = log_get_segment_header(buf_slice(&r->bytes), &h, &s->whole, err);
     /* A spare that was renamed, and not begun. */
     s->whole = s->whole && h.number == s->number;
     s->base = h.base;
+    s->is_sealed = h.is_sealed;
     return rc;
 }
 
@@ -259,15 +263,23 @@ static int read_records(struct log_reader *r,
     while (*position < limit &&
            log_get_record(slice_sub(all, *offset, all.len),
                           r->segments[i].number, &h, &payload)) {
-        int rc = fn(ctx, h.sequence, h.count, payload, err);
+        size_t bytes = payload.len;
+        int rc = 0;
+        if (r->segments[i].is_sealed)
+            rc = log_open_payload(r->opener, r->segments[i].number, &h,
+                                  r->bytes.data + *offset +
+                                      LOG_RECORD_HEADER_BYTES,
+                                  &payload, err);
+        if (rc == 0)
+            rc = fn(ctx, h.sequence, h.count, payload, err);
         if (rc) {
             err_wrap(err, "commit log %s/%08llu.log: offset %zu", r->opts->dir,
                      (unsigned long long)r->segments[i].number, *offset);
             return rc;
         }
         r->last_sequence = MAX_OF(r->last_sequence, h.sequence + h.count - 1);
-        *offset += LOG_RECORD_HEADER_BYTES + payload.len;
-        *position += LOG_RECORD_HEADER_BYTES + payload.len;
+        *offset += LOG_RECORD_HEADER_BYTES + bytes;
+        *position += LOG_RECORD_HEADER_BYTES + bytes;
     }
     return 0;
 }
@@ -350,7 +362,8 @@ int log_read(const struct commit_log_options *opts,
              struct log_end *end,
              struct err *err)
 {
-    struct log_reader r = {.opts = opts};
+    struct log_reader r = {.opts = opts,
+                           .opener = log_opener_new(opts->keyring)};
     int rc = list_segments(&r, err);
     *end = (struct log_end){.next_segment = 1};
     if (rc == 0 && !repair)
@@ -369,6 +382,7 @@ int log_read(const struct commit_log_options *opts,
     /* A number is never given again while a file holds records of it. */
     end->next_segment = MAX_OF(end->next_segment, r.spare_max + 1);
     end->last_sequence = r.last_sequence;
+    unit_opener_free(r.opener);
     buf_close(&r.bytes);
     mem_free(r.segments);
     return rc;

@@ -9,6 +9,7 @@
 #include "base/core/coding.h"
 #include "base/core/crc32c.h"
 #include "base/core/panic.h"
+#include "base/crypt/sealer.h"
 #include "base/runtime/sync.h"
 #include "gfs-lite/fs.h"
 
@@ -16,6 +17,7 @@
 #define MAGIC_BYTES   ((size_t)8)
 #define HEADER_BYTES  ((size_t)16)
 #define RECORD_HEADER ((size_t)8)
+#define SEAL_PURPOSE  "quarry manifest"
 #define CURRENT_NAME  "CURRENT"
 #define PINNED_NAME   "PINNED"
 #define NAME_PREFIX   "manifest-"
@@ -36,11 +38,12 @@ struct manifest {
     bool repair;       /* While it is read: a damaged end is given up. */
     struct mutex lock; /* Orders edits; held over their sync. */
     struct manifest_state state;
-    uint64_t number;         /* Of the manifest in force; 0: none yet. */
-    struct fs_writer *file;  /* NULL: the next edit starts a new one. */
-    uint64_t snapshot_bytes; /* Of its first record. */
-    uint64_t read_bytes;     /* Of the file, when it was opened, */
-    uint32_t read_crc;       /* and of its contents. */
+    uint64_t number;            /* Of the manifest in force; 0: none yet. */
+    struct fs_writer *file;     /* NULL: the next edit starts a new one. */
+    struct unit_sealer *sealer; /* Of `file`; NULL: it is not encrypted. */
+    uint64_t snapshot_bytes;    /* Of its first record. */
+    uint64_t read_bytes;        /* Of the file, when it was opened, */
+    uint32_t read_crc;          /* and of its contents. */
 };
 
 static void manifest_name(char name[NAME_BYTES], uint64_t number)
@@ -59,11 +62,11 @@ static int check_header(struct slice bytes, const char *name, struct err *err)
         get_le32(bytes.data + 12) != crc32c(bytes.data, 12))
         return err_set(err, ERR_CORRUPT, "%s: offset 0: bad header", name);
     version = get_le32(bytes.data + MAGIC_BYTES);
-    if (version <= STORE_FORMAT_VERSION)
+    if (version <= STORE_FORMAT_SEALED)
         return 0;
     err_set(err, ERR_UNSUPPORTED,
             "%s: the store has format %u, and this program knows up to %d",
-            name, version, STORE_FORMAT_VERSION);
+            name, version, STORE_FORMAT_SEALED);
     err_hint(err, "open it with a newer quarry");
     return ERR_UNSUPPORTED;
 }
@@ -189,8 +192,39 @@ static int judge_bad_record(struct slice bytes,
     return ERR_CORRUPT;
 }
 
+static struct slice record_aad(size_t at, char aad[8])
+{
+    put_le64(aad, at);
+    return slice_make(aad, 8);
+}
+
+struct unit_opener *manifest_opener(struct fs *fs, struct slice bytes)
+{
+    if (bytes.len < HEADER_BYTES ||
+        get_le32(bytes.data + MAGIC_BYTES) != STORE_FORMAT_SEALED)
+        return NULL;
+    return unit_opener_new(fs_keyring(fs), SEAL_PURPOSE);
+}
+
+int manifest_open_record(struct unit_opener *o,
+                         size_t at,
+                         struct slice unit,
+                         struct buf *plain,
+                         struct err *err)
+{
+    char aad[8];
+    buf_clear(plain);
+    if (unit.len < UNIT_BYTES_MORE)
+        return err_set(err, ERR_CORRUPT, "a sealed record of %zu bytes",
+                       unit.len);
+    return unit_open(o, record_aad(at, aad), unit,
+                     buf_extend(plain, unit.len - UNIT_BYTES_MORE), err);
+}
+
 static int apply_records(struct manifest *m,
                          struct slice bytes,
+                         struct unit_opener *opener,
+                         struct buf *plain,
                          const char *name,
                          struct err *err)
 {
@@ -200,9 +234,17 @@ static int apply_records(struct manifest *m,
     while (at < bytes.len) {
         bool whole = read_record(bytes, at, &edit);
         size_t end = at + RECORD_HEADER + (whole ? edit.len : 0);
-        int rc;
+        int rc = 0;
         if (!whole)
             return judge_bad_record(bytes, at, m->repair, name, err);
+        if (opener) {
+            rc = manifest_open_record(opener, at, edit, plain, err);
+            edit = buf_slice(plain);
+        }
+        if (rc) {
+            err_wrap(err, "%s: offset %zu", name, at);
+            return rc;
+        }
         if (at > HEADER_BYTES && !read_record(bytes, end, &next) &&
             edit_was_given_up(m, edit))
             return 0;
@@ -221,13 +263,18 @@ static int apply_records(struct manifest *m,
 static int load(struct manifest *m, const char *name, struct err *err)
 {
     struct buf bytes = BUF_INIT;
+    struct buf plain = BUF_INIT;
+    struct unit_opener *opener = NULL;
     int rc = fs_read_all(m->fs, name, MANIFEST_BYTES_MAX, &bytes, err);
     m->read_bytes = bytes.len;
     m->read_crc = crc32c(bytes.data, bytes.len);
     if (rc == 0)
         rc = check_header(buf_slice(&bytes), name, err);
+    opener = manifest_opener(m->fs, buf_slice(&bytes));
     if (rc == 0)
-        rc = apply_records(m, buf_slice(&bytes), name, err);
+        rc = apply_records(m, buf_slice(&bytes), opener, &plain, name, err);
+    unit_opener_free(opener);
+    buf_close(&plain);
     buf_close(&bytes);
     return rc;
 }
@@ -334,6 +381,7 @@ void manifest_close(struct manifest *m)
     if (!m)
         return;
     fs_writer_close(m->file);
+    unit_sealer_free(m->sealer);
     manifest_state_close(&m->state);
     mutex_close(&m->lock);
     mem_free(m);
@@ -371,34 +419,66 @@ void manifest_look(struct manifest *m, manifest_look_fn fn, void *ctx)
 
 /* --- writing ----------------------------------------------------------- */
 
-static void append_record(struct buf *out, struct slice edit)
+/* Append the record of @edit to @out; it goes to @offset of the file. */
+static void append_record(struct buf *out,
+                          struct unit_sealer *sealer,
+                          uint64_t offset,
+                          struct slice edit)
 {
     size_t at = out->len;
-    PRE(edit.len > 0 && edit.len <= UINT32_MAX);
+    size_t len = edit.len + (sealer ? UNIT_BYTES_MORE : 0);
+    char aad[8];
+    PRE(edit.len > 0 && len <= UINT32_MAX);
     buf_put_le32(out, 0);
-    buf_put_le32(out, (uint32_t)edit.len);
-    buf_append_slice(out, edit);
-    put_le32(out->data + at, crc32c(out->data + at + 4, edit.len + 4));
+    buf_put_le32(out, (uint32_t)len);
+    if (sealer)
+        unit_seal(sealer, record_aad(offset, aad), edit, buf_extend(out, len));
+    else
+        buf_append_slice(out, edit);
+    put_le32(out->data + at, crc32c(out->data + at + 4, len + 4));
+}
+
+/* *@out: a sealer for a new file, or NULL where nothing is encrypted. */
+static int
+make_sealer(struct manifest *m, struct unit_sealer **out, struct err *err)
+{
+    *out = NULL;
+    return fs_keyring(m->fs)
+               ? unit_sealer_new(fs_keyring(m->fs), SEAL_PURPOSE, out, err)
+               : 0;
 }
 
 /* A manifest of the present state as bytes. */
-static void whole_manifest(const struct manifest *m, struct buf *out)
+static void whole_manifest(const struct manifest *m,
+                           struct unit_sealer *sealer,
+                           struct buf *out)
 {
     struct buf edit = BUF_INIT;
     manifest_state_encode(&m->state, &edit);
     buf_append(out, MAGIC, MAGIC_BYTES);
-    buf_put_le32(out, STORE_FORMAT_VERSION);
+    buf_put_le32(out, sealer ? STORE_FORMAT_SEALED : STORE_FORMAT_VERSION);
     buf_put_le32(out, crc32c(out->data, out->len));
-    append_record(out, buf_slice(&edit));
+    append_record(out, sealer, HEADER_BYTES, buf_slice(&edit));
     buf_close(&edit);
+}
+
+static void drop_file(struct manifest *m)
+{
+    fs_writer_close(m->file);
+    m->file = NULL;
+    unit_sealer_free(m->sealer);
+    m->sealer = NULL;
 }
 
 static int write_new_file(struct manifest *m, const char *name, struct err *err)
 {
     const struct fs_write_options opts = {.mode = FS_WRITE_LOG};
     struct buf bytes = BUF_INIT;
-    int rc = fs_create(m->fs, name, &opts, &m->file, err);
-    whole_manifest(m, &bytes);
+    int rc = make_sealer(m, &m->sealer, err);
+    if (rc)
+        return rc;
+    rc = fs_create(m->fs, name, &opts, &m->file, err);
+    whole_manifest(m, m->sealer, &bytes);
     m->snapshot_bytes = bytes.len;
     if (rc == 0)
         rc = fs_writer_append(m->file, bytes.data, bytes.len, err);
@@ -422,8 +502,7 @@ static int start_file(struct manifest *m, struct err *err)
     if (rc == 0)
         rc = fs_replace(m->fs, CURRENT_NAME, slice_str(current), err);
     if (rc) {
-        fs_writer_close(m->file);
-        m->file = NULL;
+        drop_file(m);
         return rc;
     }
     if (m->number > 0 && fs_remove(m->fs, old, NULL) != 0) {
@@ -437,7 +516,7 @@ static int append_edit(struct manifest *m, struct slice edit, struct err *err)
 {
     struct buf record = BUF_INIT;
     int rc;
-    append_record(&record, edit);
+    append_record(&record, m->sealer, fs_writer_offset(m->file), edit);
     rc = fs_writer_append(m->file, record.data, record.len, err);
     if (rc == 0)
         rc = fs_writer_sync(m->file, err);
@@ -450,12 +529,6 @@ static bool is_due_for_rotation(const struct manifest *m)
     uint64_t bytes = fs_writer_offset(m->file);
     return bytes > ROTATE_BYTES_MIN &&
            bytes > ROTATE_FACTOR * m->snapshot_bytes;
-}
-
-static void drop_file(struct manifest *m)
-{
-    fs_writer_close(m->file);
-    m->file = NULL;
 }
 
 int manifest_commit(struct manifest *m, struct slice edit, struct err *err)
@@ -481,11 +554,15 @@ int manifest_commit(struct manifest *m, struct slice edit, struct err *err)
 int manifest_write_pin(struct manifest *m, struct err *err)
 {
     struct buf bytes = BUF_INIT;
-    int rc;
+    struct unit_sealer *sealer;
+    int rc = make_sealer(m, &sealer, err);
+    if (rc)
+        return rc;
     mutex_lock(&m->lock);
-    whole_manifest(m, &bytes);
+    whole_manifest(m, sealer, &bytes);
     rc = fs_replace(m->fs, PINNED_NAME, buf_slice(&bytes), err);
     mutex_unlock(&m->lock);
+    unit_sealer_free(sealer);
     buf_close(&bytes);
     return rc;
 }

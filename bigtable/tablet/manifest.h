@@ -5,6 +5,10 @@
  *     header = "QRYMNFST" version:le32 crc:le32 of the 12 bytes before
  *     record = crc:le32 of the rest, length:le32, edit
  *
+ * In an encrypted store the header's version is STORE_FORMAT_SEALED, and a
+ * record holds a sealed unit (base/crypt/sealer.h) in the place of the edit,
+ * whose associated data is the record's offset in the file.
+ *
  * The first record is a whole state, every later one an edit, synced before it
  * counts. A manifest is never appended to by a second process: who opens the
  * store to write starts a new one with its first edit, and the switch is the
@@ -39,11 +43,15 @@
 /* Of everything in the store: manifest, log and table files. A reader refuses a
  * higher one. */
 #define STORE_FORMAT_VERSION 2
+/* The same with a manifest whose records are encrypted. */
+#define STORE_FORMAT_SEALED 3
 
 #define STORE_TABLES_DIR "tables" /* <number>.sst, below the root. */
 
+struct buf;
 struct fs;
 struct manifest;
+struct unit_opener;
 
 /* Load the manifest below the root of @fs (borrowed). When there is none the
  * state is empty and *@fresh is set. With @pinned, read the state that
@@ -86,5 +94,18 @@ MUST_CHECK int manifest_remove_orphans(struct manifest *m,
 /* Leave the present state where manifest_open(pinned) finds it. Parks. */
 MUST_CHECK int manifest_write_pin(struct manifest *m, struct err *err);
 void manifest_remove_pin(struct manifest *m);
+
+/* --- encryption, for who reads a manifest's bytes ----------------------- */
+
+/* An opener of the records of the manifest in @bytes, or NULL where they are
+ * not encrypted. Owned. */
+struct unit_opener *manifest_opener(struct fs *fs, struct slice bytes);
+/* Open the record at @at, which holds @unit, into @plain. Errors: those of
+ * unit_open(). */
+MUST_CHECK int manifest_open_record(struct unit_opener *o,
+                                    size_t at,
+                                    struct slice unit,
+                                    struct buf *plain,
+                                    struct err *err);
 
 #endif /* BIGTABLE_TABLET_MANIFEST_H */

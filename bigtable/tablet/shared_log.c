@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "base/crypt/sealer.h"
 #include "base/runtime/world.h"
 #include "bigtable/tablet/log_format.h"
 #include "bigtable/tablet/log_lane.h"
@@ -347,6 +348,7 @@ static void shared_close(struct write_log *base)
     for (size_t i = 0; i < LANES; i++) {
         fs_writer_close(l->lanes[i].file);
         buf_close(&l->lanes[i].bytes);
+        unit_sealer_free(l->lanes[i].sealer);
         cond_close(&l->lanes[i].work);
     }
     while (l->full) {
@@ -405,9 +407,13 @@ int shared_log_open(const struct shared_log_options *opts,
     l->last_ticket = &l->tickets;
     mutex_init(&l->lock);
     cond_init(&l->done);
+    rc = 0;
+    for (size_t i = 0; i < LANES && rc == 0; i++)
+        rc = log_lane__take_sealer(l, &l->lanes[i], err);
     for (size_t i = 0; i < LANES; i++)
         log_lane__start(l, &l->lanes[i]);
-    rc = begin_lanes(l, err);
+    if (rc == 0)
+        rc = begin_lanes(l, err);
     *out = &l->base;
     if (rc) {
         err_wrap(err, "commit log %s", opts->dir);

@@ -34,7 +34,9 @@
 #include "bigtable/tablet/commit_log.h" /* log_record_fn */
 #include "bigtable/tablet/write_log.h"
 
+struct buf;
 struct fs;
+struct keyring;
 struct world;
 
 #define SHARED_LOG_SEGMENT_BYTES ((uint64_t)64 << 20)
@@ -42,8 +44,8 @@ struct world;
 #define SHARED_LOG_SLOW_US UINT64_C(200000)
 
 struct shared_log_options {
-    struct world *world; /* Borrowed, as all. */
-    struct fs *fs;
+    struct world *world;    /* Borrowed, as all. */
+    struct fs *fs;          /* Records are encrypted if it has a keyring. */
     const char *dir;        /* Copied. Made. PRE: it holds no segment. */
     uint64_t segment_bytes; /* 0: the default. */
     uint64_t slow_us;       /* 0: the default. */
@@ -69,10 +71,13 @@ bool shared_log_is_segment(const char *name);
 
 /* Call @fn for each record with entries of the segment in @bytes, a file named
  * @name that was taken from its writer. What was not whole when that died is
- * left out. Errors: ERR_CORRUPT: a record that was safe is damaged; those of
- * @fn. */
+ * left out. Records that are encrypted are opened where they lie in @bytes,
+ * with
+ * @keys, which may be NULL. Errors: ERR_CORRUPT: a record that was safe is
+ * damaged; those of log_open_payload() and of @fn. */
 MUST_CHECK int shared_log_read(const char *name,
-                               struct slice bytes,
+                               struct buf *bytes,
+                               struct keyring *keys,
                                log_record_fn fn,
                                void *ctx,
                                struct err *err);

@@ -1,8 +1,10 @@
 /* Reading a segment of a dead tablet server's commit log. */
 #include <string.h>
 
+#include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "bigtable/tablet/log_format.h"
+#include "bigtable/tablet/log_seal.h"
 #include "bigtable/tablet/shared_log.h"
 
 bool shared_log_is_segment(const char *name)
@@ -33,13 +35,30 @@ static int damaged(const char *name, size_t at, struct err *err)
     return ERR_CORRUPT;
 }
 
-int shared_log_read(const char *name,
-                    struct slice bytes,
+/* Hand out the record @h at @at of segment @number, opened if it is sealed. */
+static int hand_out(struct unit_opener *opener,
+                    uint64_t number,
+                    const struct log_record_header *h,
+                    char *p,
                     log_record_fn fn,
                     void *ctx,
                     struct err *err)
 {
-    struct log_segment_header header = {0, 0};
+    struct slice payload = slice_make(p, h->length);
+    int rc = opener ? log_open_payload(opener, number, h, p, &payload, err) : 0;
+    return rc ? rc : fn(ctx, h->sequence, h->count, payload, err);
+}
+
+int shared_log_read(const char *name,
+                    struct buf *in,
+                    struct keyring *keys,
+                    log_record_fn fn,
+                    void *ctx,
+                    struct err *err)
+{
+    struct slice bytes = buf_slice(in);
+    struct unit_opener *opener = NULL;
+    struct log_segment_header header = {.number = 0};
     struct log_record_header h;
     struct slice payload;
     size_t at = LOG_SEGMENT_HEADER_BYTES;
@@ -55,13 +74,20 @@ int shared_log_read(const char *name,
     if (header.number != number)
         return err_set(err, ERR_CORRUPT, "%s: it is segment %llu", name,
                        (unsigned long long)header.number);
+    if (header.is_sealed)
+        opener = log_opener_new(keys);
     while (rc == 0 && log_get_record(slice_sub(bytes, at, bytes.len), number,
                                      &h, &payload)) {
         if (h.sequence > 0)
-            rc = fn(ctx, h.sequence, h.count, payload, err);
+            rc =
+                hand_out(opener, number, &h,
+                         in->data + at + LOG_RECORD_HEADER_BYTES, fn, ctx, err);
+        if (rc)
+            err_wrap(err, "%s: offset %zu", name, at);
         at += LOG_RECORD_HEADER_BYTES + payload.len;
     }
     if (rc == 0 && at < bytes.len && proves_damage(bytes, number, at))
         rc = damaged(name, at, err);
+    unit_opener_free(opener);
     return rc;
 }

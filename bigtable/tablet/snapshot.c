@@ -127,7 +127,7 @@ static int open_named(struct store *s, const char *name, struct err *err)
     uint64_t expires_us = 0;
     int rc;
     path_of(path, name);
-    rc = fs_read_all(s->fs, path, SNAPSHOT_BYTES_MAX, &bytes, err);
+    rc = fs_read_all_sealed(s->fs, path, SNAPSHOT_BYTES_MAX, &bytes, err);
     if (rc == 0)
         rc = check_record(buf_slice(&bytes), &expires_us, err);
     if (rc == 0) {
@@ -291,7 +291,7 @@ static int write_record(struct store *s,
     path_of(path, name);
     rc = fs_mkdirs(s->fs, SNAPSHOTS_DIR, err);
     if (rc == 0) {
-        rc = fs_replace(s->fs, path, buf_slice(&bytes), err);
+        rc = fs_replace_sealed(s->fs, path, buf_slice(&bytes), err);
         *may_be_there = rc && !take_back(s, path);
     }
     /* Should this fail, a later open may find the name: the record stays. */

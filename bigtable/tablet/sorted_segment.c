@@ -125,7 +125,8 @@ int sorted_segment_read(struct fs *fs,
         rc =
             fs_read_all(fs, buf_cstr(&path), SEGMENT_BYTES_MAX, &s->bytes, err);
     if (rc == 0)
-        rc = shared_log_read(name, buf_slice(&s->bytes), take_record, s, err);
+        rc = shared_log_read(name, &s->bytes, fs_keyring(fs), take_record, s,
+                             err);
     buf_close(&path);
     if (rc) {
         err_wrap(err, "sort %s/%s", dir, name);

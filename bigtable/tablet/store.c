@@ -260,6 +260,7 @@ static int open_log(struct store *s, struct err *err)
     struct buf dir = BUF_INIT;
     const struct manifest_state *state = manifest_state(s->manifest);
     struct commit_log_options opts = {.world = s->world,
+                                      .keyring = fs_keyring(s->fs),
                                       .segment_bytes = segment_bytes(s),
                                       .named = {state->log_segments,
                                                 state->log_segment_count,
@@ -312,6 +313,9 @@ static int take_directory(struct store *s, struct err *err)
         rc = world_make_private(s->world, s->dir, err);
     if (rc == 0 && !s->options.read_only)
         rc = fs_lock(s->fs, LOCK_NAME, &s->file_lock, err);
+    if (rc == 0)
+        rc = fs_open_keyring(s->fs, STORE_KEYS_NAME, s->options.master_keys,
+                             !s->options.read_only, err);
     return rc;
 }
 

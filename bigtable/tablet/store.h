@@ -2,6 +2,7 @@
  * embedded, with all tables of one directory:
  *
  *     DIR/LOCK        held by the owning process
+ *     DIR/KEYS        data keys, if it is encrypted (base/crypt/keyring.h)
  *     DIR/CURRENT     and manifest-*: what the store consists of (manifest.h)
  *     DIR/log/        commit log (commit_log.h)
  *     DIR/tables/     table files (sstable/)
@@ -45,11 +46,14 @@ struct block_cache;
 struct fs;
 struct fs_lock;
 struct manifest;
+struct master_keys;
 struct registry;
 struct scan_cache;
 struct store_sharing;
 struct write_log;
 struct world;
+
+#define STORE_KEYS_NAME "KEYS" /* Data keys of an encrypted store. */
 
 #define STORE_CACHE_BYTES    ((uint64_t)256 << 20)
 #define STORE_MEMTABLE_BYTES ((uint64_t)256 << 20)
@@ -76,6 +80,8 @@ struct store_options {
     bool read_only; /* Beside the process that writes it: read_beside.h. */
     bool pinned;    /* The state of store_pin(), if there is one; read-only. */
     bool must_exist;
+    struct master_keys *master_keys; /* Shared. NULL: none is given; else what
+                                        is written is encrypted. */
     bool repair; /* Accept a damaged commit log: it ends at the damage. */
 };
 

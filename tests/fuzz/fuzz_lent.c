@@ -208,7 +208,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                       .sync_dir = sync_dir_one,
                                       .list = list_one};
     struct world *w = world_real_new();
-    struct fs fs = {&ops, w};
+    struct fs fs = {.ops = &ops, .world = w};
     for (int i = 0; i < 2; i++) {
         limited = i > 0;
         ask(&fs, data, size);

@@ -56,7 +56,7 @@ static void read_segment(void *arg)
 {
     const struct input *in = arg;
     const struct commit_log_options o = {.world = in->world, .dir = "/log"};
-    const struct log_segment_header h = {1, 0};
+    const struct log_segment_header h = {.number = 1};
     char header[LOG_SEGMENT_HEADER_BYTES];
     struct slice parts[2] = {slice_make(header, sizeof(header)), in->bytes};
     struct file *f;
@@ -76,14 +76,15 @@ static void read_segment(void *arg)
 /* The same as a segment of a tablet server's log, taken from it. */
 static void read_shared(struct slice records)
 {
-    const struct log_segment_header h = {1, 0};
+    const struct log_segment_header h = {.number = 1};
     struct buf all = BUF_INIT;
     log_put_segment_header(buf_extend(&all, LOG_SEGMENT_HEADER_BYTES), &h);
     buf_append_slice(&all, records);
-    if (shared_log_read("00000001.log", buf_slice(&all), note, NULL, NULL)) {
+    if (shared_log_read("00000001.log", &all, NULL, note, NULL, NULL)) {
         /* Damaged: it says so. */
     }
-    if (shared_log_read("00000001.log", records, note, NULL, NULL)) {
+    buf_consume(&all, LOG_SEGMENT_HEADER_BYTES);
+    if (shared_log_read("00000001.log", &all, NULL, note, NULL, NULL)) {
         /* Its header, too. */
     }
     buf_close(&all);

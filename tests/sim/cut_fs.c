@@ -230,7 +230,7 @@ struct fs *cut_fs_new(struct fs *inner, struct cut *cut)
                                       .sync_dir = cut_sync_dir,
                                       .list = cut_list};
     struct cut_fs *f = mem_zalloc(1, sizeof(*f));
-    f->base = (struct fs){&ops, fs_world(inner)};
+    f->base = (struct fs){.ops = &ops, .world = fs_world(inner)};
     f->inner = inner;
     f->cut = cut;
     return &f->base;

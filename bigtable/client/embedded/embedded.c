@@ -1,6 +1,7 @@
 /* A directory as a target: opening, closing, and its table of operations. */
 #include "bigtable/client/embedded/embedded.h"
 
+#include "base/crypt/master_key.h"
 #include "bigtable/client/async.h"
 #include "bigtable/tablet/store.h"
 
@@ -104,10 +105,22 @@ int embedded_target_open(struct quarry *q,
                          const struct quarry_options *opts,
                          struct err *err)
 {
+    const struct master_key_source source = {
+        .key_file = opts->encryption_key_file,
+        .key_command = opts->encryption_key_command,
+        .previous_key_file = opts->encryption_previous_key_file,
+        .previous_key_command = opts->encryption_previous_key_command,
+    };
     struct store_options store = store_options_of(opts);
-    int rc;
+    struct master_keys *keys = master_keys_ref(opts->master_keys);
+    int rc = 0;
     q->ops = &embedded_ops;
-    rc = store_open(q->world, dir, &store, &q->store, err);
+    if (!keys)
+        rc = master_keys_read(q->world, &source, &keys, err);
+    store.master_keys = keys;
+    if (rc == 0)
+        rc = store_open(q->world, dir, &store, &q->store, err);
+    master_keys_unref(keys);
     if (rc == 0)
         q->async = async_pool_new(q->world, NULL, opts->async_tasks,
                                   opts->async_calls);

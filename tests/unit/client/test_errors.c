@@ -207,14 +207,14 @@ START_TEST(test_newer_format)
     f = fopen(path, "r+b");
     ck_assert(f != NULL);
     ck_assert_uint_eq(fread(header, sizeof(header), 1, f), 1);
-    put_le32(header + 8, 3);
+    put_le32(header + 8, 4);
     put_le32(header + 12, crc32c(header, 12));
     rewind(f);
     fwrite(header, sizeof(header), 1, f);
     fclose(f);
     snprintf(want, sizeof(want),
-             "open %s: manifest-000001: the store has format 3, and this "
-             "program knows up to 2",
+             "open %s: manifest-000001: the store has format 4, and this "
+             "program knows up to 3",
              dir);
     expect(test_open(target, NULL, &q, &err), ERR_UNSUPPORTED, want);
     ck_assert_str_eq(err.hint, "open it with a newer quarry");

@@ -9,6 +9,7 @@
 #include "base/core/coding.h"
 #include "base/core/crc32c.h"
 #include "base/core/rand.h"
+#include "base/crypt/master_key.h"
 #include "base/runtime/sim.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
@@ -49,11 +50,24 @@ static struct err err;
 
 #define OK(call) ck_assert_msg((call) == 0, "%s", err.text)
 
+/* Every other history is that of an encrypted store. */
+static struct master_keys *encryption_keys(void)
+{
+    static const unsigned char bytes[32] = "a master key";
+    static struct master_keys *keys;
+    if (!keys)
+        keys = master_keys_of(bytes);
+    return keys;
+}
+
 static const struct quarry_options *options(struct run_state *r)
 {
     static struct quarry_options o;
-    o = (struct quarry_options){
-        .world = r->world, .background_tasks = 1, .memtable_bytes = 256 << 10};
+    o = (struct quarry_options){.world = r->world,
+                                .background_tasks = 1,
+                                .memtable_bytes = 256 << 10,
+                                .master_keys =
+                                    r->seed % 2 ? encryption_keys() : NULL};
     return &o;
 }
 
@@ -315,7 +329,7 @@ static void make_format_1(void *arg)
 START_TEST(test_format_1)
 {
     for (uint64_t seed = 1; seed <= 8; seed++) {
-        struct run_state r = {.seed = test_seed() + seed};
+        struct run_state r = {.seed = 2 * (test_seed() + seed)};
         r.world = sim_world_new(&(struct sim_options){.seed = r.seed});
         sim_run(r.world, history, &r);
         sim_run(r.world, make_format_1, &r);

@@ -1,6 +1,7 @@
 /* What the suite of the C library runs against: a fresh directory, or, named by
  * $QUARRY_TEST_TARGET (and $QUARRY_TEST_KEY), a cluster, whose tables are
- * dropped before each test.
+ * dropped before each test. With $QUARRY_TEST_ENCRYPTED directories are
+ * encrypted.
  */
 #ifndef TESTS_UNIT_CLIENT_TEST_TARGET_H
 #define TESTS_UNIT_CLIENT_TEST_TARGET_H
@@ -28,6 +29,9 @@ static inline int test_open(const char *target,
         o = *opts;
     if (test_cluster())
         o.key_file = getenv("QUARRY_TEST_KEY");
+    else if (getenv("QUARRY_TEST_ENCRYPTED"))
+        o.encryption_key_command = "echo 00112233445566778899aabbccddeeff"
+                                   "00112233445566778899aabbccddeeff";
     return quarry_open(target, &o, out, err);
 }
 

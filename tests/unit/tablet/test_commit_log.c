@@ -312,7 +312,7 @@ END_TEST
 /* A log of a newer format is refused, and not touched. */
 START_TEST(test_newer_format)
 {
-    const struct log_segment_header h = {1, 0};
+    const struct log_segment_header h = {.number = 1};
     char header[LOG_SEGMENT_HEADER_BYTES];
     struct commit_log *l;
     struct log_end end;
@@ -324,7 +324,7 @@ START_TEST(test_newer_format)
     append(l, 1, 10);
     commit_log_close(l);
     log_put_segment_header(header, &h);
-    put_le32(header + 8, LOG_FORMAT_VERSION + 1);
+    put_le32(header + 8, LOG_FORMAT_SEALED + 1);
     put_le32(header + 12, crc32c_extend(crc32c(header, 12), header + 16, 16));
     path_of(path, 1);
     file = fopen(path, "r+b");
@@ -333,7 +333,7 @@ START_TEST(test_newer_format)
     fclose(file);
     ck_assert_int_eq(read_all(&f, &end, true), ERR_UNSUPPORTED);
     ck_assert_str_eq(err.text,
-                     "the log has format 2, and this program knows up to 1");
+                     "the log has format 3, and this program knows up to 2");
     world_free(world);
 }
 

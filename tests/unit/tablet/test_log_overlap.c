@@ -163,7 +163,7 @@ static void run(task_fn fn)
     memset(&t, 0, sizeof(t));
     trial = &t;
     t.world = sim_world_new(&(struct sim_options){.seed = 1});
-    t.fs.base = (struct fs){&fake_ops, t.world};
+    t.fs.base = (struct fs){.ops = &fake_ops, .world = t.world};
     sim_run(t.world, fn, NULL);
     world_free(t.world);
 }
