@@ -24,6 +24,7 @@
 
 #define CACHE_BYTES ((size_t)16 << 20)
 #define LOCK_NAME   "LOCK"
+#define KEYS_NAME   "KEYS"
 #define LOG_DIR     "log"
 #define PATH_BYTES  64
 
@@ -154,7 +155,7 @@ static void check_snapshot(struct check *c, const char *path)
     struct buf bytes = BUF_INIT;
     struct arena a;
     struct err err = ERR_INIT;
-    int r = fs_read_all(c->fs, path, SNAPSHOT_BYTES_MAX, &bytes, &err);
+    int r = fs_read_all_sealed(c->fs, path, SNAPSHOT_BYTES_MAX, &bytes, &err);
     arena_init(&a);
     if (!r)
         r = snapshot_record_get(buf_slice(&bytes), &a, &record, &err);
@@ -224,6 +225,7 @@ check_log(struct check *c, const struct manifest_state *state, const char *dir)
 {
     struct buf path = BUF_INIT;
     struct commit_log_options opts = {.world = c->cli->world,
+                                      .keyring = fs_keyring(c->fs),
                                       .named = {state->log_segments,
                                                 state->log_segment_count,
                                                 state->log_position}};
@@ -296,14 +298,22 @@ static int check_all(struct check *c, const char *dir, struct err *err)
 int check_store(struct cli *cli, const char *dir, struct err *err)
 {
     struct check c = {.cli = cli};
+    struct master_keys *masters;
     struct fs_lock *lock;
     struct file_info info;
     int r = world_stat(cli->world, dir, &info, err);
     if (r)
         return r;
-    r = fs_local_open(cli->world, dir, &c.fs, err);
+    r = cli_master_keys(cli, &masters, err);
+    if (!r)
+        r = fs_local_open(cli->world, dir, &c.fs, err);
     if (r)
         return r;
+    r = fs_open_keyring(c.fs, KEYS_NAME, masters, false, err);
+    if (r) {
+        fs_close(c.fs);
+        return r;
+    }
     r = fs_lock(c.fs, LOCK_NAME, &lock, err);
     if (r == ERR_BUSY)
         err_hint(err, "a store can be checked when no process has it open");

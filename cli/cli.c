@@ -8,6 +8,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/text.h"
+#include "base/crypt/master_key.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
 #include "cli/interrupt.h"
@@ -37,6 +38,10 @@ void cli_init(struct cli *cli)
     *cli = (struct cli){.format = FORMAT_TEXT};
     cli->target = target && target[0] ? target : TARGET_DEFAULT;
     remote_defaults(cli);
+    cli->encryption_key = remote_variable("QUARRY_ENCRYPTION_KEY");
+    cli->encryption_key_command =
+        remote_variable("QUARRY_ENCRYPTION_KEY_COMMAND");
+    cli->previous_key = remote_variable("QUARRY_PREVIOUS_ENCRYPTION_KEY");
     cli->world = world_real_new();
     saw_zones_from(read_zone);
 }
@@ -44,6 +49,7 @@ void cli_init(struct cli *cli)
 void cli_close(struct cli *cli)
 {
     quarry_close(cli->store);
+    master_keys_unref(cli->master_keys);
     world_free(cli->world);
     cli->store = NULL;
     cli->world = NULL;
@@ -117,6 +123,20 @@ static int open_directory(struct cli *cli,
     }
 }
 
+int cli_master_keys(struct cli *cli, struct master_keys **out, struct err *err)
+{
+    const struct master_key_source source = {
+        .key_file = cli->encryption_key,
+        .key_command = cli->encryption_key_command,
+        .previous_key_file = cli->previous_key,
+    };
+    int r = 0;
+    if (!cli->master_keys)
+        r = master_keys_read(cli->world, &source, &cli->master_keys, err);
+    *out = cli->master_keys;
+    return r;
+}
+
 int cli_store(struct cli *cli,
               enum cli_access access,
               struct quarry **out,
@@ -132,6 +152,9 @@ int cli_store(struct cli *cli,
     opts.read_only = access == CLI_READ && !cli->in_shell;
     if (remote_is_cluster(cli->target))
         return open_cluster(cli, &opts, out, err);
+    r = cli_master_keys(cli, &opts.master_keys, err);
+    if (r)
+        return r;
     r = open_directory(cli, &opts, err);
     if (r) {
         cli->store = NULL;

@@ -14,6 +14,7 @@
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 
+struct master_keys;
 struct quarry;
 struct quarry_table;
 struct world;
@@ -33,6 +34,11 @@ struct cli {
     const char *certificate;
     const char *certificate_key;
     const char *authority;
+    /* Master keys of a directory, see master_key_source; NULL: not given. */
+    const char *encryption_key;
+    const char *encryption_key_command;
+    const char *previous_key;
+    struct master_keys *master_keys; /* Of these, once they were read. Owned. */
     uint64_t wait_us;       /* For a directory that another process has. */
     enum cli_format format; /* Of what is printed on standard output. */
     bool quiet;             /* No progress, no remarks. */
@@ -56,6 +62,11 @@ MUST_CHECK int cli_store(struct cli *cli,
                          enum cli_access access,
                          struct quarry **out,
                          struct err *err);
+
+/* The master keys that the command line or the environment names. *@out is
+ * borrowed; NULL: none. Errors: those of master_keys_read(). */
+MUST_CHECK int
+cli_master_keys(struct cli *cli, struct master_keys **out, struct err *err);
 
 /* Open table @name; a misspelt name gets a suggestion. The caller closes it. */
 MUST_CHECK int cli_table(struct cli *cli,

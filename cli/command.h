@@ -105,6 +105,7 @@ extern const struct command table_commands[];
 extern const struct command acl_commands[];
 extern const struct command quota_commands[];
 extern const struct command token_commands[];
+extern const struct command encryption_commands[];
 extern const struct command snapshot_commands[];
 extern const struct command load_commands[];
 extern const struct command cell_commands[];

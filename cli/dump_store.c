@@ -7,7 +7,9 @@
 #include "base/core/coding.h"
 #include "base/core/crc32c.h"
 #include "base/core/text.h"
+#include "base/crypt/sealer.h"
 #include "bigtable/tablet/log_format.h"
+#include "bigtable/tablet/manifest.h"
 #include "bigtable/tablet/manifest_state.h"
 #include "cli/cli.h"
 #include "cli/dump.h"
@@ -86,6 +88,8 @@ static void print_edit(const struct cli *cli,
 /* The edits of a manifest, applied one after the other to @state. */
 static int read_edits(struct cli *cli,
                       struct slice bytes,
+                      struct unit_opener *opener,
+                      struct buf *plain,
                       bool print,
                       struct manifest_state *state,
                       struct err *err)
@@ -94,12 +98,17 @@ static int read_edits(struct cli *cli,
     while (bytes.len >= at && bytes.len - at >= MANIFEST_RECORD_BYTES) {
         const char *p = bytes.data + at;
         size_t len = get_le32(p + 4);
-        int r;
+        struct slice edit = slice_make(p + MANIFEST_RECORD_BYTES, len);
+        int r = ERR_OK;
         if (len > bytes.len - at - MANIFEST_RECORD_BYTES ||
             get_le32(p) != crc32c(p + 4, len + 4))
             return err_set(err, ERR_CORRUPT, "offset %zu: bad record", at);
-        r = manifest_state_apply(
-            state, slice_make(p + MANIFEST_RECORD_BYTES, len), err);
+        if (opener) {
+            r = manifest_open_record(opener, at, edit, plain, err);
+            edit = buf_slice(plain);
+        }
+        if (!r)
+            r = manifest_state_apply(state, edit, err);
         if (r) {
             err_wrap(err, "offset %zu", at);
             return r;
@@ -170,6 +179,8 @@ int dump_manifest(struct cli *cli,
                   struct err *err)
 {
     struct buf bytes = BUF_INIT;
+    struct buf plain = BUF_INIT;
+    struct unit_opener *opener;
     struct manifest_state state;
     int r = fs_read_all(fs, name, FILE_BYTES_MAX, &bytes, err);
     if (r) {
@@ -177,7 +188,11 @@ int dump_manifest(struct cli *cli,
         return r;
     }
     manifest_state_init(&state);
-    r = read_edits(cli, buf_slice(&bytes), opts->entries, &state, err);
+    opener = manifest_opener(fs, buf_slice(&bytes));
+    r = read_edits(cli, buf_slice(&bytes), opener, &plain, opts->entries,
+                   &state, err);
+    unit_opener_free(opener);
+    buf_close(&plain);
     if (!r && !opts->entries)
         print_state(cli, &state);
     manifest_state_close(&state);

@@ -5,6 +5,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
+#include "base/crypt/keyring.h"
 #include "base/runtime/world.h"
 #include "cli/check.h"
 #include "cli/cli.h"
@@ -83,6 +84,28 @@ static int dump_file(struct cli *cli,
     return r;
 }
 
+/* Keys of the store that the file in @dir is of, if it is encrypted: beside it,
+ * or one above. */
+static int
+take_keys(struct cli *cli, struct fs *fs, const char *dir, struct err *err)
+{
+    static const char *const names[] = {"KEYS", "../KEYS"};
+    struct master_keys *masters;
+    struct keyring *k = NULL;
+    int r = cli_master_keys(cli, &masters, err);
+    for (size_t i = 0; i < ARRAY_LEN(names) && !r && masters && !k; i++) {
+        struct buf path = BUF_INIT;
+        buf_printf(&path, "%s/%s", dir, names[i]);
+        r = keyring_open(cli->world,
+                         keyring_world_place(cli->world, buf_cstr(&path)),
+                         masters, false, &k, err);
+        buf_close(&path);
+    }
+    fs_set_keyring(fs, k);
+    keyring_unref(k);
+    return r;
+}
+
 static int run_dump(struct cli *cli, const struct args *args, struct err *err)
 {
     const char *path = args->words[0];
@@ -105,7 +128,9 @@ static int run_dump(struct cli *cli, const struct args *args, struct err *err)
         slash ? mem_strndup(path, (size_t)(slash - path) + 1) : mem_strdup(".");
     r = fs_local_open(cli->world, dir, &fs, err);
     if (!r) {
-        r = dump_file(cli, fs, path, slash ? slash + 1 : path, &opts, err);
+        r = take_keys(cli, fs, dir, err);
+        if (!r)
+            r = dump_file(cli, fs, path, slash ? slash + 1 : path, &opts, err);
         fs_close(fs);
     }
     mem_free(dir);

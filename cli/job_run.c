@@ -369,8 +369,11 @@ static int open_store(struct job_command *c, struct err *err)
         c->store_options.must_exist = true;
         return resolve(c, err);
     }
-    if (!c->cli->in_shell)
-        return ERR_OK;
+    if (!c->cli->in_shell) {
+        o->store_options = &c->store_options;
+        c->store_options.must_exist = true;
+        return cli_master_keys(c->cli, &c->store_options.master_keys, err);
+    }
     if (!needs_store(o->inputs, o->input_count) &&
         !needs_store(o->outputs, o->output_count))
         return ERR_OK;

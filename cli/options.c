@@ -21,6 +21,9 @@ const struct option global_options[] = {
     {"key", 0, "FILE",
      "of a cluster, its key; if not given $QUARRY_KEY, and\n"
      "with the target cluster:DIR its own"},
+    {"encryption-key", 0, "FILE",
+     "of a directory, its master key (see quarry encryption);\n"
+     "if not given $QUARRY_ENCRYPTION_KEY"},
     {"format", 0, "FORMAT", "text (default), json (one object a line) or csv"},
     {"wait", 0, "SECONDS",
      "wait so long for a directory that another process\n"

@@ -148,7 +148,7 @@ static void forget_target(struct visit *v)
 /* --- proof ----------------------------------------------------------------
  */
 
-static const char *variable(const char *name)
+const char *remote_variable(const char *name)
 {
     const char *value = getenv(name);
     return value && *value ? value : NULL;
@@ -156,17 +156,17 @@ static const char *variable(const char *name)
 
 void remote_defaults(struct cli *cli)
 {
-    cli->key = variable("QUARRY_KEY");
+    cli->key = remote_variable("QUARRY_KEY");
     cli->cluster = CLUSTER_DEFAULT;
-    cli->principal = variable("USER");
-    cli->certificate = variable("QUARRY_CERTIFICATE");
-    cli->certificate_key = variable("QUARRY_CERTIFICATE_KEY");
-    cli->authority = variable("QUARRY_AUTHORITY");
+    cli->principal = remote_variable("USER");
+    cli->certificate = remote_variable("QUARRY_CERTIFICATE");
+    cli->certificate_key = remote_variable("QUARRY_CERTIFICATE_KEY");
+    cli->authority = remote_variable("QUARRY_AUTHORITY");
 }
 
 int remote_timeout(uint64_t otherwise, uint64_t *us, struct err *err)
 {
-    const char *text = variable("QUARRY_TIMEOUT");
+    const char *text = remote_variable("QUARRY_TIMEOUT");
     *us = otherwise;
     if (!text || text_parse_duration(slice_str(text), us, err) == 0)
         return 0;

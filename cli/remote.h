@@ -28,6 +28,8 @@ extern const struct option remote_options[];
 
 /* What the environment says of them. */
 void remote_defaults(struct cli *cli);
+/* The environment's variable @name; NULL where it is not set, or empty. */
+const char *remote_variable(const char *name);
 /* What @args say of them. */
 void remote_take(struct cli *cli, const struct args *args);
 

@@ -102,6 +102,8 @@ ALLOWED = {
                  "mapreduce/input/record_reader.h", "cli/"],
     # `dump` and `check` read the files of the engine as they lie on the disk.
     "cli/dump": DUMP,
+    "cli/encryption": ["base/", "gfs-lite/fs.h",
+                       "bigtable/tablet/encryption.h", "cli/"],
     "cli/check": DUMP + ["bigtable/wire/snapshot_record.h"],
     "tests": [""],
     "examples": ["base/core/", "bigtable/client/quarry.h",

@@ -1,0 +1,241 @@
+/* quarry encryption: keys of what a directory stores. */
+#include "bigtable/tablet/encryption.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/buf.h"
+#include "base/core/text.h"
+#include "base/crypt/keyring.h"
+#include "base/crypt/master_key.h"
+#include "base/runtime/world.h"
+#include "cli/cli.h"
+#include "cli/command.h"
+#include "cli/encryption.h"
+#include "cli/table_printer.h"
+#include "gfs-lite/fs.h"
+
+#define KEYS_NAME "KEYS"
+/* Whoever has the store open holds all of its directory: what is locked against
+ * other changes of KEYS lies in one of its own. */
+#define KEYS_LOCK_DIR  "keys"
+#define KEYS_LOCK_NAME KEYS_LOCK_DIR "/LOCK"
+
+static const struct option new_key_options[] = {
+    {"previous-encryption-key", 0, "FILE",
+     "the master key before; if not given\n$QUARRY_PREVIOUS_ENCRYPTION_KEY"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* --- output ----------------------------------------------------------------
+ */
+
+static void add_key_name(struct sheet *s, uint64_t name)
+{
+    sheet_addf(s, "%016" PRIx64, name);
+}
+
+static void
+add_count(struct sheet *s, const char *what, const struct encryption_status *e)
+{
+    sheet_add_str(s, what);
+    sheet_add_u64(s, e->sealed.files);
+    sheet_add_u64(s, e->sealed.bytes);
+    sheet_add_u64(s, e->old.files);
+    sheet_add_u64(s, e->plain.files);
+    sheet_add_u64(s, e->plain.bytes);
+}
+
+void encryption_print(struct cli *cli,
+                      const struct keyring_status *keys,
+                      const struct encryption_status *tables,
+                      const struct encryption_status *logs)
+{
+    static const struct sheet_column key_columns[] = {
+        {"data_key", SHEET_TEXT},
+        {"created_us", SHEET_NUMBER},
+        {"keys", SHEET_NUMBER},
+        {"master_key", SHEET_TEXT}};
+    static const struct sheet_column file_columns[] = {
+        {"files", SHEET_TEXT},   {"encrypted", SHEET_NUMBER},
+        {"bytes", SHEET_BYTES},  {"older_key", SHEET_NUMBER},
+        {"plain", SHEET_NUMBER}, {"plain_bytes", SHEET_BYTES}};
+    struct sheet s;
+
+    sheet_init(&s, key_columns, ARRAY_LEN(key_columns));
+    if (keys) {
+        add_key_name(&s, keys->current_id);
+        sheet_add_u64(&s, keys->current_created_us);
+        sheet_add_u64(&s, keys->key_count);
+        add_key_name(&s, keys->master);
+        sheet_print(&s, cli->format);
+    } else {
+        cli_remark(cli, "no keys: what is written is not encrypted");
+    }
+    sheet_close(&s);
+    sheet_init(&s, file_columns, ARRAY_LEN(file_columns));
+    add_count(&s, "tables", tables);
+    add_count(&s, "logs", logs);
+    sheet_print(&s, cli->format);
+    sheet_close(&s);
+    if (keys && tables->plain.files)
+        cli_remark(cli, "to encrypt all: quarry compact each table");
+}
+
+/* --- a directory -----------------------------------------------------------
+ */
+
+/* The directory's files, with its keys where it has any. *@out is owned. */
+static int open_directory(struct cli *cli, struct fs **out, struct err *err)
+{
+    struct master_keys *masters;
+    struct file_info info;
+    const char *dir = cli_directory(cli);
+    int r = cli_master_keys(cli, &masters, err);
+
+    *out = NULL;
+    if (!r)
+        r = world_stat(cli->world, dir, &info, err);
+    if (!r)
+        r = fs_local_open(cli->world, dir, out, err);
+    if (!r)
+        r = fs_open_keyring(*out, KEYS_NAME, masters, false, err);
+    if (r) {
+        err_wrap(err, "%s", dir);
+        fs_close(*out);
+        *out = NULL;
+    }
+    return r;
+}
+
+static int directory_status(struct cli *cli, struct err *err)
+{
+    struct encryption_status tables = {.plain = {0, 0}};
+    struct encryption_status logs = {.plain = {0, 0}};
+    struct keyring_status keys = {.key_count = 0};
+    struct fs *fs;
+    int r = open_directory(cli, &fs, err);
+
+    if (r)
+        return r;
+    if (fs_keyring(fs))
+        keyring_get_status(fs_keyring(fs), &keys);
+    r = encryption_count_tables(fs, "tables", keys.current_id, &tables, err);
+    if (!r)
+        r = encryption_count_logs(fs, "log", &logs, err);
+    if (!r)
+        encryption_print(cli, keys.key_count ? &keys : NULL, &tables, &logs);
+    fs_close(fs);
+    return r;
+}
+
+/* Change the keys of the directory: @fn has its keyring. */
+static int change_keys(struct cli *cli,
+                       int (*fn)(struct cli *, struct keyring *, struct err *),
+                       struct err *err)
+{
+    struct fs_lock *lock;
+    struct fs *fs;
+    int r = open_directory(cli, &fs, err);
+
+    if (r)
+        return r;
+    if (!fs_keyring(fs)) {
+        r = err_set(err, ERR_NOTFOUND, "%s is not encrypted",
+                    cli_directory(cli));
+        err_hint(err, "write to it with a master key: --encryption-key FILE");
+    }
+    if (!r)
+        r = fs_mkdirs(fs, KEYS_LOCK_DIR, err);
+    if (!r)
+        r = fs_lock(fs, KEYS_LOCK_NAME, &lock, err);
+    if (!r) {
+        r = fn(cli, fs_keyring(fs), err);
+        fs_unlock(lock);
+    }
+    fs_close(fs);
+    return r;
+}
+
+static int rotate(struct cli *cli, struct keyring *k, struct err *err)
+{
+    struct keyring_status s;
+    int r = keyring_rotate(k, err);
+    if (r)
+        return r;
+    keyring_get_status(k, &s);
+    cli_remark(cli, "data key %016" PRIx64 " encrypts what is written now",
+               s.current_id);
+    return 0;
+}
+
+static int rotate_master(struct cli *cli, struct keyring *k, struct err *err)
+{
+    struct keyring_status s;
+    bool done;
+    int r = keyring_rewrap(k, &done, err);
+    if (r)
+        return r;
+    keyring_get_status(k, &s);
+    cli_remark(cli, "%zu data keys are wrapped by master key %016" PRIx64 "%s",
+               s.key_count, s.master, done ? "" : " already");
+    return 0;
+}
+
+/* --- commands --------------------------------------------------------------
+ */
+
+static int run_status(struct cli *cli, const struct args *args, struct err *err)
+{
+    (void)args;
+    return directory_status(cli, err);
+}
+
+static int run_rotate(struct cli *cli, const struct args *args, struct err *err)
+{
+    (void)args;
+    return change_keys(cli, rotate, err);
+}
+
+static int
+run_rotate_master(struct cli *cli, const struct args *args, struct err *err)
+{
+    if (args_value(args, "previous-encryption-key"))
+        cli->previous_key = args_value(args, "previous-encryption-key");
+    if (!cli->previous_key)
+        return usage_error(args, err,
+                           "which key was it? --previous-encryption-key FILE");
+    return change_keys(cli, rotate_master, err);
+}
+
+const struct command encryption_commands[] = {
+    {.name = "encryption status",
+     .summary = "Show what is encrypted, and with which keys",
+     .details =
+         "A store is encrypted from the first write with a master key on:\n"
+         "    openssl rand -hex 32 > key; chmod 600 key\n"
+         "    quarry --encryption-key key put …   (or $QUARRY_ENCRYPTION_KEY)\n"
+         "The master key wraps the data keys in the store's file KEYS, and\n"
+         "these encrypt everything. Without it the store does not open: keep\n"
+         "it, and not beside the store. Files of before are encrypted when\n"
+         "they are compacted.",
+     .examples = "quarry encryption status",
+     .run = run_status},
+    {.name = "encryption rotate",
+     .summary = "Make a new data key, for what is written from now on",
+     .details = "Nothing is written again; what the keys before encrypted "
+                "stays\nreadable. A process that has the store open takes the "
+                "new key with\nits next file.",
+     .examples = "quarry encryption rotate",
+     .run = run_rotate},
+    {.name = "encryption rotate-master",
+     .summary = "Have a new master key in the place of the one before",
+     .details = "Only KEYS is written again, as a whole or not at all. From "
+                "then on\nthe master key before is of no use.",
+     .examples = "quarry encryption rotate-master --encryption-key new \\\n"
+                 "    --previous-encryption-key old",
+     .options = {new_key_options},
+     .run = run_rotate_master},
+    {.name = NULL},
+};

@@ -1,0 +1,115 @@
+"""Directories that are encrypted, by the command line: keys are asked for, shown
+and changed, also while another process writes."""
+
+import os
+
+from harness import CliTest, Terminal, main
+
+MARKER = b"plainly"
+
+
+class Encryption(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.embedded_only("a cluster's keys are its servers'")
+        for name in "key", "other":
+            self.new_key(name)
+        self.env["QUARRY_ENCRYPTION_KEY"] = os.path.join(self.dir, "key")
+
+    def new_key(self, name):
+        path = os.path.join(self.dir, name)
+        with open(path, "wb") as f:
+            f.write(os.urandom(32).hex().encode() + b"\n")
+        os.chmod(path, 0o600)
+
+    def files_with_marker(self):
+        found = []
+        for top, _, names in os.walk(os.path.join(self.dir, "quarry-data")):
+            for name in names:
+                with open(os.path.join(top, name), "rb") as f:
+                    if MARKER in f.read():
+                        found.append(name)
+        return found
+
+    def status(self):
+        """Rows of the sheets: that of keys, of tables, of logs."""
+        lines = self.ok("encryption", "status", "--format", "csv").splitlines()
+        return [line.split(",") for line in lines]
+
+    def test_store(self):
+        """Nothing of it can be read in its files; commands that look at files
+        read them with the key."""
+        self.table()
+        self.ok("put", "t", "plainlyrow", "f:plainlyq=plainlyvalue")
+        self.assertEqual(self.files_with_marker(), [])
+        self.assertIn("plainlyvalue", self.ok("scan", "t"))
+        self.ok("table", "compact", "t")
+        self.ok("check", "quarry-data")
+        tables = os.path.join(self.dir, "quarry-data", "tables")
+        name = os.path.join(tables, os.listdir(tables)[0])
+        self.assertIn("plainlyrow", self.ok("dump", "--entries", name))
+        self.assertEqual(self.files_with_marker(), [])
+
+    def test_no_key(self):
+        self.table()
+        del self.env["QUARRY_ENCRYPTION_KEY"]
+        self.assertIn("no master key was given", self.fails(1, "scan", "t"))
+        self.assertIn("the one given is", self.fails(
+            1, "--encryption-key", "other", "scan", "t"))
+        os.chmod(os.path.join(self.dir, "key"), 0o644)
+        self.assertIn("chmod 600", self.fails(
+            1, "--encryption-key", "key", "scan", "t"))
+
+    def test_rotation_while_another_writes(self):
+        """A shell that writes goes on over a new data key and a new master
+        key."""
+        self.table()
+        t = Terminal(self, "shell")
+        t.prompt()
+        for i in range(3):
+            t.line("put t row%d f:q=v%d" % (i, i))
+            t.prompt()
+            self.ok("encryption", "rotate")
+        self.ok("encryption", "rotate-master", "--encryption-key", "other",
+                "--previous-encryption-key", "key")
+        t.line("put t row3 f:q=v3")
+        t.prompt()
+        t.type("\x04")
+        t.close()
+        self.fails(1, "scan", "t")
+        self.env["QUARRY_ENCRYPTION_KEY"] = os.path.join(self.dir, "other")
+        scanned = self.ok("scan", "t")
+        for i in range(4):
+            self.assertIn("v%d" % i, scanned)
+        self.assertIn("4", self.status()[1])
+
+    def test_key_comes_later(self):
+        """What was there before is counted until it was compacted."""
+        key = self.env.pop("QUARRY_ENCRYPTION_KEY")
+        self.table()
+        self.ok("put", "t", "plainlyrow", "f:q=v")
+        self.ok("table", "compact", "t")
+        self.assertNotEqual(self.files_with_marker(), [])
+        self.env["QUARRY_ENCRYPTION_KEY"] = key
+        self.ok("put", "t", "another", "f:q=v")
+        self.assertEqual(self.status()[3][:2], ["tables", "0"])
+        self.ok("table", "compact", "t")
+        self.assertEqual(self.status()[3][:2], ["tables", "1"])
+        self.assertEqual(self.status()[3][4], "0")
+
+    def test_job(self):
+        """Attempts of a job read tables of an encrypted directory."""
+        self.table()
+        self.ok("put", "t", "plainlyrow", "f:q=v")
+        self.ok("job", "run", "--mapper", "cut -f1", "--input", "table:t",
+                "--output", "file:out")
+        lines = b""
+        for name in os.listdir(os.path.join(self.dir, "out")):
+            with open(os.path.join(self.dir, "out", name), "rb") as f:
+                lines += f.read()
+        self.assertIn(MARKER, lines)
+        self.assertEqual(self.files_with_marker(), [])
+
+
+if __name__ == "__main__":
+    main()
