@@ -10,6 +10,7 @@
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
 #include "bigtable/tablet/log_seal.h"
+#include "bigtable/tablet/segment_list.h"
 #include "gfs-lite/fs.h"
 
 /* --- a lane's worker ------------------------------------------------------ */
@@ -26,16 +27,24 @@ static int announce(struct lane *n, uint64_t next, struct err *err)
     return fs_writer_append_sync(n->file, bytes, sizeof(bytes), err);
 }
 
-static void note_full(struct lane *n, uint64_t number)
+/* The segment before, if there is one, is full, and what the list of the one
+ * that was begun leaves out may be removed. */
+static void note_begun(struct lane *n)
 {
     struct shared_log *l = n->log;
-    struct full_segment *f = mem_zalloc(1, sizeof(*f));
-    f->number = number;
-    f->bytes = n->offset;
-    f->last_sequence = n->last_sequence;
+    struct full_segment *f = n->old ? mem_zalloc(1, sizeof(*f)) : NULL;
     mutex_lock(&l->lock);
-    f->next = l->full;
-    l->full = f;
+    if (f) {
+        f->number = n->old;
+        f->bytes = n->offset;
+        /* An announcement was synced, and all before it. */
+        f->synced = n->file ? n->offset : n->synced;
+        f->last_sequence = n->last_sequence;
+        f->next = l->full;
+        l->full = f;
+    }
+    for (f = l->full; f; f = f->next)
+        f->unlisted |= f->unlisted_by && f->unlisted_by <= n->number;
     mutex_unlock(&l->lock);
 }
 
@@ -54,36 +63,67 @@ int log_lane__take_sealer(struct shared_log *l, struct lane *n, struct err *err)
     return 0;
 }
 
+/* The list of the segments there are, as the first record of the one that
+ * n->number says. PRE: the lock is held. */
+static void make_list(struct lane *n)
+{
+    struct shared_log *l = n->log;
+    buf_clear(&n->list);
+    buf_put_le64(&n->list, 0);
+    for (struct full_segment *f = l->full; f; f = f->next) {
+        if (!f->released)
+            segment_list_put(&n->list, f->number, f->synced);
+        else if (f->unlisted_by == 0)
+            f->unlisted_by = n->number;
+    }
+    for (size_t i = 0; i < LANES; i++)
+        if (l->lanes[i].listed)
+            segment_list_put(&n->list, l->lanes[i].listed,
+                             l->lanes[i].listed_bytes);
+}
+
+/* Header and list of the segment n->number. */
+static void put_head(const struct lane *n, struct buf *out)
+{
+    struct log_segment_header h = {.number = n->number,
+                                   .is_sealed = n->sealer != NULL};
+    struct log_record_header r = {(uint32_t)n->list.len, 1, 0, 0};
+    struct slice payload = buf_slice(&n->list);
+    log_put_segment_header(buf_extend(out, LOG_SEGMENT_HEADER_BYTES), &h);
+    log_put_record(buf_extend(out, LOG_RECORD_HEADER_BYTES + payload.len),
+                   n->number, &r, &payload, 1);
+}
+
 /* Begin the segment n->number. */
 static int begin_segment(struct lane *n, struct err *err)
 {
     const struct fs_write_options opts = {.mode = FS_WRITE_LOG,
                                           .exclusive = true};
-    struct log_segment_header h = {.number = n->number,
-                                   .is_sealed = n->sealer != NULL};
     char path[LOG_PATH_BYTES];
-    char bytes[LOG_SEGMENT_HEADER_BYTES];
+    struct buf head = BUF_INIT;
     struct fs_writer *file;
+    size_t bytes;
     int rc;
     log_segment_path(path, n->log->dir, n->number);
     rc = fs_create(n->log->options.fs, path, &opts, &file, err);
     if (rc)
         return rc;
-    log_put_segment_header(bytes, &h);
-    rc = fs_writer_append_sync(file, bytes, sizeof(bytes), err);
+    put_head(n, &head);
+    bytes = head.len;
+    rc = fs_writer_append_sync(file, head.data, head.len, err);
+    buf_close(&head);
     if (rc == 0 && n->file)
         rc = announce(n, n->number, err);
     if (rc) {
         fs_writer_close(file);
         return rc;
     }
-    if (n->old)
-        note_full(n, n->old);
+    note_begun(n);
     fs_writer_close(n->file);
     n->file = file;
     n->old = n->number;
-    n->offset = n->synced = sizeof(bytes);
-    atomic_fetch_add(&n->log->bytes, sizeof(bytes));
+    n->offset = n->synced = bytes;
+    atomic_fetch_add(&n->log->bytes, bytes);
     n->last_sequence = 0;
     /* For the records behind those of this job, which are sealed already. */
     return log_lane__take_sealer(n->log, n, err);
@@ -145,6 +185,8 @@ static void finish_job(struct lane *n, int rc, const struct err *err)
     struct shared_log *l = n->log;
     n->rc = rc;
     n->err = *err;
+    n->listed = n->old;
+    n->listed_bytes = n->synced;
     if (rc == 0)
         n->dirty = !n->sync;
     if (rc == ERR_ABORTED)
@@ -175,17 +217,19 @@ static void work(void *arg)
 
 /* --- jobs ----------------------------------------------------------------- */
 
+/* One without entries is read without a key. */
 static void put_record(struct lane *n, const struct log_record *r)
 {
+    struct unit_sealer *sealer = r->sequence ? n->sealer : NULL;
     struct log_record_header h = {0, r->count, r->sequence, n->synced};
     char *to;
     for (size_t i = 0; i < r->part_count; i++)
         h.length += (uint32_t)r->parts[i].len;
-    if (n->sealer)
+    if (sealer)
         h.length += (uint32_t)LOG_SEAL_BYTES;
     to = buf_extend(&n->bytes, LOG_RECORD_HEADER_BYTES + h.length);
-    if (n->sealer)
-        log_put_sealed_record(to, n->sealer, n->number, &h, r->parts,
+    if (sealer)
+        log_put_sealed_record(to, sealer, n->number, &h, r->parts,
                               r->part_count);
     else
         log_put_record(to, n->number, &h, r->parts, r->part_count);
@@ -202,6 +246,7 @@ void log_lane__submit(struct lane *n,
     if (n->rotate) {
         n->number = l->next_number++;
         l->stats.segments++;
+        make_list(n);
     }
     buf_clear(&n->bytes);
     n->last = 0;

@@ -32,7 +32,12 @@ struct full_segment {
     struct full_segment *next;
     uint64_t number;
     uint64_t bytes;
+    uint64_t synced; /* Of them; known to be on the disks. */
     uint64_t last_sequence;
+    bool released;        /* Table files have all that is in it. */
+    uint64_t unlisted_by; /* The first segment whose list leaves it out; 0: none
+                             does. */
+    bool unlisted;        /* That one, or a later one, is on the disks. */
 };
 
 enum lane_state {
@@ -66,6 +71,10 @@ struct lane {
     struct unit_sealer *sealer; /* NULL: records are not encrypted. */
     uint64_t synced;            /* Offset known to be on the disks. */
     uint64_t last_sequence;
+    struct buf list; /* Of the segments there are, for one that begins. */
+    /* Under the log's lock, as of the last job: `old` and `synced`. */
+    uint64_t listed;
+    uint64_t listed_bytes;
 };
 
 struct shared_log {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "base/crypt/sealer.h"
 #include "base/runtime/world.h"
@@ -266,6 +267,9 @@ static uint64_t shared_synced_sequence(const struct write_log *base)
     return atomic_load(&((const struct shared_log *)base)->synced_sequence);
 }
 
+/* Those that hold nothing above @sequence are released; of the ones that are,
+ * take those that the newest list leaves out: nobody misses them. PRE: the lock
+ * is held. */
 static struct full_segment *take_released(struct shared_log *l,
                                           uint64_t sequence)
 {
@@ -273,7 +277,11 @@ static struct full_segment *take_released(struct shared_log *l,
     struct full_segment *taken = NULL;
     while (*at) {
         struct full_segment *f = *at;
-        if (f->last_sequence > sequence) {
+        if (!f->released && f->last_sequence <= sequence) {
+            f->released = true;
+            atomic_fetch_sub(&l->bytes, f->bytes);
+        }
+        if (!f->unlisted) {
             at = &f->next;
             continue;
         }
@@ -295,7 +303,6 @@ static void shared_release(struct write_log *base, uint64_t sequence)
         struct full_segment *f = taken;
         char path[LOG_PATH_BYTES];
         taken = f->next;
-        atomic_fetch_sub(&l->bytes, f->bytes);
         log_segment_path(path, l->dir, f->number);
         if (fs_remove(l->options.fs, path, NULL) != 0) {
             /* The master removes it, with the others of a server that left. */
@@ -315,7 +322,7 @@ static size_t shared_segment_count(struct write_log *base)
     size_t count = LANES;
     mutex_lock(&l->lock);
     for (const struct full_segment *f = l->full; f; f = f->next)
-        count++;
+        count += !f->released;
     mutex_unlock(&l->lock);
     return count;
 }
@@ -349,6 +356,7 @@ static void shared_close(struct write_log *base)
         fs_writer_close(l->lanes[i].file);
         buf_close(&l->lanes[i].bytes);
         unit_sealer_free(l->lanes[i].sealer);
+        buf_close(&l->lanes[i].list);
         cond_close(&l->lanes[i].work);
     }
     while (l->full) {
@@ -374,18 +382,33 @@ static const struct write_log_ops shared_ops = {
     .close = shared_close,
 };
 
-/* Both lanes' first segments, so that whoever lists them knows both. */
+/* Let @n write @records, synced. PRE: the lock is held. */
+static int write_on_lane(struct lane *n,
+                         const struct log_record *records,
+                         size_t count,
+                         struct err *err)
+{
+    log_lane__submit(n, records, count, true);
+    while (n->state != LANE_DONE)
+        cond_wait(&n->log->done, &n->log->lock);
+    return take_outcome(n, err);
+}
+
+/* Both lanes' first segments, so that whoever lists them knows both; the first
+ * announces the second. */
 static int begin_lanes(struct shared_log *l, struct err *err)
 {
+    char next[8];
+    struct slice payload = slice_make(next, sizeof(next));
+    const struct log_record announcement = {
+        .count = 1, .parts = &payload, .part_count = 1};
     int rc = 0;
     mutex_lock(&l->lock);
-    for (size_t i = 0; i < LANES && rc == 0; i++) {
-        struct lane *n = &l->lanes[i];
-        log_lane__submit(n, NULL, 0, true);
-        while (n->state != LANE_DONE)
-            cond_wait(&l->done, &l->lock);
-        rc = take_outcome(n, err);
-    }
+    for (size_t i = 0; i < LANES && rc == 0; i++)
+        rc = write_on_lane(&l->lanes[i], NULL, 0, err);
+    put_le64(next, l->lanes[LANES - 1].number);
+    if (rc == 0)
+        rc = write_on_lane(&l->lanes[0], &announcement, 1, err);
     mutex_unlock(&l->lock);
     return rc;
 }

@@ -17,6 +17,13 @@
  * taken from their writer, is complete as soon as listing them again shows no
  * more.
  *
+ * What there is. A segment begins with a record that lists all others there are
+ * (segment_list.h). One that is released is removed once a segment is begun
+ * whose list leaves it out. So the list of the newest segment, and what it was
+ * announced by, tell whether any is missing or cut short: that is refused, and
+ * not taken for a log with less in it. Only a segment that follows one that
+ * failed is not announced: it is known from the next list on.
+ *
  * A failure to write breaks nothing but the write, unless the segment was taken
  * away: then the log is broken for good, and `fenced` is called.
  *
@@ -81,5 +88,14 @@ MUST_CHECK int shared_log_read(const char *name,
                                log_record_fn fn,
                                void *ctx,
                                struct err *err);
+/* The same; *@announced is the highest number of a segment that it announces,
+ * 0: none. */
+MUST_CHECK int shared_log_read_announced(const char *name,
+                                         struct buf *bytes,
+                                         struct keyring *keys,
+                                         log_record_fn fn,
+                                         void *ctx,
+                                         uint64_t *announced,
+                                         struct err *err);
 
 #endif /* BIGTABLE_TABLET_SHARED_LOG_H */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/core/buf.h"
+#include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "bigtable/tablet/log_format.h"
 #include "bigtable/tablet/log_seal.h"
@@ -35,6 +36,13 @@ static int damaged(const char *name, size_t at, struct err *err)
     return ERR_CORRUPT;
 }
 
+/* A record without entries: a list begins with 0 instead of a number. */
+static void take_control(struct slice payload, uint64_t *announced)
+{
+    if (payload.len == 8)
+        *announced = MAX_OF(*announced, get_le64(payload.data));
+}
+
 /* Hand out the record @h at @at of segment @number, opened if it is sealed. */
 static int hand_out(struct unit_opener *opener,
                     uint64_t number,
@@ -56,6 +64,18 @@ int shared_log_read(const char *name,
                     void *ctx,
                     struct err *err)
 {
+    uint64_t announced;
+    return shared_log_read_announced(name, in, keys, fn, ctx, &announced, err);
+}
+
+int shared_log_read_announced(const char *name,
+                              struct buf *in,
+                              struct keyring *keys,
+                              log_record_fn fn,
+                              void *ctx,
+                              uint64_t *announced,
+                              struct err *err)
+{
     struct slice bytes = buf_slice(in);
     struct unit_opener *opener = NULL;
     struct log_segment_header header = {.number = 0};
@@ -65,6 +85,7 @@ int shared_log_read(const char *name,
     uint64_t number;
     bool whole;
     int rc = log_get_segment_header(bytes, &header, &whole, err);
+    *announced = 0;
     if (rc)
         return rc;
     if (!log_segment_number(name, &number))
@@ -82,6 +103,8 @@ int shared_log_read(const char *name,
             rc =
                 hand_out(opener, number, &h,
                          in->data + at + LOG_RECORD_HEADER_BYTES, fn, ctx, err);
+        else
+            take_control(payload, announced);
         if (rc)
             err_wrap(err, "%s: offset %zu", name, at);
         at += LOG_RECORD_HEADER_BYTES + payload.len;

@@ -8,6 +8,7 @@
 #include "base/core/buf.h"
 #include "base/core/coding.h"
 #include "base/core/panic.h"
+#include "bigtable/tablet/segment_list.h"
 #include "bigtable/tablet/shared_log.h"
 #include "bigtable/tablet/writer.h"
 #include "gfs-lite/fs.h"
@@ -112,6 +113,7 @@ int sorted_segment_read(struct fs *fs,
 {
     struct sorted_segment *s;
     struct buf path = BUF_INIT;
+    uint64_t announced = 0;
     uint64_t length;
     int rc;
     *out = NULL;
@@ -125,8 +127,11 @@ int sorted_segment_read(struct fs *fs,
         rc =
             fs_read_all(fs, buf_cstr(&path), SEGMENT_BYTES_MAX, &s->bytes, err);
     if (rc == 0)
-        rc = shared_log_read(name, &s->bytes, fs_keyring(fs), take_record, s,
-                             err);
+        rc = shared_log_read_announced(name, &s->bytes, fs_keyring(fs),
+                                       take_record, s, &announced, err);
+    if (rc == 0)
+        rc =
+            segment_list_check_one(fs, dir, name, s->bytes.len, announced, err);
     buf_close(&path);
     if (rc) {
         err_wrap(err, "sort %s/%s", dir, name);

@@ -11,6 +11,7 @@
 #include "base/rpc/channel_set.h"
 #include "base/runtime/log.h"
 #include "bigtable/tablet/log_sort.h"
+#include "bigtable/tablet/segment_list.h"
 #include "bigtable/tablet/segment_shelf.h"
 #include "bigtable/tablet/shared_log.h"
 #include "bigtable/tablet/sorted_segment.h"
@@ -142,7 +143,6 @@ static int add_segment(struct replay *r,
 
 /* --- a log ---------------------------------------------------------------- */
 
-/* A log that is gone is needed no more. */
 static int add_log(struct replay *r, uint64_t log, struct err *err)
 {
     char dir[LOG_DIR_BYTES];
@@ -152,8 +152,13 @@ static int add_log(struct replay *r, uint64_t log, struct err *err)
     int rc;
     replay_log_dir(log, dir);
     rc = fs_list(r->server->fs, dir, &names, &count, err);
-    if (rc == ERR_NOTFOUND)
-        return 0;
+    if (rc == ERR_NOTFOUND) {
+        err_set(err, ERR_CORRUPT, "%s, a log that the tablet needs, is missing",
+                dir);
+        return segment_list_refuse(err);
+    }
+    if (rc == 0)
+        rc = segment_list_check(r->server->fs, dir, err);
     for (size_t i = 0; i < count; i++)
         if (shared_log_is_segment(names[i]))
             last = names[i];

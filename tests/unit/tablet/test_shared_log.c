@@ -437,6 +437,10 @@ static void damage(void *arg)
     while (model_count < 30)
         write_record(&r, 1, true);
     write_log_close(log_);
+    OK(fs_read_all(fs, "log/1/00000002.log", 1 << 20, &bytes, &err));
+    OK(fs_mkdirs(fs, "log/2", &err));
+    OK(fs_replace(fs, "log/2/00000002.log", buf_slice(&bytes), &err));
+    buf_clear(&bytes);
     OK(fs_read_all(fs, "log/1/00000001.log", 1 << 20, &bytes, &err));
     for (int i = 0; i < 300; i++) {
         size_t at = rand_below(&r, bytes.len);
