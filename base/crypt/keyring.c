@@ -196,7 +196,7 @@ static int decode_keys(struct keyring *k, struct slice bytes, struct err *err)
     const struct aead_key *master;
     struct data_key *keys;
     uint64_t name;
-    size_t count;
+    size_t count = 0;
     size_t n = 0;
     int rc = check_keys_file(bytes, &count, err);
 
