@@ -68,11 +68,19 @@ static bool parse_message(struct pages *p, const struct warc_record *rec)
         m->header_count = 0;
         return false;
     }
-    if (!p->exported.masked)
+    if (!p->exported.masked && !p->exported.bare_lines)
         return true;
     body = m->raw_body;
     buf_clear(&p->head);
-    exported_head_unmask(m->head, &p->head);
+    buf_clear(&p->lines);
+    if (p->exported.masked)
+        exported_head_unmask(m->head, &p->lines);
+    else
+        buf_append_slice(&p->lines, m->head);
+    if (p->exported.bare_lines)
+        exported_head_lf(buf_slice(&p->lines), &p->head);
+    else
+        buf_append_slice(&p->head, buf_slice(&p->lines));
     buf_append_str(&p->head, "\r\n");
     if (!http_parse(buf_slice(&p->head), m))
         m->header_count = 0;
@@ -185,7 +193,7 @@ static int put_contents(struct pages *p,
         if (charset.len == 0 && charset_was_detected(p->charsets))
             charset = slice_str(charset_name(p->charsets));
     }
-    put_language(p, language);
+    put_language(p, p->exported.language.len ? p->exported.language : language);
     pages__set(p, "meta", "charset", charset);
     pages__set_number(p, "meta", "length", body.len);
     put_coding(p, flags);
@@ -225,7 +233,7 @@ int pages__put_response(struct pages *p,
     struct slice type = SLICE_EMPTY;
     unsigned flags;
     bool is_http = parse_message(p, rec) && !m->is_request;
-    if (slice_eq_str(p->exported.type, "revisit"))
+    if (http_slice_is(p->exported.type, "revisit"))
         return pages__put_revisit(p, rec, err);
     if (!is_http) {
         /* dns:, ftp:, or HTTP/0.9, which has no head. */
@@ -258,6 +266,8 @@ int pages__put_resource(struct pages *p,
 {
     unsigned flags = 0;
     struct slice body;
+    if (http_slice_is(p->exported.type, "revisit"))
+        return pages__put_revisit(p, rec, err);
     if (!verify(p, rec, rec->block, rec->block) ||
         !pages__place(p, rec, rec->uri, rec->time_us))
         return 0;
@@ -336,6 +346,8 @@ static void put_revisit_of(struct pages *p, const struct warc_record *rec)
             break;
         profile = slice_sub(profile, slash + 1, profile.len);
     }
+    /* The first word of the cell: a URI has no blanks. */
+    profile = slice_sub(profile, 0, slice_find_byte(profile, ' '));
     buf_clear(&p->text);
     buf_append_slice(&p->text, profile);
     if (rec->refers_to_uri.len || rec->refers_to_date.len) {
@@ -358,7 +370,7 @@ int pages__put_revisit(struct pages *p,
                        struct err *err)
 {
     struct http_message *m = &p->message;
-    bool is_http = parse_message(p, rec);
+    bool is_http = rec->type != WARC_RESOURCE && parse_message(p, rec);
     int code;
     if (!pages__place(p, rec, rec->uri, time_of(rec, m)))
         return 0;
@@ -383,6 +395,21 @@ int pages__put_revisit(struct pages *p,
 /* --- metadata --------------------------------------------------------------
  */
 
+/* The head of a capture that an export wrote without. */
+static int put_head_apart(struct pages *p,
+                          const struct warc_record *rec,
+                          const struct pages_subject *subject,
+                          struct err *err)
+{
+    int code;
+    if (!pages__join(p, rec, subject))
+        return 0;
+    code = run_batch_row(&p->batch, buf_slice(&p->row), &p->mutation, err);
+    if (code == 0 && parse_message(p, rec))
+        put_http(p, rec, &p->message);
+    return code;
+}
+
 int pages__put_metadata(struct pages *p,
                         const struct warc_record *rec,
                         struct err *err)
@@ -392,6 +419,9 @@ int pages__put_metadata(struct pages *p,
     int code;
     if (pages__is_wat(rec))
         return pages__put_wat(p, rec, err);
+    if (p->exported.is_one &&
+        slice_eq_str(rec->content_type, EXPORTED_HEAD_TYPE))
+        return put_head_apart(p, rec, &subject, err);
     if (rec->uri.len == 0 || rec->block.len == 0 ||
         !slice_starts_with(rec->content_type,
                            SLICE_LIT("application/warc-fields"))) {

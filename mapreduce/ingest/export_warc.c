@@ -8,6 +8,7 @@
 #include "mapreduce/ingest/row_captures.h"
 #include "mapreduce/warc/date.h"
 #include "mapreduce/warc/digest.h"
+#include "mapreduce/warc/http.h"
 #include "mapreduce/warc/url.h"
 #include "mapreduce/warc/writer.h"
 
@@ -27,7 +28,8 @@ struct export
     struct row_captures captures;
     struct buf out;
     struct buf uri;     /* Of a row without http:url. */
-    struct buf head;    /* Of HTTP, as it will stand in the block. */
+    struct buf head;    /* Of HTTP, masked, */
+    struct buf lines;   /* and as it will stand in the block. */
     struct buf headers; /* Of the record, beyond what every one has. */
 };
 
@@ -42,19 +44,11 @@ enum export_packing export_packing_of(const char *file_name)
 
 /* --- fields -------------------------------------------------------------- */
 
-static bool is_printable(struct slice s)
-{
-    for (size_t i = 0; i < s.len; i++)
-        if ((unsigned char)s.data[i] < ' ')
-            return false;
-    return s.len > 0;
-}
-
 /* What the page was asked for as; it may hold anything but a line end. */
 static struct slice
 uri_of(struct export *x, struct slice row, const struct capture *c)
 {
-    if (is_printable(c->url))
+    if (exported_is_plain(c->url))
         return c->url;
     buf_clear(&x->uri);
     url_of_row_key(row, &x->uri);
@@ -70,6 +64,13 @@ static void put_payload_digest(struct export *x, struct slice payload)
                  slice_make(text, digest_format(&d, text)));
 }
 
+/* A field that the record has itself, unless its line cannot hold @value. */
+static void put_odd(struct buf *out, const char *name, struct slice value)
+{
+    if (!exported_is_plain(value))
+        exported_put(out, name, value);
+}
+
 /* What every capture tells; @type is that of its record. */
 static void
 put_capture_fields(struct export *x, const struct capture *c, const char *type)
@@ -79,6 +80,8 @@ put_capture_fields(struct export *x, const struct capture *c, const char *type)
     exported_put(h, "WARC-Truncated", c->truncated);
     exported_put(h, "Quarry-Record", SLICE_LIT("1"));
     exported_put(h, "Quarry-Source", c->source);
+    put_odd(h, "WARC-Target-URI", c->url);
+    put_odd(h, "WARC-Record-ID", c->id);
     if (!slice_eq_str(c->type, type))
         exported_put(h, "Quarry-Type", c->type);
     exported_put(h, "Quarry-Payload-Digest", c->digest);
@@ -96,38 +99,92 @@ static void put_record(struct export *x, const struct warc_write_record *rec)
 
 /* --- captures ------------------------------------------------------------ */
 
+/* Other readers refuse long heads. One that was cut has no line end, and would
+ * have one if a body stood behind it. */
+static bool stands_apart(const struct capture *c)
+{
+    bool ends = c->head.len && c->head.data[c->head.len - 1] == '\n';
+    return c->head.len > EXPORTED_HEAD_BYTES_MAX ||
+           (c->head.len && !ends && c->body.len);
+}
+
 /* The HTTP head with its blank line, masked unless it fits the body that
- * follows; that of a revisit speaks of a body elsewhere. A head that was cut
- * has no line end: nothing but a body can follow it. */
+ * follows; that of a revisit speaks of a body elsewhere. One that was cut is
+ * all there is. */
 static struct slice
 http_head(struct export *x, const struct capture *c, bool is_revisit)
 {
+    enum exported_lines lines = exported_head_lines(c->head);
     bool ends = c->head.len && c->head.data[c->head.len - 1] == '\n';
     buf_clear(&x->head);
-    if (c->head.len == 0 || (!ends && (is_revisit || c->body.len == 0)))
+    buf_clear(&x->lines);
+    if (!ends)
         return c->head;
-    if (ends && !is_revisit && !exported_head_fits(c->head, c->body.len)) {
+    if (!is_revisit && !exported_head_fits(c->head, c->body.len)) {
         exported_head_mask(c->head, c->body.len, &x->head);
         exported_put(&x->headers, "Quarry-Head", SLICE_LIT("masked"));
     } else {
         buf_append_slice(&x->head, c->head);
     }
-    buf_append_str(&x->head, ends ? "\r\n" : "\r\n\r\n");
-    return buf_slice(&x->head);
+    if (lines == EXPORTED_LINES_LF)
+        exported_put(&x->headers, "Quarry-Head-Lines", SLICE_LIT("lf"));
+    exported_head_crlf(buf_slice(&x->head), &x->lines);
+    buf_append_str(&x->lines, "\r\n");
+    return buf_slice(&x->lines);
+}
+
+/* The head of a capture whose record is without: a record of its own, which
+ * only an import looks into. */
+static void
+put_head_apart(struct export *x, struct slice uri, const struct capture *c)
+{
+    struct warc_write_record rec = {
+        .type = "metadata",
+        .uri = uri,
+        .time_us = c->time_us,
+        .content_type = SLICE_LIT(EXPORTED_HEAD_TYPE),
+        .parts = &c->head,
+        .part_count = 1,
+    };
+    buf_clear(&x->headers);
+    exported_put(&x->headers, "Quarry-Record", SLICE_LIT("1"));
+    put_odd(&x->headers, "WARC-Target-URI", c->url);
+    rec.headers = buf_slice(&x->headers);
+    put_record(x, &rec);
+}
+
+/* The type of a block that is no message of HTTP: one that says it is would
+ * have readers look for a head in it. */
+static struct slice plain_type(struct export *x, struct slice type)
+{
+    struct slice media = http_media_type(type);
+    bool is_message = http_slice_is(media, "application/http");
+    if (type.len == 0 || (exported_is_plain(type) && !is_message))
+        return type;
+    exported_put_escaped(&x->headers, "Content-Type", type);
+    return SLICE_LIT("application/octet-stream");
+}
+
+/* To other readers a response without a head is none: they would take the
+ * first lines of its body for one. */
+static const char *page_type(const struct capture *c)
+{
+    bool is_resource = http_slice_is(c->type, "resource");
+    return is_resource || c->head.len == 0 || stands_apart(c) ? "resource"
+                                                              : "response";
 }
 
 static void
 put_page(struct export *x, struct slice uri, const struct capture *c)
 {
-    bool is_resource =
-        c->type.len ? slice_eq_str(c->type, "resource") : c->head.len == 0;
-    const char *type = is_resource ? "resource" : "response";
+    const char *type = page_type(c);
+    bool apart = stands_apart(c);
     struct slice parts[2] = {SLICE_EMPTY, c->body};
     struct warc_write_record rec = {
         .type = type,
         .uri = uri,
         .time_us = c->time_us,
-        .id = c->id,
+        .id = exported_is_plain(c->id) ? c->id : SLICE_EMPTY,
         .content_type = c->content_type,
         .parts = parts,
         .part_count = 2,
@@ -135,12 +192,20 @@ put_page(struct export *x, struct slice uri, const struct capture *c)
     buf_clear(&x->headers);
     put_capture_fields(x, c, type);
     put_payload_digest(x, c->body);
-    if (c->head.len) {
+    if (c->head.len == 0 || apart) {
+        rec.content_type = plain_type(x, c->content_type);
+    } else {
         rec.content_type = SLICE_LIT("application/http; msgtype=response");
         parts[0] = http_head(x, c, false);
     }
+    if (apart) {
+        exported_put(&x->headers, "Quarry-Head", SLICE_LIT("apart"));
+        exported_put(&x->headers, "Quarry-Language", c->language);
+    }
     rec.headers = buf_slice(&x->headers);
     put_record(x, &rec);
+    if (apart || exported_head_lines(c->head) == EXPORTED_LINES_MIXED)
+        put_head_apart(x, uri, c);
 }
 
 /* Cut the first word off @s. */
@@ -180,7 +245,7 @@ static void put_revisit(struct export *x,
         .type = "revisit",
         .uri = uri,
         .time_us = c->time_us,
-        .id = c->id,
+        .id = exported_is_plain(c->id) ? c->id : SLICE_EMPTY,
         .parts = &part,
         .part_count = 1,
     };
@@ -188,7 +253,7 @@ static void put_revisit(struct export *x,
     buf_clear(&x->headers);
     put_capture_fields(x, c, "revisit");
     buf_printf(&x->headers, "WARC-Profile: " PROFILE_START "%.*s\r\n",
-               SLICE_ARG(is_printable(profile)
+               SLICE_ARG(exported_is_plain(profile)
                              ? profile
                              : SLICE_LIT("identical-payload-digest")));
     if (original) {
@@ -197,13 +262,16 @@ static void put_revisit(struct export *x,
         exported_put(&x->headers, "WARC-Refers-To-Date",
                      slice_make(date, date_format_us(original->time_us, date)));
     } else {
+        exported_put(&x->headers, "WARC-Payload-Digest", c->digest);
         put_reference(x, c->revisit_of);
     }
-    part = http_head(x, c, true);
-    if (c->head.len)
+    part = stands_apart(c) ? SLICE_EMPTY : http_head(x, c, true);
+    if (c->head.len && !stands_apart(c))
         rec.content_type = SLICE_LIT("application/http; msgtype=response");
     rec.headers = buf_slice(&x->headers);
     put_record(x, &rec);
+    if (stands_apart(c) || exported_head_lines(c->head) == EXPORTED_LINES_MIXED)
+        put_head_apart(x, uri, c);
 }
 
 /* The newest capture before @i, no revisit itself, with the body of @i. */
@@ -213,7 +281,7 @@ static const struct capture *find_original(const struct row_captures *r,
     const struct capture *c = &r->at[i];
     while (i-- > 0) {
         const struct capture *o = &r->at[i];
-        if (o->has_body && o->type.len && !slice_eq_str(o->type, "revisit") &&
+        if (o->has_body && o->type.len && !http_slice_is(o->type, "revisit") &&
             slice_eq(o->body, c->body))
             return o;
     }
@@ -221,6 +289,18 @@ static const struct capture *find_original(const struct row_captures *r,
 }
 
 /* --- what joins a capture ------------------------------------------------ */
+
+/* What a record tells that joins the capture @c, and refers to @id. */
+static void
+put_joining_fields(struct export *x, const struct capture *c, struct slice id)
+{
+    exported_put(&x->headers, "Quarry-Record", SLICE_LIT("1"));
+    put_odd(&x->headers, "WARC-Target-URI", c->url);
+    if (exported_is_plain(id))
+        buf_printf(&x->headers, "WARC-Refers-To: <%.*s>\r\n", SLICE_ARG(id));
+    else
+        exported_put(&x->headers, "WARC-Refers-To", id);
+}
 
 static void put_text(struct export *x,
                      struct slice uri,
@@ -238,9 +318,8 @@ static void put_text(struct export *x,
         .part_count = 1,
     };
     buf_clear(&x->headers);
-    if (c->converted_from.len)
-        buf_printf(&x->headers, "WARC-Refers-To: <%.*s>\r\n",
-                   SLICE_ARG(c->converted_from));
+    put_joining_fields(x, c, c->converted_from);
+    rec.content_type = plain_type(x, rec.content_type);
     exported_put(&x->headers, "WARC-Identified-Content-Language", c->language);
     rec.headers = buf_slice(&x->headers);
     put_record(x, &rec);
@@ -258,8 +337,7 @@ put_notes(struct export *x, struct slice uri, const struct capture *c)
         .part_count = 1,
     };
     buf_clear(&x->headers);
-    if (c->id.len)
-        buf_printf(&x->headers, "WARC-Refers-To: <%.*s>\r\n", SLICE_ARG(c->id));
+    put_joining_fields(x, c, c->id);
     rec.headers = buf_slice(&x->headers);
     put_record(x, &rec);
 }
@@ -269,14 +347,14 @@ put_capture(struct export *x, const struct quarry_row *row, size_t i)
 {
     const struct capture *c = &x->captures.at[i];
     struct slice uri = uri_of(x, row->key, c);
-    bool is_revisit = slice_eq_str(c->type, "revisit");
+    bool is_revisit = http_slice_is(c->type, "revisit");
     const struct capture *original =
         is_revisit && c->has_body ? find_original(&x->captures, i) : NULL;
     uint64_t before = x->report->record_count;
     if (original || (is_revisit && !c->has_body))
         put_revisit(x, uri, c,
-                    original && is_printable(original->url) ? original->url
-                                                            : uri,
+                    original && exported_is_plain(original->url) ? original->url
+                                                                 : uri,
                     original);
     else if (c->has_body)
         put_page(x, uri, c);
@@ -364,6 +442,7 @@ int export_warc(struct quarry_table *table,
     buf_close(&x.out);
     buf_close(&x.uri);
     buf_close(&x.head);
+    buf_close(&x.lines);
     buf_close(&x.headers);
     return code;
 }

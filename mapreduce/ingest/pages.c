@@ -35,6 +35,8 @@ void pages_free(struct pages *p)
     run_batch_close(&p->batch);
     time_set_close(&p->times);
     time_set_close(&p->targets);
+    exported_close(&p->exported);
+    buf_close(&p->lines);
     buf_close(&p->head);
     buf_close(&p->uri);
     buf_close(&p->row);
@@ -219,6 +221,7 @@ put_one(struct pages *p, const struct warc_record *rec, struct err *err)
 
 int pages_put(struct pages *p, const struct warc_record *rec, struct err *err)
 {
-    exported_read(rec, &p->exported);
-    return put_one(p, rec, err);
+    struct warc_record own = *rec;
+    exported_read(&own, &p->exported);
+    return put_one(p, &own, err);
 }

@@ -25,8 +25,9 @@ struct pages {
 
     /* The capture at hand. */
     struct exported exported;
-    struct buf head; /* Of HTTP, unmasked. */
-    struct buf uri;  /* Normalised. */
+    struct buf lines; /* Of a head, unmasked, */
+    struct buf head;  /* and as they came. */
+    struct buf uri;   /* Normalised. */
     struct buf row;
     int64_t time_us;
     struct quarry_mutation *mutation;

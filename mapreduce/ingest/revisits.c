@@ -97,15 +97,32 @@ static bool same_digest(const struct revisit *v, struct slice label)
            digest_eq(&a, &b);
 }
 
-/* Times of the row's captures that may be the original, into [min, max). */
+/* Where the second of @us ends. */
+static int64_t second_end(int64_t us)
+{
+    int64_t second = INT64_C(1000000);
+    int64_t in_second = (us % second + second) % second;
+    return us - in_second + second;
+}
+
+/* Times of the row's captures that may be the original, into [min, max). What
+ * is later than the second of the revisit is none: an import that found it
+ * would differ from one that comes before it is there. */
 static void bounds(const struct revisit *v, int64_t *min, int64_t *max)
 {
     *min = INT64_MIN + 1;
     *max = v->time_us;
     if (v->original_us != INT64_MIN) {
         *min = v->original_us;
-        *max = v->original_us + v->original_span_us;
+        *max = MIN_OF(v->original_us + v->original_span_us,
+                      second_end(v->time_us));
     }
+}
+
+/* A limit of 0 is none to a read: its cells are looked at once more. */
+static bool is_within(const int64_t range[2], int64_t us)
+{
+    return us >= range[0] && us < range[1];
 }
 
 static bool has_time(const struct quarry_row *row, int64_t us)
@@ -119,19 +136,23 @@ static bool has_time(const struct quarry_row *row, int64_t us)
 /* The time of the original: that of the newest of @pages with the right digest,
  * else, when its time was told, of the newest. INT64_MIN: none. */
 static int64_t choose(const struct revisit *v,
+                      const int64_t range[2],
                       const struct quarry_row *pages,
                       const struct quarry_row *digests)
 {
     for (size_t i = 0; digests && i < digests->cell_count; i++) {
         const struct quarry_cell *c = &digests->cells[i];
-        if (v->digest.len && same_digest(v, c->value) &&
-            has_time(pages, c->timestamp_us))
+        if (v->digest.len && is_within(range, c->timestamp_us) &&
+            same_digest(v, c->value) && has_time(pages, c->timestamp_us))
             return c->timestamp_us;
     }
     /* A page that is not modified has no digest to go by. */
     if (v->original_us == INT64_MIN && v->digest.len)
         return INT64_MIN;
-    return pages->cell_count ? pages->cells[0].timestamp_us : INT64_MIN;
+    for (size_t i = 0; i < pages->cell_count; i++)
+        if (is_within(range, pages->cells[i].timestamp_us))
+            return pages->cells[i].timestamp_us;
+    return INT64_MIN;
 }
 
 static int read_cells(struct revisits *r,
@@ -151,7 +172,7 @@ static int read_cells(struct revisits *r,
     return quarry_read_row(r->run->table, v->original_row, &opts, out, err);
 }
 
-/* The contents that @v shares, as the first cell of *@page; NULL: not at hand.
+/* The contents that @v shares, as the last cell of *@page; NULL: not at hand.
  */
 static int find_original(struct revisits *r,
                          const struct revisit *v,
@@ -165,12 +186,14 @@ static int find_original(struct revisits *r,
     int code;
     *page = NULL;
     bounds(v, &range[0], &range[1]);
+    if (range[0] >= range[1])
+        return 0;
     code = read_cells(r, v, "contents:", true, range, &pages, err);
     if (code || !pages)
         return code;
     code = read_cells(r, v, "meta:digest", false, range, &digests, err);
     if (code == 0) {
-        at = choose(v, pages, digests);
+        at = choose(v, range, pages, digests);
         range[0] = at;
         range[1] = at + 1;
         if (at != INT64_MIN)
@@ -202,7 +225,7 @@ static int fill_one(struct revisits *r,
     code = run_batch_row(batch, v->row, &m, err);
     if (code == 0) {
         run_batch_set(batch, m, "contents", SLICE_EMPTY, v->time_us,
-                      page->cells[0].value);
+                      page->cells[page->cell_count - 1].value);
         r->run->report->revisit_filled++;
     }
     quarry_row_free(page);

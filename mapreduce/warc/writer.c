@@ -52,13 +52,22 @@ void warc_writer_free(struct warc_writer *w)
     mem_free(w);
 }
 
+/* Can @s stand on a line? */
+static bool is_line(struct slice s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if ((unsigned char)s.data[i] < ' ' && s.data[i] != '\t')
+            return false;
+    return s.len > 0;
+}
+
 static void put_id(struct warc_writer *w, const struct warc_write_record *rec)
 {
     uint64_t a = hash64_slice(buf_slice(&w->block));
     uint64_t b =
         hash64(rec->uri.data, rec->uri.len,
                a ^ (uint64_t)rec->time_us ^ hash64_slice(slice_str(rec->type)));
-    if (rec->id.len) {
+    if (is_line(rec->id)) {
         buf_printf(&w->text, "WARC-Record-ID: <%.*s>\r\n", SLICE_ARG(rec->id));
         return;
     }
@@ -82,10 +91,10 @@ static void put_head(struct warc_writer *w, const struct warc_write_record *rec)
     buf_printf(&w->text, "WARC/1.1\r\nWARC-Type: %s\r\n", rec->type);
     put_id(w, rec);
     buf_printf(&w->text, "WARC-Date: %s\r\n", date);
-    if (rec->uri.len)
+    if (is_line(rec->uri))
         buf_printf(&w->text, "WARC-Target-URI: %.*s\r\n", SLICE_ARG(rec->uri));
     buf_printf(&w->text, "WARC-Block-Digest: %s\r\n", label);
-    if (rec->content_type.len)
+    if (is_line(rec->content_type))
         buf_printf(&w->text, "Content-Type: %.*s\r\n",
                    SLICE_ARG(rec->content_type));
     buf_append_slice(&w->text, rec->headers);

@@ -17,7 +17,8 @@ enum warc_packing {
 };
 
 struct warc_write_record {
-    const char *type;          /* "response", … */
+    const char *type; /* "response", … */
+    /* Values with control characters are left out. */
     struct slice uri;          /* "" for a warcinfo. */
     int64_t time_us;           /* Written to the microsecond. */
     struct slice id;           /* "" makes one of the record's digest. */
