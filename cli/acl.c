@@ -5,6 +5,7 @@
 #include "base/core/buf.h"
 #include "bigtable/client/quarry.h"
 #include "bigtable/client/quarry_access.h"
+#include "cli/acl_path.h"
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/policy_printer.h"
@@ -14,6 +15,18 @@ static const struct option scope_options[] = {
     {"whole-cluster", 0, NULL,
      "the list of the cluster instead of a table's: rights\nto create tables, "
      "and to own everything"},
+    {NULL, 0, NULL, NULL},
+};
+
+#define PATH_OPTION                                                            \
+    {                                                                          \
+        "path", 0, "PATH",                                                     \
+            "a file, or a directory with all below it, instead of\na table: "  \
+            "read or write"                                                    \
+    }
+
+static const struct option path_options[] = {
+    PATH_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
@@ -47,7 +60,10 @@ static int run_show(struct cli *cli, const struct args *args, struct err *err)
     const char *const *rest;
     const char *table;
     struct quarry *q;
-    int r = take_words(args, 0, &table, &rest, err);
+    int r;
+    if (acl_is_path(args))
+        return acl_path_show(cli, args, err);
+    r = take_words(args, 0, &table, &rest, err);
     if (!r)
         r = cli_store(cli, CLI_READ, &q, err);
     if (!r)
@@ -83,11 +99,15 @@ static int change(struct cli *cli,
 
 static int run_grant(struct cli *cli, const struct args *args, struct err *err)
 {
+    if (acl_is_path(args))
+        return acl_path_grant(cli, args, err);
     return change(cli, args, quarry_acl_grant, err);
 }
 
 static int run_revoke(struct cli *cli, const struct args *args, struct err *err)
 {
+    if (acl_is_path(args))
+        return acl_path_revoke(cli, args, err);
     return change(cli, args, quarry_acl_revoke, err);
 }
 
@@ -115,6 +135,7 @@ static int run_set(struct cli *cli, const struct args *args, struct err *err)
 
 static const struct option change_options[] = {
     {"family", 'f', "FAMILY", "to this family alone, not to all of the table"},
+    PATH_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
@@ -135,20 +156,24 @@ const struct command acl_commands[] = {
      .summary = "Show who may do what with a table",
      .details = "A table without a list of rights is open to all who are let "
                 "into the\ncluster.",
-     .examples = "quarry acl show webtable\nquarry acl show --whole-cluster",
+     .examples = "quarry acl show webtable\nquarry acl show --whole-cluster\n"
+                 "quarry acl show --path /logs",
      .words_max = 1,
-     .options = {scope_options, remote_options},
+     .options = {scope_options, path_options, remote_options},
      .run = run_show},
     {.name = "acl grant",
      .arguments = "TABLE RIGHT PRINCIPALS",
-     .summary = "Give a right to a table, or to one of its families",
+     .summary = "Give a right to a table, to one of its families, or to files",
      .details = RIGHTS_TEXT
      " The first right that is\ngiven to an open table closes it to all "
-     "others, and its giver stays an owner.",
+     "others, and its giver stays an owner.\nA right to a path is given by its "
+     "owner, for what is his below it, or by an\nadministrator, for all below "
+     "it; it comes on top of what modes allow (quarry fs\nchmod).",
      .examples =
          "quarry acl grant webtable read '*'\n"
          "quarry acl grant webtable write crawler,indexer --family anchor\n"
-         "quarry acl grant --whole-cluster create crawler",
+         "quarry acl grant --whole-cluster create crawler\n"
+         "quarry acl grant --path /logs read reporter",
      .words_min = 2,
      .words_max = 3,
      .options = {change_options, scope_options, remote_options},

@@ -88,6 +88,12 @@ int fs_command_needs_cluster(const struct fs_command *c, struct err *err)
 
 static const struct option ls_options[] = {
     {"recursive", 'R', NULL, "all below, too"},
+    {"long", 'l', NULL, "with modes and owners (a cluster's files)"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const struct option rights_options[] = {
+    {"recursive", 'R', NULL, "directories with all that is below them"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -130,9 +136,12 @@ const struct command fs_commands[] = {
     {.name = "fs ls",
      .arguments = "[PATH…]",
      .summary = "List directories",
-     .details = PATTERN_DETAILS,
+     .details = PATTERN_DETAILS
+     "\n\n-l shows modes: d for a directory, then what the owner and what all "
+     "others may,\nand t for a sticky directory, from which each removes his "
+     "own.",
      .examples = "quarry fs ls -R /logs -t cluster:c\n"
-                 "quarry fs ls '/logs/2024-*/part-?'",
+                 "quarry fs ls -l '/logs/2024-*/part-?'",
      .words_max = WORDS_ANY,
      .options = {ls_options, remote_options},
      .run = fs_run_ls},
@@ -233,6 +242,34 @@ const struct command fs_commands[] = {
      .words_max = 2,
      .options = {remote_options},
      .run = fs_run_snapshot},
+    {.name = "fs chmod",
+     .arguments = "MODE PATH…",
+     .summary = "Set what owner and others may do with files",
+     .details =
+         "MODE is octal, 750: a digit for the owner, one for all others (the "
+         "one between\nthem must be the last one: there are no groups, roles "
+         "are given rights by quarry\nacl grant --path); or changes: "
+         "u+w,o-rwx,a=r, with u the owner, o all others, a\nboth, and +t "
+         "for a directory from which each removes his own. Of a directory "
+         "r\nlists it, w makes and removes names in it, x passes through. "
+         "The owner may,\nand administrators.",
+     .examples = "quarry fs chmod 700 /users/ann\n"
+                 "quarry fs chmod -R o-w /shared",
+     .words_min = 2,
+     .words_max = WORDS_ANY,
+     .options = {rights_options, remote_options},
+     .run = fs_run_chmod},
+    {.name = "fs chown",
+     .arguments = "OWNER PATH…",
+     .summary = "Give files to another owner",
+     .details =
+         "What the owner before has given rights to is closed again. The "
+         "owner may, and\nadministrators.",
+     .examples = "quarry fs chown -R bob /users/ann/old",
+     .words_min = 2,
+     .words_max = WORDS_ANY,
+     .options = {rights_options, remote_options},
+     .run = fs_run_chown},
     {.name = "fs setrep",
      .arguments = "COPIES PATH",
      .summary = "Set how many copies there are of a file, or all below",

@@ -89,6 +89,19 @@ int fs_run_snapshot(struct cli *cli, const struct args *args, struct err *err);
 int fs_run_setrep(struct cli *cli, const struct args *args, struct err *err);
 int fs_run_quota(struct cli *cli, const struct args *args, struct err *err);
 
+/* fs_rights.c */
+int fs_run_chmod(struct cli *cli, const struct args *args, struct err *err);
+int fs_run_chown(struct cli *cli, const struct args *args, struct err *err);
+int fs_run_ls_long(struct cli *cli, const struct args *args, struct err *err);
+
+/* The state of @path, to @out, and its owner and mode to @s. */
+struct sheet;
+MUST_CHECK int fs_put_rights(const struct fs_command *c,
+                             const char *path,
+                             struct sheet *s,
+                             struct gfs_stat *out,
+                             struct err *err);
+
 /* fs_state.c */
 int fs_run_df(struct cli *cli, const struct args *args, struct err *err);
 int fs_run_fsck(struct cli *cli, const struct args *args, struct err *err);

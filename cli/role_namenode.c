@@ -1,9 +1,14 @@
 /* The role `namenode`: the file system's names, a member of their cell. */
 #include "base/core/buf.h"
 #include "base/core/conf.h"
+#include "cli/fs_mode.h"
 #include "cli/role.h"
 #include "cli/role_cell.h"
+#include "gfs-lite/gfs.h"
 #include "gfs-lite/namenode/namenode.h"
+
+/* Others do not write what somebody makes. */
+#define MASK_DEFAULT GFS_OTHERS_WRITE
 
 extern const struct role namenode_role;
 
@@ -20,6 +25,22 @@ read_times(struct conf *c, struct namenode_options *o, struct err *err)
     return rc;
 }
 
+/* [namenode] umask: octal, as quarry fs chmod has modes. */
+static int
+read_mask(struct conf *c, struct namenode_options *o, struct err *err)
+{
+    const char *text = conf_get(c, "namenode", "umask");
+    int rc;
+    o->mask = MASK_DEFAULT;
+    if (!text)
+        return 0;
+    o->mask = 0;
+    rc = fs_mode_change(text, &o->mask, err);
+    if (rc)
+        err_wrap(err, "[namenode] umask");
+    return rc;
+}
+
 static int
 namenode_role_open(const struct role_env *env, void **out, struct err *err)
 {
@@ -33,6 +54,8 @@ namenode_role_open(const struct role_env *env, void **out, struct err *err)
     int rc = role_cell_read(env, "namenode", &cell, err);
     if (rc == 0)
         rc = read_times(env->conf, &o, err);
+    if (rc == 0)
+        rc = read_mask(env->conf, &o, err);
     o.replica = &cell.options;
     if (rc == 0)
         rc = namenode_open(env->world, env->server, &o, &nn, err);

@@ -4,12 +4,14 @@
 #include "base/core/buf.h"
 #include "gfs-lite/wire_codec.h"
 
-#define COMMAND_FIELDS 17
-#define RESULT_FIELDS  10
+#define COMMAND_FIELDS 20
+/* Logs have shorter ones, of before files had owners. */
+#define COMMAND_FIELDS_OLD 17
+#define RESULT_FIELDS      10
 
 bool gfs_op_is_for_clients(enum gfs_op op)
 {
-    return op >= GFS_OP_SESSION_OPEN && op <= GFS_OP_SETTLE;
+    return op >= GFS_OP_SESSION_OPEN && op <= GFS_OP_GRANT;
 }
 
 const char *gfs_op_name(enum gfs_op op)
@@ -30,6 +32,9 @@ const char *gfs_op_name(enum gfs_op op)
     case GFS_OP_ALLOCATE: return "allocate";
     case GFS_OP_CLOSE: return "close";
     case GFS_OP_SETTLE: return "settle";
+    case GFS_OP_SET_MODE: return "set mode";
+    case GFS_OP_SET_OWNER: return "set owner";
+    case GFS_OP_GRANT: return "set grant";
     case GFS_OP_FENCE: return "fence";
     case GFS_OP_SEAL: return "seal";
     case GFS_OP_SESSION_EXPIRE: return "expire session";
@@ -63,11 +68,26 @@ void gfs_command_put(const struct gfs_command *c, struct buf *out)
     codec_put_u64(out, c->replication);
     codec_put_u64(out, c->flags);
     wire_put_servers(&c->servers, out);
+    codec_put_bin(out, c->caller);
+    codec_put_bin(out, c->roles);
+    codec_put_u64(out, c->mode);
+}
+
+/* What commands had no fields for once. */
+static void get_rights(struct message_reader *m, struct gfs_command *c)
+{
+    if (m->count < COMMAND_FIELDS)
+        return;
+    m->known = COMMAND_FIELDS;
+    c->caller = message_bytes(&m->r, GFS_TEXT_BYTES_MAX);
+    c->roles = message_bytes(&m->r, GFS_ROLES_BYTES_MAX);
+    c->mode = message_u32(&m->r);
+    m->r.bad |= c->mode > GFS_MODE_MAX;
 }
 
 int gfs_command_get(struct slice in, struct gfs_command *c, struct err *err)
 {
-    struct message_reader m = message_begin(in, COMMAND_FIELDS);
+    struct message_reader m = message_begin(in, COMMAND_FIELDS_OLD);
     *c = (struct gfs_command){.op = (enum gfs_op)message_u32(&m.r)};
     c->session = codec_get_u64(&m.r);
     c->sequence = codec_get_u64(&m.r);
@@ -85,6 +105,7 @@ int gfs_command_get(struct slice in, struct gfs_command *c, struct err *err)
     c->replication = message_u32(&m.r);
     c->flags = message_u32(&m.r);
     wire_get_servers(&m.r, &c->servers);
+    get_rights(&m, c);
     return message_end(&m, "command of the file system", err);
 }
 

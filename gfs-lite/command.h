@@ -36,6 +36,8 @@ struct buf;
 #define GFS_DEPTH_MAX 64
 /* Longest name of a machine, address or rack. */
 #define GFS_TEXT_BYTES_MAX 255
+/* Longest list of the roles of a principal, with commas. */
+#define GFS_ROLES_BYTES_MAX 4096
 
 /* Values are part of the log's format: never renumber. */
 enum gfs_op {
@@ -59,6 +61,10 @@ enum gfs_op {
     GFS_OP_CLOSE = 14,    /* file, epoch, chunk and length of the last one */
     GFS_OP_SETTLE = 15, /* file, epoch, chunk and length of the last one, which
                            is on the disks of its servers: it is sealed */
+    GFS_OP_SET_MODE = 16,  /* path, mode */
+    GFS_OP_SET_OWNER = 17, /* path, text: who; "": the servers */
+    GFS_OP_GRANT = 18,     /* path, text: a principal, role:NAME or *, length:
+                              enum gfs_grant, flags REVOKE */
     /* From the leader alone. */
     GFS_OP_FENCE = 32,           /* file, chunk */
     GFS_OP_SEAL = 33,            /* file, chunk, version, length, flags CLOSE */
@@ -83,6 +89,35 @@ enum gfs_flags {
     GFS_CLOSE = 16,    /* The file is closed with it. */
     GFS_AHEAD = 32,    /* The chunk before it has its length, and is sealed
                           later. */
+    GFS_CHECKED = 64,  /* From the leader: `caller` is held to owners, modes and
+                          grants. */
+    GFS_REVOKE = 128,  /* Take a grant away. */
+};
+
+/* Rights of a file or directory: of its owner, and of all others. There are no
+ * groups: roles have grants instead. Values are part of formats. */
+enum gfs_mode {
+    GFS_OTHERS_EXECUTE = 1, /* Pass through a directory. */
+    GFS_OTHERS_WRITE = 2,
+    GFS_OTHERS_READ = 4,
+    GFS_OWNER_EXECUTE = 8,
+    GFS_OWNER_WRITE = 16,
+    GFS_OWNER_READ = 32,
+    GFS_STICKY = 64, /* Of a directory: entries are removed and renamed by their
+                        owners alone, and by its own. */
+};
+
+#define GFS_MODE_MAX 127
+/* What is made without a mask may be used by all. */
+#define GFS_MODE_FILE      (32 | 16 | 4 | 2)
+#define GFS_MODE_DIRECTORY 63
+/* Of the root: all make entries, and each removes his own. */
+#define GFS_MODE_ROOT (GFS_MODE_DIRECTORY | GFS_STICKY)
+
+/* What a grant gives, for a path and all below it. */
+enum gfs_grant {
+    GFS_GRANT_READ = 1,
+    GFS_GRANT_WRITE = 2,
 };
 
 /* What the operator wants of a chunk server. */
@@ -116,6 +151,12 @@ struct gfs_command {
     uint32_t replication;
     uint32_t flags;
     struct gfs_server_set servers;
+    /* From the leader, whatever a client sends: */
+    struct slice caller; /* Who wants it, and owns what it makes; "": the
+                            servers. */
+    struct slice roles;  /* His, with commas. */
+    uint32_t mode; /* SET_MODE: the new one, from the client. Else the bits that
+                      what it makes does not get. */
 };
 
 struct gfs_result {

@@ -86,9 +86,16 @@ MUST_CHECK int gfs_record_append(struct fs *fs,
                                  uint64_t *offset,
                                  struct err *err);
 
-/* More than fs_stat() says. Sizes of open files are those of what is sealed. */
+/* More than fs_stat() says, but for the owner. Sizes of open files are those of
+ * what is sealed. */
 MUST_CHECK int gfs_stat(struct fs *fs,
                         const char *path,
+                        struct gfs_stat *out,
+                        struct err *err);
+/* With the owner, which @a holds. */
+MUST_CHECK int gfs_look(struct fs *fs,
+                        const char *path,
+                        struct arena *a,
                         struct gfs_stat *out,
                         struct err *err);
 /* The entries of @path behind the name @after. @a holds them. */
@@ -115,6 +122,28 @@ MUST_CHECK int gfs_set_quota(struct fs *fs,
                              uint64_t entries,
                              uint64_t bytes,
                              struct err *err);
+/* Set what owner and others may do with @path: enum gfs_mode. */
+MUST_CHECK int
+gfs_set_mode(struct fs *fs, const char *path, uint32_t mode, struct err *err);
+/* Let @path be @owner's. */
+MUST_CHECK int gfs_set_owner(struct fs *fs,
+                             const char *path,
+                             struct slice owner,
+                             struct err *err);
+/* Give @principal, a name, "role:NAME" or "*", @rights (enum gfs_grant) to
+ * @path and all below it, or take them away. */
+MUST_CHECK int gfs_grant(struct fs *fs,
+                         const char *path,
+                         struct slice principal,
+                         uint32_t rights,
+                         bool take,
+                         struct err *err);
+/* What was given so for @path or a directory above it. @a holds it. */
+MUST_CHECK int gfs_get_grants(struct fs *fs,
+                              const char *path,
+                              struct arena *a,
+                              struct gfs_path_grants *out,
+                              struct err *err);
 /* Where the chunks of a file are. */
 MUST_CHECK int gfs_get_layout(struct fs *fs,
                               const char *path,

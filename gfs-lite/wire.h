@@ -32,6 +32,7 @@ enum gfs_method {
     GFS_CHECK = 0x408,      /* gfs_query; gfs_findings */
     GFS_SET_SERVER = 0x409, /* gfs_query (path: its address, length: state) */
     GFS_TAKE_OVER = 0x40a,  /* gfs_query; gfs_result (length) */
+    GFS_GRANTS = 0x40b,     /* gfs_query; gfs_path_grants */
     /* A chunk server's. */
     CHUNK_WRITE = 0x480,  /* chunk_call, data attached; chunk_answer */
     CHUNK_APPEND = 0x481, /* The same: a record, where the server says. */
@@ -66,7 +67,25 @@ struct gfs_stat {
     uint64_t bytes;
     uint64_t entry_quota;
     uint64_t byte_quota;
+    struct slice owner; /* "": the servers. Borrowed from the message. */
+    uint32_t mode;      /* enum gfs_mode. */
 };
+
+/* Rights by path, of a file or directory and of all above it. */
+struct gfs_path_grant {
+    struct slice path; /* Where it was given. */
+    struct slice principal;
+    uint32_t rights; /* enum gfs_grant. */
+    bool by_owner;   /* Holds for files of the same owner. */
+};
+
+struct gfs_path_grants {
+    struct gfs_path_grant *grants; /* Arena of the reader. */
+    size_t count;
+};
+
+/* Grants in one answer. */
+#define GFS_PATH_GRANTS_MAX 65536
 
 struct gfs_entry {
     struct slice name;
@@ -288,6 +307,11 @@ MUST_CHECK int gfs_listing_get(struct slice in,
                                struct arena *a,
                                struct gfs_listing *l,
                                struct err *err);
+void gfs_path_grants_put(const struct gfs_path_grants *g, struct buf *out);
+MUST_CHECK int gfs_path_grants_get(struct slice in,
+                                   struct arena *a,
+                                   struct gfs_path_grants *g,
+                                   struct err *err);
 void gfs_layout_put(const struct gfs_layout *l, struct buf *out);
 MUST_CHECK int gfs_layout_get(struct slice in,
                               struct arena *a,

@@ -5,7 +5,7 @@
 #include "gfs-lite/wire_codec.h"
 
 #define QUERY_FIELDS         6
-#define STAT_FIELDS          12
+#define STAT_FIELDS          14
 #define LISTING_FIELDS       2
 #define ENTRY_FIELDS         2
 #define LAYOUT_FIELDS        5
@@ -16,6 +16,8 @@
 #define SERVER_STATUS_FIELDS 8
 #define FINDINGS_FIELDS      5
 #define FINDING_FIELDS       5
+#define GRANTS_FIELDS        1
+#define GRANT_FIELDS         4
 
 void gfs_query_put(const struct gfs_query *q, struct buf *out)
 {
@@ -58,6 +60,8 @@ void gfs_stat_put(const struct gfs_stat *s, struct buf *out)
     codec_put_u64(out, s->bytes);
     codec_put_u64(out, s->entry_quota);
     codec_put_u64(out, s->byte_quota);
+    codec_put_bin(out, s->owner);
+    codec_put_u64(out, s->mode);
 }
 
 static void get_stat(struct codec_reader *r, struct gfs_stat *s)
@@ -74,6 +78,9 @@ static void get_stat(struct codec_reader *r, struct gfs_stat *s)
     s->bytes = codec_get_u64(r);
     s->entry_quota = codec_get_u64(r);
     s->byte_quota = codec_get_u64(r);
+    s->owner = message_bytes(r, GFS_TEXT_BYTES_MAX);
+    s->mode = message_u32(r);
+    r->bad |= s->mode > GFS_MODE_MAX;
 }
 
 int gfs_stat_get(struct slice in, struct gfs_stat *s, struct err *err)
@@ -111,6 +118,37 @@ int gfs_listing_get(struct slice in,
         get_stat(&m.r, &l->entries[i].stat);
     }
     return message_end(&m, "listing of the file system", err);
+}
+
+void gfs_path_grants_put(const struct gfs_path_grants *g, struct buf *out)
+{
+    codec_put_array(out, GRANTS_FIELDS);
+    codec_put_array(out, (uint32_t)g->count);
+    for (size_t i = 0; i < g->count; i++) {
+        codec_put_array(out, GRANT_FIELDS);
+        codec_put_bin(out, g->grants[i].path);
+        codec_put_bin(out, g->grants[i].principal);
+        codec_put_u64(out, g->grants[i].rights);
+        codec_put_bool(out, g->grants[i].by_owner);
+    }
+}
+
+int gfs_path_grants_get(struct slice in,
+                        struct arena *a,
+                        struct gfs_path_grants *g,
+                        struct err *err)
+{
+    struct message_reader m = message_begin(in, GRANTS_FIELDS);
+    g->count = message_count(&m.r, GFS_PATH_GRANTS_MAX);
+    g->grants = arena_zalloc(a, (g->count + 1) * sizeof(*g->grants));
+    for (size_t i = 0; i < g->count && !m.r.bad; i++) {
+        message_part(&m.r, GRANT_FIELDS);
+        g->grants[i].path = codec_get_bytes(&m.r);
+        g->grants[i].principal = message_bytes(&m.r, GFS_TEXT_BYTES_MAX);
+        g->grants[i].rights = message_u32(&m.r);
+        g->grants[i].by_owner = codec_get_bool(&m.r);
+    }
+    return message_end(&m, "grants of the file system", err);
 }
 
 /* --- layouts

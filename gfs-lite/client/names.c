@@ -166,8 +166,77 @@ static int query_path(struct fs *fs,
     return rc;
 }
 
+int gfs_set_mode(struct fs *fs,
+                 const char *path,
+                 uint32_t mode,
+                 struct err *err)
+{
+    PRE(fs_is_gfs(fs));
+    return run_on_paths(
+        fs, (struct gfs_command){.op = GFS_OP_SET_MODE, .mode = mode}, path,
+        NULL, err);
+}
+
+int gfs_set_owner(struct fs *fs,
+                  const char *path,
+                  struct slice owner,
+                  struct err *err)
+{
+    PRE(fs_is_gfs(fs));
+    return run_on_paths(
+        fs, (struct gfs_command){.op = GFS_OP_SET_OWNER, .text = owner}, path,
+        NULL, err);
+}
+
+int gfs_grant(struct fs *fs,
+              const char *path,
+              struct slice principal,
+              uint32_t rights,
+              bool take,
+              struct err *err)
+{
+    PRE(fs_is_gfs(fs));
+    return run_on_paths(fs,
+                        (struct gfs_command){.op = GFS_OP_GRANT,
+                                             .text = principal,
+                                             .length = rights,
+                                             .flags = take ? GFS_REVOKE : 0},
+                        path, NULL, err);
+}
+
+int gfs_get_grants(struct fs *fs,
+                   const char *path,
+                   struct arena *a,
+                   struct gfs_path_grants *out,
+                   struct err *err)
+{
+    struct buf reply = BUF_INIT;
+    int rc = query_path(fs, GFS_GRANTS, path, (struct gfs_query){.file = 0},
+                        &reply, err);
+    PRE(fs_is_gfs(fs));
+    if (rc == 0)
+        rc = gfs_path_grants_get(arena_dup(a, buf_slice(&reply)), a, out, err);
+    buf_close(&reply);
+    return rc;
+}
+
 int gfs_stat(struct fs *fs,
              const char *path,
+             struct gfs_stat *out,
+             struct err *err)
+{
+    struct arena a;
+    int rc;
+    arena_init(&a);
+    rc = gfs_look(fs, path, &a, out, err);
+    out->owner = SLICE_EMPTY;
+    arena_close(&a);
+    return rc;
+}
+
+int gfs_look(struct fs *fs,
+             const char *path,
+             struct arena *a,
              struct gfs_stat *out,
              struct err *err)
 {
@@ -177,6 +246,8 @@ int gfs_stat(struct fs *fs,
     PRE(fs_is_gfs(fs));
     if (rc == 0)
         rc = gfs_stat_get(buf_slice(&reply), out, err);
+    if (rc == 0)
+        out->owner = arena_dup(a, out->owner);
     buf_close(&reply);
     return rc;
 }
@@ -215,9 +286,11 @@ int gfs__stat(struct fs *fs,
     struct gfs_stat s;
     uint64_t more = 0;
     int rc = gfs_stat(fs, path, &s, err);
-    if (rc == 0 && s.is_open)
-        rc = open_bytes(gfs_of(fs), &s, &more, err);
     if (rc)
+        return rc;
+    if (s.is_open)
+        rc = open_bytes(gfs_of(fs), &s, &more, err);
+    if (rc && rc != ERR_DENIED) /* Who may not read it sees what is sealed. */
         return rc;
     info->is_directory = s.is_directory;
     info->size_bytes = s.size_bytes + more;
@@ -239,6 +312,12 @@ static int list_page(struct fs *fs,
     return rc ? rc : gfs_listing_get(buf_slice(reply), a, l, err);
 }
 
+static void dup_entry(struct arena *a, struct gfs_entry *e)
+{
+    e->name = arena_dup(a, e->name);
+    e->stat.owner = arena_dup(a, e->stat.owner);
+}
+
 int gfs_list(struct fs *fs,
              const char *path,
              const char *after,
@@ -250,7 +329,7 @@ int gfs_list(struct fs *fs,
     int rc = list_page(fs, path, after, a, &reply, out, err);
     PRE(fs_is_gfs(fs));
     for (size_t i = 0; rc == 0 && i < out->count; i++)
-        out->entries[i].name = arena_dup(a, out->entries[i].name);
+        dup_entry(a, &out->entries[i]);
     buf_close(&reply);
     return rc;
 }

@@ -4,6 +4,7 @@
 #include "base/core/buf.h"
 #include "base/core/fault.h"
 #include "base/core/panic.h"
+#include "gfs-lite/namenode/permission.h"
 
 /* --- life -------------------------------------------------------------- */
 
@@ -453,6 +454,21 @@ remove_path(struct catalog *m, const struct gfs_command *c, struct err *err)
                         err);
 }
 
+/* Commands of the leader make no names. */
+static int begin(struct names *ns, const struct gfs_command *c, struct err *err)
+{
+    int rc = 0;
+    if (c->flags & GFS_CHECKED)
+        rc = permission_check_command(ns, c, err);
+    return rc ? rc : names_make_as(ns, c->caller, c->mode, err);
+}
+
+static int grant(struct names *ns, const struct gfs_command *c, struct err *err)
+{
+    return names_grant(ns, c->path, c->text, c->length, c->flags & GFS_REVOKE,
+                       c->flags & GFS_CHECKED, err);
+}
+
 static int execute(struct catalog *m,
                    uint64_t index,
                    const struct gfs_command *c,
@@ -461,6 +477,9 @@ static int execute(struct catalog *m,
 {
     struct names *ns = &m->names;
     struct inode *made;
+    int rc = begin(ns, c, err);
+    if (rc)
+        return rc;
     switch (c->op) {
     case GFS_OP_SESSION_OPEN: return catalog_open_session(m, index, c, r, err);
     case GFS_OP_SESSION_CLOSE:
@@ -482,6 +501,9 @@ static int execute(struct catalog *m,
     case GFS_OP_ALLOCATE: return allocate(m, c, r, err);
     case GFS_OP_CLOSE: return close_by_writer(m, c, err);
     case GFS_OP_SETTLE: return settle(m, c, err);
+    case GFS_OP_SET_MODE: return names_set_mode(ns, c->path, c->mode, err);
+    case GFS_OP_SET_OWNER: return names_set_owner(ns, c->path, c->text, err);
+    case GFS_OP_GRANT: return grant(ns, c, err);
     case GFS_OP_FENCE: return fence(m, c, r, err);
     case GFS_OP_SEAL: return seal(m, c, r, err);
     case GFS_OP_TRASH_EXPIRE: names_empty_trash(ns, c->length); return 0;

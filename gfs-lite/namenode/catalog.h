@@ -30,6 +30,7 @@ struct catalog_session {
     uint64_t id;       /* First: see id_map.h. */
     uint64_t answered; /* The client has all answers up to here. */
     char *name;        /* Owned. */
+    char *principal;   /* Who opened it; owned. */
     struct catalog_answer *answers;
     uint32_t answer_count;
 };
@@ -105,8 +106,10 @@ void catalog_change_answer(struct catalog_session *s,
 
 /* --- for the image ----------------------------------------------------- */
 
-struct catalog_session *
-catalog_add_session(struct catalog *m, uint64_t id, struct slice name);
+struct catalog_session *catalog_add_session(struct catalog *m,
+                                            uint64_t id,
+                                            struct slice name,
+                                            struct slice principal);
 void catalog_keep_answer(struct catalog_session *s,
                          uint64_t sequence,
                          struct slice a);

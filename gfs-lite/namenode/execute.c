@@ -5,6 +5,7 @@
 
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "gfs-lite/namenode/permission.h"
 #include "gfs-lite/namenode/state.h"
 
 /* --- where a new chunk goes
@@ -225,6 +226,11 @@ static int prepare(struct namenode *nn, struct gfs_command *c, struct err *err)
     if (!gfs_op_is_for_clients(c->op))
         return err_set(err, ERR_DENIED, "command %d is not for clients",
                        (int)c->op);
+    rc = rights_check_session(&nn->catalog, c, err);
+    if (rc == 0)
+        rc = namenode_check_tree(nn, c, err);
+    if (rc)
+        return rc;
     namenode_touch(nn, &nn->sessions, c->session);
     if (c->file)
         namenode_touch(nn, &nn->shared, c->file);
@@ -302,10 +308,14 @@ int namenode_handle_execute(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct namenode *nn = ctx;
     struct gfs_command c;
+    struct buf roles = BUF_INIT;
     int rc = gfs_command_get(call->body, &c, err);
     if (rc == 0)
         rc =
             rights_check_command(&nn->options.rights, call->principal, &c, err);
+    if (rc == 0)
+        rights_fill_command(&nn->options.rights, call->principal,
+                            nn->options.mask, &c, &roles);
     while (rc == 0) {
         struct gfs_result r = {.code = 0};
         buf_clear(call->reply_body);
@@ -314,6 +324,7 @@ int namenode_handle_execute(void *ctx, struct rpc_call *call, struct err *err)
             break;
         rc = namenode_finish_copy(nn, err);
     }
+    buf_close(&roles);
     return rc;
 }
 
@@ -368,6 +379,8 @@ int namenode_handle_recover(void *ctx, struct rpc_call *call, struct err *err)
         return rc;
     namenode_await_recovery(nn, q.file);
     rc = names_writer(&nn->catalog.names, q.file, q.epoch, &file, &open, err);
+    if (rc == 0)
+        rc = namenode_check_inode(nn, call, file, PERMISSION_WRITE, err);
     if (rc)
         return rc;
     if (open->next && open->next->handle == q.chunk)
@@ -409,6 +422,8 @@ int namenode_handle_take_over(void *ctx, struct rpc_call *call, struct err *err)
     if (rc == 0)
         rc = rights_check(&nn->options.rights, call->principal, q.path,
                           RIGHTS_CHANGE, err);
+    if (rc == 0)
+        rc = namenode_check_inode(nn, call, file, PERMISSION_WRITE, err);
     if (rc)
         return rc;
     r.file = file->id;

@@ -11,8 +11,10 @@
 #include "gfs-lite/namenode/catalog.h"
 
 /* In version 1 nothing was removed and not yet freed; in version 2 no file had
- * a chunk ahead; in version 3 no tree was being copied. */
-#define IMAGE_VERSION        4
+ * a chunk ahead; in version 3 no tree was being copied; in version 4 files had
+ * no owners, and all might do everything. */
+#define IMAGE_VERSION        5
+#define IMAGE_VERSION_OWNERS 5
 #define IMAGE_VERSION_COPY   4
 #define IMAGE_VERSION_AHEAD  3
 #define IMAGE_VERSION_OLDEST 1
@@ -39,13 +41,39 @@ static void put_chunks(const struct chunk_map *m, struct buf *out)
     }
 }
 
-static void put_inode(const struct inode *n, struct buf *out)
+/* Numbers of owners as an image has them: in the order in which they come, each
+ * with its name the first time. */
+struct owner_order {
+    uint16_t *places; /* By the number in memory; 0: it did not come yet. */
+    uint16_t count;
+};
+
+static void put_owner(const struct owners *o,
+                      const struct inode *n,
+                      struct owner_order *order,
+                      struct buf *out)
+{
+    uint16_t *place = n->owner ? &order->places[n->owner - 1] : NULL;
+    bool first = place && *place == 0;
+    if (first)
+        *place = ++order->count;
+    buf_put_varint(out, place ? *place : 0);
+    if (first)
+        buf_put_lslice(out, owners_name(o, n->owner));
+}
+
+static void put_inode(const struct names *ns,
+                      const struct inode *n,
+                      struct owner_order *order,
+                      struct buf *out)
 {
     buf_put_varint(out, n->id);
     buf_put_varint(out, n->parent ? n->parent->id : 0);
     buf_put_u8(out, n->is_directory ? INODE_DIRECTORY : 0);
     buf_put_lslice(out, inode_name(n));
     buf_put_varint(out, n->modified_us);
+    buf_put_u8(out, n->mode);
+    put_owner(&ns->owners, n, order, out);
     if (n->is_directory) {
         buf_put_varint(out, n->u.directory->entry_quota);
         buf_put_varint(out, n->u.directory->byte_quota);
@@ -59,13 +87,16 @@ static void put_inode(const struct inode *n, struct buf *out)
 
 static void put_tree(const struct names *ns, struct buf *out)
 {
+    struct owner_order order = {
+        mem_zalloc(ns->owners.count + 1u, sizeof(*order.places)), 0};
     buf_put_varint(out, ns->next_id);
     buf_put_varint(out, ns->inodes.count);
     for (const struct inode *n = ns->root; n; n = names_next(ns->root, n))
-        put_inode(n, out);
+        put_inode(ns, n, &order, out);
     for (const struct inode *n = names_next(ns->doomed, ns->doomed); n;
          n = names_next(ns->doomed, n))
-        put_inode(n, out);
+        put_inode(ns, n, &order, out);
+    mem_free(order.places);
 }
 
 static void put_chain(const struct gfs_server_set *s, struct buf *out)
@@ -110,6 +141,7 @@ static void put_sessions(const struct catalog *m, struct buf *out)
         buf_put_varint(out, s->id);
         buf_put_varint(out, s->answered);
         buf_put_lslice(out, slice_str(s->name));
+        buf_put_lslice(out, slice_str(s->principal));
         buf_put_varint(out, s->answer_count);
         for (uint32_t i = 0; i < s->answer_count; i++) {
             buf_put_varint(out, s->answers[i].sequence);
@@ -147,6 +179,22 @@ static void put_copy(const struct catalog *m, struct buf *out)
     buf_put_varint(out, m->copy_sequence);
 }
 
+static void put_grants(const struct id_map *m, struct buf *out)
+{
+    size_t at = 0;
+    const struct grant_list *l;
+    buf_put_varint(out, m->count);
+    while ((l = id_map_next(m, &at))) {
+        buf_put_varint(out, l->id);
+        buf_put_varint(out, l->count);
+        for (size_t i = 0; i < l->count; i++) {
+            buf_put_lslice(out, slice_str(l->grants[i].principal));
+            buf_put_u8(out, l->grants[i].rights);
+            buf_put_u8(out, l->grants[i].by_owner);
+        }
+    }
+}
+
 void catalog_save(const struct catalog *m, struct buf *out)
 {
     buf_append_str(out, CATALOG_IMAGE_MAGIC);
@@ -158,6 +206,7 @@ void catalog_save(const struct catalog *m, struct buf *out)
     put_sessions(m, out);
     put_servers(m, out);
     put_copy(m, out);
+    put_grants(&m->names.grants, out);
 }
 
 /* --- reading ----------------------------------------------------------- */
@@ -225,12 +274,42 @@ static void get_quotas(struct cursor *in, struct inode *n)
     n->u.directory->byte_quota = cursor_varint(in);
 }
 
+/* Owners come in the order of their numbers: none was taken before. */
+static bool get_owner(struct cursor *in, struct names *ns, struct inode *n)
+{
+    uint64_t place = cursor_varint(in);
+    uint16_t number = (uint16_t)place;
+    if (in->bad || place > ns->owners.count + UINT64_C(1))
+        return false;
+    if (place == ns->owners.count + UINT64_C(1)) {
+        struct slice name = cursor_lslice(in);
+        if (in->bad || grants_check_principal(name, NULL) ||
+            owners_number(&ns->owners, name, &number, NULL) || number != place)
+            return false;
+    }
+    owners_give(&ns->owners, n, number);
+    return true;
+}
+
+static bool get_rights(struct cursor *in,
+                       struct names *ns,
+                       uint64_t version,
+                       struct inode *n)
+{
+    n->mode = n->is_directory ? GFS_MODE_DIRECTORY : GFS_MODE_FILE;
+    if (version < IMAGE_VERSION_OWNERS)
+        return true;
+    n->mode = cursor_u8(in);
+    return n->mode <= GFS_MODE_MAX && get_owner(in, ns, n);
+}
+
 /* The first inode is the root, which is there already. */
-static bool get_root(struct cursor *in, struct names *ns)
+static bool get_root(struct cursor *in, struct names *ns, uint64_t version)
 {
     bool good = cursor_varint(in) == ns->root->id && cursor_varint(in) == 0 &&
                 cursor_u8(in) == INODE_DIRECTORY && cursor_lslice(in).len == 0;
     ns->root->modified_us = cursor_varint(in);
+    good = good && get_rights(in, ns, version, ns->root);
     get_quotas(in, ns->root);
     return good;
 }
@@ -242,6 +321,7 @@ static void free_inode(struct names *ns, struct inode *n)
         chunk_map_unref(&ns->chunks, inode_last_chunk(n));
         inode_drop_chunk(n);
     }
+    owners_give(&ns->owners, n, 0);
     inode_free(n);
 }
 
@@ -252,14 +332,14 @@ static struct inode *get_parent(struct cursor *in, const struct names *ns)
     return id ? id_map_get(&ns->inodes, id) : ns->doomed;
 }
 
-static bool get_inode(struct cursor *in, struct names *ns)
+static bool get_inode(struct cursor *in, struct names *ns, uint64_t version)
 {
     uint64_t id = cursor_varint(in);
     struct inode *parent = get_parent(in, ns);
     uint8_t flags = cursor_u8(in);
     struct slice name = cursor_lslice(in);
     uint64_t time_us = cursor_varint(in);
-    bool good = true;
+    bool good;
     struct inode *n;
     if (in->bad || !parent || !parent->is_directory || !is_good_name(name) ||
         id_map_get(&ns->inodes, id) || flags > INODE_DIRECTORY ||
@@ -267,9 +347,10 @@ static bool get_inode(struct cursor *in, struct names *ns)
         inode_entries_find(parent->u.directory->entries, name))
         return false;
     n = inode_new(id, name, flags & INODE_DIRECTORY, time_us);
-    if (n->is_directory)
+    good = get_rights(in, ns, version, n);
+    if (good && n->is_directory)
         get_quotas(in, n);
-    else
+    else if (good)
         good = get_file(in, ns, n);
     if (good)
         names_attach(ns, parent, n);
@@ -278,16 +359,16 @@ static bool get_inode(struct cursor *in, struct names *ns)
     return good;
 }
 
-static bool get_tree(struct cursor *in, struct names *ns)
+static bool get_tree(struct cursor *in, struct names *ns, uint64_t version)
 {
     size_t count;
     ns->next_id = cursor_varint(in);
     count = cursor_count(in, 6);
     id_map_reserve(&ns->inodes, count);
-    if (count == 0 || !get_root(in, ns))
+    if (count == 0 || !get_root(in, ns, version))
         return false;
     for (; count > 1; count--)
-        if (!get_inode(in, ns))
+        if (!get_inode(in, ns, version))
             return false;
     return !in->bad;
 }
@@ -360,17 +441,20 @@ get_open_files(struct cursor *in, struct names *ns, uint64_t version)
     return !in->bad;
 }
 
-static bool get_session(struct cursor *in, struct catalog *m)
+static bool get_session(struct cursor *in, struct catalog *m, uint64_t version)
 {
     uint64_t id = cursor_varint(in);
     uint64_t answered = cursor_varint(in);
     struct slice name = cursor_lslice(in);
+    struct slice principal =
+        version < IMAGE_VERSION_OWNERS ? SLICE_EMPTY : cursor_lslice(in);
     size_t count = cursor_count(in, 2);
     struct catalog_session *s;
     if (in->bad || catalog_session(m, id) || count > SESSION_ANSWERS_MAX ||
-        slice_find_byte(name, '\0') < name.len)
+        slice_find_byte(name, '\0') < name.len ||
+        slice_find_byte(principal, '\0') < principal.len)
         return false;
-    s = catalog_add_session(m, id, name);
+    s = catalog_add_session(m, id, name, principal);
     s->answered = answered;
     for (; count > 0; count--) {
         uint64_t sequence = cursor_varint(in);
@@ -403,13 +487,13 @@ static bool get_server(struct cursor *in, struct catalog *m)
     return !in->bad;
 }
 
-static bool get_sessions(struct cursor *in, struct catalog *m)
+static bool get_sessions(struct cursor *in, struct catalog *m, uint64_t version)
 {
     size_t count = cursor_count(in, 4);
     if (count > SESSIONS_MAX)
         return false;
     for (; count > 0; count--)
-        if (!get_session(in, m))
+        if (!get_session(in, m, version))
             return false;
     count = cursor_count(in, 5);
     if (count > SERVERS_MAX)
@@ -441,6 +525,31 @@ static bool get_copy(struct cursor *in, struct catalog *m)
         return false;
     k->last = names_copy_last(ns);
     return k->last != NULL;
+}
+
+static bool get_grant(struct cursor *in, struct names *ns, struct inode *n)
+{
+    struct slice principal = cursor_lslice(in);
+    uint8_t rights = cursor_u8(in);
+    uint8_t by_owner = cursor_u8(in);
+    return !in->bad && by_owner <= 1 && rights > 0 &&
+           rights <= (GFS_GRANT_READ | GFS_GRANT_WRITE) &&
+           grants_check_principal(principal, NULL) == 0 &&
+           grants_add(&ns->grants, n, principal, rights, by_owner, NULL) == 0;
+}
+
+static bool get_grants(struct cursor *in, struct names *ns)
+{
+    for (size_t count = cursor_count(in, 2); count > 0; count--) {
+        struct inode *n = id_map_get(&ns->inodes, cursor_varint(in));
+        size_t grants = cursor_count(in, 3);
+        if (in->bad || !n || grants == 0 || grants_of(&ns->grants, n))
+            return false;
+        for (; grants > 0; grants--)
+            if (!get_grant(in, ns, n))
+                return false;
+    }
+    return !in->bad;
 }
 
 /* May the file @n have the unsealed chunk @c? It is open, and did not have it
@@ -489,14 +598,16 @@ static int load(struct catalog *m, struct slice image, struct err *err)
     m->applied = cursor_varint(&in);
     if (!get_chunks(&in, &m->names.chunks))
         return err_set(err, ERR_CORRUPT, "image of a namenode: chunks");
-    if (!get_tree(&in, &m->names))
+    if (!get_tree(&in, &m->names, version))
         return err_set(err, ERR_CORRUPT, "image of a namenode: names");
     if (!get_open_files(&in, &m->names, version))
         return err_set(err, ERR_CORRUPT, "image of a namenode: open files");
-    if (!get_sessions(&in, m))
+    if (!get_sessions(&in, m, version))
         return err_set(err, ERR_CORRUPT, "image of a namenode: sessions");
     if (version >= IMAGE_VERSION_COPY && !get_copy(&in, m))
         return err_set(err, ERR_CORRUPT, "image of a namenode: copy");
+    if (version >= IMAGE_VERSION_OWNERS && !get_grants(&in, &m->names))
+        return err_set(err, ERR_CORRUPT, "image of a namenode: grants");
     if (cursor_left(&in) || !is_whole(&m->names))
         return err_set(err, ERR_CORRUPT, "image of a namenode: does not fit");
     return 0;

@@ -9,12 +9,15 @@
 struct inode *
 inode_new(uint64_t id, struct slice name, bool is_directory, uint64_t time_us)
 {
-    struct inode *n = mem_zalloc(1, sizeof(*n) + name.len);
+    size_t bytes = offsetof(struct inode, first_name) + name.len;
+    struct inode *n = mem_zalloc(1, MAX_OF(sizeof(*n), bytes));
+    STATIC_ASSERT(GFS_NAME_BYTES_MAX <= UINT8_MAX, "name_bytes");
     PRE(name.len <= GFS_NAME_BYTES_MAX);
     n->id = id;
     n->modified_us = time_us;
     n->is_directory = is_directory;
-    n->name_bytes = (uint16_t)name.len;
+    n->mode = is_directory ? GFS_MODE_DIRECTORY : GFS_MODE_FILE;
+    n->name_bytes = (uint8_t)name.len;
     n->name = n->first_name;
     if (name.len)
         memcpy(n->name, name.data, name.len);
@@ -45,7 +48,7 @@ void inode_rename(struct inode *n, struct slice name)
     if (n->name != n->first_name)
         mem_free(n->name);
     n->name = copy;
-    n->name_bytes = (uint16_t)name.len;
+    n->name_bytes = (uint8_t)name.len;
 }
 
 /* --- a file's chunks --------------------------------------------------- */

@@ -46,10 +46,12 @@ struct inode {
     } u;
 
     uint32_t chunk_count;
-    uint16_t name_bytes;
+    uint8_t name_bytes;
     uint8_t is_directory;
     uint8_t replication; /* Of a file. */
+    uint8_t mode;        /* enum gfs_mode. */
     char *name;          /* `first_name`, or owned after it was renamed. */
+    uint16_t owner;      /* Its number: owners.h. 0: the servers. */
     char first_name[];
 };
 

@@ -307,6 +307,7 @@ static void add_methods(struct namenode *nn, struct rpc_server *server)
         {GFS_CHECK, "namenode.check", namenode_handle_check},
         {GFS_SET_SERVER, "namenode.set_server", namenode_handle_set_server},
         {GFS_TAKE_OVER, "namenode.take_over", namenode_handle_take_over},
+        {GFS_GRANTS, "namenode.grants", namenode_handle_grants},
     };
     rpc_server_add(server, methods, ARRAY_LEN(methods), nn);
 }

@@ -36,6 +36,8 @@ struct namenode_options {
     uint64_t shared_idle_us;  /* A file of record appends is closed after so
                                  long; default 10 min. */
     struct rights_rules rights; /* Who may use which paths: rights.h. */
+    uint32_t mask;              /* Bits of enum gfs_mode that new files and
+                                   directories do not get. */
     uint64_t copy_step;         /* Inodes and chunks that one command of a
                                    snapshot copies; default 1,024. */
 };

@@ -144,6 +144,8 @@ static struct inode *make_entry(struct names *ns,
                                 uint64_t time_us)
 {
     struct inode *n = inode_new(ns->next_id++, name, is_directory, time_us);
+    n->mode = (uint8_t)(n->mode & ~ns->maker.mask);
+    owners_give(&ns->owners, n, ns->maker.owner);
     names_attach(ns, parent, n);
     parent->modified_us = time_us;
     return n;
@@ -155,7 +157,9 @@ void names_init(struct names *ns)
 {
     *ns = (struct names){.next_id = 1};
     chunk_map_init(&ns->chunks);
+    owners_init(&ns->owners);
     ns->root = inode_new(ns->next_id++, SLICE_EMPTY, true, 0);
+    ns->root->mode = GFS_MODE_ROOT;
     id_map_put(&ns->inodes, ns->root);
     ns->doomed = inode_new(0, SLICE_EMPTY, true, 0);
 }
@@ -180,7 +184,18 @@ void names_close(struct names *ns)
     id_map_close(&ns->inodes);
     free_items(&ns->open_files);
     free_items(&ns->locks);
+    grants_close(&ns->grants);
+    owners_close(&ns->owners);
     chunk_map_close(&ns->chunks);
+}
+
+int names_make_as(struct names *ns,
+                  struct slice principal,
+                  uint32_t mask,
+                  struct err *err)
+{
+    ns->maker.mask = (uint8_t)(mask & GFS_MODE_DIRECTORY);
+    return owners_number(&ns->owners, principal, &ns->maker.owner, err);
 }
 
 /* --- looking ----------------------------------------------------------- */

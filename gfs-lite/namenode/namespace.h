@@ -24,7 +24,9 @@
 
 #include "base/core/err.h"
 #include "gfs-lite/namenode/chunk_map.h"
+#include "gfs-lite/namenode/grants.h"
 #include "gfs-lite/namenode/inode.h"
+#include "gfs-lite/namenode/owners.h"
 
 /* Where removed files are kept for a while: below it a directory for each
  * removal, named by its time, with the path as it was. */
@@ -72,6 +74,13 @@ struct names {
     struct id_map locks;      /* struct lock_entry, owned. */
     uint64_t next_id;
     struct tree_copy copy;
+    struct owners owners;
+    struct id_map grants; /* struct grant_list, owned. */
+
+    struct {
+        uint16_t owner; /* Of what the running command makes, */
+        uint8_t mask;   /* which gets these bits not. */
+    } maker;
 };
 
 void names_init(struct names *ns);
@@ -94,6 +103,13 @@ MUST_CHECK int names_writer(const struct names *ns,
                             struct inode **file,
                             struct open_file **open,
                             struct err *err);
+
+/* What is made from now on is owned by @principal, and gets no bits of @mask.
+ * Errors: those of owners_number(). */
+MUST_CHECK int names_make_as(struct names *ns,
+                             struct slice principal,
+                             uint32_t mask,
+                             struct err *err);
 
 /* --- changing names ---------------------------------------------------- */
 
@@ -165,6 +181,29 @@ MUST_CHECK int names_set_quota(struct names *ns,
                                uint64_t entries,
                                uint64_t bytes,
                                struct err *err);
+
+/* --- rights: permission.h decides by them ------------------------------- */
+
+/* @mode: enum gfs_mode. Errors: ERR_NOTFOUND, ERR_INVALID (a file has no sticky
+ * bit). */
+MUST_CHECK int names_set_mode(struct names *ns,
+                              struct slice path,
+                              uint32_t mode,
+                              struct err *err);
+/* What the owner before has granted is gone. */
+MUST_CHECK int names_set_owner(struct names *ns,
+                               struct slice path,
+                               struct slice owner,
+                               struct err *err);
+/* Give @principal @rights to @path and all below, or take them away. @by_owner:
+ * grants.h. */
+MUST_CHECK int names_grant(struct names *ns,
+                           struct slice path,
+                           struct slice principal,
+                           uint64_t rights,
+                           bool take,
+                           bool by_owner,
+                           struct err *err);
 
 /* --- copying ----------------------------------------------------------- */
 

@@ -6,13 +6,17 @@
 #include "base/replica/replica.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/namenode/path.h"
+#include "gfs-lite/namenode/permission.h"
 #include "gfs-lite/namenode/state.h"
 
 static struct gfs_stat stat_of(const struct namenode *nn, const struct inode *n)
 {
     struct gfs_stat s = {.file = n->id,
                          .is_directory = n->is_directory,
-                         .modified_us = n->modified_us};
+                         .modified_us = n->modified_us,
+                         .owner =
+                             owners_name(&nn->catalog.names.owners, n->owner),
+                         .mode = n->mode};
     if (n->is_directory) {
         const struct directory *d = n->u.directory;
         s.entry_count = d->entry_count;
@@ -27,6 +31,47 @@ static struct gfs_stat stat_of(const struct namenode *nn, const struct inode *n)
     s.size_bytes = inode_bytes(n);
     s.chunk_count = n->chunk_count;
     return s;
+}
+
+int namenode_check_inode(const struct namenode *nn,
+                         const struct rpc_call *call,
+                         const struct inode *n,
+                         unsigned bits,
+                         struct err *err)
+{
+    const struct rights_rules *rules = &nn->options.rights;
+    struct permission_caller who = {.principal = call->principal};
+    struct buf roles = BUF_INIT;
+    int rc;
+    if (!rights_bind_modes(rules, call->principal))
+        return 0;
+    if (rules->lists)
+        rules->lists->put_roles(rules->lists_ctx, call->principal, &roles);
+    who.roles = buf_slice(&roles);
+    rc = permission_check(&nn->catalog.names, &who, n, bits, err);
+    buf_close(&roles);
+    return rc;
+}
+
+/* What is at @path; ERR_NOTFOUND to those alone who may know. */
+static int find_for(const struct namenode *nn,
+                    const struct rpc_call *call,
+                    struct slice path,
+                    struct inode **out,
+                    struct err *err)
+{
+    const struct rights_rules *rules = &nn->options.rights;
+    struct permission_caller who = {.principal = call->principal};
+    struct buf roles = BUF_INIT;
+    int rc = 0;
+    if (rights_bind_modes(rules, call->principal)) {
+        if (rules->lists)
+            rules->lists->put_roles(rules->lists_ctx, call->principal, &roles);
+        who.roles = buf_slice(&roles);
+        rc = permission_check_look(&nn->catalog.names, &who, path, err);
+    }
+    buf_close(&roles);
+    return rc ? rc : names_find(&nn->catalog.names, path, out, err);
 }
 
 /* Read the query, be sure to know everything, and that the caller may @use the
@@ -52,6 +97,7 @@ static bool is_being_written(const struct namenode *nn, const struct inode *n)
 /* A file by its number has a path, too. */
 static int check_read(struct namenode *nn,
                       const struct rpc_call *call,
+                      const struct gfs_query *q,
                       const struct inode *n,
                       struct err *err)
 {
@@ -65,7 +111,13 @@ static int check_read(struct namenode *nn,
     rc = rights_check(rules, call->principal, buf_slice(&path),
                       is_being_written(nn, n) ? RIGHTS_ADD : RIGHTS_READ, err);
     buf_close(&path);
-    return rc;
+    if (rc)
+        return rc;
+    /* Its writer asks, too, for the chunk that he writes. */
+    if (q->file &&
+        namenode_check_inode(nn, call, n, PERMISSION_WRITE, NULL) == 0)
+        return 0;
+    return namenode_check_inode(nn, call, n, PERMISSION_READ, err);
 }
 
 int namenode_handle_stat(void *ctx, struct rpc_call *call, struct err *err)
@@ -76,7 +128,7 @@ int namenode_handle_stat(void *ctx, struct rpc_call *call, struct err *err)
     struct inode *n;
     int rc = begin(nn, call, &q, RIGHTS_LOOK, err);
     if (rc == 0)
-        rc = names_find(&nn->catalog.names, q.path, &n, err);
+        rc = find_for(nn, call, q.path, &n, err);
     if (rc)
         return rc;
     s = stat_of(nn, n);
@@ -93,10 +145,13 @@ int namenode_handle_list(void *ctx, struct rpc_call *call, struct err *err)
     struct inode *e;
     int rc = begin(nn, call, &q, RIGHTS_LOOK, err);
     if (rc == 0)
-        rc = names_find(&nn->catalog.names, q.path, &n, err);
+        rc = find_for(nn, call, q.path, &n, err);
     if (rc == 0 && !n->is_directory)
         rc = err_set(err, ERR_INVALID, "/%.*s is not a directory",
                      SLICE_ARG(q.path));
+    if (rc == 0)
+        rc = namenode_check_inode(nn, call, n,
+                                  PERMISSION_READ | PERMISSION_PASS, err);
     if (rc)
         return rc;
     l.entries = mem_alloc(GFS_LISTING_MAX * sizeof(*l.entries));
@@ -109,6 +164,52 @@ int namenode_handle_list(void *ctx, struct rpc_call *call, struct err *err)
     l.more = e != NULL;
     gfs_listing_put(&l, call->reply_body);
     mem_free(l.entries);
+    return 0;
+}
+
+static void add_grants(const struct names *ns,
+                       const struct inode *n,
+                       struct arena *a,
+                       struct gfs_path_grants *out,
+                       size_t *cap)
+{
+    const struct grant_list *l = grants_of(&ns->grants, n);
+    struct buf path = BUF_INIT;
+    inode_put_path(n, &path);
+    for (size_t i = 0; l && i < l->count && out->count < *cap; i++)
+        out->grants[out->count++] = (struct gfs_path_grant){
+            .path = arena_dup(a, buf_slice(&path)),
+            .principal = slice_str(l->grants[i].principal),
+            .rights = l->grants[i].rights,
+            .by_owner = l->grants[i].by_owner};
+    buf_close(&path);
+}
+
+int namenode_handle_grants(void *ctx, struct rpc_call *call, struct err *err)
+{
+    struct namenode *nn = ctx;
+    const struct names *ns = &nn->catalog.names;
+    struct gfs_path_grants out = {.count = 0};
+    struct gfs_query q;
+    struct arena a;
+    struct inode *n;
+    size_t cap = 0;
+    int rc = begin(nn, call, &q, RIGHTS_LOOK, err);
+    if (rc == 0)
+        rc = find_for(nn, call, q.path, &n, err);
+    if (rc)
+        return rc;
+    for (const struct inode *up = n; up; up = up->parent) {
+        const struct grant_list *l = grants_of(&ns->grants, up);
+        cap += l ? l->count : 0;
+    }
+    arena_init(&a);
+    cap = MIN_OF(cap, GFS_PATH_GRANTS_MAX);
+    out.grants = arena_zalloc(&a, (cap + 1) * sizeof(*out.grants));
+    for (const struct inode *up = n; up; up = up->parent)
+        add_grants(ns, up, &a, &out, &cap);
+    gfs_path_grants_put(&out, call->reply_body);
+    arena_close(&a);
     return 0;
 }
 
@@ -245,13 +346,13 @@ int namenode_handle_layout(void *ctx, struct rpc_call *call, struct err *err)
         if (!n)
             rc = err_set(err, ERR_NOTFOUND, "the file has been removed");
     } else if (rc == 0) {
-        rc = names_find(&nn->catalog.names, q.path, &n, err);
+        rc = find_for(nn, call, q.path, &n, err);
     }
     if (rc == 0 && n->is_directory)
         rc = err_set(err, ERR_INVALID, "/%.*s: is a directory",
                      SLICE_ARG(q.path));
     if (rc == 0)
-        rc = check_read(nn, call, n, err);
+        rc = check_read(nn, call, &q, n, err);
     if (rc)
         return rc;
     arena_init(&b.arena);
@@ -375,7 +476,11 @@ int namenode_handle_check(void *ctx, struct rpc_call *call, struct err *err)
     struct gfs_query q;
     int rc = begin(nn, call, &q, RIGHTS_LOOK, err);
     if (rc == 0)
-        rc = names_find(&nn->catalog.names, q.path, &top, err);
+        rc = find_for(nn, call, q.path, &top, err);
+    /* It names all that is below. */
+    if (rc == 0 && rights_bind_modes(&nn->options.rights, call->principal))
+        rc = rights_check_order(&nn->options.rights, call->principal,
+                                "look at all files", err);
     if (rc)
         return rc;
     arena_init(&k.arena);

@@ -41,6 +41,9 @@ static void release(struct names *ns, struct inode *n)
     forget_open_file(ns, n->id);
     forget_item(&ns->open_files, n->id);
     forget_item(&ns->locks, n->id);
+    if (id_map_get(&ns->inodes, n->id) == n)
+        grants_forget(&ns->grants, n->id);
+    owners_give(&ns->owners, n, 0);
     id_map_remove(&ns->inodes, n->id);
     inode_free(n);
 }
@@ -155,6 +158,8 @@ static void remove_all(struct names *ns, uint64_t time_us)
     struct inode *root = inode_new(old->id, SLICE_EMPTY, true, time_us);
     root->u.directory->entry_quota = old->u.directory->entry_quota;
     root->u.directory->byte_quota = old->u.directory->byte_quota;
+    root->mode = old->mode;
+    owners_give(&ns->owners, root, old->owner);
     id_map_remove(&ns->inodes, old->id);
     id_map_put(&ns->inodes, root);
     ns->root = root;

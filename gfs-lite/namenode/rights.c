@@ -5,13 +5,27 @@
 
 #include "base/rpc/roles.h"
 #include "gfs-lite/command.h"
-#include "gfs-lite/namenode/namespace.h"
+#include "gfs-lite/namenode/catalog.h"
 #include "gfs-lite/namenode/path.h"
+#include "gfs-lite/namenode/permission.h"
 
 bool rights_bind(const struct rights_rules *r, struct slice principal)
 {
-    return r->roles && cluster_roles_are_proved(r->roles) &&
+    return r->roles &&
+           (r->names_are_proved || cluster_roles_are_proved(r->roles)) &&
            !cluster_roles_has(r->roles, principal);
+}
+
+bool rights_bind_modes(const struct rights_rules *r, struct slice principal)
+{
+    return rights_bind(r, principal) &&
+           !(r->lists && r->lists->is_administrator(r->lists_ctx, principal));
+}
+
+struct slice rights_owner(const struct rights_rules *r, struct slice principal)
+{
+    return !r->roles || cluster_roles_has(r->roles, principal) ? SLICE_EMPTY
+                                                               : principal;
 }
 
 /* Does @path lead to what @pattern names, or below it? */
@@ -153,6 +167,10 @@ int rights_check_command(const struct rights_rules *r,
     case GFS_OP_REMOVE:
     case GFS_OP_SET_REPLICATION:
         return rights_check(r, principal, c->path, RIGHTS_ALL_OF, err);
+    case GFS_OP_SET_MODE:
+    case GFS_OP_SET_OWNER:
+    case GFS_OP_GRANT:
+        return rights_check(r, principal, c->path, RIGHTS_CHANGE, err);
     case GFS_OP_SET_QUOTA:
         return rights_check_order(r, principal, "set quotas", err);
     case GFS_OP_SESSION_OPEN:
@@ -172,4 +190,57 @@ int rights_check_command(const struct rights_rules *r,
     case GFS_OP_REPLICATE: break;
     }
     return 0; /* No client's: refused as such. */
+}
+
+/* --- whose command it is ------------------------------------------------ */
+
+void rights_fill_command(const struct rights_rules *r,
+                         struct slice principal,
+                         uint32_t mask,
+                         struct gfs_command *c,
+                         struct buf *roles)
+{
+    bool checked = rights_bind_modes(r, principal);
+    c->caller = rights_owner(r, principal);
+    c->flags &= ~(uint32_t)GFS_CHECKED;
+    if (c->op != GFS_OP_SET_MODE)
+        c->mode = mask;
+    if (c->op == GFS_OP_SET_OWNER)
+        c->text = rights_owner(r, c->text);
+    if (!checked)
+        return;
+    c->flags |= GFS_CHECKED;
+    if (r->lists)
+        r->lists->put_roles(r->lists_ctx, principal, roles);
+    c->roles = buf_slice(roles);
+}
+
+/* One that many append to is nobody's: who may write it may go on. */
+static int check_shared(const struct catalog *m,
+                        const struct gfs_command *c,
+                        struct err *err)
+{
+    const struct permission_caller who = {c->caller, c->roles};
+    const struct inode *n = names_by_id(&m->names, c->file);
+    return n ? permission_check(&m->names, &who, n, PERMISSION_WRITE, err) : 0;
+}
+
+int rights_check_session(const struct catalog *m,
+                         const struct gfs_command *c,
+                         struct err *err)
+{
+    const struct catalog_session *s = catalog_session(m, c->session);
+    const struct open_file *o =
+        c->file ? id_map_get(&m->names.open_files, c->file) : NULL;
+    if (!(c->flags & GFS_CHECKED))
+        return 0;
+    if (s && !slice_eq_str(c->caller, s->principal))
+        return err_set(err, ERR_DENIED, "the session is not \"%.*s\"'s",
+                       SLICE_ARG(c->caller));
+    if (!o || o->session == c->session)
+        return 0;
+    if (o->shared)
+        return check_shared(m, c, err);
+    return err_set(err, ERR_DENIED, "\"%.*s\" is not the writer of the file",
+                   SLICE_ARG(c->caller));
 }

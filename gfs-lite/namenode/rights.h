@@ -1,12 +1,15 @@
-/* Who may use which paths. Where principals are proved, trees that belong to
- * the servers (tables, logs, jobs) are closed to everybody else, by whatever
- * way their files could be named; so are the orders of operators.
+/* Who may use which paths, as the leader finds it. Where principals are proved,
+ * trees that belong to the servers (tables, logs, jobs) are closed to everybody
+ * else, by whatever way their files could be named; so are the orders of
+ * operators. All other files have owners, modes and grants, which the names
+ * themselves decide by (permission.h): the command says who wants it, and
+ * whether he is held to them. The servers are not, nor are administrators.
  *
- * In such a tree there may be boxes, which others put new files into: what lies
- * there already they neither read, replace nor remove.
+ * In a tree of the servers there may be boxes, which others put new files into:
+ * what lies there already they neither read, replace nor remove.
  *
- * What is not checked: a file that is open, which its writer knows by number
- * and epoch, and chunks, which chunk servers give to whoever knows a handle.
+ * A file that is open is its session's, and the session is of whom opened it: a
+ * right that is taken away while a file is written does not end the writing.
  *
  * Threads: the namenode's loop.
  */
@@ -14,11 +17,14 @@
 #define GFS_LITE_NAMENODE_RIGHTS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
 
+struct buf;
+struct catalog;
 struct cluster_roles;
 struct gfs_command;
 
@@ -27,10 +33,24 @@ struct rights_rules {
     const struct cluster_roles *roles; /* Borrowed; NULL: all may all. */
     const char *const *trees;          /* The servers'. End with NULL. */
     const char *const *boxes;          /* In them. End with NULL. */
+    bool names_are_proved; /* Whatever @roles say: the simulated world's are. */
+    /* What lists say of principals: does not park. NULL: nothing. */
+    const struct rights_lists *lists;
+    void *lists_ctx;
 };
 
-/* Is @principal held to the rules? */
+struct rights_lists {
+    bool (*is_administrator)(void *ctx, struct slice principal);
+    /* Append the roles of @principal, with commas. */
+    void (*put_roles)(void *ctx, struct slice principal, struct buf *out);
+};
+
+/* Is @principal held to the rules of the servers' trees? */
 bool rights_bind(const struct rights_rules *r, struct slice principal);
+/* And to owners, modes and grants? An administrator is not. */
+bool rights_bind_modes(const struct rights_rules *r, struct slice principal);
+/* Who owns what @principal makes: "" if he is the cluster itself. */
+struct slice rights_owner(const struct rights_rules *r, struct slice principal);
 
 /* What is done with a path. */
 enum rights_use {
@@ -57,6 +77,19 @@ MUST_CHECK int rights_check_order(const struct rights_rules *r,
 MUST_CHECK int rights_check_command(const struct rights_rules *r,
                                     struct slice principal,
                                     struct gfs_command *c,
+                                    struct err *err);
+/* Let @c, which was checked so, say who wants it. What it borrows of @roles,
+ * which must be empty, stays so while that does. @mask: bits that new files do
+ * not get. */
+void rights_fill_command(const struct rights_rules *r,
+                         struct slice principal,
+                         uint32_t mask,
+                         struct gfs_command *c,
+                         struct buf *roles);
+/* Is the session of @c its caller's, and the open file that it names the
+ * session's? ERR_DENIED. A session that is not known is no error here. */
+MUST_CHECK int rights_check_session(const struct catalog *m,
+                                    const struct gfs_command *c,
                                     struct err *err);
 
 #endif /* GFS_LITE_NAMENODE_RIGHTS_H */

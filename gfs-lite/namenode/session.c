@@ -8,6 +8,7 @@ void catalog_session_free(struct catalog_session *s)
         mem_free(s->answers[i].bytes);
     mem_free(s->answers);
     mem_free(s->name);
+    mem_free(s->principal);
     mem_free(s);
 }
 
@@ -16,12 +17,15 @@ struct catalog_session *catalog_session(const struct catalog *m, uint64_t id)
     return id_map_get(&m->sessions, id);
 }
 
-struct catalog_session *
-catalog_add_session(struct catalog *m, uint64_t id, struct slice name)
+struct catalog_session *catalog_add_session(struct catalog *m,
+                                            uint64_t id,
+                                            struct slice name,
+                                            struct slice principal)
 {
     struct catalog_session *s = mem_zalloc(1, sizeof(*s));
     s->id = id;
     s->name = mem_strndup(name.data, name.len);
+    s->principal = mem_strndup(principal.data, principal.len);
     id_map_put(&m->sessions, s);
     return s;
 }
@@ -85,7 +89,7 @@ int catalog_open_session(struct catalog *m,
     if (m->sessions.count >= SESSIONS_MAX)
         return err_set(err, ERR_EXHAUSTED, "%u sessions are open",
                        SESSIONS_MAX);
-    catalog_add_session(m, index, c->text);
+    catalog_add_session(m, index, c->text, c->caller);
     r->session = index;
     return 0;
 }

@@ -47,6 +47,9 @@ static struct inode *copy_one(struct names *ns, const struct inode *n)
         inode_new(ns->next_id++, inode_name(n), n->is_directory,
                   MIN_OF(n->modified_us, k->time_us));
     copy->replication = n->replication;
+    copy->mode = n->mode;
+    owners_give(&ns->owners, copy, n->owner);
+    grants_copy(&ns->grants, n, copy);
     for (uint32_t i = 0; !n->is_directory && i < n->chunk_count; i++) {
         struct chunk *c = inode_chunk(n, i);
         if (c->handle >= k->chunk_limit)

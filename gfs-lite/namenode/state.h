@@ -133,10 +133,26 @@ MUST_CHECK int namenode_replicate_rest(struct namenode *nn,
                                        struct slice after,
                                        struct err *err);
 
+/* --- tree_rights.c ----------------------------------------------------- */
+
+/* Has the caller of @c the rights that it needs to all that is below its path?
+ * Parks. ERR_DENIED; another leads. */
+MUST_CHECK int namenode_check_tree(struct namenode *nn,
+                                   const struct gfs_command *c,
+                                   struct err *err);
+
 /* --- query.c: questions
  * ------------------------------------------------------------- */
 
+/* Has the caller of @call enum permission_bits @bits of @n? ERR_DENIED. */
+struct inode;
+MUST_CHECK int namenode_check_inode(const struct namenode *nn,
+                                    const struct rpc_call *call,
+                                    const struct inode *n,
+                                    unsigned bits,
+                                    struct err *err);
 int namenode_handle_stat(void *ctx, struct rpc_call *call, struct err *err);
+int namenode_handle_grants(void *ctx, struct rpc_call *call, struct err *err);
 int namenode_handle_list(void *ctx, struct rpc_call *call, struct err *err);
 int namenode_handle_layout(void *ctx, struct rpc_call *call, struct err *err);
 int namenode_handle_status(void *ctx, struct rpc_call *call, struct err *err);
