@@ -15,6 +15,7 @@
 
 struct cli;
 struct fs;
+struct keyring;
 
 struct dump_options {
     bool entries;   /* What is in it, one by one, instead of a summary. */
@@ -51,6 +52,7 @@ MUST_CHECK int dump_replica_log(struct cli *cli,
                                 const struct dump_options *opts,
                                 struct err *err);
 MUST_CHECK int dump_replica_snapshot(struct cli *cli,
+                                     struct keyring *keys,
                                      const char *path,
                                      const struct dump_options *opts,
                                      struct err *err);

@@ -19,7 +19,8 @@ bool is_replica_log(struct slice head)
 
 bool is_replica_snapshot(struct slice head)
 {
-    return snapshot_is_one(head);
+    return snapshot_is_one(head) ||
+           slice_starts_with(head, SLICE_LIT("QRYSEALF")); /* Encrypted. */
 }
 
 /* --- logs ------------------------------------------------------------------
@@ -216,13 +217,14 @@ static void print_snapshot(struct cli *cli, const struct snapshot_info *info)
 }
 
 int dump_replica_snapshot(struct cli *cli,
+                          struct keyring *keys,
                           const char *path,
                           const struct dump_options *opts,
                           struct err *err)
 {
     struct snapshot_info info;
     struct buf image = BUF_INIT;
-    int r = snapshot_load_file(cli->world, path, &info, &image, err);
+    int r = snapshot_load_file(cli->world, keys, path, &info, &image, err);
     if (!r && is_namenode_image(buf_slice(&image)))
         r = dump_namenode_image(cli, info.index, buf_slice(&image), opts, err);
     else if (!r && opts->entries)

@@ -72,7 +72,7 @@ static int dump_file(struct cli *cli,
     if (is_replica_log(head))
         return dump_replica_log(cli, path, opts, err);
     if (is_replica_snapshot(head))
-        return dump_replica_snapshot(cli, path, opts, err);
+        return dump_replica_snapshot(cli, fs_keyring(fs), path, opts, err);
     if (is_chunk_file(head))
         return dump_chunk_file(cli, path, opts, err);
     if (is_table_file(tail))

@@ -249,12 +249,15 @@ static int rescue_one(struct cli *cli,
     const char *cluster = args_value(args, "cluster");
     struct buf name = BUF_INIT;
     struct buf directory = BUF_INIT;
+    struct master_keys *masters;
     size_t others = 0;
     int rc;
     buf_printf(&name, "%s/%s", cluster ? cluster : "quarry", s->name);
     buf_printf(&directory, "%s/%s", args->words[0], s->name);
-    rc = replica_rescue(cli->world, buf_cstr(&name), buf_cstr(&directory),
-                        &others, err);
+    rc = cli_master_keys(cli, &masters, err);
+    if (rc == 0)
+        rc = replica_rescue(cli->world, buf_cstr(&name), buf_cstr(&directory),
+                            masters, &others, err);
     if (rc == 0 && others)
         cli_remark(cli, "%s: goes on without %zu others", s->name, others);
     else if (rc == 0)

@@ -25,6 +25,7 @@ struct buf;
 struct call_trace;
 struct cluster_roles;
 struct conf;
+struct master_keys;
 struct rpc_security;
 struct rpc_server;
 struct vars;
@@ -35,6 +36,7 @@ struct role_env {
     struct world *world;
     struct rpc_server *server; /* Add methods to it in open(). */
     const struct rpc_security *security;
+    struct master_keys *master_keys; /* NULL: nothing is encrypted. */
     const char *trusted; /* Principals that are the cluster's own, too, with
                             commas; NULL: not told. */
     const struct cluster_roles *roles; /* With these: base/rpc/roles.h. */

@@ -67,6 +67,7 @@ int role_cell_read(const struct role_env *env,
         .members = out->members,
         .member_count = env->cell_count,
         .security = env->security,
+        .master_keys = env->master_keys,
     };
     return read_times(env, role, &out->options, err);
 }

@@ -108,6 +108,7 @@ master_role_open(const struct role_env *env, void **out, struct err *err)
     if (rc == 0)
         rc = fs_gfs_open(env->world, &files, &h->fs, err);
     o.fs = h->fs;
+    o.master_keys = env->master_keys;
     if (rc == 0)
         rc = master_open(env->world, env->server, &o, &h->master, err);
     if (rc) {

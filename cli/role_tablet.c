@@ -24,6 +24,7 @@ extern const struct role tablet_role;
 struct tablet_host {
     struct world *world;
     const struct rpc_security *security;
+    struct master_keys *master_keys; /* Borrowed; NULL: none. */
     char *cell;
     char *address;
     char *memo;                   /* Of its session with the lock service, */
@@ -64,7 +65,18 @@ static int open_files(void *ctx, struct fs **out, struct err *err)
                                   .path = BIGTABLE_FS_ROOT,
                                   .name = h->address,
                                   .security = h->security};
-    return fs_gfs_open(h->world, &o, out, err);
+    int rc = fs_gfs_open(h->world, &o, out, err);
+    if (rc == 0)
+        rc = fs_open_keyring(*out, BIGTABLE_KEYS, h->master_keys, false, err);
+    if (rc == 0 && h->master_keys && !fs_keyring(*out))
+        rc = err_set(err, ERR_UNAVAILABLE,
+                     "the master has made no keys yet to encrypt with");
+    if (rc) {
+        fs_close(*out);
+        *out = NULL;
+        err_wrap(err, "keys of tables");
+    }
+    return rc;
 }
 
 static int open_client(void *ctx, struct quarry **out, struct err *err)
@@ -101,6 +113,7 @@ tablet_role_open(const struct role_env *env, void **out, struct err *err)
     int rc = read_options(env->conf, &o, err);
     h->world = env->world;
     h->security = env->security;
+    h->master_keys = env->master_keys;
     h->roles = cluster_roles_new(env->security, env->trusted);
     o.roles = h->roles;
     h->cell = mem_strdup(env->cell);

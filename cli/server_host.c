@@ -9,6 +9,7 @@
 #include "base/core/conf.h"
 #include "base/core/panic.h"
 #include "base/core/text.h"
+#include "base/crypt/master_key.h"
 #include "base/rpc/call_trace.h"
 #include "base/rpc/codec.h"
 #include "base/rpc/remote.h"
@@ -46,6 +47,7 @@ struct server_host {
     const struct server_settings *settings;
     struct rpc_listen_options limits; /* What [limits] says. */
     struct rpc_security *security;    /* Owned, as all below. */
+    struct master_keys *master_keys;
     struct cluster_roles *cluster;
     struct rpc_server *server;
     struct rpc_listener *listener;
@@ -323,6 +325,7 @@ static void fill_env(struct server_host *h, struct world *w)
         .world = w,
         .server = h->server,
         .security = h->security,
+        .master_keys = h->master_keys,
         .trusted = conf_get(s->conf, "access", "trusted"),
         .key = s->key,
         .certificate = s->certificate,
@@ -425,6 +428,8 @@ int server_host_open(struct world *w,
 {
     struct server_host *h = mem_zalloc(1, sizeof(*h));
     int rc = server_settings_security(w, s, &h->security, err);
+    if (rc == 0)
+        rc = master_keys_read(w, &s->encryption, &h->master_keys, err);
     h->settings = s;
     h->failed = failed;
     h->ctx = ctx;
@@ -546,6 +551,7 @@ void server_host_close(struct server_host *h)
     call_trace_free(h->trace);
     vars_free(h->vars);
     rpc_security_free(h->security);
+    master_keys_unref(h->master_keys);
     mem_free(h->name);
     mem_free(h->address);
     mem_free(h);

@@ -15,7 +15,8 @@
 #include "cli/command.h"
 #include "cli/role.h"
 
-#define SECTION "server"
+#define SECTION    "server"
+#define ENCRYPTION "encryption"
 
 const struct option server_options[] = {
     {"config", 'c', "FILE", "options from a file, section [server]"},
@@ -243,6 +244,18 @@ take_texts(struct server_settings *s, const struct args *args, struct err *err)
     return rc;
 }
 
+static int read_encryption(struct server_settings *s, struct err *err)
+{
+    struct conf *c = s->conf;
+    s->encryption = (struct master_key_source){
+        .key_file = conf_get(c, ENCRYPTION, "key-file"),
+        .key_command = conf_get(c, ENCRYPTION, "key-command"),
+        .previous_key_file = conf_get(c, ENCRYPTION, "previous-key-file"),
+        .previous_key_command = conf_get(c, ENCRYPTION, "previous-key-command"),
+    };
+    return conf_check_section(c, ENCRYPTION, err);
+}
+
 int server_settings_read(struct world *w,
                          const struct args *args,
                          struct server_settings *out,
@@ -257,6 +270,8 @@ int server_settings_read(struct world *w,
         rc = read_cell(out, err);
     if (rc == 0)
         rc = check_security(out, err);
+    if (rc == 0)
+        rc = read_encryption(out, err);
     /* Roles ask for theirs when they are opened; a misspelt directory must not
      * have another one made before. */
     if (rc == 0)

@@ -8,6 +8,7 @@
 
 #include "base/core/err.h"
 #include "base/core/flags.h"
+#include "base/crypt/master_key.h"
 #include "base/runtime/log.h"
 #include "cli/command.h"
 
@@ -47,6 +48,8 @@ struct server_settings {
     char *api_authority;
     char *api_tokens;
     char *api_jwt_key;
+    /* Where the master key is: section [encryption]. */
+    struct master_key_source encryption; /* Texts of `conf`. */
     char *console_names; /* What it may be called by, with commas. */
     enum log_level log_level;
 };

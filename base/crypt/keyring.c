@@ -495,9 +495,9 @@ int keyring_derive(struct keyring *k,
             rc = read_keys(k, err);
         mutex_unlock(&k->file_lock);
         if (rc == 0 && !derive_known(k, id, salt, purpose, key))
-            rc = err_set(err, ERR_NOTFOUND,
+            rc = err_set(err, ERR_CORRUPT,
                          "it is sealed with data key %016" PRIx64
-                         ", which KEYS does not have",
+                         ", which is missing in KEYS",
                          id);
     }
     if (rc) {

@@ -108,7 +108,7 @@ void keyring_salt(struct keyring *k, unsigned char salt[KEYRING_SALT_BYTES]);
 
 /* The key of data key @id, @salt and @purpose (a literal). *@out is owned:
  * keyring_key_free(). Parks where KEYS must be read again. Errors:
- * ERR_NOTFOUND: KEYS has no key @id. */
+ * ERR_CORRUPT: KEYS has no key @id. */
 MUST_CHECK int keyring_derive(struct keyring *k,
                               uint64_t id,
                               const unsigned char salt[KEYRING_SALT_BYTES],

@@ -56,8 +56,8 @@ struct unit_opener *unit_opener_new(struct keyring *k, const char *purpose);
 void unit_opener_free(struct unit_opener *o); /* NULL is allowed. */
 
 /* Open @unit to @out, which has UNIT_BYTES_MORE less; it may be @unit's own
- * memory. Parks where KEYS must be read again. Errors: ERR_CORRUPT,
- * ERR_NOTFOUND (the data key is not in KEYS), ERR_DENIED. */
+ * memory. Parks where KEYS must be read again. Errors: ERR_CORRUPT
+ * (also: the data key is not in KEYS), ERR_DENIED. */
 MUST_CHECK int unit_open(struct unit_opener *o,
                          struct slice aad,
                          struct slice unit,

@@ -2,6 +2,7 @@
 #include "base/replica/log.h"
 
 #include "base/core/panic.h"
+#include "base/crypt/sealer.h"
 #include "base/replica/log_state.h"
 #include "base/runtime/world.h"
 
@@ -10,6 +11,7 @@ static struct replica_log *new_log(const struct replica_log_options *opts)
     struct replica_log *l = mem_zalloc(1, sizeof(*l));
     l->world = opts->world;
     l->directory = mem_strdup(opts->directory);
+    l->keyring = opts->keyring;
     l->segment_bytes =
         opts->segment_bytes ? opts->segment_bytes : LOG_SEGMENT_BYTES;
     return l;
@@ -23,6 +25,8 @@ static void free_log(struct replica_log *l)
     log_synced_close(&l->synced_file);
     buf_close(&l->batch);
     buf_close(&l->commands);
+    buf_close(&l->sealed);
+    unit_sealer_free(l->sealer);
     mem_free(l->segments);
     mem_free(l->directory);
     mem_free(l);
@@ -110,7 +114,10 @@ static int begin_behind(struct replica_log *l,
         replica_log__remove_spare(l);
     /* A torn end is left behind: the next segment's base cuts it off. Whoever
      * knows only an older version is not shown records it does not know. */
-    if (rc == 0 && (!tail->clean || tail->torn || tail->old))
+    if (rc == 0 && tail->is_sealed)
+        rc = replica_log__take_sealer(l, err);
+    if (rc == 0 && (!tail->clean || tail->torn || tail->old ||
+                    tail->is_sealed != (l->keyring != NULL)))
         rc = replica_log__begin_segment(l, replica_log__current(l)->number + 1,
                                         err);
     return rc;

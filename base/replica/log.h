@@ -28,13 +28,15 @@
 #include "base/core/macros.h"
 #include "base/replica/raft_log.h"
 
+struct keyring;
 struct replica_log;
 struct world;
 
 struct replica_log_options {
-    struct world *world;    /* Borrowed. */
-    const char *directory;  /* Of the segments; copied. It is there. */
-    uint64_t segment_bytes; /* 0: LOG_SEGMENT_BYTES. */
+    struct world *world;     /* Borrowed. */
+    struct keyring *keyring; /* Borrowed; NULL: nothing is encrypted. */
+    const char *directory;   /* Of the segments; copied. It is there. */
+    uint64_t segment_bytes;  /* 0: LOG_SEGMENT_BYTES. */
 };
 
 /* What the log says. */

@@ -11,18 +11,86 @@
 STATIC_ASSERT(LOG_HEADER_BYTES == 8 + 4 + 4 + 6 * 8, "segment header");
 STATIC_ASSERT(LOG_RECORD_BYTES == 4 * 4 + 3 * 8, "record header");
 
+/* Of a sealed segment's header it covers the version, too: one that is not must
+ * not be taken for one. */
+static uint32_t header_crc(const char *p)
+{
+    uint32_t crc = get_le32(p + 8) == LOG_VERSION_SEALED ? crc32c(p, 12) : 0;
+    return crc32c_extend(crc, p + 16, LOG_HEADER_BYTES - 16);
+}
+
+#define LOG_SEAL_PURPOSE "quarry member's log"
+#define LOG_AAD_BYTES    ((size_t)36)
+
+int replica_log_sealer_new(struct keyring *k,
+                           struct unit_sealer **out,
+                           struct err *err)
+{
+    return unit_sealer_new(k, LOG_SEAL_PURPOSE, out, err);
+}
+
+struct unit_opener *replica_log_opener_new(struct keyring *k)
+{
+    return unit_opener_new(k, LOG_SEAL_PURPOSE);
+}
+
+static struct slice
+record_aad(uint64_t number, const struct log_record *r, char aad[LOG_AAD_BYTES])
+{
+    put_le64(aad, number);
+    put_le64(aad + 8, r->position);
+    put_le32(aad + 16, (uint32_t)r->kind);
+    put_le64(aad + 20, r->index);
+    put_le64(aad + 28, r->term);
+    return slice_make(aad, LOG_AAD_BYTES);
+}
+
+void log_record_seal(struct unit_sealer *s,
+                     uint64_t number,
+                     struct log_record *r,
+                     struct buf *out)
+{
+    char aad[LOG_AAD_BYTES];
+    if (r->payload.len == 0)
+        return;
+    buf_clear(out);
+    unit_seal(s, record_aad(number, r, aad), r->payload,
+              buf_extend(out, r->payload.len + UNIT_BYTES_MORE));
+    r->payload = buf_slice(out);
+}
+
+int log_record_open(struct unit_opener *o,
+                    uint64_t number,
+                    struct log_record *r,
+                    struct buf *out,
+                    struct err *err)
+{
+    char aad[LOG_AAD_BYTES];
+    int rc;
+    if (r->payload.len == 0)
+        return 0;
+    if (r->payload.len < UNIT_BYTES_MORE)
+        return err_set(err, ERR_CORRUPT, "a sealed record of %zu bytes",
+                       r->payload.len);
+    buf_clear(out);
+    rc = unit_open(o, record_aad(number, r, aad), r->payload,
+                   buf_extend(out, r->payload.len - UNIT_BYTES_MORE), err);
+    r->payload = buf_slice(out);
+    return rc;
+}
+
 void log_header_put(const struct log_header *h, struct buf *out)
 {
     char *p = buf_extend(out, LOG_HEADER_BYTES);
     memcpy(p, LOG_MAGIC, 8);
-    put_le32(p + 8, LOG_VERSION);
+    put_le32(p + 8, h->is_sealed ? LOG_VERSION_SEALED : LOG_VERSION);
     put_le64(p + 16, h->number);
     put_le64(p + 24, h->base);
     put_le64(p + 32, h->term);
     put_le64(p + 40, h->vote);
     put_le64(p + 48, h->index);
     put_le64(p + 56, h->index_term);
-    put_le32(p + 12, crc32c(p + 16, LOG_HEADER_BYTES - 16));
+    put_le32(p + 12, header_crc(p));
 }
 
 int log_header_get(struct slice bytes, struct log_header *out, struct err *err)
@@ -32,15 +100,17 @@ int log_header_get(struct slice bytes, struct log_header *out, struct err *err)
         return err_set(err, ERR_CORRUPT, "header cut short");
     if (memcmp(p, LOG_MAGIC, 8) != 0)
         return err_set(err, ERR_CORRUPT, "header: bad magic");
-    if (get_le32(p + 12) != crc32c(p + 16, LOG_HEADER_BYTES - 16))
+    if (get_le32(p + 12) != header_crc(p))
         return err_set(err, ERR_CORRUPT, "header: bad checksum");
-    if (get_le32(p + 8) == 0 || get_le32(p + 8) > LOG_VERSION)
+    if (get_le32(p + 8) == 0 || get_le32(p + 8) > LOG_VERSION_SEALED)
         return err_set(err, ERR_UNSUPPORTED,
                        "log format %u, newest known is %d", get_le32(p + 8),
-                       LOG_VERSION);
+                       LOG_VERSION_SEALED);
     *out = (struct log_header){
-        get_le64(p + 16), get_le64(p + 24), get_le64(p + 32), get_le64(p + 40),
-        get_le64(p + 48), get_le64(p + 56), get_le32(p + 8)};
+        get_le64(p + 16), get_le64(p + 24),
+        get_le64(p + 32), get_le64(p + 40),
+        get_le64(p + 48), get_le64(p + 56),
+        get_le32(p + 8),  get_le32(p + 8) == LOG_VERSION_SEALED};
     return 0;
 }
 
@@ -60,7 +130,7 @@ void log_record_put(uint64_t number,
 {
     size_t bytes = log_record_bytes(r->payload.len);
     char *p = buf_extend(out, bytes);
-    PRE(r->payload.len <= LOG_PAYLOAD_MAX);
+    PRE(r->payload.len <= LOG_STORED_MAX);
     put_le32(p + 4, (uint32_t)r->payload.len);
     put_le32(p + 8, (uint32_t)r->kind);
     put_le32(p + 12, 0);
@@ -85,7 +155,7 @@ bool log_record_get(struct slice bytes,
         return false;
     length = get_le32(p + 4);
     kind = get_le32(p + 8);
-    if (kind < LOG_META || kind > LOG_COMMANDS || length > LOG_PAYLOAD_MAX ||
+    if (kind < LOG_META || kind > LOG_COMMANDS || length > LOG_STORED_MAX ||
         log_record_bytes(length) > bytes.len ||
         get_le32(p) != record_crc(number, position, p, length))
         return false;

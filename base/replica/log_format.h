@@ -8,6 +8,10 @@
  *               kind:le32 zero:le32 index:le64 term:le64 synced:le64
  *               payload, zeros up to a multiple of 8
  *     payload of LOG_COMMANDS = { length:le32 command }
+ *
+ * In a segment of version 3 each payload that has bytes is a sealed unit of
+ * them (base/crypt/sealer.h), with number, position, kind, index and term of
+ * its record as associated data.
  */
 #ifndef BASE_REPLICA_LOG_FORMAT_H
 #define BASE_REPLICA_LOG_FORMAT_H
@@ -19,13 +23,17 @@
 #include "base/core/buf.h"
 #include "base/core/err.h"
 #include "base/core/slice.h"
+#include "base/crypt/sealer.h"
 
-#define LOG_MAGIC         "QRRAFLOG"
-#define LOG_VERSION       2 /* 1 has no LOG_COMMANDS. */
-#define LOG_HEADER_BYTES  ((size_t)64)
-#define LOG_RECORD_BYTES  ((size_t)40) /* Before the payload. */
-#define LOG_ALIGN         ((size_t)8)
-#define LOG_PAYLOAD_MAX   ((size_t)2 << 20)
+#define LOG_MAGIC          "QRRAFLOG"
+#define LOG_VERSION        2 /* 1 has no LOG_COMMANDS. */
+#define LOG_VERSION_SEALED 3 /* Payloads are sealed units. */
+#define LOG_HEADER_BYTES   ((size_t)64)
+#define LOG_RECORD_BYTES   ((size_t)40) /* Before the payload. */
+#define LOG_ALIGN          ((size_t)8)
+#define LOG_PAYLOAD_MAX    ((size_t)2 << 20)
+/* As it is stored: sealed, it has UNIT_BYTES_MORE. */
+#define LOG_STORED_MAX    (LOG_PAYLOAD_MAX + UNIT_BYTES_MORE)
 #define LOG_SEGMENT_BYTES ((uint64_t)8 << 20)
 #define LOG_SEGMENT_MAX   ((uint64_t)64 << 20) /* That is ever read. */
 #define LOG_NAME_SUFFIX   ".seg"
@@ -49,6 +57,7 @@ struct log_header {
     uint64_t index;
     uint64_t index_term;
     uint32_t version; /* Of one that was read. */
+    bool is_sealed;
 };
 
 struct log_record {
@@ -66,6 +75,23 @@ static inline size_t log_record_bytes(size_t payload_bytes)
     return LOG_RECORD_BYTES +
            ((payload_bytes + LOG_ALIGN - 1) & ~(LOG_ALIGN - 1));
 }
+
+MUST_CHECK int replica_log_sealer_new(struct keyring *k,
+                                      struct unit_sealer **out,
+                                      struct err *err);
+struct unit_opener *
+replica_log_opener_new(struct keyring *k); /* @k may be NULL. */
+/* Seal the payload of @r, of segment @number, into @out, and let it be that;
+ * open it. A payload of no bytes stays. Errors: those of unit_open(). */
+void log_record_seal(struct unit_sealer *s,
+                     uint64_t number,
+                     struct log_record *r,
+                     struct buf *out);
+MUST_CHECK int log_record_open(struct unit_opener *o,
+                               uint64_t number,
+                               struct log_record *r,
+                               struct buf *out,
+                               struct err *err);
 
 void log_header_put(const struct log_header *h, struct buf *out);
 /* Errors: ERR_CORRUPT, ERR_UNSUPPORTED (a newer version). */

@@ -17,7 +17,9 @@ struct reader {
     char *bytes; /* Of the segment being read; owned. */
     size_t len;
     struct log_header header;
-    bool started; /* A segment was read before. */
+    bool started;               /* A segment was read before. */
+    struct unit_opener *opener; /* Of sealed payloads; owned. */
+    struct buf plain;           /* One of them, opened. */
 };
 
 void replica_log_path(const char *directory, uint64_t number, struct buf *out)
@@ -228,9 +230,16 @@ static int read_records(struct reader *r,
     while (rc == 0 && r->tail->position < limit &&
            log_record_get(slice_make(r->bytes + at, r->len - at), s->number,
                           r->tail->position, &rec)) {
-        rc = replay(r, s, &rec, at, err);
+        size_t bytes = log_record_bytes(rec.payload.len);
+        if (r->header.is_sealed) {
+            rc = log_record_open(r->opener, s->number, &rec, &r->plain, err);
+            if (rc)
+                err_wrap(err, "%s: offset %zu", buf_cstr(&r->path), at);
+        }
+        if (rc == 0)
+            rc = replay(r, s, &rec, at, err);
         r->tail->synced = MAX_OF(r->tail->synced, rec.synced);
-        at += log_record_bytes(rec.payload.len);
+        at += bytes;
         r->tail->position = s->base + at - LOG_HEADER_BYTES;
     }
     if (rc)
@@ -320,6 +329,7 @@ static int read_segment(struct reader *r, size_t i, struct err *err)
         rc = check_state(r, err);
     if (rc == 0)
         r->tail->old = r->header.version < LOG_VERSION;
+    r->tail->is_sealed = rc == 0 && r->header.is_sealed;
     if (rc == 0)
         rc = read_records(r, &r->tail->segments[i], limit, err);
     return rc;
@@ -351,7 +361,10 @@ int log_read_all(const struct replica_log_options *opts,
                  struct log_tail *tail,
                  struct err *err)
 {
-    struct reader r = {.opts = opts, .state = state, .tail = tail};
+    struct reader r = {.opts = opts,
+                       .state = state,
+                       .tail = tail,
+                       .opener = replica_log_opener_new(opts->keyring)};
     int rc;
     *state = (struct replica_log_state){0};
     *tail = (struct log_tail){0};
@@ -364,6 +377,8 @@ int log_read_all(const struct replica_log_options *opts,
         rc = read_segment(&r, i, err);
     if (rc == 0)
         rc = check_synced(&r, err);
+    unit_opener_free(r.opener);
+    buf_close(&r.plain);
     mem_free(r.bytes);
     buf_close(&r.path);
     return rc;

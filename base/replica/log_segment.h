@@ -23,6 +23,7 @@ struct log_tail {
     bool clean;        /* Only zeros follow in the last segment. */
     uint64_t torn;     /* Number of a segment that was being begun; 0: none. */
     bool old;          /* The last segment is of an older version. */
+    bool is_sealed;    /* Its payloads are encrypted. */
     uint64_t *leftovers; /* Owned by the caller: numbers of segments that were
                             let go of and are still there. */
     size_t leftover_count;

@@ -28,6 +28,7 @@ static int write_header(struct replica_log *l,
 {
     const struct log_ends *e = &l->ends;
     struct log_header h = {.number = number,
+                           .is_sealed = l->keyring != NULL,
                            .base = l->position,
                            .term = e->term,
                            .vote = e->vote,
@@ -79,6 +80,20 @@ static int make_segment(struct replica_log *l,
     return rc;
 }
 
+int replica_log__take_sealer(struct replica_log *l, struct err *err)
+{
+    struct unit_sealer *s;
+    int rc;
+    if (!l->keyring)
+        return 0;
+    rc = replica_log_sealer_new(l->keyring, &s, err);
+    if (rc)
+        return rc;
+    unit_sealer_free(l->sealer);
+    l->sealer = s;
+    return 0;
+}
+
 int replica_log__begin_segment(struct replica_log *l,
                                uint64_t number,
                                struct err *err)
@@ -87,7 +102,9 @@ int replica_log__begin_segment(struct replica_log *l,
     struct log_file f = {0};
     int rc;
     replica_log_path(l->directory, number, &path);
-    rc = make_segment(l, buf_cstr(&path), number, &f, err);
+    rc = replica_log__take_sealer(l, err);
+    if (rc == 0)
+        rc = make_segment(l, buf_cstr(&path), number, &f, err);
     if (rc == 0)
         rc = world_sync_dir(l->world, l->directory, err);
     if (rc) {

@@ -10,6 +10,7 @@
 #include "base/replica/log_segment.h"
 #include "base/replica/log_synced.h"
 
+struct unit_sealer;
 struct world;
 
 /* How far ahead of the records a segment is filled with zeros, in parts of its
@@ -39,16 +40,23 @@ struct replica_log {
     uint64_t position;             /* Behind the last record that counts. */
     uint64_t synced;               /* Position known to be on the disk. */
     bool marked;                   /* A record in the log says so. */
-    bool failed;          /* Nothing is known about the disk any more. */
-    atomic_bool closing;  /* No spare is made any more. */
-    struct log_ends ends; /* The batch included. */
-    struct buf batch;     /* Records to be written at position. */
-    struct buf commands;  /* Of the record that is being made. */
+    bool failed;                /* Nothing is known about the disk any more. */
+    atomic_bool closing;        /* No spare is made any more. */
+    struct log_ends ends;       /* The batch included. */
+    struct buf batch;           /* Records to be written at position. */
+    struct keyring *keyring;    /* Borrowed; NULL: not encrypted. */
+    struct unit_sealer *sealer; /* Of the last segment; NULL likewise. */
+    struct buf sealed;          /* A payload, encrypted. */
+    struct buf commands;        /* Of the record that is being made. */
     struct log_ends
         flushed;       /* As of position: a failed batch falls back to it. */
     size_t op_count;   /* Of a call: all in the batch or before it, */
     size_t done_count; /* and of these on the disk. */
 };
+
+/* A sealer for the segment that is begun or continued, if it is to be
+ * encrypted. Parks. */
+MUST_CHECK int replica_log__take_sealer(struct replica_log *l, struct err *err);
 
 /* The one that is written. */
 static inline struct log_segment *replica_log__current(struct replica_log *l)

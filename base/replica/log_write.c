@@ -82,11 +82,16 @@ static int put(struct replica_log *l,
                            .term = term,
                            .synced = l->synced,
                            .payload = payload};
-    int rc = make_room(l, log_record_bytes(payload.len), err);
+    size_t stored =
+        payload.len + (l->sealer && payload.len ? UNIT_BYTES_MORE : 0);
+    int rc = make_room(l, log_record_bytes(stored), err);
     if (rc)
         return rc;
     r.synced = l->synced;
     r.position = l->position + l->batch.len;
+    if (l->sealer)
+        log_record_seal(l->sealer, replica_log__current(l)->number, &r,
+                        &l->sealed);
     log_record_put(replica_log__current(l)->number, &r, &l->batch);
     return 0;
 }

@@ -7,6 +7,8 @@
 
 #include "base/core/hash.h"
 #include "base/core/panic.h"
+#include "base/crypt/keyring.h"
+#include "base/crypt/master_key.h"
 #include "base/replica/cell_call.h"
 #include "base/replica/replica_state.h"
 #include "base/rpc/rpc.h"
@@ -181,6 +183,7 @@ struct replica *replica__new(struct world *w,
     r->directory = mem_strdup(opts->directory);
     buf_printf(&log, "%s/log", opts->directory);
     r->log_directory = buf_take(&log);
+    r->masters = master_keys_ref(opts->master_keys);
     r->cell = hash64(r->name, strlen(r->name), 0);
     r->id = opts->id;
     r->address = opts->id ? NULL : mem_strdup(opts->address);
@@ -200,6 +203,8 @@ void replica__free(struct replica *r)
     raft_free(r->raft);
     replica_log_close(r->log);
     file_unlock(r->lock);
+    keyring_unref(r->keyring);
+    master_keys_unref(r->masters);
     mutex_close(&r->files);
     mem_free(r->queue);
     mem_free(r->name);

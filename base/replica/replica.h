@@ -32,6 +32,7 @@
 
 struct buf;
 struct replica;
+struct master_keys;
 struct rpc_security;
 struct rpc_server;
 struct world;
@@ -108,6 +109,9 @@ struct replica_options {
     const struct replica_member *members;
     size_t member_count;
     const struct rpc_security *security; /* For calls to peers; borrowed. */
+    /* With one, what the directory gets is encrypted, with data keys of the
+     * member's own in the file KEYS; shared. */
+    struct master_keys *master_keys;
     /* Id of its method on @server: another for each cell that a process is a
      * member of, the same on all members. Default REPLICA_METHOD. */
     uint32_t method;
@@ -199,6 +203,7 @@ replica_transfer(struct replica *r, uint64_t id, struct err *err);
 MUST_CHECK int replica_rescue(struct world *w,
                               const char *name,
                               const char *directory,
+                              struct master_keys *masters,
                               size_t *others,
                               struct err *err);
 

@@ -93,7 +93,7 @@ static void write_image(void *arg)
 {
     struct save *s = arg;
     struct replica *r = s->replica;
-    s->rc = snapshot_write(r->world, r->directory, &s->info,
+    s->rc = snapshot_write(r->world, r->keyring, r->directory, &s->info,
                            buf_slice(&s->image), &s->err);
 }
 
@@ -167,8 +167,9 @@ struct accept {
 static void accept_image(void *arg)
 {
     struct accept *a = arg;
-    a->rc = snapshot_accept(a->replica->world, a->replica->directory, &a->info,
-                            &a->image, &a->err);
+    a->rc =
+        snapshot_accept(a->replica->world, a->replica->keyring,
+                        a->replica->directory, &a->info, &a->image, &a->err);
 }
 
 static void build_aside(void *arg)

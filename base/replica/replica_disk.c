@@ -77,8 +77,9 @@ static void make_trip(void *arg)
     struct trip *t = arg;
     struct replica *r = t->replica;
     if (t->chunk)
-        t->rc = snapshot_put_chunk(r->world, r->directory, t->chunk->offset,
-                                   buf_slice(&t->chunk->data), &t->err);
+        t->rc = snapshot_put_chunk(r->world, r->keyring, r->directory,
+                                   t->chunk->offset, buf_slice(&t->chunk->data),
+                                   &t->err);
     else
         t->rc = replica_log_write(r->log, t->ops, t->count, &t->done, &t->err);
     if (t->chunk && t->rc == 0)

@@ -16,6 +16,7 @@
 #include "base/core/coding.h"
 #include "base/core/crc32c.h"
 #include "base/core/panic.h"
+#include "base/crypt/keyring.h"
 #include "base/replica/replica_state.h"
 #include "base/runtime/world.h"
 
@@ -188,6 +189,7 @@ static int
 make_member(struct replica *r, const struct raft_config *first, struct err *err)
 {
     struct replica_log_options log = {.world = r->world,
+                                      .keyring = r->keyring,
                                       .directory = r->log_directory};
     struct snapshot_info info = {.config = *first};
     int rc = world_make_dirs(r->world, r->log_directory, err);
@@ -195,7 +197,8 @@ make_member(struct replica *r, const struct raft_config *first, struct err *err)
     if (rc == 0)
         rc = replica_log_create(&log, info.index, info.term, err);
     if (rc == 0)
-        rc = snapshot_write(r->world, r->directory, &info, SLICE_EMPTY, err);
+        rc = snapshot_write(r->world, r->keyring, r->directory, &info,
+                            SLICE_EMPTY, err);
     if (rc == 0)
         rc = write_member(r, err);
     return rc;
@@ -214,7 +217,8 @@ read_snapshot(struct replica *r, struct snapshot_info *info, struct err *err)
         rc = err_set(err, ERR_CORRUPT, "%s: the snapshot is missing",
                      r->directory);
     if (rc == 0)
-        rc = snapshot_load(r->world, r->directory, index, info, &image, err);
+        rc = snapshot_load(r->world, r->keyring, r->directory, index, info,
+                           &image, err);
     if (rc == 0)
         rc = r->machine.load(r->machine.ctx, buf_slice(&image), err);
     /* Its name may not be on the disk yet. */
@@ -289,6 +293,7 @@ static void make_core(struct replica *r,
 static int read_all(struct replica *r, struct err *err)
 {
     struct replica_log_options log = {.world = r->world,
+                                      .keyring = r->keyring,
                                       .directory = r->log_directory};
     struct replica_log_state state;
     struct snapshot_info info;
@@ -359,6 +364,20 @@ static int make_or_wait(struct replica *r, struct err *err)
     return rc ? rc : read_all(r, err);
 }
 
+/* The data keys of the directory, where it is encrypted, or is to be. */
+static int open_keys(struct replica *r, struct err *err)
+{
+    struct buf path = BUF_INIT;
+    int rc;
+    path_in(r, "KEYS", &path);
+    rc = keyring_open(r->world, keyring_world_place(r->world, buf_cstr(&path)),
+                      r->masters, true, &r->keyring, err);
+    if (rc)
+        err_wrap(err, "%s", buf_cstr(&path));
+    buf_close(&path);
+    return rc;
+}
+
 static int lock_directory(struct replica *r, struct err *err)
 {
     struct buf path = BUF_INIT;
@@ -367,7 +386,7 @@ static int lock_directory(struct replica *r, struct err *err)
     if (rc == 0)
         rc = file_lock(r->world, buf_cstr(&path), &r->lock, err);
     buf_close(&path);
-    return rc;
+    return rc ? rc : open_keys(r, err);
 }
 
 int replica__reopen(struct replica *r, struct err *err)
@@ -393,6 +412,7 @@ int replica__reopen(struct replica *r, struct err *err)
 static int check_no_member(struct replica *r, struct err *err)
 {
     struct replica_log_options log = {.world = r->world,
+                                      .keyring = r->keyring,
                                       .directory = r->log_directory};
     struct replica_log_state state;
     bool found;

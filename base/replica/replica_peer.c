@@ -105,9 +105,9 @@ static void read_chunk(void *arg)
 {
     struct chunk_read *t = arg;
     struct raft_message *m = t->message;
-    t->rc =
-        snapshot_read_chunk(t->replica->world, t->replica->directory, m->index,
-                            m->offset, CHUNK_BYTES, &m->data, &m->last, NULL);
+    t->rc = snapshot_read_chunk(t->replica->world, t->replica->keyring,
+                                t->replica->directory, m->index, m->offset,
+                                CHUNK_BYTES, &m->data, &m->last, NULL);
 }
 
 static int fill_chunk(struct replica *r, struct raft_message *m)

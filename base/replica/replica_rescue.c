@@ -56,12 +56,15 @@ static int leave_alone(struct replica *r, size_t *others, struct err *err)
 int replica_rescue(struct world *w,
                    const char *name,
                    const char *directory,
+                   struct master_keys *masters,
                    size_t *others,
                    struct err *err)
 {
     const struct replica_machine machine = {.load = load_nothing};
-    const struct replica_options opts = {
-        .name = name, .directory = directory, .address = ""};
+    const struct replica_options opts = {.name = name,
+                                         .directory = directory,
+                                         .address = "",
+                                         .master_keys = masters};
     struct replica *r = replica__new(w, &machine, &opts);
     int rc = replica__reopen(r, err);
     *others = 0;

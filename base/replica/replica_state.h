@@ -69,6 +69,8 @@ struct replica_peer {
 
 struct replica {
     struct world *world;
+    struct master_keys *masters; /* Shared; NULL: none. */
+    struct keyring *keyring;     /* Owned; NULL: nothing is encrypted. */
     struct loop *loop;
     struct replica_machine machine;
     char *name;          /* Owned. */

@@ -8,6 +8,7 @@
 #include "base/core/crc32c.h"
 #include "base/core/panic.h"
 #include "base/core/text.h"
+#include "base/crypt/sealed_file.h"
 #include "base/runtime/world.h"
 
 #define MAGIC            "QRRAFSNP"
@@ -147,14 +148,14 @@ static int get_header(struct slice head, struct header *h, struct err *err)
 
 /* --- reading -------------------------------------------------------------- */
 
-static int read_header(struct file *f, struct header *h, struct err *err)
+static int read_header(struct sealed_file *f, struct header *h, struct err *err)
 {
     char head[SNAPSHOT_HEADER_BYTES + CONFIG_BYTES_MAX];
     uint64_t size = 0;
     size_t got = 0;
-    int rc = file_size(f, &size, err);
+    int rc = sealed_file_size(f, &size, err);
     if (rc == 0)
-        rc = file_read_at(f, 0, head, sizeof(head), &got, err);
+        rc = sealed_file_read_at(f, 0, head, sizeof(head), &got, err);
     if (rc == 0)
         rc = get_header(slice_make(head, got), h, err);
     if (rc == 0 && (h->info.image_bytes > SNAPSHOT_IMAGE_MAX ||
@@ -164,7 +165,7 @@ static int read_header(struct file *f, struct header *h, struct err *err)
     return rc;
 }
 
-static int read_image(struct file *f,
+static int read_image(struct sealed_file *f,
                       const struct header *h,
                       struct buf *image,
                       struct err *err)
@@ -175,7 +176,7 @@ static int read_image(struct file *f,
     int rc;
     if (!bytes)
         return err_set(err, ERR_NOMEM, "no memory for %zu bytes", len);
-    rc = file_read_at(f, h->image_at, bytes, len, &got, err);
+    rc = sealed_file_read_at(f, h->image_at, bytes, len, &got, err);
     if (rc == 0 && (got != len || crc32c(bytes, len) != h->image_crc))
         rc = err_set(err, ERR_CORRUPT, "image: bad checksum");
     if (rc == 0 && image->len == 0) {
@@ -190,20 +191,21 @@ static int read_image(struct file *f,
 }
 
 int snapshot_load_file(struct world *w,
+                       struct keyring *k,
                        const char *path,
                        struct snapshot_info *info,
                        struct buf *image,
                        struct err *err)
 {
     struct header h;
-    struct file *f;
-    int rc = file_open(w, path, FILE_READ, &f, err);
+    struct sealed_file *f;
+    int rc = sealed_file_open(w, path, FILE_READ, k, &f, err);
     if (rc)
         return rc;
     rc = read_header(f, &h, err);
     if (rc == 0)
         rc = read_image(f, &h, image, err);
-    file_close(f);
+    sealed_file_close(f);
     if (rc)
         err_wrap(err, "%s", path);
     else
@@ -212,6 +214,7 @@ int snapshot_load_file(struct world *w,
 }
 
 int snapshot_load(struct world *w,
+                  struct keyring *k,
                   const char *directory,
                   uint64_t index,
                   struct snapshot_info *info,
@@ -221,7 +224,7 @@ int snapshot_load(struct world *w,
     struct buf path = BUF_INIT;
     int rc;
     path_of(directory, index, &path);
-    rc = snapshot_load_file(w, buf_cstr(&path), info, image, err);
+    rc = snapshot_load_file(w, k, buf_cstr(&path), info, image, err);
     if (rc == 0 && info->index != index)
         rc = err_set(err, ERR_CORRUPT, "%s: holds index %" PRIu64,
                      buf_cstr(&path), info->index);
@@ -230,6 +233,7 @@ int snapshot_load(struct world *w,
 }
 
 int snapshot_read_chunk(struct world *w,
+                        struct keyring *k,
                         const char *directory,
                         uint64_t index,
                         uint64_t offset,
@@ -241,42 +245,46 @@ int snapshot_read_chunk(struct world *w,
     struct buf path = BUF_INIT;
     uint64_t size = 0;
     size_t got = 0;
-    struct file *f;
+    struct sealed_file *f;
     int rc;
     path_of(directory, index, &path);
-    rc = file_open(w, buf_cstr(&path), FILE_READ, &f, err);
+    rc = sealed_file_open(w, buf_cstr(&path), FILE_READ, k, &f, err);
     buf_close(&path);
     if (rc)
         return rc;
-    rc = file_size(f, &size, err);
+    rc = sealed_file_size(f, &size, err);
     if (rc == 0 && offset < size) {
         max = (size_t)MIN_OF((uint64_t)max, size - offset);
-        rc = file_read_at(f, offset, buf_reserve(out, max), max, &got, err);
+        rc = sealed_file_read_at(f, offset, buf_reserve(out, max), max, &got,
+                                 err);
         if (rc == 0)
             buf_extend(out, got);
     }
     *last = offset + got >= size;
-    file_close(f);
+    sealed_file_close(f);
     return rc;
 }
 
 /* --- writing -------------------------------------------------------------- */
 
 static int write_new(struct world *w,
+                     struct keyring *k,
                      const char *path,
                      const struct slice *parts,
                      size_t count,
                      struct err *err)
 {
-    struct file *f;
-    int rc =
-        file_open(w, path, FILE_WRITE | FILE_CREATE | FILE_TRUNCATE, &f, err);
+    struct sealed_file *f;
+    uint64_t at = 0;
+    int rc = sealed_file_open(w, path, FILE_WRITE | FILE_CREATE | FILE_TRUNCATE,
+                              k, &f, err);
     if (rc)
         return rc;
-    rc = file_write_at(f, 0, parts, count, err);
+    for (size_t i = 0; rc == 0 && i < count; at += parts[i++].len)
+        rc = sealed_file_write_at(f, at, parts[i], err);
     if (rc == 0)
-        rc = file_sync(f, err);
-    file_close(f);
+        rc = sealed_file_sync(f, err);
+    sealed_file_close(f);
     return rc;
 }
 
@@ -300,6 +308,7 @@ static int publish(struct world *w,
 }
 
 int snapshot_write(struct world *w,
+                   struct keyring *k,
                    const char *directory,
                    const struct snapshot_info *info,
                    struct slice image,
@@ -313,7 +322,7 @@ int snapshot_write(struct world *w,
     parts[0] = buf_slice(&head);
     parts[1] = image;
     path_named(directory, NAME_NEW, &path);
-    rc = write_new(w, buf_cstr(&path), parts, 2, err);
+    rc = write_new(w, k, buf_cstr(&path), parts, 2, err);
     if (rc == 0)
         rc = publish(w, directory, buf_cstr(&path), info->index, err);
     if (rc)
@@ -326,38 +335,41 @@ int snapshot_write(struct world *w,
 /* --- incoming ------------------------------------------------------------- */
 
 int snapshot_put_chunk(struct world *w,
+                       struct keyring *k,
                        const char *directory,
                        uint64_t offset,
                        struct slice chunk,
                        struct err *err)
 {
     struct buf path = BUF_INIT;
-    struct file *f;
+    struct sealed_file *f;
     unsigned flags = FILE_WRITE | FILE_CREATE;
     int rc;
     path_named(directory, NAME_INCOMING, &path);
-    rc = file_open(w, buf_cstr(&path), offset ? flags : flags | FILE_TRUNCATE,
-                   &f, err);
+    rc = sealed_file_open(w, buf_cstr(&path),
+                          offset ? flags : flags | FILE_TRUNCATE, k, &f, err);
     buf_close(&path);
     if (rc)
         return rc;
-    rc = file_write_at(f, offset, &chunk, 1, err);
-    file_close(f);
+    rc = sealed_file_write_at(f, offset, chunk, err);
+    sealed_file_close(f);
     return rc;
 }
 
-static int sync_file(struct world *w, const char *path, struct err *err)
+static int
+sync_file(struct world *w, struct keyring *k, const char *path, struct err *err)
 {
-    struct file *f;
-    int rc = file_open(w, path, FILE_READ | FILE_WRITE, &f, err);
+    struct sealed_file *f;
+    int rc = sealed_file_open(w, path, FILE_READ | FILE_WRITE, k, &f, err);
     if (rc)
         return rc;
-    rc = file_sync(f, err);
-    file_close(f);
+    rc = sealed_file_sync(f, err);
+    sealed_file_close(f);
     return rc;
 }
 
 int snapshot_accept(struct world *w,
+                    struct keyring *k,
                     const char *directory,
                     struct snapshot_info *info,
                     struct buf *image,
@@ -366,9 +378,9 @@ int snapshot_accept(struct world *w,
     struct buf path = BUF_INIT;
     int rc;
     path_named(directory, NAME_INCOMING, &path);
-    rc = sync_file(w, buf_cstr(&path), err);
+    rc = sync_file(w, k, buf_cstr(&path), err);
     if (rc == 0)
-        rc = snapshot_load_file(w, buf_cstr(&path), info, image, err);
+        rc = snapshot_load_file(w, k, buf_cstr(&path), info, image, err);
     if (rc == 0)
         rc = publish(w, directory, buf_cstr(&path), info->index, err);
     buf_close(&path);

@@ -9,6 +9,10 @@
  * The newest counts; older ones are removed once it is on the disk. One that
  * comes from the leader gathers in DIR/incoming until it is whole.
  *
+ * With a keyring each file is one of sealed pieces (base/crypt/sealed_file.h)
+ * with the bytes above; chunks that go to others are not encrypted, but by the
+ * connection: each member has keys of its own.
+ *
  * Threads: one at a time per directory; every call parks and may run on a pool
  * thread.
  */
@@ -24,6 +28,7 @@
 #include "base/core/slice.h"
 #include "base/replica/raft_config.h"
 
+struct keyring;
 struct world;
 
 #define SNAPSHOT_HEADER_BYTES ((size_t)48)
@@ -41,6 +46,7 @@ struct snapshot_info {
 /* Write it, make it durable and remove older ones. ERR_FULL, ERR_IO: the older
  * one still counts. */
 MUST_CHECK int snapshot_write(struct world *w,
+                              struct keyring *k,
                               const char *directory,
                               const struct snapshot_info *info,
                               struct slice image,
@@ -56,6 +62,7 @@ MUST_CHECK int snapshot_find(struct world *w,
 /* Read and verify the one at @index; the image is appended to @image.
  * Errors: ERR_CORRUPT (says where), ERR_UNSUPPORTED, ERR_NOTFOUND, ERR_IO. */
 MUST_CHECK int snapshot_load(struct world *w,
+                             struct keyring *k,
                              const char *directory,
                              uint64_t index,
                              struct snapshot_info *info,
@@ -63,6 +70,7 @@ MUST_CHECK int snapshot_load(struct world *w,
                              struct err *err);
 /* The same of any file, by its path. */
 MUST_CHECK int snapshot_load_file(struct world *w,
+                                  struct keyring *k,
                                   const char *path,
                                   struct snapshot_info *info,
                                   struct buf *image,
@@ -72,6 +80,7 @@ bool snapshot_is_one(struct slice head); /* By its first bytes. */
 /* Up to @max bytes of the file at @offset, appended to @out; *@last: nothing
  * follows them. */
 MUST_CHECK int snapshot_read_chunk(struct world *w,
+                                   struct keyring *k,
                                    const char *directory,
                                    uint64_t index,
                                    uint64_t offset,
@@ -82,6 +91,7 @@ MUST_CHECK int snapshot_read_chunk(struct world *w,
 
 /* Add a chunk to the incoming one; @offset 0 begins anew. */
 MUST_CHECK int snapshot_put_chunk(struct world *w,
+                                  struct keyring *k,
                                   const char *directory,
                                   uint64_t offset,
                                   struct slice chunk,
@@ -89,6 +99,7 @@ MUST_CHECK int snapshot_put_chunk(struct world *w,
 /* The incoming one is whole: verify it, make it durable, let it be the newest;
  * its image is appended to @image. Errors: ERR_CORRUPT (it is dropped). */
 MUST_CHECK int snapshot_accept(struct world *w,
+                               struct keyring *k,
                                const char *directory,
                                struct snapshot_info *info,
                                struct buf *image,

@@ -11,6 +11,7 @@
 #include "bigtable/master/lock_state.h"
 #include "bigtable/master/policies.h"
 #include "bigtable/master/reign.h"
+#include "gfs-lite/fs.h"
 
 /* Who was master fences itself off by its sequencer: the lock is free again at
  * once. */
@@ -112,10 +113,28 @@ static int refresh_if_due(struct reign *r, uint64_t *listed_ns, struct err *err)
     return servers_refresh(r, err);
 }
 
+/* The keys of table files, logs and snapshots: made by the first master that is
+ * given a master key. Tablet servers wait for them. */
+static int open_keys(struct reign *r, struct err *err)
+{
+    int code;
+    if (fs_keyring(r->options->fs))
+        return 0;
+    if (!chubby_is_safe(r->chubby))
+        return err_set(err, ERR_UNAVAILABLE, "this may not be the master");
+    code = fs_open_keyring(r->options->fs, BIGTABLE_KEYS,
+                           r->options->master_keys, true, err);
+    if (code)
+        err_wrap(err, "keys of tables");
+    return code;
+}
+
 static int govern(struct reign *r, struct err *err)
 {
     uint64_t listed_ns = reign_now_ns(r);
-    int code = open_directory(r, err);
+    int code = r->options->fs ? open_keys(r, err) : 0;
+    if (code == 0)
+        code = open_directory(r, err);
     if (code)
         return code;
     reign_spawn(r, "learn", learn, NULL);

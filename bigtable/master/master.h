@@ -27,6 +27,7 @@ struct arena;
 struct chubby;
 struct cluster_roles;
 struct fs;
+struct master_keys;
 struct master;
 struct metadata_store;
 struct quarry;
@@ -44,6 +45,8 @@ struct master_options {
     const struct cluster_roles *roles; /* NULL: all who call are. */
     struct vars *vars; /* Counters "master.*" (events.h); NULL: none. */
     struct fs *fs;     /* Its root is BIGTABLE_FS_ROOT. */
+    struct master_keys *master_keys; /* With one, tables are encrypted: it makes
+                                        BIGTABLE_KEYS. NULL: they are not. */
     /* Opens the cluster through the client library: called when METADATA is
      * needed, once in a reign, which closes it. */
     int (*open_client)(void *ctx, struct quarry **out, struct err *err);

@@ -45,7 +45,7 @@ MUST_CHECK int table_sealing_new(struct keyring *k,
 /* For the file that ends with the sealing and the footer at @p, TABLE_
  * SEALING_BYTES and TABLE_FOOTER_BYTES, the first of which is at @offset of the
  * file. Checks the tag. @k may be NULL. Parks. Errors: ERR_DENIED (there is no
- * key), ERR_NOTFOUND (not this one), ERR_CORRUPT. */
+ * key), ERR_CORRUPT (also: not this one). */
 MUST_CHECK int table_sealing_open(struct keyring *k,
                                   const char *p,
                                   uint64_t offset,

@@ -65,6 +65,8 @@ struct schema;
 #define BIGTABLE_LOCK_COUNTERS "/bigtable/counters"
 
 #define BIGTABLE_FS_ROOT "/bigtable"
+/* Below it: data keys, where tables are encrypted (base/crypt/keyring.h). */
+#define BIGTABLE_KEYS    "KEYS"
 #define BIGTABLE_FS_LOGS "log" /* Below it. */
 
 #define METADATA_TABLE    "METADATA"

@@ -106,7 +106,8 @@ static void run_snapshot(void *arg)
                 crc32c(file.data + 16, SNAPSHOT_HEADER_BYTES - 16 + config));
     }
     write_file(in->world, "/snapshot", buf_slice(&file));
-    if (snapshot_load_file(in->world, "/snapshot", &info, &image, NULL) == 0)
+    if (snapshot_load_file(in->world, NULL, "/snapshot", &info, &image, NULL) ==
+        0)
         INVARIANT(image.len == info.image_bytes);
     buf_close(&image);
     buf_close(&file);

@@ -5,9 +5,11 @@
 
 #include "base/core/buf.h"
 #include "base/core/panic.h"
+#include "base/core/rand.h"
 #include "base/crypt/aead.h"
 #include "base/crypt/keyring.h"
 #include "base/crypt/master_key.h"
+#include "base/crypt/sealed_file.h"
 #include "base/crypt/sealer.h"
 #include "base/runtime/world.h"
 #include "tests/lib/check_main.h"
@@ -427,6 +429,74 @@ START_TEST(test_no_nonce_comes_twice)
 
 END_TEST
 
+/* A file of pieces is what was written, at whatever offsets, and says nothing.
+ */
+START_TEST(test_file_of_pieces)
+{
+    enum {
+        BYTES = 300000
+    };
+
+    static char model[BYTES], back[BYTES];
+    struct keyring *k;
+    struct sealed_file *f;
+    struct rand_gen r;
+    struct err err = ERR_INIT;
+    struct file *raw;
+    uint64_t size = 0, told;
+    size_t got;
+
+    setup();
+    rand_init(&r, test_seed());
+    k = keyring_new_ephemeral(world);
+    for (int i = 0; i < 60; i++) {
+        uint64_t at = rand_below(&r, MIN_OF(size, BYTES - 1) + 1);
+        size_t len = rand_below(&r, MIN_OF(BYTES - at, 100000)) + 1;
+        memset(model + at, 'a' + i % 26, len);
+        ck_assert_int_eq(sealed_file_open(world, path_of("pieces"),
+                                          FILE_WRITE | FILE_CREATE, k, &f,
+                                          &err),
+                         0);
+        ck_assert_int_eq(
+            sealed_file_write_at(f, at, slice_make(model + at, len), &err), 0);
+        size = MAX_OF(size, at + len);
+        ck_assert_int_eq(sealed_file_size(f, &told, &err), 0);
+        ck_assert_uint_eq(told, size);
+        ck_assert_int_eq(
+            sealed_file_read_at(f, at / 2, back, BYTES, &got, &err), 0);
+        ck_assert_uint_eq(got, size - at / 2);
+        ck_assert_mem_eq(back, model + at / 2, got);
+        sealed_file_close(f);
+    }
+    ck_assert_int_eq(
+        file_open(world, path_of("pieces"), FILE_READ | FILE_WRITE, &raw, &err),
+        0);
+    ck_assert_int_eq(file_read_at(raw, 0, back, BYTES, &got, &err), 0);
+    for (char c = 'a'; c <= 'z'; c++) {
+        char run[20];
+        memset(run, c, sizeof(run));
+        for (size_t i = 0; i + sizeof(run) < got; i++)
+            if (memcmp(back + i, run, sizeof(run)) == 0)
+                ck_abort_msg("it says %c", c);
+    }
+    back[100] ^= 1;
+    ck_assert_int_eq(
+        file_write_at(raw, 100, &(struct slice){back + 100, 1}, 1, &err), 0);
+    file_close(raw);
+    ck_assert_int_eq(
+        sealed_file_open(world, path_of("pieces"), FILE_READ, k, &f, &err), 0);
+    ck_assert_int_eq(sealed_file_read_at(f, 0, back, 10, &got, &err),
+                     ERR_CORRUPT);
+    sealed_file_close(f);
+    ck_assert_int_eq(
+        sealed_file_open(world, path_of("pieces"), FILE_READ, NULL, &f, &err),
+        ERR_DENIED);
+    keyring_unref(k);
+    world_free(world);
+}
+
+END_TEST
+
 TEST_MAIN("keyring",
           test_nothing_is_encrypted_unasked,
           test_rotation,
@@ -436,4 +506,5 @@ TEST_MAIN("keyring",
           test_master_key_sources,
           test_new_master_key,
           test_units,
+          test_file_of_pieces,
           test_no_nonce_comes_twice)

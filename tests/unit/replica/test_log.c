@@ -589,7 +589,7 @@ static void go_on_with_old(void *arg)
     ck_assert_int_eq(replica_log_read(&opts, &state, NULL), 0);
     ck_assert_uint_eq(raft_log_last(&state.entries), 2);
     raft_log_close(&state.entries);
-    write_segment(LOG_VERSION + 1, LOG_COMMAND, SLICE_LIT("new"));
+    write_segment(LOG_VERSION_SEALED + 1, LOG_COMMAND, SLICE_LIT("new"));
     ck_assert_int_eq(replica_log_read(&opts, &state, NULL), ERR_UNSUPPORTED);
 }
 

@@ -7,6 +7,7 @@
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "base/core/rand.h"
+#include "base/crypt/master_key.h"
 #include "base/replica/replica.h"
 #include "base/rpc/remote.h"
 #include "base/runtime/sim.h"
@@ -68,18 +69,29 @@ static int count_load(void *ctx, struct slice image, struct err *e)
 /* --- histories ---------------------------------------------------------------
  */
 
+/* Of directories that lose power: those are encrypted. */
+static struct master_keys *encryption_keys(void)
+{
+    static const unsigned char bytes[32] = "a master key";
+    static struct master_keys *keys;
+    if (!keys)
+        keys = master_keys_of(bytes);
+    return keys;
+}
+
 static int start(struct run_state *r)
 {
     static const struct replica_member self = {1, "sim:1", true};
     const struct replica_machine machine = {
         .ctx = r, .apply = count_apply, .save = count_save, .load = count_load};
-    const struct replica_options o = {.name = "test",
-                                      .directory = "/m",
-                                      .id = 1,
-                                      .members = &self,
-                                      .member_count = 1,
-                                      .snapshot_log_bytes =
-                                          r->snapshot_log_bytes};
+    const struct replica_options o = {
+        .name = "test",
+        .directory = "/m",
+        .id = 1,
+        .members = &self,
+        .member_count = 1,
+        .master_keys = r->power_cut ? encryption_keys() : NULL,
+        .snapshot_log_bytes = r->snapshot_log_bytes};
     int rc;
     err = ERR_INIT;
     r->server = rpc_server_new(r->world);

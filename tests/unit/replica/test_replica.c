@@ -8,6 +8,7 @@
 #include "base/core/coding.h"
 #include "base/core/panic.h"
 #include "base/core/rand.h"
+#include "base/crypt/master_key.h"
 #include "base/replica/replica.h"
 #include "base/rpc/remote.h"
 #include "base/runtime/fiber.h"
@@ -97,6 +98,16 @@ static void plan(size_t count)
     }
 }
 
+/* With $QUARRY_TEST_ENCRYPTED: each member's directory is encrypted. */
+static struct master_keys *encryption_keys(void)
+{
+    static const unsigned char bytes[32] = "a master key";
+    static struct master_keys *keys;
+    if (!keys && getenv("QUARRY_TEST_ENCRYPTED"))
+        keys = master_keys_of(bytes);
+    return keys;
+}
+
 static int try_start(size_t i, size_t count, struct err *err)
 {
     struct node *n = &nodes[i];
@@ -107,7 +118,8 @@ static int try_start(size_t i, size_t count, struct err *err)
                                    .id = i + 1,
                                    .members = members,
                                    .member_count = count,
-                                   .snapshot_log_bytes = snapshot_log_bytes};
+                                   .snapshot_log_bytes = snapshot_log_bytes,
+                                   .master_keys = encryption_keys()};
     int rc;
     memset(n, 0, sizeof(*n));
     n->server = rpc_server_new(world);

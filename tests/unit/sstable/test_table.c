@@ -322,7 +322,7 @@ START_TEST(test_encrypted_table_says_nothing)
     table_reader_unref(r);
     encrypt();
     ck_assert_int_eq(table_reader_open(fs, "a.sst", &opts, &r, &why),
-                     ERR_NOTFOUND);
+                     ERR_CORRUPT);
     ck_assert(strstr(why.text, "data key") != NULL);
     fs_set_keyring(fs, NULL);
     ck_assert_int_eq(table_reader_open(fs, "a.sst", &opts, &r, &why),

@@ -1,0 +1,123 @@
+"""A cluster that is encrypted: what users stored is in no file of any node, not
+in logs of cells either, while it works and after crashes; without its master
+key a node does not start."""
+
+import os
+import re
+
+from processes import ClusterTest, main
+
+TARGET = "cluster:quarry-cluster"
+MARKER = b"plainly"
+# Words that a row's value has: what is compressed shows fewer.
+VALUE = "plainlyvalue"
+
+
+class Encryption(ClusterTest):
+    def setUp(self):
+        super().setUp()
+        self.env["QUARRY_TARGET"] = TARGET
+
+    def new_key(self, name):
+        path = self.path(name)
+        with open(path, "wb") as f:
+            f.write(os.urandom(32).hex().encode() + b"\n")
+        os.chmod(path, 0o600)
+        return path
+
+    def configure(self, c, lines):
+        """Each node's section [encryption] is @lines."""
+        for name in c.names:
+            path = os.path.join(c.dir(name), "server.conf")
+            with open(path) as f:
+                text = re.sub(r"(?s)\[encryption\].*", "", f.read())
+            with open(path, "w") as f:
+                f.write(text + "[encryption]\n" + lines)
+
+    def serve(self, count, encrypted=True):
+        """A cluster that was encrypted from its beginning, with tables."""
+        c = self.loopback(count)
+        self.key = self.new_key("master")
+        if encrypted:
+            for name in c.names:
+                c.kill(name)
+                c.forget(name)
+                os.unlink(os.path.join(c.dir(name), "log"))
+            self.configure(c, "key-file = %s\n" % self.key)
+            self.ok("cluster", "start")
+        self.await_master(c)
+        return c
+
+    def await_master(self, c):
+        self.wait_for(lambda: any("master=yes ready=yes" in row["detail"]
+                                  for row in c.status()))
+
+    def files_with_marker(self, c):
+        """Of all nodes; their own logs, which are text for people, apart."""
+        found = []
+        for name in c.names:
+            for top, _, names in os.walk(c.dir(name)):
+                for file in names:
+                    path = os.path.join(top, file)
+                    if file in ("log", "out") or not os.path.isfile(path):
+                        continue
+                    try:
+                        with open(path, "rb") as f:
+                            if MARKER in f.read():
+                                found.append(path)
+                    except FileNotFoundError:
+                        pass  # Merged away meanwhile.
+        return found
+
+    def put_rows(self, first, last):
+        lines = "".join("plainlyrow%d,%s%d\n" % (i, VALUE, i)
+                        for i in range(first, last))
+        self.write("rows.csv", "k,plainlyq\n" + lines)
+        self.ok("import", "csv", "rows.csv", "--into", "plainlytable",
+                "--family", "plainlyfamily")
+
+    def count(self):
+        return int(self.ok("count", "plainlytable", "--format",
+                           "csv").split()[-1].split(",")[-1])
+
+    def test_no_file_says_anything(self):
+        c = self.serve(3)
+        self.put_rows(0, 300)
+        self.assertEqual(self.count(), 300)
+        self.assertEqual(self.files_with_marker(c), [])
+        self.ok("table", "compact", "plainlytable")
+        self.ok("table", "snapshot", "plainlytable", "s1")
+        self.put_rows(300, 600)
+        for name in c.names:
+            c.kill(name)
+        self.assertEqual(self.files_with_marker(c), [])
+        self.ok("cluster", "start")
+        self.await_master(c)
+        self.assertEqual(self.count(), 600)
+        self.assertEqual(self.ok("snapshot", "list").count("plainlytable"), 1)
+        self.assertEqual(self.files_with_marker(c), [])
+
+    def test_the_search_finds_what_is_not_encrypted(self):
+        c = self.serve(1, encrypted=False)
+        self.put_rows(0, 10)
+        self.assertNotEqual(self.files_with_marker(c), [])
+
+    def test_keys(self):
+        """A node without the key does not start; with a new one and the one
+        before it does."""
+        c = self.serve(1)
+        self.put_rows(0, 10)
+        c.stop("n1")
+        self.configure(c, "")
+        self.assertIn("no master key was given",
+                      self.fails(1, "cluster", "start"))
+        new = self.new_key("new")
+        self.configure(c, "key-file = %s\nprevious-key-file = %s\n" %
+                       (new, self.key))
+        self.ok("cluster", "start")
+        self.await_master(c)
+        self.assertEqual(self.count(), 10)
+
+
+if __name__ == "__main__":
+    main()
