@@ -105,6 +105,40 @@ int policy_print_quotas(struct quarry *q,
     return ERR_OK;
 }
 
+static void add_rate(struct sheet *s, size_t quota, uint64_t limit)
+{
+    if (limit)
+        add_quota(s, quota, limit);
+    else
+        sheet_add_str(s, "none");
+}
+
+static void
+add_principal(void *ctx, struct slice principal, uint64_t ops, uint64_t bytes)
+{
+    struct sheet *s = ctx;
+    sheet_add(s, principal);
+    add_rate(s, 2, ops);
+    add_rate(s, 4, bytes);
+}
+
+int policy_print_rates(struct quarry *q,
+                       const char *principal,
+                       enum cli_format format,
+                       struct err *err)
+{
+    static const struct sheet_column columns[] = {
+        {"principal", SHEET_TEXT}, {"ops", SHEET_TEXT}, {"bytes", SHEET_TEXT}};
+    struct sheet s;
+    int r;
+    sheet_init(&s, columns, ARRAY_LEN(columns));
+    r = quarry_rates_get(q, principal, add_principal, &s, err);
+    if (!r)
+        sheet_print(&s, format);
+    sheet_close(&s);
+    return r;
+}
+
 static void put_rights_json(struct slice list, struct buf *out)
 {
     static const char *const names[] = {"family", "right", "principals"};

@@ -23,6 +23,11 @@ MUST_CHECK int policy_print_quotas(struct quarry *q,
                                    const char *table,
                                    enum cli_format format,
                                    struct err *err);
+/* The rates of principals; of @principal alone, unless it is NULL. */
+MUST_CHECK int policy_print_rates(struct quarry *q,
+                                  const char *principal,
+                                  enum cli_format format,
+                                  struct err *err);
 /* Both as members of a JSON object, with a comma before each. Nothing where a
  * table has neither: in a directory. */
 MUST_CHECK int policy_put_json(struct quarry *q,

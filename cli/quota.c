@@ -1,4 +1,6 @@
-/* quarry quota show, set: how much a table may hold and be asked for. */
+/* quarry quota show, set, remove: how much a table may hold and be asked for,
+ * and how much a principal may ask for. */
+#include "base/core/buf.h"
 #include "base/core/slice.h"
 #include "bigtable/client/quarry.h"
 #include "bigtable/client/quarry_access.h"
@@ -14,11 +16,113 @@ static int finish(struct cli *cli, const char *table, int code, struct err *err)
     return code;
 }
 
+/* --- principals ----------------------------------------------------------- */
+
+static const struct option principal_option[] = {
+    {"principal", 0, "NAME", "whose rate, instead of a table's quotas"},
+    {.name = NULL},
+};
+
+static const struct option rate_options[] = {
+    {"principal", 0, "NAME", "whose rate, instead of a table's quotas"},
+    {"ops", 0, "N", "rows it reads and writes a second; 'none': any number"},
+    {"bytes", 0, "SIZE", "bytes it reads and writes a second, likewise"},
+    {.name = NULL},
+};
+
+/* The bound that the option @name gives, read as the quota @quota is; what is
+ * not given stays. */
+static int read_bound(const struct args *args,
+                      const char *name,
+                      const char *quota,
+                      struct quarry_quota *q,
+                      struct err *err)
+{
+    const char *value = args_value(args, name);
+    struct buf word = BUF_INIT;
+    int r = ERR_OK;
+    if (!value)
+        return ERR_OK;
+    buf_printf(&word, "%s=%s", quota, value);
+    r = quota_parse(buf_slice(&word), q, err);
+    buf_close(&word);
+    return r ? usage_error(args, err, "--%s %s: a number a second, or none",
+                           name, value)
+             : ERR_OK;
+}
+
+static void
+keep_rate(void *ctx, struct slice principal, uint64_t ops, uint64_t bytes)
+{
+    struct quarry_quota *q = ctx;
+    (void)principal;
+    q->reads_per_s = ops;
+    q->bytes_per_s = bytes;
+}
+
+static int
+read_bounds(const struct args *args, struct quarry_quota *q, struct err *err)
+{
+    int r = read_bound(args, "ops", "reads", q, err);
+    return r ? r : read_bound(args, "bytes", "bytes", q, err);
+}
+
+static int set_rate(struct cli *cli, const struct args *args, struct err *err)
+{
+    const char *principal = args_value(args, "principal");
+    struct quarry_quota bounds = {.reads_per_s = 0};
+    struct quarry *q;
+    int r;
+    if (args->word_count)
+        return usage_error(args, err, "a table or --principal, not both");
+    if (!args_value(args, "ops") && !args_value(args, "bytes"))
+        return usage_error(args, err, "--ops N, --bytes SIZE or both");
+    r = read_bounds(args, &bounds, err);
+    if (!r)
+        r = cli_store(cli, CLI_EXISTING, &q, err);
+    if (!r)
+        r = quarry_rates_get(q, principal, keep_rate, &bounds, err);
+    if (!r)
+        r = read_bounds(args, &bounds, err);
+    if (!r)
+        r = quarry_rate_set(q, principal, bounds.reads_per_s,
+                            bounds.bytes_per_s, err);
+    return r;
+}
+
+static int run_remove(struct cli *cli, const struct args *args, struct err *err)
+{
+    const char *principal = args_value(args, "principal");
+    struct quarry *q;
+    int r;
+    if (!principal)
+        return usage_error(args, err, "whose? --principal NAME");
+    r = cli_store(cli, CLI_EXISTING, &q, err);
+    return r ? r : quarry_rate_set(q, principal, 0, 0, err);
+}
+
+static int show_rates(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct quarry *q;
+    int r = cli_store(cli, CLI_READ, &q, err);
+    if (!r)
+        r = policy_print_rates(q, args_value(args, "principal"), cli->format,
+                               err);
+    return r;
+}
+
+/* --- tables --------------------------------------------------------------- */
+
 static int run_show(struct cli *cli, const struct args *args, struct err *err)
 {
     const char *table = args->words[0];
     struct quarry *q;
-    int r = cli_store(cli, CLI_READ, &q, err);
+    int r;
+    if (args->word_count == 0)
+        return show_rates(cli, args, err);
+    if (args_value(args, "principal"))
+        return usage_error(args, err, "a table or --principal, not both");
+    r = cli_store(cli, CLI_READ, &q, err);
     if (!r)
         r = finish(cli, table, policy_print_quotas(q, table, cli->format, err),
                    err);
@@ -31,6 +135,12 @@ static int run_set(struct cli *cli, const struct args *args, struct err *err)
     struct quarry_quota quota = {.stored_bytes = 0};
     struct quarry *q;
     int r = ERR_OK;
+    if (args_value(args, "principal"))
+        return set_rate(cli, args, err);
+    if (args_value(args, "ops") || args_value(args, "bytes"))
+        return usage_error(args, err, "--ops and --bytes are of a --principal");
+    if (args->word_count < 2)
+        return usage_error(args, err, "TABLE NAME=VALUE…, or --principal NAME");
     /* Mistakes first, then what there is, and the changes over it. */
     for (size_t i = 1; i < args->word_count && !r; i++)
         r = quota_parse(slice_str(args->words[i]), &quota, err);
@@ -48,16 +158,21 @@ static int run_set(struct cli *cli, const struct args *args, struct err *err)
 
 const struct command quota_commands[] = {
     {.name = "quota show",
-     .arguments = "TABLE",
-     .summary = "Show a table's quotas, and what it uses of them",
-     .examples = "quarry quota show webtable",
-     .words_min = 1,
+     .arguments = "[TABLE | --principal NAME]",
+     .summary = "Show a table's quotas, or the rates of principals",
+     .details =
+         "Of a table also what it uses. Without one, what principals may\n"
+         "ask for.",
+     .examples = "quarry quota show webtable\n"
+                 "quarry quota show\n"
+                 "quarry quota show --principal crawler",
+     .words_min = 0,
      .words_max = 1,
-     .options = {remote_options},
+     .options = {principal_option, remote_options},
      .run = run_show},
     {.name = "quota set",
-     .arguments = "TABLE NAME=VALUE…",
-     .summary = "Bound what a table holds, and is asked for",
+     .arguments = "TABLE NAME=VALUE… | --principal NAME --ops N --bytes SIZE",
+     .summary = "Bound what a table holds, or what a principal asks for",
      .details =
          "stored=SIZE  bytes of its files, before replication\n"
          "memory=SIZE  bytes in memory: memtables, groups with memory=on\n"
@@ -65,12 +180,26 @@ const struct command quota_commands[] = {
          "writes=N     rows written a second\n"
          "bytes=SIZE   bytes read and written a second\n"
          "NAME=none takes a quota away. A table over a size takes nothing in\n"
-         "until enough of it is deleted; one over a rate makes clients wait.",
-     .examples = "quarry quota set webtable stored=100GiB reads=5000\n"
-                 "quarry quota set webtable reads=none",
-     .words_min = 2,
+         "until enough of it is deleted; one over a rate makes clients wait.\n"
+         "\n"
+         "A principal's rate is of all tables of the cluster together: rows\n"
+         "and bytes that it reads and writes a second, through whatever way,\n"
+         "jobs and the public API included.",
+     .examples =
+         "quarry quota set webtable stored=100GiB reads=5000\n"
+         "quarry quota set webtable reads=none\n"
+         "quarry quota set --principal crawler --ops 5000 --bytes 50MiB",
+     .words_min = 0,
      .words_max = WORDS_ANY,
-     .options = {remote_options},
+     .options = {rate_options, remote_options},
      .run = run_set},
+    {.name = "quota remove",
+     .arguments = "--principal NAME",
+     .summary = "Let a principal ask for any number of rows",
+     .examples = "quarry quota remove --principal crawler",
+     .words_min = 0,
+     .words_max = 0,
+     .options = {principal_option, remote_options},
+     .run = run_remove},
     {.name = NULL},
 };

@@ -5,6 +5,7 @@
 #include "bigtable/client/cluster/cluster.h"
 #include "bigtable/row/access.h"
 #include "bigtable/wire/policy.h"
+#include "bigtable/wire/principal_rates.h"
 
 static int check_cluster(const struct quarry *q, struct err *err)
 {
@@ -164,4 +165,39 @@ int quarry_quota_set(struct quarry *q,
     const struct policy_change c = {
         .table = name_of(table), .kind = POLICY_QUOTA, .quota = *quota};
     return change_policy(q, &c, err);
+}
+
+bool quarry_rate_is_reached(int rc, struct slice text, uint64_t *again_us)
+{
+    return rate_is_refusal(rc, text, again_us);
+}
+
+int quarry_rate_set(struct quarry *q,
+                    const char *principal,
+                    uint64_t ops,
+                    uint64_t bytes,
+                    struct err *err)
+{
+    const struct policy_change c = {
+        .kind = POLICY_RATE,
+        .principals = slice_str(principal),
+        .quota = {.reads_per_s = ops, .bytes_per_s = bytes}};
+    return change_policy(q, &c, err);
+}
+
+int quarry_rates_get(struct quarry *q,
+                     const char *principal,
+                     quarry_rate_fn each,
+                     void *ctx,
+                     struct err *err)
+{
+    struct buf reply = BUF_INIT;
+    struct table_policy p = {.has_access = false};
+    struct principal_rate r;
+    int rc = get_policy(q, "", &reply, &p, err);
+    while (rc == 0 && principal_rate_get(&p.rates, &r))
+        if (!principal || slice_eq_str(r.name, principal))
+            each(ctx, r.name, r.ops, r.bytes);
+    buf_close(&reply);
+    return rc;
 }

@@ -1,8 +1,10 @@
 /* Headers, frames and trailers of replies. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/core/panic.h"
 #include "base/runtime/world.h"
+#include "bigtable/client/quarry_access.h"
 #include "bigtable/gateway/grpc_connection.h"
 #include "bigtable/gateway/grpc_status.h"
 
@@ -24,11 +26,40 @@ static nghttp2_nv fixed_header(const char *name, const char *value)
     return nv;
 }
 
-/* grpc-status and grpc-message; returns how many. @text holds the latter's
- * value. */
-static size_t
-status_headers(const struct grpc_call *call, nghttp2_nv nv[2], struct buf *text)
+#define TIMING_BYTES 40
+
+/* How long the call has been here, in milliseconds: clients of the API show the
+ * rest of their own time as the network's. nghttp2 copies the value. */
+static nghttp2_nv timing_header(const struct grpc_call *call,
+                                char text[TIMING_BYTES])
 {
+    uint64_t ns = world_mono_ns(call->server->world) - call->begun_ns;
+    int n = snprintf(text, TIMING_BYTES, "gfet4t7; dur=%llu",
+                     (unsigned long long)(ns / 1000000));
+    return header("server-timing", slice_make(text, (size_t)n));
+}
+
+/* grpc-status, grpc-message and, for who should come again, the details that
+ * say when. */
+#define STATUS_HEADERS_MAX 3
+
+struct status_texts {
+    struct buf message;
+    struct buf details;
+};
+
+static void status_texts_close(struct status_texts *t)
+{
+    buf_close(&t->message);
+    buf_close(&t->details);
+}
+
+/* Fills @nv, and returns how many; @t holds their values, zeroed before. */
+static size_t status_headers(const struct grpc_call *call,
+                             nghttp2_nv nv[STATUS_HEADERS_MAX],
+                             struct status_texts *t)
+{
+    uint64_t again_us;
     static const char *const codes[] = {"0",  "1",  "2",  "3",  "4",  "5",
                                         "6",  "7",  "8",  "9",  "10", "11",
                                         "12", "13", "14", "15", "16"};
@@ -36,20 +67,26 @@ status_headers(const struct grpc_call *call, nghttp2_nv nv[2], struct buf *text)
     nv[0] = fixed_header("grpc-status", codes[call->code]);
     if (call->text.len == 0)
         return 1;
-    grpc_put_message(text, buf_slice(&call->text));
-    nv[1] = header("grpc-message", buf_slice(text));
-    return 2;
+    grpc_put_message(&t->message, buf_slice(&call->text));
+    nv[1] = header("grpc-message", buf_slice(&t->message));
+    if (call->code != GRPC_RESOURCE_EXHAUSTED ||
+        !quarry_rate_is_reached(ERR_EXHAUSTED, buf_slice(&call->text),
+                                &again_us))
+        return 2;
+    grpc_put_retry(&t->details, call->code, buf_slice(&call->text), again_us);
+    nv[2] = header("grpc-status-details-bin", buf_slice(&t->details));
+    return 3;
 }
 
 /* The status behind the last message. Returns 0 or nghttp2's error. */
 static int submit_trailers(struct grpc_call *call)
 {
-    nghttp2_nv nv[2];
-    struct buf text = BUF_INIT;
-    size_t count = status_headers(call, nv, &text);
+    nghttp2_nv nv[STATUS_HEADERS_MAX];
+    struct status_texts texts = {BUF_INIT, BUF_INIT};
+    size_t count = status_headers(call, nv, &texts);
     int rc = nghttp2_submit_trailer(call->connection->session, call->stream, nv,
                                     count);
-    buf_close(&text);
+    status_texts_close(&texts);
     return rc;
 }
 
@@ -135,28 +172,32 @@ void grpc_reply_begin(struct grpc_call *call)
 {
     nghttp2_data_provider source = {.source = {.ptr = call},
                                     .read_callback = on_read_reply};
-    nghttp2_nv nv[3] = {
+    char timing[TIMING_BYTES];
+    nghttp2_nv nv[4] = {
         fixed_header(":status", "200"),
         fixed_header("content-type", GRPC_CONTENT_TYPE),
+        timing_header(call, timing),
         fixed_header("grpc-encoding", "gzip"),
     };
     begin_replying(call);
-    submit_response(call, nv, call->gzip ? 3 : 2, &source);
+    submit_response(call, nv, call->gzip ? 4 : 3, &source);
 }
 
 /* A reply that is its status alone. */
 void grpc_reply_status(struct grpc_call *call)
 {
-    nghttp2_nv nv[5] = {
+    char timing[TIMING_BYTES];
+    nghttp2_nv nv[4 + STATUS_HEADERS_MAX] = {
         fixed_header(":status", "200"),
         fixed_header("content-type", GRPC_CONTENT_TYPE),
         fixed_header("grpc-accept-encoding", "identity,gzip"),
+        timing_header(call, timing),
     };
-    struct buf text = BUF_INIT;
-    size_t count = 3 + status_headers(call, nv + 3, &text);
+    struct status_texts texts = {BUF_INIT, BUF_INIT};
+    size_t count = 4 + status_headers(call, nv + 4, &texts);
     call->responded = true;
     submit_response(call, nv, count, NULL);
-    buf_close(&text);
+    status_texts_close(&texts);
 }
 
 /* For a peer that does not speak gRPC. */

@@ -3,6 +3,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/err.h"
+#include "bigtable/gateway/pb.h"
 
 enum grpc_code grpc_code_of(int rc)
 {
@@ -43,6 +44,62 @@ void grpc_put_message(struct buf *out, struct slice text)
             buf_append_byte(out, hex[c & 15]);
         }
     }
+}
+
+/* --- details -------------------------------------------------------------- */
+
+#define RETRY_INFO "type.googleapis.com/google.rpc.RetryInfo"
+
+/* google.protobuf.Duration: seconds = 1, nanos = 2. */
+static void put_duration(struct buf *out, uint64_t us)
+{
+    pb_put_integer(out, 1, (int64_t)(us / 1000000));
+    pb_put_integer(out, 2, (int64_t)(us % 1000000 * 1000));
+}
+
+/* google.protobuf.Any: type_url = 1, value = 2: RetryInfo: retry_delay = 1. */
+static void put_retry_info(struct buf *out, uint64_t us)
+{
+    struct buf delay = BUF_INIT;
+    struct buf info = BUF_INIT;
+    put_duration(&delay, us);
+    pb_put_bytes(&info, 1, buf_slice(&delay));
+    pb_put_bytes(out, 1, SLICE_LIT(RETRY_INFO));
+    pb_put_bytes(out, 2, buf_slice(&info));
+    buf_close(&delay);
+    buf_close(&info);
+}
+
+/* As headers carry bytes: base64, without padding. */
+static void put_base64(struct buf *out, struct slice bytes)
+{
+    static const char digits[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    uint32_t bits = 0;
+    unsigned held = 0;
+    for (size_t i = 0; i < bytes.len; i++) {
+        bits = bits << 8 | (unsigned char)bytes.data[i];
+        for (held += 8; held >= 6; held -= 6)
+            buf_append_byte(out, digits[bits >> (held - 6) & 63]);
+    }
+    if (held > 0)
+        buf_append_byte(out, digits[bits << (6 - held) & 63]);
+}
+
+void grpc_put_retry(struct buf *out,
+                    enum grpc_code code,
+                    struct slice text,
+                    uint64_t retry_us)
+{
+    struct buf detail = BUF_INIT;
+    struct buf status = BUF_INIT; /* code = 1, message = 2, details = 3 */
+    put_retry_info(&detail, retry_us);
+    pb_put_integer(&status, 1, (int64_t)code);
+    pb_put_bytes(&status, 2, text);
+    pb_put_bytes(&status, 3, buf_slice(&detail));
+    put_base64(out, buf_slice(&status));
+    buf_close(&detail);
+    buf_close(&status);
 }
 
 /* A century: may be added to a clock. */

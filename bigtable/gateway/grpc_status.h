@@ -37,6 +37,13 @@ enum grpc_code grpc_code_of(int rc);
  * and '%', as %XX. */
 void grpc_put_message(struct buf *out, struct slice text);
 
+/* Append the value of grpc-status-details-bin: a google.rpc.Status of @code and
+ * @text whose detail is a google.rpc.RetryInfo of @retry_us. */
+void grpc_put_retry(struct buf *out,
+                    enum grpc_code code,
+                    struct slice text,
+                    uint64_t retry_us);
+
 /* The value of grpc-timeout ("20S", "100m"): at most eight digits and one of
  * H M S m u n. False: it is none. */
 bool grpc_parse_timeout(struct slice text, uint64_t *ns);

@@ -10,6 +10,7 @@
 #include "bigtable/master/policy_file.h"
 #include "bigtable/master/reign.h"
 #include "bigtable/row/schema.h"
+#include "bigtable/wire/principal_rates.h"
 #include "bigtable/wire/snapshot_calls.h"
 
 #define EVERY SLICE_LIT("*")
@@ -406,7 +407,13 @@ static int change_file(struct change *c, struct policy_file *f, struct err *err)
 {
     struct buf list = BUF_INIT;
     int code = 0;
-    if (c->what.kind == POLICY_QUOTA) {
+    if (c->what.kind == POLICY_RATE) {
+        const struct principal_rate rate = {c->what.principals,
+                                            c->what.quota.reads_per_s,
+                                            c->what.quota.bytes_per_s};
+        code = principal_rates_change(f->policy.rates, &rate, &list, err);
+        f->policy.rates = buf_slice(&list);
+    } else if (c->what.kind == POLICY_QUOTA) {
         f->policy.quota = c->what.quota;
         policy_use_judge(c->reign, c->table, &f->policy);
     } else if (c->what.kind == POLICY_REVOKE && !f->had_access) {
@@ -446,6 +453,9 @@ int policies_change(struct reign *r, struct rpc_call *call, struct err *err)
     if (code == 0 && c.table == 0 && c.what.kind == POLICY_QUOTA)
         code =
             err_set(err, ERR_INVALID, "tables have quotas, the cluster none");
+    if (code == 0 && c.table && c.what.kind == POLICY_RATE)
+        code = err_set(err, ERR_INVALID,
+                       "principals have rates in the cluster, not in a table");
     if (code == 0)
         code = check_change(&c, err);
     if (code == 0)

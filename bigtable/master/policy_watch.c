@@ -13,10 +13,12 @@
 /* Between looks. */
 #define WATCH_US UINT64_C(1000000)
 
-/* A table that has quotas, as its file has it. */
+/* A table that has quotas, as its file has it; or the cluster, where principals
+ * have rates. */
 struct watched {
-    uint64_t table; /* First: its key in the map. */
+    uint64_t table; /* First: its key in the map; 0: the cluster. */
     struct quarry_quota quota;
+    bool has_rates;
     bool stored_is_over;
     bool memory_is_over;
     struct buf shares;
@@ -80,7 +82,8 @@ static void add_to_server(struct share_server *servers,
     servers[i].requests_per_s += t->use.requests_per_s;
 }
 
-/* Append the shares of the servers of @table, by their numbers. */
+/* Append the shares of the servers of @table, by their numbers; 0: of all
+ * tables but METADATA. */
 static void put_shares(struct reign *r, uint64_t table, struct buf *out)
 {
     const struct picture *p = &r->picture;
@@ -88,10 +91,12 @@ static void put_shares(struct reign *r, uint64_t table, struct buf *out)
     struct buf start = BUF_INIT;
     struct buf end = BUF_INIT;
     size_t count = 0;
-    metadata_table_range(table, &start, &end);
-    for (size_t i = picture_at(p, buf_slice(&start));
-         i < p->tablet_count && p->tablets[i]->table == table; i++)
-        if (p->tablets[i]->stage == STAGE_SERVED)
+    if (table)
+        metadata_table_range(table, &start, &end);
+    for (size_t i = table ? picture_at(p, buf_slice(&start)) : 0;
+         i < p->tablet_count && (!table || p->tablets[i]->table == table); i++)
+        if (p->tablets[i]->stage == STAGE_SERVED &&
+            p->tablets[i]->table != METADATA_TABLE_ID)
             add_to_server(servers, &count, p->tablets[i]);
     qsort(servers, count, sizeof(*servers), compare_servers);
     if (count < SHARES_MAX)
@@ -125,17 +130,23 @@ void policy_watch_forget(struct reign *r, uint64_t table)
         free_watched(old.pointer);
 }
 
+static bool has_rates(const struct table_policy *p)
+{
+    return quota_has_rate(&p->quota) || p->rates.len > 0;
+}
+
 void policy_watch_note(struct reign *r,
                        uint64_t table,
                        const struct table_policy *p)
 {
     struct watched *w;
     policy_watch_forget(r, table);
-    if (table == 0 || quota_is_none(&p->quota))
+    if (quota_is_none(&p->quota) && p->rates.len == 0)
         return;
     w = mem_alloc(sizeof(*w));
     *w = (struct watched){.table = table,
                           .quota = p->quota,
+                          .has_rates = has_rates(p),
                           .stored_is_over = p->stored_is_over,
                           .memory_is_over = p->memory_is_over};
     buf_append_slice(&w->shares, p->shares);
@@ -165,7 +176,7 @@ void master_count_quotas(const struct master *m,
     *tables = *over = 0;
     while (watch && (slot = hash_map_next(&watch->tables, &at)) != NULL) {
         const struct watched *w = slot->value.pointer;
-        ++*tables;
+        *tables += w->table != 0;
         *over += w->stored_is_over || w->memory_is_over;
     }
 }
@@ -175,8 +186,6 @@ static int learn_table(struct reign *r, const char *name, struct err *err)
     uint64_t table = strtoull(name, NULL, 10);
     struct policy_file f;
     int code;
-    if (table == 0) /* The cluster's has no quotas. */
-        return 0;
     code = policy_file_read(r, table, &f, err);
     if (code == 0)
         policy_watch_note(r, table, &f.policy);
@@ -209,7 +218,7 @@ static bool has_changed(struct reign *r, const struct watched *w)
     struct buf shares = BUF_INIT;
     bool changed;
     policy_use_judge(r, w->table, &p);
-    if (quota_has_rate(&w->quota))
+    if (w->has_rates)
         put_shares(r, w->table, &shares);
     changed = p.stored_is_over != w->stored_is_over ||
               p.memory_is_over != w->memory_is_over ||
@@ -241,7 +250,7 @@ static void write_use(struct reign *r, uint64_t table)
         policy_watch_forget(r, table);
     } else if (code == 0) {
         policy_use_judge(r, table, &f.policy);
-        if (quota_has_rate(&f.policy.quota))
+        if (has_rates(&f.policy))
             put_shares(r, table, &shares);
         f.policy.shares = buf_slice(&shares);
         code = policy_file_write(r, table, &f, &err);

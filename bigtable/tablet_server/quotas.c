@@ -6,6 +6,7 @@
 #include "bigtable/row/schema.h"
 #include "bigtable/tablet/family_use.h"
 #include "bigtable/tablet/table.h"
+#include "bigtable/tablet_server/principal_buckets.h"
 #include "bigtable/tablet_server/rules.h"
 #include "bigtable/tablet_server/rules_state.h"
 #include "bigtable/tablet_server/server.h"
@@ -84,15 +85,26 @@ static bool has_rates(const struct served *t)
            quota_has_rate(&t->rules->policy.quota);
 }
 
+/* METADATA, which has no rules, is read and written for everybody's sake. */
+static bool principals_are_bound(struct tablet_server *s,
+                                 const struct served *t)
+{
+    return t->rules && principal_buckets_any(rule_book_principals(s->rules));
+}
+
 int rules_may_go(struct tablet_server *s,
                  struct served *t,
+                 struct slice principal,
                  enum rate rate,
                  struct err *err)
 {
     uint64_t now;
-    int rc;
-    if (LIKELY(!has_rates(t)))
-        return 0;
+    int rc = 0;
+    if (principals_are_bound(s, t))
+        rc = principal_buckets_may(rule_book_principals(s->rules), principal,
+                                   world_mono_ns(s->world), err);
+    if (rc || LIKELY(!has_rates(t)))
+        return rc;
     now = world_mono_ns(s->world);
     set_rates(s, t->rules, now);
     rc = take_turn(t->rules, rate, now, err);
@@ -101,11 +113,15 @@ int rules_may_go(struct tablet_server *s,
 
 void rules_pay(struct tablet_server *s,
                struct served *t,
+               struct slice principal,
                enum rate rate,
                uint64_t rows,
                uint64_t bytes)
 {
     uint64_t now;
+    if (principals_are_bound(s, t))
+        principal_buckets_pay(rule_book_principals(s->rules), principal, rows,
+                              bytes, world_mono_ns(s->world));
     if (LIKELY(!has_rates(t)))
         return;
     now = world_mono_ns(s->world);

@@ -7,6 +7,7 @@
 #include "base/runtime/log.h"
 #include "base/runtime/world.h"
 #include "bigtable/tablet/table.h"
+#include "bigtable/tablet_server/principal_buckets.h"
 #include "bigtable/tablet_server/rules_state.h"
 #include "bigtable/tablet_server/server.h"
 #include "chubby-lite/chubby.h"
@@ -18,7 +19,9 @@
 
 struct rule_book {
     struct tablet_server *server;
-    struct hash_map tables; /* By id: struct table_rules. */
+    struct hash_map tables;      /* By id: struct table_rules. */
+    struct table_rules *cluster; /* Number 0 of these. */
+    struct principal_buckets *principals;
 };
 
 /* --- rights of principals ------------------------------------------------- */
@@ -145,6 +148,17 @@ take_policy(struct table_rules *r, struct buf *bytes, struct err *err)
     return 0;
 }
 
+/* This server's part: of a master that has not said yet all of it. */
+static void set_principals(struct rule_book *b)
+{
+    const struct table_policy *p = &b->cluster->policy;
+    uint32_t part = SHARE_WHOLE;
+    if (p->shares.len > 0 && !table_policy_share(p, b->server->number, &part))
+        part = 0;
+    principal_buckets_set(b->principals, p->rates, (double)part / SHARE_WHOLE,
+                          world_mono_ns(b->server->world));
+}
+
 static int
 read_rules(struct rule_book *b, struct table_rules *r, struct err *err)
 {
@@ -152,6 +166,8 @@ read_rules(struct rule_book *b, struct table_rules *r, struct err *err)
     int rc = read_file(b, r, &bytes, err);
     if (rc == 0) {
         rc = take_policy(r, &bytes, err);
+        if (rc == 0 && r == b->cluster)
+            set_principals(b);
         r->fresh = r->fresh && rc == 0;
     }
     buf_close(&bytes);
@@ -169,12 +185,31 @@ read_rules(struct rule_book *b, struct table_rules *r, struct err *err)
 
 /* --- the book ------------------------------------------------------------- */
 
+static struct table_rules *
+new_rules(struct rule_book *b, uint64_t table, const char *name)
+{
+    struct table_rules *r = mem_zalloc(1, sizeof(*r));
+    r->table = table;
+    r->name = mem_strdup(name);
+    mutex_init(&r->reading);
+    hash_map_init(&r->grants, HASH_KEYS_COPIED);
+    hash_map_put(&b->tables, hash_key_u64(&r->table), NULL)->pointer = r;
+    return r;
+}
+
 struct rule_book *rule_book_new(struct tablet_server *s)
 {
     struct rule_book *b = mem_zalloc(1, sizeof(*b));
     b->server = s;
     hash_map_init(&b->tables, HASH_KEYS_BORROWED);
+    b->cluster = new_rules(b, 0, "the cluster");
+    b->principals = principal_buckets_new();
     return b;
+}
+
+struct principal_buckets *rule_book_principals(struct rule_book *b)
+{
+    return b->principals;
 }
 
 void rule_book_close(struct rule_book *b)
@@ -195,6 +230,7 @@ void rule_book_close(struct rule_book *b)
         mem_free(r);
     }
     hash_map_close(&b->tables);
+    principal_buckets_free(b->principals);
     mem_free(b);
 }
 
@@ -212,32 +248,32 @@ void rule_book_forget(struct rule_book *b, const struct chubby_handle *h)
 static struct table_rules *rules_of(struct rule_book *b, struct served *t)
 {
     union hash_value *v = hash_map_get(&b->tables, hash_key_u64(&t->table_id));
-    struct table_rules *r = v ? v->pointer : NULL;
-    if (!r) {
-        r = mem_zalloc(1, sizeof(*r));
-        r->table = t->table_id;
-        r->name = mem_strdup(t->table->name);
-        mutex_init(&r->reading);
-        hash_map_init(&r->grants, HASH_KEYS_COPIED);
-        hash_map_put(&b->tables, hash_key_u64(&r->table), NULL)->pointer = r;
-    }
-    return r;
+    return v ? v->pointer : new_rules(b, t->table_id, t->table->name);
+}
+
+static int refresh(struct rule_book *b, struct table_rules *r, struct err *err)
+{
+    int rc = 0;
+    mutex_lock(&r->reading);
+    if (!r->fresh)
+        rc = read_rules(b, r, err);
+    mutex_unlock(&r->reading);
+    return rc;
 }
 
 int rules_refresh(struct tablet_server *s, struct served *t, struct err *err)
 {
-    struct table_rules *r;
+    struct rule_book *b = s->rules;
     int rc = 0;
-    if (LIKELY(t->rules && t->rules->fresh))
+    if (LIKELY(t->rules && t->rules->fresh && b->cluster->fresh))
         return 0;
     if (t->table_id == METADATA_TABLE_ID)
         return 0;
     if (!t->rules)
-        t->rules = rules_of(s->rules, t);
-    r = t->rules;
-    mutex_lock(&r->reading);
-    if (!r->fresh)
-        rc = read_rules(s->rules, r, err);
-    mutex_unlock(&r->reading);
+        t->rules = rules_of(b, t);
+    if (!b->cluster->fresh)
+        rc = refresh(b, b->cluster, err);
+    if (rc == 0 && !t->rules->fresh)
+        rc = refresh(b, t->rules, err);
     return rc;
 }

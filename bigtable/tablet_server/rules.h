@@ -27,6 +27,7 @@
 struct chubby_handle;
 struct quarry_filter;
 struct quarry_mutation;
+struct principal_buckets;
 struct rule_book;
 struct schema;
 struct served;
@@ -38,6 +39,8 @@ void rule_book_close(struct rule_book *b);
 /* The file of @h was written, or is gone; NULL: any may have been. Does not
  * park. */
 void rule_book_forget(struct rule_book *b, const struct chubby_handle *h);
+/* Those of principals, as they are now. Borrowed. */
+struct principal_buckets *rule_book_principals(struct rule_book *b);
 
 /* Have the rules of the table of @t as they are now. Parks after a change.
  * ERR_UNAVAILABLE: the lock service does not answer. */
@@ -95,14 +98,17 @@ enum rate {
     RATE_BYTES = 4
 };
 
-/* May more be read, or written? ERR_EXHAUSTED: see rate_refuse(). */
+/* May @principal read, or write, more of the table? ERR_EXHAUSTED: see
+ * rate_refuse() and principal_refuse(). */
 MUST_CHECK int rules_may_go(struct tablet_server *s,
                             struct served *t,
+                            struct slice principal,
                             enum rate rate,
                             struct err *err);
-/* So much was. */
+/* It had so much. */
 void rules_pay(struct tablet_server *s,
                struct served *t,
+               struct slice principal,
                enum rate rate,
                uint64_t rows,
                uint64_t bytes);

@@ -206,7 +206,8 @@ static void open_part(struct apply *a, struct part *p)
     if (rc == 0)
         rc = rules_refresh(a->server, p->served, &err);
     if (rc == 0)
-        rc = rules_may_go(a->server, p->served, RATE_WRITES, &err);
+        rc =
+            rules_may_go(a->server, p->served, a->principal, RATE_WRITES, &err);
     if (rc == 0) {
         p->view = table_get_view(p->served->table);
         rc = p->view ? 0 : not_here(p->tablet, &err);
@@ -230,7 +231,8 @@ static void open_part(struct apply *a, struct part *p)
     if (rc)
         fail_part(a, p, rc, &err);
     else if (p->count)
-        rules_pay(a->server, p->served, RATE_WRITES, p->count, bytes);
+        rules_pay(a->server, p->served, a->principal, RATE_WRITES, p->count,
+                  bytes);
 }
 
 static void close_part(struct apply *a, struct part *p)

@@ -118,7 +118,7 @@ static int may_check(struct tablet_server *s,
     const struct schema *schema = v->view->schema;
     int rc = rules_may_read(s, v->served, principal, schema, NULL, filter, err);
     if (rc == 0)
-        rc = rules_may_go(s, v->served, RATE_WRITES, err);
+        rc = rules_may_go(s, v->served, principal, RATE_WRITES, err);
     for (int i = 0; i < 2 && rc == 0; i++) {
         if (!branches[i])
             continue;
@@ -141,7 +141,8 @@ static int do_check(struct tablet_server *s,
 {
     struct check_reply reply = {.matched = false};
     int rc;
-    rules_pay(s, v->served, RATE_WRITES, 1, call->attachment.len);
+    rules_pay(s, v->served, call->principal, RATE_WRITES, 1,
+              call->attachment.len);
     rc = store_check_and_mutate(
         s->store, v->served->table, r->row, filter, branches[0], branches[1],
         durability_of(r->durability), &reply.matched, err);
@@ -211,7 +212,7 @@ static int may_modify(struct tablet_server *s,
                       const struct modify_request *r,
                       struct err *err)
 {
-    int rc = rules_may_go(s, v->served, RATE_WRITES, err);
+    int rc = rules_may_go(s, v->served, principal, RATE_WRITES, err);
     for (size_t i = 0; i < r->rule_count && rc == 0; i++) {
         struct slice family = slice_str(r->rules[i].family);
         rc = rules_may(s, v->served, principal, family, ACCESS_READ, err);
@@ -237,7 +238,7 @@ static int modify(struct tablet_server *s,
         rc = begin_change(&v, &r->origin, r->sequence, &done,
                           call->reply_attachment, err);
     if (rc == 0 && !done) {
-        rules_pay(s, v.served, RATE_WRITES, 1, call->body.len);
+        rules_pay(s, v.served, call->principal, RATE_WRITES, 1, call->body.len);
         rc = store_read_modify_write(
             s->store, v.served->table, r->row, r->rules, r->rule_count,
             durability_of(r->durability), &id, &row, err);

@@ -269,7 +269,8 @@ read_one_cell(struct batch *b, struct serving *v, size_t i, struct err *err)
 /* A mistake in one of them is not the others'. */
 static int read_cells(struct batch *b, struct serving *v, struct err *err)
 {
-    int rc = rules_may_go(b->each->server, v->served, RATE_READS, err);
+    int rc = rules_may_go(b->each->server, v->served, b->each->principal,
+                          RATE_READS, err);
     for (size_t i = 0; rc == 0 && i < b->count; i++) {
         struct err why = ERR_INIT;
         int code = read_one_cell(b, v, i, &why);
@@ -302,7 +303,8 @@ static int read_batch(struct batch *b, struct err *err)
         atomic_fetch_add(&v.served->cpu_us,
                          (world_mono_ns(s->world) - start_ns) / 1000);
         if (rc == 0)
-            rules_pay(s, v.served, RATE_READS, count, b->bytes.len);
+            rules_pay(s, v.served, b->each->principal, RATE_READS, count,
+                      b->bytes.len);
     }
     serving_end(&v);
     return rc;

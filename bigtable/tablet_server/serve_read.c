@@ -193,7 +193,7 @@ int handle_read(void *ctx, struct rpc_call *call, struct err *err)
     if (rc == 0)
         rc = run(&j, err);
     if (rc == 0)
-        rules_pay(j.server, j.serving.served, RATE_READS,
+        rules_pay(j.server, j.serving.served, call->principal, RATE_READS,
                   MAX_OF(j.reply.row_count, 1), j.rows->len);
     if (rc == 0)
         rc = check_answer(j.server, err);

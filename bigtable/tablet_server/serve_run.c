@@ -164,8 +164,8 @@ int handle_run(void *ctx, struct rpc_call *call, struct err *err)
         reader_pool_run(j.server->readers, run, &j);
         rc = j.rc ? err_copy(err, &j.err) : check_answer(j.server, err);
         atomic_fetch_add(&j.serving.served->reads, j.reply.row_count);
-        rules_pay(j.server, j.serving.served, RATE_READS, j.reply.row_count,
-                  j.tables->len);
+        rules_pay(j.server, j.serving.served, call->principal, RATE_READS,
+                  j.reply.row_count, j.tables->len);
         atomic_fetch_add(&j.serving.served->cpu_us,
                          (world_mono_ns(j.server->world) - start_ns) / 1000);
     }

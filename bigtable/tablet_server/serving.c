@@ -129,7 +129,7 @@ int serving_may_read(struct tablet_server *s,
 {
     int rc = rules_may_read(s, v->served, principal, v->view->schema,
                             v->spec.families, v->spec.filter, err);
-    return rc ? rc : rules_may_go(s, v->served, RATE_READS, err);
+    return rc ? rc : rules_may_go(s, v->served, principal, RATE_READS, err);
 }
 
 void serving_end(struct serving *v)

@@ -9,8 +9,12 @@
 #include "bigtable/row/access.h"
 #include "bigtable/row/schema.h"
 #include "bigtable/wire/body.h"
+#include "bigtable/wire/principal_rates.h"
 
-#define POLICY_FIELDS        6
+#define POLICY_FIELDS 7
+#define POLICY_FIELDS_SHARES                                                   \
+    6                          /* Of those that knew no rates of principals.   \
+                                */
 #define POLICY_FIELDS_MIN    5 /* Of those that knew no shares. */
 #define QUOTA_FIELDS         QUOTA_COUNT
 #define USE_FIELDS           3
@@ -66,6 +70,7 @@ void table_policy_put(const struct table_policy *p, struct buf *out)
     codec_put_bool(out, p->stored_is_over);
     codec_put_bool(out, p->memory_is_over);
     codec_put_bin(out, p->shares);
+    codec_put_bin(out, p->rates);
 }
 
 int table_policy_get(struct slice in, struct table_policy *p, struct err *err)
@@ -84,10 +89,15 @@ int table_policy_get(struct slice in, struct table_policy *p, struct err *err)
     p->use.memory_bytes = codec_get_u64(&m.r);
     p->stored_is_over = codec_get_bool(&m.r);
     p->memory_is_over = codec_get_bool(&m.r);
-    if (m.count >= POLICY_FIELDS) {
-        m.known = POLICY_FIELDS;
+    if (m.count >= POLICY_FIELDS_SHARES) {
+        m.known = POLICY_FIELDS_SHARES;
         p->shares = message_bytes(&m.r, (size_t)SHARES_MAX * SHARE_BYTES);
         m.r.bad |= p->shares.len % SHARE_BYTES != 0;
+    }
+    if (m.count >= POLICY_FIELDS) {
+        m.known = POLICY_FIELDS;
+        p->rates = message_bytes(&m.r, PRINCIPAL_RATES_BYTES_MAX);
+        m.r.bad |= principal_rates_check(p->rates, NULL) != 0;
     }
     return message_end(&m, "policy of a table", err);
 }
@@ -153,7 +163,7 @@ int policy_change_get(struct slice in, struct policy_change *c, struct err *err)
     uint64_t kind;
     c->table = message_bytes(&m.r, TABLE_NAME_BYTES_MAX);
     kind = codec_get_u64(&m.r);
-    m.r.bad |= kind < POLICY_GRANT || kind > POLICY_QUOTA;
+    m.r.bad |= kind < POLICY_GRANT || kind > POLICY_RATE;
     c->kind = m.r.bad ? POLICY_GRANT : (enum policy_change_kind)kind;
     c->family = message_bytes(&m.r, FAMILY_NAME_BYTES_MAX);
     c->right = message_bytes(&m.r, RIGHT_BYTES_MAX);
@@ -196,6 +206,20 @@ int rate_refuse(struct slice table,
             (unsigned long long)ms);
     buf_close(&text);
     return ERR_EXHAUSTED;
+}
+
+int principal_refuse(struct slice principal,
+                     const char *what,
+                     uint64_t limit,
+                     uint64_t again_us,
+                     struct err *err)
+{
+    uint64_t ms = MIN_OF(again_us / 1000 + 1, (uint64_t)AGAIN_MS_MAX);
+    return err_set(err, ERR_EXHAUSTED,
+                   "\"%.*s\" is over its rate of %llu %s a second" AGAIN
+                   "%llu" AGAIN_UNIT,
+                   SLICE_ARG(principal), (unsigned long long)limit, what,
+                   (unsigned long long)ms);
 }
 
 /* Where AGAIN stands last in @text; text.len: nowhere. */

@@ -6,7 +6,7 @@
  *                                   number; empty, or not there: open to all,
  *                                   without quotas
  *       /bigtable/policies/cluster  the same for the cluster: its list of
- *                                   rights alone
+ *                                   rights, and the rates of principals
  *
  * The master alone writes them: when a table is made, when somebody who may
  * changes something, when a table gets over one of its quotas of size, or under
@@ -51,6 +51,7 @@ struct table_policy {
     bool stored_is_over;  /* Quotas that `use` is above. */
     bool memory_is_over;
     struct slice shares; /* Of its rates; none: by the number of tablets. */
+    struct slice rates;  /* Of principals: principal_rates.h. The cluster's. */
 };
 
 /* A server's share of a table's rates, in parts of SHARE_WHOLE. The shares of a
@@ -91,6 +92,8 @@ enum policy_change_kind {
     POLICY_REPLACE = 3, /* access: the whole list. */
     POLICY_OPEN = 4,    /* No list any more. */
     POLICY_QUOTA = 5,   /* quota: all of them. */
+    POLICY_RATE = 6,    /* principals: one; quota: reads_per_s rows read and
+                           written, bytes_per_s. Of the cluster alone. */
 };
 
 struct policy_change {
@@ -120,6 +123,12 @@ int rate_refuse(struct slice table,
                 uint64_t limit,
                 uint64_t again_us,
                 struct err *err);
+/* The same of @principal, whose limit of @what ("ops", "bytes") it is. */
+int principal_refuse(struct slice principal,
+                     const char *what,
+                     uint64_t limit,
+                     uint64_t again_us,
+                     struct err *err);
 /* Is @rc with @text such a refusal? Then *@again_us is set. */
 bool rate_is_refusal(int rc, struct slice text, uint64_t *again_us);
 /* ERR_EXHAUSTED: @table has @used, more than its quota of size. @family (may be

@@ -264,6 +264,47 @@ class AccessTest(CertifiedTest):
             "put", "web", "more", "contents:b=1").returncode == 0)
 
 
+    def test_rates(self):
+        """A principal with a rate waits for its turn, and is refused where it does
+        not wait; nobody else does, and it is over when the rate is gone."""
+        self.make_table()
+        self.ok("acl", "grant", "web", "write", "writer,ann")
+        self.become("quarry")
+        self.ok("quota", "set", "--principal", "writer", "--ops", "10")
+        self.ok("quota", "set", "--principal", "writer", "--bytes", "1GiB")
+        self.assertEqual(self.json("quota", "show"),
+                         [{"principal": "writer", "ops": "10/s",
+                           "bytes": "1 GiB/s"}])
+        self.assertIn("--ops N", self.fails(
+            2, "quota", "set", "--principal", "writer"))
+        rows = "".join("r%d,%d\n" % (i, i) for i in range(160))
+        self.write("rows.csv", "key,n\n" + rows)
+        load = ("import", "csv", "rows.csv", "--into", "web", "--family",
+                "anchor", "--no-create")
+        # What is too much at once is owed: 16 seconds' worth.
+        self.become("writer")
+        self.ok(*load)
+        self.env["QUARRY_TIMEOUT"] = "200ms"
+        self.assertIn('"writer" is over its rate of 10 ops a second',
+                      self.fails(1, *load))
+        self.env["QUARRY_TIMEOUT"] = "%ds" % SECONDS
+        slow = self.start(*load)
+        # Meanwhile another goes on.
+        self.become("ann")
+        for i in range(3):
+            self.ok(*load)
+        self.assertIsNone(slow.poll(), "it did not wait")
+        self.become("writer")
+        said = self.fails(1, "quota", "remove", "--principal", "writer")
+        self.assertIn('"writer" is no administrator', said)
+        self.become("quarry")
+        self.ok("quota", "remove", "--principal", "writer")
+        self.assertEqual(self.json("quota", "show"), [])
+        self.assertEqual(slow.wait(timeout=SECONDS), 0)
+        self.become("writer")
+        self.ok(*load)
+
+
 # The official Go client: reads the row, or writes to it, and prints the code.
 CLIENT = """
 package main

@@ -20,12 +20,14 @@
 
 /* What came back. */
 struct grpc_reply {
-    int http;        /* :status. */
-    int code;        /* grpc-status; -1: none came. */
-    uint32_t reset;  /* Error code of the stream's end. */
-    struct buf text; /* grpc-message, still %-encoded. */
-    struct buf data; /* Messages, each with its five bytes of prefix. */
-    bool gzip;       /* grpc-encoding. */
+    int http;          /* :status. */
+    int code;          /* grpc-status; -1: none came. */
+    uint32_t reset;    /* Error code of the stream's end. */
+    struct buf text;   /* grpc-message, still %-encoded. */
+    struct buf data;   /* Messages, each with its five bytes of prefix. */
+    bool gzip;         /* grpc-encoding. */
+    char details[256]; /* grpc-status-details-bin, cut; "": none. */
+    char timing[64];   /* server-timing, likewise. */
     bool trailers_only;
     bool closed;
 };
@@ -79,6 +81,12 @@ static int client__on_header(nghttp2_session *session,
         c->reply->code = atoi((const char *)value);
     } else if (slice_eq_str(n, "grpc-message")) {
         buf_append_slice(&c->reply->text, v);
+    } else if (slice_eq_str(n, "grpc-status-details-bin")) {
+        snprintf(c->reply->details, sizeof(c->reply->details), "%.*s",
+                 SLICE_ARG(v));
+    } else if (slice_eq_str(n, "server-timing")) {
+        snprintf(c->reply->timing, sizeof(c->reply->timing), "%.*s",
+                 SLICE_ARG(v));
     } else if (slice_eq_str(n, "grpc-encoding")) {
         c->reply->gzip = slice_eq_str(v, "gzip");
     }

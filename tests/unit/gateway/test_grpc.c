@@ -63,6 +63,27 @@ static int refuse(void *ctx, struct grpc_call *call, struct err *err)
     return err_set(err, ERR_NOTFOUND, "100%% \303\251");
 }
 
+static int too_fast(void *ctx, struct grpc_call *call, struct err *err)
+{
+    (void)ctx;
+    (void)call;
+    return err_set(err, ERR_EXHAUSTED, "too fast; again in 1500 ms");
+}
+
+static int full(void *ctx, struct grpc_call *call, struct err *err)
+{
+    (void)ctx;
+    (void)call;
+    return err_set(err, ERR_EXHAUSTED, "the table is full");
+}
+
+static int sleep_some(void *ctx, struct grpc_call *call, struct err *err)
+{
+    (void)ctx;
+    world_sleep_us(world, 25000);
+    return grpc_send(call, grpc_scratch(call), err);
+}
+
 static int sleep_long(void *ctx, struct grpc_call *call, struct err *err)
 {
     int rc;
@@ -78,11 +99,13 @@ static int sleep_long(void *ctx, struct grpc_call *call, struct err *err)
 static void start(size_t buffered_bytes_max)
 {
     static const struct grpc_method methods[] = {
-        {"/t/echo", echo},     {"/t/flood", flood},      {"/t/refuse", refuse},
-        {"/t/repeat", repeat}, {"/t/sleep", sleep_long},
+        {"/t/echo", echo},        {"/t/fast", too_fast},
+        {"/t/flood", flood},      {"/t/full", full},
+        {"/t/refuse", refuse},    {"/t/repeat", repeat},
+        {"/t/sleep", sleep_long}, {"/t/some", sleep_some},
     };
     struct grpc_options o = {.methods = methods,
-                             .method_count = 5,
+                             .method_count = ARRAY_LEN(methods),
                              .message_bytes_max = MESSAGE_MAX,
                              .buffered_bytes_max = buffered_bytes_max,
                              .calls_max = 20};
@@ -690,7 +713,44 @@ START_TEST(test_status_texts)
 
 END_TEST
 
+static void run_details(void *arg)
+{
+    static const char details[] =
+        "CAgSGnRvbyBmYXN0OyBhZ2FpbiBpbiAxNTAwIG1zGjYKKHR5cGUuZ29vZ2xl"
+        "YXBpcy5jb20vZ29vZ2xlLnJwYy5SZXRyeUluZm8SCgoICAEQgMq17gE";
+    struct grpc_client c = {.stream = 0};
+    struct grpc_reply r;
+    (void)arg;
+    start(0);
+    grpc_client_open(&c, "server:80");
+    ck_assert_int_eq(grpc_client_call(&c, "/t/fast", SLICE_EMPTY, &r), 0);
+    ck_assert_int_eq(r.code, GRPC_RESOURCE_EXHAUSTED);
+    ck_assert_str_eq(r.details, details);
+    ck_assert_str_eq(r.timing, "gfet4t7; dur=0");
+    grpc_reply_close(&r);
+    ck_assert_int_eq(grpc_client_call(&c, "/t/full", SLICE_EMPTY, &r), 0);
+    ck_assert_int_eq(r.code, GRPC_RESOURCE_EXHAUSTED);
+    ck_assert_str_eq(r.details, "");
+    grpc_reply_close(&r);
+    ck_assert_int_eq(grpc_client_call(&c, "/t/some", SLICE_EMPTY, &r), 0);
+    ck_assert_int_eq(r.code, GRPC_OK);
+    ck_assert_str_eq(r.timing, "gfet4t7; dur=25");
+    grpc_reply_close(&r);
+    grpc_client_close(&c);
+    grpc_server_close(server);
+}
+
+/* Who is over a rate is told when to come again, as clients of the API read it;
+ * who is over anything else is not. Every reply says how long it took. */
+START_TEST(test_details)
+{
+    run(run_details);
+}
+
+END_TEST
+
 TEST_MAIN("grpc",
+          test_details,
           test_message_in_any_frames,
           test_stream_of_messages_through_a_small_window,
           test_errors_and_unknown_methods,

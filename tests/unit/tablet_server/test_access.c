@@ -2,6 +2,7 @@
  * now, and tables be asked for no more than their quotas. */
 #include "base/rpc/roles.h"
 #include "bigtable/wire/policy.h"
+#include "bigtable/wire/principal_rates.h"
 #include "tests/unit/tablet_server/look_ups.h"
 
 static struct rpc_security *bob_security;
@@ -283,4 +284,79 @@ START_TEST(test_rates)
 
 END_TEST
 
-TEST_MAIN("tablet_server access", test_lists, test_sizes, test_rates)
+static void put_rate(const char *name, uint64_t ops)
+{
+    const struct principal_rate r = {slice_str(name), ops, 0};
+    struct table_policy p = {.has_access = false};
+    struct buf rates = BUF_INIT, b = BUF_INIT;
+    char path[POLICY_PATH_BYTES];
+    if (principal_rates_change(SLICE_EMPTY, &r, &rates, NULL))
+        ck_abort();
+    p.rates = buf_slice(&rates);
+    table_policy_put(&p, &b);
+    policy_path(0, path);
+    put_file(path, buf_slice(&b));
+    buf_close(&rates);
+    buf_close(&b);
+}
+
+/* Calls of @n in ten seconds that are answered; all others are told when to
+ * come again. */
+static unsigned answered(struct node *n)
+{
+    uint64_t end_ns = world_mono_ns(director) + UINT64_C(10) * 1000000000;
+    unsigned count = 0;
+    uint64_t again_us;
+    while (world_mono_ns(director) < end_ns) {
+        int rc = get_one(n, "t", fresh_err());
+        if (rc == 0)
+            count++;
+        else
+            ck_assert(rate_is_refusal(rc, slice_str(test_err.text), &again_us));
+        world_sleep_us(director, 20000);
+    }
+    return count;
+}
+
+/* A principal with a rate gets so many rows a second, of whatever table; nobody
+ * else is slowed, and a moment after it is taken away nobody is. */
+static void principals(void *arg)
+{
+    struct node *a = &nodes[0];
+    struct node bob;
+    unsigned n;
+    (void)arg;
+    load_table(a);
+    bob = as_bob(a);
+    OK(get_one(&bob, "t", err));
+    put_rate("bob", 10);
+    settle();
+    n = answered(&bob);
+    ck_assert_uint_ge(n, 95);
+    ck_assert_uint_le(n, 112);
+    for (int i = 0; i < 200; i++)
+        OK(get_one(a, "t", err));
+    for (int i = 0; i < 100 && get_one(&bob, "t", fresh_err()) == 0; i++)
+        continue;
+    ck_assert_ptr_nonnull(strstr(test_err.text, "\"bob\" is over its rate"));
+    ck_assert_int_eq(increment(&bob, fresh_err()), ERR_EXHAUSTED);
+    put_rate("bob", 0);
+    settle();
+    for (int i = 0; i < 200; i++)
+        OK(get_one(&bob, "t", err));
+    rpc_channel_free(bob.channel);
+    end();
+}
+
+START_TEST(test_principals)
+{
+    run(principals);
+}
+
+END_TEST
+
+TEST_MAIN("tablet_server access",
+          test_lists,
+          test_sizes,
+          test_rates,
+          test_principals)
