@@ -6,6 +6,7 @@
 #include "base/core/text.h"
 #include "bigtable/client/quarry.h"
 #include "bigtable/client/quarry_access.h"
+#include "bigtable/gateway/protection.h"
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/policy_printer.h"
@@ -95,10 +96,22 @@ static int run_drop(struct cli *cli, const struct args *args, struct err *err)
     struct quarry *q;
     int r = cli_store(cli, CLI_EXISTING, &q, err);
     for (size_t i = 0; i < args->word_count && !r; i++) {
-        r = quarry_table_drop(q, args->words[i], err);
+        r = protection_check(q, args->words[i], err);
+        if (!r)
+            r = quarry_table_drop(q, args->words[i], err);
         if (r == ERR_NOTFOUND)
             cli_hint_table(cli, args->words[i], err);
     }
+    return r;
+}
+
+static int
+run_unprotect(struct cli *cli, const struct args *args, struct err *err)
+{
+    struct quarry *q;
+    int r = cli_store(cli, CLI_EXISTING, &q, err);
+    for (size_t i = 0; i < args->word_count && !r; i++)
+        r = protection_lift(q, args->words[i], err);
     return r;
 }
 
@@ -554,6 +567,16 @@ const struct command table_commands[] = {
      .words_min = 1,
      .words_max = WORDS_ANY,
      .run = run_drop},
+    {.name = "table unprotect",
+     .arguments = "NAME…",
+     .summary = "Let a table be dropped that the API protects",
+     .details = "Clients of the public API may set a table's "
+                "deletion_protection. It\nthen cannot be dropped, in whatever "
+                "way, until they unset it or this does.",
+     .examples = "quarry table unprotect webtable",
+     .words_min = 1,
+     .words_max = WORDS_ANY,
+     .run = run_unprotect},
     {.name = "table split",
      .arguments = "NAME ROW…",
      .summary = "Cut a table's tablets at these rows",

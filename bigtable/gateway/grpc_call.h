@@ -127,6 +127,11 @@ struct grpc_server {
     struct var *refused_var;
 };
 
+/* --- grpc_audit.c ------------------------------------------------------ */
+
+/* Note in the audit log that @call was refused, if its status says so. */
+void grpc_audit_refusal(const struct grpc_call *call);
+
 /* --- grpc_call.c ------------------------------------------------------- */
 
 /* A call of @connection, which has nobody that holds it yet. Owned. */

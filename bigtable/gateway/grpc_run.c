@@ -22,6 +22,8 @@ struct grpc_crowd {
 static void finish(struct grpc_call *call)
 {
     call->finished = true;
+    if (UNLIKELY(call->code != GRPC_OK))
+        grpc_audit_refusal(call);
     if (call->server->failed_var && call->code != GRPC_OK)
         var_add(call->server->failed_var, 1);
     if (call->abandoned)

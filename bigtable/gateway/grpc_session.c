@@ -208,6 +208,7 @@ refuse_stranger(struct grpc_call *call, int rc, const struct err *err)
     grpc_connection_log(c, "refused", err->text);
     grpc_set_code(call, GRPC_UNAUTHENTICATED);
     refuse(call, rc, err);
+    grpc_audit_refusal(call);
 }
 
 /* All headers of a request are there. */

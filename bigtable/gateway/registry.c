@@ -2,6 +2,7 @@
 #include "bigtable/gateway/registry.h"
 
 #include "bigtable/client/quarry.h"
+#include "bigtable/client/quarry_access.h"
 #include "bigtable/gateway/gateway.h"
 
 #define FAMILY    "m"
@@ -20,6 +21,24 @@ open_existing(struct quarry *q, struct quarry_table **out, struct err *err)
     return 0;
 }
 
+/* Its maker owns it where principals are proved; what is in it everybody may
+ * know. */
+static int open_to_readers(struct quarry *q, struct err *err)
+{
+    struct buf list = BUF_INIT;
+    bool any = false;
+    int rc = quarry_acl_get(q, GATEWAY_TABLE, &list, &any, err);
+    buf_close(&list);
+    if (rc == ERR_UNSUPPORTED) { /* A directory. */
+        if (err)
+            *err = ERR_INIT;
+        return 0;
+    }
+    if (rc || !any)
+        return rc;
+    return quarry_acl_grant(q, GATEWAY_TABLE, "*", "read", "*", err);
+}
+
 static int
 open_table(struct quarry *q, struct quarry_table **out, struct err *err)
 {
@@ -28,6 +47,8 @@ open_table(struct quarry *q, struct quarry_table **out, struct err *err)
     if (rc || *out)
         return rc;
     rc = quarry_table_create(q, GATEWAY_TABLE, &family, 1, NULL, 0, err);
+    if (rc == 0)
+        rc = open_to_readers(q, err);
     if (rc == ERR_EXISTS) { /* Somebody was faster. */
         if (err)
             *err = ERR_INIT;

@@ -304,12 +304,19 @@ static int execute(struct namenode *nn,
     return rc;
 }
 
+/* What it changes is what others may do. */
+static bool is_for_audit(const struct gfs_command *c)
+{
+    return c->op == GFS_OP_SET_QUOTA;
+}
+
 int namenode_handle_execute(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct namenode *nn = ctx;
     struct gfs_command c;
     struct buf roles = BUF_INIT;
     int rc = gfs_command_get(call->body, &c, err);
+    call->is_audited = rc == 0 && is_for_audit(&c);
     if (rc == 0)
         rc =
             rights_check_command(&nn->options.rights, call->principal, &c, err);

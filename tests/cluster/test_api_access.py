@@ -2,6 +2,7 @@
 calls, the tablet servers check the rights of that name, and a gateway for which
 nobody has to say it serves its own machine alone."""
 
+import json
 import os
 import subprocess
 import time
@@ -14,7 +15,7 @@ DATA = "/google.bigtable.v2.Bigtable/"
 TABLES = "/google.bigtable.admin.v2.BigtableTableAdmin/"
 INSTANCE = b"projects/p/instances/quarry"
 TABLE = INSTANCE + b"/tables/web"
-OK, INVALID, DENIED, UNAUTHENTICATED = 0, 3, 7, 16
+OK, INVALID, DENIED, FAILED_PRECONDITION, UNAUTHENTICATED = 0, 3, 7, 9, 16
 
 
 def read_request():
@@ -44,8 +45,9 @@ class ApiAccessTest(CertifiedTest):
         self.more_conf = (
             "bigtable-api = %s\napi-certificate = \"%s\"\n"
             "api-certificate-key = \"%s\"\napi-authority = \"%s\"\n"
-            "api-tokens = \"%s\"\n" % (self.api, crt, key, authority,
-                                       self.tokens))
+            "api-tokens = \"%s\"\naudit-log = \"%s\"\n" % (
+                self.api, crt, key, authority, self.tokens,
+                self.path("audit")))
         super().start_server()
 
     def status(self, method, message, token=None, name=None, text=None):
@@ -124,6 +126,59 @@ class ApiAccessTest(CertifiedTest):
             f.writelines(kept)
         self.await_status(UNAUTHENTICATED, read, read_request(),
                           token=self.token["ann"])
+
+
+    def audited(self, **fields):
+        with open(self.path("audit")) as f:
+            events = [json.loads(line) for line in f if line.endswith("\n")]
+        return [e for e in events
+                if all(e.get(k) == v for k, v in fields.items())]
+
+    def test_audit(self):
+        """Whoever is refused is in the audit log with where he called from, also
+        one of whom nothing else is known."""
+        self.make_table()
+        read = DATA + "ReadRows"
+        self.await_status(OK, read, read_request(), token=self.token["ann"])
+        self.assertEqual(DENIED, self.status(
+            read, read_request(), token=self.token["stranger"]))
+        self.assertEqual(UNAUTHENTICATED, self.status(
+            read, read_request(), token="nobody's"))
+        table = TABLE.decode()
+        self.wait_for(lambda: self.audited(what=read, who="stranger",
+                                           on=table, allowed=False))
+        refused = self.wait_for(lambda: [
+            e for e in self.audited(what=read, allowed=False)
+            if "who" not in e])
+        for event in refused:
+            self.assertTrue(event["from"].startswith("127.0.0.1:"))
+            self.assertIn("token", event["why"])
+        self.assertFalse(self.audited(what=read, who="ann"))
+
+    def test_protection(self):
+        """A table that the API protects is not dropped by the command line, which
+        says how to lift that; those may who may change what the API keeps."""
+        self.make_table()
+        self.ok("acl", "grant", "web", "own", "reader")
+        protect = (field(1, field(1, TABLE) + field(9, 1)) +
+                   field(2, field(1, b"deletion_protection")))
+        self.await_status(OK, TABLES + "UpdateTable", protect,
+                          token=self.token["ann"])
+        for name in ("ann", "reader"):
+            self.become(name)
+            said = self.fails(1, "table", "drop", "web")
+            self.assertIn("table web is protected from deletion", said)
+            self.assertIn("quarry table unprotect web", said)
+        self.assertIn('"reader" may not write',
+                      self.fails(1, "table", "unprotect", "web"))
+        self.assertEqual(
+            FAILED_PRECONDITION,
+            self.status(TABLES + "DeleteTable", field(1, TABLE),
+                        token=self.token["ann"]))
+        self.become("ann")
+        self.ok("table", "unprotect", "web")
+        self.ok("table", "unprotect", "web")
+        self.ok("table", "drop", "web")
 
 
 class OpenApiTest(ClusterTest):

@@ -45,6 +45,8 @@ class AuditTest(ClusterTest):
         self.ok("acl", "grant", "web", "read", "bob", *t, *ann)
         self.run_quarry("table", "drop", "web", *t, *eve)
         self.run_quarry("put", "web", "r", "a:x=1", *t, *eve)
+        self.ok("fs", "mkdir", "/d", *t, *ann)
+        self.ok("fs", "quota", "/d", "--entries", "7", *t, *ann)
         host, port = self.address(c, "listen").rsplit(":", 1)
         Stranger((host, int(port)), key=b"x" * 20).close()
         with urllib.request.urlopen("http://%s/peers" % self.address(
@@ -58,6 +60,7 @@ class AuditTest(ClusterTest):
             return (made and self.find(c, what="master.set_policy", who="ann")
                     and self.find(c, what="master.drop_table", who="eve")
                     and self.find(c, what="tablet.apply", who="eve")
+                    and self.find(c, what="namenode.execute", who="ann")
                     and self.find(c, what="rpc.handshake", on="proof")
                     and self.find(c, what="console.get", on="/peers"))
         self.wait_for(told)
