@@ -12,22 +12,44 @@
 #include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
 #include "gfs-lite/gfs.h"
+#include "gfs-lite/routed.h"
 #include "jobs/jobs.h"
+#include "mapreduce/cluster/job_paths.h"
 #include "mapreduce/worker/exec.h"
 
 struct attempts {
     char *const *words;
     struct rpc_security *security; /* NULL: not read. */
+    const char *principal;         /* Whose job it is; NULL: nobody's. */
     struct quarry_options store;
 };
 
 static int open_fs(void *ctx, struct world *w, struct fs **out, struct err *err)
 {
     const struct attempts *a = ctx;
-    const struct gfs_options o = {.namenodes = a->words[ATTEMPTS_CELL],
-                                  .name = a->words[ATTEMPTS_NAME],
-                                  .security = a->security};
-    return fs_gfs_open(w, &o, out, err);
+    struct gfs_options o = {.namenodes = a->words[ATTEMPTS_CELL],
+                            .name = a->words[ATTEMPTS_NAME],
+                            .security = a->security};
+    bool have_owners = *a->words[ATTEMPTS_CERTIFICATE] != '\0';
+    struct fs *own;
+    int rc = fs_gfs_open(w, &o, &own, err);
+    *out = own;
+    if (rc || !a->principal || !have_owners)
+        return rc;
+    /* It is closed with the process. */
+    o.act_as = a->principal;
+    rc = fs_gfs_open(w, &o, out, err);
+    if (rc)
+        fs_close(own);
+    else
+        *out = fs_routed_new(own, *out, job_own_trees);
+    return rc;
+}
+
+static void note_principal(void *ctx, const char *principal)
+{
+    struct attempts *a = ctx;
+    a->principal = principal;
 }
 
 static int open_security(void *ctx, struct err *err)
@@ -55,6 +77,7 @@ void attempts_command(int argc, char *const *argv)
     struct attempts a = {.words = argv + 2, .store = {.must_exist = true}};
     struct attempts_options o = {.find = jobs_find_job,
                                  .identify = open_security,
+                                 .is_for = note_principal,
                                  .store = &a.store,
                                  .open_fs = open_fs,
                                  .ctx = &a};

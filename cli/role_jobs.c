@@ -61,6 +61,17 @@ static bool is_administrator(void *ctx, struct slice who)
            quarry_acl_is_administrator(h->tables, who, &is, NULL) == 0 && is;
 }
 
+static int
+open_files(void *ctx, const char *principal, struct fs **out, struct err *err)
+{
+    const struct jobs_host *h = ctx;
+    const struct gfs_options o = {.namenodes = h->cell,
+                                  .name = "job master",
+                                  .security = h->store.security,
+                                  .act_as = principal};
+    return fs_gfs_open(h->world, &o, out, err);
+}
+
 static void host_free(struct jobs_host *h)
 {
     job_master_close(h->master);
@@ -94,6 +105,8 @@ jobs_role_open(const struct role_env *env, void **out, struct err *err)
         code = role_caps_read(env, &o.caps, err);
     h->roles = env->roles;
     o.roles = env->roles;
+    if (cluster_roles_are_proved(env->roles))
+        o.open_fs = open_files;
     h->world = env->world;
     h->store =
         (struct quarry_options){.security = env->security, .must_exist = true};

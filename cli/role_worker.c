@@ -6,6 +6,7 @@
 #include "base/core/buf.h"
 #include "base/core/conf.h"
 #include "base/core/panic.h"
+#include "base/rpc/roles.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/world.h"
 #include "cli/attempts.h"
@@ -61,11 +62,14 @@ read_options(struct conf *c, struct worker_options *o, struct err *err)
     return rc;
 }
 
-static int open_files(void *ctx, struct fs **out, struct err *err)
+static int
+open_files(void *ctx, const char *principal, struct fs **out, struct err *err)
 {
     const struct worker_role_state *h = ctx;
-    const struct gfs_options o = {
-        .namenodes = h->cell, .name = h->address, .security = h->security};
+    const struct gfs_options o = {.namenodes = h->cell,
+                                  .name = h->address,
+                                  .security = h->security,
+                                  .act_as = principal};
     return fs_gfs_open(h->world, &o, out, err);
 }
 
@@ -120,6 +124,8 @@ worker_role_open(const struct role_env *env, void **out, struct err *err)
                                .name = env->name,
                                .rack = env->rack,
                                .open_fs = open_files,
+                               .files_have_owners =
+                                   cluster_roles_are_proved(env->roles),
                                .ctx = h,
                                .command = h->command,
                                .find = jobs_find_job};

@@ -48,6 +48,8 @@ struct gfs_options {
     const char *rack;
     const char *name; /* Who this is, in messages to others. */
     const struct rpc_security *security;
+    const char *act_as;    /* On whose behalf, if namenodes let this process
+                              act for others; NULL: its own. */
     uint32_t replication;  /* Of new files; default 3. */
     uint64_t timeout_us;   /* Of calls of the namenode, and of reads while
                               servers come and go; default 60 s. */

@@ -6,6 +6,7 @@
 #include "base/core/buf.h"
 #include "base/core/panic.h"
 #include "base/replica/replica.h"
+#include "base/rpc/rpc.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/sync.h"
 #include "base/runtime/world.h"
@@ -23,6 +24,7 @@ struct leader {
     struct peers *peers; /* Borrowed. */
     char *addresses[ADDRESSES_MAX];
     size_t count;
+    char *act_as; /* Owned; NULL: as itself. */
     atomic_bool hurry;
     struct mutex mutex;       /* Of what follows. */
     size_t next;              /* Whom to ask when there is no hint. */
@@ -63,7 +65,14 @@ void leader_free(struct leader *l)
     for (size_t i = 0; i < l->count; i++)
         mem_free(l->addresses[i]);
     mutex_close(&l->mutex);
+    mem_free(l->act_as);
     mem_free(l);
+}
+
+void leader_act_as(struct leader *l, const char *principal)
+{
+    mem_free(l->act_as);
+    l->act_as = *principal ? mem_strdup(principal) : NULL;
 }
 
 void leader_hurry(struct leader *l)
@@ -164,6 +173,9 @@ int leader_call(struct leader *l,
         timeout_us ? world_mono_ns(l->world) + timeout_us * 1000 : 0;
     uint64_t attempt_us =
         timeout_us ? MIN_OF(timeout_us, ATTEMPT_US) : ATTEMPT_US;
+    struct rpc_call_options opts = {.timeout_us = attempt_us,
+                                    .act_as =
+                                        slice_str(l->act_as ? l->act_as : "")};
     uint32_t strangers = 0;
     struct err told = ERR_INIT; /* By whoever has told most. */
     for (unsigned tries = 0;; tries++) {
@@ -175,8 +187,9 @@ int leader_call(struct leader *l,
             buf_clear(reply_body);
         if (reply_attachment)
             buf_clear(reply_attachment);
-        rc = peers_call(l->peers, slice_str(address), method, attempt_us, body,
-                        attachment, reply_body, reply_attachment, &failure);
+        rc =
+            peers_call_with(l->peers, slice_str(address), method, &opts, body,
+                            attachment, reply_body, reply_attachment, &failure);
         if (is_final(l, address, &strangers, rc)) {
             if (rc != ERR_UNSUPPORTED)
                 learn_good(l, address);

@@ -22,6 +22,9 @@ MUST_CHECK int leader_new(struct world *w,
                           struct leader **out,
                           struct err *err);
 void leader_free(struct leader *l); /* NULL is allowed. */
+/* Call on behalf of @principal: the server must let this process do so. "": as
+ * itself. Copied. PRE: no call was made. */
+void leader_act_as(struct leader *l, const char *principal);
 /* From now on each call tries once, those under way no more. Any thread. */
 void leader_hurry(struct leader *l);
 

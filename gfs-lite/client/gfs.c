@@ -184,6 +184,8 @@ static void open_on_loop(void *arg)
     g->peers = peers_new(o->options->security);
     o->rc = leader_new(g->base.world, g->peers, o->options->namenodes,
                        &g->leader, o->err);
+    if (o->rc == 0 && o->options->act_as)
+        leader_act_as(g->leader, o->options->act_as);
     if (o->rc == 0)
         g->renewer = fiber_start(g->loop, "gfs session", gfs__run_renewer, g);
 }

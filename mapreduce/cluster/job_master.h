@@ -53,6 +53,12 @@ struct job_master_options {
     /* Does @who look after the cluster: may it end the jobs of others, and see
      * all of them? Parks. NULL: everybody does. */
     bool (*is_administrator)(void *ctx, struct slice who);
+    /* Open the cell's files with the rights of @principal; *@out is owned.
+     * NULL: jobs use files as the job master. */
+    int (*open_fs)(void *ctx,
+                   const char *principal,
+                   struct fs **out,
+                   struct err *err);
     void *ctx;
     const struct cluster_roles *roles; /* Whose jobs may name all files; NULL:
                                           everybody's. */

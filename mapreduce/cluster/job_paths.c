@@ -9,6 +9,8 @@
 #include "mapreduce/cluster/job_calls.h"
 #include "mapreduce/job.h"
 
+const char *const job_own_trees[] = {"bigtable", "mapreduce", NULL};
+
 /* Below the root of the cell's files. */
 static const char *const trees[] = {"bigtable", "mapreduce", ".trash"};
 

@@ -1,6 +1,6 @@
-/* Which files of the cell a job may name. Attempts open files as the worker
- * they run on, which may open all: so what a job names is looked at when it is
- * submitted.
+/* Which files of the cell a job may name. It uses them as who submitted it,
+ * except those of the servers, which it uses as the server that it runs on: so
+ * that it names none of these is seen to when it is submitted.
  *
  * Threads: any; nothing here parks.
  */
@@ -14,6 +14,10 @@
 struct cluster_roles;
 struct mr_options;
 struct world;
+
+/* Directories of the root that are the servers' own, which jobs of several use
+ * for what goes from one to the next. Ends with NULL. */
+extern const char *const job_own_trees[];
 
 /* May job @id of @principal name what @o names? Where principals are proved
  * nobody but the cluster itself (@roles; NULL: anybody) names what is the

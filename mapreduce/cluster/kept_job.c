@@ -8,7 +8,10 @@
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
 #include "base/runtime/world.h"
+#include "gfs-lite/fs.h"
+#include "gfs-lite/routed.h"
 #include "mapreduce/cluster/cell_host.h"
+#include "mapreduce/cluster/job_paths.h"
 #include "mapreduce/cluster/kept_leftovers.h"
 #include "mapreduce/cluster/pool.h"
 #include "mapreduce/mapreduce.h"
@@ -364,6 +367,26 @@ static int put_away(struct kept_job *j, struct err *err)
     return code;
 }
 
+/* Let the job use files as who submitted it; *@theirs is owned, or NULL. */
+static int open_files(const struct kept_job *j,
+                      struct mr_options *o,
+                      struct fs **theirs,
+                      struct err *err)
+{
+    const struct job_master_options *m = j->reign->options;
+    struct fs *fs;
+    int code;
+    *theirs = NULL;
+    if (!m->open_fs || !o->principal)
+        return 0;
+    code = m->open_fs(m->ctx, o->principal, &fs, err);
+    if (code)
+        return code;
+    *theirs = fs_routed_new(o->fs, fs, job_own_trees);
+    o->fs = *theirs;
+    return 0;
+}
+
 static void run(void *arg)
 {
     struct kept_job *j = arg;
@@ -371,10 +394,13 @@ static void run(void *arg)
     struct mr_options o = j->submitted.options;
     struct mr_report *report = NULL;
     struct err err = ERR_INIT;
+    struct fs *theirs;
     int code;
     fill_options(j, &o);
     fill_defaults(&r->options->caps, &o);
-    code = size_job(j, &o, &err);
+    code = open_files(j, &o, &theirs, &err);
+    if (code == 0)
+        code = size_job(j, &o, &err);
     if (code == 0) {
         const char *name = j->submitted.job_name;
         bool parts = name && r->options->is_driver(name);
@@ -390,6 +416,7 @@ static void run(void *arg)
         kept_job_forget_late(j);
     }
     mr_report_free(report);
+    fs_close(theirs);
     mutex_lock(&r->mutex);
     j->state = KEPT_ENDED;
     news(j);

@@ -269,6 +269,9 @@ void worker_stop(struct worker *k)
     if (k->fs)
         fs_hurry(k->fs);
     LIST_FOREACH(j, &k->jobs, link)
+    if (j->fs)
+        fs_hurry(j->fs);
+    LIST_FOREACH(j, &k->jobs, link)
     worker_job_end(j);
     cond_broadcast(&k->news);
     worker_jobs_wait(k);

@@ -55,9 +55,14 @@ struct worker_options {
     struct job_caps caps;  /* What a job may ask for here. */
     uint32_t lease_ms;     /* Of its session; 0: chubby's. */
     const char *memo;      /* Likewise: see chubby.h; borrowed. NULL: none. */
-    /* Open the cell's file system; *@out is owned. NULL: there is none, and
-     * paths of packages are files here. */
-    int (*open_fs)(void *ctx, struct fs **out, struct err *err);
+    /* Open the cell's file system, with the rights of @principal (NULL: of this
+     * process); *@out is owned. NULL: there is none, and paths of packages are
+     * files here. */
+    int (*open_fs)(void *ctx,
+                   const char *principal,
+                   struct fs **out,
+                   struct err *err);
+    bool files_have_owners; /* Jobs use files as who submitted them. */
     /* Where the attempts of a job run; @setup outlives *@out. NULL:
      * process_host_exec() with @command. */
     int (*open_host)(void *ctx,

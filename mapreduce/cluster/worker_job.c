@@ -9,6 +9,8 @@
 #include "base/runtime/log.h"
 #include "base/runtime/world.h"
 #include "gfs-lite/fs.h"
+#include "gfs-lite/routed.h"
+#include "mapreduce/cluster/job_paths.h"
 #include "mapreduce/cluster/worker_state.h"
 #include "mapreduce/files.h"
 #include "mapreduce/output/dirs.h"
@@ -26,7 +28,26 @@ static int open_fs(struct worker *k, struct err *err)
 {
     if (k->fs || !k->options.open_fs)
         return 0;
-    return k->options.open_fs(k->options.ctx, &k->fs, err);
+    return k->options.open_fs(k->options.ctx, NULL, &k->fs, err);
+}
+
+/* The files as the job sees them: those that its user names as he may. */
+static int open_job_fs(struct worker_job *j, struct err *err)
+{
+    struct worker *k = j->worker;
+    struct job_setup *s = &j->package.setup;
+    const char *principal = s->opts->principal;
+    struct fs *theirs;
+    int code;
+    s->files.fs = s->cell_files ? k->fs : NULL;
+    if (!s->files.fs || !principal || !k->options.files_have_owners)
+        return 0;
+    code = k->options.open_fs(k->options.ctx, principal, &theirs, err);
+    if (code)
+        return code;
+    j->fs = fs_routed_new(k->fs, theirs, job_own_trees);
+    s->files.fs = j->fs;
+    return 0;
 }
 
 static int
@@ -125,11 +146,10 @@ static int unpack(struct worker_job *j, struct slice package, struct err *err)
     if (k->options.find && j->package.job_name)
         j->package.options.options.program.job =
             k->options.find(j->package.job_name);
-    s->files.fs = s->cell_files ? k->fs : NULL;
     j->store = (struct quarry_options){.must_exist = true,
                                        .security = k->options.security};
     j->package.options.options.store_options = &j->store;
-    return code;
+    return code ? code : open_job_fs(j, err);
 }
 
 static int
@@ -461,6 +481,7 @@ static void free_job(struct worker_job *j)
     LIST_REMOVE(j, link);
     j->worker->job_count--;
     job_package_close(&j->package);
+    fs_close(j->fs);
     buf_close(&j->traits);
     cond_close(&j->wake);
     cond_close(&j->ready);

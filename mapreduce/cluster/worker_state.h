@@ -80,6 +80,7 @@ struct worker_job {
     char *id;              /* Owned. */
     char *directory;       /* Owned. */
     struct job_package package;
+    struct fs *fs; /* As its user may use files; NULL: as the worker. Owned. */
     struct quarry_options store; /* How rows are read for its attempts. */
     enum worker_job_state state;
     struct err why;

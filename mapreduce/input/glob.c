@@ -56,6 +56,20 @@ static void join(struct buf *out, const char *dir, const char *name)
     buf_append_str(out, name);
 }
 
+/* What is not there does not count; what the job's user may not look at is
+ * refused, and not left out. */
+static int look(const struct job_files *files,
+                const char *path,
+                bool *there,
+                struct files_info *info,
+                struct err *err)
+{
+    struct err why = ERR_INIT;
+    int code = files_stat(files, path, info, &why);
+    *there = code == 0;
+    return code == ERR_DENIED ? err_copy(err, &why) : 0;
+}
+
 /* Names in @dir that match @pattern, joined to it. */
 static int expand_one(const struct job_files *files,
                       const char *dir,
@@ -67,9 +81,10 @@ static int expand_one(const struct job_files *files,
     size_t count = 0;
     struct buf path = BUF_INIT;
     struct files_info info;
-    int code = files_stat(files, *dir ? dir : ".", &info, NULL);
-    if (code || !info.is_directory)
-        return 0;
+    bool there;
+    int code = look(files, *dir ? dir : ".", &there, &info, err);
+    if (code || !there || !info.is_directory)
+        return code;
     code = files_list(files, *dir ? dir : ".", &names, &count, err);
     for (size_t i = 0; i < count && code == 0; i++)
         if (name_matches(pattern, names[i])) {
@@ -111,19 +126,22 @@ resolve(const struct job_files *files, struct paths *have, struct err *err)
     struct paths found = {NULL, 0, 0};
     struct paths inside = {NULL, 0, 0};
     struct files_info info;
+    bool there;
     int code = 0;
     for (size_t i = 0; i < have->count && code == 0; i++) {
-        if (files_stat(files, have->at[i], &info, NULL))
+        code = look(files, have->at[i], &there, &info, err);
+        if (code || !there)
             continue;
         if (!info.is_directory)
             paths_add(&found, have->at[i]);
         else
             code = expand_one(files, have->at[i], "*", &inside, err);
     }
-    for (size_t i = 0; i < inside.count; i++)
-        if (files_stat(files, inside.at[i], &info, NULL) == 0 &&
-            !info.is_directory)
+    for (size_t i = 0; i < inside.count && code == 0; i++) {
+        code = look(files, inside.at[i], &there, &info, err);
+        if (code == 0 && there && !info.is_directory)
             paths_add(&found, inside.at[i]);
+    }
     paths_free(&inside);
     paths_free(have);
     *have = found;

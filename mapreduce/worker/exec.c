@@ -150,6 +150,8 @@ static int complete(struct job_package *p,
     p->setup.weak_sandbox = o->weak_sandbox;
     if (p->job_name && o->find)
         p->options.options.program.job = o->find(p->job_name);
+    if (o->is_for && p->options.options.principal)
+        o->is_for(o->ctx, p->options.options.principal);
     if (!o->identify || job_is_relayed(&p->setup))
         return 0;
     return o->identify(o->ctx, err);

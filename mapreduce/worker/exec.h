@@ -46,6 +46,8 @@ struct attempts_options {
      * a user's own code, which could find them in its memory. NULL: there are
      * none. */
     int (*identify)(void *ctx, struct err *err);
+    /* Hear whose job it is, before the two below are used; NULL: not told. */
+    void (*is_for)(void *ctx, const char *principal);
     /* How attempts open the store of tables. Borrowed; NULL: as it is. */
     const struct quarry_options *store;
     /* How they open the file system of the cell, in a world of their own. */

@@ -104,6 +104,44 @@ class RightsTest(CertifiedTest):
         self.become("quarry")
         self.ok("fs", "ls", "/bigtable")
 
+    def test_files_of_others(self):
+        """A job reads and writes the files that its submitter may, as text and
+        as whole ones, by commands and by programs; what it writes is his."""
+        self.write("mine.txt", "a 1\n")
+        self.write("count.szl", 'o: table sum of int;\nemit o <- 1;\n')
+        self.become("ann")
+        self.ok("fs", "put", "mine.txt", "/ann/open.txt")
+        self.ok("fs", "put", "mine.txt", "/ann/closed/f.txt")
+        self.ok("fs", "chmod", "700", "/ann/closed")
+        ways = (("--mapper", "cat"), ("--mapper", "cat", "--reducer", "cat"),
+                ("count.szl",))
+        for number, way in enumerate(ways):
+            out = "file:/out-%d" % number
+            with self.subTest(way=way):
+                self.become("stranger")
+                for source in ("file:/ann/closed/f.txt", "file:/ann/closed",
+                               "file:/ann/*/f.txt", "file:/ann/closed/*"):
+                    said = self.fails(1, "job", "run", *way, "-i", source, "-o",
+                                      out)
+                    self.assertIn("stranger", said)
+                    self.assertIn("may not", said)
+                said = self.fails(1, "job", "run", *way, "-i",
+                                  "file:/ann/open.txt", "-o", "file:/ann/out")
+                self.assertIn('"stranger" may not make or remove names in /ann',
+                              said)
+                self.ok("job", "run", *way, "-i", "file:/ann/open.txt", "-o", out)
+                listed = {r["path"]: r["owner"] for r in
+                          self.json("fs", "ls", "-l", "/")}
+                self.assertEqual(listed["/out-%d" % number], "stranger")
+                owners = {r["owner"] for r in self.json(
+                    "fs", "ls", "-l", "-R", "/out-%d" % number)}
+                self.assertEqual(owners, {"stranger"})
+                self.become("ann")
+                self.ok("job", "run", *way, "-i", "file:/ann/closed", "-o",
+                        "file:/ann/closed/out-%d" % number)
+        self.become("stranger")
+        self.fails(1, "fs", "ls", "/ann/closed")
+
     def test_jobs_of_others(self):
         """Nobody ends another's job, or reads what it counted; administrators do
         both; all see that it runs."""
