@@ -167,7 +167,8 @@ struct quarry_bulk_result {
  * Errors: ERR_CORRUPT (file, offset and reason: nothing of it was added to the
  * tablet that found it), ERR_NOTFOUND (the table or a file), ERR_ABORTED (the
  * table was dropped and made anew, or a family is gone), ERR_TOOBIG,
- * ERR_UNAVAILABLE. */
+ * ERR_UNAVAILABLE, ERR_UNKNOWN_OUTCOME: commit again, which does nothing where
+ * it was done. */
 QUARRY_EXPORT MUST_CHECK int
 quarry_bulk_commit(struct quarry *q,
                    struct slice ticket,

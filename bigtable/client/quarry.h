@@ -56,6 +56,23 @@
  *
  * Ownership: what a function hands out by `**out` or returns as a new object is
  * the caller's. Rows and cells are borrowed as each function says.
+ *
+ * Errors: every call that reaches the store may end with these, beside what is
+ * said at it.
+ *     ERR_IO           the disk failed
+ *     ERR_CORRUPT      a file is damaged, cut short or missing: names it
+ *     ERR_UNSUPPORTED  written by a newer version, or not what this target does
+ *     ERR_NOMEM        the machine has no memory
+ *     ERR_UNAVAILABLE, ERR_DEADLINE   on a cluster: nobody answered in time
+ *     ERR_DENIED       it was opened to read, or a list says no
+ *     ERR_CANCELLED    the fiber was
+ * After an error nothing has changed, now or after the next open, with these
+ * exceptions. After ERR_UNKNOWN_OUTCOME, a failure while the change was on its
+ * way to the disk, it is not visible now and may be there later: on a directory
+ * after the next open, on a cluster after a server's recovery. To find out,
+ * look then; a change of rows that must not be made twice is made conditional.
+ * On a cluster it may also be there after ERR_UNAVAILABLE, ERR_DEADLINE and
+ * ERR_CANCELLED.
  */
 #ifndef BIGTABLE_CLIENT_QUARRY_H
 #define BIGTABLE_CLIENT_QUARRY_H
@@ -213,7 +230,8 @@ struct quarry_family_spec {
     const char *options;
 };
 
-/* Errors: ERR_EXISTS, ERR_INVALID names the option and what it may be. */
+/* Errors: ERR_EXISTS, ERR_INVALID names the option and what it may be,
+ * ERR_FULL, ERR_UNKNOWN_OUTCOME. */
 QUARRY_EXPORT MUST_CHECK int
 quarry_table_create(struct quarry *q,
                     const char *name,
@@ -222,6 +240,8 @@ quarry_table_create(struct quarry *q,
                     const struct quarry_group_spec *groups,
                     size_t group_count,
                     struct err *err);
+/* Errors: ERR_NOTFOUND, ERR_FULL, ERR_UNKNOWN_OUTCOME: it is there as before,
+ * and may be gone later. */
 QUARRY_EXPORT MUST_CHECK int
 quarry_table_drop(struct quarry *q, const char *name, struct err *err);
 
@@ -242,7 +262,8 @@ struct quarry_alter {
     const char *options;
 };
 
-/* All changes or none. */
+/* All changes or none. Errors: ERR_NOTFOUND, ERR_EXISTS, ERR_INVALID, ERR_FULL,
+ * ERR_UNKNOWN_OUTCOME: none is in force, and all may be later. */
 QUARRY_EXPORT MUST_CHECK int
 quarry_table_alter(struct quarry *q,
                    const char *name,
@@ -305,7 +326,8 @@ quarry_table_describe(struct quarry *q,
                       struct err *err);
 QUARRY_EXPORT void quarry_table_info_free(struct quarry_table_info *info);
 
-/* Cut the tablet that holds @row there; both halves share its files. */
+/* Cut the tablet that holds @row there; both halves share its files. Errors:
+ * ERR_NOTFOUND, ERR_INVALID, ERR_BUSY, ERR_FULL, ERR_UNKNOWN_OUTCOME. */
 QUARRY_EXPORT MUST_CHECK int quarry_table_split(struct quarry *q,
                                                 const char *name,
                                                 struct slice row,
@@ -328,10 +350,13 @@ QUARRY_EXPORT MUST_CHECK int quarry_table_move_tablet(struct quarry *q,
                                                       const char *server,
                                                       struct quarry_move *out,
                                                       struct err *err);
-/* Major compaction of all its tablets. */
+/* Major compaction of all its tablets. Errors: ERR_NOTFOUND, ERR_FULL; whatever
+ * they are, no row is lost. */
 QUARRY_EXPORT MUST_CHECK int
 quarry_table_compact(struct quarry *q, const char *name, struct err *err);
-/* Delete the rows in [start, end); an empty @end has no bound. */
+/* Delete the rows in [start, end); an empty @end has no bound. Errors:
+ * ERR_NOTFOUND, ERR_FULL, ERR_UNKNOWN_OUTCOME: some of the rows may be gone,
+ * now or later. After any other some may be gone, too. */
 QUARRY_EXPORT MUST_CHECK int quarry_table_drop_rows(struct quarry *q,
                                                     const char *name,
                                                     struct slice start,
@@ -370,14 +395,16 @@ struct quarry_snapshots {
 
 /* Take snapshot @name of @table, to be kept for @ttl_us (0: until it is
  * dropped). Names are as those of tables, without a '.' first. ERR_EXISTS,
- * ERR_NOTFOUND, ERR_INVALID. */
+ * ERR_NOTFOUND, ERR_INVALID, ERR_FULL; ERR_UNKNOWN_OUTCOME: it is there now,
+ * and may be gone later. */
 QUARRY_EXPORT MUST_CHECK int quarry_table_snapshot(struct quarry *q,
                                                    const char *table,
                                                    const char *name,
                                                    uint64_t ttl_us,
                                                    struct err *err);
 /* Make @to, a new table, of what @table is now; from then on they have nothing
- * to do with each other. */
+ * to do with each other. Errors: ERR_EXISTS, ERR_NOTFOUND, ERR_INVALID,
+ * ERR_FULL, ERR_UNKNOWN_OUTCOME. */
 QUARRY_EXPORT MUST_CHECK int quarry_table_clone(struct quarry *q,
                                                 const char *table,
                                                 const char *to,
@@ -393,9 +420,12 @@ quarry_snapshot_describe(struct quarry *q,
                          const char *name,
                          struct quarry_table_info **out,
                          struct err *err);
+/* Errors: ERR_NOTFOUND, ERR_FULL, ERR_UNKNOWN_OUTCOME: it is there now, and may
+ * be gone later. */
 QUARRY_EXPORT MUST_CHECK int
 quarry_snapshot_drop(struct quarry *q, const char *name, struct err *err);
-/* Make @table, a new one, of the snapshot, which stays. */
+/* Make @table, a new one, of the snapshot, which stays. Errors: ERR_EXISTS,
+ * ERR_NOTFOUND, ERR_INVALID, ERR_FULL, ERR_UNKNOWN_OUTCOME. */
 QUARRY_EXPORT MUST_CHECK int quarry_snapshot_restore(struct quarry *q,
                                                      const char *name,
                                                      const char *table,
@@ -444,14 +474,11 @@ struct quarry_write_options {
 };
 
 /* @opts may be NULL everywhere. Errors: ERR_NOTFOUND (family; the text lists
- * those there are), ERR_TOOBIG, ERR_INVALID, ERR_FULL, ERR_IO. After an error
- * nothing of the mutation is there, now or after the next open, with these
- * exceptions: after ERR_UNKNOWN_OUTCOME (the disk failed while the change was
- * on its way there) it is not visible now and may be there after the next open;
- * on a cluster it may be there after ERR_UNAVAILABLE and ERR_DEADLINE as well.
- * The same holds for every call that changes rows. After an error of the disk
- * the store takes no more writes until it is opened again; after ERR_FULL it
- * does as soon as there is room. */
+ * those there are), ERR_TOOBIG, ERR_INVALID, ERR_FULL, ERR_IO,
+ * ERR_UNKNOWN_OUTCOME (see Errors above). The same holds for every call that
+ * changes rows. After an error of the disk a directory's store takes no more
+ * writes until it is opened again; after ERR_FULL it does as soon as there is
+ * room. */
 QUARRY_EXPORT MUST_CHECK int
 quarry_apply(struct quarry_table *t,
              const struct quarry_mutation *m,
@@ -460,7 +487,7 @@ quarry_apply(struct quarry_table *t,
 /* Many rows in one call: each row atomically, not the batch. Rows are committed
  * to the log together. On error *@failed_index (may be NULL) is the first row
  * that was not applied, and rows from it on were not; after
- * ERR_UNKNOWN_OUTCOME any of them may be there after the next open. */
+ * ERR_UNKNOWN_OUTCOME any of them may be there later. */
 QUARRY_EXPORT MUST_CHECK int
 quarry_apply_batch(struct quarry_table *t,
                    struct quarry_mutation *const *mutations,

@@ -154,11 +154,12 @@ static int write_bytes(struct lane *n, struct err *err)
     return 0;
 }
 
-static int run_job(struct lane *n, struct err *err)
+static int run_job(struct lane *n, bool *tried, struct err *err)
 {
     int rc = 0;
     if (n->rotate)
         rc = begin_segment(n, err);
+    *tried = rc == 0;
     if (rc == 0)
         rc = write_bytes(n, err);
     if (rc) { /* What it holds is in doubt: leave it. */
@@ -202,14 +203,16 @@ static void work(void *arg)
     mutex_lock(&l->lock);
     for (;;) {
         struct err err = ERR_INIT;
+        bool tried;
         int rc;
         while (n->state != LANE_BUSY && !l->stop)
             cond_wait(&n->work, &l->lock);
         if (n->state != LANE_BUSY)
             break;
         mutex_unlock(&l->lock);
-        rc = run_job(n, &err);
+        rc = run_job(n, &tried, &err);
         mutex_lock(&l->lock);
+        n->tried = tried;
         finish_job(n, rc, &err);
     }
     mutex_unlock(&l->lock);

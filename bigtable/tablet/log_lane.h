@@ -55,6 +55,7 @@ struct lane {
     enum lane_state state;
     bool orphan; /* Nobody waits for its job any more. */
     bool dirty;  /* Something is flushed, and not synced. */
+    bool tried;  /* Bytes of its job may have reached the disks. */
     int rc;
     struct err err;
     uint64_t avoid_ns; /* It was slow: until then the other one is better. */

@@ -38,8 +38,9 @@ struct manifest {
     bool repair;       /* While it is read: a damaged end is given up. */
     struct mutex lock; /* Orders edits; held over their sync. */
     struct manifest_state state;
-    uint64_t number;            /* Of the manifest in force; 0: none yet. */
-    struct fs_writer *file;     /* NULL: the next edit starts a new one. */
+    uint64_t number;        /* Of the manifest in force; 0: none yet. */
+    uint64_t last_number;   /* Of the last one begun: CURRENT may name it. */
+    struct fs_writer *file; /* NULL: the next edit starts a new one. */
     struct unit_sealer *sealer; /* Of `file`; NULL: it is not encrypted. */
     uint64_t snapshot_bytes;    /* Of its first record. */
     uint64_t read_bytes;        /* Of the file, when it was opened, */
@@ -488,40 +489,75 @@ static int write_new_file(struct manifest *m, const char *name, struct err *err)
     return rc;
 }
 
-/* Start a manifest of the present state and put it in force. */
+/* PRE: manifest @number is not in force. */
+static void remove_file(struct manifest *m, uint64_t number)
+{
+    char name[NAME_BYTES];
+    manifest_name(name, number);
+    if (fs_remove(m->fs, name, NULL) != 0) {
+        /* The next open removes it. */
+    }
+}
+
+/* Start a manifest of the present state and put it in force. After an error
+ * CURRENT may name it all the same: it is whole then, and its number is not
+ * used again. */
 static int start_file(struct manifest *m, struct err *err)
 {
     char name[NAME_BYTES];
     char current[NAME_BYTES + 1];
-    char old[NAME_BYTES];
+    uint64_t old = m->number;
     int rc;
-    manifest_name(old, m->number);
-    manifest_name(name, m->number + 1);
+    m->last_number = MAX_OF(m->last_number, m->number) + 1;
+    manifest_name(name, m->last_number);
     snprintf(current, sizeof(current), "%s\n", name);
     rc = write_new_file(m, name, err);
-    if (rc == 0)
-        rc = fs_replace(m->fs, CURRENT_NAME, slice_str(current), err);
+    if (rc) {
+        drop_file(m);
+        remove_file(m, m->last_number);
+        return rc;
+    }
+    rc = fs_replace(m->fs, CURRENT_NAME, slice_str(current), err);
     if (rc) {
         drop_file(m);
         return rc;
     }
-    if (m->number > 0 && fs_remove(m->fs, old, NULL) != 0) {
-        /* Not in force any more: the next open removes it. */
-    }
-    m->number++;
+    m->number = m->last_number;
+    if (old > 0)
+        remove_file(m, old);
     return 0;
 }
 
-static int append_edit(struct manifest *m, struct slice edit, struct err *err)
+/* After an error: *@in_doubt, whether a later open may find @edit. What did not
+ * fit on the disk is not whole. */
+static int append_edit(struct manifest *m,
+                       struct slice edit,
+                       bool *in_doubt,
+                       struct err *err)
 {
     struct buf record = BUF_INIT;
     int rc;
     append_record(&record, m->sealer, fs_writer_offset(m->file), edit);
     rc = fs_writer_append(m->file, record.data, record.len, err);
+    *in_doubt = rc != ERR_FULL;
     if (rc == 0)
         rc = fs_writer_sync(m->file, err);
     buf_close(&record);
     return rc;
+}
+
+/* An edit failed with @rc, and may be in the file: a manifest without it takes
+ * its place. Where that fails, too, nobody knows. */
+static int take_back(struct manifest *m, int rc, struct err *err)
+{
+    drop_file(m);
+    if (start_file(m, NULL) == 0)
+        return rc;
+    if (err) {
+        err_wrap(err, "the change may be found when the store is opened again");
+        err->code = ERR_UNKNOWN_OUTCOME;
+    }
+    return ERR_UNKNOWN_OUTCOME;
 }
 
 static bool is_due_for_rotation(const struct manifest *m)
@@ -533,6 +569,7 @@ static bool is_due_for_rotation(const struct manifest *m)
 
 int manifest_commit(struct manifest *m, struct slice edit, struct err *err)
 {
+    bool in_doubt = false;
     int rc = 0;
     mutex_lock(&m->lock);
     if (m->file && is_due_for_rotation(m))
@@ -540,9 +577,12 @@ int manifest_commit(struct manifest *m, struct slice edit, struct err *err)
     if (!m->file)
         rc = start_file(m, err);
     if (rc == 0)
-        rc = append_edit(m, edit, err);
-    if (rc) {
+        rc = append_edit(m, edit, &in_doubt, err);
+    if (rc && in_doubt)
+        rc = take_back(m, rc, err);
+    else if (rc)
         drop_file(m);
+    if (rc) {
         err_wrap(err, "manifest");
     } else if (manifest_state_apply(&m->state, edit, NULL) != 0) {
         PANIC("an edit of our own does not fit the manifest");

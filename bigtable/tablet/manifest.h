@@ -22,10 +22,11 @@
  * because the edit may have been acknowledged and may be the only one to know
  * of files.
  *
- * An edit whose record was written but whose sync failed may be found again
- * after a crash, although its author was told that it failed and removed the
- * files it would have added. Such an edit is the last record, and its files are
- * not there: opening leaves it out.
+ * An edit that failed when it was written is taken back: a new manifest without
+ * it is put in force. Where that fails, too, its author is told that the
+ * outcome is unknown: it may be found again by the next open. If it adds files,
+ * which its author has removed, it is the last record, and they are not there:
+ * opening leaves it out.
  *
  * Threads: any; edits are ordered by a mutex inside.
  */
@@ -67,7 +68,7 @@ MUST_CHECK int manifest_open(struct fs *fs,
 void manifest_close(struct manifest *m); /* NULL is allowed. Parks. */
 
 /* Make @edit durable and apply it to the state. Parks. On error the state is as
- * before. */
+ * before, also after the next open, unless the error is ERR_UNKNOWN_OUTCOME. */
 MUST_CHECK int
 manifest_commit(struct manifest *m, struct slice edit, struct err *err);
 

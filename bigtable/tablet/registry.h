@@ -42,7 +42,8 @@ struct registry {
 };
 
 /* Make @edit, which changes @tablet (0: a table), durable and apply it. Parks.
- * On error nothing has changed. Errors: ERR_CANCELLED: the tablet is not ours
+ * On error nothing has changed; after ERR_UNKNOWN_OUTCOME it may have for who
+ * opens the tablet next. Errors: ERR_CANCELLED: the tablet is not ours
  * any more: nothing may be served of it. */
 MUST_CHECK static inline int registry_commit(struct registry *r,
                                              uint64_t tablet,

@@ -119,6 +119,32 @@ static void wait_for_change(struct shared_log *l, const struct write_ticket *t)
         cond_wait(&l->done, &l->lock);
 }
 
+/* A write failed with @rc: is the code right, if records may have reached the
+ * disks? Who tries again elsewhere finds out, and codes that make callers do so
+ * promise nothing; others would say that nothing is there. */
+static int in_doubt(int rc, struct err *err)
+{
+    if (rc == ERR_ABORTED || rc == ERR_UNAVAILABLE || rc == ERR_CLOSED ||
+        rc == ERR_DEADLINE || rc == ERR_CANCELLED)
+        return rc;
+    if (err) {
+        err_wrap(err, "the change may be there after a recovery");
+        err->code = ERR_UNKNOWN_OUTCOME;
+    }
+    return ERR_UNKNOWN_OUTCOME;
+}
+
+/* May records of @t have reached the disks? PRE: the lock is held. */
+static bool was_tried(const struct write_ticket *t)
+{
+    bool tried = false;
+    for (size_t i = 0; i < t->lane_count; i++) {
+        const struct lane *n = t->lanes[i];
+        tried |= n->state != LANE_DONE || n->tried;
+    }
+    return tried;
+}
+
 /* Wait until one of the lanes has the records: after a while, or when the first
  * fails, the other one gets them, too, once it has done what it is at. PRE: the
  * lock is held. */
@@ -137,6 +163,8 @@ await_write(struct shared_log *l, struct write_ticket *t, struct err *err)
         } else if (failed && !(more && is_at_work(other))) {
             struct lane *n = t->lanes[t->lane_count - 1];
             rc = err_copy(err, &n->err);
+            if (was_tried(t))
+                rc = in_doubt(rc, err);
             break;
         } else {
             wait_for_change(l, t);
@@ -224,12 +252,16 @@ shared_end(struct write_log *base, struct write_ticket *t, struct err *err)
     struct shared_log *l = of_base(base);
     mutex_lock(&l->lock);
     t->rc = await_write(l, t, err);
-    if (t->rc == 0 && t->sync && is_dirty(l))
+    if (t->rc == 0 && t->sync && is_dirty(l)) {
         t->rc = sync_dirty(l, err);
+        if (t->rc)
+            t->rc = in_doubt(t->rc, err);
+    }
     while (l->tickets != t)
         cond_wait(&l->done, &l->lock);
     if (t->rc == 0 && t->doom)
-        t->rc = err_set(err, t->doom, "a write before it failed");
+        t->rc =
+            in_doubt(err_set(err, t->doom, "a write before it failed"), err);
     retire(l, t);
     mutex_unlock(&l->lock);
     return t->rc;

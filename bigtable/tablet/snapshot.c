@@ -294,10 +294,11 @@ static int write_record(struct store *s,
         rc = fs_replace_sealed(s->fs, path, buf_slice(&bytes), err);
         *may_be_there = rc && !take_back(s, path);
     }
-    /* Should this fail, a later open may find the name: the record stays. */
+    /* A later open may find the name: then the record must be there. */
     if (rc == 0) {
         rc = name_in_manifest(s, name, true, err);
-        *may_be_there = rc != 0;
+        *may_be_there =
+            rc && (rc == ERR_UNKNOWN_OUTCOME || !take_back(s, path));
     }
     if (rc == 0 || *may_be_there)
         insert(&s->snapshots, name, &bytes, r.expires_us);
@@ -358,6 +359,16 @@ static int no_snapshot(struct store *s, const char *name, struct err *err)
     return ERR_NOTFOUND;
 }
 
+static int drop_in_doubt(const char *name, struct err *err)
+{
+    if (err) {
+        err_wrap(err, "snapshot %s may be gone when the store is opened again",
+                 name);
+        err->code = ERR_UNKNOWN_OUTCOME;
+    }
+    return ERR_UNKNOWN_OUTCOME;
+}
+
 /* PRE: the catalog is locked. */
 static int drop_at(struct store *s, size_t i, struct err *err)
 {
@@ -372,7 +383,7 @@ static int drop_at(struct store *s, size_t i, struct err *err)
     if (rc == 0 || rc == ERR_NOTFOUND)
         rc = fs_sync_dir(s->fs, SNAPSHOTS_DIR, err);
     if (rc)
-        return rc;
+        return drop_in_doubt(s->snapshots.list[i].name, err);
     bytes = s->snapshots.list[i].bytes;
     s->snapshots.list[i].bytes = BUF_INIT;
     take_out(&s->snapshots, i);

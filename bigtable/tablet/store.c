@@ -251,7 +251,10 @@ static int name_log(void *ctx, const struct log_extent *e, struct err *err)
     edit_put_log(&edit, e->segments, e->count, e->position);
     rc = manifest_commit(s->manifest, buf_slice(&edit), err);
     buf_close(&edit);
-    return rc;
+    /* Either list is true: what is to be written is not there. */
+    if (rc == ERR_UNKNOWN_OUTCOME && err)
+        err->code = ERR_IO;
+    return rc == ERR_UNKNOWN_OUTCOME ? ERR_IO : rc;
 }
 
 /* Read the log into memtables, and, to write, continue behind its end. */

@@ -66,7 +66,9 @@ struct write_log {
 
 /* Write @records behind each other, at once. They survive the process; with
  * @sync they, and all before them, survive the machine. Parks. On error they do
- * not count, but may be found again after a crash. */
+ * not count; after ERR_UNKNOWN_OUTCOME they may be found again after a crash,
+ * as after errors of a file system of others that is not to be reached:
+ * ERR_ABORTED, ERR_UNAVAILABLE, ERR_CLOSED, ERR_DEADLINE, ERR_CANCELLED. */
 MUST_CHECK static inline int write_log_write(struct write_log *l,
                                              const struct log_record *records,
                                              size_t count,

@@ -38,6 +38,7 @@ struct run_state {
     bool is_full; /* It is none of those written last. */
     char name[64];
     bool acked[RECORDS + 1];
+    bool unknown[RECORDS + 1]; /* Neither acknowledged nor refused. */
     bool seen[RECORDS + 1];
     uint64_t released;
     bool refused;
@@ -47,7 +48,7 @@ static struct err err;
 
 #define OK(call) ck_assert_msg((call) == 0, "%s", err.text)
 
-/* Some are slow, so that lanes change; some fail. */
+/* Some are slow, so that lanes change; some fail, and some find no room. */
 static void draw_weather(struct run_state *r, struct rand_gen *g)
 {
     struct sim_options o;
@@ -55,6 +56,9 @@ static void draw_weather(struct run_state *r, struct rand_gen *g)
     o.sync_us = rand_one_in(g, 12) ? 5000 : 100;
     sim_set_options(r->world, &o);
     sim_fail_at_op(r->world, rand_one_in(g, 30) ? 1 + rand_below(g, 6) : 0);
+    sim_set_disk_bytes(r->world, rand_one_in(g, 30) ? sim_disk_bytes(r->world) +
+                                                          rand_below(g, 1200)
+                                                    : 0);
 }
 
 static void history(void *arg)
@@ -64,6 +68,7 @@ static void history(void *arg)
     struct slice part = slice_make(payload, sizeof(payload));
     struct write_log *l;
     struct rand_gen g;
+    int rc;
     rand_init(&g, r->seed);
     OK(fs_local_open(r->world, "/fs", &r->fs, &err));
     OK(shared_log_open(
@@ -80,8 +85,11 @@ static void history(void *arg)
                                           .parts = &part,
                                           .part_count = 1};
         draw_weather(r, &g);
-        r->acked[i] = write_log_write(l, &record, 1, true, NULL) == 0;
+        rc = write_log_write(l, &record, 1, true, NULL);
+        r->acked[i] = rc == 0;
+        r->unknown[i] = rc == ERR_UNKNOWN_OUTCOME;
         sim_fail_at_op(r->world, 0);
+        sim_set_disk_bytes(r->world, 0);
         if (i > 60 && rand_one_in(&g, 10)) {
             r->released = MAX_OF(r->released, i - 20 - rand_below(&g, 40));
             write_log_release(l, r->released);
@@ -123,7 +131,7 @@ static void damage(struct run_state *r)
         return;
     OK(file_open(r->world, path, FILE_READ | FILE_WRITE, &f, &err));
     OK(file_size(f, &size, &err));
-    OK(file_truncate(f, rand_below(&g, size), &err));
+    OK(file_truncate(f, size ? rand_below(&g, size) : 0, &err));
     file_close(f);
 }
 
@@ -210,6 +218,9 @@ static void judge(const struct run_state *r)
                   "seed %llu: %s", (unsigned long long)r->seed, err.text);
     ck_assert_msg(r->way != WAY_REMOVE_AND_GIVE_UP || !r->refused, "%s",
                   err.text);
+    for (uint64_t i = 1; i <= RECORDS; i++)
+        ck_assert_msg(!r->seen[i] || r->acked[i] || r->unknown[i],
+                      "a record that failed for sure is there");
     /* What was written last only the segment itself knows. */
     ck_assert_msg(r->way == WAY_REMOVE_AND_GIVE_UP || r->refused || !loss ||
                       !r->is_full,
@@ -220,6 +231,7 @@ static void judge(const struct run_state *r)
 START_TEST(test_removed_or_cut)
 {
     size_t refused = 0;
+    size_t unknown = 0;
     for (uint64_t seed = 1; seed <= 12; seed++) {
         size_t count = 1;
         for (size_t file = 0; file < count; file++)
@@ -230,10 +242,13 @@ START_TEST(test_removed_or_cut)
                 run_once(&r);
                 judge(&r);
                 refused += r.refused;
+                for (uint64_t i = 1; i <= RECORDS; i++)
+                    unknown += r.unknown[i];
                 count = r.file_count;
             }
     }
     ck_assert_uint_gt(refused, 50);
+    ck_assert_uint_gt(unknown, 50);
 }
 
 END_TEST
