@@ -8,6 +8,8 @@
 #include "base/runtime/world.h"
 #include "chubby-lite/server_state.h"
 
+/* How long who holds locks is believed. */
+#define HOLDERS_NS       UINT64_C(1000000000)
 #define LEASE_MS_DEFAULT 12000
 
 /* --- the machine
@@ -268,6 +270,7 @@ int chubby_server_open(struct world *w,
     s->cell = cell_new(on_event, s);
     lease_table_init(&s->leases);
     hash_map_init(&s->changing, HASH_KEYS_COPIED);
+    hash_map_init(&s->holders, HASH_KEYS_COPIED);
     TAILQ_INIT(&s->claims);
     TAILQ_INIT(&s->waits);
     LIST_INIT(&s->tick);
@@ -306,6 +309,7 @@ void chubby_server_close(struct chubby_server *s)
     replica_close(s->replica);
     lease_table_close(&s->leases);
     hash_map_close(&s->changing);
+    hash_map_close(&s->holders);
     cell_free(s->cell);
     mem_free(s);
 }
@@ -318,6 +322,29 @@ int chubby_server_health(const struct chubby_server *s, struct err *err)
 struct replica *chubby_server_replica(struct chubby_server *s)
 {
     return s->replica;
+}
+
+static void find_holders(struct chubby_server *s)
+{
+    const struct session_table *t = cell_sessions(s->cell);
+    const struct hash_slot *slot;
+    size_t at = 0;
+    hash_map_clear(&s->holders);
+    while ((slot = hash_map_next(&t->handles, &at)) != NULL) {
+        const struct handle *h = slot->value.pointer;
+        if (h->holding != CHUBBY_FREE)
+            hash_map_put(&s->holders, slice_str(h->session->principal), NULL);
+    }
+}
+
+bool chubby_server_has_holder(struct chubby_server *s, struct slice principal)
+{
+    uint64_t now = world_mono_ns(s->world);
+    if (s->holders_ns == 0 || now - s->holders_ns > HOLDERS_NS) {
+        find_holders(s);
+        s->holders_ns = now;
+    }
+    return hash_map_get(&s->holders, principal) != NULL;
 }
 
 void chubby_server_get_stats(const struct chubby_server *s,

@@ -20,9 +20,11 @@
 #ifndef CHUBBY_LITE_SERVER_H
 #define CHUBBY_LITE_SERVER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/core/err.h"
+#include "base/core/slice.h"
 #include "base/replica/replica.h"
 
 struct chubby_server;
@@ -55,6 +57,10 @@ MUST_CHECK int chubby_server_health(const struct chubby_server *s,
 
 /* Its part of the cell, for status and membership. Borrowed. */
 struct replica *chubby_server_replica(struct chubby_server *s);
+
+/* Has @principal a session that holds a lock, as far as this member knows? What
+ * it knows may be a second old. Does not park. */
+bool chubby_server_has_holder(struct chubby_server *s, struct slice principal);
 
 /* What it has, for status. */
 struct chubby_server_stats {

@@ -40,6 +40,8 @@ struct chubby_server {
     struct bell idle;    /* Rings when busy_count has become 0. */
     unsigned busy_count; /* Fibers that end sessions. */
     bool closing;
+    struct hash_map holders; /* Principals with a session that holds a lock, */
+    uint64_t holders_ns;     /* as they were then; 0: not looked. */
 };
 
 /* --- server.c

@@ -79,6 +79,10 @@ struct role {
     /* Append "key=value …" about its state, on one line without its end. Does
      * not park. NULL: nothing. */
     void (*status)(void *role, struct buf *out);
+    /* Does @principal hold something here without which the cluster would lose
+     * something (a lock)? Then it finds a place when connections are many. Does
+     * not park. NULL: nobody does. */
+    bool (*has_holder)(void *role, const char *principal);
     /* 0, or what ails it; asked every second. With ERR_FULL, a full disk, the
      * role waits for space and the process goes on, saying so. With ERR_CLOSED
      * it has lost its place in the cluster: the process logs why, stops, and

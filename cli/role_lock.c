@@ -39,6 +39,11 @@ static void lock_status(void *role, struct buf *out)
                (unsigned long long)stats.waiting_count);
 }
 
+static bool lock_has_holder(void *role, const char *principal)
+{
+    return chubby_server_has_holder(role, slice_str(principal));
+}
+
 static int lock_health(void *role, struct err *err)
 {
     return chubby_server_health(role, err);
@@ -54,6 +59,7 @@ const struct role lock_role = {
     .help = "a lock server of the cell",
     .open = lock_open,
     .status = lock_status,
+    .has_holder = lock_has_holder,
     .health = lock_health,
     .close = lock_close,
 };

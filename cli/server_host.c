@@ -272,6 +272,17 @@ static bool is_member(void *ctx, const char *principal, const char *peer)
     return server_is_member(&h->env, principal, peer);
 }
 
+static bool is_holder(void *ctx, const char *principal)
+{
+    const struct server_host *h = ctx;
+    for (size_t i = 0; i < h->role_count; i++) {
+        const struct running_role *r = &h->roles[i];
+        if (r->role->has_holder && r->role->has_holder(r->self, principal))
+            return true;
+    }
+    return false;
+}
+
 static int listen_on(struct server_host *h, struct err *err)
 {
     struct rpc_listen_options o = h->limits;
@@ -279,6 +290,7 @@ static int listen_on(struct server_host *h, struct err *err)
     o.vars = h->vars;
     o.trace = h->trace;
     o.is_member = is_member;
+    o.is_holder = is_holder;
     o.ctx = h;
     return rpc_listen(h->server, h->settings->listen, &o, &h->listener, err);
 }

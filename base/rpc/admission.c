@@ -18,7 +18,9 @@
 #define PEERS_PER_ADDRESS_LEAST 64
 /* The part of the places that is kept. */
 #define RESERVED_PART 8
-#define ADDRESS_BYTES 64
+/* Of holders: a machine has few processes, and these few connections. */
+#define HOLDERS_PER_ADDRESS_MAX 32
+#define ADDRESS_BYTES           64
 
 const char *admission_verdict_text(enum admission_verdict v)
 {
@@ -172,6 +174,7 @@ static void link_peer(struct admission *a, struct admission_guest *g)
     a->peers = g;
     a->peer_count++;
     a->plain_count += !g->is_privileged;
+    a->holder_count += g->is_holder;
     g->state = ADMISSION_PEER;
 }
 
@@ -186,6 +189,7 @@ static void unlink_peer(struct admission *a, struct admission_guest *g)
     INVARIANT(a->peer_count > 0);
     a->peer_count--;
     a->plain_count -= !g->is_privileged;
+    a->holder_count -= g->is_holder;
     g->state = ADMISSION_OUTSIDE;
 }
 
@@ -217,6 +221,29 @@ admission_prove(struct admission *a, struct admission_guest *g, bool is_member)
     INVARIANT(a->plain_count <=
               a->limits.peers_max - a->limits.peers_reserved); /* INV-2 */
     return v;
+}
+
+static size_t count_holders(const struct admission *a, uint64_t address)
+{
+    size_t count = 0;
+    for (const struct admission_guest *g = a->peers; g; g = g->next)
+        count += g->is_holder && g->address == address;
+    return count;
+}
+
+enum admission_verdict admission_readmit(struct admission *a,
+                                         struct admission_guest *g)
+{
+    PRE(g->state == ADMISSION_OUTSIDE && !g->is_privileged);
+    if (a->peer_count >= a->limits.peers_max ||
+        a->holder_count >= a->limits.peers_reserved / 2)
+        return ADMISSION_FULL;
+    if (count_holders(a, g->address) >= HOLDERS_PER_ADDRESS_MAX)
+        return ADMISSION_ADDRESS_FULL;
+    g->is_privileged = g->is_holder = true;
+    link_peer(a, g);
+    INVARIANT(a->holder_count <= a->limits.peers_reserved / 2); /* INV-3 */
+    return ADMISSION_GRANTED;
 }
 
 void admission_leave(struct admission *a, struct admission_guest *g)

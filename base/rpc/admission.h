@@ -6,7 +6,10 @@
  * places are taken the oldest one goes, since a client needs less time to prove
  * itself than a flood needs to come round. Of the places for peers some are
  * kept for members of the cluster and for clients of this machine, and each
- * other address may have a part only.
+ * other address may have a part only. Holders, peers without which the cluster
+ * would lose something (a lock service's clients that hold a lock), are given
+ * up to half of the kept places, a few of each address, when there are no
+ * others.
  *
  * Pure: no clock, no I/O. Threads: none of its own.
  *
@@ -15,6 +18,7 @@
  *            ADMISSION_STRANGER, the oldest first.
  *     INV-2. stranger_count <= strangers_max, peer_count <= peers_max, and
  *            peers without privilege are at most peers_max - peers_reserved.
+ *     INV-3. holder_count <= peers_reserved / 2, which leaves members the rest.
  */
 #ifndef BASE_RPC_ADMISSION_H
 #define BASE_RPC_ADMISSION_H
@@ -44,7 +48,8 @@ struct admission_guest {
     uint64_t address; /* Hashed; equal for those that are counted together. */
     enum admission_state state;
     bool is_nearby;     /* Over a socket of this machine alone. */
-    bool is_privileged; /* A peer of the cluster, or nearby. */
+    bool is_privileged; /* A peer of the cluster, or nearby, or a holder, */
+    bool is_holder;     /* which has one of the kept places. */
 };
 
 struct admission {
@@ -54,7 +59,8 @@ struct admission {
     struct admission_guest *peers;
     size_t stranger_count;
     size_t peer_count;
-    size_t plain_count; /* Of these without privilege. */
+    size_t plain_count;  /* Of these without privilege, */
+    size_t holder_count; /* and holders. */
 };
 
 enum admission_verdict {
@@ -88,6 +94,10 @@ enum admission_verdict admission_enter(struct admission *a,
  * that is not granted it is outside. PRE: a stranger. */
 enum admission_verdict
 admission_prove(struct admission *a, struct admission_guest *g, bool is_member);
+/* A peer for which there was no place is a holder: there may be one after all.
+ * PRE: outside, since admission_prove() refused it. */
+enum admission_verdict admission_readmit(struct admission *a,
+                                         struct admission_guest *g);
 /* Its connection ends. Nothing happens when it is outside. */
 void admission_leave(struct admission *a, struct admission_guest *g);
 

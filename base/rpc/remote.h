@@ -71,6 +71,9 @@ struct rpc_listen_options {
     /* Is it a member of the cluster, for which connections are kept? NULL: no.
      */
     bool (*is_member)(void *ctx, const char *principal, const char *peer);
+    /* Would the cluster lose something if it could not come back? Asked when
+     * there is no place for it; NULL: no. */
+    bool (*is_holder)(void *ctx, const char *principal);
     void *ctx;
     uint64_t idle_us;      /* A client this long silent, pings included, is
                               gone; default 60 s. */

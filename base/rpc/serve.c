@@ -586,6 +586,9 @@ static bool admit_peer(struct connection *c, const char *peer)
         v = ADMISSION_FULL;
     else
         v = admission_prove(&l->admission, &c->guest, is_member);
+    if (v != ADMISSION_GRANTED && !c->guest.is_privileged && o->is_holder &&
+        o->is_holder(o->ctx, c->principal))
+        v = admission_readmit(&l->admission, &c->guest);
     if (v == ADMISSION_GRANTED) {
         serve_count(l->vars.connections, 1);
         return true;

@@ -5,6 +5,7 @@ import os
 import re
 import resource
 import socket
+import struct
 import subprocess
 import urllib.request
 
@@ -17,11 +18,11 @@ DESCRIPTORS = 256
 
 
 class StrangersTest(ClusterTest):
-    def serve(self, soft, hard, conf=""):
+    def serve(self, soft, hard, conf="", host="127.0.0.1"):
         self.write("key", SECRET.decode())
         os.chmod(self.path("key"), 0o600)
         self.port, console = free_ports(2)
-        self.address = "127.0.0.1:%d" % self.port
+        self.address = "%s:%d" % (host, self.port)
         self.console = "127.0.0.1:%d" % console
         self.write("conf", conf)
         self.process = subprocess.Popen(
@@ -107,6 +108,42 @@ class StrangersTest(ClusterTest):
             return False
         except ConnectionError:
             return True
+
+    def test_holders_come_back(self):
+        """Where clients have taken all places, one that holds a lock at the lock
+        service is let in, and others are not."""
+        # Another host than those of the cell.
+        self.serve(4 * DESCRIPTORS, 4 * DESCRIPTORS, "[limits]\n"
+                   "connections = 60\nconnections-reserved = 20\n",
+                   host="127.0.0.9")
+        args = ["-t", self.address, "--key", self.path("key"), "--principal",
+                "holder"]
+        self.ok("lock", "put", "/held", "x", *args)
+        holding = self.start("lock", "hold", "/held", *args, "--", "sleep",
+                             str(SECONDS))
+        self.addCleanup(holding.wait)
+        self.addCleanup(holding.terminate)
+        where = ("127.0.0.9", self.port)
+        crowd = [Stranger(where, key=SECRET) for _ in range(80)]
+        for s in crowd:
+            self.addCleanup(s.close)
+        self.assertEqual(crowd[0].call(STATUS)[0], 0)
+        other = Stranger(where, key=SECRET, principal=b"other")
+        self.assertTrue(other.is_closed())
+
+        def is_let_in():
+            s = Stranger(where, key=SECRET, principal=b"holder")
+            self.addCleanup(s.close)
+            if s.status != 0:
+                return False
+            try:
+                return s.call(STATUS)[0] == 0
+            except struct.error:
+                return False
+        self.wait_for(is_let_in)
+        other = Stranger(where, key=SECRET, principal=b"other")
+        self.assertTrue(other.is_closed())
+        self.assertIn("too many connections", self.log())
 
     def test_limits_are_checked(self):
         """What makes no sense in [limits] is refused by name."""

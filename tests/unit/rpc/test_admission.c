@@ -166,7 +166,55 @@ START_TEST(test_defaults)
 
 END_TEST
 
+/* Holders take places that are kept when there are no others, a half of them at
+ * most, and members still find theirs. */
+START_TEST(test_holders)
+{
+    start(64, 64, 20, 20, 10);
+    for (size_t i = 0; i < 10; i++) {
+        must_enter(i, "10.0.0.1:1");
+        ck_assert_int_eq(prove(i, false), ADMISSION_GRANTED);
+    }
+    for (size_t i = 10; i < 16; i++) {
+        must_enter(i, "10.0.0.2:1");
+        ck_assert_int_eq(prove(i, false), ADMISSION_FULL);
+        ck_assert_int_eq(admission_readmit(&admission, &guests[i]),
+                         i < 15 ? ADMISSION_GRANTED : ADMISSION_FULL);
+    }
+    for (size_t i = 16; i < 21; i++) {
+        must_enter(i, "10.0.0.3:1");
+        ck_assert_int_eq(prove(i, true), ADMISSION_GRANTED);
+    }
+    must_enter(21, "10.0.0.3:1");
+    ck_assert_int_eq(prove(21, true), ADMISSION_FULL);
+    /* One that goes makes room for the next, and for nobody else. */
+    admission_leave(&admission, &guests[10]);
+    must_enter(22, "10.0.0.4:1");
+    ck_assert_int_eq(prove(22, false), ADMISSION_FULL);
+    ck_assert_int_eq(admission_readmit(&admission, &guests[22]),
+                     ADMISSION_GRANTED);
+}
+
+END_TEST
+
+/* The holders of one address are few: what it holds is no pass for a flood. */
+START_TEST(test_holders_of_an_address)
+{
+    start(64, 64, 200, 200, 100);
+    admission.plain_count = 100; /* All others are taken. */
+    for (size_t i = 0; i < 40; i++) {
+        must_enter(i, "10.0.0.2:1");
+        ck_assert_int_eq(prove(i, false), ADMISSION_FULL);
+        ck_assert_int_eq(admission_readmit(&admission, &guests[i]),
+                         i < 32 ? ADMISSION_GRANTED : ADMISSION_ADDRESS_FULL);
+    }
+}
+
+END_TEST
+
 TEST_MAIN("admission",
+          test_holders,
+          test_holders_of_an_address,
           test_strangers_of_an_address,
           test_oldest_stranger_goes,
           test_places_are_kept,
