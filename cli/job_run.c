@@ -363,16 +363,21 @@ static int resolve(struct job_command *c, struct err *err)
 static int open_store(struct job_command *c, struct err *err)
 {
     struct mr_options *o = &c->options;
+    int r;
     o->target = c->cli->target;
     if (remote_is_cluster(c->cli->target)) {
         o->store_options = &c->store_options;
         c->store_options.must_exist = true;
         return resolve(c, err);
     }
+    r = cli_master_keys(c->cli, &c->store_options.master_keys, err);
+    if (r)
+        return r;
+    o->encrypts = c->store_options.master_keys != NULL;
     if (!c->cli->in_shell) {
         o->store_options = &c->store_options;
         c->store_options.must_exist = true;
-        return cli_master_keys(c->cli, &c->store_options.master_keys, err);
+        return ERR_OK;
     }
     if (!needs_store(o->inputs, o->input_count) &&
         !needs_store(o->outputs, o->output_count))

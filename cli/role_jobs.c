@@ -95,6 +95,7 @@ jobs_role_open(const struct role_env *env, void **out, struct err *err)
                                    .cell_count = env->cell_count,
                                    .security = env->security,
                                    .store_options = &h->store,
+                                   .encrypts = env->master_keys != NULL,
                                    .find = jobs_find_job,
                                    .is_administrator = is_administrator,
                                    .ctx = h,

@@ -6,6 +6,7 @@
 #ifndef MAPREDUCE_TASK_H
 #define MAPREDUCE_TASK_H
 
+#include "base/crypt/aead.h"
 #include "mapreduce/files.h"
 #include "mapreduce/job.h"
 #include "mapreduce/mapreduce.h"
@@ -32,6 +33,8 @@ struct job_setup {
     size_t output_count;
     char *job_id;
     char *work_dir; /* Spills and reports. */
+    bool encrypts;  /* Spills, with this key, which is written nowhere: */
+    unsigned char spill_key[AEAD_KEY_BYTES];
     int64_t job_time_us;
     uint64_t slot_bytes; /* Memory of an attempt for pairs. */
     uint64_t heap_bytes;

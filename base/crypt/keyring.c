@@ -358,6 +358,18 @@ struct keyring *keyring_new_ephemeral(struct world *w)
     return k;
 }
 
+struct keyring *keyring_new_of(struct world *w,
+                               const unsigned char bytes[AEAD_KEY_BYTES])
+{
+    struct keyring *k = keyring_new(w, (struct keyring_place){.ctx = NULL});
+    k->keys = mem_zalloc(1, sizeof(*k->keys));
+    k->keys[0].key = secret_key_new(k->slab);
+    memcpy(k->keys[0].key->bytes, bytes, AEAD_KEY_BYTES);
+    k->keys[0].id = aead_key_name(k->keys[0].key, "quarry shared key");
+    k->key_count = 1;
+    return k;
+}
+
 struct keyring *keyring_ref(struct keyring *k)
 {
     if (k)

@@ -35,8 +35,8 @@
 #include "base/core/err.h"
 #include "base/core/macros.h"
 #include "base/core/slice.h"
+#include "base/crypt/aead.h"
 
-struct aead_key;
 struct buf;
 struct keyring;
 struct master_keys;
@@ -76,6 +76,10 @@ MUST_CHECK int keyring_open(struct world *w,
 /* A keyring in memory alone, with one fresh key: for what does not outlive the
  * process. Owned. */
 struct keyring *keyring_new_ephemeral(struct world *w);
+/* The same with the key @bytes, which other processes have: that of a job's
+ * spills. Owned. */
+struct keyring *keyring_new_of(struct world *w,
+                               const unsigned char bytes[AEAD_KEY_BYTES]);
 struct keyring *keyring_ref(struct keyring *k); /* NULL is allowed. */
 void keyring_unref(struct keyring *k);          /* NULL is allowed. */
 struct world *keyring_world(const struct keyring *k);

@@ -62,6 +62,7 @@ struct job_master_options {
     void *ctx;
     const struct cluster_roles *roles; /* Whose jobs may name all files; NULL:
                                           everybody's. */
+    bool encrypts;                     /* Spills. */
     struct job_caps caps;              /* What a job may ask for. */
     uint32_t lease_ms;                 /* Of its session; 0: chubby's. */
     const char *memo;                  /* Likewise: see chubby.h; NULL: none. */

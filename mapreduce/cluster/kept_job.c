@@ -185,6 +185,7 @@ static void fill_options(struct kept_job *j, struct mr_options *o)
     o->history_dir = JOBS_ROOT;
     o->target = m->target;
     o->store_options = m->store_options;
+    o->encrypts = m->encrypts;
     o->principal = *j->principal ? j->principal : NULL;
     o->progress = on_progress;
     o->progress_ctx = j;

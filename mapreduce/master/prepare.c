@@ -235,6 +235,9 @@ static void fill_setup(struct job_run *r)
         s->job_id = o->id ? mem_strdup(o->id) : mr_make_id(s->world);
     s->job_time_us =
         r->replay ? r->replay->job_time_us : (int64_t)world_now_us(s->world);
+    s->encrypts = o->encrypts;
+    if (s->encrypts)
+        world_random_bytes(s->world, s->spill_key, sizeof(s->spill_key));
     s->worker_count = o->in_process ? 1 : o->workers;
     each = o->memory_bytes / s->worker_count;
     s->slot_bytes =

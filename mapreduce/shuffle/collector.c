@@ -25,6 +25,8 @@ void collector_init(struct collector *c, const struct collector_options *opts)
     PRE(opts->memory_bytes >= COLLECTOR_BYTES_MIN);
     *c = (struct collector){.opts = *opts, .kind = kind_of(opts->job)};
     packer_init(&c->packer, opts->level);
+    if (opts->keyring)
+        c->code = packer_encrypt(&c->packer, opts->keyring, &c->err);
     if (c->kind == COLLECT_COUNTS)
         count_table_init(&c->counts, opts->memory, opts->memory_bytes);
     else

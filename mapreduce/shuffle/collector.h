@@ -18,6 +18,7 @@
 #include "mapreduce/shuffle/sort.h"
 #include "mapreduce/shuffle/spill.h"
 
+struct keyring;
 struct world;
 
 enum collector_kind {
@@ -36,7 +37,8 @@ struct collector_options {
     const char *spill_path;   /* Borrowed. */
     char *memory;             /* Borrowed; aligned to 64. */
     size_t memory_bytes;
-    int level; /* Of zstd, for spills. */
+    int level;               /* Of zstd, for spills. */
+    struct keyring *keyring; /* Of spills; borrowed; NULL: not encrypted. */
 };
 
 struct collector {

@@ -5,9 +5,12 @@
 #include <zstd.h>
 
 #include "base/core/panic.h"
+#include "base/crypt/sealer.h"
 
 /* The window a .zst file may ask for: what `zstd --long=27` writes. */
 #define STREAM_WINDOW_LOG_MAX 27
+
+#define PACKER_PURPOSE "quarry block of pairs"
 
 struct packer_stream {
     ZSTD_DStream *d;
@@ -23,8 +26,19 @@ void packer_close(struct packer *c)
     ZSTD_freeCCtx(c->compressor);
     ZSTD_freeDCtx(c->decompressor);
     buf_close(&c->scratch);
+    unit_sealer_free(c->sealer);
+    unit_opener_free(c->opener);
+    c->sealer = NULL;
+    c->opener = NULL;
     c->compressor = NULL;
     c->decompressor = NULL;
+}
+
+int packer_encrypt(struct packer *c, struct keyring *k, struct err *err)
+{
+    PRE(!c->sealer);
+    c->opener = unit_opener_new(k, PACKER_PURPOSE);
+    return unit_sealer_new(k, PACKER_PURPOSE, &c->sealer, err);
 }
 
 size_t packer_compress(struct packer *c, struct slice raw, struct buf *out)

@@ -1,5 +1,7 @@
 /* Compression of blocks: zstd at one level, with contexts kept between blocks.
  *
+ * Blocks may be encrypted behind the compression (base/crypt/sealer.h).
+ *
  * One thread per packer. The contexts are made on first use, so that a packer
  * which only reads never pays for a compressor.
  */
@@ -10,17 +12,29 @@
 
 #include "base/core/buf.h"
 #include "base/core/err.h"
+#include "base/core/macros.h"
 #include "base/core/slice.h"
 
+struct keyring;
+struct unit_opener;
+struct unit_sealer;
+
 struct packer {
-    int level;          /* zstd's; 0 stores. */
-    void *compressor;   /* ZSTD_CCtx, or NULL. */
-    void *decompressor; /* ZSTD_DCtx, or NULL. */
-    struct buf scratch; /* Of packer_compress. */
+    int level;                  /* zstd's; 0 stores. */
+    void *compressor;           /* ZSTD_CCtx, or NULL. */
+    void *decompressor;         /* ZSTD_DCtx, or NULL. */
+    struct unit_sealer *sealer; /* Of blocks that are written; NULL: they are
+                                   not encrypted. Owned. */
+    struct unit_opener *opener; /* Of encrypted blocks. Owned; NULL: none. */
+    struct buf scratch;         /* A block that was opened. */
 };
 
 void packer_init(struct packer *c, int level);
 void packer_close(struct packer *c);
+/* Encrypt blocks that are written, and open such that are read, with @k, which
+ * is shared. Errors: those of unit_sealer_new(). */
+MUST_CHECK int
+packer_encrypt(struct packer *c, struct keyring *k, struct err *err);
 
 /* Append @raw, compressed, to @out and return the bytes appended; 0, and
  * nothing appended, when it would not become at least an eighth smaller. */

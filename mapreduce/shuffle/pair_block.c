@@ -4,11 +4,12 @@
 #include "base/core/coding.h"
 #include "base/core/crc32c.h"
 #include "base/core/panic.h"
+#include "base/crypt/sealer.h"
 #include "mapreduce/mapreduce.h"
 #include "mapreduce/shuffle/packer.h"
 
-STATIC_ASSERT(sizeof(struct pair_block_header) == BLOCK_HEADER_BYTES,
-              "the header on disk is the struct in memory");
+STATIC_ASSERT(BLOCK_BYTES_MAX + UNIT_BYTES_MORE < BLOCK_SEALED,
+              "lengths leave the flag alone");
 STATIC_ASSERT(BLOCK_BYTES_MAX >=
                   BLOCK_VALUE_BYTES_MAX + BLOCK_BYTES + MR_KEY_BYTES_MAX + 64,
               "the largest entry fits into the largest block");
@@ -66,6 +67,18 @@ void pair_block_builder_add(struct pair_block_builder *b,
     b->count++;
 }
 
+/* Seal the @bytes at the end of @out; returns how many they are then. */
+static size_t seal_payload(struct packer *packer, size_t bytes, struct buf *out)
+{
+    char *unit;
+    buf_extend(out, UNIT_BYTES_MORE);
+    unit = out->data + out->len - bytes - UNIT_BYTES_MORE;
+    memmove(unit + UNIT_HEAD_BYTES, unit, bytes);
+    unit_seal(packer->sealer, SLICE_EMPTY,
+              slice_make(unit + UNIT_HEAD_BYTES, bytes), unit);
+    return bytes + UNIT_BYTES_MORE;
+}
+
 void pair_block_builder_finish(struct pair_block_builder *b,
                                struct packer *packer,
                                struct buf *out)
@@ -80,8 +93,10 @@ void pair_block_builder_finish(struct pair_block_builder *b,
         stored = raw.len;
         buf_append_slice(out, raw);
     }
+    if (packer->sealer)
+        stored = seal_payload(packer, stored, out);
     p = out->data + at;
-    put_le32(p, (uint32_t)stored);
+    put_le32(p, (uint32_t)stored | (packer->sealer ? BLOCK_SEALED : 0));
     put_le32(p + 4, (uint32_t)raw.len);
     put_le32(p + 8, b->count);
     put_le32(p + 12,
@@ -95,14 +110,33 @@ int pair_block_header_decode(const char *p,
                              struct pair_block_header *h,
                              struct err *err)
 {
-    h->stored_bytes = get_le32(p);
+    uint32_t plain;
+    h->stored_bytes = get_le32(p) & ~BLOCK_SEALED;
+    h->is_sealed = get_le32(p) & BLOCK_SEALED;
     h->raw_bytes = get_le32(p + 4);
     h->entry_count = get_le32(p + 8);
     h->crc = get_le32(p + 12);
-    if (h->stored_bytes > h->raw_bytes || h->raw_bytes > BLOCK_BYTES_MAX ||
-        h->entry_count == 0 || h->entry_count > h->raw_bytes / 3)
+    plain = h->stored_bytes - (h->is_sealed ? (uint32_t)UNIT_BYTES_MORE : 0);
+    if (plain > h->stored_bytes || plain > h->raw_bytes ||
+        h->raw_bytes > BLOCK_BYTES_MAX || h->entry_count == 0 ||
+        h->entry_count > h->raw_bytes / 3)
         return err_set(err, ERR_CORRUPT, "block header with impossible sizes");
     return 0;
+}
+
+/* Let @stored be what is sealed in it, in the packer's memory. */
+static int
+unseal_payload(struct packer *packer, struct slice *stored, struct err *err)
+{
+    struct slice unit = *stored;
+    if (!packer->opener)
+        return err_set(err, ERR_DENIED,
+                       "a block is encrypted, and there is no key for it");
+    buf_clear(&packer->scratch);
+    buf_extend(&packer->scratch, unit.len - UNIT_BYTES_MORE);
+    *stored = buf_slice(&packer->scratch);
+    return unit_open(packer->opener, SLICE_EMPTY, unit, packer->scratch.data,
+                     err);
 }
 
 int pair_block_open(const char *p,
@@ -114,6 +148,11 @@ int pair_block_open(const char *p,
     struct slice stored = {p + BLOCK_HEADER_BYTES, h->stored_bytes};
     if (crc32c_extend(crc32c(p, 12), stored.data, stored.len) != h->crc)
         return err_set(err, ERR_CORRUPT, "block with a wrong checksum");
+    if (h->is_sealed) {
+        int code = unseal_payload(packer, &stored, err);
+        if (code)
+            return code;
+    }
     buf_clear(raw);
     /* Sizes beyond the usual come from outside: ask before taking. */
     if (raw->cap < h->raw_bytes && h->raw_bytes > 2 * BLOCK_BYTES) {
@@ -124,7 +163,7 @@ int pair_block_open(const char *p,
         buf_close(raw);
         *raw = (struct buf){bigger, 0, h->raw_bytes};
     }
-    if (h->stored_bytes == h->raw_bytes) {
+    if (stored.len == h->raw_bytes) {
         buf_append_slice(raw, stored);
         return 0;
     }

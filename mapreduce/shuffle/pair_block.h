@@ -6,6 +6,9 @@
  *     entry   = shared:varint suffix:varint value:varint
  *               the key's last `suffix` bytes, then the value's bytes
  *
+ * If bit 31 of stored_bytes is set, the payload is a sealed unit of the above
+ * (base/crypt/sealer.h), without associated data.
+ *
  * Integers are little-endian; crc is CRC32C over the header's first 12 bytes
  * and the payload. `shared` leading bytes of a key are those of the key before;
  * it is 0 in the first entry, so that a block can be read alone. Documented in
@@ -26,6 +29,7 @@
 struct packer;
 
 #define BLOCK_HEADER_BYTES 16
+#define BLOCK_SEALED       (UINT32_C(1) << 31)
 /* Payload at which writers close a block: zstd gains little above. */
 #define BLOCK_BYTES ((size_t)128 << 10)
 /* A single large value makes a large block; no header may ask for more. */
@@ -55,6 +59,7 @@ struct pair_block_header {
     uint32_t raw_bytes;
     uint32_t entry_count;
     uint32_t crc;
+    bool is_sealed;
 };
 
 /* Decode the BLOCK_HEADER_BYTES at @p. ERR_CORRUPT: impossible lengths. */

@@ -3,6 +3,7 @@
 
 #include "base/core/coding.h"
 #include "base/core/panic.h"
+#include "base/crypt/keyring.h"
 #include "bigtable/client/quarry.h"
 #include "mapreduce/output/output.h"
 #include "mapreduce/shuffle/packer.h"
@@ -26,8 +27,9 @@ struct attempt {
     struct task_report *report;
     struct mr_task task;
     struct collector collector;
-    bool collecting;   /* The collector is open. */
-    struct buf prefix; /* Of the attempt's files. */
+    bool collecting;         /* The collector is open. */
+    struct keyring *keyring; /* Of spills; NULL: they are not encrypted. */
+    struct buf prefix;       /* Of the attempt's files. */
     struct buf spill_path;
     struct input_context input;
     struct quarry *own_store;
@@ -62,6 +64,7 @@ static void open_collector(struct attempt *a)
         .memory = a->res->memory,
         .memory_bytes = a->res->memory_bytes,
         .level = SPILL_LEVEL,
+        .keyring = a->keyring,
     };
     collector_init(&a->collector, &o);
     a->collecting = true;
@@ -132,6 +135,8 @@ static int open_all(struct attempt *a, struct err *err)
     bool reduces = a->setup->job->reduce != NULL;
     enum task_kind kind = a->spec->kind;
     int code = open_store(a, err);
+    if (a->setup->encrypts)
+        a->keyring = keyring_new_of(a->setup->world, a->setup->spill_key);
     a->task.is_map = kind != TASK_REDUCE;
     if (kind == TASK_SAMPLE) {
         a->task.sample = &a->report->sample;
@@ -352,6 +357,7 @@ static int reduce_all(struct attempt *a, bool memory, struct err *err)
         .memory_bytes = a->res->memory_bytes,
         .descending = a->setup->job->sort == MR_SORT_DESCENDING,
         .level = SPILL_LEVEL,
+        .keyring = a->keyring,
     };
     int code = spill_sources_open(&s, &o, err);
     STATUS_SET(a->task.status, total, s.pairs);
@@ -475,6 +481,7 @@ void attempt_run(const struct job_setup *setup,
     if (a->collecting)
         collector_close(&a->collector);
     output_set_close(a->task.outputs);
+    keyring_unref(a->keyring);
     quarry_close(a->own_store);
     counters_close(&a->task.counters);
     buf_close(&a->prefix);

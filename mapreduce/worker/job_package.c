@@ -99,6 +99,8 @@ void job_package_encode(const struct job_setup *s, struct buf *out)
     buf_put_u8(out, s->reads_tables);
     buf_put_u8(out, s->remote);
     buf_put_u8(out, s->cell_files || s->files.fs != NULL);
+    if (s->encrypts)
+        buf_append(out, s->spill_key, sizeof(s->spill_key));
     buf_put_le32(out, crc32c(out->data + from, out->len - from));
 }
 
@@ -125,6 +127,12 @@ static void decode(struct job_package *p, struct cursor *in)
     s->reads_tables = cursor_u8(in) != 0;
     s->remote = cursor_u8(in) != 0;
     s->cell_files = cursor_u8(in) != 0;
+    s->encrypts = cursor_left(in) > 0;
+    if (s->encrypts) {
+        struct slice key = cursor_bytes(in, sizeof(s->spill_key));
+        if (!in->bad)
+            memcpy(s->spill_key, key.data, sizeof(s->spill_key));
+    }
 }
 
 int job_package_decode(struct job_package *p,

@@ -280,7 +280,9 @@ int spill_sources_open(struct spill_sources *s,
     int code;
     *s = (struct spill_sources){.opts = *opts};
     packer_init(&s->packer, opts->level);
-    code = load_all(s, &g, err);
+    code = opts->keyring ? packer_encrypt(&s->packer, opts->keyring, err) : 0;
+    if (code == 0)
+        code = load_all(s, &g, err);
     fan_in = MIN_OF(MAX_OF(fan_in, (size_t)FAN_IN_MIN), (size_t)FAN_IN_MAX);
     s->read_bytes = READ_BYTES_MIN;
     if (code == 0 && g.count > fan_in)

@@ -16,6 +16,7 @@
 #include "mapreduce/shuffle/run_merge.h"
 #include "mapreduce/worker/task_spec.h"
 
+struct keyring;
 struct world;
 
 struct spill_sources_options {
@@ -29,6 +30,7 @@ struct spill_sources_options {
     size_t memory_bytes;          /* For read buffers. */
     bool descending;
     int level;
+    struct keyring *keyring; /* Of spills; borrowed; NULL: not encrypted. */
 };
 
 struct spill_sources {

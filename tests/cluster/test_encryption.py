@@ -4,6 +4,7 @@ key a node does not start."""
 
 import os
 import re
+import time
 
 from processes import ClusterTest, main
 
@@ -52,7 +53,7 @@ class Encryption(ClusterTest):
         self.wait_for(lambda: any("master=yes ready=yes" in row["detail"]
                                   for row in c.status()))
 
-    def files_with_marker(self, c):
+    def files_with_marker(self, c, marker=MARKER):
         """Of all nodes; their own logs, which are text for people, apart."""
         found = []
         for name in c.names:
@@ -63,7 +64,7 @@ class Encryption(ClusterTest):
                         continue
                     try:
                         with open(path, "rb") as f:
-                            if MARKER in f.read():
+                            if marker in f.read():
                                 found.append(path)
                     except FileNotFoundError:
                         pass  # Merged away meanwhile.
@@ -96,6 +97,27 @@ class Encryption(ClusterTest):
         self.assertEqual(self.count(), 600)
         self.assertEqual(self.ok("snapshot", "list").count("plainlytable"), 1)
         self.assertEqual(self.files_with_marker(c), [])
+
+    def spills(self, c):
+        return [n for name in c.names for _, _, names in os.walk(c.dir(name))
+                for n in names if n.endswith((".spill", ".fetch", ".pull"))]
+
+    def test_spills(self):
+        """What a job has in work is not to be read either. (What it was told,
+        the table's name, is in its history.)"""
+        c = self.serve(1)
+        self.put_rows(0, 50)
+        process = self.start(
+            "job", "run", "--mapper", "cut -f1", "--reducer",
+            "sh -c 'wc -l; sleep 5'", "--reducers", "1", "--input",
+            "table:plainlytable", "--output", "file:/out")
+        seen = 0
+        while process.poll() is None:
+            seen += len(self.spills(c))
+            self.assertEqual(self.files_with_marker(c, b"plainlyrow"), [])
+            time.sleep(0.2)
+        self.assertEqual(process.returncode, 0)
+        self.assertGreater(seen, 0)
 
     def test_the_search_finds_what_is_not_encrypted(self):
         c = self.serve(1, encrypted=False)

@@ -8,6 +8,7 @@
 #include "base/core/hash.h"
 #include "base/core/panic.h"
 #include "base/core/rand.h"
+#include "base/crypt/keyring.h"
 #include "base/runtime/world.h"
 #include "mapreduce/shuffle/collector.h"
 #include "mapreduce/worker/spill_sources.h"
@@ -34,6 +35,7 @@ struct fixture {
     size_t memory_bytes;
     struct model *model;
     struct rand_gen rand;
+    struct keyring *keyring; /* With $QUARRY_TEST_ENCRYPTED. */
 };
 
 static const struct model *sorting;
@@ -66,6 +68,9 @@ static void setup(struct fixture *f, size_t memory)
 {
     rand_init(&f->rand, test_seed());
     f->world = world_real_new();
+    f->keyring = getenv("QUARRY_TEST_ENCRYPTED")
+                     ? keyring_new_ephemeral(f->world)
+                     : NULL;
     snprintf(f->dir, sizeof(f->dir), "%s", test_tmpdir());
     snprintf(f->spill, sizeof(f->spill), "%s/m00000.1.spill", f->dir);
     f->memory_bytes = memory;
@@ -84,6 +89,7 @@ static void teardown(struct fixture *f)
     }
     free(f->model);
     free(f->memory);
+    keyring_unref(f->keyring);
     world_free(f->world);
 }
 
@@ -96,7 +102,8 @@ open_collector(struct fixture *f, struct collector *c, const struct mr_job *job)
                                   .spill_path = f->spill,
                                   .memory = f->memory,
                                   .memory_bytes = f->memory_bytes,
-                                  .level = 1};
+                                  .level = 1,
+                                  .keyring = f->keyring};
     collector_init(c, &o);
 }
 
@@ -146,7 +153,8 @@ static void open_sources(struct fixture *f,
                                       .memory_bytes = memory,
                                       .descending = c->opts.job->sort ==
                                                     MR_SORT_DESCENDING,
-                                      .level = 1};
+                                      .level = 1,
+                                      .keyring = f->keyring};
     ck_assert_int_eq(spill_sources_open(s, &o, NULL), 0);
     if (c->ref_count > 0)
         spill_sources_add(s, collector_source(c, partition));
@@ -310,7 +318,8 @@ START_TEST(test_damaged_spill)
                                               .partition = p,
                                               .own_spill = f.spill,
                                               .memory_bytes = 1 << 20,
-                                              .level = 1};
+                                              .level = 1,
+                                              .keyring = f.keyring};
             code = spill_sources_open(&s, &o, NULL);
             run_merge_init(&m, s.sources, s.count, false);
             for (more = true; code == 0 && more;)
@@ -327,9 +336,54 @@ START_TEST(test_damaged_spill)
 
 END_TEST
 
+/* Does the spill of a pair, uncompressed, have its value in it? */
+static bool spill_says(struct fixture *f, struct keyring *k)
+{
+    static const struct mr_job plain_job = {.name = "plain"};
+    const struct collector_options o = {.world = f->world,
+                                        .job = &plain_job,
+                                        .partition_count = 1,
+                                        .spill_path = f->spill,
+                                        .memory = f->memory,
+                                        .memory_bytes = f->memory_bytes,
+                                        .keyring = k};
+    struct collector c;
+    char bytes[4096];
+    bool found = false;
+    size_t n;
+    FILE *in;
+    collector_init(&c, &o);
+    collector_add(&c, SLICE_LIT("key"), SLICE_LIT("plainly"));
+    ck_assert_int_eq(collector_finish(&c, true, NULL), 0);
+    collector_close(&c);
+    in = fopen(f->spill, "rb");
+    ck_assert_ptr_nonnull(in);
+    n = fread(bytes, 1, sizeof(bytes), in);
+    fclose(in);
+    for (size_t i = 0; i + 7 <= n; i++)
+        found |= memcmp(bytes + i, "plainly", 7) == 0;
+    return found;
+}
+
+/* A spill that is encrypted cannot be read in its file. */
+START_TEST(test_encrypted_spill_says_nothing)
+{
+    struct fixture f;
+    struct keyring *k;
+    setup(&f, COLLECTOR_BYTES_MIN);
+    k = keyring_new_ephemeral(f.world);
+    ck_assert(spill_says(&f, NULL));
+    ck_assert(!spill_says(&f, k));
+    keyring_unref(k);
+    teardown(&f);
+}
+
+END_TEST
+
 TEST_MAIN("collector",
           test_plain,
           test_descending,
           test_counts,
           test_folded,
-          test_damaged_spill)
+          test_damaged_spill,
+          test_encrypted_spill_says_nothing)

@@ -46,6 +46,7 @@ static struct mr_options options(const struct mr_job *job)
                                .outputs = outputs,
                                .output_count = 1,
                                .workers = 2,
+                               .encrypts = getenv("QUARRY_TEST_ENCRYPTED"),
                                .memory_bytes = 2 << 20,
                                .overwrite = true};
 }
