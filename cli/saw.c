@@ -182,8 +182,8 @@ static int execute(struct saw_command *c, struct err *err)
     else
         r = run_files(c, err);
     if (!r)
-        saw_results_print(c->run, c->cli->format,
-                          args_flag(c->args, "aligned"));
+        r = saw_results_print(c->run, c->cli->format,
+                              args_flag(c->args, "aligned"), err);
     return r;
 }
 

@@ -1,11 +1,16 @@
 /* The tables of a program as sheets, or as the language prints them. */
 #include "cli/saw_results.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #include "base/core/buf.h"
+#include "cli/interrupt.h"
 #include "cli/table_printer.h"
 #include "sawzall-lite/sawzall.h"
+
+/* Lines that are kept before they are printed. */
+#define ROWS_AT_ONCE 4096
 
 /* Gathers the lines of one aggregator table after the other into sheets. The
  * table's name is a column for programs, and a title for people. */
@@ -17,6 +22,7 @@ struct result_printer {
     size_t name_columns; /* 1 when the table's name is one of them. */
     bool open;           /* The sheet has a table's lines. */
     bool first;          /* Nothing was printed before. */
+    bool continued;      /* Of this table something was. */
     struct buf name;
 };
 
@@ -24,14 +30,16 @@ static void print_results_of_table(struct result_printer *p)
 {
     if (!p->open)
         return;
-    if (!p->first && p->format != FORMAT_JSON)
+    if (!p->first && !p->continued && p->format != FORMAT_JSON)
         putchar('\n');
     if (p->format == FORMAT_TEXT)
         puts(buf_cstr(&p->name));
+    p->sheet.headless = p->continued;
     sheet_print(&p->sheet, p->format);
     sheet_close(&p->sheet);
     p->open = false;
     p->first = false;
+    p->continued = true;
 }
 
 static void on_table(void *ctx,
@@ -41,6 +49,7 @@ static void on_table(void *ctx,
 {
     struct result_printer *p = ctx;
     print_results_of_table(p);
+    p->continued = false;
     buf_clear(&p->name);
     buf_append_str(&p->name, name);
     p->name_columns = p->format == FORMAT_TEXT ? 0 : 1;
@@ -52,7 +61,7 @@ static void on_table(void *ctx,
                 (struct sheet_column){columns[i], SHEET_TEXT};
 }
 
-static void on_line(void *ctx,
+static bool on_line(void *ctx,
                     const struct slice *values,
                     const bool *numeric,
                     size_t count)
@@ -69,22 +78,38 @@ static void on_line(void *ctx,
         sheet_add(&p->sheet, buf_slice(&p->name));
     for (size_t i = 0; i + skip < p->column_count; i++)
         sheet_add(&p->sheet, i < count ? values[i] : SLICE_EMPTY);
+    /* Columns of text are as wide as all their lines ask for. */
+    if (p->format != FORMAT_TEXT && sheet_row_count(&p->sheet) == ROWS_AT_ONCE)
+        print_results_of_table(p);
+    return !interrupted() && !ferror(stdout);
 }
 
-void saw_results_print(struct saw_run *run,
-                       enum cli_format format,
-                       bool aligned)
+static bool write_text(void *ctx, struct slice text)
 {
+    (void)ctx;
+    return fwrite(text.data, 1, text.len, stdout) == text.len && !interrupted();
+}
+
+int saw_results_print(struct saw_run *run,
+                      enum cli_format format,
+                      bool aligned,
+                      struct err *err)
+{
+    const struct saw_text_sink text = {NULL, write_text};
     struct result_printer p = {.format = format, .first = true};
     struct saw_result_sink sink = {&p, on_table, on_line};
-    struct buf text = BUF_INIT;
+    bool done;
     if (format == FORMAT_TEXT && !aligned) {
-        saw_run_print(run, &text);
-        fwrite(buf_slice(&text).data, 1, text.len, stdout);
-        buf_close(&text);
-        return;
+        done = saw_run_print_to(run, &text);
+    } else {
+        done = saw_run_results(run, &sink);
+        if (done)
+            print_results_of_table(&p);
+        else if (p.open)
+            sheet_close(&p.sheet);
+        buf_close(&p.name);
     }
-    saw_run_results(run, &sink);
-    print_results_of_table(&p);
-    buf_close(&p.name);
+    if (!interrupted() && (ferror(stdout) || fflush(stdout)))
+        return err_set_errno(err, errno, "write the results");
+    return done ? 0 : err_set(err, ERR_CANCELLED, "interrupted");
 }

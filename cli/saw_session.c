@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/saw_host.h"
+#include "cli/saw_results.h"
 #include "sawzall-lite/sawzall.h"
 
 /* Inputs are included by these names, which messages then show. More than the
@@ -576,11 +577,8 @@ int saw_session_type(struct saw_session *r, struct slice text, struct err *err)
 
 void saw_session_print_tables(struct saw_session *r)
 {
-    struct buf text = BUF_INIT;
-    if (r->run)
-        saw_run_print(r->run, &text);
-    fwrite(buf_slice(&text).data, 1, text.len, stdout);
-    buf_close(&text);
+    if (r->run && saw_results_print(r->run, FORMAT_TEXT, false, NULL))
+        putchar('\n'); /* It was enough. */
 }
 
 void saw_session_list(const struct saw_session *r)

@@ -12,6 +12,7 @@
 #include "cli/interrupt.h"
 #include "cli/line_reader.h"
 #include "cli/saw_host.h"
+#include "cli/saw_results.h"
 #include "sawzall-lite/sawzall.h"
 
 /* A longer line is several records. */
@@ -110,16 +111,13 @@ static int numbers(struct szl *s, struct saw_run_options *o, struct err *err)
 /* As that interpreter: without a file, one run on an empty record. */
 static int run_records(struct szl *s, size_t at, struct err *err)
 {
-    struct buf text = BUF_INIT;
     int r = ERR_OK;
     if (at >= s->args->word_count)
         r = saw_run_record(s->run, SLICE_EMPTY, SLICE_EMPTY, err);
     for (; at < s->args->word_count && !r; at++)
         r = file(s, s->args->words[at], err);
     if (!r)
-        saw_run_print(s->run, &text);
-    fwrite(buf_slice(&text).data, 1, text.len, stdout);
-    buf_close(&text);
+        r = saw_results_print(s->run, FORMAT_TEXT, false, err);
     return r;
 }
 

@@ -324,10 +324,12 @@ static void print_json(const struct sheet *s)
 static void print_csv(const struct sheet *s)
 {
     struct buf line = BUF_INIT;
-    for (size_t c = 0; c < s->column_count; c++)
-        printf("%s%s%s", c ? "," : "", s->columns[c].name,
-               unit_of(&s->columns[c]));
-    putchar('\n');
+    if (!s->headless) {
+        for (size_t c = 0; c < s->column_count; c++)
+            printf("%s%s%s", c ? "," : "", s->columns[c].name,
+                   unit_of(&s->columns[c]));
+        putchar('\n');
+    }
     for (size_t r = 0; r < sheet_row_count(s); r++) {
         buf_clear(&line);
         for (size_t c = 0; c < s->column_count; c++) {

@@ -41,6 +41,7 @@ struct sheet {
     struct buf bytes; /* All cells, one after the other. */
     struct buf ends;  /* size_t each: where cell after cell ends. */
     size_t cell_count;
+    bool headless; /* More rows of a sheet that was printed: CSV. */
 };
 
 /* @columns are copied. PRE: count <= SHEET_COLUMNS_MAX. */

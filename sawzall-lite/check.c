@@ -308,6 +308,8 @@ static void init_checker(struct saw_checker *c,
     c->fold.folding = true;
     c->fold.restricted = opts->restricted;
     rand_init(&c->fold.rand, 1);
+    hash_map_init(&c->tables, HASH_KEYS_BORROWED);
+    hash_map_init(&c->columns, HASH_KEYS_BORROWED);
     c->universe = saw_scope_new(a, NULL);
     c->scope = c->universe;
 }
@@ -341,6 +343,8 @@ bool saw_check(struct arena *a,
     check_close_scope(&c);
     for (i = 0; i < out->functions.count && d->error_count == 0; i++)
         check_flow(&c, out->functions.at[i]);
+    hash_map_close(&c.tables);
+    hash_map_close(&c.columns);
     buf_close(&c.fold.scratch);
     saw_builtins_close(&c.fold);
     return d->error_count == 0;

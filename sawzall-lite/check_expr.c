@@ -158,12 +158,11 @@ static void unary(struct saw_checker *c, struct saw_expr *e)
 void check_column(struct saw_checker *c, struct slice column)
 {
     struct saw_unit *u = c->unit;
-    size_t i;
+    bool added;
 
-    for (i = 0; i < u->column_count; i++) {
-        if (slice_eq(u->columns[i], column))
-            return;
-    }
+    hash_map_put(&c->columns, column, &added);
+    if (!added)
+        return;
     if (u->column_count == u->column_cap) {
         struct slice *old = u->columns;
         u->column_cap = u->column_cap ? u->column_cap * 2 : 8;

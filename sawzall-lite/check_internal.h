@@ -16,6 +16,7 @@
 #ifndef SAWZALL_LITE_CHECK_INTERNAL_H
 #define SAWZALL_LITE_CHECK_INTERNAL_H
 
+#include "base/core/hash_map.h"
 #include "sawzall-lite/builtin.h"
 #include "sawzall-lite/check.h"
 #include "sawzall-lite/sawzall.h"
@@ -26,7 +27,9 @@ struct saw_checker {
     struct saw_diag *diag;
     const struct saw_compile_options *opts;
     struct saw_unit *unit;
-    struct saw_ctx fold; /* For intrinsics run while compiling. */
+    struct saw_ctx fold;     /* For intrinsics run while compiling. */
+    struct hash_map tables;  /* Names of all that are declared, */
+    struct hash_map columns; /* and of columns of rows that are read. */
     struct saw_scope *universe;
     struct saw_scope *scope;
     struct saw_function *fn;

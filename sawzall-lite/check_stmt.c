@@ -164,20 +164,15 @@ initialiser(struct saw_checker *c, struct saw_decl *d, const struct saw_type *t)
 
 static void add_static(struct saw_checker *c, struct saw_decl *d)
 {
-    struct saw_decls *l = &c->unit->statics;
-    size_t i;
+    bool added = true;
 
-    if (d->type->kind == SAW_TABLE) {
-        for (i = 0; i < l->count; i++) {
-            if (l->at[i]->type->kind == SAW_TABLE &&
-                slice_eq(l->at[i]->name, d->name))
-                saw_error(c->diag, d->pos,
-                          "table %.*s is declared already in a different "
-                          "scope",
-                          SLICE_ARG(d->name));
-        }
-    }
-    saw_decls_add(c->arena, l, d);
+    if (d->type->kind == SAW_TABLE)
+        hash_map_put(&c->tables, d->name, &added);
+    if (!added)
+        saw_error(c->diag, d->pos,
+                  "table %.*s is declared already in a different scope",
+                  SLICE_ARG(d->name));
+    saw_decls_add(c->arena, &c->unit->statics, d);
 }
 
 void check_var_decl(struct saw_checker *c,

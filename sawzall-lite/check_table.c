@@ -164,17 +164,20 @@ static void indices(struct saw_checker *c,
 {
     struct saw_field *f =
         arena_zalloc(c->arena, (x->indices.count + 1) * sizeof(*f));
+    struct hash_map names;
     size_t i;
-    size_t j;
 
+    hash_map_init(&names, HASH_KEYS_BORROWED);
     for (i = 0; i < x->indices.count; i++) {
+        bool added = true;
         f[i] = column(c, &x->indices.at[i], "index");
-        for (j = 0; j < i; j++) {
-            if (f[i].name.len && slice_eq(f[i].name, f[j].name))
-                saw_error(c->diag, x->indices.at[i].pos,
-                          "redeclaration of %.*s", SLICE_ARG(f[i].name));
-        }
+        if (f[i].name.len)
+            hash_map_put(&names, f[i].name, &added);
+        if (!added)
+            saw_error(c->diag, x->indices.at[i].pos, "redeclaration of %.*s",
+                      SLICE_ARG(f[i].name));
     }
+    hash_map_close(&names);
     t->indices = f;
     t->index_count = x->indices.count;
 }

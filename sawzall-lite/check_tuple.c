@@ -220,26 +220,34 @@ static void proto_fields(struct saw_checker *c,
                          struct saw_pos close)
 {
     const struct saw_field *f = t->fields;
+    struct hash_map tags; /* Of a tag, the first field that has it. */
     size_t i;
-    size_t j;
 
+    hash_map_init(&tags, HASH_KEYS_COPIED);
     for (i = 0; i < t->field_count; i++) {
         struct saw_pos pos = x->fields.at[i].pos;
+        uint64_t tag = (uint64_t)f[i].tag;
+        union hash_value *first;
+        bool added = true;
         if (x->fields.at[i].tag > 0 && f[i].name.len && f[i].tag == 0) {
             saw_error(c->diag, close,
                       "type %s of field %.*s must be a proto type",
                       check_type_text(c, f[i].type), SLICE_ARG(f[i].name));
             saw_note(c->diag, pos, "the field");
         }
-        for (j = 0; j < i && (f[i].tag == 0 || f[i].tag != f[j].tag); j++)
+        if (tag == 0)
             continue;
-        if (j == i)
+        first = hash_map_put(&tags, hash_key_u64(&tag), &added);
+        if (added) {
+            first->number = i;
             continue;
+        }
         saw_error(c->diag, close,
                   "tag %d of field %.*s was also used for field %.*s", f[i].tag,
-                  SLICE_ARG(f[i].name), SLICE_ARG(f[j].name));
+                  SLICE_ARG(f[i].name), SLICE_ARG(f[first->number].name));
         saw_note(c->diag, pos, "the second field");
     }
+    hash_map_close(&tags);
 }
 
 static void

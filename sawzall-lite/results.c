@@ -84,12 +84,32 @@ void saw_run_print(struct saw_run *r, struct buf *out)
     }
 }
 
-void saw_run_results(struct saw_run *r, const struct saw_result_sink *sink)
+bool saw_run_print_to(struct saw_run *r, const struct saw_text_sink *sink)
 {
+    struct buf pending = BUF_INIT;
+    bool more = true;
     uint32_t i;
 
-    for (i = 0; i < r->program->pool.table_count; i++) {
+    if (r->output.len)
+        more = sink->write(sink->ctx, buf_slice(&r->output));
+    for (i = 0; i < r->program->pool.table_count && more; i++) {
         if (r->tables[i].table)
-            saw_table_results(r->tables[i].table, sink);
+            more = saw_table_write(r->tables[i].table, sink, &pending);
     }
+    if (more && pending.len)
+        more = sink->write(sink->ctx, buf_slice(&pending));
+    buf_close(&pending);
+    return more;
+}
+
+bool saw_run_results(struct saw_run *r, const struct saw_result_sink *sink)
+{
+    bool more = true;
+    uint32_t i;
+
+    for (i = 0; i < r->program->pool.table_count && more; i++) {
+        if (r->tables[i].table)
+            more = saw_table_results(r->tables[i].table, sink);
+    }
+    return more;
 }

@@ -222,6 +222,16 @@ void saw_run_clear_tables(struct saw_run *r);
  * (strings bytewise, numbers by value), tables in order of declaration. */
 void saw_run_print(struct saw_run *r, struct buf *out);
 
+/* The same a piece at a time, which is borrowed for the call: quantile(n) has n
+ * lines, however little was emitted. False: no more is wanted. */
+struct saw_text_sink {
+    void *ctx;
+    bool (*write)(void *ctx, struct slice text);
+};
+
+/* Returns what the last write() did. */
+bool saw_run_print_to(struct saw_run *r, const struct saw_text_sink *sink);
+
 /* The same as structure, for other formats (JSON, CSV, a printer of aligned
  * columns). Names are borrowed from the program, values from the call. */
 struct saw_result_sink {
@@ -231,14 +241,16 @@ struct saw_result_sink {
                   const char *name,
                   const char *const *columns,
                   size_t column_count);
-    /* One line of it: values as text; @numeric[i] tells which are numbers. */
-    void (*line)(void *ctx,
+    /* One line of it: values as text; @numeric[i] tells which are numbers.
+     * False: no more is wanted. */
+    bool (*line)(void *ctx,
                  const struct slice *values,
                  const bool *numeric,
                  size_t count);
 };
 
-/* Hand all tables to @sink, in the order of saw_run_print(). */
-void saw_run_results(struct saw_run *r, const struct saw_result_sink *sink);
+/* Hand all tables to @sink, in the order of saw_run_print(). False: it wanted
+ * no more. */
+bool saw_run_results(struct saw_run *r, const struct saw_result_sink *sink);
 
 #endif /* SAWZALL_LITE_SAWZALL_H */

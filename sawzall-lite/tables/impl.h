@@ -18,6 +18,7 @@
 /* Where the results of one key go, a line at a time. */
 struct saw_lines {
     void (*line)(struct saw_lines *l, const struct slice *data, size_t count);
+    bool stopped; /* Nobody wants more: what would be long ends here. */
 };
 
 /* Operations on the state of one key: `state_bytes` of zeroed memory at first,

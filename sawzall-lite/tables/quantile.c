@@ -262,7 +262,7 @@ quantile_results(struct saw_table *t, void *state, struct saw_lines *out)
         return;
     v = gather(s, &count, &total);
     out->line(out, &min, 1);
-    for (size_t i = 1; i < parts; i++) {
+    for (size_t i = 1; i < parts && !out->stopped; i++) {
         uint64_t rank = target_rank(i, total, parts);
         while (at + 1 < count && below + v[at].weight < rank)
             below += v[at++].weight;

@@ -8,6 +8,14 @@
 
 /* More index columns than a program can sensibly declare. */
 #define COLUMN_COUNT_MAX 128
+/* Of text, before it is handed on. */
+#define PIECE_BYTES ((size_t)64 << 10)
+
+/* Where text goes. */
+struct text_walk {
+    struct buf *out;
+    const struct saw_text_sink *sink; /* NULL: it stays in @out. */
+};
 
 static void print_list(struct cursor *c, struct buf *out)
 {
@@ -17,6 +25,12 @@ static void print_list(struct cursor *c, struct buf *out)
         saw_datum_print(saw_datum_skip(c), out);
         before = ", ";
     }
+}
+
+static struct buf *text_of(const struct saw_walk *w)
+{
+    const struct text_walk *to = w->ctx;
+    return to->out;
 }
 
 static void text_key(const struct saw_walk *w, struct buf *out)
@@ -33,8 +47,11 @@ static void
 text_line(struct saw_lines *l, const struct slice *data, size_t count)
 {
     struct saw_walk *w = CONTAINER_OF(l, struct saw_walk, lines);
-    struct buf *out = w->ctx;
+    const struct text_walk *to = w->ctx;
+    struct buf *out = to->out;
 
+    if (l->stopped)
+        return;
     w->had_line = true;
     text_key(w, out);
     for (size_t i = 0; i < count; i++) {
@@ -43,6 +60,10 @@ text_line(struct saw_lines *l, const struct slice *data, size_t count)
         saw_datum_print(data[i], out);
     }
     buf_append_byte(out, '\n');
+    if (!to->sink || out->len < PIECE_BYTES)
+        return;
+    l->stopped = !to->sink->write(to->sink->ctx, buf_slice(out));
+    buf_clear(out);
 }
 
 /* maximum(0) and the like keep nothing of what was emitted; the published
@@ -50,7 +71,7 @@ text_line(struct saw_lines *l, const struct slice *data, size_t count)
 static void text_none(struct saw_walk *w)
 {
     enum saw_table_kind kind = w->table->decl.kind;
-    struct buf *out = w->ctx;
+    struct buf *out = text_of(w);
 
     if (kind != SAW_TABLE_MAXIMUM && kind != SAW_TABLE_MINIMUM &&
         kind != SAW_TABLE_SAMPLE && kind != SAW_TABLE_DISTINCTSAMPLE)
@@ -59,11 +80,20 @@ static void text_none(struct saw_walk *w)
     buf_append_byte(out, '\n');
 }
 
+bool saw_table_write(struct saw_table *t,
+                     const struct saw_text_sink *sink,
+                     struct buf *pending)
+{
+    struct text_walk to = {pending, sink};
+    struct saw_walk w = {
+        .lines.line = text_line, .none = text_none, .table = t, .ctx = &to};
+    saw_table__walk(t, &w);
+    return !w.lines.stopped;
+}
+
 void saw_table_print(struct saw_table *t, struct buf *out)
 {
-    struct saw_walk w = {
-        .lines.line = text_line, .none = text_none, .table = t, .ctx = out};
-    saw_table__walk(t, &w);
+    (void)saw_table_write(t, NULL, out);
 }
 
 /* --- structured ----------------------------------------------------------- */
@@ -101,6 +131,8 @@ sink_line(struct saw_lines *l, const struct slice *data, size_t count)
     struct row *r = &s->row;
     struct cursor key = cursor_make(w->key);
 
+    if (l->stopped)
+        return;
     r->count = 0;
     buf_clear(&r->text);
     while (key.p < key.end)
@@ -110,7 +142,7 @@ sink_line(struct saw_lines *l, const struct slice *data, size_t count)
     for (size_t i = 0; i < r->count; i++)
         r->values[i] =
             slice_sub(buf_slice(&r->text), r->begin[i], r->begin[i + 1]);
-    s->sink->line(s->sink->ctx, r->values, r->numeric, r->count);
+    l->stopped = !s->sink->line(s->sink->ctx, r->values, r->numeric, r->count);
 }
 
 static const char *
@@ -131,7 +163,7 @@ static const char *value_column(const struct saw_table *t, size_t i)
     return named(&weight, 0, "weight");
 }
 
-void saw_table_results(struct saw_table *t, const struct saw_result_sink *sink)
+bool saw_table_results(struct saw_table *t, const struct saw_result_sink *sink)
 {
     struct sink_walk s = {.sink = sink, .row = {.text = BUF_INIT}};
     struct saw_walk w = {.lines.line = sink_line, .table = t, .ctx = &s};
@@ -148,4 +180,5 @@ void saw_table_results(struct saw_table *t, const struct saw_result_sink *sink)
     sink->table(sink->ctx, t->decl.name, columns, n);
     saw_table__walk(t, &w);
     buf_close(&s.row.text);
+    return !w.lines.stopped;
 }

@@ -352,7 +352,7 @@ int saw_table_merge(struct saw_table *t, struct cursor *c, struct err *err)
 void saw_table__walk(struct saw_table *t, struct saw_walk *walk)
 {
     struct saw_sorted *v = sorted_entries(t);
-    for (size_t i = 0; i < t->count; i++) {
+    for (size_t i = 0; i < t->count && !walk->lines.stopped; i++) {
         walk->key = v[i].key;
         walk->had_line = false;
         t->ops->results(t, v[i].state, &walk->lines);

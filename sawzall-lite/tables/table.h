@@ -29,6 +29,7 @@
 #include "base/core/slice.h"
 
 struct saw_result_sink;
+struct saw_text_sink;
 struct saw_table;
 
 /* Values are part of the encoded state: never renumber. */
@@ -139,9 +140,15 @@ saw_table_merge(struct saw_table *t, struct cursor *c, struct err *err);
 
 /* Append the results as text, `name[k1, k2] = v` a line, keys ascending. */
 void saw_table_print(struct saw_table *t, struct buf *out);
+/* The same to @sink, piece by piece: @pending is what it was not given yet.
+ * False: it wants no more. */
+bool saw_table_write(struct saw_table *t,
+                     const struct saw_text_sink *sink,
+                     struct buf *pending);
 
-/* Hand the results to @sink: one table() call, then a line() each. */
-void saw_table_results(struct saw_table *t, const struct saw_result_sink *sink);
+/* Hand the results to @sink: one table() call, then a line() each. False: it
+ * wants no more. */
+bool saw_table_results(struct saw_table *t, const struct saw_result_sink *sink);
 
 /* Distinct index keys seen. */
 size_t saw_table_key_count(const struct saw_table *t);

@@ -214,6 +214,16 @@ START_TEST(test_ignoring)
 
 END_TEST
 
+/* @part, with @number for each '@' in it. */
+static void append_numbered(struct buf *out, const char *part, int number)
+{
+    for (const char *p = part; *p; p++)
+        if (*p == '@')
+            buf_printf(out, "%d", number);
+        else
+            buf_append_byte(out, *p);
+}
+
 /* Sources that are hostile to the compiler are refused, or compile, soon. */
 START_TEST(test_sources)
 {
@@ -245,6 +255,9 @@ START_TEST(test_sources)
         {"", "?{", "", "}", "", 10000},
         {"when (", "i: each int; ", "true", "", ") ;", 10000},
         {"switch (1) {", "case 1: ;", "default: ;", "", "}", 50000},
+        {"t: table sum", "[i@: int]", " of int;", "", "", 50000},
+        {"type t = {", "f@: int, ", "f: int", "", "};", 50000},
+        {"", "t@: table sum of int;", "", "", "", 50000},
     };
 
     for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
@@ -255,7 +268,7 @@ START_TEST(test_sources)
         double begin = cpu_seconds();
         buf_append_str(&text, sources[i].begin);
         for (int k = 0; k < sources[i].count; k++)
-            buf_append_str(&text, sources[i].part);
+            append_numbered(&text, sources[i].part, k);
         buf_append_str(&text, sources[i].middle);
         for (int k = 0; k < sources[i].count; k++)
             buf_append_str(&text, sources[i].end_part);

@@ -142,7 +142,7 @@ on_table(void *ctx, const char *name, const char *const *columns, size_t count)
     ck_assert(count > 0 && columns[0][0]);
 }
 
-static void
+static bool
 on_line(void *ctx, const struct slice *v, const bool *numeric, size_t count)
 {
     struct lines *l = ctx;
@@ -152,6 +152,7 @@ on_line(void *ctx, const struct slice *v, const bool *numeric, size_t count)
     l->v[l->count++] = atoll(text);
     snprintf(text, sizeof(text), "%.*s", SLICE_ARG(v[count - 1]));
     l->error = atof(text);
+    return true;
 }
 
 static void results_of(struct saw_table *t, struct lines *l)
