@@ -392,24 +392,25 @@ static int run_log(struct cli *cli, const struct args *args, struct err *err)
     return run_import(cli, args, ingest_access_log, err);
 }
 
-#define RERUN_DETAILS                                                          \
+#define RERUN_DETAILS(what, packings)                                          \
     "A FILE \"-\" is standard input, and fs:PATH a file of the target's own\n" \
-    "file system (quarry fs). Files that are no text, or packed otherwise\n"   \
-    "than by gzip or zstd, are refused.\n\n"                                   \
+    "file system (quarry fs). Files that are no " what ", or packed\n"         \
+    "otherwise than by " packings ", are refused.\n\n"                         \
     "Damage is skipped and reported with its file and place; the status is\n"  \
     "1 when most of the lines could not be read, with --strict when one\n"     \
     "could not. Running an\n"                                                  \
     "import again, after an interruption or for nothing, changes nothing."
+#define TEXT_DETAILS RERUN_DETAILS("text", "gzip or zstd")
 
 const struct command import_commands[] = {
     {.name = "import warc",
      .arguments = "FILE… --into TABLE",
      .summary = "Bring web archives in: pages, links, languages",
      .details =
-         "Reads WARC and ARC, plain, gzip or zstd, told by content. Rows "
-         "are\ncom.cnn.www/path: pages in contents:, by time of capture; "
+         "Reads WARC and ARC, plain, gzip, zstd or lz4, told by content.\n"
+         "Rows are com.cnn.www/path: pages in contents:, by time of capture; "
          "link texts in\nanchor:<source> on the row of the page they lead "
-         "to.\n\n" RERUN_DETAILS,
+         "to.\n\n" RERUN_DETAILS("archives", "gzip, zstd or lz4"),
      .examples = "quarry import warc crawl/*.warc.gz --into webtable",
      .words_min = 1,
      .words_max = WORDS_ANY,
@@ -418,7 +419,7 @@ const struct command import_commands[] = {
     {.name = "import csv",
      .arguments = "FILE… --into TABLE",
      .summary = "Bring comma-separated values in, a row a line",
-     .details = RERUN_DETAILS,
+     .details = TEXT_DETAILS,
      .examples = "quarry import csv people.csv --key email --into people",
      .words_min = 1,
      .words_max = WORDS_ANY,
@@ -427,7 +428,7 @@ const struct command import_commands[] = {
     {.name = "import jsonl",
      .arguments = "FILE… --into TABLE",
      .summary = "Bring JSON objects in, one a line",
-     .details = "Nested fields become columns \"a.b\".\n\n" RERUN_DETAILS,
+     .details = "Nested fields become columns \"a.b\".\n\n" TEXT_DETAILS,
      .examples = "quarry import jsonl events.jsonl --key id --into events",
      .words_min = 1,
      .words_max = WORDS_ANY,
@@ -436,7 +437,7 @@ const struct command import_commands[] = {
     {.name = "import access-log",
      .arguments = "FILE… --into TABLE",
      .summary = "Bring the logs of Apache and nginx in",
-     .details = RERUN_DETAILS,
+     .details = TEXT_DETAILS,
      .examples = "quarry import access-log access.log --host www.example.org "
                  "--into log",
      .words_min = 1,

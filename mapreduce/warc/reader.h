@@ -1,7 +1,7 @@
 /* Records of web archives: WARC 0.17 to 1.1 and ARC 1 and 2, from a stream of
  * bytes in any packing: gzip with a member per record, one member for all or
- * members cut anywhere, zstd with and without a dictionary frame, or none. The
- * packing and the format are told by the bytes, never by a name.
+ * members cut anywhere, zstd with and without a dictionary frame, lz4 frames,
+ * or none. The packing and the format are told by the bytes, never by a name.
  *
  *     struct warc_reader *r = warc_reader_new(&options);
  *     while ((code = warc_reader_next(r, &rec, &err)) == 0 && rec)
@@ -84,7 +84,7 @@ struct warc_record {
     bool cut;                /* The file ends inside the block. */
 
     uint64_t offset; /* Where the record starts in the file: its gzip member or
-                        zstd frame, or its first byte when not compressed. */
+                        frame, or its first byte when not compressed. */
     uint64_t length; /* Bytes it takes there, separators included; 0 when it
                         shares a member or is not whole. */
 };

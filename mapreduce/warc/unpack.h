@@ -1,10 +1,10 @@
 /* The packing of an archive file undone: a stream of plain bytes with a map
  * back to the file, for reader.c.
  *
- * Bytes are made on demand into one buffer, whole gzip members or zstd frames
- * at a time while they are small, so that a record that fills its member is
- * parsed and handed out where it was unpacked. Positions count unpacked bytes
- * from the start of the input.
+ * Bytes are made on demand into one buffer, whole gzip members or frames of
+ * zstd or lz4 at a time while they are small, so that a record that fills its
+ * member is parsed and handed out where it was unpacked. Positions count
+ * unpacked bytes from the start of the input.
  *
  * A mark stands where a member starts. It tells the member's offset in the
  * file, whether the bytes before it join (a gap: something was lost there) and
@@ -37,7 +37,8 @@ enum unpack_kind {
     UNPACK_UNKNOWN,
     UNPACK_PLAIN,
     UNPACK_GZIP,
-    UNPACK_ZSTD
+    UNPACK_ZSTD,
+    UNPACK_LZ4
 };
 
 enum {
@@ -87,6 +88,8 @@ struct unpack {
     void *inflate;
     void *zstd;
     void *dict;
+    void *lz4;        /* LZ4F_dctx; 8.2 MiB at most: blocks are bounded. */
+    size_t lz4_wants; /* Input up to the end of what can be checked next. */
 };
 
 void unpack_init(struct unpack *u);
@@ -182,14 +185,49 @@ MUST_CHECK int unpack__resync(struct unpack *u,
                               unpack_seek_fn seek,
                               struct err *err);
 
+/* How frames begin. */
+#define UNPACK_ZSTD_MAGIC 0xFD2FB528u
+#define UNPACK_LZ4_MAGIC  0x184D2204u
+#define UNPACK_SKIPPABLE_MAGIC                                                 \
+    0x184D2A50u /* Of both; the low digit is free.                             \
+                 */
+
+static inline bool unpack__is_skippable(uint32_t magic)
+{
+    return (magic & 0xFFFFFFF0u) == UNPACK_SKIPPABLE_MAGIC;
+}
+
+/* Could a frame be that starts at in[@at], where its magic stands? */
+typedef bool (*unpack_probe_fn)(struct unpack *u, size_t at);
+
+/* An unpack_seek_fn for frames that start with @magic. */
+MUST_CHECK int unpack__seek_frame(struct unpack *u,
+                                  uint32_t magic,
+                                  unpack_probe_fn probe,
+                                  bool *found,
+                                  struct err *err);
+/* Pass over @count bytes of input; fewer at its end. */
+MUST_CHECK int
+unpack__skip_input(struct unpack *u, uint64_t count, struct err *err);
+/* The frame being unpacked is bad: @what; it is @cut short by the end, or wrong
+ * in itself. The next may have been taken for a part of it. */
+MUST_CHECK int unpack__bad_frame(struct unpack *u,
+                                 const char *what,
+                                 bool cut,
+                                 unpack_seek_fn seek,
+                                 struct err *err);
+
 /* Make some more bytes, or set u->done. */
 MUST_CHECK int unpack__gzip(struct unpack *u, struct err *err);
 MUST_CHECK int unpack__zstd(struct unpack *u, struct err *err);
+MUST_CHECK int unpack__lz4(struct unpack *u, struct err *err);
 /* Do the bytes @at behind in_begin unpack to the start of a record? */
 bool unpack__gzip_holds_record(struct unpack *u, size_t at);
 bool unpack__zstd_holds_record(struct unpack *u, size_t at);
+bool unpack__lz4_holds_record(struct unpack *u, size_t at);
 void unpack__gzip_close(struct unpack *u);
 void unpack__zstd_close(struct unpack *u);
+void unpack__lz4_close(struct unpack *u);
 void unpack__zstd_start(struct unpack *u);
 
 #endif /* MAPREDUCE_WARC_UNPACK_H */

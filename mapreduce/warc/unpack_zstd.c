@@ -10,9 +10,6 @@
 #include "mapreduce/warc/unpack.h"
 
 #define DICTIONARY_FRAME     0x184D2A5Du
-#define SKIPPABLE_FRAME      0x184D2A50u
-#define SKIPPABLE_MASK       0xFFFFFFF0u
-#define ZSTD_FRAME           0xFD2FB528u
 #define DICTIONARY_BYTES_MAX ((size_t)16 << 20)
 #define PROBE_BYTES          512
 
@@ -67,7 +64,7 @@ bool unpack__zstd_holds_record(struct unpack *u, size_t at)
     size_t n = sizeof(first);
     bool all;
     at += u->in_begin;
-    return u->in_end - at >= 4 && get_le32(u->in + at) == ZSTD_FRAME &&
+    return u->in_end - at >= 4 && get_le32(u->in + at) == UNPACK_ZSTD_MAGIC &&
            first_bytes(u, at, first, &n, &all) &&
            unpack__is_record(slice_make(first, n));
 }
@@ -83,29 +80,7 @@ static bool probe(struct unpack *u, size_t at)
 
 static int seek_frame(struct unpack *u, bool *found, struct err *err)
 {
-    *found = false;
-    u->in_begin += u->in_begin < u->in_end;
-    for (;;) {
-        const char *p;
-        size_t n;
-        int code = unpack__input(u, UNPACK_READ_BYTES / 2, err);
-        n = unpack__in_avail(u);
-        if (code || n < 4) {
-            u->in_begin = u->in_end;
-            return code;
-        }
-        p = memchr(u->in + u->in_begin, 0x28, n - 3);
-        if (!p) {
-            u->in_begin += n - 3;
-            continue;
-        }
-        u->in_begin = (size_t)(p - u->in);
-        if (get_le32(p) == ZSTD_FRAME && probe(u, u->in_begin)) {
-            *found = true;
-            return 0;
-        }
-        u->in_begin++;
-    }
+    return unpack__seek_frame(u, UNPACK_ZSTD_MAGIC, probe, found, err);
 }
 
 /* --- frames ------------------------------------------------------------- */
@@ -131,7 +106,7 @@ static bool load_dictionary(struct unpack *u, struct slice s)
 {
     struct buf plain = BUF_INIT;
     bool ok = true;
-    if (s.len >= 4 && get_le32(s.data) == ZSTD_FRAME) {
+    if (s.len >= 4 && get_le32(s.data) == UNPACK_ZSTD_MAGIC) {
         ok = unpack_dictionary(s, &plain);
         s = buf_slice(&plain);
     }
@@ -145,24 +120,6 @@ static bool load_dictionary(struct unpack *u, struct slice s)
     return ok;
 }
 
-/* Pass over @count bytes of input. */
-static int skip_input(struct unpack *u, uint64_t count, struct err *err)
-{
-    while (count > 0) {
-        size_t n;
-        int code = unpack__input(u, 1, err);
-        if (code)
-            return code;
-        n = unpack__in_avail(u);
-        if (n == 0)
-            return 0;
-        n = count < n ? (size_t)count : n;
-        u->in_begin += n;
-        count -= n;
-    }
-    return 0;
-}
-
 static int skippable(struct unpack *u, uint32_t magic, struct err *err)
 {
     uint64_t offset = unpack__in_offset(u);
@@ -173,7 +130,7 @@ static int skippable(struct unpack *u, uint32_t magic, struct err *err)
                               UNPACK_OUT_NOTHING, seek_frame, err);
     n = get_le32(u->in + u->in_begin + 4);
     if (magic != DICTIONARY_FRAME || n > DICTIONARY_BYTES_MAX)
-        return skip_input(u, (uint64_t)n + 8, err);
+        return unpack__skip_input(u, (uint64_t)n + 8, err);
     code = unpack__input(u, (size_t)n + 8, err);
     if (code)
         return code;
@@ -181,25 +138,15 @@ static int skippable(struct unpack *u, uint32_t magic, struct err *err)
         !load_dictionary(u, slice_make(u->in + u->in_begin + 8, n)))
         return unpack__resync(u, offset, "zstd: bad dictionary frame",
                               UNPACK_OUT_NOTHING, seek_frame, err);
-    return skip_input(u, (uint64_t)n + 8, err);
+    return unpack__skip_input(u, (uint64_t)n + 8, err);
 }
 
-/* The frame being unpacked is @why; the next may have been taken for a part of
- * it. */
 static int
 bad_frame(struct unpack *u, const char *why, bool cut, struct err *err)
 {
     char what[160] = "zstd frame: ";
-    struct unpack_mark *m = &u->marks[u->mark_count - 1];
-    enum unpack_out out =
-        m->pos < u->out_pos + u->out_end ? UNPACK_OUT_PART : UNPACK_OUT_NOTHING;
-    if (!cut)
-        m->flags |= UNPACK_SUSPECT;
     strncat(what, why, 100);
-    unpack__rewind(u);
-    u->streaming = false;
-    unpack__mark(u, unpack__in_offset(u), UNPACK_GAP);
-    return unpack__resync(u, u->member_offset, what, out, seek_frame, err);
+    return unpack__bad_frame(u, what, cut, seek_frame, err);
 }
 
 static int frame_step(struct unpack *u, struct err *err)
@@ -245,9 +192,13 @@ int unpack__zstd(struct unpack *u, struct err *err)
         return 0;
     }
     magic = get_le32(u->in + u->in_begin);
-    if ((magic & SKIPPABLE_MASK) == SKIPPABLE_FRAME)
+    if (unpack__is_skippable(magic))
         return skippable(u, magic, err);
-    if (magic != ZSTD_FRAME)
+    if (magic == UNPACK_LZ4_MAGIC) {
+        u->kind = UNPACK_LZ4; /* What was skipped began a file of those. */
+        return 0;
+    }
+    if (magic != UNPACK_ZSTD_MAGIC)
         return unpack__resync(u, unpack__in_offset(u), "no zstd frame here",
                               false, seek_frame, err);
     ZSTD_DCtx_reset(context_of(u), ZSTD_reset_session_only);

@@ -238,6 +238,20 @@ class Archives(CliTest):
         row, = self.json("get", "web", "example.other/x", "anchor")
         self.assertIn("over there", [c["value"] for c in row["cells"]])
 
+    def test_packings(self):
+        """The same archive in every packing, told by its bytes, is the same
+        table."""
+        packed = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                              "..", "fuzz", "corpus", "warc")
+        tables = {}
+        for name in ("plain", "gz", "zst", "lz4", "lz4-blocks"):
+            with open(os.path.join(packed, name), "rb") as f:
+                self.write("x.warc", f.read())
+            self.ok("import", "warc", "x.warc", "--into", name)
+            cells = self.ok("export", name, "--family", "contents")
+            tables.setdefault(cells, []).append(name)
+        self.assertEqual(len(tables), 1, tables)
+
     def test_rerun_changes_nothing(self):
         self.write("c.warc", response("http://a.example/", "2024-01-01T00:00:00"
                                       "Z"))

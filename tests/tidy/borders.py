@@ -123,6 +123,7 @@ HOMES = [
     (r"zstd.*|zdict\.h", ["bigtable/sstable/", "mapreduce/shuffle/",
                           "mapreduce/warc/", "mapreduce/input/",
                           "mapreduce/output/"]),
+    (r"lz4.*", ["mapreduce/warc/"]),
     (r"iconv\.h|uchardet/.*", ["mapreduce/warc/charset.c"]),
     (r"libdeflate\.h|brotli/.*", ["mapreduce/warc/", "mapreduce/input/"]),
     (r"zlib\.h", ["mapreduce/warc/", "mapreduce/input/",

@@ -3,6 +3,7 @@
 #ifndef TESTS_UNIT_WARC_ARCHIVE_BUILD_H
 #define TESTS_UNIT_WARC_ARCHIVE_BUILD_H
 
+#include <lz4frame.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,19 @@ add_zstd(struct buf *out, struct slice s, struct slice dict)
     ck_assert(!ZSTD_isError(n));
     out->len += n;
     ZSTD_freeCCtx(z);
+}
+
+/* Append @s as one lz4 frame with a checksum, as the lz4 command makes it. */
+UNUSED_HERE static void add_lz4(struct buf *out, struct slice s)
+{
+    LZ4F_preferences_t p = LZ4F_INIT_PREFERENCES;
+    size_t n;
+    p.frameInfo.contentChecksumFlag = LZ4F_contentChecksumEnabled;
+    p.frameInfo.blockSizeID = LZ4F_max64KB;
+    n = LZ4F_compressFrameBound(s.len, &p);
+    n = LZ4F_compressFrame(buf_reserve(out, n), n, s.data, s.len, &p);
+    ck_assert(!LZ4F_isError(n));
+    out->len += n;
 }
 
 UNUSED_HERE static void

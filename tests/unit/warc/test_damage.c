@@ -259,6 +259,18 @@ START_TEST(test_verified)
 
 END_TEST
 
+static void add_zstd_plain(struct buf *out, struct slice s)
+{
+    add_zstd(out, s, SLICE_EMPTY);
+}
+
+static const struct {
+    void (*add)(struct buf *out, struct slice s);
+    const char *name;
+} packings[] = {{add_gzip, "gzip"}, {add_zstd_plain, "zstd"}, {add_lz4, "lz4"}};
+
+#define PACKINGS ARRAY_LEN(packings)
+
 /* The text damaged first, then packed as one member or frame. */
 START_TEST(test_one_member)
 {
@@ -271,10 +283,7 @@ START_TEST(test_one_member)
             struct buf file = BUF_INIT;
             struct outcome o;
             text.data[pos] = (char)(text.data[pos] ^ 3);
-            if (pos % 2)
-                add_gzip(&file, buf_slice(&text));
-            else
-                add_zstd(&file, buf_slice(&text), SLICE_EMPTY);
+            packings[pos % PACKINGS].add(&file, buf_slice(&text));
             read_sample(&s, buf_slice(&file), false, 0, &o);
             expect_outcome(&o, dress_names[d], pos, 3, record_of(s.starts, pos),
                            true);
@@ -291,22 +300,19 @@ END_TEST
 /* A member or frame a record, changed after packing. */
 START_TEST(test_member_by_record)
 {
-    for (int way = 0; way < 4; way++) {
+    for (size_t way = 0; way < 2 * PACKINGS; way++) {
         struct sample s;
         struct buf file = BUF_INIT;
         size_t starts[RECORDS + 1];
-        sample_make(&s, way < 2 ? DRESS_DIGESTS : DRESS_PLAIN);
+        sample_make(&s, way < PACKINGS ? DRESS_DIGESTS : DRESS_PLAIN);
         for (int i = 0; i < RECORDS; i++) {
             struct slice rec =
                 slice_sub(buf_slice(&s.text), s.starts[i], s.starts[i + 1]);
             starts[i] = file.len;
-            if (way % 2)
-                add_zstd(&file, rec, SLICE_EMPTY);
-            else
-                add_gzip(&file, rec);
+            packings[way % PACKINGS].add(&file, rec);
         }
         starts[RECORDS] = file.len;
-        sweep(&s, &file, starts, false, way % 2 ? "zstd" : "gzip");
+        sweep(&s, &file, starts, false, packings[way % PACKINGS].name);
         buf_close(&file);
         buf_close(&s.text);
     }

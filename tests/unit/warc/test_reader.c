@@ -116,6 +116,21 @@ START_TEST(test_packings_are_alike)
             add_zstd(&file, corpus_record(&c, i), dict);
         expect_reads(&want, &file, &r, false);
 
+        for (int i = 0; i < RECORDS; i++) {
+            if (i % 5 == 0)
+                add_skippable(&file, 0x184D2A53, SLICE_LIT("not for us"));
+            add_lz4(&file, corpus_record(&c, i));
+        }
+        expect_reads(&want, &file, &r, false);
+        add_lz4(&file, all);
+        expect_reads(&want, &file, &r, false);
+        for (size_t at = 0; at < all.len;) {
+            size_t n = 1 + rand_below(&r, all.len / 10 + 1);
+            add_lz4(&file, slice_sub(all, at, at + n));
+            at += n;
+        }
+        expect_reads(&want, &file, &r, false);
+
         buf_close(&packed_dict);
         buf_close(&file);
         buf_close(&c.text);
