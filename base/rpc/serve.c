@@ -1,5 +1,6 @@
 /* A server's methods over streams: a fiber per connection reads requests, a
- * fiber per call runs its handler, a fiber per connection writes the responses.
+ * fiber per call (serve_call.c) runs its handler, a fiber per connection writes
+ * the responses.
  *
  * A connection that breaks, falls silent, or carries what is no frame, is
  * closed: its calls are cancelled, and it goes when the last of them has ended.
@@ -10,11 +11,7 @@
 
 #include "base/core/panic.h"
 #include "base/core/text.h"
-#include "base/rpc/call_trace.h"
-#include "base/rpc/channel.h"
-#include "base/rpc/error_reply.h"
-#include "base/rpc/frame_stream.h"
-#include "base/rpc/reply_parts.h"
+#include "base/rpc/serve_internal.h"
 #include "base/rpc/shared_ring.h"
 #include "base/runtime/audit.h"
 #include "base/runtime/fiber.h"
@@ -34,329 +31,12 @@
 /* Requests that are not worth waiting for. */
 #define SMALL_BYTES ((size_t)64 << 10)
 
-/* Memory of attachments kept for the next ones, per connection: touching fresh
- * memory costs more than copying it. */
-#define SPARES_MAX      8
-#define SPARE_BYTES_MAX ((size_t)1 << 20)
-
-/* A call being handled. */
-struct job {
-    struct job *next; /* In the connection's list. */
-    struct job *prev;
-    struct connection *connection;
-    struct fiber *fiber;
-    struct frame request; /* Its slices point into the two below. */
-    struct buf body;
-    struct buf attachment;
-    size_t bytes; /* Of these two. */
-};
-
-struct connection {
-    struct connection *next; /* In the listener's list. */
-    struct connection *prev;
-    struct rpc_listener *listener;
-    struct stream *stream;    /* Owned. */
-    struct shared_ring *ring; /* Owned; NULL: there is none. */
-    struct frame_reader reader;
-    struct frame_writer writer;
-    struct fiber *fiber; /* Reads. */
-    struct job *jobs;
-    size_t job_count;
-    size_t in_bytes;               /* Of their requests. */
-    size_t coming_bytes;           /* Of the one that is being read. */
-    size_t held_bytes;             /* Of answers that wait for the writer. */
-    struct buf spares[SPARES_MAX]; /* Empty, with memory. */
-    size_t spare_count;
-    uint64_t call_count;
-    uint64_t since_us;
-    uint64_t bytes_seen; /* Of the reader, at the last look. */
-    unsigned silent_looks;
-    uint64_t written_seen; /* Of the stream, at the last sweep. */
-    unsigned stuck_sweeps;
-    uint64_t frame_since_us; /* A frame's payload is being read; 0: none. */
-    uint64_t frame_bytes;
-    struct admission_guest guest;
-    bool is_serving; /* Its handshake is over. */
-    bool is_ending;
-    char principal[RPC_NAME_BYTES_MAX + 1]; /* "" before the handshake. */
-};
-
-static struct world *world_of(const struct connection *c)
-{
-    return rpc_server_world(c->listener->server);
-}
-
-/* --- calls ----------------------------------------------------------- */
-
-static void link_job(struct connection *c, struct job *k)
-{
-    k->next = c->jobs;
-    if (k->next)
-        k->next->prev = k;
-    c->jobs = k;
-    c->job_count++;
-    c->in_bytes += k->bytes;
-    c->listener->in_bytes += k->bytes;
-    c->call_count++;
-}
-
-static void keep_spare(struct connection *c, struct buf *b)
-{
-    if (b->cap == 0 || b->cap > SPARE_BYTES_MAX || c->spare_count == SPARES_MAX)
-        buf_close(b);
-    else
-        c->spares[c->spare_count++] = *b;
-}
-
-static void end_job(struct connection *c, struct job *k)
-{
-    if (k->prev)
-        k->prev->next = k->next;
-    else
-        c->jobs = k->next;
-    if (k->next)
-        k->next->prev = k->prev;
-    c->job_count--;
-    c->in_bytes -= k->bytes;
-    c->listener->in_bytes -= k->bytes;
-    buf_close(&k->body);
-    keep_spare(c, &k->attachment);
-    mem_free(k);
-    fiber_wake(c->fiber); /* It may wait for room, or for the last job. */
-}
-
-static int check_size(const struct rpc_call *call,
-                      const struct rpc_reply_parts *parts,
-                      struct err *err)
-{
-    size_t bytes = call->reply_attachment->len + parts->bytes;
-    if (call->reply_body->len <= FRAME_BODY_BYTES_MAX &&
-        bytes <= FRAME_ATTACHMENT_BYTES_MAX)
-        return 0;
-    return err_set(err, ERR_TOOBIG, "response of %zu and %zu bytes",
-                   call->reply_body->len, bytes);
-}
-
-/* --- answers that wait for their readers ----------------------------- */
-
-static size_t waiting_bytes(const struct connection *c)
-{
-    return c->held_bytes + c->writer.bytes;
-}
-
-static void end_slow(struct connection *c, const char *why)
-{
-    c->is_ending = true;
-    serve_count(c->listener->vars.slow, 1);
-    serve_complain(c->listener, "closed", stream_peer(c->stream), why);
-    fiber_cancel(c->fiber);
-}
-
-/* Beyond the limit for all, the one that most waits for is ended. */
-static void limit_answers(struct rpc_listener *l)
-{
-    struct connection *most = NULL;
-    size_t sum = 0;
-    if (l->out_bytes <= l->options.out_all_bytes_max)
-        return;
-    for (struct connection *c = l->connections; c; c = c->next) {
-        if (!c->is_serving || c->is_ending)
-            continue;
-        sum += waiting_bytes(c);
-        if (!most || waiting_bytes(c) > waiting_bytes(most))
-            most = c;
-    }
-    if (most && sum > l->options.out_all_bytes_max)
-        end_slow(most, "it reads too slowly, and answers take all the memory "
-                       "there is for them");
-}
-
-/* An answer of @bytes waits for room in the writer's queue. */
-static void hold_answer(struct connection *c, size_t bytes)
-{
-    c->held_bytes += bytes;
-    c->listener->out_bytes += bytes;
-    limit_answers(c->listener);
-}
-
-static void release_answer(struct connection *c, size_t bytes)
-{
-    INVARIANT(c->held_bytes >= bytes);
-    c->held_bytes -= bytes;
-    c->listener->out_bytes -= bytes;
-}
-
-/* What lies in a file takes no memory. */
-static size_t answer_bytes(const struct rpc_call *call)
-{
-    return call->reply_body->len + call->reply_attachment->len +
-           call->reply_parts->bytes;
-}
-
-static void respond(struct connection *c,
-                    const struct job *k,
-                    struct rpc_call *call,
-                    int status,
-                    const struct err *failure)
-{
-    struct rpc_reply_parts *parts = call->reply_parts;
-    size_t bytes;
-    struct frame_hold hold = {.owned = call->reply_attachment};
-    struct frame f = {.kind = FRAME_RESPONSE,
-                      .call_id = k->request.call_id,
-                      .method = k->request.method,
-                      .status = status,
-                      .trace_id = k->request.trace_id};
-    if (status) {
-        error_reply_put(failure, status, call->reply_body);
-        buf_clear(call->reply_attachment);
-        reply_parts_release(parts);
-    }
-    if (status == 0 && parts->count == 0) {
-        f.attachment_crc_known = call->reply_crc.known;
-        f.attachment_crc = call->reply_crc.value;
-    }
-    f.body = buf_slice(call->reply_body);
-    f.parts = parts->parts;
-    f.part_count = parts->count;
-    f.file = parts->file;
-    f.file_offset = parts->file_offset;
-    f.file_bytes = parts->file_bytes;
-    bytes = answer_bytes(call) - parts->file_bytes;
-    hold.release = parts->release;
-    hold.ctx = parts->ctx;
-    /* The deadline was for the work; that it has passed is worth telling. */
-    fiber_set_deadline(0);
-    hold_answer(c, bytes);
-    if (frame_writer_send(&c->writer, &f, &hold, NULL))
-        reply_parts_release(parts); /* Nobody is there to be told. */
-    release_answer(c, bytes);
-}
-
-static uint64_t deadline_of(const struct connection *c, const struct frame *f)
-{
-    uint64_t now;
-    if (f->deadline_us == 0)
-        return 0;
-    now = world_mono_ns(world_of(c));
-    if (f->deadline_us > (UINT64_MAX - now) / 1000)
-        return 0;
-    return now + f->deadline_us * 1000;
-}
-
-/* Run the handler as part of the caller's tree of calls. */
-static int handle(struct connection *c,
-                  const struct job *k,
-                  struct rpc_call *call,
-                  struct err *err)
-{
-    struct call_context caller = {
-        .trace_id = k->request.trace_id,
-        .span_id = k->request.span_id,
-        .sampled = (k->request.flags & FRAME_SAMPLED) != 0,
-    };
-    struct call_context context;
-    struct call_span span;
-    int rc;
-    call_span_serve(&span, c->listener->options.trace, world_of(c), &caller,
-                    &context);
-    fiber_set_context(&context); /* Unsampled too: its calls are no roots. */
-    fiber_set_deadline(call->deadline_mono_ns);
-    rc = fiber_check(err);
-    /* Who does not read gets no more answers made. */
-    if (rc == 0)
-        rc = frame_writer_await_room(&c->writer, err);
-    if (rc == 0)
-        rc = rpc_server_dispatch(c->listener->server, call, err);
-    if (rc == 0)
-        rc = check_size(call, call->reply_parts, err);
-    fiber_set_context(NULL);
-    call_span_end(&span, call->method, stream_peer(c->stream), rc);
-    return rc;
-}
-
-static void note_outcome(struct connection *c, uint32_t method, int rc)
-{
-    struct rpc_listener *l = c->listener;
-    serve_count(l->vars.calls, 1);
-    serve_count(l->vars.failed, rc ? 1 : 0);
-    if (rc == ERR_UNSUPPORTED && !rpc_server_knows(l->server, method)) {
-        serve_count(l->vars.unknown, 1);
-        serve_complain(l, "unknown method", stream_peer(c->stream),
-                       c->principal);
-    }
-}
-
-static void run_job(void *arg)
-{
-    struct job *k = arg;
-    struct connection *c = k->connection;
-    struct err err; /* A kilobyte that is seldom needed: not cleared. */
-    struct buf body = BUF_INIT;
-    struct buf attachment = BUF_INIT;
-    struct rpc_reply_parts parts;
-    struct rpc_call call = {.method = k->request.method,
-                            .body = k->request.body,
-                            .attachment = buf_slice(&k->attachment),
-                            .attachment_crc = {true, k->request.attachment_crc},
-                            .principal = k->request.act_as.len
-                                             ? k->request.act_as
-                                             : slice_str(c->principal),
-                            .actor = slice_str(c->principal),
-                            .peer = slice_str(stream_peer(c->stream)),
-                            .deadline_mono_ns = deadline_of(c, &k->request),
-                            .trace_id = k->request.trace_id,
-                            .idempotency_key = k->request.idempotency_key,
-                            .reply_body = &body,
-                            .reply_attachment = &attachment,
-                            .reply_parts = &parts,
-                            .taken = &k->attachment};
-    int rc;
-    reply_parts_init(&parts);
-    parts.takes_files = stream_can_write_files(c->stream);
-    err.code = 0;
-    err.text[0] = '\0';
-    err.hint[0] = '\0';
-    rc = handle(c, k, &call, &err);
-    note_outcome(c, call.method, rc);
-    respond(c, k, &call, rc, &err);
-    buf_close(&body);
-    buf_close(&attachment);
-    end_job(c, k);
-}
-
-/* @body and @attachment are emptied. */
-static void start_job(struct connection *c,
-                      const struct frame *f,
-                      struct buf *body,
-                      struct buf *attachment)
-{
-    struct job *k = mem_zalloc(1, sizeof(*k));
-    k->connection = c;
-    k->request = *f;
-    k->body = *body;
-    k->attachment = *attachment;
-    k->bytes = body->len + attachment->len;
-    *body = BUF_INIT;
-    *attachment = BUF_INIT;
-    link_job(c, k);
-    k->fiber = fiber_start(loop_self(), "rpc call", run_job, k);
-    fiber_detach(k->fiber);
-}
-
-static void cancel_job(struct connection *c, uint64_t call_id)
-{
-    for (struct job *k = c->jobs; k; k = k->next)
-        if (k->request.call_id == call_id)
-            fiber_cancel(k->fiber);
-}
-
 /* --- signs of life --------------------------------------------------- */
 
 static void set_alarm(const struct connection *c)
 {
     uint64_t us = c->listener->options.idle_us / IDLE_LOOKS;
-    fiber_set_deadline(world_mono_ns(world_of(c)) + us * 1000);
+    fiber_set_deadline(world_mono_ns(serve__world(c)) + us * 1000);
 }
 
 static int look(void *ctx, struct err *err)
@@ -415,7 +95,7 @@ static int await_memory(struct connection *c, size_t bytes, struct err *err)
         return 0;
     fiber_set_deadline(0);
     while (rc == 0 && memory_is_short(c)) {
-        world_sleep_us(world_of(c), ROOM_US);
+        world_sleep_us(serve__world(c), ROOM_US);
         rc = fiber_check(err);
     }
     set_alarm(c);
@@ -445,7 +125,7 @@ static int read_payload(struct connection *c,
                         struct err *err)
 {
     int rc;
-    c->frame_since_us = world_mono_ns(world_of(c)) / 1000 + 1;
+    c->frame_since_us = world_mono_ns(serve__world(c)) / 1000 + 1;
     c->frame_bytes = f->body.len + f->attachment.len;
     rc = frame_reader_body(&c->reader, f, body, err);
     if (rc == 0)
@@ -474,9 +154,9 @@ static int take_frame(struct connection *c,
         return rc;
     switch (f->kind) {
     case FRAME_REQUEST:
-        start_job(c, f, body, attachment);
+        serve__start_call(c, f, body, attachment);
         return wait_for_room(c, err);
-    case FRAME_CANCEL: cancel_job(c, f->call_id); return 0;
+    case FRAME_CANCEL: serve__cancel_call(c, f->call_id); return 0;
     case FRAME_PING:
         rc = await_output(c, err);
         if (rc)
@@ -536,8 +216,7 @@ static void serve_frames(struct connection *c)
     c->is_serving = true;
     read_frames(c);
     c->is_ending = true;
-    for (struct job *k = c->jobs; k; k = k->next)
-        fiber_cancel(k->fiber);
+    serve__cancel_calls(c);
     frame_writer_abandon(&c->writer);
     while (c->job_count)
         fiber_park();
@@ -564,7 +243,7 @@ static void note_refusal(const struct connection *c,
                                   .code = ERR_DENIED,
                                   .why = slice_str(err->text)};
     if (why != HANDSHAKE_SILENT && why != HANDSHAKE_PROTOCOL)
-        audit_note(world_of(c), &e);
+        audit_note(serve__world(c), &e);
 }
 
 static void
@@ -610,7 +289,7 @@ static bool admit(struct connection *c)
     char peer[256];
     int rc;
     snprintf(peer, sizeof(peer), "%s", stream_peer(c->stream));
-    fiber_set_deadline(world_mono_ns(world_of(c)) +
+    fiber_set_deadline(world_mono_ns(serve__world(c)) +
                        l->options.handshake_us * 1000);
     rc = handshake_accept(l->options.security, &c->stream, c->principal,
                           &sharing, &why, &err);
@@ -687,6 +366,14 @@ void serve_connection(struct rpc_listener *l, struct stream *s, bool is_nearby)
 
 /* --- slow peers ------------------------------------------------------- */
 
+void serve__end_slow(struct connection *c, const char *why)
+{
+    c->is_ending = true;
+    serve_count(c->listener->vars.slow, 1);
+    serve_complain(c->listener, "closed", stream_peer(c->stream), why);
+    fiber_cancel(c->fiber);
+}
+
 /* Has it taken nothing, though something waits for it, for all of the time? */
 static bool is_stuck(struct connection *c)
 {
@@ -714,9 +401,9 @@ void serve_sweep(struct rpc_listener *l)
             if (!c->is_serving || c->is_ending)
                 continue;
             if (is_stuck(c))
-                end_slow(c, "it does not read its answers");
+                serve__end_slow(c, "it does not read its answers");
             else if (is_dawdling(c, now_us))
-                end_slow(c, "its request does not come to an end");
+                serve__end_slow(c, "its request does not come to an end");
         }
         world_sleep_us(w, l->options.slow_us / SLOW_LOOKS);
     }
@@ -734,7 +421,7 @@ struct connection *serve_next(struct connection *c)
 
 void serve_print(const struct connection *c, struct buf *out)
 {
-    uint64_t now_us = world_mono_ns(world_of(c)) / 1000;
+    uint64_t now_us = world_mono_ns(serve__world(c)) / 1000;
     buf_printf(out, "%s principal=", c->stream ? stream_peer(c->stream) : "-");
     text_put_escaped(out, slice_str(c->principal[0] ? c->principal : "-"), ' ');
     buf_printf(out, " calls=%llu running=%zu in=%llu out=%llu age=",

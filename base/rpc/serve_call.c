@@ -1,0 +1,281 @@
+/* The calls of a connection: a fiber each, which runs the handler and hands its
+ * answer to the connection's writer. */
+#include "base/core/panic.h"
+#include "base/rpc/call_trace.h"
+#include "base/rpc/error_reply.h"
+#include "base/rpc/reply_parts.h"
+#include "base/rpc/serve_internal.h"
+#include "base/runtime/fiber.h"
+#include "base/runtime/loop.h"
+#include "base/runtime/stream.h"
+#include "base/runtime/world.h"
+
+/* A call being handled. */
+struct job {
+    struct job *next; /* In the connection's list. */
+    struct job *prev;
+    struct connection *connection;
+    struct fiber *fiber;
+    struct frame request; /* Its slices point into the two below. */
+    struct buf body;
+    struct buf attachment;
+    size_t bytes; /* Of these two. */
+};
+
+/* --- calls ----------------------------------------------------------- */
+
+static void link_job(struct connection *c, struct job *k)
+{
+    k->next = c->jobs;
+    if (k->next)
+        k->next->prev = k;
+    c->jobs = k;
+    c->job_count++;
+    c->in_bytes += k->bytes;
+    c->listener->in_bytes += k->bytes;
+    c->call_count++;
+}
+
+static void keep_spare(struct connection *c, struct buf *b)
+{
+    if (b->cap == 0 || b->cap > SPARE_BYTES_MAX || c->spare_count == SPARES_MAX)
+        buf_close(b);
+    else
+        c->spares[c->spare_count++] = *b;
+}
+
+static void end_job(struct connection *c, struct job *k)
+{
+    if (k->prev)
+        k->prev->next = k->next;
+    else
+        c->jobs = k->next;
+    if (k->next)
+        k->next->prev = k->prev;
+    c->job_count--;
+    c->in_bytes -= k->bytes;
+    c->listener->in_bytes -= k->bytes;
+    buf_close(&k->body);
+    keep_spare(c, &k->attachment);
+    mem_free(k);
+    fiber_wake(c->fiber); /* It may wait for room, or for the last job. */
+}
+
+static int check_size(const struct rpc_call *call,
+                      const struct rpc_reply_parts *parts,
+                      struct err *err)
+{
+    size_t bytes = call->reply_attachment->len + parts->bytes;
+    if (call->reply_body->len <= FRAME_BODY_BYTES_MAX &&
+        bytes <= FRAME_ATTACHMENT_BYTES_MAX)
+        return 0;
+    return err_set(err, ERR_TOOBIG, "response of %zu and %zu bytes",
+                   call->reply_body->len, bytes);
+}
+
+/* --- answers that wait for their readers ----------------------------- */
+
+/* Beyond the limit for all, the one that most waits for is ended. */
+static void limit_answers(struct rpc_listener *l)
+{
+    struct connection *most = NULL;
+    size_t sum = 0;
+    if (l->out_bytes <= l->options.out_all_bytes_max)
+        return;
+    for (struct connection *c = l->connections; c; c = c->next) {
+        if (!c->is_serving || c->is_ending)
+            continue;
+        sum += serve__waiting_bytes(c);
+        if (!most || serve__waiting_bytes(c) > serve__waiting_bytes(most))
+            most = c;
+    }
+    if (most && sum > l->options.out_all_bytes_max)
+        serve__end_slow(most,
+                        "it reads too slowly, and answers take all the memory "
+                        "there is for them");
+}
+
+/* An answer of @bytes waits for room in the writer's queue. */
+static void hold_answer(struct connection *c, size_t bytes)
+{
+    c->held_bytes += bytes;
+    c->listener->out_bytes += bytes;
+    limit_answers(c->listener);
+}
+
+static void release_answer(struct connection *c, size_t bytes)
+{
+    INVARIANT(c->held_bytes >= bytes);
+    c->held_bytes -= bytes;
+    c->listener->out_bytes -= bytes;
+}
+
+/* What lies in a file takes no memory. */
+static size_t answer_bytes(const struct rpc_call *call)
+{
+    return call->reply_body->len + call->reply_attachment->len +
+           call->reply_parts->bytes;
+}
+
+static void respond(struct connection *c,
+                    const struct job *k,
+                    struct rpc_call *call,
+                    int status,
+                    const struct err *failure)
+{
+    struct rpc_reply_parts *parts = call->reply_parts;
+    size_t bytes;
+    struct frame_hold hold = {.owned = call->reply_attachment};
+    struct frame f = {.kind = FRAME_RESPONSE,
+                      .call_id = k->request.call_id,
+                      .method = k->request.method,
+                      .status = status,
+                      .trace_id = k->request.trace_id};
+    if (status) {
+        error_reply_put(failure, status, call->reply_body);
+        buf_clear(call->reply_attachment);
+        reply_parts_release(parts);
+    }
+    if (status == 0 && parts->count == 0) {
+        f.attachment_crc_known = call->reply_crc.known;
+        f.attachment_crc = call->reply_crc.value;
+    }
+    f.body = buf_slice(call->reply_body);
+    f.parts = parts->parts;
+    f.part_count = parts->count;
+    f.file = parts->file;
+    f.file_offset = parts->file_offset;
+    f.file_bytes = parts->file_bytes;
+    bytes = answer_bytes(call) - parts->file_bytes;
+    hold.release = parts->release;
+    hold.ctx = parts->ctx;
+    /* The deadline was for the work; that it has passed is worth telling. */
+    fiber_set_deadline(0);
+    hold_answer(c, bytes);
+    if (frame_writer_send(&c->writer, &f, &hold, NULL))
+        reply_parts_release(parts); /* Nobody is there to be told. */
+    release_answer(c, bytes);
+}
+
+static uint64_t deadline_of(const struct connection *c, const struct frame *f)
+{
+    uint64_t now;
+    if (f->deadline_us == 0)
+        return 0;
+    now = world_mono_ns(serve__world(c));
+    if (f->deadline_us > (UINT64_MAX - now) / 1000)
+        return 0;
+    return now + f->deadline_us * 1000;
+}
+
+/* Run the handler as part of the caller's tree of calls. */
+static int handle(struct connection *c,
+                  const struct job *k,
+                  struct rpc_call *call,
+                  struct err *err)
+{
+    struct call_context caller = {
+        .trace_id = k->request.trace_id,
+        .span_id = k->request.span_id,
+        .sampled = (k->request.flags & FRAME_SAMPLED) != 0,
+    };
+    struct call_context context;
+    struct call_span span;
+    int rc;
+    call_span_serve(&span, c->listener->options.trace, serve__world(c), &caller,
+                    &context);
+    fiber_set_context(&context); /* Unsampled too: its calls are no roots. */
+    fiber_set_deadline(call->deadline_mono_ns);
+    rc = fiber_check(err);
+    /* Who does not read gets no more answers made. */
+    if (rc == 0)
+        rc = frame_writer_await_room(&c->writer, err);
+    if (rc == 0)
+        rc = rpc_server_dispatch(c->listener->server, call, err);
+    if (rc == 0)
+        rc = check_size(call, call->reply_parts, err);
+    fiber_set_context(NULL);
+    call_span_end(&span, call->method, stream_peer(c->stream), rc);
+    return rc;
+}
+
+static void note_outcome(struct connection *c, uint32_t method, int rc)
+{
+    struct rpc_listener *l = c->listener;
+    serve_count(l->vars.calls, 1);
+    serve_count(l->vars.failed, rc ? 1 : 0);
+    if (rc == ERR_UNSUPPORTED && !rpc_server_knows(l->server, method)) {
+        serve_count(l->vars.unknown, 1);
+        serve_complain(l, "unknown method", stream_peer(c->stream),
+                       c->principal);
+    }
+}
+
+static void run_job(void *arg)
+{
+    struct job *k = arg;
+    struct connection *c = k->connection;
+    struct err err; /* A kilobyte that is seldom needed: not cleared. */
+    struct buf body = BUF_INIT;
+    struct buf attachment = BUF_INIT;
+    struct rpc_reply_parts parts;
+    struct rpc_call call = {.method = k->request.method,
+                            .body = k->request.body,
+                            .attachment = buf_slice(&k->attachment),
+                            .attachment_crc = {true, k->request.attachment_crc},
+                            .principal = k->request.act_as.len
+                                             ? k->request.act_as
+                                             : slice_str(c->principal),
+                            .actor = slice_str(c->principal),
+                            .peer = slice_str(stream_peer(c->stream)),
+                            .deadline_mono_ns = deadline_of(c, &k->request),
+                            .trace_id = k->request.trace_id,
+                            .idempotency_key = k->request.idempotency_key,
+                            .reply_body = &body,
+                            .reply_attachment = &attachment,
+                            .reply_parts = &parts,
+                            .taken = &k->attachment};
+    int rc;
+    reply_parts_init(&parts);
+    parts.takes_files = stream_can_write_files(c->stream);
+    err.code = 0;
+    err.text[0] = '\0';
+    err.hint[0] = '\0';
+    rc = handle(c, k, &call, &err);
+    note_outcome(c, call.method, rc);
+    respond(c, k, &call, rc, &err);
+    buf_close(&body);
+    buf_close(&attachment);
+    end_job(c, k);
+}
+
+void serve__start_call(struct connection *c,
+                       const struct frame *f,
+                       struct buf *body,
+                       struct buf *attachment)
+{
+    struct job *k = mem_zalloc(1, sizeof(*k));
+    k->connection = c;
+    k->request = *f;
+    k->body = *body;
+    k->attachment = *attachment;
+    k->bytes = body->len + attachment->len;
+    *body = BUF_INIT;
+    *attachment = BUF_INIT;
+    link_job(c, k);
+    k->fiber = fiber_start(loop_self(), "rpc call", run_job, k);
+    fiber_detach(k->fiber);
+}
+
+void serve__cancel_call(struct connection *c, uint64_t call_id)
+{
+    for (struct job *k = c->jobs; k; k = k->next)
+        if (k->request.call_id == call_id)
+            fiber_cancel(k->fiber);
+}
+
+void serve__cancel_calls(struct connection *c)
+{
+    for (struct job *k = c->jobs; k; k = k->next)
+        fiber_cancel(k->fiber);
+}
