@@ -35,7 +35,7 @@ const struct option job_run_options[] = {
     {"file", 0, "NAME=PATH", "a file the job's code reads beside its input"},
     {"workers", 0, "N", "tasks at a time; one per processor if not given"},
     {"reducers", 0, "N",
-     "parts of the result, 1 to 256; by the input's\nsize if not"},
+     "parts of the result, 1 to 4,096; by the input's\nsize if not"},
     {"memory", 0, "SIZE", "for all tasks together (384MiB)"},
     {"mapper", 0, "COMMAND", "instead of JOB: a program that reads lines"},
     {"reducer", 0, "COMMAND",
@@ -140,7 +140,7 @@ static int parse_sizes(struct job_command *c, struct err *err)
     if (!r)
         r = args_number(c->args, "processes", 1, 1 << 20, &processes, err);
     if (!r)
-        r = args_number(c->args, "reducers", 1, 256, &reducers, err);
+        r = args_number(c->args, "reducers", 1, 4096, &reducers, err);
     if (!r)
         r = args_number(c->args, "skip-max", 1, UINT32_MAX, &skips, err);
     if (r)

@@ -164,7 +164,7 @@ struct mr_options {
 
     bool encrypts;     /* Spills: with a key of this run of the job alone. */
     unsigned workers;  /* Attempts at a time; 0: one a CPU. */
-    unsigned reducers; /* Partitions, at most 256; 0: by the input's
+    unsigned reducers; /* Partitions, at most 4,096; 0: by the input's
                           size. */
     uint64_t memory_bytes;  /* Of all attempts together; 0: 384 MiB. */
     uint64_t heap_bytes;    /* What a job's own code may allocate in an attempt;

@@ -19,8 +19,11 @@
 
 /* About what one reducer should get of the input. */
 #define BYTES_PER_REDUCER ((uint64_t)256 << 20)
-#define REDUCERS_MAX      256
-#define SPLIT_BYTES       ((uint64_t)64 << 20)
+/* So many are chosen, and so many may be asked for: each map's index has a line
+ * for each, and the journal one for each pair of the two that has run. */
+#define REDUCERS_CHOSEN_MAX 256
+#define REDUCERS_MAX        4096
+#define SPLIT_BYTES         ((uint64_t)64 << 20)
 /* What is lost with an attempt. */
 #define JOINED_BYTES_MAX ((uint64_t)256 << 20)
 /* Below this a second worker would only cost its start. */
@@ -496,7 +499,7 @@ static unsigned choose_reducers(const struct job_run *r)
     if (bytes < SMALL_BYTES && !r->setup.reads_tables)
         return 1;
     n = MAX_OF(bytes / BYTES_PER_REDUCER, (uint64_t)r->setup.worker_count);
-    return (unsigned)MIN_OF(n, (uint64_t)REDUCERS_MAX);
+    return (unsigned)MIN_OF(n, (uint64_t)REDUCERS_CHOSEN_MAX);
 }
 
 /* The plan that is in the journal: the inputs may look different by now. */

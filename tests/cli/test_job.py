@@ -32,6 +32,16 @@ class Jobs(CliTest):
                 "--output", "file:out", "--overwrite", "--local")
         self.assertEqual(len(self.result("out")), 4)
 
+    def test_many_parts(self):
+        """A result may have up to 4,096 parts."""
+        self.write("in", "".join("w%d\n" % i for i in range(1000)))
+        self.ok("job", "run", "word_count", "--input", "file:in", "--output",
+                "file:out", "--reducers", "300")
+        self.assertEqual(len(self.result("out")), 1000)
+        self.assertIn("within 1 and 4096", self.fails(
+            2, "job", "run", "word_count", "--input", "file:in", "--output",
+            "file:o", "--reducers", "4097"))
+
     def test_commands(self):
         """Any program that reads and writes lines is a mapper or a reducer."""
         self.write("in", "b a\na\n")
