@@ -30,8 +30,8 @@
 #define COUNT_MAX 1000000
 
 static const struct scenario *const scenarios[] = {
-    &scenario_cell,    &scenario_lock,   &scenario_files, &scenario_replica,
-    &scenario_members, &scenario_tables, &scenario_jobs};
+    &scenario_cell,    &scenario_lock,   &scenario_files,  &scenario_replica,
+    &scenario_members, &scenario_tables, &scenario_clocks, &scenario_jobs};
 
 /* Deliberate bugs, for --list. */
 static const struct {

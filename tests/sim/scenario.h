@@ -26,6 +26,7 @@ extern const struct scenario scenario_files; /* The file system alone. */
 extern const struct scenario scenario_replica;
 extern const struct scenario scenario_members;
 extern const struct scenario scenario_tables; /* The whole, with tables. */
+extern const struct scenario scenario_clocks; /* Of those, clocks jump. */
 extern const struct scenario scenario_jobs;
 
 #endif /* TESTS_SIM_SCENARIO_H */

@@ -38,6 +38,7 @@ enum {
 
 struct play {
     struct storm *storm;
+    bool clocks; /* Those of masters and tablet servers jump; little else. */
     struct sim_cell *cell;
     struct tables_cell *tables;
     struct tables_watch *watch;
@@ -77,13 +78,17 @@ static uint64_t strike(struct play *p)
     struct strike s = {.storm = p->storm, .duration_us = STORM_US};
     struct world *machines[STORM_CLIENTS_MAX];
     size_t count;
-    add_servers(&s, p, SIM_LOCK_SERVER);
-    add_servers(&s, p, SIM_NAMENODE);
-    add_servers(&s, p, SIM_CHUNK_SERVER);
+    if (!p->clocks) {
+        add_servers(&s, p, SIM_LOCK_SERVER);
+        add_servers(&s, p, SIM_NAMENODE);
+        add_servers(&s, p, SIM_CHUNK_SERVER);
+    }
     count = tables_cell_masters(p->tables, machines);
-    strike_add(&s, machines, count, count);
+    strike_add(&s, machines, count, count)->clocks_only = p->clocks;
     count = tables_cell_tablets(p->tables, machines);
-    strike_add(&s, machines, count, count);
+    strike_add(&s, machines, count, count)->clocks_only = p->clocks;
+    if (p->clocks)
+        return strike_run(&s);
     count = storm_client_machines(p->storm, machines);
     strike_add(&s, machines, count, count);
     return strike_run(&s);
@@ -120,9 +125,9 @@ static void finish(struct play *p, struct buf *figures)
     sim_cell_stop(p->cell);
 }
 
-static void run_tables(struct storm *s, struct buf *figures)
+static void run(struct storm *s, struct buf *figures, bool clocks)
 {
-    struct play p = {.storm = s};
+    struct play p = {.storm = s, .clocks = clocks};
     uint64_t faults;
     begin(&p);
     faults = strike(&p);
@@ -138,8 +143,22 @@ static void run_tables(struct storm *s, struct buf *figures)
     sim_cell_free(p.cell);
 }
 
+static void run_tables(struct storm *s, struct buf *figures)
+{
+    run(s, figures, false);
+}
+
+static void run_clocks(struct storm *s, struct buf *figures)
+{
+    run(s, figures, true);
+}
+
 const struct scenario scenario_tables = {
     "tables",
     "3 or 5 lock servers, 3 namenodes, 6 chunk servers, 2 masters, 8 tablet "
     "servers, 8 clients",
     run_tables};
+
+const struct scenario scenario_clocks = {
+    "clocks", "tables whose masters and tablet servers have clocks that jump",
+    run_clocks};

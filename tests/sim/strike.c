@@ -1,6 +1,8 @@
 /* Nemeses, kind by kind. */
 #include "tests/sim/strike.h"
 
+#include <string.h>
+
 #include "base/core/panic.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
@@ -46,6 +48,14 @@ static void draw_weights(struct nemesis_options *o, struct rand_gen *r)
         o->weighted = false;
 }
 
+static void take_clocks(struct nemesis_options *o)
+{
+    o->weighted = true;
+    o->weights[NEMESIS_CLOCK] = 4;
+    o->weights[NEMESIS_KILL] = 2;
+    o->offset_us_max = FAR_US;
+}
+
 static void prepare(struct nemesis_run *n,
                     const struct strike *s,
                     const struct strike_group *g)
@@ -68,6 +78,10 @@ static void prepare(struct nemesis_run *n,
     if (rand_one_in(r, 3))
         n->options.offset_us_max = FAR_US;
     draw_weights(&n->options, r);
+    if (g->clocks_only) {
+        memset(n->options.weights, 0, sizeof(n->options.weights));
+        take_clocks(&n->options);
+    }
 }
 
 static void run_nemesis(void *arg)

@@ -25,6 +25,8 @@ struct strike_group {
     size_t count;
     size_t down_max;        /* As in struct nemesis_options, */
     const char *rot_prefix; /* as these are. */
+    bool
+        clocks_only; /* Far jumps of clocks, and ends of programs; no others. */
     bool (*allow)(void *ctx, enum nemesis_fault f, struct world *m);
     void *ctx;
 };
