@@ -25,6 +25,7 @@
 #define INSTANCES  "/google.bigtable.admin.v2.BigtableInstanceAdmin/"
 #define OPERATIONS "/google.longrunning.Operations/"
 #define HEALTH     "/grpc.health.v1.Health/"
+#define REFLECTION "/grpc.reflection."
 
 /* Sorted by path. */
 static const struct grpc_method methods[] = {
@@ -88,6 +89,8 @@ static const struct grpc_method methods[] = {
     {OPERATIONS "WaitOperation", admin_get_operation},
     {HEALTH "Check", health_check},
     {HEALTH "Watch", health_watch},
+    {REFLECTION "v1.ServerReflection/ServerReflectionInfo", NULL},
+    {REFLECTION "v1alpha.ServerReflection/ServerReflectionInfo", NULL},
 };
 
 /* --- who calls ------------------------------------------------------------ */
@@ -164,6 +167,7 @@ int gateway_open(struct world *w,
         .ctx = g,
         .vars = opts->vars,
         .together = opts->together ? data_mutate_row : NULL,
+        .each = reflection_answer,
         .handle_many = data_mutate_row_many,
         .buffered_bytes_max = opts->buffered_bytes_max,
         .tls = opts->tls,

@@ -65,15 +65,24 @@ typedef int (*grpc_enter)(void *ctx,
 /* The call has ended. */
 typedef void (*grpc_leave)(void *ctx, void *entered);
 
+/* Append the answer to @request, one of a stream, to @out; an error ends the
+ * stream with it as the status. Does not park. */
+typedef int (*grpc_each)(void *ctx,
+                         struct slice request,
+                         struct buf *out,
+                         struct err *err);
+
 struct grpc_method {
-    const char *path; /* "/package.Service/Method"; lives as the server. */
-    grpc_handler handle;
+    const char *path;    /* "/package.Service/Method"; lives as the server. */
+    grpc_handler handle; /* NULL: grpc_options.each answers each message of the
+                            request, which is a stream, as it comes. */
 };
 
 struct grpc_options {
     const struct grpc_method *methods; /* Sorted by path; borrowed. */
     size_t method_count;
     void *ctx;
+    grpc_each each;                /* Of methods without a handler. */
     struct vars *vars;             /* NULL: counts nothing. */
     const struct tls_context *tls; /* Borrowed; NULL: no TLS. */
     /* NULL: everybody may call, on this machine's own addresses alone. */

@@ -47,7 +47,12 @@ static void refuse(struct grpc_call *call, int rc, const struct err *err)
 static void start_call(struct grpc_call *call)
 {
     struct err err = ERR_INIT;
-    int rc = grpc_call_complete(call, &err);
+    int rc;
+    if (!call->method->handle) {
+        grpc_each_end(call, 0, &err);
+        return;
+    }
+    rc = grpc_call_complete(call, &err);
     if (rc) {
         refuse(call, rc, &err);
         return;
@@ -297,6 +302,12 @@ static int on_data(nghttp2_session *session,
     (void)user;
     if (!call || call->refused)
         return 0;
+    if (!call->method->handle) {
+        rc = grpc_each_take(call, slice_make(data, len), &err);
+        if (rc)
+            grpc_each_end(call, rc, &err);
+        return 0;
+    }
     rc = grpc_call_take(call, slice_make(data, len), &err);
     if (rc)
         refuse(call, rc, &err);

@@ -13,6 +13,8 @@ static const char *const services[] = {
     "google.bigtable.v2.Bigtable",
     "google.longrunning.Operations",
     "grpc.health.v1.Health",
+    "grpc.reflection.v1.ServerReflection",
+    "grpc.reflection.v1alpha.ServerReflection",
 };
 
 static bool is_served(struct slice name)

@@ -90,4 +90,12 @@ int data_ping_and_warm(void *ctx, struct grpc_call *call, struct err *err);
 int health_check(void *ctx, struct grpc_call *call, struct err *err);
 int health_watch(void *ctx, struct grpc_call *call, struct err *err);
 
+/* --- grpc.reflection.v1, v1alpha ------------------------------------------ */
+
+/* grpc_each. */
+int reflection_answer(void *ctx,
+                      struct slice request,
+                      struct buf *out,
+                      struct err *err);
+
 #endif /* BIGTABLE_GATEWAY_SERVICE_H */

@@ -77,6 +77,18 @@ static int full(void *ctx, struct grpc_call *call, struct err *err)
     return err_set(err, ERR_EXHAUSTED, "the table is full");
 }
 
+/* Of a stream: what is asked, twice; "!" is refused. */
+static int
+twice(void *ctx, struct slice request, struct buf *out, struct err *err)
+{
+    (void)ctx;
+    if (slice_eq_str(request, "!"))
+        return err_set(err, ERR_NOTFOUND, "not that");
+    buf_append_slice(out, request);
+    buf_append_slice(out, request);
+    return 0;
+}
+
 static int sleep_some(void *ctx, struct grpc_call *call, struct err *err)
 {
     (void)ctx;
@@ -99,13 +111,15 @@ static int sleep_long(void *ctx, struct grpc_call *call, struct err *err)
 static void start(size_t buffered_bytes_max)
 {
     static const struct grpc_method methods[] = {
-        {"/t/echo", echo},        {"/t/fast", too_fast},
-        {"/t/flood", flood},      {"/t/full", full},
-        {"/t/refuse", refuse},    {"/t/repeat", repeat},
-        {"/t/sleep", sleep_long}, {"/t/some", sleep_some},
+        {"/t/each", NULL},       {"/t/echo", echo},
+        {"/t/fast", too_fast},   {"/t/flood", flood},
+        {"/t/full", full},       {"/t/refuse", refuse},
+        {"/t/repeat", repeat},   {"/t/sleep", sleep_long},
+        {"/t/some", sleep_some},
     };
     struct grpc_options o = {.methods = methods,
                              .method_count = ARRAY_LEN(methods),
+                             .each = twice,
                              .message_bytes_max = MESSAGE_MAX,
                              .buffered_bytes_max = buffered_bytes_max,
                              .calls_max = 20};
@@ -749,7 +763,83 @@ START_TEST(test_details)
 
 END_TEST
 
+static void put_message(struct buf *b, char flag, struct slice message)
+{
+    size_t at = b->len;
+    buf_append_fill(b, flag, 1);
+    buf_append_fill(b, 0, 4);
+    put_be32(b->data + at + 1, (uint32_t)message.len);
+    buf_append_slice(b, message);
+}
+
+/* The stream @b is answered by @answers messages, then @code. */
+static void
+expect_each(struct grpc_client *c, struct buf *b, int answers, int code)
+{
+    struct grpc_reply r;
+    struct slice got;
+    size_t at = 0;
+    ck_assert_int_eq(grpc_client_send(c, "/t/each", buf_slice(b), &r), 0);
+    ck_assert_int_eq(r.code, code);
+    for (int i = 0; i < answers; i++) {
+        ck_assert(grpc_reply_next(&r, &at, &got));
+        ck_assert(slice_eq_str(got, i == 1 ? "" : "abab"));
+    }
+    ck_assert(!grpc_reply_next(&r, &at, &got));
+    grpc_reply_close(&r);
+}
+
+static void run_each(void *arg)
+{
+    struct buf b = BUF_INIT;
+    (void)arg;
+    start(0);
+    for (size_t frame = 0; frame < 9; frame++) {
+        struct grpc_client c = {.frame_bytes = frame};
+        grpc_client_open(&c, "server:80");
+        buf_clear(&b);
+        expect_each(&c, &b, 0, GRPC_OK);
+        put_message(&b, 0, SLICE_LIT("ab"));
+        put_message(&b, 0, SLICE_EMPTY);
+        put_message(&b, 0, SLICE_LIT("ab"));
+        expect_each(&c, &b, 3, GRPC_OK);
+        b.len--;
+        expect_each(&c, &b, 2, GRPC_INVALID_ARGUMENT);
+        b.len++;
+        /* The end of the request does not have to come. */
+        put_message(&b, 0, SLICE_LIT("!"));
+        c.hold = true;
+        expect_each(&c, &b, 3, GRPC_NOT_FOUND);
+        c.hold = false;
+        put_message(&b, 0, SLICE_LIT("ab"));
+        expect_each(&c, &b, 3, GRPC_NOT_FOUND);
+        buf_clear(&b);
+        put_message(&b, 1, SLICE_LIT("ab"));
+        expect_each(&c, &b, 0, GRPC_INVALID_ARGUMENT);
+        c.gzip = true;
+        expect_each(&c, &b, 0, GRPC_UNIMPLEMENTED);
+        c.gzip = false;
+        buf_clear(&b);
+        buf_append(&b, "\0\1\0\0\0", 5);
+        expect_each(&c, &b, 0, GRPC_RESOURCE_EXHAUSTED);
+        expect_echo(&c, 100);
+        grpc_client_close(&c);
+    }
+    buf_close(&b);
+    grpc_server_close(server);
+}
+
+/* Messages of a stream are answered one by one, however they are cut, until one
+ * is refused. */
+START_TEST(test_each_of_a_stream)
+{
+    run(run_each);
+}
+
+END_TEST
+
 TEST_MAIN("grpc",
+          test_each_of_a_stream,
           test_details,
           test_message_in_any_frames,
           test_stream_of_messages_through_a_small_window,

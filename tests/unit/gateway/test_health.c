@@ -1,4 +1,6 @@
 /* The health service answers for the services there are, and for no other. */
+#include <stdio.h>
+
 #include "tests/unit/gateway/fixture.h"
 
 #define HEALTH "/grpc.health.v1.Health/"
@@ -56,4 +58,69 @@ START_TEST(test_watch)
 
 END_TEST
 
-TEST_MAIN("health", test_check, test_watch)
+/* The answer @number of reflection to the question @asked about @what. */
+static struct slice
+reflect(const char *version, unsigned asked, const char *what, unsigned number)
+{
+    struct buf b = BUF_INIT;
+    struct buf path = BUF_INIT;
+    struct slice message;
+    size_t at = 0;
+    buf_printf(&path,
+               "/grpc.reflection.%s.ServerReflection/"
+               "ServerReflectionInfo",
+               version);
+    pb_put_bytes(&b, 1, SLICE_LIT("host"));
+    pb_put_bytes(&b, asked, slice_str(what));
+    ck_assert_int_eq(call(buf_cstr(&path), &b), GRPC_OK);
+    ck_assert(grpc_reply_next(&reply, &at, &message));
+    ck_assert(slice_eq_str(pb_find(message, 1), "host"));
+    buf_close(&path);
+    return pb_find(message, number);
+}
+
+static void run_reflection(void *arg)
+{
+    static const char *const versions[] = {"v1", "v1alpha"};
+    (void)arg;
+    open_all();
+    for (size_t i = 0; i < ARRAY_LEN(versions); i++) {
+        const char *v = versions[i];
+        struct cursor in = cursor_make(reflect(v, 7, "", 6));
+        struct pb_field f;
+        unsigned count = 0;
+        while (pb_next(&in, &f)) {
+            char name[100];
+            snprintf(name, sizeof(name), "%.*s",
+                     SLICE_ARG(pb_find(f.bytes, 1)));
+            ck_assert_int_eq(check(name), GRPC_OK);
+            in = cursor_make(reflect(v, 7, "", 6)); /* The reply went. */
+            for (unsigned k = 0; k <= count; k++)
+                ck_assert(pb_next(&in, &f));
+            count++;
+        }
+        ck_assert_uint_eq(count, 7);
+        ck_assert_uint_gt(reflect(v, 4, "grpc.health.v1.Health", 4).len, 100);
+        ck_assert_uint_gt(reflect(v, 3, "grpc/health/v1/health.proto", 4).len,
+                          100);
+        ck_assert_uint_eq(
+            pb_find_integer(reflect(v, 4, "google.bigtable.v2.Row", 7), 1),
+            GRPC_NOT_FOUND);
+        ck_assert_uint_eq(pb_find_integer(reflect(v, 6, "x", 7), 1),
+                          GRPC_NOT_FOUND);
+        ck_assert_uint_eq(pb_find_integer(reflect(v, 9, "x", 7), 1),
+                          GRPC_UNIMPLEMENTED);
+    }
+    close_all();
+}
+
+/* Reflection names the services that there are, all of them healthy, and
+ * describes what it can. */
+START_TEST(test_reflection)
+{
+    run(run_reflection);
+}
+
+END_TEST
+
+TEST_MAIN("health", test_check, test_watch, test_reflection)
