@@ -1,9 +1,14 @@
 /* Completion of commands, options, tables and families. */
 #include "cli/completion.h"
 
+#define _POSIX_C_SOURCE 200809L
+
+#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/core/panic.h"
 #include "bigtable/client/quarry.h"
 #include "cli/cli.h"
 #include "cli/command.h"
@@ -104,6 +109,95 @@ offer_families(struct position *p, struct quarry *q, const char *word)
     quarry_table_info_free(info);
 }
 
+/* Files of this machine. Names that would have to be quoted are left out. */
+static void offer_files(struct position *p)
+{
+    size_t at = p->typed.len;
+    struct slice dir;
+    struct dirent **names = NULL;
+    char *path;
+    int count;
+    while (at > 0 && p->typed.data[at - 1] != '/')
+        at--;
+    dir = slice_sub(p->typed, 0, at);
+    path = at ? mem_strndup(dir.data, dir.len) : mem_strdup(".");
+    count = scandir(path, &names, NULL, alphasort);
+    mem_free(path);
+    for (int i = 0; i < count; i++) {
+        const char *name = names[i]->d_name;
+        bool hidden =
+            name[0] == '.' && (at == p->typed.len || p->typed.data[at] != '.');
+        struct buf full = BUF_INIT;
+        struct stat st;
+        buf_append_slice(&full, dir);
+        buf_append_str(&full, name);
+        if (!hidden && !strpbrk(name, " \t\"'\\") &&
+            stat(buf_cstr(&full), &st) == 0)
+            offer(p, buf_cstr(&full), S_ISDIR(st.st_mode) ? "/" : " ");
+        buf_close(&full);
+        mem_free(names[i]);
+    }
+    mem_free(names);
+}
+
+static const struct option *option_named(const struct command *cmd,
+                                         const char *word)
+{
+    for (size_t i = 0; i <= COMMAND_OPTION_SETS; i++) {
+        const struct option *o =
+            i < COMMAND_OPTION_SETS ? cmd->options[i] : global_options;
+        for (; o && o->name; o++)
+            if ((strncmp(word, "--", 2) == 0 &&
+                 strcmp(word + 2, o->name) == 0) ||
+                (o->letter && word[0] == '-' && word[1] == o->letter &&
+                 word[2] == '\0'))
+                return o;
+    }
+    return NULL;
+}
+
+/* What help calls positional argument @index: "TABLE", "FILE…". */
+static struct slice argument_at(const struct command *cmd, size_t index)
+{
+    struct slice rest = slice_str(cmd->arguments);
+    struct slice token = SLICE_EMPTY;
+    for (size_t i = 0; i <= index && rest.len > 0; i++) {
+        size_t end = slice_find_byte(rest, ' ');
+        token = slice_sub(rest, 0, end);
+        rest = slice_sub(rest, end + 1, rest.len);
+        if (slice_ends_with(token, SLICE_LIT("…")) ||
+            slice_ends_with(token, SLICE_LIT("…]")))
+            break; /* It repeats. */
+    }
+    return token;
+}
+
+/* What the word at the cursor is: an option's value or an argument. */
+static struct slice meaning_of(const struct command *cmd,
+                               const struct word_list *words,
+                               size_t used)
+{
+    size_t index = 0;
+    const struct option *o = NULL;
+    for (size_t i = used; i < words->count; i++) {
+        bool is_value = o && o->argument;
+        o = is_value ? NULL : option_named(cmd, words->words[i]);
+        index += !is_value && !o;
+    }
+    return o && o->argument ? slice_str(o->argument) : argument_at(cmd, index);
+}
+
+static bool names_file(struct slice meaning)
+{
+    static const char *const files[] = {"FILE", "LOCAL", "PROGRAM", "DIR"};
+    char *text = mem_strndup(meaning.data, meaning.len);
+    bool found = false;
+    for (size_t i = 0; i < ARRAY_LEN(files); i++)
+        found |= strstr(text, files[i]) != NULL;
+    mem_free(text);
+    return found;
+}
+
 static void offer_all(struct position *p, struct cli *cli)
 {
     struct word_list words;
@@ -117,8 +211,12 @@ static void offer_all(struct position *p, struct cli *cli)
         cmd = command_find((int)words.count, words.words, &used, NULL);
     if (cmd && p->typed.len > 0 && p->typed.data[0] == '-') {
         offer_options(p, cmd);
+    } else if (cmd && names_file(meaning_of(cmd, &words, (size_t)used))) {
+        offer_files(p);
     } else if (cmd && !cli_store(cli, CLI_EXISTING, &q, NULL)) {
-        if (words.count == (size_t)used)
+        struct slice meaning = meaning_of(cmd, &words, (size_t)used);
+        if (words.count == (size_t)used ||
+            slice_starts_with(meaning, SLICE_LIT("TABLE")))
             offer_tables(p, q);
         for (size_t i = (size_t)used; i < words.count; i++)
             offer_families(p, q, words.words[i]);

@@ -1,4 +1,5 @@
-/* What Tab offers in the shell: commands, options, tables, families. */
+/* What Tab offers in the shell: commands, options, tables, families,
+ * and files of this machine where a file is meant. */
 #ifndef CLI_COMPLETION_H
 #define CLI_COMPLETION_H
 

@@ -67,16 +67,22 @@ static size_t value_room(const struct row_printer *p)
     return used + 10 < terminal ? terminal - used : SIZE_MAX;
 }
 
-/* Of eight bytes that are a small number, such as counters are, the number in
- * front of the bytes: "5 = \\x00…\\x05". */
+/* Are these eight bytes a small number, such as counters are? */
+static bool is_counter(struct slice value, int64_t *number)
+{
+    if (value.len != sizeof(*number) ||
+        (value.data[0] != '\0' && value.data[0] != '\xff'))
+        return false;
+    *number = (int64_t)get_be64(value.data);
+    return true;
+}
+
+/* Of a counter the number in front of the bytes: "5 = \\x00…\\x05". */
 static void put_counter(struct buf *line, struct slice value)
 {
-    int64_t v;
-    if (value.len != sizeof(v) ||
-        (value.data[0] != '\0' && value.data[0] != '\xff'))
-        return;
-    v = (int64_t)get_be64(value.data);
-    buf_printf(line, "%lld = ", (long long)v);
+    int64_t number;
+    if (is_counter(value, &number))
+        buf_printf(line, "%lld = ", (long long)number);
 }
 
 static void
@@ -116,6 +122,7 @@ static void text_row(struct row_printer *p, const struct quarry_row *row)
 
 static void json_cell(struct buf *out, const struct quarry_cell *cell)
 {
+    int64_t number;
     buf_append_byte(out, '{');
     json_put_bytes(out, "family", cell->family);
     buf_append_str(out, ", ");
@@ -129,6 +136,8 @@ static void json_cell(struct buf *out, const struct quarry_cell *cell)
         buf_append_str(out, ", ");
     }
     json_put_bytes(out, "value", cell->value);
+    if (is_counter(cell->value, &number))
+        buf_printf(out, ", \"number\": %lld", (long long)number);
     buf_append_byte(out, '}');
 }
 

@@ -8,6 +8,17 @@ from harness import CliTest, main
 
 
 class Cells(CliTest):
+    def test_counters_as_numbers(self):
+        """Eight bytes that are a small number are shown as one, also to
+        programs."""
+        self.table()
+        self.ok("incr", "t", "r", "f:n", "--", "-7")
+        self.assertIn("-7 = ", self.ok("scan", "t"))
+        cell, = self.json("get", "t", "r")[0]["cells"]
+        self.assertEqual(cell["number"], -7)
+        self.ok("put", "t", "r", "f:n=abcdefgh")
+        self.assertNotIn("number", self.json("get", "t", "r")[0]["cells"][0])
+
     def test_put_then_get(self):
         """What was put is what get prints: family, qualifier, time, value."""
         self.table("t", "anchor", "contents")

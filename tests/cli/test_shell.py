@@ -1,6 +1,7 @@
 """The shell: scripts on standard input, and a terminal with history,
 completion and Ctrl-C."""
 
+import os
 import re
 
 from harness import CliTest, Terminal, main
@@ -159,6 +160,26 @@ class AtTerminal(CliTest):
         t.wait_for("s-only ")
         t.type("\x15get webtable r cont\t")
         t.wait_for("ents:")
+        t.type("\x15")
+        self.exit(t)
+
+    def test_completion_of_files(self):
+        """Tab offers files of this machine where a file is meant, and tables
+        where a table is."""
+        self.table("webtable", "contents")
+        os.mkdir(self.path("people"))
+        self.write("people/adams.csv", "k,v\n1,2\n")
+        t = self.open_shell()
+        t.type("import csv peo\t")
+        t.wait_for("ple/")
+        t.type("ad\t")
+        t.wait_for("ams.csv ")
+        t.type("--into web\t")
+        t.wait_for("table ")
+        t.type("\x15export web\t")
+        t.wait_for("table ")
+        t.type("peop\t")
+        t.wait_for("le/")
         t.type("\x15")
         self.exit(t)
 
