@@ -217,19 +217,45 @@ int policies_check(struct reign *r,
 
 /* --- tables that come and go ---------------------------------------------- */
 
+int policies_list(struct reign *r,
+                  struct slice name,
+                  bool *any,
+                  struct buf *out,
+                  struct err *err)
+{
+    struct policy_file f = {.bytes = BUF_INIT};
+    uint64_t table = 0;
+    int code = tables_find(r, name, &table, err);
+    *any = false;
+    if (code == 0)
+        code = policy_file_read(r, table, &f, err);
+    if (code == 0 && f.policy.has_access) {
+        *any = true;
+        buf_append_slice(out, f.policy.access);
+    }
+    policy_file_close(&f);
+    return code;
+}
+
 int policies_made(struct reign *r,
                   uint64_t table,
                   struct slice creator,
+                  const struct slice *access,
                   struct err *err)
 {
     struct table_policy p = {.has_access = true};
     struct policy_file f = {.bytes = BUF_INIT};
     struct buf list = BUF_INIT;
     int code;
-    if (!cluster_roles_are_proved(r->options->roles) || creator.len == 0)
+    if (!access &&
+        (!cluster_roles_are_proved(r->options->roles) || creator.len == 0))
         return 0;
-    code = access_change(SLICE_EMPTY, true, EVERY, SLICE_LIT("own"), creator,
-                         &list, err);
+    code = creator.len == 0
+               ? 0
+               : access_change(access ? *access : SLICE_EMPTY, true, EVERY,
+                               SLICE_LIT("own"), creator, &list, err);
+    if (code == 0 && creator.len == 0)
+        buf_append_slice(&list, *access);
     p.access = buf_slice(&list);
     f.policy = p;
     if (code == 0)

@@ -19,6 +19,7 @@
 #include "base/core/slice.h"
 #include "bigtable/row/access.h"
 
+struct buf;
 struct chubby;
 struct cluster_roles;
 struct policy_watch;
@@ -56,11 +57,19 @@ MUST_CHECK int policies_check_snapshot(struct reign *r,
                                        enum access_right right,
                                        struct err *err);
 
+/* The list of rights of the table @name now, to @out. *@any: it has one. */
+MUST_CHECK int policies_list(struct reign *r,
+                             struct slice name,
+                             bool *any,
+                             struct buf *out,
+                             struct err *err);
 /* Table @table is being made by @creator, whose it is where names are proved;
- * or it is no more. */
+ * or it is no more. One that is made of another has the list @access of that
+ * one, and its creator owns it, too. NULL: there is none. */
 MUST_CHECK int policies_made(struct reign *r,
                              uint64_t table,
                              struct slice creator,
+                             const struct slice *access,
                              struct err *err);
 void policies_dropped(struct reign *r, uint64_t table);
 

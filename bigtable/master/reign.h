@@ -274,11 +274,13 @@ tables_each(struct reign *r, table_seen_fn fn, void *ctx, struct err *err);
 MUST_CHECK int
 tables_read_rows(struct reign *r, uint64_t table, struct err *err);
 /* Begin table @name, which the next master removes unless it is made known: its
- * tablets are not placed yet. Parks. ERR_EXISTS, ERR_INVALID. */
+ * tablets are not placed yet. @access: see policies_made(). Parks. ERR_EXISTS,
+ * ERR_INVALID. */
 MUST_CHECK int tables_begin(struct reign *r,
                             struct slice name,
                             struct slice schema,
                             struct slice creator,
+                            const struct slice *access,
                             uint64_t *table,
                             struct err *err);
 /* All of its rows are there: it is a table. Parks. */

@@ -61,7 +61,8 @@ int restore_table(struct reign *r,
     int code = schema_decode(s->schema, &schema, err);
     schema_free(schema);
     if (code == 0)
-        code = tables_begin(r, name, s->schema, creator, &id, err);
+        code = tables_begin(r, name, s->schema, creator,
+                            s->has_access ? &s->access : NULL, &id, err);
     if (code)
         return code;
     code = put_tablets(r, id, s, err);

@@ -126,11 +126,15 @@ static int
 take(struct reign *r, const struct snapshot_order *o, struct err *err)
 {
     struct table_state t;
+    struct buf list = BUF_INIT;
+    bool any = false;
     uint64_t now_us = world_now_us(r->world);
     int code = check_free(r, o->name, err);
     if (code)
         return code;
     code = capture_table(r, o->table, &t, err);
+    if (code == 0)
+        code = policies_list(r, o->table, &any, &list, err);
     if (code == 0) {
         const struct snapshot_record record = {
             .name = o->name,
@@ -139,13 +143,16 @@ take(struct reign *r, const struct snapshot_order *o, struct err *err)
             .expires_us = o->ttl_us ? now_us + o->ttl_us : 0,
             .schema = buf_slice(&t.schema),
             .tablet_count = t.tablet_count,
-            .tablets = t.tablets};
+            .tablets = t.tablets,
+            .has_access = any,
+            .access = buf_slice(&list)};
         code = write_file(r, &record, err);
     }
     if (code == 0)
         master_note(r, EVENT_SNAPSHOT, "name=%.*s table=%.*s tablets=%zu",
                     SLICE_ARG(o->name), SLICE_ARG(o->table), t.tablet_count);
     table_state_close(&t);
+    buf_close(&list);
     return code;
 }
 
@@ -197,12 +204,28 @@ static bool is_over(const struct reign *r, const struct snapshot_record *s)
     return s->expires_us && s->expires_us <= world_now_us(r->world);
 }
 
+/* Of a snapshot that does not say what list its table had, having been taken
+ * before they did: the one that the table has now. */
+static int add_list(struct reign *r,
+                    struct snapshot_record *s,
+                    struct buf *list,
+                    struct err *err)
+{
+    int code;
+    if (s->has_access)
+        return 0;
+    code = policies_list(r, s->table, &s->has_access, list, err);
+    s->access = buf_slice(list);
+    return code == ERR_NOTFOUND ? 0 : code;
+}
+
 int snapshots_restore(struct reign *r,
                       struct slice principal,
                       const struct snapshot_order *o,
                       struct err *err)
 {
     struct snapshot_file f;
+    struct buf list = BUF_INIT;
     int code;
     begin(r);
     code = read_file(r, o->name, &f, err);
@@ -213,9 +236,12 @@ int snapshots_restore(struct reign *r,
         code = policies_check_snapshot(r, principal, f.record.table,
                                        ACCESS_READ, err);
     if (code == 0)
+        code = add_list(r, &f.record, &list, err);
+    if (code == 0)
         code = restore_table(r, o->table, principal, &f.record, err);
     end(r);
     close_file(&f);
+    buf_close(&list);
     return code;
 }
 
@@ -225,19 +251,23 @@ int snapshots_clone(struct reign *r,
                     struct err *err)
 {
     struct table_state t;
+    struct buf list = BUF_INIT;
     int code;
     begin(r);
     code = capture_table(r, o->name, &t, err);
     if (code == 0) {
-        const struct snapshot_record record = {.name = o->name,
-                                               .table = o->name,
-                                               .schema = buf_slice(&t.schema),
-                                               .tablet_count = t.tablet_count,
-                                               .tablets = t.tablets};
-        code = restore_table(r, o->table, principal, &record, err);
+        struct snapshot_record record = {.name = o->name,
+                                         .table = o->name,
+                                         .schema = buf_slice(&t.schema),
+                                         .tablet_count = t.tablet_count,
+                                         .tablets = t.tablets};
+        code = add_list(r, &record, &list, err);
+        if (code == 0)
+            code = restore_table(r, o->table, principal, &record, err);
     }
     end(r);
     table_state_close(&t);
+    buf_close(&list);
     return code;
 }
 

@@ -82,6 +82,7 @@ static int in_the_way(struct reign *r, struct slice name, struct err *err)
 static int make_record(struct reign *r,
                        const struct table_order *o,
                        struct slice creator,
+                       const struct slice *access,
                        bool unfinished,
                        uint64_t *id,
                        struct err *err)
@@ -95,7 +96,7 @@ static int make_record(struct reign *r,
         return code;
     rec.id = *id;
     /* It is nobody else's from its first moment on. */
-    code = policies_made(r, *id, creator, err);
+    code = policies_made(r, *id, creator, access, err);
     if (code)
         return code;
     table_record_put(&rec, &b);
@@ -186,7 +187,7 @@ int tables_create(struct reign *r,
         code = schema_decode(o->schema, &schema, err);
     schema_free(schema);
     if (code == 0)
-        code = make_record(r, o, creator, false, &id, err);
+        code = make_record(r, o, creator, NULL, false, &id, err);
     if (code == 0) {
         code = first_tablet(r, id, err);
         if (code)
@@ -301,13 +302,14 @@ int tables_begin(struct reign *r,
                  struct slice name,
                  struct slice schema,
                  struct slice creator,
+                 const struct slice *access,
                  uint64_t *table,
                  struct err *err)
 {
     const struct table_order o = {.name = name, .schema = schema};
     int code = tables_check_name(name, err);
     if (code == 0)
-        code = make_record(r, &o, creator, true, table, err);
+        code = make_record(r, &o, creator, access, true, table, err);
     if (code == 0)
         hash_map_put(&r->dropping, hash_key_u64(table), NULL);
     return code;

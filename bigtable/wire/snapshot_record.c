@@ -13,7 +13,9 @@
 #define MAGIC               "QRYSNAP1"
 #define MAGIC_BYTES         ((size_t)8)
 #define HEAD_BYTES          (MAGIC_BYTES + 4)
-#define RECORD_FIELDS       6
+#define RECORD_FIELDS       8
+#define RECORD_FIELDS_FIRST 6 /* Of those who know of no lists of rights. */
+#define ACCESS_BYTES        ((size_t)64 << 10)
 #define TABLET_FIELDS       6
 #define TABLET_FIELDS_FIRST 5 /* Of those who know of no stamps. */
 #define SCHEMA_BYTES        ((size_t)256 << 10)
@@ -75,6 +77,8 @@ static void put_body(const struct snapshot_record *r, struct buf *out)
     codec_put_array(out, (uint32_t)r->tablet_count);
     for (size_t i = 0; i < r->tablet_count; i++)
         snapshot_tablet_put(&r->tablets[i], out);
+    codec_put_bool(out, r->has_access);
+    codec_put_bin(out, r->access);
 }
 
 void snapshot_record_put(const struct snapshot_record *r, struct buf *out)
@@ -125,7 +129,7 @@ static int get_body(struct slice in,
                     struct snapshot_record *r,
                     struct err *err)
 {
-    struct message_reader m = message_begin(in, RECORD_FIELDS);
+    struct message_reader m = message_begin(in, RECORD_FIELDS_FIRST);
     size_t max;
     r->name = message_bytes(&m.r, TABLE_NAME_BYTES_MAX);
     r->table = message_bytes(&m.r, TABLE_NAME_BYTES_MAX);
@@ -139,6 +143,13 @@ static int get_body(struct slice in,
         a, (r->tablet_count + 1) * sizeof(*r->tablets));
     for (size_t i = 0; i < r->tablet_count && !m.r.bad; i++) {
         get_tablet_part(&m.r, &r->tablets[i]);
+    }
+    r->has_access = false;
+    r->access = SLICE_EMPTY;
+    if (m.count >= RECORD_FIELDS) {
+        m.known = RECORD_FIELDS;
+        r->has_access = codec_get_bool(&m.r);
+        r->access = message_bytes(&m.r, ACCESS_BYTES);
     }
     return message_end(&m, "snapshot", err);
 }

@@ -47,6 +47,8 @@ struct snapshot_record {
     struct slice schema; /* schema_encode() */
     size_t tablet_count;
     struct snapshot_tablet *tablets; /* Ascending, without gaps. */
+    bool has_access;                 /* The table had a list of rights then: */
+    struct slice access; /* row/access.h. What is made of it has it too. */
 };
 
 void snapshot_tablet_put(const struct snapshot_tablet *t, struct buf *out);

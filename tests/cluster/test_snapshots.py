@@ -37,6 +37,31 @@ class Keeping(ClusterTest):
                 f.write("%s\tf:q\t1\t%s\n" % (row, row))
         return name
 
+    def test_rights_go_along(self):
+        """What is made of a closed table is as closed, also where names are not
+        proved: by a clone, and of a snapshot whose table is no more."""
+        self.serve(1)
+        self.env["USER"] = "ann"
+        self.ok("table", "create", "t", "--family", "f")
+        self.ok("put", "t", "row", "f:q=1")
+        self.ok("acl", "grant", "t", "read", "bob")
+        self.ok("table", "snapshot", "t", "kept")
+        self.env["USER"] = "bob"
+        self.ok("table", "clone", "t", "twin")
+        self.ok("put", "twin", "row", "f:q=2")
+        self.env["USER"] = "ann"
+        self.ok("table", "drop", "t")
+        self.ok("snapshot", "restore", "kept", "again")
+        for table in ("twin", "again"):
+            with self.subTest(table=table):
+                self.env["USER"] = "bob"
+                self.ok("get", table, "row")
+                self.env["USER"] = "eve"
+                self.assertIn("may not read", self.fails(1, "get", table, "row"))
+        self.env["USER"] = "bob"
+        self.assertIn("may not write",
+                      self.fails(1, "put", "again", "row", "f:q=2"))
+
     def test_kept_and_loaded(self):
         """What was kept comes back although its table changes, is dropped, and
         the master dies; a load is taken once."""
