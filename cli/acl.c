@@ -6,6 +6,7 @@
 #include "bigtable/client/quarry.h"
 #include "bigtable/client/quarry_access.h"
 #include "cli/acl_path.h"
+#include "cli/acl_role.h"
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/policy_printer.h"
@@ -148,7 +149,8 @@ static const struct option set_options[] = {
     "RIGHT is read, write or own, which includes both and is needed to\n"      \
     "change the table and its rights; of the cluster create (tables) or\n"     \
     "own (everything). PRINCIPALS are the names that certificates or\n"        \
-    "--principal give, with commas, or * for everybody."
+    "--principal give, with commas, role:NAME (quarry acl role), or * for\n"   \
+    "everybody."
 
 const struct command acl_commands[] = {
     {.name = "acl show",
@@ -198,5 +200,22 @@ const struct command acl_commands[] = {
      .words_max = 2,
      .options = {set_options, scope_options, remote_options},
      .run = run_set},
+    {.name = "acl role",
+     .arguments = "create|add|remove|drop|show|list [ROLE [PRINCIPALS]]",
+     .summary = "Make, change and show roles: named sets of principals",
+     .details =
+         "create ROLE PRINCIPALS makes one, add ROLE PRINCIPALS adds members, "
+         "remove ROLE\nPRINCIPALS takes some out (the last one takes the role "
+         "along), drop ROLE drops it,\nshow ROLE and list show members. "
+         "A right that is given to role:ROLE is one of all\nits members, of "
+         "tables and of files, from within a second. Administrators change\n"
+         "roles.",
+     .examples = "quarry acl role create crawlers ann,bob\n"
+                 "quarry acl grant webtable write role:crawlers\n"
+                 "quarry acl role remove crawlers bob",
+     .words_min = 1,
+     .words_max = 3,
+     .options = {remote_options},
+     .run = acl_role_run},
     {.name = NULL},
 };

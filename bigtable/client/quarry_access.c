@@ -1,6 +1,7 @@
 /* Rights and quotas: calls of the master, of clusters alone. */
 #include "bigtable/client/quarry_access.h"
 
+#include "base/core/panic.h"
 #include "bigtable/client/client.h"
 #include "bigtable/client/cluster/cluster.h"
 #include "bigtable/row/access.h"
@@ -73,20 +74,89 @@ int quarry_acl_get(struct quarry *q,
     return rc;
 }
 
+int quarry_roles_get(struct quarry *q, struct buf *out, struct err *err)
+{
+    struct buf reply = BUF_INIT;
+    struct table_policy p;
+    int rc = get_policy(q, "", &reply, &p, err);
+    if (rc == 0)
+        buf_append_slice(out, p.roles);
+    buf_close(&reply);
+    return rc;
+}
+
+int quarry_role_change(struct quarry *q,
+                       const char *verb,
+                       const char *role,
+                       const char *principals,
+                       struct err *err)
+{
+    const struct policy_change c = {.kind = POLICY_ROLE,
+                                    .family = slice_str(role),
+                                    .right = slice_str(verb),
+                                    .principals = slice_str(principals)};
+    return change_policy(q, &c, err);
+}
+
+struct quarry_principals {
+    struct access_list *cluster; /* NULL: there is none. */
+    struct access_list *roles;
+};
+
+int quarry_principals_get(struct quarry *q,
+                          struct quarry_principals **out,
+                          struct err *err)
+{
+    struct quarry_principals *k = mem_zalloc(1, sizeof(*k));
+    struct buf reply = BUF_INIT;
+    struct table_policy p;
+    int rc = get_policy(q, "", &reply, &p, err);
+    *out = NULL;
+    if (rc == 0 && p.has_access)
+        rc = access_parse_with(p.access, p.roles, &k->cluster, err);
+    if (rc == 0)
+        rc = access_parse(p.roles, &k->roles, err);
+    if (rc)
+        quarry_principals_free(k);
+    else
+        *out = k;
+    buf_close(&reply);
+    return rc;
+}
+
+void quarry_principals_free(struct quarry_principals *p)
+{
+    if (!p)
+        return;
+    access_free(p->cluster);
+    access_free(p->roles);
+    mem_free(p);
+}
+
+bool quarry_principals_is_administrator(const struct quarry_principals *p,
+                                        struct slice principal)
+{
+    return p->cluster &&
+           (access_rights(p->cluster, principal, SLICE_LIT("*")) & ACCESS_OWN);
+}
+
+void quarry_principals_put_roles(const struct quarry_principals *p,
+                                 struct slice principal,
+                                 struct buf *out)
+{
+    access_put_roles(p->roles, principal, out);
+}
+
 int quarry_acl_is_administrator(struct quarry *q,
                                 struct slice principal,
                                 bool *is,
                                 struct err *err)
 {
-    struct access_list *l = NULL;
-    struct buf text = BUF_INIT;
-    bool any = false;
-    int rc = quarry_acl_get(q, "", &text, &any, err);
-    if (rc == 0 && any)
-        rc = access_parse(buf_slice(&text), &l, err);
-    *is = l && (access_rights(l, principal, SLICE_LIT("*")) & ACCESS_OWN);
-    access_free(l);
-    buf_close(&text);
+    struct quarry_principals *p;
+    int rc = quarry_principals_get(q, &p, err);
+    *is = rc == 0 && quarry_principals_is_administrator(p, principal);
+    if (rc == 0)
+        quarry_principals_free(p);
     return rc;
 }
 

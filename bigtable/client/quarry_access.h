@@ -71,6 +71,37 @@ QUARRY_EXPORT MUST_CHECK int quarry_acl_is_administrator(struct quarry *q,
                                                          bool *is,
                                                          struct err *err);
 
+/* Roles are named sets of principals; a list names one as "role:NAME". Append
+ * all of them to @out, a line each: role, "member", principals with commas. */
+QUARRY_EXPORT MUST_CHECK int
+quarry_roles_get(struct quarry *q, struct buf *out, struct err *err);
+/* @verb: "create" @role with @principals (with commas), which is not there;
+ * "add" some to it, or "remove" them, the last of whom takes it along; "drop"
+ * it. Administrators may. ERR_EXISTS, ERR_NOTFOUND, ERR_INVALID, ERR_DENIED. */
+QUARRY_EXPORT MUST_CHECK int quarry_role_change(struct quarry *q,
+                                                const char *verb,
+                                                const char *role,
+                                                const char *principals,
+                                                struct err *err);
+
+/* What lists of the cluster say of principals, as of one moment. Immutable. */
+struct quarry_principals;
+/* *@out is owned. */
+QUARRY_EXPORT MUST_CHECK int
+quarry_principals_get(struct quarry *q,
+                      struct quarry_principals **out,
+                      struct err *err);
+QUARRY_EXPORT void
+quarry_principals_free(struct quarry_principals *p); /* NULL is allowed. */
+QUARRY_EXPORT bool
+quarry_principals_is_administrator(const struct quarry_principals *p,
+                                   struct slice principal);
+/* Append the roles of @principal to @out, with commas. */
+QUARRY_EXPORT void
+quarry_principals_put_roles(const struct quarry_principals *p,
+                            struct slice principal,
+                            struct buf *out);
+
 /* A view of @q, whose calls are made on behalf of @principal: its rights count,
  * and what it may not see it is refused. Connections, sessions and locations
  * are those of @q; tables and scanners must be opened from the view. For those

@@ -24,12 +24,33 @@ static bool is_cluster(struct slice name)
 
 /* --- who may -------------------------------------------------------------- */
 
-/* The list of a policy, owned; NULL: it has none. */
-static int
-list_of(const struct policy_file *f, struct access_list **out, struct err *err)
+/* The list of a policy, with the roles of @cluster, owned; NULL: it has none.
+ */
+static int list_with(const struct policy_file *f,
+                     const struct policy_file *cluster,
+                     struct access_list **out,
+                     struct err *err)
 {
     *out = NULL;
-    return f->policy.has_access ? access_parse(f->policy.access, out, err) : 0;
+    return f->policy.has_access
+               ? access_parse_with(f->policy.access, cluster->policy.roles, out,
+                                   err)
+               : 0;
+}
+
+/* The same of a table's. */
+static int list_of(struct reign *r,
+                   const struct policy_file *f,
+                   struct access_list **out,
+                   struct err *err)
+{
+    struct policy_file cluster;
+    int code = policy_file_read(r, 0, &cluster, err);
+    *out = NULL;
+    if (code == 0)
+        code = list_with(f, &cluster, out, err);
+    policy_file_close(&cluster);
+    return code;
 }
 
 /* The list of the cluster, owned; NULL: there is none. */
@@ -39,7 +60,7 @@ read_cluster(struct reign *r, struct access_list **out, struct err *err)
     struct policy_file f;
     int code = policy_file_read(r, 0, &f, err);
     if (code == 0)
-        code = list_of(&f, out, err);
+        code = list_with(&f, &f, out, err);
     policy_file_close(&f);
     return code;
 }
@@ -105,7 +126,7 @@ static int check_family(struct reign *r,
     bool is = false;
     int code = policy_file_read(r, table, &f, err);
     if (code == 0)
-        code = list_of(&f, &l, err);
+        code = list_of(r, &f, &l, err);
     policy_file_close(&f);
     if (code == 0 && !(access_rights(l, principal, family) & (unsigned)right))
         code = is_administrator(r, principal, &is, NULL, err);
@@ -281,7 +302,7 @@ static int check_look(struct reign *r,
 {
     struct access_list *l;
     bool is = false;
-    int code = list_of(f, &l, err);
+    int code = list_of(r, f, &l, err);
     if (code == 0 && !access_rights_anywhere(l, principal)) {
         code = is_administrator(r, principal, &is, NULL, err);
         if (code == 0 && !is)
@@ -379,6 +400,9 @@ static int check_list(struct change *c, struct slice text, struct err *err)
     if (access_has_right(l, ACCESS_CREATE) && c->table)
         code = err_set(err, ERR_INVALID,
                        "the right create is one of the cluster, not of tables");
+    else if (access_has_right(l, ACCESS_MEMBER))
+        code = err_set(err, ERR_INVALID,
+                       "members are those of roles: quarry acl role");
     else if (c->table == 0 && (access_has_right(l, ACCESS_READ) ||
                                access_has_right(l, ACCESS_WRITE)))
         code = err_set(err, ERR_INVALID,
@@ -439,6 +463,11 @@ static int change_file(struct change *c, struct policy_file *f, struct err *err)
                                             c->what.quota.bytes_per_s};
         code = principal_rates_change(f->policy.rates, &rate, &list, err);
         f->policy.rates = buf_slice(&list);
+    } else if (c->what.kind == POLICY_ROLE) {
+        code =
+            access_change_roles(f->policy.roles, c->what.right, c->what.family,
+                                c->what.principals, &list, err);
+        f->policy.roles = buf_slice(&list);
     } else if (c->what.kind == POLICY_QUOTA) {
         f->policy.quota = c->what.quota;
         policy_use_judge(c->reign, c->table, &f->policy);
@@ -479,6 +508,8 @@ int policies_change(struct reign *r, struct rpc_call *call, struct err *err)
     if (code == 0 && c.table == 0 && c.what.kind == POLICY_QUOTA)
         code =
             err_set(err, ERR_INVALID, "tables have quotas, the cluster none");
+    if (code == 0 && c.table && c.what.kind == POLICY_ROLE)
+        code = err_set(err, ERR_INVALID, "roles are the cluster's");
     if (code == 0 && c.table && c.what.kind == POLICY_RATE)
         code = err_set(err, ERR_INVALID,
                        "principals have rates in the cluster, not in a table");

@@ -23,6 +23,7 @@ struct access_list {
     struct arena arena;
     struct entry *entries;
     struct entry **last;
+    struct access_list *roles; /* Owned; NULL: none. */
 };
 
 /* --- reading ------------------------------------------------------------ */
@@ -46,6 +47,8 @@ static unsigned parse_right(struct slice word)
         return ACCESS_WRITE;
     if (slice_eq_str(word, "create"))
         return ACCESS_CREATE;
+    if (slice_eq_str(word, "member"))
+        return ACCESS_MEMBER;
     /* Who owns may do all. */
     return slice_eq_str(word, "own") ? ALL_RIGHTS : 0;
 }
@@ -159,22 +162,61 @@ int access_parse(struct slice text, struct access_list **out, struct err *err)
     return code;
 }
 
+int access_parse_with(struct slice text,
+                      struct slice roles,
+                      struct access_list **out,
+                      struct err *err)
+{
+    int code = access_parse(text, out, err);
+    if (code == 0 && roles.len > 0) {
+        code = access_parse(roles, &(*out)->roles, err);
+        if (code)
+            err_wrap(err, "roles");
+    }
+    if (code) {
+        access_free(*out);
+        *out = NULL;
+    }
+    return code;
+}
+
 void access_free(struct access_list *l)
 {
     if (!l)
         return;
+    access_free(l->roles);
     arena_close(&l->arena);
     mem_free(l);
 }
 
 /* --- deciding ----------------------------------------------------------- */
 
-static bool is_named(const struct entry *e, struct slice principal)
+static bool is_member(const struct access_list *roles,
+                      struct slice role,
+                      struct slice principal)
 {
-    for (size_t i = 0; i < e->principal_count; i++)
-        if (slice_eq(e->principals[i], principal) ||
-            slice_eq_str(e->principals[i], EVERYTHING))
+    for (const struct entry *e = roles ? roles->entries : NULL; e; e = e->next)
+        for (size_t i = 0; slice_eq(e->family, role) && i < e->principal_count;
+             i++)
+            if (slice_eq(e->principals[i], principal))
+                return true;
+    return false;
+}
+
+static bool is_named(const struct access_list *l,
+                     const struct entry *e,
+                     struct slice principal)
+{
+    const struct slice prefix = SLICE_LIT(ACCESS_ROLE_PREFIX);
+    for (size_t i = 0; i < e->principal_count; i++) {
+        struct slice one = e->principals[i];
+        /* Nobody is a role by his own name. */
+        if (slice_starts_with(one, prefix)
+                ? is_member(l->roles, slice_sub(one, prefix.len, one.len),
+                            principal)
+                : slice_eq(one, principal) || slice_eq_str(one, EVERYTHING))
             return true;
+    }
     return false;
 }
 
@@ -189,7 +231,7 @@ unsigned access_rights(const struct access_list *l,
         if ((e->rights & ~rights) &&
             (slice_eq_str(e->family, EVERYTHING) ||
              slice_eq(e->family, family)) &&
-            is_named(e, principal))
+            is_named(l, e, principal))
             rights |= e->rights;
     return rights;
 }
@@ -201,7 +243,7 @@ unsigned access_rights_anywhere(const struct access_list *l,
     if (!l)
         return ALL_RIGHTS;
     for (const struct entry *e = l->entries; e; e = e->next)
-        if ((e->rights & ~rights) && is_named(e, principal))
+        if ((e->rights & ~rights) && is_named(l, e, principal))
             rights |= e->rights;
     return rights;
 }
@@ -347,6 +389,99 @@ int access_change(struct slice text,
     if (code == 0 && out->len > ACCESS_BYTES_MAX)
         code = err_set(err, ERR_TOOBIG, "a list of rights beyond %zu bytes",
                        ACCESS_BYTES_MAX);
+    access_free(l);
+    return code;
+}
+
+/* --- roles ------------------------------------------------------------------
+ */
+
+void access_put_roles(const struct access_list *l,
+                      struct slice principal,
+                      struct buf *out)
+{
+    for (const struct entry *e = l ? l->entries : NULL; e; e = e->next)
+        if (e->rights == ACCESS_MEMBER && is_first(l, e) &&
+            is_member(l, e->family, principal))
+            buf_printf(out, "%s%.*s", out->len ? "," : "",
+                       SLICE_ARG(e->family));
+}
+
+static bool has_role(const struct access_list *l, struct slice role)
+{
+    for (const struct entry *e = l->entries; e; e = e->next)
+        if (slice_eq(e->family, role))
+            return true;
+    return false;
+}
+
+static int check_verb(const struct access_list *l,
+                      struct slice verb,
+                      struct slice role,
+                      struct err *err)
+{
+    bool there = has_role(l, role);
+    if (slice_eq_str(verb, "create"))
+        return there ? err_set(err, ERR_EXISTS, "role %.*s exists already",
+                               SLICE_ARG(role))
+                     : 0;
+    if (!slice_eq_str(verb, "add") && !slice_eq_str(verb, "remove") &&
+        !slice_eq_str(verb, "drop"))
+        return err_set(err, ERR_INVALID, "a change of roles: \"%.*s\"",
+                       SLICE_ARG(verb));
+    if (there)
+        return 0;
+    err_set(err, ERR_NOTFOUND, "no role %.*s", SLICE_ARG(role));
+    err_hint(err, "quarry acl role create makes one");
+    return ERR_NOTFOUND;
+}
+
+/* Roles are no members, and not everybody is one. */
+static int check_members(struct slice principals, struct err *err)
+{
+    while (principals.len > 0) {
+        size_t end = slice_find_byte(principals, ',');
+        struct slice one = slice_sub(principals, 0, end);
+        if (slice_starts_with(one, SLICE_LIT(ACCESS_ROLE_PREFIX)) ||
+            slice_eq_str(one, EVERYTHING))
+            return err_set(err, ERR_INVALID,
+                           "members of a role are principals, not %.*s",
+                           SLICE_ARG(one));
+        principals = slice_sub(principals, end + 1, principals.len);
+    }
+    return 0;
+}
+
+/* All lines but those of @role. */
+static void
+put_others(const struct access_list *l, struct slice role, struct buf *out)
+{
+    for (const struct entry *e = l->entries; e; e = e->next)
+        if (is_first(l, e) && !slice_eq(e->family, role))
+            put_line(l, e, NULL, out);
+}
+
+int access_change_roles(struct slice text,
+                        struct slice verb,
+                        struct slice role,
+                        struct slice principals,
+                        struct buf *out,
+                        struct err *err)
+{
+    struct access_list *l;
+    int code = access_parse(text, &l, err);
+    if (code)
+        return code;
+    code = slice_eq_str(role, EVERYTHING)
+               ? err_set(err, ERR_INVALID, "the name of a role")
+               : check_verb(l, verb, role, err);
+    if (code == 0)
+        code = check_members(principals, err);
+    if (code == 0 && slice_eq_str(verb, "drop"))
+        put_others(l, role, out);
+    else if (code == 0)
+        code = access_change(text, !slice_eq_str(verb, "remove"), role,
+                             SLICE_LIT("member"), principals, out, err);
     access_free(l);
     return code;
 }

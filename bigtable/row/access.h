@@ -12,6 +12,11 @@
  * is not named has no right: a list begins with nobody and adds. A table
  * without a list is everybody's.
  *
+ * A principal "role:NAME" stands for all members of that role. Who they are is
+ * a list of its own, of the cluster, with a line for each role:
+ *
+ *     crawlers  member  ann,bob
+ *
  * The list of the cluster has lines with "*" alone: create, to make tables, and
  * own, to do all that can be done, with every table: its administrators.
  *
@@ -33,7 +38,8 @@ enum access_right {
     ACCESS_READ = 1,
     ACCESS_WRITE = 2,
     ACCESS_OWN = 4,
-    ACCESS_CREATE = 8 /* Tables: in the list of the cluster. */
+    ACCESS_CREATE = 8, /* Tables: in the list of the cluster. */
+    ACCESS_MEMBER = 16 /* Of a role: in the list of roles. */
 };
 
 /* Bytes of a list, and principals of a line. */
@@ -44,6 +50,11 @@ enum access_right {
  * it may be; ERR_TOOBIG. */
 MUST_CHECK int
 access_parse(struct slice text, struct access_list **out, struct err *err);
+/* The same, with the list of roles @roles (empty: there are none). */
+MUST_CHECK int access_parse_with(struct slice text,
+                                 struct slice roles,
+                                 struct access_list **out,
+                                 struct err *err);
 void access_free(struct access_list *l); /* NULL is allowed. */
 
 /* Rights of @principal to @family ("*": those to all families alone), as
@@ -73,6 +84,25 @@ MUST_CHECK int access_check(const struct access_list *l,
                             struct slice family,
                             enum access_right right,
                             struct err *err);
+
+/* --- roles ---------------------------------------------------------------- */
+
+#define ACCESS_ROLE_PREFIX "role:"
+
+/* Append the roles of @principal by the list of roles @l, with commas. */
+void access_put_roles(const struct access_list *l,
+                      struct slice principal,
+                      struct buf *out);
+/* Change the list of roles @text as @verb says: "create" (a role that is not
+ * there), "add" (to one that is), "remove" (the last one who goes takes it with
+ * him) or "drop" (all of them), and append what results. ERR_EXISTS,
+ * ERR_NOTFOUND, ERR_INVALID. */
+MUST_CHECK int access_change_roles(struct slice text,
+                                   struct slice verb,
+                                   struct slice role,
+                                   struct slice principals,
+                                   struct buf *out,
+                                   struct err *err);
 
 /* --- changing lists ------------------------------------------------------ */
 

@@ -41,6 +41,14 @@ static void forget_grants(struct table_rules *r)
     hash_map_clear(&r->grants);
 }
 
+/* By the list of the cluster. */
+static bool is_administrator(const struct table_rules *r,
+                             struct slice principal)
+{
+    const struct access_list *l = r->book->cluster->list;
+    return l && (access_rights(l, principal, SLICE_LIT("*")) & ACCESS_OWN);
+}
+
 struct grants *rules__grants(struct table_rules *r, struct slice principal)
 {
     union hash_value *v = hash_map_get(&r->grants, principal);
@@ -52,6 +60,7 @@ struct grants *rules__grants(struct table_rules *r, struct slice principal)
     g = mem_zalloc(1, sizeof(*g));
     g->everywhere = access_rights(r->list, principal, SLICE_LIT("*"));
     g->anywhere = access_rights_anywhere(r->list, principal);
+    g->is_administrator = is_administrator(r, principal);
     hash_map_init(&g->families, HASH_KEYS_COPIED);
     hash_map_put(&r->grants, principal, NULL)->pointer = g;
     return g;
@@ -125,14 +134,18 @@ static bool has_none(const struct table_rules *r)
 }
 
 /* What the file says is in force; @bytes move in. */
-static int
-take_policy(struct table_rules *r, struct buf *bytes, struct err *err)
+static int take_policy(struct rule_book *b,
+                       struct table_rules *r,
+                       struct buf *bytes,
+                       struct err *err)
 {
     struct access_list *list = NULL;
     struct table_policy p;
     int rc = table_policy_get(buf_slice(bytes), &p, err);
     if (rc == 0 && p.has_access)
-        rc = access_parse(p.access, &list, err);
+        rc = access_parse_with(
+            p.access, r == b->cluster ? p.roles : b->cluster->policy.roles,
+            &list, err);
     if (rc)
         return rc;
     if (!fault_hit("tablet.keep_rights"))
@@ -165,7 +178,7 @@ read_rules(struct rule_book *b, struct table_rules *r, struct err *err)
     struct buf bytes = BUF_INIT;
     int rc = read_file(b, r, &bytes, err);
     if (rc == 0) {
-        rc = take_policy(r, &bytes, err);
+        rc = take_policy(b, r, &bytes, err);
         if (rc == 0 && r == b->cluster)
             set_principals(b);
         r->fresh = r->fresh && rc == 0;
@@ -191,6 +204,7 @@ new_rules(struct rule_book *b, uint64_t table, const char *name)
     struct table_rules *r = mem_zalloc(1, sizeof(*r));
     r->table = table;
     r->name = mem_strdup(name);
+    r->book = b;
     mutex_init(&r->reading);
     hash_map_init(&r->grants, HASH_KEYS_COPIED);
     hash_map_put(&b->tables, hash_key_u64(&r->table), NULL)->pointer = r;
@@ -240,7 +254,8 @@ void rule_book_forget(struct rule_book *b, const struct chubby_handle *h)
     struct hash_slot *slot;
     while (b && (slot = hash_map_next(&b->tables, &at)) != NULL) {
         struct table_rules *r = slot->value.pointer;
-        if (!h || r->file == h)
+        /* The cluster's has roles and administrators, which all others name. */
+        if (!h || r->file == h || b->cluster->file == h)
             r->fresh = r->none = false;
     }
 }

@@ -16,11 +16,14 @@
 #include "bigtable/wire/policy.h"
 
 struct chubby_handle;
+struct rule_book;
 
 /* What a principal may do. */
 struct grants {
     unsigned everywhere; /* To every family, by lines for all of them. */
     unsigned anywhere;
+    bool is_administrator;    /* Reads everything, which is noted. */
+    uint64_t noted_ns;        /* When it was last. */
     struct hash_map families; /* To those that were asked for: bits. */
 };
 
@@ -29,6 +32,7 @@ struct table_rules {
     bool fresh;     /* As the lock service has it. */
     bool none;      /* And then: there are none to be heeded. */
     char *name;
+    struct rule_book *book; /* Borrowed. */
     struct mutex reading;
     struct chubby_handle *file;               /* NULL: not open. */
     struct buf bytes;                         /* Of it, */

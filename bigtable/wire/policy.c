@@ -11,7 +11,8 @@
 #include "bigtable/wire/body.h"
 #include "bigtable/wire/principal_rates.h"
 
-#define POLICY_FIELDS 7
+#define POLICY_FIELDS       8
+#define POLICY_FIELDS_RATES 7 /* Of those that knew no roles. */
 #define POLICY_FIELDS_SHARES                                                   \
     6                          /* Of those that knew no rates of principals.   \
                                 */
@@ -71,6 +72,7 @@ void table_policy_put(const struct table_policy *p, struct buf *out)
     codec_put_bool(out, p->memory_is_over);
     codec_put_bin(out, p->shares);
     codec_put_bin(out, p->rates);
+    codec_put_bin(out, p->roles);
 }
 
 int table_policy_get(struct slice in, struct table_policy *p, struct err *err)
@@ -94,10 +96,14 @@ int table_policy_get(struct slice in, struct table_policy *p, struct err *err)
         p->shares = message_bytes(&m.r, (size_t)SHARES_MAX * SHARE_BYTES);
         m.r.bad |= p->shares.len % SHARE_BYTES != 0;
     }
-    if (m.count >= POLICY_FIELDS) {
-        m.known = POLICY_FIELDS;
+    if (m.count >= POLICY_FIELDS_RATES) {
+        m.known = POLICY_FIELDS_RATES;
         p->rates = message_bytes(&m.r, PRINCIPAL_RATES_BYTES_MAX);
         m.r.bad |= principal_rates_check(p->rates, NULL) != 0;
+    }
+    if (m.count >= POLICY_FIELDS) {
+        m.known = POLICY_FIELDS;
+        p->roles = message_bytes(&m.r, ACCESS_BYTES_MAX);
     }
     return message_end(&m, "policy of a table", err);
 }
@@ -163,7 +169,7 @@ int policy_change_get(struct slice in, struct policy_change *c, struct err *err)
     uint64_t kind;
     c->table = message_bytes(&m.r, TABLE_NAME_BYTES_MAX);
     kind = codec_get_u64(&m.r);
-    m.r.bad |= kind < POLICY_GRANT || kind > POLICY_RATE;
+    m.r.bad |= kind < POLICY_GRANT || kind > POLICY_ROLE;
     c->kind = m.r.bad ? POLICY_GRANT : (enum policy_change_kind)kind;
     c->family = message_bytes(&m.r, FAMILY_NAME_BYTES_MAX);
     c->right = message_bytes(&m.r, RIGHT_BYTES_MAX);

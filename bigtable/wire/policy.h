@@ -52,6 +52,7 @@ struct table_policy {
     bool memory_is_over;
     struct slice shares; /* Of its rates; none: by the number of tablets. */
     struct slice rates;  /* Of principals: principal_rates.h. The cluster's. */
+    struct slice roles;  /* Who is in which: row/access.h. The cluster's. */
 };
 
 /* A server's share of a table's rates, in parts of SHARE_WHOLE. The shares of a
@@ -94,6 +95,9 @@ enum policy_change_kind {
     POLICY_QUOTA = 5,   /* quota: all of them. */
     POLICY_RATE = 6,    /* principals: one; quota: reads_per_s rows read and
                            written, bytes_per_s. Of the cluster alone. */
+    POLICY_ROLE = 7,    /* family: the role, right: what is done with it,
+                           principals: access_change_roles(). Of the cluster
+                           alone. */
 };
 
 struct policy_change {

@@ -51,6 +51,7 @@ class CertifiedTest(ClusterTest):
 
     more_roles = ""
     more_conf = ""
+    more_server = ""  # In the section [server].
 
     def setUp(self):
         super().setUp()
@@ -74,9 +75,9 @@ class CertifiedTest(ClusterTest):
             f.write("[server]\nname = n1\ndata = \"%s\"\nlisten = %s\n"
                     "certificate = \"%s\"\ncertificate-key = \"%s\"\n"
                     "authority = \"%s\"\nlog = \"%s/log\"\n"
-                    "roles = lock,namenode,chunk,tablet,master%s\n%s" % (
+                    "roles = lock,namenode,chunk,tablet,master%s\n%s%s" % (
                         where, self.address, crt, key, authority, where,
-                        self.more_roles, self.more_conf))
+                        self.more_roles, self.more_server, self.more_conf))
         with open(os.path.join(where, "out"), "wb") as out:
             self.server = subprocess.Popen(
                 [QUARRY, "server", "--config", conf], env=self.env,

@@ -251,10 +251,73 @@ START_TEST(test_drawn_lists)
 
 END_TEST
 
+/* A right of a role is one of its members, and of nobody who is only called so;
+ * roles are made, changed and dropped. */
+START_TEST(test_roles)
+{
+    static const struct {
+        const char *verb;
+        const char *role;
+        const char *who;
+        int code;
+        const char *then;
+    } steps[] = {
+        {"add", "r", "ann", ERR_NOTFOUND, ""},
+        {"create", "r", "ann,bob", 0, "r member ann,bob\n"},
+        {"create", "r", "cal", ERR_EXISTS, "r member ann,bob\n"},
+        {"create", "s", "cal", 0, "r member ann,bob\ns member cal\n"},
+        {"add", "s", "role:r", ERR_INVALID, "r member ann,bob\ns member cal\n"},
+        {"add", "s", "*", ERR_INVALID, "r member ann,bob\ns member cal\n"},
+        {"add", "s", "ann", 0, "r member ann,bob\ns member cal,ann\n"},
+        {"remove", "r", "bob", 0, "r member ann\ns member cal,ann\n"},
+        {"remove", "r", "ann", 0, "s member cal,ann\n"},
+        {"drop", "s", "", 0, ""},
+        {"empty", "s", "", ERR_INVALID, ""},
+    };
+
+    struct access_list *l;
+    struct buf list = BUF_INIT;
+    struct buf roles = BUF_INIT;
+    ck_assert_int_eq(access_parse_with(SLICE_LIT("* read role:r,role:none"),
+                                       SLICE_LIT("r member ann,bob"), &l, NULL),
+                     0);
+    ck_assert_uint_eq(access_rights(l, SLICE_LIT("ann"), SLICE_LIT("f")),
+                      ACCESS_READ);
+    ck_assert_uint_eq(access_rights_anywhere(l, SLICE_LIT("bob")), ACCESS_READ);
+    ck_assert_uint_eq(access_rights(l, SLICE_LIT("cal"), SLICE_LIT("f")), 0);
+    ck_assert_uint_eq(access_rights(l, SLICE_LIT("role:r"), SLICE_LIT("f")), 0);
+    ck_assert_uint_eq(access_rights(l, SLICE_LIT("r"), SLICE_LIT("f")), 0);
+    access_free(l);
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        struct buf next = BUF_INIT;
+        ck_assert_int_eq(
+            access_change_roles(buf_slice(&list), slice_str(steps[i].verb),
+                                slice_str(steps[i].role),
+                                slice_str(steps[i].who), &next, NULL),
+            steps[i].code);
+        if (steps[i].code == 0) {
+            buf_clear(&list);
+            buf_append_slice(&list, buf_slice(&next));
+        }
+        buf_close(&next);
+        ck_assert_str_eq(buf_cstr(&list), steps[i].then);
+    }
+    ck_assert_int_eq(
+        access_parse(SLICE_LIT("r member ann\ns member ann,bob"), &l, NULL), 0);
+    access_put_roles(l, SLICE_LIT("ann"), &roles);
+    ck_assert_str_eq(buf_cstr(&roles), "r,s");
+    access_free(l);
+    buf_close(&roles);
+    buf_close(&list);
+}
+
+END_TEST
+
 TEST_MAIN("access",
           test_rights,
           test_refusal,
           test_anywhere,
+          test_roles,
           test_malformed,
           test_drawn_lists,
           test_changes,
