@@ -3,7 +3,6 @@
 
 #include "base/core/hash.h"
 #include "base/core/panic.h"
-#include "base/runtime/world.h"
 #include "bigtable/lsm/lsm.h"
 #include "bigtable/row/gc_rule.h"
 #include "bigtable/row/mutation.h"
@@ -189,7 +188,7 @@ static int read_in_view(struct cell_read *r,
     r->row.data = key.data;
     r->column = buf_slice(&key);
     r->column_hash = hash64_slice(r->column);
-    r->now_us = r->family->gc ? (int64_t)world_now_us(r->store->world) : 0;
+    r->now_us = r->family->gc ? store_age_us(r->store) : 0;
     rc = read_encoded(r, value, timestamp_us, found, err);
     if (large)
         buf_close(&key);

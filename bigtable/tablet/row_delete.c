@@ -65,7 +65,7 @@ int delete_rows(struct store *s,
         return table_gone(t, err);
     read_spec_add_range(&spec, start, end);
     read_spec_finish(&spec);
-    rc = scan_new(v, &spec, (int64_t)world_now_us(s->world), &scan, err);
+    rc = scan_new(v, &spec, store_age_us(s), &scan, err);
     if (rc == 0) {
         d = mem_zalloc(1, sizeof(*d));
         rc = delete_found(s, t, scan, d, err);

@@ -32,13 +32,12 @@ static int try_once(struct store *s,
     struct table_view *view = table_get_view(t);
     const struct quarry_mutation *m = NULL;
     const struct quarry_row *found;
-    int64_t wall_us = (int64_t)world_now_us(s->world);
-    int64_t now_us = table_stamp_us(t, wall_us);
+    int64_t now_us = table_stamp_us(t, (int64_t)world_now_us(s->world));
     struct scan *scan;
     int rc;
     if (!view)
         return table_gone(t, err);
-    rc = scan_new(view, spec, wall_us, &scan, err);
+    rc = scan_new(view, spec, store_age_us(s), &scan, err);
     if (rc) {
         table_view_unref(view);
         return rc;

@@ -27,6 +27,20 @@
  */
 #define CLOSE_FLUSH_SEGMENTS 16
 
+int64_t store_age_us(struct store *s)
+{
+    return age_clock_now(&s->ages, (int64_t)world_now_us(s->world),
+                         world_mono_ns(s->world));
+}
+
+int64_t store_drop_age_us(struct store *s)
+{
+    int64_t now_us = store_age_us(s);
+    return s->sharing && !age_clock_is_proven(&s->ages, world_mono_ns(s->world))
+               ? 0
+               : now_us;
+}
+
 int store_check_writable(const struct store *s, struct err *err)
 {
     if (!s->options.read_only)
@@ -393,6 +407,8 @@ struct store *store__new(struct world *world, const struct store_options *opts)
 {
     struct store *s = mem_zalloc(1, sizeof(*s));
     s->world = world;
+    age_clock_init(&s->ages, (int64_t)world_now_us(world),
+                   world_mono_ns(world));
     s->options = *opts;
     apply_defaults(&s->options);
     mutex_init(&s->catalog_lock);

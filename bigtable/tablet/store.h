@@ -35,6 +35,7 @@
 #include "base/core/slice.h"
 #include "base/runtime/sync.h"
 #include "bigtable/row/schema.h"
+#include "bigtable/tablet/age_clock.h"
 #include "bigtable/tablet/background.h"
 #include "bigtable/tablet/file_numbers.h"
 #include "bigtable/tablet/file_refs.h"
@@ -86,7 +87,8 @@ struct store_options {
 };
 
 struct store {
-    struct world *world;       /* Borrowed. */
+    struct world *world; /* Borrowed. */
+    struct age_clock ages;
     struct fs *fs;             /* Owned, unless shared. */
     struct fs_lock *file_lock; /* NULL: read-only. */
     char *dir;
@@ -175,6 +177,12 @@ void store_unpin(struct store *s);
 
 /* --- pieces the files of this directory share --------------------------- */
 
+/* What time it is for a read: older cells than their rules allow are hidden. */
+int64_t store_age_us(struct store *s);
+/* The same for a compaction, which drops them. In a tablet server that began a
+ * while ago only, it makes nothing old: its clock may be wrong from the start.
+ */
+int64_t store_drop_age_us(struct store *s);
 /* ERR_DENIED for a store that was opened read-only. */
 MUST_CHECK int store_check_writable(const struct store *s, struct err *err);
 /* Make @edit of @tablet (0: of none) durable, with the counters added. Parks.

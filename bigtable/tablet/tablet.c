@@ -134,8 +134,7 @@ static struct lsm_filter *hook_new_filter(void *ctx, struct lsm *lsm)
 {
     struct tablet_group *g = ctx;
     (void)lsm;
-    return gc_filter_new(g->tablet->table,
-                         (int64_t)world_now_us(g->tablet->store->world));
+    return gc_filter_new(g->tablet->table, store_drop_age_us(g->tablet->store));
 }
 
 static void hook_free_filter(void *ctx, struct lsm_filter *f)

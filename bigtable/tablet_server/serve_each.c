@@ -15,6 +15,7 @@
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
 #include "bigtable/client/quarry.h"
+#include "bigtable/tablet/store.h"
 #include "bigtable/tablet/table.h"
 #include "bigtable/tablet/tablet.h"
 #include "bigtable/tablet_server/rules.h"
@@ -227,8 +228,7 @@ static int read_rows(struct batch *b, struct serving *v, struct err *err)
     if (rc == 0)
         rc = serving_may_read(s, v, b->each->principal, err);
     if (rc == 0)
-        rc = scan_new(v->view, &v->spec, (int64_t)world_now_us(s->world), &scan,
-                      err);
+        rc = scan_new(v->view, &v->spec, store_age_us(s->store), &scan, err);
     if (rc)
         return rc;
     rc = take_rows(b, scan, &done, err);

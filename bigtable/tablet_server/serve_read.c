@@ -86,7 +86,7 @@ static int read_rows(struct read_job *j, struct err *err)
     const struct quarry_row *row;
     struct scan *scan;
     int rc = scan_new(j->serving.view, &j->serving.spec,
-                      (int64_t)world_now_us(j->server->world), &scan, err);
+                      store_age_us(j->server->store), &scan, err);
     if (rc)
         return rc;
     while ((rc = scan_next(scan, &row, err)) == 0 && row) {

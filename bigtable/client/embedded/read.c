@@ -1,10 +1,10 @@
 /* Reading one row of the store. */
 #include "base/core/panic.h"
-#include "base/runtime/world.h"
 #include "bigtable/client/embedded/embedded.h"
 #include "bigtable/row/mutation.h"
 #include "bigtable/row/row_copy.h"
 #include "bigtable/tablet/read_options.h"
+#include "bigtable/tablet/store.h"
 #include "bigtable/tablet/table.h"
 
 void prepared_read_init(struct prepared_read *r,
@@ -44,8 +44,8 @@ int prepared_read_row(struct prepared_read *r,
     if (rc)
         return rc;
     read_spec_set_row(&r->spec, row);
-    rc = scan_new(r->view, &r->spec,
-                  (int64_t)world_now_us(r->table->quarry->world), &scan, err);
+    rc = scan_new(r->view, &r->spec, store_age_us(r->table->quarry->store),
+                  &scan, err);
     if (rc)
         return rc;
     rc = scan_next(scan, &found, err);

@@ -13,6 +13,7 @@
 #include "bigtable/client/embedded/embedded.h"
 #include "bigtable/tablet/maintain.h"
 #include "bigtable/tablet/script.h"
+#include "bigtable/tablet/store.h"
 #include "bigtable/tablet/table.h"
 #include "sawzall-lite/sawzall.h"
 
@@ -55,9 +56,8 @@ static int run_rows(struct saw_run *run,
 {
     const struct quarry_row *row;
     struct scan *scan;
-    int rc =
-        scan_new(r->view, &r->spec,
-                 (int64_t)world_now_us(r->table->quarry->world), &scan, err);
+    int rc = scan_new(r->view, &r->spec, store_age_us(r->table->quarry->store),
+                      &scan, err);
     if (rc)
         return rc;
     for (;;) {

@@ -1,8 +1,8 @@
 /* Scanners: rows in order, one after the other. */
 #include "base/core/panic.h"
-#include "base/runtime/world.h"
 #include "bigtable/client/embedded/embedded.h"
 #include "bigtable/tablet/script.h"
+#include "bigtable/tablet/store.h"
 
 struct embedded_scanner {
     struct quarry_scanner base;
@@ -38,7 +38,7 @@ int embedded_scan(struct quarry_table *t,
     rc = s->read.view ? open_script(s, opts, err) : err_copy(err, &s->read.err);
     if (rc == 0)
         rc = scan_new(s->read.view, &s->read.spec,
-                      (int64_t)world_now_us(t->quarry->world), &s->scan, err);
+                      store_age_us(t->quarry->store), &s->scan, err);
     if (rc) {
         embedded_scanner_close(&s->base);
         return rc;
