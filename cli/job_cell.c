@@ -196,6 +196,15 @@ static int submit(struct submission *s,
 /* --- waiting ---------------------------------------------------------------
  */
 
+/* Was anything reduced? */
+static bool has_reduced(const struct job_summary *s)
+{
+    for (size_t i = 0; i < s->counter_count; i++)
+        if (strcmp(s->counters[i].name, "reduce.groups") == 0)
+            return s->counters[i].value > 0;
+    return false;
+}
+
 /* What a local run would have reported. */
 static struct mr_report *report_of(struct job_summary *s)
 {
@@ -209,6 +218,9 @@ static struct mr_report *report_of(struct job_summary *s)
         if (strcmp(s->phases[i].name, "reduce") == 0)
             r->reduce_tasks = s->phases[i].tasks;
     }
+    /* A map alone and a reduce alone are one attempt, of one phase. */
+    if (r->reduce_tasks == 0 && r->map_tasks == 1 && has_reduced(s))
+        r->reduce_tasks = 1;
     r->counters = s->counters;
     r->counter_count = s->counter_count;
     r->notes = s->notes;

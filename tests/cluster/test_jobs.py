@@ -79,6 +79,21 @@ class JobsTest(ClusterTest):
 class Results(JobsTest):
     """The same as on one machine."""
 
+    def test_summary(self):
+        """The summary counts tasks as one of a job in a directory does, also
+        where map and reduce were one attempt."""
+        self.serve(1, 1)
+        self.write("in.txt", "one two\ntwo\n")
+        self.ok("fs", "put", "in.txt", "/in.txt")
+        run = ("job", "run", "word_count", "--input", "file:in.txt")
+        for more, reduces in (((), 1), (("--reducers", "2"), 2)):
+            here, = self.json(*run, "--output", "file:o%d" % reduces, *more,
+                              "-t", "file:here")
+            there, = self.json(*run, "--output", "file:o%d" % reduces, *more)
+            for row in (here, there):
+                self.assertEqual((row["map_tasks"], row["reduce_tasks"]),
+                                 (1, reduces))
+
     def test_files(self):
         """Jobs over files, in each of the ways to write one."""
         self.serve(1, 1)
