@@ -307,7 +307,8 @@ static int execute(struct namenode *nn,
 /* What it changes is what others may do. */
 static bool is_for_audit(const struct gfs_command *c)
 {
-    return c->op == GFS_OP_SET_QUOTA;
+    return c->op == GFS_OP_SET_QUOTA || c->op == GFS_OP_SET_MODE ||
+           c->op == GFS_OP_SET_OWNER || c->op == GFS_OP_GRANT;
 }
 
 int namenode_handle_execute(void *ctx, struct rpc_call *call, struct err *err)

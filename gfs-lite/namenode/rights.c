@@ -194,6 +194,15 @@ int rights_check_command(const struct rights_rules *r,
 
 /* --- whose command it is ------------------------------------------------ */
 
+/* What others put there lies in directories of the servers, whose modes would
+ * let nobody in: boxes have their own rules. */
+static bool goes_into_box(const struct rights_rules *r,
+                          const struct gfs_command *c)
+{
+    return (c->op == GFS_OP_CREATE || c->op == GFS_OP_MKDIRS) &&
+           any_within(r->boxes, c->path);
+}
+
 void rights_fill_command(const struct rights_rules *r,
                          struct slice principal,
                          uint32_t mask,
@@ -207,7 +216,7 @@ void rights_fill_command(const struct rights_rules *r,
         c->mode = mask;
     if (c->op == GFS_OP_SET_OWNER)
         c->text = rights_owner(r, c->text);
-    if (!checked)
+    if (!checked || goes_into_box(r, c))
         return;
     c->flags |= GFS_CHECKED;
     if (r->lists)
