@@ -4,7 +4,6 @@ also when its lock file was removed. Any number read it, meanwhile and later."""
 import os
 import stat
 import subprocess
-import threading
 import time
 
 from harness import QUARRY, CliTest, Terminal, main
@@ -40,17 +39,14 @@ class OneProcess(CliTest):
     def test_waits(self):
         """With --wait a command takes its turn."""
         t = self.shell()
-        put = []
-        waiting = threading.Thread(target=lambda: put.append(
-            self.run_quarry("put", "t", "s", "f:q=v", "--wait", "120")))
-        waiting.start()
-        time.sleep(0.5)
-        self.assertEqual(put, [])
+        put = subprocess.Popen(
+            [QUARRY, "put", "t", "s", "f:q=v", "--wait", "120"], cwd=self.dir,
+            env=self.env, stderr=subprocess.PIPE)
+        self.assertIn(b"waiting: ", put.stderr.readline())
         t.type("\x04")
         t.close()
-        waiting.join()
-        self.assertEqual(put[0].returncode, 0, put[0].stderr)
-        self.assertIn(b"waiting: ", put[0].stderr)
+        said = put.communicate(timeout=300)[1]
+        self.assertEqual(put.returncode, 0, said)
 
     def many_at_once(self):
         """Several readers at once, of every kind; each sees the row."""
