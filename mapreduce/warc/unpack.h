@@ -105,7 +105,7 @@ void unpack_consume(struct unpack *u, size_t count);
 
 static inline const char *unpack_data(const struct unpack *u)
 {
-    return u->out + u->out_begin;
+    return u->out_end ? u->out + u->out_begin : u->out; /* May be NULL. */
 }
 
 static inline size_t unpack_avail(const struct unpack *u)
