@@ -177,7 +177,9 @@ static int with_store(struct bench *b, struct err *err)
     int r;
     buf_printf(&target, "file:%s.bench", cli_directory(b->cli));
     (void)interrupt_watch();
-    r = quarry_open(buf_cstr(&target), &opts, &b->store, err);
+    r = cli_master_keys(b->cli, &opts.master_keys, err);
+    if (!r)
+        r = quarry_open(buf_cstr(&target), &opts, &b->store, err);
     if (r)
         goto out;
     r = run_phases(b, err);

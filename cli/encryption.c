@@ -1,4 +1,4 @@
-/* quarry encryption: keys of what a directory stores. */
+/* quarry encryption: keys of what a directory, or a cluster's tables, store. */
 #include "bigtable/tablet/encryption.h"
 
 #include <inttypes.h>
@@ -13,8 +13,11 @@
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/encryption.h"
+#include "cli/fs.h"
+#include "cli/remote.h"
 #include "cli/table_printer.h"
 #include "gfs-lite/fs.h"
+#include "gfs-lite/gfs.h"
 
 #define KEYS_NAME "KEYS"
 /* Whoever has the store open holds all of its directory: what is locked against
@@ -83,78 +86,105 @@ void encryption_print(struct cli *cli,
         cli_remark(cli, "to encrypt all: quarry compact each table");
 }
 
-/* --- a directory -----------------------------------------------------------
+/* --- where keys are --------------------------------------------------------
  */
 
-/* The directory's files, with its keys where it has any. *@out is owned. */
-static int open_directory(struct cli *cli, struct fs **out, struct err *err)
-{
-    struct master_keys *masters;
-    struct file_info info;
-    const char *dir = cli_directory(cli);
-    int r = cli_master_keys(cli, &masters, err);
+/* Of a cluster they lie below this directory, with all that is encrypted by
+ * them. */
+#define CLUSTER_ROOT "bigtable"
 
-    *out = NULL;
+/* The path of @name, of a directory's files or of a cluster's. */
+static const char *
+place_of(struct buf *path, const struct fs_command *c, const char *name)
+{
+    buf_clear(path);
+    buf_printf(path, "%s%s", fs_is_gfs(c->fs) ? CLUSTER_ROOT "/" : "", name);
+    return buf_cstr(path);
+}
+
+/* Have the keys of @c's files, if there are any. */
+static int open_keys(const struct fs_command *c, struct err *err)
+{
+    struct buf path = BUF_INIT;
+    struct master_keys *masters;
+    int r = cli_master_keys(c->cli, &masters, err);
     if (!r)
-        r = world_stat(cli->world, dir, &info, err);
-    if (!r)
-        r = fs_local_open(cli->world, dir, out, err);
-    if (!r)
-        r = fs_open_keyring(*out, KEYS_NAME, masters, false, err);
-    if (r) {
-        err_wrap(err, "%s", dir);
-        fs_close(*out);
-        *out = NULL;
-    }
+        r = fs_open_keyring(c->fs, place_of(&path, c, KEYS_NAME), masters,
+                            false, err);
+    if (r)
+        err_wrap(err, "%s", c->cli->target);
+    buf_close(&path);
     return r;
 }
 
-static int directory_status(struct cli *cli, struct err *err)
+/* Logs of a cluster's servers have a directory each. */
+static int count_logs(const struct fs_command *c,
+                      struct encryption_status *logs,
+                      struct err *err)
+{
+    struct buf path = BUF_INIT;
+    struct buf one = BUF_INIT;
+    char **names = NULL;
+    size_t count = 0;
+    int r = encryption_count_logs(c->fs, place_of(&path, c, "log"), logs, err);
+    if (!r && fs_is_gfs(c->fs))
+        r = fs_list(c->fs, buf_cstr(&path), &names, &count, err);
+    if (r == ERR_NOTFOUND)
+        r = 0;
+    for (size_t i = 0; i < count && !r; i++) {
+        buf_clear(&one);
+        buf_printf(&one, "%s/%s", buf_cstr(&path), names[i]);
+        r = encryption_count_logs(c->fs, buf_cstr(&one), logs, err);
+    }
+    fs_names_free(names, count);
+    buf_close(&path);
+    buf_close(&one);
+    return r;
+}
+
+static int show_status(const struct fs_command *c, struct err *err)
 {
     struct encryption_status tables = {.plain = {0, 0}};
     struct encryption_status logs = {.plain = {0, 0}};
     struct keyring_status keys = {.key_count = 0};
-    struct fs *fs;
-    int r = open_directory(cli, &fs, err);
+    struct buf path = BUF_INIT;
+    int r = open_keys(c, err);
 
-    if (r)
-        return r;
-    if (fs_keyring(fs))
-        keyring_get_status(fs_keyring(fs), &keys);
-    r = encryption_count_tables(fs, "tables", keys.current_id, &tables, err);
+    if (!r && fs_keyring(c->fs))
+        keyring_get_status(fs_keyring(c->fs), &keys);
     if (!r)
-        r = encryption_count_logs(fs, "log", &logs, err);
+        r = encryption_count_tables(c->fs, place_of(&path, c, "tables"),
+                                    keys.current_id, &tables, err);
     if (!r)
-        encryption_print(cli, keys.key_count ? &keys : NULL, &tables, &logs);
-    fs_close(fs);
+        r = count_logs(c, &logs, err);
+    if (!r)
+        encryption_print(c->cli, keys.key_count ? &keys : NULL, &tables, &logs);
+    buf_close(&path);
     return r;
 }
 
-/* Change the keys of the directory: @fn has its keyring. */
-static int change_keys(struct cli *cli,
+/* Change the keys of @c's files: @fn has its keyring. */
+static int change_keys(const struct fs_command *c,
                        int (*fn)(struct cli *, struct keyring *, struct err *),
                        struct err *err)
 {
+    struct buf path = BUF_INIT;
     struct fs_lock *lock;
-    struct fs *fs;
-    int r = open_directory(cli, &fs, err);
+    int r = open_keys(c, err);
 
-    if (r)
-        return r;
-    if (!fs_keyring(fs)) {
-        r = err_set(err, ERR_NOTFOUND, "%s is not encrypted",
-                    cli_directory(cli));
+    if (!r && !fs_keyring(c->fs)) {
+        r = err_set(err, ERR_NOTFOUND, "%s is not encrypted", c->cli->target);
         err_hint(err, "write to it with a master key: --encryption-key FILE");
     }
     if (!r)
-        r = fs_mkdirs(fs, KEYS_LOCK_DIR, err);
+        r = fs_mkdirs(c->fs, place_of(&path, c, KEYS_LOCK_DIR), err);
     if (!r)
-        r = fs_lock(fs, KEYS_LOCK_NAME, &lock, err);
+        r = fs_lock(c->fs, place_of(&path, c, KEYS_LOCK_NAME), &lock, err);
     if (!r) {
-        r = fn(cli, fs_keyring(fs), err);
+        r = fn(c->cli, fs_keyring(c->fs), err);
         fs_unlock(lock);
     }
-    fs_close(fs);
+    buf_close(&path);
     return r;
 }
 
@@ -183,19 +213,42 @@ static int rotate_master(struct cli *cli, struct keyring *k, struct err *err)
     return 0;
 }
 
+static int rotate_data_key(const struct fs_command *c, struct err *err)
+{
+    return change_keys(c, rotate, err);
+}
+
+static int rotate_master_key(const struct fs_command *c, struct err *err)
+{
+    return change_keys(c, rotate_master, err);
+}
+
 /* --- commands --------------------------------------------------------------
  */
 
+/* No directory is made to look into it. */
+static int run_with_files(struct cli *cli,
+                          const struct args *args,
+                          fs_command_fn fn,
+                          struct err *err)
+{
+    struct file_info info;
+    if (!remote_is_cluster(cli->target)) {
+        int r = world_stat(cli->world, cli_directory(cli), &info, err);
+        if (r)
+            return r;
+    }
+    return fs_command_run(cli, args, fn, err);
+}
+
 static int run_status(struct cli *cli, const struct args *args, struct err *err)
 {
-    (void)args;
-    return directory_status(cli, err);
+    return run_with_files(cli, args, show_status, err);
 }
 
 static int run_rotate(struct cli *cli, const struct args *args, struct err *err)
 {
-    (void)args;
-    return change_keys(cli, rotate, err);
+    return run_with_files(cli, args, rotate_data_key, err);
 }
 
 static int
@@ -206,7 +259,7 @@ run_rotate_master(struct cli *cli, const struct args *args, struct err *err)
     if (!cli->previous_key)
         return usage_error(args, err,
                            "which key was it? --previous-encryption-key FILE");
-    return change_keys(cli, rotate_master, err);
+    return run_with_files(cli, args, rotate_master_key, err);
 }
 
 const struct command encryption_commands[] = {
@@ -221,6 +274,7 @@ const struct command encryption_commands[] = {
          "it, and not beside the store. Files of before are encrypted when\n"
          "they are compacted.",
      .examples = "quarry encryption status",
+     .options = {remote_options},
      .run = run_status},
     {.name = "encryption rotate",
      .summary = "Make a new data key, for what is written from now on",
@@ -228,6 +282,7 @@ const struct command encryption_commands[] = {
                 "stays\nreadable. A process that has the store open takes the "
                 "new key with\nits next file.",
      .examples = "quarry encryption rotate",
+     .options = {remote_options},
      .run = run_rotate},
     {.name = "encryption rotate-master",
      .summary = "Have a new master key in the place of the one before",
@@ -235,7 +290,7 @@ const struct command encryption_commands[] = {
                 "then on\nthe master key before is of no use.",
      .examples = "quarry encryption rotate-master --encryption-key new \\\n"
                  "    --previous-encryption-key old",
-     .options = {new_key_options},
+     .options = {new_key_options, remote_options},
      .run = run_rotate_master},
     {.name = NULL},
 };

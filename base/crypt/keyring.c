@@ -410,6 +410,16 @@ int keyring_rotate(struct keyring *k, struct err *err)
     return rc;
 }
 
+bool keyring_is_outdated(struct keyring *k)
+{
+    bool is;
+    mutex_lock(&k->lock);
+    is = k->masters &&
+         k->master != master_key_name(master_keys_current(k->masters));
+    mutex_unlock(&k->lock);
+    return is;
+}
+
 int keyring_rewrap(struct keyring *k, bool *done, struct err *err)
 {
     int rc = 0;

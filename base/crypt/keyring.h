@@ -86,6 +86,8 @@ struct world *keyring_world(const struct keyring *k);
 
 /* Make a new data key, which seals what is begun from now on. Parks. */
 MUST_CHECK int keyring_rotate(struct keyring *k, struct err *err);
+/* Is KEYS sealed with the previous master key? */
+bool keyring_is_outdated(struct keyring *k);
 /* Seal all data keys with the present master key, if they are sealed with the
  * previous one; *@done says whether that was so. No data is touched. Parks. */
 MUST_CHECK int keyring_rewrap(struct keyring *k, bool *done, struct err *err);

@@ -368,10 +368,14 @@ static int make_or_wait(struct replica *r, struct err *err)
 static int open_keys(struct replica *r, struct err *err)
 {
     struct buf path = BUF_INIT;
+    bool rewrapped;
     int rc;
     path_in(r, "KEYS", &path);
     rc = keyring_open(r->world, keyring_world_place(r->world, buf_cstr(&path)),
                       r->masters, true, &r->keyring, err);
+    /* Nobody else has this directory: a new master key takes over at once. */
+    if (rc == 0 && r->keyring && r->masters)
+        rc = keyring_rewrap(r->keyring, &rewrapped, err);
     if (rc)
         err_wrap(err, "%s", buf_cstr(&path));
     buf_close(&path);

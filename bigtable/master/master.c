@@ -2,6 +2,7 @@
 #include "bigtable/master/master.h"
 
 #include "base/core/panic.h"
+#include "base/crypt/keyring.h"
 #include "base/rpc/rpc.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/log.h"
@@ -113,6 +114,28 @@ static int refresh_if_due(struct reign *r, uint64_t *listed_ns, struct err *err)
     return servers_refresh(r, err);
 }
 
+/* Have KEYS sealed with the present master key. Whoever else changes KEYS
+ * (quarry encryption) holds the lock; then it is for the next reign to do. */
+static int take_new_master_key(struct reign *r, struct err *err)
+{
+    struct fs *fs = r->options->fs;
+    struct fs_lock *lock;
+    bool done;
+    int code;
+    if (!keyring_is_outdated(fs_keyring(fs)))
+        return 0;
+    code = fs_mkdirs(fs, BIGTABLE_KEYS_LOCK_DIR, err);
+    if (code == 0)
+        code = fs_lock(fs, BIGTABLE_KEYS_LOCK_DIR "/LOCK", &lock, err);
+    if (code == ERR_BUSY)
+        return 0;
+    if (code == 0) {
+        code = keyring_rewrap(fs_keyring(fs), &done, err);
+        fs_unlock(lock);
+    }
+    return code;
+}
+
 /* The keys of table files, logs and snapshots: made by the first master that is
  * given a master key. Tablet servers wait for them. */
 static int open_keys(struct reign *r, struct err *err)
@@ -124,6 +147,8 @@ static int open_keys(struct reign *r, struct err *err)
         return err_set(err, ERR_UNAVAILABLE, "this may not be the master");
     code = fs_open_keyring(r->options->fs, BIGTABLE_KEYS,
                            r->options->master_keys, true, err);
+    if (code == 0 && fs_keyring(r->options->fs))
+        code = take_new_master_key(r, err);
     if (code)
         err_wrap(err, "keys of tables");
     return code;

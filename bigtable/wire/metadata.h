@@ -66,8 +66,10 @@ struct schema;
 
 #define BIGTABLE_FS_ROOT "/bigtable"
 /* Below it: data keys, where tables are encrypted (base/crypt/keyring.h). */
-#define BIGTABLE_KEYS    "KEYS"
-#define BIGTABLE_FS_LOGS "log" /* Below it. */
+#define BIGTABLE_KEYS "KEYS"
+/* Has the file LOCK, which whoever changes them holds. */
+#define BIGTABLE_KEYS_LOCK_DIR "keys"
+#define BIGTABLE_FS_LOGS       "log" /* Below it. */
 
 #define METADATA_TABLE    "METADATA"
 #define METADATA_TABLE_ID UINT64_C(1)

@@ -108,13 +108,13 @@ class Encryption(ClusterTest):
         c = self.serve(1)
         self.put_rows(0, 50)
         process = self.start(
-            "job", "run", "--mapper", "cut -f1", "--reducer",
+            "job", "run", "--mapper", "cat", "--reducer",
             "sh -c 'wc -l; sleep 5'", "--reducers", "1", "--input",
             "table:plainlytable", "--output", "file:/out")
         seen = 0
         while process.poll() is None:
             seen += len(self.spills(c))
-            self.assertEqual(self.files_with_marker(c, b"plainlyrow"), [])
+            self.assertEqual(self.files_with_marker(c, b"plainlyvalue"), [])
             time.sleep(0.2)
         self.assertEqual(process.returncode, 0)
         self.assertGreater(seen, 0)
@@ -139,6 +139,37 @@ class Encryption(ClusterTest):
         self.ok("cluster", "start")
         self.await_master(c)
         self.assertEqual(self.count(), 10)
+        c.stop("n1")
+        self.configure(c, "key-file = %s\n" % new)  # KEYS was sealed with it.
+        self.ok("cluster", "start")
+        self.await_master(c)
+        self.assertEqual(self.count(), 10)
+
+    def test_rotation_while_rows_are_written(self):
+        """New files have the new key; old ones stay readable."""
+        c = self.serve(1)
+        self.env["QUARRY_ENCRYPTION_KEY"] = self.key
+        for i in range(3):
+            self.put_rows(i * 100, i * 100 + 100)
+            self.ok("encryption", "rotate", "--principal", "n1")
+            time.sleep(1.1)  # Servers look at KEYS once a second.
+        self.put_rows(300, 400)
+        self.assertEqual(self.count(), 400)
+        self.ok("table", "compact", "plainlytable")
+        rows = [line.split(",") for line in self.ok(
+            "encryption", "status", "--principal", "n1", "--format",
+            "csv").splitlines()]
+        self.assertEqual(rows[1][2], "4")
+        self.assertEqual(rows[3][0], "tables")
+        self.assertGreater(int(rows[3][1]), 0)
+        self.assertEqual(rows[3][4], "0")
+        self.assertEqual(rows[4][0], "logs")
+        self.assertEqual(rows[4][4], "0")
+        self.assertEqual(self.files_with_marker(c), [])
+        c.kill("n1")
+        self.ok("cluster", "start")
+        self.await_master(c)
+        self.assertEqual(self.count(), 400)
 
 
 if __name__ == "__main__":

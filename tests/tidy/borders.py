@@ -105,7 +105,7 @@ ALLOWED = {
                  "mapreduce/input/record_reader.h", "cli/"],
     # `dump` and `check` read the files of the engine as they lie on the disk.
     "cli/dump": DUMP,
-    "cli/encryption": ["base/", "gfs-lite/fs.h",
+    "cli/encryption": ["base/", "gfs-lite/fs.h", "gfs-lite/gfs.h",
                        "bigtable/tablet/encryption.h", "cli/"],
     "cli/check": DUMP + ["bigtable/wire/snapshot_record.h"],
     "tests": [""],
