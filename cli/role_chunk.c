@@ -36,7 +36,8 @@ static int chunk_open(const struct role_env *env, void **out, struct err *err)
     struct chunk *k = mem_zalloc(1, sizeof(*k));
     struct chunkserver_options o = {.namenodes = env->cell,
                                     .rack = *env->rack ? env->rack : NULL,
-                                    .security = env->security};
+                                    .security = env->security,
+                                    .roles = env->roles};
     int rc = read_rates(env->conf, &o, err);
     role_directory(env, "chunk", &dir);
     role_directory(env, "chunk.sock", &socket);

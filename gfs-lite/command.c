@@ -7,7 +7,8 @@
 #define COMMAND_FIELDS 20
 /* Logs have shorter ones, of before files had owners. */
 #define COMMAND_FIELDS_OLD 17
-#define RESULT_FIELDS      10
+#define RESULT_FIELDS      11
+#define RESULT_FIELDS_OLD  10
 
 bool gfs_op_is_for_clients(enum gfs_op op)
 {
@@ -122,11 +123,12 @@ void gfs_result_put(const struct gfs_result *r, struct buf *out)
     codec_put_u64(out, r->version);
     codec_put_u64(out, r->length);
     wire_put_servers(&r->servers, out);
+    wire_put_proof(&r->proof, out);
 }
 
 int gfs_result_get(struct slice in, struct gfs_result *out, struct err *err)
 {
-    struct message_reader m = message_begin(in, RESULT_FIELDS);
+    struct message_reader m = message_begin(in, RESULT_FIELDS_OLD);
     int64_t code = codec_get_i64(&m.r);
     *out = (struct gfs_result){.code = (int)code};
     m.r.bad |= code > 0 || code < INT16_MIN;
@@ -139,5 +141,9 @@ int gfs_result_get(struct slice in, struct gfs_result *out, struct err *err)
     out->version = codec_get_u64(&m.r);
     out->length = codec_get_u64(&m.r);
     wire_get_servers(&m.r, &out->servers);
+    if (m.count >= RESULT_FIELDS) {
+        m.known = RESULT_FIELDS;
+        wire_get_proof(&m.r, &out->proof);
+    }
     return message_end(&m, "result of the file system", err);
 }

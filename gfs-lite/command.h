@@ -21,6 +21,7 @@
 
 #include "base/core/err.h"
 #include "base/core/slice.h"
+#include "gfs-lite/proof.h"
 
 struct buf;
 
@@ -171,6 +172,7 @@ struct gfs_result {
     uint64_t version;
     uint64_t length; /* APPEND_OPEN: the file's; SEAL: the chunk's. */
     struct gfs_server_set servers;
+    struct gfs_proof proof; /* ALLOCATE: of the right to the chunk. */
 };
 
 /* May a client send it? */

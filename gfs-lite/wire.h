@@ -115,6 +115,7 @@ struct gfs_chunk {
     bool sealed;
     uint64_t offset; /* Of its first byte in the file. */
     struct gfs_server_set servers;
+    struct gfs_proof proof; /* For who asked. */
 };
 
 struct gfs_layout {
@@ -190,6 +191,8 @@ struct gfs_orders {
     uint64_t next_handle;     /* All chunks so far have smaller ones. */
     struct gfs_order *orders; /* Arena of the reader. */
     size_t count;
+    struct proof_key keys[PROOF_KEYS_MAX];
+    size_t key_count;
 };
 
 /* Orders in one answer. */
@@ -268,6 +271,7 @@ struct chunk_call {
     uint32_t flags;
     struct slice chain[GFS_REPLICAS_MAX]; /* Addresses, this server's not. */
     size_t chain_count;
+    struct gfs_proof proof;
 };
 
 struct chunk_answer {

@@ -1,15 +1,20 @@
 /* Messages of chunk servers: to each other, to clients, and reports. */
+#include <string.h>
+
 #include "base/core/arena.h"
 #include "base/core/buf.h"
 #include "base/core/coding.h"
 #include "gfs-lite/wire.h"
 #include "gfs-lite/wire_codec.h"
 
-#define CALL_FIELDS      7
-#define ANSWER_FIELDS    11
-#define HEARTBEAT_FIELDS 10
-#define ORDERS_FIELDS    4
-#define ORDER_FIELDS     5
+#define CALL_FIELDS       8
+#define CALL_FIELDS_OLD   7
+#define ANSWER_FIELDS     11
+#define HEARTBEAT_FIELDS  10
+#define ORDERS_FIELDS     5
+#define ORDERS_FIELDS_OLD 4
+#define KEY_FIELDS        2
+#define ORDER_FIELDS      5
 
 /* Flags of a replica in a report. */
 enum {
@@ -45,11 +50,12 @@ void chunk_call_put(const struct chunk_call *c, struct buf *out)
     codec_put_u64(out, c->length);
     codec_put_u64(out, c->flags);
     put_texts(c->chain, c->chain_count, out);
+    wire_put_proof(&c->proof, out);
 }
 
 int chunk_call_get(struct slice in, struct chunk_call *c, struct err *err)
 {
-    struct message_reader m = message_begin(in, CALL_FIELDS);
+    struct message_reader m = message_begin(in, CALL_FIELDS_OLD);
     c->handle = codec_get_u64(&m.r);
     c->version = message_u32(&m.r);
     c->new_version = message_u32(&m.r);
@@ -57,6 +63,11 @@ int chunk_call_get(struct slice in, struct chunk_call *c, struct err *err)
     c->length = codec_get_u64(&m.r);
     c->flags = message_u32(&m.r);
     c->chain_count = get_texts(&m.r, c->chain);
+    c->proof.there = false;
+    if (m.count >= CALL_FIELDS) {
+        m.known = CALL_FIELDS;
+        wire_get_proof(&m.r, &c->proof);
+    }
     m.r.bad |= c->offset > GFS_CHUNK_BYTES || c->length > GFS_CHUNK_BYTES;
     return message_end(&m, "call for a chunk", err);
 }
@@ -200,6 +211,26 @@ void gfs_orders_put(const struct gfs_orders *o, struct buf *out)
     codec_put_array(out, (uint32_t)o->count);
     for (size_t i = 0; i < o->count; i++)
         put_order(&o->orders[i], out);
+    codec_put_array(out, (uint32_t)o->key_count);
+    for (size_t i = 0; i < o->key_count; i++) {
+        codec_put_array(out, KEY_FIELDS);
+        codec_put_u64(out, o->keys[i].id);
+        codec_put_bin(out, slice_make(o->keys[i].secret, RPC_MAC_KEY_BYTES));
+    }
+}
+
+static void get_keys(struct codec_reader *r, struct gfs_orders *o)
+{
+    o->key_count = message_count(r, PROOF_KEYS_MAX);
+    for (size_t i = 0; i < o->key_count && !r->bad; i++) {
+        struct slice secret;
+        message_part(r, KEY_FIELDS);
+        o->keys[i].id = message_u32(r);
+        secret = codec_get_bytes(r);
+        r->bad |= secret.len != RPC_MAC_KEY_BYTES;
+        if (!r->bad)
+            memcpy(o->keys[i].secret, secret.data, RPC_MAC_KEY_BYTES);
+    }
 }
 
 int gfs_orders_get(struct slice in,
@@ -207,7 +238,7 @@ int gfs_orders_get(struct slice in,
                    struct gfs_orders *o,
                    struct err *err)
 {
-    struct message_reader m = message_begin(in, ORDERS_FIELDS);
+    struct message_reader m = message_begin(in, ORDERS_FIELDS_OLD);
     o->number = message_u16(&m.r);
     o->send_full = codec_get_bool(&m.r);
     o->next_handle = codec_get_u64(&m.r);
@@ -215,5 +246,10 @@ int gfs_orders_get(struct slice in,
     o->orders = arena_zalloc(a, (o->count + 1) * sizeof(*o->orders));
     for (size_t i = 0; i < o->count; i++)
         get_order(&m.r, &o->orders[i]);
+    o->key_count = 0;
+    if (m.count >= ORDERS_FIELDS) {
+        m.known = ORDERS_FIELDS;
+        get_keys(&m.r, o);
+    }
     return message_end(&m, "orders of the file system", err);
 }

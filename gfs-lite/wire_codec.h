@@ -9,5 +9,8 @@
 
 void wire_put_servers(const struct gfs_server_set *s, struct buf *out);
 void wire_get_servers(struct codec_reader *r, struct gfs_server_set *s);
+/* A proof, or empty bytes for none. */
+void wire_put_proof(const struct gfs_proof *p, struct buf *out);
+void wire_get_proof(struct codec_reader *r, struct gfs_proof *p);
 
 #endif /* GFS_LITE_WIRE_CODEC_H */

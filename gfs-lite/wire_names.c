@@ -6,9 +6,13 @@
 
 #define QUERY_FIELDS         6
 #define STAT_FIELDS          14
-#define LISTING_FIELDS       2
+#define STAT_FIELDS_OLD      12
+#define LISTING_FIELDS       3
+#define LISTING_FIELDS_OLD   2
+#define RIGHTS_FIELDS        2
 #define ENTRY_FIELDS         2
-#define LAYOUT_FIELDS        5
+#define LAYOUT_FIELDS        6
+#define LAYOUT_FIELDS_OLD    5
 #define CHUNK_FIELDS         6
 #define SERVER_FIELDS        4
 #define RECOVERY_FIELDS      5
@@ -45,9 +49,8 @@ int gfs_query_get(struct slice in, struct gfs_query *q, struct err *err)
 /* --- names
  * ----------------------------------------------------------------------- */
 
-void gfs_stat_put(const struct gfs_stat *s, struct buf *out)
+static void put_stat(const struct gfs_stat *s, struct buf *out)
 {
-    codec_put_array(out, STAT_FIELDS);
     codec_put_u64(out, s->file);
     codec_put_bool(out, s->is_directory);
     codec_put_bool(out, s->is_open);
@@ -60,8 +63,19 @@ void gfs_stat_put(const struct gfs_stat *s, struct buf *out)
     codec_put_u64(out, s->bytes);
     codec_put_u64(out, s->entry_quota);
     codec_put_u64(out, s->byte_quota);
+}
+
+static void put_rights(const struct gfs_stat *s, struct buf *out)
+{
     codec_put_bin(out, s->owner);
     codec_put_u64(out, s->mode);
+}
+
+void gfs_stat_put(const struct gfs_stat *s, struct buf *out)
+{
+    codec_put_array(out, STAT_FIELDS);
+    put_stat(s, out);
+    put_rights(s, out);
 }
 
 static void get_stat(struct codec_reader *r, struct gfs_stat *s)
@@ -78,6 +92,12 @@ static void get_stat(struct codec_reader *r, struct gfs_stat *s)
     s->bytes = codec_get_u64(r);
     s->entry_quota = codec_get_u64(r);
     s->byte_quota = codec_get_u64(r);
+    s->owner = SLICE_EMPTY;
+    s->mode = 0;
+}
+
+static void get_rights(struct codec_reader *r, struct gfs_stat *s)
+{
     s->owner = message_bytes(r, GFS_TEXT_BYTES_MAX);
     s->mode = message_u32(r);
     r->bad |= s->mode > GFS_MODE_MAX;
@@ -85,8 +105,12 @@ static void get_stat(struct codec_reader *r, struct gfs_stat *s)
 
 int gfs_stat_get(struct slice in, struct gfs_stat *s, struct err *err)
 {
-    struct message_reader m = message_begin(in, STAT_FIELDS);
+    struct message_reader m = message_begin(in, STAT_FIELDS_OLD);
     get_stat(&m.r, s);
+    if (m.count >= STAT_FIELDS) {
+        m.known = STAT_FIELDS;
+        get_rights(&m.r, s);
+    }
     return message_end(&m, "state of a file", err);
 }
 
@@ -98,7 +122,23 @@ void gfs_listing_put(const struct gfs_listing *l, struct buf *out)
     for (size_t i = 0; i < l->count; i++) {
         codec_put_array(out, ENTRY_FIELDS);
         codec_put_bin(out, l->entries[i].name);
-        gfs_stat_put(&l->entries[i].stat, out);
+        codec_put_array(out, STAT_FIELDS_OLD);
+        put_stat(&l->entries[i].stat, out);
+    }
+    codec_put_array(out, (uint32_t)l->count);
+    for (size_t i = 0; i < l->count; i++) {
+        codec_put_array(out, RIGHTS_FIELDS);
+        put_rights(&l->entries[i].stat, out);
+    }
+}
+
+/* Owners and modes come behind all entries, which older readers know alone. */
+static void get_all_rights(struct codec_reader *r, struct gfs_listing *l)
+{
+    r->bad |= message_count(r, GFS_LISTING_MAX) != l->count;
+    for (size_t i = 0; i < l->count && !r->bad; i++) {
+        message_part(r, RIGHTS_FIELDS);
+        get_rights(r, &l->entries[i].stat);
     }
 }
 
@@ -107,15 +147,19 @@ int gfs_listing_get(struct slice in,
                     struct gfs_listing *l,
                     struct err *err)
 {
-    struct message_reader m = message_begin(in, LISTING_FIELDS);
+    struct message_reader m = message_begin(in, LISTING_FIELDS_OLD);
     l->more = codec_get_bool(&m.r);
     l->count = message_count(&m.r, GFS_LISTING_MAX);
     l->entries = arena_zalloc(a, (l->count + 1) * sizeof(*l->entries));
     for (size_t i = 0; i < l->count; i++) {
         message_part(&m.r, ENTRY_FIELDS);
         l->entries[i].name = message_bytes(&m.r, GFS_NAME_BYTES_MAX);
-        message_part(&m.r, STAT_FIELDS);
+        message_part(&m.r, STAT_FIELDS_OLD);
         get_stat(&m.r, &l->entries[i].stat);
+    }
+    if (m.count >= LISTING_FIELDS) {
+        m.known = LISTING_FIELDS;
+        get_all_rights(&m.r, l);
     }
     return message_end(&m, "listing of the file system", err);
 }
@@ -207,6 +251,16 @@ void gfs_layout_put(const struct gfs_layout *l, struct buf *out)
     codec_put_array(out, (uint32_t)l->server_count);
     for (size_t i = 0; i < l->server_count; i++)
         put_server(&l->servers[i], out);
+    codec_put_array(out, (uint32_t)l->chunk_count);
+    for (size_t i = 0; i < l->chunk_count; i++)
+        wire_put_proof(&l->chunks[i].proof, out);
+}
+
+static void get_proofs(struct codec_reader *r, struct gfs_layout *l)
+{
+    r->bad |= message_count(r, GFS_LAYOUT_MAX) != l->chunk_count;
+    for (size_t i = 0; i < l->chunk_count && !r->bad; i++)
+        wire_get_proof(r, &l->chunks[i].proof);
 }
 
 int gfs_layout_get(struct slice in,
@@ -214,7 +268,7 @@ int gfs_layout_get(struct slice in,
                    struct gfs_layout *l,
                    struct err *err)
 {
-    struct message_reader m = message_begin(in, LAYOUT_FIELDS);
+    struct message_reader m = message_begin(in, LAYOUT_FIELDS_OLD);
     l->file = codec_get_u64(&m.r);
     l->size_bytes = codec_get_u64(&m.r);
     l->is_open = codec_get_bool(&m.r);
@@ -226,6 +280,10 @@ int gfs_layout_get(struct slice in,
     l->servers = arena_zalloc(a, (l->server_count + 1) * sizeof(*l->servers));
     for (size_t i = 0; i < l->server_count; i++)
         get_server(&m.r, &l->servers[i]);
+    if (m.count >= LAYOUT_FIELDS) {
+        m.known = LAYOUT_FIELDS;
+        get_proofs(&m.r, l);
+    }
     return message_end(&m, "layout of the file system", err);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/core/panic.h"
+#include "base/rpc/roles.h"
 #include "base/runtime/fiber.h"
 #include "base/runtime/loop.h"
 #include "base/runtime/world.h"
@@ -64,6 +65,8 @@ int chunkserver_open(struct world *w,
     cs->run = world_random(w);
     cs->make_from = UINT64_MAX; /* Until a namenode has said more. */
     take_options(cs, opts);
+    if (opts->names_are_proved || cluster_roles_are_proved(opts->roles))
+        cs->roles = opts->roles;
     cs->peers = peers_new(opts->security);
     rc = leader_new(w, cs->peers, opts->namenodes, &cs->leader, err);
     if (rc == 0)

@@ -18,6 +18,7 @@
 #include "base/core/err.h"
 
 struct chunkserver;
+struct cluster_roles;
 struct rpc_security;
 struct rpc_server;
 struct world;
@@ -31,6 +32,9 @@ struct chunkserver_options {
     const char *rack;      /* Default "default". */
     const char *socket;    /* Path for readers of this machine; NULL: none. */
     const struct rpc_security *security;
+    const struct cluster_roles *roles; /* Who needs no proof; NULL: nobody does.
+                                          Borrowed. */
+    bool names_are_proved;      /* Whatever @roles say: proofs are asked for. */
     uint64_t heartbeat_us;      /* Default 1 s. */
     uint64_t scrub_bytes_per_s; /* Default 16 MiB. */
     uint64_t scrub_round_us;    /* All chunks are read at most so often; default

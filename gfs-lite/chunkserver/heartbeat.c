@@ -158,6 +158,7 @@ static void beat(struct chunkserver *cs)
         if (r.full && cs->make_from == UINT64_MAX)
             cs->make_from = orders.next_handle;
         cs->send_full |= orders.send_full;
+        chunkserver_take_keys(cs, &orders);
         follow(cs, &orders);
     }
     mem_free(r.handles);

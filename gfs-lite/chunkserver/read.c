@@ -99,7 +99,11 @@ int chunkserver_handle_read(void *ctx, struct rpc_call *rpc, struct err *err)
     struct chunk_call call;
     struct chunk_answer answer = {.code = 0};
     uint32_t len = 0;
+    uint8_t has;
     int rc = chunk_call_get(rpc->body, &call, err);
+    if (rc == 0)
+        rc = chunkserver_check_proof(cs, rpc, &call, PROOF_READ, false, &has,
+                                     err);
     if (rc == 0 && call.length > CHUNK_DATA_BYTES_MAX)
         rc = err_set(err, ERR_TOOBIG, "a read of %llu bytes",
                      (unsigned long long)call.length);
@@ -130,7 +134,10 @@ int chunkserver_handle_open(void *ctx, struct rpc_call *rpc, struct err *err)
     struct stored_chunk *c;
     struct chunk_call call;
     struct chunk_answer answer = {.code = 0};
+    uint8_t has;
     int rc = chunk_call_get(rpc->body, &call, err);
+    if (rc == 0)
+        rc = chunkserver_check_proof(cs, rpc, &call, 0, false, &has, err);
     if (rc == 0)
         rc = chunkserver_find(cs, call.handle, call.version, &c, err);
     if (rc)
@@ -142,7 +149,7 @@ int chunkserver_handle_open(void *ctx, struct rpc_call *rpc, struct err *err)
     answer.tail_crc = c->file->tail_crc;
     if (cs->socket) {
         answer.socket = slice_str(cs->socket_path);
-        answer.token = chunkserver_socket_token(cs);
+        answer.token = chunkserver_socket_token(cs, call.handle, has);
     }
     chunk_answer_put(&answer, rpc->reply_body);
     chunk_store_put(cs->store, c);

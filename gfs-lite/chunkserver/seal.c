@@ -127,7 +127,12 @@ int chunkserver_handle_seal(void *ctx, struct rpc_call *rpc, struct err *err)
     struct chunkserver *cs = ctx;
     struct stored_chunk *c;
     struct chunk_call call;
-    int rc = find_chunk(cs, rpc, &call, &c, err);
+    uint8_t has;
+    int rc = chunk_call_get(rpc->body, &call, err);
+    if (rc == 0)
+        rc = chunkserver_check_proof(cs, rpc, &call, 0, true, &has, err);
+    if (rc == 0)
+        rc = find_chunk(cs, rpc, &call, &c, err);
     if (rc)
         return rc;
     rc = chunkserver_seal(cs, c, call.version, (uint32_t)call.length, err);

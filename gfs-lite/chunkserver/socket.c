@@ -24,7 +24,7 @@ struct chunkserver_socket {
     struct fiber *accepting;
     struct socket_client *clients;
     struct fiber *closer;
-    uint64_t token;
+    uint8_t secret[RPC_MAC_KEY_BYTES];
 };
 
 struct socket_client {
@@ -34,9 +34,29 @@ struct socket_client {
     struct fiber *fiber;
 };
 
-uint64_t chunkserver_socket_token(const struct chunkserver *cs)
+uint64_t chunkserver_socket_token(const struct chunkserver *cs,
+                                  uint64_t handle,
+                                  uint8_t rights)
 {
-    return cs->socket->token;
+    uint8_t mac[RPC_MAC_BYTES];
+    char text[9];
+    put_le64(text, handle);
+    text[8] = (char)rights;
+    rpc_mac(cs->socket->secret, slice_make(text, sizeof(text)), mac);
+    return get_le64((const char *)mac);
+}
+
+/* Does @token allow it? One that allows more does. */
+static bool may(const struct chunkserver *cs,
+                uint64_t handle,
+                uint8_t wanted,
+                uint64_t token)
+{
+    bool good = false;
+    for (uint8_t rights = 1; rights <= (PROOF_READ | PROOF_WRITE); rights++)
+        good |= (rights & wanted) &&
+                token == chunkserver_socket_token(cs, handle, rights);
+    return good;
 }
 
 static int refuse(struct socket_client *k)
@@ -64,7 +84,9 @@ static int answer(struct socket_client *k, const char *request)
     bool writes = get_le32(request + SOCKET_WAY) == SOCKET_WRITES;
     struct stored_chunk *c;
     int rc;
-    if (get_le64(request + SOCKET_TOKEN) != k->socket->token)
+    if (!may(cs, get_le64(request + SOCKET_HANDLE),
+             writes ? PROOF_WRITE : PROOF_READ,
+             get_le64(request + SOCKET_TOKEN)))
         return ERR_DENIED;
     rc = (writes ? chunkserver_grant : chunkserver_find)(
         cs, get_le64(request + SOCKET_HANDLE),
@@ -128,7 +150,7 @@ int chunkserver_open_socket(struct chunkserver *cs, struct err *err)
     s = mem_zalloc(1, sizeof(*s));
     s->cs = cs;
     s->listener = listener;
-    world_random_bytes(cs->world, &s->token, sizeof(s->token));
+    world_random_bytes(cs->world, s->secret, sizeof(s->secret));
     s->accepting = fiber_start(loop_self(), "chunk accept", run_accepting, s);
     cs->socket = s;
     return 0;

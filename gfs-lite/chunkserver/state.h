@@ -67,6 +67,8 @@ struct chunkserver {
     uint64_t scrubbed_bytes;
     uint64_t copied_chunks;
     struct chunkserver_socket *socket;
+    const struct cluster_roles *roles;      /* NULL: no proofs are asked for. */
+    struct proof_key keys[PROOF_KEYS_KEPT]; /* The newest first. */
 };
 
 /* write.c */
@@ -151,7 +153,23 @@ void chunkserver_run_prober(void *arg);
 /* socket.c: descriptors for readers on this machine. */
 MUST_CHECK int chunkserver_open_socket(struct chunkserver *cs, struct err *err);
 void chunkserver_close_socket(struct chunkserver *cs);
-/* What a reader must say. */
-uint64_t chunkserver_socket_token(const struct chunkserver *cs);
+/* What one who may do @rights (enum proof_rights) with chunk @handle must say
+ * there. */
+uint64_t chunkserver_socket_token(const struct chunkserver *cs,
+                                  uint64_t handle,
+                                  uint8_t rights);
+
+/* proofs.c */
+/* May the caller of @rpc do @rights with the chunk of @call? *@has: all that he
+ * may. @seals: he says how long it is. ERR_DENIED. */
+MUST_CHECK int chunkserver_check_proof(const struct chunkserver *cs,
+                                       const struct rpc_call *rpc,
+                                       const struct chunk_call *call,
+                                       uint8_t rights,
+                                       bool seals,
+                                       uint8_t *has,
+                                       struct err *err);
+/* A namenode's keys. */
+void chunkserver_take_keys(struct chunkserver *cs, const struct gfs_orders *o);
 
 #endif /* GFS_LITE_CHUNKSERVER_STATE_H */

@@ -297,7 +297,11 @@ int chunkserver_handle_write(void *ctx, struct rpc_call *rpc, struct err *err)
 {
     struct chunkserver *cs = ctx;
     struct chunk_call call;
+    uint8_t has;
     int rc = get_call(rpc, &call, err);
+    if (rc == 0)
+        rc = chunkserver_check_proof(cs, rpc, &call, PROOF_WRITE, false, &has,
+                                     err);
     if (rc == 0)
         take_and_pass(cs, &call, rpc);
     return rc;
@@ -341,7 +345,11 @@ int chunkserver_handle_append(void *ctx, struct rpc_call *rpc, struct err *err)
 {
     struct chunkserver *cs = ctx;
     struct chunk_call call;
+    uint8_t has;
     int rc = get_call(rpc, &call, err);
+    if (rc == 0)
+        rc = chunkserver_check_proof(cs, rpc, &call, PROOF_WRITE, false, &has,
+                                     err);
     if (rc == 0 && rpc->attachment.len > CHUNK_RECORD_BYTES_MAX)
         rc = err_set(err, ERR_TOOBIG, "a record of %zu bytes",
                      rpc->attachment.len);

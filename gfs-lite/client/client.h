@@ -241,6 +241,7 @@ struct gfs_descriptor {
     uint32_t version;
     uint64_t length; /* Of a sealed chunk. */
     bool to_write;   /* Of an open chunk, by a grant; else of a sealed one. */
+    struct gfs_proof proof;
 };
 
 /* *@out is owned; numbers of *@answer are what the server says of the chunk.

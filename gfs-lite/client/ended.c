@@ -23,6 +23,7 @@ static struct gfs_writer *new_ended(struct gfs_writer *w)
     e->epoch = w->epoch;
     e->chunk = w->chunk;
     e->version = w->version;
+    e->proof = w->proof;
     e->offset = w->offset;
     e->acknowledged = w->acknowledged;
     e->servers = w->servers;

@@ -89,7 +89,8 @@ static int ask_one(struct gfs_writer *w, struct granted *k, struct err *err)
     struct gfs_descriptor wanted = {.address = w->addresses[i],
                                     .handle = w->chunk,
                                     .version = w->version,
-                                    .to_write = true};
+                                    .to_write = true,
+                                    .proof = w->proof};
     struct chunk_answer answer;
     int rc = gfs__fetch_descriptor(w->gfs, &wanted, &answer, &k->files[i], err);
     if (rc)

@@ -42,7 +42,8 @@ call_server(struct delivery *d, struct chunk_answer *answer, struct err *err)
                               .version = w->version,
                               .offset = p->offset + (p->data.len - data.len),
                               .length = data.len,
-                              .flags = flags_of(d)};
+                              .flags = flags_of(d),
+                              .proof = w->proof};
     struct buf body = BUF_INIT;
     int rc;
     while (call.chain_count < rest) {

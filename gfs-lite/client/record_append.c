@@ -79,7 +79,8 @@ static int call_primary(struct target *t,
     struct chunk_call call = {.handle = t->chunk.handle,
                               .version = t->chunk.version,
                               .length = record.len,
-                              .flags = CHUNK_MAKE};
+                              .flags = CHUNK_MAKE,
+                              .proof = t->chunk.proof};
     char *addresses[GFS_REPLICAS_MAX] = {NULL};
     struct buf body = BUF_INIT;
     struct buf reply = BUF_INIT;

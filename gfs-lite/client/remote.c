@@ -50,7 +50,8 @@ static int ask(struct attempt *a, uint32_t flags)
                               .version = r->chunk->version,
                               .offset = r->offset,
                               .length = r->len,
-                              .flags = flags};
+                              .flags = flags,
+                              .proof = r->chunk->proof};
     struct rpc_call_options opts = {.timeout_us = ATTEMPT_US, .into = &a->data};
     struct buf body = BUF_INIT;
     int rc;

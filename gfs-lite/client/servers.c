@@ -113,7 +113,8 @@ static int ask_length(struct gfs *g,
                       struct chunk_answer *answer,
                       struct err *err)
 {
-    struct chunk_call call = {.handle = c->handle, .version = c->version};
+    struct chunk_call call = {
+        .handle = c->handle, .version = c->version, .proof = c->proof};
     char *address = gfs__server_address(g, number);
     struct buf body = BUF_INIT;
     struct buf reply = BUF_INIT;

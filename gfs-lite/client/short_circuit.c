@@ -62,7 +62,8 @@ call_server(const struct fetching *f, uint32_t method, struct buf *reply)
 {
     struct chunk_call call = {.handle = f->wanted->handle,
                               .version = f->wanted->version,
-                              .length = f->wanted->length};
+                              .length = f->wanted->length,
+                              .proof = f->wanted->proof};
     struct buf body = BUF_INIT;
     int rc;
     chunk_call_put(&call, &body);
@@ -170,7 +171,8 @@ int gfs__open_local(struct gfs *g,
     struct gfs_descriptor wanted = {.address = address,
                                     .handle = c->handle,
                                     .version = c->version,
-                                    .length = c->length};
+                                    .length = c->length,
+                                    .proof = c->proof};
     struct chunk_answer answer;
     struct local_chunk *l;
     struct file *file;

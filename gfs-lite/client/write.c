@@ -115,6 +115,7 @@ static int ask_for_chunk(struct gfs_writer *w, struct err *err)
     if (rc == 0) {
         w->chunk = r.chunk;
         w->version = (uint32_t)r.version;
+        w->proof = r.proof;
         w->servers = r.servers;
         w->offset = 0;
         w->acknowledged = 0;

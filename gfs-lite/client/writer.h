@@ -40,6 +40,7 @@ struct gfs_writer {
     /* The open chunk; handle 0: none. */
     uint64_t chunk;
     uint32_t version;
+    struct gfs_proof proof;
     uint32_t offset;       /* Bytes in pieces. */
     uint32_t acknowledged; /* All of its servers have them. */
     struct gfs_server_set servers;

@@ -311,6 +311,21 @@ static bool is_for_audit(const struct gfs_command *c)
            c->op == GFS_OP_SET_OWNER || c->op == GFS_OP_GRANT;
 }
 
+/* The chunk is its writer's to fill. */
+static void prove_allocated(struct namenode *nn,
+                            struct rpc_call *call,
+                            struct gfs_result *r)
+{
+    struct buf reply = BUF_INIT;
+    namenode_prove(nn, call, r->chunk, PROOF_WRITE, 0, &r->proof);
+    if (r->proof.there) {
+        gfs_result_put(r, &reply);
+        buf_clear(call->reply_body);
+        buf_append_slice(call->reply_body, buf_slice(&reply));
+    }
+    buf_close(&reply);
+}
+
 int namenode_handle_execute(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct namenode *nn = ctx;
@@ -328,6 +343,8 @@ int namenode_handle_execute(void *ctx, struct rpc_call *call, struct err *err)
         struct gfs_result r = {.code = 0};
         buf_clear(call->reply_body);
         rc = execute(nn, &c, &r, call->reply_body, err);
+        if (rc == 0 && c.op == GFS_OP_ALLOCATE)
+            prove_allocated(nn, call, &r);
         if (!namenode_is_behind_copy(&c, rc, &r))
             break;
         rc = namenode_finish_copy(nn, err);

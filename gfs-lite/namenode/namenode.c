@@ -138,8 +138,10 @@ static void lead(void *ctx, bool leading, uint64_t term)
     struct namenode *nn = ctx;
     nn->term = term;
     nn->leading_since_ns = leading ? world_mono_ns(nn->world) : 0;
-    if (leading)
+    if (leading) {
         reset(nn);
+        namenode_begin_keys(nn);
+    }
     log_info(nn->world, "namenode", "%s at term %llu",
              leading ? "leads" : "does not lead any more",
              (unsigned long long)term);

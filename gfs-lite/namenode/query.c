@@ -217,7 +217,9 @@ int namenode_handle_grants(void *ctx, struct rpc_call *call, struct err *err)
  * -------------------------------------------------------------------- */
 
 struct layout_builder {
-    const struct namenode *nn;
+    struct namenode *nn;
+    const struct rpc_call *call;
+    uint8_t rights; /* Of the caller: enum proof_rights. */
     struct arena arena;
     struct gfs_layout layout;
     uint64_t lost; /* An open chunk whose length nobody will say; 0: none. */
@@ -288,6 +290,8 @@ static void add_chunk(struct layout_builder *b,
                               .sealed = c->sealed,
                               .offset = offset,
                               .servers = locate(b->nn, c, open)};
+    namenode_prove(b->nn, b->call, c->handle, b->rights,
+                   c->sealed ? c->length : 0, &out->proof);
     for (unsigned i = 0; i < out->servers.count; i++)
         add_server(b, out->servers.numbers[i]);
     if (is_lost(b->nn, out))
@@ -337,7 +341,7 @@ static int lost_chunk(struct slice path, uint64_t handle, struct err *err)
 int namenode_handle_layout(void *ctx, struct rpc_call *call, struct err *err)
 {
     struct namenode *nn = ctx;
-    struct layout_builder b = {.nn = nn};
+    struct layout_builder b = {.nn = nn, .call = call};
     struct inode *n;
     struct gfs_query q;
     int rc = begin(nn, call, &q, RIGHTS_READ, err);
@@ -355,6 +359,10 @@ int namenode_handle_layout(void *ctx, struct rpc_call *call, struct err *err)
         rc = check_read(nn, call, &q, n, err);
     if (rc)
         return rc;
+    if (namenode_check_inode(nn, call, n, PERMISSION_READ, NULL) == 0)
+        b.rights |= PROOF_READ;
+    if (namenode_check_inode(nn, call, n, PERMISSION_WRITE, NULL) == 0)
+        b.rights |= PROOF_WRITE;
     arena_init(&b.arena);
     build_layout(&b, n, &q);
     gfs_layout_put(&b.layout, call->reply_body);

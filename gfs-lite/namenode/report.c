@@ -298,6 +298,8 @@ int namenode_handle_heartbeat(void *ctx, struct rpc_call *call, struct err *err)
     if (rc == 0 && nn->term != term)
         rc = err_set(err, ERR_UNAVAILABLE, "leadership changed");
     if (rc == 0)
+        orders.key_count = namenode_put_keys(nn, orders.keys);
+    if (rc == 0)
         gfs_orders_put(&orders, call->reply_body);
     arena_close(&a);
     return rc;

@@ -60,8 +60,10 @@ struct namenode {
     bool copies_tree;     /* A fiber proposes steps of a snapshot. */
     bool stopping;
     struct fiber *keeper;
-    size_t helpers;       /* Fibers beside the keeper. */
-    struct fiber *closer; /* Waits for them. */
+    size_t helpers;                        /* Fibers beside the keeper. */
+    struct fiber *closer;                  /* Waits for them. */
+    struct proof_key keys[PROOF_KEYS_MAX]; /* proofs.c */
+    uint64_t key_turned_ns;                /* 0: there are none. */
 };
 
 /* --- namenode.c -------------------------------------------------------- */
@@ -140,6 +142,21 @@ MUST_CHECK int namenode_replicate_rest(struct namenode *nn,
 MUST_CHECK int namenode_check_tree(struct namenode *nn,
                                    const struct gfs_command *c,
                                    struct err *err);
+
+/* --- proofs.c ---------------------------------------------------------- */
+
+/* This member leads now: it has no keys yet. */
+void namenode_begin_keys(struct namenode *nn);
+/* What chunk servers verify proofs by; how many? */
+size_t namenode_put_keys(struct namenode *nn,
+                         struct proof_key keys[PROOF_KEYS_MAX]);
+/* For the caller of @call: proof.h. None for the cluster itself. */
+void namenode_prove(struct namenode *nn,
+                    const struct rpc_call *call,
+                    uint64_t handle,
+                    uint8_t rights,
+                    uint32_t length,
+                    struct gfs_proof *out);
 
 /* --- query.c: questions
  * ------------------------------------------------------------- */

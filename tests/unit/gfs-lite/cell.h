@@ -54,8 +54,9 @@ struct cell {
     struct namenode_options namenode_options;
     struct chunkserver_options chunk_options;
     struct sim_options machine_options;
-    enum gfs_write_way write_way; /* Of clients, */
-    uint32_t chunk_bytes;         /* as well. */
+    const struct rpc_security *security; /* Of namenodes; NULL: none. */
+    enum gfs_write_way write_way;        /* Of clients, */
+    uint32_t chunk_bytes;                /* as well. */
     void (*scenario)(struct cell *c);
 };
 
@@ -89,6 +90,7 @@ static inline void cell_run_namenode(void *arg)
                                       .id = n->index + 1,
                                       .members = c->members,
                                       .member_count = c->namenode_count,
+                                      .security = c->security,
                                       .snapshot_log_bytes = 16 << 10};
     struct namenode_options opts = c->namenode_options;
     struct rpc_listener *listener = NULL;

@@ -1,0 +1,25 @@
+/* Codes that show who made a message: HMAC-SHA256 under a secret of a service,
+ * cut to half.
+ *
+ * Threads: any.
+ */
+#ifndef BASE_RPC_SECURITY_CODE_H
+#define BASE_RPC_SECURITY_CODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/core/slice.h"
+
+#define RPC_MAC_KEY_BYTES 32
+#define RPC_MAC_BYTES     16
+
+/* Of @text. */
+void rpc_mac(const uint8_t key[RPC_MAC_KEY_BYTES],
+             struct slice text,
+             uint8_t out[RPC_MAC_BYTES]);
+/* Are they the same? Takes as long whatever differs. */
+bool rpc_mac_is(const uint8_t a[RPC_MAC_BYTES], const uint8_t b[RPC_MAC_BYTES]);
+
+#endif /* BASE_RPC_SECURITY_CODE_H */

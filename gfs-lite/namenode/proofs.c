@@ -1,0 +1,71 @@
+/* Proofs of rights to chunks, made by the leader. Its keys are its own: those
+ * of another are known to chunk servers, which keep them, and a client whose
+ * proof has ended asks for the layout again. Where names are not proved there
+ * are none.
+ */
+#include "base/rpc/roles.h"
+#include "base/runtime/world.h"
+#include "gfs-lite/namenode/state.h"
+
+/* Between keys. */
+#define TURN_NS (UINT64_C(3600) * 1000000000)
+
+static bool makes_proofs(const struct namenode *nn)
+{
+    const struct rights_rules *r = &nn->options.rights;
+    return r->roles &&
+           (r->names_are_proved || cluster_roles_are_proved(r->roles));
+}
+
+static void draw_key(struct namenode *nn, struct proof_key *key)
+{
+    world_random_bytes(nn->world, key, sizeof(*key));
+    key->id |= 1; /* Not 0. */
+}
+
+void namenode_begin_keys(struct namenode *nn)
+{
+    nn->key_turned_ns = 0;
+    for (size_t i = 0; i < PROOF_KEYS_MAX; i++)
+        nn->keys[i] = (struct proof_key){.id = 0};
+}
+
+/* Of the hour before, of now, and of the next, which chunk servers hear of
+ * before it is used. */
+static void turn_keys(struct namenode *nn)
+{
+    uint64_t now = world_mono_ns(nn->world);
+    if (nn->key_turned_ns && now - nn->key_turned_ns < TURN_NS)
+        return;
+    if (!nn->key_turned_ns)
+        draw_key(nn, &nn->keys[2]);
+    nn->keys[0] = nn->keys[1];
+    nn->keys[1] = nn->keys[2];
+    draw_key(nn, &nn->keys[2]);
+    nn->key_turned_ns = now ? now : 1;
+}
+
+size_t namenode_put_keys(struct namenode *nn,
+                         struct proof_key keys[PROOF_KEYS_MAX])
+{
+    if (!makes_proofs(nn))
+        return 0;
+    turn_keys(nn);
+    for (size_t i = 0; i < PROOF_KEYS_MAX; i++)
+        keys[i] = nn->keys[i];
+    return PROOF_KEYS_MAX;
+}
+
+void namenode_prove(struct namenode *nn,
+                    const struct rpc_call *call,
+                    uint64_t handle,
+                    uint8_t rights,
+                    uint32_t length,
+                    struct gfs_proof *out)
+{
+    out->there = false;
+    if (!rights || !rights_bind(&nn->options.rights, call->principal))
+        return;
+    turn_keys(nn);
+    proof_make(&nn->keys[1], handle, rights, length, call->principal, out);
+}
