@@ -231,7 +231,7 @@ static void sweep(enum way way)
     size_t failures = 0;
     size_t unknown = 0;
     for (int action = 0; action < ACTION_COUNT; action++)
-        for (uint64_t n = 1; n <= OPS_MAX; n++) {
+        for (uint64_t n = 1; n <= OPS_MAX; n += n < 16 ? 1 : 5) {
             struct run_state r = {
                 .action = (enum action)action, .way = way, .n = n};
             run_once(&r);

@@ -18,7 +18,7 @@
 enum {
     COMMANDS = 10,
     COMMAND_BYTES = 900000,
-    CUTS = 4
+    CUTS = 3
 };
 
 struct run_state {
