@@ -264,6 +264,7 @@ run_rotate_master(struct cli *cli, const struct args *args, struct err *err)
 
 const struct command encryption_commands[] = {
     {.name = "encryption status",
+     .arguments = "",
      .summary = "Show what is encrypted, and with which keys",
      .details =
          "A store is encrypted from the first write with a master key on:\n"

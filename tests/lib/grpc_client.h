@@ -26,8 +26,8 @@ struct grpc_reply {
     struct buf text;   /* grpc-message, still %-encoded. */
     struct buf data;   /* Messages, each with its five bytes of prefix. */
     bool gzip;         /* grpc-encoding. */
-    char details[256]; /* grpc-status-details-bin, cut; "": none. */
-    char timing[64];   /* server-timing, likewise. */
+    char details[128]; /* grpc-status-details-bin, cut; "": none. */
+    char timing[32];   /* server-timing, likewise. */
     bool trailers_only;
     bool closed;
 };
