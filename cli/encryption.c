@@ -278,6 +278,7 @@ const struct command encryption_commands[] = {
      .options = {remote_options},
      .run = run_status},
     {.name = "encryption rotate",
+     .arguments = "",
      .summary = "Make a new data key, for what is written from now on",
      .details = "Nothing is written again; what the keys before encrypted "
                 "stays\nreadable. A process that has the store open takes the "
@@ -286,6 +287,7 @@ const struct command encryption_commands[] = {
      .options = {remote_options},
      .run = run_rotate},
     {.name = "encryption rotate-master",
+     .arguments = "",
      .summary = "Have a new master key in the place of the one before",
      .details = "Only KEYS is written again, as a whole or not at all. From "
                 "then on\nthe master key before is of no use.",
